@@ -1,0 +1,142 @@
+import { execFile } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { createWriteStream, globSync } from 'node:fs';
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { promisify } from 'node:util';
+import { gzipSync } from 'node:zlib';
+import { build } from 'esbuild';
+import { pack } from 'tar-stream';
+import { z } from 'zod';
+import type { BenchRow } from './bench-row.ts';
+
+const ARCHIVE_BYTES = 1_024 ** 3;
+const FILE_BYTES = 256 * 1_024;
+const PEAK_MEMORY_BYTES_MAX = 150_000_000;
+const SPEED_RATIO_MIN = 0.8;
+
+const childReportSchema = z.object({ entryCount: z.int(), problems: z.array(z.string()), peakMemoryBytes: z.number() });
+
+/** Inspects 1 GiB of source text and 1 GiB of noise, each in a process of its own, beside `tar -tzf` of the same file. */
+export async function benchArchiveInspection(): Promise<BenchRow[]> {
+  const directory = await mkdtemp(join(tmpdir(), 'dropforge-bench-'));
+  try {
+    const text = Buffer.concat(
+      await Promise.all(globSync('{shared,node_modules/zod/src}/**/*.ts').map((path) => readFile(path))),
+    );
+    const inspector = await bundleInspector(directory);
+    const rows: BenchRow[] = [];
+    for (const [name, data] of [
+      ['source text', text],
+      ['noise', randomBytes(16 * FILE_BYTES)],
+    ] as const) {
+      const path = join(directory, `${name.replace(' ', '-')}.tar.gz`);
+      await writeArchive(path, data);
+      rows.push(...(await compare({ name, path, inspector })));
+      await rm(path);
+    }
+    return rows;
+  } finally {
+    await rm(directory, { recursive: true });
+  }
+}
+
+/** One file, as functions are deployed: without it, Node's stripping of types would count as memory of the inspection. */
+async function bundleInspector(directory: string): Promise<string> {
+  const outfile = join(directory, 'inspect-file.mjs');
+  await build({
+    entryPoints: [join(import.meta.dirname, 'inspect-file.ts')],
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    outfile,
+    banner: { js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);" },
+  });
+  return outfile;
+}
+
+type Comparison = { readonly name: string; readonly path: string; readonly inspector: string };
+
+async function compare({ name, path, inspector }: Comparison): Promise<BenchRow[]> {
+  const { size } = await stat(path);
+  const listing = await timeProcess('tar', ['-tzf', path]);
+  const inspection = await timeProcess(process.execPath, [inspector, path]);
+  const report = childReportSchema.parse(JSON.parse(inspection.output));
+  const listedCount = listing.output.trimEnd().split('\n').length;
+  if (report.entryCount !== listedCount || report.problems.some((code) => code !== 'NOT_INSTALLABLE')) {
+    throw new Error(`tar lists ${listedCount} entries, the inspection says ${inspection.output}.`);
+  }
+  const speedRatio = listing.seconds / inspection.seconds;
+  const speed = ({ seconds }: { readonly seconds: number }) => {
+    return `${seconds.toFixed(2)} s, ${(size / seconds / 1e6).toFixed(0)} MB/s`;
+  };
+  const memoryRatio = report.peakMemoryBytes / PEAK_MEMORY_BYTES_MAX;
+  return [
+    {
+      name: `inspect 1 GiB tar.gz of ${name} (floor: tar -tzf)`,
+      measured: speed(inspection),
+      floor: speed(listing),
+      ratio: speedRatio,
+      goal: `speed >= ${SPEED_RATIO_MIN}`,
+      isMet: speedRatio >= SPEED_RATIO_MIN,
+    },
+    {
+      name: `inspect 1 GiB tar.gz of ${name}: peak memory`,
+      measured: `${(report.peakMemoryBytes / 1e6).toFixed(0)} MB`,
+      floor: `${PEAK_MEMORY_BYTES_MAX / 1e6} MB`,
+      ratio: memoryRatio,
+      goal: 'memory <= 1',
+      isMet: memoryRatio <= 1,
+    },
+  ];
+}
+
+async function timeProcess(command: string, args: string[]): Promise<{ seconds: number; output: string }> {
+  const startedAt = performance.now();
+  const { stdout } = await promisify(execFile)(command, args, { maxBuffer: 64 * 1_024 ** 2 });
+  return { seconds: (performance.now() - startedAt) / 1_000, output: stdout };
+}
+
+/**
+ * Writes a tar.gz of files cut from `data` in turn. Every header and every file is a gzip member of its own (RFC 1952 §2.2
+ * allows any number), so that each file is compressed only once however often it comes.
+ */
+async function writeArchive(path: string, data: Buffer): Promise<void> {
+  const members = Array.from({ length: Math.floor(data.length / FILE_BYTES) }, (_, index) => {
+    return gzipSync(data.subarray(index * FILE_BYTES, (index + 1) * FILE_BYTES));
+  });
+  async function* archive() {
+    let writtenBytes = 0;
+    for (let count = 0; writtenBytes < ARCHIVE_BYTES; count += 1) {
+      const pieces = [
+        gzipSync(await headerOf(`trainer-1.0/data/${count}.txt`)),
+        members[count % members.length] ?? Buffer.alloc(0),
+      ];
+      writtenBytes += pieces.reduce((sum, piece) => sum + piece.length, 0);
+      yield* pieces;
+    }
+    yield gzipSync(Buffer.alloc(1_024));
+  }
+  await pipeline(Readable.from(archive()), createWriteStream(path));
+}
+
+/** The 512 bytes that stand before a file in a tar. */
+async function headerOf(name: string): Promise<Uint8Array> {
+  const writer = pack();
+  writer.entry({ name, size: FILE_BYTES }).on('error', () => undefined);
+  for await (const block of writer) {
+    return block as Uint8Array;
+  }
+  throw new Error('tar-stream wrote no header.');
+}
+
+if (import.meta.main) {
+  for (const { name, measured, floor, ratio, goal, isMet } of await benchArchiveInspection()) {
+    process.stdout.write(
+      `${name}: ${measured} | ${floor} | ${ratio.toFixed(2)} | ${goal} | ${isMet ? 'met' : 'NOT MET'}\n`,
+    );
+  }
+}

@@ -1,0 +1,37 @@
+import { createReadStream } from 'node:fs';
+import { open, stat } from 'node:fs/promises';
+import { basename } from 'node:path';
+import { inspectPackage } from '#shared/package/inspect-package.ts';
+import type { PackageSource } from '#shared/package/package-source.ts';
+
+async function fileSource(path: string): Promise<PackageSource> {
+  const { size } = await stat(path);
+  return {
+    name: basename(path),
+    sizeBytes: size,
+    open: async () => createReadStream(path),
+    async readRange({ startByte, endByte }) {
+      const file = await open(path);
+      try {
+        const { buffer, bytesRead } = await file.read(
+          Buffer.alloc(endByte - startByte),
+          0,
+          endByte - startByte,
+          startByte,
+        );
+        return buffer.subarray(0, bytesRead);
+      } finally {
+        await file.close();
+      }
+    },
+  };
+}
+
+/** One inspection in a process of its own, told as JSON with the peak memory of that process. */
+async function main(path: string): Promise<void> {
+  const { entryCount, problems } = await inspectPackage(await fileSource(path));
+  const peakMemoryBytes = process.resourceUsage().maxRSS * 1_024;
+  process.stdout.write(JSON.stringify({ entryCount, problems: problems.map(({ code }) => code), peakMemoryBytes }));
+}
+
+await main(process.argv[2] ?? '');

@@ -1,0 +1,42 @@
+import Table from 'cli-table3';
+import { Argument, Command, Option } from 'commander';
+import { benchArchiveInspection } from './archive-inspection.ts';
+import type { BenchRow } from './bench-row.ts';
+import { benchPipelineLatency } from './pipeline-latency.ts';
+import { benchWatchReads } from './watch-reads.ts';
+
+const BENCHES: Readonly<Record<string, () => Promise<BenchRow[]>>> = {
+  pipeline: () => benchPipelineLatency(process.env),
+  archive: benchArchiveInspection,
+  watch: benchWatchReads,
+};
+
+function drawTable(rows: readonly BenchRow[]): string {
+  const table = new Table({
+    head: ['bench', 'measured', 'floor', 'ratio', 'goal', ''],
+    colWidths: [51, 18, 18],
+    wordWrap: true,
+    style: { head: [], border: [] },
+  });
+  for (const { name, measured, floor, ratio, goal, isMet } of rows) {
+    table.push([name, measured, floor, ratio.toFixed(2), goal, isMet ? 'met' : 'missed']);
+  }
+  return table.toString();
+}
+
+await new Command('bench')
+  .description(
+    'Measures what the design promises, each figure beside its floor. A missed goal is told, and no failure.',
+  )
+  .addArgument(new Argument('[benches...]', 'which to run (default: all)').choices(Object.keys(BENCHES)))
+  .addOption(new Option('--format <FORMAT>', 'how results are printed').choices(['text', 'json']).default('text'))
+  .action(async (names: readonly string[], { format }: { readonly format: string }) => {
+    const rows: BenchRow[] = [];
+    for (const [name, bench] of Object.entries(BENCHES)) {
+      if (names.length === 0 || names.includes(name)) {
+        rows.push(...(await bench()));
+      }
+    }
+    process.stdout.write(`${format === 'json' ? JSON.stringify(rows) : drawTable(rows)}\n`);
+  })
+  .parseAsync();

@@ -1,0 +1,161 @@
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { z } from 'zod';
+import { buildSourceDistribution } from '#cli/source-distribution.ts';
+import { startEmbeddedCloud } from '#infra/embedded/embedded-cloud.ts';
+import type { Endpoints } from '#infra/embedded/endpoints.ts';
+import type { Environment } from '#infra/embedded/vms/vm-environment.ts';
+import type { BenchRow } from './bench-row.ts';
+import { type EmptyHops, startEmptyHops } from './empty-hops.ts';
+import { createStopwatch, type Moments, type Stopwatch } from './stopwatch.ts';
+
+/** Until the code of the pipeline is compiled: its first run takes three times as long as its tenth. */
+const WARM_UP_RUNS = 10;
+const RUNS = 15;
+const RATIO_MAX = 1.5;
+
+/** Between runs, until the last report is written and nothing is on the bus. */
+const SETTLE_MS = 300;
+
+/** Trains nothing, leaves a model of 64 KiB, and as its very last act writes down the time. */
+const PROGRAM = `
+import os, sys, time
+with open(os.path.join(os.environ['DROPFORGE_OUTPUT_DIR'], 'model.bin'), 'wb') as model:
+    model.write(os.urandom(65536))
+time.sleep(0.5)
+with open(sys.argv[1], 'w') as file:
+    file.write(str(time.time()))
+os._exit(0)
+`;
+
+const uploadedSchema = z.object({ timeCreated: z.iso.datetime() });
+
+type Run = Moments & {
+  /** In whole milliseconds, rounded down: it counts against the pipeline. */
+  readonly finalizedAt: number;
+  readonly programEndedAt: number;
+  readonly twoHopsMs: number;
+  readonly callAndHopMs: number;
+  readonly hopMs: number;
+};
+
+/**
+ * Runs jobs one after another in an embedded cloud as a user starts it, and before each of them messages through empty
+ * functions, so that what slows the machine slows both.
+ */
+export async function benchPipelineLatency(environment: Environment): Promise<BenchRow[]> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'dropforge-bench-'));
+  const stopwatch = createStopwatch();
+  try {
+    const { wrapPorts } = stopwatch;
+    const options = { dataDir, config: {}, environment, writeLog: () => undefined, wrapPorts };
+    const cloud = await startEmbeddedCloud(options);
+    const hops = await startEmptyHops(dataDir);
+    try {
+      const runs: Run[] = [];
+      const bench = { dataDir, stopwatch, hops, endpoints: cloud.endpoints };
+      for (let count = 0; count < WARM_UP_RUNS + RUNS; count += 1) {
+        runs.push(await measureRun(bench, `bench_${count}`));
+      }
+      return rowsOf(runs.slice(WARM_UP_RUNS));
+    } finally {
+      await hops.stop();
+      await cloud.stop();
+    }
+  } finally {
+    await rm(dataDir, { recursive: true });
+  }
+}
+
+type Bench = {
+  readonly dataDir: string;
+  readonly stopwatch: Stopwatch;
+  readonly hops: EmptyHops;
+  readonly endpoints: Endpoints;
+};
+
+async function measureRun({ dataDir, stopwatch, hops, endpoints }: Bench, jobId: string): Promise<Run> {
+  const twoHopsMs = await hops.measureTwoHops();
+  const floor = await hops.measureCallAndHop();
+  await delay(SETTLE_MS);
+  const endFile = join(dataDir, `${jobId}.ended`);
+  const finalizedAt = await upload(endpoints, {
+    name: `${jobId}.tar.gz`,
+    bytes: await packJob(dataDir, jobId, endFile),
+  });
+  const moments = await stopwatch.awaitClosed(jobId);
+  const programEndedAt = Number(await readFile(endFile, 'utf8')) * 1_000;
+  await delay(SETTLE_MS);
+  return { ...moments, ...floor, finalizedAt, programEndedAt, twoHopsMs };
+}
+
+async function packJob(dataDir: string, jobId: string, endFile: string): Promise<Uint8Array> {
+  const packageDir = join(dataDir, 'source', 'trainer');
+  await mkdir(packageDir, { recursive: true });
+  await writeFile(join(packageDir, '__init__.py'), '');
+  await writeFile(join(packageDir, 'task.py'), PROGRAM);
+  const trainingInput = { region: 'us-central1', pythonModule: 'trainer.task', args: [endFile] };
+  const { bytes } = await buildSourceDistribution(packageDir, { 'job.json': JSON.stringify({ jobId, trainingInput }) });
+  return bytes;
+}
+
+/** Answers when the object was finalized, as its own record says: the earliest that anybody could know of it. */
+async function upload(
+  { storage, uploadBucket }: Endpoints,
+  { name, bytes }: { readonly name: string; readonly bytes: Uint8Array },
+): Promise<number> {
+  const url = `${storage}/upload/storage/v1/b/${uploadBucket}/o?uploadType=media&name=${name}`;
+  const response = await fetch(url, { method: 'POST', body: Buffer.from(bytes) });
+  if (!response.ok) {
+    throw new Error(`The upload of ${name} was refused: ${response.status} ${await response.text()}`);
+  }
+  return Date.parse(uploadedSchema.parse(await response.json()).timeCreated);
+}
+
+function rowsOf(runs: readonly Run[]): BenchRow[] {
+  const agentMs = median(runs.map((run) => run.exitHeardAt - run.programEndedAt));
+  const vmEndMs = median(runs.map((run) => run.vmGoneAt - run.deletionAskedAt));
+  const split = `agent ${agentMs.toFixed(0)} ms, end of the VM's processes ${vmEndMs.toFixed(0)} ms`;
+  return [
+    compare(runs, {
+      name: 'upload finalized -> VM asked for (floor: 2 empty hops)',
+      measure: (run) => run.vmAskedAt - run.finalizedAt,
+      floor: (run) => run.twoHopsMs,
+    }),
+    compare(runs, {
+      name: `program exit -> VM gone, job closed; ${split} (floor: empty call and hop)`,
+      measure: (run) => run.closedAt - run.programEndedAt,
+      floor: (run) => run.callAndHopMs,
+    }),
+    compare(runs, {
+      name: 'of it the control plane: exit heard -> deletion asked for, VM gone -> job closed (floor: 1 empty hop)',
+      measure: (run) => run.deletionAskedAt - run.exitHeardAt + (run.closedAt - run.vmGoneAt),
+      floor: (run) => run.hopMs,
+    }),
+  ];
+}
+
+type Comparison = {
+  readonly name: string;
+  readonly measure: (run: Run) => number;
+  readonly floor: (run: Run) => number;
+};
+
+function compare(runs: readonly Run[], { name, measure, floor }: Comparison): BenchRow {
+  const [measuredMs, floorMs] = [median(runs.map(measure)), median(runs.map(floor))];
+  const ratio = measuredMs / floorMs;
+  return {
+    name,
+    measured: `${measuredMs.toFixed(1)} ms`,
+    floor: `${floorMs.toFixed(1)} ms`,
+    ratio,
+    goal: `time <= ${RATIO_MAX}`,
+    isMet: ratio <= RATIO_MAX,
+  };
+}
+
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
+}

@@ -1,0 +1,134 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Database, openDatabase } from '#infra/embedded/database.ts';
+import { openSqliteJobStore } from '#infra/embedded/jobs/sqlite-job-store.ts';
+import { openSqliteReplicaStore } from '#infra/embedded/jobs/sqlite-replica-store.ts';
+import { openSqliteMessageQueue } from '#infra/embedded/messages/sqlite-message-queue.ts';
+import { DEADLINES } from '#shared/domain/deadlines.ts';
+import type { JobIn } from '#shared/domain/job.ts';
+import { watch } from '#shared/pipeline/watch.ts';
+import { jobAfter, queuedJob } from '../test/unit/domain/example-job.ts';
+import { exampleReplica } from '../test/unit/domain/example-replica.ts';
+import type { BenchRow } from './bench-row.ts';
+
+const REPLICAS = 10_000;
+const TICKS = 500;
+const TIME_RATIO_MAX = 2;
+
+/** The replicas of the example were heard from at 0; by now no lease and no deadline of theirs has passed. */
+const NOW = 60_000;
+
+type Tick = {
+  /** As Firestore bills them: a document each, and one for a query that finds nothing. */
+  readonly reads: number;
+  /** The steps of SQLite's plans that go through a whole table of jobs or replicas. */
+  readonly scans: readonly string[];
+  readonly medianMs: number;
+};
+
+/** A watch tick with 10,000 healthy replicas, each of a running job, beside one with none. */
+export async function benchWatchReads(): Promise<BenchRow[]> {
+  const busy = await measureTick(REPLICAS);
+  const idle = await measureTick(0);
+  const timeRatio = busy.medianMs / idle.medianMs;
+  return [
+    {
+      name: `watch tick, ${REPLICAS} healthy replicas (floor: none): reads`,
+      measured: [`${busy.reads} reads`, ...busy.scans].join(', '),
+      floor: [`${idle.reads} reads`, ...idle.scans].join(', '),
+      ratio: busy.reads / idle.reads,
+      goal: 'reads = 1',
+      isMet: busy.reads === idle.reads && busy.scans.length === 0,
+    },
+    {
+      name: `watch tick, ${REPLICAS} healthy replicas (floor: none): time`,
+      measured: `${(busy.medianMs * 1_000).toFixed(0)} us`,
+      floor: `${(idle.medianMs * 1_000).toFixed(0)} us`,
+      ratio: timeRatio,
+      goal: `time <= ${TIME_RATIO_MAX}`,
+      isMet: timeRatio <= TIME_RATIO_MAX,
+    },
+  ];
+}
+
+async function measureTick(replicas: number): Promise<Tick> {
+  const directory = await mkdtemp(join(tmpdir(), 'dropforge-bench-'));
+  const database = openDatabase(join(directory, 'dropforge.db'));
+  try {
+    const queries = recordQueries(database);
+    const ports = {
+      jobs: openSqliteJobStore(database),
+      replicas: openSqliteReplicaStore(database),
+      bus: openSqliteMessageQueue(database, { now: () => NOW }),
+      deadlines: DEADLINES,
+    };
+    await fill(ports, replicas);
+    queries.length = 0;
+    await watch(ports, NOW);
+    const reads = queries.reduce((sum, { rows }) => sum + Math.max(1, rows), 0);
+    const scans = queries.flatMap(({ text }) => findScans(database, text));
+    return { reads, scans, medianMs: await timeTicks(() => watch(ports, NOW)) };
+  } finally {
+    database.close();
+    await rm(directory, { recursive: true });
+  }
+}
+
+type Query = { readonly text: string; readonly rows: number };
+
+/** Lists what is asked of the database from now on, and how much it answers. */
+function recordQueries({ sql }: Database): Query[] {
+  const queries: Query[] = [];
+  const prepare = sql.prepare.bind(sql);
+  sql.prepare = (text) => {
+    const statement = prepare(text);
+    const [all, get] = [statement.all.bind(statement), statement.get.bind(statement)];
+    return Object.assign(statement, {
+      all(...parameters: Parameters<typeof all>) {
+        const rows = all(...parameters);
+        queries.push({ text, rows: rows.length });
+        return rows;
+      },
+      get(...parameters: Parameters<typeof get>) {
+        const row = get(...parameters);
+        queries.push({ text, rows: row === undefined ? 0 : 1 });
+        return row;
+      },
+    });
+  };
+  return queries;
+}
+
+async function fill(ports: Pick<Parameters<typeof watch>[0], 'jobs' | 'replicas'>, count: number): Promise<void> {
+  const running = jobAfter(
+    queuedJob(),
+    ['PLACEMENT_CHOSEN', 0],
+    ['VMS_CREATED', 0],
+    ['REPLICA_STARTED', 0],
+  ) as JobIn<'RUNNING'>;
+  for (let index = 0; index < count; index += 1) {
+    const jobId = `job_${index}`;
+    // Deadlines all differ, as in life.
+    await ports.jobs.create({ ...running, jobId, createdAt: index, wakeAt: NOW + 1 + index }, []);
+    const replica = { ...exampleReplica(), jobId, instanceId: String(index), leaseExpiresAt: NOW + 1 + index };
+    await ports.replicas.record(replica);
+  }
+}
+
+/** A table of things to do may be gone through: nothing is in it that is not to be done. */
+function findScans({ sql }: Database, text: string): readonly string[] {
+  const parameters = Array.from(text.matchAll(/\?/g), () => 0);
+  const plan = sql.prepare(`explain query plan ${text}`).all(...parameters);
+  return plan.map(({ detail }) => String(detail)).filter((detail) => /^SCAN (jobs|replicas)\b/.test(detail));
+}
+
+async function timeTicks(tick: () => Promise<void>): Promise<number> {
+  const timesMs: number[] = [];
+  for (let count = 0; count < TICKS; count += 1) {
+    const startedAt = performance.now();
+    await tick();
+    timesMs.push(performance.now() - startedAt);
+  }
+  return timesMs.sort((a, b) => a - b)[TICKS / 2] ?? Number.NaN;
+}

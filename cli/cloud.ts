@@ -1,0 +1,41 @@
+import { stat } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import type { Invocation } from '#cli/command.ts';
+import { Failure } from '#cli/failure.ts';
+import { type Endpoints, readEndpoints } from '#infra/embedded/endpoints.ts';
+
+const DIRECTORY_NAME = '.dropforge';
+
+type Caller = Pick<Invocation, 'dataDir'> & { readonly io: { readonly cwd: string } };
+
+/** The data directory that was named, else the nearest `.dropforge/` here or above, else the one to be made here. */
+export async function findDataDir({ dataDir, io }: Caller): Promise<string> {
+  if (dataDir !== undefined) {
+    return resolve(io.cwd, dataDir);
+  }
+  for (let directory = io.cwd; ; directory = dirname(directory)) {
+    const candidate = join(directory, DIRECTORY_NAME);
+    if (await isDirectory(candidate)) {
+      return candidate;
+    }
+    if (dirname(directory) === directory) {
+      return join(io.cwd, DIRECTORY_NAME);
+    }
+  }
+}
+
+/** The endpoints of the running cloud. Fails with the way to start one. */
+export async function findCloud(caller: Caller): Promise<Endpoints> {
+  const dataDir = await findDataDir(caller);
+  const endpoints = await readEndpoints(dataDir);
+  if (endpoints === undefined) {
+    const flag = caller.dataDir === undefined ? '' : ` --data-dir ${caller.dataDir}`;
+    throw new Failure(`No embedded cloud runs on ${dataDir}: run \`npx dropforge${flag} up\` first.`);
+  }
+  return endpoints;
+}
+
+async function isDirectory(path: string): Promise<boolean> {
+  const found = await stat(path).catch(() => undefined);
+  return found?.isDirectory() === true;
+}

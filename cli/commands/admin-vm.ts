@@ -1,0 +1,22 @@
+import { createAdminClient, type VmAction } from '#cli/admin-client.ts';
+import { findCloud } from '#cli/cloud.ts';
+import type { Command } from '#cli/command.ts';
+
+export const adminPreempt = disturbance('preempt', 'is being preempted');
+export const adminReset = disturbance('reset', 'was reset');
+export const adminHostError = disturbance('hostError', 'was lost with its host');
+
+function disturbance(action: VmAction, outcome: string): Command {
+  return {
+    operands: [{ name: 'VM', summary: 'the name of the VM, as `dropforge status` shows it', count: 'one' }],
+    flags: [],
+    async run(invocation) {
+      const { io, operands, print } = invocation;
+      const { admin } = await findCloud(invocation);
+      const vmName = operands[0] ?? '';
+      await createAdminClient(admin, io.interrupted).disturbVm(vmName, action);
+      print({ json: { vmName, action }, text: `VM ${vmName} ${outcome}.` });
+      return 0;
+    },
+  };
+}

@@ -1,0 +1,114 @@
+import { join } from 'node:path';
+import { createAdminClient } from '#cli/admin-client.ts';
+import { createApiClient } from '#cli/api-client.ts';
+import { findDataDir } from '#cli/cloud.ts';
+import type { Command, ExitCode, Invocation } from '#cli/command.ts';
+import { dropExample, fetchResults, nameDemoJob } from '#cli/demo-job.ts';
+import { createDemoScreen, type DemoScreen } from '#cli/demo-screen.ts';
+import { measureStages, type Sighting, stageOf } from '#cli/demo-stages.ts';
+import { describeDemo } from '#cli/describe-demo.ts';
+import { describeReport } from '#cli/describe-report.ts';
+import { describeError, Failure } from '#cli/failure.ts';
+import { followJob } from '#cli/follow-job.ts';
+import { formatGsUri } from '#cli/gs-uri.ts';
+import { createObjectClient } from '#cli/object-client.ts';
+import { shortenPath } from '#cli/shorten-path.ts';
+import { waitForVerdict } from '#cli/submission.ts';
+import { type Endpoints, readEndpoints } from '#infra/embedded/endpoints.ts';
+
+/** How long an interrupted demo waits until its job is cancelled and the VM gone. */
+const CLEAN_UP_MS_MAX = 30_000;
+
+/** What the cloud has logged is shown only when the demo fails, and no more than this of it. */
+const LOG_LINES_MAX = 50;
+
+type Stage = { readonly screen: DemoScreen; readonly dataDir: string; readonly endpoints: Endpoints };
+
+export const demo: Command = {
+  operands: [],
+  flags: [],
+  notes: 'Its cloud lies in .dropforge/demo, where the model stays. Nothing is left running at the end.',
+  async run(invocation) {
+    const { io } = invocation;
+    const dataDir = await findDemoDir(invocation);
+    const screen = createDemoScreen(invocation);
+    screen.say({ event: 'starting', dataDir }, `starting the embedded cloud in ${shortenPath(io.cwd, dataDir)}`);
+    const log: string[] = [];
+    const cloud = await io.startCloud({ dataDir, writeLog: (line) => log.push(line) });
+    let exitCode: ExitCode = 1;
+    try {
+      exitCode = await trainExample(invocation, { screen, dataDir, endpoints: cloud.endpoints });
+    } finally {
+      screen.close();
+      await cloud.stop();
+      if (exitCode !== 0 && !io.interrupted.aborted) {
+        io.stderr.write(`The cloud has logged:\n${log.slice(-LOG_LINES_MAX).join('\n')}\n`);
+      }
+    }
+    return exitCode;
+  },
+};
+
+async function findDemoDir(invocation: Invocation): Promise<string> {
+  const found = await findDataDir(invocation);
+  const dataDir = invocation.dataDir === undefined ? join(found, 'demo') : found;
+  const running = await readEndpoints(dataDir);
+  if (running !== undefined) {
+    throw new Failure(
+      `A cloud runs on ${dataDir} already (process ${running.pid}): end it, or name another --data-dir.`,
+    );
+  }
+  return dataDir;
+}
+
+async function trainExample(invocation: Invocation, { screen, dataDir, endpoints }: Stage): Promise<ExitCode> {
+  const { io, print } = invocation;
+  const signal = io.interrupted;
+  const objects = createObjectClient(endpoints);
+  const api = createApiClient(endpoints.api, signal);
+  const jobId = nameDemoJob(new Date());
+  try {
+    const source = await dropExample(objects, { bucket: endpoints.uploadBucket, jobId });
+    screen.say({ event: 'dropped', uri: formatGsUri(source) }, `dropped examples/digits into ${formatGsUri(source)}`);
+    const report = await waitForVerdict(objects, source, signal);
+    if (report.verdict !== 'ACCEPTED') {
+      print({ json: report, text: describeReport(report, io.stdout) });
+      return 1;
+    }
+    const sightings: Sighting[] = [];
+    const onJob: NonNullable<Parameters<typeof followJob>[2]['onJob']> = (job) => {
+      sightings.push({ stage: stageOf(job), at: Date.now() });
+      screen.show(job);
+    };
+    const job = await followJob(api, jobId, { signal, onJob });
+    const results = await fetchResults({ objects, api, signal }, job, join(dataDir, 'results'));
+    const { vms } = await createAdminClient(endpoints.admin, signal).readStatus();
+    const outcome = { job, results, vms, stages: measureStages(sightings) };
+    const json = { event: 'ended', ...outcome, stages: Object.fromEntries(outcome.stages) };
+    print({ json, text: describeDemo(outcome, { dataDir, cwd: io.cwd, output: io.stdout }) });
+    return job.state === 'SUCCEEDED' && vms.length === 0 ? 0 : 1;
+  } catch (error) {
+    if (signal.aborted) {
+      await cancelInterrupted({ io, endpoints, jobId });
+    }
+    throw error;
+  }
+}
+
+/** Ctrl-C must not leave a job behind that would go on at the next start. */
+async function cancelInterrupted({
+  io,
+  endpoints,
+  jobId,
+}: Pick<Invocation, 'io'> & { endpoints: Endpoints; jobId: string }) {
+  io.stderr.write(`Cancelling ${jobId} and waiting for its VM to go.\n`);
+  const signal = AbortSignal.timeout(CLEAN_UP_MS_MAX);
+  const api = createApiClient(endpoints.api, signal);
+  try {
+    await api.cancelJob(jobId);
+    await followJob(api, jobId, { signal });
+  } catch (error) {
+    // The interruption itself is what is reported; this only says how far the cleaning got.
+    io.stderr.write(`${jobId} may not be cancelled (${describeError(error)}).\n`);
+  }
+}

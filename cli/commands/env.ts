@@ -1,0 +1,32 @@
+import { findCloud } from '#cli/cloud.ts';
+import type { Command } from '#cli/command.ts';
+import type { Endpoints } from '#infra/embedded/endpoints.ts';
+
+export const env: Command = {
+  operands: [],
+  flags: [],
+  notes: 'Use it so: eval "$(npx dropforge env)", then gcloud storage ls',
+  async run(invocation) {
+    const variables = variablesOf(await findCloud(invocation));
+    const lines = Object.entries(variables).map(
+      ([name, value]) => `export ${name}='${value.replaceAll("'", "'\\''")}'`,
+    );
+    invocation.print({ json: variables, text: lines.join('\n') });
+    return 0;
+  },
+};
+
+/**
+ * A property SECTION/NAME of gcloud is read from CLOUDSDK_SECTION_NAME ("gcloud topic configurations"); overrides of API
+ * endpoints end with a slash.
+ */
+function variablesOf({ projectId, storage, pubsub }: Endpoints): Readonly<Record<string, string>> {
+  return {
+    CLOUDSDK_CORE_PROJECT: projectId,
+    CLOUDSDK_AUTH_DISABLE_CREDENTIALS: 'true',
+    CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE: `${storage}/storage/v1/`,
+    CLOUDSDK_API_ENDPOINT_OVERRIDES_PUBSUB: `${pubsub}/`,
+    GOOGLE_CLOUD_PROJECT: projectId,
+    STORAGE_EMULATOR_HOST: storage,
+  };
+}

@@ -1,0 +1,16 @@
+import { createApiClient } from '#cli/api-client.ts';
+import { findCloud } from '#cli/cloud.ts';
+import type { Command } from '#cli/command.ts';
+import { paintState } from '#cli/paint.ts';
+
+export const jobsCancel: Command = {
+  operands: [{ name: 'JOB', summary: 'the job id', count: 'one' }],
+  flags: [],
+  async run(invocation) {
+    const { io, operands, print } = invocation;
+    const { api } = await findCloud(invocation);
+    const job = await createApiClient(api, io.interrupted).cancelJob(operands[0] ?? '');
+    print({ json: job, text: `${job.jobId}  ${paintState(job.state, io.stdout)}` });
+    return 0;
+  },
+};

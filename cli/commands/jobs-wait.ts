@@ -1,0 +1,19 @@
+import { createApiClient } from '#cli/api-client.ts';
+import { findCloud } from '#cli/cloud.ts';
+import type { Command } from '#cli/command.ts';
+import { describeCause } from '#cli/describe-job.ts';
+import { followJob } from '#cli/follow-job.ts';
+import { paintState } from '#cli/paint.ts';
+
+export const jobsWait: Command = {
+  operands: [{ name: 'JOB', summary: 'the job id', count: 'one' }],
+  flags: [],
+  notes: 'Ends with 0 when the job has SUCCEEDED and with 1 otherwise.',
+  async run(invocation) {
+    const { io, operands, print } = invocation;
+    const { api } = await findCloud(invocation);
+    const job = await followJob(createApiClient(api, io.interrupted), operands[0] ?? '', { signal: io.interrupted });
+    print({ json: job, text: [`${job.jobId}  ${paintState(job.state, io.stdout)}`, ...describeCause(job)].join('\n') });
+    return job.state === 'SUCCEEDED' ? 0 : 1;
+  },
+};

@@ -1,0 +1,55 @@
+import { findCloud } from '#cli/cloud.ts';
+import type { Command, Invocation } from '#cli/command.ts';
+import { Failure } from '#cli/failure.ts';
+import { formatTable } from '#cli/format-table.ts';
+import { formatGsUri, type GsUri, isPattern, parseGsUri } from '#cli/gs-uri.ts';
+import { createObjectClient, type ObjectClient, type StoredObject } from '#cli/object-client.ts';
+
+export const ls: Command = {
+  operands: [{ name: 'URI', summary: 'gs://BUCKET/FOLDER or a pattern; without one, the buckets', count: 'optional' }],
+  flags: [
+    { name: 'recursive', letter: 'r', summary: 'all that is below, too' },
+    { name: 'long', letter: 'l', summary: 'with size in bytes and time' },
+  ],
+  notes: 'Patterns: * and ? match within a folder, ** across folders. Quote them, or the shell reads them first.',
+  async run(invocation) {
+    const client = createObjectClient(await findCloud(invocation));
+    const [uri] = invocation.operands;
+    if (uri === undefined) {
+      const buckets = await client.listBuckets();
+      print(invocation, { folders: buckets.map((bucket) => `gs://${bucket}/`), objects: [] });
+      return 0;
+    }
+    const listing = await list(client, parseGsUri(uri), invocation.isSet('recursive'));
+    if (listing.objects.length === 0 && listing.folders.length === 0 && parseGsUri(uri).name !== '') {
+      throw new Failure(`Nothing matches ${uri}.`);
+    }
+    print(invocation, listing);
+    return 0;
+  },
+};
+
+type Listing = { readonly folders: readonly string[]; readonly objects: readonly StoredObject[] };
+
+async function list(client: ObjectClient, address: GsUri, isDeep: boolean): Promise<Listing> {
+  const found = await client.find(address, { isDeep });
+  if (isDeep || isPattern(address.name) || (found.length > 0 && !address.name.endsWith('/'))) {
+    return { folders: [], objects: found };
+  }
+  const { folders, objects } = await client.listFolder(address);
+  return { folders: folders.map((name) => formatGsUri({ bucket: address.bucket, name })), objects };
+}
+
+function print({ print: write, isSet }: Invocation, { folders, objects }: Listing): void {
+  const entries = objects.map(({ sizeBytes, updateTime, ...uri }) => ({
+    uri: formatGsUri(uri),
+    sizeBytes,
+    updateTime,
+  }));
+  const rows = [
+    ...entries.map(({ uri, sizeBytes, updateTime }) => [String(sizeBytes), updateTime, uri]),
+    ...folders.map((uri) => ['', '', uri]),
+  ];
+  const text = isSet('long') ? formatTable(['BYTES', 'UPDATED', 'URI'], rows) : rows.map((row) => row[2]).join('\n');
+  write({ json: { folders, objects: entries }, text });
+}

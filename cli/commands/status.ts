@@ -1,0 +1,26 @@
+import { createAdminClient } from '#cli/admin-client.ts';
+import { findCloud } from '#cli/cloud.ts';
+import type { Command } from '#cli/command.ts';
+import { describeEndpoints } from '#cli/describe-endpoints.ts';
+import { formatTable } from '#cli/format-table.ts';
+
+export const status: Command = {
+  operands: [],
+  flags: [],
+  async run(invocation) {
+    const { io, print } = invocation;
+    const endpoints = await findCloud(invocation);
+    const { vms, queues } = await createAdminClient(endpoints.admin, io.interrupted).readStatus();
+    const vmRows = vms.map((vm) => [vm.vmName, vm.zone, vm.status, vm.jobId, String(vm.attempt)]);
+    const queueRows = queues.map(({ topic, waiting, deadLetters }) => [topic, String(waiting), String(deadLetters)]);
+    const text = [
+      describeEndpoints(endpoints),
+      vms.length === 0 ? 'No VM runs.' : formatTable(['VM', 'ZONE', 'STATUS', 'JOB', 'ATTEMPT'], vmRows),
+      queues.length === 0
+        ? 'Nothing waits in the queues.'
+        : formatTable(['TOPIC', 'WAITING', 'DEAD LETTERS'], queueRows),
+    ].join('\n\n');
+    print({ json: { endpoints, vms, queues }, text });
+    return 0;
+  },
+};

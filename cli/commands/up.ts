@@ -1,0 +1,61 @@
+import { once } from 'node:events';
+import { resolve } from 'node:path';
+import { findDataDir } from '#cli/cloud.ts';
+import type { Command } from '#cli/command.ts';
+import { describeEndpoints } from '#cli/describe-endpoints.ts';
+import { Failure, UsageFailure } from '#cli/failure.ts';
+import { readEndpoints } from '#infra/embedded/endpoints.ts';
+
+const PORT_MAX = 65_535;
+
+export const up: Command = {
+  operands: [],
+  flags: [
+    { name: 'config', value: 'FILE', summary: 'zones, machine images and capacity (YAML)' },
+    { name: 'api-port', value: 'PORT', summary: 'of the HTTP API (default: a free one)' },
+    { name: 'storage-port', value: 'PORT', summary: 'of the Cloud Storage API (default: a free one)' },
+  ],
+  notes: 'Its state lies in the data directory and survives any end of this process; jobs go on at the next start.',
+  async run(invocation) {
+    const { io, flag, print } = invocation;
+    const ports = { ...readPort('api', flag('api-port')), ...readPort('storage', flag('storage-port')) };
+    const dataDir = await findDataDir(invocation);
+    const running = await readEndpoints(dataDir);
+    if (running !== undefined) {
+      throw new Failure(
+        `A cloud runs on ${dataDir} already (process ${running.pid}): use it, or name another --data-dir.`,
+      );
+    }
+    const config = flag('config');
+    const cloud = await io.startCloud({
+      dataDir,
+      ports,
+      ...(config !== undefined && { configFile: resolve(io.cwd, config) }),
+      writeLog: (line) => io.stderr.write(`${line}\n`),
+    });
+    try {
+      print({
+        json: cloud.endpoints,
+        text: `${describeEndpoints(cloud.endpoints)}\n\nThe embedded cloud is up. Ctrl-C ends it.`,
+      });
+      if (!io.interrupted.aborted) {
+        await once(io.interrupted, 'abort');
+      }
+    } finally {
+      await cloud.stop();
+    }
+    io.stderr.write(`The embedded cloud is down. Its state is in ${dataDir}.\n`);
+    return 0;
+  },
+};
+
+function readPort(name: 'api' | 'storage', text: string | undefined): Readonly<Record<string, number>> {
+  if (text === undefined) {
+    return {};
+  }
+  const port = Number(text);
+  if (!Number.isInteger(port) || port < 1 || port > PORT_MAX) {
+    throw new UsageFailure(`--${name}-port must be a whole number from 1 to ${PORT_MAX}, not '${text}'.`);
+  }
+  return { [name]: port };
+}

@@ -1,0 +1,21 @@
+import { ZodError } from 'zod';
+
+/** What went wrong and what to do next; the process ends with 1. */
+export class Failure extends Error {
+  override readonly name = 'Failure';
+}
+
+/** The command line cannot be understood; the process ends with 2. */
+export class UsageFailure extends Error {
+  override readonly name = 'UsageFailure';
+}
+
+/** The sentence that a user is shown for anything that was thrown. */
+export function describeError(error: unknown): string {
+  if (error instanceof ZodError) {
+    const [issue] = error.issues;
+    const fault = `${issue?.path.join('.')}: ${issue?.message}`;
+    return `An answer could not be understood (${fault}). Are the CLI and the cloud of one version?`;
+  }
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,22 @@
+import { Failure } from '#cli/failure.ts';
+import { parseGsUri } from '#cli/gs-uri.ts';
+import type { ObjectClient, StoredObject } from '#cli/object-client.ts';
+
+/** Every object that the addresses mean. Fails for one that means none, before anything is done to the others. */
+export async function findObjects(
+  client: ObjectClient,
+  uris: readonly string[],
+  { isDeep }: { readonly isDeep: boolean },
+): Promise<readonly StoredObject[]> {
+  const found: StoredObject[] = [];
+  for (const uri of uris) {
+    const objects = await client.find(parseGsUri(uri), { isDeep });
+    if (objects.length === 0) {
+      const below = isDeep ? [] : await client.find(parseGsUri(uri), { isDeep: true });
+      const hint = below.length > 0 ? ' It is a folder: use -r, or a pattern such as FOLDER/**.' : '';
+      throw new Failure(`There is no object ${uri}.${hint || ' `npx dropforge ls` shows what there is.'}`);
+    }
+    found.push(...objects);
+  }
+  return found;
+}

@@ -1,0 +1,33 @@
+import Table from 'cli-table3';
+
+/** Columns without lines, so that a table can be read by people and cut by `awk`. */
+export function formatTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const none = '';
+  const table = new Table({
+    head: [...head],
+    chars: {
+      top: none,
+      'top-mid': none,
+      'top-left': none,
+      'top-right': none,
+      bottom: none,
+      'bottom-mid': none,
+      'bottom-left': none,
+      'bottom-right': none,
+      left: none,
+      'left-mid': none,
+      mid: none,
+      'mid-mid': none,
+      right: none,
+      'right-mid': none,
+      middle: '  ',
+    },
+    style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0 },
+  });
+  table.push(...rows.map((row) => [...row]));
+  return table
+    .toString()
+    .split('\n')
+    .map((line) => line.trimEnd())
+    .join('\n');
+}

@@ -1,0 +1,36 @@
+#!/usr/bin/env node
+import type { WriteStream } from 'node:tty';
+import type { Output } from '#cli/command.ts';
+import { run } from '#cli/run.ts';
+
+// The CLI finds its cloud by the data directory. `dropforge env` may have set this for other programs of the same
+// shell, and the storage library would prefer it.
+delete process.env.STORAGE_EMULATOR_HOST;
+
+const interruption = new AbortController();
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => interruption.abort());
+}
+// The reader of a pipe may leave early (`| head`): that ends the work, and is no error.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
+
+process.exitCode = await run(process.argv.slice(2), {
+  stdout: createOutput(process.stdout),
+  stderr: createOutput(process.stderr),
+  cwd: process.cwd(),
+  dataDir: process.env.DROPFORGE_DATA_DIR || undefined,
+  interrupted: interruption.signal,
+  startCloud: async (options) => {
+    const { startEmbeddedCloud } = await import('#infra/embedded/embedded-cloud.ts');
+    return startEmbeddedCloud({ ...options, environment: process.env });
+  },
+});
+
+function createOutput(stream: WriteStream): Output {
+  return {
+    write: (data) => void stream.write(data),
+    terminal: stream.isTTY ? stream : null,
+    // NO_COLOR, https://no-color.org: any value but an empty one.
+    hasColours: stream.isTTY === true && !process.env.NO_COLOR && process.env.TERM !== 'dumb',
+  };
+}

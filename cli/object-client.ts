@@ -1,0 +1,124 @@
+import { EventEmitter } from 'node:events';
+import type { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { type File, Storage } from '@google-cloud/storage';
+import { Failure } from '#cli/failure.ts';
+import { folderOf, formatGsUri, type GsUri, isPattern, literalPrefixOf, matchesPattern } from '#cli/gs-uri.ts';
+import type { Endpoints } from '#infra/embedded/endpoints.ts';
+
+export type StoredObject = GsUri & { readonly sizeBytes: number; readonly updateTime: string };
+
+/** The buckets of a cloud, through Google's own library. What is missing is a failure with its address. */
+export type ObjectClient = {
+  listBuckets(): Promise<readonly string[]>;
+  /** The objects and folders directly in a folder; a folder's name ends with a slash. */
+  listFolder(
+    folder: GsUri,
+  ): Promise<{ readonly objects: readonly StoredObject[]; readonly folders: readonly string[] }>;
+  /** Every object that an address means: itself, what its pattern matches, or with `isDeep` all below it. */
+  find(address: GsUri, options: { readonly isDeep: boolean }): Promise<readonly StoredObject[]>;
+  open(object: GsUri): Readable;
+  /** The whole object as text; undefined when there is none. */
+  readText(object: GsUri): Promise<string | undefined>;
+  /** With `isNew`, answers `exists` and writes nothing when there is such an object already. */
+  write(
+    object: GsUri,
+    body: Uint8Array | Readable,
+    options?: { readonly isNew?: boolean },
+  ): Promise<'written' | 'exists'>;
+  copy(from: GsUri, to: GsUri): Promise<void>;
+  delete(object: GsUri): Promise<void>;
+};
+
+/** For each download the library puts 11 listeners on one stream, and Node warns of a leak at more than 10. */
+const LISTENERS_COUNT_MAX = 20;
+
+export function createObjectClient({ storage: apiEndpoint, projectId }: Endpoints): ObjectClient {
+  EventEmitter.defaultMaxListeners = LISTENERS_COUNT_MAX;
+  // With an endpoint of its own the library asks nobody for credentials.
+  const storage = new Storage({ apiEndpoint, projectId });
+  const fileOf = ({ bucket, name }: GsUri) => storage.bucket(bucket).file(name);
+  return {
+    async listBuckets() {
+      const [buckets] = await storage.getBuckets();
+      return buckets.map(({ name }) => name);
+    },
+    async listFolder(folder) {
+      const query = { prefix: folderOf(folder.name), delimiter: '/', autoPaginate: true };
+      const [files, , answer] = await explain(folder, storage.bucket(folder.bucket).getFiles(query));
+      return { objects: files.map(describeFile), folders: readPrefixes(answer) };
+    },
+    async find(address, { isDeep }) {
+      const { bucket, name } = address;
+      const prefix = isPattern(name) ? literalPrefixOf(name) : name;
+      const [files] = await explain(address, storage.bucket(bucket).getFiles({ prefix }));
+      return files.map(describeFile).filter((object) => isMeant(object.name, name, isDeep));
+    },
+    open: (object) => fileOf(object).createReadStream(),
+    async readText(object) {
+      try {
+        const [bytes] = await fileOf(object).download();
+        return bytes.toString('utf8');
+      } catch (error) {
+        if (codeOf(error) === 404) {
+          return undefined;
+        }
+        throw error;
+      }
+    },
+    async write(object, body, { isNew = false } = {}) {
+      const sink = fileOf(object).createWriteStream({
+        resumable: false,
+        ...(isNew && { preconditionOpts: { ifGenerationMatch: 0 } }),
+      });
+      try {
+        await explain(object, pipeline(body instanceof Uint8Array ? [body] : body, sink));
+        return 'written';
+      } catch (error) {
+        if (isNew && codeOf(error) === 412) {
+          return 'exists';
+        }
+        throw error;
+      }
+    },
+    async copy(from, to) {
+      await explain(from, fileOf(from).copy(fileOf(to)));
+    },
+    async delete(object) {
+      await explain(object, fileOf(object).delete());
+    },
+  };
+}
+
+/** With `isDeep`, `model` means `model/weights.json` too, but never `model2`. */
+function isMeant(name: string, wanted: string, isDeep: boolean): boolean {
+  if (isPattern(wanted)) {
+    return matchesPattern(name, wanted) || (isDeep && matchesPattern(name, `${wanted}/**`));
+  }
+  return name === wanted || (isDeep && name.startsWith(folderOf(wanted)));
+}
+
+function describeFile({ name, bucket, metadata }: File): StoredObject {
+  return { bucket: bucket.name, name, sizeBytes: Number(metadata.size), updateTime: String(metadata.updated) };
+}
+
+/** The library types the raw answer as unknown; its prefixes are what lies in deeper folders. */
+function readPrefixes(answer: unknown): readonly string[] {
+  const isListing = typeof answer === 'object' && answer !== null && 'prefixes' in answer;
+  return isListing && Array.isArray(answer.prefixes) ? answer.prefixes.map(String) : [];
+}
+
+async function explain<T>(address: GsUri, work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if (codeOf(error) === 404) {
+      throw new Failure(`${formatGsUri(address)} does not exist: \`npx dropforge ls\` lists the buckets.`);
+    }
+    throw error;
+  }
+}
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : undefined;
+}

@@ -1,0 +1,53 @@
+import { z } from 'zod';
+import { Failure } from '#cli/failure.ts';
+
+const ANSWER_MS_MAX = 30_000;
+
+const problemAnswerSchema = z.object({
+  error: z.object({ message: z.string(), remedy: z.string().optional() }),
+});
+
+/** Sends a request and reads the answer. Fails with the server's own words where it refuses. */
+export async function requestJson<T>(
+  url: string,
+  schema: z.ZodType<T>,
+  options: { readonly method?: 'GET' | 'POST'; readonly signal?: AbortSignal } = {},
+): Promise<T> {
+  const timeout = AbortSignal.timeout(ANSWER_MS_MAX);
+  const signal = options.signal === undefined ? timeout : AbortSignal.any([options.signal, timeout]);
+  let response: Response;
+  try {
+    response = await fetch(url, { method: options.method ?? 'GET', signal });
+  } catch (error) {
+    options.signal?.throwIfAborted();
+    throw new Failure(`${new URL(url).origin} does not answer: run \`npx dropforge up\` (${describeCause(error)}).`);
+  }
+  const text = await response.text();
+  if (!response.ok) {
+    throw new Failure(describeRefusal(response, text));
+  }
+  return schema.parse(JSON.parse(text));
+}
+
+function describeRefusal(response: Response, text: string): string {
+  const answer = problemAnswerSchema.safeParse(parseOrUndefined(text));
+  if (!answer.success) {
+    return `${response.url} answered ${response.status} ${text.slice(0, 200)}`.trimEnd();
+  }
+  const { message, remedy } = answer.data.error;
+  return remedy === undefined ? message : `${message} ${remedy}`;
+}
+
+function parseOrUndefined(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** `fetch` hides what happened in the cause of its error. */
+function describeCause(error: unknown): string {
+  const cause = error instanceof Error ? (error.cause ?? error) : error;
+  return cause instanceof Error ? ('code' in cause ? String(cause.code) : cause.message) : String(cause);
+}

@@ -1,0 +1,167 @@
+import { styleText } from 'node:util';
+import { Argument, CommanderError, Option, Command as Parser } from 'commander';
+import type { Command, ExitCode, Io, Operand } from '#cli/command.ts';
+import { COMMANDS, type CommandEntry } from '#cli/commands.ts';
+
+const GROUPS: Readonly<Record<string, string>> = {
+  jobs: 'Submit jobs and look after them',
+  'jobs submit': 'Submit a job',
+  admin: 'Play through what a cloud does to its VMs',
+};
+
+/** Runs one command line, and answers with the exit code. Nothing is thrown and the process is left alone. */
+export async function run(argv: readonly string[], io: Io): Promise<ExitCode> {
+  const { words, rest } = splitRest(argv);
+  const call: Call = { io, rest, hasRest: argv.includes('--'), exitCode: 0 };
+  try {
+    await buildParser(call).parseAsync(words, { from: 'user' });
+    return call.exitCode;
+  } catch (error) {
+    if (error instanceof CommanderError) {
+      // Commander has written its message or the help by now.
+      return error.exitCode === 0 ? 0 : 2;
+    }
+    return reportError(error, io);
+  }
+}
+
+type Call = { readonly io: Io; readonly rest: readonly string[]; readonly hasRest: boolean; exitCode: ExitCode };
+
+/** The program's own arguments follow `--` and are nobody else's to read; `help X` is `X --help`. */
+function splitRest(argv: readonly string[]): { words: string[]; rest: readonly string[] } {
+  const end = argv.indexOf('--');
+  const words = end === -1 ? [...argv] : argv.slice(0, end);
+  return {
+    words: words[0] === 'help' ? [...words.slice(1), '--help'] : words,
+    rest: end === -1 ? [] : argv.slice(end + 1),
+  };
+}
+
+function buildParser(call: Call): Parser {
+  const root = createParser('dropforge', call)
+    .description('Drop a training package into a bucket; get a trained model out, and nothing left running.')
+    .addOption(new Option('--format <FORMAT>', 'how results are printed').choices(['text', 'json']).default('text'))
+    .option('--data-dir <DIR>', 'state of the embedded cloud (default: the nearest .dropforge/)')
+    .addHelpText(
+      'after',
+      '\ndropforge COMMAND --help tells more about each.\nExit codes: 0 done, 1 failed, 2 wrong usage.',
+    );
+  const parents = new Map<string, Parser>([['', root]]);
+  for (const entry of COMMANDS) {
+    const words = entry.name.split(' ');
+    let parent = root;
+    for (let depth = 1; depth < words.length; depth += 1) {
+      parent = findGroup({ parents, parent, name: words.slice(0, depth).join(' '), call });
+    }
+    parent.addCommand(
+      createParser(words.at(-1) ?? '', call)
+        .summary(entry.summary)
+        .description(`${entry.summary}.`),
+    );
+  }
+  return root;
+}
+
+function findGroup(query: { parents: Map<string, Parser>; parent: Parser; name: string; call: Call }): Parser {
+  const known = query.parents.get(query.name);
+  if (known !== undefined) {
+    return known;
+  }
+  const group = createParser(query.name.split(' ').at(-1) ?? '', query.call).description(GROUPS[query.name] ?? '');
+  query.parents.set(query.name, group);
+  query.parent.addCommand(group);
+  return group;
+}
+
+function createParser(name: string, call: Call): Parser {
+  const { stdout, stderr } = call.io;
+  return new Parser(name)
+    .exitOverride()
+    .helpCommand(false)
+    .helpOption('-h, --help', 'show this help')
+    .showSuggestionAfterError(true)
+    .showHelpAfterError('(--help shows what can be given)')
+    .configureOutput({
+      writeOut: (text) => stdout.write(text),
+      writeErr: (text) => stderr.write(text),
+      getOutHelpWidth: () => stdout.terminal?.columns ?? 120,
+      getErrHelpWidth: () => stderr.terminal?.columns ?? 120,
+      getOutHasColors: () => stdout.hasColours,
+      getErrHasColors: () => stderr.hasColours,
+    })
+    .configureHelp({ showGlobalOptions: true })
+    .hook('preSubcommand', async (_parent, child) => {
+      const entry = COMMANDS.find(({ name: full }) => full === pathOf(child));
+      if (entry !== undefined) {
+        defineCommand({ parser: child, entry, command: await entry.load(), call });
+      }
+    });
+}
+
+/** The words that lead to a parser, without the program's own name. */
+function pathOf(parser: Parser): string {
+  return parser.parent === null ? '' : [pathOf(parser.parent), parser.name()].filter(Boolean).join(' ');
+}
+
+function defineCommand(one: { parser: Parser; entry: CommandEntry; command: Command; call: Call }): void {
+  const { parser, command, call } = one;
+  for (const operand of command.operands) {
+    parser.addArgument(new Argument(writeOperand(operand), operand.summary));
+  }
+  for (const { name, letter, summary, value, choices } of command.flags) {
+    const option = new Option(`${letter ? `-${letter}, ` : ''}--${name}${value ? ` <${value}>` : ''}`, summary);
+    parser.addOption(choices === undefined ? option : option.choices([...choices]));
+  }
+  if (command.rest !== undefined) {
+    parser.usage(`[options] ${command.operands.map(writeOperand).join(' ')} [-- ARGS...]`);
+    parser.addHelpText('after', `\n-- ARGS...  ${command.rest}`);
+  }
+  if (command.notes !== undefined) {
+    parser.addHelpText('after', `\n${command.notes}`);
+  }
+  parser.action(async () => {
+    if (call.hasRest && command.rest === undefined) {
+      parser.error(`error: '${one.entry.name}' takes nothing after --`);
+    }
+    call.exitCode = await command.run(createInvocation(parser, call));
+  });
+}
+
+function writeOperand({ name, count }: Operand): string {
+  return { one: `<${name}>`, optional: `[${name}]`, many: `<${name}...>` }[count];
+}
+
+function createInvocation(parser: Parser, { io, rest }: Call): Parameters<Command['run']>[0] {
+  const values = new Map<string, unknown>();
+  for (let level: Parser | null = parser; level !== null; level = level.parent) {
+    for (const option of level.options) {
+      values.set(option.name(), level.getOptionValue(option.attributeName()));
+    }
+  }
+  const isJson = values.get('format') === 'json';
+  const flag = (name: string): string | undefined => {
+    const value = values.get(name);
+    return value === undefined ? undefined : String(value);
+  };
+  return {
+    io,
+    rest,
+    operands: parser.args,
+    flag,
+    isSet: (name) => values.get(name) !== undefined,
+    isJson,
+    dataDir: flag('data-dir') ?? io.dataDir,
+    print: ({ json, text }) => {
+      const written = isJson ? JSON.stringify(json) : text;
+      io.stdout.write(written.endsWith('\n') || written === '' ? written : `${written}\n`);
+    },
+  };
+}
+
+async function reportError(error: unknown, io: Io): Promise<ExitCode> {
+  const { UsageFailure, describeError } = await import('#cli/failure.ts');
+  const label = io.stderr.hasColours ? styleText('red', 'error:', { validateStream: false }) : 'error:';
+  const isInterrupted = io.interrupted.aborted && error instanceof Error && error.name === 'AbortError';
+  io.stderr.write(`${isInterrupted ? 'Interrupted.' : `${label} ${describeError(error)}`}\n`);
+  return error instanceof UsageFailure ? 2 : 1;
+}

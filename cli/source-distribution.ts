@@ -1,0 +1,100 @@
+import { buffer } from 'node:stream/consumers';
+import { createGzip } from 'node:zlib';
+import { pack } from 'tar-stream';
+import { Failure } from '#cli/failure.ts';
+import { collectSourceFiles, type SourceFile } from '#cli/source-files.ts';
+
+/** A package ready to be uploaded. Equal sources give equal bytes. */
+export type SourceDistribution = {
+  readonly fileName: string;
+  readonly bytes: Uint8Array;
+  /** What a user may want to know about how it was made. */
+  readonly notes: readonly string[];
+};
+
+const SOURCE_BYTES_MAX = 200 * 2 ** 20;
+const VERSION = '0.0.0';
+
+/** A zip, and so a wheel, knows no time before 1980; any fixed one makes equal sources equal archives. */
+const MODIFIED_AT = new Date('1980-01-02T00:00:00Z');
+
+/**
+ * Builds a source distribution by the rules of `gcloud ai-platform jobs submit training --package-path`, but without
+ * Python: the package, the files beside it that its installation may need, and a minimal setup.py where there is none.
+ */
+export async function buildSourceDistribution(
+  packagePath: string,
+  extraFiles: Readonly<Record<string, string>> = {},
+): Promise<SourceDistribution> {
+  const { packageName, files, isInstallable, notes } = await collectSourceFiles(packagePath);
+  refuseTooLarge(packagePath, files);
+  const name = packageName.replace(/[^A-Za-z0-9_.]+/g, '_');
+  const written = new Map<string, string>([
+    ['PKG-INFO', `Metadata-Version: 2.1\nName: ${name}\nVersion: ${VERSION}\n`],
+  ]);
+  if (!isInstallable) {
+    written.set('setup.py', writeSetup(packageName, name));
+  }
+  for (const [path, content] of Object.entries(extraFiles)) {
+    written.set(path, content);
+  }
+  const kept = files.filter(({ path }) => !written.has(path));
+  const bytes = await packFiles(`${name}-${VERSION}`, written, kept);
+  return {
+    fileName: `${name}-${VERSION}.tar.gz`,
+    bytes,
+    notes: isInstallable
+      ? notes
+      : [...notes, `There is no setup.py beside ${packageName}: a minimal one was put into the archive.`],
+  };
+}
+
+/** gcloud's own minimal setup.py leaves sub-packages and data files out, which nobody expects: here they are in. */
+function writeSetup(packageName: string, name: string): string {
+  // A JSON string is a Python string, too.
+  const python = JSON.stringify(packageName);
+  return [
+    'from setuptools import find_packages, setup',
+    '',
+    "if __name__ == '__main__':",
+    '    setup(',
+    `        name=${JSON.stringify(name)},`,
+    `        version='${VERSION}',`,
+    `        packages=find_packages(include=[${python}, ${python} + '.*']),`,
+    "        package_data={'': ['*']},",
+    '    )',
+    '',
+  ].join('\n');
+}
+
+function refuseTooLarge(packagePath: string, files: readonly SourceFile[]): void {
+  const sizeBytes = files.reduce((sum, file) => sum + file.sizeBytes, 0);
+  if (sizeBytes > SOURCE_BYTES_MAX) {
+    const largest = files.reduce((a, b) => (b.sizeBytes > a.sizeBytes ? b : a));
+    throw new Failure(
+      `The package ${packagePath} holds ${formatMib(sizeBytes)}, more than the ${formatMib(SOURCE_BYTES_MAX)} that one ` +
+        `may; its largest file is ${largest.path} (${formatMib(largest.sizeBytes)}). Put training data into a bucket.`,
+    );
+  }
+}
+
+async function packFiles(
+  root: string,
+  written: ReadonlyMap<string, string>,
+  files: readonly SourceFile[],
+): Promise<Uint8Array> {
+  const archive = pack();
+  const packed = buffer(archive.pipe(createGzip({ level: 9 })));
+  for (const [path, content] of written) {
+    archive.entry({ name: `${root}/${path}`, mode: 0o644, mtime: MODIFIED_AT }, content);
+  }
+  for (const { path, isExecutable, read } of files) {
+    archive.entry({ name: `${root}/${path}`, mode: isExecutable ? 0o755 : 0o644, mtime: MODIFIED_AT }, await read());
+  }
+  archive.finalize();
+  return packed;
+}
+
+function formatMib(sizeBytes: number): string {
+  return `${Math.ceil(sizeBytes / 2 ** 20)} MiB`;
+}

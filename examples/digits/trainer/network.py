@@ -1,0 +1,92 @@
+"""The network in plain lists: 64 pixels, one hidden layer of rectified linear units, ten digits.
+
+A network is trained by `train_batch` and asked by `predict`. `network_numpy` does the same on arrays and is taken instead
+where NumPy can be imported; parameters cross between the two as lists, which is also how they are saved.
+"""
+
+import math
+import random
+from operator import mul
+
+from trainer.data import CLASSES, PIXELS
+
+Vector = list[float]
+Matrix = list[Vector]
+Parameters = dict[str, list]
+
+NAME = 'standard library'
+
+
+def create_parameters(hidden: int, seed: int) -> Parameters:
+    """Small random weights (He et al. 2015: variance 2 / inputs) and no biases."""
+    draw = random.Random(f'weights:{seed}').gauss
+    return {
+        'hidden_weights': [[draw(0, math.sqrt(2 / PIXELS)) for _ in range(PIXELS)] for _ in range(hidden)],
+        'hidden_biases': [0.0] * hidden,
+        'output_weights': [[draw(0, math.sqrt(2 / hidden)) for _ in range(hidden)] for _ in range(CLASSES)],
+        'output_biases': [0.0] * CLASSES,
+    }
+
+
+class Network:
+    def __init__(self, parameters: Parameters) -> None:
+        self._parameters = parameters
+
+    def to_lists(self) -> Parameters:
+        return self._parameters
+
+    def predict(self, images: Matrix) -> list[int]:
+        """The digit that each image most likely shows."""
+        return [max(range(CLASSES), key=scores.__getitem__) for scores in self._forward(images)[1]]
+
+    def train_batch(self, images: Matrix, labels: list[int], learning_rate: float) -> float:
+        """One step of gradient descent; returns the summed cross-entropy of the batch before the step."""
+        hidden, scores = self._forward(images)
+        probabilities = [_softmax(row) for row in scores]
+        loss = -sum(math.log(max(row[label], 1e-12)) for row, label in zip(probabilities, labels))
+        output_errors = [
+            [probability - (digit == label) for digit, probability in enumerate(row)]
+            for row, label in zip(probabilities, labels)
+        ]
+        output_columns = _transpose(self._parameters['output_weights'])
+        hidden_errors = [
+            [_dot(errors, column) if activity > 0 else 0.0 for activity, column in zip(activities, output_columns)]
+            for errors, activities in zip(output_errors, hidden)
+        ]
+        step = learning_rate / len(images)
+        self._descend('output', output_errors, hidden, step)
+        self._descend('hidden', hidden_errors, images, step)
+        return loss
+
+    def _forward(self, images: Matrix):
+        hidden = [[max(0.0, value) for value in row] for row in self._apply('hidden', images)]
+        return hidden, self._apply('output', hidden)
+
+    def _apply(self, layer: str, inputs: Matrix) -> Matrix:
+        neurons = list(zip(self._parameters[f'{layer}_weights'], self._parameters[f'{layer}_biases']))
+        return [[_dot(weights, row) + bias for weights, bias in neurons] for row in inputs]
+
+    def _descend(self, layer: str, errors: Matrix, inputs: Matrix, step: float) -> None:
+        weights, biases = self._parameters[f'{layer}_weights'], self._parameters[f'{layer}_biases']
+        columns = _transpose(inputs)
+        for neuron, error in enumerate(_transpose(errors)):
+            if any(error):
+                weights[neuron] = [
+                    weight - step * _dot(error, column) for weight, column in zip(weights[neuron], columns)
+                ]
+                biases[neuron] -= step * sum(error)
+
+
+def _dot(left, right) -> float:
+    return sum(map(mul, left, right))
+
+
+def _transpose(rows: Matrix) -> list:
+    return list(zip(*rows))
+
+
+def _softmax(scores: Vector) -> Vector:
+    highest = max(scores)
+    powers = [math.exp(score - highest) for score in scores]
+    total = sum(powers)
+    return [power / total for power in powers]

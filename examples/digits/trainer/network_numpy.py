@@ -1,0 +1,44 @@
+"""The network of `network` on NumPy arrays: the same steps, some hundred times faster."""
+
+
+import numpy
+
+from trainer.network import Matrix, Parameters
+
+NAME = 'NumPy'
+
+
+class Network:
+    def __init__(self, parameters: Parameters) -> None:
+        self._parameters = {name: numpy.array(values) for name, values in parameters.items()}
+
+    def to_lists(self) -> Parameters:
+        return {name: values.tolist() for name, values in self._parameters.items()}
+
+    def predict(self, images: Matrix) -> list[int]:
+        """The digit that each image most likely shows."""
+        return self._forward(numpy.array(images))[1].argmax(axis=1).tolist()
+
+    def train_batch(self, images: Matrix, labels: list[int], learning_rate: float) -> float:
+        """One step of gradient descent; returns the summed cross-entropy of the batch before the step."""
+        pixels = numpy.array(images)
+        rows = numpy.arange(len(labels))
+        hidden, scores = self._forward(pixels)
+        probabilities = numpy.exp(scores - scores.max(axis=1, keepdims=True))
+        probabilities /= probabilities.sum(axis=1, keepdims=True)
+        loss = -numpy.log(numpy.maximum(probabilities[rows, labels], 1e-12)).sum()
+        output_errors = probabilities
+        output_errors[rows, labels] -= 1
+        hidden_errors = (output_errors @ self._parameters['output_weights']) * (hidden > 0)
+        step = learning_rate / len(labels)
+        self._descend('output', output_errors, hidden, step)
+        self._descend('hidden', hidden_errors, pixels, step)
+        return float(loss)
+
+    def _forward(self, pixels):
+        hidden = numpy.maximum(pixels @ self._parameters['hidden_weights'].T + self._parameters['hidden_biases'], 0)
+        return hidden, hidden @ self._parameters['output_weights'].T + self._parameters['output_biases']
+
+    def _descend(self, layer: str, errors, inputs, step: float) -> None:
+        self._parameters[f'{layer}_weights'] -= step * (errors.T @ inputs)
+        self._parameters[f'{layer}_biases'] -= step * errors.sum(axis=0)

@@ -1,0 +1,81 @@
+"""One training run: the network, how far it has come, and how it goes on after an interruption."""
+
+import random
+from pathlib import Path
+from typing import Callable, NamedTuple
+
+from trainer.checkpoint import load_last_checkpoint, save_checkpoint
+from trainer.data import Digits, Split
+from trainer.network import create_parameters
+
+
+class Settings(NamedTuple):
+    """What the outcome of a run depends on, besides its number of epochs."""
+
+    batch_size: int
+    learning_rate: float
+    hidden: int
+    seed: int
+
+
+class TrainingRun:
+    """Every random choice follows from the seed and the step, so an interrupted run ends as an uninterrupted one."""
+
+    def __init__(self, engine, settings: Settings, digits: Split, checkpoints: Path) -> None:
+        """Raises CheckpointMismatch when the checkpoints there belong to other settings."""
+        self._settings = settings
+        self._digits = digits
+        self._checkpoints = checkpoints
+        self.steps_an_epoch = -(-len(digits.train.labels) // settings.batch_size)
+        saved = load_last_checkpoint(checkpoints, settings._asdict())
+        self.is_resumed = saved is not None
+        saved = saved or {'step': 0, 'loss_sum': 0.0, 'metrics': {}}
+        self.step: int = saved['step']
+        self.metrics: dict[str, float] = saved['metrics']
+        self._loss_sum: float = saved['loss_sum']
+        self._network = engine.Network(saved.get('parameters') or create_parameters(settings.hidden, settings.seed))
+
+    @property
+    def epoch(self) -> int:
+        """The number of epochs that are complete."""
+        return self.step // self.steps_an_epoch
+
+    def train_epoch(self, is_stopping: Callable[[], bool]) -> bool:
+        """Trains what is left of the current epoch and saves; False when it was stopped before the end of it."""
+        train = self._digits.train
+        order = list(range(len(train.labels)))
+        random.Random(f'order:{self._settings.seed}:{self.epoch}').shuffle(order)
+        size = self._settings.batch_size
+        for begin in range((self.step % self.steps_an_epoch) * size, len(order), size):
+            if is_stopping():
+                self._save()
+                return False
+            images, labels = _take(train, order[begin : begin + size])
+            self._loss_sum += self._network.train_batch(images, labels, self._settings.learning_rate)
+            self.step += 1
+        self.metrics = {'loss': self._loss_sum / len(order), 'accuracy': self._measure_accuracy()}
+        self._loss_sum = 0.0
+        self._save()
+        return True
+
+    def export_model(self) -> dict:
+        return {'format': 'digits-network/1', 'parameters': self._network.to_lists()}
+
+    def _measure_accuracy(self) -> float:
+        images, labels = self._digits.test
+        hits = sum(guess == label for guess, label in zip(self._network.predict(images), labels))
+        return hits / len(labels)
+
+    def _save(self) -> None:
+        checkpoint = {
+            'step': self.step,
+            'settings': self._settings._asdict(),
+            'metrics': self.metrics,
+            'loss_sum': self._loss_sum,
+            'parameters': self._network.to_lists(),
+        }
+        save_checkpoint(self._checkpoints, checkpoint)
+
+
+def _take(digits: Digits, indices: list[int]) -> tuple[list[list[float]], list[int]]:
+    return [digits.images[index] for index in indices], [digits.labels[index] for index in indices]

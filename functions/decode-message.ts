@@ -1,0 +1,57 @@
+import type { CloudEvent } from '@google-cloud/functions-framework';
+import { z } from 'zod';
+import type { Logger } from '#shared/observability/logger.ts';
+
+/** What the framework makes of a Pub/Sub push: the payload of `google.cloud.pubsub.topic.v1.messagePublished`. */
+const messagePublishedSchema = z.object({
+  message: z.object({
+    data: z.string(),
+    messageId: z.string(),
+    attributes: z.record(z.string(), z.string()).default({}),
+  }),
+});
+
+export type ReceivedMessage = {
+  readonly messageId: string;
+  readonly data: Buffer;
+  readonly attributes: Readonly<Record<string, string>>;
+};
+
+/** The message inside the event; undefined, and on record, when there is none: such an event can never be handled. */
+export function receiveMessage(event: CloudEvent<unknown>, logger: Logger): ReceivedMessage | undefined {
+  const parsed = messagePublishedSchema.safeParse(event.data);
+  if (!parsed.success) {
+    logger.log('ERROR', 'event carries no message', { eventId: event.id, problem: z.prettifyError(parsed.error) });
+    return undefined;
+  }
+  const { data, messageId, attributes } = parsed.data.message;
+  return { messageId, attributes, data: Buffer.from(data, 'base64') };
+}
+
+/** The message as the schema has it; undefined, and on record, when it is malformed, however often it would come. */
+export function decodeMessage<Schema extends z.ZodType>(
+  event: CloudEvent<unknown>,
+  schema: Schema,
+  logger: Logger,
+): z.infer<Schema> | undefined {
+  const message = receiveMessage(event, logger);
+  if (message === undefined) {
+    return undefined;
+  }
+  const parsed = schema.safeParse(parseJson(message.data.toString('utf8')));
+  if (!parsed.success) {
+    const { messageId } = message;
+    logger.log('ERROR', 'message is malformed', { messageId, problem: z.prettifyError(parsed.error) });
+    return undefined;
+  }
+  return parsed.data;
+}
+
+/** JSON or undefined: what is no JSON fails every schema. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,30 @@
+import type { VmIdentityVerifier } from '#shared/api/verify-vm-identity.ts';
+import type { Deadlines } from '#shared/domain/deadlines.ts';
+import type { Logger } from '#shared/observability/logger.ts';
+import type { IntakeSettings } from '#shared/pipeline/intake-settings.ts';
+import type { VmSettings } from '#shared/pipeline/vm-request.ts';
+import type { CapacityMemory } from '#shared/ports/capacity-memory.ts';
+import type { Clock } from '#shared/ports/clock.ts';
+import type { JobStore } from '#shared/ports/job-store.ts';
+import type { LogStore } from '#shared/ports/log-store.ts';
+import type { MessageBus } from '#shared/ports/message-bus.ts';
+import type { ObjectStore } from '#shared/ports/object-store.ts';
+import type { ReplicaStore } from '#shared/ports/replica-store.ts';
+import type { VmProvider } from '#shared/ports/vm-provider.ts';
+
+/** Everything that functions are built from; each takes what it needs, and composition roots provide it. */
+export type FunctionPorts = {
+  readonly jobs: JobStore;
+  readonly replicas: ReplicaStore;
+  readonly capacity: CapacityMemory;
+  readonly bus: MessageBus;
+  readonly vms: VmProvider;
+  readonly objects: ObjectStore;
+  readonly logs: LogStore;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly deadlines: Deadlines;
+  readonly vmSettings: VmSettings;
+  readonly intake: IntakeSettings;
+  readonly verifyVmIdentity: VmIdentityVerifier;
+};

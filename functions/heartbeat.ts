@@ -1,0 +1,29 @@
+import type { HttpFunction } from '@google-cloud/functions-framework';
+import { z } from 'zod';
+import type { FunctionPorts } from '#functions/function-ports.ts';
+import { recordHeartbeat } from '#shared/pipeline/record-heartbeat.ts';
+import { HEARTBEAT_BYTES_MAX, heartbeatSchema } from '#shared/protocol/heartbeat.ts';
+
+/** The only door that VMs have: a signed identity and a heartbeat in, CONTINUE or STOP out. */
+export function createHeartbeat(ports: FunctionPorts): HttpFunction {
+  return async (request, response) => {
+    const verified = await ports.verifyVmIdentity(request.headers.authorization);
+    if (verified.outcome === 'REFUSED') {
+      ports.logger.log('WARNING', 'heartbeat without a valid identity', { reason: verified.reason });
+      response.status(401).json({ error: { message: verified.reason } });
+      return;
+    }
+    if ((request.rawBody?.byteLength ?? 0) > HEARTBEAT_BYTES_MAX) {
+      response.status(413).json({ error: { message: `A heartbeat has at most ${HEARTBEAT_BYTES_MAX} bytes.` } });
+      return;
+    }
+    const parsed = heartbeatSchema.safeParse(request.body);
+    if (!parsed.success) {
+      const message = z.prettifyError(parsed.error);
+      ports.logger.log('ERROR', 'heartbeat is malformed', { vmName: verified.identity.vmName, problem: message });
+      response.status(400).json({ error: { message } });
+      return;
+    }
+    response.json(await recordHeartbeat(ports, parsed.data, { ...verified.identity, at: ports.clock.now() }));
+  };
+}

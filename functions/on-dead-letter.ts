@@ -1,0 +1,19 @@
+import type { CloudEvent } from '@google-cloud/functions-framework';
+import { parseJson, receiveMessage } from '#functions/decode-message.ts';
+import type { FunctionPorts } from '#functions/function-ports.ts';
+import { noteDeadLetter } from '#shared/pipeline/note-dead-letter.ts';
+
+/** Dead-letter topic → the operator's log, and the job that the message was about. */
+export function createOnDeadLetter(ports: FunctionPorts) {
+  return async (event: CloudEvent<unknown>): Promise<void> => {
+    const message = receiveMessage(event, ports.logger);
+    if (message !== undefined) {
+      const topic = message.attributes.CloudPubSubDeadLetterSourceSubscription ?? 'unknown';
+      const tries = message.attributes.CloudPubSubDeadLetterSourceDeliveryCount ?? 'many';
+      const { messageId } = message;
+      ports.logger.log('ERROR', 'message was given up', { topic, messageId, tries });
+      const letter = { topic, messageId, tries, body: parseJson(message.data.toString('utf8')) };
+      await noteDeadLetter(ports, letter, ports.clock.now());
+    }
+  };
+}

@@ -1,0 +1,17 @@
+import type { CloudEvent } from '@google-cloud/functions-framework';
+import { decodeMessage } from '#functions/decode-message.ts';
+import type { FunctionPorts } from '#functions/function-ports.ts';
+import { noteInterruption } from '#shared/pipeline/note-interruption.ts';
+import { interruptionMessageSchema } from '#shared/protocol/stage-message.ts';
+
+/** Log sink of Compute Engine's system events → the attempt that lost its VM. */
+export function createOnInterruption(ports: FunctionPorts) {
+  return async (event: CloudEvent<unknown>): Promise<void> => {
+    const entry = decodeMessage(event, interruptionMessageSchema, ports.logger);
+    if (entry !== undefined) {
+      const { methodName } = entry.protoPayload;
+      const instanceId = entry.resource.labels.instance_id;
+      await noteInterruption(ports, { instanceId, methodName }, ports.clock.now());
+    }
+  };
+}

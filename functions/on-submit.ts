@@ -1,0 +1,16 @@
+import type { CloudEvent } from '@google-cloud/functions-framework';
+import { receiveMessage } from '#functions/decode-message.ts';
+import type { FunctionPorts } from '#functions/function-ports.ts';
+import { takeMessage } from '#shared/pipeline/take-message.ts';
+
+/** Submit topic → a job, or the reason why not, in the upload bucket. */
+export function createOnSubmit(ports: FunctionPorts) {
+  return async (event: CloudEvent<unknown>): Promise<void> => {
+    const message = receiveMessage(event, ports.logger);
+    if (message !== undefined) {
+      const { messageId } = message;
+      const { verdict, jobId } = await takeMessage(ports, message, ports.clock.now());
+      ports.logger.log('INFO', 'submission was taken', { messageId, verdict, jobId });
+    }
+  };
+}

@@ -1,0 +1,15 @@
+import type { CloudEvent } from '@google-cloud/functions-framework';
+import { decodeMessage } from '#functions/decode-message.ts';
+import type { FunctionPorts } from '#functions/function-ports.ts';
+import { reportJob } from '#shared/pipeline/write-report.ts';
+import { announcementSchema } from '#shared/protocol/stage-message.ts';
+
+/** Events topic → the report object beside the upload. The message says which job; what is written is read then. */
+export function createReport(ports: FunctionPorts) {
+  return async (event: CloudEvent<unknown>): Promise<void> => {
+    const announcement = decodeMessage(event, announcementSchema, ports.logger);
+    if (announcement !== undefined) {
+      await reportJob(ports, announcement.jobId, ports.clock.now());
+    }
+  };
+}

@@ -1,0 +1,17 @@
+import type { CloudEvent } from '@google-cloud/functions-framework';
+import { decodeMessage } from '#functions/decode-message.ts';
+import type { FunctionPorts } from '#functions/function-ports.ts';
+import { sweep, teardown } from '#shared/pipeline/teardown.ts';
+import { teardownMessageSchema } from '#shared/protocol/stage-message.ts';
+
+/** Teardown topic → VMs deleted: one job's, or, swept, everybody's that no job owns. */
+export function createTeardown(ports: FunctionPorts) {
+  return async (event: CloudEvent<unknown>): Promise<void> => {
+    const message = decodeMessage(event, teardownMessageSchema, ports.logger);
+    if (message?.type === 'SWEEP') {
+      await sweep(ports, ports.clock.now());
+    } else if (message?.type === 'TEARDOWN') {
+      await teardown(ports, message.jobId, ports.clock.now());
+    }
+  };
+}

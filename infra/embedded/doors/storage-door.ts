@@ -1,0 +1,47 @@
+import { Hono } from 'hono';
+import { createBucketRoutes } from '#infra/embedded/doors/storage-buckets.ts';
+import { answerErrors, refusal, renderJson } from '#infra/embedded/doors/storage-error.ts';
+import { createObjectRoutes } from '#infra/embedded/doors/storage-objects.ts';
+import { createUploadRoutes } from '#infra/embedded/doors/storage-uploads.ts';
+import { createXmlRoutes } from '#infra/embedded/doors/storage-xml.ts';
+import type { EmbeddedObjectStore } from '#infra/embedded/objects/directory-object-store.ts';
+
+export type StorageDoorOptions = {
+  /** Told of every fault of the store itself; the client only hears that there was one. */
+  readonly reportFault: (error: Error) => void;
+};
+
+/**
+ * Cloud Storage on this machine: its JSON API as gcloud and the client libraries use it, and plain objects under
+ * `/BUCKET/OBJECT`. That path matches nearly everything, so the door comes last where several share a server. Nobody is
+ * asked for credentials. Source: https://cloud.google.com/storage/docs/json_api
+ */
+export function createStorageDoor(store: EmbeddedObjectStore, { reportFault }: StorageDoorOptions): Hono {
+  const api = new Hono().route('/', createBucketRoutes(store)).route('/', createObjectRoutes(store));
+  const door = new Hono();
+  door.onError(answerErrors(renderJson, reportFault));
+  door.use(async ({ req }, next) => {
+    assertDecodable(new URL(req.url).pathname);
+    await next();
+  });
+  door.route('/', createUploadRoutes(store));
+  // Node's client drops the path when its endpoint comes from STORAGE_EMULATOR_HOST; bucket names have three letters
+  // or more.
+  for (const base of ['/storage/v1', '/download/storage/v1', '/']) {
+    door.route(base, api);
+  }
+  door.all('/:api{storage|download|upload|resumable|batch}/*', ({ req }) => {
+    throw refusal('NOT_FOUND', `The embedded cloud has no storage method ${req.method} ${req.path}.`);
+  });
+  door.route('/', createXmlRoutes(store, reportFault));
+  return door;
+}
+
+/** A path that is not percent-encoded UTF-8 names no object; Hono would take it literally. */
+function assertDecodable(path: string): void {
+  try {
+    decodeURIComponent(path);
+  } catch {
+    throw refusal('INVALID', `The path ${path} is not percent-encoded UTF-8. Encode every byte of the name.`);
+  }
+}

@@ -1,0 +1,77 @@
+import { readFile } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
+import { parse } from 'yaml';
+import { z } from 'zod';
+
+const seconds = (fallback: number) => z.number().positive().max(86_400).default(fallback);
+
+const zoneSchema = z.object({ name: z.string().regex(/^[a-z]+-[a-z]+\d+-[a-z]$/), vmsMax: z.int().min(0).max(1_000) });
+
+const machineImageSchema = z.object({
+  name: z.string().min(1),
+  /** The interpreter that VMs of this image run: a path, or a name on the PATH. */
+  python: z.string().min(1).default('python3'),
+});
+
+/**
+ * What the embedded cloud is like: its zones and their room, its machine images, its haste. Everything has a default
+ * that suits a laptop; a file of this form (YAML or JSON) is given with `--config`.
+ */
+export const embeddedConfigSchema = z.strictObject({
+  projectId: z
+    .string()
+    .regex(/^[a-z][a-z0-9-]{4,28}[a-z0-9]$/)
+    .default('dropforge-local'),
+  /** For jobs that name none. */
+  regionDefault: z.string().default('us-central1'),
+  runtimeVersionDefault: z.string().default('2.11'),
+  /** VMs at a time on this machine, whatever the zones have room for. */
+  vmsMax: z.int().min(1).max(1_000).default(Math.max(2, availableParallelism())),
+  /** The zones that have room; without the list, every zone of the catalog has. */
+  zones: z.array(zoneSchema).min(1).optional(),
+  machineImages: z
+    .array(machineImageSchema)
+    .min(1)
+    .default([{ name: 'dropforge-runtime', python: 'python3' }]),
+  /** Bytes that a job may write to its VM's disk, whatever boot disk it asks for: the disk is this machine's. */
+  diskBytesMax: z
+    .int()
+    .positive()
+    .default(10 * 2 ** 30),
+  logBytesMax: z
+    .int()
+    .positive()
+    .default(64 * 2 ** 20),
+  heartbeatSeconds: seconds(1),
+  syncSeconds: seconds(2),
+  logSeconds: seconds(0.5),
+  stopGraceSeconds: seconds(10),
+  deadManSeconds: seconds(300),
+  preemptionNoticeSeconds: seconds(5),
+  watchSeconds: seconds(1),
+  sweepSeconds: seconds(5),
+  leaseSeconds: seconds(30),
+  bootSeconds: seconds(300),
+  provisionAnswerSeconds: seconds(20),
+  teardownSeconds: seconds(2),
+  maxRunningGraceSeconds: seconds(30),
+  coolDownSeconds: seconds(1),
+  backoffSecondsMin: seconds(1),
+  backoffSecondsMax: seconds(10),
+});
+
+export type EmbeddedConfig = z.infer<typeof embeddedConfigSchema>;
+export type EmbeddedConfigInput = z.input<typeof embeddedConfigSchema>;
+
+export async function readEmbeddedConfig(path: string | undefined): Promise<EmbeddedConfig> {
+  const given: unknown = path === undefined ? {} : parse(await readFile(path, 'utf8'));
+  return checkEmbeddedConfig(given ?? {}, path ?? 'the configuration');
+}
+
+export function checkEmbeddedConfig(given: unknown, name: string): EmbeddedConfig {
+  const parsed = embeddedConfigSchema.safeParse(given);
+  if (!parsed.success) {
+    throw new Error(`${name} is not usable:\n${z.prettifyError(parsed.error)}`);
+  }
+  return parsed.data;
+}

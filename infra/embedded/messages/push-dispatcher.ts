@@ -1,0 +1,150 @@
+import type { Delivery, MessageQueue } from '#infra/embedded/messages/sqlite-message-queue.ts';
+import type { Logger } from '#shared/observability/logger.ts';
+import type { Clock } from '#shared/ports/clock.ts';
+import type { Topic } from '#shared/ports/message-bus.ts';
+
+/** Where a topic's messages are pushed, and how patiently. Pub/Sub's own default is five tries before a message is dead. */
+export type Subscription = {
+  readonly topic: Topic;
+  readonly url: string;
+  /** The HTTP request that carries a message: a Pub/Sub push, or a CloudEvent as Eventarc sends it. */
+  readonly toRequest: (delivery: Delivery) => {
+    readonly headers: Readonly<Record<string, string>>;
+    readonly body: string;
+  };
+  readonly deliveriesMax: number;
+  readonly concurrencyMax: number;
+};
+
+export type PushDispatcher = { start(): void; stop(): Promise<void> };
+
+const ACK_DEADLINE_MS = 120_000;
+const BACKOFF_MS_MIN = 200;
+const BACKOFF_MS_MAX = 30_000;
+const PROBLEM_CHARACTERS_MAX = 500;
+
+/**
+ * Pushes every message to its subscription until it is acknowledged with a 2xx answer: at least once, with a backoff
+ * that doubles, and into the dead letters when the tries are used up.
+ */
+export function createPushDispatcher(
+  queue: MessageQueue,
+  subscriptions: readonly Subscription[],
+  context: Context,
+): PushDispatcher {
+  const pumps = subscriptions.map((subscription) => createPump(queue, subscription, context));
+  queue.onPublished((topic) => {
+    for (const pump of pumps.filter((candidate) => candidate.topic === topic)) {
+      pump.wake();
+    }
+  });
+  return {
+    start() {
+      queue.releaseAll();
+      for (const pump of pumps) {
+        pump.start();
+      }
+    },
+    stop: async () => void (await Promise.all(pumps.map((pump) => pump.stop()))),
+  };
+}
+
+type Context = { readonly clock: Clock; readonly logger: Logger };
+
+function createPump(queue: MessageQueue, subscription: Subscription, context: Context) {
+  const { topic } = subscription;
+  const { clock } = context;
+  const deliver = createDelivery(queue, subscription, context);
+  const inFlight = new Set<Promise<void>>();
+  const abort = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
+  let isStarted = false;
+  let isWoken = false;
+
+  /** Deliveries begin on the next turn of the loop, when the transaction that published them is over. */
+  function wake(): void {
+    if (isStarted && !isWoken) {
+      isWoken = true;
+      setImmediate(pump);
+    }
+  }
+
+  function pump(): void {
+    isWoken = false;
+    clearTimeout(timer);
+    if (!isStarted) {
+      return;
+    }
+    const countMax = subscription.concurrencyMax - inFlight.size;
+    const taken = countMax > 0 ? queue.take({ topic, countMax, hiddenUntil: clock.now() + ACK_DEADLINE_MS }) : [];
+    for (const delivery of taken) {
+      const work = deliver(delivery, abort.signal).finally(() => {
+        inFlight.delete(work);
+        wake();
+      });
+      inFlight.add(work);
+    }
+    const nextAt = queue.nextAt(topic);
+    if (nextAt !== null && inFlight.size < subscription.concurrencyMax) {
+      timer = setTimeout(wake, Math.max(1, nextAt - clock.now()));
+    }
+  }
+
+  return {
+    topic,
+    wake,
+    start() {
+      isStarted = true;
+      wake();
+    },
+    async stop() {
+      isStarted = false;
+      clearTimeout(timer);
+      abort.abort();
+      await Promise.all(inFlight);
+    },
+  };
+}
+
+/** One push, and what follows from its answer. */
+function createDelivery(queue: MessageQueue, subscription: Subscription, { clock, logger }: Context) {
+  return async (delivery: Delivery, signal: AbortSignal): Promise<void> => {
+    const problem = await push(subscription, delivery, signal);
+    if (signal.aborted) {
+      return;
+    }
+    const { topic, messageId, deliveryId, deliveryAttempt } = delivery;
+    if (problem === null) {
+      queue.acknowledge(deliveryId);
+    } else if (deliveryAttempt >= subscription.deliveriesMax) {
+      logger.log('ERROR', 'message goes to the dead letters', { topic, messageId, problem });
+      queue.bury(delivery, problem);
+    } else {
+      logger.log('WARNING', 'delivery failed', { topic, messageId, deliveryAttempt, problem });
+      queue.retry(deliveryId, clock.now() + backoffMs(deliveryAttempt));
+    }
+  };
+}
+
+function backoffMs(deliveryAttempt: number): number {
+  return Math.min(BACKOFF_MS_MAX, BACKOFF_MS_MIN * 2 ** (deliveryAttempt - 1));
+}
+
+/** Null when the message was acknowledged, otherwise what went wrong. */
+async function push(subscription: Subscription, delivery: Delivery, signal: AbortSignal): Promise<string | null> {
+  try {
+    const { headers, body } = subscription.toRequest(delivery);
+    const response = await fetch(subscription.url, {
+      method: 'POST',
+      headers,
+      body,
+      // A redirect is no acknowledgement, and following one would deliver to somebody else.
+      redirect: 'manual',
+      signal: AbortSignal.any([signal, AbortSignal.timeout(ACK_DEADLINE_MS)]),
+    });
+    const answer = await response.text();
+    return response.ok ? null : `${response.status} ${answer.slice(0, PROBLEM_CHARACTERS_MAX)}`;
+  } catch (error) {
+    return error instanceof Error ? `${error.message} ${error.cause ?? ''}`.trim() : String(error);
+  }
+}

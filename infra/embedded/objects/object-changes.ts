@@ -1,0 +1,136 @@
+import type { Database } from '#infra/embedded/database.ts';
+import type { Blob, BlobDirectory } from '#infra/embedded/objects/blob-directory.ts';
+import type { ObjectIndex } from '#infra/embedded/objects/object-index.ts';
+import {
+  findFailedPrecondition,
+  type ObjectAttributes,
+  type Preconditions,
+  type StoredObject,
+} from '#infra/embedded/objects/stored-object.ts';
+import type { Clock } from '#shared/ports/clock.ts';
+import type { ObjectInfo, ObjectName } from '#shared/ports/object-store.ts';
+
+export type ObjectChangesContext = {
+  readonly database: Database;
+  readonly index: ObjectIndex;
+  readonly blobs: BlobDirectory;
+  readonly clock: Clock;
+  readonly onFinalized: (info: ObjectInfo) => void;
+};
+
+export type NewGeneration = {
+  readonly target: ObjectName;
+  readonly blob: Blob;
+  readonly attributes: ObjectAttributes;
+  readonly preconditions: Preconditions;
+  readonly componentCount: number | null;
+};
+
+export type WriteRefusal = 'CONFLICT' | 'NO_BUCKET';
+type ChangeOutcome = 'CHANGED' | 'NO_OBJECT' | 'CONFLICT';
+
+export type ObjectChanges = ReturnType<typeof openObjectChanges>;
+
+/** The changes to the index. Each is one transaction; blobs that it leaves without an object are removed after it. */
+export function openObjectChanges(context: ObjectChangesContext) {
+  const { database, index, clock } = context;
+
+  async function removeUnreferenced(blobIds: readonly string[]): Promise<void> {
+    await context.blobs.remove(blobIds.filter((blobId) => !index.isReferenced(blobId)));
+  }
+
+  return {
+    removeUnreferenced,
+    /** Makes the blob the object's live generation; `within` runs in the same transaction, whatever the outcome. */
+    async commit(
+      change: NewGeneration,
+      within: (outcome: StoredObject | WriteRefusal) => void = () => {},
+    ): Promise<StoredObject | WriteRefusal> {
+      const candidates = [change.blob.blobId];
+      try {
+        return database.transaction(() => {
+          const refusal = findWriteRefusal(index, change.target, change.preconditions);
+          const outcome = refusal ?? insertGeneration(context, change, candidates);
+          within(outcome);
+          return outcome;
+        });
+      } finally {
+        await removeUnreferenced(candidates);
+      }
+    },
+    patch(
+      target: ObjectName,
+      { generation, attributes, preconditions }: ObjectPatch,
+    ): StoredObject | 'NO_OBJECT' | 'CONFLICT' {
+      return database.transaction(() => {
+        const found = index.find(target, generation)?.object;
+        if (found === undefined) {
+          return 'NO_OBJECT';
+        }
+        if (findFailedPrecondition(found, preconditions) !== undefined) {
+          return 'CONFLICT';
+        }
+        const metageneration = found.metageneration + 1;
+        const patched = { ...found, ...attributes(found), metageneration, updatedAt: clock.now() };
+        index.update(patched);
+        return patched;
+      });
+    },
+    /** Without a generation the live object becomes noncurrent; with one, that generation goes for good. */
+    async remove(target: ObjectName, { generation, preconditions }: ObjectRemoval): Promise<ChangeOutcome> {
+      const freed: string[] = [];
+      const outcome = database.transaction(() => {
+        const found = index.find(target, generation)?.object;
+        if (found === undefined) {
+          return 'NO_OBJECT';
+        }
+        if (findFailedPrecondition(found, preconditions) !== undefined) {
+          return 'CONFLICT';
+        }
+        if (generation === undefined) {
+          index.retire(found, clock.now());
+          freed.push(...index.prune(target, clock.now()));
+        } else {
+          freed.push(...index.delete(found));
+        }
+        return 'CHANGED';
+      });
+      await removeUnreferenced(freed);
+      return outcome;
+    },
+  };
+}
+
+export type ObjectPatch = {
+  readonly generation?: string | undefined;
+  readonly attributes: (current: ObjectAttributes) => Partial<ObjectAttributes>;
+  readonly preconditions: Preconditions;
+};
+
+export type ObjectRemoval = { readonly generation?: string | undefined; readonly preconditions: Preconditions };
+
+export function findWriteRefusal(
+  index: ObjectIndex,
+  target: ObjectName,
+  preconditions: Preconditions,
+): WriteRefusal | undefined {
+  if (index.findBucket(target.bucket) === undefined) {
+    return 'NO_BUCKET';
+  }
+  return findFailedPrecondition(index.find(target)?.object, preconditions) === undefined ? undefined : 'CONFLICT';
+}
+
+function insertGeneration(context: ObjectChangesContext, change: NewGeneration, freed: string[]): StoredObject {
+  const { index, clock, onFinalized } = context;
+  const { target, blob, attributes, componentCount } = change;
+  const { blobId, ...content } = blob;
+  const live = index.find(target)?.object;
+  if (live !== undefined) {
+    index.retire(live, clock.now());
+  }
+  const object = { bucket: target.bucket, name: target.name, ...attributes, ...content, componentCount };
+  const inserted = index.insert({ blobId, object }, clock.now());
+  freed.push(...index.prune(target, clock.now()));
+  onFinalized(inserted.object);
+  return inserted.object;
+}

@@ -1,0 +1,126 @@
+import type { ObjectInfo, ObjectName } from '#shared/ports/object-store.ts';
+
+/** What a writer says about an object besides its bytes; a patch changes these and nothing else. */
+export type ObjectAttributes = {
+  readonly contentType: string;
+  readonly contentEncoding: string | null;
+  readonly contentDisposition: string | null;
+  readonly contentLanguage: string | null;
+  readonly cacheControl: string | null;
+  readonly metadata: Readonly<Record<string, string>>;
+};
+
+export const DEFAULT_ATTRIBUTES: ObjectAttributes = {
+  contentType: 'application/octet-stream',
+  contentEncoding: null,
+  contentDisposition: null,
+  contentLanguage: null,
+  cacheControl: null,
+  metadata: {},
+};
+
+export function attributesOf(attributes: ObjectAttributes): ObjectAttributes {
+  const { contentType, contentEncoding, contentDisposition, contentLanguage, cacheControl, metadata } = attributes;
+  return { contentType, contentEncoding, contentDisposition, contentLanguage, cacheControl, metadata };
+}
+
+/** Base64 digests of an object's bytes; MD5 is missing for composed objects, as in Cloud Storage. */
+export type Checksums = { readonly crc32c: string; readonly md5: string | null };
+
+export type StoredObject = ObjectInfo &
+  ObjectAttributes &
+  Checksums & {
+    /** Counts the changes to the attributes of this generation, from 1. */
+    readonly metageneration: number;
+    readonly createdAt: number;
+    /** When it was overwritten or deleted; null for the live object. */
+    readonly noncurrentAt: number | null;
+    /** For a composed object, of how many uploads it consists. */
+    readonly componentCount: number | null;
+  };
+
+export type StoredBucket = { readonly name: string; readonly createdAt: number };
+
+/**
+ * Conditions on the object as it is now; all that are given must hold. Generations and metagenerations are int64 in
+ * decimal, and the generation '0' means that there is no live object.
+ * Source: https://cloud.google.com/storage/docs/request-preconditions
+ */
+export type Preconditions = {
+  readonly ifGenerationMatch?: string | undefined;
+  readonly ifGenerationNotMatch?: string | undefined;
+  readonly ifMetagenerationMatch?: string | undefined;
+  readonly ifMetagenerationNotMatch?: string | undefined;
+};
+
+/** What was to be stored is not what arrived; nothing was stored. */
+export class ChecksumMismatchError extends Error {}
+
+export function assertChecksums(actual: Checksums, expected: Partial<Checksums>): void {
+  const { crc32c = actual.crc32c, md5 = actual.md5 } = expected;
+  if (crc32c !== actual.crc32c) {
+    throw new ChecksumMismatchError(
+      `The CRC32C sent is ${crc32c}, that of the bytes received ${actual.crc32c}. Send them again.`,
+    );
+  }
+  if (md5 !== actual.md5) {
+    throw new ChecksumMismatchError(
+      `The MD5 sent is ${md5}, that of the bytes received ${actual.md5}. Send them again.`,
+    );
+  }
+}
+
+/** The first precondition that does not hold, or undefined when the request may go on. */
+export function findFailedPrecondition(
+  object: StoredObject | undefined,
+  preconditions: Preconditions,
+): keyof Preconditions | undefined {
+  const generation = object?.generation ?? '0';
+  const metageneration = object === undefined ? undefined : String(object.metageneration);
+  const { ifGenerationMatch, ifGenerationNotMatch, ifMetagenerationMatch, ifMetagenerationNotMatch } = preconditions;
+  if (ifGenerationMatch !== undefined && ifGenerationMatch !== generation) {
+    return 'ifGenerationMatch';
+  }
+  if (ifGenerationNotMatch !== undefined && ifGenerationNotMatch === generation) {
+    return 'ifGenerationNotMatch';
+  }
+  if (ifMetagenerationMatch !== undefined && ifMetagenerationMatch !== metageneration) {
+    return 'ifMetagenerationMatch';
+  }
+  if (ifMetagenerationNotMatch !== undefined && ifMetagenerationNotMatch === metageneration) {
+    return 'ifMetagenerationNotMatch';
+  }
+  return undefined;
+}
+
+const OBJECT_NAME_BYTES_MAX = 1_024;
+
+/**
+ * Why Cloud Storage would not take this name, or undefined when it would.
+ * Source: https://cloud.google.com/storage/docs/objects#naming
+ */
+export function findObjectNameProblem({ name }: Pick<ObjectName, 'name'>): string | undefined {
+  const sizeBytes = Buffer.byteLength(name);
+  if (sizeBytes === 0 || sizeBytes > OBJECT_NAME_BYTES_MAX) {
+    return `The object name has ${sizeBytes} bytes of UTF-8. Use 1 to ${OBJECT_NAME_BYTES_MAX}.`;
+  }
+  if (!name.isWellFormed() || /[\r\n\0]/.test(name)) {
+    return `The object name ${JSON.stringify(name)} holds a line break, a NUL or broken Unicode. Choose a name without.`;
+  }
+  if (name === '.' || name === '..' || name.startsWith('.well-known/acme-challenge/')) {
+    return `The object name ${JSON.stringify(name)} is reserved. Choose another.`;
+  }
+  return undefined;
+}
+
+/**
+ * Why this is no bucket name, or undefined when it is one.
+ * Source: https://cloud.google.com/storage/docs/buckets#naming
+ */
+export function findBucketNameProblem(name: string): string | undefined {
+  const isBucketName =
+    /^[a-z0-9][a-z0-9_.-]{1,220}[a-z0-9]$/.test(name) && name.split('.').every((part) => /^.{1,63}$/.test(part));
+  return isBucketName
+    ? undefined
+    : `The bucket name ${JSON.stringify(name)} is not valid. Use 3 to 63 lower-case letters, digits, dashes or underscores.`;
+}

@@ -1,0 +1,100 @@
+import { findInTree, isAlive, killTree, type ProcessKey } from '#infra/embedded/vms/process-tree.ts';
+import { crash, destroy, observe } from '#infra/embedded/vms/vm-ending.ts';
+import { change, inBackground, inTurn, type Machine, openMetadata, treeOf } from '#infra/embedded/vms/vm-machine.ts';
+import { bootVm, prepareBoot, readLeaderPid, removeDisk } from '#infra/embedded/vms/vm-process.ts';
+
+/** The first boot. A VM that cannot be started is removed again, and the reason thrown. */
+export function start(machine: Machine): Promise<void> {
+  return inTurn(machine, async () => {
+    try {
+      await openMetadata(machine);
+      await boot(machine);
+    } catch (error) {
+      await killTree(treeOf(machine));
+      await machine.server?.close();
+      await forget(machine);
+      throw error;
+    }
+  });
+}
+
+/** A reboot on the same disk, without warning: the startup script runs again. */
+export function reset(machine: Machine): Promise<void> {
+  return inTurn(machine, async () => {
+    change(machine, { status: 'STARTING' });
+    try {
+      await killTree(treeOf(machine));
+      await boot(machine);
+    } catch (error) {
+      change(machine, { status: 'TERMINATED' });
+      throw error;
+    }
+  });
+}
+
+/** Finds what a cloud that died has left of this VM, and takes it on. */
+export async function resume(machine: Machine): Promise<void> {
+  const { status, leader } = machine.record;
+  if (status === 'STOPPING') {
+    inBackground(machine, destroy(machine));
+    return;
+  }
+  const living = status === 'TERMINATED' ? null : await findLivingLeader(machine);
+  if (living !== null) {
+    change(machine, { leader: living, status: 'RUNNING' });
+    await openMetadataAgain(machine);
+  } else if (leader === null) {
+    // Its creation was never answered: nobody knows of it, and it is asked for again under the same name.
+    await killTree(treeOf(machine));
+    await forget(machine);
+  } else if (status === 'TERMINATED') {
+    await killTree(treeOf(machine));
+  } else {
+    change(machine, { status: 'RUNNING' });
+    observe(machine);
+  }
+}
+
+async function boot(machine: Machine): Promise<void> {
+  const { context, record, directory } = machine;
+  const { machineImage, metadata } = record.request;
+  const python = await context.findPython(machineImage);
+  if (python === undefined) {
+    throw new Error(`The interpreter of machine image ${machineImage} is gone. Install it again.`);
+  }
+  const { instanceId, metadataPort } = machine.record;
+  const startupScript = metadata['startup-script'] ?? '';
+  const plan = { directory, instanceId, metadataPort, startupScript, python, host: context.host };
+  await prepareBoot(plan);
+  await bootVm(plan, {
+    onSpawned: (leader) => change(machine, { leader, status: 'RUNNING' }),
+    onEnded: () => void observe(machine),
+  });
+}
+
+/** The first process is known by its record; when the cloud died before it could write that, by what the VM wrote itself. */
+async function findLivingLeader(machine: Machine): Promise<ProcessKey | null> {
+  const { leader } = machine.record;
+  if (leader !== null && isAlive(leader)) {
+    return leader;
+  }
+  const pid = await readLeaderPid(machine.directory);
+  return pid === null ? null : findInTree({ ...treeOf(machine), leader: null }, pid);
+}
+
+async function openMetadataAgain(machine: Machine): Promise<void> {
+  try {
+    await openMetadata(machine);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    machine.context.writeLog(`VM ${machine.record.request.vmName} lost its metadata server and is ended: ${reason}`);
+    await crash(machine);
+  }
+}
+
+async function forget(machine: Machine): Promise<void> {
+  const { context, directory, record } = machine;
+  await removeDisk(directory);
+  context.table.remove(record.instanceId);
+  context.onGone(machine);
+}

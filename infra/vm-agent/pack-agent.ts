@@ -1,0 +1,36 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { strToU8, zipSync } from 'fflate';
+
+const HERE = new URL('.', import.meta.url);
+
+/** A metadata value may have 256 KiB (cloud.google.com/compute/docs/metadata/setting-custom-metadata). */
+export const AGENT_BYTES_MAX = 262_144;
+
+/** The oldest time that a zip can tell; a fixed one makes the same sources the same archive. */
+const ZIP_EPOCH = new Date(1980, 0, 1);
+
+/**
+ * The agent as the metadata attribute `dropforge-agent`: a Python zip application (docs.python.org/3/library/zipapp.html)
+ * in base64. The same sources give the same text. Throws where it would not fit into a metadata value.
+ */
+export async function packAgent(): Promise<string> {
+  const modules = (await readdir(new URL('vm_agent/', HERE))).filter((name) => name.endsWith('.py')).sort();
+  const paths = ['__main__.py', ...modules.map((name) => `vm_agent/${name}`)];
+  const files: Record<string, Uint8Array> = {};
+  for (const path of paths) {
+    files[path] = await readFile(new URL(path, HERE));
+  }
+  const archive = zipSync(files, { level: 9, mtime: ZIP_EPOCH });
+  const text = Buffer.concat([strToU8('#!/usr/bin/env python3\n'), archive]).toString('base64');
+  if (text.length > AGENT_BYTES_MAX) {
+    throw new Error(
+      `The packed agent has ${text.length} bytes, and a metadata value may have ${AGENT_BYTES_MAX}. Make the agent smaller.`,
+    );
+  }
+  return text;
+}
+
+/** The metadata attribute `startup-script`. */
+export function readStartupScript(): Promise<string> {
+  return readFile(new URL('startup.sh', HERE), 'utf8');
+}

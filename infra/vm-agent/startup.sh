@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# The VM's startup script: runs at every boot, fetches the agent from the metadata server, runs it, and powers off
+# whatever happened. The agent and the control plane that sent it are always of one version.
+set -u
+export DROPFORGE_HOME="${DROPFORGE_HOME:-/var/lib/dropforge}"
+agent="$DROPFORGE_HOME/agent.pyz"
+child=''
+# Without the trap, bash would put off SIGTERM until the agent has ended by itself.
+trap '[[ -n "$child" ]] && kill -TERM "$child" 2>/dev/null' TERM INT
+trap 'poweroff' EXIT
+
+run() {
+  "$@" &
+  child=$!
+  while kill -0 "$child" 2>/dev/null; do wait "$child"; done
+  wait "$child"
+}
+
+read -r -d '' fetch <<'PYTHON'
+import base64, os, sys, time, urllib.request
+host, target = os.environ.get('GCE_METADATA_HOST', 'metadata.google.internal'), sys.argv[1]
+url = f'http://{host}/computeMetadata/v1/instance/attributes/dropforge-agent'
+request = urllib.request.Request(url, headers={'Metadata-Flavor': 'Google'})
+direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+for tries_left in range(30, -1, -1):
+    try:
+        body = base64.b64decode(direct.open(request, timeout=10).read(), validate=True)
+        break
+    except (OSError, ValueError) as error:
+        if tries_left == 0:
+            sys.exit(f'The agent could not be fetched from {url}: {error}. Powering off.')
+        time.sleep(1)
+with open(target + '.new', 'wb') as file:
+    file.write(body)
+os.replace(target + '.new', target)
+PYTHON
+
+mkdir -p "$DROPFORGE_HOME" && run python3 -c "$fetch" "$agent" && run python3 "$agent"

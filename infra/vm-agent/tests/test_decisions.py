@@ -1,0 +1,112 @@
+import sys
+import tempfile
+import unittest
+from dataclasses import replace
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from vm_agent.config import Limits
+from vm_agent.decisions import (
+    BootPlan,
+    ProgramEnd,
+    Readings,
+    StopNotice,
+    describe_end,
+    grace_seconds,
+    judge_limits,
+    plan_boot,
+)
+from vm_agent.exit_report import ExitReport
+from vm_agent.machine_notices import judge_maintenance, judge_preempted
+from vm_agent.state_file import State, StateFile
+
+LIMITS = Limits(
+    max_running_seconds=100, stop_grace_seconds=20, dead_man_seconds=600, disk_bytes_max=1000, log_bytes_max=1000
+)
+END = ProgramEnd(return_code=0, notice=None, stderr=(), stdout=('last line',), was_out_of_memory=False)
+
+
+class LimitsTest(unittest.TestCase):
+    def test_stops_for_each_limit_and_for_nothing_else(self) -> None:
+        at_limits = Readings(silent_seconds=600, running_seconds=100, disk_bytes=1000)
+        self.assertIsNone(judge_limits(LIMITS, at_limits))
+        for change, reason in (
+            ({'silent_seconds': 601}, 'STOPPED'),
+            ({'running_seconds': 101}, 'MAX_RUNNING_TIME'),
+            ({'disk_bytes': 1001}, 'DISK_FULL'),
+        ):
+            notice = judge_limits(LIMITS, replace(at_limits, **change))
+            self.assertEqual(notice and notice.reason, reason)
+
+    def test_does_not_count_the_time_of_the_agents_own_tools(self) -> None:
+        self.assertIsNone(judge_limits(LIMITS, Readings(0, None, 0)))
+
+    def test_hurries_when_the_machine_is_taken_away(self) -> None:
+        self.assertEqual(grace_seconds(StopNotice('PREEMPTED', ''), LIMITS), 15)
+        self.assertEqual(grace_seconds(StopNotice('STOPPED', ''), LIMITS), 20)
+
+    def test_stops_for_preemption_and_terminating_maintenance_only(self) -> None:
+        self.assertEqual([judge_preempted(value) is None for value in ('TRUE', 'FALSE')], [False, True])
+        values = ('TERMINATE_ON_HOST_MAINTENANCE', 'MIGRATE_ON_HOST_MAINTENANCE', 'NONE')
+        self.assertEqual([judge_maintenance(value) is None for value in values], [False, True, True])
+
+
+class EndTest(unittest.TestCase):
+    def test_tells_ends_apart(self) -> None:
+        for change, reason, exit_code, number in (
+            ({}, 'EXITED', 0, None),
+            ({'return_code': 3}, 'EXITED', 3, None),
+            ({'return_code': -11}, 'EXITED', None, 11),
+            ({'return_code': -9}, 'EXITED', None, 9),
+            ({'return_code': -9, 'was_out_of_memory': True}, 'OUT_OF_MEMORY', None, 9),
+            ({'return_code': 1, 'was_out_of_memory': True}, 'EXITED', 1, None),
+            ({'return_code': 1, 'stderr': ('OSError: [Errno 28] No space left on device',)}, 'DISK_FULL', 1, None),
+            ({'return_code': 0, 'stderr': ('No space left on device',)}, 'EXITED', 0, None),
+            ({'return_code': 0, 'notice': StopNotice('PREEMPTED', 'notice')}, 'PREEMPTED', 0, None),
+        ):
+            with self.subTest(change):
+                report = describe_end(replace(END, **change))
+                self.assertEqual((report.reason, report.exit_code, report.signal), (reason, exit_code, number))
+
+    def test_shows_stderr_or_else_stdout(self) -> None:
+        self.assertEqual(describe_end(replace(END, stderr=('error',))).evidence, ('error',))
+        self.assertEqual(describe_end(replace(END, stderr=('', ' '))).evidence, ('last line',))
+
+
+class BootTest(unittest.TestCase):
+    def setUp(self) -> None:
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.path = Path(self.folder.name, 'state.json')
+
+    def test_never_plans_to_run_what_has_ended(self) -> None:
+        ended = State('job', 1, exit=ExitReport('EXITED', 'done', exit_code=0))
+        self.assertEqual(plan_boot(State('job', 1)), BootPlan.RUN)
+        self.assertEqual(plan_boot(ended), BootPlan.SAVE)
+        saved = replace(ended, is_output_saved=True)
+        self.assertEqual(plan_boot(saved), BootPlan.REPORT)
+        self.assertEqual(plan_boot(replace(saved, is_exit_delivered=True)), BootPlan.POWER_OFF)
+
+    def test_counts_boots_so_that_sequences_grow(self) -> None:
+        first = StateFile(self.path).open_boot('job', 1)
+        second = StateFile(self.path).open_boot('job', 1)
+        self.assertEqual((first.boot, second.boot), (0, 1))
+        self.assertGreater(second.first_sequence, first.first_sequence + 100_000)
+
+    def test_gives_back_what_was_written(self) -> None:
+        state = StateFile(self.path).open_boot('job', 1)
+        report = ExitReport('EXITED', 'done', exit_code=0, evidence=('line',))
+        written = replace(state, import_roots=('/a',), exit=report, program_started_at=12.5)
+        StateFile(self.path).write(written)
+        self.assertEqual(StateFile(self.path).open_boot('job', 1), replace(written, boot=1))
+
+    def test_begins_anew_for_another_attempt_and_after_a_torn_file(self) -> None:
+        StateFile(self.path).write(State('job', 1, boot=5, is_restored=True))
+        self.assertEqual(StateFile(self.path).open_boot('job', 2), State('job', 2))
+        self.path.write_text('{"job_id": "jo')
+        self.assertEqual(StateFile(self.path).open_boot('job', 2), State('job', 2))
+
+
+if __name__ == '__main__':
+    unittest.main()

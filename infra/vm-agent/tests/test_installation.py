@@ -1,0 +1,135 @@
+import io
+import sys
+import tarfile
+import tempfile
+import unittest
+import zipfile
+from pathlib import Path
+from typing import Dict
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from vm_agent.package_index import Indexes, without_credentials
+from vm_agent.pip_output import find_error, find_missing
+from vm_agent.source_tree import NotAnArchive, can_build, look_into, read_requires_txt, unpack
+
+SETUP = "from setuptools import setup\nsetup(name='trainer', packages=['trainer'])\n"
+
+
+class SourceTreeTest(unittest.TestCase):
+    def setUp(self) -> None:
+        holder = tempfile.TemporaryDirectory()
+        self.addCleanup(holder.cleanup)
+        self.folder = Path(holder.name)
+
+    def tree(self, files: Dict[str, str]) -> Path:
+        root = self.folder / 'tree'
+        for name, text in files.items():
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_text(text)
+        return root
+
+    def zip(self, *names: str) -> Path:
+        path = self.folder / 'archive.zip'
+        with zipfile.ZipFile(path, 'w') as archive:
+            for name in names:
+                archive.writestr(name, name)
+        return path
+
+    def tar(self, *members: tarfile.TarInfo) -> Path:
+        path = self.folder / 'archive.tar.gz'
+        with tarfile.open(path, 'w:gz') as archive:
+            for member in members:
+                archive.addfile(member, io.BytesIO(b'x' * member.size))
+        return path
+
+    def test_finds_the_root_of_a_project_and_leaves_a_package_whole(self) -> None:
+        project = unpack(self.zip('trainer-1/setup.py', 'trainer-1/trainer/__init__.py'), self.folder / 'a')
+        self.assertEqual((project.root.name, project.has_build_file), ('trainer-1', True))
+        package = unpack(self.zip('trainer/__init__.py', 'trainer/task.py'), self.folder / 'b')
+        self.assertEqual((package.import_root, package.has_build_file), (self.folder / 'b', False))
+
+    def test_writes_nothing_outside_its_folder(self) -> None:
+        for name in ('../out', '/out', 'a/../../out'):
+            with self.subTest(name), self.assertRaises(NotAnArchive):
+                unpack(self.zip(name), self.folder / 'inside')
+        self.assertFalse((self.folder / 'out').exists())
+
+    def test_leaves_links_and_devices_out(self) -> None:
+        link, device, file = tarfile.TarInfo('link'), tarfile.TarInfo('device'), tarfile.TarInfo('link/file')
+        link.type, link.linkname = tarfile.SYMTYPE, str(self.folder)
+        device.type = tarfile.CHRTYPE
+        file.size = 3
+        root = unpack(self.tar(link, device, file), self.folder / 'inside').root
+        self.assertFalse((self.folder / 'file').exists())
+        self.assertFalse(any(path.is_symlink() for path in root.rglob('*')))
+
+    def test_refuses_what_is_no_archive_or_is_cut_short(self) -> None:
+        whole = self.tar(*[tarfile.TarInfo(f'file-{number}') for number in range(50)]).read_bytes()
+        for body in (b'', b'not an archive', whole[: len(whole) // 2]):
+            path = self.folder / 'broken.tar.gz'
+            path.write_bytes(body)
+            with self.subTest(len(body)), self.assertRaises(NotAnArchive):
+                unpack(path, self.folder / 'inside')
+
+    def test_imports_from_beside_the_egg_info_with_its_requirements(self) -> None:
+        files = {
+            'setup.py': "setup(package_dir={'': 'src'})",
+            'src/trainer.egg-info/requires.txt': 'numpy>=1\n\n[extra]\nscipy\n\n[:python_version < "3.8"]\nbackport\n',
+            'src/trainer/__init__.py': '',
+        }
+        tree = look_into(self.tree(files))
+        self.assertEqual(tree.import_root, tree.root / 'src')
+        self.assertEqual(tree.requirements, ('numpy>=1', 'backport ; python_version < "3.8"'))
+
+    def test_leaves_to_a_build_what_only_a_build_can_do(self) -> None:
+        for files in (
+            {'setup.py': SETUP.replace('name', 'cmdclass={}, name')},
+            {'setup.py': SETUP, 'trainer/fast.pyx': ''},
+            {'setup.py': SETUP.replace('name', "install_requires=['x'], name")},
+            {'setup.py': SETUP, 'src/trainer/__init__.py': ''},
+        ):
+            with self.subTest(files), tempfile.TemporaryDirectory() as folder:
+                self.folder = Path(folder)
+                self.assertIsNone(look_into(self.tree(files)).import_root)
+
+    def test_a_foreign_build_backend_is_needed_to_build(self) -> None:
+        root = self.tree({'pyproject.toml': '[build-system]\nbuild-backend = "no_such_backend.api"\n'})
+        self.assertFalse(can_build(root))
+        (root / 'pyproject.toml').write_text('[build-system]\nbuild-backend = "json.tool"\n')
+        self.assertTrue(can_build(root))
+
+    def test_reads_no_requirements_from_an_empty_file(self) -> None:
+        self.assertEqual(read_requires_txt('\n[dev]\nx\n'), ())
+
+
+class PipTest(unittest.TestCase):
+    def test_names_what_was_missing(self) -> None:
+        for line, missing in (
+            ('ERROR: No matching distribution found for tensorflow==2.11', 'tensorflow==2.11'),
+            ('ERROR: Could not find a version that satisfies the requirement jax>=9 (from versions: 1)', 'jax>=9'),
+            ("ModuleNotFoundError: No module named 'Cython'", 'Cython'),
+            ("  pip._vendor.pyproject_hooks.BackendUnavailable: Cannot import 'hatchling.build'", 'hatchling.build'),
+            ("error: invalid command 'bdist_wheel'", 'bdist_wheel'),
+        ):
+            self.assertEqual(find_missing(['Collecting x', line, 'tail']), missing)
+        self.assertIsNone(find_missing(['SyntaxError: invalid syntax']))
+
+    def test_picks_the_line_that_says_most(self) -> None:
+        lines = ['Processing x', '      ValueError: boom', 'error: subprocess-exited-with-error', 'note: see above']
+        self.assertEqual(find_error(lines), 'ValueError: boom')
+        self.assertEqual(find_error(['', 'just this']), 'just this')
+        self.assertEqual(find_error([]), 'pip said nothing')
+
+    def test_leaves_an_index_out_that_does_not_answer(self) -> None:
+        self.assertEqual(Indexes(('a', 'b'), ()).pip_options(), ())
+        self.assertEqual(Indexes(('b',), ('a',)).pip_options(), ('--index-url', 'b'))
+        self.assertEqual(Indexes((), ('a',)).pip_options(), ('--no-index',))
+
+    def test_shows_no_password(self) -> None:
+        self.assertEqual(without_credentials('https://user:secret@host/simple'), 'https://host/simple')
+        self.assertNotIn('secret', Indexes((), ('https://user:secret@host/simple',)).describe())
+
+
+if __name__ == '__main__':
+    unittest.main()

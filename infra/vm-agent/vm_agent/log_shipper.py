@@ -1,0 +1,155 @@
+"""Sends log lines in sequenced batches, repeated until they are taken, in bounded memory."""
+
+import json
+import sys
+import threading
+import time
+from collections import deque
+from dataclasses import dataclass
+from typing import Callable, Deque, List, Sequence
+
+from vm_agent.log_entries import SEVERITY_OF_STREAM, LogLine
+from vm_agent.retry import PassingFault, backoff_delays
+
+BATCH_BYTES_MAX = 1_048_576
+BATCH_ENTRIES_MAX = 500
+QUEUE_BYTES_MAX = 8_388_608
+# So long a writer waits for room, once; then lines are dropped and counted until there is room again.
+STALL_SECONDS_MAX = 2.0
+
+
+class LogsRefused(Exception):
+    """Cloud Logging does not take this batch, and will not take it later."""
+
+
+@dataclass(frozen=True)
+class LogPolicy:
+    id_prefix: str
+    """Before the number in each insertId: instance and boot."""
+    flush_seconds: float
+    program_bytes_max: int
+    """Of the program's output; what comes after is counted and dropped."""
+
+
+class LogShipper:
+    def __init__(self, policy: LogPolicy, send: Callable[[Sequence[LogLine]], None]) -> None:
+        """`send` delivers one batch; it raises PassingFault or LogsRefused."""
+        self._policy = policy
+        self._send = send
+        self._queue: Deque[LogLine] = deque()
+        self._queued_bytes = self._program_bytes = 0
+        self._sequence = self._dropped_lines = self._over_limit_lines = 0
+        self._is_dropping = self._is_closing = False
+        self._give_up_at = float('inf')
+        self._changed = threading.Condition()
+        self._thread = threading.Thread(target=self._run, name='log-shipper', daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def offer_output(self, stream: str, text: str) -> None:
+        """A line of the program. May wait STALL_SECONDS_MAX while the queue is full, never longer."""
+        with self._changed:
+            self._program_bytes += len(text) + 1
+            if self._program_bytes > self._policy.program_bytes_max:
+                if self._over_limit_lines == 0:
+                    self._append(
+                        'agent', f'Output beyond {self._policy.program_bytes_max} bytes is not logged.', 'WARNING'
+                    )
+                self._over_limit_lines += 1
+                return
+            if self._has_room():
+                self._append(stream, text, SEVERITY_OF_STREAM[stream])
+            else:
+                self._dropped_lines += 1
+
+    def say(self, text: str, severity: str = 'INFO') -> None:
+        """A line of the agent's own, also to its stderr (the serial console)."""
+        print(f'dropforge-agent: {text}', file=sys.stderr, flush=True)
+        with self._changed:
+            self._append('agent', text, severity)
+
+    def close(self, seconds_max: float) -> None:
+        """Sends what is left, for at most so many seconds."""
+        with self._changed:
+            if self._over_limit_lines:
+                self._append('agent', f'{self._over_limit_lines} lines beyond the limit were not logged.', 'WARNING')
+            self._is_closing = True
+            self._give_up_at = time.monotonic() + seconds_max
+            self._changed.notify_all()
+        self._thread.join(seconds_max + 1)
+
+    def _has_room(self) -> bool:
+        if self._is_dropping:
+            if self._queued_bytes > QUEUE_BYTES_MAX / 2:
+                return False
+        elif not self._changed.wait_for(lambda: self._queued_bytes < QUEUE_BYTES_MAX, STALL_SECONDS_MAX):
+            self._is_dropping = True
+            return False
+        if self._dropped_lines:
+            lost = f'{self._dropped_lines} lines were lost: Cloud Logging did not take them in time.'
+            self._append('agent', lost, 'WARNING')
+        self._is_dropping, self._dropped_lines = False, 0
+        return True
+
+    def _append(self, stream: str, text: str, severity: str) -> None:
+        self._sequence += 1
+        line = LogLine(stream, text, severity, time.time(), f'{self._policy.id_prefix}-{self._sequence:09d}')
+        self._queue.append(line)
+        self._queued_bytes += line.size_bytes
+        if self._queued_bytes > BATCH_BYTES_MAX:
+            self._changed.notify_all()
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(
+                    lambda: self._is_closing or self._queued_bytes > BATCH_BYTES_MAX, self._policy.flush_seconds
+                )
+                is_last = self._is_closing
+            while batch := self._take_batch():
+                if not self._deliver(batch):
+                    return
+            if is_last:
+                return
+
+    def _take_batch(self) -> List[LogLine]:
+        """The oldest lines that one request may hold; they stay in the queue's size until delivered."""
+        with self._changed:
+            batch: List[LogLine] = []
+            batch_bytes = 0
+            while self._queue and len(batch) < BATCH_ENTRIES_MAX:
+                batch_bytes += self._queue[0].size_bytes
+                if batch and batch_bytes > BATCH_BYTES_MAX:
+                    break
+                batch.append(self._queue.popleft())
+            return batch
+
+    def _deliver(self, batch: Sequence[LogLine]) -> bool:
+        """False when time is up with lines undelivered."""
+        try:
+            for delay_seconds in backoff_delays():
+                try:
+                    self._send(batch)
+                    return True
+                except PassingFault as fault:
+                    with self._changed:
+                        seconds_left = self._give_up_at - time.monotonic()
+                        if seconds_left < delay_seconds:
+                            print(f'dropforge-agent: log lines were lost: {fault}', file=sys.stderr, flush=True)
+                            return False
+                        self._changed.wait_for(lambda: self._is_closing, delay_seconds)
+                    if self._is_closing:
+                        time.sleep(min(delay_seconds, 1))
+        except LogsRefused as refusal:
+            print(f'dropforge-agent: {len(batch)} log lines were refused: {refusal}', file=sys.stderr, flush=True)
+            return True
+        finally:
+            with self._changed:
+                self._queued_bytes -= sum(line.size_bytes for line in batch)
+                self._changed.notify_all()
+        raise AssertionError('backoff_delays never ends')
+
+
+def encode_batch(body: object) -> bytes:
+    return json.dumps(body, ensure_ascii=False).encode('utf-8', 'replace')

@@ -1,0 +1,46 @@
+"""The manifest of a job directory: which attempt owns it, and which generation of every file belongs together."""
+
+import json
+from dataclasses import dataclass, field
+from typing import Any, Dict, Mapping, Optional
+
+from vm_agent.storage import ObjectInfo
+
+
+@dataclass(frozen=True)
+class Manifest:
+    attempt: int
+    files: Mapping[str, ObjectInfo] = field(default_factory=dict)
+    """By name below the job directory."""
+    complete_to: Optional[str] = None
+    """The generation up to which `files` is the whole truth; None where that is the manifest's own."""
+
+
+def encode_manifest(manifest: Manifest) -> bytes:
+    files = {
+        name: {'sizeBytes': info.size_bytes, 'crc32c': info.crc32c, 'generation': info.generation}
+        for name, info in sorted(manifest.files.items())
+    }
+    body = {'attempt': manifest.attempt, 'completeTo': manifest.complete_to, 'files': files}
+    return json.dumps(body, indent=1).encode('utf-8')
+
+
+def decode_manifest(body: bytes, bucket: str, prefix: str) -> Manifest:
+    """Raises ValueError for what is no manifest."""
+    try:
+        read: Any = json.loads(body)
+        files: Dict[str, ObjectInfo] = {}
+        for name, file in read['files'].items():
+            files[name] = ObjectInfo(
+                bucket=bucket,
+                name=prefix + name,
+                generation=str(file['generation']),
+                size_bytes=int(file['sizeBytes']),
+                crc32c=str(file['crc32c']),
+                md5=None,
+                attempt=None,
+            )
+        complete_to = read['completeTo']
+        return Manifest(int(read['attempt']), files, None if complete_to is None else str(complete_to))
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f'no manifest: {error!r}') from error

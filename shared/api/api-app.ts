@@ -1,0 +1,107 @@
+import { Hono } from 'hono';
+import { HTTPException } from 'hono/http-exception';
+import { JOB_ID_PATTERN } from '#shared/domain/job-spec.ts';
+import { cancelJob } from '#shared/pipeline/cancel-job.ts';
+import { viewJob } from '#shared/pipeline/job-view.ts';
+import type { HeartbeatPorts } from '#shared/pipeline/record-heartbeat.ts';
+import type { Clock } from '#shared/ports/clock.ts';
+import type { LogStore } from '#shared/ports/log-store.ts';
+
+export type ApiPorts = HeartbeatPorts & { readonly logs: LogStore; readonly clock: Clock };
+
+const JOBS_PER_PAGE_MAX = 100;
+const JOBS_PER_PAGE_DEFAULT = 20;
+const LOG_ENTRIES_PER_PAGE_MAX = 1_000;
+
+/** The HTTP API: jobs as AI Platform's REST resource shows them, `POST …:cancel`, and a job's log by pages. */
+export function createApiApp(ports: ApiPorts): Hono {
+  const app = new Hono();
+
+  app.get('/v1/jobs', async (context) => {
+    const countMax = readCount(context.req.query('pageSize'), JOBS_PER_PAGE_DEFAULT, JOBS_PER_PAGE_MAX);
+    const after = readPageToken(context.req.query('pageToken'));
+    const jobs = await ports.jobs.list({ countMax, ...(after === undefined ? {} : { after }) });
+    const now = ports.clock.now();
+    const last = jobs.length === countMax ? jobs.at(-1) : undefined;
+    return context.json({
+      jobs: jobs.map((job) => viewJob(job, [], now)),
+      ...(last === undefined ? {} : { nextPageToken: `${last.createdAt}.${last.jobId}` }),
+    });
+  });
+
+  app.get('/v1/jobs/:jobId', async (context) => context.json(await readView(ports, context.req.param('jobId'))));
+
+  app.get('/v1/jobs/:jobId/logs', async (context) => {
+    const jobId = readJobId(context.req.param('jobId'));
+    const countMax = readCount(context.req.query('pageSize'), LOG_ENTRIES_PER_PAGE_MAX, LOG_ENTRIES_PER_PAGE_MAX);
+    return context.json(await ports.logs.read({ jobId, cursor: context.req.query('cursor') ?? '', countMax }));
+  });
+
+  app.post('/v1/jobs/:target{.+:cancel}', async (context) => {
+    const jobId = readJobId(context.req.param('target').replace(/:cancel$/, ''));
+    await cancelJob(ports, jobId, ports.clock.now());
+    return context.json(await readView(ports, jobId));
+  });
+
+  app.notFound((context) =>
+    context.json(errorBody(404, `There is nothing at ${context.req.path}.`, 'See /v1/jobs.'), 404),
+  );
+  app.onError((error) => {
+    if (error instanceof HTTPException) {
+      return error.getResponse();
+    }
+    throw error;
+  });
+  return app;
+}
+
+async function readView(ports: ApiPorts, given: string) {
+  const jobId = readJobId(given);
+  const stored = await ports.jobs.read(jobId);
+  if (stored === undefined) {
+    throw refusal(404, `There is no job ${jobId}.`, 'List the jobs to see their ids: dropforge jobs list.');
+  }
+  return viewJob(stored.job, await ports.replicas.listByJob(jobId), ports.clock.now());
+}
+
+function readJobId(given: string): string {
+  if (!JOB_ID_PATTERN.test(given)) {
+    throw refusal(
+      400,
+      `${given} is no job id.`,
+      'A job id is a letter, then up to 127 letters, digits or underscores.',
+    );
+  }
+  return given;
+}
+
+/** The token of the previous answer; it says after which job to go on. */
+function readPageToken(given: string | undefined) {
+  if (given === undefined) {
+    return undefined;
+  }
+  const [, createdAt, jobId] = /^(\d{1,15})\.(\w+)$/.exec(given) ?? [];
+  if (createdAt === undefined || jobId === undefined) {
+    throw refusal(400, `${given} is no page token.`, 'Pass the nextPageToken of the previous answer.');
+  }
+  return { createdAt: Number(createdAt), jobId };
+}
+
+function readCount(given: string | undefined, fallback: number, most: number): number {
+  if (given === undefined) {
+    return fallback;
+  }
+  const count = Number(given);
+  if (!Number.isSafeInteger(count) || count < 1 || count > most) {
+    throw refusal(400, `${given} is not a whole number from 1 to ${most}.`, 'Correct the query parameter.');
+  }
+  return count;
+}
+
+function refusal(status: 400 | 404, message: string, remedy: string): HTTPException {
+  return new HTTPException(status, { res: Response.json(errorBody(status, message, remedy), { status }) });
+}
+
+function errorBody(code: number, message: string, remedy: string) {
+  return { error: { code, message, remedy } };
+}

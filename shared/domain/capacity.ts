@@ -1,0 +1,58 @@
+import { type Deadlines, ladderBackoffMs } from '#shared/domain/deadlines.ts';
+import type { Job, TimestampMs } from '#shared/domain/job.ts';
+import type { ProvisioningModel } from '#shared/domain/job-spec.ts';
+
+/** A place that refused a machine: remembered for all jobs, and forgotten by halves. */
+export type CapacityRefusal = {
+  readonly zone: string;
+  /** Machine type and accelerators, as `machineKeyOf` writes them. */
+  readonly machineKey: string;
+  readonly provisioningModel: ProvisioningModel;
+  readonly refusedAt: TimestampMs;
+};
+
+/** After so long a refusal weighs half as much against a zone. */
+export const REFUSAL_HALF_LIFE_MS = 600_000;
+
+/** Refusals older than this no longer count and need not be kept. */
+export const REFUSAL_AGE_MS_MAX = 10 * REFUSAL_HALF_LIFE_MS;
+
+/** The scarcest machine decides where a job can run; equal keys compete for the same stock. */
+export function machineKeyOf(job: Pick<Job, 'spec'>): string {
+  const groups = job.spec.replicaGroups.map(({ machineType, accelerator }) =>
+    accelerator === null ? machineType : `${machineType}+${accelerator.count}x${accelerator.type}`,
+  );
+  return [...new Set(groups)].sort().join(',');
+}
+
+export type ZoneChoice = { readonly zone: string } | { readonly zone: null; readonly retryAt: TimestampMs };
+
+/**
+ * The next zone to ask: none that refused this attempt since the ladder was begun, none that has just refused anybody,
+ * the least blamed first, otherwise in the job's own order. Without one, when to begin the ladder again.
+ */
+export function chooseZone(
+  job: Job,
+  refusals: readonly CapacityRefusal[],
+  { now, deadlines }: { readonly now: TimestampMs; readonly deadlines: Deadlines },
+): ZoneChoice {
+  const open = job.zones.filter((zone) => !job.refusedZones.includes(zone));
+  const blamed = open
+    .map((zone, order) => ({ zone, order, ...blameOf(zone, refusals, now) }))
+    .filter(({ lastRefusedAt }) => now - lastRefusedAt >= deadlines.coolDownMs)
+    .sort((a, b) => a.blame - b.blame || a.order - b.order);
+  const [first] = blamed;
+  if (first !== undefined) {
+    return { zone: first.zone };
+  }
+  const rounds = Math.floor(job.counts.refusals / Math.max(1, job.zones.length));
+  return { zone: null, retryAt: now + ladderBackoffMs(rounds, deadlines) };
+}
+
+function blameOf(zone: string, refusals: readonly CapacityRefusal[], now: TimestampMs) {
+  const own = refusals.filter((refusal) => refusal.zone === zone);
+  return {
+    blame: own.reduce((sum, { refusedAt }) => sum + 0.5 ** ((now - refusedAt) / REFUSAL_HALF_LIFE_MS), 0),
+    lastRefusedAt: own.reduce((last, { refusedAt }) => Math.max(last, refusedAt), Number.NEGATIVE_INFINITY),
+  };
+}

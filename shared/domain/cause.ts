@@ -1,0 +1,129 @@
+/** How a class of failures is met (DESIGN: failures have causes, causes have policies). */
+export type CauseClass =
+  | 'capacity'
+  | 'rate'
+  | 'quota'
+  | 'interruption'
+  | 'user'
+  | 'configuration'
+  | 'internal'
+  | 'cancel';
+
+/**
+ * Every cause with which an attempt or a job can end: its class, from which the policy follows, and the remedy that is
+ * shown to the user. One table, so that state and cause stay apart.
+ */
+export const CAUSES = {
+  STOCKOUT: {
+    class: 'capacity',
+    remedy: 'No zone had the machine in time. Raise scheduling.maxWaitTime, or ask for another machine type or region.',
+  },
+  RATE_LIMITED: {
+    class: 'rate',
+    remedy: 'Compute Engine refused the pace of requests. Nothing to do: it is tried again later.',
+  },
+  QUOTA_EXCEEDED: {
+    class: 'quota',
+    remedy: 'Ask for a higher quota of the named metric in this region, or choose another region or machine type.',
+  },
+  PREEMPTED: {
+    class: 'interruption',
+    remedy: 'Nothing to do: the job goes on from its last checkpoint in a new attempt.',
+  },
+  VM_TERMINATED: {
+    class: 'interruption',
+    remedy: 'Nothing to do: the VM ended without a word from its agent, and a new attempt was started.',
+  },
+  HEARTBEAT_LOST: {
+    class: 'interruption',
+    remedy: 'Nothing to do: the VM was not heard from, and a new attempt was started.',
+  },
+  VM_BOOT_TIMED_OUT: {
+    class: 'interruption',
+    remedy: 'The VM never reported. Check that the machine image boots and that it can reach the heartbeat function.',
+  },
+  PROGRAM_FAILED: {
+    class: 'user',
+    remedy: 'The program ended with an error: read the last lines of its output below, mend it and submit again.',
+  },
+  PROGRAM_KILLED: {
+    class: 'user',
+    remedy:
+      'The program was ended by a signal. If it was SIGKILL, it may have run out of memory: try a machine with more.',
+  },
+  OUT_OF_MEMORY: {
+    class: 'user',
+    remedy: 'The program ran out of memory. Choose a machine type with more memory, or a smaller batch size.',
+  },
+  DISK_FULL: {
+    class: 'user',
+    remedy: 'The program filled the disk of the VM. Ask for a larger boot disk, or write less.',
+  },
+  MODULE_NOT_FOUND: {
+    class: 'user',
+    remedy:
+      'A module that the program imports is not installed. Add it to install_requires of the package, or choose a runtime that has it.',
+  },
+  MAX_RUNNING_TIME_EXCEEDED: {
+    class: 'user',
+    remedy:
+      'The job ran longer than scheduling.maxRunningTime. Raise it, or train for fewer steps; what was saved is in the job directory.',
+  },
+  INSTALL_FAILED: {
+    class: 'user',
+    remedy: 'pip could not install the package on the VM. The requirement it stopped at is named below.',
+  },
+  PACKAGE_UNREADABLE: {
+    class: 'configuration',
+    remedy: 'The package could not be fetched as it was checked. Upload it again and submit under a new job id.',
+  },
+  JOB_DIR_UNWRITABLE: {
+    class: 'configuration',
+    remedy:
+      'The job directory cannot be written by the VM. Check that the bucket exists and grant the VM service account storage.objectAdmin on it.',
+  },
+  CONFIGURATION_REFUSED: {
+    class: 'configuration',
+    remedy: 'Compute Engine refused the machine as it was asked for. Correct what the message names and submit again.',
+  },
+  MAX_WAIT_TIME_EXCEEDED: {
+    class: 'capacity',
+    remedy:
+      'The job waited longer than scheduling.maxWaitTime without running. Raise it, or choose another machine type or region.',
+  },
+  BOOT_FAILED_REPEATEDLY: {
+    class: 'configuration',
+    remedy:
+      'VM after VM never reported. Check the machine image, its network and the heartbeat function, then submit again.',
+  },
+  CANCELLED_BY_USER: { class: 'cancel', remedy: 'Nothing to do: the job was cancelled on request.' },
+  INTERNAL_ERROR: {
+    class: 'internal',
+    remedy:
+      'Dropforge could not go on with this job. Show the evidence to whoever operates it; the job can be submitted again under a new id.',
+  },
+} as const satisfies Readonly<Record<string, { readonly class: CauseClass; readonly remedy: string }>>;
+
+export type CauseCode = keyof typeof CAUSES;
+
+/** Why an attempt or a job ended: one code, what happened in a sentence, and the lines that prove it. */
+export type Cause = {
+  readonly code: CauseCode;
+  readonly message: string;
+  /** At most EVIDENCE_LINES_MAX lines, the newest last. */
+  readonly evidence: readonly string[];
+};
+
+export const EVIDENCE_LINES_MAX = 40;
+
+export function classOf(cause: Cause): CauseClass {
+  return CAUSES[cause.code].class;
+}
+
+export function remedyOf(cause: Cause): string {
+  return CAUSES[cause.code].remedy;
+}
+
+export function causeOf(code: CauseCode, message: string, evidence: readonly string[] = []): Cause {
+  return { code, message, evidence: evidence.slice(-EVIDENCE_LINES_MAX) };
+}

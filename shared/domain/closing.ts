@@ -1,0 +1,78 @@
+import { type Cause, causeOf } from '#shared/domain/cause.ts';
+import type { Deadlines } from '#shared/domain/deadlines.ts';
+import type { EventOf, Transition } from '#shared/domain/event.ts';
+import {
+  ATTEMPT_RECORDS_MAX,
+  type AttemptRecord,
+  type Job,
+  type JobIn,
+  stateOf,
+  type TimestampMs,
+  type UnfinishedJob,
+  type Verdict,
+} from '#shared/domain/job.ts';
+import { common, ignore, move } from '#shared/domain/rule.ts';
+
+type Moment = { readonly at: TimestampMs; readonly deadlines: Deadlines };
+
+/** The verdict stands; the job is over when Compute Engine says that its VMs are gone. */
+export function closeWith(job: UnfinishedJob, verdict: Verdict, { at, deadlines }: Moment): Transition {
+  if (job.status === 'CLOSING') {
+    return ignore(job);
+  }
+  const next: Job = {
+    ...common(job),
+    ledger: recordAttempt(job, at, verdict.cause),
+    waitingFor: null,
+    status: 'CLOSING',
+    verdict,
+    shownAs: stateOf(job),
+    wakeAt: at + deadlines.teardownMs,
+  };
+  return move(job, next, [{ type: 'TEARDOWN', jobId: job.jobId }]);
+}
+
+export function recordAttempt(job: Job, endedAt: TimestampMs, cause: Cause | null): readonly AttemptRecord[] {
+  const isPlaced = job.status === 'PREPARING' || job.status === 'RUNNING';
+  const record: AttemptRecord = {
+    attempt: job.attempt,
+    zone: isPlaced ? job.placement.zone : null,
+    provisioningModel: isPlaced ? job.placement.provisioningModel : null,
+    placedAt: isPlaced ? job.placedAt : null,
+    ranAt: job.status === 'RUNNING' ? job.ranAt : null,
+    endedAt,
+    cause,
+  };
+  return [...job.ledger, record].slice(-ATTEMPT_RECORDS_MAX);
+}
+
+export function cancel(job: UnfinishedJob, { at }: EventOf<'CANCEL_REQUESTED'>, deadlines: Deadlines): Transition {
+  const cause = causeOf('CANCELLED_BY_USER', `Job ${job.jobId} was cancelled on request.`);
+  return closeWith(job, { state: 'CANCELLED', cause }, { at, deadlines });
+}
+
+/** Deletions that were lost or are slow are asked for again, for as long as a VM is there. */
+export function tearDownAgain(
+  job: JobIn<'CLOSING'>,
+  { at }: EventOf<'DEADLINE_PASSED'>,
+  deadlines: Deadlines,
+): Transition {
+  if (at < job.wakeAt) {
+    return ignore(job);
+  }
+  return { job: { ...job, wakeAt: at + deadlines.teardownMs }, effects: [{ type: 'TEARDOWN', jobId: job.jobId }] };
+}
+
+export function finish(job: JobIn<'CLOSING'>, { at }: EventOf<'VMS_GONE'>): Transition {
+  return move(job, { ...common(job), status: 'CLOSED', verdict: job.verdict, endedAt: at });
+}
+
+/** A stage gave up on a message of this job: better an ended job with the evidence than one that waits for ever. */
+export function giveUp(job: UnfinishedJob, event: EventOf<'DELIVERY_EXHAUSTED'>, deadlines: Deadlines): Transition {
+  if (event.topic !== 'provision') {
+    return ignore(job);
+  }
+  const message = `The ${event.topic} stage could not handle job ${job.jobId}.`;
+  const cause = causeOf('INTERNAL_ERROR', message, [event.problem]);
+  return closeWith(job, { state: 'FAILED', cause }, { at: event.at, deadlines });
+}

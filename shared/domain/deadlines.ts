@@ -1,0 +1,50 @@
+/** How long each wait may last before the watcher looks at the job again. One place, so that the sum can be read off. */
+export type Deadlines = {
+  /** From asking for a place until Compute Engine has answered; then it is asked again (same names, so nothing doubles). */
+  readonly provisionAnswerMs: number;
+  /** From the VMs' creation until the first replica runs; driver and package installation are in it. */
+  readonly bootMs: number;
+  /** Without a heartbeat for so long, a replica is given up. */
+  readonly leaseMs: number;
+  /** How often the deletion of VMs is asked for again while the job closes. */
+  readonly teardownMs: number;
+  /** After the agent should have stopped a job at its maxRunningTime, until the control plane does. */
+  readonly maxRunningGraceMs: number;
+  /** A zone that has just refused is not asked again for so long, by any job that wants the same machine. */
+  readonly coolDownMs: number;
+  /** The wait when every zone has refused: doubling from the least to the most. */
+  readonly backoffMsMin: number;
+  readonly backoffMsMax: number;
+};
+
+export const DEADLINES: Deadlines = {
+  provisionAnswerMs: 180_000,
+  bootMs: 900_000,
+  leaseMs: 120_000,
+  teardownMs: 60_000,
+  maxRunningGraceMs: 180_000,
+  coolDownMs: 60_000,
+  backoffMsMin: 15_000,
+  backoffMsMax: 600_000,
+};
+
+/** VM after VM that never reports would cost money for ever; the fault is then the image's, not a host's. */
+export const BOOT_FAILURES_IN_ROW_MAX = 3;
+
+/** An attempt that ran for so long proves that starting again works; shorter ones are spaced out. */
+export const SETTLED_RUN_MS = 60_000;
+
+const INTERRUPTION_BACKOFF_MS_MIN = 15_000;
+const INTERRUPTION_BACKOFF_MS_MAX = 300_000;
+
+/** The wait after the ladder of zones was spent `rounds` times. */
+export function ladderBackoffMs(rounds: number, { backoffMsMin, backoffMsMax }: Deadlines): number {
+  return Math.min(backoffMsMax, backoffMsMin * 2 ** Math.min(rounds, 10));
+}
+
+/** The first interruption costs no wait; interruptions of attempts that hardly ran are spaced out, up to 5 min. */
+export function interruptionBackoffMs(inRow: number): number {
+  return inRow <= 1
+    ? 0
+    : Math.min(INTERRUPTION_BACKOFF_MS_MAX, INTERRUPTION_BACKOFF_MS_MIN * 2 ** Math.min(inRow - 2, 10));
+}

@@ -1,0 +1,56 @@
+import type { Cause } from '#shared/domain/cause.ts';
+import type { Instance, Job, Placement, TimestampMs } from '#shared/domain/job.ts';
+
+/** How Compute Engine refused a place, and what it said about others. */
+export type Refusal = {
+  readonly cause: Cause;
+  /** Zones that the error itself recommends (`errorInfo.metadatas.zonesAvailable`). */
+  readonly zonesAvailable: readonly string[];
+};
+
+/** How a replica's program ended, as its agent saw it. */
+export type ReplicaExit = { readonly outcome: 'SUCCEEDED' } | { readonly outcome: 'FAILED'; readonly cause: Cause };
+
+/**
+ * What happened, in the past tense. `eventId` is derived from what happened, so that two deliveries are one event;
+ * `attempt` fences off what belongs to an attempt that is over.
+ */
+export type JobEvent = { readonly eventId: string; readonly jobId: string; readonly at: TimestampMs } & (
+  | {
+      readonly type: 'PLACEMENT_CHOSEN';
+      readonly attempt: number;
+      readonly placementTry: number;
+      readonly placement: Placement;
+    }
+  | {
+      readonly type: 'NO_PLACEMENT_LEFT';
+      readonly attempt: number;
+      readonly placementTry: number;
+      readonly retryAt: TimestampMs;
+    }
+  | { readonly type: 'PLACEMENT_FAILED'; readonly attempt: number; readonly refusal: Refusal }
+  | {
+      readonly type: 'VMS_CREATED';
+      readonly attempt: number;
+      readonly placementTry: number;
+      readonly instances: readonly Instance[];
+    }
+  | { readonly type: 'REPLICA_STARTED'; readonly attempt: number; readonly replica: string }
+  | { readonly type: 'REPLICA_EXITED'; readonly attempt: number; readonly replica: string; readonly exit: ReplicaExit }
+  | { readonly type: 'ATTEMPT_INTERRUPTED'; readonly attempt: number; readonly cause: Cause }
+  | { readonly type: 'CANCEL_REQUESTED' }
+  | { readonly type: 'DELIVERY_EXHAUSTED'; readonly topic: string; readonly problem: string }
+  | { readonly type: 'DEADLINE_PASSED' }
+  | { readonly type: 'VMS_GONE' }
+);
+
+export type JobEventType = JobEvent['type'];
+export type EventOf<E extends JobEventType> = Extract<JobEvent, { type: E }>;
+
+/** What must be done next, in the imperative: plain data, safe to perform twice. Each becomes one message on a stage topic. */
+export type Effect =
+  | { readonly type: 'PROVISION'; readonly jobId: string; readonly attempt: number; readonly placementTry: number }
+  | { readonly type: 'TEARDOWN'; readonly jobId: string }
+  | { readonly type: 'ANNOUNCE'; readonly jobId: string; readonly state: string; readonly attempt: number };
+
+export type Transition = { readonly job: Job; readonly effects: readonly Effect[] };

@@ -1,0 +1,63 @@
+import { type Cause, type CauseCode, causeOf } from '#shared/domain/cause.ts';
+import type { ReplicaExit } from '#shared/domain/event.ts';
+
+/** The facts of a replica's end, as its agent reports them (the protocol's schema has this shape). */
+export type ExitFacts = {
+  readonly reason:
+    | 'EXITED'
+    | 'PREEMPTED'
+    | 'STOPPED'
+    | 'MAX_RUNNING_TIME'
+    | 'OUT_OF_MEMORY'
+    | 'DISK_FULL'
+    | 'PACKAGE_UNREADABLE'
+    | 'INSTALL_FAILED'
+    | 'JOB_DIR_UNWRITABLE'
+    | 'AGENT_FAILED';
+  readonly exitCode: number | null;
+  readonly signal: number | null;
+  readonly message: string;
+  readonly evidence: readonly string[];
+};
+
+const CODE_OF: Readonly<Record<Exclude<ExitFacts['reason'], 'EXITED'>, CauseCode>> = {
+  PREEMPTED: 'PREEMPTED',
+  // The control plane stops only what is over or fenced off; a stop that it did not ask for was the machine's.
+  STOPPED: 'VM_TERMINATED',
+  MAX_RUNNING_TIME: 'MAX_RUNNING_TIME_EXCEEDED',
+  OUT_OF_MEMORY: 'OUT_OF_MEMORY',
+  DISK_FULL: 'DISK_FULL',
+  PACKAGE_UNREADABLE: 'PACKAGE_UNREADABLE',
+  INSTALL_FAILED: 'INSTALL_FAILED',
+  JOB_DIR_UNWRITABLE: 'JOB_DIR_UNWRITABLE',
+  AGENT_FAILED: 'INTERNAL_ERROR',
+};
+
+/** What the facts mean: success, or the cause from which the policy follows. */
+export function judgeExit(facts: ExitFacts, jobId: string): ReplicaExit {
+  if (facts.reason === 'EXITED' && facts.exitCode === 0) {
+    return { outcome: 'SUCCEEDED' };
+  }
+  const code = facts.reason === 'EXITED' ? codeOfProgram(facts) : CODE_OF[facts.reason];
+  return { outcome: 'FAILED', cause: describe(code, facts, jobId) };
+}
+
+function codeOfProgram({ signal, evidence }: ExitFacts): CauseCode {
+  if (signal !== null) {
+    return 'PROGRAM_KILLED';
+  }
+  const last = evidence.findLast((line) => /^[\w.]*(Error|Exception|Interrupt)\b/.test(line)) ?? evidence.at(-1) ?? '';
+  if (/^(ModuleNotFoundError|ImportError)\b|No module named/.test(last)) {
+    return 'MODULE_NOT_FOUND';
+  }
+  if (/^MemoryError\b|CUDA out of memory|OutOfMemoryError|ResourceExhaustedError/.test(last)) {
+    return 'OUT_OF_MEMORY';
+  }
+  return /No space left on device|Errno 28/.test(last) ? 'DISK_FULL' : 'PROGRAM_FAILED';
+}
+
+function describe(code: CauseCode, { exitCode, signal, message, evidence }: ExitFacts, jobId: string): Cause {
+  const status = signal === null ? exitCode : `${exitCode ?? 128 + signal} (signal ${signal})`;
+  const isProgram = exitCode !== null || signal !== null;
+  return causeOf(code, isProgram ? `${message} Job ${jobId} exited with status ${status}.` : message, evidence);
+}

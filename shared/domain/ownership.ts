@@ -1,0 +1,22 @@
+import { type Job, type PlacedJob, replicasOf } from '#shared/domain/job.ts';
+import { vmNameOf } from '#shared/domain/vm-name.ts';
+
+/** A VM as its identity or its labels name it. */
+export type VmClaim = {
+  readonly vmName: string;
+  readonly zone: string;
+  readonly instanceId: string;
+};
+
+/**
+ * Whether a VM belongs to the job's current attempt: right name, right place, and the instance that was recorded, once
+ * it was. Whatever else bears the job's label is a leftover: it is told to stop, and deleted.
+ */
+export function ownsVm(job: Job, vm: VmClaim): job is PlacedJob {
+  if (job.status !== 'PREPARING' && job.status !== 'RUNNING') {
+    return false;
+  }
+  const isNamed = replicasOf(job.spec).some((replica) => vmNameOf(job.jobId, job.attempt, replica) === vm.vmName);
+  const recorded = job.instances.find(({ vmName }) => vmName === vm.vmName);
+  return isNamed && vm.zone === job.placement.zone && (recorded === undefined || recorded.instanceId === vm.instanceId);
+}

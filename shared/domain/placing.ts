@@ -1,0 +1,142 @@
+import { type Cause, causeOf, classOf } from '#shared/domain/cause.ts';
+import { closeWith } from '#shared/domain/closing.ts';
+import { type Deadlines, ladderBackoffMs } from '#shared/domain/deadlines.ts';
+import type { Effect, EventOf, Transition } from '#shared/domain/event.ts';
+import type { Job, JobIn, TimestampMs } from '#shared/domain/job.ts';
+import { common, ignore, move } from '#shared/domain/rule.ts';
+
+/** The job's next step in search of a place; a message that is about an older try has no effect. */
+export function isCurrentTry(job: Job, event: { readonly attempt: number; readonly placementTry: number }): boolean {
+  return event.attempt === job.attempt && event.placementTry === job.placementTry;
+}
+
+export function provision(job: Job): Effect {
+  return { type: 'PROVISION', jobId: job.jobId, attempt: job.attempt, placementTry: job.placementTry };
+}
+
+/** The place is written down before anything is created in it: whoever comes after a crash creates the same VMs. */
+export function choosePlacement(
+  job: JobIn<'QUEUED'>,
+  event: EventOf<'PLACEMENT_CHOSEN'>,
+  deadlines: Deadlines,
+): Transition {
+  if (!isCurrentTry(job, event) || job.isBackingOff) {
+    return ignore(job);
+  }
+  return move(job, {
+    ...common(job),
+    status: 'PREPARING',
+    placement: event.placement,
+    instances: [],
+    placedAt: event.at,
+    wakeAt: event.at + deadlines.provisionAnswerMs,
+  });
+}
+
+/**
+ * Compute Engine refused: the next zone at once, the same zone later, or the end, by the cause's class. Within an
+ * attempt only this event leads from one place to the next, and it is named after its try: handled once, it is never
+ * out of date.
+ */
+export function meetRefusal(
+  job: JobIn<'PREPARING'>,
+  event: EventOf<'PLACEMENT_FAILED'>,
+  deadlines: Deadlines,
+): Transition {
+  if (event.attempt !== job.attempt) {
+    return ignore(job);
+  }
+  const { cause, zonesAvailable } = event.refusal;
+  const counts = { ...job.counts, refusals: job.counts.refusals + 1 };
+  const refused = { ...job, counts, waitingFor: cause };
+  switch (classOf(cause)) {
+    case 'capacity':
+    case 'quota': {
+      const zones = preferHinted(job.zones, zonesAvailable);
+      return seekAgain(
+        { ...refused, zones, refusedZones: [...job.refusedZones, job.placement.zone] },
+        event.at,
+        deadlines,
+      );
+    }
+    case 'rate':
+      return backOffUntil(refused, event.at + ladderBackoffMs(0, deadlines), event.at);
+    default:
+      return closeWith(refused, { state: 'FAILED', cause }, { at: event.at, deadlines });
+  }
+}
+
+/** The zones that the error named come first, as far as the job may go there; the others keep their order. */
+function preferHinted(zones: readonly string[], hinted: readonly string[]): readonly string[] {
+  return [...zones.filter((zone) => hinted.includes(zone)), ...zones.filter((zone) => !hinted.includes(zone))];
+}
+
+function seekAgain(job: Job, at: TimestampMs, deadlines: Deadlines): Transition {
+  const next: Job = {
+    ...common(job),
+    placementTry: job.placementTry + 1,
+    status: 'QUEUED',
+    isBackingOff: false,
+    wakeAt: at + deadlines.provisionAnswerMs,
+  };
+  return move(job, next, [provision(next)]);
+}
+
+/** Every zone has refused: wait, then begin the ladder again, until maxWaitTime is over. */
+export function backOff(job: JobIn<'QUEUED'>, event: EventOf<'NO_PLACEMENT_LEFT'>): Transition {
+  return isCurrentTry(job, event) && !job.isBackingOff ? backOffUntil(job, event.retryAt, event.at) : ignore(job);
+}
+
+function backOffUntil(job: Job, retryAt: TimestampMs, at: TimestampMs): Transition {
+  const waitUntil = waitDeadlineOf(job);
+  return move(job, {
+    ...common(job),
+    refusedZones: [],
+    placementTry: job.placementTry + 1,
+    status: 'QUEUED',
+    isBackingOff: true,
+    wakeAt: Math.max(at, Math.min(retryAt, waitUntil ?? retryAt)),
+  });
+}
+
+/** When the job must have run for the first time; null when it may wait for ever or has run already. */
+export function waitDeadlineOf(job: Job): TimestampMs | null {
+  const { maxWaitMs } = job.spec.limits;
+  return maxWaitMs === null || job.firstRanAt !== null ? null : job.createdAt + maxWaitMs;
+}
+
+/** A waiting job was woken: its time is over, its backoff is over, or the provision message was lost. */
+export function provisionAgain(
+  job: JobIn<'QUEUED'>,
+  { at }: EventOf<'DEADLINE_PASSED'>,
+  deadlines: Deadlines,
+): Transition {
+  if (at < job.wakeAt) {
+    return ignore(job);
+  }
+  const waitUntil = waitDeadlineOf(job);
+  if (waitUntil !== null && at >= waitUntil) {
+    return closeWith(job, { state: 'FAILED', cause: waitExceeded(job) }, { at, deadlines });
+  }
+  if (job.firstRanAt !== null && at >= job.firstRanAt + job.spec.limits.maxRunningMs) {
+    return closeWith(job, { state: 'FAILED', cause: runningExceeded(job) }, { at, deadlines });
+  }
+  const next: Job = { ...job, isBackingOff: false, wakeAt: at + deadlines.provisionAnswerMs };
+  return { job: next, effects: [provision(next)] };
+}
+
+export function waitExceeded(job: Job): Cause {
+  const last = job.waitingFor;
+  const evidence = last === null ? [] : [`${last.code}: ${last.message}`, ...last.evidence];
+  const seconds = (job.spec.limits.maxWaitMs ?? 0) / 1_000;
+  return causeOf(
+    'MAX_WAIT_TIME_EXCEEDED',
+    `Job ${job.jobId} found no place to run within its maxWaitTime of ${seconds} s.`,
+    evidence,
+  );
+}
+
+export function runningExceeded({ jobId, spec }: Job): Cause {
+  const seconds = spec.limits.maxRunningMs / 1_000;
+  return causeOf('MAX_RUNNING_TIME_EXCEEDED', `Job ${jobId} took longer than its maxRunningTime of ${seconds} s.`);
+}

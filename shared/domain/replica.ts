@@ -1,0 +1,46 @@
+import type { ReplicaExit } from '#shared/domain/event.ts';
+import type { TimestampMs } from '#shared/domain/job.ts';
+
+/** What a replica is doing, as its agent says. */
+export const REPLICA_PHASES = ['BOOTING', 'DOWNLOADING', 'INSTALLING', 'RUNNING', 'UPLOADING', 'EXITED'] as const;
+export type ReplicaPhase = (typeof REPLICA_PHASES)[number];
+
+/** What the VM measured. Bytes, and fractions from 0 to 1; null where the machine does not tell. */
+export type ReplicaUsage = {
+  readonly cpuFraction: number | null;
+  readonly memoryBytes: number | null;
+  readonly memoryBytesMax: number | null;
+  readonly diskBytes: number | null;
+  readonly diskBytesMax: number | null;
+  readonly gpus: readonly {
+    readonly name: string;
+    readonly busyFraction: number;
+    readonly memoryBytes: number;
+    readonly memoryBytesMax: number;
+  }[];
+};
+
+/** The last values that the program reported, by name, with the step they belong to. */
+export type ReplicaProgress = {
+  readonly step: number | null;
+  readonly stepsMax: number | null;
+  readonly metrics: Readonly<Record<string, number>>;
+};
+
+/** A replica as its last heartbeat left it. Each heartbeat writes this record and no other. */
+export type Replica = {
+  readonly jobId: string;
+  readonly attempt: number;
+  readonly replica: string;
+  readonly vmName: string;
+  readonly instanceId: string;
+  /** Grows with every heartbeat of the VM, across reboots; a lower number that comes later is out of date. */
+  readonly sequence: number;
+  readonly heardAt: TimestampMs;
+  /** When the next heartbeat is due; null once the replica has exited or is no longer waited for. */
+  readonly leaseExpiresAt: TimestampMs | null;
+  readonly phase: ReplicaPhase;
+  readonly usage: ReplicaUsage;
+  readonly progress: ReplicaProgress;
+  readonly exit: ReplicaExit | null;
+};

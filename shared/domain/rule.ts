@@ -1,0 +1,42 @@
+import type { Deadlines } from '#shared/domain/deadlines.ts';
+import type { Effect, JobEvent, Transition } from '#shared/domain/event.ts';
+import { type Job, stateOf } from '#shared/domain/job.ts';
+
+/** One entry of the table: what a job becomes by an event, and what must be done about it. */
+export type Rule<J extends Job, E extends JobEvent> = (job: J, event: E, deadlines: Deadlines) => Transition;
+
+export function ignore(job: Job): Transition {
+  return { job, effects: [] };
+}
+
+/** Moves a job, and announces it where users see another state or another attempt than before. */
+export function move(from: Job, to: Job, effects: readonly Effect[] = []): Transition {
+  const isVisible = stateOf(from) !== stateOf(to) || from.attempt !== to.attempt;
+  return { job: to, effects: isVisible ? [...effects, announce(to)] : effects };
+}
+
+export function announce(job: Job): Effect {
+  return { type: 'ANNOUNCE', jobId: job.jobId, state: stateOf(job), attempt: job.attempt };
+}
+
+/** The facts that every job keeps whatever becomes of it. */
+export function common(job: Job) {
+  const { jobId, spec, packages, source, warnings, createdAt, attempt, placementTry, refusedZones, zones } = job;
+  const { firstRanAt, counts, ledger, waitingFor } = job;
+  return {
+    jobId,
+    spec,
+    packages,
+    source,
+    warnings,
+    createdAt,
+    attempt,
+    placementTry,
+    refusedZones,
+    zones,
+    firstRanAt,
+    counts,
+    ledger,
+    waitingFor,
+  };
+}

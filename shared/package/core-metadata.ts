@@ -1,0 +1,70 @@
+/** What a package says about itself; null and [] where it does not, or where only running its code would tell. */
+export type ProjectMetadata = {
+  readonly name: string | null;
+  readonly version: string | null;
+  readonly requiresPython: string | null;
+  /** Requirements as they are written (PEP 508), without those of extras. */
+  readonly requirements: readonly string[];
+};
+
+export const NO_METADATA: ProjectMetadata = { name: null, version: null, requiresPython: null, requirements: [] };
+
+/** The header fields of PKG-INFO, METADATA or WHEEL by lower-case name, each with all its values in order. */
+export type HeaderFields = ReadonlyMap<string, readonly string[]>;
+
+/**
+ * Reads the header of an email-like file (Core metadata specification, packaging.python.org): `Name: value` lines up to the
+ * first empty one; a line that begins with white space continues the value before it.
+ */
+export function readHeaderFields(text: string): HeaderFields {
+  const fields = new Map<string, string[]>();
+  let values: string[] = [];
+  for (const line of text.split(/\r?\n/)) {
+    if (line === '') {
+      break;
+    }
+    const colon = line.indexOf(':');
+    if (/^\s/.test(line)) {
+      values.push(`${values.pop() ?? ''}\n${line.trim()}`);
+    } else if (colon > 0) {
+      const name = line.slice(0, colon).toLowerCase();
+      values = fields.get(name) ?? [];
+      fields.set(name, values);
+      values.push(line.slice(colon + 1).trim());
+    }
+  }
+  return fields;
+}
+
+export function readCoreMetadata(text: string): ProjectMetadata {
+  const fields = readHeaderFields(text);
+  const one = (name: string) => {
+    const value = fields.get(name)?.[0];
+    return value === undefined || value === '' || value === 'UNKNOWN' ? null : value;
+  };
+  return {
+    name: one('name'),
+    version: one('version'),
+    requiresPython: one('requires-python'),
+    requirements: (fields.get('requires-dist') ?? []).filter((requirement) => !isOfExtra(requirement)),
+  };
+}
+
+/** `name; marker`: the marker is cut off first, since a pattern over both takes quadratic time on a hostile line. */
+function isOfExtra(requirement: string): boolean {
+  const semicolon = requirement.indexOf(';');
+  return semicolon >= 0 && /\bextra\s*==/.test(requirement.slice(semicolon));
+}
+
+/** Fills what the first source leaves open from the next: the order is the order of trust. */
+export function mergeMetadata(sources: readonly ProjectMetadata[]): ProjectMetadata {
+  return sources.reduce(
+    (known, next) => ({
+      name: known.name ?? next.name,
+      version: known.version ?? next.version,
+      requiresPython: known.requiresPython ?? next.requiresPython,
+      requirements: known.requirements.length > 0 ? known.requirements : next.requirements,
+    }),
+    NO_METADATA,
+  );
+}

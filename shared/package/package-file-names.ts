@@ -1,0 +1,33 @@
+/** A job file in the root of a package, in the order of preference. */
+export const JOB_FILE_NAMES: readonly string[] = ['job.yaml', 'job.yml', 'job.json', 'config.yaml'];
+
+const PROJECT_FILE_NAMES: readonly string[] = [
+  'setup.py',
+  'setup.cfg',
+  'pyproject.toml',
+  'PKG-INFO',
+  ...JOB_FILE_NAMES,
+];
+const WHEEL_FILE_NAMES: readonly string[] = ['METADATA', 'WHEEL', 'RECORD'];
+
+/**
+ * Whether a file may be one that is read. While an archive streams by, nobody knows yet whether one directory holds
+ * everything, so the files of both possible roots are kept.
+ */
+export function mayBeMetadata(path: string): boolean {
+  const [first = '', second, ...deeper] = path.split('/');
+  if (deeper.length > 0) {
+    return false;
+  }
+  if (second === undefined) {
+    return PROJECT_FILE_NAMES.includes(first);
+  }
+  return PROJECT_FILE_NAMES.includes(second) || (first.endsWith('.dist-info') && WHEEL_FILE_NAMES.includes(second));
+}
+
+/** Of several files: a single file that is only compressed, such as data.csv.gz, is data. */
+const INNER_ARCHIVE = /\.(?:tar|tar\.(?:gz|bz2|xz|zst)|tgz|tbz2?|txz|zip|whl|egg|7z|rar)$/i;
+
+export function isArchiveName(path: string): boolean {
+  return INNER_ARCHIVE.test(path);
+}

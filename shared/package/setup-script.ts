@@ -1,0 +1,135 @@
+/** A Python literal as far as packaging needs it: strings, and lists and dictionaries of strings. */
+export type SetupLiteral = string | readonly string[] | ReadonlyMap<string, string>;
+
+/** What can begin at a place of a script: white space, a comment, a string with its prefix, a name with its dots. */
+const SPACE = /\s+/y;
+const COMMENT = /#[^\n]*/y;
+const STRING_START = /(?<prefix>[rRbBuUfF]{0,2})(?<quote>"""|'''|"|')/y;
+const NAME = /[\p{L}_][\p{L}\p{N}_.]*/uy;
+
+type Token = { readonly text: string; readonly literal: string | null };
+
+/**
+ * The arguments of `setup(…)` in a setup.py that are written as literals, by name, found without running anything. What is
+ * computed (a variable, a call, a joined string) is left out: an unknown, not an error.
+ */
+export function readSetupArguments(script: string): ReadonlyMap<string, SetupLiteral> {
+  const tokens = tokenize(script);
+  const found = new Map<string, SetupLiteral>();
+  const call = tokens.findIndex(({ text }, index) => /(?:^|\.)setup$/.test(text) && tokens[index + 1]?.text === '(');
+  if (call < 0) {
+    return found;
+  }
+  let depth = 0;
+  for (let index = call + 1; index < tokens.length; index += 1) {
+    const { text, literal } = tokens[index] ?? { text: '', literal: null };
+    if (literal !== null) {
+      continue;
+    }
+    if ('([{'.includes(text)) {
+      depth += 1;
+    } else if (')]}'.includes(text)) {
+      depth -= 1;
+      if (depth === 0) {
+        break;
+      }
+    } else if (depth === 1 && tokens[index + 1]?.text === '=' && tokens[index - 1]?.text.match(/^[(,]$/)) {
+      const value = readLiteral(tokens, index + 2);
+      if (value !== null) {
+        found.set(text, value);
+      }
+    }
+  }
+  return found;
+}
+
+function tokenize(script: string): Token[] {
+  const tokens: Token[] = [];
+  let index = 0;
+  while (index < script.length) {
+    const string = matchAt(STRING_START, script, index)?.groups;
+    const skipped = matchAt(SPACE, script, index) ?? matchAt(COMMENT, script, index);
+    if (skipped !== null) {
+      index += skipped[0].length;
+    } else if (string !== undefined) {
+      const { prefix = '', quote = '' } = string;
+      const start = index + prefix.length + quote.length;
+      const end = findStringEnd(script, start, quote);
+      const body = script.slice(start, end);
+      const isPlain = !/[fb]/i.test(prefix) && !body.includes('\\');
+      tokens.push({ text: quote, literal: isPlain ? body : null });
+      index = end + quote.length;
+    } else {
+      const text = matchAt(NAME, script, index)?.[0] ?? script.charAt(index);
+      tokens.push({ text, literal: null });
+      index += text.length;
+    }
+  }
+  return tokens;
+}
+
+function matchAt(pattern: RegExp, text: string, index: number): RegExpExecArray | null {
+  pattern.lastIndex = index;
+  return pattern.exec(text);
+}
+
+/** A string in single quotes also ends, wrongly, with its line, so that a stray quote does not eat the script. */
+function findStringEnd(script: string, start: number, quote: string): number {
+  let index = start;
+  while (index < script.length && !script.startsWith(quote, index)) {
+    if (quote.length === 1 && script[index] === '\n') {
+      return index;
+    }
+    index += script[index] === '\\' ? 2 : 1;
+  }
+  return Math.min(index, script.length);
+}
+
+/** The literal that begins at a token, if an argument ends right behind it. */
+function readLiteral(tokens: readonly Token[], start: number): SetupLiteral | null {
+  const [value, next] = readValue(tokens, start);
+  const after = tokens[next]?.text;
+  return after === ',' || after === ')' ? value : null;
+}
+
+function readValue(tokens: readonly Token[], start: number): [SetupLiteral | null, number] {
+  const first = tokens[start];
+  if (first === undefined) {
+    return [null, start];
+  }
+  if (first.literal !== null) {
+    return [first.literal, start + 1];
+  }
+  const close = { '[': ']', '(': ')', '{': '}' }[first.text];
+  if (close === undefined) {
+    return [null, start];
+  }
+  const items: string[] = [];
+  const separators: string[] = [];
+  for (let index = start + 1; index < tokens.length; index += 1) {
+    const { text, literal } = tokens[index] ?? { text: '', literal: null };
+    if (literal !== null && items.length === separators.length) {
+      items.push(literal);
+    } else if ((text === ',' || text === ':') && items.length === separators.length + 1) {
+      separators.push(text);
+    } else {
+      return [text === close ? collect(first.text, items, separators) : null, index + 1];
+    }
+  }
+  return [null, tokens.length];
+}
+
+function collect(open: string, items: readonly string[], separators: readonly string[]): SetupLiteral | null {
+  if (open !== '{') {
+    return separators.includes(':') ? null : items;
+  }
+  const isDictionary = separators.every((separator, index) => separator === (index % 2 === 0 ? ':' : ','));
+  if (!isDictionary || items.length % 2 !== 0) {
+    return null;
+  }
+  const entries = new Map<string, string>();
+  for (let index = 0; index < items.length; index += 2) {
+    entries.set(items[index] ?? '', items[index + 1] ?? '');
+  }
+  return entries;
+}

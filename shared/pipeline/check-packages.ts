@@ -1,0 +1,70 @@
+import type { PackageRef } from '#shared/domain/job.ts';
+import type { JobSpec } from '#shared/domain/job-spec.ts';
+import { inspectPackage, type PackageReport } from '#shared/package/inspect-package.ts';
+import { packageSourceOf } from '#shared/package/package-source.ts';
+import { parseGsUri } from '#shared/pipeline/gs-uri.ts';
+import type { ObjectInfo, ObjectStore } from '#shared/ports/object-store.ts';
+import type { Problem } from '#shared/protocol/report.ts';
+
+export type PackageCheck = {
+  readonly packages: readonly PackageRef[];
+  readonly problems: readonly Problem[];
+  readonly warnings: readonly Problem[];
+  /** Packages that are named and not there: they may still be on their way. */
+  readonly missingUris: readonly string[];
+};
+
+/** A package that was looked into already: it is not streamed twice. */
+export type KnownPackage = { readonly uri: string; readonly generation: string; readonly report: PackageReport };
+
+type Inspected = {
+  readonly uri: string;
+  readonly info: ObjectInfo;
+  readonly report: PackageReport;
+  readonly ofModule: Pick<PackageReport, 'problems' | 'warnings'>;
+};
+
+/**
+ * Looks into every package of a job. What is found here is pinned: the VM fetches these generations and no others. The
+ * module must be in one of the packages, whichever; a module problem of another one is none.
+ */
+export async function checkPackages(
+  objects: ObjectStore,
+  program: JobSpec['program'],
+  known: KnownPackage | null,
+): Promise<PackageCheck> {
+  const found = await Promise.all(
+    program.packageUris.map(async (uri) => ({ uri, info: await objects.stat(parseGsUri(uri)) })),
+  );
+  const missingUris = found.filter(({ info }) => info === undefined).map(({ uri }) => uri);
+  const inspected: Inspected[] = [];
+  for (const { uri, info } of found) {
+    if (info !== undefined) {
+      const isKnown = known?.uri === uri && known.generation === info.generation;
+      const report = isKnown ? known.report : await inspectPackage(packageSourceOf(objects, info));
+      inspected.push({ uri, info, report, ofModule: report.judgeModule(program.module) });
+    }
+  }
+  return { ...judge(inspected), missingUris };
+}
+
+function judge(inspected: readonly Inspected[]): Omit<PackageCheck, 'missingUris'> {
+  const isModuleFound = inspected.some(
+    ({ report, ofModule }) => report.problems.length + ofModule.problems.length === 0,
+  );
+  const tell = (uri: string, problem: Problem): Problem =>
+    inspected.length > 1 ? { ...problem, message: `${uri}: ${problem.message}` } : problem;
+  return {
+    packages: inspected.map(({ uri, info }) => pin(uri, info)),
+    problems: inspected.flatMap(({ uri, report, ofModule }) =>
+      [...report.problems, ...(isModuleFound ? [] : ofModule.problems)].map((problem) => tell(uri, problem)),
+    ),
+    warnings: inspected.flatMap(({ uri, report, ofModule }) =>
+      [...report.warnings, ...ofModule.warnings].map((warning) => tell(uri, warning)),
+    ),
+  };
+}
+
+function pin(uri: string, { generation, crc32c, sizeBytes }: ObjectInfo): PackageRef {
+  return { uri, generation, crc32c, sizeBytes };
+}

@@ -1,0 +1,179 @@
+import { chooseZone, machineKeyOf, REFUSAL_AGE_MS_MAX } from '#shared/domain/capacity.ts';
+import { classOf } from '#shared/domain/cause.ts';
+import type { Refusal } from '#shared/domain/event.ts';
+import {
+  type Instance,
+  type Job,
+  type JobIn,
+  type PlacedJob,
+  replicaName,
+  replicasOf,
+  type TimestampMs,
+} from '#shared/domain/job.ts';
+import { ownsVm } from '#shared/domain/ownership.ts';
+import { isCurrentTry } from '#shared/domain/placing.ts';
+import { type EventPorts, handleJobEvent } from '#shared/pipeline/handle-job-event.ts';
+import { type VmSettings, vmRequestOf } from '#shared/pipeline/vm-request.ts';
+import type { CapacityMemory } from '#shared/ports/capacity-memory.ts';
+import type { ReplicaStore } from '#shared/ports/replica-store.ts';
+import type { VmProvider } from '#shared/ports/vm-provider.ts';
+
+export type ProvisionPorts = EventPorts & {
+  readonly vms: VmProvider;
+  readonly capacity: CapacityMemory;
+  readonly replicas: ReplicaStore;
+};
+
+export type ProvisionMessage = { readonly jobId: string; readonly attempt: number; readonly placementTry: number };
+
+/** When the stage acts, and what VMs are made from. */
+export type ProvisionContext = { readonly now: TimestampMs; readonly settings: VmSettings };
+
+/**
+ * The provision stage: chooses a place and writes it down, then creates every VM of the attempt there, all or none, and
+ * reports. A second delivery finds the place chosen and the VMs there; a message about an older try changes nothing.
+ */
+export async function provision(
+  ports: ProvisionPorts,
+  message: ProvisionMessage,
+  context: ProvisionContext,
+): Promise<void> {
+  const job = await readCurrent(ports, message);
+  const placed = job?.status === 'QUEUED' ? await place(ports, job, context) : job;
+  if (placed?.status !== 'PREPARING' || placed.instances.length > 0) {
+    return;
+  }
+  const created = await createVms(ports, placed, context);
+  if ('refusal' in created) {
+    await reportRefusal(ports, placed, { refusal: created.refusal, now: context.now });
+  } else {
+    await reportInstances(ports, placed, { instances: created.instances, now: context.now });
+  }
+}
+
+async function readCurrent(ports: ProvisionPorts, message: ProvisionMessage): Promise<Job | undefined> {
+  const job = (await ports.jobs.read(message.jobId))?.job;
+  return job !== undefined && isCurrentTry(job, message) ? job : undefined;
+}
+
+async function place(
+  ports: ProvisionPorts,
+  job: JobIn<'QUEUED'>,
+  { now, settings }: ProvisionContext,
+): Promise<Job | undefined> {
+  const { jobId, attempt, placementTry, spec } = job;
+  const { provisioningModel } = spec;
+  const query = { machineKey: machineKeyOf(job), provisioningModel, since: now - REFUSAL_AGE_MS_MAX };
+  const choice = chooseZone(job, await ports.capacity.recall(query), { now, deadlines: ports.deadlines });
+  const base = { jobId, at: now, attempt, placementTry };
+  if (choice.zone === null) {
+    const eventId = `no-place-${attempt}-${placementTry}`;
+    await handleJobEvent(ports, { ...base, type: 'NO_PLACEMENT_LEFT', eventId, retryAt: choice.retryAt });
+    return undefined;
+  }
+  const placement = {
+    zone: choice.zone,
+    provisioningModel,
+    machineImage: settings.machineImageOf(spec.runtimeVersion),
+  };
+  await handleJobEvent(ports, {
+    ...base,
+    type: 'PLACEMENT_CHOSEN',
+    eventId: `placed-${attempt}-${placementTry}`,
+    placement,
+  });
+  // Read again: of two deliveries at once, the place that the other one wrote down is the one that counts.
+  return readCurrent(ports, { jobId, attempt, placementTry });
+}
+
+type Created = { readonly instances: readonly Instance[] } | { readonly refusal: Refusal };
+
+async function createVms(
+  ports: ProvisionPorts,
+  job: JobIn<'PREPARING'>,
+  { now, settings }: ProvisionContext,
+): Promise<Created> {
+  const { deadlines } = ports;
+  const requests = replicasOf(job.spec).map((replica) => vmRequestOf(job, replica, { now, settings, deadlines }));
+  const outcomes = await Promise.all(
+    requests.map(async (request) => ({ request, ...(await ports.vms.create(request)) })),
+  );
+  const refused = outcomes.find((outcome) => outcome.outcome === 'REFUSED');
+  if (refused !== undefined) {
+    await Promise.all(requests.map((request) => ports.vms.delete(request)));
+    return { refusal: refused.refusal };
+  }
+  return {
+    instances: outcomes.flatMap((outcome) =>
+      outcome.outcome === 'CREATED' ? [{ ...pickReplica(outcome.request), instanceId: outcome.instanceId }] : [],
+    ),
+  };
+}
+
+function pickReplica({ role, index, vmName }: Omit<Instance, 'instanceId'>): Omit<Instance, 'instanceId'> {
+  return { role, index, vmName };
+}
+
+async function reportRefusal(
+  ports: ProvisionPorts,
+  job: JobIn<'PREPARING'>,
+  { refusal, now }: { readonly refusal: Refusal; readonly now: TimestampMs },
+): Promise<void> {
+  const { jobId, attempt, placementTry, placement } = job;
+  if (classOf(refusal.cause) === 'capacity' || classOf(refusal.cause) === 'quota') {
+    const { zone, provisioningModel } = placement;
+    await ports.capacity.record({ zone, provisioningModel, machineKey: machineKeyOf(job), refusedAt: now });
+  }
+  const eventId = `refused-${attempt}-${placementTry}`;
+  await handleJobEvent(ports, { type: 'PLACEMENT_FAILED', eventId, jobId, at: now, attempt, refusal });
+}
+
+/**
+ * The VMs exist. Only those that the job then counts as its own are written down as replicas: of two deliveries at
+ * once, each may have met another VM of the same name, and a record of the wrong one would take the right one's lease
+ * away.
+ */
+async function reportInstances(
+  ports: ProvisionPorts,
+  job: PlacedJob,
+  { instances, now }: { readonly instances: readonly Instance[]; readonly now: TimestampMs },
+): Promise<void> {
+  const { jobId, attempt, placementTry } = job;
+  const { zone } = job.placement;
+  const eventId = `created-${attempt}-${placementTry}`;
+  const event = { type: 'VMS_CREATED', eventId, jobId, at: now, attempt, placementTry, instances } as const;
+  const current = await handleJobEvent(ports, event);
+  for (const instance of instances) {
+    if (current !== undefined && ownsVm(current, { ...instance, zone })) {
+      await ports.replicas.record(expectedReplica(job, instance, now));
+    } else {
+      // The sweeper would find it too; here it costs less.
+      await ports.vms.delete({ vmName: instance.vmName, zone });
+    }
+  }
+}
+
+/** A VM that has not spoken yet: the boot deadline waits for it, no lease does. */
+function expectedReplica({ jobId, attempt }: Job, instance: Instance, now: TimestampMs) {
+  return {
+    jobId,
+    attempt,
+    replica: replicaName(instance),
+    vmName: instance.vmName,
+    instanceId: instance.instanceId,
+    sequence: 0,
+    heardAt: now,
+    leaseExpiresAt: null,
+    phase: 'BOOTING',
+    usage: {
+      cpuFraction: null,
+      memoryBytes: null,
+      memoryBytesMax: null,
+      diskBytes: null,
+      diskBytesMax: null,
+      gpus: [],
+    },
+    progress: { step: null, stepsMax: null, metrics: {} },
+    exit: null,
+  } as const;
+}

@@ -1,0 +1,96 @@
+import type { JobEvent } from '#shared/domain/event.ts';
+import { judgeExit } from '#shared/domain/exit-report.ts';
+import { type Job, replicaName, stateOf, type TimestampMs } from '#shared/domain/job.ts';
+import { ownsVm, type VmClaim } from '#shared/domain/ownership.ts';
+import type { Replica } from '#shared/domain/replica.ts';
+import { vmNameOf } from '#shared/domain/vm-name.ts';
+import { type EventPorts, handleJobEvent } from '#shared/pipeline/handle-job-event.ts';
+import type { ReplicaStore } from '#shared/ports/replica-store.ts';
+import type { Heartbeat, HeartbeatAnswer } from '#shared/protocol/heartbeat.ts';
+
+export type HeartbeatPorts = EventPorts & { readonly replicas: ReplicaStore };
+
+/**
+ * Takes one heartbeat of a VM whose identity was verified. It writes the replica's record and nothing else, but for
+ * the two heartbeats that move the job: the first that says RUNNING, and the last. A VM that is not the current
+ * attempt's is told to stop, and nothing that it says is written down.
+ */
+export async function recordHeartbeat(
+  ports: HeartbeatPorts,
+  heartbeat: Heartbeat,
+  sender: VmClaim & { readonly at: TimestampMs },
+): Promise<HeartbeatAnswer> {
+  const job = (await ports.jobs.read(heartbeat.jobId))?.job;
+  const refusal = refusalOf(job, heartbeat, sender);
+  if (job === undefined || refusal !== null) {
+    return { command: 'STOP', reason: refusal };
+  }
+  const replica = toReplica(heartbeat, sender, ports.deadlines.leaseMs);
+  if ((await ports.replicas.record(replica)) === 'OUTDATED') {
+    return { command: 'CONTINUE', reason: null };
+  }
+  if (replica.exit !== null) {
+    await reportExit(ports, replica, sender.at);
+    return { command: 'STOP', reason: `Replica ${replica.replica} has reported its exit.` };
+  }
+  if (heartbeat.phase === 'RUNNING' && job.status === 'PREPARING') {
+    await handleJobEvent(ports, startedEvent(replica, sender.at));
+  }
+  return { command: 'CONTINUE', reason: null };
+}
+
+/**
+ * Tells the job that a replica's program has ended; named after the VM, so that it happens once. Only then is the lease
+ * given up: until it is, the watcher finds an exit that a crash has kept from the job.
+ */
+export async function reportExit(ports: HeartbeatPorts, replica: Replica, at: TimestampMs): Promise<void> {
+  const { jobId, attempt, exit, instanceId } = replica;
+  if (exit !== null) {
+    const eventId = `exited-${attempt}-${replica.replica}-${instanceId}`;
+    await handleJobEvent(ports, {
+      type: 'REPLICA_EXITED',
+      eventId,
+      jobId,
+      at,
+      attempt,
+      replica: replica.replica,
+      exit,
+    });
+  }
+  await ports.replicas.record({ ...replica, leaseExpiresAt: null });
+}
+
+/** Why a VM has no business here; null when it has. */
+function refusalOf(job: Job | undefined, heartbeat: Heartbeat, sender: VmClaim): string | null {
+  if (job === undefined) {
+    return `There is no job ${heartbeat.jobId}.`;
+  }
+  if (job.status === 'CLOSING' || job.status === 'CLOSED') {
+    return `Job ${job.jobId} is over: ${stateOf(job)}.`;
+  }
+  const isItself = sender.vmName === vmNameOf(job.jobId, heartbeat.attempt, heartbeat);
+  return isItself && heartbeat.attempt === job.attempt && ownsVm(job, sender)
+    ? null
+    : `VM ${sender.vmName} is not part of attempt ${job.attempt} of job ${job.jobId}.`;
+}
+
+function startedEvent({ jobId, attempt, replica }: Replica, at: TimestampMs): JobEvent {
+  return { type: 'REPLICA_STARTED', eventId: `started-${attempt}-${replica}`, jobId, at, attempt, replica };
+}
+
+function toReplica(heartbeat: Heartbeat, sender: VmClaim & { readonly at: TimestampMs }, leaseMs: number): Replica {
+  return {
+    jobId: heartbeat.jobId,
+    attempt: heartbeat.attempt,
+    replica: replicaName(heartbeat),
+    vmName: sender.vmName,
+    instanceId: sender.instanceId,
+    sequence: heartbeat.sequence,
+    heardAt: sender.at,
+    leaseExpiresAt: sender.at + leaseMs,
+    phase: heartbeat.phase,
+    usage: heartbeat.usage,
+    progress: heartbeat.progress,
+    exit: heartbeat.exit === null ? null : judgeExit(heartbeat.exit, heartbeat.jobId),
+  };
+}

@@ -1,0 +1,194 @@
+import { createHash } from 'node:crypto';
+import type { Deadlines } from '#shared/domain/deadlines.ts';
+import type { Effect } from '#shared/domain/event.ts';
+import { type Job, type JobSource, type PackageRef, stateOf, type TimestampMs } from '#shared/domain/job.ts';
+import type { JobSpec } from '#shared/domain/job-spec.ts';
+import { provision } from '#shared/domain/placing.ts';
+import { announce } from '#shared/domain/rule.ts';
+import { checkPackages, type KnownPackage } from '#shared/pipeline/check-packages.ts';
+import { parseGsUri } from '#shared/pipeline/gs-uri.ts';
+import type { EventPorts } from '#shared/pipeline/handle-job-event.ts';
+import type { IntakeSettings } from '#shared/pipeline/intake-settings.ts';
+import { payOwedEffects } from '#shared/pipeline/pay-owed-effects.ts';
+import type { ObjectStore } from '#shared/ports/object-store.ts';
+import type { Problem } from '#shared/protocol/report.ts';
+import { checkJob } from '#shared/spec/check-job.ts';
+import type { JobContext } from '#shared/spec/job-context.ts';
+import { readJobFile } from '#shared/spec/read-job-file.ts';
+
+export type SubmitPorts = EventPorts & { readonly objects: ObjectStore; readonly intake: IntakeSettings };
+
+/** A job file, however it came. */
+export type Submission = {
+  readonly text: Uint8Array;
+  /** For messages to the user: `job.yaml`. */
+  readonly fileName: string;
+  /** Where paths of packages start: `gs://bucket/folder/`. */
+  readonly packageBase: string;
+  /** The package that the job file lay in; what is installed when the file names none. */
+  readonly enclosingPackage: KnownPackage | null;
+  /** The job's id when the file gives none. */
+  readonly fallbackJobId: string;
+  readonly source: Omit<JobSource, 'digest'>;
+  readonly now: TimestampMs;
+};
+
+/** What became of a submission. WAITING is for packages that are named and not there yet. */
+export type SubmitOutcome =
+  | { readonly verdict: 'ACCEPTED'; readonly jobId: string }
+  | {
+      readonly verdict: 'REFUSED' | 'WAITING';
+      readonly jobId: string | null;
+      readonly problems: readonly Problem[];
+      readonly warnings: readonly Problem[];
+      /** The report object belongs to another job already. */
+      readonly isReportTaken?: boolean;
+    };
+
+/**
+ * Judges a submission and makes it a job: the spec, the packages, and then one write that holds the job and what is
+ * owed for it. The same submission a second time finds its own job; another one under the same id is refused.
+ */
+export async function submitJob(ports: SubmitPorts, submission: Submission): Promise<SubmitOutcome> {
+  const reading = readJobFile(submission.text, { fileName: submission.fileName });
+  const checked = reading.draft === null ? null : checkJob(reading.draft, checkContextOf(ports.intake, submission));
+  // A check repeats what reading the draft has found.
+  const { problems, warnings } = checked ?? reading;
+  const spec = checked?.spec ?? null;
+  if (spec === null || checked === null || problems.length > 0) {
+    return { verdict: 'REFUSED', jobId: reading.draft?.jobId?.value ?? null, problems, warnings };
+  }
+  const { jobId } = spec;
+  const zones = checked.zones.filter((zone) => ports.intake.zones?.includes(zone) ?? true);
+  const packages = await checkPackages(ports.objects, spec.program, submission.enclosingPackage);
+  const found = {
+    problems: [...packages.problems, ...(await checkJobDir(ports.objects, spec)), ...checkZones(zones, spec)],
+    warnings: [...warnings, ...packages.warnings],
+  };
+  if (found.problems.length > 0) {
+    return { verdict: 'REFUSED', jobId, ...found };
+  }
+  if (packages.missingUris.length > 0) {
+    return { verdict: 'WAITING', jobId, problems: packages.missingUris.map(missingPackage), warnings: found.warnings };
+  }
+  const source = { ...submission.source, digest: digestOf(submission.text, packages.packages) };
+  return createJob(
+    ports,
+    newJob(spec, {
+      ...submission,
+      source,
+      zones,
+      packages: packages.packages,
+      warnings: found.warnings,
+      deadlines: ports.deadlines,
+    }),
+  );
+}
+
+function checkContextOf(intake: IntakeSettings, submission: Submission): JobContext {
+  const { packageBase, enclosingPackage, fallbackJobId } = submission;
+  return {
+    defaults: {
+      region: intake.regionDefault,
+      runtimeVersion: intake.runtimeVersionDefault,
+      jobDirBase: `gs://${intake.jobsBucket}`,
+      jobId: fallbackJobId,
+      ...(enclosingPackage === null ? {} : { packageUris: [enclosingPackage.uri] }),
+    },
+    packageBase,
+    uploadBucket: intake.uploadBucket,
+  };
+}
+
+async function checkJobDir(objects: ObjectStore, { jobDir }: JobSpec): Promise<readonly Problem[]> {
+  const { bucket } = parseGsUri(jobDir);
+  if (await objects.hasBucket(bucket)) {
+    return [];
+  }
+  const message = `The job directory ${jobDir} is in bucket ${bucket}, which does not exist or cannot be seen.`;
+  const remedy = `Create the bucket, or leave jobDir out: the job then has a directory of its own.`;
+  return [{ code: 'JOB_DIR_BUCKET_MISSING', message, remedy, path: 'trainingInput.jobDir' }];
+}
+
+function checkZones(zones: readonly string[], { region }: JobSpec): readonly Problem[] {
+  const message = `This deployment uses no zone of ${region} that has the machines of the job.`;
+  const remedy = 'Choose another region, or have the zones of the deployment extended.';
+  return zones.length > 0 ? [] : [{ code: 'NO_ZONE', message, remedy, path: 'trainingInput.region' }];
+}
+
+function missingPackage(uri: string): Problem {
+  return {
+    code: 'PACKAGE_MISSING',
+    message: `Package ${uri} is not there.`,
+    remedy: 'Upload it: beside its job file the job starts by itself then. Otherwise upload the job file once more.',
+    path: 'trainingInput.packageUris',
+  };
+}
+
+function digestOf(text: Uint8Array, packages: readonly PackageRef[]): string {
+  const hash = createHash('sha256').update(text);
+  for (const { uri, crc32c, sizeBytes } of packages) {
+    hash.update(`\n${uri} ${crc32c} ${sizeBytes}`);
+  }
+  return hash.digest('hex');
+}
+
+type NewJob = {
+  readonly source: JobSource;
+  readonly zones: readonly string[];
+  readonly packages: readonly PackageRef[];
+  readonly warnings: readonly Problem[];
+  readonly now: TimestampMs;
+  readonly deadlines: Deadlines;
+};
+
+function newJob(spec: JobSpec, { source, zones, packages, warnings, now, deadlines }: NewJob): Job {
+  return {
+    status: 'QUEUED',
+    isBackingOff: false,
+    wakeAt: now + deadlines.provisionAnswerMs,
+    jobId: spec.jobId,
+    spec,
+    packages,
+    source,
+    warnings,
+    createdAt: now,
+    attempt: 1,
+    placementTry: 1,
+    refusedZones: [],
+    zones,
+    firstRanAt: null,
+    counts: { interruptions: 0, interruptionsInRow: 0, bootFailuresInRow: 0, restarts: 0, refusals: 0 },
+    ledger: [],
+    waitingFor: null,
+  };
+}
+
+async function createJob(ports: SubmitPorts, job: Job): Promise<SubmitOutcome> {
+  const { jobId, source } = job;
+  const effects: readonly Effect[] = [provision(job), announce(job)];
+  if ((await ports.jobs.create(job, effects)) === 'EXISTS') {
+    const existing = (await ports.jobs.read(jobId))?.job;
+    if (existing !== undefined && !isSameSubmission(existing.source, source)) {
+      return refuseTaken(existing, source);
+    }
+  }
+  await payOwedEffects(ports, jobId);
+  return { verdict: 'ACCEPTED', jobId };
+}
+
+function isSameSubmission(one: JobSource, other: JobSource): boolean {
+  return one.digest === other.digest || (one.uri === other.uri && one.deliveryId === other.deliveryId);
+}
+
+function refuseTaken(existing: Job, source: JobSource): SubmitOutcome {
+  const { jobId } = existing;
+  const problem: Problem = {
+    code: 'JOB_ID_TAKEN',
+    message: `There is another job ${jobId} already (${stateOf(existing)}, from ${existing.source.uri}); it was left as it is.`,
+    remedy: 'Give this job another jobId and upload it again.',
+    path: 'jobId',
+  };
+  const isReportTaken = existing.source.reportUri === source.reportUri;
+  return { verdict: 'REFUSED', jobId, problems: [problem], warnings: [], isReportTaken };
+}

@@ -1,0 +1,185 @@
+import { buffer } from 'node:stream/consumers';
+import type { TimestampMs } from '#shared/domain/job.ts';
+import { inspectPackage, type PackageReport } from '#shared/package/inspect-package.ts';
+import { packageSourceOf } from '#shared/package/package-source.ts';
+import { toGsUri } from '#shared/pipeline/gs-uri.ts';
+import { type Submission, type SubmitOutcome, type SubmitPorts, submitJob } from '#shared/pipeline/submit-job.ts';
+import { writeReport } from '#shared/pipeline/write-report.ts';
+import type { ObjectInfo, ObjectName } from '#shared/ports/object-store.ts';
+import { type Problem, REPORT_SUFFIX } from '#shared/protocol/report.ts';
+import { readJobFile } from '#shared/spec/read-job-file.ts';
+
+/** A job file is text that a person wrote; what is larger is something else. */
+const JOB_FILE_BYTES_MAX = 1_048_576;
+
+/** Job files beside a package that are looked into when it arrives after them. */
+const NEIGHBOURS_MAX = 50;
+
+const JOB_FILE_NAME = /\.(ya?ml|json)$/i;
+const PACKAGE_NAME = /\.(tar\.gz|tgz|tar|zip|whl|tar\.bz2|tbz2?|tar\.xz|txz|tar\.zst|7z|rar)$/i;
+const CANONICAL_JOB_FILE_NAME = /(^|\/)job\.(ya?ml|json)$/i;
+
+/** Parts of a large upload that gcloud puts together afterwards (`parallel_composite_upload`): none of them is an upload. */
+const COMPOSITE_PART_NAME = /(^|\/)parallel_composite_uploads\//;
+
+type Upload = ObjectName & { readonly generation: string };
+
+/**
+ * Takes an object that was finished in the upload bucket. A job file is submitted, and so is a package with a job file
+ * in its root; a package that a job file beside it waits for wakes that one. The verdict is written beside the upload;
+ * other files are none of our business.
+ */
+export async function takeUpload(
+  ports: SubmitPorts,
+  upload: Upload,
+  now: TimestampMs,
+): Promise<SubmitOutcome | undefined> {
+  const isOurs = upload.bucket === ports.intake.uploadBucket;
+  if (!isOurs || upload.name.endsWith(REPORT_SUFFIX) || COMPOSITE_PART_NAME.test(upload.name)) {
+    return undefined;
+  }
+  const info = await ports.objects.stat(upload, upload.generation);
+  if (info === undefined) {
+    return undefined;
+  }
+  if (JOB_FILE_NAME.test(info.name)) {
+    return takeJobFile(ports, info, now);
+  }
+  return PACKAGE_NAME.test(info.name) ? takePackage(ports, info, now) : undefined;
+}
+
+async function takeJobFile(ports: SubmitPorts, info: ObjectInfo, now: TimestampMs): Promise<SubmitOutcome | undefined> {
+  if (info.sizeBytes > JOB_FILE_BYTES_MAX) {
+    const message = `${toGsUri(info)} has ${info.sizeBytes} bytes; a job file may have ${JOB_FILE_BYTES_MAX}.`;
+    const problem = {
+      code: 'JOB_FILE_TOO_LARGE',
+      message,
+      remedy: 'Put data into the package or a bucket of its own.',
+    };
+    return tell(ports, info, { verdict: 'REFUSED', jobId: null, problems: [problem], warnings: [] });
+  }
+  const text = await readText(ports, info);
+  return isJobFile(text, info.name)
+    ? tell(ports, info, await submitJob(ports, { ...submissionOf(info, now), text }))
+    : undefined;
+}
+
+/** Other YAML and JSON files come with packages and whole directories; only one that asks for training is a submission. */
+function isJobFile(text: Uint8Array, name: string): boolean {
+  return CANONICAL_JOB_FILE_NAME.test(name) || readJobFile(text, { fileName: fileNameOf(name) }).draft !== null;
+}
+
+async function takePackage(ports: SubmitPorts, info: ObjectInfo, now: TimestampMs): Promise<SubmitOutcome> {
+  const report = await inspectPackage(packageSourceOf(ports.objects, info));
+  const jobFile = report.jobFiles.find(({ path, text }) => isJobFile(Buffer.from(text), path));
+  if (jobFile !== undefined && report.problems.length === 0) {
+    const submission = {
+      ...submissionOf(info, now),
+      text: Buffer.from(jobFile.text),
+      fileName: jobFile.path,
+      enclosingPackage: { uri: toGsUri(info), generation: info.generation, report },
+    };
+    return tell(ports, info, await submitJob(ports, submission));
+  }
+  if (report.problems.length > 0) {
+    const { problems, warnings } = report;
+    return tell(ports, info, { verdict: 'REFUSED', jobId: null, problems, warnings });
+  }
+  return (await wakeNeighbours(ports, info, now)) ?? tell(ports, info, waitForJobFile(info, report));
+}
+
+/** Job files that came first and have waited for this package are judged again; their own reports say how. */
+async function wakeNeighbours(
+  ports: SubmitPorts,
+  info: ObjectInfo,
+  now: TimestampMs,
+): Promise<SubmitOutcome | undefined> {
+  const prefix = folderOf(info.name);
+  const fileName = fileNameOf(info.name);
+  const ownNames = [toGsUri(info), fileName, `./${fileName}`];
+  const neighbours = await ports.objects.list({ bucket: info.bucket, prefix, countMax: NEIGHBOURS_MAX });
+  const jobFiles = neighbours.filter(({ name, sizeBytes }) => {
+    const isBeside = !name.slice(prefix.length).includes('/') && !name.endsWith(REPORT_SUFFIX);
+    return isBeside && JOB_FILE_NAME.test(name) && sizeBytes <= JOB_FILE_BYTES_MAX;
+  });
+  let outcome: SubmitOutcome | undefined;
+  for (const jobFile of jobFiles) {
+    const { draft } = readJobFile(await readText(ports, jobFile), { fileName: fileNameOf(jobFile.name) });
+    const named = draft?.packageUris?.map(({ value }) => value) ?? [];
+    if (ownNames.some((name) => named.includes(name))) {
+      outcome = await takeJobFile(ports, jobFile, now);
+    }
+  }
+  return outcome;
+}
+
+function waitForJobFile(info: ObjectInfo, { warnings }: PackageReport): SubmitOutcome {
+  const fileName = fileNameOf(info.name);
+  const problem: Problem = {
+    code: 'JOB_FILE_MISSING',
+    message: `${fileName} is a sound package, and says nothing of how to run it: it has no job.yaml in its root.`,
+    remedy: `Upload a job.yaml beside it that names ${fileName} under trainingInput.packageUris, or pack one into its root.`,
+  };
+  return { verdict: 'WAITING', jobId: null, problems: [problem], warnings };
+}
+
+function submissionOf(info: ObjectInfo, now: TimestampMs): Omit<Submission, 'text'> {
+  return {
+    fileName: fileNameOf(info.name),
+    packageBase: `gs://${info.bucket}/${folderOf(info.name)}`,
+    enclosingPackage: null,
+    fallbackJobId: fallbackJobIdOf(info),
+    source: { uri: toGsUri(info), deliveryId: info.generation, reportUri: `${toGsUri(info)}${REPORT_SUFFIX}` },
+    now,
+  };
+}
+
+/** An id for a job that was given none: its file's name and generation, so that a second delivery has the same. */
+function fallbackJobIdOf({ name, generation }: ObjectInfo): string {
+  const stem = fileNameOf(name).replace(/\.(tar\.gz|[a-z0-9]+)$/i, '');
+  const letters = stem
+    .replace(/\W+/g, '_')
+    .replace(/^[^A-Za-z]+/, '')
+    .slice(0, 100);
+  return `${letters === '' ? 'job' : letters}_${generation}`;
+}
+
+/** A job that was accepted is reported by its own announcements; every other verdict is written here. */
+async function tell(ports: SubmitPorts, info: ObjectInfo, outcome: SubmitOutcome): Promise<SubmitOutcome> {
+  if (outcome.verdict !== 'ACCEPTED') {
+    const suffix = outcome.isReportTaken === true ? `.${info.generation}${REPORT_SUFFIX}` : REPORT_SUFFIX;
+    await reportRefusal(
+      ports,
+      { bucket: info.bucket, name: `${info.name}${suffix}` },
+      { source: toGsUri(info), outcome },
+    );
+  }
+  return outcome;
+}
+
+/** Writes what was wrong with a submission, or what it still waits for. */
+export async function reportRefusal(
+  ports: SubmitPorts,
+  object: ObjectName,
+  { source, outcome }: { readonly source: string; readonly outcome: Exclude<SubmitOutcome, { verdict: 'ACCEPTED' }> },
+): Promise<void> {
+  const { verdict, jobId, problems, warnings } = outcome;
+  const report = { verdict, source, jobId, problems: [...problems], warnings: [...warnings], job: null };
+  await writeReport(ports.objects, object, { report });
+}
+
+async function readText({ objects }: SubmitPorts, info: ObjectInfo): Promise<Uint8Array> {
+  const bytes = await objects.read(info, { generation: info.generation });
+  if (bytes === undefined) {
+    throw new Error(`${toGsUri(info)}#${info.generation} was deleted while it was read; it will be tried again.`);
+  }
+  return buffer(bytes);
+}
+
+function fileNameOf(name: string): string {
+  return name.slice(name.lastIndexOf('/') + 1);
+}
+
+function folderOf(name: string): string {
+  return name.slice(0, name.lastIndexOf('/') + 1);
+}

@@ -1,0 +1,66 @@
+import { causeOf } from '#shared/domain/cause.ts';
+import type { Job, TimestampMs } from '#shared/domain/job.ts';
+import { ownsVm } from '#shared/domain/ownership.ts';
+import { handleJobEvent } from '#shared/pipeline/handle-job-event.ts';
+import type { HeartbeatPorts } from '#shared/pipeline/record-heartbeat.ts';
+import { reportLoss } from '#shared/pipeline/report-loss.ts';
+import type { Vm, VmProvider } from '#shared/ports/vm-provider.ts';
+
+export type TeardownPorts = HeartbeatPorts & { readonly vms: VmProvider };
+
+/**
+ * The teardown stage: deletes every VM of the job that its current attempt does not own. A job that is closing is over
+ * when Compute Engine lists none of its VMs any more; until then its `wakeAt` has this asked for again.
+ */
+export async function teardown(ports: TeardownPorts, jobId: string, now: TimestampMs): Promise<void> {
+  const job = (await ports.jobs.read(jobId))?.job;
+  const vms = await ports.vms.list({ jobId });
+  const deletions = await Promise.all(leftoversOf(job, vms).map((vm) => ports.vms.delete(vm)));
+  if (job === undefined || job.status === 'CLOSED') {
+    return;
+  }
+  const isClosing = job.status === 'CLOSING';
+  await ports.replicas.clearLeases(jobId, isClosing ? job.attempt : job.attempt - 1);
+  const isGone = deletions.every((outcome) => outcome === 'GONE');
+  if (isClosing && isGone && (await ports.vms.list({ jobId })).length === 0) {
+    await handleJobEvent(ports, { type: 'VMS_GONE', eventId: `vms-gone-${job.attempt}`, jobId, at: now });
+  }
+}
+
+/**
+ * The sweeper: compares the cloud's own list of VMs with the jobs. Deletes what no job owns, such as a VM that came to
+ * life after its creation had been given up, and reports a VM that has ended without a word.
+ */
+export async function sweep(ports: TeardownPorts, now: TimestampMs): Promise<void> {
+  const vms = await ports.vms.list();
+  for (const [jobId, ofJob] of Map.groupBy(vms, (vm) => vm.jobId)) {
+    const job = (await ports.jobs.read(jobId))?.job;
+    await Promise.all(leftoversOf(job, ofJob).map((vm) => ports.vms.delete(vm)));
+    const ended = ofJob.filter((vm) => vm.status === 'TERMINATED' && job !== undefined && ownsVm(job, vm));
+    for (const vm of ended) {
+      await reportEndedVm(ports, vm, now);
+    }
+  }
+}
+
+function leftoversOf(job: Job | undefined, vms: readonly Vm[]): readonly Vm[] {
+  return vms.filter((vm) => job === undefined || !ownsVm(job, vm));
+}
+
+async function reportEndedVm(ports: TeardownPorts, vm: Vm, now: TimestampMs): Promise<void> {
+  const cause = causeOf('VM_TERMINATED', `VM ${vm.vmName} in ${vm.zone} has ended without a word from its agent.`);
+  const replica = await ports.replicas.findByInstance(vm.instanceId);
+  if (replica !== undefined) {
+    await reportLoss(ports, replica, { at: now, cause });
+    return;
+  }
+  const { jobId, attempt, instanceId } = vm;
+  await handleJobEvent(ports, {
+    type: 'ATTEMPT_INTERRUPTED',
+    eventId: `lost-${attempt}-${instanceId}`,
+    jobId,
+    at: now,
+    attempt,
+    cause,
+  });
+}

@@ -1,0 +1,2 @@
+/** What time it is, in milliseconds since the Unix epoch. */
+export type Clock = { now(): number };

@@ -1,0 +1,48 @@
+import type { Refusal } from '#shared/domain/event.ts';
+import type { ReplicaId } from '#shared/domain/job.ts';
+import type { ProvisioningModel } from '#shared/domain/job-spec.ts';
+
+/** Everything that one VM is created from. */
+export type VmRequest = ReplicaId & {
+  readonly vmName: string;
+  readonly zone: string;
+  readonly jobId: string;
+  readonly attempt: number;
+  readonly machineType: string;
+  readonly accelerator: { readonly type: string; readonly count: number } | null;
+  readonly provisioningModel: ProvisioningModel;
+  readonly machineImage: string;
+  readonly bootDiskGib: number;
+  /** Compute Engine deletes the VM after so long, whatever anybody else does. */
+  readonly maxRunSeconds: number;
+  /** Metadata attributes: at most 256 KiB each, 512 KiB in all. */
+  readonly metadata: Readonly<Record<string, string>>;
+};
+
+export type VmStatus = 'STARTING' | 'RUNNING' | 'STOPPING' | 'TERMINATED';
+
+export type Vm = {
+  readonly vmName: string;
+  readonly zone: string;
+  readonly instanceId: string;
+  /** From the VM's labels. */
+  readonly jobId: string;
+  readonly attempt: number;
+  readonly status: VmStatus;
+};
+
+export type CreateOutcome =
+  | { readonly outcome: 'CREATED'; readonly instanceId: string }
+  | { readonly outcome: 'REFUSED'; readonly refusal: Refusal };
+
+/**
+ * VMs. Creating the VM of a request that was met before is a success, with the same instance id. Passing faults are
+ * thrown: ask again.
+ */
+export type VmProvider = {
+  create(request: VmRequest): Promise<CreateOutcome>;
+  /** GONE only when the cloud says that there is no such VM; DELETING while it is still there. */
+  delete(vm: { readonly vmName: string; readonly zone: string }): Promise<'GONE' | 'DELETING'>;
+  /** Every VM that Dropforge has created and that still exists in any zone, from the cloud's own list. */
+  list(query?: { readonly jobId: string }): Promise<readonly Vm[]>;
+};

@@ -1,0 +1,76 @@
+import { z } from 'zod';
+import { REPLICA_PHASES } from '#shared/domain/replica.ts';
+import { PROTOCOL_VERSION } from '#shared/protocol/vm-config.ts';
+
+/** Why a replica's part is over, as its agent saw it; what follows from it is decided by the control plane. */
+export const EXIT_REASONS = [
+  /** The program ended by itself: see exitCode or signal. */
+  'EXITED',
+  /** Compute Engine gave notice of preemption or maintenance, and the program was stopped for it. */
+  'PREEMPTED',
+  /** The agent stopped it: the control plane said STOP, or the VM was shut down. */
+  'STOPPED',
+  'MAX_RUNNING_TIME',
+  'OUT_OF_MEMORY',
+  'DISK_FULL',
+  'PACKAGE_UNREADABLE',
+  'INSTALL_FAILED',
+  'JOB_DIR_UNWRITABLE',
+  /** A fault in the agent itself. */
+  'AGENT_FAILED',
+] as const;
+
+const fraction = z.number().min(0).max(1);
+const bytes = z.int().min(0);
+
+export const replicaExitReportSchema = z.object({
+  reason: z.enum(EXIT_REASONS),
+  exitCode: z.int().nullable(),
+  signal: z.int().nullable(),
+  /** One sentence. */
+  message: z.string().max(2_000),
+  /** The last lines of stderr, or what else proves it; the newest last. */
+  evidence: z.array(z.string().max(2_000)).max(40),
+});
+
+/** What the agent POSTs to the heartbeat function: at most 64 KiB of JSON. */
+export const heartbeatSchema = z.object({
+  protocol: z.literal(PROTOCOL_VERSION),
+  jobId: z.string().min(1).max(128),
+  attempt: z.int().min(1),
+  role: z.enum(['master', 'worker', 'ps', 'evaluator']),
+  index: z.int().min(0),
+  /** Grows with every heartbeat of this VM, across reboots. */
+  sequence: z.int().min(1),
+  phase: z.enum(REPLICA_PHASES),
+  usage: z.object({
+    /** Of all cores of the VM, over the last interval. */
+    cpuFraction: fraction.nullable(),
+    memoryBytes: bytes.nullable(),
+    memoryBytesMax: bytes.nullable(),
+    diskBytes: bytes.nullable(),
+    diskBytesMax: bytes.nullable(),
+    gpus: z
+      .array(z.object({ name: z.string().max(100), busyFraction: fraction, memoryBytes: bytes, memoryBytesMax: bytes }))
+      .max(16),
+  }),
+  progress: z.object({
+    step: z.number().nullable(),
+    stepsMax: z.number().nullable(),
+    metrics: z.record(z.string().max(128), z.number()),
+  }),
+  /** Not null exactly when the phase is EXITED. */
+  exit: replicaExitReportSchema.nullable(),
+});
+
+/** The heartbeat function's answer. STOP: end the program, save what there is, report the exit, power off. */
+export const heartbeatAnswerSchema = z.object({
+  command: z.enum(['CONTINUE', 'STOP']),
+  reason: z.string().nullable(),
+});
+
+export type Heartbeat = z.infer<typeof heartbeatSchema>;
+export type HeartbeatAnswer = z.infer<typeof heartbeatAnswerSchema>;
+export type ReplicaExitReport = z.infer<typeof replicaExitReportSchema>;
+
+export const HEARTBEAT_BYTES_MAX = 65_536;

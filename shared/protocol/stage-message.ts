@@ -1,0 +1,47 @@
+import { z } from 'zod';
+import { JOB_ID_PATTERN } from '#shared/domain/job-spec.ts';
+
+const jobId = z.string().regex(JOB_ID_PATTERN);
+
+/** What the provision stage is told. */
+export const provisionMessageSchema = z.object({
+  type: z.literal('PROVISION'),
+  jobId,
+  attempt: z.int().min(1),
+  placementTry: z.int().min(1),
+});
+
+/** What the teardown stage is told: one job's leftovers, or everybody's. */
+export const teardownMessageSchema = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('TEARDOWN'), jobId }),
+  z.object({ type: z.literal('SWEEP') }),
+]);
+
+/** What listeners of the events topic are told; the job itself says the rest. */
+export const announcementSchema = z.object({
+  type: z.literal('ANNOUNCE'),
+  jobId,
+  state: z.string(),
+  attempt: z.int().min(0),
+});
+
+/** What a user publishes on the control topic. */
+export const controlMessageSchema = z.object({ command: z.literal('cancel'), jobId });
+
+/** The part of Cloud Logging's LogEntry that tells of a VM's end (audit log `system_event`). */
+export const interruptionMessageSchema = z.object({
+  insertId: z.string().min(1),
+  timestamp: z.string(),
+  resource: z.object({ labels: z.object({ instance_id: z.string(), zone: z.string() }).loose() }).loose(),
+  protoPayload: z.object({ methodName: z.string(), resourceName: z.string() }).loose(),
+});
+
+/** The payload of `google.cloud.storage.object.v1.finalized`, as far as it is read; int64 fields come as strings or numbers. */
+export const storageObjectSchema = z.object({
+  bucket: z.string().min(1),
+  name: z.string().min(1).max(1_024),
+  generation: z.union([z.string().regex(/^\d+$/), z.int()]).transform(String),
+});
+
+export type StageMessage = z.infer<typeof provisionMessageSchema> | z.infer<typeof teardownMessageSchema>;
+export type StorageObject = z.infer<typeof storageObjectSchema>;

@@ -1,0 +1,68 @@
+import { z } from 'zod';
+
+/** The version of what control plane and agent say to each other; both travel together, so it only guards mistakes. */
+export const PROTOCOL_VERSION = 1;
+
+/** The metadata attributes that a VM of Dropforge carries besides `startup-script`. */
+export const METADATA_KEYS = { config: 'dropforge-config', agent: 'dropforge-agent' } as const;
+
+const gsUri = z.string().regex(/^gs:\/\/[^/]+(\/.*)?$/);
+
+/**
+ * Everything that the agent is told, as the JSON value of the metadata attribute `dropforge-config`. It holds no secret:
+ * whatever runs on the VM can read it. Seconds and bytes, as the names say.
+ */
+export const vmConfigSchema = z.object({
+  protocol: z.literal(PROTOCOL_VERSION),
+  projectId: z.string().min(1),
+  jobId: z.string().min(1),
+  attempt: z.int().min(1),
+  role: z.enum(['master', 'worker', 'ps', 'evaluator']),
+  index: z.int().min(0),
+  endpoints: z.object({
+    /** POST a heartbeat here, with an identity token for `heartbeatAudience`. */
+    heartbeatUrl: z.url(),
+    heartbeatAudience: z.string().min(1),
+    /** Where the Cloud Storage JSON API is, without a slash at the end: `https://storage.googleapis.com`. */
+    storageUrl: z.url(),
+    /** Where the Cloud Logging API is: `https://logging.googleapis.com`. */
+    loggingUrl: z.url(),
+  }),
+  program: z.object({
+    module: z.string().min(1),
+    args: z.array(z.string()),
+    packages: z.array(
+      z.object({
+        uri: gsUri,
+        generation: z.string().regex(/^\d+$/),
+        crc32c: z.string().min(1),
+        sizeBytes: z.int().min(0),
+      }),
+    ),
+  }),
+  /** The job directory, `gs://bucket/path` without a slash at the end; the local output directory is kept in step with it. */
+  jobDir: gsUri,
+  /** `TF_CONFIG`'s cluster: host:port lists by role, `chief` for the master; empty for a single replica is allowed by TF. */
+  cluster: z.record(z.string(), z.array(z.string())),
+  /** The TrainingInput as a dictionary with snake_case keys, for `TF_CONFIG`'s `job`. */
+  trainingInput: z.record(z.string(), z.unknown()),
+  limits: z.object({
+    /** What is left of the job's maxRunningTime when the program starts. */
+    maxRunningSeconds: z.number().positive(),
+    /** Between SIGTERM and SIGKILL when the program is told to stop. */
+    stopGraceSeconds: z.number().positive(),
+    /** Without a word from the control plane for so long, the VM powers itself off. */
+    deadManSeconds: z.number().positive(),
+    /** Bytes on the VM's work disk, output included, that end the program. */
+    diskBytesMax: z.int().positive(),
+    /** Output that is logged; what comes after is counted and dropped, but for the last lines. */
+    logBytesMax: z.int().positive(),
+  }),
+  intervals: z.object({
+    heartbeatSeconds: z.number().positive(),
+    syncSeconds: z.number().positive(),
+    logSeconds: z.number().positive(),
+  }),
+});
+
+export type VmConfig = z.infer<typeof vmConfigSchema>;

@@ -1,0 +1,43 @@
+/** A place in Cloud Storage; `path` has no slash at either end and is empty for the bucket itself. */
+export type StorageUri = { readonly bucket: string; readonly path: string };
+
+/** Cloud Storage's page "About Cloud Storage buckets": 3 to 63 characters, up to 222 where the name has dots. */
+const BUCKET_PATTERN = /^[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]$/;
+const BUCKET_PART_CHARACTERS_MAX = 63;
+
+/** Names of objects have at most 1,024 bytes; what the job writes below its directory needs the other half. */
+const PATH_BYTES_MAX = 512;
+
+/** Splits `gs://bucket/path`, or says in a few words what is wrong with it. */
+export function parseStorageUri(text: string): StorageUri | { readonly fault: string } {
+  const match = /^gs:\/\/([^/]*)\/?(.*)$/s.exec(text);
+  if (match === null) {
+    return { fault: 'does not begin with gs://' };
+  }
+  const bucket = match[1] ?? '';
+  const path = (match[2] ?? '').replace(/\/$/, '');
+  const fault = faultOfBucket(bucket) ?? faultOfPath(path);
+  return fault === undefined ? { bucket, path } : { fault };
+}
+
+export function printStorageUri({ bucket, path }: StorageUri): string {
+  return path === '' ? `gs://${bucket}` : `gs://${bucket}/${path}`;
+}
+
+function faultOfBucket(bucket: string): string | undefined {
+  const parts = bucket.split('.');
+  const isLegal =
+    BUCKET_PATTERN.test(bucket) && parts.every((part) => part.length > 0 && part.length <= BUCKET_PART_CHARACTERS_MAX);
+  return isLegal ? undefined : `names no legal bucket: "${bucket}" (3 to 63 small letters, digits, "-" and "_")`;
+}
+
+function faultOfPath(path: string): string | undefined {
+  if (Buffer.byteLength(path) > PATH_BYTES_MAX) {
+    return `is longer than ${PATH_BYTES_MAX} bytes`;
+  }
+  if (/[\p{Cc}\p{Cs}*?[\]]/u.test(path)) {
+    return 'holds a control character or a wildcard';
+  }
+  const segments = path === '' ? [] : path.split('/');
+  return segments.some((segment) => ['', '.', '..'].includes(segment)) ? 'holds an empty, "." or ".." part' : undefined;
+}

@@ -1,0 +1,258 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { openDatabase } from '../../infra/embedded/database.ts';
+import { openDirectoryObjectStore } from '../../infra/embedded/objects/directory-object-store.ts';
+import { NONCURRENT_AGE_MS_MAX, NONCURRENT_GENERATIONS_MAX } from '../../infra/embedded/objects/object-index.ts';
+import { DEFAULT_ATTRIBUTES } from '../../infra/embedded/objects/stored-object.ts';
+import type { ObjectInfo } from '../../shared/ports/object-store.ts';
+import { describeObjectStoreContract } from './object-store.contract.ts';
+
+const bucket = 'uploads';
+const object = { bucket, name: 'model/weights.bin' };
+
+describeObjectStoreContract('a directory', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'dropforge-objects-'));
+  const database = openDatabase(join(directory, 'state.sqlite'));
+  const store = openDirectoryObjectStore({ database, directory, clock: Date, onFinalized: () => {} });
+  return {
+    store,
+    makeBucket: async (name) => void store.createBucket(name),
+    async close() {
+      database.close();
+      await rm(directory, { recursive: true });
+    },
+  };
+});
+
+describe('a directory of objects', () => {
+  let directory: string;
+  let now = 1_000_000;
+  let finalized: ObjectInfo[] = [];
+  const opened: { close(): void }[] = [];
+
+  beforeEach(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'dropforge-objects-'));
+    now = 1_000_000;
+    finalized = [];
+  });
+  afterEach(async () => {
+    for (const database of opened.splice(0)) {
+      database.close();
+    }
+    await rm(directory, { recursive: true });
+  });
+
+  function open(onFinalized = (info: ObjectInfo): void => void finalized.push(info)) {
+    const database = openDatabase(join(directory, 'state.sqlite'));
+    opened.push(database);
+    const store = openDirectoryObjectStore({
+      database,
+      directory,
+      clock: { now: () => now },
+      onFinalized,
+      objectBytesMax: 100,
+    });
+    store.createBucket(bucket);
+    return { store, database };
+  }
+
+  async function write(store: ReturnType<typeof open>['store'], content: string, target = object): Promise<ObjectInfo> {
+    const outcome = await store.write(target, Buffer.from(content));
+    if (typeof outcome === 'string') {
+      throw new Error(outcome);
+    }
+    return outcome;
+  }
+
+  async function readText(store: ReturnType<typeof open>['store'], generation?: string) {
+    const bytes = await store.read(object, generation === undefined ? {} : { generation });
+    return bytes && (await text(bytes));
+  }
+
+  const countBlobs = async () => (await readdir(join(directory, 'blobs'))).length;
+
+  it('finds everything again after it was opened anew', async () => {
+    const info = await write(open().store, 'kept');
+    const { store } = open();
+    expect(await store.stat(object)).toEqual(info);
+    expect(await readText(store)).toBe('kept');
+  });
+
+  it('tells of every finalized object once, in the transaction that shows it', async () => {
+    const { store, database } = open();
+    const info = await write(store, 'new');
+    expect(finalized).toEqual([info]);
+    await store.write(object, Buffer.from('late'), { ifGeneration: '0' });
+    expect(finalized).toHaveLength(1);
+
+    database.sql.exec('create table notices (name text)');
+    const notifying = openDirectoryObjectStore({
+      database,
+      directory,
+      clock: { now: () => now },
+      onFinalized() {
+        database.sql.exec(`insert into notices values ('half')`);
+        throw new Error('the notification failed');
+      },
+    });
+    await expect(notifying.write(object, Buffer.from('half'))).rejects.toThrow('the notification failed');
+    expect(database.sql.prepare('select * from notices').all()).toEqual([]);
+    expect(await store.stat(object)).toEqual(info);
+    expect(await countBlobs()).toBe(1);
+  });
+
+  it('gives out growing generations when the clock stands still, goes back, or the newest object is deleted', async () => {
+    const { store } = open();
+    const first = await write(store, '1');
+    expect(first.generation).toBe('1000000000');
+    now -= 500_000;
+    const second = await write(store, '2');
+    await store.remove(object, { generation: second.generation, preconditions: {} });
+    const third = await write(open().store, '3');
+    expect([second.generation, third.generation]).toEqual(['1000000001', '1000000002']);
+  });
+
+  it('keeps overwritten and deleted generations readable, the newest ten', async () => {
+    const { store } = open();
+    const infos: ObjectInfo[] = [];
+    for (let index = 0; index < NONCURRENT_GENERATIONS_MAX + 3; index++) {
+      infos.push(await write(store, `content ${index}`));
+    }
+    await store.remove(object, { preconditions: {} });
+    expect(await store.stat(object)).toBeUndefined();
+    const readable = await Promise.all(infos.map(({ generation }) => readText(store, generation)));
+    expect(readable).toEqual([
+      undefined,
+      undefined,
+      undefined,
+      ...infos.slice(3).map((_, index) => `content ${index + 3}`),
+    ]);
+    expect(await countBlobs()).toBe(NONCURRENT_GENERATIONS_MAX);
+  });
+
+  it('forgets noncurrent generations after a day, of any object', async () => {
+    const { store } = open();
+    const old = await write(store, 'old');
+    await write(store, 'new');
+    now += NONCURRENT_AGE_MS_MAX + 1;
+    await write(store, 'other', { bucket, name: 'other' });
+    expect(await store.stat(object, old.generation)).toBeUndefined();
+    expect(await readText(store)).toBe('new');
+    expect(await countBlobs()).toBe(2);
+  });
+
+  it('reads to the end what was deleted while it was read', async () => {
+    const { store } = open();
+    const { generation } = await write(store, 'still here');
+    const bytes = await store.read(object);
+    await store.remove(object, { generation, preconditions: {} });
+    expect(await countBlobs()).toBe(0);
+    expect(bytes && (await text(bytes))).toBe('still here');
+  });
+
+  it('shares the bytes of copies, and removes them with the last', async () => {
+    const { store } = open();
+    const source = await write(store, 'shared');
+    const copy = await store.copy(object, { bucket, name: 'copy' });
+    if (typeof copy === 'string') {
+      throw new Error(copy);
+    }
+    expect(await countBlobs()).toBe(1);
+    await store.remove(object, { generation: source.generation, preconditions: {} });
+    const bytes = await store.read({ bucket, name: 'copy' });
+    expect(bytes && (await text(bytes))).toBe('shared');
+    await store.remove(copy, { generation: copy.generation, preconditions: {} });
+    expect(await countBlobs()).toBe(0);
+  });
+
+  it('leaves no bytes behind of what it refuses', async () => {
+    const { store } = open();
+    await write(store, 'there');
+    expect(await store.write(object, Buffer.from('late'), { ifGeneration: '0' })).toBe('CONFLICT');
+    await expect(store.write(object, Buffer.alloc(101))).rejects.toThrow('larger than the limit of 100 bytes');
+    const expected = { crc32c: 'AAAAAA==' };
+    await expect(store.put(object, Readable.from(['other bytes']), { expected })).rejects.toThrow(
+      'The CRC32C sent is AAAAAA==',
+    );
+    expect(await readText(store)).toBe('there');
+    expect(await countBlobs()).toBe(1);
+    expect(await readdir(join(directory, 'incoming'))).toEqual([]);
+  });
+
+  it('removes at the next start what a crash has left half done, and nothing else', async () => {
+    const { store } = open();
+    await write(store, 'kept');
+    const uploadId = await store.uploads.start({
+      target: object,
+      attributes: DEFAULT_ATTRIBUTES,
+      preconditions: {},
+      expected: {},
+    });
+    const body = Readable.from([Buffer.from('half')]);
+    await store.uploads.append(uploadId, { startByte: 0, sizeBytes: 8, isLast: false, body, expected: {} });
+    await writeFile(join(directory, 'incoming', 'cut-off'), 'partial');
+    await writeFile(join(directory, 'blobs', 'never-committed'), 'whole');
+    const again = open().store;
+    expect(await readdir(join(directory, 'incoming'))).toEqual([uploadId]);
+    expect(await countBlobs()).toBe(1);
+    expect(await readText(again)).toBe('kept');
+    const rest = {
+      startByte: 4,
+      sizeBytes: 8,
+      isLast: false,
+      body: Readable.from([Buffer.from('+end')]),
+      expected: {},
+    };
+    expect(await again.uploads.append(uploadId, rest)).toMatchObject({ state: 'DONE' });
+    expect(await readText(again)).toBe('half+end');
+  });
+
+  it('loses no acknowledged object to kill -9, at any moment', async () => {
+    const script = join(import.meta.dirname, 'write-objects-process.ts');
+    for (let round = 0; round < 3; round++) {
+      const writer = spawn(process.execPath, [script, directory], { stdio: ['ignore', 'pipe', 'inherit'] });
+      let acknowledged = '';
+      writer.stdout.on('data', (chunk: Buffer) => {
+        acknowledged += chunk;
+        if (acknowledged.split('\n').length > 15 + round * 10) {
+          writer.kill('SIGKILL');
+        }
+      });
+      const [, signal] = await once(writer, 'close');
+      expect(signal).toBe('SIGKILL');
+      const { store } = open();
+      const names = acknowledged.split('\n').slice(0, -1);
+      expect(names.length).toBeGreaterThan(10);
+      for (const name of names) {
+        const bytes = await store.read({ bucket: 'crash', name });
+        expect(bytes && (await text(bytes))).toBe(name.repeat(1_000));
+      }
+      const listed = await store.list({ bucket: 'crash', prefix: '', countMax: 10_000 });
+      expect(await countBlobs()).toBe(listed.length);
+      expect(await readdir(join(directory, 'incoming'))).toEqual([]);
+    }
+  });
+
+  it('deletes a bucket only when no live object is in it', async () => {
+    const { store } = open();
+    await write(store, 'x');
+    expect(await store.deleteBucket(bucket)).toBe('NOT_EMPTY');
+    await store.remove(object, { preconditions: {} });
+    expect(await store.deleteBucket(bucket)).toBe('DELETED');
+    expect(await store.deleteBucket(bucket)).toBe('NO_BUCKET');
+    expect(await countBlobs()).toBe(0);
+  });
+
+  it('keeps the bytes as they are in one file', async () => {
+    const { store } = open();
+    await write(store, 'plain');
+    const [blob = ''] = await readdir(join(directory, 'blobs'));
+    expect(await readFile(join(directory, 'blobs', blob), 'utf8')).toBe('plain');
+  });
+});

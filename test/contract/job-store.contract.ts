@@ -1,0 +1,279 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { causeOf } from '#shared/domain/cause.ts';
+import type { Effect } from '#shared/domain/event.ts';
+import type { Job, JobIn } from '#shared/domain/job.ts';
+import type { JobStore } from '#shared/ports/job-store.ts';
+import { closedJob, queuedJob } from '../unit/domain/example-job.ts';
+import type { OpenStore, StoreUnderTest } from './store-under-test.ts';
+
+/** What every job store promises, whatever is behind it. */
+export function describeJobStoreContract(name: string, open: OpenStore<JobStore>): void {
+  describe(`${name} as a job store`, () => {
+    let opened: StoreUnderTest<JobStore>;
+    let store: JobStore;
+
+    beforeEach(async () => {
+      opened = await open();
+      store = opened.store;
+    });
+    afterEach(() => opened.close());
+
+    describeCreation(() => store);
+    describeCommits(() => store);
+    describeOwedEffects(() => store);
+    describeLists(() => store);
+    describeConnections(() => opened);
+  });
+}
+
+const job = jobOf('digits');
+const teardown: Effect = { type: 'TEARDOWN', jobId: 'digits' };
+
+function jobOf(jobId: string, facts: Partial<JobIn<'QUEUED'>> = {}): JobIn<'QUEUED'> {
+  return { ...queuedJob(), jobId, ...facts };
+}
+
+function provisionOf(placementTry: number): Effect {
+  return { type: 'PROVISION', jobId: 'digits', attempt: 1, placementTry };
+}
+
+function idsOf(jobs: readonly Job[]): readonly string[] {
+  return jobs.map(({ jobId }) => jobId);
+}
+
+async function effectsOwed(store: JobStore, jobId = 'digits'): Promise<readonly Effect[]> {
+  return (await store.listOwed(jobId)).map(({ effect }) => effect);
+}
+
+async function revisionOf(store: JobStore, jobId = 'digits'): Promise<number> {
+  return (await store.read(jobId))?.revision ?? Number.NaN;
+}
+
+function describeCreation(store: () => JobStore): void {
+  it('reads back what it created, to the letter', async () => {
+    const waitingFor = causeOf('STOCKOUT', 'Zone “a” is full: 満員 🚧', ['line 1\nline 2', '']);
+    const waiting = {
+      ...job,
+      waitingFor,
+      warnings: [{ code: 'W', message: 'm', remedy: 'r', path: 'trainingInput.region', line: 3 }],
+    };
+    expect(await store().create(waiting, [])).toBe('CREATED');
+    expect((await store().read('digits'))?.job).toEqual(waiting);
+  });
+
+  it('knows no job that was never created', async () => {
+    expect(await store().read('digits')).toBeUndefined();
+    expect(await store().commit({ expectedRevision: 1, eventId: 'e1', job, effects: [teardown] })).toBe('STALE');
+    expect(await store().read('digits')).toBeUndefined();
+    expect(await store().listOwing(10)).toEqual([]);
+  });
+
+  it('leaves the first job of an id untouched, with what it owes', async () => {
+    await store().create(job, [provisionOf(1)]);
+    const revision = await revisionOf(store());
+    expect(await store().create({ ...job, createdAt: 9_000 }, [teardown])).toBe('EXISTS');
+    expect(await store().read('digits')).toEqual({ job, revision });
+    expect(await effectsOwed(store())).toEqual([provisionOf(1)]);
+  });
+}
+
+function describeCommits(store: () => JobStore): void {
+  it('replaces the job and moves the revision on', async () => {
+    await store().create(job, []);
+    const revision = await revisionOf(store());
+    const next = { ...job, placementTry: 2, wakeAt: 500_000 };
+    expect(await store().commit({ expectedRevision: revision, eventId: 'e1', job: next, effects: [] })).toBe(
+      'COMMITTED',
+    );
+    expect((await store().read('digits'))?.job).toEqual(next);
+    expect(await revisionOf(store())).toBeGreaterThan(revision);
+  });
+
+  it('refuses a commit against an old revision, and writes nothing of it', async () => {
+    await store().create(job, []);
+    const expectedRevision = await revisionOf(store());
+    await store().commit({ expectedRevision, eventId: 'e1', job, effects: [] });
+    const late = { expectedRevision, eventId: 'e2', job: { ...job, placementTry: 7 }, effects: [teardown] };
+    expect(await store().commit(late)).toBe('STALE');
+    expect((await store().read('digits'))?.job).toEqual(job);
+    expect(await effectsOwed(store())).toEqual([]);
+    expect(await store().commit({ ...late, expectedRevision: await revisionOf(store()) })).toBe('COMMITTED');
+  });
+
+  it('handles an event once, whatever revision it comes with', async () => {
+    await store().create(job, []);
+    const expectedRevision = await revisionOf(store());
+    const commit = { expectedRevision, eventId: 'e1', job, effects: [provisionOf(1)] };
+    await store().commit(commit);
+    const again = { ...commit, job: { ...job, placementTry: 7 }, effects: [teardown] };
+    expect(await store().commit(again)).toBe('DUPLICATE');
+    expect(await store().commit({ ...again, expectedRevision: await revisionOf(store()) })).toBe('DUPLICATE');
+    expect((await store().read('digits'))?.job).toEqual(job);
+    expect(await effectsOwed(store())).toEqual([provisionOf(1)]);
+  });
+
+  it('does not take an event of one job for that of another', async () => {
+    for (const jobId of ['digits', 'Digits']) {
+      await store().create(jobOf(jobId), []);
+      const commit = {
+        expectedRevision: await revisionOf(store(), jobId),
+        eventId: 'created-1-1',
+        job: jobOf(jobId),
+        effects: [],
+      };
+      expect(await store().commit(commit)).toBe('COMMITTED');
+    }
+  });
+}
+
+function describeOwedEffects(store: () => JobStore): void {
+  it('owes effects in the order in which they arose, under ids of their own', async () => {
+    await store().create(job, [provisionOf(1), provisionOf(2)]);
+    for (const [eventId, effects] of [
+      ['e9', [teardown, provisionOf(3)]],
+      ['e1', [provisionOf(4)]],
+    ] as const) {
+      await store().commit({ expectedRevision: await revisionOf(store()), eventId, job, effects });
+    }
+    expect(await effectsOwed(store())).toEqual([
+      provisionOf(1),
+      provisionOf(2),
+      teardown,
+      provisionOf(3),
+      provisionOf(4),
+    ]);
+    expect(new Set((await store().listOwed('digits')).map(({ entryId }) => entryId)).size).toBe(5);
+  });
+
+  it('keeps the order of more effects than one digit can count', async () => {
+    const effects = Array.from({ length: 12 }, (_, index) => provisionOf(index + 1));
+    await store().create(job, effects);
+    expect(await effectsOwed(store())).toEqual(effects);
+  });
+
+  it('ticks off what was paid, once or twice, and nothing else', async () => {
+    await store().create(job, [provisionOf(1), teardown]);
+    await store().create(jobOf('other'), [provisionOf(1)]);
+    const [first] = await store().listOwed('digits');
+    await store().settle('digits', first?.entryId ?? '');
+    await store().settle('digits', first?.entryId ?? '');
+    await store().settle('nobody', 'none');
+    expect(await effectsOwed(store())).toEqual([teardown]);
+    expect(await effectsOwed(store(), 'other')).toHaveLength(1);
+  });
+
+  it('lists the jobs that owe something, each once, up to a count', async () => {
+    await store().create(job, [provisionOf(1), teardown]);
+    await store().create(jobOf('quiet'), []);
+    await store().create(jobOf('other'), [provisionOf(1)]);
+    expect([...(await store().listOwing(10))].sort()).toEqual(['digits', 'other']);
+    expect(await store().listOwing(1)).toHaveLength(1);
+    for (const { entryId } of await store().listOwed('digits')) {
+      await store().settle('digits', entryId);
+    }
+    expect(await store().listOwing(10)).toEqual(['other']);
+  });
+}
+
+function describeLists(store: () => JobStore): void {
+  it('lists the jobs whose time has come, most overdue first, up to a count', async () => {
+    for (const wakeAt of [3_000, 1_000, 2_000, 4_000]) {
+      await store().create(jobOf(`due_${wakeAt}`, { wakeAt }), []);
+    }
+    expect(await store().listDue(999, 10)).toEqual([]);
+    expect(await store().listDue(1_000, 10)).toEqual([jobOf('due_1000', { wakeAt: 1_000 })]);
+    expect(idsOf(await store().listDue(3_999, 10))).toEqual(['due_1000', 'due_2000', 'due_3000']);
+    expect(idsOf(await store().listDue(9_999, 2))).toEqual(['due_1000', 'due_2000']);
+  });
+
+  it('wakes a job by its newest wakeAt, and a closed one never', async () => {
+    await store().create(jobOf('digits', { wakeAt: 1_000 }), []);
+    const later = jobOf('digits', { wakeAt: 5_000 });
+    await store().commit({ expectedRevision: await revisionOf(store()), eventId: 'e1', job: later, effects: [] });
+    expect(await store().listDue(4_999, 10)).toEqual([]);
+    expect(await store().listDue(5_000, 10)).toEqual([later]);
+    await store().commit({ expectedRevision: await revisionOf(store()), eventId: 'e2', job: closedJob(), effects: [] });
+    expect(await store().listDue(Number.MAX_SAFE_INTEGER, 10)).toEqual([]);
+    expect(await store().list({ countMax: 10 })).toEqual([closedJob()]);
+  });
+
+  it('lists the newest jobs first, page by page', async () => {
+    for (const createdAt of [2_000, 5_000, 1_000, 4_000, 3_000]) {
+      await store().create(jobOf(`at_${createdAt}`, { createdAt }), []);
+    }
+    const pageAfter = (createdAt: number) => ({ countMax: 2, after: { createdAt, jobId: `at_${createdAt}` } });
+    expect(idsOf(await store().list({ countMax: 2 }))).toEqual(['at_5000', 'at_4000']);
+    expect(idsOf(await store().list(pageAfter(4_000)))).toEqual(['at_3000', 'at_2000']);
+    expect(idsOf(await store().list(pageAfter(2_000)))).toEqual(['at_1000']);
+  });
+
+  it('skips no job where a page ends between two of the same millisecond', async () => {
+    for (const jobId of ['c', 'a', 'b']) {
+      await store().create(jobOf(jobId, { createdAt: 1_000 }), []);
+    }
+    expect(idsOf(await store().list({ countMax: 2 }))).toEqual(['a', 'b']);
+    expect(idsOf(await store().list({ countMax: 2, after: { createdAt: 1_000, jobId: 'b' } }))).toEqual(['c']);
+  });
+}
+
+function describeConnections(opened: () => StoreUnderTest<JobStore>): void {
+  it('shows another connection everything: job, handled events, debts and deadlines', async () => {
+    const { store, connect } = opened();
+    await store.create(job, [provisionOf(1)]);
+    const commit = {
+      expectedRevision: await revisionOf(store),
+      eventId: 'e1',
+      job: { ...job, placementTry: 2 },
+      effects: [teardown],
+    };
+    await store.commit(commit);
+    const other = await connect();
+    expect(await other.read('digits')).toEqual(await store.read('digits'));
+    expect(await other.listOwed('digits')).toEqual(await store.listOwed('digits'));
+    expect(await other.listOwing(10)).toEqual(['digits']);
+    expect(await other.listDue(job.wakeAt, 10)).toEqual([commit.job]);
+    expect(await other.commit({ ...commit, expectedRevision: await revisionOf(other) })).toBe('DUPLICATE');
+  });
+
+  it('lets one of many commits at the same revision through', async () => {
+    const { store, connect } = opened();
+    await store.create(job, []);
+    const stores = [store, await connect()];
+    const expectedRevision = await revisionOf(store);
+    const commits = Array.from({ length: 10 }, (_, index) => ({
+      expectedRevision,
+      eventId: `e${index}`,
+      job: { ...job, placementTry: index },
+      effects: [provisionOf(index)],
+    }));
+    const outcomes = await Promise.all(commits.map((commit, index) => stores[index % 2]?.commit(commit)));
+    expect([...outcomes].sort()).toEqual(['COMMITTED', ...Array(9).fill('STALE')]);
+    const winner = outcomes.indexOf('COMMITTED');
+    expect((await store.read('digits'))?.job.placementTry).toBe(winner);
+    expect(await effectsOwed(store)).toEqual([provisionOf(winner)]);
+  });
+
+  it('handles an event once that was delivered to many at the same time', async () => {
+    const { store, connect } = opened();
+    await store.create(job, []);
+    const stores = [store, await connect()];
+    const commit = { expectedRevision: await revisionOf(store), eventId: 'e1', job, effects: [teardown] };
+    const outcomes = await Promise.all(Array.from({ length: 10 }, (_, index) => stores[index % 2]?.commit(commit)));
+    expect(outcomes.filter((outcome) => outcome === 'COMMITTED')).toHaveLength(1);
+    expect(await effectsOwed(store)).toEqual([teardown]);
+  });
+
+  it('creates a job once that was submitted to many at the same time', async () => {
+    const { store, connect } = opened();
+    const stores = [store, await connect()];
+    const outcomes = await Promise.all(
+      Array.from({ length: 10 }, (_, index) =>
+        stores[index % 2]?.create({ ...job, createdAt: index }, [provisionOf(index)]),
+      ),
+    );
+    expect([...outcomes].sort()).toEqual(['CREATED', ...Array(9).fill('EXISTS')]);
+    const winner = outcomes.indexOf('CREATED');
+    expect((await store.read('digits'))?.job.createdAt).toBe(winner);
+    expect(await effectsOwed(store)).toEqual([provisionOf(winner)]);
+  });
+}

@@ -1,0 +1,186 @@
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { SERIAL_PORT_BYTES_MAX } from '../../infra/embedded/vms/vm-process.ts';
+import { isDead, openVmCloudUnderTest, PLACE, readPids, type VmCloudUnderTest, WAIT } from './vm-cloud-under-test.ts';
+import { describeVmProviderContract, vmRequest } from './vm-provider.contract.ts';
+
+describeVmProviderContract('the embedded cloud', async () => {
+  const cloud = await openVmCloudUnderTest();
+  return { ...PLACE, vms: cloud.vms(), fullZone: 'local1-full', close: cloud.destroy };
+});
+
+describe('the VMs of the embedded cloud', () => {
+  let cloud: VmCloudUnderTest;
+
+  beforeEach(async () => {
+    cloud = await openVmCloudUnderTest();
+  });
+  afterEach(() => cloud.destroy());
+
+  it('give the startup script its own home, interpreter and metadata, and nothing of the cloud beside', async () => {
+    process.env.DROPFORGE_TEST_SECRET = 'secret';
+    const vm = await cloud.boot(
+      'environment',
+      'cd "$DROPFORGE_HOME" && env > written && python3 -c "import json" && mv written env; sleep 60',
+    );
+    await expect.poll(() => existsSync(join(vm.disk, 'env')), WAIT).toBe(true);
+
+    const environment = readFileSync(join(vm.disk, 'env'), 'utf8');
+    expect(environment).not.toContain('DROPFORGE_TEST_SECRET');
+    expect(environment).toMatch(/^GCE_METADATA_HOST=127\.0\.0\.1:\d+$/m);
+    expect(environment).toContain(`DROPFORGE_VM=${vm.instanceId}`);
+    expect(environment).toContain(`HOME=${join(vm.disk, '..', 'home')}`);
+  });
+
+  it('end with everything they have begun, also what left their group, their session and their parent', async () => {
+    const script = `
+      cd "$DROPFORGE_HOME"; trap '' TERM
+      sleep 300 & echo $! >> pids
+      python3 -c "import os,time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        open('pids','a').write(str(os.getpid()) + chr(10))
+        time.sleep(300)
+os._exit(0)"
+      echo $$ >> pids; sleep 300; sleep 300`;
+    const vm = await cloud.boot('leaver', script);
+    const pids = await readPids(join(vm.disk, 'pids'), 3);
+    expect(pids.map(isDead)).toEqual([false, false, false]);
+
+    expect(await cloud.vms().delete(vm)).toBe('GONE');
+    expect(pids.map(isDead)).toEqual([true, true, true]);
+    expect(await readdir(join(cloud.directory, 'vms'))).toEqual([]);
+  });
+
+  it('pass SIGTERM on and leave time to save before they end', async () => {
+    const saved = join(cloud.directory, 'saved');
+    const vm = await cloud.boot(
+      'saver',
+      `trap 'sleep 0.1; echo yes > ${saved}; exit' TERM; touch "$DROPFORGE_HOME/ready"; while :; do sleep 0.02; done`,
+    );
+    await expect.poll(() => existsSync(join(vm.disk, 'ready')), WAIT).toBe(true);
+
+    expect(await cloud.vms().delete(vm)).toBe('GONE');
+    expect(readFileSync(saved, 'utf8')).toBe('yes\n');
+  });
+
+  it('are removed although their program took away the right to do so', async () => {
+    const vm = await cloud.boot(
+      'locked',
+      'mkdir -p "$DROPFORGE_HOME/a/b" && chmod 500 "$DROPFORGE_HOME/a"; touch "$DROPFORGE_HOME/ready"; sleep 60',
+    );
+    await expect.poll(() => existsSync(join(vm.disk, 'ready')), WAIT).toBe(true);
+    expect(await cloud.vms().delete(vm)).toBe('GONE');
+    expect(existsSync(vm.disk)).toBe(false);
+  });
+
+  it('are TERMINATED but listed when they power themselves off, and the end is told', async () => {
+    const vm = await cloud.boot('quitter', 'sleep 300 & echo $! > "$DROPFORGE_HOME/pids"; poweroff; sleep 300');
+    await expect.poll(() => cloud.statusOf('quitter'), WAIT).toBe('TERMINATED');
+    await expect.poll(() => cloud.interruptions(), WAIT).toEqual([`${vm.vmName} compute.instances.guestTerminate`]);
+
+    expect((await readPids(join(vm.disk, 'pids'), 1)).map(isDead)).toEqual([true]);
+    expect(await cloud.vms().create(vm)).toEqual({ outcome: 'CREATED', instanceId: vm.instanceId });
+    expect(await cloud.vms().delete(vm)).toBe('GONE');
+    expect(await cloud.statusOf('quitter')).toBe('');
+  });
+
+  it('run the startup script again on the same disk after a reset', async () => {
+    const vm = await cloud.boot(
+      'rebooted',
+      'echo "$$" >> "$DROPFORGE_HOME/pids"; echo "boot of $DROPFORGE_VM"; sleep 300',
+    );
+    const [first] = await readPids(join(vm.disk, 'pids'), 1);
+    expect(await cloud.vms().reset(vm.vmName)).toMatchObject({ instanceId: vm.instanceId, status: 'RUNNING' });
+
+    await readPids(join(vm.disk, 'pids'), 2);
+    expect(isDead(Number(first))).toBe(true);
+    await expect.poll(() => cloud.vms().serialPort(vm.vmName), WAIT).toBe(`boot of ${vm.instanceId}\n`.repeat(2));
+  });
+
+  it('are told of their preemption before it ends them, and may end first', async () => {
+    const url = 'http://$GCE_METADATA_HOST/computeMetadata/v1/instance/preempted?wait_for_change=true';
+    const noticed = join(cloud.directory, 'noticed');
+    const vm = await cloud.boot(
+      'spot',
+      `touch "$DROPFORGE_HOME/ready"; python3 -c "import urllib.request as u; print(u.urlopen(u.Request('${url}&last_etag=0', headers={'Metadata-Flavor': 'Google'})).headers['ETag'])" > "$DROPFORGE_HOME/etag"
+       python3 -c "import urllib.request as u; print(u.urlopen(u.Request('${url}&last_etag='+open('$DROPFORGE_HOME/etag').read().strip(), headers={'Metadata-Flavor': 'Google'})).read().decode())" > ${noticed}; poweroff`,
+    );
+    await expect.poll(() => sizeOf(join(vm.disk, 'etag')), WAIT).toBeGreaterThan(0);
+    expect(await cloud.vms().preempt(vm.vmName)).toMatchObject({ status: 'RUNNING' });
+
+    await expect.poll(() => cloud.statusOf('spot'), WAIT).toBe('');
+    expect(readFileSync(noticed, 'utf8')).toBe('TRUE\n');
+    expect(cloud.interruptions()).toEqual([`${vm.vmName} compute.instances.preempted`]);
+  });
+
+  it('are ended when the notice of their preemption is over', async () => {
+    await cloud.destroy();
+    cloud = await openVmCloudUnderTest({ preemptionNoticeMs: 100 });
+    const vm = await cloud.boot('stubborn', 'trap "" TERM; sleep 300; sleep 300');
+    await cloud.vms().preempt(vm.vmName);
+
+    await expect.poll(() => cloud.statusOf('stubborn'), WAIT).toBe('');
+    expect(cloud.interruptions()).toEqual([`${vm.vmName} compute.instances.preempted`]);
+  });
+
+  it('die at once when their host does', async () => {
+    const vm = await cloud.boot(
+      'unlucky',
+      `trap 'touch ${cloud.directory}/saved; exit' TERM; echo $$ > "$DROPFORGE_HOME/pids"; sleep 300`,
+    );
+    const pids = await readPids(join(vm.disk, 'pids'), 1);
+
+    expect(await cloud.vms().hostError(vm.vmName)).toMatchObject({ status: 'TERMINATED' });
+    expect(pids.map(isDead)).toEqual([true]);
+    expect(existsSync(join(cloud.directory, 'saved'))).toBe(false);
+    expect(cloud.interruptions()).toEqual([`${vm.vmName} compute.instances.hostError`]);
+  });
+
+  it('are deleted when their longest run is over, whatever they do', async () => {
+    const vm = await cloud.boot('endless', 'echo $$ > "$DROPFORGE_HOME/pids"; trap "" TERM; sleep 300; sleep 300', {
+      maxRunSeconds: 0.3,
+    });
+    const pids = await readPids(join(vm.disk, 'pids'), 1);
+    await expect.poll(() => cloud.statusOf('endless'), WAIT).toBe('');
+    expect(pids.map(isDead)).toEqual([true]);
+  });
+
+  it('keep the newest of a serial port that they flood', async () => {
+    const vm = await cloud.boot('chatty', `head -c ${2 * SERIAL_PORT_BYTES_MAX} /dev/zero; echo; echo last; sleep 300`);
+    const port = join(vm.disk, '..', 'serial-port.log');
+    await expect
+      .poll(() => readFileSync(port, 'latin1').endsWith('last\n') && sizeOf(port), WAIT)
+      .toBe(SERIAL_PORT_BYTES_MAX / 2);
+    expect((await cloud.vms().serialPort(vm.vmName))?.endsWith('\nlast\n')).toBe(true);
+  });
+
+  it('never take more places than there are, and give them back', async () => {
+    const names = ['r1', 'r2', 'r3', 'r4', 'r5', 'r6'];
+    const outcomes = await Promise.all(names.map((name) => cloud.vms().create(vmRequest(PLACE, name))));
+    expect(outcomes.map(({ outcome }) => outcome).filter((outcome) => outcome === 'CREATED')).toHaveLength(4);
+    expect(outcomes.find(({ outcome }) => outcome === 'REFUSED')).toMatchObject({
+      refusal: { zonesAvailable: ['local1-b'] },
+    });
+
+    const elsewhere = { ...PLACE, zone: 'local1-b' };
+    expect(await cloud.vms().create(vmRequest(elsewhere, 'r7'))).toMatchObject({ outcome: 'CREATED' });
+    expect(await cloud.vms().create(vmRequest(elsewhere, 'r8'))).toMatchObject({ refusal: { zonesAvailable: [] } });
+    expect(cloud.vms().describeZones()).toMatchObject([{ vms: 4 }, { vms: 1 }, { vms: 0 }]);
+    await cloud.vms().delete(vmRequest(PLACE, 'r1'));
+    expect(await cloud.vms().create(vmRequest(elsewhere, 'r8'))).toMatchObject({ outcome: 'CREATED' });
+  });
+
+  it('are refused when the interpreter of their machine image is not there', async () => {
+    expect(await cloud.vms().create(vmRequest({ ...PLACE, machineImage: 'broken' }, 'b'))).toMatchObject({
+      refusal: { cause: { code: 'CONFIGURATION_REFUSED', message: expect.stringContaining('/nowhere/python3') } },
+    });
+  });
+});
+
+function sizeOf(file: string): number {
+  return existsSync(file) ? statSync(file).size : 0;
+}

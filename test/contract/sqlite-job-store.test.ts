@@ -1,0 +1,34 @@
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import { expect, it } from 'vitest';
+import { openDatabase } from '#infra/embedded/database.ts';
+import { openSqliteJobStore } from '#infra/embedded/jobs/sqlite-job-store.ts';
+import { queuedJob } from '../unit/domain/example-job.ts';
+import type { CountingTask } from './commit-repeatedly.ts';
+import { describeJobStoreContract } from './job-store.contract.ts';
+import { onDatabaseFile } from './sqlite-store-under-test.ts';
+
+describeJobStoreContract('SQLite', onDatabaseFile(openSqliteJobStore));
+
+it('loses no commit of threads that write the same job at the same time', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'dropforge-contract-'));
+  const databasePath = join(directory, 'state.sqlite');
+  const database = openDatabase(databasePath);
+  const store = openSqliteJobStore(database);
+  await store.create({ ...queuedJob(), placementTry: 0 }, []);
+  const commits = 200;
+  const ready = new Int32Array(new SharedArrayBuffer(4));
+  const workers = ['a', 'b', 'c'].map((name) => {
+    const workerData: CountingTask = { databasePath, name, commits, ready, threads: 3 };
+    return new Worker(new URL('./commit-repeatedly.ts', import.meta.url), { workerData });
+  });
+  const answers = await Promise.all(workers.map((worker) => once(worker, 'message')));
+  const stale = answers.flat().reduce((sum, count: number) => sum + count, 0);
+  expect((await store.read('digits'))?.job.placementTry).toBe(3 * commits);
+  expect(stale, 'the threads have met').toBeGreaterThan(0);
+  database.close();
+  await rm(directory, { recursive: true });
+});

@@ -1,0 +1,145 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
+import { setTimeout as delay } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
+import { pack } from 'tar-stream';
+import { type EmbeddedCloud, startEmbeddedCloud } from '#infra/embedded/embedded-cloud.ts';
+import type { EmbeddedConfigInput } from '#infra/embedded/embedded-config.ts';
+import { type JobView, jobViewSchema, type Report, reportSchema } from '#shared/protocol/report.ts';
+
+const POLL_MS = 50;
+const FINAL_STATES = ['SUCCEEDED', 'FAILED', 'CANCELLED'];
+
+export type Files = Readonly<Record<string, string | Uint8Array>>;
+
+/** An embedded cloud as a user starts it, in a directory of its own, reached through its doors and nothing else. */
+export async function startCloudUnderTest(config: EmbeddedConfigInput = {}) {
+  const dataDir = await mkdtemp(join(tmpdir(), 'dropforge-e2e-'));
+  const log: string[] = [];
+  const cloud = await startEmbeddedCloud({
+    dataDir,
+    config,
+    environment: process.env,
+    writeLog: (line) => void log.push(line),
+  });
+  async function stop(): Promise<void> {
+    await cloud.stop();
+    await rm(dataDir, { recursive: true, force: true });
+  }
+  return Object.assign(createUser(cloud.endpoints), { dataDir, log, endpoints: cloud.endpoints, stop });
+}
+
+export type CloudUnderTest = Awaited<ReturnType<typeof startCloudUnderTest>>;
+
+/** What a user does and sees, over HTTP. */
+export function createUser(endpoints: EmbeddedCloud['endpoints']) {
+  const { api, storage, admin, pubsub, uploadBucket, projectId } = endpoints;
+
+  async function upload(name: string, body: string | Uint8Array): Promise<void> {
+    const url = `${storage}/upload/storage/v1/b/${uploadBucket}/o?uploadType=media&name=${encodeURIComponent(name)}`;
+    const response = await fetch(url, { method: 'POST', body: Buffer.from(body) });
+    if (!response.ok) {
+      throw new Error(`Upload of ${name}: ${response.status} ${await response.text()}`);
+    }
+  }
+
+  async function readObject(bucket: string, name: string): Promise<string | undefined> {
+    const response = await fetch(`${storage}/storage/v1/b/${bucket}/o/${encodeURIComponent(name)}?alt=media`);
+    return response.ok ? response.text() : undefined;
+  }
+
+  async function findReport(name: string): Promise<Report | undefined> {
+    const text = await readObject(uploadBucket, name);
+    return text === undefined ? undefined : reportSchema.parse(JSON.parse(text));
+  }
+
+  async function readJob(jobId: string): Promise<JobView | undefined> {
+    const response = await fetch(`${api}/v1/jobs/${jobId}`);
+    return response.ok ? jobViewSchema.parse(await response.json()) : undefined;
+  }
+
+  return {
+    upload,
+    readObject,
+    readJob,
+    /** The report beside an upload, as soon as it says what is wanted; by default anything. */
+    awaitReport: (name: string, isWanted: (report: Report) => boolean = () => true) =>
+      until(`report ${name}`, async () => {
+        const report = await findReport(name);
+        return report !== undefined && isWanted(report) ? report : undefined;
+      }),
+    awaitJob: (jobId: string, isWanted: (job: JobView) => boolean = ({ state }) => FINAL_STATES.includes(state)) =>
+      until(`job ${jobId}`, async () => {
+        const job = await readJob(jobId);
+        return job !== undefined && isWanted(job) ? job : undefined;
+      }),
+    async publish(topic: string, data: string | object): Promise<void> {
+      const text = typeof data === 'string' ? data : JSON.stringify(data);
+      const messages = [{ data: Buffer.from(text).toString('base64') }];
+      const response = await fetch(`${pubsub}/v1/projects/${projectId}/topics/${topic}:publish`, {
+        method: 'POST',
+        body: JSON.stringify({ messages }),
+      });
+      if (!response.ok) {
+        throw new Error(`Publishing on ${topic}: ${response.status} ${await response.text()}`);
+      }
+    },
+    async listVms(): Promise<readonly { readonly vmName: string; readonly jobId: string }[]> {
+      const status = (await (await fetch(`${admin}/status`)).json()) as { vms: { vmName: string; jobId: string }[] };
+      return status.vms;
+    },
+    async act(path: string): Promise<Response> {
+      return fetch(`${admin}${path}`, { method: 'POST' });
+    },
+    async cancel(jobId: string): Promise<void> {
+      await fetch(`${api}/v1/jobs/${jobId}:cancel`, { method: 'POST' });
+    },
+    async readLog(jobId: string): Promise<readonly { readonly text: string; readonly stream: string }[]> {
+      const response = await fetch(`${api}/v1/jobs/${jobId}/logs`);
+      return ((await response.json()) as { entries: { text: string; stream: string }[] }).entries;
+    },
+  };
+}
+
+export async function until<T>(what: string, look: () => Promise<T | undefined>, timeoutMs = 60_000): Promise<T> {
+  const givenUpAt = Date.now() + timeoutMs;
+  for (;;) {
+    const seen = await look();
+    if (seen !== undefined) {
+      return seen;
+    }
+    if (Date.now() > givenUpAt) {
+      throw new Error(`Waited ${timeoutMs} ms for ${what}.`);
+    }
+    await delay(POLL_MS);
+  }
+}
+
+/** A tar.gz of these files, as `tar -czf` would make it. */
+export async function packFiles(files: Files): Promise<Uint8Array> {
+  const archive = pack();
+  for (const [name, content] of Object.entries(files)) {
+    archive.entry({ name }, Buffer.from(content));
+  }
+  archive.finalize();
+  return gzipSync(await buffer(archive));
+}
+
+/** A source distribution that runs this program as trainer.task, with a job file in its root. */
+export async function packProgram(program: string, job: object): Promise<Uint8Array> {
+  return packFiles({
+    'pkg/setup.py': "from setuptools import setup\nsetup(name='pkg', version='1', packages=['trainer'])\n",
+    'pkg/trainer/__init__.py': '',
+    'pkg/trainer/task.py': program,
+    'pkg/job.json': JSON.stringify(job),
+  });
+}
+
+export function jobFile(jobId: string, trainingInput: object = {}): object {
+  return {
+    jobId,
+    trainingInput: { scaleTier: 'BASIC', region: 'us-central1', pythonModule: 'trainer.task', ...trainingInput },
+  };
+}

@@ -1,0 +1,173 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { connectEmbedded, type EmbeddedPorts } from '#infra/embedded/connect-embedded.ts';
+import { checkEmbeddedConfig } from '#infra/embedded/embedded-config.ts';
+import { type FunctionName, type FunctionServers, startFunctionServers } from '#infra/embedded/function-servers.ts';
+import { createLogger } from '#shared/observability/logger.ts';
+import heartbeat from '#shared/protocol/golden/heartbeat-running.json' with { type: 'json' };
+import { jobFile, packProgram } from '../e2e/cloud-under-test.ts';
+
+const SOURCE_PORTS = { storage: 1, cloud: 1, api: 1, heartbeat: 1 };
+
+let dataDir: string;
+let ports: EmbeddedPorts;
+let servers: FunctionServers;
+let isStoreDown = false;
+const log: Record<string, unknown>[] = [];
+
+beforeAll(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'dropforge-functions-'));
+  const logger = createLogger((line) => void log.push(JSON.parse(line) as Record<string, unknown>));
+  const config = checkEmbeddedConfig({}, 'the configuration');
+  ports = await connectEmbedded({ dataDir, config, book: SOURCE_PORTS, logger, environment: process.env });
+  const { jobs } = ports.functions;
+  const sometimesDown = {
+    ...jobs,
+    async read(jobId: string) {
+      if (isStoreDown) {
+        throw new Error('The store is unavailable.');
+      }
+      return jobs.read(jobId);
+    },
+  };
+  servers = await startFunctionServers({ ...ports.functions, jobs: sometimesDown }, {});
+});
+
+afterAll(async () => {
+  await servers.close();
+  await ports.vms.close({ isKeepingVms: false });
+  ports.database.close();
+  await rm(dataDir, { recursive: true, force: true });
+});
+
+function post(name: FunctionName, body: string, headers: Record<string, string> = {}): Promise<Response> {
+  const url = `http://127.0.0.1:${servers.portOf(name)}/projects/p/topics/t`;
+  return fetch(url, { method: 'POST', body, headers: { 'content-type': 'application/json', ...headers } });
+}
+
+/** As Pub/Sub pushes a message to a subscription's endpoint. */
+function push(name: FunctionName, data: string): Promise<Response> {
+  const message = { data: Buffer.from(data).toString('base64'), messageId: `m-${data.length}`, attributes: {} };
+  return post(name, JSON.stringify({ subscription: 'projects/p/subscriptions/s', message }));
+}
+
+/** As Eventarc sends the end of an upload: a CloudEvent in binary mode. */
+function finalize(name: string, generation: string): Promise<Response> {
+  const { uploadBucket: bucket } = ports;
+  return post('on-upload', JSON.stringify({ bucket, name, generation, size: '1', kind: 'storage#object' }), {
+    'ce-id': generation,
+    'ce-specversion': '1.0',
+    'ce-type': 'google.cloud.storage.object.v1.finalized',
+    'ce-source': `//storage.googleapis.com/projects/_/buckets/${bucket}`,
+    'ce-subject': `objects/${name}`,
+  });
+}
+
+async function uploadProgram(jobId: string, program = 'print(1)\n') {
+  const bytes = await packProgram(program, jobFile(jobId));
+  const info = await ports.objects.write({ bucket: ports.uploadBucket, name: `${jobId}.tar.gz` }, bytes);
+  if (typeof info === 'string') {
+    throw new Error(info);
+  }
+  return info;
+}
+
+it('makes one job of an upload, however often it is told of it', async () => {
+  const info = await uploadProgram('told_twice');
+
+  const answers = [await finalize(info.name, info.generation), await finalize(info.name, info.generation)];
+
+  expect(answers.map(({ status }) => status)).toEqual([204, 204]);
+  expect((await ports.functions.jobs.read('told_twice'))?.job).toMatchObject({
+    status: 'QUEUED',
+    packages: [{ generation: info.generation, crc32c: info.crc32c }],
+  });
+});
+
+it('refuses another job under the same id, and leaves the first untouched', async () => {
+  const first = await uploadProgram('taken');
+  await finalize(first.name, first.generation);
+  const before = await ports.functions.jobs.read('taken');
+  const second = await uploadProgram('taken', 'print("something else")\n');
+
+  await finalize(second.name, second.generation);
+
+  expect(await ports.functions.jobs.read('taken')).toEqual(before);
+  const report = await ports.objects.stat({
+    bucket: second.bucket,
+    name: `${second.name}.${second.generation}.report.json`,
+  });
+  expect(report, 'the refusal has a report of its own').toBeDefined();
+});
+
+it.each(['provision', 'teardown', 'on-control', 'on-interruption', 'report'] as const)(
+  '%s puts a malformed message on record and acknowledges it',
+  async (name) => {
+    log.length = 0;
+
+    expect((await push(name, 'this is no JSON')).status).toBe(204);
+
+    expect(log).toMatchObject([{ severity: 'ERROR', message: 'message is malformed' }]);
+  },
+);
+
+it('answers a passing fault with 500, so that the message is delivered again', async () => {
+  isStoreDown = true;
+  const message = JSON.stringify({ type: 'TEARDOWN', jobId: 'told_twice' });
+
+  expect((await push('teardown', message)).status).toBe(500);
+
+  isStoreDown = false;
+  expect((await push('teardown', message)).status).toBe(204);
+});
+
+it('puts a dead letter onto its job', async () => {
+  const info = await uploadProgram('poisoned');
+  await finalize(info.name, info.generation);
+  const data = Buffer.from(JSON.stringify({ type: 'PROVISION', jobId: 'poisoned', attempt: 1, placementTry: 1 }));
+  const attributes = {
+    CloudPubSubDeadLetterSourceSubscription: 'provision',
+    CloudPubSubDeadLetterSourceDeliveryCount: '8',
+  };
+  const message = { data: data.toString('base64'), messageId: '77', attributes };
+
+  await post('on-dead-letter', JSON.stringify({ subscription: 'projects/p/subscriptions/dead', message }));
+
+  expect((await ports.functions.jobs.read('poisoned'))?.job).toMatchObject({
+    status: 'CLOSING',
+    verdict: { state: 'FAILED', cause: { code: 'INTERNAL_ERROR', evidence: [expect.stringContaining('77')] } },
+  });
+});
+
+it('lets nobody send heartbeats without an identity that is signed', async () => {
+  const body = JSON.stringify(heartbeat);
+  const forged = `Bearer ${['{"alg":"none"}', '{"google":{}}', ''].map((part) => Buffer.from(part).toString('base64url')).join('.')}`;
+
+  expect((await post('heartbeat', body)).status).toBe(401);
+  expect((await post('heartbeat', body, { authorization: forged })).status).toBe(401);
+});
+
+it('tells a VM that no job knows to stop', async () => {
+  const vm = { vmName: 'df-stranger', zone: 'us-central1-a', instanceId: '1', createdAt: 0 };
+  const audience = `http://127.0.0.1:${SOURCE_PORTS.heartbeat}/heartbeat`;
+  const token = await ports.identity.issueToken(vm, { audience, format: 'full' });
+
+  const answer = await post('heartbeat', JSON.stringify(heartbeat), { authorization: `Bearer ${token}` });
+
+  expect(await answer.json()).toMatchObject({ command: 'STOP' });
+});
+
+it('shows jobs over HTTP, and says what is wrong with a request', async () => {
+  const url = `http://127.0.0.1:${servers.portOf('api')}/v1/jobs`;
+
+  expect(await (await fetch(`${url}/told_twice`)).json()).toMatchObject({ jobId: 'told_twice', state: 'QUEUED' });
+  expect((await fetch(`${url}/nobody`)).status).toBe(404);
+  expect(await (await fetch(`${url}/2-bad`)).json()).toMatchObject({
+    error: { code: 400, remedy: expect.any(String) },
+  });
+  expect(await (await fetch(`${url}/told_twice:cancel`, { method: 'POST' })).json()).toMatchObject({
+    state: 'CANCELLING',
+  });
+});

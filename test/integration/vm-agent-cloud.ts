@@ -1,0 +1,250 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createAdaptorServer } from '@hono/node-server';
+import { crc32c } from '@node-rs/crc32';
+import { Hono } from 'hono';
+import { packAgent } from '#infra/vm-agent/pack-agent.ts';
+import { type Heartbeat, type HeartbeatAnswer, heartbeatSchema } from '#shared/protocol/heartbeat.ts';
+import { type VmConfig, vmConfigSchema } from '#shared/protocol/vm-config.ts';
+import { createBucketDoor } from './vm-agent-bucket.ts';
+
+export const BUCKET = 'jobs';
+export const JOB_DIR = 'digits';
+const STARTUP_SCRIPT = new URL('../../infra/vm-agent/startup.sh', import.meta.url).pathname;
+
+export type LogEntry = {
+  readonly insertId: string;
+  readonly severity: string;
+  readonly textPayload?: string;
+  readonly jsonPayload?: Record<string, unknown>;
+  readonly labels: { readonly stream: string };
+};
+
+type Package = { readonly name: string; readonly body: Buffer };
+
+/** The doors that a VM meets, on one local port, with what was said at them and ways to make them fail. */
+export async function startCloud() {
+  const bucket = createBucketDoor([BUCKET]);
+  const heartbeats: Heartbeat[] = [];
+  const logEntries: LogEntry[] = [];
+  const attributes: Record<string, string> = { 'dropforge-agent': await packAgent() };
+  const waiting = new Set<() => void>();
+  const cloud = {
+    ...bucket,
+    heartbeats,
+    logEntries,
+    attributes,
+    isPreempted: false,
+    answerHeartbeat: (_heartbeat: Heartbeat): HeartbeatAnswer | Response => ({ command: 'CONTINUE', reason: null }),
+    /** Answers in place of the door, or lets the request through. */
+    intercept: (_request: Request): Response | undefined => undefined,
+    url: '',
+    preempt() {
+      cloud.isPreempted = true;
+      for (const answer of waiting) {
+        answer();
+      }
+    },
+    async close() {
+      cloud.preempt();
+      server.close();
+      if ('closeAllConnections' in server) {
+        server.closeAllConnections();
+      }
+      await once(server, 'close');
+    },
+  };
+
+  const metadata = new Hono()
+    .use(async (c, next) => {
+      const isAllowed = c.req.header('metadata-flavor') === 'Google';
+      return isAllowed ? next() : c.text('Metadata-Flavor is missing.', 403);
+    })
+    .get('/attributes/:key', (c) => {
+      const value = attributes[c.req.param('key')];
+      return value === undefined ? c.notFound() : c.text(value);
+    })
+    .get('/id', (c) => c.text('4570452845155348778'))
+    .get('/name', (c) => c.text('df-digits-a1-master-0'))
+    .get('/zone', (c) => c.text('projects/123/zones/us-central1-c'))
+    .get('/service-accounts/default/token', (c) =>
+      c.json({ access_token: 'access', expires_in: 3600, token_type: 'Bearer' }),
+    )
+    .get('/service-accounts/default/identity', (c) => {
+      const claims = { aud: c.req.query('audience'), exp: Math.floor(Date.now() / 1000) + 3600 };
+      return c.text(`e30.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.sig`);
+    })
+    .get('/maintenance-event', () => new Promise<Response>(() => undefined))
+    .get('/preempted', async (c) => {
+      const etag = () => (cloud.isPreempted ? 'late' : 'early');
+      if (c.req.query('wait_for_change') === 'true' && c.req.query('last_etag') === etag()) {
+        await new Promise<void>((answer) => waiting.add(answer));
+      }
+      return c.text(cloud.isPreempted ? 'TRUE' : 'FALSE', 200, { etag: etag() });
+    });
+
+  const app = new Hono()
+    .use(async (c, next) => {
+      const isFree =
+        /^\/(computeMetadata|simple)\//.test(c.req.path) || c.req.header('authorization')?.startsWith('Bearer ');
+      return isFree ? (cloud.intercept(c.req.raw) ?? next()) : c.text('No token.', 401);
+    })
+    .route('/computeMetadata/v1/instance', metadata)
+    .post('/heartbeat', async (c) => {
+      const heartbeat = heartbeatSchema.parse(await c.req.json());
+      heartbeats.push(heartbeat);
+      const answer = cloud.answerHeartbeat(heartbeat);
+      return answer instanceof Response ? answer : c.json(answer);
+    })
+    .post('/v2/entries:write', async (c) => {
+      const body = await c.req.json<{ entries: LogEntry[] }>();
+      logEntries.push(...body.entries);
+      return c.json({});
+    })
+    .route('/', bucket.app);
+  const server = createAdaptorServer({ fetch: app.fetch });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  cloud.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return cloud;
+}
+
+export type Cloud = Awaited<ReturnType<typeof startCloud>>;
+
+/** Puts the packages into the bucket and the VM's configuration into the metadata server. */
+export function configure(
+  cloud: Cloud,
+  packages: readonly Package[],
+  change: (config: VmConfig) => Partial<VmConfig> = () => ({}),
+): VmConfig {
+  const config = vmConfigSchema.parse({
+    protocol: 1,
+    projectId: 'dropforge-test',
+    jobId: 'digits_1',
+    attempt: 1,
+    role: 'master',
+    index: 0,
+    endpoints: {
+      heartbeatUrl: `${cloud.url}/heartbeat`,
+      heartbeatAudience: 'https://dropforge.example/heartbeat',
+      storageUrl: cloud.url,
+      loggingUrl: cloud.url,
+    },
+    program: {
+      module: 'trainer.task',
+      args: ['--epochs', '2'],
+      packages: packages.map((packed) => store(cloud, packed)),
+    },
+    jobDir: `gs://${BUCKET}/${JOB_DIR}`,
+    cluster: { chief: ['df-digits-a1-master-0:2222'] },
+    trainingInput: { scale_tier: 'BASIC', python_module: 'trainer.task' },
+    limits: {
+      maxRunningSeconds: 60,
+      stopGraceSeconds: 5,
+      deadManSeconds: 30,
+      diskBytesMax: 200_000_000,
+      logBytesMax: 2_000_000,
+    },
+    intervals: { heartbeatSeconds: 0.3, syncSeconds: 0.2, logSeconds: 0.2 },
+  });
+  const changed = vmConfigSchema.parse({ ...config, ...change(config) });
+  cloud.attributes['dropforge-config'] = JSON.stringify(changed);
+  return changed;
+}
+
+function store(cloud: Cloud, { name, body }: Package) {
+  const { generation } = cloud.put(BUCKET, `${JOB_DIR}/packages/ab12/${name}`, { body });
+  const crc = Buffer.alloc(4);
+  crc.writeUInt32BE(crc32c(body));
+  const uri = `gs://${BUCKET}/${JOB_DIR}/packages/ab12/${name}`;
+  return { uri, generation: String(generation), crc32c: crc.toString('base64'), sizeBytes: body.length };
+}
+
+/** A machine with a disk of its own, on which `poweroff` is written down. */
+export async function createMachine(cloud: Cloud) {
+  const folder = await mkdtemp(join(tmpdir(), 'dropforge-vm-agent-'));
+  const poweredOff = join(folder, 'powered-off');
+  const bin = join(folder, 'bin');
+  await mkdir(bin);
+  await writeFile(join(bin, 'poweroff'), `#!/bin/sh\n: > '${poweredOff}'\n`);
+  await chmod(join(bin, 'poweroff'), 0o755);
+  const booted: ChildProcess[] = [];
+
+  return {
+    home: join(folder, 'home'),
+    /** Runs the startup script as the VM's boot does. */
+    boot(environment: Readonly<Record<string, string>> = {}) {
+      const child = spawn('bash', [STARTUP_SCRIPT], {
+        detached: true,
+        stdio: ['ignore', 'inherit', process.env.VM_AGENT_TEST_OUTPUT === undefined ? 'ignore' : 'inherit'],
+        env: {
+          ...process.env,
+          PATH: `${bin}:${process.env.PATH}`,
+          GCE_METADATA_HOST: cloud.url.slice('http://'.length),
+          DROPFORGE_HOME: join(folder, 'home'),
+          ...environment,
+        },
+      });
+      booted.push(child);
+      return child;
+    },
+    isPoweredOff: () => existsSync(poweredOff),
+    /** What runs on the machine ends without a word, the program included. */
+    cutPower() {
+      for (const { pid, exitCode, signalCode } of booted) {
+        if (pid !== undefined && exitCode === null && signalCode === null) {
+          killTree(pid);
+        }
+      }
+    },
+    async remove() {
+      this.cutPower();
+      await rm(folder, { recursive: true, force: true, maxRetries: 3 });
+    },
+  };
+}
+
+export type Machine = Awaited<ReturnType<typeof createMachine>>;
+
+function killTree(pid: number): void {
+  const listing = execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' });
+  const parents = listing
+    .trim()
+    .split('\n')
+    .map((line) => line.trim().split(/\s+/).map(Number));
+  const tree = new Set([pid]);
+  for (let size = 0; size !== tree.size; ) {
+    size = tree.size;
+    for (const [child, parent] of parents) {
+      if (child !== undefined && parent !== undefined && tree.has(parent)) {
+        tree.add(child);
+      }
+    }
+  }
+  for (const member of tree) {
+    try {
+      process.kill(member, 'SIGKILL');
+    } catch (error) {
+      // A parent's end may have taken it along.
+      if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) {
+        throw error;
+      }
+    }
+  }
+}
+
+/** Resolves once the condition holds; the test's own time limit is the bound. */
+export async function until(condition: () => boolean, child: ChildProcess): Promise<void> {
+  while (!condition()) {
+    if (child.exitCode !== null || child.signalCode !== null) {
+      throw new Error('The VM ended before what was waited for.');
+    }
+    await new Promise((resolve) => setImmediate(resolve));
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}

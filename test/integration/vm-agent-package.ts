@@ -1,0 +1,50 @@
+import { buffer } from 'node:stream/consumers';
+import { createGzip } from 'node:zlib';
+import { strToU8, zipSync } from 'fflate';
+import { pack } from 'tar-stream';
+
+type Sources = Readonly<Record<string, string>>;
+
+/** A source distribution as setuptools makes it, of the package `trainer` with this `task.py`. */
+export async function makeSdist(task: string, options: { readonly requires?: string; readonly setup?: string } = {}) {
+  const setup =
+    options.setup ?? "from setuptools import setup\nsetup(name='trainer', version='0.1', packages=['trainer'])\n";
+  const root = 'trainer-0.1';
+  const body = await makeTarGz({
+    [`${root}/PKG-INFO`]: 'Metadata-Version: 2.1\nName: trainer\nVersion: 0.1\n',
+    [`${root}/setup.py`]: setup,
+    [`${root}/trainer/__init__.py`]: '',
+    [`${root}/trainer/task.py`]: task,
+    [`${root}/trainer.egg-info/PKG-INFO`]: 'Metadata-Version: 2.1\nName: trainer\nVersion: 0.1\n',
+    [`${root}/trainer.egg-info/top_level.txt`]: 'trainer\n',
+    ...(options.requires === undefined ? {} : { [`${root}/trainer.egg-info/requires.txt`]: options.requires }),
+  });
+  return { name: 'trainer-0.1.tar.gz', body };
+}
+
+/** A zip of nothing but sources. */
+export function makeZip(sources: Sources) {
+  const files = Object.fromEntries(Object.entries(sources).map(([path, text]) => [path, strToU8(text)]));
+  return { name: 'trainer.zip', body: Buffer.from(zipSync(files)) };
+}
+
+async function makeTarGz(sources: Sources): Promise<Buffer> {
+  const tar = pack();
+  for (const [name, text] of Object.entries(sources)) {
+    tar.entry({ name }, text);
+  }
+  tar.finalize();
+  return buffer(tar.pipe(createGzip()));
+}
+
+/** A wheel with one module of one line. */
+export function makeWheel(distribution: string, module: string, source: string) {
+  const info = `${distribution}-1.0.dist-info`;
+  const sources = {
+    [`${module}.py`]: source,
+    [`${info}/METADATA`]: `Metadata-Version: 2.1\nName: ${distribution}\nVersion: 1.0\n`,
+    [`${info}/WHEEL`]: 'Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n',
+    [`${info}/RECORD`]: `${module}.py,,\n${info}/METADATA,,\n${info}/WHEEL,,\n${info}/RECORD,,\n`,
+  };
+  return { ...makeZip(sources), name: `${distribution}-1.0-py3-none-any.whl` };
+}

@@ -1,0 +1,78 @@
+import { posix } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { type RepositoryFile, readRepository } from './repository-files.ts';
+
+const files = readRepository();
+const pages = files.filter(({ path }) => path.endsWith('.md') && !path.startsWith('test/fixtures/'));
+const paths = new Set(files.map(({ path }) => path));
+const folders = new Set(files.flatMap(({ path }) => ancestorsOf(path)));
+const tops = new Set([...folders].filter((folder) => !folder.includes('/')));
+
+function ancestorsOf(path: string): readonly string[] {
+  const parts = path.split('/').slice(0, -1);
+  return parts.map((_, index) => parts.slice(0, index + 1).join('/'));
+}
+
+function exists(path: string): boolean {
+  const plain = path.replace(/\/$/, '');
+  return plain === '.' || paths.has(plain) || folders.has(plain);
+}
+
+/** The prose: what is in fences is somebody else's language. */
+function proseOf({ text }: RepositoryFile): string {
+  return text.replaceAll(/^ *(```|~~~)[\s\S]*?^ *\1 *$/gm, '');
+}
+
+function headingsOf(page: RepositoryFile): readonly string[] {
+  return [...proseOf(page).matchAll(/^#+ +(.*)$/gm)].map(([, heading]) => anchorOf(heading ?? ''));
+}
+
+/** As GitHub makes anchors: lower case, hyphens for spaces, other punctuation dropped. */
+function anchorOf(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
+    .replaceAll(' ', '-');
+}
+
+function linksOf(page: RepositoryFile): readonly string[] {
+  return [...proseOf(page).matchAll(/\[[^\]]*\]\(([^)\s]+)[^)]*\)/g)]
+    .map(([, link]) => link ?? '')
+    .filter((link) => !/^[a-z][a-z0-9+.-]*:/i.test(link));
+}
+
+function isAlive(page: RepositoryFile, link: string): boolean {
+  const [target = '', anchor] = link.split('#');
+  const path = target === '' ? page.path : posix.join(posix.dirname(page.path), decodeURI(target));
+  const file = files.find((candidate) => candidate.path === path);
+  return exists(path) && (anchor === undefined || (file !== undefined && headingsOf(file).includes(anchor)));
+}
+
+/** Words in backticks that are paths of this repository: they begin with one of its folders. */
+function pathsNamedIn(text: string): readonly string[] {
+  return [...text.matchAll(/`([^`\s]+)`/g)]
+    .map(([, name]) => (name ?? '').replace(/:\d+$/, ''))
+    .filter((name) => /^[\w.@/-]+$/.test(name) && name.includes('/') && tops.has(name.split('/')[0] ?? ''));
+}
+
+describe('every page', () => {
+  it.each(pages.map((page) => [page.path, page] as const))('%s has one title and no dead link or path', (_, page) => {
+    expect([...proseOf(page).matchAll(/^# /gm)]).toHaveLength(1);
+    expect(linksOf(page).filter((link) => !isAlive(page, link))).toEqual([]);
+    expect(pathsNamedIn(proseOf(page)).filter((path) => !exists(path))).toEqual([]);
+  });
+});
+
+describe('ARCHITECTURE.md', () => {
+  it('names for every guarantee a test that exists', () => {
+    const text = files.find(({ path }) => path === 'ARCHITECTURE.md')?.text ?? '';
+    const [, table = ''] = /^\| *guarantee[^\n]*\n\|[ |:-]+\n((?:\|[^\n]*\n)+)/im.exec(text) ?? [];
+    const rows = table.split('\n').filter((row) => row !== '');
+    expect(rows.length, 'rows of the table of guarantees').toBeGreaterThan(0);
+    const unproven = rows.filter((row) => {
+      const tests = pathsNamedIn(row).filter((path) => /(^|\/)tests?\//.test(path));
+      return tests.length === 0 || tests.some((path) => !exists(path));
+    });
+    expect(unproven).toEqual([]);
+  });
+});

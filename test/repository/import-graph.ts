@@ -1,0 +1,31 @@
+import { posix } from 'node:path';
+import type { RepositoryFile } from './repository-files.ts';
+
+export type Import = {
+  readonly from: string;
+  /** As it is written: a path with `#`, a relative one, a package, or `node:`. */
+  readonly specifier: string;
+  /** The file in this repository; null for packages and Node's own modules. */
+  readonly to: string | null;
+};
+
+const SPECIFIERS = /\b(?:from\s|import\s*\(?)\s*'([^']+)'|(?:new URL\(|import\.meta\.dirname,)\s*'([^':]+\.ts)'/g;
+
+/** Every import of the TypeScript files, also those that a worker or a process is started from. */
+export function listImports(files: readonly RepositoryFile[]): readonly Import[] {
+  return files
+    .filter(({ path }) => path.endsWith('.ts'))
+    .flatMap(({ path, text }) =>
+      [...text.matchAll(SPECIFIERS)].map(([, imported, started]) => {
+        const specifier = imported ?? `./${started}`;
+        return { from: path, specifier, to: resolve(path, specifier) };
+      }),
+    );
+}
+
+function resolve(from: string, specifier: string): string | null {
+  if (specifier.startsWith('#')) {
+    return specifier.slice(1);
+  }
+  return specifier.startsWith('.') ? posix.join(posix.dirname(from), specifier) : null;
+}

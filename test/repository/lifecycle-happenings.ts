@@ -1,0 +1,160 @@
+import { type CauseClass, type CauseCode, causeOf, classOf } from '#shared/domain/cause.ts';
+import { BOOT_FAILURES_IN_ROW_MAX, DEADLINES, SETTLED_RUN_MS } from '#shared/domain/deadlines.ts';
+import type { JobEvent, JobEventType, ReplicaExit } from '#shared/domain/event.ts';
+import type { Job, TimestampMs, UnfinishedJob } from '#shared/domain/job.ts';
+import { waitDeadlineOf } from '#shared/domain/placing.ts';
+import { eventsFor } from '../unit/domain/example-job.ts';
+
+/** One way in which an event can come: under which circumstance, when that is so, and the event itself. */
+export type Happening = {
+  readonly type: JobEventType;
+  /** What tells it from the other ways, in a user's words; empty when there is only one. */
+  readonly when: string;
+  readonly at: (job: UnfinishedJob, now: TimestampMs) => TimestampMs;
+  readonly applies: (job: UnfinishedJob, at: TimestampMs) => boolean;
+  readonly event: (job: Job, at: TimestampMs) => JobEvent;
+};
+
+const STEP_MS = 1_000;
+
+function happening(type: JobEventType, when: string, facts: Partial<Happening> = {}): Happening {
+  return {
+    type,
+    when,
+    at: (_, now) => now + STEP_MS,
+    applies: () => true,
+    event: (job, at) => eventsFor(job, at)[type],
+    ...facts,
+  };
+}
+
+function refusal(code: CauseCode): Happening {
+  const cause = causeOf(code, 'Compute Engine refused.');
+  return happening('PLACEMENT_FAILED', `refused, class ${classOf(cause)}`, {
+    event: (job, at) => ({ ...eventsFor(job, at).PLACEMENT_FAILED, refusal: { cause, zonesAvailable: [] } }),
+  });
+}
+
+function exit(when: string, replicaExit: ReplicaExit, facts: Partial<Happening> = {}): Happening {
+  return happening('REPLICA_EXITED', when, {
+    event: (job, at) => ({ ...eventsFor(job, at).REPLICA_EXITED, exit: replicaExit }),
+    ...facts,
+  });
+}
+
+function failure(code: CauseCode): ReplicaExit {
+  return { outcome: 'FAILED', cause: causeOf(code, 'The replica ended.') };
+}
+
+function finalExit(code: CauseCode, what: CauseClass | CauseCode): Happening {
+  return exit(`with ${what === code ? code : `class ${what}`}`, failure(code));
+}
+
+/** An interruption costs no wait at first, and one that grows when attempts hardly ran. */
+function interruptions(type: 'REPLICA_EXITED' | 'ATTEMPT_INTERRUPTED'): readonly Happening[] {
+  const event: Happening['event'] =
+    type === 'ATTEMPT_INTERRUPTED'
+      ? (job, at) => eventsFor(job, at).ATTEMPT_INTERRUPTED
+      : (job, at) => ({ ...eventsFor(job, at).REPLICA_EXITED, exit: failure('PREEMPTED') });
+  const what = type === 'REPLICA_EXITED' ? 'with class interruption, ' : '';
+  const hasSettled = (job: UnfinishedJob, at: TimestampMs) =>
+    job.status === 'RUNNING' && at - job.ranAt >= SETTLED_RUN_MS;
+  return [
+    happening(type, `${what}the first in a row`, {
+      event,
+      applies: (job, at) => !hasSettled(job, at) && job.counts.interruptionsInRow === 0,
+    }),
+    happening(type, `${what}again before it ran for ${SETTLED_RUN_MS / 1_000} s`, {
+      event,
+      applies: (job, at) => !hasSettled(job, at) && job.counts.interruptionsInRow > 0,
+    }),
+    happening(type, `${what}after it ran for ${SETTLED_RUN_MS / 1_000} s`, {
+      event,
+      applies: hasSettled,
+      at: (job, now) => (job.status === 'RUNNING' ? job.ranAt + SETTLED_RUN_MS : now),
+    }),
+  ];
+}
+
+const hasRestarts = (job: Job) => job.counts.restarts < job.spec.limits.restartsMax;
+
+const isWaitOver = (job: Job, at: TimestampMs) => at >= (waitDeadlineOf(job) ?? Number.POSITIVE_INFINITY);
+
+const whenWaitIsOver: Happening['at'] = (job, now) => Math.max(now, job.wakeAt, waitDeadlineOf(job) ?? 0);
+
+function deadline(
+  status: Job['status'],
+  when: string,
+  facts: Pick<Partial<Happening>, 'applies' | 'at'> = {},
+): Happening {
+  return happening('DEADLINE_PASSED', when, {
+    at: facts.at ?? ((job, now) => Math.max(now, job.wakeAt)),
+    applies: (job, at) => job.status === status && (facts.applies?.(job, at) ?? true),
+  });
+}
+
+function isSilent(job: UnfinishedJob, at: TimestampMs): boolean {
+  return (
+    job.status === 'PREPARING' &&
+    !isWaitOver(job, at) &&
+    (job.instances.length > 0 || at >= job.placedAt + DEADLINES.bootMs)
+  );
+}
+
+const isLastBoot = (job: Job) => job.counts.bootFailuresInRow + 1 >= BOOT_FAILURES_IN_ROW_MAX;
+
+/** The VMs have never reported; two variants in time, for Compute Engine may not have answered either. */
+function silences(at: Happening['at']): readonly Happening[] {
+  return [
+    deadline('PREPARING', 'no word from the VMs, the first interruption in a row', {
+      at,
+      applies: (job, time) => isSilent(job, time) && !isLastBoot(job) && job.counts.interruptionsInRow === 0,
+    }),
+    deadline('PREPARING', 'no word from the VMs, after another interruption', {
+      at,
+      applies: (job, time) => isSilent(job, time) && !isLastBoot(job) && job.counts.interruptionsInRow > 0,
+    }),
+    deadline('PREPARING', `no word from the VMs, ${BOOT_FAILURES_IN_ROW_MAX} attempts in a row`, {
+      at,
+      applies: (job, time) => isSilent(job, time) && isLastBoot(job),
+    }),
+  ];
+}
+
+/** Every way in which something can happen to a job, as far as the rules tell them apart. */
+export const HAPPENINGS: readonly Happening[] = [
+  happening('PLACEMENT_CHOSEN', ''),
+  happening('NO_PLACEMENT_LEFT', ''),
+  refusal('STOCKOUT'),
+  refusal('QUOTA_EXCEEDED'),
+  refusal('RATE_LIMITED'),
+  refusal('CONFIGURATION_REFUSED'),
+  happening('VMS_CREATED', ''),
+  happening('REPLICA_STARTED', 'the master'),
+  exit('the master, with success', { outcome: 'SUCCEEDED' }),
+  ...interruptions('REPLICA_EXITED'),
+  exit('with class user, restarts left', failure('PROGRAM_FAILED'), {
+    applies: (job) => hasRestarts(job) && job.counts.interruptionsInRow <= 1,
+  }),
+  exit('with class user, restarts left, after interruptions in a row', failure('PROGRAM_FAILED'), {
+    applies: (job) => hasRestarts(job) && job.counts.interruptionsInRow > 1,
+  }),
+  exit('with class user, no restart left', failure('PROGRAM_FAILED'), { applies: (job) => !hasRestarts(job) }),
+  finalExit('MAX_RUNNING_TIME_EXCEEDED', 'MAX_RUNNING_TIME_EXCEEDED'),
+  finalExit('JOB_DIR_UNWRITABLE', 'configuration'),
+  finalExit('INTERNAL_ERROR', 'internal'),
+  ...interruptions('ATTEMPT_INTERRUPTED'),
+  happening('CANCEL_REQUESTED', ''),
+  happening('DELIVERY_EXHAUSTED', 'of the provision stage'),
+  deadline('QUEUED', 'maxWaitTime not over', { applies: (job, at) => !isWaitOver(job, at) }),
+  deadline('QUEUED', 'maxWaitTime over', { at: whenWaitIsOver, applies: isWaitOver }),
+  deadline('PREPARING', 'no answer from Compute Engine', {
+    applies: (job, at) => job.status === 'PREPARING' && !isWaitOver(job, at) && !isSilent(job, at),
+  }),
+  deadline('PREPARING', 'maxWaitTime over', { at: whenWaitIsOver, applies: isWaitOver }),
+  ...silences((job, now) => Math.max(now, job.wakeAt)),
+  ...silences((job, now) => (job.status === 'PREPARING' ? Math.max(job.wakeAt, job.placedAt + DEADLINES.bootMs) : now)),
+  deadline('RUNNING', 'maxRunningTime over'),
+  deadline('CLOSING', 'VMs still there'),
+  happening('VMS_GONE', ''),
+];

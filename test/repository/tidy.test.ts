@@ -1,0 +1,112 @@
+import { basename, dirname, extname } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { findLines, type RepositoryFile, readRepository } from './repository-files.ts';
+
+const LINES_MAX = 250;
+const TEST_LINES_MAX = 400;
+const LINE_CHARACTERS_MAX = 120;
+const FILE_BYTES_MAX = 2 ** 20;
+
+const files = readRepository();
+const code = files.filter(({ path }) => /\.(ts|py|sh)$/.test(path) && !path.startsWith('test/fixtures/'));
+const typescript = code.filter(({ path }) => path.endsWith('.ts'));
+const isTest = (path: string) => /(^|\/)tests?\//.test(path);
+
+describe('the tree', () => {
+  it('is there to be looked at', () => {
+    expect(typescript.length).toBeGreaterThan(100);
+    expect(code.some(({ path }) => path.endsWith('.py'))).toBe(true);
+  });
+
+  it(`has no file of code over ${LINES_MAX} lines, and no test over ${TEST_LINES_MAX}`, () => {
+    const tooLong = code
+      .map(({ path, text }) => ({ path, lines: text.split('\n').length - 1 }))
+      .filter(({ path, lines }) => lines > (isTest(path) ? TEST_LINES_MAX : LINES_MAX));
+    expect(tooLong).toEqual([]);
+  });
+
+  it(`has no line of code over ${LINE_CHARACTERS_MAX} characters, but for texts that are one string`, () => {
+    const tooLong = code.flatMap(({ path, text }) =>
+      text.split('\n').flatMap((line, index) => (widthOf(line) > LINE_CHARACTERS_MAX ? [`${path}:${index + 1}`] : [])),
+    );
+    expect(tooLong).toEqual([]);
+  });
+
+  it('has no file over 1 MiB', () => {
+    expect(files.filter(({ sizeBytes }) => sizeBytes > FILE_BYTES_MAX).map(({ path }) => path)).toEqual([]);
+  });
+
+  it('names files and folders in kebab case, and Python modules as Python does', () => {
+    const named = files.filter(({ path }) => !path.startsWith('test/fixtures/'));
+    expect(named.filter(({ path }) => !isWellNamed(path)).map(({ path }) => path)).toEqual([]);
+  });
+
+  it('names no file after nothing in particular', () => {
+    const empty = /^(utils?|helpers?|common|misc|types|manager|shared)\./;
+    expect(files.filter(({ path }) => empty.test(basename(path))).map(({ path }) => path)).toEqual([]);
+    // The one table of contents: Cloud Functions looks for it.
+    const indexes = files.filter(({ path }) => basename(path) === 'index.ts').map(({ path }) => path);
+    expect(indexes.filter((path) => path !== 'functions/index.ts')).toEqual([]);
+  });
+
+  it('hands nothing on from one file through another', () => {
+    expect(findAll(typescript, /^export (type )?(\*|\{[^}]*\}) from /)).toEqual([]);
+  });
+});
+
+// Written so that these patterns are not found in this file.
+describe('the code', () => {
+  it.each<[string, RegExp]>([
+    ['is finished', /\b(TO[D]O|FI[X]ME|XX[X])\b/],
+    ['replaces no module of its own in tests', /\bvi[.](mock|doMock|hoisted)\b/],
+    ['leaves no test out', /\b(it|test|describe)[.](skip|only|todo|fails)\b/],
+    ['tests against real time', /useFakeTimer[s]|advanceTimer[s]/],
+    ['takes no snapshots of what it should know', /toMatch(Inline)?Snapsho[t]/],
+    ['writes to nobody’s console', /\bconsole[.](log|info|warn|error|debug)\b/],
+    ['silences no check', /@ts-(ignor[e]|nochec[k]|expect-erro[r])|biome-ignor[e]|eslint-disabl[e]/],
+  ])('%s', (_, pattern) => {
+    expect(findAll(code, pattern)).toEqual([]);
+  });
+
+  it('stands alone: it names no place where it was written', () => {
+    expect(findAll(files, /(^|[\s'"`(=:])\/wor[k]\/|share[d]\/(facts|corpus|sketch|DESIGN)\b|\bfar[m]-/)).toEqual([]);
+  });
+
+  it('has all its dependencies from the public registry, with their checksums', () => {
+    const lock = files.find(({ path }) => path === 'package-lock.json')?.text ?? '{}';
+    const { packages } = JSON.parse(lock) as { packages: Record<string, { resolved?: string; integrity?: string }> };
+    const installed = Object.entries(packages).filter(([path]) => path !== '');
+    expect(installed.length).toBeGreaterThan(0);
+    const strangers = installed.filter(
+      ([, { resolved, integrity }]) =>
+        integrity === undefined || resolved?.startsWith('https://registry.npmjs.org/') === false,
+    );
+    expect(strangers).toEqual([]);
+  });
+});
+
+function findAll(among: readonly RepositoryFile[], pattern: RegExp): readonly string[] {
+  return among.flatMap((file) => findLines(file, pattern));
+}
+
+/** What the formatter can do something about: it breaks neither strings nor addresses nor regular expressions. */
+function widthOf(line: string): number {
+  if (line.length <= LINE_CHARACTERS_MAX) {
+    return line.length;
+  }
+  return line
+    .replaceAll(/'(\\.|[^'\\])*'|`[^`]*`|"(\\.|[^"\\])*"|https?:\/\/\S+|\/(\\.|[^/\\])+\/[a-z]*/g, "''")
+    .replace(/`.*$/, '').length;
+}
+
+function isWellNamed(path: string): boolean {
+  const name = basename(path);
+  const folders = dirname(path) === '.' ? [] : dirname(path).split('/');
+  const kebab = /^\.?[a-z0-9]+(-[a-z0-9]+)*$/;
+  const snake = /^[a-z0-9_]+$/;
+  const isNamed =
+    extname(name) === '.py'
+      ? snake.test(name.slice(0, -'.py'.length))
+      : /^(\.?[a-z0-9]+([-.][a-z0-9]+)*|[A-Z]+(\.md)?|MANIFEST\.in|Dockerfile)$/.test(name);
+  return isNamed && folders.every((folder) => kebab.test(folder) || snake.test(folder));
+}

@@ -1,0 +1,117 @@
+import type { Heartbeat, HeartbeatAnswer } from '#shared/protocol/heartbeat.ts';
+import type { Prng } from './prng.ts';
+import type { Scheduler } from './scheduler.ts';
+import type { SimulatedCloud, SimulatedVm } from './simulated-cloud.ts';
+
+export type AgentFaults = {
+  /** Chances per heartbeat. */
+  silentDeath: number;
+  /** The VM is there and bills, but its agent says nothing any more and obeys nothing. */
+  mute: number;
+  preempted: number;
+  heartbeatLost: number;
+  heartbeatTwice: number;
+};
+
+export type AgentWorld = {
+  readonly prng: Prng;
+  readonly scheduler: Scheduler;
+  readonly cloud: SimulatedCloud;
+  readonly faults: AgentFaults;
+  readonly exitCodeOf: (jobId: string, attempt: number) => number;
+  readonly send: (vm: SimulatedVm, heartbeat: Heartbeat, onAnswer: (answer: HeartbeatAnswer) => void) => void;
+  readonly onFinished: (vm: SimulatedVm, exitCode: number) => void;
+  readonly onPreempted: (vm: SimulatedVm) => void;
+};
+
+const HEARTBEAT_MS = 30_000;
+export const DEAD_MAN_MS = 600_000;
+
+/** The agent of one VM: boots, trains, exits, obeys STOP, and powers off when it hears nothing for too long. */
+export function runAgent(world: AgentWorld, vm: SimulatedVm): void {
+  const { prng, scheduler, cloud, faults } = world;
+  const bootBeats = 1 + prng.integer(4);
+  const trainBeats = 1 + prng.integer(12);
+  let beats = 0;
+  let sequence = 0;
+  let lastWordAt = scheduler.now();
+  let isOver = false;
+  let exit: Heartbeat['exit'] = null;
+
+  function powerOff(): void {
+    isOver = true;
+    cloud.update(vm, { status: 'TERMINATED' });
+  }
+
+  function isRunning(): boolean {
+    return !isOver && cloud.alive().some(({ instanceId }) => instanceId === vm.instanceId);
+  }
+
+  function meetFate(): boolean {
+    if (prng.chance(faults.preempted)) {
+      isOver = true;
+      cloud.vanish(vm);
+      world.onPreempted(vm);
+    } else if (prng.chance(faults.silentDeath)) {
+      isOver = true;
+      prng.chance(0.5) ? cloud.vanish(vm) : cloud.update(vm, { status: 'TERMINATED' });
+    } else if (prng.chance(faults.mute)) {
+      isOver = true;
+    }
+    return isOver;
+  }
+
+  function obey(answer: HeartbeatAnswer): void {
+    lastWordAt = scheduler.now();
+    if (answer.command === 'STOP' && isRunning()) {
+      powerOff();
+    }
+  }
+
+  function beat(): void {
+    if (!isRunning() || meetFate()) {
+      return;
+    }
+    if (scheduler.now() - lastWordAt > DEAD_MAN_MS) {
+      powerOff();
+      return;
+    }
+    beats += 1;
+    sequence += 1;
+    if (exit === null && beats > bootBeats + trainBeats) {
+      const exitCode = world.exitCodeOf(vm.jobId, vm.attempt);
+      world.onFinished(vm, exitCode);
+      exit = { reason: 'EXITED', exitCode, signal: null, message: 'The program ended.', evidence: [] };
+    }
+    const phase = exit !== null ? 'EXITED' : beats > bootBeats ? 'RUNNING' : 'INSTALLING';
+    const heartbeat = heartbeatOf(vm, { sequence, phase, exit });
+    for (let copy = prng.chance(faults.heartbeatTwice) ? 2 : 1; copy > 0; copy -= 1) {
+      if (!prng.chance(faults.heartbeatLost)) {
+        scheduler.at(scheduler.now() + prng.integer(5_000), () => world.send(vm, heartbeat, obey));
+      }
+    }
+    scheduler.at(scheduler.now() + HEARTBEAT_MS, beat);
+  }
+
+  scheduler.at(scheduler.now() + prng.integer(HEARTBEAT_MS), beat);
+}
+
+function heartbeatOf(vm: SimulatedVm, said: Pick<Heartbeat, 'sequence' | 'phase' | 'exit'>): Heartbeat {
+  return {
+    protocol: 1,
+    jobId: vm.jobId,
+    attempt: vm.attempt,
+    role: 'master',
+    index: 0,
+    usage: {
+      cpuFraction: null,
+      memoryBytes: null,
+      memoryBytesMax: null,
+      diskBytes: null,
+      diskBytesMax: null,
+      gpus: [],
+    },
+    progress: { step: null, stepsMax: null, metrics: {} },
+    ...said,
+  };
+}

@@ -1,0 +1,216 @@
+import { once } from 'node:events';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { LogEntry } from '../../../shared/ports/log-store.ts';
+import { replicaOf, runCli, startTestCloud, type TestCloud, viewOf } from './test-cloud.ts';
+
+let cloud: TestCloud;
+beforeEach(async () => {
+  cloud = await startTestCloud();
+});
+afterEach(() => cloud.close());
+
+const cli = (...argv: string[]) => runCli(argv, { dataDir: cloud.dataDir });
+
+const logEntry = (text: string, overrides: Partial<LogEntry> = {}): LogEntry => ({
+  jobId: 'one',
+  attempt: 1,
+  replica: 'master-0',
+  stream: 'stdout',
+  severity: 'INFO',
+  at: Date.UTC(2026, 10, 21, 6, 0, 7, 45),
+  text,
+  ...overrides,
+});
+
+const FAILED = viewOf('broken', {
+  state: 'FAILED',
+  cause: {
+    code: 'MODULE_NOT_FOUND',
+    class: 'user',
+    message: "The module 'torch' is not installed.",
+    remedy: 'Add it to install_requires.',
+    evidence: ['Traceback (most recent call last):', "ModuleNotFoundError: No module named 'torch'"],
+  },
+});
+
+describe('dropforge jobs list', () => {
+  it('shows a line for each job, or how to get the first one', async () => {
+    expect((await cli('jobs', 'list')).stdout).toContain('There are no jobs yet');
+    cloud.jobs.set('one', [viewOf('one')]);
+    cloud.jobs.set('broken', [FAILED]);
+    const lines = (await cli('jobs', 'list')).stdout.trimEnd().split('\n');
+    expect(lines.map((line) => line.split(/\s{2,}/))).toEqual([
+      ['JOB', 'STATE', 'CREATED', 'RAN', 'ATTEMPT', 'CAUSE'],
+      ['one', 'SUCCEEDED', expect.stringMatching(/ago|just now/), '1 min', '1'],
+      ['broken', 'FAILED', expect.stringMatching(/ago|just now/), '1 min', '1', 'MODULE_NOT_FOUND'],
+    ]);
+    expect((await cli('jobs', 'list', '--format=json')).json()).toEqual([[viewOf('one'), FAILED]]);
+  });
+});
+
+describe('dropforge jobs describe', () => {
+  it('tells why a job failed, what proves it and what to do', async () => {
+    cloud.jobs.set('broken', [FAILED]);
+    const { code, stdout } = await cli('jobs', 'describe', 'broken');
+    expect(code).toBe(0);
+    expect(stdout).toContain('broken  FAILED');
+    expect(stdout).toContain("MODULE_NOT_FOUND: The module 'torch' is not installed.");
+    expect(stdout).toContain("  | ModuleNotFoundError: No module named 'torch'");
+    expect(stdout).toContain('  → Add it to install_requires.');
+    expect(stdout).toContain('(2026-11-21 06:01:05 UTC)');
+    expect(stdout).toContain('$0.0016 on Google Cloud: 30 s of VM time at $0.1900 an hour (list prices of 2026-08-01)');
+  });
+
+  it('shows attempts and replicas with phase, progress and metrics', async () => {
+    const attempts = [
+      {
+        attempt: 1,
+        zone: 'us-central1-b',
+        startTime: null,
+        endTime: '2026-11-21T06:00:20.000Z',
+        cause: 'STOCKOUT',
+        message: 'No capacity.',
+      },
+    ];
+    cloud.jobs.set('one', [
+      viewOf('one', { state: 'RUNNING', endTime: null, attempt: 2, attempts, replicas: [replicaOf()] }),
+    ]);
+    const { stdout } = await cli('jobs', 'describe', 'one');
+    expect(stdout).toMatch(/^ {2}1\s+us-central1-b\s+never\s.*STOCKOUT: No capacity\.$/m);
+    expect(stdout).toMatch(
+      /^ {2}master-0\s+vm-1\s+RUNNING\s.*step 12 of 30, loss 0\.1203, accuracy 0\.9611\s+CPU 97 %, memory 64 MiB$/m,
+    );
+  });
+
+  it("passes the cloud's own words on for a job that is not there", async () => {
+    const { code, stderr } = await cli('jobs', 'describe', 'none');
+    expect([code, stderr]).toEqual([1, 'error: There is no such job. List the jobs to see their ids.\n']);
+  });
+});
+
+describe('dropforge jobs wait', () => {
+  it.each([
+    ['SUCCEEDED', 0],
+    ['FAILED', 1],
+    ['CANCELLED', 1],
+  ])('waits until the job is %s and ends with %i', async (state, code) => {
+    cloud.jobs.set('one', [
+      viewOf('one', { state: 'QUEUED' }),
+      viewOf('one', { state: 'RUNNING' }),
+      viewOf('one', { state }),
+    ]);
+    expect(await cli('jobs', 'wait', 'one')).toMatchObject({ code, stdout: `one  ${state}\n` });
+    expect(cloud.requests).toHaveLength(3);
+  });
+
+  it('can be interrupted, and leaves the job alone', async () => {
+    cloud.jobs.set('one', [viewOf('one', { state: 'RUNNING' })]);
+    const interruption = new AbortController();
+    const result = runCli(['jobs', 'wait', 'one'], { dataDir: cloud.dataDir, interrupted: interruption.signal });
+    setImmediate(() => interruption.abort());
+    expect(await result).toMatchObject({ code: 1, stdout: '', stderr: 'Interrupted.\n' });
+    expect(cloud.requests.filter((request) => request.startsWith('POST'))).toEqual([]);
+  });
+});
+
+describe('dropforge jobs stream-logs', () => {
+  it('prints all pages until the job has ended, with what was logged at its very end', async () => {
+    cloud.logs.push(logEntry('epoch 1'), logEntry('epoch 2'), logEntry('epoch 3'));
+    cloud.jobs.set('one', [viewOf('one', { state: 'RUNNING' }), viewOf('one')]);
+    let looksCount = 0;
+    cloud.onAnswer = (request) => {
+      looksCount += request === 'GET /v1/jobs/one' ? 1 : 0;
+      if (looksCount === 2 && cloud.logs.length === 3) {
+        cloud.logs.push(logEntry('the end', { stream: 'agent', severity: 'ERROR' }));
+      }
+    };
+    const { code, stdout, stderr } = await cli('jobs', 'stream-logs', 'one');
+    expect(stdout.split('\n')).toEqual([
+      '06:00:07.045 master-0  epoch 1',
+      '06:00:07.045 master-0  epoch 2',
+      '06:00:07.045 master-0  epoch 3',
+      '06:00:07.045 master-0 agent  the end',
+      '',
+    ]);
+    expect([code, stderr]).toEqual([0, 'Job one ended: SUCCEEDED.\n']);
+  });
+
+  it('writes an entry a line as JSON', async () => {
+    cloud.logs.push(logEntry('epoch 1'));
+    cloud.jobs.set('one', [viewOf('one')]);
+    expect((await cli('jobs', 'stream-logs', 'one', '--format', 'json')).json()).toEqual([logEntry('epoch 1')]);
+  });
+});
+
+describe('dropforge status, env and admin', () => {
+  it('shows endpoints, VMs and queues', async () => {
+    cloud.vms.push({
+      vmName: 'vm-1',
+      zone: 'us-central1-a',
+      instanceId: '17',
+      jobId: 'one',
+      attempt: 2,
+      status: 'RUNNING',
+    });
+    const { stdout } = await cli('status');
+    expect(stdout).toContain('gs://uploads/');
+    expect(stdout).toMatch(/^vm-1\s+us-central1-a\s+RUNNING\s+one\s+2$/m);
+    expect(stdout).toMatch(/^provision\s+0\s+0$/m);
+  });
+
+  it('prints variables that a shell can take over', async () => {
+    const { stdout } = await cli('env');
+    expect(stdout).toContain("export CLOUDSDK_CORE_PROJECT='test-project'\n");
+    expect(stdout).toContain(
+      `export CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE='${cloud.endpoints.storage}/storage/v1/'\n`,
+    );
+    expect((await cli('env', '--format=json')).json()).toEqual([
+      expect.objectContaining({ STORAGE_EMULATOR_HOST: cloud.endpoints.storage }),
+    ]);
+  });
+
+  it.each([
+    [['preempt', 'vm-1'], 'POST /vms/vm-1:preempt'],
+    [['reset', 'vm-1'], 'POST /vms/vm-1:reset'],
+    [['host-error', 'vm-1'], 'POST /vms/vm-1:hostError'],
+    [['stockout', 'us-central1-a'], 'POST /zones/us-central1-a:stockout'],
+    [['stockout', 'us-central1-a', '--clear'], 'POST /zones/us-central1-a:restock'],
+  ])('passes admin %j on', async (argv, request) => {
+    expect((await cli('admin', ...argv)).code).toBe(0);
+    expect(cloud.requests).toEqual([request]);
+  });
+
+  it('fails for a VM that is not there', async () => {
+    expect(await cli('admin', 'preempt', 'vm-2')).toMatchObject({ code: 1, stderr: 'error: There is no such VM.\n' });
+  });
+});
+
+describe('dropforge up', () => {
+  it('runs the cloud until it is interrupted, and stops it then', async () => {
+    const interruption = new AbortController();
+    const asked: object[] = [];
+    const stopped: string[] = [];
+    const ready = new EventTarget();
+    const result = runCli(['up', '--api-port', '8123', '--data-dir', `${cloud.dataDir}/other`], {
+      interrupted: interruption.signal,
+      startCloud: async ({ writeLog: _, ...options }) => {
+        asked.push(options);
+        setImmediate(() => ready.dispatchEvent(new Event('up')));
+        return { endpoints: cloud.endpoints, stop: async () => void stopped.push('stopped') };
+      },
+    });
+    await once(ready, 'up');
+    expect(stopped).toEqual([]);
+    interruption.abort();
+    expect(await result).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('The embedded cloud is up. Ctrl-C ends it.'),
+    });
+    expect(asked).toEqual([{ dataDir: `${cloud.dataDir}/other`, ports: { api: 8123 } }]);
+    expect(stopped).toEqual(['stopped']);
+  });
+
+  it('refuses a data directory on which a cloud runs', async () => {
+    expect(await cli('up')).toMatchObject({ code: 1, stderr: expect.stringContaining('already (process') });
+  });
+});

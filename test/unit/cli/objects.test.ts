@@ -1,0 +1,149 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { runCli, startTestCloud, type TestCloud } from './test-cloud.ts';
+
+let cloud: TestCloud;
+let work: string;
+beforeEach(async () => {
+  cloud = await startTestCloud();
+  work = join(cloud.dataDir, 'work');
+  await mkdir(join(work, 'model', 'deep'), { recursive: true });
+  await writeFile(join(work, 'model', 'weights.json'), '[1]');
+  await writeFile(join(work, 'model', 'deep', 'notes.txt'), 'deep');
+});
+afterEach(() => cloud.close());
+
+const cli = (...argv: string[]) => runCli(argv, { dataDir: cloud.dataDir, cwd: work });
+
+async function put(...names: readonly string[]): Promise<void> {
+  for (const name of names) {
+    await cloud.store.write({ bucket: 'jobs', name }, Buffer.from(`content of ${name}`));
+  }
+}
+
+const listed = async (...argv: string[]) => (await cli('ls', ...argv)).stdout.trim().split('\n');
+
+describe('dropforge ls', () => {
+  beforeEach(() => put('a.txt', 'run/model.json', 'run/log.txt', 'run/checkpoints/1.json', 'running.txt'));
+
+  it.each([
+    [[], ['gs://jobs/', 'gs://uploads/']],
+    [['gs://jobs'], ['gs://jobs/a.txt', 'gs://jobs/running.txt', 'gs://jobs/run/']],
+    [['gs://jobs/run'], ['gs://jobs/run/log.txt', 'gs://jobs/run/model.json', 'gs://jobs/run/checkpoints/']],
+    [['gs://jobs/run/'], ['gs://jobs/run/log.txt', 'gs://jobs/run/model.json', 'gs://jobs/run/checkpoints/']],
+    [['gs://jobs/a.txt'], ['gs://jobs/a.txt']],
+    [['gs://jobs/*.txt'], ['gs://jobs/a.txt', 'gs://jobs/running.txt']],
+    [['gs://jobs/**.json'], ['gs://jobs/run/checkpoints/1.json', 'gs://jobs/run/model.json']],
+    [
+      ['-r', 'gs://jobs/run'],
+      ['gs://jobs/run/checkpoints/1.json', 'gs://jobs/run/log.txt', 'gs://jobs/run/model.json'],
+    ],
+  ])('lists %j', async (argv, expected) => {
+    expect(await listed(...argv)).toEqual(expected);
+  });
+
+  it('tells sizes with -l, and all of it as JSON', async () => {
+    expect((await cli('ls', '-l', 'gs://jobs/a.txt')).stdout).toMatch(
+      /^BYTES\s+UPDATED\s+URI\n16\s+20\S+Z\s+gs:\/\/jobs\/a\.txt\n$/,
+    );
+    const [listing] = (await cli('ls', 'gs://jobs/run', '--format=json')).json();
+    expect(listing).toMatchObject({
+      folders: ['gs://jobs/run/checkpoints/'],
+      objects: [{ sizeBytes: 22 }, { sizeBytes: 25 }],
+    });
+  });
+
+  it.each([
+    ['gs://nowhere/x', 'gs://nowhere/x does not exist'],
+    ['gs://jobs/none', 'Nothing matches gs://jobs/none'],
+  ])('fails for %s', async (uri, message) => {
+    const { code, stderr } = await cli('ls', uri);
+    expect([code, stderr]).toEqual([1, expect.stringContaining(message)]);
+  });
+});
+
+describe('dropforge cp', () => {
+  it('copies a file up and down again, byte for byte', async () => {
+    await writeFile(
+      join(work, 'bytes.bin'),
+      Uint8Array.from({ length: 256 }, (_, byte) => byte),
+    );
+    expect((await cli('cp', 'bytes.bin', 'gs://jobs/kept/')).stdout).toContain('gs://jobs/kept/bytes.bin');
+    expect((await cli('cp', 'gs://jobs/kept/bytes.bin', 'again.bin')).code).toBe(0);
+    expect(await readFile(join(work, 'again.bin'))).toEqual(await readFile(join(work, 'bytes.bin')));
+  });
+
+  it.each([
+    [['model/weights.json', 'gs://jobs'], ['gs://jobs/weights.json']],
+    [['model/weights.json', 'gs://jobs/new-name.json'], ['gs://jobs/new-name.json']],
+    [
+      ['-r', 'model', 'gs://jobs/'],
+      ['gs://jobs/model/deep/notes.txt', 'gs://jobs/model/weights.json'],
+    ],
+    [
+      ['-r', 'model', 'gs://jobs/run-1'],
+      ['gs://jobs/run-1/deep/notes.txt', 'gs://jobs/run-1/weights.json'],
+    ],
+    [
+      ['model/weights.json', 'model/deep/notes.txt', 'gs://jobs/both/'],
+      ['gs://jobs/both/notes.txt', 'gs://jobs/both/weights.json'],
+    ],
+  ])('uploads %j', async (argv, expected) => {
+    expect(await cli('cp', ...argv)).toMatchObject({ code: 0, stderr: '' });
+    expect(await listed('gs://jobs/**')).toEqual(expected);
+  });
+
+  it('fetches folders and patterns, and copies between buckets', async () => {
+    await put('run/model.json', 'run/checkpoints/1.json');
+    await cli('cp', '-r', 'gs://jobs/run', 'fetched/');
+    expect(await readFile(join(work, 'fetched/run/checkpoints/1.json'), 'utf8')).toBe(
+      'content of run/checkpoints/1.json',
+    );
+    await cli('cp', 'gs://jobs/run/*.json', '.');
+    expect(await readFile(join(work, 'model.json'), 'utf8')).toBe('content of run/model.json');
+    await cli('cp', 'gs://jobs/run/model.json', 'gs://uploads/copy.json');
+    expect((await cli('cat', 'gs://uploads/copy.json')).stdout).toBe('content of run/model.json');
+  });
+
+  it('never lets the name of an object lead out of the folder', async () => {
+    await put('run/../../../escaped.txt');
+    const { code, stderr } = await cli('cp', '-r', 'gs://jobs/run', 'here/');
+    expect([code, stderr]).toEqual([1, expect.stringContaining('leads out of it')]);
+  });
+
+  it.each([
+    [['none.txt', 'gs://jobs/'], 1, /There is no file .*none\.txt/],
+    [['model', 'gs://jobs/'], 1, /is a folder: use -r/],
+    [['gs://jobs/run', '.'], 1, /There is no object gs:\/\/jobs\/run\. It is a folder: use -r/],
+    [['model/weights.json', 'gs://nowhere/'], 1, /gs:\/\/nowhere\/.*does not exist/],
+    [['model/weights.json', 'model/deep/notes.txt', 'gs://jobs/one'], 2, /with a slash at its end/],
+    [['gs://jobs/run'], 2, /needs a source and a destination/],
+    [['gs:/jobs', 'x'], 2, /one side must be/],
+  ])('refuses %j', async (argv, code, message) => {
+    await put('run/model.json');
+    expect(await cli('cp', ...argv)).toMatchObject({ code, stderr: expect.stringMatching(message) });
+  });
+});
+
+describe('dropforge cat and rm', () => {
+  beforeEach(() => put('run/a', 'run/b', 'runs'));
+
+  it('prints objects one after another, and none where one is missing', async () => {
+    expect((await cli('cat', 'gs://jobs/run/a', 'gs://jobs/runs')).stdout).toBe('content of run/acontent of runs');
+    expect(await cli('cat', 'gs://jobs/run/a', 'gs://jobs/run/c')).toMatchObject({ code: 1, stdout: '' });
+    expect((await cli('cat', 'gs://jobs/run/a', '--format=json')).json()).toEqual([
+      { uri: 'gs://jobs/run/a', content: 'content of run/a' },
+    ]);
+    expect(await cli('cat', 's3://jobs/run/a')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('write gs://BUCKET/OBJECT'),
+    });
+  });
+
+  it('deletes what is named, and folders only when told to', async () => {
+    expect((await cli('rm', 'gs://jobs/run')).code).toBe(1);
+    expect((await cli('rm', '-r', 'gs://jobs/run')).stdout).toBe('Deleted gs://jobs/run/a\nDeleted gs://jobs/run/b\n');
+    expect(await listed('gs://jobs')).toEqual(['gs://jobs/runs']);
+  });
+});

@@ -1,0 +1,111 @@
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { COMMANDS } from '../../../cli/commands.ts';
+import { runCli } from './test-cloud.ts';
+
+const MAIN = fileURLToPath(new URL('../../../cli/main.ts', import.meta.url));
+
+let empty: string;
+beforeAll(async () => {
+  empty = await mkdtemp(join(tmpdir(), 'dropforge-none-'));
+});
+afterAll(() => rm(empty, { recursive: true }));
+
+describe('the command line', () => {
+  it('shows every command in the help, with its summary', async () => {
+    for (const group of ['', 'jobs', 'jobs submit', 'admin']) {
+      const { code, stdout } = await runCli([...group.split(' ').filter(Boolean), '--help']);
+      expect(code).toBe(0);
+      for (const { name, summary } of COMMANDS) {
+        const [parent, word] = [name.split(' ').slice(0, -1).join(' '), name.split(' ').at(-1)];
+        if (parent === group) {
+          expect(stdout.replaceAll(/\s+/g, ' ')).toContain(`${word} ${summary}`.replaceAll(/\s+/g, ' '));
+        }
+      }
+    }
+  });
+
+  it.each(COMMANDS.map(({ name }) => name))('%s --help names its operands and flags', async (name) => {
+    const entry = COMMANDS.find((one) => one.name === name);
+    const { operands = [], flags = [] } = (await entry?.load()) ?? {};
+    const { code, stdout, stderr } = await runCli([...name.split(' '), '--help']);
+    expect([code, stderr]).toEqual([0, '']);
+    for (const word of [...operands.map((one) => one.name), ...flags.map((one) => `--${one.name}`), '--format']) {
+      expect(stdout).toContain(word);
+    }
+  });
+
+  it('takes help as a word, too', async () => {
+    expect((await runCli(['help', 'jobs', 'wait'])).stdout).toBe((await runCli(['jobs', 'wait', '--help'])).stdout);
+  });
+
+  it.each([
+    [['fly'], /unknown command 'fly'/],
+    [['jobs', 'lst'], /Did you mean list/],
+    [['jobs', 'list', '--limt', '3'], /--limit/],
+    [['jobs', 'list', '--limit', 'all'], /--limit must be a whole number from 1 to 100/],
+    [['jobs', 'list', 'extra'], /too many arguments/],
+    [['jobs', 'describe'], /missing required argument 'JOB'/],
+    [['jobs', 'list', '--format', 'xml'], /choices are text, json/i],
+    [['jobs', 'cancel', 'a', '--', 'b'], /takes nothing after --/],
+    [['cp', 'a', 'b'], /one side must be gs:\/\//],
+    [['up', '--api-port', '70000'], /--api-port must be a whole number/],
+    [['jobs', 'submit', 'training', '1st'], /cannot be a job id/],
+  ])('refuses %j', async (argv, message) => {
+    const { code, stdout, stderr } = await runCli(argv, { cwd: empty });
+    expect(stderr).toMatch(message);
+    expect(stdout).toBe('');
+    expect(code).toBe(2);
+  });
+
+  it('says how to start a cloud where there is none, and looks for it in the nearest .dropforge above', async () => {
+    const inside = join(empty, 'deep', 'down');
+    await mkdir(inside, { recursive: true });
+    await mkdir(join(empty, '.dropforge'));
+    const { code, stderr } = await runCli(['jobs', 'list'], { cwd: inside });
+    expect(code).toBe(1);
+    expect(stderr).toBe(
+      `error: No embedded cloud runs on ${join(empty, '.dropforge')}: run \`npx dropforge up\` first.\n`,
+    );
+  });
+
+  it('takes the endpoints of a process that died for none', async () => {
+    const address = 'http://127.0.0.1:1';
+    const endpoints = {
+      projectId: 'p',
+      api: address,
+      storage: address,
+      pubsub: address,
+      admin: address,
+      uploadBucket: 'u',
+      jobsBucket: 'j',
+    };
+    // Linux gives no process a number above 4,194,304 (proc(5), pid_max).
+    await writeFile(join(empty, 'endpoints.json'), JSON.stringify({ pid: 4_194_305, ...endpoints }));
+    expect((await runCli(['status', '--data-dir', empty])).stderr).toContain(
+      `run \`npx dropforge --data-dir ${empty} up\` first`,
+    );
+    await writeFile(join(empty, 'endpoints.json'), JSON.stringify({ pid: process.pid, ...endpoints }));
+    expect((await runCli(['status'], { dataDir: empty })).stderr).toContain('http://127.0.0.1:1 does not answer');
+  });
+});
+
+describe('the dropforge program', () => {
+  it('exits with what the command answered, and keeps errors off its output', { timeout: 20_000 }, async () => {
+    const node = promisify(execFile);
+    const help = await node(process.execPath, [MAIN, '--help'], { cwd: empty });
+    expect(help.stdout).toContain('Usage: dropforge');
+    const failed = node(process.execPath, [MAIN, 'jobs', 'list'], { cwd: empty });
+    await expect(failed).rejects.toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringContaining('npx dropforge up'),
+    });
+    await expect(node(process.execPath, [MAIN, 'nope'], { cwd: empty })).rejects.toMatchObject({ code: 2 });
+  });
+});

@@ -1,0 +1,170 @@
+import { execFile } from 'node:child_process';
+import { chmod, mkdir, mkdtemp, readFile, rm, symlink, truncate, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { promisify } from 'node:util';
+import { createGunzip } from 'node:zlib';
+import { extract } from 'tar-stream';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { buildSourceDistribution } from '../../../cli/source-distribution.ts';
+
+let root: string;
+beforeEach(async () => {
+  root = await mkdtemp(join(tmpdir(), 'dropforge-sdist-'));
+});
+afterEach(() => rm(root, { recursive: true }));
+
+async function write(files: Readonly<Record<string, string>>): Promise<void> {
+  for (const [path, content] of Object.entries(files)) {
+    await mkdir(dirname(join(root, path)), { recursive: true });
+    await writeFile(join(root, path), content);
+  }
+}
+
+type Packed = { readonly mode: number | undefined; readonly content: string };
+
+async function unpack(bytes: Uint8Array): Promise<Map<string, Packed>> {
+  const packed = new Map<string, Packed>();
+  for await (const entry of Readable.from([bytes]).pipe(createGunzip()).pipe(extract())) {
+    packed.set(entry.header.name, { mode: entry.header.mode, content: await text(entry) });
+  }
+  return packed;
+}
+
+async function pack(path: string, extraFiles: Readonly<Record<string, string>> = {}) {
+  const distribution = await buildSourceDistribution(join(root, path), extraFiles);
+  return { ...distribution, entries: await unpack(distribution.bytes) };
+}
+
+describe('a source distribution', () => {
+  it('takes the package, sub-packages and data along, with a minimal setup.py where there is none', async () => {
+    await write({
+      'trainer/__init__.py': '',
+      'trainer/task.py': 'print(1)',
+      'trainer/env/__init__.py': '',
+      'trainer/words.txt': 'a b c',
+      'requirements.txt': 'numpy',
+      'README.md': 'read me',
+      'other/__init__.py': '',
+      'data.csv': '1,2',
+    });
+    const { entries, fileName, notes } = await pack('trainer');
+    expect(fileName).toBe('trainer-0.0.0.tar.gz');
+    expect([...entries.keys()].sort()).toEqual(
+      [
+        'PKG-INFO',
+        'README.md',
+        'requirements.txt',
+        'setup.py',
+        'trainer/__init__.py',
+        'trainer/env/__init__.py',
+        'trainer/task.py',
+        'trainer/words.txt',
+      ].map((name) => `trainer-0.0.0/${name}`),
+    );
+    expect(entries.get('trainer-0.0.0/setup.py')?.content).toContain(
+      'find_packages(include=["trainer", "trainer" + \'.*\'])',
+    );
+    expect(notes).toEqual([expect.stringContaining('a minimal one was put into the archive')]);
+  });
+
+  it('installs: the setup.py it writes finds packages and data', { timeout: 60_000 }, async () => {
+    await write({ 'trainer/__init__.py': '', 'trainer/deep/__init__.py': '', 'trainer/deep/data.txt': 'here' });
+    const { entries } = await pack('trainer');
+    for (const [name, { content }] of entries) {
+      await mkdir(dirname(join(root, 'unpacked', name)), { recursive: true });
+      await writeFile(join(root, 'unpacked', name), content);
+    }
+    const cwd = join(root, 'unpacked', 'trainer-0.0.0');
+    await promisify(execFile)('python3', ['setup.py', '-q', 'build', '--build-lib', 'built'], { cwd });
+    expect(await readFile(join(cwd, 'built/trainer/deep/data.txt'), 'utf8')).toBe('here');
+  });
+
+  it("leaves the user's own setup.py as it is, and takes every package that it may install", async () => {
+    await write({
+      'setup.py': '# mine',
+      'MANIFEST.in': '',
+      'version.py': '',
+      'trainer/__init__.py': '',
+      'common/__init__.py': '',
+      'src/deep/__init__.py': '',
+      'data/big.csv': '1',
+      'notes.txt': '',
+    });
+    const { entries, notes } = await pack('trainer');
+    expect([...entries.keys()].map((name) => name.slice('trainer-0.0.0/'.length)).sort()).toEqual([
+      'MANIFEST.in',
+      'PKG-INFO',
+      'common/__init__.py',
+      'setup.py',
+      'src/deep/__init__.py',
+      'trainer/__init__.py',
+      'version.py',
+    ]);
+    expect(entries.get('trainer-0.0.0/setup.py')?.content).toBe('# mine');
+    expect(notes).toEqual([]);
+  });
+
+  it("takes a project's root for what it is, and says so", async () => {
+    await write({ 'project/pyproject.toml': '[project]', 'project/trainer/__init__.py': '' });
+    const { entries, notes, fileName } = await pack('project');
+    expect(fileName).toBe('project-0.0.0.tar.gz');
+    expect(entries.has('project-0.0.0/trainer/__init__.py')).toBe(true);
+    expect(notes).toEqual([expect.stringContaining('holds a whole project')]);
+  });
+
+  it('leaves out caches, hidden files and virtual environments', async () => {
+    await write({
+      'trainer/__init__.py': '',
+      'trainer/__pycache__/task.cpython-311.pyc': '',
+      'trainer/old.pyc': '',
+      'trainer/.git/config': '',
+      'trainer/.env': 'SECRET=1',
+      'trainer/.venv/pyvenv.cfg': '',
+      'trainer/my-env/pyvenv.cfg': '',
+      'trainer/my-env/lib/site.py': '',
+      'trainer.egg-info/PKG-INFO': '',
+    });
+    expect([...(await pack('trainer')).entries.keys()].filter((name) => name.includes('/trainer/'))).toEqual([
+      'trainer-0.0.0/trainer/__init__.py',
+    ]);
+  });
+
+  it('is the same to the byte for the same sources', async () => {
+    await write({ 'a/trainer/__init__.py': '', 'a/trainer/b.py': '1' });
+    await write({ 'b/trainer/b.py': '1', 'b/trainer/__init__.py': '' });
+    expect((await pack('a/trainer')).bytes).toEqual((await pack('b/trainer')).bytes);
+    await write({ 'b/trainer/b.py': '2' });
+    expect((await pack('a/trainer')).bytes).not.toEqual((await pack('b/trainer')).bytes);
+  });
+
+  it('keeps what can be executed, follows links to files and none to folders', async () => {
+    await write({ 'trainer/__init__.py': '', 'trainer/run.sh': '#!/bin/sh', 'shared.py': 'x = 1' });
+    await chmod(join(root, 'trainer/run.sh'), 0o755);
+    await symlink('../shared.py', join(root, 'trainer/linked.py'));
+    await symlink('.', join(root, 'trainer/loop'));
+    const { entries } = await pack('trainer');
+    expect(entries.get('trainer-0.0.0/trainer/run.sh')?.mode).toBe(0o755);
+    expect(entries.get('trainer-0.0.0/trainer/linked.py')?.content).toBe('x = 1');
+    expect([...entries.keys()].filter((name) => name.includes('loop'))).toEqual([]);
+  });
+
+  it('puts files into the root that were not there, or in place of those that were', async () => {
+    await write({ 'trainer/__init__.py': '', 'requirements.txt': 'old' });
+    const { entries } = await pack('trainer', { 'job.yaml': 'jobId: one', 'requirements.txt': 'new' });
+    expect(entries.get('trainer-0.0.0/job.yaml')?.content).toBe('jobId: one');
+    expect(entries.get('trainer-0.0.0/requirements.txt')?.content).toBe('new');
+  });
+
+  it('refuses what is no package, what is not there and what holds training data', async () => {
+    await write({ 'plain/task.py': '', 'trainer/__init__.py': '', 'trainer/images.bin': '' });
+    await expect(pack('plain')).rejects.toThrow(/has no __init__\.py/);
+    await expect(pack('none')).rejects.toThrow(/cannot be read as a folder \(ENOENT\)/);
+    await truncate(join(root, 'trainer/images.bin'), 201 * 2 ** 20);
+    await expect(pack('trainer')).rejects.toThrow(
+      /201 MiB, more than the 200 MiB.*trainer\/images\.bin.*into a bucket/,
+    );
+  });
+});

@@ -1,0 +1,125 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readdir, readFile, rm, truncate } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+const EXAMPLE_DIR = fileURLToPath(new URL('../../examples/digits', import.meta.url));
+const PROCESS = { timeout: 60_000 };
+
+// The engine in plain Python is everywhere; NumPy would also be too fast to be interrupted.
+const TRAIN = ['-m', 'trainer.task', '--engine', 'python'];
+
+let root: string;
+beforeAll(async () => {
+  root = await mkdtemp(join(tmpdir(), 'digits-'));
+});
+afterAll(() => rm(root, { recursive: true, force: true }));
+
+function start(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
+  return spawn('python3', args, { cwd: EXAMPLE_DIR, env: { ...process.env, PYTHONDONTWRITEBYTECODE: '1', ...env } });
+}
+
+async function finish(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
+  const child = start(args, env);
+  child.stdin.end();
+  const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
+  return { stdout, stderr, code };
+}
+
+/** Trains until a line of the output matches, then sends SIGTERM; answers with the exit code. */
+async function interruptAt(line: RegExp, args: readonly string[]): Promise<number> {
+  const child = start(args);
+  const exited = once(child, 'exit');
+  for await (const written of createInterface(child.stdout)) {
+    if (line.test(written)) {
+      child.kill('SIGTERM');
+    }
+  }
+  const [code] = await exited;
+  return code;
+}
+
+const readJson = async (path: string) => JSON.parse(await readFile(path, 'utf8'));
+
+describe('the digits trainer', () => {
+  it('reaches 94 % test accuracy, reports every epoch and exports a model that reads digits', PROCESS, async () => {
+    const jobDir = join(root, 'whole');
+    const metricsFile = join(root, 'metrics.jsonl');
+    const { code, stdout } = await finish([...TRAIN, '--job-dir', jobDir, '--epochs', '8'], {
+      DROPFORGE_METRICS_FILE: metricsFile,
+    });
+    expect(code).toBe(0);
+    expect(stdout.match(/^epoch \d+\/8 {2}loss/gm)).toHaveLength(8);
+
+    const reported = (await readFile(metricsFile, 'utf8'))
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(reported.map(({ step, steps }) => [step, steps])).toEqual(Array.from({ length: 8 }, (_, i) => [i + 1, 8]));
+    expect(reported[7].loss).toBeLessThan(reported[0].loss);
+
+    const { accuracy, loss, epochs } = await readJson(join(jobDir, 'metrics.json'));
+    expect(epochs).toBe(8);
+    expect(accuracy).toBeGreaterThanOrEqual(0.94);
+    expect({ accuracy, loss }).toEqual({ accuracy: reported[7].accuracy, loss: reported[7].loss });
+
+    const sample = await finish(['-m', 'trainer.predict', join(jobDir, 'model.json'), '--sample', '50']);
+    const readings = [...sample.stdout.matchAll(/^read as (\d), is (\d)$/gm)];
+    expect(readings).toHaveLength(50);
+    expect(readings.filter(([, guess, label]) => guess === label).length).toBeGreaterThanOrEqual(45);
+  });
+
+  it('saves at SIGTERM, exits with 143 and ends as a run that was never interrupted', PROCESS, async () => {
+    const [whole, broken] = [join(root, 'calm'), join(root, 'broken')];
+    const epochs = ['--epochs', '4', '--seed', '7'];
+    const [straight, code] = await Promise.all([
+      finish([...TRAIN, '--job-dir', whole, ...epochs]),
+      interruptAt(/^Training on/, [...TRAIN, '--job-dir', broken, ...epochs]),
+    ]);
+    expect(straight.code).toBe(0);
+    expect(code).toBe(143);
+    expect(await readdir(broken)).toEqual(['checkpoints']);
+
+    const resumed = await finish([...TRAIN, '--job-dir', broken, ...epochs]);
+    expect(resumed.stdout).toMatch(/^Going on from the checkpoint of step \d+ \(epoch [0-3]\)\.$/m);
+    expect(await readFile(join(broken, 'model.json'))).toEqual(await readFile(join(whole, 'model.json')));
+  });
+
+  it('goes on from the last complete checkpoint and keeps only a few', PROCESS, async () => {
+    const jobDir = join(root, 'torn');
+    const args = [...TRAIN, '--job-dir', jobDir, '--hidden', '4'];
+    await finish([...args, '--epochs', '5']);
+    const checkpoints = (await readdir(join(jobDir, 'checkpoints'))).sort();
+    expect(checkpoints).toEqual(['step-00000270.json', 'step-00000360.json', 'step-00000450.json']);
+
+    await truncate(join(jobDir, 'checkpoints', 'step-00000450.json'), 100);
+    const { code, stdout } = await finish([...args, '--epochs', '5']);
+    expect(code).toBe(0);
+    expect(stdout).toContain('Going on from the checkpoint of step 360 (epoch 4).');
+    expect(stdout).toContain('epoch 5/5');
+  });
+
+  it('refuses to go on from a checkpoint of other settings', PROCESS, async () => {
+    const jobDir = join(root, 'other');
+    await finish([...TRAIN, '--job-dir', jobDir, '--hidden', '2', '--epochs', '1']);
+    const { code, stderr } = await finish([...TRAIN, '--job-dir', jobDir, '--hidden', '3', '--epochs', '1']);
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/Give the same settings, or another --job-dir/);
+    expect(stderr).not.toContain('Traceback');
+  });
+
+  it.each([
+    ['--epochs', '0'],
+    ['--learning-rate', '-1'],
+    ['--batch-size', 'many'],
+  ])('refuses %s %s', async (flag, value) => {
+    const { code, stderr } = await finish([...TRAIN, '--job-dir', root, flag, value]);
+    expect(code).toBe(2);
+    expect(stderr).toContain(flag);
+  });
+});

@@ -1,0 +1,50 @@
+import { describe, expect, it } from 'vitest';
+import { type CapacityRefusal, chooseZone, REFUSAL_HALF_LIFE_MS } from '#shared/domain/capacity.ts';
+import { DEADLINES } from '#shared/domain/deadlines.ts';
+import { queuedJob } from './example-job.ts';
+
+const NOW = 100_000_000;
+const moment = { now: NOW, deadlines: DEADLINES };
+const job = { ...queuedJob(), zones: ['a', 'b', 'c'] };
+
+function refusal(zone: string, ageMs: number): CapacityRefusal {
+  return { zone, machineKey: 'n1-standard-4', provisioningModel: 'STANDARD', refusedAt: NOW - ageMs };
+}
+
+describe('the choice of a zone', () => {
+  it("follows the job's own order when nothing is known", () => {
+    expect(chooseZone(job, [], moment)).toEqual({ zone: 'a' });
+  });
+
+  it('passes by what refused this attempt', () => {
+    expect(chooseZone({ ...job, refusedZones: ['a'] }, [], moment)).toEqual({ zone: 'b' });
+  });
+
+  it('passes by what has just refused another job', () => {
+    expect(chooseZone(job, [refusal('a', DEADLINES.coolDownMs - 1)], moment)).toEqual({ zone: 'b' });
+  });
+
+  it('comes back to a zone once its refusal is older than those of the others', () => {
+    const refusals = [
+      refusal('a', 3 * REFUSAL_HALF_LIFE_MS),
+      refusal('b', 2 * DEADLINES.coolDownMs),
+      refusal('c', 2 * DEADLINES.coolDownMs),
+    ];
+    expect(chooseZone(job, refusals, moment)).toEqual({ zone: 'a' });
+  });
+
+  it('has none, and a time to try again, when the ladder is spent', () => {
+    expect(chooseZone({ ...job, refusedZones: ['a', 'b', 'c'] }, [], moment)).toEqual({
+      zone: null,
+      retryAt: NOW + 15_000,
+    });
+  });
+
+  it('waits longer each time the ladder was spent, up to ten minutes', () => {
+    const waits = [3, 6, 9, 300].map((refusals) => {
+      const choice = chooseZone({ ...job, refusedZones: job.zones, counts: { ...job.counts, refusals } }, [], moment);
+      return choice.zone === null ? choice.retryAt - NOW : 0;
+    });
+    expect(waits).toEqual([30_000, 60_000, 120_000, 600_000]);
+  });
+});

@@ -1,0 +1,71 @@
+import fc from 'fast-check';
+import { CAUSES, type Cause, type CauseCode, causeOf } from '#shared/domain/cause.ts';
+import type { JobEvent, JobEventType } from '#shared/domain/event.ts';
+import type { Job } from '#shared/domain/job.ts';
+import { queuedJob, ZONES } from './example-job.ts';
+
+const times = fc.integer({ min: 0, max: 8 * 3_600_000 });
+/** Small numbers, so that events often concern the current attempt and often an older or a later one. */
+const ordinals = fc.integer({ min: 0, max: 6 });
+const causes: fc.Arbitrary<Cause> = fc
+  .constantFrom(...(Object.keys(CAUSES) as CauseCode[]))
+  .map((code) => causeOf(code, `It was ${code}.`, ['a line']));
+
+/** By how often each comes: a job must get somewhere before its end. */
+const types: fc.Arbitrary<JobEventType> = fc.oneof(
+  { weight: 8, arbitrary: fc.constantFrom('PLACEMENT_CHOSEN', 'VMS_CREATED', 'REPLICA_STARTED', 'DEADLINE_PASSED') },
+  { weight: 4, arbitrary: fc.constantFrom('REPLICA_EXITED', 'ATTEMPT_INTERRUPTED', 'PLACEMENT_FAILED', 'VMS_GONE') },
+  { weight: 1, arbitrary: fc.constantFrom('NO_PLACEMENT_LEFT', 'CANCEL_REQUESTED', 'DELIVERY_EXHAUSTED') },
+);
+
+/** Any event that could reach the job, in any relation to what the job is at. */
+const events: fc.Arbitrary<JobEvent> = fc
+  .record({
+    type: types,
+    at: times,
+    attempt: ordinals,
+    placementTry: ordinals,
+    retryAt: times,
+    zone: fc.constantFrom(...ZONES),
+    zonesAvailable: fc.subarray([...ZONES, 'europe-west4-a']),
+    replica: fc.constantFrom('master-0', 'master-0', 'worker-1'),
+    cause: causes,
+    isSuccess: fc.boolean(),
+    topic: fc.constantFrom('provision', 'teardown', 'events'),
+  })
+  .map(({ isSuccess, zone, zonesAvailable, ...facts }) => {
+    const everyFact = {
+      ...facts,
+      jobId: 'digits',
+      eventId: `${facts.type}-${facts.at}`,
+      placement: { zone, provisioningModel: 'STANDARD', machineImage: 'runtime-2-11' },
+      refusal: { cause: facts.cause, zonesAvailable },
+      instances: [{ role: 'master', index: 0, vmName: `vm-${facts.attempt}`, instanceId: '101' }],
+      exit: isSuccess ? { outcome: 'SUCCEEDED' } : { outcome: 'FAILED', cause: facts.cause },
+      problem: 'It threw.',
+    };
+    // Each type of event finds the facts that it needs among these, and the rules look at no others.
+    return everyFact as JobEvent;
+  });
+
+/**
+ * A job that was just accepted, and what happens to it. Half of the events are made to concern the current attempt and
+ * try when their turn comes, for otherwise jobs would hardly get anywhere.
+ */
+export const lives = fc.record({
+  job: fc
+    .record({
+      maxRunningMs: fc.integer({ min: 1_000, max: 4 * 3_600_000 }),
+      maxWaitMs: fc.option(fc.integer({ min: 1, max: 3_600_000 })),
+      restartsMax: fc.integer({ min: 0, max: 2 }),
+    })
+    .map((limits): Job => queuedJob(limits)),
+  steps: fc.array(fc.record({ event: events, isCurrent: fc.boolean() }), { maxLength: 60, size: 'max' }),
+});
+
+export function concerning(
+  job: Job,
+  { event, isCurrent }: { readonly event: JobEvent; readonly isCurrent: boolean },
+): JobEvent {
+  return isCurrent ? ({ ...event, attempt: job.attempt, placementTry: job.placementTry } as JobEvent) : event;
+}

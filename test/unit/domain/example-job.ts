@@ -1,0 +1,84 @@
+import { causeOf } from '#shared/domain/cause.ts';
+import type { EventOf, JobEventType } from '#shared/domain/event.ts';
+import type { Job, JobIn, Placement } from '#shared/domain/job.ts';
+import type { JobLimits } from '#shared/domain/job-spec.ts';
+import { transition } from '#shared/domain/transition.ts';
+
+export const ZONES = ['us-central1-a', 'us-central1-b'];
+export const PLACEMENT: Placement = {
+  zone: 'us-central1-a',
+  provisioningModel: 'STANDARD',
+  machineImage: 'runtime-2-11',
+};
+export const INSTANCE = { role: 'master', index: 0, vmName: 'df-digits-a1-master-0', instanceId: '101' } as const;
+
+/** A job that was just accepted, at time 0. */
+export function queuedJob(limits: Partial<JobLimits> = {}): JobIn<'QUEUED'> {
+  return {
+    status: 'QUEUED',
+    isBackingOff: false,
+    wakeAt: 180_000,
+    jobId: 'digits',
+    spec: {
+      jobId: 'digits',
+      labels: {},
+      replicaGroups: [{ role: 'master', count: 1, machineType: 'n1-standard-4', accelerator: null, bootDiskGib: 100 }],
+      program: { packageUris: ['gs://jobs/digits.tar.gz'], module: 'trainer.task', args: [] },
+      region: 'us-central1',
+      provisioningModel: 'STANDARD',
+      runtimeVersion: '2.11',
+      pythonVersion: null,
+      jobDir: 'gs://jobs/digits',
+      limits: { maxRunningMs: 3_600_000, maxWaitMs: null, restartsMax: 0, ...limits },
+    },
+    packages: [],
+    source: {
+      uri: 'gs://uploads/job.yaml',
+      deliveryId: '1',
+      reportUri: 'gs://uploads/job.yaml.report.json',
+      digest: 'd1',
+    },
+    warnings: [],
+    createdAt: 0,
+    attempt: 1,
+    placementTry: 1,
+    refusedZones: [],
+    zones: ZONES,
+    firstRanAt: null,
+    counts: { interruptions: 0, interruptionsInRow: 0, bootFailuresInRow: 0, restarts: 0, refusals: 0 },
+    ledger: [],
+    waitingFor: null,
+  };
+}
+
+/** The facts of an event besides its envelope, made to concern the job's current attempt and try. */
+export function eventsFor(job: Job, at: number): { readonly [E in JobEventType]: EventOf<E> } {
+  const { jobId, attempt, placementTry } = job;
+  const base = { jobId, at };
+  const named = <T extends string>(type: T) => ({ ...base, type, eventId: `${type}-${at}` });
+  const cause = causeOf('PREEMPTED', 'Compute Engine ended the VM.');
+  const stockout = causeOf('STOCKOUT', 'The zone is full.');
+  return {
+    PLACEMENT_CHOSEN: { ...named('PLACEMENT_CHOSEN'), attempt, placementTry, placement: PLACEMENT },
+    NO_PLACEMENT_LEFT: { ...named('NO_PLACEMENT_LEFT'), attempt, placementTry, retryAt: at + 15_000 },
+    PLACEMENT_FAILED: { ...named('PLACEMENT_FAILED'), attempt, refusal: { cause: stockout, zonesAvailable: [] } },
+    VMS_CREATED: { ...named('VMS_CREATED'), attempt, placementTry, instances: [INSTANCE] },
+    REPLICA_STARTED: { ...named('REPLICA_STARTED'), attempt, replica: 'master-0' },
+    REPLICA_EXITED: { ...named('REPLICA_EXITED'), attempt, replica: 'master-0', exit: { outcome: 'SUCCEEDED' } },
+    ATTEMPT_INTERRUPTED: { ...named('ATTEMPT_INTERRUPTED'), attempt, cause },
+    CANCEL_REQUESTED: named('CANCEL_REQUESTED'),
+    DELIVERY_EXHAUSTED: { ...named('DELIVERY_EXHAUSTED'), topic: 'provision', problem: 'It threw.' },
+    DEADLINE_PASSED: named('DEADLINE_PASSED'),
+    VMS_GONE: named('VMS_GONE'),
+  };
+}
+
+/** The job after these events, each at its time and about the attempt that was current then. */
+export function jobAfter(job: Job, ...steps: readonly (readonly [JobEventType, number])[]): Job {
+  return steps.reduce((current: Job, [type, at]) => transition(current, eventsFor(current, at)[type]).job, job);
+}
+
+/** The example job when it is over and nothing is left of it. */
+export function closedJob(): Job {
+  return jobAfter(queuedJob(), ['CANCEL_REQUESTED', 1_000], ['VMS_GONE', 2_000]);
+}

@@ -1,0 +1,235 @@
+import { describe, expect, it } from 'vitest';
+import { causeOf } from '#shared/domain/cause.ts';
+import { DEADLINES } from '#shared/domain/deadlines.ts';
+import type { JobEventType } from '#shared/domain/event.ts';
+import { ATTEMPT_RECORDS_MAX, JOB_STATUSES, type Job, stateOf } from '#shared/domain/job.ts';
+import { RULES, transition } from '#shared/domain/transition.ts';
+import { eventsFor, INSTANCE, jobAfter, PLACEMENT, queuedJob } from './example-job.ts';
+
+const queued = queuedJob();
+const preparing = jobAfter(queued, ['PLACEMENT_CHOSEN', 1_000]);
+const created = jobAfter(preparing, ['VMS_CREATED', 2_000]);
+const running = jobAfter(created, ['REPLICA_STARTED', 3_000]);
+const closing = jobAfter(running, ['REPLICA_EXITED', 200_000]);
+const closed = jobAfter(closing, ['VMS_GONE', 210_000]);
+
+function effectTypes(job: Job, type: JobEventType, at: number): readonly string[] {
+  return transition(job, eventsFor(job, at)[type]).effects.map((effect) => effect.type);
+}
+
+describe('the way of a job', () => {
+  it('goes from QUEUED over PREPARING and RUNNING to SUCCEEDED', () => {
+    expect([queued, preparing, created, running, closed].map(stateOf)).toEqual([
+      'QUEUED',
+      'QUEUED',
+      'PREPARING',
+      'RUNNING',
+      'SUCCEEDED',
+    ]);
+  });
+
+  it('is not SUCCEEDED before its VMs are gone', () => {
+    expect(closing.status).toBe('CLOSING');
+    expect(stateOf(closing)).toBe('RUNNING');
+    expect(effectTypes(running, 'REPLICA_EXITED', 200_000)).toContain('TEARDOWN');
+  });
+
+  it('asks for the VMs to be deleted again for as long as they are there', () => {
+    const at = 200_000 + DEADLINES.teardownMs;
+    expect(transition(closing, eventsFor(closing, at).DEADLINE_PASSED).effects).toEqual([
+      { type: 'TEARDOWN', jobId: 'digits' },
+    ]);
+  });
+
+  it('changes nothing any more once it is closed', () => {
+    for (const event of Object.values(eventsFor(closed, 999_999_999))) {
+      expect(transition(closed, event), event.type).toEqual({ job: closed, effects: [] });
+    }
+  });
+});
+
+describe('every pair of status and event', () => {
+  const jobs = { QUEUED: queued, PREPARING: created, RUNNING: running, CLOSING: closing, CLOSED: closed };
+  const pairs = JOB_STATUSES.flatMap((status) =>
+    Object.keys(eventsFor(queued, 0)).map((type) => ({ status, type: type as JobEventType })),
+  );
+
+  it.each(pairs)('$status × $type keeps identity, attempt order and a deadline', ({ status, type }) => {
+    const { job } = transition(jobs[status], eventsFor(jobs[status], 999_999_999)[type]);
+    expect(job.jobId).toBe('digits');
+    expect(job.attempt).toBeGreaterThanOrEqual(jobs[status].attempt);
+    expect(job.status === 'CLOSED' || Number.isFinite(job.wakeAt)).toBe(true);
+  });
+
+  it.each(pairs.filter(({ status, type }) => RULES[status][type] === undefined))(
+    'ignores $type in $status',
+    ({ status, type }) => {
+      expect(transition(jobs[status], eventsFor(jobs[status], 999_999_999)[type])).toEqual({
+        job: jobs[status],
+        effects: [],
+      });
+    },
+  );
+});
+
+describe('an attempt that is over', () => {
+  const second = jobAfter(
+    running,
+    ['ATTEMPT_INTERRUPTED', 100_000],
+    ['PLACEMENT_CHOSEN', 101_000],
+    ['VMS_CREATED', 102_000],
+  );
+
+  it.each(['REPLICA_EXITED', 'REPLICA_STARTED', 'ATTEMPT_INTERRUPTED', 'PLACEMENT_FAILED', 'VMS_CREATED'] as const)(
+    'has no say any more: %s',
+    (type) => {
+      const late = { ...eventsFor(second, 103_000)[type], attempt: 1 };
+      expect(transition(second, late)).toEqual({ job: second, effects: [] });
+    },
+  );
+
+  it('is followed at once by the next, with its VMs torn down and its cause in the ledger', () => {
+    const { job, effects } = transition(running, eventsFor(running, 100_000).ATTEMPT_INTERRUPTED);
+    expect(effects.map(({ type }) => type)).toEqual(['TEARDOWN', 'PROVISION', 'ANNOUNCE']);
+    expect(job.ledger).toMatchObject([
+      { attempt: 1, zone: PLACEMENT.zone, ranAt: 3_000, endedAt: 100_000, cause: { code: 'PREEMPTED' } },
+    ]);
+  });
+
+  it('is spaced out from the next when attempts hardly run', () => {
+    const interrupted = jobAfter(
+      running,
+      ['ATTEMPT_INTERRUPTED', 4_000],
+      ['PLACEMENT_CHOSEN', 5_000],
+      ['VMS_CREATED', 6_000],
+      ['REPLICA_STARTED', 7_000],
+    );
+    const { job, effects } = transition(interrupted, eventsFor(interrupted, 8_000).ATTEMPT_INTERRUPTED);
+    expect(effects.map(({ type }) => type)).not.toContain('PROVISION');
+    expect(job).toMatchObject({ status: 'QUEUED', isBackingOff: true, attempt: 3, wakeAt: 8_000 + 15_000 });
+  });
+});
+
+describe('a refused place', () => {
+  it('is followed by the zones that the error named', () => {
+    const job = { ...preparing, zones: ['z-a', 'z-b', 'z-c'] };
+    const event = eventsFor(job, 5_000).PLACEMENT_FAILED;
+    const { job: next, effects } = transition(job, {
+      ...event,
+      refusal: { ...event.refusal, zonesAvailable: ['z-c'] },
+    });
+    expect(next).toMatchObject({
+      status: 'QUEUED',
+      zones: ['z-c', 'z-a', 'z-b'],
+      refusedZones: [PLACEMENT.zone],
+      placementTry: 2,
+    });
+    expect(effects[0]).toEqual({ type: 'PROVISION', jobId: 'digits', attempt: 1, placementTry: 2 });
+  });
+
+  it('ends the job at once when the request itself was wrong', () => {
+    const event = eventsFor(preparing, 5_000).PLACEMENT_FAILED;
+    const cause = causeOf('CONFIGURATION_REFUSED', 'There is no machine image of that name.');
+    const { job } = transition(preparing, { ...event, refusal: { cause, zonesAvailable: [] } });
+    expect(job).toMatchObject({
+      status: 'CLOSING',
+      verdict: { state: 'FAILED', cause: { code: 'CONFIGURATION_REFUSED' } },
+    });
+  });
+
+  it('is waited for until maxWaitTime, and no longer', () => {
+    const waiting = jobAfter(queuedJob({ maxWaitMs: 60_000 }), ['NO_PLACEMENT_LEFT', 50_000]);
+    expect(waiting).toMatchObject({ isBackingOff: true, wakeAt: 60_000 });
+    expect(jobAfter(waiting, ['DEADLINE_PASSED', 60_000])).toMatchObject({
+      status: 'CLOSING',
+      verdict: { state: 'FAILED', cause: { code: 'MAX_WAIT_TIME_EXCEEDED' } },
+    });
+  });
+});
+
+describe('a program that fails', () => {
+  const failure = { outcome: 'FAILED', cause: causeOf('PROGRAM_FAILED', 'It ended with status 1.') } as const;
+
+  it('fails the job', () => {
+    const event = { ...eventsFor(running, 9_000).REPLICA_EXITED, exit: failure };
+    expect(transition(running, event).job).toMatchObject({
+      status: 'CLOSING',
+      verdict: { state: 'FAILED', cause: failure.cause },
+    });
+  });
+
+  it('is started again as often as was asked for', () => {
+    const job = jobAfter(
+      queuedJob({ restartsMax: 1 }),
+      ['PLACEMENT_CHOSEN', 1],
+      ['VMS_CREATED', 2],
+      ['REPLICA_STARTED', 3],
+    );
+    const once = transition(job, { ...eventsFor(job, 9_000).REPLICA_EXITED, exit: failure }).job;
+    expect(once).toMatchObject({ status: 'QUEUED', attempt: 2, counts: { restarts: 1, interruptions: 0 } });
+    const again = jobAfter(once, ['PLACEMENT_CHOSEN', 10_000], ['VMS_CREATED', 11_000], ['REPLICA_STARTED', 12_000]);
+    expect(transition(again, { ...eventsFor(again, 13_000).REPLICA_EXITED, exit: failure }).job.status).toBe('CLOSING');
+  });
+});
+
+describe('time', () => {
+  it('does not wake a job before its deadline', () => {
+    for (const job of [queued, created, running, closing]) {
+      expect(jobAfter(job, ['DEADLINE_PASSED', 3_500])).toEqual(job);
+    }
+  });
+
+  it('fails a job that runs longer than maxRunningTime, counted from when it first ran', () => {
+    const interrupted = jobAfter(
+      running,
+      ['ATTEMPT_INTERRUPTED', 1_000_000],
+      ['PLACEMENT_CHOSEN', 1_000_001],
+      ['VMS_CREATED', 1_000_002],
+      ['REPLICA_STARTED', 1_000_003],
+    );
+    expect(interrupted).toMatchObject({ status: 'RUNNING', wakeAt: 3_000 + 3_600_000 + DEADLINES.maxRunningGraceMs });
+  });
+
+  it('fails a job whose VMs never report, after three attempts', () => {
+    const bootOnce = (job: Job, at: number) =>
+      jobAfter(job, ['PLACEMENT_CHOSEN', at], ['VMS_CREATED', at], ['DEADLINE_PASSED', at + DEADLINES.bootMs]);
+    const wakeUp = (job: Job) =>
+      job.status === 'QUEUED' && job.isBackingOff ? jobAfter(job, ['DEADLINE_PASSED', job.wakeAt]) : job;
+    const twice = [1, 2].reduce((job: Job, count) => wakeUp(bootOnce(job, count * 2_000_000)), queued);
+    expect(twice).toMatchObject({ status: 'QUEUED', counts: { bootFailuresInRow: 2 } });
+    expect(bootOnce(twice, 9_000_000)).toMatchObject({
+      status: 'CLOSING',
+      verdict: { cause: { code: 'BOOT_FAILED_REPEATEDLY' } },
+    });
+  });
+
+  it('asks again for VMs that Compute Engine has not answered about, by the same names', () => {
+    const { effects } = transition(
+      preparing,
+      eventsFor(preparing, 1_000 + DEADLINES.provisionAnswerMs).DEADLINE_PASSED,
+    );
+    expect(effects).toEqual([{ type: 'PROVISION', jobId: 'digits', attempt: 1, placementTry: 1 }]);
+  });
+});
+
+it('keeps the instances that Compute Engine created', () => {
+  expect(created).toMatchObject({ instances: [INSTANCE] });
+});
+
+it('keeps the newest attempts in the ledger when there are more than it holds', () => {
+  const interruptions = Array.from({ length: ATTEMPT_RECORDS_MAX + 3 }, (_, index) => (index + 1) * 10_000_000);
+  const job = interruptions.reduce(
+    (current: Job, at) =>
+      jobAfter(
+        current,
+        ['DEADLINE_PASSED', at],
+        ['PLACEMENT_CHOSEN', at],
+        ['VMS_CREATED', at],
+        ['ATTEMPT_INTERRUPTED', at + 1],
+      ),
+    queued,
+  );
+  expect(job.ledger.map(({ attempt }) => attempt)).toEqual(
+    Array.from({ length: ATTEMPT_RECORDS_MAX }, (_, index) => index + 4),
+  );
+});

@@ -1,0 +1,64 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type Database, openDatabase } from '#infra/embedded/database.ts';
+
+describe('a transaction', () => {
+  let directory: string;
+  let database: Database;
+
+  beforeEach(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'dropforge-database-'));
+    database = openDatabase(join(directory, 'state.sqlite'));
+    database.sql.exec('create table notes (note text not null) strict');
+  });
+  afterEach(async () => {
+    database.close();
+    await rm(directory, { recursive: true });
+  });
+
+  const write = (note: string) => database.sql.prepare('insert into notes values (?)').run(note);
+  const read = (from = database) =>
+    from.sql
+      .prepare('select note from notes')
+      .all()
+      .map(({ note }) => note);
+
+  function readElsewhere(): readonly unknown[] {
+    const other = openDatabase(join(directory, 'state.sqlite'));
+    try {
+      return read(other);
+    } finally {
+      other.close();
+    }
+  }
+
+  it('hands back what its work returned, and is written then', () => {
+    expect(database.transaction(() => write('a').changes)).toBe(1);
+    expect(readElsewhere()).toEqual(['a']);
+  });
+
+  it('writes nothing when its work throws, and lets the next one begin', () => {
+    const failing = () =>
+      database.transaction(() => {
+        write('a');
+        throw new Error('the work failed');
+      });
+    expect(failing).toThrow('the work failed');
+    expect(read()).toEqual([]);
+    database.transaction(() => write('b'));
+    expect(readElsewhere()).toEqual(['b']);
+  });
+
+  it('takes in one that is begun inside it: both are written, or neither is', () => {
+    const failing = () =>
+      database.transaction(() => {
+        database.transaction(() => write('inner'));
+        expect(readElsewhere()).toEqual([]);
+        throw new Error('the outer work failed');
+      });
+    expect(failing).toThrow('the outer work failed');
+    expect(read()).toEqual([]);
+  });
+});

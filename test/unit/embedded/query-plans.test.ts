@@ -1,0 +1,89 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type Database, openDatabase } from '#infra/embedded/database.ts';
+import { openSqliteCapacityMemory } from '#infra/embedded/jobs/sqlite-capacity-memory.ts';
+import { openSqliteJobStore } from '#infra/embedded/jobs/sqlite-job-store.ts';
+import { openSqliteReplicaStore } from '#infra/embedded/jobs/sqlite-replica-store.ts';
+import { openSqliteMessageQueue } from '#infra/embedded/messages/sqlite-message-queue.ts';
+import { closedJob, queuedJob } from '../domain/example-job.ts';
+import { exampleReplica } from '../domain/example-replica.ts';
+
+/**
+ * Records every statement that the stores prepare, so that the plans asked for are those of the very text they run.
+ * The statements themselves are SQLite's own.
+ */
+function recordStatements(database: Database): readonly string[] {
+  const texts: string[] = [];
+  const prepare = database.sql.prepare.bind(database.sql);
+  database.sql.prepare = (text, ...options) => {
+    texts.push(text);
+    return prepare(text, ...options);
+  };
+  return texts;
+}
+
+describe('what a tick of the watcher costs', () => {
+  let database: Database;
+  let statements: readonly string[];
+
+  beforeEach(() => {
+    database = openDatabase(':memory:');
+    statements = recordStatements(database);
+  });
+  afterEach(() => database.close());
+
+  /** The plan of the one prepared statement that contains the text. */
+  function planOf(part: string): string {
+    const found = statements.filter((text) => text.includes(part));
+    expect(found, part).toHaveLength(1);
+    const rows = database.sql.prepare(`explain query plan ${found[0]}`).all();
+    return rows.map(({ detail }) => detail).join('; ');
+  }
+
+  it('finds expired leases in the index of leases, which healthy replicas lie behind', () => {
+    openSqliteReplicaStore(database);
+    expect(planOf('where lease_expires_at <= ?')).toMatch(
+      /^SEARCH replicas USING INDEX replicas_expired \(lease_expires_at[><=?]+( AND lease_expires_at<\?)?\)$/,
+    );
+  });
+
+  it('finds due jobs in the index of deadlines, which closed jobs are not in', () => {
+    openSqliteJobStore(database);
+    expect(planOf('where wake_at <= ?')).toMatch(
+      /^SEARCH jobs USING INDEX jobs_due \(wake_at[><=?]+( AND wake_at<\?)?\)$/,
+    );
+  });
+
+  it('takes messages from the index of their topic, without sorting', () => {
+    openSqliteMessageQueue(database, Date);
+    expect(planOf('where topic = ? and deliver_at <= ?')).toMatch(
+      /^SEARCH messages USING INDEX messages_due \(topic=\? AND deliver_at<\?\)$/,
+    );
+    expect(planOf('select min(deliver_at)')).toContain('USING COVERING INDEX messages_due (topic=?)');
+  });
+
+  it('recalls refusals from the index of their machine, without sorting', () => {
+    openSqliteCapacityMemory(database);
+    expect(planOf('order by refused_at desc')).toMatch(
+      /^SEARCH capacity_refusals USING INDEX capacity_refusals_by_machine \(.*\)$/,
+    );
+  });
+
+  it('has no entry for a closed job or a cleared lease in the indexes that are searched', async () => {
+    const jobs = openSqliteJobStore(database);
+    const replicas = openSqliteReplicaStore(database);
+    await jobs.create(queuedJob(), []);
+    await replicas.record(exampleReplica());
+    const countIn = (index: string, table: string, column: string) =>
+      database.sql
+        .prepare(`select count(*) as number from ${table} indexed by ${index} where ${column} is not null`)
+        .get()?.number;
+    const count = () => [
+      countIn('jobs_due', 'jobs', 'wake_at'),
+      countIn('replicas_expired', 'replicas', 'lease_expires_at'),
+    ];
+    expect(count()).toEqual([1, 1]);
+    await jobs.commit({ expectedRevision: 1, eventId: 'e1', job: closedJob(), effects: [] });
+    await replicas.clearLeases('digits', 1);
+    expect(count()).toEqual([0, 0]);
+  });
+});

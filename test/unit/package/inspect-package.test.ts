@@ -1,0 +1,161 @@
+import { gzipSync } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import { inspectPackage } from '#shared/package/inspect-package.ts';
+import { PACKAGE_LIMITS } from '#shared/package/package-limits.ts';
+import type { PackageSource } from '#shared/package/package-source.ts';
+import { sourceOf, TRAINER, tarGzOf, tarOf, wheelOf, zipOf } from './build-archives.ts';
+
+const MODULE = { module: 'trainer.task' };
+
+async function codesOf(source: PackageSource): Promise<string[]> {
+  return (await inspectPackage(source)).problems.map(({ code }) => code);
+}
+
+describe('what a package is', () => {
+  const trainer = {
+    name: 'trainer',
+    version: '1.0',
+    problems: [],
+    warnings: [],
+    pythonModules: ['trainer.task'],
+  };
+  const flat = TRAINER.map(({ path, data }) => ({ path: path.replace('trainer-1.0/', ''), data }));
+
+  it.each([
+    ['tar.gz', 'trainer-1.0.tar.gz', tarGzOf(TRAINER)],
+    ['tar.gz', 'trainer-1.0.tgz', tarGzOf(TRAINER)],
+    ['tar', 'trainer-1.0.tar', tarOf(TRAINER)],
+    ['zip', 'trainer-1.0.zip', zipOf(TRAINER)],
+    ['zip', 'zip64.zip', zipOf(TRAINER, { isZip64: true })],
+    ['zip', 'flat.zip', zipOf(flat)],
+    ['tar.gz', 'flat.tar.gz', tarGzOf(flat.map(({ path, data }) => ({ path: `./${path}`, data })))],
+  ])('reads a %s called %s', async (format, name, bytes) => {
+    expect(await inspectPackage(sourceOf(name, bytes), MODULE)).toMatchObject({ ...trainer, format, entryCount: 3 });
+  });
+
+  it('reads a wheel with its metadata and tags', async () => {
+    const report = await inspectPackage(sourceOf('trainer-1.0-py3-none-any.whl', wheelOf()), MODULE);
+    expect(report).toMatchObject({
+      ...trainer,
+      format: 'whl',
+      requiresPython: '>=3.9',
+      requirements: ['numpy>=1.20'],
+      wheelTags: ['py3-none-any'],
+    });
+  });
+
+  it('returns the job files of the root in the order of preference, and no others', async () => {
+    const files = [
+      { path: 'trainer-1.0/config.yaml', data: 'a: 1' },
+      { path: 'trainer-1.0/job.json', data: '{}' },
+      { path: 'trainer-1.0/job.yaml', data: '\uFEFFb: 2' },
+      { path: 'trainer-1.0/trainer/job.yml', data: 'c: 3' },
+    ];
+    const { jobFiles } = await inspectPackage(sourceOf('t.tar.gz', tarGzOf([...TRAINER, ...files])));
+    expect(jobFiles).toEqual([
+      { path: 'trainer-1.0/job.yaml', text: 'b: 2' },
+      { path: 'trainer-1.0/job.json', text: '{}' },
+      { path: 'trainer-1.0/config.yaml', text: 'a: 1' },
+    ]);
+  });
+
+  it('does not take a job file of a subdirectory for one of a flat root', async () => {
+    const bytes = zipOf([...flat, { path: 'trainer/job.yaml', data: 'a: 1' }]);
+    expect((await inspectPackage(sourceOf('t.zip', bytes))).jobFiles).toEqual([]);
+  });
+});
+
+describe('what is no package', () => {
+  it.each([
+    ['NOT_AN_ARCHIVE', 'web page', 't.tar.gz', Buffer.from('<!DOCTYPE html><html><body>Sign in</body></html>')],
+    ['NOT_AN_ARCHIVE', 'text file', 't.tar.gz', Buffer.from('trainingInput:\n  region: us-central1\n')],
+    ['NOT_AN_ARCHIVE', 'no archive that is known', 't.tar.gz', Buffer.from([0x7f, 0x45, 0x4c, 0x46, 2, 1, 1, 0])],
+    ['NOT_AN_ARCHIVE', 'no tar archive', 't.tar.gz', gzipSync('x'.repeat(2_000))],
+    ['ARCHIVE_EMPTY', 'no bytes', 't.tar.gz', Buffer.alloc(0)],
+    ['ARCHIVE_EMPTY', 'no entries', 't.tar.gz', tarGzOf([])],
+    ['ARCHIVE_EMPTY', 'without entries', 't.tar', tarOf([])],
+    ['ARCHIVE_EMPTY', 'without entries', 't.zip', zipOf([])],
+    ['FORMAT_UNSUPPORTED', 'bzip2', 't.tar.bz2', Buffer.from('BZh91AY&SY')],
+    ['FORMAT_UNSUPPORTED', 'xz', 't.tar.xz', Buffer.from([0xfd, 0x37, 0x7a, 0x58, 0x5a, 0])],
+  ])('says %s of a %s', async (...[code, words, name, bytes]) => {
+    const { problems } = await inspectPackage(sourceOf(name, bytes));
+    expect(problems).toEqual([expect.objectContaining({ code, message: expect.stringContaining(words) })]);
+  });
+
+  it.each([
+    ['t.tar.gz', zipOf(TRAINER)],
+    ['t.tar.gz', tarOf(TRAINER)],
+    ['t.zip', tarGzOf(TRAINER)],
+    ['package', tarGzOf(TRAINER)],
+  ])('says that %s is not called what it is, since pip would fail', async (name, bytes) => {
+    expect(await codesOf(sourceOf(name, bytes))).toEqual(['FORMAT_NAME_MISMATCH']);
+  });
+
+  it('refuses an archive that pip cannot install and says where setup.py is', async () => {
+    const deeper = TRAINER.map(({ path, data }) => ({ path: `a/${path}`, data }));
+    const { problems } = await inspectPackage(sourceOf('t.tar.gz', tarGzOf(deeper)));
+    expect(problems).toMatchObject([
+      { code: 'NOT_INSTALLABLE', message: expect.stringContaining('trainer-1.0/setup.py'), remedy: expect.any(String) },
+    ]);
+  });
+});
+
+describe('limits', () => {
+  it('refuses an upload by its size, before reading it', async () => {
+    const source: PackageSource = {
+      ...sourceOf('t.tar.gz', Buffer.alloc(0)),
+      sizeBytes: PACKAGE_LIMITS.compressedBytesMax + 1,
+      open: () => Promise.reject(new Error('It was read.')),
+      readRange: () => Promise.reject(new Error('It was read.')),
+    };
+    expect(await codesOf(source)).toEqual(['ARCHIVE_TOO_LARGE']);
+  });
+
+  it.each([
+    ['tar.gz', () => tarGzOf([{ path: 'zeros', data: Buffer.alloc(PACKAGE_LIMITS.compressionRatioCountsFromBytes) }])],
+    ['zip', () => zipOf([{ path: 'zeros', data: Buffer.alloc(PACKAGE_LIMITS.compressionRatioCountsFromBytes + 1) }])],
+  ])('refuses a bomb in a %s', async (ending, build) => {
+    expect(await codesOf(sourceOf(`t.${ending}`, build()))).toEqual(['ARCHIVE_BOMB']);
+  });
+
+  it('lets a small package compress as well as it likes', async () => {
+    const bytes = tarGzOf([...TRAINER, { path: 'trainer-1.0/zeros', data: Buffer.alloc(8_000_000) }]);
+    expect(8_000_000 / bytes.length).toBeGreaterThan(PACKAGE_LIMITS.compressionRatioMax);
+    expect(await codesOf(sourceOf('t.tar.gz', bytes))).toEqual([]);
+  });
+
+  it('refuses a file by the size that its header claims', async () => {
+    const huge = { path: 'huge', sizeBytes: PACKAGE_LIMITS.entryBytesMax + 1 };
+    expect(await codesOf(sourceOf('t.tar', tarOf([huge])))).toEqual(['ENTRY_TOO_LARGE']);
+  });
+
+  it('refuses more entries than the limit', async () => {
+    const entries = Array.from({ length: PACKAGE_LIMITS.entryCountMax + 1 }, (_, index) => ({
+      path: `f${index}`,
+      method: 0,
+    }));
+    expect(await codesOf(sourceOf('t.zip', zipOf(entries, { isZip64: true })))).toEqual(['ENTRY_COUNT_EXCEEDED']);
+    expect(await codesOf(sourceOf('t.tar.gz', tarGzOf(entries)))).toEqual(['ENTRY_COUNT_EXCEEDED']);
+  });
+
+  it('refuses a job file that is too large to be read', async () => {
+    const large = { path: 'trainer-1.0/job.yaml', data: 'x'.repeat(PACKAGE_LIMITS.textBytesMax + 1) };
+    expect(await codesOf(sourceOf('t.tar.gz', tarGzOf([...TRAINER, large])))).toEqual(['TEXT_TOO_LARGE']);
+  });
+
+  it('does not open archives inside the archive, and says so', async () => {
+    const inner = { path: 'trainer-1.0/vendor/bomb.zip', data: 'not even a zip' };
+    const { problems, warnings } = await inspectPackage(sourceOf('t.tar.gz', tarGzOf([...TRAINER, inner])));
+    expect({ problems, warnings: warnings.map(({ code }) => code) }).toEqual({
+      problems: [],
+      warnings: ['INNER_ARCHIVES'],
+    });
+  });
+
+  it('collects problems up to a bound', async () => {
+    const bad = Array.from({ length: 30 }, (_, index) => ({ path: `../${index}` }));
+    const codes = await codesOf(sourceOf('t.tar.gz', tarGzOf(bad)));
+    expect(codes).toHaveLength(20);
+    expect(codes.at(-1)).toBe('PROBLEM_COUNT_EXCEEDED');
+  });
+});

@@ -1,0 +1,181 @@
+import { describe, expect, it } from 'vitest';
+import { inspectPackage } from '#shared/package/inspect-package.ts';
+import { sourceOf, TRAINER, tarGzOf, wheelOf, zipOf } from './build-archives.ts';
+
+/** Inspects a flat source project of the given files. */
+async function inspectFiles(files: Readonly<Record<string, string>>, module?: string) {
+  const entries = Object.entries(files).map(([path, data]) => ({ path, data }));
+  return await inspectPackage(sourceOf('t.tar.gz', tarGzOf(entries)), module === undefined ? {} : { module });
+}
+
+const codes = (problems: readonly { readonly code: string }[]) => problems.map(({ code }) => code);
+
+describe('metadata of a source project', () => {
+  it('reads the literals of setup.py and leaves what is computed unknown', async () => {
+    const script = `
+from setuptools import setup, find_packages  # setup(name='comment')
+"""setup(name='docstring')"""
+REQUIRED = ['x']
+setuptools.setup(
+    name = "trainer",  # its name
+    version=get_version(),
+    description='a (b] {c' 'd',
+    python_requires='>=3.9',
+    packages=find_packages(include=['trainer']),
+    install_requires=['numpy[extra]>=1.20', "pandas; python_version < '3.12'",],
+    extras_require={'gpu': ['cupy']},
+)`;
+    expect(await inspectFiles({ 'setup.py': script })).toMatchObject({
+      name: 'trainer',
+      version: null,
+      requiresPython: '>=3.9',
+      requirements: ['numpy[extra]>=1.20', "pandas; python_version < '3.12'"],
+    });
+  });
+
+  it.each([
+    ['an unfinished call', "setup(name='a', version="],
+    ['an unfinished string', "setup(name='a', version='''1"],
+    ['a stray quote', "setup(name='a', x=', \nversion=v)"],
+    ['joined strings', "setup(name='a', version='1' + '.0')"],
+    ['a formatted string', "setup(name='a', version=f'{v}')"],
+  ])('reads as far as it can past %s', async (_what, script) => {
+    expect(await inspectFiles({ 'setup.py': script })).toMatchObject({ name: 'a', version: null, problems: [] });
+  });
+
+  it('reads pyproject.toml', async () => {
+    const pyproject =
+      '[project]\nname = "trainer"\nversion = "2"\ndependencies = ["numpy"]\nrequires-python = ">=3.10"\n';
+    expect(await inspectFiles({ 'pyproject.toml': pyproject })).toMatchObject({
+      name: 'trainer',
+      version: '2',
+      requirements: ['numpy'],
+      requiresPython: '>=3.10',
+      problems: [],
+    });
+  });
+
+  it.each([
+    ['[project\n', { code: 'PYPROJECT_INVALID', line: 1 }],
+    ['[project]\nname = 3\n', { code: 'PYPROJECT_INVALID', message: expect.stringContaining('project.name') }],
+  ])('says what is wrong in %j', async (text, problem) => {
+    expect((await inspectFiles({ 'pyproject.toml': text })).problems).toMatchObject([problem]);
+  });
+
+  it('reads setup.cfg, and believes built metadata first', async () => {
+    const config =
+      '[metadata]\nname = a\nversion = attr: a.__version__\n[options]\ninstall_requires =\n    numpy\n    # no\n    pandas>=2\n';
+    const authored = { 'setup.py': 'setup()', 'setup.cfg': config };
+    expect(await inspectFiles(authored)).toMatchObject({
+      name: 'a',
+      version: null,
+      requirements: ['numpy', 'pandas>=2'],
+    });
+    const built = 'Metadata-Version: 2.1\nName: b\nVersion: 1.2\nRequires-Dist: torch; extra == "gpu"\n\nName: body';
+    expect(await inspectFiles({ ...authored, 'PKG-INFO': built })).toMatchObject({
+      name: 'b',
+      version: '1.2',
+      requirements: ['numpy', 'pandas>=2'],
+    });
+  });
+
+  it('refuses metadata that is not UTF-8', async () => {
+    const latin = { path: 'trainer-1.0/job.yaml', data: Buffer.from([0x61, 0x3a, 0xe9]) };
+    const { problems } = await inspectPackage(sourceOf('t.zip', zipOf([...TRAINER, latin])));
+    expect(problems).toMatchObject([{ code: 'TEXT_NOT_UTF8', path: 'trainer-1.0/job.yaml' }]);
+  });
+});
+
+describe('the module to run', () => {
+  const files = {
+    'setup.py': 'setup()',
+    'trainer/__init__.py': '',
+    'trainer/task.py': '',
+    'trainer/tools/__init__.py': '',
+    'trainer/app/__init__.py': '',
+    'trainer/app/__main__.py': '',
+    'loose/run.py': '',
+  };
+
+  it.each(['trainer.task', 'trainer.app'])('finds %s', async (module) => {
+    expect(await inspectFiles(files, module)).toMatchObject({ problems: [], warnings: [] });
+  });
+
+  it('names the nearest modules when it is missing', async () => {
+    const { problems } = await inspectFiles(files, 'trainer.tasks');
+    expect(problems).toMatchObject([
+      { code: 'MODULE_NOT_FOUND', message: expect.stringContaining('Nearest in it: trainer.task,') },
+    ]);
+  });
+
+  it.each([
+    ['trainer.tools', 'MODULE_NOT_RUNNABLE'],
+    ['trainer/task.py', 'MODULE_NAME_INVALID'],
+    ['trainer..task', 'MODULE_NAME_INVALID'],
+    ['setup', 'MODULE_NOT_FOUND'],
+  ])('refuses %s with %s', async (module, code) => {
+    expect(codes((await inspectFiles(files, module)).problems)).toEqual([code]);
+  });
+
+  it('warns of a package that find_packages would leave out', async () => {
+    expect(codes((await inspectFiles(files, 'loose.run')).warnings)).toEqual(['PACKAGE_INIT_MISSING']);
+    const listed = { ...files, 'setup.py': "setup(packages=['trainer'])" };
+    expect(codes((await inspectFiles(listed, 'trainer.app.x')).problems)).toEqual(['MODULE_NOT_FOUND']);
+    const deeper = { ...listed, 'trainer/app/x.py': '' };
+    expect(codes((await inspectFiles(deeper, 'trainer.app.x')).warnings)).toEqual(['MODULE_NOT_IN_PACKAGES']);
+  });
+
+  it.each<[string, Readonly<Record<string, string>>]>([
+    ['src/ found by itself', { 'setup.py': 'setup()', 'src/trainer/__init__.py': '', 'src/trainer/task.py': '' }],
+    [
+      'package_dir of setup.py',
+      { 'setup.py': "setup(package_dir={'': 'lib'})", 'lib/trainer/__init__.py': '', 'lib/trainer/task.py': '' },
+    ],
+    [
+      'a renamed package',
+      { 'setup.py': "setup(package_dir={'trainer': 'code'})", 'code/__init__.py': '', 'code/task.py': '' },
+    ],
+    [
+      'where of setup.cfg',
+      {
+        'setup.py': '',
+        'setup.cfg': '[options.packages.find]\nwhere = lib\n',
+        'lib/trainer/__init__.py': '',
+        'lib/trainer/task.py': '',
+      },
+    ],
+    [
+      'where of pyproject.toml',
+      {
+        'pyproject.toml': '[tool.setuptools.packages.find]\nwhere = ["lib"]',
+        'lib/trainer/__init__.py': '',
+        'lib/trainer/task.py': '',
+      },
+    ],
+  ])('finds it by %s', async (_what, project) => {
+    expect(await inspectFiles(project, 'trainer.task')).toMatchObject({ problems: [], warnings: [] });
+  });
+});
+
+describe('wheels', () => {
+  const name = 'trainer-1.0-py3-none-any.whl';
+
+  it.each([
+    [name, { without: ['WHEEL'] }, ['WHEEL_METADATA_INVALID', 'WHEEL_RECORD_MISMATCH']],
+    [name, { without: ['METADATA', 'WHEEL', 'RECORD'] }, ['WHEEL_METADATA_INVALID']],
+    [name, { more: [{ path: 'trainer/slipped_in.py' }] }, ['WHEEL_RECORD_MISMATCH']],
+    [name, { without: ['task.py'] }, ['WHEEL_RECORD_MISMATCH']],
+    ['trainer.whl', {}, ['WHEEL_NAME_INVALID']],
+    ['other-1.0-py3-none-any.whl', {}, ['WHEEL_NAME_INVALID']],
+    ['trainer-1.0-cp311-cp311-win_amd64.whl', {}, ['WHEEL_PLATFORM_UNSUITABLE']],
+    ['trainer-1.0-cp311-cp311-manylinux_2_17_x86_64.manylinux2014_x86_64.whl', {}, []],
+  ])('of %s with %j says %j', async (wheelName, parts, expected) => {
+    const { problems } = await inspectPackage(sourceOf(wheelName, wheelOf(parts)));
+    expect([...codes(problems)].sort()).toEqual([...expected].sort());
+  });
+
+  it('knows a wheel that lost its name', async () => {
+    const { problems } = await inspectPackage(sourceOf('trainer.zip', wheelOf()));
+    expect(problems).toMatchObject([{ code: 'NOT_INSTALLABLE', message: expect.stringContaining('.whl') }]);
+  });
+});

@@ -1,0 +1,31 @@
+import { availableParallelism } from 'node:os';
+import { defineConfig } from 'vitest/config';
+
+/** One project a kind of test: the folder says what a test costs and proves. */
+function project(name: string, options: { readonly timeoutMs: number; readonly isSerial?: boolean }) {
+  return {
+    extends: true as const,
+    test: {
+      name,
+      include: [`test/${name}/**/*.test.ts`],
+      testTimeout: options.timeoutMs,
+      hookTimeout: options.timeoutMs,
+      fileParallelism: options.isSerial !== true,
+    },
+  };
+}
+
+export default defineConfig({
+  test: {
+    // Vitest leaves one core to itself, which is half of a small machine.
+    maxWorkers: availableParallelism(),
+    projects: [
+      project('unit', { timeoutMs: 5_000 }),
+      project('contract', { timeoutMs: 20_000 }),
+      project('simulation', { timeoutMs: 60_000 }),
+      project('repository', { timeoutMs: 10_000 }),
+      project('integration', { timeoutMs: 60_000 }),
+      project('e2e', { timeoutMs: 180_000, isSerial: true }),
+    ],
+  },
+});

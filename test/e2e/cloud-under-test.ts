@@ -33,6 +33,10 @@ export async function startCloudUnderTest(config: EmbeddedConfigInput = {}) {
 
 export type CloudUnderTest = Awaited<ReturnType<typeof startCloudUnderTest>>;
 
+function hasEnded({ state }: JobView): boolean {
+  return FINAL_STATES.includes(state);
+}
+
 /** What a user does and sees, over HTTP. */
 export function createUser(endpoints: EmbeddedCloud['endpoints']) {
   const { api, storage, admin, pubsub, uploadBucket, projectId } = endpoints;
@@ -70,11 +74,15 @@ export function createUser(endpoints: EmbeddedCloud['endpoints']) {
         const report = await findReport(name);
         return report !== undefined && isWanted(report) ? report : undefined;
       }),
-    awaitJob: (jobId: string, isWanted: (job: JobView) => boolean = ({ state }) => FINAL_STATES.includes(state)) =>
-      until(`job ${jobId}`, async () => {
-        const job = await readJob(jobId);
-        return job !== undefined && isWanted(job) ? job : undefined;
-      }),
+    awaitJob: (jobId: string, isWanted: (job: JobView) => boolean = hasEnded, timeoutMs?: number) =>
+      until(
+        `job ${jobId}`,
+        async () => {
+          const job = await readJob(jobId);
+          return job !== undefined && isWanted(job) ? job : undefined;
+        },
+        timeoutMs,
+      ),
     async publish(topic: string, data: string | object): Promise<void> {
       const text = typeof data === 'string' ? data : JSON.stringify(data);
       const messages = [{ data: Buffer.from(text).toString('base64') }];

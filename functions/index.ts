@@ -1,7 +1,8 @@
-import { cloudEvent, http } from '@google-cloud/functions-framework';
+import { type CloudEvent, cloudEvent, http } from '@google-cloud/functions-framework';
 import { createApi } from '#functions/api.ts';
 import type { FunctionPorts } from '#functions/function-ports.ts';
 import { createHeartbeat } from '#functions/heartbeat.ts';
+import { logFaults } from '#functions/log-faults.ts';
 import { createOnControl } from '#functions/on-control.ts';
 import { createOnDeadLetter } from '#functions/on-dead-letter.ts';
 import { createOnInterruption } from '#functions/on-interruption.ts';
@@ -31,17 +32,29 @@ export type EventFunctionName = keyof typeof SUBSCRIPTIONS;
 /** The functions with an HTTP door of their own: VMs', and users'. */
 export const HTTP_FUNCTIONS = ['heartbeat', 'api'] as const;
 
+const EVENT_FUNCTIONS: Readonly<Record<EventFunctionName, (ports: FunctionPorts) => EventHandler>> = {
+  'on-upload': createOnUpload,
+  'on-submit': createOnSubmit,
+  'on-control': createOnControl,
+  provision: createProvision,
+  teardown: createTeardown,
+  watch: createWatch,
+  'on-interruption': createOnInterruption,
+  report: createReport,
+  'on-dead-letter': createOnDeadLetter,
+};
+
+type EventHandler = (event: CloudEvent<unknown>) => Promise<void>;
+
 /** Every function of Dropforge, by the name under which it is deployed. */
 export function registerFunctions(ports: FunctionPorts): void {
-  cloudEvent('on-upload', createOnUpload(ports));
-  cloudEvent('on-submit', createOnSubmit(ports));
-  cloudEvent('on-control', createOnControl(ports));
-  cloudEvent('provision', createProvision(ports));
-  cloudEvent('teardown', createTeardown(ports));
-  cloudEvent('watch', createWatch(ports));
-  cloudEvent('on-interruption', createOnInterruption(ports));
-  cloudEvent('report', createReport(ports));
-  cloudEvent('on-dead-letter', createOnDeadLetter(ports));
-  http('heartbeat', createHeartbeat(ports));
-  http('api', createApi(ports));
+  for (const [name, create] of Object.entries(EVENT_FUNCTIONS)) {
+    const handler = logFaults(name, ports.logger, create(ports));
+    // The framework takes a handler for one with a callback unless it declares exactly one parameter.
+    cloudEvent(name, (event: CloudEvent<unknown>) => handler(event));
+  }
+  const heartbeat = logFaults('heartbeat', ports.logger, createHeartbeat(ports));
+  http('heartbeat', (request, response) => heartbeat(request, response));
+  const api = logFaults('api', ports.logger, createApi(ports));
+  http('api', (request, response) => api(request, response));
 }

@@ -4,12 +4,18 @@ import { Hono } from 'hono';
 import type { FunctionPorts } from '#functions/function-ports.ts';
 import { type EventFunctionName, SUBSCRIPTIONS } from '#functions/index.ts';
 import { announceInterruption, connectEmbedded, type EmbeddedPorts } from '#infra/embedded/connect-embedded.ts';
+import { lockDataDir } from '#infra/embedded/data-dir-lock.ts';
 import { createAdminDoor } from '#infra/embedded/doors/admin-door.ts';
 import { createLoggingDoor } from '#infra/embedded/doors/logging-door.ts';
 import { createPubsubDoor } from '#infra/embedded/doors/pubsub-door.ts';
 import { createStorageDoor } from '#infra/embedded/doors/storage-door.ts';
-import { checkEmbeddedConfig, type EmbeddedConfigInput, readEmbeddedConfig } from '#infra/embedded/embedded-config.ts';
-import { type Endpoints, readEndpoints, removeEndpoints, writeEndpoints } from '#infra/embedded/endpoints.ts';
+import {
+  checkEmbeddedConfig,
+  type EmbeddedConfig,
+  type EmbeddedConfigInput,
+  readEmbeddedConfig,
+} from '#infra/embedded/embedded-config.ts';
+import { type Endpoints, removeEndpoints, writeEndpoints } from '#infra/embedded/endpoints.ts';
 import { type FunctionServers, startFunctionServers } from '#infra/embedded/function-servers.ts';
 import { closeServer, findFreePort, HOST, listen } from '#infra/embedded/http-server.ts';
 import { createPushDispatcher, type Subscription } from '#infra/embedded/messages/push-dispatcher.ts';
@@ -40,18 +46,23 @@ export type EmbeddedCloud = {
   stop(): Promise<void>;
 };
 
-/** Pub/Sub's least `max_delivery_attempts` is 5; a few more, since here the waits between them are short. */
-const DELIVERIES_MAX = 8;
 const DELIVERIES_AT_ONCE_MAX = 8;
 
 /** Starts the whole of Dropforge on this machine: Google's doors, the functions behind them, and the bus between. */
 export async function startEmbeddedCloud(options: EmbeddedCloudOptions): Promise<EmbeddedCloud> {
-  const running = await readEndpoints(options.dataDir);
-  if (running !== undefined) {
-    throw new Error(
-      `Process ${running.pid} already serves ${options.dataDir}. Stop it first, or give another --data-dir.`,
-    );
+  const lock = lockDataDir(options.dataDir);
+  if (lock === undefined) {
+    throw new Error(`Another cloud runs on ${options.dataDir}. Stop it first, or give another --data-dir.`);
   }
+  try {
+    return await startLocked(options, lock.release);
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
+}
+
+async function startLocked(options: EmbeddedCloudOptions, releaseLock: () => void): Promise<EmbeddedCloud> {
   const config =
     options.config === undefined
       ? await readEmbeddedConfig(options.configFile)
@@ -62,7 +73,7 @@ export async function startEmbeddedCloud(options: EmbeddedCloudOptions): Promise
   const functionPorts = options.wrapPorts?.(ports.functions) ?? ports.functions;
   const functions = await startFunctionServers(functionPorts, { heartbeat: book.heartbeat, api: book.api });
   const servers = await openDoors(ports, book, logger);
-  const dispatcher = createPushDispatcher(ports.queue, subscribe(functions, config.projectId), {
+  const dispatcher = createPushDispatcher(ports.queue, subscribe(functions, config), {
     clock: ports.clock,
     logger,
   });
@@ -84,6 +95,7 @@ export async function startEmbeddedCloud(options: EmbeddedCloudOptions): Promise
     await Promise.all(servers.map(closeServer));
     ports.database.close();
     await removeEndpoints(options.dataDir);
+    releaseLock();
   }
   return { endpoints, stop };
 }
@@ -122,7 +134,7 @@ async function openDoors(ports: EmbeddedPorts, book: PortBook, logger: Logger): 
   return servers;
 }
 
-function subscribe(functions: FunctionServers, projectId: string): readonly Subscription[] {
+function subscribe(functions: FunctionServers, { projectId, deliveriesMax }: EmbeddedConfig): readonly Subscription[] {
   return (Object.keys(SUBSCRIPTIONS) as EventFunctionName[]).map((name) => {
     const topic = SUBSCRIPTIONS[name];
     return {
@@ -130,7 +142,7 @@ function subscribe(functions: FunctionServers, projectId: string): readonly Subs
       // The framework reads the topic of a raw push from the path.
       url: `http://${HOST}:${functions.portOf(name)}/projects/${projectId}/topics/${topic}`,
       toRequest: topic === 'uploads' ? toStorageEvent : toPubsubPush(projectId),
-      deliveriesMax: DELIVERIES_MAX,
+      deliveriesMax,
       concurrencyMax: DELIVERIES_AT_ONCE_MAX,
     };
   });

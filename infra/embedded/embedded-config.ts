@@ -42,6 +42,8 @@ export const embeddedConfigSchema = z.strictObject({
     .int()
     .positive()
     .default(64 * 2 ** 20),
+  /** Tries at a message before it is a dead letter; Pub/Sub's least is 5. */
+  deliveriesMax: z.int().min(1).max(100).default(8),
   heartbeatSeconds: seconds(1),
   syncSeconds: seconds(2),
   logSeconds: seconds(0.5),

@@ -1,12 +1,13 @@
 import { once } from 'node:events';
-import type { Server } from 'node:http';
+import type { IncomingMessage, RequestListener, Server } from 'node:http';
 import { type AddressInfo, createServer } from 'node:net';
 
 /** The embedded cloud is nobody's business but this machine's. */
 export const HOST = '127.0.0.1';
 
-/** Resolves with the port once the server listens; 0 takes any. */
+/** Resolves with the port once the server listens, guarded against web pages; 0 takes any. */
 export async function listen(server: Server, port: number): Promise<number> {
+  guard(server);
   server.listen(port, HOST);
   await once(server, 'listening');
   return (server.address() as AddressInfo).port;
@@ -34,4 +35,31 @@ export async function closeServer(server: Server): Promise<void> {
   await new Promise<void>((resolve, reject) =>
     server.close((error) => (error === undefined ? resolve() : reject(error))),
   );
+}
+
+/**
+ * A web page in a browser on this machine can send requests to 127.0.0.1, and one upload would be enough to run a program.
+ * Such requests carry the page's origin, or, when a name was made to point here, a foreign host: they are refused.
+ */
+function guard(server: Server): void {
+  const listeners = server.listeners('request') as RequestListener[];
+  server.removeAllListeners('request');
+  server.on('request', (request, response) => {
+    if (isFromWebPage(request)) {
+      response.writeHead(403, { 'content-type': 'application/json' });
+      response.end(JSON.stringify({ error: { code: 403, message: 'Web pages may not use the embedded cloud.' } }));
+      return;
+    }
+    for (const listener of listeners) {
+      listener.call(server, request, response);
+    }
+  });
+}
+
+const LOCAL_NAMES = [HOST, 'localhost', '[::1]'];
+
+function isFromWebPage({ headers }: IncomingMessage): boolean {
+  const { host = '', origin } = headers;
+  const isForeignHost = !LOCAL_NAMES.includes(host.replace(/:\d+$/, ''));
+  return isForeignHost || (origin !== undefined && origin !== `http://${host}`);
 }

@@ -1,6 +1,7 @@
 import { causeOf } from '#shared/domain/cause.ts';
 import type { Job, TimestampMs } from '#shared/domain/job.ts';
 import { ownsVm } from '#shared/domain/ownership.ts';
+import { attemptAll } from '#shared/pipeline/attempt-all.ts';
 import { handleJobEvent } from '#shared/pipeline/handle-job-event.ts';
 import type { HeartbeatPorts } from '#shared/pipeline/record-heartbeat.ts';
 import { reportLoss } from '#shared/pipeline/report-loss.ts';
@@ -33,14 +34,20 @@ export async function teardown(ports: TeardownPorts, jobId: string, now: Timesta
  */
 export async function sweep(ports: TeardownPorts, now: TimestampMs): Promise<void> {
   const vms = await ports.vms.list();
-  for (const [jobId, ofJob] of Map.groupBy(vms, (vm) => vm.jobId)) {
-    const job = (await ports.jobs.read(jobId))?.job;
-    await Promise.all(leftoversOf(job, ofJob).map((vm) => ports.vms.delete(vm)));
-    const ended = ofJob.filter((vm) => vm.status === 'TERMINATED' && job !== undefined && ownsVm(job, vm));
-    for (const vm of ended) {
-      await reportEndedVm(ports, vm, now);
-    }
-  }
+  await attemptAll(
+    Map.groupBy(vms, (vm) => vm.jobId),
+    ([jobId, ofJob]) => sweepJob(ports, { jobId, ofJob, now }),
+  );
+}
+
+async function sweepJob(
+  ports: TeardownPorts,
+  { jobId, ofJob, now }: { readonly jobId: string; readonly ofJob: readonly Vm[]; readonly now: TimestampMs },
+): Promise<void> {
+  const job = (await ports.jobs.read(jobId))?.job;
+  await attemptAll(leftoversOf(job, ofJob), (vm) => ports.vms.delete(vm));
+  const ended = ofJob.filter((vm) => vm.status === 'TERMINATED' && job !== undefined && ownsVm(job, vm));
+  await attemptAll(ended, (vm) => reportEndedVm(ports, vm, now));
 }
 
 function leftoversOf(job: Job | undefined, vms: readonly Vm[]): readonly Vm[] {

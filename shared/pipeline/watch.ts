@@ -1,5 +1,6 @@
 import { causeOf } from '#shared/domain/cause.ts';
 import type { TimestampMs } from '#shared/domain/job.ts';
+import { attemptAll } from '#shared/pipeline/attempt-all.ts';
 import { type EventPorts, handleJobEvent } from '#shared/pipeline/handle-job-event.ts';
 import { payOwedEffects } from '#shared/pipeline/pay-owed-effects.ts';
 import { reportLoss } from '#shared/pipeline/report-loss.ts';
@@ -15,34 +16,29 @@ export const WORK_PER_TICK_MAX = 200;
  * do and nothing else: a healthy replica or a job that waits for its time costs no read.
  */
 export async function watch(ports: WatchPorts, now: TimestampMs): Promise<void> {
-  await payOwingJobs(ports);
-  await endExpiredLeases(ports, now);
-  await wakeDueJobs(ports, now);
+  const parts = [() => payOwingJobs(ports), () => endExpiredLeases(ports, now), () => wakeDueJobs(ports, now)];
+  await attemptAll(parts, (part) => part());
 }
 
 /** A process that died between its commit and its effects left them owed. */
 export async function payOwingJobs(ports: WatchPorts): Promise<void> {
-  for (const jobId of await ports.jobs.listOwing(WORK_PER_TICK_MAX)) {
-    await payOwedEffects(ports, jobId);
-  }
+  await attemptAll(await ports.jobs.listOwing(WORK_PER_TICK_MAX), (jobId) => payOwedEffects(ports, jobId));
 }
 
 /** The event is named after the deadline, so that waking a job twice is waking it once. */
 export async function wakeDueJobs(ports: WatchPorts, now: TimestampMs): Promise<void> {
-  for (const job of await ports.jobs.listDue(now, WORK_PER_TICK_MAX)) {
+  await attemptAll(await ports.jobs.listDue(now, WORK_PER_TICK_MAX), (job) => {
     const eventId = `deadline-${job.status}-${job.attempt}-${job.placementTry}-${job.wakeAt}`;
-    await handleJobEvent(ports, { type: 'DEADLINE_PASSED', eventId, jobId: job.jobId, at: now });
-  }
+    return handleJobEvent(ports, { type: 'DEADLINE_PASSED', eventId, jobId: job.jobId, at: now });
+  });
 }
 
 /** Replicas that were not heard from in time end their attempt. */
 export async function endExpiredLeases(ports: WatchPorts, now: TimestampMs): Promise<void> {
-  for (const replica of await ports.replicas.listExpired(now, WORK_PER_TICK_MAX)) {
+  await attemptAll(await ports.replicas.listExpired(now, WORK_PER_TICK_MAX), (replica) => {
     const silentSeconds = Math.round((now - replica.heardAt) / 1_000);
     const message = `Replica ${replica.replica} on ${replica.vmName} was not heard from for ${silentSeconds} s.`;
-    await reportLoss(ports, replica, {
-      at: now,
-      cause: causeOf('HEARTBEAT_LOST', message, [`last phase: ${replica.phase}`]),
-    });
-  }
+    const cause = causeOf('HEARTBEAT_LOST', message, [`last phase: ${replica.phase}`]);
+    return reportLoss(ports, replica, { at: now, cause });
+  });
 }

@@ -5,7 +5,7 @@ import { buffer } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { pack } from 'tar-stream';
-import { type EmbeddedCloud, startEmbeddedCloud } from '#infra/embedded/embedded-cloud.ts';
+import { type EmbeddedCloud, type EmbeddedCloudOptions, startEmbeddedCloud } from '#infra/embedded/embedded-cloud.ts';
 import type { EmbeddedConfigInput } from '#infra/embedded/embedded-config.ts';
 import { type JobView, jobViewSchema, type Report, reportSchema } from '#shared/protocol/report.ts';
 
@@ -15,13 +15,17 @@ const FINAL_STATES = ['SUCCEEDED', 'FAILED', 'CANCELLED'];
 export type Files = Readonly<Record<string, string | Uint8Array>>;
 
 /** An embedded cloud as a user starts it, in a directory of its own, reached through its doors and nothing else. */
-export async function startCloudUnderTest(config: EmbeddedConfigInput = {}) {
+export async function startCloudUnderTest(
+  config: EmbeddedConfigInput = {},
+  wrapPorts?: EmbeddedCloudOptions['wrapPorts'],
+) {
   const dataDir = await mkdtemp(join(tmpdir(), 'dropforge-e2e-'));
   const log: string[] = [];
   const cloud = await startEmbeddedCloud({
     dataDir,
     config,
     environment: process.env,
+    wrapPorts,
     writeLog: (line) => void log.push(line),
   });
   async function stop(): Promise<void> {

@@ -180,7 +180,7 @@ describe('attempts', () => {
     configure(cloud, [await makeSdist(WAITS)]);
     const vm = machine.boot();
     await until(isRunning, vm);
-    const later = { 'dropforge-attempt': '2' };
+    const later = { 'dropforge-job': 'digits_1', 'dropforge-attempt': '2' };
     cloud.put(BUCKET, `${JOB_DIR}/dropforge-manifest.json`, { body: '{}', metadata: later });
     cloud.put(BUCKET, `${JOB_DIR}/checkpoint`, { body: 'of attempt 2', metadata: later });
     vm.kill('SIGTERM');
@@ -189,6 +189,19 @@ describe('attempts', () => {
     expect(report.message).toBe('Attempt 2 of the job has taken over the job directory.');
     expect(saved('checkpoint')).toBe('of attempt 2');
   });
+});
+
+it('another job goes on in a directory that a later attempt of an older job has left', async () => {
+  const older = { 'dropforge-job': 'an_older_job', 'dropforge-attempt': '7' };
+  const manifest = { jobId: 'an_older_job', attempt: 7, completeTo: null, files: {} };
+  cloud.put(BUCKET, `${JOB_DIR}/dropforge-manifest.json`, { body: JSON.stringify(manifest), metadata: older });
+  cloud.put(BUCKET, `${JOB_DIR}/result`, { body: 'of the older job', metadata: older });
+  const task = "import os\nopen(os.environ['DROPFORGE_OUTPUT_DIR'] + '/result', 'w').write('of this job')\n";
+  configure(cloud, [await makeSdist(task)]);
+
+  expect(await ended(machine.boot())).toMatchObject({ reason: 'EXITED', exitCode: 0 });
+
+  expect(saved('result')).toBe('of this job');
 });
 
 function vmStop(): void {

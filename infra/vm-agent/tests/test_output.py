@@ -15,7 +15,10 @@ from vm_agent.output_files import MANIFEST_NAME, Stamp, is_restorable, scan_outp
 from vm_agent.output_sync import Saved, choose_files
 from vm_agent.processes import kill_leftovers
 from vm_agent.restore import choose_objects
-from vm_agent.storage import ObjectInfo
+from vm_agent.storage import Author, ObjectInfo
+
+
+AUTHOR = Author('digits', 3)
 
 
 def info(name: str, generation: int) -> ObjectInfo:
@@ -71,15 +74,15 @@ class ChoiceTest(unittest.TestCase):
             'old': info('old', 2),
         }
         sealed = Manifest(
-            1, {'kept': info('kept', 5), 'rewritten': info('rewritten', 6), 'gone': info('gone', 4)}, '10'
+            AUTHOR, {'kept': info('kept', 5), 'rewritten': info('rewritten', 6), 'gone': info('gone', 4)}, '10'
         )
         chosen = choose_objects(live, sealed)
         generations = {name: found.generation for name, found in chosen.items()}
         self.assertEqual(generations, {'kept': '5', 'rewritten': '6', 'gone': '4', 'new': '11'})
-        self.assertEqual(choose_objects(live, Manifest(1, {}, '0')), live)
+        self.assertEqual(choose_objects(live, Manifest(None, {}, '0')), live)
 
     def test_manifest_survives_the_way_through_the_bucket(self) -> None:
-        manifest = Manifest(3, {'a': info('a', 7)}, '6')
+        manifest = Manifest(AUTHOR, {'a': info('a', 7)}, '6')
         self.assertEqual(decode_manifest(encode_manifest(manifest), 'bucket', 'p/'), manifest)
         for body in (b'', b'[]', b'{"attempt": 1}', b'{"attempt": 1, "files": []}'):
             with self.assertRaises(ValueError):

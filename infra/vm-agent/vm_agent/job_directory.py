@@ -9,7 +9,7 @@ from vm_agent.manifest import Manifest, decode_manifest, encode_manifest
 from vm_agent.output_files import MANIFEST_NAME
 from vm_agent.resumable_upload import upload_file
 from vm_agent.retry import PassingFault, Patience, call_patiently
-from vm_agent.storage import ObjectInfo, PreconditionFailed, Storage, Upload
+from vm_agent.storage import Author, ObjectInfo, PreconditionFailed, Storage, Upload
 
 CONFLICT_TRIES_MAX = 5
 
@@ -22,9 +22,9 @@ class Fenced(Exception):
 
 
 class JobDirectory:
-    def __init__(self, storage: Storage, job_dir: str, attempt: int) -> None:
+    def __init__(self, storage: Storage, job_dir: str, author: Author) -> None:
         self._storage = storage
-        self._attempt = attempt
+        self._author = author
         self.bucket, path = split_gs_uri(job_dir)
         self.prefix = f'{path}/' if path else ''
         self._generations: Dict[str, str] = {}
@@ -36,16 +36,15 @@ class JobDirectory:
         """
         previous = self.read_manifest(patience)
         # This attempt has saved nothing yet: what it may die on now must leave the next one the same truth.
-        claimed = replace(previous, attempt=self._attempt)
+        claimed = replace(previous, author=self._author)
         self._write_manifest(claimed, patience)
         return claimed
 
     def read_manifest(self, patience: Patience) -> Manifest:
         """What was sealed last; nothing, complete to generation 0, where nothing ever was. Raises as `claim`."""
         found = self._storage.read(self.bucket, self.prefix + MANIFEST_NAME, patience)
-        manifest = Manifest(0, {}, '0') if found is None else self._decode(*found)
-        if manifest.attempt > self._attempt:
-            raise Fenced(manifest.attempt)
+        manifest = Manifest(None, {}, '0') if found is None else self._decode(*found)
+        self._yield_to(manifest.author)
         self._generations[MANIFEST_NAME] = '0' if found is None else found[1]
         return manifest
 
@@ -55,7 +54,7 @@ class JobDirectory:
 
     def write_manifest(self, files: Mapping[str, ObjectInfo], patience: Patience) -> None:
         """Seals what was saved. Raises as `save`."""
-        self._write_manifest(Manifest(self._attempt, files), patience)
+        self._write_manifest(Manifest(self._author, files), patience)
 
     def save(self, name: str, path: Path, patience: Patience) -> ObjectInfo:
         """Uploads one file. Raises Fenced, StorageRefused, FileChanged, OSError or PassingFault."""
@@ -79,7 +78,7 @@ class JobDirectory:
             manifest = decode_manifest(body, self.bucket, self.prefix)
         except ValueError:
             # A user's file of this name, or a torn one: it binds nobody, and is replaced.
-            return Manifest(0, {}, '0')
+            return Manifest(None, {}, '0')
         return manifest if manifest.complete_to is not None else replace(manifest, complete_to=generation)
 
     def _write_manifest(self, manifest: Manifest, patience: Patience) -> None:
@@ -90,7 +89,7 @@ class JobDirectory:
 
     def _write(self, name: str, send: Callable[[Upload], ObjectInfo], patience: Patience) -> ObjectInfo:
         for _ in range(CONFLICT_TRIES_MAX):
-            upload = Upload(self.bucket, self.prefix + name, self._generations.get(name, '0'), self._attempt)
+            upload = Upload(self.bucket, self.prefix + name, self._generations.get(name, '0'), self._author)
             try:
                 info = send(upload)
             except PreconditionFailed:
@@ -105,6 +104,9 @@ class JobDirectory:
         current: Optional[ObjectInfo] = call_patiently(
             lambda: self._storage.stat(self.bucket, self.prefix + name), patience
         )
-        if current is not None and current.attempt is not None and current.attempt > self._attempt:
-            raise Fenced(current.attempt)
+        self._yield_to(None if current is None else current.author)
         self._generations[name] = '0' if current is None else current.generation
+
+    def _yield_to(self, author: Optional[Author]) -> None:
+        if author is not None and author.fences(self._author):
+            raise Fenced(author.attempt)

@@ -25,7 +25,7 @@ from vm_agent.progress import ProgressReader
 from vm_agent.replica import Replica, run_replica, save_output
 from vm_agent.retry import PassingFault
 from vm_agent.state_file import State, StateFile
-from vm_agent.storage import Storage
+from vm_agent.storage import Author, Storage
 from vm_agent.supervisor import Supervisor, Watch
 from vm_agent.tokens import CachedToken, access_token, identity_token
 from vm_agent.usage import DiskMeter, UsageMeter
@@ -106,7 +106,7 @@ class Boot:
     def _make_replica(self) -> Replica:
         config = self._config
         storage = Storage(config.endpoints.storage_url, self._token)
-        directory = JobDirectory(storage, config.job_dir, config.attempt)
+        directory = JobDirectory(storage, config.job_dir, Author(config.job_id, config.attempt))
         watch = Watch(
             limits=config.limits,
             mailbox=self._mailbox,

@@ -4,12 +4,13 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Dict, Mapping, Optional
 
-from vm_agent.storage import ObjectInfo
+from vm_agent.storage import Author, ObjectInfo
 
 
 @dataclass(frozen=True)
 class Manifest:
-    attempt: int
+    author: Optional[Author]
+    """The attempt that claimed the directory last; None where none ever did."""
     files: Mapping[str, ObjectInfo] = field(default_factory=dict)
     """By name below the job directory."""
     complete_to: Optional[str] = None
@@ -21,7 +22,9 @@ def encode_manifest(manifest: Manifest) -> bytes:
         name: {'sizeBytes': info.size_bytes, 'crc32c': info.crc32c, 'generation': info.generation}
         for name, info in sorted(manifest.files.items())
     }
-    body = {'attempt': manifest.attempt, 'completeTo': manifest.complete_to, 'files': files}
+    author = manifest.author
+    claim = {} if author is None else {'jobId': author.job_id, 'attempt': author.attempt}
+    body = {**claim, 'completeTo': manifest.complete_to, 'files': files}
     return json.dumps(body, indent=1).encode('utf-8')
 
 
@@ -38,9 +41,10 @@ def decode_manifest(body: bytes, bucket: str, prefix: str) -> Manifest:
                 size_bytes=int(file['sizeBytes']),
                 crc32c=str(file['crc32c']),
                 md5=None,
-                attempt=None,
+                author=None,
             )
         complete_to = read['completeTo']
-        return Manifest(int(read['attempt']), files, None if complete_to is None else str(complete_to))
+        author = Author(str(read['jobId']), int(read['attempt']))
+        return Manifest(author, files, None if complete_to is None else str(complete_to))
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f'no manifest: {error!r}') from error

@@ -17,6 +17,7 @@ from vm_agent.tokens import CachedToken
 
 CHUNK_BYTES = 1_048_576
 LIST_PAGE_COUNT = 1_000
+JOB_KEY = 'dropforge-job'
 ATTEMPT_KEY = 'dropforge-attempt'
 
 
@@ -37,6 +38,18 @@ class ContentDiffers(Exception):
 
 
 @dataclass(frozen=True)
+class Author:
+    """The attempt that writes, or wrote, an object."""
+
+    job_id: str
+    attempt: int
+
+    def fences(self, other: 'Author') -> bool:
+        """Only a later attempt of the same job does: another job may take the directory over and go on in it."""
+        return self.job_id == other.job_id and self.attempt > other.attempt
+
+
+@dataclass(frozen=True)
 class ObjectInfo:
     bucket: str
     name: str
@@ -44,8 +57,8 @@ class ObjectInfo:
     size_bytes: int
     crc32c: str
     md5: Optional[str]
-    attempt: Optional[int]
-    """Of the agent that wrote it; None where somebody else did."""
+    author: Optional[Author]
+    """None where no agent wrote it."""
 
 
 @dataclass(frozen=True)
@@ -55,13 +68,14 @@ class Upload:
     bucket: str
     name: str
     if_generation: str
-    attempt: int
+    author: Author
 
     def query(self, upload_type: str) -> str:
         return urlencode({'uploadType': upload_type, 'name': self.name, 'ifGenerationMatch': self.if_generation})
 
     def resource(self) -> Dict[str, Any]:
-        return {'name': self.name, 'metadata': {ATTEMPT_KEY: str(self.attempt)}}
+        metadata = {JOB_KEY: self.author.job_id, ATTEMPT_KEY: str(self.author.attempt)}
+        return {'name': self.name, 'metadata': metadata}
 
 
 class Storage:
@@ -175,7 +189,8 @@ def accept(response: Response) -> Response:
 
 
 def read_object_info(item: Mapping[str, Any]) -> ObjectInfo:
-    attempt = str(item.get('metadata', {}).get(ATTEMPT_KEY, ''))
+    metadata = item.get('metadata', {})
+    attempt = str(metadata.get(ATTEMPT_KEY, ''))
     return ObjectInfo(
         bucket=item['bucket'],
         name=item['name'],
@@ -183,7 +198,7 @@ def read_object_info(item: Mapping[str, Any]) -> ObjectInfo:
         size_bytes=int(item['size']),
         crc32c=item.get('crc32c', ''),
         md5=item.get('md5Hash'),
-        attempt=int(attempt) if attempt.isdecimal() else None,
+        author=Author(str(metadata.get(JOB_KEY, '')), int(attempt)) if attempt.isdecimal() else None,
     )
 
 

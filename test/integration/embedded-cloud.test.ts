@@ -1,0 +1,76 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { FunctionPorts } from '#functions/function-ports.ts';
+import { startEmbeddedCloud } from '#infra/embedded/embedded-cloud.ts';
+import { type CloudUnderTest, jobFile, packProgram, startCloudUnderTest } from '../e2e/cloud-under-test.ts';
+
+let cloud: CloudUnderTest;
+let isIntakeBroken = false;
+
+beforeAll(async () => {
+  cloud = await startCloudUnderTest({ deliveriesMax: 3 }, (ports: FunctionPorts) => ({
+    ...ports,
+    jobs: {
+      ...ports.jobs,
+      async create(...input: Parameters<typeof ports.jobs.create>) {
+        if (isIntakeBroken) {
+          throw new Error('The store is broken.');
+        }
+        return ports.jobs.create(...input);
+      },
+    },
+  }));
+});
+
+afterAll(() => cloud.stop());
+
+function send(url: string, headers: Record<string, string>): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    request(url, { method: 'POST', headers }, (response) => {
+      response.resume();
+      resolve(response.statusCode);
+    })
+      .on('error', reject)
+      .end('x');
+  });
+}
+
+it.each(['storage', 'api', 'pubsub', 'admin'] as const)('a web page cannot use the %s door', async (door) => {
+  const url = `${cloud.endpoints[door]}/status`;
+
+  expect(await send(url, { origin: 'https://evil.example' })).toBe(403);
+  expect(await send(url, { host: 'evil.example:80' })).toBe(403);
+  expect(await send(url, {})).not.toBe(403);
+});
+
+it('a second cloud on the same directory is refused, whatever process ids say', async () => {
+  const second = startEmbeddedCloud({ dataDir: cloud.dataDir, environment: {}, writeLog: () => undefined });
+
+  await expect(second).rejects.toThrow(/Another cloud runs on/);
+});
+
+it('a start that fails leaves the directory free', async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'dropforge-lock-'));
+  const options = { dataDir, environment: process.env, writeLog: () => undefined };
+  try {
+    await expect(startEmbeddedCloud({ ...options, config: { vmsMax: 0 } })).rejects.toThrow(/vmsMax/);
+    const started = await startEmbeddedCloud(options);
+    await started.stop();
+  } finally {
+    await rm(dataDir, { recursive: true, force: true });
+  }
+});
+
+it('an upload that no try could judge has a report that says so, and stands among the dead letters', async () => {
+  isIntakeBroken = true;
+  await cloud.upload('unlucky.tar.gz', await packProgram('print(1)\n', jobFile('unlucky')));
+
+  const report = await cloud.awaitReport('unlucky.tar.gz.report.json');
+
+  expect(report).toMatchObject({ verdict: 'REFUSED', problems: [{ code: 'INTERNAL_ERROR' }] });
+  const status = (await (await fetch(`${cloud.endpoints.admin}/status`)).json()) as { queues: object[] };
+  expect(status.queues).toContainEqual({ topic: 'uploads', waiting: 0, deadLetters: 1 });
+});

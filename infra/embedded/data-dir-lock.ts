@@ -3,8 +3,9 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 
 /**
- * One embedded cloud at a time on a data directory. The lock is a transaction of SQLite that is never committed: it ends
- * with the process, however that ends, and no process id can be taken for another. Undefined when somebody has it.
+ * One embedded cloud at a time on a data directory. The lock is a transaction of SQLite that is never committed: it
+ * ends with the process, however that ends, and no process id can be taken for another. Undefined when somebody has
+ * it.
  */
 export function lockDataDir(dataDir: string): { release(): void } | undefined {
   mkdirSync(dataDir, { recursive: true });

@@ -38,8 +38,9 @@ export async function closeServer(server: Server): Promise<void> {
 }
 
 /**
- * A web page in a browser on this machine can send requests to 127.0.0.1, and one upload would be enough to run a program.
- * Such requests carry the page's origin, or, when a name was made to point here, a foreign host: they are refused.
+ * A web page in a browser on this machine can send requests to 127.0.0.1, and one upload would be enough to run a
+ * program. Such requests carry the page's origin, or, when a name was made to point here, a foreign host: they are
+ * refused.
  */
 function guard(server: Server): void {
   const listeners = server.listeners('request') as RequestListener[];

@@ -114,18 +114,25 @@ export function provisionAgain(
   if (at < job.wakeAt) {
     return ignore(job);
   }
-  const waitUntil = waitDeadlineOf(job);
-  if (waitUntil !== null && at >= waitUntil) {
-    return closeWith(job, { state: 'FAILED', cause: waitExceeded(job) }, { at, deadlines });
-  }
-  if (job.firstRanAt !== null && at >= job.firstRanAt + job.spec.limits.maxRunningMs) {
-    return closeWith(job, { state: 'FAILED', cause: runningExceeded(job) }, { at, deadlines });
+  const timeIsOver = exceededTimeOf(job, at);
+  if (timeIsOver !== null) {
+    return closeWith(job, { state: 'FAILED', cause: timeIsOver }, { at, deadlines });
   }
   const next: Job = { ...job, isBackingOff: false, wakeAt: at + deadlines.provisionAnswerMs };
   return { job: next, effects: [provision(next)] };
 }
 
-export function waitExceeded(job: Job): Cause {
+/** The limit that a job which does not run has passed: of waiting to run at all, or of running, with its interruptions. */
+export function exceededTimeOf(job: Job, at: TimestampMs): Cause | null {
+  const waitUntil = waitDeadlineOf(job);
+  if (waitUntil !== null && at >= waitUntil) {
+    return waitExceeded(job);
+  }
+  const isRunOver = job.firstRanAt !== null && at >= job.firstRanAt + job.spec.limits.maxRunningMs;
+  return isRunOver ? runningExceeded(job) : null;
+}
+
+function waitExceeded(job: Job): Cause {
   const last = job.waitingFor;
   const evidence = last === null ? [] : [`${last.code}: ${last.message}`, ...last.evidence];
   const seconds = (job.spec.limits.maxWaitMs ?? 0) / 1_000;

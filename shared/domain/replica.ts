@@ -27,6 +27,18 @@ export type ReplicaProgress = {
   readonly metrics: Readonly<Record<string, number>>;
 };
 
+/** What is known of a VM that has not spoken yet. */
+export const NO_USAGE: ReplicaUsage = {
+  cpuFraction: null,
+  memoryBytes: null,
+  memoryBytesMax: null,
+  diskBytes: null,
+  diskBytesMax: null,
+  gpus: [],
+};
+
+export const NO_PROGRESS: ReplicaProgress = { step: null, stepsMax: null, metrics: {} };
+
 /** A replica as its last heartbeat left it. Each heartbeat writes this record and no other. */
 export type Replica = {
   readonly jobId: string;

@@ -8,7 +8,7 @@ import {
 } from '#shared/domain/deadlines.ts';
 import type { EventOf, Transition } from '#shared/domain/event.ts';
 import { type Job, type JobIn, type PlacedJob, replicaName, type TimestampMs } from '#shared/domain/job.ts';
-import { isCurrentTry, provision, runningExceeded, waitDeadlineOf, waitExceeded } from '#shared/domain/placing.ts';
+import { exceededTimeOf, isCurrentTry, provision, runningExceeded } from '#shared/domain/placing.ts';
 import { common, ignore, move } from '#shared/domain/rule.ts';
 
 type Moment = { readonly at: TimestampMs; readonly deadlines: Deadlines };
@@ -107,9 +107,9 @@ export function preparingTooLong(
   if (at < job.wakeAt) {
     return ignore(job);
   }
-  const waitUntil = waitDeadlineOf(job);
-  if (waitUntil !== null && at >= waitUntil) {
-    return closeWith(job, { state: 'FAILED', cause: waitExceeded(job) }, { at, deadlines });
+  const timeIsOver = exceededTimeOf(job, at);
+  if (timeIsOver !== null) {
+    return closeWith(job, { state: 'FAILED', cause: timeIsOver }, { at, deadlines });
   }
   if (job.instances.length === 0 && at < job.placedAt + deadlines.bootMs) {
     return { job: { ...job, wakeAt: at + deadlines.provisionAnswerMs }, effects: [provision(job)] };

@@ -1,6 +1,6 @@
 /**
- * Does the work for every item, one after the other, and only then throws what failed: one job that cannot be handled must
- * not keep the watcher from all that come after it.
+ * Does the work for every item, one after the other, and only then throws what failed: one job that cannot be handled
+ * must not keep the watcher from all that come after it.
  */
 export async function attemptAll<Item>(items: Iterable<Item>, work: (item: Item) => Promise<unknown>): Promise<void> {
   const errors: unknown[] = [];

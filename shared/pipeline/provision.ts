@@ -12,6 +12,7 @@ import {
 } from '#shared/domain/job.ts';
 import { ownsVm } from '#shared/domain/ownership.ts';
 import { isCurrentTry } from '#shared/domain/placing.ts';
+import { NO_PROGRESS, NO_USAGE } from '#shared/domain/replica.ts';
 import { type EventPorts, handleJobEvent } from '#shared/pipeline/handle-job-event.ts';
 import { type VmSettings, vmRequestOf } from '#shared/pipeline/vm-request.ts';
 import type { CapacityMemory } from '#shared/ports/capacity-memory.ts';
@@ -165,15 +166,8 @@ function expectedReplica({ jobId, attempt }: Job, instance: Instance, now: Times
     heardAt: now,
     leaseExpiresAt: null,
     phase: 'BOOTING',
-    usage: {
-      cpuFraction: null,
-      memoryBytes: null,
-      memoryBytesMax: null,
-      diskBytes: null,
-      diskBytesMax: null,
-      gpus: [],
-    },
-    progress: { step: null, stepsMax: null, metrics: {} },
+    usage: NO_USAGE,
+    progress: NO_PROGRESS,
     exit: null,
   } as const;
 }

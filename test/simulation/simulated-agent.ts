@@ -1,3 +1,4 @@
+import { NO_USAGE } from '#shared/domain/replica.ts';
 import type { Heartbeat, HeartbeatAnswer } from '#shared/protocol/heartbeat.ts';
 import type { Prng } from './prng.ts';
 import type { Scheduler } from './scheduler.ts';
@@ -103,14 +104,7 @@ function heartbeatOf(vm: SimulatedVm, said: Pick<Heartbeat, 'sequence' | 'phase'
     attempt: vm.attempt,
     role: 'master',
     index: 0,
-    usage: {
-      cpuFraction: null,
-      memoryBytes: null,
-      memoryBytesMax: null,
-      diskBytes: null,
-      diskBytesMax: null,
-      gpus: [],
-    },
+    usage: { ...NO_USAGE, gpus: [] },
     progress: { step: null, stepsMax: null, metrics: {} },
     ...said,
   };

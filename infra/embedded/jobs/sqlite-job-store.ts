@@ -36,7 +36,12 @@ export function openSqliteJobStore(database: Database): JobStore {
     if (changes === 0) {
       return 'STALE';
     }
-    statements.noteHandled.run(job.jobId, eventId);
+    if (job.status === 'CLOSED') {
+      // No event moves a closed job: what was handled need not be remembered.
+      statements.forgetHandled.run(job.jobId);
+    } else {
+      statements.noteHandled.run(job.jobId, eventId);
+    }
     owe(job, eventId, effects);
     return 'COMMITTED';
   }
@@ -88,6 +93,7 @@ function prepareStatements({ sql }: Database) {
     update: sql.prepare(
       'update jobs set revision = revision + 1, wake_at = ?, body = ? where job_id = ? and revision = ?',
     ),
+    forgetHandled: sql.prepare('delete from handled_events where job_id = ?'),
     noteHandled: sql.prepare('insert into handled_events values (?, ?)'),
     owe: sql.prepare('insert into owed_effects (job_id, entry_id, body) values (?, ?, ?)'),
     due: sql.prepare('select body from jobs where wake_at <= ? order by wake_at limit ?'),

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
-import { buildSourceDistribution } from '#cli/source-distribution.ts';
+import { buildSourceDistribution } from '#cli/submission/source-distribution.ts';
 import { startEmbeddedCloud } from '#infra/embedded/embedded-cloud.ts';
 import type { Endpoints } from '#infra/embedded/endpoints.ts';
 import type { Environment } from '#infra/embedded/vms/vm-environment.ts';

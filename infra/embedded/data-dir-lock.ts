@@ -8,7 +8,8 @@ import { DatabaseSync } from 'node:sqlite';
  * it.
  */
 export function lockDataDir(dataDir: string): { release(): void } | undefined {
-  mkdirSync(dataDir, { recursive: true });
+  // It holds uploads and a signing key.
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const lock = new DatabaseSync(join(dataDir, 'lock.db'));
   try {
     lock.exec('begin exclusive');

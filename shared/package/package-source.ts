@@ -1,8 +1,8 @@
-import type { Readable } from 'node:stream';
+import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import type { ByteRange, ObjectInfo, ObjectStore } from '#shared/ports/object-store.ts';
 
-/** The bytes of an upload. Both readers throw for faults of the storage, never for what the bytes say. */
+/** The bytes of an upload. Its readers throw for faults of the storage, never for what the bytes say. */
 export type PackageSource = {
   /** The file's name without its directory; pip goes by its ending. */
   readonly name: string;
@@ -10,7 +10,12 @@ export type PackageSource = {
   open(): Promise<Readable>;
   /** Exactly the bytes of the range, which lies within the file. */
   readRange(range: ByteRange): Promise<Uint8Array>;
+  /** All bytes at once; only a small package has this. */
+  readonly readWhole?: () => Promise<Uint8Array>;
 };
+
+/** What is no larger is fetched whole, once: head, directory and files would each cost a way to the storage. */
+export const SMALL_PACKAGE_BYTES = 1_048_576;
 
 /** One generation of an object as a package: a newer upload under the same name cannot slip in between two reads. */
 export function packageSourceOf(objects: ObjectStore, info: ObjectInfo): PackageSource {
@@ -22,10 +27,35 @@ export function packageSourceOf(objects: ObjectStore, info: ObjectInfo): Package
     }
     return bytes;
   }
-  return {
+  const source = {
     name: name.slice(name.lastIndexOf('/') + 1),
     sizeBytes,
     open: () => read(),
-    readRange: async (range) => await buffer(await read(range)),
+    readRange: async (range: ByteRange) => await buffer(await read(range)),
+  };
+  return sizeBytes <= SMALL_PACKAGE_BYTES ? fetchedWhole(source) : source;
+}
+
+/** Answers everything from memory. */
+function fetchedWhole(source: PackageSource): PackageSource {
+  const { name, sizeBytes } = source;
+  async function fetchWhole(): Promise<Uint8Array> {
+    const bytes = await buffer(await source.open());
+    if (bytes.length !== sizeBytes) {
+      throw new Error(`Reading ${name} ended after ${bytes.length} of ${sizeBytes} bytes.`);
+    }
+    return bytes;
+  }
+  let whole: Promise<Uint8Array> | undefined;
+  function readWhole(): Promise<Uint8Array> {
+    whole ??= fetchWhole();
+    return whole;
+  }
+  return {
+    name,
+    sizeBytes,
+    open: async () => Readable.from([await readWhole()]),
+    readRange: async ({ startByte, endByte }) => (await readWhole()).subarray(startByte, endByte),
+    readWhole,
   };
 }

@@ -1,7 +1,7 @@
-import { Transform } from 'node:stream';
+import { type Readable, Transform } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
-import { createGunzip } from 'node:zlib';
+import { createGunzip, gunzipSync } from 'node:zlib';
 import { type Extract, extract, type Header } from 'tar-stream';
 import type { ArchiveListing, EntryKind } from '#shared/package/archive-listing.ts';
 import { PACKAGE_LIMITS } from '#shared/package/package-limits.ts';
@@ -14,6 +14,9 @@ import type { PackageSource } from '#shared/package/package-source.ts';
  */
 const INFLATE_CHUNK_BYTES = 32 * 1_024;
 
+/** What inflates to no more is inflated in one go: the way to zlib's threads and back would take longer than that. */
+const SMALL_TAR_BYTES = 1_048_576;
+
 const TAR_BLOCK_BYTES = 512;
 
 type Progress = { compressedBytes: number; uncompressedBytes: number; tail: Uint8Array; sourceFault: Error | null };
@@ -25,29 +28,20 @@ type TarReading = {
 };
 
 /**
- * Streams a tar once from beginning to end, in bounded memory, and lists what is in it. The checksums of gzip and of
+ * Reads a tar once from beginning to end, in bounded memory, and lists what is in it. The checksums of gzip and of
  * the headers are checked on the way. Throws InspectionStopped for a bad archive and any other error for a fault of
  * the source.
  */
 export async function readTarArchive(reading: TarReading): Promise<void> {
-  const { source, isCompressed, listing } = reading;
+  const { source, listing } = reading;
   const progress: Progress = { compressedBytes: 0, uncompressedBytes: 0, tail: new Uint8Array(), sourceFault: null };
   const entries = extract();
-  const bytes = await source.open();
-  const countSource = createMeter({
-    look: (chunk) => {
-      progress.compressedBytes += chunk.length;
-    },
-    end: () => checkSourceEnd(source, progress),
-  });
-  bytes.once('error', (fault) => {
-    // A fault further down reaches the source too, as it is destroyed after what reads it.
-    progress.sourceFault = countSource.destroyed ? null : fault;
-  });
-  const measureTar = createMeter({ look: (chunk) => measure(chunk, source, progress) });
-  const feeding = isCompressed
-    ? pipeline(bytes, countSource, createGunzip({ chunkSize: INFLATE_CHUNK_BYTES }), measureTar, entries)
-    : pipeline(bytes, countSource, measureTar, entries);
+  const small = await inflateSmall(reading);
+  if (small !== null) {
+    measure(small, source, progress);
+    entries.end(small);
+  }
+  const feeding = small === null ? pump(await source.open(), entries, { ...reading, progress }) : undefined;
   const outcomes = await Promise.allSettled([listEntries(entries, reading), feeding]);
   const faults = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason] : []));
   const stopped = faults.find((fault) => fault instanceof InspectionStopped);
@@ -64,6 +58,40 @@ export async function readTarArchive(reading: TarReading): Promise<void> {
     // POSIX.1-2017, pax: "At the end of the archive file there shall be two 512-byte blocks filled with binary zeros".
     throw new InspectionStopped('ARCHIVE_TRUNCATED', `${showPath(source.name)} has no end-of-archive mark.`);
   }
+}
+
+/** The whole tar where it is small and sound; null leaves it to the stream, which also says what is wrong with it. */
+async function inflateSmall({ source, isCompressed }: TarReading): Promise<Uint8Array | null> {
+  const bytes = isCompressed ? await source.readWhole?.() : undefined;
+  if (bytes === undefined) {
+    return null;
+  }
+  try {
+    return gunzipSync(bytes, { maxOutputLength: SMALL_TAR_BYTES });
+  } catch {
+    return null;
+  }
+}
+
+async function pump(
+  bytes: Readable,
+  entries: Extract,
+  { source, isCompressed, progress }: TarReading & { readonly progress: Progress },
+): Promise<void> {
+  const countSource = createMeter({
+    look: (chunk) => {
+      progress.compressedBytes += chunk.length;
+    },
+    end: () => checkSourceEnd(source, progress),
+  });
+  bytes.once('error', (fault) => {
+    // A fault further down reaches the source too, as it is destroyed after what reads it.
+    progress.sourceFault = countSource.destroyed ? null : fault;
+  });
+  const measureTar = createMeter({ look: (chunk) => measure(chunk, source, progress) });
+  await (isCompressed
+    ? pipeline(bytes, countSource, createGunzip({ chunkSize: INFLATE_CHUNK_BYTES }), measureTar, entries)
+    : pipeline(bytes, countSource, measureTar, entries));
 }
 
 type Meter = { readonly look: (chunk: Uint8Array) => void; readonly end?: () => void };

@@ -73,13 +73,10 @@ export function openSqliteMessageQueue(database: Database, clock: Clock): Messag
     enqueue,
     publish: async (topic, data, attributes) => enqueue(topic, Buffer.from(JSON.stringify(data)), attributes),
     take: ({ topic, countMax, hiddenUntil }) =>
-      database.transaction(() => {
-        const rows = statements.due.all(topic, clock.now(), countMax);
-        for (const row of rows) {
-          statements.hide.run(hiddenUntil, Number(row.delivery_id));
-        }
-        return rows.map(toDelivery);
-      }),
+      statements.take
+        .all(hiddenUntil, topic, clock.now(), countMax)
+        .map(toDelivery)
+        .sort((a, b) => a.deliveryId - b.deliveryId),
     acknowledge: (deliveryId) => void statements.delete.run(deliveryId),
     retry: (deliveryId, retryAt) => void statements.retry.run(retryAt, deliveryId),
     bury: (delivery, problem) =>
@@ -114,7 +111,7 @@ function toDelivery(row: Record<string, unknown>): Delivery {
     deliveryId,
     messageId: String(deliveryId),
     topic: String(row.topic) as Topic,
-    deliveryAttempt: Number(row.attempts) + 1,
+    deliveryAttempt: Number(row.attempts),
   };
 }
 
@@ -129,10 +126,10 @@ function prepareStatements({ sql }: Database) {
   sql.exec(SCHEMA);
   return {
     insert: sql.prepare('insert into messages (topic, body, deliver_at, attempts) values (?, ?, ?, 0)'),
-    due: sql.prepare(
-      'select * from messages where topic = ? and deliver_at <= ? order by deliver_at, delivery_id limit ?',
-    ),
-    hide: sql.prepare('update messages set deliver_at = ?, attempts = attempts + 1 where delivery_id = ?'),
+    take: sql.prepare(`
+      update messages set deliver_at = ?, attempts = attempts + 1 where delivery_id in (
+        select delivery_id from messages where topic = ? and deliver_at <= ? order by deliver_at, delivery_id limit ?
+      ) returning *`),
     delete: sql.prepare('delete from messages where delivery_id = ?'),
     retry: sql.prepare('update messages set deliver_at = ? where delivery_id = ?'),
     bury: sql.prepare('insert or replace into dead_letters values (?, ?, ?, ?, ?)'),

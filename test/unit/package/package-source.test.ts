@@ -1,12 +1,15 @@
+import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openDatabase } from '#infra/embedded/database.ts';
 import { openDirectoryObjectStore } from '#infra/embedded/objects/directory-object-store.ts';
 import { inspectPackage } from '#shared/package/inspect-package.ts';
-import { packageSourceOf } from '#shared/package/package-source.ts';
-import { TRAINER, tarGzOf, zipOf } from './build-archives.ts';
+import { packageSourceOf, SMALL_PACKAGE_BYTES } from '#shared/package/package-source.ts';
+import { sourceOf, TRAINER, tarGzOf, tarOf, zipOf } from './build-archives.ts';
 
 describe('a package in a bucket', () => {
   let directory: string;
@@ -46,6 +49,60 @@ describe('a package in a bucket', () => {
     expect(await inspectPackage(source, { module: 'trainer.task' })).toMatchObject({ problems: [], name: 'trainer' });
   });
 
+  it.each([
+    ['trainer-1.0.tar.gz', tarGzOf(TRAINER)],
+    ['trainer-1.0.zip', zipOf(TRAINER)],
+  ])('is fetched once when it is small: %s', async (name, bytes) => {
+    const info = await upload(name, bytes);
+    let fetches = 0;
+    const counted: typeof objects = {
+      ...objects,
+      read(...given) {
+        fetches += 1;
+        return objects.read(...given);
+      },
+    };
+    await inspectPackage(packageSourceOf(counted, info));
+    expect(fetches).toBe(1);
+  });
+
+  it.each([
+    ['trainer-1.0.tar.gz', tarGzOf([...TRAINER, { path: 'trainer-1.0/noise', data: noiseOf(SMALL_PACKAGE_BYTES) }])],
+    ['trainer-1.0.zip', zipOf([...TRAINER, { path: 'trainer-1.0/noise', data: noiseOf(SMALL_PACKAGE_BYTES) }])],
+  ])('is streamed when it is large: %s', async (name, bytes) => {
+    const source = packageSourceOf(objects, await upload(name, bytes));
+    expect(source.readWhole).toBeUndefined();
+    expect(await inspectPackage(source)).toMatchObject({ problems: [], name: 'trainer' });
+  });
+
+  it.each<[string, Buffer]>([
+    ['sound', tarGzOf(TRAINER)],
+    [
+      'in several members',
+      Buffer.concat([tarOf(TRAINER).subarray(0, 700), tarOf(TRAINER).subarray(700)].map((part) => gzipSync(part))),
+    ],
+    ['with something behind it', Buffer.concat([tarGzOf(TRAINER), Buffer.from('something else')])],
+    ['cut', tarGzOf(TRAINER).subarray(0, -20)],
+    ['with a wrong checksum', Buffer.concat([tarGzOf(TRAINER).subarray(0, -8), Buffer.alloc(8)])],
+    ['without an end', gzipSync(tarOf(TRAINER).subarray(0, -1_024))],
+    ['no tar', gzipSync('a text and no archive '.repeat(100))],
+    ['empty', gzipSync(Buffer.alloc(1_024))],
+    ['of a hundred times its size', tarGzOf([...TRAINER, { path: 'trainer-1.0/zeros', data: '0'.repeat(2_000_000) }])],
+    ['with a path that leads out', tarGzOf([{ path: '../evil.py', data: '' }])],
+  ])('is judged in memory as it is from a stream: a tar.gz %s', async (_what, bytes) => {
+    const held = packageSourceOf(objects, await upload('trainer-1.0.tar.gz', bytes));
+    const streamed = sourceOf('trainer-1.0.tar.gz', bytes);
+    const { judgeModule: _held, ...judged } = await inspectPackage(held);
+    const { judgeModule: _streamed, ...expected } = await inspectPackage(streamed);
+    expect(judged).toEqual(expected);
+  });
+
+  it('is a fault of the storage when it is not all there', async () => {
+    const info = await upload('trainer-1.0.tar.gz', tarGzOf(TRAINER));
+    const short = { ...objects, read: async () => Readable.from([tarGzOf(TRAINER).subarray(0, 100)]) };
+    await expect(inspectPackage(packageSourceOf(short, info))).rejects.toThrow('ended after 100 of');
+  });
+
   it('is the generation that was announced, whatever was uploaded since', async () => {
     const info = await upload('t.zip', zipOf(TRAINER));
     await upload('t.zip', Buffer.from('something else'));
@@ -58,3 +115,8 @@ describe('a package in a bucket', () => {
     await expect(inspectPackage(packageSourceOf(objects, info))).rejects.toThrow('gs://uploads/t.zip#1 was deleted');
   });
 });
+
+/** Text that does not deflate to less than `sizeBytes`. */
+function noiseOf(sizeBytes: number): string {
+  return randomBytes(sizeBytes).toString('base64');
+}

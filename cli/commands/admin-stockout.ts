@@ -1,5 +1,5 @@
-import { createAdminClient } from '#cli/admin-client.ts';
-import { findCloud } from '#cli/cloud.ts';
+import { createAdminClient } from '#cli/cloud/admin-client.ts';
+import { findCloud } from '#cli/cloud/find-cloud.ts';
 import type { Command } from '#cli/command.ts';
 
 export const adminStockout: Command = {

@@ -1,5 +1,5 @@
-import { createAdminClient, type VmAction } from '#cli/admin-client.ts';
-import { findCloud } from '#cli/cloud.ts';
+import { createAdminClient, type VmAction } from '#cli/cloud/admin-client.ts';
+import { findCloud } from '#cli/cloud/find-cloud.ts';
 import type { Command } from '#cli/command.ts';
 
 export const adminPreempt = disturbance('preempt', 'is being preempted');

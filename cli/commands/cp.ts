@@ -1,10 +1,10 @@
 import { resolve } from 'node:path';
-import { findCloud } from '#cli/cloud.ts';
+import { findCloud } from '#cli/cloud/find-cloud.ts';
 import type { Command } from '#cli/command.ts';
-import { planCopies, runCopy } from '#cli/copy-objects.ts';
 import { UsageFailure } from '#cli/failure.ts';
-import { isGsUri } from '#cli/gs-uri.ts';
-import { createObjectClient } from '#cli/object-client.ts';
+import { planCopies, runCopy } from '#cli/objects/copy-objects.ts';
+import { isGsUri } from '#cli/objects/gs-uri.ts';
+import { createObjectClient } from '#cli/objects/object-client.ts';
 
 export const cp: Command = {
   operands: [

@@ -1,26 +1,27 @@
-import { join } from 'node:path';
-import { createAdminClient } from '#cli/admin-client.ts';
-import { createApiClient } from '#cli/api-client.ts';
-import { findDataDir } from '#cli/cloud.ts';
+import { basename, join } from 'node:path';
+import { createAdminClient } from '#cli/cloud/admin-client.ts';
+import { findDataDir } from '#cli/cloud/find-cloud.ts';
+import { openFunctionsLog } from '#cli/cloud/functions-log.ts';
 import type { Command, ExitCode, Invocation } from '#cli/command.ts';
-import { dropExample, fetchResults, nameDemoJob } from '#cli/demo-job.ts';
-import { createDemoScreen, type DemoScreen } from '#cli/demo-screen.ts';
-import { measureStages, type Sighting, stageOf } from '#cli/demo-stages.ts';
-import { describeDemo } from '#cli/describe-demo.ts';
-import { describeReport } from '#cli/describe-report.ts';
+import { dropExample, fetchResults, nameDemoJob } from '#cli/demo/demo-job.ts';
+import { createDemoScreen, type DemoScreen } from '#cli/demo/demo-screen.ts';
+import { measureStages, type Sighting, stageOf } from '#cli/demo/demo-stages.ts';
+import { describeDemo } from '#cli/demo/describe-demo.ts';
 import { describeError, Failure } from '#cli/failure.ts';
-import { followJob } from '#cli/follow-job.ts';
-import { formatGsUri } from '#cli/gs-uri.ts';
-import { createObjectClient } from '#cli/object-client.ts';
-import { shortenPath } from '#cli/shorten-path.ts';
-import { waitForVerdict } from '#cli/submission.ts';
+import { createApiClient } from '#cli/jobs/api-client.ts';
+import { followJob } from '#cli/jobs/follow-job.ts';
+import { formatGsUri } from '#cli/objects/gs-uri.ts';
+import { createObjectClient } from '#cli/objects/object-client.ts';
+import { shortenPath } from '#cli/output/shorten-path.ts';
+import { describeReport } from '#cli/submission/describe-report.ts';
+import { waitForVerdict } from '#cli/submission/submission.ts';
 import { type Endpoints, readEndpoints } from '#infra/embedded/endpoints.ts';
 
 /** How long an interrupted demo waits until its job is cancelled and the VM gone. */
 const CLEAN_UP_MS_MAX = 30_000;
 
-/** What the cloud has logged is shown only when the demo fails, and no more than this of it. */
-const LOG_LINES_MAX = 50;
+/** Warnings and errors of the cloud are shown only when the demo fails, and no more than the last of them. */
+const TROUBLES_COUNT_MAX = 50;
 
 type Stage = { readonly screen: DemoScreen; readonly dataDir: string; readonly endpoints: Endpoints };
 
@@ -32,9 +33,13 @@ export const demo: Command = {
     const { io } = invocation;
     const dataDir = await findDemoDir(invocation);
     const screen = createDemoScreen(invocation);
-    screen.say({ event: 'starting', dataDir }, `starting the embedded cloud in ${shortenPath(io.cwd, dataDir)}`);
-    const log: string[] = [];
-    const cloud = await io.startCloud({ dataDir, writeLog: (line) => log.push(line) });
+    const troubles: string[] = [];
+    const log = openFunctionsLog(dataDir, { onTrouble: (line) => troubles.push(line) });
+    screen.say(
+      { event: 'starting', dataDir, log: log.path },
+      `starting the embedded cloud in ${shortenPath(io.cwd, dataDir)}, which logs into ${basename(log.path)} there`,
+    );
+    const cloud = await io.startCloud({ dataDir, writeLog: log.write });
     let exitCode: ExitCode = 1;
     try {
       exitCode = await trainExample(invocation, { screen, dataDir, endpoints: cloud.endpoints });
@@ -42,7 +47,8 @@ export const demo: Command = {
       screen.close();
       await cloud.stop();
       if (exitCode !== 0 && !io.interrupted.aborted) {
-        io.stderr.write(`The cloud has logged:\n${log.slice(-LOG_LINES_MAX).join('\n')}\n`);
+        const lines = [...troubles.slice(-TROUBLES_COUNT_MAX), `All that the cloud has logged is in ${log.path}.`];
+        io.stderr.write(`${lines.join('\n')}\n`);
       }
     }
     return exitCode;

@@ -1,4 +1,4 @@
-import { findCloud } from '#cli/cloud.ts';
+import { findCloud } from '#cli/cloud/find-cloud.ts';
 import type { Command } from '#cli/command.ts';
 import type { Endpoints } from '#infra/embedded/endpoints.ts';
 

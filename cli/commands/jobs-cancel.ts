@@ -1,7 +1,7 @@
-import { createApiClient } from '#cli/api-client.ts';
-import { findCloud } from '#cli/cloud.ts';
+import { findCloud } from '#cli/cloud/find-cloud.ts';
 import type { Command } from '#cli/command.ts';
-import { paintState } from '#cli/paint.ts';
+import { createApiClient } from '#cli/jobs/api-client.ts';
+import { paintState } from '#cli/output/paint.ts';
 
 export const jobsCancel: Command = {
   operands: [{ name: 'JOB', summary: 'the job id', count: 'one' }],

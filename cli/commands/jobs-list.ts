@@ -1,22 +1,29 @@
-import { createApiClient, JOBS_COUNT_MAX } from '#cli/api-client.ts';
-import { findCloud } from '#cli/cloud.ts';
+import { findCloud } from '#cli/cloud/find-cloud.ts';
 import type { Command } from '#cli/command.ts';
 import { UsageFailure } from '#cli/failure.ts';
-import { formatTable } from '#cli/format-table.ts';
-import { formatAgo, formatDuration } from '#cli/format-time.ts';
-import { paintState } from '#cli/paint.ts';
+import { createApiClient } from '#cli/jobs/api-client.ts';
+import { formatTable } from '#cli/output/format-table.ts';
+import { formatAgo, formatDuration } from '#cli/output/format-time.ts';
+import { paintState } from '#cli/output/paint.ts';
 import type { JobView } from '#shared/protocol/report.ts';
+
+const JOBS_COUNT_MAX = 10_000;
+const JOBS_COUNT_DEFAULT = 20;
 
 export const jobsList: Command = {
   operands: [],
-  flags: [{ name: 'limit', value: 'N', summary: `how many jobs, 1 to ${JOBS_COUNT_MAX} (default 20)` }],
+  flags: [
+    { name: 'limit', value: 'N', summary: `how many jobs, 1 to ${JOBS_COUNT_MAX} (default ${JOBS_COUNT_DEFAULT})` },
+  ],
   async run({ io, flag, print, ...caller }) {
-    const countMax = Number(flag('limit') ?? 20);
+    const countMax = Number(flag('limit') ?? JOBS_COUNT_DEFAULT);
     if (!Number.isInteger(countMax) || countMax < 1 || countMax > JOBS_COUNT_MAX) {
       throw new UsageFailure(`--limit must be a whole number from 1 to ${JOBS_COUNT_MAX}, not '${flag('limit')}'.`);
     }
     const { api } = await findCloud({ ...caller, io });
-    const jobs = await createApiClient(api, io.interrupted).listJobs(countMax);
+    // One more than wanted tells whether there are more.
+    const found = await createApiClient(api, io.interrupted).listJobs(countMax + 1);
+    const jobs = found.slice(0, countMax);
     const nowMs = Date.now();
     const rows = jobs.map((job) => [
       job.jobId,
@@ -31,6 +38,9 @@ export const jobsList: Command = {
         ? 'There are no jobs yet: `npx dropforge jobs submit training --help` tells how to submit one.'
         : formatTable(['JOB', 'STATE', 'CREATED', 'RAN', 'ATTEMPT', 'CAUSE'], rows);
     print({ json: jobs, text });
+    if (found.length > countMax) {
+      io.stderr.write(`There are more: --limit ${Math.min(JOBS_COUNT_MAX, countMax * 5)} shows older ones, too.\n`);
+    }
     return 0;
   },
 };

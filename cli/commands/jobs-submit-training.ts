@@ -1,17 +1,17 @@
-import { createApiClient } from '#cli/api-client.ts';
-import { findCloud } from '#cli/cloud.ts';
+import { findCloud } from '#cli/cloud/find-cloud.ts';
 import type { Command, ExitCode, Invocation } from '#cli/command.ts';
-import { describeCause } from '#cli/describe-job.ts';
-import { describeReport } from '#cli/describe-report.ts';
-import { dryRun } from '#cli/dry-run.ts';
 import { UsageFailure } from '#cli/failure.ts';
-import { streamLogs } from '#cli/follow-job.ts';
-import { formatLogEntry } from '#cli/format-log-entry.ts';
-import { buildJobResource } from '#cli/job-resource.ts';
-import { createObjectClient } from '#cli/object-client.ts';
-import { paintState } from '#cli/paint.ts';
-import { uploadJobFile, uploadPackages, waitForVerdict } from '#cli/submission.ts';
-import { refuseFlag, SUBMIT_FLAGS } from '#cli/submit-flags.ts';
+import { createApiClient } from '#cli/jobs/api-client.ts';
+import { describeCause } from '#cli/jobs/describe-job.ts';
+import { streamLogs } from '#cli/jobs/follow-job.ts';
+import { formatLogEntry } from '#cli/jobs/format-log-entry.ts';
+import { createObjectClient } from '#cli/objects/object-client.ts';
+import { paintState } from '#cli/output/paint.ts';
+import { describeReport } from '#cli/submission/describe-report.ts';
+import { dryRun } from '#cli/submission/dry-run.ts';
+import { buildJobResource } from '#cli/submission/job-resource.ts';
+import { uploadJobFile, uploadPackages, waitForVerdict } from '#cli/submission/submission.ts';
+import { refuseFlag, SUBMIT_FLAGS } from '#cli/submission/submit-flags.ts';
 import { JOB_ID_PATTERN } from '#shared/domain/job-spec.ts';
 
 export const jobsSubmitTraining: Command = {

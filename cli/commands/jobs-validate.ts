@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import type { Command, Output } from '#cli/command.ts';
-import { describeProblem } from '#cli/describe-report.ts';
-import { OFFLINE_CONTEXT } from '#cli/dry-run.ts';
 import { describeError, Failure } from '#cli/failure.ts';
-import { paint } from '#cli/paint.ts';
+import { paint } from '#cli/output/paint.ts';
+import { describeProblem } from '#cli/submission/describe-report.ts';
+import { OFFLINE_CONTEXT } from '#cli/submission/dry-run.ts';
 import { type JobFileValidation, validateJobFile } from '#shared/spec/validate-job-file.ts';
 
 export const jobsValidate: Command = {

@@ -1,9 +1,9 @@
-import { createApiClient } from '#cli/api-client.ts';
-import { findCloud } from '#cli/cloud.ts';
+import { findCloud } from '#cli/cloud/find-cloud.ts';
 import type { Command } from '#cli/command.ts';
-import { describeCause } from '#cli/describe-job.ts';
-import { followJob } from '#cli/follow-job.ts';
-import { paintState } from '#cli/paint.ts';
+import { createApiClient } from '#cli/jobs/api-client.ts';
+import { describeCause } from '#cli/jobs/describe-job.ts';
+import { followJob } from '#cli/jobs/follow-job.ts';
+import { paintState } from '#cli/output/paint.ts';
 
 export const jobsWait: Command = {
   operands: [{ name: 'JOB', summary: 'the job id', count: 'one' }],

@@ -1,9 +1,9 @@
-import { findCloud } from '#cli/cloud.ts';
+import { findCloud } from '#cli/cloud/find-cloud.ts';
 import type { Command, Invocation } from '#cli/command.ts';
 import { Failure } from '#cli/failure.ts';
-import { formatTable } from '#cli/format-table.ts';
-import { formatGsUri, type GsUri, isPattern, parseGsUri } from '#cli/gs-uri.ts';
-import { createObjectClient, type ObjectClient, type StoredObject } from '#cli/object-client.ts';
+import { formatGsUri, type GsUri, isPattern, parseGsUri } from '#cli/objects/gs-uri.ts';
+import { createObjectClient, type ObjectClient, type StoredObject } from '#cli/objects/object-client.ts';
+import { formatTable } from '#cli/output/format-table.ts';
 
 export const ls: Command = {
   operands: [{ name: 'URI', summary: 'gs://BUCKET/FOLDER or a pattern; without one, the buckets', count: 'optional' }],

@@ -1,8 +1,8 @@
-import { findCloud } from '#cli/cloud.ts';
+import { findCloud } from '#cli/cloud/find-cloud.ts';
 import type { Command } from '#cli/command.ts';
-import { findObjects } from '#cli/find-objects.ts';
-import { formatGsUri } from '#cli/gs-uri.ts';
-import { createObjectClient } from '#cli/object-client.ts';
+import { findObjects } from '#cli/objects/find-objects.ts';
+import { formatGsUri } from '#cli/objects/gs-uri.ts';
+import { createObjectClient } from '#cli/objects/object-client.ts';
 
 export const rm: Command = {
   operands: [{ name: 'URI', summary: 'gs://BUCKET/OBJECT or a pattern', count: 'many' }],

@@ -1,8 +1,8 @@
-import { createAdminClient } from '#cli/admin-client.ts';
-import { findCloud } from '#cli/cloud.ts';
+import { createAdminClient } from '#cli/cloud/admin-client.ts';
+import { describeEndpoints } from '#cli/cloud/describe-endpoints.ts';
+import { findCloud } from '#cli/cloud/find-cloud.ts';
 import type { Command } from '#cli/command.ts';
-import { describeEndpoints } from '#cli/describe-endpoints.ts';
-import { formatTable } from '#cli/format-table.ts';
+import { formatTable } from '#cli/output/format-table.ts';
 
 export const status: Command = {
   operands: [],

@@ -1,8 +1,9 @@
 import { once } from 'node:events';
 import { resolve } from 'node:path';
-import { findDataDir } from '#cli/cloud.ts';
+import { describeEndpoints } from '#cli/cloud/describe-endpoints.ts';
+import { findDataDir } from '#cli/cloud/find-cloud.ts';
+import { openFunctionsLog } from '#cli/cloud/functions-log.ts';
 import type { Command } from '#cli/command.ts';
-import { describeEndpoints } from '#cli/describe-endpoints.ts';
 import { Failure, UsageFailure } from '#cli/failure.ts';
 import { readEndpoints } from '#infra/embedded/endpoints.ts';
 
@@ -27,24 +28,26 @@ export const up: Command = {
       );
     }
     const config = flag('config');
+    const log = openFunctionsLog(dataDir, { onTrouble: (line) => io.stderr.write(`${line}\n`) });
     const cloud = await io.startCloud({
       dataDir,
       ports,
       ...(config !== undefined && { configFile: resolve(io.cwd, config) }),
-      writeLog: (line) => io.stderr.write(`${line}\n`),
+      writeLog: log.write,
     });
     try {
       print({
-        json: cloud.endpoints,
-        text: `${describeEndpoints(cloud.endpoints)}\n\nThe embedded cloud is up. Ctrl-C ends it.`,
+        json: { ...cloud.endpoints, log: log.path },
+        text: `${describeEndpoints(cloud.endpoints)}\nlog        ${log.path}\n\nThe embedded cloud is up. Ctrl-C ends it.`,
       });
       if (!io.interrupted.aborted) {
         await once(io.interrupted, 'abort');
       }
+      io.stderr.write('Ending the VMs and the cloud; Ctrl-C again does not wait for them.\n');
     } finally {
       await cloud.stop();
     }
-    io.stderr.write(`The embedded cloud is down. Its state is in ${dataDir}.\n`);
+    io.stderr.write(`The embedded cloud is down. Its state is in ${dataDir}: jobs go on at the next start.\n`);
     return 0;
   },
 };

@@ -2,7 +2,7 @@ from setuptools import find_packages, setup
 
 setup(
     name='digits',
-    version='1.0.0',
+    version='0.1.0',
     description='Learns to read handwritten digits with nothing but the standard library.',
     python_requires='>=3.9',
     packages=find_packages(include=['trainer', 'trainer.*']),

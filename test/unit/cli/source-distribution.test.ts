@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import { createGunzip } from 'node:zlib';
 import { extract } from 'tar-stream';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { buildSourceDistribution } from '../../../cli/source-distribution.ts';
+import { buildSourceDistribution } from '../../../cli/submission/source-distribution.ts';
 
 let root: string;
 beforeEach(async () => {
@@ -105,6 +105,25 @@ describe('a source distribution', () => {
     ]);
     expect(entries.get('trainer-0.0.0/setup.py')?.content).toBe('# mine');
     expect(notes).toEqual([]);
+  });
+
+  it.each([
+    ['setup.py', "setup(name='digits', version='0.1.0')", 'digits-0.1.0'],
+    ['setup.py', 'setup(version=read_version())', 'trainer-0.0.0'],
+    ['setup.py', "setup(version='../../0.1')", 'trainer-0.0.0'],
+    ['setup.cfg', '[metadata]\nname = my-digits\nversion = 2.0rc1\n', 'my_digits-2.0rc1'],
+    ['setup.cfg', '[metadata]\nversion = attr: trainer.__version__\n', 'trainer-0.0.0'],
+    ['pyproject.toml', '[project]\nname = "digits"\nversion = "1!3.0+cu12"\n', 'digits-1!3.0+cu12'],
+    ['pyproject.toml', '[project]\nname = "digits"\ndynamic = ["version"]\n', 'digits-0.0.0'],
+    ['pyproject.toml', '[project', 'trainer-0.0.0'],
+  ])('is named after what %s states: %s', async (path, content, expected) => {
+    await write({ 'trainer/__init__.py': '', 'setup.py': '', [path]: content });
+    const { fileName, entries } = await pack('trainer');
+    expect(fileName).toBe(`${expected}.tar.gz`);
+    const [name, version] = expected.split('-');
+    expect(entries.get(`${expected}/PKG-INFO`)?.content).toBe(
+      `Metadata-Version: 2.1\nName: ${name}\nVersion: ${version}\n`,
+    );
   });
 
   it("takes a project's root for what it is, and says so", async () => {

@@ -1,6 +1,6 @@
 import { Failure } from '#cli/failure.ts';
-import { parseGsUri } from '#cli/gs-uri.ts';
-import type { ObjectClient, StoredObject } from '#cli/object-client.ts';
+import { parseGsUri } from '#cli/objects/gs-uri.ts';
+import type { ObjectClient, StoredObject } from '#cli/objects/object-client.ts';
 
 /** Every object that the addresses mean. Fails for one that means none, before anything is done to the others. */
 export async function findObjects(

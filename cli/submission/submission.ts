@@ -4,10 +4,10 @@ import { basename, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Invocation } from '#cli/command.ts';
 import { describeError, Failure, UsageFailure } from '#cli/failure.ts';
-import { formatGsUri, type GsUri, isGsUri, parseGsUri } from '#cli/gs-uri.ts';
-import type { JobResource } from '#cli/job-resource.ts';
-import type { ObjectClient } from '#cli/object-client.ts';
-import { buildSourceDistribution } from '#cli/source-distribution.ts';
+import { formatGsUri, type GsUri, isGsUri, parseGsUri } from '#cli/objects/gs-uri.ts';
+import type { ObjectClient } from '#cli/objects/object-client.ts';
+import type { JobResource } from '#cli/submission/job-resource.ts';
+import { buildSourceDistribution } from '#cli/submission/source-distribution.ts';
 import { REPORT_SUFFIX, type Report, reportSchema } from '#shared/protocol/report.ts';
 
 /** How long the verdict on a submission is waited for. */
@@ -57,7 +57,7 @@ export async function uploadJobFile(
   if ((await client.write(object, body, { isNew: true })) === 'written') {
     return object;
   }
-  if ((await readReport(client, object))?.verdict !== 'REFUSED') {
+  if ((await readReport(client, reportOf(object)))?.verdict !== 'REFUSED') {
     throw new Failure(`Job ${jobId} was submitted before (${formatGsUri(object)}): choose another job id.`);
   }
   // The old verdict goes first, or it would be taken for the new one.
@@ -70,7 +70,7 @@ export async function uploadJobFile(
 export async function waitForVerdict(client: ObjectClient, source: GsUri, signal: AbortSignal): Promise<Report> {
   const lastMs = Date.now() + VERDICT_MS_MAX;
   for (;;) {
-    const report = await readReport(client, source);
+    const report = await readReport(client, reportOf(source));
     const isLate = Date.now() >= lastMs;
     if (report !== undefined && (report.verdict !== 'WAITING' || isLate)) {
       return report;
@@ -89,8 +89,9 @@ function reportOf(source: GsUri): GsUri {
   return { ...source, name: `${source.name}${REPORT_SUFFIX}` };
 }
 
-async function readReport(client: ObjectClient, source: GsUri): Promise<Report | undefined> {
-  const text = await client.readText(reportOf(source));
+/** Undefined when there is none, not yet or no more. */
+export async function readReport(client: ObjectClient, report: GsUri): Promise<Report | undefined> {
+  const text = await client.readText(report);
   return text === undefined ? undefined : reportSchema.parse(JSON.parse(text));
 }
 

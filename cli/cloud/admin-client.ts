@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { requestJson } from '#cli/request-json.ts';
+import { requestJson } from '#cli/cloud/request-json.ts';
 
 const statusSchema = z.object({
   projectId: z.string(),

@@ -1,8 +1,8 @@
 import { Presets, SingleBar } from 'cli-progress';
 import type { Invocation } from '#cli/command.ts';
-import { stageOf } from '#cli/demo-stages.ts';
-import { describeProgress } from '#cli/describe-job.ts';
-import { paint, paintState } from '#cli/paint.ts';
+import { stageOf } from '#cli/demo/demo-stages.ts';
+import { describeProgress } from '#cli/jobs/describe-job.ts';
+import { paint, paintState } from '#cli/output/paint.ts';
 import type { JobView } from '#shared/protocol/report.ts';
 
 /** Shows a job while it goes on: lines for what changes, and a bar for its steps where there is a terminal. */

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { parse } from 'yaml';
 import type { Invocation } from '#cli/command.ts';
 import { describeError, Failure, UsageFailure } from '#cli/failure.ts';
-import { FIELD_FLAGS } from '#cli/submit-flags.ts';
+import { FIELD_FLAGS } from '#cli/submission/submit-flags.ts';
 import { isJobField } from '#shared/spec/read-ai-platform.ts';
 
 /** A Job resource of AI Platform Training, as far as the CLI writes it; the cloud checks it. */

@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { type File, Storage } from '@google-cloud/storage';
 import { Failure } from '#cli/failure.ts';
-import { folderOf, formatGsUri, type GsUri, isPattern, literalPrefixOf, matchesPattern } from '#cli/gs-uri.ts';
+import { folderOf, formatGsUri, type GsUri, isPattern, literalPrefixOf, matchesPattern } from '#cli/objects/gs-uri.ts';
 import type { Endpoints } from '#infra/embedded/endpoints.ts';
 
 export type StoredObject = GsUri & { readonly sizeBytes: number; readonly updateTime: string };

@@ -1,5 +1,5 @@
 import type { Output } from '#cli/command.ts';
-import { paint, paintState } from '#cli/paint.ts';
+import { paint, paintState } from '#cli/output/paint.ts';
 import type { Problem, Report } from '#shared/protocol/report.ts';
 
 /** The verdict on a submission, with what to mend or how to follow the job. */

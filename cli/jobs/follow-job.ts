@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ApiClient } from '#cli/api-client.ts';
+import type { ApiClient } from '#cli/jobs/api-client.ts';
 import type { LogEntry } from '#shared/ports/log-store.ts';
 import type { JobView } from '#shared/protocol/report.ts';
 

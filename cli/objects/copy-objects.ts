@@ -3,9 +3,9 @@ import { mkdir, readdir, rename, stat } from 'node:fs/promises';
 import { basename, dirname, join, posix, relative, sep } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { Failure, UsageFailure } from '#cli/failure.ts';
-import { findObjects } from '#cli/find-objects.ts';
-import { folderOf, formatGsUri, isGsUri, isPattern, parseGsUri } from '#cli/gs-uri.ts';
-import type { ObjectClient } from '#cli/object-client.ts';
+import { findObjects } from '#cli/objects/find-objects.ts';
+import { folderOf, formatGsUri, isGsUri, isPattern, parseGsUri } from '#cli/objects/gs-uri.ts';
+import type { ObjectClient } from '#cli/objects/object-client.ts';
 
 /** One file or object to copy; paths are absolute. */
 export type Copy = { readonly from: string; readonly to: string };

@@ -2,7 +2,8 @@ import { buffer } from 'node:stream/consumers';
 import { createGzip } from 'node:zlib';
 import { pack } from 'tar-stream';
 import { Failure } from '#cli/failure.ts';
-import { collectSourceFiles, type SourceFile } from '#cli/source-files.ts';
+import { readProjectMetadata } from '#cli/submission/read-project-metadata.ts';
+import { collectSourceFiles, type SourceFile } from '#cli/submission/source-files.ts';
 
 /** A package ready to be uploaded. Equal sources give equal bytes. */
 export type SourceDistribution = {
@@ -13,7 +14,12 @@ export type SourceDistribution = {
 };
 
 const SOURCE_BYTES_MAX = 200 * 2 ** 20;
-const VERSION = '0.0.0';
+
+/** What a project is called that says no version, or one that only running it would tell. */
+const VERSION_UNKNOWN = '0.0.0';
+
+/** Of what a file name can hold: more than the versions of PEP 440. */
+const VERSION_PATTERN = /^[A-Za-z0-9][\w.!+-]{0,99}$/;
 
 /** A zip, and so a wheel, knows no time before 1980; any fixed one makes equal sources equal archives. */
 const MODIFIED_AT = new Date('1980-01-02T00:00:00Z');
@@ -21,6 +27,7 @@ const MODIFIED_AT = new Date('1980-01-02T00:00:00Z');
 /**
  * Builds a source distribution by the rules of `gcloud ai-platform jobs submit training --package-path`, but without
  * Python: the package, the files beside it that its installation may need, and a minimal setup.py where there is none.
+ * It is named after the name and version that the project states.
  */
 export async function buildSourceDistribution(
   packagePath: string,
@@ -28,9 +35,12 @@ export async function buildSourceDistribution(
 ): Promise<SourceDistribution> {
   const { packageName, files, isInstallable, notes } = await collectSourceFiles(packagePath);
   refuseTooLarge(packagePath, files);
-  const name = packageName.replace(/[^A-Za-z0-9_.]+/g, '_');
+  const metadata = await readProjectMetadata(files);
+  const name = (metadata.name ?? packageName).replace(/[^A-Za-z0-9_.]+/g, '_');
+  const stated = metadata.version ?? '';
+  const version = VERSION_PATTERN.test(stated) ? stated : VERSION_UNKNOWN;
   const written = new Map<string, string>([
-    ['PKG-INFO', `Metadata-Version: 2.1\nName: ${name}\nVersion: ${VERSION}\n`],
+    ['PKG-INFO', `Metadata-Version: 2.1\nName: ${name}\nVersion: ${version}\n`],
   ]);
   if (!isInstallable) {
     written.set('setup.py', writeSetup(packageName, name));
@@ -39,9 +49,9 @@ export async function buildSourceDistribution(
     written.set(path, content);
   }
   const kept = files.filter(({ path }) => !written.has(path));
-  const bytes = await packFiles(`${name}-${VERSION}`, written, kept);
+  const bytes = await packFiles(`${name}-${version}`, written, kept);
   return {
-    fileName: `${name}-${VERSION}.tar.gz`,
+    fileName: `${name}-${version}.tar.gz`,
     bytes,
     notes: isInstallable
       ? notes
@@ -59,7 +69,7 @@ function writeSetup(packageName: string, name: string): string {
     "if __name__ == '__main__':",
     '    setup(',
     `        name=${JSON.stringify(name)},`,
-    `        version='${VERSION}',`,
+    `        version='${VERSION_UNKNOWN}',`,
     `        packages=find_packages(include=[${python}, ${python} + '.*']),`,
     "        package_data={'': ['*']},",
     '    )',

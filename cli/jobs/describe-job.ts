@@ -1,18 +1,20 @@
 import type { Output } from '#cli/command.ts';
-import { formatTable } from '#cli/format-table.ts';
-import { formatAgo, formatDuration, formatMoment } from '#cli/format-time.ts';
-import { paint, paintState } from '#cli/paint.ts';
-import type { JobView } from '#shared/protocol/report.ts';
+import { formatTable } from '#cli/output/format-table.ts';
+import { formatAgo, formatDuration, formatMoment } from '#cli/output/format-time.ts';
+import { paint, paintState } from '#cli/output/paint.ts';
+import { describeProblem } from '#cli/submission/describe-report.ts';
+import type { JobView, Problem } from '#shared/protocol/report.ts';
 
-type Setting = { readonly nowMs: number; readonly output: Output };
+type Setting = { readonly warnings: readonly Problem[]; readonly nowMs: number; readonly output: Output };
 type ReplicaView = JobView['replicas'][number];
 
 /** All about a job, for people: what it is, why it ended, and what its VMs did. */
-export function describeJob(job: JobView, { nowMs, output }: Setting): string {
+export function describeJob(job: JobView, { warnings, nowMs, output }: Setting): string {
   const title = `${paint(job.jobId, 'bold', output)}  ${paintState(job.state, output)}`;
   const sections = [
     [title, ...describeFacts(job, nowMs)],
     describeCause(job),
+    warnings.map((warning) => `${paint('warning:', 'yellow', output)} ${describeProblem(warning)}`),
     job.attempts.length === 0 ? [] : ['Attempts that ended', ...indent(describeAttempts(job, nowMs))],
     job.replicas.length === 0 ? [] : ['Replicas', ...indent(describeReplicas(job.replicas, nowMs))],
   ];

@@ -1,4 +1,4 @@
-import { hasEnded } from '#cli/follow-job.ts';
+import { hasEnded } from '#cli/jobs/follow-job.ts';
 import type { JobView } from '#shared/protocol/report.ts';
 
 /** What is happening to a job, in a word or two, in the order in which a smooth job passes through. */

@@ -1,5 +1,5 @@
 import type { Output } from '#cli/command.ts';
-import { paint } from '#cli/paint.ts';
+import { paint } from '#cli/output/paint.ts';
 import type { LogEntry } from '#shared/ports/log-store.ts';
 
 /** One line: when, who, and what; what the agent says of itself is marked as its own. */

@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import type { ExitCode, Invocation } from '#cli/command.ts';
-import { describeProblem } from '#cli/describe-report.ts';
 import { describeError, Failure } from '#cli/failure.ts';
-import { isGsUri } from '#cli/gs-uri.ts';
-import { readAccelerator, readPairs } from '#cli/job-resource.ts';
+import { isGsUri } from '#cli/objects/gs-uri.ts';
+import { describeProblem } from '#cli/submission/describe-report.ts';
+import { readAccelerator, readPairs } from '#cli/submission/job-resource.ts';
 import { applyOverrides, type TrainingOverrides } from '#shared/spec/apply-overrides.ts';
 import { checkJob } from '#shared/spec/check-job.ts';
 import type { JobContext } from '#shared/spec/job-context.ts';

@@ -2,17 +2,17 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseDocument } from 'yaml';
-import type { ApiClient } from '#cli/api-client.ts';
-import { planCopies, runCopy } from '#cli/copy-objects.ts';
-import { streamLogs } from '#cli/follow-job.ts';
-import { formatLogEntry } from '#cli/format-log-entry.ts';
-import type { GsUri } from '#cli/gs-uri.ts';
-import type { ObjectClient } from '#cli/object-client.ts';
-import { buildSourceDistribution } from '#cli/source-distribution.ts';
+import type { ApiClient } from '#cli/jobs/api-client.ts';
+import { streamLogs } from '#cli/jobs/follow-job.ts';
+import { formatLogEntry } from '#cli/jobs/format-log-entry.ts';
+import { planCopies, runCopy } from '#cli/objects/copy-objects.ts';
+import type { GsUri } from '#cli/objects/gs-uri.ts';
+import type { ObjectClient } from '#cli/objects/object-client.ts';
+import { buildSourceDistribution } from '#cli/submission/source-distribution.ts';
 import type { JobView } from '#shared/protocol/report.ts';
 
 /** The project that the demo trains. */
-export const EXAMPLE_DIR = fileURLToPath(new URL('../examples/digits', import.meta.url));
+export const EXAMPLE_DIR = fileURLToPath(new URL('../../examples/digits', import.meta.url));
 
 /** A job id that was not there before: `digits_20261121_064449`. */
 export function nameDemoJob(now: Date): string {

@@ -1,11 +1,11 @@
-import type { CloudStatus } from '#cli/admin-client.ts';
+import type { CloudStatus } from '#cli/cloud/admin-client.ts';
 import type { Output } from '#cli/command.ts';
-import { EXAMPLE_DIR, type Results } from '#cli/demo-job.ts';
-import type { Stage } from '#cli/demo-stages.ts';
-import { describeCause, describePrice, describeProgress } from '#cli/describe-job.ts';
-import { formatDuration } from '#cli/format-time.ts';
-import { paintState } from '#cli/paint.ts';
-import { shortenPath } from '#cli/shorten-path.ts';
+import { EXAMPLE_DIR, type Results } from '#cli/demo/demo-job.ts';
+import type { Stage } from '#cli/demo/demo-stages.ts';
+import { describeCause, describePrice, describeProgress } from '#cli/jobs/describe-job.ts';
+import { formatDuration } from '#cli/output/format-time.ts';
+import { paintState } from '#cli/output/paint.ts';
+import { shortenPath } from '#cli/output/shorten-path.ts';
 import type { JobView } from '#shared/protocol/report.ts';
 
 type Outcome = {

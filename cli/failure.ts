@@ -5,6 +5,14 @@ export class Failure extends Error {
   override readonly name = 'Failure';
 }
 
+/** What was asked for is not there. */
+export class NotFound extends Failure {}
+
+/** Ctrl-C ended the command, but not what it has begun: the message says what goes on. */
+export class Interruption extends Error {
+  override readonly name = 'Interruption';
+}
+
 /** The command line cannot be understood; the process ends with 2. */
 export class UsageFailure extends Error {
   override readonly name = 'UsageFailure';

@@ -159,9 +159,10 @@ function createInvocation(parser: Parser, { io, rest }: Call): Parameters<Comman
 }
 
 async function reportError(error: unknown, io: Io): Promise<ExitCode> {
-  const { UsageFailure, describeError } = await import('#cli/failure.ts');
+  const { Interruption, UsageFailure, describeError } = await import('#cli/failure.ts');
   const label = io.stderr.hasColours ? styleText('red', 'error:', { validateStream: false }) : 'error:';
-  const isInterrupted = io.interrupted.aborted && error instanceof Error && error.name === 'AbortError';
-  io.stderr.write(`${isInterrupted ? 'Interrupted.' : `${label} ${describeError(error)}`}\n`);
+  const isAborted = io.interrupted.aborted && error instanceof Error && error.name === 'AbortError';
+  const text = error instanceof Interruption ? error.message : `${label} ${describeError(error)}`;
+  io.stderr.write(`${isAborted ? 'Interrupted.' : text}\n`);
   return error instanceof UsageFailure ? 2 : 1;
 }

@@ -25,25 +25,28 @@ export function openFunctionsLog(
   mkdirSync(dataDir, { recursive: true });
   let sizeBytes = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 
-  function append(line: string): void {
+  function append(entry: Entry): void {
+    // Cloud Logging would add the time itself (docs "Structured logging").
+    const line = `${JSON.stringify({ time: new Date().toISOString(), ...entry })}\n`;
     if (sizeBytes >= bytesMax) {
       renameSync(path, join(dataDir, 'functions.old.jsonl'));
       sizeBytes = 0;
     }
-    appendFileSync(path, `${line}\n`);
-    sizeBytes += Buffer.byteLength(line) + 1;
+    appendFileSync(path, line);
+    sizeBytes += Buffer.byteLength(line);
   }
 
   return {
     path,
     write(line) {
+      const entry = entrySchema.parse(JSON.parse(line));
       try {
-        append(line);
+        append(entry);
       } catch (error) {
         // A function must not fail because its log cannot be written.
         onTrouble(`warning: ${path} cannot be written (${describeError(error)}): ${line}`);
       }
-      const trouble = describeTrouble(line);
+      const trouble = describeTrouble(entry);
       if (trouble !== null) {
         onTrouble(trouble);
       }
@@ -52,10 +55,10 @@ export function openFunctionsLog(
 }
 
 const entrySchema = z.looseObject({ severity: z.string(), message: z.string() });
+type Entry = z.infer<typeof entrySchema>;
 
 /** `warning: delivery failed (topic provision, problem 503)`; null for what is no trouble. */
-function describeTrouble(line: string): string | null {
-  const { severity, message, ...fields } = entrySchema.parse(JSON.parse(line));
+function describeTrouble({ severity, message, ...fields }: Entry): string | null {
   if (severity !== 'WARNING' && severity !== 'ERROR') {
     return null;
   }

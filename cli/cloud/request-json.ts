@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { Failure } from '#cli/failure.ts';
+import { Failure, NotFound } from '#cli/failure.ts';
 
 const ANSWER_MS_MAX = 30_000;
 
@@ -24,7 +24,8 @@ export async function requestJson<T>(
   }
   const text = await response.text();
   if (!response.ok) {
-    throw new Failure(describeRefusal(response, text));
+    const refusal = describeRefusal(response, text);
+    throw response.status === 404 ? new NotFound(refusal) : new Failure(refusal);
   }
   return schema.parse(JSON.parse(text));
 }

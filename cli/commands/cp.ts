@@ -21,6 +21,9 @@ export const cp: Command = {
     if (![target, ...sources].some(isGsUri)) {
       throw new UsageFailure('None of these is in a bucket: one side must be gs://BUCKET/OBJECT.');
     }
+    if ([target, ...sources].includes('-')) {
+      throw new UsageFailure("'-' is not taken: `dropforge cat` prints objects, and what is copied up is a file.");
+    }
     const client = createObjectClient(await findCloud(invocation));
     const toLocal = (path: string) =>
       isGsUri(path) ? path : resolve(invocation.io.cwd, path) + (path.endsWith('/') ? '/' : '');

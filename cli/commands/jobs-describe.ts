@@ -1,10 +1,13 @@
 import { findCloud } from '#cli/cloud/find-cloud.ts';
 import type { Command } from '#cli/command.ts';
+import { NotFound } from '#cli/failure.ts';
 import { createApiClient } from '#cli/jobs/api-client.ts';
 import { describeJob } from '#cli/jobs/describe-job.ts';
 import { parseGsUri } from '#cli/objects/gs-uri.ts';
 import { createObjectClient } from '#cli/objects/object-client.ts';
-import { readReport } from '#cli/submission/submission.ts';
+import { describeReport } from '#cli/submission/describe-report.ts';
+import { readReport, readVerdict } from '#cli/submission/submission.ts';
+import type { JobView } from '#shared/protocol/report.ts';
 
 export const jobsDescribe: Command = {
   operands: [{ name: 'JOB', summary: 'the job id', count: 'one' }],
@@ -12,9 +15,21 @@ export const jobsDescribe: Command = {
   async run(invocation) {
     const { io, operands, print } = invocation;
     const endpoints = await findCloud(invocation);
-    const job = await createApiClient(endpoints.api, io.interrupted).getJob(operands[0] ?? '');
+    const objects = createObjectClient(endpoints);
+    const [jobId = ''] = operands;
+    let job: JobView;
+    try {
+      job = await createApiClient(endpoints.api, io.interrupted).getJob(jobId);
+    } catch (error) {
+      const refused = error instanceof NotFound ? await readVerdict(objects, endpoints.uploadBucket, jobId) : undefined;
+      if (refused === undefined) {
+        throw error;
+      }
+      print({ json: refused, text: describeReport(refused, io.stdout) });
+      return 1;
+    }
     // What intake had to say about the submission is in its report; a user may have deleted that.
-    const report = await readReport(createObjectClient(endpoints), parseGsUri(job.report));
+    const report = await readReport(objects, parseGsUri(job.report));
     const warnings = report?.warnings ?? [];
     print({
       json: { ...job, warnings },

@@ -1,7 +1,7 @@
 import { findCloud } from '#cli/cloud/find-cloud.ts';
 import type { Command } from '#cli/command.ts';
 import { createApiClient } from '#cli/jobs/api-client.ts';
-import { streamLogs } from '#cli/jobs/follow-job.ts';
+import { streamLogs, tellInterruption } from '#cli/jobs/follow-job.ts';
 import { formatLogEntry } from '#cli/jobs/format-log-entry.ts';
 import { paintState } from '#cli/output/paint.ts';
 
@@ -11,10 +11,13 @@ export const jobsStreamLogs: Command = {
   async run(invocation) {
     const { io, operands, print } = invocation;
     const { api } = await findCloud(invocation);
-    const job = await streamLogs(createApiClient(api, io.interrupted), operands[0] ?? '', {
-      signal: io.interrupted,
+    const [jobId = ''] = operands;
+    const signal = io.interrupted;
+    const work = streamLogs(createApiClient(api, signal), jobId, {
+      signal,
       onEntry: (entry) => print({ json: entry, text: formatLogEntry(entry, io.stdout) }),
     });
+    const job = await tellInterruption(jobId, { signal, work });
     io.stderr.write(`Job ${job.jobId} ended: ${paintState(job.state, io.stderr)}.\n`);
     return 0;
   },

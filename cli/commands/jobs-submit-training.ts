@@ -3,7 +3,7 @@ import type { Command, ExitCode, Invocation } from '#cli/command.ts';
 import { UsageFailure } from '#cli/failure.ts';
 import { createApiClient } from '#cli/jobs/api-client.ts';
 import { describeCause } from '#cli/jobs/describe-job.ts';
-import { streamLogs } from '#cli/jobs/follow-job.ts';
+import { streamLogs, tellInterruption } from '#cli/jobs/follow-job.ts';
 import { formatLogEntry } from '#cli/jobs/format-log-entry.ts';
 import { createObjectClient } from '#cli/objects/object-client.ts';
 import { paintState } from '#cli/output/paint.ts';
@@ -31,7 +31,8 @@ export const jobsSubmitTraining: Command = {
     const packages = await uploadPackages(client, { invocation, jobId, jobsBucket: endpoints.jobsBucket });
     const resource = await buildJobResource(invocation, { jobId, ...packages });
     const source = await uploadJobFile(client, { bucket: endpoints.uploadBucket, jobId, resource });
-    const report = await waitForVerdict(client, source, io.interrupted);
+    const work = waitForVerdict(client, source, io.interrupted);
+    const report = await tellInterruption(jobId, { signal: io.interrupted, work });
     print({ json: report, text: describeReport(report, io.stdout) });
     if (report.verdict !== 'ACCEPTED') {
       return 1;
@@ -51,10 +52,12 @@ function readJobId(jobId: string): string {
 
 /** As in gcloud, 0 only when the job has succeeded. */
 async function follow({ io, print }: Invocation, { api, jobId }: { api: string; jobId: string }): Promise<ExitCode> {
-  const job = await streamLogs(createApiClient(api, io.interrupted), jobId, {
-    signal: io.interrupted,
+  const signal = io.interrupted;
+  const work = streamLogs(createApiClient(api, signal), jobId, {
+    signal,
     onEntry: (entry) => print({ json: entry, text: formatLogEntry(entry, io.stdout) }),
   });
+  const job = await tellInterruption(jobId, { signal, work });
   const lines = [`Job ${job.jobId} ended: ${paintState(job.state, io.stderr)}.`, ...describeCause(job)];
   io.stderr.write(`${lines.join('\n')}\n`);
   return job.state === 'SUCCEEDED' ? 0 : 1;

@@ -2,7 +2,7 @@ import { findCloud } from '#cli/cloud/find-cloud.ts';
 import type { Command } from '#cli/command.ts';
 import { createApiClient } from '#cli/jobs/api-client.ts';
 import { describeCause } from '#cli/jobs/describe-job.ts';
-import { followJob } from '#cli/jobs/follow-job.ts';
+import { followJob, tellInterruption } from '#cli/jobs/follow-job.ts';
 import { paintState } from '#cli/output/paint.ts';
 
 export const jobsWait: Command = {
@@ -12,7 +12,10 @@ export const jobsWait: Command = {
   async run(invocation) {
     const { io, operands, print } = invocation;
     const { api } = await findCloud(invocation);
-    const job = await followJob(createApiClient(api, io.interrupted), operands[0] ?? '', { signal: io.interrupted });
+    const [jobId = ''] = operands;
+    const signal = io.interrupted;
+    const work = followJob(createApiClient(api, signal), jobId, { signal });
+    const job = await tellInterruption(jobId, { signal, work });
     print({ json: job, text: [`${job.jobId}  ${paintState(job.state, io.stdout)}`, ...describeCause(job)].join('\n') });
     return job.state === 'SUCCEEDED' ? 0 : 1;
   },

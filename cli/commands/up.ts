@@ -1,10 +1,11 @@
 import { once } from 'node:events';
+import { access, constants } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { describeEndpoints } from '#cli/cloud/describe-endpoints.ts';
 import { findDataDir } from '#cli/cloud/find-cloud.ts';
 import { openFunctionsLog } from '#cli/cloud/functions-log.ts';
 import type { Command } from '#cli/command.ts';
-import { Failure, UsageFailure } from '#cli/failure.ts';
+import { describeError, Failure, UsageFailure } from '#cli/failure.ts';
 import { readEndpoints } from '#infra/embedded/endpoints.ts';
 
 const PORT_MAX = 65_535;
@@ -27,12 +28,12 @@ export const up: Command = {
         `A cloud runs on ${dataDir} already (process ${running.pid}): use it, or name another --data-dir.`,
       );
     }
-    const config = flag('config');
+    const configFile = await findConfig(flag('config'), io.cwd);
     const log = openFunctionsLog(dataDir, { onTrouble: (line) => io.stderr.write(`${line}\n`) });
     const cloud = await io.startCloud({
       dataDir,
       ports,
-      ...(config !== undefined && { configFile: resolve(io.cwd, config) }),
+      ...(configFile !== undefined && { configFile }),
       writeLog: log.write,
     });
     try {
@@ -51,6 +52,19 @@ export const up: Command = {
     return 0;
   },
 };
+
+async function findConfig(given: string | undefined, cwd: string): Promise<string | undefined> {
+  if (given === undefined) {
+    return undefined;
+  }
+  const path = resolve(cwd, given);
+  try {
+    await access(path, constants.R_OK);
+  } catch (error) {
+    throw new Failure(`The configuration ${path} cannot be read (${describeError(error)}): check --config.`);
+  }
+  return path;
+}
 
 function readPort(name: 'api' | 'storage', text: string | undefined): Readonly<Record<string, number>> {
   if (text === undefined) {

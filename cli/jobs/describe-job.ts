@@ -68,7 +68,8 @@ export function describeCause({ cause, errorMessage }: JobView): readonly string
   if (cause === null) {
     return errorMessage === null ? [] : [errorMessage];
   }
-  return [`${cause.code}: ${cause.message}`, ...cause.evidence.map((line) => `  | ${line}`), `  → ${cause.remedy}`];
+  // Some remedies speak of the lines below.
+  return [`${cause.code}: ${cause.message}`, `  → ${cause.remedy}`, ...cause.evidence.map((line) => `  | ${line}`)];
 }
 
 function describeAttempts(job: JobView, nowMs: number): string {
@@ -88,8 +89,8 @@ function describeReplicas(replicas: readonly ReplicaView[], nowMs: number): stri
     replica.vmName,
     replica.phase,
     formatAgo(replica.heardTime, nowMs),
-    describeProgress(replica),
-    describeUsage(replica),
+    describeProgress(replica) || '-',
+    describeUsage(replica) || '-',
   ]);
   return formatTable(['REPLICA', 'VM', 'PHASE', 'HEARD', 'PROGRESS', 'USAGE'], rows);
 }
@@ -105,10 +106,11 @@ export function describeProgress({
   return [...steps, ...values].join(', ');
 }
 
-function describeUsage({ cpuFraction, memoryBytes, gpus }: ReplicaView): string {
+function describeUsage({ cpuFraction, memoryBytes, diskBytes, gpus }: ReplicaView): string {
   const parts = [
     cpuFraction === null ? '' : `CPU ${Math.round(cpuFraction * 100)} %`,
     memoryBytes === null ? '' : `memory ${formatMib(memoryBytes)}`,
+    diskBytes === null ? '' : `disk ${formatMib(diskBytes)}`,
     ...gpus.map(
       ({ name, busyFraction, memoryBytes: bytes }) =>
         `${name} ${Math.round(busyFraction * 100)} %, ${formatMib(bytes)}`,

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Interruption } from '#cli/failure.ts';
 import type { ApiClient } from '#cli/jobs/api-client.ts';
 import type { LogEntry } from '#shared/ports/log-store.ts';
 import type { JobView } from '#shared/protocol/report.ts';
@@ -9,6 +10,21 @@ const ENDED: ReadonlySet<string> = new Set(['SUCCEEDED', 'FAILED', 'CANCELLED'])
 
 export function hasEnded({ state }: Pick<JobView, 'state'>): boolean {
   return ENDED.has(state);
+}
+
+/** Lets whoever ends the following with Ctrl-C know that this ends nothing else. */
+export async function tellInterruption<T>(
+  jobId: string,
+  { signal, work }: { readonly signal: AbortSignal; readonly work: Promise<T> },
+): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if (!signal.aborted) {
+      throw error;
+    }
+    throw new Interruption(`Interrupted. Job ${jobId} goes on: \`npx dropforge jobs cancel ${jobId}\` ends it.`);
+  }
 }
 
 type Following = {

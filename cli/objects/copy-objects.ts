@@ -76,10 +76,14 @@ async function findLocal(source: string, isDeep: boolean): Promise<readonly Foun
     throw new Failure(`${source} is a folder: use -r to copy it with all that is below.`);
   }
   const entries = await readdir(source, { recursive: true, withFileTypes: true });
-  return entries
-    .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name))
-    .map((from) => ({ from, source, below: relative(source, from).split(sep).join('/') }));
+  const paths = entries.filter((entry) => !entry.isDirectory()).map((entry) => join(entry.parentPath, entry.name));
+  // A link to a file is copied as the file; a link to a folder is not followed, since it may lead back to where it is.
+  const kinds = await Promise.all(paths.map((path) => stat(path).catch(() => undefined)));
+  const files = paths.filter((_, index) => kinds[index]?.isFile());
+  if (files.length === 0) {
+    throw new Failure(`There is no file in ${source}: a bucket holds no empty folders.`);
+  }
+  return files.map((from) => ({ from, source, below: relative(source, from).split(sep).join('/') }));
 }
 
 async function isContainer(client: ObjectClient, target: string): Promise<boolean> {

@@ -52,7 +52,7 @@ export async function uploadJobFile(
   client: ObjectClient,
   { bucket, jobId, resource }: { readonly bucket: string; readonly jobId: string; readonly resource: JobResource },
 ): Promise<GsUri> {
-  const object = { bucket, name: `${jobId}/job.json` };
+  const object = jobFileOf(bucket, jobId);
   const body = Buffer.from(`${JSON.stringify(resource, null, 2)}\n`);
   if ((await client.write(object, body, { isNew: true })) === 'written') {
     return object;
@@ -83,6 +83,15 @@ export async function waitForVerdict(client: ObjectClient, source: GsUri, signal
     }
     await sleep(VERDICT_POLL_MS, undefined, { signal });
   }
+}
+
+/** The verdict on what was submitted under a name, which may be no job; undefined where nothing was. */
+export function readVerdict(client: ObjectClient, uploadBucket: string, jobId: string): Promise<Report | undefined> {
+  return readReport(client, reportOf(jobFileOf(uploadBucket, jobId)));
+}
+
+function jobFileOf(bucket: string, jobId: string): GsUri {
+  return { bucket, name: `${jobId}/job.json` };
 }
 
 function reportOf(source: GsUri): GsUri {

@@ -78,7 +78,7 @@ async function startLocked(options: EmbeddedCloudOptions, releaseLock: () => voi
     logger,
   });
   dispatcher.start();
-  const scheduler = startScheduler(ports.queue, config);
+  const scheduler = startScheduler(ports.queue, config, logger);
   const endpoints = endpointsOf(ports, book);
   await writeEndpoints(options.dataDir, endpoints);
 
@@ -103,7 +103,14 @@ async function startLocked(options: EmbeddedCloudOptions, releaseLock: () => voi
 /** A port that was given must be had; one that is only remembered may have been taken by somebody else. */
 async function openPortBook({ dataDir, ports = {} }: EmbeddedCloudOptions): Promise<PortBook> {
   const remembered = await readPortBook(dataDir);
-  const choose = async (name: keyof PortBook) => ports[name] ?? (await findFreePort(remembered[name]));
+  const choose = async (name: keyof PortBook) => {
+    const given = ports[name];
+    const found = await findFreePort(given ?? remembered[name]);
+    if (given !== undefined && found !== given) {
+      throw new Error(`Port ${given} is taken. Choose another for the ${name} door, or leave it out.`);
+    }
+    return found;
+  };
   const book = {
     storage: await choose('storage'),
     cloud: await choose('cloud'),

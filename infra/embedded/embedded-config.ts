@@ -53,7 +53,7 @@ export const embeddedConfigSchema = z.strictObject({
   watchSeconds: seconds(1),
   sweepSeconds: seconds(5),
   leaseSeconds: seconds(30),
-  bootSeconds: seconds(300),
+  bootSeconds: seconds(1_800),
   provisionAnswerSeconds: seconds(20),
   teardownSeconds: seconds(2),
   maxRunningGraceSeconds: seconds(30),

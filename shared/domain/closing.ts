@@ -11,7 +11,7 @@ import {
   type UnfinishedJob,
   type Verdict,
 } from '#shared/domain/job.ts';
-import { common, ignore, move } from '#shared/domain/rule.ts';
+import { common, ignore, isCurrentTry, move } from '#shared/domain/rule.ts';
 
 type Moment = { readonly at: TimestampMs; readonly deadlines: Deadlines };
 
@@ -69,7 +69,8 @@ export function finish(job: JobIn<'CLOSING'>, { at }: EventOf<'VMS_GONE'>): Tran
 
 /** A stage gave up on a message of this job: better an ended job with the evidence than one that waits for ever. */
 export function giveUp(job: UnfinishedJob, event: EventOf<'DELIVERY_EXHAUSTED'>, deadlines: Deadlines): Transition {
-  if (event.topic !== 'provision') {
+  const isAnswered = 'instances' in job && job.instances.length > 0;
+  if (event.topic !== 'provision' || !isCurrentTry(job, event) || isAnswered) {
     return ignore(job);
   }
   const message = `The ${event.topic} stage could not handle job ${job.jobId}.`;

@@ -31,6 +31,9 @@ export const DEADLINES: Deadlines = {
 /** VM after VM that never reports would cost money for ever; the fault is then the image's, not a host's. */
 export const BOOT_FAILURES_IN_ROW_MAX = 3;
 
+/** Interruptions in a row of a job that has never run: no other limit would end it, and each of them cost a VM. */
+export const INTERRUPTIONS_BEFORE_RUNNING_MAX = 20;
+
 /** An attempt that ran for so long proves that starting again works; shorter ones are spaced out. */
 export const SETTLED_RUN_MS = 60_000;
 

@@ -39,7 +39,14 @@ export type JobEvent = { readonly eventId: string; readonly jobId: string; reado
   | { readonly type: 'REPLICA_EXITED'; readonly attempt: number; readonly replica: string; readonly exit: ReplicaExit }
   | { readonly type: 'ATTEMPT_INTERRUPTED'; readonly attempt: number; readonly cause: Cause }
   | { readonly type: 'CANCEL_REQUESTED' }
-  | { readonly type: 'DELIVERY_EXHAUSTED'; readonly topic: string; readonly problem: string }
+  | {
+      readonly type: 'DELIVERY_EXHAUSTED';
+      readonly topic: string;
+      /** What the message was about; 0 where it names no try. */
+      readonly attempt: number;
+      readonly placementTry: number;
+      readonly problem: string;
+    }
   | { readonly type: 'DEADLINE_PASSED' }
   | { readonly type: 'VMS_GONE' }
 );

@@ -3,12 +3,7 @@ import { closeWith } from '#shared/domain/closing.ts';
 import { type Deadlines, ladderBackoffMs } from '#shared/domain/deadlines.ts';
 import type { Effect, EventOf, Transition } from '#shared/domain/event.ts';
 import type { Job, JobIn, TimestampMs } from '#shared/domain/job.ts';
-import { common, ignore, move } from '#shared/domain/rule.ts';
-
-/** The job's next step in search of a place; a message that is about an older try has no effect. */
-export function isCurrentTry(job: Job, event: { readonly attempt: number; readonly placementTry: number }): boolean {
-  return event.attempt === job.attempt && event.placementTry === job.placementTry;
-}
+import { common, ignore, isCurrentTry, move } from '#shared/domain/rule.ts';
 
 export function provision(job: Job): Effect {
   return { type: 'PROVISION', jobId: job.jobId, attempt: job.attempt, placementTry: job.placementTry };

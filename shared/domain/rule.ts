@@ -40,3 +40,8 @@ export function common(job: Job) {
     waitingFor,
   };
 }
+
+/** Whether a message is about the job's present search for a place; one about an older try has no effect. */
+export function isCurrentTry(job: Job, event: { readonly attempt: number; readonly placementTry: number }): boolean {
+  return event.attempt === job.attempt && event.placementTry === job.placementTry;
+}

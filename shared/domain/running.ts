@@ -3,13 +3,14 @@ import { closeWith, recordAttempt } from '#shared/domain/closing.ts';
 import {
   BOOT_FAILURES_IN_ROW_MAX,
   type Deadlines,
+  INTERRUPTIONS_BEFORE_RUNNING_MAX,
   interruptionBackoffMs,
   SETTLED_RUN_MS,
 } from '#shared/domain/deadlines.ts';
 import type { EventOf, Transition } from '#shared/domain/event.ts';
 import { type Job, type JobIn, type PlacedJob, replicaName, type TimestampMs } from '#shared/domain/job.ts';
-import { exceededTimeOf, isCurrentTry, provision, runningExceeded } from '#shared/domain/placing.ts';
-import { common, ignore, move } from '#shared/domain/rule.ts';
+import { exceededTimeOf, provision, runningExceeded } from '#shared/domain/placing.ts';
+import { common, ignore, isCurrentTry, move } from '#shared/domain/rule.ts';
 
 type Moment = { readonly at: TimestampMs; readonly deadlines: Deadlines };
 
@@ -77,6 +78,11 @@ export function meetInterruption(
 function interrupt(job: PlacedJob, cause: Cause, moment: Moment): Transition {
   const hasSettled = job.status === 'RUNNING' && moment.at - job.ranAt >= SETTLED_RUN_MS;
   const interruptionsInRow = hasSettled ? 1 : job.counts.interruptionsInRow + 1;
+  if (job.firstRanAt === null && interruptionsInRow > INTERRUPTIONS_BEFORE_RUNNING_MAX) {
+    const message = `${interruptionsInRow} attempts in a row were interrupted before the job ran, the last: ${cause.message}`;
+    const last = causeOf('BOOT_FAILED_REPEATEDLY', message, cause.evidence);
+    return closeWith(job, { state: 'FAILED', cause: last }, moment);
+  }
   const counts = { ...job.counts, interruptions: job.counts.interruptions + 1, interruptionsInRow };
   return beginAttempt({ ...job, counts }, cause, moment);
 }

@@ -15,7 +15,11 @@ export type DeadLetter = {
   readonly body: unknown;
 };
 
-const aboutJobSchema = z.object({ jobId: z.string() });
+const aboutJobSchema = z.object({
+  jobId: z.string(),
+  attempt: z.int().default(0),
+  placementTry: z.int().default(0),
+});
 
 /**
  * A message that no try could handle: one about a job goes onto that job, which fails with the evidence if it waits for
@@ -37,7 +41,7 @@ export async function noteDeadLetter(
       topic,
       problem,
     } as const;
-    await handleJobEvent(ports, { ...event, jobId: about.data.jobId });
+    await handleJobEvent(ports, { ...event, ...about.data });
   }
   const upload = storageObjectSchema.safeParse(body);
   if (topic === 'uploads' && upload.success && !upload.data.name.endsWith(REPORT_SUFFIX)) {

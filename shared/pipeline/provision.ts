@@ -11,8 +11,8 @@ import {
   type TimestampMs,
 } from '#shared/domain/job.ts';
 import { ownsVm } from '#shared/domain/ownership.ts';
-import { isCurrentTry } from '#shared/domain/placing.ts';
 import { NO_PROGRESS, NO_USAGE } from '#shared/domain/replica.ts';
+import { isCurrentTry } from '#shared/domain/rule.ts';
 import { type EventPorts, handleJobEvent } from '#shared/pipeline/handle-job-event.ts';
 import { type VmSettings, vmRequestOf } from '#shared/pipeline/vm-request.ts';
 import type { CapacityMemory } from '#shared/ports/capacity-memory.ts';

@@ -41,8 +41,6 @@ export type SubmitOutcome =
       readonly jobId: string | null;
       readonly problems: readonly Problem[];
       readonly warnings: readonly Problem[];
-      /** The report object belongs to another job already. */
-      readonly isReportTaken?: boolean;
     };
 
 /**
@@ -170,7 +168,7 @@ async function createJob(ports: SubmitPorts, job: Job): Promise<SubmitOutcome> {
   if ((await ports.jobs.create(job, effects)) === 'EXISTS') {
     const existing = (await ports.jobs.read(jobId))?.job;
     if (existing !== undefined && !isSameSubmission(existing.source, source)) {
-      return refuseTaken(existing, source);
+      return refuseTaken(existing);
     }
   }
   await payOwedEffects(ports, jobId);
@@ -181,7 +179,7 @@ function isSameSubmission(one: JobSource, other: JobSource): boolean {
   return one.digest === other.digest || (one.uri === other.uri && one.deliveryId === other.deliveryId);
 }
 
-function refuseTaken(existing: Job, source: JobSource): SubmitOutcome {
+function refuseTaken(existing: Job): SubmitOutcome {
   const { jobId } = existing;
   const problem: Problem = {
     code: 'JOB_ID_TAKEN',
@@ -189,6 +187,5 @@ function refuseTaken(existing: Job, source: JobSource): SubmitOutcome {
     remedy: 'Give this job another jobId and upload it again.',
     path: 'jobId',
   };
-  const isReportTaken = existing.source.reportUri === source.reportUri;
-  return { verdict: 'REFUSED', jobId, problems: [problem], warnings: [], isReportTaken };
+  return { verdict: 'REFUSED', jobId, problems: [problem], warnings: [] };
 }

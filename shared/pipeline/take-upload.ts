@@ -1,4 +1,4 @@
-import { buffer } from 'node:stream/consumers';
+import { buffer, text as textOf } from 'node:stream/consumers';
 import type { TimestampMs } from '#shared/domain/job.ts';
 import { inspectPackage, type PackageReport } from '#shared/package/inspect-package.ts';
 import { packageSourceOf } from '#shared/package/package-source.ts';
@@ -6,7 +6,7 @@ import { toGsUri } from '#shared/pipeline/gs-uri.ts';
 import { type Submission, type SubmitOutcome, type SubmitPorts, submitJob } from '#shared/pipeline/submit-job.ts';
 import { writeReport } from '#shared/pipeline/write-report.ts';
 import type { ObjectInfo, ObjectName } from '#shared/ports/object-store.ts';
-import { type Problem, REPORT_SUFFIX } from '#shared/protocol/report.ts';
+import { type Problem, REPORT_SUFFIX, reportSchema } from '#shared/protocol/report.ts';
 import { readJobFile } from '#shared/spec/read-job-file.ts';
 
 /** A job file is text that a person wrote; what is larger is something else. */
@@ -14,6 +14,8 @@ const JOB_FILE_BYTES_MAX = 1_048_576;
 
 /** Job files beside a package that are looked into when it arrives after them. */
 const NEIGHBOURS_MAX = 50;
+const FOLDER_PAGE_OBJECTS = 1_000;
+const FOLDER_PAGES_MAX = 10;
 
 const JOB_FILE_NAME = /\.(ya?ml|json)$/i;
 const PACKAGE_NAME = /\.(tar\.gz|tgz|tar|zip|whl|tar\.bz2|tbz2?|tar\.xz|txz|tar\.zst|7z|rar)$/i;
@@ -97,11 +99,7 @@ async function wakeNeighbours(
   const prefix = folderOf(info.name);
   const fileName = fileNameOf(info.name);
   const ownNames = [toGsUri(info), fileName, `./${fileName}`];
-  const neighbours = await ports.objects.list({ bucket: info.bucket, prefix, countMax: NEIGHBOURS_MAX });
-  const jobFiles = neighbours.filter(({ name, sizeBytes }) => {
-    const isBeside = !name.slice(prefix.length).includes('/') && !name.endsWith(REPORT_SUFFIX);
-    return isBeside && JOB_FILE_NAME.test(name) && sizeBytes <= JOB_FILE_BYTES_MAX;
-  });
+  const jobFiles = await listJobFiles(ports, info.bucket, prefix);
   let outcome: SubmitOutcome | undefined;
   for (const jobFile of jobFiles) {
     const { draft } = readJobFile(await readText(ports, jobFile), { fileName: fileNameOf(jobFile.name) });
@@ -111,6 +109,27 @@ async function wakeNeighbours(
     }
   }
   return outcome;
+}
+
+/** The job files directly in a folder, however full it is of other things. */
+async function listJobFiles(ports: SubmitPorts, bucket: string, prefix: string): Promise<readonly ObjectInfo[]> {
+  const jobFiles: ObjectInfo[] = [];
+  let after: string | undefined;
+  for (let page = 0; page < FOLDER_PAGES_MAX && jobFiles.length < NEIGHBOURS_MAX; page += 1) {
+    const query = { bucket, prefix, countMax: FOLDER_PAGE_OBJECTS, ...(after === undefined ? {} : { after }) };
+    const objects = await ports.objects.list(query);
+    jobFiles.push(
+      ...objects.filter(({ name, sizeBytes }) => {
+        const isBeside = !name.slice(prefix.length).includes('/') && !name.endsWith(REPORT_SUFFIX);
+        return isBeside && JOB_FILE_NAME.test(name) && sizeBytes <= JOB_FILE_BYTES_MAX;
+      }),
+    );
+    after = objects.at(-1)?.name;
+    if (objects.length < FOLDER_PAGE_OBJECTS) {
+      break;
+    }
+  }
+  return jobFiles.slice(0, NEIGHBOURS_MAX);
 }
 
 function waitForJobFile(info: ObjectInfo, { warnings }: PackageReport): SubmitOutcome {
@@ -147,14 +166,27 @@ function fallbackJobIdOf({ name, generation }: ObjectInfo): string {
 /** A job that was accepted is reported by its own announcements; every other verdict is written here. */
 async function tell(ports: SubmitPorts, info: ObjectInfo, outcome: SubmitOutcome): Promise<SubmitOutcome> {
   if (outcome.verdict !== 'ACCEPTED') {
-    const suffix = outcome.isReportTaken === true ? `.${info.generation}${REPORT_SUFFIX}` : REPORT_SUFFIX;
-    await reportRefusal(
-      ports,
-      { bucket: info.bucket, name: `${info.name}${suffix}` },
-      { source: toGsUri(info), outcome },
-    );
+    const plain = { bucket: info.bucket, name: `${info.name}${REPORT_SUFFIX}` };
+    const isTaken = await isReportOfJob(ports, plain);
+    const own = isTaken ? { ...plain, name: `${info.name}.${info.generation}${REPORT_SUFFIX}` } : plain;
+    await reportRefusal(ports, own, { source: toGsUri(info), outcome });
   }
   return outcome;
+}
+
+/** The report of a job that was accepted from an earlier upload of this name is that job's, whatever comes after it. */
+async function isReportOfJob({ objects }: SubmitPorts, report: ObjectName): Promise<boolean> {
+  const bytes = await objects.read(report);
+  const parsed = bytes === undefined ? undefined : reportSchema.safeParse(parseJson(await textOf(bytes)));
+  return parsed?.success === true && parsed.data.verdict === 'ACCEPTED';
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Writes what was wrong with a submission, or what it still waits for. */

@@ -7,7 +7,7 @@ import { checkEmbeddedConfig } from '#infra/embedded/embedded-config.ts';
 import { type FunctionName, type FunctionServers, startFunctionServers } from '#infra/embedded/function-servers.ts';
 import { createLogger } from '#shared/observability/logger.ts';
 import heartbeat from '#shared/protocol/golden/heartbeat-running.json' with { type: 'json' };
-import { jobFile, packProgram } from '../e2e/cloud-under-test.ts';
+import { jobFile, packFiles, packProgram } from '../e2e/cloud-under-test.ts';
 
 const SOURCE_PORTS = { storage: 1, cloud: 1, api: 1, heartbeat: 1 };
 
@@ -89,6 +89,7 @@ it('makes one job of an upload, however often it is told of it', async () => {
 it('refuses another job under the same id, and leaves the first untouched', async () => {
   const first = await uploadProgram('taken');
   await finalize(first.name, first.generation);
+  await push('report', JSON.stringify({ type: 'ANNOUNCE', jobId: 'taken', state: 'QUEUED', attempt: 1 }));
   const before = await ports.functions.jobs.read('taken');
   const second = await uploadProgram('taken', 'print("something else")\n');
 
@@ -100,6 +101,21 @@ it('refuses another job under the same id, and leaves the first untouched', asyn
     name: `${second.name}.${second.generation}.report.json`,
   });
   expect(report, 'the refusal has a report of its own').toBeDefined();
+});
+
+it('wakes a job file that waits for its package, however full the folder is', async () => {
+  const { uploadBucket: bucket } = ports;
+  for (let number = 0; number < 60; number += 1) {
+    await ports.objects.write({ bucket, name: `full/a${number}.txt` }, Buffer.from('x'));
+  }
+  const job = JSON.stringify(jobFile('patient', { packageUris: ['pkg.tar.gz'] }));
+  await ports.objects.write({ bucket, name: 'full/job.json' }, Buffer.from(job));
+  const bytes = await packFiles({ 'pkg/trainer/__init__.py': '', 'pkg/trainer/task.py': 'print(1)' });
+  const info = await ports.objects.write({ bucket, name: 'full/pkg.tar.gz' }, bytes);
+
+  await finalize('full/pkg.tar.gz', typeof info === 'string' ? info : info.generation);
+
+  expect((await ports.functions.jobs.read('patient'))?.job.status).toBe('QUEUED');
 });
 
 it.each(['provision', 'teardown', 'on-control', 'on-interruption', 'report'] as const)(

@@ -57,7 +57,7 @@ type Context = { readonly clock: Clock; readonly logger: Logger };
 
 function createPump(queue: MessageQueue, subscription: Subscription, context: Context) {
   const { topic } = subscription;
-  const { clock } = context;
+  const { clock, logger } = context;
   const deliver = createDelivery(queue, subscription, context);
   const inFlight = new Set<Promise<void>>();
   const abort = new AbortController();
@@ -69,7 +69,17 @@ function createPump(queue: MessageQueue, subscription: Subscription, context: Co
   function wake(): void {
     if (isStarted && !isWoken) {
       isWoken = true;
-      setImmediate(pump);
+      setImmediate(pumpOrRetry);
+    }
+  }
+
+  /** What cannot be taken now, on a full disk for instance, is taken later; the cloud lives on. */
+  function pumpOrRetry(): void {
+    try {
+      pump();
+    } catch (error) {
+      logger.log('ERROR', 'messages could not be taken', { topic, problem: String(error) });
+      timer = setTimeout(wake, BACKOFF_MS_MAX / 10);
     }
   }
 
@@ -81,17 +91,19 @@ function createPump(queue: MessageQueue, subscription: Subscription, context: Co
     }
     const countMax = subscription.concurrencyMax - inFlight.size;
     const taken = countMax > 0 ? queue.take({ topic, countMax, hiddenUntil: clock.now() + ACK_DEADLINE_MS }) : [];
-    for (const delivery of taken) {
-      const work = deliver(delivery, abort.signal).finally(() => {
-        inFlight.delete(work);
-        wake();
-      });
-      inFlight.add(work);
-    }
+    taken.forEach(begin);
     const nextAt = queue.nextAt(topic);
     if (nextAt !== null && inFlight.size < subscription.concurrencyMax) {
       timer = setTimeout(wake, Math.max(1, nextAt - clock.now()));
     }
+  }
+
+  function begin(delivery: Delivery): void {
+    const work = deliver(delivery, abort.signal).finally(() => {
+      inFlight.delete(work);
+      wake();
+    });
+    inFlight.add(work);
   }
 
   return {
@@ -104,21 +116,21 @@ function createPump(queue: MessageQueue, subscription: Subscription, context: Co
     async stop() {
       isStarted = false;
       clearTimeout(timer);
-      // What is being handled is nearly done, as a rule; what is not is delivered again at the next start.
-      const patience = setTimeout(() => abort.abort(), STOP_MS_MAX);
-      await Promise.all(inFlight);
-      clearTimeout(patience);
+      await finish(inFlight, abort);
     },
   };
 }
 
+/** What is being handled is nearly done, as a rule; what is not is delivered again at the next start. */
+async function finish(inFlight: ReadonlySet<Promise<void>>, abort: AbortController): Promise<void> {
+  const patience = setTimeout(() => abort.abort(), STOP_MS_MAX);
+  await Promise.all(inFlight);
+  clearTimeout(patience);
+}
+
 /** One push, and what follows from its answer. */
 function createDelivery(queue: MessageQueue, subscription: Subscription, { clock, logger }: Context) {
-  return async (delivery: Delivery, signal: AbortSignal): Promise<void> => {
-    const problem = await push(subscription, delivery, signal);
-    if (signal.aborted) {
-      return;
-    }
+  function settle(delivery: Delivery, problem: string | null): void {
     const { topic, messageId, deliveryId, deliveryAttempt } = delivery;
     if (problem === null) {
       queue.acknowledge(deliveryId);
@@ -128,6 +140,18 @@ function createDelivery(queue: MessageQueue, subscription: Subscription, { clock
     } else {
       logger.log('WARNING', 'delivery failed', { topic, messageId, deliveryAttempt, problem });
       queue.retry(deliveryId, clock.now() + backoffMs(deliveryAttempt));
+    }
+  }
+
+  return async (delivery: Delivery, signal: AbortSignal): Promise<void> => {
+    const problem = await push(subscription, delivery, signal);
+    if (!signal.aborted) {
+      try {
+        settle(delivery, problem);
+      } catch (error) {
+        // Its message stays hidden for a while, and is delivered again.
+        logger.log('ERROR', 'delivery could not be settled', { topic: delivery.topic, problem: String(error) });
+      }
     }
   };
 }

@@ -52,12 +52,13 @@ export function signalGroup(leader: ProcessKey, signal: NodeJS.Signals): void {
 
 /** Kills the tree until nothing of it lives, also what forks meanwhile. Throws when something outlives KILL_MS_MAX. */
 export async function killTree(tree: ProcessTree): Promise<void> {
+  // Listed before anything dies: a child whose parents are gone is nobody's descendant any more.
+  let members = await listTree(tree);
   if (tree.leader !== null) {
     signalGroup(tree.leader, 'SIGKILL');
   }
   const triesMax = KILL_MS_MAX / KILL_ROUND_MS;
   for (let tries = 0; tries < triesMax; tries++) {
-    const members = await listTree(tree);
     if (members.length === 0) {
       return;
     }
@@ -65,8 +66,9 @@ export async function killTree(tree: ProcessTree): Promise<void> {
       sendSignal(pid, 'SIGKILL');
     }
     await delay(KILL_ROUND_MS);
+    members = await listTree(tree);
   }
-  const pids = (await listTree(tree)).map(({ pid }) => pid);
+  const pids = members.map(({ pid }) => pid);
   if (pids.length > 0) {
     throw new Error(`Processes ${pids.join(', ')} outlived SIGKILL for ${KILL_MS_MAX} ms. They are tried again.`);
   }

@@ -126,14 +126,16 @@ export async function boundSerialPort(directory: string): Promise<void> {
   }
 }
 
-/** Removes the VM's directory, also where its program has taken the right to write from parts of it. */
+/**
+ * Removes the VM's directory, also where its program has taken the right to write from parts of it, or has nested
+ * directories deeper than a path may be long: `rm` and `chmod` walk them by descriptors, as Node does not.
+ */
 export async function removeDisk(directory: string): Promise<void> {
-  const options = { recursive: true, force: true, maxRetries: 3 };
   try {
-    await rm(directory, options);
+    await rm(directory, { recursive: true, force: true, maxRetries: 3 });
   } catch {
-    await promisify(execFile)('chmod', ['-R', 'u+rwX', directory]);
-    await rm(directory, options);
+    await promisify(execFile)('chmod', ['-R', 'u+rwX', '--', directory]).catch(() => undefined);
+    await promisify(execFile)('rm', ['-rf', '--', directory]);
   }
 }
 

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { LogEntry } from '../../../shared/ports/log-store.ts';
+import type { Report } from '../../../shared/protocol/report.ts';
 import { replicaOf, runCli, startTestCloud, type TestCloud, viewOf } from './test-cloud.ts';
 
 let cloud: TestCloud;
@@ -21,6 +22,19 @@ const logEntry = (text: string, overrides: Partial<LogEntry> = {}): LogEntry => 
   text,
   ...overrides,
 });
+
+async function putReport(report: Partial<Report>): Promise<void> {
+  const complete = {
+    source: 'gs://uploads/one/job.json',
+    jobId: 'one',
+    problems: [],
+    warnings: [],
+    job: null,
+    ...report,
+  };
+  const object = { bucket: 'uploads', name: 'one/job.json.report.json' };
+  await cloud.store.write(object, Buffer.from(JSON.stringify(complete)));
+}
 
 const FAILED = viewOf('broken', {
   state: 'FAILED',
@@ -46,6 +60,24 @@ describe('dropforge jobs list', () => {
     ]);
     expect((await cli('jobs', 'list', '--format=json')).json()).toEqual([[viewOf('one'), FAILED]]);
   });
+
+  it('reads as many pages as it takes, and says when there are more', async () => {
+    const jobIds = Array.from({ length: 250 }, (_, index) => `job_${index}`);
+    for (const jobId of jobIds) {
+      cloud.jobs.set(jobId, [viewOf(jobId)]);
+    }
+    const listed = async (...argv: string[]) => {
+      const result = await cli('jobs', 'list', '--format=json', ...argv);
+      const [jobs] = result.json() as [{ jobId: string }[]];
+      return { jobIds: jobs.map(({ jobId }) => jobId), stderr: result.stderr };
+    };
+    expect(await listed('--limit', '230')).toEqual({
+      jobIds: jobIds.slice(0, 230),
+      stderr: 'There are more: --limit 1150 shows older ones, too.\n',
+    });
+    expect(await listed('--limit', '250')).toEqual({ jobIds, stderr: '' });
+    expect((await listed()).jobIds).toEqual(jobIds.slice(0, 20));
+  });
 });
 
 describe('dropforge jobs describe', () => {
@@ -55,8 +87,9 @@ describe('dropforge jobs describe', () => {
     expect(code).toBe(0);
     expect(stdout).toContain('broken  FAILED');
     expect(stdout).toContain("MODULE_NOT_FOUND: The module 'torch' is not installed.");
-    expect(stdout).toContain("  | ModuleNotFoundError: No module named 'torch'");
-    expect(stdout).toContain('  → Add it to install_requires.');
+    expect(stdout).toContain(
+      "  → Add it to install_requires.\n  | Traceback (most recent call last):\n  | ModuleNotFoundError: No module named 'torch'",
+    );
     expect(stdout).toContain('(2026-11-21 06:01:05 UTC)');
     expect(stdout).toContain('$0.0016 on Google Cloud: 30 s of VM time at $0.1900 an hour (list prices of 2026-08-01)');
   });
@@ -82,6 +115,31 @@ describe('dropforge jobs describe', () => {
     );
   });
 
+  it('shows a dash for what was never told', async () => {
+    const silent = { cpuFraction: null, memoryBytes: null, step: null, stepsMax: null, metrics: {} };
+    cloud.jobs.set('one', [viewOf('one', { replicas: [replicaOf({ phase: 'BOOTING', ...silent })] })]);
+    expect((await cli('jobs', 'describe', 'one')).stdout).toMatch(/^ {2}master-0\s+vm-1\s+BOOTING\s.*ago\s+-\s+-$/m);
+  });
+
+  it('shows what intake warned of, from the report', async () => {
+    cloud.jobs.set('one', [viewOf('one')]);
+    expect((await cli('jobs', 'describe', 'one')).stdout).not.toContain('warning');
+    const warnings = [{ code: 'DEFAULT_REGION', message: 'No region is given.', remedy: 'Write one.' }];
+    await putReport({ verdict: 'ACCEPTED', warnings });
+    expect((await cli('jobs', 'describe', 'one')).stdout).toContain(
+      'warning: DEFAULT_REGION: No region is given.\n    → Write one.',
+    );
+    expect((await cli('jobs', 'describe', 'one', '--format=json')).json()).toEqual([{ ...viewOf('one'), warnings }]);
+  });
+
+  it('shows why a submission was refused, which made no job', async () => {
+    const problems = [{ code: 'UNKNOWN_REGION', message: 'There is no region "mars".', remedy: 'Choose another.' }];
+    await putReport({ verdict: 'REFUSED', problems });
+    const { code, stdout, stderr } = await cli('jobs', 'describe', 'one');
+    expect([code, stderr]).toEqual([1, '']);
+    expect(stdout).toContain('one was REFUSED:\n  - UNKNOWN_REGION: There is no region "mars".');
+  });
+
   it("passes the cloud's own words on for a job that is not there", async () => {
     const { code, stderr } = await cli('jobs', 'describe', 'none');
     expect([code, stderr]).toEqual([1, 'error: There is no such job. List the jobs to see their ids.\n']);
@@ -103,12 +161,16 @@ describe('dropforge jobs wait', () => {
     expect(cloud.requests).toHaveLength(3);
   });
 
-  it('can be interrupted, and leaves the job alone', async () => {
+  it.each(['wait', 'stream-logs'])('%s can be interrupted, and leaves the job alone', async (command) => {
     cloud.jobs.set('one', [viewOf('one', { state: 'RUNNING' })]);
     const interruption = new AbortController();
-    const result = runCli(['jobs', 'wait', 'one'], { dataDir: cloud.dataDir, interrupted: interruption.signal });
-    setImmediate(() => interruption.abort());
-    expect(await result).toMatchObject({ code: 1, stdout: '', stderr: 'Interrupted.\n' });
+    cloud.onAnswer = () => interruption.abort();
+    const io = { dataDir: cloud.dataDir, interrupted: interruption.signal };
+    expect(await runCli(['jobs', command, 'one'], io)).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: 'Interrupted. Job one goes on: `npx dropforge jobs cancel one` ends it.\n',
+    });
     expect(cloud.requests.filter((request) => request.startsWith('POST'))).toEqual([]);
   });
 });
@@ -193,8 +255,10 @@ describe('dropforge up', () => {
     const ready = new EventTarget();
     const result = runCli(['up', '--api-port', '8123', '--data-dir', `${cloud.dataDir}/other`], {
       interrupted: interruption.signal,
-      startCloud: async ({ writeLog: _, ...options }) => {
+      startCloud: async ({ writeLog, ...options }) => {
         asked.push(options);
+        writeLog('{"severity":"INFO","message":"quiet"}');
+        writeLog('{"severity":"ERROR","message":"loud"}');
         setImmediate(() => ready.dispatchEvent(new Event('up')));
         return { endpoints: cloud.endpoints, stop: async () => void stopped.push('stopped') };
       },
@@ -204,10 +268,21 @@ describe('dropforge up', () => {
     interruption.abort();
     expect(await result).toMatchObject({
       code: 0,
-      stdout: expect.stringContaining('The embedded cloud is up. Ctrl-C ends it.'),
+      stdout: expect.stringContaining(
+        `log        ${cloud.dataDir}/other/functions.jsonl\n\nThe embedded cloud is up. Ctrl-C ends it.`,
+      ),
+      stderr: expect.stringMatching(/^error: loud\nEnding /),
     });
     expect(asked).toEqual([{ dataDir: `${cloud.dataDir}/other`, ports: { api: 8123 } }]);
     expect(stopped).toEqual(['stopped']);
+  });
+
+  it('fails for a configuration that is not there, and starts nothing', async () => {
+    const argv = ['up', '--config', 'none.yaml', '--data-dir', `${cloud.dataDir}/other`];
+    expect(await runCli(argv)).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^error: The configuration .*none\.yaml cannot be read .*check --config/),
+    });
   });
 
   it('refuses a data directory on which a cloud runs', async () => {

@@ -1,4 +1,4 @@
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { runCli, startTestCloud, type TestCloud } from './test-cloud.ts';
@@ -72,6 +72,22 @@ describe('dropforge cp', () => {
     expect((await cli('cp', 'bytes.bin', 'gs://jobs/kept/')).stdout).toContain('gs://jobs/kept/bytes.bin');
     expect((await cli('cp', 'gs://jobs/kept/bytes.bin', 'again.bin')).code).toBe(0);
     expect(await readFile(join(work, 'again.bin'))).toEqual(await readFile(join(work, 'bytes.bin')));
+  });
+
+  it('takes links to files along, and says so when there is no file at all', async () => {
+    await symlink('weights.json', join(work, 'model', 'latest.json'));
+    await symlink('.', join(work, 'model', 'loop'));
+    await mkdir(join(work, 'empty'));
+    expect((await cli('cp', '-r', 'model', 'gs://jobs/linked')).code).toBe(0);
+    expect(await listed('-r', 'gs://jobs/linked')).toEqual([
+      'gs://jobs/linked/deep/notes.txt',
+      'gs://jobs/linked/latest.json',
+      'gs://jobs/linked/weights.json',
+    ]);
+    expect(await cli('cp', '-r', 'empty', 'gs://jobs/empty')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('There is no file in '),
+    });
   });
 
   it.each([

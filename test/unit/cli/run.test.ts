@@ -1,11 +1,13 @@
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { COMMANDS } from '../../../cli/commands.ts';
+import { closeServer, listen } from '../../../infra/embedded/http-server.ts';
 import { runCli } from './test-cloud.ts';
 
 const MAIN = fileURLToPath(new URL('../../../cli/main.ts', import.meta.url));
@@ -48,11 +50,12 @@ describe('the command line', () => {
     [['fly'], /unknown command 'fly'/],
     [['jobs', 'lst'], /Did you mean list/],
     [['jobs', 'list', '--limt', '3'], /--limit/],
-    [['jobs', 'list', '--limit', 'all'], /--limit must be a whole number from 1 to 100/],
+    [['jobs', 'list', '--limit', 'all'], /--limit must be a whole number from 1 to 10000/],
     [['jobs', 'list', 'extra'], /too many arguments/],
     [['jobs', 'describe'], /missing required argument 'JOB'/],
     [['jobs', 'list', '--format', 'xml'], /choices are text, json/i],
     [['jobs', 'cancel', 'a', '--', 'b'], /takes nothing after --/],
+    [['cp', 'gs://a/b', '-'], /`dropforge cat` prints objects/],
     [['cp', 'a', 'b'], /one side must be gs:\/\//],
     [['up', '--api-port', '70000'], /--api-port must be a whole number/],
     [['jobs', 'submit', 'training', '1st'], /cannot be a job id/],
@@ -107,5 +110,16 @@ describe('the dropforge program', () => {
       stderr: expect.stringContaining('npx dropforge up'),
     });
     await expect(node(process.execPath, [MAIN, 'nope'], { cwd: empty })).rejects.toMatchObject({ code: 2 });
+  });
+
+  it('ends at once when a port that was asked for is taken', { timeout: 20_000 }, async () => {
+    const holder = createServer();
+    const port = await listen(holder, 0);
+    const argv = [MAIN, 'up', '--api-port', String(port), '--data-dir', join(empty, 'taken')];
+    await expect(promisify(execFile)(process.execPath, argv, { timeout: 15_000 })).rejects.toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(`Port ${port} is taken.`),
+    });
+    await closeServer(holder);
   });
 });

@@ -98,7 +98,15 @@ function createApi({ jobs, logs, vms, requests }: State, onAnswer: TestCloud['on
     await next();
     onAnswer(request);
   });
-  app.get('/v1/jobs', (context) => context.json({ jobs: [...jobs.values()].flatMap((views) => views.slice(-1)) }));
+  app.get('/v1/jobs', (context) => {
+    const start = Number(context.req.query('pageToken') ?? 0);
+    const end = start + Number(context.req.query('pageSize'));
+    const all = [...jobs.values()].flatMap((views) => views.slice(-1));
+    return context.json({
+      jobs: all.slice(start, end),
+      ...(end < all.length && { nextPageToken: String(end) }),
+    });
+  });
   app.get('/v1/jobs/:jobId', (context) => {
     const views = jobs.get(context.req.param('jobId'));
     const view = views !== undefined && views.length > 1 ? views.shift() : views?.[0];

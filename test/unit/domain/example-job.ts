@@ -67,7 +67,13 @@ export function eventsFor(job: Job, at: number): { readonly [E in JobEventType]:
     REPLICA_EXITED: { ...named('REPLICA_EXITED'), attempt, replica: 'master-0', exit: { outcome: 'SUCCEEDED' } },
     ATTEMPT_INTERRUPTED: { ...named('ATTEMPT_INTERRUPTED'), attempt, cause },
     CANCEL_REQUESTED: named('CANCEL_REQUESTED'),
-    DELIVERY_EXHAUSTED: { ...named('DELIVERY_EXHAUSTED'), topic: 'provision', problem: 'It threw.' },
+    DELIVERY_EXHAUSTED: {
+      ...named('DELIVERY_EXHAUSTED'),
+      attempt,
+      placementTry,
+      topic: 'provision',
+      problem: 'It threw.',
+    },
     DEADLINE_PASSED: named('DEADLINE_PASSED'),
     VMS_GONE: named('VMS_GONE'),
   };

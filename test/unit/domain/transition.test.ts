@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { causeOf } from '#shared/domain/cause.ts';
-import { DEADLINES } from '#shared/domain/deadlines.ts';
+import { DEADLINES, INTERRUPTIONS_BEFORE_RUNNING_MAX } from '#shared/domain/deadlines.ts';
 import type { JobEventType } from '#shared/domain/event.ts';
 import { ATTEMPT_RECORDS_MAX, JOB_STATUSES, type Job, stateOf } from '#shared/domain/job.ts';
 import { RULES, transition } from '#shared/domain/transition.ts';
@@ -225,11 +225,35 @@ it('keeps the newest attempts in the ledger when there are more than it holds', 
         ['DEADLINE_PASSED', at],
         ['PLACEMENT_CHOSEN', at],
         ['VMS_CREATED', at],
+        ['REPLICA_STARTED', at],
         ['ATTEMPT_INTERRUPTED', at + 1],
       ),
-    queued,
+    queuedJob({ maxRunningMs: Number.MAX_SAFE_INTEGER }),
   );
   expect(job.ledger.map(({ attempt }) => attempt)).toEqual(
     Array.from({ length: ATTEMPT_RECORDS_MAX }, (_, index) => index + 4),
   );
+});
+
+it('gives up a job that was interrupted again and again before it ever ran', () => {
+  const times = Array.from({ length: INTERRUPTIONS_BEFORE_RUNNING_MAX + 1 }, (_, index) => (index + 1) * 10_000_000);
+  const job = times.reduce(
+    (current: Job, at) =>
+      jobAfter(
+        current,
+        ['DEADLINE_PASSED', at],
+        ['PLACEMENT_CHOSEN', at],
+        ['VMS_CREATED', at],
+        ['ATTEMPT_INTERRUPTED', at + 1],
+      ),
+    queued,
+  );
+  expect(job).toMatchObject({ status: 'CLOSING', verdict: { cause: { code: 'BOOT_FAILED_REPEATEDLY' } } });
+});
+
+it('is not failed by a dead letter about a try that is over, or one that was answered', () => {
+  const letter = eventsFor(preparing, 9_000).DELIVERY_EXHAUSTED;
+  expect(transition(preparing, letter).job.status).toBe('CLOSING');
+  expect(transition(preparing, { ...letter, placementTry: 0 }).job).toBe(preparing);
+  expect(transition(created, letter).job).toBe(created);
 });

@@ -1,0 +1,13 @@
+import { execFileSync } from 'node:child_process';
+
+/** Undefined where gcloud is not installed. */
+export function findGcloudVersion(): string | undefined {
+  try {
+    return execFileSync('gcloud', ['version', '--format=value("Google Cloud SDK")'], {
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    }).trim();
+  } catch {
+    return undefined;
+  }
+}

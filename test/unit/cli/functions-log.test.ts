@@ -1,0 +1,72 @@
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { openFunctionsLog } from '../../../cli/cloud/functions-log.ts';
+import { createLogger } from '../../../shared/observability/logger.ts';
+
+let dataDir: string;
+beforeEach(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'dropforge-log-'));
+});
+afterEach(() => rm(dataDir, { recursive: true }));
+
+function open(bytesMax?: number) {
+  const troubles: string[] = [];
+  const log = openFunctionsLog(dataDir, { onTrouble: (line) => troubles.push(line), ...(bytesMax && { bytesMax }) });
+  return { troubles, log, logger: createLogger(log.write) };
+}
+
+async function readEntries(path: string): Promise<Record<string, unknown>[]> {
+  const lines = (await readFile(path, 'utf8')).trimEnd().split('\n');
+  return lines.map((line) => JSON.parse(line));
+}
+
+describe('the log of the functions', () => {
+  it('has every entry as a line of JSON with its time, those of an earlier cloud included', async () => {
+    const { log, logger } = open();
+    logger.log('INFO', 'job was created', { jobId: 'one' });
+    open().logger.log('DEBUG', 'again');
+    const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/);
+    expect(await readEntries(log.path)).toEqual([
+      { time, severity: 'INFO', message: 'job was created', jobId: 'one' },
+      { time, severity: 'DEBUG', message: 'again' },
+    ]);
+  });
+
+  it('shows warnings and errors, one readable line each, and nothing else', () => {
+    const { troubles, logger } = open();
+    logger.log('INFO', 'quiet');
+    logger.log('WARNING', 'delivery failed', { topic: 'provision', deliveryAttempt: 2, problem: '500 out\n of order' });
+    logger.log('ERROR', 'function failed', { problem: 'x'.repeat(300), stack: 'Error: x\n    at y' });
+    logger.log('ERROR', 'all is lost');
+    expect(troubles).toEqual([
+      'warning: delivery failed (topic provision, deliveryAttempt 2, problem 500 out of order)',
+      `error: function failed (problem ${'x'.repeat(200)}…)`,
+      'error: all is lost',
+    ]);
+  });
+
+  it('never takes more than twice its limit on the disk, and keeps the newest', async () => {
+    const { log, logger } = open(1_000);
+    for (let index = 0; index < 100; index += 1) {
+      logger.log('INFO', 'entry', { index });
+    }
+    expect((await readdir(dataDir)).sort()).toEqual(['functions.jsonl', 'functions.old.jsonl']);
+    const kept = [...(await readEntries(join(dataDir, 'functions.old.jsonl'))), ...(await readEntries(log.path))];
+    expect(kept.map(({ index }) => index)).toEqual(
+      Array.from({ length: kept.length }, (_, place) => 100 - kept.length + place),
+    );
+    expect(JSON.stringify(kept).length).toBeLessThan(2_400);
+    expect(kept.length).toBeGreaterThan(10);
+  });
+
+  it('says on the terminal what it cannot write, and lets the functions go on', async () => {
+    const { log, troubles, logger } = open();
+    await rm(dataDir, { recursive: true });
+    await writeFile(dataDir, 'no folder');
+    logger.log('INFO', 'unheard');
+    expect(troubles).toEqual([expect.stringMatching(/functions\.jsonl cannot be written \(ENOTDIR.*unheard/)]);
+    expect(log.path.startsWith(dataDir)).toBe(true);
+  });
+});

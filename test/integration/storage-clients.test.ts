@@ -1,4 +1,4 @@
-import { execFile, execFileSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { type Bucket, Storage } from '@google-cloud/storage';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { findGcloudVersion } from './find-gcloud-version.ts';
 import { openStorageDoor, type StorageDoorUnderTest } from './storage-door-under-test.ts';
 
 const MIB = 1_048_576;
@@ -160,15 +161,4 @@ if (gcloudVersion === undefined) {
       });
     });
   });
-}
-
-function findGcloudVersion(): string | undefined {
-  try {
-    return execFileSync('gcloud', ['version', '--format=value("Google Cloud SDK")'], {
-      encoding: 'utf8',
-      stdio: ['ignore', 'pipe', 'ignore'],
-    }).trim();
-  } catch {
-    return undefined;
-  }
 }

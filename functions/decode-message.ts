@@ -1,6 +1,7 @@
 import type { CloudEvent } from '@google-cloud/functions-framework';
 import { z } from 'zod';
 import type { Logger } from '#shared/observability/logger.ts';
+import { parseJson } from '#shared/protocol/parse-json.ts';
 
 /** What the framework makes of a Pub/Sub push: the payload of `google.cloud.pubsub.topic.v1.messagePublished`. */
 const messagePublishedSchema = z.object({
@@ -45,13 +46,4 @@ export function decodeMessage<Schema extends z.ZodType>(
     return undefined;
   }
   return parsed.data;
-}
-
-/** JSON or undefined: what is no JSON fails every schema. */
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

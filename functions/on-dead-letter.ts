@@ -1,7 +1,8 @@
 import type { CloudEvent } from '@google-cloud/functions-framework';
-import { parseJson, receiveMessage } from '#functions/decode-message.ts';
+import { receiveMessage } from '#functions/decode-message.ts';
 import type { FunctionPorts } from '#functions/function-ports.ts';
 import { noteDeadLetter } from '#shared/pipeline/note-dead-letter.ts';
+import { parseJson } from '#shared/protocol/parse-json.ts';
 
 /** Dead-letter topic → the operator's log, and the job that the message was about. */
 export function createOnDeadLetter(ports: FunctionPorts) {

@@ -6,6 +6,7 @@ import { toGsUri } from '#shared/pipeline/gs-uri.ts';
 import { type Submission, type SubmitOutcome, type SubmitPorts, submitJob } from '#shared/pipeline/submit-job.ts';
 import { writeReport } from '#shared/pipeline/write-report.ts';
 import type { ObjectInfo, ObjectName } from '#shared/ports/object-store.ts';
+import { parseJson } from '#shared/protocol/parse-json.ts';
 import { type Problem, REPORT_SUFFIX, reportSchema } from '#shared/protocol/report.ts';
 import { readJobFile } from '#shared/spec/read-job-file.ts';
 
@@ -179,14 +180,6 @@ async function isReportOfJob({ objects }: SubmitPorts, report: ObjectName): Prom
   const bytes = await objects.read(report);
   const parsed = bytes === undefined ? undefined : reportSchema.safeParse(parseJson(await textOf(bytes)));
   return parsed?.success === true && parsed.data.verdict === 'ACCEPTED';
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Writes what was wrong with a submission, or what it still waits for. */

@@ -216,18 +216,15 @@ it('keeps the instances that Compute Engine created', () => {
   expect(created).toMatchObject({ instances: [INSTANCE] });
 });
 
+/** A job that waited, woken and given its VMs. */
+function placedAt(job: Job, at: number): Job {
+  return jobAfter(job, ['DEADLINE_PASSED', at], ['PLACEMENT_CHOSEN', at], ['VMS_CREATED', at]);
+}
+
 it('keeps the newest attempts in the ledger when there are more than it holds', () => {
   const interruptions = Array.from({ length: ATTEMPT_RECORDS_MAX + 3 }, (_, index) => (index + 1) * 10_000_000);
   const job = interruptions.reduce(
-    (current: Job, at) =>
-      jobAfter(
-        current,
-        ['DEADLINE_PASSED', at],
-        ['PLACEMENT_CHOSEN', at],
-        ['VMS_CREATED', at],
-        ['REPLICA_STARTED', at],
-        ['ATTEMPT_INTERRUPTED', at + 1],
-      ),
+    (current: Job, at) => jobAfter(placedAt(current, at), ['REPLICA_STARTED', at], ['ATTEMPT_INTERRUPTED', at + 1]),
     queuedJob({ maxRunningMs: Number.MAX_SAFE_INTEGER }),
   );
   expect(job.ledger.map(({ attempt }) => attempt)).toEqual(
@@ -238,14 +235,7 @@ it('keeps the newest attempts in the ledger when there are more than it holds', 
 it('gives up a job that was interrupted again and again before it ever ran', () => {
   const times = Array.from({ length: INTERRUPTIONS_BEFORE_RUNNING_MAX + 1 }, (_, index) => (index + 1) * 10_000_000);
   const job = times.reduce(
-    (current: Job, at) =>
-      jobAfter(
-        current,
-        ['DEADLINE_PASSED', at],
-        ['PLACEMENT_CHOSEN', at],
-        ['VMS_CREATED', at],
-        ['ATTEMPT_INTERRUPTED', at + 1],
-      ),
+    (current: Job, at) => jobAfter(placedAt(current, at), ['ATTEMPT_INTERRUPTED', at + 1]),
     queued,
   );
   expect(job).toMatchObject({ status: 'CLOSING', verdict: { cause: { code: 'BOOT_FAILED_REPEATEDLY' } } });

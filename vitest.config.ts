@@ -2,7 +2,10 @@ import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
 /** One project a kind of test: the folder says what a test costs and proves. */
-function project(name: string, options: { readonly timeoutMs: number; readonly isSerial?: boolean }) {
+function project(
+  name: string,
+  options: { readonly timeoutMs: number; readonly isSerial?: boolean; readonly globalSetup?: string },
+) {
   return {
     extends: true as const,
     test: {
@@ -11,6 +14,7 @@ function project(name: string, options: { readonly timeoutMs: number; readonly i
       testTimeout: options.timeoutMs,
       hookTimeout: options.timeoutMs,
       fileParallelism: options.isSerial !== true,
+      ...(options.globalSetup !== undefined && { globalSetup: options.globalSetup }),
     },
   };
 }
@@ -25,6 +29,8 @@ export default defineConfig({
       project('simulation', { timeoutMs: 60_000 }),
       project('repository', { timeoutMs: 10_000 }),
       project('integration', { timeoutMs: 60_000 }),
+      project('corpus', { timeoutMs: 30_000 }),
+      project('google-cloud', { timeoutMs: 60_000, globalSetup: 'test/google-cloud/global-setup.ts' }),
       project('e2e', { timeoutMs: 180_000, isSerial: true }),
     ],
   },

@@ -28,6 +28,10 @@ export type Flag = {
   /** What stands for the value in the help; a flag without one is a switch. */
   readonly value?: string;
   readonly choices?: readonly string[];
+  /** Whether the value may be left out: the flag is then `true`. */
+  readonly isValueOptional?: boolean;
+  /** Whether it may be given several times, and each time counts; otherwise the last one does. */
+  readonly isRepeatable?: boolean;
 };
 
 /** 0: done; 1: failed, or the job did; 2: the command line was wrong. */
@@ -40,6 +44,8 @@ export type Invocation = {
   readonly rest: readonly string[];
   /** The value of a flag, or `true` for a switch that is given; undefined when it is not. */
   readonly flag: (name: string) => string | undefined;
+  /** Every value of a flag that may be given several times. */
+  readonly flags: (name: string) => readonly string[];
   readonly isSet: (name: string) => boolean;
   /** Writes a result: one line of JSON with `--format=json`, the text otherwise. */
   readonly print: (result: { readonly json: unknown; readonly text: string }) => void;
@@ -51,6 +57,7 @@ export type Invocation = {
 export type Io = {
   readonly stdout: Output;
   readonly stderr: Output;
+  readonly openStdin: () => AsyncIterable<Uint8Array>;
   readonly cwd: string;
   readonly dataDir: string | undefined;
   /** Ctrl-C, or SIGTERM. */

@@ -35,6 +35,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('#cli/commands/jobs-submit-training.ts')).jobsSubmitTraining,
   },
   {
+    name: 'custom-jobs create',
+    summary: 'The same in the words of Vertex AI',
+    load: async () => (await import('#cli/commands/custom-jobs-create.ts')).customJobsCreate,
+  },
+  {
     name: 'jobs validate',
     summary: 'Check job files without submitting them',
     load: async () => (await import('#cli/commands/jobs-validate.ts')).jobsValidate,

@@ -17,6 +17,7 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.
 process.exitCode = await run(process.argv.slice(2), {
   stdout: createOutput(process.stdout),
   stderr: createOutput(process.stderr),
+  openStdin: () => process.stdin,
   cwd: process.cwd(),
   dataDir: process.env.DROPFORGE_DATA_DIR || undefined,
   interrupted: interruption.signal,

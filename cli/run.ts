@@ -1,11 +1,13 @@
 import { styleText } from 'node:util';
 import { Argument, CommanderError, Option, Command as Parser } from 'commander';
-import type { Command, ExitCode, Io, Operand } from '#cli/command.ts';
+import type { Command, ExitCode, Flag, Io, Operand } from '#cli/command.ts';
 import { COMMANDS, type CommandEntry } from '#cli/commands.ts';
+import { findGcloudWords } from '#cli/gcloud-words.ts';
 
 const GROUPS: Readonly<Record<string, string>> = {
   jobs: 'Submit jobs and look after them',
   'jobs submit': 'Submit a job',
+  'custom-jobs': 'Submit a job in the words of Vertex AI',
   admin: 'Play through what a cloud does to its VMs',
 };
 
@@ -14,6 +16,11 @@ export async function run(argv: readonly string[], io: Io): Promise<ExitCode> {
   const { words, rest } = splitRest(argv);
   const call: Call = { io, rest, hasRest: argv.includes('--'), exitCode: 0 };
   try {
+    const hint = findGcloudWords(words);
+    if (hint !== undefined) {
+      const { UsageFailure } = await import('#cli/failure.ts');
+      throw new UsageFailure(hint);
+    }
     await buildParser(call).parseAsync(words, { from: 'user' });
     return call.exitCode;
   } catch (error) {
@@ -108,9 +115,8 @@ function defineCommand(one: { parser: Parser; entry: CommandEntry; command: Comm
   for (const operand of command.operands) {
     parser.addArgument(new Argument(writeOperand(operand), operand.summary));
   }
-  for (const { name, letter, summary, value, choices } of command.flags) {
-    const option = new Option(`${letter ? `-${letter}, ` : ''}--${name}${value ? ` <${value}>` : ''}`, summary);
-    parser.addOption(choices === undefined ? option : option.choices([...choices]));
+  for (const flag of command.flags) {
+    parser.addOption(createOption(flag));
   }
   if (command.rest !== undefined) {
     parser.usage(`[options] ${command.operands.map(writeOperand).join(' ')} [-- ARGS...]`);
@@ -125,6 +131,15 @@ function defineCommand(one: { parser: Parser; entry: CommandEntry; command: Comm
     }
     call.exitCode = await command.run(createInvocation(parser, call));
   });
+}
+
+function createOption({ name, letter, summary, value, choices, ...flag }: Flag): Option {
+  const written = value === undefined ? '' : flag.isValueOptional ? ` [${value}]` : ` <${value}>`;
+  const option = new Option(`${letter ? `-${letter}, ` : ''}--${name}${written}`, summary);
+  if (flag.isRepeatable) {
+    option.argParser<string[]>((text, before) => [...(before ?? []), text]);
+  }
+  return choices === undefined ? option : option.choices([...choices]);
 }
 
 function writeOperand({ name, count }: Operand): string {
@@ -143,11 +158,16 @@ function createInvocation(parser: Parser, { io, rest }: Call): Parameters<Comman
     const value = values.get(name);
     return value === undefined ? undefined : String(value);
   };
+  const flags = (name: string): readonly string[] => {
+    const value = values.get(name);
+    return value === undefined ? [] : Array.isArray(value) ? value.map(String) : [String(value)];
+  };
   return {
     io,
     rest,
     operands: parser.args,
     flag,
+    flags,
     isSet: (name) => values.get(name) !== undefined,
     isJson,
     dataDir: flag('data-dir') ?? io.dataDir,

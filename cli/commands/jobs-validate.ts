@@ -1,49 +1,102 @@
-import { readFile } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
-import type { Command, Output } from '#cli/command.ts';
-import { describeError, Failure } from '#cli/failure.ts';
-import { paint } from '#cli/output/paint.ts';
-import { describeProblem } from '#cli/submission/describe-report.ts';
-import { OFFLINE_CONTEXT } from '#cli/submission/dry-run.ts';
+import type { Command, Invocation } from '#cli/command.ts';
+import { describeError } from '#cli/failure.ts';
+import { describeValidation, toJson } from '#cli/submission/describe-validation.ts';
+import { readJobFileBytes, readJobFileStream } from '#cli/submission/job-file-bytes.ts';
+import { OFFLINE_CONTEXT } from '#cli/submission/offline-context.ts';
+import type { JobContext } from '#shared/spec/job-context.ts';
 import { type JobFileValidation, validateJobFile } from '#shared/spec/validate-job-file.ts';
 
+/** What else a file is judged by than itself. */
+type Judge = (validation: JobFileValidation, bytes: Uint8Array) => JobFileValidation;
+
 export const jobsValidate: Command = {
-  operands: [{ name: 'FILE', summary: 'job files in YAML or JSON', count: 'many' }],
-  flags: [],
+  operands: [{ name: 'FILE', summary: 'job files in YAML or JSON; - is what is piped in', count: 'many' }],
+  flags: [
+    { name: 'package', value: 'PATH', summary: 'look into this package, too: an archive, or the folder of one' },
+    {
+      name: 'ignore',
+      value: 'CODES',
+      isRepeatable: true,
+      summary: 'pass over what --package finds by these, by commas',
+    },
+  ],
   notes: 'No cloud is needed. Ends with 1 when a file would be refused. What flags may add is not missed.',
-  async run({ io, operands, print }) {
+  async run(invocation) {
+    const { io, operands, print } = invocation;
+    const judge = await createJudge(invocation);
     let isAllValid = true;
     for (const file of operands) {
-      const source = await readSource(resolve(io.cwd, file));
-      const validation = validateJobFile(source, { fileName: basename(file), context: OFFLINE_CONTEXT });
+      const validation = await validate(file, { invocation, judge });
       isAllValid &&= validation.verdict === 'valid';
-      print({ json: { file, ...validation }, text: describeValidation(file, validation, io.stdout) });
+      print({ json: toJson(file, validation), text: describeValidation(file, validation, io.stdout) });
     }
     return isAllValid ? 0 : 1;
   },
 };
 
-function describeValidation(file: string, validation: JobFileValidation, output: Output): string {
-  const { verdict, errors, warnings, cluster, price } = validation;
-  const lines = [`${file}: ${paint(verdict, verdict === 'valid' ? 'green' : 'red', output)}`];
-  if (cluster !== undefined && price !== undefined) {
-    const [machineType, gpus] = cluster.master;
-    const asked = [machineType, ...Object.entries(gpus).map(([type, count]) => `${count} × ${type}`)];
-    const perHour = price.onDemandPerHour === null ? '' : `, $${price.onDemandPerHour.toFixed(2)} an hour`;
-    const atVertex = price.vertexPerHour === null ? '' : ` (Vertex AI: $${price.vertexPerHour.toFixed(2)})`;
-    lines.push(`  master on ${asked.join(' with ')}${perHour}${perHour && atVertex}`);
+async function validate(
+  file: string,
+  { invocation, judge }: { readonly invocation: Invocation; readonly judge: Judge },
+): Promise<JobFileValidation> {
+  const { io } = invocation;
+  let bytes: Uint8Array;
+  try {
+    bytes = await (file === '-' ? readJobFileStream(io.openStdin()) : readJobFileBytes(resolve(io.cwd, file)));
+  } catch (error) {
+    return unreadable(file, reasonOf(error));
   }
-  return [
-    ...lines,
-    ...errors.map((problem) => `  - ${describeProblem(problem)}`),
-    ...warnings.map((warning) => `  - ${paint('warning:', 'yellow', output)} ${describeProblem(warning)}`),
-  ].join('\n');
+  const fileName = file === '-' ? 'The input' : basename(file);
+  const path = invocation.flag('package');
+  const context =
+    path === undefined ? OFFLINE_CONTEXT : withPackage(OFFLINE_CONTEXT, basename(resolve(invocation.io.cwd, path)));
+  return judge(validateJobFile(bytes, { fileName, context }), bytes);
 }
 
-async function readSource(path: string): Promise<Uint8Array> {
-  try {
-    return await readFile(path);
-  } catch (error) {
-    throw new Failure(`The job file ${path} cannot be read (${describeError(error)}).`);
+/** A package that was named is not missing in the file. */
+function withPackage(context: JobContext, name: string): JobContext {
+  return { ...context, defaults: { ...context.defaults, packageUris: [`${context.packageBase}/${name}`] } };
+}
+
+/** The package is looked into once, whatever the number of files; without one nothing of all that is loaded. */
+async function createJudge({ flag, flags, io }: Invocation): Promise<Judge> {
+  const path = flag('package');
+  if (path === undefined) {
+    return (validation) => validation;
   }
+  const { inspectLocalPackage, judgePackage } = await import('#cli/submission/local-package.ts');
+  const { readJobFile } = await import('#shared/spec/read-job-file.ts');
+  const { masterOf } = await import('#shared/spec/job-draft.ts');
+  const report = await inspectLocalPackage(resolve(io.cwd, path));
+  const silenced = new Set(flags('ignore').flatMap((codes) => codes.split(',').map((code) => code.trim())));
+  return (validation, bytes) => {
+    const { draft } = readJobFile(bytes, { fileName: 'job file' });
+    const module = draft === null ? undefined : masterOf(draft).program.pythonModule?.value;
+    const found = judgePackage(report, { module, plan: validation.plan }, silenced);
+    return {
+      ...validation,
+      verdict: found.problems.length === 0 ? validation.verdict : 'invalid',
+      errors: [...validation.errors, ...found.problems],
+      warnings: [...validation.warnings, ...found.warnings],
+    };
+  };
+}
+
+function reasonOf(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  return code === 'ENOENT' ? 'there is no such file' : code === 'EISDIR' ? 'it is a folder' : describeError(error);
+}
+
+function unreadable(file: string, reason: string): JobFileValidation {
+  return {
+    verdict: 'invalid',
+    dialect: null,
+    errors: [{ code: 'FILE_UNREADABLE', message: `${file} cannot be read (${reason}).`, remedy: 'Name a job file.' }],
+    warnings: [],
+    cluster: null,
+    trials: null,
+    price: null,
+    plan: null,
+    isRunnable: false,
+  };
 }

@@ -1,6 +1,7 @@
 import type { SourceFile } from '#cli/submission/source-files.ts';
 import type { ProjectMetadata } from '#shared/package/core-metadata.ts';
 import { createFindings } from '#shared/package/package-problem.ts';
+import { createFileScan } from '#shared/package/scan/file-scan.ts';
 import { readSourceProject } from '#shared/package/source-project.ts';
 
 const METADATA_FILES = ['setup.py', 'setup.cfg', 'pyproject.toml'];
@@ -21,6 +22,8 @@ export async function readProjectMetadata(files: readonly SourceFile[]): Promise
       has: (path) => paths.includes(path),
       pathOf: (path) => path,
       readText: (path) => texts.get(path) ?? null,
+      // Nothing was looked into: only metadata is asked for.
+      signs: createFileScan().signs,
     },
     createFindings(),
   );

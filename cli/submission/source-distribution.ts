@@ -28,13 +28,21 @@ const MODIFIED_AT = new Date('1980-01-02T00:00:00Z');
  * Builds a source distribution by the rules of `gcloud ai-platform jobs submit training --package-path`, but without
  * Python: the package, the files beside it that its installation may need, and a minimal setup.py where there is none.
  * It is named after the name and version that the project states.
+ *
+ * @param requirements what the minimal setup.py asks for; a project with a setup.py of its own cannot be given any
  */
 export async function buildSourceDistribution(
   packagePath: string,
   extraFiles: Readonly<Record<string, string>> = {},
+  requirements: readonly string[] = [],
 ): Promise<SourceDistribution> {
   const { packageName, files, isInstallable, notes } = await collectSourceFiles(packagePath);
   refuseTooLarge(packagePath, files);
+  if (isInstallable && requirements.length > 0) {
+    throw new Failure(
+      `${packagePath} says itself what it requires: write ${requirements.join(', ')} into its setup.py or pyproject.toml.`,
+    );
+  }
   const metadata = await readProjectMetadata(files);
   const name = (metadata.name ?? packageName).replace(/[^A-Za-z0-9_.]+/g, '_');
   const stated = metadata.version ?? '';
@@ -43,7 +51,7 @@ export async function buildSourceDistribution(
     ['PKG-INFO', `Metadata-Version: 2.1\nName: ${name}\nVersion: ${version}\n`],
   ]);
   if (!isInstallable) {
-    written.set('setup.py', writeSetup(packageName, name));
+    written.set('setup.py', writeSetup(packageName, { name, requirements }));
   }
   for (const [path, content] of Object.entries(extraFiles)) {
     written.set(path, content);
@@ -60,7 +68,7 @@ export async function buildSourceDistribution(
 }
 
 /** gcloud's own minimal setup.py leaves sub-packages and data files out, which nobody expects: here they are in. */
-function writeSetup(packageName: string, name: string): string {
+function writeSetup(packageName: string, project: { name: string; requirements: readonly string[] }): string {
   // A JSON string is a Python string, too.
   const python = JSON.stringify(packageName);
   return [
@@ -68,10 +76,11 @@ function writeSetup(packageName: string, name: string): string {
     '',
     "if __name__ == '__main__':",
     '    setup(',
-    `        name=${JSON.stringify(name)},`,
+    `        name=${JSON.stringify(project.name)},`,
     `        version='${VERSION_UNKNOWN}',`,
     `        packages=find_packages(include=[${python}, ${python} + '.*']),`,
     "        package_data={'': ['*']},",
+    ...(project.requirements.length === 0 ? [] : [`        install_requires=${JSON.stringify(project.requirements)},`]),
     '    )',
     '',
   ].join('\n');

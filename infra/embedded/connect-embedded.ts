@@ -1,4 +1,6 @@
+import { execFile } from 'node:child_process';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { createLocalJWKSet } from 'jose';
 import type { FunctionPorts } from '#functions/function-ports.ts';
 import { type Database, openDatabase } from '#infra/embedded/database.ts';
@@ -12,6 +14,7 @@ import { toStorageObjectData } from '#infra/embedded/messages/push-request.ts';
 import { type MessageQueue, openSqliteMessageQueue } from '#infra/embedded/messages/sqlite-message-queue.ts';
 import { type EmbeddedObjectStore, openDirectoryObjectStore } from '#infra/embedded/objects/directory-object-store.ts';
 import type { PortBook } from '#infra/embedded/port-book.ts';
+import { localAddressOf } from '#infra/embedded/vms/local-address.ts';
 import { type EmbeddedVmProvider, openProcessVmProvider } from '#infra/embedded/vms/process-vm-provider.ts';
 import type { Environment } from '#infra/embedded/vms/vm-environment.ts';
 import { openVmIdentityIssuer, type VmIdentityIssuer } from '#infra/embedded/vms/vm-identity.ts';
@@ -82,6 +85,7 @@ export async function connectEmbedded(given: Given): Promise<EmbeddedPorts> {
       regionDefault: config.regionDefault,
       runtimeVersionDefault: config.runtimeVersionDefault,
       zones: config.zones?.map(({ name }) => name) ?? null,
+      pythonVersionOf: await pythonVersionsOf(config),
     },
     verifyVmIdentity: createVmIdentityVerifier({
       jwks: createLocalJWKSet(identity.jwks),
@@ -196,8 +200,19 @@ async function vmSettingsOf(config: EmbeddedConfig, book: PortBook, heartbeatAud
     },
     startupScript: await readStartupScript(),
     agent: await packAgent(),
+    clusterAddressOf: localAddressOf,
     machineImageOf: (runtimeVersion) => images.find((name) => name.endsWith(runtimeVersion)) ?? first?.name ?? '',
   };
+}
+
+/** VMs of this machine run its own Python; one that does not start is not known, and the first VM will tell. */
+async function pythonVersionsOf({ machineImages: [first] }: EmbeddedConfig): Promise<() => string | null> {
+  const script = 'import sys; print("%d.%d" % sys.version_info[:2])';
+  const version = await promisify(execFile)(first?.python ?? 'python3', ['-c', script]).then(
+    ({ stdout }) => stdout.trim(),
+    () => null,
+  );
+  return () => version;
 }
 
 function deadlinesOf(config: EmbeddedConfig): Deadlines {

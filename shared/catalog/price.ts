@@ -12,7 +12,10 @@ export type Price = {
 
 export type CountedMachine = Machine & { readonly count: number };
 
-/** What Compute Engine asks for the machines, an hour. */
+/**
+ * What Compute Engine asks for the machines, an hour. Flex-start has prices of its own, lower than those on demand but
+ * for G2 (Compute Engine docs, "About Flex-start VMs"): null where they are not known.
+ */
 export function priceOf(machines: readonly CountedMachine[], provisioningModel: ProvisioningModel): Price {
   return sumOf(machines, (machine) => machinePerHourUsd(machine, provisioningModel));
 }
@@ -37,8 +40,12 @@ function sumOf(machines: readonly CountedMachine[], perHourUsdOf: (machine: Mach
 }
 
 function machinePerHourUsd({ machineType, accelerator }: Machine, provisioningModel: ProvisioningModel): number | null {
+  const type = findMachineType(machineType);
+  if (provisioningModel === 'FLEX_START') {
+    return accelerator === null ? (type?.flexStartPerHourUsd ?? null) : null;
+  }
   const field = provisioningModel === 'SPOT' ? 'spotPerHourUsd' : 'onDemandPerHourUsd';
-  const own = findMachineType(machineType)?.[field] ?? null;
+  const own = type?.[field] ?? null;
   if (accelerator === null || own === null) {
     return own;
   }

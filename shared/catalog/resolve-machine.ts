@@ -2,28 +2,34 @@ import {
   type Accelerator,
   findAccelerator,
   findMachineType,
+  findTpu,
+  findTpuMachineType,
   type Gpus,
   type Machine,
   type MachineType,
   readCatalog,
+  type TpuMachineType,
 } from '#shared/catalog/catalog.ts';
 
-/** A machine as a job file asks for it: by scale tier, or by a machine type of Compute Engine or AI Platform, with GPUs. */
-export type MachineChoice =
-  | { readonly scaleTier: string }
-  | { readonly machineType: string; readonly accelerator: Gpus | null };
+/** A machine as a job file asks for it: a type of Compute Engine or AI Platform, with GPUs in any spelling. */
+export type MachineChoice = { readonly machineType: string; readonly accelerator: Gpus | null };
 
 export type ResolvedMachine = {
   readonly machine: Machine;
-  /** The same in Compute Engine's names, but with the GPUs that were asked for, whether built in, attached or retired. */
+  /**
+   * The same in Compute Engine's names, but with the GPUs that were asked for, whether built in, attached or retired;
+   * of TPUs those that were named, or that the name of the type stands for.
+   */
   readonly asked: { readonly machineType: string; readonly gpus: Gpus | null };
   /** Set when retired GPUs gave way to others. */
   readonly replaced: { readonly from: Gpus; readonly to: Gpus } | null;
+  /** Whether it is a TPU machine, which keeps its name: no zone and no price of it is known. */
+  readonly isTpu: boolean;
 };
 
-/** Why there is no such machine; the names are those of Compute Engine. */
+/** Why there is no such machine; the names are those of Compute Engine, and of TPUs those of the API. */
 export type MachineRefusal =
-  | { readonly reason: 'UNKNOWN_MACHINE_TYPE' | 'UNKNOWN_SCALE_TIER' | 'UNKNOWN_ACCELERATOR'; readonly name: string }
+  | { readonly reason: 'UNKNOWN_MACHINE_TYPE' | 'UNKNOWN_ACCELERATOR'; readonly name: string }
   | { readonly reason: 'ACCELERATOR_ON_LEGACY_TYPE'; readonly means: Machine }
   | {
       readonly reason: 'ACCELERATOR_NOT_ATTACHABLE';
@@ -43,22 +49,51 @@ export type MachineRefusal =
 export type MachineResolution = ResolvedMachine | { readonly refusal: MachineRefusal };
 
 /**
- * Finds the machine that a choice stands for. AI Platform's names and tiers give Compute Engine's, retired GPUs their
- * replacement; GPUs may only be attached to N1, in the counts and up to the sizes of Compute Engine's page "GPU machine types".
+ * Finds the machine that a choice stands for. AI Platform's names give Compute Engine's, retired GPUs their
+ * replacement; GPUs may only be attached to N1, in the counts and up to the sizes of Compute Engine's page "GPU machine
+ * types".
  */
-export function resolveMachine(choice: MachineChoice): MachineResolution {
-  const { legacyMachineTypes, scaleTiers } = readCatalog();
-  if ('scaleTier' in choice) {
-    const tier = scaleTiers.find(({ name }) => name === choice.scaleTier);
-    return tier === undefined ? refuse({ reason: 'UNKNOWN_SCALE_TIER', name: choice.scaleTier }) : resolveNamed(tier);
+export function resolveMachine({ machineType, accelerator }: MachineChoice): MachineResolution {
+  const tpuType = findTpuMachineType(machineType);
+  if (tpuType !== undefined) {
+    return resolveTpu(tpuType, accelerator);
   }
-  const legacy = legacyMachineTypes.find(({ name }) => name === choice.machineType);
+  const legacy = findLegacy(machineType);
   if (legacy === undefined) {
-    return resolveNamed(choice);
+    return resolveNamed({ machineType, accelerator });
   }
-  return choice.accelerator === null
-    ? resolveNamed(legacy)
-    : refuse({ reason: 'ACCELERATOR_ON_LEGACY_TYPE', means: legacy });
+  return accelerator === null ? resolveNamed(legacy) : refuse({ reason: 'ACCELERATOR_ON_LEGACY_TYPE', means: legacy });
+}
+
+/**
+ * Whether it is one of AI Platform's own names, such as `complex_model_m`, which a job may not mix with those of
+ * Compute Engine (TrainingInput.workerType). `cloud_tpu` is neither.
+ */
+export function isLegacyMachineType(name: string): boolean {
+  return findLegacy(name) !== undefined;
+}
+
+function findLegacy(name: string): Machine | undefined {
+  const legacy = readCatalog().legacyMachineTypes.find((type) => type.name === name);
+  return legacy && { machineType: legacy.machineType, accelerator: legacy.accelerator };
+}
+
+function resolveTpu({ name, tpuDefault }: TpuMachineType, accelerator: Gpus | null): MachineResolution {
+  const type = accelerator === null ? undefined : findTpu(accelerator.type);
+  if (accelerator !== null && type === undefined) {
+    return refuse(
+      findAccelerator(accelerator.type) === undefined
+        ? { reason: 'UNKNOWN_ACCELERATOR', name: accelerator.type }
+        : { reason: 'MACHINE_TYPE_TAKES_NO_ACCELERATOR' },
+    );
+  }
+  const gpus = accelerator === null || type === undefined ? tpuDefault : { type, count: accelerator.count };
+  return {
+    machine: { machineType: name, accelerator: gpus },
+    asked: { machineType: name, gpus },
+    replaced: null,
+    isTpu: true,
+  };
 }
 
 function resolveNamed({ machineType, accelerator }: Machine): MachineResolution {
@@ -67,7 +102,12 @@ function resolveNamed({ machineType, accelerator }: Machine): MachineResolution 
     return refuse({ reason: 'UNKNOWN_MACHINE_TYPE', name: machineType });
   }
   if (accelerator === null) {
-    return { machine: { machineType, accelerator }, asked: { machineType, gpus: type.gpu }, replaced: null };
+    return resolved({ machineType, accelerator }, type.gpu);
+  }
+  const tpu = findTpu(accelerator.type);
+  if (tpu !== undefined) {
+    const builtInTo = readCatalog().tpuMachineTypes.map(({ name }) => name);
+    return refuse({ reason: 'ACCELERATOR_NOT_ATTACHABLE', accelerator: tpu, builtInTo });
   }
   const gpu = findAccelerator(accelerator.type);
   if (gpu === undefined) {
@@ -82,11 +122,7 @@ function acceptBuiltIn({ name }: MachineType, builtIn: Gpus, asked: Gpus): Machi
   if (builtIn.type !== asked.type || builtIn.count !== asked.count) {
     return refuse({ reason: 'ACCELERATOR_BUILT_IN', builtIn });
   }
-  return {
-    machine: { machineType: name, accelerator: null },
-    asked: { machineType: name, gpus: builtIn },
-    replaced: null,
-  };
+  return resolved({ machineType: name, accelerator: null }, builtIn);
 }
 
 function attach(type: MachineType, gpu: Accelerator, asked: Gpus): MachineResolution {
@@ -102,11 +138,8 @@ function attach(type: MachineType, gpu: Accelerator, asked: Gpus): MachineResolu
   if (refusal !== null) {
     return refuse(refusal);
   }
-  return {
-    machine: { machineType: type.name, accelerator: to ?? asked },
-    asked: { machineType: type.name, gpus: asked },
-    replaced: to === null ? null : { from: asked, to },
-  };
+  const machine = resolved({ machineType: type.name, accelerator: to ?? asked }, asked);
+  return to === null ? machine : { ...machine, replaced: { from: asked, to } };
 }
 
 /** Null where the GPU is still to be had, undefined where it never came in this count. */
@@ -138,4 +171,8 @@ function checkAttachment(type: MachineType, { type: accelerator, count }: Gpus):
 
 function refuse(refusal: MachineRefusal): MachineResolution {
   return { refusal };
+}
+
+function resolved(machine: Machine, gpus: Gpus | null): ResolvedMachine {
+  return { machine, asked: { machineType: machine.machineType, gpus }, replaced: null, isTpu: false };
 }

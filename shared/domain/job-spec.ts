@@ -1,22 +1,39 @@
+import type { Study } from '#shared/domain/study.ts';
+
 /** What the user asked for, after every dialect has been read into one form. Lengths are milliseconds, sizes GiB. */
 export type JobSpec = {
   readonly jobId: string;
   readonly labels: Readonly<Record<string, string>>;
-  /** The first group is the master's and has one replica. */
+  /** The first group is the master's and has one replica. All of them are in one zone. */
   readonly replicaGroups: readonly [ReplicaGroup, ...ReplicaGroup[]];
-  readonly program: PythonProgram;
+  /** What every group runs that names no program of its own. */
+  readonly program: Program;
   readonly region: string;
   readonly provisioningModel: ProvisioningModel;
   readonly runtimeVersion: string;
   readonly pythonVersion: string | null;
   /** `gs://bucket/path` without a slash at the end. */
   readonly jobDir: string;
+  /** Whether the program is told its job directory as `--job-dir`: AI Platform does so, Vertex AI does not. */
+  readonly passesJobDir: boolean;
   readonly limits: JobLimits;
+  /** E-mail address of the account that the VMs run as; null for the deployment's own. */
+  readonly serviceAccount: string | null;
+  /** `projects/P/global/networks/N`; null for the deployment's own. */
+  readonly network: string | null;
+  /** Cloud KMS key for the disks, `projects/P/locations/L/keyRings/R/cryptoKeys/K`; null for Google's own. */
+  readonly kmsKeyName: string | null;
+  /** Hyperparameters to be tuned: the job is then a study of many trials; null for a single training. */
+  readonly study: Study | null;
 };
 
-export type ProvisioningModel = 'STANDARD' | 'SPOT';
+/** Compute Engine's provisioning models, as far as job files can ask for them. */
+export type ProvisioningModel = 'STANDARD' | 'SPOT' | 'FLEX_START';
 
-export type Role = 'master' | 'worker' | 'ps' | 'evaluator';
+/** Every role that a replica can have, in the order of Vertex AI's worker pools. */
+export const ROLES = ['master', 'worker', 'ps', 'evaluator'] as const;
+
+export type Role = (typeof ROLES)[number];
 
 export type ReplicaGroup = {
   readonly role: Role;
@@ -24,13 +41,39 @@ export type ReplicaGroup = {
   readonly machineType: string;
   readonly accelerator: { readonly type: string; readonly count: number } | null;
   readonly bootDiskGib: number;
+  readonly bootDiskType: BootDiskType;
+  readonly reservation: Reservation | null;
+  /** What this group runs in place of the job's program; null where it runs that. */
+  readonly program: Program | null;
 };
 
+export const BOOT_DISK_TYPES = ['pd-ssd', 'pd-standard', 'pd-balanced', 'hyperdisk-balanced'] as const;
+
+export type BootDiskType = (typeof BOOT_DISK_TYPES)[number];
+
+/** Which reserved capacity a group may use (Compute Engine, "consume reservations"); names are full resource names. */
+export type Reservation =
+  | { readonly kind: 'ANY' | 'NONE' }
+  | { readonly kind: 'SPECIFIC'; readonly names: readonly string[] };
+
+export type Program = PythonProgram | ContainerProgram;
+
 export type PythonProgram = {
+  readonly kind: 'PYTHON';
   /** `gs://` addresses of source distributions and wheels, installed in this order. */
   readonly packageUris: readonly string[];
   readonly module: string;
   readonly args: readonly string[];
+  readonly environment: Readonly<Record<string, string>>;
+};
+
+export type ContainerProgram = {
+  readonly kind: 'CONTAINER';
+  readonly imageUri: string;
+  /** In place of the image's entry point; empty for that. */
+  readonly command: readonly string[];
+  readonly args: readonly string[];
+  readonly environment: Readonly<Record<string, string>>;
 };
 
 export type JobLimits = {

@@ -2,6 +2,7 @@ import { readEntryPath } from '#shared/package/entry-path.ts';
 import { mayBeMetadata } from '#shared/package/package-file-names.ts';
 import { PACKAGE_LIMITS } from '#shared/package/package-limits.ts';
 import { type Findings, InspectionStopped, packageProblemOf, showPath } from '#shared/package/package-problem.ts';
+import { createFileScan, type FileSigns } from '#shared/package/scan/file-scan.ts';
 
 export type EntryKind = 'file' | 'directory' | 'symbolic-link' | 'hard-link' | 'special';
 
@@ -25,6 +26,8 @@ export type ArchiveContents = {
   readonly texts: ReadonlyMap<string, Uint8Array>;
   /** Files that would have been read but for their size. */
   readonly unreadTexts: ReadonlySet<string>;
+  /** What sources and key files show, whose texts are not kept. */
+  readonly signs: FileSigns;
 };
 
 /** Takes entries in one by one and holds them to the limits; keeps no more than paths and small texts. */
@@ -32,9 +35,10 @@ export type ArchiveListing = {
   readonly contents: ArchiveContents;
   /** The path under which the entry is known from now on; null where it was refused. Throws InspectionStopped at a limit. */
   admit(entry: ArchiveEntry): string | null;
-  /** Whether the bytes of an admitted file are to be kept with `keepText`. */
+  /** Whether the bytes of an admitted file are to be handed to `takeText`. */
   wantsText(path: string, sizeBytes: number): boolean;
-  keepText(path: string, bytes: Uint8Array): void;
+  /** Keeps a text that is read later, and looks for signs in one that is not. */
+  takeText(path: string, bytes: Uint8Array): void;
 };
 
 type State = {
@@ -49,6 +53,8 @@ export function createArchiveListing(findings: Findings): ArchiveListing {
   const totals = { entryCount: 0, uncompressedBytes: 0 };
   const texts = new Map<string, Uint8Array>();
   const unreadTexts = new Set<string>();
+  const scan = createFileScan();
+  const scanned = new Set<string>();
   let textsBytes = 0;
   return {
     contents: {
@@ -62,6 +68,7 @@ export function createArchiveListing(findings: Findings): ArchiveListing {
       links: state.links,
       texts,
       unreadTexts,
+      signs: scan.signs,
     },
     admit(entry) {
       totals.entryCount += 1;
@@ -70,19 +77,28 @@ export function createArchiveListing(findings: Findings): ArchiveListing {
       return admitPath(entry, state);
     },
     wantsText(path, sizeBytes) {
+      const isScanned = scan.wants(path, sizeBytes);
+      if (isScanned) {
+        scanned.add(path);
+      }
       if (!mayBeMetadata(path)) {
-        return false;
+        return isScanned;
       }
       const bytesMax = path.endsWith('/RECORD') ? PACKAGE_LIMITS.recordBytesMax : PACKAGE_LIMITS.textBytesMax;
       if (sizeBytes > bytesMax || textsBytes + sizeBytes > PACKAGE_LIMITS.textsBytesMax) {
         unreadTexts.add(path);
-        return false;
+        return isScanned;
       }
       textsBytes += sizeBytes;
       return true;
     },
-    keepText(path, bytes) {
-      texts.set(path, bytes);
+    takeText(path, bytes) {
+      if (mayBeMetadata(path) && !unreadTexts.has(path)) {
+        texts.set(path, bytes);
+      }
+      if (scanned.delete(path)) {
+        scan.look(path, bytes);
+      }
     },
   };
 }

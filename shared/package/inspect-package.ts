@@ -7,6 +7,7 @@ import {
 } from '#shared/package/archive-format.ts';
 import { type ArchiveContents, createArchiveListing } from '#shared/package/archive-listing.ts';
 import type { ProjectMetadata } from '#shared/package/core-metadata.ts';
+import { gatherEvidence, NO_EVIDENCE, type PackageEvidence } from '#shared/package/package-evidence.ts';
 import { JOB_FILE_NAMES } from '#shared/package/package-file-names.ts';
 import { openPackageFiles } from '#shared/package/package-files.ts';
 import { PACKAGE_LIMITS } from '#shared/package/package-limits.ts';
@@ -34,11 +35,13 @@ export type PackageReport = ProjectMetadata & {
   readonly judgeModule: (module: string) => Pick<PackageReport, 'problems' | 'warnings'>;
   /** Job files in the root of the package, the one to prefer first; paths are the archive's. */
   readonly jobFiles: readonly { readonly path: string; readonly text: string }[];
+  /** What advice on the package goes by. */
+  readonly evidence: PackageEvidence;
 };
 
 export const MODULE_COUNT_MAX = 200;
 
-type Learned = Pick<PackageReport, keyof ProjectMetadata | 'wheelTags' | 'pythonModules' | 'judgeModule' | 'jobFiles'>;
+type Learned = Omit<PackageReport, 'format' | 'problems' | 'warnings' | 'entryCount' | 'uncompressedBytes'>;
 
 const NOTHING_LEARNED: Learned = {
   name: null,
@@ -49,6 +52,7 @@ const NOTHING_LEARNED: Learned = {
   pythonModules: [],
   judgeModule: () => ({ problems: [], warnings: [] }),
   jobFiles: [],
+  evidence: NO_EVIDENCE,
 };
 
 /**
@@ -134,5 +138,6 @@ function learn(contents: ArchiveContents, { source, format, findings }: Subject)
     },
     pythonModules: [...modules.runnable.keys()].sort().slice(0, MODULE_COUNT_MAX),
     jobFiles,
+    evidence: gatherEvidence(files, { project, modules }),
   };
 }

@@ -2,6 +2,7 @@ import type { ArchiveContents } from '#shared/package/archive-listing.ts';
 import type { ProjectMetadata } from '#shared/package/core-metadata.ts';
 import { type Findings, packageProblemOf, showPath } from '#shared/package/package-problem.ts';
 import type { PackageRoot } from '#shared/package/package-root.ts';
+import type { FileSigns } from '#shared/package/scan/file-scan.ts';
 
 /** The files of a package, named from its root: the one directory that holds everything, or the archive's own. */
 export type PackageFiles = {
@@ -11,6 +12,7 @@ export type PackageFiles = {
   pathOf(path: string): string;
   /** A metadata or job file as text; null where there is none, or where it was noted as unreadable. */
   readText(path: string): string | null;
+  readonly signs: FileSigns;
 };
 
 /** What a package says, whatever its form. */
@@ -21,6 +23,10 @@ export type Project = {
   readonly declaredPackages: readonly string[] | null;
   /** Compatibility tags of a wheel, `py3-none-any`. */
   readonly wheelTags: readonly string[];
+  /** Checks that the author wants left out, as pyproject.toml names them. */
+  readonly ignoredChecks: readonly string[];
+  /** Files of requirements in the root that a build file names; the paths are the archive's. */
+  readonly requirementFiles: readonly string[];
 };
 
 export function openPackageFiles(contents: ArchiveContents, root: string, findings: Findings): PackageFiles {
@@ -33,6 +39,7 @@ export function openPackageFiles(contents: ArchiveContents, root: string, findin
     paths,
     has: (path) => known.has(path),
     pathOf: (path) => showPath(inArchive(path)),
+    signs: contents.signs,
     readText(path) {
       const where = inArchive(path);
       if (contents.unreadTexts.has(where)) {

@@ -27,6 +27,7 @@ const pyprojectSchema = z.object({
             .optional(),
         })
         .optional(),
+      dropforge: z.object({ ignore: strings.optional() }).optional(),
       poetry: z
         .object({
           name: z.string().optional(),
@@ -49,6 +50,8 @@ export type Pyproject = {
   readonly metadata: ProjectMetadata;
   /** Where import packages lie, as far as the file says. */
   readonly roots: readonly PackageRoot[];
+  /** Checks of the package that its author wants left out: `[tool.dropforge] ignore`. */
+  readonly ignoredChecks: readonly string[];
 };
 
 /** Reads pyproject.toml, or says what is wrong with it, with the line where TOML itself is broken. */
@@ -78,6 +81,7 @@ export function readPyproject(text: string, path: string): Pyproject | Problem {
       requirements: project?.dependencies ?? [],
     },
     roots: rootsOf(tool),
+    ignoredChecks: tool?.dropforge?.ignore ?? [],
   };
 }
 

@@ -11,7 +11,7 @@ export type PythonModules = {
   readonly packages: ReadonlySet<string>;
 };
 
-const MODULE_NAME = /^[\p{L}_][\p{L}\p{N}_]*(?:\.[\p{L}_][\p{L}\p{N}_]*)*$/u;
+const MODULE_NAME = /^[\p{L}\p{N}_][\p{L}\p{N}_-]*(?:\.[\p{L}\p{N}_][\p{L}\p{N}_-]*)*$/u;
 const NEAREST_COUNT_MAX = 3;
 /** Names beyond are no one's typing error; comparing them would only cost time. */
 const COMPARED_NAMES_MAX = 2_000;

@@ -1,3 +1,5 @@
+import { findStringEnd } from '#shared/package/scan/python-text.ts';
+
 /** A Python literal as far as packaging needs it: strings, and lists and dictionaries of strings. */
 export type SetupLiteral = string | readonly string[] | ReadonlyMap<string, string>;
 
@@ -7,11 +9,16 @@ const COMMENT = /#[^\n]*/y;
 const STRING_START = /(?<prefix>[rRbBuUfF]{0,2})(?<quote>"""|'''|"|')/y;
 const NAME = /[\p{L}_][\p{L}\p{N}_.]*/uy;
 
+const NAME_START = /^[\p{L}_]/u;
+/** Words of Python that go on with an expression. */
+const OPERATORS: ReadonlySet<string> = new Set(['if', 'for', 'or', 'and', 'in', 'not', 'is']);
+
 type Token = { readonly text: string; readonly literal: string | null };
 
 /**
- * The arguments of `setup(…)` in a setup.py that are written as literals, by name, found without running anything. What is
- * computed (a variable, a call, a joined string) is left out: an unknown, not an error.
+ * The arguments of `setup(…)` in a setup.py that are written as literals, or are a constant that is one, by name, found
+ * without running anything. What is computed (a call, a joined string, a list that grows) is left out: an unknown, not
+ * an error.
  */
 export function readSetupArguments(script: string): ReadonlyMap<string, SetupLiteral> {
   const tokens = tokenize(script);
@@ -20,6 +27,7 @@ export function readSetupArguments(script: string): ReadonlyMap<string, SetupLit
   if (call < 0) {
     return found;
   }
+  const mentions = indexMentions(tokens);
   let depth = 0;
   for (let index = call + 1; index < tokens.length; index += 1) {
     const { text, literal } = tokens[index] ?? { text: '', literal: null };
@@ -34,7 +42,7 @@ export function readSetupArguments(script: string): ReadonlyMap<string, SetupLit
         break;
       }
     } else if (depth === 1 && tokens[index + 1]?.text === '=' && tokens[index - 1]?.text.match(/^[(,]$/)) {
-      const value = readLiteral(tokens, index + 2);
+      const value = readLiteral(tokens, index + 2) ?? readConstant(tokens, index + 2, mentions);
       if (value !== null) {
         found.set(text, value);
       }
@@ -73,23 +81,49 @@ function matchAt(pattern: RegExp, text: string, index: number): RegExpExecArray 
   return pattern.exec(text);
 }
 
-/** A string in single quotes also ends, wrongly, with its line, so that a stray quote does not eat the script. */
-function findStringEnd(script: string, start: number, quote: string): number {
-  let index = start;
-  while (index < script.length && !script.startsWith(quote, index)) {
-    if (quote.length === 1 && script[index] === '\n') {
-      return index;
-    }
-    index += script[index] === '\\' ? 2 : 1;
-  }
-  return Math.min(index, script.length);
-}
-
 /** The literal that begins at a token, if an argument ends right behind it. */
 function readLiteral(tokens: readonly Token[], start: number): SetupLiteral | null {
   const [value, next] = readValue(tokens, start);
   const after = tokens[next]?.text;
   return after === ',' || after === ')' ? value : null;
+}
+
+/**
+ * `install_requires=REQUIRED`, where `REQUIRED = ['numpy']` stands above. The script must say the name in these two
+ * places only: a third one may change the list.
+ */
+function readConstant(tokens: readonly Token[], start: number, mentions: Mentions): SetupLiteral | null {
+  const name = tokens[start]?.text ?? '';
+  const after = tokens[start + 1]?.text;
+  const places = mentions.get(name) ?? [];
+  const [first = start, second] = places;
+  if (places.length !== 2 || second !== start || (after !== ',' && after !== ')')) {
+    return null;
+  }
+  if (tokens[first]?.text !== name || tokens[first + 1]?.text !== '=') {
+    return null;
+  }
+  const [value, next] = readValue(tokens, first + 2);
+  const rest = tokens[next];
+  // A name begins the next statement, anything else may go on with this one.
+  const isWhole = rest === undefined || (NAME_START.test(rest.text) && !OPERATORS.has(rest.text));
+  return isWhole ? value : null;
+}
+
+/** Where names stand, `x` in `x.append`, too. */
+type Mentions = ReadonlyMap<string, readonly number[]>;
+
+function indexMentions(tokens: readonly Token[]): Mentions {
+  const mentions = new Map<string, number[]>();
+  for (const [index, { text, literal }] of tokens.entries()) {
+    if (literal === null && NAME_START.test(text)) {
+      const name = text.split('.', 1)[0] ?? '';
+      const known = mentions.get(name) ?? [];
+      known.push(index);
+      mentions.set(name, known);
+    }
+  }
+  return mentions;
 }
 
 function readValue(tokens: readonly Token[], start: number): [SetupLiteral | null, number] {

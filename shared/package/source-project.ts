@@ -2,12 +2,14 @@ import { mergeMetadata, NO_METADATA, type ProjectMetadata, readCoreMetadata } fr
 import type { PackageFiles, Project } from '#shared/package/package-files.ts';
 import { type Findings, packageProblemOf } from '#shared/package/package-problem.ts';
 import { type PackageRoot, rootOf } from '#shared/package/package-root.ts';
-import { readPyproject } from '#shared/package/pyproject.ts';
+import { type Pyproject, readPyproject } from '#shared/package/pyproject.ts';
 import { readSetupConfig, type SetupConfig } from '#shared/package/setup-config.ts';
 import { readSetupArguments, type SetupLiteral } from '#shared/package/setup-script.ts';
 
 /** setuptools finds packages beside setup.py and below src/ when nothing else is said ("automatic discovery"). */
 const DISCOVERED_ROOTS: readonly PackageRoot[] = [rootOf('src'), rootOf('')];
+
+const NOTHING_DESCRIBED: Pyproject = { metadata: NO_METADATA, roots: [], ignoredChecks: [] };
 
 /**
  * Reads a project as it is in a source distribution or a zip of its directory: built metadata first (PKG-INFO), then
@@ -25,7 +27,7 @@ export function readSourceProject(files: PackageFiles, findings: Findings): Proj
   if (pyproject !== null && 'code' in pyproject) {
     findings.refuse(pyproject);
   }
-  const described = pyproject === null || 'code' in pyproject ? { metadata: NO_METADATA, roots: [] } : pyproject;
+  const described = pyproject === null || 'code' in pyproject ? NOTHING_DESCRIBED : pyproject;
   const script = readSetupArguments(scriptText ?? '');
   const config = readSetupConfig(configText ?? '');
   const roots = [...rootsOfScript(script), ...rootsOfConfig(config), ...described.roots];
@@ -39,7 +41,17 @@ export function readSourceProject(files: PackageFiles, findings: Findings): Proj
     roots: roots.length > 0 ? roots : DISCOVERED_ROOTS,
     declaredPackages: listOf(script.get('packages')),
     wheelTags: [],
+    ignoredChecks: described.ignoredChecks,
+    requirementFiles: findRequirementFiles(files, [scriptText, configText, pyprojectText]),
   };
+}
+
+/** What a build file reads its requirements from: it names the file. pip itself reads none of them. */
+function findRequirementFiles(files: PackageFiles, buildTexts: readonly (string | null)[]): string[] {
+  return files.paths
+    .filter((path) => !path.includes('/') && files.signs.requirementFiles.has(files.pathOf(path)))
+    .filter((path) => buildTexts.some((text) => text?.includes(path)))
+    .map((path) => files.pathOf(path));
 }
 
 /** A plain tree of modules runs from where it is unpacked; one whose build file pip would not find was packed wrongly. */

@@ -152,7 +152,7 @@ async function listEntries(entries: Extract, { listing }: TarReading): Promise<v
     checkGlobalAttributes(entries, rawPath);
     const path = listing.admit({ rawPath, kind, sizeBytes, target: linkname ?? '' });
     if (path !== null && kind === 'file' && listing.wantsText(path, sizeBytes)) {
-      listing.keepText(path, await buffer(entry));
+      listing.takeText(path, await buffer(entry));
     } else {
       entry.resume();
     }

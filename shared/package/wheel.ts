@@ -23,7 +23,12 @@ export function readWheel(name: string, files: PackageFiles, findings: Findings)
     findings.refuse(packageProblemOf('WHEEL_PLATFORM_UNSUITABLE', message));
   }
   const distInfo = findDistInfo(files, findings);
-  const base = { roots: [rootOf(''), ...dataRootsOf(files)], declaredPackages: null };
+  const base = {
+    roots: [rootOf(''), ...dataRootsOf(files)],
+    declaredPackages: null,
+    ignoredChecks: [],
+    requirementFiles: [],
+  };
   if (distInfo === null) {
     return { ...base, metadata: NO_METADATA, wheelTags: [] };
   }

@@ -129,7 +129,7 @@ async function readFiles(reader: ZipReader, { directory, files, listing }: FileR
     const keep = listing.wantsText(path, entry.uncompressedSize) ? (chunk: Uint8Array) => kept.push(chunk) : null;
     await checkData(reader.readPieces(startByte, endByte), { entry, path, keep });
     if (keep !== null) {
-      listing.keepText(path, Buffer.concat(kept));
+      listing.takeText(path, Buffer.concat(kept));
     }
   }
 }

@@ -1,5 +1,5 @@
 import type { PackageRef } from '#shared/domain/job.ts';
-import type { JobSpec } from '#shared/domain/job-spec.ts';
+import type { PythonProgram } from '#shared/domain/job-spec.ts';
 import { inspectPackage, type PackageReport } from '#shared/package/inspect-package.ts';
 import { packageSourceOf } from '#shared/package/package-source.ts';
 import { parseGsUri } from '#shared/pipeline/gs-uri.ts';
@@ -10,6 +10,8 @@ export type PackageCheck = {
   readonly packages: readonly PackageRef[];
   readonly problems: readonly Problem[];
   readonly warnings: readonly Problem[];
+  /** What was found in those that are there, in the order of the program. */
+  readonly reports: readonly PackageReport[];
   /** Packages that are named and not there: they may still be on their way. */
   readonly missingUris: readonly string[];
 };
@@ -30,7 +32,7 @@ type Inspected = {
  */
 export async function checkPackages(
   objects: ObjectStore,
-  program: JobSpec['program'],
+  program: PythonProgram,
   known: KnownPackage | null,
 ): Promise<PackageCheck> {
   const found = await Promise.all(
@@ -45,10 +47,10 @@ export async function checkPackages(
       inspected.push({ uri, info, report, ofModule: report.judgeModule(program.module) });
     }
   }
-  return { ...judge(inspected), missingUris };
+  return { ...judge(inspected), reports: inspected.map(({ report }) => report), missingUris };
 }
 
-function judge(inspected: readonly Inspected[]): Omit<PackageCheck, 'missingUris'> {
+function judge(inspected: readonly Inspected[]): Omit<PackageCheck, 'missingUris' | 'reports'> {
   const isModuleFound = inspected.some(
     ({ report, ofModule }) => report.problems.length + ofModule.problems.length === 0,
   );

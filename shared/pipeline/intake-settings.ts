@@ -8,6 +8,8 @@ export type IntakeSettings = {
   readonly regionDefault: string;
   /** What runs jobs that name no runtime version. */
   readonly runtimeVersionDefault: string;
+  /** The Python of a runtime's image, as `3.10`; null where it is not known. */
+  readonly pythonVersionOf: (runtimeVersion: string) => string | null;
   /** The zones that this deployment uses; null for all. */
   readonly zones: readonly string[] | null;
 };

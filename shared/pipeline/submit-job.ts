@@ -5,6 +5,7 @@ import { type Job, type JobSource, type PackageRef, stateOf, type TimestampMs } 
 import type { JobSpec } from '#shared/domain/job-spec.ts';
 import { provision } from '#shared/domain/placing.ts';
 import { announce } from '#shared/domain/rule.ts';
+import { adviseForJob } from '#shared/pipeline/advise-for-job.ts';
 import { checkPackages, type KnownPackage } from '#shared/pipeline/check-packages.ts';
 import { parseGsUri } from '#shared/pipeline/gs-uri.ts';
 import type { EventPorts } from '#shared/pipeline/handle-job-event.ts';
@@ -15,6 +16,7 @@ import type { Problem } from '#shared/protocol/report.ts';
 import { checkJob } from '#shared/spec/check-job.ts';
 import type { JobContext } from '#shared/spec/job-context.ts';
 import { readJobFile } from '#shared/spec/read-job-file.ts';
+import { inFileOrder } from '#shared/spec/source/findings.ts';
 
 export type SubmitPorts = EventPorts & { readonly objects: ObjectStore; readonly intake: IntakeSettings };
 
@@ -51,17 +53,24 @@ export async function submitJob(ports: SubmitPorts, submission: Submission): Pro
   const reading = readJobFile(submission.text, { fileName: submission.fileName });
   const checked = reading.draft === null ? null : checkJob(reading.draft, checkContextOf(ports.intake, submission));
   // A check repeats what reading the draft has found.
-  const { problems, warnings } = checked ?? reading;
+  const { warnings, unsupported } = checked ?? reading;
+  const problems = inFileOrder([...(checked ?? reading).problems, ...unsupported]);
   const spec = checked?.spec ?? null;
-  if (spec === null || checked === null || problems.length > 0) {
+  if (spec === null || spec.program.kind !== 'PYTHON' || checked === null || problems.length > 0) {
     return { verdict: 'REFUSED', jobId: reading.draft?.jobId?.value ?? null, problems, warnings };
   }
-  const { jobId } = spec;
+  const { jobId, program } = spec;
   const zones = checked.zones.filter((zone) => ports.intake.zones?.includes(zone) ?? true);
-  const packages = await checkPackages(ports.objects, spec.program, submission.enclosingPackage);
+  const packages = await checkPackages(ports.objects, program, submission.enclosingPackage);
+  const advice = adviseForJob(spec, { program, packages: packages.reports }, ports.intake);
   const found = {
-    problems: [...packages.problems, ...(await checkJobDir(ports.objects, spec)), ...checkZones(zones, spec)],
-    warnings: [...warnings, ...packages.warnings],
+    problems: [
+      ...packages.problems,
+      ...advice.problems,
+      ...(await checkJobDir(ports.objects, spec)),
+      ...checkZones(zones, spec),
+    ],
+    warnings: [...warnings, ...packages.warnings, ...advice.warnings],
   };
   if (found.problems.length > 0) {
     return { verdict: 'REFUSED', jobId, ...found };

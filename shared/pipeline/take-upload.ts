@@ -104,7 +104,8 @@ async function wakeNeighbours(
   let outcome: SubmitOutcome | undefined;
   for (const jobFile of jobFiles) {
     const { draft } = readJobFile(await readText(ports, jobFile), { fileName: fileNameOf(jobFile.name) });
-    const named = draft?.packageUris?.map(({ value }) => value) ?? [];
+    const packages = draft?.pools.flatMap(({ program }) => program.packageUris ?? []) ?? [];
+    const named = packages.map(({ value }) => value);
     if (ownNames.some((name) => named.includes(name))) {
       outcome = await takeJobFile(ports, jobFile, now);
     }

@@ -1,5 +1,6 @@
 import type { Deadlines } from '#shared/domain/deadlines.ts';
-import type { JobIn, ReplicaId, TimestampMs } from '#shared/domain/job.ts';
+import { type JobIn, type ReplicaId, replicasOf, type TimestampMs } from '#shared/domain/job.ts';
+import type { Role } from '#shared/domain/job-spec.ts';
 import { vmNameOf } from '#shared/domain/vm-name.ts';
 import type { VmRequest } from '#shared/ports/vm-provider.ts';
 import { METADATA_KEYS, PROTOCOL_VERSION, type VmConfig } from '#shared/protocol/vm-config.ts';
@@ -18,13 +19,20 @@ export type VmSettings = {
   readonly startupScript: string;
   readonly agent: string;
   readonly machineImageOf: (runtimeVersion: string) => string;
+  /** `host:port` at which the other replicas of a job find this one. */
+  readonly clusterAddressOf: (member: ClusterMember) => string;
+};
+
+export type ClusterMember = {
+  readonly jobId: string;
+  readonly attempt: number;
+  readonly vmName: string;
+  /** The replica's place among all of the job, from 0. */
+  readonly position: number;
 };
 
 /** Compute Engine's longest `maxRunDuration`, 120 days. */
 const MAX_RUN_SECONDS_MAX = 120 * 86_400;
-
-/** The port on which replicas find each other, as in all of Google's examples. */
-const CLUSTER_PORT = 2222;
 
 export type VmContext = { readonly now: TimestampMs; readonly settings: VmSettings; readonly deadlines: Deadlines };
 
@@ -49,6 +57,9 @@ export function vmRequestOf(
     provisioningModel: job.placement.provisioningModel,
     machineImage: job.placement.machineImage,
     bootDiskGib: group.bootDiskGib,
+    bootDiskType: group.bootDiskType,
+    reservation: group.reservation,
+    labels: job.spec.labels,
     maxRunSeconds: Math.min(MAX_RUN_SECONDS_MAX, Math.ceil(aliveMs / 1_000)),
     metadata: {
       'startup-script': settings.startupScript,
@@ -79,9 +90,9 @@ function vmConfigOf(
     role,
     index,
     endpoints: settings.endpoints,
-    program: { module: job.spec.program.module, args: [...job.spec.program.args], packages: [...job.packages] },
+    program: programOf(job, role),
     jobDir: job.spec.jobDir,
-    cluster: clusterOf(job),
+    cluster: clusterOf(job, settings),
     trainingInput: toTrainingInputDictionary(job.spec),
     limits: {
       ...limits,
@@ -92,13 +103,35 @@ function vmConfigOf(
   };
 }
 
+function programOf({ spec, packages }: JobIn<'PREPARING'>, role: Role): VmConfig['program'] {
+  const program = spec.replicaGroups.find((group) => group.role === role)?.program ?? spec.program;
+  if (program.kind === 'CONTAINER') {
+    // Intake refuses such jobs (list-unsupported.ts): one that got here is an error of ours.
+    throw new Error(`Job ${spec.jobId} asks for the container ${program.imageUri}, which no VM can run.`);
+  }
+  const { module, args, environment } = program;
+  return {
+    module,
+    args: [...args],
+    passesJobDir: spec.passesJobDir,
+    environment: { ...environment },
+    packages: [...packages],
+  };
+}
+
 /** `TF_CONFIG`'s cluster: the master is called `chief`; evaluators are never in it (AI Platform, distributed training details). */
-function clusterOf(job: JobIn<'PREPARING'>): Record<string, string[]> {
+function clusterOf(
+  { jobId, attempt, spec }: JobIn<'PREPARING'>,
+  { clusterAddressOf }: VmSettings,
+): Record<string, string[]> {
+  const members = replicasOf(spec).map((replica, position) => ({
+    name: replica.role === 'master' ? 'chief' : replica.role,
+    address: clusterAddressOf({ jobId, attempt, position, vmName: vmNameOf(jobId, attempt, replica) }),
+  }));
   const cluster: Record<string, string[]> = {};
-  for (const { role, count } of job.spec.replicaGroups) {
-    if (role !== 'evaluator') {
-      const hosts = Array.from({ length: count }, (_, index) => vmNameOf(job.jobId, job.attempt, { role, index }));
-      cluster[role === 'master' ? 'chief' : role] = hosts.map((host) => `${host}:${CLUSTER_PORT}`);
+  for (const { name, address } of members) {
+    if (name !== 'evaluator') {
+      cluster[name] = [...(cluster[name] ?? []), address];
     }
   }
   return cluster;

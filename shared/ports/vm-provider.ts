@@ -1,6 +1,6 @@
 import type { Refusal } from '#shared/domain/event.ts';
 import type { ReplicaId } from '#shared/domain/job.ts';
-import type { ProvisioningModel } from '#shared/domain/job-spec.ts';
+import type { BootDiskType, ProvisioningModel, Reservation } from '#shared/domain/job-spec.ts';
 
 /** Everything that one VM is created from. */
 export type VmRequest = ReplicaId & {
@@ -13,6 +13,11 @@ export type VmRequest = ReplicaId & {
   readonly provisioningModel: ProvisioningModel;
   readonly machineImage: string;
   readonly bootDiskGib: number;
+  readonly bootDiskType: BootDiskType;
+  /** Null leaves it to the cloud: any that fits. */
+  readonly reservation: Reservation | null;
+  /** The user's own labels, which the VM carries beside Dropforge's. */
+  readonly labels: Readonly<Record<string, string>>;
   /** Compute Engine deletes the VM after so long, whatever anybody else does. */
   readonly maxRunSeconds: number;
   /** Metadata attributes: at most 256 KiB each, 512 KiB in all. */

@@ -31,6 +31,10 @@ export const vmConfigSchema = z.object({
   program: z.object({
     module: z.string().min(1),
     args: z.array(z.string()),
+    /** Whether `--job-dir` is added to the arguments, unless it is among them. */
+    passesJobDir: z.boolean(),
+    /** The user's own variables; values may name earlier ones and the service's as `$(NAME)`. */
+    environment: z.record(z.string(), z.string()),
     packages: z.array(
       z.object({
         uri: gsUri,

@@ -1,10 +1,16 @@
 import { stringify } from 'yaml';
-import type { JobSpec } from '#shared/domain/job-spec.ts';
-import { toTrainingInput } from '#shared/spec/training-input-dictionary.ts';
+import { printAiPlatformJob } from '#shared/spec/dialects/print-ai-platform.ts';
+import { printDropforgeJob } from '#shared/spec/dialects/print-dropforge.ts';
+import { printVertexJob } from '#shared/spec/dialects/print-vertex.ts';
+import type { Dialect, JobDraft } from '#shared/spec/job-draft.ts';
 
-/** Prints a job as a job file in YAML; reading and checking it gives the same job again, whatever the defaults are there. */
-export function printJobFile(spec: JobSpec): string {
-  const hasLabels = Object.keys(spec.labels).length > 0;
-  const job = { jobId: spec.jobId, ...(hasLabels && { labels: spec.labels }), trainingInput: toTrainingInput(spec) };
-  return stringify(job, { lineWidth: 0, aliasDuplicateObjects: false });
+const PRINTERS = {
+  'ai-platform': printAiPlatformJob,
+  'vertex-ai': printVertexJob,
+  dropforge: printDropforgeJob,
+} as const satisfies Record<Dialect, (draft: JobDraft) => Record<string, unknown>>;
+
+/** Prints a draft as a job file of its own dialect, in YAML; reading it gives the same draft but for the places. */
+export function printJobFile(draft: JobDraft): string {
+  return stringify(PRINTERS[draft.dialect](draft), { lineWidth: 0, aliasDuplicateObjects: false });
 }

@@ -1,11 +1,19 @@
 import type { Problem } from '#shared/protocol/report.ts';
-import { type Findings, inFileOrder } from '#shared/spec/findings.ts';
+import {
+  isHyperparametersField,
+  isJobField,
+  isTrainingInputField,
+  readAiPlatformJob,
+} from '#shared/spec/dialects/read-ai-platform.ts';
+import { isDropforgeField, readDropforgeJob } from '#shared/spec/dialects/read-dropforge.ts';
+import { isVertexField, readVertexJob } from '#shared/spec/dialects/read-vertex.ts';
 import type { JobDraft } from '#shared/spec/job-draft.ts';
-import { didYouMean } from '#shared/spec/nearest-name.ts';
-import { toCamelCase } from '#shared/spec/open-mapping.ts';
-import { parseSource } from '#shared/spec/parse-source.ts';
-import { isJobField, isTrainingInputField, readAiPlatformJob } from '#shared/spec/read-ai-platform.ts';
-import type { SourceEntry, SourceNode } from '#shared/spec/source-tree.ts';
+import { createFindings, type Findings, inFileOrder } from '#shared/spec/source/findings.ts';
+import { didYouMean } from '#shared/spec/source/nearest-name.ts';
+import { toCamelCase } from '#shared/spec/source/open-mapping.ts';
+import { parseSource } from '#shared/spec/source/parse-source.ts';
+import type { FoundNode } from '#shared/spec/source/read-values.ts';
+import type { SourceNode } from '#shared/spec/source/source-tree.ts';
 
 /**
  * A job file as read. There is a draft whenever the file is a job at all, even one with problems; it carries them
@@ -15,30 +23,27 @@ export type JobFileReading = {
   readonly draft: JobDraft | null;
   readonly problems: readonly Problem[];
   readonly warnings: readonly Problem[];
+  readonly unsupported: readonly Problem[];
 };
 
 type Mapping = Extract<SourceNode, { kind: 'MAPPING' }>;
 
-/** Names at the top of files for Vertex AI. */
-const VERTEX_FIELDS: ReadonlySet<string> = new Set([
-  'workerPoolSpecs',
-  'worker_pool_specs',
-  'jobSpec',
-  'studySpec',
-  'trialJobSpec',
-  'customJob',
-  'hyperparameterTuningJob',
-]);
+type Reader = (root: FoundNode, findings: Findings) => JobDraft;
 
 /**
- * Reads a job file into a draft. Never throws: whatever is wrong with the file is among the problems, all at once and
- * in the file's order. Whether what is asked for can be done is `checkJob`'s to say.
+ * Reads a job file of any dialect into a draft. Never throws: whatever is wrong with the file is among the problems,
+ * all at once and in the file's order. Whether what is asked for can be done is `checkJob`'s to say.
  */
 export function readJobFile(source: string | Uint8Array, { fileName }: { readonly fileName: string }): JobFileReading {
   const { root, problems } = parseSource(source, fileName);
-  const findings: Findings = { problems: [...problems], warnings: [] };
+  const findings = createFindings();
+  findings.problems.push(...problems);
   const draft = root === null ? null : readRoot(root, fileName, findings);
-  const found = { problems: inFileOrder(findings.problems), warnings: inFileOrder(findings.warnings) };
+  const found = {
+    problems: inFileOrder(findings.problems),
+    warnings: inFileOrder(findings.warnings),
+    unsupported: inFileOrder(findings.unsupported),
+  };
   return { draft: draft && { ...draft, ...found }, ...found };
 }
 
@@ -49,19 +54,37 @@ function readRoot(root: SourceNode, fileName: string, findings: Findings): JobDr
     );
     return null;
   }
-  const vertex = root.entries.find(({ key }) => VERTEX_FIELDS.has(key));
-  if (vertex !== undefined) {
-    findings.problems.push(vertexUnsupported(vertex));
-    return null;
-  }
   const job = unwrapRequest(root, findings);
-  if (job.entries.some(({ key }) => isJobField(toCamelCase(key)) || isTrainingInputField(toCamelCase(key)))) {
-    return readAiPlatformJob({ path: '', node: wrapLooseFields(job, findings) }, findings);
+  const read = readerOf(job);
+  if (read !== null) {
+    return read({ path: '', node: job }, findings);
   }
   const [first] = job.entries;
-  const hint = first === undefined ? '' : didYouMean(first.key, ['trainingInput', 'jobId']);
-  findings.problems.push(notAJobFile(`${fileName} has neither trainingInput nor any other field of a job.`, hint));
+  const hint = first === undefined ? '' : didYouMean(first.key, ['trainingInput', 'workerPoolSpecs', 'module']);
+  findings.problems.push(notAJobFile(`${fileName} has no field that a job file begins with.`, hint));
   return null;
+}
+
+/** By the names at the top, which no two dialects share; those of AI Platform's TrainingInput come last. */
+function readerOf({ entries }: Mapping): Reader | null {
+  const names = entries.map(({ key }) => toCamelCase(key));
+  if (names.some(isVertexField)) {
+    return readVertexJob;
+  }
+  if (names.includes('trainingInput') || names.includes('jobId')) {
+    return readAiPlatform;
+  }
+  if (names.some(isDropforgeField)) {
+    return readDropforgeJob;
+  }
+  const isAiPlatform = [isJobField, isTrainingInputField, isHyperparametersField].some((isField) =>
+    names.some(isField),
+  );
+  return isAiPlatform ? readAiPlatform : null;
+}
+
+function readAiPlatform({ path, node }: FoundNode, findings: Findings): JobDraft {
+  return readAiPlatformJob({ path, node: node.kind === 'MAPPING' ? wrapLooseFields(node, findings) : node }, findings);
 }
 
 /** gcloud's `--log-http` prints requests with the job under `body`. */
@@ -100,22 +123,11 @@ function wrapLooseFields(job: Mapping, findings: Findings): Mapping {
   return { ...job, entries: [...outside, { key: 'trainingInput', line, value: wrapped }] };
 }
 
-function vertexUnsupported({ key, line }: SourceEntry): Problem {
-  return {
-    code: 'UNSUPPORTED_FIELD',
-    message: `${key} is not supported: job files of Vertex AI are not read.`,
-    remedy:
-      'Write the job in the form of AI Platform: jobId, and trainingInput with masterType, packageUris, pythonModule and args.',
-    path: key,
-    line,
-  };
-}
-
 function notAJobFile(message: string, hint = ''): Problem {
   return {
     code: 'NOT_A_JOB_FILE',
     message,
-    remedy: `${hint}Write jobId, and under trainingInput what is to be run: pythonModule, args, region, scaleTier.`,
+    remedy: `${hint}Write module: and what to run, as docs/job-file.md shows; or trainingInput: as for AI Platform, or workerPoolSpecs: as for Vertex AI.`,
     line: 1,
   };
 }

@@ -1,4 +1,7 @@
-/** A place in Cloud Storage; `path` has no slash at either end and is empty for the bucket itself. */
+/**
+ * A place in Cloud Storage; `path` has no slash at its end and is empty for the bucket itself. It may begin with one,
+ * and have several in a row: Cloud Storage takes names as they are (docs, "About Cloud Storage objects").
+ */
 export type StorageUri = { readonly bucket: string; readonly path: string };
 
 /** Cloud Storage's page "About Cloud Storage buckets": 3 to 63 characters, up to 222 where the name has dots. */
@@ -15,13 +18,27 @@ export function parseStorageUri(text: string): StorageUri | { readonly fault: st
     return { fault: 'does not begin with gs://' };
   }
   const bucket = match[1] ?? '';
-  const path = (match[2] ?? '').replace(/\/$/, '');
+  const path = withoutSlashesAtEnd(match[2] ?? '');
   const fault = faultOfBucket(bucket) ?? faultOfPath(path);
   return fault === undefined ? { bucket, path } : { fault };
 }
 
 export function printStorageUri({ bucket, path }: StorageUri): string {
   return path === '' ? `gs://${bucket}` : `gs://${bucket}/${path}`;
+}
+
+/** Whether there are two slashes in a row, as in `gs://bucket//path`: legal, and seldom meant. */
+export function hasEmptyPart({ path }: StorageUri): boolean {
+  return path.startsWith('/') || path.includes('//');
+}
+
+/** Not by a pattern: its search would take the square of the slashes' number. */
+function withoutSlashesAtEnd(path: string): string {
+  let end = path.length;
+  while (path[end - 1] === '/') {
+    end -= 1;
+  }
+  return path.slice(0, end);
 }
 
 function faultOfBucket(bucket: string): string | undefined {
@@ -38,6 +55,5 @@ function faultOfPath(path: string): string | undefined {
   if (/[\p{Cc}\p{Cs}*?[\]]/u.test(path)) {
     return 'holds a control character or a wildcard';
   }
-  const segments = path === '' ? [] : path.split('/');
-  return segments.some((segment) => ['', '.', '..'].includes(segment)) ? 'holds an empty, "." or ".." part' : undefined;
+  return path.split('/').some((part) => part === '.' || part === '..') ? 'holds a "." or ".." part' : undefined;
 }

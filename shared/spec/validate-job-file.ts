@@ -1,11 +1,12 @@
-import { toAcceleratorEnum } from '#shared/catalog/catalog.ts';
 import { type Price, priceOf, vertexPriceOf } from '#shared/catalog/price.ts';
-import type { JobSpec } from '#shared/domain/job-spec.ts';
 import type { Problem } from '#shared/protocol/report.ts';
-import { checkJob, type JobPlan } from '#shared/spec/check-job.ts';
+import { checkJob, type JobCheck, type JobPlan } from '#shared/spec/check-job.ts';
+import { type Cluster, describeCluster } from '#shared/spec/describe-cluster.ts';
+import { printAiPlatformJob } from '#shared/spec/dialects/print-ai-platform.ts';
 import type { JobContext } from '#shared/spec/job-context.ts';
-import type { Dialect } from '#shared/spec/job-draft.ts';
+import type { Dialect, JobDraft } from '#shared/spec/job-draft.ts';
 import { readJobFile } from '#shared/spec/read-job-file.ts';
+import { inFileOrder, PLACEHOLDER_CODE } from '#shared/spec/source/findings.ts';
 
 /** A job file judged by itself, before anybody submits it. */
 export type JobFileValidation = {
@@ -14,15 +15,19 @@ export type JobFileValidation = {
   readonly dialect: Dialect | null;
   readonly errors: readonly Problem[];
   readonly warnings: readonly Problem[];
-  /** Set where the file says all that a job needs. */
-  readonly spec?: JobSpec;
   /** Machines by role, with the GPUs that were asked for: `{ master: ['n1-standard-8', { NVIDIA_TESLA_T4: 1 }] }`. */
-  readonly cluster?: Cluster;
-  /** Compute Engine's list prices for what would run, and Vertex AI's for the same. */
-  readonly price?: JobFilePrice;
+  readonly cluster: Cluster | null;
+  /** Null where the job is a single training; parts of it are null where only flags say them. */
+  readonly trials: Trials | null;
+  /** Compute Engine's list prices for what would run at a time, and Vertex AI's for the same. */
+  readonly price: JobFilePrice | null;
+  /** What would run; null where the file does not say it, or wrongly. */
+  readonly plan: JobPlan | null;
+  /** Whether this version of Dropforge can run such a job; if not, warnings say why. */
+  readonly isRunnable: boolean;
 };
 
-export type Cluster = { readonly master: readonly [machineType: string, gpus: Readonly<Record<string, number>>] };
+export type Trials = { readonly max: number | null; readonly parallel: number | null };
 
 export type JobFilePrice = {
   readonly onDemandPerHour: number | null;
@@ -32,41 +37,64 @@ export type JobFilePrice = {
   readonly region: Price['region'];
 };
 
+/** What a submission still brings along: a file without it is no worse for that. */
+const OPEN_CODES: ReadonlySet<string> = new Set(['MISSING_FIELD', PLACEHOLDER_CODE]);
+
 /**
- * Judges a job file together with nothing else. What a submission adds from elsewhere (the job id, the package, the
- * module) may be missing: that is a warning here.
+ * Judges a job file together with nothing else. What a submission adds from elsewhere (the job id, the package, what a
+ * template leaves open) may be missing: that is a warning here, and so is what is right but cannot be run.
  */
 export function validateJobFile(
   source: string | Uint8Array,
   options: { readonly fileName: string; readonly context: JobContext },
 ): JobFileValidation {
-  const { draft, problems, warnings } = readJobFile(source, options);
-  if (draft === null) {
-    return { verdict: 'invalid', dialect: null, errors: problems, warnings };
+  const reading = readJobFile(source, options);
+  if (reading.draft === null) {
+    const { problems: errors, warnings } = reading;
+    return { ...NOTHING_TO_RUN, verdict: 'invalid', dialect: null, errors, warnings };
   }
-  const check = checkJob(draft, options.context);
-  const isMissing = ({ code }: Problem) => code === 'MISSING_FIELD';
-  const errors = check.problems.filter((problem) => !isMissing(problem));
+  return describe(reading.draft, checkJob(reading.draft, options.context));
+}
+
+const NOTHING_TO_RUN = { cluster: null, trials: null, price: null, plan: null, isRunnable: false } as const;
+
+function describe(draft: JobDraft, check: JobCheck): JobFileValidation {
+  const errors = check.problems.filter(({ code }) => !OPEN_CODES.has(code));
+  const open = check.problems.filter(({ code }) => OPEN_CODES.has(code));
   return {
     verdict: errors.length === 0 ? 'valid' : 'invalid',
     dialect: draft.dialect,
     errors,
-    warnings: [...check.warnings, ...check.problems.filter(isMissing)],
-    ...(check.spec !== null && { spec: check.spec }),
-    ...(check.plan !== null && { cluster: clusterOf(check.plan), price: describePrice(check.plan) }),
+    warnings: inFileOrder([...check.warnings, ...check.unsupported, ...open]),
+    cluster: check.asked.length === 0 || saysNothing(draft) ? null : describeCluster(draft.dialect, check.asked),
+    trials: trialsOf(draft),
+    price: check.plan && describePrice(check.plan, trialsOf(draft)?.parallel ?? 1),
+    plan: check.plan,
+    isRunnable: errors.length === 0 && check.unsupported.length === 0,
   };
 }
 
-function clusterOf({ asked: { machineType, gpus } }: JobPlan): Cluster {
-  return { master: [machineType, gpus === null ? {} : { [toAcceleratorEnum(gpus.type)]: gpus.count }] };
+/** An empty trainingInput asks for no machine, not for the default one: what was meant for it stands elsewhere. */
+function saysNothing(draft: JobDraft): boolean {
+  return draft.dialect === 'ai-platform' && Object.keys(Object(printAiPlatformJob(draft).trainingInput)).length === 0;
 }
 
-function describePrice({ groups }: JobPlan): JobFilePrice {
-  const onDemand = priceOf(groups, 'STANDARD');
+/** AI Platform runs one trial after the other where nothing is said; Vertex AI wants both numbers, from a flag at the latest. */
+function trialsOf({ dialect, study }: JobDraft): Trials | null {
+  if (study === undefined) {
+    return null;
+  }
+  const least = dialect === 'vertex-ai' ? null : 1;
+  return { max: study.maxTrials?.value || least, parallel: study.parallelTrials?.value || least };
+}
+
+function describePrice({ groups }: JobPlan, trialsAtATime: number): JobFilePrice {
+  const machines = groups.map((group) => ({ ...group, count: group.count * trialsAtATime }));
+  const onDemand = priceOf(machines, 'STANDARD');
   return {
     onDemandPerHour: onDemand.perHourUsd,
-    spotPerHour: priceOf(groups, 'SPOT').perHourUsd,
-    vertexPerHour: vertexPriceOf(groups).perHourUsd,
+    spotPerHour: priceOf(machines, 'SPOT').perHourUsd,
+    vertexPerHour: vertexPriceOf(machines).perHourUsd,
     asOf: onDemand.asOf,
     region: onDemand.region,
   };

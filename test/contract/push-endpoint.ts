@@ -37,6 +37,11 @@ export async function startPushEndpoint(answer: Answer) {
   const waiting = new Set<() => void>();
 
   const server = createServer(async (request, response) => {
+    if (request.method !== 'POST') {
+      // Pub/Sub's emulator follows redirections, which Pub/Sub itself takes for a refusal.
+      response.writeHead(405).end();
+      return;
+    }
     const { message } = pushSchema.parse(await json(request));
     const data: unknown = JSON.parse(Buffer.from(message.data, 'base64').toString('utf8'));
     const push = { ...message, data, path: request.url ?? '', receivedAt: performance.now() };

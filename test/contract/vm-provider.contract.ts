@@ -27,6 +27,9 @@ export function vmRequest(harness: Pick<VmProviderHarness, 'zone' | 'machineImag
     provisioningModel: 'SPOT',
     machineImage: harness.machineImage,
     bootDiskGib: 50,
+    bootDiskType: 'pd-ssd',
+    reservation: null,
+    labels: {},
     maxRunSeconds: 600,
     metadata: { 'startup-script': 'sleep 300 & wait' },
   };

@@ -26,6 +26,9 @@ const RECORD: VmRecord = {
     provisioningModel: 'SPOT',
     machineImage: 'python',
     bootDiskGib: 50,
+    bootDiskType: 'pd-ssd',
+    reservation: null,
+    labels: {},
     maxRunSeconds: 60,
     metadata: {
       'startup-script': 'exit',

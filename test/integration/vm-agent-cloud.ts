@@ -138,6 +138,8 @@ export function configure(
     program: {
       module: 'trainer.task',
       args: ['--epochs', '2'],
+      passesJobDir: true,
+      environment: {},
       packages: packages.map((packed) => store(cloud, packed)),
     },
     jobDir: `gs://${BUCKET}/${JOB_DIR}`,

@@ -27,4 +27,5 @@ export const simulatedSettings: VmSettings = {
   startupScript: '#!/bin/bash',
   agent: '',
   machineImageOf: () => 'runtime-2-11',
+  clusterAddressOf: ({ vmName }) => `${vmName}:2222`,
 };

@@ -114,6 +114,24 @@ class EnvironmentTest(unittest.TestCase):
         for own in (('--job-dir', 'x'), ('--job-dir=x',)):
             self.assertEqual(program_arguments(replace(self.config, args=own)), list(own))
 
+    def test_keeps_the_job_directory_from_programs_that_are_not_told_it(self) -> None:
+        config = replace(self.config, passes_job_dir=False)
+        self.assertEqual(program_arguments(config), ['--epochs', '10'])
+
+    def test_gives_the_program_its_own_variables_but_none_of_the_service(self) -> None:
+        environment = self.environment(
+            environment={
+                'A': '$(CLOUD_ML_JOB_ID)-$(B)',
+                'B': '$$(A) $(A)',
+                'TF_CONFIG': 'mine',
+                'PYTHONPATH': '/mine',
+            }
+        )
+        self.assertEqual(environment['A'], 'digits_20261121-$(B)')
+        self.assertEqual(environment['B'], '$(A) digits_20261121-$(B)')
+        self.assertIn('cluster', json.loads(environment['TF_CONFIG']))
+        self.assertEqual(environment['PYTHONPATH'], '/h/sources/0:/mine:/image')
+
     def test_leads_the_path_of_the_job_directory_to_the_output_directory(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             output, work = Path(folder, 'output'), Path(folder, 'work')

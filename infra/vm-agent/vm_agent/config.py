@@ -54,6 +54,8 @@ class Config:
     endpoints: Endpoints
     module: str
     args: Tuple[str, ...]
+    passes_job_dir: bool
+    environment: Mapping[str, str]
     packages: Tuple[Package, ...]
     job_dir: str
     cluster: Mapping[str, Tuple[str, ...]]
@@ -96,6 +98,8 @@ def parse_config(text: str) -> Config:
         endpoints=_parse_endpoints(_field(body, 'endpoints', dict)),
         module=_field(program, 'module', str),
         args=tuple(str(arg) for arg in _field(program, 'args', list)),
+        passes_job_dir=_field(program, 'passesJobDir', bool),
+        environment={name: str(value) for name, value in _field(program, 'environment', dict).items()},
         packages=tuple(_parse_package(package) for package in _field(program, 'packages', list)),
         job_dir=_field(body, 'jobDir', str).rstrip('/'),
         cluster={role: tuple(hosts) for role, hosts in _field(body, 'cluster', dict).items()},
@@ -154,6 +158,6 @@ def _parse_intervals(body: Mapping[str, Any]) -> Intervals:
 def _field(body: Mapping[str, Any], name: str, kind: Type[Any]) -> Any:
     value = body.get(name)
     allowed = (int, float) if kind is float else kind
-    if not isinstance(value, allowed) or isinstance(value, bool):
+    if not isinstance(value, allowed) or (isinstance(value, bool) and kind is not bool):
         raise ConfigError(f'{name} of dropforge-config must be {kind.__name__}, not {value!r}.')
     return value

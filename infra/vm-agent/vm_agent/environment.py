@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Sequence, Tuple
@@ -14,6 +15,7 @@ TASK_TYPE_OF_MASTER = 'chief'
 DEFAULT_PORT = '2222'
 RANKED_ROLES = (TASK_TYPE_OF_MASTER, 'worker')
 VM_MARKER = 'DROPFORGE_VM'
+REFERENCE_PATTERN = re.compile(r'(\$?)\$\(([A-Za-z_][A-Za-z0-9_]*)\)')
 
 
 @dataclass(frozen=True)
@@ -40,12 +42,37 @@ def tool_environment(inherited: Mapping[str, str], places: Places, vm: str) -> D
 
 
 def program_environment(config: Config, places: Places, tools: Mapping[str, str]) -> Dict[str, str]:
-    """Everything the program is told; no token is among it."""
-    python_path = [*places.import_roots, *filter(None, [tools.get('PYTHONPATH')])]
-    cluster_config = json.dumps(describe_cluster(config))
+    """Everything the program is told; no token is among it. The user's variables give way to the service's own."""
+    service = _service_environment(config, places)
+    own = expand_variables(config.environment, {**tools, **service})
+    python_path = [*places.import_roots, *filter(None, [own.get('PYTHONPATH'), tools.get('PYTHONPATH')])]
     return {
         **tools,
+        **own,
         **({'PYTHONPATH': os.pathsep.join(python_path)} if python_path else {}),
+        **service,
+        # What belongs to a VM is found by its mark, and ended with it: a program cannot take it off.
+        **({VM_MARKER: tools[VM_MARKER]} if VM_MARKER in tools else {}),
+    }
+
+
+def expand_variables(variables: Mapping[str, str], known: Mapping[str, str]) -> Dict[str, str]:
+    """
+    Puts earlier variables and known ones in the place of `$(NAME)`; `$$(NAME)` stands for itself without the first
+    dollar sign, and an unknown name is left as it is written (EnvVar.value of Vertex AI's API).
+    """
+    expanded: Dict[str, str] = {}
+    for name, value in variables.items():
+        seen = {**known, **expanded}
+        expanded[name] = REFERENCE_PATTERN.sub(
+            lambda match, seen=seen: match[0][1:] if match[1] else seen.get(match[2], match[0]), value
+        )
+    return expanded
+
+
+def _service_environment(config: Config, places: Places) -> Dict[str, str]:
+    cluster_config = json.dumps(describe_cluster(config))
+    return {
         **_rendezvous(config),
         'TF_CONFIG': cluster_config,
         'CLUSTER_SPEC': cluster_config,
@@ -63,9 +90,10 @@ def program_environment(config: Config, places: Places, tools: Mapping[str, str]
 
 
 def program_arguments(config: Config) -> List[str]:
-    """The user's arguments, and --job-dir as AI Platform adds it unless the user wrote one."""
+    """The user's arguments, and --job-dir where the job's dialect adds it and the user wrote none."""
     has_job_dir = any(arg == '--job-dir' or arg.startswith('--job-dir=') for arg in config.args)
-    return [*config.args, *([] if has_job_dir else [f'--job-dir={config.job_dir}'])]
+    is_told = config.passes_job_dir and not has_job_dir
+    return [*config.args, *([f'--job-dir={config.job_dir}'] if is_told else [])]
 
 
 def describe_cluster(config: Config) -> Dict[str, Any]:

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { findAccelerator, findMachineType, readCatalog, toAcceleratorEnum } from '#shared/catalog/catalog.ts';
+import { findAccelerator, findMachineType, findTpu, readCatalog, toAcceleratorEnum } from '#shared/catalog/catalog.ts';
 import { priceOf, vertexPriceOf } from '#shared/catalog/price.ts';
-import { resolveMachine } from '#shared/catalog/resolve-machine.ts';
+import { isLegacyMachineType, resolveMachine } from '#shared/catalog/resolve-machine.ts';
 import { listRegions, regionsFor, zonesFor } from '#shared/catalog/zones.ts';
 
 function machineOf(choice: Parameters<typeof resolveMachine>[0]) {
@@ -12,37 +12,51 @@ function machineOf(choice: Parameters<typeof resolveMachine>[0]) {
   return resolution;
 }
 
-const t4 = (count: number) => ({ type: 'nvidia-tesla-t4', count });
+const gpus = (type: string, count: number) => ({ type, count });
+const t4 = (count: number) => gpus('nvidia-tesla-t4', count);
+const k80 = (count: number) => gpus('nvidia-tesla-k80', count);
 
 describe('the catalog’s data', () => {
-  const { accelerators, availability, legacyMachineTypes, machineTypes, regions, scaleTiers } = readCatalog();
+  const { accelerators, availability, legacyMachineTypes, machineTypes, regions, scaleTiers, tpuMachineTypes } =
+    readCatalog();
 
   it('names machine types, accelerators and shorthands once', () => {
-    const names = [machineTypes, accelerators, [...legacyMachineTypes, ...scaleTiers]].map((list) =>
-      list.map(({ name }) => name),
-    );
-    for (const list of names) {
-      expect(new Set(list).size).toBe(list.length);
+    const lists = [[...machineTypes, ...tpuMachineTypes, ...legacyMachineTypes], accelerators, scaleTiers];
+    for (const names of lists.map((list) => list.map(({ name }) => name))) {
+      expect(new Set(names).size).toBe(names.length);
     }
   });
 
-  it('refers only to what is in it', () => {
+  it('knows every zone of every GPU and machine type only in regions that exist', () => {
     const zones = new Set(Object.values(regions).flat());
     const used = [...Object.values(availability).flat(), ...accelerators.flatMap((accelerator) => accelerator.zones)];
+    expect(used.length).toBeGreaterThan(1000);
     expect(used.filter((zone) => !zones.has(zone))).toEqual([]);
+    expect(
+      accelerators.flatMap(({ attach }) =>
+        (attach ?? []).flatMap(({ exceptions }) => exceptions.filter(({ zone }) => !zones.has(zone))),
+      ),
+    ).toEqual([]);
+  });
+
+  it('refers only to what is in it', () => {
     expect(machineTypes.filter((type) => availability[type.availability] === undefined)).toEqual([]);
     expect(machineTypes.filter(({ gpu }) => gpu !== null && findAccelerator(gpu.type) === undefined)).toEqual([]);
     expect(
       accelerators.filter(({ replacement }) => replacement !== null && findAccelerator(replacement.type) === undefined),
     ).toEqual([]);
+    const tpus = tpuMachineTypes.flatMap(({ tpuDefault }) => (tpuDefault === null ? [] : [tpuDefault.type]));
+    expect(tpus.filter((type) => findTpu(type) === undefined)).toEqual([]);
+    expect(Object.keys(availability).filter((key) => !machineTypes.some((type) => type.availability === key))).toEqual(
+      [],
+    );
   });
 
-  it('can make a machine of every shorthand of AI Platform, and knows a zone for each', () => {
-    const choices = [
-      ...scaleTiers.map(({ name }) => ({ scaleTier: name })),
-      ...legacyMachineTypes.map(({ name }) => ({ machineType: name, accelerator: null })),
-    ];
-    expect(choices.filter((choice) => zonesFor('us-central1', [machineOf(choice).machine]).length === 0)).toEqual([]);
+  it('has each legacy machine type on an existing N1, with a zone for it', () => {
+    const machines = legacyMachineTypes.map(({ name }) => machineOf({ machineType: name, accelerator: null }).machine);
+    expect(machines.length).toBeGreaterThan(10);
+    expect(machines.filter(({ machineType }) => !machineType.startsWith('n1-'))).toEqual([]);
+    expect(machines.filter((machine) => zonesFor('us-central1', [machine]).length === 0)).toEqual([]);
   });
 
   it('has zones of a region only under that region', () => {
@@ -51,51 +65,110 @@ describe('the catalog’s data', () => {
     ).toEqual([]);
     expect(listRegions()).toContain('us-central1');
   });
+
+  it.each(
+    ['a2-highgpu-8g', 'c2d-highmem-56', 'c3-standard-88', 'c3d-highcpu-30', 'e2-highcpu-32', 'g2-standard-96'].concat([
+      'm1-megamem-96',
+      'm1-ultramem-40',
+      'n2-highmem-128',
+      'n2d-standard-224',
+      'n4-highmem-80',
+      't2d-standard-60',
+    ]),
+  )('knows where %s is, and its prices', (name) => {
+    const machine = { machineType: name, accelerator: null };
+    expect(regionsFor([machine])).toContain('us-central1');
+    const spot = priceOf([{ ...machine, count: 1 }], 'SPOT').perHourUsd ?? 0;
+    expect(spot).toBeGreaterThan(0);
+    expect(priceOf([{ ...machine, count: 1 }], 'STANDARD').perHourUsd).toBeGreaterThan(spot);
+  });
+
+  it('asks no more for a smaller machine of the same kind', () => {
+    const kinds = Map.groupBy(machineTypes, ({ name }) => name.replace(/-\d+g?$/, ''));
+    const disordered = [...kinds.values()].flatMap((types) => {
+      // g2-standard-24 has two GPUs, and g2-standard-32 has one.
+      const sorted = types
+        .filter(({ gpu, onDemandPerHourUsd }) => gpu === null && onDemandPerHourUsd !== null)
+        .sort((a, b) => a.vcpus - b.vcpus);
+      return sorted.filter(
+        (type, index) => (type.onDemandPerHourUsd ?? 0) < (sorted[index - 1]?.onDemandPerHourUsd ?? 0),
+      );
+    });
+    expect(kinds.size).toBeGreaterThan(20);
+    expect(disordered).toEqual([]);
+  });
+});
+
+describe('provisioning models', () => {
+  const modelsOf = (name: string) => findMachineType(name)?.provisioningModels;
+
+  it.each([
+    ['n1-standard-8', ['STANDARD', 'SPOT']],
+    ['g2-standard-4', ['STANDARD', 'SPOT', 'FLEX_START']],
+    ['a2-ultragpu-8g', ['STANDARD', 'SPOT', 'FLEX_START']],
+    ['a3-highgpu-1g', ['SPOT', 'FLEX_START']],
+    ['a3-ultragpu-8g', ['SPOT', 'FLEX_START']],
+    ['a4-highgpu-8g', ['SPOT', 'FLEX_START']],
+    ['g4-standard-48', ['STANDARD', 'SPOT']],
+    ['a4x-highgpu-4g', []],
+  ])('of %s are %j', (name, models) => {
+    expect(modelsOf(name)).toEqual(models);
+  });
+
+  it('offer Flex-start only for GPUs that are built in', () => {
+    const flexible = readCatalog().machineTypes.filter((type) => type.provisioningModels.includes('FLEX_START'));
+    expect(flexible.length).toBeGreaterThan(20);
+    expect(flexible.filter(({ gpu }) => gpu === null)).toEqual([]);
+  });
 });
 
 describe('resolving a machine', () => {
   it.each([
-    [{ scaleTier: 'BASIC' }, 'n1-standard-4', null],
-    [{ scaleTier: 'BASIC_GPU' }, 'n1-standard-8', t4(1)],
-    [{ machineType: 'large_model', accelerator: null }, 'n1-highmem-8', null],
-    [{ machineType: 'complex_model_m_gpu', accelerator: null }, 'n1-standard-16', t4(4)],
-    [{ machineType: 'complex_model_l_gpu', accelerator: null }, 'n1-standard-32', t4(4)],
+    ['large_model', null, 'n1-highmem-8'],
+    ['complex_model_m_gpu', null, 'n1-standard-16', t4(4)],
+    ['complex_model_l_gpu', null, 'n1-standard-32', t4(4)],
+    ['complex_model_m_v100', null, 'n1-standard-16', gpus('nvidia-tesla-v100', 4)],
+    ['n1-standard-8', gpus('NVIDIA_TESLA_K80', 2), 'n1-standard-8', t4(2)],
+    ['n1-standard-8', t4(2), 'n1-standard-8', t4(2)],
+    ['a2-highgpu-1g', gpus('NVIDIA_TESLA_A100', 1), 'a2-highgpu-1g'],
+    ['n2d-standard-224', null, 'n2d-standard-224'],
+  ] as const)('%s with %j is %s with %j', (machineType, asked, ...[resolvedType, accelerator = null]) => {
+    expect(machineOf({ machineType, accelerator: asked })).toMatchObject({
+      machine: { machineType: resolvedType, accelerator },
+      isTpu: false,
+    });
+  });
+
+  it('gives way from 8 K80 to 4 T4, and remembers what was asked for', () => {
+    expect(machineOf({ machineType: 'complex_model_l_gpu', accelerator: null })).toMatchObject({
+      asked: { machineType: 'n1-standard-32', gpus: k80(8) },
+      replaced: { from: k80(8), to: t4(4) },
+    });
+    expect(machineOf({ machineType: 'g2-standard-4', accelerator: null })).toMatchObject({
+      asked: { gpus: gpus('nvidia-l4', 1) },
+      replaced: null,
+    });
+  });
+
+  it.each([
+    ['n1-standard-8', t4(3), { reason: 'WRONG_ACCELERATOR_COUNT', accelerator: 'nvidia-tesla-t4', counts: [1, 2, 4] }],
     [
-      { machineType: 'complex_model_m_v100', accelerator: null },
-      'n1-standard-16',
-      { type: 'nvidia-tesla-v100', count: 4 },
+      'n1-standard-8',
+      k80(3),
+      { reason: 'WRONG_ACCELERATOR_COUNT', accelerator: 'nvidia-tesla-k80', counts: [1, 2, 4, 8] },
     ],
-    [{ machineType: 'n1-standard-8', accelerator: { type: 'NVIDIA_TESLA_K80', count: 2 } }, 'n1-standard-8', t4(2)],
-    [{ machineType: 'a2-highgpu-1g', accelerator: { type: 'NVIDIA_TESLA_A100', count: 1 } }, 'a2-highgpu-1g', null],
-  ])('%j is %s with %j', (choice, machineType, accelerator) => {
-    expect(machineOf(choice).machine).toEqual({ machineType, accelerator });
-  });
-
-  it('remembers what was asked for when something takes its place', () => {
-    const resolved = machineOf({ machineType: 'complex_model_l_gpu', accelerator: null });
-    const k80 = { type: 'nvidia-tesla-k80', count: 8 };
-    expect(resolved).toMatchObject({
-      asked: { machineType: 'n1-standard-32', gpus: k80 },
-      replaced: { from: k80, to: t4(4) },
-    });
-    expect(machineOf({ machineType: 'g2-standard-4', accelerator: null }).asked.gpus).toEqual({
-      type: 'nvidia-l4',
-      count: 1,
-    });
-  });
-
-  it('says which counts there are, and how many GPUs a large machine needs', () => {
-    expect(resolveMachine({ machineType: 'n1-standard-8', accelerator: t4(3) })).toEqual({
-      refusal: { reason: 'WRONG_ACCELERATOR_COUNT', accelerator: 'nvidia-tesla-t4', counts: [1, 2, 4] },
-    });
-    expect(
-      resolveMachine({ machineType: 'n1-standard-8', accelerator: { type: 'nvidia-tesla-k80', count: 3 } }),
-    ).toEqual({
-      refusal: { reason: 'WRONG_ACCELERATOR_COUNT', accelerator: 'nvidia-tesla-k80', counts: [1, 2, 4, 8] },
-    });
-    expect(resolveMachine({ machineType: 'n1-standard-96', accelerator: t4(1) })).toEqual({
-      refusal: { reason: 'MACHINE_TYPE_TOO_LARGE', vcpusMax: 48, memoryGibMax: 312, countMin: 4 },
-    });
+    ['n1-standard-96', t4(1), { reason: 'MACHINE_TYPE_TOO_LARGE', vcpusMax: 48, memoryGibMax: 312, countMin: 4 }],
+    ['n2-standard-8', t4(1), { reason: 'MACHINE_TYPE_TAKES_NO_ACCELERATOR' }],
+    ['n1-standard-5', null, { reason: 'UNKNOWN_MACHINE_TYPE', name: 'n1-standard-5' }],
+    ['n1-standard-8', gpus('NVIDIA_T4', 1), { reason: 'UNKNOWN_ACCELERATOR', name: 'NVIDIA_T4' }],
+    ['g2-standard-8', gpus('nvidia-l4', 2), { reason: 'ACCELERATOR_BUILT_IN', builtIn: gpus('nvidia-l4', 1) }],
+    [
+      'standard_gpu',
+      t4(1),
+      { reason: 'ACCELERATOR_ON_LEGACY_TYPE', means: { machineType: 'n1-standard-8', accelerator: k80(1) } },
+    ],
+  ])('refuses %s with %j: %j', (machineType, accelerator, refusal) => {
+    expect(resolveMachine({ machineType, accelerator })).toEqual({ refusal });
   });
 
   it('knows a GPU by both of its names', () => {
@@ -103,19 +176,68 @@ describe('resolving a machine', () => {
     expect(toAcceleratorEnum('nvidia-h100-80gb')).toBe('NVIDIA_H100_80GB');
     expect(findMachineType('n1-standard-8')).toMatchObject({ vcpus: 8, memoryGib: 30 });
   });
+
+  it('tells AI Platform’s names from Compute Engine’s, and counts cloud_tpu as neither', () => {
+    const names = ['standard', 'complex_model_l_v100', 'n1-standard-4', 'cloud_tpu', 'cloud-tpu', ''];
+    expect(names.filter(isLegacyMachineType)).toEqual(['standard', 'complex_model_l_v100']);
+  });
+});
+
+describe('a TPU machine', () => {
+  it.each([
+    ['cloud_tpu', null, gpus('TPU_V2', 8)],
+    ['cloud_tpu', gpus('TPU_V3', 8), gpus('TPU_V3', 8)],
+    ['cloud_tpu', gpus('tpu-v3-pod', 32), gpus('TPU_V3_POD', 32)],
+    ['cloud-tpu', null, null],
+    ['cloud-tpu', gpus('TPU_V2', 32), gpus('TPU_V2', 32)],
+    ['ct5lp-hightpu-4t', null, null],
+    ['ct6e-standard-8t', gpus('TPU_V5_LITEPOD', 8), gpus('TPU_V5_LITEPOD', 8)],
+    ['tpu7x-standard-4t', null, null],
+  ])('%s with %j keeps its name, and has %j', (machineType, accelerator, has) => {
+    expect(resolveMachine({ machineType, accelerator })).toEqual({
+      machine: { machineType, accelerator: has },
+      asked: { machineType, gpus: has },
+      replaced: null,
+      isTpu: true,
+    });
+  });
+
+  it('takes no GPUs, and lends its TPUs to no other machine', () => {
+    expect(resolveMachine({ machineType: 'cloud_tpu', accelerator: t4(1) })).toEqual({
+      refusal: { reason: 'MACHINE_TYPE_TAKES_NO_ACCELERATOR' },
+    });
+    expect(resolveMachine({ machineType: 'cloud_tpu', accelerator: gpus('TPU_V9', 1) })).toEqual({
+      refusal: { reason: 'UNKNOWN_ACCELERATOR', name: 'TPU_V9' },
+    });
+    expect(resolveMachine({ machineType: 'n1-standard-8', accelerator: gpus('TPU_V2', 8) })).toMatchObject({
+      refusal: { reason: 'ACCELERATOR_NOT_ATTACHABLE', accelerator: 'TPU_V2' },
+    });
+  });
+
+  it('has no zones and no price', () => {
+    const machine = machineOf({ machineType: 'cloud_tpu', accelerator: null }).machine;
+    expect(regionsFor([machine])).toEqual([]);
+    expect(priceOf([{ ...machine, count: 1 }], 'STANDARD').perHourUsd).toBeNull();
+    expect(vertexPriceOf([{ ...machine, count: 1 }]).perHourUsd).toBeNull();
+  });
 });
 
 describe('zones', () => {
-  const machine = (machineType: string, accelerator: ReturnType<typeof t4> | null = null) => ({
+  const machine = (machineType: string, accelerator: ReturnType<typeof gpus> | null = null) => ({
     machineType,
     accelerator,
   });
 
   it('are those that have all machines of the job', () => {
-    const p100 = machine('n1-standard-8', { type: 'nvidia-tesla-p100', count: 1 });
+    const p100 = machine('n1-standard-8', gpus('nvidia-tesla-p100', 1));
     expect(zonesFor('us-central1', [p100])).toEqual(['us-central1-c', 'us-central1-f']);
     expect(zonesFor('us-central1', [p100, machine('a2-highgpu-1g')])).toEqual(['us-central1-c', 'us-central1-f']);
     expect(zonesFor('us-central1', [p100, machine('g2-standard-4')])).toEqual(['us-central1-c']);
+    expect(zonesFor('us-central1', [p100, machine('a4-highgpu-8g')])).toEqual([]);
+    expect(regionsFor([p100, machine('n1-standard-8', t4(1)), machine('a2-ultragpu-1g')])).toEqual([
+      'europe-west4',
+      'us-central1',
+    ]);
   });
 
   it('leave out those where four P100 do not allow the machine', () => {
@@ -146,13 +268,25 @@ describe('prices', () => {
     expect(vertexPriceOf([{ machineType: 'a2-highgpu-8g', accelerator: null, count: 1 }]).perHourUsd).toBe(35.264496);
   });
 
+  it('are those of cores and memory where machines have no GPUs', () => {
+    const price = (machineType: string) =>
+      priceOf([{ machineType, accelerator: null, count: 1 }], 'STANDARD').perHourUsd;
+    expect(price('e2-standard-4')).toBe(0.13402);
+    expect(price('n2-standard-8')).toBe(0.38847);
+    expect(price('c2-standard-60')).toBe(3.13212);
+  });
+
+  it('of Flex-start are known for G2 alone, where they are those on demand', () => {
+    const flexPrice = (machineType: string, accelerator: ReturnType<typeof gpus> | null = null) =>
+      priceOf([{ machineType, accelerator, count: 2 }], 'FLEX_START').perHourUsd;
+    expect(flexPrice('g2-standard-4')).toBe(1.41366);
+    expect(flexPrice('a2-highgpu-1g')).toBeNull();
+    expect(flexPrice('n1-standard-8', t4(1))).toBeNull();
+  });
+
   it('are not known where one of them is not known', () => {
-    expect(
-      priceOf([four, { machineType: 'e2-standard-4', accelerator: null, count: 1 }], 'STANDARD').perHourUsd,
-    ).toBeNull();
-    expect(
-      priceOf([{ machineType: 'n1-standard-4', accelerator: { type: 'nvidia-tesla-p4', count: 1 }, count: 1 }], 'SPOT')
-        .perHourUsd,
-    ).toBeNull();
+    const unknown = { machineType: 'g4-standard-48', accelerator: null, count: 1 };
+    expect(priceOf([four, unknown], 'STANDARD').perHourUsd).toBeNull();
+    expect(priceOf([four, { ...unknown, machineType: 'n1-standard-5' }], 'STANDARD').perHourUsd).toBeNull();
   });
 });

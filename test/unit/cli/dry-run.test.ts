@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
 import { runCli } from './test-cloud.ts';
 
 let work: string;
@@ -15,18 +16,41 @@ const dryRun = (...argv: string[]) =>
 
 const FLAGS = ['--module-name', 'trainer.task', '--region', 'us-central1', '--scale-tier', 'basic'];
 
+type DryRun = { spec: object | null; jobFile: string | null; plan: object | null; problems: { code: string }[] };
+
+async function dryRunJson(...argv: string[]): Promise<DryRun> {
+  const [first] = (await dryRun('--format=json', ...argv)).json() as [DryRun];
+  return first;
+}
+
 describe('dropforge jobs submit training --dry-run', () => {
-  it('shows the completed job without a cloud, and packs and reads nothing', async () => {
+  it('shows the completed job and its machines without a cloud, and packs and reads nothing', async () => {
     const result = await dryRun(...FLAGS, '--package-path', 'trainer', '--labels', 'a=b', '--', '--epochs', '3');
     expect(result).toMatchObject({ code: 0, stderr: '' });
     expect(result.stdout).toContain('jobId: one');
-    const [{ spec, problems }] = (
-      await dryRun(...FLAGS, '--package-path', 'trainer', '--labels', 'a=b', '--format=json', '--', '--epochs', '3')
-    ).json() as [{ spec: object; problems: object[] }];
+    expect(result.stdout).toMatch(
+      /^ {2}ROLE +COUNT +MACHINE +GPUS EACH +VMS\n {2}master +1 +n1-standard-4 +- +on demand$/m,
+    );
+    expect(result.stdout).toMatch(/^ {2}price +on demand \$0\.\d\d an hour, Spot \$0\.\d\d \(list prices in /m);
+  });
+
+  it('tells the same to programs', async () => {
+    const flags = [...FLAGS, '--package-path', 'trainer', '--packages', 'dist/dep.whl,gs://libs/x.whl', '--labels=a=b'];
+    const { spec, jobFile, plan, problems } = await dryRunJson(...flags, '--', '--epochs', '3');
     expect(problems).toEqual([]);
-    expect(spec).toMatchObject({ jobId: 'one', labels: { a: 'b' } });
-    expect(JSON.stringify(spec)).toContain('trainer.tar.gz');
-    expect(JSON.stringify(spec)).toContain('"--epochs","3"');
+    expect(spec).toMatchObject({ jobId: 'one', labels: { a: 'b' }, region: 'us-central1' });
+    expect(plan).toMatchObject({ groups: [{ role: 'master', count: 1 }], provisioningModel: 'STANDARD' });
+    expect(parse(jobFile ?? '')).toEqual({
+      jobId: 'one',
+      labels: { a: 'b' },
+      trainingInput: {
+        scaleTier: 'BASIC',
+        packageUris: ['trainer.tar.gz', 'dep.whl', 'gs://libs/x.whl'],
+        pythonModule: 'trainer.task',
+        args: ['--epochs', '3'],
+        region: 'us-central1',
+      },
+    });
   });
 
   it('lets flags beat the file', async () => {
@@ -41,6 +65,15 @@ describe('dropforge jobs submit training --dry-run', () => {
     expect(stdout).toContain('a.b');
   });
 
+  it('shows what would run even where the job is refused', async () => {
+    const workers = ['--worker-machine-type=n1-standard-8', '--worker-count=3', '--master-machine-type=n1-standard-4'];
+    const custom = [...FLAGS.slice(0, 4), '--scale-tier=CUSTOM', ...workers, '--packages=gs://packages/p.tar.gz'];
+    const { code, stdout } = await dryRun(...custom, '--service-account=a@p.iam.gserviceaccount.com');
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/^ {2}worker +3 +n1-standard-8 /m);
+    expect(stdout).toMatch(/^- UNSUPPORTED_FIELD/m);
+  });
+
   it.each([
     [['--region', 'mars'], /UNKNOWN_REGION|mars/, ''],
     [['--config', 'none.yaml'], /^$/, /none\.yaml cannot be read .*check --config/],
@@ -53,5 +86,78 @@ describe('dropforge jobs submit training --dry-run', () => {
       stdout: expect.stringMatching(stdout),
       stderr: expect.stringMatching(stderr),
     });
+  });
+});
+
+/** Command lines as scripts have them after `gcloud ai-platform`, and what each makes of the job. */
+describe('a command line of gcloud ai-platform', () => {
+  const program = '--package-path=./trainer --module-name=trainer.task';
+  it.each<[string, object]>([
+    [
+      `digits_1 ${program} --job-dir gs://models/digits_1 --region europe-west1 --runtime-version 2.11 --python-version 3.7`,
+      { jobId: 'digits_1', jobDir: 'gs://models/digits_1', region: 'europe-west1', pythonVersion: '3.7' },
+    ],
+    [
+      `${program} --scale-tier=BASIC_GPU --stream-logs digits_2`,
+      { jobId: 'digits_2', replicaGroups: [{ machineType: 'n1-standard-8', accelerator: { count: 1 } }] },
+    ],
+    [
+      `digits_3 ${program} --scale-tier custom --master-machine-type n1-highmem-8 --master-accelerator count=2,type=nvidia-tesla-t4`,
+      { replicaGroups: [{ machineType: 'n1-highmem-8', accelerator: { type: 'nvidia-tesla-t4', count: 2 } }] },
+    ],
+    [
+      `digits_4 ${program} --labels team=vision,stage=dev --labels run=7 --quiet --verbosity=info -- --epochs=3 --lr 0.1 --`,
+      {
+        labels: { team: 'vision', stage: 'dev', run: '7' },
+        program: { module: 'trainer.task', args: ['--epochs=3', '--lr', '0.1', '--'] },
+      },
+    ],
+    [
+      `digits_5 ${program} --async --staging-bucket=gs://stage --account=me@example.com --project=other --use-chief-in-tf-config=true`,
+      { jobId: 'digits_5' },
+    ],
+    [`digits_7 ${program} --labels=^:^a=1:b=2`, { labels: { a: '1', b: '2' } }],
+  ])('%s', async (line, expected) => {
+    const { stdout, stderr } = await runCli(
+      ['jobs', 'submit', 'training', '--dry-run', '--format=json', ...line.split(' ')],
+      { cwd: work },
+    );
+    expect(stderr).toBe('');
+    expect((JSON.parse(stdout) as DryRun).problems).toEqual([]);
+    expect((JSON.parse(stdout) as DryRun).spec).toMatchObject(expected);
+  });
+
+  it('says where the job shall be and as whom, in full names', async () => {
+    const keyring = ['--kms-keyring=r', '--kms-location=us-central1', '--kms-project=lab'];
+    const { spec } = await dryRunJson(
+      ...[...FLAGS, '--packages=gs://packages/p.whl', '--kms-key=k', ...keyring],
+      ...['--network=projects/12/global/networks/lab', '--service-account=trainer@lab.iam.gserviceaccount.com'],
+    );
+    expect(spec).toMatchObject({
+      network: 'projects/12/global/networks/lab',
+      serviceAccount: 'trainer@lab.iam.gserviceaccount.com',
+      kmsKeyName: 'projects/lab/locations/us-central1/keyRings/r/cryptoKeys/k',
+    });
+  });
+
+  it('may run containers and several machines, and then says what this version cannot do', async () => {
+    const image = ['--master-image-uri=gcr.io/lab/a', '--worker-image-uri=gcr.io/lab/w'];
+    const workers = [
+      '--worker-machine-type=n1-standard-8',
+      '--worker-count=2',
+      '--worker-accelerator=type=nvidia-tesla-t4',
+    ];
+    const servers = ['--parameter-server-machine-type=n1-standard-4', '--parameter-server-count=1'];
+    const master = ['--scale-tier=custom', '--master-machine-type=n1-standard-8'];
+    const { spec, problems } = await dryRunJson(...master, ...image, ...workers, ...servers, '--', '-x');
+    expect(spec).toMatchObject({
+      program: { kind: 'CONTAINER', imageUri: 'gcr.io/lab/a', args: ['-x'] },
+      replicaGroups: [
+        { role: 'master', count: 1 },
+        { role: 'worker', count: 2, accelerator: { count: 1 }, program: { imageUri: 'gcr.io/lab/w' } },
+        { role: 'ps', count: 1, machineType: 'n1-standard-4' },
+      ],
+    });
+    expect(new Set(problems.map(({ code }) => code))).toEqual(new Set(['UNSUPPORTED_FIELD']));
   });
 });

@@ -23,7 +23,7 @@ const logEntry = (text: string, overrides: Partial<LogEntry> = {}): LogEntry => 
   ...overrides,
 });
 
-async function putReport(report: Partial<Report>): Promise<void> {
+async function putReport(report: Partial<Report>, name = 'one/job.json'): Promise<void> {
   const complete = {
     source: 'gs://uploads/one/job.json',
     jobId: 'one',
@@ -32,7 +32,7 @@ async function putReport(report: Partial<Report>): Promise<void> {
     job: null,
     ...report,
   };
-  const object = { bucket: 'uploads', name: 'one/job.json.report.json' };
+  const object = { bucket: 'uploads', name: `${name}.report.json` };
   await cloud.store.write(object, Buffer.from(JSON.stringify(complete)));
 }
 
@@ -134,7 +134,7 @@ describe('dropforge jobs describe', () => {
 
   it('shows why a submission was refused, which made no job', async () => {
     const problems = [{ code: 'UNKNOWN_REGION', message: 'There is no region "mars".', remedy: 'Choose another.' }];
-    await putReport({ verdict: 'REFUSED', problems });
+    await putReport({ verdict: 'REFUSED', problems }, 'one/job.yaml');
     const { code, stdout, stderr } = await cli('jobs', 'describe', 'one');
     expect([code, stderr]).toEqual([1, '']);
     expect(stdout).toContain('one was REFUSED:\n  - UNKNOWN_REGION: There is no region "mars".');

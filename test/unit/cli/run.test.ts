@@ -84,6 +84,7 @@ describe('the command line', () => {
       api: address,
       storage: address,
       pubsub: address,
+      compute: address,
       admin: address,
       uploadBucket: 'u',
       jobsBucket: 'j',

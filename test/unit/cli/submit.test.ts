@@ -1,7 +1,8 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { json } from 'node:stream/consumers';
+import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
 import type { Report } from '../../../shared/protocol/report.ts';
 import { runCli, startTestCloud, type TestCloud, viewOf } from './test-cloud.ts';
 
@@ -20,10 +21,13 @@ afterEach(() => cloud.close());
 const submit = (...argv: string[]) =>
   runCli(['jobs', 'submit', 'training', ...argv], { dataDir: cloud.dataDir, cwd: work });
 
+/** What a job cannot be without. */
+const PROGRAM = ['--module-name', 'trainer.task', '--packages', 'gs://libs/p.tar.gz'];
+
 /** Gives every job file this verdict, as intake would. */
 function answer(report: Partial<Report>): void {
   cloud.onObject = ({ bucket, name }) => {
-    if (name.endsWith('/job.json')) {
+    if (name.endsWith('/job.yaml')) {
       const source = `gs://${bucket}/${name}`;
       const whole = { source, jobId: 'one', problems: [], warnings: [], job: null, ...report };
       void cloud.store.write({ bucket, name: `${name}.report.json` }, Buffer.from(JSON.stringify(whole)));
@@ -32,8 +36,8 @@ function answer(report: Partial<Report>): void {
 }
 
 async function readJob(jobId = 'one'): Promise<unknown> {
-  const object = await cloud.store.read({ bucket: 'uploads', name: `${jobId}/job.json` });
-  return object === undefined ? undefined : json(object);
+  const object = await cloud.store.read({ bucket: 'uploads', name: `${jobId}/job.yaml` });
+  return object === undefined ? undefined : parse(await text(object));
 }
 
 const listNames = async (bucket: string) =>
@@ -106,6 +110,8 @@ describe('dropforge jobs submit training', () => {
       '--staging-bucket=gs://uploads/',
       '--packages',
       'dep.whl',
+      '--module-name',
+      'trainer.task',
     );
     expect(await readJob()).toEqual({
       jobId: 'one',
@@ -113,12 +119,13 @@ describe('dropforge jobs submit training', () => {
       trainingInput: {
         scaleTier: 'CUSTOM',
         masterType: 'n1-standard-8',
+        pythonModule: 'trainer.task',
         region: 'europe-west4',
         jobDir: 'gs://jobs/here',
         args: ['--old'],
         masterConfig: {
           diskConfig: { bootDiskSizeGb: 200 },
-          acceleratorConfig: { type: 'NVIDIA_TESLA_T4', count: '2' },
+          acceleratorConfig: { type: 'NVIDIA_TESLA_T4', count: 2 },
         },
         scheduling: { maxRunningTime: '3600s' },
         packageUris: [expect.stringMatching(/^gs:\/\/uploads\/one\/packages\/[0-9a-f]{64}\/dep\.whl$/)],
@@ -128,45 +135,58 @@ describe('dropforge jobs submit training', () => {
 
   it('reads files that leave trainingInput out', async () => {
     await writeFile(join(work, 'config.yaml'), 'scale_tier: BASIC\nlabels: {a: b}\npythonModule: trainer.task\n');
-    await submit('one', '--config', 'config.yaml', '--region', 'us-east1');
+    await submit('one', '--config', 'config.yaml', '--region', 'us-east1', '--packages', 'gs://libs/p.tar.gz');
     expect(await readJob()).toEqual({
       jobId: 'one',
       labels: { a: 'b' },
-      trainingInput: { scaleTier: 'BASIC', pythonModule: 'trainer.task', region: 'us-east1' },
+      trainingInput: {
+        scaleTier: 'BASIC',
+        packageUris: ['gs://libs/p.tar.gz'],
+        pythonModule: 'trainer.task',
+        region: 'us-east1',
+      },
     });
+  });
+
+  it('reads and uploads job files of every form', async () => {
+    await writeFile(
+      join(work, 'vertex.yaml'),
+      'workerPoolSpecs: [{machineSpec: {machineType: n1-standard-4}, replicaCount: 1, pythonPackageSpec: ' +
+        '{executorImageUri: us-docker.pkg.dev/vertex-ai/training/tf-cpu.2-11.py310:latest, pythonModule: a.b}}]',
+    );
+    await writeFile(join(work, 'own.yaml'), 'module: trainer.task\nspot: true\n');
+    expect(await submit('one', '--config', 'vertex.yaml', '--packages', 'dep.whl')).toMatchObject({ code: 0 });
+    expect(await readJob()).toMatchObject({
+      displayName: 'one',
+      jobSpec: { workerPoolSpecs: [{ pythonPackageSpec: { packageUris: [expect.stringMatching(/dep\.whl$/)] } }] },
+    });
+    expect(await submit('two', '--config', 'own.yaml', '--packages', 'dep.whl')).toMatchObject({ code: 0 });
+    expect(await readJob('two')).toMatchObject({ name: 'two', spot: true, packages: [expect.stringMatching(/whl$/)] });
   });
 
   it('shows why a job was refused, and takes it mended under its name', async () => {
     answer({
       verdict: 'REFUSED',
-      problems: [
-        {
-          code: 'UNKNOWN_REGION',
-          message: 'There is no region "mars".',
-          remedy: 'Choose another.',
-          path: 'trainingInput.region',
-          line: 5,
-        },
-      ],
+      problems: [{ code: 'NOT_INSTALLABLE', message: 'There is no setup.py.', remedy: 'Add one.', path: 'p.tar.gz' }],
     });
-    const refused = await submit('one', '--region', 'mars');
+    const refused = await submit('one', ...PROGRAM);
     expect(refused.code).toBe(1);
     expect(refused.stdout).toBe(
-      'one was REFUSED:\n  - UNKNOWN_REGION (trainingInput.region, line 5): There is no region "mars".\n    → Choose another.\n',
+      'one was REFUSED:\n  - NOT_INSTALLABLE (p.tar.gz): There is no setup.py.\n    → Add one.\n',
     );
     answer({ verdict: 'ACCEPTED' });
-    expect((await submit('one', '--region', 'us-east1', '--format=json')).json()).toEqual([
+    expect((await submit('one', ...PROGRAM, '--region', 'us-east1', '--format=json')).json()).toEqual([
       expect.objectContaining({ verdict: 'ACCEPTED' }),
     ]);
   });
 
   it('never submits a second job under a name', async () => {
-    await submit('one', '--region', 'us-east1');
+    await submit('one', ...PROGRAM, '--region', 'us-east1');
     const first = await readJob();
-    const { code, stderr } = await submit('one', '--region', 'us-west1');
+    const { code, stderr } = await submit('one', ...PROGRAM, '--region', 'us-west1');
     expect([code, stderr]).toEqual([
       1,
-      expect.stringContaining('Job one was submitted before (gs://uploads/one/job.json): choose another job id.'),
+      expect.stringContaining('Job one was submitted before (gs://uploads/one/job.yaml): choose another job id.'),
     ]);
     expect(await readJob()).toEqual(first);
   });
@@ -185,7 +205,7 @@ describe('dropforge jobs submit training', () => {
       at: 0,
       text: 'hello',
     });
-    const result = await submit('one', '--stream-logs');
+    const result = await submit('one', ...PROGRAM, '--stream-logs');
     expect(result).toMatchObject({
       code,
       stdout: expect.stringMatching(/master-0 {2}hello\n$/),
@@ -193,27 +213,61 @@ describe('dropforge jobs submit training', () => {
     });
   });
 
+  it('says what it was told in vain, and goes on', async () => {
+    const { code, stderr } = await submit('one', ...PROGRAM, '--enable-web-access', '--quiet', '--verbosity=debug');
+    expect(code).toBe(0);
+    expect(stderr).toMatch(/^FLAG_WITHOUT_EFFECT \(--enable-web-access\): .*\n.*can be left out\.\n$/);
+  });
+
   it.each([
-    [['--worker-count', '2'], 2, /--worker-count cannot be honoured: jobs of more than one replica/],
-    [['--master-image-uri=gcr.io/a/b'], 2, /--master-image-uri cannot be honoured: custom containers/],
-    [['--enable-web-access'], 2, /--enable-web-access cannot be honoured/],
-    [['--service-account', 'me@here'], 2, /--service-account cannot be honoured/],
-    [['--project', 'elsewhere'], 2, /is not this cloud's project test-project/],
-    [['--async', '--stream-logs'], 2, /exclude each other/],
-    [['--scale-tier', 'huge'], 2, /choices are basic, standard-1/i],
-    [['--labels', 'a'], 2, /'a' is not KEY=VALUE/],
-    [['--master-accelerator', 'type=t4,count=0'], 2, /write type=TYPE,count=N/],
-    [['--staging-bucket', 'gs://'], 2, /is no Cloud Storage address/],
-    [['--packages', 'dep.whl,./dep.whl'], 2, /Two packages are named dep\.whl/],
-    [['--packages', 'none.whl'], 1, /none\.whl cannot be read/],
-    [['--package-path', 'nowhere'], 1, /cannot be read as a folder/],
-    [['--config', 'none.yaml'], 1, /cannot be read .*check --config/],
-    [['--config', 'list.yaml'], 1, /is not a mapping of fields/],
-    [['--config', 'broken.yaml'], 1, /is no YAML/],
-  ])('refuses %j before anything is submitted', async (flags, code, message) => {
+    [['--worker-count', '2'], /--worker-machine-type and --worker-count belong together/],
+    [['--parameter-server-machine-type', 'n1-standard-4'], /--parameter-server-count belong together/],
+    [['--worker-machine-type', 'n1-standard-4', '--worker-count', 'two'], /--worker-count two: write a whole number/],
+    [['--master-image-uri=gcr.io/a/b', '--runtime-version=2.11'], /exclude each other: an image is its own runtime/],
+    [['--tpu-tf-version', '2.1'], /--tpu-tf-version cannot be honoured: there are no TPUs/],
+    [['--flags-file', 'f.yaml'], /--flags-file cannot be honoured/],
+    [['--project', 'elsewhere'], /is not this cloud's project test-project/],
+    [['--async', '--stream-logs'], /exclude each other/],
+    [['--scale-tier', 'huge'], /choices are basic, standard-1/i],
+    [['--labels', 'a'], /'a' is not KEY=VALUE/],
+    [['--master-accelerator', 'type=t4,count=0'], /write type=TYPE,count=N/],
+    [['--kms-key', 'k', '--kms-keyring', 'r'], /--kms-location and --kms-project/],
+    [['--kms-location', 'global'], /--kms-location is part of the name of a key/],
+    [['--staging-bucket', 'gs://'], /is no Cloud Storage address/],
+    [['--packages', 'dep.whl,./dep.whl'], /Two packages are named dep\.whl/],
+  ])('takes %j for a slip of the command line', async (flags, message) => {
+    const result = await submit('one', ...PROGRAM, ...flags);
+    expect(result).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(message) });
+    expect(await listNames('uploads')).toEqual([]);
+  });
+
+  it.each([
+    [['--packages', 'none.whl'], /none\.whl cannot be read/],
+    [['--package-path', 'nowhere'], /cannot be read as a folder/],
+    [['--config', 'none.yaml'], /cannot be read .*check --config/],
+  ])('ends for %j, which is not there', async (flags, message) => {
+    const result = await submit('one', ...PROGRAM, ...flags);
+    expect(result).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(message) });
+    expect(await listNames('uploads')).toEqual([]);
+  });
+
+  it.each([
+    [['--region', 'mars'], /^one was REFUSED:\n {2}- UNKNOWN_REGION \(--region\)/],
+    [['--master-image-uri=gcr.io/a/b'], /UNSUPPORTED_FIELD \(--master-image-uri\)/],
+    [['--worker-machine-type=n1-standard-4', '--worker-count=2', '--scale-tier=custom'], /MASTER_TYPE_MISSING/],
+    [['--service-account', 'me@here'], /\(--service-account\)/],
+    [['--config', 'list.yaml'], /list\.yaml was REFUSED:\n {2}- NOT_A_JOB_FILE .* not a mapping of fields/],
+    [['--config', 'broken.yaml'], /NOT_YAML/],
+    [['--config', 'own.yaml', '--scale-tier', 'basic'], /FLAG_NOT_IN_FORM \(--scale-tier\)/],
+  ])('refuses %j before anything is built or sent, without asking a cloud', async (flags, message) => {
     await writeFile(join(work, 'list.yaml'), '- a\n');
     await writeFile(join(work, 'broken.yaml'), 'a: [1\n');
-    expect(await submit('one', ...flags)).toMatchObject({ code, stdout: '', stderr: expect.stringMatching(message) });
-    expect(await listNames('uploads')).toEqual([]);
+    await writeFile(join(work, 'own.yaml'), 'module: a.b\n');
+    const result = await runCli(['jobs', 'submit', 'training', 'one', ...PROGRAM, ...flags], { cwd: work });
+    expect(result).toMatchObject({ code: 1, stdout: expect.stringMatching(message), stderr: '' });
+    const [report] = (
+      await runCli(['jobs', 'submit', 'training', 'one', '--format=json', ...PROGRAM, ...flags], { cwd: work })
+    ).json();
+    expect(report).toMatchObject({ verdict: 'REFUSED', job: null });
   });
 });

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { getRequestListener } from '@hono/node-server';
 import { Hono } from 'hono';
 import type { Io } from '../../../cli/command.ts';
@@ -153,6 +154,7 @@ export async function runCli(argv: readonly string[], io: Partial<Io> = {}): Pro
   const code = await run(argv, {
     stdout: outputOf('stdout'),
     stderr: outputOf('stderr'),
+    openStdin: () => Readable.from([]),
     cwd: process.cwd(),
     dataDir: undefined,
     interrupted: new AbortController().signal,

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { checkJob } from '#shared/spec/check-job.ts';
-import { FINDINGS_COUNT_MAX } from '#shared/spec/findings.ts';
-import { JOB_FILE_BYTES_MAX } from '#shared/spec/parse-source.ts';
 import { readJobFile } from '#shared/spec/read-job-file.ts';
+import { FINDINGS_COUNT_MAX } from '#shared/spec/source/findings.ts';
+import { JOB_FILE_BYTES_MAX } from '#shared/spec/source/parse-source.ts';
 import { CONTEXT } from './context.ts';
 
 const FILE = { fileName: 'job.yaml' };
@@ -52,15 +52,16 @@ describe('reading a job file', () => {
 
   it('takes what is set to nothing for not said, even where it is not supported', () => {
     const source =
-      'trainingInput: {workerCount: "0", hyperparameters: {}, network: "", enableWebAccess: false, serviceAccount: null}';
-    expect(readJobFile(source, FILE)).toMatchObject({ problems: [], warnings: [] });
+      'trainingInput: {workerCount: "0", hyperparameters: {}, network: "", enableWebAccess: false, nasJobSpec: null}';
+    const { draft } = readJobFile(source, FILE);
+    expect(draft && checkJob(draft, CONTEXT).unsupported).toEqual([]);
   });
 
   it('keeps a draft with problems from becoming a job', () => {
     const source =
       'jobId: a\ntrainingInput: {scaleTier: BASIC, pythonModule: a.b, packageUris: [x.zip], workerCount: 2}';
     const { draft } = readJobFile(source, FILE);
-    expect(draft && checkJob(draft, CONTEXT)).toMatchObject({ spec: null, problems: [{ code: 'UNSUPPORTED_FIELD' }] });
+    expect(draft && checkJob(draft, CONTEXT)).toMatchObject({ spec: null, problems: [{ code: 'TIER_NOT_CUSTOM' }] });
   });
 
   it('is not led astray by names of Object.prototype', () => {

@@ -8,12 +8,12 @@ function validate(source: string) {
 
 describe('validating a job file by itself', () => {
   it('takes what a submission adds from elsewhere for a warning', () => {
-    const { verdict, errors, warnings, spec } = validate('trainingInput: {scaleTier: BASIC}');
-    expect({ verdict, errors, codes: warnings.map(({ code }) => code), spec }).toEqual({
+    const { verdict, errors, warnings, isRunnable } = validate('trainingInput: {scaleTier: BASIC}');
+    expect({ verdict, errors, codes: warnings.map(({ code }) => code), isRunnable }).toEqual({
       verdict: 'valid',
       errors: [],
       codes: ['MISSING_FIELD', 'MISSING_FIELD', 'MISSING_FIELD'],
-      spec: undefined,
+      isRunnable: true,
     });
   });
 
@@ -32,16 +32,36 @@ describe('validating a job file by itself', () => {
     });
   });
 
-  it('gives the job where the file says all of it', () => {
-    const { verdict, dialect, spec } = validate(
-      'jobId: a\ntrainingInput: {scaleTier: BASIC, pythonModule: t.a, packageUris: [p.whl]}',
+  it('takes what is right but cannot be run for a warning, and says that it cannot', () => {
+    const { verdict, warnings, isRunnable } = validate(
+      'displayName: a\njobSpec: {workerPoolSpecs: {machineSpec: {machineType: n1-standard-4}, replicaCount: 1, containerSpec: {imageUri: gcr.io/p/i}}}',
     );
-    expect({ verdict, dialect, jobId: spec?.jobId, packages: spec?.program.packageUris }).toEqual({
+    expect({ verdict, isRunnable, codes: warnings.map(({ code }) => code) }).toEqual({
       verdict: 'valid',
-      dialect: 'ai-platform',
-      jobId: 'a',
-      packages: ['gs://uploads/folder/p.whl'],
+      isRunnable: false,
+      codes: ['LIST_OF_ONE', 'UNSUPPORTED_FIELD'],
     });
+  });
+
+  it('takes what a template leaves open for a warning', () => {
+    const { verdict, warnings } = validate('module: t.a\nmachine: $MACHINE\nregion: <your region>');
+    expect({ verdict, codes: warnings.map(({ code }) => code).filter((code) => code === 'PLACEHOLDER') }).toEqual({
+      verdict: 'valid',
+      codes: ['PLACEHOLDER', 'PLACEHOLDER'],
+    });
+  });
+
+  it('prices all the trials that run at a time', () => {
+    const tuned = (parallel: number) =>
+      validate(
+        `module: t.a\nmachine: n1-standard-4\ntune: {metric: m, trials: 8, parallel: ${parallel}, parameters: {x: {min: 0.5, max: 1}}}`,
+      );
+    expect(tuned(4).trials).toEqual({ max: 8, parallel: 4 });
+    expect(tuned(4).price?.onDemandPerHour).toBeCloseTo(4 * (tuned(1).price?.onDemandPerHour ?? 0));
+  });
+
+  it('shows no machines where an empty trainingInput asks for none', () => {
+    expect(validate('trainingInput:\nscaleTier: BASIC').cluster).toBeNull();
   });
 
   it('refuses what is no job file, without dialect, cluster and price', () => {
@@ -50,6 +70,11 @@ describe('validating a job file by itself', () => {
       dialect: null,
       errors: [expect.objectContaining({ code: 'NOT_A_JOB_FILE' })],
       warnings: [],
+      cluster: null,
+      trials: null,
+      price: null,
+      plan: null,
+      isRunnable: false,
     });
   });
 });

@@ -1,0 +1,75 @@
+import { findCloud } from '#cli/cloud/find-cloud.ts';
+import type { ExitCode, Invocation } from '#cli/command.ts';
+import { createApiClient } from '#cli/jobs/api-client.ts';
+import { describeCause } from '#cli/jobs/describe-job.ts';
+import { streamLogs, tellInterruption } from '#cli/jobs/follow-job.ts';
+import { formatLogEntry } from '#cli/jobs/format-log-entry.ts';
+import { createObjectClient } from '#cli/objects/object-client.ts';
+import { paintState } from '#cli/output/paint.ts';
+import { describeProblem, describeReport } from '#cli/submission/describe-report.ts';
+import { showDryRun } from '#cli/submission/dry-run.ts';
+import { type JobRequest, type JudgedRequest, judgeRequest } from '#cli/submission/job-request.ts';
+import { uploadJobFile, waitForVerdict } from '#cli/submission/submission.ts';
+import { refuseCombinations, refuseOtherProject } from '#cli/submission/submit-flags.ts';
+import { readStagingBucket, uploadPackages } from '#cli/submission/upload-packages.ts';
+import type { Report } from '#shared/protocol/report.ts';
+import { printJobFile } from '#shared/spec/print-job-file.ts';
+
+/** Judges a job, and packages, uploads and follows it; with --dry-run it is only shown. */
+export async function submit(invocation: Invocation, request: JobRequest): Promise<ExitCode> {
+  const { io, flag, print } = invocation;
+  refuseCombinations(invocation);
+  const stagingBucket = readStagingBucket(flag('staging-bucket'));
+  const judged = judgeRequest(request);
+  if (invocation.isSet('dry-run')) {
+    return showDryRun(invocation, judged);
+  }
+  for (const note of request.notes) {
+    io.stderr.write(`${describeProblem(note)}\n`);
+  }
+  if (judged.problems.length > 0 || judged.spec === null || request.file.draft === null) {
+    const report = refusalOf(judged, flag('config'));
+    print({ json: report, text: describeReport(report, io.stdout) });
+    return 1;
+  }
+  const { jobId } = judged.spec;
+  const endpoints = await findCloud(invocation);
+  refuseOtherProject(invocation, endpoints.projectId);
+  const client = createObjectClient(endpoints);
+  const bucket = stagingBucket ?? endpoints.jobsBucket;
+  const addressOf = await uploadPackages(client, { sources: request.packages, jobId, bucket, stderr: io.stderr });
+  const text = printJobFile(request.applyFlags(request.file.draft, addressOf));
+  const source = await uploadJobFile(client, { bucket: endpoints.uploadBucket, jobId, text });
+  const work = waitForVerdict(client, source, io.interrupted);
+  const report = await tellInterruption(jobId, { signal: io.interrupted, work });
+  print({ json: report, text: describeReport(report, io.stdout) });
+  if (report.verdict !== 'ACCEPTED') {
+    return 1;
+  }
+  return invocation.isSet('stream-logs') ? follow(invocation, { api: endpoints.api, jobId }) : 0;
+}
+
+/** In the words of a cloud that was never asked. */
+function refusalOf({ jobId, problems, warnings }: JudgedRequest, config: string | undefined): Report {
+  return {
+    source: config ?? 'The job',
+    jobId,
+    verdict: 'REFUSED',
+    problems: [...problems],
+    warnings: [...warnings],
+    job: null,
+  };
+}
+
+/** As in gcloud, 0 only when the job has succeeded. */
+async function follow({ io, print }: Invocation, { api, jobId }: { api: string; jobId: string }): Promise<ExitCode> {
+  const signal = io.interrupted;
+  const work = streamLogs(createApiClient(api, signal), jobId, {
+    signal,
+    onEntry: (entry) => print({ json: entry, text: formatLogEntry(entry, io.stdout) }),
+  });
+  const job = await tellInterruption(jobId, { signal, work });
+  const lines = [`Job ${job.jobId} ended: ${paintState(job.state, io.stderr)}.`, ...describeCause(job)];
+  io.stderr.write(`${lines.join('\n')}\n`);
+  return job.state === 'SUCCEEDED' ? 0 : 1;
+}

@@ -1,0 +1,82 @@
+/**
+ * Hyperparameter tuning: trials of one program with different values, and what they are judged by. The words are those
+ * of Vertex AI's StudySpec, which took them over from AI Platform's HyperparameterSpec.
+ */
+export type Study = {
+  readonly metrics: readonly [Metric, ...Metric[]];
+  readonly algorithm: StudyAlgorithm;
+  readonly trialsMax: number;
+  readonly parallelTrialsMax: number;
+  /** So many failed trials fail the study; null leaves it to the service. */
+  readonly failedTrialsMax: number | null;
+  readonly earlyStopping: EarlyStopping | null;
+  readonly stoppingConditions: StoppingConditions | null;
+  /** Which of a trial's measurements counts. */
+  readonly measurement: 'LAST' | 'BEST';
+  readonly parameters: readonly [Parameter, ...Parameter[]];
+  /** A study of before whose trials are known from the start. */
+  readonly resumeJobId: string | null;
+};
+
+export const STUDY_ALGORITHMS = ['BAYESIAN', 'GRID', 'RANDOM', 'POPULATION_BASED'] as const;
+
+export type StudyAlgorithm = (typeof STUDY_ALGORITHMS)[number];
+
+export type Metric = {
+  /** As the program reports it: `accuracy`, or a TensorFlow summary tag. */
+  readonly id: string;
+  readonly goal: 'MAXIMIZE' | 'MINIMIZE';
+  /** Set for a metric that is not to be optimised but kept on one side of a threshold. */
+  readonly safety: { readonly threshold: number; readonly safeTrialsFractionMin: number } | null;
+};
+
+/** When a trial that promises little is ended. AUTOMATIC leaves the rule to the service, as AI Platform did. */
+export type EarlyStopping =
+  | { readonly rule: 'AUTOMATIC' }
+  | { readonly rule: 'DECAY_CURVE' | 'MEDIAN'; readonly usesElapsedTime: boolean }
+  | {
+      readonly rule: 'CONVEX';
+      readonly usesElapsedTime: boolean;
+      /** Steps, or seconds where elapsed time is used; null is learnt from the trials. */
+      readonly stepsMax: number | null;
+      readonly stepsMin: number | null;
+      readonly measurementsMin: number | null;
+      readonly learningRateParameterId: string | null;
+      readonly updatesAllStoppedTrials: boolean;
+    };
+
+/** When the whole study ends before `trialsMax`; null for what is not said. Times are milliseconds, or RFC 3339. */
+export type StoppingConditions = {
+  readonly stopsRunningTrials: boolean;
+  readonly minimumRuntime: RuntimeConstraint | null;
+  readonly maximumRuntime: RuntimeConstraint | null;
+  readonly trialsMin: number | null;
+  readonly trialsMax: number | null;
+  readonly trialsWithoutProgressMax: number | null;
+  readonly withoutProgressMaxMs: number | null;
+};
+
+export type RuntimeConstraint = { readonly maxMs: number } | { readonly endTime: string };
+
+export type ParameterScale = 'NONE' | 'LINEAR' | 'LOG' | 'REVERSE_LOG';
+
+export type Parameter = {
+  /** The name of the flag that the program is given: `--learning_rate=0.01`. */
+  readonly id: string;
+  readonly space: ParameterSpace;
+  readonly scale: ParameterScale;
+  /** Parameters that only exist where this one has certain values. */
+  readonly children: readonly ConditionalParameter[];
+};
+
+/** Bounds belong to the range; values of DISCRETE are in increasing order. */
+export type ParameterSpace =
+  | { readonly kind: 'DOUBLE' | 'INTEGER'; readonly min: number; readonly max: number }
+  | { readonly kind: 'CATEGORICAL'; readonly values: readonly string[] }
+  | { readonly kind: 'DISCRETE'; readonly values: readonly number[] };
+
+export type ConditionalParameter = {
+  /** Values of the parent, as text for CATEGORICAL, otherwise as numbers. */
+  readonly parentValues: readonly (string | number)[];
+  readonly parameter: Parameter;
+};

@@ -1,0 +1,63 @@
+/** The numbers of a release, `3.10.2`; pre-releases and the like are not told apart. */
+export type Release = readonly number[];
+
+type Clause = { readonly operator: string; readonly release: Release; readonly isPrefix: boolean };
+
+const CLAUSE = /^(~=|===?|!=|<=|>=|<|>)\s*v?(\d{1,9}(?:\.\d{1,9}){0,5})(\.\*)?$/;
+
+/**
+ * Whether a release satisfies a version specifier, `>=3.8,<3.11` (PyPA, "Version specifiers"). Null where a clause
+ * cannot be read, unless another one already rules the release out.
+ */
+export function satisfies(release: Release, specifier: string): boolean | null {
+  let isKnown = true;
+  for (const text of specifier.split(',').map((part) => part.trim())) {
+    const clause = text === '' ? null : readClause(text);
+    if (clause !== null && !holds(release, clause)) {
+      return false;
+    }
+    isKnown &&= text === '' || clause !== null;
+  }
+  return isKnown ? true : null;
+}
+
+/** Below 0 where the first is the older one; `3.10` and `3.10.0` are one release. */
+export function compareReleases(first: Release, second: Release): number {
+  for (let index = 0; index < Math.max(first.length, second.length); index += 1) {
+    const difference = (first[index] ?? 0) - (second[index] ?? 0);
+    if (difference !== 0) {
+      return difference;
+    }
+  }
+  return 0;
+}
+
+function readClause(text: string): Clause | null {
+  const [, operator = '', numbers = '', star] = CLAUSE.exec(text) ?? [];
+  return operator === '' ? null : { operator, release: numbers.split('.').map(Number), isPrefix: star !== undefined };
+}
+
+function holds(release: Release, { operator, release: bound, isPrefix }: Clause): boolean {
+  const isSame = isPrefix
+    ? bound.every((number, index) => number === (release[index] ?? 0))
+    : compareReleases(release, bound) === 0;
+  const order = compareReleases(release, bound);
+  switch (operator) {
+    case '==':
+    case '===':
+      return isSame;
+    case '!=':
+      return !isSame;
+    case '<':
+      return order < 0;
+    case '<=':
+      return order <= 0;
+    case '>':
+      return order > 0;
+    case '>=':
+      return order >= 0;
+    default:
+      // ~=3.8.1 is >=3.8.1 and ==3.8.*
+      return order >= 0 && bound.slice(0, -1).every((number, index) => number === (release[index] ?? 0));
+  }
+}

@@ -1,0 +1,91 @@
+/** What a credential is, in the words that a message uses. The private keys come first. */
+export const CREDENTIAL_KINDS = {
+  SERVICE_ACCOUNT_KEY: 'the private key of a Google service account',
+  PRIVATE_KEY: 'a private key',
+  GOOGLE_USER_CREDENTIALS: "a Google user's credentials",
+  GOOGLE_API_KEY: 'a Google API key',
+  AWS_ACCESS_KEY: 'an AWS access key',
+  GITHUB_TOKEN: 'a GitHub token',
+  HUGGING_FACE_TOKEN: 'a Hugging Face token',
+  KAGGLE_KEY: 'a Kaggle API key',
+  PASSWORD: 'a password',
+  SECRET_SETTING: 'a secret setting',
+} as const satisfies Readonly<Record<string, string>>;
+
+export type CredentialKind = keyof typeof CREDENTIAL_KINDS;
+
+/** Names of files that tools keep credentials in. One that says `example` is to be filled in. */
+const CREDENTIAL_NAME = new RegExp(
+  [
+    /\.(?:json|pem|key|env)$|(?:^|\/)\.env(?:\.[^/]*)?$|(?:^|\/)id_(?:rsa|dsa|ecdsa|ed25519)$/,
+    /(?:^|\/)(?:[._]netrc|\.pypirc|\.git-credentials|\.boto|\.aws\/credentials)$/,
+  ]
+    .map(({ source }) => source)
+    .join('|'),
+  'i',
+);
+const PATTERN_NAME = /(?:^|[/._-])(?:example|sample|template|dist|tmpl)(?:[._-][^/]*)?$/i;
+
+/** PKCS #8, PKCS #1, SEC 1 and OpenSSH in PEM (RFC 7468), as a file or inside a string with `\n` written out. */
+const PEM_KEY =
+  /-----BEGIN (?:RSA |EC |DSA |OPENSSH )?PRIVATE KEY-----(?:\s|\\[nr])*(?:[A-Za-z0-9+/=]|\\[nr]|["'\s]){60}/;
+
+/**
+ * Tokens that tell by their form what they are; none is matched in the middle of a longer word. AWS's documentation
+ * writes keys that end in EXAMPLE.
+ */
+const TOKENS: readonly (readonly [CredentialKind, RegExp])[] = [
+  ['GOOGLE_API_KEY', /(?<![\w-])AIza[\w-]{35}(?![\w-])/],
+  ['AWS_ACCESS_KEY', /(?<!\w)A(?:KIA|SIA)[A-Z0-9]{16}(?<!EXAMPLE)(?!\w)/],
+  ['GITHUB_TOKEN', /(?<!\w)(?:gh[pousr]_[A-Za-z0-9]{36}|github_pat_\w{82})(?!\w)/],
+  ['HUGGING_FACE_TOKEN', /(?<!\w)hf_[A-Za-z0-9]{34}(?!\w)/],
+];
+
+/** Settings of an .env file are taken for secrets by their names, unless the value is a path or is to be filled in. */
+const SECRET_NAME = /(?:^|_)(?:SECRET|TOKEN|PASSWORD|PASSWD|APIKEY|KEY)(?:_|$)/i;
+const SECRET_VALUE = /^(?=.*\d)(?=.*[A-Za-z])[^\s"'<>{}$]{12,}$/;
+const NO_SECRET = /your|change|example|placeholder|dummy|xxx|test|:\/\/|^[./~]|\.(?:json|pem|key|txt)$/i;
+
+export function mayHoldCredential(path: string): boolean {
+  return CREDENTIAL_NAME.test(path) && !PATTERN_NAME.test(path);
+}
+
+/** The gravest credential that a text holds; null for none. The secret itself leaves this function in no way. */
+export function findCredential(path: string, text: string): CredentialKind | null {
+  if (PEM_KEY.test(text)) {
+    return /"type"\s*:\s*"service_account"/.test(text) ? 'SERVICE_ACCOUNT_KEY' : 'PRIVATE_KEY';
+  }
+  const token = TOKENS.find(([, pattern]) => pattern.test(text));
+  return token?.[0] ?? findByName(path.slice(path.lastIndexOf('/') + 1).toLowerCase(), path, text);
+}
+
+function findByName(name: string, path: string, text: string): CredentialKind | null {
+  if (name.endsWith('.json')) {
+    if (/"type"\s*:\s*"authorized_user"/.test(text) && /"refresh_token"\s*:\s*"[^"]{20}/.test(text)) {
+      return 'GOOGLE_USER_CREDENTIALS';
+    }
+    return name === 'kaggle.json' && /"key"\s*:\s*"[0-9a-f]{32}"/.test(text) ? 'KAGGLE_KEY' : null;
+  }
+  if (path.endsWith('.aws/credentials') || name === '.boto') {
+    return /secret_access_key\s*=\s*[\w/+=]{20}/.test(text) ? 'AWS_ACCESS_KEY' : null;
+  }
+  if (/^[._]netrc$/.test(name)) {
+    return /\bpassword\s+\S/.test(text) ? 'PASSWORD' : null;
+  }
+  if (name === '.pypirc') {
+    return /^[ \t]*password[ \t]*[:=][ \t]*\S/m.test(text) ? 'PASSWORD' : null;
+  }
+  if (name === '.git-credentials') {
+    return /^https?:\/\/[^\s:@/]{1,200}:[^\s@/]{1,200}@/m.test(text) ? 'PASSWORD' : null;
+  }
+  return name.includes('.env') && text.split('\n').some(isSecretSetting) ? 'SECRET_SETTING' : null;
+}
+
+function isSecretSetting(line: string): boolean {
+  const [name = '', ...values] = line.split('=');
+  const value = values
+    .join('=')
+    .trim()
+    .replace(/^(["'])(.*)\1$/, '$2');
+  return SECRET_NAME.test(name.trim()) && SECRET_VALUE.test(value) && !NO_SECRET.test(value);
+}

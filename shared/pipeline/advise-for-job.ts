@@ -1,0 +1,25 @@
+import { countGpus } from '#shared/catalog/count-gpus.ts';
+import type { JobSpec, PythonProgram } from '#shared/domain/job-spec.ts';
+import { adviseOnPackages } from '#shared/package/advice/advise-on-packages.ts';
+import type { PackageReport } from '#shared/package/inspect-package.ts';
+import type { IntakeSettings } from '#shared/pipeline/intake-settings.ts';
+
+/** What would fail on the machines of this job, or leave a GPU idle; packages say themselves what they do not want to hear. */
+export function adviseForJob(
+  { replicaGroups, runtimeVersion }: JobSpec,
+  { program, packages }: { readonly program: PythonProgram; readonly packages: readonly PackageReport[] },
+  { pythonVersionOf }: Pick<IntakeSettings, 'pythonVersionOf'>,
+) {
+  return adviseOnPackages({
+    packages,
+    program,
+    machines: replicaGroups.map((group) => ({
+      role: group.role,
+      count: group.count,
+      gpusPerMachine: countGpus(group),
+    })),
+    isTpuJob: false,
+    pythonVersion: pythonVersionOf(runtimeVersion),
+    silenced: new Set(),
+  });
+}

@@ -1,0 +1,29 @@
+/** `${NAME}`, `$NAME`, `$1`, `{{ name }}`, `{NAME}`, `<your bucket>`, `%NAME%`: how shells, templates and manuals leave gaps. */
+const MARKED_PATTERN =
+  /\$\{[^{}]{1,100}\}|\$(?:[A-Za-z_]\w{0,99}|\d)|\{\{[^{}]{1,100}\}\}|\{[A-Za-z_]\w{0,99}\}|<[A-Za-z][^<>]{0,99}>|%[A-Z_]{1,100}%/;
+
+/** A manual's `MACHINE_TYPE`: nothing but capitals. */
+const CAPITALS_PATTERN = /^[A-Z][A-Z0-9]*(_[A-Z0-9]+)*$/;
+
+/**
+ * The placeholder that a text holds, if any. Capitals alone are one where they repeat a word of the field's own name,
+ * as `REPLICA_COUNT` does for `replicaCount`: enumerations are in capitals, too.
+ */
+export function findPlaceholder(text: string, path: string): string | undefined {
+  const marked = MARKED_PATTERN.exec(text)?.[0];
+  if (marked !== undefined || !CAPITALS_PATTERN.test(text)) {
+    return marked;
+  }
+  const field =
+    path
+      .replace(/\[\d+\]$/, '')
+      .split('.')
+      .at(-1) ?? '';
+  const words = new Set(
+    field
+      .replaceAll(/([A-Z])/g, '_$1')
+      .toUpperCase()
+      .split(/[_-]+/),
+  );
+  return text.split('_').some((word) => words.has(word)) ? text : undefined;
+}

@@ -1,0 +1,46 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { z } from 'zod';
+
+/** Job files and command lines that other people wrote, beside the project where somebody has put them; they stay there. */
+const CORPUS = new URL('../../../shared/corpus/', import.meta.url);
+
+const jobFileSchema = z.object({
+  file: z.string(),
+  kind: z.string(),
+  /** Whether it holds placeholders; then it was judged as if they were filled in. */
+  templated: z.boolean(),
+  verdict: z.enum(['valid', 'invalid']),
+  why: z.array(z.string()),
+  cluster: z.record(z.string(), z.array(z.unknown())).nullable(),
+  trials: z.object({ max: z.number().nullable(), parallel: z.number().nullable() }).optional(),
+});
+
+export type CorpusJobFile = z.infer<typeof jobFileSchema> & { readonly bytes: Uint8Array };
+
+export type Corpus = {
+  readonly jobFiles: readonly CorpusJobFile[];
+  /** As they stand in scripts, on one line: `gcloud ai-platform jobs submit training $JOB …`. */
+  readonly commandLines: readonly string[];
+};
+
+/** Null where there is none. */
+export function readCorpus(): Corpus | null {
+  return existsSync(CORPUS) ? { jobFiles: readJobFiles(), commandLines: readCommandLines() } : null;
+}
+
+function readJobFiles(): readonly CorpusJobFile[] {
+  return readLines('job-files/INDEX.jsonl').map((line) => {
+    const entry = jobFileSchema.parse(JSON.parse(line));
+    return { ...entry, bytes: readFileSync(new URL(`job-files/${entry.file}`, CORPUS)) };
+  });
+}
+
+function readCommandLines(): readonly string[] {
+  return readLines('submit-commands.tsv').map((line) => line.split('\t')[0] ?? '');
+}
+
+function readLines(path: string): readonly string[] {
+  return readFileSync(new URL(path, CORPUS), 'utf8')
+    .split('\n')
+    .filter((line) => line !== '');
+}

@@ -1,0 +1,54 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { dirname, resolve, sep } from 'node:path';
+import { parseArgsStringToArgv } from 'string-argv';
+import { runCli } from '../unit/cli/test-cloud.ts';
+
+export type CommandOutcome = {
+  readonly line: string;
+  readonly code: number;
+  readonly text: string;
+};
+
+/** What stands for the job files that the lines name, and that are not here. */
+const CONFIGS = {
+  'jobs submit training': 'trainingInput: {}\n',
+  'custom-jobs create':
+    'workerPoolSpecs:\n- machineSpec: {machineType: n1-standard-4}\n  replicaCount: 1\n  containerSpec: {imageUri: gcr.io/p/i}\n',
+} as const;
+
+/** The lines' first words, and what they become. */
+const WORDS: readonly (readonly [RegExp, keyof typeof CONFIGS])[] = [
+  [/^gcloud\s+(alpha\s+|beta\s+)?(ml-engine|ai-platform)\s+jobs\s+submit\s+training\b/, 'jobs submit training'],
+  [/^gcloud\s+(alpha\s+|beta\s+)?ai\s+custom-jobs\s+create\b/, 'custom-jobs create'],
+];
+
+/** Runs a line of gcloud as one of Dropforge, without sending anything; null where it is another command. */
+export async function runCommandLine(line: string, cwd: string): Promise<CommandOutcome | null> {
+  const found = WORDS.find(([pattern]) => pattern.test(line));
+  if (found === undefined) {
+    return null;
+  }
+  const [pattern, words] = found;
+  const argv = parseArgsStringToArgv(line.replace(pattern, ''));
+  const separator = argv.indexOf('--');
+  const dryRun = separator < 0 ? [...argv, '--dry-run'] : argv.toSpliced(separator, 0, '--dry-run');
+  const config = valueOfFlag(argv, '--config');
+  if (config !== undefined) {
+    await writeWithin(cwd, config, CONFIGS[words]);
+  }
+  const { code, stdout, stderr } = await runCli([...words.split(' '), ...dryRun], { cwd });
+  return { line, code, text: `${stdout}${stderr}` };
+}
+
+function valueOfFlag(argv: readonly string[], flag: string): string | undefined {
+  const index = argv.findIndex((word) => word === flag || word.startsWith(`${flag}=`));
+  return argv[index]?.includes('=') ? argv[index]?.slice(flag.length + 1) : argv[index + 1];
+}
+
+async function writeWithin(cwd: string, path: string, text: string): Promise<void> {
+  const target = resolve(cwd, path);
+  if (target.startsWith(cwd + sep)) {
+    await mkdir(dirname(target), { recursive: true });
+    await writeFile(target, text);
+  }
+}

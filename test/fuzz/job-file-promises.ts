@@ -1,0 +1,48 @@
+import { deepStrictEqual } from 'node:assert/strict';
+import { checkJob } from '#shared/spec/check-job.ts';
+import type { JobContext } from '#shared/spec/job-context.ts';
+import type { JobDraft } from '#shared/spec/job-draft.ts';
+import { printJobFile } from '#shared/spec/print-job-file.ts';
+import { readJobFile } from '#shared/spec/read-job-file.ts';
+
+const CONTEXT: JobContext = {
+  defaults: { region: 'us-central1', runtimeVersion: '2.11', jobDirBase: 'gs://jobs', packageUris: ['gs://up/a.zip'] },
+  packageBase: 'gs://up',
+  uploadBucket: 'up',
+};
+
+export type Outcome = 'no job' | 'refused' | 'accepted';
+
+/**
+ * What holds for every file: reading and judging it never throws, whatever is refused is told why, and what was
+ * accepted prints back to a file that reads and is judged the same. Throws where it does not.
+ */
+export function keepPromises(source: string | Uint8Array): Outcome {
+  const { draft, problems } = readJobFile(source, { fileName: 'job.yaml' });
+  if (draft === null) {
+    if (problems.length === 0) {
+      throw new Error('There is no job, and no word why.');
+    }
+    return 'no job';
+  }
+  const check = checkJob(draft, CONTEXT);
+  if (check.spec === null && check.problems.length === 0) {
+    throw new Error('The job is refused, and no word why.');
+  }
+  if (draft.problems.length > 0) {
+    return 'refused';
+  }
+  const again = readJobFile(printJobFile(draft), { fileName: 'job.yaml' });
+  deepStrictEqual(withoutPlaces(again.draft), withoutPlaces(draft));
+  if (again.draft !== null) {
+    deepStrictEqual(checkJob(again.draft, CONTEXT).spec, check.spec);
+  }
+  return check.spec === null ? 'refused' : 'accepted';
+}
+
+const PLACES = ['path', 'line', 'problems', 'warnings', 'unsupported'];
+
+/** What a draft says, and not where. */
+export function withoutPlaces(draft: JobDraft | null): unknown {
+  return JSON.parse(JSON.stringify(draft, (key, value: unknown) => (PLACES.includes(key) ? undefined : value)));
+}

@@ -1,0 +1,196 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { createGunzip } from 'node:zlib';
+import { extract } from 'tar-stream';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { runCli, startTestCloud, type TestCloud, viewOf } from './test-cloud.ts';
+
+let cloud: TestCloud;
+let work: string;
+beforeEach(async () => {
+  cloud = await startTestCloud();
+  work = join(cloud.dataDir, 'work');
+  await mkdir(join(work, 'app', 'trainer'), { recursive: true });
+  await writeFile(join(work, 'app', 'trainer', '__init__.py'), '');
+  await writeFile(join(work, 'app', 'trainer', 'task.py'), 'print(1)\n');
+  await writeFile(join(work, 'dep.whl'), 'wheel');
+  cloud.onObject = ({ bucket, name }) => {
+    if (name.endsWith('/job.yaml')) {
+      const report = { jobId: 'Run_1', verdict: 'ACCEPTED', problems: [], warnings: [], job: viewOf('Run_1') };
+      const whole = { source: `gs://${bucket}/${name}`, ...report };
+      void cloud.store.write({ bucket, name: `${name}.report.json` }, Buffer.from(JSON.stringify(whole)));
+    }
+  };
+});
+afterEach(() => cloud.close());
+
+const create = (...argv: string[]) =>
+  runCli(['custom-jobs', 'create', '--display-name=Run 1', ...argv], { dataDir: cloud.dataDir, cwd: work });
+
+const EXECUTOR = 'us-docker.pkg.dev/vertex-ai/training/tf-cpu.2-11.py310:latest';
+const PYTHON = `machine-type=n1-standard-8,executor-image-uri=${EXECUTOR},python-module=trainer.task`;
+const BUILT = `${PYTHON},local-package-path=app`;
+
+async function dryRun(...argv: string[]) {
+  const { stdout, stderr } = await create('--dry-run', '--format=json', ...argv);
+  const shown = JSON.parse(stdout) as { spec: object | null; jobFile: string; problems: object[]; warnings: object[] };
+  return { ...shown, stderr, pools: poolsOf(parse(shown.jobFile)) };
+}
+
+function poolsOf(job: { jobSpec: { workerPoolSpecs: unknown } }): unknown {
+  return job.jobSpec.workerPoolSpecs;
+}
+
+async function readUploaded(name: string): Promise<string> {
+  const object = await cloud.store.read({ bucket: 'uploads', name });
+  return object === undefined ? '' : text(object);
+}
+
+/** Files of the one package that was uploaded. */
+async function readPackage(): Promise<Map<string, string>> {
+  const [info] = (await cloud.store.list({ bucket: 'jobs', prefix: '', countMax: 10 })).filter(({ name }) =>
+    name.endsWith('.tar.gz'),
+  );
+  const object = await cloud.store.read({ bucket: 'jobs', name: info?.name ?? '' });
+  const files = new Map<string, string>();
+  if (object !== undefined) {
+    for await (const entry of object.pipe(createGunzip()).pipe(extract())) {
+      files.set(entry.header.name, await text(entry));
+    }
+  }
+  return files;
+}
+
+describe('dropforge custom-jobs create', () => {
+  it('builds a working directory with its requirements, and submits it under an id made of its name', async () => {
+    await writeFile(join(work, 'app', 'requirements.txt'), '# what we need\nnumpy>=2,<3\npandas[aws]  # tables\n');
+    const { code, stdout, stderr } = await create(
+      `--worker-pool-spec=${BUILT},requirements=scipy;numpy>=2,extra-packages=dep.whl;gs://libs/x.whl`.replace(
+        'scipy;numpy>=2',
+        'scipy;rich',
+      ),
+    );
+    expect(stderr).toContain('There is no setup.py beside trainer');
+    expect(stdout).toContain('Job Run_1 ACCEPTED');
+    expect(code).toBe(0);
+    const job = parse(await readUploaded('Run_1/job.yaml'));
+    expect(job.displayName).toBe('Run 1');
+    expect(poolsOf(job)).toMatchObject([
+      {
+        replicaCount: 1,
+        pythonPackageSpec: {
+          packageUris: [
+            expect.stringMatching(/^gs:\/\/jobs\/Run_1\/packages\/[0-9a-f]{64}\/trainer-0\.0\.0\.tar\.gz$/),
+            expect.stringMatching(/\/dep\.whl$/),
+            'gs://libs/x.whl',
+          ],
+        },
+      },
+    ]);
+    const files = await readPackage();
+    expect(files.get('trainer-0.0.0/setup.py')).toContain(
+      'install_requires=["scipy","rich","numpy>=2,<3","pandas[aws]"]',
+    );
+    expect(files.has('trainer-0.0.0/trainer/task.py')).toBe(true);
+  });
+
+  it.each([
+    ['git+https://example.com/x.git', '', /'git\+https:\/\/example\.com\/x\.git' .* is not a name with versions/],
+    ['scipy', 'setup.py', /says itself what it requires: write scipy/],
+  ])('refuses the requirement %s, which a package cannot be given (%s)', async (requirement, file, message) => {
+    if (file !== '') {
+      await writeFile(join(work, 'app', file), 'from setuptools import setup\nsetup()\n');
+    }
+    const result = await create(`--worker-pool-spec=${BUILT},requirements=${requirement}`);
+    expect(result).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(message) });
+  });
+
+  it('takes every key of a pool, and gives every pool the arguments', async () => {
+    const gpus = 'accelerator-type=nvidia-tesla-t4,accelerator-count=2';
+    const { pools } = await dryRun(
+      `--worker-pool-spec=replica-count=1,machine-type=n1-standard-8,${gpus},container-image-uri=gcr.io/a/b`,
+      '--worker-pool-spec=',
+      `--worker-pool-spec=replica-count=2,${PYTHON}`,
+      '--python-package-uris=gs://libs/p.tar.gz,gs://libs/q.whl',
+      '--args=--epochs=3,--fast',
+      '--args=^;^--names=a,b',
+      '--command=python,run.py',
+    );
+    const args = ['--epochs=3', '--fast', '--names=a,b'];
+    expect(pools).toEqual([
+      {
+        machineSpec: { machineType: 'n1-standard-8', acceleratorType: 'NVIDIA_TESLA_T4', acceleratorCount: 2 },
+        replicaCount: 1,
+        containerSpec: { imageUri: 'gcr.io/a/b', command: ['python', 'run.py'], args },
+      },
+      {},
+      {
+        machineSpec: { machineType: 'n1-standard-8' },
+        replicaCount: 2,
+        pythonPackageSpec: {
+          executorImageUri: EXECUTOR,
+          packageUris: ['gs://libs/p.tar.gz', 'gs://libs/q.whl'],
+          pythonModule: 'trainer.task',
+          args,
+        },
+      },
+    ]);
+  });
+
+  it('lets pools that name nothing to run have the package that is built for the first', async () => {
+    const { pools } = await dryRun(
+      `--worker-pool-spec=${BUILT}`,
+      '--worker-pool-spec=machine-type=n1-standard-4,replica-count=3',
+    );
+    expect(pools).toMatchObject([
+      { pythonPackageSpec: { packageUris: ['app.tar.gz'] } },
+      { replicaCount: 3, pythonPackageSpec: { packageUris: ['app.tar.gz'], pythonModule: 'trainer.task' } },
+    ]);
+  });
+
+  it('lets flags beat the file, and notes what has no effect', async () => {
+    await writeFile(
+      join(work, 'spec.yaml'),
+      `workerPoolSpecs: [{machineSpec: {machineType: n1-standard-4}, replicaCount: 1, pythonPackageSpec: {executorImageUri: '${EXECUTOR}', packageUris: [gs://old/p.whl], pythonModule: a.b}}]\nserviceAccount: old@lab.iam.gserviceaccount.com\n`,
+    );
+    const { pools, jobFile, warnings } = await dryRun(
+      '--config=spec.yaml',
+      '--python-package-uris=gs://new/p.whl',
+      '--args=x',
+      '--service-account=new@lab.iam.gserviceaccount.com',
+      '--labels=team=vision',
+      '--enable-dashboard-access',
+    );
+    expect(pools).toMatchObject([
+      { pythonPackageSpec: { packageUris: ['gs://new/p.whl'], pythonModule: 'a.b', args: ['x'] } },
+    ]);
+    expect(parse(jobFile)).toMatchObject({
+      labels: { team: 'vision' },
+      jobSpec: { serviceAccount: 'new@lab.iam.gserviceaccount.com' },
+    });
+    expect(warnings).toContainEqual(expect.objectContaining({ path: '--enable-dashboard-access' }));
+  });
+
+  it.each([
+    [[], /Say what is to run/],
+    [['--display-name=', `--worker-pool-spec=${PYTHON}`], /--display-name is missing/],
+    [['--worker-pool-spec=machine-type'], /'machine-type' is not KEY=VALUE/],
+    [['--worker-pool-spec=machin-type=n1'], /Did you mean "machine-type"/],
+    [[`--worker-pool-spec=${PYTHON},replica-count=some`], /replica-count=some is no whole number/],
+    [[`--worker-pool-spec=${BUILT},script=run.sh`], /script cannot be honoured: programs are run as modules/],
+    [[`--worker-pool-spec=${BUILT},extra-dirs=data`], /extra-dirs cannot be honoured/],
+    [[`--worker-pool-spec=${BUILT},output-image-uri=gcr.io/a`], /output-image-uri cannot be honoured/],
+    [[`--worker-pool-spec=${PYTHON},container-image-uri=gcr.io/a`], /exclude each other/],
+    [[`--worker-pool-spec=${PYTHON},requirements=numpy`], /requirements belongs to local-package-path/],
+    [['--worker-pool-spec=machine-type=n1-standard-4,local-package-path=app'], /needs python-module/],
+    [Array.from({ length: 5 }, () => `--worker-pool-spec=${PYTHON}`), /There are 5 --worker-pool-spec/],
+    [['--persistent-resource-id=x', `--worker-pool-spec=${PYTHON}`], /--persistent-resource-id cannot be honoured/],
+    [['--config=job.yaml'], /is no CustomJobSpec of Vertex AI: `dropforge jobs submit training/],
+    [[`--worker-pool-spec=${PYTHON}`, '--', 'x'], /takes nothing after --/],
+  ])('takes %j for a slip of the command line', async (argv, message) => {
+    await writeFile(join(work, 'job.yaml'), 'trainingInput: {scaleTier: BASIC}\n');
+    expect(await create(...argv)).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(message) });
+  });
+});

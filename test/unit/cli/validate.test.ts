@@ -1,0 +1,148 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { JOB_FILE_BYTES_MAX } from '#shared/spec/source/parse-source.ts';
+import { runCli } from './test-cloud.ts';
+
+let work: string;
+beforeEach(async () => {
+  work = await mkdtemp(join(tmpdir(), 'dropforge-validate-'));
+  await writeFile(join(work, 'good.yaml'), GOOD);
+  await writeFile(join(work, 'bad.yaml'), 'trainingInput:\n  scaleTier: BASIC\n  regoin: us-central1\n');
+});
+afterEach(() => rm(work, { recursive: true }));
+
+const GPUS = 'masterConfig: {acceleratorConfig: {type: NVIDIA_TESLA_T4, count: 2}}';
+const GOOD = `jobId: a\ntrainingInput: {scaleTier: CUSTOM, masterType: n1-standard-8, ${GPUS}, pythonModule: trainer.task, region: us-central1, packageUris: [gs://packages/p.tar.gz]}\n`;
+
+const validate = (...argv: string[]) => runCli(['jobs', 'validate', ...argv], { cwd: work });
+
+async function validateJson(...argv: string[]) {
+  const lines = (await validate('--format=json', ...argv)).json();
+  return lines as { file: string; verdict: string; errors: { code: string }[]; warnings: { code: string }[] }[];
+}
+
+describe('dropforge jobs validate', () => {
+  it('tells people what is wrong, where and what to do, and what would run at what price', async () => {
+    const { code, stdout, stderr } = await validate('good.yaml', 'bad.yaml');
+    expect([code, stderr]).toEqual([1, '']);
+    expect(stdout).toMatch(/^good\.yaml: valid {2}\(AI Platform\)$/m);
+    expect(stdout).toMatch(/^ {2}master +1 +n1-standard-8 +2 × nvidia-tesla-t4 +on demand$/m);
+    expect(stdout).toMatch(/^ {2}price +on demand \$\d+\.\d\d an hour, Spot \$\d+\.\d\d \(list prices in [\w-]+, \d/m);
+    expect(stdout).toMatch(/^ +Vertex AI \$\d+\.\d\d: \d+ % saved on demand, \d+ % on Spot$/m);
+    expect(stdout).toMatch(/^bad\.yaml: invalid/m);
+    expect(stdout).toMatch(
+      /^ {2}error UNKNOWN_FIELD \(line 3, trainingInput\.regoin\): .*\n {6}→ Did you mean "region"/m,
+    );
+  });
+
+  it('tells programs the same, an object a line', async () => {
+    const [good, bad] = await validateJson('good.yaml', 'bad.yaml');
+    expect(good).toEqual({
+      file: 'good.yaml',
+      dialect: 'ai-platform',
+      verdict: 'valid',
+      errors: [],
+      warnings: [],
+      cluster: { master: ['n1-standard-8', { NVIDIA_TESLA_T4: 2 }] },
+      trials: null,
+      price: {
+        onDemandPerHour: expect.any(Number),
+        spotPerHour: expect.any(Number),
+        asOf: expect.stringMatching(/^\d{4}-\d\d-\d\d$/),
+      },
+    });
+    expect(bad).toMatchObject({ verdict: 'invalid', errors: [{ code: 'UNKNOWN_FIELD', line: 3 }] });
+  });
+
+  it('takes what a submission adds for a warning, and so what this version cannot run', async () => {
+    await writeFile(
+      join(work, 'open.yaml'),
+      'trainingInput: {scaleTier: STANDARD_1, region: $REGION, serviceAccount: a@p.iam.gserviceaccount.com}\n',
+    );
+    const [{ verdict, warnings } = { verdict: '', warnings: [] }] = await validateJson('open.yaml');
+    expect(verdict).toBe('valid');
+    const codes = new Set(warnings.map(({ code }) => code));
+    expect(codes).toEqual(new Set(['MISSING_FIELD', 'PLACEHOLDER', 'UNSUPPORTED_FIELD']));
+  });
+
+  it('shows how many trials a study has', async () => {
+    const params = 'params: [{parameterName: lr, type: DOUBLE, minValue: 0.1, maxValue: 1}]';
+    const study = `hyperparameters: {goal: MAXIMIZE, maxTrials: 20, maxParallelTrials: 4, ${params}}`;
+    await writeFile(join(work, 'study.yaml'), `trainingInput: {scaleTier: BASIC, ${study}}\n`);
+    expect((await validate('study.yaml')).stdout).toMatch(/^ {2}trials +20, 4 at a time$/m);
+    expect(await validateJson('study.yaml')).toMatchObject([{ trials: { max: 20, parallel: 4 } }]);
+  });
+
+  it('goes on after a file that is not there, and ends with 1', async () => {
+    const lines = await validateJson('none.yaml', '.', 'good.yaml');
+    expect(lines.map(({ file, verdict, errors }) => [file, verdict, errors[0]?.code])).toEqual([
+      ['none.yaml', 'invalid', 'FILE_UNREADABLE'],
+      ['.', 'invalid', 'FILE_UNREADABLE'],
+      ['good.yaml', 'valid', undefined],
+    ]);
+    expect((await validate('none.yaml', 'good.yaml')).code).toBe(1);
+    expect((await validate('none.yaml')).stdout).toContain('none.yaml cannot be read (there is no such file).');
+    expect((await validate('good.yaml')).code).toBe(0);
+  });
+
+  it('reads what is piped in, and no more of it than a job file may have', async () => {
+    const pipe = (openStdin: () => AsyncIterable<Uint8Array>) =>
+      runCli(['jobs', 'validate', '-'], { cwd: work, openStdin });
+    expect((await pipe(() => Readable.from([Buffer.from(GOOD)]))).stdout).toMatch(/^-: valid/);
+    let sentBytes = 0;
+    async function* endless() {
+      for (;;) {
+        sentBytes += 65_536;
+        yield Buffer.alloc(65_536, 'a');
+      }
+    }
+    expect((await pipe(endless)).stdout).toMatch(/FILE_TOO_LARGE/);
+    expect(sentBytes).toBeLessThanOrEqual(JOB_FILE_BYTES_MAX + 65_536);
+  });
+});
+
+describe('dropforge jobs validate --package', () => {
+  beforeEach(async () => {
+    await mkdir(join(work, 'trainer'));
+    await writeFile(join(work, 'trainer', '__init__.py'), '');
+    await writeFile(join(work, 'trainer', 'task.py'), 'import tensorflow as tf\nprint(tf)\n');
+    await writeFile(
+      join(work, 'setup.py'),
+      "from setuptools import setup\nsetup(name='t', version='1', packages=['trainer'], install_requires=['tensorflow-cpu'])\n",
+    );
+  });
+
+  const codesOf = async (...argv: string[]) =>
+    (await validateJson(...argv)).map(({ errors, warnings }) => [...errors, ...warnings].map(({ code }) => code));
+
+  it('judges a folder beside the machines of each file', async () => {
+    await writeFile(join(work, 'plain.yaml'), GOOD.replace(`${GPUS}, `, ''));
+    const [gpus, plain] = await codesOf('good.yaml', 'plain.yaml', '--package', 'trainer');
+    expect(gpus).toContain('CPU_ONLY_BUILD');
+    expect(plain).not.toContain('CPU_ONLY_BUILD');
+    expect((await validate('good.yaml', '--package=trainer')).code).toBe(1);
+  });
+
+  it('passes over what it is told to ignore', async () => {
+    const [codes] = await codesOf('good.yaml', '--package=trainer', '--ignore=CPU_ONLY_BUILD,NO_DISTRIBUTION_STRATEGY');
+    expect(codes).toEqual([]);
+    expect((await validate('good.yaml', '--package=trainer', '--ignore=CPU_ONLY_BUILD')).code).toBe(0);
+  });
+
+  it('misses the module that the job file names', async () => {
+    await writeFile(join(work, 'other.yaml'), GOOD.replace('trainer.task', 'trainer.main'));
+    expect(await codesOf('other.yaml', '--package=trainer')).toEqual([expect.arrayContaining(['MODULE_NOT_FOUND'])]);
+  });
+
+  it('says so where there is no such package, and what is no archive', async () => {
+    await writeFile(join(work, 'p.tar.gz'), 'no archive');
+    expect(await codesOf('good.yaml', '--package=p.tar.gz')).toEqual([expect.arrayContaining(['NOT_AN_ARCHIVE'])]);
+    expect(await validate('good.yaml', '--package=none.whl')).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/none\.whl cannot be read .*check --package/),
+    });
+  });
+});

@@ -1,0 +1,15 @@
+import fc from 'fast-check';
+import { describe, it } from 'vitest';
+import { anyJobFile } from '../../fuzz/job-file-arbitrary.ts';
+import { keepPromises } from '../../fuzz/job-file-promises.ts';
+
+describe('any file', () => {
+  it('is read and judged without a throw, and prints back the same where it is accepted', () => {
+    fc.assert(
+      fc.property(anyJobFile, (source) => {
+        keepPromises(source);
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+});

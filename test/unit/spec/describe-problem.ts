@@ -1,0 +1,6 @@
+import type { Problem } from '#shared/protocol/report.ts';
+
+/** Code and field of a finding. */
+export function describeProblem({ code, path }: Problem): string {
+  return `${code} ${path ?? ''}`;
+}

@@ -117,6 +117,10 @@ function defineCommand(one: { parser: Parser; entry: CommandEntry; command: Comm
   }
   for (const flag of command.flags) {
     parser.addOption(createOption(flag));
+    // gcloud's switches all have it, and scripts that were made of settings give it.
+    if (flag.value === undefined || flag.isValueOptional === true) {
+      parser.addOption(new Option(`--no-${flag.name}`).hideHelp());
+    }
   }
   if (command.rest !== undefined) {
     parser.usage(`[options] ${command.operands.map(writeOperand).join(' ')} [-- ARGS...]`);
@@ -150,7 +154,8 @@ function createInvocation(parser: Parser, { io, rest }: Call): Parameters<Comman
   const values = new Map<string, unknown>();
   for (let level: Parser | null = parser; level !== null; level = level.parent) {
     for (const option of level.options) {
-      values.set(option.name(), level.getOptionValue(option.attributeName()));
+      const value: unknown = level.getOptionValue(option.attributeName());
+      values.set(option.name(), value === false ? undefined : value);
     }
   }
   const isJson = values.get('format') === 'json';

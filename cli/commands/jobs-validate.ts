@@ -1,6 +1,6 @@
 import { basename, resolve } from 'node:path';
 import type { Command, Invocation } from '#cli/command.ts';
-import { describeError } from '#cli/failure.ts';
+import { describeError, UsageFailure } from '#cli/failure.ts';
 import { describeValidation, toJson } from '#cli/submission/describe-validation.ts';
 import { readJobFileBytes, readJobFileStream } from '#cli/submission/job-file-bytes.ts';
 import { OFFLINE_CONTEXT } from '#cli/submission/offline-context.ts';
@@ -67,8 +67,8 @@ async function createJudge({ flag, flags, io }: Invocation): Promise<Judge> {
   const { inspectLocalPackage, judgePackage } = await import('#cli/submission/local-package.ts');
   const { readJobFile } = await import('#shared/spec/read-job-file.ts');
   const { masterOf } = await import('#shared/spec/job-draft.ts');
+  const silenced = await readIgnored(flags);
   const report = await inspectLocalPackage(resolve(io.cwd, path));
-  const silenced = new Set(flags('ignore').flatMap((codes) => codes.split(',').map((code) => code.trim())));
   return (validation, bytes) => {
     const { draft } = readJobFile(bytes, { fileName: 'job file' });
     const module = draft === null ? undefined : masterOf(draft).program.pythonModule?.value;
@@ -80,6 +80,18 @@ async function createJudge({ flag, flags, io }: Invocation): Promise<Judge> {
       warnings: [...validation.warnings, ...found.warnings],
     };
   };
+}
+
+/** A slip in a code would leave its check on without a word. */
+async function readIgnored(flags: Invocation['flags']): Promise<ReadonlySet<string>> {
+  const { isPackageCheck, PACKAGE_CHECKS } = await import('#shared/package/advice/package-checks.ts');
+  const codes = flags('ignore').flatMap((list) => list.split(',').map((code) => code.trim()));
+  const unknown = codes.find((code) => code !== '' && !isPackageCheck(code));
+  if (unknown !== undefined) {
+    const known = Object.keys(PACKAGE_CHECKS).join(', ');
+    throw new UsageFailure(`--ignore ${unknown}: there is no such check of packages. The checks are ${known}.`);
+  }
+  return new Set(codes);
 }
 
 function reasonOf(error: unknown): string {

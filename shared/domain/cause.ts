@@ -42,6 +42,11 @@ export const CAUSES = {
     class: 'interruption',
     remedy: 'The VM never reported. Check that the machine image boots and that it can reach the heartbeat function.',
   },
+  INTERRUPTED_REPEATEDLY: {
+    class: 'capacity',
+    remedy:
+      'Attempt after attempt was lost before it had run for a minute. Choose another region, or machines that are not preempted, and submit again.',
+  },
   PROGRAM_FAILED: {
     class: 'user',
     remedy: 'The program ended with an error: read the last lines of its output below, mend it and submit again.',
@@ -72,6 +77,11 @@ export const CAUSES = {
   INSTALL_FAILED: {
     class: 'user',
     remedy: 'pip could not install the package on the VM. The requirement it stopped at is named below.',
+  },
+  SETUP_TIMED_OUT: {
+    class: 'user',
+    remedy:
+      'The VM was still downloading or installing when its time for that was over. Ask for fewer requirements, or choose a runtime that has them.',
   },
   PACKAGE_UNREADABLE: {
     class: 'configuration',

@@ -2,7 +2,7 @@
 export type Deadlines = {
   /** From asking for a place until Compute Engine has answered; then it is asked again (same names, so nothing doubles). */
   readonly provisionAnswerMs: number;
-  /** From the VMs' creation until the first replica runs; driver and package installation are in it. */
+  /** From the VMs' creation until each of them has reported; what it installs then is not in it. */
   readonly bootMs: number;
   /** Without a heartbeat for so long, a replica is given up. */
   readonly leaseMs: number;
@@ -28,11 +28,20 @@ export const DEADLINES: Deadlines = {
   backoffMsMax: 600_000,
 };
 
+/**
+ * From the master's first report until its program starts: downloading, installing, restoring a checkpoint. Generous,
+ * for the lease guards it all along; an installation without end must end, too.
+ */
+export const SETUP_MS_MAX = 7_200_000;
+
+/** How much later than its last deadline a job may end whose program is over and whose outputs are being saved. */
+export const UPLOAD_GRACE_MS = 1_800_000;
+
 /** VM after VM that never reports would cost money for ever; the fault is then the image's, not a host's. */
 export const BOOT_FAILURES_IN_ROW_MAX = 3;
 
-/** Interruptions in a row of a job that has never run: no other limit would end it, and each of them cost a VM. */
-export const INTERRUPTIONS_BEFORE_RUNNING_MAX = 20;
+/** Interruptions in a row of attempts that hardly ran: no other limit would end it, and each of them cost VMs. */
+export const INTERRUPTIONS_IN_ROW_MAX = 20;
 
 /** An attempt that ran for so long proves that starting again works; shorter ones are spaced out. */
 export const SETTLED_RUN_MS = 60_000;

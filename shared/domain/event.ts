@@ -35,7 +35,11 @@ export type JobEvent = { readonly eventId: string; readonly jobId: string; reado
       readonly placementTry: number;
       readonly instances: readonly Instance[];
     }
+  /** The replica's first word, while it sets up. */
+  | { readonly type: 'REPLICA_REPORTED'; readonly attempt: number; readonly replica: string }
   | { readonly type: 'REPLICA_STARTED'; readonly attempt: number; readonly replica: string }
+  /** The replica's program is over, and its outputs are being saved. */
+  | { readonly type: 'REPLICA_UPLOADING'; readonly attempt: number; readonly replica: string }
   | { readonly type: 'REPLICA_EXITED'; readonly attempt: number; readonly replica: string; readonly exit: ReplicaExit }
   | { readonly type: 'ATTEMPT_INTERRUPTED'; readonly attempt: number; readonly cause: Cause }
   | { readonly type: 'CANCEL_REQUESTED' }

@@ -77,9 +77,13 @@ export type ContainerProgram = {
 };
 
 export type JobLimits = {
-  /** Counted from the first time the job runs; the job fails when it is passed. */
+  /**
+   * The time in which the job is RUNNING, all attempts together; the job fails when it is passed. AI Platform measures
+   * it "from when the job enters the RUNNING state" (TrainingInput, Scheduling): waiting for the next attempt's machines
+   * and setting them up is QUEUED and PREPARING, and not counted.
+   */
   readonly maxRunningMs: number;
-  /** Counted from submission until the job first runs; null waits without end. */
+  /** From submission until the job first runs, QUEUED and PREPARING (AI Platform, Scheduling); null waits without end. */
   readonly maxWaitMs: number | null;
   /** How often a user error may start the program again. Interruptions are not counted here. */
   readonly restartsMax: number;

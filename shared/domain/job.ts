@@ -84,6 +84,8 @@ type JobCommon = {
   /** The zones in which all machines of this job exist, in the order of preference. */
   readonly zones: readonly string[];
   readonly firstRanAt: TimestampMs | null;
+  /** How long the attempts before this one were RUNNING, in all; what is left of maxRunningTime follows from it. */
+  readonly ranMs: number;
   readonly counts: JobCounts;
   /** The newest ATTEMPT_RECORDS_MAX attempts that ended. */
   readonly ledger: readonly AttemptRecord[];
@@ -95,6 +97,7 @@ export type JobCounts = {
   readonly interruptions: number;
   /** Interruptions since the last attempt that ran for a while. */
   readonly interruptionsInRow: number;
+  /** Attempts in a row that ended because a VM had never reported. */
   readonly bootFailuresInRow: number;
   readonly restarts: number;
   readonly refusals: number;
@@ -116,8 +119,14 @@ type Placed = Unfinished & {
  */
 export type Job =
   | (Unfinished & { readonly status: 'QUEUED'; readonly isBackingOff: boolean })
-  | (Placed & { readonly status: 'PREPARING' })
-  | (Placed & { readonly status: 'RUNNING'; readonly ranAt: TimestampMs })
+  /** `reportedAt` is when the master first spoke, still setting up; null before. */
+  | (Placed & { readonly status: 'PREPARING'; readonly reportedAt: TimestampMs | null })
+  /** `uploadingAt` is when the master said that its program is over and its outputs are being saved; null before. */
+  | (Placed & {
+      readonly status: 'RUNNING';
+      readonly ranAt: TimestampMs;
+      readonly uploadingAt: TimestampMs | null;
+    })
   | (Unfinished & { readonly status: 'CLOSING'; readonly verdict: Verdict; readonly shownAs: JobState })
   | (JobCommon & { readonly status: 'CLOSED'; readonly verdict: Verdict; readonly endedAt: TimestampMs });
 
@@ -148,6 +157,11 @@ export function stateOf(job: Job): JobState {
     default:
       return job.status;
   }
+}
+
+/** Of maxRunningTime, in milliseconds, at the start of an attempt: the time between attempts does not count. */
+export function remainingRunningMs({ ranMs, spec }: Pick<Job, 'ranMs' | 'spec'>): number {
+  return Math.max(0, spec.limits.maxRunningMs - ranMs);
 }
 
 export function replicaName({ role, index }: ReplicaId): string {

@@ -24,6 +24,7 @@ export function choosePlacement(
     placement: event.placement,
     instances: [],
     placedAt: event.at,
+    reportedAt: null,
     wakeAt: event.at + deadlines.provisionAnswerMs,
   });
 }
@@ -109,36 +110,25 @@ export function provisionAgain(
   if (at < job.wakeAt) {
     return ignore(job);
   }
-  const timeIsOver = exceededTimeOf(job, at);
-  if (timeIsOver !== null) {
-    return closeWith(job, { state: 'FAILED', cause: timeIsOver }, { at, deadlines });
+  if (isWaitOver(job, at)) {
+    return closeWith(job, { state: 'FAILED', cause: waitExceeded(job) }, { at, deadlines });
   }
   const next: Job = { ...job, isBackingOff: false, wakeAt: at + deadlines.provisionAnswerMs };
   return { job: next, effects: [provision(next)] };
 }
 
-/** The limit that a job which does not run has passed: of waiting to run at all, or of running, with its interruptions. */
-export function exceededTimeOf(job: Job, at: TimestampMs): Cause | null {
+export function isWaitOver(job: Job, at: TimestampMs): boolean {
   const waitUntil = waitDeadlineOf(job);
-  if (waitUntil !== null && at >= waitUntil) {
-    return waitExceeded(job);
-  }
-  const isRunOver = job.firstRanAt !== null && at >= job.firstRanAt + job.spec.limits.maxRunningMs;
-  return isRunOver ? runningExceeded(job) : null;
+  return waitUntil !== null && at >= waitUntil;
 }
 
-function waitExceeded(job: Job): Cause {
+export function waitExceeded(job: Job): Cause {
   const last = job.waitingFor;
   const evidence = last === null ? [] : [`${last.code}: ${last.message}`, ...last.evidence];
   const seconds = (job.spec.limits.maxWaitMs ?? 0) / 1_000;
   return causeOf(
     'MAX_WAIT_TIME_EXCEEDED',
-    `Job ${job.jobId} found no place to run within its maxWaitTime of ${seconds} s.`,
+    `Job ${job.jobId} did not begin to run within its maxWaitTime of ${seconds} s.`,
     evidence,
   );
-}
-
-export function runningExceeded({ jobId, spec }: Job): Cause {
-  const seconds = spec.limits.maxRunningMs / 1_000;
-  return causeOf('MAX_RUNNING_TIME_EXCEEDED', `Job ${jobId} took longer than its maxRunningTime of ${seconds} s.`);
 }

@@ -22,7 +22,7 @@ export function announce(job: Job): Effect {
 /** The facts that every job keeps whatever becomes of it. */
 export function common(job: Job) {
   const { jobId, spec, packages, source, warnings, createdAt, attempt, placementTry, refusedZones, zones } = job;
-  const { firstRanAt, counts, ledger, waitingFor } = job;
+  const { firstRanAt, ranMs, counts, ledger, waitingFor } = job;
   return {
     jobId,
     spec,
@@ -35,6 +35,7 @@ export function common(job: Job) {
     refusedZones,
     zones,
     firstRanAt,
+    ranMs,
     counts,
     ledger,
     waitingFor,

@@ -3,48 +3,90 @@ import { closeWith, recordAttempt } from '#shared/domain/closing.ts';
 import {
   BOOT_FAILURES_IN_ROW_MAX,
   type Deadlines,
-  INTERRUPTIONS_BEFORE_RUNNING_MAX,
+  INTERRUPTIONS_IN_ROW_MAX,
   interruptionBackoffMs,
   SETTLED_RUN_MS,
+  SETUP_MS_MAX,
+  UPLOAD_GRACE_MS,
 } from '#shared/domain/deadlines.ts';
 import type { EventOf, Transition } from '#shared/domain/event.ts';
-import { type Job, type JobIn, type PlacedJob, replicaName, type TimestampMs } from '#shared/domain/job.ts';
-import { exceededTimeOf, provision, runningExceeded } from '#shared/domain/placing.ts';
+import {
+  type Job,
+  type JobIn,
+  type PlacedJob,
+  remainingRunningMs,
+  replicaName,
+  type TimestampMs,
+} from '#shared/domain/job.ts';
+import { isWaitOver, provision, waitDeadlineOf, waitExceeded } from '#shared/domain/placing.ts';
 import { common, ignore, isCurrentTry, move } from '#shared/domain/rule.ts';
 
 type Moment = { readonly at: TimestampMs; readonly deadlines: Deadlines };
 
+/** The replica whose way decides the job's. */
+export const MASTER = replicaName({ role: 'master', index: 0 });
+
 /** Compute Engine has all VMs; from here they have the boot deadline to report. */
-export function noteInstances(job: PlacedJob, event: EventOf<'VMS_CREATED'>, deadlines: Deadlines): Transition {
-  if (!isCurrentTry(job, event) || job.instances.length > 0) {
+export function noteInstances(
+  job: JobIn<'PREPARING'>,
+  { at, instances, ...about }: EventOf<'VMS_CREATED'>,
+  deadlines: Deadlines,
+): Transition {
+  if (!isCurrentTry(job, about) || job.instances.length > 0) {
     return ignore(job);
   }
-  const placed = { ...job, instances: event.instances };
-  return move(job, job.status === 'PREPARING' ? { ...placed, wakeAt: event.at + deadlines.bootMs } : placed);
+  const waitMs = job.reportedAt === null ? deadlines.bootMs : SETUP_MS_MAX;
+  return move(job, { ...job, instances, wakeAt: prepareUntil(job, at, waitMs) });
 }
 
-/** The job runs when its master does. */
+/**
+ * The master has spoken, so its VM has booted: how long it installs is the lease's business, up to the longest setup.
+ * While Compute Engine has not answered for all VMs, the others may not exist: then the deadline of that answer stays.
+ */
+export function noteReport(job: JobIn<'PREPARING'>, { at, ...event }: EventOf<'REPLICA_REPORTED'>): Transition {
+  if (event.attempt !== job.attempt || event.replica !== MASTER || job.reportedAt !== null) {
+    return ignore(job);
+  }
+  const wakeAt = job.instances.length === 0 ? job.wakeAt : prepareUntil(job, at, SETUP_MS_MAX);
+  return move(job, { ...job, reportedAt: at, wakeAt });
+}
+
+/** A job that has never run is looked at when its maxWaitTime is over, too. */
+function prepareUntil(job: Job, at: TimestampMs, waitMs: number): TimestampMs {
+  return Math.max(at, Math.min(at + waitMs, waitDeadlineOf(job) ?? Number.POSITIVE_INFINITY));
+}
+
+/** The job runs when its master does, but not before all its VMs exist: a cluster comes up whole or not at all. */
 export function startRunning(
   job: JobIn<'PREPARING'>,
   event: EventOf<'REPLICA_STARTED'>,
   deadlines: Deadlines,
 ): Transition {
-  if (event.attempt !== job.attempt || event.replica !== MASTER) {
+  if (event.attempt !== job.attempt || event.replica !== MASTER || job.instances.length === 0) {
     return ignore(job);
   }
-  const firstRanAt = job.firstRanAt ?? event.at;
+  const { placement, instances, placedAt } = job;
   return move(job, {
-    ...job,
+    ...common(job),
+    placement,
+    instances,
+    placedAt,
     status: 'RUNNING',
     ranAt: event.at,
-    firstRanAt,
+    uploadingAt: null,
+    firstRanAt: job.firstRanAt ?? event.at,
     waitingFor: null,
-    counts: { ...job.counts, bootFailuresInRow: 0 },
-    wakeAt: firstRanAt + job.spec.limits.maxRunningMs + deadlines.maxRunningGraceMs,
+    wakeAt: event.at + remainingRunningMs(job) + deadlines.maxRunningGraceMs,
   });
 }
 
-const MASTER = replicaName({ role: 'master', index: 0 });
+/** The master's program is over; what it has made is not thrown away because saving it outlasts maxRunningTime. */
+export function noteUpload(job: JobIn<'RUNNING'>, event: EventOf<'REPLICA_UPLOADING'>): Transition {
+  if (event.attempt !== job.attempt || event.replica !== MASTER || job.uploadingAt !== null) {
+    return ignore(job);
+  }
+  return move(job, { ...job, uploadingAt: event.at, wakeAt: job.wakeAt + UPLOAD_GRACE_MS });
+}
 
 /** The master's end decides; another replica's failure ends the attempt, its success nothing. */
 export function meetExit(job: PlacedJob, event: EventOf<'REPLICA_EXITED'>, deadlines: Deadlines): Transition {
@@ -60,7 +102,8 @@ export function meetExit(job: PlacedJob, event: EventOf<'REPLICA_EXITED'>, deadl
   }
   const isRestart = classOf(exit.cause) === 'user' && job.counts.restarts < job.spec.limits.restartsMax;
   const isFinal = !isRestart || exit.cause.code === 'MAX_RUNNING_TIME_EXCEEDED';
-  const counts = { ...job.counts, restarts: job.counts.restarts + 1, interruptionsInRow: 0 };
+  const { restarts } = job.counts;
+  const counts = { ...job.counts, restarts: restarts + 1, interruptionsInRow: 0, bootFailuresInRow: 0 };
   return isFinal
     ? closeWith(job, { state: 'FAILED', cause: exit.cause }, { at, deadlines })
     : beginAttempt({ ...job, counts }, exit.cause, { at, deadlines });
@@ -78,19 +121,31 @@ export function meetInterruption(
 function interrupt(job: PlacedJob, cause: Cause, moment: Moment): Transition {
   const hasSettled = job.status === 'RUNNING' && moment.at - job.ranAt >= SETTLED_RUN_MS;
   const interruptionsInRow = hasSettled ? 1 : job.counts.interruptionsInRow + 1;
-  if (job.firstRanAt === null && interruptionsInRow > INTERRUPTIONS_BEFORE_RUNNING_MAX) {
-    const message = `${interruptionsInRow} attempts in a row were interrupted before the job ran, the last: ${cause.message}`;
+  const bootFailuresInRow = cause.code === 'VM_BOOT_TIMED_OUT' ? job.counts.bootFailuresInRow + 1 : 0;
+  if (bootFailuresInRow >= BOOT_FAILURES_IN_ROW_MAX) {
+    const message = `${bootFailuresInRow} attempts in a row had a VM that never reported, the last: ${cause.message}`;
     const last = causeOf('BOOT_FAILED_REPEATEDLY', message, cause.evidence);
     return closeWith(job, { state: 'FAILED', cause: last }, moment);
   }
-  const counts = { ...job.counts, interruptions: job.counts.interruptions + 1, interruptionsInRow };
+  if (interruptionsInRow > INTERRUPTIONS_IN_ROW_MAX) {
+    const message = `${interruptionsInRow} attempts in a row were interrupted before they ran, the last: ${cause.message}`;
+    const last = causeOf('INTERRUPTED_REPEATEDLY', message, cause.evidence);
+    return closeWith(job, { state: 'FAILED', cause: last }, moment);
+  }
+  const interruptions = job.counts.interruptions + 1;
+  const counts = { ...job.counts, interruptions, interruptionsInRow, bootFailuresInRow };
   return beginAttempt({ ...job, counts }, cause, moment);
 }
 
 function beginAttempt(job: PlacedJob, cause: Cause, { at, deadlines }: Moment): Transition {
+  const ranMs = job.ranMs + (job.status === 'RUNNING' ? Math.max(0, at - job.ranAt) : 0);
+  if (remainingRunningMs({ ranMs, spec: job.spec }) === 0) {
+    return closeWith(job, { state: 'FAILED', cause: runningExceeded(job, [cause.message]) }, { at, deadlines });
+  }
   const backoffMs = interruptionBackoffMs(job.counts.interruptionsInRow);
   const next: Job = {
     ...common(job),
+    ranMs,
     attempt: job.attempt + 1,
     placementTry: 1,
     refusedZones: [],
@@ -113,26 +168,20 @@ export function preparingTooLong(
   if (at < job.wakeAt) {
     return ignore(job);
   }
-  const timeIsOver = exceededTimeOf(job, at);
-  if (timeIsOver !== null) {
-    return closeWith(job, { state: 'FAILED', cause: timeIsOver }, { at, deadlines });
+  if (isWaitOver(job, at)) {
+    return closeWith(job, { state: 'FAILED', cause: waitExceeded(job) }, { at, deadlines });
   }
-  if (job.instances.length === 0 && at < job.placedAt + deadlines.bootMs) {
+  const hasVms = job.instances.length > 0;
+  if (!hasVms && at < job.placedAt + deadlines.bootMs) {
     return { job: { ...job, wakeAt: at + deadlines.provisionAnswerMs }, effects: [provision(job)] };
   }
-  return bootFailed(job, { at, deadlines });
-}
-
-function bootFailed(job: JobIn<'PREPARING'>, moment: Moment): Transition {
-  const minutes = moment.deadlines.bootMs / 60_000;
-  const where = `in ${job.placement.zone} from machine image ${job.placement.machineImage}`;
-  const bootFailuresInRow = job.counts.bootFailuresInRow + 1;
-  if (bootFailuresInRow >= BOOT_FAILURES_IN_ROW_MAX) {
-    const message = `${bootFailuresInRow} attempts in a row never reported, the last ${where}.`;
-    return closeWith(job, { state: 'FAILED', cause: causeOf('BOOT_FAILED_REPEATEDLY', message) }, moment);
+  if (hasVms && job.reportedAt !== null) {
+    const message = `Job ${job.jobId} was still setting up ${SETUP_MS_MAX / 60_000} min after its master had reported.`;
+    return closeWith(job, { state: 'FAILED', cause: causeOf('SETUP_TIMED_OUT', message) }, { at, deadlines });
   }
-  const cause = causeOf('VM_BOOT_TIMED_OUT', `The VMs ${where} did not report within ${minutes} min.`);
-  return interrupt({ ...job, counts: { ...job.counts, bootFailuresInRow } }, cause, moment);
+  const where = `in ${job.placement.zone} from machine image ${job.placement.machineImage}`;
+  const message = `The VMs ${where} did not report within ${deadlines.bootMs / 60_000} min.`;
+  return interrupt(job, causeOf('VM_BOOT_TIMED_OUT', message), { at, deadlines });
 }
 
 /** The agent should have stopped the program by itself; when it did not, the control plane does. */
@@ -144,5 +193,11 @@ export function runningTooLong(
   if (at < job.wakeAt) {
     return ignore(job);
   }
-  return closeWith(job, { state: 'FAILED', cause: runningExceeded(job) }, { at, deadlines });
+  const evidence = job.uploadingAt === null ? [] : ['The program was over, but its outputs were still being saved.'];
+  return closeWith(job, { state: 'FAILED', cause: runningExceeded(job, evidence) }, { at, deadlines });
+}
+
+function runningExceeded({ jobId, spec }: Job, evidence: readonly string[]): Cause {
+  const message = `Job ${jobId} ran longer than its maxRunningTime of ${spec.limits.maxRunningMs / 1_000} s.`;
+  return causeOf('MAX_RUNNING_TIME_EXCEEDED', message, evidence);
 }

@@ -8,6 +8,8 @@ import {
   meetExit,
   meetInterruption,
   noteInstances,
+  noteReport,
+  noteUpload,
   preparingTooLong,
   runningTooLong,
   startRunning,
@@ -29,6 +31,7 @@ export const RULES: Rules = {
   PREPARING: {
     PLACEMENT_FAILED: meetRefusal,
     VMS_CREATED: noteInstances,
+    REPLICA_REPORTED: noteReport,
     REPLICA_STARTED: startRunning,
     REPLICA_EXITED: meetExit,
     ATTEMPT_INTERRUPTED: meetInterruption,
@@ -37,7 +40,7 @@ export const RULES: Rules = {
     DEADLINE_PASSED: preparingTooLong,
   },
   RUNNING: {
-    VMS_CREATED: noteInstances,
+    REPLICA_UPLOADING: noteUpload,
     REPLICA_EXITED: meetExit,
     ATTEMPT_INTERRUPTED: meetInterruption,
     CANCEL_REQUESTED: cancel,

@@ -41,7 +41,12 @@ export async function provision(
 ): Promise<void> {
   const job = await readCurrent(ports, message);
   const placed = job?.status === 'QUEUED' ? await place(ports, job, context) : job;
-  if (placed?.status !== 'PREPARING' || placed.instances.length > 0) {
+  if (placed === undefined || !isPlaced(placed)) {
+    return;
+  }
+  if (placed.status === 'RUNNING' || placed.instances.length > 0) {
+    // A delivery before this one may have died before it had written down all replicas.
+    await expectReplicas(ports, placed, context.now);
     return;
   }
   const created = await createVms(ports, placed, context);
@@ -92,17 +97,23 @@ type Created = { readonly instances: readonly Instance[] } | { readonly refusal:
 async function createVms(
   ports: ProvisionPorts,
   job: JobIn<'PREPARING'>,
-  { now, settings }: ProvisionContext,
+  { settings }: ProvisionContext,
 ): Promise<Created> {
   const { deadlines } = ports;
-  const requests = replicasOf(job.spec).map((replica) => vmRequestOf(job, replica, { now, settings, deadlines }));
-  const outcomes = await Promise.all(
+  const requests = replicasOf(job.spec).map((replica) => vmRequestOf(job, replica, { settings, deadlines }));
+  const answers = await Promise.allSettled(
     requests.map(async (request) => ({ request, ...(await ports.vms.create(request)) })),
   );
+  const outcomes = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
   const refused = outcomes.find((outcome) => outcome.outcome === 'REFUSED');
   if (refused !== undefined) {
+    // Those that gave no answer are among them: their creation may have been under way.
     await Promise.all(requests.map((request) => ports.vms.delete(request)));
     return { refusal: refused.refusal };
+  }
+  const failed = answers.find((answer) => answer.status === 'rejected');
+  if (failed !== undefined) {
+    throw failed.reason;
   }
   return {
     instances: outcomes.flatMap((outcome) =>
@@ -144,18 +155,39 @@ async function reportInstances(
   const eventId = `created-${attempt}-${placementTry}`;
   const event = { type: 'VMS_CREATED', eventId, jobId, at: now, attempt, placementTry, instances } as const;
   const current = await handleJobEvent(ports, event);
+  const owner = current !== undefined && isPlaced(current) ? current : undefined;
   for (const instance of instances) {
-    if (current !== undefined && ownsVm(current, { ...instance, zone })) {
-      await ports.replicas.record(expectedReplica(job, instance, now));
-    } else {
+    if (owner === undefined || !ownsVm(owner, { ...instance, zone })) {
       // The sweeper would find it too; here it costs less.
       await ports.vms.delete({ vmName: instance.vmName, zone });
     }
   }
+  if (owner !== undefined) {
+    await expectReplicas(ports, owner, now);
+  }
 }
 
-/** A VM that has not spoken yet: the boot deadline waits for it, no lease does. */
-function expectedReplica({ jobId, attempt }: Job, instance: Instance, now: TimestampMs) {
+function isPlaced(job: Job): job is PlacedJob {
+  return job.status === 'PREPARING' || job.status === 'RUNNING';
+}
+
+/** The record of a replica that has spoken already is left as it is. */
+async function expectReplicas(ports: ProvisionPorts, job: PlacedJob, now: TimestampMs): Promise<void> {
+  const firstWordAt = now + ports.deadlines.bootMs;
+  for (const instance of job.instances) {
+    await ports.replicas.record(expectedReplica(job, instance, { now, firstWordAt }));
+  }
+}
+
+/**
+ * A VM that has not spoken yet. The job's own boot deadline waits for the master; the others have a lease from the
+ * start, for the master may run before they do and then nothing else would miss them.
+ */
+function expectedReplica(
+  { jobId, attempt }: Job,
+  instance: Instance,
+  { now, firstWordAt }: { readonly now: TimestampMs; readonly firstWordAt: TimestampMs },
+) {
   return {
     jobId,
     attempt,
@@ -164,7 +196,7 @@ function expectedReplica({ jobId, attempt }: Job, instance: Instance, now: Times
     instanceId: instance.instanceId,
     sequence: 0,
     heardAt: now,
-    leaseExpiresAt: null,
+    leaseExpiresAt: instance.role === 'master' ? null : firstWordAt,
     phase: 'BOOTING',
     usage: NO_USAGE,
     progress: NO_PROGRESS,

@@ -1,19 +1,22 @@
-import type { JobEvent } from '#shared/domain/event.ts';
 import { judgeExit } from '#shared/domain/exit-report.ts';
 import { type Job, replicaName, stateOf, type TimestampMs } from '#shared/domain/job.ts';
 import { ownsVm, type VmClaim } from '#shared/domain/ownership.ts';
 import type { Replica } from '#shared/domain/replica.ts';
+import { MASTER } from '#shared/domain/running.ts';
 import { vmNameOf } from '#shared/domain/vm-name.ts';
 import { type EventPorts, handleJobEvent } from '#shared/pipeline/handle-job-event.ts';
 import type { ReplicaStore } from '#shared/ports/replica-store.ts';
 import type { Heartbeat, HeartbeatAnswer } from '#shared/protocol/heartbeat.ts';
 
+type JobNews = 'REPLICA_REPORTED' | 'REPLICA_STARTED' | 'REPLICA_UPLOADING';
+
 export type HeartbeatPorts = EventPorts & { readonly replicas: ReplicaStore };
 
 /**
- * Takes one heartbeat of a VM whose identity was verified. It writes the replica's record and nothing else, but for
- * the two heartbeats that move the job: the first that says RUNNING, and the last. A VM that is not the current
- * attempt's is told to stop, and nothing that it says is written down.
+ * Takes one heartbeat of a VM whose identity was verified. It writes the replica's record and nothing else, but for the
+ * few that move the job, each once an attempt: of the master its first word, the first that says RUNNING and the first
+ * that says UPLOADING; of every replica the last. A VM that is not the current attempt's is told to stop, and nothing
+ * that it says is written down.
  */
 export async function recordHeartbeat(
   ports: HeartbeatPorts,
@@ -33,8 +36,11 @@ export async function recordHeartbeat(
     await reportExit(ports, replica, sender.at);
     return { command: 'STOP', reason: `Replica ${replica.replica} has reported its exit.` };
   }
-  if (heartbeat.phase === 'RUNNING' && job.status === 'PREPARING') {
-    await handleJobEvent(ports, startedEvent(replica, sender.at));
+  const news = newsFor(job, replica);
+  if (news !== null) {
+    const { jobId, attempt, instanceId } = replica;
+    const eventId = `${news}-${attempt}-${replica.replica}-${instanceId}`;
+    await handleJobEvent(ports, { type: news, eventId, jobId, at: sender.at, attempt, replica: replica.replica });
   }
   return { command: 'CONTINUE', reason: null };
 }
@@ -74,8 +80,19 @@ function refusalOf(job: Job | undefined, heartbeat: Heartbeat, sender: VmClaim):
     : `VM ${sender.vmName} is not part of attempt ${job.attempt} of job ${job.jobId}.`;
 }
 
-function startedEvent({ jobId, attempt, replica }: Replica, at: TimestampMs): JobEvent {
-  return { type: 'REPLICA_STARTED', eventId: `started-${attempt}-${replica}`, jobId, at, attempt, replica };
+/** What this heartbeat says that the job does not know, judged by the job that was read for it: no further reads. */
+function newsFor(job: Job, { replica, phase }: Replica): JobNews | null {
+  if (replica !== MASTER) {
+    return null;
+  }
+  if (job.status === 'PREPARING') {
+    // A program that is over has run, though the heartbeat that said so was lost.
+    const hasStarted = (phase === 'RUNNING' || phase === 'UPLOADING') && job.instances.length > 0;
+    const firstWord = job.reportedAt === null ? 'REPLICA_REPORTED' : null;
+    return hasStarted ? 'REPLICA_STARTED' : firstWord;
+  }
+  const isUploading = job.status === 'RUNNING' && phase === 'UPLOADING' && job.uploadingAt === null;
+  return isUploading ? 'REPLICA_UPLOADING' : null;
 }
 
 function toReplica(heartbeat: Heartbeat, sender: VmClaim & { readonly at: TimestampMs }, leaseMs: number): Replica {

@@ -165,6 +165,7 @@ function newJob(spec: JobSpec, { source, zones, packages, warnings, now, deadlin
     refusedZones: [],
     zones,
     firstRanAt: null,
+    ranMs: 0,
     counts: { interruptions: 0, interruptionsInRow: 0, bootFailuresInRow: 0, restarts: 0, refusals: 0 },
     ledger: [],
     waitingFor: null,

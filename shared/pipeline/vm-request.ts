@@ -1,5 +1,5 @@
-import type { Deadlines } from '#shared/domain/deadlines.ts';
-import { type JobIn, type ReplicaId, replicasOf, type TimestampMs } from '#shared/domain/job.ts';
+import { type Deadlines, SETUP_MS_MAX, UPLOAD_GRACE_MS } from '#shared/domain/deadlines.ts';
+import { type JobIn, type ReplicaId, remainingRunningMs, replicasOf } from '#shared/domain/job.ts';
 import type { Role } from '#shared/domain/job-spec.ts';
 import { vmNameOf } from '#shared/domain/vm-name.ts';
 import type { VmRequest } from '#shared/ports/vm-provider.ts';
@@ -34,18 +34,23 @@ export type ClusterMember = {
 /** Compute Engine's longest `maxRunDuration`, 120 days. */
 const MAX_RUN_SECONDS_MAX = 120 * 86_400;
 
-export type VmContext = { readonly now: TimestampMs; readonly settings: VmSettings; readonly deadlines: Deadlines };
+/** An attempt is only begun with time left; a second at least, so that the agent is the one to say that it is over. */
+const REMAINING_MS_MIN = 1_000;
+
+export type VmContext = { readonly settings: VmSettings; readonly deadlines: Deadlines };
 
 /** The request for one replica's VM: everything in it follows from the job and the settings, nothing from chance. */
 export function vmRequestOf(
   job: JobIn<'PREPARING'>,
   replica: ReplicaId,
-  { now, settings, deadlines }: VmContext,
+  { settings, deadlines }: VmContext,
 ): VmRequest {
   const group = job.spec.replicaGroups.find(({ role }) => role === replica.role) ?? job.spec.replicaGroups[0];
-  const remainingMs = remainingRunningMs(job, now);
-  const config = vmConfigOf(job, replica, { settings, remainingMs, bootDiskGib: group.bootDiskGib });
-  const aliveMs = remainingMs + deadlines.bootMs + deadlines.maxRunningGraceMs;
+  const remainingMs = Math.max(REMAINING_MS_MIN, remainingRunningMs(job));
+  // The master's clock is the job's. Another program may have begun to wait for it a whole setup earlier.
+  const programMs = replica.role === 'master' ? remainingMs : remainingMs + SETUP_MS_MAX;
+  const config = vmConfigOf(job, replica, { settings, programMs, bootDiskGib: group.bootDiskGib });
+  const aliveMs = deadlines.bootMs + SETUP_MS_MAX + remainingMs + deadlines.maxRunningGraceMs + UPLOAD_GRACE_MS;
   return {
     ...replica,
     vmName: vmNameOf(job.jobId, job.attempt, replica),
@@ -69,18 +74,12 @@ export function vmRequestOf(
   };
 }
 
-/** What is left of maxRunningTime; at least a second, so that the agent is the one to say that it is over. */
-function remainingRunningMs(job: JobIn<'PREPARING'>, now: TimestampMs): number {
-  const { maxRunningMs } = job.spec.limits;
-  return job.firstRanAt === null ? maxRunningMs : Math.max(1_000, job.firstRanAt + maxRunningMs - now);
-}
-
 function vmConfigOf(
   job: JobIn<'PREPARING'>,
   { role, index }: ReplicaId,
-  given: { readonly settings: VmSettings; readonly remainingMs: number; readonly bootDiskGib: number },
+  given: { readonly settings: VmSettings; readonly programMs: number; readonly bootDiskGib: number },
 ): VmConfig {
-  const { settings, remainingMs, bootDiskGib } = given;
+  const { settings, programMs, bootDiskGib } = given;
   const { diskBytesMax, ...limits } = settings.limits;
   return {
     protocol: PROTOCOL_VERSION,
@@ -96,7 +95,7 @@ function vmConfigOf(
     trainingInput: toTrainingInputDictionary(job.spec),
     limits: {
       ...limits,
-      maxRunningSeconds: remainingMs / 1_000,
+      maxRunningSeconds: programMs / 1_000,
       diskBytesMax: Math.min(diskBytesMax, Math.floor(bootDiskGib * 2 ** 30 * 0.95)),
     },
     intervals: settings.intervals,

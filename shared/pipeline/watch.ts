@@ -1,5 +1,6 @@
-import { causeOf } from '#shared/domain/cause.ts';
+import { type Cause, causeOf } from '#shared/domain/cause.ts';
 import type { TimestampMs } from '#shared/domain/job.ts';
+import type { Replica } from '#shared/domain/replica.ts';
 import { attemptAll } from '#shared/pipeline/attempt-all.ts';
 import { type EventPorts, handleJobEvent } from '#shared/pipeline/handle-job-event.ts';
 import { payOwedEffects } from '#shared/pipeline/pay-owed-effects.ts';
@@ -33,12 +34,18 @@ export async function wakeDueJobs(ports: WatchPorts, now: TimestampMs): Promise<
   });
 }
 
-/** Replicas that were not heard from in time end their attempt. */
+/** Replicas that were not heard from in time end their attempt; one that was never heard from has not booted. */
 export async function endExpiredLeases(ports: WatchPorts, now: TimestampMs): Promise<void> {
   await attemptAll(await ports.replicas.listExpired(now, WORK_PER_TICK_MAX), (replica) => {
-    const silentSeconds = Math.round((now - replica.heardAt) / 1_000);
-    const message = `Replica ${replica.replica} on ${replica.vmName} was not heard from for ${silentSeconds} s.`;
-    const cause = causeOf('HEARTBEAT_LOST', message, [`last phase: ${replica.phase}`]);
-    return reportLoss(ports, replica, { at: now, cause });
+    return reportLoss(ports, replica, { at: now, cause: silenceOf(replica, now) });
   });
+}
+
+function silenceOf({ replica, vmName, heardAt, phase, sequence }: Replica, now: TimestampMs): Cause {
+  const silentSeconds = Math.round((now - heardAt) / 1_000);
+  return sequence === 0
+    ? causeOf('VM_BOOT_TIMED_OUT', `Replica ${replica} on ${vmName} did not report within ${silentSeconds} s.`)
+    : causeOf('HEARTBEAT_LOST', `Replica ${replica} on ${vmName} was not heard from for ${silentSeconds} s.`, [
+        `last phase: ${phase}`,
+      ]);
 }

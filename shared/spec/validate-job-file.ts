@@ -68,7 +68,7 @@ function describe(draft: JobDraft, check: JobCheck): JobFileValidation {
     warnings: inFileOrder([...check.warnings, ...check.unsupported, ...open]),
     cluster: check.asked.length === 0 || saysNothing(draft) ? null : describeCluster(draft.dialect, check.asked),
     trials: trialsOf(draft),
-    price: check.plan && describePrice(check.plan, trialsOf(draft)?.parallel ?? 1),
+    price: check.plan && describePrice(check.plan, trialsAtATime(trialsOf(draft))),
     plan: check.plan,
     isRunnable: errors.length === 0 && check.unsupported.length === 0,
   };
@@ -86,6 +86,12 @@ function trialsOf({ dialect, study }: JobDraft): Trials | null {
   }
   const least = dialect === 'vertex-ai' ? null : 1;
   return { max: study.maxTrials?.value || least, parallel: study.parallelTrials?.value || least };
+}
+
+/** As many as are allowed, but no more than there are. */
+function trialsAtATime(trials: Trials | null): number {
+  const parallel = trials?.parallel ?? 1;
+  return Math.min(parallel, trials?.max ?? parallel);
 }
 
 function describePrice({ groups }: JobPlan, trialsAtATime: number): JobFilePrice {

@@ -1,6 +1,7 @@
 import type { CauseCode } from '#shared/domain/cause.ts';
+import { INTERRUPTIONS_IN_ROW_MAX } from '#shared/domain/deadlines.ts';
 import type { Effect } from '#shared/domain/event.ts';
-import { type Job, stateOf, type TimestampMs, type UnfinishedJob } from '#shared/domain/job.ts';
+import { type Job, type JobIn, stateOf, type TimestampMs, type UnfinishedJob } from '#shared/domain/job.ts';
 import { transition } from '#shared/domain/transition.ts';
 import { queuedJob } from '../unit/domain/example-job.ts';
 import { HAPPENINGS, type Happening } from './lifecycle-happenings.ts';
@@ -30,7 +31,9 @@ export const SITUATIONS = [
   'QUEUED, backing off',
   'PREPARING, no answer yet',
   'PREPARING, VMs created',
+  'PREPARING, setting up',
   'RUNNING',
+  'RUNNING, saving',
   ...['CLOSING', 'CLOSED'].flatMap((status) =>
     ['SUCCEEDED', 'FAILED', 'CANCELLED'].map((state) => `${status} as ${state}`),
   ),
@@ -41,12 +44,24 @@ export function situationOf(job: Job): string {
     case 'QUEUED':
       return job.isBackingOff ? 'QUEUED, backing off' : 'QUEUED';
     case 'PREPARING':
-      return job.instances.length > 0 ? 'PREPARING, VMs created' : 'PREPARING, no answer yet';
+      return situationOfPreparing(job);
     case 'RUNNING':
-      return 'RUNNING';
+      return job.uploadingAt === null ? 'RUNNING' : 'RUNNING, saving';
     default:
       return `${job.status} as ${job.verdict.state}`;
   }
+}
+
+function situationOfPreparing({ instances, reportedAt }: JobIn<'PREPARING'>): string {
+  if (instances.length === 0) {
+    return 'PREPARING, no answer yet';
+  }
+  return reportedAt === null ? 'PREPARING, VMs created' : 'PREPARING, setting up';
+}
+
+/** As many as tell outcomes apart: none, one, several, and the most that are allowed. */
+function interruptionsOf({ interruptionsInRow }: Job['counts']): number {
+  return interruptionsInRow < INTERRUPTIONS_IN_ROW_MAX ? Math.min(interruptionsInRow, 2) : INTERRUPTIONS_IN_ROW_MAX;
 }
 
 /** Jobs that are equal by this can only have equal lives. */
@@ -56,21 +71,26 @@ function keyOf(job: Job): string {
     situationOf(job),
     spec.limits,
     counts.restarts,
-    Math.min(counts.interruptionsInRow, 2),
+    interruptionsOf(counts),
     counts.bootFailuresInRow,
     firstRanAt === null,
+    'reportedAt' in job && job.reportedAt !== null,
   ]);
 }
 
 /**
- * Follows accepted jobs, without limits, with restarts and with a maxWaitTime, through everything that can happen to
- * them. Throws when the circumstances of one happening do not tell two outcomes apart: the table would not be true.
+ * Follows accepted jobs, without limits, with restarts, with a maxWaitTime and after many interruptions, through
+ * everything that can happen to them. Throws when the circumstances of one happening do not tell two outcomes apart:
+ * the table would not be true.
  */
 export function exploreLifecycle(): Lifecycle {
-  const queue: Node[] = [queuedJob(), queuedJob({ restartsMax: 1 }), queuedJob({ maxWaitMs: 400_000 })].map((job) => ({
-    job,
-    now: 0,
-  }));
+  const weary = { ...queuedJob().counts, interruptionsInRow: INTERRUPTIONS_IN_ROW_MAX };
+  const queue: Node[] = [
+    queuedJob(),
+    queuedJob({ restartsMax: 1 }),
+    queuedJob({ maxWaitMs: 400_000 }),
+    { ...queuedJob(), counts: weary },
+  ].map((job) => ({ job, now: 0 }));
   const met = new Set(queue.map(({ job }) => keyOf(job)));
   const decisions = new Map<string, Decision>();
   const ownCauses = new Set<CauseCode>();

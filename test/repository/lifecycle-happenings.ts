@@ -1,8 +1,14 @@
 import { type CauseClass, type CauseCode, causeOf, classOf } from '#shared/domain/cause.ts';
-import { BOOT_FAILURES_IN_ROW_MAX, DEADLINES, SETTLED_RUN_MS } from '#shared/domain/deadlines.ts';
+import {
+  BOOT_FAILURES_IN_ROW_MAX,
+  DEADLINES,
+  INTERRUPTIONS_IN_ROW_MAX,
+  SETTLED_RUN_MS,
+  SETUP_MS_MAX,
+} from '#shared/domain/deadlines.ts';
 import type { JobEvent, JobEventType, ReplicaExit } from '#shared/domain/event.ts';
 import type { Job, TimestampMs, UnfinishedJob } from '#shared/domain/job.ts';
-import { waitDeadlineOf } from '#shared/domain/placing.ts';
+import { isWaitOver, waitDeadlineOf } from '#shared/domain/placing.ts';
 import { eventsFor } from '../unit/domain/example-job.ts';
 
 /** One way in which an event can come: under which circumstance, when that is so, and the event itself. */
@@ -57,6 +63,7 @@ function interruptions(type: 'REPLICA_EXITED' | 'ATTEMPT_INTERRUPTED'): readonly
       ? (job, at) => eventsFor(job, at).ATTEMPT_INTERRUPTED
       : (job, at) => ({ ...eventsFor(job, at).REPLICA_EXITED, exit: failure('PREEMPTED') });
   const what = type === 'REPLICA_EXITED' ? 'with class interruption, ' : '';
+  const settledSeconds = SETTLED_RUN_MS / 1_000;
   const hasSettled = (job: UnfinishedJob, at: TimestampMs) =>
     job.status === 'RUNNING' && at - job.ranAt >= SETTLED_RUN_MS;
   return [
@@ -64,21 +71,32 @@ function interruptions(type: 'REPLICA_EXITED' | 'ATTEMPT_INTERRUPTED'): readonly
       event,
       applies: (job, at) => !hasSettled(job, at) && job.counts.interruptionsInRow === 0,
     }),
-    happening(type, `${what}again before it ran for ${SETTLED_RUN_MS / 1_000} s`, {
+    happening(type, `${what}again before it ran for ${settledSeconds} s`, {
       event,
-      applies: (job, at) => !hasSettled(job, at) && job.counts.interruptionsInRow > 0,
+      applies: (job, at) => !hasSettled(job, at) && job.counts.interruptionsInRow > 0 && !isLastInterruption(job),
     }),
-    happening(type, `${what}after it ran for ${SETTLED_RUN_MS / 1_000} s`, {
+    happening(type, `${what}again before it ran for ${settledSeconds} s, ${INTERRUPTIONS_IN_ROW_MAX} times before`, {
       event,
-      applies: hasSettled,
+      applies: (job, at) => !hasSettled(job, at) && isLastInterruption(job),
+    }),
+    happening(type, `${what}after it ran for ${settledSeconds} s`, {
+      event,
+      applies: (job, at) => hasSettled(job, at) && !isSpent(job, at),
       at: (job, now) => (job.status === 'RUNNING' ? job.ranAt + SETTLED_RUN_MS : now),
     }),
+    happening(type, `${what}when maxRunningTime is used up`, { event, applies: isSpent, at: whenSpent }),
   ];
 }
 
-const hasRestarts = (job: Job) => job.counts.restarts < job.spec.limits.restartsMax;
+const isLastInterruption = (job: Job) => job.counts.interruptionsInRow >= INTERRUPTIONS_IN_ROW_MAX;
 
-const isWaitOver = (job: Job, at: TimestampMs) => at >= (waitDeadlineOf(job) ?? Number.POSITIVE_INFINITY);
+/** When the attempts have run for maxRunningTime, all together. */
+const whenSpent: Happening['at'] = (job, now) =>
+  job.status === 'RUNNING' ? job.ranAt + job.spec.limits.maxRunningMs - job.ranMs : now;
+
+const isSpent = (job: UnfinishedJob, at: TimestampMs) => job.status === 'RUNNING' && at >= whenSpent(job, at);
+
+const hasRestarts = (job: Job) => job.counts.restarts < job.spec.limits.restartsMax;
 
 const whenWaitIsOver: Happening['at'] = (job, now) => Math.max(now, job.wakeAt, waitDeadlineOf(job) ?? 0);
 
@@ -97,9 +115,14 @@ function isSilent(job: UnfinishedJob, at: TimestampMs): boolean {
   return (
     job.status === 'PREPARING' &&
     !isWaitOver(job, at) &&
-    (job.instances.length > 0 || at >= job.placedAt + DEADLINES.bootMs)
+    (job.instances.length > 0 ? job.reportedAt === null : at >= job.placedAt + DEADLINES.bootMs)
   );
 }
+
+const hasReported = (job: UnfinishedJob) => job.status === 'PREPARING' && job.reportedAt !== null;
+
+const isSettingUp = (job: UnfinishedJob) =>
+  job.status === 'PREPARING' && job.instances.length > 0 && job.reportedAt !== null;
 
 const isLastBoot = (job: Job) => job.counts.bootFailuresInRow + 1 >= BOOT_FAILURES_IN_ROW_MAX;
 
@@ -112,7 +135,12 @@ function silences(at: Happening['at']): readonly Happening[] {
     }),
     deadline('PREPARING', 'no word from the VMs, after another interruption', {
       at,
-      applies: (job, time) => isSilent(job, time) && !isLastBoot(job) && job.counts.interruptionsInRow > 0,
+      applies: (job, time) =>
+        isSilent(job, time) && !isLastBoot(job) && job.counts.interruptionsInRow > 0 && !isLastInterruption(job),
+    }),
+    deadline('PREPARING', `no word from the VMs, after ${INTERRUPTIONS_IN_ROW_MAX} interruptions in a row`, {
+      at,
+      applies: (job, time) => isSilent(job, time) && !isLastBoot(job) && isLastInterruption(job),
     }),
     deadline('PREPARING', `no word from the VMs, ${BOOT_FAILURES_IN_ROW_MAX} attempts in a row`, {
       at,
@@ -129,8 +157,11 @@ export const HAPPENINGS: readonly Happening[] = [
   refusal('QUOTA_EXCEEDED'),
   refusal('RATE_LIMITED'),
   refusal('CONFIGURATION_REFUSED'),
-  happening('VMS_CREATED', ''),
+  happening('VMS_CREATED', 'no word from the master yet', { applies: (job) => !hasReported(job) }),
+  happening('VMS_CREATED', 'the master has reported', { applies: hasReported }),
+  happening('REPLICA_REPORTED', 'the master'),
   happening('REPLICA_STARTED', 'the master'),
+  happening('REPLICA_UPLOADING', 'the master'),
   exit('the master, with success', { outcome: 'SUCCEEDED' }),
   ...interruptions('REPLICA_EXITED'),
   exit('with class user, restarts left', failure('PROGRAM_FAILED'), {
@@ -149,7 +180,10 @@ export const HAPPENINGS: readonly Happening[] = [
   deadline('QUEUED', 'maxWaitTime not over', { applies: (job, at) => !isWaitOver(job, at) }),
   deadline('QUEUED', 'maxWaitTime over', { at: whenWaitIsOver, applies: isWaitOver }),
   deadline('PREPARING', 'no answer from Compute Engine', {
-    applies: (job, at) => job.status === 'PREPARING' && !isWaitOver(job, at) && !isSilent(job, at),
+    applies: (job, at) => job.status === 'PREPARING' && !isWaitOver(job, at) && !isSilent(job, at) && !isSettingUp(job),
+  }),
+  deadline('PREPARING', `still setting up after ${SETUP_MS_MAX / 60_000} min`, {
+    applies: (job, at) => isSettingUp(job) && !isWaitOver(job, at),
   }),
   deadline('PREPARING', 'maxWaitTime over', { at: whenWaitIsOver, applies: isWaitOver }),
   ...silences((job, now) => Math.max(now, job.wakeAt)),

@@ -11,6 +11,10 @@ const ABLATED: readonly { readonly mechanism: Mechanism; readonly promise: strin
   { mechanism: 'fencing', promise: 'an attempt that is over decides the job when it is not fenced off' },
   { mechanism: 'sweep', promise: 'late VMs stay when nobody sweeps' },
   { mechanism: 'duplicateCheck', promise: 'a refusal counts twice when handled events are forgotten' },
+  {
+    mechanism: 'firstWord',
+    promise: 'a worker that never boots holds its job up when its first word is not waited for',
+  },
   { mechanism: 'leases', promise: 'a silent VM holds its job up when leases do not end' },
 ];
 

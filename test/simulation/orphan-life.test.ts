@@ -1,17 +1,17 @@
 import { expect, it } from 'vitest';
-import { DEADLINES } from '#shared/domain/deadlines.ts';
+import { DEADLINES, SETUP_MS_MAX, UPLOAD_GRACE_MS } from '#shared/domain/deadlines.ts';
 import { createWorld, MECHANISMS, type Mechanism } from './simulated-world.ts';
 
-const SEEDS = 40;
-const STEPS = 4_000;
+const SEEDS = 20;
+const STEPS = 6_500;
 
 /** Steps of the simulated clock are not exact: what is due may run after the next thing that is due. */
 const SLACK_MS = 180_000;
 const SWEEP_MS = 300_000;
 const SLOWEST_DELETION_MS = 90_000;
 const DEAD_MAN_MS = 600_000;
-const MAX_RUNNING_MS = 1_800_000;
-const MAX_RUN_MS = MAX_RUNNING_MS + DEADLINES.bootMs + DEADLINES.maxRunningGraceMs;
+const MAX_RUNNING_MS = 300_000;
+const MAX_RUN_MS = DEADLINES.bootMs + SETUP_MS_MAX + MAX_RUNNING_MS + DEADLINES.maxRunningGraceMs + UPLOAD_GRACE_MS;
 
 /** The stops of a VM that outlives its job: each must suffice when the others, and the teardown stage, have failed. */
 const STOPS: readonly { readonly stop: Mechanism; readonly longestMs: number }[] = [
@@ -29,7 +29,8 @@ async function longestOrphanLife(seed: number, without: readonly Mechanism[]): P
   const orphanedAt = new Map<string, number>();
   let longestMs = 0;
   for (const jobId of ['steady', 'wide', 'broken']) {
-    await world.submit(jobId, MAX_RUNNING_MS);
+    const others = jobId === 'wide' ? ([{ role: 'worker', count: 1 }] as const) : [];
+    await world.submit(jobId, { maxRunningMs: MAX_RUNNING_MS, others });
     world.cancelLater(jobId, world.prng.integer(1_200_000));
   }
   for (let step = 0; step < STEPS; step += 1) {

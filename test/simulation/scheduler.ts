@@ -1,8 +1,14 @@
 import { AssertionError } from 'node:assert/strict';
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Prng } from './prng.ts';
 
 export class SimulatedCrash extends Error {}
+
+type Fate = 'CRASH' | 'GO_ON';
+
+/** One run of a handler. Once it has died nothing in it goes on: no `catch` sees its death, and no call is answered. */
+type SimulatedProcess = { isDead: boolean; readonly die: (crash: SimulatedCrash) => void };
 
 const PARKED_MAX = 12;
 
@@ -12,16 +18,24 @@ const PARKED_MAX = 12;
  */
 export function createScheduler(prng: Prng, faults: { crash: number }) {
   const timeline: { dueAt: number; run: () => void }[] = [];
-  const parked: { resume: () => void; crash: () => void }[] = [];
+  const parked: ((fate: Fate) => void)[] = [];
+  const processes = new AsyncLocalStorage<SimulatedProcess>();
   let now = 0;
   let running = 0;
   let broken: unknown;
 
-  function park(): Promise<void> {
-    return new Promise((resolve, reject) => {
-      parked.push({ resume: resolve, crash: () => reject(new SimulatedCrash('The process died.')) });
+  function park(): Promise<Fate> {
+    return new Promise((resolve) => {
+      parked.push(resolve);
     });
   }
+
+  function crash(message: string): Promise<never> {
+    processes.getStore()?.die(new SimulatedCrash(message));
+    return new Promise(() => undefined);
+  }
+
+  const isDead = () => processes.getStore()?.isDead === true;
 
   /** The port as a handler sees it: every call waits for its turn, before it acts and after. */
   function interruptible<Port extends object>(port: Port): Port {
@@ -29,14 +43,32 @@ export function createScheduler(prng: Prng, faults: { crash: number }) {
       get:
         (target, name) =>
         async (...input: unknown[]) => {
-          await park();
-          const result: unknown = await Reflect.apply(Reflect.get(target, name) as () => unknown, target, input);
-          if (prng.chance(faults.crash)) {
-            throw new SimulatedCrash('The process died after the call took effect.');
+          const fate = await park();
+          if (fate === 'CRASH' || isDead()) {
+            return crash('The process died.');
           }
-          return result;
+          const result: unknown = await act(() =>
+            Reflect.apply(Reflect.get(target, name) as () => unknown, target, input),
+          );
+          return prng.chance(faults.crash) || isDead() ? crash('The process died after the call took effect.') : result;
         },
     });
+  }
+
+  /** A broken promise of ours ends the world, even where the pipeline catches what a port throws. */
+  async function act(call: () => unknown): Promise<unknown> {
+    try {
+      return await call();
+    } catch (error) {
+      noteBroken(error);
+      throw error;
+    }
+  }
+
+  function noteBroken(error: unknown): void {
+    if (error instanceof AssertionError) {
+      broken ??= error;
+    }
   }
 
   function at(dueAt: number, run: () => void): void {
@@ -46,11 +78,17 @@ export function createScheduler(prng: Prng, faults: { crash: number }) {
   /** Runs a handler; what it throws is a failed delivery, but for a broken promise of ours. */
   function start(work: () => Promise<void>, onFailure: () => void): void {
     running += 1;
-    work()
+    const death = Promise.withResolvers<void>();
+    const process: SimulatedProcess = {
+      isDead: false,
+      die(crash) {
+        process.isDead = true;
+        death.reject(crash);
+      },
+    };
+    Promise.race([processes.run(process, work), death.promise])
       .catch((error: unknown) => {
-        if (error instanceof AssertionError) {
-          broken ??= error;
-        }
+        noteBroken(error);
         onFailure();
       })
       .finally(() => {
@@ -61,7 +99,7 @@ export function createScheduler(prng: Prng, faults: { crash: number }) {
   async function step(): Promise<void> {
     if (parked.length >= PARKED_MAX || (parked.length > 0 && prng.chance(0.85))) {
       const [call] = parked.splice(prng.integer(parked.length), 1);
-      prng.chance(faults.crash) ? call?.crash() : call?.resume();
+      call?.(prng.chance(faults.crash) ? 'CRASH' : 'GO_ON');
     } else if (timeline.length > 0) {
       timeline.sort((a, b) => a.dueAt - b.dueAt);
       const [entry] = timeline.splice(prng.integer(Math.min(2, timeline.length)), 1);

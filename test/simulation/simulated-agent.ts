@@ -19,21 +19,32 @@ export type AgentWorld = {
   readonly scheduler: Scheduler;
   readonly cloud: SimulatedCloud;
   readonly faults: AgentFaults;
-  readonly exitCodeOf: (jobId: string, attempt: number) => number;
+  /** Null for a program that never ends by itself. */
+  readonly exitCodeOf: (vm: SimulatedVm) => number | null;
+  /** The program of this VM has begun, and goes on at this heartbeat. */
+  readonly onRunning: (vm: SimulatedVm) => void;
+  /** Whether the program has found all others that it waits for. */
+  readonly isClusterUp: (vm: SimulatedVm) => boolean;
   readonly send: (vm: SimulatedVm, heartbeat: Heartbeat, onAnswer: (answer: HeartbeatAnswer) => void) => void;
   readonly onFinished: (vm: SimulatedVm, exitCode: number) => void;
   readonly onPreempted: (vm: SimulatedVm) => void;
 };
 
-const HEARTBEAT_MS = 30_000;
+export const HEARTBEAT_MS = 30_000;
 export const DEAD_MAN_MS = 600_000;
 
-/** The agent of one VM: boots, trains, exits, obeys STOP, and powers off when it hears nothing for too long. */
+/** A slow `pip install`: its heartbeats go on for longer than the boot deadline. */
+const SLOW_SETUP_CHANCE = 0.05;
+
+/**
+ * The agent of one VM: boots, trains once its cluster is up, saves, exits, obeys STOP, and powers off when it hears
+ * nothing for too long.
+ */
 export function runAgent(world: AgentWorld, vm: SimulatedVm): void {
   const { prng, scheduler, cloud, faults } = world;
-  const bootBeats = 1 + prng.integer(4);
-  const trainBeats = 1 + prng.integer(12);
-  let beats = 0;
+  let setupBeats = 1 + prng.integer(prng.chance(SLOW_SETUP_CHANCE) ? 80 : 4);
+  let trainBeats = 1 + prng.integer(12);
+  let uploadBeats = prng.integer(3);
   let sequence = 0;
   let lastWordAt = scheduler.now();
   let isOver = false;
@@ -69,6 +80,28 @@ export function runAgent(world: AgentWorld, vm: SimulatedVm): void {
     }
   }
 
+  function nextPhase(): Heartbeat['phase'] {
+    if (setupBeats > 0) {
+      setupBeats -= 1;
+      return 'INSTALLING';
+    }
+    const exitCode = world.exitCodeOf(vm);
+    if (trainBeats > 0 || exitCode === null) {
+      world.onRunning(vm);
+      trainBeats -= world.isClusterUp(vm) ? 1 : 0;
+      return 'RUNNING';
+    }
+    if (exit === null && uploadBeats > 0) {
+      uploadBeats -= 1;
+      return 'UPLOADING';
+    }
+    if (exit === null) {
+      world.onFinished(vm, exitCode);
+      exit = { reason: 'EXITED', exitCode, signal: null, message: 'The program ended.', evidence: [] };
+    }
+    return 'EXITED';
+  }
+
   function beat(): void {
     if (!isRunning() || meetFate()) {
       return;
@@ -77,14 +110,8 @@ export function runAgent(world: AgentWorld, vm: SimulatedVm): void {
       powerOff();
       return;
     }
-    beats += 1;
     sequence += 1;
-    if (exit === null && beats > bootBeats + trainBeats) {
-      const exitCode = world.exitCodeOf(vm.jobId, vm.attempt);
-      world.onFinished(vm, exitCode);
-      exit = { reason: 'EXITED', exitCode, signal: null, message: 'The program ended.', evidence: [] };
-    }
-    const phase = exit !== null ? 'EXITED' : beats > bootBeats ? 'RUNNING' : 'INSTALLING';
+    const phase = nextPhase();
     const heartbeat = heartbeatOf(vm, { sequence, phase, exit });
     for (let copy = prng.chance(faults.heartbeatTwice) ? 2 : 1; copy > 0; copy -= 1) {
       if (!prng.chance(faults.heartbeatLost)) {
@@ -102,8 +129,8 @@ function heartbeatOf(vm: SimulatedVm, said: Pick<Heartbeat, 'sequence' | 'phase'
     protocol: 1,
     jobId: vm.jobId,
     attempt: vm.attempt,
-    role: 'master',
-    index: 0,
+    role: vm.role,
+    index: vm.index,
     usage: { ...NO_USAGE, gpus: [] },
     progress: { step: null, stepsMax: null, metrics: {} },
     ...said,

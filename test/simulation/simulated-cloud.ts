@@ -1,14 +1,16 @@
 import { causeOf } from '#shared/domain/cause.ts';
+import type { ReplicaId } from '#shared/domain/job.ts';
 import type { CreateOutcome, Vm, VmProvider, VmRequest } from '#shared/ports/vm-provider.ts';
 import type { Prng } from './prng.ts';
 
 /** A VM in the simulated Compute Engine; `bornAt` in the future means that its creation is still under way. */
-export type SimulatedVm = Vm & {
-  readonly bornAt: number;
-  readonly diesAt: number;
-  readonly goneAt: number;
-  readonly lastSequence: number;
-};
+export type SimulatedVm = Vm &
+  ReplicaId & {
+    readonly bornAt: number;
+    readonly diesAt: number;
+    readonly goneAt: number;
+    readonly lastSequence: number;
+  };
 
 export type CloudFaults = {
   /** Chances per call, from 0 to 1. */
@@ -40,13 +42,15 @@ export function createSimulatedCloud(
   }
 
   function insert(request: VmRequest, delayMs: number): SimulatedVm {
-    const { vmName, zone, jobId, attempt, maxRunSeconds } = request;
+    const { vmName, zone, jobId, attempt, role, index, maxRunSeconds } = request;
     const bornAt = now() + delayMs;
     const vm: SimulatedVm = {
       vmName,
       zone,
       jobId,
       attempt,
+      role,
+      index,
       bornAt,
       instanceId: String(nextInstanceId++),
       status: 'RUNNING',

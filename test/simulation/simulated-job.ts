@@ -1,18 +1,41 @@
 import { DEADLINES } from '#shared/domain/deadlines.ts';
 import type { Job } from '#shared/domain/job.ts';
+import type { Role } from '#shared/domain/job-spec.ts';
 import type { VmSettings } from '#shared/pipeline/vm-request.ts';
 import { queuedJob } from '../unit/domain/example-job.ts';
+import type { Prng } from './prng.ts';
 
 export const ZONES = ['us-central1-a', 'us-central1-b', 'us-central1-c'];
 
 const DAY_MS = 24 * 3_600_000;
 
-/** A job that was accepted at this time, with three zones to go to. */
-export function simulatedJob(jobId: string, createdAt: number, maxRunningMs = DAY_MS): Job {
+export type Shape = {
+  readonly maxRunningMs?: number;
+  /** The replicas beside the master. */
+  readonly others?: readonly { readonly role: Role; readonly count: number }[];
+};
+
+/** A job that was accepted at this time, with three zones to go to; of one machine unless it is told otherwise. */
+export function simulatedJob(
+  jobId: string,
+  createdAt: number,
+  { maxRunningMs = DAY_MS, others = [] }: Shape = {},
+): Job {
   const job = queuedJob({ maxRunningMs });
+  const [master] = job.spec.replicaGroups;
+  const replicaGroups = [master, ...others.map((group) => ({ ...master, ...group }))] as const;
   const wakeAt = createdAt + DEADLINES.provisionAnswerMs;
-  return { ...job, jobId, spec: { ...job.spec, jobId }, zones: ZONES, createdAt, wakeAt };
+  return { ...job, jobId, spec: { ...job.spec, jobId, replicaGroups }, zones: ZONES, createdAt, wakeAt };
 }
+
+/** Clusters of one to four machines, of the roles that there are. */
+export function drawOthers(prng: Prng): NonNullable<Shape['others']> {
+  const roles = Array.from({ length: prng.integer(4) }, () => OTHER_ROLES[prng.integer(OTHER_ROLES.length)]);
+  return [...Map.groupBy(roles, (role) => role ?? 'worker')].map(([role, { length }]) => ({ role, count: length }));
+}
+
+/** Workers are the most common by far. */
+const OTHER_ROLES = ['worker', 'worker', 'worker', 'ps', 'evaluator'] as const;
 
 export const simulatedSettings: VmSettings = {
   projectId: 'simulation',

@@ -4,6 +4,7 @@ import { openSqliteCapacityMemory } from '#infra/embedded/jobs/sqlite-capacity-m
 import { openSqliteJobStore } from '#infra/embedded/jobs/sqlite-job-store.ts';
 import { openSqliteReplicaStore } from '#infra/embedded/jobs/sqlite-replica-store.ts';
 import { DEADLINES } from '#shared/domain/deadlines.ts';
+import { type Job, type ReplicaId, replicaName, replicasOf } from '#shared/domain/job.ts';
 import { ownsVm } from '#shared/domain/ownership.ts';
 import { cancelJob } from '#shared/pipeline/cancel-job.ts';
 import { noteInterruption } from '#shared/pipeline/note-interruption.ts';
@@ -13,12 +14,13 @@ import { sweep, teardown } from '#shared/pipeline/teardown.ts';
 import { endExpiredLeases, payOwingJobs, wakeDueJobs } from '#shared/pipeline/watch.ts';
 import type { JobStore } from '#shared/ports/job-store.ts';
 import type { MessageBus } from '#shared/ports/message-bus.ts';
+import type { ReplicaStore } from '#shared/ports/replica-store.ts';
 import type { Heartbeat, HeartbeatAnswer } from '#shared/protocol/heartbeat.ts';
 import { createPrng } from './prng.ts';
 import { createScheduler } from './scheduler.ts';
-import { runAgent } from './simulated-agent.ts';
+import { DEAD_MAN_MS, HEARTBEAT_MS, runAgent } from './simulated-agent.ts';
 import { createSimulatedCloud, type SimulatedVm } from './simulated-cloud.ts';
-import { simulatedJob, simulatedSettings, ZONES } from './simulated-job.ts';
+import { drawOthers, type Shape, simulatedJob, simulatedSettings, ZONES } from './simulated-job.ts';
 
 /** The safety mechanisms, each of which the ablation test takes out in turn. */
 export const MECHANISMS = [
@@ -28,6 +30,7 @@ export const MECHANISMS = [
   'sweep',
   'duplicateCheck',
   'leases',
+  'firstWord',
   'agentsStopThemselves',
   'maxRunDuration',
   'teardown',
@@ -36,7 +39,12 @@ export type Mechanism = (typeof MECHANISMS)[number];
 
 const WATCH_EVERY_MS = 60_000;
 const SWEEP_EVERY_MS = 300_000;
-const REDELIVERY_MS = 10_000;
+/** A failed delivery comes again after a backoff, and a program may have begun by then. */
+const REDELIVERY_MS_MIN = 10_000;
+const REDELIVERY_SPREAD_MS = 180_000;
+
+/** How long a program may go on after its attempt: its agent hears STOP, or nothing for too long, or is a beat late. */
+const OBEDIENCE_MS = DEAD_MAN_MS + 2 * HEARTBEAT_MS + 180_000;
 
 /** Fault rates are drawn for each seed, so that some worlds are calm and some are terrible. */
 function drawFaults(prng: ReturnType<typeof createPrng>) {
@@ -57,6 +65,38 @@ function drawFaults(prng: ReturnType<typeof createPrng>) {
   };
 }
 
+type InAttempt = { readonly jobId: string; readonly attempt: number };
+
+function attemptOf({ jobId, attempt }: InAttempt): string {
+  return `${jobId}/${attempt}`;
+}
+
+export function memberOf(attempt: InAttempt, replica: ReplicaId): string {
+  return `${attemptOf(attempt)}/${replicaName(replica)}`;
+}
+
+/** What the programs end as: in `broken` jobs the master fails, in `brittle` ones the workers; servers never end. */
+function exitCodeOf({ jobId, role }: SimulatedVm): number | null {
+  if (role === 'ps' || role === 'evaluator') {
+    return null;
+  }
+  return jobId === (role === 'master' ? 'broken' : 'brittle') ? 1 : 0;
+}
+
+/** All VMs of an attempt come up before its job runs, or none counts. */
+function assertWhole(job: Job): void {
+  const created = job.status === 'RUNNING' ? job.instances.length : replicasOf(job.spec).length;
+  assert(created === replicasOf(job.spec).length, `${job.jobId} runs with ${created} VMs`);
+}
+
+/** The store as it was when a VM that has never spoken was nobody's business. */
+function withoutFirstWord(replicas: ReplicaStore): ReplicaStore {
+  return {
+    ...replicas,
+    record: (replica) => replicas.record(replica.sequence === 0 ? { ...replica, leaseExpiresAt: null } : replica),
+  };
+}
+
 /** The production pipeline on a virtual clock, over the embedded stores and a simulated Compute Engine, from one seed. */
 export function createWorld(seed: number, without: readonly Mechanism[] = []) {
   const prng = createPrng(seed);
@@ -67,10 +107,22 @@ export function createWorld(seed: number, without: readonly Mechanism[] = []) {
   const jobs = openSqliteJobStore(database);
   const replicas = openSqliteReplicaStore(database);
   const cloud = createSimulatedCloud(prng, faults, { now, isRunBounded: !without.includes('maxRunDuration') });
-  const finished = new Set<string>();
+  /** When the program of a replica ended, by attempt, replica and exit code. */
+  const finished = new Map<string, number>();
+  /** When the control plane first had heard that a replica of an attempt had failed. */
+  const failureHeard = new Map<string, number>();
+  const begun = new Set<string>();
+  const overSince = new Map<string, number>();
   const running = new Set<string>();
+  const clusters = new Map<string, readonly ReplicaId[]>();
   const has = (mechanism: Mechanism) => !without.includes(mechanism);
   let commits = 0;
+
+  function noteOver(job: Job): void {
+    const isOver = job.status === 'CLOSING' || job.status === 'CLOSED';
+    const last = attemptOf({ jobId: job.jobId, attempt: isOver ? job.attempt : job.attempt - 1 });
+    overSince.set(last, overSince.get(last) ?? now());
+  }
 
   const checkedJobs: JobStore = {
     ...jobs,
@@ -80,6 +132,10 @@ export function createWorld(seed: number, without: readonly Mechanism[] = []) {
       const outcome = await jobs.commit(
         has('duplicateCheck') ? change : { ...change, eventId: `${change.eventId}#${commits}` },
       );
+      if (outcome === 'COMMITTED') {
+        noteOver(job);
+        assertWhole(job);
+      }
       const strangers = job.refusedZones.filter((zone) => !cloud.hasRefused(job.jobId, job.attempt, zone));
       assert(
         outcome !== 'COMMITTED' || strangers.length === 0,
@@ -104,7 +160,7 @@ export function createWorld(seed: number, without: readonly Mechanism[] = []) {
 
   const ports = {
     jobs: scheduler.interruptible(checkedJobs),
-    replicas: scheduler.interruptible(replicas),
+    replicas: scheduler.interruptible(has('firstWord') ? replicas : withoutFirstWord(replicas)),
     capacity: scheduler.interruptible(openSqliteCapacityMemory(database)),
     vms: scheduler.interruptible(cloud.provider),
     bus: scheduler.interruptible(bus),
@@ -120,7 +176,7 @@ export function createWorld(seed: number, without: readonly Mechanism[] = []) {
             : has('teardown')
               ? teardown(ports, message.jobId, now())
               : Promise.resolve(),
-        () => deliverLater(topic, message, REDELIVERY_MS),
+        () => deliverLater(topic, message, REDELIVERY_MS_MIN + prng.integer(REDELIVERY_SPREAD_MS)),
       ),
     );
   }
@@ -133,7 +189,7 @@ export function createWorld(seed: number, without: readonly Mechanism[] = []) {
       return { heartbeat, sender };
     }
     const vmName = vm.vmName.replace(`-a${vm.attempt}-`, `-a${job.attempt}-`);
-    const instanceId = job.instances[0]?.instanceId ?? vm.instanceId;
+    const instanceId = job.instances.find((instance) => instance.vmName === vmName)?.instanceId ?? vm.instanceId;
     return {
       heartbeat: { ...heartbeat, attempt: job.attempt },
       sender: { ...sender, vmName, instanceId, zone: job.placement.zone },
@@ -144,7 +200,12 @@ export function createWorld(seed: number, without: readonly Mechanism[] = []) {
     scheduler.start(
       async () => {
         const { heartbeat, sender } = await forge(vm, said);
+        const isFencedOff = has('fencing') && overSince.has(attemptOf(vm));
         const answer = await recordHeartbeat(ports, heartbeat, sender);
+        assert(!isFencedOff || answer.command === 'STOP', `${vm.vmName} may go on although its attempt is over`);
+        if (said.exit !== null && said.exit.exitCode !== 0 && !failureHeard.has(attemptOf(vm))) {
+          failureHeard.set(attemptOf(vm), now());
+        }
         if (has('agentsStopThemselves')) {
           onAnswer(answer);
         } else {
@@ -161,8 +222,16 @@ export function createWorld(seed: number, without: readonly Mechanism[] = []) {
     cloud,
     faults,
     send,
-    exitCodeOf: (jobId: string) => (jobId.startsWith('broken') ? 1 : 0),
-    onFinished: (vm: SimulatedVm, exitCode: number) => void finished.add(`${vm.jobId}/${vm.attempt}/${exitCode}`),
+    exitCodeOf,
+    onRunning(vm: SimulatedVm) {
+      begun.add(memberOf(vm, vm));
+      const overForMs = now() - Math.max(vm.bornAt, overSince.get(attemptOf(vm)) ?? now());
+      const isObedient = has('agentsStopThemselves') && has('fencing');
+      assert(!isObedient || overForMs <= OBEDIENCE_MS, `${vm.vmName} still runs ${overForMs} ms after its attempt`);
+    },
+    isClusterUp: (vm: SimulatedVm) =>
+      (clusters.get(vm.jobId) ?? []).every((replica) => begun.has(memberOf(vm, replica))),
+    onFinished: (vm: SimulatedVm, exitCode: number) => void finished.set(`${memberOf(vm, vm)}/${exitCode}`, now()),
     onPreempted(vm: SimulatedVm) {
       if (!prng.chance(faults.messageLost)) {
         const interruption = { instanceId: vm.instanceId, methodName: 'compute.instances.preempted' };
@@ -203,13 +272,14 @@ export function createWorld(seed: number, without: readonly Mechanism[] = []) {
     replicas,
     cloud,
     finished,
+    failureHeard,
     faults,
     prng,
     now,
-    async submit(jobId: string, maxRunningMs?: number): Promise<void> {
-      await jobs.create(simulatedJob(jobId, now(), maxRunningMs), [
-        { type: 'PROVISION', jobId, attempt: 1, placementTry: 1 },
-      ]);
+    async submit(jobId: string, shape: Shape = { others: drawOthers(prng) }): Promise<void> {
+      const job = simulatedJob(jobId, now(), shape);
+      clusters.set(jobId, replicasOf(job.spec));
+      await jobs.create(job, [{ type: 'PROVISION', jobId, attempt: 1, placementTry: 1 }]);
     },
     cancelLater(jobId: string, delayMs: number): void {
       scheduler.at(now() + delayMs, () =>

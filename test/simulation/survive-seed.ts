@@ -1,5 +1,7 @@
 import { AssertionError } from 'node:assert/strict';
-import { createWorld, type Mechanism } from './simulated-world.ts';
+import type { Cause } from '#shared/domain/cause.ts';
+import { type Job, replicasOf } from '#shared/domain/job.ts';
+import { createWorld, type Mechanism, memberOf } from './simulated-world.ts';
 
 const FAULTY_STEPS = 2_500;
 const CALM_STEPS_MAX = 40_000;
@@ -7,7 +9,7 @@ const CALM_STEPS_MAX = 40_000;
 /** How long a world may take to come to rest once nothing fails any more. */
 const CALM_MS_MAX = 4 * 3_600_000;
 
-const JOB_IDS = ['steady', 'wide', 'broken'];
+const JOB_IDS = ['steady', 'wide', 'broken', 'brittle'];
 
 type World = ReturnType<typeof createWorld>;
 
@@ -64,14 +66,32 @@ async function judgeVerdicts(world: World, cancelled: ReadonlySet<string>): Prom
       continue;
     }
     const { state, cause } = job.verdict;
-    const exitCode = state === 'SUCCEEDED' ? 0 : 1;
-    const isProgrammed = state === 'SUCCEEDED' || cause?.code === 'PROGRAM_FAILED';
-    if (isProgrammed && !world.finished.has(`${jobId}/${job.attempt}/${exitCode}`)) {
-      problems.push(`job ${jobId} ${state} by attempt ${job.attempt}, whose program never ended so`);
-    }
-    if (!isProgrammed && !(state === 'CANCELLED' && cancelled.has(jobId)) && cause?.code !== 'BOOT_FAILED_REPEATEDLY') {
+    if (state === 'SUCCEEDED') {
+      problems.push(...judgeSuccess(world, job));
+    } else if (cause?.code === 'PROGRAM_FAILED') {
+      const hasFailed = replicasOf(job.spec).some((replica) => world.finished.has(`${memberOf(job, replica)}/1`));
+      problems.push(
+        ...(hasFailed ? [] : [`job ${jobId} failed by attempt ${job.attempt}, in which no program failed`]),
+      );
+    } else if (!(state === 'CANCELLED' && cancelled.has(jobId)) && !isGivenUp(cause)) {
       problems.push(`job ${jobId} ended as ${state} for ${cause?.code}`);
     }
   }
   return problems;
+}
+
+/** Only the master's success is the job's, and only while no failure of another was known. */
+function judgeSuccess(world: World, { jobId, attempt }: Job): readonly string[] {
+  const finishedAt = world.finished.get(`${memberOf({ jobId, attempt }, MASTER)}/0`);
+  if (finishedAt === undefined) {
+    return [`job ${jobId} succeeded by attempt ${attempt}, whose master never did`];
+  }
+  const failedAt = world.failureHeard.get(`${jobId}/${attempt}`) ?? Number.POSITIVE_INFINITY;
+  return failedAt < finishedAt ? [`job ${jobId} succeeded after a replica of attempt ${attempt} had failed`] : [];
+}
+
+const MASTER = { role: 'master', index: 0 } as const;
+
+function isGivenUp(cause: Cause | null): boolean {
+  return cause?.code === 'BOOT_FAILED_REPEATEDLY' || cause?.code === 'INTERRUPTED_REPEATEDLY';
 }

@@ -59,6 +59,22 @@ class LogShipperTest(unittest.TestCase):
         shipper.close(10)
         return [line.text for batch in self.batches for line in batch]
 
+    def test_goes_on_sending_the_last_lines_while_everything_is_out_of_reach(self) -> None:
+        failures = iter(range(6))
+
+        def send(batch: Sequence[LogLine]) -> None:
+            if next(failures, None) is not None:
+                raise PassingFault('nobody answers')
+            self.batches.append(batch)
+
+        for is_cut_off, arrived in ((True, ['last']), (False, [])):
+            failures, self.batches = iter(range(4)), []
+            shipper = LogShipper(LogPolicy('vm-0', 0.01, 1_000), send)
+            shipper.start()
+            shipper.offer_output('stdout', 'last')
+            shipper.close(0.05, lambda is_cut_off=is_cut_off: is_cut_off and not self.batches)
+            self.assertEqual([line.text for batch in self.batches for line in batch], arrived)
+
     def test_sends_every_line_once_in_order_and_in_bounded_batches(self) -> None:
         self.assertEqual(self.ship(self.batches.append, 2_000), [f'line {number}' for number in range(2_000)])
         self.assertTrue(all(len(batch) <= BATCH_ENTRIES_MAX for batch in self.batches))

@@ -104,6 +104,11 @@ class Heartbeats:
                 time.sleep(min(delay_seconds, self._config.intervals.heartbeat_seconds))
         raise AssertionError('backoff_delays never ends')
 
+    def is_cut_off(self) -> bool:
+        """Whether the control plane has missed heartbeats, and the dead-man's switch has not yet spoken."""
+        silent_seconds = time.monotonic() - self.last_word_at
+        return 2 * self._config.intervals.heartbeat_seconds < silent_seconds < self._config.limits.dead_man_seconds
+
     def _run(self) -> None:
         delays = backoff_delays()
         while not self._is_over:
@@ -124,7 +129,7 @@ class Heartbeats:
         """One heartbeat and its answer; None when there was none that counts."""
         body = json.dumps(heartbeat_body(self._config, next(self._sequence), report)).encode()
         try:
-            headers = {'Authorization': self._token.bearer(), 'Content-Type': 'application/json'}
+            headers = {**self._token.identity_headers(), 'Content-Type': 'application/json'}
             url = self._config.endpoints.heartbeat_url
             response = send(Request('POST', url, headers, body, timeout_seconds=SEND_SECONDS_MAX))
             if response.status == 200:

@@ -41,6 +41,8 @@ class LogShipper:
         self._sequence = self._dropped_lines = self._over_limit_lines = 0
         self._is_dropping = self._is_closing = False
         self._give_up_at = float('inf')
+        self._flush_seconds_max = 0.0
+        self._is_cut_off: Callable[[], bool] = lambda: False
         self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._run, name='log-shipper', daemon=True)
 
@@ -69,15 +71,23 @@ class LogShipper:
         with self._changed:
             self._append('agent', text, severity)
 
-    def close(self, seconds_max: float) -> None:
-        """Sends what is left, for at most so many seconds."""
+    def close(self, seconds_max: float, is_cut_off: Callable[[], bool] = lambda: False) -> None:
+        """
+        Sends what is left, for at most so many seconds. While the VM is cut off from everything the time does not
+        count: the job's end cannot be told either, and its last lines are worth as much. `is_cut_off` must become
+        false in the end.
+        """
         with self._changed:
+            self._is_cut_off = is_cut_off
+            self._flush_seconds_max = seconds_max
             if self._over_limit_lines:
                 self._append('agent', f'{self._over_limit_lines} lines beyond the limit were not logged.', 'WARNING')
             self._is_closing = True
             self._give_up_at = time.monotonic() + seconds_max
             self._changed.notify_all()
         self._thread.join(seconds_max + 1)
+        while self._thread.is_alive() and is_cut_off():
+            self._thread.join(seconds_max + 1)
 
     def _has_room(self) -> bool:
         if self._is_dropping:
@@ -135,7 +145,9 @@ class LogShipper:
                 except PassingFault as fault:
                     with self._changed:
                         seconds_left = self._give_up_at - time.monotonic()
-                        if seconds_left < delay_seconds:
+                        if seconds_left < delay_seconds and self._is_cut_off():
+                            self._give_up_at = time.monotonic() + self._flush_seconds_max
+                        elif seconds_left < delay_seconds:
                             print(f'dropforge-agent: log lines were lost: {fault}', file=sys.stderr, flush=True)
                             return False
                         self._changed.wait_for(lambda: self._is_closing, delay_seconds)

@@ -86,7 +86,7 @@ class Boot:
         if not self._state.is_output_saved:
             report = self._save(replica, report)
         self._logs.say(f'{report.reason}: {report.message}')
-        self._logs.close(LOG_FLUSH_SECONDS_MAX)
+        self._logs.close(LOG_FLUSH_SECONDS_MAX, self._heartbeats.is_cut_off)
         is_delivered = self._heartbeats.deliver_exit(report)
         self._remember(replace(self._state, is_exit_delivered=is_delivered))
         return 0 if is_delivered else 1

@@ -88,7 +88,7 @@ function frameworkOf({ name, extras, specifier, url }: Requirement): Framework |
 
 function findPinsOfFiles({ name, version, wheelTags, evidence }: PackageReport): Pin[] {
   const isCpuWheel = wheelTags.length > 0 && name === 'torch' && version?.endsWith('+cpu') === true;
-  const indexes = evidence.requirementFiles.filter(({ text }) => CPU_INDEX.test(text));
+  const indexes = evidence.requirementFiles.filter(({ text }) => text.split('\n').some(namesCpuIndex));
   const wheel = evidence.cpuWheels.find((path) => /(?:^|\/)torch-/.test(path));
   return [
     ...(isCpuWheel ? [{ framework: 'PyTorch' as const, what: `the wheel of torch ${version}`, isSure: true }] : []),
@@ -100,7 +100,14 @@ function findPinsOfFiles({ name, version, wheelTags, evidence }: PackageReport):
 }
 
 /** PyTorch's index of CPU builds, as pip's options in a requirements file name it. */
-const CPU_INDEX = /^[ \t]*(?:-i|-f|--(?:extra-)?index-url|--find-links)[= \t]+\S*pytorch\.org\/whl\/(?:cpu\b|\S*cpu)/m;
+const CPU_INDEX = /^[ \t]*(?:-i|-f|--(?:extra-)?index-url|--find-links)[= \t]+\S*pytorch\.org\/whl\/(?:cpu\b|\S*cpu)/;
+
+/** Options with an address are no longer, and the pattern takes more than the square of a line's length. */
+const LINE_CHARACTERS_MAX = 500;
+
+function namesCpuIndex(line: string): boolean {
+  return CPU_INDEX.test(line.slice(0, LINE_CHARACTERS_MAX));
+}
 
 function isGpuUser(name: string): boolean {
   return FRAMEWORKS.has(name) || OTHER_GPU_LIBRARIES.has(name) || name.startsWith('cupy-');

@@ -82,7 +82,7 @@ function checkId({ draft, isToldOf }: ParameterReading, findings: Findings): str
   return null;
 }
 
-/** Values that stand side by side have no scale, and on a logarithmic one all must be positive (both APIs, ScaleType). */
+/** Categories have no scale, and on a logarithmic one all values must be positive (both APIs, ScaleType). */
 function checkScale(
   { scale: written }: ParameterDraft,
   space: ParameterSpace | null,
@@ -93,8 +93,13 @@ function checkScale(
   if (written === undefined || scale === null || scale === 'NONE' || space === null) {
     return scale;
   }
+  const least = space.kind === 'CATEGORICAL' ? undefined : space.kind === 'DISCRETE' ? space.values[0] : space.min;
+  if (least !== undefined && (scale === 'LINEAR' || least > 0)) {
+    return scale;
+  }
   if (space.kind === 'CATEGORICAL' || space.kind === 'DISCRETE') {
-    const message = `${written.path} has no effect: a parameter of type ${space.kind} has single values.`;
+    const why = space.kind === 'CATEGORICAL' ? 'categories have none' : 'not all of the values are above 0';
+    const message = `${written.path} has no effect: ${why}.`;
     findings.warnings.push({
       code: 'SCALE_WITHOUT_EFFECT',
       message,
@@ -102,9 +107,6 @@ function checkScale(
       ...placeOf(written),
     });
     return 'NONE';
-  }
-  if (scale === 'LINEAR' || space.min > 0) {
-    return scale;
   }
   const message = `${written.path} is logarithmic, but the range begins at ${space.min}.`;
   const remedy = 'Begin above 0, such as at 0.0001, or write UNIT_LINEAR_SCALE.';

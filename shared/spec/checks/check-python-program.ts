@@ -18,6 +18,9 @@ const MODULE_CHARACTERS_MAX = 255;
 /** `python -m` looks for files, so that a name may have dashes and begin with a digit, as no `import` could have it. */
 const MODULE_PATTERN = /^[\p{L}\p{N}_][\p{L}\p{N}_-]*(\.[\p{L}\p{N}_][\p{L}\p{N}_-]*)*$/u;
 
+/** Longer than any object's name; to put a path in order can take the square of its length. */
+const PATH_CHARACTERS_MAX = 1_024;
+
 const PACKAGE_SUFFIXES = ['.tar.gz', '.tgz', '.tar', '.zip', '.whl'];
 
 const PACKAGE_REMEDY = 'Name one object, such as gs://bucket/trainer-0.1.tar.gz, or a path beside the job file.';
@@ -88,6 +91,12 @@ function checkPackage(written: Located<string>, context: JobContext, findings: F
     refuseSmall(written, { code, message, remedy: PACKAGE_REMEDY, smallPart }, findings);
     return null;
   }
+  if (parsed.path.includes('gs://')) {
+    const message = `${quote(written.value)} names several packages in one text.`;
+    const remedy = 'Write a list: each address in a line of its own that begins with "- ".';
+    refuse(written, { code, message, remedy }, findings);
+    return null;
+  }
   if (PACKAGE_SUFFIXES.some((suffix) => parsed.path.endsWith(suffix))) {
     noteEmptyPart(written, parsed, findings);
     return printStorageUri(parsed);
@@ -107,6 +116,9 @@ function resolvePackage(
   }
   if (packageBase === null) {
     return { fault: 'is a path, but the job file lies in no bucket' };
+  }
+  if (text.length > PATH_CHARACTERS_MAX) {
+    return { fault: `is longer than ${PATH_CHARACTERS_MAX} characters` };
   }
   const path = posix.normalize(text);
   const leaves = path.startsWith('../') || path.startsWith('/');

@@ -39,12 +39,18 @@ export function shortWord(value: string, words: Words): string {
   return Object.entries(words).find(([, meant]) => meant === value)?.[0] ?? value;
 }
 
+/** No GPU's name and no duration is as long; what follows is searched in a time that grows faster than the text. */
+const TEXT_CHARACTERS_MAX = 100;
+
 /** `2 x T4`, `2xT4`; and `T4:2`, as SkyPilot, dstack and Modal write it. */
 const COUNT_FIRST_PATTERN = /^(\d{1,4})\s*[x×*]\s*(\S.*)$/i;
 const COUNT_LAST_PATTERN = /^(\S.*?)\s*:\s*(\d{1,4})$/;
 
 /** GPUs in one text; without a count it is one. */
 export function parseGpus(text: string): { readonly type: string; readonly count: number } {
+  if (text.length > TEXT_CHARACTERS_MAX) {
+    return { type: text, count: 1 };
+  }
   const first = COUNT_FIRST_PATTERN.exec(text);
   if (first !== null) {
     return { type: toGpuEnum(first[2] ?? ''), count: Number(first[1]) };
@@ -105,7 +111,8 @@ const SHORT_PATTERN =
 
 /** `12h`, `2d`, `1h 30m` as the API writes it, `43200s`; what is no such duration stays as it is. */
 export function toApiDuration(text: string): string {
-  const match = API_PATTERN.test(text) ? null : SHORT_PATTERN.exec(text.trim());
+  const isLong = text.length > TEXT_CHARACTERS_MAX;
+  const match = isLong || API_PATTERN.test(text) ? null : SHORT_PATTERN.exec(text.trim());
   if (match === null || match[0] === '') {
     return text;
   }

@@ -51,17 +51,38 @@ export function placeOf({ path, line }: Place): Place {
   return line === undefined ? { path } : { path, line };
 }
 
+/** A finding quotes the file; of a value without an end its beginning is enough, wherever it comes from. */
+const TEXT_CHARACTERS_MAX = 1_000;
+
+/** Fit to be shown: what a terminal could act on is escaped, and what is endless is cut. */
+function shown(text: string): string {
+  const head = text.length > TEXT_CHARACTERS_MAX ? `${text.slice(0, TEXT_CHARACTERS_MAX)}…` : text;
+  return head.replaceAll(/[\p{Cc}\p{Bidi_Control}]/gu, (character) =>
+    character === '\n' ? '\\n' : `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`,
+  );
+}
+
+function showProblem(problem: Problem): Problem {
+  const { message, remedy, path } = problem;
+  return {
+    ...problem,
+    message: shown(message),
+    remedy: shown(remedy),
+    ...(path !== undefined && { path: shown(path) }),
+  };
+}
+
 /** Findings in the file's order, each once; those that belong to no line come last. */
 export function inFileOrder(found: readonly Problem[]): readonly Problem[] {
   const unique = new Map(found.map((problem) => [JSON.stringify(problem), problem])).values();
   const sorted = [...unique].sort((a, b) => (a.line ?? Number.MAX_SAFE_INTEGER) - (b.line ?? Number.MAX_SAFE_INTEGER));
   if (sorted.length <= FINDINGS_COUNT_MAX) {
-    return sorted;
+    return sorted.map(showProblem);
   }
   const rest = {
     code: 'TOO_MANY_FINDINGS',
     message: `More than ${FINDINGS_COUNT_MAX} were found; the others are not listed.`,
     remedy: 'Mend those above and check the file again.',
   };
-  return [...sorted.slice(0, FINDINGS_COUNT_MAX), rest];
+  return [...sorted.slice(0, FINDINGS_COUNT_MAX).map(showProblem), rest];
 }

@@ -1,4 +1,4 @@
-import { Lexer, LineCounter, parseDocument, type YAMLParseError } from 'yaml';
+import { Lexer, LineCounter, parseDocument, type YAMLParseError, type YAMLWarning } from 'yaml';
 import type { Problem } from '#shared/protocol/report.ts';
 import { type SourceTree, toSourceTree } from '#shared/spec/source/source-tree.ts';
 
@@ -48,6 +48,10 @@ function parseText(text: string, fileName: string): SourceTree {
     const first = document.errors.slice(0, SYNTAX_PROBLEMS_COUNT_MAX);
     return { root: null, problems: first.map((error) => toProblem(error, { fileName, lines })) };
   }
+  const tag = document.warnings.find(({ code }) => code === 'TAG_RESOLVE_FAILED');
+  if (tag !== undefined) {
+    return { root: null, problems: [describeTag(tag, lines)] };
+  }
   return document.contents === null
     ? refuse({
         code: 'NOT_A_JOB_FILE',
@@ -55,6 +59,13 @@ function parseText(text: string, fileName: string): SourceTree {
         remedy: 'Write a job with trainingInput into it.',
       })
     : toSourceTree(document.contents, lines);
+}
+
+/** What `!env NAME` or `!include FILE` stand for only the program knows that they were written for. */
+function describeTag({ pos }: YAMLWarning, lines: LineCounter): Problem {
+  const { line } = lines.linePos(pos[0]);
+  const message = `Line ${line} has a tag, a word that begins with "!", and no value behind one is read.`;
+  return { code: 'NOT_YAML', message, remedy: 'Write the value itself, and text with a "!" in quotes.', line };
 }
 
 function toProblem(

@@ -5,8 +5,8 @@ import type { SourceNode } from '#shared/spec/source/source-tree.ts';
 /** A value that has been found under a name. */
 export type FoundNode = { readonly path: string; readonly node: SourceNode };
 
-const INTEGER_PATTERN = /^[+-]?\d{1,15}$/;
-const NUMBER_PATTERN = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
+/** Of the digits before a point none can also be taken for one behind it, or a long text would take its square in time. */
+const NUMBER_PATTERN = /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$/;
 
 /** Text; numbers and booleans are taken as they are written. Undefined where nothing, or nothing usable, is said. */
 export function readText(found: FoundNode | undefined, findings: Findings): Located<string> | undefined {
@@ -21,14 +21,15 @@ export function readText(found: FoundNode | undefined, findings: Findings): Loca
   return undefined;
 }
 
-/** A whole number; the API writes int64 as text. */
+/** A whole number; the API writes int64 as text, and takes `2.0` and `1e3` (Protocol Buffers, "ProtoJSON Format"). */
 export function readInteger(found: FoundNode | undefined, findings: Findings): Located<number> | undefined {
   const text = readText(found, findings);
   if (text === undefined) {
     return undefined;
   }
-  if (INTEGER_PATTERN.test(text.value)) {
-    return { ...text, value: Number(text.value) };
+  const value = parseNumber(text.value);
+  if (value !== undefined && Number.isSafeInteger(value)) {
+    return { ...text, value: value === 0 ? 0 : value };
   }
   const message = `${text.path} is no whole number: "${text.value}".`;
   refuse(text, { code: 'WRONG_TYPE', message, remedy: 'Write a whole number, such as 1.' }, findings);

@@ -39,6 +39,15 @@ describe.each(COMMANDS)('$command', ({ command, names, flags, foreign }) => {
     expect(stderr).toContain(`error: --${name} cannot be honoured: `);
   });
 
+  it('takes the --no- of a switch for the switch left out', async () => {
+    const words = command === 'custom-jobs create' ? ['--display-name=a', '--config=a.yaml'] : ['a'];
+    const switches = foreign.filter(({ value, isValueOptional }) => value === undefined || isValueOptional === true);
+    const negated = switches.map(({ name }) => `--no-${name}`);
+    const { stderr } = await runCli([...command.split(' '), ...words, '--dry-run', '--no-stream-logs', ...negated]);
+    expect(stderr).not.toContain('unknown option');
+    expect(stderr).not.toContain('FLAG_WITHOUT_EFFECT');
+  });
+
   it('says in the help what becomes of a flag that has no meaning here', async () => {
     const { stdout } = await runCli([...command.split(' '), '--help']);
     for (const { because } of foreign) {

@@ -132,6 +132,12 @@ describe('dropforge jobs validate --package', () => {
     expect((await validate('good.yaml', '--package=trainer', '--ignore=CPU_ONLY_BUILD')).code).toBe(0);
   });
 
+  it('knows what it is told to ignore', async () => {
+    const { code, stderr } = await validate('good.yaml', '--package=trainer', '--ignore=CPU_ONLY_BUILDS');
+    expect(code).toBe(2);
+    expect(stderr).toContain('--ignore CPU_ONLY_BUILDS: there is no such check');
+  });
+
   it('misses the module that the job file names', async () => {
     await writeFile(join(work, 'other.yaml'), GOOD.replace('trainer.task', 'trainer.main'));
     expect(await codesOf('other.yaml', '--package=trainer')).toEqual([expect.arrayContaining(['MODULE_NOT_FOUND'])]);

@@ -14,6 +14,7 @@ const causes: fc.Arbitrary<Cause> = fc
 /** By how often each comes: a job must get somewhere before its end. */
 const types: fc.Arbitrary<JobEventType> = fc.oneof(
   { weight: 8, arbitrary: fc.constantFrom('PLACEMENT_CHOSEN', 'VMS_CREATED', 'REPLICA_STARTED', 'DEADLINE_PASSED') },
+  { weight: 2, arbitrary: fc.constantFrom('REPLICA_REPORTED', 'REPLICA_UPLOADING') },
   { weight: 4, arbitrary: fc.constantFrom('REPLICA_EXITED', 'ATTEMPT_INTERRUPTED', 'PLACEMENT_FAILED', 'VMS_GONE') },
   { weight: 1, arbitrary: fc.constantFrom('NO_PLACEMENT_LEFT', 'CANCEL_REQUESTED', 'DELIVERY_EXHAUSTED') },
 );

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { causeOf } from '#shared/domain/cause.ts';
-import { DEADLINES, INTERRUPTIONS_BEFORE_RUNNING_MAX } from '#shared/domain/deadlines.ts';
+import { DEADLINES, INTERRUPTIONS_IN_ROW_MAX, SETTLED_RUN_MS } from '#shared/domain/deadlines.ts';
 import type { JobEventType } from '#shared/domain/event.ts';
 import { ATTEMPT_RECORDS_MAX, JOB_STATUSES, type Job, stateOf } from '#shared/domain/job.ts';
 import { RULES, transition } from '#shared/domain/transition.ts';
@@ -179,23 +179,9 @@ describe('time', () => {
     }
   });
 
-  it('fails a job that runs longer than maxRunningTime, counted from when it first ran', () => {
-    const interrupted = jobAfter(
-      running,
-      ['ATTEMPT_INTERRUPTED', 1_000_000],
-      ['PLACEMENT_CHOSEN', 1_000_001],
-      ['VMS_CREATED', 1_000_002],
-      ['REPLICA_STARTED', 1_000_003],
-    );
-    expect(interrupted).toMatchObject({ status: 'RUNNING', wakeAt: 3_000 + 3_600_000 + DEADLINES.maxRunningGraceMs });
-  });
-
   it('fails a job whose VMs never report, after three attempts', () => {
-    const bootOnce = (job: Job, at: number) =>
-      jobAfter(job, ['PLACEMENT_CHOSEN', at], ['VMS_CREATED', at], ['DEADLINE_PASSED', at + DEADLINES.bootMs]);
-    const wakeUp = (job: Job) =>
-      job.status === 'QUEUED' && job.isBackingOff ? jobAfter(job, ['DEADLINE_PASSED', job.wakeAt]) : job;
-    const twice = [1, 2].reduce((job: Job, count) => wakeUp(bootOnce(job, count * 2_000_000)), queued);
+    const bootOnce = (job: Job, at: number) => jobAfter(placedAt(job, at), ['DEADLINE_PASSED', at + DEADLINES.bootMs]);
+    const twice = [1, 2].reduce((job: Job, count) => bootOnce(job, count * 2_000_000), queued);
     expect(twice).toMatchObject({ status: 'QUEUED', counts: { bootFailuresInRow: 2 } });
     expect(bootOnce(twice, 9_000_000)).toMatchObject({
       status: 'CLOSING',
@@ -224,7 +210,8 @@ function placedAt(job: Job, at: number): Job {
 it('keeps the newest attempts in the ledger when there are more than it holds', () => {
   const interruptions = Array.from({ length: ATTEMPT_RECORDS_MAX + 3 }, (_, index) => (index + 1) * 10_000_000);
   const job = interruptions.reduce(
-    (current: Job, at) => jobAfter(placedAt(current, at), ['REPLICA_STARTED', at], ['ATTEMPT_INTERRUPTED', at + 1]),
+    (current: Job, at) =>
+      jobAfter(placedAt(current, at), ['REPLICA_STARTED', at], ['ATTEMPT_INTERRUPTED', at + SETTLED_RUN_MS]),
     queuedJob({ maxRunningMs: Number.MAX_SAFE_INTEGER }),
   );
   expect(job.ledger.map(({ attempt }) => attempt)).toEqual(
@@ -232,13 +219,20 @@ it('keeps the newest attempts in the ledger when there are more than it holds', 
   );
 });
 
-it('gives up a job that was interrupted again and again before it ever ran', () => {
-  const times = Array.from({ length: INTERRUPTIONS_BEFORE_RUNNING_MAX + 1 }, (_, index) => (index + 1) * 10_000_000);
+it.each<[string, readonly JobEventType[]]>([
+  ['before it ever ran', []],
+  ['before it had run for a minute', ['REPLICA_STARTED']],
+])('gives up a job that was interrupted again and again %s', (_, events) => {
+  const times = Array.from({ length: INTERRUPTIONS_IN_ROW_MAX + 1 }, (_, index) => (index + 1) * 10_000_000);
   const job = times.reduce(
-    (current: Job, at) => jobAfter(placedAt(current, at), ['ATTEMPT_INTERRUPTED', at + 1]),
-    queued,
+    (current: Job, at) =>
+      jobAfter(placedAt(current, at), ...events.map((type) => [type, at] as const), [
+        'ATTEMPT_INTERRUPTED',
+        at + SETTLED_RUN_MS - 1,
+      ]),
+    queuedJob({ maxRunningMs: Number.MAX_SAFE_INTEGER }),
   );
-  expect(job).toMatchObject({ status: 'CLOSING', verdict: { cause: { code: 'BOOT_FAILED_REPEATEDLY' } } });
+  expect(job).toMatchObject({ status: 'CLOSING', verdict: { cause: { code: 'INTERRUPTED_REPEATEDLY' } } });
 });
 
 it('is not failed by a dead letter about a try that is over, or one that was answered', () => {

@@ -47,6 +47,12 @@ describe('a CPU-only build on machines with GPUs', () => {
     expect(await verdictOf(setupOf('tensorflow-cpu'), { isTpuJob: true })).toEqual([]);
   });
 
+  it('is looked for in a requirements file of one long line without an end', async () => {
+    const reading = "setup(name='trainer', install_requires=open('requirements.txt').read().split())";
+    const text = `-f ${'='.repeat(60_000)}${'pytorch.org/whl/'.repeat(4_000)}`;
+    expect(await verdictOf({ 'setup.py': reading, 'requirements.txt': text })).toEqual([]);
+  });
+
   it('is a warning in a requirements file, if setup.py reads it', async () => {
     const text = '--extra-index-url https://download.pytorch.org/whl/cpu\ntorch==2.2.0\n';
     const reading = "setup(name='trainer', install_requires=open('requirements.txt').read().split())";

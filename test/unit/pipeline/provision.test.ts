@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Database, openDatabase } from '#infra/embedded/database.ts';
 import { openSqliteCapacityMemory } from '#infra/embedded/jobs/sqlite-capacity-memory.ts';
 import { openSqliteJobStore } from '#infra/embedded/jobs/sqlite-job-store.ts';
@@ -95,6 +95,74 @@ it('goes to the next zone after a refusal, and remembers it for all jobs', async
   expect(await readJob()).toMatchObject({ status: 'QUEUED', refusedZones: [ZONES[0]], placementTry: 2 });
   const query = { machineKey: 'n1-standard-4', provisioningModel: 'STANDARD', since: 0 } as const;
   expect(await ports.capacity.recall(query)).toMatchObject([{ zone: ZONES[0], refusedAt: 1_000 }]);
+});
+
+describe('a cluster', () => {
+  const MESSAGE_OF_PAIR = { ...MESSAGE, jobId: 'pair' };
+  const deliverPair = (now: number) => provision(ports, MESSAGE_OF_PAIR, { now, settings: simulatedSettings });
+  const readPair = async () => (await ports.jobs.read('pair'))?.job as JobIn<'PREPARING'>;
+  const isWorker = ({ role }: VmRequest) => role === 'worker';
+
+  beforeEach(async () => {
+    await ports.jobs.create(simulatedJob('pair', 0, { others: [{ role: 'worker', count: 1 }] }), []);
+  });
+
+  it('comes up whole or not at all: what was made beside a refused VM is deleted', async () => {
+    answer = (request) =>
+      isWorker(request)
+        ? { outcome: 'REFUSED', refusal: { cause: causeOf('STOCKOUT', 'Full.'), zonesAvailable: [] } }
+        : { outcome: 'CREATED', instanceId: '1' };
+
+    await deliverPair(1_000);
+
+    expect(deleted.sort()).toEqual(requests.map(({ vmName }) => vmName).sort());
+    expect(await readPair()).toMatchObject({ status: 'QUEUED', refusedZones: [ZONES[0]] });
+  });
+
+  it('goes to the next zone at once although another of its creations was not answered', async () => {
+    answer = (request) => {
+      if (!isWorker(request)) {
+        throw new Error('Compute Engine is unavailable.');
+      }
+      return { outcome: 'REFUSED', refusal: { cause: causeOf('STOCKOUT', 'Full.'), zonesAvailable: [] } };
+    };
+
+    await deliverPair(1_000);
+
+    expect(deleted).toHaveLength(2);
+    expect(await readPair()).toMatchObject({ status: 'QUEUED', placementTry: 2 });
+  });
+
+  it('is not reported before all of it exists, and the same VMs are asked for again', async () => {
+    answer = (request) => {
+      if (isWorker(request)) {
+        throw new Error('Compute Engine is unavailable.');
+      }
+      return { outcome: 'CREATED', instanceId: '1' };
+    };
+    await expect(deliverPair(1_000)).rejects.toThrow('unavailable');
+    expect((await readPair()).instances).toEqual([]);
+
+    answer = (request) => ({ outcome: 'CREATED', instanceId: request.role });
+    await deliverPair(2_000);
+
+    expect((await readPair()).instances.map(({ role }) => role)).toEqual(['master', 'worker']);
+    expect(new Set(requests.map(({ vmName }) => vmName)).size).toBe(2);
+  });
+
+  it('waits for the first word of every replica, though the process died before all were written down', async () => {
+    const dying = { ...ports.replicas, record: () => Promise.reject(new Error('The process died.')) };
+    await expect(
+      provision({ ...ports, replicas: dying }, MESSAGE_OF_PAIR, { now: 1_000, settings: simulatedSettings }),
+    ).rejects.toThrow('died');
+    expect(await ports.replicas.listByJob('pair')).toEqual([]);
+
+    await deliverPair(2_000);
+
+    const due = await ports.replicas.listExpired(2_000 + DEADLINES.bootMs, 10);
+    expect(due.map(({ replica }) => replica)).toEqual(['worker-0']);
+    expect((await ports.replicas.listByJob('pair')).map(({ replica }) => replica)).toEqual(['master-0', 'worker-0']);
+  });
 });
 
 it('deletes a VM that came when the job was over already', async () => {

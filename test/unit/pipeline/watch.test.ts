@@ -7,6 +7,8 @@ import { sweep } from '#shared/pipeline/teardown.ts';
 import { type WatchPorts, watch } from '#shared/pipeline/watch.ts';
 import type { Vm } from '#shared/ports/vm-provider.ts';
 import { simulatedJob } from '../../simulation/simulated-job.ts';
+import { jobAfter } from '../domain/example-job.ts';
+import { exampleReplica } from '../domain/example-replica.ts';
 
 let database: Database;
 let ports: WatchPorts;
@@ -39,6 +41,24 @@ it('goes on with the other jobs after one that cannot be handled, and then says 
 
   const due = await ports.jobs.listDue(1_000_000, 10);
   expect(due.map(({ jobId }) => jobId)).toEqual(['poisoned']);
+});
+
+it('ends the attempt of a replica that never had a word to say, as a boot that has failed', async () => {
+  const job = { ...simulatedJob('pair', 0, { others: [{ role: 'worker', count: 1 }] }), wakeAt: 10 ** 9 };
+  const placed = jobAfter(job, ['PLACEMENT_CHOSEN', 1_000], ['VMS_CREATED', 1_000], ['REPLICA_STARTED', 2_000]);
+  await ports.jobs.create(placed, []);
+  const silent = { jobId: 'pair', replica: 'worker-0', sequence: 0, heardAt: 1_000, leaseExpiresAt: 901_000 };
+  await ports.replicas.record({ ...exampleReplica(), ...silent });
+
+  await watch(ports, 900_999);
+  expect((await ports.jobs.read('pair'))?.job).toEqual(placed);
+  await watch(ports, 901_000);
+
+  expect((await ports.jobs.read('pair'))?.job).toMatchObject({
+    attempt: 2,
+    counts: { bootFailuresInRow: 1 },
+    ledger: [{ cause: { code: 'VM_BOOT_TIMED_OUT' } }],
+  });
 });
 
 it('sweeps the other VMs after one that cannot be deleted', async () => {

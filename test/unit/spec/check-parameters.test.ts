@@ -71,6 +71,11 @@ describe('a parameter', () => {
     expect(check(parameter)).toEqual({ found: null, codes: [code] });
   });
 
+  it('keeps the scale of single numbers', () => {
+    const { found, codes } = check(scaled(list('p', 'DISCRETE', ['0.01', '0.1']), 'UNIT_LOG_SCALE'));
+    expect({ scale: found?.[0].scale, codes }).toEqual({ scale: 'LOG', codes: [] });
+  });
+
   it.each<[string, ParameterDraft, string]>([
     ['a single value', doubleDraft('p', 2, 2), 'SINGLE_VALUE p.minValue'],
     [
@@ -79,7 +84,7 @@ describe('a parameter', () => {
       'SCALE_WITHOUT_EFFECT p.scaleType',
     ],
     [
-      'a scale of single numbers',
+      'a logarithmic scale of numbers that have no logarithm',
       scaled(list('p', 'DISCRETE', ['0']), 'UNIT_LOG_SCALE'),
       'SCALE_WITHOUT_EFFECT p.scaleType',
     ],

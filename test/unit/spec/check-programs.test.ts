@@ -89,6 +89,7 @@ describe('a Python package', () => {
 
   it.each([
     ['gs://bkt/t.exe', 'INVALID_PACKAGE_URI'],
+    ['gs://bkt/a.whl, gs://bkt/t.whl', 'INVALID_PACKAGE_URI'],
     ['https://example.com/t.whl', 'INVALID_PACKAGE_URI'],
     ['../t.whl', 'INVALID_PACKAGE_URI'],
     ['/t.whl', 'INVALID_PACKAGE_URI'],

@@ -21,6 +21,7 @@ describe('reading a job file', () => {
     ['a million closing brackets', '}'.repeat(1_000_000), 'TOO_MANY_VALUES'],
     ['a hundred thousand documents', '---\n'.repeat(100_000), 'TOO_MANY_VALUES'],
     ['a list as a name', '[a, b]: 1\njobId: c', 'NOT_YAML'],
+    ['a tag of some other program', 'jobId: !env NAME', 'NOT_YAML'],
     ['control bytes', new Uint8Array([0x1f, 0x8b, 0x08, 0xff, 0xfe]), 'NOT_TEXT'],
     ['a lone text', 'hello', 'NOT_A_JOB_FILE'],
     ['a scale tier as a file', 'BASIC: {}', 'NOT_A_JOB_FILE'],
@@ -39,6 +40,28 @@ describe('reading a job file', () => {
     const { problems } = readJobFile(`trainingInput:\n${fields}`, FILE);
     expect(problems).toHaveLength(FINDINGS_COUNT_MAX + 1);
     expect(problems.at(-1)).toMatchObject({ code: 'TOO_MANY_FINDINGS' });
+  });
+
+  it.each([
+    ['2', 2],
+    ['"2"', 2],
+    ['2.0', 2],
+    ['1e1', 10],
+    ['-0', 0],
+  ])('reads the count %s', (text, value) => {
+    const { draft, problems } = readJobFile(`trainingInput: {workerCount: ${text}}`, FILE);
+    expect({ problems, count: draft?.pools[1]?.count?.value }).toEqual({ problems: [], count: value });
+  });
+
+  it.each(['2.5', '1e99', '99999999999999999999', '0x10', 'two'])('reads no count from %s', (text) => {
+    expect(codesOf(`trainingInput: {workerCount: ${text}}`)).toEqual(['WRONG_TYPE']);
+  });
+
+  it('shows of a value without an end its beginning, and nothing that a terminal could act on', () => {
+    const [long] = readJobFile(`trainingInput: {workerCount: ${'9'.repeat(900_000)}}`, FILE).problems;
+    expect(JSON.stringify(long).length).toBeLessThan(5_000);
+    const [odd] = readJobFile('trainingInput: {workerCount: "\\e[31m\\n\\u202e"}', FILE).problems;
+    expect(odd?.message).toContain('"\\u{1b}[31m\\n\\u{202e}"');
   });
 
   it('names the home of a field that has slipped out of it', () => {

@@ -60,6 +60,12 @@ describe('validating a job file by itself', () => {
     expect(tuned(4).price?.onDemandPerHour).toBeCloseTo(4 * (tuned(1).price?.onDemandPerHour ?? 0));
   });
 
+  it('prices no more trials than there are', () => {
+    const tuned = (parallel: number) =>
+      validate(`module: t.a\ntune: {metric: m, trials: 2, parallel: ${parallel}, parameters: {x: {min: 0.5, max: 1}}}`);
+    expect(tuned(9).price).toEqual(tuned(2).price);
+  });
+
   it('shows no machines where an empty trainingInput asks for none', () => {
     expect(validate('trainingInput:\nscaleTier: BASIC').cluster).toBeNull();
   });

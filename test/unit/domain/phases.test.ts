@@ -1,0 +1,145 @@
+import { describe, expect, it } from 'vitest';
+import { causeOf } from '#shared/domain/cause.ts';
+import {
+  BOOT_FAILURES_IN_ROW_MAX,
+  DEADLINES,
+  SETTLED_RUN_MS,
+  SETUP_MS_MAX,
+  UPLOAD_GRACE_MS,
+} from '#shared/domain/deadlines.ts';
+import type { Job } from '#shared/domain/job.ts';
+import { transition } from '#shared/domain/transition.ts';
+import { eventsFor, jobAfter, queuedJob } from './example-job.ts';
+
+const HOUR_MS = 3_600_000;
+
+/** Placed, created and reported at the first second. */
+const settingUp = jobAfter(
+  queuedJob(),
+  ['PLACEMENT_CHOSEN', 1_000],
+  ['VMS_CREATED', 1_000],
+  ['REPLICA_REPORTED', 1_000],
+);
+const running = jobAfter(settingUp, ['REPLICA_STARTED', 1_000]);
+
+/** The next attempt of a job whose attempt was interrupted, running from this time on. */
+function runAgain(job: Job, at: number): Job {
+  return jobAfter(job, ['PLACEMENT_CHOSEN', at], ['VMS_CREATED', at], ['REPLICA_STARTED', at]);
+}
+
+describe('setting up', () => {
+  it('is not a boot that has failed: the master has reported', () => {
+    const at = 1_000 + DEADLINES.bootMs;
+    expect(jobAfter(settingUp, ['DEADLINE_PASSED', at], ['DEADLINE_PASSED', 1_000 + SETUP_MS_MAX - 1])).toBe(settingUp);
+  });
+
+  it('ends, too, and the job with it', () => {
+    expect(jobAfter(settingUp, ['DEADLINE_PASSED', 1_000 + SETUP_MS_MAX])).toMatchObject({
+      status: 'CLOSING',
+      verdict: { state: 'FAILED', cause: { code: 'SETUP_TIMED_OUT' } },
+    });
+  });
+
+  it('is written down once an attempt, and only of the master', () => {
+    const [again, worker] = [eventsFor(settingUp, 9_000).REPLICA_REPORTED, { replica: 'worker-0' }];
+    expect(transition(settingUp, again)).toEqual({ job: settingUp, effects: [] });
+    const silent = jobAfter(queuedJob(), ['PLACEMENT_CHOSEN', 1_000], ['VMS_CREATED', 1_000]);
+    expect(transition(silent, { ...eventsFor(silent, 2_000).REPLICA_REPORTED, ...worker }).job).toBe(silent);
+  });
+
+  it('does not keep the other VMs from being asked for when Compute Engine has not answered', () => {
+    const half = jobAfter(queuedJob(), ['PLACEMENT_CHOSEN', 1_000], ['REPLICA_REPORTED', 2_000]);
+    const at = 1_000 + DEADLINES.provisionAnswerMs;
+    expect(transition(half, eventsFor(half, at).DEADLINE_PASSED).effects).toMatchObject([{ type: 'PROVISION' }]);
+    expect(jobAfter(half, ['VMS_CREATED', 3_000])).toMatchObject({ wakeAt: 3_000 + SETUP_MS_MAX });
+  });
+
+  it('counts towards maxWaitTime, as on AI Platform', () => {
+    const job = jobAfter(
+      queuedJob({ maxWaitMs: HOUR_MS }),
+      ['PLACEMENT_CHOSEN', 1_000],
+      ['VMS_CREATED', 1_000],
+      ['REPLICA_REPORTED', 2_000],
+      ['DEADLINE_PASSED', HOUR_MS],
+    );
+    expect(job).toMatchObject({ status: 'CLOSING', verdict: { cause: { code: 'MAX_WAIT_TIME_EXCEEDED' } } });
+  });
+});
+
+describe('a cluster', () => {
+  it('does not run before all its VMs exist, though its master does', () => {
+    const half = jobAfter(queuedJob(), ['PLACEMENT_CHOSEN', 1_000], ['REPLICA_REPORTED', 2_000]);
+    expect(jobAfter(half, ['REPLICA_STARTED', 3_000])).toBe(half);
+    expect(jobAfter(half, ['VMS_CREATED', 3_000], ['REPLICA_STARTED', 4_000]).status).toBe('RUNNING');
+  });
+
+  it.each(['worker-0', 'ps-0', 'evaluator-0'])(
+    'goes on when %s has succeeded, and ends when it has failed',
+    (replica) => {
+      const exited = { ...eventsFor(running, 90_000).REPLICA_EXITED, replica };
+      expect(transition(running, exited).job).toBe(running);
+      const cause = causeOf('PROGRAM_FAILED', 'It ended with status 1.');
+      const { job, effects } = transition(running, { ...exited, exit: { outcome: 'FAILED', cause } });
+      expect(job).toMatchObject({ status: 'CLOSING', verdict: { state: 'FAILED', cause } });
+      expect(effects).toContainEqual({ type: 'TEARDOWN', jobId: 'digits' });
+    },
+  );
+
+  it('is given up when one of its VMs never boots, although its master runs each time', () => {
+    const cause = causeOf('VM_BOOT_TIMED_OUT', 'Replica worker-0 did not report.');
+    const ends = Array.from({ length: BOOT_FAILURES_IN_ROW_MAX }, (_, index) => (index + 1) * 1_000_000);
+    const job = ends.reduce((current: Job, at) => {
+      const again = current.status === 'QUEUED' ? runAgain(current, at - DEADLINES.bootMs) : current;
+      return transition(again, { ...eventsFor(again, at).ATTEMPT_INTERRUPTED, cause }).job;
+    }, running);
+    expect(job).toMatchObject({ status: 'CLOSING', verdict: { cause: { code: 'BOOT_FAILED_REPEATEDLY' } } });
+  });
+});
+
+describe('saving', () => {
+  const lastMs = 1_000 + HOUR_MS + DEADLINES.maxRunningGraceMs;
+
+  it('may outlast maxRunningTime once the program is over, by a while', () => {
+    const saving = jobAfter(running, ['REPLICA_UPLOADING', 3_000_000]);
+    expect(jobAfter(running, ['DEADLINE_PASSED', lastMs]).status).toBe('CLOSING');
+    expect(jobAfter(saving, ['DEADLINE_PASSED', lastMs])).toBe(saving);
+    expect(jobAfter(saving, ['DEADLINE_PASSED', lastMs], ['REPLICA_EXITED', lastMs + 1])).toMatchObject({
+      verdict: { state: 'SUCCEEDED' },
+    });
+    expect(jobAfter(saving, ['DEADLINE_PASSED', lastMs + UPLOAD_GRACE_MS])).toMatchObject({
+      verdict: { state: 'FAILED', cause: { code: 'MAX_RUNNING_TIME_EXCEEDED' } },
+    });
+  });
+
+  it('is granted once an attempt, and only to the master', () => {
+    const saving = jobAfter(running, ['REPLICA_UPLOADING', 3_000_000]);
+    expect(jobAfter(saving, ['REPLICA_UPLOADING', 3_100_000])).toBe(saving);
+    const worker = { ...eventsFor(running, 3_000_000).REPLICA_UPLOADING, replica: 'worker-0' };
+    expect(transition(running, worker).job).toBe(running);
+  });
+});
+
+describe('maxRunningTime', () => {
+  it('counts the time in which attempts were RUNNING, and no waiting between them', () => {
+    const ranMs = 600_000;
+    const waiting = jobAfter(running, ['ATTEMPT_INTERRUPTED', 1_000 + ranMs]);
+    expect(waiting).toMatchObject({ status: 'QUEUED', ranMs });
+    const again = runAgain(waiting, 20 * HOUR_MS);
+    const wakeAt = 20 * HOUR_MS + HOUR_MS - ranMs + DEADLINES.maxRunningGraceMs;
+    expect(again).toMatchObject({ status: 'RUNNING', ranMs, wakeAt });
+    expect(jobAfter(again, ['DEADLINE_PASSED', wakeAt])).toMatchObject({
+      verdict: { cause: { code: 'MAX_RUNNING_TIME_EXCEEDED' } },
+    });
+  });
+
+  it('is over when no attempt is left any of it: none is begun for nothing', () => {
+    const halfway = runAgain(jobAfter(running, ['ATTEMPT_INTERRUPTED', 1_000 + HOUR_MS / 2]), 9 * HOUR_MS);
+    const spent = jobAfter(halfway, ['ATTEMPT_INTERRUPTED', 9 * HOUR_MS + HOUR_MS / 2]);
+    expect(spent).toMatchObject({ status: 'CLOSING', verdict: { cause: { code: 'MAX_RUNNING_TIME_EXCEEDED' } } });
+  });
+
+  it('is used up by attempts that settled, so that no row of them is endless', () => {
+    const settled = jobAfter(running, ['ATTEMPT_INTERRUPTED', 1_000 + SETTLED_RUN_MS]);
+    expect(settled.ranMs).toBeGreaterThanOrEqual(SETTLED_RUN_MS);
+  });
+});

@@ -1,0 +1,124 @@
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { type Database, openDatabase } from '#infra/embedded/database.ts';
+import { openSqliteJobStore } from '#infra/embedded/jobs/sqlite-job-store.ts';
+import { openSqliteReplicaStore } from '#infra/embedded/jobs/sqlite-replica-store.ts';
+import { DEADLINES } from '#shared/domain/deadlines.ts';
+import type { Job, ReplicaId } from '#shared/domain/job.ts';
+import { NO_PROGRESS, NO_USAGE, type ReplicaPhase } from '#shared/domain/replica.ts';
+import { transition } from '#shared/domain/transition.ts';
+import { vmNameOf } from '#shared/domain/vm-name.ts';
+import { type HeartbeatPorts, recordHeartbeat } from '#shared/pipeline/record-heartbeat.ts';
+import { watch } from '#shared/pipeline/watch.ts';
+import type { Heartbeat } from '#shared/protocol/heartbeat.ts';
+import { simulatedJob } from '../../simulation/simulated-job.ts';
+import { eventsFor, jobAfter, PLACEMENT } from '../domain/example-job.ts';
+
+const MASTER: ReplicaId = { role: 'master', index: 0 };
+const WORKER: ReplicaId = { role: 'worker', index: 0 };
+const BEAT_MS = 30_000;
+
+let database: Database;
+let ports: HeartbeatPorts;
+let commits: string[];
+let sequence: number;
+
+beforeEach(async () => {
+  database = openDatabase(':memory:');
+  commits = [];
+  sequence = 0;
+  const jobs = openSqliteJobStore(database);
+  ports = {
+    jobs: {
+      ...jobs,
+      commit(change) {
+        commits.push(change.eventId.replace(/-.*/, ''));
+        return jobs.commit(change);
+      },
+    },
+    replicas: openSqliteReplicaStore(database),
+    bus: { publish: async () => 'id' },
+    deadlines: DEADLINES,
+  };
+});
+
+afterEach(() => database.close());
+
+/** A pair of machines that Compute Engine has said it created, at time 0. */
+async function createPair(): Promise<void> {
+  const queued = simulatedJob('pair', 0, { others: [{ role: 'worker', count: 1 }] });
+  const placed = jobAfter(queued, ['PLACEMENT_CHOSEN', 0]);
+  const instances = [MASTER, WORKER].map((replica) => ({
+    ...replica,
+    vmName: nameOf(replica),
+    instanceId: replica.role,
+  }));
+  await ports.jobs.create(transition(placed, { ...eventsFor(placed, 0).VMS_CREATED, instances }).job, []);
+}
+
+const nameOf = (replica: ReplicaId) => vmNameOf('pair', 1, replica);
+
+function say(replica: ReplicaId, phase: ReplicaPhase, at: number) {
+  sequence += 1;
+  const exit = { reason: 'EXITED', exitCode: 0, signal: null, message: 'It ended.', evidence: [] } as const;
+  const heartbeat: Heartbeat = {
+    ...replica,
+    protocol: 1,
+    jobId: 'pair',
+    attempt: 1,
+    sequence,
+    phase,
+    usage: { ...NO_USAGE, gpus: [] },
+    progress: { ...NO_PROGRESS, metrics: {} },
+    exit: phase === 'EXITED' ? { ...exit, evidence: [] } : null,
+  };
+  const { zone } = PLACEMENT;
+  return recordHeartbeat(ports, heartbeat, { vmName: nameOf(replica), zone, instanceId: replica.role, at });
+}
+
+const readJob = async (): Promise<Job | undefined> => (await ports.jobs.read('pair'))?.job;
+
+it('writes the job four times in an attempt, however many heartbeats there are', async () => {
+  await createPair();
+  const phases = ['BOOTING', 'DOWNLOADING', 'INSTALLING', 'RUNNING', 'UPLOADING'] as const;
+  for (const [index, phase] of phases.entries()) {
+    for (let beat = 0; beat < 20; beat += 1) {
+      const at = (index * 20 + beat) * BEAT_MS;
+      await say(MASTER, phase, at);
+      await say(WORKER, phase, at);
+    }
+  }
+  await say(WORKER, 'EXITED', 3_000_000);
+  await say(MASTER, 'EXITED', 3_000_000);
+
+  expect(commits).toEqual(['REPLICA_REPORTED', 'REPLICA_STARTED', 'REPLICA_UPLOADING', 'exited']);
+  expect(await readJob()).toMatchObject({ status: 'CLOSING', verdict: { state: 'SUCCEEDED' } });
+});
+
+it('lets a program install for half an hour, as long as it says so', async () => {
+  await createPair();
+  for (let at = BEAT_MS; at <= 1_800_000; at += BEAT_MS) {
+    await say(MASTER, 'INSTALLING', at);
+    await say(WORKER, 'INSTALLING', at);
+    await watch(ports, at);
+  }
+  await say(MASTER, 'RUNNING', 1_801_000);
+
+  expect(await readJob()).toMatchObject({ status: 'RUNNING', attempt: 1 });
+});
+
+it('ends an installation that falls silent by its lease, long before its time for setting up is over', async () => {
+  await createPair();
+  await say(MASTER, 'INSTALLING', BEAT_MS);
+  await watch(ports, BEAT_MS + DEADLINES.leaseMs);
+
+  expect(await readJob()).toMatchObject({ attempt: 2, ledger: [{ cause: { code: 'HEARTBEAT_LOST' } }] });
+});
+
+it('takes a master that saves for one that has run, when the heartbeat that said so was lost', async () => {
+  await createPair();
+  await say(MASTER, 'INSTALLING', 1_000);
+  await say(MASTER, 'UPLOADING', 2_000);
+  await say(MASTER, 'UPLOADING', 3_000);
+
+  expect(await readJob()).toMatchObject({ status: 'RUNNING', ranAt: 2_000, uploadingAt: 3_000 });
+});

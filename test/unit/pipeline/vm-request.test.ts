@@ -1,0 +1,69 @@
+import { describe, expect, it } from 'vitest';
+import { DEADLINES, SETUP_MS_MAX, UPLOAD_GRACE_MS } from '#shared/domain/deadlines.ts';
+import type { Job, JobIn, ReplicaId } from '#shared/domain/job.ts';
+import { vmRequestOf } from '#shared/pipeline/vm-request.ts';
+import { METADATA_KEYS, type VmConfig } from '#shared/protocol/vm-config.ts';
+import { simulatedJob, simulatedSettings } from '../../simulation/simulated-job.ts';
+import { jobAfter } from '../domain/example-job.ts';
+
+const HOUR_MS = 3_600_000;
+const MASTER: ReplicaId = { role: 'master', index: 0 };
+const WORKER: ReplicaId = { role: 'worker', index: 0 };
+const fresh = simulatedJob('pair', 0, { maxRunningMs: HOUR_MS, others: [{ role: 'worker', count: 1 }] });
+
+function place(job: Job, at: number): JobIn<'PREPARING'> {
+  const placed = jobAfter(job, ['PLACEMENT_CHOSEN', at]);
+  if (placed.status !== 'PREPARING') {
+    throw new Error(`The job is ${placed.status}.`);
+  }
+  return placed;
+}
+
+function requestFor(job: JobIn<'PREPARING'>, replica: ReplicaId) {
+  return vmRequestOf(job, replica, { settings: simulatedSettings, deadlines: DEADLINES });
+}
+
+function programSecondsOf(job: JobIn<'PREPARING'>, replica: ReplicaId): number {
+  const config = JSON.parse(requestFor(job, replica).metadata[METADATA_KEYS.config] ?? '') as VmConfig;
+  return config.limits.maxRunningSeconds;
+}
+
+/** Ran for a quarter of an hour, and waited for its next machines for most of a day. */
+const second = place(
+  jobAfter(
+    place(fresh, 0),
+    ['VMS_CREATED', 1_000],
+    ['REPLICA_STARTED', 60_000],
+    ['ATTEMPT_INTERRUPTED', 60_000 + HOUR_MS / 4],
+  ),
+  20 * HOUR_MS,
+);
+
+describe("a program's time", () => {
+  it('is maxRunningTime in the first attempt', () => {
+    expect(programSecondsOf(place(fresh, 0), MASTER)).toBe(3_600);
+  });
+
+  it('is what earlier attempts have left of it, however long the job waited between them', () => {
+    expect(programSecondsOf(second, MASTER)).toBe(2_700);
+  });
+
+  it('ends when the control plane says so, too: agent and job count alike in every attempt', () => {
+    for (const job of [place(fresh, 0), second]) {
+      const startAt = 21 * HOUR_MS;
+      const running = jobAfter(job, ['VMS_CREATED', startAt], ['REPLICA_STARTED', startAt]);
+      const programMs = programSecondsOf(job, MASTER) * 1_000;
+      expect(running).toMatchObject({ wakeAt: startAt + programMs + DEADLINES.maxRunningGraceMs });
+    }
+  });
+
+  it("is longer by a setup for the others, which may wait for the master's program", () => {
+    expect(programSecondsOf(second, WORKER)).toBe(2_700 + SETUP_MS_MAX / 1_000);
+  });
+});
+
+it('has the VM deleted by Compute Engine only after every deadline of the control plane', () => {
+  const { bootMs, maxRunningGraceMs } = DEADLINES;
+  const aliveMs = bootMs + SETUP_MS_MAX + HOUR_MS + maxRunningGraceMs + UPLOAD_GRACE_MS;
+  expect(requestFor(place(fresh, 0), MASTER).maxRunSeconds).toBe(aliveMs / 1_000);
+});

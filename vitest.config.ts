@@ -31,6 +31,8 @@ export default defineConfig({
       project('integration', { timeoutMs: 60_000 }),
       project('corpus', { timeoutMs: 30_000 }),
       project('google-cloud', { timeoutMs: 60_000, globalSetup: 'test/google-cloud/global-setup.ts' }),
+      project('terraform', { timeoutMs: 60_000, globalSetup: 'test/terraform/global-setup.ts' }),
+      project('e2e-cloud', { timeoutMs: 240_000, isSerial: true, globalSetup: 'test/google-cloud/global-setup.ts' }),
       project('e2e', { timeoutMs: 180_000, isSerial: true }),
     ],
   },

@@ -5,7 +5,7 @@ import { getTestServer } from '@google-cloud/functions-framework/testing';
 import { openDatabase } from '#infra/embedded/database.ts';
 import { closeServer, HOST, listen } from '#infra/embedded/http-server.ts';
 import { createPushDispatcher, type Subscription } from '#infra/embedded/messages/push-dispatcher.ts';
-import { toPubsubPush, toStorageEvent } from '#infra/embedded/messages/push-request.ts';
+import { toPubsubPush } from '#infra/embedded/messages/push-request.ts';
 import { openSqliteMessageQueue } from '#infra/embedded/messages/sqlite-message-queue.ts';
 import { createLogger } from '#shared/observability/logger.ts';
 
@@ -38,7 +38,7 @@ export async function startEmptyHops(dataDir: string): Promise<EmptyHops> {
     return {
       topic,
       url: `${await serve(`empty-${topic}`)}/projects/${PROJECT_ID}/topics/${topic}`,
-      toRequest: topic === 'uploads' ? toStorageEvent : toPubsubPush(PROJECT_ID),
+      toRequest: toPubsubPush(PROJECT_ID),
       deliveriesMax: 1,
       concurrencyMax: 1,
     };

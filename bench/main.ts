@@ -2,6 +2,7 @@ import Table from 'cli-table3';
 import { Argument, Command, Option } from 'commander';
 import { benchArchiveInspection } from './archive-inspection.ts';
 import type { BenchRow } from './bench-row.ts';
+import { benchFunctionStart } from './function-start.ts';
 import { benchPipelineLatency } from './pipeline-latency.ts';
 import { benchWatchReads } from './watch-reads.ts';
 
@@ -9,6 +10,7 @@ const BENCHES: Readonly<Record<string, () => Promise<BenchRow[]>>> = {
   pipeline: () => benchPipelineLatency(process.env),
   archive: benchArchiveInspection,
   watch: benchWatchReads,
+  start: benchFunctionStart,
 };
 
 function drawTable(rows: readonly BenchRow[]): string {

@@ -1,10 +1,9 @@
 import type { HttpFunction } from '@google-cloud/functions-framework';
 import { getRequestListener } from '@hono/node-server';
-import type { FunctionPorts } from '#functions/function-ports.ts';
-import { createApiApp } from '#shared/api/api-app.ts';
+import { type ApiPorts, createApiApp } from '#shared/api/api-app.ts';
 
 /** The HTTP API as a function. */
-export function createApi(ports: FunctionPorts): HttpFunction {
+export function createApi(ports: ApiPorts): HttpFunction {
   const listener = getRequestListener(createApiApp(ports).fetch);
   return async (request, response) => {
     await listener(request, response);

@@ -28,3 +28,6 @@ export type FunctionPorts = {
   readonly intake: IntakeSettings;
   readonly verifyVmIdentity: VmIdentityVerifier;
 };
+
+/** What a use case asks for, and what every function has: the time, and a log. */
+export type PortsFor<UseCasePorts> = UseCasePorts & Pick<FunctionPorts, 'clock' | 'logger'>;

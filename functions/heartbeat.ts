@@ -1,11 +1,13 @@
 import type { HttpFunction } from '@google-cloud/functions-framework';
 import { z } from 'zod';
-import type { FunctionPorts } from '#functions/function-ports.ts';
-import { recordHeartbeat } from '#shared/pipeline/record-heartbeat.ts';
+import type { FunctionPorts, PortsFor } from '#functions/function-ports.ts';
+import { type HeartbeatPorts, recordHeartbeat } from '#shared/pipeline/record-heartbeat.ts';
 import { HEARTBEAT_BYTES_MAX, heartbeatSchema } from '#shared/protocol/heartbeat.ts';
 
 /** The only door that VMs have: a signed identity and a heartbeat in, CONTINUE or STOP out. */
-export function createHeartbeat(ports: FunctionPorts): HttpFunction {
+export function createHeartbeat(
+  ports: PortsFor<HeartbeatPorts & Pick<FunctionPorts, 'verifyVmIdentity'>>,
+): HttpFunction {
   return async (request, response) => {
     const verified = await ports.verifyVmIdentity(request.headers.authorization);
     if (verified.outcome === 'REFUSED') {

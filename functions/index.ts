@@ -32,6 +32,11 @@ export type EventFunctionName = keyof typeof SUBSCRIPTIONS;
 /** The functions with an HTTP door of their own: VMs', and users'. */
 export const HTTP_FUNCTIONS = ['heartbeat', 'api'] as const;
 
+export type HttpFunctionName = (typeof HTTP_FUNCTIONS)[number];
+
+/** Every function, by the name under which it is deployed. */
+export type FunctionName = EventFunctionName | HttpFunctionName;
+
 const EVENT_FUNCTIONS: Readonly<Record<EventFunctionName, (ports: FunctionPorts) => EventHandler>> = {
   'on-upload': createOnUpload,
   'on-submit': createOnSubmit,

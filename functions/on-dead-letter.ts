@@ -1,15 +1,21 @@
 import type { CloudEvent } from '@google-cloud/functions-framework';
 import { receiveMessage } from '#functions/decode-message.ts';
-import type { FunctionPorts } from '#functions/function-ports.ts';
+import type { PortsFor } from '#functions/function-ports.ts';
 import { noteDeadLetter } from '#shared/pipeline/note-dead-letter.ts';
+import type { SubmitPorts } from '#shared/pipeline/submit-job.ts';
 import { parseJson } from '#shared/protocol/parse-json.ts';
 
+/** Subscriptions are called after their topics, and both after the deployment. */
+function topicOf(subscription: string | undefined): string {
+  return subscription?.replace(/^dropforge-/, '') ?? 'unknown';
+}
+
 /** Dead-letter topic → the operator's log, and the job that the message was about. */
-export function createOnDeadLetter(ports: FunctionPorts) {
+export function createOnDeadLetter(ports: PortsFor<SubmitPorts>) {
   return async (event: CloudEvent<unknown>): Promise<void> => {
     const message = receiveMessage(event, ports.logger);
     if (message !== undefined) {
-      const topic = message.attributes.CloudPubSubDeadLetterSourceSubscription ?? 'unknown';
+      const topic = topicOf(message.attributes.CloudPubSubDeadLetterSourceSubscription);
       const tries = message.attributes.CloudPubSubDeadLetterSourceDeliveryCount ?? 'many';
       const { messageId } = message;
       ports.logger.log('ERROR', 'message was given up', { topic, messageId, tries });

@@ -1,11 +1,12 @@
 import type { CloudEvent } from '@google-cloud/functions-framework';
 import { decodeMessage } from '#functions/decode-message.ts';
-import type { FunctionPorts } from '#functions/function-ports.ts';
+import type { PortsFor } from '#functions/function-ports.ts';
 import { noteInterruption } from '#shared/pipeline/note-interruption.ts';
+import type { HeartbeatPorts } from '#shared/pipeline/record-heartbeat.ts';
 import { interruptionMessageSchema } from '#shared/protocol/stage-message.ts';
 
 /** Log sink of Compute Engine's system events → the attempt that lost its VM. */
-export function createOnInterruption(ports: FunctionPorts) {
+export function createOnInterruption(ports: PortsFor<HeartbeatPorts>) {
   return async (event: CloudEvent<unknown>): Promise<void> => {
     const entry = decodeMessage(event, interruptionMessageSchema, ports.logger);
     if (entry !== undefined) {

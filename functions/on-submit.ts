@@ -1,10 +1,11 @@
 import type { CloudEvent } from '@google-cloud/functions-framework';
 import { receiveMessage } from '#functions/decode-message.ts';
-import type { FunctionPorts } from '#functions/function-ports.ts';
+import type { PortsFor } from '#functions/function-ports.ts';
+import type { SubmitPorts } from '#shared/pipeline/submit-job.ts';
 import { takeMessage } from '#shared/pipeline/take-message.ts';
 
 /** Submit topic → a job, or the reason why not, in the upload bucket. */
-export function createOnSubmit(ports: FunctionPorts) {
+export function createOnSubmit(ports: PortsFor<SubmitPorts>) {
   return async (event: CloudEvent<unknown>): Promise<void> => {
     const message = receiveMessage(event, ports.logger);
     if (message !== undefined) {

@@ -1,11 +1,11 @@
 import type { CloudEvent } from '@google-cloud/functions-framework';
 import { decodeMessage } from '#functions/decode-message.ts';
-import type { FunctionPorts } from '#functions/function-ports.ts';
-import { provision } from '#shared/pipeline/provision.ts';
+import type { FunctionPorts, PortsFor } from '#functions/function-ports.ts';
+import { type ProvisionPorts, provision } from '#shared/pipeline/provision.ts';
 import { provisionMessageSchema } from '#shared/protocol/stage-message.ts';
 
 /** Provision topic → VMs. Returning acknowledges the message; throwing has it delivered again. */
-export function createProvision(ports: FunctionPorts) {
+export function createProvision(ports: PortsFor<ProvisionPorts & Pick<FunctionPorts, 'vmSettings'>>) {
   return async (event: CloudEvent<unknown>): Promise<void> => {
     const message = decodeMessage(event, provisionMessageSchema, ports.logger);
     if (message !== undefined) {

@@ -1,11 +1,11 @@
 import type { CloudEvent } from '@google-cloud/functions-framework';
 import { decodeMessage } from '#functions/decode-message.ts';
-import type { FunctionPorts } from '#functions/function-ports.ts';
-import { reportJob } from '#shared/pipeline/write-report.ts';
+import type { PortsFor } from '#functions/function-ports.ts';
+import { type ReportPorts, reportJob } from '#shared/pipeline/write-report.ts';
 import { announcementSchema } from '#shared/protocol/stage-message.ts';
 
 /** Events topic → the report object beside the upload. The message says which job; what is written is read then. */
-export function createReport(ports: FunctionPorts) {
+export function createReport(ports: PortsFor<ReportPorts>) {
   return async (event: CloudEvent<unknown>): Promise<void> => {
     const announcement = decodeMessage(event, announcementSchema, ports.logger);
     if (announcement !== undefined) {

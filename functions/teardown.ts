@@ -1,11 +1,11 @@
 import type { CloudEvent } from '@google-cloud/functions-framework';
 import { decodeMessage } from '#functions/decode-message.ts';
-import type { FunctionPorts } from '#functions/function-ports.ts';
-import { sweep, teardown } from '#shared/pipeline/teardown.ts';
+import type { PortsFor } from '#functions/function-ports.ts';
+import { sweep, type TeardownPorts, teardown } from '#shared/pipeline/teardown.ts';
 import { teardownMessageSchema } from '#shared/protocol/stage-message.ts';
 
 /** Teardown topic → VMs deleted: one job's, or, swept, everybody's that no job owns. */
-export function createTeardown(ports: FunctionPorts) {
+export function createTeardown(ports: PortsFor<TeardownPorts>) {
   return async (event: CloudEvent<unknown>): Promise<void> => {
     const message = decodeMessage(event, teardownMessageSchema, ports.logger);
     if (message?.type === 'SWEEP') {

@@ -1,9 +1,9 @@
 import type { CloudEvent } from '@google-cloud/functions-framework';
-import type { FunctionPorts } from '#functions/function-ports.ts';
-import { watch } from '#shared/pipeline/watch.ts';
+import type { PortsFor } from '#functions/function-ports.ts';
+import { type WatchPorts, watch } from '#shared/pipeline/watch.ts';
 
 /** Scheduler tick → what is due. What the tick says does not matter, that it came does. */
-export function createWatch(ports: FunctionPorts) {
+export function createWatch(ports: PortsFor<WatchPorts>) {
   return async (_event: CloudEvent<unknown>): Promise<void> => {
     await watch(ports, ports.clock.now());
   };

@@ -8,6 +8,7 @@ export function describeEndpoints(endpoints: Endpoints): string {
     ['API', endpoints.api],
     ['storage', endpoints.storage],
     ['Pub/Sub', endpoints.pubsub],
+    ['Compute', endpoints.compute],
     ['admin', endpoints.admin],
     ['process', String(endpoints.pid)],
   ];

@@ -114,7 +114,13 @@ function openObjects({
     onFinalized(info) {
       if (info.bucket === uploadBucket) {
         const data = Buffer.from(JSON.stringify(toStorageObjectData(info)));
-        queue.enqueue('uploads', data, { bucket: info.bucket, name: info.name });
+        queue.enqueue('uploads', data, {
+          eventType: 'OBJECT_FINALIZE',
+          payloadFormat: 'JSON_API_V1',
+          bucketId: info.bucket,
+          objectId: info.name,
+          objectGeneration: info.generation,
+        });
       }
     },
   });

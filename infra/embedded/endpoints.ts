@@ -12,6 +12,8 @@ export const endpointsSchema = z.object({
   /** The Cloud Storage JSON API is under `/storage/v1` of this address, as it is on `storage.googleapis.com`. */
   storage: z.url(),
   pubsub: z.url(),
+  /** The Compute Engine API is under `/compute/v1` of this address. */
+  compute: z.url(),
   /** What only an embedded cloud has: its VMs, queues and zones. */
   admin: z.url(),
   uploadBucket: z.string().min(1),

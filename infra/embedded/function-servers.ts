@@ -1,15 +1,19 @@
 import type { Server } from 'node:http';
 import { getTestServer } from '@google-cloud/functions-framework/testing';
 import type { FunctionPorts } from '#functions/function-ports.ts';
-import { type EventFunctionName, HTTP_FUNCTIONS, registerFunctions, SUBSCRIPTIONS } from '#functions/index.ts';
+import {
+  type EventFunctionName,
+  type FunctionName,
+  HTTP_FUNCTIONS,
+  registerFunctions,
+  SUBSCRIPTIONS,
+} from '#functions/index.ts';
 import { closeServer, listen } from '#infra/embedded/http-server.ts';
 
 export type FunctionServers = {
   readonly portOf: (name: FunctionName) => number;
   close(): Promise<void>;
 };
-
-export type FunctionName = EventFunctionName | (typeof HTTP_FUNCTIONS)[number];
 
 /**
  * Every function in a server of the real functions-framework, as Cloud Functions runs them, but in this process. `ports`

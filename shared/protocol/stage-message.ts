@@ -36,7 +36,7 @@ export const interruptionMessageSchema = z.object({
   protoPayload: z.object({ methodName: z.string(), resourceName: z.string() }).loose(),
 });
 
-/** The payload of `google.cloud.storage.object.v1.finalized`, as far as it is read; int64 fields come as strings or numbers. */
+/** The object in a notification of Cloud Storage (`JSON_API_V1`), as far as it is read; int64 fields come as strings or numbers. */
 export const storageObjectSchema = z.object({
   bucket: z.string().min(1),
   name: z.string().min(1).max(1_024),

@@ -45,7 +45,8 @@ export function describeLogStoreContract(name: string, open: () => Promise<LogSt
     });
 
     it('reads the oldest first, page by page, each entry once', async () => {
-      const texts = Array.from({ length: 25 }, (_, index) => `epoch ${index} ✓`);
+      // Of one instant: Cloud Logging then goes by their ids, which an agent counts up.
+      const texts = Array.from({ length: 25 }, (_, index) => `epoch ${String(index).padStart(2, '0')} ✓`);
       await writeLines(...texts);
       const pages: (readonly LogEntry[])[] = [];
       for (let cursor = ''; pages.at(-1)?.length !== 0; ) {

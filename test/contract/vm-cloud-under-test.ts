@@ -33,7 +33,7 @@ export const PLACE = { zone: 'local1-a', machineImage: 'python' };
 export const WAIT = { timeout: 5_000, interval: 20 };
 
 /** One key for all tests: making one takes longer than most of them. */
-const IDENTITY = openVmIdentityIssuer({
+export const IDENTITY = openVmIdentityIssuer({
   database: openDatabase(':memory:'),
   clock: { now: Date.now },
   projectId: 'p',

@@ -92,6 +92,7 @@ export function createUser(endpoints: EmbeddedCloud['endpoints']) {
       const messages = [{ data: Buffer.from(text).toString('base64') }];
       const response = await fetch(`${pubsub}/v1/projects/${projectId}/topics/${topic}:publish`, {
         method: 'POST',
+        headers: { 'content-type': 'application/json' },
         body: JSON.stringify({ messages }),
       });
       if (!response.ok) {

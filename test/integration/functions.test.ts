@@ -2,9 +2,10 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { FunctionName } from '#functions/index.ts';
 import { connectEmbedded, type EmbeddedPorts } from '#infra/embedded/connect-embedded.ts';
 import { checkEmbeddedConfig } from '#infra/embedded/embedded-config.ts';
-import { type FunctionName, type FunctionServers, startFunctionServers } from '#infra/embedded/function-servers.ts';
+import { type FunctionServers, startFunctionServers } from '#infra/embedded/function-servers.ts';
 import { createLogger } from '#shared/observability/logger.ts';
 import heartbeat from '#shared/protocol/golden/heartbeat-running.json' with { type: 'json' };
 import { jobFile, packFiles, packProgram } from '../e2e/cloud-under-test.ts';
@@ -53,16 +54,10 @@ function push(name: FunctionName, data: string): Promise<Response> {
   return post(name, JSON.stringify({ subscription: 'projects/p/subscriptions/s', message }));
 }
 
-/** As Eventarc sends the end of an upload: a CloudEvent in binary mode. */
+/** As Cloud Storage notifies of the end of an upload. */
 function finalize(name: string, generation: string): Promise<Response> {
   const { uploadBucket: bucket } = ports;
-  return post('on-upload', JSON.stringify({ bucket, name, generation, size: '1', kind: 'storage#object' }), {
-    'ce-id': generation,
-    'ce-specversion': '1.0',
-    'ce-type': 'google.cloud.storage.object.v1.finalized',
-    'ce-source': `//storage.googleapis.com/projects/_/buckets/${bucket}`,
-    'ce-subject': `objects/${name}`,
-  });
+  return push('on-upload', JSON.stringify({ bucket, name, generation, size: '1', kind: 'storage#object' }));
 }
 
 async function uploadProgram(jobId: string, program = 'print(1)\n') {

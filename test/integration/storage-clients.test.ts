@@ -1,16 +1,15 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { type Bucket, Storage } from '@google-cloud/storage';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { findGcloudVersion } from './find-gcloud-version.ts';
 import { openStorageDoor, type StorageDoorUnderTest } from './storage-door-under-test.ts';
 
 const MIB = 1_048_576;
-const gcloudVersion = findGcloudVersion();
 
 let door: StorageDoorUnderTest;
 let files: string;
@@ -45,6 +44,18 @@ describe('@google-cloud/storage', () => {
     expect(bytes.toString()).toBe('content');
   });
 
+  it('uploads 50 MB in chunks, and streams ranges of them', async () => {
+    const content = randomBytes(50 * MIB);
+    await writeFile(join(files, 'fifty'), content);
+    const options = { destination: 'fifty', resumable: true, chunkSize: 10 * MIB, validation: 'md5' } as const;
+    const [fifty] = await bucket.upload(join(files, 'fifty'), options);
+    const ranges = [{}, { start: 5 * MIB, end: 6 * MIB - 1 }, { start: 50 * MIB - 7 }, { end: -1_000 }];
+    const read = await Promise.all(ranges.map((range) => buffer(fifty.createReadStream(range))));
+    const expected = [content, content.subarray(5 * MIB, 6 * MIB), content.subarray(-7), content.subarray(-1_000)];
+    expect(read.map((bytes, index) => bytes.equals(expected[index] ?? Buffer.of()))).toEqual(ranges.map(() => true));
+    await expect(buffer(fifty.createReadStream({ start: 50 * MIB }))).rejects.toMatchObject({ code: 416 });
+  });
+
   it.each([undefined, MIB])(
     'uploads resumably with a chunk size of %s, and in streams of unknown size',
     async (chunkSize) => {
@@ -70,6 +81,12 @@ describe('@google-cloud/storage', () => {
     const [rest] = await bucket.getFiles(next ?? {});
     expect(page.map((file) => file.name)).toEqual(['l/1', 'l/2', 'l/sub/3']);
     expect(rest.map((file) => file.name)).toEqual(['l/sub/4']);
+    expect((await bucket.getFiles({ prefix: 'l/' }))[0].map((file) => file.name)).toEqual([
+      'l/1',
+      'l/2',
+      'l/sub/3',
+      'l/sub/4',
+    ]);
     const [direct, , answer] = await bucket.getFiles({ prefix: 'l/', delimiter: '/', autoPaginate: false });
     expect(direct.map((file) => file.name)).toEqual(['l/1', 'l/2']);
     expect(answer).toMatchObject({ prefixes: ['l/sub/'] });
@@ -104,6 +121,54 @@ describe('@google-cloud/storage', () => {
     await expect(file.save('second', options)).rejects.toMatchObject({ code: 412 });
   });
 
+  it('renames an object in one step, and only where nothing is in the way', async () => {
+    const [from, taken] = [bucket.file('from'), bucket.file('taken')];
+    await from.save('moved', { resumable: false, metadata: { contentType: 'text/x', metadata: { a: 'b' } } });
+    await taken.save('there', { resumable: false });
+    const onlyNew = { preconditionOpts: { ifGenerationMatch: 0 } };
+    await expect(from.moveFileAtomic(taken, onlyNew)).rejects.toMatchObject({ code: 412 });
+    await expect(from.moveFileAtomic('from')).rejects.toMatchObject({ code: 400 });
+    await expect(bucket.file('none').moveFileAtomic('new')).rejects.toMatchObject({ code: 404 });
+    await from.moveFileAtomic('to', onlyNew);
+    const to = bucket.file('to');
+    expect((await to.getMetadata())[0]).toMatchObject({ contentType: 'text/x', metadata: { a: 'b' }, size: '5' });
+    expect((await to.download())[0].toString()).toBe('moved');
+    expect([await from.exists(), (await taken.download())[0].toString()]).toEqual([[false], 'there']);
+  });
+
+  it('hears in the codes of Cloud Storage what is missing, does not hold, or is too long', async () => {
+    const file = bucket.file('guarded');
+    await file.save('x', { resumable: false });
+    const missing = bucket.file('missing');
+    const elsewhere = new Storage({ apiEndpoint: door.origin(), projectId: 'p' }).bucket('never-made');
+    const attempts = [
+      [() => missing.download(), 404],
+      [() => missing.delete(), 404],
+      [() => missing.copy('copy'), 404],
+      [() => bucket.combine([file, missing], 'both'), 404],
+      [() => elsewhere.getFiles(), 404],
+      [() => elsewhere.file('x').save('x', { resumable: true }), 404],
+      [() => file.delete({ ifGenerationMatch: 1 }), 412],
+      [() => file.setMetadata({ contentType: 'a/b' }, { ifMetagenerationMatch: 7 }), 412],
+      [() => file.copy('guarded', { preconditionOpts: { ifGenerationMatch: 0 } }), 412],
+      [() => bucket.file('ü'.repeat(513)).save('x', { resumable: false }), 400],
+      [() => bucket.setLabels({ a: 'b' }), 405],
+    ] as const;
+    const codes = await Promise.all(
+      attempts.map(([attempt]) =>
+        attempt().then(
+          () => 200,
+          (error: { readonly code: unknown }) => error.code,
+        ),
+      ),
+    );
+    expect(codes).toEqual(attempts.map(([, code]) => code));
+    await missing.delete({ ignoreNotFound: true });
+    const [{ generation }] = await file.getMetadata();
+    await file.delete({ ifGenerationMatch: Number(generation) });
+    expect(await file.exists()).toEqual([false]);
+  });
+
   it('finds its way with nothing but STORAGE_EMULATOR_HOST', async () => {
     const script = `
       import { Storage } from '@google-cloud/storage';
@@ -115,50 +180,3 @@ describe('@google-cloud/storage', () => {
     expect(stdout).toBe('found');
   });
 });
-
-if (gcloudVersion === undefined) {
-  process.stdout.write('gcloud is not on this machine: its own tests of the storage door are left out.\n');
-} else {
-  describe(`gcloud storage (${gcloudVersion})`, () => {
-    async function gcloud(...args: readonly string[]): Promise<string> {
-      const env = {
-        ...process.env,
-        CLOUDSDK_CONFIG: join(files, 'gcloud'),
-        CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE: `${door.origin()}/storage/v1/`,
-        CLOUDSDK_AUTH_DISABLE_CREDENTIALS: 'true',
-        CLOUDSDK_CORE_PROJECT: 'p',
-        CLOUDSDK_CORE_DISABLE_PROMPTS: '1',
-      };
-      return (await promisify(execFile)('gcloud', ['storage', ...args], { env })).stdout;
-    }
-
-    it('copies, lists, reads, syncs, moves and removes, small and large', async () => {
-      const source = join(files, 'tree');
-      await mkdir(join(source, 'sub'), { recursive: true });
-      await writeFile(join(source, 'a.txt'), 'hello');
-      await writeFile(join(source, 'empty'), '');
-      await writeFile(join(source, 'sub', 'ü x.txt'), 'ü');
-      const large = randomBytes(200 * MIB);
-      await writeFile(join(files, 'large'), large);
-
-      await gcloud('buckets', 'create', 'gs://gcloud-bucket');
-      await gcloud('cp', '-r', source, join(files, 'large'), 'gs://gcloud-bucket/in/');
-      expect((await gcloud('ls', '-r', 'gs://gcloud-bucket/**')).trim().split('\n')).toEqual([
-        'gs://gcloud-bucket/in/large',
-        'gs://gcloud-bucket/in/tree/a.txt',
-        'gs://gcloud-bucket/in/tree/empty',
-        'gs://gcloud-bucket/in/tree/sub/ü x.txt',
-      ]);
-      expect(await gcloud('cat', 'gs://gcloud-bucket/in/tree/a.txt')).toBe('hello');
-      await gcloud('mv', 'gs://gcloud-bucket/in/large', 'gs://gcloud-bucket/in/tree/moved');
-      await mkdir(join(files, 'out'));
-      await gcloud('rsync', '-r', 'gs://gcloud-bucket/in/tree', join(files, 'out'));
-      expect((await readFile(join(files, 'out', 'moved'))).equals(large)).toBe(true);
-      expect(await readFile(join(files, 'out', 'sub', 'ü x.txt'), 'utf8')).toBe('ü');
-      await gcloud('rm', '-r', 'gs://gcloud-bucket');
-      await expect(gcloud('ls', 'gs://gcloud-bucket')).rejects.toMatchObject({
-        stderr: expect.stringContaining('404'),
-      });
-    });
-  });
-}

@@ -158,6 +158,15 @@ describe('reading', () => {
     ]);
   });
 
+  it('knows of nothing soft-deleted, since what is overwritten or deleted stays as a noncurrent generation', async () => {
+    const generation = await generationOf(await upload('hard', 'x'));
+    const listed = await fetch(api(`/b/${bucket}/o?prefix=hard&softDeleted=True`));
+    expect(await listed.json()).toEqual({ kind: 'storage#objects' });
+    expect(await (await fetch(api('/b?softDeleted=true'))).json()).toEqual({ kind: 'storage#buckets' });
+    const asked = await fetch(`${objectUrl('hard')}?generation=${generation}&softDeleted=true`);
+    await expectProblem(asked, 404, 'notFound');
+  });
+
   it('unpacks what is stored gzipped only for who does not take gzip', async () => {
     const packed = gzipSync('packed text');
     await upload('packed', packed, { parameters: { contentEncoding: 'gzip' } });
@@ -332,7 +341,7 @@ describe('what is missing', () => {
     await expectProblem(await fetch(api('/b/no-such-bucket')), 404, 'notFound');
     await expectProblem(await fetch(api(`/b/${bucket}/o?matchGlob=*`)), 400, 'invalid');
     await expectProblem(await fetch(api(`/b/${bucket}/o?pageToken=none`)), 400, 'invalid');
-    await expectProblem(await fetch(api(`/b/${bucket}/iam`)), 404, 'notFound');
+    await expectProblem(await fetch(api(`/b/${bucket}/iam`)), 405, 'methodNotAllowed');
     await expectProblem(
       await fetch(api('/b'), { method: 'POST', body: JSON.stringify({ name: bucket }) }),
       409,

@@ -1,5 +1,11 @@
 import { CAUSES, type CauseCode, causeOf } from '#shared/domain/cause.ts';
-import { BOOT_FAILURES_IN_ROW_MAX, DEADLINES, type Deadlines } from '#shared/domain/deadlines.ts';
+import {
+  BOOT_FAILURES_IN_ROW_MAX,
+  DEADLINES,
+  type Deadlines,
+  SETUP_MS_MAX,
+  UPLOAD_GRACE_MS,
+} from '#shared/domain/deadlines.ts';
 import type { Job } from '#shared/domain/job.ts';
 import { transition } from '#shared/domain/transition.ts';
 import { eventsFor, jobAfter, queuedJob } from '../unit/domain/example-job.ts';
@@ -11,7 +17,7 @@ export const WRITE_COMMAND = 'node test/repository/write-job-lifecycle.ts';
 const DEADLINE_MEANINGS: Readonly<Record<keyof Deadlines, string>> = {
   provisionAnswerMs:
     'The provision stage has not answered: it is told again. The VMs have the same names, so nothing doubles.',
-  bootMs: `The VMs have not reported: the attempt is interrupted, and ${BOOT_FAILURES_IN_ROW_MAX} times in a row the job fails.`,
+  bootMs: `A VM has not reported: the attempt is interrupted, and ${BOOT_FAILURES_IN_ROW_MAX} times in a row the job fails.`,
   leaseMs: 'A replica has sent no heartbeat: the attempt is interrupted.',
   teardownMs: 'The VMs of a job that is over are still there: their deletion is asked for again.',
   maxRunningGraceMs: 'The agent did not stop a job at its maxRunningTime: the control plane ends it.',
@@ -89,12 +95,21 @@ function renderDecisions(decisions: readonly Decision[]): string {
 }
 
 function renderDeadlines(): string {
-  const rows = (Object.keys(DEADLINE_MEANINGS) as (keyof Deadlines)[]).map((name) => [
-    `\`${name}\``,
-    DEADLINES[name] < 60_000 ? `${DEADLINES[name] / 1_000} s` : `${DEADLINES[name] / 60_000} min`,
-    DEADLINE_MEANINGS[name],
-  ]);
+  const names = Object.keys(DEADLINE_MEANINGS) as (keyof Deadlines)[];
+  const rows = [
+    ...names.map((name) => renderDeadline(name, DEADLINES[name], DEADLINE_MEANINGS[name])),
+    renderDeadline('SETUP_MS_MAX', SETUP_MS_MAX, 'The master reports, and still downloads or installs: the job fails.'),
+    renderDeadline(
+      'UPLOAD_GRACE_MS',
+      UPLOAD_GRACE_MS,
+      'Added to the last deadline of a job whose master saves its outputs: the job fails.',
+    ),
+  ];
   return renderTable(['deadline', 'length', 'when it has passed'], rows);
+}
+
+function renderDeadline(name: string, lengthMs: number, meaning: string): readonly string[] {
+  return [`\`${name}\``, lengthMs < 60_000 ? `${lengthMs / 1_000} s` : `${lengthMs / 60_000} min`, meaning];
 }
 
 function renderCauses({ ownCauses }: Lifecycle): string {

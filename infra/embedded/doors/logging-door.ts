@@ -1,5 +1,7 @@
 import { Hono } from 'hono';
+import { HTTPException } from 'hono/http-exception';
 import { z } from 'zod';
+import { listLogEntries, listRequestSchema } from '#infra/embedded/doors/logging-entries.ts';
 import type { FileLogStore, IdentifiedLogEntry } from '#infra/embedded/logs/file-log-store.ts';
 import { JOB_ID_PATTERN } from '#shared/domain/job-spec.ts';
 
@@ -31,9 +33,23 @@ const labelsSchema = z.object({
 
 type WrittenEntry = z.infer<typeof writeRequestSchema>['entries'][number];
 
-/** Cloud Logging's door for agents: `POST /v2/entries:write` into the log files. */
-export function createLoggingDoor(logs: FileLogStore): Hono {
+/** Cloud Logging's door: `POST /v2/entries:write` for agents into the log files, and `entries:list` for readers. */
+export function createLoggingDoor(logs: FileLogStore, projectId: string): Hono {
   const door = new Hono();
+  door.post('/v2/entries:list', async (context) => {
+    const parsed = listRequestSchema.safeParse(await context.req.json().catch(() => undefined));
+    if (!parsed.success) {
+      return context.json(invalid(z.prettifyError(parsed.error)), 400);
+    }
+    try {
+      return context.json(listLogEntries(logs, parsed.data, projectId));
+    } catch (error) {
+      if (error instanceof HTTPException) {
+        return context.json(invalid(error.message), 400);
+      }
+      throw error;
+    }
+  });
   door.post('/v2/entries:write', async (context) => {
     const parsed = writeRequestSchema.safeParse(await context.req.json().catch(() => undefined));
     if (!parsed.success) {

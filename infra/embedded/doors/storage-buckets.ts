@@ -1,6 +1,6 @@
 import { type Context, Hono } from 'hono';
 import { acceptOutcome, refusal } from '#infra/embedded/doors/storage-error.ts';
-import { bucketBodySchema, jsonBodyOf } from '#infra/embedded/doors/storage-request.ts';
+import { bucketBodySchema, isSoftDeletedAsked, jsonBodyOf } from '#infra/embedded/doors/storage-request.ts';
 import { bucketResource, originOf } from '#infra/embedded/doors/storage-resource.ts';
 import type { EmbeddedObjectStore } from '#infra/embedded/objects/directory-object-store.ts';
 import { findBucketNameProblem, type StoredBucket } from '#infra/embedded/objects/stored-object.ts';
@@ -9,7 +9,10 @@ import { findBucketNameProblem, type StoredBucket } from '#infra/embedded/object
 export function createBucketRoutes(store: EmbeddedObjectStore): Hono {
   const routes = new Hono();
   routes.get('/b', (context) => {
-    const buckets = store.listBuckets().filter(({ name }) => name.startsWith(context.req.query('prefix') ?? ''));
+    const prefix = context.req.query('prefix') ?? '';
+    const buckets = isSoftDeletedAsked(context)
+      ? []
+      : store.listBuckets().filter(({ name }) => name.startsWith(prefix));
     const items = buckets.map((bucket) => bucketResource(bucket, originOf(context)));
     return context.json({ kind: 'storage#buckets', ...(items.length > 0 && { items }) });
   });

@@ -31,7 +31,7 @@ export function createStorageDoor(store: EmbeddedObjectStore, { reportFault }: S
     door.route(base, api);
   }
   door.all('/:api{storage|download|upload|resumable|batch}/*', ({ req }) => {
-    throw refusal('NOT_FOUND', `The embedded cloud has no storage method ${req.method} ${req.path}.`);
+    throw refusal('NOT_OFFERED', `The embedded cloud has no storage method ${req.method} ${req.path}.`);
   });
   door.route('/', createXmlRoutes(store, reportFault));
   return door;

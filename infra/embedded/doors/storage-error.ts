@@ -18,6 +18,8 @@ const PROBLEMS = {
   INVALID: { status: 400, reason: 'invalid', xmlCode: 'InvalidArgument' },
   NOT_FOUND: { status: 404, reason: 'notFound', xmlCode: 'NoSuchKey' },
   NO_BUCKET: { status: 404, reason: 'notFound', xmlCode: 'NoSuchBucket' },
+  /** Not 404: gcloud would say that the bucket is not there. Nor 501, which clients try again and again. */
+  NOT_OFFERED: { status: 405, reason: 'methodNotAllowed', xmlCode: 'MethodNotAllowed' },
   ALREADY_EXISTS: { status: 409, reason: 'conflict', xmlCode: 'BucketNameUnavailable' },
   CONFLICT: { status: 412, reason: 'conditionNotMet', xmlCode: 'PreconditionFailed' },
   TOO_LARGE: { status: 413, reason: 'uploadTooLarge', xmlCode: 'EntityTooLarge' },

@@ -1,11 +1,12 @@
 import { type Context, Hono } from 'hono';
-import { acceptOutcome, refusalOf } from '#infra/embedded/doors/storage-error.ts';
+import { acceptOutcome, refusal, refusalOf } from '#infra/embedded/doors/storage-error.ts';
 import { answerMedia } from '#infra/embedded/doors/storage-media.ts';
 import {
   attributesOfBody,
   composeBodySchema,
   encodePageToken,
   generationOf,
+  isSoftDeletedAsked,
   jsonBodyOf,
   listQueryOf,
   namedObject,
@@ -51,6 +52,9 @@ export function createObjectRoutes(store: EmbeddedObjectStore): Hono {
       resource: objectResource(object, originOf(context)),
     });
   });
+  routes.post(`${OBJECT_PATH}/moveTo/o/:targetObject`, async (context) =>
+    context.json(objectResource(await moveObject(context, store), originOf(context))),
+  );
   routes.post(`${OBJECT_PATH}/compose`, (context) => composeObject(context, store));
   return routes;
 }
@@ -59,6 +63,9 @@ function listObjects(context: Context, store: EmbeddedObjectStore): Response {
   const query = listQueryOf(context);
   if (store.findBucket(query.bucket) === undefined) {
     throw refusalOf('NO_BUCKET', { bucket: query.bucket, name: '' });
+  }
+  if (isSoftDeletedAsked(context)) {
+    return context.json({ kind: 'storage#objects' });
   }
   const { objects, prefixes, nextPosition } = store.page(query);
   return context.json({
@@ -72,7 +79,8 @@ function listObjects(context: Context, store: EmbeddedObjectStore): Response {
 function findObject(context: Context, store: EmbeddedObjectStore): StoredObject {
   const target = objectOf(context);
   const isBucket = store.findBucket(target.bucket) !== undefined;
-  return acceptOutcome(store.find(target, generationOf(context)) ?? (isBucket ? 'NO_OBJECT' : 'NO_BUCKET'), target);
+  const object = isSoftDeletedAsked(context) ? undefined : store.find(target, generationOf(context));
+  return acceptOutcome(object ?? (isBucket ? 'NO_OBJECT' : 'NO_BUCKET'), target);
 }
 
 /** The object's resource, or with `alt=media` its bytes. */
@@ -114,6 +122,22 @@ async function copyObject(context: Context, store: EmbeddedObjectStore): Promise
   const target = namedObject(context.req.param('targetBucket') ?? '', context.req.param('targetObject') ?? '');
   const attributes = attributesOfBody(await jsonBodyOf(context, objectBodySchema));
   const outcome = await store.copy(source, target, { attributes, preconditions: preconditionsOf(context) });
+  return acceptOutcome(outcome, outcome === 'NO_OBJECT' ? source : target);
+}
+
+async function moveObject(context: Context, store: EmbeddedObjectStore): Promise<StoredObject> {
+  const source = objectOf(context);
+  const target = namedObject(source.bucket, context.req.param('targetObject') ?? '');
+  if (target.name === source.name) {
+    throw refusal(
+      'INVALID',
+      `The object ${source.bucket}/${source.name} cannot be moved to itself. Choose another name.`,
+    );
+  }
+  const outcome = await store.move(source, target.name, {
+    preconditions: preconditionsOf(context),
+    sourcePreconditions: sourceOf(context).preconditions,
+  });
   return acceptOutcome(outcome, outcome === 'NO_OBJECT' ? source : target);
 }
 

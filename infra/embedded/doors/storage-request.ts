@@ -127,6 +127,10 @@ export function sourceOf(context: Context): {
   };
 }
 
+/** Whether only what was soft-deleted is asked for, of which there is never any: the bucket says so by having no policy. */
+export const isSoftDeletedAsked = (context: Context): boolean =>
+  parseInput(z.object({ softDeleted: z.stringbool().default(false) }), context.req.query()).softDeleted;
+
 export function listQueryOf(context: Context) {
   const { maxResults, pageToken, versions, ...query } = parseInput(listSchema, context.req.query());
   return {

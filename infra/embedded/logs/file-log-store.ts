@@ -8,6 +8,8 @@ export type IdentifiedLogEntry = LogEntry & { readonly insertId: string };
 export type FileLogStore = LogStore & {
   /** Appends the entries that are new to the logs of their jobs. */
   append(entries: readonly IdentifiedLogEntry[]): void;
+  /** A job's entries with their ids, in the order in which they came; at most so many. */
+  listIdentified(jobId: string, countMax: number): readonly IdentifiedLogEntry[];
 };
 
 /** One job's log file; what comes after is dropped, with a last line that says so. */
@@ -55,6 +57,19 @@ export function openFileLogStore(
       for (const [jobId, ofJob] of Map.groupBy(entries, (entry) => entry.jobId)) {
         appendToJob(jobId, ofJob);
       }
+    },
+    listIdentified(jobId, countMax) {
+      const entries: IdentifiedLogEntry[] = [];
+      for (let position = 0; entries.length < countMax; ) {
+        const bytes = readWholeLines(pathOf(jobId), position);
+        if (bytes.length === 0) {
+          break;
+        }
+        position += bytes.length;
+        const lines = bytes.toString('utf8').split('\n').slice(0, -1);
+        entries.push(...lines.map((line) => JSON.parse(line) as IdentifiedLogEntry));
+      }
+      return entries.slice(0, countMax);
     },
     async read({ jobId, cursor, countMax }) {
       const start = positionOf(pathOf(jobId), cursor);

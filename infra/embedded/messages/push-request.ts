@@ -13,25 +13,7 @@ export function toPubsubPush(projectId: string) {
   });
 }
 
-/** The CloudEvent in binary mode that Eventarc sends for `google.cloud.storage.object.v1.finalized`. */
-export function toStorageEvent({ messageId, data, attributes, publishedAt }: Delivery) {
-  const { bucket = '', name = '' } = attributes;
-  return {
-    headers: {
-      'content-type': 'application/json',
-      'ce-id': messageId,
-      'ce-specversion': '1.0',
-      'ce-type': 'google.cloud.storage.object.v1.finalized',
-      'ce-source': `//storage.googleapis.com/projects/_/buckets/${bucket}`,
-      'ce-subject': `objects/${encodeURI(name)}`,
-      'ce-time': new Date(publishedAt).toISOString(),
-      'ce-bucket': bucket,
-    },
-    body: Buffer.from(data, 'base64').toString('utf8'),
-  };
-}
-
-/** The payload of that event: StorageObjectData, with int64 as strings. */
+/** The data of Cloud Storage's notification of a finished object (docs "Pub/Sub notifications", `JSON_API_V1`): int64 are texts. */
 export function toStorageObjectData(info: ObjectInfo) {
   const updated = new Date(info.updatedAt).toISOString();
   return {

@@ -53,7 +53,7 @@ export type SourceObject = ObjectName & {
 
 /** The store of the pipeline, and what Google's storage door needs besides. */
 export type EmbeddedObjectStore = ObjectStore &
-  Pick<ObjectChanges, 'patch' | 'remove'> & {
+  Pick<ObjectChanges, 'move' | 'patch' | 'remove'> & {
     readonly uploads: UploadSessions;
     find(object: ObjectName, generation?: string): StoredObject | undefined;
     /** Throws an ObjectTooLargeError or a ChecksumMismatchError; nothing is stored then. */
@@ -91,6 +91,7 @@ export function openDirectoryObjectStore(options: DirectoryObjectStoreOptions): 
     ...openBuckets(context, options),
     copy: (source, target, copyOptions) => copyObject(context, { source, target, ...copyOptions }),
     compose: (sources, target, composeOptions) => composeObject(context, { sources, target, ...composeOptions }),
+    move: changes.move,
     patch: changes.patch,
     remove: changes.remove,
     uploads: openUploadSessions({ ...context, table }),

@@ -2,6 +2,7 @@ import type { Database } from '#infra/embedded/database.ts';
 import type { Blob, BlobDirectory } from '#infra/embedded/objects/blob-directory.ts';
 import type { ObjectIndex } from '#infra/embedded/objects/object-index.ts';
 import {
+  attributesOf,
   findFailedPrecondition,
   type ObjectAttributes,
   type Preconditions,
@@ -34,13 +35,8 @@ export type ObjectChanges = ReturnType<typeof openObjectChanges>;
 /** The changes to the index. Each is one transaction; blobs that it leaves without an object are removed after it. */
 export function openObjectChanges(context: ObjectChangesContext) {
   const { database, index, clock } = context;
-
-  async function removeUnreferenced(blobIds: readonly string[]): Promise<void> {
-    await context.blobs.remove(blobIds.filter((blobId) => !index.isReferenced(blobId)));
-  }
-
   return {
-    removeUnreferenced,
+    removeUnreferenced: (blobIds: readonly string[]) => removeUnreferenced(context, blobIds),
     /** Makes the blob the object's live generation; `within` runs in the same transaction, whatever the outcome. */
     async commit(
       change: NewGeneration,
@@ -55,9 +51,12 @@ export function openObjectChanges(context: ObjectChangesContext) {
           return outcome;
         });
       } finally {
-        await removeUnreferenced(candidates);
+        await removeUnreferenced(context, candidates);
       }
     },
+    /** The live object goes on under another name in its bucket, as a new generation; costs no bytes. */
+    move: (source: ObjectName, newName: string, conditions: MoveConditions) =>
+      moveObject(context, { source, target: { bucket: source.bucket, name: newName }, conditions }),
     patch(
       target: ObjectName,
       { generation, attributes, preconditions }: ObjectPatch,
@@ -95,11 +94,21 @@ export function openObjectChanges(context: ObjectChangesContext) {
         }
         return 'CHANGED';
       });
-      await removeUnreferenced(freed);
+      await removeUnreferenced(context, freed);
       return outcome;
     },
   };
 }
+
+async function removeUnreferenced({ blobs, index }: ObjectChangesContext, blobIds: readonly string[]): Promise<void> {
+  await blobs.remove(blobIds.filter((blobId) => !index.isReferenced(blobId)));
+}
+
+export type MoveConditions = {
+  /** On what is there under the new name. */
+  readonly preconditions: Preconditions;
+  readonly sourcePreconditions: Preconditions;
+};
 
 export type ObjectPatch = {
   readonly generation?: string | undefined;
@@ -118,6 +127,47 @@ export function findWriteRefusal(
     return 'NO_BUCKET';
   }
   return findFailedPrecondition(index.find(target)?.object, preconditions) === undefined ? undefined : 'CONFLICT';
+}
+
+type Move = { readonly source: ObjectName; readonly target: ObjectName; readonly conditions: MoveConditions };
+
+async function moveObject(
+  context: ObjectChangesContext,
+  move: Move,
+): Promise<StoredObject | WriteRefusal | 'NO_OBJECT'> {
+  const freed: string[] = [];
+  const outcome = context.database.transaction(() => moveGeneration(context, move, freed));
+  await removeUnreferenced(context, freed);
+  return outcome;
+}
+
+function moveGeneration(context: ObjectChangesContext, move: Move, freed: string[]) {
+  const { index, clock } = context;
+  const { source, target, conditions } = move;
+  const found = index.find(source);
+  if (found === undefined) {
+    return 'NO_OBJECT';
+  }
+  const isSourceRefused = findFailedPrecondition(found.object, conditions.sourcePreconditions) !== undefined;
+  const refusal = isSourceRefused ? 'CONFLICT' : findWriteRefusal(index, target, conditions.preconditions);
+  if (refusal !== undefined) {
+    return refusal;
+  }
+  const { sizeBytes, crc32c, md5, componentCount } = found.object;
+  const moved = insertGeneration(
+    context,
+    {
+      target,
+      blob: { blobId: found.blobId, sizeBytes, crc32c, md5 },
+      attributes: attributesOf(found.object),
+      preconditions: conditions.preconditions,
+      componentCount,
+    },
+    freed,
+  );
+  index.retire(found.object, clock.now());
+  freed.push(...index.prune(source, clock.now()));
+  return moved;
 }
 
 function insertGeneration(context: ObjectChangesContext, change: NewGeneration, freed: string[]): StoredObject {

@@ -11,7 +11,7 @@ import { type Fleet, findNamed, observeAll, occupiedZonesOf } from '#infra/embed
 import type { VmIdentityIssuer } from '#infra/embedded/vms/vm-identity.ts';
 import { createMachine, type InterruptionMethod, inBackground, type Machine } from '#infra/embedded/vms/vm-machine.ts';
 import { boundSerialPort, findInterpreter } from '#infra/embedded/vms/vm-process.ts';
-import { openVmTable, vmOf } from '#infra/embedded/vms/vm-table.ts';
+import { NO_JOB, openVmTable, vmOf } from '#infra/embedded/vms/vm-table.ts';
 import { causeOf } from '#shared/domain/cause.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { CreateOutcome, Vm, VmProvider, VmRequest } from '#shared/ports/vm-provider.ts';
@@ -65,7 +65,7 @@ export async function openProcessVmProvider(options: ProcessVmProviderOptions): 
     list: async (query) =>
       observeAll(fleet)
         .map(vmOf)
-        .filter(({ jobId }) => query === undefined || jobId === query.jobId),
+        .filter(({ jobId }) => (query === undefined ? jobId !== NO_JOB : jobId === query.jobId)),
     ...createVmAdmin(fleet),
     async close({ isKeepingVms }) {
       const endings = await Promise.allSettled(isKeepingVms ? [] : [...fleet.machines].map(destroy));

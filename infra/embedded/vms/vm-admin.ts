@@ -1,10 +1,10 @@
 import { reset } from '#infra/embedded/vms/vm-booting.ts';
 import { crash, observe, preempt } from '#infra/embedded/vms/vm-ending.ts';
-import { type Fleet, occupiedZonesOf } from '#infra/embedded/vms/vm-fleet.ts';
-import type { Machine } from '#infra/embedded/vms/vm-machine.ts';
+import { type Fleet, findNamed, observeAll, occupiedZonesOf } from '#infra/embedded/vms/vm-fleet.ts';
+import { change, type Machine } from '#infra/embedded/vms/vm-machine.ts';
 import { readSerialPort } from '#infra/embedded/vms/vm-process.ts';
-import { vmOf } from '#infra/embedded/vms/vm-table.ts';
-import type { Vm } from '#shared/ports/vm-provider.ts';
+import { type VmRecord, vmOf } from '#infra/embedded/vms/vm-table.ts';
+import type { Vm, VmRequest } from '#shared/ports/vm-provider.ts';
 
 export type ZoneDescription = {
   readonly name: string;
@@ -24,8 +24,13 @@ export type VmAdmin = {
   /** False when there is no such zone. */
   setStockout(zone: string, isStockedOut: boolean): boolean;
   /** The last that the VM wrote to its standard output and error, also when it has ended. */
-  serialPort(vmName: string): Promise<string | undefined>;
+  serialPort(vmName: string, zone?: string): Promise<string | undefined>;
   describeZones(): readonly ZoneDescription[];
+  /** All that is known of every VM, also of those that are not Dropforge's. */
+  listRecords(): readonly VmRecord[];
+  listMachineImages(): readonly string[];
+  /** Replaces all attributes, and wakes those on the VM who wait for a change; undefined when there is no such VM. */
+  setMetadata(vm: Pick<VmRequest, 'vmName' | 'zone'>, metadata: VmRequest['metadata']): VmRecord | undefined;
 };
 
 export function createVmAdmin(fleet: Fleet): VmAdmin {
@@ -51,11 +56,23 @@ export function createVmAdmin(fleet: Fleet): VmAdmin {
       }
       return isKnown;
     },
-    async serialPort(vmName) {
-      const machine = [...fleet.machines].find(({ record }) => record.request.vmName === vmName);
+    async serialPort(vmName, zone) {
+      const machine = [...fleet.machines].find(
+        ({ record: { request } }) => request.vmName === vmName && (zone === undefined || request.zone === zone),
+      );
       return machine && readSerialPort(machine.directory);
     },
     describeZones: () => describeZones(fleet),
+    listRecords: () => observeAll(fleet),
+    listMachineImages: () => fleet.config.machineImages.map(({ name }) => name),
+    setMetadata(vm, metadata) {
+      const machine = findNamed(fleet, vm);
+      if (machine !== undefined) {
+        change(machine, { request: { ...machine.record.request, metadata } });
+        machine.server?.notifyChange();
+      }
+      return machine?.record;
+    },
   };
 }
 

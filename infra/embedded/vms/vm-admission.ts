@@ -65,10 +65,11 @@ function findMisconfiguration(request: VmRequest, { config, python }: Occupancy)
   if (metadata['startup-script'] === undefined) {
     return `VM ${vmName} has no metadata attribute startup-script, so it would run nothing.`;
   }
-  return findOversize(metadata);
+  return findMetadataProblem(metadata);
 }
 
-function findOversize(metadata: VmRequest['metadata']): string | undefined {
+/** Why metadata is too large; undefined when it is not. */
+export function findMetadataProblem(metadata: VmRequest['metadata']): string | undefined {
   const sizes = Object.entries(metadata).map(([key, value]) => ({ key, bytes: Buffer.byteLength(value) }));
   const largest = sizes.find(({ bytes }) => bytes > METADATA_VALUE_BYTES_MAX);
   if (largest !== undefined) {

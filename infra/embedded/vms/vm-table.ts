@@ -19,6 +19,9 @@ export type VmRecord = {
   readonly guestAttributes: Readonly<Record<string, string>>;
 };
 
+/** The job of VMs that are nobody's: made through the Compute Engine door without Dropforge's labels. */
+export const NO_JOB = '';
+
 /** The VMs of the embedded cloud and the zones that are said to be sold out, in SQLite. */
 export type VmTable = {
   insert(record: VmRecord): void;
@@ -41,7 +44,7 @@ export function openVmTable({ sql }: Database): VmTable {
   sql.exec(SCHEMA);
   const statements = {
     insert: sql.prepare('insert into vms (instance_id, zone, vm_name, request, state) values (?, ?, ?, ?, ?)'),
-    update: sql.prepare('update vms set state = ? where instance_id = ?'),
+    update: sql.prepare('update vms set request = ?, state = ? where instance_id = ?'),
     remove: sql.prepare('delete from vms where instance_id = ?'),
     all: sql.prepare('select * from vms order by rowid'),
     sellOut: sql.prepare('insert or ignore into zone_stockouts values (?)'),
@@ -53,7 +56,8 @@ export function openVmTable({ sql }: Database): VmTable {
       const { zone, vmName } = request;
       statements.insert.run(instanceId, zone, vmName, JSON.stringify(request), JSON.stringify(state));
     },
-    update: ({ request: _, instanceId, ...state }) => void statements.update.run(JSON.stringify(state), instanceId),
+    update: ({ request, instanceId, ...state }) =>
+      void statements.update.run(JSON.stringify(request), JSON.stringify(state), instanceId),
     remove: (instanceId) => void statements.remove.run(instanceId),
     readAll: () => statements.all.all().map(toRecord),
     setStockout: (zone, isStockedOut) => void (isStockedOut ? statements.sellOut : statements.restock).run(zone),

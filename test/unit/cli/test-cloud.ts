@@ -67,6 +67,7 @@ export async function startTestCloud(): Promise<TestCloud> {
     api,
     storage,
     pubsub: api,
+    compute: api,
     admin: api,
     uploadBucket: 'uploads',
     jobsBucket: 'jobs',

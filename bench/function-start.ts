@@ -1,0 +1,92 @@
+import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { FunctionName } from '#functions/index.ts';
+import { SETTINGS_OF } from '#functions/settings.ts';
+import { type Bundle, bundleFunction, writeBundle } from '#infra/build/bundle-function.ts';
+import { firstAnswer, peakMemoryBytes, pushBody, settingsAt, startBundle } from '../test/integration/bundle-process.ts';
+import type { BenchRow } from './bench-row.ts';
+
+/** Interleaved, so that what else the machine does meets all of them; the least of each counts, since that only adds. */
+const ROUNDS = 9;
+
+const PEAK_MEMORY_BYTES_MAX = 256 * 2 ** 20;
+const RATIO_MAX = { plain: 1.5, compute: 2.5 };
+
+const EMPTY = 'empty';
+const EMPTY_SOURCE = `require.main.require('@google-cloud/functions-framework').cloudEvent('${EMPTY}', async (event) => {});`;
+
+type Start = { readonly startMs: number; readonly peakBytes: number };
+
+/**
+ * How long a function takes from its process's start until it has answered a first, malformed, request, and the memory
+ * that it had then: adapters are built, no Google service has been spoken to.
+ */
+export async function benchFunctionStart(): Promise<BenchRow[]> {
+  const directory = await mkdtemp(join(tmpdir(), 'dropforge-bench-'));
+  try {
+    const bundles = await Promise.all((Object.keys(SETTINGS_OF) as FunctionName[]).map(bundleFunction));
+    await Promise.all(bundles.map((bundle) => writeBundle(bundle, directory)));
+    await writeEmpty(directory);
+    const starts = new Map<string, Start[]>();
+    for (let round = 0; round < ROUNDS; round += 1) {
+      for (const name of [EMPTY, ...bundles.map((bundle) => bundle.name)]) {
+        starts.set(name, [...(starts.get(name) ?? []), await measureStart(directory, name)]);
+      }
+    }
+    const floor = leastOf(starts.get(EMPTY) ?? []);
+    return bundles.flatMap((bundle) => rowsOf(bundle, leastOf(starts.get(bundle.name) ?? []), floor));
+  } finally {
+    await rm(directory, { recursive: true });
+  }
+}
+
+async function writeEmpty(directory: string): Promise<void> {
+  await mkdir(join(directory, EMPTY));
+  await writeFile(join(directory, EMPTY, 'index.js'), EMPTY_SOURCE);
+  await cp(join(directory, 'watch', 'package.json'), join(directory, EMPTY, 'package.json'));
+}
+
+async function measureStart(directory: string, name: string): Promise<Start> {
+  const startedAt = performance.now();
+  const running = await startBundle(join(directory, name), name, settingsAt());
+  try {
+    // The watcher acts on whatever it hears: it is only asked whether it can be spoken to.
+    await (await firstAnswer(running, name === 'watch' ? '{' : pushBody('no message of ours'))).arrayBuffer();
+    return { startMs: performance.now() - startedAt, peakBytes: await peakMemoryBytes(running) };
+  } finally {
+    await running.stop();
+  }
+}
+
+function leastOf(starts: readonly Start[]): Start {
+  return {
+    startMs: Math.min(...starts.map(({ startMs }) => startMs)),
+    peakBytes: Math.max(...starts.map(({ peakBytes }) => peakBytes)),
+  };
+}
+
+function rowsOf({ name, inputs }: Bundle, { startMs, peakBytes }: Start, floor: Start): BenchRow[] {
+  const hasCompute = inputs.some((path) => path.includes('@google-cloud/compute/'));
+  const ratioMax = hasCompute ? RATIO_MAX.compute : RATIO_MAX.plain;
+  const ratio = startMs / floor.startMs;
+  const memoryRatio = peakBytes / PEAK_MEMORY_BYTES_MAX;
+  return [
+    {
+      name: `start ${name} (floor: an empty function)`,
+      measured: `${startMs.toFixed(0)} ms`,
+      floor: `${floor.startMs.toFixed(0)} ms`,
+      ratio,
+      goal: `time <= ${ratioMax}`,
+      isMet: ratio <= ratioMax,
+    },
+    {
+      name: `start ${name}: peak memory`,
+      measured: `${(peakBytes / 2 ** 20).toFixed(0)} MiB`,
+      floor: `${PEAK_MEMORY_BYTES_MAX / 2 ** 20} MiB`,
+      ratio: memoryRatio,
+      goal: 'memory <= 1',
+      isMet: memoryRatio <= 1,
+    },
+  ];
+}

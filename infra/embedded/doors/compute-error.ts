@@ -1,0 +1,54 @@
+import type { Context } from 'hono';
+import { HTTPException } from 'hono/http-exception';
+import type { ContentfulStatusCode } from 'hono/utils/http-status';
+
+/** What Compute Engine calls a fault at once refused (docs, "Troubleshooting API errors"): HTTP status and reason. */
+const REASONS = {
+  invalid: { status: 400 },
+  invalidParameter: { status: 400 },
+  required: { status: 400 },
+  notFound: { status: 404 },
+  alreadyExists: { status: 409 },
+  conditionNotMet: { status: 412 },
+  uploadTooLarge: { status: 413 },
+  backendError: { status: 500 },
+} as const satisfies Readonly<Record<string, { readonly status: ContentfulStatusCode }>>;
+
+export type ComputeReason = keyof typeof REASONS;
+
+/** To be thrown by a handler; `answerComputeError` makes Google's envelope of it. */
+export function refuseRequest(reason: ComputeReason, message: string): HTTPException {
+  return new HTTPException(REASONS[reason].status, { message, cause: reason });
+}
+
+/** `path` is what follows `projects/P/`, or empty for the project itself. */
+export function refuseMissing(projectId: string, path: string): HTTPException {
+  const resource = path === '' ? `projects/${projectId}` : `projects/${projectId}/${path}`;
+  return refuseRequest('notFound', `The resource '${resource}' was not found`);
+}
+
+/** Faults of the cloud itself go to the operator too; what the client did wrong goes to the client alone. */
+export function answerComputeError(reportFault: (error: Error) => void) {
+  return (error: Error, context: Context): Response => {
+    const reason = reasonOf(error);
+    if (reason === 'backendError') {
+      reportFault(error);
+    }
+    const { status } = REASONS[reason];
+    const message =
+      reason === 'backendError'
+        ? 'The embedded Compute Engine failed. Try again; its operator finds the reason in its log.'
+        : error.message;
+    return context.json({ error: { code: status, message, errors: [{ message, domain: 'global', reason }] } }, status);
+  };
+}
+
+function reasonOf(error: Error): ComputeReason {
+  if (!(error instanceof HTTPException)) {
+    return 'backendError';
+  }
+  if (typeof error.cause === 'string' && Object.hasOwn(REASONS, error.cause)) {
+    return error.cause as ComputeReason;
+  }
+  return error.status === REASONS.uploadTooLarge.status ? 'uploadTooLarge' : 'invalid';
+}

@@ -1,0 +1,22 @@
+import type { Settings } from '#functions/settings.ts';
+import { connectEvents, type EventSettings } from '#infra/google-cloud/compose/connect-events.ts';
+import { connectObjects } from '#infra/google-cloud/compose/connect-objects.ts';
+import type { IntakeSettings } from '#shared/pipeline/intake-settings.ts';
+
+type OwnSettings = Settings<
+  'UPLOAD_BUCKET' | 'JOBS_BUCKET' | 'REGION_DEFAULT' | 'RUNTIME_VERSION_DEFAULT' | 'RUNTIME_IMAGES' | 'ZONES'
+>;
+
+/** What it takes to judge a submission and to make it a job. */
+export function connectIntake(settings: EventSettings & OwnSettings) {
+  const images = new Map(Object.entries(settings.RUNTIME_IMAGES));
+  const intake: IntakeSettings = {
+    uploadBucket: settings.UPLOAD_BUCKET,
+    jobsBucket: settings.JOBS_BUCKET,
+    regionDefault: settings.REGION_DEFAULT,
+    runtimeVersionDefault: settings.RUNTIME_VERSION_DEFAULT,
+    pythonVersionOf: (runtimeVersion) => images.get(runtimeVersion)?.pythonVersion ?? null,
+    zones: settings.ZONES ?? null,
+  };
+  return { ...connectEvents(settings), objects: connectObjects(settings), intake };
+}

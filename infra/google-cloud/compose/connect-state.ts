@@ -1,0 +1,30 @@
+import { Firestore } from '@google-cloud/firestore';
+import type { Settings } from '#functions/settings.ts';
+import { authFor } from '#infra/google-cloud/compose/auth-for.ts';
+import { createFirestoreCapacityMemory } from '#infra/google-cloud/firestore/firestore-capacity-memory.ts';
+import { createFirestoreJobStore } from '#infra/google-cloud/firestore/firestore-job-store.ts';
+import { createFirestoreReplicaStore } from '#infra/google-cloud/firestore/firestore-replica-store.ts';
+import { DEADLINES } from '#shared/domain/deadlines.ts';
+
+export type StateSettings = Settings<'PROJECT_ID' | 'FIRESTORE_DATABASE' | 'FIRESTORE_EMULATOR_HOST'>;
+
+/**
+ * The stores on Firestore, by its REST API: gRPC would be more code to read at a start than all the rest, and no
+ * function listens for changes.
+ */
+export function connectState(settings: StateSettings) {
+  const clock = { now: Date.now };
+  const firestore = new Firestore({
+    projectId: settings.PROJECT_ID,
+    databaseId: settings.FIRESTORE_DATABASE,
+    preferRest: true,
+    auth: authFor(settings.FIRESTORE_EMULATOR_HOST),
+  });
+  return {
+    clock,
+    deadlines: DEADLINES,
+    jobs: createFirestoreJobStore(firestore, clock),
+    replicas: createFirestoreReplicaStore(firestore),
+    capacity: createFirestoreCapacityMemory(firestore),
+  };
+}

@@ -1,0 +1,40 @@
+import type { Settings } from '#functions/settings.ts';
+import { packAgent, readStartupScript } from '#infra/vm-agent/pack-agent.ts';
+import type { VmSettings } from '#shared/pipeline/vm-request.ts';
+
+/** The port at which AI Platform's clusters met (docs, "Distributed training details"). */
+const CLUSTER_PORT = 2_222;
+
+/** Hyperdisk's largest (Compute Engine docs, "Hyperdisk limits"): on a VM of its own, a job may fill its disk. */
+const DISK_BYTES_MAX = 64 * 2 ** 40;
+
+/** What all VMs of a deployment are told. A lease (`DEADLINES.leaseMs`) outlives several heartbeats. */
+export async function readVmSettings(
+  settings: Settings<
+    'PROJECT_ID' | 'HEARTBEAT_URL' | 'HEARTBEAT_AUDIENCE' | 'STORAGE_EMULATOR_HOST' | 'LOGGING_ENDPOINT'
+  >,
+): Promise<VmSettings> {
+  return {
+    projectId: settings.PROJECT_ID,
+    endpoints: {
+      heartbeatUrl: settings.HEARTBEAT_URL,
+      heartbeatAudience: settings.HEARTBEAT_AUDIENCE,
+      storageUrl: settings.STORAGE_EMULATOR_HOST ?? 'https://storage.googleapis.com',
+      loggingUrl: settings.LOGGING_ENDPOINT ?? 'https://logging.googleapis.com',
+    },
+    intervals: { heartbeatSeconds: 20, syncSeconds: 30, logSeconds: 5 },
+    limits: {
+      // A Spot VM has 30 s after its notice (Compute Engine docs, "Preemption process"); saving comes after the stop.
+      stopGraceSeconds: 15,
+      deadManSeconds: 600,
+      logBytesMax: 256 * 2 ** 20,
+      diskBytesMax: DISK_BYTES_MAX,
+    },
+    startupScript: await readStartupScript(),
+    agent: await packAgent(),
+    // The VMs of an attempt are in one zone, where Compute Engine's internal DNS knows them by their names.
+    clusterAddressOf: ({ vmName }) => `${vmName}:${CLUSTER_PORT}`,
+    // Placements name the runtime; what it boots from is the adapter's business.
+    machineImageOf: (runtimeVersion) => runtimeVersion,
+  };
+}

@@ -1,0 +1,52 @@
+import { z } from 'zod';
+import type { VmRequest } from '#shared/ports/vm-provider.ts';
+
+/**
+ * What a runtime's VMs boot from: machine images (several copies, because Compute Engine limits how often one is used),
+ * or a custom image, which has no such limit and goes where machine images cannot. Short names are the project's own.
+ */
+export const runtimeImageSchema = z
+  .object({
+    machineImages: z.array(z.string().min(1)).max(20).default([]),
+    image: z.string().min(1).optional(),
+  })
+  .refine(({ machineImages, image }) => machineImages.length > 0 || image !== undefined, {
+    message: 'names neither machine images nor an image',
+  });
+
+export type RuntimeImage = z.infer<typeof runtimeImageSchema>;
+
+/** By the name that placements carry. */
+export type RuntimeImages = Readonly<Record<string, RuntimeImage>>;
+
+export type BootSource = { readonly machineImage: string } | { readonly image: string };
+
+/** The disk that every machine image of Dropforge is made with (infra/machine-image). */
+const MACHINE_IMAGE_DISK = { bootDiskGib: 100, bootDiskType: 'pd-ssd' } as const;
+
+/**
+ * Series that no machine image can be restored to: they boot from Hyperdisk, or Compute Engine refuses them (docs,
+ * "Machine images", restrictions).
+ */
+const WITHOUT_MACHINE_IMAGES = /^(a3|a4|a4x|g4|c3d|c4|c4a|c4d|h3|n4|z3)-/;
+
+/**
+ * What this VM boots from; undefined where the runtime is not known. A machine image keeps its own disk, so that
+ * another size or type takes the custom image where there is one. `turn` picks among the copies: derived from the VM,
+ * so that a repeated request is the same one, and raised when a copy was refused for its rate.
+ */
+export function chooseBootSource(images: RuntimeImages, request: VmRequest, turn: number): BootSource | undefined {
+  const runtime = Object.hasOwn(images, request.machineImage) ? images[request.machineImage] : undefined;
+  if (runtime === undefined) {
+    return undefined;
+  }
+  const isOwnDisk =
+    request.bootDiskGib === MACHINE_IMAGE_DISK.bootDiskGib && request.bootDiskType === MACHINE_IMAGE_DISK.bootDiskType;
+  const takesImage = WITHOUT_MACHINE_IMAGES.test(request.machineType) || !isOwnDisk;
+  const { machineImages, image } = runtime;
+  const copy = machineImages[turn % machineImages.length];
+  if (image !== undefined && (takesImage || copy === undefined)) {
+    return { image };
+  }
+  return copy === undefined ? undefined : { machineImage: copy };
+}

@@ -1,0 +1,83 @@
+import type { protos } from '@google-cloud/compute';
+import { z } from 'zod';
+import { faultOfRequest } from '#infra/google-cloud/compute/compute-fault.ts';
+import { type ComputeEngine, createVm } from '#infra/google-cloud/compute/create-vm.ts';
+import { filterOf, readLabels } from '#infra/google-cloud/compute/vm-labels.ts';
+import type { Vm, VmProvider, VmStatus } from '#shared/ports/vm-provider.ts';
+
+const NOT_FOUND = 404;
+
+/** So many VMs are far more than a deployment should ever have; whoever has them sees the sweep fail rather than end. */
+const VMS_COUNT_MAX = 10_000;
+
+/** Compute Engine's states (API, Instance.status) in the domain's words. */
+const STATUSES: Readonly<Record<string, VmStatus>> = {
+  PENDING: 'STARTING',
+  PROVISIONING: 'STARTING',
+  STAGING: 'STARTING',
+  RUNNING: 'RUNNING',
+  REPAIRING: 'RUNNING',
+  PENDING_STOP: 'STOPPING',
+  STOPPING: 'STOPPING',
+  SUSPENDING: 'STOPPING',
+  DEPROVISIONING: 'STOPPING',
+  SUSPENDED: 'TERMINATED',
+  STOPPED: 'TERMINATED',
+  TERMINATED: 'TERMINATED',
+};
+
+const instanceSchema = z.object({
+  name: z.string(),
+  id: z.coerce.string(),
+  /** An address that ends in the zone's name. */
+  zone: z.string(),
+  status: z.string(),
+  labels: z.record(z.string(), z.string()).nullish(),
+});
+
+/** VMs of Compute Engine. A request that was met before is the same request: names and request ids follow from the job. */
+export function createComputeVmProvider(engine: ComputeEngine): VmProvider {
+  const { instances, place } = engine;
+  const project = place.projectId;
+  return {
+    create: (request) => createVm(engine, request),
+    async delete({ vmName, zone }) {
+      try {
+        await instances.delete({ project, zone, instance: vmName });
+        return 'DELETING';
+      } catch (error) {
+        if (faultOfRequest(error)?.httpStatus === NOT_FOUND) {
+          return 'GONE';
+        }
+        throw error;
+      }
+    },
+    async list(query) {
+      const vms: Vm[] = [];
+      // The client's own joining of pages would end at the first: the loop is it.
+      const pages = instances.aggregatedListAsync({ project, filter: filterOf(query) }, { autoPaginate: false });
+      for await (const [, zone] of pages) {
+        vms.push(...(zone.instances ?? []).flatMap((instance) => toVm(instance) ?? []));
+        if (vms.length > VMS_COUNT_MAX) {
+          throw new Error(`There are more than ${VMS_COUNT_MAX} VMs of Dropforge in ${project}.`);
+        }
+      }
+      // Compute Engine's filter sees the first part of a long job id.
+      return query === undefined ? vms : vms.filter(({ jobId }) => jobId === query.jobId);
+    },
+  };
+}
+
+function toVm(instance: protos.google.cloud.compute.v1.IInstance): Vm | undefined {
+  const { name, id, zone, status, labels } = instanceSchema.parse(instance);
+  const own = readLabels(labels ?? {});
+  return (
+    own && {
+      vmName: name,
+      zone: zone.split('/').at(-1) ?? zone,
+      instanceId: id,
+      ...own,
+      status: STATUSES[status] ?? 'STARTING',
+    }
+  );
+}

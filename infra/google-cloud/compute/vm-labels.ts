@@ -1,0 +1,60 @@
+/**
+ * The labels by which Compute Engine's own list says whose a VM is. Label values are 63 small letters, digits, `_` and
+ * `-` (Resource Manager docs, "Labels overview"); job ids have up to 128 characters and capitals, and come back exactly.
+ */
+export const MANAGED_BY = { key: 'managed-by', value: 'dropforge' } as const;
+
+const JOB_KEY = 'dropforge-job';
+const ATTEMPT_KEY = 'dropforge-attempt';
+const ROLE_KEY = 'dropforge-role';
+
+const VALUE_CHARACTERS_MAX = 63;
+
+/** A job id of 128 capitals has twice as many characters here. */
+const JOB_PARTS_MAX = 5;
+
+export type VmLabels = { readonly jobId: string; readonly attempt: number; readonly role: string };
+
+/** Everything that says whose a VM is; the user's own labels give way to it. */
+export function toLabels(
+  { jobId, attempt, role }: VmLabels,
+  own: Readonly<Record<string, string>>,
+): Record<string, string> {
+  const parts = splitJobId(jobId).map((part, index) => [keyOfPart(index), part] as const);
+  return {
+    ...own,
+    ...Object.fromEntries(parts),
+    [MANAGED_BY.key]: MANAGED_BY.value,
+    [ATTEMPT_KEY]: String(attempt),
+    [ROLE_KEY]: role,
+  };
+}
+
+/** Undefined where the labels are not Dropforge's. */
+export function readLabels(labels: Readonly<Record<string, string>>): Omit<VmLabels, 'role'> | undefined {
+  const attempt = Number(labels[ATTEMPT_KEY]);
+  if (labels[MANAGED_BY.key] !== MANAGED_BY.value || labels[JOB_KEY] === undefined || !Number.isInteger(attempt)) {
+    return undefined;
+  }
+  const parts = Array.from({ length: JOB_PARTS_MAX }, (_, index) => labels[keyOfPart(index)] ?? '');
+  return { jobId: parts.join('').replaceAll(/-(.)/g, (_, letter: string) => letter.toUpperCase()), attempt };
+}
+
+/** A filter for lists (Compute API, "filter"): all of Dropforge's VMs, or those that may be of one job. */
+export function filterOf(query?: { readonly jobId: string }): string {
+  const managed = `labels.${MANAGED_BY.key} = ${MANAGED_BY.value}`;
+  const [first] = query === undefined ? [] : splitJobId(query.jobId);
+  return first === undefined ? managed : `(${managed}) AND (labels.${JOB_KEY} = "${first}")`;
+}
+
+/** `-x` stands for `X`: no job id holds a dash. */
+function splitJobId(jobId: string): readonly string[] {
+  const escaped = jobId.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+  return Array.from({ length: Math.ceil(escaped.length / VALUE_CHARACTERS_MAX) }, (_, index) =>
+    escaped.slice(index * VALUE_CHARACTERS_MAX, (index + 1) * VALUE_CHARACTERS_MAX),
+  );
+}
+
+function keyOfPart(index: number): string {
+  return index === 0 ? JOB_KEY : `${JOB_KEY}-${index}`;
+}

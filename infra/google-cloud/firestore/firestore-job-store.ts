@@ -1,0 +1,151 @@
+import {
+  type DocumentReference,
+  type DocumentSnapshot,
+  FieldValue,
+  type Firestore,
+  Timestamp,
+} from '@google-cloud/firestore';
+import {
+  COLLECTIONS,
+  EXPIRY_FIELD,
+  HANDLED_EVENT_AGE_MS_MAX,
+  toDocumentId,
+} from '#infra/google-cloud/firestore/collections.ts';
+import { isAlreadyThere } from '#infra/google-cloud/firestore/firestore-errors.ts';
+import type { Effect } from '#shared/domain/event.ts';
+import type { Job, UnfinishedJob } from '#shared/domain/job.ts';
+import type { Clock } from '#shared/ports/clock.ts';
+import type { CommitOutcome, JobStore } from '#shared/ports/job-store.ts';
+
+type Commit = Parameters<JobStore['commit']>[0];
+
+/**
+ * Jobs in Firestore. The job's document, the handled event's beside it and a document for each owed effect change in one
+ * transaction. The record itself is JSON in one field, so that it comes back as it was written.
+ */
+export function createFirestoreJobStore(firestore: Firestore, clock: Clock): JobStore {
+  const documents = documentsOf(firestore);
+  return {
+    create: (job, effects) => create(documents, job, effects),
+    commit: (change) => commit(documents, change, clock.now() + HANDLED_EVENT_AGE_MS_MAX),
+    async read(jobId) {
+      const found = await documents.job(jobId).get();
+      return found.exists ? { revision: Number(found.get('revision')), job: bodyOf<Job>(found) } : undefined;
+    },
+    async settle(jobId, entryId) {
+      await documents.owed(jobId, entryId).delete();
+    },
+    ...createLists(documents),
+  };
+}
+
+function createLists({ jobs, owedEffects }: Documents): Pick<JobStore, 'listDue' | 'listOwing' | 'listOwed' | 'list'> {
+  return {
+    async listDue(now, countMax) {
+      const found = await jobs.where('wakeAt', '<=', now).orderBy('wakeAt').limit(countMax).get();
+      return found.docs.map(bodyOf<UnfinishedJob>);
+    },
+    async listOwing(countMax) {
+      const found = await owedEffects.orderBy('owedAt').orderBy('position').limit(countMax).select('jobId').get();
+      return [...new Set(found.docs.map((document) => String(document.get('jobId'))))];
+    },
+    async listOwed(jobId) {
+      const found = await owedEffects.where('jobId', '==', jobId).orderBy('owedAt').orderBy('position').get();
+      return found.docs.map((document) => ({
+        entryId: String(document.get('entryId')),
+        effect: JSON.parse(String(document.get('effect'))) as Effect,
+      }));
+    },
+    async list({ countMax, after }) {
+      const newest = jobs.orderBy('createdAt', 'desc').orderBy('jobId').limit(countMax);
+      const page = after === undefined ? newest : newest.startAfter(after.createdAt, after.jobId);
+      return (await page.get()).docs.map(bodyOf<Job>);
+    },
+  };
+}
+
+/** Where things are in the database. */
+function documentsOf(firestore: Firestore) {
+  const jobs = firestore.collection(COLLECTIONS.jobs);
+  const owedEffects = firestore.collection(COLLECTIONS.owedEffects);
+  const job = (jobId: string) => jobs.doc(toDocumentId(jobId));
+  return {
+    firestore,
+    jobs,
+    owedEffects,
+    job,
+    owed: (jobId: string, entryId: string) => owedEffects.doc(toDocumentId(`${jobId}/${entryId}`)),
+    handled: (jobId: string, eventId: string) =>
+      job(jobId).collection(COLLECTIONS.handledEvents).doc(toDocumentId(eventId)),
+  };
+}
+
+type Documents = ReturnType<typeof documentsOf>;
+
+async function create(documents: Documents, job: Job, effects: readonly Effect[]): Promise<'CREATED' | 'EXISTS'> {
+  const batch = documents.firestore.batch();
+  batch.create(documents.job(job.jobId), toDocument(job, 1));
+  for (const [document, owed] of owedBy(documents, job, { cause: 'created', effects })) {
+    batch.create(document, owed);
+  }
+  try {
+    await batch.commit();
+    return 'CREATED';
+  } catch (error) {
+    if (isAlreadyThere(error)) {
+      return 'EXISTS';
+    }
+    throw error;
+  }
+}
+
+async function commit(
+  documents: Documents,
+  { expectedRevision, eventId, job, effects }: Commit,
+  expireAt: number,
+): Promise<CommitOutcome> {
+  const jobDocument = documents.job(job.jobId);
+  const handled = documents.handled(job.jobId, eventId);
+  return documents.firestore.runTransaction(async (transaction) => {
+    const [storedEvent, storedJob] = await transaction.getAll(handled, jobDocument);
+    if (storedEvent?.exists) {
+      return 'DUPLICATE';
+    }
+    if (storedJob?.get('revision') !== expectedRevision) {
+      return 'STALE';
+    }
+    transaction.set(jobDocument, toDocument(job, expectedRevision + 1));
+    transaction.create(handled, { [EXPIRY_FIELD]: Timestamp.fromMillis(expireAt) });
+    for (const [document, owed] of owedBy(documents, job, { cause: eventId, effects })) {
+      transaction.create(document, owed);
+    }
+    return 'COMMITTED';
+  });
+}
+
+/** A document for each effect; all of one commit are owed since the same instant, in the order of their positions. */
+function owedBy(
+  documents: Documents,
+  { jobId }: Job,
+  { cause, effects }: { readonly cause: string; readonly effects: readonly Effect[] },
+) {
+  return effects.map((effect, position) => {
+    const entryId = `${cause}/${position}`;
+    const owedAt = FieldValue.serverTimestamp();
+    return [
+      documents.owed(jobId, entryId),
+      { jobId, entryId, position, owedAt, effect: JSON.stringify(effect) },
+    ] as const;
+  });
+}
+
+/** What queries ask for lies beside the record; a closed job has no `wakeAt` and is never found as due. */
+function toDocument(job: Job, revision: number): Parameters<DocumentReference['set']>[0] {
+  const { jobId, status, createdAt } = job;
+  const wakeAt = job.status === 'CLOSED' ? null : job.wakeAt;
+  return { jobId, status, createdAt, wakeAt, revision, body: JSON.stringify(job) };
+}
+
+function bodyOf<T>(document: DocumentSnapshot): T {
+  return JSON.parse(String(document.get('body'))) as T;
+}

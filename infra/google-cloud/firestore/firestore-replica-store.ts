@@ -1,0 +1,67 @@
+import { type DocumentSnapshot, type Firestore, Timestamp } from '@google-cloud/firestore';
+import {
+  COLLECTIONS,
+  EXPIRY_FIELD,
+  REPLICA_AGE_MS_MAX,
+  toDocumentId,
+} from '#infra/google-cloud/firestore/collections.ts';
+import type { Replica } from '#shared/domain/replica.ts';
+import type { ReplicaStore } from '#shared/ports/replica-store.ts';
+
+/** What heartbeats said, one document a replica and attempt; the lease is a field of its own, which a query finds. */
+export function createFirestoreReplicaStore(firestore: Firestore): ReplicaStore {
+  const replicas = firestore.collection(COLLECTIONS.replicas);
+
+  return {
+    async record(replica) {
+      const document = replicas.doc(toDocumentId(`${replica.jobId}/${replica.attempt}/${replica.replica}`));
+      return firestore.runTransaction(async (transaction) => {
+        const stored = await transaction.get(document);
+        if (stored.exists && isOutdated(replica, toReplica(stored))) {
+          return 'OUTDATED';
+        }
+        transaction.set(document, toDocument(replica));
+        return 'RECORDED';
+      });
+    },
+    async listExpired(now, countMax) {
+      const expired = replicas.where('leaseExpiresAt', '<=', now).orderBy('leaseExpiresAt').limit(countMax);
+      return (await expired.get()).docs.map(toReplica);
+    },
+    async findByInstance(instanceId) {
+      const [found] = (await replicas.where('instanceId', '==', instanceId).limit(1).get()).docs;
+      return found && toReplica(found);
+    },
+    async listByJob(jobId) {
+      const found = (await replicas.where('jobId', '==', jobId).get()).docs.map(toReplica);
+      return found.sort((a, b) => a.attempt - b.attempt || (a.replica < b.replica ? -1 : 1));
+    },
+    async clearLeases(jobId, attempt) {
+      const found = await replicas.where('jobId', '==', jobId).where('attempt', '<=', attempt).get();
+      const leased = found.docs.filter((document) => document.get('leaseExpiresAt') !== null);
+      await Promise.all(leased.map(({ ref }) => ref.update({ leaseExpiresAt: null })));
+    },
+  };
+}
+
+function isOutdated(next: Replica, stored: Replica): boolean {
+  const isOlder = stored.sequence > next.sequence || (stored.exit !== null && next.exit === null);
+  return stored.instanceId === next.instanceId && isOlder;
+}
+
+function toDocument(replica: Replica) {
+  const { jobId, attempt, instanceId, leaseExpiresAt, heardAt } = replica;
+  return {
+    jobId,
+    attempt,
+    instanceId,
+    leaseExpiresAt,
+    [EXPIRY_FIELD]: Timestamp.fromMillis(heardAt + REPLICA_AGE_MS_MAX),
+    body: JSON.stringify(replica),
+  };
+}
+
+function toReplica(document: DocumentSnapshot): Replica {
+  const body = JSON.parse(String(document.get('body'))) as Replica;
+  return { ...body, leaseExpiresAt: document.get('leaseExpiresAt') as Replica['leaseExpiresAt'] };
+}

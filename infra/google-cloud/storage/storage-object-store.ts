@@ -1,0 +1,110 @@
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { File, FileMetadata, Storage } from '@google-cloud/storage';
+import type { ObjectInfo, ObjectName, ObjectStore } from '#shared/ports/object-store.ts';
+
+const NOT_FOUND = 404;
+const PRECONDITION_FAILED = 412;
+
+type WriteOptions = NonNullable<Parameters<ObjectStore['write']>[2]>;
+
+/** Objects in Cloud Storage. What is missing, or has another generation, is a value; everything else is thrown. */
+export function createStorageObjectStore(storage: Storage): ObjectStore {
+  const fileOf = ({ bucket, name }: ObjectName, generation?: string): File =>
+    storage.bucket(bucket).file(name, generation === undefined ? {} : { generation });
+
+  async function stat(object: ObjectName, generation?: string): Promise<ObjectInfo | undefined> {
+    const found = await orUndefined(fileOf(object, generation).getMetadata());
+    return found && toInfo(object.bucket, found[0]);
+  }
+
+  async function hasBucket(bucket: string): Promise<boolean> {
+    // Listing needs no more than the rights to objects; the bucket's own metadata would.
+    return (await orUndefined(storage.bucket(bucket).getFiles({ maxResults: 1, autoPaginate: false }))) !== undefined;
+  }
+
+  return {
+    stat,
+    hasBucket,
+    async read(object, { generation, range } = {}) {
+      // The stream would tell too late that nothing is there, and an overwrite could come in between.
+      const info = await stat(object, generation);
+      if (info === undefined) {
+        return undefined;
+      }
+      const span = range && { start: range.startByte, end: Math.min(range.endByte, info.sizeBytes) - 1 };
+      return fileOf(object, info.generation).createReadStream({ decompress: false, ...span });
+    },
+    async write(object, body, options = {}) {
+      const file = fileOf(object);
+      try {
+        await pipeline(body instanceof Uint8Array ? Readable.from([body]) : body, openForWriting(file, body, options));
+      } catch (error) {
+        if (statusOf(error) === PRECONDITION_FAILED) {
+          return 'CONFLICT';
+        }
+        if (statusOf(error) === NOT_FOUND) {
+          return 'NO_BUCKET';
+        }
+        throw error;
+      }
+      return toInfo(object.bucket, file.metadata);
+    },
+    async list({ bucket, prefix, countMax, after }) {
+      const [files] = await storage.bucket(bucket).getFiles({
+        prefix,
+        autoPaginate: false,
+        // The offset itself is listed as well.
+        maxResults: after === undefined ? countMax : countMax + 1,
+        ...(after !== undefined && { startOffset: after }),
+      });
+      const later = files.filter(({ name }) => name !== after).slice(0, countMax);
+      return later.map(({ metadata }) => toInfo(bucket, metadata));
+    },
+  };
+}
+
+/** One request for what is in memory, and a session that can be taken up again for what comes in pieces. */
+function openForWriting(
+  file: File,
+  body: Uint8Array | Readable,
+  { contentType, metadata, ifGeneration }: WriteOptions,
+) {
+  return file.createWriteStream({
+    resumable: !(body instanceof Uint8Array),
+    validation: 'crc32c',
+    metadata: { contentType: contentType ?? 'application/octet-stream', ...(metadata && { metadata }) },
+    ...(ifGeneration !== undefined && { preconditionOpts: { ifGenerationMatch: ifGeneration } }),
+  });
+}
+
+function toInfo(bucket: string, metadata: FileMetadata): ObjectInfo {
+  const own = Object.entries(metadata.metadata ?? {}).map(([name, value]) => [name, String(value ?? '')] as const);
+  return {
+    bucket,
+    name: String(metadata.name),
+    generation: String(metadata.generation),
+    sizeBytes: Number(metadata.size),
+    crc32c: String(metadata.crc32c),
+    contentType: String(metadata.contentType ?? 'application/octet-stream'),
+    metadata: Object.fromEntries(own),
+    updatedAt: Date.parse(String(metadata.updated)),
+  };
+}
+
+async function orUndefined<T>(answer: Promise<T>): Promise<T | undefined> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (statusOf(error) === NOT_FOUND) {
+      return undefined;
+    }
+    throw error;
+  }
+}
+
+/** The HTTP status. Requests throw the library's ApiError, or its HTTP client's; resumable uploads the answer's body. */
+function statusOf(error: unknown): number | undefined {
+  const { code, status } = Object(error) as { readonly code?: unknown; readonly status?: unknown };
+  return [code, status].map(Number).find((number) => number >= 400 && number < 600);
+}

@@ -1,0 +1,27 @@
+# For data that must not leave: own key, no way to the internet, private API, alerts, budget, history.
+module "dropforge" {
+  source     = "../.."
+  project_id = var.project_id
+  region     = var.region
+
+  submitters   = ["group:${var.team}"]
+  api_access   = { members = ["group:${var.team}"], ingress = "ALLOW_INTERNAL_ONLY" }
+  kms_key_name = var.kms_key_name
+  labels       = { cost-centre = "research" }
+
+  database  = { point_in_time_recovery = true }
+  network   = { subnets = { (var.region) = "10.80.0.0/20" }, nat = false, flow_logs = true }
+  jobs      = { zones = var.zones }
+  retention = { uploads_days = 90, jobs_days = 365, noncurrent_days = 30 }
+
+  runtime_images = {
+    "2.11" = {
+      machine_images = ["dropforge-2-11-a", "dropforge-2-11-b"]
+      image          = "dropforge-2-11"
+      python_version = "3.10"
+    }
+  }
+
+  alerts = { emails = [var.operator_email], backlog_minutes = 10, vm_age_hours_max = 72 }
+  budget = { billing_account = var.billing_account, amount = 2000, currency_code = "EUR" }
+}

@@ -1,0 +1,9 @@
+output "service_accounts" {
+  description = "Whom to grant data buckets to, and whom to name in ingress and egress rules."
+  value       = module.dropforge.service_accounts
+}
+
+output "upload_bucket" {
+  description = "Where jobs are submitted."
+  value       = module.dropforge.upload_bucket
+}

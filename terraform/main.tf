@@ -1,0 +1,113 @@
+locals {
+  # Topics, the firewall's tag and VM labels are known to the code by these names.
+  prefix = "dropforge"
+  labels = merge(var.labels, { managed-by = "terraform", app = local.prefix })
+}
+
+data "google_project" "this" {
+  project_id = var.project_id
+}
+
+module "project_services" {
+  source     = "./modules/project-services"
+  project_id = var.project_id
+  with_cmek  = var.kms_key_name != null
+}
+
+module "identities" {
+  source         = "./modules/identities"
+  project_id     = module.project_services.project_id
+  prefix         = local.prefix
+  accounts       = local.accounts
+  custom_roles   = local.custom_roles
+  project_grants = local.project_grants
+  actor_grants   = local.actor_grants
+}
+
+module "encryption" {
+  source         = "./modules/encryption"
+  project_number = data.google_project.this.number
+  kms_key_name   = var.kms_key_name
+}
+
+module "storage" {
+  source        = "./modules/storage"
+  project_id    = module.project_services.project_id
+  prefix        = "${var.project_id}-${local.prefix}"
+  location      = var.region
+  labels        = local.labels
+  kms_key_name  = module.encryption.kms_key_name
+  retention     = var.retention
+  force_destroy = !var.deletion_protection
+  grants        = merge(local.account_bucket_grants, local.submitter_bucket_grants)
+}
+
+module "messaging" {
+  source         = "./modules/messaging"
+  project_id     = module.project_services.project_id
+  project_number = data.google_project.this.number
+  prefix         = local.prefix
+  region         = var.region
+  labels         = local.labels
+  kms_key_name   = module.encryption.kms_key_name
+  upload_bucket  = module.storage.bucket_names["uploads"]
+  publishers     = merge(local.account_publishers, local.submitter_publishers)
+  schedules = {
+    tick  = { topic = "tick", cron = var.schedule.watch, message = { type = "TICK" } }
+    sweep = { topic = "teardown", cron = var.schedule.sweep, message = { type = "SWEEP" } }
+  }
+}
+
+module "database" {
+  source                 = "./modules/database"
+  project_id             = module.project_services.project_id
+  name                   = var.database.name
+  location               = coalesce(var.database.location, var.region)
+  kms_key_name           = module.encryption.kms_key_name
+  deletion_protection    = var.deletion_protection
+  point_in_time_recovery = var.database.point_in_time_recovery
+}
+
+module "network" {
+  source     = "./modules/network"
+  project_id = module.project_services.project_id
+  name       = local.prefix
+  vm_tag     = "${local.prefix}-vm"
+  subnets    = length(var.network.subnets) > 0 ? var.network.subnets : { (var.region) = "10.80.0.0/20" }
+  nat        = var.network.nat
+  flow_logs  = var.network.flow_logs
+}
+
+module "functions" {
+  source        = "./modules/functions"
+  project_id    = module.project_services.project_id
+  prefix        = local.prefix
+  region        = var.region
+  labels        = local.labels
+  source_bucket = module.storage.bucket_names["sources"]
+  source_dir    = coalesce(var.functions_dir, "${path.module}/../dist/functions")
+  build_account = { name = module.identities.names["build"], member = module.identities.members["build"] }
+  functions = {
+    for name, function in local.functions : name => merge(function, {
+      service_account = module.identities.emails[name]
+      environment     = { for setting in function.settings : setting => local.settings[setting] }
+      invokers        = local.invokers[name]
+    })
+  }
+  delivery = {
+    topic_ids         = module.messaging.topic_ids
+    dead_letter_topic = "dead-letters"
+    push_account      = module.identities.emails["push"]
+    service_agent     = module.messaging.service_agent
+  }
+}
+
+module "observability" {
+  source         = "./modules/observability"
+  project_id     = module.project_services.project_id
+  project_number = data.google_project.this.number
+  prefix         = local.prefix
+  alerts         = var.alerts
+  budget         = var.budget
+  subscriptions  = module.functions.subscription_names
+}

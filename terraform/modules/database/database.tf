@@ -1,0 +1,21 @@
+resource "google_firestore_database" "this" {
+  project     = var.project_id
+  name        = var.name
+  location_id = var.location
+  type        = "FIRESTORE_NATIVE"
+  # Commits of one job wait for each other and are not thrown away: the store is written for that.
+  concurrency_mode            = "PESSIMISTIC"
+  app_engine_integration_mode = "DISABLED"
+  delete_protection_state     = "DELETE_PROTECTION_${var.deletion_protection ? "ENABLED" : "DISABLED"}"
+  deletion_policy             = "DELETE"
+  point_in_time_recovery_enablement = (
+    "POINT_IN_TIME_RECOVERY_${var.point_in_time_recovery ? "ENABLED" : "DISABLED"}"
+  )
+
+  dynamic "cmek_config" {
+    for_each = var.kms_key_name == null ? [] : [var.kms_key_name]
+    content {
+      kms_key_name = cmek_config.value
+    }
+  }
+}

@@ -1,0 +1,24 @@
+mock_provider "google" {}
+
+variables {
+  project_number = "123456789012"
+}
+
+run "grants_nothing_without_a_key" {
+  command = plan
+  assert {
+    condition     = length(google_kms_crypto_key_iam_member.agent) == 0
+    error_message = "Without a key there is nothing to grant."
+  }
+}
+
+run "lets_the_services_use_the_key" {
+  command = plan
+  variables {
+    kms_key_name = "projects/k/locations/us-central1/keyRings/r/cryptoKeys/k"
+  }
+  assert {
+    condition     = toset(keys(google_kms_crypto_key_iam_member.agent)) == toset(["firestore", "pubsub", "storage"])
+    error_message = "Firestore, Pub/Sub and Cloud Storage encrypt by themselves."
+  }
+}

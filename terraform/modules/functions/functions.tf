@@ -1,0 +1,55 @@
+resource "google_cloudfunctions2_function" "this" {
+  for_each    = var.functions
+  project     = var.project_id
+  location    = var.region
+  name        = "${var.prefix}-${each.key}"
+  description = each.value.description
+  labels      = var.labels
+
+  build_config {
+    runtime           = "nodejs24"
+    entry_point       = each.key
+    docker_repository = google_artifact_registry_repository.images.id
+    service_account   = var.build_account.name
+    # The bundle is built already; the buildpack would run the package's build script again.
+    environment_variables = { GOOGLE_NODE_RUN_SCRIPTS = "" }
+
+    source {
+      storage_source {
+        bucket = var.source_bucket
+        object = google_storage_bucket_object.source[each.key].name
+      }
+    }
+  }
+
+  service_config {
+    available_memory                 = "${each.value.memory_mib}Mi"
+    available_cpu                    = each.value.cpu
+    timeout_seconds                  = each.value.timeout_seconds
+    min_instance_count               = 0
+    max_instance_count               = each.value.instances_max
+    max_instance_request_concurrency = each.value.concurrency
+    ingress_settings                 = each.value.ingress
+    all_traffic_on_latest_revision   = true
+    service_account_email            = each.value.service_account
+    environment_variables            = each.value.environment
+  }
+
+  depends_on = [google_artifact_registry_repository_iam_member.build]
+}
+
+# A binding, not a member: nobody else may call, whoever was once let in by hand.
+resource "google_cloud_run_service_iam_binding" "invokers" {
+  for_each = { for name, function in var.functions : name => function if length(function.invokers) > 0 }
+  project  = var.project_id
+  location = var.region
+  # Cloud Functions gives its Cloud Run service its own name.
+  service = google_cloudfunctions2_function.this[each.key].name
+  role    = "roles/run.invoker"
+  members = values(each.value.invokers)
+
+  lifecycle {
+    # Whoever makes the function anew makes its service anew, without this.
+    replace_triggered_by = [google_cloudfunctions2_function.this[each.key].id]
+  }
+}

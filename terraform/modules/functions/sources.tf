@@ -1,0 +1,41 @@
+# The checksum in the name: new code is a new object, and a new object is a new revision.
+resource "google_storage_bucket_object" "source" {
+  for_each     = var.functions
+  bucket       = var.source_bucket
+  name         = "${each.key}/${filesha256("${var.source_dir}/${each.key}.zip")}.zip"
+  source       = "${var.source_dir}/${each.key}.zip"
+  content_type = "application/zip"
+}
+
+# A repository of our own: the one that Cloud Functions makes by itself keeps every image for ever.
+resource "google_artifact_registry_repository" "images" {
+  project       = var.project_id
+  location      = var.region
+  repository_id = "${var.prefix}-functions"
+  description   = "Images of the functions, made by Cloud Build."
+  format        = "DOCKER"
+  labels        = var.labels
+
+  cleanup_policies {
+    id     = "keep-latest"
+    action = "KEEP"
+    most_recent_versions {
+      keep_count = 2
+    }
+  }
+  cleanup_policies {
+    id     = "delete-older"
+    action = "DELETE"
+    condition {
+      older_than = "604800s"
+    }
+  }
+}
+
+resource "google_artifact_registry_repository_iam_member" "build" {
+  project    = var.project_id
+  location   = var.region
+  repository = google_artifact_registry_repository.images.name
+  role       = "roles/artifactregistry.writer"
+  member     = var.build_account.member
+}

@@ -1,0 +1,24 @@
+locals {
+  # shared/ports/message-bus.ts
+  topics = [
+    "uploads", "submit", "control", "provision", "teardown", "events", "tick", "interruptions", "dead-letters",
+  ]
+}
+
+resource "google_pubsub_topic" "this" {
+  for_each     = toset(local.topics)
+  project      = var.project_id
+  name         = "${var.prefix}-${each.value}"
+  kms_key_name = var.kms_key_name
+  labels       = var.labels
+  # What was given up can be looked at, and sent again, for a week after it was taken off its subscription.
+  message_retention_duration = each.value == "dead-letters" ? "604800s" : null
+}
+
+resource "google_pubsub_topic_iam_member" "publisher" {
+  for_each = var.publishers
+  project  = var.project_id
+  topic    = google_pubsub_topic.this[each.value.topic].name
+  role     = "roles/pubsub.publisher"
+  member   = each.value.member
+}

@@ -1,0 +1,33 @@
+# Said aloud, though it is what networks begin with: nobody reaches a VM, not even by SSH.
+resource "google_compute_firewall" "deny_ingress" {
+  project       = var.project_id
+  name          = "${var.name}-deny-ingress"
+  description   = "No way in."
+  network       = google_compute_network.this.id
+  direction     = "INGRESS"
+  priority      = 65534
+  source_ranges = ["0.0.0.0/0"]
+
+  deny {
+    protocol = "all"
+  }
+}
+
+# Replicas of a job find each other by internal addresses (TF_CONFIG, MASTER_ADDR), on ports that programs choose.
+resource "google_compute_firewall" "replicas" {
+  project     = var.project_id
+  name        = "${var.name}-replicas"
+  description = "VMs of training jobs among themselves."
+  network     = google_compute_network.this.id
+  direction   = "INGRESS"
+  priority    = 1000
+  source_tags = [var.vm_tag]
+  target_tags = [var.vm_tag]
+
+  allow {
+    protocol = "tcp"
+  }
+  allow {
+    protocol = "icmp"
+  }
+}

@@ -1,0 +1,38 @@
+# A budget tells; it stops nothing. What stops VMs is in docs/adr/0007.
+resource "google_billing_budget" "this" {
+  count           = var.budget == null ? 0 : 1
+  billing_account = var.budget.billing_account
+  display_name    = "Dropforge in ${var.project_id}"
+
+  budget_filter {
+    projects = ["projects/${var.project_number}"]
+  }
+
+  amount {
+    specified_amount {
+      currency_code = var.budget.currency_code
+      units         = tostring(floor(var.budget.amount))
+    }
+  }
+
+  dynamic "threshold_rules" {
+    for_each = [0.5, 0.9, 1.0]
+    content {
+      threshold_percent = threshold_rules.value
+    }
+  }
+
+  # The one that tells in time: GPU VMs spend in hours what was planned for weeks.
+  threshold_rules {
+    threshold_percent = 1.0
+    spend_basis       = "FORECASTED_SPEND"
+  }
+
+  dynamic "all_updates_rule" {
+    for_each = length(var.alerts.emails) + length(var.alerts.notification_channels) > 0 ? [true] : []
+    content {
+      # A budget takes five channels at most.
+      monitoring_notification_channels = slice(local.channels, 0, min(5, length(local.channels)))
+    }
+  }
+}

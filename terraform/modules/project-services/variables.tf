@@ -1,0 +1,12 @@
+variable "project_id" {
+  description = "The project whose APIs are switched on."
+  type        = string
+  nullable    = false
+}
+
+variable "with_cmek" {
+  description = "Whether Cloud KMS is needed as well."
+  type        = bool
+  nullable    = false
+  default     = false
+}

@@ -1,0 +1,68 @@
+locals {
+  buckets = {
+    # Jobs name the generation of a package: versions keep it when somebody uploads another under its name.
+    uploads = { days = var.retention.uploads_days }
+    jobs    = { days = var.retention.jobs_days }
+    sources = { days = null }
+  }
+}
+
+resource "google_storage_bucket" "this" {
+  for_each                    = local.buckets
+  project                     = var.project_id
+  name                        = "${var.prefix}-${each.key}"
+  location                    = var.location
+  storage_class               = "STANDARD"
+  uniform_bucket_level_access = true
+  public_access_prevention    = "enforced"
+  force_destroy               = var.force_destroy
+  labels                      = var.labels
+
+  versioning {
+    enabled = true
+  }
+
+  # Versions do what soft deletion does, and checkpoints that are replaced all day need not be kept twice.
+  soft_delete_policy {
+    retention_duration_seconds = 0
+  }
+
+  lifecycle_rule {
+    action {
+      type = "Delete"
+    }
+    condition {
+      days_since_noncurrent_time = var.retention.noncurrent_days
+      with_state                 = "ARCHIVED"
+    }
+  }
+
+  lifecycle_rule {
+    action {
+      type = "AbortIncompleteMultipartUpload"
+    }
+    condition {
+      age = 7
+    }
+  }
+
+  dynamic "lifecycle_rule" {
+    for_each = each.value.days == null ? [] : [each.value.days]
+    content {
+      action {
+        type = "Delete"
+      }
+      condition {
+        age        = lifecycle_rule.value
+        with_state = "LIVE"
+      }
+    }
+  }
+
+  dynamic "encryption" {
+    for_each = var.kms_key_name == null ? [] : [var.kms_key_name]
+    content {
+      default_kms_key_name = encryption.value
+    }
+  }
+}

@@ -1,0 +1,135 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { jobFile, packProgram, until } from '../e2e/cloud-under-test.ts';
+import { findGcloudVersion } from '../integration/find-gcloud-version.ts';
+import { type HybridCloud, startHybridCloud } from './hybrid-cloud.ts';
+
+const run = promisify(execFile);
+
+const TRAINS = `
+import json, os, sys
+with open(os.path.join(os.environ['DROPFORGE_OUTPUT_DIR'], 'model.json'), 'w') as file:
+    json.dump({'args': sys.argv[1:], 'job': os.environ['CLOUD_ML_JOB_ID']}, file)
+print('trained', flush=True)
+`;
+
+/** Saves where it is at every step, and goes on from there. */
+const COUNTS = `
+import json, os, time
+place = os.path.join(os.environ['DROPFORGE_OUTPUT_DIR'], 'step.json')
+start = json.load(open(place))['step'] if os.path.exists(place) else 0
+for step in range(start + 1, 61):
+    time.sleep(0.1)
+    with open(place + '.tmp', 'w') as file: json.dump({'step': step, 'from': start}, file)
+    os.replace(place + '.tmp', place)
+    print('step', step, flush=True)
+`;
+
+/** Deletions are asked for again after a minute, as in production (`DEADLINES.teardownMs`). */
+const JOB_MS_MAX = 150_000;
+
+const hosts = inject('emulatorHosts');
+
+if (hosts === null) {
+  describe('Dropforge as it is deployed', () => {
+    it('needs emulators that are not here: it was left out', () => {
+      expect(hosts).toBeNull();
+    });
+  });
+} else {
+  describe('Dropforge as it is deployed', () => {
+    let cloud: HybridCloud;
+
+    beforeAll(async () => {
+      cloud = await startHybridCloud(hosts);
+    });
+    afterAll(() => cloud.stop());
+
+    const untilVmsAreGone = () => until('no VM', async () => ((await cloud.listVms()).length === 0 ? true : undefined));
+
+    const untilLogged = (jobId: string, text: string) =>
+      until(`"${text}"`, async () => (await cloud.readLog(jobId)).find((line) => line.text.includes(text)));
+
+    it('trains what was uploaded, and leaves the model and no VM', async () => {
+      await uploadAsUser(cloud, 'trained.tar.gz', await packProgram(TRAINS, jobFile('trained', { args: ['--x=1'] })));
+
+      expect(await cloud.awaitJob('trained', undefined, JOB_MS_MAX)).toMatchObject({ state: 'SUCCEEDED', attempt: 1 });
+      const model = JSON.parse((await cloud.readObject(cloud.endpoints.jobsBucket, 'trained/model.json')) ?? 'null');
+      expect(model).toMatchObject({ job: 'trained', args: ['--x=1', expect.stringMatching(/^--job-dir=gs:/)] });
+      await untilLogged('trained', 'trained');
+      await untilVmsAreGone();
+    });
+
+    it('refuses with a report beside the upload', async () => {
+      await cloud.upload('refused.json', JSON.stringify(jobFile('refused', { region: 'mars' })));
+
+      expect(await cloud.awaitReport('refused.json.report.json')).toMatchObject({
+        verdict: 'REFUSED',
+        problems: expect.arrayContaining([expect.objectContaining({ code: 'UNKNOWN_REGION' })]),
+      });
+    });
+
+    it('fails a job whose program fails, with its last lines as evidence', async () => {
+      await cloud.upload('broken.tar.gz', await packProgram('raise ValueError("no data")\n', jobFile('broken')));
+
+      const job = await cloud.awaitJob('broken', undefined, JOB_MS_MAX);
+
+      expect(job).toMatchObject({ state: 'FAILED', cause: { code: 'PROGRAM_FAILED' } });
+      expect(job.cause?.evidence.join('\n')).toContain('ValueError: no data');
+      await untilVmsAreGone();
+    });
+
+    it('cancels a job by a message on the control topic', async () => {
+      await cloud.upload('cancelled.tar.gz', await packProgram('import time\ntime.sleep(600)\n', jobFile('cancelled')));
+      await cloud.awaitJob('cancelled', ({ state }) => state === 'RUNNING');
+
+      await cloud.publish('dropforge-control', { command: 'cancel', jobId: 'cancelled' });
+
+      expect(await cloud.awaitJob('cancelled', undefined, JOB_MS_MAX)).toMatchObject({ state: 'CANCELLED' });
+      await untilVmsAreGone();
+    });
+
+    it('goes on in a new attempt after a preemption, from what was saved', async () => {
+      await cloud.upload('preempted.tar.gz', await packProgram(COUNTS, jobFile('preempted')));
+      const running = await cloud.awaitJob('preempted', ({ state }) => state === 'RUNNING');
+      await untilLogged('preempted', 'step 20');
+      await cloud.act(`/vms/${running.replicas[0]?.vmName}:preempt`);
+
+      const job = await cloud.awaitJob('preempted', undefined, JOB_MS_MAX);
+
+      expect(job).toMatchObject({
+        state: 'SUCCEEDED',
+        attempt: 2,
+        attempts: [{ cause: 'PREEMPTED' }, { cause: null }],
+      });
+      const last = JSON.parse((await cloud.readObject(cloud.endpoints.jobsBucket, 'preempted/step.json')) ?? 'null');
+      expect(last.step).toBe(60);
+      expect(last.from).toBeGreaterThan(0);
+      await untilVmsAreGone();
+    });
+  });
+}
+
+/** With gcloud where it is there, and over its API otherwise. */
+async function uploadAsUser(cloud: HybridCloud, name: string, bytes: Uint8Array): Promise<void> {
+  if (findGcloudVersion() === undefined) {
+    await cloud.upload(name, bytes);
+    return;
+  }
+  const directory = await mkdtemp(join(tmpdir(), 'dropforge-user-'));
+  const { storage, uploadBucket, projectId } = cloud.endpoints;
+  await writeFile(join(directory, name), bytes);
+  await run('gcloud', ['storage', 'cp', join(directory, name), `gs://${uploadBucket}/`, '--quiet'], {
+    env: {
+      ...process.env,
+      CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE: `${storage}/storage/v1/`,
+      CLOUDSDK_AUTH_DISABLE_CREDENTIALS: 'true',
+      CLOUDSDK_CORE_PROJECT: projectId,
+    },
+  });
+  await rm(directory, { recursive: true });
+}

@@ -1,0 +1,126 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createComputeVmProvider } from '#infra/google-cloud/compute/compute-vm-provider.ts';
+import type { VmProvider } from '#shared/ports/vm-provider.ts';
+import { PLACE, WAIT } from '../contract/vm-cloud-under-test.ts';
+import { describeVmProviderContract, vmRequest } from '../contract/vm-provider.contract.ts';
+import { type ComputeUnderTest, openComputeUnderTest } from './compute-under-test.ts';
+
+describeVmProviderContract('Compute Engine', async () => {
+  const compute = await openComputeUnderTest();
+  return {
+    ...PLACE,
+    vms: createComputeVmProvider(compute.engine),
+    fullZone: 'local1-full',
+    close: compute.close,
+  };
+});
+
+const RATE_EXCEEDED =
+  "Operation rate exceeded for resource 'projects/p/global/machineImages/python'. Too frequent operations from the source resource.";
+
+describe('the VmProvider of Compute Engine, beside what every cloud does', () => {
+  let compute: ComputeUnderTest;
+  let vms: VmProvider;
+  let refused: { readonly sourceMachineImage: string; readonly status: number; readonly message: string } | null;
+
+  let refusalsCount = 0;
+
+  beforeEach(async () => {
+    refused = null;
+    refusalsCount = 0;
+    compute = await openComputeUnderTest({ stopGraceMs: 500 }, ({ method, url }) => {
+      const source = new URL(url).searchParams.get('sourceMachineImage');
+      if (method !== 'POST' || refused === null || source?.endsWith(`/${refused.sourceMachineImage}`) !== true) {
+        return undefined;
+      }
+      refusalsCount += 1;
+      const { status, message } = refused;
+      return Response.json({ error: { code: status, message } }, { status });
+    });
+    vms = createComputeVmProvider(compute.engine);
+  });
+  afterEach(() => compute.close());
+
+  it('asks anew in a zone that had no room before, although the request is the same', async () => {
+    const request = vmRequest(PLACE, 'patient');
+    compute.cloud.vms().setStockout(PLACE.zone, true);
+    const refusals = [await vms.create(request), await vms.create(request)];
+    expect(refusals).toMatchObject(Array(2).fill({ refusal: { cause: { code: 'STOCKOUT' } } }));
+    compute.cloud.vms().setStockout(PLACE.zone, false);
+
+    expect(await vms.create(request)).toMatchObject({ outcome: 'CREATED' });
+  });
+
+  it('hands on which zones have room, as the operation says', async () => {
+    compute.cloud.vms().setStockout(PLACE.zone, true);
+    const outcome = await vms.create(vmRequest(PLACE, 'elsewhere'));
+    expect(outcome).toMatchObject({ refusal: { zonesAvailable: ['local1-b'] } });
+  });
+
+  it('takes another copy of the machine image when the pace for one is refused, and says so when all are', async () => {
+    refused = { sourceMachineImage: 'copy', status: 403, message: RATE_EXCEEDED };
+    const copies = createComputeVmProvider({
+      ...compute.engine,
+      images: { python: { machineImages: ['copy', 'python', 'copy'] } },
+    });
+    for (const name of ['burst-1', 'burst-2', 'burst-3']) {
+      expect(await copies.create(vmRequest(PLACE, name))).toMatchObject({ outcome: 'CREATED' });
+    }
+    expect(refusalsCount).toBeGreaterThan(0);
+
+    refused = { ...refused, sourceMachineImage: 'python' };
+    const pressed = createComputeVmProvider({ ...compute.engine, images: { python: { machineImages: ['python'] } } });
+    const outcome = await pressed.create({ ...vmRequest(PLACE, 'pressed'), bootDiskGib: 100 });
+    expect(outcome).toMatchObject({ refusal: { cause: { code: 'RATE_LIMITED' } } });
+  });
+
+  it('throws what passes by itself, so that the same request is made again', async () => {
+    refused = { sourceMachineImage: 'python', status: 503, message: 'The service is currently unavailable.' };
+    const request = { ...vmRequest(PLACE, 'retried'), bootDiskGib: 100 };
+    await expect(vms.create(request)).rejects.toThrow('The service is currently unavailable.');
+    refused = null;
+    expect(await vms.create(request)).toMatchObject({ outcome: 'CREATED' });
+  });
+
+  it('does not take a VM for made that is just being removed', async () => {
+    const request = {
+      ...vmRequest(PLACE, 'leaving'),
+      metadata: { 'startup-script': "trap '' TERM; while :; do sleep 0.05; done" },
+    };
+    await vms.create(request);
+    await vms.delete(request);
+    await expect(vms.create(request)).rejects.toThrow('is just being removed');
+  });
+
+  it('lists jobs whose ids are too long for a label, and no VM that is somebody else’s', async () => {
+    const [one, other] = ['B', 'C'].map((end) => `${'Z'.repeat(127)}${end}`);
+    await vms.create({ ...vmRequest(PLACE, 'long-b'), jobId: String(one) });
+    await vms.create({ ...vmRequest(PLACE, 'long-c'), jobId: String(other) });
+    const { zone } = PLACE;
+    await compute.instances.insert({
+      ...{ project: 'p', zone, sourceMachineImage: 'projects/p/global/machineImages/python' },
+      instanceResource: {
+        name: 'stranger',
+        labels: { 'managed-by': 'terraform' },
+        metadata: { items: [{ key: 'startup-script', value: 'sleep 300 & wait' }] },
+      },
+    });
+    await expect.poll(() => compute.cloud.vms().listRecords().length, WAIT).toBe(3);
+
+    expect((await vms.list({ jobId: String(one) })).map(({ vmName }) => vmName)).toEqual(['df-long-b-a1-master-0']);
+    expect((await vms.list()).map(({ jobId }) => jobId).sort()).toEqual([one, other]);
+    expect(await compute.cloud.vms().list()).toHaveLength(2);
+  });
+
+  it('makes the same VM as the embedded cloud’s own provider is asked for', async () => {
+    const request = {
+      ...vmRequest(PLACE, 'same'),
+      ...{ role: 'worker' as const, index: 7, vmName: 'df-same-a1-worker-7', jobId: 'Same_1' },
+      ...{ accelerator: { type: 'nvidia-tesla-t4', count: 2 }, labels: { team: 'vision' }, bootDiskGib: 500 },
+      ...{ bootDiskType: 'pd-standard' as const, reservation: { kind: 'NONE' as const } },
+    };
+    expect(await vms.create(request)).toMatchObject({ outcome: 'CREATED' });
+    expect(compute.cloud.records().map((record) => record.request)).toEqual([request]);
+    expect(compute.faults).toEqual([]);
+  });
+});

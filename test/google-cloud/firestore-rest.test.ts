@@ -1,0 +1,39 @@
+import { randomUUID } from 'node:crypto';
+import { describe, expect, inject, it } from 'vitest';
+import { connectState } from '#infra/google-cloud/compose/connect-state.ts';
+import { describeCapacityMemoryContract } from '../contract/capacity-memory.contract.ts';
+import { describeJobStoreContract } from '../contract/job-store.contract.ts';
+import { describeReplicaStoreContract } from '../contract/replica-store.contract.ts';
+import type { OpenStore } from '../contract/store-under-test.ts';
+
+const hosts = inject('emulatorHosts');
+
+if (hosts === null) {
+  describe('Firestore over REST', () => {
+    it('has no emulator here: its contracts are left out', () => {
+      expect(hosts).toBeNull();
+    });
+  });
+} else {
+  // The library looks for the emulator in the environment of the process, as it does in a function's.
+  process.env.FIRESTORE_EMULATOR_HOST = hosts.firestore;
+  describeJobStoreContract('Firestore over REST', asDeployed(hosts.firestore, 'jobs'));
+  describeReplicaStoreContract('Firestore over REST', asDeployed(hosts.firestore, 'replicas'));
+  describeCapacityMemoryContract('Firestore over REST', asDeployed(hosts.firestore, 'capacity'));
+}
+
+/** The stores as deployed functions build them; every project id is a database of its own on the emulator. */
+function asDeployed<Name extends keyof ReturnType<typeof connectState>>(
+  host: string,
+  name: Name,
+): OpenStore<ReturnType<typeof connectState>[Name]> {
+  return async () => {
+    const settings = {
+      PROJECT_ID: `test-${randomUUID()}`,
+      FIRESTORE_DATABASE: '(default)',
+      FIRESTORE_EMULATOR_HOST: host,
+    };
+    const connect = async () => connectState(settings)[name];
+    return { store: await connect(), connect, close: async () => {} };
+  };
+}

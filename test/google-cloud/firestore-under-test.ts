@@ -1,0 +1,23 @@
+import { randomUUID } from 'node:crypto';
+import { Firestore } from '@google-cloud/firestore';
+import type { OpenStore } from '../contract/store-under-test.ts';
+
+/** Opens a store on the emulator; every project id is a database of its own there. */
+export function onFirestore<Store>(host: string, create: (firestore: Firestore) => Store): OpenStore<Store> {
+  return async () => {
+    const projectId = `test-${randomUUID()}`;
+    const clients: Firestore[] = [];
+    const connect = async () => {
+      const firestore = new Firestore({ projectId, host, ssl: false });
+      clients.push(firestore);
+      return create(firestore);
+    };
+    return {
+      store: await connect(),
+      connect,
+      async close() {
+        await Promise.all(clients.map((client) => client.terminate()));
+      },
+    };
+  };
+}

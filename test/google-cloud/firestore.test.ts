@@ -1,0 +1,26 @@
+import { describe, expect, inject, it } from 'vitest';
+import { createFirestoreCapacityMemory } from '#infra/google-cloud/firestore/firestore-capacity-memory.ts';
+import { createFirestoreJobStore } from '#infra/google-cloud/firestore/firestore-job-store.ts';
+import { createFirestoreReplicaStore } from '#infra/google-cloud/firestore/firestore-replica-store.ts';
+import { describeCapacityMemoryContract } from '../contract/capacity-memory.contract.ts';
+import { describeJobStoreContract } from '../contract/job-store.contract.ts';
+import { describeReplicaStoreContract } from '../contract/replica-store.contract.ts';
+import { onFirestore } from './firestore-under-test.ts';
+
+const hosts = inject('emulatorHosts');
+
+if (hosts === null) {
+  describe('Firestore', () => {
+    it('has no emulator here: its contracts are left out', () => {
+      expect(hosts).toBeNull();
+    });
+  });
+} else {
+  const clock = { now: () => 1_800_000_000_000 };
+  describeJobStoreContract(
+    'Firestore',
+    onFirestore(hosts.firestore, (firestore) => createFirestoreJobStore(firestore, clock)),
+  );
+  describeReplicaStoreContract('Firestore', onFirestore(hosts.firestore, createFirestoreReplicaStore));
+  describeCapacityMemoryContract('Firestore', onFirestore(hosts.firestore, createFirestoreCapacityMemory));
+}

@@ -1,0 +1,14 @@
+import { Storage } from '@google-cloud/storage';
+import { createStorageObjectStore } from '#infra/google-cloud/storage/storage-object-store.ts';
+import { describeObjectStoreContract } from '../contract/object-store.contract.ts';
+import { openStorageDoor } from '../integration/storage-door-under-test.ts';
+
+describeObjectStoreContract('Cloud Storage', async () => {
+  const door = await openStorageDoor();
+  const storage = new Storage({ apiEndpoint: door.origin(), projectId: 'dropforge-local' });
+  return {
+    store: createStorageObjectStore(storage),
+    makeBucket: async (name) => void (await storage.createBucket(name)),
+    close: () => door.close(),
+  };
+});

@@ -1,0 +1,194 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import type * as Compute from '@google-cloud/compute';
+import { build } from 'esbuild';
+import { GoogleAuth, PassThroughClient } from 'google-auth-library';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { computeDescription } from '#infra/build/bundle-plugins.ts';
+import { COMPUTE_CALLS, cutComputeDescription } from '#infra/build/cut-compute-description.ts';
+import { closeServer, HOST, listen } from '#infra/embedded/http-server.ts';
+import { toInsertRequest } from '#infra/google-cloud/compute/instance-request.ts';
+import type { VmRequest } from '#shared/ports/vm-provider.ts';
+
+type Clients = Pick<typeof Compute, 'InstancesClient' | 'ZoneOperationsClient'>;
+type Asked = { readonly request: string; readonly body: string };
+
+const SOURCE = ['instances_client', 'zone_operations_client']
+  .map((file) => `export * from '@google-cloud/compute/build/src/v1/${file}.js';`)
+  .join('\n');
+
+const DESCRIPTION = createRequire(import.meta.url)
+  .resolve('@google-cloud/compute')
+  .replace(/src\/index\.js$/, 'protos/protos.json');
+
+const BUILD_MS_MAX = 60_000;
+
+const vm: VmRequest = {
+  role: 'worker',
+  index: 3,
+  vmName: 'df-digits-2-worker-3',
+  zone: 'us-central1-a',
+  jobId: 'Digits_2026',
+  attempt: 2,
+  machineType: 'n1-standard-8',
+  accelerator: { type: 'nvidia-tesla-t4', count: 2 },
+  provisioningModel: 'STANDARD',
+  machineImage: '2.11',
+  bootDiskGib: 200,
+  bootDiskType: 'pd-balanced',
+  reservation: { kind: 'SPECIFIC', names: ['projects/other/zones/us-central1-a/reservations/gpus'] },
+  labels: { team: 'vision' },
+  maxRunSeconds: 86_400,
+  metadata: { 'startup-script': '#!/bin/bash\n', 'dropforge-config': '{"ü":"✓"}' },
+};
+const place = {
+  projectId: 'example',
+  subnetwork: 'projects/example/regions/{region}/subnetworks/s',
+  serviceAccount: 'vm@example.iam.gserviceaccount.com',
+  networkTag: 'dropforge-vm',
+};
+
+/** An answer that has something of everything that is read: nested messages, lists, maps, enums, int64, errors. */
+const OPERATION = {
+  id: '5077205474014399999',
+  name: 'operation-1',
+  status: 'DONE',
+  targetId: '8077205474014399999',
+  httpErrorStatusCode: 403,
+  error: {
+    errors: [
+      {
+        code: 'QUOTA_EXCEEDED',
+        message: 'Too many.',
+        errorDetails: [
+          { quotaInfo: { metricName: 'm', limit: 8, dimensions: { region: 'us-central1' } } },
+          { errorInfo: { reason: 'r', domain: 'd', metadatas: { zonesAvailable: 'us-central1-b' } } },
+          { localizedMessage: { locale: 'en', message: 'Ask for more.' } },
+        ],
+      },
+    ],
+  },
+};
+const INSTANCE = {
+  id: '8077205474014399999',
+  name: vm.vmName,
+  zone: 'https://www.googleapis.com/compute/v1/projects/example/zones/us-central1-a',
+  status: 'RUNNING',
+  labels: { 'managed-by': 'dropforge' },
+  scheduling: { provisioningModel: 'SPOT', maxRunDuration: { seconds: '60' } },
+};
+
+let folder: string;
+let server: Server;
+let port: number;
+let whole: Clients;
+let cut: Clients;
+let asked: Asked[];
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'dropforge-description-'));
+  server = createServer(async (request, response) => {
+    asked.push({ request: `${request.method} ${request.url}`, body: await text(request) });
+    const isList = request.url?.includes('/aggregated/') === true;
+    const isGet = request.method === 'GET' && request.url?.includes('/instances/') === true;
+    const answer = isList
+      ? { items: { 'zones/us-central1-a': { instances: [INSTANCE] } } }
+      : isGet
+        ? INSTANCE
+        : OPERATION;
+    response.setHeader('content-type', 'application/json').end(JSON.stringify(answer));
+  });
+  port = await listen(server, 0);
+  [whole, cut] = [await load('whole.cjs', false), await load('cut.cjs', true)];
+}, BUILD_MS_MAX);
+
+afterAll(async () => {
+  await closeServer(server);
+  await rm(folder, { recursive: true });
+});
+
+beforeEach(() => {
+  asked = [];
+});
+
+async function load(name: string, isCut: boolean): Promise<Clients> {
+  const { outputFiles } = await build({
+    stdin: { contents: SOURCE, resolveDir: import.meta.dirname },
+    bundle: true,
+    platform: 'node',
+    format: 'cjs',
+    write: false,
+    plugins: isCut ? [computeDescription] : [],
+  });
+  await writeFile(join(folder, name), outputFiles[0]?.contents ?? '');
+  return createRequire(import.meta.url)(join(folder, name)) as Clients;
+}
+
+/** What goes over the wire, and what is made of the answer. */
+async function converse(
+  { InstancesClient, ZoneOperationsClient }: Clients,
+  call: (instances: Compute.InstancesClient, operations: Compute.ZoneOperationsClient) => Promise<unknown>,
+) {
+  asked = [];
+  const auth = new GoogleAuth({ authClient: new PassThroughClient() });
+  const options = { apiEndpoint: HOST, port, protocol: 'http', auth };
+  const answer = await call(new InstancesClient(options), new ZoneOperationsClient(options));
+  return { asked, answer: JSON.parse(JSON.stringify(answer)) as unknown };
+}
+
+const at = { project: 'example', zone: 'us-central1-a' };
+
+describe('a cut description of Compute Engine', () => {
+  it.each<[string, Parameters<typeof converse>[1]]>([
+    [
+      'insert from a machine image',
+      async (vms) => (await vms.insert(toInsertRequest(vm, place, { machineImage: 'm' })))[0].latestResponse,
+    ],
+    [
+      'insert from an image',
+      async (vms) => (await vms.insert(toInsertRequest(vm, place, { image: 'i' })))[0].latestResponse,
+    ],
+    [
+      'insert of a Spot VM',
+      async (vms) =>
+        (await vms.insert(toInsertRequest({ ...vm, provisioningModel: 'SPOT' }, place, { image: 'i' })))[0]
+          .latestResponse,
+    ],
+    [
+      'insert by flex-start',
+      async (vms) =>
+        (await vms.insert(toInsertRequest({ ...vm, provisioningModel: 'FLEX_START' }, place, { image: 'i' })))[0]
+          .latestResponse,
+    ],
+    ['get', async (vms) => (await vms.get({ ...at, instance: vm.vmName }))[0]],
+    ['delete', async (vms) => (await vms.delete({ ...at, instance: vm.vmName }))[0].latestResponse],
+    [
+      'aggregatedList',
+      async (vms) => Array.fromAsync(vms.aggregatedListAsync({ project: 'example', filter: 'labels.a = b' })),
+    ],
+    ['wait', async (_, operations) => (await operations.wait({ ...at, operation: 'operation-1' }))[0]],
+    ['get of an operation', async (_, operations) => (await operations.get({ ...at, operation: 'operation-1' }))[0]],
+  ])('sends and reads the same as the whole: %s', async (_, call) => {
+    const expected = await converse(whole, call);
+    expect(await converse(cut, call)).toEqual(expected);
+    expect(expected.asked.length).toBeGreaterThan(0);
+    expect(JSON.stringify(expected.answer)).toMatch(/8077205474014399999/);
+  });
+
+  it('is a hundredth of the whole', async () => {
+    const description = await readFile(DESCRIPTION, 'utf8');
+    const length = cutComputeDescription(description, COMPUTE_CALLS).length;
+    expect(length).toBeGreaterThan(10_000);
+    expect(length).toBeLessThan(description.length / 100);
+  });
+
+  it('is not made of a library that lacks what is called', async () => {
+    const description = await readFile(DESCRIPTION, 'utf8');
+    expect(() => cutComputeDescription(description, { Instances: ['Conjure'] })).toThrow(/Conjure/);
+    expect(() => cutComputeDescription('{"nested":{}}', COMPUTE_CALLS)).toThrow(/has no google/);
+  });
+});

@@ -1,0 +1,103 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type CloudUnderTest, jobFile, packProgram, startCloudUnderTest } from '../e2e/cloud-under-test.ts';
+import { createClients } from '../google-cloud/compute-under-test.ts';
+import { runCli } from '../unit/cli/test-cloud.ts';
+import { findGcloudVersion } from './find-gcloud-version.ts';
+
+const gcloudVersion = findGcloudVersion();
+const ZONE = '--zone=us-central1-a';
+
+let cloud: CloudUnderTest;
+let gcloudDirectory: string;
+
+beforeAll(async () => {
+  cloud = await startCloudUnderTest({ vmsMax: 8, stopGraceSeconds: 0.2 });
+  gcloudDirectory = await mkdtemp(join(tmpdir(), 'dropforge-gcloud-'));
+});
+afterAll(async () => {
+  await cloud.stop();
+  await rm(gcloudDirectory, { recursive: true });
+});
+
+it('an embedded cloud has its VMs behind a Compute Engine door', async () => {
+  await cloud.upload('sleeper.tar.gz', await packProgram('import time\ntime.sleep(600)\n', jobFile('Sleeper')));
+  await cloud.awaitJob('Sleeper', ({ state }) => state === 'RUNNING');
+  const { instances, operations } = createClients(Number(new URL(cloud.endpoints.compute).port));
+  const request = {
+    project: cloud.endpoints.projectId,
+    filter: '(labels.managed-by = dropforge) AND (labels.dropforge-job = "-sleeper")',
+  };
+  const found = [];
+  for await (const [, zone] of instances.aggregatedListAsync(request, { autoPaginate: false })) {
+    found.push(...(zone.instances ?? []));
+  }
+  expect(found).toMatchObject([{ status: 'RUNNING', labels: { 'dropforge-attempt': '1' } }]);
+  expect(found.map(({ name }) => name)).toEqual((await cloud.listVms()).map(({ vmName }) => vmName));
+  await Promise.all([instances.close(), operations.close()]);
+  await cloud.cancel('Sleeper');
+});
+
+if (gcloudVersion === undefined) {
+  process.stdout.write('gcloud is not on this machine: its tests of the Compute Engine door are left out.\n');
+} else {
+  describe(`gcloud compute (${gcloudVersion}) with what \`dropforge env\` prints`, () => {
+    async function gcloud(...args: readonly string[]): Promise<string> {
+      const printed = (
+        await runCli(['env', '--format=json'], { dataDir: cloud.dataDir })
+      ).json()[0] as NodeJS.ProcessEnv;
+      const env = { ...process.env, CLOUDSDK_CONFIG: gcloudDirectory, CLOUDSDK_CORE_DISABLE_PROMPTS: '1', ...printed };
+      return (await promisify(execFile)('gcloud', ['compute', ...args], { env })).stdout;
+    }
+
+    const list = async (...flags: readonly string[]) =>
+      (await gcloud('instances', 'list', '--format=value(name,status)', ...flags)).trim().split('\n').filter(Boolean);
+
+    const create = (...names: readonly string[]) =>
+      gcloud(
+        ...['instances', 'create', ...names, ZONE, '--source-machine-image=dropforge-runtime', '--labels=made=by-hand'],
+        '--metadata=startup-script=echo hello; sleep 300 & wait',
+      );
+
+    it('makes, lists, describes and deletes a VM, and reads what it wrote', async () => {
+      await create('by-hand');
+      expect(await list('--filter=labels.made=by-hand')).toEqual(['by-hand\tRUNNING']);
+      expect(await list('--filter=labels.made=elsewhere')).toEqual([]);
+      expect(await list('--zones=us-central1-a', '--filter=name=by-hand')).toEqual(['by-hand\tRUNNING']);
+
+      const described = JSON.parse(await gcloud('instances', 'describe', 'by-hand', ZONE, '--format=json')) as object;
+      expect(described).toMatchObject({ kind: 'compute#instance', name: 'by-hand', labels: { made: 'by-hand' } });
+      expect(await gcloud('instances', 'get-serial-port-output', 'by-hand', ZONE)).toContain('hello');
+
+      await gcloud('instances', 'delete', 'by-hand', ZONE);
+      expect(await list('--filter=name=by-hand')).toEqual([]);
+    });
+
+    it('makes and deletes several VMs at once, in a batch', async () => {
+      await create('twin-a', 'twin-b');
+      expect(await list('--filter=name~^twin-')).toEqual(['twin-a\tRUNNING', 'twin-b\tRUNNING']);
+      await gcloud('instances', 'delete', 'twin-a', 'twin-b', ZONE);
+      expect(await list('--filter=name~^twin-')).toEqual([]);
+    });
+
+    it('is told in Compute Engine’s words what is not there', async () => {
+      await expect(gcloud('instances', 'describe', 'none', ZONE)).rejects.toMatchObject({
+        stderr: expect.stringContaining("zones/us-central1-a/instances/none' was not found"),
+      });
+    });
+
+    it.each([
+      [['zones', 'list', '--filter=name=us-central1-a', '--format=value(name,status)'], 'us-central1-a\tUP'],
+      [['machine-types', 'describe', 'n1-standard-4', ZONE, '--format=value(guestCpus)'], '4'],
+      [['machine-images', 'list', '--format=value(name)'], 'dropforge-runtime'],
+      [['project-info', 'describe', '--format=value(name)'], 'dropforge-local'],
+      [['operations', 'list', '--filter=operationType=insert', '--limit=1', '--format=value(status)'], 'DONE'],
+    ])('shows %j', async (args, shown) => {
+      expect((await gcloud(...args)).trim()).toBe(shown);
+    });
+  });
+}

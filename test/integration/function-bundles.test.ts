@@ -1,0 +1,180 @@
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { unzipSync } from 'fflate';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type FunctionName, HTTP_FUNCTIONS, SUBSCRIPTIONS } from '#functions/index.ts';
+import { SETTINGS_OF } from '#functions/settings.ts';
+import { type Bundle, bundleFunction, writeBundle } from '#infra/build/bundle-function.ts';
+import { closeServer, HOST, listen } from '#infra/embedded/http-server.ts';
+import { firstAnswer, pushBody, settingsAt, startBundle } from './bundle-process.ts';
+
+const NAMES = Object.keys(SETTINGS_OF) as FunctionName[];
+const BUNDLE_MS_MAX = 180_000;
+
+let directory: string;
+let bundles: ReadonlyMap<FunctionName, Bundle>;
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'dropforge-bundles-'));
+  const built = await Promise.all(NAMES.map(bundleFunction));
+  await Promise.all(built.map((bundle) => writeBundle(bundle, directory)));
+  bundles = new Map(built.map((bundle) => [bundle.name, bundle]));
+}, BUNDLE_MS_MAX);
+
+afterAll(() => rm(directory, { recursive: true, force: true }));
+
+function bundleOf(name: FunctionName): Bundle {
+  const bundle = bundles.get(name);
+  if (bundle === undefined) {
+    throw new Error(`There is no bundle of ${name}.`);
+  }
+  return bundle;
+}
+
+type Asking = { readonly host?: string; readonly contentType?: string };
+
+async function ask(name: FunctionName, body: string, { host, contentType }: Asking = {}) {
+  const running = await startBundle(join(directory, name), name, settingsAt(host));
+  try {
+    const { status } = await firstAnswer(running, body, contentType);
+    await running.stop();
+    return { status, output: await running.output };
+  } finally {
+    await running.stop();
+  }
+}
+
+describe('a deployed function', () => {
+  it.each(['on-upload', 'provision', 'teardown', 'on-control', 'on-interruption', 'report'] as const)(
+    '%s puts a malformed message on record and acknowledges it',
+    async (name) => {
+      const { status, output } = await ask(name, pushBody('this is no JSON'));
+      expect(status).toBe(204);
+      expect(output).toContain('message is malformed');
+    },
+  );
+
+  it.each(['on-submit', 'on-dead-letter'] as const)(
+    '%s puts an event without a message on record and acknowledges it',
+    async (name) => {
+      const event = { specversion: '1.0', id: '1', source: '//example', type: 'example', data: {} };
+      const { status, output } = await ask(name, JSON.stringify(event), {
+        contentType: 'application/cloudevents+json',
+      });
+      expect(status).toBe(204);
+      expect(output).toContain('event carries no message');
+    },
+  );
+
+  it.each([...Object.keys(SUBSCRIPTIONS), ...HTTP_FUNCTIONS] as FunctionName[])(
+    '%s refuses a body that is no JSON',
+    async (name) => {
+      expect((await ask(name, '{')).status).toBe(400);
+    },
+  );
+
+  it('heartbeat answers nobody without an identity', async () => {
+    expect((await ask('heartbeat', '{}')).status).toBe(401);
+  });
+
+  it('api says that there is nothing at a path', async () => {
+    expect((await ask('api', '{}')).status).toBe(404);
+  });
+
+  it.each(NAMES)('%s does not start without settings, and names them all', async (name) => {
+    const running = await startBundle(join(directory, name), name, {});
+    const [code] = await once(running.child, 'exit');
+    expect(code).toBe(1);
+    expect(await running.output).toMatch(/PROJECT_ID is missing[\s\S]*FIRESTORE_DATABASE is missing/);
+  });
+});
+
+describe('the libraries in a bundle', () => {
+  let google: Server;
+  let host: string;
+  const asked: string[] = [];
+
+  beforeAll(async () => {
+    google = createServer(async (request, response) => {
+      const body = await text(request);
+      asked.push(`${request.method} ${request.url?.split('?')[0]}`);
+      const [document] = (JSON.parse(body || '{}') as { documents?: string[] }).documents ?? [];
+      const found = document === undefined ? {} : [{ missing: document, readTime: '2026-01-01T00:00:00Z' }];
+      response.setHeader('content-type', 'application/json').end(JSON.stringify(found));
+    });
+    host = `${HOST}:${await listen(google, 0)}`;
+  });
+  afterAll(() => closeServer(google));
+
+  it('read Firestore', async () => {
+    const { status, output } = await ask('on-control', pushBody('{"command":"cancel","jobId":"nobody"}'), { host });
+    expect(output).toContain('job to cancel is unknown');
+    expect(status).toBe(204);
+    expect(asked.join()).toContain('/databases/dropforge/documents:batchGet');
+  });
+
+  it('list VMs of Compute Engine', async () => {
+    const { status, output } = await ask('teardown', pushBody('{"type":"SWEEP"}'), { host });
+    expect(status, output).toBe(204);
+    expect(asked).toContain('GET /compute/v1/projects/example-project/aggregated/instances');
+  });
+});
+
+describe('a bundle', () => {
+  const COMPUTE = /@google-cloud\/compute\//;
+  const STORAGE = /@google-cloud\/storage\//;
+  const LIBRARIES = { COMPUTE, STORAGE, JOSE: /\/jose\//, HONO: /\/hono\//, YAML: /\/yaml\// };
+  const INTAKE = ['STORAGE', 'YAML'];
+
+  it.each<[FunctionName, readonly string[]]>([
+    ['on-upload', INTAKE],
+    ['on-submit', INTAKE],
+    ['on-dead-letter', INTAKE],
+    ['on-control', []],
+    ['on-interruption', []],
+    ['watch', []],
+    ['report', ['STORAGE']],
+    ['provision', ['COMPUTE']],
+    ['teardown', ['COMPUTE']],
+    ['heartbeat', ['JOSE']],
+    ['api', ['HONO']],
+  ])('of %s has of the libraries that not all use: %s', (name, libraries) => {
+    const { inputs } = bundleOf(name);
+    const has = Object.entries(LIBRARIES).filter(([, pattern]) => inputs.some((path) => pattern.test(path)));
+    expect(has.map(([library]) => library)).toEqual(libraries);
+  });
+
+  it.each(NAMES)('of %s has nothing of the embedded cloud, the CLI, other functions, or Pub/Sub’s library', (name) => {
+    const { inputs } = bundleOf(name);
+    const foreign = /^(cli|test|infra\/embedded)\/|@google-cloud\/(pubsub|functions-framework)\/|^functions\/index\.ts/;
+    expect(inputs.filter((path) => foreign.test(path))).toEqual([]);
+    const entries = inputs.filter((path) => path.startsWith('functions/deployed/') && !path.includes('start-function'));
+    expect(entries).toEqual([`functions/deployed/${name}.ts`]);
+  });
+
+  it('has what Cloud Functions looks for, and nothing to install', () => {
+    expect(JSON.parse(Buffer.from(bundleOf('watch').files['package.json'] ?? []).toString())).toEqual({
+      name: 'watch',
+      main: 'index.js',
+      engines: { node: '24' },
+      scripts: { 'gcp-build': '' },
+    });
+  });
+
+  it('is the same archive when it is built again', async () => {
+    const again = await mkdtemp(join(tmpdir(), 'dropforge-bundles-again-'));
+    await writeBundle(await bundleFunction('provision'), again);
+    const [first, second] = await Promise.all(
+      [directory, again].map((folder) => readFile(join(folder, 'provision.zip'))),
+    );
+    await rm(again, { recursive: true });
+    expect(first?.equals(second ?? Buffer.alloc(0))).toBe(true);
+    expect(Object.keys(unzipSync(first ?? Buffer.alloc(0))).toSorted()).toEqual(
+      Object.keys(bundleOf('provision').files).toSorted(),
+    );
+  });
+});

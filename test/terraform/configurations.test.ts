@@ -1,0 +1,101 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { plan } from './deployed-state.ts';
+import { copyTerraform, FUNCTION_NAMES, hasTerraform, type TerraformCopy } from './terraform.ts';
+
+const ROOT = new URL('../../terraform/', import.meta.url);
+const list = (folder: string) => readdirSync(new URL(folder, ROOT)).map((name) => `${folder}/${name}`);
+
+const MODULES = list('modules');
+const EXAMPLES = list('examples');
+
+const KEY = 'projects/keys/locations/europe-west4/keyRings/r/cryptoKeys/k';
+const EXAMPLE_VARIABLES: Readonly<Record<string, readonly string[]>> = {
+  'examples/minimal': ['-var=project_id=my-project'],
+  'examples/hardened': [
+    '-var=project_id=my-project',
+    '-var=team=research@example.com',
+    '-var=operator_email=operator@example.com',
+    '-var=billing_account=012345-6789AB-CDEF01',
+    `-var=kms_key_name=${KEY}`,
+  ],
+};
+
+/** Variables that somebody may well get wrong, and a word of what Terraform says then. */
+const REFUSED: readonly (readonly [string, string, RegExp])[] = [
+  ['a project number for its id', 'project_id=123456789012', /6 to 30 small letters/],
+  ['a zone for a region', 'region=us-central1-a', /A region looks like us-central1/],
+  ['no image at all', 'runtime_images={}', /Without an image no job can run/],
+  ['a runtime without an image', 'runtime_images={"2.11"={}}', /names machine_images, an image/],
+  ['many runtimes and none for jobs', 'runtime_images={a={image="a"},b={image="b"}}', /for jobs that name none/],
+  ['an API for everybody', 'api_access={members=["allUsers"]}', /name users, groups or service accounts/],
+  ['submitters who are everybody', 'submitters=["allAuthenticatedUsers"]', /runs programs at your expense/],
+  ['a range that is none', 'network={subnets={us-central1="10.0.0.0"}}', /maps a region to a range of addresses/],
+  ['functions that were not built', 'functions_dir=/nowhere', /Run `npm run build` first/],
+  ['a schedule that is no cron', 'schedule={watch="hourly"}', /A schedule has five fields/],
+];
+
+let terraform: TerraformCopy;
+
+if (hasTerraform()) {
+  beforeAll(async () => {
+    terraform = await copyTerraform();
+  });
+  afterAll(() => terraform.close());
+  describe('terraform/', describeConfigurations);
+} else {
+  describe('terraform/', () => {
+    it('is not checked: there is no terraform on this machine', () => {
+      expect(hasTerraform()).toBe(false);
+    });
+  });
+}
+
+function describeConfigurations() {
+  it('is formatted', async () => {
+    expect(await terraform.must('.', ['fmt', '-check', '-recursive', '-diff'])).toBe('');
+  });
+
+  it.each(['.', ...MODULES])('%s is valid by itself, and its own tests pass', async (directory) => {
+    await terraform.must(directory, ['init', '-backend=false']);
+    expect(await terraform.must(directory, ['validate'])).toContain('The configuration is valid');
+    expect(await terraform.must(directory, ['test'])).toMatch(/Success! [1-9]\d* passed, 0 failed/);
+  });
+
+  it.each(EXAMPLES)('%s is valid, and deploys every function', async (directory) => {
+    const resources = await plan(terraform, directory, EXAMPLE_VARIABLES[directory] ?? []);
+    expect(await terraform.must(directory, ['validate'])).toContain('The configuration is valid');
+    const functions = resources.filter(({ type }) => type === 'google_cloudfunctions2_function');
+    expect(functions.map(({ key }) => key).sort()).toEqual(FUNCTION_NAMES);
+  });
+
+  it('encrypts whatever holds data with the key of examples/hardened', async () => {
+    const resources = await plan(terraform, 'examples/hardened', EXAMPLE_VARIABLES['examples/hardened'] ?? []);
+    const holding = resources.filter(({ type }) =>
+      ['google_storage_bucket', 'google_pubsub_topic', 'google_firestore_database'].includes(type),
+    );
+    expect(holding.length).toBe(3 + 9 + 1);
+    expect(holding.filter(({ values }) => !JSON.stringify(values).includes(KEY))).toEqual([]);
+    const agents = resources.filter(({ type }) => type === 'google_kms_crypto_key_iam_member');
+    expect(agents).toHaveLength(3);
+  });
+
+  it.each(REFUSED)('refuses %s with a remedy', async (_, variable, remedy) => {
+    await terraform.must('.', ['init', '-backend=false']);
+    const complete = ['-var=project_id=my-project', '-var=runtime_images={"2.11"={image="i"}}', `-var=${variable}`];
+    const { status, output } = await terraform.run('.', ['plan', '-input=false', ...complete]);
+    expect(status).toBe(1);
+    const error = output.slice(output.indexOf('\nError: '));
+    expect(error.replaceAll(/\s+/g, ' ')).toMatch(remedy);
+  });
+
+  it('uses the Google provider and no other, in the same versions everywhere', async () => {
+    expect(new Set([...MODULES, ...EXAMPLES].map(readVersions))).toEqual(new Set([readVersions('.')]));
+    expect(readVersions('.').match(/source\s+= "/g)).toHaveLength(1);
+  });
+}
+
+function readVersions(directory: string): string {
+  return readFileSync(fileURLToPath(new URL(`${directory}/versions.tf`, ROOT)), 'utf8');
+}

@@ -1,0 +1,16 @@
+/** Everything that a deployment sets, for all functions together. */
+export const EXAMPLE_SETTINGS: Readonly<Record<string, string>> = {
+  PROJECT_ID: 'example-project',
+  FIRESTORE_DATABASE: 'dropforge',
+  UPLOAD_BUCKET: 'example-uploads',
+  JOBS_BUCKET: 'example-jobs',
+  REGION_DEFAULT: 'us-central1',
+  RUNTIME_VERSION_DEFAULT: '2.11',
+  SUBNETWORK: 'projects/example-project/regions/{region}/subnetworks/dropforge',
+  VM_SERVICE_ACCOUNT: 'dropforge-vm@example-project.iam.gserviceaccount.com',
+  HEARTBEAT_URL: 'https://heartbeat.example.org/',
+  HEARTBEAT_AUDIENCE: 'https://heartbeat.example.org/',
+  RUNTIME_IMAGES: JSON.stringify({
+    '2.11': { machineImages: ['tf-2-11-a', 'tf-2-11-b'], image: 'tf-2-11', pythonVersion: '3.10' },
+  }),
+};

@@ -1,0 +1,133 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import protos from '@google-cloud/compute/build/protos/protos.js';
+import { describe, expect, it } from 'vitest';
+import { chooseBootSource, type RuntimeImages } from '#infra/google-cloud/compute/boot-source.ts';
+import { requestIdOf, toInsertRequest, vmPlaceSchema } from '#infra/google-cloud/compute/instance-request.ts';
+import type { VmRequest } from '#shared/ports/vm-provider.ts';
+
+const PLACE = vmPlaceSchema.parse({
+  projectId: 'acme',
+  subnetwork: 'projects/acme/regions/{region}/subnetworks/dropforge',
+  serviceAccount: 'dropforge-vm@acme.iam.gserviceaccount.com',
+});
+
+const IMAGES: RuntimeImages = {
+  'runtime-2-11': { machineImages: ['runtime-2-11-a', 'runtime-2-11-b', 'runtime-2-11-c'], image: 'runtime-2-11-disk' },
+};
+
+const BASE: VmRequest = {
+  role: 'master',
+  index: 0,
+  vmName: 'df-job-0000000000000-a1-master-0',
+  zone: 'us-central1-a',
+  jobId: 'job',
+  attempt: 1,
+  machineType: 'n1-standard-8',
+  accelerator: { type: 'nvidia-tesla-t4', count: 1 },
+  provisioningModel: 'STANDARD',
+  machineImage: 'runtime-2-11',
+  bootDiskGib: 100,
+  bootDiskType: 'pd-ssd',
+  reservation: null,
+  labels: {},
+  maxRunSeconds: 7_200,
+  metadata: { 'startup-script': '#!/bin/bash\n', 'enable-guest-attributes': 'TRUE' },
+};
+
+const CASES: readonly { readonly name: string; readonly change: Partial<VmRequest>; readonly turn?: number }[] = [
+  { name: 'n1-with-t4-on-demand', change: {} },
+  { name: 'spot', change: { provisioningModel: 'SPOT' } },
+  {
+    name: 'flex-start',
+    change: {
+      provisioningModel: 'FLEX_START',
+      machineType: 'a2-highgpu-1g',
+      accelerator: null,
+      zone: 'europe-west4-b',
+    },
+  },
+  { name: 'a100-built-in', change: { machineType: 'a2-highgpu-8g', accelerator: null } },
+  {
+    name: 'specific-reservation',
+    change: { reservation: { kind: 'SPECIFIC', names: ['projects/acme/zones/us-central1-a/reservations/gpus'] } },
+  },
+  {
+    name: 'reservation-of-another-project',
+    change: { reservation: { kind: 'SPECIFIC', names: ['projects/owner/zones/us-central1-a/reservations/gpus'] } },
+  },
+  { name: 'no-reservation', change: { reservation: { kind: 'NONE' } } },
+  { name: 'custom-image-with-standard-disk', change: { bootDiskGib: 500, bootDiskType: 'pd-standard' } },
+  {
+    name: 'second-copy-of-the-machine-image',
+    change: { jobId: 'Capital_Job', role: 'worker', index: 3, attempt: 12 },
+    turn: 4,
+  },
+  {
+    name: 'cpu-only-with-labels',
+    change: { accelerator: null, machineType: 'e2-standard-4', labels: { team: 'vision', cost: '7' } },
+  },
+];
+
+function insertRequest(change: Partial<VmRequest>, turn = 0) {
+  const request = { ...BASE, ...change };
+  const source = chooseBootSource(IMAGES, request, turn);
+  if (source === undefined) {
+    throw new Error(`There is nothing to boot ${request.machineImage} from.`);
+  }
+  return toInsertRequest(request, PLACE, source);
+}
+
+function readGolden(name: string): Record<string, unknown> {
+  const path = join(import.meta.dirname, `../../fixtures/instance-requests/${name}.json`);
+  return JSON.parse(readFileSync(path, 'utf8')) as Record<string, unknown>;
+}
+
+describe('the request for a VM', () => {
+  it.each(CASES)('is as agreed for $name', ({ name, change, turn }) => {
+    expect(insertRequest(change, turn)).toEqual(readGolden(name));
+  });
+
+  it.each(CASES)('for $name is made of nothing that the Compute API does not know', ({ name }) => {
+    const { InsertInstanceRequest } = protos.google.cloud.compute.v1;
+    const golden = readGolden(name);
+    const message = InsertInstanceRequest.fromObject(golden);
+    expect(InsertInstanceRequest.verify(message)).toBeNull();
+    expect(InsertInstanceRequest.toObject(message, { longs: String, enums: String })).toEqual(golden);
+  });
+
+  it('would be found out if it had a field that the Compute API does not know', () => {
+    const { InsertInstanceRequest } = protos.google.cloud.compute.v1;
+    const wrong = { project: 'acme', instanceResource: { name: 'x', machineTyp: 'n1' } };
+    const message = InsertInstanceRequest.fromObject(wrong);
+    expect(InsertInstanceRequest.toObject(message, { longs: String, enums: String })).not.toEqual(wrong);
+  });
+
+  it('is the same request when it is made again, and another for another VM, zone or source', () => {
+    const ids = [{}, {}, { vmName: 'df-other' }, { zone: 'us-central1-b' }, { bootDiskGib: 200 }].map(
+      (change) => insertRequest(change).requestId,
+    );
+    expect(ids[1]).toBe(ids[0]);
+    expect(new Set(ids).size).toBe(4);
+  });
+
+  it('has a request id that is a UUID', () => {
+    expect(requestIdOf('anything')).toMatch(/^[\da-f]{8}-[\da-f]{4}-8[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/);
+  });
+
+  it.each([
+    ['a series that machine images cannot be restored to', { machineType: 'a3-highgpu-8g', accelerator: null }],
+    ['a disk of another size', { bootDiskGib: 101 }],
+    ['a disk of another type', { bootDiskType: 'pd-balanced' as const }],
+  ])('takes the custom image for %s', (_, change) => {
+    expect(insertRequest(change)).not.toHaveProperty('sourceMachineImage');
+    expect(insertRequest(change).instanceResource?.disks).toMatchObject([
+      { initializeParams: { sourceImage: 'projects/acme/global/images/runtime-2-11-disk' } },
+    ]);
+  });
+
+  it('knows nothing to boot from for a runtime that the deployment has not', () => {
+    expect(chooseBootSource(IMAGES, { ...BASE, machineImage: 'runtime-1-0' }, 0)).toBeUndefined();
+    expect(chooseBootSource(IMAGES, { ...BASE, machineImage: 'constructor' }, 0)).toBeUndefined();
+  });
+});

@@ -1,0 +1,59 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { filterOf, readLabels, toLabels } from '#infra/google-cloud/compute/vm-labels.ts';
+import { JOB_ID_PATTERN } from '#shared/domain/job-spec.ts';
+
+const jobIds = fc.stringMatching(JOB_ID_PATTERN);
+const LABEL_VALUE = /^[a-z0-9_-]{0,63}$/;
+
+describe('the labels of a VM', () => {
+  it('give back every job id and attempt, and keep the rules of label values', () => {
+    fc.assert(
+      fc.property(jobIds, fc.nat(10_000), (jobId, attempt) => {
+        const labels = toLabels({ jobId, attempt, role: 'worker' }, {});
+        expect(Object.values(labels).every((value) => LABEL_VALUE.test(value))).toBe(true);
+        expect(readLabels(labels)).toEqual({ jobId, attempt });
+      }),
+    );
+  });
+
+  it.each([
+    ['128 capitals', 'Z'.repeat(128)],
+    ['a capital on every boundary of 63 characters', `a${'x'.repeat(61)}B${'y'.repeat(62)}C`],
+    ['one letter', 'A'],
+    ['exactly 63 small letters', 'a'.repeat(63)],
+  ])('give back a job id of %s', (_, jobId) => {
+    expect(readLabels(toLabels({ jobId, attempt: 1, role: 'master' }, {}))?.jobId).toBe(jobId);
+  });
+
+  it('tell apart jobs that differ in their capitals alone', () => {
+    const firstOf = (jobId: string) => toLabels({ jobId, attempt: 1, role: 'master' }, {})['dropforge-job'];
+    expect(new Set(['ab', 'Ab', 'aB', 'AB'].map(firstOf)).size).toBe(4);
+  });
+
+  it('keep the user’s own beside them, but let none of those take their place', () => {
+    const labels = toLabels({ jobId: 'j', attempt: 2, role: 'ps' }, { team: 'vision', 'managed-by': 'me' });
+    expect(labels).toEqual({
+      team: 'vision',
+      'managed-by': 'dropforge',
+      'dropforge-job': 'j',
+      'dropforge-attempt': '2',
+      'dropforge-role': 'ps',
+    });
+  });
+
+  it.each([
+    [{}],
+    [{ 'managed-by': 'terraform', 'dropforge-job': 'j', 'dropforge-attempt': '1' }],
+    [{ 'managed-by': 'dropforge', 'dropforge-attempt': '1' }],
+    [{ 'managed-by': 'dropforge', 'dropforge-job': 'j' }],
+    [{ 'managed-by': 'dropforge', 'dropforge-job': 'j', 'dropforge-attempt': 'two' }],
+  ])('are not Dropforge’s where they are %j', (labels) => {
+    expect(readLabels(labels)).toBeUndefined();
+  });
+
+  it('are asked for by a filter', () => {
+    expect(filterOf()).toBe('labels.managed-by = dropforge');
+    expect(filterOf({ jobId: 'Job_1' })).toBe('(labels.managed-by = dropforge) AND (labels.dropforge-job = "-job_1")');
+  });
+});

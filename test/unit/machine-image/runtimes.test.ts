@@ -1,0 +1,146 @@
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { runtimeImageSchema } from '#infra/google-cloud/compute/boot-source.ts';
+import {
+  findRuntime,
+  imageNamesOf,
+  pythonVersionOf,
+  RUNTIMES,
+  runtimeImagesFor,
+  runtimesSchema,
+} from '#infra/machine-image/read-runtimes.ts';
+import { readCatalog } from '#shared/catalog/catalog.ts';
+
+const ROOT = join(import.meta.dirname, '../../..');
+const PLACE = { projectId: 'my-project', build: 'v7' };
+const names = RUNTIMES.runtimes.map(({ name }) => name);
+const aliases = RUNTIMES.runtimes.flatMap((runtime) =>
+  runtime.aliases.flatMap(({ versions }) => versions.map((version) => [version, runtime.name] as const)),
+);
+
+describe('the default runtimes', () => {
+  it('have names and aliases that stand for one runtime each, and a default among them', () => {
+    const all = [...names, ...aliases.map(([version]) => version)];
+    expect(all.length).toBeGreaterThan(50);
+    expect(new Set(all).size).toBe(all.length);
+    expect(names).toContain(RUNTIMES.default);
+  });
+
+  it('are made for GPUs that Compute Engine has', () => {
+    const known = readCatalog().accelerators.map(({ name }) => name);
+    expect(RUNTIMES.runtimes.flatMap(({ gpus }) => gpus).filter((gpu) => !known.includes(gpu))).toEqual([]);
+  });
+
+  it('take each GPU with one kind of kernel module that knows it', () => {
+    const wrong = RUNTIMES.runtimes.filter(({ gpus, driver }) =>
+      gpus.some(
+        (gpu) =>
+          (/-(p4|p100|v100)$/.test(gpu) && driver.modules === 'open') ||
+          (/b200|rtx-pro/.test(gpu) && driver.modules === 'proprietary'),
+      ),
+    );
+    expect(wrong.map(({ name }) => name)).toEqual([]);
+  });
+
+  it('bring what packages are built with where no index can be reached', () => {
+    const builders = ['pip', 'setuptools', 'wheel'];
+    const lacking = RUNTIMES.runtimes.filter(({ packages }) =>
+      builders.some((name) => !packages.some((pin) => pin.startsWith(`${name}==`))),
+    );
+    expect(lacking.map(({ name }) => name)).toEqual([]);
+  });
+
+  it.each([
+    ['a version that is not pinned', { packages: ['torch>=2'] }],
+    ['a field that nobody reads', { cuda: '12' }],
+    ['an old Python', { pythonVersion: '2.7' }],
+  ])('refuse %s', (_, change) => {
+    const [first, ...others] = RUNTIMES.runtimes;
+    expect(runtimesSchema.safeParse({ ...RUNTIMES, runtimes: [{ ...first, ...change }, ...others] }).success).toBe(
+      false,
+    );
+  });
+});
+
+describe('finding the runtime of a version', () => {
+  it.each(names)('gives %s itself, without a warning', (name) => {
+    expect(findRuntime(name)).toMatchObject({ runtime: { name }, warning: null });
+  });
+
+  it.each([
+    ['2.11', '2.15'],
+    ['1.14', '2.15'],
+    ['2.17', '2.20'],
+    ['pytorch-1.13', 'pytorch-2.9'],
+    ['xgboost-1.1', 'scikit-learn-1.7'],
+  ])('gives for %s the nearest, %s, and says so', (version, name) => {
+    const found = findRuntime(version);
+    expect(found?.runtime.name).toBe(name);
+    expect(found?.warning?.message).toContain(`Runtime ${version} is no longer to be had`);
+    expect(found?.warning?.message).toContain(name);
+  });
+
+  it('gives nothing for a version that nobody knows', () => {
+    expect(['9.9', '', 'constructor', '2'].map((version) => findRuntime(version))).toEqual(Array(4).fill(undefined));
+  });
+
+  it('knows the Python of aliases too', () => {
+    expect([pythonVersionOf('2.11'), pythonVersionOf('pytorch-2.4'), pythonVersionOf('9.9')]).toEqual([
+      '3.10',
+      '3.12',
+      null,
+    ]);
+  });
+});
+
+describe('the images of a build', () => {
+  it('are named after runtime and build', () => {
+    const found = findRuntime('2.20');
+    expect(found && imageNamesOf(found.runtime, 'v7')).toEqual({
+      image: 'dropforge-2-20-v7',
+      machineImages: ['dropforge-2-20-v7-a', 'dropforge-2-20-v7-b'],
+    });
+  });
+
+  it('are what the Compute adapter takes, for every version that is known', () => {
+    const images = runtimeImagesFor(PLACE);
+    expect(Object.keys(images).toSorted()).toEqual([...names, ...aliases.map(([version]) => version)].toSorted());
+    expect(z.record(z.string(), runtimeImageSchema).safeParse(images).success).toBe(true);
+    expect(images['2.11']).toEqual({
+      machineImages: ['a', 'b'].map((copy) => `projects/my-project/global/machineImages/dropforge-2-15-v7-${copy}`),
+      image: 'projects/my-project/global/images/dropforge-2-15-v7',
+      pythonVersion: '3.10',
+    });
+  });
+
+  it('fit into an environment variable of a function, 32 KiB', () => {
+    expect(JSON.stringify(runtimeImagesFor(PLACE)).length).toBeLessThan(32 * 1024);
+  });
+
+  it('are printed as variables for Terraform', () => {
+    const { status, stdout } = print('--project', 'my-project', '--build', 'v7');
+    expect(status).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({
+      jobs: { runtime_version: '2.20' },
+      runtime_images: {
+        '2.20': { image: 'projects/my-project/global/images/dropforge-2-20-v7', python_version: '3.12' },
+      },
+    });
+  });
+
+  it.each([[[]], [['--project', 'my-project']], [['--project', 'p', '--build', 'V 7']], [['--colour']]])(
+    'are not printed for %j',
+    (words) => {
+      expect(print(...words)).toMatchObject({ status: 2, stdout: '' });
+    },
+  );
+});
+
+function print(...words: readonly string[]) {
+  return spawnSync(process.execPath, ['infra/machine-image/print-runtime-images.ts', ...words], {
+    cwd: ROOT,
+    encoding: 'utf8',
+  });
+}

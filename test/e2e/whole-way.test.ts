@@ -109,7 +109,7 @@ it('a job finds another zone when the first is full, and waits when all are', as
 it('a running job that is cancelled is gone within seconds', async () => {
   await cloud.upload('cancelled.tar.gz', await packProgram(COUNTER, jobFile('cancelled')));
   await cloud.awaitJob('cancelled', ({ state }) => state === 'RUNNING');
-  await cloud.publish('control', { command: 'cancel', jobId: 'cancelled' });
+  await cloud.publish('dropforge-control', { command: 'cancel', jobId: 'cancelled' });
 
   expect(await cloud.awaitJob('cancelled')).toMatchObject({ state: 'CANCELLED' });
   expect((await cloud.listVms()).filter(({ jobId }) => jobId === 'cancelled')).toEqual([]);

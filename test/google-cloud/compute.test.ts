@@ -88,8 +88,16 @@ describe('the VmProvider of Compute Engine, beside what every cloud does', () =>
       metadata: { 'startup-script': "trap '' TERM; while :; do sleep 0.05; done" },
     };
     await vms.create(request);
-    await vms.delete(request);
+    const deleted = vms.delete(request);
+    await expect.poll(async () => (await vms.list({ jobId: 'leaving' }))[0]?.status, WAIT).toBe('STOPPING');
     await expect(vms.create(request)).rejects.toThrow('is just being removed');
+    expect(await deleted).toBe('GONE');
+  });
+
+  it('waits for a deletion, so that whoever closes a job need not ask again', async () => {
+    const request = vmRequest(PLACE, 'obedient');
+    await vms.create(request);
+    expect(await vms.delete(request)).toBe('GONE');
   });
 
   it('lists jobs whose ids are too long for a label, and no VM that is somebody else’s', async () => {

@@ -26,6 +26,8 @@ const STATUSES: Readonly<Record<string, VmStatus>> = {
   TERMINATED: 'TERMINATED',
 };
 
+const operationSchema = z.object({ name: z.string() });
+
 const instanceSchema = z.object({
   name: z.string(),
   id: z.coerce.string(),
@@ -42,8 +44,11 @@ export function createComputeVmProvider(engine: ComputeEngine): VmProvider {
   return {
     create: (request) => createVm(engine, request),
     async delete({ vmName, zone }) {
+      const vm = { project, zone, instance: vmName };
       try {
-        await instances.delete({ project, zone, instance: vmName });
+        const [started] = await instances.delete(vm);
+        await untilOver(engine, zone, started.latestResponse);
+        await instances.get(vm);
         return 'DELETING';
       } catch (error) {
         if (faultOfRequest(error)?.httpStatus === NOT_FOUND) {
@@ -66,6 +71,15 @@ export function createComputeVmProvider(engine: ComputeEngine): VmProvider {
       return query === undefined ? vms : vms.filter(({ jobId }) => jobId === query.jobId);
     },
   };
+}
+
+/**
+ * Waits for a deletion while somebody waits for the job to close; after two minutes Compute Engine answers in any case
+ * (API docs, "zoneOperations.wait"). How it ended is not asked: whether the VM is still there is.
+ */
+async function untilOver({ operations, place }: ComputeEngine, zone: string, operation: unknown): Promise<void> {
+  const { name } = operationSchema.parse(operation);
+  await operations.wait({ project: place.projectId, zone, operation: name }).catch(() => undefined);
 }
 
 function toVm(instance: protos.google.cloud.compute.v1.IInstance): Vm | undefined {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { jobFile, packProgram, until } from '../e2e/cloud-under-test.ts';
+import { jobFile, packFiles, packProgram, until } from '../e2e/cloud-under-test.ts';
 import { findGcloudVersion } from '../integration/find-gcloud-version.ts';
 import { type HybridCloud, startHybridCloud } from './hybrid-cloud.ts';
 
@@ -62,6 +62,35 @@ if (hosts === null) {
       expect(model).toMatchObject({ job: 'trained', args: ['--x=1', expect.stringMatching(/^--job-dir=gs:/)] });
       await untilLogged('trained', 'trained');
       await untilVmsAreGone();
+    });
+
+    it('tells nobody a secret: no token of a VM, and nothing that a package holds', async () => {
+      const secret = 'k3Jq8Vw2Zr6Tn1Xb9Lm4';
+      const files = {
+        'pkg/setup.py': "from setuptools import setup\nsetup(name='pkg', version='1', packages=['trainer'])\n",
+        'pkg/trainer/__init__.py': '',
+        'pkg/trainer/task.py': 'import os\nprint(sorted(os.environ.items()), flush=True)\n',
+        'pkg/job.json': JSON.stringify(jobFile('discreet')),
+        'pkg/.env': `API_TOKEN=${secret}\n`,
+      };
+      await cloud.upload('discreet.tar.gz', await packFiles(files));
+      const running = await cloud.awaitJob('discreet', ({ replicas }) => replicas.length > 0, JOB_MS_MAX);
+      const job = await cloud.awaitJob('discreet', undefined, JOB_MS_MAX);
+      await untilLogged('discreet', 'CLOUD_ML_JOB_ID');
+
+      const told = [
+        running,
+        job,
+        await cloud.readLog('discreet'),
+        await cloud.awaitReport('discreet.tar.gz.report.json'),
+      ];
+      const text = `${JSON.stringify(told)}${cloud.log.join('')}`;
+
+      expect(job).toMatchObject({ state: 'SUCCEEDED' });
+      expect(text).toContain('CREDENTIALS_IN_PACKAGE');
+      expect(text).not.toContain(secret);
+      // A signed token is three parts in base64url, of which the first two begin so; Google's access tokens with ya29.
+      expect(text).not.toMatch(/eyJ[\w-]{8,}\.eyJ|ya29\.|Bearer [\w-]{8,}/);
     });
 
     it('refuses with a report beside the upload', async () => {

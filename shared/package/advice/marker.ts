@@ -1,4 +1,4 @@
-import { compareReleases } from '#shared/package/advice/version-specifier.ts';
+import { compareReleases, orderHolds } from '#shared/package/advice/version-specifier.ts';
 
 /** The VM as environment markers see it (PyPA, "Dependency specifiers"); what is not here is not known beforehand. */
 const ENVIRONMENT: Readonly<Record<string, string>> = {
@@ -98,20 +98,5 @@ function comparePython(pythonVersion: string, operator: string, text: string): b
     return null;
   }
   const order = compareReleases(pythonVersion.split('.').slice(0, 2).map(Number), text.split('.').map(Number));
-  switch (operator) {
-    case '==':
-      return order === 0;
-    case '!=':
-      return order !== 0;
-    case '<':
-      return order < 0;
-    case '<=':
-      return order <= 0;
-    case '>':
-      return order > 0;
-    case '>=':
-      return order >= 0;
-    default:
-      return null;
-  }
+  return orderHolds(operator, order);
 }

@@ -32,6 +32,26 @@ export function compareReleases(first: Release, second: Release): number {
   return 0;
 }
 
+/** Whether an order, as `compareReleases` gives it, is what an operator asks for; null where it is not about order. */
+export function orderHolds(operator: string, order: number): boolean | null {
+  switch (operator) {
+    case '==':
+      return order === 0;
+    case '!=':
+      return order !== 0;
+    case '<':
+      return order < 0;
+    case '<=':
+      return order <= 0;
+    case '>':
+      return order > 0;
+    case '>=':
+      return order >= 0;
+    default:
+      return null;
+  }
+}
+
 function readClause(text: string): Clause | null {
   const [, operator = '', numbers = '', star] = CLAUSE.exec(text) ?? [];
   return operator === '' ? null : { operator, release: numbers.split('.').map(Number), isPrefix: star !== undefined };
@@ -48,16 +68,10 @@ function holds(release: Release, { operator, release: bound, isPrefix }: Clause)
       return isSame;
     case '!=':
       return !isSame;
-    case '<':
-      return order < 0;
-    case '<=':
-      return order <= 0;
-    case '>':
-      return order > 0;
-    case '>=':
-      return order >= 0;
-    default:
+    case '~=':
       // ~=3.8.1 is >=3.8.1 and ==3.8.*
       return order >= 0 && bound.slice(0, -1).every((number, index) => number === (release[index] ?? 0));
+    default:
+      return orderHolds(operator, order) === true;
   }
 }

@@ -1,16 +1,16 @@
 import { HYPERPARAMETERS, PARAMETER } from '#shared/spec/dialects/ai-platform-fields.ts';
+import { readAutomaticStopping } from '#shared/spec/dialects/read-automatic-stopping.ts';
 import { type Findings, type Located, placeOf } from '#shared/spec/source/findings.ts';
 import { openMapping } from '#shared/spec/source/open-mapping.ts';
 import {
   type FoundNode,
-  readBoolean,
   readInteger,
   readMappings,
   readNumber,
   readText,
   readTextList,
 } from '#shared/spec/source/read-values.ts';
-import type { EarlyStoppingDraft, ParameterDraft, StudyDraft } from '#shared/spec/study-draft.ts';
+import type { ParameterDraft, StudyDraft } from '#shared/spec/study-draft.ts';
 
 /**
  * Reads AI Platform's HyperparameterSpec. An empty mapping is no tuning, as nothing is. There is always one metric:
@@ -43,28 +43,11 @@ export function readHyperparameters(found: FoundNode | undefined, findings: Find
     maxTrials: readInteger(spec.maxTrials, findings),
     parallelTrials: readInteger(spec.maxParallelTrials, findings),
     maxFailedTrials: readInteger(spec.maxFailedTrials, findings),
-    earlyStopping: readEarlyStopping(spec.enableTrialEarlyStopping, findings),
+    earlyStopping: readAutomaticStopping(spec.enableTrialEarlyStopping, findings),
     stopping: undefined,
     measurement: undefined,
     parameters: parameters.length === 0 ? undefined : parameters,
     resumeJobId: readText(spec.resumePreviousJobId, findings),
-  };
-}
-
-/** AI Platform has a switch and leaves the rule to itself. */
-function readEarlyStopping(found: FoundNode | undefined, findings: Findings): EarlyStoppingDraft | undefined {
-  const isEnabled = readBoolean(found, findings);
-  if (isEnabled?.value !== true) {
-    return undefined;
-  }
-  return {
-    rule: { ...isEnabled, value: 'AUTOMATIC' },
-    usesElapsedTime: undefined,
-    stepsMax: undefined,
-    stepsMin: undefined,
-    measurementsMin: undefined,
-    learningRateParameterId: undefined,
-    updatesAllStoppedTrials: undefined,
   };
 }
 

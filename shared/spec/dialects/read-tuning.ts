@@ -7,12 +7,12 @@ import {
   SCALES,
   type Words,
 } from '#shared/spec/dialects/dropforge-values.ts';
+import { readAutomaticStopping } from '#shared/spec/dialects/read-automatic-stopping.ts';
 import { type Findings, type Located, refuse } from '#shared/spec/source/findings.ts';
 import { didYouMean } from '#shared/spec/source/nearest-name.ts';
 import {
   type FoundNode,
   isEmpty,
-  readBoolean,
   readInteger,
   readNumber,
   readText,
@@ -20,7 +20,7 @@ import {
   refuseKind,
 } from '#shared/spec/source/read-values.ts';
 import type { SourceNode } from '#shared/spec/source/source-tree.ts';
-import type { EarlyStoppingDraft, ParameterDraft, StudyDraft } from '#shared/spec/study-draft.ts';
+import type { ParameterDraft, StudyDraft } from '#shared/spec/study-draft.ts';
 
 const WHOLE_PATTERN = /^[+-]?\d+$/;
 
@@ -47,7 +47,7 @@ export function readTuning(found: FoundNode, findings: Findings): StudyDraft | u
     maxTrials: readInteger(tune.trials, findings),
     parallelTrials: readInteger(tune.parallel, findings),
     maxFailedTrials: undefined,
-    earlyStopping: readEarlyStopping(tune.earlyStopping, findings),
+    earlyStopping: readAutomaticStopping(tune.earlyStopping, findings),
     stopping: undefined,
     measurement: undefined,
     parameters: readParameters(tune.parameters, findings),
@@ -67,21 +67,6 @@ function readWord(found: FoundNode | undefined, words: Words, findings: Findings
   const remedy = `${didYouMean(text.value, names)}Write ${names.slice(0, -1).join(', ')} or ${names.at(-1)}.`;
   refuse(text, { code: 'UNKNOWN_VALUE', message, remedy }, findings);
   return undefined;
-}
-
-function readEarlyStopping(found: FoundNode | undefined, findings: Findings): EarlyStoppingDraft | undefined {
-  const said = readBoolean(found, findings);
-  return said?.value !== true
-    ? undefined
-    : {
-        rule: { ...said, value: 'AUTOMATIC' },
-        usesElapsedTime: undefined,
-        stepsMax: undefined,
-        stepsMin: undefined,
-        measurementsMin: undefined,
-        learningRateParameterId: undefined,
-        updatesAllStoppedTrials: undefined,
-      };
 }
 
 function readParameters(found: FoundNode | undefined, findings: Findings): readonly ParameterDraft[] | undefined {

@@ -225,6 +225,7 @@ function deadlinesOf(config: EmbeddedConfig): Deadlines {
   return {
     provisionAnswerMs: config.provisionAnswerSeconds * 1_000,
     bootMs: config.bootSeconds * 1_000,
+    pendingMs: config.pendingSeconds * 1_000,
     leaseMs: config.leaseSeconds * 1_000,
     teardownMs: config.teardownSeconds * 1_000,
     maxRunningGraceMs: config.maxRunningGraceSeconds * 1_000,

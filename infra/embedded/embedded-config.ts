@@ -54,6 +54,7 @@ export const embeddedConfigSchema = z.strictObject({
   sweepSeconds: seconds(5),
   leaseSeconds: seconds(30),
   bootSeconds: seconds(1_800),
+  pendingSeconds: seconds(2),
   provisionAnswerSeconds: seconds(20),
   teardownSeconds: seconds(2),
   maxRunningGraceSeconds: seconds(30),

@@ -26,6 +26,11 @@ export const CAUSES = {
     class: 'quota',
     remedy: 'Ask for a higher quota of the named metric in this region, or choose another region or machine type.',
   },
+  CAPACITY_PENDING: {
+    class: 'capacity',
+    remedy:
+      'Nothing to do, and nothing is billed: the VM starts when a machine comes free, and otherwise the next zone is asked.',
+  },
   PREEMPTED: {
     class: 'interruption',
     remedy: 'Nothing to do: the job goes on from its last checkpoint in a new attempt.',

@@ -4,6 +4,8 @@ import type { EventOf, Transition } from '#shared/domain/event.ts';
 import {
   ATTEMPT_RECORDS_MAX,
   type AttemptRecord,
+  billedSince,
+  isPending,
   type Job,
   type JobIn,
   stateOf,
@@ -38,7 +40,7 @@ export function recordAttempt(job: Job, endedAt: TimestampMs, cause: Cause | nul
     attempt: job.attempt,
     zone: isPlaced ? job.placement.zone : null,
     provisioningModel: isPlaced ? job.placement.provisioningModel : null,
-    placedAt: isPlaced ? job.placedAt : null,
+    placedAt: billedSince(job),
     ranAt: job.status === 'RUNNING' ? job.ranAt : null,
     endedAt,
     cause,
@@ -69,7 +71,7 @@ export function finish(job: JobIn<'CLOSING'>, { at }: EventOf<'VMS_GONE'>): Tran
 
 /** A stage gave up on a message of this job: better an ended job with the evidence than one that waits for ever. */
 export function giveUp(job: UnfinishedJob, event: EventOf<'DELIVERY_EXHAUSTED'>, deadlines: Deadlines): Transition {
-  const isAnswered = 'instances' in job && job.instances.length > 0;
+  const isAnswered = 'instances' in job && (job.instances.length > 0 || isPending(job));
   if (event.topic !== 'provision' || !isCurrentTry(job, event) || isAnswered) {
     return ignore(job);
   }

@@ -4,6 +4,8 @@ export type Deadlines = {
   readonly provisionAnswerMs: number;
   /** From the VMs' creation until each of them has reported; what it installs then is not in it. */
   readonly bootMs: number;
+  /** How often it is looked whether a VM that waits for capacity at Compute Engine has been started. */
+  readonly pendingMs: number;
   /** Without a heartbeat for so long, a replica is given up. */
   readonly leaseMs: number;
   /** How often the deletion of VMs is asked for again while the job closes. */
@@ -20,6 +22,7 @@ export type Deadlines = {
 export const DEADLINES: Deadlines = {
   provisionAnswerMs: 180_000,
   bootMs: 900_000,
+  pendingMs: 120_000,
   leaseMs: 120_000,
   teardownMs: 60_000,
   maxRunningGraceMs: 180_000,
@@ -36,6 +39,13 @@ export const SETUP_MS_MAX = 7_200_000;
 
 /** How much later than its last deadline a job may end whose program is over and whose outputs are being saved. */
 export const UPLOAD_GRACE_MS = 1_800_000;
+
+/**
+ * How long one zone may keep a Flex-start request before the next is asked (Compute Engine, "About Flex-start VMs": 90
+ * seconds to two hours).
+ */
+export const CAPACITY_WAIT_MS_MIN = 90_000;
+export const CAPACITY_WAIT_MS_MAX = 7_200_000;
 
 /** VM after VM that never reports would cost money for ever; the fault is then the image's, not a host's. */
 export const BOOT_FAILURES_IN_ROW_MAX = 3;

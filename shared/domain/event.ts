@@ -35,6 +35,13 @@ export type JobEvent = { readonly eventId: string; readonly jobId: string; reado
       readonly placementTry: number;
       readonly instances: readonly Instance[];
     }
+  /** Compute Engine has taken the request and starts the VM when a machine comes free, or gives it up at `until`. */
+  | {
+      readonly type: 'VMS_PENDING';
+      readonly attempt: number;
+      readonly placementTry: number;
+      readonly until: TimestampMs;
+    }
   /** The replica's first word, while it sets up. */
   | { readonly type: 'REPLICA_REPORTED'; readonly attempt: number; readonly replica: string }
   | { readonly type: 'REPLICA_STARTED'; readonly attempt: number; readonly replica: string }

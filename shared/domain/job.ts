@@ -119,8 +119,13 @@ type Placed = Unfinished & {
  */
 export type Job =
   | (Unfinished & { readonly status: 'QUEUED'; readonly isBackingOff: boolean })
-  /** `reportedAt` is when the master first spoke, still setting up; null before. */
-  | (Placed & { readonly status: 'PREPARING'; readonly reportedAt: TimestampMs | null })
+  | (Placed & {
+      readonly status: 'PREPARING';
+      /** When the master first spoke, still setting up; null before. */
+      readonly reportedAt: TimestampMs | null;
+      /** Until when the VM may wait for capacity at Compute Engine, which bills nothing; null when it does not. */
+      readonly pendingUntil: TimestampMs | null;
+    })
   /** `uploadingAt` is when the master said that its program is over and its outputs are being saved; null before. */
   | (Placed & {
       readonly status: 'RUNNING';
@@ -162,6 +167,17 @@ export function stateOf(job: Job): JobState {
 /** Of maxRunningTime, in milliseconds, at the start of an attempt: the time between attempts does not count. */
 export function remainingRunningMs({ ranMs, spec }: Pick<Job, 'ranMs' | 'spec'>): number {
   return Math.max(0, spec.limits.maxRunningMs - ranMs);
+}
+
+/** Whether its VM waits for capacity at Compute Engine. */
+export function isPending(job: Job): boolean {
+  return job.status === 'PREPARING' && job.pendingUntil !== null;
+}
+
+/** From when on VMs may have been billed; null while there are none. */
+export function billedSince(job: Job): TimestampMs | null {
+  const isPlaced = job.status === 'PREPARING' || job.status === 'RUNNING';
+  return isPlaced && !isPending(job) ? job.placedAt : null;
 }
 
 export function replicaName({ role, index }: ReplicaId): string {

@@ -25,6 +25,7 @@ export function choosePlacement(
     instances: [],
     placedAt: event.at,
     reportedAt: null,
+    pendingUntil: null,
     wakeAt: event.at + deadlines.provisionAnswerMs,
   });
 }

@@ -26,7 +26,27 @@ type Moment = { readonly at: TimestampMs; readonly deadlines: Deadlines };
 /** The replica whose way decides the job's. */
 export const MASTER = replicaName({ role: 'master', index: 0 });
 
-/** Compute Engine has all VMs; from here they have the boot deadline to report. */
+/** Compute Engine will start the VM when it can: it is looked after from time to time, and at the VM's first word. */
+export function noteWait(
+  job: JobIn<'PREPARING'>,
+  { at, until, ...about }: EventOf<'VMS_PENDING'>,
+  deadlines: Deadlines,
+): Transition {
+  if (!isCurrentTry(job, about) || job.instances.length > 0 || job.pendingUntil !== null) {
+    return ignore(job);
+  }
+  const { zone } = job.placement;
+  const minutes = Math.round((until - at) / 60_000);
+  const message = `Compute Engine has no room in ${zone} now; it starts the VM when it has, and gives up after ${minutes} min.`;
+  return move(job, {
+    ...job,
+    pendingUntil: until,
+    waitingFor: causeOf('CAPACITY_PENDING', message),
+    wakeAt: prepareUntil(job, at, deadlines.pendingMs),
+  });
+}
+
+/** Compute Engine has all VMs; from here they have the boot deadline to report. Those that were pending cost from now on. */
 export function noteInstances(
   job: JobIn<'PREPARING'>,
   { at, instances, ...about }: EventOf<'VMS_CREATED'>,
@@ -36,19 +56,21 @@ export function noteInstances(
     return ignore(job);
   }
   const waitMs = job.reportedAt === null ? deadlines.bootMs : SETUP_MS_MAX;
-  return move(job, { ...job, instances, wakeAt: prepareUntil(job, at, waitMs) });
+  const hasWaited = job.pendingUntil !== null && { pendingUntil: null, placedAt: at, waitingFor: null };
+  return move(job, { ...job, ...hasWaited, instances, wakeAt: prepareUntil(job, at, waitMs) });
 }
 
 /**
  * The master has spoken, so its VM has booted: how long it installs is the lease's business, up to the longest setup.
  * While Compute Engine has not answered for all VMs, the others may not exist: then the deadline of that answer stays.
+ * A VM that was pending tells by this that it is so no longer.
  */
 export function noteReport(job: JobIn<'PREPARING'>, { at, ...event }: EventOf<'REPLICA_REPORTED'>): Transition {
   if (event.attempt !== job.attempt || event.replica !== MASTER || job.reportedAt !== null) {
     return ignore(job);
   }
   const wakeAt = job.instances.length === 0 ? job.wakeAt : prepareUntil(job, at, SETUP_MS_MAX);
-  return move(job, { ...job, reportedAt: at, wakeAt });
+  return move(job, { ...job, reportedAt: at, wakeAt }, job.pendingUntil === null ? [] : [provision(job)]);
 }
 
 /** A job that has never run is looked at when its maxWaitTime is over, too. */
@@ -172,8 +194,9 @@ export function preparingTooLong(
     return closeWith(job, { state: 'FAILED', cause: waitExceeded(job) }, { at, deadlines });
   }
   const hasVms = job.instances.length > 0;
-  if (!hasVms && at < job.placedAt + deadlines.bootMs) {
-    return { job: { ...job, wakeAt: at + deadlines.provisionAnswerMs }, effects: [provision(job)] };
+  if (!hasVms && at < (job.pendingUntil ?? job.placedAt) + deadlines.bootMs) {
+    const askAgainMs = job.pendingUntil === null ? deadlines.provisionAnswerMs : deadlines.pendingMs;
+    return { job: { ...job, wakeAt: prepareUntil(job, at, askAgainMs) }, effects: [provision(job)] };
   }
   if (hasVms && job.reportedAt !== null) {
     const message = `Job ${job.jobId} was still setting up ${SETUP_MS_MAX / 60_000} min after its master had reported.`;

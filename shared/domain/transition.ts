@@ -10,6 +10,7 @@ import {
   noteInstances,
   noteReport,
   noteUpload,
+  noteWait,
   preparingTooLong,
   runningTooLong,
   startRunning,
@@ -30,6 +31,7 @@ export const RULES: Rules = {
   },
   PREPARING: {
     PLACEMENT_FAILED: meetRefusal,
+    VMS_PENDING: noteWait,
     VMS_CREATED: noteInstances,
     REPLICA_REPORTED: noteReport,
     REPLICA_STARTED: startRunning,

@@ -1,6 +1,6 @@
 import { priceOf } from '#shared/catalog/price.ts';
 import { CAUSES, type Cause, remedyOf } from '#shared/domain/cause.ts';
-import { type AttemptRecord, type Job, stateOf, type TimestampMs } from '#shared/domain/job.ts';
+import { type AttemptRecord, billedSince, type Job, stateOf, type TimestampMs } from '#shared/domain/job.ts';
 import type { Replica } from '#shared/domain/replica.ts';
 import type { JobView } from '#shared/protocol/report.ts';
 
@@ -75,8 +75,8 @@ function viewReplica(replica: Replica): JobView['replicas'][number] {
 
 /** What the job's VMs cost at list price, from the time each attempt was placed until it ended. */
 function viewPrice(job: Job, now: TimestampMs): JobView['price'] {
-  const current = 'placedAt' in job ? [{ placedAt: job.placedAt, endedAt: now }] : [];
-  const billedSeconds = [...job.ledger, ...current].reduce((sum, { placedAt, endedAt }) => {
+  const current = { placedAt: billedSince(job), endedAt: now };
+  const billedSeconds = [...job.ledger, current].reduce((sum, { placedAt, endedAt }) => {
     return placedAt === null ? sum : sum + Math.max(BILLED_SECONDS_MIN, Math.ceil((endedAt - placedAt) / 1_000));
   }, 0);
   const { perHourUsd, asOf } = priceOf(job.spec.replicaGroups, job.spec.provisioningModel);

@@ -7,14 +7,14 @@ import {
   type JobIn,
   type PlacedJob,
   replicaName,
-  replicasOf,
   type TimestampMs,
 } from '#shared/domain/job.ts';
 import { ownsVm } from '#shared/domain/ownership.ts';
 import { NO_PROGRESS, NO_USAGE } from '#shared/domain/replica.ts';
 import { isCurrentTry } from '#shared/domain/rule.ts';
+import { createVms, findPendingVms } from '#shared/pipeline/create-vms.ts';
 import { type EventPorts, handleJobEvent } from '#shared/pipeline/handle-job-event.ts';
-import { type VmSettings, vmRequestOf } from '#shared/pipeline/vm-request.ts';
+import type { VmSettings } from '#shared/pipeline/vm-request.ts';
 import type { CapacityMemory } from '#shared/ports/capacity-memory.ts';
 import type { ReplicaStore } from '#shared/ports/replica-store.ts';
 import type { VmProvider } from '#shared/ports/vm-provider.ts';
@@ -49,11 +49,14 @@ export async function provision(
     await expectReplicas(ports, placed, context.now);
     return;
   }
-  const created = await createVms(ports, placed, context);
+  const created = await (placed.pendingUntil === null ? createVms : findPendingVms)(ports, placed, context);
+  const { now } = context;
   if ('refusal' in created) {
-    await reportRefusal(ports, placed, { refusal: created.refusal, now: context.now });
+    await reportRefusal(ports, placed, { refusal: created.refusal, now });
+  } else if ('pendingUntil' in created) {
+    await reportWait(ports, placed, { until: created.pendingUntil, now });
   } else {
-    await reportInstances(ports, placed, { instances: created.instances, now: context.now });
+    await reportInstances(ports, placed, { instances: created.instances, now });
   }
 }
 
@@ -92,40 +95,6 @@ async function place(
   return readCurrent(ports, { jobId, attempt, placementTry });
 }
 
-type Created = { readonly instances: readonly Instance[] } | { readonly refusal: Refusal };
-
-async function createVms(
-  ports: ProvisionPorts,
-  job: JobIn<'PREPARING'>,
-  { settings }: ProvisionContext,
-): Promise<Created> {
-  const { deadlines } = ports;
-  const requests = replicasOf(job.spec).map((replica) => vmRequestOf(job, replica, { settings, deadlines }));
-  const answers = await Promise.allSettled(
-    requests.map(async (request) => ({ request, ...(await ports.vms.create(request)) })),
-  );
-  const outcomes = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
-  const refused = outcomes.find((outcome) => outcome.outcome === 'REFUSED');
-  if (refused !== undefined) {
-    // Those that gave no answer are among them: their creation may have been under way.
-    await Promise.all(requests.map((request) => ports.vms.delete(request)));
-    return { refusal: refused.refusal };
-  }
-  const failed = answers.find((answer) => answer.status === 'rejected');
-  if (failed !== undefined) {
-    throw failed.reason;
-  }
-  return {
-    instances: outcomes.flatMap((outcome) =>
-      outcome.outcome === 'CREATED' ? [{ ...pickReplica(outcome.request), instanceId: outcome.instanceId }] : [],
-    ),
-  };
-}
-
-function pickReplica({ role, index, vmName }: Omit<Instance, 'instanceId'>): Omit<Instance, 'instanceId'> {
-  return { role, index, vmName };
-}
-
 async function reportRefusal(
   ports: ProvisionPorts,
   job: JobIn<'PREPARING'>,
@@ -138,6 +107,16 @@ async function reportRefusal(
   }
   const eventId = `refused-${attempt}-${placementTry}`;
   await handleJobEvent(ports, { type: 'PLACEMENT_FAILED', eventId, jobId, at: now, attempt, refusal });
+}
+
+/** Nothing is running yet: the job looks again from time to time, and when the VM says its first word. */
+async function reportWait(
+  ports: ProvisionPorts,
+  { jobId, attempt, placementTry }: PlacedJob,
+  { until, now }: { readonly until: TimestampMs; readonly now: TimestampMs },
+): Promise<void> {
+  const eventId = `pending-${attempt}-${placementTry}`;
+  await handleJobEvent(ports, { type: 'VMS_PENDING', eventId, jobId, at: now, attempt, placementTry, until });
 }
 
 /**
@@ -181,22 +160,24 @@ async function expectReplicas(ports: ProvisionPorts, job: PlacedJob, now: Timest
 
 /**
  * A VM that has not spoken yet. The job's own boot deadline waits for the master; the others have a lease from the
- * start, for the master may run before they do and then nothing else would miss them.
+ * start, for the master may run before they do and then nothing else would miss them. So has a master that takes the
+ * place of one that had spoken and was lost before it was known: the job no longer waits for a first word then.
  */
 function expectedReplica(
-  { jobId, attempt }: Job,
+  job: PlacedJob,
   instance: Instance,
   { now, firstWordAt }: { readonly now: TimestampMs; readonly firstWordAt: TimestampMs },
 ) {
+  const isAwaitedByJob = instance.role === 'master' && job.status === 'PREPARING' && job.reportedAt === null;
   return {
-    jobId,
-    attempt,
+    jobId: job.jobId,
+    attempt: job.attempt,
     replica: replicaName(instance),
     vmName: instance.vmName,
     instanceId: instance.instanceId,
     sequence: 0,
     heardAt: now,
-    leaseExpiresAt: instance.role === 'master' ? null : firstWordAt,
+    leaseExpiresAt: isAwaitedByJob ? null : firstWordAt,
     phase: 'BOOTING',
     usage: NO_USAGE,
     progress: NO_PROGRESS,

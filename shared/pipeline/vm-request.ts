@@ -1,6 +1,13 @@
-import { type Deadlines, SETUP_MS_MAX, UPLOAD_GRACE_MS } from '#shared/domain/deadlines.ts';
+import {
+  CAPACITY_WAIT_MS_MAX,
+  CAPACITY_WAIT_MS_MIN,
+  type Deadlines,
+  SETUP_MS_MAX,
+  UPLOAD_GRACE_MS,
+} from '#shared/domain/deadlines.ts';
 import { type JobIn, type ReplicaId, remainingRunningMs, replicasOf } from '#shared/domain/job.ts';
 import type { Role } from '#shared/domain/job-spec.ts';
+import { waitDeadlineOf } from '#shared/domain/placing.ts';
 import { vmNameOf } from '#shared/domain/vm-name.ts';
 import type { VmRequest } from '#shared/ports/vm-provider.ts';
 import { METADATA_KEYS, PROTOCOL_VERSION, type VmConfig } from '#shared/protocol/vm-config.ts';
@@ -31,8 +38,8 @@ export type ClusterMember = {
   readonly position: number;
 };
 
-/** Compute Engine's longest `maxRunDuration`, 120 days. */
-const MAX_RUN_SECONDS_MAX = 120 * 86_400;
+/** Compute Engine's longest `maxRunDuration`: 120 days, and seven for Flex-start VMs (docs, "About Flex-start VMs"). */
+const MAX_RUN_SECONDS_MAX = { STANDARD: 120 * 86_400, SPOT: 120 * 86_400, FLEX_START: 7 * 86_400 } as const;
 
 /** An attempt is only begun with time left; a second at least, so that the agent is the one to say that it is over. */
 const REMAINING_MS_MIN = 1_000;
@@ -65,13 +72,23 @@ export function vmRequestOf(
     bootDiskType: group.bootDiskType,
     reservation: group.reservation,
     labels: job.spec.labels,
-    maxRunSeconds: Math.min(MAX_RUN_SECONDS_MAX, Math.ceil(aliveMs / 1_000)),
+    capacityWaitSeconds: capacityWaitSecondsOf(job),
+    maxRunSeconds: Math.min(MAX_RUN_SECONDS_MAX[job.placement.provisioningModel], Math.ceil(aliveMs / 1_000)),
     metadata: {
       'startup-script': settings.startupScript,
       [METADATA_KEYS.agent]: settings.agent,
       [METADATA_KEYS.config]: JSON.stringify(config),
     },
   };
+}
+
+/** No longer than the job itself would wait; it follows from the placement, so that the same request says the same. */
+function capacityWaitSecondsOf(job: JobIn<'PREPARING'>): number | null {
+  if (job.placement.provisioningModel !== 'FLEX_START') {
+    return null;
+  }
+  const leftMs = (waitDeadlineOf(job) ?? Number.POSITIVE_INFINITY) - job.placedAt;
+  return Math.ceil(Math.min(CAPACITY_WAIT_MS_MAX, Math.max(CAPACITY_WAIT_MS_MIN, leftMs)) / 1_000);
 }
 
 function vmConfigOf(

@@ -26,10 +26,13 @@ export async function payOwingJobs(ports: WatchPorts): Promise<void> {
   await attemptAll(await ports.jobs.listOwing(WORK_PER_TICK_MAX), (jobId) => payOwedEffects(ports, jobId));
 }
 
-/** The event is named after the deadline, so that waking a job twice is waking it once. */
+/**
+ * The event is named after the deadline and the tick. The rules themselves see to it that two ticks wake a job once; a
+ * name without the tick would not do, for a late answer may set a deadline back to a time at which it was woken before.
+ */
 export async function wakeDueJobs(ports: WatchPorts, now: TimestampMs): Promise<void> {
   await attemptAll(await ports.jobs.listDue(now, WORK_PER_TICK_MAX), (job) => {
-    const eventId = `deadline-${job.status}-${job.attempt}-${job.placementTry}-${job.wakeAt}`;
+    const eventId = `deadline-${job.attempt}-${job.placementTry}-${job.wakeAt}-${now}`;
     return handleJobEvent(ports, { type: 'DEADLINE_PASSED', eventId, jobId: job.jobId, at: now });
   });
 }

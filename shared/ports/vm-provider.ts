@@ -18,13 +18,16 @@ export type VmRequest = ReplicaId & {
   readonly reservation: Reservation | null;
   /** The user's own labels, which the VM carries beside Dropforge's. */
   readonly labels: Readonly<Record<string, string>>;
+  /** With FLEX_START, how long the request may wait for capacity before it is given up; null with all else. */
+  readonly capacityWaitSeconds: number | null;
   /** Compute Engine deletes the VM after so long, whatever anybody else does. */
   readonly maxRunSeconds: number;
   /** Metadata attributes: at most 256 KiB each, 512 KiB in all. */
   readonly metadata: Readonly<Record<string, string>>;
 };
 
-export type VmStatus = 'STARTING' | 'RUNNING' | 'STOPPING' | 'TERMINATED';
+/** PENDING waits for capacity, and neither runs nor costs anything. */
+export type VmStatus = 'PENDING' | 'STARTING' | 'RUNNING' | 'STOPPING' | 'TERMINATED';
 
 export type Vm = {
   readonly vmName: string;
@@ -38,6 +41,8 @@ export type Vm = {
 
 export type CreateOutcome =
   | { readonly outcome: 'CREATED'; readonly instanceId: string }
+  /** The request waits for capacity: the VM starts later, or is given up when `capacityWaitSeconds` are over. */
+  | { readonly outcome: 'PENDING'; readonly instanceId: string }
   | { readonly outcome: 'REFUSED'; readonly refusal: Refusal };
 
 /**
@@ -46,6 +51,8 @@ export type CreateOutcome =
  */
 export type VmProvider = {
   create(request: VmRequest): Promise<CreateOutcome>;
+  /** The VM of this name as the cloud knows it now; undefined when there is none. */
+  find(vm: { readonly vmName: string; readonly zone: string }): Promise<Vm | undefined>;
   /** GONE only when the cloud says that there is no such VM; DELETING while it is still there. */
   delete(vm: { readonly vmName: string; readonly zone: string }): Promise<'GONE' | 'DELETING'>;
   /** Every VM that Dropforge has created and that still exists in any zone, from the cloud's own list. */

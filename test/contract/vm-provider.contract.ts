@@ -30,8 +30,19 @@ export function vmRequest(harness: Pick<VmProviderHarness, 'zone' | 'machineImag
     bootDiskType: 'pd-ssd',
     reservation: null,
     labels: {},
+    capacityWaitSeconds: null,
     maxRunSeconds: 600,
     metadata: { 'startup-script': 'sleep 300 & wait' },
+  };
+}
+
+/** The same, waiting for capacity where there is none. */
+export function patientRequest(harness: Pick<VmProviderHarness, 'zone' | 'machineImage'>, name: string): VmRequest {
+  return {
+    ...vmRequest(harness, name),
+    machineType: 'a2-highgpu-1g',
+    provisioningModel: 'FLEX_START',
+    capacityWaitSeconds: 90,
   };
 }
 
@@ -68,6 +79,36 @@ export function describeVmProviderContract(name: string, open: () => Promise<VmP
       const { vmName, zone } = request;
       const listed = { vmName, zone, instanceId, jobId: 'Labels_1', attempt: 3, status: 'RUNNING' };
       expect(await harness.vms.list({ jobId: 'Labels_1' })).toEqual([listed]);
+      await untilGone(request);
+    });
+
+    it('finds a VM by its name and zone, and nothing where there is none', async () => {
+      const request = vmRequest(harness, 'found');
+      await harness.vms.create(request);
+
+      expect([await harness.vms.find(request)]).toEqual(await harness.vms.list({ jobId: 'found' }));
+      expect(await harness.vms.find({ ...request, zone: harness.fullZone })).toBeUndefined();
+      await untilGone(request);
+      expect(await harness.vms.find(request)).toBeUndefined();
+    });
+
+    it('lets a request wait for capacity that asks for it, and does not take its second coming for another', async () => {
+      const request = { ...patientRequest(harness, 'patient'), zone: harness.fullZone };
+      const outcomes = [await harness.vms.create(request), await harness.vms.create(request)];
+
+      const instanceId = outcomes[0]?.outcome === 'PENDING' ? outcomes[0].instanceId : undefined;
+      expect(outcomes).toEqual(Array(2).fill({ outcome: 'PENDING', instanceId: expect.stringMatching(/^\d+$/) }));
+      expect(await harness.vms.find(request)).toMatchObject({ status: 'PENDING', instanceId });
+      expect(await harness.vms.list({ jobId: 'patient' })).toMatchObject([{ status: 'PENDING', instanceId }]);
+      await untilGone(request);
+    });
+
+    it('makes a VM at once that could have waited', async () => {
+      const request = patientRequest(harness, 'lucky');
+      const created = await harness.vms.create(request);
+
+      expect(created).toMatchObject({ outcome: 'CREATED' });
+      expect(await harness.vms.find(request)).toMatchObject({ status: 'RUNNING' });
       await untilGone(request);
     });
 

@@ -11,12 +11,14 @@ import type { VmProviderConfig } from '#infra/embedded/vms/vm-admission.ts';
 import type { ComputeEngine } from '#infra/google-cloud/compute/create-vm.ts';
 import { IDENTITY, openVmCloudUnderTest } from '../contract/vm-cloud-under-test.ts';
 
+type Pass = (request: Request) => Response | Promise<Response>;
+
 export type ComputeUnderTest = Awaited<ReturnType<typeof openComputeUnderTest>>;
 
 /** The Compute Engine door on a fleet of its own, and Google's clients on the door. */
 export async function openComputeUnderTest(
   config: Partial<VmProviderConfig> = {},
-  intercept: (request: Request) => Response | undefined = () => undefined,
+  intercept: (request: Request, pass: Pass) => ReturnType<Pass> | undefined = () => undefined,
 ) {
   const cloud = await openVmCloudUnderTest(config);
   const database = openDatabase(join(cloud.directory, 'operations.sqlite'));
@@ -29,7 +31,7 @@ export async function openComputeUnderTest(
     clock: { now: Date.now },
     reportFault: (error) => void faults.push(String(error)),
   });
-  const server = createServer(getRequestListener((request) => intercept(request) ?? door.fetch(request)));
+  const server = createServer(getRequestListener((request) => intercept(request, door.fetch) ?? door.fetch(request)));
   const port = await listen(server, 0);
   const clients = createClients(port);
   const engine: ComputeEngine = {

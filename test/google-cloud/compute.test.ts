@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createComputeVmProvider } from '#infra/google-cloud/compute/compute-vm-provider.ts';
 import type { VmProvider } from '#shared/ports/vm-provider.ts';
 import { PLACE, WAIT } from '../contract/vm-cloud-under-test.ts';
-import { describeVmProviderContract, vmRequest } from '../contract/vm-provider.contract.ts';
+import { describeVmProviderContract, patientRequest, vmRequest } from '../contract/vm-provider.contract.ts';
 import { type ComputeUnderTest, openComputeUnderTest } from './compute-under-test.ts';
 
 describeVmProviderContract('Compute Engine', async () => {
@@ -18,18 +18,30 @@ describeVmProviderContract('Compute Engine', async () => {
 const RATE_EXCEEDED =
   "Operation rate exceeded for resource 'projects/p/global/machineImages/python'. Too frequent operations from the source resource.";
 
+async function withoutEnd(answered: Response | Promise<Response>): Promise<Response> {
+  const operation = (await (await answered).json()) as object;
+  return Response.json({ ...operation, status: 'RUNNING', progress: 0 });
+}
+
 describe('the VmProvider of Compute Engine, beside what every cloud does', () => {
   let compute: ComputeUnderTest;
   let vms: VmProvider;
   let refused: { readonly sourceMachineImage: string; readonly status: number; readonly message: string } | null;
 
   let refusalsCount = 0;
+  /** Whether the operations of the door seem to go on for ever. */
+  let isOpenEnded = false;
 
   beforeEach(async () => {
     refused = null;
     refusalsCount = 0;
-    compute = await openComputeUnderTest({ stopGraceMs: 500 }, ({ method, url }) => {
+    isOpenEnded = false;
+    compute = await openComputeUnderTest({ stopGraceMs: 500 }, (request, pass) => {
+      const { method, url } = request;
       const source = new URL(url).searchParams.get('sourceMachineImage');
+      if (isOpenEnded && method === 'POST') {
+        return withoutEnd(pass(request));
+      }
       if (method !== 'POST' || refused === null || source?.endsWith(`/${refused.sourceMachineImage}`) !== true) {
         return undefined;
       }
@@ -49,6 +61,26 @@ describe('the VmProvider of Compute Engine, beside what every cloud does', () =>
     compute.cloud.vms().setStockout(PLACE.zone, false);
 
     expect(await vms.create(request)).toMatchObject({ outcome: 'CREATED' });
+  });
+
+  it('finds a VM that has waited for capacity as it becomes', async () => {
+    const request = patientRequest(PLACE, 'patient');
+    compute.cloud.vms().setStockout(PLACE.zone, true);
+    const pending = await vms.create(request);
+    expect(pending).toMatchObject({ outcome: 'PENDING' });
+    compute.cloud.vms().setStockout(PLACE.zone, false);
+
+    await expect.poll(async () => (await vms.find(request))?.status, WAIT).toBe('RUNNING');
+    expect(await vms.create(request)).toEqual({ ...pending, outcome: 'CREATED' });
+  });
+
+  it('does not wait for the end of an insertion whose VM is pending, should Compute Engine keep it open', async () => {
+    compute.cloud.vms().setStockout(PLACE.zone, true);
+    isOpenEnded = true;
+    const request = patientRequest(PLACE, 'long');
+
+    expect(await vms.create(request)).toMatchObject({ outcome: 'PENDING' });
+    expect(await vms.create(request)).toMatchObject({ outcome: 'PENDING' });
   });
 
   it('hands on which zones have room, as the operation says', async () => {

@@ -42,6 +42,7 @@ const vm: VmRequest = {
   bootDiskType: 'pd-balanced',
   reservation: { kind: 'SPECIFIC', names: ['projects/other/zones/us-central1-a/reservations/gpus'] },
   labels: { team: 'vision' },
+  capacityWaitSeconds: null,
   maxRunSeconds: 86_400,
   metadata: { 'startup-script': '#!/bin/bash\n', 'dropforge-config': '{"ü":"✓"}' },
 };
@@ -161,8 +162,11 @@ describe('a cut description of Compute Engine', () => {
     [
       'insert by flex-start',
       async (vms) =>
-        (await vms.insert(toInsertRequest({ ...vm, provisioningModel: 'FLEX_START' }, place, { image: 'i' })))[0]
-          .latestResponse,
+        (
+          await vms.insert(
+            toInsertRequest({ ...vm, provisioningModel: 'FLEX_START', capacityWaitSeconds: 90 }, place, { image: 'i' }),
+          )
+        )[0].latestResponse,
     ],
     ['get', async (vms) => (await vms.get({ ...at, instance: vm.vmName }))[0]],
     ['delete', async (vms) => (await vms.delete({ ...at, instance: vm.vmName }))[0].latestResponse],

@@ -29,6 +29,7 @@ const RECORD: VmRecord = {
     bootDiskType: 'pd-ssd',
     reservation: null,
     labels: {},
+    capacityWaitSeconds: null,
     maxRunSeconds: 60,
     metadata: {
       'startup-script': 'exit',

@@ -30,6 +30,7 @@ export const SITUATIONS = [
   'QUEUED',
   'QUEUED, backing off',
   'PREPARING, no answer yet',
+  'PREPARING, waiting for capacity',
   'PREPARING, VMs created',
   'PREPARING, setting up',
   'RUNNING',
@@ -52,9 +53,9 @@ export function situationOf(job: Job): string {
   }
 }
 
-function situationOfPreparing({ instances, reportedAt }: JobIn<'PREPARING'>): string {
+function situationOfPreparing({ instances, reportedAt, pendingUntil }: JobIn<'PREPARING'>): string {
   if (instances.length === 0) {
-    return 'PREPARING, no answer yet';
+    return pendingUntil === null ? 'PREPARING, no answer yet' : 'PREPARING, waiting for capacity';
   }
   return reportedAt === null ? 'PREPARING, VMs created' : 'PREPARING, setting up';
 }

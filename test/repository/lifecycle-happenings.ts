@@ -7,7 +7,7 @@ import {
   SETUP_MS_MAX,
 } from '#shared/domain/deadlines.ts';
 import type { JobEvent, JobEventType, ReplicaExit } from '#shared/domain/event.ts';
-import type { Job, TimestampMs, UnfinishedJob } from '#shared/domain/job.ts';
+import type { Job, JobIn, TimestampMs, UnfinishedJob } from '#shared/domain/job.ts';
 import { isWaitOver, waitDeadlineOf } from '#shared/domain/placing.ts';
 import { eventsFor } from '../unit/domain/example-job.ts';
 
@@ -115,9 +115,12 @@ function isSilent(job: UnfinishedJob, at: TimestampMs): boolean {
   return (
     job.status === 'PREPARING' &&
     !isWaitOver(job, at) &&
-    (job.instances.length > 0 ? job.reportedAt === null : at >= job.placedAt + DEADLINES.bootMs)
+    (job.instances.length > 0 ? job.reportedAt === null : at >= silentAt(job))
   );
 }
+
+/** Compute Engine itself has not answered by then, or has kept the VM pending for longer than it was asked to. */
+const silentAt = ({ pendingUntil, placedAt }: JobIn<'PREPARING'>) => (pendingUntil ?? placedAt) + DEADLINES.bootMs;
 
 const hasReported = (job: UnfinishedJob) => job.status === 'PREPARING' && job.reportedAt !== null;
 
@@ -157,6 +160,7 @@ export const HAPPENINGS: readonly Happening[] = [
   refusal('QUOTA_EXCEEDED'),
   refusal('RATE_LIMITED'),
   refusal('CONFIGURATION_REFUSED'),
+  happening('VMS_PENDING', ''),
   happening('VMS_CREATED', 'no word from the master yet', { applies: (job) => !hasReported(job) }),
   happening('VMS_CREATED', 'the master has reported', { applies: hasReported }),
   happening('REPLICA_REPORTED', 'the master'),
@@ -187,7 +191,7 @@ export const HAPPENINGS: readonly Happening[] = [
   }),
   deadline('PREPARING', 'maxWaitTime over', { at: whenWaitIsOver, applies: isWaitOver }),
   ...silences((job, now) => Math.max(now, job.wakeAt)),
-  ...silences((job, now) => (job.status === 'PREPARING' ? Math.max(job.wakeAt, job.placedAt + DEADLINES.bootMs) : now)),
+  ...silences((job, now) => (job.status === 'PREPARING' ? Math.max(job.wakeAt, silentAt(job)) : now)),
   deadline('RUNNING', 'maxRunningTime over'),
   deadline('CLOSING', 'VMs still there'),
   happening('VMS_GONE', ''),

@@ -18,6 +18,7 @@ const DEADLINE_MEANINGS: Readonly<Record<keyof Deadlines, string>> = {
   provisionAnswerMs:
     'The provision stage has not answered: it is told again. The VMs have the same names, so nothing doubles.',
   bootMs: `A VM has not reported: the attempt is interrupted, and ${BOOT_FAILURES_IN_ROW_MAX} times in a row the job fails.`,
+  pendingMs: 'A VM waits for capacity: it is looked whether it was started, or given up.',
   leaseMs: 'A replica has sent no heartbeat: the attempt is interrupted.',
   teardownMs: 'The VMs of a job that is over are still there: their deletion is asked for again.',
   maxRunningGraceMs: 'The agent did not stop a job at its maxRunningTime: the control plane ends it.',

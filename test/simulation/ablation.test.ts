@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import type { Mechanism } from './simulated-world.ts';
 import { surviveSeed } from './survive-seed.ts';
+import type { Mechanism } from './world-faults.ts';
 
 /** A rare race needs many worlds; the search ends at the first that goes wrong. */
 const SEEDS_MAX = 1_500;

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { DEADLINES, SETUP_MS_MAX, UPLOAD_GRACE_MS } from '#shared/domain/deadlines.ts';
-import { createWorld, MECHANISMS, type Mechanism } from './simulated-world.ts';
+import { createWorld } from './simulated-world.ts';
+import { MECHANISMS, type Mechanism } from './world-faults.ts';
 
 const SEEDS = 20;
 const STEPS = 6_500;

@@ -12,11 +12,23 @@ type SimulatedProcess = { isDead: boolean; readonly die: (crash: SimulatedCrash)
 
 const PARKED_MAX = 12;
 
+export type SchedulerOptions = {
+  /**
+   * How far time may leap while calls wait for their turn. Where little happens, it would otherwise leap over leases in
+   * the middle of every heartbeat's handling.
+   */
+  readonly leapMsMax?: number;
+};
+
 /**
  * Virtual time and every interleaving: what is due runs at its time or a little out of order, every port call stops
  * until the seed lets it go on, and any of them may be where its process dies.
  */
-export function createScheduler(prng: Prng, faults: { crash: number }) {
+export function createScheduler(
+  prng: Prng,
+  faults: { crash: number },
+  { leapMsMax = Number.POSITIVE_INFINITY }: SchedulerOptions = {},
+) {
   const timeline: { dueAt: number; run: () => void }[] = [];
   const parked: ((fate: Fate) => void)[] = [];
   const processes = new AsyncLocalStorage<SimulatedProcess>();
@@ -96,8 +108,12 @@ export function createScheduler(prng: Prng, faults: { crash: number }) {
       });
   }
 
+  function isLeapTooLong(): boolean {
+    return Math.min(...timeline.map(({ dueAt }) => dueAt)) - now > leapMsMax;
+  }
+
   async function step(): Promise<void> {
-    if (parked.length >= PARKED_MAX || (parked.length > 0 && prng.chance(0.85))) {
+    if (parked.length >= PARKED_MAX || (parked.length > 0 && (isLeapTooLong() || prng.chance(0.85)))) {
       const [call] = parked.splice(prng.integer(parked.length), 1);
       call?.(prng.chance(faults.crash) ? 'CRASH' : 'GO_ON');
     } else if (timeline.length > 0) {

@@ -3,10 +3,15 @@ import type { ReplicaId } from '#shared/domain/job.ts';
 import type { CreateOutcome, Vm, VmProvider, VmRequest } from '#shared/ports/vm-provider.ts';
 import type { Prng } from './prng.ts';
 
-/** A VM in the simulated Compute Engine; `bornAt` in the future means that its creation is still under way. */
+/**
+ * A VM in the simulated Compute Engine; `bornAt` in the future means that its creation is still under way, or that it
+ * is PENDING until then.
+ */
 export type SimulatedVm = Vm &
   ReplicaId & {
     readonly bornAt: number;
+    /** It had to wait for capacity. */
+    readonly hasWaited: boolean;
     readonly diesAt: number;
     readonly goneAt: number;
     readonly lastSequence: number;
@@ -33,15 +38,31 @@ export function createSimulatedCloud(
 
   const key = ({ zone, vmName }: { readonly zone: string; readonly vmName: string }) => `${zone}/${vmName}`;
 
+  /** One that had to wait and goes has waited for nothing, as far as anybody can tell. */
+  function noteVain(vm: SimulatedVm): void {
+    if (vm.hasWaited) {
+      refusedZones.add(`${vm.jobId}/${vm.attempt}/${vm.zone}`);
+    }
+  }
+
+  function forget(vm: SimulatedVm): void {
+    vms.delete(key(vm));
+    noteVain(vm);
+  }
+
   function settle(): void {
     for (const [name, vm] of vms) {
       if (vm.goneAt <= now() || vm.diesAt <= now()) {
-        vms.delete(name);
+        forget(vm);
+      } else if (vm.status === 'PENDING' && vm.bornAt <= now()) {
+        vms.set(name, { ...vm, status: 'RUNNING', goneAt: Number.POSITIVE_INFINITY });
       }
     }
   }
 
-  function insert(request: VmRequest, delayMs: number): SimulatedVm {
+  const isSeen = (vm: SimulatedVm) => vm.status === 'PENDING' || vm.bornAt <= now();
+
+  function insert(request: VmRequest, delayMs: number, waitMs: number | null = null): SimulatedVm {
     const { vmName, zone, jobId, attempt, role, index, maxRunSeconds } = request;
     const bornAt = now() + delayMs;
     const vm: SimulatedVm = {
@@ -53,9 +74,10 @@ export function createSimulatedCloud(
       index,
       bornAt,
       instanceId: String(nextInstanceId++),
-      status: 'RUNNING',
+      status: waitMs === null ? 'RUNNING' : 'PENDING',
+      hasWaited: waitMs !== null,
       diesAt: isRunBounded ? bornAt + maxRunSeconds * 1_000 : Number.POSITIVE_INFINITY,
-      goneAt: Number.POSITIVE_INFINITY,
+      goneAt: waitMs === null ? Number.POSITIVE_INFINITY : now() + waitMs,
       lastSequence: 0,
     };
     vms.set(key(request), vm);
@@ -66,12 +88,20 @@ export function createSimulatedCloud(
     settle();
     const existing = vms.get(key(request));
     if (existing !== undefined) {
+      if (existing.status === 'PENDING') {
+        return { outcome: 'PENDING', instanceId: existing.instanceId };
+      }
       if (existing.goneAt < Number.POSITIVE_INFINITY) {
         throw new Error('The VM of that name is being deleted.');
       }
       return { outcome: 'CREATED', instanceId: existing.instanceId };
     }
     if (prng.chance(faults.stockout)) {
+      if (request.capacityWaitSeconds !== null) {
+        const waitMs = request.capacityWaitSeconds * 1_000;
+        const waiting = insert(request, prng.integer(1.5 * waitMs), waitMs);
+        return { outcome: 'PENDING', instanceId: waiting.instanceId };
+      }
       refusedZones.add(`${request.jobId}/${request.attempt}/${request.zone}`);
       return {
         outcome: 'REFUSED',
@@ -92,9 +122,10 @@ export function createSimulatedCloud(
     settle();
     const existing = vms.get(key(vm));
     // A VM whose creation is still under way cannot be seen, and so not be deleted either.
-    if (existing === undefined || existing.bornAt > now()) {
+    if (existing === undefined || !isSeen(existing)) {
       return 'GONE';
     }
+    noteVain(existing);
     if (prng.chance(faults.deleteSlow)) {
       vms.set(key(vm), {
         ...existing,
@@ -103,17 +134,22 @@ export function createSimulatedCloud(
       });
       return 'DELETING';
     }
-    vms.delete(key(vm));
+    forget(existing);
     return 'GONE';
   }
 
   const provider: VmProvider = {
     create,
+    async find(vm) {
+      settle();
+      const found = vms.get(key(vm));
+      return found !== undefined && isSeen(found) ? found : undefined;
+    },
     delete: remove,
     async list(query) {
       settle();
-      const born = [...vms.values()].filter((vm) => vm.bornAt <= now());
-      return query === undefined ? born : born.filter((vm) => vm.jobId === query.jobId);
+      const seen = [...vms.values()].filter(isSeen);
+      return query === undefined ? seen : seen.filter((vm) => vm.jobId === query.jobId);
     },
   };
 
@@ -137,7 +173,7 @@ export function createSimulatedCloud(
     },
     vanish(vm: SimulatedVm): void {
       if (vms.get(key(vm))?.instanceId === vm.instanceId) {
-        vms.delete(key(vm));
+        forget(vm);
       }
     },
   };

@@ -1,6 +1,6 @@
 import { DEADLINES } from '#shared/domain/deadlines.ts';
 import type { Job } from '#shared/domain/job.ts';
-import type { Role } from '#shared/domain/job-spec.ts';
+import type { ProvisioningModel, Role } from '#shared/domain/job-spec.ts';
 import type { VmSettings } from '#shared/pipeline/vm-request.ts';
 import { queuedJob } from '../unit/domain/example-job.ts';
 import type { Prng } from './prng.ts';
@@ -11,6 +11,7 @@ const DAY_MS = 24 * 3_600_000;
 
 export type Shape = {
   readonly maxRunningMs?: number;
+  readonly provisioningModel?: ProvisioningModel;
   /** The replicas beside the master. */
   readonly others?: readonly { readonly role: Role; readonly count: number }[];
 };
@@ -19,13 +20,20 @@ export type Shape = {
 export function simulatedJob(
   jobId: string,
   createdAt: number,
-  { maxRunningMs = DAY_MS, others = [] }: Shape = {},
+  { maxRunningMs = DAY_MS, provisioningModel = 'STANDARD', others = [] }: Shape = {},
 ): Job {
   const job = queuedJob({ maxRunningMs });
   const [master] = job.spec.replicaGroups;
   const replicaGroups = [master, ...others.map((group) => ({ ...master, ...group }))] as const;
   const wakeAt = createdAt + DEADLINES.provisionAnswerMs;
-  return { ...job, jobId, spec: { ...job.spec, jobId, replicaGroups }, zones: ZONES, createdAt, wakeAt };
+  return {
+    ...job,
+    jobId,
+    spec: { ...job.spec, jobId, replicaGroups, provisioningModel },
+    zones: ZONES,
+    createdAt,
+    wakeAt,
+  };
 }
 
 /** Clusters of one to four machines, of the roles that there are. */

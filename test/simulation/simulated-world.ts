@@ -1,77 +1,22 @@
 import assert from 'node:assert/strict';
-import { openDatabase } from '#infra/embedded/database.ts';
-import { openSqliteCapacityMemory } from '#infra/embedded/jobs/sqlite-capacity-memory.ts';
-import { openSqliteJobStore } from '#infra/embedded/jobs/sqlite-job-store.ts';
-import { openSqliteReplicaStore } from '#infra/embedded/jobs/sqlite-replica-store.ts';
-import { DEADLINES } from '#shared/domain/deadlines.ts';
 import { type Job, type ReplicaId, replicaName, replicasOf } from '#shared/domain/job.ts';
 import { ownsVm } from '#shared/domain/ownership.ts';
 import { cancelJob } from '#shared/pipeline/cancel-job.ts';
 import { noteInterruption } from '#shared/pipeline/note-interruption.ts';
-import { type ProvisionMessage, provision } from '#shared/pipeline/provision.ts';
 import { recordHeartbeat } from '#shared/pipeline/record-heartbeat.ts';
-import { sweep, teardown } from '#shared/pipeline/teardown.ts';
-import { endExpiredLeases, payOwingJobs, wakeDueJobs } from '#shared/pipeline/watch.ts';
-import type { JobStore } from '#shared/ports/job-store.ts';
-import type { MessageBus } from '#shared/ports/message-bus.ts';
-import type { ReplicaStore } from '#shared/ports/replica-store.ts';
 import type { Heartbeat, HeartbeatAnswer } from '#shared/protocol/heartbeat.ts';
 import { createPrng } from './prng.ts';
-import { createScheduler } from './scheduler.ts';
+import { createScheduler, type SchedulerOptions } from './scheduler.ts';
 import { DEAD_MAN_MS, HEARTBEAT_MS, runAgent } from './simulated-agent.ts';
 import { createSimulatedCloud, type SimulatedVm } from './simulated-cloud.ts';
-import { drawOthers, type Shape, simulatedJob, simulatedSettings, ZONES } from './simulated-job.ts';
-
-/** The safety mechanisms, each of which the ablation test takes out in turn. */
-export const MECHANISMS = [
-  'wakeDueJobs',
-  'payOwedEffects',
-  'fencing',
-  'sweep',
-  'duplicateCheck',
-  'leases',
-  'firstWord',
-  'agentsStopThemselves',
-  'maxRunDuration',
-  'teardown',
-] as const;
-export type Mechanism = (typeof MECHANISMS)[number];
-
-const WATCH_EVERY_MS = 60_000;
-const SWEEP_EVERY_MS = 300_000;
-/** A failed delivery comes again after a backoff, and a program may have begun by then. */
-const REDELIVERY_MS_MIN = 10_000;
-const REDELIVERY_SPREAD_MS = 180_000;
+import { attemptOf, createControlPlane } from './simulated-control-plane.ts';
+import { drawOthers, type Shape, simulatedJob } from './simulated-job.ts';
+import { drawFaults, type Mechanism } from './world-faults.ts';
 
 /** How long a program may go on after its attempt: its agent hears STOP, or nothing for too long, or is a beat late. */
 const OBEDIENCE_MS = DEAD_MAN_MS + 2 * HEARTBEAT_MS + 180_000;
 
-/** Fault rates are drawn for each seed, so that some worlds are calm and some are terrible. */
-function drawFaults(prng: ReturnType<typeof createPrng>) {
-  const upTo = (most: number) => (prng.integer(1_001) / 1_000) * most;
-  return {
-    crash: upTo(0.05),
-    messageLost: upTo(0.1),
-    messageTwice: upTo(0.4),
-    stockout: upTo(0.5),
-    createThrows: upTo(0.2),
-    createLate: upTo(0.4),
-    deleteSlow: upTo(0.6),
-    silentDeath: upTo(0.04),
-    mute: upTo(0.02),
-    preempted: upTo(0.04),
-    heartbeatLost: upTo(0.2),
-    heartbeatTwice: upTo(0.3),
-  };
-}
-
-type InAttempt = { readonly jobId: string; readonly attempt: number };
-
-function attemptOf({ jobId, attempt }: InAttempt): string {
-  return `${jobId}/${attempt}`;
-}
-
-export function memberOf(attempt: InAttempt, replica: ReplicaId): string {
+export function memberOf(attempt: Pick<Job, 'jobId' | 'attempt'>, replica: ReplicaId): string {
   return `${attemptOf(attempt)}/${replicaName(replica)}`;
 }
 
@@ -83,103 +28,22 @@ function exitCodeOf({ jobId, role }: SimulatedVm): number | null {
   return jobId === (role === 'master' ? 'broken' : 'brittle') ? 1 : 0;
 }
 
-/** All VMs of an attempt come up before its job runs, or none counts. */
-function assertWhole(job: Job): void {
-  const created = job.status === 'RUNNING' ? job.instances.length : replicasOf(job.spec).length;
-  assert(created === replicasOf(job.spec).length, `${job.jobId} runs with ${created} VMs`);
-}
-
-/** The store as it was when a VM that has never spoken was nobody's business. */
-function withoutFirstWord(replicas: ReplicaStore): ReplicaStore {
-  return {
-    ...replicas,
-    record: (replica) => replicas.record(replica.sequence === 0 ? { ...replica, leaseExpiresAt: null } : replica),
-  };
-}
-
 /** The production pipeline on a virtual clock, over the embedded stores and a simulated Compute Engine, from one seed. */
-export function createWorld(seed: number, without: readonly Mechanism[] = []) {
+export function createWorld(seed: number, without: readonly Mechanism[] = [], options: SchedulerOptions = {}) {
   const prng = createPrng(seed);
   const faults = drawFaults(prng);
-  const scheduler = createScheduler(prng, faults);
+  const scheduler = createScheduler(prng, faults, options);
   const { now } = scheduler;
-  const database = openDatabase(':memory:');
-  const jobs = openSqliteJobStore(database);
-  const replicas = openSqliteReplicaStore(database);
   const cloud = createSimulatedCloud(prng, faults, { now, isRunBounded: !without.includes('maxRunDuration') });
+  const has = (mechanism: Mechanism) => !without.includes(mechanism);
+  const { jobs, replicas, ports, overSince, close } = createControlPlane({ prng, scheduler, cloud, faults, has });
   /** When the program of a replica ended, by attempt, replica and exit code. */
   const finished = new Map<string, number>();
   /** When the control plane first had heard that a replica of an attempt had failed. */
   const failureHeard = new Map<string, number>();
   const begun = new Set<string>();
-  const overSince = new Map<string, number>();
   const running = new Set<string>();
   const clusters = new Map<string, readonly ReplicaId[]>();
-  const has = (mechanism: Mechanism) => !without.includes(mechanism);
-  let commits = 0;
-
-  function noteOver(job: Job): void {
-    const isOver = job.status === 'CLOSING' || job.status === 'CLOSED';
-    const last = attemptOf({ jobId: job.jobId, attempt: isOver ? job.attempt : job.attempt - 1 });
-    overSince.set(last, overSince.get(last) ?? now());
-  }
-
-  const checkedJobs: JobStore = {
-    ...jobs,
-    async commit(change) {
-      const { job } = change;
-      commits += 1;
-      const outcome = await jobs.commit(
-        has('duplicateCheck') ? change : { ...change, eventId: `${change.eventId}#${commits}` },
-      );
-      if (outcome === 'COMMITTED') {
-        noteOver(job);
-        assertWhole(job);
-      }
-      const strangers = job.refusedZones.filter((zone) => !cloud.hasRefused(job.jobId, job.attempt, zone));
-      assert(
-        outcome !== 'COMMITTED' || strangers.length === 0,
-        `${job.jobId}: ${strangers} never refused attempt ${job.attempt}`,
-      );
-      return outcome;
-    },
-  };
-
-  const bus: MessageBus = {
-    async publish(topic, data) {
-      if (topic === 'provision' || topic === 'teardown') {
-        for (let copy = prng.chance(faults.messageTwice) ? 2 : 1; copy > 0; copy -= 1) {
-          if (!prng.chance(faults.messageLost)) {
-            deliverLater(topic, data as ProvisionMessage, prng.integer(prng.chance(0.1) ? 120_000 : 5_000));
-          }
-        }
-      }
-      return 'id';
-    },
-  };
-
-  const ports = {
-    jobs: scheduler.interruptible(checkedJobs),
-    replicas: scheduler.interruptible(has('firstWord') ? replicas : withoutFirstWord(replicas)),
-    capacity: scheduler.interruptible(openSqliteCapacityMemory(database)),
-    vms: scheduler.interruptible(cloud.provider),
-    bus: scheduler.interruptible(bus),
-    deadlines: DEADLINES,
-  };
-
-  function deliverLater(topic: 'provision' | 'teardown', message: ProvisionMessage, delayMs: number): void {
-    scheduler.at(now() + delayMs, () =>
-      scheduler.start(
-        () =>
-          topic === 'provision'
-            ? provision(ports, message, { now: now(), settings: simulatedSettings })
-            : has('teardown')
-              ? teardown(ports, message.jobId, now())
-              : Promise.resolve(),
-        () => deliverLater(topic, message, REDELIVERY_MS_MIN + prng.integer(REDELIVERY_SPREAD_MS)),
-      ),
-    );
-  }
 
   /** With fencing taken out, whatever a VM says counts as if the current attempt had said it. */
   async function forge(vm: SimulatedVm, heartbeat: Heartbeat) {
@@ -245,13 +109,6 @@ export function createWorld(seed: number, without: readonly Mechanism[] = []) {
     },
   };
 
-  function every(periodMs: number, work: () => Promise<void>): void {
-    scheduler.at(now() + periodMs, () => {
-      scheduler.start(work, () => undefined);
-      every(periodMs, work);
-    });
-  }
-
   /** VMs that came to life since the last step begin to run their agent. */
   function bootVms(): void {
     for (const vm of cloud.alive().filter(({ instanceId }) => !running.has(instanceId))) {
@@ -259,13 +116,6 @@ export function createWorld(seed: number, without: readonly Mechanism[] = []) {
       runAgent(agentWorld, vm);
     }
   }
-
-  every(WATCH_EVERY_MS, async () => {
-    await (has('payOwedEffects') ? payOwingJobs(ports) : undefined);
-    await (has('leases') ? endExpiredLeases(ports, now()) : undefined);
-    await (has('wakeDueJobs') ? wakeDueJobs(ports, now()) : undefined);
-  });
-  every(SWEEP_EVERY_MS, async () => (has('sweep') ? sweep(ports, now()) : undefined));
 
   return {
     jobs,
@@ -311,8 +161,6 @@ export function createWorld(seed: number, without: readonly Mechanism[] = []) {
       const isUnfinished = all.some(({ status }) => status !== 'CLOSED');
       return isUnfinished || cloud.all().length > 0 || (await jobs.listOwing(1)).length > 0;
     },
-    close: () => database.close(),
+    close,
   };
 }
-
-export { ZONES };

@@ -1,7 +1,10 @@
 import { AssertionError } from 'node:assert/strict';
 import type { Cause } from '#shared/domain/cause.ts';
 import { type Job, replicasOf } from '#shared/domain/job.ts';
-import { createWorld, type Mechanism, memberOf } from './simulated-world.ts';
+import type { SchedulerOptions } from './scheduler.ts';
+import type { Shape } from './simulated-job.ts';
+import { createWorld, memberOf } from './simulated-world.ts';
+import type { Mechanism } from './world-faults.ts';
 
 const FAULTY_STEPS = 2_500;
 const CALM_STEPS_MAX = 40_000;
@@ -9,16 +12,25 @@ const CALM_STEPS_MAX = 40_000;
 /** How long a world may take to come to rest once nothing fails any more. */
 const CALM_MS_MAX = 4 * 3_600_000;
 
-const JOB_IDS = ['steady', 'wide', 'broken', 'brittle'];
+/** What is submitted to a world, by job id; without a shape it is drawn. */
+type Submissions = Readonly<Record<string, Shape | undefined>>;
+
+const CLUSTERS: Submissions = { steady: undefined, wide: undefined, broken: undefined, brittle: undefined };
 
 type World = ReturnType<typeof createWorld>;
 
+export type Scenario = SchedulerOptions & { readonly submissions?: Submissions };
+
 /** One seed: faults for a while, then none until the world is at rest. What it resolves with are the broken promises. */
-export async function surviveSeed(seed: number, without: readonly Mechanism[] = []): Promise<readonly string[]> {
-  const world = createWorld(seed, without);
+export async function surviveSeed(
+  seed: number,
+  without: readonly Mechanism[] = [],
+  { submissions = CLUSTERS, ...options }: Scenario = {},
+): Promise<readonly string[]> {
+  const world = createWorld(seed, without, options);
   const cancelled = new Set<string>();
-  for (const jobId of JOB_IDS) {
-    await world.submit(jobId);
+  for (const [jobId, shape] of Object.entries(submissions)) {
+    await world.submit(jobId, shape);
     if (world.prng.chance(0.2)) {
       cancelled.add(jobId);
       world.cancelLater(jobId, world.prng.integer(1_200_000));
@@ -30,7 +42,10 @@ export async function surviveSeed(seed: number, without: readonly Mechanism[] = 
     }
     world.stopFaults();
     await rest(world);
-    return [...(await judgeRest(world)), ...(await judgeVerdicts(world, cancelled))];
+    return [
+      ...(await judgeRest(world)),
+      ...(await judgeVerdicts(world, { jobIds: Object.keys(submissions), cancelled })),
+    ];
   } catch (error) {
     if (error instanceof AssertionError) {
       return [error.message];
@@ -57,9 +72,12 @@ async function judgeRest(world: World): Promise<readonly string[]> {
   return [...vms, ...owing.map((jobId) => `job ${jobId} still owes effects`)];
 }
 
-async function judgeVerdicts(world: World, cancelled: ReadonlySet<string>): Promise<readonly string[]> {
+async function judgeVerdicts(
+  world: World,
+  { jobIds, cancelled }: { readonly jobIds: readonly string[]; readonly cancelled: ReadonlySet<string> },
+): Promise<readonly string[]> {
   const problems: string[] = [];
-  for (const jobId of JOB_IDS) {
+  for (const jobId of jobIds) {
     const job = (await world.jobs.read(jobId))?.job;
     if (job?.status !== 'CLOSED') {
       problems.push(`job ${jobId} never ended: ${job?.status}`);

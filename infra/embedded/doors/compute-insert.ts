@@ -37,6 +37,7 @@ const instanceBodySchema = z.object({
       preemptionNoticeDuration: duration.optional(),
     })
     .default({}),
+  params: z.object({ requestValidForDuration: duration.optional() }).default({}),
   reservationAffinity: z
     .object({ consumeReservationType: z.string().optional(), values: z.array(z.string()).default([]) })
     .optional(),
@@ -52,6 +53,10 @@ const DISK_GIB_DEFAULT = 100;
 const RUN_SECONDS_MIN = 30;
 const RUN_SECONDS_MAX = 120 * 86_400;
 const FLEX_START_RUN_SECONDS_MAX = 7 * 86_400;
+
+/** Docs, "Create a Flex-start VM": no wait at all, or 90 seconds to two hours. */
+const FLEX_START_WAIT_SECONDS_MIN = 90;
+const FLEX_START_WAIT_SECONDS_MAX = 7_200;
 
 /** Instance.name, and Resource Manager docs, "Requirements for labels". */
 const NAME = /^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$/;
@@ -85,6 +90,10 @@ export function readInstanceBody(given: unknown): InstanceBody {
   if (problem !== undefined) {
     throw refuseField('scheduling', problem);
   }
+  const waitProblem = findWaitProblem(body);
+  if (waitProblem !== undefined) {
+    throw refuseField('params.requestValidForDuration', waitProblem);
+  }
   const oversize = findMetadataProblem(metadataOfBody(body));
   if (oversize !== undefined) {
     throw refuseRequest('invalid', `Value for field 'resource.metadata.items' is too large: ${oversize}`);
@@ -115,6 +124,16 @@ function findSchedulingProblem({ scheduling, guestAccelerators }: InstanceBody):
     : undefined;
 }
 
+function findWaitProblem({ scheduling, params }: InstanceBody): string | undefined {
+  const seconds = params.requestValidForDuration?.seconds ?? 0;
+  if (seconds !== 0 && modelOf(scheduling) !== 'FLEX_START') {
+    return 'It is for FLEX_START alone.';
+  }
+  return seconds !== 0 && (seconds < FLEX_START_WAIT_SECONDS_MIN || seconds > FLEX_START_WAIT_SECONDS_MAX)
+    ? `It must be ${FLEX_START_WAIT_SECONDS_MIN} to ${FLEX_START_WAIT_SECONDS_MAX} seconds, not ${seconds}.`
+    : undefined;
+}
+
 /** The VM of an insertion. Without Dropforge's labels it is made too, but belongs to no job. */
 export function toVmRequest(body: InstanceBody, zone: string, runtime: string): VmRequest {
   const [disk] = body.disks;
@@ -137,6 +156,7 @@ export function toVmRequest(body: InstanceBody, zone: string, runtime: string): 
     bootDiskType: BOOT_DISK_TYPES.find((type) => type === diskType) ?? 'pd-ssd',
     reservation: toReservation(body),
     labels: own === undefined ? body.labels : withoutOwn(body.labels, own),
+    capacityWaitSeconds: body.params.requestValidForDuration?.seconds || null,
     maxRunSeconds: body.scheduling.maxRunDuration?.seconds ?? RUN_SECONDS_MAX,
     metadata: metadataOfBody(body),
   };

@@ -86,9 +86,9 @@ async function insert(context: Context, ports: ComputePorts): Promise<OperationR
     { type: 'insert', zone, vmName, targetId: null, requestId },
     async (): Promise<WorkOutcome> => {
       const made = await vms.create(request);
-      return made.outcome === 'CREATED'
-        ? { targetId: made.instanceId }
-        : { failure: failureOf(made.refusal, request, identity.projectId) };
+      return made.outcome === 'REFUSED'
+        ? { failure: failureOf(made.refusal, request, identity.projectId) }
+        : { targetId: made.instanceId };
     },
   );
 }

@@ -9,6 +9,7 @@ export type Place = { readonly base: string; readonly serviceAccountEmail: strin
 
 /** The domain's words in Compute Engine's (API, Instance.status). */
 const STATUSES: Readonly<Record<VmStatus, string>> = {
+  PENDING: 'PENDING',
   STARTING: 'PROVISIONING',
   RUNNING: 'RUNNING',
   STOPPING: 'STOPPING',

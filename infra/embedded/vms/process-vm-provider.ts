@@ -5,16 +5,17 @@ import type { Database } from '#infra/embedded/database.ts';
 import { createVmAdmin, type VmAdmin } from '#infra/embedded/vms/vm-admin.ts';
 import { refusalOf, VM_PROVIDER_DEFAULTS, type VmProviderConfig } from '#infra/embedded/vms/vm-admission.ts';
 import { resume, start } from '#infra/embedded/vms/vm-booting.ts';
-import { destroy, endWhenDue } from '#infra/embedded/vms/vm-ending.ts';
+import { destroy, endWhenDue, observe } from '#infra/embedded/vms/vm-ending.ts';
 import type { Environment } from '#infra/embedded/vms/vm-environment.ts';
-import { type Fleet, findNamed, observeAll, occupiedZonesOf } from '#infra/embedded/vms/vm-fleet.ts';
+import { type Fleet, findNamed, observeAll, occupancyOf } from '#infra/embedded/vms/vm-fleet.ts';
 import type { VmIdentityIssuer } from '#infra/embedded/vms/vm-identity.ts';
 import { createMachine, type InterruptionMethod, inBackground, type Machine } from '#infra/embedded/vms/vm-machine.ts';
 import { boundSerialPort, findInterpreter } from '#infra/embedded/vms/vm-process.ts';
 import { NO_JOB, openVmTable, vmOf } from '#infra/embedded/vms/vm-table.ts';
+import { startWaiting } from '#infra/embedded/vms/vm-waiting.ts';
 import { causeOf } from '#shared/domain/cause.ts';
 import type { Clock } from '#shared/ports/clock.ts';
-import type { CreateOutcome, Vm, VmProvider, VmRequest } from '#shared/ports/vm-provider.ts';
+import type { CreateOutcome, Vm, VmProvider, VmRequest, VmStatus } from '#shared/ports/vm-provider.ts';
 
 export type ProcessVmProviderOptions = {
   readonly database: Database;
@@ -61,6 +62,10 @@ export async function openProcessVmProvider(options: ProcessVmProviderOptions): 
 
   return {
     create: (request) => create(fleet, request),
+    find: async (vm) => {
+      const machine = findNamed(fleet, vm);
+      return machine && vmOf(observe(machine));
+    },
     delete: (vm) => remove(fleet, vm),
     list: async (query) =>
       observeAll(fleet)
@@ -108,34 +113,34 @@ async function create(fleet: Fleet, request: VmRequest): Promise<CreateOutcome> 
     return meetAgain(known, request);
   }
   // From here to the insertion nothing is waited for: two creations at once cannot take the same place.
-  const occupiedZones = occupiedZonesOf(fleet);
-  const { config, identity } = fleet;
-  const refusal = refusalOf(request, {
-    config,
-    projectId: identity.projectId,
-    occupiedZones,
-    stockouts: fleet.table.listStockouts(),
-    python,
-  });
+  const refusal = refusalOf(request, { ...occupancyOf(fleet), projectId: fleet.identity.projectId, python });
+  if (refusal?.cause.code === 'STOCKOUT' && request.capacityWaitSeconds !== null) {
+    const waiting = insert(fleet, request, { status: 'PENDING', lifeSeconds: request.capacityWaitSeconds });
+    return { outcome: 'PENDING', instanceId: waiting.record.instanceId };
+  }
   if (refusal !== undefined) {
     return { outcome: 'REFUSED', refusal };
   }
-  const machine = insert(fleet, request);
+  const machine = insert(fleet, request, { status: 'STARTING', lifeSeconds: request.maxRunSeconds });
   await start(machine);
   return { outcome: 'CREATED', instanceId: machine.record.instanceId };
 }
 
 /** The row is there before the process: whatever dies in between is found by the next start. */
-function insert(fleet: Fleet, request: VmRequest): Machine {
+function insert(
+  fleet: Fleet,
+  request: VmRequest,
+  { status, lifeSeconds }: { readonly status: VmStatus; readonly lifeSeconds: number },
+): Machine {
   const createdAt = fleet.clock.now();
   const machine = createMachine(fleet, {
     request,
     instanceId: newInstanceId(),
     createdAt,
-    status: 'STARTING',
+    status,
     leader: null,
     metadataPort: 0,
-    deleteAt: createdAt + request.maxRunSeconds * 1_000,
+    deleteAt: createdAt + lifeSeconds * 1_000,
     isPreempted: false,
     guestAttributes: {},
   });
@@ -161,7 +166,7 @@ async function meetAgain(machine: Machine, request: VmRequest): Promise<CreateOu
   if (record.status === 'STOPPING' || record.status === 'STARTING') {
     throw new Error(`VM ${vmName} in ${zone} is just being removed. Ask for it again when it is gone.`);
   }
-  return { outcome: 'CREATED', instanceId: record.instanceId };
+  return { outcome: record.status === 'PENDING' ? 'PENDING' : 'CREATED', instanceId: record.instanceId };
 }
 
 async function remove(
@@ -183,8 +188,10 @@ async function remove(
   }
 }
 
-async function keepTicking({ machines, closing }: Fleet): Promise<void> {
+async function keepTicking(fleet: Fleet): Promise<void> {
+  const { machines, closing } = fleet;
   while (!closing.aborted) {
+    startWaiting(fleet);
     for (const machine of machines) {
       endWhenDue(machine);
       inBackground(machine, boundSerialPort(machine.directory));

@@ -19,10 +19,13 @@ export const VM_PROVIDER_DEFAULTS = { vmsMax: 8, preemptionNoticeMs: 30_000, sto
 
 export type Occupancy = {
   readonly config: VmProviderConfig;
-  readonly projectId: string;
-  /** The zones of the VMs that take up room: all but those that have ended. */
+  /** The zones of the VMs that take up room. */
   readonly occupiedZones: readonly string[];
   readonly stockouts: readonly string[];
+};
+
+export type Admission = Occupancy & {
+  readonly projectId: string;
   /** The interpreter of the asked machine image, when it was found. */
   readonly python: string | undefined;
 };
@@ -33,20 +36,19 @@ const METADATA_BYTES_MAX = 524_288;
 const VM_NAME = /^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$/;
 
 /** Why a VM cannot be had: as it was asked for, or now; undefined when nothing is against it. */
-export function refusalOf(request: VmRequest, occupancy: Occupancy): Refusal | undefined {
-  const misconfiguration = findMisconfiguration(request, occupancy);
+export function refusalOf(request: VmRequest, admission: Admission): Refusal | undefined {
+  const misconfiguration = findMisconfiguration(request, admission);
   if (misconfiguration !== undefined) {
     return { cause: causeOf('CONFIGURATION_REFUSED', misconfiguration), zonesAvailable: [] };
   }
-  const isFull = occupancy.occupiedZones.length >= occupancy.config.vmsMax;
-  if (!isFull && hasRoom(request.zone, occupancy)) {
+  if (hasRoom(request.zone, admission)) {
     return undefined;
   }
-  const zonesAvailable = isFull ? [] : zoneNames(occupancy).filter((zone) => hasRoom(zone, occupancy));
-  return { cause: stockoutOf(request, occupancy.projectId), zonesAvailable };
+  const zonesAvailable = admission.config.zones.map(({ name }) => name).filter((zone) => hasRoom(zone, admission));
+  return { cause: stockoutOf(request, admission.projectId), zonesAvailable };
 }
 
-function findMisconfiguration(request: VmRequest, { config, python }: Occupancy): string | undefined {
+function findMisconfiguration(request: VmRequest, { config, python }: Admission): string | undefined {
   const { vmName, zone, machineImage, metadata } = request;
   const image = config.machineImages.find(({ name }) => name === machineImage);
   if (!VM_NAME.test(vmName)) {
@@ -81,13 +83,11 @@ export function findMetadataProblem(metadata: VmRequest['metadata']): string | u
     : `The metadata has ${total} bytes; all keys and values together must have less than ${METADATA_BYTES_MAX}.`;
 }
 
-function hasRoom(zone: string, { config, occupiedZones, stockouts }: Occupancy): boolean {
+/** Whether one VM more can run in this zone. */
+export function hasRoom(zone: string, { config, occupiedZones, stockouts }: Occupancy): boolean {
   const vmsMax = config.zones.find(({ name }) => name === zone)?.vmsMax ?? 0;
-  return !stockouts.includes(zone) && occupiedZones.filter((occupied) => occupied === zone).length < vmsMax;
-}
-
-function zoneNames({ config }: Occupancy): readonly string[] {
-  return config.zones.map(({ name }) => name);
+  const isFull = occupiedZones.length >= config.vmsMax || stockouts.includes(zone);
+  return !isFull && occupiedZones.filter((occupied) => occupied === zone).length < vmsMax;
 }
 
 /** In the words of Compute Engine's operation error (cloud.google.com/compute/docs/troubleshooting/troubleshooting-resource-availability). */

@@ -35,6 +35,9 @@ export function reset(machine: Machine): Promise<void> {
 /** Finds what a cloud that died has left of this VM, and takes it on. */
 export async function resume(machine: Machine): Promise<void> {
   const { status, leader } = machine.record;
+  if (status === 'PENDING') {
+    return;
+  }
   if (status === 'STOPPING') {
     inBackground(machine, destroy(machine));
     return;

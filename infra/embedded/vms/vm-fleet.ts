@@ -1,3 +1,4 @@
+import type { Occupancy } from '#infra/embedded/vms/vm-admission.ts';
 import { observe } from '#infra/embedded/vms/vm-ending.ts';
 import type { Machine, MachineContext } from '#infra/embedded/vms/vm-machine.ts';
 import type { VmRecord } from '#infra/embedded/vms/vm-table.ts';
@@ -15,9 +16,13 @@ export function observeAll(fleet: Fleet): readonly VmRecord[] {
   return [...fleet.machines].map(observe);
 }
 
-/** The zone of each VM that takes up room: all but those that have ended. */
+/** The zone of each VM that takes up room: all but those that have ended, or wait for room. */
 export function occupiedZonesOf(fleet: Fleet): readonly string[] {
   return observeAll(fleet)
-    .filter(({ status }) => status !== 'TERMINATED')
+    .filter(({ status }) => status !== 'TERMINATED' && status !== 'PENDING')
     .map(({ request }) => request.zone);
+}
+
+export function occupancyOf(fleet: Fleet): Occupancy {
+  return { config: fleet.config, occupiedZones: occupiedZonesOf(fleet), stockouts: fleet.table.listStockouts() };
 }

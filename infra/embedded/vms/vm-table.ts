@@ -12,7 +12,7 @@ export type VmRecord = {
   readonly leader: ProcessKey | null;
   /** Where its metadata server listens, also after a restart of the cloud: the VM was told once. 0 before it is opened. */
   readonly metadataPort: number;
-  /** It is deleted when this time passes: the end of maxRunSeconds, or of a notice of preemption. */
+  /** It is deleted when this time passes: the end of its wait for capacity, of maxRunSeconds, or of a preemption's notice. */
   readonly deleteAt: number;
   readonly isPreempted: boolean;
   /** By `namespace/key`. */

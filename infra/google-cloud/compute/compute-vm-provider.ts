@@ -1,41 +1,16 @@
-import type { protos } from '@google-cloud/compute';
 import { z } from 'zod';
 import { faultOfRequest } from '#infra/google-cloud/compute/compute-fault.ts';
 import { type ComputeEngine, createVm } from '#infra/google-cloud/compute/create-vm.ts';
-import { filterOf, readLabels } from '#infra/google-cloud/compute/vm-labels.ts';
-import type { Vm, VmProvider, VmStatus } from '#shared/ports/vm-provider.ts';
+import { findInstance, readInstance, toVm } from '#infra/google-cloud/compute/read-instance.ts';
+import { filterOf } from '#infra/google-cloud/compute/vm-labels.ts';
+import type { Vm, VmProvider } from '#shared/ports/vm-provider.ts';
 
 const NOT_FOUND = 404;
 
 /** So many VMs are far more than a deployment should ever have; whoever has them sees the sweep fail rather than end. */
 const VMS_COUNT_MAX = 10_000;
 
-/** Compute Engine's states (API, Instance.status) in the domain's words. */
-const STATUSES: Readonly<Record<string, VmStatus>> = {
-  PENDING: 'STARTING',
-  PROVISIONING: 'STARTING',
-  STAGING: 'STARTING',
-  RUNNING: 'RUNNING',
-  REPAIRING: 'RUNNING',
-  PENDING_STOP: 'STOPPING',
-  STOPPING: 'STOPPING',
-  SUSPENDING: 'STOPPING',
-  DEPROVISIONING: 'STOPPING',
-  SUSPENDED: 'TERMINATED',
-  STOPPED: 'TERMINATED',
-  TERMINATED: 'TERMINATED',
-};
-
 const operationSchema = z.object({ name: z.string() });
-
-const instanceSchema = z.object({
-  name: z.string(),
-  id: z.coerce.string(),
-  /** An address that ends in the zone's name. */
-  zone: z.string(),
-  status: z.string(),
-  labels: z.record(z.string(), z.string()).nullish(),
-});
 
 /** VMs of Compute Engine. A request that was met before is the same request: names and request ids follow from the job. */
 export function createComputeVmProvider(engine: ComputeEngine): VmProvider {
@@ -43,6 +18,10 @@ export function createComputeVmProvider(engine: ComputeEngine): VmProvider {
   const project = place.projectId;
   return {
     create: (request) => createVm(engine, request),
+    async find(vm) {
+      const found = await findInstance({ instances, projectId: project }, vm);
+      return found && toVm(found);
+    },
     async delete({ vmName, zone }) {
       const vm = { project, zone, instance: vmName };
       try {
@@ -62,7 +41,7 @@ export function createComputeVmProvider(engine: ComputeEngine): VmProvider {
       // The client's own joining of pages would end at the first: the loop is it.
       const pages = instances.aggregatedListAsync({ project, filter: filterOf(query) }, { autoPaginate: false });
       for await (const [, zone] of pages) {
-        vms.push(...(zone.instances ?? []).flatMap((instance) => toVm(instance) ?? []));
+        vms.push(...(zone.instances ?? []).flatMap((instance) => toVm(readInstance(instance)) ?? []));
         if (vms.length > VMS_COUNT_MAX) {
           throw new Error(`There are more than ${VMS_COUNT_MAX} VMs of Dropforge in ${project}.`);
         }
@@ -80,18 +59,4 @@ export function createComputeVmProvider(engine: ComputeEngine): VmProvider {
 async function untilOver({ operations, place }: ComputeEngine, zone: string, operation: unknown): Promise<void> {
   const { name } = operationSchema.parse(operation);
   await operations.wait({ project: place.projectId, zone, operation: name }).catch(() => undefined);
-}
-
-function toVm(instance: protos.google.cloud.compute.v1.IInstance): Vm | undefined {
-  const { name, id, zone, status, labels } = instanceSchema.parse(instance);
-  const own = readLabels(labels ?? {});
-  return (
-    own && {
-      vmName: name,
-      zone: zone.split('/').at(-1) ?? zone,
-      instanceId: id,
-      ...own,
-      status: STATUSES[status] ?? 'STARTING',
-    }
-  );
 }

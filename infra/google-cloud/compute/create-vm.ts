@@ -4,8 +4,8 @@ import { z } from 'zod';
 import { type BootSource, chooseBootSource, type RuntimeImages } from '#infra/google-cloud/compute/boot-source.ts';
 import { type ComputeFault, faultOfOperation, faultOfRequest } from '#infra/google-cloud/compute/compute-fault.ts';
 import { requestIdOf, toInsertRequest, type VmPlace } from '#infra/google-cloud/compute/instance-request.ts';
+import { findInstance, type NamedVm } from '#infra/google-cloud/compute/read-instance.ts';
 import { refusalOfFault } from '#infra/google-cloud/compute/refusal-of-fault.ts';
-import { readLabels } from '#infra/google-cloud/compute/vm-labels.ts';
 import { causeOf } from '#shared/domain/cause.ts';
 import type { CreateOutcome, VmRequest } from '#shared/ports/vm-provider.ts';
 
@@ -20,20 +20,10 @@ export type ComputeEngine = {
 /** `wait` answers after two minutes at the latest (API docs, "zoneOperations.wait"), and a function has nine. */
 const WAITS_COUNT_MAX = 3;
 
-const NOT_FOUND = 404;
 const CONFLICT = 409;
 
 const operationSchema = z.object({ name: z.string(), status: z.string() });
 const madeSchema = z.object({ targetId: z.coerce.string().regex(/^\d+$/) });
-
-const instanceSchema = z.object({
-  id: z.coerce.string(),
-  status: z.string(),
-  labels: z.record(z.string(), z.string()).nullish(),
-});
-
-/** A VM in one of these is about to give its name up. */
-const ENDING = ['PENDING_STOP', 'STOPPING', 'DEPROVISIONING'];
 
 /**
  * Makes a VM, or says why not. Of several copies of a machine image the next one is taken when Compute Engine refuses
@@ -50,7 +40,7 @@ export async function createVm(engine: ComputeEngine, request: VmRequest): Promi
     }
     const outcome = await createFrom(engine, request, source);
     const isLast = turn - first + 1 >= copies || 'image' in source;
-    if (outcome.outcome === 'CREATED' || outcome.refusal.cause.code !== 'RATE_LIMITED' || isLast) {
+    if (outcome.outcome !== 'REFUSED' || outcome.refusal.cause.code !== 'RATE_LIMITED' || isLast) {
       return outcome;
     }
   }
@@ -59,87 +49,85 @@ export async function createVm(engine: ComputeEngine, request: VmRequest): Promi
 async function createFrom(engine: ComputeEngine, request: VmRequest, source: BootSource): Promise<CreateOutcome> {
   try {
     const made = await insert(engine, request, source);
-    return typeof made === 'string'
-      ? { outcome: 'CREATED', instanceId: made }
-      : refuse(engine, { request, source, fault: made });
+    return 'outcome' in made ? made : refuse(engine, { request, source, fault: made });
   } catch (error) {
     const fault = faultOfRequest(error);
     if (fault === null) {
       throw error;
     }
-    const instanceId = fault.httpStatus === CONFLICT ? await findOwn(engine, request) : undefined;
-    return instanceId === undefined ? refuse(engine, { request, source, fault }) : { outcome: 'CREATED', instanceId };
+    const own = fault.httpStatus === CONFLICT ? await findOwn(engine, request) : undefined;
+    return own ?? refuse(engine, { request, source, fault });
   }
 }
 
+type Made = Exclude<CreateOutcome, { outcome: 'REFUSED' }>;
+
 /**
- * The instance id, or what Compute Engine has against it. A first answer that is done already is that of an earlier
- * request: where its VM is gone again, or there was no room at that time, the VM is asked for anew, under another
- * request id. Should two do so at once, Compute Engine gives the name once.
+ * The VM, or what Compute Engine has against it. A first answer that is done already is that of an earlier request:
+ * where its VM is gone again, or there was no room at that time, the VM is asked for anew, under another request id.
+ * Should two do so at once, Compute Engine gives the name once.
  */
-async function insert(engine: ComputeEngine, request: VmRequest, source: BootSource): Promise<string | ComputeFault> {
+async function insert(engine: ComputeEngine, request: VmRequest, source: BootSource): Promise<Made | ComputeFault> {
   const wanted = toInsertRequest(request, engine.place, source);
   const [met] = await engine.instances.insert(wanted);
   if (operationSchema.parse(met.latestResponse).status !== 'DONE') {
-    return settle(engine, request.zone, met.latestResponse);
+    return settle(engine, request, met.latestResponse);
   }
-  const found = faultOfOperation(met.latestResponse) === null ? await findNamed(engine, request) : null;
-  if (found?.isOwn === true) {
-    return assertStaying(found, request);
+  const found = faultOfOperation(met.latestResponse) === null ? await findNamed(engine, request) : undefined;
+  if (found !== undefined && isOf(found, request)) {
+    return toMade(found, request);
   }
   const [anew] = await engine.instances.insert({ ...wanted, requestId: randomUUID() });
-  return settle(engine, request.zone, anew.latestResponse);
+  return settle(engine, request, anew.latestResponse);
 }
 
-async function settle(engine: ComputeEngine, zone: string, started: unknown): Promise<string | ComputeFault> {
-  const done = await untilDone(engine, zone, started);
-  return faultOfOperation(done) ?? madeSchema.parse(done).targetId;
-}
-
-async function untilDone({ operations, place }: ComputeEngine, zone: string, started: unknown): Promise<unknown> {
+/**
+ * Waits for the end of the insertion. A request that may wait for capacity is looked after meanwhile: whether its
+ * operation ends when the VM is PENDING or when it is RUNNING is nowhere said, and two hours are not waited for here.
+ */
+async function settle(engine: ComputeEngine, request: VmRequest, started: unknown): Promise<Made | ComputeFault> {
+  const { operations, place } = engine;
+  const { zone, capacityWaitSeconds } = request;
   let operation = started;
-  for (let waits = 0; operationSchema.parse(operation).status !== 'DONE'; waits += 1) {
-    const { name } = operationSchema.parse(operation);
+  for (let waits = 0; ; waits += 1) {
+    const found = capacityWaitSeconds === null ? undefined : await findNamed(engine, request);
+    if (found?.status === 'PENDING' && isOf(found, request)) {
+      return toMade(found, request);
+    }
+    const { name, status } = operationSchema.parse(operation);
+    if (status === 'DONE') {
+      return faultOfOperation(operation) ?? { outcome: 'CREATED', instanceId: madeSchema.parse(operation).targetId };
+    }
     if (waits === WAITS_COUNT_MAX) {
       throw new Error(`Operation ${name} in ${zone} is not done yet; the same request will find it again.`);
     }
     [operation] = await operations.wait({ project: place.projectId, zone, operation: name });
   }
-  return operation;
 }
 
-type Found = { readonly id: string; readonly isOwn: boolean; readonly isEnding: boolean };
-
-/** Who has this name; null where nobody has. */
-async function findNamed({ instances, place }: ComputeEngine, request: VmRequest): Promise<Found | null> {
-  const { vmName, zone, jobId, attempt } = request;
-  try {
-    const [instance] = await instances.get({ project: place.projectId, zone, instance: vmName });
-    const { id, status, labels } = instanceSchema.parse(instance);
-    const own = readLabels(labels ?? {});
-    return { id, isOwn: own?.jobId === jobId && own.attempt === attempt, isEnding: ENDING.includes(status) };
-  } catch (error) {
-    if (faultOfRequest(error)?.httpStatus === NOT_FOUND) {
-      return null;
-    }
-    throw error;
-  }
+function findNamed({ instances, place }: ComputeEngine, request: VmRequest): Promise<NamedVm | undefined> {
+  return findInstance({ instances, projectId: place.projectId }, request);
 }
 
-/** The id of the VM that has this name, if it is this job's; a stranger's is never taken over. */
-async function findOwn(engine: ComputeEngine, request: VmRequest): Promise<string | undefined> {
+function isOf({ owner }: NamedVm, { jobId, attempt }: VmRequest): boolean {
+  return owner?.jobId === jobId && owner.attempt === attempt;
+}
+
+/** The VM that has this name, if it is this job's; a stranger's is never taken over. */
+async function findOwn(engine: ComputeEngine, request: VmRequest): Promise<Made | undefined> {
   const found = await findNamed(engine, request);
-  if (found === null) {
+  if (found === undefined) {
     throw new Error(`VM ${request.vmName} in ${request.zone} was just removed. Ask for it again.`);
   }
-  return found.isOwn ? assertStaying(found, request) : undefined;
+  return isOf(found, request) ? toMade(found, request) : undefined;
 }
 
-function assertStaying({ id, isEnding }: Found, { vmName, zone }: VmRequest): string {
-  if (isEnding) {
+/** A VM that is about to give its name up is none that was made. */
+function toMade({ instanceId, status }: NamedVm, { vmName, zone }: VmRequest): Made {
+  if (status === 'STOPPING') {
     throw new Error(`VM ${vmName} in ${zone} is just being removed. Ask for it again when it is gone.`);
   }
-  return id;
+  return { outcome: status === 'PENDING' ? 'PENDING' : 'CREATED', instanceId };
 }
 
 type Refused = { readonly request: VmRequest; readonly source: BootSource; readonly fault: ComputeFault };

@@ -26,9 +26,6 @@ const SCOPE = 'https://www.googleapis.com/auth/cloud-platform';
 /** Compute Engine's longest notice before a Spot VM is taken away (`scheduling.preemptionNoticeDuration`). */
 const PREEMPTION_NOTICE_SECONDS = 120;
 
-/** How long a flex-start request stands in line before Compute Engine gives it up, and another zone is asked. */
-const FLEX_START_WAIT_SECONDS = 7_200;
-
 const RESERVATION_KEY = 'compute.googleapis.com/reservation-name';
 
 /**
@@ -85,7 +82,7 @@ function toBootDisk({ zone, bootDiskGib, bootDiskType }: VmRequest, { projectId 
 }
 
 /** However the VM ends, it is deleted, at `maxRunDuration` at the latest; none is moved or restarted behind the job's back. */
-function toScheduling({ provisioningModel, maxRunSeconds }: VmRequest) {
+function toScheduling({ provisioningModel, maxRunSeconds, capacityWaitSeconds }: VmRequest) {
   const scheduling = {
     provisioningModel,
     instanceTerminationAction: 'DELETE',
@@ -101,7 +98,7 @@ function toScheduling({ provisioningModel, maxRunSeconds }: VmRequest) {
         scheduling: { ...scheduling, preemptionNoticeDuration: { seconds: String(PREEMPTION_NOTICE_SECONDS) } },
       };
     case 'FLEX_START':
-      return { scheduling, params: { requestValidForDuration: { seconds: String(FLEX_START_WAIT_SECONDS) } } };
+      return { scheduling, params: { requestValidForDuration: { seconds: String(capacityWaitSeconds ?? 0) } } };
   }
 }
 

@@ -15,6 +15,9 @@ const MAX_RUNNING_MS_MAX = 119 * DAY_MS;
 /** A year: whoever waits longer means to wait without end, which is what saying nothing does. */
 const MAX_WAIT_MS_MAX = 365 * DAY_MS;
 
+/** custom_job.proto, Scheduling.max_wait_duration: how long Vertex AI waits for FLEX_START when nothing is said. */
+const FLEX_START_WAIT_MS_DEFAULT = DAY_MS;
+
 /** AI Platform's least (Scheduling.maxWaitTime); here a shorter one only means giving up sooner. */
 const MAX_WAIT_MS_USUAL_MIN = 1_800_000;
 
@@ -25,7 +28,9 @@ const RESTARTS_COUNT_MAX = 100;
 export function checkLimits(draft: JobDraft, findings: Findings): JobLimits | null {
   const { dialect, maxRunningTime, maxWaitTime } = draft;
   const maxRunningMs = checkDuration(maxRunningTime, { dialect, maxMs: MAX_RUNNING_MS_MAX }, findings);
-  const maxWaitMs = checkDuration(maxWaitTime, { dialect, maxMs: MAX_WAIT_MS_MAX }, findings);
+  const maxWaitMs = isEndlessWait(draft)
+    ? null
+    : checkDuration(maxWaitTime, { dialect, maxMs: MAX_WAIT_MS_MAX }, findings);
   const restartsMax = checkRestarts(draft, findings);
   if (maxRunningMs === 'WRONG' || maxWaitMs === 'WRONG' || restartsMax === 'WRONG') {
     return null;
@@ -38,7 +43,17 @@ export function checkLimits(draft: JobDraft, findings: Findings): JobLimits | nu
       ...placeOf(maxWaitTime),
     });
   }
-  return { maxRunningMs: maxRunningMs ?? MAX_RUNNING_MS_DEFAULT, maxWaitMs, restartsMax };
+  const isShortOfWait = maxWaitTime === undefined && draft.strategy?.value === 'FLEX_START';
+  return {
+    maxRunningMs: maxRunningMs ?? MAX_RUNNING_MS_DEFAULT,
+    maxWaitMs: isShortOfWait ? FLEX_START_WAIT_MS_DEFAULT : maxWaitMs,
+    restartsMax,
+  };
+}
+
+/** custom_job.proto, Scheduling.max_wait_duration: 0 waits without end. */
+function isEndlessWait({ dialect, maxWaitTime }: JobDraft): boolean {
+  return dialect === 'vertex-ai' && maxWaitTime !== undefined && parseDurationMs(maxWaitTime.value) === 0;
 }
 
 function checkRestarts({ restartsMax }: JobDraft, findings: Findings): number | 'WRONG' {

@@ -1,7 +1,7 @@
 import type { Problem } from '#shared/protocol/report.ts';
 import type { PlannedGroup } from '#shared/spec/checks/check-machines.ts';
 import type { ProgramsCheck } from '#shared/spec/checks/check-programs.ts';
-import type { JobDraft } from '#shared/spec/job-draft.ts';
+import type { JobDraft, PoolDraft } from '#shared/spec/job-draft.ts';
 import { type Located, type Place, placeOf } from '#shared/spec/source/findings.ts';
 
 /** What the checks have made of a draft so far; null where something is wrong with it. */
@@ -59,9 +59,11 @@ const UNSUPPORTED: readonly Unsupported[] = [
     remedy: "Remove it, if Google's keys will do.",
   },
   {
-    find: ({ strategy }) => (strategy?.value === 'FLEX_START' ? strategy : undefined),
-    message: 'The job is to stand in line with FLEX_START, and this version asks for Spot VMs or on demand.',
-    remedy: 'Choose one of these strategies; a job waits for machines in either case.',
+    // Each VM waits for capacity by itself: those that came first would be billed while they wait for the others.
+    find: ({ strategy, pools }, { machines }) =>
+      strategy?.value === 'FLEX_START' && countMachines(machines ?? pools) > 1 ? strategy : undefined,
+    message: 'The job asks for several machines with FLEX_START, and this version waits for one machine at most.',
+    remedy: 'Ask for one machine with more GPUs, or choose STANDARD or SPOT.',
   },
 ];
 
@@ -78,6 +80,11 @@ export function listUnsupported(draft: JobDraft, planned: Planned): readonly Pro
 function findOtherProgram({ pools }: JobDraft, { programs }: Planned): Place | undefined {
   const other = pools.find(({ role }) => programs?.ofRole[role]?.kind === 'PYTHON');
   return other && (other.program.pythonModule ?? other.program.packageUris?.[0] ?? other.program.args?.[0] ?? other);
+}
+
+/** Where something is wrong with the machines, each pool counts as one. */
+function countMachines(groups: readonly (PlannedGroup | PoolDraft)[]): number {
+  return groups.reduce((sum, { count }) => sum + (typeof count === 'number' ? count : 1), 0);
 }
 
 function placeOfGroup(group: PlannedGroup | undefined, scaleTier: Located<string> | undefined): Place | undefined {

@@ -10,7 +10,6 @@ import {
   TUNING_JOB,
 } from '#shared/spec/dialects/vertex-fields.ts';
 import { openOptional } from '#shared/spec/dialects/vertex-message.ts';
-import { parseDurationMs } from '#shared/spec/duration.ts';
 import { EMPTY_DRAFT, type JobDraft } from '#shared/spec/job-draft.ts';
 import { type Findings, type Located, placeOf } from '#shared/spec/source/findings.ts';
 import { type FieldRules, openMapping, toCamelCase } from '#shared/spec/source/open-mapping.ts';
@@ -124,16 +123,11 @@ function readJobSpec(found: FoundNode | undefined, findings: Findings): JobDraft
     pools: readWorkerPools(spec.workerPoolSpecs, findings),
     jobDir: readText(output.outputUriPrefix, findings),
     maxRunningTime: readText(scheduling.timeout, findings),
-    maxWaitTime: unlessZero(readText(scheduling.maxWaitDuration, findings)),
+    maxWaitTime: readText(scheduling.maxWaitDuration, findings),
     strategy: readText(scheduling.strategy, findings),
     serviceAccount: readText(spec.serviceAccount, findings),
     network: readText(spec.network, findings),
   };
-}
-
-/** custom_job.proto, Scheduling.max_wait_duration: 0 waits without end, which is what saying nothing means here. */
-function unlessZero(duration: Located<string> | undefined): Located<string> | undefined {
-  return duration !== undefined && parseDurationMs(duration.value) === 0 ? undefined : duration;
 }
 
 /** Says once that a file is a job as `describe` prints it, and not each of the fields that are then in it. */

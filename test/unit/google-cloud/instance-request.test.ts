@@ -31,6 +31,7 @@ const BASE: VmRequest = {
   bootDiskType: 'pd-ssd',
   reservation: null,
   labels: {},
+  capacityWaitSeconds: null,
   maxRunSeconds: 7_200,
   metadata: { 'startup-script': '#!/bin/bash\n', 'enable-guest-attributes': 'TRUE' },
 };
@@ -42,6 +43,7 @@ const CASES: readonly { readonly name: string; readonly change: Partial<VmReques
     name: 'flex-start',
     change: {
       provisioningModel: 'FLEX_START',
+      capacityWaitSeconds: 7_200,
       machineType: 'a2-highgpu-1g',
       accelerator: null,
       zone: 'europe-west4-b',

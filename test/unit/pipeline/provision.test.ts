@@ -1,56 +1,28 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Database, openDatabase } from '#infra/embedded/database.ts';
-import { openSqliteCapacityMemory } from '#infra/embedded/jobs/sqlite-capacity-memory.ts';
-import { openSqliteJobStore } from '#infra/embedded/jobs/sqlite-job-store.ts';
-import { openSqliteReplicaStore } from '#infra/embedded/jobs/sqlite-replica-store.ts';
 import { causeOf } from '#shared/domain/cause.ts';
 import { DEADLINES } from '#shared/domain/deadlines.ts';
-import type { JobIn } from '#shared/domain/job.ts';
-import { type ProvisionPorts, provision } from '#shared/pipeline/provision.ts';
-import type { CreateOutcome, VmRequest } from '#shared/ports/vm-provider.ts';
-import { simulatedJob, simulatedSettings, ZONES } from '../../simulation/simulated-job.ts';
+import { handleJobEvent } from '#shared/pipeline/handle-job-event.ts';
+import type { VmRequest } from '#shared/ports/vm-provider.ts';
+import { simulatedJob, ZONES } from '../../simulation/simulated-job.ts';
+import { openProvision, type ProvisionUnderTest } from './provision-under-test.ts';
 
-const MESSAGE = { jobId: 'digits', attempt: 1, placementTry: 1 };
-
-let database: Database;
-let ports: ProvisionPorts;
-let requests: VmRequest[];
-let deleted: string[];
-let answer: (request: VmRequest) => CreateOutcome;
+let stage: ProvisionUnderTest;
+let cloud: ProvisionUnderTest['cloud'];
+let ports: ProvisionUnderTest['ports'];
 
 beforeEach(async () => {
-  database = openDatabase(':memory:');
-  requests = [];
-  deleted = [];
-  answer = () => ({ outcome: 'CREATED', instanceId: String(requests.length) });
-  ports = {
-    jobs: openSqliteJobStore(database),
-    replicas: openSqliteReplicaStore(database),
-    capacity: openSqliteCapacityMemory(database),
-    bus: { publish: async () => 'id' },
-    deadlines: DEADLINES,
-    vms: {
-      create: async (request) => {
-        requests.push(request);
-        return answer(request);
-      },
-      delete: async ({ vmName }) => {
-        deleted.push(vmName);
-        return 'GONE';
-      },
-      list: async () => [],
-    },
-  };
+  stage = openProvision();
+  ({ cloud, ports } = stage);
   await ports.jobs.create(simulatedJob('digits', 0), []);
 });
 
-afterEach(() => database.close());
+afterEach(() => stage.close());
 
-const deliver = (now: number) => provision(ports, MESSAGE, { now, settings: simulatedSettings });
-const readJob = async () => (await ports.jobs.read('digits'))?.job as JobIn<'PREPARING'>;
+const deliver = (now: number) => stage.deliver('digits', now);
+const readJob = () => stage.readJob('digits');
 
 it('writes the place down before it creates anything in it', async () => {
-  answer = () => {
+  cloud.answer = () => {
     throw new Error('Compute Engine is unavailable.');
   };
 
@@ -60,15 +32,17 @@ it('writes the place down before it creates anything in it', async () => {
 });
 
 it('asks for the same VM again when it is told twice', async () => {
-  answer = () => {
+  cloud.answer = () => {
     throw new Error('Compute Engine is unavailable.');
   };
   await deliver(1_000).catch(() => undefined);
-  answer = () => ({ outcome: 'CREATED', instanceId: '7' });
+  cloud.answer = () => ({ outcome: 'CREATED', instanceId: '7' });
   await deliver(2_000);
   await deliver(3_000);
 
-  expect(requests.map(({ vmName, zone }) => [vmName, zone])).toEqual(Array(2).fill([requests[0]?.vmName, ZONES[0]]));
+  expect(cloud.requests.map(({ vmName, zone }) => [vmName, zone])).toEqual(
+    Array(2).fill([cloud.requests[0]?.vmName, ZONES[0]]),
+  );
   expect((await readJob()).instances).toMatchObject([{ instanceId: '7' }]);
 });
 
@@ -79,13 +53,13 @@ it("leaves the lease of the job's own VM alone when a second delivery has met an
   const job = await readJob();
   const replicas = await ports.replicas.listByJob('digits');
 
-  expect(requests).toHaveLength(2);
+  expect(cloud.requests).toHaveLength(2);
   expect(replicas.map(({ instanceId }) => instanceId)).toEqual(job.instances.map(({ instanceId }) => instanceId));
-  expect(deleted).toHaveLength(1);
+  expect(cloud.deleted).toHaveLength(1);
 });
 
 it('goes to the next zone after a refusal, and remembers it for all jobs', async () => {
-  answer = ({ zone }) => ({
+  cloud.answer = ({ zone }) => ({
     outcome: 'REFUSED',
     refusal: { cause: causeOf('STOCKOUT', `${zone} is full.`), zonesAvailable: [] },
   });
@@ -97,10 +71,22 @@ it('goes to the next zone after a refusal, and remembers it for all jobs', async
   expect(await ports.capacity.recall(query)).toMatchObject([{ zone: ZONES[0], refusedAt: 1_000 }]);
 });
 
+it('waits for the first word of a VM whose forerunner of the same name had spoken before it was lost', async () => {
+  cloud.answer = () => {
+    throw new Error('Compute Engine is unavailable.');
+  };
+  await deliver(1_000).catch(() => undefined);
+  const forerunner = { jobId: 'digits', at: 2_000, attempt: 1, replica: 'master-0' };
+  await handleJobEvent(ports, { ...forerunner, type: 'REPLICA_REPORTED', eventId: 'first word' });
+  cloud.answer = () => ({ outcome: 'CREATED', instanceId: '2' });
+  await deliver(3_000);
+
+  expect(await ports.replicas.listExpired(3_000 + DEADLINES.bootMs, 10)).toMatchObject([{ instanceId: '2' }]);
+});
+
 describe('a cluster', () => {
-  const MESSAGE_OF_PAIR = { ...MESSAGE, jobId: 'pair' };
-  const deliverPair = (now: number) => provision(ports, MESSAGE_OF_PAIR, { now, settings: simulatedSettings });
-  const readPair = async () => (await ports.jobs.read('pair'))?.job as JobIn<'PREPARING'>;
+  const deliverPair = (now: number) => stage.deliver('pair', now);
+  const readPair = () => stage.readJob('pair');
   const isWorker = ({ role }: VmRequest) => role === 'worker';
 
   beforeEach(async () => {
@@ -108,19 +94,19 @@ describe('a cluster', () => {
   });
 
   it('comes up whole or not at all: what was made beside a refused VM is deleted', async () => {
-    answer = (request) =>
+    cloud.answer = (request) =>
       isWorker(request)
         ? { outcome: 'REFUSED', refusal: { cause: causeOf('STOCKOUT', 'Full.'), zonesAvailable: [] } }
         : { outcome: 'CREATED', instanceId: '1' };
 
     await deliverPair(1_000);
 
-    expect(deleted.sort()).toEqual(requests.map(({ vmName }) => vmName).sort());
+    expect(cloud.deleted.sort()).toEqual(cloud.requests.map(({ vmName }) => vmName).sort());
     expect(await readPair()).toMatchObject({ status: 'QUEUED', refusedZones: [ZONES[0]] });
   });
 
   it('goes to the next zone at once although another of its creations was not answered', async () => {
-    answer = (request) => {
+    cloud.answer = (request) => {
       if (!isWorker(request)) {
         throw new Error('Compute Engine is unavailable.');
       }
@@ -129,12 +115,12 @@ describe('a cluster', () => {
 
     await deliverPair(1_000);
 
-    expect(deleted).toHaveLength(2);
+    expect(cloud.deleted).toHaveLength(2);
     expect(await readPair()).toMatchObject({ status: 'QUEUED', placementTry: 2 });
   });
 
   it('is not reported before all of it exists, and the same VMs are asked for again', async () => {
-    answer = (request) => {
+    cloud.answer = (request) => {
       if (isWorker(request)) {
         throw new Error('Compute Engine is unavailable.');
       }
@@ -143,18 +129,16 @@ describe('a cluster', () => {
     await expect(deliverPair(1_000)).rejects.toThrow('unavailable');
     expect((await readPair()).instances).toEqual([]);
 
-    answer = (request) => ({ outcome: 'CREATED', instanceId: request.role });
+    cloud.answer = (request) => ({ outcome: 'CREATED', instanceId: request.role });
     await deliverPair(2_000);
 
     expect((await readPair()).instances.map(({ role }) => role)).toEqual(['master', 'worker']);
-    expect(new Set(requests.map(({ vmName }) => vmName)).size).toBe(2);
+    expect(new Set(cloud.requests.map(({ vmName }) => vmName)).size).toBe(2);
   });
 
   it('waits for the first word of every replica, though the process died before all were written down', async () => {
     const dying = { ...ports.replicas, record: () => Promise.reject(new Error('The process died.')) };
-    await expect(
-      provision({ ...ports, replicas: dying }, MESSAGE_OF_PAIR, { now: 1_000, settings: simulatedSettings }),
-    ).rejects.toThrow('died');
+    await expect(stage.deliver('pair', 1_000, { replicas: dying })).rejects.toThrow('died');
     expect(await ports.replicas.listByJob('pair')).toEqual([]);
 
     await deliverPair(2_000);
@@ -166,7 +150,7 @@ describe('a cluster', () => {
 });
 
 it('deletes a VM that came when the job was over already', async () => {
-  answer = (request) => {
+  cloud.answer = (request) => {
     void ports.jobs.read('digits').then((stored) =>
       ports.jobs.commit({
         expectedRevision: stored?.revision ?? 0,
@@ -185,5 +169,5 @@ it('deletes a VM that came when the job was over already', async () => {
 
   await deliver(1_000);
 
-  expect(deleted).toEqual([requests[0]?.vmName]);
+  expect(cloud.deleted).toEqual([cloud.requests[0]?.vmName]);
 });

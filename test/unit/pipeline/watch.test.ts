@@ -3,6 +3,7 @@ import { type Database, openDatabase } from '#infra/embedded/database.ts';
 import { openSqliteJobStore } from '#infra/embedded/jobs/sqlite-job-store.ts';
 import { openSqliteReplicaStore } from '#infra/embedded/jobs/sqlite-replica-store.ts';
 import { DEADLINES } from '#shared/domain/deadlines.ts';
+import { handleJobEvent } from '#shared/pipeline/handle-job-event.ts';
 import { sweep } from '#shared/pipeline/teardown.ts';
 import { type WatchPorts, watch } from '#shared/pipeline/watch.ts';
 import type { Vm } from '#shared/ports/vm-provider.ts';
@@ -61,6 +62,20 @@ it('ends the attempt of a replica that never had a word to say, as a boot that h
   });
 });
 
+it('wakes a job again whose deadline a late answer has set back to one at which it was woken', async () => {
+  const placed = jobAfter(simulatedJob('late', 0, { provisioningModel: 'FLEX_START' }), ['PLACEMENT_CHOSEN', 0]);
+  await ports.jobs.create(placed, []);
+  const deadline = DEADLINES.provisionAnswerMs;
+  await watch(ports, deadline);
+
+  const answer = { jobId: 'late', at: deadline - DEADLINES.pendingMs, attempt: 1, placementTry: 1, until: 9_000_000 };
+  await handleJobEvent(ports, { ...answer, type: 'VMS_PENDING', eventId: 'pending-1-1' });
+  expect((await ports.jobs.read('late'))?.job).toMatchObject({ wakeAt: deadline });
+  await watch(ports, deadline + 60_000);
+
+  expect((await ports.jobs.read('late'))?.job).toMatchObject({ wakeAt: deadline + 60_000 + DEADLINES.pendingMs });
+});
+
 it('sweeps the other VMs after one that cannot be deleted', async () => {
   const vms = ['a', 'b', 'c'].map((name): Vm => {
     return { vmName: name, zone: 'z', instanceId: name, jobId: `gone-${name}`, attempt: 1, status: 'RUNNING' };
@@ -68,6 +83,7 @@ it('sweeps the other VMs after one that cannot be deleted', async () => {
   const deleted: string[] = [];
   const provider = {
     create: async () => ({ outcome: 'CREATED', instanceId: '1' }) as const,
+    find: async ({ vmName }: { readonly vmName: string }) => vms.find((vm) => vm.vmName === vmName),
     list: async () => vms,
     async delete({ vmName }: { readonly vmName: string }) {
       if (vmName === 'b') {

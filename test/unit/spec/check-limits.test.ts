@@ -35,6 +35,18 @@ describe('limits', () => {
     });
   });
 
+  it('of waiting are a day with FLEX_START where nothing is said, and none where it says 0, as on Vertex AI', () => {
+    const flexible = (rest: string) =>
+      limitsOf(`${pools('machineSpec: {machineType: a2-highgpu-1g}')}\nscheduling: {strategy: FLEX_START${rest}}`);
+    expect(flexible('').limits?.maxWaitMs).toBe(DAY_SECONDS * 1_000);
+    expect(flexible(', maxWaitDuration: 7200s').limits?.maxWaitMs).toBe(7_200_000);
+    expect(flexible(', maxWaitDuration: 0s')).toEqual({
+      limits: expect.objectContaining({ maxWaitMs: null }),
+      problems: [],
+      warnings: [],
+    });
+  });
+
   it.each([
     ['0s', false],
     ['0.5s', true],

@@ -43,8 +43,8 @@ describe('what this version cannot run', () => {
     ['networks', 'module: t\nnetwork: projects/lab/global/networks/n', 'network'],
     ['encryption keys', 'module: t\nkmsKey: projects/lab/locations/l/keyRings/r/cryptoKeys/k', 'kmsKey'],
     [
-      'FLEX_START',
-      `workerPoolSpecs: [{${A2}, pythonPackageSpec: {pythonModule: t}}]\nscheduling: {strategy: FLEX_START}`,
+      'FLEX_START for several machines',
+      `workerPoolSpecs: [{${A2}, pythonPackageSpec: {pythonModule: t}}, {${A2}, replicaCount: 2}]\nscheduling: {strategy: FLEX_START}`,
       'scheduling.strategy',
     ],
   ])('%s: named with its field', (_, text, path) => {
@@ -59,6 +59,10 @@ describe('what this version cannot run', () => {
     ['a package on one machine', custom('masterType: standard_gpu, pythonModule: t')],
     ['workers that nobody counts', custom('masterType: standard, workerType: standard, workerCount: 0')],
     ['empty texts, which say nothing', custom('masterType: standard, serviceAccount: "", network: ""')],
+    [
+      'FLEX_START for one machine',
+      `workerPoolSpecs: [{${A2}, pythonPackageSpec: {pythonModule: t}}]\nscheduling: {strategy: FLEX_START}`,
+    ],
     ['Spot VMs', 'module: t\nspot: true'],
     ['reservations that any VM may use, or none', 'module: t\nreservation: any'],
     ['no reservation', 'module: t\nreservation: none'],

@@ -1,0 +1,94 @@
+import { causeOf } from '#shared/domain/cause.ts';
+import type { Deadlines } from '#shared/domain/deadlines.ts';
+import type { Refusal } from '#shared/domain/event.ts';
+import { type Instance, type JobIn, replicasOf, type TimestampMs } from '#shared/domain/job.ts';
+import { vmNameOf } from '#shared/domain/vm-name.ts';
+import { type VmSettings, vmRequestOf } from '#shared/pipeline/vm-request.ts';
+import type { VmProvider, VmRequest } from '#shared/ports/vm-provider.ts';
+
+/** What has become of the VMs of an attempt: all are there, or they wait for capacity, or there are none. */
+export type Created =
+  | { readonly instances: readonly Instance[] }
+  | { readonly pendingUntil: TimestampMs }
+  | { readonly refusal: Refusal };
+
+export type VmPorts = { readonly vms: VmProvider; readonly deadlines: Deadlines };
+
+type Context = { readonly now: TimestampMs; readonly settings: VmSettings };
+
+/** Asks for every VM of the attempt, all or none: what was made beside a refused one is deleted again. */
+export async function createVms(
+  { vms, deadlines }: VmPorts,
+  job: JobIn<'PREPARING'>,
+  { now, settings }: Context,
+): Promise<Created> {
+  const requests = replicasOf(job.spec).map((replica) => vmRequestOf(job, replica, { settings, deadlines }));
+  const answers = await Promise.allSettled(
+    requests.map(async (request) => ({ request, ...(await vms.create(request)) })),
+  );
+  const outcomes = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
+  const refused = outcomes.find((outcome) => outcome.outcome === 'REFUSED');
+  if (refused !== undefined) {
+    // Those that gave no answer are among them: their creation may have been under way.
+    await Promise.all(requests.map((request) => vms.delete(request)));
+    return { refusal: refused.refusal };
+  }
+  const failed = answers.find((answer) => answer.status === 'rejected');
+  if (failed !== undefined) {
+    throw failed.reason;
+  }
+  const pending = outcomes.find((outcome) => outcome.outcome === 'PENDING');
+  if (pending !== undefined) {
+    return { pendingUntil: now + (pending.request.capacityWaitSeconds ?? 0) * 1_000 };
+  }
+  return {
+    instances: outcomes.flatMap((outcome) =>
+      outcome.outcome === 'CREATED' ? [toInstance(outcome.request, outcome.instanceId)] : [],
+    ),
+  };
+}
+
+function toInstance({ role, index, vmName }: Pick<VmRequest, 'role' | 'index' | 'vmName'>, instanceId: string) {
+  return { role, index, vmName, instanceId };
+}
+
+/**
+ * Looks after VMs that wait for capacity. They are not asked for again: one that is gone has waited for nothing, and
+ * another request would wait as long once more where another zone may have room.
+ */
+export async function findPendingVms(
+  { vms, deadlines }: VmPorts,
+  job: JobIn<'PREPARING'>,
+  { now }: Pick<Context, 'now'>,
+): Promise<Created> {
+  const { zone } = job.placement;
+  const pendingUntil = job.pendingUntil ?? now;
+  const wanted = replicasOf(job.spec).map((replica) => ({
+    ...replica,
+    vmName: vmNameOf(job.jobId, job.attempt, replica),
+    zone,
+  }));
+  const found = await Promise.all(wanted.map(async (vm) => ({ ...vm, vm: await vms.find(vm) })));
+  const isGone = found.some(({ vm }) => vm === undefined);
+  const isWaiting = found.some(({ vm }) => vm?.status === 'PENDING' || vm?.status === 'STOPPING');
+  const isTooLate = isWaiting && now >= pendingUntil + deadlines.pendingMs;
+  if (isGone && job.reportedAt !== null) {
+    // It was started, and lost before it was seen: its lease ends the attempt.
+    return { pendingUntil };
+  }
+  if (isGone || isTooLate) {
+    await Promise.all(wanted.map((vm) => vms.delete(vm)));
+    return { refusal: capacityWaitOver(job) };
+  }
+  if (isWaiting) {
+    return { pendingUntil };
+  }
+  return { instances: found.flatMap(({ vm, ...wish }) => (vm === undefined ? [] : toInstance(wish, vm.instanceId))) };
+}
+
+function capacityWaitOver({ placement, placedAt, pendingUntil, spec }: JobIn<'PREPARING'>): Refusal {
+  const minutes = Math.round(((pendingUntil ?? placedAt) - placedAt) / 60_000);
+  const [{ machineType }] = spec.replicaGroups;
+  const message = `No ${machineType} came free in ${placement.zone}, where the request was to wait up to ${minutes} min.`;
+  return { cause: causeOf('STOCKOUT', message), zonesAvailable: [] };
+}

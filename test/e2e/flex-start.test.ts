@@ -1,0 +1,85 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type CloudUnderTest, jobFile, packProgram, startCloudUnderTest } from './cloud-under-test.ts';
+
+/** Room for one VM at a time. */
+const NARROW = { zones: [{ name: 'us-central1-a', vmsMax: 1 }], vmsMax: 1, syncSeconds: 0.3 };
+
+/** Holds its VM until it is told to stop. */
+const HOLDER = 'import time\ntime.sleep(600)\n';
+
+let cloud: CloudUnderTest;
+
+beforeAll(async () => {
+  cloud = await startCloudUnderTest(NARROW);
+});
+afterAll(() => cloud.stop());
+
+function patientFile(displayName: string, scheduling: object = {}): object {
+  const pythonPackageSpec = { packageUris: [`${displayName}.tar.gz`], pythonModule: 'trainer.task' };
+  const machineSpec = { machineType: 'g2-standard-4', acceleratorType: 'NVIDIA_L4', acceleratorCount: 1 };
+  return {
+    displayName,
+    jobSpec: {
+      workerPoolSpecs: [{ machineSpec, replicaCount: 1, pythonPackageSpec }],
+      scheduling: { strategy: 'FLEX_START', ...scheduling },
+    },
+  };
+}
+
+async function submit(name: string, file: object, program = 'print(1)\n'): Promise<void> {
+  await cloud.upload(`${name}.tar.gz`, await packProgram(program, file));
+}
+
+const vmsOf = async (jobId: string) => (await cloud.listVms()).filter((vm) => vm.jobId === jobId);
+
+it('a job waits for capacity as one request that costs nothing, and runs when another has left', async () => {
+  await submit('holder', jobFile('holder'), HOLDER);
+  await cloud.awaitJob('holder', ({ state }) => state === 'RUNNING');
+  await submit('patient', patientFile('patient'));
+
+  const pending = await cloud.awaitJob('patient', ({ waitingFor }) => waitingFor !== null);
+  expect(pending).toMatchObject({
+    state: 'QUEUED',
+    waitingFor: { code: 'CAPACITY_PENDING' },
+    price: { billedSeconds: 0 },
+  });
+  expect(await vmsOf('patient')).toMatchObject([{ status: 'PENDING' }]);
+
+  await cloud.cancel('holder');
+  expect(await cloud.awaitJob('patient')).toMatchObject({
+    state: 'SUCCEEDED',
+    attempt: 1,
+    attempts: [{ zone: 'us-central1-a' }],
+  });
+});
+
+it('a job that is cancelled while it waits withdraws its request', async () => {
+  await cloud.act('/zones/us-central1-a:stockout');
+  await submit('fickle', patientFile('fickle'));
+  await cloud.awaitJob('fickle', ({ waitingFor }) => waitingFor !== null);
+  await cloud.cancel('fickle');
+
+  expect(await cloud.awaitJob('fickle')).toMatchObject({ state: 'CANCELLED', price: { billedSeconds: 0 } });
+  expect(await vmsOf('fickle')).toEqual([]);
+});
+
+it('a job that has waited as long as it may says what it waited for', async () => {
+  await submit('hasty', patientFile('hasty', { maxWaitDuration: '2s' }));
+
+  expect(await cloud.awaitJob('hasty')).toMatchObject({
+    state: 'FAILED',
+    cause: { code: 'MAX_WAIT_TIME_EXCEEDED', evidence: [expect.stringMatching(/^CAPACITY_PENDING: /)] },
+  });
+  expect(await vmsOf('hasty')).toEqual([]);
+});
+
+it('a job of several machines is refused, for those that came first would be paid for while they wait', async () => {
+  const file = patientFile('crowd') as { jobSpec: { workerPoolSpecs: object[] } };
+  file.jobSpec.workerPoolSpecs.push({ ...file.jobSpec.workerPoolSpecs[0], replicaCount: 2 });
+  await submit('crowd', file);
+
+  const report = await cloud.awaitReport('crowd.tar.gz.report.json');
+  expect(report).toMatchObject({
+    problems: [{ code: 'UNSUPPORTED_FIELD', path: 'jobSpec.scheduling.strategy' }],
+  });
+});

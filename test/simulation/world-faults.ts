@@ -1,0 +1,37 @@
+import type { Prng } from './prng.ts';
+
+/** The safety mechanisms, each of which the ablation test takes out in turn. */
+export const MECHANISMS = [
+  'wakeDueJobs',
+  'payOwedEffects',
+  'fencing',
+  'sweep',
+  'duplicateCheck',
+  'leases',
+  'firstWord',
+  'agentsStopThemselves',
+  'maxRunDuration',
+  'teardown',
+] as const;
+export type Mechanism = (typeof MECHANISMS)[number];
+
+/** Fault rates are drawn for each seed, so that some worlds are calm and some are terrible. */
+export function drawFaults(prng: Prng) {
+  const upTo = (most: number) => (prng.integer(1_001) / 1_000) * most;
+  return {
+    crash: upTo(0.05),
+    messageLost: upTo(0.1),
+    messageTwice: upTo(0.4),
+    stockout: upTo(0.5),
+    createThrows: upTo(0.2),
+    createLate: upTo(0.4),
+    deleteSlow: upTo(0.6),
+    silentDeath: upTo(0.04),
+    mute: upTo(0.02),
+    preempted: upTo(0.04),
+    heartbeatLost: upTo(0.2),
+    heartbeatTwice: upTo(0.3),
+  };
+}
+
+export type Faults = ReturnType<typeof drawFaults>;

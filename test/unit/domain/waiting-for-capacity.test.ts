@@ -1,0 +1,92 @@
+import { describe, expect, it } from 'vitest';
+import { causeOf } from '#shared/domain/cause.ts';
+import { DEADLINES } from '#shared/domain/deadlines.ts';
+import type { JobEventType } from '#shared/domain/event.ts';
+import { billedSince, type Job, type JobIn, stateOf } from '#shared/domain/job.ts';
+import { transition } from '#shared/domain/transition.ts';
+import { eventsFor, jobAfter, queuedJob } from './example-job.ts';
+
+const PENDING_AT = 2_000;
+const UNTIL = PENDING_AT + 7_200_000;
+
+const pending = jobAfter(queuedJob(), ['PLACEMENT_CHOSEN', 1_000], ['VMS_PENDING', PENDING_AT]) as JobIn<'PREPARING'>;
+
+const met = (job: Job, type: JobEventType, at: number) => transition(job, eventsFor(job, at)[type]);
+
+describe('a job whose VM waits for capacity at Compute Engine', () => {
+  it('is shown as QUEUED, with what it waits for and for how long', () => {
+    expect(stateOf(pending)).toBe('QUEUED');
+    expect(pending.waitingFor).toEqual(
+      causeOf(
+        'CAPACITY_PENDING',
+        'Compute Engine has no room in us-central1-a now; it starts the VM when it has, and gives up after 120 min.',
+      ),
+    );
+  });
+
+  it('is looked after from time to time, for as long as Compute Engine was asked to wait', () => {
+    let job: Job = pending;
+    let looks = 0;
+    for (let at = pending.wakeAt; at < UNTIL; at += DEADLINES.pendingMs) {
+      const { job: next, effects } = met(job, 'DEADLINE_PASSED', at);
+      expect(effects).toEqual([{ type: 'PROVISION', jobId: 'digits', attempt: 1, placementTry: 1 }]);
+      expect(next).toMatchObject({ status: 'PREPARING', wakeAt: at + DEADLINES.pendingMs, pendingUntil: UNTIL });
+      job = next;
+      looks += 1;
+    }
+    expect(looks).toBe(59);
+  });
+
+  it('is looked after at the first word of its VM, too', () => {
+    const { job, effects } = met(pending, 'REPLICA_REPORTED', 60_000);
+    expect(effects).toEqual([{ type: 'PROVISION', jobId: 'digits', attempt: 1, placementTry: 1 }]);
+    expect(job).toMatchObject({ reportedAt: 60_000, pendingUntil: UNTIL });
+  });
+
+  it('has the whole boot deadline from when its VM was started, and is billed from then on', () => {
+    const startedAt = UNTIL - 1;
+    const { job } = met(pending, 'VMS_CREATED', startedAt);
+
+    expect(stateOf(job)).toBe('PREPARING');
+    expect(job).toMatchObject({ pendingUntil: null, waitingFor: null, wakeAt: startedAt + DEADLINES.bootMs });
+    expect([billedSince(pending), billedSince(job)]).toEqual([null, startedAt]);
+  });
+
+  it('goes to the next zone when the wait was in vain, which cost nothing', () => {
+    const { job } = met(pending, 'PLACEMENT_FAILED', UNTIL);
+    expect(job).toMatchObject({ status: 'QUEUED', attempt: 1, placementTry: 2, refusedZones: ['us-central1-a'] });
+  });
+
+  it('fails when its own maxWaitTime ends first, and says what it waited for', () => {
+    const hasty = jobAfter(queuedJob({ maxWaitMs: 600_000 }), ['PLACEMENT_CHOSEN', 1_000], ['VMS_PENDING', 599_000]);
+    expect(hasty).toMatchObject({ wakeAt: 600_000 });
+    expect(met(hasty, 'DEADLINE_PASSED', 600_000).job).toMatchObject({
+      verdict: {
+        state: 'FAILED',
+        cause: { code: 'MAX_WAIT_TIME_EXCEEDED', evidence: [expect.stringMatching(/^CAPACITY_PENDING: /)] },
+      },
+    });
+  });
+
+  it('is given up as one that never booted when nobody can say what has become of its VM', () => {
+    const { job } = met(pending, 'DEADLINE_PASSED', UNTIL + DEADLINES.bootMs);
+    expect(job).toMatchObject({ status: 'QUEUED', attempt: 2, ledger: [{ placedAt: null }] });
+  });
+
+  it('does not fail because one look after it could not be made', () => {
+    expect(met(pending, 'DELIVERY_EXHAUSTED', 60_000)).toEqual({ job: pending, effects: [] });
+  });
+
+  it('can be cancelled, and its request is withdrawn', () => {
+    const { job, effects } = met(pending, 'CANCEL_REQUESTED', 60_000);
+    expect(stateOf(job)).toBe('CANCELLING');
+    expect(effects).toContainEqual({ type: 'TEARDOWN', jobId: 'digits' });
+  });
+
+  it('is not set back by a late or second word that it waits', () => {
+    const created = met(pending, 'VMS_CREATED', 60_000).job;
+    for (const job of [pending, created]) {
+      expect(met(job, 'VMS_PENDING', 70_000)).toEqual({ job, effects: [] });
+    }
+  });
+});

@@ -16,11 +16,26 @@ const RATIO_MAX = { plain: 1.5, compute: 2.5 };
 const EMPTY = 'empty';
 const EMPTY_SOURCE = `require.main.require('@google-cloud/functions-framework').cloudEvent('${EMPTY}', async (event) => {});`;
 
+const MALFORMED = { body: pushBody('no message of ours'), contentType: 'application/json' };
+
+/** An event without a message, which both of these would otherwise answer by writing something somewhere. */
+const EMPTY_EVENT = {
+  body: JSON.stringify({ specversion: '1.0', id: '1', source: '//example', type: 'example', data: {} }),
+  contentType: 'application/cloudevents+json',
+};
+
+/** What is asked of a function: something that it answers by itself. The watcher acts on whatever it hears. */
+const REQUESTS: Readonly<Record<string, typeof MALFORMED>> = {
+  'on-submit': EMPTY_EVENT,
+  'on-dead-letter': EMPTY_EVENT,
+  watch: { ...MALFORMED, body: '{' },
+};
+
 type Start = { readonly startMs: number; readonly peakBytes: number };
 
 /**
- * How long a function takes from its process's start until it has answered a first, malformed, request, and the memory
- * that it had then: adapters are built, no Google service has been spoken to.
+ * How long a function takes from its process's start until it has answered a first request, and the memory that it had
+ * then: adapters are built, no Google service has been spoken to. What Cloud Build does once is done.
  */
 export async function benchFunctionStart(): Promise<BenchRow[]> {
   const directory = await mkdtemp(join(tmpdir(), 'dropforge-bench-'));
@@ -51,8 +66,8 @@ async function measureStart(directory: string, name: string): Promise<Start> {
   const startedAt = performance.now();
   const running = await startBundle(join(directory, name), name, settingsAt());
   try {
-    // The watcher acts on whatever it hears: it is only asked whether it can be spoken to.
-    await (await firstAnswer(running, name === 'watch' ? '{' : pushBody('no message of ours'))).arrayBuffer();
+    const { body, contentType } = REQUESTS[name] ?? MALFORMED;
+    await (await firstAnswer(running, body, contentType)).arrayBuffer();
     return { startMs: performance.now() - startedAt, peakBytes: await peakMemoryBytes(running) };
   } finally {
     await running.stop();

@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import type { FunctionName } from '#functions/index.ts';
 import { SETTINGS_OF } from '#functions/settings.ts';
+import { FUNCTION_FILE } from '#infra/build/archive/function-script.ts';
 import { bundleFunction, writeBundle } from '#infra/build/bundle-function.ts';
 
 const DIRECTORY = fileURLToPath(new URL('../../dist/functions', import.meta.url));
@@ -9,7 +10,7 @@ for (const name of Object.keys(SETTINGS_OF) as FunctionName[]) {
   const bundle = await bundleFunction(name);
   await writeBundle(bundle, DIRECTORY);
   const sizeBytes = Object.values(bundle.files).reduce((sum, { byteLength }) => sum + byteLength, 0);
-  const startBytes = bundle.files['index.js']?.byteLength ?? 0;
+  const startBytes = bundle.files[FUNCTION_FILE]?.byteLength ?? 0;
   process.stdout.write(`${name}: ${kibOf(startBytes)} KiB, ${kibOf(sizeBytes - startBytes)} KiB beside it\n`);
 }
 

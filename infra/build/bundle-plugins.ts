@@ -9,6 +9,9 @@ import { packAgent, readStartupScript } from '#infra/vm-agent/pack-agent.ts';
 const RARE_MODULES =
   /^(@grpc\/grpc-js|web-streams-polyfill\/.*|.*\/protos\/(protos|firestore_v1_proto_api|iam_service|operations|locations))(\.js)?$/;
 
+/** Large, and for nothing that a call of ours can reach: whoever comes to need one of these takes it off the list. */
+const LEFT_OUT = /(firestore\/build\/src\/pipelines\/.*|firestore_admin_client|storage\/.*\/transfer-manager)\.js$/;
+
 const GOOGLE_LIBRARIES = /node_modules\/(@google-cloud|google-gax|google-auth-library\/build|@grpc)\/.*\.js$/;
 
 /** The functions-framework is whatever has started the process: a function registers with that one, and brings none along. */
@@ -23,6 +26,22 @@ export const noLocales: Plugin = onLoad('no-locales', /node_modules\/zod\/v4\/lo
   loader: 'js',
   rewrite: () => 'export {};',
 });
+
+/** Zod as a namespace, of which esbuild leaves out what is not used; through `{ z }` it keeps all of it. */
+export const shakenZod: Plugin = onLoad('shaken-zod', /\/(shared|functions|infra)\/.*\.ts$/, {
+  loader: 'ts',
+  rewrite: (text) => text.replace("import { z } from 'zod';", "import * as z from 'zod';"),
+});
+
+/** Cloud Storage's library in CommonJS, whose requires can be deferred. */
+export const commonJs: Plugin = {
+  name: 'common-js',
+  setup({ onResolve, resolve }) {
+    onResolve({ filter: /^@google-cloud\/storage$/ }, async ({ path, resolveDir, kind }) =>
+      kind === 'require-call' ? undefined : resolve(path, { resolveDir, kind: 'require-call' }),
+    );
+  },
+};
 
 /** What VMs are started with, packed now: a deployed function has no folder to read it from. */
 export const agent: Plugin = replaceModule({
@@ -48,13 +67,23 @@ export const computeDescription: Plugin = onLoad('compute-description', /@google
 
 type Correction = { readonly file: RegExp; readonly was: string; readonly becomes: string };
 
-/** Where the libraries load gRPC, or the messages of a whole API, at a start, for what hardly anybody asks for. */
+/** Where the libraries load at a start, or with every document, what hardly anybody asks for. */
 const CORRECTIONS: readonly Correction[] = [
   {
     file: /@google-cloud\/firestore\/build\/src\/serializer\.js$/,
     was: 'var Value = firestore_v1_proto_api_1.google.firestore.v1.Value;',
     becomes:
       'var Value = { fromObject: (value) => firestore_v1_proto_api_1.google.firestore.v1.Value.fromObject(value) };',
+  },
+  {
+    file: /@google-cloud\/firestore\/build\/src\/serializer\.js$/,
+    was: '(0, pipeline_util_1.isString)(path)',
+    becomes: "(typeof path === 'string')",
+  },
+  {
+    file: /@google-cloud\/storage\/build\/cjs\/src\/index\.js$/,
+    was: '__exportStar(require("./transfer-manager.js"), exports);',
+    becomes: '',
   },
   {
     file: /@google-cloud\/firestore\/build\/src\/index\.js$/,
@@ -75,6 +104,15 @@ const CORRECTIONS: readonly Correction[] = [
     ].join(' '),
   },
 ];
+
+export const leftOut: Plugin = onLoad('left-out', LEFT_OUT, {
+  loader: 'js',
+  // Its members are there, to be handed on and to be compared with: whoever calls one learns why that cannot be.
+  rewrite(_, path) {
+    const problem = JSON.stringify(`Deployed functions are built without ${basename(path)} (LEFT_OUT).`);
+    return `module.exports = new Proxy({}, { get: () => function () { throw new Error(${problem}); } });`;
+  },
+});
 
 /** Google's libraries, loading what they need when they need it. */
 export const deferral: Plugin = onLoad('deferred-requires', GOOGLE_LIBRARIES, {
@@ -129,7 +167,10 @@ function replaceModule({ name, imported, write }: Replacement): Plugin {
 function onLoad(
   name: string,
   filter: RegExp,
-  { loader, rewrite }: { readonly loader: 'js' | 'json'; readonly rewrite: (text: string, path: string) => string },
+  {
+    loader,
+    rewrite,
+  }: { readonly loader: 'js' | 'json' | 'ts'; readonly rewrite: (text: string, path: string) => string },
 ): Plugin {
   return {
     name,

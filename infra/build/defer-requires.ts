@@ -3,10 +3,14 @@
  * `name_1.member`. Most of them no call of ours ever reaches: gRPC, administration, messages in JavaScript. Here the top
  * of the file becomes functions that load on first use, so that a start reads what it needs and nothing is missing.
  */
-const IMPORT = /^(?:const|var) (\w+_\d+|\w+Protos) = ((?:__import(?:Star|Default)\()?require\(["'][^"']+["']\)\)?);$/gm;
+const IMPORT =
+  /^(?:const|var) (\w+_\d+|\w+Protos|gcpMetadata|htmlEntities) = ((?:__import(?:Star|Default)\()?require\(["'][^"']+["']\)\)?);$/gm;
 
 /** A module that is loaded to be handed on: `const protos = require('…'); exports.protos = protos;`. */
 const HANDED_ON = /^const (\w+) = ((?:__importStar\()?require\(["'][^"']+["']\)\)?);\nexports\.(\w+) = \1;$/gm;
+
+/** The same in one line: `exports.gaxios = require('…');`. */
+const HANDED_ON_AT_ONCE = /^exports\.(\w+) = (require\(["'][^"']+["']\));$/gm;
 
 /** No member of something else, and no part of a text: `'grpc.keepalive_time_ms'`, `'../protos/protos'`. */
 const UNQUOTED = '(?<![\\w.$\'"/-])';
@@ -16,6 +20,7 @@ export function deferRequires(source: string): string {
   const deferred: (readonly [name: string, expression: string])[] = [];
   const body = source
     .replaceAll(HANDED_ON, handOnLater)
+    .replaceAll(HANDED_ON_AT_ONCE, (_line, exported: string, expression: string) => getterOf(exported, expression))
     .replaceAll(IMPORT, (_line, name: string, expression: string) => {
       deferred.push([name, expression]);
       return '';

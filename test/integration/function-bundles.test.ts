@@ -1,13 +1,16 @@
+import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { promisify } from 'node:util';
 import { unzipSync } from 'fflate';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type FunctionName, HTTP_FUNCTIONS, SUBSCRIPTIONS } from '#functions/index.ts';
 import { SETTINGS_OF } from '#functions/settings.ts';
+import { compileFunction, readCodeCache } from '#infra/build/archive/function-script.ts';
 import { type Bundle, bundleFunction, writeBundle } from '#infra/build/bundle-function.ts';
 import { closeServer, HOST, listen } from '#infra/embedded/http-server.ts';
 import { firstAnswer, pushBody, settingsAt, startBundle } from './bundle-process.ts';
@@ -93,6 +96,43 @@ describe('a deployed function', () => {
   });
 });
 
+describe('what Cloud Build compiles beforehand', () => {
+  const CACHE = join('watch', 'function.cache');
+  const start = async (folder: string) => {
+    const running = await startBundle(join(folder, 'watch'), 'watch', settingsAt());
+    const { status } = await firstAnswer(running, '{');
+    await running.stop();
+    return status;
+  };
+  let folder: string;
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'dropforge-compiled-'));
+    await cp(join(directory, 'watch'), join(folder, 'watch'), { recursive: true });
+  });
+  afterAll(() => rm(folder, { recursive: true }));
+
+  it('is what V8 then uses, and not in the archive, which is the same whatever Node has built it', async () => {
+    const script = compileFunction(join(folder, 'watch'), readCodeCache(join(folder, 'watch')));
+    expect(script.cachedDataRejected).toBe(false);
+    expect(Object.keys(bundleOf('watch').files)).not.toContain('function.cache');
+  });
+
+  it.each([
+    ['is of another V8', () => writeFile(join(folder, CACHE), 'made by another version')],
+    ['is not there', () => rm(join(folder, CACHE))],
+  ])('may be missed: the function starts all the same when it %s', async (_, spoil) => {
+    await spoil();
+    expect(await start(folder)).toBe(400);
+  });
+
+  it('fails no deployment when it cannot be made', async () => {
+    await rm(join(folder, 'watch', 'function.js'));
+    const { stdout } = await promisify(execFile)(process.execPath, ['compile.js'], { cwd: join(folder, 'watch') });
+    expect(stdout).toContain('The function was not compiled beforehand and will start later');
+  });
+});
+
 describe('the libraries in a bundle', () => {
   let google: Server;
   let host: string;
@@ -161,7 +201,7 @@ describe('a bundle', () => {
       name: 'watch',
       main: 'index.js',
       engines: { node: '24' },
-      scripts: { 'gcp-build': '' },
+      scripts: { 'gcp-build': 'node compile.js' },
     });
   });
 

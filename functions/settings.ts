@@ -6,7 +6,10 @@ const REGION_PATTERN = /^[a-z]+-[a-z]+\d+$/;
 const ZONES_PATTERN = /^[a-z]+-[a-z]+\d+-[a-z](,[a-z]+-[a-z]+\d+-[a-z])*$/;
 const HOST_PATTERN = /^(https?:\/\/)?[\w.-]+:\d{1,5}\/?$/;
 
-/** By runtime version: what its VMs boot from, and the Python that is on it (`3.10`), where that is known. */
+/**
+ * By runtime version: what its VMs boot from, and the Python that is on it (`3.10`), where that is known; or the runtime
+ * that stands in for it, with what is different there.
+ */
 const runtimeImagesSchema = z.record(
   z.string().min(1),
   z
@@ -17,8 +20,10 @@ const runtimeImagesSchema = z.record(
         .string()
         .regex(/^\d+\.\d+$/)
         .optional(),
+      runtime: z.string().min(1).optional(),
+      note: z.string().optional(),
     })
-    .refine(({ machineImages, image }) => machineImages.length > 0 || image !== undefined),
+    .refine(({ machineImages, image, runtime }) => machineImages.length > 0 || (image ?? runtime) !== undefined),
 );
 
 /**
@@ -55,7 +60,9 @@ export const SETTINGS = {
     .string()
     .transform(readJson)
     .pipe(runtimeImagesSchema)
-    .describe('JSON of runtime versions, each with its machineImages, image and pythonVersion'),
+    .describe(
+      'JSON of runtime versions, each with its machineImages, image and pythonVersion, or the runtime in its place',
+    ),
   FIRESTORE_EMULATOR_HOST: z.string().regex(HOST_PATTERN).optional().describe('host:port in place of Firestore'),
   PUBSUB_EMULATOR_HOST: z.string().regex(HOST_PATTERN).optional().describe('host:port in place of Pub/Sub'),
   STORAGE_EMULATOR_HOST: z.string().regex(HOST_PATTERN).optional().describe('the address in place of Cloud Storage'),

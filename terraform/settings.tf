@@ -34,6 +34,8 @@ locals {
           machineImages = runtime.machine_images
           image         = runtime.image
           pythonVersion = runtime.python_version
+          runtime       = runtime.runtime
+          note          = runtime.note
         } : key => value if value != null
       }
     })

@@ -158,11 +158,13 @@ variable "retention" {
 }
 
 variable "runtime_images" {
-  description = "What VMs boot from, by runtime version: copies of a machine image, a custom image, or both."
+  description = "What VMs boot from, by runtime version: copies of a machine image, a custom image, or both; or another runtime in its place, which jobs are warned of."
   type = map(object({
     machine_images = optional(list(string), [])
     image          = optional(string)
     python_version = optional(string)
+    runtime        = optional(string)
+    note           = optional(string)
   }))
   nullable = false
   validation {
@@ -171,9 +173,17 @@ variable "runtime_images" {
   }
   validation {
     condition = alltrue([
-      for runtime in values(var.runtime_images) : length(runtime.machine_images) > 0 || runtime.image != null
+      for entry in values(var.runtime_images) :
+      length(entry.machine_images) > 0 || entry.image != null || entry.runtime != null
     ])
-    error_message = "Every runtime names machine_images, an image, or both."
+    error_message = "Every runtime names machine_images, an image, or both; or the runtime in its place."
+  }
+  validation {
+    condition = alltrue([
+      for entry in values(var.runtime_images) :
+      entry.runtime == null || try(var.runtime_images[entry.runtime].runtime, "") == null
+    ])
+    error_message = "A runtime that stands in for another is one of runtime_images, with an image of its own."
   }
 }
 

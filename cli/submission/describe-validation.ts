@@ -6,11 +6,12 @@ import type { JobFileValidation } from '#shared/spec/validate-job-file.ts';
 
 /** The verdict on one file as other programs read it: one object, which says as little as null where it knows nothing. */
 export function toJson(file: string, validation: JobFileValidation): object {
-  const { dialect, verdict, errors, warnings, cluster, trials, price } = validation;
+  const { dialect, verdict, isRunnable, errors, warnings, cluster, trials, price } = validation;
   return {
     file,
     dialect,
     verdict,
+    isRunnable,
     errors,
     warnings,
     cluster,

@@ -24,6 +24,7 @@ import { createVmIdentityVerifier } from '#shared/api/verify-vm-identity.ts';
 import { readCatalog } from '#shared/catalog/catalog.ts';
 import type { Deadlines } from '#shared/domain/deadlines.ts';
 import type { Logger } from '#shared/observability/logger.ts';
+import type { IntakeSettings } from '#shared/pipeline/intake-settings.ts';
 import type { VmSettings } from '#shared/pipeline/vm-request.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Vm } from '#shared/ports/vm-provider.ts';
@@ -85,7 +86,9 @@ export async function connectEmbedded(given: Given): Promise<EmbeddedPorts> {
       regionDefault: config.regionDefault,
       runtimeVersionDefault: config.runtimeVersionDefault,
       zones: config.zones?.map(({ name }) => name) ?? null,
-      pythonVersionOf: await pythonVersionsOf(config),
+      // Every version is welcome: all of them run on this machine's own Python.
+      runtimeOf: runtimesOf(await findPythonVersion(config)),
+      runtimeVersions: config.machineImages.map(({ name }) => name),
     },
     verifyVmIdentity: createVmIdentityVerifier({
       jwks: createLocalJWKSet(identity.jwks),
@@ -212,13 +215,16 @@ async function vmSettingsOf(config: EmbeddedConfig, book: PortBook, heartbeatAud
 }
 
 /** VMs of this machine run its own Python; one that does not start is not known, and the first VM will tell. */
-async function pythonVersionsOf({ machineImages: [first] }: EmbeddedConfig): Promise<() => string | null> {
+function findPythonVersion({ machineImages: [first] }: EmbeddedConfig): Promise<string | null> {
   const script = 'import sys; print("%d.%d" % sys.version_info[:2])';
-  const version = await promisify(execFile)(first?.python ?? 'python3', ['-c', script]).then(
+  return promisify(execFile)(first?.python ?? 'python3', ['-c', script]).then(
     ({ stdout }) => stdout.trim(),
     () => null,
   );
-  return () => version;
+}
+
+function runtimesOf(pythonVersion: string | null): IntakeSettings['runtimeOf'] {
+  return (name) => ({ name, note: null, pythonVersion });
 }
 
 function deadlinesOf(config: EmbeddedConfig): Deadlines {

@@ -51,34 +51,6 @@ export type Runtime = Runtimes['runtimes'][number];
 /** The default runtimes of Dropforge. */
 export const RUNTIMES: Runtimes = runtimesSchema.parse(data);
 
-export type FoundRuntime = {
-  readonly runtime: Runtime;
-  /** Null where the runtime is the very one that was asked for. */
-  readonly warning: { readonly code: 'RUNTIME_REPLACED'; readonly message: string; readonly remedy: string } | null;
-};
-
-/** The image that a runtime version gets: its own or the nearest one, which is worth a warning. Undefined for none. */
-export function findRuntime(version: string, { runtimes }: Runtimes = RUNTIMES): FoundRuntime | undefined {
-  const own = runtimes.find(({ name }) => name === version);
-  if (own !== undefined) {
-    return { runtime: own, warning: null };
-  }
-  for (const runtime of runtimes) {
-    const alias = runtime.aliases.find(({ versions }) => versions.includes(version));
-    if (alias !== undefined) {
-      const message = `Runtime ${version} is no longer to be had: the job gets ${runtime.name} (${runtime.title}). ${alias.note}`;
-      const remedy = `See that the program runs there and write ${runtime.name}, or make an image of your own.`;
-      return { runtime, warning: { code: 'RUNTIME_REPLACED', message, remedy } };
-    }
-  }
-  return undefined;
-}
-
-/** The Python that programs of this runtime version get, as `3.12`; null where the default images do not know it. */
-export function pythonVersionOf(version: string): string | null {
-  return findRuntime(version)?.runtime.pythonVersion ?? null;
-}
-
 /** The last part of image names: which making of the image it is. */
 const BUILD_PATTERN = /^v[a-z0-9]{1,20}$/;
 
@@ -93,28 +65,34 @@ export function imageNamesOf(runtime: Runtime, build: string) {
   return { image, machineImages: copies.map((copy) => `${image}-${copy}`) };
 }
 
-export type RuntimeImageEntry = {
-  readonly machineImages: readonly string[];
-  readonly image: string;
-  readonly pythonVersion: string;
-};
+export type RuntimeImageEntry =
+  | {
+      readonly machineImages: readonly string[];
+      readonly image: string;
+      readonly pythonVersion: string;
+      readonly runtime?: never;
+    }
+  /** The runtime that stands in for this version, and what is different there. */
+  | { readonly runtime: string; readonly note: string };
 
 /**
- * RUNTIME_IMAGES of a deployment that has the default images of one build: every runtime, and every version that stands
- * for one. Full names, so that other projects can boot from them too. In Terraform it is `runtime_images`.
+ * RUNTIME_IMAGES of a deployment that has the default images of one build: every runtime, and every version that one
+ * stands in for. Full names, so that other projects can boot from them too. In Terraform it is `runtime_images`.
  */
 export function runtimeImagesFor({ projectId, build }: { readonly projectId: string; readonly build: string }) {
   const images: Record<string, RuntimeImageEntry> = {};
   for (const runtime of RUNTIMES.runtimes) {
     const { image, machineImages } = imageNamesOf(runtime, build);
     const place = `projects/${projectId}/global`;
-    const entry = {
+    images[runtime.name] = {
       machineImages: machineImages.map((name) => `${place}/machineImages/${name}`),
       image: `${place}/images/${image}`,
       pythonVersion: runtime.pythonVersion,
     };
-    for (const version of [runtime.name, ...runtime.aliases.flatMap(({ versions }) => versions)]) {
-      images[version] = entry;
+    for (const { versions, note } of runtime.aliases) {
+      for (const version of versions) {
+        images[version] = { runtime: runtime.name, note };
+      }
     }
   }
   return images;
@@ -126,10 +104,13 @@ export function runtimeVariablesFor(place: { readonly projectId: string; readonl
   return {
     jobs: { runtime_version: RUNTIMES.default },
     runtime_images: Object.fromEntries(
-      entries.map(([version, { machineImages, image, pythonVersion }]) => [
-        version,
-        { machine_images: machineImages, image, python_version: pythonVersion },
-      ]),
+      entries.map(([version, entry]) => {
+        if (entry.runtime !== undefined) {
+          return [version, entry];
+        }
+        const { machineImages, image, pythonVersion } = entry;
+        return [version, { machine_images: machineImages, image, python_version: pythonVersion }];
+      }),
     ),
   };
 }

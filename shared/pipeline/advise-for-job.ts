@@ -8,7 +8,7 @@ import type { IntakeSettings } from '#shared/pipeline/intake-settings.ts';
 export function adviseForJob(
   { replicaGroups, runtimeVersion }: JobSpec,
   { program, packages }: { readonly program: PythonProgram; readonly packages: readonly PackageReport[] },
-  { pythonVersionOf }: Pick<IntakeSettings, 'pythonVersionOf'>,
+  { runtimeOf }: Pick<IntakeSettings, 'runtimeOf'>,
 ) {
   return adviseOnPackages({
     packages,
@@ -19,7 +19,7 @@ export function adviseForJob(
       gpusPerMachine: countGpus(group),
     })),
     isTpuJob: false,
-    pythonVersion: pythonVersionOf(runtimeVersion),
+    pythonVersion: runtimeOf(runtimeVersion)?.pythonVersion ?? null,
     silenced: new Set(),
   });
 }

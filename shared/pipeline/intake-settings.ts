@@ -1,3 +1,12 @@
+export type RuntimeFound = {
+  /** Another than was asked for where one stands in for it. */
+  readonly name: string;
+  /** What is different there, in a sentence. */
+  readonly note: string | null;
+  /** The Python of its image, as `3.10`; null where it is not known. */
+  readonly pythonVersion: string | null;
+};
+
 /** What intake is told about its deployment. */
 export type IntakeSettings = {
   /** Where uploads are submissions. */
@@ -8,8 +17,10 @@ export type IntakeSettings = {
   readonly regionDefault: string;
   /** What runs jobs that name no runtime version. */
   readonly runtimeVersionDefault: string;
-  /** The Python of a runtime's image, as `3.10`; null where it is not known. */
-  readonly pythonVersionOf: (runtimeVersion: string) => string | null;
+  /** What a runtime version gets; undefined for none. */
+  readonly runtimeOf: (runtimeVersion: string) => RuntimeFound | undefined;
+  /** The runtime versions that have an image of their own, for messages. */
+  readonly runtimeVersions: readonly string[];
   /** The zones that this deployment uses; null for all. */
   readonly zones: readonly string[] | null;
 };

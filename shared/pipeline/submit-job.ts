@@ -7,6 +7,7 @@ import { provision } from '#shared/domain/placing.ts';
 import { announce } from '#shared/domain/rule.ts';
 import { adviseForJob } from '#shared/pipeline/advise-for-job.ts';
 import { checkPackages, type KnownPackage } from '#shared/pipeline/check-packages.ts';
+import { checkRuntime } from '#shared/pipeline/check-runtime.ts';
 import { parseGsUri } from '#shared/pipeline/gs-uri.ts';
 import type { EventPorts } from '#shared/pipeline/handle-job-event.ts';
 import type { IntakeSettings } from '#shared/pipeline/intake-settings.ts';
@@ -51,17 +52,19 @@ export type SubmitOutcome =
  */
 export async function submitJob(ports: SubmitPorts, submission: Submission): Promise<SubmitOutcome> {
   const reading = readJobFile(submission.text, { fileName: submission.fileName });
-  const checked = reading.draft === null ? null : checkJob(reading.draft, checkContextOf(ports.intake, submission));
+  const { draft } = reading;
+  const checked = draft && checkJob(draft, checkContextOf(ports.intake, submission));
   // A check repeats what reading the draft has found.
   const { warnings, unsupported } = checked ?? reading;
   const problems = inFileOrder([...(checked ?? reading).problems, ...unsupported]);
   const spec = checked?.spec ?? null;
-  if (spec === null || spec.program.kind !== 'PYTHON' || checked === null || problems.length > 0) {
-    return { verdict: 'REFUSED', jobId: reading.draft?.jobId?.value ?? null, problems, warnings };
+  if (draft === null || spec?.program.kind !== 'PYTHON' || checked === null || problems.length > 0) {
+    return { verdict: 'REFUSED', jobId: draft?.jobId?.value ?? null, problems, warnings };
   }
   const { jobId, program } = spec;
   const zones = checked.zones.filter((zone) => ports.intake.zones?.includes(zone) ?? true);
   const packages = await checkPackages(ports.objects, program, submission.enclosingPackage);
+  const runtime = checkRuntime({ ...spec, dialect: draft.dialect }, ports.intake);
   const advice = adviseForJob(spec, { program, packages: packages.reports }, ports.intake);
   const found = {
     problems: [
@@ -69,8 +72,9 @@ export async function submitJob(ports: SubmitPorts, submission: Submission): Pro
       ...advice.problems,
       ...(await checkJobDir(ports.objects, spec)),
       ...checkZones(zones, spec),
+      ...runtime.problems,
     ],
-    warnings: [...warnings, ...packages.warnings, ...advice.warnings],
+    warnings: [...warnings, ...runtime.warnings, ...packages.warnings, ...advice.warnings],
   };
   if (found.problems.length > 0) {
     return { verdict: 'REFUSED', jobId, ...found };

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { jobFile, packFiles, packProgram, until } from '../e2e/cloud-under-test.ts';
+import { flexStartFile, jobFile, packFiles, packProgram, until } from '../e2e/cloud-under-test.ts';
 import { findGcloudVersion } from '../integration/find-gcloud-version.ts';
 import { type HybridCloud, startHybridCloud } from './hybrid-cloud.ts';
 
@@ -119,6 +119,23 @@ if (hosts === null) {
       await cloud.publish('dropforge-control', { command: 'cancel', jobId: 'cancelled' });
 
       expect(await cloud.awaitJob('cancelled', undefined, JOB_MS_MAX)).toMatchObject({ state: 'CANCELLED' });
+      await untilVmsAreGone();
+    });
+
+    it('lets a Flex-start job wait for capacity, unbilled, and runs it when there is some', async () => {
+      const zones = ['a', 'b', 'c', 'f'].map((letter) => `us-central1-${letter}`);
+      await Promise.all(zones.map((zone) => cloud.act(`/zones/${zone}:stockout`)));
+      await cloud.upload('patient.tar.gz', await packProgram(TRAINS, flexStartFile('patient')));
+      const pending = await cloud.awaitJob('patient', ({ waitingFor }) => waitingFor !== null);
+      expect(pending).toMatchObject({
+        state: 'QUEUED',
+        waitingFor: { code: 'CAPACITY_PENDING' },
+        price: { billedSeconds: 0 },
+      });
+      expect(await cloud.listVms()).toMatchObject([{ jobId: 'patient', status: 'PENDING' }]);
+
+      await Promise.all(zones.map((zone) => cloud.act(`/zones/${zone}:restock`)));
+      expect(await cloud.awaitJob('patient', undefined, JOB_MS_MAX)).toMatchObject({ state: 'SUCCEEDED', attempt: 1 });
       await untilVmsAreGone();
     });
 

@@ -156,3 +156,16 @@ export function jobFile(jobId: string, trainingInput: object = {}): object {
     trainingInput: { scaleTier: 'BASIC', region: 'us-central1', pythonModule: 'trainer.task', ...trainingInput },
   };
 }
+
+/** A Vertex AI job for one machine with a GPU, which waits for capacity. */
+export function flexStartFile(displayName: string, scheduling: object = {}): object {
+  const pythonPackageSpec = { packageUris: [`${displayName}.tar.gz`], pythonModule: 'trainer.task' };
+  const machineSpec = { machineType: 'g2-standard-4', acceleratorType: 'NVIDIA_L4', acceleratorCount: 1 };
+  return {
+    displayName,
+    jobSpec: {
+      workerPoolSpecs: [{ machineSpec, replicaCount: 1, pythonPackageSpec }],
+      scheduling: { strategy: 'FLEX_START', ...scheduling },
+    },
+  };
+}

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type CloudUnderTest, jobFile, packProgram, startCloudUnderTest } from './cloud-under-test.ts';
+import { type CloudUnderTest, flexStartFile, jobFile, packProgram, startCloudUnderTest } from './cloud-under-test.ts';
 
 /** Room for one VM at a time. */
 const NARROW = { zones: [{ name: 'us-central1-a', vmsMax: 1 }], vmsMax: 1, syncSeconds: 0.3 };
@@ -14,18 +14,6 @@ beforeAll(async () => {
 });
 afterAll(() => cloud.stop());
 
-function patientFile(displayName: string, scheduling: object = {}): object {
-  const pythonPackageSpec = { packageUris: [`${displayName}.tar.gz`], pythonModule: 'trainer.task' };
-  const machineSpec = { machineType: 'g2-standard-4', acceleratorType: 'NVIDIA_L4', acceleratorCount: 1 };
-  return {
-    displayName,
-    jobSpec: {
-      workerPoolSpecs: [{ machineSpec, replicaCount: 1, pythonPackageSpec }],
-      scheduling: { strategy: 'FLEX_START', ...scheduling },
-    },
-  };
-}
-
 async function submit(name: string, file: object, program = 'print(1)\n'): Promise<void> {
   await cloud.upload(`${name}.tar.gz`, await packProgram(program, file));
 }
@@ -35,7 +23,7 @@ const vmsOf = async (jobId: string) => (await cloud.listVms()).filter((vm) => vm
 it('a job waits for capacity as one request that costs nothing, and runs when another has left', async () => {
   await submit('holder', jobFile('holder'), HOLDER);
   await cloud.awaitJob('holder', ({ state }) => state === 'RUNNING');
-  await submit('patient', patientFile('patient'));
+  await submit('patient', flexStartFile('patient'));
 
   const pending = await cloud.awaitJob('patient', ({ waitingFor }) => waitingFor !== null);
   expect(pending).toMatchObject({
@@ -55,7 +43,7 @@ it('a job waits for capacity as one request that costs nothing, and runs when an
 
 it('a job that is cancelled while it waits withdraws its request', async () => {
   await cloud.act('/zones/us-central1-a:stockout');
-  await submit('fickle', patientFile('fickle'));
+  await submit('fickle', flexStartFile('fickle'));
   await cloud.awaitJob('fickle', ({ waitingFor }) => waitingFor !== null);
   await cloud.cancel('fickle');
 
@@ -64,7 +52,7 @@ it('a job that is cancelled while it waits withdraws its request', async () => {
 });
 
 it('a job that has waited as long as it may says what it waited for', async () => {
-  await submit('hasty', patientFile('hasty', { maxWaitDuration: '2s' }));
+  await submit('hasty', flexStartFile('hasty', { maxWaitDuration: '2s' }));
 
   expect(await cloud.awaitJob('hasty')).toMatchObject({
     state: 'FAILED',
@@ -74,7 +62,7 @@ it('a job that has waited as long as it may says what it waited for', async () =
 });
 
 it('a job of several machines is refused, for those that came first would be paid for while they wait', async () => {
-  const file = patientFile('crowd') as { jobSpec: { workerPoolSpecs: object[] } };
+  const file = flexStartFile('crowd') as { jobSpec: { workerPoolSpecs: object[] } };
   file.jobSpec.workerPoolSpecs.push({ ...file.jobSpec.workerPoolSpecs[0], replicaCount: 2 });
   await submit('crowd', file);
 

@@ -28,6 +28,7 @@ const REFUSED: readonly (readonly [string, string, RegExp])[] = [
   ['a zone for a region', 'region=us-central1-a', /A region looks like us-central1/],
   ['no image at all', 'runtime_images={}', /Without an image no job can run/],
   ['a runtime without an image', 'runtime_images={"2.11"={}}', /names machine_images, an image/],
+  ['a runtime that stands in and is not there', 'runtime_images={"2.11"={runtime="2.20"}}', /with an image of its own/],
   ['many runtimes and none for jobs', 'runtime_images={a={image="a"},b={image="b"}}', /for jobs that name none/],
   ['an API for everybody', 'api_access={members=["allUsers"]}', /name users, groups or service accounts/],
   ['submitters who are everybody', 'submitters=["allAuthenticatedUsers"]', /runs programs at your expense/],

@@ -1,6 +1,7 @@
 import type { Settings } from '#functions/settings.ts';
 import { connectEvents, type EventSettings } from '#infra/google-cloud/compose/connect-events.ts';
 import { connectObjects } from '#infra/google-cloud/compose/connect-objects.ts';
+import { findRuntime } from '#infra/google-cloud/compute/boot-source.ts';
 import type { IntakeSettings } from '#shared/pipeline/intake-settings.ts';
 
 type OwnSettings = Settings<
@@ -9,13 +10,23 @@ type OwnSettings = Settings<
 
 /** What it takes to judge a submission and to make it a job. */
 export function connectIntake(settings: EventSettings & OwnSettings) {
-  const images = new Map(Object.entries(settings.RUNTIME_IMAGES));
+  const images = settings.RUNTIME_IMAGES;
   const intake: IntakeSettings = {
     uploadBucket: settings.UPLOAD_BUCKET,
     jobsBucket: settings.JOBS_BUCKET,
     regionDefault: settings.REGION_DEFAULT,
     runtimeVersionDefault: settings.RUNTIME_VERSION_DEFAULT,
-    pythonVersionOf: (runtimeVersion) => images.get(runtimeVersion)?.pythonVersion ?? null,
+    runtimeOf(version) {
+      const found = findRuntime(images, version);
+      return (
+        found && {
+          name: found.name,
+          note: images[version]?.note ?? null,
+          pythonVersion: found.image.pythonVersion ?? null,
+        }
+      );
+    },
+    runtimeVersions: Object.keys(images).filter((version) => images[version]?.runtime === undefined),
     zones: settings.ZONES ?? null,
   };
   return { ...connectEvents(settings), objects: connectObjects(settings), intake };

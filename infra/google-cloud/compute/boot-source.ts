@@ -9,15 +9,28 @@ export const runtimeImageSchema = z
   .object({
     machineImages: z.array(z.string().min(1)).max(20).default([]),
     image: z.string().min(1).optional(),
+    /** Another runtime, which stands in for this one. */
+    runtime: z.string().min(1).optional(),
   })
-  .refine(({ machineImages, image }) => machineImages.length > 0 || image !== undefined, {
-    message: 'names neither machine images nor an image',
+  .refine(({ machineImages, image, runtime }) => machineImages.length > 0 || (image ?? runtime) !== undefined, {
+    message: 'names neither machine images nor an image, and no other runtime',
   });
 
 export type RuntimeImage = z.infer<typeof runtimeImageSchema>;
 
-/** By the name that placements carry. */
+/** By runtime version: the name that placements carry. */
 export type RuntimeImages = Readonly<Record<string, RuntimeImage>>;
+
+/** The runtime that a version gets: its own or the one that stands in for it. Undefined where it is not known. */
+export function findRuntime<Image extends { readonly runtime?: string | undefined }>(
+  images: Readonly<Record<string, Image>>,
+  version: string,
+): { readonly name: string; readonly image: Image } | undefined {
+  const entry = Object.hasOwn(images, version) ? images[version] : undefined;
+  const name = entry?.runtime ?? version;
+  const image = name === version ? entry : Object.hasOwn(images, name) ? images[name] : undefined;
+  return image && { name, image };
+}
 
 export type BootSource = { readonly machineImage: string } | { readonly image: string };
 
@@ -36,7 +49,7 @@ const WITHOUT_MACHINE_IMAGES = /^(a3|a4|a4x|g4|c3d|c4|c4a|c4d|h3|n4|z3)-/;
  * so that a repeated request is the same one, and raised when a copy was refused for its rate.
  */
 export function chooseBootSource(images: RuntimeImages, request: VmRequest, turn: number): BootSource | undefined {
-  const runtime = Object.hasOwn(images, request.machineImage) ? images[request.machineImage] : undefined;
+  const runtime = findRuntime(images, request.machineImage)?.image;
   if (runtime === undefined) {
     return undefined;
   }

@@ -1,7 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import type { InstancesClient, ZoneOperationsClient } from '@google-cloud/compute';
 import { z } from 'zod';
-import { type BootSource, chooseBootSource, type RuntimeImages } from '#infra/google-cloud/compute/boot-source.ts';
+import {
+  type BootSource,
+  chooseBootSource,
+  findRuntime,
+  type RuntimeImages,
+} from '#infra/google-cloud/compute/boot-source.ts';
 import { type ComputeFault, faultOfOperation, faultOfRequest } from '#infra/google-cloud/compute/compute-fault.ts';
 import { requestIdOf, toInsertRequest, type VmPlace } from '#infra/google-cloud/compute/instance-request.ts';
 import { findInstance, type NamedVm } from '#infra/google-cloud/compute/read-instance.ts';
@@ -31,7 +36,7 @@ const madeSchema = z.object({ targetId: z.coerce.string().regex(/^\d+$/) });
  * one.
  */
 export async function createVm(engine: ComputeEngine, request: VmRequest): Promise<CreateOutcome> {
-  const copies = engine.images[request.machineImage]?.machineImages.length ?? 0;
+  const copies = findRuntime(engine.images, request.machineImage)?.image.machineImages.length ?? 0;
   const first = Number.parseInt(requestIdOf(request.vmName).slice(0, 8), 16);
   for (let turn = first; ; turn += 1) {
     const source = chooseBootSource(engine.images, request, turn);

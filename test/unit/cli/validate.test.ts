@@ -44,6 +44,7 @@ describe('dropforge jobs validate', () => {
       file: 'good.yaml',
       dialect: 'ai-platform',
       verdict: 'valid',
+      isRunnable: true,
       errors: [],
       warnings: [],
       cluster: { master: ['n1-standard-8', { NVIDIA_TESLA_T4: 2 }] },

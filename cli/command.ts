@@ -52,6 +52,8 @@ export type Invocation = {
   readonly isJson: boolean;
   /** The data directory that was named, by flag or environment. */
   readonly dataDir: string | undefined;
+  /** The file that describes a deployment on Google Cloud, which was named by flag or environment. */
+  readonly deployment: string | undefined;
 };
 
 export type Io = {
@@ -60,6 +62,7 @@ export type Io = {
   readonly openStdin: () => AsyncIterable<Uint8Array>;
   readonly cwd: string;
   readonly dataDir: string | undefined;
+  readonly deployment: string | undefined;
   /** Ctrl-C, or SIGTERM. */
   readonly interrupted: AbortSignal;
   readonly startCloud: StartCloud;

@@ -20,6 +20,7 @@ process.exitCode = await run(process.argv.slice(2), {
   openStdin: () => process.stdin,
   cwd: process.cwd(),
   dataDir: process.env.DROPFORGE_DATA_DIR || undefined,
+  deployment: process.env.DROPFORGE_DEPLOYMENT || undefined,
   interrupted: interruption.signal,
   startCloud: async (options) => {
     const { startEmbeddedCloud } = await import('#infra/embedded/embedded-cloud.ts');

@@ -49,6 +49,7 @@ function buildParser(call: Call): Parser {
     .description('Drop a training package into a bucket; get a trained model out, and nothing left running.')
     .addOption(new Option('--format <FORMAT>', 'how results are printed').choices(['text', 'json']).default('text'))
     .option('--data-dir <DIR>', 'state of the embedded cloud (default: the nearest .dropforge/)')
+    .option('--deployment <FILE>', 'a deployment on Google Cloud in its place (terraform output -json deployment)')
     .addHelpText(
       'after',
       '\ndropforge COMMAND --help tells more about each.\nExit codes: 0 done, 1 failed, 2 wrong usage.',
@@ -176,6 +177,7 @@ function createInvocation(parser: Parser, { io, rest }: Call): Parameters<Comman
     isSet: (name) => values.get(name) !== undefined,
     isJson,
     dataDir: flag('data-dir') ?? io.dataDir,
+    deployment: flag('deployment') ?? io.deployment,
     print: ({ json, text }) => {
       const written = isJson ? JSON.stringify(json) : text;
       io.stdout.write(written.endsWith('\n') || written === '' ? written : `${written}\n`);

@@ -3,6 +3,16 @@ output "api_url" {
   value       = module.functions.urls["api"]
 }
 
+output "deployment" {
+  description = "What the CLI has to know: terraform output -json deployment > deployment.json"
+  value = {
+    projectId    = var.project_id
+    api          = module.functions.urls["api"]
+    uploadBucket = module.storage.bucket_names["uploads"]
+    jobsBucket   = module.storage.bucket_names["jobs"]
+  }
+}
+
 output "heartbeat_url" {
   description = "Where VMs report to."
   value       = local.heartbeat_url

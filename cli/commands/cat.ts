@@ -1,5 +1,5 @@
 import { text } from 'node:stream/consumers';
-import { findCloud } from '#cli/cloud/find-cloud.ts';
+import { findTarget } from '#cli/cloud/find-target.ts';
 import type { Command } from '#cli/command.ts';
 import { findObjects } from '#cli/objects/find-objects.ts';
 import { formatGsUri } from '#cli/objects/gs-uri.ts';
@@ -9,7 +9,7 @@ export const cat: Command = {
   operands: [{ name: 'URI', summary: 'gs://BUCKET/OBJECT or a pattern', count: 'many' }],
   flags: [],
   async run(invocation) {
-    const client = createObjectClient(await findCloud(invocation));
+    const client = createObjectClient(await findTarget(invocation));
     for (const object of await findObjects(client, invocation.operands, { isDeep: false })) {
       if (invocation.isJson) {
         const content = await text(client.open(object));

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { findCloud } from '#cli/cloud/find-cloud.ts';
+import { findTarget } from '#cli/cloud/find-target.ts';
 import type { Command } from '#cli/command.ts';
 import { UsageFailure } from '#cli/failure.ts';
 import { planCopies, runCopy } from '#cli/objects/copy-objects.ts';
@@ -24,7 +24,7 @@ export const cp: Command = {
     if ([target, ...sources].includes('-')) {
       throw new UsageFailure("'-' is not taken: `dropforge cat` prints objects, and what is copied up is a file.");
     }
-    const client = createObjectClient(await findCloud(invocation));
+    const client = createObjectClient(await findTarget(invocation));
     const toLocal = (path: string) =>
       isGsUri(path) ? path : resolve(invocation.io.cwd, path) + (path.endsWith('/') ? '/' : '');
     const copies = await planCopies(client, {

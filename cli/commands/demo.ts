@@ -1,6 +1,7 @@
 import { basename, join } from 'node:path';
 import { createAdminClient } from '#cli/cloud/admin-client.ts';
 import { findDataDir } from '#cli/cloud/find-cloud.ts';
+import { targetOf } from '#cli/cloud/find-target.ts';
 import { openFunctionsLog } from '#cli/cloud/functions-log.ts';
 import type { Command, ExitCode, Invocation } from '#cli/command.ts';
 import { dropExample, fetchResults, nameDemoJob } from '#cli/demo/demo-job.ts';
@@ -70,8 +71,9 @@ async function findDemoDir(invocation: Invocation): Promise<string> {
 async function trainExample(invocation: Invocation, { screen, dataDir, endpoints }: Stage): Promise<ExitCode> {
   const { io, print } = invocation;
   const signal = io.interrupted;
-  const objects = createObjectClient(endpoints);
-  const api = createApiClient(endpoints.api, signal);
+  const target = targetOf(endpoints);
+  const objects = createObjectClient(target);
+  const api = createApiClient(target.api, signal);
   const jobId = nameDemoJob(new Date());
   try {
     const source = await dropExample(objects, { bucket: endpoints.uploadBucket, jobId });
@@ -109,7 +111,7 @@ async function cancelInterrupted({
 }: Pick<Invocation, 'io'> & { endpoints: Endpoints; jobId: string }) {
   io.stderr.write(`Cancelling ${jobId} and waiting for its VM to go.\n`);
   const signal = AbortSignal.timeout(CLEAN_UP_MS_MAX);
-  const api = createApiClient(endpoints.api, signal);
+  const api = createApiClient(targetOf(endpoints).api, signal);
   try {
     await api.cancelJob(jobId);
     await followJob(api, jobId, { signal });

@@ -1,4 +1,4 @@
-import { findCloud } from '#cli/cloud/find-cloud.ts';
+import { findTarget } from '#cli/cloud/find-target.ts';
 import type { Command } from '#cli/command.ts';
 import { createApiClient } from '#cli/jobs/api-client.ts';
 import { paintState } from '#cli/output/paint.ts';
@@ -8,7 +8,7 @@ export const jobsCancel: Command = {
   flags: [],
   async run(invocation) {
     const { io, operands, print } = invocation;
-    const { api } = await findCloud(invocation);
+    const { api } = await findTarget(invocation);
     const job = await createApiClient(api, io.interrupted).cancelJob(operands[0] ?? '');
     print({ json: job, text: `${job.jobId}  ${paintState(job.state, io.stdout)}` });
     return 0;

@@ -1,4 +1,4 @@
-import { findCloud } from '#cli/cloud/find-cloud.ts';
+import { findTarget } from '#cli/cloud/find-target.ts';
 import type { Command } from '#cli/command.ts';
 import { NotFound } from '#cli/failure.ts';
 import { createApiClient } from '#cli/jobs/api-client.ts';
@@ -14,14 +14,14 @@ export const jobsDescribe: Command = {
   flags: [],
   async run(invocation) {
     const { io, operands, print } = invocation;
-    const endpoints = await findCloud(invocation);
-    const objects = createObjectClient(endpoints);
+    const target = await findTarget(invocation);
+    const objects = createObjectClient(target);
     const [jobId = ''] = operands;
     let job: JobView;
     try {
-      job = await createApiClient(endpoints.api, io.interrupted).getJob(jobId);
+      job = await createApiClient(target.api, io.interrupted).getJob(jobId);
     } catch (error) {
-      const refused = error instanceof NotFound ? await readVerdict(objects, endpoints.uploadBucket, jobId) : undefined;
+      const refused = error instanceof NotFound ? await readVerdict(objects, target.uploadBucket, jobId) : undefined;
       if (refused === undefined) {
         throw error;
       }

@@ -1,4 +1,4 @@
-import { findCloud } from '#cli/cloud/find-cloud.ts';
+import { findTarget } from '#cli/cloud/find-target.ts';
 import type { Command } from '#cli/command.ts';
 import { UsageFailure } from '#cli/failure.ts';
 import { createApiClient } from '#cli/jobs/api-client.ts';
@@ -20,7 +20,7 @@ export const jobsList: Command = {
     if (!Number.isInteger(countMax) || countMax < 1 || countMax > JOBS_COUNT_MAX) {
       throw new UsageFailure(`--limit must be a whole number from 1 to ${JOBS_COUNT_MAX}, not '${flag('limit')}'.`);
     }
-    const { api } = await findCloud({ ...caller, io });
+    const { api } = await findTarget({ ...caller, io });
     // One more than wanted tells whether there are more.
     const found = await createApiClient(api, io.interrupted).listJobs(countMax + 1);
     const jobs = found.slice(0, countMax);

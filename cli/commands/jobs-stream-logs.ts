@@ -1,4 +1,4 @@
-import { findCloud } from '#cli/cloud/find-cloud.ts';
+import { findTarget } from '#cli/cloud/find-target.ts';
 import type { Command } from '#cli/command.ts';
 import { createApiClient } from '#cli/jobs/api-client.ts';
 import { streamLogs, tellInterruption } from '#cli/jobs/follow-job.ts';
@@ -10,7 +10,7 @@ export const jobsStreamLogs: Command = {
   flags: [],
   async run(invocation) {
     const { io, operands, print } = invocation;
-    const { api } = await findCloud(invocation);
+    const { api } = await findTarget(invocation);
     const [jobId = ''] = operands;
     const signal = io.interrupted;
     const work = streamLogs(createApiClient(api, signal), jobId, {

@@ -1,4 +1,4 @@
-import { findCloud } from '#cli/cloud/find-cloud.ts';
+import { findTarget } from '#cli/cloud/find-target.ts';
 import type { Command } from '#cli/command.ts';
 import { createApiClient } from '#cli/jobs/api-client.ts';
 import { describeCause } from '#cli/jobs/describe-job.ts';
@@ -11,7 +11,7 @@ export const jobsWait: Command = {
   notes: 'Ends with 0 when the job has SUCCEEDED and with 1 otherwise.',
   async run(invocation) {
     const { io, operands, print } = invocation;
-    const { api } = await findCloud(invocation);
+    const { api } = await findTarget(invocation);
     const [jobId = ''] = operands;
     const signal = io.interrupted;
     const work = followJob(createApiClient(api, signal), jobId, { signal });

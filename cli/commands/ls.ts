@@ -1,4 +1,4 @@
-import { findCloud } from '#cli/cloud/find-cloud.ts';
+import { findTarget } from '#cli/cloud/find-target.ts';
 import type { Command, Invocation } from '#cli/command.ts';
 import { Failure } from '#cli/failure.ts';
 import { formatGsUri, type GsUri, isPattern, parseGsUri } from '#cli/objects/gs-uri.ts';
@@ -13,7 +13,7 @@ export const ls: Command = {
   ],
   notes: 'Patterns: * and ? match within a folder, ** across folders. Quote them, or the shell reads them first.',
   async run(invocation) {
-    const client = createObjectClient(await findCloud(invocation));
+    const client = createObjectClient(await findTarget(invocation));
     const [uri] = invocation.operands;
     if (uri === undefined) {
       const buckets = await client.listBuckets();

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Api } from '#cli/cloud/find-target.ts';
 import { requestJson } from '#cli/cloud/request-json.ts';
 import type { LogPage } from '#shared/ports/log-store.ts';
 import { type JobView, jobViewSchema } from '#shared/protocol/report.ts';
@@ -34,8 +35,10 @@ const logPageSchema = z.object({
 });
 
 /** Dropforge's HTTP API. Every call fails with the server's own words where it refuses. */
-export function createApiClient(api: string, signal: AbortSignal): ApiClient {
-  const urlOf = (jobId: string, rest = '') => `${api}/v1/jobs/${encodeURIComponent(jobId)}${rest}`;
+export function createApiClient({ url, authorize, remedies }: Api, signal: AbortSignal): ApiClient {
+  const urlOf = (jobId: string, rest = '') => `${url}/v1/jobs/${encodeURIComponent(jobId)}${rest}`;
+  const ask = async <T>(address: string, schema: z.ZodType<T>, method: 'GET' | 'POST' = 'GET'): Promise<T> =>
+    requestJson(address, schema, { method, signal, remedies, headers: await authorize() });
   return {
     async listJobs(countMax) {
       const jobs: JobView[] = [];
@@ -43,17 +46,17 @@ export function createApiClient(api: string, signal: AbortSignal): ApiClient {
       do {
         const pageSize = String(Math.min(JOBS_PER_PAGE_MAX, countMax - jobs.length));
         const query = new URLSearchParams({ pageSize, ...(pageToken !== undefined && { pageToken }) });
-        const page = await requestJson(`${api}/v1/jobs?${query}`, jobListSchema, { signal });
+        const page = await ask(`${url}/v1/jobs?${query}`, jobListSchema);
         jobs.push(...page.jobs);
         pageToken = page.nextPageToken;
       } while (pageToken !== undefined && jobs.length < countMax);
       return jobs;
     },
-    getJob: (jobId) => requestJson(urlOf(jobId), jobViewSchema, { signal }),
-    cancelJob: (jobId) => requestJson(urlOf(jobId, ':cancel'), jobViewSchema, { method: 'POST', signal }),
+    getJob: (jobId) => ask(urlOf(jobId), jobViewSchema),
+    cancelJob: (jobId) => ask(urlOf(jobId, ':cancel'), jobViewSchema, 'POST'),
     readLogs(jobId, cursor) {
       const query = new URLSearchParams({ cursor, pageSize: String(LOG_ENTRIES_PER_PAGE_MAX) });
-      return requestJson(urlOf(jobId, `/logs?${query}`), logPageSchema, { signal });
+      return ask(urlOf(jobId, `/logs?${query}`), logPageSchema);
     },
   };
 }

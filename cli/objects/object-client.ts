@@ -2,9 +2,9 @@ import { EventEmitter } from 'node:events';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { type File, Storage } from '@google-cloud/storage';
+import type { Target } from '#cli/cloud/find-target.ts';
 import { Failure } from '#cli/failure.ts';
 import { folderOf, formatGsUri, type GsUri, isPattern, literalPrefixOf, matchesPattern } from '#cli/objects/gs-uri.ts';
-import type { Endpoints } from '#infra/embedded/endpoints.ts';
 
 export type StoredObject = GsUri & { readonly sizeBytes: number; readonly updateTime: string };
 
@@ -33,10 +33,13 @@ export type ObjectClient = {
 /** For each download the library puts 11 listeners on one stream, and Node warns of a leak at more than 10. */
 const LISTENERS_COUNT_MAX = 20;
 
-export function createObjectClient({ storage: apiEndpoint, projectId }: Endpoints): ObjectClient {
+export function createObjectClient({
+  storage: endpoint,
+  projectId,
+}: Pick<Target, 'storage' | 'projectId'>): ObjectClient {
   EventEmitter.defaultMaxListeners = LISTENERS_COUNT_MAX;
   // With an endpoint of its own the library asks nobody for credentials.
-  const storage = new Storage({ apiEndpoint, projectId });
+  const storage = new Storage({ projectId, ...(endpoint !== null && { apiEndpoint: endpoint }) });
   const fileOf = ({ bucket, name }: GsUri) => storage.bucket(bucket).file(name);
   return {
     async listBuckets() {
@@ -63,7 +66,7 @@ export function createObjectClient({ storage: apiEndpoint, projectId }: Endpoint
         if (codeOf(error) === 404) {
           return undefined;
         }
-        throw error;
+        throw explanationOf(object, error);
       }
     },
     async write(object, body, { isNew = false } = {}) {
@@ -112,11 +115,24 @@ async function explain<T>(address: GsUri, work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (error) {
-    if (codeOf(error) === 404) {
-      throw new Failure(`${formatGsUri(address)} does not exist: \`npx dropforge ls\` lists the buckets.`);
-    }
-    throw error;
+    throw explanationOf(address, error);
   }
+}
+
+/** What went wrong in a user's words, where there are any. */
+function explanationOf(address: GsUri, error: unknown): unknown {
+  const uri = formatGsUri(address);
+  const code = codeOf(error);
+  if (code === 404) {
+    return new Failure(`${uri} does not exist: \`npx dropforge ls\` lists the buckets.`);
+  }
+  if (code === 401) {
+    return new Failure(`${uri} asks who you are: run \`gcloud auth application-default login\`.`);
+  }
+  if (code === 403) {
+    return new Failure(`You may not do this to ${uri}: ask for a role such as roles/storage.objectUser on the bucket.`);
+  }
+  return error;
 }
 
 function codeOf(error: unknown): unknown {

@@ -1,4 +1,4 @@
-import { findCloud } from '#cli/cloud/find-cloud.ts';
+import { type Api, findTarget } from '#cli/cloud/find-target.ts';
 import type { ExitCode, Invocation } from '#cli/command.ts';
 import { createApiClient } from '#cli/jobs/api-client.ts';
 import { describeCause } from '#cli/jobs/describe-job.ts';
@@ -33,20 +33,20 @@ export async function submit(invocation: Invocation, request: JobRequest): Promi
     return 1;
   }
   const { jobId } = judged.spec;
-  const endpoints = await findCloud(invocation);
-  refuseOtherProject(invocation, endpoints.projectId);
-  const client = createObjectClient(endpoints);
-  const bucket = stagingBucket ?? endpoints.jobsBucket;
+  const target = await findTarget(invocation);
+  refuseOtherProject(invocation, target.projectId);
+  const client = createObjectClient(target);
+  const bucket = stagingBucket ?? target.stagingBucket;
   const addressOf = await uploadPackages(client, { sources: request.packages, jobId, bucket, stderr: io.stderr });
   const text = printJobFile(request.applyFlags(request.file.draft, addressOf));
-  const source = await uploadJobFile(client, { bucket: endpoints.uploadBucket, jobId, text });
+  const source = await uploadJobFile(client, { bucket: target.uploadBucket, jobId, text });
   const work = waitForVerdict(client, source, io.interrupted);
   const report = await tellInterruption(jobId, { signal: io.interrupted, work });
   print({ json: report, text: describeReport(report, io.stdout) });
   if (report.verdict !== 'ACCEPTED') {
     return 1;
   }
-  return invocation.isSet('stream-logs') ? follow(invocation, { api: endpoints.api, jobId }) : 0;
+  return invocation.isSet('stream-logs') ? follow(invocation, { api: target.api, jobId }) : 0;
 }
 
 /** In the words of a cloud that was never asked. */
@@ -62,7 +62,7 @@ function refusalOf({ jobId, problems, warnings }: JudgedRequest, config: string 
 }
 
 /** As in gcloud, 0 only when the job has succeeded. */
-async function follow({ io, print }: Invocation, { api, jobId }: { api: string; jobId: string }): Promise<ExitCode> {
+async function follow({ io, print }: Invocation, { api, jobId }: { api: Api; jobId: string }): Promise<ExitCode> {
   const signal = io.interrupted;
   const work = streamLogs(createApiClient(api, signal), jobId, {
     signal,

@@ -89,14 +89,15 @@ export async function bundleFunction(name: FunctionName): Promise<Bundle> {
 
 /** What every archive has: its start, and what is done once before any. */
 async function buildArchiveFiles(): Promise<Record<string, Uint8Array>> {
-  const entryPoints = ['index', 'compile'].map((name) => `infra/build/archive/${name}.ts`);
+  const entryPoints = { index: 'infra/build/archive/start.ts', compile: 'infra/build/archive/compile.ts' };
   const { outputFiles } = await build({ ...BUILD_OPTIONS, entryPoints });
   return Object.fromEntries(outputFiles.map(({ path, contents }) => [basename(path), contents]));
 }
 
 /**
- * Writes the archive that is uploaded, and the folder that the functions-framework then starts from: the same, after the
- * step that Cloud Build takes (`gcp-build`). What that makes depends on the Node that makes it, so the archive lacks it.
+ * Writes the archive that is uploaded, and the folder that the functions-framework then starts from: the same, after
+ * the step that Cloud Build takes (`gcp-build`). What that makes depends on the Node that makes it, so the archive
+ * lacks it.
  */
 export async function writeBundle({ name, files }: Bundle, directory: string): Promise<void> {
   const folder = join(directory, name);

@@ -1,7 +1,8 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { flexStartFile, jobFile, packFiles, packProgram, until } from '../e2e/cloud-under-test.ts';
@@ -9,6 +10,8 @@ import { findGcloudVersion } from '../integration/find-gcloud-version.ts';
 import { type HybridCloud, startHybridCloud } from './hybrid-cloud.ts';
 
 const run = promisify(execFile);
+
+const CLI = fileURLToPath(new URL('../../cli/main.ts', import.meta.url));
 
 const TRAINS = `
 import json, os, sys
@@ -120,6 +123,34 @@ if (hosts === null) {
 
       expect(await cloud.awaitJob('cancelled', undefined, JOB_MS_MAX)).toMatchObject({ state: 'CANCELLED' });
       await untilVmsAreGone();
+    });
+
+    it('takes jobs from the CLI, shows their logs and gives their results back', async () => {
+      const directory = await mkdtemp(join(tmpdir(), 'dropforge-cli-'));
+      const { projectId, api, storage, uploadBucket, jobsBucket } = cloud.endpoints;
+      await writeFile(
+        join(directory, 'deployment.json'),
+        JSON.stringify({ projectId, api, storage, uploadBucket, jobsBucket }),
+      );
+      await mkdir(join(directory, 'trainer'));
+      await writeFile(join(directory, 'trainer', '__init__.py'), '');
+      await writeFile(join(directory, 'trainer', 'task.py'), TRAINS);
+      await writeFile(join(directory, 'gcloud'), '#!/bin/sh\necho token\n', { mode: 0o755 });
+      const env = { ...process.env, PATH: `${directory}:${process.env.PATH}`, METADATA_SERVER_DETECTION: 'none' };
+      const dropforge = async (words: string) =>
+        run(process.execPath, [CLI, '--deployment=deployment.json', ...words.split(' ')], { cwd: directory, env });
+
+      const submitted = await dropforge(
+        'jobs submit training by_cli --package-path=trainer --module-name=trainer.task --region=us-central1 --stream-logs -- --x=2',
+      );
+      expect(submitted.stdout).toContain('trained');
+      expect(submitted.stderr).toContain('Job by_cli ended: SUCCEEDED.');
+      expect((await dropforge('jobs list')).stdout).toMatch(/^by_cli +SUCCEEDED/m);
+      expect(JSON.parse((await dropforge(`cat gs://${jobsBucket}/by_cli/model.json`)).stdout)).toMatchObject({
+        job: 'by_cli',
+        args: expect.arrayContaining(['--x=2']),
+      });
+      await rm(directory, { recursive: true });
     });
 
     it('lets a Flex-start job wait for capacity, unbilled, and runs it when there is some', async () => {

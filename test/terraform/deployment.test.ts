@@ -1,4 +1,8 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readDeployment } from '#cli/cloud/deployment.ts';
 import { HTTP_FUNCTIONS, SUBSCRIPTIONS } from '#functions/index.ts';
 import { ENDPOINT_SETTINGS, readSettings, SETTINGS_OF } from '#functions/settings.ts';
 import { vmPlaceSchema } from '#infra/google-cloud/compute/instance-request.ts';
@@ -253,6 +257,18 @@ function describeDeployment() {
       const pattern = environmentOf('provision').SUBNETWORK ?? '';
       expect(pattern).toBe(`projects/${PROJECT}/regions/{region}/subnetworks/dropforge`);
     });
+  });
+
+  it('tells the CLI of itself, in the form in which it reads that', async () => {
+    const file = join(await mkdtemp(join(tmpdir(), 'dropforge-output-')), 'deployment.json');
+    await writeFile(file, await terraform.must('.', ['output', '-json', 'deployment']));
+    expect(await readDeployment(file)).toEqual({
+      projectId: PROJECT,
+      api: Object(functionOf('api').service_config)[0].uri,
+      uploadBucket: environmentOf('on-upload').UPLOAD_BUCKET,
+      jobsBucket: environmentOf('on-upload').JOBS_BUCKET,
+    });
+    await rm(dirname(file), { recursive: true });
   });
 
   it('has functions without a subscription for heartbeats and the API, and no other', () => {

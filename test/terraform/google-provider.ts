@@ -14,6 +14,7 @@ const NAMES = ['name', 'account_id', 'role_id', 'repository_id', 'display_name',
 /** Where an answer's form matters to whoever reads it. */
 const KNOWN_ANSWERS: Readonly<Record<string, (name: string) => Value>> = {
   'google_project.number': () => '123456789012',
+  'google_cloudfunctions2_function.uri': (name) => `https://${name}-x.a.run.app`,
   'google_service_account.email': (name) => `${name}@my-project.iam.gserviceaccount.com`,
 };
 
@@ -102,7 +103,7 @@ function settle(block: BlockSchema, value: Value, type: string): Value {
 function answerOf({ type }: AttributeSchema, path: readonly string[]): Value {
   const known = KNOWN_ANSWERS[`${path[0]}.${path.at(-1)}`];
   if (known !== undefined) {
-    return known(String(path.at(-2)));
+    return known(String(path[1]));
   }
   switch (type) {
     case 'string':

@@ -158,6 +158,7 @@ export async function runCli(argv: readonly string[], io: Partial<Io> = {}): Pro
     openStdin: () => Readable.from([]),
     cwd: process.cwd(),
     dataDir: undefined,
+    deployment: undefined,
     interrupted: new AbortController().signal,
     startCloud: () => Promise.reject(new Error('No cloud is to be started in this test.')),
     ...io,

@@ -43,7 +43,7 @@ export function checkLimits(draft: JobDraft, findings: Findings): JobLimits | nu
       ...placeOf(maxWaitTime),
     });
   }
-  const isShortOfWait = maxWaitTime === undefined && draft.strategy?.value === 'FLEX_START';
+  const isShortOfWait = dialect === 'vertex-ai' && maxWaitTime === undefined && draft.strategy?.value === 'FLEX_START';
   return {
     maxRunningMs: maxRunningMs ?? MAX_RUNNING_MS_DEFAULT,
     maxWaitMs: isShortOfWait ? FLEX_START_WAIT_MS_DEFAULT : maxWaitMs,

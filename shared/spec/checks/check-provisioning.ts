@@ -22,11 +22,14 @@ const STRATEGIES: Readonly<Record<string, ProvisioningModel>> = {
   FLEX_START: 'FLEX_START',
 };
 
-/** What to write for a provisioning model in a dialect; empty where the dialect has no word for it. */
+/**
+ * What to write for a provisioning model in a dialect: its strategy, or in our own form the whole line. Empty where the
+ * dialect has no word for it.
+ */
 const WRITTEN: Readonly<Record<Dialect, Readonly<Record<ProvisioningModel, string>>>> = {
   'ai-platform': { STANDARD: 'ON_DEMAND', SPOT: 'LOW_COST', FLEX_START: '' },
   'vertex-ai': { STANDARD: 'STANDARD', SPOT: 'SPOT', FLEX_START: 'FLEX_START' },
-  dropforge: { STANDARD: 'false', SPOT: 'true', FLEX_START: '' },
+  dropforge: { STANDARD: 'spot: false', SPOT: 'spot: true', FLEX_START: 'flexStart: true' },
 };
 
 const SHORTFALLS = { STANDARD: 'on demand', SPOT: 'as a Spot VM', FLEX_START: 'with FLEX_START' } as const;
@@ -107,7 +110,8 @@ function isAllowed({ machine, pool }: PlannedGroup, { draft, model }: Wish, find
 function suggestModels(models: readonly ProvisioningModel[], dialect: Dialect): string {
   const words = models.map((model) => WRITTEN[dialect][model]).filter((word) => word !== '');
   if (words.length > 0) {
-    return `Write ${fieldPath(dialect, 'strategy')}: ${words.join(' or ')}, or choose another machine type.`;
+    const field = dialect === 'dropforge' ? '' : `${fieldPath(dialect, 'strategy')}: `;
+    return `Write ${field}${words.join(' or ')}, or choose another machine type.`;
   }
   const field = dialect === 'vertex-ai' ? 'reservationAffinity' : 'reservation';
   return models.length > 0 || dialect === 'ai-platform'

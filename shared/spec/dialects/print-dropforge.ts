@@ -42,6 +42,7 @@ export function printDropforgeJob(draft: JobDraft): Record<string, unknown> {
     ...printMachine(first),
     ...printGroups(draft, first),
     spot: SPOT_STRATEGIES.includes(draft.strategy?.value ?? '') || undefined,
+    flexStart: draft.strategy?.value === 'FLEX_START' || undefined,
     region: draft.region?.value,
     output: draft.jobDir?.value,
     maxRuntime: draft.maxRunningTime && toShortDuration(draft.maxRunningTime.value),

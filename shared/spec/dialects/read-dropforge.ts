@@ -80,7 +80,7 @@ export function readDropforgeJob(root: FoundNode, findings: Findings): JobDraft 
     pythonVersion: readText(job.python, findings),
     maxRunningTime: readDuration(job.maxRuntime, findings),
     maxWaitTime: readDuration(job.maxWait, findings),
-    strategy: readSpot(job.spot, findings),
+    strategy: readStrategy(job, findings),
     restartsMax: readInteger(job.retries, findings),
     serviceAccount: readText(job.serviceAccount, findings),
     network: readText(job.network, findings),
@@ -136,7 +136,17 @@ function readDuration(found: FoundNode | undefined, findings: Findings): Located
   return text && { ...text, value: toApiDuration(text.value) };
 }
 
-function readSpot(found: FoundNode | undefined, findings: Findings): Located<string> | undefined {
-  const spot = readBoolean(found, findings);
+/** In the draft a strategy of Vertex AI's; undefined is on demand. */
+function readStrategy(job: JobFields, findings: Findings): Located<string> | undefined {
+  const spot = readBoolean(job.spot, findings);
+  const flexStart = readBoolean(job.flexStart, findings);
+  if (spot?.value === true && flexStart?.value === true) {
+    const message = 'A job has Spot VMs, or waits for capacity with Flex-start, and not both.';
+    refuse(flexStart, { code: 'CONFLICTING_FIELDS', message, remedy: 'Leave out spot or flexStart.' }, findings);
+    return undefined;
+  }
+  if (flexStart?.value === true) {
+    return { ...placeOf(flexStart), value: 'FLEX_START' };
+  }
   return spot?.value === true ? { ...placeOf(spot), value: 'SPOT' } : undefined;
 }

@@ -38,6 +38,7 @@ describe('how machines are asked for', () => {
   it('is on demand where nothing is said, and as Spot VMs where Dropforge’s own form says so', () => {
     expect(provisioningOf(custom('masterType: standard')).model).toBe('STANDARD');
     expect(provisioningOf('module: t\nspot: true').model).toBe('SPOT');
+    expect(provisioningOf('module: t\ngpu: L4\nflexStart: true').model).toBe('FLEX_START');
   });
 
   it.each([
@@ -68,7 +69,7 @@ describe('how machines are asked for', () => {
           'Write trainingInput.scheduling.strategy: LOW_COST, or choose another machine type.',
         ],
       ],
-      [['machine', 'Write spot: true, or choose another machine type.']],
+      [['machine', 'Write spot: true or flexStart: true, or choose another machine type.']],
     ]);
     expect(found(withStrategy('FLEX_START', machine('n1-standard-8')))).toEqual([
       'WRONG_PROVISIONING_MODEL workerPoolSpecs[0].machineSpec.machineType',

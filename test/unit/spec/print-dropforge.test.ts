@@ -81,6 +81,7 @@ const job = fc.record(
     parameterServers: group,
     evaluators: group,
     spot: fc.boolean(),
+    flexStart: fc.boolean(),
     region: line,
     output: line,
     maxRuntime: duration,

@@ -8,6 +8,7 @@ import { parseGpus } from '#shared/spec/dialects/dropforge-values.ts';
 import { isJobField, isTrainingInputField } from '#shared/spec/dialects/read-ai-platform.ts';
 import { isDropforgeField } from '#shared/spec/dialects/read-dropforge.ts';
 import { masterOf } from '#shared/spec/job-draft.ts';
+import { describeProblem } from './describe-problem.ts';
 import { fixture, printYaml, readOwn, SOUND_FILES, valuesOf } from './read-own-job.ts';
 
 function summarize({ code, path, line }: Problem): string {
@@ -222,6 +223,12 @@ describe('what is wrong with the form', () => {
     ]);
   });
 
+  it('is a mistake that wants Spot VMs and waits for others, and none that says no to one of them', () => {
+    const { problems } = readOwn('module: t\nspot: true\nflexStart: true');
+    expect(problems.map(describeProblem)).toEqual(['CONFLICTING_FIELDS flexStart']);
+    expect(readOwn('module: t\nspot: false\nflexStart: true').draft?.strategy?.value).toBe('FLEX_START');
+  });
+
   it.each([
     ['jobID: a', 'Write name.'],
     ['pythonModule: a', 'Write module.'],
@@ -230,7 +237,7 @@ describe('what is wrong with the form', () => {
     ['job_dir: a', 'Write output.'],
     ['accelerators: a', 'Write gpu.'],
     ['use_spot: true', 'Write spot: true.'],
-    ['scheduling: {}', 'Write maxRuntime, maxWait and spot.'],
+    ['scheduling: {}', 'Write maxRuntime, maxWait, spot and flexStart.'],
     ['modul: a', '"module"'],
     ['outptu: a', '"output"'],
     ['metric: a', 'under tune'],

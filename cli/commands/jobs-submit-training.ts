@@ -4,7 +4,13 @@ import { SUBMIT_FLAGS } from '#cli/submission/submit-flags.ts';
 import { readTrainingRequest } from '#cli/submission/training-request.ts';
 
 export const jobsSubmitTraining: Command = {
-  operands: [{ name: 'JOB', summary: 'the new job id: a letter, then letters, digits, underscores', count: 'one' }],
+  operands: [
+    {
+      name: 'JOB',
+      summary: 'the new job id: a letter, then letters, digits, underscores; without it, the one that --config names',
+      count: 'optional',
+    },
+  ],
   flags: SUBMIT_FLAGS,
   rest: 'given to the program as they are',
   notes: 'Flags are those of `gcloud ai-platform jobs submit training` and beat what --config says.',

@@ -14,7 +14,7 @@ type Flag = Invocation['flag'];
 /** What a command line in the words of `gcloud ai-platform jobs submit training` asks for. */
 export async function readTrainingRequest(invocation: Invocation): Promise<JobRequest> {
   const { flag, isSet, io, operands } = invocation;
-  const jobId = readJobId(operands[0] ?? '');
+  const jobId = operands[0] === undefined ? undefined : readJobId(operands[0]);
   const notes = judgeForeignFlags(TRAINING_FOREIGN_FLAGS, invocation);
   if (isSet('master-image-uri') && isSet('runtime-version')) {
     throw new UsageFailure('--master-image-uri and --runtime-version exclude each other: an image is its own runtime.');
@@ -24,9 +24,13 @@ export async function readTrainingRequest(invocation: Invocation): Promise<JobRe
     ...(packagePath === undefined ? [] : [{ kind: 'FOLDER', path: resolve(io.cwd, packagePath) } as const]),
     ...readArchives(flag('packages'), { cwd: io.cwd, flag: '--packages' }),
   ];
-  const overrides = { jobId, ...readOverrides(invocation) };
+  const overrides = { ...(jobId !== undefined && { jobId }), ...readOverrides(invocation) };
+  const file = await readConfig(invocation, EMPTY_DRAFT);
+  if (jobId === undefined && file.draft !== null && file.draft.jobId === undefined) {
+    throw new UsageFailure('The job has no id: write one before the flags, or into the file that --config names.');
+  }
   return {
-    file: await readConfig(invocation, EMPTY_DRAFT),
+    file,
     packages,
     notes,
     applyFlags: (draft, addressOf) =>

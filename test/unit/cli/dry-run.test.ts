@@ -53,6 +53,16 @@ describe('dropforge jobs submit training --dry-run', () => {
     });
   });
 
+  it('takes the job id from the file where none is given, and says so where there is none at all', async () => {
+    await writeFile(join(work, 'own.yaml'), 'name: mine\nmodule: a.b\npackages: ["gs://libs/p.tar.gz"]\n');
+    const submit = ['jobs', 'submit', 'training', '--dry-run'];
+    expect((await runCli([...submit, '--config=own.yaml'], { cwd: work })).stdout).toMatch(/^name: mine$/m);
+    expect(await runCli([...submit, ...FLAGS], { cwd: work })).toMatchObject({
+      code: 2,
+      stderr: 'error: The job has no id: write one before the flags, or into the file that --config names.\n',
+    });
+  });
+
   it('lets flags beat the file', async () => {
     await writeFile(
       join(work, 'job.yaml'),

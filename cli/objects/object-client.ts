@@ -1,10 +1,10 @@
-import { EventEmitter } from 'node:events';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { type File, Storage } from '@google-cloud/storage';
+import type { File } from '@google-cloud/storage';
 import type { Target } from '#cli/cloud/find-target.ts';
 import { Failure } from '#cli/failure.ts';
 import { folderOf, formatGsUri, type GsUri, isPattern, literalPrefixOf, matchesPattern } from '#cli/objects/gs-uri.ts';
+import { openStorage } from '#infra/google-cloud/storage/open-storage.ts';
 
 export type StoredObject = GsUri & { readonly sizeBytes: number; readonly updateTime: string };
 
@@ -30,16 +30,12 @@ export type ObjectClient = {
   delete(object: GsUri): Promise<void>;
 };
 
-/** For each download the library puts 11 listeners on one stream, and Node warns of a leak at more than 10. */
-const LISTENERS_COUNT_MAX = 20;
-
 export function createObjectClient({
   storage: endpoint,
   projectId,
 }: Pick<Target, 'storage' | 'projectId'>): ObjectClient {
-  EventEmitter.defaultMaxListeners = LISTENERS_COUNT_MAX;
   // With an endpoint of its own the library asks nobody for credentials.
-  const storage = new Storage({ projectId, ...(endpoint !== null && { apiEndpoint: endpoint }) });
+  const storage = openStorage({ projectId, ...(endpoint !== null && { apiEndpoint: endpoint }) });
   const fileOf = ({ bucket, name }: GsUri) => storage.bucket(bucket).file(name);
   return {
     async listBuckets() {

@@ -1,9 +1,9 @@
-import { Storage } from '@google-cloud/storage';
 import type { Settings } from '#functions/settings.ts';
+import { openStorage } from '#infra/google-cloud/storage/open-storage.ts';
 import { createStorageObjectStore } from '#infra/google-cloud/storage/storage-object-store.ts';
 import type { ObjectStore } from '#shared/ports/object-store.ts';
 
 /** Objects in Cloud Storage; the library itself looks for its emulator. */
 export function connectObjects({ PROJECT_ID: projectId }: Settings<'PROJECT_ID'>): ObjectStore {
-  return createStorageObjectStore(new Storage({ projectId }));
+  return createStorageObjectStore(openStorage({ projectId }));
 }

@@ -58,6 +58,14 @@ describe('VMs of the embedded cloud that wait for capacity', () => {
     await expect.poll(() => cloud.statusOf('second'), WAIT).toBe('RUNNING');
   });
 
+  it('wait on when the cloud died just as it was starting one', async () => {
+    await ask('unborn');
+    await cloud.vms().hostError(patientRequest(PLACE, 'unborn').vmName);
+    await cloud.reopen(() => ({ leader: null, status: 'STARTING' }));
+
+    await expect.poll(() => cloud.statusOf('unborn'), WAIT).toBe('RUNNING');
+  });
+
   it('are given up at once when nobody wants them any more', async () => {
     await ask('first');
     await ask('second');

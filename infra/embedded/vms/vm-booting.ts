@@ -47,9 +47,8 @@ export async function resume(machine: Machine): Promise<void> {
     change(machine, { leader: living, status: 'RUNNING' });
     await openMetadataAgain(machine);
   } else if (leader === null) {
-    // Its creation was never answered: nobody knows of it, and it is asked for again under the same name.
     await killTree(treeOf(machine));
-    await forget(machine);
+    await forgetUnborn(machine);
   } else if (status === 'TERMINATED') {
     await killTree(treeOf(machine));
   } else {
@@ -92,6 +91,19 @@ async function openMetadataAgain(machine: Machine): Promise<void> {
     const reason = error instanceof Error ? error.message : String(error);
     machine.context.writeLog(`VM ${machine.record.request.vmName} lost its metadata server and is ended: ${reason}`);
     await crash(machine);
+  }
+}
+
+/**
+ * The cloud died between the record and the first process. A creation that was never answered is asked for again under
+ * the same name; whoever has been told that the VM waits for capacity does not ask, and so it goes on waiting.
+ */
+async function forgetUnborn(machine: Machine): Promise<void> {
+  const { request, createdAt } = machine.record;
+  if (request.capacityWaitSeconds === null) {
+    await forget(machine);
+  } else {
+    change(machine, { status: 'PENDING', deleteAt: createdAt + request.capacityWaitSeconds * 1_000 });
   }
 }
 

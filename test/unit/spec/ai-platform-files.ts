@@ -8,6 +8,9 @@ import { parseSource } from '#shared/spec/source/parse-source.ts';
 
 const FOLDER = new URL('../../fixtures/job-files/', import.meta.url);
 
+/** Where a job of AI Platform has its parameters. */
+export const PARAMS = 'trainingInput.hyperparameters.params';
+
 export function fixture(file: string): Uint8Array {
   return readFileSync(new URL(file, FOLDER));
 }
@@ -37,6 +40,11 @@ export function readJob(source: string | Uint8Array) {
 
 function summarize({ code, path, line }: Problem): string {
   return `${code} ${path ?? ''}:${line}`;
+}
+
+/** A value as the reader gives it, with its place under trainingInput. */
+export function at<T>(value: T, path: string, line: number) {
+  return { value, path: `trainingInput.${path}`, line };
 }
 
 const PLACES: ReadonlySet<string> = new Set(['path', 'line']);

@@ -1,23 +1,10 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { readCatalog, toAcceleratorEnum } from '#shared/catalog/catalog.ts';
-import type { Problem } from '#shared/protocol/report.ts';
 import { JOB } from '#shared/spec/dialects/dropforge-fields.ts';
-import { parseGpus } from '#shared/spec/dialects/dropforge-values.ts';
 import { isJobField, isTrainingInputField } from '#shared/spec/dialects/read-ai-platform.ts';
 import { isDropforgeField } from '#shared/spec/dialects/read-dropforge.ts';
-import { masterOf } from '#shared/spec/job-draft.ts';
-import { describeProblem } from './describe-problem.ts';
-import { fixture, printYaml, readOwn, SOUND_FILES, valuesOf } from './read-own-job.ts';
-
-function summarize({ code, path, line }: Problem): string {
-  return `${code} ${path}:${line}`;
-}
-
-function firstOf(text: string): unknown {
-  return valuesOf(masterOf(readOwn(text).draft));
-}
+import { firstOf, fixture, printYaml, readOwn, SOUND_FILES, valuesOf } from './read-own-job.ts';
 
 describe('reading Dropforge’s own form', () => {
   it.each(SOUND_FILES)('%s: finds nothing wrong', (file) => {
@@ -137,121 +124,6 @@ describe('reading Dropforge’s own form', () => {
       metrics: [{ id: 'auc', goal: 'MAXIMIZE' }],
       algorithm: 'ALGORITHM_UNSPECIFIED',
     });
-  });
-});
-
-describe('GPUs', () => {
-  it.each(readCatalog().accelerators)(
-    '$label is understood by each of its names',
-    ({ name, label, memoryGibPerGpu }) => {
-      const names = [label, label.toLowerCase(), name, toAcceleratorEnum(name), `${label}-${memoryGibPerGpu}GB`];
-      for (const text of names.flatMap((each) => [each, `2 x ${each}`, `2x${each}`, `${each}:2`])) {
-        expect(parseGpus(text).type, text).toBe(toAcceleratorEnum(name));
-        expect(parseGpus(text).count, text).toBe(text.includes('2x') || /^2 x|:2$/.test(text) ? 2 : 1);
-      }
-    },
-  );
-
-  it('choose the machine where none is named, and it stands where they do', () => {
-    expect(masterOf(readOwn('module: a\ngpu: L4').draft).machineType).toEqual({
-      value: 'g2-standard-8',
-      path: 'gpu',
-      line: 2,
-    });
-    expect(firstOf('gpu: T4\nmachine: n1-highmem-16')).toMatchObject({ machineType: 'n1-highmem-16' });
-  });
-
-  it.each([
-    ['an unknown one stays as it is written', 'T44', { type: 'T44', count: 1 }],
-    ['three of those that come in twos and fours stay three', '3 x T4', { type: 'NVIDIA_TESLA_T4', count: 3 }],
-    ['a placeholder is left for the checks', '$GPU', { type: '$GPU', count: 1 }],
-    ['a mapping without a count means one', '{type: l4}', { type: 'NVIDIA_L4', count: 1 }],
-  ])('%s', (_, gpu, accelerator) => {
-    const { draft, problems } = readOwn(`module: a\ngpu: ${gpu}`);
-    expect(problems).toEqual([]);
-    expect(valuesOf(masterOf(draft).accelerator)).toEqual(accelerator);
-  });
-
-  it('bring no machine where the catalog has none with them', () => {
-    expect(masterOf(readOwn('gpu: 3 x T4').draft).machineType).toBeUndefined();
-    expect(masterOf(readOwn('module: a').draft).machineType).toBeUndefined();
-  });
-});
-
-describe('durations', () => {
-  it.each([
-    ['12h', '43200s'],
-    ['90m', '5400s'],
-    ['2d', '172800s'],
-    ['1.1h', '3960s'],
-    ['1d 2h 3m 4.5s', '93784.5s'],
-    ['3600s', '3600s'],
-    ['3600.123456789s', '3600.123456789s'],
-    ['0m', '0s'],
-  ])('%s is %s', (text, value) => {
-    expect(readOwn(`maxRuntime: ${text}`).draft.maxRunningTime?.value).toBe(value);
-  });
-
-  it.each(['3600', '12 hours', '1h2d', 'soon', '$LIMIT', '-1h', '""'])('%s is left for the checks', (text) => {
-    expect(readOwn(`maxRuntime: ${text}`).draft.maxRunningTime?.value).toBe(text.replaceAll('"', ''));
-  });
-});
-
-describe('what is wrong with the form', () => {
-  it('is found at once, each where it stands', () => {
-    expect(readOwn(fixture('own-mistakes.yaml')).problems.map(summarize)).toEqual([
-      'UNKNOWN_FIELD jobID:1',
-      'UNKNOWN_FIELD pythonModule:2',
-      'UNKNOWN_FIELD modul:3',
-      'WRONG_TYPE command:4',
-      'GPU_NOT_NAMED gpu:5',
-      'UNKNOWN_FIELD machine_type:6',
-      'UNKNOWN_FIELD workers.replicaCount:7',
-      'UNKNOWN_FIELD workers.region:7',
-      'WRONG_TYPE spot:8',
-      'UNKNOWN_FIELD trials:9',
-      'WRONG_TYPE retries:10',
-      'WRONG_TYPE disk:11',
-      'WRONG_TYPE reservation:12',
-      'WRONG_TYPE parameterServers:13',
-      'UNKNOWN_FIELD tune.maxTrials:15',
-      'UNKNOWN_VALUE tune.goal:16',
-      'UNKNOWN_VALUE tune.algorithm:17',
-      'UNKNOWN_FIELD tune.parameters.learning_rate.minValue:19',
-      'WRONG_TYPE tune.parameters.learning_rate.max:19',
-      'WRONG_TYPE tune.parameters.dropout:20',
-    ]);
-  });
-
-  it('is a mistake that wants Spot VMs and waits for others, and none that says no to one of them', () => {
-    const { problems } = readOwn('module: t\nspot: true\nflexStart: true');
-    expect(problems.map(describeProblem)).toEqual(['CONFLICTING_FIELDS flexStart']);
-    expect(readOwn('module: t\nspot: false\nflexStart: true').draft?.strategy?.value).toBe('FLEX_START');
-  });
-
-  it.each([
-    ['jobID: a', 'Write name.'],
-    ['pythonModule: a', 'Write module.'],
-    ['masterType: a', 'Write machine.'],
-    ['machine_type: a', 'Write machine.'],
-    ['job_dir: a', 'Write output.'],
-    ['accelerators: a', 'Write gpu.'],
-    ['use_spot: true', 'Write spot: true.'],
-    ['scheduling: {}', 'Write maxRuntime, maxWait, spot and flexStart.'],
-    ['modul: a', '"module"'],
-    ['outptu: a', '"output"'],
-    ['metric: a', 'under tune'],
-    ['tune: {gpu: T4}', 'under the top level'],
-    ['tune: {metrc: a}', '"metric"'],
-    ['gpu: {name: T4}', 'Write type.'],
-    ['command: python train.py', '[python, train.py]'],
-    ['disk: 200GB', 'whole number'],
-    ['spot: $SPOT', 'Put the value in its place.'],
-    ['tune: {algorithm: $ALGORITHM}', 'Put the value in its place.'],
-  ])('%s: says %s', (text, hint) => {
-    const { problems } = readOwn(text);
-    expect(problems.length).toBeGreaterThan(0);
-    expect(problems.some(({ remedy }) => remedy.includes(hint))).toBe(true);
   });
 });
 

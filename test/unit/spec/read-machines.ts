@@ -1,4 +1,5 @@
 import { checkMachines, type MachinesCheck } from '#shared/spec/checks/check-machines.ts';
+import { describeCluster } from '#shared/spec/describe-cluster.ts';
 import { EMPTY_DRAFT, type JobDraft } from '#shared/spec/job-draft.ts';
 import { readJobFile } from '#shared/spec/read-job-file.ts';
 import { createFindings, type Findings } from '#shared/spec/source/findings.ts';
@@ -14,6 +15,21 @@ export function machinesOf(text: string): JobMachines {
   findings.problems.push(...reading.problems);
   findings.warnings.push(...reading.warnings);
   return { draft, findings, ...checkMachines(draft, findings) };
+}
+
+/** The machines as a job's description names them: what was asked for, role by role. */
+export function clusterOf(text: string) {
+  const { draft, asked } = machinesOf(text);
+  return describeCluster(draft.dialect, asked);
+}
+
+/** The machines that would be started, a line for each group; nothing where they cannot be. */
+export function planOf(text: string) {
+  return machinesOf(text).groups?.map(({ role, count, machine: { machineType, accelerator }, isTpu }) =>
+    [role, count, machineType, ...(accelerator ? [accelerator.type, accelerator.count] : []), isTpu && 'TPU']
+      .filter((part) => part !== false)
+      .join(' '),
+  );
 }
 
 /** AI Platform's job with this training input, in YAML's flow style. */

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { stringify } from 'yaml';
 import { readDropforgeJob } from '#shared/spec/dialects/read-dropforge.ts';
-import type { JobDraft } from '#shared/spec/job-draft.ts';
+import { type JobDraft, masterOf } from '#shared/spec/job-draft.ts';
 import { createFindings, type Findings, inFileOrder } from '#shared/spec/source/findings.ts';
 import { parseSource } from '#shared/spec/source/parse-source.ts';
 
@@ -51,4 +51,9 @@ export function valuesOf(part: unknown): unknown {
   return only?.[0] === 'value' && others.length === 0
     ? valuesOf(only[1])
     : Object.fromEntries(entries.map(([name, value]) => [name, valuesOf(value)]));
+}
+
+/** What a text says of the first machine and what runs there. */
+export function firstOf(text: string): unknown {
+  return valuesOf(masterOf(readOwn(text).draft));
 }

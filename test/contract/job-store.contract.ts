@@ -1,9 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { causeOf } from '#shared/domain/cause.ts';
-import type { Effect } from '#shared/domain/event.ts';
-import type { Job, JobIn } from '#shared/domain/job.ts';
+import type { Job } from '#shared/domain/job.ts';
 import type { JobStore } from '#shared/ports/job-store.ts';
-import { closedJob, queuedJob } from '../unit/domain/example-job.ts';
+import { closedJob } from '../unit/domain/example-job.ts';
+import { describeOwedEffects } from './job-store-effects.contract.ts';
+import { effectsOwed, job, jobOf, provisionOf, revisionOf, teardown } from './job-store-examples.ts';
 import type { OpenStore, StoreUnderTest } from './store-under-test.ts';
 
 /** What every job store promises, whatever is behind it. */
@@ -26,27 +27,8 @@ export function describeJobStoreContract(name: string, open: OpenStore<JobStore>
   });
 }
 
-const job = jobOf('digits');
-const teardown: Effect = { type: 'TEARDOWN', jobId: 'digits' };
-
-function jobOf(jobId: string, facts: Partial<JobIn<'QUEUED'>> = {}): JobIn<'QUEUED'> {
-  return { ...queuedJob(), jobId, ...facts };
-}
-
-function provisionOf(placementTry: number): Effect {
-  return { type: 'PROVISION', jobId: 'digits', attempt: 1, placementTry };
-}
-
 function idsOf(jobs: readonly Job[]): readonly string[] {
   return jobs.map(({ jobId }) => jobId);
-}
-
-async function effectsOwed(store: JobStore, jobId = 'digits'): Promise<readonly Effect[]> {
-  return (await store.listOwed(jobId)).map(({ effect }) => effect);
-}
-
-async function revisionOf(store: JobStore, jobId = 'digits'): Promise<number> {
-  return (await store.read(jobId))?.revision ?? Number.NaN;
 }
 
 function describeCreation(store: () => JobStore): void {
@@ -123,55 +105,6 @@ function describeCommits(store: () => JobStore): void {
       };
       expect(await store().commit(commit)).toBe('COMMITTED');
     }
-  });
-}
-
-function describeOwedEffects(store: () => JobStore): void {
-  it('owes effects in the order in which they arose, under ids of their own', async () => {
-    await store().create(job, [provisionOf(1), provisionOf(2)]);
-    for (const [eventId, effects] of [
-      ['e9', [teardown, provisionOf(3)]],
-      ['e1', [provisionOf(4)]],
-    ] as const) {
-      await store().commit({ expectedRevision: await revisionOf(store()), eventId, job, effects });
-    }
-    expect(await effectsOwed(store())).toEqual([
-      provisionOf(1),
-      provisionOf(2),
-      teardown,
-      provisionOf(3),
-      provisionOf(4),
-    ]);
-    expect(new Set((await store().listOwed('digits')).map(({ entryId }) => entryId)).size).toBe(5);
-  });
-
-  it('keeps the order of more effects than one digit can count', async () => {
-    const effects = Array.from({ length: 12 }, (_, index) => provisionOf(index + 1));
-    await store().create(job, effects);
-    expect(await effectsOwed(store())).toEqual(effects);
-  });
-
-  it('ticks off what was paid, once or twice, and nothing else', async () => {
-    await store().create(job, [provisionOf(1), teardown]);
-    await store().create(jobOf('other'), [provisionOf(1)]);
-    const [first] = await store().listOwed('digits');
-    await store().settle('digits', first?.entryId ?? '');
-    await store().settle('digits', first?.entryId ?? '');
-    await store().settle('nobody', 'none');
-    expect(await effectsOwed(store())).toEqual([teardown]);
-    expect(await effectsOwed(store(), 'other')).toHaveLength(1);
-  });
-
-  it('lists the jobs that owe something, each once, up to a count', async () => {
-    await store().create(job, [provisionOf(1), teardown]);
-    await store().create(jobOf('quiet'), []);
-    await store().create(jobOf('other'), [provisionOf(1)]);
-    expect([...(await store().listOwing(10))].sort()).toEqual(['digits', 'other']);
-    expect(await store().listOwing(1)).toHaveLength(1);
-    for (const { entryId } of await store().listOwed('digits')) {
-      await store().settle('digits', entryId);
-    }
-    expect(await store().listOwing(10)).toEqual(['other']);
   });
 }
 

@@ -1,52 +1,13 @@
-import { type ChildProcess, execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { readdir, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { ReplicaExitReport } from '#shared/protocol/heartbeat.ts';
-import {
-  BUCKET,
-  type Cloud,
-  configure,
-  createMachine,
-  JOB_DIR,
-  type Machine,
-  startCloud,
-  until,
-} from './vm-agent-cloud.ts';
-import { makeSdist, makeWheel } from './vm-agent-package.ts';
+import { describe, expect, it } from 'vitest';
+import { BUCKET, configure, createMachine, JOB_DIR, until } from './vm-agent-cloud.ts';
+import { startMachineForEachTest } from './vm-agent-machine.ts';
+import { makeSdist } from './vm-agent-package.ts';
 
-let cloud: Cloud;
-let machine: Machine;
-
-beforeEach(async () => {
-  cloud = await startCloud();
-  machine = await createMachine(cloud);
-});
-
-afterEach(async () => {
-  await machine.remove();
-  await cloud.close();
-});
-
-async function exited(child: ChildProcess): Promise<void> {
-  if (child.exitCode === null && child.signalCode === null) {
-    await once(child, 'exit');
-  }
-  expect(machine.isPoweredOff()).toBe(true);
-}
-
-async function ended(child: ChildProcess): Promise<ReplicaExitReport> {
-  await exited(child);
-  const exit = cloud.heartbeats.at(-1)?.exit;
-  if (exit == null) {
-    throw new Error('The last heartbeat has no exit report.');
-  }
-  return exit;
-}
+const { cloud, machine, exited, ended } = startMachineForEachTest();
 
 function saved(name: string): string | undefined {
-  return cloud.objects.get(`${BUCKET}/${JOB_DIR}/${name}`)?.body.toString();
+  return cloud().objects.get(`${BUCKET}/${JOB_DIR}/${name}`)?.body.toString();
 }
 
 /** Counts its starts in the output directory, writes a checkpoint when it is told to end, and does not end before. */
@@ -69,25 +30,25 @@ function isRunning(): boolean {
 
 describe('a VM that is told to stop', () => {
   it('lets the program save its work when the control plane says STOP', async () => {
-    configure(cloud, [await makeSdist(WAITS)]);
-    cloud.answerHeartbeat = () => ({ command: isRunning() ? 'STOP' : 'CONTINUE', reason: 'The job was cancelled.' });
-    const report = await ended(machine.boot());
+    configure(cloud(), [await makeSdist(WAITS)]);
+    cloud().answerHeartbeat = () => ({ command: isRunning() ? 'STOP' : 'CONTINUE', reason: 'The job was cancelled.' });
+    const report = await ended(machine().boot());
     expect(report).toMatchObject({ reason: 'STOPPED', message: 'The control plane said stop: The job was cancelled.' });
     expect(saved('checkpoint')).toBe('saved on SIGTERM');
   });
 
   it('lets the program save its work on the notice of preemption', async () => {
-    configure(cloud, [await makeSdist(WAITS)]);
-    const vm = machine.boot();
+    configure(cloud(), [await makeSdist(WAITS)]);
+    const vm = machine().boot();
     await until(isRunning, vm);
-    cloud.preempt();
+    cloud().preempt();
     expect(await ended(vm)).toMatchObject({ reason: 'PREEMPTED', exitCode: 0 });
     expect(saved('checkpoint')).toBe('saved on SIGTERM');
   });
 
   it('passes the SIGTERM of a shutdown on, through the startup script', async () => {
-    configure(cloud, [await makeSdist(WAITS)]);
-    const vm = machine.boot();
+    configure(cloud(), [await makeSdist(WAITS)]);
+    const vm = machine().boot();
     await until(isRunning, vm);
     vm.kill('SIGTERM');
     expect(await ended(vm)).toMatchObject({ reason: 'STOPPED', message: 'The VM was shut down.', exitCode: 0 });
@@ -96,77 +57,77 @@ describe('a VM that is told to stop', () => {
 
   it('ends a package installation that is under way', async () => {
     const setup = "import time\nprint('building', flush=True)\ntime.sleep(600)\n";
-    configure(cloud, [await makeSdist('', { setup: `# cmdclass\n${setup}` })]);
-    cloud.answerHeartbeat = ({ phase }) => ({ command: phase === 'INSTALLING' ? 'STOP' : 'CONTINUE', reason: null });
-    expect(await ended(machine.boot())).toMatchObject({ reason: 'STOPPED' });
+    configure(cloud(), [await makeSdist('', { setup: `# cmdclass\n${setup}` })]);
+    cloud().answerHeartbeat = ({ phase }) => ({ command: phase === 'INSTALLING' ? 'STOP' : 'CONTINUE', reason: null });
+    expect(await ended(machine().boot())).toMatchObject({ reason: 'STOPPED' });
   });
 });
 
 describe('a VM without a control plane', () => {
   it('stops the program, saves what there is and powers off after deadManSeconds', async () => {
-    configure(cloud, [await makeSdist(WAITS)], ({ limits }) => ({ limits: { ...limits, deadManSeconds: 1.5 } }));
-    cloud.answerHeartbeat = () => new Response('no', { status: isRunning() ? 503 : 403 });
-    await exited(machine.boot());
+    configure(cloud(), [await makeSdist(WAITS)], ({ limits }) => ({ limits: { ...limits, deadManSeconds: 1.5 } }));
+    cloud().answerHeartbeat = () => new Response('no', { status: isRunning() ? 503 : 403 });
+    await exited(machine().boot());
     expect(saved('checkpoint')).toBe('saved on SIGTERM');
-    expect(cloud.heartbeats.at(-1)?.exit).toMatchObject({ reason: 'STOPPED' });
+    expect(cloud().heartbeats.at(-1)?.exit).toMatchObject({ reason: 'STOPPED' });
   });
 
   it('repeats the last heartbeat until it is answered', async () => {
-    configure(cloud, [await makeSdist("print('done')\n")]);
+    configure(cloud(), [await makeSdist("print('done')\n")]);
     let refusals = 0;
-    cloud.answerHeartbeat = ({ exit }) => {
+    cloud().answerHeartbeat = ({ exit }) => {
       refusals += exit !== null && refusals < 3 ? 1 : 0;
-      const isRefused = exit !== null && cloud.heartbeats.filter((one) => one.exit !== null).length <= 3;
+      const isRefused = exit !== null && cloud().heartbeats.filter((one) => one.exit !== null).length <= 3;
       return isRefused ? new Response('later', { status: 503 }) : { command: 'CONTINUE', reason: null };
     };
-    expect(await ended(machine.boot())).toMatchObject({ reason: 'EXITED', exitCode: 0 });
+    expect(await ended(machine().boot())).toMatchObject({ reason: 'EXITED', exitCode: 0 });
     expect(refusals).toBe(3);
   });
 });
 
 describe('a VM that boots again on the same disk', () => {
   it('goes on with the program from the output on the disk, with growing sequence numbers', async () => {
-    configure(cloud, [await makeSdist(WAITS)]);
-    const first = machine.boot();
+    configure(cloud(), [await makeSdist(WAITS)]);
+    const first = machine().boot();
     await until(isRunning, first);
-    machine.cutPower();
+    machine().cutPower();
     await once(first, 'exit');
-    cloud.put(BUCKET, `${JOB_DIR}/go`, { body: '' });
-    const second = machine.boot();
+    cloud().put(BUCKET, `${JOB_DIR}/go`, { body: '' });
+    const second = machine().boot();
     await until(() => saved('starts') === '11', second);
-    cloud.answerHeartbeat = () => ({ command: 'STOP', reason: 'enough' });
+    cloud().answerHeartbeat = () => ({ command: 'STOP', reason: 'enough' });
     expect(await ended(second)).toMatchObject({ reason: 'STOPPED' });
-    const sequences = cloud.heartbeats.map(({ sequence }) => sequence);
+    const sequences = cloud().heartbeats.map(({ sequence }) => sequence);
     expect(sequences).toEqual([...new Set(sequences)].sort((a, b) => a - b));
   });
 
   it('never runs a program again that has ended, and still delivers its report', async () => {
-    configure(cloud, [await makeSdist(`${WAITS.replace("'/go'", "'/starts'")}\nsys.exit(7)\n`)]);
-    cloud.answerHeartbeat = ({ exit }) =>
+    configure(cloud(), [await makeSdist(`${WAITS.replace("'/go'", "'/starts'")}\nsys.exit(7)\n`)]);
+    cloud().answerHeartbeat = ({ exit }) =>
       exit === null ? { command: 'CONTINUE', reason: null } : new Response('down', { status: 503 });
-    const first = machine.boot();
-    await until(() => cloud.heartbeats.some(({ exit }) => exit !== null), first);
-    machine.cutPower();
+    const first = machine().boot();
+    await until(() => cloud().heartbeats.some(({ exit }) => exit !== null), first);
+    machine().cutPower();
     await once(first, 'exit');
-    cloud.answerHeartbeat = () => ({ command: 'CONTINUE', reason: null });
-    expect(await ended(machine.boot())).toMatchObject({ reason: 'EXITED', exitCode: 7 });
+    cloud().answerHeartbeat = () => ({ command: 'CONTINUE', reason: null });
+    expect(await ended(machine().boot())).toMatchObject({ reason: 'EXITED', exitCode: 7 });
     expect(saved('starts')).toBe('1');
-    const heartbeatCount = cloud.heartbeats.length;
-    await exited(machine.boot());
-    expect(cloud.heartbeats).toHaveLength(heartbeatCount);
+    const heartbeatCount = cloud().heartbeats.length;
+    await exited(machine().boot());
+    expect(cloud().heartbeats).toHaveLength(heartbeatCount);
   });
 });
 
 describe('attempts', () => {
   it('begin from what the last one saved', async () => {
-    configure(cloud, [await makeSdist(WAITS)]);
-    const first = machine.boot();
+    configure(cloud(), [await makeSdist(WAITS)]);
+    const first = machine().boot();
     await until(isRunning, first);
     vmStop();
     await exited(first);
-    cloud.answerHeartbeat = () => ({ command: saved('starts') === '12' ? 'STOP' : 'CONTINUE', reason: null });
-    configure(cloud, [await makeSdist(WAITS)], () => ({ attempt: 2 }));
-    const next = await createMachine(cloud);
+    cloud().answerHeartbeat = () => ({ command: saved('starts') === '12' ? 'STOP' : 'CONTINUE', reason: null });
+    configure(cloud(), [await makeSdist(WAITS)], () => ({ attempt: 2 }));
+    const next = await createMachine(cloud());
     try {
       await once(next.boot(), 'exit');
     } finally {
@@ -177,12 +138,12 @@ describe('attempts', () => {
   });
 
   it('are fenced off by a later one, whose output they never replace', async () => {
-    configure(cloud, [await makeSdist(WAITS)]);
-    const vm = machine.boot();
+    configure(cloud(), [await makeSdist(WAITS)]);
+    const vm = machine().boot();
     await until(isRunning, vm);
     const later = { 'dropforge-job': 'digits_1', 'dropforge-attempt': '2' };
-    cloud.put(BUCKET, `${JOB_DIR}/dropforge-manifest.json`, { body: '{}', metadata: later });
-    cloud.put(BUCKET, `${JOB_DIR}/checkpoint`, { body: 'of attempt 2', metadata: later });
+    cloud().put(BUCKET, `${JOB_DIR}/dropforge-manifest.json`, { body: '{}', metadata: later });
+    cloud().put(BUCKET, `${JOB_DIR}/checkpoint`, { body: 'of attempt 2', metadata: later });
     vm.kill('SIGTERM');
     const report = await ended(vm);
     expect(report.reason).toBe('STOPPED');
@@ -194,18 +155,18 @@ describe('attempts', () => {
 it('another job goes on in a directory that a later attempt of an older job has left', async () => {
   const older = { 'dropforge-job': 'an_older_job', 'dropforge-attempt': '7' };
   const manifest = { jobId: 'an_older_job', attempt: 7, completeTo: null, files: {} };
-  cloud.put(BUCKET, `${JOB_DIR}/dropforge-manifest.json`, { body: JSON.stringify(manifest), metadata: older });
-  cloud.put(BUCKET, `${JOB_DIR}/result`, { body: 'of the older job', metadata: older });
+  cloud().put(BUCKET, `${JOB_DIR}/dropforge-manifest.json`, { body: JSON.stringify(manifest), metadata: older });
+  cloud().put(BUCKET, `${JOB_DIR}/result`, { body: 'of the older job', metadata: older });
   const task = "import os\nopen(os.environ['DROPFORGE_OUTPUT_DIR'] + '/result', 'w').write('of this job')\n";
-  configure(cloud, [await makeSdist(task)]);
+  configure(cloud(), [await makeSdist(task)]);
 
-  expect(await ended(machine.boot())).toMatchObject({ reason: 'EXITED', exitCode: 0 });
+  expect(await ended(machine().boot())).toMatchObject({ reason: 'EXITED', exitCode: 0 });
 
   expect(saved('result')).toBe('of this job');
 });
 
 function vmStop(): void {
-  cloud.answerHeartbeat = () => ({ command: 'STOP', reason: 'make room' });
+  cloud().answerHeartbeat = () => ({ command: 'STOP', reason: 'make room' });
 }
 
 describe('doors that fail now and then', () => {
@@ -218,31 +179,31 @@ for number in range(5):
     open(os.environ['DROPFORGE_OUTPUT_DIR'] + f'/file-{number}', 'w').write(str(number))
 open(os.environ['DROPFORGE_OUTPUT_DIR'] + '/big', 'wb').write(bytes(20_000_000))
 `;
-    configure(cloud, [await makeSdist(task)]);
+    configure(cloud(), [await makeSdist(task)]);
     let calls = 0;
-    cloud.intercept = ({ url }) => {
+    cloud().intercept = ({ url }) => {
       calls += 1;
       return calls % 3 === 0 && !url.includes('/computeMetadata') ? new Response('busy', { status: 503 }) : undefined;
     };
-    expect(await ended(machine.boot())).toMatchObject({ reason: 'EXITED', exitCode: 0 });
+    expect(await ended(machine().boot())).toMatchObject({ reason: 'EXITED', exitCode: 0 });
     expect([0, 1, 2, 3, 4].map((number) => saved(`file-${number}`))).toEqual(['0', '1', '2', '3', '4']);
-    expect(cloud.objects.get(`${BUCKET}/${JOB_DIR}/big`)?.body).toHaveLength(20_000_000);
-    const lines = cloud.logEntries.filter(({ labels }) => labels.stream === 'stdout');
+    expect(cloud().objects.get(`${BUCKET}/${JOB_DIR}/big`)?.body).toHaveLength(20_000_000);
+    const lines = cloud().logEntries.filter(({ labels }) => labels.stream === 'stdout');
     expect(lines.map(({ textPayload }) => textPayload)).toEqual(
       Array.from({ length: 300 }, (_, number) => `line ${number}`),
     );
-    expect(new Set(cloud.logEntries.map(({ insertId }) => insertId)).size).toBe(cloud.logEntries.length);
+    expect(new Set(cloud().logEntries.map(({ insertId }) => insertId)).size).toBe(cloud().logEntries.length);
   });
 
   it('are no success when results could not be saved', async () => {
-    configure(cloud, [
+    configure(cloud(), [
       await makeSdist("import os\nopen(os.environ['DROPFORGE_OUTPUT_DIR'] + '/model', 'w').write('m')\n"),
     ]);
-    cloud.intercept = ({ url, method }) =>
+    cloud().intercept = ({ url, method }) =>
       method === 'POST' && url.includes('name=digits%2Fmodel')
         ? Response.json({ error: { code: 403, message: 'No permission.' } }, { status: 403 })
         : undefined;
-    const report = await ended(machine.boot());
+    const report = await ended(machine().boot());
     expect(report).toMatchObject({ reason: 'JOB_DIR_UNWRITABLE', exitCode: 0 });
     expect(report.message).toContain('model: Cloud Storage answered 403: No permission.');
   });
@@ -250,50 +211,11 @@ open(os.environ['DROPFORGE_OUTPUT_DIR'] + '/big', 'wb').write(bytes(20_000_000))
 
 describe('a fault of the agent itself', () => {
   it('is reported with the line where it happened', async () => {
-    configure(cloud, [await makeSdist("print('never run')\n")]);
-    cloud.intercept = ({ url, method }) =>
+    configure(cloud(), [await makeSdist("print('never run')\n")]);
+    cloud().intercept = ({ url, method }) =>
       method === 'POST' && url.includes('/upload/') ? Response.json({}) : undefined;
-    const report = await ended(machine.boot());
+    const report = await ended(machine().boot());
     expect(report).toMatchObject({ reason: 'AGENT_FAILED', exitCode: null });
     expect(report.evidence.at(-1)).toBe("KeyError: 'bucket'");
-  });
-});
-
-describe('installing', () => {
-  const USES = 'import companion\nprint(companion.VALUE)\n';
-
-  it('installs wheels without asking any index', async () => {
-    configure(cloud, [await makeSdist(USES), makeWheel('companion', 'companion', "VALUE = 'from a wheel'\n")]);
-    expect(await ended(machine.boot({ PIP_INDEX_URL: 'http://127.0.0.1:9/' }))).toMatchObject({ exitCode: 0 });
-  });
-
-  it('asks the configured index for what is missing', async () => {
-    const wheel = makeWheel('companion', 'companion', "VALUE = 'from the index'\n");
-    cloud.put('index', wheel.name, wheel);
-    cloud.intercept = ({ url }) => {
-      if (!url.includes('/simple/')) {
-        return undefined;
-      }
-      return url.endsWith('.whl')
-        ? new Response(new Uint8Array(wheel.body))
-        : new Response(`<a href="/simple/companion/${wheel.name}">${wheel.name}</a>`, {
-            headers: { 'content-type': 'text/html' },
-          });
-    };
-    configure(cloud, [await makeSdist(USES, { requires: 'companion>=1\n' })]);
-    const vm = machine.boot({ PIP_INDEX_URL: `${cloud.url}/simple/`, PIP_CONFIG_FILE: '/dev/null' });
-    expect(await ended(vm)).toMatchObject({ reason: 'EXITED', exitCode: 0 });
-    expect(cloud.logEntries.some(({ textPayload }) => textPayload === 'from the index')).toBe(true);
-  });
-
-  it('sees the packages of the image, also where its Python is a virtual environment', async () => {
-    const image = join(machine.home, '..', 'image');
-    execFileSync('python3', ['-m', 'venv', '--without-pip', image]);
-    const [library] = await readdir(join(image, 'lib'));
-    await writeFile(join(image, 'lib', library ?? '', 'site-packages', 'companion.py'), "VALUE = 'of the image'\n");
-    configure(cloud, [await makeSdist(USES)]);
-    const vm = machine.boot({ PATH: `${join(machine.home, '..', 'bin')}:${join(image, 'bin')}:${process.env.PATH}` });
-    expect(await ended(vm)).toMatchObject({ reason: 'EXITED', exitCode: 0 });
-    expect(cloud.logEntries.some(({ textPayload }) => textPayload === 'of the image')).toBe(true);
   });
 });

@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { readDeployment } from '#cli/cloud/deployment.ts';
 import { HTTP_FUNCTIONS, SUBSCRIPTIONS } from '#functions/index.ts';
 import { ENDPOINT_SETTINGS, readSettings, SETTINGS_OF } from '#functions/settings.ts';
@@ -14,51 +14,23 @@ import {
   UNINDEXED_FIELDS,
 } from '#infra/google-cloud/firestore/collections.ts';
 import { TOPIC_PREFIX } from '#infra/google-cloud/pubsub/pubsub-message-bus.ts';
-import { vmNameOf } from '#shared/domain/vm-name.ts';
-import { TOPICS } from '#shared/ports/message-bus.ts';
-import { teardownMessageSchema } from '#shared/protocol/stage-message.ts';
-import { apply, type Resource } from './deployed-state.ts';
-import { copyTerraform, FUNCTION_NAMES, hasTerraform, type TerraformCopy } from './terraform.ts';
+import { type AppliedRoot, describeAppliedRoot, PROJECT, VARIABLES } from './applied-root.ts';
+import { FUNCTION_NAMES } from './terraform.ts';
 
-const PROJECT = 'my-project';
-const VARIABLES = [
-  `-var=project_id=${PROJECT}`,
-  '-var=runtime_images={"2.11"={machine_images=["m-a","m-b"],image="i",python_version="3.10"}}',
-  '-var=jobs={zones=["us-central1-a","us-central1-b"]}',
-];
+describeAppliedRoot(describeDeployment);
 
-const EVENT_FUNCTIONS = Object.entries(SUBSCRIPTIONS);
-
-let terraform: TerraformCopy;
-let resources: readonly Resource[] = [];
-
-const all = (type: string) => resources.filter((resource) => resource.type === type);
-const find = (type: string, key: string) => all(type).find((resource) => resource.key === key)?.values ?? {};
-const functionOf = (name: string) => find('google_cloudfunctions2_function', name);
-const configOf = (name: string) => Object(functionOf(name).service_config)[0] as Readonly<Record<string, unknown>>;
-const environmentOf = (name: string) => configOf(name).environment_variables as Readonly<Record<string, string>>;
-const topicOf = (topic: string) => find('google_pubsub_topic', topic);
-const emailOf = (account: string) => find('google_service_account', account).email;
-const memberOf = (account: string) => find('google_service_account', account).member;
-
-if (hasTerraform()) {
-  beforeAll(async () => {
-    terraform = await copyTerraform();
-    resources = await apply(terraform, '.', VARIABLES);
-  });
-  afterAll(() => terraform.close());
-  describe('what terraform apply makes', describeDeployment);
-} else {
-  describe('what terraform apply makes', () => {
-    it('is not looked at: there is no terraform on this machine', () => {
-      expect(hasTerraform()).toBe(false);
-    });
-  });
-}
-
-function describeDeployment() {
+function describeDeployment({
+  terraform,
+  all,
+  find,
+  functionOf,
+  configOf,
+  environmentOf,
+  emailOf,
+  memberOf,
+}: AppliedRoot) {
   it('needs nothing more on a second run', async () => {
-    const { status, output } = await terraform.run('.', ['plan', '-input=false', '-detailed-exitcode', ...VARIABLES]);
+    const { status, output } = await terraform().run('.', ['plan', '-input=false', '-detailed-exitcode', ...VARIABLES]);
     expect(`${status} ${output}`).toMatch(/^0 /);
   });
 
@@ -125,79 +97,6 @@ function describeDeployment() {
     });
   });
 
-  describe('messages', () => {
-    it('have the topics that the code publishes to', () => {
-      const names = all('google_pubsub_topic').map(({ values }) => values.name);
-      expect(names.sort()).toEqual(TOPICS.map((topic) => `${TOPIC_PREFIX}${topic}`).sort());
-    });
-
-    it('have one subscription for each function that hears them', () => {
-      const heard = all('google_pubsub_subscription').map(({ key, values }) => [key, values.topic]);
-      expect(heard.sort()).toEqual(EVENT_FUNCTIONS.map(([name, topic]) => [name, topicOf(topic).id]).sort());
-    });
-
-    it.each(EVENT_FUNCTIONS)('reach %s from %s, with a token, and for as long as it takes', (name, topic) => {
-      const { uri, timeout_seconds: timeoutSeconds } = configOf(name);
-      const subscription = find('google_pubsub_subscription', name);
-      expect(subscription).toMatchObject({
-        name: `${TOPIC_PREFIX}${topic}`,
-        push_config: [
-          {
-            push_endpoint: `${uri}/${topicOf(topic).id}`,
-            oidc_token: [{ service_account_email: emailOf('push'), audience: uri }],
-          },
-        ],
-        expiration_policy: [{ ttl: '' }],
-        retry_policy: [{ minimum_backoff: '10s', maximum_backoff: '600s' }],
-      });
-      expect(Number(subscription.ack_deadline_seconds)).toBeGreaterThan(Number(timeoutSeconds));
-      expect(Number(subscription.ack_deadline_seconds)).toBeLessThanOrEqual(600);
-    });
-
-    it.each(EVENT_FUNCTIONS)('that %s cannot handle from %s become dead letters', (name, topic) => {
-      const isLast = topic === 'dead-letters';
-      const [policy] = Object(find('google_pubsub_subscription', name).dead_letter_policy) as readonly unknown[];
-      const expected = { dead_letter_topic: topicOf('dead-letters').id, max_delivery_attempts: expect.any(Number) };
-      expect(policy).toEqual(isLast ? undefined : expected);
-      const agent = find('google_pubsub_subscription_iam_member', name);
-      expect(agent.member).toBe(
-        isLast ? undefined : 'serviceAccount:service-123456789012@gcp-sa-pubsub.iam.gserviceaccount.com',
-      );
-    });
-
-    it('come from finished uploads', () => {
-      const [notification] = all('google_storage_notification');
-      expect(notification?.values).toMatchObject({
-        bucket: `${PROJECT}-dropforge-uploads`,
-        topic: topicOf('uploads').id,
-        event_types: ['OBJECT_FINALIZE'],
-        payload_format: 'JSON_API_V1',
-      });
-    });
-
-    it('come from the scheduler, in words that the stages know', () => {
-      const targets = all('google_cloud_scheduler_job').map(({ values }) => {
-        const [target] = values.pubsub_target as readonly { readonly topic_name: string; readonly data: string }[];
-        return [target?.topic_name, JSON.parse(Buffer.from(target?.data ?? '', 'base64').toString())] as const;
-      });
-      const byTopic = new Map(targets);
-      expect(byTopic.get(String(topicOf('tick').id))).toEqual({ type: 'TICK' });
-      expect(teardownMessageSchema.parse(byTopic.get(String(topicOf('teardown').id)))).toEqual({ type: 'SWEEP' });
-      expect(byTopic.size).toBe(2);
-    });
-
-    it('come from Compute Engine when it takes a VM of ours away', () => {
-      const [sink] = all('google_logging_project_sink');
-      const filter = String(sink?.values.filter);
-      expect(sink?.values.destination).toBe(`pubsub.googleapis.com/${topicOf('interruptions').id}`);
-      for (const method of ['preempted', 'hostError', 'terminateOnHostMaintenance', 'guestTerminate']) {
-        expect(filter).toContain(`"compute.instances.${method}"`);
-      }
-      const prefix = /"\/instances\/([^"]+)"/.exec(filter)?.[1] ?? 'none';
-      expect(vmNameOf('Job_1', 1, { role: 'master', index: 0 }).startsWith(prefix)).toBe(true);
-    });
-  });
-
   describe('the database', () => {
     it('has the composite indexes that queries need', () => {
       const indexes = all('google_firestore_index').map(({ values }) => ({
@@ -261,7 +160,7 @@ function describeDeployment() {
 
   it('tells the CLI of itself, in the form in which it reads that', async () => {
     const file = join(await mkdtemp(join(tmpdir(), 'dropforge-output-')), 'deployment.json');
-    await writeFile(file, await terraform.must('.', ['output', '-json', 'deployment']));
+    await writeFile(file, await terraform().must('.', ['output', '-json', 'deployment']));
     expect(await readDeployment(file)).toEqual({
       projectId: PROJECT,
       api: Object(functionOf('api').service_config)[0].uri,

@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { LogEntry } from '../../../shared/ports/log-store.ts';
 import type { Report } from '../../../shared/protocol/report.ts';
@@ -201,91 +200,5 @@ describe('dropforge jobs stream-logs', () => {
     cloud.logs.push(logEntry('epoch 1'));
     cloud.jobs.set('one', [viewOf('one')]);
     expect((await cli('jobs', 'stream-logs', 'one', '--format', 'json')).json()).toEqual([logEntry('epoch 1')]);
-  });
-});
-
-describe('dropforge status, env and admin', () => {
-  it('shows endpoints, VMs and queues', async () => {
-    cloud.vms.push({
-      vmName: 'vm-1',
-      zone: 'us-central1-a',
-      instanceId: '17',
-      jobId: 'one',
-      attempt: 2,
-      status: 'RUNNING',
-    });
-    const { stdout } = await cli('status');
-    expect(stdout).toContain('gs://uploads/');
-    expect(stdout).toMatch(/^vm-1\s+us-central1-a\s+RUNNING\s+one\s+2$/m);
-    expect(stdout).toMatch(/^provision\s+0\s+0$/m);
-  });
-
-  it('prints variables that a shell can take over', async () => {
-    const { stdout } = await cli('env');
-    expect(stdout).toContain("export CLOUDSDK_CORE_PROJECT='test-project'\n");
-    expect(stdout).toContain(
-      `export CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE='${cloud.endpoints.storage}/storage/v1/'\n`,
-    );
-    expect((await cli('env', '--format=json')).json()).toEqual([
-      expect.objectContaining({ STORAGE_EMULATOR_HOST: cloud.endpoints.storage }),
-    ]);
-  });
-
-  it.each([
-    [['preempt', 'vm-1'], 'POST /vms/vm-1:preempt'],
-    [['reset', 'vm-1'], 'POST /vms/vm-1:reset'],
-    [['host-error', 'vm-1'], 'POST /vms/vm-1:hostError'],
-    [['stockout', 'us-central1-a'], 'POST /zones/us-central1-a:stockout'],
-    [['stockout', 'us-central1-a', '--clear'], 'POST /zones/us-central1-a:restock'],
-  ])('passes admin %j on', async (argv, request) => {
-    expect((await cli('admin', ...argv)).code).toBe(0);
-    expect(cloud.requests).toEqual([request]);
-  });
-
-  it('fails for a VM that is not there', async () => {
-    expect(await cli('admin', 'preempt', 'vm-2')).toMatchObject({ code: 1, stderr: 'error: There is no such VM.\n' });
-  });
-});
-
-describe('dropforge up', () => {
-  it('runs the cloud until it is interrupted, and stops it then', async () => {
-    const interruption = new AbortController();
-    const asked: object[] = [];
-    const stopped: string[] = [];
-    const ready = new EventTarget();
-    const result = runCli(['up', '--api-port', '8123', '--data-dir', `${cloud.dataDir}/other`], {
-      interrupted: interruption.signal,
-      startCloud: async ({ writeLog, ...options }) => {
-        asked.push(options);
-        writeLog('{"severity":"INFO","message":"quiet"}');
-        writeLog('{"severity":"ERROR","message":"loud"}');
-        setImmediate(() => ready.dispatchEvent(new Event('up')));
-        return { endpoints: cloud.endpoints, stop: async () => void stopped.push('stopped') };
-      },
-    });
-    await once(ready, 'up');
-    expect(stopped).toEqual([]);
-    interruption.abort();
-    expect(await result).toMatchObject({
-      code: 0,
-      stdout: expect.stringContaining(
-        `log        ${cloud.dataDir}/other/functions.jsonl\n\nThe embedded cloud is up. Ctrl-C ends it.`,
-      ),
-      stderr: expect.stringMatching(/^error: loud\nEnding /),
-    });
-    expect(asked).toEqual([{ dataDir: `${cloud.dataDir}/other`, ports: { api: 8123 } }]);
-    expect(stopped).toEqual(['stopped']);
-  });
-
-  it('fails for a configuration that is not there, and starts nothing', async () => {
-    const argv = ['up', '--config', 'none.yaml', '--data-dir', `${cloud.dataDir}/other`];
-    expect(await runCli(argv)).toMatchObject({
-      code: 1,
-      stderr: expect.stringMatching(/^error: The configuration .*none\.yaml cannot be read .*check --config/),
-    });
-  });
-
-  it('refuses a data directory on which a cloud runs', async () => {
-    expect(await cli('up')).toMatchObject({ code: 1, stderr: expect.stringContaining('already (process') });
   });
 });

@@ -1,47 +1,17 @@
-import { mkdir, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import type { Report } from '../../../shared/protocol/report.ts';
-import { runCli, startTestCloud, type TestCloud, viewOf } from './test-cloud.ts';
+import { PROGRAM, startCloudForEachTest } from './submit-under-test.ts';
+import { viewOf } from './test-cloud.ts';
 
-let cloud: TestCloud;
-let work: string;
-beforeEach(async () => {
-  cloud = await startTestCloud();
-  work = join(cloud.dataDir, 'work');
-  await mkdir(join(work, 'trainer'), { recursive: true });
-  await writeFile(join(work, 'trainer', '__init__.py'), '');
-  await writeFile(join(work, 'dep.whl'), 'wheel');
-  answer({ verdict: 'ACCEPTED', job: viewOf('one', { state: 'QUEUED' }) });
-});
-afterEach(() => cloud.close());
-
-const submit = (...argv: string[]) =>
-  runCli(['jobs', 'submit', 'training', ...argv], { dataDir: cloud.dataDir, cwd: work });
-
-/** What a job cannot be without. */
-const PROGRAM = ['--module-name', 'trainer.task', '--packages', 'gs://libs/p.tar.gz'];
-
-/** Gives every job file this verdict, as intake would. */
-function answer(report: Partial<Report>): void {
-  cloud.onObject = ({ bucket, name }) => {
-    if (name.endsWith('/job.yaml')) {
-      const source = `gs://${bucket}/${name}`;
-      const whole = { source, jobId: 'one', problems: [], warnings: [], job: null, ...report };
-      void cloud.store.write({ bucket, name: `${name}.report.json` }, Buffer.from(JSON.stringify(whole)));
-    }
-  };
-}
+const { cloud, work, submit, answer, listNames } = startCloudForEachTest();
 
 async function readJob(jobId = 'one'): Promise<unknown> {
-  const object = await cloud.store.read({ bucket: 'uploads', name: `${jobId}/job.yaml` });
+  const object = await cloud().store.read({ bucket: 'uploads', name: `${jobId}/job.yaml` });
   return object === undefined ? undefined : parse(await text(object));
 }
-
-const listNames = async (bucket: string) =>
-  (await cloud.store.list({ bucket, prefix: '', countMax: 100 })).map(({ name }) => name);
 
 describe('dropforge jobs submit training', () => {
   it('packages, uploads and submits, and tells how to follow the job', async () => {
@@ -93,7 +63,7 @@ describe('dropforge jobs submit training', () => {
         packageUris: ['gs://old/package.tar.gz'],
       },
     };
-    await writeFile(join(work, 'job.json'), JSON.stringify(file));
+    await writeFile(join(work(), 'job.json'), JSON.stringify(file));
     const flags = [
       '--scale-tier',
       'custom',
@@ -134,7 +104,7 @@ describe('dropforge jobs submit training', () => {
   });
 
   it('reads files that leave trainingInput out', async () => {
-    await writeFile(join(work, 'config.yaml'), 'scale_tier: BASIC\nlabels: {a: b}\npythonModule: trainer.task\n');
+    await writeFile(join(work(), 'config.yaml'), 'scale_tier: BASIC\nlabels: {a: b}\npythonModule: trainer.task\n');
     await submit('one', '--config', 'config.yaml', '--region', 'us-east1', '--packages', 'gs://libs/p.tar.gz');
     expect(await readJob()).toEqual({
       jobId: 'one',
@@ -150,11 +120,11 @@ describe('dropforge jobs submit training', () => {
 
   it('reads and uploads job files of every form', async () => {
     await writeFile(
-      join(work, 'vertex.yaml'),
+      join(work(), 'vertex.yaml'),
       'workerPoolSpecs: [{machineSpec: {machineType: n1-standard-4}, replicaCount: 1, pythonPackageSpec: ' +
         '{executorImageUri: us-docker.pkg.dev/vertex-ai/training/tf-cpu.2-11.py310:latest, pythonModule: a.b}}]',
     );
-    await writeFile(join(work, 'own.yaml'), 'module: trainer.task\nspot: true\n');
+    await writeFile(join(work(), 'own.yaml'), 'module: trainer.task\nspot: true\n');
     expect(await submit('one', '--config', 'vertex.yaml', '--packages', 'dep.whl')).toMatchObject({ code: 0 });
     expect(await readJob()).toMatchObject({
       displayName: 'one',
@@ -195,8 +165,8 @@ describe('dropforge jobs submit training', () => {
     ['SUCCEEDED', 0],
     ['FAILED', 1],
   ])('with --stream-logs prints the log and ends as the job: %s', async (state, code) => {
-    cloud.jobs.set('one', [viewOf('one', { state: 'RUNNING' }), viewOf('one', { state })]);
-    cloud.logs.push({
+    cloud().jobs.set('one', [viewOf('one', { state: 'RUNNING' }), viewOf('one', { state })]);
+    cloud().logs.push({
       jobId: 'one',
       attempt: 1,
       replica: 'master-0',
@@ -217,57 +187,5 @@ describe('dropforge jobs submit training', () => {
     const { code, stderr } = await submit('one', ...PROGRAM, '--enable-web-access', '--quiet', '--verbosity=debug');
     expect(code).toBe(0);
     expect(stderr).toMatch(/^FLAG_WITHOUT_EFFECT \(--enable-web-access\): .*\n.*can be left out\.\n$/);
-  });
-
-  it.each([
-    [['--worker-count', '2'], /--worker-machine-type and --worker-count belong together/],
-    [['--parameter-server-machine-type', 'n1-standard-4'], /--parameter-server-count belong together/],
-    [['--worker-machine-type', 'n1-standard-4', '--worker-count', 'two'], /--worker-count two: write a whole number/],
-    [['--master-image-uri=gcr.io/a/b', '--runtime-version=2.11'], /exclude each other: an image is its own runtime/],
-    [['--tpu-tf-version', '2.1'], /--tpu-tf-version cannot be honoured: there are no TPUs/],
-    [['--flags-file', 'f.yaml'], /--flags-file cannot be honoured/],
-    [['--project', 'elsewhere'], /is not this cloud's project test-project/],
-    [['--async', '--stream-logs'], /exclude each other/],
-    [['--scale-tier', 'huge'], /choices are basic, standard-1/i],
-    [['--labels', 'a'], /'a' is not KEY=VALUE/],
-    [['--master-accelerator', 'type=t4,count=0'], /write type=TYPE,count=N/],
-    [['--kms-key', 'k', '--kms-keyring', 'r'], /--kms-location and --kms-project/],
-    [['--kms-location', 'global'], /--kms-location is part of the name of a key/],
-    [['--staging-bucket', 'gs://'], /is no Cloud Storage address/],
-    [['--packages', 'dep.whl,./dep.whl'], /Two packages are named dep\.whl/],
-  ])('takes %j for a slip of the command line', async (flags, message) => {
-    const result = await submit('one', ...PROGRAM, ...flags);
-    expect(result).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(message) });
-    expect(await listNames('uploads')).toEqual([]);
-  });
-
-  it.each([
-    [['--packages', 'none.whl'], /none\.whl cannot be read/],
-    [['--package-path', 'nowhere'], /cannot be read as a folder/],
-    [['--config', 'none.yaml'], /cannot be read .*check --config/],
-  ])('ends for %j, which is not there', async (flags, message) => {
-    const result = await submit('one', ...PROGRAM, ...flags);
-    expect(result).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(message) });
-    expect(await listNames('uploads')).toEqual([]);
-  });
-
-  it.each([
-    [['--region', 'mars'], /^one was REFUSED:\n {2}- UNKNOWN_REGION \(--region\)/],
-    [['--master-image-uri=gcr.io/a/b'], /UNSUPPORTED_FIELD \(--master-image-uri\)/],
-    [['--worker-machine-type=n1-standard-4', '--worker-count=2', '--scale-tier=custom'], /MASTER_TYPE_MISSING/],
-    [['--service-account', 'me@here'], /\(--service-account\)/],
-    [['--config', 'list.yaml'], /list\.yaml was REFUSED:\n {2}- NOT_A_JOB_FILE .* not a mapping of fields/],
-    [['--config', 'broken.yaml'], /NOT_YAML/],
-    [['--config', 'own.yaml', '--scale-tier', 'basic'], /FLAG_NOT_IN_FORM \(--scale-tier\)/],
-  ])('refuses %j before anything is built or sent, without asking a cloud', async (flags, message) => {
-    await writeFile(join(work, 'list.yaml'), '- a\n');
-    await writeFile(join(work, 'broken.yaml'), 'a: [1\n');
-    await writeFile(join(work, 'own.yaml'), 'module: a.b\n');
-    const result = await runCli(['jobs', 'submit', 'training', 'one', ...PROGRAM, ...flags], { cwd: work });
-    expect(result).toMatchObject({ code: 1, stdout: expect.stringMatching(message), stderr: '' });
-    const [report] = (
-      await runCli(['jobs', 'submit', 'training', 'one', '--format=json', ...PROGRAM, ...flags], { cwd: work })
-    ).json();
-    expect(report).toMatchObject({ verdict: 'REFUSED', job: null });
   });
 });

@@ -1,0 +1,53 @@
+import { expect, it } from 'vitest';
+import type { JobStore } from '#shared/ports/job-store.ts';
+import { effectsOwed, job, jobOf, provisionOf, revisionOf, teardown } from './job-store-examples.ts';
+
+/** The part of the contract of a job store that is about what it owes: `describeJobStoreContract` runs it. */
+export function describeOwedEffects(store: () => JobStore): void {
+  it('owes effects in the order in which they arose, under ids of their own', async () => {
+    await store().create(job, [provisionOf(1), provisionOf(2)]);
+    for (const [eventId, effects] of [
+      ['e9', [teardown, provisionOf(3)]],
+      ['e1', [provisionOf(4)]],
+    ] as const) {
+      await store().commit({ expectedRevision: await revisionOf(store()), eventId, job, effects });
+    }
+    expect(await effectsOwed(store())).toEqual([
+      provisionOf(1),
+      provisionOf(2),
+      teardown,
+      provisionOf(3),
+      provisionOf(4),
+    ]);
+    expect(new Set((await store().listOwed('digits')).map(({ entryId }) => entryId)).size).toBe(5);
+  });
+
+  it('keeps the order of more effects than one digit can count', async () => {
+    const effects = Array.from({ length: 12 }, (_, index) => provisionOf(index + 1));
+    await store().create(job, effects);
+    expect(await effectsOwed(store())).toEqual(effects);
+  });
+
+  it('ticks off what was paid, once or twice, and nothing else', async () => {
+    await store().create(job, [provisionOf(1), teardown]);
+    await store().create(jobOf('other'), [provisionOf(1)]);
+    const [first] = await store().listOwed('digits');
+    await store().settle('digits', first?.entryId ?? '');
+    await store().settle('digits', first?.entryId ?? '');
+    await store().settle('nobody', 'none');
+    expect(await effectsOwed(store())).toEqual([teardown]);
+    expect(await effectsOwed(store(), 'other')).toHaveLength(1);
+  });
+
+  it('lists the jobs that owe something, each once, up to a count', async () => {
+    await store().create(job, [provisionOf(1), teardown]);
+    await store().create(jobOf('quiet'), []);
+    await store().create(jobOf('other'), [provisionOf(1)]);
+    expect([...(await store().listOwing(10))].sort()).toEqual(['digits', 'other']);
+    expect(await store().listOwing(1)).toHaveLength(1);
+    for (const { entryId } of await store().listOwed('digits')) {
+      await store().settle('digits', entryId);
+    }
+    expect(await store().listOwing(10)).toEqual(['other']);
+  });
+}

@@ -1,0 +1,41 @@
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { afterEach, beforeEach, expect } from 'vitest';
+import type { ReplicaExitReport } from '#shared/protocol/heartbeat.ts';
+import { type Cloud, createMachine, type Machine, startCloud } from './vm-agent-cloud.ts';
+
+/** Starts a cloud with one machine for each test of a file, and says how the machine's end is awaited. */
+export function startMachineForEachTest() {
+  let startedCloud: Cloud;
+  let createdMachine: Machine;
+  const cloud = () => startedCloud;
+  const machine = () => createdMachine;
+
+  beforeEach(async () => {
+    startedCloud = await startCloud();
+    createdMachine = await createMachine(startedCloud);
+  });
+
+  afterEach(async () => {
+    await createdMachine.remove();
+    await startedCloud.close();
+  });
+
+  async function exited(child: ChildProcess): Promise<void> {
+    if (child.exitCode === null && child.signalCode === null) {
+      await once(child, 'exit');
+    }
+    expect(machine().isPoweredOff()).toBe(true);
+  }
+
+  async function ended(child: ChildProcess): Promise<ReplicaExitReport> {
+    await exited(child);
+    const exit = cloud().heartbeats.at(-1)?.exit;
+    if (exit == null) {
+      throw new Error('The last heartbeat has no exit report.');
+    }
+    return exit;
+  }
+
+  return { cloud, machine, exited, ended };
+}

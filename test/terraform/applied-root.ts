@@ -1,0 +1,46 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { apply, type Resource } from './deployed-state.ts';
+import { copyTerraform, hasTerraform, type TerraformCopy } from './terraform.ts';
+
+export const PROJECT = 'my-project';
+export const VARIABLES = [
+  `-var=project_id=${PROJECT}`,
+  '-var=runtime_images={"2.11"={machine_images=["m-a","m-b"],image="i",python_version="3.10"}}',
+  '-var=jobs={zones=["us-central1-a","us-central1-b"]}',
+];
+
+export type AppliedRoot = ReturnType<typeof lookUp> & { terraform(): TerraformCopy };
+
+/** Applies the root module before the tests of a file, and describes what terraform has made then. */
+export function describeAppliedRoot(describeRoot: (root: AppliedRoot) => void): void {
+  if (!hasTerraform()) {
+    describe('what terraform apply makes', () => {
+      it('is not looked at: there is no terraform on this machine', () => {
+        expect(hasTerraform()).toBe(false);
+      });
+    });
+    return;
+  }
+  let terraform: TerraformCopy;
+  let resources: readonly Resource[] = [];
+  beforeAll(async () => {
+    terraform = await copyTerraform();
+    resources = await apply(terraform, '.', VARIABLES);
+  });
+  afterAll(() => terraform.close());
+  describe('what terraform apply makes', () =>
+    describeRoot({ terraform: () => terraform, ...lookUp(() => resources) }));
+}
+
+function lookUp(resources: () => readonly Resource[]) {
+  const all = (type: string) => resources().filter((resource) => resource.type === type);
+  const find = (type: string, key: string) => all(type).find((resource) => resource.key === key)?.values ?? {};
+  const functionOf = (name: string) => find('google_cloudfunctions2_function', name);
+  const configOf = (name: string) => Object(functionOf(name).service_config)[0] as Readonly<Record<string, unknown>>;
+  const environmentOf = (name: string) => configOf(name).environment_variables as Readonly<Record<string, string>>;
+  const topicOf = (topic: string) => find('google_pubsub_topic', topic);
+  const emailOf = (account: string) => find('google_service_account', account).email;
+  const memberOf = (account: string) => find('google_service_account', account).member;
+
+  return { all, find, functionOf, configOf, environmentOf, topicOf, emailOf, memberOf };
+}

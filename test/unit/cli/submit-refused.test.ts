@@ -1,0 +1,61 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { PROGRAM, startCloudForEachTest } from './submit-under-test.ts';
+import { runCli } from './test-cloud.ts';
+
+const { work, submit, listNames } = startCloudForEachTest();
+
+describe('dropforge jobs submit training', () => {
+  it.each([
+    [['--worker-count', '2'], /--worker-machine-type and --worker-count belong together/],
+    [['--parameter-server-machine-type', 'n1-standard-4'], /--parameter-server-count belong together/],
+    [['--worker-machine-type', 'n1-standard-4', '--worker-count', 'two'], /--worker-count two: write a whole number/],
+    [['--master-image-uri=gcr.io/a/b', '--runtime-version=2.11'], /exclude each other: an image is its own runtime/],
+    [['--tpu-tf-version', '2.1'], /--tpu-tf-version cannot be honoured: there are no TPUs/],
+    [['--flags-file', 'f.yaml'], /--flags-file cannot be honoured/],
+    [['--project', 'elsewhere'], /is not this cloud's project test-project/],
+    [['--async', '--stream-logs'], /exclude each other/],
+    [['--scale-tier', 'huge'], /choices are basic, standard-1/i],
+    [['--labels', 'a'], /'a' is not KEY=VALUE/],
+    [['--master-accelerator', 'type=t4,count=0'], /write type=TYPE,count=N/],
+    [['--kms-key', 'k', '--kms-keyring', 'r'], /--kms-location and --kms-project/],
+    [['--kms-location', 'global'], /--kms-location is part of the name of a key/],
+    [['--staging-bucket', 'gs://'], /is no Cloud Storage address/],
+    [['--packages', 'dep.whl,./dep.whl'], /Two packages are named dep\.whl/],
+  ])('takes %j for a slip of the command line', async (flags, message) => {
+    const result = await submit('one', ...PROGRAM, ...flags);
+    expect(result).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(message) });
+    expect(await listNames('uploads')).toEqual([]);
+  });
+
+  it.each([
+    [['--packages', 'none.whl'], /none\.whl cannot be read/],
+    [['--package-path', 'nowhere'], /cannot be read as a folder/],
+    [['--config', 'none.yaml'], /cannot be read .*check --config/],
+  ])('ends for %j, which is not there', async (flags, message) => {
+    const result = await submit('one', ...PROGRAM, ...flags);
+    expect(result).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(message) });
+    expect(await listNames('uploads')).toEqual([]);
+  });
+
+  it.each([
+    [['--region', 'mars'], /^one was REFUSED:\n {2}- UNKNOWN_REGION \(--region\)/],
+    [['--master-image-uri=gcr.io/a/b'], /UNSUPPORTED_FIELD \(--master-image-uri\)/],
+    [['--worker-machine-type=n1-standard-4', '--worker-count=2', '--scale-tier=custom'], /MASTER_TYPE_MISSING/],
+    [['--service-account', 'me@here'], /\(--service-account\)/],
+    [['--config', 'list.yaml'], /list\.yaml was REFUSED:\n {2}- NOT_A_JOB_FILE .* not a mapping of fields/],
+    [['--config', 'broken.yaml'], /NOT_YAML/],
+    [['--config', 'own.yaml', '--scale-tier', 'basic'], /FLAG_NOT_IN_FORM \(--scale-tier\)/],
+  ])('refuses %j before anything is built or sent, without asking a cloud', async (flags, message) => {
+    await writeFile(join(work(), 'list.yaml'), '- a\n');
+    await writeFile(join(work(), 'broken.yaml'), 'a: [1\n');
+    await writeFile(join(work(), 'own.yaml'), 'module: a.b\n');
+    const result = await runCli(['jobs', 'submit', 'training', 'one', ...PROGRAM, ...flags], { cwd: work() });
+    expect(result).toMatchObject({ code: 1, stdout: expect.stringMatching(message), stderr: '' });
+    const [report] = (
+      await runCli(['jobs', 'submit', 'training', 'one', '--format=json', ...PROGRAM, ...flags], { cwd: work() })
+    ).json();
+    expect(report).toMatchObject({ verdict: 'REFUSED', job: null });
+  });
+});

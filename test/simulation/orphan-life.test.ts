@@ -4,7 +4,7 @@ import { createWorld } from './simulated-world.ts';
 import { MECHANISMS, type Mechanism } from './world-faults.ts';
 
 const SEEDS = 20;
-const STEPS = 6_500;
+const STEPS = 8_000;
 
 /** Steps of the simulated clock are not exact: what is due may run after the next thing that is due. */
 const SLACK_MS = 180_000;

@@ -14,7 +14,7 @@ const SEED_MS_MAX = 500;
  */
 const FAULTY_ONCE = [7, 4457];
 
-/** Jobs that wait for capacity at Compute Engine: one zone lets them wait, the next has room, a third never has. */
+/** Jobs that may wait at Compute Engine: whether a zone has room at once, later or never, the seed decides. */
 const FLEX_START = { provisioningModel: 'FLEX_START', others: [] } as const;
 const FLEX_STARTS = {
   submissions: { steady: FLEX_START, patient: FLEX_START, broken: FLEX_START },

@@ -1,22 +1,16 @@
-import { z } from 'zod';
 import type { VmRequest } from '#shared/ports/vm-provider.ts';
 
 /**
  * What a runtime's VMs boot from: machine images (several copies, because Compute Engine limits how often one is used),
  * or a custom image, which has no such limit and goes where machine images cannot. Short names are the project's own.
+ * The setting RUNTIME_IMAGES is read into this (functions/settings.ts).
  */
-export const runtimeImageSchema = z
-  .object({
-    machineImages: z.array(z.string().min(1)).max(20).default([]),
-    image: z.string().min(1).optional(),
-    /** Another runtime, which stands in for this one. */
-    runtime: z.string().min(1).optional(),
-  })
-  .refine(({ machineImages, image, runtime }) => machineImages.length > 0 || (image ?? runtime) !== undefined, {
-    message: 'names neither machine images nor an image, and no other runtime',
-  });
-
-export type RuntimeImage = z.infer<typeof runtimeImageSchema>;
+export type RuntimeImage = {
+  readonly machineImages: readonly string[];
+  readonly image?: string | undefined;
+  /** Another runtime, which stands in for this one. */
+  readonly runtime?: string | undefined;
+};
 
 /** By runtime version: the name that placements carry. */
 export type RuntimeImages = Readonly<Record<string, RuntimeImage>>;

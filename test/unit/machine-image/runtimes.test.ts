@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { z } from 'zod';
-import { findRuntime, runtimeImageSchema } from '#infra/google-cloud/compute/boot-source.ts';
+import { SETTINGS } from '#functions/settings.ts';
+import { findRuntime } from '#infra/google-cloud/compute/boot-source.ts';
 import { imageNamesOf, RUNTIMES, runtimeImagesFor, runtimesSchema } from '#infra/machine-image/read-runtimes.ts';
 import { readCatalog } from '#shared/catalog/catalog.ts';
 
@@ -90,10 +90,10 @@ describe('the images of a build', () => {
     });
   });
 
-  it('are what the Compute adapter takes, for every version that is known', () => {
+  it('are what functions take as a setting, for every version that is known', () => {
     const images = runtimeImagesFor(PLACE);
     expect(Object.keys(images).toSorted()).toEqual([...names, ...aliases.map(([version]) => version)].toSorted());
-    expect(z.record(z.string(), runtimeImageSchema).safeParse(images).success).toBe(true);
+    expect(SETTINGS.RUNTIME_IMAGES.safeParse(JSON.stringify(images)).success).toBe(true);
     expect(images['2.15']).toEqual({
       machineImages: ['a', 'b'].map((copy) => `projects/my-project/global/machineImages/dropforge-2-15-v7-${copy}`),
       image: 'projects/my-project/global/images/dropforge-2-15-v7',

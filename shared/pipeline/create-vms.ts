@@ -4,7 +4,7 @@ import type { Refusal } from '#shared/domain/event.ts';
 import { type Instance, type JobIn, replicasOf, type TimestampMs } from '#shared/domain/job.ts';
 import { vmNameOf } from '#shared/domain/vm-name.ts';
 import { type VmSettings, vmRequestOf } from '#shared/pipeline/vm-request.ts';
-import type { VmProvider, VmRequest } from '#shared/ports/vm-provider.ts';
+import type { VmCreation, VmRequest } from '#shared/ports/vm-provider.ts';
 
 /** What has become of the VMs of an attempt: all are there, or they wait for capacity, or there are none. */
 export type Created =
@@ -12,7 +12,7 @@ export type Created =
   | { readonly pendingUntil: TimestampMs }
   | { readonly refusal: Refusal };
 
-export type VmPorts = { readonly vms: VmProvider; readonly deadlines: Deadlines };
+export type VmPorts = { readonly vms: VmCreation; readonly deadlines: Deadlines };
 
 type Context = { readonly now: TimestampMs; readonly settings: VmSettings };
 

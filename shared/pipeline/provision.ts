@@ -17,10 +17,10 @@ import { type EventPorts, handleJobEvent } from '#shared/pipeline/handle-job-eve
 import type { VmSettings } from '#shared/pipeline/vm-request.ts';
 import type { CapacityMemory } from '#shared/ports/capacity-memory.ts';
 import type { ReplicaStore } from '#shared/ports/replica-store.ts';
-import type { VmProvider } from '#shared/ports/vm-provider.ts';
+import type { VmCreation } from '#shared/ports/vm-provider.ts';
 
 export type ProvisionPorts = EventPorts & {
-  readonly vms: VmProvider;
+  readonly vms: VmCreation;
   readonly capacity: CapacityMemory;
   readonly replicas: ReplicaStore;
 };

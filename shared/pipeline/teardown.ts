@@ -5,9 +5,9 @@ import { attemptAll } from '#shared/pipeline/attempt-all.ts';
 import { handleJobEvent } from '#shared/pipeline/handle-job-event.ts';
 import type { HeartbeatPorts } from '#shared/pipeline/record-heartbeat.ts';
 import { reportLoss } from '#shared/pipeline/report-loss.ts';
-import type { Vm, VmProvider } from '#shared/ports/vm-provider.ts';
+import type { Vm, VmRemoval } from '#shared/ports/vm-provider.ts';
 
-export type TeardownPorts = HeartbeatPorts & { readonly vms: VmProvider };
+export type TeardownPorts = HeartbeatPorts & { readonly vms: VmRemoval };
 
 /**
  * The teardown stage: deletes every VM of the job that its current attempt does not own. A job that is closing is over

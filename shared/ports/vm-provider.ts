@@ -58,3 +58,9 @@ export type VmProvider = {
   /** Every VM that Dropforge has created and that still exists in any zone, from the cloud's own list. */
   list(query?: { readonly jobId: string }): Promise<readonly Vm[]>;
 };
+
+/** What the provision stage does: it takes back what it has made, and need not see the VMs of others. */
+export type VmCreation = Pick<VmProvider, 'create' | 'find' | 'delete'>;
+
+/** What the teardown stage does: no VM is made by it. */
+export type VmRemoval = Pick<VmProvider, 'delete' | 'list'>;

@@ -1,62 +1,18 @@
-import { z } from 'zod';
-import { faultOfRequest } from '#infra/google-cloud/compute/compute-fault.ts';
+import { createComputeVmRemoval } from '#infra/google-cloud/compute/compute-vm-removal.ts';
 import { type ComputeEngine, createVm } from '#infra/google-cloud/compute/create-vm.ts';
-import { findInstance, readInstance, toVm } from '#infra/google-cloud/compute/read-instance.ts';
-import { filterOf } from '#infra/google-cloud/compute/vm-labels.ts';
-import type { Vm, VmProvider } from '#shared/ports/vm-provider.ts';
-
-const NOT_FOUND = 404;
-
-/** So many VMs are far more than a deployment should ever have; whoever has them sees the sweep fail rather than end. */
-const VMS_COUNT_MAX = 10_000;
-
-const operationSchema = z.object({ name: z.string() });
+import { findInstance, toVm } from '#infra/google-cloud/compute/read-instance.ts';
+import type { VmProvider } from '#shared/ports/vm-provider.ts';
 
 /** VMs of Compute Engine. A request that was met before is the same request: names and request ids follow from the job. */
 export function createComputeVmProvider(engine: ComputeEngine): VmProvider {
-  const { instances, place } = engine;
-  const project = place.projectId;
+  const { instances, operations, place } = engine;
+  const { projectId } = place;
   return {
+    ...createComputeVmRemoval({ instances, operations, projectId }),
     create: (request) => createVm(engine, request),
     async find(vm) {
-      const found = await findInstance({ instances, projectId: project }, vm);
+      const found = await findInstance({ instances, projectId }, vm);
       return found && toVm(found);
     },
-    async delete({ vmName, zone }) {
-      const vm = { project, zone, instance: vmName };
-      try {
-        const [started] = await instances.delete(vm);
-        await untilOver(engine, zone, started.latestResponse);
-        await instances.get(vm);
-        return 'DELETING';
-      } catch (error) {
-        if (faultOfRequest(error)?.httpStatus === NOT_FOUND) {
-          return 'GONE';
-        }
-        throw error;
-      }
-    },
-    async list(query) {
-      const vms: Vm[] = [];
-      // The client's own joining of pages would end at the first: the loop is it.
-      const pages = instances.aggregatedListAsync({ project, filter: filterOf(query) }, { autoPaginate: false });
-      for await (const [, zone] of pages) {
-        vms.push(...(zone.instances ?? []).flatMap((instance) => toVm(readInstance(instance)) ?? []));
-        if (vms.length > VMS_COUNT_MAX) {
-          throw new Error(`There are more than ${VMS_COUNT_MAX} VMs of Dropforge in ${project}.`);
-        }
-      }
-      // Compute Engine's filter sees the first part of a long job id.
-      return query === undefined ? vms : vms.filter(({ jobId }) => jobId === query.jobId);
-    },
   };
-}
-
-/**
- * Waits for a deletion while somebody waits for the job to close; after two minutes Compute Engine answers in any case
- * (API docs, "zoneOperations.wait"). How it ended is not asked: whether the VM is still there is.
- */
-async function untilOver({ operations, place }: ComputeEngine, zone: string, operation: unknown): Promise<void> {
-  const { name } = operationSchema.parse(operation);
-  await operations.wait({ project: place.projectId, zone, operation: name }).catch(() => undefined);
 }

@@ -34,7 +34,6 @@ export function openProvision() {
         cloud.deleted.push(vmName);
         return 'GONE';
       },
-      list: async () => [],
     },
   };
   return {

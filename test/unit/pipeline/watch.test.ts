@@ -82,8 +82,6 @@ it('sweeps the other VMs after one that cannot be deleted', async () => {
   });
   const deleted: string[] = [];
   const provider = {
-    create: async () => ({ outcome: 'CREATED', instanceId: '1' }) as const,
-    find: async ({ vmName }: { readonly vmName: string }) => vms.find((vm) => vm.vmName === vmName),
     list: async () => vms,
     async delete({ vmName }: { readonly vmName: string }) {
       if (vmName === 'b') {

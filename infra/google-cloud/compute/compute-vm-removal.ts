@@ -1,0 +1,63 @@
+import type { InstancesClient, ZoneOperationsClient } from '@google-cloud/compute';
+import { z } from 'zod';
+import { faultOfRequest } from '#infra/google-cloud/compute/compute-fault.ts';
+import { readInstance, toVm } from '#infra/google-cloud/compute/read-instance.ts';
+import { filterOf } from '#infra/google-cloud/compute/vm-labels.ts';
+import type { Vm, VmRemoval } from '#shared/ports/vm-provider.ts';
+
+/** Where VMs are looked for. */
+export type ComputeProject = {
+  readonly instances: InstancesClient;
+  readonly operations: ZoneOperationsClient;
+  readonly projectId: string;
+};
+
+const NOT_FOUND = 404;
+
+/** So many VMs are far more than a deployment should ever have; whoever has them sees the sweep fail rather than end. */
+const VMS_COUNT_MAX = 10_000;
+
+const operationSchema = z.object({ name: z.string() });
+
+/** The VMs of Compute Engine that Dropforge has made, to be listed and deleted. */
+export function createComputeVmRemoval(compute: ComputeProject): VmRemoval {
+  const { instances, projectId: project } = compute;
+  return {
+    async delete({ vmName, zone }) {
+      const vm = { project, zone, instance: vmName };
+      try {
+        const [started] = await instances.delete(vm);
+        await untilOver(compute, zone, started.latestResponse);
+        await instances.get(vm);
+        return 'DELETING';
+      } catch (error) {
+        if (faultOfRequest(error)?.httpStatus === NOT_FOUND) {
+          return 'GONE';
+        }
+        throw error;
+      }
+    },
+    async list(query) {
+      const vms: Vm[] = [];
+      // The client's own joining of pages would end at the first: the loop is it.
+      const pages = instances.aggregatedListAsync({ project, filter: filterOf(query) }, { autoPaginate: false });
+      for await (const [, zone] of pages) {
+        vms.push(...(zone.instances ?? []).flatMap((instance) => toVm(readInstance(instance)) ?? []));
+        if (vms.length > VMS_COUNT_MAX) {
+          throw new Error(`There are more than ${VMS_COUNT_MAX} VMs of Dropforge in ${project}.`);
+        }
+      }
+      // Compute Engine's filter sees the first part of a long job id.
+      return query === undefined ? vms : vms.filter(({ jobId }) => jobId === query.jobId);
+    },
+  };
+}
+
+/**
+ * Waits for a deletion while somebody waits for the job to close; after two minutes Compute Engine answers in any case
+ * (API docs, "zoneOperations.wait"). How it ended is not asked: whether the VM is still there is.
+ */
+async function untilOver({ operations, projectId }: ComputeProject, zone: string, operation: unknown): Promise<void> {
+  const { name } = operationSchema.parse(operation);
+  await operations.wait({ project: projectId, zone, operation: name }).catch(() => undefined);
+}

@@ -29,7 +29,7 @@ export const CAUSES = {
   CAPACITY_PENDING: {
     class: 'capacity',
     remedy:
-      'Nothing to do, and nothing is billed: the VM starts when a machine comes free, and otherwise the next zone is asked.',
+      'Nothing to do, and no machine is billed: the VM starts when one comes free, and otherwise the next zone is asked.',
   },
   PREEMPTED: {
     class: 'interruption',

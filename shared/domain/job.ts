@@ -123,7 +123,7 @@ export type Job =
       readonly status: 'PREPARING';
       /** When the master first spoke, still setting up; null before. */
       readonly reportedAt: TimestampMs | null;
-      /** Until when the VM may wait for capacity at Compute Engine, which bills nothing; null when it does not. */
+      /** Until when the VM may wait for capacity at Compute Engine, which bills no machine; null when it does not. */
       readonly pendingUntil: TimestampMs | null;
     })
   /** `uploadingAt` is when the master said that its program is over and its outputs are being saved; null before. */

@@ -26,7 +26,7 @@ export type VmRequest = ReplicaId & {
   readonly metadata: Readonly<Record<string, string>>;
 };
 
-/** PENDING waits for capacity, and neither runs nor costs anything. */
+/** PENDING waits for capacity: it does not run, and its machine is not billed. */
 export type VmStatus = 'PENDING' | 'STARTING' | 'RUNNING' | 'STOPPING' | 'TERMINATED';
 
 export type Vm = {

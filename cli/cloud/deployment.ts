@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
+import { parseJson } from '#cli/cloud/parse-json.ts';
 import { Failure } from '#cli/failure.ts';
 
 /** What the CLI has to know of a deployment on Google Cloud: Terraform's output `deployment`. */
@@ -25,19 +26,11 @@ export async function readDeployment(path: string): Promise<Deployment> {
   } catch {
     throw new Failure(`The deployment ${path} cannot be read. ${REMEDY}`);
   }
-  const parsed = deploymentSchema.safeParse(parseOrUndefined(text));
+  const parsed = deploymentSchema.safeParse(parseJson(text));
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
     const field = issue?.path.join('.');
     throw new Failure(`${path} describes no deployment${field ? ` (${field}: ${issue?.message})` : ''}. ${REMEDY}`);
   }
   return parsed.data;
-}
-
-function parseOrUndefined(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -7,7 +7,6 @@ import { type Endpoints, readEndpoints } from '#infra/embedded/endpoints.ts';
 const DIRECTORY_NAME = '.dropforge';
 
 type Caller = Pick<Invocation, 'dataDir'> & { readonly io: { readonly cwd: string } };
-type CallerOfAny = Caller & Pick<Invocation, 'deployment'>;
 
 /** The data directory that was named, else the nearest `.dropforge/` here or above, else the one to be made here. */
 export async function findDataDir({ dataDir, io }: Caller): Promise<string> {
@@ -25,18 +24,13 @@ export async function findDataDir({ dataDir, io }: Caller): Promise<string> {
   }
 }
 
-/** The embedded cloud, for commands that speak to no other. */
-export async function findCloud(caller: CallerOfAny): Promise<Endpoints> {
+/** The endpoints of the running embedded cloud. Fails with the way to start one, and where a deployment was named. */
+export async function findCloud(caller: Caller & Pick<Invocation, 'deployment'>): Promise<Endpoints> {
   if (caller.deployment !== undefined) {
     throw new Failure(
       'Only an embedded cloud has this: leave out --deployment, or unset DROPFORGE_DEPLOYMENT. On Google Cloud, docs/runbook.md tells where to look.',
     );
   }
-  return findEmbeddedCloud(caller);
-}
-
-/** The endpoints of the running cloud. Fails with the way to start one. */
-export async function findEmbeddedCloud(caller: Caller): Promise<Endpoints> {
   const dataDir = await findDataDir(caller);
   const endpoints = await readEndpoints(dataDir);
   if (endpoints === undefined) {

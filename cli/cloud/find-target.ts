@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
-import { findEmbeddedCloud } from '#cli/cloud/find-cloud.ts';
+import { findCloud } from '#cli/cloud/find-cloud.ts';
+import { EMBEDDED_REMEDIES, type Remedies } from '#cli/cloud/request-json.ts';
 import type { Invocation } from '#cli/command.ts';
 import type { Endpoints } from '#infra/embedded/endpoints.ts';
 
@@ -19,8 +20,7 @@ export type Api = {
   readonly url: string;
   /** Headers that show who asks. */
   readonly authorize: () => Promise<Readonly<Record<string, string>>>;
-  /** What to do when it does not answer, or refuses to. */
-  readonly remedies: { readonly silent: string; readonly refused: string };
+  readonly remedies: Remedies;
 };
 
 type Caller = Pick<Invocation, 'dataDir' | 'deployment'> & { readonly io: { readonly cwd: string } };
@@ -28,7 +28,7 @@ type Caller = Pick<Invocation, 'dataDir' | 'deployment'> & { readonly io: { read
 /** The deployment that was named, else the embedded cloud that runs here. */
 export async function findTarget(caller: Caller): Promise<Target> {
   if (caller.deployment === undefined) {
-    return targetOf(await findEmbeddedCloud(caller));
+    return targetOf(await findCloud(caller));
   }
   // Most commands run against the embedded cloud, and need neither.
   const { readDeployment } = await import('#cli/cloud/deployment.ts');
@@ -51,9 +51,8 @@ export async function findTarget(caller: Caller): Promise<Target> {
 }
 
 export function targetOf({ projectId, uploadBucket, jobsBucket, storage, api }: Endpoints): Target {
-  const silent = 'run `npx dropforge up`';
   return {
     ...{ projectId, uploadBucket, jobsBucket, storage, stagingBucket: jobsBucket },
-    api: { url: api, authorize: async () => ({}), remedies: { silent, refused: silent } },
+    api: { url: api, authorize: async () => ({}), remedies: EMBEDDED_REMEDIES },
   };
 }

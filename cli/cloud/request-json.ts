@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Api } from '#cli/cloud/find-target.ts';
+import { parseJson } from '#cli/cloud/parse-json.ts';
 import { Failure, NotFound } from '#cli/failure.ts';
 
 const ANSWER_MS_MAX = 30_000;
@@ -8,19 +8,22 @@ const problemAnswerSchema = z.object({
   error: z.object({ message: z.string(), remedy: z.string().optional() }),
 });
 
+/** What to do when a server does not answer, or does not let one in. */
+export type Remedies = { readonly silent: string; readonly refused: string };
+
+export const EMBEDDED_REMEDIES: Remedies = { silent: 'run `npx dropforge up`', refused: 'run `npx dropforge up`' };
+
 type RequestOptions = {
   readonly method?: 'GET' | 'POST';
   readonly signal?: AbortSignal;
   readonly headers?: Readonly<Record<string, string>>;
-  readonly remedies?: Api['remedies'];
+  /** An embedded cloud's where none are given. */
+  readonly remedies?: Remedies;
 };
-
-/** Who does not answer is an embedded cloud, unless it is said otherwise. */
-const REMEDIES = { silent: 'run `npx dropforge up`', refused: 'run `npx dropforge up`' };
 
 /** Sends a request and reads the answer. Fails with the server's own words where it refuses. */
 export async function requestJson<T>(url: string, schema: z.ZodType<T>, options: RequestOptions = {}): Promise<T> {
-  const { method = 'GET', headers = {}, remedies = REMEDIES } = options;
+  const { method = 'GET', headers = {}, remedies = EMBEDDED_REMEDIES } = options;
   const timeout = AbortSignal.timeout(ANSWER_MS_MAX);
   const signal = options.signal === undefined ? timeout : AbortSignal.any([options.signal, timeout]);
   let response: Response;
@@ -40,9 +43,9 @@ export async function requestJson<T>(url: string, schema: z.ZodType<T>, options:
 
 function describeRefusal(
   response: Response,
-  { text, remedies }: { readonly text: string; readonly remedies: Api['remedies'] },
+  { text, remedies }: { readonly text: string; readonly remedies: Remedies },
 ): string {
-  const answer = problemAnswerSchema.safeParse(parseOrUndefined(text));
+  const answer = problemAnswerSchema.safeParse(parseJson(text));
   if (!answer.success && (response.status === 401 || response.status === 403)) {
     return `${new URL(response.url).origin} does not let you in (${response.status}): ${remedies.refused}.`;
   }
@@ -51,14 +54,6 @@ function describeRefusal(
   }
   const { message, remedy } = answer.data.error;
   return remedy === undefined ? message : `${message} ${remedy}`;
-}
-
-function parseOrUndefined(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** `fetch` hides what happened in the cause of its error. */

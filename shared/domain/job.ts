@@ -169,8 +169,10 @@ export function remainingRunningMs({ ranMs, spec }: Pick<Job, 'ranMs' | 'spec'>)
   return Math.max(0, spec.limits.maxRunningMs - ranMs);
 }
 
-/** Whether its VM waits for capacity at Compute Engine. */
-export function isPending(job: Job): boolean {
+/** A job whose VM waits for capacity at Compute Engine. */
+export type PendingJob = JobIn<'PREPARING'> & { readonly pendingUntil: TimestampMs };
+
+export function isPending(job: Job): job is PendingJob {
   return job.status === 'PREPARING' && job.pendingUntil !== null;
 }
 

@@ -1,7 +1,7 @@
 import { causeOf } from '#shared/domain/cause.ts';
 import type { Deadlines } from '#shared/domain/deadlines.ts';
 import type { Refusal } from '#shared/domain/event.ts';
-import { type Instance, type JobIn, replicasOf, type TimestampMs } from '#shared/domain/job.ts';
+import { type Instance, type JobIn, type PendingJob, replicasOf, type TimestampMs } from '#shared/domain/job.ts';
 import { vmNameOf } from '#shared/domain/vm-name.ts';
 import { type VmSettings, vmRequestOf } from '#shared/pipeline/vm-request.ts';
 import type { VmCreation, VmRequest } from '#shared/ports/vm-provider.ts';
@@ -53,16 +53,15 @@ function toInstance({ role, index, vmName }: Pick<VmRequest, 'role' | 'index' | 
 }
 
 /**
- * Looks after VMs that wait for capacity. They are not asked for again: one that is gone has waited for nothing, and
- * another request would wait as long once more where another zone may have room.
+ * Looks after VMs that wait for capacity; undefined while they do. They are not asked for again: one that is gone has
+ * waited for nothing, and another request would wait as long once more where another zone may have room.
  */
 export async function findPendingVms(
   { vms, deadlines }: VmPorts,
-  job: JobIn<'PREPARING'>,
+  job: PendingJob,
   { now }: Pick<Context, 'now'>,
-): Promise<Created> {
+): Promise<Created | undefined> {
   const { zone } = job.placement;
-  const pendingUntil = job.pendingUntil ?? now;
   const wanted = replicasOf(job.spec).map((replica) => ({
     ...replica,
     vmName: vmNameOf(job.jobId, job.attempt, replica),
@@ -71,23 +70,23 @@ export async function findPendingVms(
   const found = await Promise.all(wanted.map(async (vm) => ({ ...vm, vm: await vms.find(vm) })));
   const isGone = found.some(({ vm }) => vm === undefined);
   const isWaiting = found.some(({ vm }) => vm?.status === 'PENDING' || vm?.status === 'STOPPING');
-  const isTooLate = isWaiting && now >= pendingUntil + deadlines.pendingMs;
+  const isTooLate = isWaiting && now >= job.pendingUntil + deadlines.pendingMs;
   if (isGone && job.reportedAt !== null) {
     // It was started, and lost before it was seen: its lease ends the attempt.
-    return { pendingUntil };
+    return undefined;
   }
   if (isGone || isTooLate) {
     await Promise.all(wanted.map((vm) => vms.delete(vm)));
     return { refusal: capacityWaitOver(job) };
   }
   if (isWaiting) {
-    return { pendingUntil };
+    return undefined;
   }
   return { instances: found.flatMap(({ vm, ...wish }) => (vm === undefined ? [] : toInstance(wish, vm.instanceId))) };
 }
 
-function capacityWaitOver({ placement, placedAt, pendingUntil, spec }: JobIn<'PREPARING'>): Refusal {
-  const minutes = Math.round(((pendingUntil ?? placedAt) - placedAt) / 60_000);
+function capacityWaitOver({ placement, placedAt, pendingUntil, spec }: PendingJob): Refusal {
+  const minutes = Math.round((pendingUntil - placedAt) / 60_000);
   const [{ machineType }] = spec.replicaGroups;
   const message = `No ${machineType} came free in ${placement.zone}, where the request was to wait up to ${minutes} min.`;
   return { cause: causeOf('STOCKOUT', message), zonesAvailable: [] };

@@ -3,6 +3,7 @@ import { classOf } from '#shared/domain/cause.ts';
 import type { Refusal } from '#shared/domain/event.ts';
 import {
   type Instance,
+  isPending,
   type Job,
   type JobIn,
   type PlacedJob,
@@ -49,8 +50,13 @@ export async function provision(
     await expectReplicas(ports, placed, context.now);
     return;
   }
-  const created = await (placed.pendingUntil === null ? createVms : findPendingVms)(ports, placed, context);
   const { now } = context;
+  const created = isPending(placed)
+    ? await findPendingVms(ports, placed, context)
+    : await createVms(ports, placed, context);
+  if (created === undefined) {
+    return;
+  }
   if ('refusal' in created) {
     await reportRefusal(ports, placed, { refusal: created.refusal, now });
   } else if ('pendingUntil' in created) {

@@ -1,20 +1,15 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { openDatabase } from '../../infra/embedded/database.ts';
 import { openDirectoryObjectStore } from '../../infra/embedded/objects/directory-object-store.ts';
 import { NONCURRENT_AGE_MS_MAX, NONCURRENT_GENERATIONS_MAX } from '../../infra/embedded/objects/object-index.ts';
-import { DEFAULT_ATTRIBUTES } from '../../infra/embedded/objects/stored-object.ts';
 import type { ObjectInfo } from '../../shared/ports/object-store.ts';
+import { bucket, makeDirectoryForEachTest, object, readText, write } from './directory-object-store-under-test.ts';
 import { describeObjectStoreContract } from './object-store.contract.ts';
-
-const bucket = 'uploads';
-const object = { bucket, name: 'model/weights.bin' };
 
 describeObjectStoreContract('a directory', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'dropforge-objects-'));
@@ -31,58 +26,7 @@ describeObjectStoreContract('a directory', async () => {
 });
 
 describe('a directory of objects', () => {
-  let directory: string;
-  let now = 1_000_000;
-  let finalized: ObjectInfo[] = [];
-  const opened: { close(): void }[] = [];
-
-  beforeEach(async () => {
-    directory = await mkdtemp(join(tmpdir(), 'dropforge-objects-'));
-    now = 1_000_000;
-    finalized = [];
-  });
-  afterEach(async () => {
-    for (const database of opened.splice(0)) {
-      database.close();
-    }
-    await rm(directory, { recursive: true });
-  });
-
-  function open(onFinalized = (info: ObjectInfo): void => void finalized.push(info)) {
-    const database = openDatabase(join(directory, 'state.sqlite'));
-    opened.push(database);
-    const store = openDirectoryObjectStore({
-      database,
-      directory,
-      clock: { now: () => now },
-      onFinalized,
-      objectBytesMax: 100,
-    });
-    store.createBucket(bucket);
-    return { store, database };
-  }
-
-  async function write(store: ReturnType<typeof open>['store'], content: string, target = object): Promise<ObjectInfo> {
-    const outcome = await store.write(target, Buffer.from(content));
-    if (typeof outcome === 'string') {
-      throw new Error(outcome);
-    }
-    return outcome;
-  }
-
-  async function readText(store: ReturnType<typeof open>['store'], generation?: string) {
-    const bytes = await store.read(object, generation === undefined ? {} : { generation });
-    return bytes && (await text(bytes));
-  }
-
-  const countBlobs = async () => (await readdir(join(directory, 'blobs'))).length;
-
-  it('finds everything again after it was opened anew', async () => {
-    const info = await write(open().store, 'kept');
-    const { store } = open();
-    expect(await store.stat(object)).toEqual(info);
-    expect(await readText(store)).toBe('kept');
-  });
+  const { directory, clock, finalized, open, countBlobs } = makeDirectoryForEachTest();
 
   it('tells of every finalized object once, in the transaction that shows it', async () => {
     const { store, database } = open();
@@ -94,8 +38,8 @@ describe('a directory of objects', () => {
     database.sql.exec('create table notices (name text)');
     const notifying = openDirectoryObjectStore({
       database,
-      directory,
-      clock: { now: () => now },
+      directory: directory(),
+      clock,
       onFinalized() {
         database.sql.exec(`insert into notices values ('half')`);
         throw new Error('the notification failed');
@@ -111,7 +55,7 @@ describe('a directory of objects', () => {
     const { store } = open();
     const first = await write(store, '1');
     expect(first.generation).toBe('1000000000');
-    now -= 500_000;
+    clock.ms -= 500_000;
     const second = await write(store, '2');
     await store.remove(object, { generation: second.generation, preconditions: {} });
     const third = await write(open().store, '3');
@@ -140,7 +84,7 @@ describe('a directory of objects', () => {
     const { store } = open();
     const old = await write(store, 'old');
     await write(store, 'new');
-    now += NONCURRENT_AGE_MS_MAX + 1;
+    clock.ms += NONCURRENT_AGE_MS_MAX + 1;
     await write(store, 'other', { bucket, name: 'other' });
     expect(await store.stat(object, old.generation)).toBeUndefined();
     expect(await readText(store)).toBe('new');
@@ -182,61 +126,7 @@ describe('a directory of objects', () => {
     );
     expect(await readText(store)).toBe('there');
     expect(await countBlobs()).toBe(1);
-    expect(await readdir(join(directory, 'incoming'))).toEqual([]);
-  });
-
-  it('removes at the next start what a crash has left half done, and nothing else', async () => {
-    const { store } = open();
-    await write(store, 'kept');
-    const uploadId = await store.uploads.start({
-      target: object,
-      attributes: DEFAULT_ATTRIBUTES,
-      preconditions: {},
-      expected: {},
-    });
-    const body = Readable.from([Buffer.from('half')]);
-    await store.uploads.append(uploadId, { startByte: 0, sizeBytes: 8, isLast: false, body, expected: {} });
-    await writeFile(join(directory, 'incoming', 'cut-off'), 'partial');
-    await writeFile(join(directory, 'blobs', 'never-committed'), 'whole');
-    const again = open().store;
-    expect(await readdir(join(directory, 'incoming'))).toEqual([uploadId]);
-    expect(await countBlobs()).toBe(1);
-    expect(await readText(again)).toBe('kept');
-    const rest = {
-      startByte: 4,
-      sizeBytes: 8,
-      isLast: false,
-      body: Readable.from([Buffer.from('+end')]),
-      expected: {},
-    };
-    expect(await again.uploads.append(uploadId, rest)).toMatchObject({ state: 'DONE' });
-    expect(await readText(again)).toBe('half+end');
-  });
-
-  it('loses no acknowledged object to kill -9, at any moment', async () => {
-    const script = join(import.meta.dirname, 'write-objects-process.ts');
-    for (let round = 0; round < 3; round++) {
-      const writer = spawn(process.execPath, [script, directory], { stdio: ['ignore', 'pipe', 'inherit'] });
-      let acknowledged = '';
-      writer.stdout.on('data', (chunk: Buffer) => {
-        acknowledged += chunk;
-        if (acknowledged.split('\n').length > 15 + round * 10) {
-          writer.kill('SIGKILL');
-        }
-      });
-      const [, signal] = await once(writer, 'close');
-      expect(signal).toBe('SIGKILL');
-      const { store } = open();
-      const names = acknowledged.split('\n').slice(0, -1);
-      expect(names.length).toBeGreaterThan(10);
-      for (const name of names) {
-        const bytes = await store.read({ bucket: 'crash', name });
-        expect(bytes && (await text(bytes))).toBe(name.repeat(1_000));
-      }
-      const listed = await store.list({ bucket: 'crash', prefix: '', countMax: 10_000 });
-      expect(await countBlobs()).toBe(listed.length);
-      expect(await readdir(join(directory, 'incoming'))).toEqual([]);
-    }
+    expect(await readdir(join(directory(), 'incoming'))).toEqual([]);
   });
 
   it('deletes a bucket only when no live object is in it', async () => {
@@ -252,7 +142,7 @@ describe('a directory of objects', () => {
   it('keeps the bytes as they are in one file', async () => {
     const { store } = open();
     await write(store, 'plain');
-    const [blob = ''] = await readdir(join(directory, 'blobs'));
-    expect(await readFile(join(directory, 'blobs', blob), 'utf8')).toBe('plain');
+    const [blob = ''] = await readdir(join(directory(), 'blobs'));
+    expect(await readFile(join(directory(), 'blobs', blob), 'utf8')).toBe('plain');
   });
 });

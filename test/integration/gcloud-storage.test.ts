@@ -1,13 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { Storage } from '@google-cloud/storage';
+import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type CloudUnderTest, startCloudUnderTest } from '../e2e/cloud-under-test.ts';
 import { runCli } from '../unit/cli/test-cloud.ts';
 import { findGcloudVersion } from './find-gcloud-version.ts';
-import { type GcloudOptions, type GcloudResult, type GcloudUnderTest, openGcloud } from './gcloud-under-test.ts';
+import { openGcloudStorageForAllTests } from './gcloud-storage-under-test.ts';
 
 const gcloudVersion = findGcloudVersion();
 const MIB = 1_048_576;
@@ -35,42 +32,11 @@ if (gcloudVersion === undefined) {
 }
 
 function testGcloudStorage(): void {
-  let gcloud: GcloudUnderTest;
-  let storage: Storage;
-  let files: string;
+  const { read, run, storage, file, namesIn, createBucket } = openGcloudStorageForAllTests(() => cloud);
+  const linesOf = (text: string) => text.trimEnd().split('\n').filter(Boolean);
   const large = randomBytes(LARGE_BYTES);
 
-  beforeAll(async () => {
-    gcloud = await openGcloud(cloud);
-    storage = new Storage({ apiEndpoint: cloud.endpoints.storage, projectId: 'p' });
-    files = await mkdtemp(join(tmpdir(), 'dropforge-files-'));
-    await mkdir(join(files, 'tree', 'sub'), { recursive: true });
-    await writeFile(join(files, 'tree', 'a.txt'), 'hello');
-    await writeFile(join(files, 'tree', 'empty'), '');
-    await writeFile(join(files, 'tree', 'sub', 'ü x.txt'), 'ü');
-    await writeFile(join(files, 'large'), large);
-  });
-  afterAll(async () => {
-    await gcloud.close();
-    await rm(files, { recursive: true });
-  });
-
-  const read = (...args: readonly string[]) => gcloud.read('storage', ...args);
-  const run = (args: readonly string[], options?: GcloudOptions): Promise<GcloudResult> =>
-    gcloud.run(['storage', ...args], options);
-  const linesOf = (text: string) => text.trimEnd().split('\n').filter(Boolean);
-  const file = (...path: readonly string[]) => join(files, ...path);
-
-  async function namesIn(bucket: string, prefix = ''): Promise<readonly string[]> {
-    const [found] = await storage.bucket(bucket).getFiles({ prefix });
-    return found.map(({ name }) => name);
-  }
-
-  /** A bucket of its own for each test, with empty objects of these names. */
-  async function createBucket(bucket: string, names: readonly string[] = []): Promise<void> {
-    await storage.createBucket(bucket);
-    await Promise.all(names.map((name) => storage.bucket(bucket).file(name).save(name, { resumable: false })));
-  }
+  beforeAll(() => writeFile(file('large'), large));
 
   it('makes, describes and lists buckets', async () => {
     await read('buckets', 'create', 'gs://made-by-gcloud', '--location=us');
@@ -93,7 +59,7 @@ function testGcloudStorage(): void {
     ]);
     expect(uploaded).toMatchObject([{ code: 0 }, { code: 0 }]);
     // The parts are gone, and the bytes are the same.
-    const [found] = await storage.bucket('large').getFiles();
+    const [found] = await storage().bucket('large').getFiles();
     const seen = found.map(({ name, metadata }) => [name, metadata.size, metadata.componentCount, metadata.crc32c]);
     const crc32c = found[0]?.metadata.crc32c;
     expect(seen).toEqual([
@@ -178,7 +144,7 @@ function testGcloudStorage(): void {
       read('mv', file('leaving'), 'gs://moves/'),
     ]);
     expect(await namesIn('moves')).toEqual(['leaving', 'other', 'r/1', 'r/q/2']);
-    expect(await readdir(files)).not.toContain('leaving');
+    expect(await readdir(file())).not.toContain('leaving');
   });
 
   it('syncs in every direction, deletes what is not matched, and has nothing to copy the second time', async () => {
@@ -235,7 +201,7 @@ function testGcloudStorage(): void {
       read('rm', '-r', 'gs://gone-whole'),
     ]);
     expect(await namesIn('gone')).toEqual(left);
-    expect(await storage.bucket('gone-whole').exists()).toEqual([false]);
+    expect(await storage().bucket('gone-whole').exists()).toEqual([false]);
   });
 
   it('is told what is missing, refused or not offered, in words that say what to do', async () => {

@@ -1,84 +1,15 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { createLocalJWKSet, decodeJwt } from 'jose';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { openDatabase } from '../../infra/embedded/database.ts';
-import { type MetadataServer, openMetadataServer } from '../../infra/embedded/doors/metadata-server.ts';
-import { createVmMetadata, withGuestAttribute } from '../../infra/embedded/doors/vm-metadata.ts';
-import { openVmIdentityIssuer, type VmIdentityIssuer } from '../../infra/embedded/vms/vm-identity.ts';
-import type { VmRecord } from '../../infra/embedded/vms/vm-table.ts';
-import { createVmIdentityVerifier } from '../../shared/api/verify-vm-identity.ts';
-
-const EMAIL = 'vm@p.iam.gserviceaccount.com';
-const INSTANCE_ID = '4570452845155348778';
-const FLAVOR = { 'Metadata-Flavor': 'Google' };
-
-const RECORD: VmRecord = {
-  request: {
-    role: 'master',
-    index: 0,
-    vmName: 'df-job-a1-master-0',
-    zone: 'us-central1-a',
-    jobId: 'job',
-    attempt: 1,
-    machineType: 'n1-standard-4',
-    accelerator: null,
-    provisioningModel: 'SPOT',
-    machineImage: 'python',
-    bootDiskGib: 50,
-    bootDiskType: 'pd-ssd',
-    reservation: null,
-    labels: {},
-    capacityWaitSeconds: null,
-    maxRunSeconds: 60,
-    metadata: {
-      'startup-script': 'exit',
-      'dropforge-config': '{"a":1}',
-      'enable-guest-attributes': 'TRUE',
-      __proto__x: 'x',
-    },
-  },
-  instanceId: INSTANCE_ID,
-  createdAt: 1_700_000_000_000,
-  status: 'RUNNING',
-  leader: null,
-  metadataPort: 0,
-  deleteAt: 0,
-  isPreempted: false,
-  guestAttributes: {},
-};
+import { describe, expect, it } from 'vitest';
+import { openMetadataServer } from '../../infra/embedded/doors/metadata-server.ts';
+import { createVmMetadata } from '../../infra/embedded/doors/vm-metadata.ts';
+import { EMAIL, FLAVOR, INSTANCE_ID, openMetadataServerForEachTest } from './metadata-server-under-test.ts';
 
 describe('the metadata server of a VM', () => {
-  const database = openDatabase(':memory:');
-  let identity: VmIdentityIssuer;
-  let record: VmRecord;
-  let now: number;
-  let server: MetadataServer;
-  let root: string;
-
-  beforeEach(async () => {
-    now = Date.now();
-    record = RECORD;
-    const clock = { now: () => now };
-    identity = await openVmIdentityIssuer({ database, clock, projectId: 'p', serviceAccountEmail: EMAIL });
-    server = await openMetadataServer({
-      port: 0,
-      tree: createVmMetadata({ identity, clock, record: () => record }),
-      writeGuestAttribute(name, value) {
-        const { attributes, ...answer } = withGuestAttribute(record, name, value);
-        record = { ...record, guestAttributes: attributes };
-        return answer;
-      },
-    });
-    root = `http://127.0.0.1:${server.port}/computeMetadata/v1`;
-  });
-  afterEach(() => server.close());
-
-  const ask = (path: string, init: RequestInit = {}) => fetch(`${root}${path}`, { headers: FLAVOR, ...init });
-  const read = async (path: string) => (await ask(path)).text();
+  const { vm, ask, read } = openMetadataServerForEachTest();
   const preempt = () => {
-    record = { ...record, isPreempted: true };
-    server.notifyChange();
+    vm().record = { ...vm().record, isPreempted: true };
+    vm().server.notifyChange();
   };
 
   it.each([
@@ -152,7 +83,7 @@ describe('the metadata server of a VM', () => {
   });
 
   it('is recognised by those who look for a metadata server at the root', async () => {
-    const answer = await fetch(`http://127.0.0.1:${server.port}/`, { headers: FLAVOR });
+    const answer = await fetch(`http://127.0.0.1:${vm().server.port}/`, { headers: FLAVOR });
     expect(answer.headers.get('Metadata-Flavor')).toBe('Google');
     expect(await answer.text()).toBe('computeMetadata/\n');
   });
@@ -183,41 +114,6 @@ describe('the metadata server of a VM', () => {
     expect((await ask('/instance/preempted?wait_for_change=true&timeout_sec=-1')).status).toBe(400);
   });
 
-  it('gives an identity token that the verifier believes, and only with an audience', async () => {
-    const path = '/instance/service-accounts/default/identity?audience=https://h.test&format=full';
-    const token = await read(path);
-    const jwks = createLocalJWKSet(identity.jwks);
-    const verify = createVmIdentityVerifier({
-      ...{ jwks, issuer: identity.issuer, audience: 'https://h.test', serviceAccountEmail: EMAIL, projectId: 'p' },
-    });
-
-    const expected = { vmName: 'df-job-a1-master-0', zone: 'us-central1-a', instanceId: INSTANCE_ID };
-    expect(await verify(`Bearer ${token}`)).toEqual({ outcome: 'VERIFIED', identity: expected });
-    const { iat, exp, google } = decodeJwt(token);
-    expect(Number(exp) - Number(iat)).toBe(3_600);
-    expect(google).toMatchObject({
-      compute_engine: { instance_creation_timestamp: 1_700_000_000, project_number: 100_000_000_001 },
-    });
-    expect((await ask('/instance/service-accounts/default/identity')).status).toBe(400);
-    expect(decodeJwt(await read(path.replace('&format=full', '')))).not.toHaveProperty('google');
-  });
-
-  it('keeps its signing key, and shows the public half alone', async () => {
-    const options = { database, clock: { now: Date.now }, projectId: 'p', serviceAccountEmail: EMAIL };
-    expect((await openVmIdentityIssuer(options)).jwks).toEqual(identity.jwks);
-    expect(Object.keys(identity.jwks.keys[0] ?? {}).sort()).toEqual(['alg', 'e', 'kid', 'kty', 'n', 'use']);
-  });
-
-  it('gives the same access token until five minutes before its end', async () => {
-    const token = async () => JSON.parse(await read('/instance/service-accounts/default/token'));
-    const first = await token();
-    expect(first).toMatchObject({ expires_in: 3_600, token_type: 'Bearer' });
-    now += 3_300_000;
-    expect(await token()).toEqual({ ...first, expires_in: 300 });
-    now += 1_000;
-    expect((await token()).access_token).not.toBe(first.access_token);
-  });
-
   it('keeps guest attributes, where they are allowed', async () => {
     const path = '/instance/guest-attributes/ns/key';
     const write = (name: string, init: RequestInit) =>
@@ -230,7 +126,7 @@ describe('the metadata server of a VM', () => {
     expect((await ask('/instance/name', { method: 'PUT', body: 'x' })).status).toBe(405);
     expect((await ask(path, { method: 'DELETE' })).status).toBe(200);
     expect((await ask(path)).status).toBe(404);
-    record = { ...record, request: { ...record.request, metadata: {} } };
+    vm().record = { ...vm().record, request: { ...vm().record.request, metadata: {} } };
     expect((await write('ns/key', { body: 'x' })).status).toBe(403);
   });
 
@@ -241,20 +137,20 @@ describe('the metadata server of a VM', () => {
   it('lets those who wait go when it is closed, and opens again on the same port', async () => {
     const waiting = expect(ask('/instance/preempted?wait_for_change=true')).rejects.toThrow();
     await ask('/instance/name');
-    await server.close();
+    await vm().server.close();
     await waiting;
     const again = await openMetadataServer({
-      port: server.port,
-      tree: createVmMetadata({ identity, clock: { now: Date.now }, record: () => record }),
+      port: vm().server.port,
+      tree: createVmMetadata({ identity: vm().identity, clock: { now: Date.now }, record: () => vm().record }),
       writeGuestAttribute: () => ({ status: 403, message: '' }),
     });
-    expect(again.port).toBe(server.port);
-    server = again;
+    expect(again.port).toBe(vm().server.port);
+    vm().server = again;
   });
 
   it('speaks to the standard library of Python as the agent uses it', async () => {
     const program = `import urllib.request as u
-print(u.urlopen(u.Request('${root}/instance/attributes/startup-script', headers={'Metadata-Flavor': 'Google'})).read().decode())`;
+print(u.urlopen(u.Request('${vm().root}/instance/attributes/startup-script', headers={'Metadata-Flavor': 'Google'})).read().decode())`;
     const { stdout } = await promisify(execFile)('python3', ['-c', program]);
     expect(stdout).toBe('exit\n');
   });

@@ -1,10 +1,6 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
-import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { createAdaptorServer } from '@hono/node-server';
 import { crc32c } from '@node-rs/crc32';
 import { Hono } from 'hono';
@@ -15,7 +11,6 @@ import { createBucketDoor } from './vm-agent-bucket.ts';
 
 export const BUCKET = 'jobs';
 export const JOB_DIR = 'digits';
-const STARTUP_SCRIPT = new URL('../../infra/vm-agent/startup.sh', import.meta.url).pathname;
 
 export type LogEntry = {
   readonly insertId: string;
@@ -165,79 +160,6 @@ function store(cloud: Cloud, { name, body }: Package) {
   crc.writeUInt32BE(crc32c(body));
   const uri = `gs://${BUCKET}/${JOB_DIR}/packages/ab12/${name}`;
   return { uri, generation: String(generation), crc32c: crc.toString('base64'), sizeBytes: body.length };
-}
-
-/** A machine with a disk of its own, on which `poweroff` is written down. */
-export async function createMachine(cloud: Cloud) {
-  const folder = await mkdtemp(join(tmpdir(), 'dropforge-vm-agent-'));
-  const poweredOff = join(folder, 'powered-off');
-  const bin = join(folder, 'bin');
-  await mkdir(bin);
-  await writeFile(join(bin, 'poweroff'), `#!/bin/sh\n: > '${poweredOff}'\n`);
-  await chmod(join(bin, 'poweroff'), 0o755);
-  const booted: ChildProcess[] = [];
-
-  return {
-    home: join(folder, 'home'),
-    /** Runs the startup script as the VM's boot does. */
-    boot(environment: Readonly<Record<string, string>> = {}) {
-      const child = spawn('bash', [STARTUP_SCRIPT], {
-        detached: true,
-        stdio: ['ignore', 'inherit', process.env.VM_AGENT_TEST_OUTPUT === undefined ? 'ignore' : 'inherit'],
-        env: {
-          ...process.env,
-          PATH: `${bin}:${process.env.PATH}`,
-          GCE_METADATA_HOST: cloud.url.slice('http://'.length),
-          DROPFORGE_HOME: join(folder, 'home'),
-          ...environment,
-        },
-      });
-      booted.push(child);
-      return child;
-    },
-    isPoweredOff: () => existsSync(poweredOff),
-    /** What runs on the machine ends without a word, the program included. */
-    cutPower() {
-      for (const { pid, exitCode, signalCode } of booted) {
-        if (pid !== undefined && exitCode === null && signalCode === null) {
-          killTree(pid);
-        }
-      }
-    },
-    async remove() {
-      this.cutPower();
-      await rm(folder, { recursive: true, force: true, maxRetries: 3 });
-    },
-  };
-}
-
-export type Machine = Awaited<ReturnType<typeof createMachine>>;
-
-function killTree(pid: number): void {
-  const listing = execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' });
-  const parents = listing
-    .trim()
-    .split('\n')
-    .map((line) => line.trim().split(/\s+/).map(Number));
-  const tree = new Set([pid]);
-  for (let size = 0; size !== tree.size; ) {
-    size = tree.size;
-    for (const [child, parent] of parents) {
-      if (child !== undefined && parent !== undefined && tree.has(parent)) {
-        tree.add(child);
-      }
-    }
-  }
-  for (const member of tree) {
-    try {
-      process.kill(member, 'SIGKILL');
-    } catch (error) {
-      // A parent's end may have taken it along.
-      if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) {
-        throw error;
-      }
-    }
-  }
 }
 
 /** Resolves once the condition holds; the test's own time limit is the bound. */

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
-import { BUCKET, configure, createMachine, JOB_DIR, until } from './vm-agent-cloud.ts';
+import { BUCKET, configure, JOB_DIR, until } from './vm-agent-cloud.ts';
+import { createMachine } from './vm-agent-local-machine.ts';
 import { startMachineForEachTest } from './vm-agent-machine.ts';
 import { makeSdist } from './vm-agent-package.ts';
 

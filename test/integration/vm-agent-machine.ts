@@ -2,7 +2,8 @@ import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { afterEach, beforeEach, expect } from 'vitest';
 import type { ReplicaExitReport } from '#shared/protocol/heartbeat.ts';
-import { type Cloud, createMachine, type Machine, startCloud } from './vm-agent-cloud.ts';
+import { type Cloud, startCloud } from './vm-agent-cloud.ts';
+import { createMachine, type Machine } from './vm-agent-local-machine.ts';
 
 /** Starts a cloud with one machine for each test of a file, and says how the machine's end is awaited. */
 export function startMachineForEachTest() {
@@ -30,11 +31,12 @@ export function startMachineForEachTest() {
 
   async function ended(child: ChildProcess): Promise<ReplicaExitReport> {
     await exited(child);
-    const exit = cloud().heartbeats.at(-1)?.exit;
-    if (exit == null) {
+    const last = cloud().heartbeats.at(-1);
+    expect(last?.phase).toBe('EXITED');
+    if (last?.exit == null) {
       throw new Error('The last heartbeat has no exit report.');
     }
-    return exit;
+    return last.exit;
   }
 
   return { cloud, machine, exited, ended };

@@ -1,53 +1,21 @@
-import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { ReplicaExitReport } from '#shared/protocol/heartbeat.ts';
-import {
-  BUCKET,
-  type Cloud,
-  configure,
-  createMachine,
-  JOB_DIR,
-  type Machine,
-  startCloud,
-  until,
-} from './vm-agent-cloud.ts';
+import { describe, expect, it } from 'vitest';
+import { BUCKET, configure, JOB_DIR, until } from './vm-agent-cloud.ts';
+import { startMachineForEachTest } from './vm-agent-machine.ts';
 import { makeSdist, makeZip } from './vm-agent-package.ts';
 
-let cloud: Cloud;
-let machine: Machine;
-
-beforeEach(async () => {
-  cloud = await startCloud();
-  machine = await createMachine(cloud);
-});
-
-afterEach(async () => {
-  await machine.remove();
-  await cloud.close();
-});
-
-async function ended(child: ChildProcess): Promise<ReplicaExitReport> {
-  if (child.exitCode === null && child.signalCode === null) {
-    await once(child, 'exit');
-  }
-  const last = cloud.heartbeats.at(-1);
-  expect(last?.phase).toBe('EXITED');
-  expect(machine.isPoweredOff()).toBe(true);
-  if (last?.exit == null) {
-    throw new Error('The last heartbeat has no exit report.');
-  }
-  return last.exit;
-}
+const { cloud, machine, ended } = startMachineForEachTest();
 
 function saved(name: string): string | undefined {
-  return cloud.objects.get(`${BUCKET}/${JOB_DIR}/${name}`)?.body.toString();
+  return cloud().objects.get(`${BUCKET}/${JOB_DIR}/${name}`)?.body.toString();
 }
 
 function logged(stream: string): readonly (string | undefined)[] {
-  return cloud.logEntries.filter((entry) => entry.labels.stream === stream).map((entry) => entry.textPayload);
+  return cloud()
+    .logEntries.filter((entry) => entry.labels.stream === stream)
+    .map((entry) => entry.textPayload);
 }
 
 const TRAINS = `
@@ -65,8 +33,8 @@ print('to stderr', file=sys.stderr)
 
 describe('a program that ends', () => {
   it('leaves its model, logs, metrics and exit report, and the VM powers off', async () => {
-    configure(cloud, [await makeSdist(TRAINS)]);
-    const report = await ended(machine.boot());
+    configure(cloud(), [await makeSdist(TRAINS)]);
+    const report = await ended(machine().boot());
     expect(report).toMatchObject({ reason: 'EXITED', exitCode: 0, signal: null });
     const model = JSON.parse(saved('export/model.json') ?? '');
     expect(model).toMatchObject({
@@ -80,29 +48,29 @@ describe('a program that ends', () => {
     });
     expect(logged('stdout')).toContain('training done');
     expect(logged('stderr')).toContain('to stderr');
-    expect(cloud.heartbeats.at(-1)?.progress).toEqual({ step: 3, stepsMax: 10, metrics: { loss: 0.25 } });
+    expect(cloud().heartbeats.at(-1)?.progress).toEqual({ step: 3, stepsMax: 10, metrics: { loss: 0.25 } });
   });
   it('reports the exit code with the last lines of stderr as evidence', async () => {
-    configure(cloud, [
+    configure(cloud(), [
       await makeSdist("import sys\nprint('before', file=sys.stderr)\nraise ValueError('x12 must not be 10')\n"),
     ]);
-    const report = await ended(machine.boot());
+    const report = await ended(machine().boot());
     expect(report).toMatchObject({ reason: 'EXITED', exitCode: 1, signal: null });
     expect(report.evidence[0]).toBe('before');
     expect(report.evidence.at(-1)).toBe('ValueError: x12 must not be 10');
   });
 
   it('reports the signal of a program that was killed', async () => {
-    configure(cloud, [await makeSdist('import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n')]);
-    expect(await ended(machine.boot())).toMatchObject({ reason: 'EXITED', exitCode: null, signal: 9 });
+    configure(cloud(), [await makeSdist('import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n')]);
+    expect(await ended(machine().boot())).toMatchObject({ reason: 'EXITED', exitCode: null, signal: 9 });
   });
 
   it('runs a plain source tree that nothing builds', async () => {
     const task = "import trainer.answer\nprint('answer', trainer.answer.VALUE)\n";
-    configure(cloud, [
+    configure(cloud(), [
       makeZip({ 'trainer/__init__.py': '', 'trainer/task.py': task, 'trainer/answer.py': 'VALUE = 42\n' }),
     ]);
-    expect(await ended(machine.boot())).toMatchObject({ reason: 'EXITED', exitCode: 0 });
+    expect(await ended(machine().boot())).toMatchObject({ reason: 'EXITED', exitCode: 0 });
     expect(logged('stdout')).toContain('answer 42');
   });
 
@@ -118,16 +86,16 @@ open(out + '/step-2', 'w').write('two')
 os.symlink('/etc/passwd', out + '/leak')
 open(out + '/big', 'wb').write(bytes(range(256)) * 40000)
 `;
-    configure(cloud, [await makeSdist(task)]);
-    const vm = machine.boot();
+    configure(cloud(), [await makeSdist(task)]);
+    const vm = machine().boot();
     await until(() => saved('step-1') === 'one', vm);
-    await writeFile(join(machine.home, 'output', 'go'), '');
+    await writeFile(join(machine().home, 'output', 'go'), '');
     expect(await ended(vm)).toMatchObject({ reason: 'EXITED', exitCode: 0 });
     const manifest = JSON.parse(saved('dropforge-manifest.json') ?? '');
     expect(manifest.attempt).toBe(1);
     expect(Object.keys(manifest.files).sort()).toEqual(['big', 'go', 'step-2']);
     expect(saved('big')?.length).toBeGreaterThan(8_388_608);
-    expect(cloud.objects.get(`${BUCKET}/${JOB_DIR}/big`)?.body).toHaveLength(10_240_000);
+    expect(cloud().objects.get(`${BUCKET}/${JOB_DIR}/big`)?.body).toHaveLength(10_240_000);
     expect(saved('leak')).toBeUndefined();
   });
 });
@@ -142,9 +110,9 @@ subprocess.Popen([sys.executable, '-c', child], env={'DROPFORGE_OUTPUT_DIR': os.
 while len(os.listdir(os.environ['DROPFORGE_OUTPUT_DIR'])) < 2:
     time.sleep(0.01)
 `;
-    configure(cloud, [await makeSdist(task)]);
-    expect(await ended(machine.boot())).toMatchObject({ reason: 'EXITED', exitCode: 0 });
-    const names = [...cloud.objects.values()]
+    configure(cloud(), [await makeSdist(task)]);
+    expect(await ended(machine().boot())).toMatchObject({ reason: 'EXITED', exitCode: 0 });
+    const names = [...cloud().objects.values()]
       .map(({ name }) => /child-(\d+)$/.exec(name)?.[1])
       .filter((pid) => pid !== undefined);
     expect(names).toHaveLength(2);
@@ -155,16 +123,16 @@ while len(os.listdir(os.environ['DROPFORGE_OUTPUT_DIR'])) < 2:
 
   it('is stopped at maxRunningSeconds, SIGKILL after the grace for one that ignores SIGTERM', async () => {
     const task = "import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nprint('on')\ntime.sleep(600)\n";
-    configure(cloud, [await makeSdist(task)], ({ limits }) => ({
+    configure(cloud(), [await makeSdist(task)], ({ limits }) => ({
       limits: { ...limits, maxRunningSeconds: 0.7, stopGraceSeconds: 0.3 },
     }));
-    expect(await ended(machine.boot())).toMatchObject({ reason: 'MAX_RUNNING_TIME', signal: 9 });
+    expect(await ended(machine().boot())).toMatchObject({ reason: 'MAX_RUNNING_TIME', signal: 9 });
   });
 
   it('is stopped when it fills its share of the disk', async () => {
     const task = "import time\nopen('filler', 'wb').write(bytes(60_000_000))\ntime.sleep(600)\n";
-    configure(cloud, [await makeSdist(task)], ({ limits }) => ({ limits: { ...limits, diskBytesMax: 30_000_000 } }));
-    expect(await ended(machine.boot())).toMatchObject({ reason: 'DISK_FULL', signal: 15 });
+    configure(cloud(), [await makeSdist(task)], ({ limits }) => ({ limits: { ...limits, diskBytesMax: 30_000_000 } }));
+    expect(await ended(machine().boot())).toMatchObject({ reason: 'DISK_FULL', signal: 15 });
   });
 
   it('prints a gigabyte without a newline in bounded memory, and its last output is still evidence', async () => {
@@ -179,8 +147,8 @@ status = open(f'/proc/{os.getppid()}/status').read() if os.path.exists('/proc') 
 open(os.environ['DROPFORGE_OUTPUT_DIR'] + '/agent-memory', 'w').write(status)
 sys.exit(3)
 `;
-    configure(cloud, [await makeSdist(task)]);
-    const report = await ended(machine.boot());
+    configure(cloud(), [await makeSdist(task)]);
+    const report = await ended(machine().boot());
     expect(report).toMatchObject({ reason: 'EXITED', exitCode: 3 });
     expect(report.evidence.at(-1)).toBe('the end');
     expect(logged('agent').some((line) => /Output beyond 2000000 bytes is not logged/.test(line ?? ''))).toBe(true);
@@ -191,25 +159,25 @@ sys.exit(3)
 
 describe('a job that cannot begin', () => {
   it('says that a package is not what was checked', async () => {
-    configure(cloud, [await makeSdist(TRAINS)], ({ program }) => ({
+    configure(cloud(), [await makeSdist(TRAINS)], ({ program }) => ({
       program: { ...program, packages: program.packages.map((one) => ({ ...one, crc32c: 'AAAAAA==' })) },
     }));
-    const report = await ended(machine.boot());
+    const report = await ended(machine().boot());
     expect(report.reason).toBe('PACKAGE_UNREADABLE');
     expect(report.evidence[0]).toMatch(/CRC32C of what arrived is .+, not AAAAAA==/);
   });
 
   it('says that a package has gone', async () => {
-    configure(cloud, [await makeSdist(TRAINS)], ({ program }) => ({
+    configure(cloud(), [await makeSdist(TRAINS)], ({ program }) => ({
       program: { ...program, packages: program.packages.map((one) => ({ ...one, generation: '1' })) },
     }));
-    expect(await ended(machine.boot())).toMatchObject({ reason: 'PACKAGE_UNREADABLE', exitCode: null });
+    expect(await ended(machine().boot())).toMatchObject({ reason: 'PACKAGE_UNREADABLE', exitCode: null });
   });
 
   it('names the requirement that is missing, and the index that could not be reached', async () => {
-    configure(cloud, [await makeSdist(TRAINS, { requires: 'no-such-package-anywhere>=7\n' })]);
+    configure(cloud(), [await makeSdist(TRAINS, { requires: 'no-such-package-anywhere>=7\n' })]);
     const unreachable = { PIP_INDEX_URL: 'http://127.0.0.1:9/simple', PIP_CONFIG_FILE: '/dev/null' };
-    const report = await ended(machine.boot(unreachable));
+    const report = await ended(machine().boot(unreachable));
     expect(report.reason).toBe('INSTALL_FAILED');
     expect(report.message).toBe(
       'pip could not install the package: requirement no-such-package-anywhere>=7 is missing. ' +
@@ -218,17 +186,17 @@ describe('a job that cannot begin', () => {
   });
 
   it('says that the bucket of the job directory does not exist, before anything is run', async () => {
-    configure(cloud, [await makeSdist(TRAINS)], () => ({ jobDir: 'gs://no-such-bucket/out' }));
-    const report = await ended(machine.boot());
+    configure(cloud(), [await makeSdist(TRAINS)], () => ({ jobDir: 'gs://no-such-bucket/out' }));
+    const report = await ended(machine().boot());
     expect(report.reason).toBe('JOB_DIR_UNWRITABLE');
     expect(report.evidence[0]).toBe('Cloud Storage answered 404: The specified bucket does not exist.');
-    expect(cloud.heartbeats.some(({ phase }) => phase === 'RUNNING')).toBe(false);
+    expect(cloud().heartbeats.some(({ phase }) => phase === 'RUNNING')).toBe(false);
   });
 
   it('powers off when the agent is broken', async () => {
-    cloud.attributes['dropforge-agent'] = Buffer.from('#!/usr/bin/env python3\nbroken').toString('base64');
-    const vm = machine.boot();
+    cloud().attributes['dropforge-agent'] = Buffer.from('#!/usr/bin/env python3\nbroken').toString('base64');
+    const vm = machine().boot();
     await once(vm, 'exit');
-    expect(machine.isPoweredOff()).toBe(true);
+    expect(machine().isPoweredOff()).toBe(true);
   });
 });

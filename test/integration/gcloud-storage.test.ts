@@ -155,17 +155,12 @@ function testGcloudStorage(): void {
     expect(await namesIn('sync')).toEqual(names);
     await mkdir(file('synced'));
     await writeFile(file('synced', 'stray'), '');
-    await Promise.all([
-      read('rsync', '-r', 'gs://sync', 'gs://sync-copy'),
-      read('rsync', '-r', '--delete-unmatched-destination-objects', 'gs://sync', file('synced')),
-    ]);
+    const over = ['rsync', '-r', 'gs://sync', 'gs://sync-copy'];
+    const down = ['rsync', '-r', '--delete-unmatched-destination-objects', 'gs://sync', file('synced')];
+    await Promise.all([read(...over), read(...down)]);
     expect(await namesIn('sync-copy')).toEqual(names);
     expect((await readdir(file('synced'))).sort()).toEqual(['a.txt', 'empty', 'sub']);
-    const again = await Promise.all([
-      run(up),
-      run(['rsync', '-r', 'gs://sync', 'gs://sync-copy']),
-      run(['rsync', '-r', '--delete-unmatched-destination-objects', 'gs://sync', file('synced')]),
-    ]);
+    const again = await Promise.all([up, over, down].map((command) => run(command)));
     for (const { code, stderr } of again) {
       expect([code, stderr]).toEqual([0, expect.not.stringMatching(/Copying|Removing/)]);
     }

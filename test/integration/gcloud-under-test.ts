@@ -23,7 +23,10 @@ export async function openGcloud({ dataDir }: { readonly dataDir: string }): Pro
   const printed = (await runCli(['env', '--format=json'], { dataDir })).json()[0] as NodeJS.ProcessEnv;
 
   async function run(args: readonly string[], { stdin, environment }: GcloudOptions = {}): Promise<GcloudResult> {
-    const settings = { CLOUDSDK_CONFIG: directory, CLOUDSDK_CORE_DISABLE_PROMPTS: '1' };
+    // Each process has its own: `gcloud storage rsync` keeps what it lists of a URL in a file of its
+    // configuration and deletes it at its end, also while another process reads it.
+    const configuration = await mkdtemp(join(directory, 'configuration-'));
+    const settings = { CLOUDSDK_CONFIG: configuration, CLOUDSDK_CORE_DISABLE_PROMPTS: '1' };
     const child = spawn('gcloud', args, { env: { ...process.env, ...settings, ...printed, ...environment } });
     child.stdin.end(stdin);
     const ended = new Promise<number>((resolve, reject) => {

@@ -30,7 +30,7 @@ export const CONFIG = {
 
 export const PLACE = { zone: 'local1-a', machineImage: 'python' };
 /** For what another process does. */
-export const WAIT = { timeout: 5_000, interval: 20 };
+export const WAIT = { timeout: 30_000, interval: 20 };
 
 /** One key for all tests: making one takes longer than most of them. */
 export const IDENTITY = openVmIdentityIssuer({

@@ -26,6 +26,7 @@ export default defineConfig({
   test: {
     // Vitest leaves one core to itself, which is half of a small machine.
     maxWorkers: availableParallelism(),
+    expect: { poll: { timeout: 30_000, interval: 20 } },
     projects: [
       project('unit', { timeoutMs: 30_000 }),
       project('contract', { timeoutMs: 60_000 }),

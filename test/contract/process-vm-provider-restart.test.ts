@@ -5,15 +5,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import {
-  CONFIG,
-  isDead,
-  openVmCloudUnderTest,
-  PLACE,
-  readPids,
-  type VmCloudUnderTest,
-  WAIT,
-} from './vm-cloud-under-test.ts';
+import { CONFIG, isDead, openVmCloudUnderTest, PLACE, readPids, type VmCloudUnderTest } from './vm-cloud-under-test.ts';
 import { vmRequest } from './vm-provider.contract.ts';
 
 describe('the VMs of an embedded cloud that is started again', () => {
@@ -53,7 +45,7 @@ describe('the VMs of an embedded cloud that is started again', () => {
 
     expect(await cloud.vms().list()).toMatchObject([{ instanceId: created.instanceId, status: 'RUNNING' }]);
     expect(await cloud.vms().create(request)).toEqual(created);
-    await expect.poll(() => cloud.vms().serialPort(request.vmName), WAIT).toMatch(/\n/);
+    await expect.poll(() => cloud.vms().serialPort(request.vmName)).toMatch(/\n/);
     const [host, pid] = String(await cloud.vms().serialPort(request.vmName))
       .trim()
       .split(' ');
@@ -62,7 +54,7 @@ describe('the VMs of an embedded cloud that is started again', () => {
     });
     expect(await answer.text()).toBe(created.instanceId);
     process.kill(Number(pid), 'SIGKILL');
-    await expect.poll(() => cloud.statusOf('survivor'), WAIT).toBe('TERMINATED');
+    await expect.poll(() => cloud.statusOf('survivor')).toBe('TERMINATED');
   });
 
   it('are found by what they wrote themselves when the cloud died before it could write down their pid', async () => {
@@ -90,11 +82,11 @@ describe('the VMs of an embedded cloud that is started again', () => {
     const [pid] = await readPids(join(vm.disk, 'pids'), 1);
     await cloud.shut();
     process.kill(Number(pid), 'SIGKILL');
-    await expect.poll(() => isDead(Number(pid)), WAIT).toBe(true);
+    await expect.poll(() => isDead(Number(pid))).toBe(true);
     await cloud.open();
 
     expect(await cloud.statusOf('forgotten')).toBe('TERMINATED');
-    await expect.poll(() => cloud.interruptions(), WAIT).toEqual([`${vm.vmName} compute.instances.guestTerminate`]);
+    await expect.poll(() => cloud.interruptions()).toEqual([`${vm.vmName} compute.instances.guestTerminate`]);
   });
 
   it('whose deletion was cut off by the death of the cloud are deleted by the next', async () => {
@@ -102,7 +94,7 @@ describe('the VMs of an embedded cloud that is started again', () => {
     const pids = await readPids(join(vm.disk, 'pids'), 1);
     await cloud.reopen(() => ({ status: 'STOPPING' }));
 
-    await expect.poll(() => cloud.statusOf('halfway'), WAIT).toBe('');
+    await expect.poll(() => cloud.statusOf('halfway')).toBe('');
     expect(pids.map(isDead)).toEqual([true]);
   });
 
@@ -153,7 +145,7 @@ describe('the VMs of an embedded cloud that is started again', () => {
     const pids = await readPids(join(vm.disk, 'pids'), 1);
     await cloud.reopen(() => ({ deleteAt: 1 }));
 
-    await expect.poll(() => cloud.statusOf('overdue'), WAIT).toBe('');
+    await expect.poll(() => cloud.statusOf('overdue')).toBe('');
     expect(pids.map(isDead)).toEqual([true]);
   });
 });

@@ -3,7 +3,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { SERIAL_PORT_BYTES_MAX } from '../../infra/embedded/vms/vm-process.ts';
-import { isDead, openVmCloudUnderTest, PLACE, readPids, type VmCloudUnderTest, WAIT } from './vm-cloud-under-test.ts';
+import { isDead, openVmCloudUnderTest, PLACE, readPids, type VmCloudUnderTest } from './vm-cloud-under-test.ts';
 import { describeVmProviderContract, vmRequest } from './vm-provider.contract.ts';
 
 describeVmProviderContract('the embedded cloud', async () => {
@@ -25,7 +25,7 @@ describe('the VMs of the embedded cloud', () => {
       'environment',
       'cd "$DROPFORGE_HOME" && env > written && python3 -c "import json" && mv written env; sleep 60',
     );
-    await expect.poll(() => existsSync(join(vm.disk, 'env')), WAIT).toBe(true);
+    await expect.poll(() => existsSync(join(vm.disk, 'env'))).toBe(true);
 
     const environment = readFileSync(join(vm.disk, 'env'), 'utf8');
     expect(environment).not.toContain('DROPFORGE_TEST_SECRET');
@@ -61,7 +61,7 @@ os._exit(0)"
       'saver',
       `trap 'sleep 0.1; echo yes > ${saved}; exit' TERM; touch "$DROPFORGE_HOME/ready"; while :; do sleep 0.02; done`,
     );
-    await expect.poll(() => existsSync(join(vm.disk, 'ready')), WAIT).toBe(true);
+    await expect.poll(() => existsSync(join(vm.disk, 'ready'))).toBe(true);
 
     expect(await cloud.vms().delete(vm)).toBe('GONE');
     expect(readFileSync(saved, 'utf8')).toBe('yes\n');
@@ -72,15 +72,15 @@ os._exit(0)"
       'locked',
       'mkdir -p "$DROPFORGE_HOME/a/b" && chmod 500 "$DROPFORGE_HOME/a"; touch "$DROPFORGE_HOME/ready"; sleep 60',
     );
-    await expect.poll(() => existsSync(join(vm.disk, 'ready')), WAIT).toBe(true);
+    await expect.poll(() => existsSync(join(vm.disk, 'ready'))).toBe(true);
     expect(await cloud.vms().delete(vm)).toBe('GONE');
     expect(existsSync(vm.disk)).toBe(false);
   });
 
   it('are TERMINATED but listed when they power themselves off, and the end is told', async () => {
     const vm = await cloud.boot('quitter', 'sleep 300 & echo $! > "$DROPFORGE_HOME/pids"; poweroff; sleep 300');
-    await expect.poll(() => cloud.statusOf('quitter'), WAIT).toBe('TERMINATED');
-    await expect.poll(() => cloud.interruptions(), WAIT).toEqual([`${vm.vmName} compute.instances.guestTerminate`]);
+    await expect.poll(() => cloud.statusOf('quitter')).toBe('TERMINATED');
+    await expect.poll(() => cloud.interruptions()).toEqual([`${vm.vmName} compute.instances.guestTerminate`]);
 
     expect((await readPids(join(vm.disk, 'pids'), 1)).map(isDead)).toEqual([true]);
     expect(await cloud.vms().create(vm)).toEqual({ outcome: 'CREATED', instanceId: vm.instanceId });
@@ -98,7 +98,7 @@ os._exit(0)"
 
     await readPids(join(vm.disk, 'pids'), 2);
     expect(isDead(Number(first))).toBe(true);
-    await expect.poll(() => cloud.vms().serialPort(vm.vmName), WAIT).toBe(`boot of ${vm.instanceId}\n`.repeat(2));
+    await expect.poll(() => cloud.vms().serialPort(vm.vmName)).toBe(`boot of ${vm.instanceId}\n`.repeat(2));
   });
 
   it('are told of their preemption before it ends them, and may end first', async () => {
@@ -109,10 +109,10 @@ os._exit(0)"
       `touch "$DROPFORGE_HOME/ready"; python3 -c "import urllib.request as u; print(u.urlopen(u.Request('${url}&last_etag=0', headers={'Metadata-Flavor': 'Google'})).headers['ETag'])" > "$DROPFORGE_HOME/etag"
        python3 -c "import urllib.request as u; print(u.urlopen(u.Request('${url}&last_etag='+open('$DROPFORGE_HOME/etag').read().strip(), headers={'Metadata-Flavor': 'Google'})).read().decode())" > ${noticed}; poweroff`,
     );
-    await expect.poll(() => sizeOf(join(vm.disk, 'etag')), WAIT).toBeGreaterThan(0);
+    await expect.poll(() => sizeOf(join(vm.disk, 'etag'))).toBeGreaterThan(0);
     expect(await cloud.vms().preempt(vm.vmName)).toMatchObject({ status: 'RUNNING' });
 
-    await expect.poll(() => cloud.statusOf('spot'), WAIT).toBe('');
+    await expect.poll(() => cloud.statusOf('spot')).toBe('');
     expect(readFileSync(noticed, 'utf8')).toBe('TRUE\n');
     expect(cloud.interruptions()).toEqual([`${vm.vmName} compute.instances.preempted`]);
   });
@@ -123,7 +123,7 @@ os._exit(0)"
     const vm = await cloud.boot('stubborn', 'trap "" TERM; sleep 300; sleep 300');
     await cloud.vms().preempt(vm.vmName);
 
-    await expect.poll(() => cloud.statusOf('stubborn'), WAIT).toBe('');
+    await expect.poll(() => cloud.statusOf('stubborn')).toBe('');
     expect(cloud.interruptions()).toEqual([`${vm.vmName} compute.instances.preempted`]);
   });
 
@@ -145,7 +145,7 @@ os._exit(0)"
       maxRunSeconds: 0.3,
     });
     const pids = await readPids(join(vm.disk, 'pids'), 1);
-    await expect.poll(() => cloud.statusOf('endless'), WAIT).toBe('');
+    await expect.poll(() => cloud.statusOf('endless')).toBe('');
     expect(pids.map(isDead)).toEqual([true]);
   });
 
@@ -153,7 +153,7 @@ os._exit(0)"
     const vm = await cloud.boot('chatty', `head -c ${2 * SERIAL_PORT_BYTES_MAX} /dev/zero; echo; echo last; sleep 300`);
     const port = join(vm.disk, '..', 'serial-port.log');
     await expect
-      .poll(() => readFileSync(port, 'latin1').endsWith('last\n') && sizeOf(port), WAIT)
+      .poll(() => readFileSync(port, 'latin1').endsWith('last\n') && sizeOf(port))
       .toBe(SERIAL_PORT_BYTES_MAX / 2);
     expect((await cloud.vms().serialPort(vm.vmName))?.endsWith('\nlast\n')).toBe(true);
   });

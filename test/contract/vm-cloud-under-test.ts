@@ -29,8 +29,6 @@ export const CONFIG = {
 } satisfies VmProviderConfig;
 
 export const PLACE = { zone: 'local1-a', machineImage: 'python' };
-/** For what another process does. */
-export const WAIT = { timeout: 30_000, interval: 20 };
 
 /** One key for all tests: making one takes longer than most of them. */
 export const IDENTITY = openVmIdentityIssuer({
@@ -111,7 +109,7 @@ export function isDead(pid: number): boolean {
 
 /** The pids in a file, one a line, as soon as there are so many. */
 export async function readPids(file: string, count: number): Promise<readonly number[]> {
-  await expect.poll(() => pidsIn(file).length, WAIT).toBe(count);
+  await expect.poll(() => pidsIn(file).length).toBe(count);
   return pidsIn(file);
 }
 

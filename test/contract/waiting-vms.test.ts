@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { openVmCloudUnderTest, PLACE, type VmCloudUnderTest, WAIT } from './vm-cloud-under-test.ts';
+import { openVmCloudUnderTest, PLACE, type VmCloudUnderTest } from './vm-cloud-under-test.ts';
 import { patientRequest } from './vm-provider.contract.ts';
 
 const NARROW = { zones: [{ name: PLACE.zone, vmsMax: 1 }] };
@@ -24,7 +24,7 @@ describe('VMs of the embedded cloud that wait for capacity', () => {
     expect(await Promise.all(['second', 'third'].map(cloud.statusOf))).toEqual(['PENDING', 'PENDING']);
 
     await leave('first');
-    await expect.poll(() => cloud.statusOf('second'), WAIT).toBe('RUNNING');
+    await expect.poll(() => cloud.statusOf('second')).toBe('RUNNING');
     expect(await cloud.statusOf('third')).toBe('PENDING');
   });
 
@@ -35,7 +35,7 @@ describe('VMs of the embedded cloud that wait for capacity', () => {
     expect(Number(waiting?.deleteAt) - Number(waiting?.createdAt)).toBe(90_000);
     const leftAt = Date.now();
     await leave('first');
-    await expect.poll(() => cloud.statusOf('second'), WAIT).toBe('RUNNING');
+    await expect.poll(() => cloud.statusOf('second')).toBe('RUNNING');
 
     expect(cloud.records()[0]?.deleteAt).toBeGreaterThanOrEqual(leftAt + 600_000);
   });
@@ -44,7 +44,7 @@ describe('VMs of the embedded cloud that wait for capacity', () => {
     await ask('first');
     expect(await ask('hasty', 1)).toMatchObject({ outcome: 'PENDING' });
 
-    await expect.poll(() => cloud.statusOf('hasty'), WAIT).toBe('');
+    await expect.poll(() => cloud.statusOf('hasty')).toBe('');
     expect(cloud.interruptions()).toEqual([]);
   });
 
@@ -55,7 +55,7 @@ describe('VMs of the embedded cloud that wait for capacity', () => {
     expect(await cloud.statusOf('second')).toBe('PENDING');
 
     await leave('first');
-    await expect.poll(() => cloud.statusOf('second'), WAIT).toBe('RUNNING');
+    await expect.poll(() => cloud.statusOf('second')).toBe('RUNNING');
   });
 
   it('wait on when the cloud died just as it was starting one', async () => {
@@ -63,7 +63,7 @@ describe('VMs of the embedded cloud that wait for capacity', () => {
     await cloud.vms().hostError(patientRequest(PLACE, 'unborn').vmName);
     await cloud.reopen(() => ({ leader: null, status: 'STARTING' }));
 
-    await expect.poll(() => cloud.statusOf('unborn'), WAIT).toBe('RUNNING');
+    await expect.poll(() => cloud.statusOf('unborn')).toBe('RUNNING');
   });
 
   it('are given up at once when nobody wants them any more', async () => {

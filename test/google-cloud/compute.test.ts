@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createComputeVmProvider } from '#infra/google-cloud/compute/compute-vm-provider.ts';
 import type { VmProvider } from '#shared/ports/vm-provider.ts';
-import { PLACE, WAIT } from '../contract/vm-cloud-under-test.ts';
+import { PLACE } from '../contract/vm-cloud-under-test.ts';
 import { describeVmProviderContract, patientRequest, vmRequest } from '../contract/vm-provider.contract.ts';
 import { type ComputeUnderTest, openComputeUnderTest } from './compute-under-test.ts';
 
@@ -70,7 +70,7 @@ describe('the VmProvider of Compute Engine, beside what every cloud does', () =>
     expect(pending).toMatchObject({ outcome: 'PENDING' });
     compute.cloud.vms().setStockout(PLACE.zone, false);
 
-    await expect.poll(async () => (await vms.find(request))?.status, WAIT).toBe('RUNNING');
+    await expect.poll(async () => (await vms.find(request))?.status).toBe('RUNNING');
     expect(await vms.create(request)).toEqual({ ...pending, outcome: 'CREATED' });
   });
 
@@ -121,7 +121,7 @@ describe('the VmProvider of Compute Engine, beside what every cloud does', () =>
     };
     await vms.create(request);
     const deleted = vms.delete(request);
-    await expect.poll(async () => (await vms.list({ jobId: 'leaving' }))[0]?.status, WAIT).toBe('STOPPING');
+    await expect.poll(async () => (await vms.list({ jobId: 'leaving' }))[0]?.status).toBe('STOPPING');
     await expect(vms.create(request)).rejects.toThrow('is just being removed');
     expect(await deleted).toBe('GONE');
   });
@@ -145,7 +145,7 @@ describe('the VmProvider of Compute Engine, beside what every cloud does', () =>
         metadata: { items: [{ key: 'startup-script', value: 'sleep 300 & wait' }] },
       },
     });
-    await expect.poll(() => compute.cloud.vms().listRecords().length, WAIT).toBe(3);
+    await expect.poll(() => compute.cloud.vms().listRecords().length).toBe(3);
 
     expect((await vms.list({ jobId: String(one) })).map(({ vmName }) => vmName)).toEqual(['df-long-b-a1-master-0']);
     expect((await vms.list()).map(({ jobId }) => jobId).sort()).toEqual([one, other]);

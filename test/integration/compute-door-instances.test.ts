@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { PLACE, WAIT } from '../contract/vm-cloud-under-test.ts';
+import { PLACE } from '../contract/vm-cloud-under-test.ts';
 import { vmRequest } from '../contract/vm-provider.contract.ts';
 import { BODY, openDoorForTests, ZONE } from './compute-door-requests.ts';
 
@@ -135,7 +135,7 @@ describe('instances of the Compute Engine door', () => {
         errors: [{ reason: 'alreadyExists' }],
       },
     });
-    await expect.poll(async () => (await call(`${ZONE}/instances/vm-1`)).answer.status, WAIT).toBe('RUNNING');
+    await expect.poll(async () => (await call(`${ZONE}/instances/vm-1`)).answer.status).toBe('RUNNING');
   });
 
   it('of one name in one batch are made once', async () => {
@@ -186,7 +186,7 @@ describe('instances of the Compute Engine door', () => {
       answer: { error: { errors: [{ reason: 'conditionNotMet' }] } },
     });
 
-    await expect.poll(() => compute().cloud.vms().serialPort('vm-1'), WAIT).toMatch(/\n/);
+    await expect.poll(() => compute().cloud.vms().serialPort('vm-1')).toMatch(/\n/);
     const host = (await compute().cloud.vms().serialPort('vm-1'))?.trim();
     const url = `http://${host}/computeMetadata/v1/instance/attributes/said`;
     expect(await (await fetch(url, { headers: { 'Metadata-Flavor': 'Google' } })).text()).toBe('later');
@@ -194,9 +194,7 @@ describe('instances of the Compute Engine door', () => {
 
   it('give out what they wrote to their serial port from a byte on', async () => {
     await insert();
-    await expect
-      .poll(async () => (await call(`${ZONE}/instances/vm-1/serialPort`)).answer.contents, WAIT)
-      .toBe('hello\n');
+    await expect.poll(async () => (await call(`${ZONE}/instances/vm-1/serialPort`)).answer.contents).toBe('hello\n');
     const read = async (query: string) => (await call(`${ZONE}/instances/vm-1/serialPort?${query}`)).answer;
     expect(await read('port=1&start=4')).toMatchObject({ contents: 'o\n', start: '4', next: '6' });
     expect(await read('start=-2')).toMatchObject({ contents: 'o\n', start: '4', next: '6' });

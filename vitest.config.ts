@@ -2,8 +2,8 @@ import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
 /**
- * One project a kind of test: the folder says what a test costs and proves. Its limit is there to end what hangs, not to
- * judge what is slow: it is some ten times what a test takes, since the machine may have other work.
+ * One project a kind of test: the folder says what a test costs and proves. Its limit is there to end what hangs, not
+ * to judge what is slow: it is some ten times what a test takes, since the machine may have other work.
  */
 function project(
   name: string,

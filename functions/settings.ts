@@ -3,7 +3,7 @@ import type { FunctionName } from '#functions/index.ts';
 
 const BUCKET_PATTERN = /^[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]$/;
 const REGION_PATTERN = /^[a-z]+-[a-z]+\d+$/;
-const ZONES_PATTERN = /^[a-z]+-[a-z]+\d+-[a-z](,[a-z]+-[a-z]+\d+-[a-z])*$/;
+const ZONES_PATTERN = /^[a-z]+-[a-z]+\d+(-[a-z])?(,[a-z]+-[a-z]+\d+(-[a-z])?)*$/;
 const HOST_PATTERN = /^(https?:\/\/)?[\w.-]+:\d{1,5}\/?$/;
 
 /**
@@ -47,12 +47,20 @@ export const SETTINGS = {
     .string()
     .regex(ZONES_PATTERN)
     .transform((text) => text.split(','))
-    .optional()
-    .describe('the zones that are used, parted by commas; without it, all'),
+    .describe('the zones that are used, parted by commas; a region stands for all of its zones'),
   SUBNETWORK: z
     .string()
     .regex(/^projects\/[^/]+\/regions\/[^/]+\/subnetworks\/[^/]+$/)
     .describe('the subnetwork of VMs: projects/P/regions/{region}/subnetworks/S'),
+  SECURE_BOOT: z
+    .enum(['true', 'false'])
+    .transform((text) => text === 'true')
+    .describe('whether VMs refuse drivers that are not signed: true or false'),
+  DISK_KMS_KEY: z
+    .string()
+    .regex(/^projects\/[^/]+\/locations\/[^/]+\/keyRings\/[^/]+\/cryptoKeys\/[^/]+$/)
+    .optional()
+    .describe('the key of VMs’ disks: projects/P/locations/L/keyRings/R/cryptoKeys/K; without it, Google’s own'),
   VM_SERVICE_ACCOUNT: z.email().describe('the e-mail address of the service account that VMs have'),
   HEARTBEAT_URL: z.url({ protocol: /^https?$/ }).describe('the address to which VMs send heartbeats'),
   HEARTBEAT_AUDIENCE: z.string().min(1).describe('the audience of the identity tokens that VMs send'),
@@ -116,6 +124,8 @@ export const SETTINGS_OF = {
     'HEARTBEAT_URL',
     'HEARTBEAT_AUDIENCE',
     'RUNTIME_IMAGES',
+    'SECURE_BOOT',
+    'DISK_KMS_KEY',
   ],
   teardown: [...EVENTS, 'COMPUTE_ENDPOINT'],
   heartbeat: [...EVENTS, 'VM_SERVICE_ACCOUNT', 'HEARTBEAT_AUDIENCE', 'IDENTITY_CERTS_URL'],

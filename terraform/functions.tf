@@ -41,8 +41,8 @@ locals {
       timeout_seconds = 300
       # The next tick finds what this one has left: more of them at once would only contend.
       instances_max = 2
-      # A tick that is late is as good as the one after it.
-      retention_seconds = 600
+      # A tick that is late is as good as the one after it; it is kept as long as an alert on it needs.
+      retention_seconds = 3600
       attempts_max      = 5
       settings          = local.store_settings
     }

@@ -5,6 +5,19 @@ locals {
     expression = "resource.name == \"projects/${var.project_id}/databases/${var.database.name}\""
   }
 
+  archive_condition = {
+    title      = "archives-of-functions-only"
+    expression = "resource.name.startsWith(\"projects/_/buckets/gcf-v2-sources-${data.google_project.this.number}-\")"
+  }
+
+  archive_grants = {
+    for account, may in local.permissions : "${account}/archives" => {
+      account   = account
+      role      = local.archive_roles[may.archives]
+      condition = local.archive_condition
+    } if can(may.archives)
+  }
+
   database_grants = {
     for account, may in local.permissions : "${account}/database" => {
       account   = account
@@ -13,7 +26,7 @@ locals {
     } if can(may.database)
   }
 
-  project_grants = merge(local.database_grants, [
+  project_grants = merge(local.database_grants, local.archive_grants, [
     for account, may in local.permissions : {
       for role in try(may.project, []) : "${account}/${role}" => { account = account, role = role }
     }

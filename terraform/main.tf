@@ -2,6 +2,13 @@ locals {
   # Topics, the firewall's tag and VM labels are known to the code by these names.
   prefix = "dropforge"
   labels = merge(var.labels, { managed-by = "terraform", app = local.prefix })
+
+  subnets = length(var.network.subnets) > 0 ? var.network.subnets : { (var.region) = "10.80.0.0/20" }
+  network = (
+    var.network.existing == null
+    ? { subnetwork_pattern = one(module.network[*].subnetwork_pattern), regions = keys(local.subnets) }
+    : { subnetwork_pattern = var.network.existing.subnetwork_pattern, regions = tolist(var.network.existing.regions) }
+  )
 }
 
 data "google_project" "this" {
@@ -9,9 +16,10 @@ data "google_project" "this" {
 }
 
 module "project_services" {
-  source     = "./modules/project-services"
-  project_id = var.project_id
-  with_cmek  = var.kms_key_name != null
+  source      = "./modules/project-services"
+  project_id  = var.project_id
+  with_cmek   = var.encryption != null
+  with_budget = var.budget != null
 }
 
 module "identities" {
@@ -22,12 +30,14 @@ module "identities" {
   custom_roles   = local.custom_roles
   project_grants = local.project_grants
   actor_grants   = local.actor_grants
+  role_suffix    = var.custom_role_suffix
 }
 
 module "encryption" {
   source         = "./modules/encryption"
+  project_id     = module.project_services.project_id
   project_number = data.google_project.this.number
-  kms_key_name   = var.kms_key_name
+  encryption     = var.encryption
 }
 
 module "storage" {
@@ -36,7 +46,7 @@ module "storage" {
   prefix        = "${var.project_id}-${local.prefix}"
   location      = var.region
   labels        = local.labels
-  kms_key_name  = module.encryption.kms_key_name
+  encryption    = module.encryption.encryption
   retention     = var.retention
   force_destroy = !var.deletion_protection
   grants        = merge(local.account_bucket_grants, local.submitter_bucket_grants)
@@ -49,7 +59,7 @@ module "messaging" {
   prefix         = local.prefix
   region         = var.region
   labels         = local.labels
-  kms_key_name   = module.encryption.kms_key_name
+  encryption     = module.encryption.encryption
   upload_bucket  = module.storage.bucket_names["uploads"]
   publishers     = merge(local.account_publishers, local.submitter_publishers)
   schedules = {
@@ -63,17 +73,18 @@ module "database" {
   project_id             = module.project_services.project_id
   name                   = var.database.name
   location               = coalesce(var.database.location, var.region)
-  kms_key_name           = module.encryption.kms_key_name
+  encryption             = module.encryption.encryption
   deletion_protection    = var.deletion_protection
   point_in_time_recovery = var.database.point_in_time_recovery
 }
 
 module "network" {
+  count      = var.network.existing == null ? 1 : 0
   source     = "./modules/network"
   project_id = module.project_services.project_id
   name       = local.prefix
   vm_tag     = "${local.prefix}-vm"
-  subnets    = length(var.network.subnets) > 0 ? var.network.subnets : { (var.region) = "10.80.0.0/20" }
+  subnets    = local.subnets
   nat        = var.network.nat
   flow_logs  = var.network.flow_logs
 }

@@ -11,13 +11,13 @@ locals {
     teardown        = { database = "write", publishes = local.stages, project = ["vm_remover"] }
     watch           = { database = "write", publishes = local.stages }
     on-interruption = { database = "write", publishes = local.stages }
-    report          = { database = "read", uploads = ["report"] }
-    on-dead-letter  = { database = "write", uploads = ["report"], publishes = local.stages }
+    report          = { database = "read", uploads = ["list", "report"] }
+    on-dead-letter  = { database = "write", uploads = ["list", "report"], publishes = local.stages }
     heartbeat       = { database = "write", publishes = local.stages }
     api             = { database = "write", publishes = local.stages, project = ["log_reader"] }
     vm              = { uploads = ["get"], jobs = ["write"], project = ["roles/logging.logWriter"] }
     push            = {}
-    build           = { sources = ["get"], project = ["roles/logging.logWriter"] }
+    build           = { sources = ["get"], archives = "read", project = ["roles/logging.logWriter"] }
   }
 
   database_roles = {
@@ -25,7 +25,13 @@ locals {
     read  = "roles/datastore.viewer"
   }
 
-  # On one bucket each.
+  # Cloud Functions copies each archive into a bucket of its own, from which Cloud Build fetches it as this account.
+  archive_roles = {
+    read = "roles/storage.objectViewer"
+  }
+
+  # On one bucket each. Whoever looks for an object that may not be there must list as well: Cloud Storage says 403
+  # instead of 404 to those who may not (docs, "Error responses", 403: "Access denied").
   bucket_roles = {
     get    = "roles/storage.legacyObjectReader"
     list   = "roles/storage.legacyBucketReader"
@@ -69,7 +75,12 @@ locals {
     vm_remover = {
       title       = "Dropforge VM remover"
       description = "Lists VMs and deletes them."
-      permissions = ["compute.instances.delete", "compute.instances.get", "compute.instances.list"]
+      permissions = [
+        "compute.instances.delete",
+        "compute.instances.get",
+        "compute.instances.list",
+        "compute.zoneOperations.get",
+      ]
     }
     log_reader = {
       title       = "Dropforge log reader"

@@ -3,12 +3,12 @@ locals {
   store_settings = ["PROJECT_ID", "FIRESTORE_DATABASE"]
   intake_settings = concat(
     local.store_settings,
-    ["UPLOAD_BUCKET", "JOBS_BUCKET", "REGION_DEFAULT", "RUNTIME_VERSION_DEFAULT", "RUNTIME_IMAGES"],
-    length(var.jobs.zones) > 0 ? ["ZONES"] : [],
+    ["UPLOAD_BUCKET", "JOBS_BUCKET", "REGION_DEFAULT", "RUNTIME_VERSION_DEFAULT", "RUNTIME_IMAGES", "ZONES"],
   )
   provision_settings = concat(
     local.store_settings,
-    ["SUBNETWORK", "VM_SERVICE_ACCOUNT", "HEARTBEAT_URL", "HEARTBEAT_AUDIENCE", "RUNTIME_IMAGES"],
+    ["SUBNETWORK", "VM_SERVICE_ACCOUNT", "HEARTBEAT_URL", "HEARTBEAT_AUDIENCE", "RUNTIME_IMAGES", "SECURE_BOOT"],
+    var.encryption == null ? [] : ["DISK_KMS_KEY"],
   )
   heartbeat_settings = concat(local.store_settings, ["HEARTBEAT_AUDIENCE", "VM_SERVICE_ACCOUNT"])
 
@@ -23,15 +23,19 @@ locals {
     JOBS_BUCKET             = module.storage.bucket_names["jobs"]
     REGION_DEFAULT          = coalesce(var.jobs.region, var.region)
     RUNTIME_VERSION_DEFAULT = coalesce(var.jobs.runtime_version, keys(var.runtime_images)[0])
-    ZONES                   = join(",", var.jobs.zones)
-    SUBNETWORK              = module.network.subnetwork_pattern
-    VM_SERVICE_ACCOUNT      = module.identities.emails["vm"]
-    HEARTBEAT_URL           = local.heartbeat_url
-    HEARTBEAT_AUDIENCE      = local.heartbeat_url
+    # A region stands for all of its zones. Where there is no subnet, no VM can be.
+    ZONES              = join(",", length(var.jobs.zones) > 0 ? var.jobs.zones : local.network.regions)
+    SUBNETWORK         = local.network.subnetwork_pattern
+    SECURE_BOOT        = tostring(var.vms.secure_boot)
+    DISK_KMS_KEY       = try(var.encryption.kms_key_name, null)
+    VM_SERVICE_ACCOUNT = module.identities.emails["vm"]
+    HEARTBEAT_URL      = local.heartbeat_url
+    HEARTBEAT_AUDIENCE = local.heartbeat_url
     RUNTIME_IMAGES = jsonencode({
       for version, runtime in var.runtime_images : version => {
         for key, value in {
-          machineImages = runtime.machine_images
+          # A disk that comes out of a machine image cannot be given another key.
+          machineImages = var.encryption == null ? runtime.machine_images : []
           image         = runtime.image
           pythonVersion = runtime.python_version
           runtime       = runtime.runtime

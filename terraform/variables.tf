@@ -9,8 +9,11 @@ variable "alerts" {
   nullable = false
   default  = {}
   validation {
-    condition     = var.alerts.backlog_minutes >= 5 && var.alerts.vm_age_hours_max >= 1
-    error_message = "backlog_minutes is at least 5, and vm_age_hours_max at least 1."
+    # Ticks are kept for an hour.
+    condition = (
+      var.alerts.backlog_minutes >= 5 && var.alerts.backlog_minutes <= 45 && var.alerts.vm_age_hours_max >= 1
+    )
+    error_message = "backlog_minutes is 5 to 45, and vm_age_hours_max at least 1."
   }
 }
 
@@ -44,6 +47,13 @@ variable "budget" {
   default = null
 }
 
+variable "custom_role_suffix" {
+  description = "After the ids of our roles: those of deleted ones are kept back for a month (README, To remove everything)."
+  type        = string
+  nullable    = false
+  default     = ""
+}
+
 variable "database" {
   description = "The Firestore database. Its location cannot be changed later; by default it is the region."
   type = object({
@@ -62,45 +72,28 @@ variable "deletion_protection" {
   default     = true
 }
 
+variable "encryption" {
+  description = "A key of Cloud KMS for buckets, topics, database and disks, in its location; null for Google's own."
+  type        = object({ kms_key_name = string })
+  default     = null
+  validation {
+    condition = var.encryption == null || can(regex(
+      "^projects/[^/]+/locations/[^/]+/keyRings/[^/]+/cryptoKeys/[^/]+$", var.encryption.kms_key_name
+    ))
+    error_message = "Give the key's full name, without a version: projects/P/locations/L/keyRings/R/cryptoKeys/K."
+  }
+  validation {
+    condition = var.encryption == null || alltrue([
+      for entry in values(var.runtime_images) : entry.image != null || entry.runtime != null
+    ])
+    error_message = "A disk from a machine image cannot be given a key: every one of runtime_images needs an image too."
+  }
+}
+
 variable "functions_dir" {
   description = "Where `npm run build` left NAME.zip for each function; null for dist/functions of this checkout."
   type        = string
   default     = null
-}
-
-variable "jobs" {
-  description = "What holds for jobs that do not say otherwise. Without zones, all that have the machine."
-  type = object({
-    region          = optional(string)
-    runtime_version = optional(string)
-    zones           = optional(list(string), [])
-  })
-  nullable = false
-  default  = {}
-  validation {
-    condition     = alltrue([for zone in var.jobs.zones : can(regex("^[a-z]+-[a-z]+[0-9]+-[a-z]$", zone))])
-    error_message = "Zones look like us-central1-a."
-  }
-  validation {
-    condition = (
-      var.jobs.runtime_version == null
-      ? length(var.runtime_images) <= 1
-      : contains(keys(var.runtime_images), coalesce(var.jobs.runtime_version, "-"))
-    )
-    error_message = "Which of the runtime_images is for jobs that name none? Say it: jobs = { runtime_version = ... }."
-  }
-}
-
-variable "kms_key_name" {
-  description = "Encrypts buckets, topics and the database, in whose location it is; null for Google's own keys."
-  type        = string
-  default     = null
-  validation {
-    condition = var.kms_key_name == null || can(regex(
-      "^projects/[^/]+/locations/[^/]+/keyRings/[^/]+/cryptoKeys/[^/]+$", var.kms_key_name
-    ))
-    error_message = "Give the key's full name, without a version: projects/P/locations/L/keyRings/R/cryptoKeys/K."
-  }
 }
 
 variable "labels" {
@@ -108,21 +101,6 @@ variable "labels" {
   type        = map(string)
   nullable    = false
   default     = {}
-}
-
-variable "network" {
-  description = "A subnet for every region in which jobs may run; NAT costs money also while nothing runs (README)."
-  type = object({
-    subnets   = optional(map(string), {})
-    nat       = optional(bool, false)
-    flow_logs = optional(bool, false)
-  })
-  nullable = false
-  default  = {}
-  validation {
-    condition     = alltrue([for range in values(var.network.subnets) : can(cidrhost(range, 0))])
-    error_message = "subnets maps a region to a range of addresses: { us-central1 = \"10.80.0.0/20\" }."
-  }
 }
 
 variable "project_id" {
@@ -155,36 +133,6 @@ variable "retention" {
   })
   nullable = false
   default  = {}
-}
-
-variable "runtime_images" {
-  description = "What VMs boot from, by runtime version: copies of a machine image, a custom image, or both; or another runtime in its place, which jobs are warned of."
-  type = map(object({
-    machine_images = optional(list(string), [])
-    image          = optional(string)
-    python_version = optional(string)
-    runtime        = optional(string)
-    note           = optional(string)
-  }))
-  nullable = false
-  validation {
-    condition     = length(var.runtime_images) > 0
-    error_message = "Without an image no job can run. infra/machine-image says how one is made."
-  }
-  validation {
-    condition = alltrue([
-      for entry in values(var.runtime_images) :
-      length(entry.machine_images) > 0 || entry.image != null || entry.runtime != null
-    ])
-    error_message = "Every runtime names machine_images, an image, or both; or the runtime in its place."
-  }
-  validation {
-    condition = alltrue([
-      for entry in values(var.runtime_images) :
-      entry.runtime == null || try(var.runtime_images[entry.runtime].runtime, "") == null
-    ])
-    error_message = "A runtime that stands in for another is one of runtime_images, with an image of its own."
-  }
 }
 
 variable "schedule" {

@@ -21,6 +21,10 @@ export type IntakeSettings = {
   readonly runtimeOf: (runtimeVersion: string) => RuntimeFound | undefined;
   /** The runtime versions that have an image of their own, for messages. */
   readonly runtimeVersions: readonly string[];
-  /** The zones that this deployment uses; null for all. */
+  /** The zones that this deployment uses, where a region stands for all of its zones; null for all there are. */
   readonly zones: readonly string[] | null;
 };
+
+export function usesZone({ zones }: Pick<IntakeSettings, 'zones'>, zone: string): boolean {
+  return zones === null || zones.some((place) => zone === place || zone.startsWith(`${place}-`));
+}

@@ -10,7 +10,7 @@ import { checkPackages, type KnownPackage } from '#shared/pipeline/check-package
 import { checkRuntime } from '#shared/pipeline/check-runtime.ts';
 import { parseGsUri } from '#shared/pipeline/gs-uri.ts';
 import type { EventPorts } from '#shared/pipeline/handle-job-event.ts';
-import type { IntakeSettings } from '#shared/pipeline/intake-settings.ts';
+import { type IntakeSettings, usesZone } from '#shared/pipeline/intake-settings.ts';
 import { payOwedEffects } from '#shared/pipeline/pay-owed-effects.ts';
 import type { ObjectStore } from '#shared/ports/object-store.ts';
 import type { Problem } from '#shared/protocol/report.ts';
@@ -62,7 +62,7 @@ export async function submitJob(ports: SubmitPorts, submission: Submission): Pro
     return { verdict: 'REFUSED', jobId: draft?.jobId?.value ?? null, problems, warnings };
   }
   const { jobId, program } = spec;
-  const zones = checked.zones.filter((zone) => ports.intake.zones?.includes(zone) ?? true);
+  const zones = checked.zones.filter((zone) => usesZone(ports.intake, zone));
   const packages = await checkPackages(ports.objects, program, submission.enclosingPackage);
   const runtime = checkRuntime({ ...spec, dialect: draft.dialect }, ports.intake);
   const advice = adviseForJob(spec, { program, packages: packages.reports }, ports.intake);

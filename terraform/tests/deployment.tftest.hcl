@@ -24,7 +24,7 @@ run "puts_everything_into_the_region_asked_for" {
     region = "europe-west4"
   }
   assert {
-    condition     = one(module.network.regions) == "europe-west4"
+    condition     = one(module.network[0].regions) == "europe-west4"
     error_message = "Jobs run in the deployment's region unless subnets say otherwise."
   }
   assert {

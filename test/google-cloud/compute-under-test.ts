@@ -41,6 +41,8 @@ export async function openComputeUnderTest(
       subnetwork: `projects/${identity.projectId}/regions/{region}/subnetworks/dropforge`,
       serviceAccount: identity.serviceAccountEmail,
       networkTag: 'dropforge-vm',
+      hasSecureBoot: false,
+      diskKmsKey: null,
     },
     images: {
       python: { machineImages: ['python'], image: 'python' },

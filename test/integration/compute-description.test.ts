@@ -51,6 +51,8 @@ const place = {
   subnetwork: 'projects/example/regions/{region}/subnetworks/s',
   serviceAccount: 'vm@example.iam.gserviceaccount.com',
   networkTag: 'dropforge-vm',
+  hasSecureBoot: false,
+  diskKmsKey: null,
 };
 
 /** An answer that has something of everything that is read: nested messages, lists, maps, enums, int64, errors. */

@@ -22,6 +22,9 @@ const EXAMPLE_VARIABLES: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
+/** What the root module must be told. */
+const COMPLETE = ['-var=project_id=my-project', '-var=runtime_images={"2.11"={image="i"}}'];
+
 /** Variables that somebody may well get wrong, and a word of what Terraform says then. */
 const REFUSED: readonly (readonly [string, string, RegExp])[] = [
   ['a project number for its id', 'project_id=123456789012', /6 to 30 small letters/],
@@ -32,6 +35,18 @@ const REFUSED: readonly (readonly [string, string, RegExp])[] = [
   ['many runtimes and none for jobs', 'runtime_images={a={image="a"},b={image="b"}}', /for jobs that name none/],
   ['an API for everybody', 'api_access={members=["allUsers"]}', /name users, groups or service accounts/],
   ['submitters who are everybody', 'submitters=["allAuthenticatedUsers"]', /runs programs at your expense/],
+  ['jobs without a subnet', 'network={subnets={europe-west4="10.0.0.0/20"}}', /run in a region without a subnet/],
+  ['zones without a subnet', 'jobs={zones=["europe-west4-a"]}', /run in a region without a subnet/],
+  [
+    'a pattern that is a network',
+    'network={existing={subnetwork_pattern="projects/h/global/networks/n",regions=["us-central1"]}}',
+    /existing names regions, and their subnets/,
+  ],
+  [
+    'one subnet for many regions',
+    'network={existing={subnetwork_pattern="projects/h/regions/us-east1/subnetworks/n",regions=["us-central1"]}}',
+    /name the one region that it is in/,
+  ],
   ['a range that is none', 'network={subnets={us-central1="10.0.0.0"}}', /maps a region to a range of addresses/],
   ['functions that were not built', 'functions_dir=/nowhere', /Run `npm run build` first/],
   ['a schedule that is no cron', 'schedule={watch="hourly"}', /A schedule has five fields/],
@@ -79,13 +94,35 @@ function describeConfigurations() {
     expect(holding.length).toBe(3 + 9 + 1);
     expect(holding.filter(({ values }) => !JSON.stringify(values).includes(KEY))).toEqual([]);
     const agents = resources.filter(({ type }) => type === 'google_kms_crypto_key_iam_member');
-    expect(agents).toHaveLength(3);
+    expect(agents).toHaveLength(4);
+    const provision = resources.find(
+      ({ type, key }) => type === 'google_cloudfunctions2_function' && key === 'provision',
+    );
+    expect(provision).toMatchObject({
+      values: { service_config: [{ environment_variables: { DISK_KMS_KEY: KEY, SECURE_BOOT: 'true' } }] },
+    });
+    expect(JSON.stringify(provision)).not.toContain('dropforge-2-11-a');
+  });
+
+  it('can be given a key that the same configuration makes', async () => {
+    terraform.add('examples/own-key', ownKey(KEY));
+    const resources = await plan(terraform, 'examples/own-key', []);
+    expect(resources.filter(({ type }) => type === 'google_kms_crypto_key_iam_member')).toHaveLength(4);
+  });
+
+  it('can put VMs into subnets that are there already, and makes no network then', async () => {
+    const existing = '{subnetwork_pattern="projects/host/regions/{region}/subnetworks/gpu",regions=["us-central1"]}';
+    const resources = await plan(terraform, '.', [...COMPLETE, `-var=network={existing=${existing}}`]);
+    expect(resources.filter(({ type }) => type.startsWith('google_compute_'))).toEqual([]);
+    const functionOf = (name: string) =>
+      resources.find(({ type, key }) => type === 'google_cloudfunctions2_function' && key === name);
+    expect(JSON.stringify(functionOf('provision'))).toContain('projects/host/regions/{region}/subnetworks/gpu');
+    expect(JSON.stringify(functionOf('on-upload'))).toContain('"ZONES":"us-central1"');
   });
 
   it.each(REFUSED)('refuses %s with a remedy', async (_, variable, remedy) => {
     await terraform.must('.', ['init', '-backend=false']);
-    const complete = ['-var=project_id=my-project', '-var=runtime_images={"2.11"={image="i"}}', `-var=${variable}`];
-    const { status, output } = await terraform.run('.', ['plan', '-input=false', ...complete]);
+    const { status, output } = await terraform.run('.', ['plan', '-input=false', ...COMPLETE, `-var=${variable}`]);
     expect(status).toBe(1);
     const error = output.slice(output.indexOf('\nError: '));
     expect(error.replaceAll(/\s+/g, ' ')).toMatch(remedy);
@@ -95,6 +132,21 @@ function describeConfigurations() {
     expect(new Set([...MODULES, ...EXAMPLES].map(readVersions))).toEqual(new Set([readVersions('.')]));
     expect(readVersions('.').match(/source\s+= "/g)).toHaveLength(1);
   });
+}
+
+/** A key that Terraform does not know before it is made. */
+function ownKey(name: string): string {
+  return `
+resource "terraform_data" "key" {
+  input = "${name}"
+}
+module "dropforge" {
+  source         = "../.."
+  project_id     = "my-project"
+  runtime_images = { "2.11" = { image = "dropforge-2-11" } }
+  encryption     = { kms_key_name = terraform_data.key.output }
+}
+`;
 }
 
 function readVersions(directory: string): string {

@@ -61,6 +61,7 @@ function describePermissions() {
       'api → dropforge_log_reader',
       'vm → roles/logging.logWriter',
       'build → roles/logging.logWriter',
+      'build → roles/storage.objectViewer',
     ];
     expect(rights('google_project_iam_member', ({ role }) => short(role))).toEqual([...database, ...others].sort());
   });
@@ -70,6 +71,21 @@ function describePermissions() {
       .filter(({ values }) => String(values.role).startsWith('roles/datastore.'))
       .map(({ values }) => (values.condition as readonly { readonly expression: string }[])[0]?.expression);
     expect(new Set(conditions)).toEqual(new Set([`resource.name == "projects/${PROJECT}/databases/dropforge"`]));
+  });
+
+  it('lets builds read the archives of functions alone in Cloud Functions’ own bucket', () => {
+    const viewer = all('google_project_iam_member').find(({ values }) => values.role === 'roles/storage.objectViewer');
+    expect(viewer?.values.condition).toMatchObject([
+      { expression: 'resource.name.startsWith("projects/_/buckets/gcf-v2-sources-123456789012-")' },
+    ]);
+  });
+
+  it('lets everybody list a bucket who looks there for what may be missing: others are told 403 instead of 404', () => {
+    const grants = all('google_storage_bucket_iam_member').map(({ key }) => String(key).split('/'));
+    const may = (right: string) =>
+      grants.flatMap(([account, bucket, has]) => (bucket === 'uploads' && has === right ? [account] : []));
+    expect(may('report').filter((account) => ![...may('list'), ...may('read')].includes(account))).toEqual([]);
+    expect(may('report')).toHaveLength(4);
   });
 
   it('lets provision and teardown touch instances, and nobody else', () => {
@@ -87,6 +103,7 @@ function describePermissions() {
       'compute.instances.delete',
       'compute.instances.get',
       'compute.instances.list',
+      'compute.zoneOperations.get',
     ]);
   });
 
@@ -115,8 +132,10 @@ function describePermissions() {
           `${intake} → uploads roles/storage.objectUser${isReport}`,
           `${intake} → jobs roles/storage.legacyBucketReader`,
         ]),
-        `report → uploads roles/storage.objectUser${isReport}`,
-        `on-dead-letter → uploads roles/storage.objectUser${isReport}`,
+        ...['report', 'on-dead-letter'].flatMap((writer) => [
+          `${writer} → uploads roles/storage.legacyBucketReader`,
+          `${writer} → uploads roles/storage.objectUser${isReport}`,
+        ]),
         'vm → uploads roles/storage.legacyObjectReader',
         'vm → jobs roles/storage.objectUser',
         'build → sources roles/storage.legacyObjectReader',

@@ -25,6 +25,8 @@ export type TerraformCopy = {
   run(directory: string, args: readonly string[]): Promise<TerraformRun>;
   /** The same, and fails with what it printed unless it succeeded; answers with standard output. */
   must(directory: string, args: readonly string[]): Promise<string>;
+  /** A configuration more: its main.tf, and the versions of the root module. */
+  add(directory: string, main: string): void;
   close(): Promise<void>;
 };
 
@@ -70,6 +72,11 @@ export async function copyTerraform(): Promise<TerraformCopy> {
         throw new Error(`terraform ${args.join(' ')} in terraform/${at} ended with ${status}:\n${output}`);
       }
       return stdout;
+    },
+    add(at, main) {
+      mkdirSync(join(root, at));
+      writeFileSync(join(root, at, 'main.tf'), main);
+      cpSync(join(root, 'versions.tf'), join(root, at, 'versions.tf'));
     },
     async close() {
       await provider.close();

@@ -27,7 +27,7 @@ export function connectIntake(settings: EventSettings & OwnSettings) {
       );
     },
     runtimeVersions: Object.keys(images).filter((version) => images[version]?.runtime === undefined),
-    zones: settings.ZONES ?? null,
+    zones: settings.ZONES,
   };
   return { ...connectEvents(settings), objects: connectObjects(settings), intake };
 }

@@ -17,6 +17,13 @@ export const vmPlaceSchema = z.object({
   serviceAccount: z.email(),
   /** The firewall's handle on the VMs. */
   networkTag: z.string().min(1).default('dropforge-vm'),
+  /**
+   * Whether only signed drivers are loaded. NVIDIA's are not unless the image has signed ones (docs, "Secure Boot and GPU
+   * VMs").
+   */
+  hasSecureBoot: z.boolean().default(false),
+  /** The key of boot disks that are made from images; null for Google's own. */
+  diskKmsKey: z.string().min(1).nullable().default(null),
 });
 
 export type VmPlace = z.infer<typeof vmPlaceSchema>;
@@ -62,22 +69,26 @@ function toInstance(request: VmRequest, place: VmPlace, source: BootSource): Ins
     // Without access configuration there is no public address.
     networkInterfaces: [{ subnetwork: place.subnetwork.replace('{region}', regionOf(zone)) }],
     serviceAccounts: [{ email: place.serviceAccount, scopes: [SCOPE] }],
-    // Secure Boot refuses NVIDIA's drivers unless they are signed by hand (docs, "Secure Boot and GPU VMs").
-    shieldedInstanceConfig: { enableSecureBoot: false, enableVtpm: true, enableIntegrityMonitoring: true },
+    shieldedInstanceConfig: {
+      enableSecureBoot: place.hasSecureBoot,
+      enableVtpm: true,
+      enableIntegrityMonitoring: true,
+    },
     ...toScheduling(request),
     reservationAffinity: toReservationAffinity(request, place),
   };
 }
 
-function toBootDisk({ zone, bootDiskGib, bootDiskType }: VmRequest, { projectId }: VmPlace, image: string) {
+function toBootDisk({ zone, bootDiskGib, bootDiskType }: VmRequest, place: VmPlace, image: string) {
   return {
     boot: true,
     autoDelete: true,
     initializeParams: {
-      sourceImage: globalName(image, 'images', projectId),
+      sourceImage: globalName(image, 'images', place.projectId),
       diskSizeGb: String(bootDiskGib),
       diskType: `zones/${zone}/diskTypes/${bootDiskType}`,
     },
+    ...(place.diskKmsKey !== null && { diskEncryptionKey: { kmsKeyName: place.diskKmsKey } }),
   };
 }
 

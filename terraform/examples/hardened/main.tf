@@ -1,13 +1,23 @@
-# For data that must not leave: own key, no way to the internet, private API, alerts, budget, history.
+# For data that must not leave: own key, no way to the internet, signed drivers, alerts, budget, history. Before the
+# first apply, the two commands of terraform/README.md, "With a key of your own".
+provider "google" {
+  project = var.project_id
+  # The Budget API asks which project pays for the calls.
+  user_project_override = true
+  billing_project       = var.project_id
+}
+
 module "dropforge" {
   source     = "../.."
   project_id = var.project_id
   region     = var.region
 
-  submitters   = ["group:${var.team}"]
-  api_access   = { members = ["group:${var.team}"], ingress = "ALLOW_INTERNAL_ONLY" }
-  kms_key_name = var.kms_key_name
-  labels       = { cost-centre = "research" }
+  submitters = ["group:${var.team}"]
+  # Who has no VPN or Interconnect into the project's network could not call an internal API: the CLI speaks to it.
+  api_access = { members = ["group:${var.team}"] }
+  encryption = { kms_key_name = var.kms_key_name }
+  labels     = { cost-centre = "research" }
+  vms        = { secure_boot = true }
 
   database  = { point_in_time_recovery = true }
   network   = { subnets = { (var.region) = "10.80.0.0/20" }, nat = false, flow_logs = true }
@@ -23,5 +33,5 @@ module "dropforge" {
   }
 
   alerts = { emails = [var.operator_email], backlog_minutes = 10, vm_age_hours_max = 72 }
-  budget = { billing_account = var.billing_account, amount = 2000, currency_code = "EUR" }
+  budget = { billing_account = var.billing_account, amount = 2000 }
 }

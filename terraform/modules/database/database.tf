@@ -13,9 +13,9 @@ resource "google_firestore_database" "this" {
   )
 
   dynamic "cmek_config" {
-    for_each = var.kms_key_name == null ? [] : [var.kms_key_name]
+    for_each = var.encryption == null ? [] : [var.encryption]
     content {
-      kms_key_name = cmek_config.value
+      kms_key_name = cmek_config.value.kms_key_name
     }
   }
 }

@@ -5,9 +5,9 @@ variable "deletion_protection" {
   default     = true
 }
 
-variable "kms_key_name" {
-  description = "Encrypts the database; null for Google's own keys. It cannot be changed later."
-  type        = string
+variable "encryption" {
+  description = "A key of Cloud KMS in place of Google's own; null for Google's."
+  type        = object({ kms_key_name = string })
   default     = null
 }
 

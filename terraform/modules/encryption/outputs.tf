@@ -1,5 +1,5 @@
-output "kms_key_name" {
+output "encryption" {
   description = "The key, once the services may use it; null where there is none."
-  value       = var.kms_key_name
+  value       = var.encryption
   depends_on  = [google_kms_crypto_key_iam_member.agent]
 }

@@ -1,15 +1,25 @@
-# Each service encrypts with the key by itself, as its own agent.
+# Each service encrypts with the key by itself, as its own agent. Firestore's and Pub/Sub's are made when somebody asks
+# for them (README.md, "With a key of your own"); only google-beta could do that here.
 locals {
   agents = {
+    compute   = "service-${var.project_number}@compute-system.iam.gserviceaccount.com"
     firestore = "service-${var.project_number}@gcp-sa-firestore.iam.gserviceaccount.com"
     pubsub    = "service-${var.project_number}@gcp-sa-pubsub.iam.gserviceaccount.com"
     storage   = "service-${var.project_number}@gs-project-accounts.iam.gserviceaccount.com"
   }
 }
 
+# Looking for it makes it.
+data "google_storage_project_service_account" "this" {
+  count   = var.encryption == null ? 0 : 1
+  project = var.project_id
+}
+
 resource "google_kms_crypto_key_iam_member" "agent" {
-  for_each      = var.kms_key_name == null ? {} : local.agents
-  crypto_key_id = var.kms_key_name
+  for_each      = var.encryption == null ? {} : local.agents
+  crypto_key_id = var.encryption.kms_key_name
   role          = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
   member        = "serviceAccount:${each.value}"
+
+  depends_on = [data.google_storage_project_service_account.this]
 }

@@ -1,9 +1,14 @@
-variable "kms_key_name" {
-  description = "The key, or null for Google's own."
-  type        = string
+variable "encryption" {
+  description = "A key of Cloud KMS in place of Google's own; null for Google's."
+  type        = object({ kms_key_name = string })
   default     = null
 }
 
+variable "project_id" {
+  description = "The project."
+  type        = string
+  nullable    = false
+}
 
 variable "project_number" {
   description = "The project's number, by which its service agents are named."

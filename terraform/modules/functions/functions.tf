@@ -11,8 +11,6 @@ resource "google_cloudfunctions2_function" "this" {
     entry_point       = each.key
     docker_repository = google_artifact_registry_repository.images.id
     service_account   = var.build_account.name
-    # The bundle is built already; the buildpack would run the package's build script again.
-    environment_variables = { GOOGLE_NODE_RUN_SCRIPTS = "" }
 
     source {
       storage_source {

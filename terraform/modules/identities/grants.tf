@@ -1,7 +1,7 @@
 resource "google_project_iam_custom_role" "this" {
   for_each    = var.custom_roles
   project     = var.project_id
-  role_id     = "${replace(var.prefix, "-", "_")}_${each.key}"
+  role_id     = "${replace(var.prefix, "-", "_")}_${each.key}${var.role_suffix}"
   title       = each.value.title
   description = each.value.description
   permissions = each.value.permissions

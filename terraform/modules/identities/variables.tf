@@ -53,6 +53,17 @@ variable "project_grants" {
   }
 }
 
+variable "role_suffix" {
+  description = "After the ids of custom roles: the id of a role that was deleted cannot be had again for a month."
+  type        = string
+  nullable    = false
+  default     = ""
+  validation {
+    condition     = can(regex("^[a-zA-Z0-9_.]{0,20}$", var.role_suffix))
+    error_message = "Ids of roles are letters, digits, underscores and dots; 20 of them at most here."
+  }
+}
+
 variable "project_id" {
   description = "The project."
   type        = string

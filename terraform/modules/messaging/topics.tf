@@ -9,7 +9,7 @@ resource "google_pubsub_topic" "this" {
   for_each     = toset(local.topics)
   project      = var.project_id
   name         = "${var.prefix}-${each.value}"
-  kms_key_name = var.kms_key_name
+  kms_key_name = try(var.encryption.kms_key_name, null)
   labels       = var.labels
   # What was given up can be looked at, and sent again, for a week after it was taken off its subscription.
   message_retention_duration = each.value == "dead-letters" ? "604800s" : null

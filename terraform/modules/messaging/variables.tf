@@ -1,6 +1,6 @@
-variable "kms_key_name" {
-  description = "Encrypts messages; null for Google's own keys."
-  type        = string
+variable "encryption" {
+  description = "A key of Cloud KMS in place of Google's own; null for Google's."
+  type        = object({ kms_key_name = string })
   default     = null
 }
 

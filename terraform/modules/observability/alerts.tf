@@ -61,12 +61,14 @@ locals {
       EOT
     }
     faults = {
-      title    = "Functions log errors"
-      metric   = "logging.googleapis.com/user/${google_logging_metric.faults.name}"
-      among    = local.own_services
+      title = "A function fails"
+      # Whatever is thrown is answered with 500. A metric of our own would be unknown to Cloud Monitoring for up to ten
+      # minutes after it was made, and the policy refused.
+      metric   = "run.googleapis.com/request_count"
+      among    = "${local.own_services} AND metric.labels.response_code_class=\"5xx\""
       aligner  = "ALIGN_DELTA"
       reducer  = "REDUCE_SUM"
-      group_by = ["metric.labels.function"]
+      group_by = ["resource.labels.service_name"]
       above    = 10
       duration = "300s"
       remedy   = <<-EOT
@@ -126,7 +128,8 @@ resource "google_monitoring_alert_policy" "threshold" {
   }
 }
 
-# The watcher mends everything else; nothing would say that it has stopped.
+# The watcher mends everything else; nothing would say that it has stopped. The first condition needs to have seen it
+# run once; the second tells of one that never did.
 resource "google_monitoring_alert_policy" "watch_absent" {
   project               = var.project_id
   display_name          = "Dropforge: The watcher does not run"
@@ -147,6 +150,23 @@ resource "google_monitoring_alert_policy" "watch_absent" {
         alignment_period     = "300s"
         per_series_aligner   = "ALIGN_DELTA"
         cross_series_reducer = "REDUCE_SUM"
+      }
+    }
+  }
+
+  conditions {
+    display_name = "A tick has waited for half an hour"
+    condition_threshold {
+      filter = join(" AND ", [
+        "metric.type=\"pubsub.googleapis.com/subscription/oldest_unacked_message_age\"",
+        local.tick_subscription,
+      ])
+      comparison      = "COMPARISON_GT"
+      threshold_value = 1800
+      duration        = "0s"
+      aggregations {
+        alignment_period   = "300s"
+        per_series_aligner = "ALIGN_MAX"
       }
     }
   }

@@ -35,10 +35,10 @@ locals {
       aligner = "ALIGN_DELTA"
       reducer = "REDUCE_SUM"
     }
-    "Errors logged, by function" = {
-      metric  = "logging.googleapis.com/user/${google_logging_metric.faults.name}"
-      among   = local.own_services
-      group   = "metric.label.function"
+    "Requests that failed, by function" = {
+      metric  = "run.googleapis.com/request_count"
+      among   = "${local.own_services} AND metric.labels.response_code_class=\"5xx\""
+      group   = "resource.label.service_name"
       aligner = "ALIGN_DELTA"
       reducer = "REDUCE_SUM"
     }

@@ -1,29 +1,3 @@
-locals {
-  service_logs = "resource.type=\"cloud_run_revision\" resource.labels.service_name=~\"^${var.prefix}-\""
-}
-
-# Logs of a function are JSON lines; "function failed" and its kind are errors there (functions/log-faults.ts).
-resource "google_logging_metric" "faults" {
-  project     = var.project_id
-  name        = "${var.prefix}/faults"
-  description = "Errors that functions have logged."
-  filter      = "${local.service_logs} severity>=ERROR"
-
-  metric_descriptor {
-    metric_kind  = "DELTA"
-    value_type   = "INT64"
-    unit         = "1"
-    display_name = "Dropforge: errors logged by functions"
-    labels {
-      key         = "function"
-      value_type  = "STRING"
-      description = "The function that logged it."
-    }
-  }
-
-  label_extractors = { function = "EXTRACT(resource.labels.service_name)" }
-}
-
 # Spot VMs come and go; how often says whether another region or STANDARD is worth its price.
 resource "google_logging_metric" "interruptions" {
   project     = var.project_id

@@ -4,6 +4,13 @@ variable "project_id" {
   nullable    = false
 }
 
+variable "with_budget" {
+  description = "Whether the Cloud Billing Budget API is needed as well."
+  type        = bool
+  nullable    = false
+  default     = false
+}
+
 variable "with_cmek" {
   description = "Whether Cloud KMS is needed as well."
   type        = bool

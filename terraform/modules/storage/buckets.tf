@@ -60,9 +60,9 @@ resource "google_storage_bucket" "this" {
   }
 
   dynamic "encryption" {
-    for_each = var.kms_key_name == null ? [] : [var.kms_key_name]
+    for_each = var.encryption == null ? [] : [var.encryption]
     content {
-      default_kms_key_name = encryption.value
+      default_kms_key_name = encryption.value.kms_key_name
     }
   }
 }

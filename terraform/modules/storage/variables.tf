@@ -21,9 +21,9 @@ variable "grants" {
   }
 }
 
-variable "kms_key_name" {
-  description = "Encrypts new objects; null for Google's own keys."
-  type        = string
+variable "encryption" {
+  description = "A key of Cloud KMS in place of Google's own; null for Google's."
+  type        = object({ kms_key_name = string })
   default     = null
 }
 

@@ -29,7 +29,7 @@ describe('settings', () => {
   });
 
   it.each(NAMES)('that are missing are named by %s all at once', (name) => {
-    const optional: readonly string[] = ['ZONES', ...ENDPOINT_SETTINGS];
+    const optional: readonly string[] = ['DISK_KMS_KEY', ...ENDPOINT_SETTINGS];
     const needed = SETTINGS_OF[name].filter((setting) => !optional.includes(setting));
     const problem = problemOf(name, {});
     expect(problem.match(/^[A-Z_]+(?= is missing)/gm)?.toSorted()).toEqual(needed.toSorted());
@@ -43,6 +43,8 @@ describe('settings', () => {
     ['REGION_DEFAULT', 'on-upload', 'hunter2'],
     ['ZONES', 'on-upload', 'us-central1-a, hunter2'],
     ['SUBNETWORK', 'provision', 'hunter2'],
+    ['SECURE_BOOT', 'provision', 'hunter2'],
+    ['DISK_KMS_KEY', 'provision', 'hunter2'],
     ['VM_SERVICE_ACCOUNT', 'heartbeat', 'hunter2'],
     ['HEARTBEAT_URL', 'provision', 'ftp://hunter2'],
     ['RUNTIME_IMAGES', 'provision', '{"hunter2":'],
@@ -62,15 +64,15 @@ describe('settings', () => {
   });
 
   it('are read into what they mean', () => {
-    const zones = readSettings('on-upload', { ...EXAMPLE_SETTINGS, ZONES: 'us-central1-a,us-central1-f' });
-    expect(zones).toMatchObject({
+    const intake = readSettings('on-upload', { ...EXAMPLE_SETTINGS, ZONES: 'us-central1,europe-west4-a' });
+    expect(intake).toMatchObject({
       settings: {
-        ZONES: ['us-central1-a', 'us-central1-f'],
+        ZONES: ['us-central1', 'europe-west4-a'],
         RUNTIME_IMAGES: { '2.11': { machineImages: ['tf-2-11-a', 'tf-2-11-b'], pythonVersion: '3.10' } },
       },
     });
-    expect(readSettings('on-upload', { ...EXAMPLE_SETTINGS, ZONES: '' })).toMatchObject({
-      settings: { ZONES: undefined },
+    expect(readSettings('provision', { ...EXAMPLE_SETTINGS, SECURE_BOOT: 'true', DISK_KMS_KEY: '' })).toMatchObject({
+      settings: { SECURE_BOOT: true, DISK_KMS_KEY: undefined },
     });
   });
 

@@ -3,7 +3,12 @@ import { join } from 'node:path';
 import protos from '@google-cloud/compute/build/protos/protos.js';
 import { describe, expect, it } from 'vitest';
 import { chooseBootSource, type RuntimeImages } from '#infra/google-cloud/compute/boot-source.ts';
-import { requestIdOf, toInsertRequest, vmPlaceSchema } from '#infra/google-cloud/compute/instance-request.ts';
+import {
+  requestIdOf,
+  toInsertRequest,
+  type VmPlace,
+  vmPlaceSchema,
+} from '#infra/google-cloud/compute/instance-request.ts';
 import type { VmRequest } from '#shared/ports/vm-provider.ts';
 
 const PLACE = vmPlaceSchema.parse({
@@ -11,6 +16,11 @@ const PLACE = vmPlaceSchema.parse({
   subnetwork: 'projects/acme/regions/{region}/subnetworks/dropforge',
   serviceAccount: 'dropforge-vm@acme.iam.gserviceaccount.com',
 });
+
+const HARDENED = {
+  hasSecureBoot: true,
+  diskKmsKey: 'projects/keys/locations/us-central1/keyRings/training/cryptoKeys/disks',
+};
 
 const IMAGES: RuntimeImages = {
   'runtime-2-11': { machineImages: ['runtime-2-11-a', 'runtime-2-11-b', 'runtime-2-11-c'], image: 'runtime-2-11-disk' },
@@ -36,7 +46,14 @@ const BASE: VmRequest = {
   metadata: { 'startup-script': '#!/bin/bash\n', 'enable-guest-attributes': 'TRUE' },
 };
 
-const CASES: readonly { readonly name: string; readonly change: Partial<VmRequest>; readonly turn?: number }[] = [
+type Case = {
+  readonly name: string;
+  readonly change: Partial<VmRequest>;
+  readonly turn?: number;
+  readonly place?: Partial<VmPlace>;
+};
+
+const CASES: readonly Case[] = [
   { name: 'n1-with-t4-on-demand', change: {} },
   { name: 'spot', change: { provisioningModel: 'SPOT' } },
   {
@@ -69,15 +86,16 @@ const CASES: readonly { readonly name: string; readonly change: Partial<VmReques
     name: 'cpu-only-with-labels',
     change: { accelerator: null, machineType: 'e2-standard-4', labels: { team: 'vision', cost: '7' } },
   },
+  { name: 'own-key-and-secure-boot', change: { bootDiskType: 'pd-balanced' }, place: HARDENED },
 ];
 
-function insertRequest(change: Partial<VmRequest>, turn = 0) {
+function insertRequest(change: Partial<VmRequest>, turn = 0, place: Partial<VmPlace> = {}) {
   const request = { ...BASE, ...change };
   const source = chooseBootSource(IMAGES, request, turn);
   if (source === undefined) {
     throw new Error(`There is nothing to boot ${request.machineImage} from.`);
   }
-  return toInsertRequest(request, PLACE, source);
+  return toInsertRequest(request, { ...PLACE, ...place }, source);
 }
 
 function readGolden(name: string): Record<string, unknown> {
@@ -86,8 +104,8 @@ function readGolden(name: string): Record<string, unknown> {
 }
 
 describe('the request for a VM', () => {
-  it.each(CASES)('is as agreed for $name', ({ name, change, turn }) => {
-    expect(insertRequest(change, turn)).toEqual(readGolden(name));
+  it.each(CASES)('is as agreed for $name', ({ name, change, turn, place }) => {
+    expect(insertRequest(change, turn, place)).toEqual(readGolden(name));
   });
 
   it.each(CASES)('for $name is made of nothing that the Compute API does not know', ({ name }) => {

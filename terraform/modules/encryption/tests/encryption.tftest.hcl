@@ -1,6 +1,7 @@
 mock_provider "google" {}
 
 variables {
+  project_id     = "my-project"
   project_number = "123456789012"
 }
 
@@ -15,10 +16,11 @@ run "grants_nothing_without_a_key" {
 run "lets_the_services_use_the_key" {
   command = plan
   variables {
-    kms_key_name = "projects/k/locations/us-central1/keyRings/r/cryptoKeys/k"
+    project_id = "my-project"
+    encryption = { kms_key_name = "projects/k/locations/us-central1/keyRings/r/cryptoKeys/k" }
   }
   assert {
-    condition     = toset(keys(google_kms_crypto_key_iam_member.agent)) == toset(["firestore", "pubsub", "storage"])
-    error_message = "Firestore, Pub/Sub and Cloud Storage encrypt by themselves."
+    condition     = toset(keys(google_kms_crypto_key_iam_member.agent)) == toset(["compute", "firestore", "pubsub", "storage"])
+    error_message = "Disks, Firestore, Pub/Sub and Cloud Storage are encrypted by their services."
   }
 }

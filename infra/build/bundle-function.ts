@@ -7,6 +7,7 @@ import { type BuildOptions, build } from 'esbuild';
 import { zipSync } from 'fflate';
 import type { FunctionName } from '#functions/index.ts';
 import { FUNCTION_FILE } from '#infra/build/archive/function-script.ts';
+import { buildManifests } from '#infra/build/archive-manifest.ts';
 import {
   agent,
   commonJs,
@@ -24,12 +25,6 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
 /** The oldest time that a zip can tell; a fixed one makes the same sources the same archive. */
 const ZIP_EPOCH = new Date(1980, 0, 1);
-
-/**
- * What Cloud Functions looks for (docs, "Write Node.js functions", "Run custom build steps during deployment"): nothing is
- * installed there, and V8 compiles the function once instead of at every start.
- */
-const MANIFEST = { main: 'index.js', engines: { node: '24' }, scripts: { 'gcp-build': 'node compile.js' } };
 
 const BUILD_OPTIONS = {
   bundle: true,
@@ -78,7 +73,7 @@ export async function bundleFunction(name: FunctionName): Promise<Bundle> {
   const files: Record<string, Uint8Array> = {
     ...(await buildArchiveFiles()),
     [FUNCTION_FILE]: main.outputFiles[0]?.contents ?? new Uint8Array(),
-    'package.json': Buffer.from(`${JSON.stringify({ name, ...MANIFEST }, null, 2)}\n`),
+    ...(await buildManifests(name)),
   };
   for (const [rareName, path] of [...rare].sort(([one], [other]) => (one < other ? -1 : 1))) {
     const { outputFiles } = await build({ ...BUILD_OPTIONS, entryPoints: [path] });

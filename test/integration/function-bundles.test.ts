@@ -196,13 +196,26 @@ describe('a bundle', () => {
     expect(entries).toEqual([`functions/deployed/${name}.ts`]);
   });
 
-  it('has what Cloud Functions looks for, and nothing to install', () => {
+  it('has what Cloud Functions looks for, and the functions-framework of these tests', async () => {
+    const { version } = JSON.parse(
+      await readFile('node_modules/@google-cloud/functions-framework/package.json', 'utf8'),
+    ) as { readonly version: string };
     expect(JSON.parse(Buffer.from(bundleOf('watch').files['package.json'] ?? []).toString())).toEqual({
       name: 'watch',
       main: 'index.js',
       engines: { node: '24' },
       scripts: { 'gcp-build': 'node compile.js' },
+      dependencies: { '@google-cloud/functions-framework': version },
     });
+  });
+
+  it('has a package-lock.json that npm takes as it is', async () => {
+    const options = { cwd: join(directory, 'watch') };
+    const args = ['ls', '--all', '--package-lock-only', '--json'];
+    const { stdout } = await promisify(execFile)('npm', args, options);
+    const { problems, dependencies } = JSON.parse(stdout) as Record<string, unknown>;
+    expect(problems).toBeUndefined();
+    expect(Object.keys(Object(dependencies))).toEqual(['@google-cloud/functions-framework']);
   });
 
   it('is the same archive when it is built again', async () => {

@@ -2,8 +2,8 @@ import type { PackageRef } from '#shared/domain/job.ts';
 import type { PythonProgram } from '#shared/domain/job-spec.ts';
 import { inspectPackage, type PackageReport } from '#shared/package/inspect-package.ts';
 import { packageSourceOf } from '#shared/package/package-source.ts';
-import { parseGsUri } from '#shared/pipeline/gs-uri.ts';
-import type { ObjectInfo, ObjectStore } from '#shared/ports/object-store.ts';
+import { findPackages, type PackagePorts } from '#shared/pipeline/find-packages.ts';
+import type { ObjectInfo } from '#shared/ports/object-store.ts';
 import type { Problem } from '#shared/protocol/report.ts';
 
 export type PackageCheck = {
@@ -12,7 +12,7 @@ export type PackageCheck = {
   readonly warnings: readonly Problem[];
   /** What was found in those that are there, in the order of the program. */
   readonly reports: readonly PackageReport[];
-  /** Packages that are named and not there: they may still be on their way. */
+  /** Packages that are named and not there, in buckets that we see: they may still be on their way. */
   readonly missingUris: readonly string[];
 };
 
@@ -31,23 +31,24 @@ type Inspected = {
  * module must be in one of the packages, whichever; a module problem of another one is none.
  */
 export async function checkPackages(
-  objects: ObjectStore,
+  ports: PackagePorts,
   program: PythonProgram,
   known: KnownPackage | null,
 ): Promise<PackageCheck> {
-  const found = await Promise.all(
-    program.packageUris.map(async (uri) => ({ uri, info: await objects.stat(parseGsUri(uri)) })),
-  );
-  const missingUris = found.filter(({ info }) => info === undefined).map(({ uri }) => uri);
+  const { found, missingUris, problems } = await findPackages(ports, program.packageUris);
   const inspected: Inspected[] = [];
   for (const { uri, info } of found) {
-    if (info !== undefined) {
-      const isKnown = known?.uri === uri && known.generation === info.generation;
-      const report = isKnown ? known.report : await inspectPackage(packageSourceOf(objects, info));
-      inspected.push({ uri, info, report, ofModule: report.judgeModule(program.module) });
-    }
+    const isKnown = known?.uri === uri && known.generation === info.generation;
+    const report = isKnown ? known.report : await inspectPackage(packageSourceOf(ports.objects, info));
+    inspected.push({ uri, info, report, ofModule: report.judgeModule(program.module) });
   }
-  return { ...judge(inspected), reports: inspected.map(({ report }) => report), missingUris };
+  const judged = judge(inspected);
+  return {
+    ...judged,
+    problems: [...problems, ...judged.problems],
+    reports: inspected.map(({ report }) => report),
+    missingUris,
+  };
 }
 
 function judge(inspected: readonly Inspected[]): Omit<PackageCheck, 'missingUris' | 'reports'> {

@@ -63,7 +63,7 @@ export async function submitJob(ports: SubmitPorts, submission: Submission): Pro
   }
   const { jobId, program } = spec;
   const zones = checked.zones.filter((zone) => usesZone(ports.intake, zone));
-  const packages = await checkPackages(ports.objects, program, submission.enclosingPackage);
+  const packages = await checkPackages(ports, program, submission.enclosingPackage);
   const runtime = checkRuntime({ ...spec, dialect: draft.dialect }, ports.intake);
   const advice = adviseForJob(spec, { program, packages: packages.reports }, ports.intake);
   const found = {
@@ -117,7 +117,7 @@ async function checkJobDir(objects: ObjectStore, { jobDir }: JobSpec): Promise<r
     return [];
   }
   const message = `The job directory ${jobDir} is in bucket ${bucket}, which does not exist or cannot be seen.`;
-  const remedy = `Create the bucket, or leave jobDir out: the job then has a directory of its own.`;
+  const remedy = `Create the bucket, and on Google Cloud grant on it roles/storage.legacyBucketReader to the accounts on-upload and on-submit, and roles/storage.objectUser to vm (terraform output service_accounts); or leave jobDir out: the job then has a directory of its own.`;
   return [{ code: 'JOB_DIR_BUCKET_MISSING', message, remedy, path: 'trainingInput.jobDir' }];
 }
 

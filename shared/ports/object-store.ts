@@ -16,8 +16,19 @@ export type ObjectInfo = ObjectName & {
 /** Half-open: from the first byte up to, and not with, `endByte`. */
 export type ByteRange = { readonly startByte: number; readonly endByte: number };
 
+/**
+ * That we may not read an object, or may not learn whether it is there. Thrown: in the deployment's own buckets it is a
+ * defect of its grants. Whoever was led to a bucket by a user catches it, and says whose leave is missing.
+ */
+export class AccessDeniedError extends Error {
+  constructor({ bucket, name }: ObjectName) {
+    super(`gs://${bucket}/${name} may not be read by this account: grant it roles/storage.objectViewer on ${bucket}.`);
+  }
+}
+
 /** Files in buckets. Names are 1 to 1,024 bytes of UTF-8; a missing object or bucket is a value, not an exception. */
 export type ObjectStore = {
+  /** Undefined where there is no such object, or no such bucket. Throws an AccessDeniedError. */
   stat(object: ObjectName, generation?: string): Promise<ObjectInfo | undefined>;
   /** The object's bytes; with a generation, that one and no other. Undefined where it does not exist. */
   read(
@@ -41,5 +52,6 @@ export type ObjectStore = {
     readonly countMax: number;
     readonly after?: string;
   }): Promise<readonly ObjectInfo[]>;
+  /** Whether the bucket exists and we may list its objects; false for a name that no bucket can have. */
   hasBucket(bucket: string): Promise<boolean>;
 };

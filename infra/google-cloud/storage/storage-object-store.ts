@@ -1,8 +1,10 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { File, FileMetadata, Storage } from '@google-cloud/storage';
-import type { ObjectInfo, ObjectName, ObjectStore } from '#shared/ports/object-store.ts';
+import { AccessDeniedError, type ObjectInfo, type ObjectName, type ObjectStore } from '#shared/ports/object-store.ts';
 
+const BAD_REQUEST = 400;
+const FORBIDDEN = 403;
 const NOT_FOUND = 404;
 const PRECONDITION_FAILED = 412;
 
@@ -14,13 +16,32 @@ export function createStorageObjectStore(storage: Storage): ObjectStore {
     storage.bucket(bucket).file(name, generation === undefined ? {} : { generation });
 
   async function stat(object: ObjectName, generation?: string): Promise<ObjectInfo | undefined> {
-    const found = await orUndefined(fileOf(object, generation).getMetadata());
-    return found && toInfo(object.bucket, found[0]);
+    try {
+      const [metadata] = await fileOf(object, generation).getMetadata();
+      return toInfo(object.bucket, metadata);
+    } catch (error) {
+      // What may not be listed is 403, be it there or not (docs, "HTTP status and error codes for JSON").
+      if (statusOf(error) === FORBIDDEN) {
+        throw new AccessDeniedError(object);
+      }
+      if (isMissing(error)) {
+        return undefined;
+      }
+      throw error;
+    }
   }
 
   async function hasBucket(bucket: string): Promise<boolean> {
-    // Listing needs no more than the rights to objects; the bucket's own metadata would.
-    return (await orUndefined(storage.bucket(bucket).getFiles({ maxResults: 1, autoPaginate: false }))) !== undefined;
+    try {
+      // Listing needs no more than the rights to objects; the bucket's own metadata would.
+      await storage.bucket(bucket).getFiles({ maxResults: 1, autoPaginate: false });
+      return true;
+    } catch (error) {
+      if (isMissing(error) || statusOf(error) === FORBIDDEN) {
+        return false;
+      }
+      throw error;
+    }
   }
 
   return {
@@ -92,15 +113,9 @@ function toInfo(bucket: string, metadata: FileMetadata): ObjectInfo {
   };
 }
 
-async function orUndefined<T>(answer: Promise<T>): Promise<T | undefined> {
-  try {
-    return await answer;
-  } catch (error) {
-    if (statusOf(error) === NOT_FOUND) {
-      return undefined;
-    }
-    throw error;
-  }
+/** No such object or bucket; 400 is the answer to a name that none can have. */
+function isMissing(error: unknown): boolean {
+  return statusOf(error) === NOT_FOUND || statusOf(error) === BAD_REQUEST;
 }
 
 /** The HTTP status. Requests throw the library's ApiError, or its HTTP client's; resumable uploads the answer's body. */

@@ -45,7 +45,10 @@ export type ObjectStore = {
       readonly ifGeneration?: string;
     },
   ): Promise<ObjectInfo | 'CONFLICT' | 'NO_BUCKET'>;
-  /** Live objects whose name begins with the prefix, in the order of their names. */
+  /**
+   * Live objects whose name begins with the prefix, in the order of their names, from the first one after `after`. Fewer
+   * than `countMax` are all that there are. Throws where the bucket does not exist or may not be listed.
+   */
   list(query: {
     readonly bucket: string;
     readonly prefix: string;

@@ -3,11 +3,21 @@ import { findPackages } from '#shared/pipeline/find-packages.ts';
 import { AccessDeniedError } from '#shared/ports/object-store.ts';
 import { openStorageUnderTest, refuse, type StorageUnderTest } from './storage-under-test.ts';
 
+const PAGE_OBJECTS_MAX = 3;
+
+/** A page of no more than so many, whatever was asked for, as from a service that has its own reasons. */
+function withShortPage(request: Request): Request {
+  const url = new URL(request.url);
+  const asked = Number(url.searchParams.get('maxResults') ?? PAGE_OBJECTS_MAX);
+  url.searchParams.set('maxResults', String(Math.min(asked, PAGE_OBJECTS_MAX)));
+  return new Request(url, request);
+}
+
 describe('the object store of Cloud Storage, where the service answers as ours does not', () => {
   let cloud: StorageUnderTest;
 
   beforeEach(async () => {
-    cloud = await openStorageUnderTest((request) => {
+    cloud = await openStorageUnderTest((request, pass) => {
       const { pathname } = new URL(request.url);
       if (pathname.includes('/b/theirs')) {
         return refuse(403, 'forbidden', 'intake@p.iam.gserviceaccount.com does not have storage.objects.get access.');
@@ -18,7 +28,7 @@ describe('the object store of Cloud Storage, where the service answers as ours d
       if (pathname.includes('/b/goog-no-name')) {
         return refuse(400, 'invalid', "Invalid bucket name: 'goog-no-name'");
       }
-      return undefined;
+      return pathname.endsWith('/o') ? pass(withShortPage(request)) : undefined;
     });
     for (const bucket of ['uploads', 'ours', 'lists-only']) {
       cloud.embedded.createBucket(bucket);
@@ -27,6 +37,23 @@ describe('the object store of Cloud Storage, where the service answers as ours d
   afterEach(() => cloud.close());
 
   const write = (bucket: string, name: string) => cloud.embedded.write({ bucket, name }, Buffer.from(name));
+
+  it('lists on over short pages until there is enough, or no more', async () => {
+    const names = Array.from({ length: 11 }, (_, index) => `p/${String(index).padStart(2, '0')}`);
+    for (const name of names) {
+      await write('uploads', name);
+    }
+    const list = async (countMax: number, after?: string) => {
+      const found = await cloud.store.list({ bucket: 'uploads', prefix: 'p/', countMax, ...(after && { after }) });
+      return found.map(({ name }) => name);
+    };
+
+    expect(await list(5)).toEqual(names.slice(0, 5));
+    expect(await list(3, 'p/02')).toEqual(names.slice(3, 6));
+    expect(await list(5, 'p/04')).toEqual(names.slice(5, 10));
+    expect(await list(100)).toEqual(names);
+    expect(await list(5, 'p/09')).toEqual(['p/10']);
+  });
 
   it.each(['theirs', 'goog-no-name', 'nowhere'])('sees no bucket %s', async (bucket) => {
     expect(await cloud.store.hasBucket(bucket)).toBe(false);

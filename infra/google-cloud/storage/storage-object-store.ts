@@ -47,6 +47,7 @@ export function createStorageObjectStore(storage: Storage): ObjectStore {
   return {
     stat,
     hasBucket,
+    list: (query) => list(storage, query),
     async read(object, { generation, range } = {}) {
       // The stream would tell too late that nothing is there, and an overwrite could come in between.
       const info = await stat(object, generation);
@@ -71,18 +72,26 @@ export function createStorageObjectStore(storage: Storage): ObjectStore {
       }
       return toInfo(object.bucket, file.metadata);
     },
-    async list({ bucket, prefix, countMax, after }) {
-      const [files] = await storage.bucket(bucket).getFiles({
-        prefix,
-        autoPaginate: false,
-        // The offset itself is listed as well.
-        maxResults: after === undefined ? countMax : countMax + 1,
-        ...(after !== undefined && { startOffset: after }),
-      });
-      const later = files.filter(({ name }) => name !== after).slice(0, countMax);
-      return later.map(({ metadata }) => toInfo(bucket, metadata));
-    },
   };
+}
+
+/** Cloud Storage ends a page at 1,000 objects, and sooner when it likes: only a page without a token is the last one. */
+async function list(storage: Storage, { bucket, prefix, countMax, after }: Parameters<ObjectStore['list']>[0]) {
+  const found: ObjectInfo[] = [];
+  let pageToken: string | undefined;
+  do {
+    const [files, next]: [File[], { pageToken?: string } | null, unknown] = await storage.bucket(bucket).getFiles({
+      prefix,
+      autoPaginate: false,
+      // The offset itself is listed as well.
+      maxResults: after === undefined ? countMax : countMax + 1,
+      ...(after !== undefined && { startOffset: after }),
+      ...(pageToken !== undefined && { pageToken }),
+    });
+    found.push(...files.filter(({ name }) => name !== after).map(({ metadata }) => toInfo(bucket, metadata)));
+    pageToken = next?.pageToken;
+  } while (pageToken !== undefined && found.length < countMax);
+  return found.slice(0, countMax);
 }
 
 /** One request for what is in memory, and a session that can be taken up again for what comes in pieces. */

@@ -8,6 +8,17 @@ export class Failure extends Error {
 /** What was asked for is not there. */
 export class NotFound extends Failure {}
 
+/** The server has too much to do at the moment (429, 503): whoever can wait asks again. */
+export class Busy extends Failure {
+  /** As long as the server asked for; 0 where it said nothing. */
+  readonly retryAfterMs: number;
+
+  constructor(message: string, retryAfterMs: number) {
+    super(message);
+    this.retryAfterMs = retryAfterMs;
+  }
+}
+
 /** Ctrl-C ended the command, but not what it has begun: the message says what goes on. */
 export class Interruption extends Error {
   override readonly name = 'Interruption';

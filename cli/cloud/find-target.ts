@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import { findCloud } from '#cli/cloud/find-cloud.ts';
 import { EMBEDDED_REMEDIES, type Remedies } from '#cli/cloud/request-json.ts';
 import type { Invocation } from '#cli/command.ts';
+import { DEPLOYMENT_PACE, EMBEDDED_PACE, type Pace } from '#cli/jobs/pace.ts';
 import type { Endpoints } from '#infra/embedded/endpoints.ts';
 
 /** Where jobs are submitted and looked after: the embedded cloud of this machine, or a deployment on Google Cloud. */
@@ -21,6 +22,7 @@ export type Api = {
   /** Headers that show who asks. */
   readonly authorize: () => Promise<Readonly<Record<string, string>>>;
   readonly remedies: Remedies;
+  readonly pace: Pace;
 };
 
 type Caller = Pick<Invocation, 'dataDir' | 'deployment'> & { readonly io: { readonly cwd: string } };
@@ -42,6 +44,7 @@ export async function findTarget(caller: Caller): Promise<Target> {
     api: {
       url: api,
       authorize: createIdentity(api),
+      pace: DEPLOYMENT_PACE,
       remedies: {
         silent: 'see that the deployment is there (gcloud run services list)',
         refused: "ask whoever operates it to name you in Terraform's api_access.members",
@@ -53,6 +56,6 @@ export async function findTarget(caller: Caller): Promise<Target> {
 export function targetOf({ projectId, uploadBucket, jobsBucket, storage, api }: Endpoints): Target {
   return {
     ...{ projectId, uploadBucket, jobsBucket, storage, stagingBucket: jobsBucket },
-    api: { url: api, authorize: async () => ({}), remedies: EMBEDDED_REMEDIES },
+    api: { url: api, authorize: async () => ({}), remedies: EMBEDDED_REMEDIES, pace: EMBEDDED_PACE },
   };
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { parseJson } from '#cli/cloud/parse-json.ts';
-import { Failure, NotFound } from '#cli/failure.ts';
+import { Busy, Failure, NotFound } from '#cli/failure.ts';
 
 const ANSWER_MS_MAX = 30_000;
 
@@ -36,9 +36,22 @@ export async function requestJson<T>(url: string, schema: z.ZodType<T>, options:
   const text = await response.text();
   if (!response.ok) {
     const refusal = describeRefusal(response, { text, remedies });
-    throw response.status === 404 ? new NotFound(refusal) : new Failure(refusal);
+    throw failureOf(response, refusal);
   }
   return schema.parse(JSON.parse(text));
+}
+
+function failureOf({ status, headers }: Response, refusal: string): Failure {
+  switch (status) {
+    case 404:
+      return new NotFound(refusal);
+    case 429:
+    case 503:
+      // The header may hold a date as well; the servers that we ask send seconds.
+      return new Busy(refusal, 1_000 * (Number(headers.get('retry-after')) || 0));
+    default:
+      return new Failure(refusal);
+  }
 }
 
 function describeRefusal(

@@ -1,14 +1,17 @@
 import { z } from 'zod';
 import type { Api } from '#cli/cloud/find-target.ts';
 import { requestJson } from '#cli/cloud/request-json.ts';
+import type { Pace } from '#cli/jobs/pace.ts';
 import type { LogPage } from '#shared/ports/log-store.ts';
 import { type JobView, jobViewSchema } from '#shared/protocol/report.ts';
 
 /** The most jobs and log entries that are asked for at once: as many as the API gives. */
 const JOBS_PER_PAGE_MAX = 100;
-const LOG_ENTRIES_PER_PAGE_MAX = 1_000;
+export const LOG_ENTRIES_PER_PAGE_MAX = 1_000;
 
 export type ApiClient = {
+  /** How often it is to be asked by whoever follows a job. */
+  readonly pace: Pace;
   /** The newest jobs first, from as many pages as it takes. */
   listJobs(countMax: number): Promise<readonly JobView[]>;
   getJob(jobId: string): Promise<JobView>;
@@ -34,12 +37,13 @@ const logPageSchema = z.object({
   cursor: z.string(),
 });
 
-/** Dropforge's HTTP API. Every call fails with the server's own words where it refuses. */
-export function createApiClient({ url, authorize, remedies }: Api, signal: AbortSignal): ApiClient {
+/** Dropforge's HTTP API. Every call fails with the server's own words where it refuses, with a Busy where it only cannot now. */
+export function createApiClient({ url, authorize, remedies, pace }: Api, signal: AbortSignal): ApiClient {
   const urlOf = (jobId: string, rest = '') => `${url}/v1/jobs/${encodeURIComponent(jobId)}${rest}`;
   const ask = async <T>(address: string, schema: z.ZodType<T>, method: 'GET' | 'POST' = 'GET'): Promise<T> =>
     requestJson(address, schema, { method, signal, remedies, headers: await authorize() });
   return {
+    pace,
     async listJobs(countMax) {
       const jobs: JobView[] = [];
       let pageToken: string | undefined;

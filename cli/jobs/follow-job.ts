@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Interruption } from '#cli/failure.ts';
-import type { ApiClient } from '#cli/jobs/api-client.ts';
+import { Busy, Interruption } from '#cli/failure.ts';
+import { type ApiClient, LOG_ENTRIES_PER_PAGE_MAX } from '#cli/jobs/api-client.ts';
 import type { LogEntry } from '#shared/ports/log-store.ts';
 import type { JobView } from '#shared/protocol/report.ts';
 
-const POLL_MS = 300;
+/** Looks in a row that a busy server may refuse: on a deployment, some five minutes of them. */
+const BUSY_LOOKS_MAX = 60;
 
 const ENDED: ReadonlySet<string> = new Set(['SUCCEEDED', 'FAILED', 'CANCELLED']);
 
@@ -33,15 +34,30 @@ type Following = {
   readonly onJob?: (job: JobView) => void | Promise<void>;
 };
 
-/** Looks at the job again and again until it has ended; the last look is the answer. */
+/**
+ * Looks at the job again and again, at the pace of its API, until it has ended; the last look is the answer. A server
+ * that is busy is asked again later, and has its say only when it has been so for long.
+ */
 export async function followJob(api: ApiClient, jobId: string, { signal, onJob }: Following): Promise<JobView> {
-  for (;;) {
-    const job = await api.getJob(jobId);
-    await onJob?.(job);
-    if (hasEnded(job)) {
-      return job;
+  const { firstMs, lookMs } = api.pace;
+  let busyLooks = 0;
+  for (let waitMs = firstMs; ; waitMs = Math.min(lookMs, waitMs * 2)) {
+    let retryAfterMs = 0;
+    try {
+      const job = await api.getJob(jobId);
+      await onJob?.(job);
+      if (hasEnded(job)) {
+        return job;
+      }
+      busyLooks = 0;
+    } catch (error) {
+      busyLooks += 1;
+      if (!(error instanceof Busy) || busyLooks > BUSY_LOOKS_MAX) {
+        throw error;
+      }
+      retryAfterMs = error.retryAfterMs;
     }
-    await sleep(POLL_MS, undefined, { signal });
+    await sleep(Math.max(waitMs, retryAfterMs), undefined, { signal });
   }
 }
 
@@ -55,14 +71,17 @@ export async function streamLogs(
   // The job is looked at first and its log read after, so nothing that was logged before its end is left out.
   return followJob(api, jobId, {
     signal,
-    onJob: async () => {
+    onJob: async (job) => {
       for (;;) {
         const page = await api.readLogs(jobId, cursor);
         cursor = page.cursor;
         page.entries.forEach(onEntry);
-        if (page.entries.length === 0) {
+        // Of a job that goes on, the next look brings the rest.
+        const isOver = hasEnded(job) ? page.entries.length === 0 : page.entries.length < LOG_ENTRIES_PER_PAGE_MAX;
+        if (isOver) {
           return;
         }
+        await sleep(api.pace.pageMs, undefined, { signal });
       }
     },
   });

@@ -5,7 +5,7 @@ import { cancelJob } from '#shared/pipeline/cancel-job.ts';
 import { viewJob } from '#shared/pipeline/job-view.ts';
 import type { HeartbeatPorts } from '#shared/pipeline/record-heartbeat.ts';
 import type { Clock } from '#shared/ports/clock.ts';
-import type { LogStore } from '#shared/ports/log-store.ts';
+import { type LogStore, LogsBusyError } from '#shared/ports/log-store.ts';
 
 export type ApiPorts = HeartbeatPorts & { readonly logs: LogStore; readonly clock: Clock };
 
@@ -49,6 +49,12 @@ export function createApiApp(ports: ApiPorts): Hono {
   app.onError((error) => {
     if (error instanceof HTTPException) {
       return error.getResponse();
+    }
+    if (error instanceof LogsBusyError) {
+      // Not an empty page: whoever follows a job would take it for the end of the log.
+      const seconds = error.retryAfterSeconds;
+      const answer = errorBody(429, error.message, `Ask again in ${seconds} s, with the same cursor.`);
+      return Response.json(answer, { status: 429, headers: { 'retry-after': String(seconds) } });
     }
     throw error;
   });

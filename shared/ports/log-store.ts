@@ -12,8 +12,18 @@ export type LogEntry = {
 
 export type LogPage = { readonly entries: readonly LogEntry[]; readonly cursor: string };
 
+/** The store takes no more questions for a while: what was asked is to be asked again, with the same cursor. */
+export class LogsBusyError extends Error {
+  readonly retryAfterSeconds: number;
+
+  constructor(message: string, retryAfterSeconds: number) {
+    super(message);
+    this.retryAfterSeconds = retryAfterSeconds;
+  }
+}
+
 /** Reads what VMs have logged. Writing is the VM's own business, through Cloud Logging's door. */
 export type LogStore = {
-  /** The entries after the cursor, oldest first; the empty cursor begins at the start. */
+  /** The entries after the cursor, oldest first; the empty cursor begins at the start. Throws a LogsBusyError. */
   read(query: { readonly jobId: string; readonly cursor: string; readonly countMax: number }): Promise<LogPage>;
 };

@@ -4,16 +4,60 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { getRequestListener } from '@hono/node-server';
 import { GoogleAuth, PassThroughClient } from 'google-auth-library';
+import { expect, it } from 'vitest';
+import { openDatabase } from '#infra/embedded/database.ts';
 import { createLoggingDoor } from '#infra/embedded/doors/logging-door.ts';
 import { closeServer, HOST, listen } from '#infra/embedded/http-server.ts';
+import { openSqliteJobStore } from '#infra/embedded/jobs/sqlite-job-store.ts';
+import { openSqliteReplicaStore } from '#infra/embedded/jobs/sqlite-replica-store.ts';
 import { openFileLogStore } from '#infra/embedded/logs/file-log-store.ts';
 import { createCloudLogStore } from '#infra/google-cloud/logging/cloud-log-store.ts';
+import { createApiApp } from '#shared/api/api-app.ts';
+import { DEADLINES } from '#shared/domain/deadlines.ts';
 import type { LogEntry } from '#shared/ports/log-store.ts';
 import { describeLogStoreContract, type LogStoreUnderTest } from '../contract/log-store.contract.ts';
 
 const PROJECT_ID = 'dropforge-local';
 
 describeLogStoreContract('Cloud Logging', () => openIn());
+
+it('says of a quota that is used up when to ask again, and asks no more itself', async () => {
+  let requestsCount = 0;
+  const server = createServer((_, response) => {
+    requestsCount += 1;
+    const message = "Quota exceeded for quota metric 'Read requests' and limit 'Read requests per minute'.";
+    response.writeHead(429, { 'content-type': 'application/json' });
+    response.end(JSON.stringify({ error: { code: 429, message, status: 'RESOURCE_EXHAUSTED' } }));
+  });
+  await using cleanUp = new AsyncDisposableStack();
+  const url = `http://${HOST}:${await listen(server, 0)}`;
+  cleanUp.defer(() => closeServer(server));
+  const database = openDatabase(':memory:');
+  cleanUp.defer(() => database.close());
+  const api = createApiApp({
+    jobs: openSqliteJobStore(database),
+    replicas: openSqliteReplicaStore(database),
+    bus: { publish: async () => 'id' },
+    clock: { now: Date.now },
+    deadlines: DEADLINES,
+    logs: createCloudLogStore({
+      projectId: PROJECT_ID,
+      url,
+      auth: new GoogleAuth({ authClient: new PassThroughClient() }),
+    }),
+  });
+
+  const answer = await api.request('/v1/jobs/digits/logs?cursor=');
+
+  expect([answer.status, answer.headers.get('retry-after'), requestsCount]).toEqual([429, '15', 1]);
+  expect(await answer.json()).toEqual({
+    error: {
+      code: 429,
+      message: 'Cloud Logging takes no more reads of dropforge-local this minute.',
+      remedy: 'Ask again in 15 s, with the same cursor.',
+    },
+  });
+});
 
 async function openIn(directory?: string): Promise<LogStoreUnderTest> {
   const folder = directory ?? (await mkdtemp(join(tmpdir(), 'dropforge-logging-')));

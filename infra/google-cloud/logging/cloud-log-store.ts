@@ -1,6 +1,6 @@
 import type { GoogleAuth } from 'google-auth-library';
 import { z } from 'zod';
-import type { LogEntry, LogStore } from '#shared/ports/log-store.ts';
+import { type LogEntry, type LogStore, LogsBusyError } from '#shared/ports/log-store.ts';
 
 export type CloudLogStoreOptions = {
   readonly projectId: string;
@@ -32,6 +32,21 @@ const EMPTY_PAGES_MAX = 20;
 
 const LIST_MS_MAX = 60_000;
 
+/** A passing fault is tried again at once. 429 is not: it says that there were too many requests already. */
+const RETRY_CONFIG = {
+  retry: 3,
+  httpMethodsToRetry: ['POST'],
+  statusCodesToRetry: [
+    [408, 408],
+    [500, 599],
+  ],
+};
+
+const TOO_MANY_REQUESTS = 429;
+
+/** The quota is one a minute (docs, "Quotas and limits"): by then, a part of it is free again. */
+const RETRY_AFTER_SECONDS = 15;
+
 /** The last entry that was read: entries of one time come by their insertId (API docs, "orderBy"). */
 const cursorSchema = z.tuple([z.iso.datetime({ offset: true }), z.string().min(1)]);
 
@@ -40,24 +55,36 @@ const cursorSchema = z.tuple([z.iso.datetime({ offset: true }), z.string().min(1
  * as long as the log is. A line that arrives later than newer ones of another VM is seen by whoever reads anew.
  */
 export function createCloudLogStore({ projectId, url, auth }: CloudLogStoreOptions): LogStore {
-  async function list(filter: string, countMax: number): Promise<readonly CloudEntry[]> {
-    let pageToken: string | undefined;
-    for (let pages = 0; pages < EMPTY_PAGES_MAX; pages += 1) {
+  async function ask(body: object): Promise<z.infer<typeof pageSchema>> {
+    try {
       const { data } = await auth.request<unknown>({
         url: `${url}/v2/entries:list`,
         method: 'POST',
-        data: {
-          resourceNames: [`projects/${projectId}`],
-          filter,
-          orderBy: 'timestamp asc',
-          pageSize: countMax,
-          ...(pageToken !== undefined && { pageToken }),
-        },
+        data: body,
         timeout: LIST_MS_MAX,
         retry: true,
-        retryConfig: { retry: 3, httpMethodsToRetry: ['POST'] },
+        retryConfig: RETRY_CONFIG,
       });
-      const page = pageSchema.parse(data);
+      return pageSchema.parse(data);
+    } catch (error) {
+      if (statusOf(error) === TOO_MANY_REQUESTS) {
+        const message = `Cloud Logging takes no more reads of ${projectId} this minute.`;
+        throw new LogsBusyError(message, RETRY_AFTER_SECONDS);
+      }
+      throw error;
+    }
+  }
+
+  async function list(filter: string, countMax: number): Promise<readonly CloudEntry[]> {
+    let pageToken: string | undefined;
+    for (let pages = 0; pages < EMPTY_PAGES_MAX; pages += 1) {
+      const page = await ask({
+        resourceNames: [`projects/${projectId}`],
+        filter,
+        orderBy: 'timestamp asc',
+        pageSize: countMax,
+        ...(pageToken !== undefined && { pageToken }),
+      });
       if (page.entries.length > 0 || page.nextPageToken === undefined) {
         return page.entries;
       }
@@ -77,6 +104,11 @@ export function createCloudLogStore({ projectId, url, auth }: CloudLogStoreOptio
       };
     },
   };
+}
+
+/** The HTTP status of an answer that the client did not take. */
+function statusOf(error: unknown): number {
+  return Number((Object(error) as { readonly status?: unknown }).status);
 }
 
 /** Logging query language; values are JSON strings, which it reads as its own. */

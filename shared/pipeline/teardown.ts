@@ -45,7 +45,8 @@ async function sweepJob(
   { jobId, ofJob, now }: { readonly jobId: string; readonly ofJob: readonly Vm[]; readonly now: TimestampMs },
 ): Promise<void> {
   const job = (await ports.jobs.read(jobId))?.job;
-  await attemptAll(leftoversOf(job, ofJob), (vm) => ports.vms.delete(vm));
+  // None is waited for: of a hundred orphans, each takes a minute or two to go, and all are to be on their way by then.
+  await attemptAll(leftoversOf(job, ofJob), (vm) => ports.vms.delete(vm, { isWaitedFor: false }));
   const ended = ofJob.filter((vm) => vm.status === 'TERMINATED' && job !== undefined && ownsVm(job, vm));
   await attemptAll(ended, (vm) => reportEndedVm(ports, vm, now));
 }

@@ -53,8 +53,14 @@ export type VmProvider = {
   create(request: VmRequest): Promise<CreateOutcome>;
   /** The VM of this name as the cloud knows it now; undefined when there is none. */
   find(vm: { readonly vmName: string; readonly zone: string }): Promise<Vm | undefined>;
-  /** GONE only when the cloud says that there is no such VM; DELETING while it is still there. */
-  delete(vm: { readonly vmName: string; readonly zone: string }): Promise<'GONE' | 'DELETING'>;
+  /**
+   * GONE only when the cloud says that there is no such VM; DELETING while it is still there. It may take minutes until
+   * the deletion is over; whoever has others to delete need not wait for it, and hears DELETING when it has begun.
+   */
+  delete(
+    vm: { readonly vmName: string; readonly zone: string },
+    options?: { readonly isWaitedFor: boolean },
+  ): Promise<'GONE' | 'DELETING'>;
   /** Every VM that Dropforge has created and that still exists in any zone, from the cloud's own list. */
   list(query?: { readonly jobId: string }): Promise<readonly Vm[]>;
 };

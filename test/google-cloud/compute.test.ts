@@ -126,12 +126,6 @@ describe('the VmProvider of Compute Engine, beside what every cloud does', () =>
     expect(await deleted).toBe('GONE');
   });
 
-  it('waits for a deletion, so that whoever closes a job need not ask again', async () => {
-    const request = vmRequest(PLACE, 'obedient');
-    await vms.create(request);
-    expect(await vms.delete(request)).toBe('GONE');
-  });
-
   it('lists jobs whose ids are too long for a label, and no VM that is somebody else’s', async () => {
     const [one, other] = ['B', 'C'].map((end) => `${'Z'.repeat(127)}${end}`);
     await vms.create({ ...vmRequest(PLACE, 'long-b'), jobId: String(one) });

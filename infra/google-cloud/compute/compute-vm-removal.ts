@@ -14,6 +14,9 @@ export type ComputeProject = {
 
 const NOT_FOUND = 404;
 
+/** gRPC's code, which the client itself gives to what it has waited for too long. */
+const DEADLINE_EXCEEDED = 4;
+
 /** So many VMs are far more than a deployment should ever have; whoever has them sees the sweep fail rather than end. */
 const VMS_COUNT_MAX = 10_000;
 
@@ -23,10 +26,13 @@ const operationSchema = z.object({ name: z.string() });
 export function createComputeVmRemoval(compute: ComputeProject): VmRemoval {
   const { instances, projectId: project } = compute;
   return {
-    async delete({ vmName, zone }) {
+    async delete({ vmName, zone }, { isWaitedFor } = { isWaitedFor: true }) {
       const vm = { project, zone, instance: vmName };
       try {
         const [started] = await instances.delete(vm);
+        if (!isWaitedFor) {
+          return 'DELETING';
+        }
         await untilOver(compute, zone, started.latestResponse);
         await instances.get(vm);
         return 'DELETING';
@@ -59,5 +65,17 @@ export function createComputeVmRemoval(compute: ComputeProject): VmRemoval {
  */
 async function untilOver({ operations, projectId }: ComputeProject, zone: string, operation: unknown): Promise<void> {
   const { name } = operationSchema.parse(operation);
-  await operations.wait({ project: projectId, zone, operation: name }).catch(() => undefined);
+  try {
+    await operations.wait({ project: projectId, zone, operation: name });
+  } catch (error) {
+    if (!isNotKnownYet(error)) {
+      throw error;
+    }
+  }
+}
+
+/** The operation is not to be seen, or the answer took too long. Anything else, such as a missing right, is a fault. */
+function isNotKnownYet(error: unknown): boolean {
+  const { code } = Object(error) as { readonly code?: unknown };
+  return code === DEADLINE_EXCEEDED || [NOT_FOUND, 408, 504].includes(faultOfRequest(error)?.httpStatus ?? 0);
 }

@@ -47,6 +47,11 @@ export const CAUSES = {
     class: 'interruption',
     remedy: 'The VM never reported. Check that the machine image boots and that it can reach the heartbeat function.',
   },
+  STORAGE_UNREACHABLE: {
+    class: 'interruption',
+    remedy:
+      'Nothing to do at first: a new attempt was started. If it comes again, check that the VM reaches Cloud Storage: Private Google Access, DNS, a perimeter.',
+  },
   INTERRUPTED_REPEATEDLY: {
     class: 'capacity',
     remedy:

@@ -37,6 +37,9 @@ export const DEADLINES: Deadlines = {
  */
 export const SETUP_MS_MAX = 7_200_000;
 
+/** So much sooner the agent gives up what hinders the setup: its report says more than the deadline does. */
+export const SETUP_REPORT_MS = 120_000;
+
 /** How much later than its last deadline a job may end whose program is over and whose outputs are being saved. */
 export const UPLOAD_GRACE_MS = 1_800_000;
 

@@ -13,6 +13,7 @@ export type ExitFacts = {
     | 'PACKAGE_UNREADABLE'
     | 'INSTALL_FAILED'
     | 'JOB_DIR_UNWRITABLE'
+    | 'STORAGE_UNREACHABLE'
     | 'AGENT_FAILED';
   readonly exitCode: number | null;
   readonly signal: number | null;
@@ -30,6 +31,7 @@ const CODE_OF: Readonly<Record<Exclude<ExitFacts['reason'], 'EXITED'>, CauseCode
   PACKAGE_UNREADABLE: 'PACKAGE_UNREADABLE',
   INSTALL_FAILED: 'INSTALL_FAILED',
   JOB_DIR_UNWRITABLE: 'JOB_DIR_UNWRITABLE',
+  STORAGE_UNREACHABLE: 'STORAGE_UNREACHABLE',
   AGENT_FAILED: 'INTERNAL_ERROR',
 };
 

@@ -3,6 +3,7 @@ import {
   CAPACITY_WAIT_MS_MIN,
   type Deadlines,
   SETUP_MS_MAX,
+  SETUP_REPORT_MS,
   UPLOAD_GRACE_MS,
 } from '#shared/domain/deadlines.ts';
 import { type JobIn, type ReplicaId, remainingRunningMs, replicasOf } from '#shared/domain/job.ts';
@@ -113,6 +114,7 @@ function vmConfigOf(
     limits: {
       ...limits,
       maxRunningSeconds: programMs / 1_000,
+      setupSeconds: (SETUP_MS_MAX - SETUP_REPORT_MS) / 1_000,
       diskBytesMax: Math.min(diskBytesMax, Math.floor(bootDiskGib * 2 ** 30 * 0.95)),
     },
     intervals: settings.intervals,

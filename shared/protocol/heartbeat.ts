@@ -16,6 +16,8 @@ export const EXIT_REASONS = [
   'PACKAGE_UNREADABLE',
   'INSTALL_FAILED',
   'JOB_DIR_UNWRITABLE',
+  /** Cloud Storage gave no answer, or none that counts, for minutes before the program's start. */
+  'STORAGE_UNREACHABLE',
   /** A fault in the agent itself. */
   'AGENT_FAILED',
 ] as const;

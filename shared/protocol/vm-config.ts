@@ -53,6 +53,8 @@ export const vmConfigSchema = z.object({
   limits: z.object({
     /** What is left of the job's maxRunningTime when the program starts. */
     maxRunningSeconds: z.number().positive(),
+    /** From the agent's start, for how long it meets trouble with Storage with patience before it gives the VM up. */
+    setupSeconds: z.number().positive(),
     /** Between SIGTERM and SIGKILL when the program is told to stop. */
     stopGraceSeconds: z.number().positive(),
     /** Without a word from the control plane for so long, the VM powers itself off. */

@@ -142,6 +142,7 @@ export function configure(
     trainingInput: { scale_tier: 'BASIC', python_module: 'trainer.task' },
     limits: {
       maxRunningSeconds: 60,
+      setupSeconds: 60,
       stopGraceSeconds: 5,
       deadManSeconds: 30,
       diskBytesMax: 200_000_000,

@@ -22,7 +22,12 @@ from vm_agent.machine_notices import judge_maintenance, judge_preempted
 from vm_agent.state_file import State, StateFile
 
 LIMITS = Limits(
-    max_running_seconds=100, stop_grace_seconds=20, dead_man_seconds=600, disk_bytes_max=1000, log_bytes_max=1000
+    max_running_seconds=100,
+    setup_seconds=50,
+    stop_grace_seconds=20,
+    dead_man_seconds=600,
+    disk_bytes_max=1000,
+    log_bytes_max=1000,
 )
 END = ProgramEnd(return_code=0, notice=None, stderr=(), stdout=('last line',), was_out_of_memory=False)
 

@@ -31,6 +31,7 @@ class Package:
 @dataclass(frozen=True)
 class Limits:
     max_running_seconds: float
+    setup_seconds: float
     stop_grace_seconds: float
     dead_man_seconds: float
     disk_bytes_max: int
@@ -140,6 +141,7 @@ def _parse_package(body: Mapping[str, Any]) -> Package:
 def _parse_limits(body: Mapping[str, Any]) -> Limits:
     return Limits(
         max_running_seconds=_field(body, 'maxRunningSeconds', float),
+        setup_seconds=_field(body, 'setupSeconds', float),
         stop_grace_seconds=_field(body, 'stopGraceSeconds', float),
         dead_man_seconds=_field(body, 'deadManSeconds', float),
         disk_bytes_max=_field(body, 'diskBytesMax', int),

@@ -5,14 +5,17 @@ from typing import Sequence, Tuple
 
 from vm_agent.config import Package
 from vm_agent.exit_report import ExitReport, ReplicaEnded
-from vm_agent.retry import PassingFault, Patience
+from vm_agent.retry import Patience
 from vm_agent.storage import ContentDiffers, ObjectInfo, Storage, StorageRefused
 
 
 def download_packages(
     storage: Storage, packages: Sequence[Package], folder: Path, patience: Patience
 ) -> Tuple[Path, ...]:
-    """The packages' files, in order. Raises ReplicaEnded with PACKAGE_UNREADABLE."""
+    """
+    The packages' files, in order. Raises ReplicaEnded with PACKAGE_UNREADABLE where one was refused or differs, and
+    PassingFault.
+    """
     return tuple(
         # A folder for each: two packages may have files of one name, and pip reads the file name.
         _download(storage, package, folder / str(number) / package.file_name, patience)
@@ -27,7 +30,7 @@ def _download(storage: Storage, package: Package, target: Path, patience: Patien
     )
     try:
         storage.download(expected, target, patience)
-    except (StorageRefused, ContentDiffers, PassingFault) as error:
+    except (StorageRefused, ContentDiffers) as error:
         raise ReplicaEnded(
             ExitReport(
                 'PACKAGE_UNREADABLE',

@@ -4,7 +4,7 @@ import os
 import shutil
 import sys
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Callable, Mapping, Sequence, Tuple
 
@@ -32,8 +32,8 @@ from vm_agent.state_file import State
 from vm_agent.storage import Storage, StorageRefused
 from vm_agent.supervisor import Supervisor
 
-DOWNLOAD_TRIES_MAX = 8
-DOWNLOAD_SECONDS_MAX = 300.0
+# For so long Cloud Storage may give nothing before another VM is tried; heartbeats hold the lease meanwhile.
+STORAGE_TROUBLE_SECONDS_MAX = 300.0
 # Restored files may take so much of the work disk: the program needs room as well.
 RESTORE_DISK_FRACTION = 0.8
 
@@ -54,10 +54,13 @@ class Replica:
     enter: Callable[[str], None]
     say: Callable[[str, str], None]
     remember: Callable[[State], None]
+    began_at: float = field(default_factory=time.monotonic)
 
     @property
     def patience(self) -> Patience:
-        return Patience(DOWNLOAD_TRIES_MAX, DOWNLOAD_SECONDS_MAX, self.mailbox.stopping)
+        """With Cloud Storage, while the VM is set up: until the last moment at which a report of it is not too late."""
+        ends_at = self.began_at + self.config.limits.setup_seconds
+        return Patience(sys.maxsize, STORAGE_TROUBLE_SECONDS_MAX, self.mailbox.stopping, ends_at)
 
     @property
     def output(self) -> Path:
@@ -67,9 +70,7 @@ class Replica:
 def run_replica(replica: Replica, state: State) -> ExitReport:
     """Brings the program to its end, whatever was done before a reboot. Raises ReplicaEnded before its start."""
     replica.output.mkdir(parents=True, exist_ok=True)
-    claimed = _claim(replica)
-    state = _install(replica, state)
-    state = _restore(replica, state, claimed)
+    state = _set_up(replica, state)
     if replica.config.saves_output:
         replica.sync.start(replica.config.intervals.sync_seconds, replica.mailbox)
     replica.supervisor.check()
@@ -98,6 +99,18 @@ def save_output(replica: Replica, report: ExitReport, seconds_max: float) -> Exi
     return replace(report, message=remark)
 
 
+def _set_up(replica: Replica, state: State) -> State:
+    """Everything before the program's start. Raises ReplicaEnded."""
+    try:
+        claimed = _claim(replica)
+        return _restore(replica, _install(replica, state), claimed)
+    except PassingFault as fault:
+        # What was cut short by a reason to stop has that reason.
+        replica.supervisor.check()
+        message = 'Cloud Storage could not be reached while the VM was set up.'
+        raise ReplicaEnded(ExitReport('STORAGE_UNREACHABLE', message, evidence=(str(fault),))) from fault
+
+
 def _claim(replica: Replica) -> Manifest:
     """Finds out whether the job directory can be written before anything is run for it."""
     directory, patience = replica.directory, replica.patience
@@ -105,7 +118,7 @@ def _claim(replica: Replica) -> Manifest:
         return directory.claim(patience) if replica.config.saves_output else directory.read_manifest(patience)
     except Fenced as fenced:
         raise ReplicaEnded(ExitReport('STOPPED', str(fenced))) from fenced
-    except (StorageRefused, PassingFault) as error:
+    except StorageRefused as error:
         replica.supervisor.check()
         message = f'The job directory {replica.config.job_dir} cannot be used.'
         raise ReplicaEnded(ExitReport('JOB_DIR_UNWRITABLE', message, evidence=(str(error),))) from error
@@ -144,7 +157,7 @@ def _restore(replica: Replica, state: State, claimed: Manifest) -> State:
     try:
         bytes_max = int(replica.config.limits.disk_bytes_max * RESTORE_DISK_FRACTION)
         restored = Restore(replica.directory, replica.output, bytes_max, replica.patience, replica.say).run(claimed)
-    except (StorageRefused, PassingFault) as error:
+    except StorageRefused as error:
         replica.supervisor.check()
         message = f'The job directory {replica.config.job_dir} cannot be read.'
         raise ReplicaEnded(ExitReport('JOB_DIR_UNWRITABLE', message, evidence=(str(error),))) from error

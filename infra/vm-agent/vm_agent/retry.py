@@ -1,5 +1,6 @@
 """Passing faults are met with patience: exponential backoff with full jitter, bounded by tries and by time."""
 
+import math
 import random
 import threading
 import time
@@ -23,6 +24,8 @@ class Patience:
     tries_max: int
     seconds_max: float
     cancelled: threading.Event = field(default_factory=threading.Event)
+    ends_at: float = math.inf
+    """By time.monotonic(): nothing is tried again after it, whatever is left of tries and seconds."""
 
 
 def backoff_delays() -> Iterator[float]:
@@ -33,14 +36,25 @@ def backoff_delays() -> Iterator[float]:
         ceiling = min(2 * ceiling, DELAY_SECONDS_MAX)
 
 
-def call_patiently(attempt: Callable[[], Answer], patience: Patience) -> Answer:
-    """The first answer that is not a passing fault; raises the last PassingFault when patience runs out."""
-    give_up_at = time.monotonic() + patience.seconds_max
-    for tries, delay_seconds in enumerate(backoff_delays(), start=1):
+def call_patiently(
+    attempt: Callable[[], Answer], patience: Patience, progress: Callable[[], int] = lambda: 0
+) -> Answer:
+    """
+    The first answer that is not a passing fault; raises the last PassingFault when patience runs out. Tries and seconds
+    are counted anew whenever `progress` has grown beyond what it was: what gets on is not given up.
+    """
+    furthest = progress()
+    tries, delays, give_up_at = 0, backoff_delays(), time.monotonic() + patience.seconds_max
+    while True:
         try:
             return attempt()
         except PassingFault:
-            out_of_time = time.monotonic() + delay_seconds > give_up_at
-            if tries >= patience.tries_max or out_of_time or patience.cancelled.wait(delay_seconds):
+            reached = progress()
+            if reached > furthest:
+                furthest = reached
+                tries, delays, give_up_at = 0, backoff_delays(), time.monotonic() + patience.seconds_max
+            tries += 1
+            delay_seconds = next(delays)
+            is_out_of_time = time.monotonic() + delay_seconds > min(give_up_at, patience.ends_at)
+            if tries >= patience.tries_max or is_out_of_time or patience.cancelled.wait(delay_seconds):
                 raise
-    raise AssertionError('backoff_delays never ends')

@@ -117,13 +117,18 @@ class Storage:
 
     def download(self, expected: ObjectInfo, target: Path, patience: Patience) -> None:
         """
-        Writes that generation of an object to a file, resuming where a connection broke. Raises StorageRefused, or
-        ContentDiffers when size or checksum are others than expected.
+        Writes that generation of an object to a file, resuming where a connection broke: patience begins anew whenever
+        bytes have arrived. Raises StorageRefused, ContentDiffers when size or checksum are others than expected, or the
+        last PassingFault.
         """
         url = f'{self._object_url(expected.bucket, expected.name)}?alt=media&generation={expected.generation}'
         target.unlink(missing_ok=True)
         target.touch()
-        call_patiently(lambda: self._download_rest(url, expected.size_bytes, target, patience.cancelled), patience)
+        call_patiently(
+            lambda: self._download_rest(url, expected.size_bytes, target, patience.cancelled),
+            patience,
+            progress=lambda: target.stat().st_size,
+        )
         _verify(expected, target)
 
     def insert(self, upload: Upload, body: bytes) -> ObjectInfo:

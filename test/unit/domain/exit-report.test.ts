@@ -50,6 +50,7 @@ describe('the judgement of an exit', () => {
     ['PACKAGE_UNREADABLE', { reason: 'PACKAGE_UNREADABLE', exitCode: null }],
     ['INSTALL_FAILED', { reason: 'INSTALL_FAILED' }],
     ['JOB_DIR_UNWRITABLE', { reason: 'JOB_DIR_UNWRITABLE', exitCode: null }],
+    ['STORAGE_UNREACHABLE', { reason: 'STORAGE_UNREACHABLE', exitCode: null }],
     ['INTERNAL_ERROR', { reason: 'AGENT_FAILED', exitCode: null }],
   ])('finds %s in %j', (code, said) => {
     expect(causeOfExit(said).code).toBe(code);
@@ -58,6 +59,7 @@ describe('the judgement of an exit', () => {
   it('goes on after what was done to the VM, and blames the program only for its own end', () => {
     expect(classOf(causeOfExit({ reason: 'PREEMPTED' }))).toBe('interruption');
     expect(classOf(causeOfExit({ reason: 'STOPPED' }))).toBe('interruption');
+    expect(classOf(causeOfExit({ reason: 'STORAGE_UNREACHABLE', exitCode: null }))).toBe('interruption');
     expect(classOf(causeOfExit({}))).toBe('user');
   });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { DEADLINES, SETUP_MS_MAX, UPLOAD_GRACE_MS } from '#shared/domain/deadlines.ts';
+import { DEADLINES, SETUP_MS_MAX, SETUP_REPORT_MS, UPLOAD_GRACE_MS } from '#shared/domain/deadlines.ts';
 import type { Job, JobIn, ReplicaId } from '#shared/domain/job.ts';
 import { vmRequestOf } from '#shared/pipeline/vm-request.ts';
 import { METADATA_KEYS, type VmConfig } from '#shared/protocol/vm-config.ts';
@@ -60,6 +60,11 @@ describe("a program's time", () => {
   it("is longer by a setup for the others, which may wait for the master's program", () => {
     expect(programSecondsOf(second, WORKER)).toBe(2_700 + SETUP_MS_MAX / 1_000);
   });
+});
+
+it('has the agent report what hinders its setup before the control plane ends it', () => {
+  const config = JSON.parse(requestFor(place(fresh, 0), MASTER).metadata[METADATA_KEYS.config] ?? '') as VmConfig;
+  expect(config.limits.setupSeconds).toBe((SETUP_MS_MAX - SETUP_REPORT_MS) / 1_000);
 });
 
 it('has the VM deleted by Compute Engine only after every deadline of the control plane', () => {

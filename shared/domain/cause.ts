@@ -102,6 +102,16 @@ export const CAUSES = {
     remedy:
       'The job directory cannot be written by the VM. Check that the bucket exists and grant the VM service account storage.objectAdmin on it.',
   },
+  CHECKPOINT_UNREADABLE: {
+    class: 'configuration',
+    remedy:
+      'The program was not started without what earlier attempts have saved, and nothing of that was changed. Give the VM service account storage.objectAdmin, or bring the named object back, and submit again; with dropforge-manifest.json deleted, the next job begins without it.',
+  },
+  DISK_TOO_SMALL: {
+    class: 'configuration',
+    remedy:
+      'What earlier attempts have saved is safe in the job directory, but does not fit on the disk. Submit again with a larger bootDiskSizeGb and the same job directory.',
+  },
   CONFIGURATION_REFUSED: {
     class: 'configuration',
     remedy: 'Compute Engine refused the machine as it was asked for. Correct what the message names and submit again.',

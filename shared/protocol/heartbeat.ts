@@ -16,6 +16,10 @@ export const EXIT_REASONS = [
   'PACKAGE_UNREADABLE',
   'INSTALL_FAILED',
   'JOB_DIR_UNWRITABLE',
+  /** A file that an earlier attempt has saved was refused, or is not what was saved. */
+  'CHECKPOINT_UNREADABLE',
+  /** What earlier attempts have saved does not fit on the VM's disk. */
+  'DISK_TOO_SMALL',
   /** Cloud Storage gave no answer, or none that counts, for minutes before the program's start. */
   'STORAGE_UNREACHABLE',
   /** A fault in the agent itself. */

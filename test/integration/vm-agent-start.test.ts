@@ -1,10 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { judgeExit } from '#shared/domain/exit-report.ts';
-import { configure } from './vm-agent-cloud.ts';
+import { BUCKET, configure, JOB_DIR } from './vm-agent-cloud.ts';
 import { startMachineForEachTest } from './vm-agent-machine.ts';
 import { makeSdist } from './vm-agent-package.ts';
 
 const { cloud, machine, ended } = startMachineForEachTest();
+
+const MANIFEST = `${JOB_DIR}/dropforge-manifest.json`;
 
 const NEVER_RUNS = "print('never run')\n";
 
@@ -48,5 +50,65 @@ describe('trouble of Cloud Storage at the start', () => {
     answer(403, picks);
     expect(await ended(machine().boot())).toMatchObject({ reason, evidence: [expect.stringContaining('403')] });
     expect(hasRun()).toBe(false);
+  });
+});
+
+/** What attempt 1 of the job has left: one object and the manifest that names it. */
+function leaveCheckpoint(body: string): void {
+  const author = { 'dropforge-job': 'digits_1', 'dropforge-attempt': '1' };
+  const { generation } = cloud().put(BUCKET, `${JOB_DIR}/checkpoint`, { body, metadata: author });
+  const file = { sizeBytes: body.length, crc32c: '', generation: String(generation) };
+  const manifest = { jobId: 'digits_1', attempt: 1, completeTo: null, files: { checkpoint: file } };
+  cloud().put(BUCKET, MANIFEST, { body: JSON.stringify(manifest), metadata: author });
+}
+
+function sealedNames(): readonly string[] {
+  const body = cloud().objects.get(`${BUCKET}/${MANIFEST}`)?.body.toString() ?? '{"files":{}}';
+  return Object.keys((JSON.parse(body) as { files: object }).files);
+}
+
+describe('a checkpoint that does not come back', () => {
+  it('is no beginning from nothing: the attempt ends, and the manifest still names it', async () => {
+    leaveCheckpoint('step 100');
+    configure(cloud(), [await makeSdist(NEVER_RUNS)], () => ({ attempt: 2 }));
+    answer(403, ({ url }) => url.includes('digits%2Fcheckpoint'));
+
+    const report = await ended(machine().boot());
+
+    expect(report).toMatchObject({
+      reason: 'CHECKPOINT_UNREADABLE',
+      message: 'checkpoint, which an earlier attempt saved, could not be restored.',
+      evidence: ['Cloud Storage answered 403: Not now.'],
+    });
+    expect(hasRun()).toBe(false);
+    expect(sealedNames()).toEqual(['checkpoint']);
+  });
+
+  it('ends the attempt where it does not fit on the disk', async () => {
+    leaveCheckpoint('x'.repeat(40_000_000));
+    configure(cloud(), [await makeSdist(NEVER_RUNS)], ({ limits }) => ({
+      attempt: 2,
+      limits: { ...limits, diskBytesMax: 40_000_000 },
+    }));
+
+    const report = await ended(machine().boot());
+
+    expect(report).toMatchObject({ reason: 'DISK_TOO_SMALL', exitCode: null });
+    expect(report.message).toContain('have 40000000 bytes');
+    expect(hasRun()).toBe(false);
+    expect(sealedNames()).toEqual(['checkpoint']);
+  });
+
+  it('is restored when it takes nearly all that the job may write', async () => {
+    leaveCheckpoint('x'.repeat(90_000_000));
+    const task = "import os\nprint(os.path.getsize(os.environ['DROPFORGE_OUTPUT_DIR'] + '/checkpoint'))\n";
+    configure(cloud(), [await makeSdist(task)], ({ limits }) => ({
+      attempt: 2,
+      limits: { ...limits, diskBytesMax: 100_000_000 },
+    }));
+
+    expect(await ended(machine().boot())).toMatchObject({ reason: 'EXITED', exitCode: 0 });
+
+    expect(cloud().logEntries.some(({ textPayload }) => textPayload === '90000000')).toBe(true);
   });
 });

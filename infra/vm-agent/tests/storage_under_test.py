@@ -52,6 +52,8 @@ class StorageUnderTest:
         """After so many bytes the connection breaks; None where it does not."""
         self.ignores_ranges = False
         """Whether every answer begins with the first byte."""
+        self.alter: Callable[[bytes], bytes] = lambda body: body
+        """What becomes of an object's bytes on their way."""
         self.hold: Callable[[Asked], None] = lambda _: None
         """Called before the bytes are sent."""
         self.tokens_fetched = 0
@@ -110,7 +112,8 @@ class _Door(BaseHTTPRequestHandler):
         else:
             self.cloud.hold(asked)
             start = 0 if self.cloud.ignores_ranges else asked.start
-            self._answer(206 if start > 0 else 200, stored.body[start:], self.cloud.bytes_a_connection)
+            body = self.cloud.alter(stored.body)[start:]
+            self._answer(206 if start > 0 else 200, body, self.cloud.bytes_a_connection)
 
     def _answer(self, status: int, body: bytes, bytes_max: Optional[int] = None) -> None:
         self.send_response(status)

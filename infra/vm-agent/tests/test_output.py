@@ -14,7 +14,6 @@ from vm_agent.manifest import Manifest, decode_manifest, encode_manifest
 from vm_agent.output_files import MANIFEST_NAME, Stamp, is_restorable, scan_output
 from vm_agent.output_sync import Saved, choose_files
 from vm_agent.processes import kill_leftovers
-from vm_agent.restore import choose_objects
 from vm_agent.storage import Author, ObjectInfo
 
 
@@ -65,21 +64,6 @@ class ChoiceTest(unittest.TestCase):
         self.assertEqual(choose_files(found, before, saved), ['weights', 'pointer'])
         self.assertEqual(choose_files(found, None, saved), ['weights', 'pointer', 'moving'])
         self.assertEqual(choose_files(found, {}, saved), [])
-
-    def test_restores_the_sealed_set_and_what_came_after_it(self) -> None:
-        live = {
-            'kept': info('kept', 5),
-            'rewritten': info('rewritten', 12),
-            'new': info('new', 11),
-            'old': info('old', 2),
-        }
-        sealed = Manifest(
-            AUTHOR, {'kept': info('kept', 5), 'rewritten': info('rewritten', 6), 'gone': info('gone', 4)}, '10'
-        )
-        chosen = choose_objects(live, sealed)
-        generations = {name: found.generation for name, found in chosen.items()}
-        self.assertEqual(generations, {'kept': '5', 'rewritten': '6', 'gone': '4', 'new': '11'})
-        self.assertEqual(choose_objects(live, Manifest(None, {}, '0')), live)
 
     def test_manifest_survives_the_way_through_the_bucket(self) -> None:
         manifest = Manifest(AUTHOR, {'a': info('a', 7)}, '6')

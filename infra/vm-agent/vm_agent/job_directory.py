@@ -66,8 +66,13 @@ class JobDirectory:
             yield info.name[len(self.prefix) :], info
 
     def fetch(self, info: ObjectInfo, target: Path, patience: Patience) -> None:
+        """Downloads one generation. Raises StorageRefused, ContentDiffers, OSError or PassingFault."""
         target.parent.mkdir(parents=True, exist_ok=True)
         self._storage.download(info, target, patience)
+
+    def look(self, name: str, patience: Patience) -> Optional[ObjectInfo]:
+        """The live object, or None. Raises StorageRefused or PassingFault."""
+        return call_patiently(lambda: self._storage.stat(self.bucket, self.prefix + name), patience)
 
     def know(self, name: str, generation: str) -> None:
         """What is in the bucket under that name, so that the first upload over it meets no surprise."""
@@ -101,9 +106,7 @@ class JobDirectory:
 
     def _learn_generation(self, name: str, patience: Patience) -> None:
         """Looks who wrote the object last: what no later attempt wrote may be replaced."""
-        current: Optional[ObjectInfo] = call_patiently(
-            lambda: self._storage.stat(self.bucket, self.prefix + name), patience
-        )
+        current = self.look(name, patience)
         self._yield_to(None if current is None else current.author)
         self._generations[name] = '0' if current is None else current.generation
 

@@ -31,11 +31,10 @@ from vm_agent.retry import PassingFault, Patience
 from vm_agent.state_file import State
 from vm_agent.storage import Storage, StorageRefused
 from vm_agent.supervisor import Supervisor
+from vm_agent.usage import measure_tree
 
 # For so long Cloud Storage may give nothing before another VM is tried; heartbeats hold the lease meanwhile.
 STORAGE_TROUBLE_SECONDS_MAX = 300.0
-# Restored files may take so much of the work disk: the program needs room as well.
-RESTORE_DISK_FRACTION = 0.8
 
 
 @dataclass(frozen=True)
@@ -155,8 +154,8 @@ def _restore(replica: Replica, state: State, claimed: Manifest) -> State:
     if state.is_restored:
         return state
     try:
-        bytes_max = int(replica.config.limits.disk_bytes_max * RESTORE_DISK_FRACTION)
-        restored = Restore(replica.directory, replica.output, bytes_max, replica.patience, replica.say).run(claimed)
+        room_bytes = _measure_room(replica)
+        restored = Restore(replica.directory, replica.output, room_bytes, replica.patience, replica.say).run(claimed)
     except StorageRefused as error:
         replica.supervisor.check()
         message = f'The job directory {replica.config.job_dir} cannot be read.'
@@ -165,6 +164,12 @@ def _restore(replica: Replica, state: State, claimed: Manifest) -> State:
     state = replace(state, is_restored=True)
     replica.remember(state)
     return state
+
+
+def _measure_room(replica: Replica) -> int:
+    """Bytes that may still be written: what the job is allowed, and what is free, for the image is on the disk, too."""
+    allowed_bytes = replica.config.limits.disk_bytes_max - measure_tree(replica.home)
+    return min(allowed_bytes, shutil.disk_usage(replica.output).free)
 
 
 def _run_program(replica: Replica, state: State, ran_seconds: float) -> ProgramEnd:

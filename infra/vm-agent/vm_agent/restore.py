@@ -1,14 +1,20 @@
-"""Bringing back what earlier attempts, or the user, left in the job directory."""
+"""Bringing back what earlier attempts, or the user, left in the job directory: all of it, or the attempt ends."""
 
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Callable, Dict, Optional, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Callable, Dict
 
+from vm_agent.exit_report import ExitReport, ReplicaEnded
+from vm_agent.http_request import is_disk_full
 from vm_agent.job_directory import JobDirectory
 from vm_agent.manifest import Manifest
-from vm_agent.output_files import FILE_COUNT_MAX, is_restorable
-from vm_agent.retry import Patience
+from vm_agent.output_files import is_restorable
+from vm_agent.retry import PassingFault, Patience
 from vm_agent.storage import ContentDiffers, ObjectInfo, StorageRefused
+
+# An earlier attempt's last upload may replace an object while it is fetched, as may this one's where another replica
+# is slow; more often than so it is somebody else's doing.
+REPLACED_TIMES_MAX = 5
 
 
 def choose_objects(live: Dict[str, ObjectInfo], manifest: Manifest) -> Dict[str, ObjectInfo]:
@@ -27,7 +33,17 @@ def choose_objects(live: Dict[str, ObjectInfo], manifest: Manifest) -> Dict[str,
         # Generations of Cloud Storage grow with time.
         if name not in chosen and int(info.generation) > int(manifest.complete_to or 0):
             chosen[name] = info
-    return chosen
+    return _without_clashes({name: info for name, info in chosen.items() if is_restorable(name)})
+
+
+def _without_clashes(chosen: Dict[str, ObjectInfo]) -> Dict[str, ObjectInfo]:
+    """A bucket may hold `model` and `model/weights`, a disk either of them: the newer, for the program made it so."""
+    kept = dict(chosen)
+    for name, info in chosen.items():
+        for folder in map(str, PurePosixPath(name).parents):
+            if folder in chosen:
+                kept.pop(name if int(chosen[folder].generation) > int(info.generation) else folder, None)
+    return kept
 
 
 @dataclass(frozen=True)
@@ -35,38 +51,67 @@ class Restore:
     directory: JobDirectory
     folder: Path
     bytes_max: int
+    """What the disk has room for now."""
     patience: Patience
     say: Callable[[str, str], None]
 
     def run(self, claimed: Manifest) -> Dict[str, ObjectInfo]:
         """
-        Downloads into the local output directory and answers what lies there now, by name. What would not fit is left
-        in the bucket, and said. Raises PassingFault where the bucket cannot be reached.
+        Downloads into the local output directory and answers what lies there now, by name. It is all or nothing: a
+        program that began without its checkpoint would begin anew, and what the next manifest does not name counts as
+        deleted in every later attempt. Raises ReplicaEnded with DISK_TOO_SMALL or CHECKPOINT_UNREADABLE,
+        StorageRefused where the directory cannot be listed, and PassingFault.
         """
         live = {name: info for name, info in self.directory.list(self.patience) if is_restorable(name)}
         for name, info in live.items():
             self.directory.know(name, info.generation)
-        chosen = {name: info for name, info in choose_objects(live, claimed).items() if is_restorable(name)}
+        chosen = choose_objects(live, claimed)
         total_bytes = sum(info.size_bytes for info in chosen.values())
-        if total_bytes > self.bytes_max or len(chosen) > FILE_COUNT_MAX:
-            self.say(
-                f'The job directory was not restored: its {len(chosen)} files of {total_bytes} bytes are more than the '
-                f'{FILE_COUNT_MAX} files and {self.bytes_max} bytes that this VM has room for.',
-                'WARNING',
-            )
-            return {}
-        fetched = {name: self._fetch(name, (info, live.get(name))) for name, info in chosen.items()}
-        return {name: info for name, info in fetched.items() if info is not None}
+        self._check_room(chosen, total_bytes)
+        restored = {name: self._fetch(name, info) for name, info in chosen.items()}
+        if restored:
+            self.say(f'Restored {len(restored)} files of {total_bytes} bytes from the job directory.', 'INFO')
+        return restored
 
-    def _fetch(self, name: str, candidates: Sequence[Optional[ObjectInfo]]) -> Optional[ObjectInfo]:
-        """One file: in the manifest's generation, or the live one where that is gone (a bucket without versioning)."""
-        target = self.folder / name
-        problem = ''
-        for candidate in filter(None, candidates):
+    def _check_room(self, chosen: Dict[str, ObjectInfo], total_bytes: int) -> None:
+        replaced_bytes = sum(_size_of(self.folder / name) for name in chosen)
+        room_bytes = self.bytes_max + replaced_bytes
+        if total_bytes > room_bytes:
+            message = (
+                f'The {len(chosen)} files that earlier attempts have saved have {total_bytes} bytes, '
+                f'and the disk of this VM has room for {max(0, room_bytes)}.'
+            )
+            raise ReplicaEnded(ExitReport('DISK_TOO_SMALL', message))
+
+    def _fetch(self, name: str, chosen: ObjectInfo) -> ObjectInfo:
+        """One file: in the chosen generation, or as it is now where that is gone (a bucket without versioning)."""
+        info = chosen
+        for _ in range(REPLACED_TIMES_MAX):
             try:
-                self.directory.fetch(candidate, target, self.patience)
-                return candidate
-            except (StorageRefused, ContentDiffers, OSError) as error:
-                problem = str(error)
-        self.say(f'{name} was not restored: {problem}', 'WARNING')
-        return None
+                self.directory.fetch(info, self.folder / name, self.patience)
+                return info
+            except StorageRefused as refusal:
+                current = self.directory.look(name, self.patience) if refusal.status == 404 else None
+                if current is None or current.generation == info.generation:
+                    raise ReplicaEnded(describe_loss(name, refusal)) from refusal
+                info = current
+            except (ContentDiffers, OSError) as error:
+                raise ReplicaEnded(describe_loss(name, error)) from error
+        raise PassingFault(f'{name} is being written by somebody else all the time.')
+
+
+def describe_loss(name: str, error: Exception) -> ExitReport:
+    """Why one saved file does not come back."""
+    if is_disk_full(error):
+        message = f'The disk of this VM was full when {name} was restored, which an earlier attempt saved.'
+        return ExitReport('DISK_TOO_SMALL', message, evidence=(str(error),))
+    message = f'{name}, which an earlier attempt saved, could not be restored.'
+    return ExitReport('CHECKPOINT_UNREADABLE', message, evidence=(str(error),))
+
+
+def _size_of(path: Path) -> int:
+    """Bytes of the file; 0 where there is none."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0

@@ -150,7 +150,10 @@ class Storage:
 
     def call(self, request: Request) -> Response:
         """One request in the VM's name."""
-        response = send(self.signed(request))
+        return self._check_token(send(self.signed(request)))
+
+    def _check_token(self, response: Response) -> Response:
+        """Raises PassingFault where the token was not accepted: the next try has a new one."""
         if response.status == 401:
             self._token.forget()
             raise PassingFault(f'Cloud Storage did not accept the access token: {explain(response)}')
@@ -168,7 +171,7 @@ class Storage:
             with open_response(self.signed(Request('GET', url, headers))) as response:
                 if response.status not in (200, 206):
                     body = response.read(CHUNK_BYTES)
-                    accept(Response(response.status, {}, body))
+                    accept(self._check_token(Response(response.status, {}, body)))
                 if response.status == 200:
                     file.truncate(0)
                 while chunk := response.read(CHUNK_BYTES):

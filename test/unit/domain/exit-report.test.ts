@@ -50,6 +50,8 @@ describe('the judgement of an exit', () => {
     ['PACKAGE_UNREADABLE', { reason: 'PACKAGE_UNREADABLE', exitCode: null }],
     ['INSTALL_FAILED', { reason: 'INSTALL_FAILED' }],
     ['JOB_DIR_UNWRITABLE', { reason: 'JOB_DIR_UNWRITABLE', exitCode: null }],
+    ['CHECKPOINT_UNREADABLE', { reason: 'CHECKPOINT_UNREADABLE', exitCode: null }],
+    ['DISK_TOO_SMALL', { reason: 'DISK_TOO_SMALL', exitCode: null }],
     ['STORAGE_UNREACHABLE', { reason: 'STORAGE_UNREACHABLE', exitCode: null }],
     ['INTERNAL_ERROR', { reason: 'AGENT_FAILED', exitCode: null }],
   ])('finds %s in %j', (code, said) => {

@@ -67,6 +67,21 @@ function sealedNames(): readonly string[] {
   return Object.keys((JSON.parse(body) as { files: object }).files);
 }
 
+it('what the program has put into the bucket by itself keeps no GPU waiting: it stays there', async () => {
+  leaveCheckpoint('step 100');
+  cloud().put(BUCKET, `${JOB_DIR}/own/step-100`, { body: 'x'.repeat(50_000_000) });
+  const task = "import os\nprint(' '.join(sorted(os.listdir(os.environ['DROPFORGE_OUTPUT_DIR']))))\n";
+  configure(cloud(), [await makeSdist(task)], ({ limits }) => ({
+    attempt: 2,
+    limits: { ...limits, diskBytesMax: 40_000_000 },
+  }));
+
+  expect(await ended(machine().boot())).toMatchObject({ reason: 'EXITED', exitCode: 0 });
+
+  const printed = cloud().logEntries.filter(({ labels }) => labels.stream === 'stdout');
+  expect(printed.map(({ textPayload }) => textPayload)).toEqual(['checkpoint']);
+});
+
 describe('a checkpoint that does not come back', () => {
   it('is no beginning from nothing: the attempt ends, and the manifest still names it', async () => {
     leaveCheckpoint('step 100');

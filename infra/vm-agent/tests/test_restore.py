@@ -2,28 +2,30 @@ import errno
 import os
 import sys
 import tempfile
+import threading
 import unittest
 from dataclasses import replace
 from pathlib import Path
-from typing import Dict
+from typing import Dict, List, Optional
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parent)]
 
-from storage_under_test import BUCKET, StorageUnderTest, Stored
+from storage_under_test import BUCKET, Asked, StorageUnderTest, Stored
 from vm_agent.exit_report import ReplicaEnded
 from vm_agent.job_directory import JobDirectory
 from vm_agent.manifest import Manifest
-from vm_agent.restore import Restore, choose_objects, describe_loss
+from vm_agent.restore import CONNECTIONS_MAX, Restore, choose_objects, describe_loss
 from vm_agent.retry import PassingFault, Patience
 from vm_agent.storage import Author, ObjectInfo, read_object_info
 
 EARLIER = Author('digits', 3)
 AUTHOR = Author('digits', 4)
 SEALED_AT = 10
+PATIENCE = Patience(tries_max=3, seconds_max=30)
 
 
-def info(name: str, generation: int) -> ObjectInfo:
-    return ObjectInfo(BUCKET, f'p/{name}', str(generation), 1, 'AAAAAA==', None, None)
+def info(name: str, generation: int, author: Optional[Author] = EARLIER) -> ObjectInfo:
+    return ObjectInfo(BUCKET, f'p/{name}', str(generation), 1, 'AAAAAA==', None, author)
 
 
 def sealed(*objects: Stored) -> Manifest:
@@ -43,15 +45,26 @@ class ChoiceTest(unittest.TestCase):
         manifest = Manifest(
             EARLIER, {'kept': info('kept', 5), 'rewritten': info('rewritten', 6), 'gone': info('gone', 4)}, '10'
         )
-        chosen = choose_objects(live, manifest)
+        chosen = choose_objects(live, manifest, 'digits')
         generations = {name: found.generation for name, found in chosen.items()}
         self.assertEqual(generations, {'kept': '5', 'rewritten': '6', 'gone': '4', 'new': '11'})
-        self.assertEqual(choose_objects(live, Manifest(None, {}, '0')), live)
+        self.assertEqual(choose_objects(live, Manifest(None, {}, '0'), 'digits'), live)
+
+    def test_takes_nothing_that_no_agent_of_this_job_has_written_unless_it_is_sealed(self) -> None:
+        live = {
+            'by-the-program': info('by-the-program', 11, None),
+            'by-another-job': info('by-another-job', 12, Author('older', 9)),
+            'by-this-job': info('by-this-job', 13),
+            'sealed': info('sealed', 5, None),
+        }
+        manifest = Manifest(Author('older', 9), {'sealed': info('sealed', 5, None)}, '10')
+        self.assertEqual(sorted(choose_objects(live, manifest, 'digits')), ['by-this-job', 'sealed'])
+        self.assertEqual(sorted(choose_objects(live, Manifest(None, {}, '0'), 'digits')), ['by-this-job'])
 
     def test_takes_the_newer_where_a_file_has_become_a_folder(self) -> None:
         manifest = Manifest(EARLIER, {'model': info('model', 5), 'a/b/c': info('a/b/c', 6)}, '10')
         live = {'model/weights': info('model/weights', 11), 'a': info('a', 12), 'model2': info('model2', 13)}
-        self.assertEqual(sorted(choose_objects(live, manifest)), ['a', 'model/weights', 'model2'])
+        self.assertEqual(sorted(choose_objects(live, manifest, 'digits')), ['a', 'model/weights', 'model2'])
 
 
 class RestoreTest(unittest.TestCase):
@@ -63,9 +76,10 @@ class RestoreTest(unittest.TestCase):
         self.folder = Path(holder.name, 'output')
         self.folder.mkdir()
 
-    def restore(self, manifest: Manifest, bytes_max: int = 1_000) -> Dict[str, ObjectInfo]:
+    def restore(
+        self, manifest: Manifest, bytes_max: int = 1_000, patience: Patience = PATIENCE
+    ) -> Dict[str, ObjectInfo]:
         directory = JobDirectory(self.cloud.connect(), f'gs://{BUCKET}/p', AUTHOR)
-        patience = Patience(tries_max=3, seconds_max=30)
         return Restore(directory, self.folder, bytes_max, patience, lambda _text, _severity: None).run(manifest)
 
     def assert_ends(self, reason: str, manifest: Manifest, evidence: str, bytes_max: int = 1_000) -> None:
@@ -138,6 +152,49 @@ class RestoreTest(unittest.TestCase):
         self.restore(manifest)
         self.assertEqual((self.folder / 'model').read_bytes(), b'model' * 100)
         self.assertEqual(self.cloud.tokens_fetched, 2)
+
+    def test_fetches_several_files_at_a_time_and_no_more(self) -> None:
+        together = threading.Barrier(CONNECTIONS_MAX, timeout=30)
+        fetching: List[Asked] = []
+        counts: List[int] = []
+
+        def meet_others(asked: Asked) -> None:
+            fetching.append(asked)
+            counts.append(len(fetching))
+            together.wait()
+            fetching.remove(asked)
+            together.wait()
+
+        self.cloud.hold = meet_others
+        files = [self.cloud.put(f'p/{number}', b'x', number, EARLIER) for number in range(1, 3 * CONNECTIONS_MAX + 1)]
+        self.assertEqual(len(self.restore(sealed(*files))), len(files))
+        self.assertEqual(max(counts), CONNECTIONS_MAX)
+
+    def test_is_over_for_all_files_with_the_first_that_cannot_be_had(self) -> None:
+        lost, waiting = self.cloud.put('p/lost', b'lost', 1, EARLIER), self.cloud.put('p/waiting', b'w', 2, EARLIER)
+        self.cloud.refuse = lambda asked: {'p/lost': 403, 'p/waiting': 503}.get(asked.name or '')
+        with self.assertRaises(ReplicaEnded):
+            self.restore(sealed(lost, waiting), patience=Patience(tries_max=1_000, seconds_max=600))
+
+    def test_is_cut_short_when_the_vm_stops(self) -> None:
+        cancelled = threading.Event()
+
+        def stop_meanwhile(asked: Asked) -> Optional[int]:
+            if asked.name is None:
+                return None
+            cancelled.set()
+            return 503
+
+        self.cloud.refuse = stop_meanwhile
+        files = [self.cloud.put(f'p/{number}', b'x', number, EARLIER) for number in range(1, 101)]
+        with self.assertRaises(PassingFault):
+            self.restore(sealed(*files), patience=Patience(1_000, 600, cancelled))
+
+    def test_leaves_the_newest_file_as_the_one_that_was_written_last(self) -> None:
+        files = [self.cloud.put(f'p/step-{step}', b'x', 100 - step, EARLIER) for step in (9, 10, 11)]
+        self.restore(sealed(*files))
+        by_age = sorted(self.folder.iterdir(), key=lambda path: path.stat().st_mtime_ns)
+        self.assertEqual([path.name for path in by_age], ['step-11', 'step-10', 'step-9'])
 
 
 if __name__ == '__main__':

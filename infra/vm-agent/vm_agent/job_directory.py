@@ -24,7 +24,7 @@ class Fenced(Exception):
 class JobDirectory:
     def __init__(self, storage: Storage, job_dir: str, author: Author) -> None:
         self._storage = storage
-        self._author = author
+        self.author = author
         self.bucket, path = split_gs_uri(job_dir)
         self.prefix = f'{path}/' if path else ''
         self._generations: Dict[str, str] = {}
@@ -36,7 +36,7 @@ class JobDirectory:
         """
         previous = self.read_manifest(patience)
         # This attempt has saved nothing yet: what it may die on now must leave the next one the same truth.
-        claimed = replace(previous, author=self._author)
+        claimed = replace(previous, author=self.author)
         self._write_manifest(claimed, patience)
         return claimed
 
@@ -54,7 +54,7 @@ class JobDirectory:
 
     def write_manifest(self, files: Mapping[str, ObjectInfo], patience: Patience) -> None:
         """Seals what was saved. Raises as `save`."""
-        self._write_manifest(Manifest(self._author, files), patience)
+        self._write_manifest(Manifest(self.author, files), patience)
 
     def save(self, name: str, path: Path, patience: Patience) -> ObjectInfo:
         """Uploads one file. Raises Fenced, StorageRefused, FileChanged, OSError or PassingFault."""
@@ -94,7 +94,7 @@ class JobDirectory:
 
     def _write(self, name: str, send: Callable[[Upload], ObjectInfo], patience: Patience) -> ObjectInfo:
         for _ in range(CONFLICT_TRIES_MAX):
-            upload = Upload(self.bucket, self.prefix + name, self._generations.get(name, '0'), self._author)
+            upload = Upload(self.bucket, self.prefix + name, self._generations.get(name, '0'), self.author)
             try:
                 info = send(upload)
             except PreconditionFailed:
@@ -111,5 +111,5 @@ class JobDirectory:
         self._generations[name] = '0' if current is None else current.generation
 
     def _yield_to(self, author: Optional[Author]) -> None:
-        if author is not None and author.fences(self._author):
+        if author is not None and author.fences(self.author):
             raise Fenced(author.attempt)

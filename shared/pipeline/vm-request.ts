@@ -115,6 +115,8 @@ function vmConfigOf(
       ...limits,
       maxRunningSeconds: programMs / 1_000,
       setupSeconds: (SETUP_MS_MAX - SETUP_REPORT_MS) / 1_000,
+      // The agent gives up first, and says why; `noteUpload` has `maxRunningGraceMs` on top of it.
+      uploadSeconds: UPLOAD_GRACE_MS / 1_000,
       diskBytesMax: Math.min(diskBytesMax, Math.floor(bootDiskGib * 2 ** 30 * 0.95)),
     },
     intervals: settings.intervals,

@@ -59,6 +59,8 @@ export const vmConfigSchema = z.object({
     stopGraceSeconds: z.number().positive(),
     /** Without a word from the control plane for so long, the VM powers itself off. */
     deadManSeconds: z.number().positive(),
+    /** After a program that ended by itself: saving its outputs is tried again for so long, and then given up. */
+    uploadSeconds: z.number().positive(),
     /** Bytes on the VM's work disk, output included, that end the program. */
     diskBytesMax: z.int().positive(),
     /** Output that is logged; what comes after is counted and dropped, but for the last lines. */

@@ -145,6 +145,7 @@ export function configure(
       setupSeconds: 60,
       stopGraceSeconds: 5,
       deadManSeconds: 30,
+      uploadSeconds: 30,
       diskBytesMax: 200_000_000,
       logBytesMax: 2_000_000,
     },

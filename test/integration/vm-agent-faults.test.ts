@@ -197,9 +197,8 @@ open(os.environ['DROPFORGE_OUTPUT_DIR'] + '/big', 'wb').write(bytes(20_000_000))
   });
 
   it('are no success when results could not be saved', async () => {
-    configure(cloud(), [
-      await makeSdist("import os\nopen(os.environ['DROPFORGE_OUTPUT_DIR'] + '/model', 'w').write('m')\n"),
-    ]);
+    const task = "import os\nopen(os.environ['DROPFORGE_OUTPUT_DIR'] + '/model', 'w').write('m')\n";
+    configure(cloud(), [await makeSdist(task)], ({ limits }) => ({ limits: { ...limits, uploadSeconds: 1 } }));
     cloud().intercept = ({ url, method }) =>
       method === 'POST' && url.includes('name=digits%2Fmodel')
         ? Response.json({ error: { code: 403, message: 'No permission.' } }, { status: 403 })

@@ -26,6 +26,7 @@ LIMITS = Limits(
     setup_seconds=50,
     stop_grace_seconds=20,
     dead_man_seconds=600,
+    upload_seconds=1800,
     disk_bytes_max=1000,
     log_bytes_max=1000,
 )

@@ -34,6 +34,7 @@ class Limits:
     setup_seconds: float
     stop_grace_seconds: float
     dead_man_seconds: float
+    upload_seconds: float
     disk_bytes_max: int
     log_bytes_max: int
 
@@ -144,6 +145,7 @@ def _parse_limits(body: Mapping[str, Any]) -> Limits:
         setup_seconds=_field(body, 'setupSeconds', float),
         stop_grace_seconds=_field(body, 'stopGraceSeconds', float),
         dead_man_seconds=_field(body, 'deadManSeconds', float),
+        upload_seconds=_field(body, 'uploadSeconds', float),
         disk_bytes_max=_field(body, 'diskBytesMax', int),
         log_bytes_max=_field(body, 'logBytesMax', int),
     )

@@ -141,8 +141,11 @@ class Boot:
         return report
 
     def _save(self, replica: Replica, report: ExitReport) -> ExitReport:
+        limits = self._config.limits
+        # Who was told to stop, or hears nothing, may be an orphan, and has less time than who has finished.
+        is_stopped = report.reason in ('STOPPED', 'PREEMPTED')
         try:
-            report = save_output(replica, report, self._config.limits.dead_man_seconds)
+            report = save_output(replica, report, limits.dead_man_seconds if is_stopped else limits.upload_seconds)
         except Exception as error:
             report = describe_fault(error)
         self._remember(replace(self._state, exit=report, is_output_saved=True))

@@ -1,7 +1,8 @@
 """Keeps the job directory in step with the local output directory: changed files first, the manifest last."""
 
 import threading
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Callable, Dict, List, Optional, Set, Tuple
 
@@ -10,10 +11,12 @@ from vm_agent.job_directory import Fenced, JobDirectory
 from vm_agent.mailbox import Mailbox
 from vm_agent.output_files import Scan, Stamp, scan_output, stamp_of
 from vm_agent.resumable_upload import FileChanged
-from vm_agent.retry import PassingFault, Patience
+from vm_agent.retry import PassingFault, Patience, backoff_delays
 from vm_agent.storage import ObjectInfo, StorageRefused
 
 ROUND_TRIES_MAX = 5
+# Of the time that is left at the end: one file that is out of reach must not keep the others waiting for all of it.
+FINAL_STEP_FRACTION = 0.25
 
 
 @dataclass(frozen=True)
@@ -22,6 +25,21 @@ class Saved:
 
     stamp: Stamp
     info: ObjectInfo
+
+
+@dataclass(frozen=True)
+class _Round:
+    is_final: bool
+    """The program has ended: every file is at rest, and there is no later round."""
+    patience: Patience
+    give_up_at: float = float('inf')
+    """By time.monotonic()."""
+
+    def step(self) -> Patience:
+        """For the next file."""
+        if not self.is_final:
+            return self.patience
+        return replace(self.patience, seconds_max=FINAL_STEP_FRACTION * (self.give_up_at - time.monotonic()))
 
 
 def choose_files(found: Dict[str, Stamp], before: Optional[Dict[str, Stamp]], saved: Dict[str, Saved]) -> List[str]:
@@ -43,6 +61,8 @@ class OutputSync:
         self._saved: Dict[str, Saved] = {}
         self._last_scan: Dict[str, Stamp] = {}
         self._said: Set[str] = set()
+        # Whether the manifest in the bucket names everything that is saved.
+        self._is_sealed = True
         self._round = threading.Lock()
         self._is_over = threading.Event()
 
@@ -56,60 +76,81 @@ class OutputSync:
         threading.Thread(target=self._run, args=(interval_seconds, mailbox), name='output-sync', daemon=True).start()
 
     def finish(self, patience: Patience) -> Tuple[str, ...]:
-        """The last round: everything. Answers what could not be saved, with reasons. Raises Fenced."""
+        """
+        The last rounds: everything, until it is saved or `patience.seconds_max` is over, for nobody else can save it
+        later. Answers what could not be saved, with reasons. Raises Fenced.
+        """
         self._is_over.set()
         with self._round:
-            return self._sync(is_final=True, patience=patience)
+            give_up_at = time.monotonic() + patience.seconds_max
+            for delay_seconds in backoff_delays():
+                problems = self._sync(_Round(True, patience, give_up_at))
+                is_out_of_time = time.monotonic() + delay_seconds > give_up_at
+                if not problems or is_out_of_time or patience.cancelled.wait(delay_seconds):
+                    return problems
+                self._say_once(f'The output could not be saved yet: {problems[0]}')
+        raise AssertionError('backoff_delays never ends')
 
     def _run(self, interval_seconds: float, mailbox: Mailbox) -> None:
         while not self._is_over.wait(interval_seconds):
             with self._round:
                 try:
                     patience = Patience(ROUND_TRIES_MAX, 4 * interval_seconds, self._is_over)
-                    for problem in self._sync(is_final=False, patience=patience):
+                    for problem in self._sync(_Round(False, patience)):
                         self._say_once(f'The output could not be saved yet: {problem}')
                 except Fenced as fenced:
                     mailbox.post(StopNotice('STOPPED', str(fenced)))
                     return
 
-    def _sync(self, *, is_final: bool, patience: Patience) -> Tuple[str, ...]:
+    def _sync(self, round_: _Round) -> Tuple[str, ...]:
         scan = scan_output(self._folder, self._directory.prefix)
         before, self._last_scan = self._last_scan, scan.files
         for problem in scan.left_out:
             self._say_once(f'Not saved: {problem}.')
-        chosen = choose_files(scan.files, None if is_final else before, self._saved)
-        has_lost = any(name not in scan.files for name in self._saved)
-        if not chosen and not has_lost:
+        chosen = choose_files(scan.files, None if round_.is_final else before, self._saved)
+        self._is_sealed = self._is_sealed and not chosen and all(name in scan.files for name in self._saved)
+        if self._is_sealed:
             return ()
         try:
-            self._directory.check_claim(patience)
-            problems = self._save_all(chosen, patience)
-            self._write_manifest(scan, patience)
+            self._directory.check_claim(round_.step())
+            problems = self._save_all(chosen, round_)
+            self._write_manifest(scan, round_.step())
         except (PassingFault, StorageRefused) as error:
             return (str(error),)
         return problems
 
-    def _save_all(self, names: List[str], patience: Patience) -> Tuple[str, ...]:
+    def _save_all(self, names: List[str], round_: _Round) -> Tuple[str, ...]:
         problems = []
         for name in names:
-            if self._is_over.is_set() and patience.cancelled is self._is_over:
+            if self._is_over.is_set() and not round_.is_final:
                 # The final round is waiting for this one, and knows better what is left to save.
                 break
-            path = self._folder / name
             try:
-                stamp = stamp_of(path)
-                info = self._directory.save(name, path, patience)
-                # A file that was written to meanwhile differs from this stamp, and is taken again.
-                self._saved[name] = Saved(stamp, info)
-            except (FileChanged, FileNotFoundError):
+                self._save(name, round_.step())
+            except FileNotFoundError:
                 continue
+            except FileChanged:
+                if round_.is_final:
+                    problems.append(f'{name}: something still writes to it')
             except (StorageRefused, OSError) as error:
                 problems.append(f'{name}: {error}')
+            except PassingFault as fault:
+                if not round_.is_final:
+                    raise
+                problems.append(f'{name}: {fault}')
         return tuple(problems)
+
+    def _save(self, name: str, patience: Patience) -> None:
+        path = self._folder / name
+        stamp = stamp_of(path)
+        info = self._directory.save(name, path, patience)
+        # A file that was written to meanwhile differs from this stamp, and is taken again.
+        self._saved[name] = Saved(stamp, info)
 
     def _write_manifest(self, scan: Scan, patience: Patience) -> None:
         self._saved = {name: saved for name, saved in self._saved.items() if name in scan.files}
         self._directory.write_manifest({name: saved.info for name, saved in self._saved.items()}, patience)
+        self._is_sealed = True
 
     def _say_once(self, text: str) -> None:
         if text not in self._said and len(self._said) < 100:

@@ -2,18 +2,40 @@
 
 import json
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 from vm_agent.http_request import Request, Response
-from vm_agent.retry import PassingFault, Patience, call_patiently
+from vm_agent.retry import PassingFault, Patience, backoff_delays, call_patiently
 from vm_agent.storage import ObjectInfo, Storage, Upload, accept, read_object_info
 
 CHUNK_BYTES = 8_388_608
 SIMPLE_BYTES_MAX = CHUNK_BYTES
 
 
+# So many sessions one upload may have, and so often in a row one of them may keep nothing of what it is sent.
+SESSIONS_MAX = 4
+STALLS_MAX = 5
+
+
 class FileChanged(Exception):
     """The program wrote to the file while it was being uploaded: the next round takes it."""
+
+
+class _SessionLost(Exception):
+    """
+    The session takes nothing more, a new one may: Google says to begin anew after 404 and 410
+    (cloud.google.com/storage/docs/json_api/v1/status-codes#410_Gone).
+    """
+
+
+@dataclass(frozen=True)
+class _Session:
+    storage: Storage
+    url: str
+    descriptor: int
+    """Of the file that is uploaded."""
+    size_bytes: int
 
 
 def upload_file(storage: Storage, upload: Upload, path: Path, patience: Patience) -> ObjectInfo:
@@ -35,20 +57,43 @@ def upload_file(storage: Storage, upload: Upload, path: Path, patience: Patience
 
 def _upload_in_chunks(storage: Storage, upload: Upload, path: Path, patience: Patience) -> ObjectInfo:
     size_bytes = path.stat().st_size
-    session = call_patiently(lambda: _open_session(storage, upload, size_bytes), patience)
+    loss = ''
     with open(path, 'rb') as file:
-        offset = 0
-        while True:
+        for _, delay_seconds in zip(range(SESSIONS_MAX), backoff_delays()):
+            url = call_patiently(lambda: _open_session(storage, upload, size_bytes), patience)
             try:
-                response = _send_chunk(storage, session, file.fileno(), size_bytes, offset)
-            except PassingFault:
-                response = call_patiently(lambda: _ask_progress(storage, session, size_bytes), patience)
-            if response.status in (200, 201):
-                return read_object_info(response.json())
-            if response.status != 308:
-                accept(response)
-                raise PassingFault(f'The upload session answered {response.status}.')
-            offset = _next_offset(response)
+                return _fill(_Session(storage, url, file.fileno(), size_bytes), patience)
+            except _SessionLost as lost:
+                loss = str(lost)
+            if patience.cancelled.wait(delay_seconds):
+                break
+    raise PassingFault(f'The upload was begun anew as often as is allowed: {loss}')
+
+
+def _fill(session: _Session, patience: Patience) -> ObjectInfo:
+    offset = furthest = stalls = 0
+    delays = backoff_delays()
+    while True:
+        try:
+            response = _send_chunk(session, offset)
+        except PassingFault:
+            response = call_patiently(lambda: _ask_progress(session), patience)
+        if response.status in (200, 201):
+            return read_object_info(response.json())
+        if response.status in (404, 410):
+            raise _SessionLost(f'Cloud Storage answered {response.status} for the upload session.')
+        if response.status != 308:
+            accept(response)
+            raise PassingFault(f'The upload session answered {response.status}.')
+        offset = _next_offset(response)
+        if offset > furthest:
+            furthest, stalls, delays = offset, 0, backoff_delays()
+            continue
+        stalls += 1
+        if stalls >= STALLS_MAX:
+            raise _SessionLost(f'The upload session kept {furthest} of {session.size_bytes} bytes and no more.')
+        if patience.cancelled.wait(next(delays)):
+            raise PassingFault('The upload was cut short.')
 
 
 def _open_session(storage: Storage, upload: Upload, size_bytes: int) -> str:
@@ -61,17 +106,17 @@ def _open_session(storage: Storage, upload: Upload, size_bytes: int) -> str:
     return session
 
 
-def _send_chunk(storage: Storage, session: str, descriptor: int, size_bytes: int, start: int) -> Response:
-    chunk = os.pread(descriptor, min(CHUNK_BYTES, size_bytes - start), start)
-    end = start + len(chunk)
-    if len(chunk) < min(CHUNK_BYTES, size_bytes - start):
+def _send_chunk(session: _Session, start: int) -> Response:
+    wanted_bytes = min(CHUNK_BYTES, session.size_bytes - start)
+    chunk = os.pread(session.descriptor, wanted_bytes, start)
+    if len(chunk) < wanted_bytes:
         raise FileChanged()
-    headers = {'Content-Range': f'bytes {start}-{end - 1}/{size_bytes}'}
-    return storage.call(Request('PUT', session, headers, chunk, timeout_seconds=120))
+    headers = {'Content-Range': f'bytes {start}-{start + len(chunk) - 1}/{session.size_bytes}'}
+    return session.storage.call(Request('PUT', session.url, headers, chunk, timeout_seconds=120))
 
 
-def _ask_progress(storage: Storage, session: str, size_bytes: int) -> Response:
-    return storage.call(Request('PUT', session, {'Content-Range': f'bytes */{size_bytes}'}, b''))
+def _ask_progress(session: _Session) -> Response:
+    return session.storage.call(Request('PUT', session.url, {'Content-Range': f'bytes */{session.size_bytes}'}, b''))
 
 
 def _next_offset(response: Response) -> int:

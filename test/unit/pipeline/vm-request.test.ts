@@ -23,9 +23,13 @@ function requestFor(job: JobIn<'PREPARING'>, replica: ReplicaId) {
   return vmRequestOf(job, replica, { settings: simulatedSettings, deadlines: DEADLINES });
 }
 
-function programSecondsOf(job: JobIn<'PREPARING'>, replica: ReplicaId): number {
+function limitsOf(job: JobIn<'PREPARING'>, replica: ReplicaId): VmConfig['limits'] {
   const config = JSON.parse(requestFor(job, replica).metadata[METADATA_KEYS.config] ?? '') as VmConfig;
-  return config.limits.maxRunningSeconds;
+  return config.limits;
+}
+
+function programSecondsOf(job: JobIn<'PREPARING'>, replica: ReplicaId): number {
+  return limitsOf(job, replica).maxRunningSeconds;
 }
 
 /** Ran for a quarter of an hour, and waited for its next machines for most of a day. */
@@ -71,4 +75,13 @@ it('has the VM deleted by Compute Engine only after every deadline of the contro
   const { bootMs, maxRunningGraceMs } = DEADLINES;
   const aliveMs = bootMs + SETUP_MS_MAX + HOUR_MS + maxRunningGraceMs + UPLOAD_GRACE_MS;
   expect(requestFor(place(fresh, 0), MASTER).maxRunSeconds).toBe(aliveMs / 1_000);
+});
+
+it('gives the agent as long for saving outputs as the control plane waits for it', () => {
+  const running = jobAfter(place(fresh, 0), ['VMS_CREATED', 0], ['REPLICA_STARTED', 0]);
+  const saving = jobAfter(running, ['REPLICA_UPLOADING', 1_000]);
+  const { uploadSeconds } = limitsOf(place(fresh, 0), MASTER);
+  const endsAt = HOUR_MS + DEADLINES.maxRunningGraceMs;
+  expect(running).toMatchObject({ status: 'RUNNING', wakeAt: endsAt });
+  expect(saving).toMatchObject({ status: 'RUNNING', wakeAt: endsAt + uploadSeconds * 1_000 });
 });

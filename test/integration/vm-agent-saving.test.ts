@@ -1,6 +1,8 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { VmConfig } from '#shared/protocol/vm-config.ts';
-import { BUCKET, configure, JOB_DIR } from './vm-agent-cloud.ts';
+import { BUCKET, configure, JOB_DIR, until } from './vm-agent-cloud.ts';
 import { startMachineForEachTest } from './vm-agent-machine.ts';
 import { makeSdist } from './vm-agent-package.ts';
 
@@ -17,13 +19,39 @@ for name in ('first', 'second'):
     open(os.environ['DROPFORGE_OUTPUT_DIR'] + '/' + name, 'w').write(name)
 `;
 
+const WAITS_FOR_GO = `
+import os, time
+while not os.path.exists(os.environ['DROPFORGE_OUTPUT_DIR'] + '/go'):
+    time.sleep(0.02)
+`;
+
+function objectOf(name: string) {
+  return cloud().objects.get(`${BUCKET}/${JOB_DIR}/${name}`);
+}
+
 function savedBytes(name: string): number | undefined {
-  return cloud().objects.get(`${BUCKET}/${JOB_DIR}/${name}`)?.body.length;
+  return objectOf(name)?.body.length;
+}
+
+/** The generations that the manifest in the bucket names. */
+function sealed(): Readonly<Record<string, string>> {
+  const manifest: { files: Record<string, { generation: string }> } = JSON.parse(
+    objectOf('dropforge-manifest.json')?.body.toString() ?? '{"files":{}}',
+  );
+  return Object.fromEntries(Object.entries(manifest.files).map(([name, { generation }]) => [name, generation]));
 }
 
 function sealedNames(): readonly string[] {
-  const manifest = cloud().objects.get(`${BUCKET}/${JOB_DIR}/dropforge-manifest.json`)?.body.toString();
-  return Object.keys(JSON.parse(manifest ?? '{"files":{}}').files).sort();
+  return Object.keys(sealed()).sort();
+}
+
+function isSealed(name: string): boolean {
+  return objectOf(name) !== undefined && sealed()[name] === String(objectOf(name)?.generation);
+}
+
+/** As a program does that keeps one checkpoint and writes it anew each time. */
+function writeOutput(name: string, content: string | Buffer): void {
+  writeFileSync(join(machine().home, 'output', name), content);
 }
 
 /** Nothing is saved before the program has ended. */
@@ -103,5 +131,40 @@ describe('what a program leaves at its end', () => {
     expect(report).toMatchObject({ reason: 'JOB_DIR_UNWRITABLE', exitCode: 0 });
     expect(report.message).toContain('first: POST');
     expect(sealedNames()).toEqual(['second']);
+  });
+});
+
+describe('a checkpoint that is written anew while it is uploaded', () => {
+  it('leaves the last whole one in the manifest until it has come to rest, and what points to it as well', async () => {
+    configure(cloud(), [await makeSdist(WAITS_FOR_GO)]);
+    const vm = machine().boot();
+    await until(() => cloud().heartbeats.some(({ phase }) => phase === 'RUNNING'), vm);
+    writeOutput('checkpoint', Buffer.alloc(MODEL_BYTES, 1));
+    writeOutput('pointer', 'to checkpoint 1');
+    await until(() => isSealed('checkpoint') && isSealed('pointer'), vm);
+    const whole = sealed();
+    let isTorn = false;
+    cloud().intercept = (request) => {
+      const isLater = isTorn && (isUploadOf('checkpoint', request) || isUploadOf('pointer', request));
+      if (!isTorn && request.url.includes('/session/')) {
+        writeOutput('checkpoint', Buffer.alloc(MODEL_BYTES, 3));
+        isTorn = true;
+      }
+      return isLater ? new Response('later', { status: 503 }) : undefined;
+    };
+
+    const seal = objectOf('dropforge-manifest.json')?.generation;
+    writeOutput('checkpoint', Buffer.alloc(MODEL_BYTES, 2));
+    writeOutput('pointer', 'to checkpoint 2');
+    await until(() => isTorn && objectOf('dropforge-manifest.json')?.generation !== seal, vm);
+
+    expect(objectOf('checkpoint')?.generation).toBeGreaterThan(Number(whole.checkpoint));
+    expect(sealed()).toEqual(whole);
+
+    cloud().intercept = () => undefined;
+    await until(() => isSealed('checkpoint') && isSealed('pointer'), vm);
+    expect(objectOf('checkpoint')?.body.equals(Buffer.alloc(MODEL_BYTES, 3))).toBe(true);
+    writeOutput('go', '');
+    expect(await ended(vm)).toMatchObject({ reason: 'EXITED', exitCode: 0 });
   });
 });

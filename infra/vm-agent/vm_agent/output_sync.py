@@ -130,8 +130,10 @@ class OutputSync:
             except FileNotFoundError:
                 continue
             except FileChanged:
-                if round_.is_final:
-                    problems.append(f'{name}: something still writes to it')
+                if not round_.is_final:
+                    # What was written after it may point to it: both wait for the next round.
+                    break
+                problems.append(f'{name}: something still writes to it')
             except (StorageRefused, OSError) as error:
                 problems.append(f'{name}: {error}')
             except PassingFault as fault:
@@ -144,7 +146,9 @@ class OutputSync:
         path = self._folder / name
         stamp = stamp_of(path)
         info = self._directory.save(name, path, patience)
-        # A file that was written to meanwhile differs from this stamp, and is taken again.
+        if stamp_of(path) != stamp:
+            # What was uploaded may be half old and half new: the manifest goes on naming the generation before it.
+            raise FileChanged()
         self._saved[name] = Saved(stamp, info)
 
     def _write_manifest(self, scan: Scan, patience: Patience) -> None:

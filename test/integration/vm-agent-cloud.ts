@@ -97,9 +97,10 @@ export async function startCloud() {
       return answer instanceof Response ? answer : c.json(answer);
     })
     .post('/v2/entries:write', async (c) => {
-      const body = await c.req.json<{ entries: LogEntry[] }>();
-      logEntries.push(...body.entries);
-      return c.json({});
+      // Google's parser knows no NaN either, and answers so to the whole request.
+      const body = await c.req.json<{ entries: LogEntry[] }>().catch(() => undefined);
+      logEntries.push(...(body?.entries ?? []));
+      return body === undefined ? c.json({ error: { code: 400, message: 'Invalid JSON payload.' } }, 400) : c.json({});
     })
     .route('/', bucket.app);
   const server = createAdaptorServer({ fetch: app.fetch });

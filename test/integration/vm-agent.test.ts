@@ -50,6 +50,19 @@ describe('a program that ends', () => {
     expect(logged('stderr')).toContain('to stderr');
     expect(cloud().heartbeats.at(-1)?.progress).toEqual({ step: 3, stepsMax: 10, metrics: { loss: 0.25 } });
   });
+
+  it('has every line of it logged, also one that is JSON to Python alone', async () => {
+    const task = `
+import json
+print('before')
+print(json.dumps({'message': 'epoch 1', 'loss': float('nan')}))
+print('after')
+`;
+    configure(cloud(), [await makeSdist(task)]);
+    expect(await ended(machine().boot())).toMatchObject({ reason: 'EXITED', exitCode: 0 });
+    expect(logged('stdout')).toEqual(['before', '{"message": "epoch 1", "loss": NaN}', 'after']);
+  });
+
   it('reports the exit code with the last lines of stderr as evidence', async () => {
     configure(cloud(), [
       await makeSdist("import sys\nprint('before', file=sys.stderr)\nraise ValueError('x12 must not be 10')\n"),

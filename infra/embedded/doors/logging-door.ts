@@ -10,6 +10,8 @@ const labels = z.record(z.string(), z.string());
 /** The part of `entries:write` (Cloud Logging API v2) that agents use. */
 const writeRequestSchema = z.object({
   labels: labels.default({}),
+  /** Whether the other entries are written where one is refused; the answer is the refusal all the same. */
+  partialSuccess: z.boolean().default(false),
   entries: z
     .array(
       z.object({
@@ -56,15 +58,20 @@ export function createLoggingDoor(logs: FileLogStore, projectId: string): Hono {
       return context.json(invalid(z.prettifyError(parsed.error)), 400);
     }
     const entries: IdentifiedLogEntry[] = [];
+    const refusals: string[] = [];
     for (const entry of parsed.data.entries) {
       const read = labelsSchema.safeParse({ ...parsed.data.labels, ...entry.labels });
-      if (!read.success) {
-        return context.json(invalid(`Entry ${entry.insertId}: ${z.prettifyError(read.error)}`), 400);
+      if (read.success) {
+        entries.push(toLogEntry(entry, read.data));
+      } else {
+        refusals.push(`Entry ${entry.insertId}: ${z.prettifyError(read.error)}`);
       }
-      entries.push(toLogEntry(entry, read.data));
     }
-    logs.append(entries);
-    return context.json({});
+    const [refusal] = refusals;
+    if (refusal === undefined || parsed.data.partialSuccess) {
+      logs.append(entries);
+    }
+    return refusal === undefined ? context.json({}) : context.json(invalid(refusal), 400);
   });
   return door;
 }

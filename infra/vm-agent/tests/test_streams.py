@@ -10,7 +10,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from vm_agent.crc32c import encode, extend_in_python
 from vm_agent.line_splitter import LINE_CHARS_MAX, LineSplitter
 from vm_agent.log_entries import LogLine, to_entry
-from vm_agent.log_shipper import BATCH_ENTRIES_MAX, LogPolicy, LogShipper, LogsRefused
+from vm_agent.log_shipper import BATCH_ENTRIES_MAX, EntriesRefused, LogPolicy, LogShipper, LogsRefused, encode_batch
 from vm_agent.output_tail import TAIL_CHARS_MAX, OutputTail
 from vm_agent.progress import ProgressReader, parse_record
 from vm_agent.retry import PassingFault, Patience, call_patiently
@@ -110,6 +110,26 @@ class LogShipperTest(unittest.TestCase):
         shipper.close(10)
         self.assertEqual([line.text for batch in self.batches for line in batch], ['good'])
 
+    def test_loses_no_line_but_the_one_that_is_refused_and_says_so(self) -> None:
+        def send(batch: Sequence[LogLine]) -> None:
+            if any(line.text == 'line 317' for line in batch):
+                raise EntriesRefused('400 bad entry')
+            self.batches.append(batch)
+
+        lines = self.ship(send, 500)
+        self.assertEqual(lines[:499], [f'line {number}' for number in range(500) if number != 317])
+        self.assertEqual(lines[499:], ['Cloud Logging refused 1 lines, which are lost: 400 bad entry'])
+
+    def test_gives_up_on_a_batch_of_which_everything_is_refused(self) -> None:
+        tries: List[int] = []
+
+        def send(batch: Sequence[LogLine]) -> None:
+            tries.append(len(batch))
+            raise EntriesRefused('400 bad batch')
+
+        self.ship(send, 500)
+        self.assertLess(len(tries), 100)
+
     def test_drops_and_counts_what_is_over_the_limit(self) -> None:
         lines = self.ship(self.batches.append, 100, bytes_max=70)
         self.assertEqual(lines[:10], [f'line {number}' for number in range(10)])
@@ -142,6 +162,14 @@ class LogShipperTest(unittest.TestCase):
         self.assertEqual(entry['timestamp'], '1970-01-01T00:00:00.500000Z')
         for text in ('{"no": "message"}', '{broken}', 'plain'):
             self.assertEqual(to_entry(LogLine('stdout', text, 'INFO', 0, 'id'))['textPayload'], text)
+
+    def test_leaves_a_line_as_it_is_that_other_parsers_would_not_read(self) -> None:
+        for value in ('NaN', 'Infinity', '-Infinity', '1e999', '9' * 400, '[' * 8_000 + ']' * 8_000):
+            text = '{"message": "epoch 3", "loss": ' + value + '}'
+            with self.subTest(value[:20]):
+                self.assertEqual(to_entry(LogLine('stdout', text, 'INFO', 0, 'id'))['textPayload'], text)
+        with self.assertRaises(ValueError):
+            encode_batch({'loss': float('nan')})
 
 
 class ProgressTest(unittest.TestCase):

@@ -127,7 +127,7 @@ class Heartbeats:
 
     def _exchange(self, report: Report) -> Optional[Dict[str, Any]]:
         """One heartbeat and its answer; None when there was none that counts."""
-        body = json.dumps(heartbeat_body(self._config, next(self._sequence), report)).encode()
+        body = json.dumps(heartbeat_body(self._config, next(self._sequence), report), allow_nan=False).encode()
         try:
             headers = {**self._token.identity_headers(), 'Content-Type': 'application/json'}
             url = self._config.endpoints.heartbeat_url

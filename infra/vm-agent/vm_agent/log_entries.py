@@ -1,6 +1,7 @@
 """Lines of output as entries of Cloud Logging (cloud.google.com/logging/docs/reference/v2/rest/v2/LogEntry)."""
 
 import json
+import math
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any, Dict, Mapping, Optional, Sequence
@@ -54,6 +55,8 @@ def write_request(config: Config, instance: Instance, lines: Sequence[LogLine]) 
         },
         'labels': {'job_id': config.job_id, 'attempt': str(config.attempt), 'replica': config.replica},
         'entries': [to_entry(line) for line in lines],
+        # One entry that is refused keeps no other from being written.
+        'partialSuccess': True,
     }
 
 
@@ -61,8 +64,21 @@ def _read_payload(text: str) -> Optional[Dict[str, Any]]:
     if not (text.startswith('{') and text.endswith('}')):
         return None
     try:
-        payload = json.loads(text)
-    except ValueError:
+        payload = json.loads(text, parse_constant=_read_number, parse_float=_read_number, parse_int=_read_integer)
+    except (ValueError, RecursionError):
         return None
     is_log = isinstance(payload, Mapping) and 'message' in payload
     return dict(payload) if is_log else None
+
+
+def _read_number(text: str) -> float:
+    """Raises ValueError for NaN, Infinity and what is beyond a double: Python reads and writes them, JSON has none."""
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f'{text} is no number of JSON')
+    return number
+
+
+def _read_integer(text: str) -> int:
+    _read_number(text)
+    return int(text)

@@ -16,10 +16,16 @@ BATCH_ENTRIES_MAX = 500
 QUEUE_BYTES_MAX = 8_388_608
 # So long a writer waits for room, once; then lines are dropped and counted until there is room again.
 STALL_SECONDS_MAX = 2.0
+# Parts of one batch that may be refused: ten lead to one bad entry of 500; where all are, it is not the entries.
+REFUSALS_MAX = 64
 
 
 class LogsRefused(Exception):
     """Cloud Logging does not take this batch, and will not take it later."""
+
+
+class EntriesRefused(LogsRefused):
+    """At least one entry of this batch is at fault; the others would be taken."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +39,7 @@ class LogPolicy:
 
 class LogShipper:
     def __init__(self, policy: LogPolicy, send: Callable[[Sequence[LogLine]], None]) -> None:
-        """`send` delivers one batch; it raises PassingFault or LogsRefused."""
+        """`send` delivers one batch; it raises PassingFault, EntriesRefused or LogsRefused."""
         self._policy = policy
         self._send = send
         self._queue: Deque[LogLine] = deque()
@@ -138,30 +144,59 @@ class LogShipper:
     def _deliver(self, batch: Sequence[LogLine]) -> bool:
         """False when time is up with lines undelivered."""
         try:
-            for delay_seconds in backoff_delays():
-                try:
-                    self._send(batch)
-                    return True
-                except PassingFault as fault:
-                    with self._changed:
-                        seconds_left = self._give_up_at - time.monotonic()
-                        if seconds_left < delay_seconds and self._is_cut_off():
-                            self._give_up_at = time.monotonic() + self._flush_seconds_max
-                        elif seconds_left < delay_seconds:
-                            print(f'dropforge-agent: log lines were lost: {fault}', file=sys.stderr, flush=True)
-                            return False
-                        self._changed.wait_for(lambda: self._is_closing, delay_seconds)
-                    if self._is_closing:
-                        time.sleep(min(delay_seconds, 1))
-        except LogsRefused as refusal:
-            print(f'dropforge-agent: {len(batch)} log lines were refused: {refusal}', file=sys.stderr, flush=True)
-            return True
+            return self._send_in_parts(batch)
         finally:
             with self._changed:
                 self._queued_bytes -= sum(line.size_bytes for line in batch)
                 self._changed.notify_all()
+
+    def _send_in_parts(self, batch: Sequence[LogLine]) -> bool:
+        parts = [batch]
+        refusals: List[LogsRefused] = []
+        lost: List[LogLine] = []
+        while parts:
+            part = parts.pop()
+            try:
+                if not self._send_patiently(part):
+                    return False
+            except LogsRefused as refusal:
+                refusals.append(refusal)
+                if isinstance(refusal, EntriesRefused) and len(part) > 1 and len(refusals) < REFUSALS_MAX:
+                    middle = len(part) // 2
+                    parts += (part[middle:], part[:middle])
+                else:
+                    lost += part
+        if lost:
+            self._tell_loss(lost, refusals[-1])
+        return True
+
+    def _send_patiently(self, batch: Sequence[LogLine]) -> bool:
+        for delay_seconds in backoff_delays():
+            try:
+                self._send(batch)
+                return True
+            except PassingFault as fault:
+                with self._changed:
+                    seconds_left = self._give_up_at - time.monotonic()
+                    if seconds_left < delay_seconds and self._is_cut_off():
+                        self._give_up_at = time.monotonic() + self._flush_seconds_max
+                    elif seconds_left < delay_seconds:
+                        print(f'dropforge-agent: log lines were lost: {fault}', file=sys.stderr, flush=True)
+                        return False
+                    self._changed.wait_for(lambda: self._is_closing, delay_seconds)
+                if self._is_closing:
+                    time.sleep(min(delay_seconds, 1))
         raise AssertionError('backoff_delays never ends')
+
+    def _tell_loss(self, lost: Sequence[LogLine], refusal: LogsRefused) -> None:
+        text = f'Cloud Logging refused {len(lost)} lines, which are lost: {refusal}'
+        print(f'dropforge-agent: {text}', file=sys.stderr, flush=True)
+        # Were the agent's own lines told of as well, each would bring about the next.
+        if isinstance(refusal, EntriesRefused) and any(line.stream != 'agent' for line in lost):
+            with self._changed:
+                self._append('agent', text, 'WARNING')
 
 
 def encode_batch(body: object) -> bytes:
-    return json.dumps(body, ensure_ascii=False).encode('utf-8', 'replace')
+    """Raises ValueError for NaN and infinite numbers: for one of them Google's parser refuses the whole request."""
+    return json.dumps(body, ensure_ascii=False, allow_nan=False).encode('utf-8', 'replace')

@@ -15,7 +15,7 @@ from vm_agent.heartbeat import Heartbeats, Senses
 from vm_agent.http_request import Request, explain, is_disk_full, send
 from vm_agent.job_directory import JobDirectory
 from vm_agent.log_entries import LogLine, write_request
-from vm_agent.log_shipper import LogPolicy, LogShipper, LogsRefused, encode_batch
+from vm_agent.log_shipper import EntriesRefused, LogPolicy, LogShipper, LogsRefused, encode_batch
 from vm_agent.machine_notices import explain_termination, watch_machine
 from vm_agent.mailbox import Mailbox
 from vm_agent.metadata_server import DEFAULT_HOST, Instance, MetadataMissing, MetadataServer
@@ -174,6 +174,8 @@ def log_sender(config: Config, instance: Instance, token: CachedToken) -> Callab
         if response.status == 401:
             token.forget()
             raise PassingFault('Cloud Logging did not accept the access token.')
+        if response.status == 400:
+            raise EntriesRefused(f'{response.status} {explain(response)}')
         if response.status != 200:
             raise LogsRefused(f'{response.status} {explain(response)}')
 

@@ -25,7 +25,7 @@ def encode_manifest(manifest: Manifest) -> bytes:
     author = manifest.author
     claim = {} if author is None else {'jobId': author.job_id, 'attempt': author.attempt}
     body = {**claim, 'completeTo': manifest.complete_to, 'files': files}
-    return json.dumps(body, indent=1).encode('utf-8')
+    return json.dumps(body, indent=1, allow_nan=False).encode('utf-8')
 
 
 def decode_manifest(body: bytes, bucket: str, prefix: str) -> Manifest:

@@ -99,7 +99,8 @@ def _fill(session: _Session, patience: Patience) -> ObjectInfo:
 def _open_session(storage: Storage, upload: Upload, size_bytes: int) -> str:
     url = f'{storage.upload_url(upload.bucket)}?{upload.query("resumable")}'
     headers = {'Content-Type': 'application/json; charset=UTF-8', 'X-Upload-Content-Length': str(size_bytes)}
-    response = accept(storage.call(Request('POST', url, headers, json.dumps(upload.resource()).encode())))
+    body = json.dumps(upload.resource(), allow_nan=False).encode()
+    response = accept(storage.call(Request('POST', url, headers, body)))
     session = response.headers.get('location')
     if session is None:
         raise PassingFault('Cloud Storage opened no upload session.')

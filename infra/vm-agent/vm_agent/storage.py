@@ -135,7 +135,7 @@ class Storage:
         """Writes a small object. One try: raises PassingFault, PreconditionFailed or StorageRefused."""
         md5 = base64.b64encode(hashlib.md5(body, usedforsecurity=False).digest()).decode('ascii')
         boundary = uuid.uuid4().hex
-        head = json.dumps({**upload.resource(), 'md5Hash': md5})
+        head = json.dumps({**upload.resource(), 'md5Hash': md5}, allow_nan=False)
         parts = (
             f'--{boundary}\r\nContent-Type: application/json; charset=UTF-8\r\n\r\n{head}\r\n'
             f'--{boundary}\r\nContent-Type: application/octet-stream\r\n\r\n'

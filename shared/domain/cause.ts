@@ -24,7 +24,8 @@ export const CAUSES = {
   },
   QUOTA_EXCEEDED: {
     class: 'quota',
-    remedy: 'Ask for a higher quota of the named metric in this region, or choose another region or machine type.',
+    remedy:
+      'Ask for a higher quota of the named metric, or choose a machine type, or for a quota of one region a region, that needs none of it.',
   },
   CAPACITY_PENDING: {
     class: 'capacity',

@@ -6,6 +6,16 @@ export type Refusal = {
   readonly cause: Cause;
   /** Zones that the error itself recommends (`errorInfo.metadatas.zonesAvailable`). */
   readonly zonesAvailable: readonly string[];
+  /** The quota that was exceeded, where the refusal says which. */
+  readonly quota?: QuotaLimit;
+};
+
+/** How much of something may be used at once: by the project in all regions together, or in the region of the place. */
+export type QuotaLimit = {
+  readonly metric: string;
+  /** In the metric's own unit: GPUS_ALL_REGIONS counts GPUs, CPUS cores. */
+  readonly limit: number;
+  readonly scope: 'PROJECT' | 'REGION';
 };
 
 /** How a replica's program ended, as its agent saw it. */

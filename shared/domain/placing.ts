@@ -1,7 +1,7 @@
 import { type Cause, causeOf, classOf } from '#shared/domain/cause.ts';
 import { closeWith } from '#shared/domain/closing.ts';
 import { type Deadlines, ladderBackoffMs } from '#shared/domain/deadlines.ts';
-import type { Effect, EventOf, Transition } from '#shared/domain/event.ts';
+import type { Effect, EventOf, QuotaLimit, Transition } from '#shared/domain/event.ts';
 import type { Job, JobIn, TimestampMs } from '#shared/domain/job.ts';
 import { common, ignore, isCurrentTry, move } from '#shared/domain/rule.ts';
 
@@ -43,23 +43,26 @@ export function meetRefusal(
   if (event.attempt !== job.attempt) {
     return ignore(job);
   }
-  const { cause, zonesAvailable } = event.refusal;
+  const { cause, zonesAvailable, quota } = event.refusal;
+  const { at } = event;
   const counts = { ...job.counts, refusals: job.counts.refusals + 1 };
   const refused = { ...job, counts, waitingFor: cause };
   switch (classOf(cause)) {
     case 'capacity':
     case 'quota': {
+      const hopeless = quota === undefined ? [] : zonesWithout(quota, job);
+      if (quota !== undefined && hopeless.length === job.zones.length) {
+        return closeWith(refused, { state: 'FAILED', cause: noQuota(job, quota, cause) }, { at, deadlines });
+      }
       const zones = preferHinted(job.zones, zonesAvailable);
-      return seekAgain(
-        { ...refused, zones, refusedZones: [...job.refusedZones, job.placement.zone] },
-        event.at,
-        deadlines,
-      );
+      const refusedZones = [...new Set([...job.refusedZones, job.placement.zone, ...hopeless])];
+      const next = seekAgain({ ...refused, zones, refusedZones }, at, deadlines);
+      return move(job, next, [provision(next)]);
     }
     case 'rate':
-      return backOffUntil(refused, event.at + ladderBackoffMs(0, deadlines), event.at);
+      return move(job, backOffUntil(refused, at + ladderBackoffMs(0, deadlines), at));
     default:
-      return closeWith(refused, { state: 'FAILED', cause }, { at: event.at, deadlines });
+      return closeWith(refused, { state: 'FAILED', cause }, { at, deadlines });
   }
 }
 
@@ -68,32 +71,58 @@ function preferHinted(zones: readonly string[], hinted: readonly string[]): read
   return [...zones.filter((zone) => hinted.includes(zone)), ...zones.filter((zone) => !hinted.includes(zone))];
 }
 
-function seekAgain(job: Job, at: TimestampMs, deadlines: Deadlines): Transition {
-  const next: Job = {
+/** The job's zones to which a quota of nothing applies: nobody gives back what nobody may use, so no wait helps there. */
+function zonesWithout({ limit, scope }: QuotaLimit, { zones, placement }: JobIn<'PREPARING'>): readonly string[] {
+  if (limit > 0) {
+    return [];
+  }
+  return scope === 'PROJECT' ? zones : zones.filter((zone) => regionOf(zone) === regionOf(placement.zone));
+}
+
+function noQuota({ placement }: JobIn<'PREPARING'>, { metric, scope }: QuotaLimit, told: Cause): Cause {
+  const where = scope === 'PROJECT' ? 'in the whole project' : `in ${regionOf(placement.zone)}`;
+  return causeOf(told.code, `The quota ${metric} is 0 ${where}: no wait helps. ${told.message}`, told.evidence);
+}
+
+/** `us-central1-a` is a zone of `us-central1` (Compute Engine docs, "Regions and zones"). */
+function regionOf(zone: string): string {
+  return zone.slice(0, zone.lastIndexOf('-'));
+}
+
+function seekAgain(job: Job, at: TimestampMs, deadlines: Deadlines): Job {
+  return {
     ...common(job),
     placementTry: job.placementTry + 1,
     status: 'QUEUED',
     isBackingOff: false,
     wakeAt: at + deadlines.provisionAnswerMs,
   };
-  return move(job, next, [provision(next)]);
 }
 
 /** Every zone has refused: wait, then begin the ladder again, until maxWaitTime is over. */
 export function backOff(job: JobIn<'QUEUED'>, event: EventOf<'NO_PLACEMENT_LEFT'>): Transition {
-  return isCurrentTry(job, event) && !job.isBackingOff ? backOffUntil(job, event.retryAt, event.at) : ignore(job);
+  if (!isCurrentTry(job, event) || job.isBackingOff) {
+    return ignore(job);
+  }
+  const waitingFor = job.waitingFor ?? REFUSED_TO_OTHERS;
+  return move(job, backOffUntil({ ...job, waitingFor }, event.retryAt, event.at));
 }
 
-function backOffUntil(job: Job, retryAt: TimestampMs, at: TimestampMs): Transition {
+const REFUSED_TO_OTHERS = causeOf(
+  'STOCKOUT',
+  'Every zone that has the machines of the job has just refused them to another job.',
+);
+
+function backOffUntil(job: Job, retryAt: TimestampMs, at: TimestampMs): Job {
   const waitUntil = waitDeadlineOf(job);
-  return move(job, {
+  return {
     ...common(job),
     refusedZones: [],
     placementTry: job.placementTry + 1,
     status: 'QUEUED',
     isBackingOff: true,
     wakeAt: Math.max(at, Math.min(retryAt, waitUntil ?? retryAt)),
-  });
+  };
 }
 
 /** When the job must have run for the first time; null when it may wait for ever or has run already. */

@@ -1,3 +1,4 @@
+import { type Cause, type CauseClass, classOf } from '#shared/domain/cause.ts';
 import type { Deadlines } from '#shared/domain/deadlines.ts';
 import type { Effect, JobEvent, Transition } from '#shared/domain/event.ts';
 import { type Job, stateOf } from '#shared/domain/job.ts';
@@ -9,10 +10,22 @@ export function ignore(job: Job): Transition {
   return { job, effects: [] };
 }
 
-/** Moves a job, and announces it where users see another state or another attempt than before. */
+/** Moves a job, and announces it where users see another state, another attempt or another wait than before. */
 export function move(from: Job, to: Job, effects: readonly Effect[] = []): Transition {
-  const isVisible = stateOf(from) !== stateOf(to) || from.attempt !== to.attempt;
+  const isVisible =
+    stateOf(from) !== stateOf(to) || from.attempt !== to.attempt || isOtherWait(from.waitingFor, to.waitingFor);
   return { job: to, effects: isVisible ? [...effects, announce(to)] : effects };
+}
+
+/** Causes whose message names the zone, or the copy of the machine image, that was asked last: it changes with each try. */
+const SAID_ANEW_EACH_TRY: readonly CauseClass[] = ['capacity', 'rate'];
+
+/** Whether a job waits for something else than before: said once, not at each try that ends the same. */
+export function isOtherWait(before: Cause | null, after: Cause | null): boolean {
+  if (after === null || before?.code !== after.code) {
+    return after !== null;
+  }
+  return before.message !== after.message && !SAID_ANEW_EACH_TRY.includes(classOf(after));
 }
 
 export function announce(job: Job): Effect {

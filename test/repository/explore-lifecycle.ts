@@ -129,13 +129,15 @@ function follow(job: UnfinishedJob, happening: Happening, at: TimestampMs) {
   }
   const cause = next.status === 'CLOSING' && job.status !== 'CLOSING' ? next.verdict.cause : null;
   const isTold = cause !== null && JSON.stringify(event).includes(`"${cause.code}"`);
+  const isShown = stateOf(next) !== stateOf(job) || next.attempt > job.attempt;
   const decision: Decision = {
     from: situationOf(job),
     happening,
     to: situationOf(next),
     isNewAttempt: next.attempt > job.attempt,
     shows: stateOf(next) === stateOf(job) ? null : stateOf(next),
-    effects: effects.map(({ type }) => type),
+    // Whether a job waited for the same before is no matter of the table, which says so below it.
+    effects: effects.map(({ type }) => type).filter((type) => type !== 'ANNOUNCE' || isShown),
   };
   return { decision, next: { job: next, now: at }, ownCause: isTold ? null : (cause?.code ?? null) };
 }

@@ -41,6 +41,8 @@ function refusal(code: CauseCode): Happening {
   });
 }
 
+const NO_QUOTA = { zonesAvailable: [], quota: { metric: 'GPUS_ALL_REGIONS', limit: 0, scope: 'PROJECT' } } as const;
+
 function exit(when: string, replicaExit: ReplicaExit, facts: Partial<Happening> = {}): Happening {
   return happening('REPLICA_EXITED', when, {
     event: (job, at) => ({ ...eventsFor(job, at).REPLICA_EXITED, exit: replicaExit }),
@@ -158,6 +160,12 @@ export const HAPPENINGS: readonly Happening[] = [
   happening('NO_PLACEMENT_LEFT', ''),
   refusal('STOCKOUT'),
   refusal('QUOTA_EXCEEDED'),
+  happening('PLACEMENT_FAILED', 'refused, a quota of 0', {
+    event: (job, at) => ({
+      ...eventsFor(job, at).PLACEMENT_FAILED,
+      refusal: { ...NO_QUOTA, cause: causeOf('QUOTA_EXCEEDED', 'None.') },
+    }),
+  }),
   refusal('RATE_LIMITED'),
   refusal('CONFIGURATION_REFUSED'),
   happening('VMS_PENDING', ''),

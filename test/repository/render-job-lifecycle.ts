@@ -48,6 +48,7 @@ export function renderJobLifecycle(): string {
     [
       '*Shows* is the state that users see from then on; a dash leaves it. Effects are messages to the stages: `PROVISION`',
       'and `TEARDOWN` to the stages of those names, `ANNOUNCE` to the topic `events`. A new attempt fences off the old one.',
+      'What a job waits for is announced, too, whenever it is something else than before, whatever event says it.',
     ].join('\n'),
     renderDecisions(lifecycle.decisions),
     '## How long each wait lasts',

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { findQuota, quotaInfoSchema } from '#infra/google-cloud/compute/find-quota.ts';
+import type { QuotaLimit } from '#shared/domain/event.ts';
 
 /**
  * One form for both ways in which Compute Engine says no: a request that it refuses (the client throws) and an
@@ -12,6 +14,8 @@ export type ComputeFault = {
   readonly message: string;
   /** What the error itself recommends (`errorInfo.metadatas.zonesAvailable`). */
   readonly zonesAvailable: readonly string[];
+  /** The quota that was exceeded, where the error says which. */
+  readonly quota: QuotaLimit | null;
   /** Codes and texts as they came, for operators. */
   readonly evidence: readonly string[];
 };
@@ -20,13 +24,7 @@ const detailSchema = z.object({
   errorInfo: z
     .object({ reason: z.string().nullish(), metadatas: z.record(z.string(), z.string()).nullish() })
     .nullish(),
-  quotaInfo: z
-    .object({
-      metricName: z.string().nullish(),
-      limit: z.number().nullish(),
-      dimensions: z.record(z.string(), z.string()).nullish(),
-    })
-    .nullish(),
+  quotaInfo: quotaInfoSchema.nullish(),
   localizedMessage: z.object({ message: z.string().nullish() }).nullish(),
 });
 
@@ -58,13 +56,18 @@ export function faultOfOperation(operation: unknown): ComputeFault | null {
     return null;
   }
   const details = errors.flatMap(({ errorDetails }) => errorDetails ?? []);
+  const message = errors.map((failure) => failure.message ?? '').join(' ');
   return {
     httpStatus: httpErrorStatusCode ?? 0,
     codes: errors.flatMap(({ code }) => code ?? []).concat(details.flatMap(({ errorInfo }) => errorInfo?.reason ?? [])),
-    message: errors.map(({ message }) => message ?? '').join(' '),
+    message,
     zonesAvailable: details.flatMap(({ errorInfo }) => splitZones(errorInfo?.metadatas?.zonesAvailable)),
+    quota: findQuota(
+      message,
+      details.flatMap(({ quotaInfo }) => quotaInfo ?? []),
+    ),
     evidence: [
-      ...errors.map(({ code, message }) => `${code ?? 'error'}: ${message ?? ''}`),
+      ...errors.map((failure) => `${failure.code ?? 'error'}: ${failure.message ?? ''}`),
       ...details.flatMap(({ localizedMessage }) => localizedMessage?.message ?? []),
       ...details.flatMap(({ quotaInfo }) => (quotaInfo ? [JSON.stringify(quotaInfo)] : [])),
     ],
@@ -83,6 +86,7 @@ export function faultOfRequest(error: unknown): ComputeFault | null {
     codes: reason ? [reason] : [],
     message,
     zonesAvailable: splitZones(errorInfoMetadata?.zonesAvailable),
+    quota: findQuota(message, []),
     evidence: [`HTTP ${httpStatusCode}: ${message}`],
   };
 }

@@ -95,9 +95,12 @@ const RULES: readonly Rule[] = [
 /** What a fault means for the job; null where it is a passing one and the same request should be made again. */
 export function refusalOfFault(fault: ComputeFault, asked: Asked): Refusal | null {
   const rule = isPassing(fault) ? undefined : RULES.find(({ matches }) => matches(fault));
-  return rule === undefined
-    ? null
-    : { cause: causeOf(rule.code, rule.say(asked, fault), fault.evidence), zonesAvailable: fault.zonesAvailable };
+  if (rule === undefined) {
+    return null;
+  }
+  const { zonesAvailable, quota } = fault;
+  const cause = causeOf(rule.code, rule.say(asked, fault), fault.evidence);
+  return { cause, zonesAvailable, ...(rule.code === 'QUOTA_EXCEEDED' && quota !== null && { quota }) };
 }
 
 /** Something else is just being done to what the VM needs: Compute Engine says so with HTTP 400. */

@@ -29,18 +29,23 @@ const events: fc.Arbitrary<JobEvent> = fc
     retryAt: times,
     zone: fc.constantFrom(...ZONES),
     zonesAvailable: fc.subarray([...ZONES, 'europe-west4-a']),
+    quota: fc.record({
+      metric: fc.constant('CPUS'),
+      limit: fc.constantFrom(0, 24),
+      scope: fc.constantFrom('PROJECT', 'REGION'),
+    }),
     replica: fc.constantFrom('master-0', 'master-0', 'worker-1'),
     cause: causes,
     isSuccess: fc.boolean(),
     topic: fc.constantFrom('provision', 'teardown', 'events'),
   })
-  .map(({ isSuccess, zone, zonesAvailable, ...facts }) => {
+  .map(({ isSuccess, zone, zonesAvailable, quota, ...facts }) => {
     const everyFact = {
       ...facts,
       jobId: 'digits',
       eventId: `${facts.type}-${facts.at}`,
       placement: { zone, provisioningModel: 'STANDARD', machineImage: 'runtime-2-11' },
-      refusal: { cause: facts.cause, zonesAvailable },
+      refusal: { cause: facts.cause, zonesAvailable, ...(facts.cause.code === 'QUOTA_EXCEEDED' && { quota }) },
       instances: [{ role: 'master', index: 0, vmName: `vm-${facts.attempt}`, instanceId: '101' }],
       exit: isSuccess ? { outcome: 'SUCCEEDED' } : { outcome: 'FAILED', cause: facts.cause },
       problem: 'It threw.',

@@ -118,7 +118,10 @@ describe('whatever happens, in any order and however often', () => {
 
   it('every change that users can see is announced, once and last', () => {
     holds(({ before, after, effects }) => {
-      const isVisible = stateOf(before) !== stateOf(after) || before.attempt !== after.attempt;
+      const isVisible =
+        stateOf(before) !== stateOf(after) ||
+        before.attempt !== after.attempt ||
+        (after.waitingFor !== null && after.waitingFor.code !== before.waitingFor?.code);
       const announcements = effects.filter(({ type }) => type === 'ANNOUNCE');
       expect(announcements).toEqual(
         isVisible ? [{ type: 'ANNOUNCE', jobId: 'digits', state: stateOf(after), attempt: after.attempt }] : [],

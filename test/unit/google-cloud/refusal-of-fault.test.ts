@@ -60,6 +60,33 @@ describe('an operation that failed', () => {
     expect(refusal?.cause.evidence.join()).toContain('compute.googleapis.com/gpus_all_regions');
   });
 
+  it.each([
+    {
+      name: 'none in all regions',
+      error: GLOBAL_QUOTA,
+      quota: { metric: 'GPUS_ALL_REGIONS', limit: 0, scope: 'PROJECT' },
+    },
+    {
+      name: 'some in one region',
+      error: { code: 'QUOTA_EXCEEDED', message: "Quota 'CPUS' exceeded. Limit: 24.0 in region us-west1." },
+      quota: { metric: 'CPUS', limit: 24, scope: 'REGION' },
+    },
+    {
+      name: 'none in one region, by its details alone',
+      error: {
+        code: 'QUOTA_EXCEEDED',
+        message: 'Too much.',
+        errorDetails: [
+          { quotaInfo: { metricName: 'compute.googleapis.com/cpus', limit: 0, dimensions: { region: 'r' } } },
+        ],
+      },
+      quota: { metric: 'compute.googleapis.com/cpus', limit: 0, scope: 'REGION' },
+    },
+    { name: 'nobody knows what', error: { code: 'QUOTA_EXCEEDED', message: 'Too much.' }, quota: undefined },
+  ])('says how much the quota allows: $name', ({ error, quota }) => {
+    expect(judge(faultOfOperation(failedOperation(403, error)))?.quota).toEqual(quota);
+  });
+
   it('is no fault when it is done without an error', () => {
     expect(faultOfOperation({ name: 'operation-1', status: 'DONE' })).toBeNull();
     expect(faultOfOperation({ name: 'operation-1', status: 'DONE', error: null })).toBeNull();
@@ -124,6 +151,11 @@ describe('a request that was refused', () => {
     ['503 for capacity', requestError(503, 'No room.', { reason: 'insufficientCapacity' }), 'STOCKOUT'],
   ])('with %s is refused as what it means', (_, error, code) => {
     expect(judge(faultOfRequest(error))?.cause.code).toBe(code);
+  });
+
+  it('says how much the quota allows', () => {
+    const error = requestError(403, "Quota 'NVIDIA_L4_GPUS' exceeded.  Limit: 0.0 in region us-central1.");
+    expect(judge(faultOfRequest(error))?.quota).toEqual({ metric: 'NVIDIA_L4_GPUS', limit: 0, scope: 'REGION' });
   });
 
   it.each([

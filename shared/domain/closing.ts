@@ -5,7 +5,6 @@ import {
   ATTEMPT_RECORDS_MAX,
   type AttemptRecord,
   billedSince,
-  isPending,
   type Job,
   type JobIn,
   stateOf,
@@ -13,7 +12,7 @@ import {
   type UnfinishedJob,
   type Verdict,
 } from '#shared/domain/job.ts';
-import { common, ignore, isCurrentTry, move } from '#shared/domain/rule.ts';
+import { common, ignore, move } from '#shared/domain/rule.ts';
 
 type Moment = { readonly at: TimestampMs; readonly deadlines: Deadlines };
 
@@ -67,15 +66,4 @@ export function tearDownAgain(
 
 export function finish(job: JobIn<'CLOSING'>, { at }: EventOf<'VMS_GONE'>): Transition {
   return move(job, { ...common(job), status: 'CLOSED', verdict: job.verdict, endedAt: at });
-}
-
-/** A stage gave up on a message of this job: better an ended job with the evidence than one that waits for ever. */
-export function giveUp(job: UnfinishedJob, event: EventOf<'DELIVERY_EXHAUSTED'>, deadlines: Deadlines): Transition {
-  const isAnswered = 'instances' in job && (job.instances.length > 0 || isPending(job));
-  if (event.topic !== 'provision' || !isCurrentTry(job, event) || isAnswered) {
-    return ignore(job);
-  }
-  const message = `The ${event.topic} stage could not handle job ${job.jobId}.`;
-  const cause = causeOf('INTERNAL_ERROR', message, [event.problem]);
-  return closeWith(job, { state: 'FAILED', cause }, { at: event.at, deadlines });
 }

@@ -59,6 +59,12 @@ export const INTERRUPTIONS_IN_ROW_MAX = 20;
 /** An attempt that ran for so long proves that starting again works; shorter ones are spaced out. */
 export const SETTLED_RUN_MS = 60_000;
 
+/**
+ * Searches for a place in a row whose message the provision stage gave up. Each of them is some 40 minutes of tries,
+ * and a stage that is overrun or down for that long is no reason to end the jobs that wait for it.
+ */
+export const GIVEN_UP_IN_ROW_MAX = 5;
+
 const INTERRUPTION_BACKOFF_MS_MIN = 15_000;
 const INTERRUPTION_BACKOFF_MS_MAX = 300_000;
 

@@ -101,6 +101,8 @@ export type JobCounts = {
   readonly bootFailuresInRow: number;
   readonly restarts: number;
   readonly refusals: number;
+  /** Searches for a place in a row whose message was given up before Compute Engine had answered. */
+  readonly givenUpInRow: number;
 };
 
 /** Every job that is not closed has a `wakeAt`: nothing waits for ever. */

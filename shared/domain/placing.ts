@@ -1,8 +1,8 @@
 import { type Cause, causeOf, classOf } from '#shared/domain/cause.ts';
 import { closeWith } from '#shared/domain/closing.ts';
-import { type Deadlines, ladderBackoffMs } from '#shared/domain/deadlines.ts';
+import { type Deadlines, GIVEN_UP_IN_ROW_MAX, ladderBackoffMs } from '#shared/domain/deadlines.ts';
 import type { Effect, EventOf, QuotaLimit, Transition } from '#shared/domain/event.ts';
-import type { Job, JobIn, TimestampMs } from '#shared/domain/job.ts';
+import { isPending, type Job, type JobIn, type TimestampMs } from '#shared/domain/job.ts';
 import { common, ignore, isCurrentTry, move } from '#shared/domain/rule.ts';
 
 export function provision(job: Job): Effect {
@@ -32,7 +32,7 @@ export function choosePlacement(
 
 /**
  * Compute Engine refused: the next zone at once, the same zone later, or the end, by the cause's class. Within an
- * attempt only this event leads from one place to the next, and it is named after its try: handled once, it is never
+ * attempt only this event leads from one place to the next, and it is named after the place: handled once, it is never
  * out of date.
  */
 export function meetRefusal(
@@ -45,7 +45,7 @@ export function meetRefusal(
   }
   const { cause, zonesAvailable, quota } = event.refusal;
   const { at } = event;
-  const counts = { ...job.counts, refusals: job.counts.refusals + 1 };
+  const counts = { ...job.counts, refusals: job.counts.refusals + 1, givenUpInRow: 0 };
   const refused = { ...job, counts, waitingFor: cause };
   switch (classOf(cause)) {
     case 'capacity':
@@ -114,15 +114,52 @@ const REFUSED_TO_OTHERS = causeOf(
 );
 
 function backOffUntil(job: Job, retryAt: TimestampMs, at: TimestampMs): Job {
-  const waitUntil = waitDeadlineOf(job);
   return {
     ...common(job),
     refusedZones: [],
     placementTry: job.placementTry + 1,
     status: 'QUEUED',
     isBackingOff: true,
-    wakeAt: Math.max(at, Math.min(retryAt, waitUntil ?? retryAt)),
+    wakeAt: lookAgainAt(job, at, retryAt - at),
   };
+}
+
+/** A job that has never run is looked at when its maxWaitTime is over, too. */
+export function lookAgainAt(job: Job, at: TimestampMs, waitMs: number): TimestampMs {
+  return Math.max(at, Math.min(at + waitMs, waitDeadlineOf(job) ?? Number.POSITIVE_INFINITY));
+}
+
+/**
+ * The provision stage gave up on a message of this job. Of each search there are many copies, for the watcher asks
+ * again and again: one that ran out of tries, perhaps because there was no room for it, says little of the others. So
+ * the search is begun anew, which makes the other copies out of date; its place stays, if it has one, for VMs may have
+ * come up there. Better an ended job with the evidence than one that waits for ever: after so many in a row it fails.
+ */
+export function giveUp(
+  job: JobIn<'QUEUED'> | JobIn<'PREPARING'>,
+  event: EventOf<'DELIVERY_EXHAUSTED'>,
+  deadlines: Deadlines,
+): Transition {
+  const isAsked = job.status === 'QUEUED' ? !job.isBackingOff : job.instances.length === 0 && !isPending(job);
+  if (event.topic !== 'provision' || !isCurrentTry(job, event) || !isAsked) {
+    return ignore(job);
+  }
+  const { at } = event;
+  const givenUpInRow = job.counts.givenUpInRow + 1;
+  const times = `${givenUpInRow} of ${GIVEN_UP_IN_ROW_MAX} times in a row`;
+  const message = `The provision stage could not handle job ${job.jobId}, ${times}.`;
+  const waitingFor = causeOf('INTERNAL_ERROR', message, [event.problem]);
+  if (givenUpInRow >= GIVEN_UP_IN_ROW_MAX) {
+    return closeWith(job, { state: 'FAILED', cause: waitingFor }, { at, deadlines });
+  }
+  const waiting = { ...job, waitingFor, counts: { ...job.counts, givenUpInRow } };
+  const backoffMs = ladderBackoffMs(givenUpInRow - 1, deadlines);
+  return move(
+    job,
+    waiting.status === 'QUEUED'
+      ? backOffUntil(waiting, at + backoffMs, at)
+      : { ...waiting, placementTry: job.placementTry + 1, wakeAt: lookAgainAt(job, at, backoffMs) },
+  );
 }
 
 /** When the job must have run for the first time; null when it may wait for ever or has run already. */

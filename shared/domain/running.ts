@@ -18,7 +18,7 @@ import {
   replicaName,
   type TimestampMs,
 } from '#shared/domain/job.ts';
-import { isWaitOver, provision, waitDeadlineOf, waitExceeded } from '#shared/domain/placing.ts';
+import { isWaitOver, lookAgainAt, provision, waitExceeded } from '#shared/domain/placing.ts';
 import { common, ignore, isCurrentTry, move } from '#shared/domain/rule.ts';
 
 type Moment = { readonly at: TimestampMs; readonly deadlines: Deadlines };
@@ -41,8 +41,9 @@ export function noteWait(
   return move(job, {
     ...job,
     pendingUntil: until,
+    counts: { ...job.counts, givenUpInRow: 0 },
     waitingFor: causeOf('CAPACITY_PENDING', message),
-    wakeAt: prepareUntil(job, at, deadlines.pendingMs),
+    wakeAt: lookAgainAt(job, at, deadlines.pendingMs),
   });
 }
 
@@ -57,7 +58,8 @@ export function noteInstances(
   }
   const waitMs = job.reportedAt === null ? deadlines.bootMs : SETUP_MS_MAX;
   const hasWaited = job.pendingUntil !== null && { pendingUntil: null, placedAt: at, waitingFor: null };
-  return move(job, { ...job, ...hasWaited, instances, wakeAt: prepareUntil(job, at, waitMs) });
+  const counts = { ...job.counts, givenUpInRow: 0 };
+  return move(job, { ...job, ...hasWaited, counts, instances, wakeAt: lookAgainAt(job, at, waitMs) });
 }
 
 /**
@@ -69,13 +71,8 @@ export function noteReport(job: JobIn<'PREPARING'>, { at, ...event }: EventOf<'R
   if (event.attempt !== job.attempt || event.replica !== MASTER || job.reportedAt !== null) {
     return ignore(job);
   }
-  const wakeAt = job.instances.length === 0 ? job.wakeAt : prepareUntil(job, at, SETUP_MS_MAX);
+  const wakeAt = job.instances.length === 0 ? job.wakeAt : lookAgainAt(job, at, SETUP_MS_MAX);
   return move(job, { ...job, reportedAt: at, wakeAt }, job.pendingUntil === null ? [] : [provision(job)]);
-}
-
-/** A job that has never run is looked at when its maxWaitTime is over, too. */
-function prepareUntil(job: Job, at: TimestampMs, waitMs: number): TimestampMs {
-  return Math.max(at, Math.min(at + waitMs, waitDeadlineOf(job) ?? Number.POSITIVE_INFINITY));
 }
 
 /** The job runs when its master does, but not before all its VMs exist: a cluster comes up whole or not at all. */
@@ -196,7 +193,7 @@ export function preparingTooLong(
   const hasVms = job.instances.length > 0;
   if (!hasVms && at < (job.pendingUntil ?? job.placedAt) + deadlines.bootMs) {
     const askAgainMs = job.pendingUntil === null ? deadlines.provisionAnswerMs : deadlines.pendingMs;
-    return { job: { ...job, wakeAt: prepareUntil(job, at, askAgainMs) }, effects: [provision(job)] };
+    return { job: { ...job, wakeAt: lookAgainAt(job, at, askAgainMs) }, effects: [provision(job)] };
   }
   if (hasVms && job.reportedAt !== null) {
     const message = `Job ${job.jobId} was still setting up ${SETUP_MS_MAX / 60_000} min after its master had reported.`;

@@ -1,8 +1,8 @@
-import { cancel, finish, giveUp, tearDownAgain } from '#shared/domain/closing.ts';
+import { cancel, finish, tearDownAgain } from '#shared/domain/closing.ts';
 import { DEADLINES, type Deadlines } from '#shared/domain/deadlines.ts';
 import type { EventOf, JobEvent, JobEventType, Transition } from '#shared/domain/event.ts';
 import type { Job, JobIn, JobStatus } from '#shared/domain/job.ts';
-import { backOff, choosePlacement, meetRefusal, provisionAgain } from '#shared/domain/placing.ts';
+import { backOff, choosePlacement, giveUp, meetRefusal, provisionAgain } from '#shared/domain/placing.ts';
 import { ignore, type Rule } from '#shared/domain/rule.ts';
 import {
   meetExit,

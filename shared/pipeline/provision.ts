@@ -106,12 +106,13 @@ async function reportRefusal(
   job: JobIn<'PREPARING'>,
   { refusal, now }: { readonly refusal: Refusal; readonly now: TimestampMs },
 ): Promise<void> {
-  const { jobId, attempt, placementTry, placement } = job;
+  const { jobId, attempt, placement, placedAt } = job;
   if (classOf(refusal.cause) === 'capacity' || classOf(refusal.cause) === 'quota') {
     const { zone, provisioningModel } = placement;
     await ports.capacity.record({ zone, provisioningModel, machineKey: machineKeyOf(job), refusedAt: now });
   }
-  const eventId = `refused-${attempt}-${placementTry}`;
+  // A place may outlast a search, when that was given up and begun anew: it refuses once all the same.
+  const eventId = `refused-${attempt}-${placement.zone}-${placedAt}`;
   await handleJobEvent(ports, { type: 'PLACEMENT_FAILED', eventId, jobId, at: now, attempt, refusal });
 }
 

@@ -170,7 +170,14 @@ function newJob(spec: JobSpec, { source, zones, packages, warnings, now, deadlin
     zones,
     firstRanAt: null,
     ranMs: 0,
-    counts: { interruptions: 0, interruptionsInRow: 0, bootFailuresInRow: 0, restarts: 0, refusals: 0 },
+    counts: {
+      interruptions: 0,
+      interruptionsInRow: 0,
+      bootFailuresInRow: 0,
+      restarts: 0,
+      refusals: 0,
+      givenUpInRow: 0,
+    },
     ledger: [],
     waitingFor: null,
   };

@@ -147,8 +147,10 @@ it('puts a dead letter onto its job', async () => {
   await post('on-dead-letter', JSON.stringify({ subscription: 'projects/p/subscriptions/dead', message }));
 
   expect((await ports.functions.jobs.read('poisoned'))?.job).toMatchObject({
-    status: 'CLOSING',
-    verdict: { state: 'FAILED', cause: { code: 'INTERNAL_ERROR', evidence: [expect.stringContaining('77')] } },
+    status: 'QUEUED',
+    isBackingOff: true,
+    placementTry: 2,
+    waitingFor: { code: 'INTERNAL_ERROR', evidence: [expect.stringContaining('77')] },
   });
 });
 

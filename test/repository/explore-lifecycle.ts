@@ -1,5 +1,5 @@
 import type { CauseCode } from '#shared/domain/cause.ts';
-import { INTERRUPTIONS_IN_ROW_MAX } from '#shared/domain/deadlines.ts';
+import { GIVEN_UP_IN_ROW_MAX, INTERRUPTIONS_IN_ROW_MAX } from '#shared/domain/deadlines.ts';
 import type { Effect } from '#shared/domain/event.ts';
 import { type Job, type JobIn, stateOf, type TimestampMs, type UnfinishedJob } from '#shared/domain/job.ts';
 import { transition } from '#shared/domain/transition.ts';
@@ -74,15 +74,16 @@ function keyOf(job: Job): string {
     counts.restarts,
     interruptionsOf(counts),
     counts.bootFailuresInRow,
+    counts.givenUpInRow >= GIVEN_UP_IN_ROW_MAX - 1,
     firstRanAt === null,
     'reportedAt' in job && job.reportedAt !== null,
   ]);
 }
 
 /**
- * Follows accepted jobs, without limits, with restarts, with a maxWaitTime and after many interruptions, through
- * everything that can happen to them. Throws when the circumstances of one happening do not tell two outcomes apart:
- * the table would not be true.
+ * Follows accepted jobs, without limits, with restarts, with a maxWaitTime, after many interruptions and after many
+ * messages that were given up, through everything that can happen to them. Throws when the circumstances of one
+ * happening do not tell two outcomes apart: the table would not be true.
  */
 export function exploreLifecycle(): Lifecycle {
   const weary = { ...queuedJob().counts, interruptionsInRow: INTERRUPTIONS_IN_ROW_MAX };
@@ -91,6 +92,7 @@ export function exploreLifecycle(): Lifecycle {
     queuedJob({ restartsMax: 1 }),
     queuedJob({ maxWaitMs: 400_000 }),
     { ...queuedJob(), counts: weary },
+    { ...queuedJob(), counts: { ...queuedJob().counts, givenUpInRow: GIVEN_UP_IN_ROW_MAX - 1 } },
   ].map((job) => ({ job, now: 0 }));
   const met = new Set(queue.map(({ job }) => keyOf(job)));
   const decisions = new Map<string, Decision>();

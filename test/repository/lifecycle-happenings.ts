@@ -2,6 +2,7 @@ import { type CauseClass, type CauseCode, causeOf, classOf } from '#shared/domai
 import {
   BOOT_FAILURES_IN_ROW_MAX,
   DEADLINES,
+  GIVEN_UP_IN_ROW_MAX,
   INTERRUPTIONS_IN_ROW_MAX,
   SETTLED_RUN_MS,
   SETUP_MS_MAX,
@@ -131,6 +132,8 @@ const isSettingUp = (job: UnfinishedJob) =>
 
 const isLastBoot = (job: Job) => job.counts.bootFailuresInRow + 1 >= BOOT_FAILURES_IN_ROW_MAX;
 
+const isLastGivenUp = (job: Job) => job.counts.givenUpInRow + 1 >= GIVEN_UP_IN_ROW_MAX;
+
 /** The VMs have never reported; two variants in time, for Compute Engine may not have answered either. */
 function silences(at: Happening['at']): readonly Happening[] {
   return [
@@ -188,7 +191,10 @@ export const HAPPENINGS: readonly Happening[] = [
   finalExit('INTERNAL_ERROR', 'internal'),
   ...interruptions('ATTEMPT_INTERRUPTED'),
   happening('CANCEL_REQUESTED', ''),
-  happening('DELIVERY_EXHAUSTED', 'of the provision stage'),
+  happening('DELIVERY_EXHAUSTED', 'of the provision stage', { applies: (job) => !isLastGivenUp(job) }),
+  happening('DELIVERY_EXHAUSTED', `of the provision stage, ${GIVEN_UP_IN_ROW_MAX} times in a row`, {
+    applies: isLastGivenUp,
+  }),
   deadline('QUEUED', 'maxWaitTime not over', { applies: (job, at) => !isWaitOver(job, at) }),
   deadline('QUEUED', 'maxWaitTime over', { at: whenWaitIsOver, applies: isWaitOver }),
   deadline('PREPARING', 'no answer from Compute Engine', {

@@ -68,7 +68,14 @@ export function queuedJob(limits: Partial<JobLimits> = {}): JobIn<'QUEUED'> {
     zones: ZONES,
     firstRanAt: null,
     ranMs: 0,
-    counts: { interruptions: 0, interruptionsInRow: 0, bootFailuresInRow: 0, restarts: 0, refusals: 0 },
+    counts: {
+      interruptions: 0,
+      interruptionsInRow: 0,
+      bootFailuresInRow: 0,
+      restarts: 0,
+      refusals: 0,
+      givenUpInRow: 0,
+    },
     ledger: [],
     waitingFor: null,
   };

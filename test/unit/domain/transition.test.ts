@@ -234,10 +234,3 @@ it.each<[string, readonly JobEventType[]]>([
   );
   expect(job).toMatchObject({ status: 'CLOSING', verdict: { cause: { code: 'INTERRUPTED_REPEATEDLY' } } });
 });
-
-it('is not failed by a dead letter about a try that is over, or one that was answered', () => {
-  const letter = eventsFor(preparing, 9_000).DELIVERY_EXHAUSTED;
-  expect(transition(preparing, letter).job.status).toBe('CLOSING');
-  expect(transition(preparing, { ...letter, placementTry: 0 }).job).toBe(preparing);
-  expect(transition(created, letter).job).toBe(created);
-});

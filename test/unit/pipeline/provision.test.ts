@@ -2,8 +2,9 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { causeOf } from '#shared/domain/cause.ts';
 import { DEADLINES } from '#shared/domain/deadlines.ts';
 import { handleJobEvent } from '#shared/pipeline/handle-job-event.ts';
+import { provision } from '#shared/pipeline/provision.ts';
 import type { VmRequest } from '#shared/ports/vm-provider.ts';
-import { simulatedJob, ZONES } from '../../simulation/simulated-job.ts';
+import { simulatedJob, simulatedSettings, ZONES } from '../../simulation/simulated-job.ts';
 import { openProvision, type ProvisionUnderTest } from './provision-under-test.ts';
 
 let stage: ProvisionUnderTest;
@@ -69,6 +70,33 @@ it('goes to the next zone after a refusal, and remembers it for all jobs', async
   expect(await readJob()).toMatchObject({ status: 'QUEUED', refusedZones: [ZONES[0]], placementTry: 2 });
   const query = { machineKey: 'n1-standard-4', provisioningModel: 'STANDARD', since: 0 } as const;
   expect(await ports.capacity.recall(query)).toMatchObject([{ zone: ZONES[0], refusedAt: 1_000 }]);
+});
+
+it('takes a refusal of the zone before for none of this one, though it was found in two searches', async () => {
+  const letter = { jobId: 'digits', at: 2_000, topic: 'provision', attempt: 1, placementTry: 1, problem: 'It threw.' };
+  const search = (placementTry: number) => ({ jobId: 'digits', attempt: 1, placementTry });
+  const context = { now: 2_000, settings: simulatedSettings };
+  cloud.answer = ({ zone }) => {
+    if (zone !== ZONES[0]) {
+      throw new Error('Compute Engine is unavailable.');
+    }
+    return { outcome: 'REFUSED', refusal: { cause: causeOf('STOCKOUT', 'Full.'), zonesAvailable: [] } };
+  };
+  const create = async (request: VmRequest) => {
+    await handleJobEvent(ports, { ...letter, type: 'DELIVERY_EXHAUSTED', eventId: 'dead letter' });
+    await provision(ports, search(2), context);
+    await provision(ports, search(3), context).catch(() => undefined);
+    return ports.vms.create(request);
+  };
+
+  await provision({ ...ports, vms: { ...ports.vms, create } }, search(1), context);
+
+  expect(await readJob()).toMatchObject({
+    status: 'PREPARING',
+    placement: { zone: ZONES[1] },
+    refusedZones: [ZONES[0]],
+    counts: { refusals: 1 },
+  });
 });
 
 it('waits for the first word of a VM whose forerunner of the same name had spoken before it was lost', async () => {

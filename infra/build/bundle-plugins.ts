@@ -3,7 +3,7 @@ import { basename } from 'node:path';
 import type { OnLoadResult, Plugin } from 'esbuild';
 import { COMPUTE_CALLS, cutComputeDescription } from '#infra/build/cut-compute-description.ts';
 import { deferRequires } from '#infra/build/defer-requires.ts';
-import { packAgent, readStartupScript } from '#infra/vm-agent/pack-agent.ts';
+import { packAgent, readShutdownScript, readStartupScript } from '#infra/vm-agent/pack-agent.ts';
 
 /** Modules that are large and hardly ever asked for: files of their own, read when they are. */
 const RARE_MODULES =
@@ -48,8 +48,10 @@ export const agent: Plugin = replaceModule({
   name: 'packed-agent',
   imported: /^#infra\/vm-agent\/pack-agent\.ts$/,
   write: async () => {
-    const [packed, script] = [await packAgent(), await readStartupScript()].map((text) => JSON.stringify(text));
-    return `exports.packAgent = async () => ${packed};\nexports.readStartupScript = async () => ${script};`;
+    const packed = Object.entries({ packAgent, readStartupScript, readShutdownScript }).map(
+      async ([name, read]) => `exports.${name} = async () => ${JSON.stringify(await read())};`,
+    );
+    return (await Promise.all(packed)).join('\n');
   },
 });
 

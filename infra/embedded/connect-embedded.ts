@@ -19,7 +19,7 @@ import { type EmbeddedVmProvider, openProcessVmProvider } from '#infra/embedded/
 import type { Environment } from '#infra/embedded/vms/vm-environment.ts';
 import { openVmIdentityIssuer, type VmIdentityIssuer } from '#infra/embedded/vms/vm-identity.ts';
 import type { InterruptionMethod } from '#infra/embedded/vms/vm-machine.ts';
-import { packAgent, readStartupScript } from '#infra/vm-agent/pack-agent.ts';
+import { packAgent, readShutdownScript, readStartupScript } from '#infra/vm-agent/pack-agent.ts';
 import { createVmIdentityVerifier } from '#shared/api/verify-vm-identity.ts';
 import { readCatalog } from '#shared/catalog/catalog.ts';
 import type { Deadlines } from '#shared/domain/deadlines.ts';
@@ -208,6 +208,7 @@ async function vmSettingsOf(config: EmbeddedConfig, book: PortBook, heartbeatAud
       diskBytesMax: config.diskBytesMax,
     },
     startupScript: await readStartupScript(),
+    shutdownScript: await readShutdownScript(),
     agent: await packAgent(),
     clusterAddressOf: localAddressOf,
     machineImageOf: (runtimeVersion) => images.find((name) => name.endsWith(runtimeVersion)) ?? first?.name ?? '',

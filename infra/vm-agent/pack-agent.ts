@@ -34,3 +34,8 @@ export async function packAgent(): Promise<string> {
 export function readStartupScript(): Promise<string> {
   return readFile(new URL('startup.sh', HERE), 'utf8');
 }
+
+/** The metadata attribute `shutdown-script`. */
+export function readShutdownScript(): Promise<string> {
+  return readFile(new URL('shutdown.sh', HERE), 'utf8');
+}

@@ -5,6 +5,8 @@ set -u
 export DROPFORGE_HOME="${DROPFORGE_HOME:-/var/lib/dropforge}"
 agent="$DROPFORGE_HOME/agent.pyz"
 child=''
+# Whoever reads the output of this script may end before it (shutdown.sh), and that must end nothing here.
+trap '' PIPE
 # Without the trap, bash would put off SIGTERM until the agent has ended by itself.
 trap '[[ -n "$child" ]] && kill -TERM "$child" 2>/dev/null' TERM INT
 trap 'poweroff' EXIT
@@ -12,6 +14,7 @@ trap 'poweroff' EXIT
 run() {
   "$@" &
   child=$!
+  echo "$child" >"$DROPFORGE_HOME/agent.pid"
   while kill -0 "$child" 2>/dev/null; do wait "$child"; done
   wait "$child"
 }

@@ -23,8 +23,9 @@ export type VmSettings = {
     /** Caps the boot disk's size where the machine has no disk of its own to fill. */
     readonly diskBytesMax: number;
   };
-  /** `startup.sh`, and the agent as a base64 zipapp. */
+  /** `startup.sh`, `shutdown.sh`, and the agent as a base64 zipapp. */
   readonly startupScript: string;
+  readonly shutdownScript: string;
   readonly agent: string;
   readonly machineImageOf: (runtimeVersion: string) => string;
   /** `host:port` at which the other replicas of a job find this one. */
@@ -77,6 +78,7 @@ export function vmRequestOf(
     maxRunSeconds: Math.min(MAX_RUN_SECONDS_MAX[job.placement.provisioningModel], Math.ceil(aliveMs / 1_000)),
     metadata: {
       'startup-script': settings.startupScript,
+      'shutdown-script': settings.shutdownScript,
       [METADATA_KEYS.agent]: settings.agent,
       [METADATA_KEYS.config]: JSON.stringify(config),
     },

@@ -3,7 +3,7 @@ import { z } from 'zod';
 /** The version of what control plane and agent say to each other; both travel together, so it only guards mistakes. */
 export const PROTOCOL_VERSION = 1;
 
-/** The metadata attributes that a VM of Dropforge carries besides `startup-script`. */
+/** The metadata attributes that a VM of Dropforge carries besides `startup-script` and `shutdown-script`. */
 export const METADATA_KEYS = { config: 'dropforge-config', agent: 'dropforge-agent' } as const;
 
 const gsUri = z.string().regex(/^gs:\/\/[^/]+(\/.*)?$/);

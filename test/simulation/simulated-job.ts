@@ -56,6 +56,7 @@ export const simulatedSettings: VmSettings = {
   intervals: { heartbeatSeconds: 30, syncSeconds: 10, logSeconds: 2 },
   limits: { stopGraceSeconds: 20, deadManSeconds: 600, logBytesMax: 1, diskBytesMax: 1_000 },
   startupScript: '#!/bin/bash',
+  shutdownScript: '#!/bin/bash',
   agent: '',
   machineImageOf: () => 'runtime-2-11',
   clusterAddressOf: ({ vmName }) => `${vmName}:2222`,

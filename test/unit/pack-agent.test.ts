@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { AGENT_BYTES_MAX, packAgent, readStartupScript } from '#infra/vm-agent/pack-agent.ts';
+import { AGENT_BYTES_MAX, packAgent, readShutdownScript, readStartupScript } from '#infra/vm-agent/pack-agent.ts';
 
 describe('packAgent', () => {
   it('gives the same text for the same sources, within a metadata value', async () => {
@@ -26,9 +26,12 @@ describe('packAgent', () => {
   });
 });
 
-describe('readStartupScript', () => {
+describe.each([
+  ['readStartupScript', readStartupScript],
+  ['readShutdownScript', readShutdownScript],
+])('%s', (_, readScript) => {
   it('gives a script that bash can read', async () => {
-    const script = await readStartupScript();
+    const script = await readScript();
     expect(script.startsWith('#!/usr/bin/env bash\n')).toBe(true);
     expect(spawnSync('bash', ['-n'], { input: script, encoding: 'utf8' })).toMatchObject({ status: 0, stderr: '' });
   });

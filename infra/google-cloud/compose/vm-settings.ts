@@ -1,5 +1,5 @@
 import type { Settings } from '#functions/settings.ts';
-import { packAgent, readStartupScript } from '#infra/vm-agent/pack-agent.ts';
+import { packAgent, readShutdownScript, readStartupScript } from '#infra/vm-agent/pack-agent.ts';
 import type { VmSettings } from '#shared/pipeline/vm-request.ts';
 
 /** The port at which AI Platform's clusters met (docs, "Distributed training details"). */
@@ -31,6 +31,7 @@ export async function readVmSettings(
       diskBytesMax: DISK_BYTES_MAX,
     },
     startupScript: await readStartupScript(),
+    shutdownScript: await readShutdownScript(),
     agent: await packAgent(),
     // The VMs of an attempt are in one zone, where Compute Engine's internal DNS knows them by their names.
     clusterAddressOf: ({ vmName }) => `${vmName}:${CLUSTER_PORT}`,

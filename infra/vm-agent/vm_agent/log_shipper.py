@@ -1,7 +1,6 @@
 """Sends log lines in sequenced batches, repeated until they are taken, in bounded memory."""
 
 import json
-import sys
 import threading
 import time
 from collections import deque
@@ -10,6 +9,7 @@ from typing import Callable, Deque, List, Sequence
 
 from vm_agent.log_entries import SEVERITY_OF_STREAM, LogLine
 from vm_agent.retry import PassingFault, backoff_delays
+from vm_agent.serial_console import show
 
 BATCH_BYTES_MAX = 1_048_576
 BATCH_ENTRIES_MAX = 500
@@ -73,7 +73,7 @@ class LogShipper:
 
     def say(self, text: str, severity: str = 'INFO') -> None:
         """A line of the agent's own, also to its stderr (the serial console)."""
-        print(f'dropforge-agent: {text}', file=sys.stderr, flush=True)
+        show(text)
         with self._changed:
             self._append('agent', text, severity)
 
@@ -181,7 +181,7 @@ class LogShipper:
                     if seconds_left < delay_seconds and self._is_cut_off():
                         self._give_up_at = time.monotonic() + self._flush_seconds_max
                     elif seconds_left < delay_seconds:
-                        print(f'dropforge-agent: log lines were lost: {fault}', file=sys.stderr, flush=True)
+                        show(f'log lines were lost: {fault}')
                         return False
                     self._changed.wait_for(lambda: self._is_closing, delay_seconds)
                 if self._is_closing:
@@ -190,7 +190,7 @@ class LogShipper:
 
     def _tell_loss(self, lost: Sequence[LogLine], refusal: LogsRefused) -> None:
         text = f'Cloud Logging refused {len(lost)} lines, which are lost: {refusal}'
-        print(f'dropforge-agent: {text}', file=sys.stderr, flush=True)
+        show(text)
         # Were the agent's own lines told of as well, each would bring about the next.
         if isinstance(refusal, EntriesRefused) and any(line.stream != 'agent' for line in lost):
             with self._changed:

@@ -1,7 +1,6 @@
 """The agent's life: one boot."""
 
 import os
-import sys
 import threading
 import traceback
 from dataclasses import replace
@@ -24,6 +23,7 @@ from vm_agent.processes import adopt_orphans
 from vm_agent.progress import ProgressReader
 from vm_agent.replica import Replica, run_replica, save_output
 from vm_agent.retry import PassingFault
+from vm_agent.serial_console import show
 from vm_agent.state_file import State, StateFile
 from vm_agent.storage import Author, Storage
 from vm_agent.supervisor import Supervisor, Watch
@@ -47,7 +47,7 @@ def main() -> int:
         boot = Boot(config, home, metadata, mailbox)
     except (ConfigError, MetadataMissing, PassingFault) as error:
         # Nobody can be told yet: the serial console has it, and the VM powers off.
-        print(f'dropforge-agent: this VM cannot begin. {error}', file=sys.stderr)
+        show(f'this VM cannot begin. {error}')
         return 1
     return boot.run()
 

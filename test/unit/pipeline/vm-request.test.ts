@@ -77,6 +77,11 @@ it('has the VM deleted by Compute Engine only after every deadline of the contro
   expect(requestFor(place(fresh, 0), MASTER).maxRunSeconds).toBe(aliveMs / 1_000);
 });
 
+it('carries the agent, what it is told, and the scripts of its start and of the shutdown', () => {
+  const keys = ['startup-script', 'shutdown-script', METADATA_KEYS.agent, METADATA_KEYS.config];
+  expect(Object.keys(requestFor(place(fresh, 0), MASTER).metadata)).toEqual(keys);
+});
+
 it('gives the agent as long for saving outputs as the control plane waits for it', () => {
   const running = jobAfter(place(fresh, 0), ['VMS_CREATED', 0], ['REPLICA_STARTED', 0]);
   const saving = jobAfter(running, ['REPLICA_UPLOADING', 1_000]);

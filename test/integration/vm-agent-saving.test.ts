@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { VmConfig } from '#shared/protocol/vm-config.ts';
@@ -95,6 +95,23 @@ describe('what a program leaves at its end', () => {
     expect(savedBytes('model')).toBe(MODEL_BYTES);
   });
 
+  it('is saved through the session that it has begun while the bucket is too busy for its chunks', async () => {
+    configure(cloud(), [await makeSdist(SAVES_A_MODEL)], (config) => savesAtTheEnd(config, 120));
+    let sessions = 0;
+    let chunks = 0;
+    cloud().intercept = (request) => {
+      const isChunk = /^bytes \d/.test(request.headers.get('content-range') ?? '');
+      sessions += isUploadOf('model', request) ? 1 : 0;
+      chunks += isChunk ? 1 : 0;
+      return isChunk && chunks > 1 && chunks <= 6 ? new Response('busy', { status: 503 }) : undefined;
+    };
+
+    expect(await ended(machine().boot())).toMatchObject({ reason: 'EXITED', exitCode: 0 });
+
+    expect(savedBytes('model')).toBe(MODEL_BYTES);
+    expect(sessions).toBe(1);
+  });
+
   it('is saved though the bucket refuses it for a while', async () => {
     configure(cloud(), [await makeSdist(SAVES_TWO_FILES)], savesAtTheEnd);
     let refusals = 0;
@@ -131,6 +148,22 @@ describe('what a program leaves at its end', () => {
     expect(report).toMatchObject({ reason: 'JOB_DIR_UNWRITABLE', exitCode: 0 });
     expect(report.message).toContain('first: POST');
     expect(sealedNames()).toEqual(['second']);
+  });
+
+  it('is given up sooner after a program that was told to stop', async () => {
+    configure(cloud(), [await makeSdist(`${SAVES_TWO_FILES}${WAITS_FOR_GO}`)], (config) => {
+      const { limits, intervals } = savesAtTheEnd(config, 600);
+      return { limits: { ...limits, deadManSeconds: 2 }, intervals };
+    });
+    const isWritten = () => existsSync(join(machine().home, 'output', 'second'));
+    cloud().answerHeartbeat = () => ({ command: isWritten() ? 'STOP' : 'CONTINUE', reason: null });
+    cloud().intercept = (request) => (isUploadOf('second', request) ? forbidden() : undefined);
+
+    const report = await ended(machine().boot());
+
+    expect(report).toMatchObject({ reason: 'STOPPED', signal: 15 });
+    expect(report.message).toContain('second: Cloud Storage answered 403');
+    expect(sealedNames()).toEqual(['first']);
   });
 });
 

@@ -13,7 +13,7 @@ CHUNK_BYTES = 8_388_608
 SIMPLE_BYTES_MAX = CHUNK_BYTES
 
 
-# So many sessions one upload may have, and so often in a row one of them may keep nothing of what it is sent.
+# So many sessions one upload may have, and so often in a row one of them may take a chunk and keep nothing of it.
 SESSIONS_MAX = 4
 STALLS_MAX = 5
 
@@ -74,10 +74,7 @@ def _fill(session: _Session, patience: Patience) -> ObjectInfo:
     offset = furthest = stalls = 0
     delays = backoff_delays()
     while True:
-        try:
-            response = _send_chunk(session, offset)
-        except PassingFault:
-            response = call_patiently(lambda: _ask_progress(session), patience)
+        response = call_patiently(lambda: _advance(session, offset), patience)
         if response.status in (200, 201):
             return read_object_info(response.json())
         if response.status in (404, 410):
@@ -105,6 +102,17 @@ def _open_session(storage: Storage, upload: Upload, size_bytes: int) -> str:
     if session is None:
         raise PassingFault('Cloud Storage opened no upload session.')
     return session
+
+
+def _advance(session: _Session, offset: int) -> Response:
+    """Sends a chunk; where that fails, what was kept of it counts. Raises PassingFault where that is nothing."""
+    try:
+        return _send_chunk(session, offset)
+    except PassingFault:
+        response = _ask_progress(session)
+        if response.status == 308 and _next_offset(response) == offset:
+            raise
+        return response
 
 
 def _send_chunk(session: _Session, start: int) -> Response:

@@ -203,6 +203,7 @@ async function vmSettingsOf(config: EmbeddedConfig, book: PortBook, heartbeatAud
     },
     limits: {
       stopGraceSeconds: config.stopGraceSeconds,
+      preemptionNoticeSeconds: config.preemptionNoticeSeconds,
       deadManSeconds: config.deadManSeconds,
       logBytesMax: config.logBytesMax,
       diskBytesMax: config.diskBytesMax,

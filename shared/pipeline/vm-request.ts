@@ -19,7 +19,10 @@ export type VmSettings = {
   readonly projectId: string;
   readonly endpoints: VmConfig['endpoints'];
   readonly intervals: VmConfig['intervals'];
-  readonly limits: Pick<VmConfig['limits'], 'stopGraceSeconds' | 'deadManSeconds' | 'logBytesMax'> & {
+  readonly limits: Pick<
+    VmConfig['limits'],
+    'stopGraceSeconds' | 'preemptionNoticeSeconds' | 'deadManSeconds' | 'logBytesMax'
+  > & {
     /** Caps the boot disk's size where the machine has no disk of its own to fill. */
     readonly diskBytesMax: number;
   };

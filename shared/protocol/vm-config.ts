@@ -57,6 +57,8 @@ export const vmConfigSchema = z.object({
     setupSeconds: z.number().positive(),
     /** Between SIGTERM and SIGKILL when the program is told to stop. */
     stopGraceSeconds: z.number().positive(),
+    /** Between the notice that this VM is preempted and its shutdown: the program's, but for the final save. */
+    preemptionNoticeSeconds: z.number().positive(),
     /** Without a word from the control plane for so long, the VM powers itself off. */
     deadManSeconds: z.number().positive(),
     /** After a program that ended by itself: saving its outputs is tried again for so long, and then given up. */

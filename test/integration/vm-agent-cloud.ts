@@ -145,6 +145,7 @@ export function configure(
       maxRunningSeconds: 60,
       setupSeconds: 60,
       stopGraceSeconds: 5,
+      preemptionNoticeSeconds: 10,
       deadManSeconds: 30,
       uploadSeconds: 30,
       diskBytesMax: 200_000_000,

@@ -1,4 +1,5 @@
 import type { Settings } from '#functions/settings.ts';
+import { PREEMPTION_NOTICE_SECONDS } from '#infra/google-cloud/compute/instance-request.ts';
 import { packAgent, readShutdownScript, readStartupScript } from '#infra/vm-agent/pack-agent.ts';
 import type { VmSettings } from '#shared/pipeline/vm-request.ts';
 
@@ -24,8 +25,9 @@ export async function readVmSettings(
     },
     intervals: { heartbeatSeconds: 20, syncSeconds: 30, logSeconds: 5 },
     limits: {
-      // A Spot VM has 30 s after its notice (Compute Engine docs, "Preemption process"); saving comes after the stop.
+      // A Spot VM that shuts down has 30 s for it (Compute Engine docs, "Preemption process"), its final save included.
       stopGraceSeconds: 15,
+      preemptionNoticeSeconds: PREEMPTION_NOTICE_SECONDS,
       deadManSeconds: 600,
       logBytesMax: 256 * 2 ** 20,
       diskBytesMax: DISK_BYTES_MAX,

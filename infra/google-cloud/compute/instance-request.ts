@@ -31,7 +31,7 @@ export type VmPlace = z.infer<typeof vmPlaceSchema>;
 const SCOPE = 'https://www.googleapis.com/auth/cloud-platform';
 
 /** Compute Engine's longest notice before a Spot VM is taken away (`scheduling.preemptionNoticeDuration`). */
-const PREEMPTION_NOTICE_SECONDS = 120;
+export const PREEMPTION_NOTICE_SECONDS = 120;
 
 const RESERVATION_KEY = 'compute.googleapis.com/reservation-name';
 

@@ -25,6 +25,7 @@ LIMITS = Limits(
     max_running_seconds=100,
     setup_seconds=50,
     stop_grace_seconds=20,
+    preemption_notice_seconds=120,
     dead_man_seconds=600,
     upload_seconds=1800,
     disk_bytes_max=1000,
@@ -48,12 +49,21 @@ class LimitsTest(unittest.TestCase):
     def test_does_not_count_the_time_of_the_agents_own_tools(self) -> None:
         self.assertIsNone(judge_limits(LIMITS, Readings(0, None, 0)))
 
-    def test_hurries_when_the_machine_is_taken_away(self) -> None:
-        self.assertEqual(grace_seconds(StopNotice('PREEMPTED', ''), LIMITS), 15)
-        self.assertEqual(grace_seconds(StopNotice('STOPPED', ''), LIMITS), 20)
+    def test_gives_the_program_what_the_notice_gives_but_for_the_final_save(self) -> None:
+        for seconds_left, expected_seconds in ((120, 90), (61, 31), (60, 30), (30, 15), (5, 2.5)):
+            notice = StopNotice('PREEMPTED', '', seconds_left)
+            self.assertEqual(grace_seconds(notice, LIMITS), expected_seconds)
+
+    def test_gives_the_ordinary_grace_where_no_notice_says_how_long_the_machine_stays(self) -> None:
+        for reason in ('PREEMPTED', 'STOPPED'):
+            self.assertEqual(grace_seconds(StopNotice(reason, ''), LIMITS), 20)
+
+    def test_takes_the_seconds_from_the_notice_that_came(self) -> None:
+        preempted, maintained = judge_preempted('TRUE', 120), judge_maintenance('TERMINATE_ON_HOST_MAINTENANCE')
+        self.assertEqual([notice and notice.seconds_left for notice in (preempted, maintained)], [120, 60])
 
     def test_stops_for_preemption_and_terminating_maintenance_only(self) -> None:
-        self.assertEqual([judge_preempted(value) is None for value in ('TRUE', 'FALSE')], [False, True])
+        self.assertEqual([judge_preempted(value, 120) is None for value in ('TRUE', 'FALSE')], [False, True])
         values = ('TERMINATE_ON_HOST_MAINTENANCE', 'MIGRATE_ON_HOST_MAINTENANCE', 'NONE')
         self.assertEqual([judge_maintenance(value) is None for value in values], [False, True, True])
 

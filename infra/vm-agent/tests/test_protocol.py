@@ -31,6 +31,7 @@ class ConfigTest(unittest.TestCase):
         self.assertEqual(config.packages[0].file_name, 'digits-0.1.tar.gz')
         self.assertEqual((config.limits.dead_man_seconds, config.limits.setup_seconds), (600, 7_080))
         self.assertEqual(config.limits.upload_seconds, 1_800)
+        self.assertEqual(config.limits.preemption_notice_seconds, 120)
 
     def test_names_the_field_that_is_wrong(self) -> None:
         body = json.loads(CONFIG)

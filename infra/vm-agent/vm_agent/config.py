@@ -33,6 +33,7 @@ class Limits:
     max_running_seconds: float
     setup_seconds: float
     stop_grace_seconds: float
+    preemption_notice_seconds: float
     dead_man_seconds: float
     upload_seconds: float
     disk_bytes_max: int
@@ -144,6 +145,7 @@ def _parse_limits(body: Mapping[str, Any]) -> Limits:
         max_running_seconds=_field(body, 'maxRunningSeconds', float),
         setup_seconds=_field(body, 'setupSeconds', float),
         stop_grace_seconds=_field(body, 'stopGraceSeconds', float),
+        preemption_notice_seconds=_field(body, 'preemptionNoticeSeconds', float),
         dead_man_seconds=_field(body, 'deadManSeconds', float),
         upload_seconds=_field(body, 'uploadSeconds', float),
         disk_bytes_max=_field(body, 'diskBytesMax', int),

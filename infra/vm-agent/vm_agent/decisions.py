@@ -10,9 +10,8 @@ from vm_agent.config import Limits
 from vm_agent.exit_report import EVIDENCE_LINES_MAX, ExitReport
 from vm_agent.state_file import State
 
-# Compute Engine takes the machine 30 s after the notice (cloud.google.com/compute/docs/instances/preemptible); the
-# output must be saved in what is left.
-PREEMPTION_GRACE_SECONDS_MAX = 15.0
+# What a notice leaves for after the program's end: the last changed files, the manifest, the report.
+FINAL_SAVE_SECONDS = 30.0
 DISK_FULL_PATTERN = re.compile(r'No space left on device|Errno 28\b')
 
 
@@ -22,6 +21,8 @@ class StopNotice:
 
     reason: str
     message: str
+    seconds_left: Optional[float] = None
+    """What the notice gives until the machine is shut down; None where none says so."""
 
 
 @dataclass(frozen=True)
@@ -78,9 +79,10 @@ def judge_limits(limits: Limits, readings: Readings) -> Optional[StopNotice]:
 
 
 def grace_seconds(notice: StopNotice, limits: Limits) -> float:
-    """Between SIGTERM and SIGKILL."""
-    is_hurried = notice.reason == 'PREEMPTED'
-    return min(limits.stop_grace_seconds, PREEMPTION_GRACE_SECONDS_MAX) if is_hurried else limits.stop_grace_seconds
+    """Between SIGTERM and SIGKILL: all that the notice gives but for the final save, which has half of a short one."""
+    if notice.seconds_left is None:
+        return limits.stop_grace_seconds
+    return max(notice.seconds_left - FINAL_SAVE_SECONDS, notice.seconds_left / 2)
 
 
 def describe_end(end: ProgramEnd) -> ExitReport:

@@ -12,31 +12,41 @@ from vm_agent.retry import PassingFault
 RETRY_SECONDS = 5.0
 # A server that answers at once what has not changed must not be asked in a tight loop.
 POLL_SECONDS_MIN = 0.2
+# VMs with GPUs have an hour, the others a minute (cloud.google.com/compute/docs/gpus/gpu-host-maintenance).
+MAINTENANCE_NOTICE_SECONDS = 60.0
 
 
-def watch_machine(metadata: MetadataServer, mailbox: Mailbox) -> None:
-    """Starts a thread for each kind of notice."""
-    for path, judge in (('preempted', judge_preempted), ('maintenance-event', judge_maintenance)):
+def watch_machine(metadata: MetadataServer, mailbox: Mailbox, preemption_notice_seconds: float) -> None:
+    """Starts a thread for each kind of notice; a preemption comes so many seconds after its own."""
+
+    def judge_new_preemption(value: str) -> Optional[StopNotice]:
+        return judge_preempted(value, preemption_notice_seconds)
+
+    for path, judge in (('preempted', judge_new_preemption), ('maintenance-event', judge_maintenance)):
         threading.Thread(
             target=_watch, args=(metadata, mailbox, path, judge), name=f'watch-{path}', daemon=True
         ).start()
 
 
-def judge_preempted(value: str) -> Optional[StopNotice]:
-    is_preempted = value.upper() == 'TRUE'
-    return StopNotice('PREEMPTED', 'Compute Engine gave notice that it takes the VM back.') if is_preempted else None
+def judge_preempted(value: str, seconds_left: Optional[float]) -> Optional[StopNotice]:
+    """The notice in the value, if there is one; `seconds_left` is None where its time is over."""
+    if value.upper() != 'TRUE':
+        return None
+    return StopNotice('PREEMPTED', 'Compute Engine gave notice that it takes the VM back.', seconds_left)
 
 
 def judge_maintenance(value: str) -> Optional[StopNotice]:
     """A VM that is migrated notices nothing; one that is terminated has to save its work."""
-    is_ending = value.upper().startswith('TERMINATE')
-    return StopNotice('PREEMPTED', f'Compute Engine gave notice of host maintenance ({value}).') if is_ending else None
+    if not value.upper().startswith('TERMINATE'):
+        return None
+    message = f'Compute Engine gave notice of host maintenance ({value}).'
+    return StopNotice('PREEMPTED', message, MAINTENANCE_NOTICE_SECONDS)
 
 
 def explain_termination(metadata: MetadataServer) -> StopNotice:
     """The VM is being shut down: for preemption where the metadata server says so."""
     try:
-        preempted = judge_preempted(metadata.get('preempted', timeout_seconds=2.0).strip())
+        preempted = judge_preempted(metadata.get('preempted', timeout_seconds=2.0).strip(), None)
     except (PassingFault, MetadataMissing):
         preempted = None
     return preempted or StopNotice('STOPPED', 'The VM was shut down.')

@@ -14,6 +14,8 @@ class Mailbox:
     def __init__(self) -> None:
         self.stopping = threading.Event()
         """Set by the first notice: cuts waits short."""
+        self.latest: Optional[StopNotice] = None
+        """It may leave less time than the first one did."""
         self._first: Optional[StopNotice] = None
         self._wake = threading.Event()
         # The one thing in the standard library that may be used inside a signal handler.
@@ -44,7 +46,8 @@ class Mailbox:
     def _sort(self) -> None:
         while True:
             notice = self._letters.get()()
-            if notice is not None and self._first is None:
-                self._first = notice
+            if notice is not None:
+                self.latest = notice
+                self._first = self._first or notice
                 self.stopping.set()
             self._wake.set()

@@ -101,7 +101,7 @@ class Boot:
         )
         usage = UsageMeter(self._disk, self._config.limits.disk_bytes_max)
         self._heartbeats.start(self._state.first_sequence, Senses(usage.measure, progress.read))
-        watch_machine(self._metadata, self._mailbox)
+        watch_machine(self._metadata, self._mailbox, self._config.limits.preemption_notice_seconds)
 
     def _make_replica(self) -> Replica:
         config = self._config

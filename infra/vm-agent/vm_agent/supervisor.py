@@ -58,18 +58,23 @@ class Supervisor:
 
         killed_before = count_memory_kills()
         program = Program(command, take, self._watch.mailbox.wake)
-        notice, is_killed = None, False
-        kill_at = float('inf')
+        notice: Optional[StopNotice] = None
+        heeded: Optional[StopNotice] = None
+        is_killed, kill_at = False, float('inf')
         while program.return_code is None:
             self._watch.mailbox.wait(min(TICK_SECONDS, max(0.0, kill_at - time.monotonic())))
+            latest = self._watch.mailbox.latest
             if notice is None:
-                notice = self._find_reason(started_at)
+                notice = heeded = self._find_reason(started_at)
                 if notice is not None and program.return_code is None:
                     kill_at = time.monotonic() + grace_seconds(notice, self._watch.limits)
                     program.send_signal(signal.SIGTERM)
             elif not is_killed and time.monotonic() >= kill_at:
                 program.send_signal(signal.SIGKILL)
                 is_killed, kill_at = True, float('inf')
+            elif not is_killed and latest is not None and latest != heeded:
+                # The shutdown itself may come before its notice is over.
+                heeded, kill_at = latest, min(kill_at, time.monotonic() + grace_seconds(latest, self._watch.limits))
         return_code = program.return_code
         program.clear()
         return ProgramEnd(

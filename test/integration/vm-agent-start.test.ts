@@ -1,6 +1,7 @@
+import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { judgeExit } from '#shared/domain/exit-report.ts';
-import { BUCKET, configure, JOB_DIR } from './vm-agent-cloud.ts';
+import { BUCKET, configure, JOB_DIR, until } from './vm-agent-cloud.ts';
 import { startMachineForEachTest } from './vm-agent-machine.ts';
 import { makeSdist } from './vm-agent-package.ts';
 
@@ -80,6 +81,31 @@ it('what the program has put into the bucket by itself keeps no GPU waiting: it 
 
   const printed = cloud().logEntries.filter(({ labels }) => labels.stream === 'stdout');
   expect(printed.map(({ textPayload }) => textPayload)).toEqual(['checkpoint']);
+});
+
+it('a VM that boots again seals nothing without what was sealed before, though it has not come to rest since', async () => {
+  const task = `
+import os, time
+out = os.environ['DROPFORGE_OUTPUT_DIR']
+is_second = os.path.exists(out + '/events')
+open(out + '/events', 'a').close()
+if is_second:
+    open(out + '/second', 'w').close()
+while True:
+    time.sleep(0.01)
+    if is_second:
+        open(out + '/events', 'a').write('moving')
+`;
+  configure(cloud(), [await makeSdist(task)]);
+  const first = machine().boot();
+  await until(() => sealedNames().includes('events'), first);
+  machine().cutPower();
+  await once(first, 'exit');
+
+  const second = machine().boot();
+  await until(() => sealedNames().includes('second'), second);
+
+  expect(sealedNames()).toEqual(['events', 'second']);
 });
 
 describe('a checkpoint that does not come back', () => {

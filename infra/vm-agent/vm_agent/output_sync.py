@@ -4,7 +4,7 @@ import threading
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Callable, Dict, List, Optional, Set, Tuple
+from typing import Callable, Dict, List, Mapping, Optional, Set, Tuple
 
 from vm_agent.decisions import StopNotice
 from vm_agent.job_directory import Fenced, JobDirectory
@@ -17,6 +17,8 @@ from vm_agent.storage import ObjectInfo, StorageRefused
 ROUND_TRIES_MAX = 5
 # Of the time that is left at the end: one file that is out of reach must not keep the others waiting for all of it.
 FINAL_STEP_FRACTION = 0.25
+# No file's: what has it is uploaded again.
+UNKNOWN_STAMP = Stamp(-1, -1)
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,11 @@ class OutputSync:
         """These files were just brought from the bucket."""
         for name, info in restored.items():
             self._saved[name] = Saved(stamp_of(self._folder / name), info)
+
+    def know_sealed(self, files: Mapping[str, ObjectInfo]) -> None:
+        """After a reboot: these were sealed, and stay so until what the disk has of them since is saved."""
+        for name, info in files.items():
+            self._saved[name] = Saved(UNKNOWN_STAMP, info)
 
     def start(self, interval_seconds: float, mailbox: Mailbox) -> None:
         """Syncs at every interval until `finish`. Being fenced off stops the program."""

@@ -152,6 +152,7 @@ def _install(replica: Replica, state: State) -> State:
 def _restore(replica: Replica, state: State, claimed: Manifest) -> State:
     """On a reboot the local files are newer than the bucket's, and stay."""
     if state.is_restored:
+        replica.sync.know_sealed(claimed.files)
         return state
     try:
         room_bytes = _measure_room(replica)

@@ -5,18 +5,22 @@ import { attemptAll } from '#shared/pipeline/attempt-all.ts';
 import { handleJobEvent } from '#shared/pipeline/handle-job-event.ts';
 import type { HeartbeatPorts } from '#shared/pipeline/record-heartbeat.ts';
 import { reportLoss } from '#shared/pipeline/report-loss.ts';
-import type { Vm, VmRemoval } from '#shared/ports/vm-provider.ts';
+import { IncompleteListError, type Vm, type VmRemoval } from '#shared/ports/vm-provider.ts';
 
 export type TeardownPorts = HeartbeatPorts & { readonly vms: VmRemoval };
 
 /**
  * The teardown stage: deletes every VM of the job that its current attempt does not own. A job that is closing is over
- * when Compute Engine lists none of its VMs any more; until then its `wakeAt` has this asked for again.
+ * when Compute Engine lists none of its VMs any more; until then its `wakeAt` has this asked for again. Where the list is
+ * not complete, what is seen is deleted, and then it throws.
  */
 export async function teardown(ports: TeardownPorts, jobId: string, now: TimestampMs): Promise<void> {
   const job = (await ports.jobs.read(jobId))?.job;
-  const vms = await ports.vms.list({ jobId });
-  const deletions = await Promise.all(leftoversOf(job, vms).map((vm) => ports.vms.delete(vm)));
+  const { seen, fault } = await look(ports, { jobId });
+  const deletions = await Promise.all(leftoversOf(job, seen).map((vm) => ports.vms.delete(vm)));
+  if (fault !== null) {
+    throw fault;
+  }
   if (job === undefined || job.status === 'CLOSED') {
     return;
   }
@@ -30,14 +34,33 @@ export async function teardown(ports: TeardownPorts, jobId: string, now: Timesta
 
 /**
  * The sweeper: compares the cloud's own list of VMs with the jobs. Deletes what no job owns, such as a VM that came to
- * life after its creation had been given up, and reports a VM that has ended without a word.
+ * life after its creation had been given up, and reports a VM that has ended without a word. Throws after the work is
+ * done for what it could see, where that was not all.
  */
 export async function sweep(ports: TeardownPorts, now: TimestampMs): Promise<void> {
-  const vms = await ports.vms.list();
+  const { seen, fault } = await look(ports);
   await attemptAll(
-    Map.groupBy(vms, (vm) => vm.jobId),
+    Map.groupBy(seen, (vm) => vm.jobId),
     ([jobId, ofJob]) => sweepJob(ports, { jobId, ofJob, now }),
   );
+  if (fault !== null) {
+    throw fault;
+  }
+}
+
+/** The VMs that the cloud can see at the moment, and what it says when there may be others. */
+async function look(
+  { vms }: TeardownPorts,
+  query?: { readonly jobId: string },
+): Promise<{ readonly seen: readonly Vm[]; readonly fault: IncompleteListError | null }> {
+  try {
+    return { seen: await vms.list(query), fault: null };
+  } catch (error) {
+    if (error instanceof IncompleteListError) {
+      return { seen: error.seen, fault: error };
+    }
+    throw error;
+  }
 }
 
 async function sweepJob(

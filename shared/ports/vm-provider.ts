@@ -45,6 +45,16 @@ export type CreateOutcome =
   | { readonly outcome: 'PENDING'; readonly instanceId: string }
   | { readonly outcome: 'REFUSED'; readonly refusal: Refusal };
 
+/** The cloud could not ask some of its zones: these VMs exist, and there may be others. */
+export class IncompleteListError extends Error {
+  readonly seen: readonly Vm[];
+
+  constructor(zones: readonly string[], seen: readonly Vm[]) {
+    super(`The list of VMs is not complete: ${zones.join(', ')} could not be asked. It will be asked for again.`);
+    this.seen = seen;
+  }
+}
+
 /**
  * VMs. Creating the VM of a request that was met before is a success, with the same instance id. Passing faults are
  * thrown: ask again.
@@ -61,7 +71,10 @@ export type VmProvider = {
     vm: { readonly vmName: string; readonly zone: string },
     options?: { readonly isWaitedFor: boolean },
   ): Promise<'GONE' | 'DELETING'>;
-  /** Every VM that Dropforge has created and that still exists in any zone, from the cloud's own list. */
+  /**
+   * Every VM that Dropforge has created and that still exists in any zone, from the cloud's own list. Throws an
+   * IncompleteListError where the cloud cannot see all zones: no VM is gone because its zone is silent.
+   */
   list(query?: { readonly jobId: string }): Promise<readonly Vm[]>;
 };
 

@@ -4,11 +4,15 @@ import { openSqliteJobStore } from '#infra/embedded/jobs/sqlite-job-store.ts';
 import { openSqliteReplicaStore } from '#infra/embedded/jobs/sqlite-replica-store.ts';
 import { createComputeVmProvider } from '#infra/google-cloud/compute/compute-vm-provider.ts';
 import { DEADLINES } from '#shared/domain/deadlines.ts';
-import { sweep } from '#shared/pipeline/teardown.ts';
+import { handleJobEvent } from '#shared/pipeline/handle-job-event.ts';
+import { sweep, teardown } from '#shared/pipeline/teardown.ts';
 import type { VmProvider } from '#shared/ports/vm-provider.ts';
 import { PLACE } from '../contract/vm-cloud-under-test.ts';
 import { vmRequest } from '../contract/vm-provider.contract.ts';
+import { simulatedJob } from '../simulation/simulated-job.ts';
 import { type ComputeUnderTest, openComputeUnderTest } from './compute-under-test.ts';
+
+const OTHER_ZONE = 'local1-b';
 
 describe('removing VMs of Compute Engine', () => {
   let compute: ComputeUnderTest;
@@ -17,14 +21,21 @@ describe('removing VMs of Compute Engine', () => {
   /** What the service answers to a wait for an operation, in the door's place. */
   let answerToWait: (() => Response | Promise<Response>) | null;
   let waitsCount: number;
+  /** A zone that cannot be asked at the moment. */
+  let silentZone: string | null;
 
   beforeEach(async () => {
     answerToWait = null;
     waitsCount = 0;
     database = openDatabase(':memory:');
-    compute = await openComputeUnderTest({}, ({ url }) => {
-      const isWait = new URL(url).pathname.endsWith('/wait');
+    silentZone = null;
+    compute = await openComputeUnderTest({}, (request, pass) => {
+      const { pathname } = new URL(request.url);
+      const isWait = pathname.endsWith('/wait');
       waitsCount += isWait ? 1 : 0;
+      if (silentZone !== null && pathname.endsWith('/aggregated/instances')) {
+        return withoutZone(silentZone, pass(request));
+      }
       return isWait ? answerToWait?.() : undefined;
     });
     vms = createComputeVmProvider(compute.engine);
@@ -76,7 +87,54 @@ describe('removing VMs of Compute Engine', () => {
     expect(waitsCount).toBe(before);
     await expect.poll(() => vms.list()).toEqual([]);
   });
+
+  it('takes no list for complete in which a zone is silent', async () => {
+    await vms.create(vmRequest(PLACE, 'seen'));
+    await vms.create({ ...vmRequest(PLACE, 'unseen'), zone: OTHER_ZONE });
+    silentZone = OTHER_ZONE;
+
+    await expect(vms.list()).rejects.toMatchObject({
+      message: expect.stringContaining(`zones/${OTHER_ZONE} could not be asked`),
+      seen: [{ jobId: 'seen' }],
+    });
+    await expect(vms.list({ jobId: 'unseen' })).rejects.toMatchObject({ seen: [] });
+  });
+
+  it('sweeps where it can see, and says that this was not everywhere', async () => {
+    await vms.create(vmRequest(PLACE, 'seen'));
+    await vms.create({ ...vmRequest(PLACE, 'unseen'), zone: OTHER_ZONE });
+    silentZone = OTHER_ZONE;
+
+    await expect(sweep({ ...portsOn(database), vms }, Date.now())).rejects.toThrow(/could not be asked/);
+
+    silentZone = null;
+    await expect.poll(async () => (await vms.list()).map(({ jobId }) => jobId)).toEqual(['unseen']);
+  });
+
+  it('closes no job while one of its VMs may be in a zone that is silent', async () => {
+    const ports = { ...portsOn(database), vms };
+    await ports.jobs.create(simulatedJob('cancelled', 0), []);
+    await handleJobEvent(ports, { type: 'CANCEL_REQUESTED', eventId: 'cancel', jobId: 'cancelled', at: 1 });
+    const statusOf = async () => (await ports.jobs.read('cancelled'))?.job.status;
+    await vms.create(vmRequest(PLACE, 'cancelled'));
+    silentZone = OTHER_ZONE;
+
+    await expect(teardown(ports, 'cancelled', 2)).rejects.toThrow(/could not be asked/);
+    expect(await statusOf()).toBe('CLOSING');
+    expect(await vms.find(vmRequest(PLACE, 'cancelled'))).toBeUndefined();
+
+    silentZone = null;
+    await teardown(ports, 'cancelled', 3);
+    expect(await statusOf()).toBe('CLOSED');
+  });
 });
+
+/** As Compute Engine lists a zone that it cannot reach: 200, and a warning in its part (API, InstancesScopedList). */
+async function withoutZone(zone: string, answered: Response | Promise<Response>): Promise<Response> {
+  const list = (await (await answered).json()) as { readonly items: object };
+  const warning = { code: 'UNREACHABLE', message: `The scope 'zones/${zone}' is unreachable.` };
+  return Response.json({ ...list, items: { ...list.items, [`zones/${zone}`]: { warning } } });
+}
 
 function refuse(status: number, message: string): Response {
   return Response.json({ error: { code: status, message } }, { status });

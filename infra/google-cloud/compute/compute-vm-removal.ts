@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { faultOfRequest } from '#infra/google-cloud/compute/compute-fault.ts';
 import { readInstance, toVm } from '#infra/google-cloud/compute/read-instance.ts';
 import { filterOf } from '#infra/google-cloud/compute/vm-labels.ts';
-import type { Vm, VmRemoval } from '#shared/ports/vm-provider.ts';
+import { IncompleteListError, type Vm, type VmRemoval } from '#shared/ports/vm-provider.ts';
 
 /** Where VMs are looked for. */
 export type ComputeProject = {
@@ -19,6 +19,12 @@ const DEADLINE_EXCEEDED = 4;
 
 /** So many VMs are far more than a deployment should ever have; whoever has them sees the sweep fail rather than end. */
 const VMS_COUNT_MAX = 10_000;
+
+/**
+ * What a zone's part of an aggregated list warns of when it could not be asked; the answer's status is 200 all the same
+ * (API, InstancesScopedList.warning). That a page has nothing of a zone is a warning too, and means nothing.
+ */
+const INCOMPLETE = /^(UNREACHABLE|PARTIAL_SUCCESS)$/;
 
 const operationSchema = z.object({ name: z.string() });
 
@@ -45,16 +51,24 @@ export function createComputeVmRemoval(compute: ComputeProject): VmRemoval {
     },
     async list(query) {
       const vms: Vm[] = [];
+      const unseen: string[] = [];
       // The client's own joining of pages would end at the first: the loop is it.
       const pages = instances.aggregatedListAsync({ project, filter: filterOf(query) }, { autoPaginate: false });
-      for await (const [, zone] of pages) {
+      for await (const [scope, zone] of pages) {
+        if (INCOMPLETE.test(String(zone.warning?.code ?? ''))) {
+          unseen.push(scope);
+        }
         vms.push(...(zone.instances ?? []).flatMap((instance) => toVm(readInstance(instance)) ?? []));
         if (vms.length > VMS_COUNT_MAX) {
           throw new Error(`There are more than ${VMS_COUNT_MAX} VMs of Dropforge in ${project}.`);
         }
       }
       // Compute Engine's filter sees the first part of a long job id.
-      return query === undefined ? vms : vms.filter(({ jobId }) => jobId === query.jobId);
+      const found = query === undefined ? vms : vms.filter(({ jobId }) => jobId === query.jobId);
+      if (unseen.length > 0) {
+        throw new IncompleteListError(unseen, found);
+      }
+      return found;
     },
   };
 }

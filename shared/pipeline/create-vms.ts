@@ -16,7 +16,10 @@ export type VmPorts = { readonly vms: VmCreation; readonly deadlines: Deadlines 
 
 type Context = { readonly now: TimestampMs; readonly settings: VmSettings };
 
-/** Asks for every VM of the attempt, all or none: what was made beside a refused one is deleted again. */
+/**
+ * Asks for every VM of the attempt, all or none: what was made beside a refused one is deleted again. Of a name that was
+ * not given to this attempt, nothing is: it may be another's.
+ */
 export async function createVms(
   { vms, deadlines }: VmPorts,
   job: JobIn<'PREPARING'>,
@@ -29,8 +32,9 @@ export async function createVms(
   const outcomes = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
   const refused = outcomes.find((outcome) => outcome.outcome === 'REFUSED');
   if (refused !== undefined) {
-    // Those that gave no answer are among them: their creation may have been under way.
-    await Promise.all(requests.map((request) => vms.delete(request)));
+    const made = new Set(outcomes.flatMap(({ request, outcome }) => (outcome === 'REFUSED' ? [] : [request])));
+    // Those that gave no answer are looked for as well: their creation may have been under way.
+    await Promise.all(requests.map((request) => (made.has(request) ? vms.delete(request) : deleteOwn(vms, request))));
     return { refusal: refused.refusal };
   }
   const failed = answers.find((answer) => answer.status === 'rejected');
@@ -46,6 +50,13 @@ export async function createVms(
       outcome.outcome === 'CREATED' ? [toInstance(outcome.request, outcome.instanceId)] : [],
     ),
   };
+}
+
+async function deleteOwn(vms: VmCreation, request: VmRequest): Promise<void> {
+  const found = await vms.find(request);
+  if (found?.jobId === request.jobId && found.attempt === request.attempt) {
+    await vms.delete(request);
+  }
 }
 
 function toInstance({ role, index, vmName }: Pick<VmRequest, 'role' | 'index' | 'vmName'>, instanceId: string) {

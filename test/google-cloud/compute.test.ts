@@ -23,6 +23,14 @@ async function withoutEnd(answered: Response | Promise<Response>): Promise<Respo
   return Response.json({ ...operation, status: 'RUNNING', progress: 0 });
 }
 
+/** The insertion is carried out, and its operation tells of a conflict, as that of a second one at the same time. */
+async function afterAnother(answered: Response | Promise<Response>): Promise<Response> {
+  await answered;
+  const message = "The resource 'projects/p/zones/local1-a/instances/i' already exists";
+  const error = { errors: [{ code: 'RESOURCE_ALREADY_EXISTS', message }] };
+  return Response.json({ name: 'operation-1', status: 'DONE', error, httpErrorStatusCode: 409 });
+}
+
 describe('the VmProvider of Compute Engine, beside what every cloud does', () => {
   let compute: ComputeUnderTest;
   let vms: VmProvider;
@@ -31,14 +39,20 @@ describe('the VmProvider of Compute Engine, beside what every cloud does', () =>
   let refusalsCount = 0;
   /** Whether the operations of the door seem to go on for ever. */
   let isOpenEnded = false;
+  /** Whether every insertion meets another one that has just won the name. */
+  let isNameTaken = false;
 
   beforeEach(async () => {
     refused = null;
     refusalsCount = 0;
     isOpenEnded = false;
+    isNameTaken = false;
     compute = await openComputeUnderTest({ stopGraceMs: 500 }, (request, pass) => {
       const { method, url } = request;
       const source = new URL(url).searchParams.get('sourceMachineImage');
+      if (isNameTaken && method === 'POST') {
+        return afterAnother(pass(request));
+      }
       if (isOpenEnded && method === 'POST') {
         return withoutEnd(pass(request));
       }
@@ -124,6 +138,25 @@ describe('the VmProvider of Compute Engine, beside what every cloud does', () =>
     await expect.poll(async () => (await vms.list({ jobId: 'leaving' }))[0]?.status).toBe('STOPPING');
     await expect(vms.create(request)).rejects.toThrow('is just being removed');
     expect(await deleted).toBe('GONE');
+  });
+
+  it('takes a VM for made that a concurrent delivery of the same request has won the name for', async () => {
+    isNameTaken = true;
+    const request = vmRequest(PLACE, 'concurrent');
+    const outcome = await vms.create(request);
+
+    expect(outcome).toEqual({ outcome: 'CREATED', instanceId: (await vms.find(request))?.instanceId });
+  });
+
+  it('refuses a name that the operation says a stranger’s VM bears', async () => {
+    const request = vmRequest(PLACE, 'owner');
+    await vms.create(request);
+    isNameTaken = true;
+
+    expect(await vms.create({ ...request, jobId: 'stranger' })).toMatchObject({
+      refusal: { cause: { code: 'CONFIGURATION_REFUSED', message: expect.stringContaining('already exists') } },
+    });
+    expect(await vms.find(request)).toMatchObject({ jobId: 'owner' });
   });
 
   it('lists jobs whose ids are too long for a label, and no VM that is somebody else’s', async () => {

@@ -52,17 +52,25 @@ export async function createVm(engine: ComputeEngine, request: VmRequest): Promi
 }
 
 async function createFrom(engine: ComputeEngine, request: VmRequest, source: BootSource): Promise<CreateOutcome> {
-  try {
-    const made = await insert(engine, request, source);
-    return 'outcome' in made ? made : refuse(engine, { request, source, fault: made });
-  } catch (error) {
-    const fault = faultOfRequest(error);
-    if (fault === null) {
-      throw error;
-    }
-    const own = fault.httpStatus === CONFLICT ? await findOwn(engine, request) : undefined;
-    return own ?? refuse(engine, { request, source, fault });
+  const made = await insert(engine, request, source).catch(faultOrThrow);
+  if ('outcome' in made) {
+    return made;
   }
+  const own = isConflict(made) ? await findOwn(engine, request, made) : undefined;
+  return own ?? refuse(engine, { request, source, fault: made });
+}
+
+function faultOrThrow(error: unknown): ComputeFault {
+  const fault = faultOfRequest(error);
+  if (fault === null) {
+    throw error;
+  }
+  return fault;
+}
+
+/** The name is taken: said at once, or by the operation when two insertions have met. */
+function isConflict({ httpStatus, codes }: ComputeFault): boolean {
+  return httpStatus === CONFLICT || codes.includes('RESOURCE_ALREADY_EXISTS');
 }
 
 type Made = Exclude<CreateOutcome, { outcome: 'REFUSED' }>;
@@ -119,10 +127,15 @@ function isOf({ owner }: NamedVm, { jobId, attempt }: VmRequest): boolean {
 }
 
 /** The VM that has this name, if it is this job's; a stranger's is never taken over. */
-async function findOwn(engine: ComputeEngine, request: VmRequest): Promise<Made | undefined> {
+async function findOwn(
+  engine: ComputeEngine,
+  request: VmRequest,
+  { message }: ComputeFault,
+): Promise<Made | undefined> {
   const found = await findNamed(engine, request);
   if (found === undefined) {
-    throw new Error(`VM ${request.vmName} in ${request.zone} was just removed. Ask for it again.`);
+    // Its disk may be, for a moment longer.
+    throw new Error(`VM ${request.vmName} in ${request.zone} was just removed (${message}). Ask for it again.`);
   }
   return isOf(found, request) ? toMade(found, request) : undefined;
 }

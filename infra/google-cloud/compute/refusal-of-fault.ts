@@ -87,7 +87,9 @@ const RULES: readonly Rule[] = [
   {
     // 409 is a name that another job's VM bears: whoever has the job's own does not come here.
     code: 'CONFIGURATION_REFUSED',
-    matches: (fault) => hasStatus(400, 404, 409, 412)(fault) || has(/^INVALID_|RESOURCE_NOT_FOUND|^invalid/)(fault),
+    matches: (fault) =>
+      hasStatus(400, 404, 409, 412)(fault) ||
+      has(/^INVALID_|RESOURCE_NOT_FOUND|RESOURCE_ALREADY_EXISTS|^invalid/)(fault),
     say: (_, { message }) => sentence(message),
   },
 ];

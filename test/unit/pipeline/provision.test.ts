@@ -129,8 +129,25 @@ describe('a cluster', () => {
 
     await deliverPair(1_000);
 
-    expect(cloud.deleted.sort()).toEqual(cloud.requests.map(({ vmName }) => vmName).sort());
+    expect(cloud.deleted).toEqual(cloud.requests.filter((request) => !isWorker(request)).map(({ vmName }) => vmName));
     expect(await readPair()).toMatchObject({ status: 'QUEUED', refusedZones: [ZONES[0]] });
+  });
+
+  it.each([
+    ['another job’s', { jobId: 'stranger', attempt: 1 }],
+    ['another attempt’s', { jobId: 'pair', attempt: 2 }],
+  ])('leaves a VM alone that bears a refused name and is %s', async (_, owner) => {
+    const taken = causeOf('CONFIGURATION_REFUSED', 'The resource already exists.');
+    cloud.answer = (request) =>
+      isWorker(request)
+        ? { outcome: 'REFUSED', refusal: { cause: taken, zonesAvailable: [] } }
+        : { outcome: 'CREATED', instanceId: '1' };
+    cloud.vm = { ...owner, vmName: 'any', zone: String(ZONES[0]), instanceId: '9', status: 'RUNNING' };
+
+    await deliverPair(1_000);
+
+    expect(cloud.deleted).toEqual([cloud.requests.find((request) => !isWorker(request))?.vmName]);
+    expect(await readPair()).toMatchObject({ status: 'CLOSING' });
   });
 
   it('goes to the next zone at once although another of its creations was not answered', async () => {
@@ -140,6 +157,8 @@ describe('a cluster', () => {
       }
       return { outcome: 'REFUSED', refusal: { cause: causeOf('STOCKOUT', 'Full.'), zonesAvailable: [] } };
     };
+    const underWay = { jobId: 'pair', attempt: 1, vmName: 'any', zone: String(ZONES[0]), instanceId: '9' };
+    cloud.vm = { ...underWay, status: 'STARTING' };
 
     await deliverPair(1_000);
 

@@ -226,7 +226,7 @@ function findPythonVersion({ machineImages: [first] }: EmbeddedConfig): Promise<
 }
 
 function runtimesOf(pythonVersion: string | null): IntakeSettings['runtimeOf'] {
-  return (name) => ({ name, note: null, pythonVersion });
+  return (name) => ({ name, note: null, pythonVersion, bootDiskGib: null });
 }
 
 function deadlinesOf(config: EmbeddedConfig): Deadlines {

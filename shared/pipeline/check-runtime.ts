@@ -1,13 +1,21 @@
-import type { IntakeSettings } from '#shared/pipeline/intake-settings.ts';
+import type { ReplicaGroup } from '#shared/domain/job-spec.ts';
+import type { IntakeSettings, RuntimeFound } from '#shared/pipeline/intake-settings.ts';
 import type { Problem } from '#shared/protocol/report.ts';
 import { fieldPath } from '#shared/spec/dialects/field-paths.ts';
 import type { Dialect } from '#shared/spec/job-draft.ts';
 
-type Asked = { readonly runtimeVersion: string; readonly dialect: Dialect };
+type Asked = {
+  readonly runtimeVersion: string;
+  readonly dialect: Dialect;
+  readonly replicaGroups: readonly Pick<ReplicaGroup, 'role' | 'bootDiskGib'>[];
+};
 
-/** Whether the deployment has the runtime of a job: none is a problem, another in its place worth a warning. */
+/**
+ * Whether the deployment has the runtime of a job, and with the disks that it asks for: none is a problem, another in its
+ * place worth a warning.
+ */
 export function checkRuntime(
-  { runtimeVersion, dialect }: Asked,
+  { runtimeVersion, dialect, replicaGroups }: Asked,
   { runtimeOf, runtimeVersions }: Pick<IntakeSettings, 'runtimeOf' | 'runtimeVersions'>,
 ): { readonly problems: readonly Problem[]; readonly warnings: readonly Problem[] } {
   const path = fieldPath(dialect, 'runtimeVersion');
@@ -17,11 +25,25 @@ export function checkRuntime(
     const remedy = `Write one of ${runtimeVersions.join(', ')}, or have it added to runtime_images.`;
     return { problems: [{ code: 'UNKNOWN_RUNTIME', message, remedy, path }], warnings: [] };
   }
+  const problems = checkDisks(runtime, replicaGroups);
   if (runtime.name === runtimeVersion) {
-    return { problems: [], warnings: [] };
+    return { problems, warnings: [] };
   }
   const note = runtime.note === null ? '' : ` ${runtime.note}`;
   const message = `Runtime ${runtimeVersion} is not to be had: the job gets ${runtime.name}.${note}`;
   const remedy = `See that the program runs there, and write ${runtime.name}; or have an image of your own made.`;
-  return { problems: [], warnings: [{ code: 'RUNTIME_REPLACED', message, remedy, path }] };
+  return { problems, warnings: [{ code: 'RUNTIME_REPLACED', message, remedy, path }] };
+}
+
+/** A machine image keeps the size of its disk: a VM with less room than it was asked for would fail after hours. */
+function checkDisks({ name, bootDiskGib }: RuntimeFound, groups: Asked['replicaGroups']): readonly Problem[] {
+  if (bootDiskGib === null) {
+    return [];
+  }
+  const others = groups.filter((group) => group.bootDiskGib !== bootDiskGib);
+  return others.map((group) => ({
+    code: 'DISK_OF_MACHINE_IMAGE',
+    message: `The ${group.role} asks for a boot disk of ${group.bootDiskGib} GiB; runtime ${name} boots from machine images only, and they come with ${bootDiskGib} GiB.`,
+    remedy: `Ask for ${bootDiskGib} GiB, or for no size at all; or have an image of the runtime added to runtime_images.`,
+  }));
 }

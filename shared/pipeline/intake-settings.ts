@@ -5,6 +5,8 @@ export type RuntimeFound = {
   readonly note: string | null;
   /** The Python of its image, as `3.10`; null where it is not known. */
   readonly pythonVersion: string | null;
+  /** The size of its one boot disk, where it boots from machine images alone; null where any size is to be had. */
+  readonly bootDiskGib: number | null;
 };
 
 /** What intake is told about its deployment. */

@@ -1,7 +1,7 @@
 import type { Settings } from '#functions/settings.ts';
 import { connectEvents, type EventSettings } from '#infra/google-cloud/compose/connect-events.ts';
 import { connectObjects } from '#infra/google-cloud/compose/connect-objects.ts';
-import { findRuntime } from '#infra/google-cloud/compute/boot-source.ts';
+import { findRuntime, MACHINE_IMAGE_DISK } from '#infra/google-cloud/compute/boot-source.ts';
 import type { IntakeSettings } from '#shared/pipeline/intake-settings.ts';
 
 type OwnSettings = Settings<
@@ -23,6 +23,7 @@ export function connectIntake(settings: EventSettings & OwnSettings) {
           name: found.name,
           note: images[version]?.note ?? null,
           pythonVersion: found.image.pythonVersion ?? null,
+          bootDiskGib: found.image.image === undefined ? MACHINE_IMAGE_DISK.bootDiskGib : null,
         }
       );
     },

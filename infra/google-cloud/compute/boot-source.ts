@@ -29,7 +29,7 @@ export function findRuntime<Image extends { readonly runtime?: string | undefine
 export type BootSource = { readonly machineImage: string } | { readonly image: string };
 
 /** The disk that every machine image of Dropforge is made with (infra/machine-image). */
-const MACHINE_IMAGE_DISK = { bootDiskGib: 100, bootDiskType: 'pd-ssd' } as const;
+export const MACHINE_IMAGE_DISK = { bootDiskGib: 100, bootDiskType: 'pd-ssd' } as const;
 
 /**
  * Series that no machine image can be restored to: they boot from Hyperdisk, or Compute Engine refuses them (docs,
@@ -39,7 +39,8 @@ const WITHOUT_MACHINE_IMAGES = /^(a3|a4|a4x|g4|c3d|c4|c4a|c4d|h3|n4|z3)-/;
 
 /**
  * What this VM boots from; undefined where the runtime is not known. A machine image keeps its own disk, so that
- * another size or type takes the custom image where there is one. `turn` picks among the copies: derived from the VM,
+ * another size or type takes the custom image where there is one; where there is none, intake has refused the size and
+ * warned of the type. `turn` picks among the copies: derived from the VM,
  * so that a repeated request is the same one, and raised when a copy was refused for its rate.
  */
 export function chooseBootSource(images: RuntimeImages, request: VmRequest, turn: number): BootSource | undefined {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { connectIntake } from '#infra/google-cloud/compose/connect-intake.ts';
+import type { Role } from '#shared/domain/job-spec.ts';
 import { checkRuntime } from '#shared/pipeline/check-runtime.ts';
 import { readSettings } from '../../../functions/settings.ts';
 import { EXAMPLE_SETTINGS } from '../functions/example-settings.ts';
@@ -9,7 +10,11 @@ const RUNTIME_IMAGES = JSON.stringify({
   vision: { machineImages: ['vision-a'] },
   2.11: { runtime: '2.20', note: 'Keras is 3 there.' },
   lost: { runtime: 'nowhere' },
+  both: { machineImages: ['both-a'], image: 'both' },
+  sight: { runtime: 'vision' },
 });
+
+const MASTER = { role: 'master', bootDiskGib: 100 } as const;
 
 function intakeOf(environment: Readonly<Record<string, string>>) {
   const reading = readSettings('on-upload', environment);
@@ -21,7 +26,8 @@ function intakeOf(environment: Readonly<Record<string, string>>) {
 
 describe('the runtime of a job, as the deployment has it', () => {
   const intake = intakeOf({ ...EXAMPLE_SETTINGS, RUNTIME_IMAGES });
-  const check = (runtimeVersion: string) => checkRuntime({ runtimeVersion, dialect: 'ai-platform' }, intake);
+  const check = (runtimeVersion: string, groups: readonly { role: Role; bootDiskGib: number }[] = [MASTER]) =>
+    checkRuntime({ runtimeVersion, dialect: 'ai-platform', replicaGroups: groups }, intake);
 
   it.each(['2.20', 'vision'])('%s is there, and nothing is to be said', (runtimeVersion) => {
     expect(check(runtimeVersion)).toEqual({ problems: [], warnings: [] });
@@ -42,13 +48,29 @@ describe('the runtime of a job, as the deployment has it', () => {
     expect(intake.runtimeOf('2.11')?.pythonVersion).toBe('3.12');
   });
 
+  it.each(['vision', 'sight'])('%s has the disk of its machine images and no larger one', (runtimeVersion) => {
+    const large = { role: 'worker', bootDiskGib: 500 } as const;
+    expect(check(runtimeVersion, [MASTER, large]).problems).toEqual([
+      {
+        code: 'DISK_OF_MACHINE_IMAGE',
+        message:
+          'The worker asks for a boot disk of 500 GiB; runtime vision boots from machine images only, and they come with 100 GiB.',
+        remedy: expect.stringContaining('or have an image of the runtime added to runtime_images'),
+      },
+    ]);
+  });
+
+  it.each(['2.20', '2.11', 'both'])('%s has an image, and so any disk', (runtimeVersion) => {
+    expect(check(runtimeVersion, [{ ...MASTER, bootDiskGib: 500 }]).problems).toEqual([]);
+  });
+
   it.each(['2.9', 'constructor', 'lost'])('%s is refused at intake, with those that there are', (runtimeVersion) => {
     expect(check(runtimeVersion)).toMatchObject({
       problems: [
         {
           code: 'UNKNOWN_RUNTIME',
           message: `This deployment has no image for runtime ${runtimeVersion}.`,
-          remedy: 'Write one of 2.20, vision, or have it added to runtime_images.',
+          remedy: 'Write one of 2.20, vision, both, or have it added to runtime_images.',
         },
       ],
     });

@@ -1,10 +1,11 @@
-import { causeOf } from '#shared/domain/cause.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { causeOf, classOf } from '#shared/domain/cause.ts';
 import type { Deadlines } from '#shared/domain/deadlines.ts';
 import type { Refusal } from '#shared/domain/event.ts';
 import { type Instance, type JobIn, type PendingJob, replicasOf, type TimestampMs } from '#shared/domain/job.ts';
 import { vmNameOf } from '#shared/domain/vm-name.ts';
 import { type VmSettings, vmRequestOf } from '#shared/pipeline/vm-request.ts';
-import type { VmCreation, VmRequest } from '#shared/ports/vm-provider.ts';
+import type { CreateOutcome, VmCreation, VmRequest } from '#shared/ports/vm-provider.ts';
 
 /** What has become of the VMs of an attempt: all are there, or they wait for capacity, or there are none. */
 export type Created =
@@ -14,7 +15,19 @@ export type Created =
 
 export type VmPorts = { readonly vms: VmCreation; readonly deadlines: Deadlines };
 
-type Context = { readonly now: TimestampMs; readonly settings: VmSettings };
+type Context = {
+  readonly now: TimestampMs;
+  readonly settings: VmSettings;
+  /** Lets so many milliseconds pass. */
+  readonly pause?: (ms: number) => Promise<unknown>;
+};
+
+/**
+ * Before those are asked for once more that Compute Engine refused for its pace alone: what was made of a cluster beside
+ * them is kept meanwhile, or one that is larger than a burst would be made and deleted for ever. 70 s in all, so that the
+ * stage has its answer before the job asks again (`provisionAnswerMs`).
+ */
+export const RATE_PAUSES_MS: readonly number[] = [10_000, 20_000, 40_000];
 
 /**
  * Asks for every VM of the attempt, all or none: what was made beside a refused one is deleted again. Of a name that was
@@ -23,12 +36,10 @@ type Context = { readonly now: TimestampMs; readonly settings: VmSettings };
 export async function createVms(
   { vms, deadlines }: VmPorts,
   job: JobIn<'PREPARING'>,
-  { now, settings }: Context,
+  { now, settings, pause = sleep }: Context,
 ): Promise<Created> {
   const requests = replicasOf(job.spec).map((replica) => vmRequestOf(job, replica, { settings, deadlines }));
-  const answers = await Promise.allSettled(
-    requests.map(async (request) => ({ request, ...(await vms.create(request)) })),
-  );
+  const answers = await askPatiently(vms, requests, pause);
   const outcomes = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
   const refused = outcomes.find((outcome) => outcome.outcome === 'REFUSED');
   if (refused !== undefined) {
@@ -45,11 +56,49 @@ export async function createVms(
   if (pending !== undefined) {
     return { pendingUntil: now + (pending.request.capacityWaitSeconds ?? 0) * 1_000 };
   }
-  return {
-    instances: outcomes.flatMap((outcome) =>
-      outcome.outcome === 'CREATED' ? [toInstance(outcome.request, outcome.instanceId)] : [],
+  const instances = new Map(
+    outcomes.flatMap((one) =>
+      one.outcome === 'CREATED' ? [[one.request, toInstance(one.request, one.instanceId)]] : [],
     ),
-  };
+  );
+  return { instances: requests.flatMap((request) => instances.get(request) ?? []) };
+}
+
+type Refused = Extract<CreateOutcome, { outcome: 'REFUSED' }> & { readonly request: VmRequest };
+type Answer = PromiseSettledResult<CreateOutcome & { readonly request: VmRequest }>;
+
+async function askPatiently(
+  vms: VmCreation,
+  requests: readonly VmRequest[],
+  pause: NonNullable<Context['pause']>,
+): Promise<readonly Answer[]> {
+  let answers = await ask(vms, requests);
+  for (const pauseMs of RATE_PAUSES_MS) {
+    const hurried = answers.flatMap((answer) => (isHurried(answer) ? [answer.value.request] : []));
+    const isRestMade = answers.every((answer) => isHurried(answer) || isMade(answer));
+    if (hurried.length === 0 || hurried.length === answers.length || !isRestMade) {
+      break;
+    }
+    await pause(pauseMs);
+    answers = [...answers.filter(isMade), ...(await ask(vms, hurried))];
+  }
+  return answers;
+}
+
+function ask(vms: VmCreation, requests: readonly VmRequest[]): Promise<readonly Answer[]> {
+  return Promise.allSettled(requests.map(async (request) => ({ request, ...(await vms.create(request)) })));
+}
+
+function isMade(answer: Answer): boolean {
+  return answer.status === 'fulfilled' && answer.value.outcome !== 'REFUSED';
+}
+
+function isHurried(answer: Answer): answer is PromiseFulfilledResult<Refused> {
+  return (
+    answer.status === 'fulfilled' &&
+    answer.value.outcome === 'REFUSED' &&
+    classOf(answer.value.refusal.cause) === 'rate'
+  );
 }
 
 async function deleteOwn(vms: VmCreation, request: VmRequest): Promise<void> {

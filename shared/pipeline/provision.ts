@@ -29,7 +29,12 @@ export type ProvisionPorts = EventPorts & {
 export type ProvisionMessage = { readonly jobId: string; readonly attempt: number; readonly placementTry: number };
 
 /** When the stage acts, and what VMs are made from. */
-export type ProvisionContext = { readonly now: TimestampMs; readonly settings: VmSettings };
+export type ProvisionContext = {
+  readonly now: TimestampMs;
+  readonly settings: VmSettings;
+  /** Lets so many milliseconds pass; a timer of this machine where none is given. */
+  readonly pause?: (ms: number) => Promise<unknown>;
+};
 
 /**
  * The provision stage: chooses a place and writes it down, then creates every VM of the attempt there, all or none, and

@@ -120,6 +120,16 @@ describe('the VmProvider of Compute Engine, beside what every cloud does', () =>
     expect(outcome).toMatchObject({ refusal: { cause: { code: 'RATE_LIMITED' } } });
   });
 
+  it('boots from the image where the pace for every copy of the machine image is refused', async () => {
+    refused = { sourceMachineImage: 'python', status: 403, message: RATE_EXCEEDED };
+    const request = { ...vmRequest(PLACE, 'hurried'), bootDiskGib: 100 };
+    const created = await vms.create(request);
+
+    expect([created.outcome, refusalsCount]).toEqual(['CREATED', 1]);
+    refused = null;
+    expect(await vms.create(request)).toEqual(created);
+  });
+
   it('throws what passes by itself, so that the same request is made again', async () => {
     refused = { sourceMachineImage: 'python', status: 503, message: 'The service is currently unavailable.' };
     const request = { ...vmRequest(PLACE, 'retried'), bootDiskGib: 100 };

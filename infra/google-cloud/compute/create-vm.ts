@@ -1,12 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { InstancesClient, ZoneOperationsClient } from '@google-cloud/compute';
 import { z } from 'zod';
-import {
-  type BootSource,
-  chooseBootSource,
-  findRuntime,
-  type RuntimeImages,
-} from '#infra/google-cloud/compute/boot-source.ts';
+import { type BootSource, listBootSources, type RuntimeImages } from '#infra/google-cloud/compute/boot-source.ts';
 import { type ComputeFault, faultOfOperation, faultOfRequest } from '#infra/google-cloud/compute/compute-fault.ts';
 import { requestIdOf, toInsertRequest, type VmPlace } from '#infra/google-cloud/compute/instance-request.ts';
 import { findInstance, type NamedVm } from '#infra/google-cloud/compute/read-instance.ts';
@@ -32,23 +27,19 @@ const madeSchema = z.object({ targetId: z.coerce.string().regex(/^\d+$/) });
 
 /**
  * Makes a VM, or says why not. Of several copies of a machine image the next one is taken when Compute Engine refuses
- * the pace for one; where a VM begins among them follows from its name, so that a repeated request begins at the same
- * one.
+ * the pace for one, and the custom image when it does for all; where a VM begins among them follows from its name, so
+ * that a repeated request begins at the same one.
  */
 export async function createVm(engine: ComputeEngine, request: VmRequest): Promise<CreateOutcome> {
-  const copies = findRuntime(engine.images, request.machineImage)?.image.machineImages.length ?? 0;
-  const first = Number.parseInt(requestIdOf(request.vmName).slice(0, 8), 16);
-  for (let turn = first; ; turn += 1) {
-    const source = chooseBootSource(engine.images, request, turn);
-    if (source === undefined) {
-      return refuseRuntime(request, engine);
-    }
-    const outcome = await createFrom(engine, request, source);
-    const isLast = turn - first + 1 >= copies || 'image' in source;
-    if (outcome.outcome !== 'REFUSED' || outcome.refusal.cause.code !== 'RATE_LIMITED' || isLast) {
+  const turn = Number.parseInt(requestIdOf(request.vmName).slice(0, 8), 16);
+  let outcome: CreateOutcome | undefined;
+  for (const source of listBootSources(engine.images, request, turn)) {
+    outcome = await createFrom(engine, request, source);
+    if (outcome.outcome !== 'REFUSED' || outcome.refusal.cause.code !== 'RATE_LIMITED') {
       return outcome;
     }
   }
+  return outcome ?? refuseRuntime(request, engine);
 }
 
 async function createFrom(engine: ComputeEngine, request: VmRequest, source: BootSource): Promise<CreateOutcome> {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import protos from '@google-cloud/compute/build/protos/protos.js';
 import { describe, expect, it } from 'vitest';
-import { chooseBootSource, type RuntimeImages } from '#infra/google-cloud/compute/boot-source.ts';
+import { listBootSources, type RuntimeImages } from '#infra/google-cloud/compute/boot-source.ts';
 import {
   requestIdOf,
   toInsertRequest,
@@ -91,7 +91,7 @@ const CASES: readonly Case[] = [
 
 function insertRequest(change: Partial<VmRequest>, turn = 0, place: Partial<VmPlace> = {}) {
   const request = { ...BASE, ...change };
-  const source = chooseBootSource(IMAGES, request, turn);
+  const [source] = listBootSources(IMAGES, request, turn);
   if (source === undefined) {
     throw new Error(`There is nothing to boot ${request.machineImage} from.`);
   }
@@ -147,7 +147,22 @@ describe('the request for a VM', () => {
   });
 
   it('knows nothing to boot from for a runtime that the deployment has not', () => {
-    expect(chooseBootSource(IMAGES, { ...BASE, machineImage: 'runtime-1-0' }, 0)).toBeUndefined();
-    expect(chooseBootSource(IMAGES, { ...BASE, machineImage: 'constructor' }, 0)).toBeUndefined();
+    expect(listBootSources(IMAGES, { ...BASE, machineImage: 'runtime-1-0' }, 0)).toEqual([]);
+    expect(listBootSources(IMAGES, { ...BASE, machineImage: 'constructor' }, 0)).toEqual([]);
+  });
+
+  it('has every copy to go to from its own on, and the custom image last', () => {
+    expect(listBootSources(IMAGES, BASE, 4)).toEqual([
+      { machineImage: 'runtime-2-11-b' },
+      { machineImage: 'runtime-2-11-c' },
+      { machineImage: 'runtime-2-11-a' },
+      { image: 'runtime-2-11-disk' },
+    ]);
+    const [machineImages, disk] = [
+      { 'runtime-2-11': { machineImages: ['a'] } },
+      { 'runtime-2-11': { machineImages: [], image: 'i' } },
+    ];
+    expect(listBootSources(machineImages, { ...BASE, bootDiskGib: 500 }, 7)).toEqual([{ machineImage: 'a' }]);
+    expect(listBootSources(disk, BASE, 7)).toEqual([{ image: 'i' }]);
   });
 });

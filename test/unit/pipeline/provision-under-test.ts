@@ -14,6 +14,8 @@ export function openProvision() {
   const cloud = {
     requests: [] as VmRequest[],
     deleted: [] as string[],
+    /** What the stage would have waited, in milliseconds. */
+    pauses: [] as number[],
     answer: (_: VmRequest): CreateOutcome => ({ outcome: 'CREATED', instanceId: String(cloud.requests.length) }),
     /** What is found under every name. */
     vm: undefined as Vm | undefined,
@@ -36,11 +38,16 @@ export function openProvision() {
       },
     },
   };
+  const context = (now: number) => ({
+    now,
+    settings: simulatedSettings,
+    pause: async (ms: number) => void cloud.pauses.push(ms),
+  });
   return {
     cloud,
     ports,
     deliver: (jobId: string, now: number, { replicas = ports.replicas } = {}) =>
-      provision({ ...ports, replicas }, { jobId, attempt: 1, placementTry: 1 }, { now, settings: simulatedSettings }),
+      provision({ ...ports, replicas }, { jobId, attempt: 1, placementTry: 1 }, context(now)),
     readJob: async (jobId: string) => (await ports.jobs.read(jobId))?.job as JobIn<'PREPARING'>,
     close: () => database.close(),
   };

@@ -1,9 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { causeOf } from '#shared/domain/cause.ts';
 import { DEADLINES } from '#shared/domain/deadlines.ts';
+import { RATE_PAUSES_MS } from '#shared/pipeline/create-vms.ts';
 import { handleJobEvent } from '#shared/pipeline/handle-job-event.ts';
 import { provision } from '#shared/pipeline/provision.ts';
-import type { VmRequest } from '#shared/ports/vm-provider.ts';
+import type { CreateOutcome, VmRequest } from '#shared/ports/vm-provider.ts';
 import { simulatedJob, simulatedSettings, ZONES } from '../../simulation/simulated-job.ts';
 import { openProvision, type ProvisionUnderTest } from './provision-under-test.ts';
 
@@ -148,6 +149,61 @@ describe('a cluster', () => {
 
     expect(cloud.deleted).toEqual([cloud.requests.find((request) => !isWorker(request))?.vmName]);
     expect(await readPair()).toMatchObject({ status: 'CLOSING' });
+  });
+
+  describe('of which a part is refused for its pace', () => {
+    const hurried: CreateOutcome = {
+      outcome: 'REFUSED',
+      refusal: { cause: causeOf('RATE_LIMITED', 'Too many VMs of this machine image.'), zonesAvailable: [] },
+    };
+    const made = ({ role }: VmRequest): CreateOutcome => ({ outcome: 'CREATED', instanceId: role });
+    const rolesAsked = () => cloud.requests.map(({ role }) => role);
+
+    it('keeps what was made, and asks for the rest again after a while', async () => {
+      cloud.answer = (request) => (isWorker(request) && cloud.requests.length < 4 ? hurried : made(request));
+
+      await deliverPair(1_000);
+
+      expect(rolesAsked()).toEqual(['master', 'worker', 'worker', 'worker']);
+      expect([cloud.pauses, cloud.deleted]).toEqual([RATE_PAUSES_MS.slice(0, 2), []]);
+      expect((await readPair()).instances.map(({ role }) => role)).toEqual(['master', 'worker']);
+    });
+
+    it('says who is who although the master was the one to be late', async () => {
+      cloud.answer = (request) => (!isWorker(request) && cloud.requests.length < 3 ? hurried : made(request));
+
+      await deliverPair(1_000);
+
+      expect((await readPair()).instances.map(({ role }) => role)).toEqual(['master', 'worker']);
+    });
+
+    it('gives up within the time that its job waits for an answer, and leaves nothing behind', async () => {
+      cloud.answer = (request) => (isWorker(request) ? hurried : made(request));
+
+      await deliverPair(1_000);
+
+      expect(cloud.pauses).toEqual(RATE_PAUSES_MS);
+      expect(RATE_PAUSES_MS.reduce((sum, ms) => sum + ms)).toBeLessThan(DEADLINES.provisionAnswerMs / 2);
+      expect(cloud.deleted).toEqual([cloud.requests[0]?.vmName]);
+      expect(await readPair()).toMatchObject({ status: 'QUEUED', isBackingOff: true });
+    });
+
+    it('waits for none where nothing was made, or another refusal decides', async () => {
+      cloud.answer = () => hurried;
+      await deliverPair(1_000);
+      expect([cloud.pauses, rolesAsked()]).toEqual([[], ['master', 'worker']]);
+
+      await ports.jobs.create(simulatedJob('trio', 0, { others: [{ role: 'worker', count: 2 }] }), []);
+      const full: CreateOutcome = {
+        outcome: 'REFUSED',
+        refusal: { cause: causeOf('STOCKOUT', 'Full.'), zonesAvailable: [] },
+      };
+      cloud.answer = (request) => (isWorker(request) ? (request.index === 0 ? full : hurried) : made(request));
+      await stage.deliver('trio', 1_000);
+
+      expect(cloud.pauses).toEqual([]);
+      expect(await stage.readJob('trio')).toMatchObject({ status: 'QUEUED', refusedZones: [ZONES[0]] });
+    });
   });
 
   it('goes to the next zone at once although another of its creations was not answered', async () => {

@@ -37,7 +37,7 @@ const logPageSchema = z.object({
   cursor: z.string(),
 });
 
-/** Dropforge's HTTP API. Every call fails with the server's own words where it refuses, with a Busy where it only cannot now. */
+/** Dropforge's HTTP API. Every call fails with the server's own words where it refuses: a Busy where it may be asked later. */
 export function createApiClient({ url, authorize, remedies, pace }: Api, signal: AbortSignal): ApiClient {
   const urlOf = (jobId: string, rest = '') => `${url}/v1/jobs/${encodeURIComponent(jobId)}${rest}`;
   const ask = async <T>(address: string, schema: z.ZodType<T>, method: 'GET' | 'POST' = 'GET'): Promise<T> =>

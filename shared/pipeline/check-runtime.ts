@@ -11,8 +11,8 @@ type Asked = {
 };
 
 /**
- * Whether the deployment has the runtime of a job, and with the disks that it asks for: none is a problem, another in its
- * place worth a warning.
+ * Whether the deployment has the runtime of a job, and with the disks that it asks for: none is a problem, another in
+ * its place worth a warning.
  */
 export function checkRuntime(
   { runtimeVersion, dialect, replicaGroups }: Asked,

@@ -23,15 +23,15 @@ type Context = {
 };
 
 /**
- * Before those are asked for once more that Compute Engine refused for its pace alone: what was made of a cluster beside
- * them is kept meanwhile, or one that is larger than a burst would be made and deleted for ever. 70 s in all, so that the
- * stage has its answer before the job asks again (`provisionAnswerMs`).
+ * Before those are asked for once more that Compute Engine refused for its pace alone: what was made of a cluster
+ * beside them is kept meanwhile, or one that is larger than a burst would be made and deleted for ever. 70 s in all,
+ * so that the stage has its answer before the job asks again (`provisionAnswerMs`).
  */
 export const RATE_PAUSES_MS: readonly number[] = [10_000, 20_000, 40_000];
 
 /**
- * Asks for every VM of the attempt, all or none: what was made beside a refused one is deleted again. Of a name that was
- * not given to this attempt, nothing is: it may be another's.
+ * Asks for every VM of the attempt, all or none: what was made beside a refused one is deleted again. Of a name that
+ * was not given to this attempt, nothing is: it may be another's.
  */
 export async function createVms(
   { vms, deadlines }: VmPorts,

@@ -38,10 +38,11 @@ export const MACHINE_IMAGE_DISK = { bootDiskGib: 100, bootDiskType: 'pd-ssd' } a
 const WITHOUT_MACHINE_IMAGES = /^(a3|a4|a4x|g4|c3d|c4|c4a|c4d|h3|n4|z3)-/;
 
 /**
- * What this VM may boot from, the first choice first; nothing where the runtime is not known. A machine image keeps its
- * own disk, so that another size or type takes the custom image where there is one; where there is none, intake has
- * refused the size and warned of the type. Else it is the copies of the machine image, from the one on whose turn it is
- * (derived from the VM, so that a repeated request is the same one); and last the custom image, whose pace has no limit.
+ * What this VM may boot from, the first choice first; nothing where the runtime is not known. A machine image keeps
+ * its own disk, so that another size or type takes the custom image where there is one; where there is none, intake
+ * has refused the size and warned of the type. Else it is the copies of the machine image, from the one on whose turn
+ * it is (derived from the VM, so that a repeated request is the same one); and last the custom image, whose pace has
+ * no limit.
  */
 export function listBootSources(images: RuntimeImages, request: VmRequest, turn: number): readonly BootSource[] {
   const runtime = findRuntime(images, request.machineImage)?.image;

@@ -235,6 +235,7 @@ function deadlinesOf(config: EmbeddedConfig): Deadlines {
     bootMs: config.bootSeconds * 1_000,
     pendingMs: config.pendingSeconds * 1_000,
     leaseMs: config.leaseSeconds * 1_000,
+    deadManMs: config.deadManSeconds * 1_000,
     teardownMs: config.teardownSeconds * 1_000,
     maxRunningGraceMs: config.maxRunningGraceSeconds * 1_000,
     coolDownMs: config.coolDownSeconds * 1_000,

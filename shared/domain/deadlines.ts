@@ -6,8 +6,10 @@ export type Deadlines = {
   readonly bootMs: number;
   /** How often it is looked whether a VM that waits for capacity at Compute Engine has been started. */
   readonly pendingMs: number;
-  /** Without a heartbeat for so long, a replica is given up. */
+  /** Without a heartbeat for so long, a replica is missed, and half as long later given up, if others are heard. */
   readonly leaseMs: number;
+  /** An agent that has heard nothing for so long stops its VM; a silent VM is given up then though nobody is heard. */
+  readonly deadManMs: number;
   /** How often the deletion of VMs is asked for again while the job closes. */
   readonly teardownMs: number;
   /** After the agent should have stopped a job at its maxRunningTime, until the control plane does. */
@@ -24,6 +26,7 @@ export const DEADLINES: Deadlines = {
   bootMs: 900_000,
   pendingMs: 120_000,
   leaseMs: 120_000,
+  deadManMs: 600_000,
   teardownMs: 60_000,
   maxRunningGraceMs: 180_000,
   coolDownMs: 60_000,

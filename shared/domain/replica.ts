@@ -51,6 +51,8 @@ export type Replica = {
   readonly heardAt: TimestampMs;
   /** When the next heartbeat is due; null once the replica has exited or is no longer waited for. */
   readonly leaseExpiresAt: TimestampMs | null;
+  /** When its lease had passed while others were heard; not there while it is not missed. */
+  readonly missedAt?: TimestampMs;
   readonly phase: ReplicaPhase;
   readonly usage: ReplicaUsage;
   readonly progress: ReplicaProgress;

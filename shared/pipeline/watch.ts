@@ -1,6 +1,7 @@
 import { type Cause, causeOf } from '#shared/domain/cause.ts';
 import type { TimestampMs } from '#shared/domain/job.ts';
 import type { Replica } from '#shared/domain/replica.ts';
+import { judgeSilence, lookAgain } from '#shared/domain/silence.ts';
 import { attemptAll } from '#shared/pipeline/attempt-all.ts';
 import { type EventPorts, handleJobEvent } from '#shared/pipeline/handle-job-event.ts';
 import { payOwedEffects } from '#shared/pipeline/pay-owed-effects.ts';
@@ -37,14 +38,32 @@ export async function wakeDueJobs(ports: WatchPorts, now: TimestampMs): Promise<
   });
 }
 
-/** Replicas that were not heard from in time end their attempt; one that was never heard from has not booted. */
+/**
+ * Replicas that were not heard from in time end their attempt, as far as it is they that are silent; one that was never
+ * heard from has not booted. Whether anybody was heard is asked only when a lease has passed.
+ */
 export async function endExpiredLeases(ports: WatchPorts, now: TimestampMs): Promise<void> {
-  await attemptAll(await ports.replicas.listExpired(now, WORK_PER_TICK_MAX), (replica) => {
-    return reportLoss(ports, replica, { at: now, cause: silenceOf(replica, now) });
-  });
+  const expired = await ports.replicas.listExpired(now, WORK_PER_TICK_MAX);
+  const lastHeardAt = expired.length === 0 ? undefined : await ports.replicas.lastHeardAt();
+  await attemptAll(expired, (replica) => meetSilence(ports, replica, { now, lastHeardAt }));
 }
 
-function silenceOf({ replica, vmName, heardAt, phase, sequence }: Replica, now: TimestampMs): Cause {
+async function meetSilence(
+  ports: WatchPorts,
+  replica: Replica,
+  { now, lastHeardAt }: { readonly now: TimestampMs; readonly lastHeardAt: TimestampMs | undefined },
+): Promise<void> {
+  const { deadlines } = ports;
+  const silence = judgeSilence(replica, { now, lastHeardAt, deadlines });
+  if (silence === 'LOST' || replica.exit !== null) {
+    await reportLoss(ports, replica, { at: now, cause: causeOfSilence(replica, now) });
+  } else if (silence === 'MISSED') {
+    // A heartbeat that has come meanwhile has a higher number, and stands.
+    await ports.replicas.record(lookAgain(replica, now, deadlines));
+  }
+}
+
+function causeOfSilence({ replica, vmName, heardAt, phase, sequence }: Replica, now: TimestampMs): Cause {
   const silentSeconds = Math.round((now - heardAt) / 1_000);
   return sequence === 0
     ? causeOf('VM_BOOT_TIMED_OUT', `Replica ${replica} on ${vmName} did not report within ${silentSeconds} s.`)

@@ -7,6 +7,8 @@ export type ReplicaStore = {
   record(replica: Replica): Promise<'RECORDED' | 'OUTDATED'>;
   /** The replicas whose lease has passed, most overdue first. Healthy replicas cost no read. */
   listExpired(now: TimestampMs, countMax: number): Promise<readonly Replica[]>;
+  /** When any replica was last heard, whichever; undefined when none ever was. At most one read. */
+  lastHeardAt(): Promise<TimestampMs | undefined>;
   /** The replica that runs, or ran, on this instance. */
   findByInstance(instanceId: string): Promise<Replica | undefined>;
   listByJob(jobId: string): Promise<readonly Replica[]>;

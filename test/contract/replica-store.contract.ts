@@ -139,4 +139,32 @@ function describeLeases(store: () => ReplicaStore): void {
       leaseExpiresAt: null,
     });
   });
+
+  it('says when anybody was last heard, and does not count who is only expected', async () => {
+    expect(await store().lastHeardAt()).toBeUndefined();
+    const expected = { sequence: 0, heardAt: 9_000, leaseExpiresAt: null };
+    await recordAll(store(), [replica({ ...expected, replica: 'worker-0', instanceId: '102' })]);
+    expect(await store().lastHeardAt()).toBeUndefined();
+    for (const [instanceId, heardAt] of [
+      ['201', 3_000],
+      ['202', 5_000],
+      ['203', 4_000],
+    ] as const) {
+      await store().record(replica({ jobId: `job_${instanceId}`, instanceId, heardAt }));
+    }
+    await store().clearLeases('job_202', 1);
+    expect(await store().lastHeardAt()).toBe(5_000);
+  });
+
+  it('keeps when a replica was missed until it speaks again', async () => {
+    await recordAll(store(), [
+      replica({ sequence: 5 }),
+      replica({ sequence: 5, leaseExpiresAt: 2_000, missedAt: 1_500 }),
+    ]);
+    expect(await store().listExpired(2_000, 10)).toEqual([
+      replica({ sequence: 5, leaseExpiresAt: 2_000, missedAt: 1_500 }),
+    ]);
+    await recordAll(store(), [replica({ sequence: 6 })]);
+    expect(await store().findByInstance('101')).toEqual(replica({ sequence: 6 }));
+  });
 }

@@ -19,7 +19,9 @@ const DEADLINE_MEANINGS: Readonly<Record<keyof Deadlines, string>> = {
     'The provision stage has not answered: it is told again. The VMs have the same names, so nothing doubles.',
   bootMs: `A VM has not reported: the attempt is interrupted, and ${BOOT_FAILURES_IN_ROW_MAX} times in a row the job fails.`,
   pendingMs: 'A VM waits for capacity: it is looked whether it was started, or given up.',
-  leaseMs: 'A replica has sent no heartbeat: the attempt is interrupted.',
+  leaseMs:
+    'A replica has sent no heartbeat while others were heard: it is missed, and half as long later the attempt is interrupted.',
+  deadManMs: 'Added to a lease while nobody is heard: the agent has stopped its VM, and the attempt is interrupted.',
   teardownMs: 'The VMs of a job that is over are still there: their deletion is asked for again.',
   maxRunningGraceMs: 'The agent did not stop a job at its maxRunningTime: the control plane ends it.',
   coolDownMs: 'A zone that has just refused is asked again, by any job that wants the same machine.',

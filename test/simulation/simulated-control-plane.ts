@@ -51,6 +51,18 @@ function withoutFirstWord(replicas: ReplicaStore): ReplicaStore {
   };
 }
 
+/** The store as it would be if a passed lease said all: as if others were heard all along, or each was missed before. */
+function withoutDoubt(replicas: ReplicaStore, { now, has }: Pick<Scheduler, 'now'> & Pick<ControlPlaneWorld, 'has'>) {
+  return {
+    ...replicas,
+    lastHeardAt: async () => (has('hearing') ? replicas.lastHeardAt() : now()),
+    async listExpired(at: number, countMax: number) {
+      const expired = await replicas.listExpired(at, countMax);
+      return has('secondLook') ? expired : expired.map((replica) => ({ ...replica, missedAt: at }));
+    },
+  };
+}
+
 /** The production pipeline over the embedded stores: its messages, its watcher and its sweeper, on the virtual clock. */
 export function createControlPlane({ prng, scheduler, cloud, faults, has }: ControlPlaneWorld) {
   const { now } = scheduler;
@@ -103,7 +115,9 @@ export function createControlPlane({ prng, scheduler, cloud, faults, has }: Cont
 
   const ports = {
     jobs: scheduler.interruptible(checkedJobs),
-    replicas: scheduler.interruptible(has('firstWord') ? replicas : withoutFirstWord(replicas)),
+    replicas: scheduler.interruptible(
+      withoutDoubt(has('firstWord') ? replicas : withoutFirstWord(replicas), { now, has }),
+    ),
     capacity: scheduler.interruptible(openSqliteCapacityMemory(database)),
     vms: scheduler.interruptible(cloud.provider),
     bus: scheduler.interruptible(bus),

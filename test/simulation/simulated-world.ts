@@ -41,6 +41,7 @@ export function createWorld(seed: number, without: readonly Mechanism[] = [], op
   const finished = new Map<string, number>();
   /** When the control plane first had heard that a replica of an attempt had failed. */
   const failureHeard = new Map<string, number>();
+  let heartbeatsShutUntil = 0;
   const begun = new Set<string>();
   const running = new Set<string>();
   const clusters = new Map<string, readonly ReplicaId[]>();
@@ -61,6 +62,9 @@ export function createWorld(seed: number, without: readonly Mechanism[] = [], op
   }
 
   function send(vm: SimulatedVm, said: Heartbeat, onAnswer: (answer: HeartbeatAnswer) => void): void {
+    if (now() < heartbeatsShutUntil) {
+      return;
+    }
     scheduler.start(
       async () => {
         const { heartbeat, sender } = await forge(vm, said);
@@ -142,6 +146,10 @@ export function createWorld(seed: number, without: readonly Mechanism[] = [], op
     async step(): Promise<void> {
       await scheduler.step();
       bootVms();
+    },
+    /** Every heartbeat of the time to come is refused. */
+    shutHeartbeats(forMs: number): void {
+      heartbeatsShutUntil = now() + forMs;
     },
     stopFaults(): void {
       for (const fault of Object.keys(faults) as (keyof typeof faults)[]) {

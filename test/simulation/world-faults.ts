@@ -9,6 +9,8 @@ export const MECHANISMS = [
   'duplicateCheck',
   'leases',
   'firstWord',
+  'hearing',
+  'secondLook',
   'agentsStopThemselves',
   'maxRunDuration',
   'teardown',

@@ -9,6 +9,7 @@ const SCHEMA = `
     primary key (job_id, attempt, replica)
   ) strict, without rowid;
   create index if not exists replicas_expired on replicas (lease_expires_at) where lease_expires_at is not null;
+  create index if not exists replicas_heard on replicas (json_extract(body, '$.heardAt')) where sequence > 0;
   create index if not exists replicas_by_instance on replicas (instance_id);
 `;
 
@@ -24,6 +25,9 @@ export function openSqliteReplicaStore(database: Database): ReplicaStore {
       where not (replicas.instance_id = excluded.instance_id
         and (replicas.sequence > excluded.sequence or (replicas.has_exited and not excluded.has_exited)))`),
     expired: sql.prepare('select body from replicas where lease_expires_at <= ? order by lease_expires_at limit ?'),
+    lastHeard: sql.prepare(`
+      select json_extract(body, '$.heardAt') as heard_at from replicas where sequence > 0
+      order by json_extract(body, '$.heardAt') desc limit 1`),
     byInstance: sql.prepare('select body from replicas where instance_id = ?'),
     byJob: sql.prepare('select body from replicas where job_id = ? order by attempt, replica'),
     clear: sql.prepare(`
@@ -46,6 +50,10 @@ export function openSqliteReplicaStore(database: Database): ReplicaStore {
       return changes === 0 ? 'OUTDATED' : 'RECORDED';
     },
     listExpired: async (now, countMax) => statements.expired.all(now, countMax).map(parseReplica),
+    async lastHeardAt() {
+      const row = statements.lastHeard.get();
+      return row === undefined ? undefined : Number(row.heard_at);
+    },
     async findByInstance(instanceId) {
       const row = statements.byInstance.get(instanceId);
       return row === undefined ? undefined : parseReplica(row);

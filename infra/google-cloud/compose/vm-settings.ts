@@ -1,6 +1,7 @@
 import type { Settings } from '#functions/settings.ts';
 import { PREEMPTION_NOTICE_SECONDS } from '#infra/google-cloud/compute/instance-request.ts';
 import { packAgent, readShutdownScript, readStartupScript } from '#infra/vm-agent/pack-agent.ts';
+import { DEADLINES } from '#shared/domain/deadlines.ts';
 import type { VmSettings } from '#shared/pipeline/vm-request.ts';
 
 /** The port at which AI Platform's clusters met (docs, "Distributed training details"). */
@@ -28,7 +29,7 @@ export async function readVmSettings(
       // A Spot VM that shuts down has 30 s for it (Compute Engine docs, "Preemption process"), its final save included.
       stopGraceSeconds: 15,
       preemptionNoticeSeconds: PREEMPTION_NOTICE_SECONDS,
-      deadManSeconds: 600,
+      deadManSeconds: DEADLINES.deadManMs / 1_000,
       logBytesMax: 256 * 2 ** 20,
       diskBytesMax: DISK_BYTES_MAX,
     },

@@ -5,6 +5,7 @@ import {
   REPLICA_AGE_MS_MAX,
   toDocumentId,
 } from '#infra/google-cloud/firestore/collections.ts';
+import type { TimestampMs } from '#shared/domain/job.ts';
 import type { Replica } from '#shared/domain/replica.ts';
 import type { ReplicaStore } from '#shared/ports/replica-store.ts';
 
@@ -28,6 +29,10 @@ export function createFirestoreReplicaStore(firestore: Firestore): ReplicaStore 
       const expired = replicas.where('leaseExpiresAt', '<=', now).orderBy('leaseExpiresAt').limit(countMax);
       return (await expired.get()).docs.map(toReplica);
     },
+    async lastHeardAt() {
+      const [latest] = (await replicas.orderBy('heardAt', 'desc').limit(1).get()).docs;
+      return (latest?.get('heardAt') as TimestampMs | null | undefined) ?? undefined;
+    },
     async findByInstance(instanceId) {
       const [found] = (await replicas.where('instanceId', '==', instanceId).limit(1).get()).docs;
       return found && toReplica(found);
@@ -50,12 +55,14 @@ function isOutdated(next: Replica, stored: Replica): boolean {
 }
 
 function toDocument(replica: Replica) {
-  const { jobId, attempt, instanceId, leaseExpiresAt, heardAt } = replica;
+  const { jobId, attempt, instanceId, leaseExpiresAt, heardAt, sequence } = replica;
   return {
     jobId,
     attempt,
     instanceId,
     leaseExpiresAt,
+    // A VM that is expected was not heard yet.
+    heardAt: sequence === 0 ? null : heardAt,
     [EXPIRY_FIELD]: Timestamp.fromMillis(heardAt + REPLICA_AGE_MS_MAX),
     body: JSON.stringify(replica),
   };

@@ -46,6 +46,11 @@ describe('what a tick of the watcher costs', () => {
     );
   });
 
+  it('finds who was last heard at the end of an index, however many there are', () => {
+    openSqliteReplicaStore(database);
+    expect(planOf("order by json_extract(body, '$.heardAt')")).toBe('SCAN replicas USING INDEX replicas_heard');
+  });
+
   it('finds due jobs in the index of deadlines, which closed jobs are not in', () => {
     openSqliteJobStore(database);
     expect(planOf('where wake_at <= ?')).toMatch(

@@ -109,7 +109,10 @@ it('lets a program install for half an hour, as long as it says so', async () =>
 it('ends an installation that falls silent by its lease, long before its time for setting up is over', async () => {
   await createPair();
   await say(MASTER, 'INSTALLING', BEAT_MS);
-  await watch(ports, BEAT_MS + DEADLINES.leaseMs);
+  for (let at = 2 * BEAT_MS; at <= BEAT_MS + 2 * DEADLINES.leaseMs; at += BEAT_MS) {
+    await say(WORKER, 'INSTALLING', at);
+    await watch(ports, at);
+  }
 
   expect(await readJob()).toMatchObject({ attempt: 2, ledger: [{ cause: { code: 'HEARTBEAT_LOST' } }] });
 });

@@ -1,8 +1,9 @@
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Database, openDatabase } from '#infra/embedded/database.ts';
 import { openSqliteJobStore } from '#infra/embedded/jobs/sqlite-job-store.ts';
 import { openSqliteReplicaStore } from '#infra/embedded/jobs/sqlite-replica-store.ts';
 import { DEADLINES } from '#shared/domain/deadlines.ts';
+import type { Replica } from '#shared/domain/replica.ts';
 import { handleJobEvent } from '#shared/pipeline/handle-job-event.ts';
 import { sweep } from '#shared/pipeline/teardown.ts';
 import { type WatchPorts, watch } from '#shared/pipeline/watch.ts';
@@ -51,14 +52,73 @@ it('ends the attempt of a replica that never had a word to say, as a boot that h
   const silent = { jobId: 'pair', replica: 'worker-0', sequence: 0, heardAt: 1_000, leaseExpiresAt: 901_000 };
   await ports.replicas.record({ ...exampleReplica(), ...silent });
 
-  await watch(ports, 900_999);
+  await watch(ports, 900_999 + DEADLINES.deadManMs);
   expect((await ports.jobs.read('pair'))?.job).toEqual(placed);
-  await watch(ports, 901_000);
+  await watch(ports, 901_000 + DEADLINES.deadManMs);
 
   expect((await ports.jobs.read('pair'))?.job).toMatchObject({
     attempt: 2,
     counts: { bootFailuresInRow: 1 },
     ledger: [{ cause: { code: 'VM_BOOT_TIMED_OUT' } }],
+  });
+});
+
+describe('a silent replica', () => {
+  const tellLast = async (facts: Partial<Replica>) => {
+    await ports.replicas.record({ ...exampleReplica(), ...facts });
+  };
+  const readAttempt = async () => (await ports.jobs.read('digits'))?.job.attempt;
+
+  beforeEach(async () => {
+    const job = { ...simulatedJob('digits', 0), wakeAt: 10 ** 9 };
+    const running = jobAfter(job, ['PLACEMENT_CHOSEN', 0], ['VMS_CREATED', 0], ['REPLICA_STARTED', 0]);
+    await ports.jobs.create(running, []);
+    await tellLast({ heardAt: 0, leaseExpiresAt: 120_000 });
+  });
+
+  it('ends its attempt at the second look at which others were heard and it was not', async () => {
+    await tellLast({ jobId: 'other', instanceId: '7', heardAt: 170_000, leaseExpiresAt: null });
+    await watch(ports, 180_000);
+    expect(await readAttempt()).toBe(1);
+    await tellLast({ jobId: 'other', instanceId: '7', heardAt: 350_000, leaseExpiresAt: null });
+    await watch(ports, 360_000);
+    expect(await readAttempt()).toBe(2);
+  });
+
+  it('is left alone while nobody is heard, until its agent must have stopped it', async () => {
+    await tellLast({ jobId: 'other', instanceId: '7', heardAt: 119_999, leaseExpiresAt: null });
+    await watch(ports, 719_999);
+    expect(await readAttempt()).toBe(1);
+    await watch(ports, 720_000);
+    expect(await readAttempt()).toBe(2);
+  });
+
+  it('is not missed any more once it speaks after an outage, though the watcher was there first', async () => {
+    await tellLast({ jobId: 'other', instanceId: '7', heardAt: 400_000, leaseExpiresAt: null });
+    await watch(ports, 401_000);
+    await tellLast({ sequence: 2, heardAt: 410_000, leaseExpiresAt: 530_000 });
+    await watch(ports, 461_000);
+    expect(await readAttempt()).toBe(1);
+    expect(await ports.replicas.findByInstance('101')).not.toHaveProperty('missedAt');
+  });
+
+  it('is judged by an exit that it has said, whoever is heard', async () => {
+    await tellLast({ sequence: 2, phase: 'EXITED', exit: { outcome: 'SUCCEEDED' }, leaseExpiresAt: 120_000 });
+    await watch(ports, 120_000);
+    expect((await ports.jobs.read('digits'))?.job).toMatchObject({ verdict: { state: 'SUCCEEDED' } });
+  });
+
+  it('costs a tick on which no lease has passed no question of who was heard', async () => {
+    let questions = 0;
+    const lastHeardAt = async () => {
+      questions += 1;
+      return undefined;
+    };
+    const counted = { ...ports, replicas: { ...ports.replicas, lastHeardAt } };
+    await watch(counted, 119_999);
+    expect(questions).toBe(0);
+    await watch(counted, 120_000);
+    expect(questions).toBe(1);
   });
 });
 

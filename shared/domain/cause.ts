@@ -1,3 +1,11 @@
+import {
+  clip,
+  clipLines,
+  EVIDENCE_BYTES_MAX,
+  MESSAGE_BYTES_MAX,
+  OLD_MESSAGE_BYTES_MAX,
+} from '#shared/domain/job-size.ts';
+
 /** How a class of failures is met (DESIGN: failures have causes, causes have policies). */
 export type CauseClass =
   | 'capacity'
@@ -141,7 +149,7 @@ export type CauseCode = keyof typeof CAUSES;
 export type Cause = {
   readonly code: CauseCode;
   readonly message: string;
-  /** At most EVIDENCE_LINES_MAX lines, the newest last. */
+  /** At most EVIDENCE_LINES_MAX lines and EVIDENCE_BYTES_MAX bytes, the newest last. */
   readonly evidence: readonly string[];
 };
 
@@ -156,5 +164,14 @@ export function remedyOf(cause: Cause): string {
 }
 
 export function causeOf(code: CauseCode, message: string, evidence: readonly string[] = []): Cause {
-  return { code, message, evidence: evidence.slice(-EVIDENCE_LINES_MAX) };
+  return {
+    code,
+    message: clip(message, MESSAGE_BYTES_MAX),
+    evidence: clipLines(evidence.slice(-EVIDENCE_LINES_MAX), EVIDENCE_BYTES_MAX),
+  };
+}
+
+/** What is kept of a cause that is history. */
+export function abridge({ code, message }: Cause): Cause {
+  return { code, message: clip(message, OLD_MESSAGE_BYTES_MAX), evidence: [] };
 }

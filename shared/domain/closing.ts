@@ -1,4 +1,4 @@
-import { type Cause, causeOf } from '#shared/domain/cause.ts';
+import { abridge, type Cause, causeOf } from '#shared/domain/cause.ts';
 import type { Deadlines } from '#shared/domain/deadlines.ts';
 import type { EventOf, Transition } from '#shared/domain/event.ts';
 import {
@@ -12,6 +12,7 @@ import {
   type UnfinishedJob,
   type Verdict,
 } from '#shared/domain/job.ts';
+import { EVIDENT_RECORDS_MAX } from '#shared/domain/job-size.ts';
 import { common, ignore, move } from '#shared/domain/rule.ts';
 
 type Moment = { readonly at: TimestampMs; readonly deadlines: Deadlines };
@@ -44,7 +45,9 @@ export function recordAttempt(job: Job, endedAt: TimestampMs, cause: Cause | nul
     endedAt,
     cause,
   };
-  return [...job.ledger, record].slice(-ATTEMPT_RECORDS_MAX);
+  const newest = [...job.ledger, record].slice(-ATTEMPT_RECORDS_MAX);
+  const isOld = (index: number) => index < newest.length - EVIDENT_RECORDS_MAX;
+  return newest.map((each, index) => (isOld(index) && each.cause ? { ...each, cause: abridge(each.cause) } : each));
 }
 
 export function cancel(job: UnfinishedJob, { at }: EventOf<'CANCEL_REQUESTED'>, deadlines: Deadlines): Transition {

@@ -87,7 +87,7 @@ type JobCommon = {
   /** How long the attempts before this one were RUNNING, in all; what is left of maxRunningTime follows from it. */
   readonly ranMs: number;
   readonly counts: JobCounts;
-  /** The newest ATTEMPT_RECORDS_MAX attempts that ended. */
+  /** The newest ATTEMPT_RECORDS_MAX attempts that ended, the newest of them with evidence. */
   readonly ledger: readonly AttemptRecord[];
   /** What held the job up last, while it waits: shown to the user. */
   readonly waitingFor: Cause | null;

@@ -8,6 +8,7 @@ import { announce } from '#shared/domain/rule.ts';
 import { adviseForJob } from '#shared/pipeline/advise-for-job.ts';
 import { checkPackages, type KnownPackage } from '#shared/pipeline/check-packages.ts';
 import { checkRuntime } from '#shared/pipeline/check-runtime.ts';
+import { fitJob } from '#shared/pipeline/fit-job.ts';
 import { parseGsUri } from '#shared/pipeline/gs-uri.ts';
 import type { EventPorts } from '#shared/pipeline/handle-job-event.ts';
 import { type IntakeSettings, usesZone } from '#shared/pipeline/intake-settings.ts';
@@ -83,8 +84,7 @@ export async function submitJob(ports: SubmitPorts, submission: Submission): Pro
     return { verdict: 'WAITING', jobId, problems: packages.missingUris.map(missingPackage), warnings: found.warnings };
   }
   const source = { ...submission.source, digest: digestOf(submission.text, packages.packages) };
-  return createJob(
-    ports,
+  const fitted = fitJob(
     newJob(spec, {
       ...submission,
       source,
@@ -94,6 +94,9 @@ export async function submitJob(ports: SubmitPorts, submission: Submission): Pro
       deadlines: ports.deadlines,
     }),
   );
+  return 'problem' in fitted
+    ? { verdict: 'REFUSED', jobId, problems: [fitted.problem], warnings: found.warnings }
+    : createJob(ports, fitted.job);
 }
 
 function checkContextOf(intake: IntakeSettings, submission: Submission): JobContext {

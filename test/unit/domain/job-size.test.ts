@@ -1,0 +1,159 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { causeOf, EVIDENCE_LINES_MAX } from '#shared/domain/cause.ts';
+import { SETTLED_RUN_MS } from '#shared/domain/deadlines.ts';
+import type { JobEvent } from '#shared/domain/event.ts';
+import type { Job } from '#shared/domain/job.ts';
+import {
+  ACCEPTED_BYTES_MAX,
+  clip,
+  clipLines,
+  EVIDENCE_BYTES_MAX,
+  EVIDENT_RECORDS_MAX,
+  JOB_BYTES_MAX,
+  jsonBytesOf,
+  MESSAGE_BYTES_MAX,
+} from '#shared/domain/job-size.ts';
+import { transition } from '#shared/domain/transition.ts';
+import { vmNameOf } from '#shared/domain/vm-name.ts';
+import { fitJob } from '#shared/pipeline/fit-job.ts';
+import { concerning, lives } from './event-arbitrary.ts';
+import { eventsFor, jobAfter, queuedJob } from './example-job.ts';
+
+/** Six bytes of JSON for one character, which is the worst that there is. */
+const WORST = '\u0001';
+const WORST_CAUSE = causeOf(
+  'PREEMPTED',
+  WORST.repeat(10_000),
+  Array.from({ length: EVIDENCE_LINES_MAX }, () => WORST.repeat(2_000)),
+);
+const REPLICAS_MAX = 1_000;
+
+/** The same event, with as much said of every cause in it as can be. */
+function atWorst(event: JobEvent): JobEvent {
+  return JSON.parse(JSON.stringify(event), (_, value) =>
+    value?.evidence === undefined ? value : { ...value, ...WORST_CAUSE, code: value.code },
+  );
+}
+
+/** As large as intake lets a job be, with as many VMs as a job may have. */
+function largestJob(): Job {
+  const job = queuedJob({ maxRunningMs: Number.MAX_SAFE_INTEGER, restartsMax: 100 });
+  const [group] = job.spec.replicaGroups;
+  const replicaGroups = [group, { ...group, role: 'worker', count: REPLICAS_MAX - 1 }] as const;
+  const large = { ...job, jobId: 'J'.repeat(128), spec: { ...job.spec, replicaGroups } };
+  const room = ACCEPTED_BYTES_MAX - jsonBytesOf(large) - 3;
+  return { ...large, source: { ...large.source, uri: large.source.uri + 'x'.repeat(room) } };
+}
+
+const instancesOf = (job: Job) =>
+  Array.from({ length: REPLICAS_MAX }, (_, index) => {
+    const id = { role: index === 0 ? 'master' : 'worker', index } as const;
+    return { ...id, vmName: vmNameOf(job.jobId, job.attempt, id), instanceId: '9'.repeat(20) };
+  });
+
+/** One attempt that comes up whole, runs, and is lost for the worst of causes. */
+function loseAttempt(job: Job, at: number): Job {
+  const placed = jobAfter(job, ['DEADLINE_PASSED', at], ['PLACEMENT_CHOSEN', at]);
+  const created = { ...eventsFor(placed, at).VMS_CREATED, instances: instancesOf(placed) };
+  const running = jobAfter(transition(placed, created).job, ['REPLICA_STARTED', at]);
+  expect(jsonBytesOf(running)).toBeLessThanOrEqual(JOB_BYTES_MAX);
+  const lost = { ...eventsFor(running, at + SETTLED_RUN_MS).ATTEMPT_INTERRUPTED, cause: WORST_CAUSE };
+  return transition(running, lost).job;
+}
+
+describe('the record of a job', () => {
+  it('stays below what the store can keep, with the worst of everything', () => {
+    const largest = fitJob(largestJob());
+    expect(largest).toHaveProperty('job');
+    let job = 'job' in largest ? largest.job : queuedJob();
+    for (let count = 1; count <= 60; count += 1) {
+      job = loseAttempt(job, count * 10_000_000);
+      expect(jsonBytesOf(job), `after ${count} attempts`).toBeLessThanOrEqual(JOB_BYTES_MAX);
+    }
+    const placed = jobAfter(job, ['DEADLINE_PASSED', 10 ** 9], ['PLACEMENT_CHOSEN', 10 ** 9]);
+    const exit = { outcome: 'FAILED', cause: { ...WORST_CAUSE, code: 'JOB_DIR_UNWRITABLE' } } as const;
+    const failed = transition(placed, { ...eventsFor(placed, 10 ** 9 + 1).REPLICA_EXITED, exit }).job;
+    expect(failed).toMatchObject({ status: 'CLOSING', verdict: { cause: { evidence: WORST_CAUSE.evidence } } });
+    expect(jsonBytesOf(failed)).toBeLessThanOrEqual(JOB_BYTES_MAX);
+  });
+
+  it('stays below it whatever happens, in any order', () => {
+    fc.assert(
+      fc.property(lives, ({ job, steps }) => {
+        steps.reduce((before: Job, step) => {
+          const { job: after } = transition(before, atWorst(concerning(before, step)));
+          expect(jsonBytesOf(after)).toBeLessThanOrEqual(JOB_BYTES_MAX);
+          return after;
+        }, job);
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  it('keeps the evidence of the newest attempts, and of older ones what happened', () => {
+    const cause = causeOf('PREEMPTED', 'The VM was taken.', ['a line']);
+    const lose = (job: Job, at: number) => {
+      const running = jobAfter(
+        job,
+        ['DEADLINE_PASSED', at],
+        ['PLACEMENT_CHOSEN', at],
+        ['VMS_CREATED', at],
+        ['REPLICA_STARTED', at],
+      );
+      return transition(running, { ...eventsFor(running, at + SETTLED_RUN_MS).ATTEMPT_INTERRUPTED, cause }).job;
+    };
+    const times = Array.from({ length: EVIDENT_RECORDS_MAX + 2 }, (_, index) => (index + 1) * 10_000_000);
+    const { ledger } = times.reduce(lose, queuedJob({ maxRunningMs: Number.MAX_SAFE_INTEGER }));
+    const old = { ...cause, evidence: [] };
+    expect(ledger.map((record) => record.cause)).toEqual([old, old, ...Array(EVIDENT_RECORDS_MAX).fill(cause)]);
+  });
+});
+
+describe('a cause', () => {
+  it('has a message and lines of bounded bytes, the newest lines last', () => {
+    expect(jsonBytesOf(WORST_CAUSE.message)).toBeLessThanOrEqual(MESSAGE_BYTES_MAX);
+    expect(jsonBytesOf(WORST_CAUSE.evidence)).toBeLessThanOrEqual(EVIDENCE_BYTES_MAX + 2);
+    expect(causeOf('PREEMPTED', 'Short.', ['one', 'two'])).toEqual({
+      code: 'PREEMPTED',
+      message: 'Short.',
+      evidence: ['one', 'two'],
+    });
+  });
+
+  it('cuts no character in half, and says that it was cut', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary', maxLength: 60 }), fc.integer({ min: 10, max: 80 }), (text, bytesMax) => {
+        const shown = clip(text, bytesMax);
+        expect(jsonBytesOf(shown)).toBeLessThanOrEqual(bytesMax);
+        expect(shown === text || (shown.endsWith('…') && text.startsWith(shown.slice(0, -1)))).toBe(true);
+        expect(shown.isWellFormed()).toBe(true);
+      }),
+    );
+  });
+
+  it('keeps the end of the evidence where there is too much of it', () => {
+    expect(clipLines(['first', 'second', 'third'], 18)).toEqual(['second', 'third']);
+    expect(clipLines(['first', 'a very long line'], 12)).toEqual(['a very…']);
+    expect(clipLines([], 12)).toEqual([]);
+  });
+});
+
+describe('intake', () => {
+  it('refuses a job that no record has room for', () => {
+    const job = largestJob();
+    const larger = { ...job, source: { ...job.source, uri: `${job.source.uri}xxxx` } };
+    expect(fitJob(larger)).toMatchObject({ problem: { code: 'JOB_TOO_LARGE' } });
+  });
+
+  it('keeps as many warnings as have room, and says how many have none', () => {
+    const warning = { code: 'W', message: 'm'.repeat(1_000), remedy: 'r' };
+    const fitted = fitJob({ ...queuedJob(), warnings: Array.from({ length: 100 }, () => warning) });
+    const warnings = 'job' in fitted ? fitted.job.warnings : [];
+    expect(warnings.length).toBeGreaterThan(50);
+    expect(warnings.at(-1)).toMatchObject({
+      code: 'TOO_MANY_FINDINGS',
+      message: `There are ${100 - warnings.length + 1} more warnings, for which there was no room.`,
+    });
+  });
+});

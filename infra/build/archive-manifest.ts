@@ -17,9 +17,10 @@ const lockfileSchema = z.object({ lockfileVersion: z.literal(3), packages: z.rec
 type Packages = z.infer<typeof lockfileSchema>['packages'];
 
 /**
- * The package.json and package-lock.json of one function's archive: what Cloud Functions looks for (docs, "Write Node.js
- * functions", "Run custom build steps during deployment"). The bundle needs nothing; the functions-framework that starts
- * it is installed there in the very versions that it is tested with here, where the buildpack would take one of its own.
+ * The package.json and package-lock.json of one function's archive: what Cloud Functions looks for (docs, "Write
+ * Node.js functions", "Run custom build steps during deployment"). The bundle needs nothing; the functions-framework
+ * that starts it is installed there in the very versions that it is tested with here, where the buildpack would take
+ * one of its own.
  */
 export async function buildManifests(name: string): Promise<Readonly<Record<string, Uint8Array>>> {
   const { lockfileVersion, packages } = lockfileSchema.parse(JSON.parse(await readFile(LOCKFILE, 'utf8')));

@@ -18,8 +18,8 @@ export const vmPlaceSchema = z.object({
   /** The firewall's handle on the VMs. */
   networkTag: z.string().min(1).default('dropforge-vm'),
   /**
-   * Whether only signed drivers are loaded. NVIDIA's are not unless the image has signed ones (docs, "Secure Boot and GPU
-   * VMs").
+   * Whether only signed drivers are loaded. NVIDIA's are not unless the image has signed ones (docs, "Secure Boot and
+   * GPU VMs").
    */
   hasSecureBoot: z.boolean().default(false),
   /** The key of boot disks that are made from images; null for Google's own. */

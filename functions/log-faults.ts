@@ -1,3 +1,4 @@
+import { DeliverAgain } from '#functions/deliver-again.ts';
 import type { Logger } from '#shared/observability/logger.ts';
 
 /**
@@ -14,7 +15,8 @@ export function logFaults<Input extends readonly unknown[]>(
       await handler(...input);
     } catch (error) {
       const fault = error instanceof Error ? error : new Error(String(error));
-      logger.log('ERROR', 'function failed', { function: name, problem: fault.message, stack: fault.stack });
+      const severity = fault instanceof DeliverAgain ? 'INFO' : 'ERROR';
+      logger.log(severity, 'function failed', { function: name, problem: fault.message, stack: fault.stack });
       fault.stack = '';
       throw fault;
     }

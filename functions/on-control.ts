@@ -1,16 +1,29 @@
 import type { CloudEvent } from '@google-cloud/functions-framework';
 import { decodeMessage } from '#functions/decode-message.ts';
+import { DeliverAgain } from '#functions/deliver-again.ts';
 import type { PortsFor } from '#functions/function-ports.ts';
-import { cancelJob } from '#shared/pipeline/cancel-job.ts';
+import { takeCancel } from '#shared/pipeline/cancel-job.ts';
 import type { EventPorts } from '#shared/pipeline/handle-job-event.ts';
 import { controlMessageSchema } from '#shared/protocol/stage-message.ts';
 
-/** Control topic → cancel. A job that nobody knows is on record, and no reason to ask again. */
+/**
+ * Control topic → cancel. A job that nobody knows may not have been taken in yet: the message comes again for a while.
+ * Then the job is on record, and no reason to ask again.
+ */
 export function createOnControl(ports: PortsFor<EventPorts>) {
   return async (event: CloudEvent<unknown>): Promise<void> => {
     const message = decodeMessage(event, controlMessageSchema, ports.logger);
-    if (message !== undefined && (await cancelJob(ports, message.jobId, ports.clock.now())) === undefined) {
-      ports.logger.log('WARNING', 'job to cancel is unknown', { jobId: message.jobId });
+    if (message === undefined) {
+      return;
+    }
+    const { jobId } = message;
+    const publishedAt = Date.parse(event.time ?? '');
+    const outcome = await takeCancel(ports, { jobId, publishedAt }, ports.clock.now());
+    if (outcome === 'TOO_EARLY') {
+      throw new DeliverAgain(`Job ${jobId} is to be cancelled and is not there yet; the message is delivered again.`);
+    }
+    if (outcome === 'UNKNOWN') {
+      ports.logger.log('WARNING', 'job to cancel is unknown', { jobId });
     }
   };
 }

@@ -238,6 +238,7 @@ function deadlinesOf(config: EmbeddedConfig): Deadlines {
     deadManMs: config.deadManSeconds * 1_000,
     teardownMs: config.teardownSeconds * 1_000,
     maxRunningGraceMs: config.maxRunningGraceSeconds * 1_000,
+    earlyCancelMs: config.earlyCancelSeconds * 1_000,
     coolDownMs: config.coolDownSeconds * 1_000,
     backoffMsMin: config.backoffSecondsMin * 1_000,
     backoffMsMax: config.backoffSecondsMax * 1_000,

@@ -58,6 +58,8 @@ export const embeddedConfigSchema = z.strictObject({
   provisionAnswerSeconds: seconds(20),
   teardownSeconds: seconds(2),
   maxRunningGraceSeconds: seconds(30),
+  /** The queue makes a message a dead letter after some 25 s of tries, unless `deliveriesMax` says otherwise. */
+  earlyCancelSeconds: seconds(20),
   coolDownSeconds: seconds(1),
   backoffSecondsMin: seconds(1),
   backoffSecondsMax: seconds(10),

@@ -14,6 +14,8 @@ export type Deadlines = {
   readonly teardownMs: number;
   /** After the agent should have stopped a job at its maxRunningTime, until the control plane does. */
   readonly maxRunningGraceMs: number;
+  /** A cancel that came before its job is delivered again for so long; fewer deliveries than make it a dead letter. */
+  readonly earlyCancelMs: number;
   /** A zone that has just refused is not asked again for so long, by any job that wants the same machine. */
   readonly coolDownMs: number;
   /** The wait when every zone has refused: doubling from the least to the most. */
@@ -29,6 +31,7 @@ export const DEADLINES: Deadlines = {
   deadManMs: 600_000,
   teardownMs: 60_000,
   maxRunningGraceMs: 180_000,
+  earlyCancelMs: 600_000,
   coolDownMs: 60_000,
   backoffMsMin: 15_000,
   backoffMsMax: 600_000,

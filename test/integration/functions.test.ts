@@ -124,6 +124,29 @@ it.each(['provision', 'teardown', 'on-control', 'on-interruption', 'report'] as 
   },
 );
 
+it('cancels a job that is made after it was asked to, and gives up the cancel of one that never is', async () => {
+  const cancel = (jobId: string, publishedAt: number) => {
+    const data = Buffer.from(JSON.stringify({ command: 'cancel', jobId })).toString('base64');
+    const message = { data, messageId: `c-${jobId}`, attributes: {}, publishTime: new Date(publishedAt).toISOString() };
+    return post('on-control', JSON.stringify({ subscription: 'projects/p/subscriptions/s', message }));
+  };
+  const { earlyCancelMs } = ports.functions.deadlines;
+  log.length = 0;
+
+  expect((await cancel('hasty', Date.now())).status).toBe(500);
+  const info = await uploadProgram('hasty');
+  await finalize(info.name, info.generation);
+  expect((await cancel('hasty', Date.now())).status).toBe(204);
+  expect((await ports.functions.jobs.read('hasty'))?.job).toMatchObject({ verdict: { state: 'CANCELLED' } });
+
+  expect((await cancel('nobody', Date.now() - earlyCancelMs)).status).toBe(204);
+  expect(log.map(({ severity, message }) => `${severity} ${message}`)).toEqual([
+    'INFO function failed',
+    'INFO upload was taken',
+    'WARNING job to cancel is unknown',
+  ]);
+});
+
 it('answers a passing fault with 500, so that the message is delivered again', async () => {
   isStoreDown = true;
   const message = JSON.stringify({ type: 'TEARDOWN', jobId: 'told_twice' });

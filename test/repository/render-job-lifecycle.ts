@@ -24,6 +24,7 @@ const DEADLINE_MEANINGS: Readonly<Record<keyof Deadlines, string>> = {
   deadManMs: 'Added to a lease while nobody is heard: the agent has stopped its VM, and the attempt is interrupted.',
   teardownMs: 'The VMs of a job that is over are still there: their deletion is asked for again.',
   maxRunningGraceMs: 'The agent did not stop a job at its maxRunningTime: the control plane ends it.',
+  earlyCancelMs: 'A cancel came before its job, and the job has not come since: the message is acknowledged.',
   coolDownMs: 'A zone that has just refused is asked again, by any job that wants the same machine.',
   backoffMsMin:
     'Every zone has refused: the ladder is begun again, the first time after this, then after twice as long.',

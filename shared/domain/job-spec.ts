@@ -92,5 +92,13 @@ export type JobLimits = {
 /** The rule of AI Platform Training (docs "managing models and jobs"): a letter, then letters, digits, underscores. */
 export const JOB_ID_PATTERN = /^[A-Za-z][A-Za-z0-9_]{0,127}$/;
 
+/** Whether a label says whose a VM is: a user's of that key would make it somebody else's. */
+export function isReservedLabel(key: string): boolean {
+  return key.startsWith('dropforge') || key === 'managed-by';
+}
+
+/** Of these a VM has so many at most: its job's id, in up to five parts, attempt, role, and whose it is. */
+export const OWN_LABELS_COUNT_MAX = 8;
+
 /** What `scheduling.maxRunningTime` is when nothing is said: seven days, as on AI Platform. */
 export const MAX_RUNNING_MS_DEFAULT = 7 * 24 * 3_600_000;

@@ -1,3 +1,5 @@
+import { isReservedLabel, JOB_ID_PATTERN } from '#shared/domain/job-spec.ts';
+
 /**
  * The labels by which Compute Engine's own list says whose a VM is. Label values are 63 small letters, digits, `_` and
  * `-` (Resource Manager docs, "Labels overview"); job ids have up to 128 characters and capitals, and come back exactly.
@@ -15,14 +17,14 @@ const JOB_PARTS_MAX = 5;
 
 export type VmLabels = { readonly jobId: string; readonly attempt: number; readonly role: string };
 
-/** Everything that says whose a VM is; the user's own labels give way to it. */
+/** Everything that says whose a VM is; of the user's own labels none is kept that could be read as such. */
 export function toLabels(
   { jobId, attempt, role }: VmLabels,
   own: Readonly<Record<string, string>>,
 ): Record<string, string> {
   const parts = splitJobId(jobId).map((part, index) => [keyOfPart(index), part] as const);
   return {
-    ...own,
+    ...Object.fromEntries(Object.entries(own).filter(([key]) => !isReservedLabel(key))),
     ...Object.fromEntries(parts),
     [MANAGED_BY.key]: MANAGED_BY.value,
     [ATTEMPT_KEY]: String(attempt),
@@ -30,14 +32,21 @@ export function toLabels(
   };
 }
 
-/** Undefined where the labels are not Dropforge's. */
+/**
+ * Undefined where the labels are not Dropforge's. Only what `toLabels` can have written is believed, for a VM that is
+ * read as another job's would be deleted as nobody's: no part of a job id follows one that is not full.
+ */
 export function readLabels(labels: Readonly<Record<string, string>>): Omit<VmLabels, 'role'> | undefined {
-  const attempt = Number(labels[ATTEMPT_KEY]);
-  if (labels[MANAGED_BY.key] !== MANAGED_BY.value || labels[JOB_KEY] === undefined || !Number.isInteger(attempt)) {
+  const attempt = labels[ATTEMPT_KEY] ?? '';
+  if (labels[MANAGED_BY.key] !== MANAGED_BY.value || !/^[1-9]\d*$/.test(attempt)) {
     return undefined;
   }
   const parts = Array.from({ length: JOB_PARTS_MAX }, (_, index) => labels[keyOfPart(index)] ?? '');
-  return { jobId: parts.join('').replaceAll(/-(.)/g, (_, letter: string) => letter.toUpperCase()), attempt };
+  const last = parts.findIndex((part) => part.length < VALUE_CHARACTERS_MAX);
+  const escaped = (last === -1 ? parts : parts.slice(0, last + 1)).join('');
+  const jobId = escaped.replaceAll(/-(.)/g, (_, letter: string) => letter.toUpperCase());
+  const isOurs = JOB_ID_PATTERN.test(jobId) && splitJobId(jobId).join('') === escaped;
+  return isOurs ? { jobId, attempt: Number(attempt) } : undefined;
 }
 
 /** A filter for lists (Compute API, "filter"): all of Dropforge's VMs, or those that may be of one job. */

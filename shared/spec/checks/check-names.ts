@@ -1,4 +1,4 @@
-import { JOB_ID_PATTERN } from '#shared/domain/job-spec.ts';
+import { isReservedLabel, JOB_ID_PATTERN, OWN_LABELS_COUNT_MAX } from '#shared/domain/job-spec.ts';
 import { quote } from '#shared/spec/checks/quote.ts';
 import { fieldPath } from '#shared/spec/dialects/field-paths.ts';
 import type { JobDraft } from '#shared/spec/job-draft.ts';
@@ -10,8 +10,12 @@ const JOB_ID_CHARACTERS_MAX = 128;
 /** Vertex AI's limit (CustomJob.displayName); any character goes. */
 const DISPLAY_NAME_CHARACTERS_MAX = 128;
 
+/** A VM has at most 64 labels (Compute Engine docs, "Label resources"), and Dropforge's own are among them. */
+const VM_LABELS_COUNT_MAX = 64;
+
+export const LABELS_COUNT_MAX = VM_LABELS_COUNT_MAX - OWN_LABELS_COUNT_MAX;
+
 /** Google Cloud's rules for labels (Resource Manager docs, "Labels overview"). */
-const LABELS_COUNT_MAX = 64;
 const LABEL_KEY_PATTERN = /^[\p{Ll}\p{Lo}][\p{Ll}\p{Lo}\p{N}_-]{0,62}$/u;
 const LABEL_VALUE_PATTERN = /^[\p{Ll}\p{Lo}\p{N}_-]{0,63}$/u;
 
@@ -65,7 +69,10 @@ export function suggestJobId(text: string): string {
   return begun.slice(0, JOB_ID_CHARACTERS_MAX).replace(/_+$/, '');
 }
 
-/** The job's labels; null where one breaks Google Cloud's rules for labels, which is then among the findings. */
+/**
+ * The job's labels; null where one breaks Google Cloud's rules for labels or takes the place of Dropforge's own, or where
+ * there are too many, which is then among the findings.
+ */
 export function checkLabels({ labels }: JobDraft, findings: Findings): Readonly<Record<string, string>> | null {
   const wrong = labels.filter(
     ({ value: { key, text } }) => !LABEL_KEY_PATTERN.test(key) || !LABEL_VALUE_PATTERN.test(text),
@@ -76,17 +83,24 @@ export function checkLabels({ labels }: JobDraft, findings: Findings): Readonly<
     const remedy = 'Use small letters, digits, "_" and "-", 63 at most, with a letter first in the key.';
     refuse({ ...label, value: text }, { code: 'INVALID_LABEL', message, remedy }, findings);
   }
-  const [first] = labels;
-  if (labels.length > LABELS_COUNT_MAX && first !== undefined) {
-    const message = `The job has ${labels.length} labels; it may have ${LABELS_COUNT_MAX}.`;
-    findings.problems.push({
-      code: 'TOO_MANY_LABELS',
-      message,
-      remedy: 'Remove some.',
-      path: 'labels',
-      ...(first.line && { line: first.line }),
-    });
-    return null;
+  const reserved = labels.filter((label) => !wrong.includes(label) && isReservedLabel(label.value.key));
+  for (const { value, ...place } of reserved) {
+    const message = `The label ${value.key} is Dropforge's own: by such labels it knows whose a VM is.`;
+    const remedy = 'Choose a key that is not managed-by and does not begin with dropforge.';
+    findings.problems.push({ code: 'RESERVED_LABEL', message, remedy, ...placeOf(place) });
   }
-  return wrong.length > 0 ? null : Object.fromEntries(labels.map(({ value: { key, text } }) => [key, text]));
+  return hasRoom(labels, findings) && wrong.length + reserved.length === 0
+    ? Object.fromEntries(labels.map(({ value: { key, text } }) => [key, text]))
+    : null;
+}
+
+function hasRoom(labels: JobDraft['labels'], findings: Findings): boolean {
+  const [first] = labels;
+  if (labels.length <= LABELS_COUNT_MAX || first === undefined) {
+    return true;
+  }
+  const message = `The job has ${labels.length} labels; it may have ${LABELS_COUNT_MAX}, for its VMs have Dropforge's beside them.`;
+  const line = first.line && { line: first.line };
+  findings.problems.push({ code: 'TOO_MANY_LABELS', message, remedy: 'Remove some.', path: 'labels', ...line });
+  return false;
 }

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { filterOf, readLabels, toLabels } from '#infra/google-cloud/compute/vm-labels.ts';
-import { JOB_ID_PATTERN } from '#shared/domain/job-spec.ts';
+import { isReservedLabel, JOB_ID_PATTERN, OWN_LABELS_COUNT_MAX } from '#shared/domain/job-spec.ts';
+import { LABELS_COUNT_MAX } from '#shared/spec/checks/check-names.ts';
 
 const jobIds = fc.stringMatching(JOB_ID_PATTERN);
 const LABEL_VALUE = /^[a-z0-9_-]{0,63}$/;
@@ -9,7 +10,7 @@ const LABEL_VALUE = /^[a-z0-9_-]{0,63}$/;
 describe('the labels of a VM', () => {
   it('give back every job id and attempt, and keep the rules of label values', () => {
     fc.assert(
-      fc.property(jobIds, fc.nat(10_000), (jobId, attempt) => {
+      fc.property(jobIds, fc.integer({ min: 1, max: 10_000 }), (jobId, attempt) => {
         const labels = toLabels({ jobId, attempt, role: 'worker' }, {});
         expect(Object.values(labels).every((value) => LABEL_VALUE.test(value))).toBe(true);
         expect(readLabels(labels)).toEqual({ jobId, attempt });
@@ -42,12 +43,41 @@ describe('the labels of a VM', () => {
     });
   });
 
+  it('are the same whatever a user has called his own', () => {
+    const own = fc.dictionary(
+      fc.constantFrom('dropforge-job', 'dropforge-job-1', 'dropforge-job-4', 'dropforge-attempt', 'managed-by', 'team'),
+      fc.constantFrom('a', 'x'.repeat(63), '7', '-'),
+    );
+    fc.assert(
+      fc.property(jobIds, fc.integer({ min: 1, max: 10_000 }), own, (jobId, attempt, labels) => {
+        expect(readLabels(toLabels({ jobId, attempt, role: 'worker' }, labels))).toEqual({ jobId, attempt });
+      }),
+    );
+  });
+
+  it('change no job by what a VM from before bears beside them', () => {
+    const labels = { ...toLabels({ jobId: 'digits', attempt: 1, role: 'master' }, {}), 'dropforge-job-1': 'x' };
+    expect(readLabels(labels)).toEqual({ jobId: 'digits', attempt: 1 });
+  });
+
+  it('are as many as intake leaves room for, and of keys that it refuses to users', () => {
+    const keys = Object.keys(toLabels({ jobId: 'Z'.repeat(128), attempt: 1, role: 'master' }, {}));
+    expect(keys).toHaveLength(OWN_LABELS_COUNT_MAX);
+    expect(keys.filter((key) => !isReservedLabel(key))).toEqual([]);
+    expect(keys.length + LABELS_COUNT_MAX).toBe(64);
+  });
+
   it.each([
     [{}],
     [{ 'managed-by': 'terraform', 'dropforge-job': 'j', 'dropforge-attempt': '1' }],
     [{ 'managed-by': 'dropforge', 'dropforge-attempt': '1' }],
     [{ 'managed-by': 'dropforge', 'dropforge-job': 'j' }],
     [{ 'managed-by': 'dropforge', 'dropforge-job': 'j', 'dropforge-attempt': 'two' }],
+    [{ 'managed-by': 'dropforge', 'dropforge-job': 'j', 'dropforge-attempt': '' }],
+    [{ 'managed-by': 'dropforge', 'dropforge-job': 'j', 'dropforge-attempt': '0' }],
+    [{ 'managed-by': 'dropforge', 'dropforge-job': '1j', 'dropforge-attempt': '1' }],
+    [{ 'managed-by': 'dropforge', 'dropforge-job': 'j-', 'dropforge-attempt': '1' }],
+    [{ 'managed-by': 'dropforge', 'dropforge-job': 'J', 'dropforge-attempt': '1' }],
   ])('are not Dropforge’s where they are %j', (labels) => {
     expect(readLabels(labels)).toBeUndefined();
   });

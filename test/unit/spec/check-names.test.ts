@@ -103,9 +103,18 @@ describe('labels', () => {
     expect(check({ team: '{{TEAM}}' }).findings.problems).toMatchObject([{ code: 'PLACEHOLDER' }]);
   });
 
-  it('are 64 at most', () => {
+  it.each(['managed-by', 'dropforge', 'dropforge-job-1', 'dropforge_team'])(
+    'are refused when one is %s, by which VMs are known',
+    (key) => {
+      const { labels, findings } = check({ sound: 'x', [key]: 'x' });
+      expect(labels).toBeNull();
+      expect(findings.problems).toMatchObject([{ code: 'RESERVED_LABEL', path: `labels.${key}`, line: 2 }]);
+    },
+  );
+
+  it('are 56 at most, for 8 of the 64 that a VM may have are not the user’s', () => {
     const many = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, 'v']));
-    expect(check(many(64)).labels).toEqual(many(64));
-    expect(check(many(65)).findings.problems).toMatchObject([{ code: 'TOO_MANY_LABELS', path: 'labels' }]);
+    expect(check(many(56)).labels).toEqual(many(56));
+    expect(check(many(57)).findings.problems).toMatchObject([{ code: 'TOO_MANY_LABELS', path: 'labels' }]);
   });
 });

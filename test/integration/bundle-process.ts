@@ -87,7 +87,9 @@ export async function firstAnswer(
 
 /** A message as Pub/Sub pushes it. */
 export function pushBody(data: string): string {
-  const message = { data: Buffer.from(data).toString('base64'), messageId: '7', attributes: {} };
+  // Long ago: what came before its time would be wanted again.
+  const publishTime = '2026-01-01T00:00:00Z';
+  const message = { data: Buffer.from(data).toString('base64'), messageId: '7', attributes: {}, publishTime };
   return JSON.stringify({ subscription: 'projects/p/subscriptions/s', message });
 }
 

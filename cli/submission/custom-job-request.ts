@@ -1,6 +1,6 @@
 import type { Invocation } from '#cli/command.ts';
 import { UsageFailure } from '#cli/failure.ts';
-import { readKmsKey, readLabels, splitList } from '#cli/submission/flag-values.ts';
+import { readAllPairs, readKmsKey, splitList } from '#cli/submission/flag-values.ts';
 import { CUSTOM_JOB_FOREIGN_FLAGS, judgeForeignFlags } from '#cli/submission/foreign-flags.ts';
 import { type JobRequest, readConfig } from '#cli/submission/job-request.ts';
 import { type PackageSource, readArchives } from '#cli/submission/package-source.ts';
@@ -35,7 +35,8 @@ export async function readCustomJobRequest(invocation: Invocation): Promise<JobR
     ),
   };
   const overrides = {
-    labels: readLabels(flags),
+    labels: readAllPairs('labels', flags),
+    secrets: readAllPairs('set-secrets', flags),
     region: flag('region'),
     serviceAccount: flag('service-account'),
     network: flag('network'),

@@ -28,12 +28,15 @@ export function readPairs(flagName: string, text: string): Readonly<Record<strin
   return Object.fromEntries(pairs);
 }
 
-/** The labels of all `--labels`; undefined where there is none, nothing where they are empty. */
-export function readLabels(flags: Invocation['flags']): Readonly<Record<string, string>> | undefined {
-  const given = flags('labels');
+/** The pairs of a flag all times that it is given; undefined where it never is, nothing where they are empty. */
+export function readAllPairs(
+  flagName: string,
+  flags: Invocation['flags'],
+): Readonly<Record<string, string>> | undefined {
+  const given = flags(flagName);
   return given.length === 0
     ? undefined
-    : Object.assign({}, ...given.filter((text) => text !== '').map((text) => readPairs('labels', text)));
+    : Object.assign({}, ...given.filter((text) => text !== '').map((text) => readPairs(flagName, text)));
 }
 
 /** `type=nvidia-tesla-t4,count=1`; the order does not matter, and a count that is not said is 1. */

@@ -4,9 +4,18 @@ import { TRAINING_FOREIGN_FLAGS, toFlag } from '#cli/submission/foreign-flags.ts
 
 const ACCELERATOR = 'type=TYPE,count=N';
 
-/** Those of `gcloud ai-platform jobs submit training` and of `gcloud ai custom-jobs create` alike. */
+/**
+ * Those of `gcloud ai-platform jobs submit training` and of `gcloud ai custom-jobs create` alike; `--set-secrets` is that
+ * of `gcloud run deploy`.
+ */
 export const COMMON_SUBMIT_FLAGS: readonly Flag[] = [
   { name: 'labels', value: 'KEY=VALUE,…', isRepeatable: true, summary: 'labels of the job' },
+  {
+    name: 'set-secrets',
+    value: 'ENV=SECRET:VERSION,…',
+    isRepeatable: true,
+    summary: 'environment variables that hold secrets of Secret Manager; without a version, the latest',
+  },
   { name: 'service-account', value: 'EMAIL', summary: 'the account that the program runs as' },
   { name: 'network', value: 'NETWORK', summary: 'projects/PROJECT/global/networks/NAME' },
   {

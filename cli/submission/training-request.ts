@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { Invocation } from '#cli/command.ts';
 import { UsageFailure } from '#cli/failure.ts';
-import { readAccelerator, readCount, readKmsKey, readLabels, readScaleTier } from '#cli/submission/flag-values.ts';
+import { readAccelerator, readAllPairs, readCount, readKmsKey, readScaleTier } from '#cli/submission/flag-values.ts';
 import { judgeForeignFlags, TRAINING_FOREIGN_FLAGS } from '#cli/submission/foreign-flags.ts';
 import { type JobRequest, readConfig } from '#cli/submission/job-request.ts';
 import { type PackageSource, readArchives } from '#cli/submission/package-source.ts';
@@ -43,7 +43,8 @@ export async function readTrainingRequest(invocation: Invocation): Promise<JobRe
 
 function readOverrides({ flag, flags, rest }: Invocation): TrainingOverrides {
   return {
-    labels: readLabels(flags),
+    labels: readAllPairs('labels', flags),
+    secrets: readAllPairs('set-secrets', flags),
     scaleTier: readScaleTier(flag),
     masterType: flag('master-machine-type'),
     masterAccelerator: readAccelerator('master-accelerator', flag),

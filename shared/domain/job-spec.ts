@@ -17,6 +17,8 @@ export type JobSpec = {
   /** Whether the program is told its job directory as `--job-dir`: AI Platform does so, Vertex AI does not. */
   readonly passesJobDir: boolean;
   readonly limits: JobLimits;
+  /** By the names of the environment variables that hold them. Only VMs read the values, just before they are used. */
+  readonly secrets: Readonly<Record<string, SecretReference>>;
   /** E-mail address of the account that the VMs run as; null for the deployment's own. */
   readonly serviceAccount: string | null;
   /** `projects/P/global/networks/N`; null for the deployment's own. */
@@ -25,6 +27,15 @@ export type JobSpec = {
   readonly kmsKeyName: string | null;
   /** Hyperparameters to be tuned: the job is then a study of many trials; null for a single training. */
   readonly study: Study | null;
+};
+
+/** A version of a secret of Secret Manager. */
+export type SecretReference = {
+  /** Id or number; null for the deployment's own. */
+  readonly project: string | null;
+  readonly secret: string;
+  /** A number, an alias, or `latest`. */
+  readonly version: string;
 };
 
 /** Compute Engine's provisioning models, as far as job files can ask for them. */

@@ -6,6 +6,7 @@ import {
   type Dialect,
   emptyPool,
   type JobDraft,
+  type KeyedText,
   type PoolDraft,
   type ProgramDraft,
 } from '#shared/spec/job-draft.ts';
@@ -17,6 +18,8 @@ type Optional<Fields> = { readonly [Name in keyof Fields]?: Fields[Name] | undef
 export type TrainingOverrides = Optional<{
   jobId: string;
   labels: Readonly<Record<string, string>>;
+  /** Environment variables, and the secrets that they are to hold. */
+  secrets: Readonly<Record<string, string>>;
   /** `custom` or `CUSTOM`, `basic-gpu` or `BASIC_GPU`. */
   scaleTier: string;
   masterType: string;
@@ -63,17 +66,15 @@ const POOL_PATHS = {
  * with such a value is shown at its flag; a placeholder that a flag has filled in is no problem any more.
  */
 export function applyOverrides(draft: JobDraft, overrides: TrainingOverrides): JobDraft {
-  const { labels, scaleTier, worker, parameterServer } = overrides;
+  const { scaleTier, worker, parameterServer } = overrides;
   const jobId = from('JOB', overrides.jobId);
   const named = draft.dialect === 'vertex-ai' ? { displayName: jobId ?? draft.displayName } : {};
   return withoutFilledPlaceholders(draft, {
     ...withGroup(withGroup(withMaster(draft, overrides), 'worker', worker), 'ps', parameterServer),
     ...named,
     jobId: draft.dialect === 'vertex-ai' ? draft.jobId : (jobId ?? draft.jobId),
-    labels:
-      labels === undefined
-        ? draft.labels
-        : Object.entries(labels).map(([key, text]) => ({ value: { key, text }, path: '--labels' })),
+    labels: pairsFrom('--labels', overrides.labels) ?? draft.labels,
+    secrets: pairsFrom('--set-secrets', overrides.secrets) ?? draft.secrets,
     scaleTier: from('--scale-tier', scaleTier?.toUpperCase().replaceAll('-', '_')) ?? draft.scaleTier,
     region: from('--region', overrides.region) ?? draft.region,
     jobDir: from('--job-dir', overrides.jobDir) ?? draft.jobDir,
@@ -178,4 +179,11 @@ function from<T>(flag: string, value: T | undefined): Located<T> | undefined {
 
 function fromEach(flag: string, values: readonly string[] | undefined): readonly Located<string>[] | undefined {
   return values?.map((value) => ({ value, path: flag }));
+}
+
+function pairsFrom(
+  flag: string,
+  pairs: Readonly<Record<string, string>> | undefined,
+): readonly Located<KeyedText>[] | undefined {
+  return pairs && Object.entries(pairs).map(([key, text]) => ({ value: { key, text }, path: flag }));
 }

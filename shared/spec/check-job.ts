@@ -9,6 +9,7 @@ import { checkJobId, checkLabels } from '#shared/spec/checks/check-names.ts';
 import { checkPlace } from '#shared/spec/checks/check-place.ts';
 import { checkPrograms, type ProgramsCheck } from '#shared/spec/checks/check-programs.ts';
 import { checkProvisioning, checkReservation } from '#shared/spec/checks/check-provisioning.ts';
+import { checkSecrets } from '#shared/spec/checks/check-secrets.ts';
 import { checkStudy } from '#shared/spec/checks/check-study.ts';
 import { checkPythonVersion, checkRuntimeVersion } from '#shared/spec/checks/check-versions.ts';
 import { listUnsupported } from '#shared/spec/checks/list-unsupported.ts';
@@ -59,6 +60,7 @@ export function checkJob(draft: JobDraft, context: JobContext): JobCheck {
     jobDir: checkJobDir(draft, { context, jobId }, findings),
     runtimeVersion: checkRuntimeVersion(draft, context.defaults.runtimeVersion, findings),
     limits: checkLimits(draft, findings),
+    secrets: checkSecrets(draft, findings),
   };
   const choices = {
     pythonVersion: checkPythonVersion(draft, findings),

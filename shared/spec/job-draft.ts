@@ -21,6 +21,8 @@ export type JobDraft = {
   /** Vertex AI's name for people; a job id is made of it. */
   readonly displayName: Located<string> | undefined;
   readonly labels: readonly Located<KeyedText>[];
+  /** Environment variables, and the secrets that they are to hold. */
+  readonly secrets: readonly Located<KeyedText>[];
   readonly scaleTier: Located<string> | undefined;
   /** By role, the master's first. A pool about which nothing is said has no machines. */
   readonly pools: readonly PoolDraft[];
@@ -40,7 +42,7 @@ export type JobDraft = {
   readonly study: StudyDraft | undefined;
 };
 
-/** A label, or an environment variable. */
+/** A label, an environment variable, or the name of one with the name of a secret. */
 export type KeyedText = { readonly key: string; readonly text: string };
 
 /** A number, or the text of a placeholder that nobody has filled in, which is then among the problems. */
@@ -130,6 +132,7 @@ export const EMPTY_DRAFT: JobDraft = {
   jobId: undefined,
   displayName: undefined,
   labels: [],
+  secrets: [],
   scaleTier: undefined,
   pools: [],
   region: undefined,

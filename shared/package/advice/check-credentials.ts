@@ -24,7 +24,7 @@ export function checkCredentials({ packages }: AdviceSubject): Advice[] {
         severity: isError ? 'ERROR' : 'WARNING',
         message: `${path} holds ${CREDENTIAL_KINDS[kind]}: whoever can read the package can use it.`,
         remedy:
-          'Leave it out, revoke it if the package was shared, and let the job use its service account or Secret Manager.',
+          'Leave it out, revoke it if the package was shared, and let the job use its service account, or a secret that its job file names in secrets.',
         path,
       };
     })

@@ -8,7 +8,7 @@ const ARGS_BYTES_MAX = 128 << 10;
 const ENVIRONMENT_BYTES_MAX = 64 << 10;
 
 /** EnvVar.name of Vertex AI's API: a C identifier. */
-const VARIABLE_NAME_PATTERN = /^[A-Za-z_]\w*$/;
+export const VARIABLE_NAME_PATTERN = /^[A-Za-z_]\w*$/;
 
 /** The texts that a program is started with; null where one cannot be passed, which is then among the findings. */
 export function checkArguments(args: readonly Located<string>[], findings: Findings): readonly string[] | null {

@@ -65,6 +65,8 @@ const TRAINING_INPUT_FIELDS = {
   serviceAccount: READ,
   network: READ,
   encryptionConfig: READ,
+  // No field of the API: what --set-secrets says is carried here from the command line to intake.
+  dropforgeSecrets: READ,
   useChiefInTfConfig: { use: 'WITHOUT_EFFECT', because: 'the master is always called chief in TF_CONFIG' },
   enableWebAccess: {
     use: 'WITHOUT_EFFECT',

@@ -1,5 +1,5 @@
 import { ROLE_PREFIXES } from '#shared/spec/dialects/ai-platform-fields.ts';
-import { type JobDraft, masterOf, type PoolDraft } from '#shared/spec/job-draft.ts';
+import { type JobDraft, type KeyedText, masterOf, type PoolDraft } from '#shared/spec/job-draft.ts';
 import type { Located } from '#shared/spec/source/findings.ts';
 import { parseNumber } from '#shared/spec/source/read-values.ts';
 import type { ParameterDraft, StudyDraft } from '#shared/spec/study-draft.ts';
@@ -13,7 +13,7 @@ export function printAiPlatformJob(draft: JobDraft): Record<string, unknown> {
   const { jobId, labels } = draft;
   return withoutUnsaid({
     jobId: jobId?.value,
-    labels: labels.length === 0 ? undefined : new Map(labels.map(({ value }) => [value.key, value.text])),
+    labels: mapOf(labels),
     trainingInput: printTrainingInput(draft),
   });
 }
@@ -39,6 +39,7 @@ function printTrainingInput(draft: JobDraft): Record<string, unknown> {
     serviceAccount: draft.serviceAccount?.value,
     network: draft.network?.value,
     encryptionConfig: unlessEmpty({ kmsKeyName: draft.kmsKeyName?.value }),
+    dropforgeSecrets: mapOf(draft.secrets),
   });
 }
 
@@ -94,6 +95,10 @@ function printParameter({ id, kind, min, max, values, scale }: ParameterDraft): 
 function toNumber(text: string): number | string {
   const number = parseNumber(text);
   return number !== undefined && String(number) === text ? number : text;
+}
+
+function mapOf(list: readonly Located<KeyedText>[]): ReadonlyMap<string, string> | undefined {
+  return list.length === 0 ? undefined : new Map(list.map(({ value }) => [value.key, value.text]));
 }
 
 function valuesOf(list: readonly Located<string>[] | undefined): readonly string[] | undefined {

@@ -52,6 +52,7 @@ export function printDropforgeJob(draft: JobDraft): Record<string, unknown> {
     python: draft.pythonVersion?.value,
     disk: printDisk(first),
     env: textMapOf(program.environment),
+    secrets: textMapOf(draft.secrets),
     labels: textMapOf(draft.labels),
     serviceAccount: draft.serviceAccount?.value,
     network: draft.network?.value,

@@ -1,7 +1,8 @@
 import { printFields, printSaid, unlessEmpty } from '#shared/spec/dialects/print-fields.ts';
 import { printStudySpec } from '#shared/spec/dialects/print-study-spec.ts';
 import { printWorkerPool } from '#shared/spec/dialects/print-worker-pool.ts';
-import type { JobDraft } from '#shared/spec/job-draft.ts';
+import type { JobDraft, KeyedText } from '#shared/spec/job-draft.ts';
+import type { Located } from '#shared/spec/source/findings.ts';
 
 /**
  * Prints a draft of the dialect vertex-ai: as HyperparameterTuningJob where it has a study, otherwise as CustomJob.
@@ -17,7 +18,7 @@ export function printVertexJob(draft: JobDraft): Record<string, unknown> {
 }
 
 function printJob(draft: JobDraft): Record<string, unknown> {
-  const { displayName, labels, kmsKeyName, study } = draft;
+  const { displayName, kmsKeyName, study } = draft;
   const jobSpec = printJobSpec(draft);
   return printFields({
     displayName: displayName?.value,
@@ -30,7 +31,7 @@ function printJob(draft: JobDraft): Record<string, unknown> {
           maxFailedTrialCount: study.maxFailedTrials?.value,
           trialJobSpec: jobSpec,
         }),
-    labels: labels.length === 0 ? undefined : new Map(labels.map(({ value }) => [value.key, value.text])),
+    labels: mapOf(draft.labels),
     encryptionSpec: printSaid({ kmsKeyName: kmsKeyName?.value }),
   });
 }
@@ -46,5 +47,10 @@ function printJobSpec(draft: JobDraft): Record<string, unknown> {
     serviceAccount: draft.serviceAccount?.value,
     network: draft.network?.value,
     baseOutputDirectory: printSaid({ outputUriPrefix: draft.jobDir?.value }),
+    dropforgeSecrets: mapOf(draft.secrets),
   });
+}
+
+function mapOf(list: readonly Located<KeyedText>[]): ReadonlyMap<string, string> | undefined {
+  return list.length === 0 ? undefined : new Map(list.map(({ value }) => [value.key, value.text]));
 }

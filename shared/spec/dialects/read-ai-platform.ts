@@ -100,6 +100,7 @@ function readTrainingInput(found: FoundNode | undefined, findings: Findings): Jo
     strategy: readText(scheduling.strategy, findings),
     serviceAccount: readFilledText(input.serviceAccount, findings),
     network: readFilledText(input.network, findings),
+    secrets: readTextMap(input.dropforgeSecrets, findings),
     kmsKeyName: readFilledText(openOptional(input.encryptionConfig, ENCRYPTION_CONFIG, findings).kmsKeyName, findings),
   };
 }

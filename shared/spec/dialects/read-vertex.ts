@@ -127,6 +127,7 @@ function readJobSpec(found: FoundNode | undefined, findings: Findings): JobDraft
     strategy: readText(scheduling.strategy, findings),
     serviceAccount: readText(spec.serviceAccount, findings),
     network: readText(spec.network, findings),
+    secrets: readTextMap(spec.dropforgeSecrets, findings),
   };
 }
 

@@ -51,6 +51,8 @@ const JOB_SPEC_FIELDS = {
   serviceAccount: READ,
   network: READ,
   baseOutputDirectory: READ,
+  // No field of the API: what --set-secrets says is carried here from the command line to intake.
+  dropforgeSecrets: READ,
   tensorboard: withoutEffect(
     'logs are not uploaded to Vertex AI TensorBoard; those in the job’s output can be read from there',
   ),

@@ -161,6 +161,7 @@ describe('dropforge custom-jobs create', () => {
       '--args=x',
       '--service-account=new@lab.iam.gserviceaccount.com',
       '--labels=team=vision',
+      '--set-secrets=HF_TOKEN=hf-token:3',
       '--enable-dashboard-access',
     );
     expect(pools).toMatchObject([
@@ -168,7 +169,7 @@ describe('dropforge custom-jobs create', () => {
     ]);
     expect(parse(jobFile)).toMatchObject({
       labels: { team: 'vision' },
-      jobSpec: { serviceAccount: 'new@lab.iam.gserviceaccount.com' },
+      jobSpec: { serviceAccount: 'new@lab.iam.gserviceaccount.com', dropforgeSecrets: { HF_TOKEN: 'hf-token:3' } },
     });
     expect(warnings).toContainEqual(expect.objectContaining({ path: '--enable-dashboard-access' }));
   });

@@ -53,6 +53,45 @@ describe('dropforge jobs submit training --dry-run', () => {
     });
   });
 
+  it('adds secrets to a job of any form, and keeps them in its file', async () => {
+    const { spec, jobFile } = await dryRunJson(
+      ...FLAGS,
+      '--packages=gs://libs/x.whl',
+      '--set-secrets=HF_TOKEN=hf-token:3,WANDB_API_KEY=wandb-key',
+      '--set-secrets=INDEX=projects/acme/secrets/index/versions/latest',
+    );
+    expect(spec).toMatchObject({
+      secrets: {
+        HF_TOKEN: { project: null, secret: 'hf-token', version: '3' },
+        WANDB_API_KEY: { project: null, secret: 'wandb-key', version: 'latest' },
+        INDEX: { project: 'acme', secret: 'index', version: 'latest' },
+      },
+    });
+    expect(parse(jobFile ?? '')).toMatchObject({
+      trainingInput: {
+        dropforgeSecrets: {
+          HF_TOKEN: 'hf-token:3',
+          WANDB_API_KEY: 'wandb-key',
+          INDEX: 'projects/acme/secrets/index/versions/latest',
+        },
+      },
+    });
+    await writeFile(join(work, 'own.yaml'), 'module: a.b\npackages: ["gs://libs/p.tar.gz"]\nsecrets: {A: a}\n');
+    const own = await dryRunJson('--config=own.yaml', '--set-secrets=B=b');
+    expect(parse(own.jobFile ?? '')).toMatchObject({ secrets: { B: 'b' } });
+    expect(own.spec).toMatchObject({ secrets: { B: { secret: 'b' } } });
+  });
+
+  it.each([
+    ['--set-secrets=HF_TOKEN', 2, "--set-secrets HF_TOKEN: 'HF_TOKEN' is not KEY=VALUE."],
+    ['--set-secrets=RANK=hf-token', 1, 'RESERVED_VARIABLE'],
+    ['--set-secrets=/run/key=hf-token', 1, 'INVALID_ENVIRONMENT'],
+  ])('says of %s what is wrong with it', async (flag, code, words) => {
+    const result = await dryRun(...FLAGS, '--packages=gs://libs/x.whl', flag);
+    expect(result.code).toBe(code);
+    expect(`${result.stdout}${result.stderr}`).toContain(words);
+  });
+
   it('takes the job id from the file where none is given, and says so where there is none at all', async () => {
     await writeFile(join(work, 'own.yaml'), 'name: mine\nmodule: a.b\npackages: ["gs://libs/p.tar.gz"]\n');
     const submit = ['jobs', 'submit', 'training', '--dry-run'];

@@ -127,6 +127,7 @@ export const anyAiPlatformDraft: fc.Arbitrary<JobDraft> = fc
   .record({
     jobId: text,
     labels,
+    secrets: labels,
     scaleTier: text,
     pools: fc
       .tuple(pool('master', program), otherPool('worker'), otherPool('ps'), otherPool('evaluator'))

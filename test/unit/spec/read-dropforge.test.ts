@@ -28,6 +28,11 @@ describe('reading Dropforge’s own form', () => {
       serviceAccount: { value: 'trainer@my-project.iam.gserviceaccount.com' },
       network: { value: 'projects/my-project/global/networks/training' },
       kmsKeyName: { path: 'kmsKey', line: 23 },
+      secrets: [
+        { value: { key: 'WANDB_API_KEY', text: 'wandb-key' }, path: 'secrets.WANDB_API_KEY', line: 25 },
+        { value: { key: 'HF_TOKEN', text: 'hf-token:3' } },
+        { value: { key: 'INDEX', text: 'projects/other/secrets/index/versions/latest' } },
+      ],
       labels: [{ value: { key: 'team', text: 'vision' } }, { value: { key: 'run', text: '42' } }],
       scaleTier: undefined,
       study: undefined,

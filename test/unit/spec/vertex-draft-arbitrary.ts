@@ -178,13 +178,16 @@ const study: fc.Arbitrary<StudyDraft> = fc.record({
   resumeJobId: fc.constant(undefined),
 });
 
+const pairs = fc
+  .dictionary(fc.stringMatching(/^[a-z0-9_-]{1,6}$/), texts, { maxKeys: 4, noNullPrototype: true })
+  .map((texts) => Object.entries(texts).map(([key, one]) => ({ value: { key, text: one }, path: '' })));
+
 /** Any draft that a job of Vertex AI can be read into without a finding. */
 export const anyVertexDraft: fc.Arbitrary<JobDraft> = fc
   .record({
     displayName: text,
-    labels: fc
-      .dictionary(fc.stringMatching(/^[a-z0-9_-]{1,6}$/), texts, { maxKeys: 4, noNullPrototype: true })
-      .map((labels) => Object.entries(labels).map(([key, label]) => ({ value: { key, text: label }, path: '' }))),
+    labels: pairs,
+    secrets: pairs,
     pools,
     jobDir: text,
     maxRunningTime: text,

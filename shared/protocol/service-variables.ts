@@ -1,0 +1,25 @@
+/**
+ * The environment variables that the agent sets itself, for pip and for the program: what a user would put in their
+ * place is not seen there. `golden/service-variables.json` holds the same for the agent's tests.
+ */
+export const SERVICE_VARIABLES = {
+  prefixes: ['AIP_', 'CLOUD_ML_', 'DROPFORGE_'],
+  names: [
+    'CLUSTER_SPEC',
+    'MASTER_ADDR',
+    'MASTER_PORT',
+    'PATH',
+    'PYTHONPATH',
+    'PYTHONUNBUFFERED',
+    'RANK',
+    'TF_CONFIG',
+    'VIRTUAL_ENV',
+    'WORLD_SIZE',
+  ],
+} as const;
+
+const NAMES: ReadonlySet<string> = new Set(SERVICE_VARIABLES.names);
+
+export function isServiceVariable(name: string): boolean {
+  return NAMES.has(name) || SERVICE_VARIABLES.prefixes.some((prefix) => name.startsWith(prefix));
+}

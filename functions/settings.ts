@@ -76,6 +76,7 @@ export const SETTINGS = {
   STORAGE_EMULATOR_HOST: z.string().regex(HOST_PATTERN).optional().describe('the address in place of Cloud Storage'),
   COMPUTE_ENDPOINT: z.url().optional().describe('the address in place of Compute Engine'),
   LOGGING_ENDPOINT: z.url().optional().describe('the address in place of Cloud Logging'),
+  SECRET_MANAGER_ENDPOINT: z.url().optional().describe('the address in place of Secret Manager'),
   IDENTITY_CERTS_URL: z.url().optional().describe('the address in place of Google’s keys for identity tokens'),
 } as const satisfies Readonly<Record<string, z.ZodType>>;
 
@@ -88,6 +89,7 @@ export const ENDPOINT_SETTINGS = [
   'STORAGE_EMULATOR_HOST',
   'COMPUTE_ENDPOINT',
   'LOGGING_ENDPOINT',
+  'SECRET_MANAGER_ENDPOINT',
   'IDENTITY_CERTS_URL',
 ] as const satisfies readonly SettingName[];
 
@@ -119,6 +121,7 @@ export const SETTINGS_OF = {
     // For the VMs that it makes.
     'STORAGE_EMULATOR_HOST',
     'LOGGING_ENDPOINT',
+    'SECRET_MANAGER_ENDPOINT',
     'SUBNETWORK',
     'VM_SERVICE_ACCOUNT',
     'HEARTBEAT_URL',

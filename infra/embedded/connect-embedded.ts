@@ -195,6 +195,7 @@ async function vmSettingsOf(config: EmbeddedConfig, book: PortBook, heartbeatAud
       heartbeatAudience,
       storageUrl: `http://${HOST}:${book.storage}`,
       loggingUrl: `http://${HOST}:${book.cloud}`,
+      secretManagerUrl: `http://${HOST}:${book.cloud}`,
     },
     intervals: {
       heartbeatSeconds: config.heartbeatSeconds,

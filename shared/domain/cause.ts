@@ -56,10 +56,10 @@ export const CAUSES = {
     class: 'interruption',
     remedy: 'The VM never reported. Check that the machine image boots and that it can reach the heartbeat function.',
   },
-  STORAGE_UNREACHABLE: {
+  SERVICE_UNREACHABLE: {
     class: 'interruption',
     remedy:
-      'Nothing to do at first: a new attempt was started. If it comes again, check that the VM reaches Cloud Storage: Private Google Access, DNS, a perimeter.',
+      'Nothing to do at first: a new attempt was started. If it comes again, check that the VM reaches the service that the evidence names: Private Google Access, DNS, a perimeter.',
   },
   INTERRUPTED_REPEATEDLY: {
     class: 'capacity',
@@ -120,6 +120,11 @@ export const CAUSES = {
     class: 'configuration',
     remedy:
       'What earlier attempts have saved is safe in the job directory, but does not fit on the disk. Submit again with a larger bootDiskSizeGb and the same job directory.',
+  },
+  SECRET_UNAVAILABLE: {
+    class: 'configuration',
+    remedy:
+      'The VM could not read a secret that the job names. Give it a value and let the VM service account read it, with the gcloud commands below; in the embedded cloud, with dropforge secrets create.',
   },
   CONFIGURATION_REFUSED: {
     class: 'configuration',

@@ -7,7 +7,7 @@ import {
   UPLOAD_GRACE_MS,
 } from '#shared/domain/deadlines.ts';
 import { type JobIn, type ReplicaId, remainingRunningMs, replicasOf } from '#shared/domain/job.ts';
-import type { Role } from '#shared/domain/job-spec.ts';
+import type { JobSpec, Role } from '#shared/domain/job-spec.ts';
 import { waitDeadlineOf } from '#shared/domain/placing.ts';
 import { vmNameOf } from '#shared/domain/vm-name.ts';
 import type { VmRequest } from '#shared/ports/vm-provider.ts';
@@ -112,7 +112,7 @@ function vmConfigOf(
     role,
     index,
     endpoints: settings.endpoints,
-    program: programOf(job, role),
+    program: programOf(job, role, settings.projectId),
     jobDir: job.spec.jobDir,
     cluster: clusterOf(job, settings),
     trainingInput: toTrainingInputDictionary(job.spec),
@@ -128,7 +128,7 @@ function vmConfigOf(
   };
 }
 
-function programOf({ spec, packages }: JobIn<'PREPARING'>, role: Role): VmConfig['program'] {
+function programOf({ spec, packages }: JobIn<'PREPARING'>, role: Role, projectId: string): VmConfig['program'] {
   const program = spec.replicaGroups.find((group) => group.role === role)?.program ?? spec.program;
   if (program.kind === 'CONTAINER') {
     // Intake refuses such jobs (list-unsupported.ts): one that got here is an error of ours.
@@ -140,8 +140,20 @@ function programOf({ spec, packages }: JobIn<'PREPARING'>, role: Role): VmConfig
     args: [...args],
     passesJobDir: spec.passesJobDir,
     environment: { ...environment },
+    secrets: secretsOf(spec, projectId),
     packages: [...packages],
   };
+}
+
+function secretsOf({ secrets }: JobSpec, projectId: string): Record<string, string> {
+  // Jobs of a version that knew no secrets may still be under way.
+  const named = Object.entries(secrets ?? {});
+  return Object.fromEntries(
+    named.map(([variable, { project, secret, version }]) => [
+      variable,
+      `projects/${project ?? projectId}/secrets/${secret}/versions/${version}`,
+    ]),
+  );
 }
 
 /** `TF_CONFIG`'s cluster: the master is called `chief`; evaluators are never in it (AI Platform, distributed training details). */

@@ -20,8 +20,9 @@ export const EXIT_REASONS = [
   'CHECKPOINT_UNREADABLE',
   /** What earlier attempts have saved does not fit on the VM's disk. */
   'DISK_TOO_SMALL',
-  /** Cloud Storage gave no answer, or none that counts, for minutes before the program's start. */
-  'STORAGE_UNREACHABLE',
+  /** Cloud Storage or Secret Manager gave no answer, or none that counts, for minutes before the program’s start. */
+  'SERVICE_UNREACHABLE',
+  'SECRET_UNAVAILABLE',
   /** A fault in the agent itself. */
   'AGENT_FAILED',
 ] as const;

@@ -27,14 +27,18 @@ export const vmConfigSchema = z.object({
     storageUrl: z.url(),
     /** Where the Cloud Logging API is: `https://logging.googleapis.com`. */
     loggingUrl: z.url(),
+    /** Where the Secret Manager API is: `https://secretmanager.googleapis.com`. */
+    secretManagerUrl: z.url(),
   }),
   program: z.object({
     module: z.string().min(1),
     args: z.array(z.string()),
     /** Whether `--job-dir` is added to the arguments, unless it is among them. */
     passesJobDir: z.boolean(),
-    /** The user's own variables; values may name earlier ones and the service's as `$(NAME)`. */
+    /** The user's own variables; values may name earlier ones, secrets and the service's as `$(NAME)`. */
     environment: z.record(z.string(), z.string()),
+    /** By environment variable, the version of a secret that the agent reads into it: never a value. */
+    secrets: z.record(z.string(), z.string().regex(/^projects\/[^/]+\/secrets\/[^/]+\/versions\/[^/]+$/)),
     packages: z.array(
       z.object({
         uri: gsUri,

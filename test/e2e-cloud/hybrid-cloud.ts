@@ -92,6 +92,7 @@ function environmentOf(
     STORAGE_EMULATOR_HOST: storage,
     COMPUTE_ENDPOINT: compute,
     LOGGING_ENDPOINT: compute,
+    SECRET_MANAGER_ENDPOINT: compute,
     IDENTITY_CERTS_URL: `${compute}/oauth2/v3/certs`,
   };
 }

@@ -36,6 +36,7 @@ export function settingsAt(host = NOWHERE): Readonly<Record<string, string>> {
     STORAGE_EMULATOR_HOST: url,
     COMPUTE_ENDPOINT: url,
     LOGGING_ENDPOINT: url,
+    SECRET_MANAGER_ENDPOINT: url,
     IDENTITY_CERTS_URL: `${url}/certs`,
   };
 }

@@ -67,6 +67,7 @@ export async function startCloud() {
     .get('/id', (c) => c.text('4570452845155348778'))
     .get('/name', (c) => c.text('df-digits-a1-master-0'))
     .get('/zone', (c) => c.text('projects/123/zones/us-central1-c'))
+    .get('/service-accounts/default/email', (c) => c.text('vm@dropforge-test.iam.gserviceaccount.com'))
     .get('/service-accounts/default/token', (c) =>
       c.json({ access_token: 'access', expires_in: 3600, token_type: 'Bearer' }),
     )
@@ -130,12 +131,14 @@ export function configure(
       heartbeatAudience: 'https://dropforge.example/heartbeat',
       storageUrl: cloud.url,
       loggingUrl: cloud.url,
+      secretManagerUrl: cloud.url,
     },
     program: {
       module: 'trainer.task',
       args: ['--epochs', '2'],
       passesJobDir: true,
       environment: {},
+      secrets: {},
       packages: packages.map((packed) => store(cloud, packed)),
     },
     jobDir: `gs://${BUCKET}/${JOB_DIR}`,

@@ -37,9 +37,9 @@ describe('trouble of Cloud Storage at the start', () => {
 
     const report = await ended(machine().boot());
 
-    expect(report).toMatchObject({ reason: 'STORAGE_UNREACHABLE', exitCode: null });
+    expect(report).toMatchObject({ reason: 'SERVICE_UNREACHABLE', exitCode: null });
     expect(report.evidence[0]).toMatch(/^(GET|POST) .+ answered 503: /);
-    expect(judgeExit(report, 'digits_1')).toMatchObject({ cause: { code: 'STORAGE_UNREACHABLE' } });
+    expect(judgeExit(report, 'digits_1')).toMatchObject({ cause: { code: 'SERVICE_UNREACHABLE' } });
     expect(hasRun()).toBe(false);
   });
 

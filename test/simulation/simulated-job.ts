@@ -52,6 +52,7 @@ export const simulatedSettings: VmSettings = {
     heartbeatAudience: 'heartbeat',
     storageUrl: 'http://storage.invalid',
     loggingUrl: 'http://logging.invalid',
+    secretManagerUrl: 'http://secrets.invalid',
   },
   intervals: { heartbeatSeconds: 30, syncSeconds: 10, logSeconds: 2 },
   limits: {

@@ -13,7 +13,12 @@ const DISK_BYTES_MAX = 64 * 2 ** 40;
 /** What all VMs of a deployment are told. A lease (`DEADLINES.leaseMs`) outlives several heartbeats. */
 export async function readVmSettings(
   settings: Settings<
-    'PROJECT_ID' | 'HEARTBEAT_URL' | 'HEARTBEAT_AUDIENCE' | 'STORAGE_EMULATOR_HOST' | 'LOGGING_ENDPOINT'
+    | 'PROJECT_ID'
+    | 'HEARTBEAT_URL'
+    | 'HEARTBEAT_AUDIENCE'
+    | 'STORAGE_EMULATOR_HOST'
+    | 'LOGGING_ENDPOINT'
+    | 'SECRET_MANAGER_ENDPOINT'
   >,
 ): Promise<VmSettings> {
   return {
@@ -23,6 +28,7 @@ export async function readVmSettings(
       heartbeatAudience: settings.HEARTBEAT_AUDIENCE,
       storageUrl: settings.STORAGE_EMULATOR_HOST ?? 'https://storage.googleapis.com',
       loggingUrl: settings.LOGGING_ENDPOINT ?? 'https://logging.googleapis.com',
+      secretManagerUrl: settings.SECRET_MANAGER_ENDPOINT ?? 'https://secretmanager.googleapis.com',
     },
     intervals: { heartbeatSeconds: 20, syncSeconds: 30, logSeconds: 5 },
     limits: {

@@ -13,6 +13,7 @@ class Endpoints:
     heartbeat_audience: str
     storage_url: str
     logging_url: str
+    secret_manager_url: str
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,8 @@ class Config:
     args: Tuple[str, ...]
     passes_job_dir: bool
     environment: Mapping[str, str]
+    secrets: Mapping[str, str]
+    """By environment variable, `projects/P/secrets/S/versions/V`."""
     packages: Tuple[Package, ...]
     job_dir: str
     cluster: Mapping[str, Tuple[str, ...]]
@@ -103,6 +106,7 @@ def parse_config(text: str) -> Config:
         args=tuple(str(arg) for arg in _field(program, 'args', list)),
         passes_job_dir=_field(program, 'passesJobDir', bool),
         environment={name: str(value) for name, value in _field(program, 'environment', dict).items()},
+        secrets={name: str(version) for name, version in _field(program, 'secrets', dict).items()},
         packages=tuple(_parse_package(package) for package in _field(program, 'packages', list)),
         job_dir=_field(body, 'jobDir', str).rstrip('/'),
         cluster={role: tuple(hosts) for role, hosts in _field(body, 'cluster', dict).items()},
@@ -126,6 +130,7 @@ def _parse_endpoints(body: Mapping[str, Any]) -> Endpoints:
         heartbeat_audience=_field(body, 'heartbeatAudience', str),
         storage_url=_field(body, 'storageUrl', str).rstrip('/'),
         logging_url=_field(body, 'loggingUrl', str).rstrip('/'),
+        secret_manager_url=_field(body, 'secretManagerUrl', str).rstrip('/'),
     )
 
 

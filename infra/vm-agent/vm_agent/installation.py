@@ -12,7 +12,7 @@ import sys
 import venv
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Callable, List, Sequence, Tuple
+from typing import Callable, List, Mapping, Sequence, Tuple
 
 from vm_agent.exit_report import ExitReport, ReplicaEnded
 from vm_agent.package_index import Indexes, probe_indexes
@@ -36,10 +36,11 @@ RunTool = Callable[[Sequence[str]], ToolEnd]
 
 @dataclass(frozen=True)
 class Workplace:
-    """Where the installation lies on the work disk."""
+    """Where the installation lies on the work disk, and what pip is told."""
 
     venv: Path
     sources: Path
+    environment: Mapping[str, str]
 
     @property
     def python(self) -> Path:
@@ -66,7 +67,7 @@ def install(archives: Sequence[Path], place: Workplace, run_tool: RunTool) -> Tu
         else:
             targets.append(str(tree.root))
     if targets:
-        _install_with_pip(targets, place.python, run_tool)
+        _install_with_pip(targets, place, run_tool)
     return tuple(roots)
 
 
@@ -88,7 +89,8 @@ def _unpack(archive: Path, folder: Path) -> SourceTree:
         raise ReplicaEnded(ExitReport('PACKAGE_UNREADABLE', message, evidence=(str(error),))) from error
 
 
-def _install_with_pip(targets: Sequence[str], python: Path, run_tool: RunTool) -> None:
+def _install_with_pip(targets: Sequence[str], place: Workplace, run_tool: RunTool) -> None:
+    python = place.python
     pip = [str(python), '-m', 'pip', 'install', '--no-input', '--disable-pip-version-check', '--no-color']
     if not _has_pip(python):
         ensured = run_tool([str(python), '-m', 'ensurepip', '--default-pip'])
@@ -99,7 +101,7 @@ def _install_with_pip(targets: Sequence[str], python: Path, run_tool: RunTool) -
         return
     if find_missing(offline.lines) is None:
         raise _failure(f'pip could not install the package: {find_error(offline.lines)}', offline, '')
-    indexes = probe_indexes(python)
+    indexes = probe_indexes(python, place.environment)
     if not indexes.reachable:
         raise _missing(offline, indexes)
     options = ['--retries', str(PIP_RETRIES), '--timeout', str(PIP_TIMEOUT_SECONDS), *indexes.pip_options()]

@@ -4,10 +4,11 @@ import json
 import threading
 import time
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Callable, Deque, List, Sequence
 
 from vm_agent.log_entries import SEVERITY_OF_STREAM, LogLine
+from vm_agent.mask import Mask
 from vm_agent.retry import PassingFault, backoff_delays
 from vm_agent.serial_console import show
 
@@ -35,6 +36,8 @@ class LogPolicy:
     flush_seconds: float
     program_bytes_max: int
     """Of the program's output; what comes after is counted and dropped."""
+    mask: Mask = field(default_factory=Mask)
+    """What no line of the agent's own shows; the program's come masked."""
 
 
 class LogShipper:
@@ -73,6 +76,7 @@ class LogShipper:
 
     def say(self, text: str, severity: str = 'INFO') -> None:
         """A line of the agent's own, also to its stderr (the serial console)."""
+        text = self._policy.mask(text)
         show(text)
         with self._changed:
             self._append('agent', text, severity)

@@ -13,10 +13,12 @@ from vm_agent.exit_report import ExitReport, ReplicaEnded
 from vm_agent.heartbeat import Heartbeats, Senses
 from vm_agent.http_request import Request, explain, is_disk_full, send
 from vm_agent.job_directory import JobDirectory
+from vm_agent.job_secrets import JobSecrets
 from vm_agent.log_entries import LogLine, write_request
 from vm_agent.log_shipper import EntriesRefused, LogPolicy, LogShipper, LogsRefused, encode_batch
 from vm_agent.machine_notices import explain_termination, watch_machine
 from vm_agent.mailbox import Mailbox
+from vm_agent.mask import Mask
 from vm_agent.metadata_server import DEFAULT_HOST, Instance, MetadataMissing, MetadataServer
 from vm_agent.output_sync import OutputSync
 from vm_agent.processes import adopt_orphans
@@ -24,6 +26,7 @@ from vm_agent.progress import ProgressReader
 from vm_agent.replica import Replica, run_replica, save_output
 from vm_agent.retry import PassingFault
 from vm_agent.serial_console import show
+from vm_agent.secret_manager import SecretManager
 from vm_agent.state_file import State, StateFile
 from vm_agent.storage import Author, Storage
 from vm_agent.supervisor import Supervisor, Watch
@@ -64,10 +67,12 @@ class Boot:
         self._state_file = StateFile(home / 'state.json')
         self._state = self._state_file.open_boot(config.job_id, config.attempt)
         self._token = access_token(metadata)
+        self._mask = Mask()
         policy = LogPolicy(
             id_prefix=f'{self._instance.instance_id}-{self._state.boot}',
             flush_seconds=config.intervals.log_seconds,
             program_bytes_max=config.limits.log_bytes_max,
+            mask=self._mask,
         )
         self._logs = LogShipper(policy, log_sender(config, self._instance, self._token))
         identity = identity_token(metadata, config.endpoints.heartbeat_audience)
@@ -96,9 +101,8 @@ class Boot:
         self._logs.start()
         self._logs.say(f'Boot {self._state.boot} for attempt {self._config.attempt} of job {self._config.job_id}.')
         self._disk.start()
-        progress = ProgressReader(
-            self._home / 'metrics' / 'metrics.jsonl', self._home / 'metrics' / 'hypertune' / 'output.metrics'
-        )
+        metrics = self._home / 'metrics'
+        progress = ProgressReader(metrics / 'metrics.jsonl', metrics / 'hypertune' / 'output.metrics', self._mask)
         usage = UsageMeter(self._disk, self._config.limits.disk_bytes_max)
         self._heartbeats.start(self._state.first_sequence, Senses(usage.measure, progress.read))
         watch_machine(self._metadata, self._mailbox, self._config.limits.preemption_notice_seconds)
@@ -120,6 +124,7 @@ class Boot:
             vm=f'{self._instance.instance_id}@{self._home}',
             storage=storage,
             directory=directory,
+            secrets=JobSecrets(self._make_secret_manager(), config.secrets, self._mask),
             sync=OutputSync(directory, self._home / 'output', self._logs.say),
             supervisor=Supervisor(watch),
             mailbox=self._mailbox,
@@ -127,6 +132,10 @@ class Boot:
             say=self._logs.say,
             remember=self._remember,
         )
+
+    def _make_secret_manager(self) -> SecretManager:
+        url = self._config.endpoints.secret_manager_url
+        return SecretManager(url, self._token, lambda: self._metadata.get('service-accounts/default/email'))
 
     def _run_program(self, replica: Replica) -> ExitReport:
         """Whatever happens becomes a report: a VM that ends without a word would be tried again and again."""
@@ -136,6 +145,7 @@ class Boot:
             report = end.report
         except Exception as error:
             report = describe_fault(error)
+        report = self._without_secrets(report)
         has_output = self._state.program_started_at is not None
         self._remember(replace(self._state, exit=report, is_output_saved=not has_output))
         return report
@@ -148,8 +158,14 @@ class Boot:
             report = save_output(replica, report, limits.dead_man_seconds if is_stopped else limits.upload_seconds)
         except Exception as error:
             report = describe_fault(error)
+        report = self._without_secrets(report)
         self._remember(replace(self._state, exit=report, is_output_saved=True))
         return report
+
+    def _without_secrets(self, report: ExitReport) -> ExitReport:
+        """The program's lines come masked; what the agent has put together itself may hold a value all the same."""
+        evidence = tuple(self._mask(line) for line in report.evidence)
+        return replace(report, message=self._mask(report.message), evidence=evidence)
 
     def _remember(self, state: State) -> None:
         self._state = state

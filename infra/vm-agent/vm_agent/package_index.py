@@ -8,7 +8,7 @@ import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import List, Tuple
+from typing import List, Mapping, Tuple
 
 DEFAULT_INDEX = 'https://pypi.org/simple'
 PROBE_SECONDS = 4.0
@@ -31,9 +31,9 @@ class Indexes:
         return ('--index-url', self.reachable[0]) if self.unreachable else ()
 
 
-def probe_indexes(python: Path) -> Indexes:
-    """Asks every index of the machine's pip configuration for any answer at all."""
-    urls = _configured_indexes(python)
+def probe_indexes(python: Path, environment: Mapping[str, str]) -> Indexes:
+    """Asks every index of the pip configuration, the environment's included, for any answer at all."""
+    urls = _configured_indexes(python, environment)
     with ThreadPoolExecutor(max_workers=len(urls)) as pool:
         answers = list(pool.map(_answers, urls))
     return Indexes(
@@ -46,9 +46,17 @@ def without_credentials(url: str) -> str:
     return re.sub(r'//[^/@]*@', '//', url)
 
 
-def _configured_indexes(python: Path) -> Tuple[str, ...]:
+def _configured_indexes(python: Path, environment: Mapping[str, str]) -> Tuple[str, ...]:
     command = [str(python), '-m', 'pip', 'config', 'list']
-    listing = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30, check=False)
+    listing = subprocess.run(
+        command,
+        env=dict(environment),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
     settings = dict(re.findall(r"^(?:global|install|:env:)\.([\w-]+)='(.*)'$", listing.stdout, re.MULTILINE))
     if settings.get('no-index', '').lower() in ('1', 'true', 'yes', 'on'):
         return (os.devnull,)

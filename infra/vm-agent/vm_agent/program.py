@@ -4,11 +4,12 @@ import os
 import signal
 import subprocess
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Callable, Mapping, Optional, Sequence
 
 from vm_agent.line_splitter import LineSplitter
+from vm_agent.mask import Mask
 from vm_agent.processes import kill_leftovers
 
 READ_BYTES = 65_536
@@ -23,6 +24,8 @@ class Command:
     folder: Path
     marker: bytes
     """`NAME=value` of the environment, by which every process of this VM is known."""
+    mask: Mask = field(default_factory=Mask)
+    """What no line of its output shows."""
 
 
 class Program:
@@ -30,6 +33,7 @@ class Program:
 
     def __init__(self, command: Command, on_line: Callable[[str, str], None], on_end: Callable[[], None]) -> None:
         self._marker = command.marker
+        self._mask = command.mask
         self._on_line = on_line
         self._process = subprocess.Popen(
             command.argv,
@@ -75,7 +79,7 @@ class Program:
         return thread
 
     def _read(self, stream: str, pipe: IO[bytes]) -> None:
-        splitter = LineSplitter()
+        splitter = LineSplitter(self._mask)
         with pipe:
             while data := os.read(pipe.fileno(), READ_BYTES):
                 for line in splitter.feed(data):

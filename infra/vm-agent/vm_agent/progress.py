@@ -5,6 +5,8 @@ import math
 from pathlib import Path
 from typing import Any, Dict, Mapping, Optional
 
+from vm_agent.mask import Mask
+
 READ_BYTES_MAX = 1_048_576
 METRIC_COUNT_MAX = 64
 NAME_CHARS_MAX = 128
@@ -15,7 +17,8 @@ HYPERTUNE_FIELDS = ('timestamp', 'trial', 'global_step', 'checkpoint_path')
 
 
 class ProgressReader:
-    def __init__(self, metrics_file: Path, hypertune_file: Path) -> None:
+    def __init__(self, metrics_file: Path, hypertune_file: Path, mask: Optional[Mask] = None) -> None:
+        self._mask = mask or Mask()
         self._metrics_file = metrics_file
         self._hypertune_file = hypertune_file
         self._offset = 0
@@ -69,7 +72,7 @@ class ProgressReader:
         for name, value in record.items():
             is_metric = name not in (step_name, steps_name)
             if is_metric and (name in self._metrics or len(self._metrics) < METRIC_COUNT_MAX):
-                self._metrics[name[:NAME_CHARS_MAX]] = value
+                self._metrics[self._mask(name)[:NAME_CHARS_MAX]] = value
 
 
 def parse_record(line: bytes) -> Dict[str, float]:

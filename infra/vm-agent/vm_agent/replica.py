@@ -6,7 +6,7 @@ import sys
 import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Callable, Mapping, Sequence, Tuple
+from typing import Callable, Dict, Mapping, Sequence, Tuple
 
 from vm_agent.config import Config
 from vm_agent.decisions import ProgramEnd, describe_end
@@ -21,6 +21,7 @@ from vm_agent.environment import (
 from vm_agent.exit_report import ExitReport, ReplicaEnded
 from vm_agent.installation import ToolEnd, Workplace, install
 from vm_agent.job_directory import Fenced, JobDirectory
+from vm_agent.job_secrets import JobSecrets
 from vm_agent.mailbox import Mailbox
 from vm_agent.manifest import Manifest
 from vm_agent.output_sync import OutputSync
@@ -47,6 +48,7 @@ class Replica:
     """The value of VM_MARKER: no other VM on this machine has the same."""
     storage: Storage
     directory: JobDirectory
+    secrets: JobSecrets
     sync: OutputSync
     supervisor: Supervisor
     mailbox: Mailbox
@@ -69,14 +71,14 @@ class Replica:
 def run_replica(replica: Replica, state: State) -> ExitReport:
     """Brings the program to its end, whatever was done before a reboot. Raises ReplicaEnded before its start."""
     replica.output.mkdir(parents=True, exist_ok=True)
-    state = _set_up(replica, state)
+    state, secrets = _set_up(replica, state)
     if replica.config.saves_output:
         replica.sync.start(replica.config.intervals.sync_seconds, replica.mailbox)
     replica.supervisor.check()
     started_at = state.program_started_at or time.time()
     state = replace(state, program_started_at=started_at)
     replica.remember(state)
-    end = _run_program(replica, state, max(0.0, time.time() - started_at))
+    end = _run_program(replica, state, secrets)
     return describe_end(end)
 
 
@@ -98,16 +100,17 @@ def save_output(replica: Replica, report: ExitReport, seconds_max: float) -> Exi
     return replace(report, message=remark)
 
 
-def _set_up(replica: Replica, state: State) -> State:
-    """Everything before the program's start. Raises ReplicaEnded."""
+def _set_up(replica: Replica, state: State) -> Tuple[State, Mapping[str, str]]:
+    """Everything before the program's start, and the job's secrets, which no disk has. Raises ReplicaEnded."""
     try:
         claimed = _claim(replica)
-        return _restore(replica, _install(replica, state), claimed)
+        secrets = _read_secrets(replica)
+        return _restore(replica, _install(replica, state, secrets), claimed), secrets
     except PassingFault as fault:
         # What was cut short by a reason to stop has that reason.
         replica.supervisor.check()
-        message = 'Cloud Storage could not be reached while the VM was set up.'
-        raise ReplicaEnded(ExitReport('STORAGE_UNREACHABLE', message, evidence=(str(fault),))) from fault
+        message = 'Cloud Storage or Secret Manager could not be reached while the VM was set up.'
+        raise ReplicaEnded(ExitReport('SERVICE_UNREACHABLE', message, evidence=(str(fault),))) from fault
 
 
 def _claim(replica: Replica) -> Manifest:
@@ -123,7 +126,17 @@ def _claim(replica: Replica) -> Manifest:
         raise ReplicaEnded(ExitReport('JOB_DIR_UNWRITABLE', message, evidence=(str(error),))) from error
 
 
-def _install(replica: Replica, state: State) -> State:
+def _read_secrets(replica: Replica) -> Dict[str, str]:
+    """Before anything is downloaded for nothing; after a reboot once more, for no disk has them."""
+    try:
+        return replica.secrets.read(replica.patience)
+    except ReplicaEnded:
+        # What was cut short by a reason to stop has that reason.
+        replica.supervisor.check()
+        raise
+
+
+def _install(replica: Replica, state: State, secrets: Mapping[str, str]) -> State:
     if state.import_roots is not None:
         return state
     replica.enter('DOWNLOADING')
@@ -137,8 +150,8 @@ def _install(replica: Replica, state: State) -> State:
         raise
     replica.supervisor.check()
     replica.enter('INSTALLING')
-    place = Workplace(replica.home / 'venv', replica.home / 'sources')
-    environment = tool_environment(os.environ, _places(replica, ()), replica.vm)
+    environment = {**tool_environment(os.environ, _places(replica, ()), replica.vm), **secrets}
+    place = Workplace(replica.home / 'venv', replica.home / 'sources', environment)
 
     def run_tool(argv: Sequence[str]) -> ToolEnd:
         return replica.supervisor.run_tool(_command(replica, argv, environment, replica.home))
@@ -173,7 +186,8 @@ def _measure_room(replica: Replica) -> int:
     return min(allowed_bytes, shutil.disk_usage(replica.output).free)
 
 
-def _run_program(replica: Replica, state: State, ran_seconds: float) -> ProgramEnd:
+def _run_program(replica: Replica, state: State, secrets: Mapping[str, str]) -> ProgramEnd:
+    ran_seconds = max(0.0, time.time() - (state.program_started_at or time.time()))
     places = _places(replica, state.import_roots or ())
     folder = replica.home / 'work'
     shutil.rmtree(folder, ignore_errors=True)
@@ -181,7 +195,8 @@ def _run_program(replica: Replica, state: State, ran_seconds: float) -> ProgramE
     make_work_directory(folder, replica.config.job_dir, replica.output)
     for file in (places.metrics_file, places.hypertune_file):
         file.parent.mkdir(parents=True, exist_ok=True)
-    environment = program_environment(replica.config, places, tool_environment(os.environ, places, replica.vm))
+    tools = {**tool_environment(os.environ, places, replica.vm), **secrets}
+    environment = program_environment(replica.config, places, tools)
     argv = [str(places.python), '-m', replica.config.module, *program_arguments(replica.config)]
     replica.enter('RUNNING')
     return replica.supervisor.run_program(_command(replica, argv, environment, folder), ran_seconds)
@@ -199,4 +214,4 @@ def _places(replica: Replica, import_roots: Tuple[str, ...]) -> Places:
 
 
 def _command(replica: Replica, argv: Sequence[str], environment: Mapping[str, str], folder: Path) -> Command:
-    return Command(argv, environment, folder, f'{VM_MARKER}={replica.vm}'.encode())
+    return Command(argv, environment, folder, f'{VM_MARKER}={replica.vm}'.encode(), replica.secrets.mask)

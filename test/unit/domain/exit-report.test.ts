@@ -52,7 +52,8 @@ describe('the judgement of an exit', () => {
     ['JOB_DIR_UNWRITABLE', { reason: 'JOB_DIR_UNWRITABLE', exitCode: null }],
     ['CHECKPOINT_UNREADABLE', { reason: 'CHECKPOINT_UNREADABLE', exitCode: null }],
     ['DISK_TOO_SMALL', { reason: 'DISK_TOO_SMALL', exitCode: null }],
-    ['STORAGE_UNREACHABLE', { reason: 'STORAGE_UNREACHABLE', exitCode: null }],
+    ['SERVICE_UNREACHABLE', { reason: 'SERVICE_UNREACHABLE', exitCode: null }],
+    ['SECRET_UNAVAILABLE', { reason: 'SECRET_UNAVAILABLE', exitCode: null }],
     ['INTERNAL_ERROR', { reason: 'AGENT_FAILED', exitCode: null }],
   ])('finds %s in %j', (code, said) => {
     expect(causeOfExit(said).code).toBe(code);
@@ -61,7 +62,7 @@ describe('the judgement of an exit', () => {
   it('goes on after what was done to the VM, and blames the program only for its own end', () => {
     expect(classOf(causeOfExit({ reason: 'PREEMPTED' }))).toBe('interruption');
     expect(classOf(causeOfExit({ reason: 'STOPPED' }))).toBe('interruption');
-    expect(classOf(causeOfExit({ reason: 'STORAGE_UNREACHABLE', exitCode: null }))).toBe('interruption');
+    expect(classOf(causeOfExit({ reason: 'SERVICE_UNREACHABLE', exitCode: null }))).toBe('interruption');
     expect(classOf(causeOfExit({}))).toBe('user');
   });
 

@@ -15,6 +15,7 @@ it('the agent of a Spot VM is told the notice that Compute Engine is asked for',
     HEARTBEAT_AUDIENCE: 'heartbeat',
     STORAGE_EMULATOR_HOST: undefined,
     LOGGING_ENDPOINT: undefined,
+    SECRET_MANAGER_ENDPOINT: undefined,
   });
   const request = vmRequest({ zone: 'us-central1-a', machineImage: 'image' }, 'spot');
 

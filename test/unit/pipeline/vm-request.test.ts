@@ -43,6 +43,30 @@ const second = place(
   20 * HOUR_MS,
 );
 
+describe('the secrets of a job', () => {
+  it('are told to a VM by their full names, in the deployment’s project unless another is named', () => {
+    const secrets = {
+      HF_TOKEN: { project: null, secret: 'hf-token', version: '3' },
+      WANDB_API_KEY: { project: 'shared-tools', secret: 'wandb', version: 'latest' },
+    };
+    const job = place({ ...fresh, spec: { ...fresh.spec, secrets } }, 0);
+    for (const replica of [MASTER, WORKER]) {
+      const { program } = JSON.parse(requestFor(job, replica).metadata[METADATA_KEYS.config] ?? '') as VmConfig;
+      expect(program.secrets).toEqual({
+        HF_TOKEN: `projects/${simulatedSettings.projectId}/secrets/hf-token/versions/3`,
+        WANDB_API_KEY: 'projects/shared-tools/secrets/wandb/versions/latest',
+      });
+    }
+  });
+
+  it('are none for a job of a version that knew none', () => {
+    const { secrets: _, ...spec } = fresh.spec;
+    const job = place({ ...fresh, spec } as Job, 0);
+    const config = JSON.parse(requestFor(job, MASTER).metadata[METADATA_KEYS.config] ?? '') as VmConfig;
+    expect(config.program.secrets).toEqual({});
+  });
+});
+
 describe("a program's time", () => {
   it('is maxRunningTime in the first attempt', () => {
     expect(programSecondsOf(place(fresh, 0), MASTER)).toBe(3_600);

@@ -1,0 +1,118 @@
+import { createHash } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { BUCKET, configure, JOB_DIR } from './vm-agent-cloud.ts';
+import { startMachineForEachTest } from './vm-agent-machine.ts';
+import { makeSdist, makeWheel } from './vm-agent-package.ts';
+
+const { cloud, machine, ended } = startMachineForEachTest();
+
+const TOKEN = 'hf_planted-in-Secret"Manager/1';
+const KEY = '-----BEGIN KEY-----\nplantedline1\nplantedline2\n-----END KEY-----\n';
+const SIGNS = ['planted', 'BEGIN KEY'];
+
+/** Secret Manager's answers, by the names of the secrets; what is none of them is refused with 403. */
+function keepSecrets(secrets: Readonly<Record<string, string>>): void {
+  const { intercept } = cloud();
+  cloud().intercept = (request) => {
+    const [, secret = ''] = /\/v1\/projects\/acme\/secrets\/([^/]+)\/versions\/latest:access$/.exec(request.url) ?? [];
+    const value = secrets[secret];
+    if (value !== undefined) {
+      return Response.json({ payload: { data: Buffer.from(value).toString('base64') } });
+    }
+    return request.url.endsWith(':access')
+      ? Response.json({ error: { code: 403, message: 'Permission denied on resource.' } }, { status: 403 })
+      : intercept(request);
+  };
+}
+
+function referTo(secrets: Readonly<Record<string, string>>) {
+  const versions = Object.entries(secrets).map(([variable, secret]) => [
+    variable,
+    `projects/acme/secrets/${secret}/versions/latest`,
+  ]);
+  return Object.fromEntries(versions) as Record<string, string>;
+}
+
+async function everythingOnDisk(): Promise<string> {
+  const files = await readdir(machine().home, { recursive: true, withFileTypes: true });
+  const texts = files
+    .filter((file) => file.isFile())
+    .map((file) => readFile(join(file.parentPath, file.name), 'latin1'));
+  return (await Promise.all(texts)).join('\n');
+}
+
+const LEAKS = `
+import hashlib, json, os, sys
+token = os.environ['HF_TOKEN']
+with open(os.environ['DROPFORGE_OUTPUT_DIR'] + '/proof', 'w') as file:
+    file.write(hashlib.sha256((token + os.environ['KEY']).encode()).hexdigest())
+print('token', token)
+print(json.dumps({'message': 'the token is ' + token, 'token': token}))
+print(os.environ['KEY'])
+print('x' * 16380 + token)
+raise ValueError('bad token ' + token)
+`;
+
+describe('a job with secrets', () => {
+  it('has them in its environment, and nothing else of the VM has them', async () => {
+    keepSecrets({ hf: TOKEN, key: KEY });
+    const secrets = referTo({ HF_TOKEN: 'hf', KEY: 'key' });
+    configure(cloud(), [await makeSdist(LEAKS)], ({ program }) => ({ program: { ...program, secrets } }));
+    const report = await ended(machine().boot());
+    expect(report).toMatchObject({ reason: 'EXITED', exitCode: 1 });
+    expect(report.evidence.at(-1)).toBe('ValueError: bad token ***');
+    const proof = cloud().objects.get(`${BUCKET}/${JOB_DIR}/proof`)?.body.toString();
+    expect(proof).toBe(createHash('sha256').update(`${TOKEN}${KEY}`).digest('hex'));
+    const { logEntries, heartbeats, attributes } = cloud();
+    const told = { logEntries, heartbeats, attributes, disk: await everythingOnDisk() };
+    for (const [place, content] of Object.entries(told)) {
+      const text = typeof content === 'string' ? content : JSON.stringify(content);
+      expect(
+        SIGNS.filter((sign) => text.includes(sign) || text.includes(JSON.stringify(sign).slice(1, -1))),
+        place,
+      ).toEqual([]);
+    }
+    expect(logEntries.map(({ textPayload }) => textPayload)).toContain('token ***');
+    expect(logEntries.map(({ jsonPayload }) => jsonPayload?.token)).toContain('***');
+  });
+
+  it('installs from a private index that only a secret names', async () => {
+    const wheel = makeWheel('companion', 'companion', "VALUE = 'from the private index'\n");
+    cloud().put('index', wheel.name, wheel);
+    const signedIn: (string | null)[] = [];
+    cloud().intercept = ({ url, headers }) => {
+      if (!url.includes('/simple/companion/')) {
+        return undefined;
+      }
+      signedIn.push(headers.get('authorization'));
+      return url.endsWith('.whl')
+        ? new Response(new Uint8Array(wheel.body))
+        : new Response(`<a href="/simple/companion/${wheel.name}">${wheel.name}</a>`, {
+            headers: { 'content-type': 'text/html' },
+          });
+    };
+    keepSecrets({ index: `${cloud().url.replace('//', '//reader:planted-password@')}/simple/` });
+    const secrets = referTo({ PIP_INDEX_URL: 'index' });
+    const task = 'import companion\nprint(companion.VALUE)\n';
+    const sdist = await makeSdist(task, { requires: 'companion>=1\n' });
+    configure(cloud(), [sdist], ({ program }) => ({ program: { ...program, secrets } }));
+    const vm = machine().boot({ PIP_CONFIG_FILE: '/dev/null' });
+    expect(await ended(vm)).toMatchObject({ reason: 'EXITED', exitCode: 0 });
+    expect(cloud().logEntries.some(({ textPayload }) => textPayload === 'from the private index')).toBe(true);
+    expect(signedIn).toContain(`Basic ${Buffer.from('reader:planted-password').toString('base64')}`);
+    expect(JSON.stringify(cloud().logEntries)).not.toContain('planted-password');
+  });
+
+  it('ends before anything is installed where one of them cannot be read, and says what to do', async () => {
+    keepSecrets({ hf: TOKEN });
+    const secrets = referTo({ HF_TOKEN: 'hf', WANDB_API_KEY: 'wandb' });
+    configure(cloud(), [await makeSdist(LEAKS)], ({ program }) => ({ program: { ...program, secrets } }));
+    const report = await ended(machine().boot());
+    expect(report.reason).toBe('SECRET_UNAVAILABLE');
+    expect(report.message).toContain('Secret wandb, version latest in project acme, for WANDB_API_KEY cannot be read');
+    expect(report.evidence.join('\n')).toContain('--member=serviceAccount:vm@dropforge-test.iam.gserviceaccount.com');
+    expect(cloud().heartbeats.map(({ phase }) => phase)).not.toContain('INSTALLING');
+  });
+});

@@ -90,6 +90,21 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('#cli/commands/rm.ts')).rm,
   },
   {
+    name: 'secrets create',
+    summary: 'Store a secret for jobs of the embedded cloud',
+    load: async () => (await import('#cli/commands/secrets-create.ts')).secretsCreate,
+  },
+  {
+    name: 'secrets list',
+    summary: 'List the secrets of the embedded cloud',
+    load: async () => (await import('#cli/commands/secrets-list.ts')).secretsList,
+  },
+  {
+    name: 'secrets delete',
+    summary: 'Delete a secret of the embedded cloud',
+    load: async () => (await import('#cli/commands/secrets-delete.ts')).secretsDelete,
+  },
+  {
     name: 'admin preempt',
     summary: 'Take a Spot VM away, with the notice that Compute Engine gives',
     load: async () => (await import('#cli/commands/admin-vm.ts')).adminPreempt,

@@ -8,6 +8,7 @@ const GROUPS: Readonly<Record<string, string>> = {
   jobs: 'Submit jobs and look after them',
   'jobs submit': 'Submit a job',
   'custom-jobs': 'Submit a job in the words of Vertex AI',
+  secrets: 'Keep secrets for jobs of the embedded cloud',
   admin: 'Play through what a cloud does to its VMs',
 };
 

@@ -9,6 +9,7 @@ export function describeEndpoints(endpoints: Endpoints): string {
     ['storage', endpoints.storage],
     ['Pub/Sub', endpoints.pubsub],
     ['Compute', endpoints.compute],
+    ['secrets', endpoints.secretManager],
     ['admin', endpoints.admin],
     ['process', String(endpoints.pid)],
   ];

@@ -14,7 +14,8 @@ export type Remedies = { readonly silent: string; readonly refused: string };
 export const EMBEDDED_REMEDIES: Remedies = { silent: 'run `npx dropforge up`', refused: 'run `npx dropforge up`' };
 
 type RequestOptions = {
-  readonly method?: 'GET' | 'POST';
+  readonly method?: 'GET' | 'POST' | 'DELETE';
+  readonly body?: string;
   readonly signal?: AbortSignal;
   readonly headers?: Readonly<Record<string, string>>;
   /** An embedded cloud's where none are given. */
@@ -23,12 +24,12 @@ type RequestOptions = {
 
 /** Sends a request and reads the answer. Fails with the server's own words where it refuses. */
 export async function requestJson<T>(url: string, schema: z.ZodType<T>, options: RequestOptions = {}): Promise<T> {
-  const { method = 'GET', headers = {}, remedies = EMBEDDED_REMEDIES } = options;
+  const { method = 'GET', body = null, headers = {}, remedies = EMBEDDED_REMEDIES } = options;
   const timeout = AbortSignal.timeout(ANSWER_MS_MAX);
   const signal = options.signal === undefined ? timeout : AbortSignal.any([options.signal, timeout]);
   let response: Response;
   try {
-    response = await fetch(url, { method, headers, signal });
+    response = await fetch(url, { method, body, headers, signal });
   } catch (error) {
     options.signal?.throwIfAborted();
     throw new Failure(`${new URL(url).origin} does not answer: ${remedies.silent} (${describeCause(error)}).`);

@@ -20,13 +20,20 @@ export const env: Command = {
  * A property SECTION/NAME of gcloud is read from CLOUDSDK_SECTION_NAME ("gcloud topic configurations"); overrides of API
  * endpoints end with a slash.
  */
-function variablesOf({ projectId, storage, pubsub, compute }: Endpoints): Readonly<Record<string, string>> {
+function variablesOf({
+  projectId,
+  storage,
+  pubsub,
+  compute,
+  secretManager,
+}: Endpoints): Readonly<Record<string, string>> {
   return {
     CLOUDSDK_CORE_PROJECT: projectId,
     CLOUDSDK_AUTH_DISABLE_CREDENTIALS: 'true',
     CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE: `${storage}/storage/v1/`,
     CLOUDSDK_API_ENDPOINT_OVERRIDES_PUBSUB: `${pubsub}/`,
     CLOUDSDK_API_ENDPOINT_OVERRIDES_COMPUTE: `${compute}/compute/v1/`,
+    CLOUDSDK_API_ENDPOINT_OVERRIDES_SECRETMANAGER: `${secretManager}/`,
     GOOGLE_CLOUD_PROJECT: projectId,
     STORAGE_EMULATOR_HOST: storage,
   };

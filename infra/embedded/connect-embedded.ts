@@ -14,6 +14,7 @@ import { toStorageObjectData } from '#infra/embedded/messages/push-request.ts';
 import { type MessageQueue, openSqliteMessageQueue } from '#infra/embedded/messages/sqlite-message-queue.ts';
 import { type EmbeddedObjectStore, openDirectoryObjectStore } from '#infra/embedded/objects/directory-object-store.ts';
 import type { PortBook } from '#infra/embedded/port-book.ts';
+import { openSqliteSecretStore, type SecretStore } from '#infra/embedded/secrets/sqlite-secret-store.ts';
 import { localAddressOf } from '#infra/embedded/vms/local-address.ts';
 import { type EmbeddedVmProvider, openProcessVmProvider } from '#infra/embedded/vms/process-vm-provider.ts';
 import type { Environment } from '#infra/embedded/vms/vm-environment.ts';
@@ -38,6 +39,7 @@ export type EmbeddedPorts = {
   readonly queue: MessageQueue;
   readonly objects: EmbeddedObjectStore;
   readonly logs: FileLogStore;
+  readonly secrets: SecretStore;
   readonly identity: VmIdentityIssuer;
   readonly vms: EmbeddedVmProvider;
   readonly functions: FunctionPorts;
@@ -64,6 +66,7 @@ export async function connectEmbedded(given: Given): Promise<EmbeddedPorts> {
   objects.createBucket(uploadBucket);
   objects.createBucket(jobsBucket);
   const logs = openFileLogStore(join(dataDir, 'logs'));
+  const secrets = openSqliteSecretStore(database, clock);
   const serviceAccountEmail = `dropforge-vm@${projectId}.iam.gserviceaccount.com`;
   const identity = await openVmIdentityIssuer({ database, clock, projectId, serviceAccountEmail });
   const vms = await openVms({ ...given, database, clock, queue, identity });
@@ -98,7 +101,8 @@ export async function connectEmbedded(given: Given): Promise<EmbeddedPorts> {
       projectId,
     }),
   };
-  return { projectId, uploadBucket, jobsBucket, clock, database, queue, objects, logs, identity, vms, functions };
+  const stores = { database, queue, objects, logs, secrets };
+  return { projectId, uploadBucket, jobsBucket, clock, ...stores, identity, vms, functions };
 }
 
 type WithDatabase = Given & { readonly database: Database; readonly clock: Clock; readonly queue: MessageQueue };

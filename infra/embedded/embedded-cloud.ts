@@ -84,6 +84,7 @@ function endpointsOf({ projectId, uploadBucket, jobsBucket }: EmbeddedPorts, boo
     storage: url(book.storage),
     pubsub: url(book.cloud),
     compute: url(book.cloud),
+    secretManager: url(book.cloud),
     admin: `${url(book.cloud)}/admin`,
     uploadBucket,
     jobsBucket,

@@ -7,6 +7,7 @@ import { createAdminDoor } from '#infra/embedded/doors/admin-door.ts';
 import { createComputeDoor } from '#infra/embedded/doors/compute-door.ts';
 import { createLoggingDoor } from '#infra/embedded/doors/logging-door.ts';
 import { createPubsubDoor } from '#infra/embedded/doors/pubsub-door.ts';
+import { createSecretManagerDoor } from '#infra/embedded/doors/secret-manager-door.ts';
 import { createStorageDoor } from '#infra/embedded/doors/storage-door.ts';
 import {
   checkEmbeddedConfig,
@@ -94,6 +95,7 @@ async function openServers(
   const cloud = new Hono();
   cloud.route('/', createLoggingDoor(ports.logs, ports.projectId));
   cloud.route('/', createPubsubDoor(ports.queue));
+  cloud.route('/', createSecretManagerDoor(ports.secrets, ports.projectId));
   const reportFault = (door: string) => (fault: Error) =>
     logger.log('ERROR', `${door} door failed`, { problem: String(fault) });
   cloud.route('/', createComputeDoor({ ...ports, reportFault: reportFault('compute') }));

@@ -14,6 +14,7 @@ export const endpointsSchema = z.object({
   pubsub: z.url(),
   /** The Compute Engine API is under `/compute/v1` of this address. */
   compute: z.url(),
+  secretManager: z.url(),
   /** What only an embedded cloud has: its VMs, queues and zones. */
   admin: z.url(),
   uploadBucket: z.string().min(1),

@@ -62,7 +62,8 @@ export type HybridCloud = Awaited<ReturnType<typeof startHybridCloud>>;
 function endpointsOf({ ports: { projectId, uploadBucket, jobsBucket }, book }: EmbeddedDoors) {
   const cloud = `http://127.0.0.1:${book.cloud}`;
   const storage = `http://127.0.0.1:${book.storage}`;
-  return { pid: process.pid, projectId, storage, compute: cloud, admin: `${cloud}/admin`, uploadBucket, jobsBucket };
+  const doors = { compute: cloud, secretManager: cloud, admin: `${cloud}/admin` };
+  return { pid: process.pid, projectId, storage, ...doors, uploadBucket, jobsBucket };
 }
 
 /** What Terraform sets, and where Google is. */

@@ -104,7 +104,23 @@ it('a package that holds what looks like a secret is warned of, runs, and the se
   expect(await cloud.awaitJob('careless')).toMatchObject({ state: 'SUCCEEDED' });
   const report = await cloud.awaitReport('careless.tar.gz.report.json', ({ job }) => job?.state === 'SUCCEEDED');
   expect(report.warnings).toMatchObject([{ code: 'CREDENTIALS_IN_PACKAGE', path: 'pkg/.env' }]);
-  expect(JSON.stringify(report)).not.toContain(secret);
+  const told = [report, await cloud.readJob('careless'), await cloud.readLog('careless'), cloud.log];
+  expect(JSON.stringify(told)).not.toContain(secret);
+});
+
+it('a token that was pasted where the name of a secret belongs is refused, and told to nobody', async () => {
+  const token = `hf_${'q7Zx1vB9nM3kL5pR8tW2'.repeat(2).slice(0, 34)}`;
+  const job = { name: 'pasted', module: 'trainer.task', secrets: { HF_TOKEN: token } };
+  await cloud.upload('pasted.tar.gz', await packFiles(sourcesOf(job, 'print("trained")\n')));
+
+  const report = await cloud.awaitReport('pasted.tar.gz.report.json');
+  expect(report).toMatchObject({
+    verdict: 'REFUSED',
+    problems: [{ code: 'SECRET_IN_JOB_FILE', path: 'secrets.HF_TOKEN' }],
+  });
+  expect(JSON.stringify(report)).not.toContain(token);
+  expect(await cloud.readJob('pasted')).toBeUndefined();
+  expect(cloud.log.join('\n')).not.toContain(token);
 });
 
 function packCluster(job: object): Promise<Uint8Array> {

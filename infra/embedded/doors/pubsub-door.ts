@@ -1,6 +1,7 @@
 import { type Context, Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import { z } from 'zod';
+import { base64DataSchema } from '#infra/embedded/doors/base64-data.ts';
 import type { MessageQueue } from '#infra/embedded/messages/sqlite-message-queue.ts';
 import type { Topic } from '#shared/ports/message-bus.ts';
 
@@ -18,12 +19,6 @@ const ATTRIBUTE_VALUE_BYTES_MAX = 1_024;
 
 /** Less than the queue takes; Pub/Sub's own limit is that of the request. */
 const MESSAGE_BYTES_MAX = 1_000_000;
-
-/** Protobuf's JSON takes either alphabet, with padding or without; gcloud writes the one for URLs. */
-const data = z
-  .string()
-  .transform((text) => text.replaceAll('-', '+').replaceAll('_', '/').replace(/=+$/, ''))
-  .refine((text) => /^[A-Za-z0-9+/]*$/.test(text) && text.length % 4 !== 1, 'is not base64');
 
 const isShort = (text: string, bytesMax: number) => Buffer.byteLength(text) <= bytesMax;
 
@@ -45,7 +40,7 @@ const attributes = z
   .refine((record) => Object.keys(record).length <= ATTRIBUTES_MAX, `are more than ${ATTRIBUTES_MAX}`);
 
 const message = z
-  .object({ data: data.default(''), attributes: attributes.default({}) })
+  .object({ data: base64DataSchema.default(''), attributes: attributes.default({}) })
   .refine(
     (written) => written.data !== '' || Object.keys(written.attributes).length > 0,
     'is empty: give it data or an attribute',

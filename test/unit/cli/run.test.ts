@@ -85,6 +85,7 @@ describe('the command line', () => {
       storage: address,
       pubsub: address,
       compute: address,
+      secretManager: address,
       admin: address,
       uploadBucket: 'u',
       jobsBucket: 'j',

@@ -68,6 +68,7 @@ export async function startTestCloud(): Promise<TestCloud> {
     storage,
     pubsub: api,
     compute: api,
+    secretManager: api,
     admin: api,
     uploadBucket: 'uploads',
     jobsBucket: 'jobs',

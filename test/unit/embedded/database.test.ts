@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { chmod, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -60,5 +60,25 @@ describe('a transaction', () => {
       });
     expect(failing).toThrow('the outer work failed');
     expect(read()).toEqual([]);
+  });
+});
+
+describe('the file of a database', () => {
+  it('can be read by its user alone, with its log, even where it was made wider', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'dropforge-database-'));
+    await writeFile(join(directory, 'old.sqlite'), '');
+    await chmod(join(directory, 'old.sqlite'), 0o644);
+    const databases = ['new.sqlite', 'old.sqlite'].map((name) => openDatabase(join(directory, name)));
+    for (const { sql } of databases) {
+      sql.exec('create table notes (note text not null) strict');
+    }
+    const names = await readdir(directory);
+    expect(names).toContain('new.sqlite-wal');
+    const modes = await Promise.all(names.map(async (name) => (await stat(join(directory, name))).mode & 0o777));
+    expect(new Set(modes)).toEqual(new Set([0o600]));
+    for (const database of databases) {
+      database.close();
+    }
+    await rm(directory, { recursive: true });
   });
 });

@@ -1,0 +1,44 @@
+import { createReadStream } from 'node:fs';
+import { resolve } from 'node:path';
+import type { Command, Invocation } from '#cli/command.ts';
+import { describeError, Failure, UsageFailure } from '#cli/failure.ts';
+import { openSecretClient } from '#cli/secrets/secret-client.ts';
+import { SECRET_BYTES_MAX } from '#infra/embedded/secrets/sqlite-secret-store.ts';
+
+export const secretsCreate: Command = {
+  operands: [{ name: 'NAME', summary: 'letters, digits, "_" and "-"', count: 'one' }],
+  flags: [{ name: 'data-file', value: 'FILE', summary: 'what holds the value, or - for the standard input' }],
+  notes: 'The value is stored unencrypted, for jobs of the embedded cloud that name it in secrets.',
+  async run(invocation) {
+    const client = await openSecretClient(invocation);
+    const [name = ''] = invocation.operands;
+    await client.create(name, await readValue(invocation));
+    invocation.print({ json: { created: name }, text: `Created secret ${name}.` });
+    return 0;
+  },
+};
+
+/** All bytes of the file, the end of its last line included, as gcloud takes them. */
+async function readValue({ flag, io }: Invocation): Promise<Uint8Array> {
+  const file = flag('data-file');
+  if (file === undefined || file === '') {
+    throw new UsageFailure('--data-file is missing: name the file that holds the value, or - for the standard input.');
+  }
+  const chunks: Uint8Array[] = [];
+  let sizeBytes = 0;
+  try {
+    for await (const chunk of file === '-' ? io.openStdin() : createReadStream(resolve(io.cwd, file))) {
+      chunks.push(chunk as Uint8Array);
+      sizeBytes += (chunk as Uint8Array).byteLength;
+      if (sizeBytes > SECRET_BYTES_MAX) {
+        break;
+      }
+    }
+  } catch (error) {
+    throw new Failure(`The value cannot be read (${describeError(error)}): check --data-file.`);
+  }
+  if (sizeBytes === 0 || sizeBytes > SECRET_BYTES_MAX) {
+    throw new Failure(`A secret has between 1 and ${SECRET_BYTES_MAX} bytes: check --data-file.`);
+  }
+  return Buffer.concat(chunks);
+}

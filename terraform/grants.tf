@@ -58,6 +58,13 @@ locals {
     }
   ]...)
 
+  secret_accessors = {
+    for account, may in local.permissions : account => {
+      member = module.identities.members[account]
+      role   = local.secret_roles[may.secrets]
+    } if can(may.secrets)
+  }
+
   account_publishers = merge([
     for account, may in local.permissions : {
       for topic in try(may.publishes, []) : "${account}/${topic}" => {

@@ -16,10 +16,11 @@ data "google_project" "this" {
 }
 
 module "project_services" {
-  source      = "./modules/project-services"
-  project_id  = var.project_id
-  with_cmek   = var.encryption != null
-  with_budget = var.budget != null
+  source       = "./modules/project-services"
+  project_id   = var.project_id
+  with_cmek    = var.encryption != null
+  with_budget  = var.budget != null
+  with_secrets = length(var.secrets) > 0
 }
 
 module "identities" {
@@ -38,6 +39,17 @@ module "encryption" {
   project_id     = module.project_services.project_id
   project_number = data.google_project.this.number
   encryption     = var.encryption
+  with_secrets   = length(var.secrets) > 0
+}
+
+module "secrets" {
+  source     = "./modules/secrets"
+  project_id = module.project_services.project_id
+  location   = var.region
+  labels     = local.labels
+  encryption = module.encryption.encryption
+  names      = var.secrets
+  accessors  = local.secret_accessors
 }
 
 module "storage" {

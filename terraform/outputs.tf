@@ -28,6 +28,14 @@ output "jobs_bucket" {
   value       = module.storage.bucket_names["jobs"]
 }
 
+output "secret_commands" {
+  description = "What gives each secret its value; jobs name it in secrets. The last version is the one that counts."
+  value = {
+    for name in module.secrets.names :
+    name => "gcloud secrets versions add ${name} --project=${var.project_id} --data-file=-"
+  }
+}
+
 output "service_accounts" {
   description = "The e-mail addresses of Dropforge's accounts. Grant vm the reading of your data buckets."
   value       = module.identities.emails

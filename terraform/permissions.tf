@@ -15,7 +15,7 @@ locals {
     on-dead-letter  = { database = "write", uploads = ["list", "report"], publishes = local.stages }
     heartbeat       = { database = "write", publishes = local.stages }
     api             = { database = "write", publishes = local.stages, project = ["log_reader"] }
-    vm              = { uploads = ["get"], jobs = ["write"], project = ["roles/logging.logWriter"] }
+    vm              = { uploads = ["get"], jobs = ["write"], secrets = "read", project = ["roles/logging.logWriter"] }
     push            = {}
     build           = { sources = ["get"], archives = "read", project = ["roles/logging.logWriter"] }
   }
@@ -28,6 +28,11 @@ locals {
   # Cloud Functions copies each archive into a bucket of its own, from which Cloud Build fetches it as this account.
   archive_roles = {
     read = "roles/storage.objectViewer"
+  }
+
+  # On each of the deployment's secrets, and on no other of the project.
+  secret_roles = {
+    read = "roles/secretmanager.secretAccessor"
   }
 
   # On one bucket each. Whoever looks for an object that may not be there must list as well: Cloud Storage says 403

@@ -102,6 +102,17 @@ variable "runtime_images" {
   }
 }
 
+variable "secrets" {
+  description = "Names of Secret Manager secrets that jobs may use. They are made without values: secret_commands."
+  type        = set(string)
+  nullable    = false
+  default     = []
+  validation {
+    condition     = alltrue([for name in var.secrets : can(regex("^[A-Za-z0-9_-]{1,255}$", name))])
+    error_message = "A secret is named with letters, digits, dashes and underscores, 255 at most, and never its value."
+  }
+}
+
 variable "vms" {
   description = "What holds for every VM. Secure Boot needs images whose drivers are signed, as our own images' are."
   type        = object({ secure_boot = optional(bool, false) })

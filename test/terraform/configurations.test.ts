@@ -48,6 +48,7 @@ const REFUSED: readonly (readonly [string, string, RegExp])[] = [
     /name the one region that it is in/,
   ],
   ['a range that is none', 'network={subnets={us-central1="10.0.0.0"}}', /maps a region to a range of addresses/],
+  ['a secret that is no name', 'secrets=["hf token"]', /A secret is named with letters/],
   ['functions that were not built', 'functions_dir=/nowhere', /Run `npm run build` first/],
   ['a schedule that is no cron', 'schedule={watch="hourly"}', /A schedule has five fields/],
 ];
@@ -89,12 +90,17 @@ function describeConfigurations() {
   it('encrypts whatever holds data with the key of examples/hardened', async () => {
     const resources = await plan(terraform, 'examples/hardened', EXAMPLE_VARIABLES['examples/hardened'] ?? []);
     const holding = resources.filter(({ type }) =>
-      ['google_storage_bucket', 'google_pubsub_topic', 'google_firestore_database'].includes(type),
+      [
+        'google_storage_bucket',
+        'google_pubsub_topic',
+        'google_firestore_database',
+        'google_secret_manager_secret',
+      ].includes(type),
     );
-    expect(holding.length).toBe(3 + 9 + 1);
+    expect(holding.length).toBe(3 + 9 + 1 + 1);
     expect(holding.filter(({ values }) => !JSON.stringify(values).includes(KEY))).toEqual([]);
     const agents = resources.filter(({ type }) => type === 'google_kms_crypto_key_iam_member');
-    expect(agents).toHaveLength(4);
+    expect(agents).toHaveLength(5);
     const provision = resources.find(
       ({ type, key }) => type === 'google_cloudfunctions2_function' && key === 'provision',
     );
@@ -108,6 +114,17 @@ function describeConfigurations() {
     terraform.add('examples/own-key', ownKey(KEY));
     const resources = await plan(terraform, 'examples/own-key', []);
     expect(resources.filter(({ type }) => type === 'google_kms_crypto_key_iam_member')).toHaveLength(4);
+  });
+
+  it('switches Secret Manager on for secrets alone, and says how each gets its value', async () => {
+    const servicesOf = async (...more: readonly string[]) => {
+      const resources = await plan(terraform, '.', [...COMPLETE, ...more]);
+      return resources.filter(({ type }) => type === 'google_project_service').map(({ key }) => key);
+    };
+    expect(await servicesOf()).not.toContain('secretmanager.googleapis.com');
+    expect(await servicesOf('-var=secrets=["hf-token"]')).toContain('secretmanager.googleapis.com');
+    const shown = await terraform.must('.', ['show', 'plan.bin']);
+    expect(shown).toContain('gcloud secrets versions add hf-token --project=my-project --data-file=-');
   });
 
   it('can put VMs into subnets that are there already, and makes no network then', async () => {

@@ -6,7 +6,11 @@ import { apply, type Resource } from './deployed-state.ts';
 import { copyTerraform, FUNCTION_NAMES, hasTerraform, type TerraformCopy } from './terraform.ts';
 
 const PROJECT = 'my-project';
-const VARIABLES = [`-var=project_id=${PROJECT}`, '-var=runtime_images={"2.11"={image="i"}}'];
+const VARIABLES = [
+  `-var=project_id=${PROJECT}`,
+  '-var=runtime_images={"2.11"={image="i"}}',
+  '-var=secrets=["hf-token","wandb-key"]',
+];
 
 /** Functions that handle a job's events, and so pay what the job owes: messages to these topics. */
 const PAYING = FUNCTION_NAMES.filter((name) => name !== 'report');
@@ -156,7 +160,17 @@ function describePermissions() {
     );
   });
 
-  it('gives VMs one function to call, one bucket to write, and the log', () => {
+  it('lets VMs read each of the secrets, and nobody else any, by a right on the secret itself', () => {
+    const reads = ({ secret_id: secret, role }: Resource['values']) => `${secret} ${role}`;
+    expect(rights('google_secret_manager_secret_iam_member', reads)).toEqual([
+      'vm → hf-token roles/secretmanager.secretAccessor',
+      'vm → wandb-key roles/secretmanager.secretAccessor',
+    ]);
+    expect(JSON.stringify(all('google_project_iam_member'))).not.toContain('secretmanager');
+    expect(resources.filter(({ type }) => type.includes('secret_version'))).toEqual([]);
+  });
+
+  it('gives VMs one function to call, one bucket to write, the secrets to read, and the log', () => {
     const vmRights = resources
       .filter(({ type }) => type.includes('_iam_'))
       .filter(({ values }) => JSON.stringify([values.member, values.members]).includes('dropforge-vm/member'))
@@ -164,6 +178,8 @@ function describePermissions() {
     expect(vmRights.sort()).toEqual([
       'google_cloud_run_service_iam_binding roles/run.invoker',
       'google_project_iam_member roles/logging.logWriter',
+      'google_secret_manager_secret_iam_member roles/secretmanager.secretAccessor',
+      'google_secret_manager_secret_iam_member roles/secretmanager.secretAccessor',
       'google_storage_bucket_iam_member roles/storage.legacyObjectReader',
       'google_storage_bucket_iam_member roles/storage.objectUser',
     ]);

@@ -1,5 +1,5 @@
 # For data that must not leave: own key, no way to the internet, signed drivers, alerts, budget, history. Before the
-# first apply, the two commands of terraform/README.md, "With a key of your own".
+# first apply, the commands of terraform/README.md, "With a key of your own".
 provider "google" {
   project = var.project_id
   # The Budget API asks which project pays for the calls.
@@ -18,6 +18,7 @@ module "dropforge" {
   encryption = { kms_key_name = var.kms_key_name }
   labels     = { cost-centre = "research" }
   vms        = { secure_boot = true }
+  secrets    = ["wandb-key"]
 
   database  = { point_in_time_recovery = true }
   network   = { subnets = { (var.region) = "10.80.0.0/20" }, nat = false, flow_logs = true }

@@ -1,12 +1,17 @@
-# Each service encrypts with the key by itself, as its own agent. Firestore's and Pub/Sub's are made when somebody asks
+# Each service encrypts with the key by itself, as its own agent. All but the first two are made when somebody asks
 # for them (README.md, "With a key of your own"); only google-beta could do that here.
 locals {
-  agents = {
-    compute   = "service-${var.project_number}@compute-system.iam.gserviceaccount.com"
-    firestore = "service-${var.project_number}@gcp-sa-firestore.iam.gserviceaccount.com"
-    pubsub    = "service-${var.project_number}@gcp-sa-pubsub.iam.gserviceaccount.com"
-    storage   = "service-${var.project_number}@gs-project-accounts.iam.gserviceaccount.com"
-  }
+  agents = merge(
+    {
+      compute   = "service-${var.project_number}@compute-system.iam.gserviceaccount.com"
+      storage   = "service-${var.project_number}@gs-project-accounts.iam.gserviceaccount.com"
+      firestore = "service-${var.project_number}@gcp-sa-firestore.iam.gserviceaccount.com"
+      pubsub    = "service-${var.project_number}@gcp-sa-pubsub.iam.gserviceaccount.com"
+    },
+    !var.with_secrets ? {} : {
+      secretmanager = "service-${var.project_number}@gcp-sa-secretmanager.iam.gserviceaccount.com"
+    },
+  )
 }
 
 # Looking for it makes it.

@@ -15,3 +15,10 @@ variable "project_number" {
   type        = string
   nullable    = false
 }
+
+variable "with_secrets" {
+  description = "Whether Secret Manager encrypts with the key as well."
+  type        = bool
+  nullable    = false
+  default     = false
+}

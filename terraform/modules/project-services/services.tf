@@ -15,6 +15,7 @@ locals {
       "storage.googleapis.com",
     ],
     var.with_cmek ? ["cloudkms.googleapis.com"] : [],
+    var.with_secrets ? ["secretmanager.googleapis.com"] : [],
     var.with_budget ? ["billingbudgets.googleapis.com"] : [],
   )
 }

@@ -17,3 +17,10 @@ variable "with_cmek" {
   nullable    = false
   default     = false
 }
+
+variable "with_secrets" {
+  description = "Whether Secret Manager is needed as well."
+  type        = bool
+  nullable    = false
+  default     = false
+}

@@ -24,3 +24,15 @@ run "lets_the_services_use_the_key" {
     error_message = "Disks, Firestore, Pub/Sub and Cloud Storage are encrypted by their services."
   }
 }
+
+run "lets_secret_manager_use_the_key_where_there_are_secrets" {
+  command = plan
+  variables {
+    encryption   = { kms_key_name = "projects/k/locations/us-central1/keyRings/r/cryptoKeys/k" }
+    with_secrets = true
+  }
+  assert {
+    condition     = contains(keys(google_kms_crypto_key_iam_member.agent), "secretmanager")
+    error_message = "Secret Manager encrypts the values of secrets."
+  }
+}

@@ -26,3 +26,14 @@ run "switches_kms_on_for_own_keys" {
     error_message = "A key of one's own needs Cloud KMS."
   }
 }
+
+run "switches_secret_manager_on_for_secrets" {
+  command = plan
+  variables {
+    with_secrets = true
+  }
+  assert {
+    condition     = contains(keys(google_project_service.this), "secretmanager.googleapis.com")
+    error_message = "Secrets need Secret Manager."
+  }
+}

@@ -1,0 +1,38 @@
+mock_provider "google" {}
+
+variables {
+  project_id = "my-project"
+  location   = "europe-west4"
+  labels     = {}
+  names      = ["hf-token", "wandb-key"]
+  accessors  = { vm = { member = "serviceAccount:vm@p", role = "roles/secretmanager.secretAccessor" } }
+}
+
+run "lets_each_accessor_read_each_secret" {
+  command = plan
+  assert {
+    condition     = toset(keys(google_secret_manager_secret_iam_member.this)) == toset(["vm/hf-token", "vm/wandb-key"])
+    error_message = "Rights are given on each secret, not on the project."
+  }
+  assert {
+    condition = alltrue([
+      for secret in google_secret_manager_secret.this : length(secret.replication[0].auto) == 1
+    ])
+    error_message = "Without a key, Google chooses where values are."
+  }
+}
+
+run "keeps_values_beside_the_key_that_encrypts_them" {
+  command = plan
+  variables {
+    encryption = { kms_key_name = "projects/k/locations/europe-west4/keyRings/r/cryptoKeys/k" }
+  }
+  assert {
+    condition = alltrue([
+      for secret in google_secret_manager_secret.this :
+      one(secret.replication[0].user_managed[0].replicas).location == "europe-west4"
+      && length(secret.replication[0].auto) == 0
+    ])
+    error_message = "A key encrypts what is in its own location."
+  }
+}

@@ -1,0 +1,11 @@
+terraform {
+  # Validations that look at other variables came with 1.9.
+  required_version = ">= 1.9"
+
+  required_providers {
+    google = {
+      source  = "hashicorp/google"
+      version = ">= 6.50, < 8"
+    }
+  }
+}

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { BUCKET, configure, JOB_DIR } from './vm-agent-cloud.ts';
+import { BUCKET, configure, JOB_DIR, until } from './vm-agent-cloud.ts';
 import { startMachineForEachTest } from './vm-agent-machine.ts';
 import { makeSdist, makeWheel } from './vm-agent-package.ts';
 
@@ -55,6 +56,13 @@ print('x' * 16380 + token)
 raise ValueError('bad token ' + token)
 `;
 
+const REMEMBERS = `
+import os, time
+with open(os.environ['DROPFORGE_OUTPUT_DIR'] + '/seen', 'a') as file:
+    file.write(str(len(os.environ['HF_TOKEN'])) + ',')
+time.sleep(600)
+`;
+
 describe('a job with secrets', () => {
   it('has them in its environment, and nothing else of the VM has them', async () => {
     keepSecrets({ hf: TOKEN, key: KEY });
@@ -103,6 +111,22 @@ describe('a job with secrets', () => {
     expect(cloud().logEntries.some(({ textPayload }) => textPayload === 'from the private index')).toBe(true);
     expect(signedIn).toContain(`Basic ${Buffer.from('reader:planted-password').toString('base64')}`);
     expect(JSON.stringify(cloud().logEntries)).not.toContain('planted-password');
+  });
+
+  it('reads them again after a reboot, since no disk has them', async () => {
+    const seen = () => cloud().objects.get(`${BUCKET}/${JOB_DIR}/seen`)?.body.toString();
+    const secrets = referTo({ HF_TOKEN: 'hf' });
+    configure(cloud(), [await makeSdist(REMEMBERS)], ({ program }) => ({ program: { ...program, secrets } }));
+    keepSecrets({ hf: 'the first' });
+    const first = machine().boot();
+    await until(() => seen() === '9,', first);
+    machine().cutPower();
+    await once(first, 'exit');
+    keepSecrets({ hf: 'the second' });
+    const second = machine().boot();
+    await until(() => seen() === '9,10,', second);
+    cloud().answerHeartbeat = () => ({ command: 'STOP', reason: 'enough' });
+    expect(await ended(second)).toMatchObject({ reason: 'STOPPED' });
   });
 
   it('ends before anything is installed where one of them cannot be read, and says what to do', async () => {

@@ -4,8 +4,9 @@ import type { Clock } from '#shared/ports/clock.ts';
 /** Secret Manager's own limit for a version (docs, "Quotas and limits"). */
 export const SECRET_BYTES_MAX = 65_536;
 
-const SECRETS_COUNT_MAX = 1_000;
-const VERSIONS_COUNT_MAX = 100;
+export const SECRETS_COUNT_MAX = 1_000;
+/** Of one secret. */
+export const VERSIONS_COUNT_MAX = 100;
 
 export type StoredSecret = { readonly name: string; readonly createdAt: number };
 export type StoredVersion = { readonly name: string; readonly version: number; readonly createdAt: number };
@@ -64,11 +65,14 @@ export function openSqliteSecretStore(database: Database, clock: Clock): SecretS
       }),
     addVersion: (name, data) =>
       database.transaction(() => {
-        const [latest, ...older] = listVersions(name);
-        if (statements.find.get(name) === undefined || older.length + 1 >= VERSIONS_COUNT_MAX) {
-          return older.length > 0 ? 'TOO_MANY' : 'NO_SECRET';
+        const versions = listVersions(name);
+        if (statements.find.get(name) === undefined) {
+          return 'NO_SECRET';
         }
-        const added = { name, version: (latest?.version ?? 0) + 1, createdAt: clock.now() };
+        if (versions.length >= VERSIONS_COUNT_MAX) {
+          return 'TOO_MANY';
+        }
+        const added = { name, version: (versions[0]?.version ?? 0) + 1, createdAt: clock.now() };
         statements.insertVersion.run(name, added.version, data, added.createdAt);
         return added;
       }),

@@ -50,6 +50,10 @@ class MaskTest(unittest.TestCase):
             [self.mask(line) for line in ('MIIEpAIB', ' x1y2', '-----END-----', 'END', '')], ['***', ' ***', '***', 'END', '']
         )
 
+    def test_hides_short_lines_where_they_stand_in_one(self) -> None:
+        self.mask.hide('ab\ncd\nef\n')
+        self.assertEqual(self.mask(json.dumps({'key': 'ab\ncd\nef\n'})), '{"key": "***\\n"}')
+
     def test_leaves_what_is_too_short_to_be_one(self) -> None:
         self.mask.hide('abc')
         self.mask.hide('')

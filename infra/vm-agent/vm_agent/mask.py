@@ -22,11 +22,12 @@ class Mask:
 
     def hide(self, value: str) -> None:
         """A value of several lines is hidden line by line, since it is logged so; also as JSON and URLs write it."""
-        lines = {line.strip() for line in value.splitlines()}
+        # JSON and URLs write the whole of it in one line.
+        texts = {value.strip(), *(line.strip() for line in value.splitlines())}
         spellings: Set[str] = set(self._hidden)
-        for line in lines:
-            if len(line) >= HIDDEN_CHARS_MIN:
-                spellings |= {line, _in_json(line, True), _in_json(line, False), quote(line), quote(line, safe='')}
+        for text in texts:
+            if len(text) >= HIDDEN_CHARS_MIN:
+                spellings |= {text, _in_json(text, True), _in_json(text, False), quote(text), quote(text, safe='')}
         # The longest first: one value may begin as another does.
         self._hidden = tuple(sorted(spellings, key=len, reverse=True))
 

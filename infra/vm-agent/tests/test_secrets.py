@@ -47,7 +47,8 @@ class MaskTest(unittest.TestCase):
     def test_hides_several_lines_one_by_one(self) -> None:
         self.mask.hide('-----BEGIN-----\r\nMIIEpAIB\n\n  x1y2\n-----END-----\n')
         self.assertEqual(
-            [self.mask(line) for line in ('MIIEpAIB', ' x1y2', '-----END-----', 'END', '')], ['***', ' ***', '***', 'END', '']
+            [self.mask(line) for line in ('MIIEpAIB', ' x1y2', '-----END-----', 'END', '')],
+            ['***', ' ***', '***', 'END', ''],
         )
 
     def test_hides_short_lines_where_they_stand_in_one(self) -> None:
@@ -160,7 +161,8 @@ class ManagerTest(unittest.TestCase):
 
     def test_asks_again_when_a_fault_may_pass(self) -> None:
         whole = payload(b'value')
-        self.answers = [(503, ''), (429, ''), (401, ''), (200, payload(b'value', dataCrc32c='1')), (200, '{'), (200, whole)]
+        damaged = payload(b'value', dataCrc32c='1')
+        self.answers = [(503, ''), (429, ''), (401, ''), (200, damaged), (200, '{'), (200, whole)]
         self.assertEqual(self.secrets.read(PATIENCE), {'HF_TOKEN': 'value'})
 
     def test_ends_the_attempt_where_the_secret_is_refused_and_says_what_to_do(self) -> None:
@@ -200,7 +202,8 @@ class ManagerTest(unittest.TestCase):
 class EnvironmentTest(unittest.TestCase):
     def setUp(self) -> None:
         self.config = parse_config((GOLDEN / 'vm-config.json').read_text('utf-8'))
-        self.places = Places(Path('/h/venv/bin/python'), Path('/h/output'), Path('/h/m'), Path('/h/t'), ('/h/sources/0',))
+        python = Path('/h/venv/bin/python')
+        self.places = Places(python, Path('/h/output'), Path('/h/m'), Path('/h/t'), ('/h/sources/0',))
 
     def test_reads_the_golden_references(self) -> None:
         self.assertEqual(self.config.secrets, {'HF_TOKEN': 'projects/dropforge-local/secrets/hf-token/versions/3'})

@@ -4,7 +4,7 @@ import type { FunctionPorts, PortsFor } from '#functions/function-ports.ts';
 import { type HeartbeatPorts, recordHeartbeat } from '#shared/pipeline/record-heartbeat.ts';
 import { HEARTBEAT_BYTES_MAX, heartbeatSchema } from '#shared/protocol/heartbeat.ts';
 
-/** The only door that VMs have: a signed identity and a heartbeat in, CONTINUE or STOP out. */
+/** The only door that VMs have: a signed identity and a heartbeat in, CONTINUE, WAIT or STOP out. */
 export function createHeartbeat(
   ports: PortsFor<HeartbeatPorts & Pick<FunctionPorts, 'verifyVmIdentity'>>,
 ): HttpFunction {

@@ -56,6 +56,11 @@ export const CAUSES = {
     class: 'interruption',
     remedy: 'The VM never reported. Check that the machine image boots and that it can reach the heartbeat function.',
   },
+  CLUSTER_INCOMPLETE: {
+    class: 'interruption',
+    remedy:
+      'Nothing to do: what a part of the cluster has computed does not count, and a new attempt was started with all of it.',
+  },
   SERVICE_UNREACHABLE: {
     class: 'interruption',
     remedy:

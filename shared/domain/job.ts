@@ -171,6 +171,18 @@ export function remainingRunningMs({ ranMs, spec }: Pick<Job, 'ranMs' | 'spec'>)
   return Math.max(0, spec.limits.maxRunningMs - ranMs);
 }
 
+export function isPlaced(job: Job): job is PlacedJob {
+  return job.status === 'PREPARING' || job.status === 'RUNNING';
+}
+
+/**
+ * Whether all VMs of the attempt are known to exist, so that their programs may start: a cluster comes up whole or not
+ * at all, and a refusal for one VM can come long after the others have booted. One VM alone is whole by itself.
+ */
+export function isWhole({ spec, instances }: Pick<PlacedJob, 'spec' | 'instances'>): boolean {
+  return instances.length > 0 || replicasOf(spec).length === 1;
+}
+
 /** A job whose VM waits for capacity at Compute Engine. */
 export type PendingJob = JobIn<'PREPARING'> & { readonly pendingUntil: TimestampMs };
 
@@ -180,8 +192,7 @@ export function isPending(job: Job): job is PendingJob {
 
 /** From when on VMs may have been billed; null while there are none. */
 export function billedSince(job: Job): TimestampMs | null {
-  const isPlaced = job.status === 'PREPARING' || job.status === 'RUNNING';
-  return isPlaced && !isPending(job) ? job.placedAt : null;
+  return isPlaced(job) && !isPending(job) ? job.placedAt : null;
 }
 
 export function replicaName({ role, index }: ReplicaId): string {

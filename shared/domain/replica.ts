@@ -1,8 +1,16 @@
 import type { ReplicaExit } from '#shared/domain/event.ts';
 import type { TimestampMs } from '#shared/domain/job.ts';
 
-/** What a replica is doing, as its agent says. */
-export const REPLICA_PHASES = ['BOOTING', 'DOWNLOADING', 'INSTALLING', 'RUNNING', 'UPLOADING', 'EXITED'] as const;
+/** What a replica is doing, as its agent says; WAITING is set up, and for the job's other machines. */
+export const REPLICA_PHASES = [
+  'BOOTING',
+  'DOWNLOADING',
+  'INSTALLING',
+  'WAITING',
+  'RUNNING',
+  'UPLOADING',
+  'EXITED',
+] as const;
 export type ReplicaPhase = (typeof REPLICA_PHASES)[number];
 
 /** What the VM measured. Bytes, and fractions from 0 to 1; null where the machine does not tell. */

@@ -11,6 +11,7 @@ import {
 } from '#shared/domain/deadlines.ts';
 import type { EventOf, Transition } from '#shared/domain/event.ts';
 import {
+  isWhole,
   type Job,
   type JobIn,
   type PlacedJob,
@@ -107,11 +108,18 @@ export function noteUpload(job: JobIn<'RUNNING'>, event: EventOf<'REPLICA_UPLOAD
   return move(job, { ...job, uploadingAt: event.at, wakeAt: job.wakeAt + UPLOAD_GRACE_MS });
 }
 
-/** The master's end decides; another replica's failure ends the attempt, its success nothing. */
+/**
+ * The master's end decides; another replica's failure ends the attempt, its success nothing. A success before all VMs
+ * are known to exist is none: agents wait for that, so this one has trained with a part of its cluster at most.
+ */
 export function meetExit(job: PlacedJob, event: EventOf<'REPLICA_EXITED'>, deadlines: Deadlines): Transition {
   const { at, exit } = event;
   if (event.attempt !== job.attempt || (exit.outcome === 'SUCCEEDED' && event.replica !== MASTER)) {
     return ignore(job);
+  }
+  if (exit.outcome === 'SUCCEEDED' && !isWhole(job)) {
+    const message = `The master of job ${job.jobId} ended before all of its machines were known to exist.`;
+    return interrupt(job, causeOf('CLUSTER_INCOMPLETE', message), { at, deadlines });
   }
   if (exit.outcome === 'SUCCEEDED') {
     return closeWith(job, { state: 'SUCCEEDED', cause: null }, { at, deadlines });

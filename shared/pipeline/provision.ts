@@ -4,6 +4,8 @@ import type { Refusal } from '#shared/domain/event.ts';
 import {
   type Instance,
   isPending,
+  isPlaced,
+  isWhole,
   type Job,
   type JobIn,
   type PlacedJob,
@@ -112,6 +114,10 @@ async function reportRefusal(
   { refusal, now }: { readonly refusal: Refusal; readonly now: TimestampMs },
 ): Promise<void> {
   const { jobId, attempt, placement, placedAt } = job;
+  if (!isWhole(job)) {
+    // The VMs that came up beside the refused one are gone: neither their last words nor their silence end the attempt.
+    await ports.replicas.clearLeases(jobId, attempt);
+  }
   if (classOf(refusal.cause) === 'capacity' || classOf(refusal.cause) === 'quota') {
     const { zone, provisioningModel } = placement;
     await ports.capacity.record({ zone, provisioningModel, machineKey: machineKeyOf(job), refusedAt: now });
@@ -156,10 +162,6 @@ async function reportInstances(
   if (owner !== undefined) {
     await expectReplicas(ports, owner, now);
   }
-}
-
-function isPlaced(job: Job): job is PlacedJob {
-  return job.status === 'PREPARING' || job.status === 'RUNNING';
 }
 
 /** The record of a replica that has spoken already is left as it is. */

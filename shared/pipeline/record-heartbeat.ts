@@ -1,5 +1,13 @@
 import { judgeExit } from '#shared/domain/exit-report.ts';
-import { type Job, replicaName, stateOf, type TimestampMs } from '#shared/domain/job.ts';
+import {
+  isPlaced,
+  isWhole,
+  type Job,
+  type PlacedJob,
+  replicaName,
+  stateOf,
+  type TimestampMs,
+} from '#shared/domain/job.ts';
 import { ownsVm, type VmClaim } from '#shared/domain/ownership.ts';
 import type { Replica } from '#shared/domain/replica.ts';
 import { MASTER } from '#shared/domain/running.ts';
@@ -17,6 +25,10 @@ export type HeartbeatPorts = EventPorts & { readonly replicas: ReplicaStore };
  * few that move the job, each once an attempt: of the master its first word, the first that says RUNNING and the first
  * that says UPLOADING; of every replica the last. A VM that is not the current attempt's is told to stop, and nothing
  * that it says is written down.
+ *
+ * An end before all VMs of a cluster are known to exist moves nothing yet: where another one is refused, those that
+ * came up are deleted, and what they say to that is no interruption. It is written down; the watcher takes it to the
+ * job when its lease has passed, unless the refusal has cleared that meanwhile.
  */
 export async function recordHeartbeat(
   ports: HeartbeatPorts,
@@ -25,15 +37,17 @@ export async function recordHeartbeat(
 ): Promise<HeartbeatAnswer> {
   const job = (await ports.jobs.read(heartbeat.jobId))?.job;
   const refusal = refusalOf(job, heartbeat, sender);
-  if (job === undefined || refusal !== null) {
+  if (job === undefined || !isPlaced(job) || refusal !== null) {
     return { command: 'STOP', reason: refusal };
   }
   const replica = toReplica(heartbeat, sender, ports.deadlines.leaseMs);
   if ((await ports.replicas.record(replica)) === 'OUTDATED') {
-    return { command: 'CONTINUE', reason: null };
+    return goOn(job);
   }
   if (replica.exit !== null) {
-    await reportExit(ports, replica, sender.at);
+    if (isWhole(job)) {
+      await reportExit(ports, replica, sender.at);
+    }
     return { command: 'STOP', reason: `Replica ${replica.replica} has reported its exit.` };
   }
   const news = newsFor(job, replica);
@@ -42,7 +56,14 @@ export async function recordHeartbeat(
     const eventId = `${news}-${attempt}-${replica.replica}-${instanceId}`;
     await handleJobEvent(ports, { type: news, eventId, jobId, at: sender.at, attempt, replica: replica.replica });
   }
-  return { command: 'CONTINUE', reason: null };
+  return goOn(job);
+}
+
+/** By the job as it was read: VMs that are created meanwhile are told of at the next heartbeat. */
+function goOn(job: PlacedJob): HeartbeatAnswer {
+  return isWhole(job)
+    ? { command: 'CONTINUE', reason: null }
+    : { command: 'WAIT', reason: `Not all machines of job ${job.jobId} are known to exist.` };
 }
 
 /**

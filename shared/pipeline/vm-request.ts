@@ -115,6 +115,7 @@ function vmConfigOf(
     program: programOf(job, role, settings.projectId),
     jobDir: job.spec.jobDir,
     cluster: clusterOf(job, settings),
+    replicaCount: replicasOf(job.spec).length,
     trainingInput: toTrainingInputDictionary(job.spec),
     limits: {
       ...limits,

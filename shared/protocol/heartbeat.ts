@@ -70,9 +70,12 @@ export const heartbeatSchema = z.object({
   exit: replicaExitReportSchema.nullable(),
 });
 
-/** The heartbeat function's answer. STOP: end the program, save what there is, report the exit, power off. */
+/**
+ * The heartbeat function's answer. STOP: end the program, save what there is, report the exit, power off. WAIT: go on
+ * setting up, but start no program, for not all VMs of the cluster are known to exist.
+ */
 export const heartbeatAnswerSchema = z.object({
-  command: z.enum(['CONTINUE', 'STOP']),
+  command: z.enum(['CONTINUE', 'WAIT', 'STOP']),
   reason: z.string().nullable(),
 });
 

@@ -52,6 +52,8 @@ export const vmConfigSchema = z.object({
   jobDir: gsUri,
   /** `TF_CONFIG`'s cluster: host:port lists by role, `chief` for the master; empty for a single replica is allowed by TF. */
   cluster: z.record(z.string(), z.array(z.string())),
+  /** Of the whole job, evaluators included. With more than one, no program starts while the answers are WAIT. */
+  replicaCount: z.int().min(1),
   /** The TrainingInput as a dictionary with snake_case keys, for `TF_CONFIG`'s `job`. */
   trainingInput: z.record(z.string(), z.unknown()),
   limits: z.object({

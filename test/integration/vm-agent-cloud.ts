@@ -143,6 +143,7 @@ export function configure(
     },
     jobDir: `gs://${BUCKET}/${JOB_DIR}`,
     cluster: { chief: ['df-digits-a1-master-0:2222'] },
+    replicaCount: 1,
     trainingInput: { scale_tier: 'BASIC', python_module: 'trainer.task' },
     limits: {
       maxRunningSeconds: 60,

@@ -1,7 +1,7 @@
 import type { CauseCode } from '#shared/domain/cause.ts';
 import { GIVEN_UP_IN_ROW_MAX, INTERRUPTIONS_IN_ROW_MAX } from '#shared/domain/deadlines.ts';
 import type { Effect } from '#shared/domain/event.ts';
-import { type Job, type JobIn, stateOf, type TimestampMs, type UnfinishedJob } from '#shared/domain/job.ts';
+import { type Job, type JobIn, replicasOf, stateOf, type TimestampMs, type UnfinishedJob } from '#shared/domain/job.ts';
 import { transition } from '#shared/domain/transition.ts';
 import { queuedJob } from '../unit/domain/example-job.ts';
 import { HAPPENINGS, type Happening } from './lifecycle-happenings.ts';
@@ -65,6 +65,11 @@ function interruptionsOf({ interruptionsInRow }: Job['counts']): number {
   return interruptionsInRow < INTERRUPTIONS_IN_ROW_MAX ? Math.min(interruptionsInRow, 2) : INTERRUPTIONS_IN_ROW_MAX;
 }
 
+function pairOf(job: JobIn<'QUEUED'>): JobIn<'QUEUED'> {
+  const [master] = job.spec.replicaGroups;
+  return { ...job, spec: { ...job.spec, replicaGroups: [master, { ...master, role: 'worker' }] } };
+}
+
 /** Jobs that are equal by this can only have equal lives. */
 function keyOf(job: Job): string {
   const { counts, spec, firstRanAt } = job;
@@ -76,22 +81,25 @@ function keyOf(job: Job): string {
     counts.bootFailuresInRow,
     counts.givenUpInRow >= GIVEN_UP_IN_ROW_MAX - 1,
     firstRanAt === null,
+    replicasOf(spec).length,
     'reportedAt' in job && job.reportedAt !== null,
   ]);
 }
 
 /**
- * Follows accepted jobs, without limits, with restarts, with a maxWaitTime, after many interruptions and after many
- * messages that were given up, through everything that can happen to them. Throws when the circumstances of one
- * happening do not tell two outcomes apart: the table would not be true.
+ * Follows accepted jobs, of one machine and of two, without limits, with restarts, with a maxWaitTime, after many
+ * interruptions and after many messages that were given up, through everything that can happen to them. Throws when the
+ * circumstances of one happening do not tell two outcomes apart: the table would not be true.
  */
 export function exploreLifecycle(): Lifecycle {
   const weary = { ...queuedJob().counts, interruptionsInRow: INTERRUPTIONS_IN_ROW_MAX };
   const queue: Node[] = [
     queuedJob(),
+    pairOf(queuedJob()),
     queuedJob({ restartsMax: 1 }),
     queuedJob({ maxWaitMs: 400_000 }),
     { ...queuedJob(), counts: weary },
+    { ...pairOf(queuedJob()), counts: weary },
     { ...queuedJob(), counts: { ...queuedJob().counts, givenUpInRow: GIVEN_UP_IN_ROW_MAX - 1 } },
   ].map((job) => ({ job, now: 0 }));
   const met = new Set(queue.map(({ job }) => keyOf(job)));

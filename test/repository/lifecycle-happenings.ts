@@ -8,7 +8,7 @@ import {
   SETUP_MS_MAX,
 } from '#shared/domain/deadlines.ts';
 import type { JobEvent, JobEventType, ReplicaExit } from '#shared/domain/event.ts';
-import type { Job, JobIn, TimestampMs, UnfinishedJob } from '#shared/domain/job.ts';
+import { isWhole, type Job, type JobIn, type TimestampMs, type UnfinishedJob } from '#shared/domain/job.ts';
 import { isWaitOver, waitDeadlineOf } from '#shared/domain/placing.ts';
 import { eventsFor } from '../unit/domain/example-job.ts';
 
@@ -59,16 +59,20 @@ function finalExit(code: CauseCode, what: CauseClass | CauseCode): Happening {
   return exit(`with ${what === code ? code : `class ${what}`}`, failure(code));
 }
 
+/** A master that succeeds before its cluster is known to exist has not trained with it. */
+const isHalf = (job: UnfinishedJob) => job.status === 'PREPARING' && !isWhole(job);
+
+const SUCCESS: ReplicaExit = { outcome: 'SUCCEEDED' };
+
+type Interruption = { readonly type: 'REPLICA_EXITED' | 'ATTEMPT_INTERRUPTED'; readonly what: string };
+
+const settledSeconds = SETTLED_RUN_MS / 1_000;
+
+const hasSettled = (job: UnfinishedJob, at: TimestampMs) =>
+  job.status === 'RUNNING' && at - job.ranAt >= SETTLED_RUN_MS;
+
 /** An interruption costs no wait at first, and one that grows when attempts hardly ran. */
-function interruptions(type: 'REPLICA_EXITED' | 'ATTEMPT_INTERRUPTED'): readonly Happening[] {
-  const event: Happening['event'] =
-    type === 'ATTEMPT_INTERRUPTED'
-      ? (job, at) => eventsFor(job, at).ATTEMPT_INTERRUPTED
-      : (job, at) => ({ ...eventsFor(job, at).REPLICA_EXITED, exit: failure('PREEMPTED') });
-  const what = type === 'REPLICA_EXITED' ? 'with class interruption, ' : '';
-  const settledSeconds = SETTLED_RUN_MS / 1_000;
-  const hasSettled = (job: UnfinishedJob, at: TimestampMs) =>
-    job.status === 'RUNNING' && at - job.ranAt >= SETTLED_RUN_MS;
+function earlyInterruptions({ type, what }: Interruption, event: Happening['event']): readonly Happening[] {
   return [
     happening(type, `${what}the first in a row`, {
       event,
@@ -82,6 +86,12 @@ function interruptions(type: 'REPLICA_EXITED' | 'ATTEMPT_INTERRUPTED'): readonly
       event,
       applies: (job, at) => !hasSettled(job, at) && isLastInterruption(job),
     }),
+  ];
+}
+
+function interruptions({ type, what }: Interruption, event: Happening['event']): readonly Happening[] {
+  return [
+    ...earlyInterruptions({ type, what }, event),
     happening(type, `${what}after it ran for ${settledSeconds} s`, {
       event,
       applies: (job, at) => hasSettled(job, at) && !isSpent(job, at),
@@ -157,6 +167,11 @@ function silences(at: Happening['at']): readonly Happening[] {
   ];
 }
 
+const HALF_SUCCESSES = earlyInterruptions(
+  { type: 'REPLICA_EXITED', what: 'the master, with success, its cluster not known to exist, ' },
+  (job, at) => ({ ...eventsFor(job, at).REPLICA_EXITED, exit: SUCCESS }),
+);
+
 /** Every way in which something can happen to a job, as far as the rules tell them apart. */
 export const HAPPENINGS: readonly Happening[] = [
   happening('PLACEMENT_CHOSEN', ''),
@@ -177,8 +192,15 @@ export const HAPPENINGS: readonly Happening[] = [
   happening('REPLICA_REPORTED', 'the master'),
   happening('REPLICA_STARTED', 'the master'),
   happening('REPLICA_UPLOADING', 'the master'),
-  exit('the master, with success', { outcome: 'SUCCEEDED' }),
-  ...interruptions('REPLICA_EXITED'),
+  exit('the master, with success', SUCCESS, { applies: (job) => !isHalf(job) }),
+  ...HALF_SUCCESSES.map((way) => ({
+    ...way,
+    applies: (job: UnfinishedJob, at: TimestampMs) => isHalf(job) && way.applies(job, at),
+  })),
+  ...interruptions({ type: 'REPLICA_EXITED', what: 'with class interruption, ' }, (job, at) => ({
+    ...eventsFor(job, at).REPLICA_EXITED,
+    exit: failure('PREEMPTED'),
+  })),
   exit('with class user, restarts left', failure('PROGRAM_FAILED'), {
     applies: (job) => hasRestarts(job) && job.counts.interruptionsInRow <= 1,
   }),
@@ -189,7 +211,7 @@ export const HAPPENINGS: readonly Happening[] = [
   finalExit('MAX_RUNNING_TIME_EXCEEDED', 'MAX_RUNNING_TIME_EXCEEDED'),
   finalExit('JOB_DIR_UNWRITABLE', 'configuration'),
   finalExit('INTERNAL_ERROR', 'internal'),
-  ...interruptions('ATTEMPT_INTERRUPTED'),
+  ...interruptions({ type: 'ATTEMPT_INTERRUPTED', what: '' }, (job, at) => eventsFor(job, at).ATTEMPT_INTERRUPTED),
   happening('CANCEL_REQUESTED', ''),
   happening('DELIVERY_EXHAUSTED', 'of the provision stage', { applies: (job) => !isLastGivenUp(job) }),
   happening('DELIVERY_EXHAUSTED', `of the provision stage, ${GIVEN_UP_IN_ROW_MAX} times in a row`, {

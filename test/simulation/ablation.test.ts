@@ -15,6 +15,7 @@ const ABLATED: readonly { readonly mechanism: Mechanism; readonly promise: strin
     mechanism: 'firstWord',
     promise: 'a worker that never boots holds its job up when its first word is not waited for',
   },
+  { mechanism: 'wholeClusters', promise: 'a program runs before its cluster is there when its agent does not wait' },
   { mechanism: 'leases', promise: 'a silent VM holds its job up when leases do not end' },
 ];
 

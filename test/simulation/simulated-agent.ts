@@ -21,6 +21,7 @@ export type AgentWorld = {
   readonly faults: AgentFaults;
   /** Null for a program that never ends by itself. */
   readonly exitCodeOf: (vm: SimulatedVm) => number | null;
+  readonly isAlone: (vm: SimulatedVm) => boolean;
   /** The program of this VM has begun, and goes on at this heartbeat. */
   readonly onRunning: (vm: SimulatedVm) => void;
   /** Whether the program has found all others that it waits for. */
@@ -37,8 +38,8 @@ export const DEAD_MAN_MS = 600_000;
 const SLOW_SETUP_CHANCE = 0.05;
 
 /**
- * The agent of one VM: boots, trains once its cluster is up, saves, exits, obeys STOP, and powers off when it hears
- * nothing for too long.
+ * The agent of one VM: boots, waits until all VMs of its cluster are known to exist, trains once their programs are up,
+ * saves, exits, obeys STOP, and powers off when it hears nothing for too long.
  */
 export function runAgent(world: AgentWorld, vm: SimulatedVm): void {
   const { prng, scheduler, cloud, faults } = world;
@@ -48,6 +49,7 @@ export function runAgent(world: AgentWorld, vm: SimulatedVm): void {
   let sequence = 0;
   let lastWordAt = scheduler.now();
   let isOver = false;
+  let mayStart = world.isAlone(vm);
   let exit: Heartbeat['exit'] = null;
 
   function powerOff(): void {
@@ -75,6 +77,7 @@ export function runAgent(world: AgentWorld, vm: SimulatedVm): void {
 
   function obey(answer: HeartbeatAnswer): void {
     lastWordAt = scheduler.now();
+    mayStart ||= answer.command === 'CONTINUE';
     if (answer.command === 'STOP' && isRunning()) {
       powerOff();
     }
@@ -84,6 +87,9 @@ export function runAgent(world: AgentWorld, vm: SimulatedVm): void {
     if (setupBeats > 0) {
       setupBeats -= 1;
       return 'INSTALLING';
+    }
+    if (!mayStart) {
+      return 'WAITING';
     }
     const exitCode = world.exitCodeOf(vm);
     if (trainBeats > 0 || exitCode === null) {

@@ -71,12 +71,20 @@ export function createControlPlane({ prng, scheduler, cloud, faults, has }: Cont
   const replicas = openSqliteReplicaStore(database);
   /** Since when an attempt has been over, by `attemptOf`. */
   const overSince = new Map<string, number>();
+  /** The VMs that are known to exist, with all others of their attempt. */
+  const known = new Set<string>();
   let commits = 0;
 
   function noteOver(job: Job): void {
     const isOver = job.status === 'CLOSING' || job.status === 'CLOSED';
     const last = attemptOf({ jobId: job.jobId, attempt: isOver ? job.attempt : job.attempt - 1 });
     overSince.set(last, overSince.get(last) ?? now());
+  }
+
+  function noteKnown(job: Job): void {
+    for (const { instanceId } of 'instances' in job ? job.instances : []) {
+      known.add(instanceId);
+    }
   }
 
   const checkedJobs: JobStore = {
@@ -90,6 +98,7 @@ export function createControlPlane({ prng, scheduler, cloud, faults, has }: Cont
       if (outcome === 'COMMITTED') {
         noteOver(job);
         assertWhole(job);
+        noteKnown(job);
       }
       const strangers = job.refusedZones.filter((zone) => !cloud.hasRefused(job.jobId, job.attempt, zone));
       assert(
@@ -152,5 +161,5 @@ export function createControlPlane({ prng, scheduler, cloud, faults, has }: Cont
   });
   every(SWEEP_EVERY_MS, async () => (has('sweep') ? sweep(ports, now()) : undefined));
 
-  return { jobs, replicas, ports, overSince, close: () => database.close() };
+  return { jobs, replicas, ports, overSince, known, close: () => database.close() };
 }

@@ -36,7 +36,13 @@ export function createWorld(seed: number, without: readonly Mechanism[] = [], op
   const { now } = scheduler;
   const cloud = createSimulatedCloud(prng, faults, { now, isRunBounded: !without.includes('maxRunDuration') });
   const has = (mechanism: Mechanism) => !without.includes(mechanism);
-  const { jobs, replicas, ports, overSince, close } = createControlPlane({ prng, scheduler, cloud, faults, has });
+  const { jobs, replicas, ports, overSince, known, close } = createControlPlane({
+    prng,
+    scheduler,
+    cloud,
+    faults,
+    has,
+  });
   /** When the program of a replica ended, by attempt, replica and exit code. */
   const finished = new Map<string, number>();
   /** When the control plane first had heard that a replica of an attempt had failed. */
@@ -74,16 +80,14 @@ export function createWorld(seed: number, without: readonly Mechanism[] = [], op
         if (said.exit !== null && said.exit.exitCode !== 0 && !failureHeard.has(attemptOf(vm))) {
           failureHeard.set(attemptOf(vm), now());
         }
-        if (has('agentsStopThemselves')) {
-          onAnswer(answer);
-        } else {
-          onAnswer({ command: 'CONTINUE', reason: null });
-        }
+        const isHeeded = has(answer.command === 'WAIT' ? 'wholeClusters' : 'agentsStopThemselves');
+        onAnswer(isHeeded ? answer : { command: 'CONTINUE', reason: null });
       },
       () => undefined,
     );
   }
 
+  const isAlone = ({ jobId }: SimulatedVm) => clusters.get(jobId)?.length === 1;
   const agentWorld = {
     prng,
     scheduler,
@@ -91,10 +95,15 @@ export function createWorld(seed: number, without: readonly Mechanism[] = [], op
     faults,
     send,
     exitCodeOf,
+    isAlone,
     onRunning(vm: SimulatedVm) {
       begun.add(memberOf(vm, vm));
       const overForMs = now() - Math.max(vm.bornAt, overSince.get(attemptOf(vm)) ?? now());
       const isObedient = has('agentsStopThemselves') && has('fencing');
+      assert(
+        !has('fencing') || isAlone(vm) || known.has(vm.instanceId),
+        `${vm.vmName} runs before its cluster is there`,
+      );
       assert(!isObedient || overForMs <= OBEDIENCE_MS, `${vm.vmName} still runs ${overForMs} ms after its attempt`);
     },
     isClusterUp: (vm: SimulatedVm) =>

@@ -11,6 +11,7 @@ export const MECHANISMS = [
   'firstWord',
   'hearing',
   'secondLook',
+  'wholeClusters',
   'agentsStopThemselves',
   'maxRunDuration',
   'teardown',

@@ -30,6 +30,7 @@ class ConfigTest(unittest.TestCase):
         self.assertEqual(config.packages[0].bucket, 'dropforge-local-jobs')
         self.assertEqual(config.packages[0].file_name, 'digits-0.1.tar.gz')
         self.assertEqual((config.limits.dead_man_seconds, config.limits.setup_seconds), (600, 7_080))
+        self.assertEqual(config.replica_count, 1)
         self.assertEqual(config.limits.upload_seconds, 1_800)
         self.assertEqual(config.limits.preemption_notice_seconds, 120)
 
@@ -66,7 +67,8 @@ class HeartbeatTest(unittest.TestCase):
         notice = judge_answer(answer)
         self.assertEqual(notice and notice.reason, 'STOPPED')
         self.assertIn(answer['reason'], notice.message if notice else '')
-        self.assertIsNone(judge_answer({**answer, 'command': 'CONTINUE'}))
+        for command in ('CONTINUE', 'WAIT'):
+            self.assertIsNone(judge_answer({**answer, 'command': command}))
 
     def test_keeps_evidence_within_lines_characters_and_bytes(self) -> None:
         lines = [f'{number} ' + '\U0001f600' * 3000 for number in range(100)]

@@ -65,6 +65,7 @@ class Config:
     packages: Tuple[Package, ...]
     job_dir: str
     cluster: Mapping[str, Tuple[str, ...]]
+    replica_count: int
     training_input: Mapping[str, Any]
     limits: Limits
     intervals: Intervals
@@ -110,6 +111,7 @@ def parse_config(text: str) -> Config:
         packages=tuple(_parse_package(package) for package in _field(program, 'packages', list)),
         job_dir=_field(body, 'jobDir', str).rstrip('/'),
         cluster={role: tuple(hosts) for role, hosts in _field(body, 'cluster', dict).items()},
+        replica_count=_field(body, 'replicaCount', int),
         training_input=_field(body, 'trainingInput', dict),
         limits=_parse_limits(_field(body, 'limits', dict)),
         intervals=_parse_intervals(_field(body, 'intervals', dict)),

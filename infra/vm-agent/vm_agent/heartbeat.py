@@ -16,6 +16,8 @@ from vm_agent.retry import PassingFault, backoff_delays
 from vm_agent.tokens import CachedToken
 
 SEND_SECONDS_MAX = 10.0
+# A replica that is ready costs money while it waits for the word that it may start.
+WAITING_SECONDS = 5.0
 NO_USAGE: Mapping[str, Any] = {
     'cpuFraction': None,
     'memoryBytes': None,
@@ -60,7 +62,7 @@ def heartbeat_body(config: Config, sequence: int, report: Report) -> Dict[str, A
 
 
 def judge_answer(answer: Mapping[str, Any]) -> Optional[StopNotice]:
-    """STOP is a reason to end the program, CONTINUE is none."""
+    """STOP is a reason to end the program, CONTINUE and WAIT are none."""
     if answer['command'] != 'STOP':
         return None
     return StopNotice('STOPPED', f'The control plane said stop: {answer.get("reason") or "no reason given"}')
@@ -80,6 +82,8 @@ class Heartbeats:
         self._sending = threading.Lock()
         self.last_word_at = time.monotonic()
         """When the control plane last answered."""
+        self.may_start = config.replica_count == 1
+        """Whether the control plane knows that all machines of the cluster exist; of one machine it is known."""
 
     def start(self, first_sequence: int, senses: Senses) -> None:
         self._sequence = itertools.count(first_sequence)
@@ -122,8 +126,18 @@ class Heartbeats:
                 notice = judge_answer(answer)
                 if notice is not None:
                     self._mailbox.post(notice)
-            interval = self._config.intervals.heartbeat_seconds
+                self._note_permission(answer)
+            interval = self._interval()
             self._changed.wait(interval if answer is not None else min(next(delays), interval))
+
+    def _note_permission(self, answer: Mapping[str, Any]) -> None:
+        if answer['command'] == 'CONTINUE' and not self.may_start:
+            self.may_start = True
+            self._mailbox.wake()
+
+    def _interval(self) -> float:
+        interval = self._config.intervals.heartbeat_seconds
+        return min(interval, WAITING_SECONDS) if self._phase == 'WAITING' else interval
 
     def _exchange(self, report: Report) -> Optional[Dict[str, Any]]:
         """One heartbeat and its answer; None when there was none that counts."""
@@ -134,7 +148,7 @@ class Heartbeats:
             response = send(Request('POST', url, headers, body, timeout_seconds=SEND_SECONDS_MAX))
             if response.status == 200:
                 answer = response.json()
-                if isinstance(answer, dict) and answer.get('command') in ('CONTINUE', 'STOP'):
+                if isinstance(answer, dict) and answer.get('command') in ('CONTINUE', 'WAIT', 'STOP'):
                     self.last_word_at = time.monotonic()
                     return answer
             if response.status == 401:

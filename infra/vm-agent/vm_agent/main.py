@@ -129,6 +129,7 @@ class Boot:
             supervisor=Supervisor(watch),
             mailbox=self._mailbox,
             enter=self._heartbeats.enter,
+            may_start=lambda: self._heartbeats.may_start,
             say=self._logs.say,
             remember=self._remember,
         )

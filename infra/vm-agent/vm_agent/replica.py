@@ -31,7 +31,7 @@ from vm_agent.restore import Restore
 from vm_agent.retry import PassingFault, Patience
 from vm_agent.state_file import State
 from vm_agent.storage import Storage, StorageRefused
-from vm_agent.supervisor import Supervisor
+from vm_agent.supervisor import TICK_SECONDS, Supervisor
 from vm_agent.usage import measure_tree
 
 # For so long Cloud Storage may give nothing before another VM is tried; heartbeats hold the lease meanwhile.
@@ -53,6 +53,8 @@ class Replica:
     supervisor: Supervisor
     mailbox: Mailbox
     enter: Callable[[str], None]
+    may_start: Callable[[], bool]
+    """Whether all machines of the cluster are known to exist."""
     say: Callable[[str, str], None]
     remember: Callable[[State], None]
     began_at: float = field(default_factory=time.monotonic)
@@ -72,6 +74,8 @@ def run_replica(replica: Replica, state: State) -> ExitReport:
     """Brings the program to its end, whatever was done before a reboot. Raises ReplicaEnded before its start."""
     replica.output.mkdir(parents=True, exist_ok=True)
     state, secrets = _set_up(replica, state)
+    if state.program_started_at is None:
+        _await_cluster(replica)
     if replica.config.saves_output:
         replica.sync.start(replica.config.intervals.sync_seconds, replica.mailbox)
     replica.supervisor.check()
@@ -111,6 +115,21 @@ def _set_up(replica: Replica, state: State) -> Tuple[State, Mapping[str, str]]:
         replica.supervisor.check()
         message = 'Cloud Storage or Secret Manager could not be reached while the VM was set up.'
         raise ReplicaEnded(ExitReport('SERVICE_UNREACHABLE', message, evidence=(str(fault),))) from fault
+
+
+def _await_cluster(replica: Replica) -> None:
+    """Returns when the program may start: at once where it is the only one. Raises ReplicaEnded."""
+    if replica.may_start():
+        return
+    replica.enter('WAITING')
+    ends_at = replica.began_at + replica.config.limits.setup_seconds
+    while not replica.may_start():
+        replica.mailbox.wait(TICK_SECONDS)
+        replica.supervisor.check()
+        if time.monotonic() > ends_at:
+            # The control plane gives up long before: it has said WAIT without end, which is a fault of its own.
+            message = 'The other machines of the cluster were not known to exist when the time for setting up was over.'
+            raise ReplicaEnded(ExitReport('STOPPED', message))
 
 
 def _claim(replica: Replica) -> Manifest:

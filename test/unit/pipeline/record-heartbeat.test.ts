@@ -1,12 +1,14 @@
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Database, openDatabase } from '#infra/embedded/database.ts';
 import { openSqliteJobStore } from '#infra/embedded/jobs/sqlite-job-store.ts';
 import { openSqliteReplicaStore } from '#infra/embedded/jobs/sqlite-replica-store.ts';
 import { DEADLINES } from '#shared/domain/deadlines.ts';
+import type { JobEvent } from '#shared/domain/event.ts';
 import type { Job, ReplicaId } from '#shared/domain/job.ts';
 import { NO_PROGRESS, NO_USAGE, type ReplicaPhase } from '#shared/domain/replica.ts';
 import { transition } from '#shared/domain/transition.ts';
 import { vmNameOf } from '#shared/domain/vm-name.ts';
+import { handleJobEvent } from '#shared/pipeline/handle-job-event.ts';
 import { type HeartbeatPorts, recordHeartbeat } from '#shared/pipeline/record-heartbeat.ts';
 import { watch } from '#shared/pipeline/watch.ts';
 import type { Heartbeat } from '#shared/protocol/heartbeat.ts';
@@ -43,16 +45,21 @@ beforeEach(async () => {
 
 afterEach(() => database.close());
 
-/** A pair of machines that Compute Engine has said it created, at time 0. */
-async function createPair(): Promise<void> {
-  const queued = simulatedJob('pair', 0, { others: [{ role: 'worker', count: 1 }] });
-  const placed = jobAfter(queued, ['PLACEMENT_CHOSEN', 0]);
+/** A pair of machines that Compute Engine was asked for, at time 0. */
+const placed = jobAfter(simulatedJob('pair', 0, { others: [{ role: 'worker', count: 1 }] }), ['PLACEMENT_CHOSEN', 0]);
+
+function vmsCreated(at: number): JobEvent {
   const instances = [MASTER, WORKER].map((replica) => ({
     ...replica,
     vmName: nameOf(replica),
     instanceId: replica.role,
   }));
-  await ports.jobs.create(transition(placed, { ...eventsFor(placed, 0).VMS_CREATED, instances }).job, []);
+  return { ...eventsFor(placed, at).VMS_CREATED, instances };
+}
+
+/** The pair, which Compute Engine has said it created. */
+async function createPair(): Promise<void> {
+  await ports.jobs.create(transition(placed, vmsCreated(0)).job, []);
 }
 
 const nameOf = (replica: ReplicaId) => vmNameOf('pair', 1, replica);
@@ -124,4 +131,48 @@ it('takes a master that saves for one that has run, when the heartbeat that said
   await say(MASTER, 'UPLOADING', 3_000);
 
   expect(await readJob()).toMatchObject({ status: 'RUNNING', ranAt: 2_000, uploadingAt: 3_000 });
+});
+
+describe('a cluster of which Compute Engine has not said yet that it exists', () => {
+  beforeEach(() => ports.jobs.create(placed, []));
+
+  it('starts no program: its agents are told to wait, and to go on as soon as it is there', async () => {
+    expect(await say(MASTER, 'INSTALLING', 1_000)).toMatchObject({ command: 'WAIT' });
+    expect(await say(WORKER, 'WAITING', 2_000)).toMatchObject({ command: 'WAIT' });
+    await handleJobEvent(ports, vmsCreated(3_000));
+
+    expect(await say(MASTER, 'WAITING', 4_000)).toEqual({ command: 'CONTINUE', reason: null });
+    expect(await say(WORKER, 'WAITING', 5_000)).toEqual({ command: 'CONTINUE', reason: null });
+    expect(await readJob()).toMatchObject({ status: 'PREPARING', attempt: 1 });
+  });
+
+  it('waits for longer than a lease, as long as it says so', async () => {
+    for (let at = BEAT_MS; at <= 600_000; at += BEAT_MS) {
+      await say(MASTER, 'WAITING', at);
+      await say(WORKER, 'WAITING', at);
+      await watch(ports, at);
+    }
+
+    expect(await readJob()).toMatchObject({ status: 'PREPARING', attempt: 1, ledger: [] });
+  });
+
+  it('is not interrupted by the end of a VM that is deleted beside a refused one', async () => {
+    await say(WORKER, 'WAITING', 1_000);
+
+    expect(await say(WORKER, 'EXITED', 2_000)).toMatchObject({ command: 'STOP' });
+    expect(await readJob()).toMatchObject({ status: 'PREPARING', attempt: 1 });
+  });
+
+  it('succeeds by an end that came before the word that it is there', async () => {
+    await say(MASTER, 'EXITED', 1_000);
+    await handleJobEvent(ports, vmsCreated(2_000));
+    await watch(ports, 1_000 + DEADLINES.leaseMs);
+    expect(await readJob()).toMatchObject({ status: 'CLOSING', verdict: { state: 'SUCCEEDED' } });
+  });
+
+  it('begins anew when its master has ended without it', async () => {
+    await say(MASTER, 'EXITED', 1_000);
+    await watch(ports, 1_000 + DEADLINES.leaseMs);
+    expect(await readJob()).toMatchObject({ attempt: 2, ledger: [{ cause: { code: 'CLUSTER_INCOMPLETE' } }] });
+  });
 });

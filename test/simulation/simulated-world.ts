@@ -100,10 +100,7 @@ export function createWorld(seed: number, without: readonly Mechanism[] = [], op
       begun.add(memberOf(vm, vm));
       const overForMs = now() - Math.max(vm.bornAt, overSince.get(attemptOf(vm)) ?? now());
       const isObedient = has('agentsStopThemselves') && has('fencing');
-      assert(
-        !has('fencing') || isAlone(vm) || known.has(vm.instanceId),
-        `${vm.vmName} runs before its cluster is there`,
-      );
+      assert(!isObedient || isAlone(vm) || known.has(vm.instanceId), `${vm.vmName} runs before its cluster is there`);
       assert(!isObedient || overForMs <= OBEDIENCE_MS, `${vm.vmName} still runs ${overForMs} ms after its attempt`);
     },
     isClusterUp: (vm: SimulatedVm) =>

@@ -63,7 +63,7 @@ export type Io = {
   readonly cwd: string;
   readonly dataDir: string | undefined;
   readonly deployment: string | undefined;
-  /** Ctrl-C, or SIGTERM. */
+  /** Ctrl-C, SIGTERM, the end of the terminal, or of the pipe that a cloud's command writes into. */
   readonly interrupted: AbortSignal;
   readonly startCloud: StartCloud;
 };

@@ -11,8 +11,21 @@ const interruption = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.once(signal, () => interruption.abort());
 }
-// The reader of a pipe may leave early (`| head`): that ends the work, and is no error.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
+// A terminal that is closed sends it, and the shell in it once more: the second one is no sign of impatience.
+process.on('SIGHUP', () => interruption.abort());
+
+// VMs are processes that live on without this one: whoever has started a cloud ends it before leaving.
+let hasStartedCloud = false;
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (hasStartedCloud) {
+    interruption.abort();
+  } else {
+    // The reader of a pipe may leave early (`| head`): that ends the work, and is no error.
+    process.exit(error.code === 'EPIPE' ? 0 : 1);
+  }
+});
+// What cannot be said any more must not keep anything from being done.
+process.stderr.on('error', () => {});
 
 process.exitCode = await run(process.argv.slice(2), {
   stdout: createOutput(process.stdout),
@@ -23,6 +36,7 @@ process.exitCode = await run(process.argv.slice(2), {
   deployment: process.env.DROPFORGE_DEPLOYMENT || undefined,
   interrupted: interruption.signal,
   startCloud: async (options) => {
+    hasStartedCloud = true;
     const { startEmbeddedCloud } = await import('#infra/embedded/embedded-cloud.ts');
     return startEmbeddedCloud({ ...options, environment: process.env });
   },

@@ -64,7 +64,7 @@ async function createJudge({ flag, flags, io }: Invocation): Promise<Judge> {
   if (path === undefined) {
     return (validation) => validation;
   }
-  const { inspectLocalPackage, judgePackage } = await import('#cli/submission/local-package.ts');
+  const { inspectLocalPackage, judgePackages } = await import('#cli/submission/local-package.ts');
   const { readJobFile } = await import('#shared/spec/read-job-file.ts');
   const { masterOf } = await import('#shared/spec/job-draft.ts');
   const silenced = await readIgnored(flags);
@@ -72,7 +72,7 @@ async function createJudge({ flag, flags, io }: Invocation): Promise<Judge> {
   return (validation, bytes) => {
     const { draft } = readJobFile(bytes, { fileName: 'job file' });
     const module = draft === null ? undefined : masterOf(draft).program.pythonModule?.value;
-    const found = judgePackage(report, { module, plan: validation.plan }, silenced);
+    const found = judgePackages([{ name: basename(path), report }], { module, plan: validation.plan }, silenced);
     return {
       ...validation,
       verdict: found.problems.length === 0 ? validation.verdict : 'invalid',

@@ -4,6 +4,7 @@ import { basename } from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { describeError, Failure } from '#cli/failure.ts';
+import type { BuiltPackage } from '#cli/submission/build-packages.ts';
 import { buildSourceDistribution } from '#cli/submission/source-distribution.ts';
 import { countGpus, isTpuMachine } from '#shared/catalog/count-gpus.ts';
 import { adviseOnPackages } from '#shared/package/advice/advise-on-packages.ts';
@@ -11,6 +12,8 @@ import { inspectPackage, type PackageReport } from '#shared/package/inspect-pack
 import type { PackageSource } from '#shared/package/package-source.ts';
 import type { Problem } from '#shared/protocol/report.ts';
 import type { JobPlan } from '#shared/spec/check-job.ts';
+
+export type NamedReport = { readonly name: string; readonly report: PackageReport };
 
 type Found = { readonly problems: readonly Problem[]; readonly warnings: readonly Problem[] };
 
@@ -25,42 +28,55 @@ export async function inspectLocalPackage(path: string): Promise<PackageReport> 
       readRange: ({ startByte, endByte }) => buffer(createReadStream(path, { start: startByte, end: endByte - 1 })),
     });
   }
-  const { fileName, bytes } = await buildSourceDistribution(path);
+  return inspectBuiltPackage(await buildSourceDistribution(path));
+}
+
+/** Looks into a package that was built or read. */
+export function inspectBuiltPackage({ fileName, bytes }: Pick<BuiltPackage, 'fileName' | 'bytes'>) {
   return inspectPackage(sourceOf(fileName, bytes));
 }
 
 /**
- * What is wrong with a package for a job: with its archive, with the module to be run, and with what it needs of the
- * machines. Without a plan the machines are not known, and nothing is said of them.
+ * What is wrong with packages for a job: with their archives, with the module to be run, which one of them must have,
+ * and with what they need of the machines. Without a plan the machines are not known, and nothing is said of them.
  */
-export function judgePackage(
-  report: PackageReport,
-  job: { readonly module: string | undefined; readonly plan: JobPlan | null },
+export function judgePackages(
+  packages: readonly NamedReport[],
+  job: { readonly module: string | undefined; readonly plan: Pick<JobPlan, 'groups'> | null },
   silenced: ReadonlySet<string>,
 ): Found {
-  const found: Found[] = [report];
-  if (job.module !== undefined) {
-    const { module } = job;
-    found.push(report.judgeModule(module));
-    if (job.plan !== null) {
-      const { groups } = job.plan;
-      const machines = groups.map(({ role, count, ...group }) => ({ role, count, gpusPerMachine: countGpus(group) }));
-      const isTpuJob = groups.some(isTpuMachine);
-      found.push(
-        adviseOnPackages({
-          packages: [report],
-          program: { module },
-          machines,
-          isTpuJob,
-          pythonVersion: null,
-          silenced,
-        }),
-      );
-    }
+  const { module, plan } = job;
+  const reports = packages.map(({ report }) => report);
+  const found: Found[] = [judgeArchives(packages, module)];
+  if (module !== undefined && plan !== null) {
+    const { groups } = plan;
+    const machines = groups.map(({ role, count, ...group }) => ({ role, count, gpusPerMachine: countGpus(group) }));
+    const isTpuJob = groups.some(isTpuMachine);
+    const program = { module };
+    found.push(adviseOnPackages({ packages: reports, program, machines, isTpuJob, pythonVersion: null, silenced }));
   }
   return {
     problems: found.flatMap(({ problems }) => problems),
     warnings: found.flatMap(({ warnings }) => warnings),
+  };
+}
+
+/** As intake does: where one package has the module, it is not missed in the others. */
+function judgeArchives(packages: readonly NamedReport[], module: string | undefined): Found {
+  const judged = packages.map(({ name, report }) => {
+    const ofModule = module === undefined ? { problems: [], warnings: [] } : report.judgeModule(module);
+    return { name, report, ofModule };
+  });
+  const hasModule = judged.some(({ report, ofModule }) => report.problems.length + ofModule.problems.length === 0);
+  const tell = (name: string, problem: Problem): Problem =>
+    packages.length > 1 ? { ...problem, message: `${name}: ${problem.message}` } : problem;
+  return {
+    problems: judged.flatMap(({ name, report, ofModule }) =>
+      [...report.problems, ...(hasModule ? [] : ofModule.problems)].map((problem) => tell(name, problem)),
+    ),
+    warnings: judged.flatMap(({ name, report, ofModule }) =>
+      [...report.warnings, ...ofModule.warnings].map((warning) => tell(name, warning)),
+    ),
   };
 }
 

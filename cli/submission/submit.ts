@@ -6,9 +6,11 @@ import { streamLogs, tellInterruption } from '#cli/jobs/follow-job.ts';
 import { formatLogEntry } from '#cli/jobs/format-log-entry.ts';
 import { createObjectClient } from '#cli/objects/object-client.ts';
 import { paintState } from '#cli/output/paint.ts';
+import { buildPackages } from '#cli/submission/build-packages.ts';
 import { describeProblem, describeReport } from '#cli/submission/describe-report.ts';
 import { showDryRun } from '#cli/submission/dry-run.ts';
 import { type JobRequest, type JudgedRequest, judgeRequest } from '#cli/submission/job-request.ts';
+import { judgeBuiltPackages } from '#cli/submission/judge-built-packages.ts';
 import { uploadJobFile, waitForVerdict } from '#cli/submission/submission.ts';
 import { refuseCombinations, refuseOtherProject } from '#cli/submission/submit-flags.ts';
 import { readStagingBucket, uploadPackages } from '#cli/submission/upload-packages.ts';
@@ -20,7 +22,7 @@ export async function submit(invocation: Invocation, request: JobRequest): Promi
   const { io, flag, print } = invocation;
   refuseCombinations(invocation);
   const stagingBucket = readStagingBucket(flag('staging-bucket'));
-  const judged = judgeRequest(request);
+  const { judged, built } = await judgeWithPackages(request);
   if (invocation.isSet('dry-run')) {
     return showDryRun(invocation, judged);
   }
@@ -35,9 +37,12 @@ export async function submit(invocation: Invocation, request: JobRequest): Promi
   const { jobId } = judged.spec;
   const target = await findTarget(invocation);
   refuseOtherProject(invocation, target.projectId);
+  for (const note of built.flatMap(({ notes }) => notes)) {
+    io.stderr.write(`${note}\n`);
+  }
   const client = createObjectClient(target);
   const bucket = stagingBucket ?? target.stagingBucket;
-  const addressOf = await uploadPackages(client, { sources: request.packages, jobId, bucket, stderr: io.stderr });
+  const addressOf = await uploadPackages(client, { built, jobId, bucket });
   const text = printJobFile(request.applyFlags(request.file.draft, addressOf));
   const source = await uploadJobFile(client, { bucket: target.uploadBucket, jobId, text });
   const work = waitForVerdict(client, source, io.interrupted);
@@ -47,6 +52,14 @@ export async function submit(invocation: Invocation, request: JobRequest): Promi
     return 1;
   }
   return invocation.isSet('stream-logs') ? follow(invocation, { api: target.api, jobId }) : 0;
+}
+
+/** What is on this machine is looked into before anything is sent; for a job that is refused anyway, nothing is built. */
+async function judgeWithPackages(request: JobRequest) {
+  const judged = judgeRequest(request);
+  const isRefused = judged.problems.length > 0 || judged.spec === null;
+  const built = isRefused ? [] : await buildPackages(request.packages);
+  return { judged: await judgeBuiltPackages(judged, built), built };
 }
 
 /** In the words of a cloud that was never asked. */

@@ -32,7 +32,8 @@ export type Advice = {
 
 /** The problem that users see; it says how to go on where all is meant as it is. */
 export function problemOf({ code, message, remedy, path, line }: Advice): Problem {
-  const way = `If it is meant so: --ignore=${code}, or ignore = ["${code}"] under [tool.dropforge] in pyproject.toml.`;
+  // This holds for every way to submit; `jobs validate` has a flag besides.
+  const way = `If it is meant so: ignore = ["${code}"] under [tool.dropforge] in the package's pyproject.toml.`;
   return {
     code,
     message,

@@ -5,6 +5,7 @@ import { createGunzip } from 'node:zlib';
 import { extract } from 'tar-stream';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
+import { TRAINER, tarGzOf } from '../package/build-archives.ts';
 import { runCli, startTestCloud, type TestCloud, viewOf } from './test-cloud.ts';
 
 let cloud: TestCloud;
@@ -15,7 +16,7 @@ beforeEach(async () => {
   await mkdir(join(work, 'app', 'trainer'), { recursive: true });
   await writeFile(join(work, 'app', 'trainer', '__init__.py'), '');
   await writeFile(join(work, 'app', 'trainer', 'task.py'), 'print(1)\n');
-  await writeFile(join(work, 'dep.whl'), 'wheel');
+  await writeFile(join(work, 'dep.tar.gz'), tarGzOf(TRAINER));
   cloud.onObject = ({ bucket, name }) => {
     if (name.endsWith('/job.yaml')) {
       const report = { jobId: 'Run_1', verdict: 'ACCEPTED', problems: [], warnings: [], job: viewOf('Run_1') };
@@ -67,7 +68,7 @@ describe('dropforge custom-jobs create', () => {
   it('builds a working directory with its requirements, and submits it under an id made of its name', async () => {
     await writeFile(join(work, 'app', 'requirements.txt'), '# what we need\nnumpy>=2,<3\npandas[aws]  # tables\n');
     const { code, stdout, stderr } = await create(
-      `--worker-pool-spec=${BUILT},requirements=scipy;numpy>=2,extra-packages=dep.whl;gs://libs/x.whl`.replace(
+      `--worker-pool-spec=${BUILT},requirements=scipy;numpy>=2,extra-packages=dep.tar.gz;gs://libs/x.whl`.replace(
         'scipy;numpy>=2',
         'scipy;rich',
       ),
@@ -83,7 +84,7 @@ describe('dropforge custom-jobs create', () => {
         pythonPackageSpec: {
           packageUris: [
             expect.stringMatching(/^gs:\/\/jobs\/Run_1\/packages\/[0-9a-f]{64}\/trainer-0\.0\.0\.tar\.gz$/),
-            expect.stringMatching(/\/dep\.whl$/),
+            expect.stringMatching(/\/dep\.tar\.gz$/),
             'gs://libs/x.whl',
           ],
         },

@@ -1,13 +1,18 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
+import { TRAINER, tarGzOf } from '../package/build-archives.ts';
 import { runCli } from './test-cloud.ts';
 
 let work: string;
 beforeEach(async () => {
   work = await mkdtemp(join(tmpdir(), 'dropforge-dry-'));
+  await mkdir(join(work, 'trainer'));
+  await writeFile(join(work, 'trainer', '__init__.py'), '');
+  await writeFile(join(work, 'trainer', 'task.py'), 'print(1)\n');
+  await writeFile(join(work, 'dep.tar.gz'), tarGzOf(TRAINER));
 });
 afterEach(() => rm(work, { recursive: true }));
 
@@ -15,6 +20,9 @@ const dryRun = (...argv: string[]) =>
   runCli(['jobs', 'submit', 'training', 'one', '--dry-run', ...argv], { cwd: work });
 
 const FLAGS = ['--module-name', 'trainer.task', '--region', 'us-central1', '--scale-tier', 'basic'];
+
+/** No key at all, but written as one is. */
+const KEY = `KEY = '''${['-----BEGIN', 'PRIVATE KEY-----'].join(' ')}\n${'MIIEvQIBADANBgkqhkiG9w0B'.repeat(8)}\n'''\n`;
 
 type DryRun = { spec: object | null; jobFile: string | null; plan: object | null; problems: { code: string }[] };
 
@@ -24,7 +32,7 @@ async function dryRunJson(...argv: string[]): Promise<DryRun> {
 }
 
 describe('dropforge jobs submit training --dry-run', () => {
-  it('shows the completed job and its machines without a cloud, and packs and reads nothing', async () => {
+  it('shows the completed job and its machines without a cloud, and sends nothing', async () => {
     const result = await dryRun(...FLAGS, '--package-path', 'trainer', '--labels', 'a=b', '--', '--epochs', '3');
     expect(result).toMatchObject({ code: 0, stderr: '' });
     expect(result.stdout).toContain('jobId: one');
@@ -35,7 +43,7 @@ describe('dropforge jobs submit training --dry-run', () => {
   });
 
   it('tells the same to programs', async () => {
-    const flags = [...FLAGS, '--package-path', 'trainer', '--packages', 'dist/dep.whl,gs://libs/x.whl', '--labels=a=b'];
+    const flags = [...FLAGS, '--package-path', 'trainer', '--packages', './dep.tar.gz,gs://libs/x.whl', '--labels=a=b'];
     const { spec, jobFile, plan, problems } = await dryRunJson(...flags, '--', '--epochs', '3');
     expect(problems).toEqual([]);
     expect(spec).toMatchObject({ jobId: 'one', labels: { a: 'b' }, region: 'us-central1' });
@@ -45,7 +53,7 @@ describe('dropforge jobs submit training --dry-run', () => {
       labels: { a: 'b' },
       trainingInput: {
         scaleTier: 'BASIC',
-        packageUris: ['trainer.tar.gz', 'dep.whl', 'gs://libs/x.whl'],
+        packageUris: ['trainer.tar.gz', 'dep.tar.gz', 'gs://libs/x.whl'],
         pythonModule: 'trainer.task',
         args: ['--epochs', '3'],
         region: 'us-central1',
@@ -121,6 +129,21 @@ describe('dropforge jobs submit training --dry-run', () => {
     expect(code).toBe(1);
     expect(stdout).toMatch(/^ {2}worker +3 +n1-standard-8 /m);
     expect(stdout).toMatch(/^- UNSUPPORTED_FIELD/m);
+  });
+
+  it.each([
+    ['trainer.tsk', 'print(1)', 'MODULE_NOT_FOUND'],
+    ['trainer.task', KEY, 'CREDENTIALS_IN_PACKAGE'],
+  ])('finds in the package what a submission of %s would be refused for', async (module, text, code) => {
+    await writeFile(join(work, 'trainer', 'task.py'), text);
+    const flags = [...FLAGS.slice(2), '--package-path=trainer', '--module-name', module];
+    expect((await dryRunJson(...flags)).problems).toMatchObject([{ code }]);
+    expect((await dryRun(...flags)).code).toBe(1);
+  });
+
+  it('misses no module that may be in a package of a bucket', async () => {
+    const flags = [...FLAGS.slice(2), '--packages=dep.tar.gz,gs://libs/x.whl', '--module-name=other.main'];
+    expect(await dryRun(...flags)).toMatchObject({ code: 0 });
   });
 
   it.each([

@@ -6,6 +6,14 @@ import { runCli } from './test-cloud.ts';
 
 const { work, submit, listNames } = startCloudForEachTest();
 
+/** Of nobody, in the form in which Google gives keys out. */
+const SERVICE_ACCOUNT = JSON.stringify({
+  type: 'service_account',
+  private_key_id: 'a1b2c3d4e5f60718293a4b5c6d7e8f9012345678',
+  private_key: `${['-----BEGIN', 'PRIVATE KEY-----'].join(' ')}\n${'MIIEvQIBADANBgkqhkiG9w0B'.repeat(8)}\n`,
+  client_email: 'trainer@lab.iam.gserviceaccount.com',
+});
+
 describe('dropforge jobs submit training', () => {
   it.each([
     [['--worker-count', '2'], /--worker-machine-type and --worker-count belong together/],
@@ -22,7 +30,7 @@ describe('dropforge jobs submit training', () => {
     [['--kms-key', 'k', '--kms-keyring', 'r'], /--kms-location and --kms-project/],
     [['--kms-location', 'global'], /--kms-location is part of the name of a key/],
     [['--staging-bucket', 'gs://'], /is no Cloud Storage address/],
-    [['--packages', 'dep.whl,./dep.whl'], /Two packages are named dep\.whl/],
+    [['--packages', 'dep.tar.gz,./dep.tar.gz'], /Two packages are named dep\.tar\.gz/],
   ])('takes %j for a slip of the command line', async (flags, message) => {
     const result = await submit('one', ...PROGRAM, ...flags);
     expect(result).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(message) });
@@ -57,5 +65,22 @@ describe('dropforge jobs submit training', () => {
       await runCli(['jobs', 'submit', 'training', 'one', '--format=json', ...PROGRAM, ...flags], { cwd: work() })
     ).json();
     expect(report).toMatchObject({ verdict: 'REFUSED', job: null });
+  });
+
+  it('keeps a key that is in a package from ever leaving this machine', async () => {
+    await writeFile(join(work(), 'trainer', 'key.json'), SERVICE_ACCOUNT);
+    const flags = ['one', '--package-path=trainer', '--module-name=trainer.task'];
+    const { code, stdout } = await submit(...flags);
+    expect([code, stdout]).toEqual([1, expect.stringMatching(/^one was REFUSED:\n {2}- CREDENTIALS_IN_PACKAGE/)]);
+    expect(await listNames('jobs')).toEqual([]);
+    expect(await listNames('uploads')).toEqual([]);
+    // What the remedy names is there for every way to submit.
+    expect(stdout).toContain('ignore = ["CREDENTIALS_IN_PACKAGE"] under [tool.dropforge]');
+    expect(stdout).not.toContain('--ignore');
+    await writeFile(
+      join(work(), 'pyproject.toml'),
+      '[build-system]\nrequires = ["setuptools"]\n[tool.dropforge]\nignore = ["CREDENTIALS_IN_PACKAGE"]\n',
+    );
+    expect((await submit(...flags)).code).toBe(0);
   });
 });

@@ -2,6 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach } from 'vitest';
 import type { Report } from '../../../shared/protocol/report.ts';
+import { TRAINER, tarGzOf } from '../package/build-archives.ts';
 import { runCli, startTestCloud, type TestCloud, viewOf } from './test-cloud.ts';
 
 /** What a job cannot be without. */
@@ -19,7 +20,8 @@ export function startCloudForEachTest() {
     folder = join(startedCloud.dataDir, 'work');
     await mkdir(join(folder, 'trainer'), { recursive: true });
     await writeFile(join(folder, 'trainer', '__init__.py'), '');
-    await writeFile(join(folder, 'dep.whl'), 'wheel');
+    await writeFile(join(folder, 'trainer', 'task.py'), 'print(1)\n');
+    await writeFile(join(folder, 'dep.tar.gz'), tarGzOf(TRAINER));
     answer({ verdict: 'ACCEPTED', job: viewOf('one', { state: 'QUEUED' }) });
   });
   afterEach(() => startedCloud.close());

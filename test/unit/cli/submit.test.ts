@@ -20,7 +20,7 @@ describe('dropforge jobs submit training', () => {
         'one',
         '--package-path',
         'trainer',
-        '--packages=dep.whl,gs://libs/other.tar.gz',
+        '--packages=dep.tar.gz,gs://libs/other.tar.gz',
         '--module-name',
         'trainer.task',
       ],
@@ -33,8 +33,8 @@ describe('dropforge jobs submit training', () => {
     expect(stderr).toContain('There is no setup.py beside trainer');
     const packages = await listNames('jobs');
     expect(packages).toEqual([
-      expect.stringMatching(/^one\/packages\/[0-9a-f]{64}\/(dep\.whl|trainer-0\.0\.0\.tar\.gz)$/),
-      expect.stringMatching(/^one\/packages\/[0-9a-f]{64}\/(dep\.whl|trainer-0\.0\.0\.tar\.gz)$/),
+      expect.stringMatching(/^one\/packages\/[0-9a-f]{64}\/(dep\.tar\.gz|trainer-0\.0\.0\.tar\.gz)$/),
+      expect.stringMatching(/^one\/packages\/[0-9a-f]{64}\/(dep\.tar\.gz|trainer-0\.0\.0\.tar\.gz)$/),
     ]);
     const uriOf = (file: string) => `gs://jobs/${packages.find((name) => name.endsWith(file))}`;
     expect(await readJob()).toEqual({
@@ -44,7 +44,7 @@ describe('dropforge jobs submit training', () => {
         scaleTier: 'BASIC_GPU',
         pythonModule: 'trainer.task',
         region: 'us-central1',
-        packageUris: [uriOf('trainer-0.0.0.tar.gz'), uriOf('dep.whl'), 'gs://libs/other.tar.gz'],
+        packageUris: [uriOf('trainer-0.0.0.tar.gz'), uriOf('dep.tar.gz'), 'gs://libs/other.tar.gz'],
         args: ['--epochs', '3', '--job-dir', 'mine'],
       },
     });
@@ -79,7 +79,7 @@ describe('dropforge jobs submit training', () => {
       '--job-dir=gs://jobs/here',
       '--staging-bucket=gs://uploads/',
       '--packages',
-      'dep.whl',
+      'dep.tar.gz',
       '--module-name',
       'trainer.task',
     );
@@ -98,7 +98,7 @@ describe('dropforge jobs submit training', () => {
           acceleratorConfig: { type: 'NVIDIA_TESLA_T4', count: 2 },
         },
         scheduling: { maxRunningTime: '3600s' },
-        packageUris: [expect.stringMatching(/^gs:\/\/uploads\/one\/packages\/[0-9a-f]{64}\/dep\.whl$/)],
+        packageUris: [expect.stringMatching(/^gs:\/\/uploads\/one\/packages\/[0-9a-f]{64}\/dep\.tar\.gz$/)],
       },
     });
   });
@@ -122,16 +122,20 @@ describe('dropforge jobs submit training', () => {
     await writeFile(
       join(work(), 'vertex.yaml'),
       'workerPoolSpecs: [{machineSpec: {machineType: n1-standard-4}, replicaCount: 1, pythonPackageSpec: ' +
-        '{executorImageUri: us-docker.pkg.dev/vertex-ai/training/tf-cpu.2-11.py310:latest, pythonModule: a.b}}]',
+        '{executorImageUri: us-docker.pkg.dev/vertex-ai/training/tf-cpu.2-11.py310:latest, pythonModule: trainer.task}}]',
     );
     await writeFile(join(work(), 'own.yaml'), 'module: trainer.task\nspot: true\n');
-    expect(await submit('one', '--config', 'vertex.yaml', '--packages', 'dep.whl')).toMatchObject({ code: 0 });
+    expect(await submit('one', '--config', 'vertex.yaml', '--packages', 'dep.tar.gz')).toMatchObject({ code: 0 });
     expect(await readJob()).toMatchObject({
       displayName: 'one',
-      jobSpec: { workerPoolSpecs: [{ pythonPackageSpec: { packageUris: [expect.stringMatching(/dep\.whl$/)] } }] },
+      jobSpec: { workerPoolSpecs: [{ pythonPackageSpec: { packageUris: [expect.stringMatching(/dep\.tar\.gz$/)] } }] },
     });
-    expect(await submit('two', '--config', 'own.yaml', '--packages', 'dep.whl')).toMatchObject({ code: 0 });
-    expect(await readJob('two')).toMatchObject({ name: 'two', spot: true, packages: [expect.stringMatching(/whl$/)] });
+    expect(await submit('two', '--config', 'own.yaml', '--packages', 'dep.tar.gz')).toMatchObject({ code: 0 });
+    expect(await readJob('two')).toMatchObject({
+      name: 'two',
+      spot: true,
+      packages: [expect.stringMatching(/dep\.tar\.gz$/)],
+    });
   });
 
   it('shows why a job was refused, and takes it mended under its name', async () => {

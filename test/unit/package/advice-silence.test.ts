@@ -37,7 +37,7 @@ describe('silencing a check', () => {
 
   it('says with every finding how to pass over it', async () => {
     const { problems } = adviseOn([await reportOf({ 'key.pem': KEY })]);
-    expect(problems[0]?.remedy).toContain('--ignore=CREDENTIALS_IN_PACKAGE');
+    expect(problems[0]?.remedy).toContain('ignore = ["CREDENTIALS_IN_PACKAGE"] under [tool.dropforge]');
   });
 
   it('refuses a list of checks that is none', async () => {

@@ -8,7 +8,7 @@ import { dropExample, fetchResults, nameDemoJob } from '#cli/demo/demo-job.ts';
 import { createDemoScreen, type DemoScreen } from '#cli/demo/demo-screen.ts';
 import { measureStages, type Sighting, stageOf } from '#cli/demo/demo-stages.ts';
 import { describeDemo } from '#cli/demo/describe-demo.ts';
-import { describeError, Failure } from '#cli/failure.ts';
+import { describeError } from '#cli/failure.ts';
 import { createApiClient } from '#cli/jobs/api-client.ts';
 import { followJob } from '#cli/jobs/follow-job.ts';
 import { formatGsUri } from '#cli/objects/gs-uri.ts';
@@ -16,7 +16,7 @@ import { createObjectClient } from '#cli/objects/object-client.ts';
 import { shortenPath } from '#cli/output/shorten-path.ts';
 import { describeReport } from '#cli/submission/describe-report.ts';
 import { waitForVerdict } from '#cli/submission/submission.ts';
-import { type Endpoints, readEndpoints } from '#infra/embedded/endpoints.ts';
+import type { Endpoints } from '#infra/embedded/endpoints.ts';
 
 /** How long an interrupted demo waits until its job is cancelled and the VM gone. */
 const CLEAN_UP_MS_MAX = 30_000;
@@ -58,14 +58,7 @@ export const demo: Command = {
 
 async function findDemoDir(invocation: Invocation): Promise<string> {
   const found = await findDataDir(invocation);
-  const dataDir = invocation.dataDir === undefined ? join(found, 'demo') : found;
-  const running = await readEndpoints(dataDir);
-  if (running !== undefined) {
-    throw new Failure(
-      `A cloud runs on ${dataDir} already (process ${running.pid}): end it, or name another --data-dir.`,
-    );
-  }
-  return dataDir;
+  return invocation.dataDir === undefined ? join(found, 'demo') : found;
 }
 
 async function trainExample(invocation: Invocation, { screen, dataDir, endpoints }: Stage): Promise<ExitCode> {

@@ -6,7 +6,6 @@ import { findDataDir } from '#cli/cloud/find-cloud.ts';
 import { openFunctionsLog } from '#cli/cloud/functions-log.ts';
 import type { Command } from '#cli/command.ts';
 import { describeError, Failure, UsageFailure } from '#cli/failure.ts';
-import { readEndpoints } from '#infra/embedded/endpoints.ts';
 
 const PORT_MAX = 65_535;
 
@@ -22,12 +21,6 @@ export const up: Command = {
     const { io, flag, print } = invocation;
     const ports = { ...readPort('api', flag('api-port')), ...readPort('storage', flag('storage-port')) };
     const dataDir = await findDataDir(invocation);
-    const running = await readEndpoints(dataDir);
-    if (running !== undefined) {
-      throw new Failure(
-        `A cloud runs on ${dataDir} already (process ${running.pid}): use it, or name another --data-dir.`,
-      );
-    }
     const configFile = await findConfig(flag('config'), io.cwd);
     const log = openFunctionsLog(dataDir, { onTrouble: (line) => io.stderr.write(`${line}\n`) });
     const cloud = await io.startCloud({

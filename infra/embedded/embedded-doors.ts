@@ -51,7 +51,7 @@ export async function openEmbeddedDoors(
 ): Promise<EmbeddedDoors> {
   const lock = lockDataDir(options.dataDir);
   if (lock === undefined) {
-    throw new Error(`Another cloud runs on ${options.dataDir}. Stop it first, or give another --data-dir.`);
+    throw new Error(`Another cloud runs on ${options.dataDir}. Use it or end it, or name another --data-dir.`);
   }
   resources.defer(() => lock.release());
   const config =
@@ -63,6 +63,8 @@ export async function openEmbeddedDoors(
   const ports = await connectEmbedded({ ...options, config, book, logger });
   resources.defer(() => removeEndpoints(options.dataDir));
   resources.defer(() => ports.database.close());
+  // A start that fails from here on leaves its VMs to the next one; a stop has ended them by then.
+  resources.defer(() => ports.vms.close({ isKeepingVms: true }));
   await openServers({ ports, book, logger }, resources);
   return { ports, book, config, logger };
 }

@@ -27,13 +27,16 @@ export async function startFunctionServers(
   const names = [...(Object.keys(SUBSCRIPTIONS) as EventFunctionName[]), ...HTTP_FUNCTIONS];
   const servers: Server[] = [];
   const boundPorts = new Map<FunctionName, number>();
-  for (const name of names) {
-    const server = getTestServer(name);
-    boundPorts.set(name, await listen(server, ports[name] ?? 0));
-    servers.push(server);
+  const close = async () => void (await Promise.all(servers.map(closeServer)));
+  try {
+    for (const name of names) {
+      const server = getTestServer(name);
+      boundPorts.set(name, await listen(server, ports[name] ?? 0));
+      servers.push(server);
+    }
+  } catch (error) {
+    await close();
+    throw error;
   }
-  return {
-    portOf: (name) => boundPorts.get(name) ?? 0,
-    close: async () => void (await Promise.all(servers.map(closeServer))),
-  };
+  return { portOf: (name) => boundPorts.get(name) ?? 0, close };
 }

@@ -1,7 +1,9 @@
+import { execFile } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { FunctionPorts } from '#functions/function-ports.ts';
 import { startEmbeddedCloud } from '#infra/embedded/embedded-cloud.ts';
@@ -59,6 +61,28 @@ it('a start that fails leaves the directory free', async () => {
     await expect(startEmbeddedCloud({ ...options, config: { vmsMax: 0 } })).rejects.toThrow(/vmsMax/);
     const started = await startEmbeddedCloud(options);
     await started.stop();
+  } finally {
+    await rm(dataDir, { recursive: true, force: true });
+  }
+});
+
+it.each([
+  ['before its functions are there', 'wrapPorts: () => { throw new Error("too late"); }'],
+  ['among its functions', 'wrapPorts: (ports) => { createServer().listen(port, "127.0.0.1").unref(); return ports; }'],
+])('a start that fails late, %s, closes what was opened: its process ends by itself', async (_when, option) => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'dropforge-late-'));
+  const program = `
+    import { createServer } from 'node:http';
+    import { findFreePort } from '${new URL('../../infra/embedded/http-server.ts', import.meta.url)}';
+    import { startEmbeddedCloud } from '${new URL('../../infra/embedded/embedded-cloud.ts', import.meta.url)}';
+    const port = await findFreePort(0);
+    const given = { dataDir: ${JSON.stringify(dataDir)}, environment: process.env, writeLog: () => {} };
+    await startEmbeddedCloud({ ...given, ports: { heartbeat: port }, ${option} }).catch(({ message }) => console.log(message));
+  `;
+  try {
+    const argv = ['--input-type=module', '--eval', program];
+    const { stdout } = await promisify(execFile)(process.execPath, argv, { timeout: 30_000 });
+    expect(stdout).toMatch(/too late|EADDRINUSE/);
   } finally {
     await rm(dataDir, { recursive: true, force: true });
   }

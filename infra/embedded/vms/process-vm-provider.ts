@@ -73,6 +73,9 @@ export async function openProcessVmProvider(options: ProcessVmProviderOptions): 
         .filter(({ jobId }) => (query === undefined ? jobId !== NO_JOB : jobId === query.jobId)),
     ...createVmAdmin(fleet),
     async close({ isKeepingVms }) {
+      if (closing.signal.aborted) {
+        return;
+      }
       const endings = await Promise.allSettled(isKeepingVms ? [] : [...fleet.machines].map(destroy));
       closing.abort();
       await ticking;

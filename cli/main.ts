@@ -1,15 +1,29 @@
 #!/usr/bin/env node
+import { constants } from 'node:os';
 import type { WriteStream } from 'node:tty';
 import type { Output } from '#cli/command.ts';
+import { findProgramName, nameProgram } from '#cli/program-name.ts';
 import { run } from '#cli/run.ts';
 
 // The CLI finds its cloud by the data directory. `dropforge env` may have set this for other programs of the same
 // shell, and the storage library would prefer it.
 delete process.env.STORAGE_EMULATOR_HOST;
 
+/** A signal for a whole group of processes comes twice, where npm or `dropforge.js` passes it on as well. */
+const ECHO_MS_MAX = 500;
+
+nameProgram(() => findProgramName({ searchPath: process.env.PATH ?? '', cwd: process.cwd() }));
+
 const interruption = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  process.once(signal, () => interruption.abort());
+  let firstAt: number | undefined;
+  process.on(signal, () => {
+    firstAt ??= Date.now();
+    interruption.abort();
+    if (Date.now() - firstAt > ECHO_MS_MAX) {
+      process.exit(128 + constants.signals[signal]);
+    }
+  });
 }
 // A terminal that is closed sends it, and the shell in it once more: the second one is no sign of impatience.
 process.on('SIGHUP', () => interruption.abort());

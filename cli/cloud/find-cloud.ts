@@ -2,6 +2,7 @@ import { stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import type { Invocation } from '#cli/command.ts';
 import { Failure } from '#cli/failure.ts';
+import { programName } from '#cli/program-name.ts';
 import { type Endpoints, readEndpoints } from '#infra/embedded/endpoints.ts';
 
 const DIRECTORY_NAME = '.dropforge';
@@ -35,7 +36,7 @@ export async function findCloud(caller: Caller & Pick<Invocation, 'deployment'>)
   const endpoints = await readEndpoints(dataDir);
   if (endpoints === undefined) {
     const flag = caller.dataDir === undefined ? '' : ` --data-dir ${caller.dataDir}`;
-    throw new Failure(`No embedded cloud runs on ${dataDir}: run \`npx dropforge${flag} up\` first.`);
+    throw new Failure(`No embedded cloud runs on ${dataDir}: run \`${programName()}${flag} up\` first.`);
   }
   return endpoints;
 }

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { findCloud } from '#cli/cloud/find-cloud.ts';
-import { EMBEDDED_REMEDIES, type Remedies } from '#cli/cloud/request-json.ts';
+import { type Remedies, remediesOfEmbedded } from '#cli/cloud/request-json.ts';
 import type { Invocation } from '#cli/command.ts';
 import { DEPLOYMENT_PACE, EMBEDDED_PACE, type Pace } from '#cli/jobs/pace.ts';
 import type { Endpoints } from '#infra/embedded/endpoints.ts';
@@ -56,6 +56,6 @@ export async function findTarget(caller: Caller): Promise<Target> {
 export function targetOf({ projectId, uploadBucket, jobsBucket, storage, api }: Endpoints): Target {
   return {
     ...{ projectId, uploadBucket, jobsBucket, storage, stagingBucket: jobsBucket },
-    api: { url: api, authorize: async () => ({}), remedies: EMBEDDED_REMEDIES, pace: EMBEDDED_PACE },
+    api: { url: api, authorize: async () => ({}), remedies: remediesOfEmbedded(), pace: EMBEDDED_PACE },
   };
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { parseJson } from '#cli/cloud/parse-json.ts';
 import { Busy, Failure, NotFound } from '#cli/failure.ts';
+import { programName } from '#cli/program-name.ts';
 
 const ANSWER_MS_MAX = 30_000;
 
@@ -11,7 +12,10 @@ const problemAnswerSchema = z.object({
 /** What to do when a server does not answer, or does not let one in. */
 export type Remedies = { readonly silent: string; readonly refused: string };
 
-export const EMBEDDED_REMEDIES: Remedies = { silent: 'run `npx dropforge up`', refused: 'run `npx dropforge up`' };
+export function remediesOfEmbedded(): Remedies {
+  const start = `run \`${programName()} up\``;
+  return { silent: start, refused: start };
+}
 
 type RequestOptions = {
   readonly method?: 'GET' | 'POST' | 'DELETE';
@@ -24,7 +28,7 @@ type RequestOptions = {
 
 /** Sends a request and reads the answer. Fails with the server's own words where it refuses. */
 export async function requestJson<T>(url: string, schema: z.ZodType<T>, options: RequestOptions = {}): Promise<T> {
-  const { method = 'GET', body = null, headers = {}, remedies = EMBEDDED_REMEDIES } = options;
+  const { method = 'GET', body = null, headers = {}, remedies = remediesOfEmbedded() } = options;
   const timeout = AbortSignal.timeout(ANSWER_MS_MAX);
   const signal = options.signal === undefined ? timeout : AbortSignal.any([options.signal, timeout]);
   let response: Response;

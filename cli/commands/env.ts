@@ -1,11 +1,12 @@
 import { findCloud } from '#cli/cloud/find-cloud.ts';
 import type { Command } from '#cli/command.ts';
+import { programName } from '#cli/program-name.ts';
 import type { Endpoints } from '#infra/embedded/endpoints.ts';
 
 export const env: Command = {
   operands: [],
   flags: [],
-  notes: 'Use it so: eval "$(npx dropforge env)", then gcloud storage ls',
+  notes: `Use it so: eval "$(${programName()} env)", then gcloud storage ls`,
   async run(invocation) {
     const variables = variablesOf(await findCloud(invocation));
     const lines = Object.entries(variables).map(

@@ -5,6 +5,7 @@ import { createApiClient } from '#cli/jobs/api-client.ts';
 import { formatTable } from '#cli/output/format-table.ts';
 import { formatAgo, formatDuration } from '#cli/output/format-time.ts';
 import { paintState } from '#cli/output/paint.ts';
+import { programName } from '#cli/program-name.ts';
 import type { JobView } from '#shared/protocol/report.ts';
 
 const JOBS_COUNT_MAX = 10_000;
@@ -35,7 +36,7 @@ export const jobsList: Command = {
     ]);
     const text =
       rows.length === 0
-        ? 'There are no jobs yet: `npx dropforge jobs submit training --help` tells how to submit one.'
+        ? `There are no jobs yet: \`${programName()} jobs submit training --help\` tells how to submit one.`
         : formatTable(['JOB', 'STATE', 'CREATED', 'RAN', 'ATTEMPT', 'CAUSE'], rows);
     print({ json: jobs, text });
     if (found.length > countMax) {

@@ -6,6 +6,7 @@ import { describeCause, describePrice, describeProgress } from '#cli/jobs/descri
 import { formatDuration } from '#cli/output/format-time.ts';
 import { paintState } from '#cli/output/paint.ts';
 import { shortenPath } from '#cli/output/shorten-path.ts';
+import { programName } from '#cli/program-name.ts';
 import type { JobView } from '#shared/protocol/report.ts';
 
 type Outcome = {
@@ -44,7 +45,7 @@ export function describeDemo(outcome: Outcome, setting: Setting): string {
 }
 
 function describeNextSteps({ job, results }: Outcome, { cwd, dataDir }: Setting): readonly string[] {
-  const cli = `npx dropforge --data-dir ${shortenPath(cwd, dataDir)}`;
+  const cli = `${programName()} --data-dir ${shortenPath(cwd, dataDir)}`;
   const predict = `(cd ${shortenPath(cwd, EXAMPLE_DIR)} && python3 -m trainer.predict ${results.modelFile} --sample 3)`;
   return [
     ...(results.modelFile === null ? [] : ['Read some digits with the model:', `  ${predict}`]),

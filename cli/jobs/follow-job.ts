@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Busy, Interruption } from '#cli/failure.ts';
 import { type ApiClient, LOG_ENTRIES_PER_PAGE_MAX } from '#cli/jobs/api-client.ts';
+import { programName } from '#cli/program-name.ts';
 import type { LogEntry } from '#shared/ports/log-store.ts';
 import type { JobView } from '#shared/protocol/report.ts';
 
@@ -24,7 +25,7 @@ export async function tellInterruption<T>(
     if (!signal.aborted) {
       throw error;
     }
-    throw new Interruption(`Interrupted. Job ${jobId} goes on: \`npx dropforge jobs cancel ${jobId}\` ends it.`);
+    throw new Interruption(`Interrupted. Job ${jobId} goes on: \`${programName()} jobs cancel ${jobId}\` ends it.`);
   }
 }
 

@@ -1,6 +1,7 @@
 import { Failure } from '#cli/failure.ts';
 import { parseGsUri } from '#cli/objects/gs-uri.ts';
 import type { ObjectClient, StoredObject } from '#cli/objects/object-client.ts';
+import { programName } from '#cli/program-name.ts';
 
 /** Every object that the addresses mean. Fails for one that means none, before anything is done to the others. */
 export async function findObjects(
@@ -14,7 +15,7 @@ export async function findObjects(
     if (objects.length === 0) {
       const below = isDeep ? [] : await client.find(parseGsUri(uri), { isDeep: true });
       const hint = below.length > 0 ? ' It is a folder: use -r, or a pattern such as FOLDER/**.' : '';
-      throw new Failure(`There is no object ${uri}.${hint || ' `npx dropforge ls` shows what there is.'}`);
+      throw new Failure(`There is no object ${uri}.${hint || ` \`${programName()} ls\` shows what there is.`}`);
     }
     found.push(...objects);
   }

@@ -4,6 +4,7 @@ import type { File } from '@google-cloud/storage';
 import type { Target } from '#cli/cloud/find-target.ts';
 import { Failure } from '#cli/failure.ts';
 import { folderOf, formatGsUri, type GsUri, isPattern, literalPrefixOf, matchesPattern } from '#cli/objects/gs-uri.ts';
+import { programName } from '#cli/program-name.ts';
 import { openStorage } from '#infra/google-cloud/storage/open-storage.ts';
 
 export type StoredObject = GsUri & { readonly sizeBytes: number; readonly updateTime: string };
@@ -120,7 +121,7 @@ function explanationOf(address: GsUri, error: unknown): unknown {
   const uri = formatGsUri(address);
   const code = codeOf(error);
   if (code === 404) {
-    return new Failure(`${uri} does not exist: \`npx dropforge ls\` lists the buckets.`);
+    return new Failure(`${uri} does not exist: \`${programName()} ls\` lists the buckets.`);
   }
   if (code === 401) {
     return new Failure(`${uri} asks who you are: run \`gcloud auth application-default login\`.`);

@@ -1,5 +1,6 @@
 import type { Output } from '#cli/command.ts';
 import { paint, paintState } from '#cli/output/paint.ts';
+import { programName } from '#cli/program-name.ts';
 import type { Problem, Report } from '#shared/protocol/report.ts';
 
 /** The verdict on a submission, with what to mend or how to follow the job. */
@@ -24,8 +25,8 @@ function describeVerdict(report: Report, output: Output): readonly string[] {
       return [
         `Job ${jobId} ${verdict}${report.job === null ? '' : `: ${paintState(report.job.state, output)}`}`,
         ...(report.job === null ? [] : [`  output   ${report.job.jobDir}`]),
-        `  follow   npx dropforge jobs stream-logs ${jobId}`,
-        `  look     npx dropforge jobs describe ${jobId}`,
+        `  follow   ${programName()} jobs stream-logs ${jobId}`,
+        `  look     ${programName()} jobs describe ${jobId}`,
       ];
     case 'REFUSED':
       return [`${jobId} was ${verdict}:`, ...report.problems.map((problem) => `  - ${describeProblem(problem)}`)];

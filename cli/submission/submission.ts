@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Failure } from '#cli/failure.ts';
 import { formatGsUri, type GsUri } from '#cli/objects/gs-uri.ts';
 import type { ObjectClient } from '#cli/objects/object-client.ts';
+import { programName } from '#cli/program-name.ts';
 import { REPORT_SUFFIX, type Report, reportSchema } from '#shared/protocol/report.ts';
 
 /** How long the verdict on a submission is waited for. */
@@ -42,7 +43,7 @@ export async function waitForVerdict(client: ObjectClient, source: GsUri, signal
     if (isLate) {
       throw new Failure(
         `${formatGsUri(source)} was uploaded, but there is no verdict after ${VERDICT_MS_MAX / 1_000} s. ` +
-          `Look later: \`npx dropforge cat ${formatGsUri(reportOf(source))}\`; \`npx dropforge status\` may tell why.`,
+          `Look later: \`${programName()} cat ${formatGsUri(reportOf(source))}\`; \`${programName()} status\` may tell why.`,
       );
     }
     await sleep(VERDICT_POLL_MS, undefined, { signal });

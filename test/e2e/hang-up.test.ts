@@ -42,12 +42,15 @@ async function train(): Promise<ReturnType<typeof createUser>> {
   return user;
 }
 
-it('a terminal that is closed ends the cloud as Ctrl-C does: no process of a VM stays, and the job goes on later', async () => {
+it.each([
+  ['SIGHUP', 'a terminal that is closed'],
+  ['SIGINT', 'Ctrl-C'],
+] as const)('%s, of %s, ends the cloud: no process of a VM stays, and the job goes on later', async (signal, _of) => {
   const exited = once(start('up', 'ignore'), 'exit');
   await train();
-  cloud.kill('SIGHUP');
-  // A shell sends it to its jobs besides the terminal.
-  cloud.kill('SIGHUP');
+  cloud.kill(signal);
+  // It comes again: from the shell besides the terminal, or from npm.
+  cloud.kill(signal);
 
   expect(await exited).toEqual([0, null]);
   expect(await findMarkedProcesses(dataDir)).toEqual([]);

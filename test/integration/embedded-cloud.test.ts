@@ -77,7 +77,8 @@ it.each([
     import { startEmbeddedCloud } from '${new URL('../../infra/embedded/embedded-cloud.ts', import.meta.url)}';
     const port = await findFreePort(0);
     const given = { dataDir: ${JSON.stringify(dataDir)}, environment: process.env, writeLog: () => {} };
-    await startEmbeddedCloud({ ...given, ports: { heartbeat: port }, ${option} }).catch(({ message }) => console.log(message));
+    const started = startEmbeddedCloud({ ...given, ports: { heartbeat: port }, ${option} });
+    await started.catch(({ message }) => process.stdout.write(message));
   `;
   try {
     const argv = ['--input-type=module', '--eval', program];

@@ -109,7 +109,7 @@ describe('the dropforge program', () => {
     await expect(failed).rejects.toMatchObject({
       code: 1,
       stdout: '',
-      stderr: expect.stringContaining('npx dropforge up'),
+      stderr: expect.stringContaining('dropforge.js up` first'),
     });
     await expect(node(process.execPath, [MAIN, 'nope'], { cwd: empty })).rejects.toMatchObject({ code: 2 });
   });

@@ -1,0 +1,27 @@
+#!/usr/bin/env node
+// Starts the CLI on the project's own Node.js: the caller's may be older, and read no TypeScript. Plain JavaScript,
+// since it is the one file that any Node.js has to read.
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { constants } from 'node:os';
+import { fileURLToPath } from 'node:url';
+
+const MAJOR_MIN = 24;
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const main = fileURLToPath(new URL('main.ts', import.meta.url));
+const ownNode = `${root}node_modules/node/bin/node`;
+const isNewEnough = Number(process.versions.node.split('.')[0]) >= MAJOR_MIN;
+
+if (!existsSync(isNewEnough ? `${root}node_modules/commander` : ownNode)) {
+  process.stderr.write(`error: Dropforge is not installed yet: run \`npm ci\` in ${root}\n`);
+  process.exitCode = 1;
+} else if (isNewEnough) {
+  await import(new URL('main.ts', import.meta.url).href);
+} else {
+  const child = spawn(ownNode, [main, ...process.argv.slice(2)], { stdio: 'inherit' });
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
+    process.on(signal, () => child.kill(signal));
+  }
+  child.on('exit', (code, signal) => process.exit(code ?? 128 + constants.signals[signal]));
+}

@@ -47,8 +47,9 @@ export type Invocation = {
   /** Every value of a flag that may be given several times. */
   readonly flags: (name: string) => readonly string[];
   readonly isSet: (name: string) => boolean;
-  /** Writes a result: one line of JSON with `--format=json`, the text otherwise. */
+  /** Writes a result in the form that `--format` names: the text, or what it says of the JSON. */
   readonly print: (result: { readonly json: unknown; readonly text: string }) => void;
+  /** Whether results are for a program, in whatever form. */
   readonly isJson: boolean;
   /** The data directory that was named, by flag or environment. */
   readonly dataDir: string | undefined;

@@ -66,7 +66,27 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'jobs cancel',
-    summary: 'Cancel a job',
+    summary: 'Cancel jobs',
+    load: async () => (await import('#cli/commands/jobs-cancel.ts')).jobsCancel,
+  },
+  {
+    name: 'custom-jobs list',
+    summary: 'The same as jobs list',
+    load: async () => (await import('#cli/commands/jobs-list.ts')).jobsList,
+  },
+  {
+    name: 'custom-jobs describe',
+    summary: 'The same as jobs describe',
+    load: async () => (await import('#cli/commands/jobs-describe.ts')).jobsDescribe,
+  },
+  {
+    name: 'custom-jobs stream-logs',
+    summary: 'The same as jobs stream-logs',
+    load: async () => (await import('#cli/commands/jobs-stream-logs.ts')).jobsStreamLogs,
+  },
+  {
+    name: 'custom-jobs cancel',
+    summary: 'The same as jobs cancel',
     load: async () => (await import('#cli/commands/jobs-cancel.ts')).jobsCancel,
   },
   {

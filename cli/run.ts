@@ -1,13 +1,18 @@
 import { styleText } from 'node:util';
-import { Argument, CommanderError, Option, Command as Parser } from 'commander';
-import type { Command, ExitCode, Flag, Io, Operand } from '#cli/command.ts';
+import { Argument, CommanderError, InvalidArgumentError, Option, Command as Parser } from 'commander';
+import type { Command, ExitCode, Flag, Invocation, Io, Operand } from '#cli/command.ts';
 import { COMMANDS, type CommandEntry } from '#cli/commands.ts';
 import { findGcloudWords } from '#cli/gcloud-words.ts';
+import { createResultWriter, parseResultFormat, type ResultFormat } from '#cli/output/result-format.ts';
+import packageFile from '../package.json' with { type: 'json' };
+
+const { version: VERSION } = packageFile;
+const TEXT: ResultFormat = { kind: 'text' };
 
 const GROUPS: Readonly<Record<string, string>> = {
   jobs: 'Submit jobs and look after them',
   'jobs submit': 'Submit a job',
-  'custom-jobs': 'Submit a job in the words of Vertex AI',
+  'custom-jobs': 'The same in the words of Vertex AI',
   secrets: 'Keep secrets for jobs of the embedded cloud',
   admin: 'Play through what a cloud does to its VMs',
 };
@@ -48,7 +53,12 @@ function splitRest(argv: readonly string[]): { words: string[]; rest: readonly s
 function buildParser(call: Call): Parser {
   const root = createParser('dropforge', call)
     .description('Drop a training package into a bucket; get a trained model out, and nothing left running.')
-    .addOption(new Option('--format <FORMAT>', 'how results are printed').choices(['text', 'json']).default('text'))
+    .addOption(
+      new Option('--format <FORMAT>', 'how results are printed: text, json, yaml, or value(FIELD,…) with tabs between')
+        .argParser(readFormat)
+        .default(TEXT, 'text'),
+    )
+    .version(VERSION, '--version', 'show the version')
     .option('--data-dir <DIR>', 'state of the embedded cloud (default: the nearest .dropforge/)')
     .option('--deployment <FILE>', 'a deployment on Google Cloud in its place (terraform output -json deployment)')
     .addHelpText(
@@ -135,7 +145,7 @@ function defineCommand(one: { parser: Parser; entry: CommandEntry; command: Comm
     if (call.hasRest && command.rest === undefined) {
       parser.error(`error: '${one.entry.name}' takes nothing after --`);
     }
-    call.exitCode = await command.run(createInvocation(parser, call));
+    call.exitCode = await command.run(await createInvocation(parser, call));
   });
 }
 
@@ -152,7 +162,15 @@ function writeOperand({ name, count }: Operand): string {
   return { one: `<${name}>`, optional: `[${name}]`, many: `<${name}...>` }[count];
 }
 
-function createInvocation(parser: Parser, { io, rest }: Call): Parameters<Command['run']>[0] {
+function readFormat(text: string): ResultFormat {
+  const format = parseResultFormat(text);
+  if (format === undefined) {
+    throw new InvalidArgumentError('Write text, json, yaml, or value(FIELD,FIELD).');
+  }
+  return format;
+}
+
+async function createInvocation(parser: Parser, { io, rest }: Call): Promise<Invocation> {
   const values = new Map<string, unknown>();
   for (let level: Parser | null = parser; level !== null; level = level.parent) {
     for (const option of level.options) {
@@ -160,7 +178,9 @@ function createInvocation(parser: Parser, { io, rest }: Call): Parameters<Comman
       values.set(option.name(), value === false ? undefined : value);
     }
   }
-  const isJson = values.get('format') === 'json';
+  // The default and the only parser of the option give nothing else.
+  const format = values.get('format') as ResultFormat;
+  const writeResult = await createResultWriter(format);
   const flag = (name: string): string | undefined => {
     const value = values.get(name);
     return value === undefined ? undefined : String(value);
@@ -176,11 +196,11 @@ function createInvocation(parser: Parser, { io, rest }: Call): Parameters<Comman
     flag,
     flags,
     isSet: (name) => values.get(name) !== undefined,
-    isJson,
+    isJson: format.kind !== 'text',
     dataDir: flag('data-dir') ?? io.dataDir,
     deployment: flag('deployment') ?? io.deployment,
-    print: ({ json, text }) => {
-      const written = isJson ? JSON.stringify(json) : text;
+    print: (result) => {
+      const written = writeResult(result);
       io.stdout.write(written.endsWith('\n') || written === '' ? written : `${written}\n`);
     },
   };

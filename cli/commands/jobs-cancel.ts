@@ -1,16 +1,32 @@
 import { findTarget } from '#cli/cloud/find-target.ts';
-import type { Command } from '#cli/command.ts';
+import type { Command, ExitCode } from '#cli/command.ts';
+import { describeError } from '#cli/failure.ts';
 import { createApiClient } from '#cli/jobs/api-client.ts';
+import { GCLOUD_JOB_FLAGS, judgeJobFlags } from '#cli/jobs/job-flags.ts';
 import { paintState } from '#cli/output/paint.ts';
 
 export const jobsCancel: Command = {
-  operands: [{ name: 'JOB', summary: 'the job id', count: 'one' }],
-  flags: [],
+  operands: [{ name: 'JOB', summary: 'job ids', count: 'many' }],
+  flags: GCLOUD_JOB_FLAGS,
   async run(invocation) {
     const { io, operands, print } = invocation;
-    const { api } = await findTarget(invocation);
-    const job = await createApiClient(api, io.interrupted).cancelJob(operands[0] ?? '');
-    print({ json: job, text: `${job.jobId}  ${paintState(job.state, io.stdout)}` });
-    return 0;
+    const target = await findTarget(invocation);
+    judgeJobFlags(invocation, target);
+    const client = createApiClient(target.api, io.interrupted);
+    let exitCode: ExitCode = 0;
+    for (const jobId of operands) {
+      try {
+        const job = await client.cancelJob(jobId);
+        print({ json: job, text: `${job.jobId}  ${paintState(job.state, io.stdout)}` });
+      } catch (error) {
+        // The others are to be cancelled all the same: they cost money.
+        if (operands.length === 1 || io.interrupted.aborted) {
+          throw error;
+        }
+        io.stderr.write(`error: ${jobId}: ${describeError(error)}\n`);
+        exitCode = 1;
+      }
+    }
+    return exitCode;
   },
 };

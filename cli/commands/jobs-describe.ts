@@ -3,6 +3,7 @@ import type { Command } from '#cli/command.ts';
 import { NotFound } from '#cli/failure.ts';
 import { createApiClient } from '#cli/jobs/api-client.ts';
 import { describeJob } from '#cli/jobs/describe-job.ts';
+import { GCLOUD_JOB_FLAGS, judgeJobFlags } from '#cli/jobs/job-flags.ts';
 import { parseGsUri } from '#cli/objects/gs-uri.ts';
 import { createObjectClient } from '#cli/objects/object-client.ts';
 import { describeReport } from '#cli/submission/describe-report.ts';
@@ -11,10 +12,11 @@ import type { JobView } from '#shared/protocol/report.ts';
 
 export const jobsDescribe: Command = {
   operands: [{ name: 'JOB', summary: 'the job id', count: 'one' }],
-  flags: [],
+  flags: GCLOUD_JOB_FLAGS,
   async run(invocation) {
     const { io, operands, print } = invocation;
     const target = await findTarget(invocation);
+    judgeJobFlags(invocation, target);
     const objects = createObjectClient(target);
     const [jobId = ''] = operands;
     let job: JobView;

@@ -2,6 +2,8 @@ import { findTarget } from '#cli/cloud/find-target.ts';
 import type { Command } from '#cli/command.ts';
 import { UsageFailure } from '#cli/failure.ts';
 import { createApiClient } from '#cli/jobs/api-client.ts';
+import { readJobFilter } from '#cli/jobs/job-filter.ts';
+import { GCLOUD_LIST_FLAGS, judgeJobFlags } from '#cli/jobs/job-flags.ts';
 import { formatTable } from '#cli/output/format-table.ts';
 import { formatAgo, formatDuration } from '#cli/output/format-time.ts';
 import { paintState } from '#cli/output/paint.ts';
@@ -15,15 +17,25 @@ export const jobsList: Command = {
   operands: [],
   flags: [
     { name: 'limit', value: 'N', summary: `how many jobs, 1 to ${JOBS_COUNT_MAX} (default ${JOBS_COUNT_DEFAULT})` },
+    {
+      name: 'filter',
+      value: 'TERMS',
+      summary: 'only these: state=RUNNING, labels.team=vision, jobId:digits, with AND',
+    },
+    ...GCLOUD_LIST_FLAGS,
   ],
-  async run({ io, flag, print, ...caller }) {
+  async run(invocation) {
+    const { io, flag, print } = invocation;
     const countMax = Number(flag('limit') ?? JOBS_COUNT_DEFAULT);
     if (!Number.isInteger(countMax) || countMax < 1 || countMax > JOBS_COUNT_MAX) {
       throw new UsageFailure(`--limit must be a whole number from 1 to ${JOBS_COUNT_MAX}, not '${flag('limit')}'.`);
     }
-    const { api } = await findTarget({ ...caller, io });
-    // One more than wanted tells whether there are more.
-    const found = await createApiClient(api, io.interrupted).listJobs(countMax + 1);
+    const isWanted = readJobFilter(flag('filter'));
+    const target = await findTarget(invocation);
+    judgeJobFlags(invocation, target);
+    // One more than wanted tells whether there are more; a filter may have to look at all of them.
+    const seenMax = flag('filter') === undefined ? countMax + 1 : JOBS_COUNT_MAX;
+    const found = (await createApiClient(target.api, io.interrupted).listJobs(seenMax)).filter(isWanted);
     const jobs = found.slice(0, countMax);
     const nowMs = Date.now();
     const rows = jobs.map((job) => [
@@ -35,9 +47,11 @@ export const jobsList: Command = {
       job.cause?.code ?? job.waitingFor?.code ?? '',
     ]);
     const text =
-      rows.length === 0
-        ? `There are no jobs yet: \`${programName()} jobs submit training --help\` tells how to submit one.`
-        : formatTable(['JOB', 'STATE', 'CREATED', 'RAN', 'ATTEMPT', 'CAUSE'], rows);
+      rows.length === 0 && flag('filter') !== undefined
+        ? `No job is so: ${flag('filter')}.`
+        : rows.length === 0
+          ? `There are no jobs yet: \`${programName()} jobs submit training --help\` tells how to submit one.`
+          : formatTable(['JOB', 'STATE', 'CREATED', 'RAN', 'ATTEMPT', 'CAUSE'], rows);
     print({ json: jobs, text });
     if (found.length > countMax) {
       io.stderr.write(`There are more: --limit ${Math.min(JOBS_COUNT_MAX, countMax * 5)} shows older ones, too.\n`);

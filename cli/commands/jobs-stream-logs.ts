@@ -3,17 +3,19 @@ import type { Command } from '#cli/command.ts';
 import { createApiClient } from '#cli/jobs/api-client.ts';
 import { streamLogs, tellInterruption } from '#cli/jobs/follow-job.ts';
 import { formatLogEntry } from '#cli/jobs/format-log-entry.ts';
+import { GCLOUD_JOB_FLAGS, judgeJobFlags } from '#cli/jobs/job-flags.ts';
 import { paintState } from '#cli/output/paint.ts';
 
 export const jobsStreamLogs: Command = {
   operands: [{ name: 'JOB', summary: 'the job id', count: 'one' }],
-  flags: [],
+  flags: GCLOUD_JOB_FLAGS,
   async run(invocation) {
     const { io, operands, print } = invocation;
-    const { api } = await findTarget(invocation);
+    const target = await findTarget(invocation);
+    judgeJobFlags(invocation, target);
     const [jobId = ''] = operands;
     const signal = io.interrupted;
-    const work = streamLogs(createApiClient(api, signal), jobId, {
+    const work = streamLogs(createApiClient(target.api, signal), jobId, {
       signal,
       onEntry: (entry) => print({ json: entry, text: formatLogEntry(entry, io.stdout) }),
     });

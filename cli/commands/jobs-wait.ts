@@ -1,22 +1,48 @@
 import { findTarget } from '#cli/cloud/find-target.ts';
 import type { Command } from '#cli/command.ts';
+import { Failure, UsageFailure } from '#cli/failure.ts';
 import { createApiClient } from '#cli/jobs/api-client.ts';
 import { describeCause } from '#cli/jobs/describe-job.ts';
 import { followJob, tellInterruption } from '#cli/jobs/follow-job.ts';
+import { GCLOUD_JOB_FLAGS, judgeJobFlags } from '#cli/jobs/job-flags.ts';
 import { paintState } from '#cli/output/paint.ts';
+
+/** A week: as long as a job may run. */
+const TIMEOUT_SECONDS_MAX = 604_800;
 
 export const jobsWait: Command = {
   operands: [{ name: 'JOB', summary: 'the job id', count: 'one' }],
-  flags: [],
-  notes: 'Ends with 0 when the job has SUCCEEDED and with 1 otherwise.',
+  flags: [
+    { name: 'timeout', value: 'SECONDS', summary: 'give up after this time; the job goes on' },
+    ...GCLOUD_JOB_FLAGS,
+  ],
+  notes: 'Ends with 0 when the job has SUCCEEDED and with 1 otherwise, also when --timeout has passed.',
   async run(invocation) {
-    const { io, operands, print } = invocation;
-    const { api } = await findTarget(invocation);
+    const { io, operands, flag, print } = invocation;
+    const timeoutSeconds = readTimeout(flag('timeout'));
+    const target = await findTarget(invocation);
+    judgeJobFlags(invocation, target);
     const [jobId = ''] = operands;
-    const signal = io.interrupted;
-    const work = followJob(createApiClient(api, signal), jobId, { signal });
-    const job = await tellInterruption(jobId, { signal, work });
+    const timeout = timeoutSeconds === undefined ? undefined : AbortSignal.timeout(timeoutSeconds * 1_000);
+    const signal = timeout === undefined ? io.interrupted : AbortSignal.any([io.interrupted, timeout]);
+    const following = followJob(createApiClient(target.api, signal), jobId, { signal });
+    const work = following.catch((error: unknown) => {
+      throw timeout?.aborted && !io.interrupted.aborted
+        ? new Failure(`Job ${jobId} has not ended within ${timeoutSeconds} s; it goes on.`)
+        : error;
+    });
+    const job = await tellInterruption(jobId, { signal: io.interrupted, work });
     print({ json: job, text: [`${job.jobId}  ${paintState(job.state, io.stdout)}`, ...describeCause(job)].join('\n') });
     return job.state === 'SUCCEEDED' ? 0 : 1;
   },
 };
+
+function readTimeout(text: string | undefined): number | undefined {
+  const seconds = Number(text?.replace(/s$/, ''));
+  if (text !== undefined && !(Number.isInteger(seconds) && seconds >= 1 && seconds <= TIMEOUT_SECONDS_MAX)) {
+    throw new UsageFailure(
+      `--timeout must be a whole number of seconds from 1 to ${TIMEOUT_SECONDS_MAX}, not '${text}'.`,
+    );
+  }
+  return text === undefined ? undefined : seconds;
+}

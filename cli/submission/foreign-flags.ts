@@ -12,7 +12,7 @@ export type ForeignFlag = Omit<Flag, 'summary'> & {
 };
 
 /** The flags that every command of gcloud has (cloud.google.com/sdk/gcloud/reference), but for those of this CLI. */
-const GCLOUD_WIDE_FLAGS: readonly ForeignFlag[] = [
+export const GCLOUD_WIDE_FLAGS: readonly ForeignFlag[] = [
   { name: 'quiet', letter: 'q', treatment: 'TAKEN', because: 'nothing is ever asked' },
   { name: 'verbosity', value: 'LEVEL', treatment: 'TAKEN', because: 'what matters is always shown' },
   {

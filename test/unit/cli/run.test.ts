@@ -42,6 +42,10 @@ describe('the command line', () => {
     }
   });
 
+  it('tells its version', async () => {
+    expect(await runCli(['--version'])).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) });
+  });
+
   it('takes help as a word, too', async () => {
     expect((await runCli(['help', 'jobs', 'wait'])).stdout).toBe((await runCli(['jobs', 'wait', '--help'])).stdout);
   });
@@ -53,7 +57,10 @@ describe('the command line', () => {
     [['jobs', 'list', '--limit', 'all'], /--limit must be a whole number from 1 to 10000/],
     [['jobs', 'list', 'extra'], /too many arguments/],
     [['jobs', 'describe'], /missing required argument 'JOB'/],
-    [['jobs', 'list', '--format', 'xml'], /choices are text, json/i],
+    [['jobs', 'list', '--format', 'xml'], /Write text, json, yaml, or value\(FIELD,FIELD\)/],
+    [['jobs', 'list', '--format', 'value()'], /Write text, json, yaml/],
+    [['jobs', 'list', '--filter', 'state>RUNNING'], /--filter 'state>RUNNING' cannot be honoured: write FIELD=VALUE/],
+    [['jobs', 'wait', 'a', '--timeout', 'soon'], /--timeout must be a whole number of seconds/],
     [['jobs', 'cancel', 'a', '--', 'b'], /takes nothing after --/],
     [['cp', 'gs://a/b', '-'], /`dropforge cat` prints objects/],
     [['cp', 'a', 'b'], /one side must be gs:\/\//],

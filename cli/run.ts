@@ -4,7 +4,7 @@ import type { Command, ExitCode, Flag, Invocation, Io, Operand } from '#cli/comm
 import { COMMANDS, type CommandEntry } from '#cli/commands.ts';
 import { findGcloudWords } from '#cli/gcloud-words.ts';
 import { createResultWriter, parseResultFormat, type ResultFormat } from '#cli/output/result-format.ts';
-import packageFile from '../package.json' with { type: 'json' };
+import packageFile from '#package.json' with { type: 'json' };
 
 const { version: VERSION } = packageFile;
 const TEXT: ResultFormat = { kind: 'text' };

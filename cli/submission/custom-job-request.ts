@@ -15,6 +15,9 @@ type ProgramFlags = {
   readonly packageUris: readonly PackageSource[];
 };
 
+/** Vertex AI's limit (CustomJob.displayName). */
+const DISPLAY_NAME_CHARACTERS_MAX = 128;
+
 /** What a command line in the words of `gcloud ai custom-jobs create` asks for. */
 export async function readCustomJobRequest(invocation: Invocation): Promise<JobRequest> {
   const { flag, flags, io } = invocation;
@@ -42,16 +45,20 @@ export async function readCustomJobRequest(invocation: Invocation): Promise<JobR
     network: flag('network'),
     kmsKeyName: readKmsKey(flag),
   };
-  return {
-    file: await readSpec(invocation),
-    packages: [...new Set([...specs.flatMap(({ packages }) => packages), ...given.packageUris])],
+  const packages = [...new Set([...specs.flatMap((pool) => pool.packages), ...given.packageUris])];
+  const file = await readSpec(invocation);
+  const requestOf = (name: string): JobRequest => ({
+    file,
+    packages,
     notes,
     applyFlags: (draft, addressOf) => ({
       ...applyOverrides(draft, overrides),
-      displayName: { value: displayName, path: '--display-name' },
+      displayName: { value: name, path: '--display-name' },
       pools: poolsOf(draft, specs).map((request) => withProgramFlags(request, { given, addressOf })),
     }),
-  };
+    rename: (suffix) => requestOf(`${displayName.slice(0, DISPLAY_NAME_CHARACTERS_MAX - suffix.length - 1)} ${suffix}`),
+  });
+  return requestOf(displayName);
 }
 
 async function readSpec(invocation: Invocation): Promise<JobRequest['file']> {

@@ -22,6 +22,8 @@ export type JobRequest = {
   readonly notes: readonly Problem[];
   /** What is in the job besides the file, with the address that each package then has. */
   readonly applyFlags: (draft: JobDraft, addressOf: (source: PackageSource) => string) => JobDraft;
+  /** The same job with this behind its name, where names need not be unique; without it a name is good for one job. */
+  readonly rename?: (suffix: string) => JobRequest;
 };
 
 export type JudgedRequest = {

@@ -31,6 +31,16 @@ export async function uploadJobFile(
   return object;
 }
 
+/** Whether a job was submitted under a name before, and not refused. */
+export async function isTaken(
+  client: ObjectClient,
+  { bucket, jobId }: { readonly bucket: string; readonly jobId: string },
+): Promise<boolean> {
+  const object = jobFileOf(bucket, jobId);
+  const found = await client.find(object, { isDeep: false });
+  return found.length > 0 && (await readReport(client, reportOf(object)))?.verdict !== 'REFUSED';
+}
+
 /** The verdict on an upload, from the report that is written beside it. */
 export async function waitForVerdict(client: ObjectClient, source: GsUri, signal: AbortSignal): Promise<Report> {
   const lastMs = Date.now() + VERDICT_MS_MAX;

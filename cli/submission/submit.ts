@@ -4,14 +4,14 @@ import { createApiClient } from '#cli/jobs/api-client.ts';
 import { describeCause } from '#cli/jobs/describe-job.ts';
 import { streamLogs, tellInterruption } from '#cli/jobs/follow-job.ts';
 import { formatLogEntry } from '#cli/jobs/format-log-entry.ts';
-import { createObjectClient } from '#cli/objects/object-client.ts';
+import { createObjectClient, type ObjectClient } from '#cli/objects/object-client.ts';
 import { paintState } from '#cli/output/paint.ts';
 import { buildPackages } from '#cli/submission/build-packages.ts';
 import { describeProblem, describeReport } from '#cli/submission/describe-report.ts';
 import { showDryRun } from '#cli/submission/dry-run.ts';
 import { type JobRequest, type JudgedRequest, judgeRequest } from '#cli/submission/job-request.ts';
 import { judgeBuiltPackages } from '#cli/submission/judge-built-packages.ts';
-import { uploadJobFile, waitForVerdict } from '#cli/submission/submission.ts';
+import { isTaken, uploadJobFile, waitForVerdict } from '#cli/submission/submission.ts';
 import { refuseCombinations, refuseOtherProject } from '#cli/submission/submit-flags.ts';
 import { readStagingBucket, uploadPackages } from '#cli/submission/upload-packages.ts';
 import type { Report } from '#shared/protocol/report.ts';
@@ -34,16 +34,20 @@ export async function submit(invocation: Invocation, request: JobRequest): Promi
     print({ json: report, text: describeReport(report, io.stdout) });
     return 1;
   }
-  const { jobId } = judged.spec;
   const target = await findTarget(invocation);
   refuseOtherProject(invocation, target.projectId);
   for (const note of built.flatMap(({ notes }) => notes)) {
     io.stderr.write(`${note}\n`);
   }
   const client = createObjectClient(target);
+  const named = await findFreeName(client, { request, jobId: judged.spec.jobId, bucket: target.uploadBucket });
+  const { jobId } = named;
+  if (jobId !== judged.spec.jobId) {
+    io.stderr.write(`There is a job ${judged.spec.jobId} already: this one is ${jobId}.\n`);
+  }
   const bucket = stagingBucket ?? target.stagingBucket;
   const addressOf = await uploadPackages(client, { built, jobId, bucket });
-  const text = printJobFile(request.applyFlags(request.file.draft, addressOf));
+  const text = printJobFile(named.request.applyFlags(request.file.draft, addressOf));
   const source = await uploadJobFile(client, { bucket: target.uploadBucket, jobId, text });
   const work = waitForVerdict(client, source, io.interrupted);
   const report = await tellInterruption(jobId, { signal: io.interrupted, work });
@@ -52,6 +56,19 @@ export async function submit(invocation: Invocation, request: JobRequest): Promi
     return 1;
   }
   return invocation.isSet('stream-logs') ? follow(invocation, { api: target.api, jobId }) : 0;
+}
+
+/** Names of Vertex AI's jobs need not be unique, and ids of jobs must be: the moment makes the difference. */
+async function findFreeName(
+  client: ObjectClient,
+  { request, jobId, bucket }: { readonly request: JobRequest; readonly jobId: string; readonly bucket: string },
+) {
+  if (request.rename === undefined || !(await isTaken(client, { bucket, jobId }))) {
+    return { request, jobId };
+  }
+  const moment = new Date().toISOString().slice(2, 19).replaceAll(/[-:]/g, '').replace('T', '_');
+  const renamed = request.rename(moment);
+  return { request: renamed, jobId: judgeRequest(renamed).spec?.jobId ?? jobId };
 }
 
 /** What is on this machine is looked into before anything is sent; for a job that is refused anyway, nothing is built. */

@@ -97,6 +97,15 @@ describe('dropforge custom-jobs create', () => {
     expect(files.has('trainer-0.0.0/trainer/task.py')).toBe(true);
   });
 
+  it('takes a display name again, under an id that says when', async () => {
+    const spec = `--worker-pool-spec=${BUILT}`;
+    expect(await create(spec)).toMatchObject({ code: 0, stdout: expect.stringContaining('Job Run_1 ACCEPTED') });
+    const { code, stderr } = await create(spec);
+    const again = /There is a job Run_1 already: this one is (Run_1_\d{6}_\d{6})\.\n/.exec(stderr)?.[1] ?? '';
+    expect([code, again]).toEqual([0, expect.stringMatching(/^Run_1_/)]);
+    expect(parse(await readUploaded(`${again}/job.yaml`)).displayName).toMatch(/^Run 1 \d{6}_\d{6}$/);
+  });
+
   it.each([
     ['git+https://example.com/x.git', '', /'git\+https:\/\/example\.com\/x\.git' .* is not a name with versions/],
     ['scipy', 'setup.py', /says itself what it requires: write scipy/],

@@ -25,13 +25,13 @@ export const jobsValidate: Command = {
   async run(invocation) {
     const { io, operands, print } = invocation;
     const judge = await createJudge(invocation);
-    let isAllValid = true;
+    let isAllAccepted = true;
     for (const file of operands) {
       const validation = await validate(file, { invocation, judge });
-      isAllValid &&= validation.verdict === 'valid';
+      isAllAccepted &&= validation.verdict === 'valid' && validation.isRunnable;
       print({ json: toJson(file, validation), text: describeValidation(file, validation, io.stdout) });
     }
-    return isAllValid ? 0 : 1;
+    return isAllAccepted ? 0 : 1;
   },
 };
 

@@ -58,13 +58,23 @@ describe('dropforge jobs validate', () => {
     expect(bad).toMatchObject({ verdict: 'invalid', errors: [{ code: 'UNKNOWN_FIELD', line: 3 }] });
   });
 
-  it('takes what a submission adds for a warning, and so what this version cannot run', async () => {
+  it('takes what a submission adds for a warning', async () => {
+    await writeFile(join(work, 'open.yaml'), 'trainingInput: {scaleTier: STANDARD_1, region: us-central1}\n');
+    expect(await validateJson('open.yaml')).toMatchObject([{ verdict: 'valid', isRunnable: true }]);
+    expect((await validate('open.yaml')).code).toBe(0);
+  });
+
+  it('ends with 1 for what is written well and what this version cannot run: a submission is refused', async () => {
     await writeFile(
       join(work, 'open.yaml'),
       'trainingInput: {scaleTier: STANDARD_1, region: $REGION, serviceAccount: a@p.iam.gserviceaccount.com}\n',
     );
     const [{ verdict, warnings } = { verdict: '', warnings: [] }] = await validateJson('open.yaml');
     expect(verdict).toBe('valid');
+    expect(await validate('open.yaml')).toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining('nothing that this version can run'),
+    });
     const codes = new Set(warnings.map(({ code }) => code));
     expect(codes).toEqual(new Set(['MISSING_FIELD', 'PLACEHOLDER', 'UNSUPPORTED_FIELD']));
   });

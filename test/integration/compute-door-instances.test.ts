@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import { fingerprintOf } from '#infra/embedded/doors/compute-resource.ts';
 import { PLACE } from '../contract/vm-cloud-under-test.ts';
 import { vmRequest } from '../contract/vm-provider.contract.ts';
 import { BODY, openDoorForTests, ZONE } from './compute-door-requests.ts';
@@ -190,6 +191,23 @@ describe('instances of the Compute Engine door', () => {
     const host = (await compute().cloud.vms().serialPort('vm-1'))?.trim();
     const url = `http://${host}/computeMetadata/v1/instance/attributes/said`;
     expect(await (await fetch(url, { headers: { 'Metadata-Flavor': 'Google' } })).text()).toBe('later');
+  });
+
+  it('take a fingerprint in either alphabet of base64, as gcloud sends it back in the other', async () => {
+    const startupScript = BODY.metadata.items[0];
+    const itemsOf = (count: number) => [startupScript, { key: 'count', value: String(count) }];
+    const counts = Array.from({ length: 10_000 }, (_, count) => count);
+    const count = counts.find((tried) => /^(?=.*\+).*\//.test(fingerprintOf(itemsOf(tried)))) ?? -1;
+    await insert({ metadata: { items: itemsOf(count) } });
+    const { metadata } = (await call(`${ZONE}/instances/vm-1`)).answer as { metadata: { fingerprint: string } };
+    expect(metadata.fingerprint).toMatch(/^(?=.*\+).*\//);
+
+    const items = [...itemsOf(count), { key: 'said', value: 'later' }];
+    const setMetadata = (fingerprint: string) =>
+      call(`${ZONE}/instances/vm-1/setMetadata`, { body: { fingerprint, items } });
+    expect(await setMetadata(`${'A'.repeat(11)}=`)).toMatchObject({ status: 412 });
+    const urlSafe = metadata.fingerprint.replaceAll('+', '-').replaceAll('/', '_');
+    expect(await setMetadata(urlSafe)).toMatchObject({ status: 200 });
   });
 
   it('give out what they wrote to their serial port from a byte on', async () => {

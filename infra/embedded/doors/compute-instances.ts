@@ -19,7 +19,12 @@ import {
   zoneOf,
 } from '#infra/embedded/doors/compute-ports.ts';
 import { failureOf } from '#infra/embedded/doors/compute-refusal.ts';
-import { metadataOf, toInstanceResource, toOperationResource } from '#infra/embedded/doors/compute-resource.ts';
+import {
+  isFingerprint,
+  metadataOf,
+  toInstanceResource,
+  toOperationResource,
+} from '#infra/embedded/doors/compute-resource.ts';
 import type { OperationRecord } from '#infra/embedded/vms/operation-table.ts';
 import { findMetadataProblem } from '#infra/embedded/vms/vm-admission.ts';
 import type { VmRecord } from '#infra/embedded/vms/vm-table.ts';
@@ -134,7 +139,7 @@ async function setMetadata(context: Context, ports: ComputePorts): Promise<Opera
     throw refuseRequest('invalid', `Invalid value for field 'metadata': ${z.prettifyError(parsed.error)}`);
   }
   const { fingerprint } = parsed.data;
-  if (fingerprint !== undefined && fingerprint !== metadataOf(record).fingerprint) {
+  if (fingerprint !== undefined && !isFingerprint(fingerprint, metadataOf(record).fingerprint)) {
     throw refuseRequest('conditionNotMet', 'Supplied fingerprint does not match current metadata fingerprint.');
   }
   const metadata = metadataOfBody({ metadata: parsed.data });

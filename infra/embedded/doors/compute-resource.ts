@@ -140,3 +140,8 @@ export function timestampOf(ms: number): string {
 export function fingerprintOf(value: unknown): string {
   return createHash('sha256').update(JSON.stringify(value)).digest().subarray(0, 8).toString('base64');
 }
+
+/** Fields of type `bytes` come in either alphabet of base64, padded or not: the bytes are compared, not their letters. */
+export function isFingerprint(given: string, current: string): boolean {
+  return Buffer.from(given, 'base64').equals(Buffer.from(current, 'base64'));
+}

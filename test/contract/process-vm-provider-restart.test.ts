@@ -98,6 +98,19 @@ describe('the VMs of an embedded cloud that is started again', () => {
     expect(pids.map(isDead)).toEqual([true]);
   });
 
+  it('whose stop was cut off by the death of the cloud are stopped by the next, and start on the same disk', async () => {
+    const vm = await cloud.boot('halted', 'echo $$ >> "$DROPFORGE_HOME/pids"; sleep 300');
+    const pids = await readPids(join(vm.disk, 'pids'), 1);
+    await cloud.reopen(() => ({ status: 'STOPPING', isHalting: true }));
+
+    await expect.poll(() => cloud.statusOf('halted')).toBe('TERMINATED');
+    expect(pids.map(isDead)).toEqual([true]);
+    await cloud.reopen();
+    expect(await cloud.vms().start(vm)).toBe(undefined);
+    await readPids(join(vm.disk, 'pids'), 2);
+    expect(cloud.interruptions()).toEqual([]);
+  });
+
   it('never have a stranger killed that was given their pid', async () => {
     const stranger = spawn('sleep', ['300'], { detached: true, stdio: 'ignore' });
     const vm = await cloud.boot('mistaken', 'sleep 300');

@@ -20,6 +20,17 @@ describe('the rest of the Compute Engine door', () => {
       { accelerators: [{ guestAcceleratorType: 'nvidia-tesla-a100', guestAcceleratorCount: 1 }] },
     ],
     ['/global/machineImages', { kind: 'compute#machineImageList', items: [{ name: 'broken' }, { name: 'python' }] }],
+    ['/regions', { kind: 'compute#regionList', items: [{ name: 'local1', status: 'UP', zones: { length: 3 } }] }],
+    ['/regions/local1', { kind: 'compute#region', name: 'local1' }],
+    [
+      `${ZONE}/acceleratorTypes/nvidia-tesla-t4`,
+      { kind: 'compute#acceleratorType', description: 'NVIDIA T4', maximumCardsPerInstance: 4 },
+    ],
+    [`${ZONE}/acceleratorTypes/nvidia-tesla-a100`, { maximumCardsPerInstance: 16 }],
+    [
+      '/aggregated/acceleratorTypes',
+      { items: { 'zones/local1-a': { acceleratorTypes: expect.arrayContaining([expect.anything()]) } } },
+    ],
     ['/global/images/python', { kind: 'compute#image', name: 'python', status: 'READY' }],
   ])('shows %s', async (path, shown) => {
     expect(await call(path)).toMatchObject({ status: 200, answer: shown });
@@ -31,6 +42,8 @@ describe('the rest of the Compute Engine door', () => {
     [`${ZONE}/instances/none`, `The resource 'projects/p${ZONE}/instances/none' was not found`],
     [`${ZONE}/operations/none`, `The resource 'projects/p${ZONE}/operations/none' was not found`],
     [`${ZONE}/machineTypes/none`, `The resource 'projects/p${ZONE}/machineTypes/none' was not found`],
+    ['/regions/nowhere1', "The resource 'projects/p/regions/nowhere1' was not found"],
+    [`${ZONE}/acceleratorTypes/none`, `The resource 'projects/p${ZONE}/acceleratorTypes/none' was not found`],
     ['/global/images/none', "The resource 'projects/p/global/images/none' was not found"],
     ['/../other/zones', "The resource 'projects/other' was not found"],
     [

@@ -67,6 +67,25 @@ if (gcloudVersion === undefined) {
       expect(await list('--filter=name=by-hand')).toEqual([]);
     });
 
+    it('stops a VM, labels it, gives it metadata, starts and resets it', async () => {
+      await create('switched');
+      const shown = (field: string) =>
+        gcloud('instances', 'describe', 'switched', ZONE, `--format=value(${field})`).then((text) => text.trim());
+      await gcloud('instances', 'stop', 'switched', ZONE);
+      expect(await shown('status')).toBe('TERMINATED');
+      await gcloud('instances', 'add-labels', 'switched', ZONE, '--labels=phase=two');
+      await gcloud('instances', 'add-metadata', 'switched', ZONE, '--metadata=said=later');
+      expect(await shown('labels.phase,metadata.items[0].value')).toBe('two\tlater');
+      await gcloud('instances', 'start', 'switched', ZONE);
+      await gcloud('instances', 'reset', 'switched', ZONE);
+      expect(await shown('status')).toBe('RUNNING');
+      expect(await gcloud('disks', 'list', '--filter=name=switched', '--format=value(name,sizeGb)')).toBe(
+        'switched\t100\n',
+      );
+      await expect(gcloud('instances', 'suspend', 'switched', ZONE)).rejects.toThrow('does not offer suspend');
+      await gcloud('instances', 'delete', 'switched', ZONE);
+    });
+
     it('makes and deletes several VMs at once, in a batch', async () => {
       await create('twin-a', 'twin-b');
       expect(await list('--filter=name~^twin-')).toEqual(['twin-a\tRUNNING', 'twin-b\tRUNNING']);
@@ -82,6 +101,11 @@ if (gcloudVersion === undefined) {
 
     it.each([
       [['zones', 'list', '--filter=name=us-central1-a', '--format=value(name,status)'], 'us-central1-a\tUP'],
+      [['regions', 'list', '--filter=name=us-central1', '--format=value(name,status)'], 'us-central1\tUP'],
+      [
+        ['accelerator-types', 'list', '--filter=name=nvidia-tesla-t4', '--limit=1', '--format=value(name)'],
+        'nvidia-tesla-t4',
+      ],
       [['machine-types', 'describe', 'n1-standard-4', ZONE, '--format=value(guestCpus)'], '4'],
       [['machine-images', 'list', '--format=value(name)'], 'dropforge-runtime'],
       [['project-info', 'describe', '--format=value(name)'], 'dropforge-local'],

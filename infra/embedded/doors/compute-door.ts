@@ -3,10 +3,12 @@ import type { Database } from '#infra/embedded/database.ts';
 import { createBatchRoute } from '#infra/embedded/doors/compute-batch.ts';
 import { createCatalogRoutes } from '#infra/embedded/doors/compute-catalog.ts';
 import { answerComputeError, refuseMissing, refuseRequest } from '#infra/embedded/doors/compute-error.ts';
+import { createInstanceActionRoutes } from '#infra/embedded/doors/compute-instance-actions.ts';
 import { createInstanceRoutes } from '#infra/embedded/doors/compute-instances.ts';
 import { createOperationRoutes } from '#infra/embedded/doors/compute-operation-routes.ts';
 import { createOperations, settleOperations } from '#infra/embedded/doors/compute-operations.ts';
 import type { ComputePorts } from '#infra/embedded/doors/compute-ports.ts';
+import { createScopeRoutes } from '#infra/embedded/doors/compute-scopes.ts';
 import { openOperationTable } from '#infra/embedded/vms/operation-table.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 
@@ -18,7 +20,7 @@ export type ComputeDoorOptions = Pick<ComputePorts, 'identity' | 'vms'> & {
 };
 
 /**
- * Compute Engine on this machine: of its REST API under `/compute/v1` what makes, shows and ends VMs, as gcloud and the
+ * Compute Engine on this machine: of its REST API under `/compute/v1` what makes, shows, changes and ends VMs, as gcloud and the
  * client libraries use it, on the VMs of the embedded cloud. Nobody is asked for credentials. Source:
  * https://cloud.google.com/compute/docs/reference/rest/v1
  */
@@ -36,8 +38,10 @@ export function createComputeDoor({ identity, vms, database, clock, reportFault 
   });
   api
     .route('/', createInstanceRoutes(ports))
+    .route('/', createInstanceActionRoutes(ports))
     .route('/', createOperationRoutes(ports))
-    .route('/', createCatalogRoutes(ports));
+    .route('/', createCatalogRoutes(ports))
+    .route('/', createScopeRoutes(ports));
 
   const door = new Hono();
   door.onError(answerComputeError(reportFault));

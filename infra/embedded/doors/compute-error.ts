@@ -7,7 +7,10 @@ const REASONS = {
   invalid: { status: 400 },
   invalidParameter: { status: 400 },
   required: { status: 400 },
+  resourceNotReady: { status: 400 },
   notFound: { status: 404 },
+  /** Not 501, which clients try again and again. */
+  methodNotAllowed: { status: 405 },
   alreadyExists: { status: 409 },
   conditionNotMet: { status: 412 },
   uploadTooLarge: { status: 413 },

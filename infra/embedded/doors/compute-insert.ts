@@ -1,10 +1,9 @@
 import { z } from 'zod';
 import { refuseRequest } from '#infra/embedded/doors/compute-error.ts';
+import { findLabelsProblem, labelledAs } from '#infra/embedded/doors/compute-labels.ts';
 import { findMetadataProblem } from '#infra/embedded/vms/vm-admission.ts';
-import { NO_JOB } from '#infra/embedded/vms/vm-table.ts';
-import { readLabels, toLabels } from '#infra/google-cloud/compute/vm-labels.ts';
 import { findMachineType } from '#shared/catalog/catalog.ts';
-import { BOOT_DISK_TYPES, type Reservation, ROLES, type Role } from '#shared/domain/job-spec.ts';
+import { BOOT_DISK_TYPES, type Reservation } from '#shared/domain/job-spec.ts';
 import type { VmRequest } from '#shared/ports/vm-provider.ts';
 
 const count = z.coerce.number().int().min(1);
@@ -58,11 +57,8 @@ const FLEX_START_RUN_SECONDS_MAX = 7 * 86_400;
 const FLEX_START_WAIT_SECONDS_MIN = 90;
 const FLEX_START_WAIT_SECONDS_MAX = 7_200;
 
-/** Instance.name, and Resource Manager docs, "Requirements for labels". */
+/** Instance.name. */
 const NAME = /^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$/;
-const LABEL_KEY = /^\p{Ll}[\p{Ll}\d_-]{0,62}$/u;
-const LABEL_VALUE = /^[\p{Ll}\d_-]{0,63}$/u;
-const LABELS_COUNT_MAX = 64;
 
 /** The body of an insertion, judged by all rules that need no look at the cloud. Throws refusals in Google's words. */
 export function readInstanceBody(given: unknown): InstanceBody {
@@ -75,12 +71,9 @@ export function readInstanceBody(given: unknown): InstanceBody {
   if (!NAME.test(body.name)) {
     throw refuseField('name', `'${body.name}'. Must be a match of regex '(?:[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?)'`);
   }
-  const label = Object.entries(body.labels).find(([key, value]) => !LABEL_KEY.test(key) || !LABEL_VALUE.test(value));
-  if (label !== undefined || Object.keys(body.labels).length > LABELS_COUNT_MAX) {
-    throw refuseField(
-      'labels',
-      `'${label?.join('=') ?? `more than ${LABELS_COUNT_MAX}`}'. Labels have 63 small letters.`,
-    );
+  const labelsProblem = findLabelsProblem(body.labels);
+  if (labelsProblem !== undefined) {
+    throw refuseField('labels', labelsProblem);
   }
   const machineType = lastOf(body.machineType ?? MACHINE_TYPE_DEFAULT);
   if (findMachineType(machineType) === undefined) {
@@ -138,14 +131,11 @@ function findWaitProblem({ scheduling, params }: InstanceBody): string | undefin
 export function toVmRequest(body: InstanceBody, zone: string, runtime: string): VmRequest {
   const [disk] = body.disks;
   const [accelerator] = body.guestAccelerators;
-  const own = readLabels(body.labels);
   const diskType = lastOf(disk?.initializeParams?.diskType ?? '');
   return {
-    ...replicaOf(body),
+    ...labelledAs(body.name, body.labels),
     vmName: body.name,
     zone,
-    jobId: own?.jobId ?? NO_JOB,
-    attempt: own?.attempt ?? 0,
     machineType: lastOf(body.machineType ?? MACHINE_TYPE_DEFAULT),
     accelerator: accelerator
       ? { type: lastOf(accelerator.acceleratorType), count: accelerator.acceleratorCount }
@@ -155,7 +145,6 @@ export function toVmRequest(body: InstanceBody, zone: string, runtime: string): 
     bootDiskGib: disk?.initializeParams?.diskSizeGb ?? DISK_GIB_DEFAULT,
     bootDiskType: BOOT_DISK_TYPES.find((type) => type === diskType) ?? 'pd-ssd',
     reservation: toReservation(body),
-    labels: own === undefined ? body.labels : withoutOwn(body.labels, own),
     capacityWaitSeconds: body.params.requestValidForDuration?.seconds || null,
     maxRunSeconds: body.scheduling.maxRunDuration?.seconds ?? RUN_SECONDS_MAX,
     metadata: metadataOfBody(body),
@@ -169,18 +158,6 @@ export function metadataOfBody({ metadata }: Pick<InstanceBody, 'metadata'>): Re
 /** The last part of a name or an address. */
 export function lastOf(name: string): string {
   return name.slice(name.lastIndexOf('/') + 1);
-}
-
-/** The labels say the role; the index is the end of every name that Dropforge gives. */
-function replicaOf({ name, labels }: InstanceBody): { readonly role: Role; readonly index: number } {
-  const role = ROLES.find((known) => known === labels['dropforge-role']) ?? 'master';
-  return { role, index: Number(/-(\d{1,4})$/.exec(name)?.[1] ?? 0) };
-}
-
-/** The user's own labels: those that Dropforge would not give by itself. */
-function withoutOwn(labels: InstanceBody['labels'], own: { readonly jobId: string; readonly attempt: number }) {
-  const given = toLabels({ ...own, role: '' }, {});
-  return Object.fromEntries(Object.entries(labels).filter(([key]) => !Object.hasOwn(given, key)));
 }
 
 function modelOf({ provisioningModel, preemptible }: InstanceBody['scheduling']) {

@@ -1,13 +1,7 @@
 import { type Context, Hono } from 'hono';
-import { z } from 'zod';
 import { refuseMissing, refuseRequest } from '#infra/embedded/doors/compute-error.ts';
-import {
-  type InstanceBody,
-  lastOf,
-  metadataOfBody,
-  readInstanceBody,
-  toVmRequest,
-} from '#infra/embedded/doors/compute-insert.ts';
+import { type InstanceBody, lastOf, readInstanceBody, toVmRequest } from '#infra/embedded/doors/compute-insert.ts';
+import { findRecord, recordOf, requestIdOf } from '#infra/embedded/doors/compute-instance-of.ts';
 import { aggregatedListOf, listOf, pageOf } from '#infra/embedded/doors/compute-list.ts';
 import type { WorkOutcome } from '#infra/embedded/doors/compute-operations.ts';
 import {
@@ -19,23 +13,9 @@ import {
   zoneOf,
 } from '#infra/embedded/doors/compute-ports.ts';
 import { failureOf } from '#infra/embedded/doors/compute-refusal.ts';
-import {
-  isFingerprint,
-  metadataOf,
-  toInstanceResource,
-  toOperationResource,
-} from '#infra/embedded/doors/compute-resource.ts';
+import { toInstanceResource, toOperationResource } from '#infra/embedded/doors/compute-resource.ts';
 import type { OperationRecord } from '#infra/embedded/vms/operation-table.ts';
-import { findMetadataProblem } from '#infra/embedded/vms/vm-admission.ts';
 import type { VmRecord } from '#infra/embedded/vms/vm-table.ts';
-import type { VmRequest } from '#shared/ports/vm-provider.ts';
-
-const REQUEST_ID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
-
-const metadataBodySchema = z.object({
-  fingerprint: z.string().optional(),
-  items: z.array(z.object({ key: z.string(), value: z.string() })).default([]),
-});
 
 /** `instances` of the Compute API, on the VMs that the rest of the embedded cloud has. */
 export function createInstanceRoutes(ports: ComputePorts): Hono {
@@ -58,9 +38,6 @@ export function createInstanceRoutes(ports: ComputePorts): Hono {
   routes.post('/zones/:zone/instances', async (context) => answer(context, await insert(context, ports)));
   routes.get('/zones/:zone/instances/:name', (context) => context.json(show(context)(recordOf(context, ports))));
   routes.delete('/zones/:zone/instances/:name', (context) => answer(context, remove(context, ports)));
-  routes.post('/zones/:zone/instances/:name/setMetadata', async (context) =>
-    answer(context, await setMetadata(context, ports)),
-  );
   routes.get('/zones/:zone/instances/:name/serialPort', async (context) => {
     const { request } = recordOf(context, ports);
     const text = (await ports.vms.serialPort(request.vmName, request.zone)) ?? '';
@@ -82,7 +59,7 @@ async function insert(context: Context, ports: ComputePorts): Promise<OperationR
   const body = readInstanceBody(given);
   const runtime = runtimeOf(context, ports, body);
   const vmName = body.name;
-  if (find(ports, { vmName, zone }) !== undefined || operations.isBeingInserted(zone, vmName)) {
+  if (findRecord(ports, { vmName, zone }) !== undefined || operations.isBeingInserted(zone, vmName)) {
     const name = `projects/${identity.projectId}/zones/${zone}/instances/${vmName}`;
     throw refuseRequest('alreadyExists', `The resource '${name}' already exists`);
   }
@@ -132,30 +109,6 @@ function remove(context: Context, ports: ComputePorts): OperationRecord {
   );
 }
 
-async function setMetadata(context: Context, ports: ComputePorts): Promise<OperationRecord> {
-  const parsed = metadataBodySchema.safeParse(await readJsonBody(context));
-  const record = recordOf(context, ports);
-  if (!parsed.success) {
-    throw refuseRequest('invalid', `Invalid value for field 'metadata': ${z.prettifyError(parsed.error)}`);
-  }
-  const { fingerprint } = parsed.data;
-  if (fingerprint !== undefined && !isFingerprint(fingerprint, metadataOf(record).fingerprint)) {
-    throw refuseRequest('conditionNotMet', 'Supplied fingerprint does not match current metadata fingerprint.');
-  }
-  const metadata = metadataOfBody({ metadata: parsed.data });
-  const problem = findMetadataProblem(metadata);
-  if (problem !== undefined) {
-    throw refuseRequest('invalid', `Value for field 'metadata.items' is too large: ${problem}`);
-  }
-  const { zone, vmName } = record.request;
-  const targetId = record.instanceId;
-  const start = { type: 'setMetadata', zone, vmName, targetId, requestId: null } as const;
-  return ports.operations.start(start, async () => {
-    ports.vms.setMetadata(record.request, metadata);
-    return { targetId };
-  });
-}
-
 /** Bytes from `start` on; below 0 counts from the end. Port 1 is what the VM writes, 2 to 4 say nothing. */
 function readSerialOutput({ req }: Context, written: Buffer) {
   const port = Number(req.query('port') ?? 1);
@@ -174,29 +127,4 @@ function readSerialOutput({ req }: Context, written: Buffer) {
     start: String(from),
     next: String(bytes.length),
   };
-}
-
-function recordOf(context: Context, ports: ComputePorts): VmRecord {
-  const zone = zoneOf(context, ports);
-  const vmName = context.req.param('name') ?? '';
-  const record = find(ports, { vmName, zone });
-  if (record === undefined) {
-    throw refuseMissing(ports.identity.projectId, `zones/${zone}/instances/${vmName}`);
-  }
-  return record;
-}
-
-function find({ vms }: ComputePorts, { vmName, zone }: Pick<VmRequest, 'vmName' | 'zone'>): VmRecord | undefined {
-  return vms.listRecords().find(({ request }) => request.vmName === vmName && request.zone === zone);
-}
-
-function requestIdOf({ req }: Context): string | null {
-  const requestId = req.query('requestId');
-  if (requestId !== undefined && (!REQUEST_ID.test(requestId) || /^[0-]+$/.test(requestId))) {
-    throw refuseRequest(
-      'invalid',
-      `Invalid value for field 'requestId': '${requestId}'. It must be a UUID, and not zero.`,
-    );
-  }
-  return requestId ?? null;
 }

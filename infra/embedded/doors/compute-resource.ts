@@ -68,7 +68,7 @@ export function metadataOf({ request }: VmRecord) {
   return { kind: 'compute#metadata', fingerprint: fingerprintOf(items), items };
 }
 
-function labelsOf({ request }: VmRecord): Readonly<Record<string, string>> {
+export function labelsOf({ request }: VmRecord): Readonly<Record<string, string>> {
   return request.jobId === NO_JOB ? request.labels : toLabels(request, request.labels);
 }
 

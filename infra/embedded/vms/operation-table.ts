@@ -11,7 +11,7 @@ export type OperationFailure = {
   }[];
 };
 
-export type OperationType = 'insert' | 'delete' | 'setMetadata';
+export type OperationType = 'insert' | 'delete' | 'setMetadata' | 'setLabels' | 'stop' | 'start' | 'reset';
 
 /** Work on one VM that outlives the request for it. Times are milliseconds since the epoch. */
 export type OperationRecord = {

@@ -1,9 +1,11 @@
-import { reset } from '#infra/embedded/vms/vm-booting.ts';
-import { crash, observe, preempt } from '#infra/embedded/vms/vm-ending.ts';
-import { type Fleet, findNamed, observeAll, occupiedZonesOf } from '#infra/embedded/vms/vm-fleet.ts';
+import { refusalOf } from '#infra/embedded/vms/vm-admission.ts';
+import { reset, restart } from '#infra/embedded/vms/vm-booting.ts';
+import { crash, halt, observe, preempt } from '#infra/embedded/vms/vm-ending.ts';
+import { type Fleet, findNamed, observeAll, occupancyOf, occupiedZonesOf } from '#infra/embedded/vms/vm-fleet.ts';
 import { change, type Machine } from '#infra/embedded/vms/vm-machine.ts';
 import { readSerialPort } from '#infra/embedded/vms/vm-process.ts';
 import { type VmRecord, vmOf } from '#infra/embedded/vms/vm-table.ts';
+import type { Refusal } from '#shared/domain/event.ts';
 import type { Vm, VmRequest } from '#shared/ports/vm-provider.ts';
 
 export type ZoneDescription = {
@@ -13,12 +15,17 @@ export type ZoneDescription = {
   readonly isStockedOut: boolean;
 };
 
+/** What may be changed about a VM while it runs. */
+export type VmDescription = Partial<Pick<VmRequest, 'metadata' | 'labels' | 'jobId' | 'attempt' | 'role' | 'index'>>;
+
+export type VmPlace = Pick<VmRequest, 'vmName' | 'zone'>;
+
 /** What only an embedded cloud can do, so that failures can be played through. Answers undefined when no such VM runs. */
 export type VmAdmin = {
   /** Gives notice; the VM ends when that is over. */
   preempt(vmName: string): Promise<Vm | undefined>;
   /** A reboot on the same disk. */
-  reset(vmName: string): Promise<Vm | undefined>;
+  reset(vmName: string, zone?: string): Promise<Vm | undefined>;
   /** The host dies. */
   hostError(vmName: string): Promise<Vm | undefined>;
   /** False when there is no such zone. */
@@ -29,14 +36,24 @@ export type VmAdmin = {
   /** All that is known of every VM, also of those that are not Dropforge's. */
   listRecords(): readonly VmRecord[];
   listMachineImages(): readonly string[];
-  /** Replaces all attributes, and wakes those on the VM who wait for a change; undefined when there is no such VM. */
-  setMetadata(vm: Pick<VmRequest, 'vmName' | 'zone'>, metadata: VmRequest['metadata']): VmRecord | undefined;
+  /** Replaces what is given, and wakes those on the VM who wait for a change; undefined when there is no such VM. */
+  describe(vm: VmPlace, part: VmDescription): VmRecord | undefined;
+  /** Shuts the VM down, with time to save something, and keeps its disk. It answers when the VM has ended. */
+  stop(vm: VmPlace): Promise<void>;
+  /** Boots a VM that has ended, on the disk that it had; answers why there is no room for it, if there is none. */
+  start(vm: VmPlace): Promise<Refusal | undefined>;
 };
 
 export function createVmAdmin(fleet: Fleet): VmAdmin {
-  async function act(name: string, action: (machine: Machine) => void | Promise<void>): Promise<Vm | undefined> {
+  async function act(
+    { vmName, zone }: Partial<VmPlace>,
+    action: (machine: Machine) => void | Promise<void>,
+  ): Promise<Vm | undefined> {
     const machine = [...fleet.machines].find(
-      (candidate) => candidate.record.request.vmName === name && observe(candidate).status === 'RUNNING',
+      (candidate) =>
+        candidate.record.request.vmName === vmName &&
+        (zone ?? candidate.record.request.zone) === candidate.record.request.zone &&
+        observe(candidate).status === 'RUNNING',
     );
     if (machine === undefined) {
       return undefined;
@@ -46,9 +63,9 @@ export function createVmAdmin(fleet: Fleet): VmAdmin {
   }
 
   return {
-    preempt: (vmName) => act(vmName, preempt),
-    reset: (vmName) => act(vmName, reset),
-    hostError: (vmName) => act(vmName, crash),
+    preempt: (vmName) => act({ vmName }, preempt),
+    reset: (vmName, zone) => act(zone === undefined ? { vmName } : { vmName, zone }, reset),
+    hostError: (vmName) => act({ vmName }, crash),
     setStockout(zone, isStockedOut) {
       const isKnown = fleet.config.zones.some(({ name }) => name === zone);
       if (isKnown) {
@@ -65,15 +82,37 @@ export function createVmAdmin(fleet: Fleet): VmAdmin {
     describeZones: () => describeZones(fleet),
     listRecords: () => observeAll(fleet),
     listMachineImages: () => fleet.config.machineImages.map(({ name }) => name),
-    setMetadata(vm, metadata) {
+    describe(vm, part) {
       const machine = findNamed(fleet, vm);
       if (machine !== undefined) {
-        change(machine, { request: { ...machine.record.request, metadata } });
+        change(machine, { request: { ...machine.record.request, ...part } });
         machine.server?.notifyChange();
       }
       return machine?.record;
     },
+    async stop(vm) {
+      const machine = findNamed(fleet, vm);
+      await (machine && halt(machine));
+    },
+    start: (vm) => startAgain(fleet, vm),
   };
+}
+
+async function startAgain(fleet: Fleet, vm: VmPlace): Promise<Refusal | undefined> {
+  const named = findNamed(fleet, vm);
+  // A stop that was asked for before ends first.
+  await named?.tail;
+  const python = named && (await fleet.findPython(named.record.request.machineImage));
+  // From here to the change of the record nothing is waited for: two VMs cannot take the same place.
+  if (named === undefined || observe(named).status !== 'TERMINATED') {
+    return undefined;
+  }
+  const { projectId } = fleet.identity;
+  const refusal = refusalOf(named.record.request, { ...occupancyOf(fleet), projectId, python });
+  if (refusal === undefined) {
+    await restart(named);
+  }
+  return refusal;
 }
 
 function describeZones(fleet: Fleet): readonly ZoneDescription[] {

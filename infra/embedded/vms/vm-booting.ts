@@ -1,5 +1,5 @@
 import { findInTree, isAlive, killTree, type ProcessKey } from '#infra/embedded/vms/process-tree.ts';
-import { crash, destroy, observe } from '#infra/embedded/vms/vm-ending.ts';
+import { crash, destroy, halt, observe } from '#infra/embedded/vms/vm-ending.ts';
 import { change, inBackground, inTurn, type Machine, openMetadata, treeOf } from '#infra/embedded/vms/vm-machine.ts';
 import { bootVm, prepareBoot, readLeaderPid, removeDisk } from '#infra/embedded/vms/vm-process.ts';
 
@@ -20,26 +20,37 @@ export function start(machine: Machine): Promise<void> {
 
 /** A reboot on the same disk, without warning: the startup script runs again. */
 export function reset(machine: Machine): Promise<void> {
-  return inTurn(machine, async () => {
-    change(machine, { status: 'STARTING' });
-    try {
-      await killTree(treeOf(machine));
-      await boot(machine);
-    } catch (error) {
-      change(machine, { status: 'TERMINATED' });
-      throw error;
-    }
-  });
+  return inTurn(machine, () => reboot(machine));
+}
+
+/** A VM that has ended boots again on the same disk, and its longest run begins anew. Until it does, it takes up room. */
+export function restart(machine: Machine): Promise<void> {
+  const { clock } = machine.context;
+  const deleteAt = clock.now() + machine.record.request.maxRunSeconds * 1_000;
+  change(machine, { status: 'STARTING', deleteAt });
+  return inTurn(machine, () => reboot(machine));
+}
+
+async function reboot(machine: Machine): Promise<void> {
+  change(machine, { status: 'STARTING' });
+  try {
+    await openMetadata(machine);
+    await killTree(treeOf(machine));
+    await boot(machine);
+  } catch (error) {
+    change(machine, { status: 'TERMINATED' });
+    throw error;
+  }
 }
 
 /** Finds what a cloud that died has left of this VM, and takes it on. */
 export async function resume(machine: Machine): Promise<void> {
-  const { status, leader } = machine.record;
+  const { status, leader, isHalting = false } = machine.record;
   if (status === 'PENDING') {
     return;
   }
   if (status === 'STOPPING') {
-    inBackground(machine, destroy(machine));
+    inBackground(machine, isHalting ? halt(machine) : destroy(machine));
     return;
   }
   const living = status === 'TERMINATED' ? null : await findLivingLeader(machine);

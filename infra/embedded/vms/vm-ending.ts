@@ -40,11 +40,33 @@ export async function crash(machine: Machine): Promise<void> {
   await machine.context.onInterrupted(vmOf(machine.record), 'compute.instances.hostError');
 }
 
+/**
+ * Shuts the VM down as its user's wish, not as an accident: nobody is told, and it can be started again on the same
+ * disk. What was asked for before comes first, and of what that has ended nothing is left to do.
+ */
+export function halt(machine: Machine): Promise<void> {
+  return inTurn(machine, async () => {
+    const { status, isHalting = false } = observe(machine);
+    if (status !== 'RUNNING' && !isHalting) {
+      return;
+    }
+    change(machine, { status: 'STOPPING', isHalting: true });
+    try {
+      await stop(machine);
+    } catch (error) {
+      // What has become of it, the next look at it says.
+      change(machine, { status: 'RUNNING', isHalting: false });
+      throw error;
+    }
+    change(machine, { status: 'TERMINATED', isHalting: false });
+  });
+}
+
 /** Begins what is due: the end of the VM's time, or another try to end it. */
 export function endWhenDue(machine: Machine): void {
   const now = machine.context.clock.now();
-  const { status, deleteAt } = observe(machine);
-  const isDue = now >= deleteAt || status === 'STOPPING';
+  const { status, deleteAt, isHalting = false } = observe(machine);
+  const isDue = now >= deleteAt || (status === 'STOPPING' && !isHalting);
   if (isDue && machine.destroying === null && now >= machine.retryAt) {
     inBackground(machine, destroy(machine));
   }
@@ -52,7 +74,7 @@ export function endWhenDue(machine: Machine): void {
 
 async function destroyNow(machine: Machine): Promise<void> {
   const { context, directory } = machine;
-  change(machine, { status: 'STOPPING' });
+  change(machine, { status: 'STOPPING', isHalting: false });
   await stop(machine);
   await machine.server?.close();
   machine.server = null;

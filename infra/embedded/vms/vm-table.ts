@@ -15,6 +15,8 @@ export type VmRecord = {
   /** It is deleted when this time passes: the end of its wait for capacity, of maxRunSeconds, or of a preemption's notice. */
   readonly deleteAt: number;
   readonly isPreempted: boolean;
+  /** While it is STOPPING, whether it is to be TERMINATED then, its disk kept, instead of deleted. */
+  readonly isHalting?: boolean;
   /** By `namespace/key`. */
   readonly guestAttributes: Readonly<Record<string, string>>;
 };

@@ -73,6 +73,30 @@ describe('@google-cloud/storage', () => {
     },
   );
 
+  it('lists by glob', async () => {
+    const names = ['g/a.txt', 'g/b.csv', 'g/.hidden', 'g/deep/a.txt', 'g/deep/er/c.txt'];
+    for (const name of names) {
+      await bucket.file(name).save('', { resumable: false });
+    }
+    const listed = async (matchGlob: string, options = {}) =>
+      (await bucket.getFiles({ matchGlob, ...options }))[0].map(({ name }) => name);
+    expect(await listed('g/*')).toEqual(['g/.hidden', 'g/a.txt', 'g/b.csv']);
+    expect(await listed('g/**.txt')).toEqual(['g/a.txt', 'g/deep/a.txt', 'g/deep/er/c.txt']);
+    expect(await listed('g/**/a.txt')).toEqual(['g/a.txt', 'g/deep/a.txt']);
+    expect(await listed('g/?.{csv,t?t}')).toEqual(['g/a.txt', 'g/b.csv']);
+    expect(await listed('g/[!b].*')).toEqual(['g/a.txt']);
+    expect(await listed('**/[b-c].*', { prefix: 'g/deep/' })).toEqual(['g/deep/er/c.txt']);
+  });
+
+  it('shows the storage class that an object was given, and given anew', async () => {
+    const file = bucket.file('classy');
+    await file.save('x', { resumable: false, metadata: { storageClass: 'COLDLINE' } });
+    expect((await file.getMetadata())[0].storageClass).toBe('COLDLINE');
+    await file.setStorageClass('nearline');
+    expect((await file.getMetadata())[0].storageClass).toBe('NEARLINE');
+    await expect(file.setStorageClass('fast')).rejects.toThrow('must be one of STANDARD, NEARLINE');
+  });
+
   it('lists in pages and by directory', async () => {
     for (const name of ['l/1', 'l/2', 'l/sub/3', 'l/sub/4']) {
       await bucket.file(name).save('', { resumable: false });

@@ -115,12 +115,40 @@ describe('reading', () => {
   });
 });
 
+describe('many calls in one request', () => {
+  it('are answered in their order, as Python’s batch sends them', async () => {
+    await upload('batched-1', 'x');
+    await upload('batched-2', 'x');
+    const part = (call: string, body = '') =>
+      `--==b==\r\nContent-Type: application/http\r\nMIME-Version: 1.0\r\n\r\n${call} HTTP/1.1\r\n` +
+      `${body === '' ? '' : `Content-Type: application/json\r\n\r\n${body}`}\r\n`;
+    const send = (...parts: readonly string[]) =>
+      fetch(`${door().origin()}/batch/storage/v1`, {
+        method: 'POST',
+        headers: { 'content-type': 'multipart/mixed; boundary="==b=="' },
+        body: `${parts.join('')}--==b==--\r\n`,
+      });
+    const answer = await send(
+      part(`PATCH ${objectUrl('batched-1')}`, '{"contentType":"text/y"}'),
+      part(`DELETE ${objectUrl('batched-2')}`),
+      part(`DELETE ${objectUrl('batched-3')}`),
+    );
+    const text = await answer.text();
+    expect([...text.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status)).toEqual(['200', '204', '404']);
+    expect(text).toContain('"contentType":"text/y"');
+    const many = Array.from({ length: 101 }, () => part(`GET ${objectUrl('batched-1')}`));
+    await expectProblem(await send(...many), 400, 'invalid');
+  });
+});
+
 describe('what is missing', () => {
   it('is said in the form and with the code of Cloud Storage', async () => {
     await expectProblem(await fetch(objectUrl('missing')), 404, 'notFound');
     await expectProblem(await fetch(api('/b/no-such-bucket/o')), 404, 'notFound');
     await expectProblem(await fetch(api('/b/no-such-bucket')), 404, 'notFound');
-    await expectProblem(await fetch(api(`/b/${bucket}/o?matchGlob=*`)), 400, 'invalid');
+    await expectProblem(await fetch(api(`/b/${bucket}/o?matchGlob=******`.concat('*a'.repeat(6)))), 400, 'invalid');
+    await expectProblem(await fetch(api(`/b/${bucket}/o?matchGlob=*&delimiter=/`)), 400, 'invalid');
+    await expectProblem(await fetch(api(`/b/${bucket}/o?matchGlob=%7Ba`)), 400, 'invalid');
     await expectProblem(await fetch(api(`/b/${bucket}/o?pageToken=none`)), 400, 'invalid');
     await expectProblem(await fetch(api(`/b/${bucket}/iam`)), 405, 'methodNotAllowed');
     await expectProblem(
@@ -136,6 +164,19 @@ describe('what is missing', () => {
     await expectProblem(await fetch(api('/b'), { method: 'POST', body: '{' }), 400, 'invalid');
     await upload('occupant', 'x');
     await expectProblem(await fetch(api(`/b/${bucket}`), { method: 'DELETE' }), 409, 'conflict');
+    // Node's client asks without a base path where its endpoint comes from the environment.
+    for (const path of [
+      `/b/${bucket}/iam`,
+      `/b/${bucket}/acl`,
+      '/b/none/notificationConfigs',
+      '/projects/p/serviceAccount',
+    ]) {
+      await expectProblem(await fetch(`${door().origin()}${path}`), 405, 'methodNotAllowed');
+    }
+    for (const [method, query] of Object.entries({ POST: 'uploads', PUT: 'partNumber=1&uploadId=u' })) {
+      const part = await fetch(`${door().origin()}/${bucket}/occupant?${query}`, { method });
+      expect([part.status, await part.text()]).toEqual([405, expect.stringContaining('does not offer multipart')]);
+    }
     const xml = await fetch(`${door().origin()}/${bucket}/a<b>`);
     expect([xml.status, await xml.text()]).toEqual([404, expect.stringContaining('<Code>NoSuchKey</Code>')]);
   });

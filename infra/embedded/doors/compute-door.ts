@@ -1,6 +1,6 @@
 import { Hono } from 'hono';
 import type { Database } from '#infra/embedded/database.ts';
-import { createBatchRoute } from '#infra/embedded/doors/compute-batch.ts';
+import { createBatchRoute } from '#infra/embedded/doors/call-batch.ts';
 import { createCatalogRoutes } from '#infra/embedded/doors/compute-catalog.ts';
 import { answerComputeError, refuseMissing, refuseRequest } from '#infra/embedded/doors/compute-error.ts';
 import { createInstanceActionRoutes } from '#infra/embedded/doors/compute-instance-actions.ts';
@@ -11,6 +11,9 @@ import type { ComputePorts } from '#infra/embedded/doors/compute-ports.ts';
 import { createScopeRoutes } from '#infra/embedded/doors/compute-scopes.ts';
 import { openOperationTable } from '#infra/embedded/vms/operation-table.ts';
 import type { Clock } from '#shared/ports/clock.ts';
+
+/** Compute API docs, "Batching requests": up to 1000 calls in one. */
+const BATCH_CALLS_COUNT_MAX = 1_000;
 
 export type ComputeDoorOptions = Pick<ComputePorts, 'identity' | 'vms'> & {
   readonly database: Database;
@@ -48,7 +51,12 @@ export function createComputeDoor({ identity, vms, database, clock, reportFault 
   door.route('/compute/v1/projects/:project', api);
   door.route(
     '/batch/compute/v1',
-    createBatchRoute((request) => door.fetch(request)),
+    createBatchRoute({
+      path: '/compute/v1/',
+      callsCountMax: BATCH_CALLS_COUNT_MAX,
+      refuse: (message) => refuseRequest('invalid', message),
+      send: (request) => door.fetch(request),
+    }),
   );
   door.all('/compute/*', ({ req }) => {
     throw refuseRequest('notFound', `The embedded cloud has no Compute Engine method ${req.method} ${req.path}.`);

@@ -1,10 +1,14 @@
-import { Hono } from 'hono';
+import { type Context, Hono } from 'hono';
+import { createBatchRoute } from '#infra/embedded/doors/call-batch.ts';
 import { createBucketRoutes } from '#infra/embedded/doors/storage-buckets.ts';
 import { answerErrors, refusal, renderJson } from '#infra/embedded/doors/storage-error.ts';
 import { createObjectRoutes } from '#infra/embedded/doors/storage-objects.ts';
 import { createUploadRoutes } from '#infra/embedded/doors/storage-uploads.ts';
 import { createXmlRoutes } from '#infra/embedded/doors/storage-xml.ts';
 import type { EmbeddedObjectStore } from '#infra/embedded/objects/directory-object-store.ts';
+
+/** Cloud Storage docs, "Sending batch requests": up to 100 calls in one. */
+const BATCH_CALLS_COUNT_MAX = 100;
 
 export type StorageDoorOptions = {
   /** Told of every fault of the store itself; the client only hears that there was one. */
@@ -18,6 +22,10 @@ export type StorageDoorOptions = {
  */
 export function createStorageDoor(store: EmbeddedObjectStore, { reportFault }: StorageDoorOptions): Hono {
   const api = new Hono().route('/', createBucketRoutes(store)).route('/', createObjectRoutes(store));
+  // Where the path has been dropped these would be taken for objects of the buckets `b` and `projects`.
+  for (const path of ['/b/*', '/projects/:project/:what{serviceAccount|hmacKeys.*}']) {
+    api.all(path, refuseMethod);
+  }
   const door = new Hono();
   door.onError(answerErrors(renderJson, reportFault));
   door.use(async ({ req }, next) => {
@@ -30,11 +38,25 @@ export function createStorageDoor(store: EmbeddedObjectStore, { reportFault }: S
   for (const base of ['/storage/v1', '/download/storage/v1', '/']) {
     door.route(base, api);
   }
-  door.all('/:api{storage|download|upload|resumable|batch}/*', ({ req }) => {
-    throw refusal('NOT_OFFERED', `The embedded cloud has no storage method ${req.method} ${req.path}.`);
-  });
+  door.route(
+    '/batch/storage/v1',
+    createBatchRoute({
+      path: '/storage/v1/',
+      callsCountMax: BATCH_CALLS_COUNT_MAX,
+      refuse: (message) => refusal('INVALID', message),
+      send: (request) => door.fetch(request),
+    }),
+  );
+  door.all('/:api{storage|download|upload|resumable|batch}/*', refuseMethod);
   door.route('/', createXmlRoutes(store, reportFault));
   return door;
+}
+
+function refuseMethod({ req }: Context): never {
+  throw refusal(
+    'NOT_OFFERED',
+    `The embedded cloud has no storage method ${req.method} ${req.path}. docs/embedded-cloud.md says what it offers.`,
+  );
 }
 
 /** A path that is not percent-encoded UTF-8 names no object; Hono would take it literally. */

@@ -49,7 +49,7 @@ function mediaHeaders(object: StoredObject): Record<string, string> {
     'x-goog-generation': object.generation,
     'x-goog-metageneration': String(object.metageneration),
     'x-goog-hash': md5 === null ? `crc32c=${crc32c}` : `crc32c=${crc32c},md5=${md5}`,
-    'x-goog-storage-class': 'STANDARD',
+    'x-goog-storage-class': object.storageClass,
     'x-goog-stored-content-encoding': object.contentEncoding ?? 'identity',
     'x-goog-stored-content-length': String(object.sizeBytes),
     ...(contentDisposition !== null && { 'content-disposition': contentDisposition }),

@@ -105,7 +105,8 @@ const isMediaAsked = (context: Context): boolean => context.req.query('alt') ===
 /** RFC 7396: a field that is null is removed, and so is a key of the metadata. */
 async function patchObject(context: Context, store: EmbeddedObjectStore): Promise<Response> {
   const target = objectOf(context);
-  const body = await jsonBodyOf(context, objectBodySchema);
+  // The class of an object is changed by rewriting it.
+  const { storageClass, ...body } = await jsonBodyOf(context, objectBodySchema);
   const outcome = store.patch(target, {
     generation: generationOf(context),
     preconditions: preconditionsOf(context),

@@ -2,12 +2,14 @@ import type { Context } from 'hono';
 import { z } from 'zod';
 import { readBoundedText } from '#infra/embedded/doors/read-bounded-text.ts';
 import { refusal } from '#infra/embedded/doors/storage-error.ts';
+import { compileGlob } from '#infra/embedded/doors/storage-glob.ts';
 import type { ScanPosition } from '#infra/embedded/objects/object-index.ts';
 import {
   type Checksums,
   findObjectNameProblem,
   type ObjectAttributes,
   type Preconditions,
+  STORAGE_CLASSES,
 } from '#infra/embedded/objects/stored-object.ts';
 import type { ObjectName } from '#shared/ports/object-store.ts';
 
@@ -46,7 +48,7 @@ const listSchema = z.object({
     .transform((count) => Math.min(count, LIST_COUNT_MAX))
     .default(LIST_COUNT_MAX),
   pageToken: z.string().optional(),
-  matchGlob: z.undefined('is not offered by the embedded cloud: filter by prefix').optional(),
+  matchGlob: z.string().min(1).optional().catch(undefined),
 });
 
 const text = z.string().nullish();
@@ -60,6 +62,7 @@ export const objectBodySchema = z.object({
   contentLanguage: text,
   cacheControl: text,
   metadata: z.record(z.string(), z.string().nullable()).nullish(),
+  storageClass: z.enum(STORAGE_CLASSES, { error: `must be one of ${STORAGE_CLASSES.join(', ')}` }).nullish(),
   md5Hash: z.string().optional(),
   crc32c: z.string().optional(),
 });
@@ -132,9 +135,13 @@ export const isSoftDeletedAsked = (context: Context): boolean =>
   parseInput(z.object({ softDeleted: z.stringbool().default(false) }), context.req.query()).softDeleted;
 
 export function listQueryOf(context: Context) {
-  const { maxResults, pageToken, versions, ...query } = parseInput(listSchema, context.req.query());
+  const { maxResults, pageToken, versions, matchGlob, ...query } = parseInput(listSchema, context.req.query());
+  if (matchGlob !== undefined && query.delimiter !== undefined) {
+    throw refusal('INVALID', 'The embedded cloud does not offer matchGlob together with a delimiter. Leave one out.');
+  }
   return {
     ...query,
+    isWanted: matchGlob === undefined ? undefined : compileGlob(matchGlob),
     bucket: context.req.param('bucket') ?? '',
     countMax: maxResults,
     isWithNoncurrent: versions,
@@ -170,8 +177,10 @@ export function parseJson(json: string, where: string): unknown {
 /** What the body sets; a field that is null goes back to its default. */
 export function attributesOfBody(body: ObjectBody): Partial<ObjectAttributes> {
   const { contentType, contentEncoding, contentDisposition, contentLanguage, cacheControl, metadata } = body;
+  const { storageClass } = body;
   return {
     ...(contentType != null && { contentType }),
+    ...(storageClass != null && { storageClass }),
     ...(contentEncoding !== undefined && { contentEncoding }),
     ...(contentDisposition !== undefined && { contentDisposition }),
     ...(contentLanguage !== undefined && { contentLanguage }),

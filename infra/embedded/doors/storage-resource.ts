@@ -24,7 +24,7 @@ export function objectResource(object: StoredObject, origin: string): object {
     generation,
     metageneration: String(object.metageneration),
     contentType: object.contentType,
-    storageClass: 'STANDARD',
+    storageClass: object.storageClass,
     size: String(object.sizeBytes),
     crc32c: object.crc32c,
     etag: etagOf(object),

@@ -1,11 +1,14 @@
 import { type Context, Hono } from 'hono';
-import { acceptOutcome, answerErrors, type StorageProblem } from '#infra/embedded/doors/storage-error.ts';
+import { acceptOutcome, answerErrors, refusal, type StorageProblem } from '#infra/embedded/doors/storage-error.ts';
 import { getObject } from '#infra/embedded/doors/storage-objects.ts';
 import { bodyOf, checksumsOf, objectOf } from '#infra/embedded/doors/storage-request.ts';
 import { etagOf } from '#infra/embedded/doors/storage-resource.ts';
 import type { EmbeddedObjectStore } from '#infra/embedded/objects/directory-object-store.ts';
 
 const OBJECT_PATH = '/:bucket/:object{.+}';
+
+const NO_PARTS =
+  'The embedded cloud does not offer multipart uploads of the XML API. Upload in one request, resumably, or compose.';
 
 /**
  * Objects under `/BUCKET/OBJECT`, where the slashes of names may stand as they are: what the Go client reads from, and
@@ -14,6 +17,13 @@ const OBJECT_PATH = '/:bucket/:object{.+}';
 export function createXmlRoutes(store: EmbeddedObjectStore, reportFault: (error: Error) => void): Hono {
   const routes = new Hono();
   routes.onError(answerErrors(renderXml, reportFault));
+  // Taken for a plain upload, a part would replace the object.
+  routes.use(OBJECT_PATH, async ({ req }, next) => {
+    if (req.query('uploads') !== undefined || req.query('uploadId') !== undefined) {
+      throw refusal('NOT_OFFERED', NO_PARTS);
+    }
+    await next();
+  });
   routes.get(OBJECT_PATH, (context) => getObject(context, store, true));
   routes.put(OBJECT_PATH, async (context) => {
     const target = objectOf(context);

@@ -153,7 +153,9 @@ export function findPrefixEnd(prefix: string): string | undefined {
 }
 
 function toIndexedObject(row: Record<string, unknown>): IndexedObject {
-  const body = JSON.parse(String(row.body)) as Omit<StoredObject, 'generation' | 'noncurrentAt'>;
+  const stored = JSON.parse(String(row.body)) as Omit<StoredObject, 'generation' | 'noncurrentAt'>;
+  // Objects of earlier versions have no class.
+  const body = { ...stored, storageClass: stored.storageClass ?? 'STANDARD' };
   const noncurrentAt = row.noncurrent_at === null ? null : Number(row.noncurrent_at);
   return { blobId: String(row.blob_id), object: { ...body, generation: String(row.generation), noncurrentAt } };
 }

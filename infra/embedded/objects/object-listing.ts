@@ -9,6 +9,8 @@ export type ListQuery = {
   readonly startOffset?: string | undefined;
   readonly endOffset?: string | undefined;
   readonly isWithNoncurrent?: boolean;
+  /** Whether an object of this name is to be shown; without it, all are. */
+  readonly isWanted?: ((name: string) => boolean) | undefined;
   /** The `nextPosition` of the page before. */
   readonly after?: ScanPosition | undefined;
   readonly countMax: number;
@@ -54,6 +56,9 @@ function* walk(index: ObjectIndex, query: ListQuery): Generator<Entry> {
     const start: ScanPosition = after;
     after = undefined;
     for (const object of index.scan({ ...query, after: start })) {
+      if (query.isWanted?.(object.name) === false) {
+        continue;
+      }
       const prefix = cutAfterDelimiter(object.name, query);
       if (prefix === undefined) {
         yield { object, position: { name: object.name, generation: Number(object.generation) } };

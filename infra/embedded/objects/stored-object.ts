@@ -1,8 +1,22 @@
 import type { ObjectInfo, ObjectName } from '#shared/ports/object-store.ts';
 
+/** The last three are of old, and shown as they were given. Source: https://cloud.google.com/storage/docs/storage-classes */
+export const STORAGE_CLASSES = [
+  'STANDARD',
+  'NEARLINE',
+  'COLDLINE',
+  'ARCHIVE',
+  'MULTI_REGIONAL',
+  'REGIONAL',
+  'DURABLE_REDUCED_AVAILABILITY',
+] as const;
+
+export type StorageClass = (typeof STORAGE_CLASSES)[number];
+
 /** What a writer says about an object besides its bytes; a patch changes these and nothing else. */
 export type ObjectAttributes = {
   readonly contentType: string;
+  readonly storageClass: StorageClass;
   readonly contentEncoding: string | null;
   readonly contentDisposition: string | null;
   readonly contentLanguage: string | null;
@@ -12,6 +26,7 @@ export type ObjectAttributes = {
 
 export const DEFAULT_ATTRIBUTES: ObjectAttributes = {
   contentType: 'application/octet-stream',
+  storageClass: 'STANDARD',
   contentEncoding: null,
   contentDisposition: null,
   contentLanguage: null,
@@ -20,8 +35,9 @@ export const DEFAULT_ATTRIBUTES: ObjectAttributes = {
 };
 
 export function attributesOf(attributes: ObjectAttributes): ObjectAttributes {
-  const { contentType, contentEncoding, contentDisposition, contentLanguage, cacheControl, metadata } = attributes;
-  return { contentType, contentEncoding, contentDisposition, contentLanguage, cacheControl, metadata };
+  const { contentType, storageClass, contentEncoding, contentDisposition, contentLanguage } = attributes;
+  const { cacheControl, metadata } = attributes;
+  return { contentType, storageClass, contentEncoding, contentDisposition, contentLanguage, cacheControl, metadata };
 }
 
 /** Base64 digests of an object's bytes; MD5 is missing for composed objects, as in Cloud Storage. */

@@ -1,10 +1,9 @@
-import { execFile } from 'node:child_process';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { createLocalJWKSet } from 'jose';
 import type { FunctionPorts } from '#functions/function-ports.ts';
 import { type Database, openDatabase } from '#infra/embedded/database.ts';
 import type { EmbeddedConfig } from '#infra/embedded/embedded-config.ts';
+import { embeddedIntake } from '#infra/embedded/embedded-intake.ts';
 import { HOST } from '#infra/embedded/http-server.ts';
 import { openSqliteCapacityMemory } from '#infra/embedded/jobs/sqlite-capacity-memory.ts';
 import { openSqliteJobStore } from '#infra/embedded/jobs/sqlite-job-store.ts';
@@ -25,7 +24,6 @@ import { createVmIdentityVerifier } from '#shared/api/verify-vm-identity.ts';
 import { readCatalog } from '#shared/catalog/catalog.ts';
 import type { Deadlines } from '#shared/domain/deadlines.ts';
 import type { Logger } from '#shared/observability/logger.ts';
-import type { IntakeSettings } from '#shared/pipeline/intake-settings.ts';
 import type { VmSettings } from '#shared/pipeline/vm-request.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Vm } from '#shared/ports/vm-provider.ts';
@@ -83,16 +81,7 @@ export async function connectEmbedded(given: Given): Promise<EmbeddedPorts> {
     logger,
     deadlines: deadlinesOf(config),
     vmSettings: await vmSettingsOf(config, book, heartbeatAudience),
-    intake: {
-      uploadBucket,
-      jobsBucket,
-      regionDefault: config.regionDefault,
-      runtimeVersionDefault: config.runtimeVersionDefault,
-      zones: config.zones?.map(({ name }) => name) ?? null,
-      // Every version is welcome: all of them run on this machine's own Python.
-      runtimeOf: runtimesOf(await findPythonVersion(config)),
-      runtimeVersions: config.machineImages.map(({ name }) => name),
-    },
+    intake: await embeddedIntake(config, { uploadBucket, jobsBucket }),
     verifyVmIdentity: createVmIdentityVerifier({
       jwks: createLocalJWKSet(identity.jwks),
       issuer: identity.issuer,
@@ -219,19 +208,6 @@ async function vmSettingsOf(config: EmbeddedConfig, book: PortBook, heartbeatAud
     clusterAddressOf: localAddressOf,
     machineImageOf: (runtimeVersion) => images.find((name) => name.endsWith(runtimeVersion)) ?? first?.name ?? '',
   };
-}
-
-/** VMs of this machine run its own Python; one that does not start is not known, and the first VM will tell. */
-function findPythonVersion({ machineImages: [first] }: EmbeddedConfig): Promise<string | null> {
-  const script = 'import sys; print("%d.%d" % sys.version_info[:2])';
-  return promisify(execFile)(first?.python ?? 'python3', ['-c', script]).then(
-    ({ stdout }) => stdout.trim(),
-    () => null,
-  );
-}
-
-function runtimesOf(pythonVersion: string | null): IntakeSettings['runtimeOf'] {
-  return (name) => ({ name, note: null, pythonVersion, bootDiskGib: null });
 }
 
 function deadlinesOf(config: EmbeddedConfig): Deadlines {

@@ -86,7 +86,8 @@ export const CAUSES = {
   },
   DISK_FULL: {
     class: 'user',
-    remedy: 'The program filled the disk of the VM. Ask for a larger boot disk, or write less.',
+    remedy:
+      'The program filled the disk of the VM. Ask for a larger boot disk (in the embedded cloud, raise diskBytesMax), or write less.',
   },
   MODULE_NOT_FOUND: {
     class: 'user',

@@ -25,6 +25,8 @@ export type IntakeSettings = {
   readonly runtimeVersions: readonly string[];
   /** The zones that this deployment uses, where a region stands for all of its zones; null for all there are. */
   readonly zones: readonly string[] | null;
+  /** How many VMs a job can have at all, and whence; undefined where Compute Engine alone decides it. */
+  readonly room?: { readonly vmsMax: number; readonly reason: string } | undefined;
 };
 
 export function usesZone({ zones }: Pick<IntakeSettings, 'zones'>, zone: string): boolean {

@@ -73,6 +73,7 @@ export async function submitJob(ports: SubmitPorts, submission: Submission): Pro
       ...advice.problems,
       ...(await checkJobDir(ports.objects, spec)),
       ...checkZones(zones, spec),
+      ...checkRoom(spec, ports.intake),
       ...runtime.problems,
     ],
     warnings: [...warnings, ...runtime.warnings, ...packages.warnings, ...advice.warnings],
@@ -128,6 +129,18 @@ function checkZones(zones: readonly string[], { region }: JobSpec): readonly Pro
   const message = `This deployment uses no zone of ${region} that has the machines of the job.`;
   const remedy = 'Choose another region, or have the zones of the deployment extended.';
   return zones.length > 0 ? [] : [{ code: 'NO_ZONE', message, remedy, path: 'trainingInput.region' }];
+}
+
+/** A job whose VMs can never run together would wait for ever. */
+function checkRoom({ replicaGroups }: JobSpec, { room }: IntakeSettings): readonly Problem[] {
+  const vms = replicaGroups.reduce((sum, { count }) => sum + count, 0);
+  if (room === undefined || vms <= room.vmsMax) {
+    return [];
+  }
+  const message = `The job has ${vms} replicas, which run together, and ${room.reason}.`;
+  const remedy =
+    'Ask for fewer replicas, or raise vmsMax in the configuration of dropforge up (docs/embedded-cloud.md).';
+  return [{ code: 'TOO_MANY_REPLICAS', message, remedy }];
 }
 
 function missingPackage(uri: string): Problem {

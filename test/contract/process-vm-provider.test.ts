@@ -127,6 +127,30 @@ os._exit(0)"
     expect(cloud.interruptions()).toEqual([`${vm.vmName} compute.instances.preempted`]);
   });
 
+  it('that find no room are told whose limit that is: this machine’s, the zone’s, or an accident that was asked for', async () => {
+    await cloud.destroy();
+    cloud = await openVmCloudUnderTest({
+      vmsMax: 2,
+      zones: [
+        { name: 'local1-a', vmsMax: 1 },
+        { name: 'local1-b', vmsMax: 9 },
+      ],
+    });
+    const ask = async (name: string, zone: string) => {
+      const outcome = await cloud.vms().create({ ...vmRequest(PLACE, name), zone });
+      return outcome.outcome === 'REFUSED' ? outcome.refusal.cause.message : outcome.outcome;
+    };
+    expect(await ask('one', 'local1-a')).toBe('CREATED');
+    expect(await ask('two', 'local1-a')).toMatch(
+      /^Zone local1-a of this embedded cloud runs 1 VMs at a time \(vmsMax of/,
+    );
+    cloud.vms().setStockout('local1-b', true);
+    expect(await ask('three', 'local1-b')).toContain('does not have enough resources available');
+    cloud.vms().setStockout('local1-b', false);
+    expect(await ask('four', 'local1-b')).toBe('CREATED');
+    expect(await ask('five', 'local1-b')).toMatch(/^This machine runs 2 VMs at a time \(vmsMax in the configuration/);
+  });
+
   it('die at once when their host does', async () => {
     const vm = await cloud.boot(
       'unlucky',

@@ -14,11 +14,22 @@ import { findMarkedProcesses } from './marked-processes.ts';
 let cloud: CloudUnderTest;
 
 beforeAll(async () => {
-  cloud = await startCloudUnderTest({ diskBytesMax: 60_000_000, logBytesMax: 2_000_000, stopGraceSeconds: 1 });
+  cloud = await startCloudUnderTest({
+    vmsMax: 2,
+    diskBytesMax: 60_000_000,
+    logBytesMax: 2_000_000,
+    stopGraceSeconds: 1,
+  });
 });
 
 afterAll(() => cloud.stop());
 
+const CROWD = {
+  scaleTier: 'CUSTOM',
+  masterType: 'n1-standard-4',
+  workerType: 'n1-standard-4',
+  workerCount: 2,
+};
 const GOOD_PROGRAM = 'print("trained")\n';
 const job = (jobId: string, trainingInput: object = {}) => JSON.stringify(jobFile(jobId, trainingInput));
 
@@ -60,6 +71,12 @@ const REFUSED: readonly {
     name: 'nomodule.tar.gz',
     body: () => packProgram(GOOD_PROGRAM, jobFile('nomodule', { pythonModule: 'trainer.tusk' })),
     code: 'MODULE_NOT_FOUND',
+  },
+  {
+    what: 'a job of more replicas than this machine runs',
+    name: 'crowd.tar.gz',
+    body: () => packProgram(GOOD_PROGRAM, jobFile('crowd', CROWD)),
+    code: 'TOO_MANY_REPLICAS',
   },
   {
     what: 'a bad job id',

@@ -70,7 +70,7 @@ export function createInstanceActionRoutes(ports: ComputePorts): Hono {
 }
 
 function switchPower(context: Context, ports: ComputePorts, type: Power): OperationRecord {
-  const { vms, operations, identity } = ports;
+  const { vms, operations } = ports;
   const { request, instanceId } = recordOf(context, ports);
   const { zone, vmName } = request;
   const requestId = requestIdOf(context);
@@ -84,7 +84,7 @@ function switchPower(context: Context, ports: ComputePorts, type: Power): Operat
     earlier ??
     operations.start({ type, zone, vmName, targetId: instanceId, requestId }, async () => {
       const refusal = await work[type]();
-      return refusal ? { failure: failureOf(refusal, request, identity.projectId) } : { targetId: instanceId };
+      return refusal ? { failure: failureOf(refusal, request) } : { targetId: instanceId };
     })
   );
 }

@@ -18,7 +18,7 @@ const HELP = {
  * ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS (docs, "Troubleshooting resource availability errors"), all else as a request
  * that cannot be met.
  */
-export function failureOf({ cause, zonesAvailable }: Refusal, request: VmRequest, projectId: string): OperationFailure {
+export function failureOf({ cause, zonesAvailable }: Refusal, request: VmRequest): OperationFailure {
   if (cause.code !== 'STOCKOUT') {
     return {
       httpStatus: 400,
@@ -37,9 +37,7 @@ export function failureOf({ cause, zonesAvailable }: Refusal, request: VmRequest
     errors: [
       {
         code: 'ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS',
-        message:
-          `The zone 'projects/${projectId}/zones/${zone}' does not have enough resources available to fulfill the ` +
-          "request, '(resource type:compute)'.",
+        message: cause.message,
         errorDetails: [
           HELP,
           { localizedMessage: { locale: 'en-US', message: localized } },

@@ -45,7 +45,7 @@ export function refusalOf(request: VmRequest, admission: Admission): Refusal | u
     return undefined;
   }
   const zonesAvailable = admission.config.zones.map(({ name }) => name).filter((zone) => hasRoom(zone, admission));
-  return { cause: stockoutOf(request, admission.projectId), zonesAvailable };
+  return { cause: stockoutOf(request, admission), zonesAvailable };
 }
 
 function findMisconfiguration(request: VmRequest, { config, python }: Admission): string | undefined {
@@ -90,11 +90,31 @@ export function hasRoom(zone: string, { config, occupiedZones, stockouts }: Occu
   return !isFull && occupiedZones.filter((occupied) => occupied === zone).length < vmsMax;
 }
 
-/** In the words of Compute Engine's operation error (cloud.google.com/compute/docs/troubleshooting/troubleshooting-resource-availability). */
-function stockoutOf({ zone, machineType, accelerator }: VmRequest, projectId: string) {
+const STOCKOUT_CODES = ['ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS'];
+
+/**
+ * The room of this machine has an end that its user can move, and is told so. Where a zone is only said to be sold out,
+ * it is in the words of Compute Engine's operation error
+ * (cloud.google.com/compute/docs/troubleshooting/troubleshooting-resource-availability).
+ */
+function stockoutOf({ zone, machineType, accelerator }: VmRequest, admission: Admission) {
+  const { config, occupiedZones, projectId } = admission;
+  const zoneVmsMax = config.zones.find(({ name }) => name === zone)?.vmsMax ?? 0;
+  if (occupiedZones.length >= config.vmsMax) {
+    const message =
+      `This machine runs ${config.vmsMax} VMs at a time (vmsMax in the configuration of dropforge up), and all of them ` +
+      'are taken. Wait for one to end, or raise vmsMax.';
+    return causeOf('STOCKOUT', message, STOCKOUT_CODES);
+  }
+  if (occupiedZones.filter((occupied) => occupied === zone).length >= zoneVmsMax) {
+    const message =
+      `Zone ${zone} of this embedded cloud runs ${zoneVmsMax} VMs at a time (vmsMax of the zone in the configuration of ` +
+      'dropforge up), and all of them are taken. Wait for one to end, or raise it.';
+    return causeOf('STOCKOUT', message, STOCKOUT_CODES);
+  }
   const attachment = accelerator === null ? '' : ` with ${accelerator.count} ${accelerator.type} accelerator(s)`;
   const message =
     `The zone 'projects/${projectId}/zones/${zone}' does not have enough resources available to fulfill the request, ` +
     `'(resource type:compute)'. A ${machineType} VM instance${attachment} is currently unavailable in the ${zone} zone.`;
-  return causeOf('STOCKOUT', message, ['ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS']);
+  return causeOf('STOCKOUT', message, STOCKOUT_CODES);
 }

@@ -1,0 +1,41 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import type { EmbeddedConfig } from '#infra/embedded/embedded-config.ts';
+import type { IntakeSettings } from '#shared/pipeline/intake-settings.ts';
+
+type Buckets = Pick<IntakeSettings, 'uploadBucket' | 'jobsBucket'>;
+
+/** What intake is told about this machine. */
+export async function embeddedIntake(config: EmbeddedConfig, buckets: Buckets): Promise<IntakeSettings> {
+  return {
+    ...buckets,
+    regionDefault: config.regionDefault,
+    runtimeVersionDefault: config.runtimeVersionDefault,
+    zones: config.zones?.map(({ name }) => name) ?? null,
+    // Every version is welcome: all of them run on this machine's own Python.
+    runtimeOf: runtimesOf(await findPythonVersion(config)),
+    runtimeVersions: config.machineImages.map(({ name }) => name),
+    room: roomOf(config),
+  };
+}
+
+/** The VMs of a job are all in one zone. */
+function roomOf({ vmsMax, zones }: EmbeddedConfig): IntakeSettings['room'] {
+  const zoneVmsMax = Math.max(...(zones ?? [{ vmsMax }]).map((zone) => zone.vmsMax));
+  return zoneVmsMax < vmsMax
+    ? { vmsMax: zoneVmsMax, reason: `no zone of this embedded cloud has room for more than ${zoneVmsMax}` }
+    : { vmsMax, reason: `this machine runs ${vmsMax} VMs at a time` };
+}
+
+/** VMs of this machine run its own Python; one that does not start is not known, and the first VM will tell. */
+function findPythonVersion({ machineImages: [first] }: EmbeddedConfig): Promise<string | null> {
+  const script = 'import sys; print("%d.%d" % sys.version_info[:2])';
+  return promisify(execFile)(first?.python ?? 'python3', ['-c', script]).then(
+    ({ stdout }) => stdout.trim(),
+    () => null,
+  );
+}
+
+function runtimesOf(pythonVersion: string | null): IntakeSettings['runtimeOf'] {
+  return (name) => ({ name, note: null, pythonVersion, bootDiskGib: null });
+}

@@ -13,7 +13,7 @@ export async function embeddedIntake(config: EmbeddedConfig, buckets: Buckets): 
     runtimeVersionDefault: config.runtimeVersionDefault,
     zones: config.zones?.map(({ name }) => name) ?? null,
     // Every version is welcome: all of them run on this machine's own Python.
-    runtimeOf: runtimesOf(await findPythonVersion(config)),
+    runtimeOf: runtimesOf(config, await findPythonVersion(config)),
     runtimeVersions: config.machineImages.map(({ name }) => name),
     room: roomOf(config),
   };
@@ -36,6 +36,18 @@ function findPythonVersion({ machineImages: [first] }: EmbeddedConfig): Promise<
   );
 }
 
-function runtimesOf(pythonVersion: string | null): IntakeSettings['runtimeOf'] {
-  return (name) => ({ name, note: null, pythonVersion, bootDiskGib: null });
+/** Who names no runtime, and so gets the default, has nothing to be told. */
+function runtimesOf(config: EmbeddedConfig, pythonVersion: string | null): IntakeSettings['runtimeOf'] {
+  const { machineImages, runtimeVersionDefault } = config;
+  return (version) => {
+    const isKnown = version === runtimeVersionDefault || machineImages.some(({ name }) => name.endsWith(version));
+    const found = { note: null, pythonVersion, bootDiskGib: null };
+    return isKnown
+      ? { ...found, name: version }
+      : {
+          ...found,
+          name: pythonVersion === null ? "this machine's own Python" : `this machine's own Python ${pythonVersion}`,
+          remedy: `See that the program runs there; or give this machine an image whose name ends with ${version} (machineImages in docs/embedded-cloud.md).`,
+        };
+  };
 }

@@ -6,6 +6,7 @@ import type { Dialect } from '#shared/spec/job-draft.ts';
 
 type Asked = {
   readonly runtimeVersion: string;
+  readonly pythonVersion: string | null;
   readonly dialect: Dialect;
   readonly replicaGroups: readonly Pick<ReplicaGroup, 'role' | 'bootDiskGib'>[];
 };
@@ -15,9 +16,10 @@ type Asked = {
  * its place worth a warning.
  */
 export function checkRuntime(
-  { runtimeVersion, dialect, replicaGroups }: Asked,
+  asked: Asked,
   { runtimeOf, runtimeVersions }: Pick<IntakeSettings, 'runtimeOf' | 'runtimeVersions'>,
 ): { readonly problems: readonly Problem[]; readonly warnings: readonly Problem[] } {
+  const { runtimeVersion, dialect } = asked;
   const path = fieldPath(dialect, 'runtimeVersion');
   const runtime = runtimeOf(runtimeVersion);
   if (runtime === undefined) {
@@ -25,14 +27,30 @@ export function checkRuntime(
     const remedy = `Write one of ${runtimeVersions.join(', ')}, or have it added to runtime_images.`;
     return { problems: [{ code: 'UNKNOWN_RUNTIME', message, remedy, path }], warnings: [] };
   }
-  const problems = checkDisks(runtime, replicaGroups);
+  const problems = checkDisks(runtime, asked.replicaGroups);
+  const warnings = checkPython(runtime, asked);
   if (runtime.name === runtimeVersion) {
-    return { problems, warnings: [] };
+    return { problems, warnings };
   }
   const note = runtime.note === null ? '' : ` ${runtime.note}`;
   const message = `Runtime ${runtimeVersion} is not to be had: the job gets ${runtime.name}.${note}`;
-  const remedy = `See that the program runs there, and write ${runtime.name}; or have an image of your own made.`;
-  return { problems, warnings: [{ code: 'RUNTIME_REPLACED', message, remedy, path }] };
+  const remedy =
+    runtime.remedy ?? `See that the program runs there, and write ${runtime.name}; or have an image of your own made.`;
+  return { problems, warnings: [{ code: 'RUNTIME_REPLACED', message, remedy, path }, ...warnings] };
+}
+
+/** A job runs on the Python of its image, whatever it asks for; of Python 2 the job file has been told already. */
+function checkPython({ pythonVersion }: RuntimeFound, asked: Asked): readonly Problem[] {
+  const wanted = asked.pythonVersion;
+  if (pythonVersion === null || wanted === null || wanted.startsWith('2.')) {
+    return [];
+  }
+  if (`${pythonVersion}.`.startsWith(`${wanted}.`) || wanted.startsWith(`${pythonVersion}.`)) {
+    return [];
+  }
+  const message = `The job asks for Python ${wanted}, and the runtime that it gets has Python ${pythonVersion}.`;
+  const remedy = `See that the program runs there, and write ${pythonVersion}; or choose a runtime that has ${wanted}.`;
+  return [{ code: 'PYTHON_REPLACED', message, remedy, path: fieldPath(asked.dialect, 'pythonVersion') }];
 }
 
 /** A machine image keeps the size of its disk: a VM with less room than it was asked for would fail after hours. */

@@ -3,6 +3,8 @@ export type RuntimeFound = {
   readonly name: string;
   /** What is different there, in a sentence. */
   readonly note: string | null;
+  /** What to do about another than was asked for, where writing its name is not the way. */
+  readonly remedy?: string | undefined;
   /** The Python of its image, as `3.10`; null where it is not known. */
   readonly pythonVersion: string | null;
   /** The size of its one boot disk, where it boots from machine images alone; null where any size is to be had. */

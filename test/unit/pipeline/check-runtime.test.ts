@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { checkEmbeddedConfig } from '#infra/embedded/embedded-config.ts';
+import { embeddedIntake } from '#infra/embedded/embedded-intake.ts';
 import { connectIntake } from '#infra/google-cloud/compose/connect-intake.ts';
 import type { Role } from '#shared/domain/job-spec.ts';
 import { checkRuntime } from '#shared/pipeline/check-runtime.ts';
@@ -27,7 +29,7 @@ function intakeOf(environment: Readonly<Record<string, string>>) {
 describe('the runtime of a job, as the deployment has it', () => {
   const intake = intakeOf({ ...EXAMPLE_SETTINGS, RUNTIME_IMAGES });
   const check = (runtimeVersion: string, groups: readonly { role: Role; bootDiskGib: number }[] = [MASTER]) =>
-    checkRuntime({ runtimeVersion, dialect: 'ai-platform', replicaGroups: groups }, intake);
+    checkRuntime({ runtimeVersion, pythonVersion: null, dialect: 'ai-platform', replicaGroups: groups }, intake);
 
   it.each(['2.20', 'vision'])('%s is there, and nothing is to be said', (runtimeVersion) => {
     expect(check(runtimeVersion)).toEqual({ problems: [], warnings: [] });
@@ -46,6 +48,38 @@ describe('the runtime of a job, as the deployment has it', () => {
       ],
     });
     expect(intake.runtimeOf('2.11')?.pythonVersion).toBe('3.12');
+  });
+
+  it.each([
+    ['3.7', ['The job asks for Python 3.7, and the runtime that it gets has Python 3.12.']],
+    ['3.1', ['The job asks for Python 3.1, and the runtime that it gets has Python 3.12.']],
+    ['3.12', []],
+    ['3', []],
+    ['3.12.1', []],
+  ])('has a Python of its own: who asks for %s is told %j', (pythonVersion, messages) => {
+    const asked = { runtimeVersion: '2.20', pythonVersion, dialect: 'dropforge', replicaGroups: [MASTER] } as const;
+    const { warnings } = checkRuntime(asked, intake);
+    expect(warnings.map(({ message }) => message)).toEqual(messages);
+    expect(warnings.every(({ code, path }) => code === 'PYTHON_REPLACED' && path === 'python')).toBe(true);
+  });
+
+  it('is this machine’s own Python in the embedded cloud, which says so unless it has an image of that name', async () => {
+    const config = checkEmbeddedConfig({ machineImages: [{ name: 'tf-2.20' }] }, 'test');
+    const embedded = await embeddedIntake(config, { uploadBucket: 'u', jobsBucket: 'j' });
+    const warnedOf = (runtimeVersion: string) =>
+      checkRuntime({ runtimeVersion, pythonVersion: null, dialect: 'dropforge', replicaGroups: [MASTER] }, embedded)
+        .warnings;
+    expect(warnedOf('9.9')).toMatchObject([
+      {
+        code: 'RUNTIME_REPLACED',
+        message: expect.stringMatching(
+          /^Runtime 9\.9 is not to be had: the job gets this machine's own Python 3\.\d+\.$/,
+        ),
+        remedy: expect.stringContaining('whose name ends with 9.9'),
+        path: 'runtime',
+      },
+    ]);
+    expect([...warnedOf('2.20'), ...warnedOf(config.runtimeVersionDefault)]).toEqual([]);
   });
 
   it.each(['vision', 'sight'])('%s has the disk of its machine images and no larger one', (runtimeVersion) => {

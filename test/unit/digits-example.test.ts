@@ -104,6 +104,25 @@ describe('the digits trainer', () => {
     expect(stdout).toContain('epoch 5/5');
   });
 
+  it(
+    'writes where the environment says when no --job-dir is given, and asks for one when it says nothing',
+    async () => {
+      const once = ['--epochs', '1', '--hidden', '2'];
+      const none = { DROPFORGE_OUTPUT_DIR: '', AIP_MODEL_DIR: '' };
+      const own = { ...none, DROPFORGE_OUTPUT_DIR: join(root, 'own'), AIP_MODEL_DIR: join(root, 'unused') };
+      const vertex = { ...none, AIP_MODEL_DIR: join(root, 'vertex') };
+      const ends = [await finish([...TRAIN, ...once], own), await finish([...TRAIN, ...once], vertex)];
+      expect(ends.map(({ code }) => code)).toEqual([0, 0]);
+      expect(await readdir(join(root, 'own'))).toContain('model.json');
+      expect(await readdir(join(root, 'vertex'))).toContain('model.json');
+      expect(await finish([...TRAIN, ...once], none)).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining('--job-dir'),
+      });
+    },
+    PROCESS.timeout,
+  );
+
   it('refuses to go on from a checkpoint of other settings', PROCESS, async () => {
     const jobDir = join(root, 'other');
     await finish([...TRAIN, '--job-dir', jobDir, '--hidden', '2', '--epochs', '1']);

@@ -86,7 +86,14 @@ def parse_flags(argv: Optional[list[str]]) -> argparse.Namespace:
         description='Learns to read handwritten digits.',
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
-    parser.add_argument('--job-dir', type=Path, required=True, help='where checkpoints, model and metrics are kept')
+    given = os.environ.get('DROPFORGE_OUTPUT_DIR') or os.environ.get('AIP_MODEL_DIR')
+    parser.add_argument(
+        '--job-dir',
+        type=Path,
+        default=given or None,
+        required=not given,
+        help='where checkpoints, model and metrics are kept; by default $DROPFORGE_OUTPUT_DIR, or $AIP_MODEL_DIR',
+    )
     parser.add_argument('--epochs', type=_positive(int), default=30, help='passes over the training data')
     parser.add_argument('--batch-size', type=_positive(int), default=16, help='images a step')
     parser.add_argument('--learning-rate', type=_positive(float), default=0.1, help='length of a step')

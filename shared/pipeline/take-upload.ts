@@ -22,6 +22,9 @@ const JOB_FILE_NAME = /\.(ya?ml|json)$/i;
 const PACKAGE_NAME = /\.(tar\.gz|tgz|tar|zip|whl|tar\.bz2|tbz2?|tar\.xz|txz|tar\.zst|7z|rar)$/i;
 const CANONICAL_JOB_FILE_NAME = /(^|\/)job\.(ya?ml|json)$/i;
 
+/** A key that nothing but a job file has, whatever of the rest can be read. */
+const FIELD_OF_JOB_FILES = /^[\s{"'-]*(trainingInput|training_input|workerPoolSpecs|worker_pool_specs)["']?\s*:/m;
+
 /** Parts of a large upload that gcloud puts together afterwards (`parallel_composite_upload`): none of them is an upload. */
 const COMPOSITE_PART_NAME = /(^|\/)parallel_composite_uploads\//;
 
@@ -67,9 +70,16 @@ async function takeJobFile(ports: SubmitPorts, info: ObjectInfo, now: TimestampM
     : undefined;
 }
 
-/** Other YAML and JSON files come with packages and whole directories; only one that asks for training is a submission. */
+/**
+ * Other YAML and JSON files come with packages and whole directories; only one that asks for training is a submission,
+ * or that would if it could be read.
+ */
 function isJobFile(text: Uint8Array, name: string): boolean {
-  return CANONICAL_JOB_FILE_NAME.test(name) || readJobFile(text, { fileName: fileNameOf(name) }).draft !== null;
+  if (CANONICAL_JOB_FILE_NAME.test(name)) {
+    return true;
+  }
+  const { draft, problems } = readJobFile(text, { fileName: fileNameOf(name) });
+  return draft !== null || (problems.length > 0 && FIELD_OF_JOB_FILES.test(Buffer.from(text).toString('latin1')));
 }
 
 async function takePackage(ports: SubmitPorts, info: ObjectInfo, now: TimestampMs): Promise<SubmitOutcome> {

@@ -24,12 +24,7 @@ beforeAll(async () => {
 
 afterAll(() => cloud.stop());
 
-const CROWD = {
-  scaleTier: 'CUSTOM',
-  masterType: 'n1-standard-4',
-  workerType: 'n1-standard-4',
-  workerCount: 2,
-};
+const CROWD = { scaleTier: 'CUSTOM', masterType: 'n1-standard-4', workerType: 'n1-standard-4', workerCount: 2 };
 const GOOD_PROGRAM = 'print("trained")\n';
 const job = (jobId: string, trainingInput: object = {}) => JSON.stringify(jobFile(jobId, trainingInput));
 

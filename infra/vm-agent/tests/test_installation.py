@@ -1,14 +1,19 @@
 import io
+import os
 import sys
 import tarfile
 import tempfile
+import threading
 import unittest
 import zipfile
+from http.server import HTTPServer, SimpleHTTPRequestHandler
 from pathlib import Path
-from typing import Dict
+from typing import Dict, List, Sequence
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from vm_agent.exit_report import ReplicaEnded
+from vm_agent.installation import ToolEnd, Workplace, install
 from vm_agent.package_index import Indexes, without_credentials
 from vm_agent.pip_output import find_error, find_missing
 from vm_agent.source_tree import NotAnArchive, can_build, look_into, read_requires_txt, unpack
@@ -101,6 +106,58 @@ class SourceTreeTest(unittest.TestCase):
 
     def test_reads_no_requirements_from_an_empty_file(self) -> None:
         self.assertEqual(read_requires_txt('\n[dev]\nx\n'), ())
+
+
+class QuietIndex(SimpleHTTPRequestHandler):
+    def log_message(self, *_args: object) -> None:
+        pass
+
+
+class InstallTest(unittest.TestCase):
+    def setUp(self) -> None:
+        holder = tempfile.TemporaryDirectory()
+        self.addCleanup(holder.cleanup)
+        self.folder = Path(holder.name)
+        self.commands: List[Sequence[str]] = []
+        for name in ('PIP_INDEX_URL', 'PIP_EXTRA_INDEX_URL', 'PIP_NO_INDEX'):
+            before = os.environ.pop(name, None)
+            if before is None:
+                self.addCleanup(os.environ.pop, name, None)
+            else:
+                self.addCleanup(os.environ.__setitem__, name, before)
+
+    def install_foreign(self, exit_code: int) -> None:
+        """A package whose build backend this machine has not."""
+        archive = self.folder / 'trainer.zip'
+        with zipfile.ZipFile(archive, 'w') as opened:
+            opened.writestr('t/pyproject.toml', '[build-system]\nbuild-backend = "no_such_backend.api"\n')
+            opened.writestr('t/setup.py', SETUP)
+            opened.writestr('t/src/trainer/__init__.py', '')
+
+        def run_tool(argv: Sequence[str]) -> ToolEnd:
+            self.commands.append(argv)
+            return ToolEnd(exit_code, ("Cannot import 'no_such_backend.api'",))
+
+        install([archive], Workplace(self.folder / 'venv', self.folder / 'sources'), run_tool)
+
+    def isolation_left_out(self) -> List[bool]:
+        return ['--no-build-isolation' in command for command in self.commands if 'install' in command]
+
+    def test_asks_an_index_at_once_for_what_a_build_takes_and_the_image_has_not(self) -> None:
+        server = HTTPServer(('127.0.0.1', 0), QuietIndex)
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        threading.Thread(target=server.serve_forever).start()
+        os.environ['PIP_INDEX_URL'] = f'http://127.0.0.1:{server.server_port}/'
+        self.install_foreign(exit_code=0)
+        self.assertEqual(self.isolation_left_out(), [False])
+
+    def test_without_an_index_the_image_is_tried_and_says_what_is_missing(self) -> None:
+        os.environ['PIP_NO_INDEX'] = '1'
+        with self.assertRaises(ReplicaEnded) as ended:
+            self.install_foreign(exit_code=1)
+        self.assertEqual(self.isolation_left_out(), [True])
+        self.assertIn('no_such_backend.api is missing', ended.exception.report.message)
 
 
 class PipTest(unittest.TestCase):

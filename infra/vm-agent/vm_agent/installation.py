@@ -30,6 +30,13 @@ class ToolEnd:
     """The last lines that it printed."""
 
 
+@dataclass(frozen=True)
+class _Wanted:
+    targets: Sequence[str]
+    is_buildable: bool
+    """Whether the image has what building them takes, so that it is worth a try without an index."""
+
+
 RunTool = Callable[[Sequence[str]], ToolEnd]
 """Runs a command under the supervisor; raises ReplicaEnded when the VM is told to stop meanwhile."""
 
@@ -55,6 +62,7 @@ def install(archives: Sequence[Path], place: Workplace, run_tool: RunTool) -> Tu
     """
     _make_venv(place.venv)
     targets: List[str] = []
+    is_buildable = True
     roots: List[Path] = []
     for number, archive in enumerate(archives):
         if archive.suffix == '.whl':
@@ -66,8 +74,9 @@ def install(archives: Sequence[Path], place: Workplace, run_tool: RunTool) -> Tu
             targets.extend(tree.requirements)
         else:
             targets.append(str(tree.root))
+            is_buildable = is_buildable and can_build(tree.root)
     if targets:
-        _install_with_pip(targets, place, run_tool)
+        _install_with_pip(_Wanted(targets, is_buildable), place, run_tool)
     return tuple(roots)
 
 
@@ -89,23 +98,26 @@ def _unpack(archive: Path, folder: Path) -> SourceTree:
         raise ReplicaEnded(ExitReport('PACKAGE_UNREADABLE', message, evidence=(str(error),))) from error
 
 
-def _install_with_pip(targets: Sequence[str], place: Workplace, run_tool: RunTool) -> None:
+def _install_with_pip(wanted: _Wanted, place: Workplace, run_tool: RunTool) -> None:
     python = place.python
     pip = [str(python), '-m', 'pip', 'install', '--no-input', '--disable-pip-version-check', '--no-color']
     if not _has_pip(python):
         ensured = run_tool([str(python), '-m', 'ensurepip', '--default-pip'])
         if ensured.exit_code != 0:
             raise _failure('This machine image has no pip and Python cannot add it.', ensured, '')
-    offline = run_tool([*pip, '--no-index', '--no-build-isolation', *targets])
-    if offline.exit_code == 0:
-        return
-    if find_missing(offline.lines) is None:
-        raise _failure(f'pip could not install the package: {find_error(offline.lines)}', offline, '')
-    indexes = probe_indexes(python, place.environment)
-    if not indexes.reachable:
-        raise _missing(offline, indexes)
+    # A build that must fail would begin the log with a false alarm.
+    indexes = None if wanted.is_buildable else probe_indexes(python, place.environment)
+    if indexes is None or not indexes.reachable:
+        offline = run_tool([*pip, '--no-index', '--no-build-isolation', *wanted.targets])
+        if offline.exit_code == 0:
+            return
+        if find_missing(offline.lines) is None:
+            raise _failure(f'pip could not install the package: {find_error(offline.lines)}', offline, '')
+        indexes = indexes or probe_indexes(python, place.environment)
+        if not indexes.reachable:
+            raise _missing(offline, indexes)
     options = ['--retries', str(PIP_RETRIES), '--timeout', str(PIP_TIMEOUT_SECONDS), *indexes.pip_options()]
-    online = run_tool([*pip, *options, *targets])
+    online = run_tool([*pip, *options, *wanted.targets])
     if online.exit_code != 0:
         raise _missing(online, indexes)
 

@@ -138,7 +138,8 @@ class InstallTest(unittest.TestCase):
             self.commands.append(argv)
             return ToolEnd(exit_code, ("Cannot import 'no_such_backend.api'",))
 
-        install([archive], Workplace(self.folder / 'venv', self.folder / 'sources'), run_tool)
+        place = Workplace(self.folder / 'venv', self.folder / 'sources', os.environ)
+        install([archive], place, run_tool)
 
     def isolation_left_out(self) -> List[bool]:
         return ['--no-build-isolation' in command for command in self.commands if 'install' in command]

@@ -8,6 +8,8 @@ import { run } from '#cli/run.ts';
 // The CLI finds its cloud by the data directory. `dropforge env` may have set this for other programs of the same
 // shell, and the storage library would prefer it.
 delete process.env.STORAGE_EMULATOR_HOST;
+// Google's library else asks the network whether this is a machine of Google's, and warns where the answer is odd.
+process.env.METADATA_SERVER_DETECTION ||= 'bios-only';
 
 /** A signal for a whole group of processes comes twice, where npm or `dropforge.js` passes it on as well. */
 const ECHO_MS_MAX = 500;

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import type { Invocation } from '#cli/command.ts';
-import { Failure } from '#cli/failure.ts';
+import { Failure, UsageFailure } from '#cli/failure.ts';
 import { programName } from '#cli/program-name.ts';
 import { type Endpoints, readEndpoints } from '#infra/embedded/endpoints.ts';
 
@@ -12,7 +12,11 @@ type Caller = Pick<Invocation, 'dataDir'> & { readonly io: { readonly cwd: strin
 /** The data directory that was named, else the nearest `.dropforge/` here or above, else the one to be made here. */
 export async function findDataDir({ dataDir, io }: Caller): Promise<string> {
   if (dataDir !== undefined) {
-    return resolve(io.cwd, dataDir);
+    const path = resolve(io.cwd, dataDir);
+    if (await leadsToFile(path)) {
+      throw new Failure(`The data directory ${path} is a file, or below one: name a folder with --data-dir.`);
+    }
+    return path;
   }
   for (let directory = io.cwd; ; directory = dirname(directory)) {
     const candidate = join(directory, DIRECTORY_NAME);
@@ -22,6 +26,15 @@ export async function findDataDir({ dataDir, io }: Caller): Promise<string> {
     if (dirname(directory) === directory) {
       return join(io.cwd, DIRECTORY_NAME);
     }
+  }
+}
+
+/** For commands that start a cloud of their own; a variable that is set for others is left alone. */
+export function refuseDeployment({ flag }: Pick<Invocation, 'flag'>): void {
+  if (flag('deployment') !== undefined) {
+    throw new UsageFailure(
+      '--deployment is of no use here: this starts an embedded cloud on this machine. Leave it out.',
+    );
   }
 }
 
@@ -39,6 +52,14 @@ export async function findCloud(caller: Caller & Pick<Invocation, 'deployment'>)
     throw new Failure(`No embedded cloud runs on ${dataDir}: run \`${programName()}${flag} up\` first.`);
   }
   return endpoints;
+}
+
+async function leadsToFile(path: string): Promise<boolean> {
+  try {
+    return !(await stat(path)).isDirectory();
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'ENOTDIR';
+  }
 }
 
 async function isDirectory(path: string): Promise<boolean> {

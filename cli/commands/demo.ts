@@ -1,6 +1,6 @@
 import { basename, join } from 'node:path';
 import { createAdminClient } from '#cli/cloud/admin-client.ts';
-import { findDataDir } from '#cli/cloud/find-cloud.ts';
+import { findDataDir, refuseDeployment } from '#cli/cloud/find-cloud.ts';
 import { targetOf } from '#cli/cloud/find-target.ts';
 import { openFunctionsLog } from '#cli/cloud/functions-log.ts';
 import type { Command, ExitCode, Invocation } from '#cli/command.ts';
@@ -32,6 +32,7 @@ export const demo: Command = {
   notes: 'Its cloud lies in .dropforge/demo, where the model stays. Nothing is left running at the end.',
   async run(invocation) {
     const { io } = invocation;
+    refuseDeployment(invocation);
     const dataDir = await findDemoDir(invocation);
     const screen = createDemoScreen(invocation);
     const troubles: string[] = [];

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { access, constants } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { describeEndpoints } from '#cli/cloud/describe-endpoints.ts';
-import { findDataDir } from '#cli/cloud/find-cloud.ts';
+import { findDataDir, refuseDeployment } from '#cli/cloud/find-cloud.ts';
 import { openFunctionsLog } from '#cli/cloud/functions-log.ts';
 import type { Command } from '#cli/command.ts';
 import { describeError, Failure, UsageFailure } from '#cli/failure.ts';
@@ -20,6 +20,7 @@ export const up: Command = {
   async run(invocation) {
     const { io, flag, print } = invocation;
     const ports = { ...readPort('api', flag('api-port')), ...readPort('storage', flag('storage-port')) };
+    refuseDeployment(invocation);
     const dataDir = await findDataDir(invocation);
     const configFile = await findConfig(flag('config'), io.cwd);
     const log = openFunctionsLog(dataDir, { onTrouble: (line) => io.stderr.write(`${line}\n`) });

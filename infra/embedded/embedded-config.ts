@@ -69,8 +69,18 @@ export type EmbeddedConfig = z.infer<typeof embeddedConfigSchema>;
 export type EmbeddedConfigInput = z.input<typeof embeddedConfigSchema>;
 
 export async function readEmbeddedConfig(path: string | undefined): Promise<EmbeddedConfig> {
-  const given: unknown = path === undefined ? {} : parse(await readFile(path, 'utf8'));
-  return checkEmbeddedConfig(given ?? {}, path ?? 'the configuration');
+  return path === undefined
+    ? checkEmbeddedConfig({}, 'the configuration')
+    : checkEmbeddedConfig(await readYaml(path), path);
+}
+
+async function readYaml(path: string): Promise<unknown> {
+  const text = await readFile(path, 'utf8');
+  try {
+    return parse(text) ?? {};
+  } catch (error) {
+    throw new Error(`${path} is not usable, since it is no YAML: ${error instanceof Error ? error.message : error}`);
+  }
 }
 
 export function checkEmbeddedConfig(given: unknown, name: string): EmbeddedConfig {

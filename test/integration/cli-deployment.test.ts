@@ -128,6 +128,12 @@ describe('the CLI on a deployment', () => {
     expect(cloud.requests).toEqual([]);
   });
 
+  it('asks no network for credentials on a machine that is none of Google', async () => {
+    // As a user's shell has it: not set.
+    const { stderr } = await dropforge(['jobs', 'list'], { METADATA_SERVER_DETECTION: '' });
+    expect(stderr).not.toContain('Warning');
+  });
+
   it.each([
     [401, 'asks who you are: run `gcloud auth application-default login`.'],
     [403, 'ask for a role such as roles/storage.objectUser on the bucket.'],

@@ -1,5 +1,7 @@
 import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { readEmbeddedConfig } from '../../../infra/embedded/embedded-config.ts';
 import { runCli, startTestCloud, type TestCloud } from './test-cloud.ts';
 
 let cloud: TestCloud;
@@ -100,4 +102,27 @@ describe('dropforge up', () => {
       expect(result).toMatchObject({ code: 1, stderr: expect.stringContaining('It came to the lock.') });
     },
   );
+
+  it.each(['up', 'demo'])('%s is told of no deployment', async (command) => {
+    expect(await cli(command, '--deployment=d.json')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--deployment is of no use here'),
+    });
+  });
+
+  it.each(['up', 'demo', 'status'])('%s takes no file for a data directory', async (command) => {
+    const file = `${cloud.dataDir}/state.sqlite`;
+    for (const path of [file, `${file}/below`]) {
+      expect(await runCli([command], { dataDir: path })).toMatchObject({
+        code: 1,
+        stderr: `error: The data directory ${path} is a file, or below one: name a folder with --data-dir.\n`,
+      });
+    }
+  });
+
+  it('names the configuration that is no YAML', async () => {
+    const file = `${cloud.dataDir}/broken.yaml`;
+    await writeFile(file, 'zones: [1\n');
+    await expect(readEmbeddedConfig(file)).rejects.toThrow(`${file} is not usable, since it is no YAML: `);
+  });
 });

@@ -148,6 +148,7 @@ describe('the CLI on a deployment', () => {
   it('stages packages where intake and VMs may read them, and submits', async () => {
     await mkdir(join(work, 'trainer'));
     await writeFile(join(work, 'trainer', '__init__.py'), '');
+    await writeFile(join(work, 'trainer', 'task.py'), 'print(1)\n');
     cloud.onObject = ({ bucket, name }) => {
       if (name.endsWith('/job.yaml')) {
         const report = {

@@ -2,10 +2,10 @@ import { z } from 'zod';
 import type { TimestampMs } from '#shared/domain/job.ts';
 import { toGsUri } from '#shared/pipeline/gs-uri.ts';
 import { type EventPorts, handleJobEvent } from '#shared/pipeline/handle-job-event.ts';
+import { isNewer, placeReport } from '#shared/pipeline/place-report.ts';
 import type { SubmitPorts } from '#shared/pipeline/submit-job.ts';
-import { reportRefusal } from '#shared/pipeline/take-upload.ts';
 import { REPORT_SUFFIX } from '#shared/protocol/report.ts';
-import { storageObjectSchema } from '#shared/protocol/stage-message.ts';
+import { type StorageObject, storageObjectSchema } from '#shared/protocol/stage-message.ts';
 
 export type DeadLetter = {
   /** The topic that it was given up on. */
@@ -49,17 +49,16 @@ export async function noteDeadLetter(
   }
 }
 
-/** Beside the upload, unless it has a report already: an accepted job's is not overwritten. */
-async function reportGivenUp(
-  ports: SubmitPorts,
-  upload: { readonly bucket: string; readonly name: string },
-  message: string,
-): Promise<void> {
-  const report = { bucket: upload.bucket, name: `${upload.name}${REPORT_SUFFIX}` };
-  if ((await ports.objects.stat(report)) === undefined) {
-    const remedy = 'Upload it again. If that ends the same, show this report to whoever operates Dropforge.';
-    const problems = [{ code: 'INTERNAL_ERROR', message, remedy }];
-    const outcome = { verdict: 'REFUSED', jobId: null, problems, warnings: [] } as const;
-    await reportRefusal(ports, report, { source: toGsUri(upload), outcome });
-  }
+/** Beside the upload, unless this upload has a report already, which says more. */
+async function reportGivenUp(ports: SubmitPorts, upload: StorageObject, message: string): Promise<void> {
+  const beside = { bucket: upload.bucket, name: `${upload.name}${REPORT_SUFFIX}` };
+  const subject = { beside, generation: upload.generation, acceptedJobId: null };
+  const remedy = 'Upload it again. If that ends the same, show this report to whoever operates Dropforge.';
+  const problems = [{ code: 'INTERNAL_ERROR', message, remedy }];
+  await placeReport(ports.objects, subject, async (found) => {
+    const isOlder = found === undefined || isNewer(upload.generation, found.generation ?? '0');
+    return isOlder
+      ? { verdict: 'REFUSED', source: toGsUri(upload), jobId: null, problems, warnings: [], job: null }
+      : null;
+  });
 }

@@ -1,13 +1,13 @@
-import { buffer, text as textOf } from 'node:stream/consumers';
+import { buffer } from 'node:stream/consumers';
 import type { TimestampMs } from '#shared/domain/job.ts';
+import { announce } from '#shared/domain/rule.ts';
 import { inspectPackage, type PackageReport } from '#shared/package/inspect-package.ts';
 import { packageSourceOf } from '#shared/package/package-source.ts';
 import { toGsUri } from '#shared/pipeline/gs-uri.ts';
+import { placeReport } from '#shared/pipeline/place-report.ts';
 import { type Submission, type SubmitOutcome, type SubmitPorts, submitJob } from '#shared/pipeline/submit-job.ts';
-import { writeReport } from '#shared/pipeline/write-report.ts';
 import type { ObjectInfo, ObjectName } from '#shared/ports/object-store.ts';
-import { parseJson } from '#shared/protocol/parse-json.ts';
-import { type Problem, REPORT_SUFFIX, reportSchema } from '#shared/protocol/report.ts';
+import { type Problem, REPORT_SUFFIX, type Report } from '#shared/protocol/report.ts';
 import { readJobFile } from '#shared/spec/read-job-file.ts';
 
 /** A job file is text that a person wrote; what is larger is something else. */
@@ -175,33 +175,52 @@ function fallbackJobIdOf({ name, generation }: ObjectInfo): string {
   return `${letters === '' ? 'job' : letters}_${generation}`;
 }
 
-/** A job that was accepted is reported by its own announcements; every other verdict is written here. */
+/**
+ * Writes the verdict beside the upload. A job that was accepted is reported by its own announcements; only where the
+ * report there is about something else, it makes way at once.
+ */
 async function tell(ports: SubmitPorts, info: ObjectInfo, outcome: SubmitOutcome): Promise<SubmitOutcome> {
+  const beside = { bucket: info.bucket, name: `${info.name}${REPORT_SUFFIX}` };
   if (outcome.verdict !== 'ACCEPTED') {
-    const plain = { bucket: info.bucket, name: `${info.name}${REPORT_SUFFIX}` };
-    const isTaken = await isReportOfJob(ports, plain);
-    const own = isTaken ? { ...plain, name: `${info.name}.${info.generation}${REPORT_SUFFIX}` } : plain;
-    await reportRefusal(ports, own, { source: toGsUri(info), outcome });
+    await reportRefusal(ports, beside, { source: toGsUri(info), generation: info.generation, outcome });
+    return outcome;
+  }
+  const { jobId } = outcome;
+  const subject = { beside, generation: info.generation, acceptedJobId: jobId };
+  const hasReplaced = await placeReport(ports.objects, subject, async (present) => {
+    const isTold = present === undefined || (present.verdict === 'ACCEPTED' && present.jobId === jobId);
+    return isTold ? null : reportOf(toGsUri(info), outcome);
+  });
+  const job = hasReplaced ? (await ports.jobs.read(jobId))?.job : undefined;
+  if (job !== undefined) {
+    // It may have been accepted long ago, and have no news of its own any more.
+    await ports.bus.publish('events', announce(job));
   }
   return outcome;
 }
 
-/** The report of a job that was accepted from an earlier upload of this name is that job's, whatever comes after it. */
-async function isReportOfJob({ objects }: SubmitPorts, report: ObjectName): Promise<boolean> {
-  const bytes = await objects.read(report);
-  const parsed = bytes === undefined ? undefined : reportSchema.safeParse(parseJson(await textOf(bytes)));
-  return parsed?.success === true && parsed.data.verdict === 'ACCEPTED';
-}
+type Refusal = Exclude<SubmitOutcome, { verdict: 'ACCEPTED' }>;
 
-/** Writes what was wrong with a submission, or what it still waits for. */
+/**
+ * Writes what was wrong with a submission, or what it still waits for. One that was accepted stays so: told of it again,
+ * intake may find a package gone that the job has had.
+ */
 export async function reportRefusal(
   ports: SubmitPorts,
-  object: ObjectName,
-  { source, outcome }: { readonly source: string; readonly outcome: Exclude<SubmitOutcome, { verdict: 'ACCEPTED' }> },
+  beside: ObjectName,
+  { source, generation, outcome }: { readonly source: string; readonly generation?: string; readonly outcome: Refusal },
 ): Promise<void> {
-  const { verdict, jobId, problems, warnings } = outcome;
-  const report = { verdict, source, jobId, problems: [...problems], warnings: [...warnings], job: null };
-  await writeReport(ports.objects, object, { report });
+  const subject = { beside, generation, acceptedJobId: null };
+  await placeReport(ports.objects, subject, async (present) => {
+    const isAccepted = present?.verdict === 'ACCEPTED' && present.generation === generation;
+    return isAccepted ? null : reportOf(source, outcome);
+  });
+}
+
+function reportOf(source: string, outcome: SubmitOutcome): Report {
+  const { verdict, jobId } = outcome;
+  const { problems, warnings } = verdict === 'ACCEPTED' ? { problems: [], warnings: [] } : outcome;
+  return { verdict, source, jobId, problems: [...problems], warnings: [...warnings], job: null };
 }
 
 async function readText({ objects }: SubmitPorts, info: ObjectInfo): Promise<Uint8Array> {

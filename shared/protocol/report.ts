@@ -76,10 +76,17 @@ export const jobViewSchema = z.object({
   }),
 });
 
-/** The report object that is written beside an upload: the verdict of intake, and from then on the job. */
+/**
+ * The report object that is written beside an upload: the verdict of intake, and from then on the job. It tells of the
+ * newest upload of that name.
+ */
 export const reportSchema = z.object({
   verdict: z.enum(['ACCEPTED', 'REFUSED', 'WAITING']),
   source: z.string(),
+  /** Which upload of that name this is about; missing where it was a message. */
+  generation: z.string().regex(/^\d+$/).optional(),
+  /** The `gs://` address at which the job of an earlier upload of this name has its report now. */
+  earlierReport: z.string().optional(),
   jobId: z.string().nullable(),
   problems: z.array(problemSchema),
   warnings: z.array(problemSchema),

@@ -91,11 +91,11 @@ it('refuses another job under the same id, and leaves the first untouched', asyn
   await finalize(second.name, second.generation);
 
   expect(await ports.functions.jobs.read('taken')).toEqual(before);
-  const report = await ports.objects.stat({
-    bucket: second.bucket,
-    name: `${second.name}.${second.generation}.report.json`,
+  const own = await ports.objects.stat({
+    bucket: first.bucket,
+    name: `${first.name}.${first.generation}.report.json`,
   });
-  expect(report, 'the refusal has a report of its own').toBeDefined();
+  expect(own, 'the first keeps a report').toBeDefined();
 });
 
 it('wakes a job file that waits for its package, however full the folder is', async () => {

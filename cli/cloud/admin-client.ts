@@ -14,6 +14,8 @@ const statusSchema = z.object({
     }),
   ),
   queues: z.array(z.object({ topic: z.string(), waiting: z.int(), deadLetters: z.int() })),
+  /** What the buckets take on disk, and how much of it are versions that were replaced or deleted. */
+  storage: z.object({ sizeBytes: z.number(), noncurrentBytes: z.number() }),
 });
 
 export type CloudStatus = z.infer<typeof statusSchema>;

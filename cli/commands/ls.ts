@@ -10,6 +10,7 @@ export const ls: Command = {
   flags: [
     { name: 'recursive', letter: 'r', summary: 'all that is below, too' },
     { name: 'long', letter: 'l', summary: 'with size in bytes and time' },
+    { name: 'all-versions', letter: 'a', summary: 'what was replaced or deleted and is still kept, too' },
   ],
   notes: 'Patterns: * and ? match within a folder, ** across folders. Quote them, or the shell reads them first.',
   async run(invocation) {
@@ -20,7 +21,10 @@ export const ls: Command = {
       print(invocation, { folders: buckets.map((bucket) => `gs://${bucket}/`), objects: [] });
       return 0;
     }
-    const listing = await list(client, parseGsUri(uri), invocation.isSet('recursive'));
+    const listing = await list(client, parseGsUri(uri), {
+      isDeep: invocation.isSet('recursive'),
+      isWithVersions: invocation.isSet('all-versions'),
+    });
     if (listing.objects.length === 0 && listing.folders.length === 0 && parseGsUri(uri).name !== '') {
       throw new Failure(`Nothing matches ${uri}.`);
     }
@@ -31,18 +35,20 @@ export const ls: Command = {
 
 type Listing = { readonly folders: readonly string[]; readonly objects: readonly StoredObject[] };
 
-async function list(client: ObjectClient, address: GsUri, isDeep: boolean): Promise<Listing> {
-  const found = await client.find(address, { isDeep });
-  if (isDeep || isPattern(address.name) || (found.length > 0 && !address.name.endsWith('/'))) {
+type Scope = { readonly isDeep: boolean; readonly isWithVersions: boolean };
+
+async function list(client: ObjectClient, address: GsUri, scope: Scope): Promise<Listing> {
+  const found = await client.find(address, scope);
+  if (scope.isDeep || isPattern(address.name) || (found.length > 0 && !address.name.endsWith('/'))) {
     return { folders: [], objects: found };
   }
-  const { folders, objects } = await client.listFolder(address);
+  const { folders, objects } = await client.listFolder(address, scope);
   return { folders: folders.map((name) => formatGsUri({ bucket: address.bucket, name })), objects };
 }
 
 function print({ print: write, isSet }: Invocation, { folders, objects }: Listing): void {
-  const entries = objects.map(({ sizeBytes, updateTime, ...uri }) => ({
-    uri: formatGsUri(uri),
+  const entries = objects.map(({ sizeBytes, updateTime, generation, ...uri }) => ({
+    uri: `${formatGsUri(uri)}${isSet('all-versions') ? `#${generation}` : ''}`,
     sizeBytes,
     updateTime,
   }));

@@ -1,8 +1,10 @@
-import { createAdminClient } from '#cli/cloud/admin-client.ts';
+import { type CloudStatus, createAdminClient } from '#cli/cloud/admin-client.ts';
 import { describeEndpoints } from '#cli/cloud/describe-endpoints.ts';
 import { findCloud } from '#cli/cloud/find-cloud.ts';
 import type { Command } from '#cli/command.ts';
+import { formatBytes } from '#cli/output/format-bytes.ts';
 import { formatTable } from '#cli/output/format-table.ts';
+import { programName } from '#cli/program-name.ts';
 
 export const status: Command = {
   operands: [],
@@ -10,17 +12,23 @@ export const status: Command = {
   async run(invocation) {
     const { io, print } = invocation;
     const endpoints = await findCloud(invocation);
-    const { vms, queues } = await createAdminClient(endpoints.admin, io.interrupted).readStatus();
+    const { vms, queues, storage } = await createAdminClient(endpoints.admin, io.interrupted).readStatus();
     const vmRows = vms.map((vm) => [vm.vmName, vm.zone, vm.status, vm.jobId, String(vm.attempt)]);
     const queueRows = queues.map(({ topic, waiting, deadLetters }) => [topic, String(waiting), String(deadLetters)]);
     const text = [
-      describeEndpoints(endpoints),
+      `${describeEndpoints(endpoints)}\nbuckets    ${describeStorage(storage)}`,
       vms.length === 0 ? 'No VM runs.' : formatTable(['VM', 'ZONE', 'STATUS', 'JOB', 'ATTEMPT'], vmRows),
       queues.length === 0
         ? 'Nothing waits in the queues.'
         : formatTable(['TOPIC', 'WAITING', 'DEAD LETTERS'], queueRows),
     ].join('\n\n');
-    print({ json: { endpoints, vms, queues }, text });
+    print({ json: { endpoints, vms, queues, storage }, text });
     return 0;
   },
 };
+
+function describeStorage({ sizeBytes, noncurrentBytes }: CloudStatus['storage']): string {
+  const old = `${formatBytes(noncurrentBytes)} of it replaced or deleted versions`;
+  const way = noncurrentBytes === 0 ? '' : `, which \`${programName()} rm -r --all-versions gs://…\` frees now`;
+  return `${formatBytes(sizeBytes)} on disk, ${old}${way}`;
+}

@@ -7,13 +7,13 @@ import { programName } from '#cli/program-name.ts';
 export async function findObjects(
   client: ObjectClient,
   uris: readonly string[],
-  { isDeep }: { readonly isDeep: boolean },
+  options: { readonly isDeep: boolean; readonly isWithVersions?: boolean },
 ): Promise<readonly StoredObject[]> {
   const found: StoredObject[] = [];
   for (const uri of uris) {
-    const objects = await client.find(parseGsUri(uri), { isDeep });
+    const objects = await client.find(parseGsUri(uri), options);
     if (objects.length === 0) {
-      const below = isDeep ? [] : await client.find(parseGsUri(uri), { isDeep: true });
+      const below = options.isDeep ? [] : await client.find(parseGsUri(uri), { ...options, isDeep: true });
       const hint = below.length > 0 ? ' It is a folder: use -r, or a pattern such as FOLDER/**.' : '';
       throw new Failure(`There is no object ${uri}.${hint || ` \`${programName()} ls\` shows what there is.`}`);
     }

@@ -7,7 +7,14 @@ import { folderOf, formatGsUri, type GsUri, isPattern, literalPrefixOf, matchesP
 import { programName } from '#cli/program-name.ts';
 import { openStorage } from '#infra/google-cloud/storage/open-storage.ts';
 
-export type StoredObject = GsUri & { readonly sizeBytes: number; readonly updateTime: string };
+export type StoredObject = GsUri & {
+  readonly sizeBytes: number;
+  readonly updateTime: string;
+  readonly generation: string;
+};
+
+/** With `isWithVersions`, also what was replaced or deleted and is kept in a bucket with versioning. */
+type Versions = { readonly isWithVersions?: boolean };
 
 /** The buckets of a cloud, through Google's own library. What is missing is a failure with its address. */
 export type ObjectClient = {
@@ -15,9 +22,10 @@ export type ObjectClient = {
   /** The objects and folders directly in a folder; a folder's name ends with a slash. */
   listFolder(
     folder: GsUri,
+    options?: Versions,
   ): Promise<{ readonly objects: readonly StoredObject[]; readonly folders: readonly string[] }>;
   /** Every object that an address means: itself, what its pattern matches, or with `isDeep` all below it. */
-  find(address: GsUri, options: { readonly isDeep: boolean }): Promise<readonly StoredObject[]>;
+  find(address: GsUri, options: Versions & { readonly isDeep: boolean }): Promise<readonly StoredObject[]>;
   open(object: GsUri): Readable;
   /** The whole object as text; undefined when there is none. */
   readText(object: GsUri): Promise<string | undefined>;
@@ -28,7 +36,8 @@ export type ObjectClient = {
     options?: { readonly isNew?: boolean },
   ): Promise<'written' | 'exists'>;
   copy(from: GsUri, to: GsUri): Promise<void>;
-  delete(object: GsUri): Promise<void>;
+  /** The live object; with a generation that version for good. */
+  delete(object: GsUri, generation?: string): Promise<void>;
 };
 
 export function createObjectClient({
@@ -43,15 +52,15 @@ export function createObjectClient({
       const [buckets] = await storage.getBuckets();
       return buckets.map(({ name }) => name);
     },
-    async listFolder(folder) {
-      const query = { prefix: folderOf(folder.name), delimiter: '/', autoPaginate: true };
+    async listFolder(folder, { isWithVersions = false } = {}) {
+      const query = { prefix: folderOf(folder.name), delimiter: '/', autoPaginate: true, versions: isWithVersions };
       const [files, , answer] = await explain(folder, storage.bucket(folder.bucket).getFiles(query));
       return { objects: files.map(describeFile), folders: readPrefixes(answer) };
     },
-    async find(address, { isDeep }) {
+    async find(address, { isDeep, isWithVersions = false }) {
       const { bucket, name } = address;
       const prefix = isPattern(name) ? literalPrefixOf(name) : name;
-      const [files] = await explain(address, storage.bucket(bucket).getFiles({ prefix }));
+      const [files] = await explain(address, storage.bucket(bucket).getFiles({ prefix, versions: isWithVersions }));
       return files.map(describeFile).filter((object) => isMeant(object.name, name, isDeep));
     },
     open: (object) => fileOf(object).createReadStream(),
@@ -84,8 +93,9 @@ export function createObjectClient({
     async copy(from, to) {
       await explain(from, fileOf(from).copy(fileOf(to)));
     },
-    async delete(object) {
-      await explain(object, fileOf(object).delete());
+    async delete(object, generation) {
+      const file = storage.bucket(object.bucket).file(object.name, generation === undefined ? {} : { generation });
+      await explain(object, file.delete());
     },
   };
 }
@@ -99,7 +109,13 @@ function isMeant(name: string, wanted: string, isDeep: boolean): boolean {
 }
 
 function describeFile({ name, bucket, metadata }: File): StoredObject {
-  return { bucket: bucket.name, name, sizeBytes: Number(metadata.size), updateTime: String(metadata.updated) };
+  return {
+    bucket: bucket.name,
+    name,
+    sizeBytes: Number(metadata.size),
+    updateTime: String(metadata.updated),
+    generation: String(metadata.generation),
+  };
 }
 
 /** The library types the raw answer as unknown; its prefixes are what lies in deeper folders. */

@@ -1,11 +1,17 @@
 import { Hono } from 'hono';
 import type { MessageQueue } from '#infra/embedded/messages/sqlite-message-queue.ts';
+import type { EmbeddedObjectStore } from '#infra/embedded/objects/directory-object-store.ts';
 import type { EmbeddedVmProvider } from '#infra/embedded/vms/process-vm-provider.ts';
 
-export type AdminPorts = { readonly projectId: string; readonly vms: EmbeddedVmProvider; readonly queue: MessageQueue };
+export type AdminPorts = {
+  readonly projectId: string;
+  readonly vms: EmbeddedVmProvider;
+  readonly queue: MessageQueue;
+  readonly objects: Pick<EmbeddedObjectStore, 'measure'>;
+};
 
 /** What only an embedded cloud has: a look at its VMs and queues, and the accidents that can be played through on it. */
-export function createAdminDoor({ projectId, vms, queue }: AdminPorts): Hono {
+export function createAdminDoor({ projectId, vms, queue, objects }: AdminPorts): Hono {
   const door = new Hono();
 
   door.get('/status', async (context) => {
@@ -18,7 +24,7 @@ export function createAdminDoor({ projectId, vms, queue }: AdminPorts): Hono {
       attempt,
       status,
     }));
-    return context.json({ projectId, vms: shown, queues: queue.countWaiting() });
+    return context.json({ projectId, vms: shown, queues: queue.countWaiting(), storage: objects.measure() });
   });
 
   door.get('/vms/:name/serial-port', async (context) => {

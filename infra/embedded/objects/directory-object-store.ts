@@ -71,6 +71,8 @@ export type EmbeddedObjectStore = ObjectStore &
       options?: PutOptions,
     ): Promise<StoredObject | WriteRefusal | 'NO_OBJECT'>;
     page(query: ListQuery): ListPage;
+    /** Bytes on disk of all buckets, and those of them that only noncurrent generations hold. */
+    measure(): { readonly sizeBytes: number; readonly noncurrentBytes: number };
     createBucket(name: string): 'CREATED' | 'EXISTS';
     findBucket(name: string): StoredBucket | undefined;
     listBuckets(): readonly StoredBucket[];
@@ -98,6 +100,7 @@ export function openDirectoryObjectStore(options: DirectoryObjectStoreOptions): 
     find: (object, generation) => index.find(object, generation)?.object,
     put: (target, bytes, putOptions) => put(context, target, { ...putOptions, bytes }),
     page: (query) => listPage(index, query),
+    measure: index.measure,
   };
 }
 

@@ -41,6 +41,12 @@ const SCHEMA = `
   create index if not exists objects_by_blob on objects (blob_id);
 `;
 
+const MEASURE = `
+  select coalesce(sum(size), 0) as size, coalesce(sum(iif(is_live, 0, size)), 0) as noncurrent from (
+    select max(json_extract(body, '$.sizeBytes')) as size, max(noncurrent_at is null) as is_live
+    from objects group by blob_id
+  )`;
+
 const SCAN = `select * from objects where bucket = :bucket and (name, generation) > (:name, :generation) and name < :before`;
 
 /** SQLite sorts every blob behind every text. */
@@ -92,6 +98,8 @@ export function openObjectIndex({ sql }: Database) {
       const { generation, noncurrentAt, ...body } = object;
       statements.update.run(JSON.stringify(body), Number(generation));
     },
+    /** Bytes on disk, each blob once; those that only noncurrent generations hold apart. */
+    measure: () => toUsage(statements.measure.get()),
     isReferenced: (blobId: string): boolean => statements.isReferenced.get(blobId) !== undefined,
     *scan({ bucket, prefix, after, startOffset = '', endOffset, isWithNoncurrent = false }: ScanQuery) {
       const statement = isWithNoncurrent ? statements.scanAll : statements.scanLive;
@@ -107,8 +115,13 @@ export function openObjectIndex({ sql }: Database) {
   };
 }
 
+function toUsage(row: Readonly<Record<string, unknown>> | undefined) {
+  return { sizeBytes: Number(row?.size ?? 0), noncurrentBytes: Number(row?.noncurrent ?? 0) };
+}
+
 function prepareStatements(sql: Database['sql']) {
   return {
+    measure: sql.prepare(MEASURE),
     insertBucket: sql.prepare('insert into buckets values (?, ?) on conflict do nothing'),
     findBucket: sql.prepare('select * from buckets where name = ?'),
     listBuckets: sql.prepare('select * from buckets order by name'),

@@ -163,3 +163,20 @@ describe('dropforge cat and rm', () => {
     expect(await listed('gs://jobs')).toEqual(['gs://jobs/runs']);
   });
 });
+
+describe('--all-versions', () => {
+  it('lists and deletes what was replaced and deleted before, and so frees the disk', async () => {
+    await put('run/model.json', 'run/model.json', 'run/log.txt');
+    const measured = async () => ((await cli('status', '--format=json')).json() as [{ storage: object }])[0].storage;
+    expect((await cli('rm', '-r', 'gs://jobs/run')).code).toBe(0);
+    expect(await measured()).toEqual({ sizeBytes: 72, noncurrentBytes: 72 });
+    expect((await cli('status')).stdout).toMatch(/^buckets {4}72 bytes on disk, 72 bytes of it replaced or deleted/m);
+    expect(await listed('-r', '-a', 'gs://jobs/run')).toEqual([
+      expect.stringMatching(/^gs:\/\/jobs\/run\/log\.txt#\d+$/),
+      expect.stringMatching(/^gs:\/\/jobs\/run\/model\.json#\d+$/),
+      expect.stringMatching(/^gs:\/\/jobs\/run\/model\.json#\d+$/),
+    ]);
+    expect((await cli('rm', '-r', '--all-versions', 'gs://jobs/run')).stdout.trim().split('\n')).toHaveLength(3);
+    expect(await measured()).toEqual({ sizeBytes: 0, noncurrentBytes: 0 });
+  });
+});

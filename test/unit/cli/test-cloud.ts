@@ -57,7 +57,7 @@ export async function startTestCloud(): Promise<TestCloud> {
     vms: [] as object[],
     requests: [] as string[],
   };
-  const api = await serve(createApi(state, (request) => cloud.onAnswer(request)));
+  const api = await serve(createApi({ ...state, store }, (request) => cloud.onAnswer(request)));
   const storage = await serve(
     createStorageDoor(store, { reportFault: (error) => state.requests.push(`FAULT ${error.message}`) }),
   );
@@ -91,9 +91,9 @@ export async function startTestCloud(): Promise<TestCloud> {
   return cloud;
 }
 
-type State = Pick<TestCloud, 'jobs' | 'logs' | 'vms' | 'requests'>;
+type State = Pick<TestCloud, 'jobs' | 'logs' | 'vms' | 'requests' | 'store'>;
 
-function createApi({ jobs, logs, vms, requests }: State, onAnswer: TestCloud['onAnswer']): Hono {
+function createApi({ jobs, logs, vms, requests, store }: State, onAnswer: TestCloud['onAnswer']): Hono {
   const app = new Hono();
   app.use(async ({ req }, next) => {
     const request = `${req.method} ${req.path}`;
@@ -125,7 +125,10 @@ function createApi({ jobs, logs, vms, requests }: State, onAnswer: TestCloud['on
     return context.json({ entries: logs.slice(start, start + 2), cursor: String(Math.min(logs.length, start + 2)) });
   });
   app.get('/status', (context) =>
-    context.json({ projectId: 'test-project', vms, queues: [{ topic: 'provision', waiting: 0, deadLetters: 0 }] }),
+    context.json({
+      ...{ projectId: 'test-project', vms, storage: store.measure() },
+      queues: [{ topic: 'provision', waiting: 0, deadLetters: 0 }],
+    }),
   );
   app.post('/vms/:target', (context) =>
     context.req.param('target').startsWith('vm-1:')

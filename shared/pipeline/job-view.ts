@@ -1,7 +1,7 @@
 import { priceOf } from '#shared/catalog/price.ts';
-import { CAUSES, type Cause, remedyOf } from '#shared/domain/cause.ts';
-import { type AttemptRecord, billedSince, type Job, stateOf, type TimestampMs } from '#shared/domain/job.ts';
-import type { Replica } from '#shared/domain/replica.ts';
+import { CAUSES, type Cause, classOf, remedyOf } from '#shared/domain/cause.ts';
+import { type AttemptRecord, billedSince, isPlaced, type Job, stateOf, type TimestampMs } from '#shared/domain/job.ts';
+import { NO_USAGE, type Replica } from '#shared/domain/replica.ts';
 import type { JobView } from '#shared/protocol/report.ts';
 
 /** Compute Engine bills a VM for at least a minute, then by the second (docs "VM instance pricing"). */
@@ -30,11 +30,27 @@ export function viewJob(job: Job, replicas: readonly Replica[], now: TimestampMs
       accelerator: accelerator === null ? null : `${accelerator.count} x ${accelerator.type}`,
     })),
     cause: cause === null ? null : viewCause(cause),
-    waitingFor: job.waitingFor === null ? null : { code: job.waitingFor.code, message: job.waitingFor.message },
+    waitingFor: viewWait(job),
     attempts: job.ledger.map(viewAttempt),
-    replicas: replicas.map(viewReplica),
+    replicas: replicas.filter((replica) => isShown(job, replica)).map((replica) => viewReplica(job, replica)),
     price: viewPrice(job, now),
   };
+}
+
+/** How an attempt ended is in the list of attempts; a job waits for it only while it backs off. */
+function viewWait(job: Job): JobView['waitingFor'] {
+  const { waitingFor } = job;
+  if (waitingFor === null || stateOf(job) !== 'QUEUED') {
+    return null;
+  }
+  const isBackingOff = job.status === 'QUEUED' && job.isBackingOff;
+  const isEnd = ['interruption', 'user'].includes(classOf(waitingFor));
+  return isEnd && !isBackingOff ? null : { code: waitingFor.code, message: waitingFor.message };
+}
+
+/** Those of the current attempt, but for VMs of a zone that has refused the others; a job that is QUEUED has none. */
+function isShown(job: Job, { attempt, heardAt }: Replica): boolean {
+  return attempt === job.attempt && job.status !== 'QUEUED' && (!isPlaced(job) || heardAt >= job.placedAt);
 }
 
 function viewCause(cause: Cause): NonNullable<JobView['cause']> {
@@ -53,14 +69,17 @@ function viewAttempt({ attempt, zone, ranAt, endedAt, cause }: AttemptRecord): J
   };
 }
 
-function viewReplica(replica: Replica): JobView['replicas'][number] {
-  const { usage, progress } = replica;
+/** Of a job that is over, what its programs came to remains; their machines are gone and use nothing. */
+function viewReplica(job: Job, replica: Replica): JobView['replicas'][number] {
+  const isOver = job.status === 'CLOSED';
+  const { progress } = replica;
+  const usage = isOver ? NO_USAGE : replica.usage;
   return {
     replica: replica.replica,
     attempt: replica.attempt,
     vmName: replica.vmName,
     instanceId: replica.instanceId,
-    phase: replica.phase,
+    phase: isOver ? 'EXITED' : replica.phase,
     heardTime: rfc3339(replica.heardAt),
     cpuFraction: usage.cpuFraction,
     memoryBytes: usage.memoryBytes,

@@ -53,7 +53,7 @@ export const PACKAGE_REMEDIES = {
     'Build the wheel for Linux on x86-64 or for any platform, or upload the source distribution.',
   WHEEL_RECORD_MISMATCH: 'Build the wheel again instead of changing its files: `python -m build --wheel`.',
   MODULE_NAME_INVALID: 'Write the module as Python imports it, with dots and without .py: trainer.task.',
-  MODULE_NOT_FOUND: 'Correct pythonModule, or pack the module.',
+  MODULE_NOT_FOUND: 'Correct pythonModule (module, in the own form of Dropforge), or pack the module.',
   MODULE_NOT_RUNNABLE: 'Name a module inside the package, or add __main__.py to it: `python -m` runs that.',
   MODULE_NOT_IN_PACKAGES:
     'List the package in setup(packages=…), or use find_packages(); what is not listed is not installed.',

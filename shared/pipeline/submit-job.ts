@@ -16,7 +16,9 @@ import { payOwedEffects } from '#shared/pipeline/pay-owed-effects.ts';
 import type { ObjectStore } from '#shared/ports/object-store.ts';
 import type { Problem } from '#shared/protocol/report.ts';
 import { checkJob } from '#shared/spec/check-job.ts';
+import { fieldPath } from '#shared/spec/dialects/field-paths.ts';
 import type { JobContext } from '#shared/spec/job-context.ts';
+import type { Dialect } from '#shared/spec/job-draft.ts';
 import { readJobFile } from '#shared/spec/read-job-file.ts';
 import { inFileOrder } from '#shared/spec/source/findings.ts';
 
@@ -71,8 +73,8 @@ export async function submitJob(ports: SubmitPorts, submission: Submission): Pro
     problems: [
       ...packages.problems,
       ...advice.problems,
-      ...(await checkJobDir(ports.objects, spec)),
-      ...checkZones(zones, spec),
+      ...(await checkJobDir(ports.objects, spec, draft.dialect)),
+      ...checkZones(zones, spec, draft.dialect),
       ...checkRoom(spec, ports.intake),
       ...runtime.problems,
     ],
@@ -82,7 +84,12 @@ export async function submitJob(ports: SubmitPorts, submission: Submission): Pro
     return { verdict: 'REFUSED', jobId, ...found };
   }
   if (packages.missingUris.length > 0) {
-    return { verdict: 'WAITING', jobId, problems: packages.missingUris.map(missingPackage), warnings: found.warnings };
+    return {
+      verdict: 'WAITING',
+      jobId,
+      problems: packages.missingUris.map((uri) => missingPackage(uri, draft.dialect)),
+      warnings: found.warnings,
+    };
   }
   const source = { ...submission.source, digest: digestOf(submission.text, packages.packages) };
   const fitted = fitJob(
@@ -115,20 +122,20 @@ function checkContextOf(intake: IntakeSettings, submission: Submission): JobCont
   };
 }
 
-async function checkJobDir(objects: ObjectStore, { jobDir }: JobSpec): Promise<readonly Problem[]> {
+async function checkJobDir(objects: ObjectStore, { jobDir }: JobSpec, dialect: Dialect): Promise<readonly Problem[]> {
   const { bucket } = parseGsUri(jobDir);
   if (await objects.hasBucket(bucket)) {
     return [];
   }
   const message = `The job directory ${jobDir} is in bucket ${bucket}, which does not exist or cannot be seen.`;
-  const remedy = `Create the bucket, and on Google Cloud grant on it roles/storage.legacyBucketReader to the accounts on-upload and on-submit, and roles/storage.objectUser to vm (terraform output service_accounts); or leave jobDir out: the job then has a directory of its own.`;
-  return [{ code: 'JOB_DIR_BUCKET_MISSING', message, remedy, path: 'trainingInput.jobDir' }];
+  const remedy = `Create the bucket, and on Google Cloud grant on it roles/storage.legacyBucketReader to the accounts on-upload and on-submit, and roles/storage.objectUser to vm (terraform output service_accounts); or leave the field out: the job then has a directory of its own.`;
+  return [{ code: 'JOB_DIR_BUCKET_MISSING', message, remedy, path: fieldPath(dialect, 'jobDir') }];
 }
 
-function checkZones(zones: readonly string[], { region }: JobSpec): readonly Problem[] {
+function checkZones(zones: readonly string[], { region }: JobSpec, dialect: Dialect): readonly Problem[] {
   const message = `This deployment uses no zone of ${region} that has the machines of the job.`;
   const remedy = 'Choose another region, or have the zones of the deployment extended.';
-  return zones.length > 0 ? [] : [{ code: 'NO_ZONE', message, remedy, path: 'trainingInput.region' }];
+  return zones.length > 0 ? [] : [{ code: 'NO_ZONE', message, remedy, path: fieldPath(dialect, 'region') }];
 }
 
 /** A job whose VMs can never run together would wait for ever. */
@@ -143,12 +150,12 @@ function checkRoom({ replicaGroups }: JobSpec, { room }: IntakeSettings): readon
   return [{ code: 'TOO_MANY_REPLICAS', message, remedy }];
 }
 
-function missingPackage(uri: string): Problem {
+function missingPackage(uri: string, dialect: Dialect): Problem {
   return {
     code: 'PACKAGE_MISSING',
     message: `Package ${uri} is not there.`,
     remedy: 'Upload it: beside its job file the job starts by itself then. Otherwise upload the job file once more.',
-    path: 'trainingInput.packageUris',
+    path: fieldPath(dialect, 'packageUris'),
   };
 }
 

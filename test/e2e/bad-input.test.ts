@@ -123,22 +123,6 @@ const REFUSED: readonly {
   },
 ];
 
-it('YAML and JSON that say nothing of training are left alone, broken and empty ones too', async () => {
-  const others = ['alone/data.json', 'alone/empty.yaml', 'alone/broken.yml'];
-  for (const [index, name] of others.entries()) {
-    await cloud.upload(name, ['[1, 2', '', 'a: [unclosed'][index] ?? '');
-  }
-  const countWaiting = async () => {
-    const status = (await (await fetch(`${cloud.endpoints.admin}/status`)).json()) as {
-      queues: readonly { topic: string; waiting: number }[];
-    };
-    return status.queues.find(({ topic }) => topic === 'uploads')?.waiting ?? 0;
-  };
-  await expect.poll(countWaiting).toBe(0);
-  const reports = others.map((name) => cloud.readObject(cloud.endpoints.uploadBucket, `${name}.report.json`));
-  expect(await Promise.all(reports)).toEqual([undefined, undefined, undefined]);
-});
-
 it.each(REFUSED)('$what is refused beside the upload: $code, with a remedy', async ({ name, body, code }) => {
   await cloud.upload(name, await body());
 

@@ -199,7 +199,12 @@ async function tell(ports: SubmitPorts, info: ObjectInfo, outcome: SubmitOutcome
   return outcome;
 }
 
-type Refusal = Exclude<SubmitOutcome, { verdict: 'ACCEPTED' }>;
+/** What was refused, or waits; a message has no generation. */
+type RefusalOf = {
+  readonly source: string;
+  readonly generation?: string;
+  readonly outcome: Exclude<SubmitOutcome, { verdict: 'ACCEPTED' }>;
+};
 
 /**
  * Writes what was wrong with a submission, or what it still waits for. One that was accepted stays so: told of it again,
@@ -208,7 +213,7 @@ type Refusal = Exclude<SubmitOutcome, { verdict: 'ACCEPTED' }>;
 export async function reportRefusal(
   ports: SubmitPorts,
   beside: ObjectName,
-  { source, generation, outcome }: { readonly source: string; readonly generation?: string; readonly outcome: Refusal },
+  { source, generation, outcome }: RefusalOf,
 ): Promise<void> {
   const subject = { beside, generation, acceptedJobId: null };
   await placeReport(ports.objects, subject, async (present) => {

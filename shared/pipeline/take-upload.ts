@@ -207,8 +207,8 @@ type RefusalOf = {
 };
 
 /**
- * Writes what was wrong with a submission, or what it still waits for. One that was accepted stays so: told of it again,
- * intake may find a package gone that the job has had.
+ * Writes what was wrong with a submission, or what it still waits for. One that was accepted stays so: told of it
+ * again, intake may find a package gone that the job has had.
  */
 export async function reportRefusal(
   ports: SubmitPorts,

@@ -173,7 +173,7 @@ describe('a bundle', () => {
   it.each<[FunctionName, readonly string[]]>([
     ['on-upload', INTAKE],
     ['on-submit', INTAKE],
-    ['on-dead-letter', INTAKE],
+    ['on-dead-letter', ['STORAGE']],
     ['on-control', []],
     ['on-interruption', []],
     ['watch', []],

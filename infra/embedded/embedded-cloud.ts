@@ -24,15 +24,22 @@ export type EmbeddedCloud = {
 
 const DELIVERIES_AT_ONCE_MAX = 8;
 
+const STARTS_MAX = 5;
+
 /** Starts the whole of Dropforge on this machine: Google's doors, the functions behind them, and the bus between. */
 export async function startEmbeddedCloud(options: EmbeddedCloudOptions): Promise<EmbeddedCloud> {
-  const resources = new AsyncDisposableStack();
-  try {
-    const endpoints = await startLocked(options, resources);
-    return { endpoints, stop: () => resources.disposeAsync() };
-  } catch (error) {
-    await resources.disposeAsync();
-    throw error;
+  for (let starts = 1; ; starts += 1) {
+    const resources = new AsyncDisposableStack();
+    try {
+      const endpoints = await startLocked(options, resources);
+      return { endpoints, stop: () => resources.disposeAsync() };
+    } catch (error) {
+      await resources.disposeAsync();
+      // Ports are chosen before anything listens at them, for VMs are told of them: somebody may have been faster.
+      if (Object(error).code !== 'EADDRINUSE' || starts >= STARTS_MAX) {
+        throw error;
+      }
+    }
   }
 }
 

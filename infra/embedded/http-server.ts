@@ -1,9 +1,15 @@
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import type { IncomingMessage, RequestListener, Server } from 'node:http';
 import { type AddressInfo, createServer } from 'node:net';
 
 /** The embedded cloud is nobody's business but this machine's. */
 export const HOST = '127.0.0.1';
+
+/** Below every system's ephemeral ports (Linux's begin at 32768): no other program is given one of these unasked. */
+const CHOSEN_PORT_MIN = 20_000;
+const CHOSEN_PORT_MAX = 32_000;
+const PORT_TRIES_MAX = 100;
 
 /** Resolves with the port once the server listens, guarded against web pages; 0 takes any. */
 export async function listen(server: Server, port: number): Promise<number> {
@@ -13,9 +19,18 @@ export async function listen(server: Server, port: number): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** The preferred port when it is free, otherwise another that is. */
+/**
+ * The preferred port when it is free, otherwise another that is; 0 prefers none. Throws when it finds none.
+ */
 export async function findFreePort(preferred: number): Promise<number> {
-  return (await tryPort(preferred)) ?? (await findFreePort(0));
+  let found = preferred === 0 ? undefined : await tryPort(preferred);
+  for (let tries = 0; found === undefined && tries < PORT_TRIES_MAX; tries += 1) {
+    found = await tryPort(randomInt(CHOSEN_PORT_MIN, CHOSEN_PORT_MAX + 1));
+  }
+  if (found === undefined) {
+    throw new Error(`No port of this machine between ${CHOSEN_PORT_MIN} and ${CHOSEN_PORT_MAX} is free.`);
+  }
+  return found;
 }
 
 async function tryPort(port: number): Promise<number | undefined> {

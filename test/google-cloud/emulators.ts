@@ -1,9 +1,10 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readdirSync, realpathSync } from 'node:fs';
-import { connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import { delimiter, dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { findFreePort } from '#infra/embedded/http-server.ts';
 
 const START_MS_MAX = 60_000;
 const POLL_MS = 100;
@@ -30,7 +31,7 @@ export async function startEmulators(environment: NodeJS.ProcessEnv): Promise<Em
 }
 
 async function startJars(jars: Jars): Promise<Emulators> {
-  const [firestorePort, pubsubPort] = [await findFreePort(), await findFreePort()];
+  const [firestorePort, pubsubPort] = [await findFreePort(0), await findFreePort(0)];
   // Its messages are only complete in English, says its own start script.
   const firestore = startJava([
     '-Duser.language=en',
@@ -84,15 +85,6 @@ function hasJava(): boolean {
   } catch {
     return false;
   }
-}
-
-async function findFreePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  return typeof address === 'object' && address !== null ? address.port : 0;
 }
 
 async function untilListening(port: number, child: ChildProcess): Promise<void> {

@@ -1,12 +1,13 @@
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { request } from 'node:http';
+import { createServer, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { FunctionPorts } from '#functions/function-ports.ts';
 import { startEmbeddedCloud } from '#infra/embedded/embedded-cloud.ts';
+import { readPortBook } from '#infra/embedded/port-book.ts';
 import { type CloudUnderTest, jobFile, packProgram, startCloudUnderTest } from '../e2e/cloud-under-test.ts';
 
 let cloud: CloudUnderTest;
@@ -83,8 +84,30 @@ it.each([
   try {
     const argv = ['--input-type=module', '--eval', program];
     const { stdout } = await promisify(execFile)(process.execPath, argv, { timeout: 30_000 });
-    expect(stdout).toMatch(/too late|EADDRINUSE/);
+    expect(stdout).toMatch(/too late|Port \d+ is taken. Choose another for the heartbeat door/);
   } finally {
+    await rm(dataDir, { recursive: true, force: true });
+  }
+});
+
+it('a start chooses other ports where somebody takes one that was free when it was chosen', async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'dropforge-taken-'));
+  const options = { dataDir, environment: process.env, writeLog: () => undefined };
+  await (await startEmbeddedCloud(options)).stop();
+  const { heartbeat } = await readPortBook(dataDir);
+  const thief = createServer();
+  const wrapPorts = (ports: FunctionPorts) => {
+    if (!thief.listening) {
+      thief.listen(heartbeat, '127.0.0.1');
+    }
+    return ports;
+  };
+  try {
+    const started = await startEmbeddedCloud({ ...options, wrapPorts });
+    expect((await readPortBook(dataDir)).heartbeat).not.toBe(heartbeat);
+    await started.stop();
+  } finally {
+    thief.close();
     await rm(dataDir, { recursive: true, force: true });
   }
 });

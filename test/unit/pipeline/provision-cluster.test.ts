@@ -13,21 +13,15 @@ let ports: ProvisionUnderTest['ports'];
 beforeEach(async () => {
   stage = openProvision();
   ({ cloud, ports } = stage);
-  await ports.jobs.create(simulatedJob('digits', 0), []);
+  await ports.jobs.create(simulatedJob('pair', 0, { others: [{ role: 'worker', count: 1 }] }), []);
 });
 
 afterEach(() => stage.close());
 
-const _deliver = (now: number) => stage.deliver('digits', now);
-const _readJob = () => stage.readJob('digits');
 describe('a cluster', () => {
   const deliverPair = (now: number) => stage.deliver('pair', now);
   const readPair = () => stage.readJob('pair');
   const isWorker = ({ role }: VmRequest) => role === 'worker';
-
-  beforeEach(async () => {
-    await ports.jobs.create(simulatedJob('pair', 0, { others: [{ role: 'worker', count: 1 }] }), []);
-  });
 
   it('comes up whole or not at all: what was made beside a refused VM is deleted', async () => {
     cloud.answer = (request) =>

@@ -6,7 +6,7 @@ import {
   OLD_MESSAGE_BYTES_MAX,
 } from '#shared/domain/job-size.ts';
 
-/** How a class of failures is met (DESIGN: failures have causes, causes have policies). */
+/** Class of a failure; it selects the retry policy (docs/adr/0003-internal-status-and-public-state.md). */
 export type CauseClass =
   | 'capacity'
   | 'rate'

@@ -1,4 +1,4 @@
-# A budget tells; it stops nothing. What stops VMs is in docs/adr/0007.
+# A budget only sends notifications; it stops nothing. docs/adr/0007 describes what stops VMs.
 resource "google_billing_budget" "this" {
   count           = var.budget == null ? 0 : 1
   billing_account = var.budget.billing_account

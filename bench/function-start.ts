@@ -3,8 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { FunctionName } from '#functions/index.ts';
 import { SETTINGS_OF } from '#functions/settings.ts';
-import { type Bundle, bundleFunction, writeBundle } from '#infra/build/bundle-function.ts';
-import { firstAnswer, peakMemoryBytes, pushBody, settingsAt, startBundle } from '../test/integration/bundle-process.ts';
+import { type Bundle, bundleFunction, writeBundle } from '#infra/tools/bundle-functions/bundle-function.ts';
+import {
+  firstAnswer,
+  peakMemoryBytes,
+  pushBody,
+  settingsAt,
+  startBundle,
+} from '../test/support/functions/bundle-process.ts';
 import type { BenchRow } from './bench-row.ts';
 
 /** Interleaved, so that what else the machine does meets all of them; the least of each counts, since that only adds. */

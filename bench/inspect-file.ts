@@ -1,8 +1,8 @@
 import { createReadStream } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
+import type { PackageSource } from '#shared/package/archive/package-source.ts';
 import { inspectPackage } from '#shared/package/inspect-package.ts';
-import type { PackageSource } from '#shared/package/package-source.ts';
 
 async function fileSource(path: string): Promise<PackageSource> {
   const { size } = await stat(path);

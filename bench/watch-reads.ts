@@ -1,15 +1,15 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Database, openDatabase } from '#infra/embedded/database.ts';
-import { openSqliteJobStore } from '#infra/embedded/jobs/sqlite-job-store.ts';
-import { openSqliteReplicaStore } from '#infra/embedded/jobs/sqlite-replica-store.ts';
-import { openSqliteMessageQueue } from '#infra/embedded/messages/sqlite-message-queue.ts';
-import { DEADLINES } from '#shared/domain/deadlines.ts';
+import { type Database, openDatabase } from '#infra/embedded/data-dir/database.ts';
+import { openSqliteJobStore } from '#infra/embedded/job-state/job-store.ts';
+import { openSqliteReplicaStore } from '#infra/embedded/job-state/replica-store.ts';
+import { openSqliteMessageQueue } from '#infra/embedded/pubsub/message-queue.ts';
 import type { JobIn } from '#shared/domain/job.ts';
-import { watch } from '#shared/pipeline/watch.ts';
-import { jobAfter, queuedJob } from '../test/unit/domain/example-job.ts';
-import { exampleReplica } from '../test/unit/domain/example-replica.ts';
+import { DEADLINES } from '#shared/domain/timeouts.ts';
+import { watch } from '#shared/use-cases/reconcile/reconcile.ts';
+import { jobAfter, queuedJob } from '../test/support/domain/example-job.ts';
+import { exampleReplica } from '../test/support/domain/example-replica.ts';
 import type { BenchRow } from './bench-row.ts';
 
 const REPLICAS = 10_000;

@@ -1,5 +1,5 @@
 import type { WriteStream } from 'node:tty';
-import type { Endpoints } from '#infra/embedded/endpoints.ts';
+import type { Endpoints } from '#infra/embedded/data-dir/endpoints.ts';
 
 /** A command is data: what it takes and what it does. Its name and summary stand in the table of all commands. */
 export type Command = {

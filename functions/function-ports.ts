@@ -1,9 +1,7 @@
 import type { VmIdentityVerifier } from '#shared/api/verify-vm-identity.ts';
-import type { Deadlines } from '#shared/domain/deadlines.ts';
+import type { Deadlines } from '#shared/domain/timeouts.ts';
 import type { Logger } from '#shared/observability/logger.ts';
-import type { IntakeSettings } from '#shared/pipeline/intake-settings.ts';
-import type { VmSettings } from '#shared/pipeline/vm-request.ts';
-import type { CapacityMemory } from '#shared/ports/capacity-memory.ts';
+import type { CapacityMemory } from '#shared/ports/capacity-history.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { JobStore } from '#shared/ports/job-store.ts';
 import type { LogStore } from '#shared/ports/log-store.ts';
@@ -11,6 +9,8 @@ import type { MessageBus } from '#shared/ports/message-bus.ts';
 import type { ObjectStore } from '#shared/ports/object-store.ts';
 import type { ReplicaStore } from '#shared/ports/replica-store.ts';
 import type { VmProvider } from '#shared/ports/vm-provider.ts';
+import type { IntakeSettings } from '#shared/use-cases/intake/intake-settings.ts';
+import type { VmSettings } from '#shared/use-cases/provision/vm-request.ts';
 
 /** Everything that functions are built from; each takes what it needs, and composition roots provide it. */
 export type FunctionPorts = {

@@ -1,8 +1,8 @@
 import type { HttpFunction } from '@google-cloud/functions-framework';
 import { z } from 'zod';
 import type { FunctionPorts, PortsFor } from '#functions/function-ports.ts';
-import { type HeartbeatPorts, recordHeartbeat } from '#shared/pipeline/record-heartbeat.ts';
 import { HEARTBEAT_BYTES_MAX, heartbeatSchema } from '#shared/protocol/heartbeat.ts';
+import { type HeartbeatPorts, recordHeartbeat } from '#shared/use-cases/heartbeat/record-heartbeat.ts';
 
 /** The only door that VMs have: a signed identity and a heartbeat in, CONTINUE, WAIT or STOP out. */
 export function createHeartbeat(

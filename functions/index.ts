@@ -2,7 +2,7 @@ import { type CloudEvent, cloudEvent, http } from '@google-cloud/functions-frame
 import { createApi } from '#functions/api.ts';
 import type { FunctionPorts } from '#functions/function-ports.ts';
 import { createHeartbeat } from '#functions/heartbeat.ts';
-import { logFaults } from '#functions/log-faults.ts';
+import { logFaults } from '#functions/log-errors.ts';
 import { createOnControl } from '#functions/on-control.ts';
 import { createOnDeadLetter } from '#functions/on-dead-letter.ts';
 import { createOnInterruption } from '#functions/on-interruption.ts';

@@ -1,10 +1,10 @@
 import type { CloudEvent } from '@google-cloud/functions-framework';
 import { decodeMessage } from '#functions/decode-message.ts';
-import { DeliverAgain } from '#functions/deliver-again.ts';
 import type { PortsFor } from '#functions/function-ports.ts';
-import { takeCancel } from '#shared/pipeline/cancel-job.ts';
-import type { EventPorts } from '#shared/pipeline/handle-job-event.ts';
+import { DeliverAgain } from '#functions/redeliver.ts';
 import { controlMessageSchema } from '#shared/protocol/stage-message.ts';
+import type { EventPorts } from '#shared/use-cases/handle-job-event.ts';
+import { takeCancel } from '#shared/use-cases/intake/cancel-job.ts';
 
 /**
  * Control topic → cancel. A job that nobody knows may not have been taken in yet: the message comes again for a while.

@@ -1,9 +1,9 @@
 import type { CloudEvent } from '@google-cloud/functions-framework';
 import { receiveMessage } from '#functions/decode-message.ts';
 import type { PortsFor } from '#functions/function-ports.ts';
-import { noteDeadLetter } from '#shared/pipeline/note-dead-letter.ts';
-import type { SubmitPorts } from '#shared/pipeline/submit-job.ts';
 import { parseJson } from '#shared/protocol/parse-json.ts';
+import type { SubmitPorts } from '#shared/use-cases/intake/submit-job.ts';
+import { noteDeadLetter } from '#shared/use-cases/reports/handle-dead-letter.ts';
 
 /** Subscriptions are called after their topics, and both after the deployment. */
 function topicOf(subscription: string | undefined): string {

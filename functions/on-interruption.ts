@@ -1,9 +1,9 @@
 import type { CloudEvent } from '@google-cloud/functions-framework';
 import { decodeMessage } from '#functions/decode-message.ts';
 import type { PortsFor } from '#functions/function-ports.ts';
-import { noteInterruption } from '#shared/pipeline/note-interruption.ts';
-import type { HeartbeatPorts } from '#shared/pipeline/record-heartbeat.ts';
 import { interruptionMessageSchema } from '#shared/protocol/stage-message.ts';
+import type { HeartbeatPorts } from '#shared/use-cases/heartbeat/record-heartbeat.ts';
+import { noteInterruption } from '#shared/use-cases/reconcile/handle-interruption.ts';
 
 /** Log sink of Compute Engine's system events → the attempt that lost its VM. */
 export function createOnInterruption(ports: PortsFor<HeartbeatPorts>) {

@@ -1,8 +1,8 @@
 import type { CloudEvent } from '@google-cloud/functions-framework';
 import { receiveMessage } from '#functions/decode-message.ts';
 import type { PortsFor } from '#functions/function-ports.ts';
-import type { SubmitPorts } from '#shared/pipeline/submit-job.ts';
-import { takeMessage } from '#shared/pipeline/take-message.ts';
+import { takeMessage } from '#shared/use-cases/intake/handle-submit-message.ts';
+import type { SubmitPorts } from '#shared/use-cases/intake/submit-job.ts';
 
 /** Submit topic → a job, or the reason why not, in the upload bucket. */
 export function createOnSubmit(ports: PortsFor<SubmitPorts>) {

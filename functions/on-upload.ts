@@ -1,9 +1,9 @@
 import type { CloudEvent } from '@google-cloud/functions-framework';
 import { decodeMessage } from '#functions/decode-message.ts';
 import type { PortsFor } from '#functions/function-ports.ts';
-import type { SubmitPorts } from '#shared/pipeline/submit-job.ts';
-import { takeUpload } from '#shared/pipeline/take-upload.ts';
 import { storageObjectSchema } from '#shared/protocol/stage-message.ts';
+import { takeUpload } from '#shared/use-cases/intake/handle-upload.ts';
+import type { SubmitPorts } from '#shared/use-cases/intake/submit-job.ts';
 
 /** Cloud Storage's notification that an object was finished in the upload bucket → a job, or the reason why not, beside it. */
 export function createOnUpload(ports: PortsFor<SubmitPorts>) {

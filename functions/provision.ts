@@ -1,8 +1,8 @@
 import type { CloudEvent } from '@google-cloud/functions-framework';
 import { decodeMessage } from '#functions/decode-message.ts';
 import type { FunctionPorts, PortsFor } from '#functions/function-ports.ts';
-import { type ProvisionPorts, provision } from '#shared/pipeline/provision.ts';
 import { provisionMessageSchema } from '#shared/protocol/stage-message.ts';
+import { type ProvisionPorts, provision } from '#shared/use-cases/provision/provision.ts';
 
 /** Provision topic → VMs. Returning acknowledges the message; throwing has it delivered again. */
 export function createProvision(ports: PortsFor<ProvisionPorts & Pick<FunctionPorts, 'vmSettings'>>) {

@@ -1,8 +1,8 @@
 import type { CloudEvent } from '@google-cloud/functions-framework';
 import { decodeMessage } from '#functions/decode-message.ts';
 import type { PortsFor } from '#functions/function-ports.ts';
-import { sweep, type TeardownPorts, teardown } from '#shared/pipeline/teardown.ts';
 import { teardownMessageSchema } from '#shared/protocol/stage-message.ts';
+import { sweep, type TeardownPorts, teardown } from '#shared/use-cases/teardown/teardown.ts';
 
 /** Teardown topic → VMs deleted: one job's, or, swept, everybody's that no job owns. */
 export function createTeardown(ports: PortsFor<TeardownPorts>) {

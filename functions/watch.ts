@@ -1,6 +1,6 @@
 import type { CloudEvent } from '@google-cloud/functions-framework';
 import type { PortsFor } from '#functions/function-ports.ts';
-import { type WatchPorts, watch } from '#shared/pipeline/watch.ts';
+import { type WatchPorts, watch } from '#shared/use-cases/reconcile/reconcile.ts';
 
 /** Scheduler tick → what is due. What the tick says does not matter, that it came does. */
 export function createWatch(ports: PortsFor<WatchPorts>) {

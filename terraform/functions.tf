@@ -23,7 +23,7 @@ locals {
       description = "Creates the VMs of an attempt."
       topic       = "provision"
       memory_mib  = 512
-      # Three waits of two minutes for Compute Engine's operation (infra/google-cloud/compute/create-vm.ts).
+      # Three waits of two minutes for Compute Engine's operation (infra/google-cloud/compute-engine/create-vm.ts).
       timeout_seconds = 540
       instances_max   = 50
       settings        = local.provision_settings

@@ -1,4 +1,4 @@
-import type { Endpoints } from '#infra/embedded/endpoints.ts';
+import type { Endpoints } from '#infra/embedded/data-dir/endpoints.ts';
 
 export function describeEndpoints(endpoints: Endpoints): string {
   const facts: readonly (readonly [string, string])[] = [

@@ -3,7 +3,7 @@ import { dirname, join, resolve } from 'node:path';
 import type { Invocation } from '#cli/command.ts';
 import { Failure, UsageFailure } from '#cli/failure.ts';
 import { programName } from '#cli/program-name.ts';
-import { type Endpoints, readEndpoints } from '#infra/embedded/endpoints.ts';
+import { type Endpoints, readEndpoints } from '#infra/embedded/data-dir/endpoints.ts';
 
 const DIRECTORY_NAME = '.dropforge';
 

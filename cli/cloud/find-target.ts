@@ -3,7 +3,7 @@ import { findCloud } from '#cli/cloud/find-cloud.ts';
 import { type Remedies, remediesOfEmbedded } from '#cli/cloud/request-json.ts';
 import type { Invocation } from '#cli/command.ts';
 import { DEPLOYMENT_PACE, EMBEDDED_PACE, type Pace } from '#cli/jobs/pace.ts';
-import type { Endpoints } from '#infra/embedded/endpoints.ts';
+import type { Endpoints } from '#infra/embedded/data-dir/endpoints.ts';
 
 /** Where jobs are submitted and looked after: the embedded cloud of this machine, or a deployment on Google Cloud. */
 export type Target = {

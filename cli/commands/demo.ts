@@ -16,7 +16,7 @@ import { createObjectClient } from '#cli/objects/object-client.ts';
 import { shortenPath } from '#cli/output/shorten-path.ts';
 import { describeReport } from '#cli/submission/describe-report.ts';
 import { waitForVerdict } from '#cli/submission/submission.ts';
-import type { Endpoints } from '#infra/embedded/endpoints.ts';
+import type { Endpoints } from '#infra/embedded/data-dir/endpoints.ts';
 
 /** How long an interrupted demo waits until its job is cancelled and the VM gone. */
 const CLEAN_UP_MS_MAX = 30_000;

@@ -1,7 +1,7 @@
 import { findCloud } from '#cli/cloud/find-cloud.ts';
 import type { Command } from '#cli/command.ts';
 import { programName } from '#cli/program-name.ts';
-import type { Endpoints } from '#infra/embedded/endpoints.ts';
+import type { Endpoints } from '#infra/embedded/data-dir/endpoints.ts';
 
 export const env: Command = {
   operands: [],

@@ -4,8 +4,8 @@ import { describeError, UsageFailure } from '#cli/failure.ts';
 import { describeValidation, toJson } from '#cli/submission/describe-validation.ts';
 import { readJobFileBytes, readJobFileStream } from '#cli/submission/job-file-bytes.ts';
 import { OFFLINE_CONTEXT } from '#cli/submission/offline-context.ts';
-import type { JobContext } from '#shared/spec/job-context.ts';
-import { type JobFileValidation, validateJobFile } from '#shared/spec/validate-job-file.ts';
+import type { JobContext } from '#shared/job-file/validation/job-context.ts';
+import { type JobFileValidation, validateJobFile } from '#shared/job-file/validation/validate-job-file.ts';
 
 /** What else a file is judged by than itself. */
 type Judge = (validation: JobFileValidation, bytes: Uint8Array) => JobFileValidation;
@@ -65,8 +65,8 @@ async function createJudge({ flag, flags, io }: Invocation): Promise<Judge> {
     return (validation) => validation;
   }
   const { inspectLocalPackage, judgePackages } = await import('#cli/submission/local-package.ts');
-  const { readJobFile } = await import('#shared/spec/read-job-file.ts');
-  const { masterOf } = await import('#shared/spec/job-draft.ts');
+  const { readJobFile } = await import('#shared/job-file/read-job-file.ts');
+  const { masterOf } = await import('#shared/job-file/draft/job-draft.ts');
   const silenced = await readIgnored(flags);
   const report = await inspectLocalPackage(resolve(io.cwd, path));
   return (validation, bytes) => {
@@ -84,7 +84,7 @@ async function createJudge({ flag, flags, io }: Invocation): Promise<Judge> {
 
 /** A slip in a code would leave its check on without a word. */
 async function readIgnored(flags: Invocation['flags']): Promise<ReadonlySet<string>> {
-  const { isPackageCheck, PACKAGE_CHECKS } = await import('#shared/package/advice/package-checks.ts');
+  const { isPackageCheck, PACKAGE_CHECKS } = await import('#shared/package/lint/package-checks.ts');
   const codes = flags('ignore').flatMap((list) => list.split(',').map((code) => code.trim()));
   const unknown = codes.find((code) => code !== '' && !isPackageCheck(code));
   if (unknown !== undefined) {

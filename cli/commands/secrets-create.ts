@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import type { Command, Invocation } from '#cli/command.ts';
 import { describeError, Failure, UsageFailure } from '#cli/failure.ts';
 import { openSecretClient } from '#cli/secrets/secret-client.ts';
-import { SECRET_BYTES_MAX } from '#infra/embedded/secrets/sqlite-secret-store.ts';
+import { SECRET_BYTES_MAX } from '#infra/embedded/secret-manager/secret-store.ts';
 
 export const secretsCreate: Command = {
   operands: [{ name: 'NAME', summary: 'letters, digits, "_" and "-"', count: 'one' }],

@@ -5,7 +5,7 @@ import type { Target } from '#cli/cloud/find-target.ts';
 import { Failure } from '#cli/failure.ts';
 import { folderOf, formatGsUri, type GsUri, isPattern, literalPrefixOf, matchesPattern } from '#cli/objects/gs-uri.ts';
 import { programName } from '#cli/program-name.ts';
-import { openStorage } from '#infra/google-cloud/storage/open-storage.ts';
+import { openStorage } from '#infra/google-cloud/cloud-storage/open-storage.ts';
 
 export type StoredObject = GsUri & {
   readonly sizeBytes: number;

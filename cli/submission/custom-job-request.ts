@@ -5,9 +5,9 @@ import { CUSTOM_JOB_FOREIGN_FLAGS, judgeForeignFlags } from '#cli/submission/for
 import { type JobRequest, readConfig } from '#cli/submission/job-request.ts';
 import { type PackageSource, readArchives } from '#cli/submission/package-source.ts';
 import { type PoolRequest, readWorkerPools } from '#cli/submission/worker-pool-flags.ts';
-import { applyOverrides, withArgs } from '#shared/spec/apply-overrides.ts';
-import { EMPTY_DRAFT, type JobDraft, type PoolDraft } from '#shared/spec/job-draft.ts';
-import type { Located } from '#shared/spec/source/findings.ts';
+import { applyOverrides, withArgs } from '#shared/job-file/draft/apply-overrides.ts';
+import { EMPTY_DRAFT, type JobDraft, type PoolDraft } from '#shared/job-file/draft/job-draft.ts';
+import type { Located } from '#shared/job-file/parser/findings.ts';
 
 type ProgramFlags = {
   readonly args: readonly Located<string>[];

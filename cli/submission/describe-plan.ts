@@ -1,7 +1,7 @@
 import { formatTable } from '#cli/output/format-table.ts';
 import { findMachineType, type Gpus } from '#shared/catalog/catalog.ts';
-import type { JobPlan } from '#shared/spec/check-job.ts';
-import type { JobFilePrice, JobFileValidation } from '#shared/spec/validate-job-file.ts';
+import type { JobPlan } from '#shared/job-file/validation/check-job.ts';
+import type { JobFilePrice, JobFileValidation } from '#shared/job-file/validation/validate-job-file.ts';
 
 type Plan = Pick<JobFileValidation, 'price' | 'trials'> & { readonly plan: JobPlan };
 

@@ -1,8 +1,8 @@
 import type { Output } from '#cli/command.ts';
 import { paint } from '#cli/output/paint.ts';
 import { describePlan } from '#cli/submission/describe-plan.ts';
+import type { JobFileValidation } from '#shared/job-file/validation/validate-job-file.ts';
 import type { Problem } from '#shared/protocol/report.ts';
-import type { JobFileValidation } from '#shared/spec/validate-job-file.ts';
 
 /** The verdict on one file as other programs read it: one object, which says as little as null where it knows nothing. */
 export function toJson(file: string, validation: JobFileValidation): object {

@@ -4,7 +4,7 @@ import { describePlan } from '#cli/submission/describe-plan.ts';
 import { describeProblem } from '#cli/submission/describe-report.ts';
 import type { JudgedRequest } from '#cli/submission/job-request.ts';
 import { OFFLINE_CONTEXT } from '#cli/submission/offline-context.ts';
-import { validateJobFile } from '#shared/spec/validate-job-file.ts';
+import { validateJobFile } from '#shared/job-file/validation/validate-job-file.ts';
 
 /** Shows the job that a submission would make, completed and judged: the file, what would run, and what is wrong. */
 export function showDryRun({ io, print }: Invocation, judged: JudgedRequest): ExitCode {

@@ -1,6 +1,6 @@
 import type { Invocation } from '#cli/command.ts';
 import { UsageFailure } from '#cli/failure.ts';
-import type { AcceleratorOverride } from '#shared/spec/apply-overrides.ts';
+import type { AcceleratorOverride } from '#shared/job-file/draft/apply-overrides.ts';
 
 /** gcloud's own choices; it writes them in lower case with dashes. */
 const SCALE_TIERS: readonly string[] = ['basic', 'standard-1', 'premium-1', 'basic-gpu', 'basic-tpu', 'custom'];

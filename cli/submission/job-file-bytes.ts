@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs';
-import { JOB_FILE_BYTES_MAX } from '#shared/spec/source/parse-source.ts';
+import { JOB_FILE_BYTES_MAX } from '#shared/job-file/parser/parse-source.ts';
 
 /** The bytes of a job file; of one that is too large no more than it takes to see that. Throws as reading does. */
 export function readJobFileBytes(path: string): Promise<Uint8Array> {

@@ -5,13 +5,13 @@ import { readJobFileBytes } from '#cli/submission/job-file-bytes.ts';
 import { OFFLINE_CONTEXT } from '#cli/submission/offline-context.ts';
 import { nameInDryRun, type PackageSource } from '#cli/submission/package-source.ts';
 import type { JobSpec } from '#shared/domain/job-spec.ts';
+import { listDraftValues } from '#shared/job-file/draft/draft-values.ts';
+import type { Dialect, JobDraft } from '#shared/job-file/draft/job-draft.ts';
+import { inFileOrder } from '#shared/job-file/parser/findings.ts';
+import { printJobFile } from '#shared/job-file/print-job-file.ts';
+import { type JobFileReading, readJobFile } from '#shared/job-file/read-job-file.ts';
+import { checkJob } from '#shared/job-file/validation/check-job.ts';
 import type { Problem } from '#shared/protocol/report.ts';
-import { checkJob } from '#shared/spec/check-job.ts';
-import { listDraftValues } from '#shared/spec/draft-values.ts';
-import type { Dialect, JobDraft } from '#shared/spec/job-draft.ts';
-import { printJobFile } from '#shared/spec/print-job-file.ts';
-import { type JobFileReading, readJobFile } from '#shared/spec/read-job-file.ts';
-import { inFileOrder } from '#shared/spec/source/findings.ts';
 
 /** A job as a command line asks for it: what the file says, and what flags say over it. */
 export type JobRequest = {

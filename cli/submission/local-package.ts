@@ -7,11 +7,11 @@ import { describeError, Failure } from '#cli/failure.ts';
 import type { BuiltPackage } from '#cli/submission/build-packages.ts';
 import { buildSourceDistribution } from '#cli/submission/source-distribution.ts';
 import { countGpus, isTpuMachine } from '#shared/catalog/count-gpus.ts';
-import { adviseOnPackages } from '#shared/package/advice/advise-on-packages.ts';
+import type { JobPlan } from '#shared/job-file/validation/check-job.ts';
+import type { PackageSource } from '#shared/package/archive/package-source.ts';
 import { inspectPackage, type PackageReport } from '#shared/package/inspect-package.ts';
-import type { PackageSource } from '#shared/package/package-source.ts';
+import { adviseOnPackages } from '#shared/package/lint/lint-packages.ts';
 import type { Problem } from '#shared/protocol/report.ts';
-import type { JobPlan } from '#shared/spec/check-job.ts';
 
 export type NamedReport = { readonly name: string; readonly report: PackageReport };
 

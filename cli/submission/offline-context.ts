@@ -1,4 +1,4 @@
-import type { JobContext } from '#shared/spec/job-context.ts';
+import type { JobContext } from '#shared/job-file/validation/job-context.ts';
 
 /** Stands in for what a deployment says, by which no job is judged: what it supplies is not missed. */
 export const OFFLINE_CONTEXT: JobContext = {

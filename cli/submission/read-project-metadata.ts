@@ -1,8 +1,8 @@
 import type { SourceFile } from '#cli/submission/source-files.ts';
-import type { ProjectMetadata } from '#shared/package/core-metadata.ts';
-import { createFindings } from '#shared/package/package-problem.ts';
+import { createFindings } from '#shared/package/archive/package-problem.ts';
+import type { ProjectMetadata } from '#shared/package/metadata/core-metadata.ts';
+import { readSourceProject } from '#shared/package/metadata/source-project.ts';
 import { createFileScan } from '#shared/package/scan/file-scan.ts';
-import { readSourceProject } from '#shared/package/source-project.ts';
 
 const METADATA_FILES = ['setup.py', 'setup.cfg', 'pyproject.toml'];
 

@@ -14,8 +14,8 @@ import { judgeBuiltPackages } from '#cli/submission/judge-built-packages.ts';
 import { isTaken, uploadJobFile, waitForVerdict } from '#cli/submission/submission.ts';
 import { refuseCombinations, refuseOtherProject } from '#cli/submission/submit-flags.ts';
 import { readStagingBucket, uploadPackages } from '#cli/submission/upload-packages.ts';
+import { printJobFile } from '#shared/job-file/print-job-file.ts';
 import type { Report } from '#shared/protocol/report.ts';
-import { printJobFile } from '#shared/spec/print-job-file.ts';
 
 /** Judges a job, and packages, uploads and follows it; with --dry-run it is only shown. */
 export async function submit(invocation: Invocation, request: JobRequest): Promise<ExitCode> {

@@ -6,8 +6,8 @@ import { judgeForeignFlags, TRAINING_FOREIGN_FLAGS } from '#cli/submission/forei
 import { type JobRequest, readConfig } from '#cli/submission/job-request.ts';
 import { type PackageSource, readArchives } from '#cli/submission/package-source.ts';
 import { JOB_ID_PATTERN } from '#shared/domain/job-spec.ts';
-import { applyOverrides, type GroupOverrides, type TrainingOverrides } from '#shared/spec/apply-overrides.ts';
-import { EMPTY_DRAFT } from '#shared/spec/job-draft.ts';
+import { applyOverrides, type GroupOverrides, type TrainingOverrides } from '#shared/job-file/draft/apply-overrides.ts';
+import { EMPTY_DRAFT } from '#shared/job-file/draft/job-draft.ts';
 
 type Flag = Invocation['flag'];
 

@@ -3,9 +3,9 @@ import { UsageFailure } from '#cli/failure.ts';
 import { readPairs, splitList } from '#cli/submission/flag-values.ts';
 import { archiveOf, type PackageSource } from '#cli/submission/package-source.ts';
 import { ROLES } from '#shared/domain/job-spec.ts';
-import { EMPTY_PROGRAM, emptyPool, type PoolDraft } from '#shared/spec/job-draft.ts';
-import type { Located } from '#shared/spec/source/findings.ts';
-import { didYouMean } from '#shared/spec/source/nearest-name.ts';
+import { EMPTY_PROGRAM, emptyPool, type PoolDraft } from '#shared/job-file/draft/job-draft.ts';
+import type { Located } from '#shared/job-file/parser/findings.ts';
+import { didYouMean } from '#shared/job-file/parser/nearest-name.ts';
 
 /** A pool as one `--worker-pool-spec` says it, but for the addresses of what it installs. */
 export type PoolRequest = {

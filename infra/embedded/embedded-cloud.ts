@@ -1,15 +1,15 @@
 import type { FunctionPorts } from '#functions/function-ports.ts';
 import { type EventFunctionName, SUBSCRIPTIONS } from '#functions/index.ts';
-import { announceInterruption, type EmbeddedPorts } from '#infra/embedded/connect-embedded.ts';
+import { type Endpoints, writeEndpoints } from '#infra/embedded/data-dir/endpoints.ts';
+import type { PortBook } from '#infra/embedded/data-dir/port-book.ts';
 import type { EmbeddedConfig } from '#infra/embedded/embedded-config.ts';
-import { type EmbeddedDoorsOptions, openEmbeddedDoors } from '#infra/embedded/embedded-doors.ts';
-import { type Endpoints, writeEndpoints } from '#infra/embedded/endpoints.ts';
+import { announceInterruption, type EmbeddedPorts } from '#infra/embedded/embedded-ports.ts';
+import { type EmbeddedDoorsOptions, openEmbeddedDoors } from '#infra/embedded/embedded-servers.ts';
 import { type FunctionServers, startFunctionServers } from '#infra/embedded/function-servers.ts';
-import { HOST } from '#infra/embedded/http-server.ts';
-import { createPushDispatcher, type Subscription } from '#infra/embedded/messages/push-dispatcher.ts';
-import { toPubsubPush } from '#infra/embedded/messages/push-request.ts';
-import { startScheduler } from '#infra/embedded/messages/scheduler.ts';
-import type { PortBook } from '#infra/embedded/port-book.ts';
+import { HOST } from '#infra/embedded/http/http-server.ts';
+import { createPushDispatcher, type Subscription } from '#infra/embedded/pubsub/push-dispatcher.ts';
+import { toPubsubPush } from '#infra/embedded/pubsub/push-request.ts';
+import { startScheduler } from '#infra/embedded/pubsub/scheduler.ts';
 
 export type EmbeddedCloudOptions = EmbeddedDoorsOptions & {
   /** Puts something between functions and adapters, to measure what passes or to have it fail. */

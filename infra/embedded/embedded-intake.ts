@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import type { EmbeddedConfig } from '#infra/embedded/embedded-config.ts';
-import type { IntakeSettings } from '#shared/pipeline/intake-settings.ts';
+import type { IntakeSettings } from '#shared/use-cases/intake/intake-settings.ts';
 
 type Buckets = Pick<IntakeSettings, 'uploadBucket' | 'jobsBucket'>;
 

@@ -1,11 +1,11 @@
 import { Hono } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import { JOB_ID_PATTERN } from '#shared/domain/job-spec.ts';
-import { cancelJob } from '#shared/pipeline/cancel-job.ts';
-import { viewJob } from '#shared/pipeline/job-view.ts';
-import type { HeartbeatPorts } from '#shared/pipeline/record-heartbeat.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import { type LogStore, LogsBusyError } from '#shared/ports/log-store.ts';
+import type { HeartbeatPorts } from '#shared/use-cases/heartbeat/record-heartbeat.ts';
+import { cancelJob } from '#shared/use-cases/intake/cancel-job.ts';
+import { viewJob } from '#shared/use-cases/reports/job-view.ts';
 
 export type ApiPorts = HeartbeatPorts & { readonly logs: LogStore; readonly clock: Clock };
 

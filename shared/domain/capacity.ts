@@ -1,6 +1,6 @@
-import { type Deadlines, ladderBackoffMs } from '#shared/domain/deadlines.ts';
 import type { Job, TimestampMs } from '#shared/domain/job.ts';
 import type { ProvisioningModel } from '#shared/domain/job-spec.ts';
+import { type Deadlines, ladderBackoffMs } from '#shared/domain/timeouts.ts';
 
 /** A place that refused a machine: remembered for all jobs, and forgotten by halves. */
 export type CapacityRefusal = {

@@ -1,5 +1,4 @@
 import { abridge, type Cause, causeOf } from '#shared/domain/cause.ts';
-import type { Deadlines } from '#shared/domain/deadlines.ts';
 import type { EventOf, Transition } from '#shared/domain/event.ts';
 import {
   ATTEMPT_RECORDS_MAX,
@@ -14,6 +13,7 @@ import {
 } from '#shared/domain/job.ts';
 import { EVIDENT_RECORDS_MAX } from '#shared/domain/job-size.ts';
 import { common, ignore, move } from '#shared/domain/rule.ts';
+import type { Deadlines } from '#shared/domain/timeouts.ts';
 
 type Moment = { readonly at: TimestampMs; readonly deadlines: Deadlines };
 

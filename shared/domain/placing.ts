@@ -1,9 +1,9 @@
 import { type Cause, causeOf, classOf } from '#shared/domain/cause.ts';
 import { closeWith } from '#shared/domain/closing.ts';
-import { type Deadlines, GIVEN_UP_IN_ROW_MAX, ladderBackoffMs } from '#shared/domain/deadlines.ts';
 import type { Effect, EventOf, QuotaLimit, Transition } from '#shared/domain/event.ts';
 import { isPending, type Job, type JobIn, type TimestampMs } from '#shared/domain/job.ts';
 import { common, ignore, isCurrentTry, move } from '#shared/domain/rule.ts';
+import { type Deadlines, GIVEN_UP_IN_ROW_MAX, ladderBackoffMs } from '#shared/domain/timeouts.ts';
 
 export function provision(job: Job): Effect {
   return { type: 'PROVISION', jobId: job.jobId, attempt: job.attempt, placementTry: job.placementTry };

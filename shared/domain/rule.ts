@@ -1,7 +1,7 @@
 import { type Cause, type CauseClass, classOf } from '#shared/domain/cause.ts';
-import type { Deadlines } from '#shared/domain/deadlines.ts';
 import type { Effect, JobEvent, Transition } from '#shared/domain/event.ts';
 import { type Job, stateOf } from '#shared/domain/job.ts';
+import type { Deadlines } from '#shared/domain/timeouts.ts';
 
 /** One entry of the table: what a job becomes by an event, and what must be done about it. */
 export type Rule<J extends Job, E extends JobEvent> = (job: J, event: E, deadlines: Deadlines) => Transition;

@@ -1,14 +1,5 @@
 import { type Cause, causeOf, classOf } from '#shared/domain/cause.ts';
 import { closeWith, recordAttempt } from '#shared/domain/closing.ts';
-import {
-  BOOT_FAILURES_IN_ROW_MAX,
-  type Deadlines,
-  INTERRUPTIONS_IN_ROW_MAX,
-  interruptionBackoffMs,
-  SETTLED_RUN_MS,
-  SETUP_MS_MAX,
-  UPLOAD_GRACE_MS,
-} from '#shared/domain/deadlines.ts';
 import type { EventOf, Transition } from '#shared/domain/event.ts';
 import {
   isWhole,
@@ -21,6 +12,15 @@ import {
 } from '#shared/domain/job.ts';
 import { isWaitOver, lookAgainAt, provision, waitExceeded } from '#shared/domain/placing.ts';
 import { common, ignore, isCurrentTry, move } from '#shared/domain/rule.ts';
+import {
+  BOOT_FAILURES_IN_ROW_MAX,
+  type Deadlines,
+  INTERRUPTIONS_IN_ROW_MAX,
+  interruptionBackoffMs,
+  SETTLED_RUN_MS,
+  SETUP_MS_MAX,
+  UPLOAD_GRACE_MS,
+} from '#shared/domain/timeouts.ts';
 
 type Moment = { readonly at: TimestampMs; readonly deadlines: Deadlines };
 

@@ -1,5 +1,4 @@
 import { cancel, finish, tearDownAgain } from '#shared/domain/closing.ts';
-import { DEADLINES, type Deadlines } from '#shared/domain/deadlines.ts';
 import type { EventOf, JobEvent, JobEventType, Transition } from '#shared/domain/event.ts';
 import type { Job, JobIn, JobStatus } from '#shared/domain/job.ts';
 import { backOff, choosePlacement, giveUp, meetRefusal, provisionAgain } from '#shared/domain/placing.ts';
@@ -15,6 +14,7 @@ import {
   runningTooLong,
   startRunning,
 } from '#shared/domain/running.ts';
+import { DEADLINES, type Deadlines } from '#shared/domain/timeouts.ts';
 
 export type Rules = {
   readonly [S in JobStatus]: { readonly [E in JobEventType]?: Rule<JobIn<S>, EventOf<E>> };

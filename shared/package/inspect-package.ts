@@ -1,23 +1,23 @@
-import { checkContents, findRoot } from '#shared/package/archive-checks.ts';
+import { checkContents, findRoot } from '#shared/package/archive/archive-checks.ts';
 import {
   type ArchiveFormat,
   checkNameEnding,
   FORMAT_HEAD_BYTES,
   recognizeFormat,
-} from '#shared/package/archive-format.ts';
-import { type ArchiveContents, createArchiveListing } from '#shared/package/archive-listing.ts';
-import type { ProjectMetadata } from '#shared/package/core-metadata.ts';
+} from '#shared/package/archive/archive-format.ts';
+import { type ArchiveContents, createArchiveListing } from '#shared/package/archive/archive-listing.ts';
+import { JOB_FILE_NAMES } from '#shared/package/archive/package-file-names.ts';
+import { PACKAGE_LIMITS } from '#shared/package/archive/package-limits.ts';
+import { createFindings, type Findings, InspectionStopped, showPath } from '#shared/package/archive/package-problem.ts';
+import type { PackageSource } from '#shared/package/archive/package-source.ts';
+import { readTarArchive } from '#shared/package/archive/tar-archive.ts';
+import { readZipArchive } from '#shared/package/archive/zip-archive.ts';
+import type { ProjectMetadata } from '#shared/package/metadata/core-metadata.ts';
+import { openPackageFiles } from '#shared/package/metadata/package-files.ts';
+import { checkModule, findModules } from '#shared/package/metadata/python-modules.ts';
+import { readSourceProject } from '#shared/package/metadata/source-project.ts';
+import { readWheel } from '#shared/package/metadata/wheel.ts';
 import { gatherEvidence, NO_EVIDENCE, type PackageEvidence } from '#shared/package/package-evidence.ts';
-import { JOB_FILE_NAMES } from '#shared/package/package-file-names.ts';
-import { openPackageFiles } from '#shared/package/package-files.ts';
-import { PACKAGE_LIMITS } from '#shared/package/package-limits.ts';
-import { createFindings, type Findings, InspectionStopped, showPath } from '#shared/package/package-problem.ts';
-import type { PackageSource } from '#shared/package/package-source.ts';
-import { checkModule, findModules } from '#shared/package/python-modules.ts';
-import { readSourceProject } from '#shared/package/source-project.ts';
-import { readTarArchive } from '#shared/package/tar-archive.ts';
-import { readWheel } from '#shared/package/wheel.ts';
-import { readZipArchive } from '#shared/package/zip-archive.ts';
 import type { Problem } from '#shared/protocol/report.ts';
 
 /** What an uploaded package is. With a problem it must not be installed, and what else is said may be incomplete. */

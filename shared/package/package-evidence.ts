@@ -1,6 +1,6 @@
-import type { PackageFiles, Project } from '#shared/package/package-files.ts';
-import { showPath } from '#shared/package/package-problem.ts';
-import type { PythonModules } from '#shared/package/python-modules.ts';
+import { showPath } from '#shared/package/archive/package-problem.ts';
+import type { PackageFiles, Project } from '#shared/package/metadata/package-files.ts';
+import type { PythonModules } from '#shared/package/metadata/python-modules.ts';
 import type { CredentialKind } from '#shared/package/scan/credential-signs.ts';
 import type { DistributionSign } from '#shared/package/scan/python-signs.ts';
 import { SCAN_LIMITS } from '#shared/package/scan/scan-limits.ts';

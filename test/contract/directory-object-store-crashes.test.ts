@@ -5,8 +5,13 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
-import { DEFAULT_ATTRIBUTES } from '../../infra/embedded/objects/stored-object.ts';
-import { makeDirectoryForEachTest, object, readText, write } from './directory-object-store-under-test.ts';
+import { DEFAULT_ATTRIBUTES } from '../../infra/embedded/cloud-storage/store/stored-object.ts';
+import {
+  makeDirectoryForEachTest,
+  object,
+  readText,
+  write,
+} from '../support/contract/directory-object-store-under-test.ts';
 
 describe('a directory of objects', () => {
   const { directory, open, countBlobs } = makeDirectoryForEachTest();
@@ -47,7 +52,7 @@ describe('a directory of objects', () => {
   });
 
   it('loses no acknowledged object to kill -9, at any moment', async () => {
-    const script = join(import.meta.dirname, 'write-objects-process.ts');
+    const script = join(import.meta.dirname, '../support/contract/write-objects-process.ts');
     for (let round = 0; round < 3; round++) {
       const writer = spawn(process.execPath, [script, directory()], { stdio: ['ignore', 'pipe', 'inherit'] });
       let acknowledged = '';

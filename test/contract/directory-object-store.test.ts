@@ -4,11 +4,20 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
-import { openDatabase } from '../../infra/embedded/database.ts';
-import { openDirectoryObjectStore } from '../../infra/embedded/objects/directory-object-store.ts';
-import { NONCURRENT_AGE_MS_MAX, NONCURRENT_GENERATIONS_MAX } from '../../infra/embedded/objects/object-index.ts';
+import { openDirectoryObjectStore } from '../../infra/embedded/cloud-storage/store/directory-object-store.ts';
+import {
+  NONCURRENT_AGE_MS_MAX,
+  NONCURRENT_GENERATIONS_MAX,
+} from '../../infra/embedded/cloud-storage/store/object-index.ts';
+import { openDatabase } from '../../infra/embedded/data-dir/database.ts';
 import type { ObjectInfo } from '../../shared/ports/object-store.ts';
-import { bucket, makeDirectoryForEachTest, object, readText, write } from './directory-object-store-under-test.ts';
+import {
+  bucket,
+  makeDirectoryForEachTest,
+  object,
+  readText,
+  write,
+} from '../support/contract/directory-object-store-under-test.ts';
 import { describeObjectStoreContract } from './object-store.contract.ts';
 
 describeObjectStoreContract('a directory', async () => {

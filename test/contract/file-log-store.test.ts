@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openFileLogStore } from '#infra/embedded/logs/file-log-store.ts';
+import { openFileLogStore } from '#infra/embedded/cloud-logging/file-log-store.ts';
 import { describeLogStoreContract, type LogStoreUnderTest } from './log-store.contract.ts';
 
 describeLogStoreContract('A directory of files', async () => openIn(await mkdtemp(join(tmpdir(), 'dropforge-logs-'))));

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { JobStore } from '#shared/ports/job-store.ts';
-import { effectsOwed, job, jobOf, provisionOf, revisionOf, teardown } from './job-store-examples.ts';
+import { effectsOwed, job, jobOf, provisionOf, revisionOf, teardown } from '../support/contract/job-store-examples.ts';
 
 /** The part of the contract of a job store that is about what it owes: `describeJobStoreContract` runs it. */
 export function describeOwedEffects(store: () => JobStore): void {

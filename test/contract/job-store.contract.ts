@@ -2,10 +2,10 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { causeOf } from '#shared/domain/cause.ts';
 import type { Job } from '#shared/domain/job.ts';
 import type { JobStore } from '#shared/ports/job-store.ts';
-import { closedJob } from '../unit/domain/example-job.ts';
+import { effectsOwed, job, jobOf, provisionOf, revisionOf, teardown } from '../support/contract/job-store-examples.ts';
+import type { OpenStore, StoreUnderTest } from '../support/contract/store-under-test.ts';
+import { closedJob } from '../support/domain/example-job.ts';
 import { describeOwedEffects } from './job-store-effects.contract.ts';
-import { effectsOwed, job, jobOf, provisionOf, revisionOf, teardown } from './job-store-examples.ts';
-import type { OpenStore, StoreUnderTest } from './store-under-test.ts';
 
 /** What every job store promises, whatever is behind it. */
 export function describeJobStoreContract(name: string, open: OpenStore<JobStore>): void {

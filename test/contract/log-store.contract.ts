@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { LogEntry, LogStore } from '#shared/ports/log-store.ts';
-import { exampleLogEntry } from '../unit/embedded/example-log-entry.ts';
+import { exampleLogEntry } from '../support/embedded/example-log-entry.ts';
 
 export type LogStoreUnderTest = {
   readonly store: LogStore;

@@ -1,6 +1,11 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { MessageBus, Topic } from '#shared/ports/message-bus.ts';
-import { type Answer, type PushEndpoint, type ReceivedPush, startPushEndpoint } from './push-endpoint.ts';
+import {
+  type Answer,
+  type PushEndpoint,
+  type ReceivedPush,
+  startPushEndpoint,
+} from '../support/contract/push-endpoint.ts';
 
 /** One topic, pushed to one URL, with a dead-letter topic behind it. */
 export type PushSubscription = { readonly topic: Topic; readonly url: string };

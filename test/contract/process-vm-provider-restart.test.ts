@@ -5,7 +5,14 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { CONFIG, isDead, openVmCloudUnderTest, PLACE, readPids, type VmCloudUnderTest } from './vm-cloud-under-test.ts';
+import {
+  CONFIG,
+  isDead,
+  openVmCloudUnderTest,
+  PLACE,
+  readPids,
+  type VmCloudUnderTest,
+} from '../support/contract/vm-cloud-under-test.ts';
 import { vmRequest } from './vm-provider.contract.ts';
 
 describe('the VMs of an embedded cloud that is started again', () => {
@@ -34,7 +41,7 @@ describe('the VMs of an embedded cloud that is started again', () => {
       ...vmRequest(PLACE, 'survivor'),
       metadata: { 'startup-script': 'echo $GCE_METADATA_HOST $$; sleep 300' },
     };
-    const fixture = fileURLToPath(new URL('./vm-cloud-process.ts', import.meta.url));
+    const fixture = fileURLToPath(new URL('../support/contract/vm-cloud-process.ts', import.meta.url));
     const args = [fixture, cloud.directory, JSON.stringify(CONFIG), JSON.stringify(request)];
     await cloud.shut();
     const victim = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });

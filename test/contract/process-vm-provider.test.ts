@@ -2,8 +2,14 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { SERIAL_PORT_BYTES_MAX } from '../../infra/embedded/vms/vm-process.ts';
-import { isDead, openVmCloudUnderTest, PLACE, readPids, type VmCloudUnderTest } from './vm-cloud-under-test.ts';
+import { SERIAL_PORT_BYTES_MAX } from '../../infra/embedded/compute-engine/vms/vm-process.ts';
+import {
+  isDead,
+  openVmCloudUnderTest,
+  PLACE,
+  readPids,
+  type VmCloudUnderTest,
+} from '../support/contract/vm-cloud-under-test.ts';
 import { describeVmProviderContract, vmRequest } from './vm-provider.contract.ts';
 
 describeVmProviderContract('the embedded cloud', async () => {

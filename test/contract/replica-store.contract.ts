@@ -2,8 +2,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { causeOf } from '#shared/domain/cause.ts';
 import type { Replica } from '#shared/domain/replica.ts';
 import type { ReplicaStore } from '#shared/ports/replica-store.ts';
-import { exampleReplica } from '../unit/domain/example-replica.ts';
-import type { OpenStore, StoreUnderTest } from './store-under-test.ts';
+import type { OpenStore, StoreUnderTest } from '../support/contract/store-under-test.ts';
+import { exampleReplica } from '../support/domain/example-replica.ts';
 
 /** What every replica store promises, whatever is behind it. */
 export function describeReplicaStoreContract(name: string, open: OpenStore<ReplicaStore>): void {

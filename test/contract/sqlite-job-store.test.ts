@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { expect, it } from 'vitest';
-import { openDatabase } from '#infra/embedded/database.ts';
-import { openSqliteJobStore } from '#infra/embedded/jobs/sqlite-job-store.ts';
-import { queuedJob } from '../unit/domain/example-job.ts';
-import type { CountingTask } from './commit-repeatedly.ts';
+import { openDatabase } from '#infra/embedded/data-dir/database.ts';
+import { openSqliteJobStore } from '#infra/embedded/job-state/job-store.ts';
+import type { CountingTask } from '../support/contract/commit-repeatedly.ts';
+import { onDatabaseFile } from '../support/contract/sqlite-store-under-test.ts';
+import { queuedJob } from '../support/domain/example-job.ts';
 import { describeJobStoreContract } from './job-store.contract.ts';
-import { onDatabaseFile } from './sqlite-store-under-test.ts';
 
 describeJobStoreContract('SQLite', onDatabaseFile(openSqliteJobStore));
 
@@ -23,7 +23,7 @@ it('loses no commit of threads that write the same job at the same time', async 
   const ready = new Int32Array(new SharedArrayBuffer(4));
   const workers = ['a', 'b', 'c'].map((name) => {
     const workerData: CountingTask = { databasePath, name, commits, ready, threads: 3 };
-    return new Worker(new URL('./commit-repeatedly.ts', import.meta.url), { workerData });
+    return new Worker(new URL('../support/contract/commit-repeatedly.ts', import.meta.url), { workerData });
   });
   const answers = await Promise.all(workers.map((worker) => once(worker, 'message')));
   const stale = answers.flat().reduce((sum, count: number) => sum + count, 0);

@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { MessageBus } from '#shared/ports/message-bus.ts';
-import type { BusProcessSettings, PublishAnswer, PublishRequest } from './embedded-bus-process.ts';
+import type { BusProcessSettings, PublishAnswer, PublishRequest } from '../support/contract/embedded-bus-process.ts';
 import { type BusUnderTest, describeMessageBusContract, type PushSubscription } from './message-bus.contract.ts';
 
-const PROCESS = fileURLToPath(new URL('./embedded-bus-process.ts', import.meta.url));
+const PROCESS = fileURLToPath(new URL('../support/contract/embedded-bus-process.ts', import.meta.url));
 const DELIVERIES_MAX = 4;
 const BACKOFF_MS_MIN = 200;
 

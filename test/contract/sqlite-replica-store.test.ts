@@ -1,5 +1,5 @@
-import { openSqliteReplicaStore } from '#infra/embedded/jobs/sqlite-replica-store.ts';
+import { openSqliteReplicaStore } from '#infra/embedded/job-state/replica-store.ts';
+import { onDatabaseFile } from '../support/contract/sqlite-store-under-test.ts';
 import { describeReplicaStoreContract } from './replica-store.contract.ts';
-import { onDatabaseFile } from './sqlite-store-under-test.ts';
 
 describeReplicaStoreContract('SQLite', onDatabaseFile(openSqliteReplicaStore));

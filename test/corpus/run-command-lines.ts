@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, resolve, sep } from 'node:path';
 import { parseArgsStringToArgv } from 'string-argv';
-import { runCli } from '../unit/cli/test-cloud.ts';
+import { runCli } from '../support/cli/test-cloud.ts';
 
 export type CommandOutcome = {
   readonly line: string;

@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { flexStartFile, jobFile, packFiles, packProgram, until } from '../e2e/cloud-under-test.ts';
-import { findGcloudVersion } from '../integration/find-gcloud-version.ts';
-import { type HybridCloud, startHybridCloud } from './hybrid-cloud.ts';
+import { flexStartFile, jobFile, packFiles, packProgram, until } from '../support/e2e/cloud-under-test.ts';
+import { type HybridCloud, startHybridCloud } from '../support/e2e/hybrid-cloud.ts';
+import { findGcloudVersion } from '../support/gcloud/find-gcloud-version.ts';
 
 const run = promisify(execFile);
 

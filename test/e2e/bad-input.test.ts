@@ -8,8 +8,8 @@ import {
   packProgram,
   startCloudUnderTest,
   until,
-} from './cloud-under-test.ts';
-import { findMarkedProcesses } from './marked-processes.ts';
+} from '../support/e2e/cloud-under-test.ts';
+import { findMarkedProcesses } from '../support/e2e/marked-processes.ts';
 
 let cloud: CloudUnderTest;
 

@@ -1,5 +1,11 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type CloudUnderTest, flexStartFile, jobFile, packProgram, startCloudUnderTest } from './cloud-under-test.ts';
+import {
+  type CloudUnderTest,
+  flexStartFile,
+  jobFile,
+  packProgram,
+  startCloudUnderTest,
+} from '../support/e2e/cloud-under-test.ts';
 
 /** Room for one VM at a time. */
 const NARROW = { zones: [{ name: 'us-central1-a', vmsMax: 1 }], vmsMax: 1, syncSeconds: 0.3 };

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type CloudUnderTest, jobFile, packFiles, startCloudUnderTest } from './cloud-under-test.ts';
+import { type CloudUnderTest, jobFile, packFiles, startCloudUnderTest } from '../support/e2e/cloud-under-test.ts';
 
 const INSTALL_MS_MAX = 170_000;
 

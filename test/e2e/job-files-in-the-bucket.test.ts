@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type CloudUnderTest, startCloudUnderTest } from './cloud-under-test.ts';
+import { type CloudUnderTest, startCloudUnderTest } from '../support/e2e/cloud-under-test.ts';
 
 let cloud: CloudUnderTest;
 

@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { type Endpoints, readEndpoints } from '#infra/embedded/endpoints.ts';
+import { type Endpoints, readEndpoints } from '#infra/embedded/data-dir/endpoints.ts';
 import { createPrng } from '../simulation/prng.ts';
-import { createUser, jobFile, packProgram, until } from './cloud-under-test.ts';
-import { findMarkedProcesses } from './marked-processes.ts';
+import { createUser, jobFile, packProgram, until } from '../support/e2e/cloud-under-test.ts';
+import { findMarkedProcesses } from '../support/e2e/marked-processes.ts';
 
 const CLI = fileURLToPath(new URL('../../cli/main.ts', import.meta.url));
 const KILLS = 8;

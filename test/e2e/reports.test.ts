@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Report } from '#shared/protocol/report.ts';
-import { type CloudUnderTest, jobFile, packProgram, startCloudUnderTest } from './cloud-under-test.ts';
+import { type CloudUnderTest, jobFile, packProgram, startCloudUnderTest } from '../support/e2e/cloud-under-test.ts';
 
 const HOLDER = 'import time\ntime.sleep(600)\n';
 

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { runCli } from '../unit/cli/test-cloud.ts';
-import { type CloudUnderTest, packProgram, startCloudUnderTest } from './cloud-under-test.ts';
+import { runCli } from '../support/cli/test-cloud.ts';
+import { type CloudUnderTest, packProgram, startCloudUnderTest } from '../support/e2e/cloud-under-test.ts';
 
 const TOKEN = 'planted-t0ken-7f3a';
 const KEY = '-----BEGIN PLANTED KEY-----\nplanted+line/one==\nplanted+line/two==\n-----END PLANTED KEY-----\n';

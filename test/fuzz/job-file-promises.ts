@@ -1,9 +1,9 @@
 import { deepStrictEqual } from 'node:assert/strict';
-import { checkJob } from '#shared/spec/check-job.ts';
-import type { JobContext } from '#shared/spec/job-context.ts';
-import type { JobDraft } from '#shared/spec/job-draft.ts';
-import { printJobFile } from '#shared/spec/print-job-file.ts';
-import { readJobFile } from '#shared/spec/read-job-file.ts';
+import type { JobDraft } from '#shared/job-file/draft/job-draft.ts';
+import { printJobFile } from '#shared/job-file/print-job-file.ts';
+import { readJobFile } from '#shared/job-file/read-job-file.ts';
+import { checkJob } from '#shared/job-file/validation/check-job.ts';
+import type { JobContext } from '#shared/job-file/validation/job-context.ts';
 
 const CONTEXT: JobContext = {
   defaults: { region: 'us-central1', runtimeVersion: '2.11', jobDirBase: 'gs://jobs', packageUris: ['gs://up/a.zip'] },

@@ -1,16 +1,16 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Database, openDatabase } from '#infra/embedded/database.ts';
-import { openSqliteJobStore } from '#infra/embedded/jobs/sqlite-job-store.ts';
-import { openSqliteReplicaStore } from '#infra/embedded/jobs/sqlite-replica-store.ts';
-import { createComputeVmProvider } from '#infra/google-cloud/compute/compute-vm-provider.ts';
-import { DEADLINES } from '#shared/domain/deadlines.ts';
-import { handleJobEvent } from '#shared/pipeline/handle-job-event.ts';
-import { sweep, teardown } from '#shared/pipeline/teardown.ts';
+import { type Database, openDatabase } from '#infra/embedded/data-dir/database.ts';
+import { openSqliteJobStore } from '#infra/embedded/job-state/job-store.ts';
+import { openSqliteReplicaStore } from '#infra/embedded/job-state/replica-store.ts';
+import { createComputeVmProvider } from '#infra/google-cloud/compute-engine/compute-vm-provider.ts';
+import { DEADLINES } from '#shared/domain/timeouts.ts';
 import type { VmProvider } from '#shared/ports/vm-provider.ts';
-import { PLACE } from '../contract/vm-cloud-under-test.ts';
+import { handleJobEvent } from '#shared/use-cases/handle-job-event.ts';
+import { sweep, teardown } from '#shared/use-cases/teardown/teardown.ts';
 import { vmRequest } from '../contract/vm-provider.contract.ts';
 import { simulatedJob } from '../simulation/simulated-job.ts';
-import { type ComputeUnderTest, openComputeUnderTest } from './compute-under-test.ts';
+import { PLACE } from '../support/contract/vm-cloud-under-test.ts';
+import { type ComputeUnderTest, openComputeUnderTest } from '../support/google-cloud/compute-under-test.ts';
 
 const OTHER_ZONE = 'local1-b';
 

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createComputeVmProvider } from '#infra/google-cloud/compute/compute-vm-provider.ts';
+import { createComputeVmProvider } from '#infra/google-cloud/compute-engine/compute-vm-provider.ts';
 import type { VmProvider } from '#shared/ports/vm-provider.ts';
-import { PLACE } from '../contract/vm-cloud-under-test.ts';
 import { describeVmProviderContract, patientRequest, vmRequest } from '../contract/vm-provider.contract.ts';
-import { type ComputeUnderTest, openComputeUnderTest } from './compute-under-test.ts';
+import { PLACE } from '../support/contract/vm-cloud-under-test.ts';
+import { type ComputeUnderTest, openComputeUnderTest } from '../support/google-cloud/compute-under-test.ts';
 
 describeVmProviderContract('Compute Engine', async () => {
   const compute = await openComputeUnderTest();

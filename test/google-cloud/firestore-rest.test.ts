@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, inject, it } from 'vitest';
 import { connectState } from '#infra/google-cloud/compose/connect-state.ts';
-import { describeCapacityMemoryContract } from '../contract/capacity-memory.contract.ts';
+import { describeCapacityMemoryContract } from '../contract/capacity-history.contract.ts';
 import { describeJobStoreContract } from '../contract/job-store.contract.ts';
 import { describeReplicaStoreContract } from '../contract/replica-store.contract.ts';
-import type { OpenStore } from '../contract/store-under-test.ts';
+import type { OpenStore } from '../support/contract/store-under-test.ts';
 
 const hosts = inject('emulatorHosts');
 

@@ -1,11 +1,11 @@
 import { describe, expect, inject, it } from 'vitest';
-import { createFirestoreCapacityMemory } from '#infra/google-cloud/firestore/firestore-capacity-memory.ts';
+import { createFirestoreCapacityMemory } from '#infra/google-cloud/firestore/firestore-capacity-history.ts';
 import { createFirestoreJobStore } from '#infra/google-cloud/firestore/firestore-job-store.ts';
 import { createFirestoreReplicaStore } from '#infra/google-cloud/firestore/firestore-replica-store.ts';
-import { describeCapacityMemoryContract } from '../contract/capacity-memory.contract.ts';
+import { describeCapacityMemoryContract } from '../contract/capacity-history.contract.ts';
 import { describeJobStoreContract } from '../contract/job-store.contract.ts';
 import { describeReplicaStoreContract } from '../contract/replica-store.contract.ts';
-import { onFirestore } from './firestore-under-test.ts';
+import { onFirestore } from '../support/google-cloud/firestore-under-test.ts';
 
 const hosts = inject('emulatorHosts');
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { findPackages } from '#shared/pipeline/find-packages.ts';
 import { AccessDeniedError } from '#shared/ports/object-store.ts';
-import { openStorageUnderTest, refuse, type StorageUnderTest } from './storage-under-test.ts';
+import { findPackages } from '#shared/use-cases/intake/find-packages.ts';
+import { openStorageUnderTest, refuse, type StorageUnderTest } from '../support/google-cloud/storage-under-test.ts';
 
 const PAGE_OBJECTS_MAX = 3;
 

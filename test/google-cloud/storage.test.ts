@@ -1,7 +1,7 @@
 import { Storage } from '@google-cloud/storage';
-import { createStorageObjectStore } from '#infra/google-cloud/storage/storage-object-store.ts';
+import { createStorageObjectStore } from '#infra/google-cloud/cloud-storage/storage-object-store.ts';
 import { describeObjectStoreContract } from '../contract/object-store.contract.ts';
-import { openStorageDoor } from '../integration/storage-door-under-test.ts';
+import { openStorageDoor } from '../support/embedded/cloud-storage-under-test.ts';
 
 describeObjectStoreContract('Cloud Storage', async () => {
   const door = await openStorageDoor();

@@ -6,8 +6,8 @@ import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { readEndpoints } from '#infra/embedded/endpoints.ts';
-import { until } from '../e2e/cloud-under-test.ts';
+import { readEndpoints } from '#infra/embedded/data-dir/endpoints.ts';
+import { until } from '../support/e2e/cloud-under-test.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../cli/dropforge.js', import.meta.url));
 

@@ -10,10 +10,10 @@ import { unzipSync } from 'fflate';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type FunctionName, HTTP_FUNCTIONS, SUBSCRIPTIONS } from '#functions/index.ts';
 import { SETTINGS_OF } from '#functions/settings.ts';
-import { compileFunction, readCodeCache } from '#infra/build/archive/function-script.ts';
-import { type Bundle, bundleFunction, writeBundle } from '#infra/build/bundle-function.ts';
-import { closeServer, HOST, listen } from '#infra/embedded/http-server.ts';
-import { firstAnswer, pushBody, settingsAt, startBundle } from './bundle-process.ts';
+import { closeServer, HOST, listen } from '#infra/embedded/http/http-server.ts';
+import { compileFunction, readCodeCache } from '#infra/tools/bundle-functions/archive/function-script.ts';
+import { type Bundle, bundleFunction, writeBundle } from '#infra/tools/bundle-functions/bundle-function.ts';
+import { firstAnswer, pushBody, settingsAt, startBundle } from '../support/functions/bundle-process.ts';
 
 const NAMES = Object.keys(SETTINGS_OF) as FunctionName[];
 const BUNDLE_MS_MAX = 180_000;
@@ -192,8 +192,10 @@ describe('a bundle', () => {
     const { inputs } = bundleOf(name);
     const foreign = /^(cli|test|infra\/embedded)\/|@google-cloud\/(pubsub|functions-framework)\/|^functions\/index\.ts/;
     expect(inputs.filter((path) => foreign.test(path))).toEqual([]);
-    const entries = inputs.filter((path) => path.startsWith('functions/deployed/') && !path.includes('start-function'));
-    expect(entries).toEqual([`functions/deployed/${name}.ts`]);
+    const entries = inputs.filter(
+      (path) => path.startsWith('infra/google-cloud/entrypoints/') && !path.includes('start-function'),
+    );
+    expect(entries).toEqual([`infra/google-cloud/entrypoints/${name}.ts`]);
   });
 
   it('has what Cloud Functions looks for, and the functions-framework of these tests', async () => {

@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { FunctionName } from '#functions/index.ts';
-import { connectEmbedded, type EmbeddedPorts } from '#infra/embedded/connect-embedded.ts';
 import { checkEmbeddedConfig } from '#infra/embedded/embedded-config.ts';
+import { connectEmbedded, type EmbeddedPorts } from '#infra/embedded/embedded-ports.ts';
 import { type FunctionServers, startFunctionServers } from '#infra/embedded/function-servers.ts';
 import { createLogger } from '#shared/observability/logger.ts';
 import heartbeat from '#shared/protocol/golden/heartbeat-running.json' with { type: 'json' };
-import { jobFile, packFiles, packProgram } from '../e2e/cloud-under-test.ts';
+import { jobFile, packFiles, packProgram } from '../support/e2e/cloud-under-test.ts';
 
 const SOURCE_PORTS = { storage: 1, cloud: 1, api: 1, heartbeat: 1 };
 

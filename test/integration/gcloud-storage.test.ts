@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type CloudUnderTest, startCloudUnderTest } from '../e2e/cloud-under-test.ts';
-import { runCli } from '../unit/cli/test-cloud.ts';
-import { findGcloudVersion } from './find-gcloud-version.ts';
-import { openGcloudStorageForAllTests } from './gcloud-storage-under-test.ts';
+import { runCli } from '../support/cli/test-cloud.ts';
+import { type CloudUnderTest, startCloudUnderTest } from '../support/e2e/cloud-under-test.ts';
+import { findGcloudVersion } from '../support/gcloud/find-gcloud-version.ts';
+import { openGcloudStorageForAllTests } from '../support/gcloud/gcloud-storage-under-test.ts';
 
 const gcloudVersion = findGcloudVersion();
 const MIB = 1_048_576;

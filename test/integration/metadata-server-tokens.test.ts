@@ -1,8 +1,8 @@
 import { createLocalJWKSet, decodeJwt } from 'jose';
 import { describe, expect, it } from 'vitest';
-import { openVmIdentityIssuer } from '../../infra/embedded/vms/vm-identity.ts';
+import { openVmIdentityIssuer } from '../../infra/embedded/compute-engine/vms/vm-identity.ts';
 import { createVmIdentityVerifier } from '../../shared/api/verify-vm-identity.ts';
-import { EMAIL, INSTANCE_ID, openMetadataServerForEachTest } from './metadata-server-under-test.ts';
+import { EMAIL, INSTANCE_ID, openMetadataServerForEachTest } from '../support/embedded/metadata-server-under-test.ts';
 
 describe('the metadata server of a VM', () => {
   const { database, vm, ask, read } = openMetadataServerForEachTest();

@@ -1,9 +1,14 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { openMetadataServer } from '../../infra/embedded/doors/metadata-server.ts';
-import { createVmMetadata } from '../../infra/embedded/doors/vm-metadata.ts';
-import { EMAIL, FLAVOR, INSTANCE_ID, openMetadataServerForEachTest } from './metadata-server-under-test.ts';
+import { openMetadataServer } from '../../infra/embedded/compute-engine/metadata-server/metadata-server.ts';
+import { createVmMetadata } from '../../infra/embedded/compute-engine/vms/vm-metadata.ts';
+import {
+  EMAIL,
+  FLAVOR,
+  INSTANCE_ID,
+  openMetadataServerForEachTest,
+} from '../support/embedded/metadata-server-under-test.ts';
 
 describe('the metadata server of a VM', () => {
   const { vm, ask, read } = openMetadataServerForEachTest();

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { expect, it } from 'vitest';
 import type { Heartbeat } from '#shared/protocol/heartbeat.ts';
-import { configure, until } from './vm-agent-cloud.ts';
-import { startMachineForEachTest } from './vm-agent-machine.ts';
-import { makeSdist } from './vm-agent-package.ts';
+import { configure, until } from '../support/agent/vm-agent-cloud.ts';
+import { startMachineForEachTest } from '../support/agent/vm-agent-machine.ts';
+import { makeSdist } from '../support/agent/vm-agent-package.ts';
 
 const { cloud, machine, ended } = startMachineForEachTest();
 

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
-import { BUCKET, configure, JOB_DIR, until } from './vm-agent-cloud.ts';
-import { createMachine } from './vm-agent-local-machine.ts';
-import { startMachineForEachTest } from './vm-agent-machine.ts';
-import { makeSdist } from './vm-agent-package.ts';
+import { BUCKET, configure, JOB_DIR, until } from '../support/agent/vm-agent-cloud.ts';
+import { createMachine } from '../support/agent/vm-agent-local-machine.ts';
+import { startMachineForEachTest } from '../support/agent/vm-agent-machine.ts';
+import { makeSdist } from '../support/agent/vm-agent-package.ts';
 
 const { cloud, machine, exited, ended } = startMachineForEachTest();
 

@@ -2,9 +2,9 @@ import { execFileSync } from 'node:child_process';
 import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { configure } from './vm-agent-cloud.ts';
-import { startMachineForEachTest } from './vm-agent-machine.ts';
-import { makeSdist, makeWheel } from './vm-agent-package.ts';
+import { configure } from '../support/agent/vm-agent-cloud.ts';
+import { startMachineForEachTest } from '../support/agent/vm-agent-machine.ts';
+import { makeSdist, makeWheel } from '../support/agent/vm-agent-package.ts';
 
 const { cloud, machine, ended } = startMachineForEachTest();
 

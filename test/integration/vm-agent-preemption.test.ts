@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { BUCKET, configure, JOB_DIR, until } from './vm-agent-cloud.ts';
-import { startMachineForEachTest } from './vm-agent-machine.ts';
-import { makeSdist } from './vm-agent-package.ts';
+import { BUCKET, configure, JOB_DIR, until } from '../support/agent/vm-agent-cloud.ts';
+import { startMachineForEachTest } from '../support/agent/vm-agent-machine.ts';
+import { makeSdist } from '../support/agent/vm-agent-package.ts';
 
 const { cloud, machine, ended } = startMachineForEachTest();
 

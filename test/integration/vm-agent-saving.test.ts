@@ -2,9 +2,9 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { VmConfig } from '#shared/protocol/vm-config.ts';
-import { BUCKET, configure, JOB_DIR, until } from './vm-agent-cloud.ts';
-import { startMachineForEachTest } from './vm-agent-machine.ts';
-import { makeSdist } from './vm-agent-package.ts';
+import { BUCKET, configure, JOB_DIR, until } from '../support/agent/vm-agent-cloud.ts';
+import { startMachineForEachTest } from '../support/agent/vm-agent-machine.ts';
+import { makeSdist } from '../support/agent/vm-agent-package.ts';
 
 const { cloud, machine, ended } = startMachineForEachTest();
 

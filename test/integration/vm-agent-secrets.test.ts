@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { BUCKET, configure, JOB_DIR, until } from './vm-agent-cloud.ts';
-import { startMachineForEachTest } from './vm-agent-machine.ts';
-import { makeSdist, makeWheel } from './vm-agent-package.ts';
+import { BUCKET, configure, JOB_DIR, until } from '../support/agent/vm-agent-cloud.ts';
+import { startMachineForEachTest } from '../support/agent/vm-agent-machine.ts';
+import { makeSdist, makeWheel } from '../support/agent/vm-agent-package.ts';
 
 const { cloud, machine, ended } = startMachineForEachTest();
 

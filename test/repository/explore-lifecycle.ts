@@ -1,9 +1,9 @@
 import type { CauseCode } from '#shared/domain/cause.ts';
-import { GIVEN_UP_IN_ROW_MAX, INTERRUPTIONS_IN_ROW_MAX } from '#shared/domain/deadlines.ts';
 import type { Effect } from '#shared/domain/event.ts';
 import { type Job, type JobIn, replicasOf, stateOf, type TimestampMs, type UnfinishedJob } from '#shared/domain/job.ts';
+import { GIVEN_UP_IN_ROW_MAX, INTERRUPTIONS_IN_ROW_MAX } from '#shared/domain/timeouts.ts';
 import { transition } from '#shared/domain/transition.ts';
-import { queuedJob } from '../unit/domain/example-job.ts';
+import { queuedJob } from '../support/domain/example-job.ts';
 import { HAPPENINGS, type Happening } from './lifecycle-happenings.ts';
 
 /** One line of the decision table. */

@@ -6,14 +6,15 @@ const files = readRepository();
 const imports = listImports(files);
 
 /** The only files that build adapters for everybody and may read the environment. */
-const COMPOSITION_ROOTS = /^(cli\/main|infra\/catalog\/refresh-catalog|functions\/deployed\/[a-z-]+)\.ts$/;
+const COMPOSITION_ROOTS =
+  /^(cli\/main|infra\/tools\/refresh-catalog\/refresh-catalog|infra\/google-cloud\/entrypoints\/[a-z-]+)\.ts$/;
 
 /** Arrows point inwards: a file imports from its own rank and those before it. */
 const RANKS: readonly (readonly string[])[] = [
   ['shared/domain/'],
   ['shared/ports/', 'shared/protocol/', 'shared/catalog/', 'shared/observability/'],
-  ['shared/spec/', 'shared/package/'],
-  ['shared/pipeline/'],
+  ['shared/job-file/', 'shared/package/'],
+  ['shared/use-cases/'],
   ['shared/api/'],
   ['functions/', 'infra/'],
   ['cli/'],
@@ -79,8 +80,8 @@ describe('imports', () => {
   it('use every file that is there', () => {
     const manifest = files.find(({ path }) => path === 'package.json')?.text ?? '';
     const used = new Set(imports.filter(({ from }) => !from.startsWith('test/')).map(({ to }) => to));
-    // What starts an archive is built for it alone (infra/build/bundle-function.ts).
-    const isArchived = (path: string) => /^infra\/build\/archive\/(start|compile)\.ts$/.test(path);
+    // What starts an archive is built for it alone (infra/tools/bundle-functions/bundle-function.ts).
+    const isArchived = (path: string) => /^infra\/tools\/bundle-functions\/archive\/(start|compile)\.ts$/.test(path);
     const isEntry = (path: string) => COMPOSITION_ROOTS.test(path) || isArchived(path) || manifest.includes(path);
     const dead = files
       .map(({ path }) => path)

@@ -1,4 +1,7 @@
 import { type CauseClass, type CauseCode, causeOf, classOf } from '#shared/domain/cause.ts';
+import type { JobEvent, JobEventType, ReplicaExit } from '#shared/domain/event.ts';
+import { isWhole, type Job, type JobIn, type TimestampMs, type UnfinishedJob } from '#shared/domain/job.ts';
+import { isWaitOver, waitDeadlineOf } from '#shared/domain/placing.ts';
 import {
   BOOT_FAILURES_IN_ROW_MAX,
   DEADLINES,
@@ -6,11 +9,8 @@ import {
   INTERRUPTIONS_IN_ROW_MAX,
   SETTLED_RUN_MS,
   SETUP_MS_MAX,
-} from '#shared/domain/deadlines.ts';
-import type { JobEvent, JobEventType, ReplicaExit } from '#shared/domain/event.ts';
-import { isWhole, type Job, type JobIn, type TimestampMs, type UnfinishedJob } from '#shared/domain/job.ts';
-import { isWaitOver, waitDeadlineOf } from '#shared/domain/placing.ts';
-import { eventsFor } from '../unit/domain/example-job.ts';
+} from '#shared/domain/timeouts.ts';
+import { eventsFor } from '../support/domain/example-job.ts';
 
 /** One way in which an event can come: under which circumstance, when that is so, and the event itself. */
 export type Happening = {

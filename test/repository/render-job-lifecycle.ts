@@ -1,14 +1,14 @@
 import { CAUSES, type CauseCode, causeOf } from '#shared/domain/cause.ts';
+import type { Job } from '#shared/domain/job.ts';
 import {
   BOOT_FAILURES_IN_ROW_MAX,
   DEADLINES,
   type Deadlines,
   SETUP_MS_MAX,
   UPLOAD_GRACE_MS,
-} from '#shared/domain/deadlines.ts';
-import type { Job } from '#shared/domain/job.ts';
+} from '#shared/domain/timeouts.ts';
 import { transition } from '#shared/domain/transition.ts';
-import { eventsFor, jobAfter, queuedJob } from '../unit/domain/example-job.ts';
+import { eventsFor, jobAfter, queuedJob } from '../support/domain/example-job.ts';
 import { type Decision, exploreLifecycle, type Lifecycle, situationOf } from './explore-lifecycle.ts';
 
 /** Rewrites the page; the test that finds it out of date names this command. */

@@ -2,7 +2,7 @@ import { basename, dirname, extname } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { findLines, type RepositoryFile, readRepository } from './repository-files.ts';
 
-const LINES_MAX = 250;
+const LINES_MAX = 400;
 const LINE_CHARACTERS_MAX = 120;
 const FILE_BYTES_MAX = 2 ** 20;
 

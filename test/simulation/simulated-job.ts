@@ -1,8 +1,8 @@
-import { DEADLINES } from '#shared/domain/deadlines.ts';
 import type { Job } from '#shared/domain/job.ts';
 import type { ProvisioningModel, Role } from '#shared/domain/job-spec.ts';
-import type { VmSettings } from '#shared/pipeline/vm-request.ts';
-import { queuedJob } from '../unit/domain/example-job.ts';
+import { DEADLINES } from '#shared/domain/timeouts.ts';
+import type { VmSettings } from '#shared/use-cases/provision/vm-request.ts';
+import { queuedJob } from '../support/domain/example-job.ts';
 import type { Prng } from './prng.ts';
 
 export const ZONES = ['us-central1-a', 'us-central1-b', 'us-central1-c'];

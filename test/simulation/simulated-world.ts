@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { type Job, type ReplicaId, replicaName, replicasOf } from '#shared/domain/job.ts';
 import { ownsVm } from '#shared/domain/ownership.ts';
-import { cancelJob } from '#shared/pipeline/cancel-job.ts';
-import { noteInterruption } from '#shared/pipeline/note-interruption.ts';
-import { recordHeartbeat } from '#shared/pipeline/record-heartbeat.ts';
 import type { Heartbeat, HeartbeatAnswer } from '#shared/protocol/heartbeat.ts';
+import { recordHeartbeat } from '#shared/use-cases/heartbeat/record-heartbeat.ts';
+import { cancelJob } from '#shared/use-cases/intake/cancel-job.ts';
+import { noteInterruption } from '#shared/use-cases/reconcile/handle-interruption.ts';
 import { createPrng } from './prng.ts';
 import { createScheduler, type SchedulerOptions } from './scheduler.ts';
 import { DEAD_MAN_MS, HEARTBEAT_MS, runAgent } from './simulated-agent.ts';

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { plan } from './deployed-state.ts';
-import { copyTerraform, FUNCTION_NAMES, hasTerraform, type TerraformCopy } from './terraform.ts';
+import { plan } from '../support/terraform/deployed-state.ts';
+import { copyTerraform, FUNCTION_NAMES, hasTerraform, type TerraformCopy } from '../support/terraform/terraform.ts';
 
 const ROOT = new URL('../../terraform/', import.meta.url);
 const list = (folder: string) => readdirSync(new URL(folder, ROOT)).map((name) => `${folder}/${name}`);

@@ -4,7 +4,7 @@ import { TOPIC_PREFIX } from '#infra/google-cloud/pubsub/pubsub-message-bus.ts';
 import { vmNameOf } from '#shared/domain/vm-name.ts';
 import { TOPICS } from '#shared/ports/message-bus.ts';
 import { teardownMessageSchema } from '#shared/protocol/stage-message.ts';
-import { type AppliedRoot, describeAppliedRoot, PROJECT } from './applied-root.ts';
+import { type AppliedRoot, describeAppliedRoot, PROJECT } from '../support/terraform/applied-root.ts';
 
 const EVENT_FUNCTIONS = Object.entries(SUBSCRIPTIONS);
 

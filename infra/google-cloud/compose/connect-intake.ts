@@ -1,8 +1,8 @@
 import type { Settings } from '#functions/settings.ts';
 import { connectEvents, type EventSettings } from '#infra/google-cloud/compose/connect-events.ts';
 import { connectObjects } from '#infra/google-cloud/compose/connect-objects.ts';
-import { findRuntime, MACHINE_IMAGE_DISK } from '#infra/google-cloud/compute/boot-source.ts';
-import type { IntakeSettings } from '#shared/pipeline/intake-settings.ts';
+import { findRuntime, MACHINE_IMAGE_DISK } from '#infra/google-cloud/compute-engine/boot-source.ts';
+import type { IntakeSettings } from '#shared/use-cases/intake/intake-settings.ts';
 
 type OwnSettings = Settings<
   'UPLOAD_BUCKET' | 'JOBS_BUCKET' | 'REGION_DEFAULT' | 'RUNTIME_VERSION_DEFAULT' | 'RUNTIME_IMAGES' | 'ZONES'

@@ -1,6 +1,6 @@
 import type { Settings } from '#functions/settings.ts';
+import { createCloudLogStore } from '#infra/google-cloud/cloud-logging/cloud-log-store.ts';
 import { authFor } from '#infra/google-cloud/compose/auth-for.ts';
-import { createCloudLogStore } from '#infra/google-cloud/logging/cloud-log-store.ts';
 import type { LogStore } from '#shared/ports/log-store.ts';
 
 const LOGGING_URL = 'https://logging.googleapis.com';

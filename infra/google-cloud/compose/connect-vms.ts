@@ -1,7 +1,7 @@
 import type { Settings } from '#functions/settings.ts';
 import { connectComputeClients } from '#infra/google-cloud/compose/compute-clients.ts';
-import { createComputeVmProvider } from '#infra/google-cloud/compute/compute-vm-provider.ts';
-import { vmPlaceSchema } from '#infra/google-cloud/compute/instance-request.ts';
+import { createComputeVmProvider } from '#infra/google-cloud/compute-engine/compute-vm-provider.ts';
+import { vmPlaceSchema } from '#infra/google-cloud/compute-engine/instance-request.ts';
 import type { VmCreation } from '#shared/ports/vm-provider.ts';
 
 type OwnSettings = Settings<

@@ -1,8 +1,8 @@
 import type { Settings } from '#functions/settings.ts';
-import { PREEMPTION_NOTICE_SECONDS } from '#infra/google-cloud/compute/instance-request.ts';
+import { PREEMPTION_NOTICE_SECONDS } from '#infra/google-cloud/compute-engine/instance-request.ts';
 import { packAgent, readShutdownScript, readStartupScript } from '#infra/vm-agent/pack-agent.ts';
-import { DEADLINES } from '#shared/domain/deadlines.ts';
-import type { VmSettings } from '#shared/pipeline/vm-request.ts';
+import { DEADLINES } from '#shared/domain/timeouts.ts';
+import type { VmSettings } from '#shared/use-cases/provision/vm-request.ts';
 
 /** The port at which AI Platform's clusters met (docs, "Distributed training details"). */
 const CLUSTER_PORT = 2_222;

@@ -35,7 +35,7 @@ variable "subnets" {
 }
 
 variable "vm_tag" {
-  description = "The network tag of the VMs (infra/google-cloud/compute/instance-request.ts)."
+  description = "The network tag of the VMs (infra/google-cloud/compute-engine/instance-request.ts)."
   type        = string
   nullable    = false
 }

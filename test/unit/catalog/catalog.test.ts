@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { findAccelerator, findMachineType, findTpu, readCatalog } from '#shared/catalog/catalog.ts';
 import { priceOf, vertexPriceOf } from '#shared/catalog/price.ts';
 import { listRegions, regionsFor, zonesFor } from '#shared/catalog/zones.ts';
-import { gpus, machineOf, t4 } from './example-machines.ts';
+import { gpus, machineOf, t4 } from '../../support/catalog/example-machines.ts';
 
 describe('the catalog’s data', () => {
   const { accelerators, availability, legacyMachineTypes, machineTypes, regions, scaleTiers, tpuMachineTypes } =

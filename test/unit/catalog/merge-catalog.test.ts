@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { ApiAnswers, ApiMachineType, Sku } from '#infra/catalog/api-answers.ts';
-import { mergeCatalog } from '#infra/catalog/merge-catalog.ts';
-import { printCatalog } from '#infra/catalog/print-catalog.ts';
+import type { ApiAnswers, ApiMachineType, Sku } from '#infra/tools/refresh-catalog/api-answers.ts';
+import { mergeCatalog } from '#infra/tools/refresh-catalog/merge-catalog.ts';
+import { printCatalog } from '#infra/tools/refresh-catalog/print-catalog.ts';
 import { type Catalog, catalogSchema, readCatalog } from '#shared/catalog/catalog.ts';
-import { EXAMPLE_CATALOG } from './example-catalog.ts';
+import { EXAMPLE_CATALOG } from '../../support/catalog/example-catalog.ts';
 
 /** What the APIs would say if the catalog were right. */
 function answersThatAgree(catalog: Catalog): ApiAnswers {

@@ -4,10 +4,10 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { printCatalog } from '#infra/catalog/print-catalog.ts';
-import { runRefresh } from '#infra/catalog/run-refresh.ts';
+import { printCatalog } from '#infra/tools/refresh-catalog/print-catalog.ts';
+import { runRefresh } from '#infra/tools/refresh-catalog/run-refresh.ts';
 import { catalogSchema } from '#shared/catalog/catalog.ts';
-import { EXAMPLE_CATALOG } from './example-catalog.ts';
+import { EXAMPLE_CATALOG } from '../../support/catalog/example-catalog.ts';
 
 const MACHINES_JSON = join(import.meta.dirname, '../../../shared/catalog/machines.json');
 const PROJECT = '/compute/v1/projects/example-project';

@@ -3,7 +3,7 @@ import { findAccelerator, findMachineType, toAcceleratorEnum } from '#shared/cat
 import { priceOf, vertexPriceOf } from '#shared/catalog/price.ts';
 import { isLegacyMachineType, resolveMachine } from '#shared/catalog/resolve-machine.ts';
 import { regionsFor } from '#shared/catalog/zones.ts';
-import { gpus, machineOf, t4 } from './example-machines.ts';
+import { gpus, machineOf, t4 } from '../../support/catalog/example-machines.ts';
 
 const k80 = (count: number) => gpus('nvidia-tesla-k80', count);
 

@@ -5,8 +5,8 @@ import { createGunzip } from 'node:zlib';
 import { extract } from 'tar-stream';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { TRAINER, tarGzOf } from '../package/build-archives.ts';
-import { runCli, startTestCloud, type TestCloud, viewOf } from './test-cloud.ts';
+import { runCli, startTestCloud, type TestCloud, viewOf } from '../../support/cli/test-cloud.ts';
+import { TRAINER, tarGzOf } from '../../support/package/build-archives.ts';
 
 let cloud: TestCloud;
 let work: string;

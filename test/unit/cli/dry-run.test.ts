@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { TRAINER, tarGzOf } from '../package/build-archives.ts';
-import { runCli } from './test-cloud.ts';
+import { runCli } from '../../support/cli/test-cloud.ts';
+import { TRAINER, tarGzOf } from '../../support/package/build-archives.ts';
 
 let work: string;
 beforeEach(async () => {

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { readEmbeddedConfig } from '../../../infra/embedded/embedded-config.ts';
-import { runCli, startTestCloud, type TestCloud } from './test-cloud.ts';
+import { runCli, startTestCloud, type TestCloud } from '../../support/cli/test-cloud.ts';
 
 let cloud: TestCloud;
 beforeEach(async () => {

@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { getRequestListener } from '@hono/node-server';
 import { Hono } from 'hono';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { closeServer, listen } from '#infra/embedded/http-server.ts';
+import { closeServer, listen } from '#infra/embedded/http/http-server.ts';
 import { findTarget, targetOf } from '../../../cli/cloud/find-target.ts';
 import { createApiClient } from '../../../cli/jobs/api-client.ts';
 import { followJob, streamLogs } from '../../../cli/jobs/follow-job.ts';
 import { DEPLOYMENT_PACE, EMBEDDED_PACE, type Pace } from '../../../cli/jobs/pace.ts';
-import { exampleLogEntry } from '../embedded/example-log-entry.ts';
-import { startTestCloud, type TestCloud, viewOf } from './test-cloud.ts';
+import { startTestCloud, type TestCloud, viewOf } from '../../support/cli/test-cloud.ts';
+import { exampleLogEntry } from '../../support/embedded/example-log-entry.ts';
 
 const QUICK: Pace = { firstMs: 1, lookMs: 1, pageMs: 1 };
 

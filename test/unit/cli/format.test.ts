@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { measureStages, stageOf } from '../../../cli/demo/demo-stages.ts';
 import { matchesPattern } from '../../../cli/objects/gs-uri.ts';
 import { formatAgo, formatDuration, formatMoment } from '../../../cli/output/format-time.ts';
-import { replicaOf, viewOf } from './test-cloud.ts';
+import { replicaOf, viewOf } from '../../support/cli/test-cloud.ts';
 
 describe('times', () => {
   it.each([

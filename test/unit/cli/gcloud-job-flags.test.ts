@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
-import { runCli, startTestCloud, type TestCloud, viewOf } from './test-cloud.ts';
+import { runCli, startTestCloud, type TestCloud, viewOf } from '../../support/cli/test-cloud.ts';
 
 let cloud: TestCloud;
 beforeEach(async () => {

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { LogEntry } from '../../../shared/ports/log-store.ts';
 import type { Report } from '../../../shared/protocol/report.ts';
-import { replicaOf, runCli, startTestCloud, type TestCloud, viewOf } from './test-cloud.ts';
+import { replicaOf, runCli, startTestCloud, type TestCloud, viewOf } from '../../support/cli/test-cloud.ts';
 
 let cloud: TestCloud;
 beforeEach(async () => {

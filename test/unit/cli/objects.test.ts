@@ -1,7 +1,7 @@
 import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { runCli, startTestCloud, type TestCloud } from './test-cloud.ts';
+import { runCli, startTestCloud, type TestCloud } from '../../support/cli/test-cloud.ts';
 
 let cloud: TestCloud;
 let work: string;

@@ -4,16 +4,16 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { getRequestListener } from '@hono/node-server';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Database, openDatabase } from '#infra/embedded/database.ts';
-import { createSecretManagerDoor } from '#infra/embedded/doors/secret-manager-door.ts';
-import { writeEndpoints } from '#infra/embedded/endpoints.ts';
-import { closeServer, HOST, listen } from '#infra/embedded/http-server.ts';
+import { type Database, openDatabase } from '#infra/embedded/data-dir/database.ts';
+import { writeEndpoints } from '#infra/embedded/data-dir/endpoints.ts';
+import { closeServer, HOST, listen } from '#infra/embedded/http/http-server.ts';
 import {
   openSqliteSecretStore,
   SECRET_BYTES_MAX,
   type SecretStore,
-} from '#infra/embedded/secrets/sqlite-secret-store.ts';
-import { runCli, startTestCloud, type TestCloud } from './test-cloud.ts';
+} from '#infra/embedded/secret-manager/secret-store.ts';
+import { createSecretManagerDoor } from '#infra/embedded/secret-manager/server.ts';
+import { runCli, startTestCloud, type TestCloud } from '../../support/cli/test-cloud.ts';
 
 let cloud: TestCloud;
 let database: Database;

@@ -1,8 +1,8 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { PROGRAM, startCloudForEachTest } from './submit-under-test.ts';
-import { runCli } from './test-cloud.ts';
+import { PROGRAM, startCloudForEachTest } from '../../support/cli/submit-under-test.ts';
+import { runCli } from '../../support/cli/test-cloud.ts';
 
 const { work, submit, listNames } = startCloudForEachTest();
 

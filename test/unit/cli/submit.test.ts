@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { PROGRAM, startCloudForEachTest } from './submit-under-test.ts';
-import { viewOf } from './test-cloud.ts';
+import { PROGRAM, startCloudForEachTest } from '../../support/cli/submit-under-test.ts';
+import { viewOf } from '../../support/cli/test-cloud.ts';
 
 const { cloud, work, submit, answer, listNames } = startCloudForEachTest();
 

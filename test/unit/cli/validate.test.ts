@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { JOB_FILE_BYTES_MAX } from '#shared/spec/source/parse-source.ts';
-import { runCli } from './test-cloud.ts';
+import { JOB_FILE_BYTES_MAX } from '#shared/job-file/parser/parse-source.ts';
+import { runCli } from '../../support/cli/test-cloud.ts';
 
 let work: string;
 beforeEach(async () => {

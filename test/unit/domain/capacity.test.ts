@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type CapacityRefusal, chooseZone, REFUSAL_HALF_LIFE_MS } from '#shared/domain/capacity.ts';
-import { DEADLINES } from '#shared/domain/deadlines.ts';
-import { queuedJob } from './example-job.ts';
+import { DEADLINES } from '#shared/domain/timeouts.ts';
+import { queuedJob } from '../../support/domain/example-job.ts';
 
 const NOW = 100_000_000;
 const moment = { now: NOW, deadlines: DEADLINES };

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { causeOf, EVIDENCE_LINES_MAX } from '#shared/domain/cause.ts';
-import { SETTLED_RUN_MS } from '#shared/domain/deadlines.ts';
 import type { JobEvent } from '#shared/domain/event.ts';
 import type { Job } from '#shared/domain/job.ts';
 import {
@@ -14,11 +13,12 @@ import {
   jsonBytesOf,
   MESSAGE_BYTES_MAX,
 } from '#shared/domain/job-size.ts';
+import { SETTLED_RUN_MS } from '#shared/domain/timeouts.ts';
 import { transition } from '#shared/domain/transition.ts';
 import { vmNameOf } from '#shared/domain/vm-name.ts';
-import { fitJob } from '#shared/pipeline/fit-job.ts';
-import { concerning, lives } from './event-arbitrary.ts';
-import { eventsFor, jobAfter, queuedJob } from './example-job.ts';
+import { fitJob } from '#shared/use-cases/intake/enforce-size-limit.ts';
+import { concerning, lives } from '../../support/domain/event-arbitrary.ts';
+import { eventsFor, jobAfter, queuedJob } from '../../support/domain/example-job.ts';
 
 /** Six bytes of JSON for one character, which is the worst that there is. */
 const WORST = '\u0001';

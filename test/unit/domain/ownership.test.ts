@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { ownsVm } from '#shared/domain/ownership.ts';
 import { transition } from '#shared/domain/transition.ts';
 import { vmNameOf } from '#shared/domain/vm-name.ts';
-import { closedJob, eventsFor, jobAfter, PLACEMENT, queuedJob } from './example-job.ts';
+import { closedJob, eventsFor, jobAfter, PLACEMENT, queuedJob } from '../../support/domain/example-job.ts';
 
 const master = { role: 'master', index: 0 } as const;
 const vm = { vmName: vmNameOf('digits', 1, master), zone: PLACEMENT.zone, instanceId: '101' };

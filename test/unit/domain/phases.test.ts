@@ -1,15 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import { causeOf } from '#shared/domain/cause.ts';
+import type { Job } from '#shared/domain/job.ts';
 import {
   BOOT_FAILURES_IN_ROW_MAX,
   DEADLINES,
   SETTLED_RUN_MS,
   SETUP_MS_MAX,
   UPLOAD_GRACE_MS,
-} from '#shared/domain/deadlines.ts';
-import type { Job } from '#shared/domain/job.ts';
+} from '#shared/domain/timeouts.ts';
 import { transition } from '#shared/domain/transition.ts';
-import { eventsFor, jobAfter, queuedJob } from './example-job.ts';
+import { eventsFor, jobAfter, queuedJob } from '../../support/domain/example-job.ts';
 
 const HOUR_MS = 3_600_000;
 

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { causeOf } from '#shared/domain/cause.ts';
-import { DEADLINES } from '#shared/domain/deadlines.ts';
 import type { JobEventType } from '#shared/domain/event.ts';
 import { billedSince, type Job, type JobIn, stateOf } from '#shared/domain/job.ts';
+import { DEADLINES } from '#shared/domain/timeouts.ts';
 import { transition } from '#shared/domain/transition.ts';
-import { eventsFor, jobAfter, queuedJob } from './example-job.ts';
+import { eventsFor, jobAfter, queuedJob } from '../../support/domain/example-job.ts';
 
 const PENDING_AT = 2_000;
 const UNTIL = PENDING_AT + 7_200_000;

@@ -2,7 +2,7 @@ import { chmod, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Database, openDatabase } from '#infra/embedded/database.ts';
+import { type Database, openDatabase } from '#infra/embedded/data-dir/database.ts';
 
 describe('a transaction', () => {
   let directory: string;

@@ -3,8 +3,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type FileLogStore, openFileLogStore } from '#infra/embedded/logs/file-log-store.ts';
-import { exampleLogEntry } from './example-log-entry.ts';
+import { type FileLogStore, openFileLogStore } from '#infra/embedded/cloud-logging/file-log-store.ts';
+import { exampleLogEntry } from '../../support/embedded/example-log-entry.ts';
 
 describe('the log file of a job', () => {
   let directory: string;

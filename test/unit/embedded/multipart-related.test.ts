@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { readMultipartRelated } from '../../../infra/embedded/doors/multipart-related.ts';
+import { readMultipartRelated } from '../../../infra/embedded/cloud-storage/multipart-related.ts';
 
 const resource = JSON.stringify({ name: 'ä' });
 

@@ -1,9 +1,13 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Database, openDatabase } from '../../../infra/embedded/database.ts';
-import { findPrefixEnd, type ObjectIndex, openObjectIndex } from '../../../infra/embedded/objects/object-index.ts';
-import { type ListQuery, listPage } from '../../../infra/embedded/objects/object-listing.ts';
-import { DEFAULT_ATTRIBUTES } from '../../../infra/embedded/objects/stored-object.ts';
+import {
+  findPrefixEnd,
+  type ObjectIndex,
+  openObjectIndex,
+} from '../../../infra/embedded/cloud-storage/store/object-index.ts';
+import { type ListQuery, listPage } from '../../../infra/embedded/cloud-storage/store/object-listing.ts';
+import { DEFAULT_ATTRIBUTES } from '../../../infra/embedded/cloud-storage/store/stored-object.ts';
+import { type Database, openDatabase } from '../../../infra/embedded/data-dir/database.ts';
 
 const bucket = 'bucket';
 const byBytes = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b));

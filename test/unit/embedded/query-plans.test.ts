@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Database, openDatabase } from '#infra/embedded/database.ts';
-import { openSqliteCapacityMemory } from '#infra/embedded/jobs/sqlite-capacity-memory.ts';
-import { openSqliteJobStore } from '#infra/embedded/jobs/sqlite-job-store.ts';
-import { openSqliteReplicaStore } from '#infra/embedded/jobs/sqlite-replica-store.ts';
-import { openSqliteMessageQueue } from '#infra/embedded/messages/sqlite-message-queue.ts';
-import { closedJob, queuedJob } from '../domain/example-job.ts';
-import { exampleReplica } from '../domain/example-replica.ts';
+import { type Database, openDatabase } from '#infra/embedded/data-dir/database.ts';
+import { openSqliteCapacityMemory } from '#infra/embedded/job-state/capacity-history.ts';
+import { openSqliteJobStore } from '#infra/embedded/job-state/job-store.ts';
+import { openSqliteReplicaStore } from '#infra/embedded/job-state/replica-store.ts';
+import { openSqliteMessageQueue } from '#infra/embedded/pubsub/message-queue.ts';
+import { closedJob, queuedJob } from '../../support/domain/example-job.ts';
+import { exampleReplica } from '../../support/domain/example-replica.ts';
 
 /**
  * Records every statement that the stores prepare, so that the plans asked for are those of the very text they run.

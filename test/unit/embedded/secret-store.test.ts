@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Database, openDatabase } from '#infra/embedded/database.ts';
+import { type Database, openDatabase } from '#infra/embedded/data-dir/database.ts';
 import {
   openSqliteSecretStore,
   SECRETS_COUNT_MAX,
   type SecretStore,
   VERSIONS_COUNT_MAX,
-} from '#infra/embedded/secrets/sqlite-secret-store.ts';
+} from '#infra/embedded/secret-manager/secret-store.ts';
 
 describe('the secrets of the embedded cloud', () => {
   let database: Database;

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { FunctionName } from '#functions/index.ts';
 import { HTTP_FUNCTIONS, SUBSCRIPTIONS } from '#functions/index.ts';
 import { ENDPOINT_SETTINGS, readSettings, SETTINGS, SETTINGS_OF, type SettingName } from '#functions/settings.ts';
-import { EXAMPLE_SETTINGS } from './example-settings.ts';
+import { EXAMPLE_SETTINGS } from '../../support/functions/example-settings.ts';
 
 const NAMES = Object.keys(SETTINGS_OF) as FunctionName[];
 

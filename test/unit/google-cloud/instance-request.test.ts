@@ -2,13 +2,13 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import protos from '@google-cloud/compute/build/protos/protos.js';
 import { describe, expect, it } from 'vitest';
-import { listBootSources, type RuntimeImages } from '#infra/google-cloud/compute/boot-source.ts';
+import { listBootSources, type RuntimeImages } from '#infra/google-cloud/compute-engine/boot-source.ts';
 import {
   requestIdOf,
   toInsertRequest,
   type VmPlace,
   vmPlaceSchema,
-} from '#infra/google-cloud/compute/instance-request.ts';
+} from '#infra/google-cloud/compute-engine/instance-request.ts';
 import type { VmRequest } from '#shared/ports/vm-provider.ts';
 
 const PLACE = vmPlaceSchema.parse({

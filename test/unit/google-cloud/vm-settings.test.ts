@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { readVmSettings } from '#infra/google-cloud/compose/vm-settings.ts';
-import { toInsertRequest, vmPlaceSchema } from '#infra/google-cloud/compute/instance-request.ts';
+import { toInsertRequest, vmPlaceSchema } from '#infra/google-cloud/compute-engine/instance-request.ts';
 import { vmRequest } from '../../contract/vm-provider.contract.ts';
 
 it('the agent of a Spot VM is told the notice that Compute Engine is asked for', async () => {

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { SETTINGS } from '#functions/settings.ts';
-import { findRuntime } from '#infra/google-cloud/compute/boot-source.ts';
+import { findRuntime } from '#infra/google-cloud/compute-engine/boot-source.ts';
 import { imageNamesOf, RUNTIMES, runtimeImagesFor, runtimesSchema } from '#infra/machine-image/read-runtimes.ts';
 import { readCatalog } from '#shared/catalog/catalog.ts';
 

@@ -1,9 +1,9 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
+import { PACKAGE_LIMITS } from '#shared/package/archive/package-limits.ts';
+import type { PackageSource } from '#shared/package/archive/package-source.ts';
 import { inspectPackage } from '#shared/package/inspect-package.ts';
-import { PACKAGE_LIMITS } from '#shared/package/package-limits.ts';
-import type { PackageSource } from '#shared/package/package-source.ts';
-import { sourceOf, TRAINER, tarGzOf, tarOf, wheelOf, zipOf } from './build-archives.ts';
+import { sourceOf, TRAINER, tarGzOf, tarOf, wheelOf, zipOf } from '../../support/package/build-archives.ts';
 
 const MODULE = { module: 'trainer.task' };
 

@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { openDatabase } from '#infra/embedded/database.ts';
-import { openDirectoryObjectStore } from '#infra/embedded/objects/directory-object-store.ts';
+import { openDirectoryObjectStore } from '#infra/embedded/cloud-storage/store/directory-object-store.ts';
+import { openDatabase } from '#infra/embedded/data-dir/database.ts';
+import { packageSourceOf, SMALL_PACKAGE_BYTES } from '#shared/package/archive/package-source.ts';
 import { inspectPackage } from '#shared/package/inspect-package.ts';
-import { packageSourceOf, SMALL_PACKAGE_BYTES } from '#shared/package/package-source.ts';
-import { sourceOf, TRAINER, tarGzOf, tarOf, zipOf } from './build-archives.ts';
+import { sourceOf, TRAINER, tarGzOf, tarOf, zipOf } from '../../support/package/build-archives.ts';
 
 describe('a package in a bucket', () => {
   let directory: string;

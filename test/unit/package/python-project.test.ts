@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { inspectPackage } from '#shared/package/inspect-package.ts';
-import { sourceOf, TRAINER, tarGzOf, wheelOf, zipOf } from './build-archives.ts';
+import { sourceOf, TRAINER, tarGzOf, wheelOf, zipOf } from '../../support/package/build-archives.ts';
 
 /** Inspects a flat source project of the given files. */
 async function inspectFiles(files: Readonly<Record<string, string>>, module?: string) {

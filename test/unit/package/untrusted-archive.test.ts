@@ -13,7 +13,7 @@ import {
   tarOf,
   type ZipEntry,
   zipOf,
-} from './build-archives.ts';
+} from '../../support/package/build-archives.ts';
 
 async function inspectTar(entries: readonly TarEntry[]) {
   const { problems, warnings } = await inspectPackage(sourceOf('t.tar.gz', tarGzOf([...TRAINER, ...entries])));

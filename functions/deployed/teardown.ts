@@ -1,8 +1,0 @@
-import { startEventFunction } from '#functions/deployed/start-function.ts';
-import { createTeardown } from '#functions/teardown.ts';
-import { connectEvents } from '#infra/google-cloud/compose/connect-events.ts';
-import { connectVmRemoval } from '#infra/google-cloud/compose/connect-vm-removal.ts';
-
-startEventFunction('teardown', ({ settings, logger }) =>
-  createTeardown({ ...connectEvents(settings), vms: connectVmRemoval(settings), logger }),
-);

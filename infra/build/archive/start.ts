@@ -1,4 +1,0 @@
-import { compileFunction, readCodeCache, runFunction } from '#infra/build/archive/function-script.ts';
-
-/** What Cloud Functions starts: the function's bundle, without having to compile it where that was done beforehand. */
-runFunction(compileFunction(__dirname, readCodeCache(__dirname)), __dirname, require);

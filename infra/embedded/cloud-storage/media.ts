@@ -1,0 +1,95 @@
+import { pipeline, Readable } from 'node:stream';
+import { createGunzip } from 'node:zlib';
+import type { Context } from 'hono';
+import { refusal } from '#infra/embedded/cloud-storage/error.ts';
+import { etagOf } from '#infra/embedded/cloud-storage/resource.ts';
+import type { EmbeddedObjectStore } from '#infra/embedded/cloud-storage/store/directory-object-store.ts';
+import type { StoredObject } from '#infra/embedded/cloud-storage/store/stored-object.ts';
+import type { ByteRange } from '#shared/ports/object-store.ts';
+
+/**
+ * Answers with the object's bytes, or the range of them that was asked for. What is stored gzipped is unpacked for a
+ * client that does not say that it takes gzip.
+ * Source: https://cloud.google.com/storage/docs/transcoding
+ */
+export async function answerMedia(
+  context: Context,
+  store: EmbeddedObjectStore,
+  object: StoredObject,
+): Promise<Response> {
+  const isUnpacked =
+    object.contentEncoding === 'gzip' && !/\bgzip\b|\*/.test(context.req.header('accept-encoding') ?? '');
+  const range = isUnpacked ? undefined : parseRange(context.req.header('range'), object.sizeBytes);
+  const { startByte, endByte } = range ?? { startByte: 0, endByte: object.sizeBytes };
+  const headers: Record<string, string> = {
+    ...mediaHeaders(object),
+    ...(isUnpacked ? {} : { 'content-length': String(endByte - startByte) }),
+    ...(!isUnpacked && object.contentEncoding !== null && { 'content-encoding': object.contentEncoding }),
+    ...(range !== undefined && { 'content-range': `bytes ${startByte}-${endByte - 1}/${object.sizeBytes}` }),
+  };
+  const status = range === undefined ? 200 : 206;
+  if (context.req.method === 'HEAD') {
+    return context.body(null, status, headers);
+  }
+  const bytes = await store.read(object, { generation: object.generation, range: { startByte, endByte } });
+  if (bytes === undefined) {
+    throw refusal('NOT_FOUND', `No such object: ${object.bucket}/${object.name}#${object.generation}`);
+  }
+  return context.body(toWebStream(isUnpacked ? unpack(bytes) : bytes), status, headers);
+}
+
+/** Source: https://cloud.google.com/storage/docs/xml-api/reference-headers */
+function mediaHeaders(object: StoredObject): Record<string, string> {
+  const { crc32c, md5, contentDisposition, contentLanguage, cacheControl } = object;
+  return {
+    'content-type': object.contentType,
+    'accept-ranges': 'bytes',
+    etag: `"${etagOf(object)}"`,
+    'last-modified': new Date(object.updatedAt).toUTCString(),
+    'x-goog-generation': object.generation,
+    'x-goog-metageneration': String(object.metageneration),
+    'x-goog-hash': md5 === null ? `crc32c=${crc32c}` : `crc32c=${crc32c},md5=${md5}`,
+    'x-goog-storage-class': object.storageClass,
+    'x-goog-stored-content-encoding': object.contentEncoding ?? 'identity',
+    'x-goog-stored-content-length': String(object.sizeBytes),
+    ...(contentDisposition !== null && { 'content-disposition': contentDisposition }),
+    ...(contentLanguage !== null && { 'content-language': contentLanguage }),
+    'cache-control': cacheControl ?? 'private, max-age=0',
+    ...Object.fromEntries(
+      Object.entries(object.metadata).flatMap(([key, value]) =>
+        // Header values are Latin-1 at most; what is no header stays readable in the object resource.
+        /^[\w.-]+$/.test(key) && /^[\x20-\x7e]*$/.test(value) ? [[`x-goog-meta-${key}`, value]] : [],
+      ),
+    ),
+  };
+}
+
+/** One range of bytes; what is no such range is ignored, as RFC 9110, 14.2 has it. */
+function parseRange(header: string | undefined, sizeBytes: number): ByteRange | undefined {
+  const [, first = '', last = ''] = /^bytes=(\d*)-(\d*)$/.exec(header?.trim() ?? '') ?? [];
+  if (first === '' && last === '') {
+    return undefined;
+  }
+  const startByte = first === '' ? Math.max(0, sizeBytes - Number(last)) : Number(first);
+  const endByte = first === '' || last === '' ? sizeBytes : Math.min(sizeBytes, Number(last) + 1);
+  if (first !== '' && last !== '' && Number(last) < startByte) {
+    return undefined;
+  }
+  if (startByte >= sizeBytes || startByte >= endByte) {
+    throw refusal(
+      'RANGE',
+      `The range ${header} is outside the ${sizeBytes} bytes of the object. Ask for bytes within it.`,
+    );
+  }
+  return { startByte, endByte };
+}
+
+function unpack(bytes: Readable): Readable {
+  // An error of either stream destroys the one that the client reads from, so there is nothing left to do about it
+  // here.
+  return pipeline(bytes, createGunzip(), () => {});
+}
+
+function toWebStream(bytes: Readable): ReadableStream {
+  return Readable.toWeb(bytes) as ReadableStream;
+}

@@ -1,0 +1,160 @@
+import { type Context, Hono } from 'hono';
+import { acceptOutcome, refusal, refusalOf } from '#infra/embedded/cloud-storage/error.ts';
+import { answerMedia } from '#infra/embedded/cloud-storage/media.ts';
+import {
+  attributesOfBody,
+  composeBodySchema,
+  encodePageToken,
+  generationOf,
+  isSoftDeletedAsked,
+  jsonBodyOf,
+  listQueryOf,
+  namedObject,
+  objectBodySchema,
+  objectOf,
+  preconditionsOf,
+  sourceOf,
+  withoutNulls,
+} from '#infra/embedded/cloud-storage/request.ts';
+import { objectResource, originOf } from '#infra/embedded/cloud-storage/resource.ts';
+import type { EmbeddedObjectStore } from '#infra/embedded/cloud-storage/store/directory-object-store.ts';
+import { findFailedPrecondition, type StoredObject } from '#infra/embedded/cloud-storage/store/stored-object.ts';
+
+const OBJECT_PATH = '/b/:bucket/o/:object';
+const TARGET_PATH = '/b/:targetBucket/o/:targetObject';
+
+/** Source: https://cloud.google.com/storage/docs/json_api/v1/objects */
+export function createObjectRoutes(store: EmbeddedObjectStore): Hono {
+  const routes = new Hono();
+  routes.get('/b/:bucket/o', (context) => listObjects(context, store));
+  routes.get(OBJECT_PATH, (context) => getObject(context, store));
+  routes.patch(OBJECT_PATH, (context) => patchObject(context, store));
+  routes.delete(OBJECT_PATH, async (context) => {
+    const target = objectOf(context);
+    const removal = { generation: generationOf(context), preconditions: preconditionsOf(context) };
+    const outcome = await store.remove(target, removal);
+    if (outcome !== 'CHANGED') {
+      throw refusalOf(outcome, target);
+    }
+    return context.body(null, 204);
+  });
+  routes.post(`${OBJECT_PATH}/copyTo${TARGET_PATH}`, async (context) =>
+    context.json(objectResource(await copyObject(context, store), originOf(context))),
+  );
+  routes.post(`${OBJECT_PATH}/rewriteTo${TARGET_PATH}`, async (context) => {
+    const object = await copyObject(context, store);
+    const size = String(object.sizeBytes);
+    return context.json({
+      kind: 'storage#rewriteResponse',
+      totalBytesRewritten: size,
+      objectSize: size,
+      done: true,
+      resource: objectResource(object, originOf(context)),
+    });
+  });
+  routes.post(`${OBJECT_PATH}/moveTo/o/:targetObject`, async (context) =>
+    context.json(objectResource(await moveObject(context, store), originOf(context))),
+  );
+  routes.post(`${OBJECT_PATH}/compose`, (context) => composeObject(context, store));
+  return routes;
+}
+
+function listObjects(context: Context, store: EmbeddedObjectStore): Response {
+  const query = listQueryOf(context);
+  if (store.findBucket(query.bucket) === undefined) {
+    throw refusalOf('NO_BUCKET', { bucket: query.bucket, name: '' });
+  }
+  if (isSoftDeletedAsked(context)) {
+    return context.json({ kind: 'storage#objects' });
+  }
+  const { objects, prefixes, nextPosition } = store.page(query);
+  return context.json({
+    kind: 'storage#objects',
+    ...(nextPosition !== null && { nextPageToken: encodePageToken(nextPosition) }),
+    ...(prefixes.length > 0 && { prefixes }),
+    ...(objects.length > 0 && { items: objects.map((object) => objectResource(object, originOf(context))) }),
+  });
+}
+
+function findObject(context: Context, store: EmbeddedObjectStore): StoredObject {
+  const target = objectOf(context);
+  const isBucket = store.findBucket(target.bucket) !== undefined;
+  const object = isSoftDeletedAsked(context) ? undefined : store.find(target, generationOf(context));
+  return acceptOutcome(object ?? (isBucket ? 'NO_OBJECT' : 'NO_BUCKET'), target);
+}
+
+/** The object's resource, or with `alt=media` its bytes. */
+export async function getObject(
+  context: Context,
+  store: EmbeddedObjectStore,
+  isMedia = isMediaAsked(context),
+): Promise<Response> {
+  const object = findObject(context, store);
+  const failed = findFailedPrecondition(object, preconditionsOf(context));
+  if (failed === 'ifGenerationNotMatch' || failed === 'ifMetagenerationNotMatch') {
+    return context.body(null, 304);
+  }
+  if (failed !== undefined) {
+    throw refusalOf('CONFLICT', object);
+  }
+  return isMedia ? await answerMedia(context, store, object) : context.json(objectResource(object, originOf(context)));
+}
+
+const isMediaAsked = (context: Context): boolean => context.req.query('alt') === 'media';
+
+/** RFC 7396: a field that is null is removed, and so is a key of the metadata. */
+async function patchObject(context: Context, store: EmbeddedObjectStore): Promise<Response> {
+  const target = objectOf(context);
+  // The class of an object is changed by rewriting it.
+  const { storageClass, ...body } = await jsonBodyOf(context, objectBodySchema);
+  const outcome = store.patch(target, {
+    generation: generationOf(context),
+    preconditions: preconditionsOf(context),
+    attributes: (current) => ({
+      ...attributesOfBody(body),
+      ...(body.metadata != null && { metadata: withoutNulls({ ...current.metadata, ...body.metadata }) }),
+    }),
+  });
+  return context.json(objectResource(acceptOutcome(outcome, target), originOf(context)));
+}
+
+async function copyObject(context: Context, store: EmbeddedObjectStore): Promise<StoredObject> {
+  const source = { ...objectOf(context), ...sourceOf(context) };
+  const target = namedObject(context.req.param('targetBucket') ?? '', context.req.param('targetObject') ?? '');
+  const attributes = attributesOfBody(await jsonBodyOf(context, objectBodySchema));
+  const outcome = await store.copy(source, target, { attributes, preconditions: preconditionsOf(context) });
+  return acceptOutcome(outcome, outcome === 'NO_OBJECT' ? source : target);
+}
+
+async function moveObject(context: Context, store: EmbeddedObjectStore): Promise<StoredObject> {
+  const source = objectOf(context);
+  const target = namedObject(source.bucket, context.req.param('targetObject') ?? '');
+  if (target.name === source.name) {
+    throw refusal(
+      'INVALID',
+      `The object ${source.bucket}/${source.name} cannot be moved to itself. Choose another name.`,
+    );
+  }
+  const outcome = await store.move(source, target.name, {
+    preconditions: preconditionsOf(context),
+    sourcePreconditions: sourceOf(context).preconditions,
+  });
+  return acceptOutcome(outcome, outcome === 'NO_OBJECT' ? source : target);
+}
+
+async function composeObject(context: Context, store: EmbeddedObjectStore): Promise<Response> {
+  const target = objectOf(context);
+  const { sourceObjects, destination = {} } = await jsonBodyOf(context, composeBodySchema);
+  const sources = sourceObjects.map(({ name, generation, objectPreconditions }) => ({
+    ...namedObject(target.bucket, name),
+    generation,
+    preconditions: { ifGenerationMatch: objectPreconditions?.ifGenerationMatch },
+  }));
+  const missing = sources.find((source) => store.find(source, source.generation) === undefined);
+  if (missing !== undefined) {
+    throw refusalOf('NO_OBJECT', missing);
+  }
+  const options = { attributes: attributesOfBody(destination), preconditions: preconditionsOf(context) };
+  const outcome = await store.compose(sources, target, options);
+  return context.json(objectResource(acceptOutcome(outcome, target), originOf(context)));
+}

@@ -1,0 +1,215 @@
+import type { Context } from 'hono';
+import { z } from 'zod';
+import { refusal } from '#infra/embedded/cloud-storage/error.ts';
+import { compileGlob } from '#infra/embedded/cloud-storage/glob.ts';
+import type { ScanPosition } from '#infra/embedded/cloud-storage/store/object-index.ts';
+import {
+  type Checksums,
+  findObjectNameProblem,
+  type ObjectAttributes,
+  type Preconditions,
+  STORAGE_CLASSES,
+} from '#infra/embedded/cloud-storage/store/stored-object.ts';
+import { readBoundedText } from '#infra/embedded/http/read-bounded-text.ts';
+import type { ObjectName } from '#shared/ports/object-store.ts';
+
+/** JSON that describes an object or a request; Cloud Storage allows 8 KiB of custom metadata an object. */
+export const JSON_BODY_BYTES_MAX = 1_048_576;
+
+const int64 = z.string().regex(/^\d{1,19}$/, 'must be a whole number');
+
+const preconditionsSchema = z.object({
+  ifGenerationMatch: int64.optional(),
+  ifGenerationNotMatch: int64.optional(),
+  ifMetagenerationMatch: int64.optional(),
+  ifMetagenerationNotMatch: int64.optional(),
+});
+
+const sourceSchema = z.object({
+  sourceGeneration: int64.optional(),
+  ifSourceGenerationMatch: int64.optional(),
+  ifSourceGenerationNotMatch: int64.optional(),
+  ifSourceMetagenerationMatch: int64.optional(),
+  ifSourceMetagenerationNotMatch: int64.optional(),
+});
+
+const LIST_COUNT_MAX = 1_000;
+
+const listSchema = z.object({
+  prefix: z.string().default(''),
+  delimiter: z.string().min(1).optional().catch(undefined),
+  startOffset: z.string().optional(),
+  endOffset: z.string().optional(),
+  versions: z.stringbool().default(false),
+  maxResults: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .transform((count) => Math.min(count, LIST_COUNT_MAX))
+    .default(LIST_COUNT_MAX),
+  pageToken: z.string().optional(),
+  matchGlob: z.string().min(1).optional().catch(undefined),
+});
+
+const text = z.string().nullish();
+
+/** The fields of an object resource that a client may set. */
+export const objectBodySchema = z.object({
+  name: z.string().optional(),
+  contentType: text,
+  contentEncoding: text,
+  contentDisposition: text,
+  contentLanguage: text,
+  cacheControl: text,
+  metadata: z.record(z.string(), z.string().nullable()).nullish(),
+  storageClass: z.enum(STORAGE_CLASSES, { error: `must be one of ${STORAGE_CLASSES.join(', ')}` }).nullish(),
+  md5Hash: z.string().optional(),
+  crc32c: z.string().optional(),
+});
+
+export type ObjectBody = z.infer<typeof objectBodySchema>;
+
+export const composeBodySchema = z.object({
+  sourceObjects: z
+    .array(
+      z.object({
+        name: z.string(),
+        generation: z.union([int64, z.int().transform(String)]).optional(),
+        objectPreconditions: z
+          .object({ ifGenerationMatch: z.union([int64, z.int().transform(String)]).optional() })
+          .optional(),
+      }),
+    )
+    .min(1)
+    .max(32),
+  destination: objectBodySchema.optional(),
+});
+
+export const bucketBodySchema = z.object({ name: z.string() });
+
+/** The object that the path names. Cloud Storage asks for percent-encoding of every reserved character, the slash too. */
+export const objectOf = (context: Context): ObjectName =>
+  namedObject(context.req.param('bucket') ?? '', context.req.param('object') ?? '');
+
+export function namedObject(bucket: string, name: string): ObjectName {
+  const problem = findObjectNameProblem({ name });
+  if (problem !== undefined) {
+    throw refusal('INVALID', problem);
+  }
+  return { bucket, name };
+}
+
+export function parseInput<T extends z.ZodType>(schema: T, input: unknown): z.output<T> {
+  const parsed = schema.safeParse(input);
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    throw refusal('INVALID', `Invalid value at ${issue?.path.join('.') || 'the request'}: ${issue?.message}.`);
+  }
+  return parsed.data;
+}
+
+export const preconditionsOf = (context: Context): Preconditions =>
+  parseInput(preconditionsSchema, context.req.query());
+
+export const generationOf = (context: Context): string | undefined =>
+  parseInput(z.object({ generation: int64.optional() }), context.req.query()).generation;
+
+export function sourceOf(context: Context): {
+  readonly generation: string | undefined;
+  readonly preconditions: Preconditions;
+} {
+  const source = parseInput(sourceSchema, context.req.query());
+  return {
+    generation: source.sourceGeneration,
+    preconditions: {
+      ifGenerationMatch: source.ifSourceGenerationMatch,
+      ifGenerationNotMatch: source.ifSourceGenerationNotMatch,
+      ifMetagenerationMatch: source.ifSourceMetagenerationMatch,
+      ifMetagenerationNotMatch: source.ifSourceMetagenerationNotMatch,
+    },
+  };
+}
+
+/** Whether only what was soft-deleted is asked for, of which there is never any: the bucket says so by having no policy. */
+export const isSoftDeletedAsked = (context: Context): boolean =>
+  parseInput(z.object({ softDeleted: z.stringbool().default(false) }), context.req.query()).softDeleted;
+
+export function listQueryOf(context: Context) {
+  const { maxResults, pageToken, versions, matchGlob, ...query } = parseInput(listSchema, context.req.query());
+  if (matchGlob !== undefined && query.delimiter !== undefined) {
+    throw refusal('INVALID', 'The embedded cloud does not offer matchGlob together with a delimiter. Leave one out.');
+  }
+  return {
+    ...query,
+    isWanted: matchGlob === undefined ? undefined : compileGlob(matchGlob),
+    bucket: context.req.param('bucket') ?? '',
+    countMax: maxResults,
+    isWithNoncurrent: versions,
+    after: pageToken === undefined ? undefined : decodePageToken(pageToken),
+  };
+}
+
+export const encodePageToken = ({ name, generation }: ScanPosition): string =>
+  Buffer.from(JSON.stringify([name, generation])).toString('base64url');
+
+function decodePageToken(pageToken: string): ScanPosition {
+  const [name, generation] = parseInput(
+    z.tuple([z.string(), z.int()]),
+    parseJson(Buffer.from(pageToken, 'base64url').toString(), 'the pageToken'),
+  );
+  return { name, generation };
+}
+
+/** The JSON body, or an empty object where there is none. */
+export async function jsonBodyOf<T extends z.ZodType>(context: Context, schema: T): Promise<z.output<T>> {
+  const body = await readBoundedText(bodyOf(context), JSON_BODY_BYTES_MAX);
+  return parseInput(schema, body === '' ? {} : parseJson(body, 'the body'));
+}
+
+export function parseJson(json: string, where: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch (error) {
+    throw refusal('INVALID', `There is no JSON in ${where}: ${error instanceof Error ? error.message : error}.`);
+  }
+}
+
+/** What the body sets; a field that is null goes back to its default. */
+export function attributesOfBody(body: ObjectBody): Partial<ObjectAttributes> {
+  const { contentType, contentEncoding, contentDisposition, contentLanguage, cacheControl, metadata } = body;
+  const { storageClass } = body;
+  return {
+    ...(contentType != null && { contentType }),
+    ...(storageClass != null && { storageClass }),
+    ...(contentEncoding !== undefined && { contentEncoding }),
+    ...(contentDisposition !== undefined && { contentDisposition }),
+    ...(contentLanguage !== undefined && { contentLanguage }),
+    ...(cacheControl !== undefined && { cacheControl }),
+    ...(metadata !== undefined && { metadata: withoutNulls(metadata ?? {}) }),
+  };
+}
+
+export function withoutNulls(metadata: Readonly<Record<string, string | null>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(metadata).flatMap(([key, value]) => (value === null ? [] : [[key, value]])));
+}
+
+/** The checksums that a client sends along: in the object resource and in the header `x-goog-hash`. */
+export function checksumsOf(context: Context, body: ObjectBody = {}): Partial<Checksums> {
+  const header = context.req.header('x-goog-hash') ?? '';
+  const hashes = Object.fromEntries(
+    [...header.matchAll(/(crc32c|md5)=([A-Za-z0-9+/=]+)/g)].map(([, key, value]) => [key, value]),
+  );
+  const crc32c = body.crc32c ?? hashes.crc32c;
+  const md5 = body.md5Hash ?? hashes.md5 ?? context.req.header('content-md5');
+  return { ...(crc32c !== undefined && { crc32c }), ...(md5 !== undefined && { md5 }) };
+}
+
+/** The bytes as they come in, never all at once. */
+export async function* bodyOf(context: Context): AsyncGenerator<Uint8Array> {
+  try {
+    yield* context.req.raw.body ?? [];
+  } catch {
+    // Nobody is left to read the answer, and the fault is not the store's.
+    throw refusal('INVALID', 'The connection was cut before the body was complete. Send the request again.');
+  }
+}

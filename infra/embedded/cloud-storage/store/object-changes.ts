@@ -1,0 +1,186 @@
+import type { Blob, BlobDirectory } from '#infra/embedded/cloud-storage/store/blob-directory.ts';
+import type { ObjectIndex } from '#infra/embedded/cloud-storage/store/object-index.ts';
+import {
+  attributesOf,
+  findFailedPrecondition,
+  type ObjectAttributes,
+  type Preconditions,
+  type StoredObject,
+} from '#infra/embedded/cloud-storage/store/stored-object.ts';
+import type { Database } from '#infra/embedded/data-dir/database.ts';
+import type { Clock } from '#shared/ports/clock.ts';
+import type { ObjectInfo, ObjectName } from '#shared/ports/object-store.ts';
+
+export type ObjectChangesContext = {
+  readonly database: Database;
+  readonly index: ObjectIndex;
+  readonly blobs: BlobDirectory;
+  readonly clock: Clock;
+  readonly onFinalized: (info: ObjectInfo) => void;
+};
+
+export type NewGeneration = {
+  readonly target: ObjectName;
+  readonly blob: Blob;
+  readonly attributes: ObjectAttributes;
+  readonly preconditions: Preconditions;
+  readonly componentCount: number | null;
+};
+
+export type WriteRefusal = 'CONFLICT' | 'NO_BUCKET';
+type ChangeOutcome = 'CHANGED' | 'NO_OBJECT' | 'CONFLICT';
+
+export type ObjectChanges = ReturnType<typeof openObjectChanges>;
+
+/** The changes to the index. Each is one transaction; blobs that it leaves without an object are removed after it. */
+export function openObjectChanges(context: ObjectChangesContext) {
+  const { database, index, clock } = context;
+  return {
+    removeUnreferenced: (blobIds: readonly string[]) => removeUnreferenced(context, blobIds),
+    /** Makes the blob the object's live generation; `within` runs in the same transaction, whatever the outcome. */
+    async commit(
+      change: NewGeneration,
+      within: (outcome: StoredObject | WriteRefusal) => void = () => {},
+    ): Promise<StoredObject | WriteRefusal> {
+      const candidates = [change.blob.blobId];
+      try {
+        return database.transaction(() => {
+          const refusal = findWriteRefusal(index, change.target, change.preconditions);
+          const outcome = refusal ?? insertGeneration(context, change, candidates);
+          within(outcome);
+          return outcome;
+        });
+      } finally {
+        await removeUnreferenced(context, candidates);
+      }
+    },
+    /** The live object goes on under another name in its bucket, as a new generation; costs no bytes. */
+    move: (source: ObjectName, newName: string, conditions: MoveConditions) =>
+      moveObject(context, { source, target: { bucket: source.bucket, name: newName }, conditions }),
+    patch(
+      target: ObjectName,
+      { generation, attributes, preconditions }: ObjectPatch,
+    ): StoredObject | 'NO_OBJECT' | 'CONFLICT' {
+      return database.transaction(() => {
+        const found = index.find(target, generation)?.object;
+        if (found === undefined) {
+          return 'NO_OBJECT';
+        }
+        if (findFailedPrecondition(found, preconditions) !== undefined) {
+          return 'CONFLICT';
+        }
+        const metageneration = found.metageneration + 1;
+        const patched = { ...found, ...attributes(found), metageneration, updatedAt: clock.now() };
+        index.update(patched);
+        return patched;
+      });
+    },
+    /** Without a generation the live object becomes noncurrent; with one, that generation goes for good. */
+    async remove(target: ObjectName, { generation, preconditions }: ObjectRemoval): Promise<ChangeOutcome> {
+      const freed: string[] = [];
+      const outcome = database.transaction(() => {
+        const found = index.find(target, generation)?.object;
+        if (found === undefined) {
+          return 'NO_OBJECT';
+        }
+        if (findFailedPrecondition(found, preconditions) !== undefined) {
+          return 'CONFLICT';
+        }
+        if (generation === undefined) {
+          index.retire(found, clock.now());
+          freed.push(...index.prune(target, clock.now()));
+        } else {
+          freed.push(...index.delete(found));
+        }
+        return 'CHANGED';
+      });
+      await removeUnreferenced(context, freed);
+      return outcome;
+    },
+  };
+}
+
+async function removeUnreferenced({ blobs, index }: ObjectChangesContext, blobIds: readonly string[]): Promise<void> {
+  await blobs.remove(blobIds.filter((blobId) => !index.isReferenced(blobId)));
+}
+
+export type MoveConditions = {
+  /** On what is there under the new name. */
+  readonly preconditions: Preconditions;
+  readonly sourcePreconditions: Preconditions;
+};
+
+export type ObjectPatch = {
+  readonly generation?: string | undefined;
+  readonly attributes: (current: ObjectAttributes) => Partial<ObjectAttributes>;
+  readonly preconditions: Preconditions;
+};
+
+export type ObjectRemoval = { readonly generation?: string | undefined; readonly preconditions: Preconditions };
+
+export function findWriteRefusal(
+  index: ObjectIndex,
+  target: ObjectName,
+  preconditions: Preconditions,
+): WriteRefusal | undefined {
+  if (index.findBucket(target.bucket) === undefined) {
+    return 'NO_BUCKET';
+  }
+  return findFailedPrecondition(index.find(target)?.object, preconditions) === undefined ? undefined : 'CONFLICT';
+}
+
+type Move = { readonly source: ObjectName; readonly target: ObjectName; readonly conditions: MoveConditions };
+
+async function moveObject(
+  context: ObjectChangesContext,
+  move: Move,
+): Promise<StoredObject | WriteRefusal | 'NO_OBJECT'> {
+  const freed: string[] = [];
+  const outcome = context.database.transaction(() => moveGeneration(context, move, freed));
+  await removeUnreferenced(context, freed);
+  return outcome;
+}
+
+function moveGeneration(context: ObjectChangesContext, move: Move, freed: string[]) {
+  const { index, clock } = context;
+  const { source, target, conditions } = move;
+  const found = index.find(source);
+  if (found === undefined) {
+    return 'NO_OBJECT';
+  }
+  const isSourceRefused = findFailedPrecondition(found.object, conditions.sourcePreconditions) !== undefined;
+  const refusal = isSourceRefused ? 'CONFLICT' : findWriteRefusal(index, target, conditions.preconditions);
+  if (refusal !== undefined) {
+    return refusal;
+  }
+  const { sizeBytes, crc32c, md5, componentCount } = found.object;
+  const moved = insertGeneration(
+    context,
+    {
+      target,
+      blob: { blobId: found.blobId, sizeBytes, crc32c, md5 },
+      attributes: attributesOf(found.object),
+      preconditions: conditions.preconditions,
+      componentCount,
+    },
+    freed,
+  );
+  index.retire(found.object, clock.now());
+  freed.push(...index.prune(source, clock.now()));
+  return moved;
+}
+
+function insertGeneration(context: ObjectChangesContext, change: NewGeneration, freed: string[]): StoredObject {
+  const { index, clock, onFinalized } = context;
+  const { target, blob, attributes, componentCount } = change;
+  const { blobId, ...content } = blob;
+  const live = index.find(target)?.object;
+  if (live !== undefined) {
+    index.retire(live, clock.now());
+  }
+  const object = { bucket: target.bucket, name: target.name, ...attributes, ...content, componentCount };
+  const inserted = index.insert({ blobId, object }, clock.now());
+  freed.push(...index.prune(target, clock.now()));
+  onFinalized(inserted.object);
+  return inserted.object;
+}

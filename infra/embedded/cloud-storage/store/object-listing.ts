@@ -1,0 +1,82 @@
+import {
+  findPrefixEnd,
+  type ObjectIndex,
+  type ScanPosition,
+} from '#infra/embedded/cloud-storage/store/object-index.ts';
+import type { StoredObject } from '#infra/embedded/cloud-storage/store/stored-object.ts';
+
+export type ListQuery = {
+  readonly bucket: string;
+  readonly prefix: string;
+  readonly delimiter?: string | undefined;
+  /** Names from here, and up to but not with `endOffset`. */
+  readonly startOffset?: string | undefined;
+  readonly endOffset?: string | undefined;
+  readonly isWithNoncurrent?: boolean;
+  /** Whether an object of this name is to be shown; without it, all are. */
+  readonly isWanted?: ((name: string) => boolean) | undefined;
+  /** The `nextPosition` of the page before. */
+  readonly after?: ScanPosition | undefined;
+  readonly countMax: number;
+};
+
+export type ListPage = {
+  readonly objects: readonly StoredObject[];
+  /** Names cut after the delimiter, each once. */
+  readonly prefixes: readonly string[];
+  /** Null on the last page. */
+  readonly nextPosition: ScanPosition | null;
+};
+
+type Entry = ({ readonly object: StoredObject } | { readonly prefix: string }) & { readonly position: ScanPosition };
+
+const FIRST_POSITION: ScanPosition = { name: '', generation: -1 };
+
+/**
+ * One page of a listing in byte order, objects and prefixes counted together.
+ * Source: https://cloud.google.com/storage/docs/json_api/v1/objects/list
+ */
+export function listPage(index: ObjectIndex, query: ListQuery): ListPage {
+  const entries: Entry[] = [];
+  let isLastPage = true;
+  for (const entry of walk(index, query)) {
+    if (entries.length === query.countMax) {
+      isLastPage = false;
+      break;
+    }
+    entries.push(entry);
+  }
+  return {
+    objects: entries.flatMap((entry) => ('object' in entry ? [entry.object] : [])),
+    prefixes: entries.flatMap((entry) => ('prefix' in entry ? [entry.prefix] : [])),
+    nextPosition: isLastPage ? null : (entries.at(-1)?.position ?? null),
+  };
+}
+
+/** What lies behind a prefix is jumped over, not read, so that a page costs what it shows. */
+function* walk(index: ObjectIndex, query: ListQuery): Generator<Entry> {
+  let after: ScanPosition | undefined = query.after ?? FIRST_POSITION;
+  while (after !== undefined) {
+    const start: ScanPosition = after;
+    after = undefined;
+    for (const object of index.scan({ ...query, after: start })) {
+      if (query.isWanted?.(object.name) === false) {
+        continue;
+      }
+      const prefix = cutAfterDelimiter(object.name, query);
+      if (prefix === undefined) {
+        yield { object, position: { name: object.name, generation: Number(object.generation) } };
+        continue;
+      }
+      const prefixEnd = findPrefixEnd(prefix);
+      after = prefixEnd === undefined ? undefined : { name: prefixEnd, generation: -1 };
+      yield { prefix, position: after ?? { name: object.name, generation: Number.MAX_SAFE_INTEGER } };
+      break;
+    }
+  }
+}
+
+function cutAfterDelimiter(name: string, { prefix, delimiter }: ListQuery): string | undefined {
+  const cut = delimiter === undefined ? -1 : name.indexOf(delimiter, prefix.length);
+  return delimiter === undefined || cut === -1 ? undefined : name.slice(0, cut + delimiter.length);
+}

@@ -1,0 +1,171 @@
+import { type Context, Hono } from 'hono';
+import { z } from 'zod';
+import { acceptOutcome, refusal, refusalOf } from '#infra/embedded/cloud-storage/error.ts';
+import { readMultipartRelated } from '#infra/embedded/cloud-storage/multipart-related.ts';
+import {
+  attributesOfBody,
+  bodyOf,
+  checksumsOf,
+  jsonBodyOf,
+  namedObject,
+  type ObjectBody,
+  objectBodySchema,
+  parseInput,
+  parseJson,
+  preconditionsOf,
+} from '#infra/embedded/cloud-storage/request.ts';
+import { objectResource, originOf } from '#infra/embedded/cloud-storage/resource.ts';
+import type { EmbeddedObjectStore } from '#infra/embedded/cloud-storage/store/directory-object-store.ts';
+import {
+  DEFAULT_ATTRIBUTES,
+  type ObjectAttributes,
+  type StoredObject,
+} from '#infra/embedded/cloud-storage/store/stored-object.ts';
+import type { UploadProgress, UploadRefusal } from '#infra/embedded/cloud-storage/store/upload-sessions.ts';
+import type { ObjectName } from '#shared/ports/object-store.ts';
+
+const UPLOAD_PATH = '/upload/storage/v1/b/:bucket/o';
+
+const NO_SESSION = 'There is no such upload: it is over, or it has expired. Start it anew.';
+
+const uploadQuerySchema = z.object({
+  uploadType: z.enum(['media', 'multipart', 'resumable']),
+  name: z.string().optional(),
+  contentEncoding: z.string().optional(),
+});
+
+/** The three ways of uploading. Source: https://cloud.google.com/storage/docs/uploads-downloads */
+export function createUploadRoutes(store: EmbeddedObjectStore): Hono {
+  const routes = new Hono();
+  // gcloud and gsutil send resumable uploads to a path of their own.
+  for (const path of [UPLOAD_PATH, `/resumable${UPLOAD_PATH}`]) {
+    routes.post(path, (context) => {
+      const { uploadType } = parseInput(uploadQuerySchema, context.req.query());
+      const receive = { media: receiveMedia, multipart: receiveMultipart, resumable: startSession }[uploadType];
+      return receive(context, store);
+    });
+    routes.put(path, (context) => continueSession(context, store));
+    routes.delete(path, async (context) => {
+      if (!(await store.uploads.cancel(uploadIdOf(context)))) {
+        throw refusal('NOT_FOUND', NO_SESSION);
+      }
+      // Cloud Storage's answer to a cancelled upload; Hono's own answers know only registered statuses.
+      return new Response(null, { status: 499 });
+    });
+  }
+  return routes;
+}
+
+async function receiveMedia(context: Context, store: EmbeddedObjectStore): Promise<Response> {
+  const contentType = context.req.header('content-type');
+  const { target, attributes } = describeUpload(context, {}, contentType);
+  const options = { attributes, preconditions: preconditionsOf(context), expected: checksumsOf(context) };
+  return answerObject(context, acceptOutcome(await store.put(target, bodyOf(context), options), target));
+}
+
+async function receiveMultipart(context: Context, store: EmbeddedObjectStore): Promise<Response> {
+  const upload = await readMultipartRelated(context.req.header('content-type') ?? '', bodyOf(context));
+  const body = parseInput(objectBodySchema, parseJson(upload.metadata, 'the first part'));
+  const { target, attributes } = describeUpload(context, body, upload.mediaType);
+  const options = { attributes, preconditions: preconditionsOf(context), expected: checksumsOf(context, body) };
+  return answerObject(context, acceptOutcome(await store.put(target, upload.media, options), target));
+}
+
+async function startSession(context: Context, store: EmbeddedObjectStore): Promise<Response> {
+  const body = await jsonBodyOf(context, objectBodySchema);
+  const { target, attributes } = describeUpload(context, body, context.req.header('x-upload-content-type'));
+  if (store.findBucket(target.bucket) === undefined) {
+    throw refusalOf('NO_BUCKET', target);
+  }
+  const uploadId = await store.uploads.start({
+    target,
+    attributes: { ...DEFAULT_ATTRIBUTES, ...attributes },
+    preconditions: preconditionsOf(context),
+    expected: checksumsOf(context, body),
+  });
+  const location = new URL(context.req.url);
+  location.search = new URLSearchParams({ uploadType: 'resumable', name: target.name, upload_id: uploadId }).toString();
+  return context.body(null, 200, { location: location.href, 'x-guploader-uploadid': uploadId });
+}
+
+/**
+ * Takes a chunk, or says how far the upload has come. Without a Content-Range the body is all of the object.
+ * Source: https://cloud.google.com/storage/docs/performing-resumable-uploads
+ */
+async function continueSession(context: Context, store: EmbeddedObjectStore): Promise<Response> {
+  const uploadId = uploadIdOf(context);
+  const { startByte, sizeBytes, isLast } = parseContentRange(context.req.header('content-range'));
+  const progress = await store.uploads.append(uploadId, {
+    startByte,
+    sizeBytes,
+    isLast,
+    body: bodyOf(context),
+    expected: checksumsOf(context),
+  });
+  const target = { bucket: context.req.param('bucket') ?? '', name: context.req.query('name') ?? '' };
+  const accepted = acceptProgress(progress, target);
+  if (accepted.state === 'DONE') {
+    return answerObject(context, accepted.object);
+  }
+  return context.body(
+    null,
+    308,
+    accepted.receivedBytes === 0 ? {} : { range: `bytes=0-${accepted.receivedBytes - 1}` },
+  );
+}
+
+function acceptProgress(progress: UploadProgress | UploadRefusal, target: ObjectName): UploadProgress {
+  switch (progress) {
+    case 'NO_SESSION':
+      throw refusal('NOT_FOUND', NO_SESSION);
+    case 'BUSY':
+      throw refusal('BUSY', 'Another request is still writing to this upload. Ask for its state and go on from there.');
+    case 'GAP':
+      throw refusal(
+        'INVALID',
+        'The Content-Range does not go on from what was received. Ask for the state with bytes */*.',
+      );
+    default:
+      return acceptOutcome(progress, target);
+  }
+}
+
+// A chunk is `bytes 0-9/20`, `bytes 0-9/*` or `bytes 0-*/20`; `bytes */20` and `bytes */*` ask for the state.
+function parseContentRange(header: string | undefined) {
+  if (header === undefined) {
+    return { startByte: 0, sizeBytes: null, isLast: true };
+  }
+  const [, first, last, size] = /^bytes (?:\*|(\d+)-(-?\d+|\*))\/(\d+|\*)$/.exec(header) ?? [];
+  if (size === undefined) {
+    throw refusal(
+      'INVALID',
+      `The Content-Range ${header} is none. Write bytes FIRST-LAST/SIZE, with * for what is not known.`,
+    );
+  }
+  const sizeBytes = size === '*' ? null : Number(size);
+  // A question has no bytes: it begins where the upload is, so that it is never ahead of it.
+  return { startByte: Number(first ?? 0), sizeBytes, isLast: last === '*' && sizeBytes === null };
+}
+
+function describeUpload(
+  context: Context,
+  body: ObjectBody,
+  contentType: string | undefined,
+): { readonly target: ObjectName; readonly attributes: Partial<ObjectAttributes> } {
+  const { name, contentEncoding } = parseInput(uploadQuerySchema, context.req.query());
+  const target = namedObject(context.req.param('bucket') ?? '', name ?? body.name ?? '');
+  const attributes = {
+    ...(contentType !== undefined && { contentType }),
+    ...(contentEncoding !== undefined && { contentEncoding }),
+    ...attributesOfBody(body),
+  };
+  return { target, attributes };
+}
+
+function uploadIdOf(context: Context): string {
+  return parseInput(z.object({ upload_id: z.string() }), context.req.query()).upload_id;
+}
+
+function answerObject(context: Context, object: StoredObject): Response {
+  return context.json(objectResource(object, originOf(context)), 200, { 'x-goog-generation': object.generation });
+}

@@ -1,0 +1,137 @@
+import { type Context, Hono } from 'hono';
+import { z } from 'zod';
+import { failureOf } from '#infra/embedded/compute-engine/create-failure.ts';
+import { refuseRequest } from '#infra/embedded/compute-engine/error.ts';
+import { metadataOfBody } from '#infra/embedded/compute-engine/insert.ts';
+import { recordOf, requestIdOf } from '#infra/embedded/compute-engine/instance-lookup.ts';
+import { findLabelsProblem, labelledAs } from '#infra/embedded/compute-engine/labels.ts';
+import { type ComputePorts, placeOf, readJsonBody } from '#infra/embedded/compute-engine/ports.ts';
+import {
+  fingerprintOf,
+  isFingerprint,
+  labelsOf,
+  metadataOf,
+  toOperationResource,
+} from '#infra/embedded/compute-engine/resource.ts';
+import type { OperationRecord } from '#infra/embedded/compute-engine/vms/operation-table.ts';
+import type { VmDescription } from '#infra/embedded/compute-engine/vms/vm-admin.ts';
+import { findMetadataProblem } from '#infra/embedded/compute-engine/vms/vm-admission.ts';
+import type { VmRecord } from '#infra/embedded/compute-engine/vms/vm-table.ts';
+import type { Refusal } from '#shared/domain/event.ts';
+
+const metadataBodySchema = z.object({
+  fingerprint: z.string().optional(),
+  items: z.array(z.object({ key: z.string(), value: z.string() })).default([]),
+});
+
+const labelsBodySchema = z.object({
+  labels: z.record(z.string(), z.string()).default({}),
+  labelFingerprint: z.string({ error: 'labelFingerprint is required' }),
+});
+
+type Power = 'stop' | 'start' | 'reset';
+
+/** What is done to a VM that is there, each an operation (Compute API, "instances"). */
+const ACTIONS: Readonly<Record<string, (context: Context, ports: ComputePorts) => Promise<OperationRecord>>> = {
+  setMetadata,
+  setLabels,
+  stop: async (context, ports) => switchPower(context, ports, 'stop'),
+  start: async (context, ports) => switchPower(context, ports, 'start'),
+  async reset(context, ports) {
+    const { request, status } = recordOf(context, ports);
+    if (status !== 'RUNNING') {
+      const name = `projects/${ports.identity.projectId}/zones/${request.zone}/instances/${request.vmName}`;
+      throw refuseRequest('resourceNotReady', `The resource '${name}' is not ready`);
+    }
+    return switchPower(context, ports, 'reset');
+  },
+};
+
+/** A process of this machine has no memory that could be put away, and none of the rest is a process's. */
+const NOT_OFFERED = ['suspend', 'resume', 'setMachineType', 'setScheduling', 'setTags', 'attachDisk', 'detachDisk'];
+
+export function createInstanceActionRoutes(ports: ComputePorts): Hono {
+  const routes = new Hono();
+  for (const [name, act] of Object.entries(ACTIONS)) {
+    routes.post(`/zones/:zone/instances/:name/${name}`, async (context) =>
+      context.json(toOperationResource(await act(context, ports), placeOf(context, ports))),
+    );
+  }
+  for (const name of NOT_OFFERED) {
+    routes.post(`/zones/:zone/instances/:name/${name}`, (context) => {
+      recordOf(context, ports);
+      throw refuseRequest(
+        'methodNotAllowed',
+        `The embedded cloud does not offer ${name}. It offers ${Object.keys(ACTIONS).join(', ')} and delete.`,
+      );
+    });
+  }
+  return routes;
+}
+
+function switchPower(context: Context, ports: ComputePorts, type: Power): OperationRecord {
+  const { vms, operations } = ports;
+  const { request, instanceId } = recordOf(context, ports);
+  const { zone, vmName } = request;
+  const requestId = requestIdOf(context);
+  const work: Readonly<Record<Power, () => Promise<Refusal | undefined>>> = {
+    stop: async () => void (await vms.stop(request)),
+    start: () => vms.start(request),
+    reset: async () => void (await vms.reset(vmName, zone)),
+  };
+  const earlier = operations.findByRequestId(zone, requestId);
+  return (
+    earlier ??
+    operations.start({ type, zone, vmName, targetId: instanceId, requestId }, async () => {
+      const refusal = await work[type]();
+      return refusal ? { failure: failureOf(refusal, request) } : { targetId: instanceId };
+    })
+  );
+}
+
+async function setMetadata(context: Context, ports: ComputePorts): Promise<OperationRecord> {
+  const body = parse(metadataBodySchema, await readJsonBody(context), 'metadata');
+  const record = recordOf(context, ports);
+  assertFingerprint(body.fingerprint, metadataOf(record).fingerprint, 'metadata');
+  const metadata = metadataOfBody({ metadata: body });
+  const problem = findMetadataProblem(metadata);
+  if (problem !== undefined) {
+    throw refuseRequest('invalid', `Value for field 'metadata.items' is too large: ${problem}`);
+  }
+  return describe(ports, record, { type: 'setMetadata', part: { metadata } });
+}
+
+async function setLabels(context: Context, ports: ComputePorts): Promise<OperationRecord> {
+  const { labels, labelFingerprint } = parse(labelsBodySchema, await readJsonBody(context), 'labels');
+  const record = recordOf(context, ports);
+  assertFingerprint(labelFingerprint, fingerprintOf(labelsOf(record)), 'labels');
+  const problem = findLabelsProblem(labels);
+  if (problem !== undefined) {
+    throw refuseRequest('invalid', `Invalid value for field 'labels': ${problem}`);
+  }
+  return describe(ports, record, { type: 'setLabels', part: labelledAs(record.request.vmName, labels) });
+}
+
+type Change = { readonly type: 'setMetadata' | 'setLabels'; readonly part: VmDescription };
+
+/** Changed at once: two requests with one fingerprint cannot both find that it still holds. */
+function describe({ vms, operations }: ComputePorts, record: VmRecord, { type, part }: Change): OperationRecord {
+  const { zone, vmName } = record.request;
+  const targetId = record.instanceId;
+  vms.describe(record.request, part);
+  return operations.start({ type, zone, vmName, targetId, requestId: null }, async () => ({ targetId }));
+}
+
+function parse<T extends z.ZodType>(schema: T, body: unknown, field: string): z.output<T> {
+  const parsed = schema.safeParse(body);
+  if (!parsed.success) {
+    throw refuseRequest('invalid', `Invalid value for field '${field}': ${z.prettifyError(parsed.error)}`);
+  }
+  return parsed.data;
+}
+
+function assertFingerprint(given: string | undefined, current: string, what: string): void {
+  if (given !== undefined && !isFingerprint(given, current)) {
+    throw refuseRequest('conditionNotMet', `Supplied fingerprint does not match current ${what} fingerprint.`);
+  }
+}

@@ -1,0 +1,87 @@
+import type { Context } from 'hono';
+import { refuseRequest } from '#infra/embedded/compute-engine/error.ts';
+import { compileFilter, type Resource } from '#infra/embedded/http/list-filter.ts';
+
+const PAGE_COUNT_MAX = 500;
+
+export type Page<T extends Resource> = { readonly items: readonly T[]; readonly nextPageToken?: string };
+
+/** By its place and name, which no other resource of the list has. */
+type Named = Resource & { readonly name: string; readonly zone?: string };
+
+/**
+ * One page of a list by the parameters that all list methods have (Compute API: filter, maxResults, pageToken).
+ * The token is the place after the last resource shown, so that what comes and goes meanwhile moves nothing.
+ */
+export function pageOf<T extends Named>(context: Context, resources: readonly T[]): Page<T> {
+  const predicate = compileFilter(context.req.query('filter'));
+  if (context.req.query('orderBy') !== undefined && context.req.query('orderBy') !== 'name') {
+    throw refuseRequest('invalid', "Invalid value for field 'orderBy': the embedded cloud lists by name alone.");
+  }
+  const after = readToken(context.req.query('pageToken'));
+  const count = readCount(context.req.query('maxResults'));
+  const found = resources
+    .map((resource) => ({ resource, key: keyOf(resource) }))
+    .filter(({ resource, key }) => key > after && predicate(resource))
+    .sort((one, other) => (one.key < other.key ? -1 : 1));
+  const shown = found.slice(0, count);
+  const last = shown.at(-1);
+  return {
+    items: shown.map(({ resource }) => resource),
+    ...(last !== undefined && found.length > count && { nextPageToken: Buffer.from(last.key).toString('base64url') }),
+  };
+}
+
+/** An empty list has no `items` at all, as Google's have not. */
+export function listOf(kind: string, { items, nextPageToken }: Page<Resource>, selfLink: string) {
+  return {
+    kind: `compute#${kind}`,
+    id: selfLink.slice(selfLink.indexOf('projects/')),
+    ...(items.length > 0 && { items }),
+    ...(nextPageToken !== undefined && { nextPageToken }),
+    selfLink,
+  };
+}
+
+type Aggregation = {
+  readonly kind: string;
+  /** Under which a zone's resources are. */
+  readonly key: string;
+  readonly zones: readonly string[];
+  readonly selfLink: string;
+};
+
+/** Zones without a resource on this page say so, as Google's do. */
+export function aggregatedListOf(page: Page<Named>, { kind, key, zones, selfLink }: Aggregation) {
+  const items = zones.map((zone) => {
+    const inZone = page.items.filter((resource) => resource.zone?.endsWith(`/${zone}`));
+    const scope = `zones/${zone}`;
+    const warning = {
+      code: 'NO_RESULTS_ON_PAGE',
+      message: `There are no results for scope '${scope}' on this page.`,
+      data: [{ key: 'scope', value: scope }],
+    };
+    return [scope, inZone.length > 0 ? { [key]: inZone } : { warning }] as const;
+  });
+  return { ...listOf(kind, { ...page, items: [] }, selfLink), items: Object.fromEntries(items) };
+}
+
+function keyOf({ zone = '', name }: Named): string {
+  return `${zone.split('/').at(-1)}/${name}`;
+}
+
+function readToken(token: string | undefined): string {
+  const key = Buffer.from(token ?? '', 'base64url').toString();
+  if (token !== undefined && !/^[\w-]*\/[\w.-]+$/.test(key)) {
+    throw refuseRequest('invalid', `Invalid value for field 'pageToken': '${token}' is none that this list has given.`);
+  }
+  return key;
+}
+
+function readCount(text: string | undefined): number {
+  const count = Number(text ?? PAGE_COUNT_MAX);
+  if (!Number.isInteger(count) || count < 0 || count > PAGE_COUNT_MAX) {
+    throw refuseRequest('invalid', `Invalid value for field 'maxResults': '${text}'. It is 0 to ${PAGE_COUNT_MAX}.`);
+  }
+  return count === 0 ? PAGE_COUNT_MAX : count;
+}

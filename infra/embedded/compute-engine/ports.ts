@@ -1,0 +1,51 @@
+import type { Context } from 'hono';
+import { refuseMissing, refuseRequest } from '#infra/embedded/compute-engine/error.ts';
+import type { Operations } from '#infra/embedded/compute-engine/operations.ts';
+import type { Place } from '#infra/embedded/compute-engine/resource.ts';
+import type { EmbeddedVmProvider } from '#infra/embedded/compute-engine/vms/process-vm-provider.ts';
+import type { VmIdentityIssuer } from '#infra/embedded/compute-engine/vms/vm-identity.ts';
+import { readBoundedText } from '#infra/embedded/http/read-bounded-text.ts';
+
+/** What the routes of the Compute Engine door work on. */
+export type ComputePorts = {
+  readonly identity: Pick<VmIdentityIssuer, 'projectId' | 'projectNumber' | 'serviceAccountEmail'>;
+  readonly vms: EmbeddedVmProvider;
+  readonly operations: Operations;
+};
+
+/** Metadata alone may have 512 KiB, and JSON may write every byte as six. */
+const BODY_BYTES_MAX = 4 * 2 ** 20;
+
+export function placeOf(context: Context, { identity }: ComputePorts): Place {
+  const { origin } = new URL(context.req.url);
+  const { projectId, serviceAccountEmail } = identity;
+  return { base: `${origin}/compute/v1/projects/${projectId}`, serviceAccountEmail };
+}
+
+/** The address of what was asked for, without the query. */
+export function selfLinkOf(context: Context): string {
+  const { origin, pathname } = new URL(context.req.url);
+  return `${origin}${pathname}`;
+}
+
+/** The zone in the path, which must be one of this cloud's. */
+export function zoneOf(context: Context, { identity, vms }: ComputePorts): string {
+  const zone = context.req.param('zone') ?? '';
+  if (!vms.describeZones().some(({ name }) => name === zone)) {
+    throw refuseMissing(identity.projectId, `zones/${zone}`);
+  }
+  return zone;
+}
+
+export function zoneNamesOf({ vms }: ComputePorts): readonly string[] {
+  return vms.describeZones().map(({ name }) => name);
+}
+
+export async function readJsonBody({ req }: Context): Promise<unknown> {
+  const text = await readBoundedText(req.raw.body ?? (async function* () {})(), BODY_BYTES_MAX);
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw refuseRequest('invalid', 'The body of the request is not JSON.');
+  }
+}

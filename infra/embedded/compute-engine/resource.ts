@@ -1,0 +1,147 @@
+import { createHash } from 'node:crypto';
+import type { OperationRecord } from '#infra/embedded/compute-engine/vms/operation-table.ts';
+import { NO_JOB, type VmRecord } from '#infra/embedded/compute-engine/vms/vm-table.ts';
+import { toLabels } from '#infra/google-cloud/compute-engine/vm-labels.ts';
+import type { VmStatus } from '#shared/ports/vm-provider.ts';
+
+/** Where resources have their addresses: `http://HOST/compute/v1/projects/P`, as the client reached this cloud. */
+export type Place = { readonly base: string; readonly serviceAccountEmail: string };
+
+/** The domain's words in Compute Engine's (API, Instance.status). */
+const STATUSES: Readonly<Record<VmStatus, string>> = {
+  PENDING: 'PENDING',
+  STARTING: 'PROVISIONING',
+  RUNNING: 'RUNNING',
+  STOPPING: 'STOPPING',
+  TERMINATED: 'TERMINATED',
+};
+
+const SCOPES = ['https://www.googleapis.com/auth/cloud-platform'];
+
+/** A VM as the Compute API shows it; of addresses and disks it has none but what every process of this machine has. */
+export function toInstanceResource(record: VmRecord, { base, serviceAccountEmail }: Place) {
+  const { request, instanceId, createdAt, status } = record;
+  const { vmName, zone, machineType, accelerator } = request;
+  const zoneUrl = `${base}/zones/${zone}`;
+  const labels = labelsOf(record);
+  return {
+    kind: 'compute#instance',
+    id: instanceId,
+    creationTimestamp: timestampOf(createdAt),
+    name: vmName,
+    machineType: `${zoneUrl}/machineTypes/${machineType}`,
+    status: STATUSES[status],
+    zone: zoneUrl,
+    canIpForward: false,
+    networkInterfaces: [
+      {
+        kind: 'compute#networkInterface',
+        name: 'nic0',
+        network: `${base}/global/networks/default`,
+        networkIP: '127.0.0.1',
+        stackType: 'IPV4_ONLY',
+      },
+    ],
+    disks: [bootDiskOf(record, zoneUrl)],
+    metadata: metadataOf(record),
+    serviceAccounts: [{ email: serviceAccountEmail, scopes: SCOPES }],
+    selfLink: `${zoneUrl}/instances/${vmName}`,
+    scheduling: schedulingOf(record),
+    cpuPlatform: 'Unknown CPU Platform',
+    labels,
+    labelFingerprint: fingerprintOf(labels),
+    fingerprint: fingerprintOf(record),
+    startRestricted: false,
+    deletionProtection: false,
+    lastStartTimestamp: timestampOf(createdAt),
+    sourceMachineImage: `${base}/global/machineImages/${request.machineImage}`,
+    ...(accelerator !== null && {
+      guestAccelerators: [
+        { acceleratorType: `${zoneUrl}/acceleratorTypes/${accelerator.type}`, acceleratorCount: accelerator.count },
+      ],
+    }),
+  };
+}
+
+export function metadataOf({ request }: VmRecord) {
+  const items = Object.entries(request.metadata).map(([key, value]) => ({ key, value }));
+  return { kind: 'compute#metadata', fingerprint: fingerprintOf(items), items };
+}
+
+export function labelsOf({ request }: VmRecord): Readonly<Record<string, string>> {
+  return request.jobId === NO_JOB ? request.labels : toLabels(request, request.labels);
+}
+
+function bootDiskOf({ request }: VmRecord, zoneUrl: string) {
+  return {
+    kind: 'compute#attachedDisk',
+    type: 'PERSISTENT',
+    mode: 'READ_WRITE',
+    deviceName: 'persistent-disk-0',
+    index: 0,
+    boot: true,
+    autoDelete: true,
+    interface: 'SCSI',
+    diskSizeGb: String(request.bootDiskGib),
+    source: `${zoneUrl}/disks/${request.vmName}`,
+  };
+}
+
+function schedulingOf({ request }: VmRecord) {
+  const { provisioningModel, maxRunSeconds } = request;
+  return {
+    provisioningModel,
+    preemptible: provisioningModel === 'SPOT',
+    onHostMaintenance: 'TERMINATE',
+    automaticRestart: false,
+    instanceTerminationAction: 'DELETE',
+    maxRunDuration: { seconds: String(maxRunSeconds) },
+  };
+}
+
+/** An operation as the Compute API shows it; the end of one that failed is in `error`, and its HTTP status beside. */
+export function toOperationResource(operation: OperationRecord, { base, serviceAccountEmail }: Place) {
+  const { name, zone, type, vmName, targetId, insertedAt, endedAt, failure } = operation;
+  const zoneUrl = `${base}/zones/${zone}`;
+  const isDone = endedAt !== null;
+  return {
+    kind: 'compute#operation',
+    id: idOf(name),
+    name,
+    zone: zoneUrl,
+    operationType: type,
+    targetLink: `${zoneUrl}/instances/${vmName}`,
+    // Compute Engine gives it with the first answer; here it is known when the VM is there.
+    ...(targetId !== null && { targetId }),
+    status: isDone ? 'DONE' : 'RUNNING',
+    user: serviceAccountEmail,
+    progress: isDone ? 100 : 0,
+    insertTime: timestampOf(insertedAt),
+    startTime: timestampOf(insertedAt),
+    ...(isDone && { endTime: timestampOf(endedAt) }),
+    ...(failure !== null && {
+      error: { errors: failure.errors },
+      httpErrorStatusCode: failure.httpStatus,
+      httpErrorMessage: failure.httpMessage,
+    }),
+    selfLink: `${zoneUrl}/operations/${name}`,
+  };
+}
+
+/** Nineteen digits that follow from a name. */
+export function idOf(name: string): string {
+  return String(10n ** 18n + (createHash('sha256').update(name).digest().readBigUInt64BE() % (8n * 10n ** 18n)));
+}
+
+export function timestampOf(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+export function fingerprintOf(value: unknown): string {
+  return createHash('sha256').update(JSON.stringify(value)).digest().subarray(0, 8).toString('base64');
+}
+
+/** Fields of type `bytes` come in either alphabet of base64, padded or not: the bytes are compared, not their letters. */
+export function isFingerprint(given: string, current: string): boolean {
+  return Buffer.from(given, 'base64').equals(Buffer.from(current, 'base64'));
+}

@@ -1,0 +1,233 @@
+import { join } from 'node:path';
+import { createLocalJWKSet } from 'jose';
+import type { FunctionPorts } from '#functions/function-ports.ts';
+import { type FileLogStore, openFileLogStore } from '#infra/embedded/cloud-logging/file-log-store.ts';
+import {
+  type EmbeddedObjectStore,
+  openDirectoryObjectStore,
+} from '#infra/embedded/cloud-storage/store/directory-object-store.ts';
+import { localAddressOf } from '#infra/embedded/compute-engine/vms/local-address.ts';
+import {
+  type EmbeddedVmProvider,
+  openProcessVmProvider,
+} from '#infra/embedded/compute-engine/vms/process-vm-provider.ts';
+import type { Environment } from '#infra/embedded/compute-engine/vms/vm-environment.ts';
+import { openVmIdentityIssuer, type VmIdentityIssuer } from '#infra/embedded/compute-engine/vms/vm-identity.ts';
+import type { InterruptionMethod } from '#infra/embedded/compute-engine/vms/vm-machine.ts';
+import { type Database, openDatabase } from '#infra/embedded/data-dir/database.ts';
+import type { PortBook } from '#infra/embedded/data-dir/port-book.ts';
+import type { EmbeddedConfig } from '#infra/embedded/embedded-config.ts';
+import { embeddedIntake } from '#infra/embedded/embedded-intake.ts';
+import { HOST } from '#infra/embedded/http/http-server.ts';
+import { openSqliteCapacityMemory } from '#infra/embedded/job-state/capacity-history.ts';
+import { openSqliteJobStore } from '#infra/embedded/job-state/job-store.ts';
+import { openSqliteReplicaStore } from '#infra/embedded/job-state/replica-store.ts';
+import { type MessageQueue, openSqliteMessageQueue } from '#infra/embedded/pubsub/message-queue.ts';
+import { toStorageObjectData } from '#infra/embedded/pubsub/push-request.ts';
+import { openSqliteSecretStore, type SecretStore } from '#infra/embedded/secret-manager/secret-store.ts';
+import { packAgent, readShutdownScript, readStartupScript } from '#infra/vm-agent/pack-agent.ts';
+import { createVmIdentityVerifier } from '#shared/api/verify-vm-identity.ts';
+import { readCatalog } from '#shared/catalog/catalog.ts';
+import type { Deadlines } from '#shared/domain/timeouts.ts';
+import type { Logger } from '#shared/observability/logger.ts';
+import type { Clock } from '#shared/ports/clock.ts';
+import type { Vm } from '#shared/ports/vm-provider.ts';
+import type { VmSettings } from '#shared/use-cases/provision/vm-request.ts';
+
+export type EmbeddedPorts = {
+  readonly projectId: string;
+  readonly uploadBucket: string;
+  readonly jobsBucket: string;
+  readonly clock: Clock;
+  readonly database: Database;
+  readonly queue: MessageQueue;
+  readonly objects: EmbeddedObjectStore;
+  readonly logs: FileLogStore;
+  readonly secrets: SecretStore;
+  readonly identity: VmIdentityIssuer;
+  readonly vms: EmbeddedVmProvider;
+  readonly functions: FunctionPorts;
+};
+
+type Given = {
+  readonly dataDir: string;
+  readonly config: EmbeddedConfig;
+  readonly book: PortBook;
+  readonly logger: Logger;
+  /** The environment of this machine: VMs find the network, Python and its packages by it. */
+  readonly environment: Environment;
+};
+
+/** Opens every adapter of the embedded cloud on one data directory. */
+export async function connectEmbedded(given: Given): Promise<EmbeddedPorts> {
+  const { dataDir, config, book, logger } = given;
+  const { projectId } = config;
+  const [uploadBucket, jobsBucket] = [`${projectId}-uploads`, `${projectId}-jobs`];
+  const clock = { now: Date.now };
+  const database = openDatabase(join(dataDir, 'dropforge.db'));
+  const queue = openSqliteMessageQueue(database, clock);
+  const objects = openObjects({ ...given, database, queue, uploadBucket, clock });
+  objects.createBucket(uploadBucket);
+  objects.createBucket(jobsBucket);
+  const logs = openFileLogStore(join(dataDir, 'logs'));
+  const secrets = openSqliteSecretStore(database, clock);
+  const serviceAccountEmail = `dropforge-vm@${projectId}.iam.gserviceaccount.com`;
+  const identity = await openVmIdentityIssuer({ database, clock, projectId, serviceAccountEmail });
+  const vms = await openVms({ ...given, database, clock, queue, identity });
+  const heartbeatAudience = `http://${HOST}:${book.heartbeat}/heartbeat`;
+  const functions: FunctionPorts = {
+    jobs: openSqliteJobStore(database),
+    replicas: openSqliteReplicaStore(database),
+    capacity: openSqliteCapacityMemory(database),
+    bus: queue,
+    vms,
+    objects,
+    logs,
+    clock,
+    logger,
+    deadlines: deadlinesOf(config),
+    vmSettings: await vmSettingsOf(config, book, heartbeatAudience),
+    intake: await embeddedIntake(config, { uploadBucket, jobsBucket }),
+    verifyVmIdentity: createVmIdentityVerifier({
+      jwks: createLocalJWKSet(identity.jwks),
+      issuer: identity.issuer,
+      audience: heartbeatAudience,
+      serviceAccountEmail,
+      projectId,
+    }),
+  };
+  const stores = { database, queue, objects, logs, secrets };
+  return { projectId, uploadBucket, jobsBucket, clock, ...stores, identity, vms, functions };
+}
+
+type WithDatabase = Given & { readonly database: Database; readonly clock: Clock; readonly queue: MessageQueue };
+
+function openObjects({
+  dataDir,
+  database,
+  queue,
+  uploadBucket,
+  clock,
+}: WithDatabase & { readonly uploadBucket: string }) {
+  return openDirectoryObjectStore({
+    database,
+    clock,
+    directory: join(dataDir, 'objects'),
+    onFinalized(info) {
+      if (info.bucket === uploadBucket) {
+        const data = Buffer.from(JSON.stringify(toStorageObjectData(info)));
+        queue.enqueue('uploads', data, {
+          eventType: 'OBJECT_FINALIZE',
+          payloadFormat: 'JSON_API_V1',
+          bucketId: info.bucket,
+          objectId: info.name,
+          objectGeneration: info.generation,
+        });
+      }
+    },
+  });
+}
+
+function openVms({
+  dataDir,
+  config,
+  database,
+  clock,
+  queue,
+  identity,
+  logger,
+  environment,
+}: WithDatabase & { readonly identity: VmIdentityIssuer }) {
+  const zones =
+    config.zones ??
+    Object.values(readCatalog().regions)
+      .flat()
+      .map((name) => ({ name, vmsMax: config.vmsMax }));
+  return openProcessVmProvider({
+    database,
+    clock,
+    identity,
+    host: environment,
+    writeLog: (line) => logger.log('WARNING', 'embedded VM', { problem: line }),
+    directory: join(dataDir, 'vms'),
+    config: {
+      zones,
+      vmsMax: config.vmsMax,
+      machineImages: config.machineImages,
+      preemptionNoticeMs: config.preemptionNoticeSeconds * 1_000,
+      stopGraceMs: config.stopGraceSeconds * 1_000,
+    },
+    onInterrupted: async (vm, methodName) =>
+      announceInterruption({ queue, clock, projectId: config.projectId }, vm, methodName),
+  });
+}
+
+type Announcer = Pick<EmbeddedPorts, 'queue' | 'clock' | 'projectId'>;
+
+/** What Compute Engine's audit log says of a VM that it has ended, sent where the log sink sends it. */
+export function announceInterruption(
+  { queue, clock, projectId }: Announcer,
+  vm: Vm,
+  methodName: InterruptionMethod,
+): void {
+  const { vmName, zone, instanceId } = vm;
+  const entry = {
+    insertId: `${instanceId}-${methodName}`,
+    timestamp: new Date(clock.now()).toISOString(),
+    resource: { type: 'gce_instance', labels: { instance_id: instanceId, zone, project_id: projectId } },
+    protoPayload: {
+      serviceName: 'compute.googleapis.com',
+      methodName,
+      resourceName: `projects/${projectId}/zones/${zone}/instances/${vmName}`,
+    },
+  };
+  queue.enqueue('interruptions', Buffer.from(JSON.stringify(entry)));
+}
+
+async function vmSettingsOf(config: EmbeddedConfig, book: PortBook, heartbeatAudience: string): Promise<VmSettings> {
+  const [first] = config.machineImages;
+  const images = config.machineImages.map(({ name }) => name);
+  return {
+    projectId: config.projectId,
+    endpoints: {
+      heartbeatUrl: heartbeatAudience,
+      heartbeatAudience,
+      storageUrl: `http://${HOST}:${book.storage}`,
+      loggingUrl: `http://${HOST}:${book.cloud}`,
+      secretManagerUrl: `http://${HOST}:${book.cloud}`,
+    },
+    intervals: {
+      heartbeatSeconds: config.heartbeatSeconds,
+      syncSeconds: config.syncSeconds,
+      logSeconds: config.logSeconds,
+    },
+    limits: {
+      stopGraceSeconds: config.stopGraceSeconds,
+      preemptionNoticeSeconds: config.preemptionNoticeSeconds,
+      deadManSeconds: config.deadManSeconds,
+      logBytesMax: config.logBytesMax,
+      diskBytesMax: config.diskBytesMax,
+    },
+    startupScript: await readStartupScript(),
+    shutdownScript: await readShutdownScript(),
+    agent: await packAgent(),
+    clusterAddressOf: localAddressOf,
+    machineImageOf: (runtimeVersion) => images.find((name) => name.endsWith(runtimeVersion)) ?? first?.name ?? '',
+  };
+}
+
+function deadlinesOf(config: EmbeddedConfig): Deadlines {
+  return {
+    provisionAnswerMs: config.provisionAnswerSeconds * 1_000,
+    bootMs: config.bootSeconds * 1_000,
+    pendingMs: config.pendingSeconds * 1_000,
+    leaseMs: config.leaseSeconds * 1_000,
+    deadManMs: config.deadManSeconds * 1_000,
+    teardownMs: config.teardownSeconds * 1_000,
+    maxRunningGraceMs: config.maxRunningGraceSeconds * 1_000,
+    earlyCancelMs: config.earlyCancelSeconds * 1_000,
+    coolDownMs: config.coolDownSeconds * 1_000,
+    backoffMsMin: config.backoffSecondsMin * 1_000,
+    backoffMsMax: config.backoffSecondsMax * 1_000,
+  };
+}

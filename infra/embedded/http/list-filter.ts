@@ -1,0 +1,202 @@
+import { refuseRequest } from '#infra/embedded/compute-engine/error.ts';
+
+export type Resource = Readonly<Record<string, unknown>>;
+export type Predicate = (resource: Resource) => boolean;
+
+const CHARACTERS_MAX = 2_048;
+const DEPTH_MAX = 16;
+
+/** Node's regular expressions can take exponential time, Google's cannot: only those are taken that are cheap in both. */
+const QUANTIFIERS_COUNT_MAX = 5;
+const MATCHED_CHARACTERS_MAX = 128;
+
+const TOKEN = /\s*(?:(\(|\))|(!=|<=|>=|=|<|>|:)|"((?:[^"\\]|\\.)*)"|([^\s()"=!<>:]+))/y;
+
+type Token = { readonly kind: 'PARENTHESIS' | 'OPERATOR' | 'QUOTED' | 'WORD'; readonly text: string };
+
+type Cursor = { readonly tokens: readonly Token[]; position: number; depth: number };
+
+/**
+ * The `filter` of list methods, as the Compute API documents it: `field operator value` with `=`, `!=`, `<`, `<=`, `>`,
+ * `>=`, `:*`, and `eq` and `ne` with a regular expression; in parentheses, joined by AND, OR or nothing, which is AND. OR
+ * binds tighter (AIP-160). Fields of fields have dots. Throws a refusal for everything else.
+ */
+export function compileFilter(filter: string | undefined): Predicate {
+  if (filter === undefined || filter.trim() === '') {
+    return () => true;
+  }
+  if (filter.length > CHARACTERS_MAX) {
+    throw refuse(`It has ${filter.length} characters; at most ${CHARACTERS_MAX} are allowed.`);
+  }
+  const cursor = { tokens: tokensOf(filter), position: 0, depth: 0 };
+  const predicate = readConjunction(cursor);
+  if (cursor.position < cursor.tokens.length) {
+    throw refuse(`${describe(peek(cursor))} was not expected there.`);
+  }
+  return predicate;
+}
+
+function tokensOf(filter: string): readonly Token[] {
+  const pattern = new RegExp(TOKEN);
+  const tokens: Token[] = [];
+  for (const text = filter.trimEnd(); pattern.lastIndex < text.length; ) {
+    const begin = pattern.lastIndex;
+    const [found, parenthesis, operator, quoted, word] = pattern.exec(text) ?? [];
+    if (found === undefined) {
+      throw refuse(`It cannot be read from '${text.slice(begin, begin + 20)}' on.`);
+    }
+    if (parenthesis !== undefined) {
+      tokens.push({ kind: 'PARENTHESIS', text: parenthesis });
+    } else if (operator !== undefined) {
+      tokens.push({ kind: 'OPERATOR', text: operator });
+    } else if (quoted !== undefined) {
+      tokens.push({ kind: 'QUOTED', text: quoted.replaceAll(/\\(["\\])/g, '$1') });
+    } else {
+      tokens.push({ kind: 'WORD', text: String(word) });
+    }
+  }
+  return tokens;
+}
+
+function readConjunction(cursor: Cursor): Predicate {
+  const parts = [readDisjunction(cursor)];
+  while (cursor.position < cursor.tokens.length && !isNext(cursor, 'PARENTHESIS', ')')) {
+    skip(cursor, 'WORD', 'AND');
+    parts.push(readDisjunction(cursor));
+  }
+  return (resource) => parts.every((part) => part(resource));
+}
+
+function readDisjunction(cursor: Cursor): Predicate {
+  const parts = [readTerm(cursor)];
+  while (skip(cursor, 'WORD', 'OR')) {
+    parts.push(readTerm(cursor));
+  }
+  return (resource) => parts.some((part) => part(resource));
+}
+
+function readTerm(cursor: Cursor): Predicate {
+  if (!skip(cursor, 'PARENTHESIS', '(')) {
+    return readComparison(cursor);
+  }
+  cursor.depth += 1;
+  if (cursor.depth > DEPTH_MAX) {
+    throw refuse(`Its parentheses are nested deeper than ${DEPTH_MAX}.`);
+  }
+  const predicate = readConjunction(cursor);
+  if (!skip(cursor, 'PARENTHESIS', ')')) {
+    throw refuse(`A closing parenthesis is missing before ${describe(peek(cursor))}.`);
+  }
+  cursor.depth -= 1;
+  return predicate;
+}
+
+function readComparison(cursor: Cursor): Predicate {
+  const [field, operator, value] = [take(cursor), take(cursor), take(cursor)];
+  const isOperator = operator?.kind === 'OPERATOR' || operator?.text === 'eq' || operator?.text === 'ne';
+  if (field?.kind !== 'WORD' || !/^[A-Za-z][\w-]*(\.[\w-]+)*$/.test(field.text) || !isOperator) {
+    throw refuse(`Where ${describe(field)} is, it needs: field operator value.`);
+  }
+  if (value === undefined || (value.kind !== 'QUOTED' && value.kind !== 'WORD')) {
+    throw refuse(`A value is missing after ${field.text} ${operator.text}.`);
+  }
+  const test = testOf(operator.text, value);
+  return (resource) => test(valueAt(resource, field.text));
+}
+
+function testOf(operator: string, value: Token): (found: string | undefined) => boolean {
+  const { text } = value;
+  if (operator === ':') {
+    if (value.kind !== 'WORD' || text !== '*') {
+      throw refuse('The operator : is offered with * alone (is it set?); use = or eq.');
+    }
+    return (found) => found !== undefined;
+  }
+  if (operator === 'eq' || operator === 'ne') {
+    const pattern = compilePattern(text);
+    const isMatch = (found: string | undefined) =>
+      found !== undefined && found.length <= MATCHED_CHARACTERS_MAX && pattern.test(found);
+    return (found) => isMatch(found) === (operator === 'eq');
+  }
+  if (value.kind === 'WORD' && text.includes('*')) {
+    throw refuse('A * in a value is not offered; use eq with a regular expression.');
+  }
+  return compareWith(operator, text);
+}
+
+function compareWith(operator: string, text: string): (found: string | undefined) => boolean {
+  const order = (found: string) =>
+    isNumber(found) && isNumber(text) ? Number(found) - Number(text) : found < text ? -1 : Number(found > text);
+  switch (operator) {
+    case '=':
+      return (found) => found === text;
+    case '!=':
+      return (found) => found !== text;
+    case '<':
+      return (found) => found !== undefined && order(found) < 0;
+    case '<=':
+      return (found) => found !== undefined && order(found) <= 0;
+    case '>':
+      return (found) => found !== undefined && order(found) > 0;
+    default:
+      return (found) => found !== undefined && order(found) >= 0;
+  }
+}
+
+/** The literal must match the whole field. */
+function compilePattern(text: string): RegExp {
+  const quantifiers = text.match(/[*+?{]/g)?.length ?? 0;
+  if (quantifiers > QUANTIFIERS_COUNT_MAX || /\)[*+?{]|\(\?|\\[1-9k]/.test(text)) {
+    throw refuse(`The regular expression ${text} is more than the embedded cloud takes.`);
+  }
+  try {
+    return new RegExp(`^(?:${text})$`);
+  } catch {
+    throw refuse(`${text} is no regular expression.`);
+  }
+}
+
+/** What is at a path of a resource, as text; undefined where there is nothing, or something that has parts. */
+function valueAt(resource: Resource, path: string): string | undefined {
+  let value: unknown = resource;
+  for (const name of path.split('.')) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) {
+      return undefined;
+    }
+    value = (value as Resource)[name];
+  }
+  return ['string', 'number', 'boolean'].includes(typeof value) ? String(value) : undefined;
+}
+
+function isNumber(text: string): boolean {
+  return /^-?\d+(\.\d+)?$/.test(text);
+}
+
+function peek({ tokens, position }: Cursor): Token | undefined {
+  return tokens[position];
+}
+
+function take(cursor: Cursor): Token | undefined {
+  const token = peek(cursor);
+  cursor.position += 1;
+  return token;
+}
+
+function isNext(cursor: Cursor, kind: Token['kind'], text: string): boolean {
+  const token = peek(cursor);
+  return token?.kind === kind && token.text === text;
+}
+
+function skip(cursor: Cursor, kind: Token['kind'], text: string): boolean {
+  const isThere = isNext(cursor, kind, text);
+  cursor.position += isThere ? 1 : 0;
+  return isThere;
+}
+
+function describe(token: Token | undefined): string {
+  return token === undefined ? 'the end' : `'${token.text}'`;
+}
+
+function refuse(reason: string) {
+  return refuseRequest('invalid', `Invalid value for field 'filter': ${reason}`);
+}

@@ -1,0 +1,43 @@
+import type { Database } from '#infra/embedded/data-dir/database.ts';
+import { type CapacityRefusal, REFUSAL_AGE_MS_MAX } from '#shared/domain/capacity.ts';
+import type { CapacityMemory } from '#shared/ports/capacity-history.ts';
+
+const REFUSALS_RECALLED_MAX = 500;
+
+const SCHEMA = `
+  create table if not exists capacity_refusals (
+    machine_key text not null, provisioning_model text not null, zone text not null, refused_at integer not null
+  ) strict;
+  create index if not exists capacity_refusals_by_machine
+    on capacity_refusals (machine_key, provisioning_model, refused_at);
+`;
+
+/** Refusals of zones; those that no longer count are forgotten as new ones come. */
+export function openSqliteCapacityMemory(database: Database): CapacityMemory {
+  const { sql } = database;
+  sql.exec(SCHEMA);
+  const insert = sql.prepare('insert into capacity_refusals values (?, ?, ?, ?)');
+  const forget = sql.prepare('delete from capacity_refusals where refused_at < ?');
+  const recall = sql.prepare(`
+    select * from capacity_refusals where machine_key = ? and provisioning_model = ? and refused_at >= ?
+    order by refused_at desc limit ${REFUSALS_RECALLED_MAX}`);
+
+  return {
+    async record({ machineKey, provisioningModel, zone, refusedAt }) {
+      database.transaction(() => {
+        forget.run(refusedAt - REFUSAL_AGE_MS_MAX);
+        insert.run(machineKey, provisioningModel, zone, refusedAt);
+      });
+    },
+    async recall({ machineKey, provisioningModel, since }) {
+      return recall.all(machineKey, provisioningModel, since).map(
+        (row): CapacityRefusal => ({
+          zone: String(row.zone),
+          machineKey,
+          provisioningModel,
+          refusedAt: Number(row.refused_at),
+        }),
+      );
+    },
+  };
+}

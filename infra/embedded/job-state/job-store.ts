@@ -1,0 +1,107 @@
+import type { Database } from '#infra/embedded/data-dir/database.ts';
+import type { Effect } from '#shared/domain/event.ts';
+import type { Job, UnfinishedJob } from '#shared/domain/job.ts';
+import type { CommitOutcome, JobStore } from '#shared/ports/job-store.ts';
+
+const SCHEMA = `
+  create table if not exists jobs (
+    job_id text primary key, revision integer not null, wake_at integer, created_at integer not null, body text not null
+  ) strict;
+  create index if not exists jobs_due on jobs (wake_at) where wake_at is not null;
+  create index if not exists jobs_by_age on jobs (created_at desc, job_id);
+  create table if not exists handled_events (
+    job_id text not null, event_id text not null, primary key (job_id, event_id)
+  ) strict, without rowid;
+  create table if not exists owed_effects (
+    position integer primary key autoincrement, job_id text not null, entry_id text not null, body text not null,
+    unique (job_id, entry_id)
+  ) strict;
+`;
+
+/** Jobs in SQLite: the job's row, the handled event and the owed effects change in one transaction. */
+export function openSqliteJobStore(database: Database): JobStore {
+  const statements = prepareStatements(database);
+
+  function owe(job: Job, cause: string, effects: readonly Effect[]): void {
+    effects.forEach((effect, index) => {
+      statements.owe.run(job.jobId, `${cause}/${index}`, JSON.stringify(effect));
+    });
+  }
+
+  function commit({ expectedRevision, eventId, job, effects }: Parameters<JobStore['commit']>[0]): CommitOutcome {
+    if (statements.isHandled.get(job.jobId, eventId) !== undefined) {
+      return 'DUPLICATE';
+    }
+    const { changes } = statements.update.run(wakeAtOf(job), JSON.stringify(job), job.jobId, expectedRevision);
+    if (changes === 0) {
+      return 'STALE';
+    }
+    if (job.status === 'CLOSED') {
+      // No event moves a closed job: what was handled need not be remembered.
+      statements.forgetHandled.run(job.jobId);
+    } else {
+      statements.noteHandled.run(job.jobId, eventId);
+    }
+    owe(job, eventId, effects);
+    return 'COMMITTED';
+  }
+
+  return {
+    async create(job, effects) {
+      return database.transaction(() => {
+        const { changes } = statements.insert.run(job.jobId, wakeAtOf(job), job.createdAt, JSON.stringify(job));
+        if (changes === 0) {
+          return 'EXISTS';
+        }
+        owe(job, 'created', effects);
+        return 'CREATED';
+      });
+    },
+    async read(jobId) {
+      const row = statements.read.get(jobId);
+      return row === undefined ? undefined : { revision: Number(row.revision), job: parse<Job>(row.body) };
+    },
+    commit: async (change) => database.transaction(() => commit(change)),
+    listDue: async (now, countMax) => statements.due.all(now, countMax).map(({ body }) => parse<UnfinishedJob>(body)),
+    listOwing: async (countMax) => statements.owing.all(countMax).map((row) => String(row.job_id)),
+    listOwed: async (jobId) =>
+      statements.owed.all(jobId).map((row) => ({ entryId: String(row.entry_id), effect: parse<Effect>(row.body) })),
+    async settle(jobId, entryId) {
+      statements.settle.run(jobId, entryId);
+    },
+    async list({ countMax, after = { createdAt: Number.MAX_SAFE_INTEGER, jobId: '' } }) {
+      const rows = statements.list.all({ created_at: after.createdAt, job_id: after.jobId, count: countMax });
+      return rows.map(({ body }) => parse<Job>(body));
+    },
+  };
+}
+
+function wakeAtOf(job: Job): number | null {
+  return job.status === 'CLOSED' ? null : job.wakeAt;
+}
+
+function parse<T>(body: unknown): T {
+  return JSON.parse(String(body)) as T;
+}
+
+function prepareStatements({ sql }: Database) {
+  sql.exec(SCHEMA);
+  return {
+    insert: sql.prepare('insert into jobs values (?, 1, ?, ?, ?) on conflict do nothing'),
+    read: sql.prepare('select revision, body from jobs where job_id = ?'),
+    isHandled: sql.prepare('select 1 from handled_events where job_id = ? and event_id = ?'),
+    update: sql.prepare(
+      'update jobs set revision = revision + 1, wake_at = ?, body = ? where job_id = ? and revision = ?',
+    ),
+    forgetHandled: sql.prepare('delete from handled_events where job_id = ?'),
+    noteHandled: sql.prepare('insert into handled_events values (?, ?)'),
+    owe: sql.prepare('insert into owed_effects (job_id, entry_id, body) values (?, ?, ?)'),
+    due: sql.prepare('select body from jobs where wake_at <= ? order by wake_at limit ?'),
+    owing: sql.prepare('select job_id from owed_effects group by job_id order by min(position) limit ?'),
+    owed: sql.prepare('select entry_id, body from owed_effects where job_id = ? order by position'),
+    settle: sql.prepare('delete from owed_effects where job_id = ? and entry_id = ?'),
+    list: sql.prepare(`
+      select body from jobs where created_at < :created_at or (created_at = :created_at and job_id > :job_id)
+      order by created_at desc, job_id limit :count`),
+  };
+}

@@ -1,0 +1,142 @@
+import type { Database } from '#infra/embedded/data-dir/database.ts';
+import type { Clock } from '#shared/ports/clock.ts';
+import type { MessageBus, Topic } from '#shared/ports/message-bus.ts';
+
+/** A message on its way to one subscription. */
+export type Delivery = {
+  readonly deliveryId: number;
+  readonly messageId: string;
+  readonly topic: Topic;
+  /** Base64, as Pub/Sub pushes it. */
+  readonly data: string;
+  readonly attributes: Readonly<Record<string, string>>;
+  readonly publishedAt: number;
+  /** 1 on the first delivery. */
+  readonly deliveryAttempt: number;
+};
+
+export type DeadLetter = Delivery & { readonly problem: string; readonly deadAt: number };
+
+/** The queue behind the embedded bus: messages stay until they are acknowledged, and are taken for a while at a time. */
+export type MessageQueue = MessageBus & {
+  /** Within the caller's transaction: what is enqueued with a change is there exactly when the change is. */
+  enqueue(topic: Topic, data: Uint8Array, attributes?: Readonly<Record<string, string>>): string;
+  /** The oldest messages that may be delivered now; each is hidden until `hiddenUntil` unless it is settled before. */
+  take(query: { readonly topic: Topic; readonly countMax: number; readonly hiddenUntil: number }): readonly Delivery[];
+  acknowledge(deliveryId: number): void;
+  /** Delivers the message again at `retryAt`. */
+  retry(deliveryId: number, retryAt: number): void;
+  /** Moves the message to the dead letters, and publishes it to their topic, with Pub/Sub's attributes. */
+  bury(delivery: Delivery, problem: string): void;
+  /** When the next message of the topic may be delivered; null when it has none. */
+  nextAt(topic: Topic): number | null;
+  /** After the death of the process nobody is working on what was taken: it may be delivered at once. */
+  releaseAll(): void;
+  countWaiting(): readonly { readonly topic: string; readonly waiting: number; readonly deadLetters: number }[];
+  onPublished(listener: (topic: Topic) => void): void;
+};
+
+const SCHEMA = `
+  create table if not exists messages (
+    delivery_id integer primary key autoincrement, topic text not null, body text not null,
+    deliver_at integer not null, attempts integer not null
+  ) strict;
+  create index if not exists messages_due on messages (topic, deliver_at);
+  create table if not exists dead_letters (
+    delivery_id integer primary key, topic text not null, body text not null, problem text not null,
+    dead_at integer not null
+  ) strict;
+`;
+
+/** A message with its attributes; Pub/Sub's limit is 10 MB, and nothing here comes near this one. */
+const MESSAGE_BYTES_MAX = 1_048_576;
+
+export function openSqliteMessageQueue(database: Database, clock: Clock): MessageQueue {
+  const statements = prepareStatements(database);
+  const listeners: ((topic: Topic) => void)[] = [];
+
+  function enqueue(topic: Topic, data: Uint8Array, attributes: Readonly<Record<string, string>> = {}): string {
+    const body = JSON.stringify({ data: Buffer.from(data).toString('base64'), attributes, publishedAt: clock.now() });
+    // A dead letter is longer than the message that it was by what is told of its end.
+    if (topic !== 'dead-letters' && Buffer.byteLength(body) > MESSAGE_BYTES_MAX) {
+      throw new Error(
+        `A message of ${Buffer.byteLength(body)} bytes for topic ${topic} is over the limit of ${MESSAGE_BYTES_MAX}.`,
+      );
+    }
+    const { lastInsertRowid } = statements.insert.run(topic, body, clock.now());
+    for (const listener of listeners) {
+      listener(topic);
+    }
+    return String(lastInsertRowid);
+  }
+
+  return {
+    enqueue,
+    publish: async (topic, data, attributes) => enqueue(topic, Buffer.from(JSON.stringify(data)), attributes),
+    take: ({ topic, countMax, hiddenUntil }) =>
+      statements.take
+        .all(hiddenUntil, topic, clock.now(), countMax)
+        .map(toDelivery)
+        .sort((a, b) => a.deliveryId - b.deliveryId),
+    acknowledge: (deliveryId) => void statements.delete.run(deliveryId),
+    retry: (deliveryId, retryAt) => void statements.retry.run(retryAt, deliveryId),
+    bury: (delivery, problem) =>
+      database.transaction(() => {
+        const { data, attributes, publishedAt } = delivery;
+        const body = JSON.stringify({ data, attributes, publishedAt });
+        statements.bury.run(delivery.deliveryId, delivery.topic, body, problem, clock.now());
+        statements.delete.run(delivery.deliveryId);
+        if (delivery.topic !== 'dead-letters') {
+          enqueue('dead-letters', Buffer.from(data, 'base64'), {
+            ...attributes,
+            CloudPubSubDeadLetterSourceSubscription: delivery.topic,
+            CloudPubSubDeadLetterSourceDeliveryCount: String(delivery.deliveryAttempt),
+          });
+        }
+      }),
+    nextAt(topic) {
+      const nextAt = statements.next.get(topic)?.next_at;
+      return typeof nextAt === 'number' ? nextAt : null;
+    },
+    releaseAll: () => void statements.release.run(clock.now(), clock.now()),
+    countWaiting: () => countByTopic(statements.waiting.all(), statements.dead.all()),
+    onPublished: (listener) => void listeners.push(listener),
+  };
+}
+
+function toDelivery(row: Record<string, unknown>): Delivery {
+  const deliveryId = Number(row.delivery_id);
+  const body = JSON.parse(String(row.body)) as Pick<Delivery, 'data' | 'attributes' | 'publishedAt'>;
+  return {
+    ...body,
+    deliveryId,
+    messageId: String(deliveryId),
+    topic: String(row.topic) as Topic,
+    deliveryAttempt: Number(row.attempts),
+  };
+}
+
+function countByTopic(waiting: readonly Record<string, unknown>[], dead: readonly Record<string, unknown>[]) {
+  const count = (rows: readonly Record<string, unknown>[], topic: string) =>
+    Number(rows.find((row) => row.topic === topic)?.number ?? 0);
+  const topics = [...new Set([...waiting, ...dead].map((row) => String(row.topic)))].sort();
+  return topics.map((topic) => ({ topic, waiting: count(waiting, topic), deadLetters: count(dead, topic) }));
+}
+
+function prepareStatements({ sql }: Database) {
+  sql.exec(SCHEMA);
+  return {
+    insert: sql.prepare('insert into messages (topic, body, deliver_at, attempts) values (?, ?, ?, 0)'),
+    take: sql.prepare(`
+      update messages set deliver_at = ?, attempts = attempts + 1 where delivery_id in (
+        select delivery_id from messages where topic = ? and deliver_at <= ? order by deliver_at, delivery_id limit ?
+      ) returning *`),
+    delete: sql.prepare('delete from messages where delivery_id = ?'),
+    retry: sql.prepare('update messages set deliver_at = ? where delivery_id = ?'),
+    bury: sql.prepare('insert or replace into dead_letters values (?, ?, ?, ?, ?)'),
+    next: sql.prepare('select min(deliver_at) as next_at from messages where topic = ?'),
+    release: sql.prepare('update messages set deliver_at = ? where deliver_at > ? and attempts > 0'),
+    waiting: sql.prepare('select topic, count(*) as number from messages group by topic'),
+    dead: sql.prepare('select topic, count(*) as number from dead_letters group by topic'),
+  };
+}

@@ -1,0 +1,19 @@
+import { fileURLToPath } from 'node:url';
+import type { FunctionName } from '#functions/index.ts';
+import { SETTINGS_OF } from '#functions/settings.ts';
+import { FUNCTION_FILE } from '#infra/tools/bundle-functions/archive/function-script.ts';
+import { bundleFunction, writeBundle } from '#infra/tools/bundle-functions/bundle-function.ts';
+
+const DIRECTORY = fileURLToPath(new URL('../../../dist/functions', import.meta.url));
+
+for (const name of Object.keys(SETTINGS_OF) as FunctionName[]) {
+  const bundle = await bundleFunction(name);
+  await writeBundle(bundle, DIRECTORY);
+  const sizeBytes = Object.values(bundle.files).reduce((sum, { byteLength }) => sum + byteLength, 0);
+  const startBytes = bundle.files[FUNCTION_FILE]?.byteLength ?? 0;
+  process.stdout.write(`${name}: ${kibOf(startBytes)} KiB, ${kibOf(sizeBytes - startBytes)} KiB beside it\n`);
+}
+
+function kibOf(bytes: number): string {
+  return (bytes / 1_024).toFixed(0);
+}

@@ -1,0 +1,189 @@
+import { machineForGpus } from '#shared/catalog/machine-for-gpus.ts';
+import { ROLES, type Role } from '#shared/domain/job-spec.ts';
+import { listDraftValues } from '#shared/job-file/draft/draft-values.ts';
+import {
+  type AcceleratorDraft,
+  type Dialect,
+  emptyPool,
+  type JobDraft,
+  type KeyedText,
+  type PoolDraft,
+  type ProgramDraft,
+} from '#shared/job-file/draft/job-draft.ts';
+import { type Located, PLACEHOLDER_CODE } from '#shared/job-file/parser/findings.ts';
+
+type Optional<Fields> = { readonly [Name in keyof Fields]?: Fields[Name] | undefined };
+
+/** What flags say about a job, in the spelling of `gcloud ai-platform jobs submit training`. */
+export type TrainingOverrides = Optional<{
+  jobId: string;
+  labels: Readonly<Record<string, string>>;
+  /** Environment variables, and the secrets that they are to hold. */
+  secrets: Readonly<Record<string, string>>;
+  /** `custom` or `CUSTOM`, `basic-gpu` or `BASIC_GPU`. */
+  scaleTier: string;
+  masterType: string;
+  masterAccelerator: AcceleratorOverride;
+  masterImageUri: string;
+  worker: GroupOverrides;
+  parameterServer: GroupOverrides;
+  packageUris: readonly string[];
+  pythonModule: string;
+  args: readonly string[];
+  region: string;
+  jobDir: string;
+  runtimeVersion: string;
+  pythonVersion: string;
+  serviceAccount: string;
+  network: string;
+  kmsKeyName: string;
+}>;
+
+/** The type in either spelling: `nvidia-tesla-t4` or `NVIDIA_TESLA_T4`. */
+export type AcceleratorOverride = { readonly type: string; readonly count: number };
+
+export type GroupOverrides = Optional<{
+  machineType: string;
+  count: number;
+  accelerator: AcceleratorOverride;
+  imageUri: string;
+}>;
+
+/** Where what is missing in a pool belongs that only flags speak of. */
+const POOL_PATHS = {
+  'ai-platform': { master: 'trainingInput', worker: 'trainingInput', ps: 'trainingInput', evaluator: 'trainingInput' },
+  'vertex-ai': {
+    master: 'workerPoolSpecs[0]',
+    worker: 'workerPoolSpecs[1]',
+    ps: 'workerPoolSpecs[2]',
+    evaluator: 'workerPoolSpecs[3]',
+  },
+  dropforge: { master: '', worker: 'workers', ps: 'parameterServers', evaluator: 'evaluators' },
+} as const satisfies Record<Dialect, Record<Role, string>>;
+
+/**
+ * Lets flags beat the file, each as a whole: lists and labels are replaced, not joined, as gcloud does. What is wrong
+ * with such a value is shown at its flag; a placeholder that a flag has filled in is no problem any more.
+ */
+export function applyOverrides(draft: JobDraft, overrides: TrainingOverrides): JobDraft {
+  const { scaleTier, worker, parameterServer } = overrides;
+  const jobId = from('JOB', overrides.jobId);
+  const named = draft.dialect === 'vertex-ai' ? { displayName: jobId ?? draft.displayName } : {};
+  return withoutFilledPlaceholders(draft, {
+    ...withGroup(withGroup(withMaster(draft, overrides), 'worker', worker), 'ps', parameterServer),
+    ...named,
+    jobId: draft.dialect === 'vertex-ai' ? draft.jobId : (jobId ?? draft.jobId),
+    labels: pairsFrom('--labels', overrides.labels) ?? draft.labels,
+    secrets: pairsFrom('--set-secrets', overrides.secrets) ?? draft.secrets,
+    scaleTier: from('--scale-tier', scaleTier?.toUpperCase().replaceAll('-', '_')) ?? draft.scaleTier,
+    region: from('--region', overrides.region) ?? draft.region,
+    jobDir: from('--job-dir', overrides.jobDir) ?? draft.jobDir,
+    runtimeVersion: from('--runtime-version', overrides.runtimeVersion) ?? draft.runtimeVersion,
+    pythonVersion: from('--python-version', overrides.pythonVersion) ?? draft.pythonVersion,
+    serviceAccount: from('--service-account', overrides.serviceAccount) ?? draft.serviceAccount,
+    network: from('--network', overrides.network) ?? draft.network,
+    kmsKeyName: from('--kms-key', overrides.kmsKeyName) ?? draft.kmsKeyName,
+  });
+}
+
+function withMaster(draft: JobDraft, overrides: TrainingOverrides): JobDraft {
+  const { masterType, masterAccelerator, masterImageUri, packageUris, pythonModule } = overrides;
+  const args = fromEach('-- ARGS', overrides.args);
+  const isSaid = [masterType, masterAccelerator, masterImageUri, packageUris, pythonModule, args].some(
+    (value) => value !== undefined,
+  );
+  if (!isSaid) {
+    return draft;
+  }
+  return withPool(draft, 'master', (pool) => {
+    const program: ProgramDraft = {
+      ...pool.program,
+      imageUri: from('--master-image-uri', masterImageUri) ?? pool.program.imageUri,
+      packageUris: fromEach('--packages', packageUris) ?? pool.program.packageUris,
+      pythonModule: from('--module-name', pythonModule) ?? pool.program.pythonModule,
+    };
+    const accelerator = acceleratorFrom('--master-accelerator', masterAccelerator);
+    return {
+      ...pool,
+      machineType: from('--master-machine-type', masterType) ?? machineBeside(accelerator, pool),
+      accelerator: accelerator ?? pool.accelerator,
+      program: args === undefined ? program : withArgs(program, args, draft.dialect),
+    };
+  });
+}
+
+/** In Dropforge's own form GPUs bring a machine type along; other GPUs bring another one. */
+function machineBeside(given: AcceleratorDraft | undefined, pool: PoolDraft): Located<string> | undefined {
+  const { type, count } = given ?? {};
+  const isBrought = pool.machineType !== undefined && pool.machineType.path === pool.accelerator.type?.path;
+  if (!isBrought || type === undefined || typeof count?.value !== 'number') {
+    return pool.machineType;
+  }
+  return from(type.path, machineForGpus({ type: type.value, count: count.value }));
+}
+
+/** Vertex AI has a list of arguments for each kind of program; the others have one for both. */
+export function withArgs(program: ProgramDraft, args: readonly Located<string>[], dialect: Dialect): ProgramDraft {
+  const isContainer = dialect === 'vertex-ai' && program.imageUri !== undefined;
+  return isContainer ? { ...program, containerArgs: args } : { ...program, args };
+}
+
+function withGroup(draft: JobDraft, role: 'worker' | 'ps', given: GroupOverrides | undefined): JobDraft {
+  if (given === undefined) {
+    return draft;
+  }
+  const flag = role === 'ps' ? '--parameter-server' : '--worker';
+  return withPool(draft, role, (pool) => ({
+    ...pool,
+    count: from(`${flag}-count`, given.count) ?? pool.count,
+    machineType: from(`${flag}-machine-type`, given.machineType) ?? pool.machineType,
+    accelerator: acceleratorFrom(`${flag}-accelerator`, given.accelerator) ?? pool.accelerator,
+    program: { ...pool.program, imageUri: from(`${flag}-image-uri`, given.imageUri) ?? pool.program.imageUri },
+  }));
+}
+
+/** A pool of which the file says nothing is put in its place; the master's is there before any other. */
+function withPool(draft: JobDraft, role: Role, change: (pool: PoolDraft) => PoolDraft): JobDraft {
+  const lastIndex = Math.max(ROLES.indexOf(role), ...draft.pools.map((pool) => ROLES.indexOf(pool.role)));
+  const pools = ROLES.slice(0, lastIndex + 1).flatMap((one) => {
+    const known = draft.pools.find((pool) => pool.role === one);
+    // In Vertex AI's list a pool's place is its role, so that those left out are there, too.
+    const isThere = known !== undefined || one === role || one === 'master' || draft.dialect === 'vertex-ai';
+    const pool = known ?? emptyPool(one, POOL_PATHS[draft.dialect][one]);
+    return isThere ? [one === role ? change(pool) : pool] : [];
+  });
+  return { ...draft, pools };
+}
+
+function acceleratorFrom(flag: string, given: AcceleratorOverride | undefined): AcceleratorDraft | undefined {
+  return (
+    given && {
+      type: from(flag, given.type.toUpperCase().replaceAll('-', '_')),
+      count: from(flag, given.count),
+    }
+  );
+}
+
+/** A count is read as a number, so that a placeholder in its place is a problem before anything is judged. */
+function withoutFilledPlaceholders(file: JobDraft, draft: JobDraft): JobDraft {
+  const kept = new Set(listDraftValues(draft).map(({ path }) => path));
+  const filled = new Set(listDraftValues(file).flatMap(({ path }) => (kept.has(path) ? [] : [path])));
+  const isOpen = ({ code, path }: JobDraft['problems'][number]) =>
+    code !== PLACEHOLDER_CODE || path === undefined || !filled.has(path);
+  return { ...draft, problems: draft.problems.filter(isOpen) };
+}
+
+function from<T>(flag: string, value: T | undefined): Located<T> | undefined {
+  return value === undefined ? undefined : { value, path: flag };
+}
+
+function fromEach(flag: string, values: readonly string[] | undefined): readonly Located<string>[] | undefined {
+  return values?.map((value) => ({ value, path: flag }));
+}
+
+function pairsFrom(
+  flag: string,
+  pairs: Readonly<Record<string, string>> | undefined,
+): readonly Located<KeyedText>[] | undefined {
+  return pairs && Object.entries(pairs).map(([key, text]) => ({ value: { key, text }, path: flag }));
+}

@@ -1,0 +1,136 @@
+import { toAcceleratorEnum } from '#shared/catalog/catalog.ts';
+import type { JobSpec, Program, ReplicaGroup } from '#shared/domain/job-spec.ts';
+import type { Parameter, ParameterScale, ParameterSpace, Study, StudyAlgorithm } from '#shared/domain/study.ts';
+import { printDuration } from '#shared/job-file/draft/duration.ts';
+import { ROLE_PREFIXES } from '#shared/job-file/formats/ai-platform/fields.ts';
+
+/**
+ * The job as AI Platform's TrainingInput, everything said that a shorter file leaves to defaults: the tier is always
+ * CUSTOM. int64 are text, as in the API's JSON. What AI Platform has no field for is left out: reservations, variables
+ * of the environment, waiting for capacity with FLEX_START, another Python program for other roles.
+ */
+export function toTrainingInput(spec: JobSpec): Record<string, unknown> {
+  const { program, limits, study } = spec;
+  return {
+    scaleTier: 'CUSTOM',
+    ...Object.assign({}, ...spec.replicaGroups.map((group) => describeGroup(group, program))),
+    ...(program.kind === 'PYTHON' && {
+      packageUris: program.packageUris,
+      pythonModule: program.module,
+      ...(program.args.length > 0 && { args: program.args }),
+    }),
+    ...(study !== null && { hyperparameters: describeStudy(study) }),
+    region: spec.region,
+    jobDir: spec.jobDir,
+    // An image stands for both versions.
+    ...(program.kind === 'PYTHON' && {
+      runtimeVersion: spec.runtimeVersion,
+      ...(spec.pythonVersion !== null && { pythonVersion: spec.pythonVersion }),
+    }),
+    scheduling: {
+      maxRunningTime: printDuration(limits.maxRunningMs),
+      ...(limits.maxWaitMs !== null && { maxWaitTime: printDuration(limits.maxWaitMs) }),
+      ...(spec.provisioningModel === 'SPOT' && { strategy: 'LOW_COST' }),
+    },
+    ...(spec.serviceAccount !== null && { serviceAccount: spec.serviceAccount }),
+    ...(spec.network !== null && { network: spec.network }),
+    ...(spec.kmsKeyName !== null && { encryptionConfig: { kmsKeyName: spec.kmsKeyName } }),
+  };
+}
+
+/** The same with keys in snake_case: what the program finds as `job` in TF_CONFIG. */
+export function toTrainingInputDictionary(spec: JobSpec): Record<string, unknown> {
+  return withSnakeCaseKeys(toTrainingInput(spec));
+}
+
+function describeGroup(group: ReplicaGroup, jobProgram: Program): Record<string, unknown> {
+  const { role, count, machineType, accelerator, bootDiskGib, bootDiskType } = group;
+  const prefix = ROLE_PREFIXES[role];
+  // Roles that say nothing run the master's image.
+  const program = group.program ?? (role === 'master' ? jobProgram : null);
+  return {
+    [`${prefix}Type`]: machineType,
+    ...(role !== 'master' && { [`${prefix}Count`]: String(count) }),
+    [`${prefix}Config`]: {
+      ...(accelerator !== null && {
+        acceleratorConfig: { type: toAcceleratorEnum(accelerator.type), count: String(accelerator.count) },
+      }),
+      diskConfig: { bootDiskSizeGb: bootDiskGib, bootDiskType },
+      ...(program?.kind === 'CONTAINER' && {
+        imageUri: program.imageUri,
+        ...(program.command.length > 0 && { containerCommand: program.command }),
+        ...(program.args.length > 0 && { containerArgs: program.args }),
+      }),
+    },
+  };
+}
+
+/** Null for what the service does where nothing is said. */
+const ALGORITHMS = {
+  BAYESIAN: null,
+  GRID: 'GRID_SEARCH',
+  RANDOM: 'RANDOM_SEARCH',
+  POPULATION_BASED: 'POPULATION_BASED_TRAINING',
+} as const satisfies Record<StudyAlgorithm, string | null>;
+
+const SCALES = {
+  NONE: null,
+  LINEAR: 'UNIT_LINEAR_SCALE',
+  LOG: 'UNIT_LOG_SCALE',
+  REVERSE_LOG: 'UNIT_REVERSE_LOG_SCALE',
+} as const satisfies Record<ParameterScale, string | null>;
+
+/** AI Platform knows one metric, early stopping without a rule, and no conditional parameters. */
+function describeStudy(study: Study): Record<string, unknown> {
+  const metric = study.metrics.find(({ safety }) => safety === null) ?? study.metrics[0];
+  const algorithm = ALGORITHMS[study.algorithm];
+  return {
+    goal: metric.goal,
+    hyperparameterMetricTag: metric.id,
+    ...(algorithm !== null && { algorithm }),
+    maxTrials: study.trialsMax,
+    maxParallelTrials: study.parallelTrialsMax,
+    ...(study.failedTrialsMax !== null && { maxFailedTrials: study.failedTrialsMax }),
+    ...(study.earlyStopping !== null && { enableTrialEarlyStopping: true }),
+    ...(study.resumeJobId !== null && { resumePreviousJobId: study.resumeJobId }),
+    params: study.parameters.map(describeParameter),
+  };
+}
+
+function describeParameter({ id, space, scale }: Parameter): Record<string, unknown> {
+  const scaleType = SCALES[scale];
+  return {
+    parameterName: id,
+    type: space.kind,
+    ...describeSpace(space),
+    ...(scaleType !== null && { scaleType }),
+  };
+}
+
+function describeSpace(space: ParameterSpace): Record<string, unknown> {
+  switch (space.kind) {
+    case 'DOUBLE':
+    case 'INTEGER':
+      return { minValue: space.min, maxValue: space.max };
+    case 'CATEGORICAL':
+      return { categoricalValues: space.values };
+    case 'DISCRETE':
+      return { discreteValues: space.values };
+  }
+}
+
+function withSnakeCaseKeys(mapping: object): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(mapping).map(([key, value]: [string, unknown]) => [
+      key.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+      withSnakeCase(value),
+    ]),
+  );
+}
+
+function withSnakeCase(value: unknown): unknown {
+  if (Array.isArray(value)) {
+    return value.map(withSnakeCase);
+  }
+  return typeof value === 'object' && value !== null ? withSnakeCaseKeys(value) : value;
+}

@@ -1,0 +1,161 @@
+import type { FieldRules } from '#shared/job-file/parser/open-mapping.ts';
+import { homeFinder, OUTPUT, READ, vertexMessage, withoutEffect } from '#shared/job-file/parser/proto-message.ts';
+
+/**
+ * The messages of Vertex AI's custom training (`google.cloud.aiplatform.v1`: custom_job.proto,
+ * hyperparameter_tuning_job.proto, machine_resources.proto, env_var.proto, encryption_spec.proto, io.proto,
+ * reservation_affinity.proto): all of their fields, and what becomes of each.
+ */
+const OUTPUT_FIELDS = {
+  name: OUTPUT,
+  state: OUTPUT,
+  createTime: OUTPUT,
+  startTime: OUTPUT,
+  endTime: OUTPUT,
+  updateTime: OUTPUT,
+  error: OUTPUT,
+  satisfiesPzs: OUTPUT,
+  satisfiesPzi: OUTPUT,
+} as const satisfies FieldRules;
+
+const CUSTOM_JOB_FIELDS = {
+  displayName: READ,
+  jobSpec: READ,
+  labels: READ,
+  encryptionSpec: READ,
+  ...OUTPUT_FIELDS,
+  webAccessUris: OUTPUT,
+} as const satisfies FieldRules;
+
+const TUNING_JOB_FIELDS = {
+  displayName: READ,
+  studySpec: READ,
+  maxTrialCount: READ,
+  parallelTrialCount: READ,
+  maxFailedTrialCount: READ,
+  trialJobSpec: READ,
+  labels: READ,
+  encryptionSpec: READ,
+  ...OUTPUT_FIELDS,
+  trials: OUTPUT,
+} as const satisfies FieldRules;
+
+/** CreateCustomJobRequest and CreateHyperparameterTuningJobRequest; `parent` is the project and region of the call. */
+const REQUEST_FIELDS = { parent: READ, customJob: READ, hyperparameterTuningJob: READ } as const satisfies FieldRules;
+
+const METADATA = withoutEffect('runs are not recorded in Vertex AI Experiments');
+
+const JOB_SPEC_FIELDS = {
+  workerPoolSpecs: READ,
+  scheduling: READ,
+  serviceAccount: READ,
+  network: READ,
+  baseOutputDirectory: READ,
+  // No field of the API: what --set-secrets says is carried here from the command line to intake.
+  dropforgeSecrets: READ,
+  tensorboard: withoutEffect(
+    'logs are not uploaded to Vertex AI TensorBoard; those in the job’s output can be read from there',
+  ),
+  experiment: METADATA,
+  experimentRun: METADATA,
+  enableWebAccess: withoutEffect('there is no shell into a running job; its log can be followed while it runs'),
+  enableDashboardAccess: withoutEffect('no ports of a running job are opened'),
+  protectedArtifactLocationId: withoutEffect('a job’s output is only where its bucket is'),
+  reservedIpRanges: withoutEffect('VMs take their addresses from the subnet that they are in'),
+  persistentResourceId: {
+    use: 'UNSUPPORTED',
+    because: 'machines are made for a job and removed after it',
+    remedy: 'Remove it, and say in machineSpec what machines the job needs.',
+  },
+  pscInterfaceConfig: {
+    use: 'UNSUPPORTED',
+    because: 'VMs are in a network of the project itself, without Private Service Connect',
+    remedy: 'Remove it; name the network to be reached in network.',
+  },
+  models: {
+    use: 'UNSUPPORTED',
+    because: 'there is no model registry to look them up in',
+    remedy: 'Remove it, and give the program the gs:// addresses of the models in args.',
+  },
+} as const satisfies FieldRules;
+
+const POOL_FIELDS = {
+  containerSpec: READ,
+  pythonPackageSpec: READ,
+  machineSpec: READ,
+  replicaCount: READ,
+  diskSpec: READ,
+  nfsMounts: {
+    use: 'UNSUPPORTED',
+    because: 'no file systems are mounted into VMs',
+    remedy: 'Remove it; keep the data in Cloud Storage and give the program its address in args.',
+  },
+  lustreMounts: {
+    use: 'UNSUPPORTED',
+    because: 'no file systems are mounted into VMs',
+    remedy: 'Remove it; keep the data in Cloud Storage and give the program its address in args.',
+  },
+} as const satisfies FieldRules;
+
+const CONTAINER_FIELDS = { imageUri: READ, command: READ, args: READ, env: READ } as const satisfies FieldRules;
+
+const PACKAGE_FIELDS = {
+  executorImageUri: READ,
+  packageUris: READ,
+  pythonModule: READ,
+  args: READ,
+  env: READ,
+} as const satisfies FieldRules;
+
+const VARIABLE_FIELDS = { name: READ, value: READ } as const satisfies FieldRules;
+
+const MACHINE_FIELDS = {
+  machineType: READ,
+  acceleratorType: READ,
+  acceleratorCount: READ,
+  tpuTopology: READ,
+  reservationAffinity: READ,
+  gpuPartitionSize: {
+    use: 'UNSUPPORTED',
+    because: 'GPUs are not divided',
+    remedy: 'Remove it; choose a smaller GPU, such as NVIDIA_L4, or run several processes on one.',
+  },
+} as const satisfies FieldRules;
+
+const RESERVATION_FIELDS = { reservationAffinityType: READ, key: READ, values: READ } as const satisfies FieldRules;
+
+const DISK_FIELDS = { bootDiskType: READ, bootDiskSizeGb: READ } as const satisfies FieldRules;
+
+const SCHEDULING_FIELDS = {
+  timeout: READ,
+  strategy: READ,
+  maxWaitDuration: READ,
+  restartJobOnWorkerRestart: withoutEffect('what becomes of a job whose replica fails is the same for all jobs'),
+  disableRetries: withoutEffect('only lost machines are replaced; a program that fails is not started again'),
+} as const satisfies FieldRules;
+
+const homeOf = homeFinder([
+  ['the job itself, beside its jobSpec or trialJobSpec', { ...CUSTOM_JOB_FIELDS, ...TUNING_JOB_FIELDS }],
+  ['the job spec, which is jobSpec, trialJobSpec or the whole file', JOB_SPEC_FIELDS],
+  ['workerPoolSpecs[0]', POOL_FIELDS],
+  ['workerPoolSpecs[0].machineSpec', MACHINE_FIELDS],
+  ['workerPoolSpecs[0].diskSpec', DISK_FIELDS],
+  ['workerPoolSpecs[0].containerSpec', CONTAINER_FIELDS],
+  ['workerPoolSpecs[0].pythonPackageSpec', PACKAGE_FIELDS],
+  ['the scheduling of the job spec', SCHEDULING_FIELDS],
+]);
+
+export const CUSTOM_JOB = vertexMessage(CUSTOM_JOB_FIELDS, homeOf);
+export const TUNING_JOB = vertexMessage(TUNING_JOB_FIELDS, homeOf);
+export const CREATE_REQUEST = vertexMessage(REQUEST_FIELDS, homeOf);
+export const JOB_SPEC = vertexMessage(JOB_SPEC_FIELDS, homeOf);
+export const WORKER_POOL_SPEC = vertexMessage(POOL_FIELDS, homeOf);
+export const CONTAINER_SPEC = vertexMessage(CONTAINER_FIELDS, homeOf);
+export const PYTHON_PACKAGE_SPEC = vertexMessage(PACKAGE_FIELDS, homeOf);
+export const ENVIRONMENT_VARIABLE = vertexMessage(VARIABLE_FIELDS, homeOf);
+export const MACHINE_SPEC = vertexMessage(MACHINE_FIELDS, homeOf);
+export const RESERVATION_AFFINITY = vertexMessage(RESERVATION_FIELDS, homeOf);
+export const DISK_SPEC = vertexMessage(DISK_FIELDS, homeOf);
+export const SCHEDULING = vertexMessage(SCHEDULING_FIELDS, homeOf);
+export const OUTPUT_DIRECTORY = vertexMessage({ outputUriPrefix: READ }, homeOf);
+export const ENCRYPTION_SPEC = vertexMessage({ kmsKeyName: READ }, homeOf);

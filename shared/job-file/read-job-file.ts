@@ -1,0 +1,133 @@
+import type { JobDraft } from '#shared/job-file/draft/job-draft.ts';
+import {
+  isHyperparametersField,
+  isJobField,
+  isTrainingInputField,
+  readAiPlatformJob,
+} from '#shared/job-file/formats/ai-platform/read.ts';
+import { isDropforgeField, readDropforgeJob } from '#shared/job-file/formats/dropforge/read.ts';
+import { isVertexField, readVertexJob } from '#shared/job-file/formats/vertex-ai/read.ts';
+import { createFindings, type Findings, inFileOrder } from '#shared/job-file/parser/findings.ts';
+import { didYouMean } from '#shared/job-file/parser/nearest-name.ts';
+import { toCamelCase } from '#shared/job-file/parser/open-mapping.ts';
+import { parseSource } from '#shared/job-file/parser/parse-source.ts';
+import type { FoundNode } from '#shared/job-file/parser/read-values.ts';
+import type { SourceNode } from '#shared/job-file/parser/source-tree.ts';
+import type { Problem } from '#shared/protocol/report.ts';
+
+/**
+ * A job file as read. There is a draft whenever the file is a job at all, even one with problems; it carries them
+ * along, so that `checkJob` can show all that is wrong at once and makes no job of it.
+ */
+export type JobFileReading = {
+  readonly draft: JobDraft | null;
+  readonly problems: readonly Problem[];
+  readonly warnings: readonly Problem[];
+  readonly unsupported: readonly Problem[];
+};
+
+type Mapping = Extract<SourceNode, { kind: 'MAPPING' }>;
+
+type Reader = (root: FoundNode, findings: Findings) => JobDraft;
+
+/**
+ * Reads a job file of any dialect into a draft. Never throws: whatever is wrong with the file is among the problems,
+ * all at once and in the file's order. Whether what is asked for can be done is `checkJob`'s to say.
+ */
+export function readJobFile(source: string | Uint8Array, { fileName }: { readonly fileName: string }): JobFileReading {
+  const { root, problems } = parseSource(source, fileName);
+  const findings = createFindings();
+  findings.problems.push(...problems);
+  const draft = root === null ? null : readRoot(root, fileName, findings);
+  const found = {
+    problems: inFileOrder(findings.problems),
+    warnings: inFileOrder(findings.warnings),
+    unsupported: inFileOrder(findings.unsupported),
+  };
+  return { draft: draft && { ...draft, ...found }, ...found };
+}
+
+function readRoot(root: SourceNode, fileName: string, findings: Findings): JobDraft | null {
+  if (root.kind !== 'MAPPING') {
+    findings.problems.push(
+      notAJobFile(`${fileName} holds a ${root.kind === 'LIST' ? 'list' : 'text'}, not a mapping of fields.`),
+    );
+    return null;
+  }
+  const job = unwrapRequest(root, findings);
+  const read = readerOf(job);
+  if (read !== null) {
+    return read({ path: '', node: job }, findings);
+  }
+  const [first] = job.entries;
+  const hint = first === undefined ? '' : didYouMean(first.key, ['trainingInput', 'workerPoolSpecs', 'module']);
+  findings.problems.push(notAJobFile(`${fileName} has no field that a job file begins with.`, hint));
+  return null;
+}
+
+/** By the names at the top, which no two dialects share; those of AI Platform's TrainingInput come last. */
+function readerOf({ entries }: Mapping): Reader | null {
+  const names = entries.map(({ key }) => toCamelCase(key));
+  if (names.some(isVertexField)) {
+    return readVertexJob;
+  }
+  if (names.includes('trainingInput') || names.includes('jobId')) {
+    return readAiPlatform;
+  }
+  if (names.some(isDropforgeField)) {
+    return readDropforgeJob;
+  }
+  const isAiPlatform = [isJobField, isTrainingInputField, isHyperparametersField].some((isField) =>
+    names.some(isField),
+  );
+  return isAiPlatform ? readAiPlatform : null;
+}
+
+function readAiPlatform({ path, node }: FoundNode, findings: Findings): JobDraft {
+  return readAiPlatformJob({ path, node: node.kind === 'MAPPING' ? wrapLooseFields(node, findings) : node }, findings);
+}
+
+/** gcloud's `--log-http` prints requests with the job under `body`. */
+function unwrapRequest(root: Mapping, findings: Findings): Mapping {
+  const body = root.entries.find(({ key }) => key === 'body');
+  const isRequest = root.entries.some(({ key }) => key === 'method' || key === 'uri');
+  if (body?.value.kind !== 'MAPPING' || !isRequest) {
+    return root;
+  }
+  findings.warnings.push({
+    code: 'REQUEST_ENVELOPE',
+    message: 'The file is a printed HTTP request; the job is taken from its body.',
+    remedy: 'Keep what is under body, and remove the rest.',
+    path: 'body',
+    line: body.line,
+  });
+  return body.value;
+}
+
+/** Some files leave trainingInput out and write its fields at the top, where gcloud drops them without a word. */
+function wrapLooseFields(job: Mapping, findings: Findings): Mapping {
+  const names = new Set(job.entries.map(({ key }) => toCamelCase(key)));
+  if (names.has('trainingInput') || ![...names].some(isTrainingInputField)) {
+    return job;
+  }
+  const outside = job.entries.filter(({ key }) => isJobField(toCamelCase(key)));
+  const loose = job.entries.filter((entry) => !outside.includes(entry));
+  const line = loose[0]?.line ?? job.line;
+  findings.warnings.push({
+    code: 'WRAPPER_MISSING',
+    message: 'Fields of trainingInput stand at the top of the file; they are taken as if they were under it.',
+    remedy: 'Put a line "trainingInput:" above them and indent them.',
+    line,
+  });
+  const wrapped: SourceNode = { kind: 'MAPPING', line, entries: loose };
+  return { ...job, entries: [...outside, { key: 'trainingInput', line, value: wrapped }] };
+}
+
+function notAJobFile(message: string, hint = ''): Problem {
+  return {
+    code: 'NOT_A_JOB_FILE',
+    message,
+    remedy: `${hint}Write module: and what to run, as docs/job-file.md shows; or trainingInput: as for AI Platform, or workerPoolSpecs: as for Vertex AI.`,
+    line: 1,
+  };
+}

@@ -1,0 +1,137 @@
+import type { EarlyStopping, Parameter, RuntimeConstraint, StoppingConditions } from '#shared/domain/study.ts';
+import { parseDurationMs, suggestDuration } from '#shared/job-file/draft/duration.ts';
+import { type Findings, type Located, placeOf, refuse } from '#shared/job-file/parser/findings.ts';
+import { didYouMean } from '#shared/job-file/parser/nearest-name.ts';
+import type {
+  EarlyStoppingDraft,
+  RuntimeConstraintDraft,
+  StoppingDraft,
+  StudyDraft,
+} from '#shared/job-file/tuning/study-draft.ts';
+import { quote } from '#shared/job-file/validation/quote.ts';
+
+/** RFC 3339, as a Timestamp is in JSON. */
+const TIMESTAMP_PATTERN = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,9})?(Z|[+-]\d{2}:\d{2})$/;
+
+/** When trials are ended early; null where they are not. What is wrong with it is among the findings. */
+export function checkEarlyStopping(
+  { earlyStopping }: StudyDraft,
+  parameters: readonly Parameter[],
+  findings: Findings,
+): EarlyStopping | null {
+  if (earlyStopping === undefined) {
+    return null;
+  }
+  const rule = earlyStopping.rule.value;
+  const usesElapsedTime = earlyStopping.usesElapsedTime?.value ?? false;
+  switch (rule) {
+    case 'AUTOMATIC':
+      return { rule };
+    case 'DECAY_CURVE':
+    case 'MEDIAN':
+      return { rule, usesElapsedTime };
+    case 'CONVEX':
+      return {
+        rule,
+        usesElapsedTime,
+        ...checkSteps(earlyStopping, findings),
+        learningRateParameterId: checkLearningRate(earlyStopping, parameters, findings),
+        updatesAllStoppedTrials: earlyStopping.updatesAllStoppedTrials?.value ?? false,
+      };
+  }
+}
+
+/** ConvexAutomatedStoppingSpec: the least number of steps may be 0, and none is above the most. */
+function checkSteps({ stepsMax, stepsMin, measurementsMin }: EarlyStoppingDraft, findings: Findings) {
+  checkOrder(stepsMin, stepsMax, findings);
+  return {
+    stepsMax: checkAtLeast(stepsMax, 1, findings),
+    stepsMin: checkAtLeast(stepsMin, 0, findings),
+    measurementsMin: checkAtLeast(measurementsMin, 0, findings),
+  };
+}
+
+function checkLearningRate(
+  { learningRateParameterId }: EarlyStoppingDraft,
+  parameters: readonly Parameter[],
+  findings: Findings,
+): string | null {
+  if (learningRateParameterId === undefined || learningRateParameterId.value === '') {
+    return null;
+  }
+  const known = parameters.map(({ id }) => id);
+  if (!known.includes(learningRateParameterId.value)) {
+    const message = `${learningRateParameterId.path} names no parameter of the study: ${quote(learningRateParameterId.value)}.`;
+    const remedy = `${didYouMean(learningRateParameterId.value, known)}Write the learning rate's parameterId, or nothing.`;
+    refuse(learningRateParameterId, { code: 'UNKNOWN_PARAMETER', message, remedy }, findings);
+  }
+  return learningRateParameterId.value;
+}
+
+/** When the study as a whole ends early; null where nothing is said. What is wrong with it is among the findings. */
+export function checkStoppingConditions(
+  stopping: StoppingDraft | undefined,
+  findings: Findings,
+): StoppingConditions | null {
+  if (stopping === undefined) {
+    return null;
+  }
+  checkOrder(stopping.trialsMin, stopping.trialsMax, findings);
+  return {
+    stopsRunningTrials: stopping.stopsRunningTrials?.value ?? false,
+    minimumRuntime: checkConstraint(stopping.minimumRuntime, findings),
+    maximumRuntime: checkConstraint(stopping.maximumRuntime, findings),
+    trialsMin: checkAtLeast(stopping.trialsMin, 0, findings),
+    trialsMax: checkAtLeast(stopping.trialsMax, 1, findings),
+    trialsWithoutProgressMax: checkAtLeast(stopping.trialsWithoutProgressMax, 1, findings),
+    withoutProgressMaxMs: checkDuration(stopping.withoutProgressMax, findings),
+  };
+}
+
+/** StudyTimeConstraint: a oneof. */
+function checkConstraint(constraint: RuntimeConstraintDraft | undefined, findings: Findings): RuntimeConstraint | null {
+  const { maxDuration, endTime } = constraint ?? { maxDuration: undefined, endTime: undefined };
+  if (endTime !== undefined && maxDuration !== undefined) {
+    const message = `${endTime.path} is said beside ${maxDuration.path}: there is one limit or the other.`;
+    const remedy = 'Remove one of the two.';
+    findings.problems.push({ code: 'STOPPING_CONDITION', message, remedy, ...placeOf(endTime) });
+    return null;
+  }
+  if (endTime === undefined) {
+    const maxMs = checkDuration(maxDuration, findings);
+    return maxMs === null ? null : { maxMs };
+  }
+  if (TIMESTAMP_PATTERN.test(endTime.value) && Number.isFinite(Date.parse(endTime.value))) {
+    return { endTime: endTime.value };
+  }
+  const message = `${endTime.path} is no point in time: ${quote(endTime.value)}.`;
+  const remedy = 'Write one such as 2030-01-31T18:00:00Z.';
+  refuse(endTime, { code: 'INVALID_TIME', message, remedy }, findings);
+  return null;
+}
+
+function checkDuration(written: Located<string> | undefined, findings: Findings): number | null {
+  const ms = written && parseDurationMs(written.value);
+  if (written !== undefined && !ms) {
+    const message = `${written.path} is no duration above 0s: ${quote(written.value)}.`;
+    const remedy = `Write seconds with an s, as ${ms === 0 ? '3600s' : suggestDuration(written.value)}.`;
+    refuse(written, { code: 'INVALID_DURATION', message, remedy }, findings);
+  }
+  return ms || null;
+}
+
+function checkAtLeast(count: Located<number> | undefined, min: number, findings: Findings): number | null {
+  if (count !== undefined && count.value < min) {
+    const message = `${count.path} must be ${min} or more, but is ${count.value}.`;
+    const remedy = 'Write such a number, or nothing.';
+    findings.problems.push({ code: 'STOPPING_CONDITION', message, remedy, ...placeOf(count) });
+  }
+  return count?.value ?? null;
+}
+
+function checkOrder(min: Located<number> | undefined, max: Located<number> | undefined, findings: Findings): void {
+  if (min !== undefined && max !== undefined && min.value > max.value) {
+    const message = `${min.path} is ${min.value}, more than ${max.path}, which is ${max.value}.`;
+    findings.problems.push({ code: 'STOPPING_CONDITION', message, remedy: 'Exchange the two.', ...placeOf(min) });
+  }
+}

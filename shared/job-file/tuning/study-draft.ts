@@ -1,0 +1,75 @@
+import type { Located } from '#shared/job-file/parser/findings.ts';
+
+/** Hyperparameter tuning as it is written, in any dialect; enumerations are in the spelling of their dialect. */
+export type StudyDraft = {
+  /** Where what is missing in it belongs: `trainingInput.hyperparameters`, `studySpec`. */
+  readonly path: string;
+  readonly line: number | undefined;
+  readonly metrics: readonly MetricDraft[];
+  readonly algorithm: Located<string> | undefined;
+  readonly maxTrials: Located<number> | undefined;
+  readonly parallelTrials: Located<number> | undefined;
+  readonly maxFailedTrials: Located<number> | undefined;
+  readonly earlyStopping: EarlyStoppingDraft | undefined;
+  readonly stopping: StoppingDraft | undefined;
+  readonly measurement: Located<string> | undefined;
+  /** Undefined where there is no such field, or nothing in it. */
+  readonly parameters: readonly ParameterDraft[] | undefined;
+  readonly resumeJobId: Located<string> | undefined;
+};
+
+export type MetricDraft = {
+  readonly path: string;
+  readonly line: number | undefined;
+  readonly id: Located<string> | undefined;
+  readonly goal: Located<string> | undefined;
+  readonly safetyThreshold: Located<number> | undefined;
+  readonly safeTrialsFractionMin: Located<number> | undefined;
+};
+
+export type EarlyStoppingDraft = {
+  readonly rule: Located<'AUTOMATIC' | 'DECAY_CURVE' | 'MEDIAN' | 'CONVEX'>;
+  readonly usesElapsedTime: Located<boolean> | undefined;
+  readonly stepsMax: Located<number> | undefined;
+  readonly stepsMin: Located<number> | undefined;
+  readonly measurementsMin: Located<number> | undefined;
+  readonly learningRateParameterId: Located<string> | undefined;
+  readonly updatesAllStoppedTrials: Located<boolean> | undefined;
+};
+
+/** Vertex AI's StudyStoppingConfig. */
+export type StoppingDraft = {
+  readonly stopsRunningTrials: Located<boolean> | undefined;
+  readonly minimumRuntime: RuntimeConstraintDraft | undefined;
+  readonly maximumRuntime: RuntimeConstraintDraft | undefined;
+  readonly trialsMin: Located<number> | undefined;
+  readonly trialsMax: Located<number> | undefined;
+  readonly trialsWithoutProgressMax: Located<number> | undefined;
+  readonly withoutProgressMax: Located<string> | undefined;
+};
+
+export type RuntimeConstraintDraft = {
+  readonly path: string;
+  readonly maxDuration: Located<string> | undefined;
+  readonly endTime: Located<string> | undefined;
+};
+
+export type ParameterDraft = {
+  readonly path: string;
+  readonly line: number | undefined;
+  readonly id: Located<string> | undefined;
+  /** DOUBLE, INTEGER, CATEGORICAL or DISCRETE, as it is written or as its value spec says. */
+  readonly kind: Located<string> | undefined;
+  readonly min: Located<number> | undefined;
+  readonly max: Located<number> | undefined;
+  /** Categories, or discrete numbers, as they are written. */
+  readonly values: readonly Located<string>[] | undefined;
+  readonly scale: Located<string> | undefined;
+  readonly children: readonly ConditionalParameterDraft[];
+};
+
+export type ConditionalParameterDraft = {
+  readonly path: string;
+  readonly parentValues: readonly Located<string>[];
+  readonly parameter: ParameterDraft;
+};

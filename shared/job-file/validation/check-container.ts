@@ -1,0 +1,71 @@
+import type { ContainerProgram } from '#shared/domain/job-spec.ts';
+import type { KeyedText } from '#shared/job-file/draft/job-draft.ts';
+import type { Findings, Located } from '#shared/job-file/parser/findings.ts';
+import { checkArguments, checkEnvironment } from '#shared/job-file/validation/check-arguments.ts';
+import { quote } from '#shared/job-file/validation/quote.ts';
+import { refuseSmall } from '#shared/job-file/validation/reject-malformed.ts';
+
+const IMAGE_CHARACTERS_MAX = 512;
+
+/**
+ * The form that Docker's "distribution" gives references, a little wider: old projects of Container Registry have a
+ * colon (`gcr.io/example.com:project/image`).
+ */
+const HOST_PATTERN = /^([A-Za-z0-9-]+\.[A-Za-z0-9.-]+|localhost)(:\d{1,5})?$/;
+const PART_PATTERN = /^[a-z0-9][a-z0-9._:-]*$/;
+const LAST_PART_PATTERN = /^[a-z0-9][a-z0-9._-]*(:\w[\w.-]{0,127})?$/;
+const DIGEST_PATTERN = /^[a-z0-9]+:[A-Fa-f0-9]{32,128}$/;
+
+/** A container as it is asked for, wherever its parts were said. */
+export type ContainerDraft = {
+  readonly imageUri: Located<string>;
+  readonly command: readonly Located<string>[];
+  readonly args: readonly Located<string>[];
+  readonly environment: readonly Located<KeyedText>[];
+};
+
+/** The container to run; null where something about it is wrong, which is then among the findings. */
+export function checkContainer(container: ContainerDraft, findings: Findings): ContainerProgram | null {
+  const imageUri = checkImage(container.imageUri, findings);
+  const words = checkArguments([...container.command, ...container.args], findings);
+  const environment = checkEnvironment(container.environment, findings);
+  if (imageUri === null || words === null || environment === null) {
+    return null;
+  }
+  const commandCount = container.command.length;
+  return {
+    kind: 'CONTAINER',
+    imageUri,
+    command: words.slice(0, commandCount),
+    args: words.slice(commandCount),
+    environment,
+  };
+}
+
+/** The name of an image; null where it is none, which is then among the findings. */
+export function checkImage(imageUri: Located<string>, findings: Findings): string | null {
+  const { value } = imageUri;
+  if (isImageReference(value)) {
+    return value;
+  }
+  const message = `${imageUri.path} names no container image: ${quote(value)}.`;
+  const remedy = value.includes('://')
+    ? 'Leave out what stands before "//", and write region-docker.pkg.dev/project/repository/image:tag.'
+    : 'Write its name in small letters, such as us-docker.pkg.dev/my-project/trainers/digits:1.';
+  refuseSmall(imageUri, { code: 'INVALID_IMAGE_URI', message, remedy, smallPart: value }, findings);
+  return null;
+}
+
+function isImageReference(text: string): boolean {
+  const [name = '', digest, ...more] = text.split('@');
+  const parts = name.split('/');
+  const [first = '', ...others] = parts;
+  const path = others.length > 0 && HOST_PATTERN.test(first) ? others : parts;
+  return (
+    text.length <= IMAGE_CHARACTERS_MAX &&
+    more.length === 0 &&
+    (digest === undefined || DIGEST_PATTERN.test(digest)) &&
+    path.slice(0, -1).every((part) => PART_PATTERN.test(part)) &&
+    LAST_PART_PATTERN.test(path.at(-1) ?? '')
+  );
+}

@@ -1,0 +1,46 @@
+import { findAccelerator, type Gpus, toAcceleratorEnum } from '#shared/catalog/catalog.ts';
+import type { Dialect, PoolDraft } from '#shared/job-file/draft/job-draft.ts';
+import { ROLE_PREFIXES } from '#shared/job-file/formats/ai-platform/fields.ts';
+
+/** What a dialect calls the fields of a pool, from the pool's own path on, as remedies name them. */
+export type MachineFields = {
+  readonly machineType: string;
+  readonly count: string;
+  /** GPUs as they are to be written: `workerConfig.acceleratorConfig: {type: NVIDIA_TESLA_T4, count: 2}`. */
+  readonly writeGpus: (gpus: Gpus) => string;
+  /** The fields that GPUs are written in. */
+  readonly gpus: readonly string[];
+};
+
+const VERTEX_FIELDS: MachineFields = {
+  machineType: 'machineSpec.machineType',
+  count: 'replicaCount',
+  writeGpus: ({ type, count }) => `acceleratorType: ${toAcceleratorEnum(type)} and acceleratorCount: ${count}`,
+  gpus: ['machineSpec.acceleratorType', 'machineSpec.acceleratorCount'],
+};
+
+const DROPFORGE_FIELDS: MachineFields = {
+  machineType: 'machine',
+  count: 'count',
+  writeGpus: ({ type, count }) => `gpu: ${count} x ${findAccelerator(type)?.label ?? type}`,
+  gpus: ['gpu'],
+};
+
+export function machineFieldsOf(dialect: Dialect, { role }: PoolDraft): MachineFields {
+  if (dialect !== 'ai-platform') {
+    return dialect === 'vertex-ai' ? VERTEX_FIELDS : DROPFORGE_FIELDS;
+  }
+  const prefix = ROLE_PREFIXES[role];
+  const accelerator = `${prefix}Config.acceleratorConfig`;
+  return {
+    machineType: `${prefix}Type`,
+    count: `${prefix}Count`,
+    writeGpus: ({ type, count }) => `${accelerator}: {type: ${toAcceleratorEnum(type)}, count: ${count}}`,
+    gpus: [accelerator],
+  };
+}
+
+/** Where a field of a pool stands, or belongs. */
+export function pathIn({ path }: PoolDraft, field: string): string {
+  return path === '' ? field : `${path}.${field}`;
+}

@@ -1,0 +1,92 @@
+import {
+  InspectionStopped,
+  type PackageProblemCode,
+  packageProblemOf,
+  showPath,
+} from '#shared/package/archive/package-problem.ts';
+import type { Problem } from '#shared/protocol/report.ts';
+
+export type ArchiveFormat = 'tar.gz' | 'tar' | 'zip' | 'whl';
+
+/** Enough for the magic of a tar, which is in its first header at byte 257 (POSIX.1-2017, pax, "ustar interchange format"). */
+export const FORMAT_HEAD_BYTES = 512;
+
+/** The endings under which pip unpacks each format (pip, `utils/filetypes.py`). */
+const NAME_ENDINGS: Readonly<Record<ArchiveFormat, readonly string[]>> = {
+  'tar.gz': ['.tar.gz', '.tgz'],
+  tar: ['.tar'],
+  zip: ['.zip'],
+  whl: ['.whl'],
+};
+
+type Magic = { readonly name: string; readonly offset: number; readonly bytes: readonly number[] };
+
+const UNSUPPORTED: readonly Magic[] = [
+  { name: 'bzip2', offset: 0, bytes: [0x42, 0x5a, 0x68] },
+  { name: 'xz', offset: 0, bytes: [0xfd, 0x37, 0x7a, 0x58, 0x5a, 0x00] },
+  { name: 'Zstandard', offset: 0, bytes: [0x28, 0xb5, 0x2f, 0xfd] },
+  { name: '7-Zip', offset: 0, bytes: [0x37, 0x7a, 0xbc, 0xaf, 0x27, 0x1c] },
+  { name: 'RAR', offset: 0, bytes: [0x52, 0x61, 0x72, 0x21, 0x1a, 0x07] },
+];
+const GZIP: Magic = { name: 'gzip', offset: 0, bytes: [0x1f, 0x8b] };
+const USTAR: Magic = { name: 'tar', offset: 257, bytes: [0x75, 0x73, 0x74, 0x61, 0x72] };
+const ZIP: Magic = { name: 'zip', offset: 0, bytes: [0x50, 0x4b, 0x03, 0x04] };
+const ZIP_WITHOUT_ENTRIES: Magic = { name: 'zip', offset: 0, bytes: [0x50, 0x4b, 0x05, 0x06] };
+
+/**
+ * The format by what the bytes say; of a zip only the name tells whether it is meant as a wheel.
+ * Throws InspectionStopped where it is none that can be read.
+ */
+export function recognizeFormat(name: string, head: Uint8Array): ArchiveFormat {
+  if (hasMagic(head, GZIP)) {
+    return 'tar.gz';
+  }
+  if (hasMagic(head, USTAR)) {
+    return 'tar';
+  }
+  if (hasMagic(head, ZIP)) {
+    return name.toLowerCase().endsWith('.whl') ? 'whl' : 'zip';
+  }
+  const [code, what] = describeOther(head);
+  throw new InspectionStopped(code, `${showPath(name)} ${what}.`);
+}
+
+/** pip chooses how to unpack by the name: a tar that is called .tar.gz cannot be installed. */
+export function checkNameEnding(name: string, format: ArchiveFormat): Problem | null {
+  const endings = NAME_ENDINGS[format];
+  if (endings.some((ending) => name.toLowerCase().endsWith(ending))) {
+    return null;
+  }
+  const message = `${showPath(name)} holds a ${format} archive, but its name does not end in ${endings.join(' or ')}.`;
+  return packageProblemOf('FORMAT_NAME_MISMATCH', message);
+}
+
+function describeOther(head: Uint8Array): [PackageProblemCode, string] {
+  if (head.length === 0) {
+    return ['ARCHIVE_EMPTY', 'has no bytes'];
+  }
+  if (hasMagic(head, ZIP_WITHOUT_ENTRIES)) {
+    return ['ARCHIVE_EMPTY', 'is a zip archive without entries'];
+  }
+  const unsupported = UNSUPPORTED.find((magic) => hasMagic(head, magic));
+  if (unsupported !== undefined) {
+    return ['FORMAT_UNSUPPORTED', `is compressed with ${unsupported.name}, which is not read here`];
+  }
+  if (head.every((byte) => byte === 0)) {
+    return ['ARCHIVE_EMPTY', 'is a tar archive without entries, or nothing but zeros'];
+  }
+  const text = Buffer.from(head).toString('utf8');
+  if (/^\s*<(?:!doctype html|html|head|\?xml)/i.test(text)) {
+    return ['NOT_AN_ARCHIVE', 'is a web page and no archive (a download that asked for a sign-in saves such a page)'];
+  }
+  return ['NOT_AN_ARCHIVE', isText(text) ? 'is a text file and no archive' : 'is no archive that is known here'];
+}
+
+function hasMagic(head: Uint8Array, { offset, bytes }: Magic): boolean {
+  return bytes.every((byte, index) => head[offset + index] === byte);
+}
+
+/** The last character may be cut in two, so it does not count. */
+function isText(text: string): boolean {
+  return !/[^\P{Cc}\t\n\f\r]|\uFFFD/u.test(text.slice(0, -1));
+}

@@ -1,0 +1,102 @@
+import { compareReleases, orderHolds } from '#shared/package/lint/version-specifier.ts';
+
+/** The VM as environment markers see it (PyPA, "Dependency specifiers"); what is not here is not known beforehand. */
+const ENVIRONMENT: Readonly<Record<string, string>> = {
+  os_name: 'posix',
+  sys_platform: 'linux',
+  platform_system: 'Linux',
+  platform_machine: 'x86_64',
+  platform_python_implementation: 'CPython',
+  implementation_name: 'cpython',
+  // pip installs a package of a job without extras.
+  extra: '',
+};
+
+const TOKEN = /\s*(?:(?<paren>[()])|(?<text>'[^']*'|"[^"]*")|(?<operator>[<>=!~]{1,3})|(?<word>[A-Za-z_.]+))/y;
+/** Markers are a line of text; what is longer is not looked into. */
+const MARKER_CHARACTERS_MAX = 500;
+
+type Reader = { readonly tokens: readonly string[]; readonly pythonVersion: string | null; index: number };
+
+/**
+ * Whether an environment marker, `python_version < "3.8" and sys_platform == "linux"`, holds on the VM; null where it
+ * is not known or the marker cannot be read.
+ *
+ * @param pythonVersion of the machine image, `3.10`; null where it is not known
+ */
+export function evaluateMarker(marker: string, pythonVersion: string | null): boolean | null {
+  const tokens = tokenize(marker);
+  if (tokens === null) {
+    return null;
+  }
+  const reader = { tokens, pythonVersion, index: 0 };
+  const value = readOr(reader);
+  return reader.index === tokens.length ? value : null;
+}
+
+function tokenize(marker: string): string[] | null {
+  const tokens: string[] = [];
+  let index = 0;
+  const text = marker.trimEnd();
+  while (index < text.length) {
+    TOKEN.lastIndex = index;
+    const match = text.length > MARKER_CHARACTERS_MAX ? null : TOKEN.exec(text);
+    if (match === null) {
+      return null;
+    }
+    tokens.push(match[0].trim());
+    index += match[0].length;
+  }
+  return tokens;
+}
+
+function readOr(reader: Reader): boolean | null {
+  let value = readAnd(reader);
+  while (reader.tokens[reader.index] === 'or') {
+    reader.index += 1;
+    const next = readAnd(reader);
+    value = value === true || next === true ? true : value === null || next === null ? null : false;
+  }
+  return value;
+}
+
+function readAnd(reader: Reader): boolean | null {
+  let value = readTerm(reader);
+  while (reader.tokens[reader.index] === 'and') {
+    reader.index += 1;
+    const next = readTerm(reader);
+    value = value === false || next === false ? false : value === null || next === null ? null : true;
+  }
+  return value;
+}
+
+function readTerm(reader: Reader): boolean | null {
+  if (reader.tokens[reader.index] === '(') {
+    reader.index += 1;
+    const value = readOr(reader);
+    reader.index += reader.tokens[reader.index] === ')' ? 1 : 0;
+    return value;
+  }
+  const [left = '', operator = '', right = ''] = reader.tokens.slice(reader.index, reader.index + 3);
+  // `not in` is two words.
+  reader.index += operator === 'not' ? 4 : 3;
+  const isTextFirst = /^["']/.test(left);
+  const variable = isTextFirst ? right : left;
+  const text = (isTextFirst ? left : right).slice(1, -1);
+  if (variable === 'python_version' && !isTextFirst) {
+    return reader.pythonVersion === null ? null : comparePython(reader.pythonVersion, operator, text);
+  }
+  const value = ENVIRONMENT[variable];
+  if (value === undefined || (operator !== '==' && operator !== '!=')) {
+    return null;
+  }
+  return (value === text) === (operator === '==');
+}
+
+function comparePython(pythonVersion: string, operator: string, text: string): boolean | null {
+  if (!/^\d+(?:\.\d+)*$/.test(text)) {
+    return null;
+  }
+  const order = compareReleases(pythonVersion.split('.').slice(0, 2).map(Number), text.split('.').map(Number));
+  return orderHolds(operator, order);
+}

@@ -1,0 +1,132 @@
+import { type Findings, packageProblemOf } from '#shared/package/archive/package-problem.ts';
+import {
+  mergeMetadata,
+  NO_METADATA,
+  type ProjectMetadata,
+  readCoreMetadata,
+} from '#shared/package/metadata/core-metadata.ts';
+import type { PackageFiles, Project } from '#shared/package/metadata/package-files.ts';
+import { type PackageRoot, rootOf } from '#shared/package/metadata/package-root.ts';
+import { type Pyproject, readPyproject } from '#shared/package/metadata/pyproject.ts';
+import { readSetupConfig, type SetupConfig } from '#shared/package/metadata/setup-config.ts';
+import { readSetupArguments, type SetupLiteral } from '#shared/package/metadata/setup-script.ts';
+
+/** setuptools finds packages beside setup.py and below src/ when nothing else is said ("automatic discovery"). */
+const DISCOVERED_ROOTS: readonly PackageRoot[] = [rootOf('src'), rootOf('')];
+
+const NOTHING_DESCRIBED: Pyproject = { metadata: NO_METADATA, roots: [], ignoredChecks: [] };
+
+/**
+ * Reads a project as it is in a source distribution or a zip of its directory: built metadata first (PKG-INFO), then
+ * what the author wrote. Nothing is run, so that what setup.py computes stays unknown.
+ */
+export function readSourceProject(files: PackageFiles, findings: Findings): Project {
+  const pkgInfo = files.readText('PKG-INFO');
+  const pyprojectText = files.readText('pyproject.toml');
+  const scriptText = files.readText('setup.py');
+  const configText = files.readText('setup.cfg');
+  if (!files.has('setup.py') && !files.has('pyproject.toml')) {
+    noteNoBuildFile(files, findings);
+  }
+  const pyproject = pyprojectText === null ? null : readPyproject(pyprojectText, files.pathOf('pyproject.toml'));
+  if (pyproject !== null && 'code' in pyproject) {
+    findings.refuse(pyproject);
+  }
+  const described = pyproject === null || 'code' in pyproject ? NOTHING_DESCRIBED : pyproject;
+  const script = readSetupArguments(scriptText ?? '');
+  const config = readSetupConfig(configText ?? '');
+  const roots = [...rootsOfScript(script), ...rootsOfConfig(config), ...described.roots];
+  return {
+    metadata: mergeMetadata([
+      pkgInfo === null ? NO_METADATA : readCoreMetadata(pkgInfo),
+      described.metadata,
+      metadataOfConfig(config),
+      metadataOfScript(script),
+    ]),
+    roots: roots.length > 0 ? roots : DISCOVERED_ROOTS,
+    declaredPackages: listOf(script.get('packages')),
+    wheelTags: [],
+    ignoredChecks: described.ignoredChecks,
+    requirementFiles: findRequirementFiles(files, [scriptText, configText, pyprojectText]),
+  };
+}
+
+/** What a build file reads its requirements from: it names the file. pip itself reads none of them. */
+function findRequirementFiles(files: PackageFiles, buildTexts: readonly (string | null)[]): string[] {
+  return files.paths
+    .filter((path) => !path.includes('/') && files.signs.requirementFiles.has(files.pathOf(path)))
+    .filter((path) => buildTexts.some((text) => text?.includes(path)))
+    .map((path) => files.pathOf(path));
+}
+
+/** A plain tree of modules runs from where it is unpacked; one whose build file pip would not find was packed wrongly. */
+function noteNoBuildFile(files: PackageFiles, findings: Findings): void {
+  const deeper = files.paths.find((path) => /(?:^|\/)(?:setup\.py|pyproject\.toml)$/.test(path));
+  const macos = files.paths.some((path) => path.startsWith('__MACOSX/'))
+    ? ' The directory __MACOSX beside it comes from the Finder: pack with `zip -r` or `tar -czf` instead.'
+    : '';
+  const wheel = files.paths.some((path) => /^[^/]+\.dist-info\/WHEEL$/.test(path))
+    ? ' It is a wheel inside: give it back its name, which ends in .whl.'
+    : '';
+  const place = deeper === undefined ? '' : ` There is one at ${deeper}, where pip does not look.`;
+  const message = `Neither setup.py nor pyproject.toml is in the root of the package.${place}${macos}${wheel}`;
+  if (`${place}${macos}${wheel}` === '' && files.paths.some((path) => path.endsWith('.py'))) {
+    findings.warn(packageProblemOf('PLAIN_SOURCE_TREE', `${message} Its modules run as they lie there.`));
+  } else {
+    findings.refuse(packageProblemOf('NOT_INSTALLABLE', message, deeper));
+  }
+}
+
+type SetupArguments = ReadonlyMap<string, SetupLiteral>;
+
+function metadataOfScript(script: SetupArguments): ProjectMetadata {
+  return {
+    name: stringOf(script.get('name')),
+    version: stringOf(script.get('version')),
+    requiresPython: stringOf(script.get('python_requires')),
+    requirements: listOf(script.get('install_requires')) ?? [],
+  };
+}
+
+function metadataOfConfig(config: SetupConfig): ProjectMetadata {
+  const metadata = config.get('metadata');
+  const options = config.get('options');
+  const version = metadata?.get('version')?.[0] ?? null;
+  return {
+    name: metadata?.get('name')?.[0] ?? null,
+    version: version !== null && /^(?:attr|file):/.test(version) ? null : version,
+    requiresPython: options?.get('python_requires')?.[0] ?? null,
+    requirements: options?.get('install_requires') ?? [],
+  };
+}
+
+function rootsOfScript(script: SetupArguments): PackageRoot[] {
+  const directories = script.get('package_dir');
+  return directories instanceof Map
+    ? [...directories].map(([prefix, directory]: [string, string]) => rootOf(directory, prefix))
+    : [];
+}
+
+function rootsOfConfig(config: SetupConfig): PackageRoot[] {
+  const directories = (config.get('options')?.get('package_dir') ?? []).map((line) => {
+    const [prefix = '', directory = ''] = line.split('=').map((part) => part.trim());
+    return rootOf(directory, prefix);
+  });
+  const where = config.get('options.packages.find')?.get('where') ?? [];
+  return [...directories, ...where.map((directory) => rootOf(directory))];
+}
+
+function stringOf(literal: SetupLiteral | undefined): string | null {
+  return typeof literal === 'string' ? literal : null;
+}
+
+/** One string with a requirement a line is also a list to setuptools. */
+function listOf(literal: SetupLiteral | undefined): readonly string[] | null {
+  if (typeof literal === 'string') {
+    return literal
+      .split('\n')
+      .map((line) => line.trim())
+      .filter((line) => line !== '');
+  }
+  return Array.isArray(literal) ? literal : null;
+}

@@ -1,0 +1,176 @@
+import { type JobIn, type ReplicaId, remainingRunningMs, replicasOf } from '#shared/domain/job.ts';
+import type { JobSpec, Role } from '#shared/domain/job-spec.ts';
+import { waitDeadlineOf } from '#shared/domain/placing.ts';
+import {
+  CAPACITY_WAIT_MS_MAX,
+  CAPACITY_WAIT_MS_MIN,
+  type Deadlines,
+  SETUP_MS_MAX,
+  SETUP_REPORT_MS,
+  UPLOAD_GRACE_MS,
+} from '#shared/domain/timeouts.ts';
+import { vmNameOf } from '#shared/domain/vm-name.ts';
+import { toTrainingInputDictionary } from '#shared/job-file/formats/ai-platform/training-input-dictionary.ts';
+import type { VmRequest } from '#shared/ports/vm-provider.ts';
+import { METADATA_KEYS, PROTOCOL_VERSION, type VmConfig } from '#shared/protocol/vm-config.ts';
+
+/** What every VM is made from, whatever its job: settings of the deployment, and the programs it runs. */
+export type VmSettings = {
+  readonly projectId: string;
+  readonly endpoints: VmConfig['endpoints'];
+  readonly intervals: VmConfig['intervals'];
+  readonly limits: Pick<
+    VmConfig['limits'],
+    'stopGraceSeconds' | 'preemptionNoticeSeconds' | 'deadManSeconds' | 'logBytesMax'
+  > & {
+    /** Caps the boot disk's size where the machine has no disk of its own to fill. */
+    readonly diskBytesMax: number;
+  };
+  /** `startup.sh`, `shutdown.sh`, and the agent as a base64 zipapp. */
+  readonly startupScript: string;
+  readonly shutdownScript: string;
+  readonly agent: string;
+  readonly machineImageOf: (runtimeVersion: string) => string;
+  /** `host:port` at which the other replicas of a job find this one. */
+  readonly clusterAddressOf: (member: ClusterMember) => string;
+};
+
+export type ClusterMember = {
+  readonly jobId: string;
+  readonly attempt: number;
+  readonly vmName: string;
+  /** The replica's place among all of the job, from 0. */
+  readonly position: number;
+};
+
+/** Compute Engine's longest `maxRunDuration`: 120 days, and seven for Flex-start VMs (docs, "About Flex-start VMs"). */
+const MAX_RUN_SECONDS_MAX = { STANDARD: 120 * 86_400, SPOT: 120 * 86_400, FLEX_START: 7 * 86_400 } as const;
+
+/** An attempt is only begun with time left; a second at least, so that the agent is the one to say that it is over. */
+const REMAINING_MS_MIN = 1_000;
+
+export type VmContext = { readonly settings: VmSettings; readonly deadlines: Deadlines };
+
+/** The request for one replica's VM: everything in it follows from the job and the settings, nothing from chance. */
+export function vmRequestOf(
+  job: JobIn<'PREPARING'>,
+  replica: ReplicaId,
+  { settings, deadlines }: VmContext,
+): VmRequest {
+  const group = job.spec.replicaGroups.find(({ role }) => role === replica.role) ?? job.spec.replicaGroups[0];
+  const remainingMs = Math.max(REMAINING_MS_MIN, remainingRunningMs(job));
+  // The master's clock is the job's. Another program may have begun to wait for it a whole setup earlier.
+  const programMs = replica.role === 'master' ? remainingMs : remainingMs + SETUP_MS_MAX;
+  const config = vmConfigOf(job, replica, { settings, programMs, bootDiskGib: group.bootDiskGib });
+  const aliveMs = deadlines.bootMs + SETUP_MS_MAX + remainingMs + deadlines.maxRunningGraceMs + UPLOAD_GRACE_MS;
+  return {
+    ...replica,
+    vmName: vmNameOf(job.jobId, job.attempt, replica),
+    zone: job.placement.zone,
+    jobId: job.jobId,
+    attempt: job.attempt,
+    machineType: group.machineType,
+    accelerator: group.accelerator,
+    provisioningModel: job.placement.provisioningModel,
+    machineImage: job.placement.machineImage,
+    bootDiskGib: group.bootDiskGib,
+    bootDiskType: group.bootDiskType,
+    reservation: group.reservation,
+    labels: job.spec.labels,
+    capacityWaitSeconds: capacityWaitSecondsOf(job),
+    maxRunSeconds: Math.min(MAX_RUN_SECONDS_MAX[job.placement.provisioningModel], Math.ceil(aliveMs / 1_000)),
+    metadata: {
+      'startup-script': settings.startupScript,
+      'shutdown-script': settings.shutdownScript,
+      [METADATA_KEYS.agent]: settings.agent,
+      [METADATA_KEYS.config]: JSON.stringify(config),
+    },
+  };
+}
+
+/** No longer than the job itself would wait; it follows from the placement, so that the same request says the same. */
+function capacityWaitSecondsOf(job: JobIn<'PREPARING'>): number | null {
+  if (job.placement.provisioningModel !== 'FLEX_START') {
+    return null;
+  }
+  const leftMs = (waitDeadlineOf(job) ?? Number.POSITIVE_INFINITY) - job.placedAt;
+  return Math.ceil(Math.min(CAPACITY_WAIT_MS_MAX, Math.max(CAPACITY_WAIT_MS_MIN, leftMs)) / 1_000);
+}
+
+function vmConfigOf(
+  job: JobIn<'PREPARING'>,
+  { role, index }: ReplicaId,
+  given: { readonly settings: VmSettings; readonly programMs: number; readonly bootDiskGib: number },
+): VmConfig {
+  const { settings, programMs, bootDiskGib } = given;
+  const { diskBytesMax, ...limits } = settings.limits;
+  return {
+    protocol: PROTOCOL_VERSION,
+    projectId: settings.projectId,
+    jobId: job.jobId,
+    attempt: job.attempt,
+    role,
+    index,
+    endpoints: settings.endpoints,
+    program: programOf(job, role, settings.projectId),
+    jobDir: job.spec.jobDir,
+    cluster: clusterOf(job, settings),
+    replicaCount: replicasOf(job.spec).length,
+    trainingInput: toTrainingInputDictionary(job.spec),
+    limits: {
+      ...limits,
+      maxRunningSeconds: programMs / 1_000,
+      setupSeconds: (SETUP_MS_MAX - SETUP_REPORT_MS) / 1_000,
+      // The agent gives up first, and says why; `noteUpload` has `maxRunningGraceMs` on top of it.
+      uploadSeconds: UPLOAD_GRACE_MS / 1_000,
+      diskBytesMax: Math.min(diskBytesMax, Math.floor(bootDiskGib * 2 ** 30 * 0.95)),
+    },
+    intervals: settings.intervals,
+  };
+}
+
+function programOf({ spec, packages }: JobIn<'PREPARING'>, role: Role, projectId: string): VmConfig['program'] {
+  const program = spec.replicaGroups.find((group) => group.role === role)?.program ?? spec.program;
+  if (program.kind === 'CONTAINER') {
+    // Intake refuses such jobs (list-unsupported.ts): one that got here is an error of ours.
+    throw new Error(`Job ${spec.jobId} asks for the container ${program.imageUri}, which no VM can run.`);
+  }
+  const { module, args, environment } = program;
+  return {
+    module,
+    args: [...args],
+    passesJobDir: spec.passesJobDir,
+    environment: { ...environment },
+    secrets: secretsOf(spec, projectId),
+    packages: [...packages],
+  };
+}
+
+function secretsOf({ secrets }: JobSpec, projectId: string): Record<string, string> {
+  // Jobs of a version that knew no secrets may still be under way.
+  const named = Object.entries(secrets ?? {});
+  return Object.fromEntries(
+    named.map(([variable, { project, secret, version }]) => [
+      variable,
+      `projects/${project ?? projectId}/secrets/${secret}/versions/${version}`,
+    ]),
+  );
+}
+
+/** `TF_CONFIG`'s cluster: the master is called `chief`; evaluators are never in it (AI Platform, distributed training details). */
+function clusterOf(
+  { jobId, attempt, spec }: JobIn<'PREPARING'>,
+  { clusterAddressOf }: VmSettings,
+): Record<string, string[]> {
+  const members = replicasOf(spec).map((replica, position) => ({
+    name: replica.role === 'master' ? 'chief' : replica.role,
+    address: clusterAddressOf({ jobId, attempt, position, vmName: vmNameOf(jobId, attempt, replica) }),
+  }));
+  const cluster: Record<string, string[]> = {};
+  for (const { name, address } of members) {
+    if (name !== 'evaluator') {
+      cluster[name] = [...(cluster[name] ?? []), address];
+    }
+  }
+  return cluster;
+}

@@ -1,0 +1,27 @@
+import { causeOf } from '#shared/domain/cause.ts';
+import type { TimestampMs } from '#shared/domain/job.ts';
+import type { HeartbeatPorts } from '#shared/use-cases/heartbeat/record-heartbeat.ts';
+import { reportLoss } from '#shared/use-cases/reconcile/report-lost-replica.ts';
+
+export type Interruption = {
+  readonly instanceId: string;
+  /** The audit log's method name: `compute.instances.preempted`, `hostError`, `terminateOnHostMaintenance`, `guestTerminate`. */
+  readonly methodName: string;
+};
+
+/** Cloud Logging says that Compute Engine has ended a VM: faster than its lease, and with the reason. */
+export async function noteInterruption(
+  ports: HeartbeatPorts,
+  interruption: Interruption,
+  now: TimestampMs,
+): Promise<void> {
+  const replica = await ports.replicas.findByInstance(interruption.instanceId);
+  if (replica !== undefined) {
+    const isPreemption = interruption.methodName.endsWith('.preempted');
+    const message = `Compute Engine ended VM ${replica.vmName}: ${interruption.methodName}.`;
+    await reportLoss(ports, replica, {
+      at: now,
+      cause: causeOf(isPreemption ? 'PREEMPTED' : 'VM_TERMINATED', message),
+    });
+  }
+}

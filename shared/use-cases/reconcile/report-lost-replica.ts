@@ -1,0 +1,24 @@
+import type { Cause } from '#shared/domain/cause.ts';
+import type { TimestampMs } from '#shared/domain/job.ts';
+import type { Replica } from '#shared/domain/replica.ts';
+import { handleJobEvent } from '#shared/use-cases/handle-job-event.ts';
+import { type HeartbeatPorts, reportExit } from '#shared/use-cases/heartbeat/record-heartbeat.ts';
+
+/**
+ * A replica's VM is lost. One that had said its exit before it was gone is judged by that exit: a finished training is
+ * never lost to what happened to its VM afterwards. Otherwise its attempt is interrupted.
+ */
+export async function reportLoss(
+  ports: HeartbeatPorts,
+  replica: Replica,
+  loss: { readonly at: TimestampMs; readonly cause: Cause },
+): Promise<void> {
+  if (replica.exit !== null) {
+    await reportExit(ports, replica, loss.at);
+    return;
+  }
+  const { jobId, attempt, instanceId } = replica;
+  const eventId = `lost-${attempt}-${instanceId}`;
+  await handleJobEvent(ports, { type: 'ATTEMPT_INTERRUPTED', eventId, jobId, at: loss.at, attempt, cause: loss.cause });
+  await ports.replicas.clearLeases(jobId, attempt);
+}

@@ -1,0 +1,36 @@
+import type { JobSource, TimestampMs } from '#shared/domain/job.ts';
+import type { JobStore } from '#shared/ports/job-store.ts';
+import type { ObjectStore } from '#shared/ports/object-store.ts';
+import type { ReplicaStore } from '#shared/ports/replica-store.ts';
+import { parseGsUri } from '#shared/protocol/gs-uri.ts';
+import { REPORT_SUFFIX } from '#shared/protocol/report.ts';
+import { viewJob } from '#shared/use-cases/reports/job-view.ts';
+import { placeReport } from '#shared/use-cases/reports/update-report.ts';
+
+export type ReportPorts = { readonly jobs: JobStore; readonly replicas: ReplicaStore; readonly objects: ObjectStore };
+
+/**
+ * Writes what has become of a job into the report beside its upload, so that a user with nothing but `gcloud storage`
+ * sees it; into the job's own report when another upload has come under that name since.
+ */
+export async function reportJob(ports: ReportPorts, jobId: string, now: TimestampMs): Promise<void> {
+  const source = (await ports.jobs.read(jobId))?.job.source;
+  if (source === undefined) {
+    return;
+  }
+  const beside = parseGsUri(source.reportUri);
+  const subject = { beside, generation: generationOf(source), acceptedJobId: jobId };
+  await placeReport(ports.objects, subject, async () => {
+    const job = (await ports.jobs.read(jobId))?.job;
+    if (job === undefined) {
+      return null;
+    }
+    const view = viewJob(job, await ports.replicas.listByJob(jobId), now);
+    return { verdict: 'ACCEPTED', source: source.uri, jobId, problems: [], warnings: [...job.warnings], job: view };
+  });
+}
+
+/** Of the upload that the job came from; a message has none. */
+function generationOf({ uri, deliveryId, reportUri }: JobSource): string | undefined {
+  return reportUri === `${uri}${REPORT_SUFFIX}` ? deliveryId : undefined;
+}

@@ -1,0 +1,65 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { FunctionPorts } from '#functions/function-ports.ts';
+import type { Replica } from '#shared/domain/replica.ts';
+import { type CloudUnderTest, packProgram, startCloudUnderTest, until } from '../support/e2e/cloud-under-test.ts';
+
+/** Needs none of the others. */
+const TRAINS_ALONE = "import os\nprint('rank', os.environ['RANK'], flush=True)\n";
+
+const SETTING_UP: readonly Replica['phase'][] = ['BOOTING', 'DOWNLOADING', 'INSTALLING'];
+
+let cloud: CloudUnderTest;
+
+beforeAll(async () => {
+  cloud = await startCloudUnderTest({ vmsMax: 3, syncSeconds: 0.3, stopGraceSeconds: 0.2 }, refuseLate);
+});
+afterAll(() => cloud.stop());
+
+/** The refusal of a VM is heard of when the master of the job is ready to train, as a stockout may be. */
+function refuseLate(ports: FunctionPorts): FunctionPorts {
+  async function isMasterReady(jobId: string, since: number): Promise<boolean> {
+    const isWaitedFor = (await ports.jobs.read(jobId))?.job.status === 'PREPARING';
+    const isReady = ({ replica, phase, heardAt }: Replica) =>
+      replica === 'master-0' && heardAt >= since && !SETTING_UP.includes(phase);
+    return !isWaitedFor || (await ports.replicas.listByJob(jobId)).some(isReady);
+  }
+  return {
+    ...ports,
+    vms: {
+      ...ports.vms,
+      async create(request) {
+        const since = ports.clock.now();
+        const outcome = await ports.vms.create(request);
+        if (outcome.outcome === 'REFUSED') {
+          await until('a master', async () => ((await isMasterReady(request.jobId, since)) ? true : undefined));
+        }
+        return outcome;
+      },
+    },
+  };
+}
+
+it('a job whose machines do not all come up runs on none of them, in no zone, and is no success', async () => {
+  const other = { name: 'other', module: 'trainer.task' };
+  await cloud.upload('other.tar.gz', await packProgram('import time\ntime.sleep(600)\n', other));
+  await cloud.awaitJob('other', ({ state }) => state === 'RUNNING');
+  const job = { name: 'half', module: 'trainer.task', workers: 2, maxWait: '8s' };
+  await cloud.upload('half.tar.gz', await packProgram(TRAINS_ALONE, job));
+
+  const { cause, ...ended } = await cloud.awaitJob('half');
+  expect(ended).toMatchObject({ state: 'FAILED', attempt: 1, startTime: null });
+  expect(cause).toMatchObject({ code: 'MAX_WAIT_TIME_EXCEEDED' });
+  expect(cause?.evidence[0]).toMatch(/^STOCKOUT: /);
+  const printed = (await cloud.readLog('half')).filter(({ stream }) => stream === 'stdout');
+  expect(printed).toEqual([]);
+  expect(await cloud.listVms()).toHaveLength(1);
+  await cloud.cancel('other');
+  await cloud.awaitJob('other');
+});
+
+it('a job whose machines are all there runs on each of them', async () => {
+  const job = { name: 'whole', module: 'trainer.task', workers: 1 };
+  await cloud.upload('whole.tar.gz', await packProgram(TRAINS_ALONE, job));
+
+  expect(await cloud.awaitJob('whole')).toMatchObject({ state: 'SUCCEEDED', attempt: 1 });
+});

@@ -1,0 +1,183 @@
+import { once } from 'node:events';
+import { request } from 'node:http';
+import { gzipSync } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import { bucket, expectProblem, generationOf, openDoorForTests } from '../support/embedded/cloud-storage-requests.ts';
+
+const { door, api, objectUrl, upload } = openDoorForTests();
+
+describe('names in paths', () => {
+  it.each([
+    'ünïcode/日本.txt',
+    'with space',
+    'a%2Fb',
+    'a%2fb%',
+    'q?x=1&y#frag',
+    '+plus+',
+    'a//b/',
+    'b/o/c',
+    '"\'<&>\\',
+    '%',
+    'a/compose',
+  ])('are kept exactly: %j', async (name) => {
+    const uploaded = (await (await upload(name, name)).json()) as { name: string; mediaLink: string };
+    expect(uploaded.name).toBe(name);
+    expect(await (await fetch(`${objectUrl(name)}?alt=media`)).text()).toBe(name);
+    expect(await (await fetch(uploaded.mediaLink)).text()).toBe(name);
+    expect(await (await fetch(`${door().origin()}/${bucket}/${encodeURIComponent(name)}`)).text()).toBe(name);
+    const listed = await fetch(api(`/b/${bucket}/o?prefix=${encodeURIComponent(name)}`));
+    expect(((await listed.json()) as { items: { name: string }[] }).items.map((item) => item.name)).toContain(name);
+    expect((await fetch(objectUrl(name), { method: 'DELETE' })).status).toBe(204);
+    expect((await fetch(objectUrl(name))).status).toBe(404);
+  });
+
+  it('are refused when they are not UTF-8, too long or empty', async () => {
+    await expectProblem(await fetch(api(`/b/${bucket}/o/%ff`)), 400, 'invalid');
+    await expectProblem(await upload('x'.repeat(1_025), ''), 400, 'invalid');
+    await expectProblem(await upload('', ''), 400, 'invalid');
+  });
+});
+
+describe('reading', () => {
+  it.each([
+    { range: 'bytes=2-4', status: 206, text: '234', contentRange: 'bytes 2-4/10' },
+    { range: 'bytes=7-', status: 206, text: '789', contentRange: 'bytes 7-9/10' },
+    { range: 'bytes=-3', status: 206, text: '789', contentRange: 'bytes 7-9/10' },
+    { range: 'bytes=5-100', status: 206, text: '56789', contentRange: 'bytes 5-9/10' },
+    { range: 'bytes=0-0', status: 206, text: '0', contentRange: 'bytes 0-0/10' },
+    { range: 'bytes=4-2', status: 200, text: '0123456789', contentRange: null },
+    { range: 'bytes=0-1,4-5', status: 200, text: '0123456789', contentRange: null },
+    { range: 'lines=1-2', status: 200, text: '0123456789', contentRange: null },
+  ])('answers the range $range as RFC 9110 has it', async ({ range, status, text, contentRange }) => {
+    await upload('digits', '0123456789');
+    const response = await fetch(`${objectUrl('digits')}?alt=media`, { headers: { range } });
+    expect([response.status, await response.text(), response.headers.get('content-range')]).toEqual([
+      status,
+      text,
+      contentRange,
+    ]);
+  });
+
+  it('refuses a range behind the end', async () => {
+    await upload('digits', '0123456789');
+    await expectProblem(
+      await fetch(`${objectUrl('digits')}?alt=media`, { headers: { range: 'bytes=10-' } }),
+      416,
+      'requestedRangeNotSatisfiable',
+    );
+  });
+
+  it('sends the checksums and the generation along, also without the bytes', async () => {
+    const generation = await generationOf(await upload('zeros', new Uint8Array(32)));
+    for (const method of ['GET', 'HEAD']) {
+      const response = await fetch(`${objectUrl('zeros')}?alt=media`, { method });
+      expect(response.headers.get('x-goog-hash')).toBe('crc32c=ipE2qg==,md5=cLyPS3KoaSFGi/joRB3OUQ==');
+      expect(response.headers.get('x-goog-generation')).toBe(generation);
+      expect(response.headers.get('content-length')).toBe('32');
+      expect((await response.arrayBuffer()).byteLength).toBe(method === 'GET' ? 32 : 0);
+    }
+  });
+
+  it('gives the generation that was asked for, also after it was overwritten', async () => {
+    const old = await generationOf(await upload('versioned', 'old'));
+    const live = await generationOf(await upload('versioned', 'new'));
+    const read = async (query: string) => (await fetch(`${objectUrl('versioned')}?alt=media${query}`)).text();
+    expect([await read(''), await read(`&generation=${old}`)]).toEqual(['new', 'old']);
+    const listed = await fetch(api(`/b/${bucket}/o?prefix=versioned&versions=True`));
+    const items = ((await listed.json()) as { items: { generation: string; timeDeleted?: string }[] }).items;
+    expect(items.map((item) => [item.generation, item.timeDeleted !== undefined])).toEqual([
+      [old, true],
+      [live, false],
+    ]);
+  });
+
+  it('knows of nothing soft-deleted, since what is overwritten or deleted stays as a noncurrent generation', async () => {
+    const generation = await generationOf(await upload('hard', 'x'));
+    const listed = await fetch(api(`/b/${bucket}/o?prefix=hard&softDeleted=True`));
+    expect(await listed.json()).toEqual({ kind: 'storage#objects' });
+    expect(await (await fetch(api('/b?softDeleted=true'))).json()).toEqual({ kind: 'storage#buckets' });
+    const asked = await fetch(`${objectUrl('hard')}?generation=${generation}&softDeleted=true`);
+    await expectProblem(asked, 404, 'notFound');
+  });
+
+  it('unpacks what is stored gzipped only for who does not take gzip', async () => {
+    const packed = gzipSync('packed text');
+    await upload('packed', packed, { parameters: { contentEncoding: 'gzip' } });
+    const raw = async (acceptEncoding: string) => {
+      const asked = request(`${objectUrl('packed')}?alt=media`, {
+        headers: { 'accept-encoding': acceptEncoding },
+      }).end();
+      const [response] = await once(asked, 'response');
+      return Buffer.concat(await Array.fromAsync(response as AsyncIterable<Buffer>));
+    };
+    expect((await raw('identity')).toString()).toBe('packed text');
+    expect((await raw('gzip, deflate')).equals(packed)).toBe(true);
+  });
+});
+
+describe('many calls in one request', () => {
+  it('are answered in their order, as Python’s batch sends them', async () => {
+    await upload('batched-1', 'x');
+    await upload('batched-2', 'x');
+    const part = (call: string, body = '') =>
+      `--==b==\r\nContent-Type: application/http\r\nMIME-Version: 1.0\r\n\r\n${call} HTTP/1.1\r\n` +
+      `${body === '' ? '' : `Content-Type: application/json\r\n\r\n${body}`}\r\n`;
+    const send = (...parts: readonly string[]) =>
+      fetch(`${door().origin()}/batch/storage/v1`, {
+        method: 'POST',
+        headers: { 'content-type': 'multipart/mixed; boundary="==b=="' },
+        body: `${parts.join('')}--==b==--\r\n`,
+      });
+    const answer = await send(
+      part(`PATCH ${objectUrl('batched-1')}`, '{"contentType":"text/y"}'),
+      part(`DELETE ${objectUrl('batched-2')}`),
+      part(`DELETE ${objectUrl('batched-3')}`),
+    );
+    const text = await answer.text();
+    expect([...text.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status)).toEqual(['200', '204', '404']);
+    expect(text).toContain('"contentType":"text/y"');
+    const many = Array.from({ length: 101 }, () => part(`GET ${objectUrl('batched-1')}`));
+    await expectProblem(await send(...many), 400, 'invalid');
+  });
+});
+
+describe('what is missing', () => {
+  it('is said in the form and with the code of Cloud Storage', async () => {
+    await expectProblem(await fetch(objectUrl('missing')), 404, 'notFound');
+    await expectProblem(await fetch(api('/b/no-such-bucket/o')), 404, 'notFound');
+    await expectProblem(await fetch(api('/b/no-such-bucket')), 404, 'notFound');
+    await expectProblem(await fetch(api(`/b/${bucket}/o?matchGlob=******`.concat('*a'.repeat(6)))), 400, 'invalid');
+    await expectProblem(await fetch(api(`/b/${bucket}/o?matchGlob=*&delimiter=/`)), 400, 'invalid');
+    await expectProblem(await fetch(api(`/b/${bucket}/o?matchGlob=%7Ba`)), 400, 'invalid');
+    await expectProblem(await fetch(api(`/b/${bucket}/o?pageToken=none`)), 400, 'invalid');
+    await expectProblem(await fetch(api(`/b/${bucket}/iam`)), 405, 'methodNotAllowed');
+    await expectProblem(
+      await fetch(api('/b'), { method: 'POST', body: JSON.stringify({ name: bucket }) }),
+      409,
+      'conflict',
+    );
+    await expectProblem(
+      await fetch(api('/b'), { method: 'POST', body: JSON.stringify({ name: 'No Bucket!' }) }),
+      400,
+      'invalid',
+    );
+    await expectProblem(await fetch(api('/b'), { method: 'POST', body: '{' }), 400, 'invalid');
+    await upload('occupant', 'x');
+    await expectProblem(await fetch(api(`/b/${bucket}`), { method: 'DELETE' }), 409, 'conflict');
+    // Node's client asks without a base path where its endpoint comes from the environment.
+    for (const path of [
+      `/b/${bucket}/iam`,
+      `/b/${bucket}/acl`,
+      '/b/none/notificationConfigs',
+      '/projects/p/serviceAccount',
+    ]) {
+      await expectProblem(await fetch(`${door().origin()}${path}`), 405, 'methodNotAllowed');
+    }
+    for (const [method, query] of Object.entries({ POST: 'uploads', PUT: 'partNumber=1&uploadId=u' })) {
+      const part = await fetch(`${door().origin()}/${bucket}/occupant?${query}`, { method });
+      expect([part.status, await part.text()]).toEqual([405, expect.stringContaining('does not offer multipart')]);
+    }
+    const xml = await fetch(`${door().origin()}/${bucket}/a<b>`);
+    expect([xml.status, await xml.text()]).toEqual([404, expect.stringContaining('<Code>NoSuchKey</Code>')]);
+  });
+});

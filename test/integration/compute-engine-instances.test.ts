@@ -1,0 +1,223 @@
+import { randomUUID } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { fingerprintOf } from '#infra/embedded/compute-engine/resource.ts';
+import { vmRequest } from '../contract/vm-provider.contract.ts';
+import { PLACE } from '../support/contract/vm-cloud-under-test.ts';
+import { BODY, openDoorForTests, ZONE } from '../support/embedded/compute-engine-requests.ts';
+
+const { compute, call, insert } = openDoorForTests();
+
+describe('instances of the Compute Engine door', () => {
+  it('are made by an operation and shown as Compute Engine shows them', async () => {
+    const operation = await insert({ labels: { team: 'vision' }, scheduling: { provisioningModel: 'SPOT' } });
+    const base = `${compute().origin}/compute/v1/projects/p`;
+    expect(operation).toMatchObject({
+      status: 'DONE',
+      progress: 100,
+      zone: `${base}${ZONE}`,
+      targetLink: `${base}${ZONE}/instances/vm-1`,
+      selfLink: `${base}${ZONE}/operations/${operation.name}`,
+    });
+    const { answer } = await call(`${ZONE}/instances/vm-1`);
+    expect(answer).toMatchObject({
+      kind: 'compute#instance',
+      id: operation.targetId,
+      name: 'vm-1',
+      status: 'RUNNING',
+      zone: `${base}${ZONE}`,
+      machineType: `${base}${ZONE}/machineTypes/n1-standard-4`,
+      labels: { team: 'vision' },
+      scheduling: { provisioningModel: 'SPOT', preemptible: true, automaticRestart: false },
+      metadata: { items: BODY.metadata.items },
+      networkInterfaces: [{ name: 'nic0' }],
+    });
+  });
+
+  it('are shown also where the embedded cloud’s own provider made them, with Dropforge’s labels', async () => {
+    const request = { ...vmRequest(PLACE, 'Own'), labels: { team: 'vision' } };
+    const created = await compute()
+      .cloud.vms()
+      .create({ ...request, vmName: 'df-own-a1-master-0' });
+    const { answer } = await call(`${ZONE}/instances/df-own-a1-master-0`);
+    expect(answer).toMatchObject({
+      id: created.outcome === 'CREATED' ? created.instanceId : '',
+      labels: { team: 'vision', 'managed-by': 'dropforge', 'dropforge-job': '-own', 'dropforge-attempt': '1' },
+    });
+  });
+
+  it('that were asked for twice under one request id are one operation', async () => {
+    const query = `?requestId=${randomUUID()}`;
+    const operations = [await insert({}, query), await insert({}, query)];
+    expect(operations[1]).toEqual(operations[0]);
+  });
+
+  it('fail as a stockout in an operation that is done', async () => {
+    compute().cloud.vms().setStockout(PLACE.zone, true);
+    const operation = await insert({ guestAccelerators: [{ acceleratorType: 'nvidia-l4', acceleratorCount: 1 }] });
+    compute().cloud.vms().setStockout(PLACE.zone, false);
+    expect(operation).toMatchObject({
+      status: 'DONE',
+      httpErrorStatusCode: 503,
+      httpErrorMessage: 'SERVICE UNAVAILABLE',
+      error: {
+        errors: [
+          {
+            code: 'ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS',
+            message: expect.stringContaining("'(resource type:compute)'"),
+            errorDetails: [
+              { help: { links: [{ url: 'https://cloud.google.com/compute/docs/resource-error' }] } },
+              { localizedMessage: { locale: 'en-US' } },
+              {
+                errorInfo: {
+                  reason: 'stockout',
+                  domain: 'compute.googleapis.com',
+                  metadatas: { vmType: 'n1-standard-4', attachment: 'nvidia-l4:1', zonesAvailable: 'local1-b' },
+                },
+              },
+            ],
+          },
+        ],
+      },
+    });
+    expect((await call(`${ZONE}/instances/vm-1`)).status).toBe(404);
+  });
+
+  it.each(
+    [
+      [400, 'invalid', "'resource.name': 'Not_A_Name'", { name: 'Not_A_Name' }],
+      [
+        400,
+        'invalid',
+        "'resource.metadata.items' is too large",
+        { metadata: { items: [{ key: 'k', value: 'x'.repeat(262_145) }] } },
+      ],
+      [400, 'invalid', 'Boot disk must be specified', { sourceMachineImage: undefined }],
+      [
+        400,
+        'invalid',
+        "'resource.machineType': 'x/none'. The referenced resource does not exist",
+        { machineType: 'x/none' },
+      ],
+      [400, 'invalid', "'resource.labels': 'Team=x'", { labels: { Team: 'x' } }],
+      [400, 'invalid', "'resource.labels.team'", { labels: { team: 3 } }],
+      [400, 'invalid', 'FLEX_START needs maxRunDuration', { scheduling: { provisioningModel: 'FLEX_START' } }],
+      [400, 'invalid', 'Automatic restart', { scheduling: { provisioningModel: 'SPOT', automaticRestart: true } }],
+      [400, 'invalid', '30 to 10368000 seconds', { scheduling: { maxRunDuration: { seconds: '5' } } }],
+      [400, 'invalid', 'for SPOT alone', { scheduling: { preemptionNoticeDuration: { seconds: 120 } } }],
+      [404, 'notFound', "'projects/p/global/machineImages/none' was not found", { sourceMachineImage: 'none' }],
+      [
+        404,
+        'notFound',
+        "'projects/q/global/machineImages/python' was",
+        { sourceMachineImage: 'projects/q/global/machineImages/python' },
+      ],
+    ].map(([status, reason, message, change]) => ({ status, reason, message, change })),
+  )('are refused with $status: $message', async ({ status, reason, message, change }) => {
+    const refused = await call(`${ZONE}/instances`, { body: { ...BODY, ...(change as object) } });
+    expect(refused).toMatchObject({
+      status,
+      answer: {
+        error: {
+          code: status,
+          errors: [{ reason, domain: 'global' }],
+          message: expect.stringContaining(String(message)),
+        },
+      },
+    });
+  });
+
+  it('of a name that is taken are refused with 409, also while the first is being made', async () => {
+    const answers = await Promise.all([1, 2].map(() => call(`${ZONE}/instances`, { body: BODY })));
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 409]);
+    const refused = answers.find(({ status }) => status === 409)?.answer;
+    expect(refused).toMatchObject({
+      error: {
+        message: `The resource 'projects/p${ZONE}/instances/vm-1' already exists`,
+        errors: [{ reason: 'alreadyExists' }],
+      },
+    });
+    await expect.poll(async () => (await call(`${ZONE}/instances/vm-1`)).answer.status).toBe('RUNNING');
+  });
+
+  it('of one name in one batch are made once', async () => {
+    const body = JSON.stringify(BODY);
+    const part = `--b\r\nContent-Type: application/http\r\n\r\nPOST /compute/v1/projects/p${ZONE}/instances HTTP/1.1\r\n\r\n${body}\r\n`;
+    const response = await fetch(`${compute().origin}/batch/compute/v1`, {
+      method: 'POST',
+      headers: { 'content-type': 'multipart/mixed; boundary=b' },
+      body: `${part}${part}--b--\r\n`,
+    });
+    expect((await response.text()).match(/HTTP\/1\.1 \d+/g)?.sort()).toEqual(['HTTP/1.1 200', 'HTTP/1.1 409']);
+  });
+
+  it('are listed by page and filter', async () => {
+    await insert({ name: 'vm-a', labels: { team: 'a' } });
+    await insert({ name: 'vm-b', labels: { team: 'b' } });
+    const namesIn = (answer: Record<string, unknown>) =>
+      ((answer.items ?? []) as { name: string }[]).map(({ name }) => name);
+    const first = (await call(`${ZONE}/instances?maxResults=1`)).answer;
+    const second = (await call(`${ZONE}/instances?maxResults=1&pageToken=${first.nextPageToken}`)).answer;
+    expect([...namesIn(first), ...namesIn(second)]).toEqual(['vm-a', 'vm-b']);
+    expect(second).not.toHaveProperty('nextPageToken');
+    const filtered = (await call(`${ZONE}/instances?filter=${encodeURIComponent('labels.team = b')}`)).answer;
+    expect(namesIn(filtered)).toEqual(['vm-b']);
+    expect((await call(`${ZONE}/instances?filter=${encodeURIComponent('name eq none')}`)).answer).not.toHaveProperty(
+      'items',
+    );
+  });
+
+  it.each(['maxResults=501', 'maxResults=x', 'pageToken=!', 'filter=name', 'orderBy=status'])(
+    'are not listed by %s',
+    async (query) => {
+      expect((await call(`${ZONE}/instances?${query}`)).status).toBe(400);
+      expect((await call(`/aggregated/instances?${query}`)).status).toBe(400);
+    },
+  );
+
+  it('change their metadata under its fingerprint alone, and the VM sees it', async () => {
+    const script = 'echo "$GCE_METADATA_HOST"; sleep 300 & wait';
+    await insert({ metadata: { items: [{ key: 'startup-script', value: script }] } });
+    const { metadata } = (await call(`${ZONE}/instances/vm-1`)).answer as { metadata: { fingerprint: string } };
+    const body = { fingerprint: metadata.fingerprint, items: [{ key: 'said', value: 'later' }] };
+    expect((await call(`${ZONE}/instances/vm-1/setMetadata`, { body })).answer).toMatchObject({
+      operationType: 'setMetadata',
+    });
+    expect(await call(`${ZONE}/instances/vm-1/setMetadata`, { body })).toMatchObject({
+      status: 412,
+      answer: { error: { errors: [{ reason: 'conditionNotMet' }] } },
+    });
+
+    await expect.poll(() => compute().cloud.vms().serialPort('vm-1')).toMatch(/\n/);
+    const host = (await compute().cloud.vms().serialPort('vm-1'))?.trim();
+    const url = `http://${host}/computeMetadata/v1/instance/attributes/said`;
+    expect(await (await fetch(url, { headers: { 'Metadata-Flavor': 'Google' } })).text()).toBe('later');
+  });
+
+  it('take a fingerprint in either alphabet of base64, as gcloud sends it back in the other', async () => {
+    const startupScript = BODY.metadata.items[0];
+    const itemsOf = (count: number) => [startupScript, { key: 'count', value: String(count) }];
+    const counts = Array.from({ length: 10_000 }, (_, count) => count);
+    const count = counts.find((tried) => /^(?=.*\+).*\//.test(fingerprintOf(itemsOf(tried)))) ?? -1;
+    await insert({ metadata: { items: itemsOf(count) } });
+    const { metadata } = (await call(`${ZONE}/instances/vm-1`)).answer as { metadata: { fingerprint: string } };
+    expect(metadata.fingerprint).toMatch(/^(?=.*\+).*\//);
+
+    const items = [...itemsOf(count), { key: 'said', value: 'later' }];
+    const setMetadata = (fingerprint: string) =>
+      call(`${ZONE}/instances/vm-1/setMetadata`, { body: { fingerprint, items } });
+    expect(await setMetadata(`${'A'.repeat(11)}=`)).toMatchObject({ status: 412 });
+    const urlSafe = metadata.fingerprint.replaceAll('+', '-').replaceAll('/', '_');
+    expect(await setMetadata(urlSafe)).toMatchObject({ status: 200 });
+  });
+
+  it('give out what they wrote to their serial port from a byte on', async () => {
+    await insert();
+    await expect.poll(async () => (await call(`${ZONE}/instances/vm-1/serialPort`)).answer.contents).toBe('hello\n');
+    const read = async (query: string) => (await call(`${ZONE}/instances/vm-1/serialPort?${query}`)).answer;
+    expect(await read('port=1&start=4')).toMatchObject({ contents: 'o\n', start: '4', next: '6' });
+    expect(await read('start=-2')).toMatchObject({ contents: 'o\n', start: '4', next: '6' });
+    expect(await read('start=99')).toMatchObject({ contents: '', start: '6', next: '6' });
+    expect(await read('port=2')).toMatchObject({ contents: '', next: '0' });
+    expect((await call(`${ZONE}/instances/vm-1/serialPort?port=5`)).status).toBe(400);
+  });
+});

@@ -1,0 +1,95 @@
+import { describe, expect, it } from 'vitest';
+import { BODY, openDoorForTests, ZONE } from '../support/embedded/compute-engine-requests.ts';
+
+const { compute, call, insert } = openDoorForTests();
+
+describe('the rest of the Compute Engine door', () => {
+  it.each([
+    ['', { kind: 'compute#project', name: 'p', defaultServiceAccount: 'vm@p.test' }],
+    [
+      '/zones',
+      { kind: 'compute#zoneList', items: [{ name: 'local1-a' }, { name: 'local1-b' }, { name: 'local1-full' }] },
+    ],
+    [ZONE, { kind: 'compute#zone', name: 'local1-a', status: 'UP' }],
+    [
+      `${ZONE}/machineTypes/n1-standard-4`,
+      { kind: 'compute#machineType', guestCpus: 4, memoryMb: 15_360, zone: 'local1-a' },
+    ],
+    [
+      `${ZONE}/machineTypes/a2-highgpu-1g`,
+      { accelerators: [{ guestAcceleratorType: 'nvidia-tesla-a100', guestAcceleratorCount: 1 }] },
+    ],
+    ['/global/machineImages', { kind: 'compute#machineImageList', items: [{ name: 'broken' }, { name: 'python' }] }],
+    ['/regions', { kind: 'compute#regionList', items: [{ name: 'local1', status: 'UP', zones: { length: 3 } }] }],
+    ['/regions/local1', { kind: 'compute#region', name: 'local1' }],
+    [
+      `${ZONE}/acceleratorTypes/nvidia-tesla-t4`,
+      { kind: 'compute#acceleratorType', description: 'NVIDIA T4', maximumCardsPerInstance: 4 },
+    ],
+    [`${ZONE}/acceleratorTypes/nvidia-tesla-a100`, { maximumCardsPerInstance: 16 }],
+    [
+      '/aggregated/acceleratorTypes',
+      { items: { 'zones/local1-a': { acceleratorTypes: expect.arrayContaining([expect.anything()]) } } },
+    ],
+    ['/global/images/python', { kind: 'compute#image', name: 'python', status: 'READY' }],
+  ])('shows %s', async (path, shown) => {
+    expect(await call(path)).toMatchObject({ status: 200, answer: shown });
+  });
+
+  it.each([
+    ['/zones/nowhere1-a', "The resource 'projects/p/zones/nowhere1-a' was not found"],
+    ['/zones/nowhere1-a/instances', "The resource 'projects/p/zones/nowhere1-a' was not found"],
+    [`${ZONE}/instances/none`, `The resource 'projects/p${ZONE}/instances/none' was not found`],
+    [`${ZONE}/operations/none`, `The resource 'projects/p${ZONE}/operations/none' was not found`],
+    [`${ZONE}/machineTypes/none`, `The resource 'projects/p${ZONE}/machineTypes/none' was not found`],
+    ['/regions/nowhere1', "The resource 'projects/p/regions/nowhere1' was not found"],
+    [`${ZONE}/acceleratorTypes/none`, `The resource 'projects/p${ZONE}/acceleratorTypes/none' was not found`],
+    ['/global/images/none', "The resource 'projects/p/global/images/none' was not found"],
+    ['/../other/zones', "The resource 'projects/other' was not found"],
+    [
+      '/global/firewalls',
+      'The embedded cloud has no Compute Engine method GET /compute/v1/projects/p/global/firewalls.',
+    ],
+  ])('has no %s', async (path, message) => {
+    expect(await call(path)).toMatchObject({
+      status: 404,
+      answer: { error: { code: 404, message, errors: [{ message, domain: 'global', reason: 'notFound' }] } },
+    });
+  });
+
+  it.each([
+    ['a body that is not JSON', '{', 'The body of the request is not JSON.'],
+    ['no body', undefined, 'The body of the request is not JSON.'],
+    ['a body that is no instance', '[]', "Invalid value for field 'resource."],
+  ])('refuses %s', async (_, body, message) => {
+    const url = `${compute().origin}/compute/v1/projects/p${ZONE}/instances`;
+    const response = await fetch(url, { method: 'POST', ...(body !== undefined && { body }) });
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({ error: { message: expect.stringContaining(message) } });
+  });
+
+  it('refuses a request id that is none', async () => {
+    for (const requestId of ['x', '00000000-0000-0000-0000-000000000000']) {
+      expect((await call(`${ZONE}/instances?requestId=${requestId}`, { body: BODY })).status).toBe(400);
+    }
+  });
+
+  it('answers many calls in one', async () => {
+    await insert();
+    const part = (id: string, path: string) =>
+      `--b\r\nContent-Type: application/http\r\nContent-ID: <${id}>\r\n\r\nGET ${path} HTTP/1.1\r\nAccept: */*\r\n\r\n\r\n`;
+    const path = `/compute/v1/projects/p${ZONE}/instances`;
+    const response = await fetch(`${compute().origin}/batch/compute/v1`, {
+      method: 'POST',
+      headers: { 'content-type': 'multipart/mixed; boundary="b"' },
+      body: `${part('batch+1', `${path}/vm-1`)}${part('batch+2', `${path}/none`)}--b--\r\n`,
+    });
+    const answer = await response.text();
+    expect(answer).toMatch(/Content-ID: <response-batch\+1>\r\n\r\nHTTP\/1\.1 200 OK\r\n/);
+    expect(answer).toMatch(/Content-ID: <response-batch\+2>\r\n\r\nHTTP\/1\.1 404 Not Found\r\n/);
+    const wrong = { method: 'POST', headers: { 'content-type': 'multipart/mixed; boundary=b' } };
+    for (const body of ['', '--b\n\nGET /admin/status HTTP/1.1\n\n\n--b--\n', 'text']) {
+      expect((await fetch(`${compute().origin}/batch/compute/v1`, { ...wrong, body })).status).toBe(400);
+    }
+  });
+});

@@ -1,0 +1,65 @@
+import { expect, it } from 'vitest';
+import { DEADLINES, SETUP_MS_MAX, UPLOAD_GRACE_MS } from '#shared/domain/timeouts.ts';
+import { createWorld } from './simulated-world.ts';
+import { MECHANISMS, type Mechanism } from './world-faults.ts';
+
+const SEEDS = 20;
+const STEPS = 8_000;
+
+/** Steps of the simulated clock are not exact: what is due may run after the next thing that is due. */
+const SLACK_MS = 180_000;
+const SWEEP_MS = 300_000;
+const SLOWEST_DELETION_MS = 90_000;
+const DEAD_MAN_MS = 600_000;
+const MAX_RUNNING_MS = 300_000;
+const MAX_RUN_MS = DEADLINES.bootMs + SETUP_MS_MAX + MAX_RUNNING_MS + DEADLINES.maxRunningGraceMs + UPLOAD_GRACE_MS;
+
+/** The stops of a VM that outlives its job: each must suffice when the others, and the teardown stage, have failed. */
+const STOPS: readonly { readonly stop: Mechanism; readonly longestMs: number }[] = [
+  { stop: 'sweep', longestMs: SWEEP_MS + SLOWEST_DELETION_MS },
+  { stop: 'agentsStopThemselves', longestMs: DEAD_MAN_MS },
+  { stop: 'maxRunDuration', longestMs: MAX_RUN_MS },
+];
+
+const ALL_STOPS: readonly Mechanism[] = ['teardown', ...STOPS.map(({ stop }) => stop)];
+
+/** The longest that a VM ran without a job that owned it, in milliseconds of the world's own time. */
+async function longestOrphanLife(seed: number, without: readonly Mechanism[]): Promise<number> {
+  const world = createWorld(seed, without);
+  Object.assign(world.faults, { crash: 0, messageLost: 0, mute: 0, silentDeath: 0, createThrows: 0 });
+  const orphanedAt = new Map<string, number>();
+  let longestMs = 0;
+  for (const jobId of ['steady', 'wide', 'broken']) {
+    const others = jobId === 'wide' ? ([{ role: 'worker', count: 1 }] as const) : [];
+    await world.submit(jobId, { maxRunningMs: MAX_RUNNING_MS, others });
+    world.cancelLater(jobId, world.prng.integer(1_200_000));
+  }
+  for (let step = 0; step < STEPS; step += 1) {
+    await world.step();
+    if (step % 10 === 0) {
+      const running = (await world.orphans()).filter((vm) => vm.status === 'RUNNING' && vm.bornAt <= world.now());
+      for (const { instanceId } of running) {
+        const since = orphanedAt.get(instanceId) ?? world.now();
+        orphanedAt.set(instanceId, since);
+        longestMs = Math.max(longestMs, world.now() - since);
+      }
+    }
+  }
+  world.close();
+  return longestMs;
+}
+
+it.each(STOPS)('$stop alone ends every orphan within its documented time', async ({ stop, longestMs }) => {
+  const without = MECHANISMS.filter((mechanism) => ALL_STOPS.includes(mechanism) && mechanism !== stop);
+  for (let seed = 1; seed <= SEEDS; seed += 1) {
+    expect(await longestOrphanLife(seed, without), `seed ${seed}`).toBeLessThanOrEqual(longestMs + SLACK_MS);
+  }
+});
+
+it('without any stop, orphans live on: the bounds above are not met by chance', async () => {
+  const lives: number[] = [];
+  for (let seed = 1; seed <= SEEDS; seed += 1) {
+    lives.push(await longestOrphanLife(seed, ALL_STOPS));
+  }
+  expect(Math.max(...lives)).toBeGreaterThan(MAX_RUN_MS + SLACK_MS);
+});

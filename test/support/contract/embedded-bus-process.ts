@@ -1,0 +1,42 @@
+import { openDatabase } from '#infra/embedded/data-dir/database.ts';
+import { openSqliteMessageQueue } from '#infra/embedded/pubsub/message-queue.ts';
+import { createPushDispatcher } from '#infra/embedded/pubsub/push-dispatcher.ts';
+import { toPubsubPush } from '#infra/embedded/pubsub/push-request.ts';
+import { createLogger } from '#shared/observability/logger.ts';
+import type { Topic } from '#shared/ports/message-bus.ts';
+
+/** The embedded bus as a process of its own, so that a test can kill it. It publishes what its parent sends. */
+export type BusProcessSettings = {
+  readonly databasePath: string;
+  readonly subscriptions: readonly { readonly topic: Topic; readonly url: string }[];
+  readonly deliveriesMax: number;
+};
+
+export type PublishRequest = {
+  readonly requestId: number;
+  readonly topic: Topic;
+  readonly data: object;
+  readonly attributes?: Readonly<Record<string, string>> | undefined;
+};
+
+export type PublishAnswer = { readonly requestId: number; readonly messageId: string };
+
+const settings = JSON.parse(process.argv[2] ?? '') as BusProcessSettings;
+const queue = openSqliteMessageQueue(openDatabase(settings.databasePath), Date);
+const dispatcher = createPushDispatcher(
+  queue,
+  settings.subscriptions.map((subscription) => ({
+    ...subscription,
+    toRequest: toPubsubPush('contract'),
+    deliveriesMax: settings.deliveriesMax,
+    concurrencyMax: 4,
+  })),
+  { clock: Date, logger: createLogger(() => {}) },
+);
+
+process.on('message', async ({ requestId, topic, data, attributes }: PublishRequest) => {
+  const messageId = await queue.publish(topic, data, attributes);
+  process.send?.({ requestId, messageId } satisfies PublishAnswer);
+});
+process.on('disconnect', () => process.exit());
+dispatcher.start();

@@ -1,0 +1,23 @@
+import type { Effect } from '#shared/domain/event.ts';
+import type { JobIn } from '#shared/domain/job.ts';
+import type { JobStore } from '#shared/ports/job-store.ts';
+import { queuedJob } from '../domain/example-job.ts';
+
+export const job = jobOf('digits');
+export const teardown: Effect = { type: 'TEARDOWN', jobId: 'digits' };
+
+export function jobOf(jobId: string, facts: Partial<JobIn<'QUEUED'>> = {}): JobIn<'QUEUED'> {
+  return { ...queuedJob(), jobId, ...facts };
+}
+
+export function provisionOf(placementTry: number): Effect {
+  return { type: 'PROVISION', jobId: 'digits', attempt: 1, placementTry };
+}
+
+export async function effectsOwed(store: JobStore, jobId = 'digits'): Promise<readonly Effect[]> {
+  return (await store.listOwed(jobId)).map(({ effect }) => effect);
+}
+
+export async function revisionOf(store: JobStore, jobId = 'digits'): Promise<number> {
+  return (await store.read(jobId))?.revision ?? Number.NaN;
+}

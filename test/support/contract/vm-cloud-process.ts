@@ -1,0 +1,22 @@
+import { join } from 'node:path';
+import { openProcessVmProvider } from '../../../infra/embedded/compute-engine/vms/process-vm-provider.ts';
+import { openVmIdentityIssuer } from '../../../infra/embedded/compute-engine/vms/vm-identity.ts';
+import { openDatabase } from '../../../infra/embedded/data-dir/database.ts';
+import type { VmRequest } from '../../../shared/ports/vm-provider.ts';
+
+/** A cloud to be killed: creates one VM, says so, and stays. Arguments: the data directory, the configuration, the request. */
+const [directory = '', config = '', request = ''] = process.argv.slice(2);
+const database = openDatabase(join(directory, 'cloud.sqlite'));
+const clock = { now: Date.now };
+const vms = await openProcessVmProvider({
+  database,
+  directory: join(directory, 'vms'),
+  clock,
+  config: JSON.parse(config),
+  identity: await openVmIdentityIssuer({ database, clock, projectId: 'p', serviceAccountEmail: 'vm@p.test' }),
+  host: process.env,
+  onInterrupted: async () => undefined,
+  writeLog: (line) => void process.stderr.write(`${line}\n`),
+});
+process.stdout.write(`${JSON.stringify(await vms.create(JSON.parse(request) as VmRequest))}\n`);
+setInterval(() => undefined, 60_000);

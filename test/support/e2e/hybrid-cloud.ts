@@ -1,0 +1,149 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PubSub } from '@google-cloud/pubsub';
+import { type EventFunctionName, type FunctionName, SUBSCRIPTIONS } from '#functions/index.ts';
+import { type EmbeddedDoors, openEmbeddedDoors } from '#infra/embedded/embedded-servers.ts';
+import { createPushDispatcher, type Subscription } from '#infra/embedded/pubsub/push-dispatcher.ts';
+import { toPubsubPush } from '#infra/embedded/pubsub/push-request.ts';
+import type { EmulatorHosts } from '../google-cloud/emulators.ts';
+import { createUser } from './cloud-under-test.ts';
+import { FUNCTION_NAMES, type FunctionProcesses, findFreePorts, startFunctionProcesses } from './function-processes.ts';
+
+/** Pub/Sub's own least and most (docs, "push subscriptions", "dead letter policy"). */
+const ACK_SECONDS = 600;
+const DELIVERIES_MAX = 5;
+
+/** What Cloud Scheduler does every few minutes. */
+const TICK_MS = 500;
+
+const RUNTIME_VERSION = '2.11';
+
+/** Topics that Google's own services publish to: here the doors do, and there is no emulator of those services. */
+const TOPICS_OF_GOOGLE = ['uploads', 'interruptions'] as const;
+
+/**
+ * Dropforge as it is deployed, as far as this machine goes: every function from its bundle in a process of its own,
+ * Google's adapters in them, the official emulators of Firestore and Pub/Sub with push subscriptions; Cloud Storage,
+ * Compute Engine, Cloud Logging and the metadata servers are the embedded cloud's doors, and VMs its processes.
+ */
+export async function startHybridCloud(hosts: EmulatorHosts) {
+  const resources = new AsyncDisposableStack();
+  const dataDir = await mkdtemp(join(tmpdir(), 'dropforge-hybrid-'));
+  resources.defer(() => rm(dataDir, { recursive: true, force: true }));
+  const log: string[] = [];
+  const numbers = await findFreePorts(FUNCTION_NAMES.length);
+  const ports = new Map(FUNCTION_NAMES.map((name, index) => [name, numbers[index] ?? 0]));
+  const doors = await openEmbeddedDoors(
+    {
+      dataDir,
+      config: { vmsMax: 4, deliveriesMax: DELIVERIES_MAX },
+      environment: process.env,
+      writeLog: (line) => void log.push(line),
+    },
+    resources,
+  );
+  const { projectId } = doors.ports;
+  const functions = await startFunctionProcesses(ports, environmentOf(doors, hosts, ports), (text) => log.push(text));
+  resources.defer(() => functions.stop());
+  resources.defer(() => doors.ports.vms.close({ isKeepingVms: false }));
+  await subscribe(projectId, hosts, { functions, resources });
+  startServicesOfGoogle(doors, { functions, resources });
+  const endpoints = {
+    ...endpointsOf(doors),
+    api: functions.urlOf('api'),
+    pubsub: `http://${hosts.pubsub}`,
+  };
+  return Object.assign(createUser(endpoints), { endpoints, log, stop: () => resources.disposeAsync() });
+}
+
+export type HybridCloud = Awaited<ReturnType<typeof startHybridCloud>>;
+
+function endpointsOf({ ports: { projectId, uploadBucket, jobsBucket }, book }: EmbeddedDoors) {
+  const cloud = `http://127.0.0.1:${book.cloud}`;
+  const storage = `http://127.0.0.1:${book.storage}`;
+  const doors = { compute: cloud, secretManager: cloud, admin: `${cloud}/admin` };
+  return { pid: process.pid, projectId, storage, ...doors, uploadBucket, jobsBucket };
+}
+
+/** What Terraform sets, and where Google is. */
+function environmentOf(
+  doors: EmbeddedDoors,
+  hosts: EmulatorHosts,
+  ports: ReadonlyMap<FunctionName, number>,
+): Readonly<Record<string, string>> {
+  const { projectId, storage, compute, uploadBucket, jobsBucket } = endpointsOf(doors);
+  const [machineImage] = doors.config.machineImages;
+  return {
+    PROJECT_ID: projectId,
+    FIRESTORE_DATABASE: '(default)',
+    UPLOAD_BUCKET: uploadBucket,
+    JOBS_BUCKET: jobsBucket,
+    REGION_DEFAULT: doors.config.regionDefault,
+    ZONES: doors.config.regionDefault,
+    RUNTIME_VERSION_DEFAULT: RUNTIME_VERSION,
+    RUNTIME_IMAGES: JSON.stringify({ [RUNTIME_VERSION]: { machineImages: [machineImage?.name] } }),
+    SECURE_BOOT: 'false',
+    SUBNETWORK: `projects/${projectId}/regions/{region}/subnetworks/dropforge`,
+    VM_SERVICE_ACCOUNT: `dropforge-vm@${projectId}.iam.gserviceaccount.com`,
+    HEARTBEAT_URL: `http://127.0.0.1:${ports.get('heartbeat')}`,
+    HEARTBEAT_AUDIENCE: 'https://heartbeat.example',
+    FIRESTORE_EMULATOR_HOST: hosts.firestore,
+    PUBSUB_EMULATOR_HOST: hosts.pubsub,
+    STORAGE_EMULATOR_HOST: storage,
+    COMPUTE_ENDPOINT: compute,
+    LOGGING_ENDPOINT: compute,
+    SECRET_MANAGER_ENDPOINT: compute,
+    IDENTITY_CERTS_URL: `${compute}/oauth2/v3/certs`,
+  };
+}
+
+type Running = { readonly functions: FunctionProcesses; readonly resources: AsyncDisposableStack };
+
+/** The topics and push subscriptions that Terraform makes, on the emulator. */
+async function subscribe(projectId: string, hosts: EmulatorHosts, { functions, resources }: Running): Promise<void> {
+  const admin = new PubSub({ projectId, apiEndpoint: hosts.pubsub, emulatorMode: true });
+  const topics = [...new Set(Object.values(SUBSCRIPTIONS))];
+  for (const topic of topics) {
+    await admin.createTopic(`dropforge-${topic}`);
+  }
+  const deadLetterTopic = `projects/${projectId}/topics/dropforge-dead-letters`;
+  for (const [name, topic] of Object.entries(SUBSCRIPTIONS) as [EventFunctionName, string][]) {
+    await admin.topic(`dropforge-${topic}`).createSubscription(`dropforge-${topic}`, {
+      pushConfig: { pushEndpoint: `${functions.urlOf(name)}/projects/${projectId}/topics/dropforge-${topic}` },
+      ackDeadlineSeconds: ACK_SECONDS,
+      retryPolicy: { minimumBackoff: { seconds: 1 }, maximumBackoff: { seconds: 10 } },
+      ...(topic !== 'dead-letters' && { deadLetterPolicy: { deadLetterTopic, maxDeliveryAttempts: DELIVERIES_MAX } }),
+    });
+  }
+  resources.defer(async () => {
+    // The emulator floods its log with deliveries to an endpoint that is gone.
+    await Promise.all(topics.map((topic) => admin.subscription(`dropforge-${topic}`).delete()));
+    await admin.close();
+  });
+  const publish = (topic: string, data: object) => admin.topic(`dropforge-${topic}`).publishMessage({ json: data });
+  const scheduler = setInterval(() => void tick(publish), TICK_MS);
+  resources.defer(() => clearInterval(scheduler));
+}
+
+/** A tick that is not taken any more is one of a cloud that is being stopped. */
+async function tick(publish: (topic: string, data: object) => Promise<unknown>): Promise<void> {
+  await Promise.allSettled([publish('tick', { type: 'TICK' }), publish('teardown', { type: 'SWEEP' })]);
+}
+
+/** Cloud Storage's notifications, and the log sink for VMs that ended. */
+function startServicesOfGoogle({ ports, logger }: EmbeddedDoors, { functions, resources }: Running): void {
+  const { projectId, queue, clock } = ports;
+  const subscriptions = TOPICS_OF_GOOGLE.map(
+    (topic): Subscription => ({
+      topic,
+      url: `${functions.urlOf(topic === 'uploads' ? 'on-upload' : 'on-interruption')}/projects/${projectId}/topics/dropforge-${topic}`,
+      toRequest: toPubsubPush(projectId),
+      deliveriesMax: DELIVERIES_MAX,
+      concurrencyMax: 4,
+    }),
+  );
+  const dispatcher = createPushDispatcher(queue, subscriptions, { clock, logger });
+  dispatcher.start();
+  resources.defer(() => dispatcher.stop());
+}

@@ -1,0 +1,60 @@
+import type { Role } from '#shared/domain/job-spec.ts';
+import {
+  EMPTY_DRAFT,
+  EMPTY_PROGRAM,
+  emptyPool,
+  type JobDraft,
+  type ProgramDraft,
+} from '#shared/job-file/draft/job-draft.ts';
+import { createFindings } from '#shared/job-file/parser/findings.ts';
+import { checkPrograms } from '#shared/job-file/validation/check-programs.ts';
+import type { JobContext } from '#shared/job-file/validation/job-context.ts';
+import { CONTEXT } from './context.ts';
+import { describeProblem } from './describe-problem.ts';
+import { listed, said } from './located.ts';
+
+/** What the roles run where they all run the job's program. */
+export const NONE = { master: null, worker: null, ps: null, evaluator: null };
+
+export const IMAGE = 'us-docker.pkg.dev/acme/trainers/digits:1';
+
+/** What `packaged` becomes. */
+export const PYTHON = {
+  kind: 'PYTHON',
+  packageUris: ['gs://bkt/t.tar.gz'],
+  module: 'trainer.task',
+  args: [],
+  environment: {},
+};
+
+/** What `contained` becomes. */
+export const CONTAINER = { kind: 'CONTAINER', imageUri: IMAGE, command: [], args: [], environment: {} };
+
+export type Programs = Readonly<Partial<Record<Role, Partial<ProgramDraft>>>>;
+
+/** A job of AI Platform, or of Dropforge's own form. */
+export function jobOf(programs: Programs, more: Partial<JobDraft> = {}): JobDraft {
+  const pools = Object.entries({ master: {}, ...programs }).map(([role, program]) => ({
+    ...emptyPool(role as Role, 'trainingInput'),
+    program: { ...EMPTY_PROGRAM, ...program },
+  }));
+  return { ...EMPTY_DRAFT, pools, ...more };
+}
+
+export function packaged(
+  uris: readonly string[] = ['gs://bkt/t.tar.gz'],
+  module = 'trainer.task',
+): Partial<ProgramDraft> {
+  return { packageUris: listed(uris, 'packageUris'), pythonModule: said(module, 'pythonModule') };
+}
+
+export function contained(uri = IMAGE, path = 'imageUri'): Partial<ProgramDraft> {
+  return { imageUri: said(uri, path) };
+}
+
+/** What would run, and code and field of each finding. */
+export function check(draft: JobDraft, context: JobContext = CONTEXT) {
+  const findings = createFindings();
+  const programs = checkPrograms(draft, context, findings);
+  return { programs, codes: [...findings.problems, ...findings.warnings].map(describeProblem) };
+}

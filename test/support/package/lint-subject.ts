@@ -1,0 +1,53 @@
+import { inspectPackage, type PackageReport } from '#shared/package/inspect-package.ts';
+import { adviseOnPackages } from '#shared/package/lint/lint-packages.ts';
+import type { MachineGroup } from '#shared/package/lint/lint-subject.ts';
+import { sourceOf, tarGzOf } from './build-archives.ts';
+
+export type Files = Readonly<Record<string, string>>;
+
+/** What differs from a job of one machine with one GPU that runs `trainer.task` on Python 3.10. */
+export type Job = {
+  readonly machines?: readonly MachineGroup[];
+  readonly isTpuJob?: boolean;
+  readonly pythonVersion?: string | null;
+  readonly silenced?: readonly string[];
+};
+
+export const ONE_GPU: readonly MachineGroup[] = [{ role: 'master', count: 1, gpusPerMachine: 1 }];
+export const NO_GPU: readonly MachineGroup[] = [{ role: 'master', count: 1, gpusPerMachine: 0 }];
+
+/** A source distribution of these files and a package `trainer` with a `task`, if they say nothing else. */
+export async function reportOf(files: Files, name = 'trainer-1.0.tar.gz'): Promise<PackageReport> {
+  const all = {
+    'setup.py': "from setuptools import setup\nsetup(name='trainer', packages=['trainer'])\n",
+    'trainer/__init__.py': '',
+    'trainer/task.py': 'import os\n',
+    ...files,
+  };
+  const entries = Object.entries(all).map(([path, data]) => ({ path: `trainer-1.0/${path}`, data }));
+  return await inspectPackage(sourceOf(name, tarGzOf(entries)));
+}
+
+export function adviseOn(packages: readonly PackageReport[], job: Job = {}) {
+  const { machines = ONE_GPU, isTpuJob = false, pythonVersion = '3.10', silenced = [] } = job;
+  return adviseOnPackages({
+    packages,
+    program: { module: 'trainer.task' },
+    machines,
+    isTpuJob,
+    pythonVersion,
+    silenced: new Set(silenced),
+  });
+}
+
+/** The findings as `ERROR CODE` and `WARNING CODE`. */
+export async function verdictOf(files: Files, job: Job = {}): Promise<string[]> {
+  const { problems, warnings } = adviseOn([await reportOf(files)], job);
+  return [...problems.map(({ code }) => `ERROR ${code}`), ...warnings.map(({ code }) => `WARNING ${code}`)];
+}
+
+/** A setup.py with these requirements. */
+export function setupOf(...requirements: readonly string[]): Files {
+  const list = requirements.map((requirement) => `'${requirement}'`).join(', ');
+  return { 'setup.py': `setup(name='trainer', packages=['trainer'], install_requires=[${list}])` };
+}

@@ -1,0 +1,56 @@
+import { openDatabase } from '#infra/embedded/data-dir/database.ts';
+import { openSqliteCapacityMemory } from '#infra/embedded/job-state/capacity-history.ts';
+import { openSqliteJobStore } from '#infra/embedded/job-state/job-store.ts';
+import { openSqliteReplicaStore } from '#infra/embedded/job-state/replica-store.ts';
+import type { JobIn } from '#shared/domain/job.ts';
+import { DEADLINES } from '#shared/domain/timeouts.ts';
+import type { CreateOutcome, Vm, VmRequest } from '#shared/ports/vm-provider.ts';
+import { type ProvisionPorts, provision } from '#shared/use-cases/provision/provision.ts';
+import { simulatedSettings } from '../../simulation/simulated-job.ts';
+
+/** The provision stage over the embedded stores, and a cloud that answers what the test says. */
+export function openProvision() {
+  const database = openDatabase(':memory:');
+  const cloud = {
+    requests: [] as VmRequest[],
+    deleted: [] as string[],
+    /** What the stage would have waited, in milliseconds. */
+    pauses: [] as number[],
+    answer: (_: VmRequest): CreateOutcome => ({ outcome: 'CREATED', instanceId: String(cloud.requests.length) }),
+    /** What is found under every name. */
+    vm: undefined as Vm | undefined,
+  };
+  const ports: ProvisionPorts = {
+    jobs: openSqliteJobStore(database),
+    replicas: openSqliteReplicaStore(database),
+    capacity: openSqliteCapacityMemory(database),
+    bus: { publish: async () => 'id' },
+    deadlines: DEADLINES,
+    vms: {
+      create: async (request) => {
+        cloud.requests.push(request);
+        return cloud.answer(request);
+      },
+      find: async () => cloud.vm,
+      delete: async ({ vmName }) => {
+        cloud.deleted.push(vmName);
+        return 'GONE';
+      },
+    },
+  };
+  const context = (now: number) => ({
+    now,
+    settings: simulatedSettings,
+    pause: async (ms: number) => void cloud.pauses.push(ms),
+  });
+  return {
+    cloud,
+    ports,
+    deliver: (jobId: string, now: number, { replicas = ports.replicas } = {}) =>
+      provision({ ...ports, replicas }, { jobId, attempt: 1, placementTry: 1 }, context(now)),
+    readJob: async (jobId: string) => (await ports.jobs.read(jobId))?.job as JobIn<'PREPARING'>,
+    close: () => database.close(),
+  };
+}
+
+export type ProvisionUnderTest = ReturnType<typeof openProvision>;

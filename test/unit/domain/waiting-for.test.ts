@@ -1,0 +1,116 @@
+import { describe, expect, it } from 'vitest';
+import { type Cause, causeOf, remedyOf } from '#shared/domain/cause.ts';
+import type { QuotaLimit } from '#shared/domain/event.ts';
+import { type Job, stateOf } from '#shared/domain/job.ts';
+import { transition } from '#shared/domain/transition.ts';
+import { eventsFor, jobAfter, queuedJob } from '../../support/domain/example-job.ts';
+
+const ANNOUNCED = { type: 'ANNOUNCE', jobId: 'digits', state: 'QUEUED', attempt: 1 };
+
+const full = (zone: string) => causeOf('STOCKOUT', `${zone} is full.`);
+const quotaOf = (metric: string, limit: number) => causeOf('QUOTA_EXCEEDED', `Quota '${metric}' exceeded: ${limit}.`);
+
+/** The job placed somewhere and refused there for this cause. */
+function refuse(job: Job, cause: Cause, quota?: QuotaLimit) {
+  const awake = jobAfter(job, ['DEADLINE_PASSED', 1_000_000]);
+  const placed = jobAfter(awake, ['PLACEMENT_CHOSEN', 1_000_000]);
+  const refusal = { cause, zonesAvailable: [], ...(quota && { quota }) };
+  return transition(placed, { ...eventsFor(placed, 1_001_000).PLACEMENT_FAILED, refusal });
+}
+
+function announcementsOf(job: Job, causes: readonly Cause[]): readonly boolean[] {
+  let current = job;
+  return causes.map((cause) => {
+    const { job: next, effects } = refuse(current, cause);
+    current = next;
+    return effects.some(({ type }) => type === 'ANNOUNCE');
+  });
+}
+
+describe('what a job waits for', () => {
+  it('is announced when it is first known, though the job is shown as QUEUED all along', () => {
+    const { job, effects } = refuse(queuedJob(), full('us-central1-a'));
+    expect(stateOf(job)).toBe('QUEUED');
+    expect(effects.at(-1)).toEqual(ANNOUNCED);
+  });
+
+  it.each<{ readonly what: string; readonly causes: readonly Cause[]; readonly announced: readonly boolean[] }>([
+    {
+      what: 'not again for each zone that is full',
+      causes: [full('us-central1-a'), full('us-central1-b'), full('us-central1-a')],
+      announced: [true, false, false],
+    },
+    {
+      what: 'not again for each copy of the machine image that is asked for too often',
+      causes: [causeOf('RATE_LIMITED', 'Image 1.'), causeOf('RATE_LIMITED', 'Image 2.')],
+      announced: [true, false],
+    },
+    {
+      what: 'again when it is something else',
+      causes: [full('us-central1-a'), quotaOf('NVIDIA_L4_GPUS', 1), full('us-central1-a')],
+      announced: [true, true, true],
+    },
+    {
+      what: 'again when it is another quota, and not again when it is the same',
+      causes: [quotaOf('CPUS', 24), quotaOf('CPUS', 24), quotaOf('NVIDIA_L4_GPUS', 1)],
+      announced: [true, false, true],
+    },
+  ])('is announced $what', ({ causes, announced }) => {
+    expect(announcementsOf(queuedJob(), causes)).toEqual(announced);
+  });
+
+  it('is announced when Compute Engine keeps its VM waiting', () => {
+    const placed = jobAfter(queuedJob(), ['PLACEMENT_CHOSEN', 1_000]);
+    expect(transition(placed, eventsFor(placed, 2_000).VMS_PENDING).effects).toEqual([ANNOUNCED]);
+  });
+
+  it('is said of a job that no zone was asked for, because each has just refused another', () => {
+    const job = queuedJob();
+    const { job: waiting, effects } = transition(job, eventsFor(job, 1_000).NO_PLACEMENT_LEFT);
+    expect(waiting.waitingFor).toEqual(
+      causeOf('STOCKOUT', 'Every zone that has the machines of the job has just refused them to another job.'),
+    );
+    expect(effects).toEqual([ANNOUNCED]);
+  });
+
+  it('stays what it was while the job backs off', () => {
+    const { job } = refuse(queuedJob(), quotaOf('CPUS', 24));
+    const { job: waiting, effects } = transition(job, eventsFor(job, 2_000_000).NO_PLACEMENT_LEFT);
+    expect(waiting.waitingFor).toEqual(quotaOf('CPUS', 24));
+    expect(effects).toEqual([]);
+  });
+});
+
+describe('a quota of nothing', () => {
+  const everywhere = { metric: 'GPUS_ALL_REGIONS', limit: 0, scope: 'PROJECT' } as const;
+  const here = { metric: 'NVIDIA_L4_GPUS', limit: 0, scope: 'REGION' } as const;
+  const manyRegions: Job = { ...queuedJob(), zones: ['us-central1-a', 'us-central1-b', 'us-west1-a'] };
+
+  it.each<{ readonly name: string; readonly quota: QuotaLimit; readonly where: string; readonly job: Job }>([
+    { name: 'of the project', quota: everywhere, where: 'in the whole project', job: queuedJob() },
+    { name: 'of the project, in many regions', quota: everywhere, where: 'in the whole project', job: manyRegions },
+    { name: 'of the only region', quota: here, where: 'in us-central1', job: queuedJob() },
+  ])('fails the job at once: $name', ({ quota, where, job }) => {
+    const cause = quotaOf(quota.metric, quota.limit);
+    const { job: failed } = refuse(job, cause, quota);
+    const message = `The quota ${quota.metric} is 0 ${where}: no wait helps. ${cause.message}`;
+    expect(failed).toMatchObject({
+      status: 'CLOSING',
+      verdict: { state: 'FAILED', cause: { code: 'QUOTA_EXCEEDED', message } },
+    });
+    expect(remedyOf(cause)).toMatch(/^Ask for /);
+  });
+
+  it('of one region leads to the others that the job may go to', () => {
+    const { job, effects } = refuse(manyRegions, quotaOf('NVIDIA_L4_GPUS', 0), here);
+    expect(job).toMatchObject({ status: 'QUEUED', refusedZones: ['us-central1-a', 'us-central1-b'] });
+    expect(effects[0]).toMatchObject({ type: 'PROVISION' });
+  });
+
+  it.each([undefined, { metric: 'NVIDIA_L4_GPUS', limit: 1, scope: 'REGION' } as const])(
+    'is not a quota that is used up: %j is waited for',
+    (quota) => {
+      expect(refuse(queuedJob(), quotaOf('NVIDIA_L4_GPUS', 1), quota).job.status).toBe('QUEUED');
+    },
+  );
+});

@@ -1,0 +1,44 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { type FileLogStore, openFileLogStore } from '#infra/embedded/cloud-logging/file-log-store.ts';
+import { createLoggingDoor } from '#infra/embedded/cloud-logging/server.ts';
+
+let folder: string;
+let logs: FileLogStore;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'dropforge-logging-door-'));
+  logs = openFileLogStore(folder);
+});
+
+afterEach(() => rm(folder, { recursive: true }));
+
+function entryOf(insertId: string, stream: string) {
+  const labels = { job_id: 'digits', attempt: '1', replica: 'master-0', stream };
+  return { insertId, timestamp: '2026-01-01T00:00:00Z', labels, jsonPayload: { message: insertId } };
+}
+
+async function write(body: string): Promise<number> {
+  const door = createLoggingDoor(logs, 'dropforge-local');
+  return (await door.request('/v2/entries:write', { method: 'POST', body })).status;
+}
+
+function writtenTexts(): readonly string[] {
+  return logs.listIdentified('digits', 10).map(({ text }) => text);
+}
+
+it('refuses a request with NaN in one entry whole, as Google does: it is no JSON', async () => {
+  const body = JSON.stringify({ partialSuccess: true, entries: [entryOf('good', 'stdout'), entryOf('bad', 'stdout')] });
+  expect(await write(body.replace('"message":"bad"', '"message":NaN'))).toBe(400);
+  expect(writtenTexts()).toEqual([]);
+});
+
+it('writes the entries beside one that is refused only where partial success was asked for', async () => {
+  const entries = [entryOf('first', 'stdout'), entryOf('bad', 'no such stream'), entryOf('last', 'stdout')];
+  expect(await write(JSON.stringify({ entries }))).toBe(400);
+  expect(writtenTexts()).toEqual([]);
+  expect(await write(JSON.stringify({ partialSuccess: true, entries }))).toBe(400);
+  expect(writtenTexts()).toEqual(['first', 'last']);
+});

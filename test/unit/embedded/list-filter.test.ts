@@ -1,0 +1,99 @@
+import fc from 'fast-check';
+import { HTTPException } from 'hono/http-exception';
+import { describe, expect, it } from 'vitest';
+import { compileFilter } from '#infra/embedded/http/list-filter.ts';
+
+const VM = {
+  name: 'df-job-a1-master-0',
+  status: 'RUNNING',
+  creationTimestamp: '2026-11-21T10:00:00.000Z',
+  labels: { 'managed-by': 'dropforge', 'dropforge-job': 'job_1', count: '12' },
+  scheduling: { preemptible: true, provisioningModel: 'SPOT' },
+  disks: [{ boot: true }],
+};
+
+describe('a filter of the Compute Engine door', () => {
+  it.each([
+    [''],
+    ['name = df-job-a1-master-0'],
+    ['name="df-job-a1-master-0"'],
+    ['name != other'],
+    ['status=RUNNING'],
+    ['labels.managed-by = dropforge'],
+    ['(labels.managed-by = dropforge) AND (labels.dropforge-job = "job_1")'],
+    ['(labels.managed-by = dropforge) (labels.dropforge-job = "job_1")'],
+    ['labels.managed-by = dropforge labels.dropforge-job = job_1'],
+    ['labels.managed-by:*'],
+    ['labels.none != x'],
+    ['scheduling.preemptible = true'],
+    ['name eq df-.*'],
+    ['name eq "df-job-.*-0"'],
+    ['name ne df-other.*'],
+    // As gcloud writes --filter=name=df-job-a1-master-0 and status!=STOPPING.
+    ['(name eq ".*\\bdf\\-job\\-a1\\-master\\-0\\b.*")(status ne STOPPING)'],
+    ['(name eq df-.*) (status ne STOPPING)'],
+    ['labels.count > 9'],
+    ['labels.count <= 12'],
+    ['creationTimestamp > "2026-11-21"'],
+    ['(status = STOPPING) OR (status = RUNNING)'],
+    // OR binds tighter than AND (AIP-160).
+    ['(status = RUNNING) OR (status = STAGING) AND (name != x)'],
+    ['((status = RUNNING))'],
+  ])('%s fits', (filter) => {
+    expect(compileFilter(filter)(VM)).toBe(true);
+  });
+
+  it.each([
+    ['name = df-job'],
+    ['name eq df-job'],
+    ['name ne df-.*'],
+    ['labels.none = x'],
+    ['labels.none:*'],
+    ['labels.none > 1'],
+    ['labels = dropforge'],
+    ['labels.toString:*'],
+    ['disks:*'],
+    ['labels.count > 12'],
+    ['labels.count < 9'],
+    ['(status = RUNNING) AND (status = STOPPING)'],
+    ['(status = RUNNING) OR (status = STAGING) AND (name = x)'],
+  ])('%s does not fit', (filter) => {
+    expect(compileFilter(filter)(VM)).toBe(false);
+  });
+
+  it.each([
+    ['name', "Where 'name' is, it needs: field operator value."],
+    ['name =', 'A value is missing after name =.'],
+    ['= x', "Where '=' is, it needs: field operator value."],
+    ['name ~ x', "Where 'name' is, it needs: field operator value."],
+    ['name : x', 'The operator : is offered with * alone'],
+    ['name = df-*', 'A * in a value is not offered'],
+    ['(name = x', 'A closing parenthesis is missing before the end.'],
+    ['name = x)', "')' was not expected there."],
+    ['NOT name = x', "Where 'NOT' is, it needs: field operator value."],
+    ['-name = x', "Where '-name' is, it needs: field operator value."],
+    ['name = "x', "It cannot be read from '"],
+    ['name eq "["', '[ is no regular expression.'],
+    ['name eq "(a+)+b"', 'is more than the embedded cloud takes'],
+    ['name eq "a*a*a*a*a*a*b"', 'is more than the embedded cloud takes'],
+    [`${'('.repeat(20)}name = x${')'.repeat(20)}`, 'nested deeper than 16'],
+    [`name = ${'x'.repeat(2_048)}`, 'at most 2048 are allowed'],
+  ])('%s is refused', (filter, message) => {
+    expect(() => compileFilter(filter)).toThrow(message);
+    expect(() => compileFilter(filter)).toThrow("Invalid value for field 'filter': ");
+  });
+
+  it('is compiled or refused, whatever it is', () => {
+    const pieces = fc.constantFrom('(', ')', 'name', '=', 'eq', 'AND', 'OR', '"x"', '"', ':', '*', 'a.b', ' ', '\\');
+    const texts = fc.array(fc.oneof(pieces, fc.string()), { maxLength: 12 }).map((parts) => parts.join(' '));
+    fc.assert(
+      fc.property(texts, (text) => {
+        try {
+          expect(typeof compileFilter(text)(VM)).toBe('boolean');
+        } catch (error) {
+          expect(error).toBeInstanceOf(HTTPException);
+        }
+      }),
+    );
+  });
+});

@@ -1,0 +1,68 @@
+import { describe, expect, it } from 'vitest';
+import { EMPTY_DRAFT } from '#shared/job-file/draft/job-draft.ts';
+import { createFindings } from '#shared/job-file/parser/findings.ts';
+import { checkIdentity } from '#shared/job-file/validation/check-identity.ts';
+import { said } from '../../support/job-file/located.ts';
+
+type Field = 'serviceAccount' | 'network' | 'kmsKeyName';
+
+function check(field: Field, text: string) {
+  const findings = createFindings();
+  const draft = { ...EMPTY_DRAFT, [field]: said(text, `trainingInput.${field}`, 7) };
+  return { value: checkIdentity(draft, findings)[field], problems: findings.problems };
+}
+
+const KEY = 'projects/acme/locations/europe/keyRings/Ring_1/cryptoKeys/Key-2';
+
+describe('whom and where a job runs as', () => {
+  it('is the deployment’s to say where the file says nothing', () => {
+    const findings = createFindings();
+    const nothing = { serviceAccount: null, network: null, kmsKeyName: null };
+    expect(checkIdentity(EMPTY_DRAFT, findings)).toEqual(nothing);
+    expect(check('network', '')).toEqual({ value: null, problems: [] });
+  });
+
+  it.each<[Field, string]>([
+    ['serviceAccount', 'trainer@acme-12.iam.gserviceaccount.com'],
+    ['serviceAccount', 'trainer@acme.example.com.iam.gserviceaccount.com'],
+    ['serviceAccount', '1234-compute@developer.gserviceaccount.com'],
+    ['serviceAccount', 'acme@appspot.gserviceaccount.com'],
+    ['network', 'projects/acme/global/networks/default'],
+    ['network', 'projects/12345/global/networks/vpc-2'],
+    ['network', 'projects/example.com:acme/global/networks/vpc-2'],
+    ['kmsKeyName', KEY],
+  ])('can have the %s %s', (field, text) => {
+    expect(check(field, text)).toEqual({ value: text, problems: [] });
+  });
+
+  it.each<[Field, string, string]>([
+    ['serviceAccount', 'trainer', 'INVALID_SERVICE_ACCOUNT'],
+    ['serviceAccount', 'someone@gmail.com', 'INVALID_SERVICE_ACCOUNT'],
+    ['serviceAccount', 'a b@acme.iam.gserviceaccount.com', 'INVALID_SERVICE_ACCOUNT'],
+    ['serviceAccount', 'x@evil.com/.gserviceaccount.com', 'INVALID_SERVICE_ACCOUNT'],
+    ['network', 'default', 'INVALID_NETWORK'],
+    ['network', 'projects/acme/networks/default', 'INVALID_NETWORK'],
+    ['network', 'projects/acme/global/networks/', 'INVALID_NETWORK'],
+    ['network', 'projects/acme/global/networks/default/x', 'INVALID_NETWORK'],
+    ['kmsKeyName', 'my-key', 'INVALID_KMS_KEY'],
+    ['kmsKeyName', `${KEY}/cryptoKeyVersions/1`, 'INVALID_KMS_KEY'],
+    ['kmsKeyName', `${KEY}\n`, 'INVALID_KMS_KEY'],
+    ['serviceAccount', '$ACCOUNT', 'PLACEHOLDER'],
+    ['serviceAccount', 'USER_SA_EMAIL', 'PLACEHOLDER'],
+    ['network', 'projects/PROJECT_NUMBER/global/networks/default', 'PLACEHOLDER'],
+    ['kmsKeyName', '<key>', 'PLACEHOLDER'],
+  ])('cannot have the %s %s: %s', (field, text, code) => {
+    const { value, problems } = check(field, text);
+    expect(value).toBeNull();
+    expect(problems).toMatchObject([{ code, path: `trainingInput.${field}`, line: 7 }]);
+  });
+
+  it('names the network that a short name means, and tells of a key’s version', () => {
+    expect(check('network', 'vpc-2').problems[0]?.remedy).toContain('projects/my-project/global/networks/vpc-2');
+    expect(check('kmsKeyName', `${KEY}/cryptoKeyVersions/1`).problems[0]?.remedy).toContain('Leave out the version');
+  });
+
+  it('shows of a long text the beginning alone', () => {
+    expect(check('network', 'x'.repeat(100_000)).problems[0]?.message.length).toBeLessThan(300);
+  });
+});

@@ -1,0 +1,209 @@
+import { describe, expect, it } from 'vitest';
+import { JOB_ID_PATTERN } from '#shared/domain/job-spec.ts';
+import { applyOverrides, type TrainingOverrides } from '#shared/job-file/draft/apply-overrides.ts';
+import { parseDurationMs, printDuration, suggestDuration } from '#shared/job-file/draft/duration.ts';
+import { EMPTY_DRAFT } from '#shared/job-file/draft/job-draft.ts';
+import { parseStorageUri } from '#shared/job-file/draft/storage-uri.ts';
+import { nearestName } from '#shared/job-file/parser/nearest-name.ts';
+import { readJobFile } from '#shared/job-file/read-job-file.ts';
+import { checkJob } from '#shared/job-file/validation/check-job.ts';
+import { suggestJobId } from '#shared/job-file/validation/check-names.ts';
+import type { JobContext } from '#shared/job-file/validation/job-context.ts';
+import { CONTEXT } from '../../support/job-file/context.ts';
+
+const SOUND: TrainingOverrides = {
+  jobId: 'census',
+  packageUris: ['gs://bkt/t.tar.gz'],
+  pythonModule: 'trainer.task',
+  scaleTier: 'basic',
+  region: 'us-central1',
+};
+
+function check(overrides: TrainingOverrides, context: JobContext = CONTEXT) {
+  return checkJob(applyOverrides(EMPTY_DRAFT, { ...SOUND, ...overrides }), context);
+}
+
+function firstProblem(overrides: TrainingOverrides, context: JobContext = CONTEXT) {
+  const [problem] = check(overrides, context).problems;
+  return problem && `${problem.code} ${problem.path}`;
+}
+
+describe('flags', () => {
+  it('make a job without any file', () => {
+    expect(check({}).problems).toEqual([]);
+    expect(
+      check({
+        scaleTier: 'custom',
+        masterType: 'n1-standard-8',
+        masterAccelerator: { type: 'nvidia-tesla-t4', count: 2 },
+      }).spec?.replicaGroups[0],
+    ).toMatchObject({
+      machineType: 'n1-standard-8',
+      accelerator: { type: 'nvidia-tesla-t4', count: 2 },
+    });
+  });
+
+  it('beat the file, and leave alone what they do not name', () => {
+    const file =
+      'jobId: a\nlabels: {x: y}\ntrainingInput: {scaleTier: BASIC, region: nowhere, args: [--old], pythonModule: t.a, packageUris: [p.whl]}';
+    const { draft } = readJobFile(file, { fileName: 'config.yaml' });
+    const { spec } = checkJob(
+      applyOverrides(draft ?? EMPTY_DRAFT, { jobId: 'b', region: 'us-east1', args: ['--new'] }),
+      CONTEXT,
+    );
+    expect(spec).toMatchObject({
+      jobId: 'b',
+      labels: { x: 'y' },
+      region: 'us-east1',
+      program: { module: 't.a', args: ['--new'] },
+    });
+  });
+
+  it('are named where they are wrong', () => {
+    expect(firstProblem({ region: 'mars' })).toBe('UNKNOWN_REGION --region');
+    expect(firstProblem({ scaleTier: 'huge' })).toBe('UNKNOWN_SCALE_TIER --scale-tier');
+  });
+});
+
+describe('checking a job', () => {
+  const custom = (masterType: string, type: string, count: number) => ({
+    scaleTier: 'CUSTOM',
+    masterType,
+    masterAccelerator: { type, count },
+  });
+
+  it.each([
+    [
+      'an accelerator on a legacy type',
+      custom('standard_gpu', 'NVIDIA_TESLA_T4', 1),
+      'ACCELERATOR_ON_LEGACY_TYPE --master-accelerator',
+    ],
+    ['an unknown GPU', custom('n1-standard-8', 'NVIDIA_TESLA_T5', 1), 'UNKNOWN_ACCELERATOR --master-accelerator'],
+    ['three T4', custom('n1-standard-8', 'NVIDIA_TESLA_T4', 3), 'WRONG_ACCELERATOR_COUNT --master-accelerator'],
+    [
+      'one V100 on sixteen vCPUs',
+      custom('n1-standard-16', 'NVIDIA_TESLA_V100', 1),
+      'MACHINE_TYPE_TOO_LARGE --master-machine-type',
+    ],
+    [
+      'an A100 on N1',
+      custom('n1-standard-8', 'NVIDIA_TESLA_A100', 1),
+      'ACCELERATOR_NOT_ATTACHABLE --master-accelerator',
+    ],
+    [
+      'a T4 on E2',
+      custom('e2-standard-4', 'NVIDIA_TESLA_T4', 1),
+      'MACHINE_TYPE_TAKES_NO_ACCELERATOR --master-accelerator',
+    ],
+    ['another GPU on A2', custom('a2-highgpu-1g', 'NVIDIA_TESLA_T4', 1), 'ACCELERATOR_BUILT_IN --master-accelerator'],
+    ['a TPU', custom('n1-standard-8', 'TPU_V2', 8), 'ACCELERATOR_NOT_ATTACHABLE --master-accelerator'],
+    ['an argument with a NUL', { args: ['a\0'] }, 'INVALID_ARGUMENT -- ARGS'],
+    ['half a character', { args: ['\ud800'] }, 'INVALID_ARGUMENT -- ARGS'],
+    ['arguments larger than metadata', { args: ['x'.repeat(140_000)] }, 'ARGUMENTS_TOO_LARGE -- ARGS'],
+    [
+      '101 packages',
+      { packageUris: Array.from({ length: 101 }, () => 'gs://bkt/t.whl') },
+      'TOO_MANY_PACKAGES --packages',
+    ],
+    [
+      '65 labels',
+      { labels: Object.fromEntries(Array.from({ length: 65 }, (_, index) => [`k${index}`, 'v'])) },
+      'TOO_MANY_LABELS labels',
+    ],
+    ['a label of 64 letters', { labels: { k: 'v'.repeat(64) } }, 'INVALID_LABEL --labels'],
+    ['a job id of 129 letters', { jobId: 'a'.repeat(129) }, 'INVALID_JOB_ID JOB'],
+    ['a job id that ends a line', { jobId: 'a\n' }, 'INVALID_JOB_ID JOB'],
+    ['a wildcard for a package', { packageUris: ['gs://bkt/*.whl'] }, 'INVALID_PACKAGE_URI --packages'],
+    ['a job directory with dots', { jobDir: 'gs://bkt/../c' }, 'INVALID_JOB_DIR --job-dir'],
+  ])('refuses %s', (_, overrides, expected) => {
+    expect(check(overrides).spec).toBeNull();
+    expect(firstProblem(overrides)).toBe(expected);
+  });
+
+  it('gives zones in which the machine exists, by name', () => {
+    expect(check({}).zones).toEqual(['us-central1-a', 'us-central1-b', 'us-central1-c', 'us-central1-f']);
+    expect(check({ scaleTier: 'CUSTOM', masterType: 'standard_p100' }).zones).toEqual([
+      'us-central1-c',
+      'us-central1-f',
+    ]);
+  });
+
+  it('takes package and module from where the file was found, when the file names none', () => {
+    const { packageUris: _packages, pythonModule: _module, ...bare } = SOUND;
+    const defaults = { ...CONTEXT.defaults, packageUris: ['gs://uploads/a.tar.gz'], pythonModule: 'found.task' };
+    const { spec } = checkJob(applyOverrides(EMPTY_DRAFT, bare), { ...CONTEXT, defaults });
+    expect(spec?.program).toMatchObject({ packageUris: ['gs://uploads/a.tar.gz'], module: 'found.task', args: [] });
+  });
+
+  it('refuses packages beside a job file that lies in no bucket', () => {
+    expect(firstProblem({ packageUris: ['dist/a.whl'] }, { ...CONTEXT, packageBase: null })).toBe(
+      'INVALID_PACKAGE_URI --packages',
+    );
+  });
+});
+
+describe('small rules', () => {
+  it.each([
+    ['my job-1', 'my_job_1'],
+    ['2021_run', 'job_2021_run'],
+    ['', 'job'],
+    ['ünï', 'n'],
+    [`${'a'.repeat(127)}--b`, 'a'.repeat(127)],
+  ])('suggests a legal job id for "%s"', (text, suggested) => {
+    expect(suggestJobId(text)).toBe(suggested);
+    expect(suggested).toMatch(JOB_ID_PATTERN);
+  });
+
+  it.each([
+    ['3600s', 3_600_000],
+    ['1.5s', 1_500],
+    ['0.000000001s', 1],
+    ['1.0005s', 1_001],
+    ['1.1s', 1_100],
+    ['3600', undefined],
+    ['-1s', undefined],
+    ['1e3s', undefined],
+    ['1.0000000001s', undefined],
+    [' 1s', undefined],
+  ])('reads the duration "%s"', (text, ms) => {
+    expect(parseDurationMs(text)).toBe(ms);
+  });
+
+  it('prints durations that read the same, and suggests one for what people write', () => {
+    expect(parseDurationMs(printDuration(1_001))).toBe(1_001);
+    expect(['2h', '90 min', '3600', 'soon'].map(suggestDuration)).toEqual(['7200s', '5400s', '3600s', '3600s']);
+  });
+
+  it.each([
+    ['gs://my-bucket/a/b/', { bucket: 'my-bucket', path: 'a/b' }],
+    ['gs://my-bucket', { bucket: 'my-bucket', path: '' }],
+    ['gs://my.domain.org/a b', { bucket: 'my.domain.org', path: 'a b' }],
+  ])('takes %s for a place in Cloud Storage', (text, place) => {
+    expect(parseStorageUri(text)).toEqual(place);
+  });
+
+  it.each([
+    '',
+    'gs://',
+    'gs:/b/c',
+    'GS://b/c',
+    '/local',
+    'gs://ab',
+    'gs://UPPER/x',
+    'gs://a..b/x',
+    'gs://-ab/x',
+    `gs://${'a'.repeat(64)}`,
+    'gs://abc/./x',
+    `gs://abc/${'x'.repeat(600)}`,
+    'gs://abc/a\nb',
+  ])('takes "%s" for none', (text) => {
+    expect(parseStorageUri(text)).toHaveProperty('fault');
+  });
+
+  it('finds the nearest name, or none', () => {
+    const known = ['region', 'jobDir', 'pythonModule'];
+    expect(
+      ['regoin', 'job-dir', 'PYTHON_MODULE', 'colour', 'x'.repeat(10_000)].map((name) => nearestName(name, known)),
+    ).toEqual(['region', 'jobDir', 'pythonModule', undefined, undefined]);
+  });
+});

@@ -1,0 +1,86 @@
+import { describe, expect, it } from 'vitest';
+import { checkLimits } from '#shared/job-file/validation/check-limits.ts';
+import { describeProblem } from '../../support/job-file/describe-problem.ts';
+import { custom, machinesOf, pools } from '../../support/job-file/read-machines.ts';
+
+const DAY_SECONDS = 86_400;
+
+function limitsOf(text: string) {
+  const { draft, findings } = machinesOf(text);
+  const limits = checkLimits(draft, findings);
+  return { limits, problems: findings.problems.map(describeProblem), warnings: findings.warnings.map(describeProblem) };
+}
+
+function scheduled(scheduling: string): string {
+  return custom(`masterType: standard, scheduling: {${scheduling}}`);
+}
+
+describe('limits', () => {
+  it('are seven days, no end of waiting and no restarts where nothing is said', () => {
+    expect(limitsOf(custom('masterType: standard')).limits).toEqual({
+      maxRunningMs: 7 * DAY_SECONDS * 1_000,
+      maxWaitMs: null,
+      restartsMax: 0,
+    });
+  });
+
+  it('are read from every dialect', () => {
+    const limits = { maxRunningMs: 5_400_000, maxWaitMs: 7_200_000, restartsMax: 0 };
+    expect(limitsOf(scheduled('maxRunningTime: 5400s, maxWaitTime: 7200s')).limits).toEqual(limits);
+    const vertex = `${pools('machineSpec: {machineType: n1-standard-4}')}\nscheduling: {timeout: 5400s, maxWaitDuration: 7200s}`;
+    expect(limitsOf(vertex).limits).toEqual(limits);
+    expect(limitsOf('module: t\nmaxRuntime: 90m\nmaxWait: 2h\nretries: 3').limits).toEqual({
+      ...limits,
+      restartsMax: 3,
+    });
+  });
+
+  it('of waiting are a day with FLEX_START where nothing is said, and none where it says 0, as on Vertex AI', () => {
+    const flexible = (rest: string) =>
+      limitsOf(`${pools('machineSpec: {machineType: a2-highgpu-1g}')}\nscheduling: {strategy: FLEX_START${rest}}`);
+    expect(flexible('').limits?.maxWaitMs).toBe(DAY_SECONDS * 1_000);
+    expect(flexible(', maxWaitDuration: 7200s').limits?.maxWaitMs).toBe(7_200_000);
+    expect(flexible(', maxWaitDuration: 0s')).toEqual({
+      limits: expect.objectContaining({ maxWaitMs: null }),
+      problems: [],
+      warnings: [],
+    });
+  });
+
+  it.each([
+    ['0s', false],
+    ['0.5s', true],
+    [`${119 * DAY_SECONDS}s`, true],
+    [`${119 * DAY_SECONDS + 1}s`, false],
+    ['2h', false],
+  ])('of running: %s', (maxRunningTime, isSound) => {
+    const { limits, problems } = limitsOf(scheduled(`maxRunningTime: ${maxRunningTime}`));
+    expect(limits !== null).toBe(isSound);
+    expect(problems).toEqual(isSound ? [] : ['INVALID_DURATION trainingInput.scheduling.maxRunningTime']);
+  });
+
+  it.each([
+    ['1799s', ['SHORT_MAX_WAIT_TIME trainingInput.scheduling.maxWaitTime']],
+    ['1800s', []],
+  ])('of waiting are warned of where AI Platform would not take them: %s', (maxWaitTime, warnings) => {
+    expect(limitsOf(scheduled(`maxWaitTime: ${maxWaitTime}`)).warnings).toEqual(warnings);
+    expect(limitsOf(`module: t\nmaxWait: ${maxWaitTime}`).warnings).toEqual([]);
+  });
+
+  it.each([
+    [-1, false],
+    [0, true],
+    [100, true],
+    [101, false],
+  ])('of restarts: %i', (retries, isSound) => {
+    const { limits, problems } = limitsOf(`module: t\nretries: ${retries}`);
+    expect(limits?.restartsMax).toBe(isSound ? retries : undefined);
+    expect(problems).toEqual(isSound ? [] : ['INVALID_RESTARTS retries']);
+  });
+
+  it('that a template leaves open are gaps, not mistakes', () => {
+    expect(limitsOf(scheduled('maxRunningTime: "<timeout>"')).problems).toEqual([
+      'PLACEHOLDER trainingInput.scheduling.maxRunningTime',
+    ]);
+  });
+});

@@ -1,0 +1,120 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { JOB_ID_PATTERN } from '#shared/domain/job-spec.ts';
+import { EMPTY_DRAFT, type JobDraft } from '#shared/job-file/draft/job-draft.ts';
+import { createFindings } from '#shared/job-file/parser/findings.ts';
+import { checkJobId, checkLabels, suggestJobId } from '#shared/job-file/validation/check-names.ts';
+import { said } from '../../support/job-file/located.ts';
+
+const VERTEX: JobDraft = { ...EMPTY_DRAFT, dialect: 'vertex-ai' };
+
+function idOf(draft: Partial<JobDraft>, jobIdDefault?: string) {
+  const findings = createFindings();
+  const jobId = checkJobId({ ...EMPTY_DRAFT, ...draft }, jobIdDefault, findings);
+  const codes = [...findings.problems, ...findings.warnings].map(({ code, path }) => `${code} ${path}`);
+  return { jobId, codes };
+}
+
+function named(displayName: string) {
+  return { ...VERTEX, displayName: said(displayName, 'displayName', 1) };
+}
+
+describe('a job id', () => {
+  it('is the one that is written, before the display name and the default', () => {
+    const draft = { ...named('shown'), jobId: said('written', 'JOB') };
+    expect(idOf(draft, 'given')).toEqual({ jobId: 'written', codes: [] });
+  });
+
+  it('is the default where nothing is written', () => {
+    expect(idOf({}, 'given')).toEqual({ jobId: 'given', codes: [] });
+    expect(idOf(named(''), 'given')).toEqual({ jobId: 'given', codes: [] });
+  });
+
+  it.each([
+    ['ai-platform', 'jobId'],
+    ['vertex-ai', 'displayName'],
+    ['dropforge', 'name'],
+  ] as const)('is missed in %s under the name %s', (dialect, path) => {
+    expect(idOf({ dialect })).toEqual({ jobId: null, codes: [`MISSING_FIELD ${path}`] });
+  });
+
+  it.each(['two words', '1st', 'dash-ed', 'a'.repeat(129), ''])('is refused when it is "%s"', (text) => {
+    expect(idOf({ jobId: said(text, 'jobId', 1) })).toEqual({ jobId: null, codes: ['INVALID_JOB_ID jobId'] });
+  });
+
+  it('is left open where a template left it open', () => {
+    expect(idOf({ jobId: said('run_{{STAMP}}', 'jobId', 1) }).codes).toEqual(['PLACEHOLDER jobId']);
+    expect(idOf(named('$NAME')).codes).toEqual(['PLACEHOLDER displayName']);
+  });
+});
+
+describe('a display name', () => {
+  it('is the job id where it can be one', () => {
+    expect(idOf(named('digits_1'))).toEqual({ jobId: 'digits_1', codes: [] });
+  });
+
+  it.each([
+    ['My digits, once more', 'My_digits_once_more'],
+    ['2024 run', 'job_2024_run'],
+    ['ночь', 'job'],
+  ])('is changed into a job id where it can be none: %s', (text, jobId) => {
+    expect(idOf(named(text))).toEqual({ jobId, codes: ['JOB_ID_FROM_DISPLAY_NAME displayName'] });
+  });
+
+  it('may have 128 characters, however many bytes they are', () => {
+    expect(idOf(named('😀'.repeat(128))).jobId).toBe('job');
+    expect(idOf(named('😀'.repeat(129)))).toEqual({ jobId: null, codes: ['DISPLAY_NAME_TOO_LONG displayName'] });
+  });
+
+  it('always becomes a legal id', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary-ascii', maxLength: 300 }), (text) => {
+        expect(suggestJobId(text)).toMatch(JOB_ID_PATTERN);
+      }),
+    );
+  });
+});
+
+describe('labels', () => {
+  function check(labels: Readonly<Record<string, string>>) {
+    const findings = createFindings();
+    const located = Object.entries(labels).map(([key, text]) => said({ key, text }, `labels.${key}`, 2));
+    return { labels: checkLabels({ ...EMPTY_DRAFT, labels: located }, findings), findings };
+  }
+
+  it('are taken as they are, in any alphabet', () => {
+    const labels = { team: 'vision', größe: '10_x-y', empty: '' };
+    expect(check(labels).labels).toEqual(labels);
+  });
+
+  it.each([
+    ['Team', 'vision'],
+    ['team', 'Vision'],
+    ['1st', 'x'],
+    ['', 'x'],
+    ['team', 'a'.repeat(64)],
+  ])('are refused when one is %s: %s', (key, text) => {
+    const { labels, findings } = check({ sound: 'x', [key]: text });
+    expect(labels).toBeNull();
+    expect(findings.problems).toMatchObject([{ code: 'INVALID_LABEL', path: `labels.${key}`, line: 2 }]);
+  });
+
+  it('may hold what a template left open', () => {
+    expect(check({ team: '{{TEAM}}' }).findings.problems).toMatchObject([{ code: 'PLACEHOLDER' }]);
+  });
+
+  it.each(['managed-by', 'dropforge', 'dropforge-job-1', 'dropforge_team'])(
+    'are refused when one is %s, by which VMs are known',
+    (key) => {
+      const { labels, findings } = check({ sound: 'x', [key]: 'x' });
+      expect(labels).toBeNull();
+      expect(findings.problems).toMatchObject([{ code: 'RESERVED_LABEL', path: `labels.${key}`, line: 2 }]);
+    },
+  );
+
+  it('are 56 at most, for 8 of the 64 that a VM may have are not the user’s', () => {
+    const many = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, 'v']));
+    expect(check(many(56)).labels).toEqual(many(56));
+    expect(check(many(57)).findings.problems).toMatchObject([{ code: 'TOO_MANY_LABELS', path: 'labels' }]);
+  });
+});

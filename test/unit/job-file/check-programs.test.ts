@@ -1,0 +1,201 @@
+import { describe, expect, it } from 'vitest';
+import type { JobDraft } from '#shared/job-file/draft/job-draft.ts';
+import { CONTEXT } from '../../support/job-file/context.ts';
+import { listed, said } from '../../support/job-file/located.ts';
+import {
+  CONTAINER,
+  check,
+  contained,
+  IMAGE,
+  jobOf,
+  NONE,
+  PYTHON,
+  packaged,
+} from '../../support/job-file/program-drafts.ts';
+
+describe('a Python package', () => {
+  it('is what all roles run where nobody says more', () => {
+    expect(check(jobOf({ master: packaged(), worker: {} }))).toEqual({
+      programs: { program: PYTHON, ofRole: NONE },
+      codes: [],
+    });
+  });
+
+  it('is the one that was found beside the job file where it names none, and so is the module', () => {
+    const defaults = { ...CONTEXT.defaults, packageUris: ['gs://up/a.whl'], pythonModule: 'found.task' };
+    const program = { ...PYTHON, packageUris: ['gs://up/a.whl'], module: 'found.task' };
+    expect(check(jobOf({ master: { packageUris: [] } }), { ...CONTEXT, defaults }).programs?.program).toEqual(program);
+  });
+
+  it.each([
+    ['ai-platform', 'trainingInput.packageUris', 'trainingInput.pythonModule'],
+    ['dropforge', 'packages', 'module'],
+  ] as const)('is missed under its names in %s', (dialect, packages, module) => {
+    const codes = [`MISSING_FIELD ${packages}`, `MISSING_FIELD ${module}`];
+    expect(check(jobOf({}, { dialect }))).toEqual({ programs: null, codes });
+  });
+
+  it.each([
+    ['gs://bkt/a.whl', 'gs://bkt/a.whl'],
+    ['dist/a.zip', 'gs://uploads/folder/dist/a.zip'],
+    ['./dist/../a.tgz', 'gs://uploads/folder/a.tgz'],
+  ])('at %s is %s', (written, uri) => {
+    expect(check(jobOf({ master: packaged([written]) })).programs?.program).toMatchObject({ packageUris: [uri] });
+  });
+
+  it('may have an address with two slashes, which is said', () => {
+    const { programs, codes } = check(jobOf({ master: packaged(['gs://bkt//t.whl']) }));
+    expect(programs?.program).toMatchObject({ packageUris: ['gs://bkt//t.whl'] });
+    expect(codes).toEqual(['EMPTY_PATH_PART packageUris[0]']);
+  });
+
+  it.each([
+    ['gs://bkt/t.exe', 'INVALID_PACKAGE_URI'],
+    ['gs://bkt/a.whl, gs://bkt/t.whl', 'INVALID_PACKAGE_URI'],
+    ['https://example.com/t.whl', 'INVALID_PACKAGE_URI'],
+    ['../t.whl', 'INVALID_PACKAGE_URI'],
+    ['/t.whl', 'INVALID_PACKAGE_URI'],
+    ['gs://bkt/../t.whl', 'INVALID_PACKAGE_URI'],
+    ['gs://{BUCKET}/t.whl', 'PLACEHOLDER'],
+    ['gs://bkt/$NAME.whl', 'PLACEHOLDER'],
+    ['gs://MY_BUCKET/t.whl', 'PLACEHOLDER'],
+  ])('cannot be %s: %s', (uri, code) => {
+    expect(check(jobOf({ master: packaged([uri]) }))).toEqual({ programs: null, codes: [`${code} packageUris[0]`] });
+  });
+
+  it('comes with 99 others at most', () => {
+    const many = (count: number) => packaged(Array.from({ length: count }, () => 'gs://bkt/t.whl'));
+    expect(check(jobOf({ master: many(100) })).codes).toEqual([]);
+    expect(check(jobOf({ master: many(101) })).codes).toEqual(['TOO_MANY_PACKAGES packageUris[0]']);
+  });
+
+  it.each(['trainer.task', 'cnn-model.task', '02_train.task', 'träiner'])('has the module %s', (module) => {
+    expect(check(jobOf({ master: packaged(undefined, module) })).programs?.program).toMatchObject({ module });
+  });
+
+  it.each(['trainer/task.py', 'trainer.task.py', 'a b', '', '{{MODULE}}'])('has no module "%s"', (module) => {
+    const code = module.startsWith('{') ? 'PLACEHOLDER' : 'INVALID_PYTHON_MODULE';
+    expect(check(jobOf({ master: packaged(undefined, module) })).codes).toEqual([`${code} pythonModule`]);
+  });
+});
+
+describe('arguments and variables', () => {
+  const withArgs = (args: readonly string[]) => jobOf({ master: { ...packaged(), args: listed(args, 'args') } });
+  const withVariable = (key: string, text: string) =>
+    jobOf({ master: { ...packaged(), environment: [said({ key, text }, `env.${key}`)] } });
+
+  it('are passed as they are written', () => {
+    expect(check(withArgs(['--x={{Y}}', '', 'ä b'])).programs?.program).toMatchObject({
+      args: ['--x={{Y}}', '', 'ä b'],
+    });
+    expect(check(withVariable('A_1', 'ä=$(B)')).programs?.program.environment).toEqual({ A_1: 'ä=$(B)' });
+  });
+
+  it.each([
+    ['a NUL', withArgs(['ok', 'a\0']), 'INVALID_ARGUMENT args[1]'],
+    ['half a character', withArgs(['\ud800']), 'INVALID_ARGUMENT args[0]'],
+    ['more than 128 KiB', withArgs(['x'.repeat(128 << 10)]), 'ARGUMENTS_TOO_LARGE args[0]'],
+    ['a variable with a NUL', withVariable('A', 'a\0'), 'INVALID_ENVIRONMENT env.A'],
+    ['a variable with a dash', withVariable('A-B', 'x'), 'INVALID_ENVIRONMENT env.A-B'],
+    ['a variable without a name', withVariable('', 'x'), 'INVALID_ENVIRONMENT env.'],
+    ['variables of more than 64 KiB', withVariable('A', 'x'.repeat(64 << 10)), 'ENVIRONMENT_TOO_LARGE env.A'],
+  ])('cannot be %s', (_, draft, code) => {
+    expect(check(draft)).toEqual({ programs: null, codes: [code] });
+  });
+
+  it('are refused a hundred at a time', () => {
+    const environment = Array.from({ length: 5_000 }, (_, index) =>
+      said({ key: `${index}`, text: '' }, `env.${index}`),
+    );
+    expect(check(jobOf({ master: { ...packaged(), environment } })).codes).toHaveLength(100);
+  });
+});
+
+describe('a container', () => {
+  it.each([
+    IMAGE,
+    'ubuntu',
+    'ubuntu:22.04',
+    'localhost:5000/a/b',
+    'gcr.io/example.com:acme/digits',
+    `gcr.io/acme/digits@sha256:${'0a'.repeat(32)}`,
+    `gcr.io/acme/digits:1@sha256:${'0a'.repeat(32)}`,
+  ])('can have the image %s', (image) => {
+    expect(check(jobOf({ master: contained(image) }))).toEqual({
+      programs: { program: { ...CONTAINER, imageUri: image }, ofRole: NONE },
+      codes: [],
+    });
+  });
+
+  it.each([
+    ['', 'INVALID_IMAGE_URI'],
+    ['two words', 'INVALID_IMAGE_URI'],
+    ['https://gcr.io/acme/digits', 'INVALID_IMAGE_URI'],
+    ['gcr.io/acme/', 'INVALID_IMAGE_URI'],
+    ['gcr.io//digits', 'INVALID_IMAGE_URI'],
+    ['gcr.io/acme/Digits', 'INVALID_IMAGE_URI'],
+    ['gcr.io/acme/digits:', 'INVALID_IMAGE_URI'],
+    ['gcr.io/acme/digits@latest', 'INVALID_IMAGE_URI'],
+    [`gcr.io/acme/digits@sha256:${'0a'.repeat(32)}@x`, 'INVALID_IMAGE_URI'],
+    [`gcr.io/${'a/'.repeat(300)}a`, 'INVALID_IMAGE_URI'],
+    ['gcr.io/{{PROJECT}}/digits', 'PLACEHOLDER'],
+    ['gcr.io/PROJECT_ID/digits', 'PLACEHOLDER'],
+    ['TRAINING_CONTAINER', 'PLACEHOLDER'],
+  ])('cannot have the image "%s": %s', (image, code) => {
+    expect(check(jobOf({ master: contained(image) }))).toEqual({ programs: null, codes: [`${code} imageUri`] });
+  });
+
+  it('gets the job’s arguments, or its own command and arguments', () => {
+    const args = listed(['--x'], 'trainingInput.args');
+    const own = { command: listed(['python3', 'x.py'], 'command'), containerArgs: listed(['--y'], 'containerArgs') };
+    expect(check(jobOf({ master: { ...contained(), args } })).programs?.program).toEqual({
+      ...CONTAINER,
+      args: ['--x'],
+    });
+    expect(check(jobOf({ master: { ...contained(), ...own } })).programs?.program).toEqual({
+      ...CONTAINER,
+      command: ['python3', 'x.py'],
+      args: ['--y'],
+    });
+  });
+
+  it('in Dropforge’s own form has one field for the arguments', () => {
+    const program = { ...contained(), command: listed(['run'], 'command'), args: listed(['--x'], 'args') };
+    expect(check(jobOf({ master: program }, { dialect: 'dropforge' }))).toEqual({
+      programs: { program: { ...CONTAINER, command: ['run'], args: ['--x'] }, ofRole: NONE },
+      codes: [],
+    });
+  });
+
+  const command = listed(['run'], 'masterConfig.containerCommand');
+  it.each<[string, JobDraft, string]>([
+    [
+      'a runtime version',
+      jobOf({ master: contained() }, { runtimeVersion: said('2.11', 'runtimeVersion') }),
+      'IMAGE_AND_RUNTIME_VERSION runtimeVersion',
+    ],
+    [
+      'arguments of the job beside its own command',
+      jobOf({ master: { ...contained(), command, args: listed(['--x'], 'trainingInput.args') } }),
+      'ARGS_TWICE masterConfig.containerCommand',
+    ],
+    [
+      'a module, in Dropforge’s own form',
+      jobOf({ master: { ...contained(), ...packaged() } }, { dialect: 'dropforge' }),
+      'TWO_PROGRAMS pythonModule',
+    ],
+  ])('takes no %s', (_, draft, code) => {
+    expect(check(draft).codes).toEqual([code]);
+  });
+
+  it('is no matter of a command alone', () => {
+    const codes = ['COMMAND_WITHOUT_IMAGE masterConfig.containerCommand'];
+    expect(check(jobOf({ master: { ...packaged(), command } }))).toEqual({ programs: null, codes });
+  });
+
+  it('runs in place of the module that AI Platform lets stand beside it', () => {
+    const { programs, codes } = check(jobOf({ master: { ...contained(), ...packaged() } }));
+    expect(programs?.program).toEqual(CONTAINER);
+    expect(codes).toEqual(['FIELD_WITHOUT_EFFECT pythonModule']);
+  });
+});

@@ -1,0 +1,183 @@
+import { describe, expect, it } from 'vitest';
+import { masterOf } from '#shared/job-file/draft/job-draft.ts';
+import { checkProvisioning, checkReservation } from '#shared/job-file/validation/check-provisioning.ts';
+import { describeProblem } from '../../support/job-file/describe-problem.ts';
+import { custom, machinesOf, pools } from '../../support/job-file/read-machines.ts';
+
+function provisioningOf(text: string) {
+  const { draft, groups, findings } = machinesOf(text);
+  const before = findings.problems.length;
+  const model = checkProvisioning(draft, groups, findings);
+  return { model, found: findings.problems.slice(before) };
+}
+
+function found(text: string): readonly string[] {
+  return provisioningOf(text).found.map(describeProblem);
+}
+
+function withStrategy(strategy: string, ...specs: readonly string[]): string {
+  return `${pools(...specs)}\nscheduling: {strategy: ${strategy}}`;
+}
+
+function machine(type: string, count = 1): string {
+  return `machineSpec: {machineType: ${type}}, replicaCount: ${count}`;
+}
+
+describe('how machines are asked for', () => {
+  it.each([
+    ['STRATEGY_UNSPECIFIED', 'STANDARD'],
+    ['ON_DEMAND', 'STANDARD'],
+    ['STANDARD', 'STANDARD'],
+    ['LOW_COST', 'SPOT'],
+    ['SPOT', 'SPOT'],
+    ['FLEX_START', 'FLEX_START'],
+  ])('%s means %s', (strategy, model) => {
+    expect(provisioningOf(withStrategy(strategy, machine('g2-standard-8')))).toEqual({ model, found: [] });
+  });
+
+  it('is on demand where nothing is said, and as Spot VMs where Dropforge’s own form says so', () => {
+    expect(provisioningOf(custom('masterType: standard')).model).toBe('STANDARD');
+    expect(provisioningOf('module: t\nspot: true').model).toBe('SPOT');
+    expect(provisioningOf('module: t\ngpu: L4\nflexStart: true').model).toBe('FLEX_START');
+  });
+
+  it.each([
+    ['CHEAP', 'UNKNOWN_STRATEGY scheduling.strategy'],
+    ['constructor', 'UNKNOWN_STRATEGY scheduling.strategy'],
+    ['"<strategy>"', 'PLACEHOLDER scheduling.strategy'],
+  ])('is no strategy called %s', (strategy, problem) => {
+    expect(provisioningOf(withStrategy(strategy, machine('g2-standard-8'))).model).toBeNull();
+    expect(found(withStrategy(strategy, machine('g2-standard-8')))).toEqual([problem]);
+  });
+
+  it('must be one that every machine allows, and the remedy is in the words of the dialect', () => {
+    const remedies = [
+      withStrategy('STANDARD', machine('n1-standard-8'), machine('a3-highgpu-1g')),
+      custom('masterType: a3-highgpu-1g'),
+      'module: t\nmachine: a3-highgpu-1g',
+    ].map((text) => provisioningOf(text).found.map(({ path, remedy }) => [path, remedy]));
+    expect(remedies).toEqual([
+      [
+        [
+          'workerPoolSpecs[1].machineSpec.machineType',
+          'Write scheduling.strategy: SPOT or FLEX_START, or choose another machine type.',
+        ],
+      ],
+      [
+        [
+          'trainingInput.masterType',
+          'Write trainingInput.scheduling.strategy: LOW_COST, or choose another machine type.',
+        ],
+      ],
+      [['machine', 'Write spot: true or flexStart: true, or choose another machine type.']],
+    ]);
+    expect(found(withStrategy('FLEX_START', machine('n1-standard-8')))).toEqual([
+      'WRONG_PROVISIONING_MODEL workerPoolSpecs[0].machineSpec.machineType',
+    ]);
+  });
+
+  it('needs a reservation for machines that nothing else gives', () => {
+    const reserved = 'reservationAffinity: {reservationAffinityType: SPECIFIC_RESERVATION}';
+    expect(found(pools(machine('a4x-highgpu-4g')))).toEqual([
+      'RESERVATION_NEEDED workerPoolSpecs[0].machineSpec.machineType',
+    ]);
+    expect(found(pools(`machineSpec: {machineType: a4x-highgpu-4g, ${reserved}}`))).toEqual([]);
+    expect(found(pools(`machineSpec: {machineType: a3-ultragpu-8g, ${reserved}}`))).toEqual([]);
+    expect(found(withStrategy('SPOT', `machineSpec: {machineType: a3-ultragpu-8g, ${reserved}}`))).toEqual([
+      'RESERVATION_NOT_USABLE workerPoolSpecs[0].machineSpec.reservationAffinity.reservationAffinityType',
+    ]);
+  });
+
+  it('with FLEX_START is for one kind of machine and seven days', () => {
+    const [l4, a100] = [machine('g2-standard-8'), machine('a2-highgpu-1g')];
+    const limited = (seconds: number) => withStrategy(`FLEX_START, timeout: ${seconds}s`, l4, l4);
+    expect(found(limited(604_800))).toEqual([]);
+    expect(found(limited(604_801))).toEqual(['FLEX_START_TOO_LONG scheduling.timeout']);
+    expect(found(withStrategy('FLEX_START', l4, a100))).toEqual([
+      'FLEX_START_MIXED_MACHINES workerPoolSpecs[1].machineSpec.machineType',
+    ]);
+    expect(found(withStrategy('SPOT, timeout: 604801s', l4, a100))).toEqual([]);
+  });
+
+  it('is no matter of TPUs', () => {
+    expect(found(withStrategy('SPOT', machine('ct5lp-hightpu-4t')))).toEqual([]);
+  });
+});
+
+describe('reservations', () => {
+  const KEY = 'key: compute.googleapis.com/reservation-name';
+  const FULL = 'projects/lab/zones/us-central1-a/reservations/gpus';
+
+  function reservationOf(affinity: string) {
+    const { draft, findings } = machinesOf(
+      pools(`machineSpec: {machineType: a2-highgpu-1g, reservationAffinity: {${affinity}}}`),
+    );
+    const reservation = checkReservation(masterOf(draft), findings);
+    return { reservation, problems: findings.problems, warnings: findings.warnings };
+  }
+
+  it.each([
+    ['reservationAffinityType: ANY_RESERVATION', { kind: 'ANY' }],
+    ['reservationAffinityType: NO_RESERVATION', { kind: 'NONE' }],
+    [
+      `reservationAffinityType: SPECIFIC_RESERVATION, ${KEY}, values: [${FULL}, gpus]`,
+      { kind: 'SPECIFIC', names: [FULL, 'gpus'] },
+    ],
+  ])('are taken as they are asked for: {%s}', (affinity, reservation) => {
+    expect(reservationOf(affinity)).toEqual({ reservation, problems: [], warnings: [] });
+  });
+
+  it('are nobody’s wish where nothing is said', () => {
+    const { draft, findings } = machinesOf(pools(machine('a2-highgpu-1g')));
+    expect(checkReservation(masterOf(draft), findings)).toBeNull();
+    expect(findings.problems).toEqual([]);
+  });
+
+  it.each([
+    ['a type', 'values: [gpus]', 'UNKNOWN_RESERVATION_TYPE', 'values[0]'],
+    ['a type that there is', 'reservationAffinityType: SOME', 'UNKNOWN_RESERVATION_TYPE', 'reservationAffinityType'],
+    [
+      'a key',
+      'reservationAffinityType: SPECIFIC_RESERVATION, values: [gpus]',
+      'INVALID_RESERVATION',
+      'reservationAffinityType',
+    ],
+    [
+      'the right key',
+      'reservationAffinityType: SPECIFIC_RESERVATION, key: name, values: [gpus]',
+      'INVALID_RESERVATION',
+      'key',
+    ],
+    [
+      'values',
+      `reservationAffinityType: SPECIFIC_RESERVATION, ${KEY}`,
+      'INVALID_RESERVATION',
+      'reservationAffinityType',
+    ],
+    [
+      'names of reservations',
+      `reservationAffinityType: SPECIFIC_RESERVATION, ${KEY}, values: [gpus, Not one]`,
+      'INVALID_RESERVATION',
+      'values[1]',
+    ],
+  ] as const)('need %s', (...[, affinity, code, field]) => {
+    const { reservation, problems } = reservationOf(affinity);
+    expect(reservation).toBeNull();
+    expect(problems.map(describeProblem)).toEqual([
+      `${code} workerPoolSpecs[0].machineSpec.reservationAffinity.${field}`,
+    ]);
+  });
+
+  it('that are named and not used are warned of', () => {
+    const { reservation, warnings } = reservationOf(`reservationAffinityType: ANY_RESERVATION, values: [gpus]`);
+    expect(reservation).toEqual({ kind: 'ANY' });
+    expect(warnings.map(({ code }) => code)).toEqual(['FIELD_WITHOUT_EFFECT']);
+  });
+
+  it('of Dropforge’s own form are named alone, and told of once where groups share them', () => {
+    const { draft, findings } = machinesOf('module: t\nreservation: [Not one]\nworkers: 2');
+    const reservations = draft.pools.map((pool) => checkReservation(pool, findings));
+    expect(reservations).toEqual([null, null]);
+    expect(findings.problems.map(describeProblem)).toEqual(['INVALID_RESERVATION reservation[0]']);
+  });
+});

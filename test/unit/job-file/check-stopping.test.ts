@@ -1,0 +1,125 @@
+import { describe, expect, it } from 'vitest';
+import type { Parameter } from '#shared/domain/study.ts';
+import { createFindings } from '#shared/job-file/parser/findings.ts';
+import { checkEarlyStopping, checkStoppingConditions } from '#shared/job-file/tuning/check-stopping.ts';
+import type { EarlyStoppingDraft, StoppingDraft } from '#shared/job-file/tuning/study-draft.ts';
+import { said } from '../../support/job-file/located.ts';
+import { earlyStoppingDraft, STOPPING_DRAFT, STUDY_DRAFT } from '../../support/job-file/study-drafts.ts';
+
+const RATE: Parameter = { id: 'rate', space: { kind: 'DOUBLE', min: 0, max: 1 }, scale: 'NONE', children: [] };
+const CONVEX = earlyStoppingDraft('CONVEX');
+
+function checkEarly(earlyStopping: EarlyStoppingDraft) {
+  const findings = createFindings();
+  const stopping = checkEarlyStopping({ ...STUDY_DRAFT, earlyStopping }, [RATE], findings);
+  return { stopping, codes: findings.problems.map(({ code, path }) => `${code} ${path}`) };
+}
+
+function checkWhole(more: Partial<StoppingDraft>) {
+  const findings = createFindings();
+  const conditions = checkStoppingConditions({ ...STOPPING_DRAFT, ...more }, findings);
+  return { conditions, codes: findings.problems.map(({ code, path }) => `${code} ${path}`) };
+}
+
+describe('ending trials early', () => {
+  it('is not done where nothing is said', () => {
+    expect(checkEarlyStopping(STUDY_DRAFT, [RATE], createFindings())).toBeNull();
+  });
+
+  it.each([
+    ['AUTOMATIC', { rule: 'AUTOMATIC' }],
+    ['DECAY_CURVE', { rule: 'DECAY_CURVE', usesElapsedTime: true }],
+    ['MEDIAN', { rule: 'MEDIAN', usesElapsedTime: true }],
+  ] as const)('follows the rule %s', (rule, stopping) => {
+    const draft = { ...earlyStoppingDraft(rule), usesElapsedTime: said(true, 'elapsed') };
+    expect(checkEarly(draft)).toEqual({ stopping, codes: [] });
+  });
+
+  it('follows a convex curve with all that it can be told', () => {
+    const draft: EarlyStoppingDraft = {
+      ...CONVEX,
+      stepsMax: said(100, 'max'),
+      stepsMin: said(0, 'min'),
+      measurementsMin: said(5, 'measurements'),
+      learningRateParameterId: said('rate', 'rate'),
+      updatesAllStoppedTrials: said(true, 'updates'),
+    };
+    expect(checkEarly(draft)).toEqual({
+      stopping: {
+        rule: 'CONVEX',
+        usesElapsedTime: false,
+        stepsMax: 100,
+        stepsMin: 0,
+        measurementsMin: 5,
+        learningRateParameterId: 'rate',
+        updatesAllStoppedTrials: true,
+      },
+      codes: [],
+    });
+  });
+
+  it.each<[string, Partial<EarlyStoppingDraft>, string]>([
+    ['negative steps', { stepsMin: said(-1, 'min') }, 'STOPPING_CONDITION min'],
+    ['no steps', { stepsMax: said(0, 'max') }, 'STOPPING_CONDITION max'],
+    ['fewer steps than the least', { stepsMin: said(9, 'min'), stepsMax: said(8, 'max') }, 'STOPPING_CONDITION min'],
+    ['a learning rate that is not tuned', { learningRateParameterId: said('rat', 'lr') }, 'UNKNOWN_PARAMETER lr'],
+  ])('cannot go by %s', (_, more, code) => {
+    expect(checkEarly({ ...CONVEX, ...more }).codes).toEqual([code]);
+  });
+});
+
+describe('ending the whole study', () => {
+  const END = '2030-01-31T18:00:00Z';
+  const limit = (more: { maxDuration?: string; endTime?: string }) => ({
+    path: 'limit',
+    maxDuration: more.maxDuration === undefined ? undefined : said(more.maxDuration, 'limit.maxDuration'),
+    endTime: more.endTime === undefined ? undefined : said(more.endTime, 'limit.endTime'),
+  });
+
+  it('is left to the number of trials where nothing is said', () => {
+    expect(checkStoppingConditions(undefined, createFindings())).toBeNull();
+  });
+
+  it('takes times and numbers of trials', () => {
+    const { conditions, codes } = checkWhole({
+      stopsRunningTrials: said(true, 'asap'),
+      minimumRuntime: limit({ maxDuration: '60s' }),
+      maximumRuntime: limit({ endTime: END }),
+      trialsMin: said(0, 'min'),
+      trialsMax: said(9, 'max'),
+      trialsWithoutProgressMax: said(3, 'idle'),
+      withoutProgressMax: said('1.5s', 'idleTime'),
+    });
+    expect(codes).toEqual([]);
+    expect(conditions).toEqual({
+      stopsRunningTrials: true,
+      minimumRuntime: { maxMs: 60_000 },
+      maximumRuntime: { endTime: END },
+      trialsMin: 0,
+      trialsMax: 9,
+      trialsWithoutProgressMax: 3,
+      withoutProgressMaxMs: 1_500,
+    });
+  });
+
+  it.each<[string, Partial<StoppingDraft>, string]>([
+    ['a duration without a unit', { withoutProgressMax: said('60', 'idle') }, 'INVALID_DURATION idle'],
+    ['no time at all', { maximumRuntime: limit({ maxDuration: '0s' }) }, 'INVALID_DURATION limit.maxDuration'],
+    ['a day without an hour', { maximumRuntime: limit({ endTime: '2030-01-31' }) }, 'INVALID_TIME limit.endTime'],
+    [
+      'a day that there is not',
+      { maximumRuntime: limit({ endTime: END.replace('01', '13') }) },
+      'INVALID_TIME limit.endTime',
+    ],
+    ['two limits', { minimumRuntime: limit({ maxDuration: '9s', endTime: END }) }, 'STOPPING_CONDITION limit.endTime'],
+    [
+      'more trials at least than at most',
+      { trialsMin: said(3, 'min'), trialsMax: said(2, 'max') },
+      'STOPPING_CONDITION min',
+    ],
+    ['fewer trials than none', { trialsMin: said(-1, 'min') }, 'STOPPING_CONDITION min'],
+    ['a time yet to be filled in', { withoutProgressMax: said('{{IDLE}}', 'idle') }, 'PLACEHOLDER idle'],
+  ])('cannot go by %s', (_, more, code) => {
+    expect(checkWhole(more).codes).toEqual([code]);
+  });
+});

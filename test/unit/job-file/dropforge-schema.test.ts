@@ -1,0 +1,122 @@
+import { readFileSync } from 'node:fs';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { readCatalog } from '#shared/catalog/catalog.ts';
+import { BOOT_DISK_TYPES, JOB_ID_PATTERN } from '#shared/domain/job-spec.ts';
+import { DISK, GPU, GROUP, JOB, PARAMETER, TUNE } from '#shared/job-file/formats/dropforge/fields.ts';
+import schema from '#shared/job-file/formats/dropforge/job.schema.json' with { type: 'json' };
+import { ALGORITHMS, GOALS, PARAMETER_TYPES, SCALES } from '#shared/job-file/formats/dropforge/values.ts';
+import { fixture, readOwn, SOUND_FILES } from '../../support/job-file/read-own-job.ts';
+
+const validate = new Ajv2020({ strict: true, strictRequired: false, allowUnionTypes: true }).compile(schema);
+
+const { $defs: defs, properties } = schema;
+
+const page = readFileSync(new URL('../../../docs/job-file.md', import.meta.url), 'utf8');
+const blocks = [...page.matchAll(/^```yaml\n([\s\S]*?)^```$/gm)].map(([, block]) => block ?? '');
+
+function mappingOf(def: 'gpu' | 'group' | 'disk' | 'parameter') {
+  const found = defs[def].anyOf.find((form) => 'properties' in form);
+  return found !== undefined && 'properties' in found ? Object.keys(found.properties ?? {}) : [];
+}
+
+describe('the JSON Schema of the own form', () => {
+  it.each(SOUND_FILES)('%s: is right by it', (file) => {
+    validate(parse(fixture(file)));
+    expect(validate.errors).toBe(null);
+  });
+
+  it.each([
+    ['a field that there is not', { modul: 'a' }],
+    ['a field of another form', { pythonModule: 'a' }],
+    ['a name with a hyphen', { name: 'first-run' }],
+    ['a command line', { command: 'python train.py' }],
+    ['one package that is no list', { packages: 'a.tar.gz' }],
+    ['GPUs without a name', { gpu: 2 }],
+    ['a mapping of GPUs without a name', { gpu: { count: 2 } }],
+    ['no GPUs of a type', { gpu: { type: 'T4', count: 0 } }],
+    ['a number of workers in words', { workers: 'three' }],
+    ['a list of workers', { workers: [3] }],
+    ['a region of a group', { workers: { count: 3, region: 'us-central1' } }],
+    ['a text for true', { spot: 'yes' }],
+    ['a zone', { region: 'us-central1-a' }],
+    ['a directory of this machine', { output: '/tmp/run' }],
+    ['a duration without a unit', { maxRuntime: 3600 }],
+    ['a duration in words', { maxRuntime: '12 hours' }],
+    ['fewer than no retries', { retries: -1 }],
+    ['a size with a unit', { disk: '200GB' }],
+    ['a disk that there is not', { disk: { type: 'floppy' } }],
+    ['a list of variables', { env: ['A=1'] }],
+    ['no reservation at all', { reservation: [] }],
+    ['tuning without a metric', { tune: { parameters: { a: [1] } } }],
+    ['tuning without parameters', { tune: { metric: 'a' } }],
+    ['a goal that there is not', { tune: { metric: 'a', goal: 'more', parameters: { a: [1] } } }],
+    ['a parameter that is one value', { tune: { metric: 'a', parameters: { a: 1 } } }],
+    ['a parameter with one bound', { tune: { metric: 'a', parameters: { a: { min: 1 } } } }],
+    ['a parameter without values', { tune: { metric: 'a', parameters: { a: [] } } }],
+    ['a list', []],
+    ['own-mistakes.yaml', parse(fixture('own-mistakes.yaml'))],
+  ])('refuses %s', (_, job) => {
+    expect(validate(job)).toBe(false);
+  });
+
+  it.each([
+    ['a job', Object.keys(properties), JOB],
+    ['a group', mappingOf('group'), GROUP],
+    ['a GPU', mappingOf('gpu'), GPU],
+    ['a disk', mappingOf('disk'), DISK],
+    ['a parameter', mappingOf('parameter'), PARAMETER],
+    ['tuning', Object.keys(defs.tune.properties), TUNE],
+  ])('has for %s just the fields that are read', (_, names, { rules }) => {
+    expect(names).toEqual(Object.keys(rules));
+  });
+
+  it('offers just the words that are read', () => {
+    const { goal, algorithm } = defs.tune.properties;
+    const parameter = JSON.stringify(defs.parameter);
+    expect(goal.enum).toEqual(Object.keys(GOALS));
+    expect(algorithm.enum).toEqual(Object.keys(ALGORITHMS));
+    expect(parameter).toContain(JSON.stringify(Object.keys(PARAMETER_TYPES)));
+    expect(parameter).toContain(JSON.stringify(Object.keys(SCALES)));
+    expect(JSON.stringify(defs.disk)).toContain(JSON.stringify(BOOT_DISK_TYPES));
+    expect(properties.name.pattern).toBe(JOB_ID_PATTERN.source);
+    const labels = readCatalog().accelerators.map(({ label }) => label);
+    expect(JSON.stringify(defs.gpu).split(JSON.stringify(labels))).toHaveLength(3);
+  });
+
+  it('tells about every field, and shows how it is written', () => {
+    const mute = Object.entries(properties).filter(([, field]) => field.description.length < 10);
+    expect(mute).toEqual([]);
+    for (const [name, field] of Object.entries(properties)) {
+      for (const example of 'examples' in field ? (field.examples ?? []) : []) {
+        const isRight = validate({ [name]: example });
+        expect(isRight, `${name}: ${JSON.stringify(example)}`).toBe(true);
+      }
+    }
+  });
+});
+
+describe('docs/job-file.md', () => {
+  it('shows job files, the shortest and the longest among them', () => {
+    expect(blocks.length).toBeGreaterThanOrEqual(3);
+    const shown = new Set(blocks.flatMap((block) => Object.keys(parse(block))));
+    expect(Object.keys(JOB.rules).filter((name) => !shown.has(name))).toEqual([]);
+  });
+
+  it.each(blocks.map((block) => [block]))('shows a job file that is read without a finding: %s', (block) => {
+    const { problems, warnings, unsupported } = readOwn(block);
+    expect([problems, warnings, unsupported]).toEqual([[], [], []]);
+    validate(parse(block));
+    expect(validate.errors).toBe(null);
+  });
+
+  it('has a row for every field', () => {
+    const rows = [...page.matchAll(/^\| `([^`]+)`/gm)].map(([, name]) => name);
+    expect(
+      [...Object.keys(JOB.rules), ...Object.keys(TUNE.rules).map((name) => `tune.${name}`)].filter(
+        (name) => !rows.includes(name),
+      ),
+    ).toEqual([]);
+  });
+});

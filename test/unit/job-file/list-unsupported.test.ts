@@ -1,0 +1,83 @@
+import { describe, expect, it } from 'vitest';
+import { createFindings } from '#shared/job-file/parser/findings.ts';
+import { checkPrograms } from '#shared/job-file/validation/check-programs.ts';
+import { listUnsupported } from '#shared/job-file/validation/list-unsupported.ts';
+import { CONTEXT } from '../../support/job-file/context.ts';
+import { describeProblem } from '../../support/job-file/describe-problem.ts';
+import { custom, machinesOf } from '../../support/job-file/read-machines.ts';
+
+function unsupportedOf(text: string) {
+  const { draft, groups } = machinesOf(text);
+  const programs = checkPrograms(draft, CONTEXT, createFindings());
+  return listUnsupported(draft, { machines: groups, programs });
+}
+
+const A2 = 'machineSpec: {machineType: a2-highgpu-1g}';
+const TUNE = 'tune: {metric: loss, parameters: {seed: [1, 2]}}';
+const NAMED = 'projects/lab/zones/us-central1-a/reservations/gpus';
+
+function poolOf(module: string): string {
+  return `{machineSpec: {machineType: n1-standard-4}, replicaCount: 1, pythonPackageSpec: {packageUris: [gs://lab/t.whl], pythonModule: ${module}}}`;
+}
+
+describe('what this version cannot run', () => {
+  it.each([
+    [
+      'containers',
+      custom('masterType: standard, masterConfig: {imageUri: gcr.io/lab/a}'),
+      'trainingInput.masterConfig.imageUri',
+    ],
+    [
+      'containers of other roles',
+      'workerPoolSpecs: [{machineSpec: {machineType: n1-standard-4}, replicaCount: 1, pythonPackageSpec: {pythonModule: t}}, {containerSpec: {imageUri: gcr.io/lab/a}, replicaCount: 0}]',
+      'workerPoolSpecs[1].containerSpec.imageUri',
+    ],
+    [
+      'workers with a program of their own',
+      `workerPoolSpecs: [${poolOf('t')}, ${poolOf('worker')}]`,
+      'workerPoolSpecs[1].pythonPackageSpec.pythonModule',
+    ],
+    ['tuning', `module: t\n${TUNE}`, 'tune'],
+    ['TPUs', custom('masterType: cloud_tpu'), 'trainingInput.masterType'],
+    ['service accounts', 'module: t\nserviceAccount: a@b.iam.gserviceaccount.com', 'serviceAccount'],
+    ['networks', 'module: t\nnetwork: projects/lab/global/networks/n', 'network'],
+    ['encryption keys', 'module: t\nkmsKey: projects/lab/locations/l/keyRings/r/cryptoKeys/k', 'kmsKey'],
+    [
+      'FLEX_START for several machines',
+      `workerPoolSpecs: [{${A2}, pythonPackageSpec: {pythonModule: t}}, {${A2}, replicaCount: 2}]\nscheduling: {strategy: FLEX_START}`,
+      'scheduling.strategy',
+    ],
+  ])('%s: named with its field', (_, text, path) => {
+    expect(unsupportedOf(text).map(describeProblem)).toEqual([`UNSUPPORTED_FIELD ${path}`]);
+  });
+
+  it.each([
+    ['workers', custom('masterType: standard, workerType: standard, workerCount: 2')],
+    ['tiers of several machines', 'trainingInput: {scaleTier: STANDARD_1}'],
+    ['workers that run what the first machine runs', `workerPoolSpecs: [${poolOf('t')}, ${poolOf('t')}]`],
+    ['reservations of one’s own', `module: t\nreservation: ${NAMED}`],
+    ['a package on one machine', custom('masterType: standard_gpu, pythonModule: t')],
+    ['workers that nobody counts', custom('masterType: standard, workerType: standard, workerCount: 0')],
+    ['empty texts, which say nothing', custom('masterType: standard, serviceAccount: "", network: ""')],
+    [
+      'FLEX_START for one machine',
+      `workerPoolSpecs: [{${A2}, pythonPackageSpec: {pythonModule: t}}]\nscheduling: {strategy: FLEX_START}`,
+    ],
+    ['Spot VMs', 'module: t\nspot: true'],
+    ['reservations that any VM may use, or none', 'module: t\nreservation: any'],
+    ['no reservation', 'module: t\nreservation: none'],
+    ['another boot disk', 'module: t\ndisk: {type: pd-standard}'],
+    ['restarts, limits and variables', 'module: t\nretries: 3\nmaxRuntime: 1h\nenv: {A: b}'],
+  ])('is not %s', (_, text) => {
+    expect(unsupportedOf(text)).toEqual([]);
+  });
+
+  it('is all told at once, each with a reason, what to do instead, and its line', () => {
+    const found = unsupportedOf(`image: gcr.io/lab/a\n${TUNE}\nkmsKey: k`);
+    expect(found.map(({ line }) => line)).toEqual([1, 2, 3]);
+    for (const { message, remedy } of found) {
+      expect(message).toMatch(/\.$/);
+      expect(remedy).toMatch(/\.$/);
+    }
+  });
+});

@@ -1,0 +1,66 @@
+import { describe, expect, it } from 'vitest';
+import type { Problem } from '#shared/protocol/report.ts';
+import { describeProblem } from '../../support/job-file/describe-problem.ts';
+import { fixture, readOwn } from '../../support/job-file/read-own-job.ts';
+
+function summarize({ code, path, line }: Problem): string {
+  return `${code} ${path}:${line}`;
+}
+
+describe('what is wrong with the form', () => {
+  it('is found at once, each where it stands', () => {
+    expect(readOwn(fixture('own-mistakes.yaml')).problems.map(summarize)).toEqual([
+      'UNKNOWN_FIELD jobID:1',
+      'UNKNOWN_FIELD pythonModule:2',
+      'UNKNOWN_FIELD modul:3',
+      'WRONG_TYPE command:4',
+      'GPU_NOT_NAMED gpu:5',
+      'UNKNOWN_FIELD machine_type:6',
+      'UNKNOWN_FIELD workers.replicaCount:7',
+      'UNKNOWN_FIELD workers.region:7',
+      'WRONG_TYPE spot:8',
+      'UNKNOWN_FIELD trials:9',
+      'WRONG_TYPE retries:10',
+      'WRONG_TYPE disk:11',
+      'WRONG_TYPE reservation:12',
+      'WRONG_TYPE parameterServers:13',
+      'UNKNOWN_FIELD tune.maxTrials:15',
+      'UNKNOWN_VALUE tune.goal:16',
+      'UNKNOWN_VALUE tune.algorithm:17',
+      'UNKNOWN_FIELD tune.parameters.learning_rate.minValue:19',
+      'WRONG_TYPE tune.parameters.learning_rate.max:19',
+      'WRONG_TYPE tune.parameters.dropout:20',
+    ]);
+  });
+
+  it('is a mistake that wants Spot VMs and waits for others, and none that says no to one of them', () => {
+    const { problems } = readOwn('module: t\nspot: true\nflexStart: true');
+    expect(problems.map(describeProblem)).toEqual(['CONFLICTING_FIELDS flexStart']);
+    expect(readOwn('module: t\nspot: false\nflexStart: true').draft?.strategy?.value).toBe('FLEX_START');
+  });
+
+  it.each([
+    ['jobID: a', 'Write name.'],
+    ['pythonModule: a', 'Write module.'],
+    ['masterType: a', 'Write machine.'],
+    ['machine_type: a', 'Write machine.'],
+    ['job_dir: a', 'Write output.'],
+    ['accelerators: a', 'Write gpu.'],
+    ['use_spot: true', 'Write spot: true.'],
+    ['scheduling: {}', 'Write maxRuntime, maxWait, spot and flexStart.'],
+    ['modul: a', '"module"'],
+    ['outptu: a', '"output"'],
+    ['metric: a', 'under tune'],
+    ['tune: {gpu: T4}', 'under the top level'],
+    ['tune: {metrc: a}', '"metric"'],
+    ['gpu: {name: T4}', 'Write type.'],
+    ['command: python train.py', '[python, train.py]'],
+    ['disk: 200GB', 'whole number'],
+    ['spot: $SPOT', 'Put the value in its place.'],
+    ['tune: {algorithm: $ALGORITHM}', 'Put the value in its place.'],
+  ])('%s: says %s', (text, hint) => {
+    const { problems } = readOwn(text);
+    expect(problems.length).toBeGreaterThan(0);
+    expect(problems.some(({ remedy }) => remedy.includes(hint))).toBe(true);
+  });
+});

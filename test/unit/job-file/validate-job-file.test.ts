@@ -1,0 +1,86 @@
+import { describe, expect, it } from 'vitest';
+import { validateJobFile } from '#shared/job-file/validation/validate-job-file.ts';
+import { CONTEXT } from '../../support/job-file/context.ts';
+
+function validate(source: string) {
+  return validateJobFile(source, { fileName: 'job.yaml', context: CONTEXT });
+}
+
+describe('validating a job file by itself', () => {
+  it('takes what a submission adds from elsewhere for a warning', () => {
+    const { verdict, errors, warnings, isRunnable } = validate('trainingInput: {scaleTier: BASIC}');
+    expect({ verdict, errors, codes: warnings.map(({ code }) => code), isRunnable }).toEqual({
+      verdict: 'valid',
+      errors: [],
+      codes: ['MISSING_FIELD', 'MISSING_FIELD', 'MISSING_FIELD'],
+      isRunnable: true,
+    });
+  });
+
+  it('names the GPUs that were asked for, and prices those that would run', () => {
+    const { cluster, price, warnings } = validate(
+      'trainingInput: {scaleTier: CUSTOM, masterType: complex_model_l_gpu}',
+    );
+    expect(cluster).toEqual({ master: ['n1-standard-32', { NVIDIA_TESLA_K80: 8 }] });
+    expect(warnings.map(({ code }) => code)).toContain('ACCELERATOR_REPLACED');
+    expect(price).toEqual({
+      onDemandPerHour: 2.91999,
+      spotPerHour: 1.05256,
+      vertexPerHour: 3.357988,
+      asOf: '2026-11-20',
+      region: 'us-central1',
+    });
+  });
+
+  it('takes what is right but cannot be run for a warning, and says that it cannot', () => {
+    const { verdict, warnings, isRunnable } = validate(
+      'displayName: a\njobSpec: {workerPoolSpecs: {machineSpec: {machineType: n1-standard-4}, replicaCount: 1, containerSpec: {imageUri: gcr.io/p/i}}}',
+    );
+    expect({ verdict, isRunnable, codes: warnings.map(({ code }) => code) }).toEqual({
+      verdict: 'valid',
+      isRunnable: false,
+      codes: ['LIST_OF_ONE', 'UNSUPPORTED_FIELD'],
+    });
+  });
+
+  it('takes what a template leaves open for a warning', () => {
+    const { verdict, warnings } = validate('module: t.a\nmachine: $MACHINE\nregion: <your region>');
+    expect({ verdict, codes: warnings.map(({ code }) => code).filter((code) => code === 'PLACEHOLDER') }).toEqual({
+      verdict: 'valid',
+      codes: ['PLACEHOLDER', 'PLACEHOLDER'],
+    });
+  });
+
+  it('prices all the trials that run at a time', () => {
+    const tuned = (parallel: number) =>
+      validate(
+        `module: t.a\nmachine: n1-standard-4\ntune: {metric: m, trials: 8, parallel: ${parallel}, parameters: {x: {min: 0.5, max: 1}}}`,
+      );
+    expect(tuned(4).trials).toEqual({ max: 8, parallel: 4 });
+    expect(tuned(4).price?.onDemandPerHour).toBeCloseTo(4 * (tuned(1).price?.onDemandPerHour ?? 0));
+  });
+
+  it('prices no more trials than there are', () => {
+    const tuned = (parallel: number) =>
+      validate(`module: t.a\ntune: {metric: m, trials: 2, parallel: ${parallel}, parameters: {x: {min: 0.5, max: 1}}}`);
+    expect(tuned(9).price).toEqual(tuned(2).price);
+  });
+
+  it('shows no machines where an empty trainingInput asks for none', () => {
+    expect(validate('trainingInput:\nscaleTier: BASIC').cluster).toBeNull();
+  });
+
+  it('refuses what is no job file, without dialect, cluster and price', () => {
+    expect(validate('a: b')).toEqual({
+      verdict: 'invalid',
+      dialect: null,
+      errors: [expect.objectContaining({ code: 'NOT_A_JOB_FILE' })],
+      warnings: [],
+      cluster: null,
+      trials: null,
+      price: null,
+      plan: null,
+      isRunnable: false,
+    });
+  });
+});

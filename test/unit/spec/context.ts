@@ -1,8 +1,0 @@
-import type { JobContext } from '#shared/spec/job-context.ts';
-
-/** A deployment's defaults, as the tests of this folder take them. */
-export const CONTEXT: JobContext = {
-  defaults: { region: 'us-central1', runtimeVersion: '2.11', jobDirBase: 'gs://jobs/all/' },
-  packageBase: 'gs://uploads/folder',
-  uploadBucket: 'uploads',
-};

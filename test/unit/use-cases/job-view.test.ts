@@ -1,0 +1,52 @@
+import { expect, it } from 'vitest';
+import type { Job } from '#shared/domain/job.ts';
+import type { Replica } from '#shared/domain/replica.ts';
+import { viewJob } from '#shared/use-cases/reports/job-view.ts';
+import { jobAfter, queuedJob } from '../../support/domain/example-job.ts';
+import { exampleReplica } from '../../support/domain/example-replica.ts';
+
+const running = jobAfter(queuedJob(), ['PLACEMENT_CHOSEN', 1_000], ['VMS_CREATED', 2_000], ['REPLICA_STARTED', 3_000]);
+const interrupted = jobAfter(running, ['ATTEMPT_INTERRUPTED', 4_000]);
+const placedAgain = jobAfter(interrupted, ['PLACEMENT_CHOSEN', 5_000]);
+const cancelled = jobAfter(running, ['CANCEL_REQUESTED', 4_000], ['VMS_GONE', 5_000]);
+
+/** A replica that trains, as its last heartbeat said. */
+function training(change: Partial<Replica> = {}): Replica {
+  const progress = { step: 3, stepsMax: 10, metrics: { accuracy: 0.9 } };
+  return { ...exampleReplica(), phase: 'RUNNING', heardAt: 3_500, progress, ...change };
+}
+
+const replicasOf = (job: Job, ...replicas: readonly Replica[]) => viewJob(job, replicas, 9_000).replicas;
+
+it('shows the replicas of the attempt that runs, and none of those before it', () => {
+  expect(replicasOf(running, training(), training({ attempt: 0 }))).toMatchObject([
+    { attempt: 1, phase: 'RUNNING', cpuFraction: 0.5, step: 3 },
+  ]);
+  const second = jobAfter(placedAgain, ['VMS_CREATED', 6_000]);
+  expect(replicasOf(second, training(), training({ attempt: 2, heardAt: 7_000 }))).toMatchObject([{ attempt: 2 }]);
+});
+
+it('shows no replica of a job whose VMs are gone, or were in a zone before this one', () => {
+  expect(replicasOf(interrupted, training())).toEqual([]);
+  expect(replicasOf(placedAgain, training({ attempt: 2, heardAt: 4_900 }))).toEqual([]);
+});
+
+it('shows what the replicas of an ended job came to, and not as if they were alive', () => {
+  expect(replicasOf(cancelled, training())).toMatchObject([
+    { phase: 'EXITED', cpuFraction: null, memoryBytes: null, diskBytes: null, gpus: [], metrics: { accuracy: 0.9 } },
+  ]);
+});
+
+it('tells what a job waits for only while it waits, and no end of an attempt as that', () => {
+  const refused = jobAfter(queuedJob(), ['PLACEMENT_CHOSEN', 1_000], ['PLACEMENT_FAILED', 2_000]);
+  const created = jobAfter(refused, ['PLACEMENT_CHOSEN', 3_000], ['VMS_CREATED', 4_000]);
+  const waits = (job: Job) => viewJob(job, [], 9_000).waitingFor?.code ?? null;
+
+  expect([refused, created].map(waits)).toEqual(['STOCKOUT', null]);
+  expect([interrupted, placedAgain].map(waits)).toEqual([null, null]);
+});
+
+it('tells of the interruptions for which a job backs off', () => {
+  const again = jobAfter(placedAgain, ['VMS_CREATED', 6_000], ['ATTEMPT_INTERRUPTED', 7_000]);
+  expect(viewJob(again, [], 9_000)).toMatchObject({ state: 'QUEUED', waitingFor: { code: 'PREEMPTED' } });
+});

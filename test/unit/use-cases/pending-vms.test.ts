@@ -1,0 +1,98 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { DEADLINES } from '#shared/domain/timeouts.ts';
+import type { Vm } from '#shared/ports/vm-provider.ts';
+import { handleJobEvent } from '#shared/use-cases/handle-job-event.ts';
+import { simulatedJob, ZONES } from '../../simulation/simulated-job.ts';
+import { openProvision, type ProvisionUnderTest } from '../../support/use-cases/provision-under-test.ts';
+
+let stage: ProvisionUnderTest;
+let cloud: ProvisionUnderTest['cloud'];
+let ports: ProvisionUnderTest['ports'];
+
+afterEach(() => stage.close());
+
+describe('a VM that waits for capacity', () => {
+  const deliver = (now: number) => stage.deliver('patient', now);
+  const readJob = () => stage.readJob('patient');
+  const waiting = (status: Vm['status']): Vm => {
+    const { vmName = '', zone = '' } = cloud.requests[0] ?? {};
+    return { vmName, zone, instanceId: '9', jobId: 'patient', attempt: 1, status };
+  };
+
+  beforeEach(async () => {
+    stage = openProvision();
+    ({ cloud, ports } = stage);
+    await ports.jobs.create(simulatedJob('patient', 0, { provisioningModel: 'FLEX_START' }), []);
+    cloud.answer = () => ({ outcome: 'PENDING', instanceId: '9' });
+    await deliver(1_000);
+  });
+
+  it('is asked for once, to wait as long as Compute Engine lets it', async () => {
+    expect(cloud.requests).toMatchObject([{ provisioningModel: 'FLEX_START', capacityWaitSeconds: 7_200 }]);
+    cloud.vm = waiting('PENDING');
+    await deliver(120_000);
+    await deliver(240_000);
+
+    expect(cloud.requests).toHaveLength(1);
+    expect(await readJob()).toMatchObject({ status: 'PREPARING', pendingUntil: 7_201_000, instances: [] });
+    expect(await ports.replicas.listByJob('patient')).toEqual([]);
+  });
+
+  it.each(['STARTING', 'RUNNING', 'TERMINATED'] as const)("is the job's own once it is %s", async (status) => {
+    cloud.vm = waiting(status);
+    await deliver(3_600_000);
+
+    expect((await readJob()).instances).toMatchObject([{ instanceId: '9', role: 'master' }]);
+    expect(await ports.replicas.listByJob('patient')).toMatchObject([{ instanceId: '9', phase: 'BOOTING' }]);
+  });
+
+  it('has waited in vain when it is gone: the next zone is asked, and all jobs remember', async () => {
+    await deliver(7_300_000);
+
+    expect(await readJob()).toMatchObject({
+      status: 'QUEUED',
+      refusedZones: [ZONES[0]],
+      waitingFor: {
+        code: 'STOCKOUT',
+        message: `No n1-standard-4 came free in ${ZONES[0]}, where the request was to wait up to 120 min.`,
+      },
+    });
+    const query = { machineKey: 'n1-standard-4', provisioningModel: 'FLEX_START', since: 0 } as const;
+    expect(await ports.capacity.recall(query)).toMatchObject([{ zone: ZONES[0] }]);
+  });
+
+  it('is withdrawn when Compute Engine keeps it longer than it was asked to', async () => {
+    cloud.vm = waiting('PENDING');
+    await deliver(7_201_000 + DEADLINES.pendingMs - 1);
+    expect(cloud.deleted).toEqual([]);
+    await deliver(7_201_000 + DEADLINES.pendingMs);
+
+    expect(cloud.deleted).toEqual([cloud.vm.vmName]);
+    expect(await readJob()).toMatchObject({ status: 'QUEUED', placementTry: 2 });
+  });
+
+  it('is not called a stockout when it has spoken before it was lost', async () => {
+    const { vmName, zone, instanceId } = waiting('RUNNING');
+    const event = { jobId: 'patient', attempt: 1, replica: 'master-0', at: 60_000 };
+    await handleJobEvent(ports, {
+      ...event,
+      type: 'REPLICA_REPORTED',
+      eventId: `first ${vmName} ${zone} ${instanceId}`,
+    });
+    await deliver(61_000);
+
+    expect(await readJob()).toMatchObject({ status: 'PREPARING', refusedZones: [] });
+  });
+
+  it.each([
+    ['no longer than the job would', 600_000, 599],
+    ['but for Compute Engine’s least', 60_000, 90],
+  ])('waits %s', async (_, maxWaitMs, seconds) => {
+    const job = simulatedJob('hasty', 0, { provisioningModel: 'FLEX_START' });
+    const limits = { ...job.spec.limits, maxWaitMs };
+    await ports.jobs.create({ ...job, spec: { ...job.spec, limits } }, []);
+    await stage.deliver('hasty', 1_000);
+
+    expect(cloud.requests.at(-1)?.capacityWaitSeconds).toBe(seconds);
+  });
+});

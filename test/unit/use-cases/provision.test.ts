@@ -1,0 +1,136 @@
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { causeOf } from '#shared/domain/cause.ts';
+import { DEADLINES } from '#shared/domain/timeouts.ts';
+import type { VmRequest } from '#shared/ports/vm-provider.ts';
+import { handleJobEvent } from '#shared/use-cases/handle-job-event.ts';
+import { provision } from '#shared/use-cases/provision/provision.ts';
+import { simulatedJob, simulatedSettings, ZONES } from '../../simulation/simulated-job.ts';
+import { openProvision, type ProvisionUnderTest } from '../../support/use-cases/provision-under-test.ts';
+
+let stage: ProvisionUnderTest;
+let cloud: ProvisionUnderTest['cloud'];
+let ports: ProvisionUnderTest['ports'];
+
+beforeEach(async () => {
+  stage = openProvision();
+  ({ cloud, ports } = stage);
+  await ports.jobs.create(simulatedJob('digits', 0), []);
+});
+
+afterEach(() => stage.close());
+
+const deliver = (now: number) => stage.deliver('digits', now);
+const readJob = () => stage.readJob('digits');
+
+it('writes the place down before it creates anything in it', async () => {
+  cloud.answer = () => {
+    throw new Error('Compute Engine is unavailable.');
+  };
+
+  await expect(deliver(1_000)).rejects.toThrow('unavailable');
+
+  expect(await readJob()).toMatchObject({ status: 'PREPARING', placement: { zone: ZONES[0] }, instances: [] });
+});
+
+it('asks for the same VM again when it is told twice', async () => {
+  cloud.answer = () => {
+    throw new Error('Compute Engine is unavailable.');
+  };
+  await deliver(1_000).catch(() => undefined);
+  cloud.answer = () => ({ outcome: 'CREATED', instanceId: '7' });
+  await deliver(2_000);
+  await deliver(3_000);
+
+  expect(cloud.requests.map(({ vmName, zone }) => [vmName, zone])).toEqual(
+    Array(2).fill([cloud.requests[0]?.vmName, ZONES[0]]),
+  );
+  expect((await readJob()).instances).toMatchObject([{ instanceId: '7' }]);
+});
+
+it("leaves the lease of the job's own VM alone when a second delivery has met another of the same name", async () => {
+  const [first] = await Promise.all([deliver(1_000), deliver(1_000)]);
+  expect(first).toBeUndefined();
+
+  const job = await readJob();
+  const replicas = await ports.replicas.listByJob('digits');
+
+  expect(cloud.requests).toHaveLength(2);
+  expect(replicas.map(({ instanceId }) => instanceId)).toEqual(job.instances.map(({ instanceId }) => instanceId));
+  expect(cloud.deleted).toHaveLength(1);
+});
+
+it('goes to the next zone after a refusal, and remembers it for all jobs', async () => {
+  cloud.answer = ({ zone }) => ({
+    outcome: 'REFUSED',
+    refusal: { cause: causeOf('STOCKOUT', `${zone} is full.`), zonesAvailable: [] },
+  });
+
+  await deliver(1_000);
+
+  expect(await readJob()).toMatchObject({ status: 'QUEUED', refusedZones: [ZONES[0]], placementTry: 2 });
+  const query = { machineKey: 'n1-standard-4', provisioningModel: 'STANDARD', since: 0 } as const;
+  expect(await ports.capacity.recall(query)).toMatchObject([{ zone: ZONES[0], refusedAt: 1_000 }]);
+});
+
+it('takes a refusal of the zone before for none of this one, though it was found in two searches', async () => {
+  const letter = { jobId: 'digits', at: 2_000, topic: 'provision', attempt: 1, placementTry: 1, problem: 'It threw.' };
+  const search = (placementTry: number) => ({ jobId: 'digits', attempt: 1, placementTry });
+  const context = { now: 2_000, settings: simulatedSettings };
+  cloud.answer = ({ zone }) => {
+    if (zone !== ZONES[0]) {
+      throw new Error('Compute Engine is unavailable.');
+    }
+    return { outcome: 'REFUSED', refusal: { cause: causeOf('STOCKOUT', 'Full.'), zonesAvailable: [] } };
+  };
+  const create = async (request: VmRequest) => {
+    await handleJobEvent(ports, { ...letter, type: 'DELIVERY_EXHAUSTED', eventId: 'dead letter' });
+    await provision(ports, search(2), context);
+    await provision(ports, search(3), context).catch(() => undefined);
+    return ports.vms.create(request);
+  };
+
+  await provision({ ...ports, vms: { ...ports.vms, create } }, search(1), context);
+
+  expect(await readJob()).toMatchObject({
+    status: 'PREPARING',
+    placement: { zone: ZONES[1] },
+    refusedZones: [ZONES[0]],
+    counts: { refusals: 1 },
+  });
+});
+
+it('waits for the first word of a VM whose forerunner of the same name had spoken before it was lost', async () => {
+  cloud.answer = () => {
+    throw new Error('Compute Engine is unavailable.');
+  };
+  await deliver(1_000).catch(() => undefined);
+  const forerunner = { jobId: 'digits', at: 2_000, attempt: 1, replica: 'master-0' };
+  await handleJobEvent(ports, { ...forerunner, type: 'REPLICA_REPORTED', eventId: 'first word' });
+  cloud.answer = () => ({ outcome: 'CREATED', instanceId: '2' });
+  await deliver(3_000);
+
+  expect(await ports.replicas.listExpired(3_000 + DEADLINES.bootMs, 10)).toMatchObject([{ instanceId: '2' }]);
+});
+
+it('deletes a VM that came when the job was over already', async () => {
+  cloud.answer = (request) => {
+    void ports.jobs.read('digits').then((stored) =>
+      ports.jobs.commit({
+        expectedRevision: stored?.revision ?? 0,
+        eventId: 'over',
+        job: {
+          ...simulatedJob('digits', 0),
+          status: 'CLOSED',
+          verdict: { state: 'CANCELLED', cause: null },
+          endedAt: 2_000,
+        },
+        effects: [],
+      }),
+    );
+    return { outcome: 'CREATED', instanceId: request.vmName };
+  };
+
+  await deliver(1_000);
+
+  expect(cloud.deleted).toEqual([cloud.requests[0]?.vmName]);
+});

@@ -1,0 +1,158 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type Database, openDatabase } from '#infra/embedded/data-dir/database.ts';
+import { openSqliteJobStore } from '#infra/embedded/job-state/job-store.ts';
+import { openSqliteReplicaStore } from '#infra/embedded/job-state/replica-store.ts';
+import type { Replica } from '#shared/domain/replica.ts';
+import { DEADLINES } from '#shared/domain/timeouts.ts';
+import type { Vm } from '#shared/ports/vm-provider.ts';
+import { handleJobEvent } from '#shared/use-cases/handle-job-event.ts';
+import { type WatchPorts, watch } from '#shared/use-cases/reconcile/reconcile.ts';
+import { sweep } from '#shared/use-cases/teardown/teardown.ts';
+import { simulatedJob } from '../../simulation/simulated-job.ts';
+import { jobAfter } from '../../support/domain/example-job.ts';
+import { exampleReplica } from '../../support/domain/example-replica.ts';
+
+let database: Database;
+let ports: WatchPorts;
+
+beforeEach(() => {
+  database = openDatabase(':memory:');
+  ports = {
+    jobs: openSqliteJobStore(database),
+    replicas: openSqliteReplicaStore(database),
+    bus: { publish: async () => 'id' },
+    deadlines: DEADLINES,
+  };
+});
+
+afterEach(() => database.close());
+
+it('goes on with the other jobs after one that cannot be handled, and then says so', async () => {
+  for (const jobId of ['first', 'poisoned', 'third']) {
+    await ports.jobs.create(simulatedJob(jobId, 0), []);
+  }
+  const { commit } = ports.jobs;
+  const jobs = {
+    ...ports.jobs,
+    commit: (change: Parameters<typeof commit>[0]) => {
+      return change.job.jobId === 'poisoned' ? Promise.reject(new Error('It cannot be written.')) : commit(change);
+    },
+  };
+
+  await expect(watch({ ...ports, jobs }, 1_000_000)).rejects.toThrow('It cannot be written.');
+
+  const due = await ports.jobs.listDue(1_000_000, 10);
+  expect(due.map(({ jobId }) => jobId)).toEqual(['poisoned']);
+});
+
+it('ends the attempt of a replica that never had a word to say, as a boot that has failed', async () => {
+  const job = { ...simulatedJob('pair', 0, { others: [{ role: 'worker', count: 1 }] }), wakeAt: 10 ** 9 };
+  const placed = jobAfter(job, ['PLACEMENT_CHOSEN', 1_000], ['VMS_CREATED', 1_000], ['REPLICA_STARTED', 2_000]);
+  await ports.jobs.create(placed, []);
+  const silent = { jobId: 'pair', replica: 'worker-0', sequence: 0, heardAt: 1_000, leaseExpiresAt: 901_000 };
+  await ports.replicas.record({ ...exampleReplica(), ...silent });
+
+  await watch(ports, 900_999 + DEADLINES.deadManMs);
+  expect((await ports.jobs.read('pair'))?.job).toEqual(placed);
+  await watch(ports, 901_000 + DEADLINES.deadManMs);
+
+  expect((await ports.jobs.read('pair'))?.job).toMatchObject({
+    attempt: 2,
+    counts: { bootFailuresInRow: 1 },
+    ledger: [{ cause: { code: 'VM_BOOT_TIMED_OUT' } }],
+  });
+});
+
+describe('a silent replica', () => {
+  const tellLast = async (facts: Partial<Replica>) => {
+    await ports.replicas.record({ ...exampleReplica(), ...facts });
+  };
+  const readAttempt = async () => (await ports.jobs.read('digits'))?.job.attempt;
+
+  beforeEach(async () => {
+    const job = { ...simulatedJob('digits', 0), wakeAt: 10 ** 9 };
+    const running = jobAfter(job, ['PLACEMENT_CHOSEN', 0], ['VMS_CREATED', 0], ['REPLICA_STARTED', 0]);
+    await ports.jobs.create(running, []);
+    await tellLast({ heardAt: 0, leaseExpiresAt: 120_000 });
+  });
+
+  it('ends its attempt at the second look at which others were heard and it was not', async () => {
+    await tellLast({ jobId: 'other', instanceId: '7', heardAt: 170_000, leaseExpiresAt: null });
+    await watch(ports, 180_000);
+    expect(await readAttempt()).toBe(1);
+    await tellLast({ jobId: 'other', instanceId: '7', heardAt: 350_000, leaseExpiresAt: null });
+    await watch(ports, 360_000);
+    expect(await readAttempt()).toBe(2);
+  });
+
+  it('is left alone while nobody is heard, until its agent must have stopped it', async () => {
+    await tellLast({ jobId: 'other', instanceId: '7', heardAt: 119_999, leaseExpiresAt: null });
+    await watch(ports, 719_999);
+    expect(await readAttempt()).toBe(1);
+    await watch(ports, 720_000);
+    expect(await readAttempt()).toBe(2);
+  });
+
+  it('is not missed any more once it speaks after an outage, though the watcher was there first', async () => {
+    await tellLast({ jobId: 'other', instanceId: '7', heardAt: 400_000, leaseExpiresAt: null });
+    await watch(ports, 401_000);
+    await tellLast({ sequence: 2, heardAt: 410_000, leaseExpiresAt: 530_000 });
+    await watch(ports, 461_000);
+    expect(await readAttempt()).toBe(1);
+    expect(await ports.replicas.findByInstance('101')).not.toHaveProperty('missedAt');
+  });
+
+  it('is judged by an exit that it has said, whoever is heard', async () => {
+    await tellLast({ sequence: 2, phase: 'EXITED', exit: { outcome: 'SUCCEEDED' }, leaseExpiresAt: 120_000 });
+    await watch(ports, 120_000);
+    expect((await ports.jobs.read('digits'))?.job).toMatchObject({ verdict: { state: 'SUCCEEDED' } });
+  });
+
+  it('costs a tick on which no lease has passed no question of who was heard', async () => {
+    let questions = 0;
+    const lastHeardAt = async () => {
+      questions += 1;
+      return undefined;
+    };
+    const counted = { ...ports, replicas: { ...ports.replicas, lastHeardAt } };
+    await watch(counted, 119_999);
+    expect(questions).toBe(0);
+    await watch(counted, 120_000);
+    expect(questions).toBe(1);
+  });
+});
+
+it('wakes a job again whose deadline a late answer has set back to one at which it was woken', async () => {
+  const placed = jobAfter(simulatedJob('late', 0, { provisioningModel: 'FLEX_START' }), ['PLACEMENT_CHOSEN', 0]);
+  await ports.jobs.create(placed, []);
+  const deadline = DEADLINES.provisionAnswerMs;
+  await watch(ports, deadline);
+
+  const answer = { jobId: 'late', at: deadline - DEADLINES.pendingMs, attempt: 1, placementTry: 1, until: 9_000_000 };
+  await handleJobEvent(ports, { ...answer, type: 'VMS_PENDING', eventId: 'pending-1-1' });
+  expect((await ports.jobs.read('late'))?.job).toMatchObject({ wakeAt: deadline });
+  await watch(ports, deadline + 60_000);
+
+  expect((await ports.jobs.read('late'))?.job).toMatchObject({ wakeAt: deadline + 60_000 + DEADLINES.pendingMs });
+});
+
+it('sweeps the other VMs after one that cannot be deleted', async () => {
+  const vms = ['a', 'b', 'c'].map((name): Vm => {
+    return { vmName: name, zone: 'z', instanceId: name, jobId: `gone-${name}`, attempt: 1, status: 'RUNNING' };
+  });
+  const deleted: string[] = [];
+  const provider = {
+    list: async () => vms,
+    async delete({ vmName }: { readonly vmName: string }) {
+      if (vmName === 'b') {
+        throw new Error('Compute Engine is unavailable.');
+      }
+      deleted.push(vmName);
+      return 'GONE' as const;
+    },
+  };
+
+  await expect(sweep({ ...ports, vms: provider }, 1_000)).rejects.toThrow('Compute Engine is unavailable.');
+
+  expect(deleted).toEqual(['a', 'c']);
+});

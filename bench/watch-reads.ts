@@ -6,8 +6,8 @@ import { openSqliteJobStore } from '#infra/embedded/job-state/job-store.ts';
 import { openSqliteReplicaStore } from '#infra/embedded/job-state/replica-store.ts';
 import { openSqliteMessageQueue } from '#infra/embedded/pubsub/message-queue.ts';
 import type { JobIn } from '#shared/domain/job.ts';
-import { DEADLINES } from '#shared/domain/timeouts.ts';
-import { watch } from '#shared/use-cases/reconcile/reconcile.ts';
+import { TIMEOUTS } from '#shared/domain/timeouts.ts';
+import { reconcile } from '#shared/use-cases/reconcile/reconcile.ts';
 import { jobAfter, queuedJob } from '../test/support/domain/example-job.ts';
 import { exampleReplica } from '../test/support/domain/example-replica.ts';
 import type { BenchRow } from './bench-row.ts';
@@ -61,14 +61,14 @@ async function measureTick(replicas: number): Promise<Tick> {
       jobs: openSqliteJobStore(database),
       replicas: openSqliteReplicaStore(database),
       bus: openSqliteMessageQueue(database, { now: () => NOW }),
-      deadlines: DEADLINES,
+      timeouts: TIMEOUTS,
     };
     await fill(ports, replicas);
     queries.length = 0;
-    await watch(ports, NOW);
+    await reconcile(ports, NOW);
     const reads = queries.reduce((sum, { rows }) => sum + Math.max(1, rows), 0);
     const scans = queries.flatMap(({ text }) => findScans(database, text));
-    return { reads, scans, medianMs: await timeTicks(() => watch(ports, NOW)) };
+    return { reads, scans, medianMs: await timeTicks(() => reconcile(ports, NOW)) };
   } finally {
     database.close();
     await rm(directory, { recursive: true });
@@ -100,7 +100,7 @@ function recordQueries({ sql }: Database): Query[] {
   return queries;
 }
 
-async function fill(ports: Pick<Parameters<typeof watch>[0], 'jobs' | 'replicas'>, count: number): Promise<void> {
+async function fill(ports: Pick<Parameters<typeof reconcile>[0], 'jobs' | 'replicas'>, count: number): Promise<void> {
   const running = jobAfter(
     queuedJob(),
     ['PLACEMENT_CHOSEN', 0],
@@ -109,7 +109,7 @@ async function fill(ports: Pick<Parameters<typeof watch>[0], 'jobs' | 'replicas'
   ) as JobIn<'RUNNING'>;
   for (let index = 0; index < count; index += 1) {
     const jobId = `job_${index}`;
-    // Deadlines all differ, as in life.
+    // Timeouts all differ, as in life.
     await ports.jobs.create({ ...running, jobId, createdAt: index, wakeAt: NOW + 1 + index }, []);
     const replica = { ...exampleReplica(), jobId, instanceId: String(index), leaseExpiresAt: NOW + 1 + index };
     await ports.replicas.record(replica);

@@ -1,7 +1,7 @@
 import type { VmIdentityVerifier } from '#shared/api/verify-vm-identity.ts';
-import type { Deadlines } from '#shared/domain/timeouts.ts';
+import type { Timeouts } from '#shared/domain/timeouts.ts';
 import type { Logger } from '#shared/observability/logger.ts';
-import type { CapacityMemory } from '#shared/ports/capacity-history.ts';
+import type { CapacityHistory } from '#shared/ports/capacity-history.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { JobStore } from '#shared/ports/job-store.ts';
 import type { LogStore } from '#shared/ports/log-store.ts';
@@ -16,14 +16,14 @@ import type { VmSettings } from '#shared/use-cases/provision/vm-request.ts';
 export type FunctionPorts = {
   readonly jobs: JobStore;
   readonly replicas: ReplicaStore;
-  readonly capacity: CapacityMemory;
+  readonly capacity: CapacityHistory;
   readonly bus: MessageBus;
   readonly vms: VmProvider;
   readonly objects: ObjectStore;
   readonly logs: LogStore;
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly deadlines: Deadlines;
+  readonly timeouts: Timeouts;
   readonly vmSettings: VmSettings;
   readonly intake: IntakeSettings;
   readonly verifyVmIdentity: VmIdentityVerifier;

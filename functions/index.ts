@@ -2,7 +2,7 @@ import { type CloudEvent, cloudEvent, http } from '@google-cloud/functions-frame
 import { createApi } from '#functions/api.ts';
 import type { FunctionPorts } from '#functions/function-ports.ts';
 import { createHeartbeat } from '#functions/heartbeat.ts';
-import { logFaults } from '#functions/log-errors.ts';
+import { logErrors } from '#functions/log-errors.ts';
 import { createOnControl } from '#functions/on-control.ts';
 import { createOnDeadLetter } from '#functions/on-dead-letter.ts';
 import { createOnInterruption } from '#functions/on-interruption.ts';
@@ -23,7 +23,7 @@ export const SUBSCRIPTIONS = {
   teardown: 'teardown',
   watch: 'tick',
   'on-interruption': 'interruptions',
-  report: 'events',
+  report: 'job-updates',
   'on-dead-letter': 'dead-letters',
 } as const satisfies Readonly<Record<string, Topic>>;
 
@@ -54,12 +54,12 @@ type EventHandler = (event: CloudEvent<unknown>) => Promise<void>;
 /** Every function of Dropforge, by the name under which it is deployed. */
 export function registerFunctions(ports: FunctionPorts): void {
   for (const [name, create] of Object.entries(EVENT_FUNCTIONS)) {
-    const handler = logFaults(name, ports.logger, create(ports));
+    const handler = logErrors(name, ports.logger, create(ports));
     // The framework takes a handler for one with a callback unless it declares exactly one parameter.
     cloudEvent(name, (event: CloudEvent<unknown>) => handler(event));
   }
-  const heartbeat = logFaults('heartbeat', ports.logger, createHeartbeat(ports));
+  const heartbeat = logErrors('heartbeat', ports.logger, createHeartbeat(ports));
   http('heartbeat', (request, response) => heartbeat(request, response));
-  const api = logFaults('api', ports.logger, createApi(ports));
+  const api = logErrors('api', ports.logger, createApi(ports));
   http('api', (request, response) => api(request, response));
 }

@@ -3,7 +3,7 @@ import { receiveMessage } from '#functions/decode-message.ts';
 import type { PortsFor } from '#functions/function-ports.ts';
 import { parseJson } from '#shared/protocol/parse-json.ts';
 import type { SubmitPorts } from '#shared/use-cases/intake/submit-job.ts';
-import { noteDeadLetter } from '#shared/use-cases/reports/handle-dead-letter.ts';
+import { handleDeadLetter } from '#shared/use-cases/reports/handle-dead-letter.ts';
 
 /** Subscriptions are called after their topics, and both after the deployment. */
 function topicOf(subscription: string | undefined): string {
@@ -20,7 +20,7 @@ export function createOnDeadLetter(ports: PortsFor<SubmitPorts>) {
       const { messageId } = message;
       ports.logger.log('ERROR', 'message was given up', { topic, messageId, tries });
       const letter = { topic, messageId, tries, body: parseJson(message.data.toString('utf8')) };
-      await noteDeadLetter(ports, letter, ports.clock.now());
+      await handleDeadLetter(ports, letter, ports.clock.now());
     }
   };
 }

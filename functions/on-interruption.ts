@@ -3,7 +3,7 @@ import { decodeMessage } from '#functions/decode-message.ts';
 import type { PortsFor } from '#functions/function-ports.ts';
 import { interruptionMessageSchema } from '#shared/protocol/stage-message.ts';
 import type { HeartbeatPorts } from '#shared/use-cases/heartbeat/record-heartbeat.ts';
-import { noteInterruption } from '#shared/use-cases/reconcile/handle-interruption.ts';
+import { handleInterruption } from '#shared/use-cases/reconcile/handle-interruption.ts';
 
 /** Log sink of Compute Engine's system events → the attempt that lost its VM. */
 export function createOnInterruption(ports: PortsFor<HeartbeatPorts>) {
@@ -12,7 +12,7 @@ export function createOnInterruption(ports: PortsFor<HeartbeatPorts>) {
     if (entry !== undefined) {
       const { methodName } = entry.protoPayload;
       const instanceId = entry.resource.labels.instance_id;
-      await noteInterruption(ports, { instanceId, methodName }, ports.clock.now());
+      await handleInterruption(ports, { instanceId, methodName }, ports.clock.now());
     }
   };
 }

@@ -1,7 +1,7 @@
 import type { CloudEvent } from '@google-cloud/functions-framework';
 import { receiveMessage } from '#functions/decode-message.ts';
 import type { PortsFor } from '#functions/function-ports.ts';
-import { takeMessage } from '#shared/use-cases/intake/handle-submit-message.ts';
+import { handleSubmitMessage } from '#shared/use-cases/intake/handle-submit-message.ts';
 import type { SubmitPorts } from '#shared/use-cases/intake/submit-job.ts';
 
 /** Submit topic → a job, or the reason why not, in the upload bucket. */
@@ -10,7 +10,7 @@ export function createOnSubmit(ports: PortsFor<SubmitPorts>) {
     const message = receiveMessage(event, ports.logger);
     if (message !== undefined) {
       const { messageId } = message;
-      const { verdict, jobId } = await takeMessage(ports, message, ports.clock.now());
+      const { verdict, jobId } = await handleSubmitMessage(ports, message, ports.clock.now());
       ports.logger.log('INFO', 'submission was taken', { messageId, verdict, jobId });
     }
   };

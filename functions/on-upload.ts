@@ -2,7 +2,7 @@ import type { CloudEvent } from '@google-cloud/functions-framework';
 import { decodeMessage } from '#functions/decode-message.ts';
 import type { PortsFor } from '#functions/function-ports.ts';
 import { storageObjectSchema } from '#shared/protocol/stage-message.ts';
-import { takeUpload } from '#shared/use-cases/intake/handle-upload.ts';
+import { handleUpload } from '#shared/use-cases/intake/handle-upload.ts';
 import type { SubmitPorts } from '#shared/use-cases/intake/submit-job.ts';
 
 /** Cloud Storage's notification that an object was finished in the upload bucket → a job, or the reason why not, beside it. */
@@ -10,7 +10,7 @@ export function createOnUpload(ports: PortsFor<SubmitPorts>) {
   return async (event: CloudEvent<unknown>): Promise<void> => {
     const upload = decodeMessage(event, storageObjectSchema, ports.logger);
     if (upload !== undefined) {
-      const outcome = await takeUpload(ports, upload, ports.clock.now());
+      const outcome = await handleUpload(ports, upload, ports.clock.now());
       const verdict = outcome?.verdict ?? 'IGNORED';
       ports.logger.log('INFO', 'upload was taken', { ...upload, verdict, jobId: outcome?.jobId });
     }

@@ -1,2 +1,2 @@
 /** Thrown where a message is right and came too early: it is delivered again, and nobody need be alarmed. */
-export class DeliverAgain extends Error {}
+export class RedeliverLater extends Error {}

@@ -1,10 +1,10 @@
 import type { CloudEvent } from '@google-cloud/functions-framework';
 import type { PortsFor } from '#functions/function-ports.ts';
-import { type WatchPorts, watch } from '#shared/use-cases/reconcile/reconcile.ts';
+import { type ReconcilePorts, reconcile } from '#shared/use-cases/reconcile/reconcile.ts';
 
 /** Scheduler tick → what is due. What the tick says does not matter, that it came does. */
-export function createWatch(ports: PortsFor<WatchPorts>) {
+export function createWatch(ports: PortsFor<ReconcilePorts>) {
   return async (_event: CloudEvent<unknown>): Promise<void> => {
-    await watch(ports, ports.clock.now());
+    await reconcile(ports, ports.clock.now());
   };
 }

@@ -53,7 +53,7 @@ locals {
     }
     report = {
       description = "Writes what became of a job beside its upload."
-      topic       = "events"
+      topic       = "job-updates"
       settings    = local.store_settings
     }
     on-dead-letter = {

@@ -18,9 +18,9 @@ output "heartbeat_url" {
   value       = local.heartbeat_url
 }
 
-output "job_events_topic" {
+output "job_updates_topic" {
   description = "Every change of a job is announced here; subscribe to it to be told."
-  value       = module.messaging.topic_ids["events"]
+  value       = module.messaging.topic_ids["job-updates"]
 }
 
 output "jobs_bucket" {

@@ -1,7 +1,7 @@
 # Who may do what: a row is an account, a column a thing, and what is not here nobody may. README.md says why.
 locals {
   # Whoever handles a job's event pays the effects that the job owes, and those are messages to these stages.
-  stages = ["provision", "teardown", "events"]
+  stages = ["provision", "teardown", "job-updates"]
 
   permissions = {
     on-upload       = { database = "write", uploads = ["read", "report"], jobs = ["list"], publishes = local.stages }

@@ -10,7 +10,7 @@ import { countGpus, isTpuMachine } from '#shared/catalog/count-gpus.ts';
 import type { JobPlan } from '#shared/job-file/validation/check-job.ts';
 import type { PackageSource } from '#shared/package/archive/package-source.ts';
 import { inspectPackage, type PackageReport } from '#shared/package/inspect-package.ts';
-import { adviseOnPackages } from '#shared/package/lint/lint-packages.ts';
+import { lintPackages } from '#shared/package/lint/lint-packages.ts';
 import type { Problem } from '#shared/protocol/report.ts';
 
 export type NamedReport = { readonly name: string; readonly report: PackageReport };
@@ -53,7 +53,7 @@ export function judgePackages(
     const machines = groups.map(({ role, count, ...group }) => ({ role, count, gpusPerMachine: countGpus(group) }));
     const isTpuJob = groups.some(isTpuMachine);
     const program = { module };
-    found.push(adviseOnPackages({ packages: reports, program, machines, isTpuJob, pythonVersion: null, silenced }));
+    found.push(lintPackages({ packages: reports, program, machines, isTpuJob, pythonVersion: null, silenced }));
   }
   return {
     problems: found.flatMap(({ problems }) => problems),

@@ -11,7 +11,7 @@ export type AdminPorts = {
 };
 
 /** What only an embedded cloud has: a look at its VMs and queues, and the accidents that can be played through on it. */
-export function createAdminDoor({ projectId, vms, queue, objects }: AdminPorts): Hono {
+export function createAdminServer({ projectId, vms, queue, objects }: AdminPorts): Hono {
   const door = new Hono();
 
   door.get('/status', async (context) => {

@@ -4,14 +4,14 @@ import { type Endpoints, writeEndpoints } from '#infra/embedded/data-dir/endpoin
 import type { PortBook } from '#infra/embedded/data-dir/port-book.ts';
 import type { EmbeddedConfig } from '#infra/embedded/embedded-config.ts';
 import { announceInterruption, type EmbeddedPorts } from '#infra/embedded/embedded-ports.ts';
-import { type EmbeddedDoorsOptions, openEmbeddedDoors } from '#infra/embedded/embedded-servers.ts';
+import { type EmbeddedServersOptions, startEmbeddedServers } from '#infra/embedded/embedded-servers.ts';
 import { type FunctionServers, startFunctionServers } from '#infra/embedded/function-servers.ts';
 import { HOST } from '#infra/embedded/http/http-server.ts';
 import { createPushDispatcher, type Subscription } from '#infra/embedded/pubsub/push-dispatcher.ts';
 import { toPubsubPush } from '#infra/embedded/pubsub/push-request.ts';
 import { startScheduler } from '#infra/embedded/pubsub/scheduler.ts';
 
-export type EmbeddedCloudOptions = EmbeddedDoorsOptions & {
+export type EmbeddedCloudOptions = EmbeddedServersOptions & {
   /** Puts something between functions and adapters, to measure what passes or to have it fail. */
   readonly wrapPorts?: ((ports: FunctionPorts) => FunctionPorts) | undefined;
 };
@@ -44,7 +44,7 @@ export async function startEmbeddedCloud(options: EmbeddedCloudOptions): Promise
 }
 
 async function startLocked(options: EmbeddedCloudOptions, resources: AsyncDisposableStack): Promise<Endpoints> {
-  const { ports, book, config, logger } = await openEmbeddedDoors(options, resources);
+  const { ports, book, config, logger } = await startEmbeddedServers(options, resources);
   const functionPorts = options.wrapPorts?.(ports.functions) ?? ports.functions;
   const functions = await startFunctionServers(functionPorts, { heartbeat: book.heartbeat, api: book.api });
   resources.defer(() => functions.close());

@@ -19,7 +19,7 @@ import type { PortBook } from '#infra/embedded/data-dir/port-book.ts';
 import type { EmbeddedConfig } from '#infra/embedded/embedded-config.ts';
 import { embeddedIntake } from '#infra/embedded/embedded-intake.ts';
 import { HOST } from '#infra/embedded/http/http-server.ts';
-import { openSqliteCapacityMemory } from '#infra/embedded/job-state/capacity-history.ts';
+import { openSqliteCapacityHistory } from '#infra/embedded/job-state/capacity-history.ts';
 import { openSqliteJobStore } from '#infra/embedded/job-state/job-store.ts';
 import { openSqliteReplicaStore } from '#infra/embedded/job-state/replica-store.ts';
 import { type MessageQueue, openSqliteMessageQueue } from '#infra/embedded/pubsub/message-queue.ts';
@@ -28,7 +28,7 @@ import { openSqliteSecretStore, type SecretStore } from '#infra/embedded/secret-
 import { packAgent, readShutdownScript, readStartupScript } from '#infra/vm-agent/pack-agent.ts';
 import { createVmIdentityVerifier } from '#shared/api/verify-vm-identity.ts';
 import { readCatalog } from '#shared/catalog/catalog.ts';
-import type { Deadlines } from '#shared/domain/timeouts.ts';
+import type { Timeouts } from '#shared/domain/timeouts.ts';
 import type { Logger } from '#shared/observability/logger.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Vm } from '#shared/ports/vm-provider.ts';
@@ -59,7 +59,7 @@ type Given = {
 };
 
 /** Opens every adapter of the embedded cloud on one data directory. */
-export async function connectEmbedded(given: Given): Promise<EmbeddedPorts> {
+export async function openEmbeddedPorts(given: Given): Promise<EmbeddedPorts> {
   const { dataDir, config, book, logger } = given;
   const { projectId } = config;
   const [uploadBucket, jobsBucket] = [`${projectId}-uploads`, `${projectId}-jobs`];
@@ -78,14 +78,14 @@ export async function connectEmbedded(given: Given): Promise<EmbeddedPorts> {
   const functions: FunctionPorts = {
     jobs: openSqliteJobStore(database),
     replicas: openSqliteReplicaStore(database),
-    capacity: openSqliteCapacityMemory(database),
+    capacity: openSqliteCapacityHistory(database),
     bus: queue,
     vms,
     objects,
     logs,
     clock,
     logger,
-    deadlines: deadlinesOf(config),
+    timeouts: deadlinesOf(config),
     vmSettings: await vmSettingsOf(config, book, heartbeatAudience),
     intake: await embeddedIntake(config, { uploadBucket, jobsBucket }),
     verifyVmIdentity: createVmIdentityVerifier({
@@ -216,13 +216,13 @@ async function vmSettingsOf(config: EmbeddedConfig, book: PortBook, heartbeatAud
   };
 }
 
-function deadlinesOf(config: EmbeddedConfig): Deadlines {
+function deadlinesOf(config: EmbeddedConfig): Timeouts {
   return {
     provisionAnswerMs: config.provisionAnswerSeconds * 1_000,
     bootMs: config.bootSeconds * 1_000,
     pendingMs: config.pendingSeconds * 1_000,
     leaseMs: config.leaseSeconds * 1_000,
-    deadManMs: config.deadManSeconds * 1_000,
+    controlPlaneTimeoutMs: config.deadManSeconds * 1_000,
     teardownMs: config.teardownSeconds * 1_000,
     maxRunningGraceMs: config.maxRunningGraceSeconds * 1_000,
     earlyCancelMs: config.earlyCancelSeconds * 1_000,

@@ -1,10 +1,10 @@
 import { createServer } from 'node:http';
 import { getRequestListener } from '@hono/node-server';
 import { Hono } from 'hono';
-import { createAdminDoor } from '#infra/embedded/admin-server.ts';
-import { createLoggingDoor } from '#infra/embedded/cloud-logging/server.ts';
-import { createStorageDoor } from '#infra/embedded/cloud-storage/server.ts';
-import { createComputeDoor } from '#infra/embedded/compute-engine/server.ts';
+import { createAdminServer } from '#infra/embedded/admin-server.ts';
+import { createCloudLoggingServer } from '#infra/embedded/cloud-logging/server.ts';
+import { createCloudStorageServer } from '#infra/embedded/cloud-storage/server.ts';
+import { createComputeEngineServer } from '#infra/embedded/compute-engine/server.ts';
 import type { Environment } from '#infra/embedded/compute-engine/vms/vm-environment.ts';
 import { lockDataDir } from '#infra/embedded/data-dir/data-dir-lock.ts';
 import { removeEndpoints } from '#infra/embedded/data-dir/endpoints.ts';
@@ -15,13 +15,13 @@ import {
   type EmbeddedConfigInput,
   readEmbeddedConfig,
 } from '#infra/embedded/embedded-config.ts';
-import { connectEmbedded, type EmbeddedPorts } from '#infra/embedded/embedded-ports.ts';
+import { type EmbeddedPorts, openEmbeddedPorts } from '#infra/embedded/embedded-ports.ts';
 import { closeServer, findFreePort, listen } from '#infra/embedded/http/http-server.ts';
-import { createPubsubDoor } from '#infra/embedded/pubsub/server.ts';
-import { createSecretManagerDoor } from '#infra/embedded/secret-manager/server.ts';
+import { createPubsubServer } from '#infra/embedded/pubsub/server.ts';
+import { createSecretManagerServer } from '#infra/embedded/secret-manager/server.ts';
 import { createLogger, type Logger } from '#shared/observability/logger.ts';
 
-export type EmbeddedDoorsOptions = {
+export type EmbeddedServersOptions = {
   /** Where the state is; it survives the process. One cloud at a time. */
   readonly dataDir: string;
   readonly ports?: Partial<PortBook> | undefined;
@@ -34,7 +34,7 @@ export type EmbeddedDoorsOptions = {
   readonly writeLog: (line: string) => void;
 };
 
-export type EmbeddedDoors = {
+export type EmbeddedServers = {
   readonly ports: EmbeddedPorts;
   readonly book: PortBook;
   readonly config: EmbeddedConfig;
@@ -45,10 +45,10 @@ export type EmbeddedDoors = {
  * Opens Google's doors on this machine, and what is behind them: buckets, VMs, logs, a queue; the functions are the
  * caller's. What it has opened is closed with the resources, however far it came. Throws where another cloud runs.
  */
-export async function openEmbeddedDoors(
-  options: EmbeddedDoorsOptions,
+export async function startEmbeddedServers(
+  options: EmbeddedServersOptions,
   resources: AsyncDisposableStack,
-): Promise<EmbeddedDoors> {
+): Promise<EmbeddedServers> {
   const lock = lockDataDir(options.dataDir);
   if (lock === undefined) {
     throw new Error(`Another cloud runs on ${options.dataDir}. Use it or end it, or name another --data-dir.`);
@@ -60,7 +60,7 @@ export async function openEmbeddedDoors(
       : checkEmbeddedConfig(options.config, 'the given configuration');
   const book = await openPortBook(options);
   const logger = createLogger(options.writeLog);
-  const ports = await connectEmbedded({ ...options, config, book, logger });
+  const ports = await openEmbeddedPorts({ ...options, config, book, logger });
   resources.defer(() => removeEndpoints(options.dataDir));
   resources.defer(() => ports.database.close());
   // A start that fails from here on leaves its VMs to the next one; a stop has ended them by then.
@@ -70,7 +70,7 @@ export async function openEmbeddedDoors(
 }
 
 /** A port that was given must be had; one that is only remembered may have been taken by somebody else. */
-async function openPortBook({ dataDir, ports = {} }: EmbeddedDoorsOptions): Promise<PortBook> {
+async function openPortBook({ dataDir, ports = {} }: EmbeddedServersOptions): Promise<PortBook> {
   const remembered = await readPortBook(dataDir);
   const choose = async (name: keyof PortBook) => {
     const given = ports[name];
@@ -91,19 +91,19 @@ async function openPortBook({ dataDir, ports = {} }: EmbeddedDoorsOptions): Prom
 }
 
 async function openServers(
-  { ports, book, logger }: Omit<EmbeddedDoors, 'config'>,
+  { ports, book, logger }: Omit<EmbeddedServers, 'config'>,
   resources: AsyncDisposableStack,
 ): Promise<void> {
   const cloud = new Hono();
-  cloud.route('/', createLoggingDoor(ports.logs, ports.projectId));
-  cloud.route('/', createPubsubDoor(ports.queue));
-  cloud.route('/', createSecretManagerDoor(ports.secrets, ports.projectId));
+  cloud.route('/', createCloudLoggingServer(ports.logs, ports.projectId));
+  cloud.route('/', createPubsubServer(ports.queue));
+  cloud.route('/', createSecretManagerServer(ports.secrets, ports.projectId));
   const reportFault = (door: string) => (fault: Error) =>
     logger.log('ERROR', `${door} door failed`, { problem: String(fault) });
-  cloud.route('/', createComputeDoor({ ...ports, reportFault: reportFault('compute') }));
-  cloud.route('/admin', createAdminDoor(ports));
+  cloud.route('/', createComputeEngineServer({ ...ports, reportFault: reportFault('compute') }));
+  cloud.route('/admin', createAdminServer(ports));
   cloud.get('/oauth2/v3/certs', (context) => context.json(ports.identity.jwks));
-  const storage = createStorageDoor(ports.objects, { reportFault: reportFault('storage') });
+  const storage = createCloudStorageServer(ports.objects, { reportFault: reportFault('storage') });
   const servers = {
     cloud: createServer(getRequestListener(cloud.fetch)),
     storage: createServer(getRequestListener(storage.fetch)),

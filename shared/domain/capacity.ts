@@ -1,6 +1,6 @@
 import type { Job, TimestampMs } from '#shared/domain/job.ts';
 import type { ProvisioningModel } from '#shared/domain/job-spec.ts';
-import { type Deadlines, ladderBackoffMs } from '#shared/domain/timeouts.ts';
+import { type Timeouts, zoneFallbackBackoffMs } from '#shared/domain/timeouts.ts';
 
 /** A place that refused a machine: remembered for all jobs, and forgotten by halves. */
 export type CapacityRefusal = {
@@ -34,19 +34,19 @@ export type ZoneChoice = { readonly zone: string } | { readonly zone: null; read
 export function chooseZone(
   job: Job,
   refusals: readonly CapacityRefusal[],
-  { now, deadlines }: { readonly now: TimestampMs; readonly deadlines: Deadlines },
+  { now, timeouts }: { readonly now: TimestampMs; readonly timeouts: Timeouts },
 ): ZoneChoice {
   const open = job.zones.filter((zone) => !job.refusedZones.includes(zone));
   const blamed = open
     .map((zone, order) => ({ zone, order, ...blameOf(zone, refusals, now) }))
-    .filter(({ lastRefusedAt }) => now - lastRefusedAt >= deadlines.coolDownMs)
+    .filter(({ lastRefusedAt }) => now - lastRefusedAt >= timeouts.coolDownMs)
     .sort((a, b) => a.blame - b.blame || a.order - b.order);
   const [first] = blamed;
   if (first !== undefined) {
     return { zone: first.zone };
   }
   const rounds = Math.floor(job.counts.refusals / Math.max(1, job.zones.length));
-  return { zone: null, retryAt: now + ladderBackoffMs(rounds, deadlines) };
+  return { zone: null, retryAt: now + zoneFallbackBackoffMs(rounds, timeouts) };
 }
 
 function blameOf(zone: string, refusals: readonly CapacityRefusal[], now: TimestampMs) {

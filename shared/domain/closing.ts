@@ -13,12 +13,12 @@ import {
 } from '#shared/domain/job.ts';
 import { EVIDENT_RECORDS_MAX } from '#shared/domain/job-size.ts';
 import { common, ignore, move } from '#shared/domain/rule.ts';
-import type { Deadlines } from '#shared/domain/timeouts.ts';
+import type { Timeouts } from '#shared/domain/timeouts.ts';
 
-type Moment = { readonly at: TimestampMs; readonly deadlines: Deadlines };
+type Moment = { readonly at: TimestampMs; readonly timeouts: Timeouts };
 
 /** The verdict stands; the job is over when Compute Engine says that its VMs are gone. */
-export function closeWith(job: UnfinishedJob, verdict: Verdict, { at, deadlines }: Moment): Transition {
+export function closeWith(job: UnfinishedJob, verdict: Verdict, { at, timeouts }: Moment): Transition {
   if (job.status === 'CLOSING') {
     return ignore(job);
   }
@@ -29,7 +29,7 @@ export function closeWith(job: UnfinishedJob, verdict: Verdict, { at, deadlines 
     status: 'CLOSING',
     verdict,
     shownAs: stateOf(job),
-    wakeAt: at + deadlines.teardownMs,
+    wakeAt: at + timeouts.teardownMs,
   };
   return move(job, next, [{ type: 'TEARDOWN', jobId: job.jobId }]);
 }
@@ -50,21 +50,21 @@ export function recordAttempt(job: Job, endedAt: TimestampMs, cause: Cause | nul
   return newest.map((each, index) => (isOld(index) && each.cause ? { ...each, cause: abridge(each.cause) } : each));
 }
 
-export function cancel(job: UnfinishedJob, { at }: EventOf<'CANCEL_REQUESTED'>, deadlines: Deadlines): Transition {
+export function cancel(job: UnfinishedJob, { at }: EventOf<'CANCEL_REQUESTED'>, timeouts: Timeouts): Transition {
   const cause = causeOf('CANCELLED_BY_USER', `Job ${job.jobId} was cancelled on request.`);
-  return closeWith(job, { state: 'CANCELLED', cause }, { at, deadlines });
+  return closeWith(job, { state: 'CANCELLED', cause }, { at, timeouts });
 }
 
 /** Deletions that were lost or are slow are asked for again, for as long as a VM is there. */
-export function tearDownAgain(
+export function onClosingDeadlinePassed(
   job: JobIn<'CLOSING'>,
   { at }: EventOf<'DEADLINE_PASSED'>,
-  deadlines: Deadlines,
+  timeouts: Timeouts,
 ): Transition {
   if (at < job.wakeAt) {
     return ignore(job);
   }
-  return { job: { ...job, wakeAt: at + deadlines.teardownMs }, effects: [{ type: 'TEARDOWN', jobId: job.jobId }] };
+  return { job: { ...job, wakeAt: at + timeouts.teardownMs }, effects: [{ type: 'TEARDOWN', jobId: job.jobId }] };
 }
 
 export function finish(job: JobIn<'CLOSING'>, { at }: EventOf<'VMS_GONE'>): Transition {

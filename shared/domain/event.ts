@@ -79,6 +79,6 @@ export type EventOf<E extends JobEventType> = Extract<JobEvent, { type: E }>;
 export type Effect =
   | { readonly type: 'PROVISION'; readonly jobId: string; readonly attempt: number; readonly placementTry: number }
   | { readonly type: 'TEARDOWN'; readonly jobId: string }
-  | { readonly type: 'ANNOUNCE'; readonly jobId: string; readonly state: string; readonly attempt: number };
+  | { readonly type: 'JOB_UPDATE'; readonly jobId: string; readonly state: string; readonly attempt: number };
 
 export type Transition = { readonly job: Job; readonly effects: readonly Effect[] };

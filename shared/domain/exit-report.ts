@@ -42,7 +42,7 @@ const CODE_OF: Readonly<Record<Exclude<ExitFacts['reason'], 'EXITED'>, CauseCode
 };
 
 /** What the facts mean: success, or the cause from which the policy follows. */
-export function judgeExit(facts: ExitFacts, jobId: string): ReplicaExit {
+export function classifyExit(facts: ExitFacts, jobId: string): ReplicaExit {
   if (facts.reason === 'EXITED' && facts.exitCode === 0) {
     return { outcome: 'SUCCEEDED' };
   }

@@ -179,7 +179,7 @@ export function isPlaced(job: Job): job is PlacedJob {
  * Whether all VMs of the attempt are known to exist, so that their programs may start: a cluster comes up whole or not
  * at all, and a refusal for one VM can come long after the others have booted. One VM alone is whole by itself.
  */
-export function isWhole({ spec, instances }: Pick<PlacedJob, 'spec' | 'instances'>): boolean {
+export function allReplicasCreated({ spec, instances }: Pick<PlacedJob, 'spec' | 'instances'>): boolean {
   return instances.length > 0 || replicasOf(spec).length === 1;
 }
 

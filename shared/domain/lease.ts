@@ -1,6 +1,6 @@
 import type { TimestampMs } from '#shared/domain/job.ts';
 import type { Replica } from '#shared/domain/replica.ts';
-import type { Deadlines } from '#shared/domain/timeouts.ts';
+import type { Timeouts } from '#shared/domain/timeouts.ts';
 
 /** What is made of a passed lease: the VM is given up, it is looked for once more, or nobody can tell yet. */
 export type Silence = 'LOST' | 'MISSED' | 'UNCERTAIN';
@@ -12,21 +12,21 @@ export type Silence = 'LOST' | 'MISSED' | 'UNCERTAIN';
  * to speak in, since the control plane is known to hear. Where nobody is heard, it is given up when its agent, which
  * has heard nothing either, has stopped it by itself.
  */
-export function judgeSilence(
+export function evaluateLease(
   { missedAt, leaseExpiresAt }: Pick<Replica, 'missedAt' | 'leaseExpiresAt'>,
   {
     now,
     lastHeardAt,
-    deadlines,
+    timeouts,
   }: {
     readonly now: TimestampMs;
     /** When anybody was last heard; undefined when nobody ever was. */
     readonly lastHeardAt: TimestampMs | undefined;
-    readonly deadlines: Deadlines;
+    readonly timeouts: Timeouts;
   },
 ): Silence {
   const expiredAt = leaseExpiresAt ?? now;
-  if (now >= expiredAt + deadlines.deadManMs) {
+  if (now >= expiredAt + timeouts.controlPlaneTimeoutMs) {
     return 'LOST';
   }
   if (lastHeardAt === undefined || lastHeardAt < expiredAt) {
@@ -36,6 +36,6 @@ export function judgeSilence(
 }
 
 /** The record of a replica that is looked for once more; its next heartbeat, if there is one, writes it anew. */
-export function lookAgain(replica: Replica, now: TimestampMs, { leaseMs }: Deadlines): Replica {
+export function extendLease(replica: Replica, now: TimestampMs, { leaseMs }: Timeouts): Replica {
   return { ...replica, missedAt: now, leaseExpiresAt: now + leaseMs / 2 };
 }

@@ -2,20 +2,20 @@ import { type Cause, causeOf, classOf } from '#shared/domain/cause.ts';
 import { closeWith } from '#shared/domain/closing.ts';
 import type { Effect, EventOf, QuotaLimit, Transition } from '#shared/domain/event.ts';
 import { isPending, type Job, type JobIn, type TimestampMs } from '#shared/domain/job.ts';
-import { common, ignore, isCurrentTry, move } from '#shared/domain/rule.ts';
-import { type Deadlines, GIVEN_UP_IN_ROW_MAX, ladderBackoffMs } from '#shared/domain/timeouts.ts';
+import { common, ignore, isCurrentRound, move } from '#shared/domain/rule.ts';
+import { DELIVERY_FAILURES_IN_ROW_MAX, type Timeouts, zoneFallbackBackoffMs } from '#shared/domain/timeouts.ts';
 
 export function provision(job: Job): Effect {
   return { type: 'PROVISION', jobId: job.jobId, attempt: job.attempt, placementTry: job.placementTry };
 }
 
 /** The place is written down before anything is created in it: whoever comes after a crash creates the same VMs. */
-export function choosePlacement(
+export function onPlacementChosen(
   job: JobIn<'QUEUED'>,
   event: EventOf<'PLACEMENT_CHOSEN'>,
-  deadlines: Deadlines,
+  timeouts: Timeouts,
 ): Transition {
-  if (!isCurrentTry(job, event) || job.isBackingOff) {
+  if (!isCurrentRound(job, event) || job.isBackingOff) {
     return ignore(job);
   }
   return move(job, {
@@ -26,7 +26,7 @@ export function choosePlacement(
     placedAt: event.at,
     reportedAt: null,
     pendingUntil: null,
-    wakeAt: event.at + deadlines.provisionAnswerMs,
+    wakeAt: event.at + timeouts.provisionAnswerMs,
   });
 }
 
@@ -35,10 +35,10 @@ export function choosePlacement(
  * attempt only this event leads from one place to the next, and it is named after the place: handled once, it is never
  * out of date.
  */
-export function meetRefusal(
+export function onPlacementFailed(
   job: JobIn<'PREPARING'>,
   event: EventOf<'PLACEMENT_FAILED'>,
-  deadlines: Deadlines,
+  timeouts: Timeouts,
 ): Transition {
   if (event.attempt !== job.attempt) {
     return ignore(job);
@@ -52,17 +52,17 @@ export function meetRefusal(
     case 'quota': {
       const hopeless = quota === undefined ? [] : zonesWithout(quota, job);
       if (quota !== undefined && hopeless.length === job.zones.length) {
-        return closeWith(refused, { state: 'FAILED', cause: noQuota(job, quota, cause) }, { at, deadlines });
+        return closeWith(refused, { state: 'FAILED', cause: noQuota(job, quota, cause) }, { at, timeouts });
       }
       const zones = preferHinted(job.zones, zonesAvailable);
       const refusedZones = [...new Set([...job.refusedZones, job.placement.zone, ...hopeless])];
-      const next = seekAgain({ ...refused, zones, refusedZones }, at, deadlines);
+      const next = seekAgain({ ...refused, zones, refusedZones }, at, timeouts);
       return move(job, next, [provision(next)]);
     }
     case 'rate':
-      return move(job, backOffUntil(refused, at + ladderBackoffMs(0, deadlines), at));
+      return move(job, backOffUntil(refused, at + zoneFallbackBackoffMs(0, timeouts), at));
     default:
-      return closeWith(refused, { state: 'FAILED', cause }, { at, deadlines });
+      return closeWith(refused, { state: 'FAILED', cause }, { at, timeouts });
   }
 }
 
@@ -89,19 +89,19 @@ function regionOf(zone: string): string {
   return zone.slice(0, zone.lastIndexOf('-'));
 }
 
-function seekAgain(job: Job, at: TimestampMs, deadlines: Deadlines): Job {
+function seekAgain(job: Job, at: TimestampMs, timeouts: Timeouts): Job {
   return {
     ...common(job),
     placementTry: job.placementTry + 1,
     status: 'QUEUED',
     isBackingOff: false,
-    wakeAt: at + deadlines.provisionAnswerMs,
+    wakeAt: at + timeouts.provisionAnswerMs,
   };
 }
 
 /** Every zone has refused: wait, then begin the ladder again, until maxWaitTime is over. */
 export function backOff(job: JobIn<'QUEUED'>, event: EventOf<'NO_PLACEMENT_LEFT'>): Transition {
-  if (!isCurrentTry(job, event) || job.isBackingOff) {
+  if (!isCurrentRound(job, event) || job.isBackingOff) {
     return ignore(job);
   }
   const waitingFor = job.waitingFor ?? REFUSED_TO_OTHERS;
@@ -120,12 +120,12 @@ function backOffUntil(job: Job, retryAt: TimestampMs, at: TimestampMs): Job {
     placementTry: job.placementTry + 1,
     status: 'QUEUED',
     isBackingOff: true,
-    wakeAt: lookAgainAt(job, at, retryAt - at),
+    wakeAt: nextWakeAt(job, at, retryAt - at),
   };
 }
 
 /** A job that has never run is looked at when its maxWaitTime is over, too. */
-export function lookAgainAt(job: Job, at: TimestampMs, waitMs: number): TimestampMs {
+export function nextWakeAt(job: Job, at: TimestampMs, waitMs: number): TimestampMs {
   return Math.max(at, Math.min(at + waitMs, waitDeadlineOf(job) ?? Number.POSITIVE_INFINITY));
 }
 
@@ -138,27 +138,27 @@ export function lookAgainAt(job: Job, at: TimestampMs, waitMs: number): Timestam
 export function giveUp(
   job: JobIn<'QUEUED'> | JobIn<'PREPARING'>,
   event: EventOf<'DELIVERY_EXHAUSTED'>,
-  deadlines: Deadlines,
+  timeouts: Timeouts,
 ): Transition {
   const isAsked = job.status === 'QUEUED' ? !job.isBackingOff : job.instances.length === 0 && !isPending(job);
-  if (event.topic !== 'provision' || !isCurrentTry(job, event) || !isAsked) {
+  if (event.topic !== 'provision' || !isCurrentRound(job, event) || !isAsked) {
     return ignore(job);
   }
   const { at } = event;
   const givenUpInRow = job.counts.givenUpInRow + 1;
-  const times = `${givenUpInRow} of ${GIVEN_UP_IN_ROW_MAX} times in a row`;
+  const times = `${givenUpInRow} of ${DELIVERY_FAILURES_IN_ROW_MAX} times in a row`;
   const message = `The provision stage could not handle job ${job.jobId}, ${times}.`;
   const waitingFor = causeOf('INTERNAL_ERROR', message, [event.problem]);
-  if (givenUpInRow >= GIVEN_UP_IN_ROW_MAX) {
-    return closeWith(job, { state: 'FAILED', cause: waitingFor }, { at, deadlines });
+  if (givenUpInRow >= DELIVERY_FAILURES_IN_ROW_MAX) {
+    return closeWith(job, { state: 'FAILED', cause: waitingFor }, { at, timeouts });
   }
   const waiting = { ...job, waitingFor, counts: { ...job.counts, givenUpInRow } };
-  const backoffMs = ladderBackoffMs(givenUpInRow - 1, deadlines);
+  const backoffMs = zoneFallbackBackoffMs(givenUpInRow - 1, timeouts);
   return move(
     job,
     waiting.status === 'QUEUED'
       ? backOffUntil(waiting, at + backoffMs, at)
-      : { ...waiting, placementTry: job.placementTry + 1, wakeAt: lookAgainAt(job, at, backoffMs) },
+      : { ...waiting, placementTry: job.placementTry + 1, wakeAt: nextWakeAt(job, at, backoffMs) },
   );
 }
 
@@ -169,18 +169,18 @@ export function waitDeadlineOf(job: Job): TimestampMs | null {
 }
 
 /** A waiting job was woken: its time is over, its backoff is over, or the provision message was lost. */
-export function provisionAgain(
+export function onQueuedDeadlinePassed(
   job: JobIn<'QUEUED'>,
   { at }: EventOf<'DEADLINE_PASSED'>,
-  deadlines: Deadlines,
+  timeouts: Timeouts,
 ): Transition {
   if (at < job.wakeAt) {
     return ignore(job);
   }
   if (isWaitOver(job, at)) {
-    return closeWith(job, { state: 'FAILED', cause: waitExceeded(job) }, { at, deadlines });
+    return closeWith(job, { state: 'FAILED', cause: waitExceeded(job) }, { at, timeouts });
   }
-  const next: Job = { ...job, isBackingOff: false, wakeAt: at + deadlines.provisionAnswerMs };
+  const next: Job = { ...job, isBackingOff: false, wakeAt: at + timeouts.provisionAnswerMs };
   return { job: next, effects: [provision(next)] };
 }
 

@@ -1,10 +1,10 @@
 import { type Cause, type CauseClass, classOf } from '#shared/domain/cause.ts';
 import type { Effect, JobEvent, Transition } from '#shared/domain/event.ts';
 import { type Job, stateOf } from '#shared/domain/job.ts';
-import type { Deadlines } from '#shared/domain/timeouts.ts';
+import type { Timeouts } from '#shared/domain/timeouts.ts';
 
 /** One entry of the table: what a job becomes by an event, and what must be done about it. */
-export type Rule<J extends Job, E extends JobEvent> = (job: J, event: E, deadlines: Deadlines) => Transition;
+export type Rule<J extends Job, E extends JobEvent> = (job: J, event: E, timeouts: Timeouts) => Transition;
 
 export function ignore(job: Job): Transition {
   return { job, effects: [] };
@@ -14,7 +14,7 @@ export function ignore(job: Job): Transition {
 export function move(from: Job, to: Job, effects: readonly Effect[] = []): Transition {
   const isVisible =
     stateOf(from) !== stateOf(to) || from.attempt !== to.attempt || isOtherWait(from.waitingFor, to.waitingFor);
-  return { job: to, effects: isVisible ? [...effects, announce(to)] : effects };
+  return { job: to, effects: isVisible ? [...effects, jobUpdateOf(to)] : effects };
 }
 
 /** Causes whose message names the zone, or the copy of the machine image, that was asked last: it changes with each try. */
@@ -28,8 +28,8 @@ export function isOtherWait(before: Cause | null, after: Cause | null): boolean 
   return before.message !== after.message && !SAID_ANEW_EACH_TRY.includes(classOf(after));
 }
 
-export function announce(job: Job): Effect {
-  return { type: 'ANNOUNCE', jobId: job.jobId, state: stateOf(job), attempt: job.attempt };
+export function jobUpdateOf(job: Job): Effect {
+  return { type: 'JOB_UPDATE', jobId: job.jobId, state: stateOf(job), attempt: job.attempt };
 }
 
 /** The facts that every job keeps whatever becomes of it. */
@@ -56,6 +56,6 @@ export function common(job: Job) {
 }
 
 /** Whether a message is about the job's present search for a place; one about an older try has no effect. */
-export function isCurrentTry(job: Job, event: { readonly attempt: number; readonly placementTry: number }): boolean {
+export function isCurrentRound(job: Job, event: { readonly attempt: number; readonly placementTry: number }): boolean {
   return event.attempt === job.attempt && event.placementTry === job.placementTry;
 }

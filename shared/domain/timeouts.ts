@@ -1,5 +1,5 @@
 /** How long each wait may last before the watcher looks at the job again. One place, so that the sum can be read off. */
-export type Deadlines = {
+export type Timeouts = {
   /** From asking for a place until Compute Engine has answered; then it is asked again (same names, so nothing doubles). */
   readonly provisionAnswerMs: number;
   /** From the VMs' creation until each of them has reported; what it installs then is not in it. */
@@ -9,7 +9,7 @@ export type Deadlines = {
   /** Without a heartbeat for so long, a replica is missed, and half as long later given up, if others are heard. */
   readonly leaseMs: number;
   /** An agent that has heard nothing for so long stops its VM; a silent VM is given up then though nobody is heard. */
-  readonly deadManMs: number;
+  readonly controlPlaneTimeoutMs: number;
   /** How often the deletion of VMs is asked for again while the job closes. */
   readonly teardownMs: number;
   /** After the agent should have stopped a job at its maxRunningTime, until the control plane does. */
@@ -23,12 +23,12 @@ export type Deadlines = {
   readonly backoffMsMax: number;
 };
 
-export const DEADLINES: Deadlines = {
+export const TIMEOUTS: Timeouts = {
   provisionAnswerMs: 180_000,
   bootMs: 900_000,
   pendingMs: 120_000,
   leaseMs: 120_000,
-  deadManMs: 600_000,
+  controlPlaneTimeoutMs: 600_000,
   teardownMs: 60_000,
   maxRunningGraceMs: 180_000,
   earlyCancelMs: 600_000,
@@ -69,13 +69,13 @@ export const SETTLED_RUN_MS = 60_000;
  * Searches for a place in a row whose message the provision stage gave up. Each of them is some 40 minutes of tries,
  * and a stage that is overrun or down for that long is no reason to end the jobs that wait for it.
  */
-export const GIVEN_UP_IN_ROW_MAX = 5;
+export const DELIVERY_FAILURES_IN_ROW_MAX = 5;
 
 const INTERRUPTION_BACKOFF_MS_MIN = 15_000;
 const INTERRUPTION_BACKOFF_MS_MAX = 300_000;
 
 /** The wait after the ladder of zones was spent `rounds` times. */
-export function ladderBackoffMs(rounds: number, { backoffMsMin, backoffMsMax }: Deadlines): number {
+export function zoneFallbackBackoffMs(rounds: number, { backoffMsMin, backoffMsMax }: Timeouts): number {
   return Math.min(backoffMsMax, backoffMsMin * 2 ** Math.min(rounds, 10));
 }
 

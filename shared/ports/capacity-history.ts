@@ -3,7 +3,7 @@ import type { TimestampMs } from '#shared/domain/job.ts';
 import type { ProvisioningModel } from '#shared/domain/job-spec.ts';
 
 /** What all jobs learnt about full zones. Forgetting it costs retries, never correctness. */
-export type CapacityMemory = {
+export type CapacityHistory = {
   record(refusal: CapacityRefusal): Promise<void>;
   /** Refusals of this machine since the given time; at most a few hundred. */
   recall(query: {

@@ -4,7 +4,7 @@ import type { Job, TimestampMs, UnfinishedJob } from '#shared/domain/job.ts';
 export type StoredJob = { readonly job: Job; readonly revision: number };
 
 /** An effect that was committed and not yet paid. `entryId` is derived from the event, so paying twice is visible. */
-export type OwedEffect = { readonly entryId: string; readonly effect: Effect };
+export type OutboxEntry = { readonly entryId: string; readonly effect: Effect };
 
 /** COMMITTED: written. STALE: the revision moved on, read again. DUPLICATE: this event was handled before. */
 export type CommitOutcome = 'COMMITTED' | 'STALE' | 'DUPLICATE';
@@ -23,11 +23,11 @@ export type JobStore = {
   /** The unfinished jobs whose `wakeAt` is at or before `now`, most overdue first. Reads nothing else. */
   listDue(now: TimestampMs, countMax: number): Promise<readonly UnfinishedJob[]>;
   /** The jobs that owe effects. Reads nothing else. */
-  listOwing(countMax: number): Promise<readonly string[]>;
+  listJobsWithOutbox(countMax: number): Promise<readonly string[]>;
   /** What one job owes, oldest first. */
-  listOwed(jobId: string): Promise<readonly OwedEffect[]>;
+  listOutbox(jobId: string): Promise<readonly OutboxEntry[]>;
   /** Ticks off a paid effect; one that is gone already is no error. */
-  settle(jobId: string, entryId: string): Promise<void>;
+  markPublished(jobId: string, entryId: string): Promise<void>;
   /** The newest jobs first, those of one millisecond by their id; `after` is the last job of the previous page. */
   list(page: {
     readonly countMax: number;

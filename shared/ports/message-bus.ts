@@ -5,7 +5,7 @@ export const TOPICS = [
   'control',
   'provision',
   'teardown',
-  'events',
+  'job-updates',
   'tick',
   'interruptions',
   'dead-letters',

@@ -17,9 +17,9 @@ export const teardownMessageSchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('SWEEP') }),
 ]);
 
-/** What listeners of the events topic are told; the job itself says the rest. */
-export const announcementSchema = z.object({
-  type: z.literal('ANNOUNCE'),
+/** A job update, on the topic `job-updates`: the state that users see changed. The job itself has the rest. `ANNOUNCE` is the name that versions before 0.2 gave it. */
+export const jobUpdateSchema = z.object({
+  type: z.enum(['JOB_UPDATE', 'ANNOUNCE']),
   jobId,
   state: z.string(),
   attempt: z.int().min(0),

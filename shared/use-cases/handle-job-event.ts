@@ -1,10 +1,10 @@
 import type { JobEvent } from '#shared/domain/event.ts';
 import type { Job } from '#shared/domain/job.ts';
-import type { Deadlines } from '#shared/domain/timeouts.ts';
+import type { Timeouts } from '#shared/domain/timeouts.ts';
 import { transition } from '#shared/domain/transition.ts';
-import { type OwingPorts, payOwedEffects } from '#shared/use-cases/publish-outbox.ts';
+import { type OutboxPorts, publishOutbox } from '#shared/use-cases/publish-outbox.ts';
 
-export type EventPorts = OwingPorts & { readonly deadlines: Deadlines };
+export type EventPorts = OutboxPorts & { readonly timeouts: Timeouts };
 
 const COMMIT_TRIES_MAX = 8;
 
@@ -19,7 +19,7 @@ export async function handleJobEvent(ports: EventPorts, event: JobEvent): Promis
     if (stored === undefined) {
       return undefined;
     }
-    const { job, effects } = transition(stored.job, event, ports.deadlines);
+    const { job, effects } = transition(stored.job, event, ports.timeouts);
     if (job === stored.job) {
       return job;
     }
@@ -32,7 +32,7 @@ export async function handleJobEvent(ports: EventPorts, event: JobEvent): Promis
     if (outcome === 'STALE') {
       continue;
     }
-    await payOwedEffects(ports, event.jobId);
+    await publishOutbox(ports, event.jobId);
     return outcome === 'COMMITTED' ? job : (await ports.jobs.read(event.jobId))?.job;
   }
   throw new Error(`Job ${event.jobId} kept changing under event ${event.eventId}; it will be delivered again.`);

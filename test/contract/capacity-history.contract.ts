@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type CapacityRefusal, REFUSAL_AGE_MS_MAX } from '#shared/domain/capacity.ts';
-import type { CapacityMemory } from '#shared/ports/capacity-history.ts';
+import type { CapacityHistory } from '#shared/ports/capacity-history.ts';
 import type { OpenStore, StoreUnderTest } from '../support/contract/store-under-test.ts';
 
 /** A bound on what one recall may cost, whatever has happened before. */
@@ -15,10 +15,10 @@ function refusal(facts: Partial<CapacityRefusal> = {}): CapacityRefusal {
 }
 
 /** What every memory for full zones promises, whatever is behind it. */
-export function describeCapacityMemoryContract(name: string, open: OpenStore<CapacityMemory>): void {
+export function describeCapacityHistoryContract(name: string, open: OpenStore<CapacityHistory>): void {
   describe(`${name} as a capacity memory`, () => {
-    let opened: StoreUnderTest<CapacityMemory>;
-    let memory: CapacityMemory;
+    let opened: StoreUnderTest<CapacityHistory>;
+    let memory: CapacityHistory;
 
     beforeEach(async () => {
       opened = await open();

@@ -19,7 +19,7 @@ export function describeOwedEffects(store: () => JobStore): void {
       provisionOf(3),
       provisionOf(4),
     ]);
-    expect(new Set((await store().listOwed('digits')).map(({ entryId }) => entryId)).size).toBe(5);
+    expect(new Set((await store().listOutbox('digits')).map(({ entryId }) => entryId)).size).toBe(5);
   });
 
   it('keeps the order of more effects than one digit can count', async () => {
@@ -31,10 +31,10 @@ export function describeOwedEffects(store: () => JobStore): void {
   it('ticks off what was paid, once or twice, and nothing else', async () => {
     await store().create(job, [provisionOf(1), teardown]);
     await store().create(jobOf('other'), [provisionOf(1)]);
-    const [first] = await store().listOwed('digits');
-    await store().settle('digits', first?.entryId ?? '');
-    await store().settle('digits', first?.entryId ?? '');
-    await store().settle('nobody', 'none');
+    const [first] = await store().listOutbox('digits');
+    await store().markPublished('digits', first?.entryId ?? '');
+    await store().markPublished('digits', first?.entryId ?? '');
+    await store().markPublished('nobody', 'none');
     expect(await effectsOwed(store())).toEqual([teardown]);
     expect(await effectsOwed(store(), 'other')).toHaveLength(1);
   });
@@ -43,11 +43,11 @@ export function describeOwedEffects(store: () => JobStore): void {
     await store().create(job, [provisionOf(1), teardown]);
     await store().create(jobOf('quiet'), []);
     await store().create(jobOf('other'), [provisionOf(1)]);
-    expect([...(await store().listOwing(10))].sort()).toEqual(['digits', 'other']);
-    expect(await store().listOwing(1)).toHaveLength(1);
-    for (const { entryId } of await store().listOwed('digits')) {
-      await store().settle('digits', entryId);
+    expect([...(await store().listJobsWithOutbox(10))].sort()).toEqual(['digits', 'other']);
+    expect(await store().listJobsWithOutbox(1)).toHaveLength(1);
+    for (const { entryId } of await store().listOutbox('digits')) {
+      await store().markPublished('digits', entryId);
     }
-    expect(await store().listOwing(10)).toEqual(['other']);
+    expect(await store().listJobsWithOutbox(10)).toEqual(['other']);
   });
 }

@@ -47,7 +47,7 @@ function describeCreation(store: () => JobStore): void {
     expect(await store().read('digits')).toBeUndefined();
     expect(await store().commit({ expectedRevision: 1, eventId: 'e1', job, effects: [teardown] })).toBe('STALE');
     expect(await store().read('digits')).toBeUndefined();
-    expect(await store().listOwing(10)).toEqual([]);
+    expect(await store().listJobsWithOutbox(10)).toEqual([]);
   });
 
   it('leaves the first job of an id untouched, with what it owes', async () => {
@@ -150,7 +150,7 @@ function describeLists(store: () => JobStore): void {
 }
 
 function describeConnections(opened: () => StoreUnderTest<JobStore>): void {
-  it('shows another connection everything: job, handled events, debts and deadlines', async () => {
+  it('shows another connection everything: job, handled events, debts and timeouts', async () => {
     const { store, connect } = opened();
     await store.create(job, [provisionOf(1)]);
     const commit = {
@@ -162,8 +162,8 @@ function describeConnections(opened: () => StoreUnderTest<JobStore>): void {
     await store.commit(commit);
     const other = await connect();
     expect(await other.read('digits')).toEqual(await store.read('digits'));
-    expect(await other.listOwed('digits')).toEqual(await store.listOwed('digits'));
-    expect(await other.listOwing(10)).toEqual(['digits']);
+    expect(await other.listOutbox('digits')).toEqual(await store.listOutbox('digits'));
+    expect(await other.listJobsWithOutbox(10)).toEqual(['digits']);
     expect(await other.listDue(job.wakeAt, 10)).toEqual([commit.job]);
     expect(await other.commit({ ...commit, expectedRevision: await revisionOf(other) })).toBe('DUPLICATE');
   });

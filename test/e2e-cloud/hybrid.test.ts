@@ -32,7 +32,7 @@ for step in range(start + 1, start + 41 if start else 6_000):
     print('step', step, flush=True)
 `;
 
-/** Deletions are asked for again after a minute, as in production (`DEADLINES.teardownMs`). */
+/** Deletions are asked for again after a minute, as in production (`TIMEOUTS.teardownMs`). */
 const JOB_MS_MAX = 150_000;
 
 const hosts = inject('emulatorHosts');

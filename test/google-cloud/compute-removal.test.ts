@@ -3,7 +3,7 @@ import { type Database, openDatabase } from '#infra/embedded/data-dir/database.t
 import { openSqliteJobStore } from '#infra/embedded/job-state/job-store.ts';
 import { openSqliteReplicaStore } from '#infra/embedded/job-state/replica-store.ts';
 import { createComputeVmProvider } from '#infra/google-cloud/compute-engine/compute-vm-provider.ts';
-import { DEADLINES } from '#shared/domain/timeouts.ts';
+import { TIMEOUTS } from '#shared/domain/timeouts.ts';
 import type { VmProvider } from '#shared/ports/vm-provider.ts';
 import { handleJobEvent } from '#shared/use-cases/handle-job-event.ts';
 import { sweep, teardown } from '#shared/use-cases/teardown/teardown.ts';
@@ -145,6 +145,6 @@ function portsOn(database: Database) {
     jobs: openSqliteJobStore(database),
     replicas: openSqliteReplicaStore(database),
     bus: { publish: async () => 'id' },
-    deadlines: DEADLINES,
+    timeouts: TIMEOUTS,
   };
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, inject, it } from 'vitest';
 import { connectState } from '#infra/google-cloud/compose/connect-state.ts';
-import { describeCapacityMemoryContract } from '../contract/capacity-history.contract.ts';
+import { describeCapacityHistoryContract } from '../contract/capacity-history.contract.ts';
 import { describeJobStoreContract } from '../contract/job-store.contract.ts';
 import { describeReplicaStoreContract } from '../contract/replica-store.contract.ts';
 import type { OpenStore } from '../support/contract/store-under-test.ts';
@@ -19,7 +19,7 @@ if (hosts === null) {
   process.env.FIRESTORE_EMULATOR_HOST = hosts.firestore;
   describeJobStoreContract('Firestore over REST', asDeployed(hosts.firestore, 'jobs'));
   describeReplicaStoreContract('Firestore over REST', asDeployed(hosts.firestore, 'replicas'));
-  describeCapacityMemoryContract('Firestore over REST', asDeployed(hosts.firestore, 'capacity'));
+  describeCapacityHistoryContract('Firestore over REST', asDeployed(hosts.firestore, 'capacity'));
 }
 
 /** The stores as deployed functions build them; every project id is a database of its own on the emulator. */

@@ -1,8 +1,8 @@
 import { describe, expect, inject, it } from 'vitest';
-import { createFirestoreCapacityMemory } from '#infra/google-cloud/firestore/firestore-capacity-history.ts';
+import { createFirestoreCapacityHistory } from '#infra/google-cloud/firestore/firestore-capacity-history.ts';
 import { createFirestoreJobStore } from '#infra/google-cloud/firestore/firestore-job-store.ts';
 import { createFirestoreReplicaStore } from '#infra/google-cloud/firestore/firestore-replica-store.ts';
-import { describeCapacityMemoryContract } from '../contract/capacity-history.contract.ts';
+import { describeCapacityHistoryContract } from '../contract/capacity-history.contract.ts';
 import { describeJobStoreContract } from '../contract/job-store.contract.ts';
 import { describeReplicaStoreContract } from '../contract/replica-store.contract.ts';
 import { onFirestore } from '../support/google-cloud/firestore-under-test.ts';
@@ -22,5 +22,5 @@ if (hosts === null) {
     onFirestore(hosts.firestore, (firestore) => createFirestoreJobStore(firestore, clock)),
   );
   describeReplicaStoreContract('Firestore', onFirestore(hosts.firestore, createFirestoreReplicaStore));
-  describeCapacityMemoryContract('Firestore', onFirestore(hosts.firestore, createFirestoreCapacityMemory));
+  describeCapacityHistoryContract('Firestore', onFirestore(hosts.firestore, createFirestoreCapacityHistory));
 }

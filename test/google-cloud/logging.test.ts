@@ -6,14 +6,14 @@ import { getRequestListener } from '@hono/node-server';
 import { GoogleAuth, PassThroughClient } from 'google-auth-library';
 import { expect, it } from 'vitest';
 import { openFileLogStore } from '#infra/embedded/cloud-logging/file-log-store.ts';
-import { createLoggingDoor } from '#infra/embedded/cloud-logging/server.ts';
+import { createCloudLoggingServer } from '#infra/embedded/cloud-logging/server.ts';
 import { openDatabase } from '#infra/embedded/data-dir/database.ts';
 import { closeServer, HOST, listen } from '#infra/embedded/http/http-server.ts';
 import { openSqliteJobStore } from '#infra/embedded/job-state/job-store.ts';
 import { openSqliteReplicaStore } from '#infra/embedded/job-state/replica-store.ts';
 import { createCloudLogStore } from '#infra/google-cloud/cloud-logging/cloud-log-store.ts';
 import { createApiApp } from '#shared/api/api-app.ts';
-import { DEADLINES } from '#shared/domain/timeouts.ts';
+import { TIMEOUTS } from '#shared/domain/timeouts.ts';
 import type { LogEntry } from '#shared/ports/log-store.ts';
 import { describeLogStoreContract, type LogStoreUnderTest } from '../contract/log-store.contract.ts';
 
@@ -39,7 +39,7 @@ it('says of a quota that is used up when to ask again, and asks no more itself',
     replicas: openSqliteReplicaStore(database),
     bus: { publish: async () => 'id' },
     clock: { now: Date.now },
-    deadlines: DEADLINES,
+    timeouts: TIMEOUTS,
     logs: createCloudLogStore({
       projectId: PROJECT_ID,
       url,
@@ -61,7 +61,7 @@ it('says of a quota that is used up when to ask again, and asks no more itself',
 
 async function openIn(directory?: string): Promise<LogStoreUnderTest> {
   const folder = directory ?? (await mkdtemp(join(tmpdir(), 'dropforge-logging-')));
-  const door = createLoggingDoor(openFileLogStore(folder), PROJECT_ID);
+  const door = createCloudLoggingServer(openFileLogStore(folder), PROJECT_ID);
   const server = createServer(getRequestListener(door.fetch));
   const url = `http://${HOST}:${await listen(server, 0)}`;
   const auth = new GoogleAuth({ authClient: new PassThroughClient() });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { FunctionName } from '#functions/index.ts';
 import { checkEmbeddedConfig } from '#infra/embedded/embedded-config.ts';
-import { connectEmbedded, type EmbeddedPorts } from '#infra/embedded/embedded-ports.ts';
+import { type EmbeddedPorts, openEmbeddedPorts } from '#infra/embedded/embedded-ports.ts';
 import { type FunctionServers, startFunctionServers } from '#infra/embedded/function-servers.ts';
 import { createLogger } from '#shared/observability/logger.ts';
 import heartbeat from '#shared/protocol/golden/heartbeat-running.json' with { type: 'json' };
@@ -22,7 +22,7 @@ beforeAll(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'dropforge-functions-'));
   const logger = createLogger((line) => void log.push(JSON.parse(line) as Record<string, unknown>));
   const config = checkEmbeddedConfig({}, 'the configuration');
-  ports = await connectEmbedded({ dataDir, config, book: SOURCE_PORTS, logger, environment: process.env });
+  ports = await openEmbeddedPorts({ dataDir, config, book: SOURCE_PORTS, logger, environment: process.env });
   const { jobs } = ports.functions;
   const sometimesDown = {
     ...jobs,
@@ -84,7 +84,7 @@ it('makes one job of an upload, however often it is told of it', async () => {
 it('refuses another job under the same id, and leaves the first untouched', async () => {
   const first = await uploadProgram('taken');
   await finalize(first.name, first.generation);
-  await push('report', JSON.stringify({ type: 'ANNOUNCE', jobId: 'taken', state: 'QUEUED', attempt: 1 }));
+  await push('report', JSON.stringify({ type: 'JOB_UPDATE', jobId: 'taken', state: 'QUEUED', attempt: 1 }));
   const before = await ports.functions.jobs.read('taken');
   const second = await uploadProgram('taken', 'print("something else")\n');
 
@@ -130,7 +130,7 @@ it('cancels a job that is made after it was asked to, and gives up the cancel of
     const message = { data, messageId: `c-${jobId}`, attributes: {}, publishTime: new Date(publishedAt).toISOString() };
     return post('on-control', JSON.stringify({ subscription: 'projects/p/subscriptions/s', message }));
   };
-  const { earlyCancelMs } = ports.functions.deadlines;
+  const { earlyCancelMs } = ports.functions.timeouts;
   log.length = 0;
 
   expect((await cancel('hasty', Date.now())).status).toBe(500);

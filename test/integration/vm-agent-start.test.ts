@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
-import { judgeExit } from '#shared/domain/exit-report.ts';
+import { classifyExit } from '#shared/domain/exit-report.ts';
 import { BUCKET, configure, JOB_DIR, until } from '../support/agent/vm-agent-cloud.ts';
 import { startMachineForEachTest } from '../support/agent/vm-agent-machine.ts';
 import { makeSdist } from '../support/agent/vm-agent-package.ts';
@@ -39,7 +39,7 @@ describe('trouble of Cloud Storage at the start', () => {
 
     expect(report).toMatchObject({ reason: 'SERVICE_UNREACHABLE', exitCode: null });
     expect(report.evidence[0]).toMatch(/^(GET|POST) .+ answered 503: /);
-    expect(judgeExit(report, 'digits_1')).toMatchObject({ cause: { code: 'SERVICE_UNREACHABLE' } });
+    expect(classifyExit(report, 'digits_1')).toMatchObject({ cause: { code: 'SERVICE_UNREACHABLE' } });
     expect(hasRun()).toBe(false);
   });
 

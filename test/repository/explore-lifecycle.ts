@@ -1,7 +1,7 @@
 import type { CauseCode } from '#shared/domain/cause.ts';
 import type { Effect } from '#shared/domain/event.ts';
 import { type Job, type JobIn, replicasOf, stateOf, type TimestampMs, type UnfinishedJob } from '#shared/domain/job.ts';
-import { GIVEN_UP_IN_ROW_MAX, INTERRUPTIONS_IN_ROW_MAX } from '#shared/domain/timeouts.ts';
+import { DELIVERY_FAILURES_IN_ROW_MAX, INTERRUPTIONS_IN_ROW_MAX } from '#shared/domain/timeouts.ts';
 import { transition } from '#shared/domain/transition.ts';
 import { queuedJob } from '../support/domain/example-job.ts';
 import { HAPPENINGS, type Happening } from './lifecycle-happenings.ts';
@@ -79,7 +79,7 @@ function keyOf(job: Job): string {
     counts.restarts,
     interruptionsOf(counts),
     counts.bootFailuresInRow,
-    counts.givenUpInRow >= GIVEN_UP_IN_ROW_MAX - 1,
+    counts.givenUpInRow >= DELIVERY_FAILURES_IN_ROW_MAX - 1,
     firstRanAt === null,
     replicasOf(spec).length,
     'reportedAt' in job && job.reportedAt !== null,
@@ -100,7 +100,7 @@ export function exploreLifecycle(): Lifecycle {
     queuedJob({ maxWaitMs: 400_000 }),
     { ...queuedJob(), counts: weary },
     { ...pairOf(queuedJob()), counts: weary },
-    { ...queuedJob(), counts: { ...queuedJob().counts, givenUpInRow: GIVEN_UP_IN_ROW_MAX - 1 } },
+    { ...queuedJob(), counts: { ...queuedJob().counts, givenUpInRow: DELIVERY_FAILURES_IN_ROW_MAX - 1 } },
   ].map((job) => ({ job, now: 0 }));
   const met = new Set(queue.map(({ job }) => keyOf(job)));
   const decisions = new Map<string, Decision>();
@@ -147,7 +147,7 @@ function follow(job: UnfinishedJob, happening: Happening, at: TimestampMs) {
     isNewAttempt: next.attempt > job.attempt,
     shows: stateOf(next) === stateOf(job) ? null : stateOf(next),
     // Whether a job waited for the same before is no matter of the table, which says so below it.
-    effects: effects.map(({ type }) => type).filter((type) => type !== 'ANNOUNCE' || isShown),
+    effects: effects.map(({ type }) => type).filter((type) => type !== 'JOB_UPDATE' || isShown),
   };
   return { decision, next: { job: next, now: at }, ownCause: isTold ? null : (cause?.code ?? null) };
 }

@@ -1,14 +1,14 @@
 import { type CauseClass, type CauseCode, causeOf, classOf } from '#shared/domain/cause.ts';
 import type { JobEvent, JobEventType, ReplicaExit } from '#shared/domain/event.ts';
-import { isWhole, type Job, type JobIn, type TimestampMs, type UnfinishedJob } from '#shared/domain/job.ts';
+import { allReplicasCreated, type Job, type JobIn, type TimestampMs, type UnfinishedJob } from '#shared/domain/job.ts';
 import { isWaitOver, waitDeadlineOf } from '#shared/domain/placing.ts';
 import {
   BOOT_FAILURES_IN_ROW_MAX,
-  DEADLINES,
-  GIVEN_UP_IN_ROW_MAX,
+  DELIVERY_FAILURES_IN_ROW_MAX,
   INTERRUPTIONS_IN_ROW_MAX,
   SETTLED_RUN_MS,
   SETUP_MS_MAX,
+  TIMEOUTS,
 } from '#shared/domain/timeouts.ts';
 import { eventsFor } from '../support/domain/example-job.ts';
 
@@ -60,7 +60,7 @@ function finalExit(code: CauseCode, what: CauseClass | CauseCode): Happening {
 }
 
 /** A master that succeeds before its cluster is known to exist has not trained with it. */
-const isHalf = (job: UnfinishedJob) => job.status === 'PREPARING' && !isWhole(job);
+const isHalf = (job: UnfinishedJob) => job.status === 'PREPARING' && !allReplicasCreated(job);
 
 const SUCCESS: ReplicaExit = { outcome: 'SUCCEEDED' };
 
@@ -133,7 +133,7 @@ function isSilent(job: UnfinishedJob, at: TimestampMs): boolean {
 }
 
 /** Compute Engine itself has not answered by then, or has kept the VM pending for longer than it was asked to. */
-const silentAt = ({ pendingUntil, placedAt }: JobIn<'PREPARING'>) => (pendingUntil ?? placedAt) + DEADLINES.bootMs;
+const silentAt = ({ pendingUntil, placedAt }: JobIn<'PREPARING'>) => (pendingUntil ?? placedAt) + TIMEOUTS.bootMs;
 
 const hasReported = (job: UnfinishedJob) => job.status === 'PREPARING' && job.reportedAt !== null;
 
@@ -142,7 +142,7 @@ const isSettingUp = (job: UnfinishedJob) =>
 
 const isLastBoot = (job: Job) => job.counts.bootFailuresInRow + 1 >= BOOT_FAILURES_IN_ROW_MAX;
 
-const isLastGivenUp = (job: Job) => job.counts.givenUpInRow + 1 >= GIVEN_UP_IN_ROW_MAX;
+const isLastGivenUp = (job: Job) => job.counts.givenUpInRow + 1 >= DELIVERY_FAILURES_IN_ROW_MAX;
 
 /** The VMs have never reported; two variants in time, for Compute Engine may not have answered either. */
 function silences(at: Happening['at']): readonly Happening[] {
@@ -214,7 +214,7 @@ export const HAPPENINGS: readonly Happening[] = [
   ...interruptions({ type: 'ATTEMPT_INTERRUPTED', what: '' }, (job, at) => eventsFor(job, at).ATTEMPT_INTERRUPTED),
   happening('CANCEL_REQUESTED', ''),
   happening('DELIVERY_EXHAUSTED', 'of the provision stage', { applies: (job) => !isLastGivenUp(job) }),
-  happening('DELIVERY_EXHAUSTED', `of the provision stage, ${GIVEN_UP_IN_ROW_MAX} times in a row`, {
+  happening('DELIVERY_EXHAUSTED', `of the provision stage, ${DELIVERY_FAILURES_IN_ROW_MAX} times in a row`, {
     applies: isLastGivenUp,
   }),
   deadline('QUEUED', 'maxWaitTime not over', { applies: (job, at) => !isWaitOver(job, at) }),

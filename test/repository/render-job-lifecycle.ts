@@ -2,9 +2,9 @@ import { CAUSES, type CauseCode, causeOf } from '#shared/domain/cause.ts';
 import type { Job } from '#shared/domain/job.ts';
 import {
   BOOT_FAILURES_IN_ROW_MAX,
-  DEADLINES,
-  type Deadlines,
   SETUP_MS_MAX,
+  TIMEOUTS,
+  type Timeouts,
   UPLOAD_GRACE_MS,
 } from '#shared/domain/timeouts.ts';
 import { transition } from '#shared/domain/transition.ts';
@@ -14,14 +14,15 @@ import { type Decision, exploreLifecycle, type Lifecycle, situationOf } from './
 /** Rewrites the page; the test that finds it out of date names this command. */
 export const WRITE_COMMAND = 'node test/repository/write-job-lifecycle.ts';
 
-const DEADLINE_MEANINGS: Readonly<Record<keyof Deadlines, string>> = {
+const DEADLINE_MEANINGS: Readonly<Record<keyof Timeouts, string>> = {
   provisionAnswerMs:
     'The provision stage has not answered: it is told again. The VMs have the same names, so nothing doubles.',
   bootMs: `A VM has not reported: the attempt is interrupted, and ${BOOT_FAILURES_IN_ROW_MAX} times in a row the job fails.`,
   pendingMs: 'A VM waits for capacity: it is looked whether it was started, or given up.',
   leaseMs:
     'A replica has sent no heartbeat while others were heard: it is missed, and half as long later the attempt is interrupted.',
-  deadManMs: 'Added to a lease while nobody is heard: the agent has stopped its VM, and the attempt is interrupted.',
+  controlPlaneTimeoutMs:
+    'Added to a lease while nobody is heard: the agent has stopped its VM, and the attempt is interrupted.',
   teardownMs: 'The VMs of a job that is over are still there: their deletion is asked for again.',
   maxRunningGraceMs: 'The agent did not stop a job at its maxRunningTime: the control plane ends it.',
   earlyCancelMs: 'A cancel came before its job, and the job has not come since: the message is acknowledged.',
@@ -50,7 +51,7 @@ export function renderJobLifecycle(): string {
     '## What is decided',
     [
       '*Shows* is the state that users see from then on; a dash leaves it. Effects are messages to the stages: `PROVISION`',
-      'and `TEARDOWN` to the stages of those names, `ANNOUNCE` to the topic `events`. A new attempt fences off the old one.',
+      'and `TEARDOWN` to the stages of those names, `JOB_UPDATE` to the topic `job-updates`. A new attempt fences off the old one.',
       'What a job waits for is announced, too, whenever it is something else than before, whatever event says it.',
     ].join('\n'),
     renderDecisions(lifecycle.decisions),
@@ -100,9 +101,9 @@ function renderDecisions(decisions: readonly Decision[]): string {
 }
 
 function renderDeadlines(): string {
-  const names = Object.keys(DEADLINE_MEANINGS) as (keyof Deadlines)[];
+  const names = Object.keys(DEADLINE_MEANINGS) as (keyof Timeouts)[];
   const rows = [
-    ...names.map((name) => renderDeadline(name, DEADLINES[name], DEADLINE_MEANINGS[name])),
+    ...names.map((name) => renderDeadline(name, TIMEOUTS[name], DEADLINE_MEANINGS[name])),
     renderDeadline('SETUP_MS_MAX', SETUP_MS_MAX, 'The master reports, and still downloads or installs: the job fails.'),
     renderDeadline(
       'UPLOAD_GRACE_MS',

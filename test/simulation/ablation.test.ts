@@ -7,7 +7,7 @@ const SEEDS_MAX = 1_500;
 
 const ABLATED: readonly { readonly mechanism: Mechanism; readonly promise: string }[] = [
   { mechanism: 'wakeDueJobs', promise: 'jobs wait for ever when nobody wakes those that are due' },
-  { mechanism: 'payOwedEffects', promise: 'effects stay owed when nobody pays for the dead' },
+  { mechanism: 'publishOutbox', promise: 'effects stay owed when nobody pays for the dead' },
   { mechanism: 'fencing', promise: 'an attempt that is over decides the job when it is not fenced off' },
   { mechanism: 'sweep', promise: 'late VMs stay when nobody sweeps' },
   { mechanism: 'duplicateCheck', promise: 'a refusal counts twice when handled events are forgotten' },

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { DEADLINES, SETUP_MS_MAX, UPLOAD_GRACE_MS } from '#shared/domain/timeouts.ts';
+import { SETUP_MS_MAX, TIMEOUTS, UPLOAD_GRACE_MS } from '#shared/domain/timeouts.ts';
 import { createWorld } from './simulated-world.ts';
 import { MECHANISMS, type Mechanism } from './world-faults.ts';
 
@@ -12,7 +12,7 @@ const SWEEP_MS = 300_000;
 const SLOWEST_DELETION_MS = 90_000;
 const DEAD_MAN_MS = 600_000;
 const MAX_RUNNING_MS = 300_000;
-const MAX_RUN_MS = DEADLINES.bootMs + SETUP_MS_MAX + MAX_RUNNING_MS + DEADLINES.maxRunningGraceMs + UPLOAD_GRACE_MS;
+const MAX_RUN_MS = TIMEOUTS.bootMs + SETUP_MS_MAX + MAX_RUNNING_MS + TIMEOUTS.maxRunningGraceMs + UPLOAD_GRACE_MS;
 
 /** The stops of a VM that outlives its job: each must suffice when the others, and the teardown stage, have failed. */
 const STOPS: readonly { readonly stop: Mechanism; readonly longestMs: number }[] = [

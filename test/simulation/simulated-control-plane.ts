@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { openDatabase } from '#infra/embedded/data-dir/database.ts';
-import { openSqliteCapacityMemory } from '#infra/embedded/job-state/capacity-history.ts';
+import { openSqliteCapacityHistory } from '#infra/embedded/job-state/capacity-history.ts';
 import { openSqliteJobStore } from '#infra/embedded/job-state/job-store.ts';
 import { openSqliteReplicaStore } from '#infra/embedded/job-state/replica-store.ts';
 import { type Job, replicasOf } from '#shared/domain/job.ts';
-import { DEADLINES } from '#shared/domain/timeouts.ts';
+import { TIMEOUTS } from '#shared/domain/timeouts.ts';
 import type { JobStore } from '#shared/ports/job-store.ts';
 import type { MessageBus } from '#shared/ports/message-bus.ts';
 import type { ReplicaStore } from '#shared/ports/replica-store.ts';
 import { type ProvisionMessage, provision } from '#shared/use-cases/provision/provision.ts';
-import { endExpiredLeases, payOwingJobs, wakeDueJobs } from '#shared/use-cases/reconcile/reconcile.ts';
+import { endExpiredLeases, publishOutboxes, wakeDueJobs } from '#shared/use-cases/reconcile/reconcile.ts';
 import { sweep, teardown } from '#shared/use-cases/teardown/teardown.ts';
 import type { Prng } from './prng.ts';
 import type { Scheduler } from './scheduler.ts';
@@ -127,10 +127,10 @@ export function createControlPlane({ prng, scheduler, cloud, faults, has }: Cont
     replicas: scheduler.interruptible(
       withoutDoubt(has('firstWord') ? replicas : withoutFirstWord(replicas), { now, has }),
     ),
-    capacity: scheduler.interruptible(openSqliteCapacityMemory(database)),
+    capacity: scheduler.interruptible(openSqliteCapacityHistory(database)),
     vms: scheduler.interruptible(cloud.provider),
     bus: scheduler.interruptible(bus),
-    deadlines: DEADLINES,
+    timeouts: TIMEOUTS,
   };
 
   function deliverLater(topic: 'provision' | 'teardown', message: ProvisionMessage, delayMs: number): void {
@@ -155,7 +155,7 @@ export function createControlPlane({ prng, scheduler, cloud, faults, has }: Cont
   }
 
   every(WATCH_EVERY_MS, async () => {
-    await (has('payOwedEffects') ? payOwingJobs(ports) : undefined);
+    await (has('publishOutbox') ? publishOutboxes(ports) : undefined);
     await (has('leases') ? endExpiredLeases(ports, now()) : undefined);
     await (has('wakeDueJobs') ? wakeDueJobs(ports, now()) : undefined);
   });

@@ -1,6 +1,6 @@
 import type { Job } from '#shared/domain/job.ts';
 import type { ProvisioningModel, Role } from '#shared/domain/job-spec.ts';
-import { DEADLINES } from '#shared/domain/timeouts.ts';
+import { TIMEOUTS } from '#shared/domain/timeouts.ts';
 import type { VmSettings } from '#shared/use-cases/provision/vm-request.ts';
 import { queuedJob } from '../support/domain/example-job.ts';
 import type { Prng } from './prng.ts';
@@ -25,7 +25,7 @@ export function simulatedJob(
   const job = queuedJob({ maxRunningMs });
   const [master] = job.spec.replicaGroups;
   const replicaGroups = [master, ...others.map((group) => ({ ...master, ...group }))] as const;
-  const wakeAt = createdAt + DEADLINES.provisionAnswerMs;
+  const wakeAt = createdAt + TIMEOUTS.provisionAnswerMs;
   return {
     ...job,
     jobId,

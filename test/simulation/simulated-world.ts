@@ -4,7 +4,7 @@ import { ownsVm } from '#shared/domain/ownership.ts';
 import type { Heartbeat, HeartbeatAnswer } from '#shared/protocol/heartbeat.ts';
 import { recordHeartbeat } from '#shared/use-cases/heartbeat/record-heartbeat.ts';
 import { cancelJob } from '#shared/use-cases/intake/cancel-job.ts';
-import { noteInterruption } from '#shared/use-cases/reconcile/handle-interruption.ts';
+import { handleInterruption } from '#shared/use-cases/reconcile/handle-interruption.ts';
 import { createPrng } from './prng.ts';
 import { createScheduler, type SchedulerOptions } from './scheduler.ts';
 import { DEAD_MAN_MS, HEARTBEAT_MS, runAgent } from './simulated-agent.ts';
@@ -111,7 +111,7 @@ export function createWorld(seed: number, without: readonly Mechanism[] = [], op
         const interruption = { instanceId: vm.instanceId, methodName: 'compute.instances.preempted' };
         scheduler.at(now() + prng.integer(30_000), () =>
           scheduler.start(
-            () => noteInterruption(ports, interruption, now()),
+            () => handleInterruption(ports, interruption, now()),
             () => undefined,
           ),
         );
@@ -173,7 +173,7 @@ export function createWorld(seed: number, without: readonly Mechanism[] = [], op
     async isBusy(): Promise<boolean> {
       const all = await jobs.list({ countMax: 100 });
       const isUnfinished = all.some(({ status }) => status !== 'CLOSED');
-      return isUnfinished || cloud.all().length > 0 || (await jobs.listOwing(1)).length > 0;
+      return isUnfinished || cloud.all().length > 0 || (await jobs.listJobsWithOutbox(1)).length > 0;
     },
     close,
   };

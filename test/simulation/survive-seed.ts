@@ -67,7 +67,7 @@ async function rest(world: World): Promise<void> {
 }
 
 async function judgeRest(world: World): Promise<readonly string[]> {
-  const owing = await world.jobs.listOwing(10);
+  const owing = await world.jobs.listJobsWithOutbox(10);
   const vms = world.cloud.all().map(({ vmName, status }) => `VM ${vmName} is still billed (${status})`);
   return [...vms, ...owing.map((jobId) => `job ${jobId} still owes effects`)];
 }

@@ -3,7 +3,7 @@ import type { Prng } from './prng.ts';
 /** The safety mechanisms, each of which the ablation test takes out in turn. */
 export const MECHANISMS = [
   'wakeDueJobs',
-  'payOwedEffects',
+  'publishOutbox',
   'fencing',
   'sweep',
   'duplicateCheck',

@@ -14,7 +14,7 @@ const VARIABLES = [
 
 /** Functions that handle a job's events, and so pay what the job owes: messages to these topics. */
 const PAYING = FUNCTION_NAMES.filter((name) => name !== 'report');
-const STAGES = ['events', 'provision', 'teardown'];
+const STAGES = ['job-updates', 'provision', 'teardown'];
 
 let terraform: TerraformCopy;
 let resources: readonly Resource[] = [];

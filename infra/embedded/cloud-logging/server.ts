@@ -36,7 +36,7 @@ const labelsSchema = z.object({
 type WrittenEntry = z.infer<typeof writeRequestSchema>['entries'][number];
 
 /** Cloud Logging's door: `POST /v2/entries:write` for agents into the log files, and `entries:list` for readers. */
-export function createLoggingDoor(logs: FileLogStore, projectId: string): Hono {
+export function createCloudLoggingServer(logs: FileLogStore, projectId: string): Hono {
   const door = new Hono();
   door.post('/v2/entries:list', async (context) => {
     const parsed = listRequestSchema.safeParse(await context.req.json().catch(() => undefined));

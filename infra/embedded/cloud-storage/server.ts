@@ -10,7 +10,7 @@ import { createBatchRoute } from '#infra/embedded/http/batch.ts';
 /** Cloud Storage docs, "Sending batch requests": up to 100 calls in one. */
 const BATCH_CALLS_COUNT_MAX = 100;
 
-export type StorageDoorOptions = {
+export type CloudStorageServerOptions = {
   /** Told of every fault of the store itself; the client only hears that there was one. */
   readonly reportFault: (error: Error) => void;
 };
@@ -20,7 +20,7 @@ export type StorageDoorOptions = {
  * `/BUCKET/OBJECT`. That path matches nearly everything, so the door comes last where several share a server. Nobody is
  * asked for credentials. Source: https://cloud.google.com/storage/docs/json_api
  */
-export function createStorageDoor(store: EmbeddedObjectStore, { reportFault }: StorageDoorOptions): Hono {
+export function createCloudStorageServer(store: EmbeddedObjectStore, { reportFault }: CloudStorageServerOptions): Hono {
   const api = new Hono().route('/', createBucketRoutes(store)).route('/', createObjectRoutes(store));
   // Where the path has been dropped these would be taken for objects of the buckets `b` and `projects`.
   for (const path of ['/b/*', '/projects/:project/:what{serviceAccount|hmacKeys.*}']) {

@@ -15,7 +15,7 @@ import type { Clock } from '#shared/ports/clock.ts';
 /** Compute API docs, "Batching requests": up to 1000 calls in one. */
 const BATCH_CALLS_COUNT_MAX = 1_000;
 
-export type ComputeDoorOptions = Pick<ComputePorts, 'identity' | 'vms'> & {
+export type ComputeEngineServerOptions = Pick<ComputePorts, 'identity' | 'vms'> & {
   readonly database: Database;
   readonly clock: Clock;
   /** Told of every fault of the cloud itself; the client only hears that there was one. */
@@ -27,7 +27,13 @@ export type ComputeDoorOptions = Pick<ComputePorts, 'identity' | 'vms'> & {
  * client libraries use it, on the VMs of the embedded cloud. Nobody is asked for credentials. Source:
  * https://cloud.google.com/compute/docs/reference/rest/v1
  */
-export function createComputeDoor({ identity, vms, database, clock, reportFault }: ComputeDoorOptions): Hono {
+export function createComputeEngineServer({
+  identity,
+  vms,
+  database,
+  clock,
+  reportFault,
+}: ComputeEngineServerOptions): Hono {
   const options = { table: openOperationTable(database), clock, reportFault };
   settleOperations(options, vms.listRecords());
   const ports: ComputePorts = { identity, vms, operations: createOperations(options) };

@@ -1,6 +1,6 @@
 import type { Database } from '#infra/embedded/data-dir/database.ts';
 import { type CapacityRefusal, REFUSAL_AGE_MS_MAX } from '#shared/domain/capacity.ts';
-import type { CapacityMemory } from '#shared/ports/capacity-history.ts';
+import type { CapacityHistory } from '#shared/ports/capacity-history.ts';
 
 const REFUSALS_RECALLED_MAX = 500;
 
@@ -13,7 +13,7 @@ const SCHEMA = `
 `;
 
 /** Refusals of zones; those that no longer count are forgotten as new ones come. */
-export function openSqliteCapacityMemory(database: Database): CapacityMemory {
+export function openSqliteCapacityHistory(database: Database): CapacityHistory {
   const { sql } = database;
   sql.exec(SCHEMA);
   const insert = sql.prepare('insert into capacity_refusals values (?, ?, ?, ?)');

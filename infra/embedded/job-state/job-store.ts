@@ -63,11 +63,11 @@ export function openSqliteJobStore(database: Database): JobStore {
     },
     commit: async (change) => database.transaction(() => commit(change)),
     listDue: async (now, countMax) => statements.due.all(now, countMax).map(({ body }) => parse<UnfinishedJob>(body)),
-    listOwing: async (countMax) => statements.owing.all(countMax).map((row) => String(row.job_id)),
-    listOwed: async (jobId) =>
+    listJobsWithOutbox: async (countMax) => statements.owing.all(countMax).map((row) => String(row.job_id)),
+    listOutbox: async (jobId) =>
       statements.owed.all(jobId).map((row) => ({ entryId: String(row.entry_id), effect: parse<Effect>(row.body) })),
-    async settle(jobId, entryId) {
-      statements.settle.run(jobId, entryId);
+    async markPublished(jobId, entryId) {
+      statements.markPublished.run(jobId, entryId);
     },
     async list({ countMax, after = { createdAt: Number.MAX_SAFE_INTEGER, jobId: '' } }) {
       const rows = statements.list.all({ created_at: after.createdAt, job_id: after.jobId, count: countMax });
@@ -99,7 +99,7 @@ function prepareStatements({ sql }: Database) {
     due: sql.prepare('select body from jobs where wake_at <= ? order by wake_at limit ?'),
     owing: sql.prepare('select job_id from owed_effects group by job_id order by min(position) limit ?'),
     owed: sql.prepare('select entry_id, body from owed_effects where job_id = ? order by position'),
-    settle: sql.prepare('delete from owed_effects where job_id = ? and entry_id = ?'),
+    markPublished: sql.prepare('delete from owed_effects where job_id = ? and entry_id = ?'),
     list: sql.prepare(`
       select body from jobs where created_at < :created_at or (created_at = :created_at and job_id > :job_id)
       order by created_at desc, job_id limit :count`),

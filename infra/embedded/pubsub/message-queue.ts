@@ -48,6 +48,9 @@ const SCHEMA = `
   ) strict;
 `;
 
+/** The topic's name before version 0.2: what an older version published is still delivered. */
+const RENAMED_TOPIC = "update messages set topic = 'job-updates' where topic = 'events'";
+
 /** A message with its attributes; Pub/Sub's limit is 10 MB, and nothing here comes near this one. */
 const MESSAGE_BYTES_MAX = 1_048_576;
 
@@ -125,6 +128,7 @@ function countByTopic(waiting: readonly Record<string, unknown>[], dead: readonl
 
 function prepareStatements({ sql }: Database) {
   sql.exec(SCHEMA);
+  sql.exec(RENAMED_TOPIC);
   return {
     insert: sql.prepare('insert into messages (topic, body, deliver_at, attempts) values (?, ?, ?, 0)'),
     take: sql.prepare(`

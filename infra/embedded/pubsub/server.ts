@@ -54,7 +54,7 @@ const publishRequestSchema = z.object({ messages: z.array(message).min(1).max(1_
  * What else there is under `/v1/projects` of Pub/Sub says that it is not offered, and gRPC is not spoken. Source:
  * https://cloud.google.com/pubsub/docs/reference/rest/v1/projects.topics
  */
-export function createPubsubDoor(queue: MessageQueue): Hono {
+export function createPubsubServer(queue: MessageQueue): Hono {
   const door = new Hono();
   door.get('/v1/projects/:project/topics', (context) => {
     const name = (topic: string) => `projects/${context.req.param('project')}/topics/${topic}`;

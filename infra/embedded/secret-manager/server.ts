@@ -34,7 +34,7 @@ const STATUSES = {
  * deleted over REST, as gcloud does it. It has the secrets of one project, and any caller may read them, as everything
  * of the embedded cloud. Source: https://cloud.google.com/secret-manager/docs/reference/rest/v1/projects.secrets
  */
-export function createSecretManagerDoor(secrets: SecretStore, projectId: string): Hono {
+export function createSecretManagerServer(secrets: SecretStore, projectId: string): Hono {
   const door = new Hono();
   const root = '/v1/projects/:project/secrets';
   for (const path of [root, `${root}/*`]) {

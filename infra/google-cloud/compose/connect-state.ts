@@ -1,10 +1,10 @@
 import { Firestore } from '@google-cloud/firestore';
 import type { Settings } from '#functions/settings.ts';
 import { authFor } from '#infra/google-cloud/compose/auth-for.ts';
-import { createFirestoreCapacityMemory } from '#infra/google-cloud/firestore/firestore-capacity-history.ts';
+import { createFirestoreCapacityHistory } from '#infra/google-cloud/firestore/firestore-capacity-history.ts';
 import { createFirestoreJobStore } from '#infra/google-cloud/firestore/firestore-job-store.ts';
 import { createFirestoreReplicaStore } from '#infra/google-cloud/firestore/firestore-replica-store.ts';
-import { DEADLINES } from '#shared/domain/timeouts.ts';
+import { TIMEOUTS } from '#shared/domain/timeouts.ts';
 
 export type StateSettings = Settings<'PROJECT_ID' | 'FIRESTORE_DATABASE' | 'FIRESTORE_EMULATOR_HOST'>;
 
@@ -22,9 +22,9 @@ export function connectState(settings: StateSettings) {
   });
   return {
     clock,
-    deadlines: DEADLINES,
+    timeouts: TIMEOUTS,
     jobs: createFirestoreJobStore(firestore, clock),
     replicas: createFirestoreReplicaStore(firestore),
-    capacity: createFirestoreCapacityMemory(firestore),
+    capacity: createFirestoreCapacityHistory(firestore),
   };
 }

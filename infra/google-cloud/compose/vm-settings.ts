@@ -1,7 +1,7 @@
 import type { Settings } from '#functions/settings.ts';
 import { PREEMPTION_NOTICE_SECONDS } from '#infra/google-cloud/compute-engine/instance-request.ts';
 import { packAgent, readShutdownScript, readStartupScript } from '#infra/vm-agent/pack-agent.ts';
-import { DEADLINES } from '#shared/domain/timeouts.ts';
+import { TIMEOUTS } from '#shared/domain/timeouts.ts';
 import type { VmSettings } from '#shared/use-cases/provision/vm-request.ts';
 
 /** The port at which AI Platform's clusters met (docs, "Distributed training details"). */
@@ -10,7 +10,7 @@ const CLUSTER_PORT = 2_222;
 /** Hyperdisk's largest (Compute Engine docs, "Hyperdisk limits"): on a VM of its own, a job may fill its disk. */
 const DISK_BYTES_MAX = 64 * 2 ** 40;
 
-/** What all VMs of a deployment are told. A lease (`DEADLINES.leaseMs`) outlives several heartbeats. */
+/** What all VMs of a deployment are told. A lease (`TIMEOUTS.leaseMs`) outlives several heartbeats. */
 export async function readVmSettings(
   settings: Settings<
     | 'PROJECT_ID'
@@ -35,7 +35,7 @@ export async function readVmSettings(
       // A Spot VM that shuts down has 30 s for it (Compute Engine docs, "Preemption process"), its final save included.
       stopGraceSeconds: 15,
       preemptionNoticeSeconds: PREEMPTION_NOTICE_SECONDS,
-      deadManSeconds: DEADLINES.deadManMs / 1_000,
+      deadManSeconds: TIMEOUTS.controlPlaneTimeoutMs / 1_000,
       logBytesMax: 256 * 2 ** 20,
       diskBytesMax: DISK_BYTES_MAX,
     },

@@ -1,12 +1,12 @@
 import { type Firestore, Timestamp } from '@google-cloud/firestore';
 import { COLLECTIONS, EXPIRY_FIELD, toDocumentId } from '#infra/google-cloud/firestore/collections.ts';
 import { type CapacityRefusal, REFUSAL_AGE_MS_MAX } from '#shared/domain/capacity.ts';
-import type { CapacityMemory } from '#shared/ports/capacity-history.ts';
+import type { CapacityHistory } from '#shared/ports/capacity-history.ts';
 
 const REFUSALS_RECALLED_MAX = 500;
 
 /** Refusals of zones, a document each; the same refusal told twice is one, and Firestore deletes those that no longer count. */
-export function createFirestoreCapacityMemory(firestore: Firestore): CapacityMemory {
+export function createFirestoreCapacityHistory(firestore: Firestore): CapacityHistory {
   const refusals = firestore.collection(COLLECTIONS.capacityRefusals);
 
   return {

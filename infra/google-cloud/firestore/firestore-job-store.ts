@@ -32,24 +32,27 @@ export function createFirestoreJobStore(firestore: Firestore, clock: Clock): Job
       const found = await documents.job(jobId).get();
       return found.exists ? { revision: Number(found.get('revision')), job: bodyOf<Job>(found) } : undefined;
     },
-    async settle(jobId, entryId) {
+    async markPublished(jobId, entryId) {
       await documents.owed(jobId, entryId).delete();
     },
     ...createLists(documents),
   };
 }
 
-function createLists({ jobs, owedEffects }: Documents): Pick<JobStore, 'listDue' | 'listOwing' | 'listOwed' | 'list'> {
+function createLists({
+  jobs,
+  owedEffects,
+}: Documents): Pick<JobStore, 'listDue' | 'listJobsWithOutbox' | 'listOutbox' | 'list'> {
   return {
     async listDue(now, countMax) {
       const found = await jobs.where('wakeAt', '<=', now).orderBy('wakeAt').limit(countMax).get();
       return found.docs.map(bodyOf<UnfinishedJob>);
     },
-    async listOwing(countMax) {
+    async listJobsWithOutbox(countMax) {
       const found = await owedEffects.orderBy('owedAt').orderBy('position').limit(countMax).select('jobId').get();
       return [...new Set(found.docs.map((document) => String(document.get('jobId'))))];
     },
-    async listOwed(jobId) {
+    async listOutbox(jobId) {
       const found = await owedEffects.where('jobId', '==', jobId).orderBy('owedAt').orderBy('position').get();
       return found.docs.map((document) => ({
         entryId: String(document.get('entryId')),

@@ -2,7 +2,7 @@ import { createFindings, type Findings, type Located, refuse, type Words } from 
 import type { Problem } from '#shared/protocol/report.ts';
 
 /** Records something, unless the same was found in the same place: pools share what is said once for all of them. */
-export function tellOnce(found: Problem[], { code, path, line, ...words }: Problem): void {
+export function addOnce(found: Problem[], { code, path, line, ...words }: Problem): void {
   if (!found.some((other) => other.code === code && other.path === path && other.line === line)) {
     found.push({ code, ...words, ...(path !== undefined && { path }), ...(line !== undefined && { line }) });
   }
@@ -13,6 +13,6 @@ export function refuseOnce(located: Located<unknown>, words: Words, findings: Fi
   const refused = createFindings();
   refuse(located, words, refused);
   for (const problem of refused.problems) {
-    tellOnce(findings.problems, problem);
+    addOnce(findings.problems, problem);
   }
 }

@@ -3,7 +3,7 @@ import { BOOT_DISK_TYPES, type BootDiskType, type ReplicaGroup } from '#shared/d
 import type { PoolDraft } from '#shared/job-file/draft/job-draft.ts';
 import { type Findings, type Located, placeOf } from '#shared/job-file/parser/findings.ts';
 import { didYouMean } from '#shared/job-file/parser/nearest-name.ts';
-import { refuseOnce, tellOnce } from '#shared/job-file/validation/add-once.ts';
+import { addOnce, refuseOnce } from '#shared/job-file/validation/add-once.ts';
 import { quote } from '#shared/job-file/validation/quote.ts';
 
 /**
@@ -65,13 +65,13 @@ function checkType(
   if (!types.includes(type)) {
     const message = `${machineType} cannot boot from ${type}.`;
     const remedy = `Write ${types.join(' or ')}, or nothing.`;
-    tellOnce(findings.problems, { code: 'WRONG_DISK_TYPE', message, remedy, ...placeOf(written) });
+    addOnce(findings.problems, { code: 'WRONG_DISK_TYPE', message, remedy, ...placeOf(written) });
     return types[0];
   }
   if (type !== types[0]) {
     const message = `${written.path} has no effect where a machine image says what disk a VM boots from.`;
     const remedy = `It can be removed; the usual type is ${types[0]}.`;
-    tellOnce(findings.warnings, { code: 'FIELD_WITHOUT_EFFECT', message, remedy, ...placeOf(written) });
+    addOnce(findings.warnings, { code: 'FIELD_WITHOUT_EFFECT', message, remedy, ...placeOf(written) });
   }
   return type;
 }
@@ -86,6 +86,6 @@ function checkSize(written: Located<number> | undefined, findings: Findings): nu
   }
   const message = `A boot disk has ${BOOT_DISK_GIB_MIN} to ${BOOT_DISK_GIB_MAX} GiB, not ${written.value}.`;
   const remedy = 'Write a size between the two.';
-  tellOnce(findings.problems, { code: 'INVALID_DISK_SIZE', message, remedy, ...placeOf(written) });
+  addOnce(findings.problems, { code: 'INVALID_DISK_SIZE', message, remedy, ...placeOf(written) });
   return BOOT_DISK_GIB_DEFAULT;
 }

@@ -61,8 +61,8 @@ export function checkMachines(draft: JobDraft, findings: Findings): MachinesChec
   checkTpus(resolutions, findings);
   checkTotal(resolutions, findings);
   const planned = resolutions.flatMap((resolution) => plan(resolution) ?? []);
-  const isWhole = planned.length === wanted.length && findings.problems.length === before;
-  return { groups: isWhole ? planned : null, asked: resolutions.map(describeAsked) };
+  const allReplicasCreated = planned.length === wanted.length && findings.problems.length === before;
+  return { groups: allReplicasCreated ? planned : null, asked: resolutions.map(describeAsked) };
 }
 
 function plan({ group, resolved }: GroupResolution): PlannedGroup | null {

@@ -5,7 +5,7 @@ import { fieldPath } from '#shared/job-file/draft/field-paths.ts';
 import type { Dialect, JobDraft, PoolDraft, ReservationDraft } from '#shared/job-file/draft/job-draft.ts';
 import { type Findings, type Place, placeOf, refuse } from '#shared/job-file/parser/findings.ts';
 import { didYouMean } from '#shared/job-file/parser/nearest-name.ts';
-import { refuseOnce, tellOnce } from '#shared/job-file/validation/add-once.ts';
+import { addOnce, refuseOnce } from '#shared/job-file/validation/add-once.ts';
 import type { PlannedGroup } from '#shared/job-file/validation/check-machines.ts';
 import { quote } from '#shared/job-file/validation/quote.ts';
 
@@ -93,7 +93,7 @@ function isAllowed({ machine, pool }: PlannedGroup, { draft, model }: Wish, find
     const message = `${what} are never taken from a reservation.`;
     const remedy = 'Leave out the reservation or the strategy.';
     const where = pool.reservation?.type ?? pool.machineType ?? place;
-    tellOnce(findings.problems, { code: 'RESERVATION_NOT_USABLE', message, remedy, ...placeOf(where) });
+    addOnce(findings.problems, { code: 'RESERVATION_NOT_USABLE', message, remedy, ...placeOf(where) });
     return false;
   }
   const models = findMachineType(machine.machineType)?.provisioningModels ?? [model];
@@ -103,7 +103,7 @@ function isAllowed({ machine, pool }: PlannedGroup, { draft, model }: Wish, find
   const code = models.length === 0 ? 'RESERVATION_NEEDED' : 'WRONG_PROVISIONING_MODEL';
   const how = models.length === 0 ? 'without a reservation' : SHORTFALLS[model];
   const message = `${machine.machineType} cannot be had ${how}.`;
-  tellOnce(findings.problems, { code, message, remedy: suggestModels(models, draft.dialect), ...place });
+  addOnce(findings.problems, { code, message, remedy: suggestModels(models, draft.dialect), ...place });
   return false;
 }
 
@@ -170,7 +170,7 @@ export function checkReservation({ reservation, path }: PoolDraft, findings: Fin
   if (idle !== undefined) {
     const message = `${idle.path} has no effect: only SPECIFIC_RESERVATION names reservations.`;
     const remedy = 'Remove it, or write SPECIFIC_RESERVATION.';
-    tellOnce(findings.warnings, { code: 'FIELD_WITHOUT_EFFECT', message, remedy, ...placeOf(idle) });
+    addOnce(findings.warnings, { code: 'FIELD_WITHOUT_EFFECT', message, remedy, ...placeOf(idle) });
   }
   return { kind: type.value === 'ANY_RESERVATION' ? 'ANY' : 'NONE' };
 }
@@ -188,7 +188,7 @@ function checkSpecific({ key, values }: ReservationDraft, place: Place, findings
   if (values.length === 0) {
     const message = 'A reservation is to be used, but none is named.';
     const remedy = 'Name it: values: [projects/my-project/zones/us-central1-a/reservations/my-reservation].';
-    tellOnce(findings.problems, { code, message, remedy, ...place });
+    addOnce(findings.problems, { code, message, remedy, ...place });
   }
   const wrong = values.filter(({ value }) => !RESERVATION_PATTERN.test(value));
   for (const name of wrong) {

@@ -2,7 +2,7 @@ import { findAccelerator, findMachineType, findTpu, type Gpus, toAcceleratorEnum
 import { type MachineRefusal, type ResolvedMachine, resolveMachine } from '#shared/catalog/resolve-machine.ts';
 import type { AcceleratorDraft, Dialect } from '#shared/job-file/draft/job-draft.ts';
 import { type Findings, placeOf, type Words } from '#shared/job-file/parser/findings.ts';
-import { refuseOnce, tellOnce } from '#shared/job-file/validation/add-once.ts';
+import { addOnce, refuseOnce } from '#shared/job-file/validation/add-once.ts';
 import { describeRefusal, printGpus } from '#shared/job-file/validation/describe-machine-rejection.ts';
 import { machineFieldsOf } from '#shared/job-file/validation/machine-fields.ts';
 import { isUnread, type WantedGroup } from '#shared/job-file/validation/requested-group.ts';
@@ -49,7 +49,7 @@ function readGpus({ type, count }: AcceleratorDraft, findings: Findings): Gpus |
     ? 'A count of GPUs is given, but not their type.'
     : 'A type of GPU is given, but not how many.';
   const remedy = 'Write both, such as NVIDIA_TESLA_T4 and 1.';
-  tellOnce(findings.problems, { code: 'INCOMPLETE_ACCELERATOR', message, remedy, ...(place && placeOf(place)) });
+  addOnce(findings.problems, { code: 'INCOMPLETE_ACCELERATOR', message, remedy, ...(place && placeOf(place)) });
   return 'OPEN';
 }
 
@@ -119,7 +119,7 @@ function warnOfReplacement(group: WantedGroup, { resolved, dialect }: Replaced, 
   const { machineType: field, writeGpus } = machineFieldsOf(dialect, group.pool);
   const isOfTier = dialect === 'ai-platform' && group.pool.machineType === undefined;
   const byName = `${field}: ${resolved.machine.machineType}, ${writeGpus(to)}`;
-  tellOnce(findings.warnings, {
+  addOnce(findings.warnings, {
     code: 'ACCELERATOR_REPLACED',
     message: `${printGpus(from)} is no longer to be had; ${printGpus(to)} takes its place.`,
     remedy: `Ask for it by name: write ${isOfTier ? 'scaleTier: CUSTOM, ' : ''}${byName}.`,

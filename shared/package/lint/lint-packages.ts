@@ -31,7 +31,7 @@ const ADVICE_COUNT_MAX = 5;
  *
  * @param given.silenced codes of PACKAGE_CHECKS to be passed over, besides those that the packages themselves ignore
  */
-export function adviseOnPackages(given: AdviceGiven & { readonly silenced: ReadonlySet<string> }): {
+export function lintPackages(given: AdviceGiven & { readonly silenced: ReadonlySet<string> }): {
   readonly problems: readonly Problem[];
   readonly warnings: readonly Problem[];
 } {

@@ -106,8 +106,8 @@ function readConstant(tokens: readonly Token[], start: number, mentions: Mention
   const [value, next] = readValue(tokens, first + 2);
   const rest = tokens[next];
   // A name begins the next statement, anything else may go on with this one.
-  const isWhole = rest === undefined || (NAME_START.test(rest.text) && !OPERATORS.has(rest.text));
-  return isWhole ? value : null;
+  const allReplicasCreated = rest === undefined || (NAME_START.test(rest.text) && !OPERATORS.has(rest.text));
+  return allReplicasCreated ? value : null;
 }
 
 /** Where names stand, `x` in `x.append`, too. */

@@ -1,7 +1,7 @@
-import { judgeExit } from '#shared/domain/exit-report.ts';
+import { classifyExit } from '#shared/domain/exit-report.ts';
 import {
+  allReplicasCreated,
   isPlaced,
-  isWhole,
   type Job,
   type PlacedJob,
   replicaName,
@@ -40,12 +40,12 @@ export async function recordHeartbeat(
   if (job === undefined || !isPlaced(job) || refusal !== null) {
     return { command: 'STOP', reason: refusal };
   }
-  const replica = toReplica(heartbeat, sender, ports.deadlines.leaseMs);
+  const replica = toReplica(heartbeat, sender, ports.timeouts.leaseMs);
   if ((await ports.replicas.record(replica)) === 'OUTDATED') {
     return goOn(job);
   }
   if (replica.exit !== null) {
-    if (isWhole(job)) {
+    if (allReplicasCreated(job)) {
       await reportExit(ports, replica, sender.at);
     }
     return { command: 'STOP', reason: `Replica ${replica.replica} has reported its exit.` };
@@ -61,7 +61,7 @@ export async function recordHeartbeat(
 
 /** By the job as it was read: VMs that are created meanwhile are told of at the next heartbeat. */
 function goOn(job: PlacedJob): HeartbeatAnswer {
-  return isWhole(job)
+  return allReplicasCreated(job)
     ? { command: 'CONTINUE', reason: null }
     : { command: 'WAIT', reason: `Not all machines of job ${job.jobId} are known to exist.` };
 }
@@ -129,6 +129,6 @@ function toReplica(heartbeat: Heartbeat, sender: VmClaim & { readonly at: Timest
     phase: heartbeat.phase,
     usage: heartbeat.usage,
     progress: heartbeat.progress,
-    exit: heartbeat.exit === null ? null : judgeExit(heartbeat.exit, heartbeat.jobId),
+    exit: heartbeat.exit === null ? null : classifyExit(heartbeat.exit, heartbeat.jobId),
   };
 }

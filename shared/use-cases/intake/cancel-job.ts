@@ -12,7 +12,7 @@ export type CancelMessage = { readonly jobId: string; readonly publishedAt: Time
  * Takes a message that asks for a job's end. It may overtake the upload that makes the job: TOO_EARLY while it is
  * young, so that it is delivered again, for a cancel that is lost is a job that runs and is billed.
  */
-export async function takeCancel(
+export async function handleCancelMessage(
   ports: EventPorts,
   { jobId, publishedAt }: CancelMessage,
   now: TimestampMs,
@@ -20,5 +20,5 @@ export async function takeCancel(
   if ((await cancelJob(ports, jobId, now)) !== undefined) {
     return 'TAKEN';
   }
-  return now - publishedAt < ports.deadlines.earlyCancelMs ? 'TOO_EARLY' : 'UNKNOWN';
+  return now - publishedAt < ports.timeouts.earlyCancelMs ? 'TOO_EARLY' : 'UNKNOWN';
 }

@@ -6,7 +6,7 @@ import type { Problem } from '#shared/protocol/report.ts';
  * The new job as the store can keep it for all its life, with as many of its warnings as have room; or why there is no
  * room for it.
  */
-export function fitJob<J extends Job>(job: J): { readonly job: J } | { readonly problem: Problem } {
+export function enforceSizeLimit<J extends Job>(job: J): { readonly job: J } | { readonly problem: Problem } {
   const fitting = { ...job, warnings: fitWarnings(job.warnings) };
   const sizeBytes = jsonBytesOf(fitting);
   if (sizeBytes <= ACCEPTED_BYTES_MAX) {

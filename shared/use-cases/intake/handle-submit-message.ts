@@ -7,7 +7,7 @@ import { type SubmitOutcome, type SubmitPorts, submitJob } from '#shared/use-cas
 export type SubmitMessage = { readonly messageId: string; readonly data: Uint8Array };
 
 /** Takes a job file that was published on the submit topic. Its report is `submitted/MESSAGE_ID.report.json` in the upload bucket. */
-export async function takeMessage(
+export async function handleSubmitMessage(
   ports: SubmitPorts,
   message: SubmitMessage,
   now: TimestampMs,

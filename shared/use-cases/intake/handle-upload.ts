@@ -1,6 +1,6 @@
 import { buffer } from 'node:stream/consumers';
 import type { TimestampMs } from '#shared/domain/job.ts';
-import { announce } from '#shared/domain/rule.ts';
+import { jobUpdateOf } from '#shared/domain/rule.ts';
 import { readJobFile } from '#shared/job-file/read-job-file.ts';
 import { packageSourceOf } from '#shared/package/archive/package-source.ts';
 import { inspectPackage, type PackageReport } from '#shared/package/inspect-package.ts';
@@ -13,7 +13,7 @@ import {
   type SubmitPorts,
   submitJob,
 } from '#shared/use-cases/intake/submit-job.ts';
-import { placeReport } from '#shared/use-cases/reports/update-report.ts';
+import { updateReport } from '#shared/use-cases/reports/update-report.ts';
 
 /** A job file is text that a person wrote; what is larger is something else. */
 const JOB_FILE_BYTES_MAX = 1_048_576;
@@ -40,7 +40,7 @@ type Upload = ObjectName & { readonly generation: string };
  * in its root; a package that a job file beside it waits for wakes that one. The verdict is written beside the upload;
  * other files are none of our business.
  */
-export async function takeUpload(
+export async function handleUpload(
   ports: SubmitPorts,
   upload: Upload,
   now: TimestampMs,
@@ -192,14 +192,14 @@ async function tell(ports: SubmitPorts, info: ObjectInfo, outcome: SubmitOutcome
   }
   const { jobId } = outcome;
   const subject = { beside, generation: info.generation, acceptedJobId: jobId };
-  const hasReplaced = await placeReport(ports.objects, subject, async (present) => {
+  const hasReplaced = await updateReport(ports.objects, subject, async (present) => {
     const isTold = present === undefined || (present.verdict === 'ACCEPTED' && present.jobId === jobId);
     return isTold ? null : reportOf(toGsUri(info), outcome);
   });
   const job = hasReplaced ? (await ports.jobs.read(jobId))?.job : undefined;
   if (job !== undefined) {
     // It may have been accepted long ago, and have no news of its own any more.
-    await ports.bus.publish('events', announce(job));
+    await ports.bus.publish('job-updates', jobUpdateOf(job));
   }
   return outcome;
 }
@@ -221,7 +221,7 @@ export async function reportRefusal(
   { source, generation, outcome }: RefusalOf,
 ): Promise<void> {
   const subject = { beside, generation, acceptedJobId: null };
-  await placeReport(ports.objects, subject, async (present) => {
+  await updateReport(ports.objects, subject, async (present) => {
     const isAccepted = present?.verdict === 'ACCEPTED' && present.generation === generation;
     return isAccepted ? null : reportOf(source, outcome);
   });

@@ -3,8 +3,8 @@ import type { Effect } from '#shared/domain/event.ts';
 import { type Job, type JobSource, type PackageRef, stateOf, type TimestampMs } from '#shared/domain/job.ts';
 import type { JobSpec } from '#shared/domain/job-spec.ts';
 import { provision } from '#shared/domain/placing.ts';
-import { announce } from '#shared/domain/rule.ts';
-import type { Deadlines } from '#shared/domain/timeouts.ts';
+import { jobUpdateOf } from '#shared/domain/rule.ts';
+import type { Timeouts } from '#shared/domain/timeouts.ts';
 import { fieldPath } from '#shared/job-file/draft/field-paths.ts';
 import type { Dialect } from '#shared/job-file/draft/job-draft.ts';
 import { inFileOrder } from '#shared/job-file/parser/findings.ts';
@@ -17,10 +17,10 @@ import type { Problem } from '#shared/protocol/report.ts';
 import type { EventPorts } from '#shared/use-cases/handle-job-event.ts';
 import { checkPackages, type KnownPackage } from '#shared/use-cases/intake/check-packages.ts';
 import { checkRuntime } from '#shared/use-cases/intake/check-runtime.ts';
-import { fitJob } from '#shared/use-cases/intake/enforce-size-limit.ts';
+import { enforceSizeLimit } from '#shared/use-cases/intake/enforce-size-limit.ts';
 import { type IntakeSettings, usesZone } from '#shared/use-cases/intake/intake-settings.ts';
-import { adviseForJob } from '#shared/use-cases/intake/lint-job-packages.ts';
-import { payOwedEffects } from '#shared/use-cases/publish-outbox.ts';
+import { lintJobPackages } from '#shared/use-cases/intake/lint-job-packages.ts';
+import { publishOutbox } from '#shared/use-cases/publish-outbox.ts';
 
 export type SubmitPorts = EventPorts & { readonly objects: ObjectStore; readonly intake: IntakeSettings };
 
@@ -68,7 +68,7 @@ export async function submitJob(ports: SubmitPorts, submission: Submission): Pro
   const zones = checked.zones.filter((zone) => usesZone(ports.intake, zone));
   const packages = await checkPackages(ports, program, submission.enclosingPackage);
   const runtime = checkRuntime({ ...spec, dialect: draft.dialect }, ports.intake);
-  const advice = adviseForJob(spec, { program, packages: packages.reports }, ports.intake);
+  const advice = lintJobPackages(spec, { program, packages: packages.reports }, ports.intake);
   const found = {
     problems: [
       ...packages.problems,
@@ -92,14 +92,14 @@ export async function submitJob(ports: SubmitPorts, submission: Submission): Pro
     };
   }
   const source = { ...submission.source, digest: digestOf(submission.text, packages.packages) };
-  const fitted = fitJob(
+  const fitted = enforceSizeLimit(
     newJob(spec, {
       ...submission,
       source,
       zones,
       packages: packages.packages,
       warnings: found.warnings,
-      deadlines: ports.deadlines,
+      timeouts: ports.timeouts,
     }),
   );
   return 'problem' in fitted
@@ -173,14 +173,14 @@ type NewJob = {
   readonly packages: readonly PackageRef[];
   readonly warnings: readonly Problem[];
   readonly now: TimestampMs;
-  readonly deadlines: Deadlines;
+  readonly timeouts: Timeouts;
 };
 
-function newJob(spec: JobSpec, { source, zones, packages, warnings, now, deadlines }: NewJob): Job {
+function newJob(spec: JobSpec, { source, zones, packages, warnings, now, timeouts }: NewJob): Job {
   return {
     status: 'QUEUED',
     isBackingOff: false,
-    wakeAt: now + deadlines.provisionAnswerMs,
+    wakeAt: now + timeouts.provisionAnswerMs,
     jobId: spec.jobId,
     spec,
     packages,
@@ -208,14 +208,14 @@ function newJob(spec: JobSpec, { source, zones, packages, warnings, now, deadlin
 
 async function createJob(ports: SubmitPorts, job: Job): Promise<SubmitOutcome> {
   const { jobId, source } = job;
-  const effects: readonly Effect[] = [provision(job), announce(job)];
+  const effects: readonly Effect[] = [provision(job), jobUpdateOf(job)];
   if ((await ports.jobs.create(job, effects)) === 'EXISTS') {
     const existing = (await ports.jobs.read(jobId))?.job;
     if (existing !== undefined && !isSameSubmission(existing.source, source)) {
       return refuseTaken(existing);
     }
   }
-  await payOwedEffects(ports, jobId);
+  await publishOutbox(ports, jobId);
   return { verdict: 'ACCEPTED', jobId };
 }
 

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { causeOf, classOf } from '#shared/domain/cause.ts';
 import type { Refusal } from '#shared/domain/event.ts';
 import { type Instance, type JobIn, type PendingJob, replicasOf, type TimestampMs } from '#shared/domain/job.ts';
-import type { Deadlines } from '#shared/domain/timeouts.ts';
+import type { Timeouts } from '#shared/domain/timeouts.ts';
 import { vmNameOf } from '#shared/domain/vm-name.ts';
 import type { CreateOutcome, VmCreation, VmRequest } from '#shared/ports/vm-provider.ts';
 import { type VmSettings, vmRequestOf } from '#shared/use-cases/provision/vm-request.ts';
@@ -13,7 +13,7 @@ export type Created =
   | { readonly pendingUntil: TimestampMs }
   | { readonly refusal: Refusal };
 
-export type VmPorts = { readonly vms: VmCreation; readonly deadlines: Deadlines };
+export type VmPorts = { readonly vms: VmCreation; readonly timeouts: Timeouts };
 
 type Context = {
   readonly now: TimestampMs;
@@ -34,11 +34,11 @@ export const RATE_PAUSES_MS: readonly number[] = [10_000, 20_000, 40_000];
  * was not given to this attempt, nothing is: it may be another's.
  */
 export async function createVms(
-  { vms, deadlines }: VmPorts,
+  { vms, timeouts }: VmPorts,
   job: JobIn<'PREPARING'>,
   { now, settings, pause = sleep }: Context,
 ): Promise<Created> {
-  const requests = replicasOf(job.spec).map((replica) => vmRequestOf(job, replica, { settings, deadlines }));
+  const requests = replicasOf(job.spec).map((replica) => vmRequestOf(job, replica, { settings, timeouts }));
   const answers = await askPatiently(vms, requests, pause);
   const outcomes = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
   const refused = outcomes.find((outcome) => outcome.outcome === 'REFUSED');
@@ -117,7 +117,7 @@ function toInstance({ role, index, vmName }: Pick<VmRequest, 'role' | 'index' | 
  * waited for nothing, and another request would wait as long once more where another zone may have room.
  */
 export async function findPendingVms(
-  { vms, deadlines }: VmPorts,
+  { vms, timeouts }: VmPorts,
   job: PendingJob,
   { now }: Pick<Context, 'now'>,
 ): Promise<Created | undefined> {
@@ -130,7 +130,7 @@ export async function findPendingVms(
   const found = await Promise.all(wanted.map(async (vm) => ({ ...vm, vm: await vms.find(vm) })));
   const isGone = found.some(({ vm }) => vm === undefined);
   const isWaiting = found.some(({ vm }) => vm?.status === 'PENDING' || vm?.status === 'STOPPING');
-  const isTooLate = isWaiting && now >= job.pendingUntil + deadlines.pendingMs;
+  const isTooLate = isWaiting && now >= job.pendingUntil + timeouts.pendingMs;
   if (isGone && job.reportedAt !== null) {
     // It was started, and lost before it was seen: its lease ends the attempt.
     return undefined;

@@ -2,10 +2,10 @@ import { chooseZone, machineKeyOf, REFUSAL_AGE_MS_MAX } from '#shared/domain/cap
 import { classOf } from '#shared/domain/cause.ts';
 import type { Refusal } from '#shared/domain/event.ts';
 import {
+  allReplicasCreated,
   type Instance,
   isPending,
   isPlaced,
-  isWhole,
   type Job,
   type JobIn,
   type PlacedJob,
@@ -14,8 +14,8 @@ import {
 } from '#shared/domain/job.ts';
 import { ownsVm } from '#shared/domain/ownership.ts';
 import { NO_PROGRESS, NO_USAGE } from '#shared/domain/replica.ts';
-import { isCurrentTry } from '#shared/domain/rule.ts';
-import type { CapacityMemory } from '#shared/ports/capacity-history.ts';
+import { isCurrentRound } from '#shared/domain/rule.ts';
+import type { CapacityHistory } from '#shared/ports/capacity-history.ts';
 import type { ReplicaStore } from '#shared/ports/replica-store.ts';
 import type { VmCreation } from '#shared/ports/vm-provider.ts';
 import { type EventPorts, handleJobEvent } from '#shared/use-cases/handle-job-event.ts';
@@ -24,7 +24,7 @@ import type { VmSettings } from '#shared/use-cases/provision/vm-request.ts';
 
 export type ProvisionPorts = EventPorts & {
   readonly vms: VmCreation;
-  readonly capacity: CapacityMemory;
+  readonly capacity: CapacityHistory;
   readonly replicas: ReplicaStore;
 };
 
@@ -75,7 +75,7 @@ export async function provision(
 
 async function readCurrent(ports: ProvisionPorts, message: ProvisionMessage): Promise<Job | undefined> {
   const job = (await ports.jobs.read(message.jobId))?.job;
-  return job !== undefined && isCurrentTry(job, message) ? job : undefined;
+  return job !== undefined && isCurrentRound(job, message) ? job : undefined;
 }
 
 async function place(
@@ -86,7 +86,7 @@ async function place(
   const { jobId, attempt, placementTry, spec } = job;
   const { provisioningModel } = spec;
   const query = { machineKey: machineKeyOf(job), provisioningModel, since: now - REFUSAL_AGE_MS_MAX };
-  const choice = chooseZone(job, await ports.capacity.recall(query), { now, deadlines: ports.deadlines });
+  const choice = chooseZone(job, await ports.capacity.recall(query), { now, timeouts: ports.timeouts });
   const base = { jobId, at: now, attempt, placementTry };
   if (choice.zone === null) {
     const eventId = `no-place-${attempt}-${placementTry}`;
@@ -114,7 +114,7 @@ async function reportRefusal(
   { refusal, now }: { readonly refusal: Refusal; readonly now: TimestampMs },
 ): Promise<void> {
   const { jobId, attempt, placement, placedAt } = job;
-  if (!isWhole(job)) {
+  if (!allReplicasCreated(job)) {
     // The VMs that came up beside the refused one are gone: neither their last words nor their silence end the attempt.
     await ports.replicas.clearLeases(jobId, attempt);
   }
@@ -166,7 +166,7 @@ async function reportInstances(
 
 /** The record of a replica that has spoken already is left as it is. */
 async function expectReplicas(ports: ProvisionPorts, job: PlacedJob, now: TimestampMs): Promise<void> {
-  const firstWordAt = now + ports.deadlines.bootMs;
+  const firstWordAt = now + ports.timeouts.bootMs;
   for (const instance of job.instances) {
     await ports.replicas.record(expectedReplica(job, instance, { now, firstWordAt }));
   }

@@ -4,9 +4,9 @@ import { waitDeadlineOf } from '#shared/domain/placing.ts';
 import {
   CAPACITY_WAIT_MS_MAX,
   CAPACITY_WAIT_MS_MIN,
-  type Deadlines,
   SETUP_MS_MAX,
   SETUP_REPORT_MS,
+  type Timeouts,
   UPLOAD_GRACE_MS,
 } from '#shared/domain/timeouts.ts';
 import { vmNameOf } from '#shared/domain/vm-name.ts';
@@ -49,20 +49,16 @@ const MAX_RUN_SECONDS_MAX = { STANDARD: 120 * 86_400, SPOT: 120 * 86_400, FLEX_S
 /** An attempt is only begun with time left; a second at least, so that the agent is the one to say that it is over. */
 const REMAINING_MS_MIN = 1_000;
 
-export type VmContext = { readonly settings: VmSettings; readonly deadlines: Deadlines };
+export type VmContext = { readonly settings: VmSettings; readonly timeouts: Timeouts };
 
 /** The request for one replica's VM: everything in it follows from the job and the settings, nothing from chance. */
-export function vmRequestOf(
-  job: JobIn<'PREPARING'>,
-  replica: ReplicaId,
-  { settings, deadlines }: VmContext,
-): VmRequest {
+export function vmRequestOf(job: JobIn<'PREPARING'>, replica: ReplicaId, { settings, timeouts }: VmContext): VmRequest {
   const group = job.spec.replicaGroups.find(({ role }) => role === replica.role) ?? job.spec.replicaGroups[0];
   const remainingMs = Math.max(REMAINING_MS_MIN, remainingRunningMs(job));
   // The master's clock is the job's. Another program may have begun to wait for it a whole setup earlier.
   const programMs = replica.role === 'master' ? remainingMs : remainingMs + SETUP_MS_MAX;
   const config = vmConfigOf(job, replica, { settings, programMs, bootDiskGib: group.bootDiskGib });
-  const aliveMs = deadlines.bootMs + SETUP_MS_MAX + remainingMs + deadlines.maxRunningGraceMs + UPLOAD_GRACE_MS;
+  const aliveMs = timeouts.bootMs + SETUP_MS_MAX + remainingMs + timeouts.maxRunningGraceMs + UPLOAD_GRACE_MS;
   return {
     ...replica,
     vmName: vmNameOf(job.jobId, job.attempt, replica),
@@ -121,7 +117,7 @@ function vmConfigOf(
       ...limits,
       maxRunningSeconds: programMs / 1_000,
       setupSeconds: (SETUP_MS_MAX - SETUP_REPORT_MS) / 1_000,
-      // The agent gives up first, and says why; `noteUpload` has `maxRunningGraceMs` on top of it.
+      // The agent gives up first, and says why; `onReplicaUploading` has `maxRunningGraceMs` on top of it.
       uploadSeconds: UPLOAD_GRACE_MS / 1_000,
       diskBytesMax: Math.min(diskBytesMax, Math.floor(bootDiskGib * 2 ** 30 * 0.95)),
     },

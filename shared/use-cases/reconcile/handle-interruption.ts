@@ -1,7 +1,7 @@
 import { causeOf } from '#shared/domain/cause.ts';
 import type { TimestampMs } from '#shared/domain/job.ts';
 import type { HeartbeatPorts } from '#shared/use-cases/heartbeat/record-heartbeat.ts';
-import { reportLoss } from '#shared/use-cases/reconcile/report-lost-replica.ts';
+import { reportLostReplica } from '#shared/use-cases/reconcile/report-lost-replica.ts';
 
 export type Interruption = {
   readonly instanceId: string;
@@ -10,7 +10,7 @@ export type Interruption = {
 };
 
 /** Cloud Logging says that Compute Engine has ended a VM: faster than its lease, and with the reason. */
-export async function noteInterruption(
+export async function handleInterruption(
   ports: HeartbeatPorts,
   interruption: Interruption,
   now: TimestampMs,
@@ -19,7 +19,7 @@ export async function noteInterruption(
   if (replica !== undefined) {
     const isPreemption = interruption.methodName.endsWith('.preempted');
     const message = `Compute Engine ended VM ${replica.vmName}: ${interruption.methodName}.`;
-    await reportLoss(ports, replica, {
+    await reportLostReplica(ports, replica, {
       at: now,
       cause: causeOf(isPreemption ? 'PREEMPTED' : 'VM_TERMINATED', message),
     });

@@ -8,7 +8,7 @@ import { type HeartbeatPorts, reportExit } from '#shared/use-cases/heartbeat/rec
  * A replica's VM is lost. One that had said its exit before it was gone is judged by that exit: a finished training is
  * never lost to what happened to its VM afterwards. Otherwise its attempt is interrupted.
  */
-export async function reportLoss(
+export async function reportLostReplica(
   ports: HeartbeatPorts,
   replica: Replica,
   loss: { readonly at: TimestampMs; readonly cause: Cause },

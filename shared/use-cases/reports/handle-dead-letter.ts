@@ -5,7 +5,7 @@ import { REPORT_SUFFIX } from '#shared/protocol/report.ts';
 import { type StorageObject, storageObjectSchema } from '#shared/protocol/stage-message.ts';
 import { type EventPorts, handleJobEvent } from '#shared/use-cases/handle-job-event.ts';
 import type { SubmitPorts } from '#shared/use-cases/intake/submit-job.ts';
-import { isNewer, placeReport } from '#shared/use-cases/reports/update-report.ts';
+import { isNewer, updateReport } from '#shared/use-cases/reports/update-report.ts';
 
 export type DeadLetter = {
   /** The topic that it was given up on. */
@@ -25,7 +25,7 @@ const aboutJobSchema = z.object({
  * A message that no try could handle: one about a job goes onto that job, which fails with the evidence if it waits for
  * it; one about an upload becomes the upload's report. Nobody waits for an answer that never comes.
  */
-export async function noteDeadLetter(
+export async function handleDeadLetter(
   ports: EventPorts & SubmitPorts,
   letter: DeadLetter,
   now: TimestampMs,
@@ -55,7 +55,7 @@ async function reportGivenUp(ports: SubmitPorts, upload: StorageObject, message:
   const subject = { beside, generation: upload.generation, acceptedJobId: null };
   const remedy = 'Upload it again. If that ends the same, show this report to whoever operates Dropforge.';
   const problems = [{ code: 'INTERNAL_ERROR', message, remedy }];
-  await placeReport(ports.objects, subject, async (found) => {
+  await updateReport(ports.objects, subject, async (found) => {
     const isOlder = found === undefined || isNewer(upload.generation, found.generation ?? '0');
     return isOlder
       ? { verdict: 'REFUSED', source: toGsUri(upload), jobId: null, problems, warnings: [], job: null }

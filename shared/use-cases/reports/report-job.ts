@@ -5,7 +5,7 @@ import type { ReplicaStore } from '#shared/ports/replica-store.ts';
 import { parseGsUri } from '#shared/protocol/gs-uri.ts';
 import { REPORT_SUFFIX } from '#shared/protocol/report.ts';
 import { viewJob } from '#shared/use-cases/reports/job-view.ts';
-import { placeReport } from '#shared/use-cases/reports/update-report.ts';
+import { updateReport } from '#shared/use-cases/reports/update-report.ts';
 
 export type ReportPorts = { readonly jobs: JobStore; readonly replicas: ReplicaStore; readonly objects: ObjectStore };
 
@@ -20,7 +20,7 @@ export async function reportJob(ports: ReportPorts, jobId: string, now: Timestam
   }
   const beside = parseGsUri(source.reportUri);
   const subject = { beside, generation: generationOf(source), acceptedJobId: jobId };
-  await placeReport(ports.objects, subject, async () => {
+  await updateReport(ports.objects, subject, async () => {
     const job = (await ports.jobs.read(jobId))?.job;
     if (job === undefined) {
       return null;

@@ -27,7 +27,7 @@ type Found = { readonly objectGeneration: string; readonly report: Report | unde
  * writers the one with older news tries again. It resolves with null where that stays. Resolves with whether something
  * was written.
  */
-export async function placeReport(
+export async function updateReport(
   objects: ObjectStore,
   subject: ReportSubject,
   tell: (present: Report | undefined) => Promise<Report | null>,

@@ -5,7 +5,7 @@ import { IncompleteListError, type Vm, type VmRemoval } from '#shared/ports/vm-p
 import { attemptAll } from '#shared/use-cases/attempt-all.ts';
 import { handleJobEvent } from '#shared/use-cases/handle-job-event.ts';
 import type { HeartbeatPorts } from '#shared/use-cases/heartbeat/record-heartbeat.ts';
-import { reportLoss } from '#shared/use-cases/reconcile/report-lost-replica.ts';
+import { reportLostReplica } from '#shared/use-cases/reconcile/report-lost-replica.ts';
 
 export type TeardownPorts = HeartbeatPorts & { readonly vms: VmRemoval };
 
@@ -82,7 +82,7 @@ async function reportEndedVm(ports: TeardownPorts, vm: Vm, now: TimestampMs): Pr
   const cause = causeOf('VM_TERMINATED', `VM ${vm.vmName} in ${vm.zone} has ended without a word from its agent.`);
   const replica = await ports.replicas.findByInstance(vm.instanceId);
   if (replica !== undefined) {
-    await reportLoss(ports, replica, { at: now, cause });
+    await reportLostReplica(ports, replica, { at: now, cause });
     return;
   }
   const { jobId, attempt, instanceId } = vm;

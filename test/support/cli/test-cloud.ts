@@ -7,7 +7,7 @@ import { getRequestListener } from '@hono/node-server';
 import { Hono } from 'hono';
 import type { Io } from '../../../cli/command.ts';
 import { run } from '../../../cli/run.ts';
-import { createStorageDoor } from '../../../infra/embedded/cloud-storage/server.ts';
+import { createCloudStorageServer } from '../../../infra/embedded/cloud-storage/server.ts';
 import { openDirectoryObjectStore } from '../../../infra/embedded/cloud-storage/store/directory-object-store.ts';
 import { openDatabase } from '../../../infra/embedded/data-dir/database.ts';
 import { type Endpoints, removeEndpoints, writeEndpoints } from '../../../infra/embedded/data-dir/endpoints.ts';
@@ -59,7 +59,7 @@ export async function startTestCloud(): Promise<TestCloud> {
   };
   const api = await serve(createApi({ ...state, store }, (request) => cloud.onAnswer(request)));
   const storage = await serve(
-    createStorageDoor(store, { reportFault: (error) => state.requests.push(`FAULT ${error.message}`) }),
+    createCloudStorageServer(store, { reportFault: (error) => state.requests.push(`FAULT ${error.message}`) }),
   );
   const endpoints: Endpoints = {
     pid: process.pid,

@@ -15,7 +15,7 @@ export function provisionOf(placementTry: number): Effect {
 }
 
 export async function effectsOwed(store: JobStore, jobId = 'digits'): Promise<readonly Effect[]> {
-  return (await store.listOwed(jobId)).map(({ effect }) => effect);
+  return (await store.listOutbox(jobId)).map(({ effect }) => effect);
 }
 
 export async function revisionOf(store: JobStore, jobId = 'digits'): Promise<number> {

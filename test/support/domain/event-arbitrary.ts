@@ -37,7 +37,7 @@ const events: fc.Arbitrary<JobEvent> = fc
     replica: fc.constantFrom('master-0', 'master-0', 'worker-1'),
     cause: causes,
     isSuccess: fc.boolean(),
-    topic: fc.constantFrom('provision', 'teardown', 'events'),
+    topic: fc.constantFrom('provision', 'teardown', 'job-updates'),
   })
   .map(({ isSuccess, zone, zonesAvailable, quota, ...facts }) => {
     const everyFact = {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PubSub } from '@google-cloud/pubsub';
 import { type EventFunctionName, type FunctionName, SUBSCRIPTIONS } from '#functions/index.ts';
-import { type EmbeddedDoors, openEmbeddedDoors } from '#infra/embedded/embedded-servers.ts';
+import { type EmbeddedServers, startEmbeddedServers } from '#infra/embedded/embedded-servers.ts';
 import { createPushDispatcher, type Subscription } from '#infra/embedded/pubsub/push-dispatcher.ts';
 import { toPubsubPush } from '#infra/embedded/pubsub/push-request.ts';
 import type { EmulatorHosts } from '../google-cloud/emulators.ts';
@@ -34,7 +34,7 @@ export async function startHybridCloud(hosts: EmulatorHosts) {
   const log: string[] = [];
   const numbers = await findFreePorts(FUNCTION_NAMES.length);
   const ports = new Map(FUNCTION_NAMES.map((name, index) => [name, numbers[index] ?? 0]));
-  const doors = await openEmbeddedDoors(
+  const doors = await startEmbeddedServers(
     {
       dataDir,
       config: { vmsMax: 4, deliveriesMax: DELIVERIES_MAX },
@@ -59,7 +59,7 @@ export async function startHybridCloud(hosts: EmulatorHosts) {
 
 export type HybridCloud = Awaited<ReturnType<typeof startHybridCloud>>;
 
-function endpointsOf({ ports: { projectId, uploadBucket, jobsBucket }, book }: EmbeddedDoors) {
+function endpointsOf({ ports: { projectId, uploadBucket, jobsBucket }, book }: EmbeddedServers) {
   const cloud = `http://127.0.0.1:${book.cloud}`;
   const storage = `http://127.0.0.1:${book.storage}`;
   const doors = { compute: cloud, secretManager: cloud, admin: `${cloud}/admin` };
@@ -68,7 +68,7 @@ function endpointsOf({ ports: { projectId, uploadBucket, jobsBucket }, book }: E
 
 /** What Terraform sets, and where Google is. */
 function environmentOf(
-  doors: EmbeddedDoors,
+  doors: EmbeddedServers,
   hosts: EmulatorHosts,
   ports: ReadonlyMap<FunctionName, number>,
 ): Readonly<Record<string, string>> {
@@ -132,7 +132,7 @@ async function tick(publish: (topic: string, data: object) => Promise<unknown>):
 }
 
 /** Cloud Storage's notifications, and the log sink for VMs that ended. */
-function startServicesOfGoogle({ ports, logger }: EmbeddedDoors, { functions, resources }: Running): void {
+function startServicesOfGoogle({ ports, logger }: EmbeddedServers, { functions, resources }: Running): void {
   const { projectId, queue, clock } = ports;
   const subscriptions = TOPICS_OF_GOOGLE.map(
     (topic): Subscription => ({

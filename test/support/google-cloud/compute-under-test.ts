@@ -4,7 +4,7 @@ import { InstancesClient } from '@google-cloud/compute/build/src/v1/instances_cl
 import { ZoneOperationsClient } from '@google-cloud/compute/build/src/v1/zone_operations_client.js';
 import { getRequestListener } from '@hono/node-server';
 import { GoogleAuth, PassThroughClient } from 'google-auth-library';
-import { createComputeDoor } from '#infra/embedded/compute-engine/server.ts';
+import { createComputeEngineServer } from '#infra/embedded/compute-engine/server.ts';
 import type { VmProviderConfig } from '#infra/embedded/compute-engine/vms/vm-admission.ts';
 import { openDatabase } from '#infra/embedded/data-dir/database.ts';
 import { closeServer, listen } from '#infra/embedded/http/http-server.ts';
@@ -24,7 +24,7 @@ export async function openComputeUnderTest(
   const database = openDatabase(join(cloud.directory, 'operations.sqlite'));
   const faults: string[] = [];
   const identity = await IDENTITY;
-  const door = createComputeDoor({
+  const door = createComputeEngineServer({
     identity,
     vms: cloud.vms(),
     database,

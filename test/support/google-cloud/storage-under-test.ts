@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Storage } from '@google-cloud/storage';
 import { getRequestListener } from '@hono/node-server';
-import { createStorageDoor } from '#infra/embedded/cloud-storage/server.ts';
+import { createCloudStorageServer } from '#infra/embedded/cloud-storage/server.ts';
 import { openDirectoryObjectStore } from '#infra/embedded/cloud-storage/store/directory-object-store.ts';
 import { openDatabase } from '#infra/embedded/data-dir/database.ts';
 import { closeServer, listen } from '#infra/embedded/http/http-server.ts';
@@ -22,7 +22,7 @@ export async function openStorageUnderTest(
   const database = openDatabase(join(directory, 'state.sqlite'));
   const embedded = openDirectoryObjectStore({ database, directory, clock: Date, onFinalized: () => {} });
   const faults: string[] = [];
-  const door = createStorageDoor(embedded, { reportFault: (error) => void faults.push(String(error)) });
+  const door = createCloudStorageServer(embedded, { reportFault: (error) => void faults.push(String(error)) });
   const requests: string[] = [];
   const server = createServer(
     getRequestListener((request) => {

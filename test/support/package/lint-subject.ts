@@ -1,5 +1,5 @@
 import { inspectPackage, type PackageReport } from '#shared/package/inspect-package.ts';
-import { adviseOnPackages } from '#shared/package/lint/lint-packages.ts';
+import { lintPackages } from '#shared/package/lint/lint-packages.ts';
 import type { MachineGroup } from '#shared/package/lint/lint-subject.ts';
 import { sourceOf, tarGzOf } from './build-archives.ts';
 
@@ -30,7 +30,7 @@ export async function reportOf(files: Files, name = 'trainer-1.0.tar.gz'): Promi
 
 export function adviseOn(packages: readonly PackageReport[], job: Job = {}) {
   const { machines = ONE_GPU, isTpuJob = false, pythonVersion = '3.10', silenced = [] } = job;
-  return adviseOnPackages({
+  return lintPackages({
     packages,
     program: { module: 'trainer.task' },
     machines,

@@ -1,9 +1,9 @@
 import { openDatabase } from '#infra/embedded/data-dir/database.ts';
-import { openSqliteCapacityMemory } from '#infra/embedded/job-state/capacity-history.ts';
+import { openSqliteCapacityHistory } from '#infra/embedded/job-state/capacity-history.ts';
 import { openSqliteJobStore } from '#infra/embedded/job-state/job-store.ts';
 import { openSqliteReplicaStore } from '#infra/embedded/job-state/replica-store.ts';
 import type { JobIn } from '#shared/domain/job.ts';
-import { DEADLINES } from '#shared/domain/timeouts.ts';
+import { TIMEOUTS } from '#shared/domain/timeouts.ts';
 import type { CreateOutcome, Vm, VmRequest } from '#shared/ports/vm-provider.ts';
 import { type ProvisionPorts, provision } from '#shared/use-cases/provision/provision.ts';
 import { simulatedSettings } from '../../simulation/simulated-job.ts';
@@ -23,9 +23,9 @@ export function openProvision() {
   const ports: ProvisionPorts = {
     jobs: openSqliteJobStore(database),
     replicas: openSqliteReplicaStore(database),
-    capacity: openSqliteCapacityMemory(database),
+    capacity: openSqliteCapacityHistory(database),
     bus: { publish: async () => 'id' },
-    deadlines: DEADLINES,
+    timeouts: TIMEOUTS,
     vms: {
       create: async (request) => {
         cloud.requests.push(request);

@@ -12,7 +12,7 @@ import {
   SECRET_BYTES_MAX,
   type SecretStore,
 } from '#infra/embedded/secret-manager/secret-store.ts';
-import { createSecretManagerDoor } from '#infra/embedded/secret-manager/server.ts';
+import { createSecretManagerServer } from '#infra/embedded/secret-manager/server.ts';
 import { runCli, startTestCloud, type TestCloud } from '../../support/cli/test-cloud.ts';
 
 let cloud: TestCloud;
@@ -24,7 +24,7 @@ beforeEach(async () => {
   cloud = await startTestCloud();
   database = openDatabase(':memory:');
   secrets = openSqliteSecretStore(database, { now: () => Date.parse('2026-11-22T02:00:00Z') });
-  const server = createServer(getRequestListener(createSecretManagerDoor(secrets, 'test-project').fetch));
+  const server = createServer(getRequestListener(createSecretManagerServer(secrets, 'test-project').fetch));
   servers.push(server);
   const secretManager = `http://${HOST}:${await listen(server, 0)}`;
   await writeEndpoints(cloud.dataDir, { ...cloud.endpoints, secretManager });

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { type CapacityRefusal, chooseZone, REFUSAL_HALF_LIFE_MS } from '#shared/domain/capacity.ts';
-import { DEADLINES } from '#shared/domain/timeouts.ts';
+import { TIMEOUTS } from '#shared/domain/timeouts.ts';
 import { queuedJob } from '../../support/domain/example-job.ts';
 
 const NOW = 100_000_000;
-const moment = { now: NOW, deadlines: DEADLINES };
+const moment = { now: NOW, timeouts: TIMEOUTS };
 const job = { ...queuedJob(), zones: ['a', 'b', 'c'] };
 
 function refusal(zone: string, ageMs: number): CapacityRefusal {
@@ -21,14 +21,14 @@ describe('the choice of a zone', () => {
   });
 
   it('passes by what has just refused another job', () => {
-    expect(chooseZone(job, [refusal('a', DEADLINES.coolDownMs - 1)], moment)).toEqual({ zone: 'b' });
+    expect(chooseZone(job, [refusal('a', TIMEOUTS.coolDownMs - 1)], moment)).toEqual({ zone: 'b' });
   });
 
   it('comes back to a zone once its refusal is older than those of the others', () => {
     const refusals = [
       refusal('a', 3 * REFUSAL_HALF_LIFE_MS),
-      refusal('b', 2 * DEADLINES.coolDownMs),
-      refusal('c', 2 * DEADLINES.coolDownMs),
+      refusal('b', 2 * TIMEOUTS.coolDownMs),
+      refusal('c', 2 * TIMEOUTS.coolDownMs),
     ];
     expect(chooseZone(job, refusals, moment)).toEqual({ zone: 'a' });
   });

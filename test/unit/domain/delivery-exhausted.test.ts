@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type Job, type JobIn, stateOf, type UnfinishedJob } from '#shared/domain/job.ts';
-import { DEADLINES, GIVEN_UP_IN_ROW_MAX } from '#shared/domain/timeouts.ts';
+import { DELIVERY_FAILURES_IN_ROW_MAX, TIMEOUTS } from '#shared/domain/timeouts.ts';
 import { transition } from '#shared/domain/transition.ts';
 import { eventsFor, jobAfter, PLACEMENT, queuedJob } from '../../support/domain/example-job.ts';
 
@@ -24,14 +24,14 @@ describe('a message of the provision stage that was given up', () => {
       status: 'QUEUED',
       isBackingOff: true,
       placementTry: 2,
-      wakeAt: 9_000 + DEADLINES.backoffMsMin,
+      wakeAt: 9_000 + TIMEOUTS.backoffMsMin,
     });
   });
 
   it('leaves a job its place, where VMs may have come up, and has them asked for again by the same names', () => {
     const { job } = giveUp(preparing, 9_000);
     expect(job).toMatchObject({ status: 'PREPARING', placement: PLACEMENT, placementTry: 2, attempt: 1 });
-    const { effects } = transition(job, eventsFor(job, 9_000 + DEADLINES.backoffMsMin).DEADLINE_PASSED);
+    const { effects } = transition(job, eventsFor(job, 9_000 + TIMEOUTS.backoffMsMin).DEADLINE_PASSED);
     expect(effects).toEqual([{ type: 'PROVISION', jobId: 'digits', attempt: 1, placementTry: 2 }]);
   });
 
@@ -42,10 +42,10 @@ describe('a message of the provision stage that was given up', () => {
     const { job: waiting, effects } = giveUp(job, 9_000);
     expect(waiting.waitingFor).toEqual({
       code: 'INTERNAL_ERROR',
-      message: `The provision stage could not handle job digits, 1 of ${GIVEN_UP_IN_ROW_MAX} times in a row.`,
+      message: `The provision stage could not handle job digits, 1 of ${DELIVERY_FAILURES_IN_ROW_MAX} times in a row.`,
       evidence: ['It threw.'],
     });
-    expect(effects.map(({ type }) => type)).toEqual(['ANNOUNCE']);
+    expect(effects.map(({ type }) => type)).toEqual(['JOB_UPDATE']);
     expect(stateOf(waiting)).toBe('QUEUED');
   });
 
@@ -73,9 +73,9 @@ describe('a message of the provision stage that was given up', () => {
   it.each([
     { what: 'that looks for a place', job: queued },
     { what: 'that waits for its VMs', job: preparing as JobIn<'PREPARING'> },
-  ])(`ends a job $what with the evidence after ${GIVEN_UP_IN_ROW_MAX} in a row, and not before`, ({ job }) => {
-    expect(giveUpTimes(job, GIVEN_UP_IN_ROW_MAX - 1)).toMatchObject({ status: job.status });
-    expect(giveUpTimes(job, GIVEN_UP_IN_ROW_MAX)).toMatchObject({
+  ])(`ends a job $what with the evidence after ${DELIVERY_FAILURES_IN_ROW_MAX} in a row, and not before`, ({ job }) => {
+    expect(giveUpTimes(job, DELIVERY_FAILURES_IN_ROW_MAX - 1)).toMatchObject({ status: job.status });
+    expect(giveUpTimes(job, DELIVERY_FAILURES_IN_ROW_MAX)).toMatchObject({
       status: 'CLOSING',
       verdict: { state: 'FAILED', cause: { code: 'INTERNAL_ERROR', evidence: ['It threw.'] } },
     });

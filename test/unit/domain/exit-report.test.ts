@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { type CauseCode, classOf, EVIDENCE_LINES_MAX } from '#shared/domain/cause.ts';
-import { type ExitFacts, judgeExit } from '#shared/domain/exit-report.ts';
+import { classifyExit, type ExitFacts } from '#shared/domain/exit-report.ts';
 
 function facts(said: Partial<ExitFacts>): ExitFacts {
   return { reason: 'EXITED', exitCode: 1, signal: null, message: 'The program ended.', evidence: [], ...said };
 }
 
 function causeOfExit(said: Partial<ExitFacts>) {
-  const exit = judgeExit(facts(said), 'digits');
+  const exit = classifyExit(facts(said), 'digits');
   if (exit.outcome !== 'FAILED') {
     throw new Error('This exit was judged a success.');
   }
@@ -18,7 +18,7 @@ const stderr = (...evidence: string[]) => ({ evidence });
 
 describe('the judgement of an exit', () => {
   it('takes status 0 for success, whatever was printed', () => {
-    expect(judgeExit(facts({ exitCode: 0, ...stderr('ValueError: handled') }), 'digits')).toEqual({
+    expect(classifyExit(facts({ exitCode: 0, ...stderr('ValueError: handled') }), 'digits')).toEqual({
       outcome: 'SUCCEEDED',
     });
   });

@@ -13,7 +13,7 @@ describe('a cluster whose machines are not all known to exist', () => {
   it('has no success: what its master did alone does not count, and a new attempt follows', () => {
     const { job, effects } = transition(half, eventsFor(half, 9_000).REPLICA_EXITED);
     expect(job).toMatchObject({ status: 'QUEUED', attempt: 2, ledger: [{ cause: { code: 'CLUSTER_INCOMPLETE' } }] });
-    expect(effects.map(({ type }) => type)).toEqual(['TEARDOWN', 'PROVISION', 'ANNOUNCE']);
+    expect(effects.map(({ type }) => type)).toEqual(['TEARDOWN', 'PROVISION', 'JOB_UPDATE']);
   });
 
   it('has the success of its master as soon as they are', () => {

@@ -124,10 +124,10 @@ describe('whatever happens, in any order and however often', () => {
         (after.waitingFor !== null && after.waitingFor.code !== before.waitingFor?.code);
       // The same wait in other words may be news, and may not: it depends on what the words tell.
       const isReworded = after.waitingFor !== null && after.waitingFor.message !== before.waitingFor?.message;
-      const announcements = effects.filter(({ type }) => type === 'ANNOUNCE');
-      const whole = { type: 'ANNOUNCE', jobId: 'digits', state: stateOf(after), attempt: after.attempt };
+      const announcements = effects.filter(({ type }) => type === 'JOB_UPDATE');
+      const whole = { type: 'JOB_UPDATE', jobId: 'digits', state: stateOf(after), attempt: after.attempt };
       expect(announcements).toEqual(isVisible || (isReworded && announcements.length > 0) ? [whole] : []);
-      expect(announcements.length > 0 ? effects.at(-1)?.type : 'ANNOUNCE').toBe('ANNOUNCE');
+      expect(announcements.length > 0 ? effects.at(-1)?.type : 'JOB_UPDATE').toBe('JOB_UPDATE');
     });
   });
 

@@ -16,7 +16,7 @@ import {
 import { SETTLED_RUN_MS } from '#shared/domain/timeouts.ts';
 import { transition } from '#shared/domain/transition.ts';
 import { vmNameOf } from '#shared/domain/vm-name.ts';
-import { fitJob } from '#shared/use-cases/intake/enforce-size-limit.ts';
+import { enforceSizeLimit } from '#shared/use-cases/intake/enforce-size-limit.ts';
 import { concerning, lives } from '../../support/domain/event-arbitrary.ts';
 import { eventsFor, jobAfter, queuedJob } from '../../support/domain/example-job.ts';
 
@@ -64,7 +64,7 @@ function loseAttempt(job: Job, at: number): Job {
 
 describe('the record of a job', () => {
   it('stays below what the store can keep, with the worst of everything', () => {
-    const largest = fitJob(largestJob());
+    const largest = enforceSizeLimit(largestJob());
     expect(largest).toHaveProperty('job');
     let job = 'job' in largest ? largest.job : queuedJob();
     for (let count = 1; count <= 60; count += 1) {
@@ -143,12 +143,12 @@ describe('intake', () => {
   it('refuses a job that no record has room for', () => {
     const job = largestJob();
     const larger = { ...job, source: { ...job.source, uri: `${job.source.uri}xxxx` } };
-    expect(fitJob(larger)).toMatchObject({ problem: { code: 'JOB_TOO_LARGE' } });
+    expect(enforceSizeLimit(larger)).toMatchObject({ problem: { code: 'JOB_TOO_LARGE' } });
   });
 
   it('keeps as many warnings as have room, and says how many have none', () => {
     const warning = { code: 'W', message: 'm'.repeat(1_000), remedy: 'r' };
-    const fitted = fitJob({ ...queuedJob(), warnings: Array.from({ length: 100 }, () => warning) });
+    const fitted = enforceSizeLimit({ ...queuedJob(), warnings: Array.from({ length: 100 }, () => warning) });
     const warnings = 'job' in fitted ? fitted.job.warnings : [];
     expect(warnings.length).toBeGreaterThan(50);
     expect(warnings.at(-1)).toMatchObject({

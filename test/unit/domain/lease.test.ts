@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { judgeSilence, lookAgain, type Silence } from '#shared/domain/lease.ts';
-import { DEADLINES } from '#shared/domain/timeouts.ts';
+import { evaluateLease, extendLease, type Silence } from '#shared/domain/lease.ts';
+import { TIMEOUTS } from '#shared/domain/timeouts.ts';
 import { exampleReplica } from '../../support/domain/example-replica.ts';
 
 /** Its lease passed at 120 s, and another was heard at the time that the case names. */
@@ -22,16 +22,16 @@ describe('a replica whose lease has passed', () => {
     {
       what: 'is given up when its agent must have stopped it, whoever is heard',
       lastHeardAt: undefined,
-      now: LEASE_MS + DEADLINES.deadManMs,
+      now: LEASE_MS + TIMEOUTS.controlPlaneTimeoutMs,
       silence: 'LOST',
     },
   ])('$what', ({ lastHeardAt, now, missedAt, silence }) => {
     const replica = { ...exampleReplica(), leaseExpiresAt: LEASE_MS, ...(missedAt !== undefined && { missedAt }) };
-    expect(judgeSilence(replica, { now, lastHeardAt, deadlines: DEADLINES })).toBe(silence);
+    expect(evaluateLease(replica, { now, lastHeardAt, timeouts: TIMEOUTS })).toBe(silence);
   });
 
   it('has half a lease to speak when it is looked for once more', () => {
-    expect(lookAgain(exampleReplica(), 130_000, DEADLINES)).toEqual({
+    expect(extendLease(exampleReplica(), 130_000, TIMEOUTS)).toEqual({
       ...exampleReplica(),
       missedAt: 130_000,
       leaseExpiresAt: 190_000,

@@ -3,9 +3,9 @@ import { causeOf } from '#shared/domain/cause.ts';
 import type { Job } from '#shared/domain/job.ts';
 import {
   BOOT_FAILURES_IN_ROW_MAX,
-  DEADLINES,
   SETTLED_RUN_MS,
   SETUP_MS_MAX,
+  TIMEOUTS,
   UPLOAD_GRACE_MS,
 } from '#shared/domain/timeouts.ts';
 import { transition } from '#shared/domain/transition.ts';
@@ -29,7 +29,7 @@ function runAgain(job: Job, at: number): Job {
 
 describe('setting up', () => {
   it('is not a boot that has failed: the master has reported', () => {
-    const at = 1_000 + DEADLINES.bootMs;
+    const at = 1_000 + TIMEOUTS.bootMs;
     expect(jobAfter(settingUp, ['DEADLINE_PASSED', at], ['DEADLINE_PASSED', 1_000 + SETUP_MS_MAX - 1])).toBe(settingUp);
   });
 
@@ -49,7 +49,7 @@ describe('setting up', () => {
 
   it('does not keep the other VMs from being asked for when Compute Engine has not answered', () => {
     const half = jobAfter(queuedJob(), ['PLACEMENT_CHOSEN', 1_000], ['REPLICA_REPORTED', 2_000]);
-    const at = 1_000 + DEADLINES.provisionAnswerMs;
+    const at = 1_000 + TIMEOUTS.provisionAnswerMs;
     expect(transition(half, eventsFor(half, at).DEADLINE_PASSED).effects).toMatchObject([{ type: 'PROVISION' }]);
     expect(jobAfter(half, ['VMS_CREATED', 3_000])).toMatchObject({ wakeAt: 3_000 + SETUP_MS_MAX });
   });
@@ -89,7 +89,7 @@ describe('a cluster', () => {
     const cause = causeOf('VM_BOOT_TIMED_OUT', 'Replica worker-0 did not report.');
     const ends = Array.from({ length: BOOT_FAILURES_IN_ROW_MAX }, (_, index) => (index + 1) * 1_000_000);
     const job = ends.reduce((current: Job, at) => {
-      const again = current.status === 'QUEUED' ? runAgain(current, at - DEADLINES.bootMs) : current;
+      const again = current.status === 'QUEUED' ? runAgain(current, at - TIMEOUTS.bootMs) : current;
       return transition(again, { ...eventsFor(again, at).ATTEMPT_INTERRUPTED, cause }).job;
     }, running);
     expect(job).toMatchObject({ status: 'CLOSING', verdict: { cause: { code: 'BOOT_FAILED_REPEATEDLY' } } });
@@ -97,7 +97,7 @@ describe('a cluster', () => {
 });
 
 describe('saving', () => {
-  const lastMs = 1_000 + HOUR_MS + DEADLINES.maxRunningGraceMs;
+  const lastMs = 1_000 + HOUR_MS + TIMEOUTS.maxRunningGraceMs;
 
   it('may outlast maxRunningTime once the program is over, by a while', () => {
     const saving = jobAfter(running, ['REPLICA_UPLOADING', 3_000_000]);
@@ -125,7 +125,7 @@ describe('maxRunningTime', () => {
     const waiting = jobAfter(running, ['ATTEMPT_INTERRUPTED', 1_000 + ranMs]);
     expect(waiting).toMatchObject({ status: 'QUEUED', ranMs });
     const again = runAgain(waiting, 20 * HOUR_MS);
-    const wakeAt = 20 * HOUR_MS + HOUR_MS - ranMs + DEADLINES.maxRunningGraceMs;
+    const wakeAt = 20 * HOUR_MS + HOUR_MS - ranMs + TIMEOUTS.maxRunningGraceMs;
     expect(again).toMatchObject({ status: 'RUNNING', ranMs, wakeAt });
     expect(jobAfter(again, ['DEADLINE_PASSED', wakeAt])).toMatchObject({
       verdict: { cause: { code: 'MAX_RUNNING_TIME_EXCEEDED' } },

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { causeOf } from '#shared/domain/cause.ts';
 import type { JobEventType } from '#shared/domain/event.ts';
 import { ATTEMPT_RECORDS_MAX, JOB_STATUSES, type Job, stateOf } from '#shared/domain/job.ts';
-import { DEADLINES, INTERRUPTIONS_IN_ROW_MAX, SETTLED_RUN_MS } from '#shared/domain/timeouts.ts';
+import { INTERRUPTIONS_IN_ROW_MAX, SETTLED_RUN_MS, TIMEOUTS } from '#shared/domain/timeouts.ts';
 import { RULES, transition } from '#shared/domain/transition.ts';
 import { eventsFor, INSTANCE, jobAfter, PLACEMENT, queuedJob } from '../../support/domain/example-job.ts';
 
@@ -35,7 +35,7 @@ describe('the way of a job', () => {
   });
 
   it('asks for the VMs to be deleted again for as long as they are there', () => {
-    const at = 200_000 + DEADLINES.teardownMs;
+    const at = 200_000 + TIMEOUTS.teardownMs;
     expect(transition(closing, eventsFor(closing, at).DEADLINE_PASSED).effects).toEqual([
       { type: 'TEARDOWN', jobId: 'digits' },
     ]);
@@ -90,7 +90,7 @@ describe('an attempt that is over', () => {
 
   it('is followed at once by the next, with its VMs torn down and its cause in the ledger', () => {
     const { job, effects } = transition(running, eventsFor(running, 100_000).ATTEMPT_INTERRUPTED);
-    expect(effects.map(({ type }) => type)).toEqual(['TEARDOWN', 'PROVISION', 'ANNOUNCE']);
+    expect(effects.map(({ type }) => type)).toEqual(['TEARDOWN', 'PROVISION', 'JOB_UPDATE']);
     expect(job.ledger).toMatchObject([
       { attempt: 1, zone: PLACEMENT.zone, ranAt: 3_000, endedAt: 100_000, cause: { code: 'PREEMPTED' } },
     ]);
@@ -180,7 +180,7 @@ describe('time', () => {
   });
 
   it('fails a job whose VMs never report, after three attempts', () => {
-    const bootOnce = (job: Job, at: number) => jobAfter(placedAt(job, at), ['DEADLINE_PASSED', at + DEADLINES.bootMs]);
+    const bootOnce = (job: Job, at: number) => jobAfter(placedAt(job, at), ['DEADLINE_PASSED', at + TIMEOUTS.bootMs]);
     const twice = [1, 2].reduce((job: Job, count) => bootOnce(job, count * 2_000_000), queued);
     expect(twice).toMatchObject({ status: 'QUEUED', counts: { bootFailuresInRow: 2 } });
     expect(bootOnce(twice, 9_000_000)).toMatchObject({
@@ -190,10 +190,7 @@ describe('time', () => {
   });
 
   it('asks again for VMs that Compute Engine has not answered about, by the same names', () => {
-    const { effects } = transition(
-      preparing,
-      eventsFor(preparing, 1_000 + DEADLINES.provisionAnswerMs).DEADLINE_PASSED,
-    );
+    const { effects } = transition(preparing, eventsFor(preparing, 1_000 + TIMEOUTS.provisionAnswerMs).DEADLINE_PASSED);
     expect(effects).toEqual([{ type: 'PROVISION', jobId: 'digits', attempt: 1, placementTry: 1 }]);
   });
 });

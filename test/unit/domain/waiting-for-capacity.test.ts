@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { causeOf } from '#shared/domain/cause.ts';
 import type { JobEventType } from '#shared/domain/event.ts';
 import { billedSince, type Job, type JobIn, stateOf } from '#shared/domain/job.ts';
-import { DEADLINES } from '#shared/domain/timeouts.ts';
+import { TIMEOUTS } from '#shared/domain/timeouts.ts';
 import { transition } from '#shared/domain/transition.ts';
 import { eventsFor, jobAfter, queuedJob } from '../../support/domain/example-job.ts';
 
@@ -27,10 +27,10 @@ describe('a job whose VM waits for capacity at Compute Engine', () => {
   it('is looked after from time to time, for as long as Compute Engine was asked to wait', () => {
     let job: Job = pending;
     let looks = 0;
-    for (let at = pending.wakeAt; at < UNTIL; at += DEADLINES.pendingMs) {
+    for (let at = pending.wakeAt; at < UNTIL; at += TIMEOUTS.pendingMs) {
       const { job: next, effects } = met(job, 'DEADLINE_PASSED', at);
       expect(effects).toEqual([{ type: 'PROVISION', jobId: 'digits', attempt: 1, placementTry: 1 }]);
-      expect(next).toMatchObject({ status: 'PREPARING', wakeAt: at + DEADLINES.pendingMs, pendingUntil: UNTIL });
+      expect(next).toMatchObject({ status: 'PREPARING', wakeAt: at + TIMEOUTS.pendingMs, pendingUntil: UNTIL });
       job = next;
       looks += 1;
     }
@@ -48,7 +48,7 @@ describe('a job whose VM waits for capacity at Compute Engine', () => {
     const { job } = met(pending, 'VMS_CREATED', startedAt);
 
     expect(stateOf(job)).toBe('PREPARING');
-    expect(job).toMatchObject({ pendingUntil: null, waitingFor: null, wakeAt: startedAt + DEADLINES.bootMs });
+    expect(job).toMatchObject({ pendingUntil: null, waitingFor: null, wakeAt: startedAt + TIMEOUTS.bootMs });
     expect([billedSince(pending), billedSince(job)]).toEqual([null, startedAt]);
   });
 
@@ -69,7 +69,7 @@ describe('a job whose VM waits for capacity at Compute Engine', () => {
   });
 
   it('is given up as one that never booted when nobody can say what has become of its VM', () => {
-    const { job } = met(pending, 'DEADLINE_PASSED', UNTIL + DEADLINES.bootMs);
+    const { job } = met(pending, 'DEADLINE_PASSED', UNTIL + TIMEOUTS.bootMs);
     expect(job).toMatchObject({ status: 'QUEUED', attempt: 2, ledger: [{ placedAt: null }] });
   });
 

@@ -5,7 +5,7 @@ import { type Job, stateOf } from '#shared/domain/job.ts';
 import { transition } from '#shared/domain/transition.ts';
 import { eventsFor, jobAfter, queuedJob } from '../../support/domain/example-job.ts';
 
-const ANNOUNCED = { type: 'ANNOUNCE', jobId: 'digits', state: 'QUEUED', attempt: 1 };
+const ANNOUNCED = { type: 'JOB_UPDATE', jobId: 'digits', state: 'QUEUED', attempt: 1 };
 
 const full = (zone: string) => causeOf('STOCKOUT', `${zone} is full.`);
 const quotaOf = (metric: string, limit: number) => causeOf('QUOTA_EXCEEDED', `Quota '${metric}' exceeded: ${limit}.`);
@@ -23,7 +23,7 @@ function announcementsOf(job: Job, causes: readonly Cause[]): readonly boolean[]
   return causes.map((cause) => {
     const { job: next, effects } = refuse(current, cause);
     current = next;
-    return effects.some(({ type }) => type === 'ANNOUNCE');
+    return effects.some(({ type }) => type === 'JOB_UPDATE');
   });
 }
 

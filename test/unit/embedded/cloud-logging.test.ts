@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { type FileLogStore, openFileLogStore } from '#infra/embedded/cloud-logging/file-log-store.ts';
-import { createLoggingDoor } from '#infra/embedded/cloud-logging/server.ts';
+import { createCloudLoggingServer } from '#infra/embedded/cloud-logging/server.ts';
 
 let folder: string;
 let logs: FileLogStore;
@@ -21,7 +21,7 @@ function entryOf(insertId: string, stream: string) {
 }
 
 async function write(body: string): Promise<number> {
-  const door = createLoggingDoor(logs, 'dropforge-local');
+  const door = createCloudLoggingServer(logs, 'dropforge-local');
   return (await door.request('/v2/entries:write', { method: 'POST', body })).status;
 }
 

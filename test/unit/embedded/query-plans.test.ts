@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Database, openDatabase } from '#infra/embedded/data-dir/database.ts';
-import { openSqliteCapacityMemory } from '#infra/embedded/job-state/capacity-history.ts';
+import { openSqliteCapacityHistory } from '#infra/embedded/job-state/capacity-history.ts';
 import { openSqliteJobStore } from '#infra/embedded/job-state/job-store.ts';
 import { openSqliteReplicaStore } from '#infra/embedded/job-state/replica-store.ts';
 import { openSqliteMessageQueue } from '#infra/embedded/pubsub/message-queue.ts';
@@ -51,7 +51,7 @@ describe('what a tick of the watcher costs', () => {
     expect(planOf("order by json_extract(body, '$.heardAt')")).toBe('SCAN replicas USING INDEX replicas_heard');
   });
 
-  it('finds due jobs in the index of deadlines, which closed jobs are not in', () => {
+  it('finds due jobs in the index of timeouts, which closed jobs are not in', () => {
     openSqliteJobStore(database);
     expect(planOf('where wake_at <= ?')).toMatch(
       /^SEARCH jobs USING INDEX jobs_due \(wake_at[><=?]+( AND wake_at<\?)?\)$/,
@@ -67,7 +67,7 @@ describe('what a tick of the watcher costs', () => {
   });
 
   it('recalls refusals from the index of their machine, without sorting', () => {
-    openSqliteCapacityMemory(database);
+    openSqliteCapacityHistory(database);
     expect(planOf('order by refused_at desc')).toMatch(
       /^SEARCH capacity_refusals USING INDEX capacity_refusals_by_machine \(.*\)$/,
     );

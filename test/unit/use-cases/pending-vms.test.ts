@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { DEADLINES } from '#shared/domain/timeouts.ts';
+import { TIMEOUTS } from '#shared/domain/timeouts.ts';
 import type { Vm } from '#shared/ports/vm-provider.ts';
 import { handleJobEvent } from '#shared/use-cases/handle-job-event.ts';
 import { simulatedJob, ZONES } from '../../simulation/simulated-job.ts';
@@ -63,9 +63,9 @@ describe('a VM that waits for capacity', () => {
 
   it('is withdrawn when Compute Engine keeps it longer than it was asked to', async () => {
     cloud.vm = waiting('PENDING');
-    await deliver(7_201_000 + DEADLINES.pendingMs - 1);
+    await deliver(7_201_000 + TIMEOUTS.pendingMs - 1);
     expect(cloud.deleted).toEqual([]);
-    await deliver(7_201_000 + DEADLINES.pendingMs);
+    await deliver(7_201_000 + TIMEOUTS.pendingMs);
 
     expect(cloud.deleted).toEqual([cloud.vm.vmName]);
     expect(await readJob()).toMatchObject({ status: 'QUEUED', placementTry: 2 });

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { causeOf } from '#shared/domain/cause.ts';
-import { DEADLINES } from '#shared/domain/timeouts.ts';
+import { TIMEOUTS } from '#shared/domain/timeouts.ts';
 import type { CreateOutcome, VmRequest } from '#shared/ports/vm-provider.ts';
 import { RATE_PAUSES_MS } from '#shared/use-cases/provision/create-vms.ts';
 import { simulatedJob, ZONES } from '../../simulation/simulated-job.ts';
@@ -84,7 +84,7 @@ describe('a cluster', () => {
       await deliverPair(1_000);
 
       expect(cloud.pauses).toEqual(RATE_PAUSES_MS);
-      expect(RATE_PAUSES_MS.reduce((sum, ms) => sum + ms)).toBeLessThan(DEADLINES.provisionAnswerMs / 2);
+      expect(RATE_PAUSES_MS.reduce((sum, ms) => sum + ms)).toBeLessThan(TIMEOUTS.provisionAnswerMs / 2);
       expect(cloud.deleted).toEqual([cloud.requests[0]?.vmName]);
       expect(await readPair()).toMatchObject({ status: 'QUEUED', isBackingOff: true });
     });
@@ -147,7 +147,7 @@ describe('a cluster', () => {
 
     await deliverPair(2_000);
 
-    const due = await ports.replicas.listExpired(2_000 + DEADLINES.bootMs, 10);
+    const due = await ports.replicas.listExpired(2_000 + TIMEOUTS.bootMs, 10);
     expect(due.map(({ replica }) => replica)).toEqual(['worker-0']);
     expect((await ports.replicas.listByJob('pair')).map(({ replica }) => replica)).toEqual(['master-0', 'worker-0']);
   });

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { causeOf } from '#shared/domain/cause.ts';
-import { DEADLINES } from '#shared/domain/timeouts.ts';
+import { TIMEOUTS } from '#shared/domain/timeouts.ts';
 import type { VmRequest } from '#shared/ports/vm-provider.ts';
 import { handleJobEvent } from '#shared/use-cases/handle-job-event.ts';
 import { provision } from '#shared/use-cases/provision/provision.ts';
@@ -109,7 +109,7 @@ it('waits for the first word of a VM whose forerunner of the same name had spoke
   cloud.answer = () => ({ outcome: 'CREATED', instanceId: '2' });
   await deliver(3_000);
 
-  expect(await ports.replicas.listExpired(3_000 + DEADLINES.bootMs, 10)).toMatchObject([{ instanceId: '2' }]);
+  expect(await ports.replicas.listExpired(3_000 + TIMEOUTS.bootMs, 10)).toMatchObject([{ instanceId: '2' }]);
 });
 
 it('deletes a VM that came when the job was over already', async () => {

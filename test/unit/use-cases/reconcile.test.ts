@@ -3,17 +3,17 @@ import { type Database, openDatabase } from '#infra/embedded/data-dir/database.t
 import { openSqliteJobStore } from '#infra/embedded/job-state/job-store.ts';
 import { openSqliteReplicaStore } from '#infra/embedded/job-state/replica-store.ts';
 import type { Replica } from '#shared/domain/replica.ts';
-import { DEADLINES } from '#shared/domain/timeouts.ts';
+import { TIMEOUTS } from '#shared/domain/timeouts.ts';
 import type { Vm } from '#shared/ports/vm-provider.ts';
 import { handleJobEvent } from '#shared/use-cases/handle-job-event.ts';
-import { type WatchPorts, watch } from '#shared/use-cases/reconcile/reconcile.ts';
+import { type ReconcilePorts, reconcile } from '#shared/use-cases/reconcile/reconcile.ts';
 import { sweep } from '#shared/use-cases/teardown/teardown.ts';
 import { simulatedJob } from '../../simulation/simulated-job.ts';
 import { jobAfter } from '../../support/domain/example-job.ts';
 import { exampleReplica } from '../../support/domain/example-replica.ts';
 
 let database: Database;
-let ports: WatchPorts;
+let ports: ReconcilePorts;
 
 beforeEach(() => {
   database = openDatabase(':memory:');
@@ -21,7 +21,7 @@ beforeEach(() => {
     jobs: openSqliteJobStore(database),
     replicas: openSqliteReplicaStore(database),
     bus: { publish: async () => 'id' },
-    deadlines: DEADLINES,
+    timeouts: TIMEOUTS,
   };
 });
 
@@ -39,7 +39,7 @@ it('goes on with the other jobs after one that cannot be handled, and then says 
     },
   };
 
-  await expect(watch({ ...ports, jobs }, 1_000_000)).rejects.toThrow('It cannot be written.');
+  await expect(reconcile({ ...ports, jobs }, 1_000_000)).rejects.toThrow('It cannot be written.');
 
   const due = await ports.jobs.listDue(1_000_000, 10);
   expect(due.map(({ jobId }) => jobId)).toEqual(['poisoned']);
@@ -52,9 +52,9 @@ it('ends the attempt of a replica that never had a word to say, as a boot that h
   const silent = { jobId: 'pair', replica: 'worker-0', sequence: 0, heardAt: 1_000, leaseExpiresAt: 901_000 };
   await ports.replicas.record({ ...exampleReplica(), ...silent });
 
-  await watch(ports, 900_999 + DEADLINES.deadManMs);
+  await reconcile(ports, 900_999 + TIMEOUTS.controlPlaneTimeoutMs);
   expect((await ports.jobs.read('pair'))?.job).toEqual(placed);
-  await watch(ports, 901_000 + DEADLINES.deadManMs);
+  await reconcile(ports, 901_000 + TIMEOUTS.controlPlaneTimeoutMs);
 
   expect((await ports.jobs.read('pair'))?.job).toMatchObject({
     attempt: 2,
@@ -78,33 +78,33 @@ describe('a silent replica', () => {
 
   it('ends its attempt at the second look at which others were heard and it was not', async () => {
     await tellLast({ jobId: 'other', instanceId: '7', heardAt: 170_000, leaseExpiresAt: null });
-    await watch(ports, 180_000);
+    await reconcile(ports, 180_000);
     expect(await readAttempt()).toBe(1);
     await tellLast({ jobId: 'other', instanceId: '7', heardAt: 350_000, leaseExpiresAt: null });
-    await watch(ports, 360_000);
+    await reconcile(ports, 360_000);
     expect(await readAttempt()).toBe(2);
   });
 
   it('is left alone while nobody is heard, until its agent must have stopped it', async () => {
     await tellLast({ jobId: 'other', instanceId: '7', heardAt: 119_999, leaseExpiresAt: null });
-    await watch(ports, 719_999);
+    await reconcile(ports, 719_999);
     expect(await readAttempt()).toBe(1);
-    await watch(ports, 720_000);
+    await reconcile(ports, 720_000);
     expect(await readAttempt()).toBe(2);
   });
 
   it('is not missed any more once it speaks after an outage, though the watcher was there first', async () => {
     await tellLast({ jobId: 'other', instanceId: '7', heardAt: 400_000, leaseExpiresAt: null });
-    await watch(ports, 401_000);
+    await reconcile(ports, 401_000);
     await tellLast({ sequence: 2, heardAt: 410_000, leaseExpiresAt: 530_000 });
-    await watch(ports, 461_000);
+    await reconcile(ports, 461_000);
     expect(await readAttempt()).toBe(1);
     expect(await ports.replicas.findByInstance('101')).not.toHaveProperty('missedAt');
   });
 
   it('is judged by an exit that it has said, whoever is heard', async () => {
     await tellLast({ sequence: 2, phase: 'EXITED', exit: { outcome: 'SUCCEEDED' }, leaseExpiresAt: 120_000 });
-    await watch(ports, 120_000);
+    await reconcile(ports, 120_000);
     expect((await ports.jobs.read('digits'))?.job).toMatchObject({ verdict: { state: 'SUCCEEDED' } });
   });
 
@@ -115,9 +115,9 @@ describe('a silent replica', () => {
       return undefined;
     };
     const counted = { ...ports, replicas: { ...ports.replicas, lastHeardAt } };
-    await watch(counted, 119_999);
+    await reconcile(counted, 119_999);
     expect(questions).toBe(0);
-    await watch(counted, 120_000);
+    await reconcile(counted, 120_000);
     expect(questions).toBe(1);
   });
 });
@@ -125,15 +125,15 @@ describe('a silent replica', () => {
 it('wakes a job again whose deadline a late answer has set back to one at which it was woken', async () => {
   const placed = jobAfter(simulatedJob('late', 0, { provisioningModel: 'FLEX_START' }), ['PLACEMENT_CHOSEN', 0]);
   await ports.jobs.create(placed, []);
-  const deadline = DEADLINES.provisionAnswerMs;
-  await watch(ports, deadline);
+  const deadline = TIMEOUTS.provisionAnswerMs;
+  await reconcile(ports, deadline);
 
-  const answer = { jobId: 'late', at: deadline - DEADLINES.pendingMs, attempt: 1, placementTry: 1, until: 9_000_000 };
+  const answer = { jobId: 'late', at: deadline - TIMEOUTS.pendingMs, attempt: 1, placementTry: 1, until: 9_000_000 };
   await handleJobEvent(ports, { ...answer, type: 'VMS_PENDING', eventId: 'pending-1-1' });
   expect((await ports.jobs.read('late'))?.job).toMatchObject({ wakeAt: deadline });
-  await watch(ports, deadline + 60_000);
+  await reconcile(ports, deadline + 60_000);
 
-  expect((await ports.jobs.read('late'))?.job).toMatchObject({ wakeAt: deadline + 60_000 + DEADLINES.pendingMs });
+  expect((await ports.jobs.read('late'))?.job).toMatchObject({ wakeAt: deadline + 60_000 + TIMEOUTS.pendingMs });
 });
 
 it('sweeps the other VMs after one that cannot be deleted', async () => {

@@ -5,13 +5,13 @@ import { openSqliteReplicaStore } from '#infra/embedded/job-state/replica-store.
 import type { JobEvent } from '#shared/domain/event.ts';
 import type { Job, ReplicaId } from '#shared/domain/job.ts';
 import { NO_PROGRESS, NO_USAGE, type ReplicaPhase } from '#shared/domain/replica.ts';
-import { DEADLINES } from '#shared/domain/timeouts.ts';
+import { TIMEOUTS } from '#shared/domain/timeouts.ts';
 import { transition } from '#shared/domain/transition.ts';
 import { vmNameOf } from '#shared/domain/vm-name.ts';
 import type { Heartbeat } from '#shared/protocol/heartbeat.ts';
 import { handleJobEvent } from '#shared/use-cases/handle-job-event.ts';
 import { type HeartbeatPorts, recordHeartbeat } from '#shared/use-cases/heartbeat/record-heartbeat.ts';
-import { watch } from '#shared/use-cases/reconcile/reconcile.ts';
+import { reconcile } from '#shared/use-cases/reconcile/reconcile.ts';
 import { simulatedJob } from '../../simulation/simulated-job.ts';
 import { eventsFor, jobAfter, PLACEMENT } from '../../support/domain/example-job.ts';
 
@@ -39,7 +39,7 @@ beforeEach(async () => {
     },
     replicas: openSqliteReplicaStore(database),
     bus: { publish: async () => 'id' },
-    deadlines: DEADLINES,
+    timeouts: TIMEOUTS,
   };
 });
 
@@ -106,7 +106,7 @@ it('lets a program install for half an hour, as long as it says so', async () =>
   for (let at = BEAT_MS; at <= 1_800_000; at += BEAT_MS) {
     await say(MASTER, 'INSTALLING', at);
     await say(WORKER, 'INSTALLING', at);
-    await watch(ports, at);
+    await reconcile(ports, at);
   }
   await say(MASTER, 'RUNNING', 1_801_000);
 
@@ -116,9 +116,9 @@ it('lets a program install for half an hour, as long as it says so', async () =>
 it('ends an installation that falls silent by its lease, long before its time for setting up is over', async () => {
   await createPair();
   await say(MASTER, 'INSTALLING', BEAT_MS);
-  for (let at = 2 * BEAT_MS; at <= BEAT_MS + 2 * DEADLINES.leaseMs; at += BEAT_MS) {
+  for (let at = 2 * BEAT_MS; at <= BEAT_MS + 2 * TIMEOUTS.leaseMs; at += BEAT_MS) {
     await say(WORKER, 'INSTALLING', at);
-    await watch(ports, at);
+    await reconcile(ports, at);
   }
 
   expect(await readJob()).toMatchObject({ attempt: 2, ledger: [{ cause: { code: 'HEARTBEAT_LOST' } }] });
@@ -150,7 +150,7 @@ describe('a cluster of which Compute Engine has not said yet that it exists', ()
     for (let at = BEAT_MS; at <= 600_000; at += BEAT_MS) {
       await say(MASTER, 'WAITING', at);
       await say(WORKER, 'WAITING', at);
-      await watch(ports, at);
+      await reconcile(ports, at);
     }
 
     expect(await readJob()).toMatchObject({ status: 'PREPARING', attempt: 1, ledger: [] });
@@ -166,13 +166,13 @@ describe('a cluster of which Compute Engine has not said yet that it exists', ()
   it('succeeds by an end that came before the word that it is there', async () => {
     await say(MASTER, 'EXITED', 1_000);
     await handleJobEvent(ports, vmsCreated(2_000));
-    await watch(ports, 1_000 + DEADLINES.leaseMs);
+    await reconcile(ports, 1_000 + TIMEOUTS.leaseMs);
     expect(await readJob()).toMatchObject({ status: 'CLOSING', verdict: { state: 'SUCCEEDED' } });
   });
 
   it('begins anew when its master has ended without it', async () => {
     await say(MASTER, 'EXITED', 1_000);
-    await watch(ports, 1_000 + DEADLINES.leaseMs);
+    await reconcile(ports, 1_000 + TIMEOUTS.leaseMs);
     expect(await readJob()).toMatchObject({ attempt: 2, ledger: [{ cause: { code: 'CLUSTER_INCOMPLETE' } }] });
   });
 });

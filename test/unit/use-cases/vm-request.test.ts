@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Job, JobIn, ReplicaId } from '#shared/domain/job.ts';
-import { DEADLINES, SETUP_MS_MAX, SETUP_REPORT_MS, UPLOAD_GRACE_MS } from '#shared/domain/timeouts.ts';
+import { SETUP_MS_MAX, SETUP_REPORT_MS, TIMEOUTS, UPLOAD_GRACE_MS } from '#shared/domain/timeouts.ts';
 import { METADATA_KEYS, type VmConfig } from '#shared/protocol/vm-config.ts';
 import { vmRequestOf } from '#shared/use-cases/provision/vm-request.ts';
 import { simulatedJob, simulatedSettings } from '../../simulation/simulated-job.ts';
@@ -20,7 +20,7 @@ function place(job: Job, at: number): JobIn<'PREPARING'> {
 }
 
 function requestFor(job: JobIn<'PREPARING'>, replica: ReplicaId) {
-  return vmRequestOf(job, replica, { settings: simulatedSettings, deadlines: DEADLINES });
+  return vmRequestOf(job, replica, { settings: simulatedSettings, timeouts: TIMEOUTS });
 }
 
 function limitsOf(job: JobIn<'PREPARING'>, replica: ReplicaId): VmConfig['limits'] {
@@ -81,7 +81,7 @@ describe("a program's time", () => {
       const startAt = 21 * HOUR_MS;
       const running = jobAfter(job, ['VMS_CREATED', startAt], ['REPLICA_STARTED', startAt]);
       const programMs = programSecondsOf(job, MASTER) * 1_000;
-      expect(running).toMatchObject({ wakeAt: startAt + programMs + DEADLINES.maxRunningGraceMs });
+      expect(running).toMatchObject({ wakeAt: startAt + programMs + TIMEOUTS.maxRunningGraceMs });
     }
   });
 
@@ -96,7 +96,7 @@ it('has the agent report what hinders its setup before the control plane ends it
 });
 
 it('has the VM deleted by Compute Engine only after every deadline of the control plane', () => {
-  const { bootMs, maxRunningGraceMs } = DEADLINES;
+  const { bootMs, maxRunningGraceMs } = TIMEOUTS;
   const aliveMs = bootMs + SETUP_MS_MAX + HOUR_MS + maxRunningGraceMs + UPLOAD_GRACE_MS;
   expect(requestFor(place(fresh, 0), MASTER).maxRunSeconds).toBe(aliveMs / 1_000);
 });
@@ -110,7 +110,7 @@ it('gives the agent as long for saving outputs as the control plane waits for it
   const running = jobAfter(place(fresh, 0), ['VMS_CREATED', 0], ['REPLICA_STARTED', 0]);
   const saving = jobAfter(running, ['REPLICA_UPLOADING', 1_000]);
   const { uploadSeconds } = limitsOf(place(fresh, 0), MASTER);
-  const endsAt = HOUR_MS + DEADLINES.maxRunningGraceMs;
+  const endsAt = HOUR_MS + TIMEOUTS.maxRunningGraceMs;
   expect(running).toMatchObject({ status: 'RUNNING', wakeAt: endsAt });
   expect(saving).toMatchObject({ status: 'RUNNING', wakeAt: endsAt + uploadSeconds * 1_000 });
 });

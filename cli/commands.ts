@@ -1,4 +1,4 @@
-import type { Command } from '#cli/command.ts';
+import type { Command } from '#cli/core/command.ts';
 
 /** A command by its name; the rest is loaded when it is called, so that the help is there at once. */
 export type CommandEntry = {
@@ -12,7 +12,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: 'demo',
     summary: 'Train examples/digits from nothing to a model on this machine',
-    load: async () => (await import('#cli/commands/demo.ts')).demo,
+    load: async () => (await import('#cli/commands/demo/demo.ts')).demo,
   },
   {
     name: 'up',

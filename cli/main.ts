@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 import { constants } from 'node:os';
 import type { WriteStream } from 'node:tty';
-import type { Output } from '#cli/command.ts';
-import { findProgramName, nameProgram } from '#cli/program-name.ts';
+import type { Output } from '#cli/core/command.ts';
+import { findProgramName, nameProgram } from '#cli/core/program-name.ts';
 import { run } from '#cli/run.ts';
 
 // The CLI finds its cloud by the data directory. `dropforge env` may have set this for other programs of the same

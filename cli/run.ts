@@ -1,9 +1,9 @@
 import { styleText } from 'node:util';
 import { Argument, CommanderError, InvalidArgumentError, Option, Command as Parser } from 'commander';
-import type { Command, ExitCode, Flag, Invocation, Io, Operand } from '#cli/command.ts';
 import { COMMANDS, type CommandEntry } from '#cli/commands.ts';
+import type { Command, ExitCode, Flag, Invocation, Io, Operand } from '#cli/core/command.ts';
 import { findGcloudWords } from '#cli/gcloud-words.ts';
-import { createResultWriter, parseResultFormat, type ResultFormat } from '#cli/output/result-format.ts';
+import { createResultWriter, parseResultFormat, type ResultFormat } from '#cli/render/result-format.ts';
 import packageFile from '#package.json' with { type: 'json' };
 
 const { version: VERSION } = packageFile;
@@ -24,7 +24,7 @@ export async function run(argv: readonly string[], io: Io): Promise<ExitCode> {
   try {
     const hint = findGcloudWords(words);
     if (hint !== undefined) {
-      const { UsageFailure } = await import('#cli/failure.ts');
+      const { UsageFailure } = await import('#cli/core/failure.ts');
       throw new UsageFailure(hint);
     }
     await buildParser(call).parseAsync(words, { from: 'user' });
@@ -207,7 +207,7 @@ async function createInvocation(parser: Parser, { io, rest }: Call): Promise<Inv
 }
 
 async function reportError(error: unknown, io: Io): Promise<ExitCode> {
-  const { Interruption, UsageFailure, describeError } = await import('#cli/failure.ts');
+  const { Interruption, UsageFailure, describeError } = await import('#cli/core/failure.ts');
   const label = io.stderr.hasColours ? styleText('red', 'error:', { validateStream: false }) : 'error:';
   const isAborted = io.interrupted.aborted && error instanceof Error && error.name === 'AbortError';
   const text = error instanceof Interruption ? error.message : `${label} ${describeError(error)}`;

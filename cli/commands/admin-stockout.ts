@@ -1,6 +1,6 @@
-import { createAdminClient } from '#cli/cloud/admin-client.ts';
-import { findCloud } from '#cli/cloud/find-cloud.ts';
-import type { Command } from '#cli/command.ts';
+import { createAdminClient } from '#cli/client/admin-client.ts';
+import { findCloud } from '#cli/client/find-cloud.ts';
+import type { Command } from '#cli/core/command.ts';
 
 export const adminStockout: Command = {
   operands: [{ name: 'ZONE', summary: 'the zone, such as us-central1-a', count: 'one' }],

@@ -1,6 +1,6 @@
-import { createAdminClient, type VmAction } from '#cli/cloud/admin-client.ts';
-import { findCloud } from '#cli/cloud/find-cloud.ts';
-import type { Command } from '#cli/command.ts';
+import { createAdminClient, type VmAction } from '#cli/client/admin-client.ts';
+import { findCloud } from '#cli/client/find-cloud.ts';
+import type { Command } from '#cli/core/command.ts';
 
 export const adminPreempt = disturbance('preempt', 'is being preempted');
 export const adminReset = disturbance('reset', 'was reset');

@@ -1,10 +1,10 @@
 import { resolve } from 'node:path';
-import { findTarget } from '#cli/cloud/find-target.ts';
-import type { Command } from '#cli/command.ts';
-import { UsageFailure } from '#cli/failure.ts';
-import { planCopies, runCopy } from '#cli/objects/copy-objects.ts';
-import { isGsUri } from '#cli/objects/gs-uri.ts';
-import { createObjectClient } from '#cli/objects/object-client.ts';
+import { planCopies, runCopy } from '#cli/client/copy-objects.ts';
+import { findTarget } from '#cli/client/find-target.ts';
+import { isGsUri } from '#cli/client/gs-uri.ts';
+import { createObjectClient } from '#cli/client/object-client.ts';
+import type { Command } from '#cli/core/command.ts';
+import { UsageFailure } from '#cli/core/failure.ts';
 
 export const cp: Command = {
   operands: [

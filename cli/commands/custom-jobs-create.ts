@@ -1,7 +1,7 @@
-import type { Command } from '#cli/command.ts';
-import { CUSTOM_JOB_FLAGS } from '#cli/submission/custom-job-flags.ts';
-import { readCustomJobRequest } from '#cli/submission/custom-job-request.ts';
-import { submit } from '#cli/submission/submit.ts';
+import type { Command } from '#cli/core/command.ts';
+import { CUSTOM_JOB_FLAGS } from '#cli/submit/custom-job-flags.ts';
+import { readCustomJobRequest } from '#cli/submit/custom-job-request.ts';
+import { submit } from '#cli/submit/submit.ts';
 
 export const customJobsCreate: Command = {
   operands: [],

@@ -1,6 +1,6 @@
-import { findCloud } from '#cli/cloud/find-cloud.ts';
-import type { Command } from '#cli/command.ts';
-import { programName } from '#cli/program-name.ts';
+import { findCloud } from '#cli/client/find-cloud.ts';
+import type { Command } from '#cli/core/command.ts';
+import { programName } from '#cli/core/program-name.ts';
 import type { Endpoints } from '#infra/embedded/data-dir/endpoints.ts';
 
 export const env: Command = {

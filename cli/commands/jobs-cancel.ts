@@ -1,9 +1,9 @@
-import { findTarget } from '#cli/cloud/find-target.ts';
-import type { Command, ExitCode } from '#cli/command.ts';
-import { describeError } from '#cli/failure.ts';
-import { createApiClient } from '#cli/jobs/api-client.ts';
-import { GCLOUD_JOB_FLAGS, judgeJobFlags } from '#cli/jobs/job-flags.ts';
-import { paintState } from '#cli/output/paint.ts';
+import { createApiClient } from '#cli/client/api-client.ts';
+import { findTarget } from '#cli/client/find-target.ts';
+import type { Command, ExitCode } from '#cli/core/command.ts';
+import { describeError } from '#cli/core/failure.ts';
+import { GCLOUD_JOB_FLAGS, judgeJobFlags } from '#cli/core/gcloud-flags.ts';
+import { paintState } from '#cli/render/paint.ts';
 
 export const jobsCancel: Command = {
   operands: [{ name: 'JOB', summary: 'job ids', count: 'many' }],

@@ -1,13 +1,13 @@
-import { findTarget } from '#cli/cloud/find-target.ts';
-import type { Command } from '#cli/command.ts';
-import { NotFound } from '#cli/failure.ts';
-import { createApiClient } from '#cli/jobs/api-client.ts';
-import { describeJob } from '#cli/jobs/describe-job.ts';
-import { GCLOUD_JOB_FLAGS, judgeJobFlags } from '#cli/jobs/job-flags.ts';
-import { parseGsUri } from '#cli/objects/gs-uri.ts';
-import { createObjectClient } from '#cli/objects/object-client.ts';
-import { describeReport } from '#cli/submission/describe-report.ts';
-import { readReport, readVerdict } from '#cli/submission/submission.ts';
+import { createApiClient } from '#cli/client/api-client.ts';
+import { findTarget } from '#cli/client/find-target.ts';
+import { parseGsUri } from '#cli/client/gs-uri.ts';
+import { createObjectClient } from '#cli/client/object-client.ts';
+import type { Command } from '#cli/core/command.ts';
+import { NotFound } from '#cli/core/failure.ts';
+import { GCLOUD_JOB_FLAGS, judgeJobFlags } from '#cli/core/gcloud-flags.ts';
+import { describeJob } from '#cli/render/describe-job.ts';
+import { describeReport } from '#cli/render/describe-report.ts';
+import { readReport, readVerdict } from '#cli/submit/upload-job.ts';
 import type { JobView } from '#shared/protocol/report.ts';
 
 export const jobsDescribe: Command = {

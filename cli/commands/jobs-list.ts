@@ -1,13 +1,13 @@
-import { findTarget } from '#cli/cloud/find-target.ts';
-import type { Command } from '#cli/command.ts';
-import { UsageFailure } from '#cli/failure.ts';
-import { createApiClient } from '#cli/jobs/api-client.ts';
-import { readJobFilter } from '#cli/jobs/job-filter.ts';
-import { GCLOUD_LIST_FLAGS, judgeJobFlags } from '#cli/jobs/job-flags.ts';
-import { formatTable } from '#cli/output/format-table.ts';
-import { formatAgo, formatDuration } from '#cli/output/format-time.ts';
-import { paintState } from '#cli/output/paint.ts';
-import { programName } from '#cli/program-name.ts';
+import { createApiClient } from '#cli/client/api-client.ts';
+import { findTarget } from '#cli/client/find-target.ts';
+import type { Command } from '#cli/core/command.ts';
+import { UsageFailure } from '#cli/core/failure.ts';
+import { GCLOUD_LIST_FLAGS, judgeJobFlags } from '#cli/core/gcloud-flags.ts';
+import { programName } from '#cli/core/program-name.ts';
+import { formatTable } from '#cli/render/format-table.ts';
+import { formatAgo, formatDuration } from '#cli/render/format-time.ts';
+import { readJobFilter } from '#cli/render/job-filter.ts';
+import { paintState } from '#cli/render/paint.ts';
 import type { JobView } from '#shared/protocol/report.ts';
 
 const JOBS_COUNT_MAX = 10_000;

@@ -1,10 +1,10 @@
-import { findTarget } from '#cli/cloud/find-target.ts';
-import type { Command } from '#cli/command.ts';
-import { createApiClient } from '#cli/jobs/api-client.ts';
-import { streamLogs, tellInterruption } from '#cli/jobs/follow-job.ts';
-import { formatLogEntry } from '#cli/jobs/format-log-entry.ts';
-import { GCLOUD_JOB_FLAGS, judgeJobFlags } from '#cli/jobs/job-flags.ts';
-import { paintState } from '#cli/output/paint.ts';
+import { createApiClient } from '#cli/client/api-client.ts';
+import { findTarget } from '#cli/client/find-target.ts';
+import { streamLogs, tellInterruption } from '#cli/client/follow-job.ts';
+import type { Command } from '#cli/core/command.ts';
+import { GCLOUD_JOB_FLAGS, judgeJobFlags } from '#cli/core/gcloud-flags.ts';
+import { formatLogEntry } from '#cli/render/format-log-entry.ts';
+import { paintState } from '#cli/render/paint.ts';
 
 export const jobsStreamLogs: Command = {
   operands: [{ name: 'JOB', summary: 'the job id', count: 'one' }],

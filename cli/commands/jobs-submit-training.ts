@@ -1,7 +1,7 @@
-import type { Command } from '#cli/command.ts';
-import { submit } from '#cli/submission/submit.ts';
-import { SUBMIT_FLAGS } from '#cli/submission/submit-flags.ts';
-import { readTrainingRequest } from '#cli/submission/training-request.ts';
+import type { Command } from '#cli/core/command.ts';
+import { submit } from '#cli/submit/submit.ts';
+import { SUBMIT_FLAGS } from '#cli/submit/submit-flags.ts';
+import { readTrainingRequest } from '#cli/submit/training-request.ts';
 
 export const jobsSubmitTraining: Command = {
   operands: [

@@ -1,11 +1,11 @@
-import { findTarget } from '#cli/cloud/find-target.ts';
-import type { Command } from '#cli/command.ts';
-import { Failure, UsageFailure } from '#cli/failure.ts';
-import { createApiClient } from '#cli/jobs/api-client.ts';
-import { describeCause } from '#cli/jobs/describe-job.ts';
-import { followJob, tellInterruption } from '#cli/jobs/follow-job.ts';
-import { GCLOUD_JOB_FLAGS, judgeJobFlags } from '#cli/jobs/job-flags.ts';
-import { paintState } from '#cli/output/paint.ts';
+import { createApiClient } from '#cli/client/api-client.ts';
+import { findTarget } from '#cli/client/find-target.ts';
+import { followJob, tellInterruption } from '#cli/client/follow-job.ts';
+import type { Command } from '#cli/core/command.ts';
+import { Failure, UsageFailure } from '#cli/core/failure.ts';
+import { GCLOUD_JOB_FLAGS, judgeJobFlags } from '#cli/core/gcloud-flags.ts';
+import { describeCause } from '#cli/render/describe-job.ts';
+import { paintState } from '#cli/render/paint.ts';
 
 /** A week: as long as a job may run. */
 const TIMEOUT_SECONDS_MAX = 604_800;

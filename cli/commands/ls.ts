@@ -1,9 +1,9 @@
-import { findTarget } from '#cli/cloud/find-target.ts';
-import type { Command, Invocation } from '#cli/command.ts';
-import { Failure } from '#cli/failure.ts';
-import { formatGsUri, type GsUri, isPattern, parseGsUri } from '#cli/objects/gs-uri.ts';
-import { createObjectClient, type ObjectClient, type StoredObject } from '#cli/objects/object-client.ts';
-import { formatTable } from '#cli/output/format-table.ts';
+import { findTarget } from '#cli/client/find-target.ts';
+import { formatGsUri, type GsUri, isPattern, parseGsUri } from '#cli/client/gs-uri.ts';
+import { createObjectClient, type ObjectClient, type StoredObject } from '#cli/client/object-client.ts';
+import type { Command, Invocation } from '#cli/core/command.ts';
+import { Failure } from '#cli/core/failure.ts';
+import { formatTable } from '#cli/render/format-table.ts';
 
 export const ls: Command = {
   operands: [{ name: 'URI', summary: 'gs://BUCKET/FOLDER or a pattern; without one, the buckets', count: 'optional' }],

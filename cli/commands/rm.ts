@@ -1,8 +1,8 @@
-import { findTarget } from '#cli/cloud/find-target.ts';
-import type { Command } from '#cli/command.ts';
-import { findObjects } from '#cli/objects/find-objects.ts';
-import { formatGsUri } from '#cli/objects/gs-uri.ts';
-import { createObjectClient } from '#cli/objects/object-client.ts';
+import { findObjects } from '#cli/client/find-objects.ts';
+import { findTarget } from '#cli/client/find-target.ts';
+import { formatGsUri } from '#cli/client/gs-uri.ts';
+import { createObjectClient } from '#cli/client/object-client.ts';
+import type { Command } from '#cli/core/command.ts';
 
 export const rm: Command = {
   operands: [{ name: 'URI', summary: 'gs://BUCKET/OBJECT or a pattern', count: 'many' }],

@@ -1,8 +1,8 @@
 import { createReadStream } from 'node:fs';
 import { resolve } from 'node:path';
-import type { Command, Invocation } from '#cli/command.ts';
-import { describeError, Failure, UsageFailure } from '#cli/failure.ts';
-import { openSecretClient } from '#cli/secrets/secret-client.ts';
+import { openSecretClient } from '#cli/client/secret-client.ts';
+import type { Command, Invocation } from '#cli/core/command.ts';
+import { describeError, Failure, UsageFailure } from '#cli/core/failure.ts';
 import { SECRET_BYTES_MAX } from '#infra/embedded/secret-manager/secret-store.ts';
 
 export const secretsCreate: Command = {

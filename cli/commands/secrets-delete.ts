@@ -1,5 +1,5 @@
-import type { Command } from '#cli/command.ts';
-import { openSecretClient } from '#cli/secrets/secret-client.ts';
+import { openSecretClient } from '#cli/client/secret-client.ts';
+import type { Command } from '#cli/core/command.ts';
 
 export const secretsDelete: Command = {
   operands: [{ name: 'NAME', summary: 'the secret, with all of its versions', count: 'one' }],

@@ -1,7 +1,7 @@
-import type { Command } from '#cli/command.ts';
-import { formatTable } from '#cli/output/format-table.ts';
-import { formatUtc } from '#cli/output/format-time.ts';
-import { openSecretClient } from '#cli/secrets/secret-client.ts';
+import { openSecretClient } from '#cli/client/secret-client.ts';
+import type { Command } from '#cli/core/command.ts';
+import { formatTable } from '#cli/render/format-table.ts';
+import { formatUtc } from '#cli/render/format-time.ts';
 
 export const secretsList: Command = {
   operands: [],

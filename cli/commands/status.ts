@@ -1,10 +1,10 @@
-import { type CloudStatus, createAdminClient } from '#cli/cloud/admin-client.ts';
-import { describeEndpoints } from '#cli/cloud/describe-endpoints.ts';
-import { findCloud } from '#cli/cloud/find-cloud.ts';
-import type { Command } from '#cli/command.ts';
-import { formatBytes } from '#cli/output/format-bytes.ts';
-import { formatTable } from '#cli/output/format-table.ts';
-import { programName } from '#cli/program-name.ts';
+import { type CloudStatus, createAdminClient } from '#cli/client/admin-client.ts';
+import { findCloud } from '#cli/client/find-cloud.ts';
+import type { Command } from '#cli/core/command.ts';
+import { programName } from '#cli/core/program-name.ts';
+import { describeEndpoints } from '#cli/render/describe-endpoints.ts';
+import { formatBytes } from '#cli/render/format-bytes.ts';
+import { formatTable } from '#cli/render/format-table.ts';
 
 export const status: Command = {
   operands: [],

@@ -1,11 +1,11 @@
 import { once } from 'node:events';
 import { access, constants } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { describeEndpoints } from '#cli/cloud/describe-endpoints.ts';
-import { findDataDir, refuseDeployment } from '#cli/cloud/find-cloud.ts';
-import { openFunctionsLog } from '#cli/cloud/functions-log.ts';
-import type { Command } from '#cli/command.ts';
-import { describeError, Failure, UsageFailure } from '#cli/failure.ts';
+import { findDataDir, refuseDeployment } from '#cli/client/find-cloud.ts';
+import { openFunctionsLog } from '#cli/client/functions-log.ts';
+import type { Command } from '#cli/core/command.ts';
+import { describeError, Failure, UsageFailure } from '#cli/core/failure.ts';
+import { describeEndpoints } from '#cli/render/describe-endpoints.ts';
 
 const PORT_MAX = 65_535;
 

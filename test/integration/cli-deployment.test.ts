@@ -8,7 +8,7 @@ import { getRequestListener } from '@hono/node-server';
 import { Hono } from 'hono';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { closeServer, listen } from '#infra/embedded/http/http-server.ts';
-import type { Deployment } from '../../cli/cloud/deployment.ts';
+import type { Deployment } from '../../cli/client/deployment.ts';
 import { startTestCloud, type TestCloud, viewOf } from '../support/cli/test-cloud.ts';
 
 const CLI = fileURLToPath(new URL('../../cli/main.ts', import.meta.url));

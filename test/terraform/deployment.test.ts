@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { readDeployment } from '#cli/cloud/deployment.ts';
+import { readDeployment } from '#cli/client/deployment.ts';
 import { HTTP_FUNCTIONS, SUBSCRIPTIONS } from '#functions/index.ts';
 import { ENDPOINT_SETTINGS, readSettings, SETTINGS_OF } from '#functions/settings.ts';
 import { vmPlaceSchema } from '#infra/google-cloud/compute-engine/instance-request.ts';

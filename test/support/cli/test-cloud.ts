@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { getRequestListener } from '@hono/node-server';
 import { Hono } from 'hono';
-import type { Io } from '../../../cli/command.ts';
+import type { Io } from '../../../cli/core/command.ts';
 import { run } from '../../../cli/run.ts';
 import { createCloudStorageServer } from '../../../infra/embedded/cloud-storage/server.ts';
 import { openDirectoryObjectStore } from '../../../infra/embedded/cloud-storage/store/directory-object-store.ts';

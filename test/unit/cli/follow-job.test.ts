@@ -5,10 +5,10 @@ import { getRequestListener } from '@hono/node-server';
 import { Hono } from 'hono';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { closeServer, listen } from '#infra/embedded/http/http-server.ts';
-import { findTarget, targetOf } from '../../../cli/cloud/find-target.ts';
-import { createApiClient } from '../../../cli/jobs/api-client.ts';
-import { followJob, streamLogs } from '../../../cli/jobs/follow-job.ts';
-import { DEPLOYMENT_PACE, EMBEDDED_PACE, type Pace } from '../../../cli/jobs/pace.ts';
+import { createApiClient } from '../../../cli/client/api-client.ts';
+import { findTarget, targetOf } from '../../../cli/client/find-target.ts';
+import { followJob, streamLogs } from '../../../cli/client/follow-job.ts';
+import { DEPLOYMENT_PACE, EMBEDDED_PACE, type Pace } from '../../../cli/client/poll-intervals.ts';
 import { startTestCloud, type TestCloud, viewOf } from '../../support/cli/test-cloud.ts';
 import { exampleLogEntry } from '../../support/embedded/example-log-entry.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { measureStages, stageOf } from '../../../cli/demo/demo-stages.ts';
-import { matchesPattern } from '../../../cli/objects/gs-uri.ts';
-import { formatAgo, formatDuration, formatMoment } from '../../../cli/output/format-time.ts';
+import { matchesPattern } from '../../../cli/client/gs-uri.ts';
+import { measureStages, stageOf } from '../../../cli/commands/demo/demo-stages.ts';
+import { formatAgo, formatDuration, formatMoment } from '../../../cli/render/format-time.ts';
 import { replicaOf, viewOf } from '../../support/cli/test-cloud.ts';
 
 describe('times', () => {

@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { openFunctionsLog } from '../../../cli/cloud/functions-log.ts';
+import { openFunctionsLog } from '../../../cli/client/functions-log.ts';
 import { createLogger } from '../../../shared/observability/logger.ts';
 
 let dataDir: string;

@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import { createGunzip } from 'node:zlib';
 import { extract } from 'tar-stream';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { buildSourceDistribution } from '../../../cli/submission/source-distribution.ts';
+import { buildSourceDistribution } from '../../../cli/submit/source-distribution.ts';
 
 let root: string;
 beforeEach(async () => {

@@ -1,0 +1,40 @@
+import { z } from 'zod';
+import { requestJson } from '#cli/client/request-json.ts';
+
+const statusSchema = z.object({
+  projectId: z.string(),
+  vms: z.array(
+    z.object({
+      vmName: z.string(),
+      zone: z.string(),
+      instanceId: z.string(),
+      jobId: z.string(),
+      attempt: z.int(),
+      status: z.string(),
+    }),
+  ),
+  queues: z.array(z.object({ topic: z.string(), waiting: z.int(), deadLetters: z.int() })),
+  /** What the buckets take on disk, and how much of it are versions that were replaced or deleted. */
+  storage: z.object({ sizeBytes: z.number(), noncurrentBytes: z.number() }),
+});
+
+export type CloudStatus = z.infer<typeof statusSchema>;
+export type VmAction = 'preempt' | 'reset' | 'hostError';
+
+/** What an embedded cloud can be asked and told besides the API. */
+export type AdminClient = {
+  readStatus(): Promise<CloudStatus>;
+  disturbVm(vmName: string, action: VmAction): Promise<void>;
+  setStockout(zone: string, isOut: boolean): Promise<void>;
+};
+
+export function createAdminClient(admin: string, signal: AbortSignal): AdminClient {
+  const post = async (path: string) => {
+    await requestJson(`${admin}${path}`, z.unknown(), { method: 'POST', signal });
+  };
+  return {
+    readStatus: () => requestJson(`${admin}/status`, statusSchema, { signal }),
+    disturbVm: (vmName, action) => post(`/vms/${encodeURIComponent(vmName)}:${action}`),
+    setStockout: (zone, isOut) => post(`/zones/${encodeURIComponent(zone)}:${isOut ? 'stockout' : 'restock'}`),
+  };
+}

@@ -1,0 +1,128 @@
+import type { Output } from '#cli/core/command.ts';
+import { describeProblem } from '#cli/render/describe-report.ts';
+import { formatTable } from '#cli/render/format-table.ts';
+import { formatAgo, formatDuration, formatMoment } from '#cli/render/format-time.ts';
+import { paint, paintState } from '#cli/render/paint.ts';
+import type { JobView, Problem } from '#shared/protocol/report.ts';
+
+type Setting = { readonly warnings: readonly Problem[]; readonly nowMs: number; readonly output: Output };
+type ReplicaView = JobView['replicas'][number];
+
+/** All about a job, for people: what it is, why it ended, and what its VMs did. */
+export function describeJob(job: JobView, { warnings, nowMs, output }: Setting): string {
+  const title = `${paint(job.jobId, 'bold', output)}  ${paintState(job.state, output)}`;
+  const sections = [
+    [title, ...describeFacts(job, nowMs)],
+    describeCause(job),
+    warnings.map((warning) => `${paint('warning:', 'yellow', output)} ${describeProblem(warning)}`),
+    job.attempts.length === 0 ? [] : ['Attempts that ended', ...indent(describeAttempts(job, nowMs))],
+    job.replicas.length === 0 ? [] : ['Replicas', ...indent(describeReplicas(job.replicas, nowMs))],
+  ];
+  return sections
+    .filter((lines) => lines.length > 0)
+    .map((lines) => lines.join('\n'))
+    .join('\n\n');
+}
+
+function describeFacts(job: JobView, nowMs: number): readonly string[] {
+  const { placement, price } = job;
+  const machines = job.machines.map(
+    ({ role, count, machineType, accelerator }) =>
+      `${count} ${role} on ${machineType}${accelerator ? ` with ${accelerator}` : ''}`,
+  );
+  const facts: readonly (readonly [string, string | null])[] = [
+    ['created', formatMoment(job.createTime, nowMs)],
+    ['started', job.startTime && formatMoment(job.startTime, nowMs)],
+    ['ended', job.endTime && formatMoment(job.endTime, nowMs)],
+    ['waiting for', job.waitingFor && `${job.waitingFor.code}: ${job.waitingFor.message}`],
+    ['machines', machines.join(', ')],
+    ['place', placement && `${placement.zone}, ${placement.provisioningModel}, ${placement.machineImage}`],
+    ['attempt', String(job.attempt)],
+    ['output', job.jobDir],
+    ['source', job.source],
+    ['report', job.report],
+    [
+      'labels',
+      Object.entries(job.labels)
+        .map((label) => label.join('='))
+        .join(', '),
+    ],
+    ['price', describePrice(price)],
+  ];
+  return facts
+    .filter(([, value]) => value !== null && value !== '')
+    .map(([name, value]) => `  ${name.padEnd(12)}${value}`);
+}
+
+/** What the machines cost on Google Cloud, by its list prices. */
+export function describePrice({ totalUsd, perHourUsd, billedSeconds, asOf }: JobView['price']): string {
+  const billed = `${formatDuration(billedSeconds * 1_000)} of VM time`;
+  if (totalUsd === null || perHourUsd === null) {
+    return `not known for these machines (${billed})`;
+  }
+  const rate = `$${perHourUsd.toFixed(4)} an hour`;
+  return `$${totalUsd.toFixed(4)} on Google Cloud: ${billed} at ${rate} (list prices of ${asOf})`;
+}
+
+export function describeCause({ cause, errorMessage }: JobView): readonly string[] {
+  if (cause === null) {
+    return errorMessage === null ? [] : [errorMessage];
+  }
+  // Some remedies speak of the lines below.
+  return [`${cause.code}: ${cause.message}`, `  → ${cause.remedy}`, ...cause.evidence.map((line) => `  | ${line}`)];
+}
+
+function describeAttempts(job: JobView, nowMs: number): string {
+  const rows = job.attempts.map(({ attempt, zone, startTime, endTime, cause, message }) => [
+    String(attempt),
+    zone ?? '-',
+    startTime === null ? 'never' : formatDuration(Date.parse(endTime) - Date.parse(startTime)),
+    formatAgo(endTime, nowMs),
+    cause === null ? '' : `${cause}: ${message ?? ''}`,
+  ]);
+  return formatTable(['NUMBER', 'ZONE', 'RAN', 'ENDED', 'CAUSE'], rows);
+}
+
+function describeReplicas(replicas: readonly ReplicaView[], nowMs: number): string {
+  const rows = replicas.map((replica) => [
+    replica.replica,
+    replica.vmName,
+    replica.phase,
+    formatAgo(replica.heardTime, nowMs),
+    describeProgress(replica) || '-',
+    describeUsage(replica) || '-',
+  ]);
+  return formatTable(['REPLICA', 'VM', 'PHASE', 'HEARD', 'PROGRESS', 'USAGE'], rows);
+}
+
+/** `step 12 of 30, loss 0.1203, accuracy 0.9611`. */
+export function describeProgress({
+  step,
+  stepsMax,
+  metrics,
+}: Pick<ReplicaView, 'step' | 'stepsMax' | 'metrics'>): string {
+  const steps = step === null ? [] : [`step ${step}${stepsMax === null ? '' : ` of ${stepsMax}`}`];
+  const values = Object.entries(metrics).map(([name, value]) => `${name} ${Number(value.toPrecision(4))}`);
+  return [...steps, ...values].join(', ');
+}
+
+function describeUsage({ cpuFraction, memoryBytes, diskBytes, gpus }: ReplicaView): string {
+  const parts = [
+    cpuFraction === null ? '' : `CPU ${Math.round(cpuFraction * 100)} %`,
+    memoryBytes === null ? '' : `memory ${formatMib(memoryBytes)}`,
+    diskBytes === null ? '' : `disk ${formatMib(diskBytes)}`,
+    ...gpus.map(
+      ({ name, busyFraction, memoryBytes: bytes }) =>
+        `${name} ${Math.round(busyFraction * 100)} %, ${formatMib(bytes)}`,
+    ),
+  ];
+  return parts.filter(Boolean).join(', ');
+}
+
+function formatMib(sizeBytes: number): string {
+  return `${Math.round(sizeBytes / 2 ** 20)} MiB`;
+}
+
+function indent(text: string): readonly string[] {
+  return text.split('\n').map((line) => `  ${line}`);
+}

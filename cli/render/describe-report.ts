@@ -1,0 +1,40 @@
+import type { Output } from '#cli/core/command.ts';
+import { programName } from '#cli/core/program-name.ts';
+import { paint, paintState } from '#cli/render/paint.ts';
+import type { Problem, Report } from '#shared/protocol/report.ts';
+
+/** The verdict on a submission, with what to mend or how to follow the job. */
+export function describeReport(report: Report, output: Output): string {
+  const warnings = report.warnings.map(
+    (warning) => `${paint('warning:', 'yellow', output)} ${describeProblem(warning)}`,
+  );
+  return [...describeVerdict(report, output), ...warnings].join('\n');
+}
+
+/** `code: what, where. What to do.` */
+export function describeProblem({ code, message, remedy, path, line }: Problem): string {
+  const place = [path, line === undefined ? undefined : `line ${line}`].filter((part) => part !== undefined).join(', ');
+  return `${code}${place === '' ? '' : ` (${place})`}: ${message}\n    → ${remedy}`;
+}
+
+function describeVerdict(report: Report, output: Output): readonly string[] {
+  const jobId = report.jobId ?? report.source;
+  const verdict = paintState(report.verdict, output);
+  switch (report.verdict) {
+    case 'ACCEPTED':
+      return [
+        `Job ${jobId} ${verdict}${report.job === null ? '' : `: ${paintState(report.job.state, output)}`}`,
+        ...(report.job === null ? [] : [`  output   ${report.job.jobDir}`]),
+        `  follow   ${programName()} jobs stream-logs ${jobId}`,
+        `  look     ${programName()} jobs describe ${jobId}`,
+      ];
+    case 'REFUSED':
+      return [`${jobId} was ${verdict}:`, ...report.problems.map((problem) => `  - ${describeProblem(problem)}`)];
+    case 'WAITING':
+      return [
+        `${jobId} is WAITING for something that it names:`,
+        ...report.problems.map((problem) => `  - ${describeProblem(problem)}`),
+        '  Nothing is lost: it starts by itself once that is there.',
+      ];
+  }
+}

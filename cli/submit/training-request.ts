@@ -1,0 +1,86 @@
+import { resolve } from 'node:path';
+import type { Invocation } from '#cli/core/command.ts';
+import { UsageFailure } from '#cli/core/failure.ts';
+import { judgeForeignFlags, TRAINING_FOREIGN_FLAGS } from '#cli/core/gcloud-flags.ts';
+import { readAccelerator, readAllPairs, readCount, readKmsKey, readScaleTier } from '#cli/submit/flag-values.ts';
+import { type JobRequest, readConfig } from '#cli/submit/job-request.ts';
+import { type PackageSource, readArchives } from '#cli/submit/package-source.ts';
+import { JOB_ID_PATTERN } from '#shared/domain/job-spec.ts';
+import { applyOverrides, type GroupOverrides, type TrainingOverrides } from '#shared/job-file/draft/apply-overrides.ts';
+import { EMPTY_DRAFT } from '#shared/job-file/draft/job-draft.ts';
+
+type Flag = Invocation['flag'];
+
+/** What a command line in the words of `gcloud ai-platform jobs submit training` asks for. */
+export async function readTrainingRequest(invocation: Invocation): Promise<JobRequest> {
+  const { flag, isSet, io, operands } = invocation;
+  const jobId = operands[0] === undefined ? undefined : readJobId(operands[0]);
+  const notes = judgeForeignFlags(TRAINING_FOREIGN_FLAGS, invocation);
+  if (isSet('master-image-uri') && isSet('runtime-version')) {
+    throw new UsageFailure('--master-image-uri and --runtime-version exclude each other: an image is its own runtime.');
+  }
+  const packagePath = flag('package-path');
+  const packages: readonly PackageSource[] = [
+    ...(packagePath === undefined ? [] : [{ kind: 'FOLDER', path: resolve(io.cwd, packagePath) } as const]),
+    ...readArchives(flag('packages'), { cwd: io.cwd, flag: '--packages' }),
+  ];
+  const overrides = { ...(jobId !== undefined && { jobId }), ...readOverrides(invocation) };
+  const file = await readConfig(invocation, EMPTY_DRAFT);
+  if (jobId === undefined && file.draft !== null && file.draft.jobId === undefined) {
+    throw new UsageFailure('The job has no id: write one before the flags, or into the file that --config names.');
+  }
+  return {
+    file,
+    packages,
+    notes,
+    applyFlags: (draft, addressOf) =>
+      applyOverrides(draft, {
+        ...overrides,
+        packageUris: packages.length === 0 ? undefined : packages.map(addressOf),
+      }),
+  };
+}
+
+function readOverrides({ flag, flags, rest }: Invocation): TrainingOverrides {
+  return {
+    labels: readAllPairs('labels', flags),
+    secrets: readAllPairs('set-secrets', flags),
+    scaleTier: readScaleTier(flag),
+    masterType: flag('master-machine-type'),
+    masterAccelerator: readAccelerator('master-accelerator', flag),
+    masterImageUri: flag('master-image-uri'),
+    worker: readGroup('worker', flag),
+    parameterServer: readGroup('parameter-server', flag),
+    pythonModule: flag('module-name'),
+    args: rest.length === 0 ? undefined : rest,
+    region: flag('region'),
+    jobDir: flag('job-dir'),
+    runtimeVersion: flag('runtime-version'),
+    pythonVersion: flag('python-version'),
+    serviceAccount: flag('service-account'),
+    network: flag('network'),
+    kmsKeyName: readKmsKey(flag),
+  };
+}
+
+/** The replicas of a role; undefined where no flag speaks of them. */
+function readGroup(name: string, flag: Flag): GroupOverrides | undefined {
+  const machineType = flag(`${name}-machine-type`);
+  const count = readCount(`${name}-count`, flag);
+  if ((machineType === undefined) !== (count === undefined)) {
+    throw new UsageFailure(`--${name}-machine-type and --${name}-count belong together: give both.`);
+  }
+  const accelerator = readAccelerator(`${name}-accelerator`, flag);
+  const imageUri = flag(`${name}-image-uri`);
+  const isSaid = [machineType, accelerator, imageUri].some((value) => value !== undefined);
+  return isSaid ? { machineType, count, accelerator, imageUri } : undefined;
+}
+
+function readJobId(jobId: string): string {
+  if (!JOB_ID_PATTERN.test(jobId)) {
+    throw new UsageFailure(
+      `'${jobId}' cannot be a job id: write a letter, then letters, digits and underscores, 128 in all at most.`,
+    );
+  }
+  return jobId;
+}

@@ -1,0 +1,140 @@
+import { resolve } from 'node:path';
+import { UsageFailure } from '#cli/core/failure.ts';
+import { readPairs, splitList } from '#cli/submit/flag-values.ts';
+import { archiveOf, type PackageSource } from '#cli/submit/package-source.ts';
+import { ROLES } from '#shared/domain/job-spec.ts';
+import { EMPTY_PROGRAM, emptyPool, type PoolDraft } from '#shared/job-file/draft/job-draft.ts';
+import type { Located } from '#shared/job-file/parser/findings.ts';
+import { didYouMean } from '#shared/job-file/parser/nearest-name.ts';
+
+/** A pool as one `--worker-pool-spec` says it, but for the addresses of what it installs. */
+export type PoolRequest = {
+  readonly pool: PoolDraft;
+  /** What is built, or lies on this machine. */
+  readonly packages: readonly PackageSource[];
+};
+
+/** The keys of `--worker-pool-spec` (gcloud, "ai custom-jobs create"); those with a reason are refused. */
+export const POOL_KEYS: Readonly<Record<string, string | null>> = {
+  'replica-count': null,
+  'machine-type': null,
+  'accelerator-type': null,
+  'accelerator-count': null,
+  'container-image-uri': null,
+  'executor-image-uri': null,
+  'python-module': null,
+  'local-package-path': null,
+  requirements: null,
+  'extra-packages': null,
+  script: 'programs are run as modules of a package: write python-module=PACKAGE.MODULE',
+  'extra-dirs': 'only what is in a package is installed: put the folders into the package',
+  'output-image-uri': 'no image is built: the package is installed on the machine image',
+};
+
+const PYTHON_KEYS = ['executor-image-uri', 'python-module', 'local-package-path', 'requirements', 'extra-packages'];
+
+/** The keys of one pool, and the name of its flag in messages: `--worker-pool-spec[0]`. */
+type Given = { readonly keys: Readonly<Record<string, string>>; readonly path: string; readonly cwd: string };
+
+/** The pools in Vertex AI's order: the primary, workers, parameter servers, evaluators; an empty one is left out. */
+export function readWorkerPools(texts: readonly string[], cwd: string): readonly PoolRequest[] {
+  if (texts.length > ROLES.length) {
+    throw new UsageFailure(
+      `There are ${texts.length} --worker-pool-spec; a job has at most ${ROLES.length}: those of the primary, the ` +
+        'workers, the parameter servers and the evaluators.',
+    );
+  }
+  const requests = ROLES.slice(0, texts.length).map((role, index): PoolRequest => {
+    const given = {
+      keys: readPairs('worker-pool-spec', texts[index] ?? ''),
+      path: `--worker-pool-spec[${index}]`,
+      cwd,
+    };
+    refuseKeys(given);
+    const empty = emptyPool(role, `workerPoolSpecs[${index}]`);
+    return Object.keys(given.keys).length === 0
+      ? { pool: empty, packages: [] }
+      : { pool: readPool(given, empty), packages: readPackages(given) };
+  });
+  return requests.map((request) => withFirstProgram(request, requests[0]));
+}
+
+function refuseKeys({ keys, path }: Given): void {
+  for (const name of Object.keys(keys)) {
+    const because = Object.hasOwn(POOL_KEYS, name) ? POOL_KEYS[name] : undefined;
+    if (because === undefined) {
+      const known = Object.keys(POOL_KEYS);
+      throw new UsageFailure(`${path} has no key ${name}. ${didYouMean(name, known)}The keys are ${known.join(', ')}.`);
+    }
+    if (because !== null) {
+      throw new UsageFailure(`${path}: ${name} cannot be honoured: ${because}.`);
+    }
+  }
+  const python = PYTHON_KEYS.find((name) => keys[name] !== undefined);
+  if (keys['container-image-uri'] !== undefined && python !== undefined) {
+    throw new UsageFailure(`${path}: container-image-uri and ${python} exclude each other: give one of them.`);
+  }
+  const local = ['requirements', 'extra-packages'].find((name) => keys[name] !== undefined);
+  if (keys['local-package-path'] === undefined && local !== undefined) {
+    throw new UsageFailure(`${path}: ${local} belongs to local-package-path: give both, or --python-package-uris.`);
+  }
+  if (keys['local-package-path'] !== undefined && keys['python-module'] === undefined) {
+    throw new UsageFailure(`${path}: local-package-path needs python-module, such as python-module=trainer.task.`);
+  }
+}
+
+/** One replica, and one GPU, are gcloud's own defaults. */
+function readPool(given: Given, empty: PoolDraft): PoolDraft {
+  const type = textOf(given, 'accelerator-type');
+  return {
+    ...empty,
+    count: countOf(given, 'replica-count') ?? { value: 1, path: given.path },
+    machineType: textOf(given, 'machine-type'),
+    accelerator: {
+      type: type && { ...type, value: type.value.toUpperCase().replaceAll('-', '_') },
+      count: countOf(given, 'accelerator-count') ?? (type && { ...type, value: 1 }),
+    },
+    program: {
+      ...EMPTY_PROGRAM,
+      imageUri: textOf(given, 'container-image-uri'),
+      executorImageUri: textOf(given, 'executor-image-uri'),
+      pythonModule: textOf(given, 'python-module'),
+    },
+  };
+}
+
+function readPackages({ keys, path: flag, cwd }: Given): readonly PackageSource[] {
+  const [path, module] = [keys['local-package-path'], keys['python-module']];
+  if (path === undefined || module === undefined) {
+    return [];
+  }
+  const listOf = (name: string) => splitList(keys[name] ?? '', ';').filter((item) => item !== '');
+  const requirements = listOf('requirements').map((item) => item.trim());
+  return [
+    { kind: 'WORKING_DIRECTORY', path: resolve(cwd, path), module, requirements },
+    ...listOf('extra-packages').map((extra) => archiveOf(extra, { cwd, flag: `${flag}: extra-packages` })),
+  ];
+}
+
+/** Where the first pool's program is built, pools that name none run it, too: gcloud gives them the image it has built. */
+function withFirstProgram(request: PoolRequest, first: PoolRequest | undefined): PoolRequest {
+  const { machineType, program } = request.pool;
+  const isOpen = program.imageUri === undefined && program.pythonModule === undefined && machineType !== undefined;
+  if (!isOpen || first === undefined || first.packages.length === 0) {
+    return request;
+  }
+  return { pool: { ...request.pool, program: first.pool.program }, packages: first.packages };
+}
+
+function textOf({ keys, path }: Given, name: string): Located<string> | undefined {
+  const value = keys[name];
+  return value === undefined ? undefined : { value, path: `${path}.${name}` };
+}
+
+function countOf(given: Given, name: string): Located<number> | undefined {
+  const text = textOf(given, name);
+  if (text !== undefined && !/^\d{1,6}$/.test(text.value)) {
+    throw new UsageFailure(`${given.path}: ${name}=${text.value} is no whole number: write one, such as 1.`);
+  }
+  return text && { ...text, value: Number(text.value) };
+}

@@ -10,7 +10,7 @@ export function createHeartbeat(
 ): HttpFunction {
   return async (request, response) => {
     const verified = await ports.verifyVmIdentity(request.headers.authorization);
-    if (verified.outcome === 'REFUSED') {
+    if (verified.outcome === 'REJECTED') {
       ports.logger.log('WARNING', 'heartbeat without a valid identity', { reason: verified.reason });
       response.status(401).json({ error: { message: verified.reason } });
       return;

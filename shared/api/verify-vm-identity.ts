@@ -6,7 +6,7 @@ export type VmIdentity = { readonly vmName: string; readonly zone: string; reado
 
 export type VmIdentityOutcome =
   | { readonly outcome: 'VERIFIED'; readonly identity: VmIdentity }
-  | { readonly outcome: 'REFUSED'; readonly reason: string };
+  | { readonly outcome: 'REJECTED'; readonly reason: string };
 
 export type VmIdentityExpectation = {
   /** Where the issuer's public keys are, or a function that finds one. */
@@ -110,5 +110,5 @@ function isFaultOfToken(error: unknown): error is errors.JOSEError {
 }
 
 function refuse(reason: string): VmIdentityOutcome {
-  return { outcome: 'REFUSED', reason };
+  return { outcome: 'REJECTED', reason };
 }

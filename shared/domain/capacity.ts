@@ -3,19 +3,19 @@ import type { ProvisioningModel } from '#shared/domain/job-spec.ts';
 import { type Timeouts, zoneFallbackBackoffMs } from '#shared/domain/timeouts.ts';
 
 /** A place that refused a machine: remembered for all jobs, and forgotten by halves. */
-export type CapacityRefusal = {
+export type CapacityFailure = {
   readonly zone: string;
   /** Machine type and accelerators, as `machineKeyOf` writes them. */
   readonly machineKey: string;
   readonly provisioningModel: ProvisioningModel;
-  readonly refusedAt: TimestampMs;
+  readonly failedAt: TimestampMs;
 };
 
-/** After so long a refusal weighs half as much against a zone. */
-export const REFUSAL_HALF_LIFE_MS = 600_000;
+/** After so long a failure weighs half as much against a zone. */
+export const CAPACITY_FAILURE_HALF_LIFE_MS = 600_000;
 
 /** Refusals older than this no longer count and need not be kept. */
-export const REFUSAL_AGE_MS_MAX = 10 * REFUSAL_HALF_LIFE_MS;
+export const CAPACITY_FAILURE_AGE_MS_MAX = 10 * CAPACITY_FAILURE_HALF_LIFE_MS;
 
 /** The scarcest machine decides where a job can run; equal keys compete for the same stock. */
 export function machineKeyOf(job: Pick<Job, 'spec'>): string {
@@ -33,12 +33,12 @@ export type ZoneChoice = { readonly zone: string } | { readonly zone: null; read
  */
 export function chooseZone(
   job: Job,
-  refusals: readonly CapacityRefusal[],
+  failures: readonly CapacityFailure[],
   { now, timeouts }: { readonly now: TimestampMs; readonly timeouts: Timeouts },
 ): ZoneChoice {
   const open = job.zones.filter((zone) => !job.refusedZones.includes(zone));
   const blamed = open
-    .map((zone, order) => ({ zone, order, ...blameOf(zone, refusals, now) }))
+    .map((zone, order) => ({ zone, order, ...blameOf(zone, failures, now) }))
     .filter(({ lastRefusedAt }) => now - lastRefusedAt >= timeouts.coolDownMs)
     .sort((a, b) => a.blame - b.blame || a.order - b.order);
   const [first] = blamed;
@@ -49,10 +49,10 @@ export function chooseZone(
   return { zone: null, retryAt: now + zoneFallbackBackoffMs(rounds, timeouts) };
 }
 
-function blameOf(zone: string, refusals: readonly CapacityRefusal[], now: TimestampMs) {
-  const own = refusals.filter((refusal) => refusal.zone === zone);
+function blameOf(zone: string, failures: readonly CapacityFailure[], now: TimestampMs) {
+  const own = failures.filter((failure) => failure.zone === zone);
   return {
-    blame: own.reduce((sum, { refusedAt }) => sum + 0.5 ** ((now - refusedAt) / REFUSAL_HALF_LIFE_MS), 0),
-    lastRefusedAt: own.reduce((last, { refusedAt }) => Math.max(last, refusedAt), Number.NEGATIVE_INFINITY),
+    blame: own.reduce((sum, { failedAt }) => sum + 0.5 ** ((now - failedAt) / CAPACITY_FAILURE_HALF_LIFE_MS), 0),
+    lastRefusedAt: own.reduce((last, { failedAt }) => Math.max(last, failedAt), Number.NEGATIVE_INFINITY),
   };
 }

@@ -2,7 +2,7 @@ import type { Cause } from '#shared/domain/cause.ts';
 import type { Instance, Job, Placement, TimestampMs } from '#shared/domain/job.ts';
 
 /** How Compute Engine refused a place, and what it said about others. */
-export type Refusal = {
+export type VmCreateFailure = {
   readonly cause: Cause;
   /** Zones that the error itself recommends (`errorInfo.metadatas.zonesAvailable`). */
   readonly zonesAvailable: readonly string[];
@@ -38,7 +38,7 @@ export type JobEvent = { readonly eventId: string; readonly jobId: string; reado
       readonly placementTry: number;
       readonly retryAt: TimestampMs;
     }
-  | { readonly type: 'PLACEMENT_FAILED'; readonly attempt: number; readonly refusal: Refusal }
+  | { readonly type: 'PLACEMENT_FAILED'; readonly attempt: number; readonly failure: VmCreateFailure }
   | {
       readonly type: 'VMS_CREATED';
       readonly attempt: number;

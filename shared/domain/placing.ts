@@ -43,7 +43,7 @@ export function onPlacementFailed(
   if (event.attempt !== job.attempt) {
     return ignore(job);
   }
-  const { cause, zonesAvailable, quota } = event.refusal;
+  const { cause, zonesAvailable, quota } = event.failure;
   const { at } = event;
   const counts = { ...job.counts, refusals: job.counts.refusals + 1, givenUpInRow: 0 };
   const refused = { ...job, counts, waitingFor: cause };

@@ -1,4 +1,4 @@
-import type { Refusal } from '#shared/domain/event.ts';
+import type { VmCreateFailure } from '#shared/domain/event.ts';
 import type { ReplicaId } from '#shared/domain/job.ts';
 import type { BootDiskType, ProvisioningModel, Reservation } from '#shared/domain/job-spec.ts';
 
@@ -43,7 +43,7 @@ export type CreateOutcome =
   | { readonly outcome: 'CREATED'; readonly instanceId: string }
   /** The request waits for capacity: the VM starts later, or is given up when `capacityWaitSeconds` are over. */
   | { readonly outcome: 'PENDING'; readonly instanceId: string }
-  | { readonly outcome: 'REFUSED'; readonly refusal: Refusal };
+  | { readonly outcome: 'FAILED'; readonly failure: VmCreateFailure };
 
 /** The cloud could not ask some of its zones: these VMs exist, and there may be others. */
 export class IncompleteListError extends Error {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type CapacityRefusal, REFUSAL_AGE_MS_MAX } from '#shared/domain/capacity.ts';
+import { CAPACITY_FAILURE_AGE_MS_MAX, type CapacityFailure } from '#shared/domain/capacity.ts';
 import type { CapacityHistory } from '#shared/ports/capacity-history.ts';
 import type { OpenStore, StoreUnderTest } from '../support/contract/store-under-test.ts';
 
@@ -9,9 +9,9 @@ const REFUSALS_RECALLED_MAX = 500;
 const NOW = 1_000_000_000;
 const query = { machineKey: 'n1-standard-4+1xNVIDIA_TESLA_T4', provisioningModel: 'STANDARD', since: 0 } as const;
 
-function refusal(facts: Partial<CapacityRefusal> = {}): CapacityRefusal {
+function failure(facts: Partial<CapacityFailure> = {}): CapacityFailure {
   const { machineKey, provisioningModel } = query;
-  return { zone: 'us-central1-a', machineKey, provisioningModel, refusedAt: NOW, ...facts };
+  return { zone: 'us-central1-a', machineKey, provisioningModel, failedAt: NOW, ...facts };
 }
 
 /** What every memory for full zones promises, whatever is behind it. */
@@ -30,43 +30,43 @@ export function describeCapacityHistoryContract(name: string, open: OpenStore<Ca
       expect(await memory.recall(query)).toEqual([]);
     });
 
-    it('recalls a refusal to every other job that wants the same machine', async () => {
-      await memory.record(refusal());
-      expect(await memory.recall(query)).toEqual([refusal()]);
-      expect(await (await opened.connect()).recall(query)).toEqual([refusal()]);
+    it('recalls a failure to every other job that wants the same machine', async () => {
+      await memory.record(failure());
+      expect(await memory.recall(query)).toEqual([failure()]);
+      expect(await (await opened.connect()).recall(query)).toEqual([failure()]);
     });
 
     it('keeps machines and provisioning models apart', async () => {
-      await memory.record(refusal({ machineKey: 'n1-standard-8' }));
-      await memory.record(refusal({ provisioningModel: 'SPOT' }));
+      await memory.record(failure({ machineKey: 'n1-standard-8' }));
+      await memory.record(failure({ provisioningModel: 'SPOT' }));
       expect(await memory.recall(query)).toEqual([]);
       expect(await memory.recall({ ...query, provisioningModel: 'SPOT' })).toHaveLength(1);
     });
 
-    it('recalls every refusal of a zone, for each one counts', async () => {
-      const refusals = [refusal(), refusal({ refusedAt: NOW + 1 }), refusal({ zone: 'us-central1-b' })];
-      await Promise.all(refusals.map((each) => memory.record(each)));
+    it('recalls every failure of a zone, for each one counts', async () => {
+      const failures = [failure(), failure({ failedAt: NOW + 1 }), failure({ zone: 'us-central1-b' })];
+      await Promise.all(failures.map((each) => memory.record(each)));
       const recalled = await memory.recall(query);
       expect(recalled).toHaveLength(3);
-      expect(recalled).toEqual(expect.arrayContaining(refusals));
+      expect(recalled).toEqual(expect.arrayContaining(failures));
     });
 
     it('recalls nothing from before the given time', async () => {
-      await memory.record(refusal({ refusedAt: NOW - 1 }));
-      await memory.record(refusal({ refusedAt: NOW }));
-      expect(await memory.recall({ ...query, since: NOW })).toEqual([refusal()]);
+      await memory.record(failure({ failedAt: NOW - 1 }));
+      await memory.record(failure({ failedAt: NOW }));
+      expect(await memory.recall({ ...query, since: NOW })).toEqual([failure()]);
     });
 
-    it('keeps what still counts when newer refusals come', async () => {
-      await memory.record(refusal({ refusedAt: NOW - REFUSAL_AGE_MS_MAX }));
-      await memory.record(refusal());
+    it('keeps what still counts when newer failures come', async () => {
+      await memory.record(failure({ failedAt: NOW - CAPACITY_FAILURE_AGE_MS_MAX }));
+      await memory.record(failure());
       expect(await memory.recall(query)).toHaveLength(2);
     });
 
     it('recalls a bounded number, and of those the newest', async () => {
       const times = Array.from({ length: REFUSALS_RECALLED_MAX + 20 }, (_, index) => NOW + index);
-      await Promise.all(times.map((refusedAt) => memory.record(refusal({ refusedAt }))));
-      const recalled = (await memory.recall(query)).map(({ refusedAt }) => refusedAt);
+      await Promise.all(times.map((failedAt) => memory.record(failure({ failedAt }))));
+      const recalled = (await memory.recall(query)).map(({ failedAt }) => failedAt);
       expect(recalled.length).toBeLessThanOrEqual(REFUSALS_RECALLED_MAX);
       expect(recalled.length).toBeGreaterThanOrEqual(100);
       expect([...recalled].sort()).toEqual(times.slice(-recalled.length));

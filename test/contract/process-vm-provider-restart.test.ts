@@ -28,8 +28,8 @@ describe('the VMs of an embedded cloud that is started again', () => {
     expect(cloud.vms().setStockout('nowhere', true)).toBe(false);
     await cloud.reopen();
     expect(await cloud.vms().create(vmRequest(PLACE, 'late'))).toMatchObject({
-      outcome: 'REFUSED',
-      refusal: { cause: { code: 'STOCKOUT' }, zonesAvailable: ['local1-b'] },
+      outcome: 'FAILED',
+      failure: { cause: { code: 'STOCKOUT' }, zonesAvailable: ['local1-b'] },
     });
 
     cloud.vms().setStockout('local1-a', false);

@@ -144,7 +144,7 @@ os._exit(0)"
     });
     const ask = async (name: string, zone: string) => {
       const outcome = await cloud.vms().create({ ...vmRequest(PLACE, name), zone });
-      return outcome.outcome === 'REFUSED' ? outcome.refusal.cause.message : outcome.outcome;
+      return outcome.outcome === 'FAILED' ? outcome.failure.cause.message : outcome.outcome;
     };
     expect(await ask('one', 'local1-a')).toBe('CREATED');
     expect(await ask('two', 'local1-a')).toMatch(
@@ -192,13 +192,13 @@ os._exit(0)"
     const names = ['r1', 'r2', 'r3', 'r4', 'r5', 'r6'];
     const outcomes = await Promise.all(names.map((name) => cloud.vms().create(vmRequest(PLACE, name))));
     expect(outcomes.map(({ outcome }) => outcome).filter((outcome) => outcome === 'CREATED')).toHaveLength(4);
-    expect(outcomes.find(({ outcome }) => outcome === 'REFUSED')).toMatchObject({
-      refusal: { zonesAvailable: ['local1-b'] },
+    expect(outcomes.find(({ outcome }) => outcome === 'FAILED')).toMatchObject({
+      failure: { zonesAvailable: ['local1-b'] },
     });
 
     const elsewhere = { ...PLACE, zone: 'local1-b' };
     expect(await cloud.vms().create(vmRequest(elsewhere, 'r7'))).toMatchObject({ outcome: 'CREATED' });
-    expect(await cloud.vms().create(vmRequest(elsewhere, 'r8'))).toMatchObject({ refusal: { zonesAvailable: [] } });
+    expect(await cloud.vms().create(vmRequest(elsewhere, 'r8'))).toMatchObject({ failure: { zonesAvailable: [] } });
     expect(cloud.vms().describeZones()).toMatchObject([{ vms: 4 }, { vms: 1 }, { vms: 0 }]);
     await cloud.vms().delete(vmRequest(PLACE, 'r1'));
     expect(await cloud.vms().create(vmRequest(elsewhere, 'r8'))).toMatchObject({ outcome: 'CREATED' });
@@ -206,7 +206,7 @@ os._exit(0)"
 
   it('are refused when the interpreter of their machine image is not there', async () => {
     expect(await cloud.vms().create(vmRequest({ ...PLACE, machineImage: 'broken' }, 'b'))).toMatchObject({
-      refusal: { cause: { code: 'CONFIGURATION_REFUSED', message: expect.stringContaining('/nowhere/python3') } },
+      failure: { cause: { code: 'CONFIGURATION_REFUSED', message: expect.stringContaining('/nowhere/python3') } },
     });
   });
 });

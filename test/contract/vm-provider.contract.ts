@@ -148,7 +148,7 @@ export function describeVmProviderContract(name: string, open: () => Promise<VmP
       const request = { ...vmRequest(harness, 'stockout'), zone: harness.fullZone };
       const outcome = await harness.vms.create(request);
 
-      expect(outcome).toMatchObject({ outcome: 'REFUSED', refusal: { cause: { code: 'STOCKOUT' } } });
+      expect(outcome).toMatchObject({ outcome: 'FAILED', failure: { cause: { code: 'STOCKOUT' } } });
       expect(await harness.vms.list({ jobId: 'stockout' })).toEqual([]);
     });
 
@@ -160,7 +160,7 @@ export function describeVmProviderContract(name: string, open: () => Promise<VmP
     ])('refuses %s as a fault of configuration', async (_, change) => {
       const outcome = await harness.vms.create({ ...vmRequest(harness, 'wrong'), ...change });
 
-      expect(outcome).toMatchObject({ outcome: 'REFUSED', refusal: { cause: { code: 'CONFIGURATION_REFUSED' } } });
+      expect(outcome).toMatchObject({ outcome: 'FAILED', failure: { cause: { code: 'CONFIGURATION_REFUSED' } } });
       expect(await harness.vms.list({ jobId: 'wrong' })).toEqual([]);
     });
 
@@ -169,7 +169,7 @@ export function describeVmProviderContract(name: string, open: () => Promise<VmP
       await harness.vms.create(request);
       const outcome = await harness.vms.create({ ...request, jobId: 'stranger' });
 
-      expect(outcome).toMatchObject({ outcome: 'REFUSED', refusal: { cause: { code: 'CONFIGURATION_REFUSED' } } });
+      expect(outcome).toMatchObject({ outcome: 'FAILED', failure: { cause: { code: 'CONFIGURATION_REFUSED' } } });
       await untilGone(request);
     });
   });

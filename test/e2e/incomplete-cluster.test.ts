@@ -30,7 +30,7 @@ function refuseLate(ports: FunctionPorts): FunctionPorts {
       async create(request) {
         const since = ports.clock.now();
         const outcome = await ports.vms.create(request);
-        if (outcome.outcome === 'REFUSED') {
+        if (outcome.outcome === 'FAILED') {
           await until('a master', async () => ((await isMasterReady(request.jobId, since)) ? true : undefined));
         }
         return outcome;

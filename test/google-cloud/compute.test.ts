@@ -71,7 +71,7 @@ describe('the VmProvider of Compute Engine, beside what every cloud does', () =>
     const request = vmRequest(PLACE, 'patient');
     compute.cloud.vms().setStockout(PLACE.zone, true);
     const refusals = [await vms.create(request), await vms.create(request)];
-    expect(refusals).toMatchObject(Array(2).fill({ refusal: { cause: { code: 'STOCKOUT' } } }));
+    expect(refusals).toMatchObject(Array(2).fill({ failure: { cause: { code: 'STOCKOUT' } } }));
     compute.cloud.vms().setStockout(PLACE.zone, false);
 
     expect(await vms.create(request)).toMatchObject({ outcome: 'CREATED' });
@@ -100,7 +100,7 @@ describe('the VmProvider of Compute Engine, beside what every cloud does', () =>
   it('hands on which zones have room, as the operation says', async () => {
     compute.cloud.vms().setStockout(PLACE.zone, true);
     const outcome = await vms.create(vmRequest(PLACE, 'elsewhere'));
-    expect(outcome).toMatchObject({ refusal: { zonesAvailable: ['local1-b'] } });
+    expect(outcome).toMatchObject({ failure: { zonesAvailable: ['local1-b'] } });
   });
 
   it('takes another copy of the machine image when the pace for one is refused, and says so when all are', async () => {
@@ -117,7 +117,7 @@ describe('the VmProvider of Compute Engine, beside what every cloud does', () =>
     refused = { ...refused, sourceMachineImage: 'python' };
     const pressed = createComputeVmProvider({ ...compute.engine, images: { python: { machineImages: ['python'] } } });
     const outcome = await pressed.create({ ...vmRequest(PLACE, 'pressed'), bootDiskGib: 100 });
-    expect(outcome).toMatchObject({ refusal: { cause: { code: 'RATE_LIMITED' } } });
+    expect(outcome).toMatchObject({ failure: { cause: { code: 'RATE_LIMITED' } } });
   });
 
   it('boots from the image where the pace for every copy of the machine image is refused', async () => {
@@ -164,7 +164,7 @@ describe('the VmProvider of Compute Engine, beside what every cloud does', () =>
     isNameTaken = true;
 
     expect(await vms.create({ ...request, jobId: 'stranger' })).toMatchObject({
-      refusal: { cause: { code: 'CONFIGURATION_REFUSED', message: expect.stringContaining('already exists') } },
+      failure: { cause: { code: 'CONFIGURATION_REFUSED', message: expect.stringContaining('already exists') } },
     });
     expect(await vms.find(request)).toMatchObject({ jobId: 'owner' });
   });

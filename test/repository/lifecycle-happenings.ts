@@ -35,10 +35,10 @@ function happening(type: JobEventType, when: string, facts: Partial<Happening> =
   };
 }
 
-function refusal(code: CauseCode): Happening {
+function createFailure(code: CauseCode): Happening {
   const cause = causeOf(code, 'Compute Engine refused.');
   return happening('PLACEMENT_FAILED', `refused, class ${classOf(cause)}`, {
-    event: (job, at) => ({ ...eventsFor(job, at).PLACEMENT_FAILED, refusal: { cause, zonesAvailable: [] } }),
+    event: (job, at) => ({ ...eventsFor(job, at).PLACEMENT_FAILED, failure: { cause, zonesAvailable: [] } }),
   });
 }
 
@@ -176,16 +176,16 @@ const HALF_SUCCESSES = earlyInterruptions(
 export const HAPPENINGS: readonly Happening[] = [
   happening('PLACEMENT_CHOSEN', ''),
   happening('NO_PLACEMENT_LEFT', ''),
-  refusal('STOCKOUT'),
-  refusal('QUOTA_EXCEEDED'),
+  createFailure('STOCKOUT'),
+  createFailure('QUOTA_EXCEEDED'),
   happening('PLACEMENT_FAILED', 'refused, a quota of 0', {
     event: (job, at) => ({
       ...eventsFor(job, at).PLACEMENT_FAILED,
-      refusal: { ...NO_QUOTA, cause: causeOf('QUOTA_EXCEEDED', 'None.') },
+      failure: { ...NO_QUOTA, cause: causeOf('QUOTA_EXCEEDED', 'None.') },
     }),
   }),
-  refusal('RATE_LIMITED'),
-  refusal('CONFIGURATION_REFUSED'),
+  createFailure('RATE_LIMITED'),
+  createFailure('CONFIGURATION_REFUSED'),
   happening('VMS_PENDING', ''),
   happening('VMS_CREATED', 'no word from the master yet', { applies: (job) => !hasReported(job) }),
   happening('VMS_CREATED', 'the master has reported', { applies: hasReported }),

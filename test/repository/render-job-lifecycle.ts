@@ -145,7 +145,7 @@ function meet(job: Job, code: CauseCode): string {
   const created = jobAfter(placed, ['VMS_CREATED', 2_000], ['REPLICA_STARTED', 3_000]);
   const isRefusal = REFUSAL_CLASSES.includes(CAUSES[code].class);
   const { job: next } = isRefusal
-    ? transition(placed, { ...eventsFor(placed, 4_000).PLACEMENT_FAILED, refusal: { cause, zonesAvailable: [] } })
+    ? transition(placed, { ...eventsFor(placed, 4_000).PLACEMENT_FAILED, failure: { cause, zonesAvailable: [] } })
     : transition(created, { ...eventsFor(created, 4_000).REPLICA_EXITED, exit: { outcome: 'FAILED', cause } });
   if (next.attempt > job.attempt) {
     return 'a new attempt';

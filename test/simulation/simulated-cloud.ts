@@ -104,8 +104,8 @@ export function createSimulatedCloud(
       }
       refusedZones.add(`${request.jobId}/${request.attempt}/${request.zone}`);
       return {
-        outcome: 'REFUSED',
-        refusal: { cause: causeOf('STOCKOUT', `${request.zone} is full.`), zonesAvailable: [] },
+        outcome: 'FAILED',
+        failure: { cause: causeOf('STOCKOUT', `${request.zone} is full.`), zonesAvailable: [] },
       };
     }
     if (prng.chance(faults.createThrows)) {

@@ -107,7 +107,7 @@ describe('verifying the identity of a VM', () => {
     ['without a zone', withComputeEngine({ zone: undefined }), /zone/],
   ])('refuses a token %s', async (_, change, reason) => {
     const outcome = await verify(`Bearer ${await sign(claims(change))}`);
-    expect(outcome).toEqual({ outcome: 'REFUSED', reason: expect.stringMatching(reason) });
+    expect(outcome).toEqual({ outcome: 'REJECTED', reason: expect.stringMatching(reason) });
   });
 
   it('allows for clocks that are a little apart', async () => {
@@ -117,7 +117,7 @@ describe('verifying the identity of a VM', () => {
 
   it.each(UNBELIEVABLE)('refuses %s', async (_, authorization) => {
     expect(await verify(authorization)).toEqual({
-      outcome: 'REFUSED',
+      outcome: 'REJECTED',
       reason: expect.stringMatching(/identity token/),
     });
   });

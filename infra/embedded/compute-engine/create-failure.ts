@@ -1,5 +1,5 @@
 import type { OperationFailure } from '#infra/embedded/compute-engine/vms/operation-table.ts';
-import type { Refusal } from '#shared/domain/event.ts';
+import type { VmCreateFailure } from '#shared/domain/event.ts';
 import type { VmRequest } from '#shared/ports/vm-provider.ts';
 
 const HELP = {
@@ -18,7 +18,7 @@ const HELP = {
  * ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS (docs, "Troubleshooting resource availability errors"), all else as a request
  * that cannot be met.
  */
-export function failureOf({ cause, zonesAvailable }: Refusal, request: VmRequest): OperationFailure {
+export function failureOf({ cause, zonesAvailable }: VmCreateFailure, request: VmRequest): OperationFailure {
   if (cause.code !== 'STOCKOUT') {
     return {
       httpStatus: 400,

@@ -17,7 +17,7 @@ import type { OperationRecord } from '#infra/embedded/compute-engine/vms/operati
 import type { VmDescription } from '#infra/embedded/compute-engine/vms/vm-admin.ts';
 import { findMetadataProblem } from '#infra/embedded/compute-engine/vms/vm-admission.ts';
 import type { VmRecord } from '#infra/embedded/compute-engine/vms/vm-table.ts';
-import type { Refusal } from '#shared/domain/event.ts';
+import type { VmCreateFailure } from '#shared/domain/event.ts';
 
 const metadataBodySchema = z.object({
   fingerprint: z.string().optional(),
@@ -74,7 +74,7 @@ function switchPower(context: Context, ports: ComputePorts, type: Power): Operat
   const { request, instanceId } = recordOf(context, ports);
   const { zone, vmName } = request;
   const requestId = requestIdOf(context);
-  const work: Readonly<Record<Power, () => Promise<Refusal | undefined>>> = {
+  const work: Readonly<Record<Power, () => Promise<VmCreateFailure | undefined>>> = {
     stop: async () => void (await vms.stop(request)),
     start: () => vms.start(request),
     reset: async () => void (await vms.reset(vmName, zone)),
@@ -83,8 +83,8 @@ function switchPower(context: Context, ports: ComputePorts, type: Power): Operat
   return (
     earlier ??
     operations.start({ type, zone, vmName, targetId: instanceId, requestId }, async () => {
-      const refusal = await work[type]();
-      return refusal ? { failure: failureOf(refusal, request) } : { targetId: instanceId };
+      const failure = await work[type]();
+      return failure ? { failure: failureOf(failure, request) } : { targetId: instanceId };
     })
   );
 }

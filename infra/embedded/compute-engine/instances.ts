@@ -68,7 +68,7 @@ async function insert(context: Context, ports: ComputePorts): Promise<OperationR
     { type: 'insert', zone, vmName, targetId: null, requestId },
     async (): Promise<WorkOutcome> => {
       const made = await vms.create(request);
-      return made.outcome === 'REFUSED' ? { failure: failureOf(made.refusal, request) } : { targetId: made.instanceId };
+      return made.outcome === 'FAILED' ? { failure: failureOf(made.failure, request) } : { targetId: made.instanceId };
     },
   );
 }

@@ -1,5 +1,5 @@
 import type { Database } from '#infra/embedded/data-dir/database.ts';
-import { type CapacityRefusal, REFUSAL_AGE_MS_MAX } from '#shared/domain/capacity.ts';
+import { CAPACITY_FAILURE_AGE_MS_MAX, type CapacityFailure } from '#shared/domain/capacity.ts';
 import type { CapacityHistory } from '#shared/ports/capacity-history.ts';
 
 const REFUSALS_RECALLED_MAX = 500;
@@ -23,19 +23,19 @@ export function openSqliteCapacityHistory(database: Database): CapacityHistory {
     order by refused_at desc limit ${REFUSALS_RECALLED_MAX}`);
 
   return {
-    async record({ machineKey, provisioningModel, zone, refusedAt }) {
+    async record({ machineKey, provisioningModel, zone, failedAt }) {
       database.transaction(() => {
-        forget.run(refusedAt - REFUSAL_AGE_MS_MAX);
-        insert.run(machineKey, provisioningModel, zone, refusedAt);
+        forget.run(failedAt - CAPACITY_FAILURE_AGE_MS_MAX);
+        insert.run(machineKey, provisioningModel, zone, failedAt);
       });
     },
     async recall({ machineKey, provisioningModel, since }) {
       return recall.all(machineKey, provisioningModel, since).map(
-        (row): CapacityRefusal => ({
+        (row): CapacityFailure => ({
           zone: String(row.zone),
           machineKey,
           provisioningModel,
-          refusedAt: Number(row.refused_at),
+          failedAt: Number(row.refused_at),
         }),
       );
     },

@@ -1,6 +1,6 @@
 import type { ComputeFault } from '#infra/google-cloud/compute-engine/compute-fault.ts';
 import { type CauseCode, causeOf } from '#shared/domain/cause.ts';
-import type { Refusal } from '#shared/domain/event.ts';
+import type { VmCreateFailure } from '#shared/domain/event.ts';
 
 /** What was asked for, so that the sentence and the command name it. */
 export type Asked = {
@@ -95,7 +95,7 @@ const RULES: readonly Rule[] = [
 ];
 
 /** What a fault means for the job; null where it is a passing one and the same request should be made again. */
-export function refusalOfFault(fault: ComputeFault, asked: Asked): Refusal | null {
+export function refusalOfFault(fault: ComputeFault, asked: Asked): VmCreateFailure | null {
   const rule = isPassing(fault) ? undefined : RULES.find(({ matches }) => matches(fault));
   if (rule === undefined) {
     return null;

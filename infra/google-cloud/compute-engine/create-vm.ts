@@ -43,7 +43,7 @@ export async function createVm(engine: ComputeEngine, request: VmRequest): Promi
   let outcome: CreateOutcome | undefined;
   for (const source of listBootSources(engine.images, request, turn)) {
     outcome = await createFrom(engine, request, source);
-    if (outcome.outcome !== 'REFUSED' || outcome.refusal.cause.code !== 'RATE_LIMITED') {
+    if (outcome.outcome !== 'FAILED' || outcome.failure.cause.code !== 'RATE_LIMITED') {
       return outcome;
     }
   }
@@ -72,7 +72,7 @@ function isConflict({ httpStatus, codes }: ComputeFault): boolean {
   return httpStatus === CONFLICT || codes.includes('RESOURCE_ALREADY_EXISTS');
 }
 
-type Made = Exclude<CreateOutcome, { outcome: 'REFUSED' }>;
+type Made = Exclude<CreateOutcome, { outcome: 'FAILED' }>;
 
 /**
  * The VM, or what Compute Engine has against it. A first answer that is done already is that of an earlier request:
@@ -153,21 +153,21 @@ type Refused = { readonly request: VmRequest; readonly source: BootSource; reado
 function refuse({ place }: ComputeEngine, { request, source, fault }: Refused): CreateOutcome {
   const { zone, machineType, vmName } = request;
   const { projectId, serviceAccount } = place;
-  const refusal = refusalOfFault(fault, {
+  const failure = refusalOfFault(fault, {
     projectId,
     zone,
     machineType,
     source: Object.values(source).join(),
     serviceAccount,
   });
-  if (refusal === null) {
+  if (failure === null) {
     throw new Error(`Compute Engine did not make ${vmName}: ${fault.evidence.join(' ')}`);
   }
-  return { outcome: 'REFUSED', refusal };
+  return { outcome: 'FAILED', failure };
 }
 
 function refuseRuntime({ machineImage }: VmRequest, { images }: ComputeEngine): CreateOutcome {
   const known = Object.keys(images).join(', ') || 'none at all';
   const message = `This deployment has no image for the runtime ${machineImage}; it has ${known}. Choose one of them, or add it to runtime_images and run terraform apply.`;
-  return { outcome: 'REFUSED', refusal: { cause: causeOf('CONFIGURATION_REFUSED', message), zonesAvailable: [] } };
+  return { outcome: 'FAILED', failure: { cause: causeOf('CONFIGURATION_REFUSED', message), zonesAvailable: [] } };
 }

@@ -1,6 +1,6 @@
 import { type Firestore, Timestamp } from '@google-cloud/firestore';
 import { COLLECTIONS, EXPIRY_FIELD, toDocumentId } from '#infra/google-cloud/firestore/collections.ts';
-import { type CapacityRefusal, REFUSAL_AGE_MS_MAX } from '#shared/domain/capacity.ts';
+import { CAPACITY_FAILURE_AGE_MS_MAX, type CapacityFailure } from '#shared/domain/capacity.ts';
 import type { CapacityHistory } from '#shared/ports/capacity-history.ts';
 
 const REFUSALS_RECALLED_MAX = 500;
@@ -10,10 +10,12 @@ export function createFirestoreCapacityHistory(firestore: Firestore): CapacityHi
   const refusals = firestore.collection(COLLECTIONS.capacityRefusals);
 
   return {
-    async record(refusal) {
-      const { machineKey, provisioningModel, zone, refusedAt } = refusal;
-      const id = toDocumentId(`${zone}/${provisioningModel}/${machineKey}/${refusedAt}`);
-      await refusals.doc(id).set({ ...refusal, [EXPIRY_FIELD]: Timestamp.fromMillis(refusedAt + REFUSAL_AGE_MS_MAX) });
+    async record({ machineKey, provisioningModel, zone, failedAt }) {
+      const id = toDocumentId(`${zone}/${provisioningModel}/${machineKey}/${failedAt}`);
+      const expireAt = Timestamp.fromMillis(failedAt + CAPACITY_FAILURE_AGE_MS_MAX);
+      await refusals
+        .doc(id)
+        .set({ machineKey, provisioningModel, zone, refusedAt: failedAt, [EXPIRY_FIELD]: expireAt });
     },
     async recall({ machineKey, provisioningModel, since }) {
       const found = await refusals
@@ -24,11 +26,11 @@ export function createFirestoreCapacityHistory(firestore: Firestore): CapacityHi
         .limit(REFUSALS_RECALLED_MAX)
         .get();
       return found.docs.map(
-        (document): CapacityRefusal => ({
+        (document): CapacityFailure => ({
           zone: String(document.get('zone')),
           machineKey,
           provisioningModel,
-          refusedAt: Number(document.get('refusedAt')),
+          failedAt: Number(document.get('refusedAt')),
         }),
       );
     },

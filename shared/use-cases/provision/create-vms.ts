@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { causeOf, classOf } from '#shared/domain/cause.ts';
-import type { Refusal } from '#shared/domain/event.ts';
+import type { VmCreateFailure } from '#shared/domain/event.ts';
 import { type Instance, type JobIn, type PendingJob, replicasOf, type TimestampMs } from '#shared/domain/job.ts';
 import type { Timeouts } from '#shared/domain/timeouts.ts';
 import { vmNameOf } from '#shared/domain/vm-name.ts';
@@ -11,7 +11,7 @@ import { type VmSettings, vmRequestOf } from '#shared/use-cases/provision/vm-req
 export type Created =
   | { readonly instances: readonly Instance[] }
   | { readonly pendingUntil: TimestampMs }
-  | { readonly refusal: Refusal };
+  | { readonly failure: VmCreateFailure };
 
 export type VmPorts = { readonly vms: VmCreation; readonly timeouts: Timeouts };
 
@@ -41,12 +41,12 @@ export async function createVms(
   const requests = replicasOf(job.spec).map((replica) => vmRequestOf(job, replica, { settings, timeouts }));
   const answers = await askPatiently(vms, requests, pause);
   const outcomes = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
-  const refused = outcomes.find((outcome) => outcome.outcome === 'REFUSED');
+  const refused = outcomes.find((outcome) => outcome.outcome === 'FAILED');
   if (refused !== undefined) {
-    const made = new Set(outcomes.flatMap(({ request, outcome }) => (outcome === 'REFUSED' ? [] : [request])));
+    const made = new Set(outcomes.flatMap(({ request, outcome }) => (outcome === 'FAILED' ? [] : [request])));
     // Those that gave no answer are looked for as well: their creation may have been under way.
     await Promise.all(requests.map((request) => (made.has(request) ? vms.delete(request) : deleteOwn(vms, request))));
-    return { refusal: refused.refusal };
+    return { failure: refused.failure };
   }
   const failed = answers.find((answer) => answer.status === 'rejected');
   if (failed !== undefined) {
@@ -64,7 +64,7 @@ export async function createVms(
   return { instances: requests.flatMap((request) => instances.get(request) ?? []) };
 }
 
-type Refused = Extract<CreateOutcome, { outcome: 'REFUSED' }> & { readonly request: VmRequest };
+type Refused = Extract<CreateOutcome, { outcome: 'FAILED' }> & { readonly request: VmRequest };
 type Answer = PromiseSettledResult<CreateOutcome & { readonly request: VmRequest }>;
 
 async function askPatiently(
@@ -90,14 +90,12 @@ function ask(vms: VmCreation, requests: readonly VmRequest[]): Promise<readonly 
 }
 
 function isMade(answer: Answer): boolean {
-  return answer.status === 'fulfilled' && answer.value.outcome !== 'REFUSED';
+  return answer.status === 'fulfilled' && answer.value.outcome !== 'FAILED';
 }
 
 function isHurried(answer: Answer): answer is PromiseFulfilledResult<Refused> {
   return (
-    answer.status === 'fulfilled' &&
-    answer.value.outcome === 'REFUSED' &&
-    classOf(answer.value.refusal.cause) === 'rate'
+    answer.status === 'fulfilled' && answer.value.outcome === 'FAILED' && classOf(answer.value.failure.cause) === 'rate'
   );
 }
 
@@ -137,7 +135,7 @@ export async function findPendingVms(
   }
   if (isGone || isTooLate) {
     await Promise.all(wanted.map((vm) => vms.delete(vm)));
-    return { refusal: capacityWaitOver(job) };
+    return { failure: capacityWaitOver(job) };
   }
   if (isWaiting) {
     return undefined;
@@ -145,7 +143,7 @@ export async function findPendingVms(
   return { instances: found.flatMap(({ vm, ...wish }) => (vm === undefined ? [] : toInstance(wish, vm.instanceId))) };
 }
 
-function capacityWaitOver({ placement, placedAt, pendingUntil, spec }: PendingJob): Refusal {
+function capacityWaitOver({ placement, placedAt, pendingUntil, spec }: PendingJob): VmCreateFailure {
   const minutes = Math.round((pendingUntil - placedAt) / 60_000);
   const [{ machineType }] = spec.replicaGroups;
   const message = `No ${machineType} came free in ${placement.zone}, where the request was to wait up to ${minutes} min.`;

@@ -1,6 +1,6 @@
-import { chooseZone, machineKeyOf, REFUSAL_AGE_MS_MAX } from '#shared/domain/capacity.ts';
+import { CAPACITY_FAILURE_AGE_MS_MAX, chooseZone, machineKeyOf } from '#shared/domain/capacity.ts';
 import { classOf } from '#shared/domain/cause.ts';
-import type { Refusal } from '#shared/domain/event.ts';
+import type { VmCreateFailure } from '#shared/domain/event.ts';
 import {
   allReplicasCreated,
   type Instance,
@@ -64,8 +64,8 @@ export async function provision(
   if (created === undefined) {
     return;
   }
-  if ('refusal' in created) {
-    await reportRefusal(ports, placed, { refusal: created.refusal, now });
+  if ('failure' in created) {
+    await reportRefusal(ports, placed, { failure: created.failure, now });
   } else if ('pendingUntil' in created) {
     await reportWait(ports, placed, { until: created.pendingUntil, now });
   } else {
@@ -85,7 +85,7 @@ async function place(
 ): Promise<Job | undefined> {
   const { jobId, attempt, placementTry, spec } = job;
   const { provisioningModel } = spec;
-  const query = { machineKey: machineKeyOf(job), provisioningModel, since: now - REFUSAL_AGE_MS_MAX };
+  const query = { machineKey: machineKeyOf(job), provisioningModel, since: now - CAPACITY_FAILURE_AGE_MS_MAX };
   const choice = chooseZone(job, await ports.capacity.recall(query), { now, timeouts: ports.timeouts });
   const base = { jobId, at: now, attempt, placementTry };
   if (choice.zone === null) {
@@ -111,20 +111,20 @@ async function place(
 async function reportRefusal(
   ports: ProvisionPorts,
   job: JobIn<'PREPARING'>,
-  { refusal, now }: { readonly refusal: Refusal; readonly now: TimestampMs },
+  { failure, now }: { readonly failure: VmCreateFailure; readonly now: TimestampMs },
 ): Promise<void> {
   const { jobId, attempt, placement, placedAt } = job;
   if (!allReplicasCreated(job)) {
     // The VMs that came up beside the refused one are gone: neither their last words nor their silence end the attempt.
     await ports.replicas.clearLeases(jobId, attempt);
   }
-  if (classOf(refusal.cause) === 'capacity' || classOf(refusal.cause) === 'quota') {
+  if (classOf(failure.cause) === 'capacity' || classOf(failure.cause) === 'quota') {
     const { zone, provisioningModel } = placement;
-    await ports.capacity.record({ zone, provisioningModel, machineKey: machineKeyOf(job), refusedAt: now });
+    await ports.capacity.record({ zone, provisioningModel, machineKey: machineKeyOf(job), failedAt: now });
   }
   // A place may outlast a search, when that was given up and begun anew: it refuses once all the same.
   const eventId = `refused-${attempt}-${placement.zone}-${placedAt}`;
-  await handleJobEvent(ports, { type: 'PLACEMENT_FAILED', eventId, jobId, at: now, attempt, refusal });
+  await handleJobEvent(ports, { type: 'PLACEMENT_FAILED', eventId, jobId, at: now, attempt, failure });
 }
 
 /** Nothing is running yet: the job looks again from time to time, and when the VM says its first word. */

@@ -95,7 +95,7 @@ export async function openVmCloudUnderTest(config: Partial<VmProviderConfig> = {
     async boot(name: string, script: string, change: Partial<VmRequest> = {}) {
       const request = { ...vmRequest(PLACE, name), metadata: { 'startup-script': script }, ...change };
       const created = await opened.vms.create(request);
-      const instanceId = created.outcome === 'REFUSED' ? JSON.stringify(created.refusal) : created.instanceId;
+      const instanceId = created.outcome === 'FAILED' ? JSON.stringify(created.failure) : created.instanceId;
       return { ...request, instanceId, disk: join(directory, 'vms', `${request.vmName}-${instanceId}`, 'disk') };
     },
     async destroy() {

@@ -45,7 +45,7 @@ const events: fc.Arbitrary<JobEvent> = fc
       jobId: 'digits',
       eventId: `${facts.type}-${facts.at}`,
       placement: { zone, provisioningModel: 'STANDARD', machineImage: 'runtime-2-11' },
-      refusal: { cause: facts.cause, zonesAvailable, ...(facts.cause.code === 'QUOTA_EXCEEDED' && { quota }) },
+      failure: { cause: facts.cause, zonesAvailable, ...(facts.cause.code === 'QUOTA_EXCEEDED' && { quota }) },
       instances: [{ role: 'master', index: 0, vmName: `vm-${facts.attempt}`, instanceId: '101' }],
       exit: isSuccess ? { outcome: 'SUCCEEDED' } : { outcome: 'FAILED', cause: facts.cause },
       problem: 'It threw.',

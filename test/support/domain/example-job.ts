@@ -92,7 +92,7 @@ export function eventsFor(job: Job, at: number): { readonly [E in JobEventType]:
   return {
     PLACEMENT_CHOSEN: { ...named('PLACEMENT_CHOSEN'), attempt, placementTry, placement: PLACEMENT },
     NO_PLACEMENT_LEFT: { ...named('NO_PLACEMENT_LEFT'), attempt, placementTry, retryAt: at + 15_000 },
-    PLACEMENT_FAILED: { ...named('PLACEMENT_FAILED'), attempt, refusal: { cause: stockout, zonesAvailable: [] } },
+    PLACEMENT_FAILED: { ...named('PLACEMENT_FAILED'), attempt, failure: { cause: stockout, zonesAvailable: [] } },
     VMS_PENDING: { ...named('VMS_PENDING'), attempt, placementTry, until: at + 7_200_000 },
     VMS_CREATED: { ...named('VMS_CREATED'), attempt, placementTry, instances: [INSTANCE] },
     REPLICA_REPORTED: { ...named('REPLICA_REPORTED'), attempt, replica: 'master-0' },

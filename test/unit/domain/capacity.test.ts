@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type CapacityRefusal, chooseZone, REFUSAL_HALF_LIFE_MS } from '#shared/domain/capacity.ts';
+import { CAPACITY_FAILURE_HALF_LIFE_MS, type CapacityFailure, chooseZone } from '#shared/domain/capacity.ts';
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
 import { queuedJob } from '../../support/domain/example-job.ts';
 
@@ -7,8 +7,8 @@ const NOW = 100_000_000;
 const moment = { now: NOW, timeouts: TIMEOUTS };
 const job = { ...queuedJob(), zones: ['a', 'b', 'c'] };
 
-function refusal(zone: string, ageMs: number): CapacityRefusal {
-  return { zone, machineKey: 'n1-standard-4', provisioningModel: 'STANDARD', refusedAt: NOW - ageMs };
+function refusal(zone: string, ageMs: number): CapacityFailure {
+  return { zone, machineKey: 'n1-standard-4', provisioningModel: 'STANDARD', failedAt: NOW - ageMs };
 }
 
 describe('the choice of a zone', () => {
@@ -26,7 +26,7 @@ describe('the choice of a zone', () => {
 
   it('comes back to a zone once its refusal is older than those of the others', () => {
     const refusals = [
-      refusal('a', 3 * REFUSAL_HALF_LIFE_MS),
+      refusal('a', 3 * CAPACITY_FAILURE_HALF_LIFE_MS),
       refusal('b', 2 * TIMEOUTS.coolDownMs),
       refusal('c', 2 * TIMEOUTS.coolDownMs),
     ];

@@ -116,7 +116,7 @@ describe('a refused place', () => {
     const event = eventsFor(job, 5_000).PLACEMENT_FAILED;
     const { job: next, effects } = transition(job, {
       ...event,
-      refusal: { ...event.refusal, zonesAvailable: ['z-c'] },
+      failure: { ...event.failure, zonesAvailable: ['z-c'] },
     });
     expect(next).toMatchObject({
       status: 'QUEUED',
@@ -130,7 +130,7 @@ describe('a refused place', () => {
   it('ends the job at once when the request itself was wrong', () => {
     const event = eventsFor(preparing, 5_000).PLACEMENT_FAILED;
     const cause = causeOf('CONFIGURATION_REFUSED', 'There is no machine image of that name.');
-    const { job } = transition(preparing, { ...event, refusal: { cause, zonesAvailable: [] } });
+    const { job } = transition(preparing, { ...event, failure: { cause, zonesAvailable: [] } });
     expect(job).toMatchObject({
       status: 'CLOSING',
       verdict: { state: 'FAILED', cause: { code: 'CONFIGURATION_REFUSED' } },

@@ -14,8 +14,8 @@ const quotaOf = (metric: string, limit: number) => causeOf('QUOTA_EXCEEDED', `Qu
 function refuse(job: Job, cause: Cause, quota?: QuotaLimit) {
   const awake = jobAfter(job, ['DEADLINE_PASSED', 1_000_000]);
   const placed = jobAfter(awake, ['PLACEMENT_CHOSEN', 1_000_000]);
-  const refusal = { cause, zonesAvailable: [], ...(quota && { quota }) };
-  return transition(placed, { ...eventsFor(placed, 1_001_000).PLACEMENT_FAILED, refusal });
+  const failure = { cause, zonesAvailable: [], ...(quota && { quota }) };
+  return transition(placed, { ...eventsFor(placed, 1_001_000).PLACEMENT_FAILED, failure });
 }
 
 function announcementsOf(job: Job, causes: readonly Cause[]): readonly boolean[] {

@@ -26,7 +26,7 @@ describe('a cluster', () => {
   it('comes up whole or not at all: what was made beside a refused VM is deleted', async () => {
     cloud.answer = (request) =>
       isWorker(request)
-        ? { outcome: 'REFUSED', refusal: { cause: causeOf('STOCKOUT', 'Full.'), zonesAvailable: [] } }
+        ? { outcome: 'FAILED', failure: { cause: causeOf('STOCKOUT', 'Full.'), zonesAvailable: [] } }
         : { outcome: 'CREATED', instanceId: '1' };
 
     await deliverPair(1_000);
@@ -42,7 +42,7 @@ describe('a cluster', () => {
     const taken = causeOf('CONFIGURATION_REFUSED', 'The resource already exists.');
     cloud.answer = (request) =>
       isWorker(request)
-        ? { outcome: 'REFUSED', refusal: { cause: taken, zonesAvailable: [] } }
+        ? { outcome: 'FAILED', failure: { cause: taken, zonesAvailable: [] } }
         : { outcome: 'CREATED', instanceId: '1' };
     cloud.vm = { ...owner, vmName: 'any', zone: String(ZONES[0]), instanceId: '9', status: 'RUNNING' };
 
@@ -54,8 +54,8 @@ describe('a cluster', () => {
 
   describe('of which a part is refused for its pace', () => {
     const hurried: CreateOutcome = {
-      outcome: 'REFUSED',
-      refusal: { cause: causeOf('RATE_LIMITED', 'Too many VMs of this machine image.'), zonesAvailable: [] },
+      outcome: 'FAILED',
+      failure: { cause: causeOf('RATE_LIMITED', 'Too many VMs of this machine image.'), zonesAvailable: [] },
     };
     const made = ({ role }: VmRequest): CreateOutcome => ({ outcome: 'CREATED', instanceId: role });
     const rolesAsked = () => cloud.requests.map(({ role }) => role);
@@ -96,8 +96,8 @@ describe('a cluster', () => {
 
       await ports.jobs.create(simulatedJob('trio', 0, { others: [{ role: 'worker', count: 2 }] }), []);
       const full: CreateOutcome = {
-        outcome: 'REFUSED',
-        refusal: { cause: causeOf('STOCKOUT', 'Full.'), zonesAvailable: [] },
+        outcome: 'FAILED',
+        failure: { cause: causeOf('STOCKOUT', 'Full.'), zonesAvailable: [] },
       };
       cloud.answer = (request) => (isWorker(request) ? (request.index === 0 ? full : hurried) : made(request));
       await stage.deliver('trio', 1_000);
@@ -112,7 +112,7 @@ describe('a cluster', () => {
       if (!isWorker(request)) {
         throw new Error('Compute Engine is unavailable.');
       }
-      return { outcome: 'REFUSED', refusal: { cause: causeOf('STOCKOUT', 'Full.'), zonesAvailable: [] } };
+      return { outcome: 'FAILED', failure: { cause: causeOf('STOCKOUT', 'Full.'), zonesAvailable: [] } };
     };
     const underWay = { jobId: 'pair', attempt: 1, vmName: 'any', zone: String(ZONES[0]), instanceId: '9' };
     cloud.vm = { ...underWay, status: 'STARTING' };

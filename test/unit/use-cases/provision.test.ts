@@ -61,15 +61,15 @@ it("leaves the lease of the job's own VM alone when a second delivery has met an
 
 it('goes to the next zone after a refusal, and remembers it for all jobs', async () => {
   cloud.answer = ({ zone }) => ({
-    outcome: 'REFUSED',
-    refusal: { cause: causeOf('STOCKOUT', `${zone} is full.`), zonesAvailable: [] },
+    outcome: 'FAILED',
+    failure: { cause: causeOf('STOCKOUT', `${zone} is full.`), zonesAvailable: [] },
   });
 
   await deliver(1_000);
 
   expect(await readJob()).toMatchObject({ status: 'QUEUED', refusedZones: [ZONES[0]], placementTry: 2 });
   const query = { machineKey: 'n1-standard-4', provisioningModel: 'STANDARD', since: 0 } as const;
-  expect(await ports.capacity.recall(query)).toMatchObject([{ zone: ZONES[0], refusedAt: 1_000 }]);
+  expect(await ports.capacity.recall(query)).toMatchObject([{ zone: ZONES[0], failedAt: 1_000 }]);
 });
 
 it('takes a refusal of the zone before for none of this one, though it was found in two searches', async () => {
@@ -80,7 +80,7 @@ it('takes a refusal of the zone before for none of this one, though it was found
     if (zone !== ZONES[0]) {
       throw new Error('Compute Engine is unavailable.');
     }
-    return { outcome: 'REFUSED', refusal: { cause: causeOf('STOCKOUT', 'Full.'), zonesAvailable: [] } };
+    return { outcome: 'FAILED', failure: { cause: causeOf('STOCKOUT', 'Full.'), zonesAvailable: [] } };
   };
   const create = async (request: VmRequest) => {
     await handleJobEvent(ports, { ...letter, type: 'DELIVERY_EXHAUSTED', eventId: 'dead letter' });

@@ -125,13 +125,13 @@ async function create(fleet: Fleet, request: VmRequest): Promise<CreateOutcome> 
     return meetAgain(known, request);
   }
   // From here to the insertion nothing is waited for: two creations at once cannot take the same place.
-  const refusal = refusalOf(request, { ...occupancyOf(fleet), projectId: fleet.identity.projectId, python });
-  if (refusal?.cause.code === 'STOCKOUT' && request.capacityWaitSeconds !== null) {
+  const failure = refusalOf(request, { ...occupancyOf(fleet), projectId: fleet.identity.projectId, python });
+  if (failure?.cause.code === 'STOCKOUT' && request.capacityWaitSeconds !== null) {
     const waiting = insert(fleet, request, { status: 'PENDING', lifeSeconds: request.capacityWaitSeconds });
     return { outcome: 'PENDING', instanceId: waiting.record.instanceId };
   }
-  if (refusal !== undefined) {
-    return { outcome: 'REFUSED', refusal };
+  if (failure !== undefined) {
+    return { outcome: 'FAILED', failure };
   }
   const machine = insert(fleet, request, { status: 'STARTING', lifeSeconds: request.maxRunSeconds });
   await start(machine);
@@ -173,7 +173,7 @@ async function meetAgain(machine: Machine, request: VmRequest): Promise<CreateOu
   const isSame = (['jobId', 'attempt', 'role', 'index'] as const).every((key) => record.request[key] === request[key]);
   if (!isSame) {
     const message = `The resource 'projects/${context.identity.projectId}/zones/${zone}/instances/${vmName}' already exists.`;
-    return { outcome: 'REFUSED', refusal: { cause: causeOf('CONFIGURATION_REFUSED', message), zonesAvailable: [] } };
+    return { outcome: 'FAILED', failure: { cause: causeOf('CONFIGURATION_REFUSED', message), zonesAvailable: [] } };
   }
   if (record.status === 'STOPPING' || record.status === 'STARTING') {
     throw new Error(`VM ${vmName} in ${zone} is just being removed. Ask for it again when it is gone.`);

@@ -11,7 +11,7 @@ import {
 import { change, type Machine } from '#infra/embedded/compute-engine/vms/vm-machine.ts';
 import { readSerialPort } from '#infra/embedded/compute-engine/vms/vm-process.ts';
 import { type VmRecord, vmOf } from '#infra/embedded/compute-engine/vms/vm-table.ts';
-import type { Refusal } from '#shared/domain/event.ts';
+import type { VmCreateFailure } from '#shared/domain/event.ts';
 import type { Vm, VmRequest } from '#shared/ports/vm-provider.ts';
 
 export type ZoneDescription = {
@@ -47,7 +47,7 @@ export type VmAdmin = {
   /** Shuts the VM down, with time to save something, and keeps its disk. It answers when the VM has ended. */
   stop(vm: VmPlace): Promise<void>;
   /** Boots a VM that has ended, on the disk that it had; answers why there is no room for it, if there is none. */
-  start(vm: VmPlace): Promise<Refusal | undefined>;
+  start(vm: VmPlace): Promise<VmCreateFailure | undefined>;
 };
 
 export function createVmAdmin(fleet: Fleet): VmAdmin {
@@ -104,7 +104,7 @@ export function createVmAdmin(fleet: Fleet): VmAdmin {
   };
 }
 
-async function startAgain(fleet: Fleet, vm: VmPlace): Promise<Refusal | undefined> {
+async function startAgain(fleet: Fleet, vm: VmPlace): Promise<VmCreateFailure | undefined> {
   const named = findNamed(fleet, vm);
   // A stop that was asked for before ends first.
   await named?.tail;
@@ -114,11 +114,11 @@ async function startAgain(fleet: Fleet, vm: VmPlace): Promise<Refusal | undefine
     return undefined;
   }
   const { projectId } = fleet.identity;
-  const refusal = refusalOf(named.record.request, { ...occupancyOf(fleet), projectId, python });
-  if (refusal === undefined) {
+  const failure = refusalOf(named.record.request, { ...occupancyOf(fleet), projectId, python });
+  if (failure === undefined) {
     await restart(named);
   }
-  return refusal;
+  return failure;
 }
 
 function describeZones(fleet: Fleet): readonly ZoneDescription[] {

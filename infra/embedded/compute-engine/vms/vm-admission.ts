@@ -1,5 +1,5 @@
 import { causeOf } from '#shared/domain/cause.ts';
-import type { Refusal } from '#shared/domain/event.ts';
+import type { VmCreateFailure } from '#shared/domain/event.ts';
 import type { VmRequest } from '#shared/ports/vm-provider.ts';
 
 /** What the embedded cloud has, and how it behaves. */
@@ -36,7 +36,7 @@ const METADATA_BYTES_MAX = 524_288;
 const VM_NAME = /^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$/;
 
 /** Why a VM cannot be had: as it was asked for, or now; undefined when nothing is against it. */
-export function refusalOf(request: VmRequest, admission: Admission): Refusal | undefined {
+export function refusalOf(request: VmRequest, admission: Admission): VmCreateFailure | undefined {
   const misconfiguration = findMisconfiguration(request, admission);
   if (misconfiguration !== undefined) {
     return { cause: causeOf('CONFIGURATION_REFUSED', misconfiguration), zonesAvailable: [] };

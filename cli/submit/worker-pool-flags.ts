@@ -5,7 +5,7 @@ import { archiveOf, type PackageSource } from '#cli/submit/package-source.ts';
 import { ROLES } from '#shared/domain/job-spec.ts';
 import { EMPTY_PROGRAM, emptyPool, type PoolDraft } from '#shared/job-file/draft/job-draft.ts';
 import type { Located } from '#shared/job-file/parser/findings.ts';
-import { didYouMean } from '#shared/job-file/parser/nearest-name.ts';
+import { didYouMean } from '#shared/text/nearest-name.ts';
 
 /** A pool as one `--worker-pool-spec` says it, but for the addresses of what it installs. */
 export type PoolRequest = {

@@ -8,12 +8,12 @@ import {
 import { isDropforgeField, readDropforgeJob } from '#shared/job-file/formats/dropforge/read.ts';
 import { isVertexField, readVertexJob } from '#shared/job-file/formats/vertex-ai/read.ts';
 import { createFindings, type Findings, inFileOrder } from '#shared/job-file/parser/findings.ts';
-import { didYouMean } from '#shared/job-file/parser/nearest-name.ts';
 import { toCamelCase } from '#shared/job-file/parser/open-mapping.ts';
 import { parseSource } from '#shared/job-file/parser/parse-source.ts';
 import type { FoundNode } from '#shared/job-file/parser/read-values.ts';
 import type { SourceNode } from '#shared/job-file/parser/source-tree.ts';
 import type { Problem } from '#shared/protocol/report.ts';
+import { didYouMean } from '#shared/text/nearest-name.ts';
 
 /**
  * A job file as read. There is a draft whenever the file is a job at all, even one with problems; it carries them

@@ -11,9 +11,10 @@ const COMPOSITION_ROOTS =
 
 /** Arrows point inwards: a file imports from its own rank and those before it. */
 const RANKS: readonly (readonly string[])[] = [
-  ['shared/domain/'],
+  ['shared/domain/', 'shared/text/'],
   ['shared/ports/', 'shared/protocol/', 'shared/catalog/', 'shared/observability/'],
-  ['shared/job-file/', 'shared/package/'],
+  ['shared/package/'],
+  ['shared/job-file/'],
   ['shared/use-cases/'],
   ['shared/api/'],
   ['functions/', 'infra/'],

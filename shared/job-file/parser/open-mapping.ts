@@ -1,7 +1,7 @@
 import { FINDINGS_COUNT_MAX, type Findings } from '#shared/job-file/parser/findings.ts';
-import { didYouMean } from '#shared/job-file/parser/nearest-name.ts';
 import { type FoundNode, isEmpty, refuseKind } from '#shared/job-file/parser/read-values.ts';
 import type { SourceEntry, SourceNode } from '#shared/job-file/parser/source-tree.ts';
+import { didYouMean } from '#shared/text/nearest-name.ts';
 
 /**
  * What becomes of a field. OUTPUT: written by the service, passed over. WITHOUT_EFFECT: changes nothing here, which is

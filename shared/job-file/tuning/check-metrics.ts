@@ -1,10 +1,9 @@
 import type { Metric, Study } from '#shared/domain/study.ts';
 import type { Dialect } from '#shared/job-file/draft/job-draft.ts';
 import { type Findings, type Place, placeOf, refuse } from '#shared/job-file/parser/findings.ts';
+import { hasProblemAt, quote } from '#shared/job-file/parser/record-findings.ts';
 import type { MetricDraft, StudyDraft } from '#shared/job-file/tuning/study-draft.ts';
 import { chooseMeaning, GOALS } from '#shared/job-file/tuning/study-enums.ts';
-import { isTold } from '#shared/job-file/validation/is-given.ts';
-import { quote } from '#shared/job-file/validation/quote.ts';
 
 /** HyperparameterSpec.hyperparameterMetricTag, where none is said. */
 const METRIC_TAG_DEFAULT = 'training/hptuning/metric';
@@ -142,7 +141,7 @@ function tellMissing(
   words: { readonly message: string; readonly remedy: string },
   findings: Findings,
 ): void {
-  if (!isTold(place.path, findings)) {
+  if (!hasProblemAt(place.path, findings)) {
     findings.problems.push({ code: 'METRIC_MISSING', ...words, ...place });
   }
 }

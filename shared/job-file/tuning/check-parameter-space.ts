@@ -1,9 +1,9 @@
 import type { ParameterSpace } from '#shared/domain/study.ts';
 import { type Findings, type Located, placeOf, refuse } from '#shared/job-file/parser/findings.ts';
 import { parseNumber } from '#shared/job-file/parser/read-values.ts';
+import { quote } from '#shared/job-file/parser/record-findings.ts';
 import type { ParameterDraft } from '#shared/job-file/tuning/study-draft.ts';
 import { chooseMeaning, KINDS } from '#shared/job-file/tuning/study-enums.ts';
-import { quote } from '#shared/job-file/validation/quote.ts';
 
 /** Both APIs' limit for discrete values; for categories it is this version's own. */
 const VALUES_COUNT_MAX = 1_000;

@@ -2,11 +2,10 @@ import type { ConditionalParameter, Parameter, ParameterScale, ParameterSpace, S
 import type { Dialect } from '#shared/job-file/draft/job-draft.ts';
 import { type Findings, type Located, type Place, placeOf, refuse } from '#shared/job-file/parser/findings.ts';
 import { parseNumber } from '#shared/job-file/parser/read-values.ts';
+import { hasProblemAt, quote } from '#shared/job-file/parser/record-findings.ts';
 import { checkSpace, type ParameterReading } from '#shared/job-file/tuning/check-parameter-space.ts';
 import type { ConditionalParameterDraft, ParameterDraft, StudyDraft } from '#shared/job-file/tuning/study-draft.ts';
 import { chooseMeaning, SCALES } from '#shared/job-file/tuning/study-enums.ts';
-import { isTold } from '#shared/job-file/validation/is-given.ts';
-import { quote } from '#shared/job-file/validation/quote.ts';
 
 /** No search gets anywhere in so many dimensions, and each is an argument of the program. Children count as well. */
 const PARAMETERS_COUNT_MAX = 500;
@@ -20,7 +19,7 @@ export function checkParameters(study: StudyDraft, dialect: Dialect, findings: F
   const place = placeIn(study, PARAMETERS_FIELD[dialect]);
   const count = countAll(drafts);
   if (count === 0 || count > PARAMETERS_COUNT_MAX) {
-    if (!isTold(place.path, findings)) {
+    if (!hasProblemAt(place.path, findings)) {
       findings.problems.push({ ...describeCount(count), ...place });
     }
     return null;
@@ -52,7 +51,7 @@ function describeCount(count: number) {
 type Use = { readonly ids: Ids; readonly condition: Condition };
 
 function checkParameter(draft: ParameterDraft, use: Use, findings: Findings): Parameter | null {
-  const reading = { draft, isToldOf: isTold(draft.path, findings) };
+  const reading = { draft, isToldOf: hasProblemAt(draft.path, findings) };
   const id = checkId(reading, findings);
   checkUnique(draft, use, findings);
   const space = checkSpace(reading, findings);

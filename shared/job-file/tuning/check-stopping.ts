@@ -1,14 +1,14 @@
 import type { EarlyStopping, Parameter, RuntimeConstraint, StoppingConditions } from '#shared/domain/study.ts';
 import { parseDurationMs, suggestDuration } from '#shared/job-file/draft/duration.ts';
 import { type Findings, type Located, placeOf, refuse } from '#shared/job-file/parser/findings.ts';
-import { didYouMean } from '#shared/job-file/parser/nearest-name.ts';
+import { quote } from '#shared/job-file/parser/record-findings.ts';
 import type {
   EarlyStoppingDraft,
   RuntimeConstraintDraft,
   StoppingDraft,
   StudyDraft,
 } from '#shared/job-file/tuning/study-draft.ts';
-import { quote } from '#shared/job-file/validation/quote.ts';
+import { didYouMean } from '#shared/text/nearest-name.ts';
 
 /** RFC 3339, as a Timestamp is in JSON. */
 const TIMESTAMP_PATTERN = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,9})?(Z|[+-]\d{2}:\d{2})$/;

@@ -2,13 +2,12 @@ import { JOB_ID_PATTERN } from '#shared/domain/job-spec.ts';
 import type { Parameter, Study, StudyAlgorithm } from '#shared/domain/study.ts';
 import type { Dialect, JobDraft } from '#shared/job-file/draft/job-draft.ts';
 import { type Findings, type Located, placeOf, refuse } from '#shared/job-file/parser/findings.ts';
+import { hasProblemAt, quote } from '#shared/job-file/parser/record-findings.ts';
 import { checkMetrics } from '#shared/job-file/tuning/check-metrics.ts';
 import { checkParameters } from '#shared/job-file/tuning/check-parameters.ts';
 import { checkEarlyStopping, checkStoppingConditions } from '#shared/job-file/tuning/check-stopping.ts';
 import type { StudyDraft } from '#shared/job-file/tuning/study-draft.ts';
 import { ALGORITHMS, chooseMeaning, MEASUREMENTS } from '#shared/job-file/tuning/study-enums.ts';
-import { isTold } from '#shared/job-file/validation/is-given.ts';
-import { quote } from '#shared/job-file/validation/quote.ts';
 
 /** No study of either service ran as many; what a plan or a price is multiplied by needs a bound. */
 const TRIALS_COUNT_MAX = 10_000;
@@ -78,7 +77,7 @@ function noteDefault({ maxTrials, path, line }: StudyDraft, dialect: Dialect, fi
     ...(line !== undefined && { line }),
   };
   noteZero(maxTrials, findings);
-  if (maxTrials === undefined && !isTold(place.path, findings)) {
+  if (maxTrials === undefined && !hasProblemAt(place.path, findings)) {
     const message = 'No number of trials is given: there is one.';
     findings.warnings.push({ code: 'DEFAULT_TRIALS', message, remedy: `Write ${place.path}, such as 20.`, ...place });
   }

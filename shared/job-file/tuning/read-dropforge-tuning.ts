@@ -8,7 +8,6 @@ import {
   type Words,
 } from '#shared/job-file/formats/dropforge/values.ts';
 import { type Findings, type Located, refuse } from '#shared/job-file/parser/findings.ts';
-import { didYouMean } from '#shared/job-file/parser/nearest-name.ts';
 import {
   type FoundNode,
   isEmpty,
@@ -21,6 +20,7 @@ import {
 import type { SourceNode } from '#shared/job-file/parser/source-tree.ts';
 import { readAutomaticStopping } from '#shared/job-file/tuning/read-automatic-stopping.ts';
 import type { ParameterDraft, StudyDraft } from '#shared/job-file/tuning/study-draft.ts';
+import { didYouMean } from '#shared/text/nearest-name.ts';
 
 const WHOLE_PATTERN = /^[+-]?\d+$/;
 

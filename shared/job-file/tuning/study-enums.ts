@@ -1,6 +1,6 @@
 import { type Findings, type Located, refuse } from '#shared/job-file/parser/findings.ts';
-import { didYouMean } from '#shared/job-file/parser/nearest-name.ts';
-import { quote } from '#shared/job-file/validation/quote.ts';
+import { quote } from '#shared/job-file/parser/record-findings.ts';
+import { didYouMean } from '#shared/text/nearest-name.ts';
 
 /** What a word of the API stands for, by the word. */
 export type Meanings<T> = Readonly<Record<string, T>>;

@@ -2,10 +2,8 @@ import { readCatalog } from '#shared/catalog/catalog.ts';
 import { resolveScaleTier, type ScaleTierGroup } from '#shared/catalog/scale-tiers.ts';
 import { emptyPool, type JobDraft, masterOf, type PoolDraft } from '#shared/job-file/draft/job-draft.ts';
 import { type Findings, type Located, type Place, placeOf, refuse } from '#shared/job-file/parser/findings.ts';
-import { didYouMean } from '#shared/job-file/parser/nearest-name.ts';
-import { isTold } from '#shared/job-file/validation/is-given.ts';
+import { hasProblemAt, quote } from '#shared/job-file/parser/record-findings.ts';
 import { machineFieldsOf } from '#shared/job-file/validation/machine-fields.ts';
-import { quote } from '#shared/job-file/validation/quote.ts';
 import {
   isReplicaCount,
   isUnread,
@@ -13,6 +11,7 @@ import {
   type WantedGroup,
   warnOfNoCount,
 } from '#shared/job-file/validation/requested-group.ts';
+import { didYouMean } from '#shared/text/nearest-name.ts';
 
 const TIER_DEFAULT = 'BASIC';
 const TIER_PATH = 'trainingInput.scaleTier';
@@ -23,7 +22,7 @@ const TIER_PATH = 'trainingInput.scaleTier';
  */
 export function aiPlatformGroups(draft: JobDraft, findings: Findings): readonly Wanted[] {
   const { scaleTier } = draft;
-  if (scaleTier === undefined && isTold(TIER_PATH, findings)) {
+  if (scaleTier === undefined && hasProblemAt(TIER_PATH, findings)) {
     return ['WRONG'];
   }
   const tier: Located<string> = scaleTier ?? { value: TIER_DEFAULT, path: TIER_PATH };

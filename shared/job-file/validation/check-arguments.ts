@@ -1,7 +1,6 @@
 import type { KeyedText } from '#shared/job-file/draft/job-draft.ts';
 import { FINDINGS_COUNT_MAX, type Findings, type Located, placeOf, refuse } from '#shared/job-file/parser/findings.ts';
-import { isTold } from '#shared/job-file/validation/is-given.ts';
-import { quote } from '#shared/job-file/validation/quote.ts';
+import { hasProblemAt, quote } from '#shared/job-file/parser/record-findings.ts';
 
 /** Both travel in a metadata value of the VM, which has at most 256 KiB, and other things are in it. */
 const ARGS_BYTES_MAX = 128 << 10;
@@ -59,7 +58,7 @@ function tellBroken(variable: Located<KeyedText>, findings: Findings): void {
     const message = `The environment variable ${key} holds a NUL or half a character, which no program can be given.`;
     const remedy = 'Remove the character.';
     findings.problems.push({ code: 'INVALID_ENVIRONMENT', message, remedy, ...placeOf(variable) });
-  } else if (!isTold(variable.path, findings)) {
+  } else if (!hasProblemAt(variable.path, findings)) {
     const message = `${quote(key)} can be no environment variable.`;
     const remedy = 'Write a name of letters, digits and _, with no digit at its start.';
     refuse({ ...variable, value: key }, { code: 'INVALID_ENVIRONMENT', message, remedy }, findings);

@@ -1,9 +1,8 @@
 import type { ContainerProgram } from '#shared/domain/job-spec.ts';
 import type { KeyedText } from '#shared/job-file/draft/job-draft.ts';
 import type { Findings, Located } from '#shared/job-file/parser/findings.ts';
+import { quote, rejectMalformed } from '#shared/job-file/parser/record-findings.ts';
 import { checkArguments, checkEnvironment } from '#shared/job-file/validation/check-arguments.ts';
-import { quote } from '#shared/job-file/validation/quote.ts';
-import { refuseSmall } from '#shared/job-file/validation/reject-malformed.ts';
 
 const IMAGE_CHARACTERS_MAX = 512;
 
@@ -52,7 +51,7 @@ export function checkImage(imageUri: Located<string>, findings: Findings): strin
   const remedy = value.includes('://')
     ? 'Leave out what stands before "//", and write region-docker.pkg.dev/project/repository/image:tag.'
     : 'Write its name in small letters, such as us-docker.pkg.dev/my-project/trainers/digits:1.';
-  refuseSmall(imageUri, { code: 'INVALID_IMAGE_URI', message, remedy, smallPart: value }, findings);
+  rejectMalformed(imageUri, { code: 'INVALID_IMAGE_URI', message, remedy, lowercasePart: value }, findings);
   return null;
 }
 

@@ -2,9 +2,8 @@ import type { Machine } from '#shared/catalog/catalog.ts';
 import { BOOT_DISK_TYPES, type BootDiskType, type ReplicaGroup } from '#shared/domain/job-spec.ts';
 import type { PoolDraft } from '#shared/job-file/draft/job-draft.ts';
 import { type Findings, type Located, placeOf } from '#shared/job-file/parser/findings.ts';
-import { didYouMean } from '#shared/job-file/parser/nearest-name.ts';
-import { addOnce, refuseOnce } from '#shared/job-file/validation/add-once.ts';
-import { quote } from '#shared/job-file/validation/quote.ts';
+import { addOnce, quote, rejectOnce } from '#shared/job-file/parser/record-findings.ts';
+import { didYouMean } from '#shared/text/nearest-name.ts';
 
 /**
  * AI Platform's default (DiskConfig), and the limits of Vertex AI, which took it over ("Configure compute resources").
@@ -59,7 +58,7 @@ function checkType(
   if (type === undefined) {
     const message = `There is no boot disk type ${quote(written.value)}.`;
     const remedy = `${didYouMean(written.value, BOOT_DISK_TYPES)}Write ${types.join(' or ')}, or nothing.`;
-    refuseOnce(written, { code: 'UNKNOWN_DISK_TYPE', message, remedy }, findings);
+    rejectOnce(written, { code: 'UNKNOWN_DISK_TYPE', message, remedy }, findings);
     return types[0];
   }
   if (!types.includes(type)) {

@@ -1,8 +1,7 @@
 import type { JobSpec } from '#shared/domain/job-spec.ts';
 import type { JobDraft } from '#shared/job-file/draft/job-draft.ts';
 import type { Findings, Located, Words } from '#shared/job-file/parser/findings.ts';
-import { quote } from '#shared/job-file/validation/quote.ts';
-import { refuseSmall } from '#shared/job-file/validation/reject-malformed.ts';
+import { quote, rejectMalformed } from '#shared/job-file/parser/record-findings.ts';
 
 export type Identity = Pick<JobSpec, 'serviceAccount' | 'network' | 'kmsKeyName'>;
 
@@ -52,7 +51,7 @@ function checkName(
   if (pattern.test(written.value)) {
     return written.value;
   }
-  refuseSmall(written, { ...describe(written.value), smallPart: written.value }, findings);
+  rejectMalformed(written, { ...describe(written.value), lowercasePart: written.value }, findings);
   return null;
 }
 

@@ -1,11 +1,10 @@
 import type { JobDraft } from '#shared/job-file/draft/job-draft.ts';
 import { parseStorageUri, printStorageUri, type StorageUri } from '#shared/job-file/draft/storage-uri.ts';
-import { type Findings, type Located, placeOf, refuse } from '#shared/job-file/parser/findings.ts';
+import { type Findings, type Located, placeOf } from '#shared/job-file/parser/findings.ts';
 import { findPlaceholder } from '#shared/job-file/parser/placeholder.ts';
+import { quote } from '#shared/job-file/parser/record-findings.ts';
+import { rejectStorageUri, warnOfEmptyPart } from '#shared/job-file/validation/check-storage-uri.ts';
 import type { JobContext } from '#shared/job-file/validation/job-context.ts';
-import { quote } from '#shared/job-file/validation/quote.ts';
-import { refuseSmall } from '#shared/job-file/validation/reject-malformed.ts';
-import { noteEmptyPart } from '#shared/job-file/validation/warn-of-empty-part.ts';
 
 /**
  * The job directory, `gs://bucket/path` without a slash at the end; where none is said, one of the job's own below the
@@ -29,7 +28,7 @@ export function checkJobDir(
     findings.problems.push({ code: 'JOB_DIR_IN_UPLOAD_BUCKET', message, remedy, ...placeOf(jobDir) });
     return null;
   }
-  noteEmptyPart(jobDir, place, findings);
+  warnOfEmptyPart(jobDir, place, findings);
   return printStorageUri(place);
 }
 
@@ -44,11 +43,6 @@ function parsePlace(jobDir: Located<string>, findings: Findings): StorageUri | n
     message: `The job directory ${quote(jobDir.value)} ${'fault' in parsed ? parsed.fault : 'holds a placeholder'}.`,
     remedy: 'Write a path in Cloud Storage, such as gs://my-bucket/jobs/first.',
   };
-  const bucket = /^gs:\/\/([^/]*)/.exec(jobDir.value)?.[1];
-  if (bucket === undefined) {
-    refuse(jobDir, words, findings);
-  } else {
-    refuseSmall(jobDir, { ...words, smallPart: bucket }, findings);
-  }
+  rejectStorageUri(jobDir, words, findings);
   return null;
 }

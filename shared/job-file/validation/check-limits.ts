@@ -2,7 +2,7 @@ import { type JobLimits, MAX_RUNNING_MS_DEFAULT } from '#shared/domain/job-spec.
 import { parseDurationMs, suggestDuration } from '#shared/job-file/draft/duration.ts';
 import type { Dialect, JobDraft } from '#shared/job-file/draft/job-draft.ts';
 import { type Findings, type Located, placeOf, refuse } from '#shared/job-file/parser/findings.ts';
-import { quote } from '#shared/job-file/validation/quote.ts';
+import { quote } from '#shared/job-file/parser/record-findings.ts';
 
 const DAY_MS = 86_400_000;
 

@@ -3,7 +3,7 @@ import { fieldPath } from '#shared/job-file/draft/field-paths.ts';
 import type { JobDraft } from '#shared/job-file/draft/job-draft.ts';
 import { type Findings, type Located, placeOf, refuse } from '#shared/job-file/parser/findings.ts';
 import { findPlaceholder } from '#shared/job-file/parser/placeholder.ts';
-import { quote } from '#shared/job-file/validation/quote.ts';
+import { quote } from '#shared/job-file/parser/record-findings.ts';
 
 const JOB_ID_CHARACTERS_MAX = 128;
 

@@ -4,10 +4,9 @@ import { parseDurationMs } from '#shared/job-file/draft/duration.ts';
 import { fieldPath } from '#shared/job-file/draft/field-paths.ts';
 import type { Dialect, JobDraft, PoolDraft, ReservationDraft } from '#shared/job-file/draft/job-draft.ts';
 import { type Findings, type Place, placeOf, refuse } from '#shared/job-file/parser/findings.ts';
-import { didYouMean } from '#shared/job-file/parser/nearest-name.ts';
-import { addOnce, refuseOnce } from '#shared/job-file/validation/add-once.ts';
+import { addOnce, quote, rejectOnce } from '#shared/job-file/parser/record-findings.ts';
 import type { PlannedGroup } from '#shared/job-file/validation/check-machines.ts';
-import { quote } from '#shared/job-file/validation/quote.ts';
+import { didYouMean } from '#shared/text/nearest-name.ts';
 
 /**
  * Scheduling.strategy of AI Platform, which never documented it beyond its values, and of Vertex AI
@@ -163,7 +162,7 @@ export function checkReservation({ reservation, path }: PoolDraft, findings: Fin
     const message = type === undefined ? missing : `There is no way to use reservations ${quote(type.value)}.`;
     const remedy = `${didYouMean(type?.value ?? '', RESERVATION_TYPES)}Write ${RESERVATION_TYPES.join(', or ')}.`;
     const located = type ?? { ...(reservation.key ?? reservation.values[0] ?? { path }), value: '' };
-    refuseOnce(located, { code: 'UNKNOWN_RESERVATION_TYPE', message, remedy }, findings);
+    rejectOnce(located, { code: 'UNKNOWN_RESERVATION_TYPE', message, remedy }, findings);
     return null;
   }
   const [idle] = [reservation.key, ...reservation.values].filter((said) => said !== undefined);
@@ -183,7 +182,7 @@ function checkSpecific({ key, values }: ReservationDraft, place: Place, findings
       key === undefined
         ? 'A reservation is to be used, but has no key.'
         : `${quote(key.value)} is no key of reservations.`;
-    refuseOnce(key ?? { ...place, value: '' }, { code, message, remedy: `Write key: ${RESERVATION_KEY}.` }, findings);
+    rejectOnce(key ?? { ...place, value: '' }, { code, message, remedy: `Write key: ${RESERVATION_KEY}.` }, findings);
   }
   if (values.length === 0) {
     const message = 'A reservation is to be used, but none is named.';
@@ -194,7 +193,7 @@ function checkSpecific({ key, values }: ReservationDraft, place: Place, findings
   for (const name of wrong) {
     const message = `${quote(name.value)} is no name of a reservation.`;
     const remedy = 'Write one such as projects/my-project/zones/us-central1-a/reservations/my-reservation.';
-    refuseOnce(name, { code, message, remedy }, findings);
+    rejectOnce(name, { code, message, remedy }, findings);
   }
   const isSound = isKey && values.length > 0 && wrong.length === 0;
   return isSound ? { kind: 'SPECIFIC', names: values.map(({ value }) => value) } : null;

@@ -5,11 +5,10 @@ import type { Dialect, PoolDraft } from '#shared/job-file/draft/job-draft.ts';
 import { parseStorageUri, printStorageUri } from '#shared/job-file/draft/storage-uri.ts';
 import { type Findings, type Located, placeOf, refuse } from '#shared/job-file/parser/findings.ts';
 import { findPlaceholder } from '#shared/job-file/parser/placeholder.ts';
+import { quote } from '#shared/job-file/parser/record-findings.ts';
 import { checkArguments, checkEnvironment } from '#shared/job-file/validation/check-arguments.ts';
+import { rejectStorageUri, warnOfEmptyPart } from '#shared/job-file/validation/check-storage-uri.ts';
 import type { JobContext } from '#shared/job-file/validation/job-context.ts';
-import { quote } from '#shared/job-file/validation/quote.ts';
-import { refuseSmall } from '#shared/job-file/validation/reject-malformed.ts';
-import { noteEmptyPart } from '#shared/job-file/validation/warn-of-empty-part.ts';
 
 /** AI Platform's limit (TrainingInput.packageUris), and Vertex AI's (PythonPackageSpec.packageUris). */
 const PACKAGES_COUNT_MAX = 100;
@@ -87,8 +86,7 @@ function checkPackage(written: Located<string>, context: JobContext, findings: F
   const code = 'INVALID_PACKAGE_URI';
   if ('fault' in parsed || findPlaceholder(written.value, written.path) !== undefined) {
     const message = `The package ${quote(written.value)} ${'fault' in parsed ? parsed.fault : 'holds a placeholder'}.`;
-    const smallPart = /^gs:\/\/([^/]*)/.exec(written.value)?.[1] ?? '';
-    refuseSmall(written, { code, message, remedy: PACKAGE_REMEDY, smallPart }, findings);
+    rejectStorageUri(written, { code, message, remedy: PACKAGE_REMEDY }, findings);
     return null;
   }
   if (parsed.path.includes('gs://')) {
@@ -98,7 +96,7 @@ function checkPackage(written: Located<string>, context: JobContext, findings: F
     return null;
   }
   if (PACKAGE_SUFFIXES.some((suffix) => parsed.path.endsWith(suffix))) {
-    noteEmptyPart(written, parsed, findings);
+    warnOfEmptyPart(written, parsed, findings);
     return printStorageUri(parsed);
   }
   const message = `${quote(written.value)} is no package: its name ends with none of ${PACKAGE_SUFFIXES.join(', ')}.`;

@@ -3,10 +3,10 @@ import { isRegion, listRegions, regionsFor, zonesFor } from '#shared/catalog/zon
 import { fieldPath } from '#shared/job-file/draft/field-paths.ts';
 import type { JobDraft } from '#shared/job-file/draft/job-draft.ts';
 import { type Findings, type Located, placeOf, refuse } from '#shared/job-file/parser/findings.ts';
-import { didYouMean } from '#shared/job-file/parser/nearest-name.ts';
+import { quote } from '#shared/job-file/parser/record-findings.ts';
 import type { PlannedGroup } from '#shared/job-file/validation/check-machines.ts';
 import { printGpus } from '#shared/job-file/validation/describe-machine-rejection.ts';
-import { quote } from '#shared/job-file/validation/quote.ts';
+import { didYouMean } from '#shared/text/nearest-name.ts';
 
 /** So many regions are named as alternatives: the list is to be read. */
 const REGIONS_SHOWN_MAX = 6;

@@ -9,8 +9,8 @@ import {
   type Words,
 } from '#shared/job-file/parser/findings.ts';
 import { findPlaceholder } from '#shared/job-file/parser/placeholder.ts';
+import { quote } from '#shared/job-file/parser/record-findings.ts';
 import { VARIABLE_NAME_PATTERN } from '#shared/job-file/validation/check-arguments.ts';
-import { quote } from '#shared/job-file/validation/quote.ts';
 import { CREDENTIAL_KINDS, findCredential } from '#shared/package/scan/credential-signs.ts';
 import { isServiceVariable } from '#shared/protocol/service-variables.ts';
 

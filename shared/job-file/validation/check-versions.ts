@@ -1,8 +1,8 @@
 import { runtimeVersionOf } from '#shared/catalog/executor-images.ts';
 import { type JobDraft, masterOf } from '#shared/job-file/draft/job-draft.ts';
 import { type Findings, type Located, placeOf, refuse } from '#shared/job-file/parser/findings.ts';
+import { quote } from '#shared/job-file/parser/record-findings.ts';
 import { checkImage } from '#shared/job-file/validation/check-container.ts';
-import { quote } from '#shared/job-file/validation/quote.ts';
 
 /** AI Platform's are like 2.11; here they name a machine image, and so may have words in them. */
 const RUNTIME_VERSION_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;

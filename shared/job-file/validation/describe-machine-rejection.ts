@@ -1,8 +1,8 @@
 import { findAccelerator, type Gpus, readCatalog, toAcceleratorEnum } from '#shared/catalog/catalog.ts';
 import type { MachineRefusal } from '#shared/catalog/resolve-machine.ts';
-import { didYouMean } from '#shared/job-file/parser/nearest-name.ts';
+import { quote } from '#shared/job-file/parser/record-findings.ts';
 import type { MachineFields } from '#shared/job-file/validation/machine-fields.ts';
-import { quote } from '#shared/job-file/validation/quote.ts';
+import { didYouMean } from '#shared/text/nearest-name.ts';
 
 /** So many machine types are named to choose from: the list is to be read. */
 const TYPES_SHOWN_MAX = 6;

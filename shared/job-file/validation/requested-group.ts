@@ -1,7 +1,7 @@
 import type { Role } from '#shared/domain/job-spec.ts';
 import type { AcceleratorDraft, Count, PoolDraft } from '#shared/job-file/draft/job-draft.ts';
 import { type Findings, type Located, placeOf, refuse } from '#shared/job-file/parser/findings.ts';
-import { isTold } from '#shared/job-file/validation/is-given.ts';
+import { hasProblemAt } from '#shared/job-file/parser/record-findings.ts';
 import { pathIn } from '#shared/job-file/validation/machine-fields.ts';
 
 /** Machines of one role as a job file asks for them, whatever the dialect; each value says where it comes from. */
@@ -47,5 +47,5 @@ export function isUnread(pool: PoolDraft, field: string, findings: Findings): bo
     ({ code, path: outer = '' }) =>
       code === 'WRONG_TYPE' && outer !== '' && path.startsWith(outer) && ['.', '['].includes(path.charAt(outer.length)),
   );
-  return isInUnread || isTold(path, findings);
+  return isInUnread || hasProblemAt(path, findings);
 }

@@ -2,7 +2,7 @@ import { findAccelerator, findMachineType, findTpu, type Gpus, toAcceleratorEnum
 import { type MachineRefusal, type ResolvedMachine, resolveMachine } from '#shared/catalog/resolve-machine.ts';
 import type { AcceleratorDraft, Dialect } from '#shared/job-file/draft/job-draft.ts';
 import { type Findings, placeOf, type Words } from '#shared/job-file/parser/findings.ts';
-import { addOnce, refuseOnce } from '#shared/job-file/validation/add-once.ts';
+import { addOnce, rejectOnce } from '#shared/job-file/parser/record-findings.ts';
 import { describeRefusal, printGpus } from '#shared/job-file/validation/describe-machine-rejection.ts';
 import { machineFieldsOf } from '#shared/job-file/validation/machine-fields.ts';
 import { isUnread, type WantedGroup } from '#shared/job-file/validation/requested-group.ts';
@@ -66,7 +66,7 @@ function isAcceleratorKnown({ machineType, accelerator, pool }: WantedGroup, dia
   }
   const refusal = { reason: 'UNKNOWN_ACCELERATOR', name: type.value } as const;
   const fields = machineFieldsOf(dialect, pool);
-  refuseOnce(type, wordsOf(refusal, { machineType: machineType.value, fields }), findings);
+  rejectOnce(type, wordsOf(refusal, { machineType: machineType.value, fields }), findings);
   return false;
 }
 
@@ -88,7 +88,7 @@ function refuseMachine({ machineType, accelerator, pool }: WantedGroup, refused:
     machineType: machineType.value,
     fields: machineFieldsOf(refused.dialect, pool),
   });
-  refuseOnce((isAboutGpu ? accelerator.type : undefined) ?? machineType, words, findings);
+  rejectOnce((isAboutGpu ? accelerator.type : undefined) ?? machineType, words, findings);
 }
 
 /**

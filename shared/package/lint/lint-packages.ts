@@ -1,4 +1,3 @@
-import { didYouMean } from '#shared/job-file/parser/nearest-name.ts';
 import { showPath } from '#shared/package/archive/package-problem.ts';
 import type { PackageReport } from '#shared/package/inspect-package.ts';
 import { checkCpuOnlyBuild } from '#shared/package/lint/check-cpu-builds.ts';
@@ -10,6 +9,7 @@ import { checkRequirements } from '#shared/package/lint/check-requirements.ts';
 import { type AdviceGiven, describeSubject } from '#shared/package/lint/lint-subject.ts';
 import { type Advice, isPackageCheck, PACKAGE_CHECKS, problemOf } from '#shared/package/lint/package-checks.ts';
 import type { Problem } from '#shared/protocol/report.ts';
+import { didYouMean } from '#shared/text/nearest-name.ts';
 
 const CHECKS = [
   checkCpuOnlyBuild,

@@ -4,11 +4,11 @@ import { applyOverrides, type TrainingOverrides } from '#shared/job-file/draft/a
 import { parseDurationMs, printDuration, suggestDuration } from '#shared/job-file/draft/duration.ts';
 import { EMPTY_DRAFT } from '#shared/job-file/draft/job-draft.ts';
 import { parseStorageUri } from '#shared/job-file/draft/storage-uri.ts';
-import { nearestName } from '#shared/job-file/parser/nearest-name.ts';
 import { readJobFile } from '#shared/job-file/read-job-file.ts';
 import { checkJob } from '#shared/job-file/validation/check-job.ts';
 import { suggestJobId } from '#shared/job-file/validation/check-names.ts';
 import type { JobContext } from '#shared/job-file/validation/job-context.ts';
+import { nearestName } from '#shared/text/nearest-name.ts';
 import { CONTEXT } from '../../support/job-file/context.ts';
 
 const SOUND: TrainingOverrides = {

@@ -1,17 +1,17 @@
-/** Names further apart than this, in letters of the longer one, are not taken for slips of one another. */
+/** Largest edit distance to a suggested name, as a fraction of the length of the longer name. */
 const DISTANCE_FRACTION_MAX = 0.34;
 
-/** Longer names are no slips of the pen, and comparing them costs the product of their lengths. */
+/** Longer names are unlikely to be typos, and a comparison takes time in the product of both lengths. */
 const NAME_CHARACTERS_MAX = 64;
 
-/** The known name that was probably meant, if one is near: case, `-` and `_` count for nothing. */
+/** The most similar known name; undefined if none is similar enough. Ignores case, `-`, `_` and whitespace. */
 export function nearestName(name: string, known: Iterable<string>): string | undefined {
   if (name.length > NAME_CHARACTERS_MAX) {
     return undefined;
   }
   let best: { readonly candidate: string; readonly distance: number } | undefined;
   for (const candidate of known) {
-    const [a, b] = [simplify(name), simplify(candidate)];
+    const [a, b] = [normalize(name), normalize(candidate)];
     const distance = editDistance(a, b);
     const isNear = distance <= Math.max(a.length, b.length) * DISTANCE_FRACTION_MAX;
     if (isNear && (best === undefined || distance < best.distance)) {
@@ -21,24 +21,24 @@ export function nearestName(name: string, known: Iterable<string>): string | und
   return best?.candidate;
 }
 
-/** A remedy's beginning: `Did you mean "region"? `, or nothing. */
+/** The start of a remedy, `Did you mean "region"? `; empty if no known name is similar. */
 export function didYouMean(name: string, known: Iterable<string>): string {
   const nearest = nearestName(name, known);
   return nearest === undefined ? '' : `Did you mean "${nearest}"? `;
 }
 
-function simplify(name: string): string {
+function normalize(name: string): string {
   return name.toLowerCase().replaceAll(/[-_\s]/g, '');
 }
 
-/** Levenshtein's distance: the fewest letters to insert, drop or change. */
+/** Levenshtein distance: the smallest number of insertions, deletions and substitutions. */
 function editDistance(a: string, b: string): number {
   let previous = Array.from({ length: b.length + 1 }, (_, column) => column);
   for (const [row, letter] of [...a].entries()) {
     const current = [row + 1];
     for (const [column, other] of [...b].entries()) {
-      const change = (previous[column] ?? 0) + (letter === other ? 0 : 1);
-      current.push(Math.min(change, (previous[column + 1] ?? 0) + 1, (current[column] ?? 0) + 1));
+      const substitution = (previous[column] ?? 0) + (letter === other ? 0 : 1);
+      current.push(Math.min(substitution, (previous[column + 1] ?? 0) + 1, (current[column] ?? 0) + 1));
     }
     previous = current;
   }

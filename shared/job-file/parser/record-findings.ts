@@ -1,0 +1,68 @@
+import {
+  createFindings,
+  type Findings,
+  type Located,
+  PLACEHOLDER_CODE,
+  placeOf,
+  refuse,
+  type Words,
+} from '#shared/job-file/parser/findings.ts';
+import { findPlaceholder } from '#shared/job-file/parser/placeholder.ts';
+import type { Problem } from '#shared/protocol/report.ts';
+
+/** Adds a finding unless one with the same code and place exists: pools share values that the file states once. */
+export function addOnce(found: Problem[], { code, path, line, ...text }: Problem): void {
+  if (!found.some((other) => other.code === code && other.path === path && other.line === line)) {
+    found.push({ code, ...text, ...(path !== undefined && { path }), ...(line !== undefined && { line }) });
+  }
+}
+
+/** Rejects a value once, even if several pools share it. */
+export function rejectOnce(located: Located<unknown>, words: Words, findings: Findings): void {
+  const rejected = createFindings();
+  refuse(located, words, rejected);
+  for (const problem of rejected.problems) {
+    addOnce(findings.problems, problem);
+  }
+}
+
+/** `BUCKET`, `PROJECT_ID`, `YOUR-BUCKET`: a word in capitals, delimited by characters that are not part of a name. */
+const CAPITALS_PATTERN = /(?<![A-Za-z0-9_-])[A-Z][A-Z0-9]+([_-][A-Z0-9]+)*(?![A-Za-z0-9_-])/;
+
+/**
+ * Rejects a malformed name of a bucket, image or account. `lowercasePart` is the part of the value that is all lowercase
+ * if valid: a word in capitals there is reported as a placeholder from a copied example.
+ */
+export function rejectMalformed(
+  located: Located<string>,
+  { lowercasePart, ...words }: Words & { readonly lowercasePart: string },
+  findings: Findings,
+): void {
+  const isMarked = findPlaceholder(located.value, located.path) !== undefined;
+  const placeholder = isMarked ? undefined : CAPITALS_PATTERN.exec(lowercasePart)?.[0];
+  if (placeholder === undefined) {
+    refuse(located, words, findings);
+    return;
+  }
+  findings.problems.push({
+    code: PLACEHOLDER_CODE,
+    message: `${located.path} still holds the placeholder ${placeholder}.`,
+    remedy: 'Put the value in its place.',
+    ...placeOf(located),
+  });
+}
+
+/** Whether a field, or anything inside it, has a problem already; it is then not reported as missing as well. */
+export function hasProblemAt(path: string, { problems }: Findings): boolean {
+  return problems.some(
+    ({ path: other = '' }) => other.startsWith(path) && ['', '.', '['].includes(other.charAt(path.length)),
+  );
+}
+
+/** Messages quote at most this much of a value. */
+const QUOTED_CHARACTERS_MAX = 120;
+
+/** A value from the file in double quotes, truncated to 120 characters. */
+export function quote(text: string): string {
+  return text.length <= QUOTED_CHARACTERS_MAX ? `"${text}"` : `"${text.slice(0, QUOTED_CHARACTERS_MAX)}…"`;
+}

@@ -11,11 +11,11 @@ export const VARIABLES = [
 
 export type AppliedRoot = ReturnType<typeof lookUp> & { terraform(): TerraformCopy };
 
-/** Applies the root module before the tests of a file, and describes what terraform has made then. */
+/** Applies the root module before the tests of a file, and passes them lookups in the resulting state. */
 export function describeAppliedRoot(describeRoot: (root: AppliedRoot) => void): void {
   if (!hasTerraform()) {
-    describe('what terraform apply makes', () => {
-      it('is not looked at: there is no terraform on this machine', () => {
+    describe('the applied configuration', () => {
+      it('is not tested: terraform is not installed', () => {
         expect(hasTerraform()).toBe(false);
       });
     });
@@ -28,8 +28,7 @@ export function describeAppliedRoot(describeRoot: (root: AppliedRoot) => void): 
     resources = await apply(terraform, '.', VARIABLES);
   });
   afterAll(() => terraform.close());
-  describe('what terraform apply makes', () =>
-    describeRoot({ terraform: () => terraform, ...lookUp(() => resources) }));
+  describe('the applied configuration', () => describeRoot({ terraform: () => terraform, ...lookUp(() => resources) }));
 }
 
 function lookUp(resources: () => readonly Resource[]) {

@@ -4,7 +4,7 @@ import type { TerraformCopy } from './terraform.ts';
 export type Resource = {
   readonly type: string;
   readonly name: string;
-  /** The key of `for_each`; null where there is one alone. */
+  /** The key of `for_each`; null for a single resource. */
   readonly key: string | null;
   readonly values: Readonly<Record<string, unknown>>;
 };
@@ -31,7 +31,7 @@ const moduleSchema: z.ZodType<Module> = z.object({
 const stateSchema = z.object({ values: z.object({ root_module: moduleSchema }) });
 const planSchema = z.object({ planned_values: z.object({ root_module: moduleSchema }) });
 
-/** Applies the configuration in a directory, and answers with everything that there is then. */
+/** Applies the configuration in a directory, and returns all resources in the resulting state. */
 export async function apply(
   terraform: TerraformCopy,
   at: string,
@@ -44,7 +44,7 @@ export async function apply(
   return listResources(state.values.root_module);
 }
 
-/** What the configuration would make, as far as that is known beforehand. */
+/** Plans the configuration in a directory, and returns the planned resources with the values known before apply. */
 export async function plan(
   terraform: TerraformCopy,
   at: string,

@@ -1,8 +1,8 @@
 import { hasTerraform } from './terraform.ts';
 
-/** Says once for all files why there is nothing to see. */
+/** Prints once why these tests are skipped. */
 export function setup(): void {
   if (!hasTerraform()) {
-    process.stdout.write('The tests of terraform/ are left out: there is no terraform on this machine.\n');
+    process.stdout.write('The tests of terraform/ are skipped: terraform is not installed.\n');
   }
 }

@@ -3,25 +3,26 @@ import { decodeValue, encodeValue, isValueMap, UNKNOWN, type Value } from './mes
 import { bytesField, bytesOf, integerField, mapField, readFields } from './protobuf.ts';
 import type { AttributeSchema, BlockSchema, ProviderSchema } from './provider-schema.ts';
 
-/** For `TF_REATTACH_PROVIDERS`: Terraform takes this provider for hashicorp/google, and downloads none. */
+/** `reattach` is the value of `TF_REATTACH_PROVIDERS`: Terraform then uses this provider as hashicorp/google. */
 export type RunningProvider = { readonly reattach: string; close(): Promise<void> };
 
 const NESTING_MODES = { single: 1, list: 2, set: 3, map: 4 } as const;
 
-/** By which of its attributes a resource is told from others of its type. */
+/** Attributes that identify a resource among others of its type, in order of preference. */
 const NAMES = ['name', 'account_id', 'role_id', 'repository_id', 'display_name', 'service', 'bucket', 'project_id'];
 
-/** Where an answer's form matters to whoever reads it. */
-const KNOWN_ANSWERS: Readonly<Record<string, (name: string) => Value>> = {
+/** Computed values whose format the configuration or the tests depend on. */
+const KNOWN_VALUES: Readonly<Record<string, (name: string) => Value>> = {
   'google_project.number': () => '123456789012',
   'google_cloudfunctions2_function.uri': (name) => `https://${name}-x.a.run.app`,
   'google_service_account.email': (name) => `${name}@my-project.iam.gserviceaccount.com`,
 };
 
 /**
- * A provider that knows what Google's takes, and does nothing (Terraform, docs/plugin-protocol/tfplugin5.proto). What
- * the service would answer is unknown in a plan, and afterwards a text that says where it comes from, such as
- * `google_pubsub_topic/dropforge-tick/id`: so that an applied state shows what is wired to what.
+ * Starts a provider that implements the schema of Google's and creates nothing (Terraform,
+ * docs/plugin-protocol/tfplugin5.proto). Computed values are unknown in a plan. After apply they are a string that names
+ * their origin, such as `google_pubsub_topic/dropforge-tick/id`, so that an applied state shows the references between
+ * resources.
  */
 export async function startGoogleProvider(schema: ProviderSchema): Promise<RunningProvider> {
   const server = await startGrpcServer(
@@ -38,7 +39,7 @@ export async function startGoogleProvider(schema: ProviderSchema): Promise<Runni
 }
 
 function methodsOf(schema: ProviderSchema): Readonly<Record<string, GrpcMethod>> {
-  const none = Buffer.alloc(0);
+  const empty = Buffer.alloc(0);
   return {
     GetSchema: () =>
       Buffer.concat([
@@ -47,61 +48,62 @@ function methodsOf(schema: ProviderSchema): Readonly<Record<string, GrpcMethod>>
         mapField(3, mapValues(schema.dataSources, encodeSchema)),
       ]),
     PrepareProviderConfig: (request) => bytesField(1, bytesOf(readFields(request), 1)),
-    Configure: () => none,
-    Stop: () => none,
-    ValidateResourceTypeConfig: () => none,
-    ValidateDataSourceConfig: () => none,
+    Configure: () => empty,
+    Stop: () => empty,
+    ValidateResourceTypeConfig: () => empty,
+    ValidateDataSourceConfig: () => empty,
     UpgradeResourceState: (request) => bytesField(1, upgradeState(request)),
     ReadResource: (request) => bytesField(1, bytesOf(readFields(request), 2)),
     PlanResourceChange: (request) =>
-      answerChange(request, 5, (type, state) => mark(schema.resources[type] ?? {}, state)),
+      planOrApply(request, 5, (type, state) => markComputed(schema.resources[type] ?? {}, state)),
     ApplyResourceChange: (request) =>
-      answerChange(request, 4, (type, state) => settle(schema.resources[type] ?? {}, state, type)),
+      planOrApply(request, 4, (type, state) => resolveUnknown(schema.resources[type] ?? {}, state, type)),
     ReadDataSource: (request) => {
       const fields = readFields(request);
       const type = bytesOf(fields, 1).toString();
       const block = schema.dataSources[type] ?? {};
       const config = decodeDynamic(bytesOf(fields, 2));
-      return bytesField(1, encodeDynamic(settle(block, mark(block, config), type)));
+      return bytesField(1, encodeDynamic(resolveUnknown(block, markComputed(block, config), type)));
     },
   };
 }
 
-/** State is kept as JSON, and is handed over as such. */
+/** Terraform stores state as JSON and passes it unchanged. */
 function upgradeState(request: Buffer): Buffer {
   const state = JSON.parse(bytesOf(readFields(bytesOf(readFields(request), 3)), 1).toString()) as Value;
   return encodeDynamic(state);
 }
 
 /**
- * Field 3 is the state that is proposed or planned, null for a resource that goes; the answer's field 1 is what becomes
- * of it. `legacyField` says that the answer may be other than what was asked for, as older providers' and Google's is.
+ * Field 3 of the request is the proposed or planned state, null for a deleted resource; field 1 of the response is the
+ * resulting state. `legacyField` is the number of the response field that allows the result to differ from the request,
+ * which providers of the legacy SDK, such as Google's, need.
  */
-function answerChange(request: Buffer, legacyField: number, change: (type: string, state: Value) => Value): Buffer {
+function planOrApply(request: Buffer, legacyField: number, change: (type: string, state: Value) => Value): Buffer {
   const fields = readFields(request);
   const state = change(bytesOf(fields, 1).toString(), decodeDynamic(bytesOf(fields, 3)));
   return Buffer.concat([bytesField(1, encodeDynamic(state)), integerField(legacyField, true)]);
 }
 
-/** What nobody has said, and the service will say, is unknown. */
-function mark(block: BlockSchema, value: Value): Value {
-  const isOpen = (item: Value, attribute: AttributeSchema) => item === null && attribute.computed === true;
+/** Marks computed attributes that are not configured as unknown. */
+function markComputed(block: BlockSchema, value: Value): Value {
+  const isUnset = (item: Value, attribute: AttributeSchema) => item === null && attribute.computed === true;
   return mapAttributes(block, value, {
     path: [],
-    onAttribute: (item, attribute) => (isOpen(item, attribute) && attribute.type !== 'dynamic' ? UNKNOWN : item),
+    onAttribute: (item, attribute) => (isUnset(item, attribute) && attribute.type !== 'dynamic' ? UNKNOWN : item),
   });
 }
 
-/** What is unknown becomes known: a text that tells of its place. */
-function settle(block: BlockSchema, value: Value, type: string): Value {
+/** Replaces unknown attributes by a value that names their origin. */
+function resolveUnknown(block: BlockSchema, value: Value, type: string): Value {
   return mapAttributes(block, value, {
     path: [type],
-    onAttribute: (item, attribute, path) => (item === UNKNOWN ? answerOf(attribute, path) : item),
+    onAttribute: (item, attribute, path) => (item === UNKNOWN ? computedValue(attribute, path) : item),
   });
 }
 
-function answerOf({ type }: AttributeSchema, path: readonly string[]): Value {
-  const known = KNOWN_ANSWERS[`${path[0]}.${path.at(-1)}`];
+function computedValue({ type }: AttributeSchema, path: readonly string[]): Value {
+  const known = KNOWN_VALUES[`${path[0]}.${path.at(-1)}`];
   if (known !== undefined) {
     return known(String(path[1]));
   }
@@ -118,7 +120,7 @@ function answerOf({ type }: AttributeSchema, path: readonly string[]): Value {
 }
 
 type Walk = {
-  /** From the resource's type and name inwards. */
+  /** Starts with the resource's type and name. */
   readonly path: readonly string[];
   readonly onAttribute: (item: Value, attribute: AttributeSchema, path: readonly string[]) => Value;
 };

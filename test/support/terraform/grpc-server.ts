@@ -2,7 +2,7 @@ import { createServer, type ServerHttp2Stream } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 
-/** Answers one call: a message in, a message out. */
+/** A unary call: request message to response message. */
 export type GrpcMethod = (message: Buffer) => Buffer;
 
 export type GrpcServer = { readonly port: number; close(): Promise<void> };
@@ -10,10 +10,10 @@ export type GrpcServer = { readonly port: number; close(): Promise<void> };
 const UNIMPLEMENTED = 12;
 const INTERNAL = 13;
 
-/** A length of five bytes stands before each message: whether it is compressed, and its size. */
+/** Each message has a prefix of one byte (compressed or not) and four bytes (its length). */
 const PREFIX_BYTES = 5;
 
-/** gRPC over HTTP/2 (grpc.io, "PROTOCOL-HTTP2"), plain, for calls without streams. Methods by `/service/name`. */
+/** Serves unary gRPC calls over plaintext HTTP/2 (grpc.io, "PROTOCOL-HTTP2"). Methods are keyed by `/service/name`. */
 export async function startGrpcServer(methods: Readonly<Record<string, GrpcMethod>>): Promise<GrpcServer> {
   const sessions = new Set<{ destroy(): void }>();
   const server = createServer();
@@ -26,10 +26,10 @@ export async function startGrpcServer(methods: Readonly<Record<string, GrpcMetho
     stream.on('error', () => stream.close());
     const method = methods[String(headers[':path'])];
     if (method === undefined) {
-      refuse(stream, UNIMPLEMENTED, 'unimplemented');
+      sendError(stream, UNIMPLEMENTED, 'unimplemented');
       return;
     }
-    answer(stream, method).catch((error: unknown) => refuse(stream, INTERNAL, String(error)));
+    handleCall(stream, method).catch((error: unknown) => sendError(stream, INTERNAL, String(error)));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
@@ -44,7 +44,7 @@ export async function startGrpcServer(methods: Readonly<Record<string, GrpcMetho
   };
 }
 
-async function answer(stream: ServerHttp2Stream, method: GrpcMethod): Promise<void> {
+async function handleCall(stream: ServerHttp2Stream, method: GrpcMethod): Promise<void> {
   const request = await buffer(stream);
   const message = method(request.subarray(PREFIX_BYTES));
   const prefix = Buffer.alloc(PREFIX_BYTES);
@@ -54,7 +54,7 @@ async function answer(stream: ServerHttp2Stream, method: GrpcMethod): Promise<vo
   stream.end(Buffer.concat([prefix, message]));
 }
 
-function refuse(stream: ServerHttp2Stream, status: number, message: string): void {
+function sendError(stream: ServerHttp2Stream, status: number, message: string): void {
   const headers = { ':status': 200, 'content-type': 'application/grpc' };
   stream.respond(
     { ...headers, 'grpc-status': String(status), 'grpc-message': encodeURIComponent(message) },

@@ -1,7 +1,7 @@
-/** What Terraform does not know before it applies. */
+/** A value that is known only after apply. */
 export const UNKNOWN = Symbol('unknown');
 
-/** A value as Terraform's providers exchange them. */
+/** A value as exchanged between Terraform and providers. */
 export type Value = null | boolean | number | string | typeof UNKNOWN | readonly Value[] | ValueMap;
 
 export type ValueMap = { readonly [name: string]: Value };
@@ -10,13 +10,13 @@ export function isValueMap(value: Value | undefined): value is ValueMap {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** MessagePack (github.com/msgpack/msgpack, spec.md), as far as Terraform takes it: every number may be a float. */
+/** Encodes MessagePack (github.com/msgpack/msgpack, spec.md); Terraform accepts every number as a float. */
 export function encodeValue(value: Value): Buffer {
   if (value === null) {
     return Buffer.of(0xc0);
   }
   if (value === UNKNOWN) {
-    // Extension 0 with one byte: a value that is not known yet (Terraform, docs/plugin-protocol/object-wire-format.md).
+    // Extension 0 with one byte: an unknown value (Terraform, docs/plugin-protocol/object-wire-format.md).
     return Buffer.of(0xd4, 0, 0);
   }
   if (typeof value === 'boolean') {
@@ -53,7 +53,7 @@ export function decodeValue(bytes: Buffer): Value {
 
 type Reader = { readonly bytes: Buffer; at: number };
 
-/** By the first byte: fixed forms up to 0xbf and from 0xe0, then one byte a kind. */
+/** Dispatches on the first byte: fixed formats up to 0xbf and from 0xe0, otherwise one byte per type. */
 function readValue(reader: Reader): Value {
   const kind = readNumber(reader, 1, (bytes, at) => bytes.readUInt8(at));
   if (kind < 0x80 || kind >= 0xe0) {
@@ -80,7 +80,7 @@ function readSimple(reader: Reader, kind: number): Value {
     case 0xc7:
       return skipExtension(reader, readUnsigned(reader, 1));
     default:
-      throw new Error(`MessagePack of kind 0x${kind.toString(16)} is none that Terraform sends.`);
+      throw new Error(`MessagePack type 0x${kind.toString(16)} is not supported: Terraform does not send it.`);
   }
 }
 
@@ -112,7 +112,7 @@ function readSized(reader: Reader, kind: number): Value {
   return kind <= 0xdd ? readList(reader, length) : readMap(reader, length);
 }
 
-/** Both extensions stand for what is not known: 0 says no more, 12 says within which limits. */
+/** Both extensions stand for an unknown value: 0 has no payload, 12 carries refinements. */
 function skipExtension(reader: Reader, length: number): Value {
   reader.at += 1 + length;
   return UNKNOWN;

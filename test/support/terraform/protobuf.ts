@@ -1,4 +1,4 @@
-/** Fields of a message by their numbers (protobuf.dev, "Encoding"): integers, and everything that has a length. */
+/** Fields of a message by number (protobuf.dev, "Encoding"): varints and length-delimited values. */
 export type Fields = ReadonlyMap<number, readonly (number | Buffer)[]>;
 
 const VARINT = 0;
@@ -9,14 +9,14 @@ export function bytesField(number: number, value: Buffer | string): Buffer {
   return Buffer.concat([encodeVarint(number * 8 + LENGTH_DELIMITED), encodeVarint(bytes.length), bytes]);
 }
 
-/** Absent where it is 0 or false, as proto3 has it. */
+/** Omitted if 0 or false, as in proto3. */
 export function integerField(number: number, value: number | boolean): Buffer {
   return Number(value) === 0
     ? Buffer.alloc(0)
     : Buffer.concat([encodeVarint(number * 8 + VARINT), encodeVarint(Number(value))]);
 }
 
-/** A map is a list of entries with the key as field 1 and the value as field 2. */
+/** A map is a repeated entry with the key as field 1 and the value as field 2. */
 export function mapField(number: number, entries: Readonly<Record<string, Buffer>>): Buffer {
   return Buffer.concat(
     Object.entries(entries).map(([key, value]) =>
@@ -39,7 +39,7 @@ export function readFields(message: Buffer): Fields {
   return fields;
 }
 
-/** The bytes of a field; none where the field is absent. */
+/** Bytes of a field; empty if the field is absent. */
 export function bytesOf(fields: Fields, number: number): Buffer {
   const [value] = fields.get(number) ?? [];
   return value instanceof Buffer ? value : Buffer.alloc(0);
@@ -63,5 +63,5 @@ function decodeVarint(bytes: Buffer, from: number): { readonly value: number; re
       return { value, end: at + 1 };
     }
   }
-  throw new Error('A protobuf message ends within a number.');
+  throw new Error('The protobuf message ends inside a varint.');
 }

@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs';
 
-/** A block as `terraform providers schema -json` tells of it. */
+/** A block as `terraform providers schema -json` describes it. */
 export type BlockSchema = {
   readonly attributes?: Readonly<Record<string, AttributeSchema>>;
   readonly block_types?: Readonly<Record<string, NestedSchema>>;
 };
 
 export type AttributeSchema = {
-  /** `"string"`, or a list: `["map", "string"]`. */
+  /** `"string"`, or a list such as `["map", "string"]`. */
   readonly type: unknown;
   readonly required?: boolean;
   readonly optional?: boolean;
@@ -22,6 +22,8 @@ export type NestedSchema = {
 };
 
 export type ProviderSchema = {
+  /** The version of hashicorp/google that the schema was taken from. */
+  readonly version: string;
   readonly provider: BlockSchema;
   readonly resources: Readonly<Record<string, BlockSchema>>;
   readonly dataSources: Readonly<Record<string, BlockSchema>>;
@@ -29,7 +31,7 @@ export type ProviderSchema = {
 
 export const SCHEMA_FILE = new URL('../../fixtures/terraform/google-schema.json', import.meta.url);
 
-/** What the Google provider takes, for the resources that terraform/ uses: `trim-schema.ts` makes the file. */
+/** Reads the Google provider's schema, reduced by `trim-schema.ts` to the resources that terraform/ uses. */
 export function readGoogleSchema(): ProviderSchema {
   return JSON.parse(readFileSync(SCHEMA_FILE, 'utf8')) as ProviderSchema;
 }

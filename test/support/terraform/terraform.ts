@@ -10,10 +10,10 @@ import { readGoogleSchema } from './provider-schema.ts';
 
 const SOURCE = fileURLToPath(new URL('../../../terraform', import.meta.url));
 
-/** The names of all functions, as they are built and deployed. */
+/** Names of all deployed functions, sorted. */
 export const FUNCTION_NAMES = ([...Object.keys(SUBSCRIPTIONS), ...HTTP_FUNCTIONS] as FunctionName[]).sort();
 
-/** Whether this machine has a terraform that these files can be checked with. */
+/** Whether `terraform` is installed. */
 export function hasTerraform(): boolean {
   return spawnSync('terraform', ['version'], { stdio: 'ignore' }).status === 0;
 }
@@ -21,23 +21,23 @@ export function hasTerraform(): boolean {
 export type TerraformRun = { readonly status: number | null; readonly output: string };
 
 export type TerraformCopy = {
-  /** Runs `terraform ARGS` in a directory of terraform/, `.` for the root module. */
+  /** Runs `terraform ARGS` in a directory below terraform/; `.` is the root module. */
   run(directory: string, args: readonly string[]): Promise<TerraformRun>;
-  /** The same, and fails with what it printed unless it succeeded; answers with standard output. */
+  /** Like `run`, but returns standard output and throws with the output on a non-zero status. */
   must(directory: string, args: readonly string[]): Promise<string>;
-  /** A configuration more: its main.tf, and the versions of the root module. */
+  /** Adds a configuration: the given main.tf, and the versions.tf of the root module. */
   add(directory: string, main: string): void;
   close(): Promise<void>;
 };
 
 /**
- * A copy of terraform/ beside archives that stand for built functions, and a Google provider that only knows its
- * schema: nothing is downloaded, nothing is left in the repository.
+ * Copies terraform/ to a temporary directory, next to placeholder archives of the functions, and starts a Google provider
+ * that only implements its schema: nothing is downloaded, and nothing is written to the repository.
  */
 export async function copyTerraform(): Promise<TerraformCopy> {
   const directory = mkdtempSync(join(tmpdir(), 'dropforge-terraform-'));
   const root = join(directory, 'terraform');
-  const isSource = (path: string) => !/\.terraform($|\/|\.lock)|\.tfstate/.test(path);
+  const isSource = (path: string) => !/\.terraform($|\/)|\.tfstate/.test(path);
   cpSync(SOURCE, root, { recursive: true, filter: isSource });
   for (const name of FUNCTION_NAMES) {
     const archive = join(directory, 'dist', 'functions', `${name}.zip`);

@@ -2,9 +2,10 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
+import { readProviderLock } from './provider-lock.ts';
 import { type BlockSchema, type ProviderSchema, SCHEMA_FILE } from './provider-schema.ts';
 
-/** `terraform providers schema -json`, as far as it is read. */
+/** Output of `terraform providers schema -json`; only the fields used here. */
 type PublishedSchemas = {
   readonly provider_schemas: Readonly<
     Record<
@@ -20,19 +21,20 @@ type PublishedSchemas = {
 
 const TERRAFORM = fileURLToPath(new URL('../../../terraform', import.meta.url));
 
-/** Settings of the provider that a configuration of ours could give. */
+/** Provider settings that our configurations may use. */
 const PROVIDER_SETTINGS = ['project', 'region', 'zone', 'billing_project', 'user_project_override'];
 
-/** Of the whole schema, 4 MB, what terraform/ uses, without its descriptions. */
+/** Reduces the schema (4 MB) to the types that terraform/ uses, without descriptions. */
 function trimSchema(published: PublishedSchemas): ProviderSchema {
   const google = published.provider_schemas['registry.terraform.io/hashicorp/google'];
   if (google === undefined) {
-    throw new Error('There is no schema of hashicorp/google on standard input: run terraform init first.');
+    throw new Error('Standard input contains no schema of hashicorp/google. Run terraform init first.');
   }
   const resources = trimBlocks(google.resource_schemas, findTypes('resource'));
   const attributes = Object.entries(google.provider.block.attributes ?? {});
   const settings = Object.fromEntries(attributes.filter(([name]) => PROVIDER_SETTINGS.includes(name)));
   return {
+    version: readProviderLock().version,
     provider: trimBlock({ attributes: settings }),
     resources,
     dataSources: trimBlocks(google.data_source_schemas, findTypes('data')),
@@ -69,13 +71,14 @@ function findTypes(kind: 'resource' | 'data'): readonly string[] {
   return [...new Set(types)].sort();
 }
 
-/** One line a type: a change of the provider is read as such. */
-function print({ provider, resources, dataSources }: ProviderSchema): string {
+/** Prints one line per type, so that a diff shows the changes of the provider. */
+function print({ version, provider, resources, dataSources }: ProviderSchema): string {
   const lines = (blocks: ProviderSchema['resources']) =>
     Object.entries(blocks)
       .map(([type, block]) => `    ${JSON.stringify(type)}: ${JSON.stringify(block)}`)
       .join(',\n');
   const parts = [
+    `  "version": ${JSON.stringify(version)}`,
     `  "provider": ${JSON.stringify(provider)}`,
     `  "resources": {\n${lines(resources)}\n  }`,
     `  "dataSources": {\n${lines(dataSources)}\n  }`,
@@ -83,6 +86,9 @@ function print({ provider, resources, dataSources }: ProviderSchema): string {
   return `{\n${parts.join(',\n')}\n}\n`;
 }
 
-/** With a registry: `terraform -chdir=terraform providers schema -json | node test/support/terraform/trim-schema.ts`. */
+/**
+ * Updates the schema file. Requires the registry and `terraform init`:
+ * `terraform -chdir=terraform providers schema -json | node test/support/terraform/trim-schema.ts`.
+ */
 const published = JSON.parse(await text(process.stdin)) as PublishedSchemas;
 writeFileSync(SCHEMA_FILE, print(trimSchema(published)));

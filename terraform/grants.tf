@@ -1,4 +1,4 @@
-# The table of permissions.tf, cell by cell, under keys that stay what they are when other rows change.
+# Expands the table of permissions.tf to one grant per cell, with keys that do not depend on other rows.
 locals {
   database_condition = {
     title      = "own-database-only"
@@ -11,37 +11,37 @@ locals {
   }
 
   archive_grants = {
-    for account, may in local.permissions : "${account}/archives" => {
+    for account, granted in local.permissions : "${account}/archives" => {
       account   = account
-      role      = local.archive_roles[may.archives]
+      role      = local.archive_roles[granted.archives]
       condition = local.archive_condition
-    } if can(may.archives)
+    } if can(granted.archives)
   }
 
   database_grants = {
-    for account, may in local.permissions : "${account}/database" => {
+    for account, granted in local.permissions : "${account}/database" => {
       account   = account
-      role      = local.database_roles[may.database]
+      role      = local.database_roles[granted.database]
       condition = local.database_condition
-    } if can(may.database)
+    } if can(granted.database)
   }
 
   project_grants = merge(local.database_grants, local.archive_grants, [
-    for account, may in local.permissions : {
-      for role in try(may.project, []) : "${account}/${role}" => { account = account, role = role }
+    for account, granted in local.permissions : {
+      for role in try(granted.project, []) : "${account}/${role}" => { account = account, role = role }
     }
   ]...)
 
   actor_grants = merge([
-    for account, may in local.permissions : {
-      for actor in try(may.acts_as, []) : "${account}/${actor}" => { account = account, acts_as = actor }
+    for account, granted in local.permissions : {
+      for actor in try(granted.acts_as, []) : "${account}/${actor}" => { account = account, acts_as = actor }
     }
   ]...)
 
   account_bucket_grants = merge(flatten([
-    for account, may in local.permissions : [
+    for account, granted in local.permissions : [
       for bucket in ["uploads", "jobs", "sources"] : {
-        for right in try(may[bucket], []) : "${account}/${bucket}/${right}" => {
+        for right in try(granted[bucket], []) : "${account}/${bucket}/${right}" => {
           bucket    = bucket
           member    = module.identities.members[account]
           role      = local.bucket_roles[right]
@@ -59,15 +59,15 @@ locals {
   ]...)
 
   secret_accessors = {
-    for account, may in local.permissions : account => {
+    for account, granted in local.permissions : account => {
       member = module.identities.members[account]
-      role   = local.secret_roles[may.secrets]
-    } if can(may.secrets)
+      role   = local.secret_roles[granted.secrets]
+    } if can(granted.secrets)
   }
 
   account_publishers = merge([
-    for account, may in local.permissions : {
-      for topic in try(may.publishes, []) : "${account}/${topic}" => {
+    for account, granted in local.permissions : {
+      for topic in try(granted.publishes, []) : "${account}/${topic}" => {
         topic  = topic
         member = module.identities.members[account]
       }

@@ -1,5 +1,5 @@
 locals {
-  # Topics, the firewall's tag and VM labels are known to the code by these names.
+  # The code relies on this prefix in topic names, the firewall tag and VM labels.
   prefix = "dropforge"
   labels = merge(var.labels, { managed-by = "terraform", app = local.prefix })
 

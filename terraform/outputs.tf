@@ -1,10 +1,10 @@
 output "api_url" {
-  description = "The HTTP API. Call it with an identity token of a member of api_access."
+  description = "URL of the HTTP API. Call it with an identity token of a member of api_access."
   value       = module.functions.urls["api"]
 }
 
 output "deployment" {
-  description = "What the CLI has to know: terraform output -json deployment > deployment.json"
+  description = "Deployment file for the CLI: terraform output -json deployment > deployment.json"
   value = {
     projectId    = var.project_id
     api          = module.functions.urls["api"]
@@ -14,22 +14,22 @@ output "deployment" {
 }
 
 output "heartbeat_url" {
-  description = "Where VMs report to."
+  description = "URL to which VMs send heartbeats."
   value       = local.heartbeat_url
 }
 
 output "job_updates_topic" {
-  description = "Every change of a job is announced here; subscribe to it to be told."
+  description = "Topic with a message for every job update. Subscribe to it to be notified."
   value       = module.messaging.topic_ids["job-updates"]
 }
 
 output "jobs_bucket" {
-  description = "Where jobs that name no job directory have theirs: gs://BUCKET/JOB_ID."
+  description = "Bucket of the default job directories: gs://BUCKET/JOB_ID."
   value       = module.storage.bucket_names["jobs"]
 }
 
 output "secret_commands" {
-  description = "What gives each secret its value; jobs name it in secrets. The last version is the one that counts."
+  description = "Commands that set the secret values. A job that names no version of a secret uses the latest."
   value = {
     for name in module.secrets.names :
     name => "gcloud secrets versions add ${name} --project=${var.project_id} --data-file=-"
@@ -37,12 +37,12 @@ output "secret_commands" {
 }
 
 output "service_accounts" {
-  description = "The e-mail addresses of Dropforge's accounts. Grant vm the reading of your data buckets."
+  description = "E-mail addresses of the service accounts. Grant vm read access to your data buckets."
   value       = module.identities.emails
 }
 
 output "submit_command" {
-  description = "Submits a job file and its package."
+  description = "Example command that submits a job file and its package."
   value = join("/", [
     "gcloud storage cp job.yaml trainer-0.1.tar.gz gs:/",
     module.storage.bucket_names["uploads"],
@@ -51,11 +51,11 @@ output "submit_command" {
 }
 
 output "submit_topic" {
-  description = "A message with a job file here is a submission."
+  description = "Topic that accepts job files as messages."
   value       = module.messaging.topic_ids["submit"]
 }
 
 output "upload_bucket" {
-  description = "Uploading here is submitting."
+  description = "Bucket for uploads: every upload is a submission."
   value       = module.storage.bucket_names["uploads"]
 }

@@ -1,6 +1,6 @@
-# Who may do what: a row is an account, a column a thing, and what is not here nobody may. README.md says why.
+# All permissions: one row per account, one column per resource; everything else is denied. README.md has the reasons.
 locals {
-  # Whoever handles a job's event pays the effects that the job owes, and those are messages to these stages.
+  # Every function that handles a job's event publishes the job's outbox, which are messages to these stages.
   stages = ["provision", "teardown", "job-updates"]
 
   permissions = {
@@ -25,18 +25,18 @@ locals {
     read  = "roles/datastore.viewer"
   }
 
-  # Cloud Functions copies each archive into a bucket of its own, from which Cloud Build fetches it as this account.
+  # Cloud Functions copies each archive to its own bucket, from which Cloud Build downloads it as this account.
   archive_roles = {
     read = "roles/storage.objectViewer"
   }
 
-  # On each of the deployment's secrets, and on no other of the project.
+  # Granted on each of the deployment's secrets, not on the project.
   secret_roles = {
     read = "roles/secretmanager.secretAccessor"
   }
 
-  # On one bucket each. Whoever looks for an object that may not be there must list as well: Cloud Storage says 403
-  # instead of 404 to those who may not (docs, "Error responses", 403: "Access denied").
+  # Granted on one bucket each. An account that reads objects that may be missing must be able to list as well: without
+  # that permission Cloud Storage answers 403 instead of 404 (docs, "Error responses", 403: "Access denied").
   bucket_roles = {
     get    = "roles/storage.legacyObjectReader"
     list   = "roles/storage.legacyBucketReader"
@@ -45,17 +45,17 @@ locals {
     write  = "roles/storage.objectUser"
   }
 
-  # The one place in the uploads where functions write: shared/protocol/report.ts, REPORT_SUFFIX.
+  # Functions may write only reports to the upload bucket: shared/protocol/report.ts, REPORT_SUFFIX.
   report_condition = {
     title      = "reports-only"
     expression = "resource.name.endsWith(\".report.json\")"
   }
 
-  # Google's own roles for Compute Engine let their holder do anything to any VM, disk and image.
+  # Google's predefined roles for Compute Engine allow every operation on any VM, disk and image.
   custom_roles = {
     vm_creator = {
       title       = "Dropforge VM creator"
-      description = "Creates VMs from images and machine images, and deletes those it created in vain."
+      description = "Creates VMs from images and machine images, and deletes those of a failed placement."
       permissions = [
         "compute.disks.create",
         "compute.disks.setLabels",
@@ -79,7 +79,7 @@ locals {
     }
     vm_remover = {
       title       = "Dropforge VM remover"
-      description = "Lists VMs and deletes them."
+      description = "Lists and deletes VMs."
       permissions = [
         "compute.instances.delete",
         "compute.instances.get",
@@ -89,7 +89,7 @@ locals {
     }
     log_reader = {
       title       = "Dropforge log reader"
-      description = "Reads log entries, and nothing else of Cloud Logging."
+      description = "Reads log entries only."
       permissions = ["logging.logEntries.list"]
     }
   }

@@ -1,4 +1,4 @@
-# Settings are environment variables; each function has those that it asks for (functions/settings.ts) and no others.
+# Settings are environment variables. Each function gets only those that it declares (functions/settings.ts).
 locals {
   store_settings = ["PROJECT_ID", "FIRESTORE_DATABASE"]
   intake_settings = concat(
@@ -12,8 +12,8 @@ locals {
   )
   heartbeat_settings = concat(local.store_settings, ["HEARTBEAT_AUDIENCE", "VM_SERVICE_ACCOUNT"])
 
-  # Cloud Run's address that follows from names alone. Provision needs it before the function exists, and the function
-  # needs it as the audience of VMs' tokens.
+  # Cloud Run's deterministic URL. Provision needs it before the function exists, and the function needs it as the
+  # audience of the VMs' tokens.
   heartbeat_url = "https://${local.prefix}-heartbeat-${data.google_project.this.number}.${var.region}.run.app"
 
   settings = {
@@ -23,7 +23,7 @@ locals {
     JOBS_BUCKET             = module.storage.bucket_names["jobs"]
     REGION_DEFAULT          = coalesce(var.jobs.region, var.region)
     RUNTIME_VERSION_DEFAULT = coalesce(var.jobs.runtime_version, keys(var.runtime_images)[0])
-    # A region stands for all of its zones. Where there is no subnet, no VM can be.
+    # A region stands for all of its zones. VMs can run only in regions with a subnet.
     ZONES              = join(",", length(var.jobs.zones) > 0 ? var.jobs.zones : local.network.regions)
     SUBNETWORK         = local.network.subnetwork_pattern
     SECURE_BOOT        = tostring(var.vms.secure_boot)
@@ -34,7 +34,7 @@ locals {
     RUNTIME_IMAGES = jsonencode({
       for version, runtime in var.runtime_images : version => {
         for key, value in {
-          # A disk that comes out of a machine image cannot be given another key.
+          # The key of a disk from a machine image cannot be changed.
           machineImages = var.encryption == null ? runtime.machine_images : []
           image         = runtime.image
           pythonVersion = runtime.python_version

@@ -1,6 +1,6 @@
-# What jobs run on.
+# Variables that affect jobs and their VMs.
 variable "jobs" {
-  description = "What holds for jobs that do not say otherwise. Without zones, all that have the machine."
+  description = "Defaults for jobs. Without zones, jobs may use every zone that offers the machine type."
   type = object({
     region          = optional(string)
     runtime_version = optional(string)
@@ -10,15 +10,15 @@ variable "jobs" {
   default  = {}
   validation {
     condition     = alltrue([for zone in var.jobs.zones : can(regex("^[a-z]+-[a-z]+[0-9]+-[a-z]$", zone))])
-    error_message = "Zones look like us-central1-a."
+    error_message = "A zone has the form us-central1-a."
   }
   validation {
     condition = length(setsubtract(
-      [for place in concat([coalesce(var.jobs.region, var.region)], var.jobs.zones) : replace(place, "/-[a-z]$/", "")],
+      [for zone in concat([coalesce(var.jobs.region, var.region)], var.jobs.zones) : replace(zone, "/-[a-z]$/", "")],
       var.network.existing != null ? var.network.existing.regions :
       length(var.network.subnets) > 0 ? keys(var.network.subnets) : [var.region],
     )) == 0
-    error_message = "Jobs run in a region without a subnet. Name it: network = { subnets = { REGION = RANGE } }."
+    error_message = "A region or zone of jobs has no subnet. Add one: network = { subnets = { REGION = CIDR } }."
   }
   validation {
     condition = (
@@ -26,12 +26,12 @@ variable "jobs" {
       ? length(var.runtime_images) <= 1
       : contains(keys(var.runtime_images), coalesce(var.jobs.runtime_version, "-"))
     )
-    error_message = "Which of the runtime_images is for jobs that name none? Say it: jobs = { runtime_version = ... }."
+    error_message = "Set the default runtime, one of runtime_images: jobs = { runtime_version = ... }."
   }
 }
 
 variable "network" {
-  description = "Subnets by region of jobs, or existing ones, also of a Shared VPC. NAT has a standing cost (README)."
+  description = "Subnets of VMs by region, or existing ones, also of a Shared VPC. NAT is billed while idle (README)."
   type = object({
     subnets   = optional(map(string), {})
     nat       = optional(bool, false)
@@ -45,7 +45,7 @@ variable "network" {
   default  = {}
   validation {
     condition     = alltrue([for range in values(var.network.subnets) : can(cidrhost(range, 0))])
-    error_message = "subnets maps a region to a range of addresses: { us-central1 = \"10.80.0.0/20\" }."
+    error_message = "subnets maps a region to a CIDR range: { us-central1 = \"10.80.0.0/20\" }."
   }
   validation {
     condition = var.network.existing == null || try(
@@ -54,7 +54,7 @@ variable "network" {
       )),
       false,
     )
-    error_message = "existing names regions, and their subnets: projects/HOST/regions/{region}/subnetworks/NAME."
+    error_message = "existing requires regions, and a pattern: projects/HOST/regions/{region}/subnetworks/NAME."
   }
   validation {
     condition = var.network.existing == null || try(
@@ -62,18 +62,18 @@ variable "network" {
       || var.network.existing.regions == toset([split("/", var.network.existing.subnetwork_pattern)[3]]),
       false,
     )
-    error_message = "Put {region} into the pattern where the region belongs, or name the one region that it is in."
+    error_message = "Use {region} in the pattern, or list only the region that the pattern contains."
   }
   validation {
     condition = var.network.existing == null || (
       length(var.network.subnets) == 0 && !var.network.nat && !var.network.flow_logs
     )
-    error_message = "Existing subnets have a NAT and flow logs of their own: leave subnets, nat and flow_logs out."
+    error_message = "NAT and flow logs of existing subnets are configured there: remove subnets, nat and flow_logs."
   }
 }
 
 variable "runtime_images" {
-  description = "What VMs boot from, by runtime version: machine images, an image, or both; or a runtime in its place."
+  description = "Boot images of VMs by runtime version: machine images, an image, or both; or another runtime to use."
   type = map(object({
     machine_images = optional(list(string), [])
     image          = optional(string)
@@ -84,37 +84,37 @@ variable "runtime_images" {
   nullable = false
   validation {
     condition     = length(var.runtime_images) > 0
-    error_message = "Without an image no job can run. infra/machine-image says how one is made."
+    error_message = "At least one runtime image is required. infra/machine-image describes how to build one."
   }
   validation {
     condition = alltrue([
       for entry in values(var.runtime_images) :
       length(entry.machine_images) > 0 || entry.image != null || entry.runtime != null
     ])
-    error_message = "Every runtime names machine_images, an image, or both; or the runtime in its place."
+    error_message = "Every runtime requires machine_images, an image, or both; or the runtime to use instead."
   }
   validation {
     condition = alltrue([
       for entry in values(var.runtime_images) :
       entry.runtime == null || try(var.runtime_images[entry.runtime].runtime, "") == null
     ])
-    error_message = "A runtime that stands in for another is one of runtime_images, with an image of its own."
+    error_message = "A runtime that replaces another must be one of runtime_images, and must have its own image."
   }
 }
 
 variable "secrets" {
-  description = "Names of Secret Manager secrets that jobs may use. They are made without values: secret_commands."
+  description = "Names of Secret Manager secrets for jobs. They are created without values; see secret_commands."
   type        = set(string)
   nullable    = false
   default     = []
   validation {
     condition     = alltrue([for name in var.secrets : can(regex("^[A-Za-z0-9_-]{1,255}$", name))])
-    error_message = "A secret is named with letters, digits, dashes and underscores, 255 at most, and never its value."
+    error_message = "A secret name has 1 to 255 letters, digits, dashes and underscores. Never put a value here."
   }
 }
 
 variable "vms" {
-  description = "What holds for every VM. Secure Boot needs images whose drivers are signed, as our own images' are."
+  description = "Options of all VMs. Secure Boot requires signed drivers, as in the images of infra/machine-image."
   type        = object({ secure_boot = optional(bool, false) })
   nullable    = false
   default     = {}

@@ -1,5 +1,5 @@
 variable "alerts" {
-  description = "Who is told, and when. Without e-mail addresses and channels, incidents are opened and nobody is told."
+  description = "Alert recipients and thresholds. Without e-mails and channels, incidents open without notification."
   type = object({
     emails                = optional(set(string), [])
     notification_channels = optional(set(string), [])
@@ -9,16 +9,16 @@ variable "alerts" {
   nullable = false
   default  = {}
   validation {
-    # Ticks are kept for an hour.
+    # Ticks are retained for an hour.
     condition = (
       var.alerts.backlog_minutes >= 5 && var.alerts.backlog_minutes <= 45 && var.alerts.vm_age_hours_max >= 1
     )
-    error_message = "backlog_minutes is 5 to 45, and vm_age_hours_max at least 1."
+    error_message = "backlog_minutes must be 5 to 45, and vm_age_hours_max at least 1."
   }
 }
 
 variable "api_access" {
-  description = "Who may call the HTTP API, as IAM members, and from where: it is never open to the public."
+  description = "IAM members that may call the HTTP API, and its ingress. The API is never public."
   type = object({
     members = optional(set(string), [])
     ingress = optional(string, "ALLOW_ALL")
@@ -27,18 +27,18 @@ variable "api_access" {
   default  = {}
   validation {
     condition     = length(setintersection(var.api_access.members, ["allUsers", "allAuthenticatedUsers"])) == 0
-    error_message = "The API cancels jobs and shows logs: name users, groups or service accounts, not everybody."
+    error_message = "The API cancels jobs and shows logs: list users, groups or service accounts, not the public."
   }
   validation {
     condition = contains(
       ["ALLOW_ALL", "ALLOW_INTERNAL_ONLY", "ALLOW_INTERNAL_AND_GCLB"], var.api_access.ingress
     )
-    error_message = "ingress is ALLOW_ALL, ALLOW_INTERNAL_ONLY or ALLOW_INTERNAL_AND_GCLB."
+    error_message = "ingress must be ALLOW_ALL, ALLOW_INTERNAL_ONLY or ALLOW_INTERNAL_AND_GCLB."
   }
 }
 
 variable "budget" {
-  description = "Tells the billing account's administrators when a month has cost this much; null for no budget."
+  description = "Monthly budget that notifies the billing account's administrators; null for no budget."
   type = object({
     billing_account = string
     amount          = number
@@ -48,14 +48,14 @@ variable "budget" {
 }
 
 variable "custom_role_suffix" {
-  description = "After the ids of our roles: those of deleted ones are kept back for a month (README, To remove everything)."
+  description = "Suffix of custom role ids: deleted ids are reserved for a month (README, Update and remove)."
   type        = string
   nullable    = false
   default     = ""
 }
 
 variable "database" {
-  description = "The Firestore database. Its location cannot be changed later; by default it is the region."
+  description = "The Firestore database. Its location cannot be changed later, and defaults to the region."
   type = object({
     name                   = optional(string, "dropforge")
     location               = optional(string)
@@ -66,66 +66,66 @@ variable "database" {
 }
 
 variable "deletion_protection" {
-  description = "Keeps the database and buckets that are not empty from being destroyed. Apply false before a destroy."
+  description = "Prevents destroying the database and non-empty buckets. Apply with false before a destroy."
   type        = bool
   nullable    = false
   default     = true
 }
 
 variable "encryption" {
-  description = "A key of Cloud KMS for buckets, topics, database and disks, in its location; null for Google's own."
+  description = "Cloud KMS key of buckets, topics, database and disks, in its location; null for Google-managed keys."
   type        = object({ kms_key_name = string })
   default     = null
   validation {
     condition = var.encryption == null || can(regex(
       "^projects/[^/]+/locations/[^/]+/keyRings/[^/]+/cryptoKeys/[^/]+$", var.encryption.kms_key_name
     ))
-    error_message = "Give the key's full name, without a version: projects/P/locations/L/keyRings/R/cryptoKeys/K."
+    error_message = "Use the key's full name without a version: projects/P/locations/L/keyRings/R/cryptoKeys/K."
   }
   validation {
     condition = var.encryption == null || alltrue([
       for entry in values(var.runtime_images) : entry.image != null || entry.runtime != null
     ])
-    error_message = "A disk from a machine image cannot be given a key: every one of runtime_images needs an image too."
+    error_message = "Disks from machine images cannot use the key: every one of runtime_images requires an image."
   }
 }
 
 variable "functions_dir" {
-  description = "Where `npm run build` left NAME.zip for each function; null for dist/functions of this checkout."
+  description = "Directory with NAME.zip of each function (`npm run build`); null for dist/functions of the checkout."
   type        = string
   default     = null
 }
 
 variable "labels" {
-  description = "For everything that can have labels; by them the bill can be read."
+  description = "Labels of all resources that support them, for example for cost allocation."
   type        = map(string)
   nullable    = false
   default     = {}
 }
 
 variable "project_id" {
-  description = "The project, which has a billing account. It can have one deployment: names are fixed."
+  description = "Id of a project with a billing account. Names are fixed, so a project has at most one deployment."
   type        = string
   nullable    = false
   validation {
     condition     = can(regex("^[a-z][a-z0-9-]{4,28}[a-z0-9]$", var.project_id))
-    error_message = "A project id has 6 to 30 small letters, digits and dashes; it is neither the name nor the number."
+    error_message = "A project id has 6 to 30 lowercase letters, digits and dashes; not the project's name or number."
   }
 }
 
 variable "region" {
-  description = "Where functions, buckets and the scheduler are. Jobs may run elsewhere."
+  description = "Region of functions, buckets and the scheduler. Jobs may run in other regions."
   type        = string
   nullable    = false
   default     = "us-central1"
   validation {
     condition     = can(regex("^[a-z]+-[a-z]+[0-9]+$", var.region))
-    error_message = "A region looks like us-central1; a zone has one more letter."
+    error_message = "A region has the form us-central1, without the letter of a zone."
   }
 }
 
 variable "retention" {
-  description = "After how many days data goes: null for never. Versions that were replaced go after noncurrent_days."
+  description = "Days until objects are deleted; null for never. Noncurrent versions are deleted after noncurrent_days."
   type = object({
     uploads_days    = optional(number)
     jobs_days       = optional(number)
@@ -136,7 +136,7 @@ variable "retention" {
 }
 
 variable "schedule" {
-  description = "When the watcher looks for what is due, and when VMs that no job owns are swept away (cron, UTC)."
+  description = "Cron schedules (UTC) of the reconciler (watch) and of the sweep of orphaned VMs."
   type = object({
     watch = optional(string, "*/3 * * * *")
     sweep = optional(string, "*/5 * * * *")
@@ -146,12 +146,12 @@ variable "schedule" {
 }
 
 variable "submitters" {
-  description = "Who may submit and cancel jobs, as IAM members such as group:…: their code runs on VMs."
+  description = "IAM members, such as group:…, that may submit and cancel jobs. Their code runs on VMs."
   type        = set(string)
   nullable    = false
   default     = []
   validation {
     condition     = length(setintersection(var.submitters, ["allUsers", "allAuthenticatedUsers"])) == 0
-    error_message = "Whoever submits runs programs at your expense: name users, groups or service accounts."
+    error_message = "Submitters run programs at your expense: list users, groups or service accounts, not the public."
   }
 }

@@ -1,4 +1,4 @@
-# Needs the built functions: npm run build.
+# Requires the built functions: npm run build.
 mock_provider "google" {
   mock_data "google_project" {
     defaults = { number = "123456789012" }
@@ -10,30 +10,30 @@ variables {
   runtime_images = { "2.11" = { image = "dropforge-2-11", python_version = "3.10" } }
 }
 
-run "knows_the_heartbeat_address_before_there_is_one" {
+run "derives_the_heartbeat_url_before_creation" {
   command = plan
   assert {
     condition     = output.heartbeat_url == "https://dropforge-heartbeat-123456789012.us-central1.run.app"
-    error_message = "Provision and heartbeat are told the same address."
+    error_message = "Provision and heartbeat must get the same URL."
   }
 }
 
-run "puts_everything_into_the_region_asked_for" {
+run "uses_the_given_region" {
   command = plan
   variables {
     region = "europe-west4"
   }
   assert {
     condition     = one(module.network[0].regions) == "europe-west4"
-    error_message = "Jobs run in the deployment's region unless subnets say otherwise."
+    error_message = "Jobs must run in the deployment's region unless subnets are given."
   }
   assert {
     condition     = output.upload_bucket == "my-project-dropforge-uploads"
-    error_message = "Buckets are named after the project."
+    error_message = "Bucket names must begin with the project id."
   }
 }
 
-run "refuses_an_api_for_everybody" {
+run "rejects_a_public_api" {
   command = plan
   variables {
     api_access = { members = ["allUsers"] }
@@ -41,7 +41,7 @@ run "refuses_an_api_for_everybody" {
   expect_failures = [var.api_access]
 }
 
-run "refuses_to_be_deployed_without_an_image" {
+run "rejects_a_deployment_without_an_image" {
   command = plan
   variables {
     runtime_images = {}

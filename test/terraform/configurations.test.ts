@@ -22,35 +22,43 @@ const EXAMPLE_VARIABLES: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** What the root module must be told. */
-const COMPLETE = ['-var=project_id=my-project', '-var=runtime_images={"2.11"={image="i"}}'];
+/** Required variables of the root module. */
+const REQUIRED = ['-var=project_id=my-project', '-var=runtime_images={"2.11"={image="i"}}'];
 
-/** Variables that somebody may well get wrong, and a word of what Terraform says then. */
-const REFUSED: readonly (readonly [string, string, RegExp])[] = [
-  ['a project number for its id', 'project_id=123456789012', /6 to 30 small letters/],
-  ['a zone for a region', 'region=us-central1-a', /A region looks like us-central1/],
-  ['no image at all', 'runtime_images={}', /Without an image no job can run/],
-  ['a runtime without an image', 'runtime_images={"2.11"={}}', /names machine_images, an image/],
-  ['a runtime that stands in and is not there', 'runtime_images={"2.11"={runtime="2.20"}}', /with an image of its own/],
-  ['many runtimes and none for jobs', 'runtime_images={a={image="a"},b={image="b"}}', /for jobs that name none/],
-  ['an API for everybody', 'api_access={members=["allUsers"]}', /name users, groups or service accounts/],
-  ['submitters who are everybody', 'submitters=["allAuthenticatedUsers"]', /runs programs at your expense/],
-  ['jobs without a subnet', 'network={subnets={europe-west4="10.0.0.0/20"}}', /run in a region without a subnet/],
-  ['zones without a subnet', 'jobs={zones=["europe-west4-a"]}', /run in a region without a subnet/],
+/** Likely mistakes in variables, each with part of the expected error message. */
+const REJECTED: readonly (readonly [string, string, RegExp])[] = [
+  ['a project number instead of the id', 'project_id=123456789012', /6 to 30 lowercase letters/],
+  ['a zone instead of a region', 'region=us-central1-a', /A region has the form us-central1/],
+  ['no runtime image', 'runtime_images={}', /At least one runtime image is required/],
+  ['a runtime without an image', 'runtime_images={"2.11"={}}', /requires machine_images, an image/],
+  ['a replacement runtime that does not exist', 'runtime_images={"2.11"={runtime="2.20"}}', /must have its own image/],
   [
-    'a pattern that is a network',
+    'several runtimes without a default',
+    'runtime_images={a={image="a"},b={image="b"}}',
+    /Set the default runtime, one of runtime_images/,
+  ],
+  ['a public API', 'api_access={members=["allUsers"]}', /list users, groups or service accounts/],
+  ['public submitters', 'submitters=["allAuthenticatedUsers"]', /run programs at your expense/],
+  [
+    'a region of jobs without a subnet',
+    'network={subnets={europe-west4="10.0.0.0/20"}}',
+    /region or zone of jobs has no subnet/,
+  ],
+  ['a zone of jobs without a subnet', 'jobs={zones=["europe-west4-a"]}', /region or zone of jobs has no subnet/],
+  [
+    'a subnet pattern that is a network',
     'network={existing={subnetwork_pattern="projects/h/global/networks/n",regions=["us-central1"]}}',
-    /existing names regions, and their subnets/,
+    /existing requires regions, and a pattern/,
   ],
   [
     'one subnet for many regions',
     'network={existing={subnetwork_pattern="projects/h/regions/us-east1/subnetworks/n",regions=["us-central1"]}}',
-    /name the one region that it is in/,
+    /list only the region that the pattern contains/,
   ],
-  ['a range that is none', 'network={subnets={us-central1="10.0.0.0"}}', /maps a region to a range of addresses/],
-  ['a secret that is no name', 'secrets=["hf token"]', /A secret is named with letters/],
-  ['functions that were not built', 'functions_dir=/nowhere', /Run `npm run build` first/],
-  ['a schedule that is no cron', 'schedule={watch="hourly"}', /A schedule has five fields/],
+  ['an invalid CIDR range', 'network={subnets={us-central1="10.0.0.0"}}', /maps a region to a CIDR range/],
+  ['an invalid secret name', 'secrets=["hf token"]', /A secret name has 1 to 255 letters/],
+  ['missing function archives', 'functions_dir=/nowhere', /Run `npm run build` first/],
+  ['an invalid cron schedule', 'schedule={watch="hourly"}', /A cron schedule has five fields/],
 ];
 
 let terraform: TerraformCopy;
@@ -63,7 +71,7 @@ if (hasTerraform()) {
   describe('terraform/', describeConfigurations);
 } else {
   describe('terraform/', () => {
-    it('is not checked: there is no terraform on this machine', () => {
+    it('is not tested: terraform is not installed', () => {
       expect(hasTerraform()).toBe(false);
     });
   });
@@ -74,7 +82,7 @@ function describeConfigurations() {
     expect(await terraform.must('.', ['fmt', '-check', '-recursive', '-diff'])).toBe('');
   });
 
-  it.each(['.', ...MODULES])('%s is valid by itself, and its own tests pass', async (directory) => {
+  it.each(['.', ...MODULES])('%s is valid, and its tests pass', async (directory) => {
     await terraform.must(directory, ['init', '-backend=false']);
     expect(await terraform.must(directory, ['validate'])).toContain('The configuration is valid');
     expect(await terraform.must(directory, ['test'])).toMatch(/Success! [1-9]\d* passed, 0 failed/);
@@ -87,9 +95,9 @@ function describeConfigurations() {
     expect(functions.map(({ key }) => key).sort()).toEqual(FUNCTION_NAMES);
   });
 
-  it('encrypts whatever holds data with the key of examples/hardened', async () => {
+  it('encrypts all data stores with the key of examples/hardened', async () => {
     const resources = await plan(terraform, 'examples/hardened', EXAMPLE_VARIABLES['examples/hardened'] ?? []);
-    const holding = resources.filter(({ type }) =>
+    const stores = resources.filter(({ type }) =>
       [
         'google_storage_bucket',
         'google_pubsub_topic',
@@ -97,8 +105,8 @@ function describeConfigurations() {
         'google_secret_manager_secret',
       ].includes(type),
     );
-    expect(holding.length).toBe(3 + 9 + 1 + 1);
-    expect(holding.filter(({ values }) => !JSON.stringify(values).includes(KEY))).toEqual([]);
+    expect(stores.length).toBe(3 + 9 + 1 + 1);
+    expect(stores.filter(({ values }) => !JSON.stringify(values).includes(KEY))).toEqual([]);
     const agents = resources.filter(({ type }) => type === 'google_kms_crypto_key_iam_member');
     expect(agents).toHaveLength(5);
     const provision = resources.find(
@@ -110,15 +118,15 @@ function describeConfigurations() {
     expect(JSON.stringify(provision)).not.toContain('dropforge-2-11-a');
   });
 
-  it('can be given a key that the same configuration makes', async () => {
-    terraform.add('examples/own-key', ownKey(KEY));
-    const resources = await plan(terraform, 'examples/own-key', []);
+  it('accepts a key that the same configuration creates', async () => {
+    terraform.add('examples/created-key', createdKey(KEY));
+    const resources = await plan(terraform, 'examples/created-key', []);
     expect(resources.filter(({ type }) => type === 'google_kms_crypto_key_iam_member')).toHaveLength(4);
   });
 
-  it('switches Secret Manager on for secrets alone, and says how each gets its value', async () => {
-    const servicesOf = async (...more: readonly string[]) => {
-      const resources = await plan(terraform, '.', [...COMPLETE, ...more]);
+  it('enables Secret Manager only for secrets, and outputs the commands that set their values', async () => {
+    const servicesOf = async (...args: readonly string[]) => {
+      const resources = await plan(terraform, '.', [...REQUIRED, ...args]);
       return resources.filter(({ type }) => type === 'google_project_service').map(({ key }) => key);
     };
     expect(await servicesOf()).not.toContain('secretmanager.googleapis.com');
@@ -127,9 +135,9 @@ function describeConfigurations() {
     expect(shown).toContain('gcloud secrets versions add hf-token --project=my-project --data-file=-');
   });
 
-  it('can put VMs into subnets that are there already, and makes no network then', async () => {
+  it('uses existing subnets without creating a network', async () => {
     const existing = '{subnetwork_pattern="projects/host/regions/{region}/subnetworks/gpu",regions=["us-central1"]}';
-    const resources = await plan(terraform, '.', [...COMPLETE, `-var=network={existing=${existing}}`]);
+    const resources = await plan(terraform, '.', [...REQUIRED, `-var=network={existing=${existing}}`]);
     expect(resources.filter(({ type }) => type.startsWith('google_compute_'))).toEqual([]);
     const functionOf = (name: string) =>
       resources.find(({ type, key }) => type === 'google_cloudfunctions2_function' && key === name);
@@ -137,22 +145,22 @@ function describeConfigurations() {
     expect(JSON.stringify(functionOf('on-upload'))).toContain('"ZONES":"us-central1"');
   });
 
-  it.each(REFUSED)('refuses %s with a remedy', async (_, variable, remedy) => {
+  it.each(REJECTED)('rejects %s with a remedy', async (_, variable, remedy) => {
     await terraform.must('.', ['init', '-backend=false']);
-    const { status, output } = await terraform.run('.', ['plan', '-input=false', ...COMPLETE, `-var=${variable}`]);
+    const { status, output } = await terraform.run('.', ['plan', '-input=false', ...REQUIRED, `-var=${variable}`]);
     expect(status).toBe(1);
     const error = output.slice(output.indexOf('\nError: '));
     expect(error.replaceAll(/\s+/g, ' ')).toMatch(remedy);
   });
 
-  it('uses the Google provider and no other, in the same versions everywhere', async () => {
+  it('uses only the Google provider, with the same version range everywhere', async () => {
     expect(new Set([...MODULES, ...EXAMPLES].map(readVersions))).toEqual(new Set([readVersions('.')]));
     expect(readVersions('.').match(/source\s+= "/g)).toHaveLength(1);
   });
 }
 
-/** A key that Terraform does not know before it is made. */
-function ownKey(name: string): string {
+/** A configuration whose key name is known only after apply. */
+function createdKey(name: string): string {
   return `
 resource "terraform_data" "key" {
   input = "${name}"

@@ -12,17 +12,17 @@ describeAppliedRoot(describeMessages);
 
 function describeMessages({ all, find, configOf, topicOf, emailOf }: AppliedRoot) {
   describe('messages', () => {
-    it('have the topics that the code publishes to', () => {
+    it('have all topics that the code publishes to', () => {
       const names = all('google_pubsub_topic').map(({ values }) => values.name);
       expect(names.sort()).toEqual(TOPICS.map((topic) => `${TOPIC_PREFIX}${topic}`).sort());
     });
 
-    it('have one subscription for each function that hears them', () => {
-      const heard = all('google_pubsub_subscription').map(({ key, values }) => [key, values.topic]);
-      expect(heard.sort()).toEqual(EVENT_FUNCTIONS.map(([name, topic]) => [name, topicOf(topic).id]).sort());
+    it('have one subscription per event function', () => {
+      const subscribed = all('google_pubsub_subscription').map(({ key, values }) => [key, values.topic]);
+      expect(subscribed.sort()).toEqual(EVENT_FUNCTIONS.map(([name, topic]) => [name, topicOf(topic).id]).sort());
     });
 
-    it.each(EVENT_FUNCTIONS)('reach %s from %s, with a token, and for as long as it takes', (name, topic) => {
+    it.each(EVENT_FUNCTIONS)('reach %s from %s with a token, and a deadline longer than its timeout', (name, topic) => {
       const { uri, timeout_seconds: timeoutSeconds } = configOf(name);
       const subscription = find('google_pubsub_subscription', name);
       expect(subscription).toMatchObject({
@@ -40,7 +40,7 @@ function describeMessages({ all, find, configOf, topicOf, emailOf }: AppliedRoot
       expect(Number(subscription.ack_deadline_seconds)).toBeLessThanOrEqual(600);
     });
 
-    it.each(EVENT_FUNCTIONS)('that %s cannot handle from %s become dead letters', (name, topic) => {
+    it.each(EVENT_FUNCTIONS)('that %s cannot handle from %s are dead-lettered', (name, topic) => {
       const isLast = topic === 'dead-letters';
       const [policy] = Object(find('google_pubsub_subscription', name).dead_letter_policy) as readonly unknown[];
       const expected = { dead_letter_topic: topicOf('dead-letters').id, max_delivery_attempts: expect.any(Number) };
@@ -51,7 +51,7 @@ function describeMessages({ all, find, configOf, topicOf, emailOf }: AppliedRoot
       );
     });
 
-    it('come from finished uploads', () => {
+    it('are published for finalized uploads', () => {
       const [notification] = all('google_storage_notification');
       expect(notification?.values).toMatchObject({
         bucket: `${PROJECT}-dropforge-uploads`,
@@ -61,7 +61,7 @@ function describeMessages({ all, find, configOf, topicOf, emailOf }: AppliedRoot
       });
     });
 
-    it('come from the scheduler, in words that the stages know', () => {
+    it('are published by the scheduler in the schema of the stages', () => {
       const targets = all('google_cloud_scheduler_job').map(({ values }) => {
         const [target] = values.pubsub_target as readonly { readonly topic_name: string; readonly data: string }[];
         return [target?.topic_name, JSON.parse(Buffer.from(target?.data ?? '', 'base64').toString())] as const;
@@ -72,7 +72,7 @@ function describeMessages({ all, find, configOf, topicOf, emailOf }: AppliedRoot
       expect(byTopic.size).toBe(2);
     });
 
-    it('come from Compute Engine when it takes a VM of ours away', () => {
+    it('are published when Compute Engine preempts or loses a VM of a job', () => {
       const [sink] = all('google_logging_project_sink');
       const filter = String(sink?.values.filter);
       expect(sink?.values.destination).toBe(`pubsub.googleapis.com/${topicOf('interruptions').id}`);

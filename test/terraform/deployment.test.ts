@@ -29,52 +29,55 @@ function describeDeployment({
   emailOf,
   memberOf,
 }: AppliedRoot) {
-  it('needs nothing more on a second run', async () => {
+  it('has an empty plan after apply', async () => {
     const { status, output } = await terraform().run('.', ['plan', '-input=false', '-detailed-exitcode', ...VARIABLES]);
     expect(`${status} ${output}`).toMatch(/^0 /);
   });
 
   describe('functions', () => {
-    it('are those of functions/index.ts, each built from its own archive, on Node 24', () => {
+    it('are those of functions/index.ts', () => {
       const deployed = all('google_cloudfunctions2_function').map(({ key }) => key);
       expect(deployed.sort()).toEqual(FUNCTION_NAMES);
     });
 
-    it.each(FUNCTION_NAMES)('%s runs its entry point as its own account', (name) => {
-      expect(functionOf(name)).toMatchObject({
-        name: `${TOPIC_PREFIX}${name}`,
-        build_config: [
-          {
-            entry_point: name,
-            runtime: 'nodejs24',
-            source: [{ storage_source: [{ object: expect.stringMatching(`^${name}/[0-9a-f]{64}\\.zip$`) }] }],
-          },
-        ],
-        service_config: [{ service_account_email: emailOf(name), min_instance_count: 0 }],
-      });
-    });
+    it.each(FUNCTION_NAMES)(
+      '%s is built from its own archive for Node 24, and runs its entry point as its own account',
+      (name) => {
+        expect(functionOf(name)).toMatchObject({
+          name: `${TOPIC_PREFIX}${name}`,
+          build_config: [
+            {
+              entry_point: name,
+              runtime: 'nodejs24',
+              source: [{ storage_source: [{ object: expect.stringMatching(`^${name}/[0-9a-f]{64}\\.zip$`) }] }],
+            },
+          ],
+          service_config: [{ service_account_email: emailOf(name), min_instance_count: 0 }],
+        });
+      },
+    );
 
-    it.each(FUNCTION_NAMES)('%s has exactly the settings that it asks for', (name) => {
-      // Whose key a deployment has none of has Google's: examples/hardened sets it.
-      const left: readonly string[] = [...ENDPOINT_SETTINGS, 'DISK_KMS_KEY'];
-      const asked = SETTINGS_OF[name].filter((setting) => !left.includes(setting));
-      expect(Object.keys(environmentOf(name)).sort()).toEqual([...asked].sort());
+    it.each(FUNCTION_NAMES)('%s has exactly the settings that it declares', (name) => {
+      // Only deployments with a customer-managed key set it (examples/hardened).
+      const optional: readonly string[] = [...ENDPOINT_SETTINGS, 'DISK_KMS_KEY'];
+      const declared = SETTINGS_OF[name].filter((setting) => !optional.includes(setting));
+      expect(Object.keys(environmentOf(name)).sort()).toEqual([...declared].sort());
       expect(readSettings(name, environmentOf(name))).not.toHaveProperty('problem');
     });
 
-    it.each(FUNCTION_NAMES)('%s has the memory that it needs, and no more', (name) => {
-      const isOnCompute = name === 'provision' || name === 'teardown';
-      expect(configOf(name).available_memory).toBe(isOnCompute ? '512Mi' : '256Mi');
+    it.each(FUNCTION_NAMES)('%s has the memory that its client libraries need', (name) => {
+      const callsComputeEngine = name === 'provision' || name === 'teardown';
+      expect(configOf(name).available_memory).toBe(callsComputeEngine ? '512Mi' : '256Mi');
     });
 
-    it.each(FUNCTION_NAMES)('%s answers those alone who should call it', (name) => {
-      const isPublic = name === 'api';
-      expect(configOf(name).ingress_settings).toBe(isPublic ? 'ALLOW_ALL' : 'ALLOW_INTERNAL_ONLY');
+    it.each(FUNCTION_NAMES)('%s can be called only by its invokers', (name) => {
+      const hasPublicIngress = name === 'api';
+      expect(configOf(name).ingress_settings).toBe(hasPublicIngress ? 'ALLOW_ALL' : 'ALLOW_INTERNAL_ONLY');
       const callers = name in SUBSCRIPTIONS ? [memberOf('push')] : name === 'heartbeat' ? [memberOf('vm')] : undefined;
       expect(find('google_cloud_run_service_iam_binding', name).members).toEqual(callers);
     });
 
-    it('take settings in the form in which the code reads them', () => {
+    it('get settings in the format that the code parses', () => {
       const provision = environmentOf('provision');
       const place = {
         projectId: provision.PROJECT_ID,
@@ -99,7 +102,7 @@ function describeDeployment({
   });
 
   describe('the database', () => {
-    it('has the composite indexes that queries need', () => {
+    it('has the composite indexes that queries require', () => {
       const indexes = all('google_firestore_index').map(({ values }) => ({
         collection: values.collection,
         fields: (values.fields as readonly Readonly<Record<string, string>>[]).map((f) => [f.field_path, f.order]),
@@ -108,23 +111,23 @@ function describeDeployment({
       expect(indexes).toEqual(expect.arrayContaining([...COMPOSITE_INDEXES]));
     });
 
-    it('leaves unindexed what is never asked for, and forgets what has expired', () => {
+    it('has no indexes on unqueried fields, and a TTL on expiring collections', () => {
       const fields = all('google_firestore_field').map(({ values }) => ({
-        place: `${values.collection}.${values.field}`,
+        path: `${values.collection}.${values.field}`,
         isIndexed: JSON.stringify(values.index_config) !== '[{"indexes":[]}]',
         expires: Object(values.ttl_config).length === 1,
       }));
       const exempted = UNINDEXED_FIELDS.map(({ collection, field }) => ({
-        place: `${collection}.${field}`,
+        path: `${collection}.${field}`,
         expires: false,
       }));
-      const expiring = EXPIRING_COLLECTIONS.map((name) => ({ place: `${name}.${EXPIRY_FIELD}`, expires: true }));
+      const expiring = EXPIRING_COLLECTIONS.map((name) => ({ path: `${name}.${EXPIRY_FIELD}`, expires: true }));
       const expected = [...exempted, ...expiring].map((field) => ({ ...field, isIndexed: false }));
       expect(fields).toHaveLength(expected.length);
       expect(fields).toEqual(expect.arrayContaining(expected));
     });
 
-    it('is its own, and is not deleted by mistake', () => {
+    it('is a dedicated database with delete protection', () => {
       const [database] = all('google_firestore_database');
       expect(database?.values).toMatchObject({
         name: 'dropforge',
@@ -134,7 +137,7 @@ function describeDeployment({
   });
 
   describe('VMs', () => {
-    it('bear the tag that the firewall knows, and are reached by nobody but each other', () => {
+    it('have the tag of the firewall rule, and accept traffic only from each other', () => {
       const allowing = all('google_compute_firewall').filter(({ values }) => Object(values.allow).length > 0);
       const tag = vmPlaceSchema.shape.networkTag.parse(undefined);
       expect(allowing.map(({ values }) => [values.source_tags, values.target_tags, values.source_ranges])).toEqual([
@@ -142,14 +145,14 @@ function describeDeployment({
       ]);
     });
 
-    it('are found by the label that they bear when they are too old', () => {
+    it('have the label by which the alert on old VMs selects them', () => {
       const policy = JSON.stringify(find('google_monitoring_alert_policy', 'old-vm'));
       expect(policy).toContain(
         JSON.stringify(`metadata.user_labels."${MANAGED_BY.key}"="${MANAGED_BY.value}"`).slice(1, -1),
       );
     });
 
-    it('reach Google’s services without a way to the internet, which would cost money while nothing runs', () => {
+    it('reach Google’s APIs without NAT, which would be billed while nothing runs', () => {
       expect(all('google_compute_subnetwork').every(({ values }) => values.private_ip_google_access === true)).toBe(
         true,
       );
@@ -159,7 +162,7 @@ function describeDeployment({
     });
   });
 
-  it('tells the CLI of itself, in the form in which it reads that', async () => {
+  it('outputs the deployment file in the format that the CLI reads', async () => {
     const file = join(await mkdtemp(join(tmpdir(), 'dropforge-output-')), 'deployment.json');
     await writeFile(file, await terraform().must('.', ['output', '-json', 'deployment']));
     expect(await readDeployment(file)).toEqual({
@@ -171,9 +174,9 @@ function describeDeployment({
     await rm(dirname(file), { recursive: true });
   });
 
-  it('has functions without a subscription for heartbeats and the API, and no other', () => {
-    const hearing = all('google_pubsub_subscription').map(({ key }) => key);
-    const deaf = all('google_cloudfunctions2_function').flatMap(({ key }) => (hearing.includes(key) ? [] : [key]));
-    expect(deaf.sort()).toEqual([...HTTP_FUNCTIONS].sort());
+  it('has a subscription for every function except heartbeat and api', () => {
+    const subscribed = all('google_pubsub_subscription').map(({ key }) => key);
+    const others = all('google_cloudfunctions2_function').flatMap(({ key }) => (subscribed.includes(key) ? [] : [key]));
+    expect(others.sort()).toEqual([...HTTP_FUNCTIONS].sort());
   });
 }

@@ -1,8 +1,8 @@
-# For data that must not leave: own key, no way to the internet, signed drivers, alerts, budget, history. Before the
-# first apply, the commands of terraform/README.md, "With a key of your own".
+# For data that must not leave the project: customer-managed key, no internet access, signed drivers, alerts, a budget,
+# point-in-time recovery. First run the commands of terraform/README.md, "With a customer-managed key".
 provider "google" {
   project = var.project_id
-  # The Budget API asks which project pays for the calls.
+  # The Budget API requires a quota project.
   user_project_override = true
   billing_project       = var.project_id
 }
@@ -13,7 +13,7 @@ module "dropforge" {
   region     = var.region
 
   submitters = ["group:${var.team}"]
-  # Who has no VPN or Interconnect into the project's network could not call an internal API: the CLI speaks to it.
+  # The API keeps its public ingress: the CLI could reach an internal one only through a VPN or Interconnect.
   api_access = { members = ["group:${var.team}"] }
   encryption = { kms_key_name = var.kms_key_name }
   labels     = { cost-centre = "research" }

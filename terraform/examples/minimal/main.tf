@@ -1,6 +1,6 @@
-# The least that a deployment needs: a project, and an image for VMs to boot from.
+# The smallest deployment: a project, and an image for VMs to boot from.
 variable "project_id" {
-  description = "The project that Dropforge goes into."
+  description = "Project to deploy to."
   type        = string
 }
 
@@ -14,6 +14,6 @@ module "dropforge" {
 }
 
 output "submit_command" {
-  description = "Submits a first job."
+  description = "Example command that submits a job."
   value       = module.dropforge.submit_command
 }

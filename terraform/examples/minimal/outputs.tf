@@ -1,4 +1,4 @@
 output "deployment" {
-  description = "What the CLI has to know: terraform output -json deployment > deployment.json"
+  description = "Deployment file for the CLI: terraform output -json deployment > deployment.json"
   value       = module.dropforge.deployment
 }

@@ -3,7 +3,7 @@ resource "google_firestore_database" "this" {
   name        = var.name
   location_id = var.location
   type        = "FIRESTORE_NATIVE"
-  # Commits of one job wait for each other and are not thrown away: the store is written for that.
+  # Concurrent commits of one job wait for each other instead of failing; the job store depends on that.
   concurrency_mode            = "PESSIMISTIC"
   app_engine_integration_mode = "DISABLED"
   delete_protection_state     = "DELETE_PROTECTION_${var.deletion_protection ? "ENABLED" : "DISABLED"}"

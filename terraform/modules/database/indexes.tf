@@ -1,30 +1,30 @@
-# infra/google-cloud/firestore/collections.ts says which queries there are. The emulator answers without indexes, the
-# service does not: a test holds these to that file.
+# The indexes that queries require, as in infra/google-cloud/firestore/collections.ts. A test compares the two, because
+# the emulator does not require indexes and the service does.
 locals {
   composite_indexes = {
-    jobs-by-creation = {
+    jobs-by-creation-time = {
       collection = "jobs"
       fields     = [["createdAt", "DESCENDING"], ["jobId", "ASCENDING"]]
     }
-    effects-by-age = {
+    outbox-by-age = {
       collection = "owedEffects"
       fields     = [["owedAt", "ASCENDING"], ["position", "ASCENDING"]]
     }
-    effects-of-job = {
+    outbox-by-job = {
       collection = "owedEffects"
       fields     = [["jobId", "ASCENDING"], ["owedAt", "ASCENDING"], ["position", "ASCENDING"]]
     }
-    replicas-of-attempt = {
+    replicas-by-attempt = {
       collection = "replicas"
       fields     = [["jobId", "ASCENDING"], ["attempt", "ASCENDING"]]
     }
-    refusals-of-machine = {
+    capacity-history-by-machine = {
       collection = "capacityRefusals"
       fields     = [["machineKey", "ASCENDING"], ["provisioningModel", "ASCENDING"], ["refusedAt", "DESCENDING"]]
     }
   }
 
-  # Whole records, read back and never asked for.
+  # Serialized records that no query filters by.
   unindexed_fields = {
     job-body     = { collection = "jobs", field = "body" }
     effect       = { collection = "owedEffects", field = "effect" }
@@ -57,7 +57,7 @@ resource "google_firestore_field" "unindexed" {
   collection = each.value.collection
   field      = each.value.field
 
-  # Empty: no index at all.
+  # Empty: no index.
   index_config {}
 }
 
@@ -68,7 +68,7 @@ resource "google_firestore_field" "expiry" {
   collection = each.value
   field      = local.expiry_field
 
-  # Times that only grow, on an index that nobody asks, would limit a collection to 500 writes a second.
+  # An index on increasing timestamps limits a collection to 500 writes a second; no query uses it.
   index_config {}
   ttl_config {}
 }

@@ -1,5 +1,5 @@
 output "name" {
-  description = "The database's id, once its queries can be answered."
+  description = "Database id; available once all indexes exist."
   value       = google_firestore_database.this.name
   depends_on  = [google_firestore_index.this]
 }

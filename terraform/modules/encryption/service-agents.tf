@@ -1,5 +1,5 @@
-# Each service encrypts with the key by itself, as its own agent. All but the first two are made when somebody asks
-# for them (README.md, "With a key of your own"); only google-beta could do that here.
+# Each service uses the key as its own service agent. All agents but the first two exist only after they are requested
+# (README.md, "With a customer-managed key"); in Terraform, only google-beta can do that.
 locals {
   agents = merge(
     {
@@ -14,7 +14,7 @@ locals {
   )
 }
 
-# Looking for it makes it.
+# Reading this data source creates the agent.
 data "google_storage_project_service_account" "this" {
   count   = var.encryption == null ? 0 : 1
   project = var.project_id

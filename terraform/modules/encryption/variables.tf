@@ -1,23 +1,23 @@
 variable "encryption" {
-  description = "A key of Cloud KMS in place of Google's own; null for Google's."
+  description = "Cloud KMS key (CMEK); null for Google-managed encryption."
   type        = object({ kms_key_name = string })
   default     = null
 }
 
 variable "project_id" {
-  description = "The project."
+  description = "Project id."
   type        = string
   nullable    = false
 }
 
 variable "project_number" {
-  description = "The project's number, by which its service agents are named."
+  description = "Project number; part of the names of service agents."
   type        = string
   nullable    = false
 }
 
 variable "with_secrets" {
-  description = "Whether Secret Manager encrypts with the key as well."
+  description = "Whether Secret Manager uses the key as well."
   type        = bool
   nullable    = false
   default     = false

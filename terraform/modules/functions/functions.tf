@@ -36,18 +36,18 @@ resource "google_cloudfunctions2_function" "this" {
   depends_on = [google_artifact_registry_repository_iam_member.build]
 }
 
-# A binding, not a member: nobody else may call, whoever was once let in by hand.
+# A binding, not a member: Terraform removes invokers that were added manually.
 resource "google_cloud_run_service_iam_binding" "invokers" {
   for_each = { for name, function in var.functions : name => function if length(function.invokers) > 0 }
   project  = var.project_id
   location = var.region
-  # Cloud Functions gives its Cloud Run service its own name.
+  # The Cloud Run service has the name of the function.
   service = google_cloudfunctions2_function.this[each.key].name
   role    = "roles/run.invoker"
   members = values(each.value.invokers)
 
   lifecycle {
-    # Whoever makes the function anew makes its service anew, without this.
+    # Replacing the function replaces its service, which then lacks this binding.
     replace_triggered_by = [google_cloudfunctions2_function.this[each.key].id]
   }
 }

@@ -1,10 +1,10 @@
 output "subscription_names" {
-  description = "The subscriptions by the function that hears them."
+  description = "Subscription names by function."
   value       = { for name, subscription in google_pubsub_subscription.this : name => subscription.name }
 }
 
 output "urls" {
-  description = "The functions' addresses, once those who may call them can."
+  description = "Function URLs; available once the invokers have permission."
   value       = { for name, function in google_cloudfunctions2_function.this : name => function.service_config[0].uri }
   depends_on  = [google_cloud_run_service_iam_binding.invokers]
 }

@@ -1,4 +1,4 @@
-# The checksum in the name: new code is a new object, and a new object is a new revision.
+# The name contains the checksum, so that new code is a new object, and a new object creates a new revision.
 resource "google_storage_bucket_object" "source" {
   for_each     = var.functions
   bucket       = var.source_bucket
@@ -7,12 +7,12 @@ resource "google_storage_bucket_object" "source" {
   content_type = "application/zip"
 }
 
-# A repository of our own: the one that Cloud Functions makes by itself keeps every image for ever.
+# A dedicated repository: the one that Cloud Functions creates by default keeps every image indefinitely.
 resource "google_artifact_registry_repository" "images" {
   project       = var.project_id
   location      = var.region
   repository_id = "${var.prefix}-functions"
-  description   = "Images of the functions, made by Cloud Build."
+  description   = "Function images, built by Cloud Build."
   format        = "DOCKER"
   labels        = var.labels
 

@@ -1,26 +1,26 @@
 locals {
-  heard = { for name, function in var.functions : name => function if function.topic != null }
-  # A dead letter that cannot be handled would come back to its own topic for ever.
-  given_up = {
-    for name, function in local.heard : name => function if function.topic != var.delivery.dead_letter_topic
+  subscribed = { for name, function in var.functions : name => function if function.topic != null }
+  # The dead-letter topic has no dead-letter policy: a message would return to its own topic indefinitely.
+  dead_lettered = {
+    for name, function in local.subscribed : name => function if function.topic != var.delivery.dead_letter_topic
   }
 }
 
-# One for each event function, named as its topic is: what is dead-lettered carries the subscription's name, and that is
-# how on-dead-letter knows the topic.
+# One subscription per event function, named after its topic: a dead letter carries the subscription's name, from which
+# on-dead-letter derives the topic.
 resource "google_pubsub_subscription" "this" {
-  for_each                   = local.heard
+  for_each                   = local.subscribed
   project                    = var.project_id
   name                       = "${var.prefix}-${each.value.topic}"
   topic                      = var.delivery.topic_ids[each.value.topic]
   labels                     = var.labels
   message_retention_duration = "${each.value.retention_seconds}s"
-  # For push it is the request's time limit as well. Longer than the function's own, so that the function ends first.
+  # For push, this is also the request timeout. It exceeds the function's timeout, so that the function ends first.
   ack_deadline_seconds = min(600, each.value.timeout_seconds + 60)
 
   push_config {
-    # Not the function's cloudfunctions.net address: only run.app counts as internal traffic. The path gives the event
-    # its source (functions framework, "legacy pubsub events").
+    # Not the function's cloudfunctions.net URL: only run.app counts as internal traffic. The path becomes the source of
+    # the event (functions framework, "legacy pubsub events").
     push_endpoint = join("/", [
       google_cloudfunctions2_function.this[each.key].service_config[0].uri,
       var.delivery.topic_ids[each.value.topic],
@@ -36,13 +36,13 @@ resource "google_pubsub_subscription" "this" {
     maximum_backoff = "600s"
   }
 
-  # Without this a subscription that hears nothing for 31 days is deleted.
+  # By default, a subscription is deleted after 31 days without activity.
   expiration_policy {
     ttl = ""
   }
 
   dynamic "dead_letter_policy" {
-    for_each = contains(keys(local.given_up), each.key) ? [each.value.attempts_max] : []
+    for_each = contains(keys(local.dead_lettered), each.key) ? [each.value.attempts_max] : []
     content {
       dead_letter_topic     = var.delivery.topic_ids[var.delivery.dead_letter_topic]
       max_delivery_attempts = dead_letter_policy.value
@@ -52,9 +52,9 @@ resource "google_pubsub_subscription" "this" {
   depends_on = [google_cloud_run_service_iam_binding.invokers]
 }
 
-# Pub/Sub takes what it gives up off the subscription as its own agent.
+# Pub/Sub's service agent acknowledges a message on the subscription when it forwards it to the dead-letter topic.
 resource "google_pubsub_subscription_iam_member" "service_agent" {
-  for_each     = local.given_up
+  for_each     = local.dead_lettered
   project      = var.project_id
   subscription = google_pubsub_subscription.this[each.key].name
   role         = "roles/pubsub.subscriber"

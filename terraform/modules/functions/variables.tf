@@ -1,11 +1,11 @@
 variable "build_account" {
-  description = "Who makes the images: the account's full name, and the same as a member of a policy."
+  description = "Service account of Cloud Build: its full name, and its IAM member."
   type        = object({ name = string, member = string })
   nullable    = false
 }
 
 variable "delivery" {
-  description = "How messages reach functions: topics, the account that pushes, and Pub/Sub's own agent."
+  description = "Message delivery: topics, the account of push requests, and Pub/Sub's service agent."
   type = object({
     topic_ids         = map(string)
     dead_letter_topic = string
@@ -16,7 +16,7 @@ variable "delivery" {
 }
 
 variable "functions" {
-  description = "What to run, within which limits, as whom, and who may call it. Without a topic it hears no messages."
+  description = "Functions with their limits, accounts and invokers. A function without a topic has no subscription."
   type = map(object({
     description       = string
     service_account   = string
@@ -37,19 +37,19 @@ variable "functions" {
     condition = alltrue([
       for function in values(var.functions) : function.topic == null || function.timeout_seconds <= 540
     ])
-    error_message = "Pub/Sub waits 600 s at most for an answer: a function with a topic has 540 s."
+    error_message = "timeout_seconds must be at most 540 for a function with a topic: Pub/Sub waits at most 600 s."
   }
   validation {
     condition = alltrue([
       for function in values(var.functions) : function.attempts_max >= 5 && function.attempts_max <= 100
     ])
-    error_message = "Pub/Sub tries 5 to 100 times before it gives a message up."
+    error_message = "attempts_max must be 5 to 100, the limits of Pub/Sub."
   }
   validation {
     condition = alltrue([
       for function in values(var.functions) : function.concurrency == 1 || try(tonumber(function.cpu) >= 1, false)
     ])
-    error_message = "More than one request at a time needs a whole CPU: set cpu = \"1\"."
+    error_message = "A concurrency above 1 requires a full CPU: set cpu = \"1\"."
   }
   validation {
     condition = alltrue(flatten([
@@ -57,47 +57,47 @@ variable "functions" {
         for member in values(function.invokers) : !contains(["allUsers", "allAuthenticatedUsers"], member)
       ]
     ]))
-    error_message = "No function is open to the public."
+    error_message = "A function must not be public: list service accounts, users or groups."
   }
 }
 
 variable "labels" {
-  description = "For functions, subscriptions and images."
+  description = "Labels of functions, subscriptions and the image repository."
   type        = map(string)
   nullable    = false
   default     = {}
 }
 
 variable "prefix" {
-  description = "Before the names of functions and subscriptions."
+  description = "Prefix of function and subscription names."
   type        = string
   nullable    = false
 }
 
 variable "project_id" {
-  description = "The project."
+  description = "Project id."
   type        = string
   nullable    = false
 }
 
 variable "region" {
-  description = "Where functions run."
+  description = "Region of the functions."
   type        = string
   nullable    = false
 }
 
 variable "source_bucket" {
-  description = "Where the functions' sources are put."
+  description = "Bucket of the function archives."
   type        = string
   nullable    = false
 }
 
 variable "source_dir" {
-  description = "The directory with NAME.zip for every function."
+  description = "Directory with NAME.zip of each function."
   type        = string
   nullable    = false
   validation {
     condition     = alltrue([for name in keys(var.functions) : fileexists("${var.source_dir}/${name}.zip")])
-    error_message = "Not every function has its NAME.zip in that directory. Run `npm run build` first."
+    error_message = "NAME.zip of at least one function is missing in the directory. Run `npm run build` first."
   }
 }

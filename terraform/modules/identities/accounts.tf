@@ -1,4 +1,4 @@
-# Accounts have no keys, ever: functions and VMs get their tokens from the metadata server.
+# Accounts have no keys: functions and VMs get their tokens from the metadata server.
 resource "google_service_account" "this" {
   for_each     = var.accounts
   project      = var.project_id

@@ -1,22 +1,22 @@
 variable "accounts" {
-  description = "Service accounts by their short name."
+  description = "Service accounts by short name."
   type        = map(object({ description = string }))
   nullable    = false
   validation {
     condition     = alltrue([for name in keys(var.accounts) : can(regex("^[a-z][a-z0-9-]*[a-z0-9]$", name))])
-    error_message = "Names are small letters, digits and dashes."
+    error_message = "Account names consist of lowercase letters, digits and dashes."
   }
 }
 
 variable "actor_grants" {
-  description = "Which account may attach which other one to what it creates."
+  description = "Accounts that may attach another account to the resources they create."
   type        = map(object({ account = string, acts_as = string }))
   nullable    = false
   default     = {}
 }
 
 variable "custom_roles" {
-  description = "Roles of exactly the permissions that are needed, where Google's own have more."
+  description = "Custom roles with only the needed permissions, where predefined roles have more."
   type = map(object({
     title       = string
     description = string
@@ -27,17 +27,17 @@ variable "custom_roles" {
 }
 
 variable "prefix" {
-  description = "Before the names of accounts and roles."
+  description = "Prefix of account and role names."
   type        = string
   nullable    = false
   validation {
     condition     = length(var.prefix) <= 12
-    error_message = "Account ids have 30 characters at most: choose a prefix of 12 or fewer."
+    error_message = "The prefix must have at most 12 characters: account ids are limited to 30."
   }
 }
 
 variable "project_grants" {
-  description = "Rights in the project: one of Google's roles, or a key of custom_roles, with a condition if need be."
+  description = "Project-level grants: a predefined role or a key of custom_roles, and an optional condition."
   type = map(object({
     account   = string
     role      = string
@@ -49,23 +49,23 @@ variable "project_grants" {
     condition = alltrue([
       for grant in values(var.project_grants) : !contains(["roles/owner", "roles/editor", "roles/viewer"], grant.role)
     ])
-    error_message = "Owner, editor and viewer are far more than any part needs; name the role that it needs."
+    error_message = "Basic roles (owner, editor, viewer) are too broad: use the specific role that the account needs."
   }
 }
 
 variable "role_suffix" {
-  description = "After the ids of custom roles: the id of a role that was deleted cannot be had again for a month."
+  description = "Suffix of custom role ids: the id of a deleted role is reserved for a month."
   type        = string
   nullable    = false
   default     = ""
   validation {
     condition     = can(regex("^[a-zA-Z0-9_.]{0,20}$", var.role_suffix))
-    error_message = "Ids of roles are letters, digits, underscores and dots; 20 of them at most here."
+    error_message = "The suffix has at most 20 letters, digits, underscores and dots."
   }
 }
 
 variable "project_id" {
-  description = "The project."
+  description = "Project id."
   type        = string
   nullable    = false
 }

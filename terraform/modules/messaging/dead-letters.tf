@@ -1,4 +1,4 @@
-# Pub/Sub forwards what it gives up as its own agent.
+# Pub/Sub forwards undeliverable messages as its own service agent.
 locals {
   service_agent = "serviceAccount:service-${var.project_number}@gcp-sa-pubsub.iam.gserviceaccount.com"
 }

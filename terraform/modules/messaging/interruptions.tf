@@ -1,4 +1,4 @@
-# Compute Engine's system events say within seconds what a passed lease would say after minutes.
+# Compute Engine's system events report a lost VM within seconds; an expired lease would take minutes.
 locals {
   interruption_methods = [
     "compute.instances.preempted",
@@ -11,7 +11,7 @@ locals {
 resource "google_logging_project_sink" "interruptions" {
   project                = var.project_id
   name                   = "${var.prefix}-interruptions"
-  description            = "VMs that were taken away."
+  description            = "Preempted and failed VMs."
   destination            = "pubsub.googleapis.com/${google_pubsub_topic.this["interruptions"].id}"
   unique_writer_identity = true
   # VM names begin with df- (shared/domain/vm-name.ts).

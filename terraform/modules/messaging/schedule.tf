@@ -1,4 +1,4 @@
-# Cloud Scheduler publishes as its own agent, which has the right from the day its API is switched on.
+# Cloud Scheduler publishes as its own service agent, which has the permission once the API is enabled.
 resource "google_cloud_scheduler_job" "this" {
   for_each    = var.schedules
   project     = var.project_id
@@ -10,7 +10,7 @@ resource "google_cloud_scheduler_job" "this" {
 
   pubsub_target {
     topic_name = google_pubsub_topic.this[each.value.topic].id
-    # Never empty: the functions framework takes an empty message for no message.
+    # Never empty: the functions framework treats an empty message as missing.
     data = base64encode(jsonencode(each.value.message))
   }
 }

@@ -11,7 +11,7 @@ resource "google_pubsub_topic" "this" {
   name         = "${var.prefix}-${each.value}"
   kms_key_name = try(var.encryption.kms_key_name, null)
   labels       = var.labels
-  # What was given up can be looked at, and sent again, for a week after it was taken off its subscription.
+  # Dead letters can be inspected and replayed for a week after they were acknowledged.
   message_retention_duration = each.value == "dead-letters" ? "604800s" : null
 }
 

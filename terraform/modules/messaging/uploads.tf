@@ -1,5 +1,5 @@
-# A notification of our own, not an Eventarc trigger: Eventarc would own the subscription, and with it how often an
-# upload is tried and where a hopeless one goes (docs/adr/0008). Reading this makes the agent where there is none yet.
+# A bucket notification, not an Eventarc trigger: Eventarc would own the subscription, its retry policy and the handling
+# of undeliverable uploads (docs/adr/0008). Reading this data source creates the service agent if it does not exist.
 data "google_storage_project_service_account" "this" {
   project = var.project_id
 }

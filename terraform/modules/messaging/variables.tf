@@ -1,49 +1,49 @@
 variable "encryption" {
-  description = "A key of Cloud KMS in place of Google's own; null for Google's."
+  description = "Cloud KMS key (CMEK); null for Google-managed encryption."
   type        = object({ kms_key_name = string })
   default     = null
 }
 
 variable "labels" {
-  description = "For the topics."
+  description = "Labels of the topics."
   type        = map(string)
   nullable    = false
   default     = {}
 }
 
 variable "prefix" {
-  description = "Before the names of topics, as the code has it (infra/google-cloud/pubsub, TOPIC_PREFIX)."
+  description = "Prefix of topic names, as in the code (infra/google-cloud/pubsub, TOPIC_PREFIX)."
   type        = string
   nullable    = false
 }
 
 variable "project_id" {
-  description = "The project."
+  description = "Project id."
   type        = string
   nullable    = false
 }
 
 variable "project_number" {
-  description = "The project's number, by which Pub/Sub's service agent is named."
+  description = "Project number; part of the name of Pub/Sub's service agent."
   type        = string
   nullable    = false
 }
 
 variable "publishers" {
-  description = "Who may publish to which topic."
+  description = "Publishers of the topics."
   type        = map(object({ topic = string, member = string }))
   nullable    = false
   default     = {}
 }
 
 variable "region" {
-  description = "Where the scheduler is."
+  description = "Region of Cloud Scheduler."
   type        = string
   nullable    = false
 }
 
 variable "schedules" {
-  description = "What Cloud Scheduler publishes, and when (cron, UTC)."
+  description = "Messages that Cloud Scheduler publishes, and their cron schedules (UTC)."
   type = map(object({
     topic   = string
     cron    = string
@@ -53,16 +53,16 @@ variable "schedules" {
   default  = {}
   validation {
     condition     = alltrue([for schedule in values(var.schedules) : length(split(" ", schedule.cron)) == 5])
-    error_message = "A schedule has five fields: minute, hour, day of the month, month, day of the week."
+    error_message = "A cron schedule has five fields: minute, hour, day of the month, month, day of the week."
   }
   validation {
     condition     = alltrue([for schedule in values(var.schedules) : length(schedule.message) > 0])
-    error_message = "A message has at least one field: Pub/Sub takes no empty ones."
+    error_message = "A message needs at least one field: Pub/Sub rejects empty messages."
   }
 }
 
 variable "upload_bucket" {
-  description = "The bucket whose finished objects are announced on the topic uploads."
+  description = "Bucket whose finalized objects are published to the topic uploads."
   type        = string
   nullable    = false
 }

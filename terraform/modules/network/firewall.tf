@@ -1,8 +1,8 @@
-# Said aloud, though it is what networks begin with: nobody reaches a VM, not even by SSH.
+# The default of a network, made explicit: no ingress to VMs, not even SSH.
 resource "google_compute_firewall" "deny_ingress" {
   project       = var.project_id
   name          = "${var.name}-deny-ingress"
-  description   = "No way in."
+  description   = "Denies all ingress."
   network       = google_compute_network.this.id
   direction     = "INGRESS"
   priority      = 65534
@@ -13,11 +13,11 @@ resource "google_compute_firewall" "deny_ingress" {
   }
 }
 
-# Replicas of a job find each other by internal addresses (TF_CONFIG, MASTER_ADDR), on ports that programs choose.
+# Replicas of a job connect to each other's internal addresses (TF_CONFIG, MASTER_ADDR), on ports that programs choose.
 resource "google_compute_firewall" "replicas" {
   project     = var.project_id
   name        = "${var.name}-replicas"
-  description = "VMs of training jobs among themselves."
+  description = "Allows traffic between VMs of training jobs."
   network     = google_compute_network.this.id
   direction   = "INGRESS"
   priority    = 1000

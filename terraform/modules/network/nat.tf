@@ -1,4 +1,4 @@
-# The way out for VMs, which have no public addresses. Google's own services need it not (Private Google Access).
+# Internet egress of VMs, which have no public addresses. Google's APIs are reached by Private Google Access instead.
 resource "google_compute_router" "this" {
   for_each = var.nat ? var.subnets : {}
   project  = var.project_id

@@ -1,12 +1,12 @@
 resource "google_compute_network" "this" {
   project                 = var.project_id
   name                    = var.name
-  description             = "The VMs of training jobs."
+  description             = "VMs of training jobs."
   auto_create_subnetworks = false
   routing_mode            = "REGIONAL"
 }
 
-# The same name in every region: the code puts the VM's own region into the pattern.
+# The same name in every region: the code inserts the VM's region into the pattern.
 resource "google_compute_subnetwork" "this" {
   for_each                 = var.subnets
   project                  = var.project_id

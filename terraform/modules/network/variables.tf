@@ -1,41 +1,41 @@
 variable "flow_logs" {
-  description = "Whether a tenth of the connections is logged."
+  description = "Whether VPC flow logs are enabled (10% of connections)."
   type        = bool
   nullable    = false
   default     = false
 }
 
 variable "name" {
-  description = "The network's, and each subnet's."
+  description = "Name of the network and of each subnet."
   type        = string
   nullable    = false
 }
 
 variable "nat" {
-  description = "Whether VMs reach the internet, such as pypi.org. Costs money also while no VM runs."
+  description = "Whether VMs reach the internet, for example pypi.org. Billed even if no VM runs."
   type        = bool
   nullable    = false
   default     = false
 }
 
 variable "project_id" {
-  description = "The project."
+  description = "Project id."
   type        = string
   nullable    = false
 }
 
 variable "subnets" {
-  description = "The range of addresses by region."
+  description = "CIDR ranges by region."
   type        = map(string)
   nullable    = false
   validation {
     condition     = length(var.subnets) > 0
-    error_message = "Name at least one region: VMs need a subnet where they run."
+    error_message = "At least one region is required: VMs run only in regions with a subnet."
   }
 }
 
 variable "vm_tag" {
-  description = "The network tag of the VMs (infra/google-cloud/compute-engine/instance-request.ts)."
+  description = "Network tag of the VMs (infra/google-cloud/compute-engine/instance-request.ts)."
   type        = string
   nullable    = false
 }

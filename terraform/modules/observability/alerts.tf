@@ -1,79 +1,79 @@
-# An alert is something that nobody mends but a person. Failed jobs are their owners' business, and in their reports.
+# Alerts only for conditions that need an operator. Failed jobs concern their owners, and are in their reports.
 locals {
-  # What is ours, in the language of Cloud Monitoring's filters.
-  own_subscriptions = join(" AND ", [
+  # Cloud Monitoring filters that select this deployment's resources.
+  subscriptions_filter = join(" AND ", [
     "resource.type=\"pubsub_subscription\"",
     "resource.labels.subscription_id=starts_with(\"${var.prefix}-\")",
   ])
-  tick_subscription = join(" AND ", [
+  tick_subscription_filter = join(" AND ", [
     "resource.type=\"pubsub_subscription\"",
     "resource.labels.subscription_id=\"${var.subscriptions["watch"]}\"",
   ])
-  own_services = join(" AND ", [
+  services_filter = join(" AND ", [
     "resource.type=\"cloud_run_revision\"",
     "resource.labels.service_name=starts_with(\"${var.prefix}-\")",
   ])
-  own_vms = "resource.type=\"gce_instance\" AND metadata.user_labels.\"managed-by\"=\"dropforge\""
+  vms_filter = "resource.type=\"gce_instance\" AND metadata.user_labels.\"managed-by\"=\"dropforge\""
 
   thresholds = {
     dead-letters = {
-      title    = "A message was given up"
+      title    = "A message was dead-lettered"
       metric   = "pubsub.googleapis.com/subscription/dead_letter_message_count"
-      among    = local.own_subscriptions
+      filter   = local.subscriptions_filter
       aligner  = "ALIGN_DELTA"
       reducer  = "REDUCE_SUM"
       group_by = ["resource.labels.subscription_id"]
-      above    = 0
+      limit    = 0
       duration = "0s"
       remedy   = <<-EOT
-        The job it was about has the evidence, and so has the log of on-dead-letter: look for "message was
-        given up". Mend the cause, then seek the subscription of dead letters back, or publish the message
+        The job of the message has the evidence, and so has the log of on-dead-letter: search for "message was
+        given up". Fix the cause, then seek the subscription of dead letters back, or publish the message
         again.
       EOT
     }
     stuck-stage = {
-      title    = "A stage does not get through its messages"
+      title    = "A stage has a message backlog"
       metric   = "pubsub.googleapis.com/subscription/oldest_unacked_message_age"
-      among    = local.own_subscriptions
+      filter   = local.subscriptions_filter
       aligner  = "ALIGN_MAX"
       reducer  = "REDUCE_MAX"
       group_by = ["resource.labels.subscription_id"]
-      above    = var.alerts.backlog_minutes * 60
+      limit    = var.alerts.backlog_minutes * 60
       duration = "300s"
       remedy   = <<-EOT
-        Jobs wait for this stage; if it is teardown, VMs that should be gone still cost money. Its
-        function's log says what fails.
+        Jobs wait for this stage; if it is teardown, VMs that should be deleted are still billed. The
+        function's log shows the error.
       EOT
     }
     old-vm = {
-      title    = "A VM is older than any job should be"
+      title    = "A VM exceeds the maximum job age"
       metric   = "compute.googleapis.com/instance/uptime_total"
-      among    = local.own_vms
+      filter   = local.vms_filter
       aligner  = "ALIGN_MAX"
       reducer  = "REDUCE_MAX"
       group_by = ["metric.labels.instance_name"]
-      above    = var.alerts.vm_age_hours_max * 3600
+      limit    = var.alerts.vm_age_hours_max * 3600
       duration = "0s"
       remedy   = <<-EOT
-        See whose it is: gcloud compute instances list --filter=labels.managed-by=dropforge. If no running
-        job owns it, the sweep and the VM's own maxRunDuration have both failed: delete it, then look at
-        teardown's log.
+        Find its job: gcloud compute instances list --filter=labels.managed-by=dropforge. If no running
+        job owns it, the sweep and the VM's own maxRunDuration have both failed: delete the VM, then check
+        the log of teardown.
       EOT
     }
     faults = {
-      title = "A function fails"
-      # Whatever is thrown is answered with 500. A metric of our own would be unknown to Cloud Monitoring for up to ten
-      # minutes after it was made, and the policy refused.
+      title = "A function returns errors"
+      # A function that throws returns 500. A user-defined metric would be unknown to Cloud Monitoring for up to ten
+      # minutes after its creation, and the policy would be rejected.
       metric   = "run.googleapis.com/request_count"
-      among    = "${local.own_services} AND metric.labels.response_code_class=\"5xx\""
+      filter   = "${local.services_filter} AND metric.labels.response_code_class=\"5xx\""
       aligner  = "ALIGN_DELTA"
       reducer  = "REDUCE_SUM"
       group_by = ["resource.labels.service_name"]
-      above    = 10
+      limit    = 10
       duration = "300s"
       remedy   = <<-EOT
-        One now and then is a retry at work; ten in five minutes is a fault that stays. The function's log
-        says which.
+        Single errors are handled by retries; ten in five minutes are a persistent fault. The function's log
+        shows the error.
       EOT
     }
   }
@@ -105,9 +105,9 @@ resource "google_monitoring_alert_policy" "threshold" {
   conditions {
     display_name = each.value.title
     condition_threshold {
-      filter          = "metric.type=\"${each.value.metric}\" AND ${each.value.among}"
+      filter          = "metric.type=\"${each.value.metric}\" AND ${each.value.filter}"
       comparison      = "COMPARISON_GT"
-      threshold_value = each.value.above
+      threshold_value = each.value.limit
       duration        = each.value.duration
       aggregations {
         alignment_period     = "300s"
@@ -128,21 +128,21 @@ resource "google_monitoring_alert_policy" "threshold" {
   }
 }
 
-# The watcher mends everything else; nothing would say that it has stopped. The first condition needs to have seen it
-# run once; the second tells of one that never did.
-resource "google_monitoring_alert_policy" "watch_absent" {
+# The reconciler recovers from all other faults, so its own failure needs an alert. The first condition requires that it
+# has run once; the second detects that it never ran.
+resource "google_monitoring_alert_policy" "reconciler_absent" {
   project               = var.project_id
-  display_name          = "Dropforge: The watcher does not run"
+  display_name          = "Dropforge: The reconciler does not run"
   combiner              = "OR"
   notification_channels = local.channels
   user_labels           = { app = var.prefix }
 
   conditions {
-    display_name = "No tick was handled for half an hour"
+    display_name = "No tick was acknowledged for half an hour"
     condition_absent {
       filter = join(" AND ", [
         "metric.type=\"pubsub.googleapis.com/subscription/push_request_count\"",
-        local.tick_subscription,
+        local.tick_subscription_filter,
         "metric.labels.response_class=\"ack\"",
       ])
       duration = "1800s"
@@ -155,11 +155,11 @@ resource "google_monitoring_alert_policy" "watch_absent" {
   }
 
   conditions {
-    display_name = "A tick has waited for half an hour"
+    display_name = "A tick is unacknowledged for half an hour"
     condition_threshold {
       filter = join(" AND ", [
         "metric.type=\"pubsub.googleapis.com/subscription/oldest_unacked_message_age\"",
-        local.tick_subscription,
+        local.tick_subscription_filter,
       ])
       comparison      = "COMPARISON_GT"
       threshold_value = 1800
@@ -174,8 +174,8 @@ resource "google_monitoring_alert_policy" "watch_absent" {
   documentation {
     mime_type = "text/markdown"
     content   = <<-EOT
-      Lost messages, silent VMs and passed deadlines go unseen, and jobs stand still. Look whether the
-      scheduler's job ${var.prefix}-tick is paused, and at the log of ${var.prefix}-watch.
+      Lost messages, VMs that stopped reporting and passed deadlines are not detected, and jobs make no
+      progress. Check whether the scheduler job ${var.prefix}-tick is paused, and the log of ${var.prefix}-watch.
     EOT
   }
 

@@ -22,7 +22,7 @@ resource "google_billing_budget" "this" {
     }
   }
 
-  # The one that tells in time: GPU VMs spend in hours what was planned for weeks.
+  # The forecast notifies in time: GPU VMs can spend a budget of weeks within hours.
   threshold_rules {
     threshold_percent = 1.0
     spend_basis       = "FORECASTED_SPEND"
@@ -31,7 +31,7 @@ resource "google_billing_budget" "this" {
   dynamic "all_updates_rule" {
     for_each = length(var.alerts.emails) + length(var.alerts.notification_channels) > 0 ? [true] : []
     content {
-      # A budget takes five channels at most.
+      # A budget accepts at most five channels.
       monitoring_notification_channels = slice(local.channels, 0, min(5, length(local.channels)))
     }
   }

@@ -1,8 +1,8 @@
-# Spot VMs come and go; how often says whether another region or STANDARD is worth its price.
+# The preemption rate shows whether another region or STANDARD is worth its price.
 resource "google_logging_metric" "interruptions" {
   project     = var.project_id
   name        = "${var.prefix}/interruptions"
-  description = "VMs that were taken away."
+  description = "Preempted and failed VMs."
   filter = join(" ", [
     "resource.type=\"gce_instance\" protoPayload.resourceName:\"/instances/df-\"",
     "logName=\"projects/${var.project_id}/logs/cloudaudit.googleapis.com%2Fsystem_event\"",
@@ -17,7 +17,7 @@ resource "google_logging_metric" "interruptions" {
     labels {
       key         = "method"
       value_type  = "STRING"
-      description = "What Compute Engine calls it."
+      description = "Method name of Compute Engine's system event."
     }
   }
 

@@ -1,12 +1,12 @@
 output "alert_policies" {
-  description = "The alert policies by what they are about."
+  description = "Alert policies by topic."
   value = merge(
     { for name, policy in google_monitoring_alert_policy.threshold : name => policy.name },
-    { watch-absent = google_monitoring_alert_policy.watch_absent.name },
+    { reconciler-absent = google_monitoring_alert_policy.reconciler_absent.name },
   )
 }
 
 output "dashboard" {
-  description = "The dashboard's id."
+  description = "Dashboard id."
   value       = google_monitoring_dashboard.this.id
 }

@@ -1,5 +1,5 @@
 variable "alerts" {
-  description = "Who is told, and when: addresses, channels that are there already, and limits."
+  description = "Alert recipients (addresses and existing channels) and thresholds."
   type = object({
     emails                = set(string)
     notification_channels = set(string)
@@ -10,7 +10,7 @@ variable "alerts" {
 }
 
 variable "budget" {
-  description = "What the project may cost in a month before somebody is told; null for no budget."
+  description = "Monthly budget of the project; null for none."
   type = object({
     billing_account = string
     amount          = number
@@ -19,34 +19,34 @@ variable "budget" {
   default = null
   validation {
     condition     = var.budget == null || try(var.budget.amount >= 1, false)
-    error_message = "A budget is at least one unit of its currency; use null for none."
+    error_message = "A budget must be at least one unit of its currency; use null for none."
   }
 }
 
 variable "prefix" {
-  description = "What the names of functions and subscriptions begin with."
+  description = "Prefix of function and subscription names."
   type        = string
   nullable    = false
 }
 
 variable "project_id" {
-  description = "The project."
+  description = "Project id."
   type        = string
   nullable    = false
 }
 
 variable "project_number" {
-  description = "The project's number: what a budget knows it by."
+  description = "Project number; the budget filter requires it."
   type        = string
   nullable    = false
 }
 
 variable "subscriptions" {
-  description = "The subscriptions by the function that hears them; watch must be among them."
+  description = "Subscription names by function; must contain watch."
   type        = map(string)
   nullable    = false
   validation {
     condition     = contains(keys(var.subscriptions), "watch")
-    error_message = "The watcher's subscription is missing: without it nobody would see that the watcher has stopped."
+    error_message = "The subscription of watch is missing: the alert on a stopped reconciler needs it."
   }
 }

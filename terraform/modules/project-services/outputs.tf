@@ -1,5 +1,5 @@
 output "project_id" {
-  description = "The project, once its APIs are on: whoever takes it from here waits for them."
+  description = "Project id; available once the APIs are enabled, so that dependent modules wait for them."
   value       = var.project_id
   depends_on  = [google_project_service.this]
 }

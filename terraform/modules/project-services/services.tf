@@ -24,6 +24,6 @@ resource "google_project_service" "this" {
   for_each = toset(local.services)
   project  = var.project_id
   service  = each.value
-  # Others in the project may use it too.
+  # Other software in the project may use the API.
   disable_on_destroy = false
 }

@@ -1,25 +1,25 @@
 variable "project_id" {
-  description = "The project whose APIs are switched on."
+  description = "Project whose APIs are enabled."
   type        = string
   nullable    = false
 }
 
 variable "with_budget" {
-  description = "Whether the Cloud Billing Budget API is needed as well."
+  description = "Whether to enable the Cloud Billing Budget API."
   type        = bool
   nullable    = false
   default     = false
 }
 
 variable "with_cmek" {
-  description = "Whether Cloud KMS is needed as well."
+  description = "Whether to enable Cloud KMS."
   type        = bool
   nullable    = false
   default     = false
 }
 
 variable "with_secrets" {
-  description = "Whether Secret Manager is needed as well."
+  description = "Whether to enable Secret Manager."
   type        = bool
   nullable    = false
   default     = false

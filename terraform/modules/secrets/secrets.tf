@@ -1,4 +1,4 @@
-# Without values: those would be in Terraform's state, for everybody who can read that.
+# Without values, which would be readable in Terraform's state.
 resource "google_secret_manager_secret" "this" {
   for_each  = var.names
   project   = var.project_id
@@ -11,7 +11,7 @@ resource "google_secret_manager_secret" "this" {
       content {}
     }
 
-    # A key encrypts what is in its own location; automatic replication asks for one that is global.
+    # A key encrypts data in its own location; automatic replication requires a global key.
     dynamic "user_managed" {
       for_each = var.encryption == null ? [] : [var.encryption]
       content {

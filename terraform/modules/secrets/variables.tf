@@ -1,35 +1,35 @@
 variable "accessors" {
-  description = "Who may read the values, by account: its member, and the role that lets it."
+  description = "Accounts that may read the values: IAM member and role."
   type        = map(object({ member = string, role = string }))
   nullable    = false
 }
 
 variable "encryption" {
-  description = "A key of Cloud KMS in place of Google's own; null for Google's."
+  description = "Cloud KMS key (CMEK); null for Google-managed encryption."
   type        = object({ kms_key_name = string })
   default     = null
 }
 
 variable "labels" {
-  description = "Labels for the secrets."
+  description = "Labels of the secrets."
   type        = map(string)
   nullable    = false
 }
 
 variable "location" {
-  description = "The one region of values that a key of one's own encrypts."
+  description = "Region of the values if a customer-managed key encrypts them."
   type        = string
   nullable    = false
 }
 
 variable "names" {
-  description = "The names of the secrets."
+  description = "Names of the secrets."
   type        = set(string)
   nullable    = false
 }
 
 variable "project_id" {
-  description = "The project."
+  description = "Project id."
   type        = string
   nullable    = false
 }

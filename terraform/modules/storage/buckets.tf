@@ -1,6 +1,6 @@
 locals {
   buckets = {
-    # Jobs name the generation of a package: versions keep it when somebody uploads another under its name.
+    # Jobs refer to the generation of a package: versioning keeps it when the object is replaced.
     uploads = { days = var.retention.uploads_days }
     jobs    = { days = var.retention.jobs_days }
     sources = { days = null }
@@ -22,7 +22,7 @@ resource "google_storage_bucket" "this" {
     enabled = true
   }
 
-  # Versions do what soft deletion does, and checkpoints that are replaced all day need not be kept twice.
+  # Versioning already covers soft deletion, which would store every replaced checkpoint a second time.
   soft_delete_policy {
     retention_duration_seconds = 0
   }

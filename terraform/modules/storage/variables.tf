@@ -1,12 +1,12 @@
 variable "force_destroy" {
-  description = "Whether a bucket is destroyed with what is in it."
+  description = "Whether non-empty buckets can be destroyed."
   type        = bool
   nullable    = false
   default     = false
 }
 
 variable "grants" {
-  description = "Who may do what in which bucket (uploads, jobs or sources)."
+  description = "IAM grants on the buckets uploads, jobs and sources."
   type = map(object({
     bucket    = string
     role      = string
@@ -17,47 +17,47 @@ variable "grants" {
   default  = {}
   validation {
     condition     = alltrue([for grant in values(var.grants) : contains(["uploads", "jobs", "sources"], grant.bucket)])
-    error_message = "The buckets are uploads, jobs and sources."
+    error_message = "bucket must be uploads, jobs or sources."
   }
 }
 
 variable "encryption" {
-  description = "A key of Cloud KMS in place of Google's own; null for Google's."
+  description = "Cloud KMS key (CMEK); null for Google-managed encryption."
   type        = object({ kms_key_name = string })
   default     = null
 }
 
 variable "labels" {
-  description = "For the buckets."
+  description = "Labels of the buckets."
   type        = map(string)
   nullable    = false
   default     = {}
 }
 
 variable "location" {
-  description = "A region: VMs there read and write without traffic costs."
+  description = "Region. VMs in the same region have no data transfer costs."
   type        = string
   nullable    = false
 }
 
 variable "prefix" {
-  description = "Before the buckets' names, which are unique in the world: begin with the project."
+  description = "Prefix of bucket names, which are globally unique: begin with the project id."
   type        = string
   nullable    = false
   validation {
     condition     = can(regex("^[a-z0-9][a-z0-9-]{1,53}[a-z0-9]$", var.prefix))
-    error_message = "Bucket names are small letters, digits and dashes, 63 at most with \"-uploads\" at their end."
+    error_message = "The prefix has lowercase letters, digits and dashes; at most 63 characters with \"-uploads\"."
   }
 }
 
 variable "project_id" {
-  description = "The project."
+  description = "Project id."
   type        = string
   nullable    = false
 }
 
 variable "retention" {
-  description = "After how many days objects and replaced versions are deleted; null for never."
+  description = "Days until live objects and noncurrent versions are deleted; null for never."
   type = object({
     uploads_days    = optional(number)
     jobs_days       = optional(number)
@@ -67,6 +67,6 @@ variable "retention" {
   default  = {}
   validation {
     condition     = var.retention.noncurrent_days >= 1
-    error_message = "A job's package may be replaced while the job waits: keep replaced versions for a day at least."
+    error_message = "noncurrent_days must be at least 1: a job's package may be replaced while the job waits."
   }
 }

@@ -6,26 +6,26 @@ variables {
   location   = "nam5"
 }
 
-run "is_protected_unless_told_otherwise" {
+run "is_protected_by_default" {
   command = plan
   assert {
     condition     = google_firestore_database.this.delete_protection_state == "DELETE_PROTECTION_ENABLED"
-    error_message = "A database with every job's history is not deleted by mistake."
+    error_message = "The database must be protected against deletion by default."
   }
 }
 
-run "can_be_let_go" {
+run "can_be_unprotected" {
   command = plan
   variables {
     deletion_protection = false
   }
   assert {
     condition     = google_firestore_database.this.delete_protection_state == "DELETE_PROTECTION_DISABLED"
-    error_message = "deletion_protection = false lets a destroy succeed."
+    error_message = "deletion_protection = false must allow a destroy."
   }
 }
 
-run "refuses_the_default_database" {
+run "rejects_the_default_database" {
   command = plan
   variables {
     name = "(default)"

@@ -9,7 +9,7 @@ run "grants_nothing_without_a_key" {
   command = plan
   assert {
     condition     = length(google_kms_crypto_key_iam_member.agent) == 0
-    error_message = "Without a key there is nothing to grant."
+    error_message = "Without a key there must be no grants."
   }
 }
 
@@ -21,11 +21,11 @@ run "lets_the_services_use_the_key" {
   }
   assert {
     condition     = toset(keys(google_kms_crypto_key_iam_member.agent)) == toset(["compute", "firestore", "pubsub", "storage"])
-    error_message = "Disks, Firestore, Pub/Sub and Cloud Storage are encrypted by their services."
+    error_message = "The agents of Compute Engine, Firestore, Pub/Sub and Cloud Storage must be able to use the key."
   }
 }
 
-run "lets_secret_manager_use_the_key_where_there_are_secrets" {
+run "lets_secret_manager_use_the_key_for_secrets" {
   command = plan
   variables {
     encryption   = { kms_key_name = "projects/k/locations/us-central1/keyRings/r/cryptoKeys/k" }
@@ -33,6 +33,6 @@ run "lets_secret_manager_use_the_key_where_there_are_secrets" {
   }
   assert {
     condition     = contains(keys(google_kms_crypto_key_iam_member.agent), "secretmanager")
-    error_message = "Secret Manager encrypts the values of secrets."
+    error_message = "The agent of Secret Manager must be able to use the key."
   }
 }

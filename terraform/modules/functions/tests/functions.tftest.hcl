@@ -18,7 +18,7 @@ variables {
   }
   functions = {
     watch = {
-      description     = "Wakes what is due."
+      description     = "Reconciles jobs."
       service_account = "watch@example.com"
       environment     = { PROJECT_ID = "my-project" }
       invokers        = { push = "serviceAccount:push@example.com" }
@@ -27,25 +27,25 @@ variables {
   }
 }
 
-run "is_small_private_and_idle_by_default" {
+run "is_private_and_scales_to_zero_by_default" {
   command = plan
   assert {
     condition     = google_cloudfunctions2_function.this["watch"].service_config[0].min_instance_count == 0
-    error_message = "Nothing runs between jobs."
+    error_message = "min_instance_count must be 0: nothing runs between jobs."
   }
   assert {
     condition = (
       google_cloudfunctions2_function.this["watch"].service_config[0].ingress_settings == "ALLOW_INTERNAL_ONLY"
     )
-    error_message = "A function is open to the inside alone unless it says otherwise."
+    error_message = "Ingress must be internal by default."
   }
   assert {
     condition     = google_pubsub_subscription.this["watch"].dead_letter_policy[0].max_delivery_attempts == 10
-    error_message = "Ten tries, then the dead letters."
+    error_message = "A message must be dead-lettered after ten deliveries by default."
   }
 }
 
-run "refuses_functions_that_were_not_built" {
+run "rejects_missing_archives" {
   command = plan
   variables {
     source_dir = "nowhere"
@@ -53,7 +53,7 @@ run "refuses_functions_that_were_not_built" {
   expect_failures = [var.source_dir]
 }
 
-run "refuses_more_time_than_pubsub_gives" {
+run "rejects_timeouts_above_the_ack_deadline" {
   command = plan
   variables {
     functions = {
@@ -70,12 +70,12 @@ run "refuses_more_time_than_pubsub_gives" {
   expect_failures = [var.functions]
 }
 
-run "refuses_many_requests_on_a_part_of_a_cpu" {
+run "rejects_concurrency_on_a_fractional_cpu" {
   command = plan
   variables {
     functions = {
       watch = {
-        description     = "Crowded."
+        description     = "Concurrent."
         service_account = "watch@example.com"
         environment     = {}
         invokers        = {}
@@ -86,15 +86,15 @@ run "refuses_many_requests_on_a_part_of_a_cpu" {
   expect_failures = [var.functions]
 }
 
-run "refuses_the_public" {
+run "rejects_public_invokers" {
   command = plan
   variables {
     functions = {
       watch = {
-        description     = "Open."
+        description     = "Public."
         service_account = "watch@example.com"
         environment     = {}
-        invokers        = { everybody = "allUsers" }
+        invokers        = { public = "allUsers" }
       }
     }
   }

@@ -3,18 +3,18 @@ mock_provider "google" {}
 variables {
   project_id = "my-project"
   prefix     = "dropforge"
-  accounts   = { watch = { description = "Wakes what is due." } }
+  accounts   = { watch = { description = "Reconciles jobs." } }
 }
 
 run "names_accounts_after_their_function" {
   command = plan
   assert {
     condition     = google_service_account.this["watch"].account_id == "dropforge-watch"
-    error_message = "An account is called after its function."
+    error_message = "The account id must be the prefix and the function's name."
   }
 }
 
-run "refuses_basic_roles" {
+run "rejects_basic_roles" {
   command = plan
   variables {
     project_grants = { a = { account = "watch", role = "roles/editor" } }
@@ -22,7 +22,7 @@ run "refuses_basic_roles" {
   expect_failures = [var.project_grants]
 }
 
-run "refuses_prefixes_that_leave_no_room" {
+run "rejects_long_prefixes" {
   command = plan
   variables {
     prefix = "dropforge-of-the-research-department"

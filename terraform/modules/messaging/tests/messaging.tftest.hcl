@@ -11,25 +11,25 @@ variables {
   }
 }
 
-run "keeps_what_was_given_up_for_a_week" {
+run "retains_dead_letters_for_a_week" {
   command = plan
   assert {
     condition     = google_pubsub_topic.this["dead-letters"].message_retention_duration == "604800s"
-    error_message = "Dead letters can be sent again for seven days."
+    error_message = "Dead letters must be retained for seven days."
   }
 }
 
-run "publishes_what_the_schedule_says" {
+run "publishes_the_scheduled_message" {
   command = plan
   assert {
     condition = (
       base64decode(google_cloud_scheduler_job.this["sweep"].pubsub_target[0].data) == "{\"type\":\"SWEEP\"}"
     )
-    error_message = "The message is JSON, in base64."
+    error_message = "The message must be base64-encoded JSON."
   }
 }
 
-run "refuses_half_a_schedule" {
+run "rejects_incomplete_cron_schedules" {
   command = plan
   variables {
     schedules = { tick = { topic = "tick", cron = "* *", message = { type = "TICK" } } }
@@ -37,7 +37,7 @@ run "refuses_half_a_schedule" {
   expect_failures = [var.schedules]
 }
 
-run "refuses_empty_messages" {
+run "rejects_empty_messages" {
   command = plan
   variables {
     schedules = { tick = { topic = "tick", cron = "* * * * *", message = {} } }

@@ -8,21 +8,21 @@ variables {
   alerts         = { emails = [], notification_channels = [], backlog_minutes = 15, vm_age_hours_max = 192 }
 }
 
-run "says_what_to_do_in_every_alert" {
+run "documents_every_alert" {
   command = plan
   assert {
     condition = alltrue([
       for policy in google_monitoring_alert_policy.threshold : length(policy.documentation[0].content) > 50
     ])
-    error_message = "An alert without a remedy is noise."
+    error_message = "Every alert must document its remedy."
   }
   assert {
     condition     = length(google_billing_budget.this) == 0
-    error_message = "A budget is asked for."
+    error_message = "There must be no budget by default."
   }
 }
 
-run "tells_whom_it_should" {
+run "notifies_the_given_recipients" {
   command = plan
   variables {
     alerts = {
@@ -35,15 +35,15 @@ run "tells_whom_it_should" {
   }
   assert {
     condition     = one(keys(google_monitoring_notification_channel.email)) == "a@example.com"
-    error_message = "Every address has a channel."
+    error_message = "Every address must have a notification channel."
   }
   assert {
     condition     = google_billing_budget.this[0].amount[0].specified_amount[0].units == "100"
-    error_message = "The budget is what was asked for."
+    error_message = "The budget must have the given amount."
   }
 }
 
-run "refuses_to_watch_nobody" {
+run "rejects_subscriptions_without_watch" {
   command = plan
   variables {
     subscriptions = { teardown = "dropforge-teardown" }

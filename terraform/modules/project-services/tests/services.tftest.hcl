@@ -4,36 +4,36 @@ variables {
   project_id = "my-project"
 }
 
-run "leaves_apis_on_when_dropforge_goes" {
+run "keeps_apis_enabled_on_destroy" {
   command = plan
   assert {
     condition     = alltrue([for service in google_project_service.this : !service.disable_on_destroy])
-    error_message = "Others in the project may use the same APIs."
+    error_message = "APIs must stay enabled on destroy: other software may use them."
   }
   assert {
     condition     = !contains(keys(google_project_service.this), "cloudkms.googleapis.com")
-    error_message = "Cloud KMS is for deployments with a key of their own."
+    error_message = "Cloud KMS must be enabled only with a customer-managed key."
   }
 }
 
-run "switches_kms_on_for_own_keys" {
+run "enables_kms_with_cmek" {
   command = plan
   variables {
     with_cmek = true
   }
   assert {
     condition     = contains(keys(google_project_service.this), "cloudkms.googleapis.com")
-    error_message = "A key of one's own needs Cloud KMS."
+    error_message = "A customer-managed key requires Cloud KMS."
   }
 }
 
-run "switches_secret_manager_on_for_secrets" {
+run "enables_secret_manager_for_secrets" {
   command = plan
   variables {
     with_secrets = true
   }
   assert {
     condition     = contains(keys(google_project_service.this), "secretmanager.googleapis.com")
-    error_message = "Secrets need Secret Manager."
+    error_message = "Secrets require Secret Manager."
   }
 }

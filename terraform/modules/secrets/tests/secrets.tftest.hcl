@@ -12,17 +12,17 @@ run "lets_each_accessor_read_each_secret" {
   command = plan
   assert {
     condition     = toset(keys(google_secret_manager_secret_iam_member.this)) == toset(["vm/hf-token", "vm/wandb-key"])
-    error_message = "Rights are given on each secret, not on the project."
+    error_message = "Permissions must be granted on each secret, not on the project."
   }
   assert {
     condition = alltrue([
       for secret in google_secret_manager_secret.this : length(secret.replication[0].auto) == 1
     ])
-    error_message = "Without a key, Google chooses where values are."
+    error_message = "Without a key, replication must be automatic."
   }
 }
 
-run "keeps_values_beside_the_key_that_encrypts_them" {
+run "stores_values_in_the_location_of_the_key" {
   command = plan
   variables {
     encryption = { kms_key_name = "projects/k/locations/europe-west4/keyRings/r/cryptoKeys/k" }
@@ -33,6 +33,6 @@ run "keeps_values_beside_the_key_that_encrypts_them" {
       one(secret.replication[0].user_managed[0].replicas).location == "europe-west4"
       && length(secret.replication[0].auto) == 0
     ])
-    error_message = "A key encrypts what is in its own location."
+    error_message = "With a key, values must be stored in its location only."
   }
 }

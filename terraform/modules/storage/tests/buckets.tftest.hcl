@@ -6,22 +6,22 @@ variables {
   location   = "us-central1"
 }
 
-run "keeps_buckets_private_and_versions_of_packages" {
+run "keeps_buckets_private_and_versioned" {
   command = plan
   assert {
     condition = alltrue([
       for bucket in google_storage_bucket.this :
       bucket.public_access_prevention == "enforced" && bucket.versioning[0].enabled
     ])
-    error_message = "Every bucket is private and keeps versions."
+    error_message = "Every bucket must be private and versioned."
   }
   assert {
     condition     = length(google_storage_bucket.this["uploads"].lifecycle_rule) == 2
-    error_message = "By default nothing that is current is deleted."
+    error_message = "By default, live objects must not be deleted."
   }
 }
 
-run "deletes_uploads_after_the_days_asked_for" {
+run "deletes_uploads_after_uploads_days" {
   command = plan
   variables {
     retention = { uploads_days = 30 }
@@ -30,15 +30,15 @@ run "deletes_uploads_after_the_days_asked_for" {
     condition = contains(
       [for rule in google_storage_bucket.this["uploads"].lifecycle_rule : one(rule.condition).age], 30
     )
-    error_message = "uploads_days is a rule of the upload bucket."
+    error_message = "uploads_days must be a lifecycle rule of the upload bucket."
   }
   assert {
     condition     = length(google_storage_bucket.this["jobs"].lifecycle_rule) == 2
-    error_message = "uploads_days is no rule of the job bucket."
+    error_message = "uploads_days must not affect the job bucket."
   }
 }
 
-run "refuses_to_forget_packages_at_once" {
+run "rejects_immediate_deletion_of_noncurrent_versions" {
   command = plan
   variables {
     retention = { noncurrent_days = 0 }
@@ -46,7 +46,7 @@ run "refuses_to_forget_packages_at_once" {
   expect_failures = [var.retention]
 }
 
-run "refuses_buckets_that_are_not_there" {
+run "rejects_unknown_buckets" {
   command = plan
   variables {
     grants = { a = { bucket = "downloads", role = "roles/storage.objectViewer", member = "user:a@example.com" } }

@@ -31,8 +31,8 @@ export type TerraformCopy = {
 };
 
 /**
- * Copies terraform/ to a temporary directory, next to placeholder archives of the functions, and starts a Google provider
- * that only implements its schema: nothing is downloaded, and nothing is written to the repository.
+ * Copies terraform/ to a temporary directory, next to placeholder archives of the functions, and starts a Google
+ * provider that implements only the schema: nothing is downloaded, and nothing is written to the repository.
  */
 export async function copyTerraform(): Promise<TerraformCopy> {
   const directory = mkdtempSync(join(tmpdir(), 'dropforge-terraform-'));

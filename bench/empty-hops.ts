@@ -3,10 +3,9 @@ import { join } from 'node:path';
 import { cloudEvent, http } from '@google-cloud/functions-framework';
 import { getTestServer } from '@google-cloud/functions-framework/testing';
 import { openDatabase } from '#infra/embedded/data-dir/database.ts';
-import { closeServer, HOST, listen } from '#infra/embedded/http/http-server.ts';
+import { closeServer, HOST, listen } from '#infra/embedded/http/server.ts';
 import { openSqliteMessageQueue } from '#infra/embedded/pubsub/message-queue.ts';
-import { createPushDispatcher, type Subscription } from '#infra/embedded/pubsub/push-dispatcher.ts';
-import { toPubsubPush } from '#infra/embedded/pubsub/push-request.ts';
+import { createPushDispatcher, type Subscription, toPubsubPush } from '#infra/embedded/pubsub/push-dispatcher.ts';
 import { createLogger } from '#shared/observability/logger.ts';
 
 /** What hops cost in which functions do nothing, in milliseconds: no pipeline on this bus can take less. */

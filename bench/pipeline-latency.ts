@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
 import { buildSourceDistribution } from '#cli/submit/source-distribution.ts';
-import type { Environment } from '#infra/embedded/compute-engine/vms/vm-environment.ts';
+import type { Environment } from '#infra/embedded/compute-engine/vms/environment.ts';
 import type { Endpoints } from '#infra/embedded/data-dir/endpoints.ts';
 import { startEmbeddedCloud } from '#infra/embedded/embedded-cloud.ts';
 import type { BenchRow } from './bench-row.ts';

@@ -1,14 +1,13 @@
 import type { FunctionPorts } from '#functions/function-ports.ts';
 import { type EventFunctionName, SUBSCRIPTIONS } from '#functions/index.ts';
 import { type Endpoints, writeEndpoints } from '#infra/embedded/data-dir/endpoints.ts';
-import type { PortBook } from '#infra/embedded/data-dir/port-book.ts';
+import type { PortBook } from '#infra/embedded/data-dir/server-ports.ts';
 import type { EmbeddedConfig } from '#infra/embedded/embedded-config.ts';
 import { announceInterruption, type EmbeddedPorts } from '#infra/embedded/embedded-ports.ts';
 import { type EmbeddedServersOptions, startEmbeddedServers } from '#infra/embedded/embedded-servers.ts';
 import { type FunctionServers, startFunctionServers } from '#infra/embedded/function-servers.ts';
-import { HOST } from '#infra/embedded/http/http-server.ts';
-import { createPushDispatcher, type Subscription } from '#infra/embedded/pubsub/push-dispatcher.ts';
-import { toPubsubPush } from '#infra/embedded/pubsub/push-request.ts';
+import { HOST } from '#infra/embedded/http/server.ts';
+import { createPushDispatcher, type Subscription, toPubsubPush } from '#infra/embedded/pubsub/push-dispatcher.ts';
 import { startScheduler } from '#infra/embedded/pubsub/scheduler.ts';
 
 export type EmbeddedCloudOptions = EmbeddedServersOptions & {

@@ -2,28 +2,28 @@ import { join } from 'node:path';
 import { createLocalJWKSet } from 'jose';
 import type { FunctionPorts } from '#functions/function-ports.ts';
 import { type FileLogStore, openFileLogStore } from '#infra/embedded/cloud-logging/file-log-store.ts';
+import { toStorageObjectData } from '#infra/embedded/cloud-storage/notification.ts';
 import {
   type EmbeddedObjectStore,
   openDirectoryObjectStore,
 } from '#infra/embedded/cloud-storage/store/directory-object-store.ts';
+import type { Environment } from '#infra/embedded/compute-engine/vms/environment.ts';
+import { openVmIdentityIssuer, type VmIdentityIssuer } from '#infra/embedded/compute-engine/vms/identity.ts';
 import { localAddressOf } from '#infra/embedded/compute-engine/vms/local-address.ts';
+import type { InterruptionMethod } from '#infra/embedded/compute-engine/vms/machine.ts';
 import {
   type EmbeddedVmProvider,
   openProcessVmProvider,
 } from '#infra/embedded/compute-engine/vms/process-vm-provider.ts';
-import type { Environment } from '#infra/embedded/compute-engine/vms/vm-environment.ts';
-import { openVmIdentityIssuer, type VmIdentityIssuer } from '#infra/embedded/compute-engine/vms/vm-identity.ts';
-import type { InterruptionMethod } from '#infra/embedded/compute-engine/vms/vm-machine.ts';
 import { type Database, openDatabase } from '#infra/embedded/data-dir/database.ts';
-import type { PortBook } from '#infra/embedded/data-dir/port-book.ts';
+import type { PortBook } from '#infra/embedded/data-dir/server-ports.ts';
 import type { EmbeddedConfig } from '#infra/embedded/embedded-config.ts';
 import { embeddedIntake } from '#infra/embedded/embedded-intake.ts';
-import { HOST } from '#infra/embedded/http/http-server.ts';
+import { HOST } from '#infra/embedded/http/server.ts';
 import { openSqliteCapacityHistory } from '#infra/embedded/job-state/capacity-history.ts';
 import { openSqliteJobStore } from '#infra/embedded/job-state/job-store.ts';
 import { openSqliteReplicaStore } from '#infra/embedded/job-state/replica-store.ts';
 import { type MessageQueue, openSqliteMessageQueue } from '#infra/embedded/pubsub/message-queue.ts';
-import { toStorageObjectData } from '#infra/embedded/pubsub/push-request.ts';
 import { openSqliteSecretStore, type SecretStore } from '#infra/embedded/secret-manager/secret-store.ts';
 import { packAgent, readShutdownScript, readStartupScript } from '#infra/vm-agent/pack-agent.ts';
 import { createVmIdentityVerifier } from '#shared/api/verify-vm-identity.ts';

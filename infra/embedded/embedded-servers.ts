@@ -5,10 +5,10 @@ import { createAdminServer } from '#infra/embedded/admin-server.ts';
 import { createCloudLoggingServer } from '#infra/embedded/cloud-logging/server.ts';
 import { createCloudStorageServer } from '#infra/embedded/cloud-storage/server.ts';
 import { createComputeEngineServer } from '#infra/embedded/compute-engine/server.ts';
-import type { Environment } from '#infra/embedded/compute-engine/vms/vm-environment.ts';
-import { lockDataDir } from '#infra/embedded/data-dir/data-dir-lock.ts';
+import type { Environment } from '#infra/embedded/compute-engine/vms/environment.ts';
 import { removeEndpoints } from '#infra/embedded/data-dir/endpoints.ts';
-import { type PortBook, readPortBook, writePortBook } from '#infra/embedded/data-dir/port-book.ts';
+import { lockDataDir } from '#infra/embedded/data-dir/lock.ts';
+import { type PortBook, readPortBook, writePortBook } from '#infra/embedded/data-dir/server-ports.ts';
 import {
   checkEmbeddedConfig,
   type EmbeddedConfig,
@@ -16,7 +16,7 @@ import {
   readEmbeddedConfig,
 } from '#infra/embedded/embedded-config.ts';
 import { type EmbeddedPorts, openEmbeddedPorts } from '#infra/embedded/embedded-ports.ts';
-import { closeServer, findFreePort, listen } from '#infra/embedded/http/http-server.ts';
+import { closeServer, findFreePort, listen } from '#infra/embedded/http/server.ts';
 import { createPubsubServer } from '#infra/embedded/pubsub/server.ts';
 import { createSecretManagerServer } from '#infra/embedded/secret-manager/server.ts';
 import { createLogger, type Logger } from '#shared/observability/logger.ts';

@@ -8,7 +8,7 @@ import {
   registerFunctions,
   SUBSCRIPTIONS,
 } from '#functions/index.ts';
-import { closeServer, listen } from '#infra/embedded/http/http-server.ts';
+import { closeServer, listen } from '#infra/embedded/http/server.ts';
 
 export type FunctionServers = {
   readonly portOf: (name: FunctionName) => number;

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { SERIAL_PORT_BYTES_MAX } from '../../infra/embedded/compute-engine/vms/vm-process.ts';
+import { SERIAL_PORT_BYTES_MAX } from '../../infra/embedded/compute-engine/vms/process.ts';
 import {
   isDead,
   openVmCloudUnderTest,

@@ -8,7 +8,7 @@ import { expect, it } from 'vitest';
 import { openFileLogStore } from '#infra/embedded/cloud-logging/file-log-store.ts';
 import { createCloudLoggingServer } from '#infra/embedded/cloud-logging/server.ts';
 import { openDatabase } from '#infra/embedded/data-dir/database.ts';
-import { closeServer, HOST, listen } from '#infra/embedded/http/http-server.ts';
+import { closeServer, HOST, listen } from '#infra/embedded/http/server.ts';
 import { openSqliteJobStore } from '#infra/embedded/job-state/job-store.ts';
 import { openSqliteReplicaStore } from '#infra/embedded/job-state/replica-store.ts';
 import { createCloudLogStore } from '#infra/google-cloud/cloud-logging/cloud-log-store.ts';

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { getRequestListener } from '@hono/node-server';
 import { Hono } from 'hono';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { closeServer, listen } from '#infra/embedded/http/http-server.ts';
+import { closeServer, listen } from '#infra/embedded/http/server.ts';
 import type { Deployment } from '../../cli/client/deployment.ts';
 import { startTestCloud, type TestCloud, viewOf } from '../support/cli/test-cloud.ts';
 

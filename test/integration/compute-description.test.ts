@@ -8,7 +8,7 @@ import type * as Compute from '@google-cloud/compute';
 import { build } from 'esbuild';
 import { GoogleAuth, PassThroughClient } from 'google-auth-library';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { closeServer, HOST, listen } from '#infra/embedded/http/http-server.ts';
+import { closeServer, HOST, listen } from '#infra/embedded/http/server.ts';
 import { toInsertRequest } from '#infra/google-cloud/compute-engine/instance-request.ts';
 import { computeDescription } from '#infra/tools/bundle-functions/bundle-plugins.ts';
 import { COMPUTE_CALLS, cutComputeDescription } from '#infra/tools/bundle-functions/cut-compute-description.ts';

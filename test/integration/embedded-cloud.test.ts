@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { FunctionPorts } from '#functions/function-ports.ts';
-import { readPortBook } from '#infra/embedded/data-dir/port-book.ts';
+import { readPortBook } from '#infra/embedded/data-dir/server-ports.ts';
 import { startEmbeddedCloud } from '#infra/embedded/embedded-cloud.ts';
 import { type CloudUnderTest, jobFile, packProgram, startCloudUnderTest } from '../support/e2e/cloud-under-test.ts';
 
@@ -74,7 +74,7 @@ it.each([
   const dataDir = await mkdtemp(join(tmpdir(), 'dropforge-late-'));
   const program = `
     import { createServer } from 'node:http';
-    import { findFreePort } from '${new URL('../../infra/embedded/http/http-server.ts', import.meta.url)}';
+    import { findFreePort } from '${new URL('../../infra/embedded/http/server.ts', import.meta.url)}';
     import { startEmbeddedCloud } from '${new URL('../../infra/embedded/embedded-cloud.ts', import.meta.url)}';
     const port = await findFreePort(0);
     const given = { dataDir: ${JSON.stringify(dataDir)}, environment: process.env, writeLog: () => {} };

@@ -10,7 +10,7 @@ import { unzipSync } from 'fflate';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type FunctionName, HTTP_FUNCTIONS, SUBSCRIPTIONS } from '#functions/index.ts';
 import { SETTINGS_OF } from '#functions/settings.ts';
-import { closeServer, HOST, listen } from '#infra/embedded/http/http-server.ts';
+import { closeServer, HOST, listen } from '#infra/embedded/http/server.ts';
 import { compileFunction, readCodeCache } from '#infra/tools/bundle-functions/archive/function-script.ts';
 import { type Bundle, bundleFunction, writeBundle } from '#infra/tools/bundle-functions/bundle-function.ts';
 import { firstAnswer, pushBody, settingsAt, startBundle } from '../support/functions/bundle-process.ts';

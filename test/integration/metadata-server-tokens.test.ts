@@ -1,6 +1,6 @@
 import { createLocalJWKSet, decodeJwt } from 'jose';
 import { describe, expect, it } from 'vitest';
-import { openVmIdentityIssuer } from '../../infra/embedded/compute-engine/vms/vm-identity.ts';
+import { openVmIdentityIssuer } from '../../infra/embedded/compute-engine/vms/identity.ts';
 import { createVmIdentityVerifier } from '../../shared/api/verify-vm-identity.ts';
 import { EMAIL, INSTANCE_ID, openMetadataServerForEachTest } from '../support/embedded/metadata-server-under-test.ts';
 

@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { openMetadataServer } from '../../infra/embedded/compute-engine/metadata-server/metadata-server.ts';
-import { createVmMetadata } from '../../infra/embedded/compute-engine/vms/vm-metadata.ts';
+import { openMetadataServer } from '../../infra/embedded/compute-engine/metadata-server/server.ts';
+import { createVmMetadata } from '../../infra/embedded/compute-engine/vms/metadata.ts';
 import {
   EMAIL,
   FLAVOR,

@@ -6,7 +6,6 @@ import { readDeployment } from '#cli/client/deployment.ts';
 import { HTTP_FUNCTIONS, SUBSCRIPTIONS } from '#functions/index.ts';
 import { ENDPOINT_SETTINGS, readSettings, SETTINGS_OF } from '#functions/settings.ts';
 import { vmPlaceSchema } from '#infra/google-cloud/compute-engine/instance-request.ts';
-import { MANAGED_BY } from '#infra/google-cloud/compute-engine/vm-labels.ts';
 import {
   COMPOSITE_INDEXES,
   EXPIRING_COLLECTIONS,
@@ -14,6 +13,7 @@ import {
   UNINDEXED_FIELDS,
 } from '#infra/google-cloud/firestore/collections.ts';
 import { TOPIC_PREFIX } from '#infra/google-cloud/pubsub/pubsub-message-bus.ts';
+import { MANAGED_BY } from '#shared/protocol/vm-labels.ts';
 import { type AppliedRoot, describeAppliedRoot, PROJECT, VARIABLES } from '../support/terraform/applied-root.ts';
 import { FUNCTION_NAMES } from '../support/terraform/terraform.ts';
 

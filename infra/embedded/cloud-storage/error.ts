@@ -78,6 +78,10 @@ function explain(error: Error): { readonly code: ProblemCode; readonly message: 
   if (error instanceof ChecksumMismatchError) {
     return { code: 'INVALID', message: error.message };
   }
+  // As the shared readers of requests throw it.
+  if (error instanceof HTTPException && error.status === PROBLEMS.TOO_LARGE.status) {
+    return { code: 'TOO_LARGE', message: error.message };
+  }
   if (error instanceof ObjectTooLargeError) {
     return { code: 'TOO_LARGE', message: error.message };
   }

@@ -1,6 +1,6 @@
 import { refusal } from '#infra/embedded/cloud-storage/error.ts';
 import { JSON_BODY_BYTES_MAX } from '#infra/embedded/cloud-storage/request.ts';
-import { readBoundedText } from '#infra/embedded/http/read-bounded-text.ts';
+import { readBoundedText } from '#infra/embedded/http/body.ts';
 
 export type MultipartUpload = {
   /** The first part: the object resource as JSON. */

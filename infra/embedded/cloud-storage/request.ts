@@ -10,7 +10,7 @@ import {
   type Preconditions,
   STORAGE_CLASSES,
 } from '#infra/embedded/cloud-storage/store/stored-object.ts';
-import { readBoundedText } from '#infra/embedded/http/read-bounded-text.ts';
+import { readBoundedText } from '#infra/embedded/http/body.ts';
 import type { ObjectName } from '#shared/ports/object-store.ts';
 
 /** JSON that describes an object or a request; Cloud Storage allows 8 KiB of custom metadata an object. */

@@ -1,7 +1,7 @@
 import { Hono } from 'hono';
 import { refuseMissing } from '#infra/embedded/compute-engine/error.ts';
 import { aggregatedListOf, listOf, pageOf } from '#infra/embedded/compute-engine/list.ts';
-import { type ComputePorts, placeOf, selfLinkOf, zoneNamesOf, zoneOf } from '#infra/embedded/compute-engine/ports.ts';
+import { type ComputePorts, placeOf, selfLinkOf, zoneNamesOf, zoneOf } from '#infra/embedded/compute-engine/request.ts';
 import { idOf, type Place, timestampOf } from '#infra/embedded/compute-engine/resource.ts';
 import { type MachineType, readCatalog } from '#shared/catalog/catalog.ts';
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { refuseRequest } from '#infra/embedded/compute-engine/error.ts';
 import { findLabelsProblem, labelledAs } from '#infra/embedded/compute-engine/labels.ts';
-import { findMetadataProblem } from '#infra/embedded/compute-engine/vms/vm-admission.ts';
+import { findMetadataProblem } from '#infra/embedded/compute-engine/vms/admission.ts';
 import { findMachineType } from '#shared/catalog/catalog.ts';
 import { BOOT_DISK_TYPES, type Reservation } from '#shared/domain/job-spec.ts';
 import type { VmRequest } from '#shared/ports/vm-provider.ts';

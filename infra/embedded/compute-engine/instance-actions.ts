@@ -1,11 +1,16 @@
 import { type Context, Hono } from 'hono';
 import { z } from 'zod';
-import { failureOf } from '#infra/embedded/compute-engine/create-failure.ts';
-import { refuseRequest } from '#infra/embedded/compute-engine/error.ts';
+import { failureOf, refuseRequest } from '#infra/embedded/compute-engine/error.ts';
 import { metadataOfBody } from '#infra/embedded/compute-engine/insert.ts';
-import { recordOf, requestIdOf } from '#infra/embedded/compute-engine/instance-lookup.ts';
 import { findLabelsProblem, labelledAs } from '#infra/embedded/compute-engine/labels.ts';
-import { type ComputePorts, placeOf, readJsonBody } from '#infra/embedded/compute-engine/ports.ts';
+import type { OperationRecord } from '#infra/embedded/compute-engine/operation-store.ts';
+import {
+  type ComputePorts,
+  placeOf,
+  readJsonBody,
+  recordOf,
+  requestIdOf,
+} from '#infra/embedded/compute-engine/request.ts';
 import {
   fingerprintOf,
   isFingerprint,
@@ -13,10 +18,9 @@ import {
   metadataOf,
   toOperationResource,
 } from '#infra/embedded/compute-engine/resource.ts';
-import type { OperationRecord } from '#infra/embedded/compute-engine/vms/operation-table.ts';
-import type { VmDescription } from '#infra/embedded/compute-engine/vms/vm-admin.ts';
-import { findMetadataProblem } from '#infra/embedded/compute-engine/vms/vm-admission.ts';
-import type { VmRecord } from '#infra/embedded/compute-engine/vms/vm-table.ts';
+import type { VmDescription } from '#infra/embedded/compute-engine/vms/admin.ts';
+import { findMetadataProblem } from '#infra/embedded/compute-engine/vms/admission.ts';
+import type { VmRecord } from '#infra/embedded/compute-engine/vms/table.ts';
 import type { VmCreateFailure } from '#shared/domain/event.ts';
 
 const metadataBodySchema = z.object({

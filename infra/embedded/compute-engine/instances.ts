@@ -1,21 +1,21 @@
 import { type Context, Hono } from 'hono';
-import { failureOf } from '#infra/embedded/compute-engine/create-failure.ts';
-import { refuseMissing, refuseRequest } from '#infra/embedded/compute-engine/error.ts';
+import { failureOf, refuseMissing, refuseRequest } from '#infra/embedded/compute-engine/error.ts';
 import { type InstanceBody, lastOf, readInstanceBody, toVmRequest } from '#infra/embedded/compute-engine/insert.ts';
-import { findRecord, recordOf, requestIdOf } from '#infra/embedded/compute-engine/instance-lookup.ts';
 import { aggregatedListOf, listOf, pageOf } from '#infra/embedded/compute-engine/list.ts';
-import type { WorkOutcome } from '#infra/embedded/compute-engine/operations.ts';
+import type { OperationRecord, WorkOutcome } from '#infra/embedded/compute-engine/operation-store.ts';
 import {
   type ComputePorts,
+  findRecord,
   placeOf,
   readJsonBody,
+  recordOf,
+  requestIdOf,
   selfLinkOf,
   zoneNamesOf,
   zoneOf,
-} from '#infra/embedded/compute-engine/ports.ts';
+} from '#infra/embedded/compute-engine/request.ts';
 import { toInstanceResource, toOperationResource } from '#infra/embedded/compute-engine/resource.ts';
-import type { OperationRecord } from '#infra/embedded/compute-engine/vms/operation-table.ts';
-import type { VmRecord } from '#infra/embedded/compute-engine/vms/vm-table.ts';
+import type { VmRecord } from '#infra/embedded/compute-engine/vms/table.ts';
 
 /** `instances` of the Compute API, on the VMs that the rest of the embedded cloud has. */
 export function createInstanceRoutes(ports: ComputePorts): Hono {

@@ -1,7 +1,7 @@
-import { NO_JOB } from '#infra/embedded/compute-engine/vms/vm-table.ts';
-import { readLabels, toLabels } from '#infra/google-cloud/compute-engine/vm-labels.ts';
+import { NO_JOB } from '#infra/embedded/compute-engine/vms/table.ts';
 import { ROLES } from '#shared/domain/job-spec.ts';
 import type { VmRequest } from '#shared/ports/vm-provider.ts';
+import { readLabels, toLabels } from '#shared/protocol/vm-labels.ts';
 
 type Labels = Readonly<Record<string, string>>;
 

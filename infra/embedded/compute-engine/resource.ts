@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import type { OperationRecord } from '#infra/embedded/compute-engine/vms/operation-table.ts';
-import { NO_JOB, type VmRecord } from '#infra/embedded/compute-engine/vms/vm-table.ts';
-import { toLabels } from '#infra/google-cloud/compute-engine/vm-labels.ts';
+import type { OperationRecord } from '#infra/embedded/compute-engine/operation-store.ts';
+import { NO_JOB, type VmRecord } from '#infra/embedded/compute-engine/vms/table.ts';
 import type { VmStatus } from '#shared/ports/vm-provider.ts';
+import { toLabels } from '#shared/protocol/vm-labels.ts';
 
 /** Where resources have their addresses: `http://HOST/compute/v1/projects/P`, as the client reached this cloud. */
 export type Place = { readonly base: string; readonly serviceAccountEmail: string };

@@ -1,9 +1,9 @@
 import { type Context, Hono } from 'hono';
 import { refuseMissing } from '#infra/embedded/compute-engine/error.ts';
 import { aggregatedListOf, listOf, pageOf } from '#infra/embedded/compute-engine/list.ts';
-import { type ComputePorts, placeOf, selfLinkOf, zoneNamesOf, zoneOf } from '#infra/embedded/compute-engine/ports.ts';
+import { type ComputePorts, placeOf, selfLinkOf, zoneNamesOf, zoneOf } from '#infra/embedded/compute-engine/request.ts';
 import { idOf, timestampOf } from '#infra/embedded/compute-engine/resource.ts';
-import type { VmRecord } from '#infra/embedded/compute-engine/vms/vm-table.ts';
+import type { VmRecord } from '#infra/embedded/compute-engine/vms/table.ts';
 import { readCatalog } from '#shared/catalog/catalog.ts';
 
 type Zonal = Readonly<Record<string, unknown>> & { readonly name: string; readonly zone: string };

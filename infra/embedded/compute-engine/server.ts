@@ -3,11 +3,14 @@ import { createCatalogRoutes } from '#infra/embedded/compute-engine/catalog.ts';
 import { answerComputeError, refuseMissing, refuseRequest } from '#infra/embedded/compute-engine/error.ts';
 import { createInstanceActionRoutes } from '#infra/embedded/compute-engine/instance-actions.ts';
 import { createInstanceRoutes } from '#infra/embedded/compute-engine/instances.ts';
-import { createOperationRoutes } from '#infra/embedded/compute-engine/operation-routes.ts';
-import { createOperations, settleOperations } from '#infra/embedded/compute-engine/operations.ts';
-import type { ComputePorts } from '#infra/embedded/compute-engine/ports.ts';
+import {
+  createOperations,
+  openOperationTable,
+  settleOperations,
+} from '#infra/embedded/compute-engine/operation-store.ts';
+import { createOperationRoutes } from '#infra/embedded/compute-engine/operations.ts';
+import type { ComputePorts } from '#infra/embedded/compute-engine/request.ts';
 import { createScopeRoutes } from '#infra/embedded/compute-engine/scopes.ts';
-import { openOperationTable } from '#infra/embedded/compute-engine/vms/operation-table.ts';
 import type { Database } from '#infra/embedded/data-dir/database.ts';
 import { createBatchRoute } from '#infra/embedded/http/batch.ts';
 import type { Clock } from '#shared/ports/clock.ts';

@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import { Hono } from 'hono';
-import { readBoundedText } from '#infra/embedded/http/read-bounded-text.ts';
+import { readBoundedText } from '#infra/embedded/http/body.ts';
 
 const BODY_BYTES_MAX = 8 * 2 ** 20;
 

@@ -1,4 +1,4 @@
-import { refuseRequest } from '#infra/embedded/compute-engine/error.ts';
+import { HTTPException } from 'hono/http-exception';
 
 export type Resource = Readonly<Record<string, unknown>>;
 export type Predicate = (resource: Resource) => boolean;
@@ -198,5 +198,5 @@ function describe(token: Token | undefined): string {
 }
 
 function refuse(reason: string) {
-  return refuseRequest('invalid', `Invalid value for field 'filter': ${reason}`);
+  return new HTTPException(400, { message: `Invalid value for field 'filter': ${reason}` });
 }

@@ -187,3 +187,15 @@ async function post(url: string, { headers, body, signal }: Posting) {
   const response = await promise;
   return { status: response.statusCode ?? 0, answer: await text(response) };
 }
+
+/** The body that Pub/Sub pushes (docs "push subscriptions"), which the functions-framework turns into a CloudEvent. */
+export function toPubsubPush(projectId: string) {
+  return ({ topic, messageId, data, attributes, publishedAt, deliveryAttempt }: Delivery) => ({
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({
+      message: { data, messageId, attributes, publishTime: new Date(publishedAt).toISOString() },
+      subscription: `projects/${projectId}/subscriptions/${topic}`,
+      deliveryAttempt,
+    }),
+  });
+}

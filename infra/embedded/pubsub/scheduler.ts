@@ -1,4 +1,3 @@
-import type { EmbeddedConfig } from '#infra/embedded/embedded-config.ts';
 import type { MessageQueue } from '#infra/embedded/pubsub/message-queue.ts';
 import type { Logger } from '#shared/observability/logger.ts';
 import type { Topic } from '#shared/ports/message-bus.ts';
@@ -6,7 +5,7 @@ import type { Topic } from '#shared/ports/message-bus.ts';
 /** What Cloud Scheduler does: a tick for the watcher, and a sweep, each when its time has come. */
 export function startScheduler(
   queue: MessageQueue,
-  { watchSeconds, sweepSeconds }: EmbeddedConfig,
+  { watchSeconds, sweepSeconds }: { readonly watchSeconds: number; readonly sweepSeconds: number },
   logger: Logger,
 ): { stop(): void } {
   /** A message that still waits does the work of the next one, too. */

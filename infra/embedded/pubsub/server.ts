@@ -1,7 +1,7 @@
 import { type Context, Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import { z } from 'zod';
-import { base64DataSchema } from '#infra/embedded/http/base64-data.ts';
+import { base64DataSchema } from '#infra/embedded/http/body.ts';
 import type { MessageQueue } from '#infra/embedded/pubsub/message-queue.ts';
 import type { Topic } from '#shared/ports/message-bus.ts';
 

@@ -2,8 +2,8 @@ import type { InstancesClient, ZoneOperationsClient } from '@google-cloud/comput
 import { z } from 'zod';
 import { faultOfRequest } from '#infra/google-cloud/compute-engine/compute-fault.ts';
 import { readInstance, toVm } from '#infra/google-cloud/compute-engine/read-instance.ts';
-import { filterOf } from '#infra/google-cloud/compute-engine/vm-labels.ts';
 import { IncompleteListError, type Vm, type VmRemoval } from '#shared/ports/vm-provider.ts';
+import { filterOf } from '#shared/protocol/vm-labels.ts';
 
 /** Where VMs are looked for. */
 export type ComputeProject = {

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import type { protos } from '@google-cloud/compute';
 import { z } from 'zod';
 import type { BootSource } from '#infra/google-cloud/compute-engine/boot-source.ts';
-import { toLabels } from '#infra/google-cloud/compute-engine/vm-labels.ts';
 import type { Reservation } from '#shared/domain/job-spec.ts';
 import type { VmRequest } from '#shared/ports/vm-provider.ts';
+import { toLabels } from '#shared/protocol/vm-labels.ts';
 
 export type InsertRequest = protos.google.cloud.compute.v1.IInsertInstanceRequest;
 type InstanceResource = protos.google.cloud.compute.v1.IInstance;

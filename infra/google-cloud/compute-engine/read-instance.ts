@@ -1,8 +1,8 @@
 import type { InstancesClient, protos } from '@google-cloud/compute';
 import { z } from 'zod';
 import { faultOfRequest } from '#infra/google-cloud/compute-engine/compute-fault.ts';
-import { readLabels } from '#infra/google-cloud/compute-engine/vm-labels.ts';
 import type { Vm, VmStatus } from '#shared/ports/vm-provider.ts';
+import { readLabels } from '#shared/protocol/vm-labels.ts';
 
 const NOT_FOUND = 404;
 

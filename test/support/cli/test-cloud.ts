@@ -11,7 +11,7 @@ import { createCloudStorageServer } from '../../../infra/embedded/cloud-storage/
 import { openDirectoryObjectStore } from '../../../infra/embedded/cloud-storage/store/directory-object-store.ts';
 import { openDatabase } from '../../../infra/embedded/data-dir/database.ts';
 import { type Endpoints, removeEndpoints, writeEndpoints } from '../../../infra/embedded/data-dir/endpoints.ts';
-import { closeServer, listen } from '../../../infra/embedded/http/http-server.ts';
+import { closeServer, listen } from '../../../infra/embedded/http/server.ts';
 import type { LogEntry } from '../../../shared/ports/log-store.ts';
 import type { ObjectInfo } from '../../../shared/ports/object-store.ts';
 import type { JobView } from '../../../shared/protocol/report.ts';

@@ -1,7 +1,6 @@
 import { openDatabase } from '#infra/embedded/data-dir/database.ts';
 import { openSqliteMessageQueue } from '#infra/embedded/pubsub/message-queue.ts';
-import { createPushDispatcher } from '#infra/embedded/pubsub/push-dispatcher.ts';
-import { toPubsubPush } from '#infra/embedded/pubsub/push-request.ts';
+import { createPushDispatcher, toPubsubPush } from '#infra/embedded/pubsub/push-dispatcher.ts';
 import { createLogger } from '#shared/observability/logger.ts';
 import type { Topic } from '#shared/ports/message-bus.ts';
 

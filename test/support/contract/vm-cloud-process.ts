@@ -1,6 +1,6 @@
 import { join } from 'node:path';
+import { openVmIdentityIssuer } from '../../../infra/embedded/compute-engine/vms/identity.ts';
 import { openProcessVmProvider } from '../../../infra/embedded/compute-engine/vms/process-vm-provider.ts';
-import { openVmIdentityIssuer } from '../../../infra/embedded/compute-engine/vms/vm-identity.ts';
 import { openDatabase } from '../../../infra/embedded/data-dir/database.ts';
 import type { VmRequest } from '../../../shared/ports/vm-provider.ts';
 

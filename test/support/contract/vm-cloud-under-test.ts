@@ -3,15 +3,15 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'vitest';
+import type { VmProviderConfig } from '../../../infra/embedded/compute-engine/vms/admission.ts';
+import { openVmIdentityIssuer } from '../../../infra/embedded/compute-engine/vms/identity.ts';
+import { findInterpreter } from '../../../infra/embedded/compute-engine/vms/process.ts';
 import { readProcessStart } from '../../../infra/embedded/compute-engine/vms/process-list.ts';
 import {
   type EmbeddedVmProvider,
   openProcessVmProvider,
 } from '../../../infra/embedded/compute-engine/vms/process-vm-provider.ts';
-import type { VmProviderConfig } from '../../../infra/embedded/compute-engine/vms/vm-admission.ts';
-import { openVmIdentityIssuer } from '../../../infra/embedded/compute-engine/vms/vm-identity.ts';
-import { findInterpreter } from '../../../infra/embedded/compute-engine/vms/vm-process.ts';
-import { openVmTable, type VmRecord } from '../../../infra/embedded/compute-engine/vms/vm-table.ts';
+import { openVmTable, type VmRecord } from '../../../infra/embedded/compute-engine/vms/table.ts';
 import { type Database, openDatabase } from '../../../infra/embedded/data-dir/database.ts';
 import type { VmRequest } from '../../../shared/ports/vm-provider.ts';
 import { vmRequest } from '../../contract/vm-provider.contract.ts';

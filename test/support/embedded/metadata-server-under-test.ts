@@ -2,10 +2,10 @@ import { afterEach, beforeEach } from 'vitest';
 import {
   type MetadataServer,
   openMetadataServer,
-} from '../../../infra/embedded/compute-engine/metadata-server/metadata-server.ts';
-import { openVmIdentityIssuer, type VmIdentityIssuer } from '../../../infra/embedded/compute-engine/vms/vm-identity.ts';
-import { createVmMetadata, withGuestAttribute } from '../../../infra/embedded/compute-engine/vms/vm-metadata.ts';
-import type { VmRecord } from '../../../infra/embedded/compute-engine/vms/vm-table.ts';
+} from '../../../infra/embedded/compute-engine/metadata-server/server.ts';
+import { openVmIdentityIssuer, type VmIdentityIssuer } from '../../../infra/embedded/compute-engine/vms/identity.ts';
+import { createVmMetadata, withGuestAttribute } from '../../../infra/embedded/compute-engine/vms/metadata.ts';
+import type { VmRecord } from '../../../infra/embedded/compute-engine/vms/table.ts';
 import { type Database, openDatabase } from '../../../infra/embedded/data-dir/database.ts';
 
 export const EMAIL = 'vm@p.iam.gserviceaccount.com';

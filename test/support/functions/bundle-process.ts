@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { findFreePort, HOST } from '#infra/embedded/http/http-server.ts';
+import { findFreePort, HOST } from '#infra/embedded/http/server.ts';
 import { EXAMPLE_SETTINGS } from './example-settings.ts';
 
 /** Nothing listens at the discard port. */

@@ -5,9 +5,9 @@ import { ZoneOperationsClient } from '@google-cloud/compute/build/src/v1/zone_op
 import { getRequestListener } from '@hono/node-server';
 import { GoogleAuth, PassThroughClient } from 'google-auth-library';
 import { createComputeEngineServer } from '#infra/embedded/compute-engine/server.ts';
-import type { VmProviderConfig } from '#infra/embedded/compute-engine/vms/vm-admission.ts';
+import type { VmProviderConfig } from '#infra/embedded/compute-engine/vms/admission.ts';
 import { openDatabase } from '#infra/embedded/data-dir/database.ts';
-import { closeServer, listen } from '#infra/embedded/http/http-server.ts';
+import { closeServer, listen } from '#infra/embedded/http/server.ts';
 import type { ComputeEngine } from '#infra/google-cloud/compute-engine/create-vm.ts';
 import { IDENTITY, openVmCloudUnderTest } from '../contract/vm-cloud-under-test.ts';
 

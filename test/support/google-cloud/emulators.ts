@@ -4,7 +4,7 @@ import { existsSync, readdirSync, realpathSync } from 'node:fs';
 import { connect } from 'node:net';
 import { delimiter, dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { findFreePort } from '#infra/embedded/http/http-server.ts';
+import { findFreePort } from '#infra/embedded/http/server.ts';
 
 const START_MS_MAX = 60_000;
 const POLL_MS = 100;

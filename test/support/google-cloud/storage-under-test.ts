@@ -7,7 +7,7 @@ import { getRequestListener } from '@hono/node-server';
 import { createCloudStorageServer } from '#infra/embedded/cloud-storage/server.ts';
 import { openDirectoryObjectStore } from '#infra/embedded/cloud-storage/store/directory-object-store.ts';
 import { openDatabase } from '#infra/embedded/data-dir/database.ts';
-import { closeServer, listen } from '#infra/embedded/http/http-server.ts';
+import { closeServer, listen } from '#infra/embedded/http/server.ts';
 import { createStorageObjectStore } from '#infra/google-cloud/cloud-storage/storage-object-store.ts';
 
 type Pass = (request: Request) => Response | Promise<Response>;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { getRequestListener } from '@hono/node-server';
 import { Hono } from 'hono';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { closeServer, listen } from '#infra/embedded/http/http-server.ts';
+import { closeServer, listen } from '#infra/embedded/http/server.ts';
 import { createApiClient } from '../../../cli/client/api-client.ts';
 import { findTarget, targetOf } from '../../../cli/client/find-target.ts';
 import { followJob, streamLogs } from '../../../cli/client/follow-job.ts';

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { COMMANDS } from '../../../cli/commands.ts';
-import { closeServer, listen } from '../../../infra/embedded/http/http-server.ts';
+import { closeServer, listen } from '../../../infra/embedded/http/server.ts';
 import { runCli } from '../../support/cli/test-cloud.ts';
 
 const MAIN = fileURLToPath(new URL('../../../cli/main.ts', import.meta.url));

@@ -6,7 +6,7 @@ import { getRequestListener } from '@hono/node-server';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Database, openDatabase } from '#infra/embedded/data-dir/database.ts';
 import { writeEndpoints } from '#infra/embedded/data-dir/endpoints.ts';
-import { closeServer, HOST, listen } from '#infra/embedded/http/http-server.ts';
+import { closeServer, HOST, listen } from '#infra/embedded/http/server.ts';
 import {
   openSqliteSecretStore,
   SECRET_BYTES_MAX,

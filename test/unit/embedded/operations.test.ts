@@ -3,11 +3,11 @@ import {
   createOperations,
   type OperationStart,
   type OperationsOptions,
+  openOperationTable,
   settleOperations,
   type WorkOutcome,
-} from '#infra/embedded/compute-engine/operations.ts';
-import { openOperationTable } from '#infra/embedded/compute-engine/vms/operation-table.ts';
-import type { VmRecord } from '#infra/embedded/compute-engine/vms/vm-table.ts';
+} from '#infra/embedded/compute-engine/operation-store.ts';
+import type { VmRecord } from '#infra/embedded/compute-engine/vms/table.ts';
 import { openDatabase } from '#infra/embedded/data-dir/database.ts';
 import { vmRequest } from '../../contract/vm-provider.contract.ts';
 

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { filterOf, readLabels, toLabels } from '#infra/google-cloud/compute-engine/vm-labels.ts';
 import { isReservedLabel, JOB_ID_PATTERN, OWN_LABELS_COUNT_MAX } from '#shared/domain/job-spec.ts';
 import { LABELS_COUNT_MAX } from '#shared/job-file/validation/check-names.ts';
+import { filterOf, readLabels, toLabels } from '#shared/protocol/vm-labels.ts';
 
 const jobIds = fc.stringMatching(JOB_ID_PATTERN);
 const LABEL_VALUE = /^[a-z0-9_-]{0,63}$/;

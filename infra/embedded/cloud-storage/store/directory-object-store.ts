@@ -28,8 +28,11 @@ import {
   type StoredBucket,
   type StoredObject,
 } from '#infra/embedded/cloud-storage/store/stored-object.ts';
-import { openUploadSessionTable } from '#infra/embedded/cloud-storage/store/upload-session-table.ts';
-import { openUploadSessions, type UploadSessions } from '#infra/embedded/cloud-storage/store/upload-sessions.ts';
+import {
+  openUploadSessions,
+  openUploadSessionTable,
+  type UploadSessions,
+} from '#infra/embedded/cloud-storage/store/upload-sessions.ts';
 import type { Database } from '#infra/embedded/data-dir/database.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { ByteRange, ObjectInfo, ObjectName, ObjectStore } from '#shared/ports/object-store.ts';

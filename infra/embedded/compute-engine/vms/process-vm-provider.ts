@@ -1,26 +1,31 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-import { createVmAdmin, type VmAdmin } from '#infra/embedded/compute-engine/vms/vm-admin.ts';
+import { createVmAdmin, type VmAdmin } from '#infra/embedded/compute-engine/vms/admin.ts';
 import {
   refusalOf,
   VM_PROVIDER_DEFAULTS,
   type VmProviderConfig,
-} from '#infra/embedded/compute-engine/vms/vm-admission.ts';
-import { resume, start } from '#infra/embedded/compute-engine/vms/vm-boot.ts';
-import { destroy, endWhenDue, observe } from '#infra/embedded/compute-engine/vms/vm-end.ts';
-import type { Environment } from '#infra/embedded/compute-engine/vms/vm-environment.ts';
-import { type Fleet, findNamed, observeAll, occupancyOf } from '#infra/embedded/compute-engine/vms/vm-fleet.ts';
-import type { VmIdentityIssuer } from '#infra/embedded/compute-engine/vms/vm-identity.ts';
+} from '#infra/embedded/compute-engine/vms/admission.ts';
+import { resume, start } from '#infra/embedded/compute-engine/vms/boot.ts';
+import type { Environment } from '#infra/embedded/compute-engine/vms/environment.ts';
+import {
+  type Fleet,
+  findNamed,
+  observeAll,
+  occupancyOf,
+  startWaiting,
+} from '#infra/embedded/compute-engine/vms/fleet.ts';
+import type { VmIdentityIssuer } from '#infra/embedded/compute-engine/vms/identity.ts';
 import {
   createMachine,
   type InterruptionMethod,
   inBackground,
   type Machine,
-} from '#infra/embedded/compute-engine/vms/vm-machine.ts';
-import { boundSerialPort, findInterpreter } from '#infra/embedded/compute-engine/vms/vm-process.ts';
-import { NO_JOB, openVmTable, vmOf } from '#infra/embedded/compute-engine/vms/vm-table.ts';
-import { startWaiting } from '#infra/embedded/compute-engine/vms/vm-waiting.ts';
+} from '#infra/embedded/compute-engine/vms/machine.ts';
+import { boundSerialPort, findInterpreter } from '#infra/embedded/compute-engine/vms/process.ts';
+import { NO_JOB, openVmTable, vmOf } from '#infra/embedded/compute-engine/vms/table.ts';
+import { destroy, endWhenDue, observe } from '#infra/embedded/compute-engine/vms/termination.ts';
 import type { Database } from '#infra/embedded/data-dir/database.ts';
 import { causeOf } from '#shared/domain/cause.ts';
 import type { Clock } from '#shared/ports/clock.ts';

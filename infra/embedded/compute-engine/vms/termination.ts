@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { change, inBackground, inTurn, type Machine, treeOf } from '#infra/embedded/compute-engine/vms/machine.ts';
+import { removeDisk } from '#infra/embedded/compute-engine/vms/process.ts';
 import { isAlive, killTree, signalGroup } from '#infra/embedded/compute-engine/vms/process-tree.ts';
-import { change, inBackground, inTurn, type Machine, treeOf } from '#infra/embedded/compute-engine/vms/vm-machine.ts';
-import { removeDisk } from '#infra/embedded/compute-engine/vms/vm-process.ts';
-import { type VmRecord, vmOf } from '#infra/embedded/compute-engine/vms/vm-table.ts';
+import { type VmRecord, vmOf } from '#infra/embedded/compute-engine/vms/table.ts';
 
 const STOP_POLL_MS = 5;
 

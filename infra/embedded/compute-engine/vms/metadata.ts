@@ -7,9 +7,9 @@ import {
   type MetadataDirectory,
   textLeaf,
   verbatimDirectory,
-} from '#infra/embedded/compute-engine/metadata-server/metadata-tree.ts';
-import type { VmIdentityIssuer } from '#infra/embedded/compute-engine/vms/vm-identity.ts';
-import type { VmRecord } from '#infra/embedded/compute-engine/vms/vm-table.ts';
+} from '#infra/embedded/compute-engine/metadata-server/tree.ts';
+import type { VmIdentityIssuer } from '#infra/embedded/compute-engine/vms/identity.ts';
+import type { VmRecord } from '#infra/embedded/compute-engine/vms/table.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 
 export type VmMetadataOptions = {

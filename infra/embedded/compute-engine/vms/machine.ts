@@ -1,15 +1,12 @@
 import { join } from 'node:path';
-import {
-  type MetadataServer,
-  openMetadataServer,
-} from '#infra/embedded/compute-engine/metadata-server/metadata-server.ts';
+import { type MetadataServer, openMetadataServer } from '#infra/embedded/compute-engine/metadata-server/server.ts';
+import type { VmProviderConfig } from '#infra/embedded/compute-engine/vms/admission.ts';
+import type { Environment } from '#infra/embedded/compute-engine/vms/environment.ts';
+import type { VmIdentityIssuer } from '#infra/embedded/compute-engine/vms/identity.ts';
+import { createVmMetadata, withGuestAttribute } from '#infra/embedded/compute-engine/vms/metadata.ts';
+import { marksOf } from '#infra/embedded/compute-engine/vms/process.ts';
 import type { ProcessTree } from '#infra/embedded/compute-engine/vms/process-tree.ts';
-import type { VmProviderConfig } from '#infra/embedded/compute-engine/vms/vm-admission.ts';
-import type { Environment } from '#infra/embedded/compute-engine/vms/vm-environment.ts';
-import type { VmIdentityIssuer } from '#infra/embedded/compute-engine/vms/vm-identity.ts';
-import { createVmMetadata, withGuestAttribute } from '#infra/embedded/compute-engine/vms/vm-metadata.ts';
-import { marksOf } from '#infra/embedded/compute-engine/vms/vm-process.ts';
-import type { VmRecord, VmTable } from '#infra/embedded/compute-engine/vms/vm-table.ts';
+import type { VmRecord, VmTable } from '#infra/embedded/compute-engine/vms/table.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Vm } from '#shared/ports/vm-provider.ts';
 

@@ -4,13 +4,9 @@ import { closeSync, openSync } from 'node:fs';
 import { chmod, mkdir, open, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { type Environment, VM_MARK_VARIABLE, vmEnvironmentOf } from '#infra/embedded/compute-engine/vms/environment.ts';
 import { readProcessStart } from '#infra/embedded/compute-engine/vms/process-list.ts';
 import type { ProcessKey } from '#infra/embedded/compute-engine/vms/process-tree.ts';
-import {
-  type Environment,
-  VM_MARK_VARIABLE,
-  vmEnvironmentOf,
-} from '#infra/embedded/compute-engine/vms/vm-environment.ts';
 
 /** The serial port keeps between half of this and all of it: the newest, as Compute Engine does with its last 1 MB. */
 export const SERIAL_PORT_BYTES_MAX = 1_048_576;

@@ -1,16 +1,16 @@
-import { refusalOf } from '#infra/embedded/compute-engine/vms/vm-admission.ts';
-import { reset, restart } from '#infra/embedded/compute-engine/vms/vm-boot.ts';
-import { crash, halt, observe, preempt } from '#infra/embedded/compute-engine/vms/vm-end.ts';
+import { refusalOf } from '#infra/embedded/compute-engine/vms/admission.ts';
+import { reset, restart } from '#infra/embedded/compute-engine/vms/boot.ts';
 import {
   type Fleet,
   findNamed,
   observeAll,
   occupancyOf,
   occupiedZonesOf,
-} from '#infra/embedded/compute-engine/vms/vm-fleet.ts';
-import { change, type Machine } from '#infra/embedded/compute-engine/vms/vm-machine.ts';
-import { readSerialPort } from '#infra/embedded/compute-engine/vms/vm-process.ts';
-import { type VmRecord, vmOf } from '#infra/embedded/compute-engine/vms/vm-table.ts';
+} from '#infra/embedded/compute-engine/vms/fleet.ts';
+import { change, type Machine } from '#infra/embedded/compute-engine/vms/machine.ts';
+import { readSerialPort } from '#infra/embedded/compute-engine/vms/process.ts';
+import { type VmRecord, vmOf } from '#infra/embedded/compute-engine/vms/table.ts';
+import { crash, halt, observe, preempt } from '#infra/embedded/compute-engine/vms/termination.ts';
 import type { VmCreateFailure } from '#shared/domain/event.ts';
 import type { Vm, VmRequest } from '#shared/ports/vm-provider.ts';
 

@@ -11,7 +11,7 @@ import {
   renderJson,
   renderListing,
   renderText,
-} from '#infra/embedded/compute-engine/metadata-server/metadata-tree.ts';
+} from '#infra/embedded/compute-engine/metadata-server/tree.ts';
 
 export type MetadataServer = {
   readonly port: number;

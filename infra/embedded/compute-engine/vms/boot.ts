@@ -1,5 +1,3 @@
-import { findInTree, isAlive, killTree, type ProcessKey } from '#infra/embedded/compute-engine/vms/process-tree.ts';
-import { crash, destroy, halt, observe } from '#infra/embedded/compute-engine/vms/vm-end.ts';
 import {
   change,
   inBackground,
@@ -7,8 +5,10 @@ import {
   type Machine,
   openMetadata,
   treeOf,
-} from '#infra/embedded/compute-engine/vms/vm-machine.ts';
-import { bootVm, prepareBoot, readLeaderPid, removeDisk } from '#infra/embedded/compute-engine/vms/vm-process.ts';
+} from '#infra/embedded/compute-engine/vms/machine.ts';
+import { bootVm, prepareBoot, readLeaderPid, removeDisk } from '#infra/embedded/compute-engine/vms/process.ts';
+import { findInTree, isAlive, killTree, type ProcessKey } from '#infra/embedded/compute-engine/vms/process-tree.ts';
+import { crash, destroy, halt, observe } from '#infra/embedded/compute-engine/vms/termination.ts';
 
 /** The first boot. A VM that cannot be started is removed again, and the reason thrown. */
 export function start(machine: Machine): Promise<void> {

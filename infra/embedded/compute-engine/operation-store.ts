@@ -1,0 +1,190 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { VmRecord } from '#infra/embedded/compute-engine/vms/table.ts';
+import type { Database } from '#infra/embedded/data-dir/database.ts';
+import type { Clock } from '#shared/ports/clock.ts';
+
+/** As `Operation.error` and its HTTP fields have it (Compute API, "zoneOperations"). */
+export type OperationFailure = {
+  readonly httpStatus: number;
+  readonly httpMessage: string;
+  readonly errors: readonly {
+    readonly code: string;
+    readonly message: string;
+    readonly errorDetails?: readonly Readonly<Record<string, unknown>>[];
+  }[];
+};
+
+export type OperationType = 'insert' | 'delete' | 'setMetadata' | 'setLabels' | 'stop' | 'start' | 'reset';
+
+/** Work on one VM that outlives the request for it. Times are milliseconds since the epoch. */
+export type OperationRecord = {
+  readonly name: string;
+  readonly zone: string;
+  readonly type: OperationType;
+  readonly vmName: string;
+  /** The instance id; null while an insertion has none yet, and where it failed. */
+  readonly targetId: string | null;
+  /** Given by the client: the same one means the same operation. */
+  readonly requestId: string | null;
+  readonly insertedAt: number;
+  /** Null while it runs. */
+  readonly endedAt: number | null;
+  readonly failure: OperationFailure | null;
+};
+
+/** The operations of the embedded Compute Engine, in SQLite; of those that are done, the newest are kept. */
+export type OperationTable = {
+  insert(operation: OperationRecord): void;
+  update(operation: OperationRecord): void;
+  find(zone: string, name: string): OperationRecord | undefined;
+  findByRequestId(zone: string, requestId: string): OperationRecord | undefined;
+  /** By zone and name. */
+  readAll(): readonly OperationRecord[];
+};
+
+const DONE_COUNT_MAX = 1_000;
+
+const SCHEMA = `
+  create table if not exists compute_operations (
+    name text primary key, zone text not null, request_id text, is_done integer not null, operation text not null
+  ) strict;
+  create index if not exists compute_operations_by_request on compute_operations (zone, request_id);
+`;
+
+export function openOperationTable({ sql }: Database): OperationTable {
+  sql.exec(SCHEMA);
+  const statements = {
+    insert: sql.prepare('insert into compute_operations values (?, ?, ?, ?, ?)'),
+    update: sql.prepare('update compute_operations set is_done = ?, operation = ? where name = ?'),
+    trim: sql.prepare(`
+      delete from compute_operations where is_done = 1 and rowid not in
+        (select rowid from compute_operations where is_done = 1 order by rowid desc limit ${DONE_COUNT_MAX})`),
+    find: sql.prepare('select operation from compute_operations where zone = ? and name = ?'),
+    findByRequestId: sql.prepare('select operation from compute_operations where zone = ? and request_id = ?'),
+    all: sql.prepare('select operation from compute_operations order by zone, name'),
+  };
+  const isDone = ({ endedAt }: OperationRecord) => (endedAt === null ? 0 : 1);
+  return {
+    insert(operation) {
+      const { name, zone, requestId } = operation;
+      statements.insert.run(name, zone, requestId, isDone(operation), JSON.stringify(operation));
+      statements.trim.run();
+    },
+    update: (operation) => void statements.update.run(isDone(operation), JSON.stringify(operation), operation.name),
+    find: (zone, name) => toOperation(statements.find.get(zone, name)),
+    findByRequestId: (zone, requestId) => toOperation(statements.findByRequestId.get(zone, requestId)),
+    readAll: () => statements.all.all().flatMap((row) => toOperation(row) ?? []),
+  };
+}
+
+function toOperation(row: Record<string, unknown> | undefined): OperationRecord | undefined {
+  return row === undefined ? undefined : (JSON.parse(String(row.operation)) as OperationRecord);
+}
+
+/** How the work of an operation ended: with the instance id it was about, or why it failed. */
+export type WorkOutcome = { readonly targetId: string } | { readonly failure: OperationFailure };
+
+export type Work = () => Promise<WorkOutcome>;
+
+export type OperationStart = {
+  readonly type: OperationType;
+  readonly zone: string;
+  readonly vmName: string;
+  readonly targetId: string | null;
+  readonly requestId: string | null;
+};
+
+/** The operations of the embedded Compute Engine: work that goes on after its request was answered. */
+export type Operations = {
+  start(given: OperationStart, work: Work): OperationRecord;
+  find(zone: string, name: string): OperationRecord | undefined;
+  /** The operation of an earlier request with this id. */
+  findByRequestId(zone: string, requestId: string | null): OperationRecord | undefined;
+  /** An insertion that has not ended holds the VM's name. */
+  isBeingInserted(zone: string, vmName: string): boolean;
+  readAll(): readonly OperationRecord[];
+  /** The operation as soon as it is done, or as it is when two minutes have passed or nobody waits any more. */
+  wait(operation: OperationRecord, signal: AbortSignal): Promise<OperationRecord>;
+};
+
+export type OperationsOptions = {
+  readonly table: OperationTable;
+  readonly clock: Clock;
+  readonly reportFault: (error: Error) => void;
+};
+
+/** Compute API, "zoneOperations.wait": at most 2 minutes. */
+const WAIT_MS_MAX = 120_000;
+
+export const INTERNAL_FAILURE: OperationFailure = {
+  httpStatus: 500,
+  httpMessage: 'INTERNAL SERVER ERROR',
+  errors: [{ code: 'INTERNAL_ERROR', message: 'Internal error. Please try again or contact Google Support.' }],
+};
+
+export function createOperations({ table, clock, reportFault }: OperationsOptions): Operations {
+  const running = new Map<string, Promise<void>>();
+
+  async function run(operation: OperationRecord, work: Work): Promise<void> {
+    const outcome = await work().catch((error: unknown) => {
+      reportFault(error instanceof Error ? error : new Error(String(error)));
+      return { failure: INTERNAL_FAILURE };
+    });
+    try {
+      table.update({ ...operation, ...outcome, endedAt: clock.now() });
+    } catch (error) {
+      // The cloud was closed meanwhile: the next start finds the operation unfinished.
+      reportFault(error instanceof Error ? error : new Error(String(error)));
+    }
+    running.delete(operation.name);
+  }
+
+  const again = (operation: OperationRecord) => table.find(operation.zone, operation.name) ?? operation;
+
+  return {
+    start(given, work) {
+      const operation = { ...given, name: nameOf(clock), insertedAt: clock.now(), endedAt: null, failure: null };
+      table.insert(operation);
+      running.set(operation.name, run(operation, work));
+      return operation;
+    },
+    find: (zone, name) => table.find(zone, name),
+    findByRequestId: (zone, requestId) => (requestId === null ? undefined : table.findByRequestId(zone, requestId)),
+    isBeingInserted: (zone, vmName) =>
+      [...running.keys()].some((name) => {
+        const operation = table.find(zone, name);
+        return operation?.type === 'insert' && operation.vmName === vmName;
+      }),
+    readAll: () => table.readAll(),
+    async wait(operation, signal) {
+      const answered = new AbortController();
+      const late = delay(WAIT_MS_MAX, undefined, { signal: AbortSignal.any([signal, answered.signal]), ref: false });
+      await Promise.race([running.get(operation.name), late.catch(() => undefined)]);
+      answered.abort();
+      return again(operation);
+    },
+  };
+}
+
+/**
+ * Ends what a cloud that died has left unfinished, by what there is of the VMs: an insertion has succeeded when its VM
+ * is there, a deletion goes on by itself and is taken for done when its VM is gone or going.
+ */
+export function settleOperations({ table, clock }: OperationsOptions, vms: readonly VmRecord[]): void {
+  for (const operation of table.readAll().filter(({ endedAt }) => endedAt === null)) {
+    const { type, vmName, zone, insertedAt } = operation;
+    const made = vms.find(
+      ({ request, createdAt }) => request.vmName === vmName && request.zone === zone && createdAt >= insertedAt,
+    );
+    const outcome =
+      type !== 'insert' ? {} : made === undefined ? { failure: INTERNAL_FAILURE } : { targetId: made.instanceId };
+    table.update({ ...operation, ...outcome, endedAt: clock.now() });
+  }
+}
+
+/** As Compute Engine names them: time and chance. */
+function nameOf(clock: Clock): string {
+  const chance = randomBytes(10).toString('hex');
+  return `operation-${clock.now()}-${chance.slice(0, 12)}-${chance.slice(12)}`;
+}

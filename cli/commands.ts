@@ -32,12 +32,12 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: 'jobs submit training',
     summary: 'Package, upload and submit a training program',
-    load: async () => (await import('#cli/commands/jobs-submit-training.ts')).jobsSubmitTraining,
+    load: async () => (await import('#cli/commands/jobs-submit.ts')).jobsSubmitTraining,
   },
   {
     name: 'custom-jobs create',
     summary: 'The same in the words of Vertex AI',
-    load: async () => (await import('#cli/commands/custom-jobs-create.ts')).customJobsCreate,
+    load: async () => (await import('#cli/commands/jobs-submit.ts')).customJobsCreate,
   },
   {
     name: 'jobs validate',
@@ -112,36 +112,36 @@ export const COMMANDS: readonly CommandEntry[] = [
   {
     name: 'secrets create',
     summary: 'Store a secret for jobs of the embedded cloud',
-    load: async () => (await import('#cli/commands/secrets-create.ts')).secretsCreate,
+    load: async () => (await import('#cli/commands/secrets.ts')).secretsCreate,
   },
   {
     name: 'secrets list',
     summary: 'List the secrets of the embedded cloud',
-    load: async () => (await import('#cli/commands/secrets-list.ts')).secretsList,
+    load: async () => (await import('#cli/commands/secrets.ts')).secretsList,
   },
   {
     name: 'secrets delete',
     summary: 'Delete a secret of the embedded cloud',
-    load: async () => (await import('#cli/commands/secrets-delete.ts')).secretsDelete,
+    load: async () => (await import('#cli/commands/secrets.ts')).secretsDelete,
   },
   {
     name: 'admin preempt',
     summary: 'Take a Spot VM away, with the notice that Compute Engine gives',
-    load: async () => (await import('#cli/commands/admin-vm.ts')).adminPreempt,
+    load: async () => (await import('#cli/commands/admin.ts')).adminPreempt,
   },
   {
     name: 'admin reset',
     summary: 'Pull the plug of a VM; it boots again from its disk',
-    load: async () => (await import('#cli/commands/admin-vm.ts')).adminReset,
+    load: async () => (await import('#cli/commands/admin.ts')).adminReset,
   },
   {
     name: 'admin host-error',
     summary: 'Let the host of a VM fail without notice',
-    load: async () => (await import('#cli/commands/admin-vm.ts')).adminHostError,
+    load: async () => (await import('#cli/commands/admin.ts')).adminHostError,
   },
   {
     name: 'admin stockout',
     summary: 'Let a zone be out of capacity, or end it with --clear',
-    load: async () => (await import('#cli/commands/admin-stockout.ts')).adminStockout,
+    load: async () => (await import('#cli/commands/admin.ts')).adminStockout,
   },
 ];

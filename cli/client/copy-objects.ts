@@ -2,9 +2,8 @@ import { createReadStream, createWriteStream } from 'node:fs';
 import { mkdir, readdir, rename, stat } from 'node:fs/promises';
 import { basename, dirname, join, posix, relative, sep } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { findObjects } from '#cli/client/find-objects.ts';
 import { folderOf, formatGsUri, isGsUri, isPattern, parseGsUri } from '#cli/client/gs-uri.ts';
-import type { ObjectClient } from '#cli/client/object-client.ts';
+import { findObjects, type ObjectClient } from '#cli/client/object-client.ts';
 import { Failure, UsageFailure } from '#cli/core/failure.ts';
 
 /** One file or object to copy; paths are absolute. */

@@ -2,7 +2,15 @@ import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { File } from '@google-cloud/storage';
 import type { Target } from '#cli/client/find-target.ts';
-import { folderOf, formatGsUri, type GsUri, isPattern, literalPrefixOf, matchesPattern } from '#cli/client/gs-uri.ts';
+import {
+  folderOf,
+  formatGsUri,
+  type GsUri,
+  isPattern,
+  literalPrefixOf,
+  matchesPattern,
+  parseGsUri,
+} from '#cli/client/gs-uri.ts';
 import { Failure } from '#cli/core/failure.ts';
 import { programName } from '#cli/core/program-name.ts';
 import { openStorage } from '#infra/google-cloud/cloud-storage/open-storage.ts';
@@ -150,4 +158,23 @@ function explanationOf(address: GsUri, error: unknown): unknown {
 
 function codeOf(error: unknown): unknown {
   return error instanceof Error && 'code' in error ? error.code : undefined;
+}
+
+/** Every object that the addresses mean. Fails for one that means none, before anything is done to the others. */
+export async function findObjects(
+  client: ObjectClient,
+  uris: readonly string[],
+  options: { readonly isDeep: boolean; readonly isWithVersions?: boolean },
+): Promise<readonly StoredObject[]> {
+  const found: StoredObject[] = [];
+  for (const uri of uris) {
+    const objects = await client.find(parseGsUri(uri), options);
+    if (objects.length === 0) {
+      const below = options.isDeep ? [] : await client.find(parseGsUri(uri), { ...options, isDeep: true });
+      const hint = below.length > 0 ? ' It is a folder: use -r, or a pattern such as FOLDER/**.' : '';
+      throw new Failure(`There is no object ${uri}.${hint || ` \`${programName()} ls\` shows what there is.`}`);
+    }
+    found.push(...objects);
+  }
+  return found;
 }

@@ -3,7 +3,7 @@ import { findTarget } from '#cli/client/find-target.ts';
 import { streamLogs, tellInterruption } from '#cli/client/follow-job.ts';
 import type { Command } from '#cli/core/command.ts';
 import { GCLOUD_JOB_FLAGS, judgeJobFlags } from '#cli/core/gcloud-flags.ts';
-import { formatLogEntry } from '#cli/render/format-log-entry.ts';
+import { formatLogEntry } from '#cli/render/format.ts';
 import { paintState } from '#cli/render/paint.ts';
 
 export const jobsStreamLogs: Command = {

@@ -2,8 +2,7 @@ import { basename, resolve } from 'node:path';
 import type { Command, Invocation } from '#cli/core/command.ts';
 import { describeError, UsageFailure } from '#cli/core/failure.ts';
 import { describeValidation, toJson } from '#cli/render/describe-validation.ts';
-import { readJobFileBytes, readJobFileStream } from '#cli/submit/job-file.ts';
-import { OFFLINE_CONTEXT } from '#cli/submit/offline-context.ts';
+import { OFFLINE_CONTEXT, readJobFileBytes, readJobFileStream } from '#cli/submit/job-file.ts';
 import type { JobContext } from '#shared/job-file/validation/job-context.ts';
 import { type JobFileValidation, validateJobFile } from '#shared/job-file/validation/validate-job-file.ts';
 
@@ -64,7 +63,7 @@ async function createJudge({ flag, flags, io }: Invocation): Promise<Judge> {
   if (path === undefined) {
     return (validation) => validation;
   }
-  const { inspectLocalPackage, judgePackages } = await import('#cli/submit/local-package.ts');
+  const { inspectLocalPackage, judgePackages } = await import('#cli/submit/check-packages.ts');
   const { readJobFile } = await import('#shared/job-file/read-job-file.ts');
   const { masterOf } = await import('#shared/job-file/draft/job-draft.ts');
   const silenced = await readIgnored(flags);

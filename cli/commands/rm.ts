@@ -1,7 +1,6 @@
-import { findObjects } from '#cli/client/find-objects.ts';
 import { findTarget } from '#cli/client/find-target.ts';
 import { formatGsUri } from '#cli/client/gs-uri.ts';
-import { createObjectClient } from '#cli/client/object-client.ts';
+import { createObjectClient, findObjects } from '#cli/client/object-client.ts';
 import type { Command } from '#cli/core/command.ts';
 
 export const rm: Command = {

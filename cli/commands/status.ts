@@ -3,7 +3,7 @@ import { findCloud } from '#cli/client/find-cloud.ts';
 import type { Command } from '#cli/core/command.ts';
 import { programName } from '#cli/core/program-name.ts';
 import { describeEndpoints } from '#cli/render/describe-endpoints.ts';
-import { formatBytes } from '#cli/render/format-bytes.ts';
+import { formatBytes } from '#cli/render/format.ts';
 import { formatTable } from '#cli/render/format-table.ts';
 
 export const status: Command = {

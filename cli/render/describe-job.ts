@@ -1,7 +1,7 @@
 import type { Output } from '#cli/core/command.ts';
 import { describeProblem } from '#cli/render/describe-report.ts';
+import { formatAgo, formatDuration, formatMoment } from '#cli/render/format.ts';
 import { formatTable } from '#cli/render/format-table.ts';
-import { formatAgo, formatDuration, formatMoment } from '#cli/render/format-time.ts';
 import { paint, paintState } from '#cli/render/paint.ts';
 import type { JobView, Problem } from '#shared/protocol/report.ts';
 

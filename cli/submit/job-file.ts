@@ -1,5 +1,6 @@
 import { createReadStream } from 'node:fs';
 import { JOB_FILE_BYTES_MAX } from '#shared/job-file/parser/parse-source.ts';
+import type { JobContext } from '#shared/job-file/validation/job-context.ts';
 
 /** The bytes of a job file; of one that is too large no more than it takes to see that. Throws as reading does. */
 export function readJobFileBytes(path: string): Promise<Uint8Array> {
@@ -19,3 +20,10 @@ export async function readJobFileStream(stream: AsyncIterable<Uint8Array>): Prom
   }
   return Buffer.concat(chunks);
 }
+
+/** Stands in for what a deployment says, by which no job is judged: what it supplies is not missed. */
+export const OFFLINE_CONTEXT: JobContext = {
+  defaults: { region: 'us-central1', runtimeVersion: '2.11', jobDirBase: 'gs://jobs' },
+  packageBase: 'gs://uploads',
+  uploadBucket: null,
+};

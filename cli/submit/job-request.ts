@@ -1,8 +1,7 @@
 import { basename, resolve } from 'node:path';
 import type { Invocation } from '#cli/core/command.ts';
 import { describeError, Failure } from '#cli/core/failure.ts';
-import { readJobFileBytes } from '#cli/submit/job-file.ts';
-import { OFFLINE_CONTEXT } from '#cli/submit/offline-context.ts';
+import { OFFLINE_CONTEXT, readJobFileBytes } from '#cli/submit/job-file.ts';
 import { nameInDryRun, type PackageSource } from '#cli/submit/package-source.ts';
 import type { JobSpec } from '#shared/domain/job-spec.ts';
 import { listDraftValues } from '#shared/job-file/draft/draft-values.ts';

@@ -6,16 +6,17 @@ import type { ExitCode, Invocation } from '#cli/core/command.ts';
 import { refuseOtherProject } from '#cli/core/gcloud-flags.ts';
 import { describeCause } from '#cli/render/describe-job.ts';
 import { describeProblem, describeReport } from '#cli/render/describe-report.ts';
-import { formatLogEntry } from '#cli/render/format-log-entry.ts';
-import { paintState } from '#cli/render/paint.ts';
+import { describePlan } from '#cli/render/describe-validation.ts';
+import { formatLogEntry } from '#cli/render/format.ts';
+import { paint, paintState } from '#cli/render/paint.ts';
 import { buildPackages } from '#cli/submit/build-packages.ts';
-import { showDryRun } from '#cli/submit/dry-run.ts';
+import { judgeBuiltPackages } from '#cli/submit/check-packages.ts';
+import { OFFLINE_CONTEXT } from '#cli/submit/job-file.ts';
 import { type JobRequest, type JudgedRequest, judgeRequest } from '#cli/submit/job-request.ts';
-import { judgeBuiltPackages } from '#cli/submit/judge-built-packages.ts';
 import { refuseCombinations } from '#cli/submit/submit-flags.ts';
-import { isTaken, uploadJobFile, waitForVerdict } from '#cli/submit/upload-job.ts';
-import { readStagingBucket, uploadPackages } from '#cli/submit/upload-packages.ts';
+import { isTaken, readStagingBucket, uploadJobFile, uploadPackages, waitForVerdict } from '#cli/submit/upload-job.ts';
 import { printJobFile } from '#shared/job-file/print-job-file.ts';
+import { validateJobFile } from '#shared/job-file/validation/validate-job-file.ts';
 import type { Report } from '#shared/protocol/report.ts';
 
 /** Judges a job, and packages, uploads and follows it; with --dry-run it is only shown. */
@@ -103,4 +104,21 @@ async function follow({ io, print }: Invocation, { api, jobId }: { api: Api; job
   const lines = [`Job ${job.jobId} ended: ${paintState(job.state, io.stderr)}.`, ...describeCause(job)];
   io.stderr.write(`${lines.join('\n')}\n`);
   return job.state === 'SUCCEEDED' ? 0 : 1;
+}
+
+/** Shows the job that a submission would make, completed and judged: the file, what would run, and what is wrong. */
+export function showDryRun({ io, print }: Invocation, judged: JudgedRequest): ExitCode {
+  const { jobFile, spec, problems, warnings } = judged;
+  const would = jobFile === null ? null : validateJobFile(jobFile, { fileName: 'job.yaml', context: OFFLINE_CONTEXT });
+  const plan = would?.plan ?? null;
+  print({
+    json: { spec, jobFile, plan, problems, warnings },
+    text: [
+      ...(jobFile === null ? [] : [jobFile.trimEnd()]),
+      ...(would === null || plan === null ? [] : ['', ...describePlan({ ...would, plan })]),
+      ...problems.map((problem) => `- ${describeProblem(problem)}`),
+      ...warnings.map((warning) => `- ${paint('warning:', 'yellow', io.stdout)} ${describeProblem(warning)}`),
+    ].join('\n'),
+  });
+  return spec === null || problems.length > 0 ? 1 : 0;
 }

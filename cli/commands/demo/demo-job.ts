@@ -7,7 +7,7 @@ import { planCopies, runCopy } from '#cli/client/copy-objects.ts';
 import { streamLogs } from '#cli/client/follow-job.ts';
 import type { GsUri } from '#cli/client/gs-uri.ts';
 import type { ObjectClient } from '#cli/client/object-client.ts';
-import { formatLogEntry } from '#cli/render/format-log-entry.ts';
+import { formatLogEntry } from '#cli/render/format.ts';
 import { buildSourceDistribution } from '#cli/submit/source-distribution.ts';
 import type { JobView } from '#shared/protocol/report.ts';
 

@@ -14,7 +14,7 @@ import { describeDemo } from '#cli/commands/demo/describe-demo.ts';
 import type { Command, ExitCode, Invocation } from '#cli/core/command.ts';
 import { describeError } from '#cli/core/failure.ts';
 import { describeReport } from '#cli/render/describe-report.ts';
-import { shortenPath } from '#cli/render/shorten-path.ts';
+import { shortenPath } from '#cli/render/format.ts';
 import { waitForVerdict } from '#cli/submit/upload-job.ts';
 import type { Endpoints } from '#infra/embedded/data-dir/endpoints.ts';
 

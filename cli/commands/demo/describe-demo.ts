@@ -4,9 +4,8 @@ import type { Stage } from '#cli/commands/demo/demo-stages.ts';
 import type { Output } from '#cli/core/command.ts';
 import { programName } from '#cli/core/program-name.ts';
 import { describeCause, describePrice, describeProgress } from '#cli/render/describe-job.ts';
-import { formatDuration } from '#cli/render/format-time.ts';
+import { formatDuration, shortenPath } from '#cli/render/format.ts';
 import { paintState } from '#cli/render/paint.ts';
-import { shortenPath } from '#cli/render/shorten-path.ts';
 import type { JobView } from '#shared/protocol/report.ts';
 
 type Outcome = {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { matchesPattern } from '../../../cli/client/gs-uri.ts';
 import { measureStages, stageOf } from '../../../cli/commands/demo/demo-stages.ts';
-import { formatAgo, formatDuration, formatMoment } from '../../../cli/render/format-time.ts';
+import { formatAgo, formatDuration, formatMoment } from '../../../cli/render/format.ts';
 import { replicaOf, viewOf } from '../../support/cli/test-cloud.ts';
 
 describe('times', () => {

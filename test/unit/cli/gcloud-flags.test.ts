@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { CUSTOM_JOB_FOREIGN_FLAGS, TRAINING_FOREIGN_FLAGS } from '#cli/core/gcloud-flags.ts';
-import { CUSTOM_JOB_FLAGS } from '#cli/submit/custom-job-flags.ts';
-import { SUBMIT_FLAGS } from '#cli/submit/submit-flags.ts';
+import { CUSTOM_JOB_FLAGS, SUBMIT_FLAGS } from '#cli/submit/submit-flags.ts';
 import { runCli } from '../../support/cli/test-cloud.ts';
 
 /** Every flag of gcloud's reference, alpha and beta among them; those of all commands are `--format` and `--help` here. */

@@ -5,12 +5,14 @@ import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { describeError, Failure } from '#cli/core/failure.ts';
 import type { BuiltPackage } from '#cli/submit/build-packages.ts';
+import type { JudgedRequest } from '#cli/submit/job-request.ts';
 import { buildSourceDistribution } from '#cli/submit/source-distribution.ts';
 import { countGpus, isTpuMachine } from '#shared/catalog/count-gpus.ts';
 import type { JobPlan } from '#shared/job-file/validation/check-job.ts';
 import type { PackageSource } from '#shared/package/archive/package-source.ts';
 import { inspectPackage, type PackageReport } from '#shared/package/inspect-package.ts';
 import { lintPackages } from '#shared/package/lint/lint-packages.ts';
+import { NO_EVIDENCE } from '#shared/package/package-evidence.ts';
 import type { Problem } from '#shared/protocol/report.ts';
 
 export type NamedReport = { readonly name: string; readonly report: PackageReport };
@@ -97,3 +99,47 @@ function sourceOf(name: string, bytes: Uint8Array): PackageSource {
     readWhole: async () => bytes,
   };
 }
+
+/**
+ * Judges a job together with the packages that are to be uploaded for it, as intake will: what intake refuses, a key in
+ * a package above all, is better not sent. What only the cloud has is left to intake.
+ */
+export async function judgeBuiltPackages(
+  judged: JudgedRequest,
+  built: readonly BuiltPackage[],
+): Promise<JudgedRequest> {
+  const { spec } = judged;
+  if (spec?.program.kind !== 'PYTHON' || built.length === 0) {
+    return judged;
+  }
+  const packages: NamedReport[] = [];
+  for (const one of built) {
+    packages.push({ name: one.fileName, report: await inspectBuiltPackage(one) });
+  }
+  const { module, packageUris } = spec.program;
+  if (packageUris.length > built.length) {
+    packages.push(UNSEEN);
+  }
+  const found = judgePackages(packages, { module, plan: { groups: spec.replicaGroups } }, NONE_SILENCED);
+  return {
+    ...judged,
+    problems: [...judged.problems, ...found.problems],
+    warnings: [...found.warnings, ...judged.warnings],
+  };
+}
+
+/** A job file has no place for what is to be passed over: pyproject.toml has, where intake reads it, too. */
+const NONE_SILENCED: ReadonlySet<string> = new Set();
+
+/** Stands for packages that lie in buckets: the module may be in one of them, and they are not the whole program. */
+const UNSEEN: NamedReport = {
+  name: '',
+  report: {
+    ...{ name: null, version: null, requiresPython: null, requirements: [] },
+    ...{ format: null, problems: [], warnings: [], entryCount: 0, uncompressedBytes: 0, wheelTags: [] },
+    pythonModules: [],
+    judgeModule: () => ({ problems: [], warnings: [] }),
+    jobFiles: [],
+    evidence: NO_EVIDENCE,
+  },
+};

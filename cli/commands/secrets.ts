@@ -3,6 +3,8 @@ import { resolve } from 'node:path';
 import { openSecretClient } from '#cli/client/secret-client.ts';
 import type { Command, Invocation } from '#cli/core/command.ts';
 import { describeError, Failure, UsageFailure } from '#cli/core/failure.ts';
+import { formatUtc } from '#cli/render/format.ts';
+import { formatTable } from '#cli/render/format-table.ts';
 import { SECRET_BYTES_MAX } from '#infra/embedded/secret-manager/secret-store.ts';
 
 export const secretsCreate: Command = {
@@ -42,3 +44,26 @@ async function readValue({ flag, io }: Invocation): Promise<Uint8Array> {
   }
   return Buffer.concat(chunks);
 }
+
+export const secretsList: Command = {
+  operands: [],
+  flags: [],
+  async run(invocation) {
+    const secrets = await (await openSecretClient(invocation)).list();
+    const rows = secrets.map(({ name, createTime }) => [name, formatUtc(createTime)]);
+    const text = rows.length === 0 ? 'There are no secrets.' : formatTable(['NAME', 'CREATED'], rows);
+    invocation.print({ json: secrets, text });
+    return 0;
+  },
+};
+
+export const secretsDelete: Command = {
+  operands: [{ name: 'NAME', summary: 'the secret, with all of its versions', count: 'one' }],
+  flags: [],
+  async run(invocation) {
+    const [name = ''] = invocation.operands;
+    await (await openSecretClient(invocation)).delete(name);
+    invocation.print({ json: { deleted: name }, text: `Deleted secret ${name}.` });
+    return 0;
+  },
+};

@@ -1,10 +1,13 @@
 import type { Effect } from '#shared/domain/event.ts';
-import type { Job, TimestampMs, UnfinishedJob } from '#shared/domain/job.ts';
+import type { Job, TimestampMs } from '#shared/domain/job.ts';
 
 export type StoredJob = { readonly job: Job; readonly revision: number };
 
 /** An effect that was committed and not yet paid. `entryId` is derived from the event, so paying twice is visible. */
 export type OutboxEntry = { readonly entryId: string; readonly effect: Effect };
+
+/** An unfinished job whose `wakeAt` has passed. */
+export type DueJob = { readonly jobId: string; readonly wakeAt: TimestampMs };
 
 /** COMMITTED: written. STALE: the revision moved on, read again. DUPLICATE: this event was handled before. */
 export type CommitOutcome = 'COMMITTED' | 'STALE' | 'DUPLICATE';
@@ -20,8 +23,11 @@ export type JobStore = {
     readonly job: Job;
     readonly effects: readonly Effect[];
   }): Promise<CommitOutcome>;
-  /** The unfinished jobs whose `wakeAt` is at or before `now`, most overdue first. Reads nothing else. */
-  listDue(now: TimestampMs, countMax: number): Promise<readonly UnfinishedJob[]>;
+  /**
+   * The unfinished jobs whose `wakeAt` is at or before `now`, most overdue first. Reads nothing else, and parses no job:
+   * one unreadable record does not keep the others from being woken.
+   */
+  listDue(now: TimestampMs, countMax: number): Promise<readonly DueJob[]>;
   /** The jobs that owe effects. Reads nothing else. */
   listJobsWithOutbox(countMax: number): Promise<readonly string[]>;
   /** What one job owes, oldest first. */

@@ -27,7 +27,7 @@ export function describeJobStoreContract(name: string, open: OpenStore<JobStore>
   });
 }
 
-function idsOf(jobs: readonly Job[]): readonly string[] {
+function idsOf(jobs: readonly { readonly jobId: string }[]): readonly string[] {
   return jobs.map(({ jobId }) => jobId);
 }
 
@@ -114,7 +114,7 @@ function describeLists(store: () => JobStore): void {
       await store().create(jobOf(`due_${wakeAt}`, { wakeAt }), []);
     }
     expect(await store().listDue(999, 10)).toEqual([]);
-    expect(await store().listDue(1_000, 10)).toEqual([jobOf('due_1000', { wakeAt: 1_000 })]);
+    expect(await store().listDue(1_000, 10)).toEqual([{ jobId: 'due_1000', wakeAt: 1_000 }]);
     expect(idsOf(await store().listDue(3_999, 10))).toEqual(['due_1000', 'due_2000', 'due_3000']);
     expect(idsOf(await store().listDue(9_999, 2))).toEqual(['due_1000', 'due_2000']);
   });
@@ -124,7 +124,7 @@ function describeLists(store: () => JobStore): void {
     const later = jobOf('digits', { wakeAt: 5_000 });
     await store().commit({ expectedRevision: await revisionOf(store()), eventId: 'e1', job: later, effects: [] });
     expect(await store().listDue(4_999, 10)).toEqual([]);
-    expect(await store().listDue(5_000, 10)).toEqual([later]);
+    expect(await store().listDue(5_000, 10)).toEqual([{ jobId: later.jobId, wakeAt: later.wakeAt }]);
     await store().commit({ expectedRevision: await revisionOf(store()), eventId: 'e2', job: closedJob(), effects: [] });
     expect(await store().listDue(Number.MAX_SAFE_INTEGER, 10)).toEqual([]);
     expect(await store().list({ countMax: 10 })).toEqual([closedJob()]);
@@ -164,7 +164,7 @@ function describeConnections(opened: () => StoreUnderTest<JobStore>): void {
     expect(await other.read('digits')).toEqual(await store.read('digits'));
     expect(await other.listOutbox('digits')).toEqual(await store.listOutbox('digits'));
     expect(await other.listJobsWithOutbox(10)).toEqual(['digits']);
-    expect(await other.listDue(job.wakeAt, 10)).toEqual([commit.job]);
+    expect(await other.listDue(job.wakeAt, 10)).toEqual([{ jobId: job.jobId, wakeAt: job.wakeAt }]);
     expect(await other.commit({ ...commit, expectedRevision: await revisionOf(other) })).toBe('DUPLICATE');
   });
 

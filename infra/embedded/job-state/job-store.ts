@@ -1,7 +1,8 @@
 import type { Database } from '#infra/embedded/data-dir/database.ts';
 import type { Effect } from '#shared/domain/event.ts';
-import type { Job, UnfinishedJob } from '#shared/domain/job.ts';
+import type { Job } from '#shared/domain/job.ts';
 import type { CommitOutcome, JobStore } from '#shared/ports/job-store.ts';
+import { parseStoredEffect, parseStoredJob } from '#shared/protocol/stored-record.ts';
 
 const SCHEMA = `
   create table if not exists jobs (
@@ -59,29 +60,28 @@ export function openSqliteJobStore(database: Database): JobStore {
     },
     async read(jobId) {
       const row = statements.read.get(jobId);
-      return row === undefined ? undefined : { revision: Number(row.revision), job: parse<Job>(row.body) };
+      return row === undefined ? undefined : { revision: Number(row.revision), job: parseStoredJob(String(row.body)) };
     },
     commit: async (change) => database.transaction(() => commit(change)),
-    listDue: async (now, countMax) => statements.due.all(now, countMax).map(({ body }) => parse<UnfinishedJob>(body)),
+    listDue: async (now, countMax) =>
+      statements.due.all(now, countMax).map((row) => ({ jobId: String(row.job_id), wakeAt: Number(row.wake_at) })),
     listJobsWithOutbox: async (countMax) => statements.owing.all(countMax).map((row) => String(row.job_id)),
     listOutbox: async (jobId) =>
-      statements.owed.all(jobId).map((row) => ({ entryId: String(row.entry_id), effect: parse<Effect>(row.body) })),
+      statements.owed
+        .all(jobId)
+        .map((row) => ({ entryId: String(row.entry_id), effect: parseStoredEffect(String(row.body)) })),
     async markPublished(jobId, entryId) {
       statements.markPublished.run(jobId, entryId);
     },
     async list({ countMax, after = { createdAt: Number.MAX_SAFE_INTEGER, jobId: '' } }) {
       const rows = statements.list.all({ created_at: after.createdAt, job_id: after.jobId, count: countMax });
-      return rows.map(({ body }) => parse<Job>(body));
+      return rows.map(({ body }) => parseStoredJob(String(body)));
     },
   };
 }
 
 function wakeAtOf(job: Job): number | null {
   return job.status === 'CLOSED' ? null : job.wakeAt;
-}
-
-function parse<T>(body: unknown): T {
-  return JSON.parse(String(body)) as T;
 }
 
 function prepareStatements({ sql }: Database) {
@@ -96,7 +96,7 @@ function prepareStatements({ sql }: Database) {
     forgetHandled: sql.prepare('delete from handled_events where job_id = ?'),
     noteHandled: sql.prepare('insert into handled_events values (?, ?)'),
     owe: sql.prepare('insert into owed_effects (job_id, entry_id, body) values (?, ?, ?)'),
-    due: sql.prepare('select body from jobs where wake_at <= ? order by wake_at limit ?'),
+    due: sql.prepare('select job_id, wake_at from jobs where wake_at <= ? order by wake_at limit ?'),
     owing: sql.prepare('select job_id from owed_effects group by job_id order by min(position) limit ?'),
     owed: sql.prepare('select entry_id, body from owed_effects where job_id = ? order by position'),
     markPublished: sql.prepare('delete from owed_effects where job_id = ? and entry_id = ?'),

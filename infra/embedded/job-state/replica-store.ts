@@ -1,6 +1,7 @@
 import type { Database } from '#infra/embedded/data-dir/database.ts';
 import type { Replica } from '#shared/domain/replica.ts';
 import type { ReplicaStore } from '#shared/ports/replica-store.ts';
+import { parseStoredReplica } from '#shared/protocol/stored-record.ts';
 
 const SCHEMA = `
   create table if not exists replicas (
@@ -66,5 +67,5 @@ export function openSqliteReplicaStore(database: Database): ReplicaStore {
 }
 
 function parseReplica(row: Record<string, unknown>): Replica {
-  return JSON.parse(String(row.body)) as Replica;
+  return parseStoredReplica(String(row.body));
 }

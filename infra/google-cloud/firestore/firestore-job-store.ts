@@ -13,9 +13,10 @@ import {
 } from '#infra/google-cloud/firestore/collections.ts';
 import { isAlreadyThere } from '#infra/google-cloud/firestore/firestore-errors.ts';
 import type { Effect } from '#shared/domain/event.ts';
-import type { Job, UnfinishedJob } from '#shared/domain/job.ts';
+import type { Job } from '#shared/domain/job.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { CommitOutcome, JobStore } from '#shared/ports/job-store.ts';
+import { parseStoredEffect, parseStoredJob } from '#shared/protocol/stored-record.ts';
 
 type Commit = Parameters<JobStore['commit']>[0];
 
@@ -30,7 +31,7 @@ export function createFirestoreJobStore(firestore: Firestore, clock: Clock): Job
     commit: (change) => commit(documents, change, clock.now() + HANDLED_EVENT_AGE_MS_MAX),
     async read(jobId) {
       const found = await documents.job(jobId).get();
-      return found.exists ? { revision: Number(found.get('revision')), job: bodyOf<Job>(found) } : undefined;
+      return found.exists ? { revision: Number(found.get('revision')), job: jobOf(found) } : undefined;
     },
     async markPublished(jobId, entryId) {
       await documents.owed(jobId, entryId).delete();
@@ -45,8 +46,16 @@ function createLists({
 }: Documents): Pick<JobStore, 'listDue' | 'listJobsWithOutbox' | 'listOutbox' | 'list'> {
   return {
     async listDue(now, countMax) {
-      const found = await jobs.where('wakeAt', '<=', now).orderBy('wakeAt').limit(countMax).get();
-      return found.docs.map(bodyOf<UnfinishedJob>);
+      const found = await jobs
+        .where('wakeAt', '<=', now)
+        .orderBy('wakeAt')
+        .limit(countMax)
+        .select('jobId', 'wakeAt')
+        .get();
+      return found.docs.map((document) => ({
+        jobId: String(document.get('jobId')),
+        wakeAt: Number(document.get('wakeAt')),
+      }));
     },
     async listJobsWithOutbox(countMax) {
       const found = await owedEffects.orderBy('owedAt').orderBy('position').limit(countMax).select('jobId').get();
@@ -56,13 +65,13 @@ function createLists({
       const found = await owedEffects.where('jobId', '==', jobId).orderBy('owedAt').orderBy('position').get();
       return found.docs.map((document) => ({
         entryId: String(document.get('entryId')),
-        effect: JSON.parse(String(document.get('effect'))) as Effect,
+        effect: parseStoredEffect(String(document.get('effect'))),
       }));
     },
     async list({ countMax, after }) {
       const newest = jobs.orderBy('createdAt', 'desc').orderBy('jobId').limit(countMax);
       const page = after === undefined ? newest : newest.startAfter(after.createdAt, after.jobId);
-      return (await page.get()).docs.map(bodyOf<Job>);
+      return (await page.get()).docs.map(jobOf);
     },
   };
 }
@@ -149,6 +158,6 @@ function toDocument(job: Job, revision: number): Parameters<DocumentReference['s
   return { jobId, status, createdAt, wakeAt, revision, body: JSON.stringify(job) };
 }
 
-function bodyOf<T>(document: DocumentSnapshot): T {
-  return JSON.parse(String(document.get('body'))) as T;
+function jobOf(document: DocumentSnapshot): Job {
+  return parseStoredJob(String(document.get('body')));
 }

@@ -8,6 +8,7 @@ import {
 import type { TimestampMs } from '#shared/domain/job.ts';
 import type { Replica } from '#shared/domain/replica.ts';
 import type { ReplicaStore } from '#shared/ports/replica-store.ts';
+import { parseStoredReplica } from '#shared/protocol/stored-record.ts';
 
 /** What heartbeats said, one document a replica and attempt; the lease is a field of its own, which a query finds. */
 export function createFirestoreReplicaStore(firestore: Firestore): ReplicaStore {
@@ -69,6 +70,6 @@ function toDocument(replica: Replica) {
 }
 
 function toReplica(document: DocumentSnapshot): Replica {
-  const body = JSON.parse(String(document.get('body'))) as Replica;
+  const body = parseStoredReplica(String(document.get('body')));
   return { ...body, leaseExpiresAt: document.get('leaseExpiresAt') as Replica['leaseExpiresAt'] };
 }

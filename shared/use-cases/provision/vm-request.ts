@@ -143,8 +143,7 @@ function programOf({ spec, packages }: JobIn<'PREPARING'>, role: Role, projectId
 }
 
 function secretsOf({ secrets }: JobSpec, projectId: string): Record<string, string> {
-  // Jobs of a version that knew no secrets may still be under way.
-  const named = Object.entries(secrets ?? {});
+  const named = Object.entries(secrets);
   return Object.fromEntries(
     named.map(([variable, { project, secret, version }]) => [
       variable,

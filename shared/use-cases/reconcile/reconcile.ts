@@ -32,9 +32,9 @@ export async function publishOutboxes(ports: ReconcilePorts): Promise<void> {
  * name without the tick would not do, for a late answer may set a deadline back to a time at which it was woken before.
  */
 export async function wakeDueJobs(ports: ReconcilePorts, now: TimestampMs): Promise<void> {
-  await attemptAll(await ports.jobs.listDue(now, WORK_PER_TICK_MAX), (job) => {
-    const eventId = `deadline-${job.attempt}-${job.placementTry}-${job.wakeAt}-${now}`;
-    return handleJobEvent(ports, { type: 'DEADLINE_PASSED', eventId, jobId: job.jobId, at: now });
+  await attemptAll(await ports.jobs.listDue(now, WORK_PER_TICK_MAX), ({ jobId, wakeAt }) => {
+    const eventId = `deadline-${wakeAt}-${now}`;
+    return handleJobEvent(ports, { type: 'DEADLINE_PASSED', eventId, jobId, at: now });
   });
 }
 

@@ -58,13 +58,6 @@ describe('the secrets of a job', () => {
       });
     }
   });
-
-  it('are none for a job of a version that knew none', () => {
-    const { secrets: _, ...spec } = fresh.spec;
-    const job = place({ ...fresh, spec } as Job, 0);
-    const config = JSON.parse(requestFor(job, MASTER).metadata[METADATA_KEYS.config] ?? '') as VmConfig;
-    expect(config.program.secrets).toEqual({});
-  });
 });
 
 describe("a program's time", () => {

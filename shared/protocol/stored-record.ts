@@ -1,0 +1,246 @@
+import { z } from 'zod';
+import { CAUSES, type Cause, type CauseCode } from '#shared/domain/cause.ts';
+import type { Effect, ReplicaExit } from '#shared/domain/event.ts';
+import { JOB_STATES, type Job } from '#shared/domain/job.ts';
+import { BOOT_DISK_TYPES, type JobSpec, ROLES } from '#shared/domain/job-spec.ts';
+import { NO_PROGRESS, NO_USAGE, REPLICA_PHASES, type Replica } from '#shared/domain/replica.ts';
+import { STUDY_ALGORITHMS, type Study } from '#shared/domain/study.ts';
+
+/**
+ * Parsers of the records that both job stores keep as JSON: jobs, replicas and outbox entries. This is the one place
+ * that knows what older versions wrote: a field that they did not write gets its default, and a field that was renamed
+ * since is read under its old name, too. Keys that this version does not know are dropped.
+ */
+
+const timestamp = z.int();
+const count = z.int().min(0);
+const provisioningModel = z.enum(['STANDARD', 'SPOT', 'FLEX_START']);
+const textMap = z.record(z.string(), z.string());
+
+const CAUSE_CODES = Object.keys(CAUSES) as [CauseCode, ...CauseCode[]];
+
+const causeSchema = z.object({
+  // A newer version may have written a code that this one does not know; its message and evidence still hold.
+  code: z.enum(CAUSE_CODES).catch('INTERNAL_ERROR'),
+  message: z.string(),
+  evidence: z.array(z.string()),
+}) satisfies z.ZodType<Cause>;
+
+const pythonProgramSchema = z.object({
+  kind: z.literal('PYTHON'),
+  packageUris: z.array(z.string()),
+  module: z.string(),
+  args: z.array(z.string()),
+  environment: textMap.default({}),
+});
+
+const containerProgramSchema = z.object({
+  kind: z.literal('CONTAINER'),
+  imageUri: z.string(),
+  command: z.array(z.string()),
+  args: z.array(z.string()),
+  environment: textMap.default({}),
+});
+
+const programSchema = z.discriminatedUnion('kind', [pythonProgramSchema, containerProgramSchema]);
+
+const replicaGroupSchema = z.object({
+  role: z.enum(ROLES),
+  count: z.int().min(1),
+  machineType: z.string(),
+  accelerator: z.object({ type: z.string(), count: z.int() }).nullable(),
+  bootDiskGib: z.int(),
+  bootDiskType: z.enum(BOOT_DISK_TYPES),
+  reservation: z
+    .discriminatedUnion('kind', [
+      z.object({ kind: z.enum(['ANY', 'NONE']) }),
+      z.object({ kind: z.literal('SPECIFIC'), names: z.array(z.string()) }),
+    ])
+    .nullable()
+    .default(null),
+  program: programSchema.nullable().default(null),
+});
+
+/** A study is kept with its job and not run by this version, which reads it back as it was written. */
+const studySchema = z.custom<Study>(
+  (value) =>
+    z.object({ metrics: z.array(z.unknown()).min(1), algorithm: z.enum(STUDY_ALGORITHMS) }).safeParse(value).success,
+);
+
+const specSchema = z.object({
+  jobId: z.string(),
+  labels: textMap,
+  replicaGroups: z.tuple([replicaGroupSchema], replicaGroupSchema),
+  program: programSchema,
+  region: z.string(),
+  provisioningModel,
+  runtimeVersion: z.string(),
+  pythonVersion: z.string().nullable(),
+  jobDir: z.string(),
+  passesJobDir: z.boolean().default(true),
+  limits: z.object({ maxRunningMs: z.number(), maxWaitMs: z.number().nullable(), restartsMax: count }),
+  secrets: z
+    .record(z.string(), z.object({ project: z.string().nullable(), secret: z.string(), version: z.string() }))
+    .default({}),
+  serviceAccount: z.string().nullable().default(null),
+  network: z.string().nullable().default(null),
+  kmsKeyName: z.string().nullable().default(null),
+  study: studySchema.nullable().default(null),
+}) satisfies z.ZodType<JobSpec>;
+
+const jobCommon = {
+  jobId: z.string(),
+  spec: specSchema,
+  packages: z.array(z.object({ uri: z.string(), generation: z.string(), crc32c: z.string(), sizeBytes: z.number() })),
+  source: z.object({ uri: z.string(), deliveryId: z.string(), digest: z.string(), reportUri: z.string() }),
+  warnings: z
+    .array(
+      z.object({
+        code: z.string(),
+        message: z.string(),
+        remedy: z.string(),
+        path: z.string().optional(),
+        line: z.int().optional(),
+      }),
+    )
+    .default([]),
+  createdAt: timestamp,
+  attempt: z.int().min(1),
+  placementTry: count,
+  refusedZones: z.array(z.string()),
+  zones: z.array(z.string()),
+  firstRanAt: timestamp.nullable(),
+  ranMs: z.number().default(0),
+  counts: z.object({
+    interruptions: count,
+    interruptionsInRow: count.default(0),
+    bootFailuresInRow: count.default(0),
+    restarts: count,
+    refusals: count,
+    givenUpInRow: count.default(0),
+  }),
+  ledger: z.array(
+    z.object({
+      attempt: z.int(),
+      zone: z.string().nullable(),
+      provisioningModel: provisioningModel.nullable(),
+      placedAt: timestamp.nullable(),
+      ranAt: timestamp.nullable(),
+      endedAt: timestamp,
+      cause: causeSchema.nullable(),
+    }),
+  ),
+  waitingFor: causeSchema.nullable(),
+};
+
+const unfinished = { ...jobCommon, wakeAt: timestamp };
+
+const placed = {
+  ...unfinished,
+  placement: z.object({ zone: z.string(), provisioningModel, machineImage: z.string() }),
+  instances: z.array(z.object({ role: z.enum(ROLES), index: count, vmName: z.string(), instanceId: z.string() })),
+  placedAt: timestamp,
+};
+
+const verdict = z.object({ state: z.enum(['SUCCEEDED', 'FAILED', 'CANCELLED']), cause: causeSchema.nullable() });
+
+const jobSchema = z.discriminatedUnion('status', [
+  z.object({ ...unfinished, status: z.literal('QUEUED'), isBackingOff: z.boolean() }),
+  z.object({
+    ...placed,
+    status: z.literal('PREPARING'),
+    reportedAt: timestamp.nullable().default(null),
+    pendingUntil: timestamp.nullable().default(null),
+  }),
+  z.object({
+    ...placed,
+    status: z.literal('RUNNING'),
+    ranAt: timestamp,
+    uploadingAt: timestamp.nullable().default(null),
+  }),
+  z.object({ ...unfinished, status: z.literal('CLOSING'), verdict, shownAs: z.enum(JOB_STATES) }),
+  z.object({ ...jobCommon, status: z.literal('CLOSED'), verdict, endedAt: timestamp }),
+]) satisfies z.ZodType<Job>;
+
+const exitSchema = z.discriminatedUnion('outcome', [
+  z.object({ outcome: z.literal('SUCCEEDED') }),
+  z.object({ outcome: z.literal('FAILED'), cause: causeSchema }),
+]) satisfies z.ZodType<ReplicaExit>;
+
+const nullableNumber = z.number().nullable();
+
+const replicaSchema = z.object({
+  jobId: z.string(),
+  attempt: z.int(),
+  replica: z.string(),
+  vmName: z.string(),
+  instanceId: z.string(),
+  sequence: count,
+  heardAt: timestamp,
+  leaseExpiresAt: timestamp.nullable(),
+  missedAt: timestamp.optional(),
+  phase: z.enum(REPLICA_PHASES),
+  usage: z
+    .object({
+      cpuFraction: nullableNumber,
+      memoryBytes: nullableNumber,
+      memoryBytesMax: nullableNumber,
+      diskBytes: nullableNumber,
+      diskBytesMax: nullableNumber,
+      gpus: z.array(
+        z.object({ name: z.string(), busyFraction: z.number(), memoryBytes: z.number(), memoryBytesMax: z.number() }),
+      ),
+    })
+    .default({ ...NO_USAGE, gpus: [] }),
+  progress: z
+    .object({ step: nullableNumber, stepsMax: nullableNumber, metrics: z.record(z.string(), z.number()) })
+    .default({ ...NO_PROGRESS, metrics: {} }),
+  exit: exitSchema.nullable(),
+});
+
+const effectSchema = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('PROVISION'), jobId: z.string(), attempt: z.int(), placementTry: z.int() }),
+  z.object({ type: z.literal('TEARDOWN'), jobId: z.string() }),
+  z.object({ type: z.literal('JOB_UPDATE'), jobId: z.string(), state: z.string(), attempt: z.int() }),
+]) satisfies z.ZodType<Effect>;
+
+/** A stored job; throws an error that names the job and the field if no version could have written it. */
+export function parseStoredJob(json: string): Job {
+  return parse(jobSchema, json, 'job');
+}
+
+/** A stored replica record; throws like `parseStoredJob`. */
+export function parseStoredReplica(json: string): Replica {
+  const { missedAt, ...replica } = parse(replicaSchema, json, 'replica record');
+  return missedAt === undefined ? replica : { ...replica, missedAt };
+}
+
+/** The effect of a stored outbox entry; throws like `parseStoredJob`. */
+export function parseStoredEffect(json: string): Effect {
+  return parse(effectSchema, json, 'outbox entry');
+}
+
+/** Values that were renamed: the effect `JOB_UPDATE` was `ANNOUNCE` before version 0.2. */
+const RENAMED_EFFECTS: Readonly<Record<string, string>> = { ANNOUNCE: 'JOB_UPDATE' };
+
+function parse<Schema extends z.ZodType>(schema: Schema, json: string, what: string): z.infer<Schema> {
+  const record = current(JSON.parse(json) as unknown);
+  const parsed = schema.safeParse(record);
+  if (!parsed.success) {
+    const name = isRecord(record) && typeof record.jobId === 'string' ? ` of job ${record.jobId}` : '';
+    throw new Error(`A stored ${what}${name} cannot be read by this version: ${z.prettifyError(parsed.error)}`);
+  }
+  return parsed.data;
+}
+
+/** A record under today's names. */
+function current(record: unknown): unknown {
+  if (isRecord(record) && typeof record.type === 'string') {
+    return { ...record, type: RENAMED_EFFECTS[record.type] ?? record.type };
+  }
+  return record;
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

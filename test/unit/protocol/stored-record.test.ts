@@ -1,0 +1,128 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { openDatabase } from '#infra/embedded/data-dir/database.ts';
+import { openSqliteJobStore } from '#infra/embedded/job-state/job-store.ts';
+import { causeOf } from '#shared/domain/cause.ts';
+import type { Job } from '#shared/domain/job.ts';
+import type { ContainerProgram, JobSpec } from '#shared/domain/job-spec.ts';
+import type { Replica } from '#shared/domain/replica.ts';
+import { parseStoredEffect, parseStoredJob, parseStoredReplica } from '#shared/protocol/stored-record.ts';
+import { closedJob, jobAfter, queuedJob } from '../../support/domain/example-job.ts';
+import { exampleReplica } from '../../support/domain/example-replica.ts';
+
+const OLD_JOB = readFileSync(new URL('../../fixtures/stored-records/job-0.1.json', import.meta.url), 'utf8');
+
+const container: ContainerProgram = {
+  kind: 'CONTAINER',
+  imageUri: 'gcr.io/p/trainer:1',
+  command: ['python'],
+  args: ['train.py'],
+  environment: { A: '1' },
+};
+
+/** A specification in which every optional field has a value. */
+const fullSpec: JobSpec = {
+  ...queuedJob().spec,
+  labels: { team: 'vision' },
+  pythonVersion: '3.12',
+  serviceAccount: 'trainer@p.iam.gserviceaccount.com',
+  network: 'projects/p/global/networks/n',
+  kmsKeyName: 'projects/p/locations/l/keyRings/r/cryptoKeys/k',
+  secrets: { HF_TOKEN: { project: null, secret: 'hf-token', version: 'latest' } },
+  replicaGroups: [
+    { ...queuedJob().spec.replicaGroups[0], accelerator: { type: 'NVIDIA_TESLA_T4', count: 2 } },
+    {
+      ...queuedJob().spec.replicaGroups[0],
+      role: 'worker',
+      reservation: { kind: 'SPECIFIC', names: ['projects/p/zones/z/reservations/r'] },
+      program: container,
+    },
+  ],
+  study: {
+    metrics: [{ id: 'accuracy', goal: 'MAXIMIZE', safety: null }],
+    algorithm: 'BAYESIAN',
+    trialsMax: 10,
+    parallelTrialsMax: 2,
+    failedTrialsMax: null,
+    earlyStopping: null,
+    stoppingConditions: null,
+    measurement: 'LAST',
+    parameters: [{ id: 'rate', space: { kind: 'DOUBLE', min: 0, max: 1 }, scale: 'LINEAR', children: [] }],
+    resumeJobId: null,
+  },
+};
+
+const warning = { code: 'CPU_ONLY', message: 'A CPU build.', remedy: 'Use a GPU build.', path: 'setup.py', line: 3 };
+const waiting = causeOf('STOCKOUT', 'The zone is out of capacity.', ['ZONE_RESOURCE_POOL_EXHAUSTED']);
+
+describe('a stored job', () => {
+  it.each<readonly [string, Job]>([
+    ['QUEUED', queuedJob()],
+    ['QUEUED, with every optional field', { ...queuedJob(), spec: fullSpec, warnings: [warning], waitingFor: waiting }],
+    ['PREPARING', jobAfter(queuedJob(), ['PLACEMENT_CHOSEN', 1])],
+    ['PREPARING, pending', jobAfter(queuedJob(), ['PLACEMENT_CHOSEN', 1], ['VMS_PENDING', 2])],
+    ['RUNNING', jobAfter(queuedJob(), ['PLACEMENT_CHOSEN', 1], ['VMS_CREATED', 2], ['REPLICA_STARTED', 3])],
+    ['CLOSING', jobAfter(queuedJob(), ['CANCEL_REQUESTED', 1])],
+    ['CLOSED', closedJob()],
+  ])('that is %s is parsed as it was written', (_, job) => {
+    expect(parseStoredJob(JSON.stringify(job))).toEqual(job);
+  });
+
+  it('of version 0.1 gets the default of every field that was added since', () => {
+    const job = parseStoredJob(OLD_JOB);
+    expect(job).toMatchObject({ jobId: 'digits', status: 'RUNNING', attempt: 2, ranMs: 0, uploadingAt: null });
+    expect(job.warnings).toEqual([]);
+    expect(job.spec).toMatchObject({ secrets: {}, study: null, network: null, passesJobDir: true });
+    expect(job.spec.program).toMatchObject({ environment: {} });
+    expect(job.spec.replicaGroups[0]).toMatchObject({ reservation: null, program: null });
+    expect(job.counts).toMatchObject({ interruptions: 1, interruptionsInRow: 0, bootFailuresInRow: 0 });
+  });
+
+  it('with a cause that only a newer version knows keeps its message and evidence', () => {
+    const stored = { ...queuedJob(), waitingFor: { ...waiting, code: 'NO_MOON' } };
+    expect(parseStoredJob(JSON.stringify(stored)).waitingFor).toEqual({ ...waiting, code: 'INTERNAL_ERROR' });
+  });
+
+  it('that no version could have written is rejected with its id and the field', () => {
+    const { zones: _, ...stored } = queuedJob();
+    expect(() => parseStoredJob(JSON.stringify(stored))).toThrow(/job of job digits cannot be read.*\n.*zones/s);
+  });
+
+  it('that cannot be read keeps no other job from being woken', async () => {
+    const database = openDatabase(':memory:');
+    const store = openSqliteJobStore(database);
+    await store.create(queuedJob(), []);
+    await store.create({ ...queuedJob(), jobId: 'other' }, []);
+    database.sql.exec(`update jobs set body = '{}' where job_id = 'digits'`);
+    const due = await store.listDue(Number.MAX_SAFE_INTEGER, 10);
+    expect(due.map(({ jobId }) => jobId).sort()).toEqual(['digits', 'other']);
+    await expect(store.read('digits')).rejects.toThrow(/cannot be read by this version/);
+    expect((await store.read('other'))?.job.jobId).toBe('other');
+    database.close();
+  });
+});
+
+describe('a stored replica record', () => {
+  it.each<readonly [string, Replica]>([
+    ['healthy', exampleReplica()],
+    ['with a missed lease', { ...exampleReplica(), missedAt: 130_000 }],
+    ['with an exit', { ...exampleReplica(), exit: { outcome: 'FAILED', cause: waiting }, leaseExpiresAt: null }],
+  ])('that is %s is parsed as it was written', (_, replica) => {
+    expect(parseStoredReplica(JSON.stringify(replica))).toEqual(replica);
+  });
+});
+
+describe('a stored outbox entry', () => {
+  it.each([
+    { type: 'PROVISION', jobId: 'digits', attempt: 1, placementTry: 2 },
+    { type: 'TEARDOWN', jobId: 'digits' },
+    { type: 'JOB_UPDATE', jobId: 'digits', state: 'RUNNING', attempt: 1 },
+  ])('$type is parsed as it was written', (effect) => {
+    expect(parseStoredEffect(JSON.stringify(effect))).toEqual(effect);
+  });
+
+  it('that an older version wrote as ANNOUNCE is a job update', () => {
+    const stored = { type: 'ANNOUNCE', jobId: 'digits', state: 'RUNNING', attempt: 1 };
+    expect(parseStoredEffect(JSON.stringify(stored))).toEqual({ ...stored, type: 'JOB_UPDATE' });
+  });
+});

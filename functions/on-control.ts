@@ -1,7 +1,7 @@
 import type { CloudEvent } from '@google-cloud/functions-framework';
 import { decodeMessage } from '#functions/decode-message.ts';
 import type { PortsFor } from '#functions/function-ports.ts';
-import { RedeliverLater } from '#functions/redeliver.ts';
+import { RedeliverLater } from '#functions/redeliver-later.ts';
 import { controlMessageSchema } from '#shared/protocol/stage-message.ts';
 import type { EventPorts } from '#shared/use-cases/handle-job-event.ts';
 import { handleCancelMessage } from '#shared/use-cases/intake/cancel-job.ts';

@@ -1,5 +1,5 @@
-# The deployed functions. functions/index.ts defines their topics, functions/settings.ts their settings; a test compares
-# this table with both (test/terraform/deployment.test.ts).
+# The deployed functions. functions/functions.ts defines their triggers and settings; a test compares this table with it
+# (test/terraform/deployment.test.ts).
 locals {
   functions = {
     on-upload = {

@@ -1,5 +1,5 @@
 import type { FunctionPorts } from '#functions/function-ports.ts';
-import { type EventFunctionName, SUBSCRIPTIONS } from '#functions/index.ts';
+import { EVENT_FUNCTION_NAMES, topicOf } from '#functions/functions.ts';
 import { type Endpoints, writeEndpoints } from '#infra/embedded/data-dir/endpoints.ts';
 import type { PortBook } from '#infra/embedded/data-dir/server-ports.ts';
 import type { EmbeddedConfig } from '#infra/embedded/embedded-config.ts';
@@ -68,8 +68,8 @@ async function announceEnd(ports: EmbeddedPorts): Promise<void> {
 }
 
 function subscribe(functions: FunctionServers, { projectId, deliveriesMax }: EmbeddedConfig): readonly Subscription[] {
-  return (Object.keys(SUBSCRIPTIONS) as EventFunctionName[]).map((name) => {
-    const topic = SUBSCRIPTIONS[name];
+  return EVENT_FUNCTION_NAMES.map((name) => {
+    const topic = topicOf(name);
     return {
       topic,
       // The framework reads the topic of a raw push from the path.

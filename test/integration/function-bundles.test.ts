@@ -8,14 +8,12 @@ import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { unzipSync } from 'fflate';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type FunctionName, HTTP_FUNCTIONS, SUBSCRIPTIONS } from '#functions/index.ts';
-import { SETTINGS_OF } from '#functions/settings.ts';
+import { FUNCTION_NAMES, FUNCTIONS, type FunctionName } from '#functions/functions.ts';
 import { closeServer, HOST, listen } from '#infra/embedded/http/server.ts';
 import { compileFunction, readCodeCache } from '#infra/tools/bundle-functions/archive/function-script.ts';
 import { type Bundle, bundleFunction, writeBundle } from '#infra/tools/bundle-functions/bundle-function.ts';
 import { firstAnswer, pushBody, settingsAt, startBundle } from '../support/functions/bundle-process.ts';
 
-const NAMES = Object.keys(SETTINGS_OF) as FunctionName[];
 const BUNDLE_MS_MAX = 180_000;
 
 let directory: string;
@@ -23,7 +21,7 @@ let bundles: ReadonlyMap<FunctionName, Bundle>;
 
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'dropforge-bundles-'));
-  const built = await Promise.all(NAMES.map(bundleFunction));
+  const built = await Promise.all(FUNCTION_NAMES.map(bundleFunction));
   await Promise.all(built.map((bundle) => writeBundle(bundle, directory)));
   bundles = new Map(built.map((bundle) => [bundle.name, bundle]));
 }, BUNDLE_MS_MAX);
@@ -73,12 +71,9 @@ describe('a deployed function', () => {
     },
   );
 
-  it.each([...Object.keys(SUBSCRIPTIONS), ...HTTP_FUNCTIONS] as FunctionName[])(
-    '%s refuses a body that is no JSON',
-    async (name) => {
-      expect((await ask(name, '{')).status).toBe(400);
-    },
-  );
+  it.each(FUNCTION_NAMES)('%s refuses a body that is no JSON', async (name) => {
+    expect((await ask(name, '{')).status).toBe(400);
+  });
 
   it('heartbeat answers nobody without an identity', async () => {
     expect((await ask('heartbeat', '{}')).status).toBe(401);
@@ -88,7 +83,7 @@ describe('a deployed function', () => {
     expect((await ask('api', '{}')).status).toBe(404);
   });
 
-  it.each(NAMES)('%s does not start without settings, and names them all', async (name) => {
+  it.each(FUNCTION_NAMES)('%s does not start without settings, and names them all', async (name) => {
     const running = await startBundle(join(directory, name), name, {});
     const [code] = await once(running.child, 'exit');
     expect(code).toBe(1);
@@ -188,15 +183,19 @@ describe('a bundle', () => {
     expect(has.map(([library]) => library)).toEqual(libraries);
   });
 
-  it.each(NAMES)('of %s has nothing of the embedded cloud, the CLI, other functions, or Pub/Sub’s library', (name) => {
-    const { inputs } = bundleOf(name);
-    const foreign = /^(cli|test|infra\/embedded)\/|@google-cloud\/(pubsub|functions-framework)\/|^functions\/index\.ts/;
-    expect(inputs.filter((path) => foreign.test(path))).toEqual([]);
-    const entries = inputs.filter(
-      (path) => path.startsWith('infra/google-cloud/entrypoints/') && !path.includes('start-function'),
-    );
-    expect(entries).toEqual([`infra/google-cloud/entrypoints/${name}.ts`]);
-  });
+  it.each(FUNCTION_NAMES)(
+    'of %s has nothing of the embedded cloud, the CLI, other functions, or Pub/Sub’s library',
+    (name) => {
+      const { inputs } = bundleOf(name);
+      const foreign =
+        /^(cli|test|infra\/embedded)\/|@google-cloud\/(pubsub|functions-framework)\/|^functions\/index\.ts/;
+      expect(inputs.filter((path) => foreign.test(path))).toEqual([]);
+      const entries = inputs.filter(
+        (path) => path.startsWith('infra/google-cloud/entrypoints/') && !path.includes('start-function'),
+      );
+      expect(entries).toEqual([`infra/google-cloud/entrypoints/${name}.ts`]);
+    },
+  );
 
   it('has what Cloud Functions looks for, and the functions-framework of these tests', async () => {
     const { version } = JSON.parse(

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { FunctionName } from '#functions/index.ts';
+import type { FunctionName } from '#functions/functions.ts';
 import { checkEmbeddedConfig } from '#infra/embedded/embedded-config.ts';
 import { type EmbeddedPorts, openEmbeddedPorts } from '#infra/embedded/embedded-ports.ts';
 import { type FunctionServers, startFunctionServers } from '#infra/embedded/function-servers.ts';

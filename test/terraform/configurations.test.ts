@@ -1,8 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { FUNCTION_NAMES } from '#functions/functions.ts';
 import { plan } from '../support/terraform/deployed-state.ts';
-import { copyTerraform, FUNCTION_NAMES, hasTerraform, type TerraformCopy } from '../support/terraform/terraform.ts';
+import { copyTerraform, hasTerraform, type TerraformCopy } from '../support/terraform/terraform.ts';
 
 const ROOT = new URL('../../terraform/', import.meta.url);
 const list = (folder: string) => readdirSync(new URL(folder, ROOT)).map((name) => `${folder}/${name}`);
@@ -92,7 +93,7 @@ function describeConfigurations() {
     const resources = await plan(terraform, directory, EXAMPLE_VARIABLES[directory] ?? []);
     expect(await terraform.must(directory, ['validate'])).toContain('The configuration is valid');
     const functions = resources.filter(({ type }) => type === 'google_cloudfunctions2_function');
-    expect(functions.map(({ key }) => key).sort()).toEqual(FUNCTION_NAMES);
+    expect(functions.map(({ key }) => key).sort()).toEqual(FUNCTION_NAMES.toSorted());
   });
 
   it('encrypts all data stores with the key of examples/hardened', async () => {

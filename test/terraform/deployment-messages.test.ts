@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { SUBSCRIPTIONS } from '#functions/index.ts';
+import { EVENT_FUNCTION_NAMES, topicOf } from '#functions/functions.ts';
 import { TOPIC_PREFIX } from '#infra/google-cloud/pubsub/pubsub-message-bus.ts';
 import { vmNameOf } from '#shared/domain/vm-name.ts';
 import { TOPICS } from '#shared/ports/message-bus.ts';
 import { teardownMessageSchema } from '#shared/protocol/stage-message.ts';
 import { type AppliedRoot, describeAppliedRoot, PROJECT } from '../support/terraform/applied-root.ts';
 
-const EVENT_FUNCTIONS = Object.entries(SUBSCRIPTIONS);
+const EVENT_FUNCTIONS = EVENT_FUNCTION_NAMES.map((name) => [name, topicOf(name)] as const);
 
 describeAppliedRoot(describeMessages);
 

@@ -3,8 +3,9 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { readDeployment } from '#cli/client/deployment.ts';
-import { HTTP_FUNCTIONS, SUBSCRIPTIONS } from '#functions/index.ts';
-import { ENDPOINT_SETTINGS, readSettings, SETTINGS_OF } from '#functions/settings.ts';
+import { FUNCTION_NAMES, FUNCTIONS, HTTP_FUNCTION_NAMES, isEventFunction } from '#functions/functions.ts';
+import { readSettings } from '#functions/read-settings.ts';
+import { ENDPOINT_SETTINGS, type SettingName } from '#functions/settings.ts';
 import { vmPlaceSchema } from '#infra/google-cloud/compute-engine/instance-request.ts';
 import {
   COMPOSITE_INDEXES,
@@ -15,7 +16,6 @@ import {
 import { TOPIC_PREFIX } from '#infra/google-cloud/pubsub/pubsub-message-bus.ts';
 import { MANAGED_BY } from '#shared/protocol/vm-labels.ts';
 import { type AppliedRoot, describeAppliedRoot, PROJECT, VARIABLES } from '../support/terraform/applied-root.ts';
-import { FUNCTION_NAMES } from '../support/terraform/terraform.ts';
 
 describeAppliedRoot(describeDeployment);
 
@@ -35,9 +35,9 @@ function describeDeployment({
   });
 
   describe('functions', () => {
-    it('are those of functions/index.ts', () => {
+    it('are those of functions/functions.ts', () => {
       const deployed = all('google_cloudfunctions2_function').map(({ key }) => key);
-      expect(deployed.sort()).toEqual(FUNCTION_NAMES);
+      expect(deployed.sort()).toEqual(FUNCTION_NAMES.toSorted());
     });
 
     it.each(FUNCTION_NAMES)(
@@ -60,7 +60,9 @@ function describeDeployment({
     it.each(FUNCTION_NAMES)('%s has exactly the settings that it declares', (name) => {
       // Only deployments with a customer-managed key set it (examples/hardened).
       const optional: readonly string[] = [...ENDPOINT_SETTINGS, 'DISK_KMS_KEY'];
-      const declared = SETTINGS_OF[name].filter((setting) => !optional.includes(setting));
+      const declared = (FUNCTIONS[name].settings as readonly SettingName[]).filter(
+        (setting) => !optional.includes(setting),
+      );
       expect(Object.keys(environmentOf(name)).sort()).toEqual([...declared].sort());
       expect(readSettings(name, environmentOf(name))).not.toHaveProperty('problem');
     });
@@ -73,7 +75,7 @@ function describeDeployment({
     it.each(FUNCTION_NAMES)('%s can be called only by its invokers', (name) => {
       const hasPublicIngress = name === 'api';
       expect(configOf(name).ingress_settings).toBe(hasPublicIngress ? 'ALLOW_ALL' : 'ALLOW_INTERNAL_ONLY');
-      const callers = name in SUBSCRIPTIONS ? [memberOf('push')] : name === 'heartbeat' ? [memberOf('vm')] : undefined;
+      const callers = isEventFunction(name) ? [memberOf('push')] : name === 'heartbeat' ? [memberOf('vm')] : undefined;
       expect(find('google_cloud_run_service_iam_binding', name).members).toEqual(callers);
     });
 
@@ -177,6 +179,6 @@ function describeDeployment({
   it('has a subscription for every function except heartbeat and api', () => {
     const subscribed = all('google_pubsub_subscription').map(({ key }) => key);
     const others = all('google_cloudfunctions2_function').flatMap(({ key }) => (subscribed.includes(key) ? [] : [key]));
-    expect(others.sort()).toEqual([...HTTP_FUNCTIONS].sort());
+    expect(others.sort()).toEqual([...HTTP_FUNCTION_NAMES].sort());
   });
 }

@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { FUNCTION_NAMES } from '#functions/functions.ts';
 import { TOPIC_PREFIX } from '#infra/google-cloud/pubsub/pubsub-message-bus.ts';
 import { REPORT_SUFFIX } from '#shared/protocol/report.ts';
 import { apply, type Resource } from '../support/terraform/deployed-state.ts';
-import { copyTerraform, FUNCTION_NAMES, hasTerraform, type TerraformCopy } from '../support/terraform/terraform.ts';
+import { copyTerraform, hasTerraform, type TerraformCopy } from '../support/terraform/terraform.ts';
 
 const PROJECT = 'my-project';
 const VARIABLES = [

@@ -1,9 +1,9 @@
 import { createHeartbeat } from '#functions/heartbeat.ts';
 import { connectEvents } from '#infra/google-cloud/compose/connect-events.ts';
-import { startHttpFunction } from '#infra/google-cloud/entrypoints/start-function.ts';
+import { startFunction } from '#infra/google-cloud/entrypoints/start-function.ts';
 import { createVmIdentityVerifier, GOOGLE_JWKS_URL, GOOGLE_TOKEN_ISSUER } from '#shared/api/verify-vm-identity.ts';
 
-startHttpFunction('heartbeat', ({ settings, logger }) =>
+startFunction('heartbeat', ({ settings, logger }) =>
   createHeartbeat({
     ...connectEvents(settings),
     logger,

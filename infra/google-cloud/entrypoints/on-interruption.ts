@@ -1,7 +1,7 @@
 import { createOnInterruption } from '#functions/on-interruption.ts';
 import { connectEvents } from '#infra/google-cloud/compose/connect-events.ts';
-import { startEventFunction } from '#infra/google-cloud/entrypoints/start-function.ts';
+import { startFunction } from '#infra/google-cloud/entrypoints/start-function.ts';
 
-startEventFunction('on-interruption', ({ settings, logger }) =>
+startFunction('on-interruption', ({ settings, logger }) =>
   createOnInterruption({ ...connectEvents(settings), logger }),
 );

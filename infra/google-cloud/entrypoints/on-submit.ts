@@ -1,5 +1,5 @@
 import { createOnSubmit } from '#functions/on-submit.ts';
 import { connectIntake } from '#infra/google-cloud/compose/connect-intake.ts';
-import { startEventFunction } from '#infra/google-cloud/entrypoints/start-function.ts';
+import { startFunction } from '#infra/google-cloud/entrypoints/start-function.ts';
 
-startEventFunction('on-submit', ({ settings, logger }) => createOnSubmit({ ...connectIntake(settings), logger }));
+startFunction('on-submit', ({ settings, logger }) => createOnSubmit({ ...connectIntake(settings), logger }));

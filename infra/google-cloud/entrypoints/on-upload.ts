@@ -1,5 +1,5 @@
 import { createOnUpload } from '#functions/on-upload.ts';
 import { connectIntake } from '#infra/google-cloud/compose/connect-intake.ts';
-import { startEventFunction } from '#infra/google-cloud/entrypoints/start-function.ts';
+import { startFunction } from '#infra/google-cloud/entrypoints/start-function.ts';
 
-startEventFunction('on-upload', ({ settings, logger }) => createOnUpload({ ...connectIntake(settings), logger }));
+startFunction('on-upload', ({ settings, logger }) => createOnUpload({ ...connectIntake(settings), logger }));

@@ -1,5 +1,5 @@
 import { createWatch } from '#functions/watch.ts';
 import { connectEvents } from '#infra/google-cloud/compose/connect-events.ts';
-import { startEventFunction } from '#infra/google-cloud/entrypoints/start-function.ts';
+import { startFunction } from '#infra/google-cloud/entrypoints/start-function.ts';
 
-startEventFunction('watch', ({ settings, logger }) => createWatch({ ...connectEvents(settings), logger }));
+startFunction('watch', ({ settings, logger }) => createWatch({ ...connectEvents(settings), logger }));

@@ -1,12 +1,11 @@
 import { fileURLToPath } from 'node:url';
-import type { FunctionName } from '#functions/index.ts';
-import { SETTINGS_OF } from '#functions/settings.ts';
+import { FUNCTION_NAMES } from '#functions/functions.ts';
 import { FUNCTION_FILE } from '#infra/tools/bundle-functions/archive/function-script.ts';
 import { bundleFunction, writeBundle } from '#infra/tools/bundle-functions/bundle-function.ts';
 
 const DIRECTORY = fileURLToPath(new URL('../../../dist/functions', import.meta.url));
 
-for (const name of Object.keys(SETTINGS_OF) as FunctionName[]) {
+for (const name of FUNCTION_NAMES) {
   const bundle = await bundleFunction(name);
   await writeBundle(bundle, DIRECTORY);
   const sizeBytes = Object.values(bundle.files).reduce((sum, { byteLength }) => sum + byteLength, 0);

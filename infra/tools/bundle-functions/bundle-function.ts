@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { type BuildOptions, build } from 'esbuild';
 import { zipSync } from 'fflate';
-import type { FunctionName } from '#functions/index.ts';
+import type { FunctionName } from '#functions/functions.ts';
 import { FUNCTION_FILE } from '#infra/tools/bundle-functions/archive/function-script.ts';
 import { buildManifests } from '#infra/tools/bundle-functions/archive-manifest.ts';
 import {

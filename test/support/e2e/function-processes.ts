@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { type FunctionName, HTTP_FUNCTIONS, SUBSCRIPTIONS } from '#functions/index.ts';
+import { FUNCTION_NAMES, type FunctionName } from '#functions/functions.ts';
 
 const FRAMEWORK = fileURLToPath(
   new URL('../../../node_modules/@google-cloud/functions-framework/build/src/main.js', import.meta.url),
@@ -12,8 +12,6 @@ const BUNDLES = fileURLToPath(new URL('../../../dist/functions/', import.meta.ur
 
 const START_MS_MAX = 30_000;
 const POLL_MS = 50;
-
-export const FUNCTION_NAMES = [...(Object.keys(SUBSCRIPTIONS) as FunctionName[]), ...HTTP_FUNCTIONS];
 
 export type FunctionProcesses = { urlOf(name: FunctionName): string; stop(): Promise<void> };
 

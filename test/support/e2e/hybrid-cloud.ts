@@ -2,12 +2,12 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PubSub } from '@google-cloud/pubsub';
-import { type EventFunctionName, type FunctionName, SUBSCRIPTIONS } from '#functions/index.ts';
+import { EVENT_FUNCTION_NAMES, FUNCTION_NAMES, type FunctionName, topicOf } from '#functions/functions.ts';
 import { type EmbeddedServers, startEmbeddedServers } from '#infra/embedded/embedded-servers.ts';
 import { createPushDispatcher, type Subscription, toPubsubPush } from '#infra/embedded/pubsub/push-dispatcher.ts';
 import type { EmulatorHosts } from '../google-cloud/emulators.ts';
 import { createUser } from './cloud-under-test.ts';
-import { FUNCTION_NAMES, type FunctionProcesses, findFreePorts, startFunctionProcesses } from './function-processes.ts';
+import { type FunctionProcesses, findFreePorts, startFunctionProcesses } from './function-processes.ts';
 
 /** Pub/Sub's own least and most (docs, "push subscriptions", "dead letter policy"). */
 const ACK_SECONDS = 600;
@@ -102,12 +102,13 @@ type Running = { readonly functions: FunctionProcesses; readonly resources: Asyn
 /** The topics and push subscriptions that Terraform makes, on the emulator. */
 async function subscribe(projectId: string, hosts: EmulatorHosts, { functions, resources }: Running): Promise<void> {
   const admin = new PubSub({ projectId, apiEndpoint: hosts.pubsub, emulatorMode: true });
-  const topics = [...new Set(Object.values(SUBSCRIPTIONS))];
+  const topics = [...new Set(EVENT_FUNCTION_NAMES.map(topicOf))];
   for (const topic of topics) {
     await admin.createTopic(`dropforge-${topic}`);
   }
   const deadLetterTopic = `projects/${projectId}/topics/dropforge-dead-letters`;
-  for (const [name, topic] of Object.entries(SUBSCRIPTIONS) as [EventFunctionName, string][]) {
+  for (const name of EVENT_FUNCTION_NAMES) {
+    const topic = topicOf(name);
     await admin.topic(`dropforge-${topic}`).createSubscription(`dropforge-${topic}`, {
       pushConfig: { pushEndpoint: `${functions.urlOf(name)}/projects/${projectId}/topics/dropforge-${topic}` },
       ackDeadlineSeconds: ACK_SECONDS,

@@ -4,14 +4,11 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { type FunctionName, HTTP_FUNCTIONS, SUBSCRIPTIONS } from '#functions/index.ts';
+import { FUNCTION_NAMES } from '#functions/functions.ts';
 import { startGoogleProvider } from './google-provider.ts';
 import { readGoogleSchema } from './provider-schema.ts';
 
 const SOURCE = fileURLToPath(new URL('../../../terraform', import.meta.url));
-
-/** Names of all deployed functions, sorted. */
-export const FUNCTION_NAMES = ([...Object.keys(SUBSCRIPTIONS), ...HTTP_FUNCTIONS] as FunctionName[]).sort();
 
 /** Whether `terraform` is installed. */
 export function hasTerraform(): boolean {

@@ -1,10 +1,11 @@
+import { readdirSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import type { FunctionName } from '#functions/index.ts';
-import { HTTP_FUNCTIONS, SUBSCRIPTIONS } from '#functions/index.ts';
-import { ENDPOINT_SETTINGS, readSettings, SETTINGS, SETTINGS_OF, type SettingName } from '#functions/settings.ts';
+import { FUNCTION_NAMES, FUNCTIONS, type FunctionName } from '#functions/functions.ts';
+import { readSettings } from '#functions/read-settings.ts';
+import { ENDPOINT_SETTINGS, SETTINGS, type SettingName } from '#functions/settings.ts';
 import { EXAMPLE_SETTINGS } from '../../support/functions/example-settings.ts';
 
-const NAMES = Object.keys(SETTINGS_OF) as FunctionName[];
+const settingsOf = (name: FunctionName): readonly SettingName[] => FUNCTIONS[name].settings;
 
 function problemOf(name: FunctionName, environment: Record<string, string>): string {
   const reading = readSettings(name, environment);
@@ -12,25 +13,27 @@ function problemOf(name: FunctionName, environment: Record<string, string>): str
 }
 
 describe('settings', () => {
-  it('are listed for every function', () => {
-    expect(NAMES.toSorted()).toEqual([...Object.keys(SUBSCRIPTIONS), ...HTTP_FUNCTIONS].toSorted());
+  it('are in a table that names every entry point, and no other function', () => {
+    const entries = readdirSync(new URL('../../../infra/google-cloud/entrypoints', import.meta.url));
+    const names = entries.map((file) => file.replace(/\.ts$/, '')).filter((name) => name !== 'start-function');
+    expect(names.toSorted()).toEqual(FUNCTION_NAMES.toSorted());
   });
 
   it('have a description each, and are asked for by a function', () => {
-    const asked = new Set<string>(Object.values(SETTINGS_OF).flat());
+    const asked = new Set<string>(FUNCTION_NAMES.flatMap(settingsOf));
     for (const [name, schema] of Object.entries(SETTINGS)) {
       expect(schema.description, name).toBeTruthy();
       expect(asked, name).toContain(name);
     }
   });
 
-  it.each(NAMES)('are enough for %s when a deployment sets those that it must', (name) => {
+  it.each(FUNCTION_NAMES)('are enough for %s when a deployment sets those that it must', (name) => {
     expect(problemOf(name, EXAMPLE_SETTINGS)).toBe('');
   });
 
-  it.each(NAMES)('that are missing are named by %s all at once', (name) => {
+  it.each(FUNCTION_NAMES)('that are missing are named by %s all at once', (name) => {
     const optional: readonly string[] = ['DISK_KMS_KEY', ...ENDPOINT_SETTINGS];
-    const needed = SETTINGS_OF[name].filter((setting) => !optional.includes(setting));
+    const needed = settingsOf(name).filter((setting) => !optional.includes(setting));
     const problem = problemOf(name, {});
     expect(problem.match(/^[A-Z_]+(?= is missing)/gm)?.toSorted()).toEqual(needed.toSorted());
     expect(problem).toContain(name);
@@ -52,15 +55,15 @@ describe('settings', () => {
     ['RUNTIME_IMAGES', 'on-upload', '{"2.11":{"image":"i","pythonVersion":"hunter2"}}'],
     ['COMPUTE_ENDPOINT', 'teardown', 'hunter2'],
     ['PUBSUB_EMULATOR_HOST', 'watch', 'hunter2'],
-  ])('%s that is wrong is named by %s, and its value is not repeated', (setting, name, value) => {
+  ])('%s that is invalid is named by %s, and its value is not repeated', (setting, name, value) => {
     const problem = problemOf(name, { ...EXAMPLE_SETTINGS, [setting]: value });
-    expect(problem).toContain(`${setting} is wrong: ${SETTINGS[setting].description}`);
+    expect(problem).toContain(`${setting} is invalid: ${SETTINGS[setting].description}`);
     expect(problem).not.toMatch(/hunter2/i);
   });
 
-  it('name what is missing and what is wrong in one text', () => {
+  it('are reported in one text, the missing and the invalid ones', () => {
     const problem = problemOf('heartbeat', { ...EXAMPLE_SETTINGS, PROJECT_ID: '', VM_SERVICE_ACCOUNT: 'nobody' });
-    expect(problem).toMatch(/2 cannot be used[\s\S]*PROJECT_ID is missing[\s\S]*VM_SERVICE_ACCOUNT is wrong/);
+    expect(problem).toMatch(/2 of its settings[\s\S]*PROJECT_ID is missing[\s\S]*VM_SERVICE_ACCOUNT is invalid/);
   });
 
   it('are read into what they mean', () => {

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import { readSettings } from '#functions/read-settings.ts';
 import { checkEmbeddedConfig } from '#infra/embedded/embedded-config.ts';
 import { embeddedIntake } from '#infra/embedded/embedded-intake.ts';
 import { connectIntake } from '#infra/google-cloud/compose/connect-intake.ts';
 import type { Role } from '#shared/domain/job-spec.ts';
 import { checkRuntime } from '#shared/use-cases/intake/check-runtime.ts';
-import { readSettings } from '../../../functions/settings.ts';
 import { EXAMPLE_SETTINGS } from '../../support/functions/example-settings.ts';
 
 const RUNTIME_IMAGES = JSON.stringify({

@@ -1,4 +1,4 @@
-"""Where Python starts when it is given the agent's archive (or this folder)."""
+"""The entry point when Python runs the packed agent, or this folder."""
 
 import sys
 

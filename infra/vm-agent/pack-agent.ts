@@ -3,18 +3,19 @@ import { strToU8, zipSync } from 'fflate';
 
 const HERE = new URL('.', import.meta.url);
 
-/** A metadata value may have 256 KiB (cloud.google.com/compute/docs/metadata/setting-custom-metadata). */
+/** The size limit of a metadata value: 256 KiB (cloud.google.com/compute/docs/metadata/setting-custom-metadata). */
 export const AGENT_BYTES_MAX = 262_144;
 
-/** The oldest time that a zip can tell; a fixed one makes the same sources the same archive. */
+/** The earliest time that a zip file can store; a constant makes the archive depend on its sources only. */
 const ZIP_EPOCH = new Date(1980, 0, 1);
 
 /**
- * The agent as the metadata attribute `dropforge-agent`: a Python zip application (docs.python.org/3/library/zipapp.html)
- * in base64. The same sources give the same text. Throws where it would not fit into a metadata value.
+ * Returns the agent as the value of the metadata attribute `dropforge-agent`: a Python zip application
+ * (docs.python.org/3/library/zipapp.html) in base64. Deterministic. Throws if it exceeds `AGENT_BYTES_MAX`.
  */
 export async function packAgent(): Promise<string> {
-  const modules = (await readdir(new URL('vm_agent/', HERE))).filter((name) => name.endsWith('.py')).sort();
+  const names = await readdir(new URL('vm_agent/', HERE), { recursive: true });
+  const modules = names.filter((name) => name.endsWith('.py')).sort();
   const paths = ['__main__.py', ...modules.map((name) => `vm_agent/${name}`)];
   const files: Record<string, Uint8Array> = {};
   for (const path of paths) {
@@ -24,18 +25,18 @@ export async function packAgent(): Promise<string> {
   const text = Buffer.concat([strToU8('#!/usr/bin/env python3\n'), archive]).toString('base64');
   if (text.length > AGENT_BYTES_MAX) {
     throw new Error(
-      `The packed agent has ${text.length} bytes, and a metadata value may have ${AGENT_BYTES_MAX}. Make the agent smaller.`,
+      `The packed agent has ${text.length} bytes; a metadata value may have ${AGENT_BYTES_MAX}. Make the agent smaller.`,
     );
   }
   return text;
 }
 
-/** The metadata attribute `startup-script`. */
+/** Returns the value of the metadata attribute `startup-script`. */
 export function readStartupScript(): Promise<string> {
   return readFile(new URL('startup.sh', HERE), 'utf8');
 }
 
-/** The metadata attribute `shutdown-script`. */
+/** Returns the value of the metadata attribute `shutdown-script`. */
 export function readShutdownScript(): Promise<string> {
   return readFile(new URL('shutdown.sh', HERE), 'utf8');
 }

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# The VM's startup script: runs at every boot, fetches the agent from the metadata server, runs it, and powers off
-# whatever happened. The agent and the control plane that sent it are always of one version.
+# The VM's startup script. At every boot, it fetches the agent from the metadata server, runs it, and powers the VM off
+# in any case. The metadata holds the agent and its configuration, so both come from the same control plane version.
 set -u
 export DROPFORGE_HOME="${DROPFORGE_HOME:-/var/lib/dropforge}"
 agent="$DROPFORGE_HOME/agent.pyz"
 child=''
-# Whoever reads the output of this script may end before it (shutdown.sh), and that must end nothing here.
+# The process that reads this script's output may end first (see shutdown.sh); the broken pipe must not end the script.
 trap '' PIPE
-# Without the trap, bash would put off SIGTERM until the agent has ended by itself.
+# Forwards the signal. Without the trap, bash handles SIGTERM only after the agent has ended.
 trap '[[ -n "$child" ]] && kill -TERM "$child" 2>/dev/null' TERM INT
 trap 'poweroff' EXIT
 
@@ -15,6 +15,7 @@ run() {
   "$@" &
   child=$!
   echo "$child" >"$DROPFORGE_HOME/agent.pid"
+  # A trapped signal makes `wait` return early.
   while kill -0 "$child" 2>/dev/null; do wait "$child"; done
   wait "$child"
 }
@@ -31,7 +32,7 @@ for tries_left in range(30, -1, -1):
         break
     except (OSError, ValueError) as error:
         if tries_left == 0:
-            sys.exit(f'The agent could not be fetched from {url}: {error}. Powering off.')
+            sys.exit(f'The agent could not be fetched from {url}: {error}. The VM powers off.')
         time.sleep(1)
 with open(target + '.new', 'wb') as file:
     file.write(body)

@@ -1,149 +1,257 @@
-"""The golden files of shared/protocol are read by both sides, so that TypeScript and Python cannot drift."""
+"""
+The golden files of shared/protocol are shared with the TypeScript tests, so that the two implementations cannot drift.
+
+The agent reads or produces every one of them, and uses every key in it: an unknown file, an unknown key and a missing
+key each fail a test.
+"""
 
 import json
 import sys
-import tempfile
 import unittest
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from vm_agent.config import ConfigError, parse_config
-from vm_agent.environment import Places, describe_cluster, make_work_directory, program_arguments, program_environment
-from vm_agent.exit_report import ExitReport, fit_evidence
-from vm_agent.heartbeat import NO_USAGE, Report, heartbeat_body, judge_answer
+from vm_agent.control import config as config_module
+from vm_agent.control.config import (
+    PROTOCOL_VERSION,
+    SUPPORTED_PROTOCOLS,
+    Config,
+    ConfigError,
+    parse_config,
+    read_config,
+    with_defaults,
+)
+from vm_agent.control.heartbeats import Status, evaluate_answer, heartbeat_body
+from vm_agent.program.exit_report import ExitReport
+from vm_agent.program.progress import Progress
+from vm_agent.program.usage import GpuUsage, Usage
+from vm_agent.setup.environment import ProgramPaths, program_environment, tool_environment
 
 GOLDEN = HERE.parents[2] / 'shared' / 'protocol' / 'golden'
-CONFIG = (GOLDEN / 'vm-config.json').read_text('utf-8')
+# Objects with keys of the user's choice, which the agent passes on as a whole.
+OPEN_OBJECTS = ('program.environment', 'program.secrets', 'cluster', 'trainingInput')
 
 
-def golden(name: str) -> dict:
+def golden(name: str) -> Any:
     return json.loads((GOLDEN / name).read_text('utf-8'))
+
+
+def golden_config() -> Config:
+    return parse_config((GOLDEN / 'vm-config.json').read_text('utf-8'))
+
+
+class KeyRecorder(dict):
+    """A JSON object that records which of its keys were read."""
+
+    def __init__(self, body: Dict[str, Any], path: str = '') -> None:
+        super().__init__({key: self._wrap(value, f'{path}{key}') for key, value in body.items()})
+        self._path = path
+        self._read: set = set()
+
+    @staticmethod
+    def _wrap(value: Any, path: str) -> Any:
+        if isinstance(value, dict) and path not in OPEN_OBJECTS:
+            return KeyRecorder(value, f'{path}.')
+        return [KeyRecorder._wrap(item, f'{path}[]') for item in value] if isinstance(value, list) else value
+
+    def get(self, key: str, default: Any = None) -> Any:
+        self._read.add(key)
+        return super().get(key, default)
+
+    def __getitem__(self, key: str) -> Any:
+        self._read.add(key)
+        return super().__getitem__(key)
+
+    def unread(self) -> List[str]:
+        """Returns the paths of the keys that were not read."""
+        own = [f'{self._path}{key}' for key in self if key not in self._read]
+        return own + [path for value in self.values() for path in _unread_in(value)]
+
+
+def _unread_in(value: Any) -> List[str]:
+    if isinstance(value, KeyRecorder):
+        return value.unread()
+    return [path for item in value for path in _unread_in(item)] if isinstance(value, list) else []
+
+
+def without_each_key(body: Any, path: str = '') -> Iterator[Tuple[str, Any]]:
+    """Yields, for each key of a JSON value, its name and a copy of the value without it."""
+    if isinstance(body, dict) and path not in OPEN_OBJECTS:
+        for key, value in body.items():
+            yield key, {name: one for name, one in body.items() if name != key}
+            prefix = f'{path}.' if path else ''
+            for name, changed in without_each_key(value, f'{prefix}{key}'):
+                yield name, {**body, key: changed}
+    elif isinstance(body, list):
+        for position, item in enumerate(body):
+            for name, changed in without_each_key(item, f'{path}[]'):
+                yield name, [*body[:position], changed, *body[position + 1 :]]
+
+
+def running_heartbeat(config: Config) -> Dict[str, Any]:
+    gpu = GpuUsage(name='Tesla T4', busy_fraction=0.93, memory_bytes=9_000_000_000, memory_bytes_max=16_106_127_360)
+    usage = Usage(
+        cpu_fraction=0.48,
+        memory_bytes=1_200_000_000,
+        memory_bytes_max=16_000_000_000,
+        disk_bytes=81_234,
+        disk_bytes_max=105_000_000_000,
+        gpus=(gpu,),
+    )
+    progress = Progress(step=3, steps_max=10, metrics={'loss': 0.31, 'accuracy': 0.91})
+    return heartbeat_body(config, 7, Status('RUNNING', usage, progress))
+
+
+def exited_heartbeat(config: Config) -> Dict[str, Any]:
+    evidence = ('Traceback (most recent call last):', 'ValueError: x12 must not be 10')
+    report = ExitReport('EXITED', 'The program ended with exit code 1.', exit_code=1, evidence=evidence)
+    return heartbeat_body(config, 19, Status('EXITED', Usage(), Progress(), report))
+
+
+def check_config(test: unittest.TestCase, name: str) -> None:
+    body = golden(name)
+    recorder = KeyRecorder(body)
+    read_config(recorder)
+    test.assertEqual(recorder.unread(), [], 'keys that the agent does not read')
+    for key, changed in without_each_key(body):
+        with test.subTest(f'{name} without {key}'), test.assertRaisesRegex(ConfigError, key):
+            read_config(changed)
+
+
+def check_answer(test: unittest.TestCase, name: str) -> None:
+    body = golden(name)
+    recorder = KeyRecorder(body)
+    notice = evaluate_answer(recorder)
+    test.assertEqual(recorder.unread(), [], 'keys that the agent does not read')
+    test.assertEqual((body['command'], notice and notice.reason), ('STOP', 'STOPPED'))
+    test.assertIn(body['reason'], notice.message if notice else '')
+
+
+def check_service_variables(test: unittest.TestCase, name: str) -> None:
+    """The reserved names are exactly those that the agent sets, and every reserved prefix is in use."""
+    reserved = golden(name)
+    test.assertEqual(sorted(reserved), ['names', 'prefixes'])
+    prefixes = tuple(reserved['prefixes'])
+    spec = replace(golden_config().spec, environment={})
+    paths = ProgramPaths(Path('/h/venv/bin/python'), Path('/h/output'), Path('/h/m'), Path('/h/t'), ('/h/sources/0',))
+    variables = program_environment(spec, paths, tool_environment({}, paths, 'vm'))
+    test.assertEqual({variable for variable in variables if not variable.startswith(prefixes)}, set(reserved['names']))
+    for prefix in prefixes:
+        test.assertTrue(any(variable.startswith(prefix) for variable in variables), prefix)
+
+
+def check_produced(produce: Callable[[Config], Dict[str, Any]]) -> Callable[[unittest.TestCase, str], None]:
+    def check(test: unittest.TestCase, name: str) -> None:
+        test.assertEqual(json.loads(json.dumps(produce(golden_config()))), golden(name))
+
+    return check
+
+
+CHECKS: Dict[str, Callable[[unittest.TestCase, str], None]] = {
+    'heartbeat-answer.json': check_answer,
+    'heartbeat-exited.json': check_produced(exited_heartbeat),
+    'heartbeat-running.json': check_produced(running_heartbeat),
+    'service-variables.json': check_service_variables,
+    'vm-config.json': check_config,
+}
+
+
+class GoldenFilesTest(unittest.TestCase):
+    def test_every_golden_file_is_read_or_produced_by_the_agent(self) -> None:
+        names = {path.relative_to(GOLDEN).as_posix() for path in GOLDEN.rglob('*.json')}
+        self.assertEqual(names, set(CHECKS))
+        for name, check in CHECKS.items():
+            with self.subTest(name):
+                check(self, name)
+
+    def test_an_unknown_key_is_noticed_at_any_depth(self) -> None:
+        body = golden('vm-config.json')
+        package = {**body['program']['packages'][0], 'sha256': ''}
+        changed = {
+            **body,
+            'zone': '',
+            'limits': {**body['limits'], 'gpuCountMax': 1},
+            'program': {**body['program'], 'packages': [package]},
+        }
+        recorder = KeyRecorder(changed)
+        read_config(recorder)
+        self.assertEqual(sorted(recorder.unread()), ['limits.gpuCountMax', 'program.packages[].sha256', 'zone'])
 
 
 class ConfigTest(unittest.TestCase):
     def test_reads_the_golden_configuration(self) -> None:
-        config = parse_config(CONFIG)
-        self.assertEqual((config.job_id, config.attempt, config.replica), ('digits_20261121', 2, 'master-0'))
+        config = golden_config()
+        spec = config.spec
+        self.assertEqual((spec.job_id, spec.attempt, spec.name), ('digits_20261121', 2, 'master-0'))
         self.assertEqual(config.packages[0].bucket, 'dropforge-local-jobs')
         self.assertEqual(config.packages[0].file_name, 'digits-0.1.tar.gz')
-        self.assertEqual((config.limits.dead_man_seconds, config.limits.setup_seconds), (600, 7_080))
+        self.assertEqual((config.limits.control_plane_timeout_seconds, config.limits.setup_seconds), (600, 7_080))
         self.assertEqual(config.replica_count, 1)
         self.assertEqual(config.limits.upload_seconds, 1_800)
         self.assertEqual(config.limits.preemption_notice_seconds, 120)
 
-    def test_names_the_field_that_is_wrong(self) -> None:
-        body = json.loads(CONFIG)
+    def test_names_the_field_that_is_invalid(self) -> None:
         for path, name in ((('limits',), 'deadManSeconds'), (('program',), 'module'), ((), 'jobDir')):
-            changed = json.loads(CONFIG)
+            changed = golden('vm-config.json')
             holder = changed
             for step in path:
                 holder = holder[step]
             holder[name] = None
             with self.assertRaisesRegex(ConfigError, name):
                 parse_config(json.dumps(changed))
-        with self.assertRaisesRegex(ConfigError, 'protocol 2'):
-            parse_config(json.dumps({**body, 'protocol': 2}))
-        with self.assertRaisesRegex(ConfigError, 'not JSON'):
+        changed = golden('vm-config.json')
+        changed['program']['packages'][0]['uri'] = 's3://bucket/package'
+        with self.assertRaisesRegex(ConfigError, 'uri of a package'):
+            read_config(changed)
+        with self.assertRaisesRegex(ConfigError, 'not valid JSON'):
             parse_config('{')
 
-
-class HeartbeatTest(unittest.TestCase):
-    def test_says_exactly_what_the_golden_heartbeats_say(self) -> None:
-        config = parse_config(CONFIG)
-        running = golden('heartbeat-running.json')
-        body = heartbeat_body(config, 7, Report('RUNNING', running['usage'], running['progress']))
-        self.assertEqual(body, running)
-        exited = golden('heartbeat-exited.json')
-        evidence = ('Traceback (most recent call last):', 'ValueError: x12 must not be 10')
-        report = ExitReport('EXITED', 'The program ended with exit code 1.', exit_code=1, evidence=evidence)
-        body = heartbeat_body(config, 19, Report('EXITED', NO_USAGE, exited['progress'], report))
-        self.assertEqual(json.loads(json.dumps(body)), exited)
-
-    def test_obeys_the_golden_answer(self) -> None:
+    def test_obeys_only_the_command_stop(self) -> None:
         answer = golden('heartbeat-answer.json')
-        notice = judge_answer(answer)
-        self.assertEqual(notice and notice.reason, 'STOPPED')
-        self.assertIn(answer['reason'], notice.message if notice else '')
         for command in ('CONTINUE', 'WAIT'):
-            self.assertIsNone(judge_answer({**answer, 'command': command}))
-
-    def test_keeps_evidence_within_lines_characters_and_bytes(self) -> None:
-        lines = [f'{number} ' + '\U0001f600' * 3000 for number in range(100)]
-        kept = fit_evidence(lines)
-        self.assertTrue(kept[-1].startswith('99 '))
-        self.assertLessEqual(len(kept), 40)
-        self.assertTrue(all(len(line.encode('utf-16-le')) <= 4000 for line in kept))
-        self.assertLess(len(json.dumps(kept)), 45_000)
-        self.assertEqual(len(fit_evidence(['short'] * 100)), 40)
+            self.assertIsNone(evaluate_answer({**answer, 'command': command}))
 
 
-class EnvironmentTest(unittest.TestCase):
+class ProtocolVersionTest(unittest.TestCase):
     def setUp(self) -> None:
-        self.config = parse_config(CONFIG)
-        venv = Path('/h/venv/bin/python')
-        self.places = Places(venv, Path('/h/output'), Path('/h/m'), Path('/h/t'), ('/h/sources/0',))
+        for name in ('PROTOCOL_VERSION', 'SUPPORTED_PROTOCOLS', 'ADDED_FIELDS'):
+            self.addCleanup(setattr, config_module, name, getattr(config_module, name))
 
-    def environment(self, **changes: object) -> dict:
-        return program_environment(replace(self.config, **changes), self.places, {'PYTHONPATH': '/image'})
+    def test_supports_its_own_version_and_the_one_before(self) -> None:
+        self.assertEqual(SUPPORTED_PROTOCOLS, tuple(n for n in (PROTOCOL_VERSION - 1, PROTOCOL_VERSION) if n >= 1))
+        self.assertEqual(golden('vm-config.json')['protocol'], PROTOCOL_VERSION)
 
-    def test_tells_the_program_what_ai_platform_told_it(self) -> None:
-        environment = self.environment()
-        self.assertEqual(environment['CLOUD_ML_JOB_ID'], 'digits_20261121')
-        self.assertEqual(environment['AIP_MODEL_DIR'], 'gs://dropforge-local-jobs/digits/model/')
-        self.assertEqual(environment['PYTHONPATH'], '/h/sources/0:/image')
-        cluster = json.loads(environment['TF_CONFIG'])
-        self.assertEqual(cluster['task'], {'type': 'chief', 'index': 0})
-        self.assertEqual(cluster['job']['scale_tier'], 'BASIC')
+    def test_rejects_any_other_version_with_the_versions_that_it_supports(self) -> None:
+        for version in (PROTOCOL_VERSION + 1, min(SUPPORTED_PROTOCOLS) - 1, None, '1'):
+            with self.assertRaisesRegex(ConfigError, f'protocol version {version}, .* supports .*{PROTOCOL_VERSION}'):
+                read_config({**golden('vm-config.json'), 'protocol': version})
+        with self.assertRaisesRegex(ConfigError, 'protocol version None'):
+            read_config([])
 
-    def test_ranks_the_members_of_a_cluster_and_nobody_else(self) -> None:
-        cluster = {'chief': ('a:2222',), 'worker': ('b:2222', 'c:2222'), 'ps': ('d:2222',)}
-        worker = self.environment(cluster=cluster, role='worker', index=1)
-        self.assertEqual(
-            [worker[name] for name in ('MASTER_ADDR', 'MASTER_PORT', 'RANK', 'WORLD_SIZE')], ['a', '2222', '2', '3']
-        )
-        self.assertNotIn('RANK', self.environment(cluster=cluster, role='ps', index=0))
-        alone = self.environment()
-        self.assertEqual([alone[name] for name in ('MASTER_ADDR', 'RANK', 'WORLD_SIZE')], ['localhost', '0', '1'])
+    def test_reads_the_version_before_with_defaults_for_the_fields_that_it_lacks(self) -> None:
+        new = PROTOCOL_VERSION + 1
+        config_module.PROTOCOL_VERSION = new
+        config_module.SUPPORTED_PROTOCOLS = (new - 1, new)
+        config_module.ADDED_FIELDS = {new: {('replicaCount',): 1, ('limits', 'uploadSeconds'): 60.0}}
+        body = golden('vm-config.json')
+        del body['replicaCount'], body['limits']['uploadSeconds']
+        config = read_config(body)
+        self.assertEqual((config.replica_count, config.limits.upload_seconds), (1, 60))
+        with self.assertRaisesRegex(ConfigError, 'replicaCount'):
+            read_config({**body, 'protocol': new})
 
-    def test_names_the_master_as_the_cluster_does(self) -> None:
-        config = replace(self.config, cluster={'master': ('a:2222',)})
-        self.assertEqual(describe_cluster(config)['task'], {'type': 'master', 'index': 0})
-        self.assertEqual(describe_cluster(replace(config, role='evaluator'))['task']['type'], 'evaluator')
+    def test_defaults_replace_no_value_and_leave_the_configuration_unchanged(self) -> None:
+        body = {'limits': {'uploadSeconds': 5}}
+        self.assertEqual(with_defaults(body, {('limits', 'uploadSeconds'): 60, ('zone',): 'z'}), {**body, 'zone': 'z'})
+        self.assertEqual(body, {'limits': {'uploadSeconds': 5}})
 
-    def test_adds_the_job_directory_once(self) -> None:
-        self.assertEqual(program_arguments(self.config)[-1], '--job-dir=gs://dropforge-local-jobs/digits')
-        for own in (('--job-dir', 'x'), ('--job-dir=x',)):
-            self.assertEqual(program_arguments(replace(self.config, args=own)), list(own))
-
-    def test_keeps_the_job_directory_from_programs_that_are_not_told_it(self) -> None:
-        config = replace(self.config, passes_job_dir=False)
-        self.assertEqual(program_arguments(config), ['--epochs', '10'])
-
-    def test_gives_the_program_its_own_variables_but_none_of_the_service(self) -> None:
-        environment = self.environment(
-            environment={
-                'A': '$(CLOUD_ML_JOB_ID)-$(B)',
-                'B': '$$(A) $(A)',
-                'TF_CONFIG': 'mine',
-                'PYTHONPATH': '/mine',
-            }
-        )
-        self.assertEqual(environment['A'], 'digits_20261121-$(B)')
-        self.assertEqual(environment['B'], '$(A) digits_20261121-$(B)')
-        self.assertIn('cluster', json.loads(environment['TF_CONFIG']))
-        self.assertEqual(environment['PYTHONPATH'], '/h/sources/0:/mine:/image')
-
-    def test_leads_the_path_of_the_job_directory_to_the_output_directory(self) -> None:
-        with tempfile.TemporaryDirectory() as folder:
-            output, work = Path(folder, 'output'), Path(folder, 'work')
-            output.mkdir()
-            work.mkdir()
-            make_work_directory(work, 'gs://bucket/a/b', output)
-            Path(f'{work}/gs://bucket/a/b/model').write_text('m')
-            self.assertEqual((output / 'model').read_text(), 'm')
+    def test_sends_heartbeats_in_the_version_of_the_configuration(self) -> None:
+        config = replace(golden_config(), protocol=7)
+        self.assertEqual(running_heartbeat(config)['protocol'], 7)
 
 
 if __name__ == '__main__':

@@ -1,56 +1,60 @@
-"""The agent's life: one boot."""
+"""Runs the agent: one boot of the VM, from its configuration to the delivered exit report."""
 
 import os
 import threading
 import traceback
 from dataclasses import replace
 from pathlib import Path
-from typing import Callable, Sequence
 
-from vm_agent.config import Config, ConfigError, parse_config
-from vm_agent.decisions import BootPlan, StopNotice, plan_boot
-from vm_agent.exit_report import ExitReport, ReplicaEnded
-from vm_agent.heartbeat import Heartbeats, Senses
-from vm_agent.http_request import Request, explain, is_disk_full, send
-from vm_agent.job_directory import JobDirectory
-from vm_agent.job_secrets import JobSecrets
-from vm_agent.log_entries import LogLine, write_request
-from vm_agent.log_shipper import EntriesRefused, LogPolicy, LogShipper, LogsRefused, encode_batch
-from vm_agent.machine_notices import explain_termination, watch_machine
-from vm_agent.mailbox import Mailbox
-from vm_agent.mask import Mask
-from vm_agent.metadata_server import DEFAULT_HOST, Instance, MetadataMissing, MetadataServer
-from vm_agent.output_sync import OutputSync
-from vm_agent.processes import adopt_orphans
-from vm_agent.progress import ProgressReader
-from vm_agent.replica import Replica, run_replica, save_output
-from vm_agent.retry import PassingFault
-from vm_agent.serial_console import show
-from vm_agent.secret_manager import SecretManager
-from vm_agent.state_file import State, StateFile
-from vm_agent.storage import Author, Storage
-from vm_agent.supervisor import Supervisor, Watch
-from vm_agent.tokens import CachedToken, access_token, identity_token
-from vm_agent.usage import DiskMeter, UsageMeter
+from vm_agent.control.config import Config, ConfigError, parse_config
+from vm_agent.control.decisions import BootPlan, StopNotice, plan_boot
+from vm_agent.control.heartbeats import Heartbeats, Probes
+from vm_agent.control.machine_notices import explain_termination, watch_machine
+from vm_agent.control.metadata_server import (
+    DEFAULT_HOST,
+    MetadataMissing,
+    MetadataServer,
+    access_token,
+    identity_token,
+)
+from vm_agent.control.replica import Replica, run_replica, save_output
+from vm_agent.control.state_file import State, StateFile
+from vm_agent.control.stop_signal import StopSignal
+from vm_agent.control.supervisor import Monitored, Supervisor
+from vm_agent.http.request import is_disk_full
+from vm_agent.http.retry import TransientError
+from vm_agent.logs.cloud_logging import CloudLogging
+from vm_agent.logs.log_entries import LogSource
+from vm_agent.logs.log_shipper import LogSettings, LogShipper
+from vm_agent.logs.mask import Mask
+from vm_agent.logs.serial_console import write_to_console
+from vm_agent.program.exit_report import ExitReport, ReplicaEnded
+from vm_agent.program.processes import become_subreaper
+from vm_agent.program.progress import ProgressReader
+from vm_agent.program.usage import DiskMeter, UsageMeter
+from vm_agent.setup.job_secrets import JobSecrets, SecretManager
+from vm_agent.storage.client import Author, Storage
+from vm_agent.storage.job_directory import JobDirectory
+from vm_agent.storage.output_sync import OutputSync
 
 DEFAULT_HOME = '/var/lib/dropforge'
 LOG_FLUSH_SECONDS_MAX = 10.0
 
 
 def main() -> int:
-    """Runs the replica to its exit report and delivers that. 0 when the control plane has answered it."""
+    """Runs the replica and delivers its exit report. Returns 0 if the control plane has answered it, else 1."""
     home = Path(os.environ.get('DROPFORGE_HOME', DEFAULT_HOME)).absolute()
     home.mkdir(parents=True, exist_ok=True)
     metadata = MetadataServer(os.environ.get('GCE_METADATA_HOST', DEFAULT_HOST))
-    mailbox = Mailbox()
-    mailbox.take_termination(lambda: explain_termination(metadata))
-    adopt_orphans()
+    stop_signal = StopSignal()
+    stop_signal.handle_termination_signals(lambda: explain_termination(metadata))
+    become_subreaper()
     try:
         config = parse_config(metadata.attribute('dropforge-config'))
-        boot = Boot(config, home, metadata, mailbox)
-    except (ConfigError, MetadataMissing, PassingFault) as error:
-        # Nobody can be told yet: the serial console has it, and the VM powers off.
-        show(f'this VM cannot begin. {error}')
+        boot = Boot(config, home, metadata, stop_signal)
+    except (ConfigError, MetadataMissing, TransientError) as error:
+        # Without a configuration, the serial console is the only channel.
+        write_to_console(f'the agent cannot start, and the VM powers off. {error}')
         return 1
     return boot.run()
 
@@ -58,25 +62,29 @@ def main() -> int:
 class Boot:
     """Everything that lives as long as the agent's process."""
 
-    def __init__(self, config: Config, home: Path, metadata: MetadataServer, mailbox: Mailbox) -> None:
+    def __init__(self, config: Config, home: Path, metadata: MetadataServer, stop_signal: StopSignal) -> None:
+        spec, endpoints = config.spec, config.endpoints
         self._config = config
         self._home = home
         self._metadata = metadata
-        self._mailbox = mailbox
+        self._stop_signal = stop_signal
         self._instance = metadata.instance()
         self._state_file = StateFile(home / 'state.json')
-        self._state = self._state_file.open_boot(config.job_id, config.attempt)
+        self._state = self._state_file.open_boot(spec.job_id, spec.attempt)
         self._token = access_token(metadata)
         self._mask = Mask()
-        policy = LogPolicy(
+        settings = LogSettings(
             id_prefix=f'{self._instance.instance_id}-{self._state.boot}',
             flush_seconds=config.intervals.log_seconds,
             program_bytes_max=config.limits.log_bytes_max,
             mask=self._mask,
         )
-        self._logs = LogShipper(policy, log_sender(config, self._instance, self._token))
-        identity = identity_token(metadata, config.endpoints.heartbeat_audience)
-        self._heartbeats = Heartbeats(config, identity, mailbox, self._logs.say)
+        source = LogSource(
+            spec.project_id, spec.job_id, spec.attempt, spec.name, self._instance.instance_id, self._instance.zone
+        )
+        self._logs = LogShipper(settings, CloudLogging(endpoints.logging_url, source, self._token).write)
+        identity = identity_token(metadata, endpoints.heartbeat_audience)
+        self._heartbeats = Heartbeats(config, identity, stop_signal, self._logs.log)
         self._disk = DiskMeter(home)
 
     def run(self) -> int:
@@ -84,39 +92,42 @@ class Boot:
         if plan == BootPlan.POWER_OFF:
             return 0
         self._start_threads()
-        replica = self._make_replica()
+        replica = self._create_replica()
         report = self._state.exit
         if plan == BootPlan.RUN or report is None:
             report = self._run_program(replica)
         if not self._state.is_output_saved:
-            report = self._save(replica, report)
-        self._logs.say(f'{report.reason}: {report.message}')
-        self._logs.close(LOG_FLUSH_SECONDS_MAX, self._heartbeats.is_cut_off)
+            report = self._save_output(replica, report)
+        self._logs.log(f'{report.reason}: {report.message}')
+        self._logs.close(LOG_FLUSH_SECONDS_MAX, self._heartbeats.is_unreachable)
         is_delivered = self._heartbeats.deliver_exit(report)
-        self._remember(replace(self._state, is_exit_delivered=is_delivered))
+        self._write_state(replace(self._state, is_exit_delivered=is_delivered))
         return 0 if is_delivered else 1
 
     def _start_threads(self) -> None:
-        threading.excepthook = self._report_thread_fault
+        spec, limits = self._config.spec, self._config.limits
+        threading.excepthook = self._on_thread_error
         self._logs.start()
-        self._logs.say(f'Boot {self._state.boot} for attempt {self._config.attempt} of job {self._config.job_id}.')
+        self._logs.log(f'Boot {self._state.boot} for attempt {spec.attempt} of job {spec.job_id}.')
         self._disk.start()
         metrics = self._home / 'metrics'
         progress = ProgressReader(metrics / 'metrics.jsonl', metrics / 'hypertune' / 'output.metrics', self._mask)
-        usage = UsageMeter(self._disk, self._config.limits.disk_bytes_max)
-        self._heartbeats.start(self._state.first_sequence, Senses(usage.measure, progress.read))
-        watch_machine(self._metadata, self._mailbox, self._config.limits.preemption_notice_seconds)
+        usage = UsageMeter(self._disk, limits.disk_bytes_max)
+        self._heartbeats.start(self._state.first_sequence, Probes(usage.measure, progress.read))
+        watch_machine(self._metadata, self._stop_signal, limits.preemption_notice_seconds)
 
-    def _make_replica(self) -> Replica:
+    def _create_replica(self) -> Replica:
         config = self._config
-        storage = Storage(config.endpoints.storage_url, self._token)
-        directory = JobDirectory(storage, config.job_dir, Author(config.job_id, config.attempt))
-        watch = Watch(
+        spec, endpoints = config.spec, config.endpoints
+        storage = Storage(endpoints.storage_url, self._token)
+        directory = JobDirectory(storage, spec.job_dir, Author(spec.job_id, spec.attempt))
+        secret_manager = SecretManager(endpoints.secret_manager_url, self._token, self._metadata.service_account)
+        monitored = Monitored(
             limits=config.limits,
-            mailbox=self._mailbox,
-            last_word_at=lambda: self._heartbeats.last_word_at,
+            stop_signal=self._stop_signal,
+            last_answer_at=lambda: self._heartbeats.last_answer_at,
             disk_bytes=lambda: self._disk.used_bytes,
-            on_line=self._logs.offer_output,
+            on_line=self._logs.add_output,
         )
         return Replica(
             config=config,
@@ -124,84 +135,64 @@ class Boot:
             vm=f'{self._instance.instance_id}@{self._home}',
             storage=storage,
             directory=directory,
-            secrets=JobSecrets(self._make_secret_manager(), config.secrets, self._mask),
-            sync=OutputSync(directory, self._home / 'output', self._logs.say),
-            supervisor=Supervisor(watch),
-            mailbox=self._mailbox,
-            enter=self._heartbeats.enter,
+            secrets=JobSecrets(secret_manager, config.secrets, self._mask),
+            sync=OutputSync(directory, self._home / 'output', self._logs.log),
+            supervisor=Supervisor(monitored),
+            stop_signal=self._stop_signal,
+            set_phase=self._heartbeats.set_phase,
             may_start=lambda: self._heartbeats.may_start,
-            say=self._logs.say,
-            remember=self._remember,
+            log=self._logs.log,
+            write_state=self._write_state,
         )
 
-    def _make_secret_manager(self) -> SecretManager:
-        url = self._config.endpoints.secret_manager_url
-        return SecretManager(url, self._token, lambda: self._metadata.get('service-accounts/default/email'))
-
     def _run_program(self, replica: Replica) -> ExitReport:
-        """Whatever happens becomes a report: a VM that ends without a word would be tried again and again."""
+        """Any exception becomes a report: a VM that ends without one would be replaced again and again."""
         try:
             report = run_replica(replica, self._state)
         except ReplicaEnded as end:
             report = end.report
         except Exception as error:
-            report = describe_fault(error)
-        report = self._without_secrets(report)
+            report = describe_internal_error(error)
+        report = self._mask_report(report)
         has_output = self._state.program_started_at is not None
-        self._remember(replace(self._state, exit=report, is_output_saved=not has_output))
+        self._write_state(replace(self._state, exit=report, is_output_saved=not has_output))
         return report
 
-    def _save(self, replica: Replica, report: ExitReport) -> ExitReport:
+    def _save_output(self, replica: Replica, report: ExitReport) -> ExitReport:
         limits = self._config.limits
-        # Who was told to stop, or hears nothing, may be an orphan, and has less time than who has finished.
+        # A VM that was told to stop or has no control plane may be an orphan; it gets less time than a program that
+        # has ended by itself.
         is_stopped = report.reason in ('STOPPED', 'PREEMPTED')
+        seconds_max = limits.control_plane_timeout_seconds if is_stopped else limits.upload_seconds
         try:
-            report = save_output(replica, report, limits.dead_man_seconds if is_stopped else limits.upload_seconds)
+            report = save_output(replica, report, seconds_max)
         except Exception as error:
-            report = describe_fault(error)
-        report = self._without_secrets(report)
-        self._remember(replace(self._state, exit=report, is_output_saved=True))
+            report = describe_internal_error(error)
+        report = self._mask_report(report)
+        self._write_state(replace(self._state, exit=report, is_output_saved=True))
         return report
 
-    def _without_secrets(self, report: ExitReport) -> ExitReport:
-        """The program's lines come masked; what the agent has put together itself may hold a value all the same."""
+    def _mask_report(self, report: ExitReport) -> ExitReport:
+        """The program's lines are already masked; the agent's own texts may contain a secret, too."""
         evidence = tuple(self._mask(line) for line in report.evidence)
         return replace(report, message=self._mask(report.message), evidence=evidence)
 
-    def _remember(self, state: State) -> None:
+    def _write_state(self, state: State) -> None:
         self._state = state
         try:
             self._state_file.write(state)
         except OSError as error:
-            # A full disk must not keep the report from being delivered; a reboot would only do more than it need.
-            self._logs.say(f'The state could not be written: {error}', 'ERROR')
+            # A full disk must not keep the report from being delivered; a reboot would only repeat some steps.
+            self._logs.log(f'The state file could not be written: {error}', 'ERROR')
 
-    def _report_thread_fault(self, fault: threading.ExceptHookArgs) -> None:
-        report = describe_fault(fault.exc_value or RuntimeError('a thread ended'))
-        self._mailbox.post(StopNotice(report.reason, f'{report.message} {report.evidence[-1]}'))
-
-
-def log_sender(config: Config, instance: Instance, token: CachedToken) -> Callable[[Sequence[LogLine]], None]:
-    """Delivers a batch to Cloud Logging's `entries:write`."""
-
-    def deliver(lines: Sequence[LogLine]) -> None:
-        headers = {'Authorization': token.bearer(), 'Content-Type': 'application/json'}
-        body = encode_batch(write_request(config, instance, lines))
-        response = send(Request('POST', f'{config.endpoints.logging_url}/v2/entries:write', headers, body))
-        if response.status == 401:
-            token.forget()
-            raise PassingFault('Cloud Logging did not accept the access token.')
-        if response.status == 400:
-            raise EntriesRefused(f'{response.status} {explain(response)}')
-        if response.status != 200:
-            raise LogsRefused(f'{response.status} {explain(response)}')
-
-    return deliver
+    def _on_thread_error(self, args: threading.ExceptHookArgs) -> None:
+        report = describe_internal_error(args.exc_value or RuntimeError('a thread ended without an exception'))
+        self._stop_signal.request_stop(StopNotice(report.reason, f'{report.message} {report.evidence[-1]}'))
 
 
-def describe_fault(error: BaseException) -> ExitReport:
-    """A fault of the agent's own, with the place where it happened."""
+def describe_internal_error(error: BaseException) -> ExitReport:
+    """Returns the exit report for an error of the agent itself, with the traceback as evidence."""
     if is_disk_full(error):
         return ExitReport('DISK_FULL', 'The disk of the VM is full.', evidence=(str(error),))
     lines = ''.join(traceback.format_exception(type(error), error, error.__traceback__)).splitlines()
-    return ExitReport('AGENT_FAILED', "The VM's agent failed.", evidence=tuple(lines))
+    return ExitReport('AGENT_FAILED', "The VM's agent failed with an internal error.", evidence=tuple(lines))

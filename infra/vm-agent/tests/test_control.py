@@ -1,0 +1,152 @@
+import os
+import signal
+import sys
+import tempfile
+import unittest
+from dataclasses import replace
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from vm_agent.control.config import Limits
+from vm_agent.control.decisions import (
+    BootPlan,
+    ProgramEnd,
+    Readings,
+    StopNotice,
+    check_limits,
+    describe_end,
+    grace_seconds,
+    plan_boot,
+)
+from vm_agent.control.machine_notices import parse_maintenance_event, parse_preempted
+from vm_agent.control.state_file import State, StateFile
+from vm_agent.control.stop_signal import StopSignal
+from vm_agent.program.exit_report import ExitReport
+
+LIMITS = Limits(
+    max_running_seconds=100,
+    setup_seconds=50,
+    stop_grace_seconds=20,
+    preemption_notice_seconds=120,
+    control_plane_timeout_seconds=600,
+    upload_seconds=1800,
+    disk_bytes_max=1000,
+    log_bytes_max=1000,
+)
+END = ProgramEnd(return_code=0, notice=None, stderr=(), stdout=('last line',), was_out_of_memory=False)
+
+
+class LimitsTest(unittest.TestCase):
+    def test_stops_when_a_limit_is_exceeded_and_not_when_it_is_reached(self) -> None:
+        at_limits = Readings(unanswered_seconds=600, running_seconds=100, disk_bytes=1000)
+        self.assertIsNone(check_limits(LIMITS, at_limits))
+        for change, reason in (
+            ({'unanswered_seconds': 601}, 'STOPPED'),
+            ({'running_seconds': 101}, 'MAX_RUNNING_TIME'),
+            ({'disk_bytes': 1001}, 'DISK_FULL'),
+        ):
+            notice = check_limits(LIMITS, replace(at_limits, **change))
+            self.assertEqual(notice and notice.reason, reason)
+
+    def test_does_not_limit_the_running_time_of_the_agents_own_tools(self) -> None:
+        self.assertIsNone(check_limits(LIMITS, Readings(0, None, 0)))
+
+    def test_the_grace_period_is_the_notice_less_the_final_save(self) -> None:
+        for seconds_left, expected_seconds in ((120, 90), (61, 31), (60, 30), (30, 15), (5, 2.5)):
+            notice = StopNotice('PREEMPTED', '', seconds_left)
+            self.assertEqual(grace_seconds(notice, LIMITS), expected_seconds)
+
+    def test_the_grace_period_is_the_default_if_the_time_until_the_shutdown_is_unknown(self) -> None:
+        for reason in ('PREEMPTED', 'STOPPED'):
+            self.assertEqual(grace_seconds(StopNotice(reason, ''), LIMITS), 20)
+
+    def test_preemption_and_maintenance_have_notices_of_different_length(self) -> None:
+        preempted, maintained = parse_preempted('TRUE', 120), parse_maintenance_event('TERMINATE_ON_HOST_MAINTENANCE')
+        self.assertEqual([notice and notice.seconds_left for notice in (preempted, maintained)], [120, 60])
+
+    def test_stops_for_preemption_and_terminating_maintenance_only(self) -> None:
+        self.assertEqual([parse_preempted(value, 120) is None for value in ('TRUE', 'FALSE')], [False, True])
+        values = ('TERMINATE_ON_HOST_MAINTENANCE', 'MIGRATE_ON_HOST_MAINTENANCE', 'NONE')
+        self.assertEqual([parse_maintenance_event(value) is None for value in values], [False, True, True])
+
+
+class EndTest(unittest.TestCase):
+    def test_classifies_the_end_of_the_program(self) -> None:
+        for change, reason, exit_code, number in (
+            ({}, 'EXITED', 0, None),
+            ({'return_code': 3}, 'EXITED', 3, None),
+            ({'return_code': -11}, 'EXITED', None, 11),
+            ({'return_code': -9}, 'EXITED', None, 9),
+            ({'return_code': -9, 'was_out_of_memory': True}, 'OUT_OF_MEMORY', None, 9),
+            ({'return_code': 1, 'was_out_of_memory': True}, 'EXITED', 1, None),
+            ({'return_code': 1, 'stderr': ('OSError: [Errno 28] No space left on device',)}, 'DISK_FULL', 1, None),
+            ({'return_code': 0, 'stderr': ('No space left on device',)}, 'EXITED', 0, None),
+            ({'return_code': 0, 'notice': StopNotice('PREEMPTED', 'notice')}, 'PREEMPTED', 0, None),
+        ):
+            with self.subTest(change):
+                report = describe_end(replace(END, **change))
+                self.assertEqual((report.reason, report.exit_code, report.signal), (reason, exit_code, number))
+
+    def test_the_evidence_is_stderr_or_stdout_if_stderr_is_blank(self) -> None:
+        self.assertEqual(describe_end(replace(END, stderr=('error',))).evidence, ('error',))
+        self.assertEqual(describe_end(replace(END, stderr=('', ' '))).evidence, ('last line',))
+
+
+class BootTest(unittest.TestCase):
+    def setUp(self) -> None:
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.path = Path(self.folder.name, 'state.json')
+
+    def test_never_runs_a_program_again_that_has_ended(self) -> None:
+        ended = State('job', 1, exit=ExitReport('EXITED', 'done', exit_code=0))
+        self.assertEqual(plan_boot(State('job', 1)), BootPlan.RUN)
+        self.assertEqual(plan_boot(ended), BootPlan.SAVE)
+        saved = replace(ended, is_output_saved=True)
+        self.assertEqual(plan_boot(saved), BootPlan.REPORT)
+        self.assertEqual(plan_boot(replace(saved, is_exit_delivered=True)), BootPlan.POWER_OFF)
+
+    def test_sequence_numbers_grow_across_boots(self) -> None:
+        first = StateFile(self.path).open_boot('job', 1)
+        second = StateFile(self.path).open_boot('job', 1)
+        self.assertEqual((first.boot, second.boot), (0, 1))
+        self.assertGreater(second.first_sequence, first.first_sequence + 100_000)
+
+    def test_reads_back_what_it_wrote(self) -> None:
+        state = StateFile(self.path).open_boot('job', 1)
+        report = ExitReport('EXITED', 'done', exit_code=0, evidence=('line',))
+        written = replace(state, import_roots=('/a',), exit=report, program_started_at=12.5)
+        StateFile(self.path).write(written)
+        self.assertEqual(StateFile(self.path).open_boot('job', 1), replace(written, boot=1))
+
+    def test_starts_with_a_new_state_for_another_attempt_and_after_a_damaged_file(self) -> None:
+        StateFile(self.path).write(State('job', 1, boot=5, is_restored=True))
+        self.assertEqual(StateFile(self.path).open_boot('job', 2), State('job', 2))
+        self.path.write_text('{"job_id": "jo')
+        self.assertEqual(StateFile(self.path).open_boot('job', 2), State('job', 2))
+
+
+class StopSignalTest(unittest.TestCase):
+    def test_keeps_the_first_reason(self) -> None:
+        stop_signal = StopSignal()
+        stop_signal.request_stop(StopNotice('PREEMPTED', 'first'))
+        stop_signal.request_stop(StopNotice('STOPPED', 'second'))
+        self.assertTrue(stop_signal.requested.wait(10))
+        self.assertEqual(stop_signal.notice, StopNotice('PREEMPTED', 'first'))
+
+    def test_a_termination_signal_requests_a_stop(self) -> None:
+        before = [(number, signal.getsignal(number)) for number in (signal.SIGTERM, signal.SIGINT)]
+        try:
+            stop_signal = StopSignal()
+            stop_signal.handle_termination_signals(lambda: StopNotice('STOPPED', 'shut down'))
+            os.kill(os.getpid(), signal.SIGTERM)
+            self.assertTrue(stop_signal.requested.wait(10))
+            self.assertEqual(stop_signal.notice, StopNotice('STOPPED', 'shut down'))
+        finally:
+            for number, handler in before:
+                signal.signal(number, handler)
+
+
+if __name__ == '__main__':
+    unittest.main()

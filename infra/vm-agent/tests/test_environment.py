@@ -1,0 +1,98 @@
+import json
+import sys
+import tempfile
+import unittest
+from dataclasses import replace
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from vm_agent.setup.environment import (
+    ProgramPaths,
+    ReplicaSpec,
+    create_work_directory,
+    describe_cluster,
+    program_arguments,
+    program_environment,
+)
+
+SPEC = ReplicaSpec(
+    project_id='dropforge-local',
+    job_id='digits_20261121',
+    attempt=2,
+    role='master',
+    index=0,
+    module='trainer.task',
+    args=('--epochs', '10'),
+    passes_job_dir=True,
+    environment={},
+    job_dir='gs://dropforge-local-jobs/digits',
+    cluster={'chief': ('df-digits-master-0:2222',)},
+    training_input={'scale_tier': 'BASIC'},
+)
+PATHS = ProgramPaths(Path('/h/venv/bin/python'), Path('/h/output'), Path('/h/m'), Path('/h/t'), ('/h/sources/0',))
+
+
+def environment_of(**changes: object) -> dict:
+    return program_environment(replace(SPEC, **changes), PATHS, {'PYTHONPATH': '/image'})
+
+
+class EnvironmentTest(unittest.TestCase):
+    def test_sets_the_variables_of_ai_platform(self) -> None:
+        environment = environment_of()
+        self.assertEqual(environment['CLOUD_ML_JOB_ID'], 'digits_20261121')
+        self.assertEqual(environment['AIP_MODEL_DIR'], 'gs://dropforge-local-jobs/digits/model/')
+        self.assertEqual(environment['PYTHONPATH'], '/h/sources/0:/image')
+        cluster = json.loads(environment['TF_CONFIG'])
+        self.assertEqual(cluster['task'], {'type': 'chief', 'index': 0})
+        self.assertEqual(cluster['job']['scale_tier'], 'BASIC')
+
+    def test_ranks_the_master_and_workers_of_a_cluster_only(self) -> None:
+        cluster = {'chief': ('a:2222',), 'worker': ('b:2222', 'c:2222'), 'ps': ('d:2222',)}
+        worker = environment_of(cluster=cluster, role='worker', index=1)
+        self.assertEqual(
+            [worker[name] for name in ('MASTER_ADDR', 'MASTER_PORT', 'RANK', 'WORLD_SIZE')], ['a', '2222', '2', '3']
+        )
+        self.assertNotIn('RANK', environment_of(cluster=cluster, role='ps', index=0))
+        alone = environment_of()
+        self.assertEqual([alone[name] for name in ('MASTER_ADDR', 'RANK', 'WORLD_SIZE')], ['localhost', '0', '1'])
+
+    def test_names_the_master_as_the_cluster_does(self) -> None:
+        spec = replace(SPEC, cluster={'master': ('a:2222',)})
+        self.assertEqual(describe_cluster(spec)['task'], {'type': 'master', 'index': 0})
+        self.assertEqual(describe_cluster(replace(spec, role='evaluator'))['task']['type'], 'evaluator')
+
+    def test_adds_the_job_directory_once(self) -> None:
+        self.assertEqual(program_arguments(SPEC)[-1], '--job-dir=gs://dropforge-local-jobs/digits')
+        for own in (('--job-dir', 'x'), ('--job-dir=x',)):
+            self.assertEqual(program_arguments(replace(SPEC, args=own)), list(own))
+
+    def test_does_not_add_the_job_directory_if_the_dialect_does_not(self) -> None:
+        self.assertEqual(program_arguments(replace(SPEC, passes_job_dir=False)), ['--epochs', '10'])
+
+    def test_the_users_variables_do_not_override_dropforges(self) -> None:
+        environment = environment_of(
+            environment={
+                'A': '$(CLOUD_ML_JOB_ID)-$(B)',
+                'B': '$$(A) $(A)',
+                'TF_CONFIG': 'mine',
+                'PYTHONPATH': '/mine',
+            }
+        )
+        self.assertEqual(environment['A'], 'digits_20261121-$(B)')
+        self.assertEqual(environment['B'], '$(A) digits_20261121-$(B)')
+        self.assertIn('cluster', json.loads(environment['TF_CONFIG']))
+        self.assertEqual(environment['PYTHONPATH'], '/h/sources/0:/mine:/image')
+
+    def test_links_the_path_of_the_job_directory_to_the_output_directory(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            output, work = Path(folder, 'output'), Path(folder, 'work')
+            output.mkdir()
+            work.mkdir()
+            create_work_directory(work, 'gs://bucket/a/b', output)
+            Path(f'{work}/gs://bucket/a/b/model').write_text('m')
+            self.assertEqual((output / 'model').read_text(), 'm')
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,53 @@
+"""The direction of imports between the agent's packages, which keeps them free of cycles."""
+
+import ast
+import sys
+import unittest
+from pathlib import Path
+from typing import Iterator, List
+
+AGENT = Path(__file__).resolve().parents[1]
+# A package imports only itself and the packages before it.
+PACKAGES = ('http', 'logs', 'program', 'storage', 'setup', 'control')
+
+
+def modules() -> Iterator[Path]:
+    return (path.relative_to(AGENT) for path in sorted((AGENT / 'vm_agent').rglob('*.py')))
+
+
+def imports_of(module: Path) -> List[str]:
+    tree = ast.parse((AGENT / module).read_text('utf-8'), str(module))
+    names = [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            # `from vm_agent.storage import crc32c` imports a module, too, which is in the same package.
+            names.append('.' * node.level + (node.module or ''))
+    return names
+
+
+class ImportsTest(unittest.TestCase):
+    def test_every_folder_is_a_package_of_the_list(self) -> None:
+        folders = {path.parent.name for path in (AGENT / 'vm_agent').glob('*/*.py')}
+        self.assertEqual(folders, set(PACKAGES))
+        for name in PACKAGES:
+            self.assertTrue((AGENT / 'vm_agent' / name / '__init__.py').is_file(), name)
+
+    def test_a_package_imports_only_itself_and_the_packages_before_it(self) -> None:
+        for module in modules():
+            package = module.parts[1] if len(module.parts) > 2 else None
+            allowed = PACKAGES if package is None else PACKAGES[: PACKAGES.index(package) + 1]
+            for name in imports_of(module):
+                with self.subTest(f'{module} imports {name}'):
+                    self.assertFalse(name.startswith('.'), 'imports are absolute')
+                    if name.split('.')[0] == 'vm_agent':
+                        self.assertIn(f'{name}.'.split('.')[1], allowed)
+
+    @unittest.skipUnless(hasattr(sys, 'stdlib_module_names'), 'needs Python 3.10')
+    def test_only_the_standard_library_is_imported(self) -> None:
+        for module in modules():
+            for name in imports_of(module):
+                self.assertIn(name.split('.')[0], {*sys.stdlib_module_names, 'vm_agent'}, module)
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,172 @@
+import sys
+import threading
+import unittest
+from pathlib import Path
+from typing import List, Sequence
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from vm_agent.http.retry import TransientError
+from vm_agent.logs.cloud_logging import BatchRejected, EntriesRejected, encode
+from vm_agent.logs.log_entries import LogLine, to_entry
+from vm_agent.logs.log_shipper import BATCH_ENTRIES_MAX, LogSettings, LogShipper
+from vm_agent.logs.output_lines import LINE_CHARS_MAX, TAIL_CHARS_MAX, LineSplitter, OutputTail
+
+
+def split(*chunks: bytes) -> List[str]:
+    splitter = LineSplitter()
+    lines = [line for chunk in chunks for line in splitter.feed(chunk)]
+    return [*lines, *splitter.finish()]
+
+
+class LineSplitterTest(unittest.TestCase):
+    def test_joins_lines_that_arrive_in_several_chunks(self) -> None:
+        self.assertEqual(split(b'a', b'b\nc', b'\n\nd'), ['ab', 'c', '', 'd'])
+        self.assertEqual(split('zwölf\n'.encode()[:3], 'zwölf\n'.encode()[3:]), ['zwölf'])
+        self.assertEqual(split(b'\xff\n'), ['\ufffd'])
+
+    def test_keeps_the_last_state_of_a_progress_bar(self) -> None:
+        self.assertEqual(split(b' 1%\r 2%\r', b' 3%\r100%\n'), ['100%'])
+        self.assertEqual(split(b'one\r', b'\ntwo\r\n'), ['one', 'two'])
+
+    def test_splits_an_endless_line(self) -> None:
+        lines = split(*[b'x' * 10_000] * 5)
+        self.assertEqual(sum(map(len, lines)), 50_000)
+        self.assertTrue(all(len(line) <= LINE_CHARS_MAX for line in lines))
+        self.assertEqual(len(split(b'y' * 40_000 + b'\n')), 3)
+
+    def test_the_tail_keeps_the_last_lines_within_its_limit(self) -> None:
+        tail = OutputTail()
+        for number in range(100_000):
+            tail.add(f'line {number}')
+        self.assertEqual(tail.lines()[-1], 'line 99999')
+        self.assertLessEqual(sum(len(line) + 1 for line in tail.lines()), TAIL_CHARS_MAX)
+
+
+class LogShipperTest(unittest.TestCase):
+    def setUp(self) -> None:
+        self.batches: List[Sequence[LogLine]] = []
+
+    def ship(self, send: object, lines: int, bytes_max: int = 10_000_000) -> List[str]:
+        shipper = LogShipper(LogSettings('vm-0', 0.01, bytes_max), send)  # type: ignore[arg-type]
+        shipper.start()
+        for number in range(lines):
+            shipper.add_output('stdout', f'line {number}')
+        shipper.close(10)
+        return [line.text for batch in self.batches for line in batch]
+
+    def test_keeps_sending_the_last_lines_while_the_control_plane_is_unreachable(self) -> None:
+        failures = iter(range(6))
+
+        def send(batch: Sequence[LogLine]) -> None:
+            if next(failures, None) is not None:
+                raise TransientError('no connection')
+            self.batches.append(batch)
+
+        for is_unreachable, delivered in ((True, ['last']), (False, [])):
+            failures, self.batches = iter(range(4)), []
+            shipper = LogShipper(LogSettings('vm-0', 0.01, 1_000), send)
+            shipper.start()
+            shipper.add_output('stdout', 'last')
+            shipper.close(0.05, lambda is_unreachable=is_unreachable: is_unreachable and not self.batches)
+            self.assertEqual([line.text for batch in self.batches for line in batch], delivered)
+
+    def test_sends_every_line_once_in_order_and_in_bounded_batches(self) -> None:
+        self.assertEqual(self.ship(self.batches.append, 2_000), [f'line {number}' for number in range(2_000)])
+        self.assertTrue(all(len(batch) <= BATCH_ENTRIES_MAX for batch in self.batches))
+        ids = [line.insert_id for batch in self.batches for line in batch]
+        self.assertEqual(ids, sorted(set(ids)))
+
+    def test_retries_the_same_batch_until_it_is_accepted(self) -> None:
+        seen: List[Sequence[LogLine]] = []
+
+        def send(batch: Sequence[LogLine]) -> None:
+            seen.append(batch)
+            if len(seen) % 2:
+                raise TransientError('busy')
+            self.batches.append(batch)
+
+        self.assertEqual(self.ship(send, 3), ['line 0', 'line 1', 'line 2'])
+        self.assertEqual(list(seen[0]), list(seen[1]))
+
+    def test_continues_after_a_rejected_batch(self) -> None:
+        rejected = threading.Event()
+
+        def send(batch: Sequence[LogLine]) -> None:
+            if not rejected.is_set():
+                rejected.set()
+                raise BatchRejected('400 bad entry')
+            self.batches.append(batch)
+
+        shipper = LogShipper(LogSettings('vm-0', 0.01, 1_000_000), send)
+        shipper.start()
+        shipper.add_output('stdout', 'bad')
+        self.assertTrue(rejected.wait(10))
+        shipper.add_output('stdout', 'good')
+        shipper.close(10)
+        self.assertEqual([line.text for batch in self.batches for line in batch], ['good'])
+
+    def test_loses_only_the_rejected_line_and_reports_it(self) -> None:
+        def send(batch: Sequence[LogLine]) -> None:
+            if any(line.text == 'line 317' for line in batch):
+                raise EntriesRejected('400 bad entry')
+            self.batches.append(batch)
+
+        lines = self.ship(send, 500)
+        self.assertEqual(lines[:499], [f'line {number}' for number in range(500) if number != 317])
+        self.assertEqual(lines[499:], ['Cloud Logging rejected 1 lines, which are lost: 400 bad entry'])
+
+    def test_abandons_a_batch_of_which_every_part_is_rejected(self) -> None:
+        tries: List[int] = []
+
+        def send(batch: Sequence[LogLine]) -> None:
+            tries.append(len(batch))
+            raise EntriesRejected('400 bad batch')
+
+        self.ship(send, 500)
+        self.assertLess(len(tries), 100)
+
+    def test_drops_and_counts_lines_over_the_limit(self) -> None:
+        lines = self.ship(self.batches.append, 100, bytes_max=70)
+        self.assertEqual(lines[:10], [f'line {number}' for number in range(10)])
+        self.assertEqual(lines[10], 'The output exceeds 70 bytes; further lines are not logged.')
+        self.assertEqual(lines[-1], '90 lines over the limit were not logged.')
+
+    def test_does_not_block_the_program_indefinitely(self) -> None:
+        is_up = threading.Event()
+
+        def send(batch: Sequence[LogLine]) -> None:
+            if not is_up.wait(0.05):
+                raise TransientError('down')
+            self.batches.append(batch)
+
+        shipper = LogShipper(LogSettings('vm-0', 0.01, 10**9), send)
+        shipper.start()
+        # 16 MB exceed the queue of 8 MB: this loop ends only because lines are dropped.
+        for _ in range(1_000):
+            shipper.add_output('stdout', 'x' * 16_000)
+        is_up.set()
+        shipper.close(20)
+        count = sum(len(batch) for batch in self.batches)
+        self.assertGreater(count, 400)
+        self.assertLess(count, 700)
+
+    def test_parses_structured_lines(self) -> None:
+        line = LogLine('stdout', '{"severity": "warning", "message": "m", "step": 3}', 'INFO', 0.5, 'id')
+        entry = to_entry(line)
+        self.assertEqual((entry['severity'], entry['jsonPayload']), ('WARNING', {'message': 'm', 'step': 3}))
+        self.assertEqual(entry['timestamp'], '1970-01-01T00:00:00.500000Z')
+        for text in ('{"no": "message"}', '{broken}', 'plain'):
+            self.assertEqual(to_entry(LogLine('stdout', text, 'INFO', 0, 'id'))['textPayload'], text)
+
+    def test_keeps_a_line_as_text_that_is_not_valid_json_to_other_parsers(self) -> None:
+        for value in ('NaN', 'Infinity', '-Infinity', '1e999', '9' * 400, '[' * 8_000 + ']' * 8_000):
+            text = '{"message": "epoch 3", "loss": ' + value + '}'
+            with self.subTest(value[:20]):
+                self.assertEqual(to_entry(LogLine('stdout', text, 'INFO', 0, 'id'))['textPayload'], text)
+        with self.assertRaises(ValueError):
+            encode({'loss': float('nan')})
+
+
+if __name__ == '__main__':
+    unittest.main()

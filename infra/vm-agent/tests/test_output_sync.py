@@ -1,0 +1,88 @@
+import os
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from vm_agent.storage.client import Author, ObjectInfo, split_gs_uri
+from vm_agent.storage.crc32c import encode, extend_in_python
+from vm_agent.storage.manifest import Manifest, decode_manifest, encode_manifest
+from vm_agent.storage.output_files import MANIFEST_NAME, Stamp, is_restorable, scan_output
+from vm_agent.storage.output_sync import UploadedFile, select_files
+
+AUTHOR = Author('digits', 3)
+
+
+def info(name: str, generation: int) -> ObjectInfo:
+    return ObjectInfo('bucket', f'p/{name}', str(generation), 1, 'AAAAAA==', None, None)
+
+
+class ScanTest(unittest.TestCase):
+    def setUp(self) -> None:
+        holder = tempfile.TemporaryDirectory()
+        self.addCleanup(holder.cleanup)
+        self.folder = Path(holder.name, 'output')
+        self.folder.mkdir()
+
+    def test_finds_files_and_links_inside_but_no_links_outside_and_no_special_files(self) -> None:
+        (self.folder / 'deep').mkdir()
+        (self.folder / 'deep' / 'model').write_text('m')
+        (self.folder / 'latest').symlink_to('deep/model')
+        (self.folder / 'leak').symlink_to('/etc/hosts')
+        (self.folder / 'round').symlink_to('.', target_is_directory=True)
+        os.mkfifo(self.folder / 'pipe')
+        (self.folder / MANIFEST_NAME).write_text('forged')
+        scan = scan_output(self.folder, 'p/')
+        self.assertEqual(sorted(scan.files), ['deep/model', 'latest'])
+        self.assertEqual(len(scan.skipped), 2)
+
+    def test_skips_names_that_no_object_can_have(self) -> None:
+        (self.folder / ('d' * 200)).mkdir()
+        (self.folder / ('d' * 200) / ('f' * 200)).write_text('')
+        (self.folder / 'line\nend').write_text('')
+        self.assertEqual(scan_output(self.folder, 'p' * 1_000 + '/').files, {})
+        self.assertEqual(len(scan_output(self.folder, 'p/').files), 1)
+
+    def test_restores_no_name_that_leads_outside_or_is_reserved(self) -> None:
+        for name in ('../x', '/x', 'a//b', 'a/../b', './a', 'a/', '', MANIFEST_NAME, 'packages/x'):
+            self.assertFalse(is_restorable(name), name)
+        self.assertTrue(is_restorable('a/b..c/.d'))
+
+
+class SelectionTest(unittest.TestCase):
+    def test_selects_changed_and_stable_files_in_the_order_of_their_modification(self) -> None:
+        found = {'pointer': Stamp(1, 30), 'weights': Stamp(9, 20), 'moving': Stamp(5, 40), 'same': Stamp(1, 1)}
+        before = {**found, 'moving': Stamp(4, 35)}
+        uploaded = {
+            'same': UploadedFile(Stamp(1, 1), info('same', 1)),
+            'weights': UploadedFile(Stamp(8, 10), info('weights', 1)),
+        }
+        self.assertEqual(select_files(found, before, uploaded), ['weights', 'pointer'])
+        self.assertEqual(select_files(found, None, uploaded), ['weights', 'pointer', 'moving'])
+        self.assertEqual(select_files(found, {}, uploaded), [])
+
+
+class FormatTest(unittest.TestCase):
+    def test_decodes_the_manifest_that_it_encoded_and_rejects_any_other(self) -> None:
+        manifest = Manifest(AUTHOR, {'a': info('a', 7)}, '6')
+        self.assertEqual(decode_manifest(encode_manifest(manifest), 'bucket', 'p/'), manifest)
+        for body in (b'', b'[]', b'{"attempt": 1}', b'{"attempt": 1, "files": []}'):
+            with self.assertRaises(ValueError):
+                decode_manifest(body, 'bucket', 'p/')
+
+    def test_crc32c_has_the_check_value_of_its_definition(self) -> None:
+        self.assertEqual(extend_in_python(0, b'123456789'), 0xE3069283)
+        self.assertEqual(extend_in_python(extend_in_python(0, b'12345'), b'6789'), 0xE3069283)
+        self.assertEqual(encode(0), 'AAAAAA==')
+
+    def test_splits_gs_uris(self) -> None:
+        self.assertEqual(split_gs_uri('gs://bucket/a/b'), ('bucket', 'a/b'))
+        self.assertEqual(split_gs_uri('gs://bucket'), ('bucket', ''))
+        with self.assertRaises(ValueError):
+            split_gs_uri('s3://bucket/a')
+
+
+if __name__ == '__main__':
+    unittest.main()

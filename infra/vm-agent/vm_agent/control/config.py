@@ -1,0 +1,181 @@
+"""This VM's configuration: the metadata attribute `dropforge-config` (shared/protocol/vm-config.ts)."""
+
+import json
+from dataclasses import dataclass
+from typing import Any, Mapping, Tuple, Type
+
+from vm_agent.setup.environment import ReplicaSpec
+from vm_agent.setup.packages import Package
+from vm_agent.storage.client import split_gs_uri
+
+PROTOCOL_VERSION = 1
+# The control plane may be one version behind the agent during a rollout.
+SUPPORTED_PROTOCOLS = tuple(range(max(1, PROTOCOL_VERSION - 1), PROTOCOL_VERSION + 1))
+
+# By version, the fields that it added, as paths, and their values for a configuration of the version before.
+ADDED_FIELDS: Mapping[int, Mapping[Tuple[str, ...], Any]] = {}
+
+
+@dataclass(frozen=True)
+class Endpoints:
+    """URLs have no trailing slash."""
+
+    heartbeat_url: str
+    heartbeat_audience: str
+    storage_url: str
+    logging_url: str
+    secret_manager_url: str
+
+
+@dataclass(frozen=True)
+class Limits:
+    max_running_seconds: float
+    setup_seconds: float
+    stop_grace_seconds: float
+    preemption_notice_seconds: float
+    control_plane_timeout_seconds: float
+    """Without an answer from the control plane for so long, the VM saves its output and powers off."""
+    upload_seconds: float
+    disk_bytes_max: int
+    log_bytes_max: int
+
+
+@dataclass(frozen=True)
+class Intervals:
+    heartbeat_seconds: float
+    sync_seconds: float
+    log_seconds: float
+
+
+@dataclass(frozen=True)
+class Config:
+    protocol: int
+    """One of SUPPORTED_PROTOCOLS; heartbeats are sent in the same version."""
+    spec: ReplicaSpec
+    endpoints: Endpoints
+    secrets: Mapping[str, str]
+    """`projects/P/secrets/S/versions/V` by environment variable."""
+    packages: Tuple[Package, ...]
+    replica_count: int
+    limits: Limits
+    intervals: Intervals
+
+
+class ConfigError(Exception):
+    """The configuration is not one that this agent supports."""
+
+
+def parse_config(text: str) -> Config:
+    """Parses the attribute's JSON. Raises ConfigError, which names a field that is missing or has the wrong type."""
+    try:
+        body = json.loads(text)
+    except ValueError as error:
+        raise ConfigError(f'dropforge-config is not valid JSON: {error}.') from error
+    return read_config(body)
+
+
+def read_config(body: Any) -> Config:
+    """Reads a parsed configuration of any supported protocol version. Raises ConfigError."""
+    protocol = body.get('protocol') if isinstance(body, dict) else None
+    if protocol not in SUPPORTED_PROTOCOLS:
+        supported = ' and '.join(map(str, SUPPORTED_PROTOCOLS))
+        raise ConfigError(
+            f'dropforge-config has protocol version {protocol}, but this agent supports {supported} only. '
+            'Deploy the control plane and the agent in the same version.'
+        )
+    for version in range(protocol + 1, PROTOCOL_VERSION + 1):
+        body = with_defaults(body, ADDED_FIELDS.get(version, {}))
+    program = _field(body, 'program', dict)
+    return Config(
+        protocol=protocol,
+        spec=_read_spec(body, program),
+        endpoints=_read_endpoints(_field(body, 'endpoints', dict)),
+        secrets={name: str(version) for name, version in _field(program, 'secrets', dict).items()},
+        packages=tuple(_read_package(package) for package in _field(program, 'packages', list)),
+        replica_count=_field(body, 'replicaCount', int),
+        limits=_read_limits(_field(body, 'limits', dict)),
+        intervals=_read_intervals(_field(body, 'intervals', dict)),
+    )
+
+
+def with_defaults(body: Mapping[str, Any], defaults: Mapping[Tuple[str, ...], Any]) -> Mapping[str, Any]:
+    """Returns the configuration with a default for each field, given by its path, that it does not have."""
+    for path, default in defaults.items():
+        body = _with_default(body, path, default)
+    return body
+
+
+def _with_default(body: Mapping[str, Any], path: Tuple[str, ...], default: Any) -> Mapping[str, Any]:
+    name, *rest = path
+    value = _with_default(body.get(name, {}), tuple(rest), default) if rest else body.get(name, default)
+    return {**body, name: value}
+
+
+def _read_spec(body: Mapping[str, Any], program: Mapping[str, Any]) -> ReplicaSpec:
+    return ReplicaSpec(
+        project_id=_field(body, 'projectId', str),
+        job_id=_field(body, 'jobId', str),
+        attempt=_field(body, 'attempt', int),
+        role=_field(body, 'role', str),
+        index=_field(body, 'index', int),
+        module=_field(program, 'module', str),
+        args=tuple(str(arg) for arg in _field(program, 'args', list)),
+        passes_job_dir=_field(program, 'passesJobDir', bool),
+        environment={name: str(value) for name, value in _field(program, 'environment', dict).items()},
+        job_dir=_field(body, 'jobDir', str).rstrip('/'),
+        cluster={role: tuple(hosts) for role, hosts in _field(body, 'cluster', dict).items()},
+        training_input=_field(body, 'trainingInput', dict),
+    )
+
+
+def _read_endpoints(body: Mapping[str, Any]) -> Endpoints:
+    return Endpoints(
+        heartbeat_url=_field(body, 'heartbeatUrl', str),
+        heartbeat_audience=_field(body, 'heartbeatAudience', str),
+        storage_url=_field(body, 'storageUrl', str).rstrip('/'),
+        logging_url=_field(body, 'loggingUrl', str).rstrip('/'),
+        secret_manager_url=_field(body, 'secretManagerUrl', str).rstrip('/'),
+    )
+
+
+def _read_package(body: Mapping[str, Any]) -> Package:
+    try:
+        bucket, name = split_gs_uri(_field(body, 'uri', str))
+    except ValueError as error:
+        raise ConfigError(f'uri of a package in dropforge-config is not valid: {error}.') from error
+    return Package(
+        bucket=bucket,
+        name=name,
+        generation=_field(body, 'generation', str),
+        crc32c=_field(body, 'crc32c', str),
+        size_bytes=_field(body, 'sizeBytes', int),
+    )
+
+
+def _read_limits(body: Mapping[str, Any]) -> Limits:
+    return Limits(
+        max_running_seconds=_field(body, 'maxRunningSeconds', float),
+        setup_seconds=_field(body, 'setupSeconds', float),
+        stop_grace_seconds=_field(body, 'stopGraceSeconds', float),
+        preemption_notice_seconds=_field(body, 'preemptionNoticeSeconds', float),
+        control_plane_timeout_seconds=_field(body, 'deadManSeconds', float),
+        upload_seconds=_field(body, 'uploadSeconds', float),
+        disk_bytes_max=_field(body, 'diskBytesMax', int),
+        log_bytes_max=_field(body, 'logBytesMax', int),
+    )
+
+
+def _read_intervals(body: Mapping[str, Any]) -> Intervals:
+    return Intervals(
+        heartbeat_seconds=_field(body, 'heartbeatSeconds', float),
+        sync_seconds=_field(body, 'syncSeconds', float),
+        log_seconds=_field(body, 'logSeconds', float),
+    )
+
+
+def _field(body: Mapping[str, Any], name: str, kind: Type[Any]) -> Any:
+    value = body.get(name)
+    allowed = (int, float) if kind is float else kind
+    if not isinstance(value, allowed) or (isinstance(value, bool) and kind is not bool):
+        raise ConfigError(f'{name} in dropforge-config must be of type {kind.__name__}, not {value!r}.')
+    return value

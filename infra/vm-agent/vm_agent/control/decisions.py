@@ -1,0 +1,128 @@
+"""The agent's decisions as pure functions, apart from the code that acts on them."""
+
+import re
+import signal
+from dataclasses import dataclass
+from enum import Enum
+from typing import Optional, Sequence, Tuple
+
+from vm_agent.control.config import Limits
+from vm_agent.control.state_file import State
+from vm_agent.program.exit_report import EVIDENCE_LINES_MAX, ExitReport
+
+# Reserved out of a notice for the time after the program: the last changed files, the manifest and the exit report.
+FINAL_SAVE_SECONDS = 30.0
+DISK_FULL_PATTERN = re.compile(r'No space left on device|Errno 28\b')
+
+
+@dataclass(frozen=True)
+class StopNotice:
+    """Why the program must stop before it ends by itself."""
+
+    reason: str
+    """Becomes the exit report's reason."""
+    message: str
+    seconds_left: Optional[float] = None
+    """Until the VM is shut down; None if that is unknown."""
+
+
+@dataclass(frozen=True)
+class Readings:
+    """What the supervisor measures at one moment."""
+
+    unanswered_seconds: float
+    """Since the control plane's last answer."""
+    running_seconds: Optional[float]
+    """Of the program; None for the agent's own tools."""
+    disk_bytes: int
+
+
+@dataclass(frozen=True)
+class ProgramEnd:
+    """How a child process ended, and its last output."""
+
+    return_code: int
+    """Negative for a signal, as in subprocess."""
+    notice: Optional[StopNotice]
+    """Why it was stopped; None if it ended by itself."""
+    stderr: Sequence[str]
+    stdout: Sequence[str]
+    was_out_of_memory: bool
+
+
+class BootPlan(Enum):
+    RUN = 'run the program'
+    SAVE = 'the program has ended: save its output, then report its exit'
+    REPORT = 'the output is saved: report the exit'
+    POWER_OFF = 'nothing is left to do'
+
+
+def plan_boot(state: State) -> BootPlan:
+    """Returns what a boot has left to do. A program that has ended is never run again."""
+    if state.exit is None:
+        return BootPlan.RUN
+    if not state.is_output_saved:
+        return BootPlan.SAVE
+    return BootPlan.POWER_OFF if state.is_exit_delivered else BootPlan.REPORT
+
+
+def check_limits(limits: Limits, readings: Readings) -> Optional[StopNotice]:
+    """Returns the reason to stop if a limit is exceeded, or None."""
+    if readings.disk_bytes > limits.disk_bytes_max:
+        return StopNotice(
+            'DISK_FULL', f'{readings.disk_bytes} bytes are on the work disk; the limit is {limits.disk_bytes_max}.'
+        )
+    if readings.running_seconds is not None and readings.running_seconds > limits.max_running_seconds:
+        return StopNotice(
+            'MAX_RUNNING_TIME', f'The program reached its maximum running time of {limits.max_running_seconds:g} s.'
+        )
+    if readings.unanswered_seconds > limits.control_plane_timeout_seconds:
+        return StopNotice(
+            'STOPPED', f'The control plane was unreachable for {limits.control_plane_timeout_seconds:g} s.'
+        )
+    return None
+
+
+def grace_seconds(notice: StopNotice, limits: Limits) -> float:
+    """
+    Returns the time between SIGTERM and SIGKILL: what the notice leaves, less FINAL_SAVE_SECONDS or, if it is short,
+    half of it.
+    """
+    if notice.seconds_left is None:
+        return limits.stop_grace_seconds
+    return max(notice.seconds_left - FINAL_SAVE_SECONDS, notice.seconds_left / 2)
+
+
+def describe_end(end: ProgramEnd) -> ExitReport:
+    """Returns the exit report of the program. Its evidence is the end of stderr, or of stdout if stderr is blank."""
+    reason, message = _classify_end(end)
+    return ExitReport(
+        reason,
+        message,
+        exit_code=end.return_code if end.return_code >= 0 else None,
+        signal=-end.return_code if end.return_code < 0 else None,
+        evidence=_evidence(end),
+    )
+
+
+def _classify_end(end: ProgramEnd) -> Tuple[str, str]:
+    if end.notice is not None:
+        return end.notice.reason, end.notice.message
+    if end.return_code == -signal.SIGKILL and end.was_out_of_memory:
+        return 'OUT_OF_MEMORY', 'The kernel killed the program because the VM ran out of memory.'
+    if end.return_code < 0:
+        return 'EXITED', f'The program was terminated by {_signal_name(-end.return_code)}.'
+    if end.return_code > 0 and any(DISK_FULL_PATTERN.search(line) for line in _evidence(end)[-EVIDENCE_LINES_MAX:]):
+        return 'DISK_FULL', 'The program failed because no space was left on the disk.'
+    return 'EXITED', f'The program ended with exit code {end.return_code}.'
+
+
+def _evidence(end: ProgramEnd) -> Tuple[str, ...]:
+    return tuple(end.stderr if any(line.strip() for line in end.stderr) else end.stdout)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f'signal {number}'

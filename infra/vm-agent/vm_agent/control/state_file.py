@@ -1,0 +1,75 @@
+"""State that survives a reboot: one small JSON file on the work disk, replaced atomically."""
+
+import json
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Optional, Tuple
+
+from vm_agent.program.exit_report import ExitReport, parse_exit_report
+
+SEQUENCES_PER_BOOT = 1_000_000
+
+
+@dataclass(frozen=True)
+class State:
+    """What this VM has done of one attempt. The field names are the file's keys."""
+
+    job_id: str
+    attempt: int
+    boot: int = 0
+    import_roots: Optional[Tuple[str, ...]] = None
+    """Directories for PYTHONPATH; None until everything is installed."""
+    is_restored: bool = False
+    program_started_at: Optional[float] = None
+    """Seconds since the epoch; the running time continues across a reboot."""
+    exit: Optional[ExitReport] = None
+    is_output_saved: bool = False
+    is_exit_delivered: bool = False
+
+    @property
+    def first_sequence(self) -> int:
+        """The first heartbeat's sequence number in this boot: numbers grow across reboots without being stored."""
+        return self.boot * SEQUENCES_PER_BOOT + 1
+
+
+class StateFile:
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def open_boot(self, job_id: str, attempt: int) -> State:
+        """Returns the last boot's state with `boot` incremented; a new state if it is of another job or attempt."""
+        previous = self._read()
+        if previous is None or (previous.job_id, previous.attempt) != (job_id, attempt):
+            state = State(job_id=job_id, attempt=attempt)
+        else:
+            state = replace(previous, boot=previous.boot + 1)
+        self.write(state)
+        return state
+
+    def write(self, state: State) -> None:
+        body = {**vars(state), 'exit': None if state.exit is None else state.exit.to_json()}
+        temporary = self._path.with_suffix('.new')
+        with open(temporary, 'w', encoding='utf-8') as file:
+            json.dump(body, file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, self._path)
+
+    def _read(self) -> Optional[State]:
+        try:
+            body: Any = json.loads(self._path.read_text(encoding='utf-8'))
+            roots = body['import_roots']
+            report = body['exit']
+            return State(
+                **{
+                    **body,
+                    'import_roots': None if roots is None else tuple(roots),
+                    'exit': None if report is None else parse_exit_report(report),
+                }
+            )
+        except FileNotFoundError:
+            return None
+        except (ValueError, KeyError, TypeError):
+            # A damaged file is treated as absent: the output in the bucket is restored instead.
+            return None

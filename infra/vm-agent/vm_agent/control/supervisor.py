@@ -1,0 +1,128 @@
+"""Runs one child process at a time, and stops it when a limit is exceeded or a stop is requested."""
+
+import signal
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Callable, Optional, Sequence
+
+from vm_agent.control.config import Limits
+from vm_agent.control.decisions import ProgramEnd, Readings, StopNotice, check_limits, grace_seconds
+from vm_agent.control.stop_signal import StopSignal
+from vm_agent.logs.output_lines import OutputTail
+from vm_agent.program.child_process import ChildProcess, Command
+from vm_agent.program.exit_report import ExitReport, ReplicaEnded
+from vm_agent.setup.installation import ToolResult
+
+POLL_SECONDS = 0.5
+
+
+@dataclass(frozen=True)
+class Monitored:
+    """What the supervisor checks while a process runs."""
+
+    limits: Limits
+    stop_signal: StopSignal
+    last_answer_at: Callable[[], float]
+    """When the control plane last answered, by time.monotonic()."""
+    disk_bytes: Callable[[], int]
+    on_line: Callable[[str, str], None]
+    """Receives each line of output with the name of its stream."""
+
+
+class Supervisor:
+    def __init__(self, monitored: Monitored) -> None:
+        self._monitored = monitored
+
+    def check(self) -> None:
+        """Raises ReplicaEnded if there is a reason to stop; called between the agent's own steps."""
+        notice = self._find_reason(None)
+        if notice is not None:
+            raise ReplicaEnded(ExitReport(notice.reason, notice.message))
+
+    def run_tool(self, command: Command) -> ToolResult:
+        """Runs one of the agent's tools. Raises ReplicaEnded if it had to be stopped."""
+        end = self._run(command, None, lambda _stream, line: self._monitored.on_line('agent', line))
+        if end.notice is not None:
+            raise ReplicaEnded(ExitReport(end.notice.reason, end.notice.message, evidence=tuple(end.stderr)))
+        return ToolResult(end.return_code, (*end.stdout, *end.stderr))
+
+    def run_program(self, command: Command, ran_seconds: float) -> ProgramEnd:
+        """Runs the user's program. `ran_seconds` is its running time before a reboot."""
+        return self._run(command, time.monotonic() - ran_seconds, self._monitored.on_line)
+
+    def _run(self, command: Command, started_at: Optional[float], on_line: Callable[[str, str], None]) -> ProgramEnd:
+        tails = {'stdout': OutputTail(), 'stderr': OutputTail()}
+
+        def keep_and_forward(stream: str, line: str) -> None:
+            tails[stream].add(line)
+            on_line(stream, line)
+
+        kills_before = count_memory_kills()
+        process = ChildProcess(command, keep_and_forward, self._monitored.stop_signal.wake)
+        notice = self._await_end(process, started_at)
+        return_code = process.return_code
+        assert return_code is not None
+        process.clean_up()
+        return ProgramEnd(
+            return_code=return_code,
+            notice=notice,
+            stderr=tails['stderr'].lines(),
+            stdout=tails['stdout'].lines(),
+            was_out_of_memory=count_memory_kills() > kills_before,
+        )
+
+    def _await_end(self, process: ChildProcess, started_at: Optional[float]) -> Optional[StopNotice]:
+        """
+        Returns when the process has ended, with the reason if it was stopped: SIGTERM first, SIGKILL after the grace
+        period. A later notice can shorten the grace period.
+        """
+        limits, stop_signal = self._monitored.limits, self._monitored.stop_signal
+        notice: Optional[StopNotice] = None
+        handled: Optional[StopNotice] = None
+        is_killed, kill_at = False, float('inf')
+        while process.return_code is None:
+            stop_signal.wait(min(POLL_SECONDS, max(0.0, kill_at - time.monotonic())))
+            latest = stop_signal.latest
+            if notice is None:
+                notice = handled = self._find_reason(started_at)
+                if notice is not None and process.return_code is None:
+                    kill_at = time.monotonic() + grace_seconds(notice, limits)
+                    process.send_signal(signal.SIGTERM)
+            elif not is_killed and time.monotonic() >= kill_at:
+                process.send_signal(signal.SIGKILL)
+                is_killed, kill_at = True, float('inf')
+            elif not is_killed and latest is not None and latest != handled:
+                # The shutdown may begin before the time of its notice is over.
+                handled, kill_at = latest, min(kill_at, time.monotonic() + grace_seconds(latest, limits))
+        return notice
+
+    def _find_reason(self, started_at: Optional[float]) -> Optional[StopNotice]:
+        now = time.monotonic()
+        readings = Readings(
+            unanswered_seconds=now - self._monitored.last_answer_at(),
+            running_seconds=None if started_at is None else now - started_at,
+            disk_bytes=self._monitored.disk_bytes(),
+        )
+        return self._monitored.stop_signal.notice or check_limits(self._monitored.limits, readings)
+
+
+def count_memory_kills() -> int:
+    """Returns the number of OOM kills in this control group, or on the machine if the group's cannot be read."""
+    for path in (_memory_events(), Path('/proc/vmstat')):
+        try:
+            counts = dict(line.split() for line in path.read_text().splitlines())
+            return int(counts['oom_kill'])
+        except (OSError, ValueError, KeyError):
+            continue
+    return 0
+
+
+def _memory_events() -> Path:
+    """The line `0::/path` names the group below the mount (docs.kernel.org/admin-guide/cgroup-v2.html)."""
+    try:
+        groups: Sequence[str] = Path('/proc/self/cgroup').read_text().splitlines()
+    except OSError:
+        groups = ()
+    path = next((line[len('0::/') :] for line in groups if line.startswith('0::/')), '')
+    return Path('/sys/fs/cgroup') / path / 'memory.events'

@@ -1,0 +1,93 @@
+"""A child process in its own session: its output is read while it runs, and its descendants are killed after it."""
+
+import os
+import signal
+import subprocess
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Callable, Mapping, Optional, Sequence
+
+from vm_agent.logs.mask import Mask
+from vm_agent.logs.output_lines import LineSplitter
+from vm_agent.program.processes import kill_remaining
+
+READ_BYTES = 65_536
+# The pipes end with the last process; the limit is for a process that could not be found and killed.
+PIPE_SECONDS_MAX = 2.0
+
+
+@dataclass(frozen=True)
+class Command:
+    argv: Sequence[str]
+    environment: Mapping[str, str]
+    folder: Path
+    marker: bytes
+    """`NAME=value` of the environment that identifies every process of this VM."""
+    mask: Mask = field(default_factory=Mask)
+    """Applied to every line of its output."""
+
+
+class ChildProcess:
+    """Starts at construction. `on_line(stream, line)` and `on_exit()` are called from other threads."""
+
+    def __init__(self, command: Command, on_line: Callable[[str, str], None], on_exit: Callable[[], None]) -> None:
+        self._marker = command.marker
+        self._mask = command.mask
+        self._on_line = on_line
+        self._process = subprocess.Popen(
+            command.argv,
+            env=dict(command.environment),
+            cwd=command.folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+        self._exited = threading.Event()
+        self._readers = [
+            self._start_reader('stdout', self._process.stdout),
+            self._start_reader('stderr', self._process.stderr),
+        ]
+        threading.Thread(target=self._wait, args=(on_exit,), name='child-wait', daemon=True).start()
+
+    @property
+    def return_code(self) -> Optional[int]:
+        """As in subprocess, negative for a signal; None while it runs."""
+        return self._process.returncode if self._exited.is_set() else None
+
+    def send_signal(self, number: signal.Signals) -> None:
+        """Signals the whole process group."""
+        try:
+            os.killpg(self._process.pid, number)
+        except (ProcessLookupError, PermissionError):
+            # All have ended; macOS raises PermissionError for a group of zombies.
+            return
+
+    def clean_up(self) -> int:
+        """Kills the remaining descendants, and reads the rest of the output; returns how many there were."""
+        self.send_signal(signal.SIGKILL)
+        count = kill_remaining(self._process.pid, self._marker)
+        for reader in self._readers:
+            reader.join(PIPE_SECONDS_MAX)
+        return count
+
+    def _start_reader(self, stream: str, pipe: Optional[IO[bytes]]) -> threading.Thread:
+        assert pipe is not None
+        thread = threading.Thread(target=self._read, args=(stream, pipe), name=f'child-{stream}', daemon=True)
+        thread.start()
+        return thread
+
+    def _read(self, stream: str, pipe: IO[bytes]) -> None:
+        splitter = LineSplitter(self._mask)
+        with pipe:
+            while data := os.read(pipe.fileno(), READ_BYTES):
+                for line in splitter.feed(data):
+                    self._on_line(stream, line)
+        for line in splitter.finish():
+            self._on_line(stream, line)
+
+    def _wait(self, on_exit: Callable[[], None]) -> None:
+        self._process.wait()
+        self._exited.set()
+        on_exit()

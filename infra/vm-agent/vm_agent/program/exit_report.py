@@ -1,0 +1,68 @@
+"""How a replica ended: the `exit` of the last heartbeat (shared/protocol/heartbeat.ts)."""
+
+import json
+from dataclasses import dataclass
+from typing import Any, Dict, Iterable, Mapping, Optional, Tuple
+
+MESSAGE_CHARS_MAX = 2_000
+LINE_CHARS_MAX = 2_000
+EVIDENCE_LINES_MAX = 40
+# A heartbeat may have 64 KiB; the rest is for usage and progress.
+EVIDENCE_BYTES_MAX = 40_960
+
+
+@dataclass(frozen=True)
+class ExitReport:
+    reason: str
+    """A value of `EXIT_REASONS` in shared/protocol/heartbeat.ts."""
+    message: str
+    exit_code: Optional[int] = None
+    signal: Optional[int] = None
+    evidence: Tuple[str, ...] = ()
+
+    def to_json(self) -> Dict[str, Any]:
+        return {
+            'reason': self.reason,
+            'exitCode': self.exit_code,
+            'signal': self.signal,
+            'message': truncate(self.message, MESSAGE_CHARS_MAX),
+            'evidence': list(truncate_evidence(self.evidence)),
+        }
+
+
+class ReplicaEnded(Exception):
+    """Ends the replica with this report; caught where the report is delivered."""
+
+    def __init__(self, report: ExitReport) -> None:
+        super().__init__(report.message)
+        self.report = report
+
+
+def parse_exit_report(body: Mapping[str, Any]) -> ExitReport:
+    """The inverse of `to_json`. Raises KeyError for a missing field."""
+    return ExitReport(
+        reason=body['reason'],
+        message=body['message'],
+        exit_code=body['exitCode'],
+        signal=body['signal'],
+        evidence=tuple(body['evidence']),
+    )
+
+
+def truncate(text: str, chars_max: int) -> str:
+    """Truncates to `chars_max` UTF-16 code units, which is what the protocol's schema counts."""
+    units = text.encode('utf-16-le', 'replace')
+    return units[: 2 * chars_max].decode('utf-16-le', 'ignore')
+
+
+def truncate_evidence(lines: Iterable[str]) -> Tuple[str, ...]:
+    """Returns the last lines, without blank ones, that the schema and the size of a heartbeat allow."""
+    kept = []
+    bytes_left = EVIDENCE_BYTES_MAX
+    for line in reversed([line for line in lines if line.strip()][-EVIDENCE_LINES_MAX:]):
+        truncated = truncate(line, LINE_CHARS_MAX)
+        bytes_left -= len(json.dumps(truncated))
+        if bytes_left < 0:
+            break
+        kept.append(truncated)
+    return tuple(reversed(kept))

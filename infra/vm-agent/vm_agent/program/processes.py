@@ -1,0 +1,106 @@
+"""Finding and killing every process that the program started, including those that left its process group."""
+
+import ctypes
+import os
+import signal
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Dict, Set
+
+PROC = Path('/proc')
+# linux/prctl.h: orphaned descendants become children of this process instead of init's.
+PR_SET_CHILD_SUBREAPER = 36
+KILL_SECONDS_MAX = 5.0
+
+
+@dataclass(frozen=True)
+class ProcessStat:
+    parent: int
+    session: int
+    is_zombie: bool
+
+
+def become_subreaper() -> None:
+    """Makes orphaned descendants children of this process. Linux only; elsewhere, only the process group is killed."""
+    if sys.platform == 'linux':
+        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def kill_remaining(session: int, marker: bytes) -> int:
+    """
+    Kills the processes of the session, those with `marker` in their environment, and adopted descendants; returns how
+    many there were. Gives up after KILL_SECONDS_MAX.
+    """
+    killed: Set[int] = set()
+    give_up_at = time.monotonic() + KILL_SECONDS_MAX
+    while True:
+        remaining = _find_remaining(session, marker)
+        for pid in remaining:
+            _kill(pid)
+        killed |= remaining
+        _reap(killed)
+        if not remaining or time.monotonic() > give_up_at:
+            return len(killed)
+        time.sleep(0.01)
+
+
+def _find_remaining(session: int, marker: bytes) -> Set[int]:
+    table = _read_table()
+    own = os.getpid()
+    own_session = os.getsid(0)
+    found = set()
+    for pid, process in table.items():
+        if pid == own or process.is_zombie:
+            continue
+        is_adopted = process.session != own_session and _descends_from(table, pid, own)
+        if process.session == session or is_adopted or marker in _read_environment(pid):
+            found.add(pid)
+    return found
+
+
+def _descends_from(table: Dict[int, ProcessStat], pid: int, ancestor: int) -> bool:
+    seen: Set[int] = set()
+    while pid in table and pid not in seen:
+        if table[pid].parent == ancestor:
+            return True
+        seen.add(pid)
+        pid = table[pid].parent
+    return False
+
+
+def _read_table() -> Dict[int, ProcessStat]:
+    table = {}
+    for entry in PROC.iterdir() if PROC.is_dir() else ():
+        if entry.name.isdecimal():
+            try:
+                # The name in parentheses may itself contain a parenthesis: the last one counts (proc(5)).
+                fields = (entry / 'stat').read_text('utf-8', 'replace').rsplit(')', 1)[1].split()
+            except (OSError, IndexError):
+                continue
+            table[int(entry.name)] = ProcessStat(int(fields[1]), int(fields[3]), fields[0] == 'Z')
+    return table
+
+
+def _read_environment(pid: int) -> bytes:
+    try:
+        return (PROC / str(pid) / 'environ').read_bytes()
+    except OSError:
+        return b''
+
+
+def _kill(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        # It has ended, or belongs to another user.
+        return
+
+
+def _reap(pids: Set[int]) -> None:
+    for pid in pids:
+        try:
+            os.waitpid(pid, os.WNOHANG)
+        except ChildProcessError:
+            continue

@@ -1,0 +1,174 @@
+"""Resource usage of the VM, from /proc and nvidia-smi; None for what the system does not provide."""
+
+import os
+import subprocess
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Dict, Optional, Tuple
+
+GPU_QUERY = ['nvidia-smi', '--query-gpu=name,utilization.gpu,memory.used,memory.total', '--format=csv,noheader,nounits']
+GPU_SECONDS_MAX = 5.0
+GPU_TRIES_MAX = 3
+GPU_COUNT_MAX = 16
+MEBIBYTE = 1_048_576
+SECTOR_BYTES = 512
+
+
+@dataclass(frozen=True)
+class GpuUsage:
+    name: str
+    busy_fraction: float
+    memory_bytes: int
+    memory_bytes_max: int
+
+    def to_json(self) -> Dict[str, Any]:
+        return {
+            'name': self.name,
+            'busyFraction': self.busy_fraction,
+            'memoryBytes': self.memory_bytes,
+            'memoryBytesMax': self.memory_bytes_max,
+        }
+
+
+@dataclass(frozen=True)
+class Usage:
+    """The `usage` of a heartbeat."""
+
+    cpu_fraction: Optional[float] = None
+    memory_bytes: Optional[int] = None
+    memory_bytes_max: Optional[int] = None
+    disk_bytes: Optional[int] = None
+    disk_bytes_max: Optional[int] = None
+    gpus: Tuple[GpuUsage, ...] = ()
+
+    def to_json(self) -> Dict[str, Any]:
+        return {
+            'cpuFraction': self.cpu_fraction,
+            'memoryBytes': self.memory_bytes,
+            'memoryBytesMax': self.memory_bytes_max,
+            'diskBytes': self.disk_bytes,
+            'diskBytesMax': self.disk_bytes_max,
+            'gpus': [gpu.to_json() for gpu in self.gpus],
+        }
+
+
+@dataclass(frozen=True)
+class CpuTimes:
+    """Jiffies since boot, of all cores."""
+
+    busy: int
+    total: int
+
+
+class UsageMeter:
+    """Measures the CPU over the time since the last call."""
+
+    def __init__(self, disk: 'DiskMeter', disk_bytes_max: int) -> None:
+        self._disk = disk
+        self._disk_bytes_max = disk_bytes_max
+        self._last_cpu = read_cpu_times()
+        self._gpu_tries_left = GPU_TRIES_MAX
+
+    def measure(self) -> Usage:
+        cpu = read_cpu_times()
+        memory = read_memory()
+        fraction = cpu_fraction(self._last_cpu, cpu)
+        self._last_cpu = cpu
+        return Usage(
+            cpu_fraction=fraction,
+            memory_bytes=memory[0] if memory else None,
+            memory_bytes_max=memory[1] if memory else None,
+            disk_bytes=self._disk.used_bytes,
+            disk_bytes_max=self._disk_bytes_max,
+            gpus=self._read_gpus(),
+        )
+
+    def _read_gpus(self) -> Tuple[GpuUsage, ...]:
+        if self._gpu_tries_left == 0:
+            return ()
+        try:
+            query = subprocess.run(
+                GPU_QUERY, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=GPU_SECONDS_MAX, check=True
+            )
+        except OSError:
+            self._gpu_tries_left = 0
+            return ()
+        except subprocess.SubprocessError:
+            # The first call loads the driver and may be slow; a driver that hangs must not delay every heartbeat.
+            self._gpu_tries_left -= 1
+            return ()
+        return parse_gpus(query.stdout)
+
+
+class DiskMeter:
+    """Measures the bytes below a folder continuously, with at most a tenth of one core."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.used_bytes = 0
+
+    def start(self) -> None:
+        """Measures once before it returns."""
+        self.used_bytes = measure_tree(self._folder)
+        threading.Thread(target=self._run, name='disk-meter', daemon=True).start()
+
+    def _run(self) -> None:
+        while True:
+            started_at = time.monotonic()
+            self.used_bytes = measure_tree(self._folder)
+            time.sleep(max(0.5, 10 * (time.monotonic() - started_at)))
+
+
+def measure_tree(folder: Path) -> int:
+    """Returns the bytes that the files below a folder occupy on the disk. Links are not followed."""
+    total = 0
+    folders = [str(folder)]
+    while folders:
+        try:
+            with os.scandir(folders.pop()) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(entry.path)
+                    else:
+                        total += entry.stat(follow_symlinks=False).st_blocks * SECTOR_BYTES
+        except OSError:
+            # The entry was deleted in the meantime.
+            continue
+    return total
+
+
+def read_cpu_times() -> Optional[CpuTimes]:
+    try:
+        fields = [int(value) for value in Path('/proc/stat').read_text().splitlines()[0].split()[1:9]]
+    except (OSError, ValueError, IndexError):
+        return None
+    return CpuTimes(busy=sum(fields) - fields[3] - fields[4], total=sum(fields))
+
+
+def cpu_fraction(before: Optional[CpuTimes], after: Optional[CpuTimes]) -> Optional[float]:
+    if before is None or after is None or after.total <= before.total:
+        return None
+    return round(min(1.0, max(0.0, (after.busy - before.busy) / (after.total - before.total))), 4)
+
+
+def read_memory() -> Optional[Tuple[int, int]]:
+    """Returns the bytes used and the bytes in total."""
+    try:
+        lines = Path('/proc/meminfo').read_text().splitlines()
+        kibibytes = {line.split(':')[0]: int(line.split()[1]) for line in lines}
+        return (kibibytes['MemTotal'] - kibibytes['MemAvailable']) * 1024, kibibytes['MemTotal'] * 1024
+    except (OSError, ValueError, IndexError, KeyError):
+        return None
+
+
+def parse_gpus(text: str) -> Tuple[GpuUsage, ...]:
+    """Parses the output of GPU_QUERY; a value that a GPU does not report (`[N/A]`) counts as 0."""
+    gpus = []
+    for line in text.splitlines()[:GPU_COUNT_MAX]:
+        fields = [field.strip() for field in line.split(',')]
+        if len(fields) == 4:
+            busy, used, total = (int(field) if field.isdecimal() else 0 for field in fields[1:])
+            gpus.append(GpuUsage(fields[0][:100], min(1.0, busy / 100), used * MEBIBYTE, total * MEBIBYTE))
+    return tuple(gpus)

@@ -1,0 +1,57 @@
+"""Downloads the job's packages exactly as they were validated when the job was submitted."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Sequence, Tuple
+
+from vm_agent.http.retry import RetryPolicy
+from vm_agent.program.exit_report import ExitReport, ReplicaEnded
+from vm_agent.storage.client import ContentMismatch, ObjectInfo, Storage, StorageRejected
+
+
+@dataclass(frozen=True)
+class Package:
+    """One generation of an object, with the checksum that it had when it was validated."""
+
+    bucket: str
+    name: str
+    generation: str
+    crc32c: str
+    size_bytes: int
+
+    @property
+    def file_name(self) -> str:
+        return self.name.rsplit('/', 1)[-1]
+
+
+def download_packages(
+    storage: Storage, packages: Sequence[Package], folder: Path, policy: RetryPolicy
+) -> Tuple[Path, ...]:
+    """
+    Returns the packages' files, in order. Raises ReplicaEnded with PACKAGE_UNREADABLE if one was rejected or differs
+    from what was validated, and TransientError.
+    """
+    return tuple(
+        # A folder each: two packages may have the same file name, which pip parses and must not be changed.
+        _download(storage, package, folder / str(number) / package.file_name, policy)
+        for number, package in enumerate(packages)
+    )
+
+
+def _download(storage: Storage, package: Package, target: Path, policy: RetryPolicy) -> Path:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    expected = ObjectInfo(
+        package.bucket, package.name, package.generation, package.size_bytes, package.crc32c, None, None
+    )
+    try:
+        storage.download(expected, target, policy)
+    except (StorageRejected, ContentMismatch) as error:
+        raise ReplicaEnded(
+            ExitReport(
+                'PACKAGE_UNREADABLE',
+                f'Package gs://{package.bucket}/{package.name} (generation {package.generation}) '
+                'could not be downloaded as it was validated.',
+                evidence=(str(error),),
+            )
+        ) from error
+    return target

@@ -1,0 +1,161 @@
+"""Unpacks an untrusted source archive, and finds out how its modules can be made importable."""
+
+import importlib.metadata
+import importlib.util
+import re
+import shutil
+import tarfile
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import IO, Iterator, Optional, Tuple
+
+ENTRY_COUNT_MAX = 100_000
+UNPACKED_BYTES_MAX = 10_737_418_240
+COMPILED_SUFFIXES = ('.c', '.cc', '.cpp', '.cu', '.pyx', '.f', '.f90', '.rs')
+# Since this version, setuptools builds wheels without `wheel` (setuptools.pypa.io/en/stable/history.html#v70-1-0).
+SETUPTOOLS_WITHOUT_WHEEL = (70, 1)
+
+
+class InvalidArchive(Exception):
+    """The file is not a valid archive, or unpacking it would be unsafe."""
+
+
+@dataclass(frozen=True)
+class SourceTree:
+    root: Path
+    """The directory of setup.py or pyproject.toml; without them, the directory for PYTHONPATH."""
+    has_build_file: bool
+    import_root: Optional[Path]
+    """The directory from which the modules can be imported without a build; None if only a build can tell."""
+    requirements: Tuple[str, ...]
+    """The requirements in the tree's metadata; empty if import_root is None."""
+
+
+def unpack(archive: Path, folder: Path) -> SourceTree:
+    """
+    Unpacks regular files from tar, tar.gz and zip to paths below the folder; links and devices are ignored. Raises
+    InvalidArchive, also for more than ENTRY_COUNT_MAX entries or UNPACKED_BYTES_MAX bytes.
+    """
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    try:
+        entry_count, bytes_left = 0, UNPACKED_BYTES_MAX
+        for name, size_bytes, source in _entries(archive):
+            entry_count, bytes_left = entry_count + 1, bytes_left - size_bytes
+            if entry_count > ENTRY_COUNT_MAX or bytes_left < 0:
+                raise InvalidArchive(f'it has more than {ENTRY_COUNT_MAX} entries or {UNPACKED_BYTES_MAX} bytes')
+            target = folder / _safe_path(name)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with open(target, 'wb') as file:
+                shutil.copyfileobj(source, file)
+    except (tarfile.TarError, zipfile.BadZipFile, EOFError, OSError, RuntimeError) as error:
+        raise InvalidArchive(str(error)) from error
+    return inspect(_root_of(folder))
+
+
+def inspect(root: Path) -> SourceTree:
+    """Inspects an unpacked tree without executing any of it."""
+    has_build_file = any((root / name).is_file() for name in ('setup.py', 'pyproject.toml'))
+    if not has_build_file:
+        return SourceTree(root, False, root, ())
+    metadata = _find_egg_info(root)
+    if _needs_build(root):
+        return SourceTree(root, True, None, ())
+    if metadata is not None:
+        requires = metadata / 'requires.txt'
+        text = requires.read_text('utf-8', 'replace') if requires.is_file() else ''
+        return SourceTree(root, True, metadata.parent, read_requires_txt(text))
+    if _declares_requirements(root) or (root / 'src').is_dir():
+        return SourceTree(root, True, None, ())
+    return SourceTree(root, True, root, ())
+
+
+def read_requires_txt(text: str) -> Tuple[str, ...]:
+    """Parses setuptools' requires.txt into pip requirements, with their markers and without those of extras."""
+    requirements, marker = [], ''
+    for line in (line.strip() for line in text.splitlines()):
+        if line.startswith('['):
+            marker = line.strip('[]')
+        elif line and not marker:
+            requirements.append(line)
+        elif line and marker.startswith(':'):
+            requirements.append(f'{line} ; {marker[1:]}')
+    return tuple(requirements)
+
+
+def can_build(root: Path) -> bool:
+    """Whether this interpreter has the build requirements of the tree, so that no index is needed."""
+    pyproject = root / 'pyproject.toml'
+    text = pyproject.read_text('utf-8', 'replace') if pyproject.is_file() else ''
+    backend = re.search(r'^\s*build-backend\s*=\s*["\']([\w.]+)', text, re.MULTILINE)
+    module = backend.group(1).split('.')[0] if backend else 'setuptools'
+    if importlib.util.find_spec(module) is None:
+        return False
+    if module != 'setuptools' or importlib.util.find_spec('wheel') is not None:
+        return True
+    numbers = re.findall(r'\d+', importlib.metadata.version('setuptools'))[:2]
+    return tuple(int(number) for number in numbers) >= SETUPTOOLS_WITHOUT_WHEEL
+
+
+def _entries(archive: Path) -> Iterator[Tuple[str, int, IO[bytes]]]:
+    if zipfile.is_zipfile(archive):
+        with zipfile.ZipFile(archive) as opened_zip:
+            for info in opened_zip.infolist():
+                if not info.is_dir():
+                    with opened_zip.open(info) as source:
+                        yield info.filename, info.file_size, source
+        return
+    with tarfile.open(archive) as opened_tar:
+        for member in opened_tar:
+            source_file = opened_tar.extractfile(member) if member.isreg() else None
+            if source_file is not None:
+                yield member.name, member.size, source_file
+
+
+def _safe_path(name: str) -> PurePosixPath:
+    path = PurePosixPath(name)
+    if path.is_absolute() or '..' in path.parts or '\\' in name or '\0' in name:
+        raise InvalidArchive(f'entry {name!r} is not a path inside the archive')
+    return path
+
+
+def _root_of(folder: Path) -> Path:
+    """
+    Returns the top-level directory of a source distribution, or the folder itself: a plain package (`trainer/`) is not
+    such a directory.
+    """
+    entries = list(folder.iterdir())
+    has_wrapper = len(entries) == 1 and entries[0].is_dir() and not (entries[0] / '__init__.py').exists()
+    if not has_wrapper:
+        return folder
+    inner = entries[0]
+    is_project = any((inner / name).exists() for name in ('setup.py', 'pyproject.toml', 'PKG-INFO'))
+    return inner if is_project or any((child / '__init__.py').exists() for child in inner.iterdir()) else folder
+
+
+def _find_egg_info(root: Path) -> Optional[Path]:
+    found = sorted([*root.glob('*.egg-info'), *root.glob('src/*.egg-info')])
+    return found[0] if len(found) == 1 and found[0].is_dir() else None
+
+
+def _needs_build(root: Path) -> bool:
+    setup = root / 'setup.py'
+    text = setup.read_text('utf-8', 'replace') if setup.is_file() else ''
+    if re.search(r'\b(cmdclass|ext_modules|package_dir)\b', text) and not _is_src_layout(text):
+        return True
+    return any(path.suffix in COMPILED_SUFFIXES for path in root.rglob('*'))
+
+
+def _is_src_layout(text: str) -> bool:
+    """Whether package_dir is only `{'': 'src'}`, a mapping that the location of the egg-info shows, too."""
+    return (
+        re.search(r'\b(cmdclass|ext_modules)\b', text) is None
+        and re.search(r"['\"]{2}\s*:\s*['\"]src['\"]", text) is not None
+    )
+
+
+def _declares_requirements(root: Path) -> bool:
+    files = (root / name for name in ('setup.py', 'setup.cfg', 'pyproject.toml'))
+    text = '\n'.join(path.read_text('utf-8', 'replace') for path in files if path.is_file())
+    return re.search(r'\b(install_requires|dependencies|dynamic)\b', text) is not None

@@ -1,0 +1,50 @@
+"""The manifest of a job directory: the attempt that owns it, and the generations of its files that belong together."""
+
+import json
+from dataclasses import dataclass, field
+from typing import Any, Dict, Mapping, Optional
+
+from vm_agent.storage.client import Author, ObjectInfo
+
+
+@dataclass(frozen=True)
+class Manifest:
+    author: Optional[Author]
+    """The last attempt that claimed the directory; None if none has."""
+    files: Mapping[str, ObjectInfo] = field(default_factory=dict)
+    """By name below the job directory."""
+    complete_to: Optional[str] = None
+    """The generation up to which `files` is complete; None if that is the manifest's own."""
+
+
+def encode_manifest(manifest: Manifest) -> bytes:
+    files = {
+        name: {'sizeBytes': info.size_bytes, 'crc32c': info.crc32c, 'generation': info.generation}
+        for name, info in sorted(manifest.files.items())
+    }
+    author = manifest.author
+    claim = {} if author is None else {'jobId': author.job_id, 'attempt': author.attempt}
+    body = {**claim, 'completeTo': manifest.complete_to, 'files': files}
+    return json.dumps(body, indent=1, allow_nan=False).encode('utf-8')
+
+
+def decode_manifest(body: bytes, bucket: str, prefix: str) -> Manifest:
+    """Raises ValueError if the body is not a manifest that an attempt has written."""
+    try:
+        parsed: Any = json.loads(body)
+        files: Dict[str, ObjectInfo] = {}
+        for name, file in parsed['files'].items():
+            files[name] = ObjectInfo(
+                bucket=bucket,
+                name=prefix + name,
+                generation=str(file['generation']),
+                size_bytes=int(file['sizeBytes']),
+                crc32c=str(file['crc32c']),
+                md5=None,
+                author=None,
+            )
+        complete_to = parsed['completeTo']
+        author = Author(str(parsed['jobId']), int(parsed['attempt']))
+        return Manifest(author, files, None if complete_to is None else str(complete_to))
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f'not a valid manifest: {error!r}') from error

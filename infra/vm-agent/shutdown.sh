@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # The VM's shutdown script: signals the agent, and waits until it has saved the output and reported its exit.
-# systemd does not signal the agent in time: the startup script's unit has KillMode=process, so a shutdown stops only the
-# process that runs the script, and all others receive SIGTERM after the network is down (google-startup-scripts.service
-# in github.com/GoogleCloudPlatform/guest-agent). Compute Engine gives a shutdown script 90 s, or 30 s on a Spot VM, on a
-# best-effort basis, unless the VM was created with a longer notice (cloud.google.com/compute/docs/shutdownscript).
+# systemd does not signal the agent in time: the startup script's unit has KillMode=process, so a shutdown stops only
+# the process that runs the script, and all others receive SIGTERM after the network is down
+# (google-startup-scripts.service in github.com/GoogleCloudPlatform/guest-agent). Compute Engine gives a shutdown script
+# 90 s, or 30 s on a Spot VM, on a best-effort basis, unless the VM was created with a longer notice
+# (cloud.google.com/compute/docs/shutdownscript).
 set -u
 home="${DROPFORGE_HOME:-/var/lib/dropforge}"
 # For a shutdown from within the VM, which has no time limit: 10 minutes for the agent to save the output

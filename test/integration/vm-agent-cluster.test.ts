@@ -11,19 +11,19 @@ const TRAINS = "print('trained')\n";
 
 const phases = (): readonly Heartbeat['phase'][] => cloud().heartbeats.map(({ phase }) => phase);
 
-const beats = (phase: Heartbeat['phase']) => phases().filter((said) => said === phase).length;
+const heartbeatCount = (phase: Heartbeat['phase']) => phases().filter((reported) => reported === phase).length;
 
-it('a program of a cluster starts when the control plane knows that all of its machines exist, and not before', async () => {
+it('a program of a cluster starts only after the control plane has confirmed that all VMs of the cluster exist', async () => {
   configure(cloud(), [await makeSdist(TRAINS)], () => ({ replicaCount: 2 }));
-  cloud().answerHeartbeat = () => ({ command: beats('WAITING') < 4 ? 'WAIT' : 'CONTINUE', reason: null });
+  cloud().answerHeartbeat = () => ({ command: heartbeatCount('WAITING') < 4 ? 'WAIT' : 'CONTINUE', reason: null });
 
   expect(await ended(machine().boot())).toMatchObject({ reason: 'EXITED', exitCode: 0 });
 
   expect(phases().indexOf('RUNNING')).toBeGreaterThan(phases().lastIndexOf('WAITING'));
-  expect(beats('WAITING')).toBeGreaterThanOrEqual(4);
+  expect(heartbeatCount('WAITING')).toBeGreaterThanOrEqual(4);
 });
 
-it('a program that is alone waits for no word', async () => {
+it('a program on a single VM starts without an answer from the control plane', async () => {
   configure(cloud(), [await makeSdist(TRAINS)]);
   cloud().answerHeartbeat = ({ exit }) =>
     exit === null ? new Response('later', { status: 503 }) : { command: 'CONTINUE', reason: null };
@@ -33,16 +33,19 @@ it('a program that is alone waits for no word', async () => {
   expect(phases()).not.toContain('WAITING');
 });
 
-it('a replica that waits for its cluster stops when it is told to, and has run nothing', async () => {
+it('a replica that waits for its cluster obeys a STOP, and has not run its program', async () => {
   configure(cloud(), [await makeSdist(TRAINS)], () => ({ replicaCount: 2 }));
-  cloud().answerHeartbeat = () => ({ command: beats('WAITING') < 2 ? 'WAIT' : 'STOP', reason: 'A zone is full.' });
+  cloud().answerHeartbeat = () => ({
+    command: heartbeatCount('WAITING') < 2 ? 'WAIT' : 'STOP',
+    reason: 'A zone is full.',
+  });
 
   expect(await ended(machine().boot())).toMatchObject({ reason: 'STOPPED', exitCode: null });
 
   expect(phases()).not.toContain('RUNNING');
 });
 
-it('a replica whose cluster never comes ends with its time for setting up, and costs a new attempt', async () => {
+it('a replica whose cluster is never confirmed ends when its setup time is over, so that a new attempt starts', async () => {
   configure(cloud(), [await makeSdist(TRAINS)], ({ limits }) => ({
     replicaCount: 2,
     limits: { ...limits, setupSeconds: 3 },
@@ -52,19 +55,22 @@ it('a replica whose cluster never comes ends with its time for setting up, and c
   const report = await ended(machine().boot());
 
   expect(report).toMatchObject({ reason: 'STOPPED', exitCode: null });
-  expect(report.message).toContain('machines of the cluster');
+  expect(report.message).toContain('VMs of the cluster');
   expect(phases()).not.toContain('RUNNING');
 });
 
-it('a replica that boots again while it waits goes on waiting, and trains once', async () => {
+it('a replica that reboots while it waits continues to wait, and trains once', async () => {
   configure(cloud(), [await makeSdist(TRAINS)], () => ({ replicaCount: 2 }));
   cloud().answerHeartbeat = () => ({ command: 'WAIT', reason: null });
   const first = machine().boot();
-  await until(() => beats('WAITING') > 1, first);
+  await until(() => heartbeatCount('WAITING') > 1, first);
   machine().cutPower();
   await once(first, 'exit');
-  const before = beats('WAITING');
-  cloud().answerHeartbeat = () => ({ command: beats('WAITING') < before + 2 ? 'WAIT' : 'CONTINUE', reason: null });
+  const before = heartbeatCount('WAITING');
+  cloud().answerHeartbeat = () => ({
+    command: heartbeatCount('WAITING') < before + 2 ? 'WAIT' : 'CONTINUE',
+    reason: null,
+  });
 
   expect(await ended(machine().boot())).toMatchObject({ reason: 'EXITED', exitCode: 0 });
 

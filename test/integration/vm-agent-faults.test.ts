@@ -11,7 +11,7 @@ function saved(name: string): string | undefined {
   return cloud().objects.get(`${BUCKET}/${JOB_DIR}/${name}`)?.body.toString();
 }
 
-/** Counts its starts in the output directory, writes a checkpoint when it is told to end, and does not end before. */
+/** Appends the attempt to `starts`, and runs until SIGTERM, on which it writes a checkpoint. */
 const WAITS = `
 import os, signal, sys, time
 out = os.environ['DROPFORGE_OUTPUT_DIR']
@@ -30,15 +30,18 @@ function isRunning(): boolean {
 }
 
 describe('a VM that is told to stop', () => {
-  it('lets the program save its work when the control plane says STOP', async () => {
+  it('lets the program save its work when the control plane answers STOP', async () => {
     configure(cloud(), [await makeSdist(WAITS)]);
     cloud().answerHeartbeat = () => ({ command: isRunning() ? 'STOP' : 'CONTINUE', reason: 'The job was cancelled.' });
     const report = await ended(machine().boot());
-    expect(report).toMatchObject({ reason: 'STOPPED', message: 'The control plane said stop: The job was cancelled.' });
+    expect(report).toMatchObject({
+      reason: 'STOPPED',
+      message: 'The control plane stopped this replica: The job was cancelled.',
+    });
     expect(saved('checkpoint')).toBe('saved on SIGTERM');
   });
 
-  it('lets the program save its work on the notice of preemption', async () => {
+  it('lets the program save its work on a preemption notice', async () => {
     configure(cloud(), [await makeSdist(WAITS)]);
     const vm = machine().boot();
     await until(isRunning, vm);
@@ -47,7 +50,7 @@ describe('a VM that is told to stop', () => {
     expect(saved('checkpoint')).toBe('saved on SIGTERM');
   });
 
-  it('passes the SIGTERM of a shutdown on, through the startup script', async () => {
+  it('forwards the SIGTERM of a shutdown through the startup script', async () => {
     configure(cloud(), [await makeSdist(WAITS)]);
     const vm = machine().boot();
     await until(isRunning, vm);
@@ -56,7 +59,7 @@ describe('a VM that is told to stop', () => {
     expect(saved('checkpoint')).toBe('saved on SIGTERM');
   });
 
-  it('ends a package installation that is under way', async () => {
+  it('ends a running package installation', async () => {
     const setup = "import time\nprint('building', flush=True)\ntime.sleep(600)\n";
     configure(cloud(), [await makeSdist('', { setup: `# cmdclass\n${setup}` })]);
     cloud().answerHeartbeat = ({ phase }) => ({ command: phase === 'INSTALLING' ? 'STOP' : 'CONTINUE', reason: null });
@@ -64,8 +67,8 @@ describe('a VM that is told to stop', () => {
   });
 });
 
-describe('a VM without a control plane', () => {
-  it('stops the program, saves what there is and powers off after deadManSeconds', async () => {
+describe('a VM whose control plane is unreachable', () => {
+  it('stops the program, saves its output and powers off after the control-plane timeout', async () => {
     configure(cloud(), [await makeSdist(WAITS)], ({ limits }) => ({ limits: { ...limits, deadManSeconds: 1.5 } }));
     cloud().answerHeartbeat = () => new Response('no', { status: isRunning() ? 503 : 403 });
     await exited(machine().boot());
@@ -73,7 +76,7 @@ describe('a VM without a control plane', () => {
     expect(cloud().heartbeats.at(-1)?.exit).toMatchObject({ reason: 'STOPPED' });
   });
 
-  it('repeats the last heartbeat until it is answered', async () => {
+  it('retries the last heartbeat until it is answered', async () => {
     configure(cloud(), [await makeSdist("print('done')\n")]);
     let refusals = 0;
     cloud().answerHeartbeat = ({ exit }) => {
@@ -86,8 +89,8 @@ describe('a VM without a control plane', () => {
   });
 });
 
-describe('a VM that boots again on the same disk', () => {
-  it('goes on with the program from the output on the disk, with growing sequence numbers', async () => {
+describe('a VM that reboots with the same disk', () => {
+  it('continues the program from the output on the disk, with increasing sequence numbers', async () => {
     configure(cloud(), [await makeSdist(WAITS)]);
     const first = machine().boot();
     await until(isRunning, first);
@@ -102,7 +105,7 @@ describe('a VM that boots again on the same disk', () => {
     expect(sequences).toEqual([...new Set(sequences)].sort((a, b) => a - b));
   });
 
-  it('never runs a program again that has ended, and still delivers its report', async () => {
+  it('does not run a program again that has ended, and delivers its report', async () => {
     configure(cloud(), [await makeSdist(`${WAITS.replace("'/go'", "'/starts'")}\nsys.exit(7)\n`)]);
     cloud().answerHeartbeat = ({ exit }) =>
       exit === null ? { command: 'CONTINUE', reason: null } : new Response('down', { status: 503 });
@@ -119,8 +122,8 @@ describe('a VM that boots again on the same disk', () => {
   });
 });
 
-describe('attempts', () => {
-  it('begin from what the last one saved', async () => {
+describe('an attempt', () => {
+  it('starts from the output of the last one', async () => {
     configure(cloud(), [await makeSdist(WAITS)]);
     const first = machine().boot();
     await until(isRunning, first);
@@ -138,7 +141,7 @@ describe('attempts', () => {
     expect(JSON.parse(saved('dropforge-manifest.json') ?? '').attempt).toBe(2);
   });
 
-  it('are fenced off by a later one, whose output they never replace', async () => {
+  it('is fenced by a later one, whose output it never replaces', async () => {
     configure(cloud(), [await makeSdist(WAITS)]);
     const vm = machine().boot();
     await until(isRunning, vm);
@@ -153,7 +156,7 @@ describe('attempts', () => {
   });
 });
 
-it('another job goes on in a directory that a later attempt of an older job has left', async () => {
+it('another job can write to a directory that was left by a later attempt of an older job', async () => {
   const older = { 'dropforge-job': 'an_older_job', 'dropforge-attempt': '7' };
   const manifest = { jobId: 'an_older_job', attempt: 7, completeTo: null, files: {} };
   cloud().put(BUCKET, `${JOB_DIR}/dropforge-manifest.json`, { body: JSON.stringify(manifest), metadata: older });
@@ -170,8 +173,8 @@ function vmStop(): void {
   cloud().answerHeartbeat = () => ({ command: 'STOP', reason: 'make room' });
 }
 
-describe('doors that fail now and then', () => {
-  it('cost no output and no log line, and no entry gets a second insertId', async () => {
+describe('servers that fail intermittently', () => {
+  it('cause no loss of output or log lines, and no entry gets a second insertId', async () => {
     const task = `
 import os
 for number in range(300):
@@ -196,7 +199,7 @@ open(os.environ['DROPFORGE_OUTPUT_DIR'] + '/big', 'wb').write(bytes(20_000_000))
     expect(new Set(cloud().logEntries.map(({ insertId }) => insertId)).size).toBe(cloud().logEntries.length);
   });
 
-  it('are no success when results could not be saved', async () => {
+  it('turn a success into a failure if results could not be saved', async () => {
     const task = "import os\nopen(os.environ['DROPFORGE_OUTPUT_DIR'] + '/model', 'w').write('m')\n";
     configure(cloud(), [await makeSdist(task)], ({ limits }) => ({ limits: { ...limits, uploadSeconds: 1 } }));
     cloud().intercept = ({ url, method }) =>
@@ -209,8 +212,8 @@ open(os.environ['DROPFORGE_OUTPUT_DIR'] + '/big', 'wb').write(bytes(20_000_000))
   });
 });
 
-describe('a fault of the agent itself', () => {
-  it('is reported with the line where it happened', async () => {
+describe('an internal error of the agent', () => {
+  it('is reported with its traceback', async () => {
     configure(cloud(), [await makeSdist("print('never run')\n")]);
     cloud().intercept = ({ url, method }) =>
       method === 'POST' && url.includes('/upload/') ? Response.json({}) : undefined;

@@ -11,12 +11,12 @@ const { cloud, machine, ended } = startMachineForEachTest();
 describe('installing', () => {
   const USES = 'import companion\nprint(companion.VALUE)\n';
 
-  it('installs wheels without asking any index', async () => {
+  it('installs wheels without contacting an index', async () => {
     configure(cloud(), [await makeSdist(USES), makeWheel('companion', 'companion', "VALUE = 'from a wheel'\n")]);
     expect(await ended(machine().boot({ PIP_INDEX_URL: 'http://127.0.0.1:9/' }))).toMatchObject({ exitCode: 0 });
   });
 
-  it('asks the configured index for what is missing', async () => {
+  it('installs missing requirements from the configured index', async () => {
     const wheel = makeWheel('companion', 'companion', "VALUE = 'from the index'\n");
     cloud().put('index', wheel.name, wheel);
     cloud().intercept = ({ url }) => {
@@ -35,7 +35,7 @@ describe('installing', () => {
     expect(cloud().logEntries.some(({ textPayload }) => textPayload === 'from the index')).toBe(true);
   });
 
-  it('sees the packages of the image, also where its Python is a virtual environment', async () => {
+  it('can import the packages of the image, even if its Python is a virtual environment', async () => {
     const image = join(machine().home, '..', 'image');
     execFileSync('python3', ['-m', 'venv', '--without-pip', image]);
     const [library] = await readdir(join(image, 'lib'));

@@ -5,11 +5,11 @@ import { makeSdist } from '../support/agent/vm-agent-package.ts';
 
 const { cloud, machine, ended } = startMachineForEachTest();
 
-/** Far less than the programs below take to save, so that only the notice can give them the time. */
+/** Much less than the programs below take to save, so that they finish only within the notice. */
 const STOP_GRACE_SECONDS = 0.2;
 
-/** Says that it is there, and on SIGTERM does what the test wants of it. */
-function waits(onTermination: string): string {
+/** A program that writes `on`, and executes `onTermination` on SIGTERM. */
+function untilTerminated(onTermination: string): string {
   return `
 import os, signal, sys, time
 out = os.environ['DROPFORGE_OUTPUT_DIR']
@@ -24,7 +24,7 @@ while True:
 
 const SAVES_FOR_A_SECOND = "time.sleep(1); open(out + '/checkpoint', 'w').write('saved'); sys.exit(0)";
 
-const NEVER_ENDS = "open(out + '/told', 'w').close()";
+const NEVER_ENDS = "open(out + '/signaled', 'w').close()";
 
 function saved(name: string): string | undefined {
   return cloud().objects.get(`${BUCKET}/${JOB_DIR}/${name}`)?.body.toString();
@@ -41,21 +41,21 @@ async function preempt(task: string, preemptionNoticeSeconds: number) {
 }
 
 describe('a program on a VM that is preempted', () => {
-  it('has the time of the notice to save its work, however short the ordinary grace', async () => {
-    const vm = await preempt(waits(SAVES_FOR_A_SECOND), 120);
+  it('can use the time of the notice to save its work, even if the default grace period is shorter', async () => {
+    const vm = await preempt(untilTerminated(SAVES_FOR_A_SECOND), 120);
     expect(await ended(vm)).toMatchObject({ reason: 'PREEMPTED', exitCode: 0 });
     expect(saved('checkpoint')).toBe('saved');
   });
 
-  it('is killed in time for the final save', async () => {
-    const vm = await preempt(waits(NEVER_ENDS), 1);
+  it('is killed early enough for the final save', async () => {
+    const vm = await preempt(untilTerminated(NEVER_ENDS), 1);
     expect(await ended(vm)).toMatchObject({ reason: 'PREEMPTED', signal: 9 });
-    expect(saved('told')).toBe('');
+    expect(saved('signaled')).toBe('');
   });
 
-  it('has the ordinary grace left when the VM is shut down before the notice is over', async () => {
-    const vm = await preempt(waits(NEVER_ENDS), 3_600);
-    await until(() => saved('told') !== undefined, vm);
+  it('gets the default grace period when the VM is shut down before the notice is over', async () => {
+    const vm = await preempt(untilTerminated(NEVER_ENDS), 3_600);
+    await until(() => saved('signaled') !== undefined, vm);
     vm.kill('SIGTERM');
     expect(await ended(vm)).toMatchObject({ reason: 'PREEMPTED', signal: 9 });
   });

@@ -33,28 +33,28 @@ function savedBytes(name: string): number | undefined {
   return objectOf(name)?.body.length;
 }
 
-/** The generations that the manifest in the bucket names. */
-function sealed(): Readonly<Record<string, string>> {
+/** The generations that the manifest in the bucket commits, by file name. */
+function committed(): Readonly<Record<string, string>> {
   const manifest: { files: Record<string, { generation: string }> } = JSON.parse(
     objectOf('dropforge-manifest.json')?.body.toString() ?? '{"files":{}}',
   );
   return Object.fromEntries(Object.entries(manifest.files).map(([name, { generation }]) => [name, generation]));
 }
 
-function sealedNames(): readonly string[] {
-  return Object.keys(sealed()).sort();
+function committedNames(): readonly string[] {
+  return Object.keys(committed()).sort();
 }
 
-function isSealed(name: string): boolean {
-  return objectOf(name) !== undefined && sealed()[name] === String(objectOf(name)?.generation);
+function isCommitted(name: string): boolean {
+  return objectOf(name) !== undefined && committed()[name] === String(objectOf(name)?.generation);
 }
 
-/** As a program does that keeps one checkpoint and writes it anew each time. */
+/** Writes a file as a program does that overwrites its only checkpoint. */
 function writeOutput(name: string, content: string | Buffer): void {
   writeFileSync(join(machine().home, 'output', name), content);
 }
 
-/** Nothing is saved before the program has ended. */
+/** Configures the sync interval so that output is saved only after the program has ended. */
 function savesAtTheEnd({ limits, intervals }: VmConfig, uploadSeconds: number = limits.uploadSeconds) {
   return { limits: { ...limits, uploadSeconds }, intervals: { ...intervals, syncSeconds: 600 } };
 }
@@ -67,8 +67,8 @@ function forbidden(): Response {
   return Response.json({ error: { code: 403, message: 'No permission.' } }, { status: 403 });
 }
 
-describe('what a program leaves at its end', () => {
-  it.each([404, 410])('is saved though its upload session is answered with %i', async (status) => {
+describe('the output of a program that has ended', () => {
+  it.each([404, 410])('is saved although its upload session answers %i', async (status) => {
     configure(cloud(), [await makeSdist(SAVES_A_MODEL)], savesAtTheEnd);
     let chunks = 0;
     cloud().intercept = ({ url }) => {
@@ -79,15 +79,15 @@ describe('what a program leaves at its end', () => {
     expect(await ended(machine().boot())).toMatchObject({ reason: 'EXITED', exitCode: 0 });
 
     expect(savedBytes('model')).toBe(MODEL_BYTES);
-    expect(sealedNames()).toEqual(['model']);
+    expect(committedNames()).toEqual(['model']);
   });
 
-  it('is saved though its first upload session keeps nothing of what it is sent', async () => {
+  it('is saved although its first upload session persists nothing', async () => {
     configure(cloud(), [await makeSdist(SAVES_A_MODEL)], savesAtTheEnd);
-    let dead = '';
+    let deadUrl = '';
     cloud().intercept = ({ url }) => {
-      dead = dead === '' && url.includes('/session/') ? url : dead;
-      return url === dead ? new Response(null, { status: 308 }) : undefined;
+      deadUrl = deadUrl === '' && url.includes('/session/') ? url : deadUrl;
+      return url === deadUrl ? new Response(null, { status: 308 }) : undefined;
     };
 
     expect(await ended(machine().boot())).toMatchObject({ reason: 'EXITED', exitCode: 0 });
@@ -95,7 +95,7 @@ describe('what a program leaves at its end', () => {
     expect(savedBytes('model')).toBe(MODEL_BYTES);
   });
 
-  it('is saved through the session that it has begun while the bucket is too busy for its chunks', async () => {
+  it('is saved in one session even if the server answers 503 to chunks', async () => {
     configure(cloud(), [await makeSdist(SAVES_A_MODEL)], (config) => savesAtTheEnd(config, 120));
     let sessions = 0;
     let chunks = 0;
@@ -112,34 +112,34 @@ describe('what a program leaves at its end', () => {
     expect(sessions).toBe(1);
   });
 
-  it('is saved though the bucket refuses it for a while', async () => {
+  it('is saved although its uploads are rejected at first', async () => {
     configure(cloud(), [await makeSdist(SAVES_TWO_FILES)], savesAtTheEnd);
-    let refusals = 0;
+    let rejections = 0;
     cloud().intercept = (request) => {
-      refusals += isUploadOf('second', request) ? 1 : 0;
-      return isUploadOf('second', request) && refusals <= 3 ? forbidden() : undefined;
+      rejections += isUploadOf('second', request) ? 1 : 0;
+      return isUploadOf('second', request) && rejections <= 3 ? forbidden() : undefined;
     };
 
     expect(await ended(machine().boot())).toMatchObject({ reason: 'EXITED', exitCode: 0 });
 
-    expect(sealedNames()).toEqual(['first', 'second']);
+    expect(committedNames()).toEqual(['first', 'second']);
   });
 
-  it('is sealed though the manifest is refused for a while', async () => {
+  it('is committed although uploads of the manifest are rejected at first', async () => {
     configure(cloud(), [await makeSdist(SAVES_TWO_FILES)], savesAtTheEnd);
-    let refusals = 0;
+    let rejections = 0;
     cloud().intercept = (request) => {
-      const isSeal = savedBytes('second') !== undefined && isUploadOf('dropforge-manifest.json', request);
-      refusals += isSeal ? 1 : 0;
-      return isSeal && refusals <= 2 ? forbidden() : undefined;
+      const isManifest = savedBytes('second') !== undefined && isUploadOf('dropforge-manifest.json', request);
+      rejections += isManifest ? 1 : 0;
+      return isManifest && rejections <= 2 ? forbidden() : undefined;
     };
 
     expect(await ended(machine().boot())).toMatchObject({ reason: 'EXITED', exitCode: 0 });
 
-    expect(sealedNames()).toEqual(['first', 'second']);
+    expect(committedNames()).toEqual(['first', 'second']);
   });
 
-  it('is saved but for the one file that is out of reach until the time is over', async () => {
+  it('is saved except for one file that cannot be uploaded before the time is over', async () => {
     configure(cloud(), [await makeSdist(SAVES_TWO_FILES)], (config) => savesAtTheEnd(config, 2));
     cloud().intercept = (request) => (isUploadOf('first', request) ? new Response('busy', { status: 503 }) : undefined);
 
@@ -147,10 +147,10 @@ describe('what a program leaves at its end', () => {
 
     expect(report).toMatchObject({ reason: 'JOB_DIR_UNWRITABLE', exitCode: 0 });
     expect(report.message).toContain('first: POST');
-    expect(sealedNames()).toEqual(['second']);
+    expect(committedNames()).toEqual(['second']);
   });
 
-  it('is given up sooner after a program that was told to stop', async () => {
+  it('is retried for a shorter time after a program that was told to stop', async () => {
     configure(cloud(), [await makeSdist(`${SAVES_TWO_FILES}${WAITS_FOR_GO}`)], (config) => {
       const { limits, intervals } = savesAtTheEnd(config, 600);
       return { limits: { ...limits, deadManSeconds: 2 }, intervals };
@@ -163,39 +163,39 @@ describe('what a program leaves at its end', () => {
 
     expect(report).toMatchObject({ reason: 'STOPPED', signal: 15 });
     expect(report.message).toContain('second: Cloud Storage answered 403');
-    expect(sealedNames()).toEqual(['first']);
+    expect(committedNames()).toEqual(['first']);
   });
 });
 
-describe('a checkpoint that is written anew while it is uploaded', () => {
-  it('leaves the last whole one in the manifest until it has come to rest, and what points to it as well', async () => {
+describe('a checkpoint that is overwritten during its upload', () => {
+  it('stays in the manifest in its last complete generation until it is stable, as do files that point to it', async () => {
     configure(cloud(), [await makeSdist(WAITS_FOR_GO)]);
     const vm = machine().boot();
     await until(() => cloud().heartbeats.some(({ phase }) => phase === 'RUNNING'), vm);
     writeOutput('checkpoint', Buffer.alloc(MODEL_BYTES, 1));
     writeOutput('pointer', 'to checkpoint 1');
-    await until(() => isSealed('checkpoint') && isSealed('pointer'), vm);
-    const whole = sealed();
-    let isTorn = false;
+    await until(() => isCommitted('checkpoint') && isCommitted('pointer'), vm);
+    const complete = committed();
+    let isOverwritten = false;
     cloud().intercept = (request) => {
-      const isLater = isTorn && (isUploadOf('checkpoint', request) || isUploadOf('pointer', request));
-      if (!isTorn && request.url.includes('/session/')) {
+      const isLater = isOverwritten && (isUploadOf('checkpoint', request) || isUploadOf('pointer', request));
+      if (!isOverwritten && request.url.includes('/session/')) {
         writeOutput('checkpoint', Buffer.alloc(MODEL_BYTES, 3));
-        isTorn = true;
+        isOverwritten = true;
       }
       return isLater ? new Response('later', { status: 503 }) : undefined;
     };
 
-    const seal = objectOf('dropforge-manifest.json')?.generation;
+    const manifestGeneration = objectOf('dropforge-manifest.json')?.generation;
     writeOutput('checkpoint', Buffer.alloc(MODEL_BYTES, 2));
     writeOutput('pointer', 'to checkpoint 2');
-    await until(() => isTorn && objectOf('dropforge-manifest.json')?.generation !== seal, vm);
+    await until(() => isOverwritten && objectOf('dropforge-manifest.json')?.generation !== manifestGeneration, vm);
 
-    expect(objectOf('checkpoint')?.generation).toBeGreaterThan(Number(whole.checkpoint));
-    expect(sealed()).toEqual(whole);
+    expect(objectOf('checkpoint')?.generation).toBeGreaterThan(Number(complete.checkpoint));
+    expect(committed()).toEqual(complete);
 
     cloud().intercept = () => undefined;
-    await until(() => isSealed('checkpoint') && isSealed('pointer'), vm);
+    await until(() => isCommitted('checkpoint') && isCommitted('pointer'), vm);
     expect(objectOf('checkpoint')?.body.equals(Buffer.alloc(MODEL_BYTES, 3))).toBe(true);
     writeOutput('go', '');
     expect(await ended(vm)).toMatchObject({ reason: 'EXITED', exitCode: 0 });

@@ -11,10 +11,10 @@ const { cloud, machine, ended } = startMachineForEachTest();
 
 const TOKEN = 'hf_planted-in-Secret"Manager/1';
 const KEY = '-----BEGIN KEY-----\nplantedline1\nplantedline2\n-----END KEY-----\n';
-const SIGNS = ['planted', 'BEGIN KEY'];
+const FRAGMENTS = ['planted', 'BEGIN KEY'];
 
-/** Secret Manager's answers, by the names of the secrets; what is none of them is refused with 403. */
-function keepSecrets(secrets: Readonly<Record<string, string>>): void {
+/** Makes Secret Manager serve these values by secret name, and answer 403 for any other. */
+function serveSecrets(secrets: Readonly<Record<string, string>>): void {
   const { intercept } = cloud();
   cloud().intercept = (request) => {
     const [, secret = ''] = /\/v1\/projects\/acme\/secrets\/([^/]+)\/versions\/latest:access$/.exec(request.url) ?? [];
@@ -64,8 +64,8 @@ time.sleep(600)
 `;
 
 describe('a job with secrets', () => {
-  it('has them in its environment, and nothing else of the VM has them', async () => {
-    keepSecrets({ hf: TOKEN, key: KEY });
+  it('has them in its environment, and they appear nowhere else on the VM', async () => {
+    serveSecrets({ hf: TOKEN, key: KEY });
     const secrets = referTo({ HF_TOKEN: 'hf', KEY: 'key' });
     configure(cloud(), [await makeSdist(LEAKS)], ({ program }) => ({ program: { ...program, secrets } }));
     const report = await ended(machine().boot());
@@ -74,19 +74,19 @@ describe('a job with secrets', () => {
     const proof = cloud().objects.get(`${BUCKET}/${JOB_DIR}/proof`)?.body.toString();
     expect(proof).toBe(createHash('sha256').update(`${TOKEN}${KEY}`).digest('hex'));
     const { logEntries, heartbeats, attributes } = cloud();
-    const told = { logEntries, heartbeats, attributes, disk: await everythingOnDisk() };
-    for (const [place, content] of Object.entries(told)) {
+    const visible = { logEntries, heartbeats, attributes, disk: await everythingOnDisk() };
+    for (const [location, content] of Object.entries(visible)) {
       const text = typeof content === 'string' ? content : JSON.stringify(content);
       expect(
-        SIGNS.filter((sign) => text.includes(sign) || text.includes(JSON.stringify(sign).slice(1, -1))),
-        place,
+        FRAGMENTS.filter((fragment) => text.includes(fragment) || text.includes(JSON.stringify(fragment).slice(1, -1))),
+        location,
       ).toEqual([]);
     }
     expect(logEntries.map(({ textPayload }) => textPayload)).toContain('token ***');
     expect(logEntries.map(({ jsonPayload }) => jsonPayload?.token)).toContain('***');
   });
 
-  it('installs from a private index that only a secret names', async () => {
+  it('installs from a private index whose URL is a secret', async () => {
     const wheel = makeWheel('companion', 'companion', "VALUE = 'from the private index'\n");
     cloud().put('index', wheel.name, wheel);
     const signedIn: (string | null)[] = [];
@@ -101,7 +101,7 @@ describe('a job with secrets', () => {
             headers: { 'content-type': 'text/html' },
           });
     };
-    keepSecrets({ index: `${cloud().url.replace('//', '//reader:planted-password@')}/simple/` });
+    serveSecrets({ index: `${cloud().url.replace('//', '//reader:planted-password@')}/simple/` });
     const secrets = referTo({ PIP_INDEX_URL: 'index' });
     const task = 'import companion\nprint(companion.VALUE)\n';
     const sdist = await makeSdist(task, { requires: 'companion>=1\n' });
@@ -113,24 +113,24 @@ describe('a job with secrets', () => {
     expect(JSON.stringify(cloud().logEntries)).not.toContain('planted-password');
   });
 
-  it('reads them again after a reboot, since no disk has them', async () => {
+  it('reads them again after a reboot, because they are on no disk', async () => {
     const seen = () => cloud().objects.get(`${BUCKET}/${JOB_DIR}/seen`)?.body.toString();
     const secrets = referTo({ HF_TOKEN: 'hf' });
     configure(cloud(), [await makeSdist(REMEMBERS)], ({ program }) => ({ program: { ...program, secrets } }));
-    keepSecrets({ hf: 'the first' });
+    serveSecrets({ hf: 'the first' });
     const first = machine().boot();
     await until(() => seen() === '9,', first);
     machine().cutPower();
     await once(first, 'exit');
-    keepSecrets({ hf: 'the second' });
+    serveSecrets({ hf: 'the second' });
     const second = machine().boot();
     await until(() => seen() === '9,10,', second);
     cloud().answerHeartbeat = () => ({ command: 'STOP', reason: 'enough' });
     expect(await ended(second)).toMatchObject({ reason: 'STOPPED' });
   });
 
-  it('ends before anything is installed where one of them cannot be read, and says what to do', async () => {
-    keepSecrets({ hf: TOKEN });
+  it('fails with a remedy before anything is installed if one of them cannot be read', async () => {
+    serveSecrets({ hf: TOKEN });
     const secrets = referTo({ HF_TOKEN: 'hf', WANDB_API_KEY: 'wandb' });
     configure(cloud(), [await makeSdist(LEAKS)], ({ program }) => ({ program: { ...program, secrets } }));
     const report = await ended(machine().boot());

@@ -5,7 +5,7 @@ import { makeSdist } from '../support/agent/vm-agent-package.ts';
 
 const { cloud, machine, exited, ended } = startMachineForEachTest();
 
-/** Writes a checkpoint when it is told to end, and does not end before. */
+/** Runs until SIGTERM, on which it writes a checkpoint. */
 const WAITS = `
 import os, signal, sys, time
 out = os.environ['DROPFORGE_OUTPUT_DIR']
@@ -29,7 +29,7 @@ async function bootAndRun() {
   return vm;
 }
 
-it('an agent whose output nobody reads any more goes on, and says how it ended', async () => {
+it('an agent whose output is closed continues, and reports its exit', async () => {
   const vm = await bootAndRun();
   machine().stopReadingOutput();
   const { length } = cloud().heartbeats;
@@ -43,7 +43,7 @@ it('an agent whose output nobody reads any more goes on, and says how it ended',
   expect(saved('checkpoint')).toBe('saved on SIGTERM');
 });
 
-it('the shutdown script ends only when the agent has saved the work and said so', async () => {
+it('the shutdown script ends only after the agent has saved the output and reported its exit', async () => {
   const vm = await bootAndRun();
 
   await machine().stopServices('shutdown.target start waiting');
@@ -54,15 +54,15 @@ it('the shutdown script ends only when the agent has saved the work and said so'
   await exited(vm);
 });
 
-it('the shutdown script ends nothing while the system goes on: packages that are updated run it, too', async () => {
+it('the shutdown script does not stop the agent without a shutdown, as when guest packages are updated', async () => {
   const vm = await bootAndRun();
 
   await machine().stopServices('No jobs running.');
 
   cloud().answerHeartbeat = () => ({ command: 'STOP', reason: 'enough' });
-  expect(await ended(vm)).toMatchObject({ message: 'The control plane said stop: enough' });
+  expect(await ended(vm)).toMatchObject({ message: 'The control plane stopped this replica: enough' });
 });
 
-it('the shutdown script does not wait where no agent has run', async () => {
+it('the shutdown script does not wait if no agent is running', async () => {
   await machine().stopServices('shutdown.target start waiting');
 });

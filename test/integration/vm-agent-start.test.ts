@@ -11,29 +11,29 @@ const MANIFEST = `${JOB_DIR}/dropforge-manifest.json`;
 
 const NEVER_RUNS = "print('never run')\n";
 
-/** The agent gives up so early only here: `setupSeconds` ends its patience. */
+/** Makes the agent stop retrying early: `setupSeconds` limits its retries. */
 const SETUP_SECONDS = 1.5;
 
 function hasRun(): boolean {
   return cloud().heartbeats.some(({ phase }) => phase === 'RUNNING');
 }
 
-/** Answers so in place of every request that the test picks. */
-function answer(status: number, picks: (request: Request) => boolean): void {
+/** Answers all requests that match with an error. */
+function failRequests(status: number, matches: (request: Request) => boolean): void {
   cloud().intercept = (request) =>
-    picks(request) ? Response.json({ error: { code: status, message: 'Not now.' } }, { status }) : undefined;
+    matches(request) ? Response.json({ error: { code: status, message: 'Not now.' } }, { status }) : undefined;
 }
 
-describe('trouble of Cloud Storage at the start', () => {
+describe('a failure of Cloud Storage during setup', () => {
   it.each<[string, (request: Request) => boolean]>([
     ['the job directory is claimed', ({ url }) => url.includes('dropforge-manifest.json')],
     ['a package is downloaded', ({ url }) => url.includes('packages%2F')],
     ['the job directory is restored', ({ url }) => url.includes('prefix=')],
-  ])('costs a new attempt and not the job, while %s', async (_, picks) => {
+  ])('fails the attempt but not the job while %s', async (_, matches) => {
     configure(cloud(), [await makeSdist(NEVER_RUNS)], ({ limits }) => ({
       limits: { ...limits, setupSeconds: SETUP_SECONDS },
     }));
-    answer(503, picks);
+    failRequests(503, matches);
 
     const report = await ended(machine().boot());
 
@@ -46,16 +46,16 @@ describe('trouble of Cloud Storage at the start', () => {
   it.each<[string, string, (request: Request) => boolean]>([
     ['JOB_DIR_UNWRITABLE', 'the job directory', ({ url }) => url.includes('dropforge-manifest.json')],
     ['PACKAGE_UNREADABLE', 'a package', ({ url }) => url.includes('packages%2F')],
-  ])('is %s where the answer for %s is a refusal', async (reason, _, picks) => {
+  ])('is %s if a request for %s is rejected', async (reason, _, matches) => {
     configure(cloud(), [await makeSdist(NEVER_RUNS)]);
-    answer(403, picks);
+    failRequests(403, matches);
     expect(await ended(machine().boot())).toMatchObject({ reason, evidence: [expect.stringContaining('403')] });
     expect(hasRun()).toBe(false);
   });
 });
 
-/** What attempt 1 of the job has left: one object and the manifest that names it. */
-function leaveCheckpoint(body: string): void {
+/** Creates the output of attempt 1: one object, and the manifest that names it. */
+function createCheckpoint(body: string): void {
   const author = { 'dropforge-job': 'digits_1', 'dropforge-attempt': '1' };
   const { generation } = cloud().put(BUCKET, `${JOB_DIR}/checkpoint`, { body, metadata: author });
   const file = { sizeBytes: body.length, crc32c: '', generation: String(generation) };
@@ -63,13 +63,13 @@ function leaveCheckpoint(body: string): void {
   cloud().put(BUCKET, MANIFEST, { body: JSON.stringify(manifest), metadata: author });
 }
 
-function sealedNames(): readonly string[] {
+function committedNames(): readonly string[] {
   const body = cloud().objects.get(`${BUCKET}/${MANIFEST}`)?.body.toString() ?? '{"files":{}}';
   return Object.keys((JSON.parse(body) as { files: object }).files);
 }
 
-it('what the program has put into the bucket by itself keeps no GPU waiting: it stays there', async () => {
-  leaveCheckpoint('step 100');
+it('objects that the program itself wrote to the bucket are not restored', async () => {
+  createCheckpoint('step 100');
   cloud().put(BUCKET, `${JOB_DIR}/own/step-100`, { body: 'x'.repeat(50_000_000) });
   const task = "import os\nprint(' '.join(sorted(os.listdir(os.environ['DROPFORGE_OUTPUT_DIR']))))\n";
   configure(cloud(), [await makeSdist(task)], ({ limits }) => ({
@@ -83,7 +83,7 @@ it('what the program has put into the bucket by itself keeps no GPU waiting: it 
   expect(printed.map(({ textPayload }) => textPayload)).toEqual(['checkpoint']);
 });
 
-it('a VM that boots again seals nothing without what was sealed before, though it has not come to rest since', async () => {
+it('a VM that reboots keeps committed files in the manifest, even if they have changed constantly since', async () => {
   const task = `
 import os, time
 out = os.environ['DROPFORGE_OUTPUT_DIR']
@@ -98,21 +98,21 @@ while True:
 `;
   configure(cloud(), [await makeSdist(task)]);
   const first = machine().boot();
-  await until(() => sealedNames().includes('events'), first);
+  await until(() => committedNames().includes('events'), first);
   machine().cutPower();
   await once(first, 'exit');
 
   const second = machine().boot();
-  await until(() => sealedNames().includes('second'), second);
+  await until(() => committedNames().includes('second'), second);
 
-  expect(sealedNames()).toEqual(['events', 'second']);
+  expect(committedNames()).toEqual(['events', 'second']);
 });
 
-describe('a checkpoint that does not come back', () => {
-  it('is no beginning from nothing: the attempt ends, and the manifest still names it', async () => {
-    leaveCheckpoint('step 100');
+describe('a checkpoint of an earlier attempt', () => {
+  it('that cannot be restored ends the attempt, and the manifest still names it', async () => {
+    createCheckpoint('step 100');
     configure(cloud(), [await makeSdist(NEVER_RUNS)], () => ({ attempt: 2 }));
-    answer(403, ({ url }) => url.includes('digits%2Fcheckpoint'));
+    failRequests(403, ({ url }) => url.includes('digits%2Fcheckpoint'));
 
     const report = await ended(machine().boot());
 
@@ -122,11 +122,11 @@ describe('a checkpoint that does not come back', () => {
       evidence: ['Cloud Storage answered 403: Not now.'],
     });
     expect(hasRun()).toBe(false);
-    expect(sealedNames()).toEqual(['checkpoint']);
+    expect(committedNames()).toEqual(['checkpoint']);
   });
 
-  it('ends the attempt where it does not fit on the disk', async () => {
-    leaveCheckpoint('x'.repeat(40_000_000));
+  it('that does not fit on the disk ends the attempt', async () => {
+    createCheckpoint('x'.repeat(40_000_000));
     configure(cloud(), [await makeSdist(NEVER_RUNS)], ({ limits }) => ({
       attempt: 2,
       limits: { ...limits, diskBytesMax: 40_000_000 },
@@ -137,11 +137,11 @@ describe('a checkpoint that does not come back', () => {
     expect(report).toMatchObject({ reason: 'DISK_TOO_SMALL', exitCode: null });
     expect(report.message).toContain('have 40000000 bytes');
     expect(hasRun()).toBe(false);
-    expect(sealedNames()).toEqual(['checkpoint']);
+    expect(committedNames()).toEqual(['checkpoint']);
   });
 
-  it('is restored when it takes nearly all that the job may write', async () => {
-    leaveCheckpoint('x'.repeat(90_000_000));
+  it('that takes nearly all of the allowed disk space is restored', async () => {
+    createCheckpoint('x'.repeat(90_000_000));
     const task = "import os\nprint(os.path.getsize(os.environ['DROPFORGE_OUTPUT_DIR'] + '/checkpoint'))\n";
     configure(cloud(), [await makeSdist(task)], ({ limits }) => ({
       attempt: 2,

@@ -32,7 +32,7 @@ print('to stderr', file=sys.stderr)
 `;
 
 describe('a program that ends', () => {
-  it('leaves its model, logs, metrics and exit report, and the VM powers off', async () => {
+  it('saves its model, logs, metrics and exit report, and the VM powers off', async () => {
     configure(cloud(), [await makeSdist(TRAINS)]);
     const report = await ended(machine().boot());
     expect(report).toMatchObject({ reason: 'EXITED', exitCode: 0, signal: null });
@@ -51,7 +51,7 @@ describe('a program that ends', () => {
     expect(cloud().heartbeats.at(-1)?.progress).toEqual({ step: 3, stepsMax: 10, metrics: { loss: 0.25 } });
   });
 
-  it('has every line of it logged, also one that is JSON to Python alone', async () => {
+  it('has all of its lines logged, including JSON that only Python accepts', async () => {
     const task = `
 import json
 print('before')
@@ -78,7 +78,7 @@ print('after')
     expect(await ended(machine().boot())).toMatchObject({ reason: 'EXITED', exitCode: null, signal: 9 });
   });
 
-  it('runs a plain source tree that nothing builds', async () => {
+  it('runs a plain source tree without a build', async () => {
     const task = "import trainer.answer\nprint('answer', trainer.answer.VALUE)\n";
     configure(cloud(), [
       makeZip({ 'trainer/__init__.py': '', 'trainer/task.py': task, 'trainer/answer.py': 'VALUE = 42\n' }),
@@ -87,7 +87,7 @@ print('after')
     expect(logged('stdout')).toContain('answer 42');
   });
 
-  it('saves what changes while it runs, and lists exactly what is there in the manifest', async () => {
+  it('saves changed files while it runs, and the manifest lists exactly the files that exist', async () => {
     const task = `
 import os, time
 out = os.environ['DROPFORGE_OUTPUT_DIR']
@@ -114,7 +114,7 @@ open(out + '/big', 'wb').write(bytes(range(256)) * 40000)
 });
 
 describe('a program that misbehaves', () => {
-  it('takes its children with it, also those that left its session and hold its output open', async () => {
+  it('leaves no descendants, even if they left its session and hold its output open', async () => {
     const task = `
 import os, subprocess, sys, time
 child = 'import os, time; os.setsid(); open(os.environ["DROPFORGE_OUTPUT_DIR"] + "/child-" + str(os.getpid()), "w"); time.sleep(600)'
@@ -134,7 +134,7 @@ while len(os.listdir(os.environ['DROPFORGE_OUTPUT_DIR'])) < 2:
     }
   });
 
-  it('is stopped at maxRunningSeconds, SIGKILL after the grace for one that ignores SIGTERM', async () => {
+  it('is stopped after maxRunningSeconds, with SIGKILL after the grace period if it ignores SIGTERM', async () => {
     const task = "import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nprint('on')\ntime.sleep(600)\n";
     configure(cloud(), [await makeSdist(task)], ({ limits }) => ({
       limits: { ...limits, maxRunningSeconds: 0.7, stopGraceSeconds: 0.3 },
@@ -142,7 +142,7 @@ while len(os.listdir(os.environ['DROPFORGE_OUTPUT_DIR'])) < 2:
     expect(await ended(machine().boot())).toMatchObject({ reason: 'MAX_RUNNING_TIME', signal: 9 });
   });
 
-  it('is stopped when it fills its share of the disk', async () => {
+  it('is stopped when it exceeds its disk limit', async () => {
     const task = "import time\nopen('filler', 'wb').write(bytes(60_000_000))\ntime.sleep(600)\n";
     configure(cloud(), [await makeSdist(task)], ({ limits }) => ({ limits: { ...limits, diskBytesMax: 30_000_000 } }));
     expect(await ended(machine().boot())).toMatchObject({ reason: 'DISK_FULL', signal: 15 });
@@ -164,30 +164,32 @@ sys.exit(3)
     const report = await ended(machine().boot());
     expect(report).toMatchObject({ reason: 'EXITED', exitCode: 3 });
     expect(report.evidence.at(-1)).toBe('the end');
-    expect(logged('agent').some((line) => /Output beyond 2000000 bytes is not logged/.test(line ?? ''))).toBe(true);
+    expect(logged('agent').some((line) => /exceeds 2000000 bytes; further lines are not logged/.test(line ?? ''))).toBe(
+      true,
+    );
     const peakKib = Number(/VmHWM:\s+(\d+)/.exec(saved('agent-memory') ?? '')?.[1]);
     expect(peakKib).toBeLessThan(100_000);
   });
 });
 
-describe('a job that cannot begin', () => {
-  it('says that a package is not what was checked', async () => {
+describe('a job that cannot start', () => {
+  it('reports a package that differs from what was validated', async () => {
     configure(cloud(), [await makeSdist(TRAINS)], ({ program }) => ({
       program: { ...program, packages: program.packages.map((one) => ({ ...one, crc32c: 'AAAAAA==' })) },
     }));
     const report = await ended(machine().boot());
     expect(report.reason).toBe('PACKAGE_UNREADABLE');
-    expect(report.evidence[0]).toMatch(/CRC32C of what arrived is .+, not AAAAAA==/);
+    expect(report.evidence[0]).toMatch(/CRC32C of the download is .+, not AAAAAA==/);
   });
 
-  it('says that a package has gone', async () => {
+  it('reports a package that was deleted', async () => {
     configure(cloud(), [await makeSdist(TRAINS)], ({ program }) => ({
       program: { ...program, packages: program.packages.map((one) => ({ ...one, generation: '1' })) },
     }));
     expect(await ended(machine().boot())).toMatchObject({ reason: 'PACKAGE_UNREADABLE', exitCode: null });
   });
 
-  it('names the requirement that is missing, and the index that could not be reached', async () => {
+  it('names the missing requirement and the unreachable index', async () => {
     configure(cloud(), [await makeSdist(TRAINS, { requires: 'no-such-package-anywhere>=7\n' })]);
     const unreachable = { PIP_INDEX_URL: 'http://127.0.0.1:9/simple', PIP_CONFIG_FILE: '/dev/null' };
     const report = await ended(machine().boot(unreachable));
@@ -198,7 +200,7 @@ describe('a job that cannot begin', () => {
     );
   });
 
-  it('says that the bucket of the job directory does not exist, before anything is run', async () => {
+  it('reports that the bucket of the job directory does not exist, before anything runs', async () => {
     configure(cloud(), [await makeSdist(TRAINS)], () => ({ jobDir: 'gs://no-such-bucket/out' }));
     const report = await ended(machine().boot());
     expect(report.reason).toBe('JOB_DIR_UNWRITABLE');
@@ -206,7 +208,7 @@ describe('a job that cannot begin', () => {
     expect(cloud().heartbeats.some(({ phase }) => phase === 'RUNNING')).toBe(false);
   });
 
-  it('powers off when the agent is broken', async () => {
+  it('powers off if the agent is not valid Python', async () => {
     cloud().attributes['dropforge-agent'] = Buffer.from('#!/usr/bin/env python3\nbroken').toString('base64');
     const vm = machine().boot();
     await once(vm, 'exit');

@@ -18,10 +18,10 @@ type Content = { readonly body: Buffer | string; readonly metadata?: Readonly<Re
 const PAGE_COUNT = 2;
 
 /**
- * As much of the Cloud Storage JSON API as the agent uses, in memory, and as strict: preconditions, checksums, exact
- * ranges, small pages. The contract suite tests the embedded cloud's own door; this one can be made to fail on purpose.
+ * A fake of the Cloud Storage JSON API, as far as the agent uses it, in memory and as strict: preconditions, checksums,
+ * exact ranges, small pages. The contract suite tests the embedded cloud's own server; this one can inject faults.
  */
-export function createBucketDoor(bucketNames: readonly string[]) {
+export function createBucketServer(bucketNames: readonly string[]) {
   const objects = new Map<string, StoredObject>();
   const sessions = new Map<string, Session>();
   let generation = 1_763_700_000_000_000;
@@ -37,7 +37,7 @@ export function createBucketDoor(bucketNames: readonly string[]) {
     const name = query.get('name') ?? '';
     const current = objects.get(`${bucket}/${name}`)?.generation ?? 0;
     if (query.has('ifGenerationMatch') && Number(query.get('ifGenerationMatch')) !== current) {
-      return refuse(412, 'At least one of the pre-conditions you specified did not hold.');
+      return errorResponse(412, 'At least one of the pre-conditions you specified did not hold.');
     }
     return Response.json(describe(put(bucket, name, { body, metadata })));
   }
@@ -46,7 +46,7 @@ export function createBucketDoor(bucketNames: readonly string[]) {
     const bucket = c.req.param('bucket') ?? '';
     const query = new URL(c.req.url).searchParams;
     if (!bucketNames.includes(bucket)) {
-      return refuse(404, 'The specified bucket does not exist.');
+      return errorResponse(404, 'The specified bucket does not exist.');
     }
     if (query.get('uploadType') === 'resumable') {
       const { metadata = {} } = await c.req.json<{ metadata?: Record<string, string> }>();
@@ -61,7 +61,7 @@ export function createBucketDoor(bucketNames: readonly string[]) {
       md5Hash?: string;
     };
     if (md5Hash !== undefined && md5Hash !== md5(body)) {
-      return refuse(400, 'Provided MD5 hash does not match calculated MD5 hash.');
+      return errorResponse(400, 'Provided MD5 hash does not match calculated MD5 hash.');
     }
     return insert({ bucket, query, metadata }, body);
   }
@@ -69,7 +69,7 @@ export function createBucketDoor(bucketNames: readonly string[]) {
   async function append(c: Context): Promise<Response> {
     const session = sessions.get(c.req.param('id') ?? '');
     if (session === undefined) {
-      return refuse(404, 'No such session.');
+      return errorResponse(404, 'No such session.');
     }
     const start = /^bytes (\d+)-/.exec(c.req.header('content-range') ?? '')?.[1];
     if (start !== undefined && Number(start) === session.body.length) {
@@ -101,7 +101,7 @@ export function createBucketDoor(bucketNames: readonly string[]) {
     const stored = objects.get(`${c.req.param('bucket')}/${c.req.param('object')}`);
     const wanted = c.req.query('generation');
     if (stored === undefined || (wanted !== undefined && Number(wanted) !== stored.generation)) {
-      return refuse(404, `No such object: ${c.req.param('bucket')}/${c.req.param('object')}`);
+      return errorResponse(404, `No such object: ${c.req.param('bucket')}/${c.req.param('object')}`);
     }
     if (c.req.query('alt') !== 'media') {
       return Response.json(describe(stored));
@@ -137,7 +137,7 @@ function md5(body: Buffer): string {
   return createHash('md5').update(body).digest('base64');
 }
 
-function refuse(code: number, message: string): Response {
+function errorResponse(code: number, message: string): Response {
   return Response.json({ error: { code, message } }, { status: code });
 }
 

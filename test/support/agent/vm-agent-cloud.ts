@@ -7,7 +7,7 @@ import { Hono } from 'hono';
 import { packAgent } from '#infra/vm-agent/pack-agent.ts';
 import { type Heartbeat, type HeartbeatAnswer, heartbeatSchema } from '#shared/protocol/heartbeat.ts';
 import { type VmConfig, vmConfigSchema } from '#shared/protocol/vm-config.ts';
-import { createBucketDoor } from './vm-agent-bucket.ts';
+import { createBucketServer } from './vm-agent-bucket.ts';
 
 export const BUCKET = 'jobs';
 export const JOB_DIR = 'digits';
@@ -22,9 +22,9 @@ export type LogEntry = {
 
 type Package = { readonly name: string; readonly body: Buffer };
 
-/** The doors that a VM meets, on one local port, with what was said at them and ways to make them fail. */
+/** Starts fakes of all servers that a VM uses, on one local port; they record requests and inject faults. */
 export async function startCloud() {
-  const bucket = createBucketDoor([BUCKET]);
+  const bucket = createBucketServer([BUCKET]);
   const heartbeats: Heartbeat[] = [];
   const logEntries: LogEntry[] = [];
   const attributes: Record<string, string> = { 'dropforge-agent': await packAgent() };
@@ -36,7 +36,7 @@ export async function startCloud() {
     attributes,
     isPreempted: false,
     answerHeartbeat: (_heartbeat: Heartbeat): HeartbeatAnswer | Response => ({ command: 'CONTINUE', reason: null }),
-    /** Answers in place of the door, or lets the request through. */
+    /** Returns a response in place of the server, or undefined to let the request through. */
     intercept: (_request: Request): Response | undefined => undefined,
     url: '',
     preempt() {
@@ -98,7 +98,7 @@ export async function startCloud() {
       return answer instanceof Response ? answer : c.json(answer);
     })
     .post('/v2/entries:write', async (c) => {
-      // Google's parser knows no NaN either, and answers so to the whole request.
+      // Google's parser rejects NaN, and with it the whole request.
       const body = await c.req.json<{ entries: LogEntry[] }>().catch(() => undefined);
       logEntries.push(...(body?.entries ?? []));
       return body === undefined ? c.json({ error: { code: 400, message: 'Invalid JSON payload.' } }, 400) : c.json({});
@@ -113,7 +113,7 @@ export async function startCloud() {
 
 export type Cloud = Awaited<ReturnType<typeof startCloud>>;
 
-/** Puts the packages into the bucket and the VM's configuration into the metadata server. */
+/** Puts the packages into the bucket, and the VM's configuration into the metadata server. */
 export function configure(
   cloud: Cloud,
   packages: readonly Package[],
@@ -170,11 +170,11 @@ function store(cloud: Cloud, { name, body }: Package) {
   return { uri, generation: String(generation), crc32c: crc.toString('base64'), sizeBytes: body.length };
 }
 
-/** Resolves once the condition holds; the test's own time limit is the bound. */
+/** Polls until the condition holds; limited by the test's timeout only. */
 export async function until(condition: () => boolean, child: ChildProcess): Promise<void> {
   while (!condition()) {
     if (child.exitCode !== null || child.signalCode !== null) {
-      throw new Error('The VM ended before what was waited for.');
+      throw new Error('The VM ended before the condition was met.');
     }
     await new Promise((resolve) => setImmediate(resolve));
     await new Promise((resolve) => setTimeout(resolve, 10));

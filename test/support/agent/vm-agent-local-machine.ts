@@ -9,7 +9,7 @@ import type { Cloud } from './vm-agent-cloud.ts';
 const STARTUP_SCRIPT = new URL('../../../infra/vm-agent/startup.sh', import.meta.url).pathname;
 const SHUTDOWN_SCRIPT = new URL('../../../infra/vm-agent/shutdown.sh', import.meta.url).pathname;
 
-/** A machine with a disk of its own, on which `poweroff` is written down. */
+/** Creates a machine with its own disk, and with `poweroff` replaced by a command that records the call. */
 export async function createMachine(cloud: Cloud) {
   const folder = await mkdtemp(join(tmpdir(), 'dropforge-vm-agent-'));
   const poweredOff = join(folder, 'powered-off');
@@ -29,7 +29,7 @@ export async function createMachine(cloud: Cloud) {
 
   return {
     home: join(folder, 'home'),
-    /** Runs the startup script as the VM's boot does. */
+    /** Runs the startup script, as a boot of the VM does. */
     boot(more: Readonly<Record<string, string>> = {}) {
       const child = spawn('bash', [STARTUP_SCRIPT], { detached: true, env: { ...environment, ...more } });
       for (const output of [child.stdout, child.stderr]) {
@@ -41,7 +41,7 @@ export async function createMachine(cloud: Cloud) {
       booted.push(child);
       return child;
     },
-    /** The guest environment's runner of startup scripts ends, and with it whoever read the output of the script. */
+    /** Closes the startup script's output, as when the guest environment's process that runs the script ends. */
     stopReadingOutput() {
       for (const { stdout, stderr } of booted) {
         stdout?.destroy();
@@ -55,7 +55,7 @@ export async function createMachine(cloud: Cloud) {
       await once(spawn('bash', [SHUTDOWN_SCRIPT], { stdio: ['ignore', 'inherit', 'inherit'], env }), 'exit');
     },
     isPoweredOff: () => existsSync(poweredOff),
-    /** What runs on the machine ends without a word, the program included. */
+    /** Kills everything that runs on the machine, the program included. */
     cutPower() {
       for (const { pid, exitCode, signalCode } of booted) {
         if (pid !== undefined && exitCode === null && signalCode === null) {
@@ -91,7 +91,7 @@ function killTree(pid: number): void {
     try {
       process.kill(member, 'SIGKILL');
     } catch (error) {
-      // A parent's end may have taken it along.
+      // It may have ended with its parent.
       if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) {
         throw error;
       }

@@ -5,7 +5,7 @@ import type { ReplicaExitReport } from '#shared/protocol/heartbeat.ts';
 import { type Cloud, startCloud } from './vm-agent-cloud.ts';
 import { createMachine, type Machine } from './vm-agent-local-machine.ts';
 
-/** Starts a cloud with one machine for each test of a file, and says how the machine's end is awaited. */
+/** Starts a fake cloud and one machine for each test of a file; returns helpers that wait for the machine's exit. */
 export function startMachineForEachTest() {
   let startedCloud: Cloud;
   let createdMachine: Machine;

@@ -5,7 +5,7 @@ import { pack } from 'tar-stream';
 
 type Sources = Readonly<Record<string, string>>;
 
-/** A source distribution as setuptools makes it, of the package `trainer` with this `task.py`. */
+/** Returns a source distribution as setuptools builds it, of a package `trainer` with this `task.py`. */
 export async function makeSdist(task: string, options: { readonly requires?: string; readonly setup?: string } = {}) {
   const setup =
     options.setup ?? "from setuptools import setup\nsetup(name='trainer', version='0.1', packages=['trainer'])\n";
@@ -22,7 +22,7 @@ export async function makeSdist(task: string, options: { readonly requires?: str
   return { name: 'trainer-0.1.tar.gz', body };
 }
 
-/** A zip of nothing but sources. */
+/** Returns a zip file that holds only sources. */
 export function makeZip(sources: Sources) {
   const files = Object.fromEntries(Object.entries(sources).map(([path, text]) => [path, strToU8(text)]));
   return { name: 'trainer.zip', body: Buffer.from(zipSync(files)) };
@@ -37,7 +37,7 @@ async function makeTarGz(sources: Sources): Promise<Buffer> {
   return buffer(tar.pipe(createGzip()));
 }
 
-/** A wheel with one module of one line. */
+/** Returns a wheel with one module. */
 export function makeWheel(distribution: string, module: string, source: string) {
   const info = `${distribution}-1.0.dist-info`;
   const sources = {

@@ -11,7 +11,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 const EXAMPLE_DIR = fileURLToPath(new URL('../../examples/digits', import.meta.url));
 const PROCESS = { timeout: 60_000 };
 
-// The engine in plain Python is everywhere; NumPy would also be too fast to be interrupted.
+// Plain Python needs no installation, and is slow enough to be interrupted.
 const TRAIN = ['-m', 'trainer.task', '--engine', 'python'];
 
 let root: string;
@@ -31,7 +31,7 @@ async function finish(args: readonly string[], env: Readonly<Record<string, stri
   return { stdout, stderr, code };
 }
 
-/** Trains until a line of the output matches, then sends SIGTERM; answers with the exit code. */
+/** Trains until a line of the output matches, then sends SIGTERM; returns the exit code. */
 async function interruptAt(line: RegExp, args: readonly string[]): Promise<number> {
   const child = start(args);
   const exited = once(child, 'exit');
@@ -47,51 +47,61 @@ async function interruptAt(line: RegExp, args: readonly string[]): Promise<numbe
 const readJson = async (path: string) => JSON.parse(await readFile(path, 'utf8'));
 
 describe('the digits trainer', () => {
-  it('reaches 94 % test accuracy, reports every epoch and exports a model that reads digits', PROCESS, async () => {
-    const jobDir = join(root, 'whole');
-    const metricsFile = join(root, 'metrics.jsonl');
-    const { code, stdout } = await finish([...TRAIN, '--job-dir', jobDir, '--epochs', '8'], {
-      DROPFORGE_METRICS_FILE: metricsFile,
-    });
-    expect(code).toBe(0);
-    expect(stdout.match(/^epoch \d+\/8 {2}loss/gm)).toHaveLength(8);
+  it(
+    'reaches 94 % test accuracy, reports every epoch and exports a model that recognizes digits',
+    PROCESS,
+    async () => {
+      const jobDir = join(root, 'whole');
+      const metricsFile = join(root, 'metrics.jsonl');
+      const { code, stdout } = await finish([...TRAIN, '--job-dir', jobDir, '--epochs', '8'], {
+        DROPFORGE_METRICS_FILE: metricsFile,
+      });
+      expect(code).toBe(0);
+      expect(stdout.match(/^epoch \d+\/8 {2}loss/gm)).toHaveLength(8);
 
-    const reported = (await readFile(metricsFile, 'utf8'))
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line));
-    expect(reported.map(({ step, steps }) => [step, steps])).toEqual(Array.from({ length: 8 }, (_, i) => [i + 1, 8]));
-    expect(reported[7].loss).toBeLessThan(reported[0].loss);
+      const reported = (await readFile(metricsFile, 'utf8'))
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line));
+      expect(reported.map(({ step, steps }) => [step, steps])).toEqual(Array.from({ length: 8 }, (_, i) => [i + 1, 8]));
+      expect(reported[7].loss).toBeLessThan(reported[0].loss);
 
-    const { accuracy, loss, epochs } = await readJson(join(jobDir, 'metrics.json'));
-    expect(epochs).toBe(8);
-    expect(accuracy).toBeGreaterThanOrEqual(0.94);
-    expect({ accuracy, loss }).toEqual({ accuracy: reported[7].accuracy, loss: reported[7].loss });
+      const { accuracy, loss, epochs } = await readJson(join(jobDir, 'metrics.json'));
+      expect(epochs).toBe(8);
+      expect(accuracy).toBeGreaterThanOrEqual(0.94);
+      expect({ accuracy, loss }).toEqual({ accuracy: reported[7].accuracy, loss: reported[7].loss });
 
-    const sample = await finish(['-m', 'trainer.predict', join(jobDir, 'model.json'), '--sample', '50']);
-    const readings = [...sample.stdout.matchAll(/^read as (\d), is (\d)$/gm)];
-    expect(readings).toHaveLength(50);
-    expect(readings.filter(([, guess, label]) => guess === label).length).toBeGreaterThanOrEqual(45);
-  });
+      const sample = await finish(['-m', 'trainer.predict', join(jobDir, 'model.json'), '--sample', '50']);
+      const predictions = [...sample.stdout.matchAll(/^predicted (\d), actual (\d)$/gm)];
+      expect(predictions).toHaveLength(50);
+      expect(predictions.filter(([, guess, label]) => guess === label).length).toBeGreaterThanOrEqual(45);
+    },
+  );
 
-  it('saves at SIGTERM, exits with 143 and ends as a run that was never interrupted', PROCESS, async () => {
-    const [whole, broken] = [join(root, 'calm'), join(root, 'broken')];
-    const epochs = ['--epochs', '4', '--seed', '7'];
-    const [straight, code] = await Promise.all([
-      finish([...TRAIN, '--job-dir', whole, ...epochs]),
-      interruptAt(/^Training on/, [...TRAIN, '--job-dir', broken, ...epochs]),
-    ]);
-    expect(straight.code).toBe(0);
-    expect(code).toBe(143);
-    expect(await readdir(broken)).toEqual(['checkpoints']);
+  it(
+    'saves a checkpoint on SIGTERM, exits with 143, and resumes with the result of an uninterrupted run',
+    PROCESS,
+    async () => {
+      const [uninterrupted, interrupted] = [join(root, 'uninterrupted'), join(root, 'interrupted')];
+      const epochs = ['--epochs', '4', '--seed', '7'];
+      const [first, code] = await Promise.all([
+        finish([...TRAIN, '--job-dir', uninterrupted, ...epochs]),
+        interruptAt(/^Training on/, [...TRAIN, '--job-dir', interrupted, ...epochs]),
+      ]);
+      expect(first.code).toBe(0);
+      expect(code).toBe(143);
+      expect(await readdir(interrupted)).toEqual(['checkpoints']);
 
-    const resumed = await finish([...TRAIN, '--job-dir', broken, ...epochs]);
-    expect(resumed.stdout).toMatch(/^Going on from the checkpoint of step \d+ \(epoch [0-3]\)\.$/m);
-    expect(await readFile(join(broken, 'model.json'))).toEqual(await readFile(join(whole, 'model.json')));
-  });
+      const resumed = await finish([...TRAIN, '--job-dir', interrupted, ...epochs]);
+      expect(resumed.stdout).toMatch(/^Resuming from the checkpoint of step \d+ \(epoch [0-3]\)\.$/m);
+      expect(await readFile(join(interrupted, 'model.json'))).toEqual(
+        await readFile(join(uninterrupted, 'model.json')),
+      );
+    },
+  );
 
-  it('goes on from the last complete checkpoint and keeps only a few', PROCESS, async () => {
-    const jobDir = join(root, 'torn');
+  it('resumes from the last complete checkpoint and keeps only three', PROCESS, async () => {
+    const jobDir = join(root, 'damaged');
     const args = [...TRAIN, '--job-dir', jobDir, '--hidden', '4'];
     await finish([...args, '--epochs', '5']);
     const checkpoints = (await readdir(join(jobDir, 'checkpoints'))).sort();
@@ -100,12 +110,12 @@ describe('the digits trainer', () => {
     await truncate(join(jobDir, 'checkpoints', 'step-00000450.json'), 100);
     const { code, stdout } = await finish([...args, '--epochs', '5']);
     expect(code).toBe(0);
-    expect(stdout).toContain('Going on from the checkpoint of step 360 (epoch 4).');
+    expect(stdout).toContain('Resuming from the checkpoint of step 360 (epoch 4).');
     expect(stdout).toContain('epoch 5/5');
   });
 
   it(
-    'writes where the environment says when no --job-dir is given, and asks for one when it says nothing',
+    'writes to the directory in the environment without --job-dir, and requires --job-dir without either',
     async () => {
       const once = ['--epochs', '1', '--hidden', '2'];
       const none = { DROPFORGE_OUTPUT_DIR: '', AIP_MODEL_DIR: '' };
@@ -123,12 +133,12 @@ describe('the digits trainer', () => {
     PROCESS.timeout,
   );
 
-  it('refuses to go on from a checkpoint of other settings', PROCESS, async () => {
+  it('does not resume from a checkpoint with other settings', PROCESS, async () => {
     const jobDir = join(root, 'other');
     await finish([...TRAIN, '--job-dir', jobDir, '--hidden', '2', '--epochs', '1']);
     const { code, stderr } = await finish([...TRAIN, '--job-dir', jobDir, '--hidden', '3', '--epochs', '1']);
     expect(code).toBe(2);
-    expect(stderr).toMatch(/Give the same settings, or another --job-dir/);
+    expect(stderr).toMatch(/Use the same settings, or another --job-dir/);
     expect(stderr).not.toContain('Traceback');
   });
 
@@ -136,7 +146,7 @@ describe('the digits trainer', () => {
     ['--epochs', '0'],
     ['--learning-rate', '-1'],
     ['--batch-size', 'many'],
-  ])('refuses %s %s', async (flag, value) => {
+  ])('rejects %s %s', async (flag, value) => {
     const { code, stderr } = await finish([...TRAIN, '--job-dir', root, flag, value]);
     expect(code).toBe(2);
     expect(stderr).toContain(flag);

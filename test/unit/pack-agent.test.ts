@@ -6,13 +6,13 @@ import { describe, expect, it } from 'vitest';
 import { AGENT_BYTES_MAX, packAgent, readShutdownScript, readStartupScript } from '#infra/vm-agent/pack-agent.ts';
 
 describe('packAgent', () => {
-  it('gives the same text for the same sources, within a metadata value', async () => {
+  it('is deterministic, and fits into a metadata value', async () => {
     const text = await packAgent();
     expect(await packAgent()).toBe(text);
     expect(text.length).toBeLessThan(AGENT_BYTES_MAX);
   });
 
-  it('gives an archive that Python runs', async () => {
+  it('returns an archive that Python can run', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'dropforge-pack-agent-'));
     try {
       const archive = join(folder, 'agent.pyz');
@@ -30,7 +30,7 @@ describe.each([
   ['readStartupScript', readStartupScript],
   ['readShutdownScript', readShutdownScript],
 ])('%s', (_, readScript) => {
-  it('gives a script that bash can read', async () => {
+  it('returns a script that bash can parse', async () => {
     const script = await readScript();
     expect(script.startsWith('#!/usr/bin/env bash\n')).toBe(true);
     expect(spawnSync('bash', ['-n'], { input: script, encoding: 'utf8' })).toMatchObject({ status: 0, stderr: '' });

@@ -1,1 +1,1 @@
-"""Learns to read handwritten digits: a small neural network, trained with mini-batch gradient descent."""
+"""Learns to recognize handwritten digits: a small neural network, trained with mini-batch gradient descent."""

@@ -1,4 +1,4 @@
-"""The handwritten digits: where they come from is told in ORIGIN.md beside this file."""
+"""The handwritten digits; ORIGIN.md in this directory names their source."""
 
 import gzip
 import random
@@ -9,13 +9,13 @@ PIXELS = 64
 CLASSES = 10
 INK_MAX = 16
 
-# The split does not follow --seed, so that the accuracies of different runs can be compared.
+# Independent of --seed, so that the accuracies of different runs can be compared.
 SPLIT_SEED = 1797
 TEST_FRACTION = 0.2
 
 
 class Digits(NamedTuple):
-    """Images as rows of 64 pixels from 0 to 1, and the digit that each shows."""
+    """Images as rows of 64 pixels from 0 to 1, and their digits."""
 
     images: list[list[float]]
     labels: list[int]
@@ -27,7 +27,7 @@ class Split(NamedTuple):
 
 
 def load_digits() -> Split:
-    """Reads the data that the package carries and sets a fifth of it aside for the test."""
+    """Loads the data from the package, and sets TEST_FRACTION of it aside for testing."""
     packed = resources.files('trainer').joinpath('digits.csv.gz').read_bytes()
     rows = [[int(value) for value in line.split(',')] for line in gzip.decompress(packed).decode('ascii').splitlines()]
     random.Random(SPLIT_SEED).shuffle(rows)

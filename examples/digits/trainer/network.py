@@ -1,7 +1,6 @@
-"""The network in plain lists: 64 pixels, one hidden layer of rectified linear units, ten digits.
+"""The network on plain lists: 64 pixels, one hidden layer of rectified linear units, ten digits.
 
-A network is trained by `train_batch` and asked by `predict`. `network_numpy` does the same on arrays and is taken instead
-where NumPy can be imported; parameters cross between the two as lists, which is also how they are saved.
+`network_numpy` is the same network on NumPy arrays. Both exchange and save their parameters as lists.
 """
 
 import math
@@ -18,7 +17,7 @@ NAME = 'standard library'
 
 
 def create_parameters(hidden: int, seed: int) -> Parameters:
-    """Small random weights (He et al. 2015: variance 2 / inputs) and no biases."""
+    """Returns small random weights (He et al. 2015: variance 2 / inputs) and zero biases."""
     draw = random.Random(f'weights:{seed}').gauss
     return {
         'hidden_weights': [[draw(0, math.sqrt(2 / PIXELS)) for _ in range(PIXELS)] for _ in range(hidden)],
@@ -36,11 +35,11 @@ class Network:
         return self._parameters
 
     def predict(self, images: Matrix) -> list[int]:
-        """The digit that each image most likely shows."""
+        """Returns the most likely digit of each image."""
         return [max(range(CLASSES), key=scores.__getitem__) for scores in self._forward(images)[1]]
 
     def train_batch(self, images: Matrix, labels: list[int], learning_rate: float) -> float:
-        """One step of gradient descent; returns the summed cross-entropy of the batch before the step."""
+        """Makes one step of gradient descent; returns the summed cross-entropy of the batch before the step."""
         hidden, scores = self._forward(images)
         probabilities = [_softmax(row) for row in scores]
         loss = -sum(math.log(max(row[label], 1e-12)) for row, label in zip(probabilities, labels))

@@ -1,5 +1,4 @@
-"""The network of `network` on NumPy arrays: the same steps, some hundred times faster."""
-
+"""The network of `network` on NumPy arrays: the same steps, about a hundred times faster."""
 
 import numpy
 
@@ -16,11 +15,11 @@ class Network:
         return {name: values.tolist() for name, values in self._parameters.items()}
 
     def predict(self, images: Matrix) -> list[int]:
-        """The digit that each image most likely shows."""
+        """Returns the most likely digit of each image."""
         return self._forward(numpy.array(images))[1].argmax(axis=1).tolist()
 
     def train_batch(self, images: Matrix, labels: list[int], learning_rate: float) -> float:
-        """One step of gradient descent; returns the summed cross-entropy of the batch before the step."""
+        """Makes one step of gradient descent; returns the summed cross-entropy of the batch before the step."""
         pixels = numpy.array(images)
         rows = numpy.arange(len(labels))
         hidden, scores = self._forward(pixels)

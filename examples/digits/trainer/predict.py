@@ -1,7 +1,7 @@
-"""Reads digits with a trained model: `python -m trainer.predict model.json < images.csv`.
+"""Recognizes digits with a trained model: `python -m trainer.predict model.json < images.csv`.
 
-Each line of the input holds 64 pixels from 0 to 16, separated by commas; each line of the output the digit they show.
-Without any input (`--sample N`), the first N images of the test set are drawn, read and compared.
+Each line of the input has 64 comma-separated pixels from 0 to 16; each line of the output is the digit. With
+`--sample N`, the first N images of the test set are printed with their predicted and actual digits instead.
 """
 
 import argparse
@@ -18,9 +18,9 @@ WIDTH = 8
 
 
 def main(argv: Optional[list[str]] = None) -> int:
-    parser = argparse.ArgumentParser(prog='python -m trainer.predict', description='Reads handwritten digits.')
-    parser.add_argument('model', type=Path, help='the model.json that a training run has left')
-    parser.add_argument('--sample', type=int, metavar='N', help='draw and read the first N images of the test set')
+    parser = argparse.ArgumentParser(prog='python -m trainer.predict', description='Recognizes handwritten digits.')
+    parser.add_argument('model', type=Path, help='the model.json of a training run')
+    parser.add_argument('--sample', type=int, metavar='N', help='print and predict the first N images of the test set')
     flags = parser.parse_args(argv)
     model = Network(json.loads(flags.model.read_text(encoding='utf-8'))['parameters'])
     if flags.sample is not None:
@@ -44,9 +44,9 @@ def predict_lines(model: Network) -> int:
 def predict_sample(model: Network, count: int) -> int:
     images, labels = load_digits().test
     for image, label, guess in zip(images[:count], labels, model.predict(images[:count])):
-        for begin in range(0, PIXELS, WIDTH):
-            print(''.join(SHADES[round(pixel * (len(SHADES) - 1))] * 2 for pixel in image[begin : begin + WIDTH]))
-        print(f'read as {guess}, is {label}\n')
+        for start in range(0, PIXELS, WIDTH):
+            print(''.join(SHADES[round(pixel * (len(SHADES) - 1))] * 2 for pixel in image[start : start + WIDTH]))
+        print(f'predicted {guess}, actual {label}\n')
     return 0
 
 

@@ -1,4 +1,4 @@
-"""One training run: the network, how far it has come, and how it goes on after an interruption."""
+"""One training run: the network, its progress, and resuming after an interruption."""
 
 import random
 from pathlib import Path
@@ -10,7 +10,7 @@ from trainer.network import create_parameters
 
 
 class Settings(NamedTuple):
-    """What the outcome of a run depends on, besides its number of epochs."""
+    """What determines the result of a run, besides its number of epochs."""
 
     batch_size: int
     learning_rate: float
@@ -19,14 +19,14 @@ class Settings(NamedTuple):
 
 
 class TrainingRun:
-    """Every random choice follows from the seed and the step, so an interrupted run ends as an uninterrupted one."""
+    """All randomness derives from seed and step, so that a resumed run has the same result as an uninterrupted one."""
 
     def __init__(self, engine, settings: Settings, digits: Split, checkpoints: Path) -> None:
-        """Raises CheckpointMismatch when the checkpoints there belong to other settings."""
+        """Raises CheckpointMismatch if the last checkpoint has other settings."""
         self._settings = settings
         self._digits = digits
         self._checkpoints = checkpoints
-        self.steps_an_epoch = -(-len(digits.train.labels) // settings.batch_size)
+        self.steps_per_epoch = -(-len(digits.train.labels) // settings.batch_size)
         saved = load_last_checkpoint(checkpoints, settings._asdict())
         self.is_resumed = saved is not None
         saved = saved or {'step': 0, 'loss_sum': 0.0, 'metrics': {}}
@@ -37,20 +37,20 @@ class TrainingRun:
 
     @property
     def epoch(self) -> int:
-        """The number of epochs that are complete."""
-        return self.step // self.steps_an_epoch
+        """The number of completed epochs."""
+        return self.step // self.steps_per_epoch
 
     def train_epoch(self, is_stopping: Callable[[], bool]) -> bool:
-        """Trains what is left of the current epoch and saves; False when it was stopped before the end of it."""
+        """Trains the rest of the epoch and saves a checkpoint; returns False if it was stopped before the end."""
         train = self._digits.train
         order = list(range(len(train.labels)))
         random.Random(f'order:{self._settings.seed}:{self.epoch}').shuffle(order)
         size = self._settings.batch_size
-        for begin in range((self.step % self.steps_an_epoch) * size, len(order), size):
+        for start in range((self.step % self.steps_per_epoch) * size, len(order), size):
             if is_stopping():
                 self._save()
                 return False
-            images, labels = _take(train, order[begin : begin + size])
+            images, labels = _take(train, order[start : start + size])
             self._loss_sum += self._network.train_batch(images, labels, self._settings.learning_rate)
             self.step += 1
         self.metrics = {'loss': self._loss_sum / len(order), 'accuracy': self._measure_accuracy()}

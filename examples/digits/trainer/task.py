@@ -1,7 +1,7 @@
 """Trains the network: `python -m trainer.task --job-dir output`.
 
-Writes a checkpoint after every epoch into JOB_DIR/checkpoints and goes on from the last one when it is started again.
-At SIGTERM it saves where it is and exits with 143. At the end it leaves JOB_DIR/model.json and JOB_DIR/metrics.json.
+Writes a checkpoint to JOB_DIR/checkpoints after every epoch, and resumes from the last one when it is restarted. On
+SIGTERM, it saves a checkpoint and exits with 143. At the end, it writes JOB_DIR/model.json and JOB_DIR/metrics.json.
 """
 
 import argparse
@@ -39,7 +39,7 @@ def main(argv: Optional[list[str]] = None) -> int:
         flush=True,
     )
     if run.is_resumed:
-        print(f'Going on from the checkpoint of step {run.step} (epoch {run.epoch}).', flush=True)
+        print(f'Resuming from the checkpoint of step {run.step} (epoch {run.epoch}).', flush=True)
     return train(run, flags, lambda: bool(stop_requests))
 
 
@@ -47,7 +47,7 @@ def train(run: TrainingRun, flags: argparse.Namespace, is_stopping) -> int:
     started_at = time.monotonic()
     while run.epoch < flags.epochs:
         if not run.train_epoch(is_stopping):
-            print(f'Stopped by SIGTERM; step {run.step} is saved.', flush=True)
+            print(f'Stopped by SIGTERM; the checkpoint of step {run.step} is saved.', flush=True)
             return EXIT_TERMINATED
         report_epoch(run, flags.epochs)
     write_json(flags.job_dir / 'model.json', run.export_model())
@@ -57,7 +57,7 @@ def train(run: TrainingRun, flags: argparse.Namespace, is_stopping) -> int:
 
 
 def report_epoch(run: TrainingRun, epochs: int) -> None:
-    """A line for people, and one for Dropforge where it has said in DROPFORGE_METRICS_FILE that it listens."""
+    """Prints the metrics, and appends them to DROPFORGE_METRICS_FILE if it is set."""
     loss, accuracy = run.metrics['loss'], run.metrics['accuracy']
     print(f'epoch {run.epoch}/{epochs}  loss {loss:.4f}  accuracy {accuracy:.4f}', flush=True)
     metrics_file = os.environ.get('DROPFORGE_METRICS_FILE')
@@ -68,7 +68,7 @@ def report_epoch(run: TrainingRun, epochs: int) -> None:
 
 
 def choose_engine(name: str):
-    """NumPy where it is there, unless one of the two is asked for by name."""
+    """Returns the engine of that name; for `auto`, NumPy if it is installed."""
     if name != 'python':
         try:
             from trainer import network_numpy
@@ -83,7 +83,7 @@ def choose_engine(name: str):
 def parse_flags(argv: Optional[list[str]]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog='python -m trainer.task',
-        description='Learns to read handwritten digits.',
+        description='Learns to recognize handwritten digits.',
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     given = os.environ.get('DROPFORGE_OUTPUT_DIR') or os.environ.get('AIP_MODEL_DIR')
@@ -92,14 +92,14 @@ def parse_flags(argv: Optional[list[str]]) -> argparse.Namespace:
         type=Path,
         default=given or None,
         required=not given,
-        help='where checkpoints, model and metrics are kept; by default $DROPFORGE_OUTPUT_DIR, or $AIP_MODEL_DIR',
+        help='directory of checkpoints, model and metrics; default: $DROPFORGE_OUTPUT_DIR or $AIP_MODEL_DIR',
     )
     parser.add_argument('--epochs', type=_positive(int), default=30, help='passes over the training data')
-    parser.add_argument('--batch-size', type=_positive(int), default=16, help='images a step')
-    parser.add_argument('--learning-rate', type=_positive(float), default=0.1, help='length of a step')
-    parser.add_argument('--hidden', type=_positive(int), default=32, help='units of the hidden layer')
-    parser.add_argument('--seed', type=int, default=0, help='of the first weights and of the order of the images')
-    parser.add_argument('--engine', choices=['auto', 'python', 'numpy'], default='auto', help='what does the sums')
+    parser.add_argument('--batch-size', type=_positive(int), default=16, help='images per step')
+    parser.add_argument('--learning-rate', type=_positive(float), default=0.1, help='step size of gradient descent')
+    parser.add_argument('--hidden', type=_positive(int), default=32, help='units in the hidden layer')
+    parser.add_argument('--seed', type=int, default=0, help='seed of the initial weights and the image order')
+    parser.add_argument('--engine', choices=['auto', 'python', 'numpy'], default='auto', help='implementation to use')
     return parser.parse_args(argv)
 
 

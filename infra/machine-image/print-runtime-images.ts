@@ -6,21 +6,21 @@ const USAGE =
 
 process.exitCode = main(process.argv.slice(2));
 
-/** Prints Terraform's variables for a build of the default images. Gives the exit status. */
-function main(words: readonly string[]): number {
-  const place = readPlace(words);
-  if (place === undefined) {
+/** Prints Terraform's variables for a build of the default images. Returns the exit status. */
+function main(args: readonly string[]): number {
+  const options = readOptions(args);
+  if (options === undefined) {
     process.stderr.write(`${USAGE}\n`);
     return 2;
   }
-  process.stdout.write(`${JSON.stringify(runtimeVariablesFor(place), null, 2)}\n`);
+  process.stdout.write(`${JSON.stringify(runtimeVariablesFor(options), null, 2)}\n`);
   return 0;
 }
 
-function readPlace(words: readonly string[]): { readonly projectId: string; readonly build: string } | undefined {
+function readOptions(args: readonly string[]): { readonly projectId: string; readonly build: string } | undefined {
   try {
     const options = { project: { type: 'string' }, build: { type: 'string' } } as const;
-    const { project, build } = parseArgs({ args: [...words], options }).values;
+    const { project, build } = parseArgs({ args: [...args], options }).values;
     return project === undefined || build === undefined || !isBuild(build) ? undefined : { projectId: project, build };
   } catch {
     return undefined;

@@ -1,45 +1,45 @@
 import { z } from 'zod';
 import data from './runtimes.json' with { type: 'json' };
 
-/** As job files may write it (docs/job-file.md, `runtime`). */
+/** A runtime version as in job files (docs/job-file.md, `runtime`). */
 const versionSchema = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/);
 
-/** `name==1.2.3`, perhaps with extras and a local part: nothing is left to the day on which the image is made. */
+/** `name==1.2.3`, optionally with extras and a local version: exact pins make builds reproducible. */
 const pinSchema = z.string().regex(/^[A-Za-z0-9._-]+(\[[a-z-]+\])?==\d+(\.\d+)+(\+[a-z0-9]+)?$/);
 
 const runtimeSchema = z.strictObject({
   name: versionSchema,
-  /** What is in it, for people. */
+  /** Display name of the contents. */
   title: z.string().min(1),
   pythonVersion: z.string().regex(/^3\.\d{1,2}$/),
-  /** The public image that it is built on: the newest of the family. */
+  /** Base image: the newest public image of the family. */
   base: z.strictObject({ project: z.string().min(1), family: z.string().min(1) }),
   driver: z.strictObject({
     branch: z.string().regex(/^\d{3}$/),
-    /** Blackwell takes the open modules alone; Pascal and Volta the proprietary ones alone. */
+    /** Blackwell supports only the open modules, Pascal and Volta only the proprietary ones. */
     modules: z.enum(['proprietary', 'open']),
-    /** The base image brings the driver along. */
+    /** Whether the base image contains the driver. */
     isInBase: z.boolean(),
   }),
-  /** CUDA as the packages bring it; the driver runs all of CUDA up to its own. */
+  /** CUDA version of the packages; the driver supports all versions up to its own. */
   cudaVersion: z.string().regex(/^\d+(\.\d+)?$/),
   packages: z.array(pinSchema).min(1),
   extraIndexUrls: z.array(z.url()),
-  /** Modules that are imported before an image counts as made. */
+  /** Modules that must be importable in the image. */
   imports: z.array(z.string().regex(/^[a-z_]+$/)).min(1),
-  /** The GPUs that driver and framework are made for, as Compute Engine spells them. */
+  /** GPUs that driver and framework support, by Compute Engine's names. */
   gpus: z.array(z.string()).min(1),
-  /** How many machine images; 0 where its machines boot from the custom image alone. */
+  /** Number of machine images; 0 if its machine types boot only from the custom image. */
   copies: z.int().min(0).max(20),
-  /** Versions in people's files that get this image, with what they have to know. */
+  /** Versions in job files that this runtime replaces, with a note on the differences. */
   aliases: z.array(z.strictObject({ versions: z.array(versionSchema).min(1), note: z.string().min(1) })),
 });
 
-/** What `runtimes.json` is. */
+/** Schema of `runtimes.json`. */
 export const runtimesSchema = z.strictObject({
-  /** What jobs get that name no runtime. */
+  /** Runtime of jobs that name none. */
   default: versionSchema,
-  /** The disk that images are made with: a machine image keeps it. */
+  /** Disk with which images are built; part of a machine image. */
   disk: z.strictObject({ sizeGib: z.int().min(10), type: z.enum(['pd-ssd', 'pd-balanced', 'pd-standard']) }),
   sources: z.array(z.string()),
   runtimes: z.array(runtimeSchema).min(1),
@@ -51,14 +51,14 @@ export type Runtime = Runtimes['runtimes'][number];
 /** The default runtimes of Dropforge. */
 export const RUNTIMES: Runtimes = runtimesSchema.parse(data);
 
-/** The last part of image names: which making of the image it is. */
+/** Version of an image build, the last part of image names. */
 const BUILD_PATTERN = /^v[a-z0-9]{1,20}$/;
 
 export function isBuild(text: string): boolean {
   return BUILD_PATTERN.test(text);
 }
 
-/** The names in the project of one build's images: `dropforge-2-20-v20261121`, and `…-a`, `…-b` for its copies. */
+/** Names of one build's images: `dropforge-2-20-v20261121`, and `…-a`, `…-b` for the machine images. */
 export function imageNamesOf(runtime: Runtime, build: string) {
   const image = `dropforge-${runtime.name.replaceAll(/[^a-z0-9]+/g, '-')}-${build}`;
   const copies = Array.from({ length: runtime.copies }, (_, index) => String.fromCharCode(0x61 + index));
@@ -72,21 +72,21 @@ export type RuntimeImageEntry =
       readonly pythonVersion: string;
       readonly runtime?: never;
     }
-  /** The runtime that stands in for this version, and what is different there. */
+  /** The runtime that replaces this version, and a note on the differences. */
   | { readonly runtime: string; readonly note: string };
 
 /**
- * RUNTIME_IMAGES of a deployment that has the default images of one build: every runtime, and every version that one
- * stands in for. Full names, so that other projects can boot from them too. In Terraform it is `runtime_images`.
+ * Returns the setting RUNTIME_IMAGES for the default images of one build: every runtime, and every version that one
+ * replaces. Image names are full names, so that other projects can use them. Terraform's name is `runtime_images`.
  */
 export function runtimeImagesFor({ projectId, build }: { readonly projectId: string; readonly build: string }) {
   const images: Record<string, RuntimeImageEntry> = {};
   for (const runtime of RUNTIMES.runtimes) {
     const { image, machineImages } = imageNamesOf(runtime, build);
-    const place = `projects/${projectId}/global`;
+    const prefix = `projects/${projectId}/global`;
     images[runtime.name] = {
-      machineImages: machineImages.map((name) => `${place}/machineImages/${name}`),
-      image: `${place}/images/${image}`,
+      machineImages: machineImages.map((name) => `${prefix}/machineImages/${name}`),
+      image: `${prefix}/images/${image}`,
       pythonVersion: runtime.pythonVersion,
     };
     for (const { versions, note } of runtime.aliases) {
@@ -98,9 +98,9 @@ export function runtimeImagesFor({ projectId, build }: { readonly projectId: str
   return images;
 }
 
-/** Terraform's variables for the same: they belong into a file that is called `runtimes.auto.tfvars.json`. */
-export function runtimeVariablesFor(place: { readonly projectId: string; readonly build: string }) {
-  const entries = Object.entries(runtimeImagesFor(place));
+/** Returns the same as Terraform variables, for a file called `runtimes.auto.tfvars.json`. */
+export function runtimeVariablesFor(options: { readonly projectId: string; readonly build: string }) {
+  const entries = Object.entries(runtimeImagesFor(options));
   return {
     jobs: { runtime_version: RUNTIMES.default },
     runtime_images: Object.fromEntries(

@@ -1,7 +1,7 @@
-# A custom image of one of Dropforge's runtimes (runtimes.json):
+# Builds a custom image of one of Dropforge's runtimes (runtimes.json):
 #   packer init runtime.pkr.hcl
 #   packer build -var project_id=PROJECT -var runtime=2.20 -var build=v20261121 runtime.pkr.hcl
-# make-machine-image.sh makes machine images of it.
+# make-machine-image.sh creates machine images from it.
 packer {
   required_version = ">= 1.9.0"
   required_plugins {
@@ -13,68 +13,68 @@ packer {
 }
 
 variable "project_id" {
-  description = "The project that the image is made and kept in."
+  description = "Project in which the image is built and stored."
   type        = string
   validation {
     condition     = can(regex("^([a-z0-9.-]+:)?[a-z][a-z0-9-]{4,28}[a-z0-9]$", var.project_id))
-    error_message = "A project id looks like my-project-123; the number or the title of the project does not do."
+    error_message = "A project id has the form my-project-123; it is not the project's number or name."
   }
 }
 
 variable "runtime" {
-  description = "Which runtime of runtimes.json, by its name and not by one that stands for it."
+  description = "Name of a runtime in runtimes.json, not of a version that it replaces."
   type        = string
   validation {
     condition     = contains([for runtime in jsondecode(file("runtimes.json")).runtimes : runtime.name], var.runtime)
-    error_message = "Runtimes.json has no runtime of this name. Run Packer in the folder of the template."
+    error_message = "Runtimes.json has no runtime with this name. Run Packer in the folder of the template."
   }
 }
 
 variable "build" {
-  description = "The last part of the image's name: which making of it. Never one that jobs boot from already."
+  description = "Version of the image, the last part of its name. Never reuse one from which jobs boot."
   type        = string
   validation {
     condition     = can(regex("^v[a-z0-9]{1,20}$", var.build))
-    error_message = "A build is a v and up to 20 small letters and digits, such as v20261121."
+    error_message = "A build is v and up to 20 lowercase letters or digits, such as v20261121."
   }
 }
 
 variable "zone" {
-  description = "Where the machine is that the image is made on."
+  description = "Zone of the VM on which the image is built."
   type        = string
   default     = "us-central1-a"
   validation {
     condition     = can(regex("^[a-z]+-[a-z]+[0-9]+-[a-z]$", var.zone))
-    error_message = "A zone looks like us-central1-a."
+    error_message = "A zone has the form us-central1-a."
   }
 }
 
 variable "machine_type" {
-  description = "The machine that the image is made on. It needs no GPU: the driver is installed without one."
+  description = "Machine type of that VM. It needs no GPU: the driver is installed without one."
   type        = string
   default     = "n1-standard-4"
 }
 
 variable "accelerator" {
-  description = "A GPU for it, such as nvidia-tesla-t4, to have nvidia-smi asked before the image is taken; null for none."
+  description = "GPU of that VM, such as nvidia-tesla-t4, to run nvidia-smi before the image is created; null for none."
   type        = string
   default     = null
 }
 
 variable "subnetwork" {
-  description = "The subnetwork of that machine, by name or address; null for that of the default network."
+  description = "Subnetwork of that VM, by name or URL; null for the default network's."
   type        = string
   default     = null
 }
 
 variable "has_public_ip" {
-  description = "Whether that machine has a public address. Without one it is reached through IAP and needs Cloud NAT."
+  description = "Whether that VM has a public address. Without one it is reached through IAP and needs Cloud NAT."
   type        = bool
   default     = false
 }
 
 variable "storage_location" {
-  description = "Where the image is kept: a region, or us, eu or asia; null for near the zone."
+  description = "Location of the image: a region, or us, eu or asia; null for the one closest to the zone."
   type        = string
   default     = null
 }
@@ -99,7 +99,7 @@ source "googlecompute" "runtime" {
   image_description       = "Dropforge: ${local.runtime.title}."
   image_labels            = { managed-by = "dropforge", dropforge-build = var.build }
   image_storage_locations = var.storage_location == null ? null : [var.storage_location]
-  # gVNIC and many queues: A2 and later machines want them.
+  # A2 and later machine types require gVNIC and multiple queues.
   image_guest_os_features = ["UEFI_COMPATIBLE", "GVNIC", "VIRTIO_SCSI_MULTIQUEUE"]
 
   machine_type        = var.machine_type
@@ -110,12 +110,12 @@ source "googlecompute" "runtime" {
   disk_type           = local.runtimes.disk.type
   labels              = { managed-by = "dropforge", dropforge-purpose = "machine-image" }
 
-  # The drivers are signed by Canonical, and so load under Secure Boot.
+  # Canonical signs the drivers, so they load under Secure Boot.
   enable_secure_boot          = true
   enable_vtpm                 = true
   enable_integrity_monitoring = true
 
-  # What is installed comes from elsewhere and gets no access to the project.
+  # The installed software is third-party and gets no access to the project.
   disable_default_service_account = true
   metadata                        = { block-project-ssh-keys = "TRUE" }
 
@@ -143,7 +143,7 @@ build {
     destination = "${local.tools}/runtime.json"
   }
 
-  # The driver's modules are for the newest kernel, which runs from the next start on.
+  # The driver's modules are for the newest kernel, which is active after a reboot.
   provisioner "shell" {
     expect_disconnect = true
     inline = [
@@ -157,7 +157,7 @@ build {
     inline       = ["sudo bash ${local.tools}/provision.sh verify ${local.tools}/runtime.json ${local.gpu_option}"]
   }
 
-  # In one session: afterwards nobody can log in any more.
+  # In one session: SSH access is removed by it.
   provisioner "shell" {
     skip_clean = true
     inline = [

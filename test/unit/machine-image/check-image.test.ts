@@ -14,23 +14,23 @@ afterEach(() => rmSync(root, { recursive: true }));
 
 type Options = { readonly env?: Readonly<Record<string, string>> };
 
-function run(script: string, words: readonly string[], { env = {} }: Options = {}) {
+function run(script: string, args: readonly string[], { env = {} }: Options = {}) {
   const { PATH = '' } = process.env;
-  const { status, stdout, stderr } = spawnSync('/bin/bash', [join(FOLDER, script), ...words], {
+  const { status, stdout, stderr } = spawnSync('/bin/bash', [join(FOLDER, script), ...args], {
     encoding: 'utf8',
     env: { PATH, ...env },
   });
-  return { status, stdout, stderr, sentences: stdout.split('\n').filter((line) => line !== '') };
+  return { status, stdout, stderr, findings: stdout.split('\n').filter((line) => line !== '') };
 }
 
-const check = (...words: readonly string[]) => run('check-image.sh', words);
+const check = (...args: readonly string[]) => run('check-image.sh', args);
 
 function plant(path: string, text: string): void {
   mkdirSync(dirname(join(root, path)), { recursive: true });
   writeFileSync(join(root, path), text);
 }
 
-/** A folder of programs as the only PATH, so that what is missing is known. */
+/** Creates a folder with only these programs, for use as PATH, so that all others are missing. */
 function pathOf(...programs: readonly string[]): string {
   const folder = join(root, 'bin');
   mkdirSync(folder);
@@ -43,7 +43,7 @@ function pathOf(...programs: readonly string[]): string {
 
 const KEY = ['-----BEGIN', 'PRIVATE KEY-----'].join(' ');
 
-/** Everything that an image may not hold, where it usually lies. */
+/** Forbidden files in their usual locations. */
 const SECRETS: Readonly<Record<string, string>> = {
   'root/.ssh/authorized_keys': 'ssh-ed25519 AAAA me',
   'root/.bash_history': 'export TOKEN=planted',
@@ -60,73 +60,73 @@ const SECRETS: Readonly<Record<string, string>> = {
 };
 
 describe('check-image.sh on this machine', () => {
-  it('says in one sentence each what is missing, and counts it', () => {
-    const { status, sentences } = check('--no-gpu', '--machine-only');
-    const [verdict, ...missing] = sentences.toReversed();
+  it('prints one sentence per finding, and their number', () => {
+    const { status, findings } = check('--no-gpu', '--machine-only');
+    const [verdict, ...missing] = findings.toReversed();
     expect(verdict).toBe(
       missing.length === 0 ? 'DROPFORGE-CHECK passed' : `DROPFORGE-CHECK failed: ${missing.length} found.`,
     );
     expect(status).toBe(missing.length === 0 ? 0 : 1);
-    expect(missing.filter((sentence) => !/^[^\n]{10,200}\.$/.test(sentence))).toEqual([]);
+    expect(missing.filter((finding) => !/^[^\n]{10,200}\.$/.test(finding))).toEqual([]);
     expect(missing.join()).not.toContain('nvidia');
     expect(missing.join()).not.toContain('Python does not run');
   });
 
-  it('asks for a GPU unless it is told that there is none', () => {
+  it('checks for a GPU unless called with --no-gpu', () => {
     const env = { PATH: pathOf('bash') };
     expect(run('check-image.sh', ['--machine-only'], { env }).stdout).toContain('nvidia-smi is missing');
     expect(run('check-image.sh', ['--machine-only', '--no-gpu'], { env }).stdout).not.toContain('nvidia');
   });
 
-  it('names every program that is not there', () => {
+  it('reports every missing program', () => {
     const { status, stdout } = run('check-image.sh', ['--machine-only', '--no-gpu'], { env: { PATH: pathOf('bash') } });
     expect(status).toBe(1);
     expect(['poweroff', 'curl', 'tar', 'python3'].filter((name) => !stdout.includes(`${name} is missing`))).toEqual([]);
   });
 
-  it('names what a runtime has and this machine has not', () => {
+  it('reports missing packages and modules of a runtime', () => {
     const runtime = { name: 'x', pythonVersion: '3.1', packages: ['no-such-thing==1.0'], imports: ['no_such_thing'] };
     plant('runtime.json', JSON.stringify(runtime));
     const { stdout } = check('--machine-only', '--no-gpu', '--runtime', join(root, 'runtime.json'));
-    expect(stdout).toMatch(/^Python is 3\.\d+, and runtime x has 3\.1\.$/m);
-    expect(stdout).toContain('The package no-such-thing is missing: 1.0 is wanted.');
+    expect(stdout).toMatch(/^Python is 3\.\d+, but runtime x requires 3\.1\.$/m);
+    expect(stdout).toContain('The package no-such-thing is missing: 1.0 is required.');
     expect(stdout).toContain('The module no_such_thing cannot be imported');
   });
 
-  it.each(['', '{', '[]'])('says so when the runtime is %j', (text) => {
+  it.each(['', '{', '[]'])('reports the invalid runtime %j', (text) => {
     plant('runtime.json', text);
     const { status, stdout } = check('--machine-only', '--no-gpu', '--runtime', join(root, 'runtime.json'));
     expect(status).toBe(1);
-    expect(stdout).toContain('The runtime could not be looked at');
+    expect(stdout).toContain('The runtime could not be checked');
   });
 
-  it('refuses options that it does not know', () => {
+  it('rejects unknown options', () => {
     expect(check('--gpu')).toMatchObject({ status: 2, stdout: '' });
   });
 });
 
-describe('what an image may not hold', () => {
-  it('is nothing in an empty tree', () => {
+describe('the check for forbidden files', () => {
+  it('passes on an empty tree', () => {
     expect(check('--unbooted', '--root', root)).toMatchObject({ status: 0, stdout: 'DROPFORGE-CHECK passed\n' });
   });
 
-  it.each(Object.entries(SECRETS))('is found: %s', (path, text) => {
+  it.each(Object.entries(SECRETS))('reports %s', (path, text) => {
     plant(path, text);
-    const { status, sentences } = check('--unbooted', '--root', root);
+    const { status, findings } = check('--unbooted', '--root', root);
     expect(status).toBe(1);
-    expect(sentences).toHaveLength(2);
-    expect(`/${path}`).toContain(sentences[0]?.split(' ')[0]);
-    expect(sentences.join()).not.toContain('planted');
+    expect(findings).toHaveLength(2);
+    expect(`/${path}`).toContain(findings[0]?.split(' ')[0]);
+    expect(findings.join()).not.toContain('planted');
   });
 
-  it('is a password in the address of a package index', () => {
+  it('reports a password in the URL of a package index', () => {
     plant('etc/pip.conf', '[global]\nindex-url = https://me:planted@pypi.example.com/simple\n');
-    expect(check('--root', root).sentences[0]).toBe('/etc/pip.conf holds a password in an address.');
+    expect(check('--root', root).findings[0]).toBe('/etc/pip.conf contains a password in a URL.');
     plant('etc/pip.conf', '[global]\nindex-url = https://pypi.example.com/simple\n');
     expect(check('--root', root).status).toBe(0);
   });
 
-  it('is not what every VM has made for itself, once one has booted', () => {
+  it('accepts host keys and a machine id once a VM has booted', () => {
     plant('etc/ssh/ssh_host_ed25519_key', KEY);
     plant('etc/machine-id', '0123456789abcdef');
     expect(check('--root', root).status).toBe(0);
@@ -136,7 +136,7 @@ describe('what an image may not hold', () => {
 describe('provision.sh clean', () => {
   const clean = () => run('provision.sh', ['clean'], { env: { ROOT: root } });
 
-  it('removes every secret that is planted, and nothing else', () => {
+  it('removes every forbidden file, and no other', () => {
     for (const [path, text] of Object.entries(SECRETS)) {
       plant(path, text);
     }
@@ -160,22 +160,22 @@ describe('provision.sh clean', () => {
     expect(kept.filter((path) => !existsSync(join(root, path)))).toEqual([]);
   });
 
-  it('removes all that the check looks for in homes', () => {
-    const patterns = check('--list-secrets').sentences;
+  it('removes all files that the check finds in home directories', () => {
+    const patterns = check('--list-secrets').findings;
     expect(patterns.length).toBeGreaterThan(20);
     for (const pattern of patterns) {
       plant(join('home/me', pattern.replace('*', 'x')), 'planted');
     }
-    expect(check('--root', root).sentences).toHaveLength(patterns.length + 1);
+    expect(check('--root', root).findings).toHaveLength(patterns.length + 1);
     clean();
     expect(check('--root', root).status).toBe(0);
   });
 
-  it('may run again', () => {
+  it('is idempotent', () => {
     expect([clean().status, clean().status]).toEqual([0, 0]);
   });
 
-  it('leaves alone what a link in a home points to', () => {
+  it('keeps the target of a link in a home directory', () => {
     plant('srv/keys/key', 'kept');
     mkdirSync(join(root, 'home/me'), { recursive: true });
     symlinkSync(join(root, 'srv/keys'), join(root, 'home/me/.aws'));
@@ -184,7 +184,7 @@ describe('provision.sh clean', () => {
     expect(readFileSync(join(root, 'srv/keys/key'), 'utf8')).toBe('kept');
   });
 
-  it.each([[[]], [['instal']], [['install']], [['verify']]])('does nothing for the words %j', (words) => {
-    expect(run('provision.sh', words, { env: { ROOT: root } })).toMatchObject({ status: 1, stdout: '' });
+  it.each([[[]], [['instal']], [['install']], [['verify']]])('rejects the arguments %j', (args) => {
+    expect(run('provision.sh', args, { env: { ROOT: root } })).toMatchObject({ status: 1, stdout: '' });
   });
 });

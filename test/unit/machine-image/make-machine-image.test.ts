@@ -19,7 +19,7 @@ function make(words: readonly string[], path = process.env.PATH ?? '') {
   return spawnSync('/bin/bash', [SCRIPT, ...words], { encoding: 'utf8', env: { PATH: path, TMPDIR: root } });
 }
 
-/** The commands of a dry run, as words. */
+/** The gcloud commands of a dry run, split into words. */
 function commandsOf(stderr: string): readonly (readonly string[])[] {
   const lines = stderr.split('\n').filter((line) => line.startsWith('gcloud '));
   return lines.map((line) =>
@@ -29,16 +29,16 @@ function commandsOf(stderr: string): readonly (readonly string[])[] {
 
 const verbsOf = (commands: readonly (readonly string[])[]) => commands.map((words) => words.slice(2, 5).join(' '));
 
-/** Stands for gcloud: writes down its words, and answers as a cloud whose VMs turn themselves off, or fail. */
-function pathWithGcloud(isGood: boolean): string {
-  const answer = isGood ? 'TERMINATED' : 'RUNNING';
-  const said = isGood ? '' : 'The module pip is missing: no. \nDROPFORGE-CHECK failed: 1 found.';
+/** A fake gcloud that records its arguments; its VMs shut themselves down, or report a finding. */
+function pathWithGcloud(passesChecks: boolean): string {
+  const status = passesChecks ? 'TERMINATED' : 'RUNNING';
+  const output = passesChecks ? '' : 'The module pip is missing: no. \nDROPFORGE-CHECK failed: 1 found.';
   writeFileSync(
     join(root, 'gcloud'),
     `#!/bin/bash
 printf '%s\\n' "$*" >>${root}/calls
 for word; do [[ "$word" != *startup-script=* ]] || cp "\${word#*startup-script=}" ${root}/; done
-case "$*" in *describe*) echo ${answer} ;; *get-serial*) echo '${said}' ;; esac
+case "$*" in *describe*) echo ${status} ;; *get-serial*) echo '${output}' ;; esac
 `,
   );
   chmodSync(join(root, 'gcloud'), 0o755);
@@ -48,7 +48,7 @@ case "$*" in *describe*) echo ${answer} ;; *get-serial*) echo '${said}' ;; esac
 const callsOf = () => readFileSync(join(root, 'calls'), 'utf8').trim().split('\n');
 
 describe('a dry run', () => {
-  it('says which commands would make, try and tidy up, and prints the entry', () => {
+  it('prints the commands that create, test and delete resources, and the entry', () => {
     const { status, stdout, stderr } = make([...BASE, '--runtime', '2.20', '--dry-run']);
     expect(status, stderr).toBe(0);
     expect(verbsOf(commandsOf(stderr))).toEqual([
@@ -66,10 +66,10 @@ describe('a dry run', () => {
 
   it('waits 10 minutes between machine images of one VM', () => {
     const { stderr } = make([...BASE, '--runtime', '2.20', '--copies', '4', '--dry-run']);
-    expect(stderr.match(/waits 600 s/g)).toHaveLength(3);
+    expect(stderr.match(/waiting 600 s/g)).toHaveLength(3);
   });
 
-  it('names the project in every command, and asks no questions', () => {
+  it('sets the project in every command, and disables prompts', () => {
     const commands = commandsOf(make([...BASE, '--runtime', 'pytorch-2.9', '--dry-run']).stderr);
     expect(commands.length).toBeGreaterThan(5);
     expect(commands.filter((words) => !words.includes('--project=my-project') || !words.includes('--quiet'))).toEqual(
@@ -77,7 +77,7 @@ describe('a dry run', () => {
     );
   });
 
-  it('makes VMs that are labelled, have no account and no public address', () => {
+  it('creates VMs with labels, without service account and public address', () => {
     const commands = commandsOf(make([...BASE, '--runtime', '2.20', '--dry-run']).stderr);
     const created = commands.filter(([, , kind, verb]) => kind === 'instances' && verb === 'create');
     expect(created).toHaveLength(2);
@@ -93,7 +93,7 @@ describe('a dry run', () => {
     }
   });
 
-  it('makes for machines without machine images only a trial of the custom image', () => {
+  it('only tests the custom image of a runtime without machine images', () => {
     const { stdout, stderr } = make([...BASE, '--runtime', 'pytorch-2.9-cu128', '--dry-run']);
     expect(verbsOf(commandsOf(stderr))).toEqual([
       'instances create dropforge-pytorch-2-9-cu128-v7-check',
@@ -102,7 +102,7 @@ describe('a dry run', () => {
     expect(stdout).toContain('machine_images = [], image = "dropforge-pytorch-2-9-cu128-v7"');
   });
 
-  it('cleans a copy of somebody’s own VM, and lets the copy with the secrets go', () => {
+  it('cleans a copy of the given VM, and deletes the image that contains secrets', () => {
     const { stderr } = make([...BASE, '--name', 'Vision_1', '--from', 'my-vm', '--copies', '1', '--dry-run']);
     const verbs = verbsOf(commandsOf(stderr));
     expect(verbs[0]).toBe('images create dropforge-vision-1-v7-raw');
@@ -112,7 +112,7 @@ describe('a dry run', () => {
     );
   });
 
-  it('holds no secrets and changes nothing', () => {
+  it('prints no secrets and calls nothing', () => {
     const path = pathWithGcloud(true);
     const { stdout, stderr } = make([...BASE, '--runtime', '2.20', '--dry-run'], path);
     expect(stdout + stderr).not.toMatch(/token|password|key=(?!TRUE)|PRIVATE|ya29/i);
@@ -120,25 +120,25 @@ describe('a dry run', () => {
   });
 
   it.each([
-    [['--runtime', '9.9'], 'there is no runtime 9.9'],
-    [[], 'Of what?'],
-    [['--runtime', '2.20', '--name', 'x', '--from', 'y'], 'stands alone'],
-    [['--runtime', '2.20', '--build', 'V;rm'], '--build is missing or wrong'],
-    [['--runtime', '2.20', '--copies', '21'], '--copies is missing or wrong'],
+    [['--runtime', '9.9'], 'runtime 9.9 does not exist'],
+    [[], 'No source'],
+    [['--runtime', '2.20', '--name', 'x', '--from', 'y'], 'cannot be combined'],
+    [['--runtime', '2.20', '--build', 'V;rm'], '--build is missing or invalid'],
+    [['--runtime', '2.20', '--copies', '21'], '--copies is missing or invalid'],
     [['--runtime'], '--runtime needs a value'],
     [['--runtime', '2.20', '--colour', 'red'], 'Usage:'],
-  ])('is refused for %j', (words, sentence) => {
+  ])('rejects %j', (words, message) => {
     const { status, stdout, stderr } = make([...BASE, '--dry-run', ...words]);
     expect(status).not.toBe(0);
-    expect(stderr).toContain(sentence);
+    expect(stderr).toContain(message);
     expect(stdout).toBe('');
   });
 });
 
-describe('making', () => {
+describe('a run', () => {
   const quick = [...BASE, '--runtime', '2.20', '--copy-wait-seconds', '0', '--poll-seconds', '0'];
 
-  it('runs what the dry run has said, and leaves no VM behind', () => {
+  it('runs the commands of the dry run, and leaves no VM', () => {
     const planned = verbsOf(commandsOf(make([...quick, '--dry-run']).stderr));
     const { status, stderr } = make(quick, pathWithGcloud(true));
     expect(status, stderr).toBe(0);
@@ -146,55 +146,52 @@ describe('making', () => {
     expect(done.filter((call) => !call.startsWith('instances describe'))).toEqual(planned);
   });
 
-  it('ends when a check fails: says why, deletes the VM, makes no image and prints no entry', () => {
+  it('stops at a failed check: prints the reason, deletes the VM, creates no image and prints no entry', () => {
     const { status, stdout, stderr } = make(quick, pathWithGcloud(false));
     expect(status).toBe(1);
     expect(stdout).toBe('');
-    expect(stderr).toContain('dropforge-2-20-v7-source has not passed its checks.');
+    expect(stderr).toContain('dropforge-2-20-v7-source failed its checks.');
     const calls = callsOf();
     expect(calls.filter((call) => call.includes('machine-images create'))).toEqual([]);
     expect(calls.at(-1)).toContain('instances delete dropforge-2-20-v7-source');
   });
 
-  it('sends VMs startup scripts that carry their files along and are within what metadata takes', () => {
+  it('passes startup scripts with embedded files that fit into metadata', () => {
     make(quick, pathWithGcloud(true));
     for (const name of ['seal.sh', 'check.sh']) {
       const text = readFileSync(join(root, name), 'utf8');
       expect(text.length).toBeLessThan(256 * 1024);
       expect(spawnSync('bash', ['-n', join(root, name)]).status).toBe(0);
-      const carried = [...text.matchAll(/<<END\n([\s\S]*?)\nEND\n/g)].map(([, part]) =>
+      const embedded = [...text.matchAll(/<<END\n([\s\S]*?)\nEND\n/g)].map(([, part]) =>
         Buffer.from(part ?? '', 'base64'),
       );
-      expect(carried[1]?.toString()).toBe(readFileSync(join(FOLDER, 'check-image.sh'), 'utf8'));
-      expect(JSON.parse(carried[2]?.toString() ?? '')).toMatchObject({ name: '2.20', pythonVersion: '3.12' });
+      expect(embedded[1]?.toString()).toBe(readFileSync(join(FOLDER, 'check-image.sh'), 'utf8'));
+      expect(JSON.parse(embedded[2]?.toString() ?? '')).toMatchObject({ name: '2.20', pythonVersion: '3.12' });
     }
   });
 });
 
-describe('the files', () => {
-  it.each(['provision.sh', 'check-image.sh', 'make-machine-image.sh'])(
-    '%s is a script that ends at the first failure',
-    (name) => {
-      expect(spawnSync('bash', ['-n', join(FOLDER, name)], { encoding: 'utf8' })).toMatchObject({
-        status: 0,
-        stderr: '',
-      });
-      expect(readFileSync(join(FOLDER, name), 'utf8')).toContain('\nset -euo pipefail\n');
-    },
-  );
+describe('the scripts and the template', () => {
+  it.each(['provision.sh', 'check-image.sh', 'make-machine-image.sh'])('%s stops at the first error', (name) => {
+    expect(spawnSync('bash', ['-n', join(FOLDER, name)], { encoding: 'utf8' })).toMatchObject({
+      status: 0,
+      stderr: '',
+    });
+    expect(readFileSync(join(FOLDER, name), 'utf8')).toContain('\nset -euo pipefail\n');
+  });
 
   const template = readFileSync(join(FOLDER, 'runtime.pkr.hcl'), 'utf8');
 
-  it('the template is well-formed, as far as what is here can say', () => {
+  it('the template is formatted and well-formed', () => {
     const input = template;
     const { error, status, stdout } = spawnSync('terraform', ['fmt', '-check', '-'], { encoding: 'utf8', input });
-    // Without Terraform, braces have to do.
+    // Without Terraform, only braces are checked.
     expect(error === undefined ? `${status}${stdout}` : '0').toBe('0');
     const marks = template.replaceAll(/"(\\.|[^"\\])*"|#.*$/gm, '');
     expect([...marks].filter((mark) => mark === '{').length).toBe([...marks].filter((mark) => mark === '}').length);
   });
 
-  it('the template describes each of its variables and uses it', () => {
+  it('the template describes and uses each variable', () => {
     const variables = [...template.matchAll(/^variable "(\w+)" \{\n([\s\S]*?)^\}/gm)];
     expect(variables.length).toBeGreaterThan(5);
     expect(
@@ -203,7 +200,7 @@ describe('the files', () => {
     expect(variables.filter(([whole, name]) => !template.replace(whole, '').includes(`var.${name}`))).toEqual([]);
   });
 
-  it('the template uses no files that are not there', () => {
+  it('the template uses only existing files', () => {
     const files = [...template.matchAll(/\$\{path\.root\}\/([\w.-]+)|file\("([\w.-]+)"\)/g)].map(
       ([, a, b]) => a ?? b ?? '',
     );
@@ -211,7 +208,7 @@ describe('the files', () => {
     expect(() => files.map((name) => readFileSync(join(FOLDER, name)))).not.toThrow();
   });
 
-  it('the template takes its image after the clean-up has been checked', () => {
+  it('the template creates the image after the clean-up is checked', () => {
     const inlines = [...template.matchAll(/provision\.sh (\w+)|check-image\.sh (--unbooted)/g)].map(
       ([, a, b]) => a ?? b,
     );

@@ -14,19 +14,19 @@ const aliases = RUNTIMES.runtimes.flatMap((runtime) =>
 );
 
 describe('the default runtimes', () => {
-  it('have names and aliases that stand for one runtime each, and a default among them', () => {
+  it('have unique names and aliases, and a default among them', () => {
     const all = [...names, ...aliases.map(([version]) => version)];
     expect(all.length).toBeGreaterThan(50);
     expect(new Set(all).size).toBe(all.length);
     expect(names).toContain(RUNTIMES.default);
   });
 
-  it('are made for GPUs that Compute Engine has', () => {
+  it('support only GPUs of the catalog', () => {
     const known = readCatalog().accelerators.map(({ name }) => name);
     expect(RUNTIMES.runtimes.flatMap(({ gpus }) => gpus).filter((gpu) => !known.includes(gpu))).toEqual([]);
   });
 
-  it('take each GPU with one kind of kernel module that knows it', () => {
+  it('support each GPU with the kernel modules that it requires', () => {
     const wrong = RUNTIMES.runtimes.filter(({ gpus, driver }) =>
       gpus.some(
         (gpu) =>
@@ -37,7 +37,7 @@ describe('the default runtimes', () => {
     expect(wrong.map(({ name }) => name)).toEqual([]);
   });
 
-  it('bring what packages are built with where no index can be reached', () => {
+  it('contain the packages that are needed to build others offline', () => {
     const builders = ['pip', 'setuptools', 'wheel'];
     const lacking = RUNTIMES.runtimes.filter(({ packages }) =>
       builders.some((name) => !packages.some((pin) => pin.startsWith(`${name}==`))),
@@ -46,10 +46,10 @@ describe('the default runtimes', () => {
   });
 
   it.each([
-    ['a version that is not pinned', { packages: ['torch>=2'] }],
-    ['a field that nobody reads', { cuda: '12' }],
-    ['an old Python', { pythonVersion: '2.7' }],
-  ])('refuse %s', (_, change) => {
+    ['an unpinned version', { packages: ['torch>=2'] }],
+    ['an unknown field', { cuda: '12' }],
+    ['an unsupported Python', { pythonVersion: '2.7' }],
+  ])('reject %s', (_, change) => {
     const [first, ...others] = RUNTIMES.runtimes;
     expect(runtimesSchema.safeParse({ ...RUNTIMES, runtimes: [{ ...first, ...change }, ...others] }).success).toBe(
       false,
@@ -60,7 +60,7 @@ describe('the default runtimes', () => {
 describe('the runtime of a version', () => {
   const images = runtimeImagesFor(PLACE);
 
-  it.each(names)('is %s itself, where there is an image for it', (name) => {
+  it.each(names)('is %s itself if it has an image', (name) => {
     expect(findRuntime(images, name)?.name).toBe(name);
   });
 
@@ -70,12 +70,12 @@ describe('the runtime of a version', () => {
     ['2.17', '2.20'],
     ['pytorch-1.13', 'pytorch-2.9'],
     ['xgboost-1.1', 'scikit-learn-1.7'],
-  ])('of %s is the nearest, %s, and what is different there can be said', (version, name) => {
+  ])('of %s is the nearest, %s, with a note on the differences', (version, name) => {
     expect(findRuntime(images, version)).toEqual({ name, image: images[name] });
     expect(images[version]).toEqual({ runtime: name, note: expect.stringMatching(/\.$/) });
   });
 
-  it('is none for one that nobody knows', () => {
+  it('is undefined for an unknown version', () => {
     const unknown = ['9.9', '', 'constructor', '2'].map((version) => findRuntime(images, version));
     expect(unknown).toEqual(Array(4).fill(undefined));
   });
@@ -90,7 +90,7 @@ describe('the images of a build', () => {
     });
   });
 
-  it('are what functions take as a setting, for every version that is known', () => {
+  it('form a valid setting of the functions, with every known version', () => {
     const images = runtimeImagesFor(PLACE);
     expect(Object.keys(images).toSorted()).toEqual([...names, ...aliases.map(([version]) => version)].toSorted());
     expect(SETTINGS.RUNTIME_IMAGES.safeParse(JSON.stringify(images)).success).toBe(true);
@@ -101,11 +101,11 @@ describe('the images of a build', () => {
     });
   });
 
-  it('fit twice into an environment variable of a function, 32 KiB', () => {
+  it('use at most half of the 32 KiB of an environment variable', () => {
     expect(JSON.stringify(runtimeImagesFor(PLACE)).length).toBeLessThan(16 * 1024);
   });
 
-  it('are printed as variables for Terraform', () => {
+  it('are printed as Terraform variables', () => {
     const { status, stdout } = print('--project', 'my-project', '--build', 'v7');
     expect(status).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({
@@ -118,15 +118,15 @@ describe('the images of a build', () => {
   });
 
   it.each([[[]], [['--project', 'my-project']], [['--project', 'p', '--build', 'V 7']], [['--colour']]])(
-    'are not printed for %j',
-    (words) => {
-      expect(print(...words)).toMatchObject({ status: 2, stdout: '' });
+    'are not printed for the arguments %j',
+    (args) => {
+      expect(print(...args)).toMatchObject({ status: 2, stdout: '' });
     },
   );
 });
 
-function print(...words: readonly string[]) {
-  return spawnSync(process.execPath, ['infra/machine-image/print-runtime-images.ts', ...words], {
+function print(...args: readonly string[]) {
+  return spawnSync(process.execPath, ['infra/machine-image/print-runtime-images.ts', ...args], {
     cwd: ROOT,
     encoding: 'utf8',
   });

@@ -3,8 +3,8 @@ import type { Command, Invocation } from '#cli/core/command.ts';
 import { describeError, UsageFailure } from '#cli/core/failure.ts';
 import { describeValidation, toJson } from '#cli/render/describe-validation.ts';
 import { OFFLINE_CONTEXT, readJobFileBytes, readJobFileStream } from '#cli/submit/job-file.ts';
+import { type JobFileValidation, validateJobFile } from '#shared/job-file/validate-job-file.ts';
 import type { JobContext } from '#shared/job-file/validation/job-context.ts';
-import { type JobFileValidation, validateJobFile } from '#shared/job-file/validation/validate-job-file.ts';
 
 /** What else a file is judged by than itself. */
 type Judge = (validation: JobFileValidation, bytes: Uint8Array) => JobFileValidation;

@@ -2,8 +2,8 @@ import type { Output } from '#cli/core/command.ts';
 import { formatTable } from '#cli/render/format-table.ts';
 import { paint } from '#cli/render/paint.ts';
 import { findMachineType, type Gpus } from '#shared/catalog/catalog.ts';
+import type { JobFilePrice, JobFileValidation } from '#shared/job-file/validate-job-file.ts';
 import type { JobPlan } from '#shared/job-file/validation/check-job.ts';
-import type { JobFilePrice, JobFileValidation } from '#shared/job-file/validation/validate-job-file.ts';
 import type { Problem } from '#shared/protocol/report.ts';
 
 /** The verdict on one file as other programs read it: one object, which says as little as null where it knows nothing. */

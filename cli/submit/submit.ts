@@ -16,7 +16,7 @@ import { type JobRequest, type JudgedRequest, judgeRequest } from '#cli/submit/j
 import { refuseCombinations } from '#cli/submit/submit-flags.ts';
 import { isTaken, readStagingBucket, uploadJobFile, uploadPackages, waitForVerdict } from '#cli/submit/upload-job.ts';
 import { printJobFile } from '#shared/job-file/print-job-file.ts';
-import { validateJobFile } from '#shared/job-file/validation/validate-job-file.ts';
+import { validateJobFile } from '#shared/job-file/validate-job-file.ts';
 import type { Report } from '#shared/protocol/report.ts';
 
 /** Judges a job, and packages, uploads and follows it; with --dry-run it is only shown. */

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { OFFLINE_CONTEXT } from '#cli/submit/job-file.ts';
-import { type JobFileValidation, validateJobFile } from '#shared/job-file/validation/validate-job-file.ts';
+import { type JobFileValidation, validateJobFile } from '#shared/job-file/validate-job-file.ts';
 import { KNOWN_DISAGREEMENTS } from './known-disagreements.ts';
 import type { CorpusJobFile } from './read-corpus.ts';
 

@@ -1,6 +1,6 @@
 import type { Role } from '#shared/domain/job-spec.ts';
+import type { StudyDraft } from '#shared/job-file/draft/study-draft.ts';
 import type { Located } from '#shared/job-file/parser/findings.ts';
-import type { StudyDraft } from '#shared/job-file/tuning/study-draft.ts';
 import type { Problem } from '#shared/protocol/report.ts';
 
 export type Dialect = 'ai-platform' | 'vertex-ai' | 'dropforge';

@@ -1,11 +1,11 @@
 import { FINDINGS_COUNT_MAX, type Findings } from '#shared/job-file/parser/findings.ts';
-import { type FoundNode, isEmpty, refuseKind } from '#shared/job-file/parser/read-values.ts';
+import { type FoundNode, isEmpty, isNull, reportWrongKind } from '#shared/job-file/parser/read-values.ts';
 import type { SourceEntry, SourceNode } from '#shared/job-file/parser/source-tree.ts';
 import { didYouMean } from '#shared/text/nearest-name.ts';
 
 /**
- * What becomes of a field. OUTPUT: written by the service, passed over. WITHOUT_EFFECT: changes nothing here, which is
- * said. UNSUPPORTED: right, but nothing that can be run, unless it is set to nothing.
+ * How a field is handled. READ: parsed into the draft. OUTPUT: written by the service; ignored. WITHOUT_EFFECT: ignored
+ * with a warning. UNSUPPORTED: valid, but cannot be run; reported unless it has its default value.
  */
 export type FieldRule =
   | { readonly use: 'READ' }
@@ -13,63 +13,101 @@ export type FieldRule =
   | { readonly use: 'WITHOUT_EFFECT'; readonly because: string }
   | { readonly use: 'UNSUPPORTED'; readonly because: string; readonly remedy: string };
 
-/** The fields of one message of the API, by their names in camelCase. */
+/** The fields of one API message, by their camelCase names. */
 export type FieldRules = Readonly<Record<string, FieldRule>>;
 
-/** The fields that are to be read, by their names. */
+export const READ = { use: 'READ' } as const;
+export const OUTPUT = { use: 'OUTPUT' } as const;
+
+export function withoutEffect<Because extends string>(because: Because) {
+  return { use: 'WITHOUT_EFFECT', because } as const;
+}
+
+/** The values of the READ fields, by name. */
 export type Fields<Rules extends FieldRules> = {
   readonly [Name in keyof Rules as Rules[Name] extends { use: 'READ' } ? Name : never]?: FoundNode;
 };
 
+/** The mapping that a field belongs to, for known names found in the wrong mapping; undefined if unknown or ambiguous. */
+export type ParentLookup = (name: string) => string | undefined;
+
 export type Message<Rules extends FieldRules> = {
   readonly rules: Rules;
-  /** Where names belong that are known, but not here: `maxRunningTime` to `trainingInput.scheduling`. */
-  readonly homeOf: (name: string) => string | undefined;
+  readonly parentOf: ParentLookup;
+  /** Names that other formats and tools use for a field, with what to write instead. */
+  readonly synonyms?: Readonly<Record<string, string>>;
 };
 
-/** Sorts a mapping's fields by the message's rules; both camelCase and snake_case are understood. */
+/** Looks up names in several messages: `maxRunningTime` belongs to `trainingInput.scheduling`. */
+export function createParentLookup(parents: readonly (readonly [string, FieldRules])[]): ParentLookup {
+  return (name) => {
+    const [first, ...others] = parents.filter(([, rules]) => Object.hasOwn(rules, name));
+    return others.length === 0 ? first?.[0] : undefined;
+  };
+}
+
+/** Splits a mapping into its fields and applies each field's rule. Accepts camelCase and snake_case names. */
 export function openMapping<Rules extends FieldRules>(
   { node, path }: FoundNode,
-  { rules, homeOf }: Message<Rules>,
+  message: Message<Rules>,
   findings: Findings,
 ): Fields<Rules> {
   if (isEmpty(node, path, findings)) {
     return {};
   }
   if (node.kind !== 'MAPPING') {
-    refuseKind({ node, path }, 'a mapping of fields', findings);
+    reportWrongKind({ node, path }, 'a mapping of fields', findings);
     return {};
   }
+  const { rules } = message;
   const fields = new Map<string, FoundNode>();
   let unknownCount = 0;
   for (const entry of node.entries) {
     const name = toCamelCase(entry.key);
-    const place = { path: joinPath(path, name), line: entry.line };
+    const location = { path: joinPath(path, name), line: entry.line };
     const rule = Object.hasOwn(rules, name) ? rules[name] : undefined;
     if (rule === undefined) {
       unknownCount += 1;
       if (unknownCount <= FINDINGS_COUNT_MAX + 1) {
-        findings.problems.push(unknownField(entry, path, { known: Object.keys(rules), home: homeOf(name) }));
+        findings.problems.push(describeUnknown(entry, path, message));
       }
     } else if (fields.has(name)) {
-      const message = `${place.path} is said twice, in camelCase and in snake_case.`;
-      findings.problems.push({ code: 'DUPLICATE_FIELD', message, remedy: 'Remove one of the two.', ...place });
+      const text = `${location.path} is set twice, in camelCase and in snake_case.`;
+      findings.problems.push({ code: 'DUPLICATE_FIELD', message: text, remedy: 'Remove one of the two.', ...location });
     } else {
-      fields.set(name, { path: place.path, node: entry.value });
-      judge(rule, { ...place, value: entry.value }, findings);
+      fields.set(name, { path: location.path, node: entry.value });
+      applyRule(rule, { ...location, value: entry.value }, findings);
     }
   }
-  // The map holds just what the rules name; that is more than its type can say.
+  // The map has only names of `rules`, which its type cannot express.
   return Object.fromEntries(fields) as Fields<Rules>;
 }
 
-function judge(rule: FieldRule, field: { path: string; line: number; value: SourceNode }, findings: Findings): void {
+/** The fields of a mapping that may be absent. */
+export function openOptional<Rules extends FieldRules>(
+  found: FoundNode | undefined,
+  message: Message<Rules>,
+  findings: Findings,
+): Fields<Rules> {
+  return found === undefined ? {} : openMapping(found, message, findings);
+}
+
+/** Whether a field is present and not null. `{}` counts as a value: it can select one spec of a oneof. */
+export function isSet(found: FoundNode | undefined): found is FoundNode {
+  return found !== undefined && !isNull(found.node);
+}
+
+function applyRule(
+  rule: FieldRule,
+  field: { readonly path: string; readonly line: number; readonly value: SourceNode },
+  findings: Findings,
+): void {
   const { path, line, value } = field;
-  if (rule.use === 'WITHOUT_EFFECT' && !isUnset(value)) {
+  if (rule.use === 'WITHOUT_EFFECT' && !isDefault(value)) {
     const message = `${path} has no effect: ${rule.because}.`;
     findings.warnings.push({ code: 'FIELD_WITHOUT_EFFECT', message, remedy: 'It can be removed.', path, line });
   }
-  if (rule.use === 'UNSUPPORTED' && !isUnset(value)) {
+  if (rule.use === 'UNSUPPORTED' && !isDefault(value)) {
     findings.unsupported.push({
       code: 'UNSUPPORTED_FIELD',
       message: `${path} is not supported: ${rule.because}.`,
@@ -80,8 +118,8 @@ function judge(rule: FieldRule, field: { path: string; line: number; value: Sour
   }
 }
 
-/** Values that mean the same as saying nothing, as in proto3. */
-function isUnset(node: SourceNode): boolean {
+/** Whether a value is the default value of its type, which in proto3 means the same as an absent field. */
+function isDefault(node: SourceNode): boolean {
   switch (node.kind) {
     case 'MAPPING':
       return node.entries.length === 0;
@@ -92,24 +130,33 @@ function isUnset(node: SourceNode): boolean {
   }
 }
 
-function unknownField(
-  entry: SourceEntry,
-  path: string,
-  hints: { readonly known: readonly string[]; readonly home: string | undefined },
-) {
-  const own = joinPath(path, entry.key);
+function describeUnknown(entry: SourceEntry, parentPath: string, message: Message<FieldRules>) {
+  const path = joinPath(parentPath, entry.key);
+  const location = { path, line: entry.line };
+  const synonym = findSynonym(entry.key, message.synonyms ?? {});
+  if (synonym !== undefined) {
+    const text = `There is no field ${path} in Dropforge's own format.`;
+    return { code: 'UNKNOWN_FIELD', message: text, remedy: `Write ${synonym}.`, ...location };
+  }
+  const parent = message.parentOf(toCamelCase(entry.key));
   const remedy =
-    hints.home === undefined
-      ? `${didYouMean(entry.key, hints.known)}Correct the name, or remove the field.`
-      : `It belongs under ${hints.home}: move it there, and see to its indentation.`;
-  return { code: 'UNKNOWN_FIELD', message: `There is no field ${own}.`, remedy, path: own, line: entry.line };
+    parent === undefined
+      ? `${didYouMean(entry.key, Object.keys(message.rules))}Correct the name, or remove the field.`
+      : `It belongs under ${parent}: move it there, and check its indentation.`;
+  return { code: 'UNKNOWN_FIELD', message: `There is no field ${path}.`, remedy, ...location };
+}
+
+/** Ignores case, `-` and `_`: `jobID` and `job_id` are the same name. */
+function findSynonym(key: string, synonyms: Readonly<Record<string, string>>): string | undefined {
+  const name = key.toLowerCase().replaceAll(/[-_]/g, '');
+  return Object.entries(synonyms).find(([synonym]) => synonym.toLowerCase() === name)?.[1];
 }
 
 function joinPath(path: string, name: string): string {
   return path === '' ? name : `${path}.${name}`;
 }
 
-/** `job_dir` is `jobDir`; what is neither camelCase nor snake_case stays as it is, and unknown. */
+/** `job_dir` becomes `jobDir`; keys that are neither camelCase nor snake_case are unchanged, and so unknown. */
 export function toCamelCase(key: string): string {
   return /^[a-z][a-z0-9]*(_[a-z0-9]+)+$/.test(key)
     ? key.replaceAll(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase())

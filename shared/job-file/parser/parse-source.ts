@@ -2,42 +2,46 @@ import { Lexer, LineCounter, parseDocument, type YAMLParseError, type YAMLWarnin
 import { type SourceTree, toSourceTree } from '#shared/job-file/parser/source-tree.ts';
 import type { Problem } from '#shared/protocol/report.ts';
 
-/** No job file that people wrote comes near it. */
+/** Far above the size of any real job file. */
 export const JOB_FILE_BYTES_MAX = 1 << 20;
 
-/** What a mebibyte of brackets would cost to parse is more than a function should spend on a mistake. */
+/** Bounds parsing time: a mebibyte of brackets would otherwise take minutes. */
 const TOKENS_COUNT_MAX = 50_000;
 
-/** One slip makes a parser stumble again and again: the first ones tell. */
+/** One syntax error causes further ones; only the first few are reported. */
 const SYNTAX_PROBLEMS_COUNT_MAX = 3;
 
 /**
- * Reads YAML 1.2, and so JSON, in UTF-8 or UTF-16. Time and memory are bounded, whatever is given: by the file's size,
- * its tokens, its depth and its values. The root is null where nothing can be read.
+ * Parses YAML 1.2 (and therefore JSON) in UTF-8 or UTF-16. Time and memory are bounded for any input by limits on size,
+ * tokens, depth and values. The root is null if the file cannot be parsed.
  */
 export function parseSource(source: string | Uint8Array, fileName: string): SourceTree {
   const sizeBytes = typeof source === 'string' ? Buffer.byteLength(source) : source.byteLength;
   if (sizeBytes > JOB_FILE_BYTES_MAX) {
-    const message = `${fileName} has more than ${JOB_FILE_BYTES_MAX} bytes, which no job file needs.`;
-    return refuse({ code: 'FILE_TOO_LARGE', message, remedy: 'Name the job file, not a package or a data file.' });
+    const message = `${fileName} is larger than ${JOB_FILE_BYTES_MAX} bytes, the limit for job files.`;
+    return rejectSource({
+      code: 'FILE_TOO_LARGE',
+      message,
+      remedy: 'Specify the job file, not a package or a data file.',
+    });
   }
   const text = typeof source === 'string' ? source.replace(/^\uFEFF/, '') : decode(source);
   if (text === null) {
     const remedy = 'Save the file as UTF-8 text.';
-    return refuse({ code: 'NOT_TEXT', message: `${fileName} is neither UTF-8 nor UTF-16 text.`, remedy });
+    return rejectSource({ code: 'NOT_TEXT', message: `${fileName} is neither UTF-8 nor UTF-16 text.`, remedy });
   }
   return hasTooManyTokens(text)
-    ? refuse({
+    ? rejectSource({
         code: 'TOO_MANY_VALUES',
-        message: `${fileName} holds more than ${TOKENS_COUNT_MAX} words and signs.`,
-        remedy: 'A job file is a page of plain fields: name the job file, not a data file.',
+        message: `${fileName} has more than ${TOKENS_COUNT_MAX} tokens.`,
+        remedy: 'Specify the job file, not a data file.',
       })
     : parseText(text, fileName);
 }
 
 function parseText(text: string, fileName: string): SourceTree {
   const lines = new LineCounter();
-  // Duplicate keys are found by source-tree.ts, in linear time.
+  // source-tree.ts reports duplicate keys, in linear time.
   const document = parseDocument(text, {
     lineCounter: lines,
     uniqueKeys: false,
@@ -53,19 +57,19 @@ function parseText(text: string, fileName: string): SourceTree {
     return { root: null, problems: [describeTag(tag, lines)] };
   }
   return document.contents === null
-    ? refuse({
+    ? rejectSource({
         code: 'NOT_A_JOB_FILE',
         message: `${fileName} is empty.`,
-        remedy: 'Write a job with trainingInput into it.',
+        remedy: 'Write a job with module: or trainingInput: into it.',
       })
     : toSourceTree(document.contents, lines);
 }
 
-/** What `!env NAME` or `!include FILE` stand for only the program knows that they were written for. */
+/** Tags such as `!env NAME` and `!include FILE` have a meaning only to the program that defines them. */
 function describeTag({ pos }: YAMLWarning, lines: LineCounter): Problem {
   const { line } = lines.linePos(pos[0]);
-  const message = `Line ${line} has a tag, a word that begins with "!", and no value behind one is read.`;
-  return { code: 'NOT_YAML', message, remedy: 'Write the value itself, and text with a "!" in quotes.', line };
+  const message = `Line ${line} has a YAML tag, a word that starts with "!". Tags are not supported.`;
+  return { code: 'NOT_YAML', message, remedy: 'Write the value itself, and put text with a "!" in quotes.', line };
 }
 
 function toProblem(
@@ -75,12 +79,12 @@ function toProblem(
   const { line } = lines.linePos(error.pos[0]);
   switch (error.code) {
     case 'RESOURCE_EXHAUSTION':
-      return { code: 'TOO_DEEP', message: `${fileName} nests values too deeply.`, remedy: 'Write plain fields.', line };
+      return { code: 'TOO_DEEP', message: `${fileName} nests values too deeply.`, remedy: 'Remove the nesting.', line };
     case 'MULTIPLE_DOCS':
       return {
         code: 'MULTIPLE_DOCUMENTS',
-        message: `${fileName} holds more than one document: a second one begins in line ${line}.`,
-        remedy: 'Put each job into a file of its own.',
+        message: `${fileName} has more than one document: the second one starts in line ${line}.`,
+        remedy: 'Put each job into its own file.',
         line,
       };
     case 'TAB_AS_INDENT':
@@ -89,8 +93,7 @@ function toProblem(
       return {
         code: 'NOT_YAML',
         message: `${fileName} is neither YAML nor JSON: ${error.message.replace(/\.?$/, '.')}`,
-        remedy:
-          'Mend the indentation and punctuation here; text with a colon, a # or a bracket in it belongs in quotes.',
+        remedy: 'Fix the indentation and punctuation here; put text that contains a colon, a # or a bracket in quotes.',
         line,
       };
   }
@@ -107,7 +110,7 @@ function hasTooManyTokens(text: string): boolean {
   return false;
 }
 
-/** By byte order mark, or by where the zero of the first character stands (YAML 1.2.2, section 5.2). */
+/** Detects the encoding by byte order mark, or by the position of the first null byte (YAML 1.2.2, section 5.2). */
 function decode(bytes: Uint8Array): string | null {
   const [first, second] = bytes;
   const isBigEndian = (first === 0xfe && second === 0xff) || first === 0;
@@ -124,6 +127,6 @@ function decode(bytes: Uint8Array): string | null {
   }
 }
 
-function refuse(problem: Problem): SourceTree {
+function rejectSource(problem: Problem): SourceTree {
   return { root: null, problems: [problem] };
 }

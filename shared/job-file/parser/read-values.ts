@@ -1,14 +1,14 @@
-import { type Findings, type Located, placeOf, refuse } from '#shared/job-file/parser/findings.ts';
+import { type Findings, type Located, locationOf, reportInvalid } from '#shared/job-file/parser/findings.ts';
 import { findPlaceholder } from '#shared/job-file/parser/placeholder.ts';
 import type { SourceNode } from '#shared/job-file/parser/source-tree.ts';
 
-/** A value that has been found under a name. */
+/** A value of the file with its path. */
 export type FoundNode = { readonly path: string; readonly node: SourceNode };
 
-/** Of the digits before a point none can also be taken for one behind it, or a long text would take its square in time. */
+/** Digits before and after the point cannot match each other's part: otherwise matching would take quadratic time. */
 const NUMBER_PATTERN = /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$/;
 
-/** Text; numbers and booleans are taken as they are written. Undefined where nothing, or nothing usable, is said. */
+/** Text; numbers and booleans as written. Undefined if absent or invalid, as for all readers below. */
 export function readText(found: FoundNode | undefined, findings: Findings): Located<string> | undefined {
   const { node, path } = found ?? { node: undefined, path: '' };
   if (node === undefined || isEmpty(node, path, findings)) {
@@ -17,11 +17,11 @@ export function readText(found: FoundNode | undefined, findings: Findings): Loca
   if (node.kind === 'SCALAR') {
     return { value: node.text, path, line: node.line };
   }
-  refuseKind({ node, path }, 'text', findings);
+  reportWrongKind({ node, path }, 'text', findings);
   return undefined;
 }
 
-/** A whole number; the API writes int64 as text, and takes `2.0` and `1e3` (Protocol Buffers, "ProtoJSON Format"). */
+/** An integer; the API writes int64 as text, and accepts `2.0` and `1e3` (Protocol Buffers, "ProtoJSON Format"). */
 export function readInteger(found: FoundNode | undefined, findings: Findings): Located<number> | undefined {
   const text = readText(found, findings);
   if (text === undefined) {
@@ -31,12 +31,12 @@ export function readInteger(found: FoundNode | undefined, findings: Findings): L
   if (value !== undefined && Number.isSafeInteger(value)) {
     return { ...text, value: value === 0 ? 0 : value };
   }
-  const message = `${text.path} is no whole number: "${text.value}".`;
-  refuse(text, { code: 'WRONG_TYPE', message, remedy: 'Write a whole number, such as 1.' }, findings);
+  const message = `${text.path} is not an integer: "${text.value}".`;
+  reportInvalid(text, { code: 'WRONG_TYPE', message, remedy: 'Write an integer, such as 1.' }, findings);
   return undefined;
 }
 
-/** A whole number, or the text of a placeholder that stands in its place; which is then among the problems. */
+/** An integer, or the text of an unreplaced placeholder, which is reported as a problem. */
 export function readCount(found: FoundNode | undefined, findings: Findings): Located<number | string> | undefined {
   const number = readInteger(found, findings);
   if (number !== undefined || found?.node.kind !== 'SCALAR' || !findPlaceholder(found.node.text, found.path)) {
@@ -45,7 +45,7 @@ export function readCount(found: FoundNode | undefined, findings: Findings): Loc
   return { value: found.node.text, path: found.path, line: found.node.line };
 }
 
-/** A finite number in the spelling of JSON, YAML 1.1 or Python: `1e-5`, `.5`, `50.e9`; text counts as well. */
+/** A finite number as JSON, YAML 1.1 or Python write it: `1e-5`, `.5`, `50.e9`; also as text. */
 export function readNumber(found: FoundNode | undefined, findings: Findings): Located<number> | undefined {
   const text = readText(found, findings);
   if (text === undefined) {
@@ -55,8 +55,8 @@ export function readNumber(found: FoundNode | undefined, findings: Findings): Lo
   if (value !== undefined) {
     return { ...text, value };
   }
-  const message = `${text.path} is no number: "${text.value}".`;
-  refuse(text, { code: 'WRONG_TYPE', message, remedy: 'Write a number, such as 0.1.' }, findings);
+  const message = `${text.path} is not a number: "${text.value}".`;
+  reportInvalid(text, { code: 'WRONG_TYPE', message, remedy: 'Write a number, such as 0.1.' }, findings);
   return undefined;
 }
 
@@ -65,7 +65,7 @@ export function parseNumber(text: string): number | undefined {
   return NUMBER_PATTERN.test(text) && Number.isFinite(value) ? value : undefined;
 }
 
-/** `true` or `false`, in any case, also as text. */
+/** `true` or `false`, case-insensitive; also as text. */
 export function readBoolean(found: FoundNode | undefined, findings: Findings): Located<boolean> | undefined {
   const text = readText(found, findings);
   if (text === undefined) {
@@ -76,11 +76,11 @@ export function readBoolean(found: FoundNode | undefined, findings: Findings): L
     return { ...text, value: value === 'true' };
   }
   const message = `${text.path} is neither true nor false: "${text.value}".`;
-  refuse(text, { code: 'WRONG_TYPE', message, remedy: 'Write true or false.' }, findings);
+  reportInvalid(text, { code: 'WRONG_TYPE', message, remedy: 'Write true or false.' }, findings);
   return undefined;
 }
 
-/** The mappings of a list; a mapping that stands alone is taken for a list of one, as gcloud does. */
+/** The mappings of a list; a single mapping is treated as a list of one, as gcloud does. */
 export function readMappings(found: FoundNode | undefined, findings: Findings): readonly FoundNode[] {
   if (found === undefined || isEmpty(found.node, found.path, findings)) {
     return [];
@@ -90,16 +90,16 @@ export function readMappings(found: FoundNode | undefined, findings: Findings): 
     return node.items.map((item, index) => ({ node: item, path: `${path}[${index}]` }));
   }
   if (node.kind === 'SCALAR') {
-    refuseKind(found, 'a list of mappings', findings);
+    reportWrongKind(found, 'a list of mappings', findings);
     return [];
   }
-  const message = `${path} is a mapping, not a list; it is taken for a list of one.`;
-  const remedy = 'Write it as a list: begin its first line with "- " and indent the others.';
+  const message = `${path} is a mapping, not a list; it is treated as a list of one.`;
+  const remedy = 'Write it as a list: start its first line with "- " and indent the others.';
   findings.warnings.push({ code: 'LIST_OF_ONE', message, remedy, path, line: node.line });
   return [{ node, path: `${path}[0]` }];
 }
 
-/** A list of texts; what stands alone is taken for a list of one, as gcloud does. */
+/** A list of texts; a single value is treated as a list of one, as gcloud does. */
 export function readTextList(found: FoundNode | undefined, findings: Findings): readonly Located<string>[] | undefined {
   if (found === undefined || isEmpty(found.node, found.path, findings)) {
     return undefined;
@@ -110,19 +110,19 @@ export function readTextList(found: FoundNode | undefined, findings: Findings): 
   }
   const only = readText(found, findings);
   if (only !== undefined) {
-    const message = `${path} is text, not a list; it is taken for a list of one.`;
+    const message = `${path} is text, not a list; it is treated as a list of one.`;
     findings.warnings.push({
       code: 'LIST_OF_ONE',
       message,
-      remedy: 'Write it as a list: begin the line with "- ".',
-      ...placeOf(only),
+      remedy: 'Write it as a list: start the line with "- ".',
+      ...locationOf(only),
     });
   }
   return only && [only];
 }
 
 function readListItem(item: FoundNode, findings: Findings): Located<string> | undefined {
-  if (item.node.kind === 'SCALAR' && item.node.value === null) {
+  if (isNull(item.node)) {
     const remedy = 'Remove it, or write "" for an empty text.';
     findings.problems.push({
       code: 'WRONG_TYPE',
@@ -136,7 +136,7 @@ function readListItem(item: FoundNode, findings: Findings): Located<string> | un
   return readText(item, findings);
 }
 
-/** Names with texts, as in `labels`. */
+/** A mapping of names to texts, as in `labels`; a null value is an empty text. */
 export function readTextMap(
   found: FoundNode | undefined,
   findings: Findings,
@@ -145,40 +145,44 @@ export function readTextMap(
     return [];
   }
   if (found.node.kind !== 'MAPPING') {
-    refuseKind(found, 'a mapping of names to texts', findings);
+    reportWrongKind(found, 'a mapping of names to texts', findings);
     return [];
   }
   return found.node.entries.flatMap(({ key, line, value }) => {
     const path = `${found.path}.${key}`;
-    const isNothing = value.kind === 'SCALAR' && value.value === null;
-    const text = isNothing ? { value: '' } : readText({ node: value, path }, findings);
+    const text = isNull(value) ? { value: '' } : readText({ node: value, path }, findings);
     return text === undefined ? [] : [{ value: { key, text: text.value }, path, line }];
   });
 }
 
-/** Says that a value has the wrong form. */
-export function refuseKind({ node, path }: FoundNode, wanted: string, findings: Findings): void {
+/** Reports a value that is a mapping, a list or a single value where another of them is expected. */
+export function reportWrongKind({ node, path }: FoundNode, expected: string, findings: Findings): void {
   const kinds = { MAPPING: 'a mapping', LIST: 'a list', SCALAR: 'a single value' } as const;
   const remedy =
-    node.kind === 'MAPPING' && wanted === 'text'
-      ? 'Put text that holds a colon and a space in quotes; otherwise write a single value.'
-      : `Write ${wanted}; see that the lines below are indented as meant.`;
-  const message = `${path} must be ${wanted}, but is ${kinds[node.kind]}.`;
+    node.kind === 'MAPPING' && expected === 'text'
+      ? 'Put text that contains a colon and a space in quotes; otherwise write a single value.'
+      : `Write ${expected}; check the indentation of the lines below.`;
+  const message = `${path} must be ${expected}, but is ${kinds[node.kind]}.`;
   findings.problems.push({ code: 'WRONG_TYPE', message, remedy, path, line: node.line });
 }
 
-/** A field without a value is taken as not set, as the API does with null. */
+/** Whether a field has no value, with a warning; it is then treated as absent, as the API does with null. */
 export function isEmpty(node: SourceNode, path: string, findings: Findings): boolean {
-  if (node.kind !== 'SCALAR' || node.value !== null) {
+  if (!isNull(node)) {
     return false;
   }
   const remedy = 'Write a value after the colon, or remove the field.';
   findings.warnings.push({
     code: 'EMPTY_FIELD',
-    message: `${path} has no value and is left out.`,
+    message: `${path} has no value and is ignored.`,
     remedy,
     path,
     line: node.line,
   });
   return true;
+}
+
+/** Whether a value is null, as in YAML when nothing follows the colon. */
+export function isNull(node: SourceNode): boolean {
+  return node.kind === 'SCALAR' && node.value === null;
 }

@@ -1,11 +1,11 @@
 import {
   createFindings,
   type Findings,
+  type FindingText,
   type Located,
+  locationOf,
   PLACEHOLDER_CODE,
-  placeOf,
-  refuse,
-  type Words,
+  reportInvalid,
 } from '#shared/job-file/parser/findings.ts';
 import { findPlaceholder } from '#shared/job-file/parser/placeholder.ts';
 import type { Problem } from '#shared/protocol/report.ts';
@@ -18,9 +18,9 @@ export function addOnce(found: Problem[], { code, path, line, ...text }: Problem
 }
 
 /** Rejects a value once, even if several pools share it. */
-export function rejectOnce(located: Located<unknown>, words: Words, findings: Findings): void {
+export function rejectOnce(located: Located<unknown>, words: FindingText, findings: Findings): void {
   const rejected = createFindings();
-  refuse(located, words, rejected);
+  reportInvalid(located, words, rejected);
   for (const problem of rejected.problems) {
     addOnce(findings.problems, problem);
   }
@@ -35,20 +35,20 @@ const CAPITALS_PATTERN = /(?<![A-Za-z0-9_-])[A-Z][A-Z0-9]+([_-][A-Z0-9]+)*(?![A-
  */
 export function rejectMalformed(
   located: Located<string>,
-  { lowercasePart, ...words }: Words & { readonly lowercasePart: string },
+  { lowercasePart, ...words }: FindingText & { readonly lowercasePart: string },
   findings: Findings,
 ): void {
   const isMarked = findPlaceholder(located.value, located.path) !== undefined;
   const placeholder = isMarked ? undefined : CAPITALS_PATTERN.exec(lowercasePart)?.[0];
   if (placeholder === undefined) {
-    refuse(located, words, findings);
+    reportInvalid(located, words, findings);
     return;
   }
   findings.problems.push({
     code: PLACEHOLDER_CODE,
-    message: `${located.path} still holds the placeholder ${placeholder}.`,
-    remedy: 'Put the value in its place.',
-    ...placeOf(located),
+    message: `${located.path} still contains the placeholder ${placeholder}.`,
+    remedy: 'Replace it with a value.',
+    ...locationOf(located),
   });
 }
 

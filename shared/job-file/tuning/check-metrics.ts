@@ -1,8 +1,8 @@
 import type { Metric, Study } from '#shared/domain/study.ts';
 import type { Dialect } from '#shared/job-file/draft/job-draft.ts';
-import { type Findings, type Place, placeOf, refuse } from '#shared/job-file/parser/findings.ts';
+import type { MetricDraft, StudyDraft } from '#shared/job-file/draft/study-draft.ts';
+import { type Findings, locationOf, reportInvalid, type SourceLocation } from '#shared/job-file/parser/findings.ts';
 import { hasProblemAt, quote } from '#shared/job-file/parser/record-findings.ts';
-import type { MetricDraft, StudyDraft } from '#shared/job-file/tuning/study-draft.ts';
 import { chooseMeaning, GOALS } from '#shared/job-file/tuning/study-enums.ts';
 
 /** HyperparameterSpec.hyperparameterMetricTag, where none is said. */
@@ -61,7 +61,7 @@ function checkId(metric: MetricDraft, dialect: Dialect, findings: Findings): str
     return id.value;
   }
   const message = `${quote(id.value)} can be no metric's name.`;
-  refuse(
+  reportInvalid(
     id,
     { code: 'INVALID_METRIC_ID', message, remedy: 'Write a name without blanks, such as accuracy.' },
     findings,
@@ -115,7 +115,7 @@ function checkSafety(metric: MetricDraft, findings: Findings): Metric['safety'] 
   if (safeTrialsFractionMin !== undefined && !(fraction >= 0 && fraction <= 1)) {
     const message = `${safeTrialsFractionMin.path} must be 0 to 1, but is ${fraction}.`;
     const remedy = 'Write the part of the trials that must be safe, such as 0.9.';
-    const place = placeOf(safeTrialsFractionMin);
+    const place = locationOf(safeTrialsFractionMin);
     findings.problems.push({ code: 'INVALID_SAFE_FRACTION', message, remedy, ...place });
     return 'WRONG';
   }
@@ -129,7 +129,12 @@ function checkIds(metrics: readonly MetricDraft[], findings: Findings): void {
   for (const { id } of metrics) {
     if (id !== undefined && seen.has(id.value)) {
       const message = `There are two metrics ${quote(id.value)}.`;
-      findings.problems.push({ code: 'DUPLICATE_METRIC', message, remedy: 'Remove one of the two.', ...placeOf(id) });
+      findings.problems.push({
+        code: 'DUPLICATE_METRIC',
+        message,
+        remedy: 'Remove one of the two.',
+        ...locationOf(id),
+      });
     }
     seen.add(id?.value ?? '');
   }
@@ -137,7 +142,7 @@ function checkIds(metrics: readonly MetricDraft[], findings: Findings): void {
 
 /** What no flag can add is wrong where it is missing; unless it is there and could not be read. */
 function tellMissing(
-  place: Place,
+  place: SourceLocation,
   words: { readonly message: string; readonly remedy: string },
   findings: Findings,
 ): void {
@@ -146,6 +151,6 @@ function tellMissing(
   }
 }
 
-function placeOfDraft({ path, line }: { readonly path: string; readonly line: number | undefined }): Place {
+function placeOfDraft({ path, line }: { readonly path: string; readonly line: number | undefined }): SourceLocation {
   return line === undefined ? { path } : { path, line };
 }

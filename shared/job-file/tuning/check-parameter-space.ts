@@ -1,8 +1,8 @@
 import type { ParameterSpace } from '#shared/domain/study.ts';
-import { type Findings, type Located, placeOf, refuse } from '#shared/job-file/parser/findings.ts';
+import type { ParameterDraft } from '#shared/job-file/draft/study-draft.ts';
+import { type Findings, type Located, locationOf, reportInvalid } from '#shared/job-file/parser/findings.ts';
 import { parseNumber } from '#shared/job-file/parser/read-values.ts';
 import { quote } from '#shared/job-file/parser/record-findings.ts';
-import type { ParameterDraft } from '#shared/job-file/tuning/study-draft.ts';
 import { chooseMeaning, KINDS } from '#shared/job-file/tuning/study-enums.ts';
 
 /** Both APIs' limit for discrete values; for categories it is this version's own. */
@@ -49,18 +49,18 @@ function checkRange(reading: ParameterReading, kind: 'DOUBLE' | 'INTEGER', findi
   if (broken !== undefined) {
     const message = `${broken.path} is ${broken.value}, but the parameter's type is INTEGER.`;
     const remedy = 'Write a whole number, or make the type DOUBLE.';
-    findings.problems.push({ code: 'PARAMETER_BOUNDS', message, remedy, ...placeOf(broken) });
+    findings.problems.push({ code: 'PARAMETER_BOUNDS', message, remedy, ...locationOf(broken) });
     return null;
   }
   if (min.value > max.value) {
     const message = `${min.path} is ${min.value}, more than the greatest value, which is ${max.value}.`;
-    findings.problems.push({ code: 'PARAMETER_BOUNDS', message, remedy: 'Exchange the two.', ...placeOf(min) });
+    findings.problems.push({ code: 'PARAMETER_BOUNDS', message, remedy: 'Exchange the two.', ...locationOf(min) });
     return null;
   }
   if (min.value === max.value) {
     const message = `The parameter ${nameOf(draft)} can only be ${min.value}: there is nothing to tune.`;
     const remedy = 'Write it into args, unless it is meant to be so.';
-    findings.warnings.push({ code: 'SINGLE_VALUE', message, remedy, ...placeOf(min) });
+    findings.warnings.push({ code: 'SINGLE_VALUE', message, remedy, ...locationOf(min) });
   }
   return { kind, min: min.value, max: max.value };
 }
@@ -80,7 +80,7 @@ function checkList(
   if (values.length > VALUES_COUNT_MAX) {
     const message = `The parameter ${nameOf(draft)} has ${values.length} values; it may have ${VALUES_COUNT_MAX}.`;
     const remedy = 'List fewer, or give it a range.';
-    findings.problems.push({ code: 'PARAMETER_VALUES', message, remedy, ...placeOf(first) });
+    findings.problems.push({ code: 'PARAMETER_VALUES', message, remedy, ...locationOf(first) });
     return null;
   }
   return kind === 'DISCRETE' ? checkNumbers(values, findings) : checkCategories(values, findings);
@@ -93,7 +93,7 @@ function checkCategories(written: readonly Located<string>[], findings: Findings
     return { kind: 'CATEGORICAL', values };
   }
   const message = `${again.path} is ${quote(again.value)}, which is in the list already.`;
-  findings.problems.push({ code: 'PARAMETER_VALUES', message, remedy: 'Remove one of the two.', ...placeOf(again) });
+  findings.problems.push({ code: 'PARAMETER_VALUES', message, remedy: 'Remove one of the two.', ...locationOf(again) });
   return null;
 }
 
@@ -105,13 +105,13 @@ function checkNumbers(written: readonly Located<string>[], findings: Findings): 
     if (value === undefined) {
       const message = `${item.path} is no number: ${quote(item.value)}.`;
       const remedy = 'Write a number, or make the parameter categorical, which may have any texts for values.';
-      refuse(item, { code: 'PARAMETER_VALUES', message, remedy }, findings);
+      reportInvalid(item, { code: 'PARAMETER_VALUES', message, remedy }, findings);
       return null;
     }
     const last = values.at(-1);
     if (last !== undefined && value <= last) {
       const message = `${item.path} is ${value}, after ${last}: discrete values are in increasing order, each of them once.`;
-      findings.problems.push({ code: 'PARAMETER_VALUES', message, remedy: 'Sort the values.', ...placeOf(item) });
+      findings.problems.push({ code: 'PARAMETER_VALUES', message, remedy: 'Sort the values.', ...locationOf(item) });
       return null;
     }
     values.push(value);
@@ -124,7 +124,7 @@ function noteWithoutEffect(stray: Located<unknown> | undefined, kind: string, fi
     const path = stray.path.replace(/\[\d+\]$/, '');
     const message = `${path} has no effect: the parameter's type is ${kind}.`;
     const remedy = 'Remove it, or correct the type.';
-    findings.warnings.push({ code: 'FIELD_WITHOUT_EFFECT', message, remedy, ...placeOf({ ...stray, path }) });
+    findings.warnings.push({ code: 'FIELD_WITHOUT_EFFECT', message, remedy, ...locationOf({ ...stray, path }) });
   }
 }
 

@@ -1,10 +1,16 @@
 import type { ConditionalParameter, Parameter, ParameterScale, ParameterSpace, Study } from '#shared/domain/study.ts';
 import type { Dialect } from '#shared/job-file/draft/job-draft.ts';
-import { type Findings, type Located, type Place, placeOf, refuse } from '#shared/job-file/parser/findings.ts';
+import type { ConditionalParameterDraft, ParameterDraft, StudyDraft } from '#shared/job-file/draft/study-draft.ts';
+import {
+  type Findings,
+  type Located,
+  locationOf,
+  reportInvalid,
+  type SourceLocation,
+} from '#shared/job-file/parser/findings.ts';
 import { parseNumber } from '#shared/job-file/parser/read-values.ts';
 import { hasProblemAt, quote } from '#shared/job-file/parser/record-findings.ts';
 import { checkSpace, type ParameterReading } from '#shared/job-file/tuning/check-parameter-space.ts';
-import type { ConditionalParameterDraft, ParameterDraft, StudyDraft } from '#shared/job-file/tuning/study-draft.ts';
 import { chooseMeaning, SCALES } from '#shared/job-file/tuning/study-enums.ts';
 
 /** No search gets anywhere in so many dimensions, and each is an argument of the program. Children count as well. */
@@ -77,7 +83,7 @@ function checkId({ draft, isToldOf }: ParameterReading, findings: Findings): str
   }
   const message = `${quote(id.value)} can be no parameter's name: the program is given it as a flag.`;
   const remedy = 'Write a name without blanks and equals signs, such as learning_rate.';
-  refuse(id, { code: 'INVALID_PARAMETER_NAME', message, remedy }, findings);
+  reportInvalid(id, { code: 'INVALID_PARAMETER_NAME', message, remedy }, findings);
   return null;
 }
 
@@ -103,13 +109,13 @@ function checkScale(
       code: 'SCALE_WITHOUT_EFFECT',
       message,
       remedy: 'It can be removed.',
-      ...placeOf(written),
+      ...locationOf(written),
     });
     return 'NONE';
   }
   const message = `${written.path} is logarithmic, but the range begins at ${space.min}.`;
   const remedy = 'Begin above 0, such as at 0.0001, or write UNIT_LINEAR_SCALE.';
-  findings.problems.push({ code: 'LOG_SCALE_RANGE', message, remedy, ...placeOf(written) });
+  findings.problems.push({ code: 'LOG_SCALE_RANGE', message, remedy, ...locationOf(written) });
   return null;
 }
 
@@ -146,7 +152,7 @@ function checkParentValue(
   }
   const message = `${quote(value.value)} is no value of ${quote(parent.id?.value ?? parent.path)}.`;
   const remedy = 'Write one of the values that the parent can have.';
-  refuse(value, { code: 'PARENT_VALUES', message, remedy }, findings);
+  reportInvalid(value, { code: 'PARENT_VALUES', message, remedy }, findings);
   return null;
 }
 
@@ -180,7 +186,12 @@ function checkUnique({ id }: ParameterDraft, { ids, condition }: Use, findings: 
   const others = ids.get(id.value) ?? [];
   if (others.some((other) => canMeet(other, condition))) {
     const message = `There are two parameters ${quote(id.value)}.`;
-    findings.problems.push({ code: 'DUPLICATE_PARAMETER', message, remedy: 'Rename one of the two.', ...placeOf(id) });
+    findings.problems.push({
+      code: 'DUPLICATE_PARAMETER',
+      message,
+      remedy: 'Rename one of the two.',
+      ...locationOf(id),
+    });
   }
   ids.set(id.value, [...others, condition]);
 }
@@ -189,6 +200,9 @@ function canMeet(a: Condition, b: Condition): boolean {
   return a === undefined || b === undefined || a.parent !== b.parent || !a.values.isDisjointFrom(b.values);
 }
 
-function placeIn({ path, line }: { readonly path: string; readonly line: number | undefined }, field?: string): Place {
+function placeIn(
+  { path, line }: { readonly path: string; readonly line: number | undefined },
+  field?: string,
+): SourceLocation {
   return { path: field === undefined ? path : `${path}.${field}`, ...(line !== undefined && { line }) };
 }

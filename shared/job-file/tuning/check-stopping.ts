@@ -1,13 +1,13 @@
 import type { EarlyStopping, Parameter, RuntimeConstraint, StoppingConditions } from '#shared/domain/study.ts';
 import { parseDurationMs, suggestDuration } from '#shared/job-file/draft/duration.ts';
-import { type Findings, type Located, placeOf, refuse } from '#shared/job-file/parser/findings.ts';
-import { quote } from '#shared/job-file/parser/record-findings.ts';
 import type {
   EarlyStoppingDraft,
   RuntimeConstraintDraft,
   StoppingDraft,
   StudyDraft,
-} from '#shared/job-file/tuning/study-draft.ts';
+} from '#shared/job-file/draft/study-draft.ts';
+import { type Findings, type Located, locationOf, reportInvalid } from '#shared/job-file/parser/findings.ts';
+import { quote } from '#shared/job-file/parser/record-findings.ts';
 import { didYouMean } from '#shared/text/nearest-name.ts';
 
 /** RFC 3339, as a Timestamp is in JSON. */
@@ -63,7 +63,7 @@ function checkLearningRate(
   if (!known.includes(learningRateParameterId.value)) {
     const message = `${learningRateParameterId.path} names no parameter of the study: ${quote(learningRateParameterId.value)}.`;
     const remedy = `${didYouMean(learningRateParameterId.value, known)}Write the learning rate's parameterId, or nothing.`;
-    refuse(learningRateParameterId, { code: 'UNKNOWN_PARAMETER', message, remedy }, findings);
+    reportInvalid(learningRateParameterId, { code: 'UNKNOWN_PARAMETER', message, remedy }, findings);
   }
   return learningRateParameterId.value;
 }
@@ -94,7 +94,7 @@ function checkConstraint(constraint: RuntimeConstraintDraft | undefined, finding
   if (endTime !== undefined && maxDuration !== undefined) {
     const message = `${endTime.path} is said beside ${maxDuration.path}: there is one limit or the other.`;
     const remedy = 'Remove one of the two.';
-    findings.problems.push({ code: 'STOPPING_CONDITION', message, remedy, ...placeOf(endTime) });
+    findings.problems.push({ code: 'STOPPING_CONDITION', message, remedy, ...locationOf(endTime) });
     return null;
   }
   if (endTime === undefined) {
@@ -106,7 +106,7 @@ function checkConstraint(constraint: RuntimeConstraintDraft | undefined, finding
   }
   const message = `${endTime.path} is no point in time: ${quote(endTime.value)}.`;
   const remedy = 'Write one such as 2030-01-31T18:00:00Z.';
-  refuse(endTime, { code: 'INVALID_TIME', message, remedy }, findings);
+  reportInvalid(endTime, { code: 'INVALID_TIME', message, remedy }, findings);
   return null;
 }
 
@@ -115,7 +115,7 @@ function checkDuration(written: Located<string> | undefined, findings: Findings)
   if (written !== undefined && !ms) {
     const message = `${written.path} is no duration above 0s: ${quote(written.value)}.`;
     const remedy = `Write seconds with an s, as ${ms === 0 ? '3600s' : suggestDuration(written.value)}.`;
-    refuse(written, { code: 'INVALID_DURATION', message, remedy }, findings);
+    reportInvalid(written, { code: 'INVALID_DURATION', message, remedy }, findings);
   }
   return ms || null;
 }
@@ -124,7 +124,7 @@ function checkAtLeast(count: Located<number> | undefined, min: number, findings:
   if (count !== undefined && count.value < min) {
     const message = `${count.path} must be ${min} or more, but is ${count.value}.`;
     const remedy = 'Write such a number, or nothing.';
-    findings.problems.push({ code: 'STOPPING_CONDITION', message, remedy, ...placeOf(count) });
+    findings.problems.push({ code: 'STOPPING_CONDITION', message, remedy, ...locationOf(count) });
   }
   return count?.value ?? null;
 }
@@ -132,6 +132,6 @@ function checkAtLeast(count: Located<number> | undefined, min: number, findings:
 function checkOrder(min: Located<number> | undefined, max: Located<number> | undefined, findings: Findings): void {
   if (min !== undefined && max !== undefined && min.value > max.value) {
     const message = `${min.path} is ${min.value}, more than ${max.path}, which is ${max.value}.`;
-    findings.problems.push({ code: 'STOPPING_CONDITION', message, remedy: 'Exchange the two.', ...placeOf(min) });
+    findings.problems.push({ code: 'STOPPING_CONDITION', message, remedy: 'Exchange the two.', ...locationOf(min) });
   }
 }

@@ -1,12 +1,12 @@
 import { JOB_ID_PATTERN } from '#shared/domain/job-spec.ts';
 import type { Parameter, Study, StudyAlgorithm } from '#shared/domain/study.ts';
 import type { Dialect, JobDraft } from '#shared/job-file/draft/job-draft.ts';
-import { type Findings, type Located, placeOf, refuse } from '#shared/job-file/parser/findings.ts';
+import type { StudyDraft } from '#shared/job-file/draft/study-draft.ts';
+import { type Findings, type Located, locationOf, reportInvalid } from '#shared/job-file/parser/findings.ts';
 import { hasProblemAt, quote } from '#shared/job-file/parser/record-findings.ts';
 import { checkMetrics } from '#shared/job-file/tuning/check-metrics.ts';
 import { checkParameters } from '#shared/job-file/tuning/check-parameters.ts';
 import { checkEarlyStopping, checkStoppingConditions } from '#shared/job-file/tuning/check-stopping.ts';
-import type { StudyDraft } from '#shared/job-file/tuning/study-draft.ts';
 import { ALGORITHMS, chooseMeaning, MEASUREMENTS } from '#shared/job-file/tuning/study-enums.ts';
 
 /** No study of either service ran as many; what a plan or a price is multiplied by needs a bound. */
@@ -65,7 +65,7 @@ function checkTrials(study: StudyDraft, dialect: Dialect, findings: Findings): T
   if (parallelTrials !== undefined && parallel > max) {
     const message = `${parallelTrials.path} is ${parallel}, and there ${max === 1 ? 'is 1 trial' : `are ${max} trials`} in all.`;
     const remedy = `Write ${max} or less, or allow more trials.`;
-    findings.warnings.push({ code: 'PARALLEL_ABOVE_MAX', message, remedy, ...placeOf(parallelTrials) });
+    findings.warnings.push({ code: 'PARALLEL_ABOVE_MAX', message, remedy, ...locationOf(parallelTrials) });
   }
   return { trialsMax: max, parallelTrialsMax: Math.min(parallel, max), failedTrialsMax: failed };
 }
@@ -91,7 +91,7 @@ function checkCount(count: Located<number> | undefined, findings: Findings): num
   if (count.value < 0 || count.value > TRIALS_COUNT_MAX) {
     const message = `${count.path} must be 1 to ${TRIALS_COUNT_MAX}, but is ${count.value}.`;
     const remedy = 'Write a number between the two.';
-    findings.problems.push({ code: 'INVALID_TRIAL_COUNT', message, remedy, ...placeOf(count) });
+    findings.problems.push({ code: 'INVALID_TRIAL_COUNT', message, remedy, ...locationOf(count) });
   }
   return count.value;
 }
@@ -106,7 +106,7 @@ function noteMissing(path: string, count: number | null, findings: Findings): vo
 function noteZero(count: Located<number> | undefined, findings: Findings): void {
   if (count?.value === 0) {
     const message = `${count.path} is 0, which is taken for 1.`;
-    findings.warnings.push({ code: 'ZERO_TRIALS', message, remedy: 'Write 1 or more.', ...placeOf(count) });
+    findings.warnings.push({ code: 'ZERO_TRIALS', message, remedy: 'Write 1 or more.', ...locationOf(count) });
   }
 }
 
@@ -116,7 +116,7 @@ function checkResumed(jobId: Located<string> | undefined, findings: Findings): s
   }
   const message = `${quote(jobId.value)} is no job id: it must be a letter, then letters, digits and underscores.`;
   const remedy = 'Write the id of the tuning job to go on from.';
-  refuse(jobId, { code: 'INVALID_JOB_ID', message, remedy }, findings);
+  reportInvalid(jobId, { code: 'INVALID_JOB_ID', message, remedy }, findings);
   return null;
 }
 
@@ -132,7 +132,7 @@ function checkGrid({ study, algorithm, parameters }: Grid, findings: Findings): 
   if (range !== undefined && study.algorithm !== undefined) {
     const message = `A grid has no room for the parameter ${quote(range.id)}, which is of type DOUBLE.`;
     const remedy = 'Give it a list of values, as type DISCRETE, or choose another algorithm.';
-    findings.problems.push({ code: 'GRID_OF_DOUBLES', message, remedy, ...placeOf(study.algorithm) });
+    findings.problems.push({ code: 'GRID_OF_DOUBLES', message, remedy, ...locationOf(study.algorithm) });
   }
 }
 

@@ -1,4 +1,4 @@
-import { printFields, printSaid, printValues, unlessEmpty } from '#shared/job-file/parser/print-fields.ts';
+import { omitEmpty, omitEmptyList, omitUndefined, valuesOf } from '#shared/job-file/draft/print-fields.ts';
 import type {
   EarlyStoppingDraft,
   MetricDraft,
@@ -6,13 +6,13 @@ import type {
   RuntimeConstraintDraft,
   StoppingDraft,
   StudyDraft,
-} from '#shared/job-file/tuning/study-draft.ts';
+} from '#shared/job-file/draft/study-draft.ts';
 
 /** Prints Vertex AI's StudySpec; `resumeJobId` and the AUTOMATIC rule are AI Platform's, and have no place in it. */
 export function printStudySpec(study: StudyDraft): Record<string, unknown> {
-  return printFields({
-    metrics: unlessEmpty(study.metrics.map(printMetric)),
-    parameters: study.parameters && unlessEmpty(study.parameters.map(printParameter)),
+  return omitUndefined({
+    metrics: omitEmptyList(study.metrics.map(printMetric)),
+    parameters: study.parameters && omitEmptyList(study.parameters.map(printParameter)),
     algorithm: study.algorithm?.value,
     measurementSelectionType: study.measurement?.value,
     ...(study.earlyStopping && printEarlyStopping(study.earlyStopping)),
@@ -21,10 +21,10 @@ export function printStudySpec(study: StudyDraft): Record<string, unknown> {
 }
 
 function printMetric({ id, goal, safetyThreshold, safeTrialsFractionMin }: MetricDraft): Record<string, unknown> {
-  return printFields({
+  return omitUndefined({
     metricId: id?.value,
     goal: goal?.value,
-    safetyConfig: printSaid({
+    safetyConfig: omitEmpty({
       safetyThreshold: safetyThreshold?.value,
       desiredMinSafeTrialsFraction: safeTrialsFractionMin?.value,
     }),
@@ -37,12 +37,12 @@ function printEarlyStopping(stopping: EarlyStoppingDraft): Record<string, unknow
     case 'AUTOMATIC':
       return {};
     case 'DECAY_CURVE':
-      return { decayCurveStoppingSpec: printFields({ useElapsedDuration }) };
+      return { decayCurveStoppingSpec: omitUndefined({ useElapsedDuration }) };
     case 'MEDIAN':
-      return { medianAutomatedStoppingSpec: printFields({ useElapsedDuration }) };
+      return { medianAutomatedStoppingSpec: omitUndefined({ useElapsedDuration }) };
     case 'CONVEX':
       return {
-        convexAutomatedStoppingSpec: printFields({
+        convexAutomatedStoppingSpec: omitUndefined({
           maxStepCount: stopping.stepsMax?.value,
           minStepCount: stopping.stepsMin?.value,
           minMeasurementCount: stopping.measurementsMin?.value,
@@ -55,7 +55,7 @@ function printEarlyStopping(stopping: EarlyStoppingDraft): Record<string, unknow
 }
 
 function printStopping(stopping: StoppingDraft): Record<string, unknown> {
-  return printFields({
+  return omitUndefined({
     shouldStopAsap: stopping.stopsRunningTrials?.value,
     minimumRuntimeConstraint: stopping.minimumRuntime && printConstraint(stopping.minimumRuntime),
     maximumRuntimeConstraint: stopping.maximumRuntime && printConstraint(stopping.maximumRuntime),
@@ -67,15 +67,15 @@ function printStopping(stopping: StoppingDraft): Record<string, unknown> {
 }
 
 function printConstraint({ maxDuration, endTime }: RuntimeConstraintDraft): Record<string, unknown> {
-  return printFields({ maxDuration: maxDuration?.value, endTime: endTime?.value });
+  return omitUndefined({ maxDuration: maxDuration?.value, endTime: endTime?.value });
 }
 
 function printParameter(parameter: ParameterDraft): Record<string, unknown> {
-  return printFields({
+  return omitUndefined({
     parameterId: parameter.id?.value,
     ...printSpace(parameter),
     scaleType: parameter.scale?.value,
-    conditionalParameterSpecs: unlessEmpty(
+    conditionalParameterSpecs: omitEmptyList(
       parameter.children.map(({ parentValues, parameter: child }) => ({
         ...printParentValues(parameter, { values: parentValues.map(({ value }) => value) }),
         parameterSpec: printParameter(child),
@@ -86,8 +86,8 @@ function printParameter(parameter: ParameterDraft): Record<string, unknown> {
 
 /** Values stay the texts that were written, as doubles may be in JSON: as numbers, 1.0 would become 1. */
 function printSpace({ kind, min, max, values }: ParameterDraft): Record<string, unknown> {
-  const range = printFields({ minValue: min?.value, maxValue: max?.value });
-  const list = printFields({ values: printValues(values) });
+  const range = omitUndefined({ minValue: min?.value, maxValue: max?.value });
+  const list = omitUndefined({ values: valuesOf(values) });
   switch (kind?.value) {
     case 'DOUBLE':
       return { doubleValueSpec: range };

@@ -1,6 +1,6 @@
+import type { ConditionalParameterDraft, ParameterDraft } from '#shared/job-file/draft/study-draft.ts';
 import type { Findings, Located } from '#shared/job-file/parser/findings.ts';
-import { type Fields, openMapping } from '#shared/job-file/parser/open-mapping.ts';
-import { isSaid, openOptional } from '#shared/job-file/parser/proto-message.ts';
+import { type Fields, isSet, openMapping, openOptional } from '#shared/job-file/parser/open-mapping.ts';
 import {
   type FoundNode,
   readMappings,
@@ -8,7 +8,6 @@ import {
   readText,
   readTextList,
 } from '#shared/job-file/parser/read-values.ts';
-import type { ConditionalParameterDraft, ParameterDraft } from '#shared/job-file/tuning/study-draft.ts';
 import {
   CONDITIONAL_PARAMETER_SPEC,
   PARAMETER_SPEC,
@@ -74,7 +73,7 @@ function readKind(found: FoundNode, fields: ParameterFields, findings: Findings)
       ['CATEGORICAL', fields.categoricalValueSpec],
       ['DISCRETE', fields.discreteValueSpec],
     ] as const
-  ).flatMap(([value, spec]) => (isSaid(spec) ? [{ value, path: spec.path, line: spec.node.line }] : []));
+  ).flatMap(([value, spec]) => (isSet(spec) ? [{ value, path: spec.path, line: spec.node.line }] : []));
   const [first, second] = specs;
   if (first === undefined || second !== undefined) {
     findings.problems.push({
@@ -97,7 +96,7 @@ function readConditional(
   findings: Findings,
 ): ConditionalParameterDraft | undefined {
   const { parameterSpec, ...conditions } = openMapping(found, CONDITIONAL_PARAMETER_SPEC, findings);
-  const said = Object.entries(conditions).filter(([, condition]) => isSaid(condition));
+  const said = Object.entries(conditions).filter(([, condition]) => isSet(condition));
   if (found.node.kind !== 'MAPPING') {
     return undefined;
   }
@@ -105,7 +104,7 @@ function readConditional(
   const values = said.flatMap(
     ([, condition]) => readTextList(openOptional(condition, PARENT_VALUES, findings).values, findings) ?? [],
   );
-  if (!isSaid(parameterSpec)) {
+  if (!isSet(parameterSpec)) {
     findings.problems.push({
       code: 'MISSING_FIELD',
       message: `${found.path} has no parameterSpec.`,

@@ -1,6 +1,12 @@
+import type {
+  EarlyStoppingDraft,
+  MetricDraft,
+  RuntimeConstraintDraft,
+  StoppingDraft,
+  StudyDraft,
+} from '#shared/job-file/draft/study-draft.ts';
 import type { Findings } from '#shared/job-file/parser/findings.ts';
-import { type Fields, openMapping } from '#shared/job-file/parser/open-mapping.ts';
-import { isSaid, openOptional } from '#shared/job-file/parser/proto-message.ts';
+import { type Fields, isSet, openMapping, openOptional } from '#shared/job-file/parser/open-mapping.ts';
 import {
   type FoundNode,
   readBoolean,
@@ -10,13 +16,6 @@ import {
   readText,
 } from '#shared/job-file/parser/read-values.ts';
 import { readParameters } from '#shared/job-file/tuning/read-parameter-spec.ts';
-import type {
-  EarlyStoppingDraft,
-  MetricDraft,
-  RuntimeConstraintDraft,
-  StoppingDraft,
-  StudyDraft,
-} from '#shared/job-file/tuning/study-draft.ts';
 import {
   CONVEX_STOPPING_SPEC,
   CURVE_STOPPING_SPEC,
@@ -65,7 +64,7 @@ function readMetric(found: FoundNode, findings: Findings): MetricDraft {
     // study.proto: the threshold of a metric with a safetyConfig is 0 where it is not said.
     safetyThreshold:
       threshold ??
-      (isSaid(safetyConfig) ? { value: 0, path: safetyConfig.path, line: safetyConfig.node.line } : undefined),
+      (isSet(safetyConfig) ? { value: 0, path: safetyConfig.path, line: safetyConfig.node.line } : undefined),
     safeTrialsFractionMin: readNumber(safety.desiredMinSafeTrialsFraction, findings),
   };
 }
@@ -97,7 +96,7 @@ function readStoppingRule(
 ): EarlyStoppingDraft | undefined {
   const curve = rule === 'CONVEX' ? {} : openOptional(found, CURVE_STOPPING_SPEC, findings);
   const convex = rule === 'CONVEX' ? openOptional(found, CONVEX_STOPPING_SPEC, findings) : {};
-  if (!isSaid(found)) {
+  if (!isSet(found)) {
     return undefined;
   }
   return {
@@ -113,7 +112,7 @@ function readStoppingRule(
 
 function readStopping(found: FoundNode | undefined, findings: Findings): StoppingDraft | undefined {
   const config = openOptional(found, STUDY_STOPPING_CONFIG, findings);
-  if (!isSaid(found)) {
+  if (!isSet(found)) {
     return undefined;
   }
   return {
@@ -129,7 +128,7 @@ function readStopping(found: FoundNode | undefined, findings: Findings): Stoppin
 
 function readConstraint(found: FoundNode | undefined, findings: Findings): RuntimeConstraintDraft | undefined {
   const constraint = openOptional(found, TIME_CONSTRAINT, findings);
-  return isSaid(found)
+  return isSet(found)
     ? {
         path: found.path,
         maxDuration: readText(constraint.maxDuration, findings),

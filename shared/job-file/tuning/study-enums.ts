@@ -1,4 +1,4 @@
-import { type Findings, type Located, refuse } from '#shared/job-file/parser/findings.ts';
+import { type Findings, type Located, reportInvalid } from '#shared/job-file/parser/findings.ts';
 import { quote } from '#shared/job-file/parser/record-findings.ts';
 import { didYouMean } from '#shared/text/nearest-name.ts';
 
@@ -50,6 +50,6 @@ export function chooseMeaning<T>(
   const known = Object.keys(meanings);
   const message = `${word.path} cannot be ${quote(word.value)}.`;
   const remedy = `${didYouMean(word.value, known)}Write one of ${known.join(', ')}.`;
-  refuse(word, { code, message, remedy }, findings);
+  reportInvalid(word, { code, message, remedy }, findings);
   return null;
 }

@@ -1,5 +1,10 @@
-import type { FieldRules } from '#shared/job-file/parser/open-mapping.ts';
-import { homeFinder, READ, vertexMessage, withoutEffect } from '#shared/job-file/parser/proto-message.ts';
+import {
+  createParentLookup,
+  type FieldRules,
+  type Message,
+  READ,
+  withoutEffect,
+} from '#shared/job-file/parser/open-mapping.ts';
 
 /** Vertex AI's StudySpec and what it holds (`google.cloud.aiplatform.v1`, study.proto): all of their fields. */
 const STUDY_FIELDS = {
@@ -60,7 +65,7 @@ const STOPPING_FIELDS = {
   maxDurationNoProgress: READ,
 } as const satisfies FieldRules;
 
-const homeOf = homeFinder([
+const parentOf = createParentLookup([
   ['studySpec', STUDY_FIELDS],
   ['studySpec.metrics[0]', METRIC_FIELDS],
   ['studySpec.metrics[0].safetyConfig', SAFETY_FIELDS],
@@ -73,15 +78,19 @@ const homeOf = homeFinder([
   ],
 ]);
 
-export const STUDY_SPEC = vertexMessage(STUDY_FIELDS, homeOf);
-export const METRIC_SPEC = vertexMessage(METRIC_FIELDS, homeOf);
-export const SAFETY_CONFIG = vertexMessage(SAFETY_FIELDS, homeOf);
-export const PARAMETER_SPEC = vertexMessage(PARAMETER_FIELDS, homeOf);
-export const RANGE_SPEC = vertexMessage(RANGE_FIELDS, homeOf);
-export const VALUES_SPEC = vertexMessage(VALUES_FIELDS, homeOf);
-export const CONDITIONAL_PARAMETER_SPEC = vertexMessage(CONDITION_FIELDS, homeOf);
-export const PARENT_VALUES = vertexMessage({ values: READ }, homeOf);
-export const CURVE_STOPPING_SPEC = vertexMessage({ useElapsedDuration: READ }, homeOf);
-export const CONVEX_STOPPING_SPEC = vertexMessage(CONVEX_FIELDS, homeOf);
-export const STUDY_STOPPING_CONFIG = vertexMessage(STOPPING_FIELDS, homeOf);
-export const TIME_CONSTRAINT = vertexMessage({ maxDuration: READ, endTime: READ }, homeOf);
+function message<const Rules extends FieldRules>(rules: Rules): Message<Rules> {
+  return { rules, parentOf };
+}
+
+export const STUDY_SPEC = message(STUDY_FIELDS);
+export const METRIC_SPEC = message(METRIC_FIELDS);
+export const SAFETY_CONFIG = message(SAFETY_FIELDS);
+export const PARAMETER_SPEC = message(PARAMETER_FIELDS);
+export const RANGE_SPEC = message(RANGE_FIELDS);
+export const VALUES_SPEC = message(VALUES_FIELDS);
+export const CONDITIONAL_PARAMETER_SPEC = message(CONDITION_FIELDS);
+export const PARENT_VALUES = message({ values: READ });
+export const CURVE_STOPPING_SPEC = message({ useElapsedDuration: READ });
+export const CONVEX_STOPPING_SPEC = message(CONVEX_FIELDS);
+export const STUDY_STOPPING_CONFIG = message(STOPPING_FIELDS);
+export const TIME_CONSTRAINT = message({ maxDuration: READ, endTime: READ });

@@ -1,7 +1,13 @@
 import { readCatalog } from '#shared/catalog/catalog.ts';
 import { resolveScaleTier, type ScaleTierGroup } from '#shared/catalog/scale-tiers.ts';
 import { emptyPool, type JobDraft, masterOf, type PoolDraft } from '#shared/job-file/draft/job-draft.ts';
-import { type Findings, type Located, type Place, placeOf, refuse } from '#shared/job-file/parser/findings.ts';
+import {
+  type Findings,
+  type Located,
+  locationOf,
+  reportInvalid,
+  type SourceLocation,
+} from '#shared/job-file/parser/findings.ts';
 import { hasProblemAt, quote } from '#shared/job-file/parser/record-findings.ts';
 import { machineFieldsOf } from '#shared/job-file/validation/machine-fields.ts';
 import {
@@ -41,7 +47,7 @@ export function aiPlatformGroups(draft: JobDraft, findings: Findings): readonly 
       code: 'TIER_NOT_CUSTOM',
       message: `${own.path} needs the scale tier CUSTOM, but the tier is ${because}.`,
       remedy: 'Write scaleTier: CUSTOM.',
-      ...placeOf(own),
+      ...locationOf(own),
     });
     // Who names machines and no tier means those; what is then missing besides is of no interest yet.
     return scaleTier === undefined ? customGroups(draft, tier, copyOf(findings)) : groups.map(toWanted);
@@ -49,7 +55,7 @@ export function aiPlatformGroups(draft: JobDraft, findings: Findings): readonly 
   if (scaleTier === undefined) {
     const message = `No scale tier is given: the job gets ${TIER_DEFAULT}, one machine without GPUs.`;
     const remedy = 'Write scaleTier, to be sure.';
-    findings.warnings.push({ code: 'DEFAULT_SCALE_TIER', message, remedy, ...placeOf(tier) });
+    findings.warnings.push({ code: 'DEFAULT_SCALE_TIER', message, remedy, ...locationOf(tier) });
   }
   return groups.map(toWanted);
 
@@ -66,7 +72,7 @@ function refuseTier(tier: Located<string>, findings: Findings): void {
   const names = [...readCatalog().scaleTiers.map(({ name }) => name), 'CUSTOM'];
   const message = `There is no scale tier ${quote(tier.value)}.`;
   const remedy = `${didYouMean(tier.value, names)}Write ${names.slice(0, -1).join(', ')}, or CUSTOM with a masterType.`;
-  refuse(tier, { code: 'UNKNOWN_SCALE_TIER', message, remedy }, findings);
+  reportInvalid(tier, { code: 'UNKNOWN_SCALE_TIER', message, remedy }, findings);
 }
 
 function groupOfTier(
@@ -74,7 +80,7 @@ function groupOfTier(
   { pools }: JobDraft,
   tier: Located<string>,
 ): WantedGroup {
-  const place = placeOf(tier);
+  const place = locationOf(tier);
   return {
     role,
     count: { ...place, value: count },
@@ -88,7 +94,7 @@ function groupOfTier(
 }
 
 /** What a pool says that a tier says already; in proto3 a count of 0 says nothing. */
-function ownMachines({ count, machineType, accelerator }: PoolDraft): readonly Place[] {
+function ownMachines({ count, machineType, accelerator }: PoolDraft): readonly SourceLocation[] {
   return [machineType, count, accelerator.type, accelerator.count].flatMap((said) =>
     said === undefined || said.value === 0 || said.value === 'ACCELERATOR_TYPE_UNSPECIFIED' ? [] : said,
   );
@@ -102,12 +108,12 @@ function customGroups(draft: JobDraft, tier: Located<string>, findings: Findings
 function masterGroup(master: PoolDraft, tier: Located<string>, findings: Findings): Wanted {
   const { role, machineType, accelerator } = master;
   if (machineType !== undefined) {
-    return { role, count: { ...placeOf(machineType), value: 1 }, machineType, accelerator, pool: master };
+    return { role, count: { ...locationOf(machineType), value: 1 }, machineType, accelerator, pool: master };
   }
   if (!isUnread(master, 'masterType', findings)) {
     const message = 'The scale tier CUSTOM needs a masterType.';
     const remedy = 'Write masterType, such as n1-standard-8.';
-    findings.problems.push({ code: 'MASTER_TYPE_MISSING', message, remedy, ...placeOf(tier) });
+    findings.problems.push({ code: 'MASTER_TYPE_MISSING', message, remedy, ...locationOf(tier) });
   }
   return 'WRONG';
 }
@@ -135,7 +141,7 @@ function otherGroup(pool: PoolDraft, findings: Findings): readonly Wanted[] {
       code: 'POOL_WITHOUT_TYPE',
       message: `${count.path} asks for machines, but ${fields.machineType} does not say which.`,
       remedy: `Write ${fields.machineType}, such as n1-standard-8, or remove ${fields.count}.`,
-      ...placeOf(count),
+      ...locationOf(count),
     });
   }
   return ['WRONG'];

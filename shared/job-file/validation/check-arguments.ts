@@ -1,5 +1,11 @@
 import type { KeyedText } from '#shared/job-file/draft/job-draft.ts';
-import { FINDINGS_COUNT_MAX, type Findings, type Located, placeOf, refuse } from '#shared/job-file/parser/findings.ts';
+import {
+  FINDINGS_COUNT_MAX,
+  type Findings,
+  type Located,
+  locationOf,
+  reportInvalid,
+} from '#shared/job-file/parser/findings.ts';
 import { hasProblemAt, quote } from '#shared/job-file/parser/record-findings.ts';
 
 /** Both travel in a metadata value of the VM, which has at most 256 KiB, and other things are in it. */
@@ -14,7 +20,12 @@ export function checkArguments(args: readonly Located<string>[], findings: Findi
   const broken = args.find(({ value }) => isUnpassable(value));
   if (broken !== undefined) {
     const message = `${broken.path} holds a NUL or half a character, which no program can be given.`;
-    findings.problems.push({ code: 'INVALID_ARGUMENT', message, remedy: 'Remove the character.', ...placeOf(broken) });
+    findings.problems.push({
+      code: 'INVALID_ARGUMENT',
+      message,
+      remedy: 'Remove the character.',
+      ...locationOf(broken),
+    });
     return null;
   }
   const [first] = args;
@@ -22,7 +33,7 @@ export function checkArguments(args: readonly Located<string>[], findings: Findi
   if (sizeBytes > ARGS_BYTES_MAX && first !== undefined) {
     const message = `The arguments have ${sizeBytes} bytes together; a job may have ${ARGS_BYTES_MAX}.`;
     const remedy = 'Put the values into a file in the bucket or in the package, and pass its name.';
-    findings.problems.push({ code: 'ARGUMENTS_TOO_LARGE', message, remedy, ...placeOf(first) });
+    findings.problems.push({ code: 'ARGUMENTS_TOO_LARGE', message, remedy, ...locationOf(first) });
     return null;
   }
   return args.map(({ value }) => value);
@@ -41,7 +52,7 @@ export function checkEnvironment(
   if (sizeBytes > ENVIRONMENT_BYTES_MAX && first !== undefined) {
     const message = `The environment variables have ${sizeBytes} bytes together; a job may have ${ENVIRONMENT_BYTES_MAX}.`;
     const remedy = 'Put the values into a file in the bucket or in the package, and pass its name.';
-    findings.problems.push({ code: 'ENVIRONMENT_TOO_LARGE', message, remedy, ...placeOf(first) });
+    findings.problems.push({ code: 'ENVIRONMENT_TOO_LARGE', message, remedy, ...locationOf(first) });
     return null;
   }
   const broken = variables.filter(({ value: { key, text } }) => !VARIABLE_NAME_PATTERN.test(key) || isUnpassable(text));
@@ -57,11 +68,11 @@ function tellBroken(variable: Located<KeyedText>, findings: Findings): void {
   if (VARIABLE_NAME_PATTERN.test(key)) {
     const message = `The environment variable ${key} holds a NUL or half a character, which no program can be given.`;
     const remedy = 'Remove the character.';
-    findings.problems.push({ code: 'INVALID_ENVIRONMENT', message, remedy, ...placeOf(variable) });
+    findings.problems.push({ code: 'INVALID_ENVIRONMENT', message, remedy, ...locationOf(variable) });
   } else if (!hasProblemAt(variable.path, findings)) {
     const message = `${quote(key)} can be no environment variable.`;
     const remedy = 'Write a name of letters, digits and _, with no digit at its start.';
-    refuse({ ...variable, value: key }, { code: 'INVALID_ENVIRONMENT', message, remedy }, findings);
+    reportInvalid({ ...variable, value: key }, { code: 'INVALID_ENVIRONMENT', message, remedy }, findings);
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Machine } from '#shared/catalog/catalog.ts';
 import { BOOT_DISK_TYPES, type BootDiskType, type ReplicaGroup } from '#shared/domain/job-spec.ts';
 import type { PoolDraft } from '#shared/job-file/draft/job-draft.ts';
-import { type Findings, type Located, placeOf } from '#shared/job-file/parser/findings.ts';
+import { type Findings, type Located, locationOf } from '#shared/job-file/parser/findings.ts';
 import { addOnce, quote, rejectOnce } from '#shared/job-file/parser/record-findings.ts';
 import { didYouMean } from '#shared/text/nearest-name.ts';
 
@@ -64,13 +64,13 @@ function checkType(
   if (!types.includes(type)) {
     const message = `${machineType} cannot boot from ${type}.`;
     const remedy = `Write ${types.join(' or ')}, or nothing.`;
-    addOnce(findings.problems, { code: 'WRONG_DISK_TYPE', message, remedy, ...placeOf(written) });
+    addOnce(findings.problems, { code: 'WRONG_DISK_TYPE', message, remedy, ...locationOf(written) });
     return types[0];
   }
   if (type !== types[0]) {
     const message = `${written.path} has no effect where a machine image says what disk a VM boots from.`;
     const remedy = `It can be removed; the usual type is ${types[0]}.`;
-    addOnce(findings.warnings, { code: 'FIELD_WITHOUT_EFFECT', message, remedy, ...placeOf(written) });
+    addOnce(findings.warnings, { code: 'FIELD_WITHOUT_EFFECT', message, remedy, ...locationOf(written) });
   }
   return type;
 }
@@ -85,6 +85,6 @@ function checkSize(written: Located<number> | undefined, findings: Findings): nu
   }
   const message = `A boot disk has ${BOOT_DISK_GIB_MIN} to ${BOOT_DISK_GIB_MAX} GiB, not ${written.value}.`;
   const remedy = 'Write a size between the two.';
-  addOnce(findings.problems, { code: 'INVALID_DISK_SIZE', message, remedy, ...placeOf(written) });
+  addOnce(findings.problems, { code: 'INVALID_DISK_SIZE', message, remedy, ...locationOf(written) });
   return BOOT_DISK_GIB_DEFAULT;
 }

@@ -1,6 +1,6 @@
 import type { JobSpec } from '#shared/domain/job-spec.ts';
 import type { JobDraft } from '#shared/job-file/draft/job-draft.ts';
-import type { Findings, Located, Words } from '#shared/job-file/parser/findings.ts';
+import type { Findings, FindingText, Located } from '#shared/job-file/parser/findings.ts';
 import { quote, rejectMalformed } from '#shared/job-file/parser/record-findings.ts';
 
 export type Identity = Pick<JobSpec, 'serviceAccount' | 'network' | 'kmsKeyName'>;
@@ -37,7 +37,7 @@ export function checkIdentity({ serviceAccount, network, kmsKeyName }: JobDraft,
   };
 }
 
-type NameRule = { readonly pattern: RegExp; readonly describe: (text: string) => Words };
+type NameRule = { readonly pattern: RegExp; readonly describe: (text: string) => FindingText };
 
 /** An empty text is nothing said, as in proto3. */
 function checkName(
@@ -55,7 +55,7 @@ function checkName(
   return null;
 }
 
-function describeAccount(text: string): Words {
+function describeAccount(text: string): FindingText {
   return {
     code: 'INVALID_SERVICE_ACCOUNT',
     message: `${quote(text)} is no e-mail address of a service account.`,
@@ -63,7 +63,7 @@ function describeAccount(text: string): Words {
   };
 }
 
-function describeNetwork(text: string): Words {
+function describeNetwork(text: string): FindingText {
   const name = NETWORK_NAME_PATTERN.test(text) ? text : 'default';
   return {
     code: 'INVALID_NETWORK',
@@ -72,7 +72,7 @@ function describeNetwork(text: string): Words {
   };
 }
 
-function describeKey(text: string): Words {
+function describeKey(text: string): FindingText {
   return {
     code: 'INVALID_KMS_KEY',
     message: `${quote(text)} is no full name of a Cloud KMS key.`,

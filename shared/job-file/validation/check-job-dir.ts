@@ -1,6 +1,6 @@
 import type { JobDraft } from '#shared/job-file/draft/job-draft.ts';
 import { parseStorageUri, printStorageUri, type StorageUri } from '#shared/job-file/draft/storage-uri.ts';
-import { type Findings, type Located, placeOf } from '#shared/job-file/parser/findings.ts';
+import { type Findings, type Located, locationOf } from '#shared/job-file/parser/findings.ts';
 import { findPlaceholder } from '#shared/job-file/parser/placeholder.ts';
 import { quote } from '#shared/job-file/parser/record-findings.ts';
 import { rejectStorageUri, warnOfEmptyPart } from '#shared/job-file/validation/check-storage-uri.ts';
@@ -25,7 +25,7 @@ export function checkJobDir(
   if (place.bucket === context.uploadBucket) {
     const message = `The job directory is in the upload bucket ${place.bucket}, where outputs would be taken for submissions.`;
     const remedy = 'Choose another bucket, or name no job directory.';
-    findings.problems.push({ code: 'JOB_DIR_IN_UPLOAD_BUCKET', message, remedy, ...placeOf(jobDir) });
+    findings.problems.push({ code: 'JOB_DIR_IN_UPLOAD_BUCKET', message, remedy, ...locationOf(jobDir) });
     return null;
   }
   warnOfEmptyPart(jobDir, place, findings);

@@ -1,7 +1,7 @@
 import { type JobLimits, MAX_RUNNING_MS_DEFAULT } from '#shared/domain/job-spec.ts';
 import { parseDurationMs, suggestDuration } from '#shared/job-file/draft/duration.ts';
 import type { Dialect, JobDraft } from '#shared/job-file/draft/job-draft.ts';
-import { type Findings, type Located, placeOf, refuse } from '#shared/job-file/parser/findings.ts';
+import { type Findings, type Located, locationOf, reportInvalid } from '#shared/job-file/parser/findings.ts';
 import { quote } from '#shared/job-file/parser/record-findings.ts';
 
 const DAY_MS = 86_400_000;
@@ -40,7 +40,7 @@ export function checkLimits(draft: JobDraft, findings: Findings): JobLimits | nu
       code: 'SHORT_MAX_WAIT_TIME',
       message: `${maxWaitTime.path} is shorter than 1800s, the least that AI Platform takes: the job may give up early.`,
       remedy: 'Write 1800s or more, unless that is meant.',
-      ...placeOf(maxWaitTime),
+      ...locationOf(maxWaitTime),
     });
   }
   const isShortOfWait = dialect === 'vertex-ai' && maxWaitTime === undefined && draft.strategy?.value === 'FLEX_START';
@@ -65,7 +65,7 @@ function checkRestarts({ restartsMax }: JobDraft, findings: Findings): number | 
     code: 'INVALID_RESTARTS',
     message,
     remedy: 'Write how often a program that has failed is started again.',
-    ...placeOf(restartsMax),
+    ...locationOf(restartsMax),
   });
   return 'WRONG';
 }
@@ -83,14 +83,14 @@ function checkDuration(
     const message = `${written.path} is no duration: ${quote(written.value)}.`;
     const seconds = `Write seconds with an s, as ${suggestDuration(written.value)}.`;
     const remedy = dialect === 'dropforge' ? 'Write a duration such as 12h, 90m or 2d.' : seconds;
-    refuse(written, { code: 'INVALID_DURATION', message, remedy }, findings);
+    reportInvalid(written, { code: 'INVALID_DURATION', message, remedy }, findings);
     return 'WRONG';
   }
   if (ms === 0 || ms > maxMs) {
     const most = `${maxMs / 1_000}s (${maxMs / DAY_MS} days)`;
     const message = `${written.path} must be more than 0s and at most ${most}, but is ${written.value}.`;
     const remedy = 'Write a duration between the two.';
-    findings.problems.push({ code: 'INVALID_DURATION', message, remedy, ...placeOf(written) });
+    findings.problems.push({ code: 'INVALID_DURATION', message, remedy, ...locationOf(written) });
     return 'WRONG';
   }
   return ms;

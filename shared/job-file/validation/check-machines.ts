@@ -2,7 +2,7 @@ import { findMachineType, type Machine, toAcceleratorEnum } from '#shared/catalo
 import { isLegacyMachineType } from '#shared/catalog/resolve-machine.ts';
 import type { Role } from '#shared/domain/job-spec.ts';
 import type { Count, Dialect, JobDraft, PoolDraft } from '#shared/job-file/draft/job-draft.ts';
-import { type Findings, placeOf } from '#shared/job-file/parser/findings.ts';
+import { type Findings, locationOf } from '#shared/job-file/parser/findings.ts';
 import { aiPlatformGroups } from '#shared/job-file/validation/ai-platform-groups.ts';
 import { printGpus } from '#shared/job-file/validation/describe-machine-rejection.ts';
 import { dropforgeGroups } from '#shared/job-file/validation/dropforge-groups.ts';
@@ -106,7 +106,7 @@ function checkCategories(resolutions: readonly GroupResolution[], findings: Find
         code: 'MIXED_MACHINE_TYPES',
         message: `${machineType.value} and ${first.value} do not go together: a job's machine types are all AI Platform's own or all Compute Engine's.`,
         remedy: `Write Compute Engine's name: ${namedByComputeEngine(named)}.`,
-        ...placeOf(machineType),
+        ...locationOf(machineType),
       });
     }
   }
@@ -142,7 +142,7 @@ function checkTpus(resolutions: readonly GroupResolution[], findings: Findings):
       code: 'TPU_POOL',
       message: `A job has one replica with a TPU, not ${first.count.value}.`,
       remedy: 'Write a count of 1, and choose a larger TPU where one is not enough.',
-      ...placeOf(first.count),
+      ...locationOf(first.count),
     });
   }
   if (second !== undefined) {
@@ -150,14 +150,14 @@ function checkTpus(resolutions: readonly GroupResolution[], findings: Findings):
       code: 'TPU_POOL',
       message: `A job has one TPU, but ${first?.machineType.path} and ${second.machineType.path} both ask for one.`,
       remedy: 'Choose a machine type without a TPU for one of them.',
-      ...placeOf(second.machineType),
+      ...locationOf(second.machineType),
     });
   }
 }
 
 function checkTotal(resolutions: readonly GroupResolution[], findings: Findings): void {
   const counts = resolutions.flatMap(({ group: { count } }) =>
-    typeof count.value === 'number' ? { ...placeOf(count), value: count.value } : [],
+    typeof count.value === 'number' ? { ...locationOf(count), value: count.value } : [],
   );
   const total = counts.reduce((sum, { value }) => sum + value, 0);
   const [largest] = [...counts].sort((a, b) => b.value - a.value);
@@ -166,7 +166,7 @@ function checkTotal(resolutions: readonly GroupResolution[], findings: Findings)
       code: 'TOO_MANY_REPLICAS',
       message: `The job asks for ${total} machines; it may have ${REPLICAS_COUNT_MAX}.`,
       remedy: 'Ask for fewer and larger ones, or split the job.',
-      ...placeOf(largest),
+      ...locationOf(largest),
     });
   }
 }

@@ -1,7 +1,7 @@
 import { isReservedLabel, JOB_ID_PATTERN, OWN_LABELS_COUNT_MAX } from '#shared/domain/job-spec.ts';
 import { fieldPath } from '#shared/job-file/draft/field-paths.ts';
 import type { JobDraft } from '#shared/job-file/draft/job-draft.ts';
-import { type Findings, type Located, placeOf, refuse } from '#shared/job-file/parser/findings.ts';
+import { type Findings, type Located, locationOf, reportInvalid } from '#shared/job-file/parser/findings.ts';
 import { findPlaceholder } from '#shared/job-file/parser/placeholder.ts';
 import { quote } from '#shared/job-file/parser/record-findings.ts';
 
@@ -41,7 +41,7 @@ export function checkJobId(draft: JobDraft, jobIdDefault: string | undefined, fi
   }
   const message = `${quote(written.value)} is no job id: it must be a letter, then letters, digits and underscores, ${JOB_ID_CHARACTERS_MAX} at most.`;
   const remedy = `Write, say, ${suggestJobId(written.value)}`;
-  refuse(written, { code: 'INVALID_JOB_ID', message, remedy }, findings);
+  reportInvalid(written, { code: 'INVALID_JOB_ID', message, remedy }, findings);
   return null;
 }
 
@@ -50,14 +50,14 @@ function makeJobId(displayName: Located<string>, findings: Findings): string | n
   const characterCount = [...value].length;
   if (characterCount > DISPLAY_NAME_CHARACTERS_MAX || findPlaceholder(value, displayName.path) !== undefined) {
     const message = `${displayName.path} has ${characterCount} characters; it may have ${DISPLAY_NAME_CHARACTERS_MAX}.`;
-    refuse(displayName, { code: 'DISPLAY_NAME_TOO_LONG', message, remedy: 'Write a shorter name.' }, findings);
+    reportInvalid(displayName, { code: 'DISPLAY_NAME_TOO_LONG', message, remedy: 'Write a shorter name.' }, findings);
     return null;
   }
   const jobId = suggestJobId(value);
   if (jobId !== value) {
     const message = `The job's id is ${jobId}, made of the name ${quote(value)}: ids have letters, digits and underscores alone.`;
     const remedy = 'Name the job so, or give it another id when it is submitted.';
-    findings.warnings.push({ code: 'JOB_ID_FROM_DISPLAY_NAME', message, remedy, ...placeOf(displayName) });
+    findings.warnings.push({ code: 'JOB_ID_FROM_DISPLAY_NAME', message, remedy, ...locationOf(displayName) });
   }
   return jobId;
 }
@@ -81,13 +81,13 @@ export function checkLabels({ labels }: JobDraft, findings: Findings): Readonly<
     const { key, text } = label.value;
     const message = `${quote(`${key}: ${text}`)} is no label.`;
     const remedy = 'Use small letters, digits, "_" and "-", 63 at most, with a letter first in the key.';
-    refuse({ ...label, value: text }, { code: 'INVALID_LABEL', message, remedy }, findings);
+    reportInvalid({ ...label, value: text }, { code: 'INVALID_LABEL', message, remedy }, findings);
   }
   const reserved = labels.filter((label) => !wrong.includes(label) && isReservedLabel(label.value.key));
   for (const { value, ...place } of reserved) {
     const message = `The label ${value.key} is Dropforge's own: by such labels it knows whose a VM is.`;
     const remedy = 'Choose a key that is not managed-by and does not begin with dropforge.';
-    findings.problems.push({ code: 'RESERVED_LABEL', message, remedy, ...placeOf(place) });
+    findings.problems.push({ code: 'RESERVED_LABEL', message, remedy, ...locationOf(place) });
   }
   return hasRoom(labels, findings) && wrong.length + reserved.length === 0
     ? Object.fromEntries(labels.map(({ value: { key, text } }) => [key, text]))

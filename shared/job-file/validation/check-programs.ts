@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Program, Role } from '#shared/domain/job-spec.ts';
 import { type JobDraft, masterOf, type PoolDraft, type ProgramDraft } from '#shared/job-file/draft/job-draft.ts';
-import { type Findings, type Located, placeOf, refuse } from '#shared/job-file/parser/findings.ts';
+import { type Findings, type Located, locationOf, reportInvalid } from '#shared/job-file/parser/findings.ts';
 import { checkContainer } from '#shared/job-file/validation/check-container.ts';
 import { checkPythonProgram } from '#shared/job-file/validation/check-python-program.ts';
 import type { JobContext } from '#shared/job-file/validation/job-context.ts';
@@ -119,7 +119,7 @@ function checkTogether(draft: JobDraft, findings: Findings): void {
   if (draft.runtimeVersion !== undefined) {
     const message = `${draft.runtimeVersion.path} is said beside a container image, which is its own runtime.`;
     const remedy = 'Remove one of the two.';
-    refuse(draft.runtimeVersion, { code: 'IMAGE_AND_RUNTIME_VERSION', message, remedy }, findings);
+    reportInvalid(draft.runtimeVersion, { code: 'IMAGE_AND_RUNTIME_VERSION', message, remedy }, findings);
   }
   const python = program.pythonModule ?? program.packageUris?.[0];
   if (python === undefined || isToldOf({ ...pool, program }, findings)) {
@@ -128,11 +128,11 @@ function checkTogether(draft: JobDraft, findings: Findings): void {
   if (draft.dialect === 'ai-platform') {
     const message = `${python.path} has no effect: the container image decides what runs.`;
     const remedy = 'Remove it, or the image.';
-    findings.warnings.push({ code: 'FIELD_WITHOUT_EFFECT', message, remedy, ...placeOf(python) });
+    findings.warnings.push({ code: 'FIELD_WITHOUT_EFFECT', message, remedy, ...locationOf(python) });
     return;
   }
   const message = `${python.path} is said beside a container image: a job runs one or the other.`;
-  findings.problems.push({ code: 'TWO_PROGRAMS', message, remedy: 'Remove one of the two.', ...placeOf(python) });
+  findings.problems.push({ code: 'TWO_PROGRAMS', message, remedy: 'Remove one of the two.', ...locationOf(python) });
 }
 
 /** TrainingInput.args on the one side, ReplicaConfig.containerCommand and containerArgs on the other. */
@@ -151,5 +151,5 @@ function checkArgsTwice(draft: JobDraft, findings: Findings): void {
 
 /** The list that an item is in. */
 function listOf({ path, line }: Located<string>) {
-  return placeOf({ path: path.replace(/\[\d+\]$/, ''), ...(line !== undefined && { line }) });
+  return locationOf({ path: path.replace(/\[\d+\]$/, ''), ...(line !== undefined && { line }) });
 }

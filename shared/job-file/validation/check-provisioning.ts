@@ -3,7 +3,7 @@ import type { ProvisioningModel, Reservation } from '#shared/domain/job-spec.ts'
 import { parseDurationMs } from '#shared/job-file/draft/duration.ts';
 import { fieldPath } from '#shared/job-file/draft/field-paths.ts';
 import type { Dialect, JobDraft, PoolDraft, ReservationDraft } from '#shared/job-file/draft/job-draft.ts';
-import { type Findings, type Place, placeOf, refuse } from '#shared/job-file/parser/findings.ts';
+import { type Findings, locationOf, reportInvalid, type SourceLocation } from '#shared/job-file/parser/findings.ts';
 import { addOnce, quote, rejectOnce } from '#shared/job-file/parser/record-findings.ts';
 import type { PlannedGroup } from '#shared/job-file/validation/check-machines.ts';
 import { didYouMean } from '#shared/text/nearest-name.ts';
@@ -72,7 +72,7 @@ function readStrategy({ dialect, strategy }: JobDraft, findings: Findings): Prov
     const words = Object.values(WRITTEN[dialect]).filter((word) => word !== '');
     const message = `There is no scheduling strategy ${quote(value)}.`;
     const remedy = `${didYouMean(value, words)}Write ${words.slice(0, -1).join(', ')} or ${words.at(-1)}.`;
-    refuse(strategy, { code: 'UNKNOWN_STRATEGY', message, remedy }, findings);
+    reportInvalid(strategy, { code: 'UNKNOWN_STRATEGY', message, remedy }, findings);
     return null;
   }
   return model;
@@ -86,13 +86,13 @@ type Wish = { readonly draft: JobDraft; readonly model: ProvisioningModel };
  */
 function isAllowed({ machine, pool }: PlannedGroup, { draft, model }: Wish, findings: Findings): boolean {
   const isReserved = pool.reservation?.type?.value === 'SPECIFIC_RESERVATION';
-  const place = placeOf(pool.machineType ?? draft.scaleTier ?? { path: fieldPath(draft.dialect, 'machineType') });
+  const place = locationOf(pool.machineType ?? draft.scaleTier ?? { path: fieldPath(draft.dialect, 'machineType') });
   if (isReserved && model !== 'STANDARD') {
     const what = model === 'SPOT' ? 'Spot VMs' : 'VMs that are asked for with FLEX_START';
     const message = `${what} are never taken from a reservation.`;
     const remedy = 'Leave out the reservation or the strategy.';
     const where = pool.reservation?.type ?? pool.machineType ?? place;
-    addOnce(findings.problems, { code: 'RESERVATION_NOT_USABLE', message, remedy, ...placeOf(where) });
+    addOnce(findings.problems, { code: 'RESERVATION_NOT_USABLE', message, remedy, ...locationOf(where) });
     return false;
   }
   const models = findMachineType(machine.machineType)?.provisioningModels ?? [model];
@@ -128,7 +128,7 @@ function checkFlexStart(
   if (maxRunningTime !== undefined && (parseDurationMs(maxRunningTime.value) ?? 0) > FLEX_START_DAYS_MAX * 86_400_000) {
     const message = `With FLEX_START a job runs for ${FLEX_START_DAYS_MAX} days at most, but ${maxRunningTime.path} is ${maxRunningTime.value}.`;
     const remedy = `Write ${FLEX_START_DAYS_MAX * 86_400}s or less.`;
-    findings.problems.push({ code: 'FLEX_START_TOO_LONG', message, remedy, ...placeOf(maxRunningTime) });
+    findings.problems.push({ code: 'FLEX_START_TOO_LONG', message, remedy, ...locationOf(maxRunningTime) });
   }
   const [first] = groups;
   const other = groups.find(({ machine }) => first !== undefined && !isSame(machine, first.machine));
@@ -137,7 +137,7 @@ function checkFlexStart(
       code: 'FLEX_START_MIXED_MACHINES',
       message: `With FLEX_START all machines are of one kind, but ${first.machine.machineType} and ${other.machine.machineType} are asked for.`,
       remedy: 'Give all pools the same machine type and GPUs, or choose another strategy.',
-      ...placeOf(other.pool.machineType ?? strategy ?? { path: other.pool.path }),
+      ...locationOf(other.pool.machineType ?? strategy ?? { path: other.pool.path }),
     });
   }
   return findings.problems.length === before;
@@ -155,7 +155,7 @@ export function checkReservation({ reservation, path }: PoolDraft, findings: Fin
   }
   const { type } = reservation;
   if (type?.value === 'SPECIFIC_RESERVATION') {
-    return checkSpecific(reservation, placeOf(type), findings);
+    return checkSpecific(reservation, locationOf(type), findings);
   }
   if (type === undefined || !RESERVATION_TYPES.includes(type.value)) {
     const missing = 'A reservation is described, but not whether it is to be used.';
@@ -169,12 +169,16 @@ export function checkReservation({ reservation, path }: PoolDraft, findings: Fin
   if (idle !== undefined) {
     const message = `${idle.path} has no effect: only SPECIFIC_RESERVATION names reservations.`;
     const remedy = 'Remove it, or write SPECIFIC_RESERVATION.';
-    addOnce(findings.warnings, { code: 'FIELD_WITHOUT_EFFECT', message, remedy, ...placeOf(idle) });
+    addOnce(findings.warnings, { code: 'FIELD_WITHOUT_EFFECT', message, remedy, ...locationOf(idle) });
   }
   return { kind: type.value === 'ANY_RESERVATION' ? 'ANY' : 'NONE' };
 }
 
-function checkSpecific({ key, values }: ReservationDraft, place: Place, findings: Findings): Reservation | null {
+function checkSpecific(
+  { key, values }: ReservationDraft,
+  place: SourceLocation,
+  findings: Findings,
+): Reservation | null {
   const code = 'INVALID_RESERVATION';
   const isKey = key?.value === RESERVATION_KEY;
   if (!isKey) {

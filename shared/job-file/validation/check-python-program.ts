@@ -3,7 +3,7 @@ import type { PythonProgram } from '#shared/domain/job-spec.ts';
 import { fieldPath } from '#shared/job-file/draft/field-paths.ts';
 import type { Dialect, PoolDraft } from '#shared/job-file/draft/job-draft.ts';
 import { parseStorageUri, printStorageUri } from '#shared/job-file/draft/storage-uri.ts';
-import { type Findings, type Located, placeOf, refuse } from '#shared/job-file/parser/findings.ts';
+import { type Findings, type Located, locationOf, reportInvalid } from '#shared/job-file/parser/findings.ts';
 import { findPlaceholder } from '#shared/job-file/parser/placeholder.ts';
 import { quote } from '#shared/job-file/parser/record-findings.ts';
 import { checkArguments, checkEnvironment } from '#shared/job-file/validation/check-arguments.ts';
@@ -73,7 +73,7 @@ function checkPackages(
   if (written.length > PACKAGES_COUNT_MAX) {
     const message = `${written.length} packages are named; a job may have ${PACKAGES_COUNT_MAX}.`;
     const remedy = 'Put the program and its dependencies into fewer packages.';
-    findings.problems.push({ code: 'TOO_MANY_PACKAGES', message, remedy, ...placeOf(written[0]) });
+    findings.problems.push({ code: 'TOO_MANY_PACKAGES', message, remedy, ...locationOf(written[0]) });
     return null;
   }
   const uris = written.map((uri) => checkPackage(uri, context, findings));
@@ -92,7 +92,7 @@ function checkPackage(written: Located<string>, context: JobContext, findings: F
   if (parsed.path.includes('gs://')) {
     const message = `${quote(written.value)} names several packages in one text.`;
     const remedy = 'Write a list: each address in a line of its own that begins with "- ".';
-    refuse(written, { code, message, remedy }, findings);
+    reportInvalid(written, { code, message, remedy }, findings);
     return null;
   }
   if (PACKAGE_SUFFIXES.some((suffix) => parsed.path.endsWith(suffix))) {
@@ -101,7 +101,7 @@ function checkPackage(written: Located<string>, context: JobContext, findings: F
   }
   const message = `${quote(written.value)} is no package: its name ends with none of ${PACKAGE_SUFFIXES.join(', ')}.`;
   const remedy = `Build a source distribution or a wheel. ${PACKAGE_REMEDY}`;
-  refuse(written, { code, message, remedy }, findings);
+  reportInvalid(written, { code, message, remedy }, findings);
   return null;
 }
 
@@ -135,7 +135,7 @@ function checkModule(pythonModule: Located<string>, findings: Findings): string 
   const meant = MODULE_PATTERN.test(dotted) && dotted.length <= MODULE_CHARACTERS_MAX ? dotted : 'trainer.task';
   const message = `${quote(value)} is no name of a Python module.`;
   const remedy = `Write names with dots between them, as for "python -m": ${meant}`;
-  refuse(pythonModule, { code: 'INVALID_PYTHON_MODULE', message, remedy }, findings);
+  reportInvalid(pythonModule, { code: 'INVALID_PYTHON_MODULE', message, remedy }, findings);
   return null;
 }
 

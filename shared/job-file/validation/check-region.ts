@@ -2,7 +2,7 @@ import { findMachineType, type Machine, readCatalog } from '#shared/catalog/cata
 import { isRegion, listRegions, regionsFor, zonesFor } from '#shared/catalog/zones.ts';
 import { fieldPath } from '#shared/job-file/draft/field-paths.ts';
 import type { JobDraft } from '#shared/job-file/draft/job-draft.ts';
-import { type Findings, type Located, placeOf, refuse } from '#shared/job-file/parser/findings.ts';
+import { type Findings, type Located, locationOf, reportInvalid } from '#shared/job-file/parser/findings.ts';
 import { quote } from '#shared/job-file/parser/record-findings.ts';
 import type { PlannedGroup } from '#shared/job-file/validation/check-machines.ts';
 import { printGpus } from '#shared/job-file/validation/describe-machine-rejection.ts';
@@ -27,7 +27,7 @@ export function checkPlace(
   if (!isRegion(region.value)) {
     const message = `There is no region ${quote(region.value)}.`;
     const remedy = `${didYouMean(region.value, listRegions())}Write one such as us-central1 or europe-west4.`;
-    refuse(region, { code: 'UNKNOWN_REGION', message, remedy }, findings);
+    reportInvalid(region, { code: 'UNKNOWN_REGION', message, remedy }, findings);
     return null;
   }
   if (machines === null) {
@@ -60,7 +60,7 @@ function refuseRegion(region: Located<string>, machines: readonly Machine[], fin
       ? `The region ${region.value} has no zone with ${missing.map(printMachine).join(', nor with ')}.`
       : `${lonely}: ${machines.map(printMachine).join(', ')}.`;
   const remedy = suggestRegions(region.value, machines);
-  findings.problems.push({ code: 'NO_ZONE', message, remedy, ...placeOf(region) });
+  findings.problems.push({ code: 'NO_ZONE', message, remedy, ...locationOf(region) });
 }
 
 /** Regions that have all of the machines, those of the same part of the world first. */

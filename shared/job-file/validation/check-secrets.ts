@@ -3,10 +3,10 @@ import type { JobDraft, KeyedText } from '#shared/job-file/draft/job-draft.ts';
 import {
   FINDINGS_COUNT_MAX,
   type Findings,
+  type FindingText,
   type Located,
-  placeOf,
-  refuse,
-  type Words,
+  locationOf,
+  reportInvalid,
 } from '#shared/job-file/parser/findings.ts';
 import { findPlaceholder } from '#shared/job-file/parser/placeholder.ts';
 import { quote } from '#shared/job-file/parser/record-findings.ts';
@@ -38,7 +38,7 @@ export function checkSecrets(draft: JobDraft, findings: Findings): JobSpec['secr
   if (draft.secrets.length > SECRETS_COUNT_MAX && first !== undefined) {
     const message = `The job has ${draft.secrets.length} secrets; it may have ${SECRETS_COUNT_MAX}.`;
     const remedy = 'Put values that belong together into one secret, as JSON for example.';
-    findings.problems.push({ code: 'TOO_MANY_SECRETS', message, remedy, ...placeOf(first) });
+    findings.problems.push({ code: 'TOO_MANY_SECRETS', message, remedy, ...locationOf(first) });
     return null;
   }
   const known = new Set(draft.pools.flatMap(({ program }) => program.environment.map(({ value }) => value.key)));
@@ -53,12 +53,12 @@ export function checkSecrets(draft: JobDraft, findings: Findings): JobSpec['secr
 function checkVariable(written: Located<KeyedText>, environment: ReadonlySet<string>, { problems }: Findings): boolean {
   const words = judgeVariable(written.value.key, environment);
   if (words !== null && problems.length < FINDINGS_COUNT_MAX) {
-    problems.push({ ...words, ...placeOf(written) });
+    problems.push({ ...words, ...locationOf(written) });
   }
   return words === null;
 }
 
-function judgeVariable(name: string, environment: ReadonlySet<string>): Words | null {
+function judgeVariable(name: string, environment: ReadonlySet<string>): FindingText | null {
   if (!VARIABLE_NAME_PATTERN.test(name)) {
     return {
       code: 'INVALID_ENVIRONMENT',
@@ -88,7 +88,7 @@ function checkReference(written: Located<KeyedText>, findings: Findings): Secret
   if (credential !== null) {
     const message = `In place of the name of a secret, ${quote(key)} has ${CREDENTIAL_KINDS[credential]}.`;
     const remedy = `Take it out, and revoke it if the file was shared. ${REFERENCE_REMEDY}`;
-    findings.problems.push({ code: 'SECRET_IN_JOB_FILE', message, remedy, ...placeOf(written) });
+    findings.problems.push({ code: 'SECRET_IN_JOB_FILE', message, remedy, ...locationOf(written) });
     return null;
   }
   const reference = parseReference(text);
@@ -96,7 +96,7 @@ function checkReference(written: Located<KeyedText>, findings: Findings): Secret
     const message = `What ${quote(key)} is to hold is no name of a secret.`;
     // A placeholder is quoted: only what is one as a whole is no part of a secret.
     const value = findPlaceholder(text, written.path) === text ? text : '';
-    refuse({ ...written, value }, { code: 'INVALID_SECRET', message, remedy: REFERENCE_REMEDY }, findings);
+    reportInvalid({ ...written, value }, { code: 'INVALID_SECRET', message, remedy: REFERENCE_REMEDY }, findings);
   }
   return reference;
 }

@@ -1,18 +1,24 @@
 import { hasEmptyPart, type StorageUri } from '#shared/job-file/draft/storage-uri.ts';
-import { type Findings, type Located, type Place, placeOf, type Words } from '#shared/job-file/parser/findings.ts';
+import {
+  type Findings,
+  type FindingText,
+  type Located,
+  locationOf,
+  type SourceLocation,
+} from '#shared/job-file/parser/findings.ts';
 import { rejectMalformed } from '#shared/job-file/parser/record-findings.ts';
 
 /** Rejects a URI; capitals in its bucket name are reported as a placeholder. */
-export function rejectStorageUri(uri: Located<string>, words: Words, findings: Findings): void {
+export function rejectStorageUri(uri: Located<string>, words: FindingText, findings: Findings): void {
   const bucket = /^gs:\/\/([^/]*)/.exec(uri.value)?.[1] ?? '';
   rejectMalformed(uri, { ...words, lowercasePart: bucket }, findings);
 }
 
 /** Warns about two consecutive slashes: valid in an object name, and rarely intended. */
-export function warnOfEmptyPart(place: Place, uri: StorageUri, findings: Findings): void {
+export function warnOfEmptyPart(place: SourceLocation, uri: StorageUri, findings: Findings): void {
   if (hasEmptyPart(uri)) {
     const message = `${place.path} has two consecutive slashes, which Cloud Storage does not treat as one.`;
     const remedy = 'Write a single slash unless you mean two.';
-    findings.warnings.push({ code: 'EMPTY_PATH_PART', message, remedy, ...placeOf(place) });
+    findings.warnings.push({ code: 'EMPTY_PATH_PART', message, remedy, ...locationOf(place) });
   }
 }

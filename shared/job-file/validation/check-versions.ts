@@ -1,6 +1,6 @@
 import { runtimeVersionOf } from '#shared/catalog/executor-images.ts';
 import { type JobDraft, masterOf } from '#shared/job-file/draft/job-draft.ts';
-import { type Findings, type Located, placeOf, refuse } from '#shared/job-file/parser/findings.ts';
+import { type Findings, type Located, locationOf, reportInvalid } from '#shared/job-file/parser/findings.ts';
 import { quote } from '#shared/job-file/parser/record-findings.ts';
 import { checkImage } from '#shared/job-file/validation/check-container.ts';
 
@@ -27,7 +27,7 @@ export function checkRuntimeVersion(draft: JobDraft, versionDefault: string, fin
   }
   const message = `${quote(runtimeVersion.value)} is no runtime version.`;
   const remedy = `Write one such as ${versionDefault}, or leave it out.`;
-  refuse(runtimeVersion, { code: 'INVALID_RUNTIME_VERSION', message, remedy }, findings);
+  reportInvalid(runtimeVersion, { code: 'INVALID_RUNTIME_VERSION', message, remedy }, findings);
   return null;
 }
 
@@ -39,7 +39,7 @@ function checkExecutorImage(image: Located<string>, versionDefault: string, find
   if (version === undefined) {
     const message = `${quote(image.value)} is none of the executor images that a runtime is known for: the job gets runtime ${versionDefault}.`;
     const remedy = "Name one of Vertex AI's images for training, or say the runtime version when the job is submitted.";
-    findings.warnings.push({ code: 'EXECUTOR_IMAGE_UNKNOWN', message, remedy, ...placeOf(image) });
+    findings.warnings.push({ code: 'EXECUTOR_IMAGE_UNKNOWN', message, remedy, ...locationOf(image) });
   }
   return version ?? versionDefault;
 }
@@ -51,7 +51,7 @@ function noteOtherExecutors({ pools }: JobDraft, ofMaster: string | undefined, f
     if (image !== undefined && image.value !== ofMaster) {
       const message = `${image.path} has no effect: all replicas have the runtime of the first pool.`;
       const remedy = 'Name the same image in all pools.';
-      findings.warnings.push({ code: 'FIELD_WITHOUT_EFFECT', message, remedy, ...placeOf(image) });
+      findings.warnings.push({ code: 'FIELD_WITHOUT_EFFECT', message, remedy, ...locationOf(image) });
     }
   }
 }
@@ -64,7 +64,7 @@ export function checkPythonVersion({ pythonVersion }: JobDraft, findings: Findin
   if (!PYTHON_VERSION_PATTERN.test(pythonVersion.value)) {
     const message = `${quote(pythonVersion.value)} is no Python version.`;
     const remedy = 'Write two numbers in quotes, such as "3.11", or leave it out.';
-    refuse(pythonVersion, { code: 'INVALID_PYTHON_VERSION', message, remedy }, findings);
+    reportInvalid(pythonVersion, { code: 'INVALID_PYTHON_VERSION', message, remedy }, findings);
     return null;
   }
   if (pythonVersion.value.startsWith('2.')) {
@@ -73,7 +73,7 @@ export function checkPythonVersion({ pythonVersion }: JobDraft, findings: Findin
       code: 'PYTHON_2',
       message,
       remedy: 'See that the program runs on Python 3, and write its version.',
-      ...placeOf(pythonVersion),
+      ...locationOf(pythonVersion),
     });
   }
   return pythonVersion.value;

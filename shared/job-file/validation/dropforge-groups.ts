@@ -1,5 +1,5 @@
 import { type JobDraft, masterOf, type PoolDraft } from '#shared/job-file/draft/job-draft.ts';
-import { type Findings, placeOf } from '#shared/job-file/parser/findings.ts';
+import { type Findings, locationOf } from '#shared/job-file/parser/findings.ts';
 import { machineFieldsOf, pathIn } from '#shared/job-file/validation/machine-fields.ts';
 import { isReplicaCount, isUnread, type Wanted } from '#shared/job-file/validation/requested-group.ts';
 
@@ -14,7 +14,7 @@ export function dropforgeGroups(draft: JobDraft, findings: Findings): readonly W
 function groupOf(pool: PoolDraft, findings: Findings): readonly Wanted[] {
   const { machineType: field } = machineFieldsOf('dropforge', pool);
   const machineType = pool.machineType ?? { path: pathIn(pool, field), value: MACHINE_TYPE_DEFAULT };
-  const count = pool.count ?? { ...placeOf(machineType), value: 1 };
+  const count = pool.count ?? { ...locationOf(machineType), value: 1 };
   if (count.value === 0) {
     return [];
   }

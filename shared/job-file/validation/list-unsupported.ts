@@ -1,5 +1,5 @@
 import type { JobDraft, PoolDraft } from '#shared/job-file/draft/job-draft.ts';
-import { type Located, type Place, placeOf } from '#shared/job-file/parser/findings.ts';
+import { type Located, locationOf, type SourceLocation } from '#shared/job-file/parser/findings.ts';
 import type { PlannedGroup } from '#shared/job-file/validation/check-machines.ts';
 import type { ProgramsCheck } from '#shared/job-file/validation/check-programs.ts';
 import type { Problem } from '#shared/protocol/report.ts';
@@ -12,7 +12,7 @@ type Planned = {
 
 /** Something that a job may ask for: where it does so, why it cannot be run, and what to do instead. */
 type Unsupported = {
-  readonly find: (draft: JobDraft, planned: Planned) => Place | undefined;
+  readonly find: (draft: JobDraft, planned: Planned) => SourceLocation | undefined;
   readonly message: string;
   readonly remedy: string;
 };
@@ -73,11 +73,11 @@ const UNSUPPORTED: readonly Unsupported[] = [
 export function listUnsupported(draft: JobDraft, planned: Planned): readonly Problem[] {
   return UNSUPPORTED.flatMap(({ find, message, remedy }) => {
     const place = find(draft, planned);
-    return place === undefined ? [] : { code: 'UNSUPPORTED_FIELD', message, remedy, ...placeOf(place) };
+    return place === undefined ? [] : { code: 'UNSUPPORTED_FIELD', message, remedy, ...locationOf(place) };
   });
 }
 
-function findOtherProgram({ pools }: JobDraft, { programs }: Planned): Place | undefined {
+function findOtherProgram({ pools }: JobDraft, { programs }: Planned): SourceLocation | undefined {
   const other = pools.find(({ role }) => programs?.ofRole[role]?.kind === 'PYTHON');
   return other && (other.program.pythonModule ?? other.program.packageUris?.[0] ?? other.program.args?.[0] ?? other);
 }
@@ -87,11 +87,14 @@ function countMachines(groups: readonly (PlannedGroup | PoolDraft)[]): number {
   return groups.reduce((sum, { count }) => sum + (typeof count === 'number' ? count : 1), 0);
 }
 
-function placeOfGroup(group: PlannedGroup | undefined, scaleTier: Located<string> | undefined): Place | undefined {
+function placeOfGroup(
+  group: PlannedGroup | undefined,
+  scaleTier: Located<string> | undefined,
+): SourceLocation | undefined {
   return group && (group.pool.machineType ?? scaleTier ?? group.pool);
 }
 
 /** An empty text says nothing, as in proto3. */
-function unlessEmpty(text: Located<string> | undefined): Place | undefined {
+function unlessEmpty(text: Located<string> | undefined): SourceLocation | undefined {
   return text?.value === '' ? undefined : text;
 }

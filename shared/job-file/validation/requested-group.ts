@@ -1,6 +1,6 @@
 import type { Role } from '#shared/domain/job-spec.ts';
 import type { AcceleratorDraft, Count, PoolDraft } from '#shared/job-file/draft/job-draft.ts';
-import { type Findings, type Located, placeOf, refuse } from '#shared/job-file/parser/findings.ts';
+import { type Findings, type Located, locationOf, reportInvalid } from '#shared/job-file/parser/findings.ts';
 import { hasProblemAt } from '#shared/job-file/parser/record-findings.ts';
 import { pathIn } from '#shared/job-file/validation/machine-fields.ts';
 
@@ -23,14 +23,18 @@ export function isReplicaCount(count: Located<Count>, findings: Findings): boole
     return true;
   }
   const message = `${count.path} must be 0 or more, but is ${count.value}.`;
-  refuse(count, { code: 'INVALID_COUNT', message, remedy: 'Write how many machines there are to be.' }, findings);
+  reportInvalid(
+    count,
+    { code: 'INVALID_COUNT', message, remedy: 'Write how many machines there are to be.' },
+    findings,
+  );
   return false;
 }
 
 /** Warns of a pool that is described, and yet has no machines as long as nobody says how many. */
 export function warnOfNoCount(pool: PoolDraft, { field, instead }: NoCount, findings: Findings): void {
   const said = pool.machineType ?? pool.accelerator.type ?? pool.accelerator.count ?? pool.program.imageUri;
-  const place = placeOf(said ?? pool.count ?? { path: pool.path });
+  const place = locationOf(said ?? pool.count ?? { path: pool.path });
   const message = `${pathIn(pool, field)} is 0 or missing: ${instead}.`;
   const remedy = `Write ${field}, or remove what is said of these machines.`;
   findings.warnings.push({ code: 'POOL_WITHOUT_COUNT', message, remedy, ...place });

@@ -1,7 +1,7 @@
 import { findAccelerator, findMachineType, findTpu, type Gpus, toAcceleratorEnum } from '#shared/catalog/catalog.ts';
 import { type MachineRefusal, type ResolvedMachine, resolveMachine } from '#shared/catalog/resolve-machine.ts';
 import type { AcceleratorDraft, Dialect } from '#shared/job-file/draft/job-draft.ts';
-import { type Findings, placeOf, type Words } from '#shared/job-file/parser/findings.ts';
+import { type Findings, type FindingText, locationOf } from '#shared/job-file/parser/findings.ts';
 import { addOnce, rejectOnce } from '#shared/job-file/parser/record-findings.ts';
 import { describeRefusal, printGpus } from '#shared/job-file/validation/describe-machine-rejection.ts';
 import { machineFieldsOf } from '#shared/job-file/validation/machine-fields.ts';
@@ -49,7 +49,7 @@ function readGpus({ type, count }: AcceleratorDraft, findings: Findings): Gpus |
     ? 'A count of GPUs is given, but not their type.'
     : 'A type of GPU is given, but not how many.';
   const remedy = 'Write both, such as NVIDIA_TESLA_T4 and 1.';
-  addOnce(findings.problems, { code: 'INCOMPLETE_ACCELERATOR', message, remedy, ...(place && placeOf(place)) });
+  addOnce(findings.problems, { code: 'INCOMPLETE_ACCELERATOR', message, remedy, ...(place && locationOf(place)) });
   return 'OPEN';
 }
 
@@ -105,7 +105,7 @@ function refusalOfGpus(refusal: MachineRefusal): MachineRefusal {
     : { reason: 'WRONG_ACCELERATOR_COUNT', accelerator, counts: counts.sort((a, b) => a - b) };
 }
 
-function wordsOf(refusal: MachineRefusal, refused: Parameters<typeof describeRefusal>[1]): Words {
+function wordsOf(refusal: MachineRefusal, refused: Parameters<typeof describeRefusal>[1]): FindingText {
   return { code: refusal.reason, ...describeRefusal(refusal, refused) };
 }
 
@@ -123,7 +123,7 @@ function warnOfReplacement(group: WantedGroup, { resolved, dialect }: Replaced, 
     code: 'ACCELERATOR_REPLACED',
     message: `${printGpus(from)} is no longer to be had; ${printGpus(to)} takes its place.`,
     remedy: `Ask for it by name: write ${isOfTier ? 'scaleTier: CUSTOM, ' : ''}${byName}.`,
-    ...placeOf(group.accelerator.type ?? group.machineType),
+    ...locationOf(group.accelerator.type ?? group.machineType),
   });
 }
 

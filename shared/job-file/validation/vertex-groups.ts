@@ -1,6 +1,6 @@
 import { fieldPath } from '#shared/job-file/draft/field-paths.ts';
 import { type Count, type JobDraft, masterOf, type PoolDraft } from '#shared/job-file/draft/job-draft.ts';
-import { type Findings, type Located, refuse } from '#shared/job-file/parser/findings.ts';
+import { type Findings, type Located, reportInvalid } from '#shared/job-file/parser/findings.ts';
 import { machineFieldsOf, pathIn } from '#shared/job-file/validation/machine-fields.ts';
 import {
   isReplicaCount,
@@ -35,7 +35,7 @@ function firstGroup(pool: PoolDraft, findings: Findings): Wanted {
       message: `The first worker pool is the primary replica's and has one replica, not ${count.value}.`,
       remedy: `Write replicaCount: 1${others}.`,
     };
-    refuse(count, words, findings);
+    reportInvalid(count, words, findings);
   }
   return groupOf(pool, count, findings);
 }

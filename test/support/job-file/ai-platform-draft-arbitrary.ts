@@ -7,8 +7,8 @@ import {
   type PoolDraft,
   type ProgramDraft,
 } from '#shared/job-file/draft/job-draft.ts';
+import type { ParameterDraft, StudyDraft } from '#shared/job-file/draft/study-draft.ts';
 import type { Located } from '#shared/job-file/parser/findings.ts';
-import type { ParameterDraft, StudyDraft } from '#shared/job-file/tuning/study-draft.ts';
 
 const oddTexts = [
   '',

@@ -4,7 +4,7 @@ import type {
   ParameterDraft,
   StoppingDraft,
   StudyDraft,
-} from '#shared/job-file/tuning/study-draft.ts';
+} from '#shared/job-file/draft/study-draft.ts';
 import { said } from './located.ts';
 
 const PATH = 'trainingInput.hyperparameters';

@@ -8,7 +8,7 @@ import {
   type PoolDraft,
   type ProgramDraft,
 } from '#shared/job-file/draft/job-draft.ts';
-import type { EarlyStoppingDraft, ParameterDraft, StudyDraft } from '#shared/job-file/tuning/study-draft.ts';
+import type { EarlyStoppingDraft, ParameterDraft, StudyDraft } from '#shared/job-file/draft/study-draft.ts';
 
 const PLACES = ['path', 'line'];
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import type { ConditionalParameterDraft, ParameterDraft } from '#shared/job-file/draft/study-draft.ts';
 import { createFindings } from '#shared/job-file/parser/findings.ts';
 import { checkParameters } from '#shared/job-file/tuning/check-parameters.ts';
-import type { ConditionalParameterDraft, ParameterDraft } from '#shared/job-file/tuning/study-draft.ts';
 import { listed, said } from '../../support/job-file/located.ts';
 import { doubleDraft, parameterDraft, STUDY_DRAFT } from '../../support/job-file/study-drafts.ts';
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Parameter } from '#shared/domain/study.ts';
+import type { EarlyStoppingDraft, StoppingDraft } from '#shared/job-file/draft/study-draft.ts';
 import { createFindings } from '#shared/job-file/parser/findings.ts';
 import { checkEarlyStopping, checkStoppingConditions } from '#shared/job-file/tuning/check-stopping.ts';
-import type { EarlyStoppingDraft, StoppingDraft } from '#shared/job-file/tuning/study-draft.ts';
 import { said } from '../../support/job-file/located.ts';
 import { earlyStoppingDraft, STOPPING_DRAFT, STUDY_DRAFT } from '../../support/job-file/study-drafts.ts';
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { type Dialect, EMPTY_DRAFT } from '#shared/job-file/draft/job-draft.ts';
+import type { MetricDraft, StudyDraft } from '#shared/job-file/draft/study-draft.ts';
 import { createFindings } from '#shared/job-file/parser/findings.ts';
 import { checkStudy } from '#shared/job-file/tuning/check-study.ts';
-import type { MetricDraft, StudyDraft } from '#shared/job-file/tuning/study-draft.ts';
 import { said } from '../../support/job-file/located.ts';
 import { doubleDraft, metricDraft, STUDY_DRAFT } from '../../support/job-file/study-drafts.ts';
 

@@ -4,9 +4,16 @@ import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { readCatalog } from '#shared/catalog/catalog.ts';
 import { BOOT_DISK_TYPES, JOB_ID_PATTERN } from '#shared/domain/job-spec.ts';
-import { DISK, GPU, GROUP, JOB, PARAMETER, TUNE } from '#shared/job-file/formats/dropforge/fields.ts';
+import { DISK, GPU, GROUP, JOB } from '#shared/job-file/formats/dropforge/fields.ts';
 import schema from '#shared/job-file/formats/dropforge/job.schema.json' with { type: 'json' };
-import { ALGORITHMS, GOALS, PARAMETER_TYPES, SCALES } from '#shared/job-file/formats/dropforge/values.ts';
+import {
+  ALGORITHMS,
+  GOALS,
+  PARAMETER_FIELDS,
+  PARAMETER_TYPES,
+  SCALES,
+  TUNE_FIELDS,
+} from '#shared/job-file/tuning/tune-fields.ts';
 import { fixture, readOwn, SOUND_FILES } from '../../support/job-file/read-own-job.ts';
 
 const validate = new Ajv2020({ strict: true, strictRequired: false, allowUnionTypes: true }).compile(schema);
@@ -66,8 +73,8 @@ describe('the JSON Schema of the own form', () => {
     ['a group', mappingOf('group'), GROUP],
     ['a GPU', mappingOf('gpu'), GPU],
     ['a disk', mappingOf('disk'), DISK],
-    ['a parameter', mappingOf('parameter'), PARAMETER],
-    ['tuning', Object.keys(defs.tune.properties), TUNE],
+    ['a parameter', mappingOf('parameter'), { rules: PARAMETER_FIELDS }],
+    ['tuning', Object.keys(defs.tune.properties), { rules: TUNE_FIELDS }],
   ])('has for %s just the fields that are read', (_, names, { rules }) => {
     expect(names).toEqual(Object.keys(rules));
   });
@@ -114,7 +121,7 @@ describe('docs/job-file.md', () => {
   it('has a row for every field', () => {
     const rows = [...page.matchAll(/^\| `([^`]+)`/gm)].map(([, name]) => name);
     expect(
-      [...Object.keys(JOB.rules), ...Object.keys(TUNE.rules).map((name) => `tune.${name}`)].filter(
+      [...Object.keys(JOB.rules), ...Object.keys(TUNE_FIELDS).map((name) => `tune.${name}`)].filter(
         (name) => !rows.includes(name),
       ),
     ).toEqual([]);

@@ -55,9 +55,9 @@ describe('what is wrong with the form', () => {
     ['tune: {metrc: a}', '"metric"'],
     ['gpu: {name: T4}', 'Write type.'],
     ['command: python train.py', '[python, train.py]'],
-    ['disk: 200GB', 'whole number'],
-    ['spot: $SPOT', 'Put the value in its place.'],
-    ['tune: {algorithm: $ALGORITHM}', 'Put the value in its place.'],
+    ['disk: 200GB', 'integer'],
+    ['spot: $SPOT', 'Replace it with a value.'],
+    ['tune: {algorithm: $ALGORITHM}', 'Replace it with a value.'],
   ])('%s: says %s', (text, hint) => {
     const { problems } = readOwn(text);
     expect(problems.length).toBeGreaterThan(0);

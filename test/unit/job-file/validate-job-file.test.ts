@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { validateJobFile } from '#shared/job-file/validation/validate-job-file.ts';
+import { validateJobFile } from '#shared/job-file/validate-job-file.ts';
 import { CONTEXT } from '../../support/job-file/context.ts';
 
 function validate(source: string) {

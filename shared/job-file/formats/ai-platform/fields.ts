@@ -1,13 +1,18 @@
 import type { Role } from '#shared/domain/job-spec.ts';
-import type { FieldRules, Message } from '#shared/job-file/parser/open-mapping.ts';
+import {
+  createParentLookup,
+  type FieldRules,
+  type Message,
+  OUTPUT,
+  type ParentLookup,
+  READ,
+} from '#shared/job-file/parser/open-mapping.ts';
+import { HYPERPARAMETER_FIELDS, PARAMETER_FIELDS } from '#shared/job-file/tuning/hyperparameter-spec-fields.ts';
 
 /**
  * The messages of AI Platform Training (`ml.googleapis.com` v1, Job and what it holds): all of their fields, and what
  * becomes of each. Whether what is read can be run is judged later, on the draft.
  */
-const READ = { use: 'READ' } as const;
-const OUTPUT = { use: 'OUTPUT' } as const;
-
 /** How the fields of a role begin in TrainingInput: `parameterServerType`, `parameterServerCount`. */
 export const ROLE_PREFIXES = {
   master: 'master',
@@ -108,62 +113,32 @@ const SCHEDULING_FIELDS = {
 
 const ENCRYPTION_CONFIG_FIELDS = { kmsKeyName: READ } as const satisfies FieldRules;
 
-const HYPERPARAMETERS_FIELDS = {
-  goal: READ,
-  hyperparameterMetricTag: READ,
-  algorithm: READ,
-  maxTrials: READ,
-  maxParallelTrials: READ,
-  maxFailedTrials: READ,
-  enableTrialEarlyStopping: READ,
-  resumePreviousJobId: READ,
-  params: READ,
-} as const satisfies FieldRules;
-
-const PARAMETER_FIELDS = {
-  parameterName: READ,
-  type: READ,
-  minValue: READ,
-  maxValue: READ,
-  categoricalValues: READ,
-  discreteValues: READ,
-  scaleType: READ,
-} as const satisfies FieldRules;
-
-/** Where names are at home, for those that have slipped out of their mapping. */
-function homesWith(configName: string): readonly (readonly [string, FieldRules])[] {
-  return [
+/** Where a field in the wrong mapping belongs; a field of a ReplicaConfig, to that of the given role. */
+export function parentLookup(role: Role = 'master'): ParentLookup {
+  const config = `trainingInput.${ROLE_PREFIXES[role]}Config`;
+  return createParentLookup([
     ['the top level of the file', JOB_FIELDS],
     ['trainingInput', TRAINING_INPUT_FIELDS],
-    [`trainingInput.${configName}`, REPLICA_CONFIG_FIELDS],
-    [`trainingInput.${configName}.acceleratorConfig`, ACCELERATOR_CONFIG_FIELDS],
-    [`trainingInput.${configName}.diskConfig`, DISK_CONFIG_FIELDS],
+    [config, REPLICA_CONFIG_FIELDS],
+    [`${config}.acceleratorConfig`, ACCELERATOR_CONFIG_FIELDS],
+    [`${config}.diskConfig`, DISK_CONFIG_FIELDS],
     ['trainingInput.scheduling', SCHEDULING_FIELDS],
     ['trainingInput.encryptionConfig', ENCRYPTION_CONFIG_FIELDS],
-    ['trainingInput.hyperparameters', HYPERPARAMETERS_FIELDS],
+    ['trainingInput.hyperparameters', HYPERPARAMETER_FIELDS],
     ['trainingInput.hyperparameters.params', PARAMETER_FIELDS],
-  ];
+  ]);
 }
 
-/** Names of several homes, as `type` is one, have none. */
-function message<Rules extends FieldRules>(rules: Rules, configName = 'masterConfig'): Message<Rules> {
-  const homes = homesWith(configName);
-  return {
-    rules,
-    homeOf: (name) => {
-      const [home, other] = homes.filter(([, known]) => Object.hasOwn(known, name));
-      return other === undefined ? home?.[0] : undefined;
-    },
-  };
+function message<Rules extends FieldRules>(rules: Rules, role?: Role): Message<Rules> {
+  return { rules, parentOf: parentLookup(role) };
 }
 
-/** A role's ReplicaConfig and what it holds; what has slipped there out of its mapping belongs to the same role. */
+/** A role's ReplicaConfig and the messages in it; a field in the wrong one belongs to the same role. */
 export function replicaConfigOf(role: Role) {
-  const configName = `${ROLE_PREFIXES[role]}Config`;
   return {
-    config: message(REPLICA_CONFIG_FIELDS, configName),
-    accelerator: message(ACCELERATOR_CONFIG_FIELDS, configName),
-    disk: message(DISK_CONFIG_FIELDS, configName),
+    config: message(REPLICA_CONFIG_FIELDS, role),
+    accelerator: message(ACCELERATOR_CONFIG_FIELDS, role),
+    disk: message(DISK_CONFIG_FIELDS, role),
   };
 }
 
@@ -171,5 +146,3 @@ export const JOB = message(JOB_FIELDS);
 export const TRAINING_INPUT = message(TRAINING_INPUT_FIELDS);
 export const SCHEDULING = message(SCHEDULING_FIELDS);
 export const ENCRYPTION_CONFIG = message(ENCRYPTION_CONFIG_FIELDS);
-export const HYPERPARAMETERS = message(HYPERPARAMETERS_FIELDS);
-export const PARAMETER = message(PARAMETER_FIELDS);

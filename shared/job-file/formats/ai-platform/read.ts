@@ -8,8 +8,8 @@ import {
 } from '#shared/job-file/draft/job-draft.ts';
 import {
   ENCRYPTION_CONFIG,
-  HYPERPARAMETERS,
   JOB,
+  parentLookup,
   ROLE_PREFIXES,
   replicaConfigOf,
   SCHEDULING,
@@ -18,10 +18,9 @@ import {
 import type { Findings, Located } from '#shared/job-file/parser/findings.ts';
 import {
   type FieldRule,
-  type FieldRules,
   type Fields,
-  type Message,
   openMapping,
+  openOptional,
   toCamelCase,
 } from '#shared/job-file/parser/open-mapping.ts';
 import {
@@ -32,7 +31,8 @@ import {
   readTextList,
   readTextMap,
 } from '#shared/job-file/parser/read-values.ts';
-import { readHyperparameters } from '#shared/job-file/tuning/read-hyperparameters.ts';
+import { HYPERPARAMETER_FIELDS } from '#shared/job-file/tuning/hyperparameter-spec-fields.ts';
+import { readHyperparameterSpec } from '#shared/job-file/tuning/read-hyperparameter-spec.ts';
 
 /** Where what is missing in a pool belongs: the fields of all roles are side by side. */
 const PATH = 'trainingInput';
@@ -52,7 +52,7 @@ export function isTrainingInputField(name: string): boolean {
  * is an unknown field that belongs under trainingInput.hyperparameters.
  */
 export function isHyperparametersField(name: string): boolean {
-  return Object.hasOwn(HYPERPARAMETERS.rules, name);
+  return Object.hasOwn(HYPERPARAMETER_FIELDS, name);
 }
 
 /**
@@ -96,7 +96,7 @@ function readTrainingInput(found: FoundNode | undefined, findings: Findings): Jo
     ...EMPTY_DRAFT,
     scaleTier: readText(input.scaleTier, findings),
     pools: [readMaster(input, findings), ...OTHER_ROLES.flatMap((role) => readOthers(input, role, findings) ?? [])],
-    study: readHyperparameters(input.hyperparameters, findings),
+    study: readHyperparameterSpec(input.hyperparameters, parentLookup(), findings),
     region: readText(input.region, findings),
     jobDir: readText(input.jobDir, findings),
     runtimeVersion: readText(input.runtimeVersion, findings),
@@ -133,10 +133,10 @@ function readOthers(
   findings: Findings,
 ): PoolDraft | undefined {
   const pool = { ...readPool(input, role, findings), count: readCount(input[`${ROLE_PREFIXES[role]}Count`], findings) };
-  return isSaid(pool) ? pool : undefined;
+  return isPoolSet(pool) ? pool : undefined;
 }
 
-function isSaid({ count, machineType, accelerator, bootDiskGib, bootDiskType, program }: PoolDraft): boolean {
+function isPoolSet({ count, machineType, accelerator, bootDiskGib, bootDiskType, program }: PoolDraft): boolean {
   const { imageUri, command, containerArgs } = program;
   const values = [count, machineType, ...Object.values(accelerator), bootDiskGib, bootDiskType];
   return [...values, imageUri, command, containerArgs].some((value) => value !== undefined);
@@ -167,12 +167,4 @@ function readPool(input: TrainingInput, role: Role, findings: Findings): PoolDra
 function readFilledText(found: FoundNode | undefined, findings: Findings): Located<string> | undefined {
   const text = readText(found, findings);
   return text?.value === '' ? undefined : text;
-}
-
-function openOptional<Rules extends FieldRules>(
-  found: FoundNode | undefined,
-  message: Message<Rules>,
-  findings: Findings,
-): Fields<Rules> {
-  return found === undefined ? {} : openMapping(found, message, findings);
 }

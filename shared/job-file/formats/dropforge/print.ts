@@ -1,24 +1,10 @@
 import { machineForGpus } from '#shared/catalog/machine-for-gpus.ts';
-import {
-  type JobDraft,
-  type KeyedText,
-  masterOf,
-  type PoolDraft,
-  type ReservationDraft,
-} from '#shared/job-file/draft/job-draft.ts';
+import { type JobDraft, masterOf, type PoolDraft, type ReservationDraft } from '#shared/job-file/draft/job-draft.ts';
+import { omitUndefined, textMapOf, valuesOf } from '#shared/job-file/draft/print-fields.ts';
 import { isDropforgeField } from '#shared/job-file/formats/dropforge/read.ts';
-import {
-  ALGORITHMS,
-  GOALS,
-  PARAMETER_TYPES,
-  printGpus,
-  RESERVATIONS,
-  SCALES,
-  shortWord,
-  toShortDuration,
-} from '#shared/job-file/formats/dropforge/values.ts';
-import type { Located } from '#shared/job-file/parser/findings.ts';
-import type { ParameterDraft, StudyDraft } from '#shared/job-file/tuning/study-draft.ts';
+import { printGpus, RESERVATIONS, toShortDuration } from '#shared/job-file/formats/dropforge/values.ts';
+import { toShortName } from '#shared/job-file/parser/short-names.ts';
+import { printTune } from '#shared/job-file/tuning/print-tune.ts';
 
 const GROUP_FIELDS = { master: '', worker: 'workers', ps: 'parameterServers', evaluator: 'evaluators' } as const;
 
@@ -32,13 +18,13 @@ const SPOT_STRATEGIES = ['SPOT', 'LOW_COST'];
 export function printDropforgeJob(draft: JobDraft): Record<string, unknown> {
   const first = masterOf(draft);
   const { program } = first;
-  const fields = said({
+  const fields = omitUndefined({
     name: draft.jobId?.value,
     module: program.pythonModule?.value,
     image: program.imageUri?.value,
-    command: textsOf(program.command),
-    args: textsOf(program.args),
-    packages: textsOf(program.packageUris),
+    command: valuesOf(program.command),
+    args: valuesOf(program.args),
+    packages: valuesOf(program.packageUris),
     ...printMachine(first),
     ...printGroups(draft, first),
     spot: SPOT_STRATEGIES.includes(draft.strategy?.value ?? '') || undefined,
@@ -58,7 +44,7 @@ export function printDropforgeJob(draft: JobDraft): Record<string, unknown> {
     network: draft.network?.value,
     kmsKey: draft.kmsKeyName?.value,
     reservation: printReservation(first.reservation),
-    tune: draft.study && printStudy(draft.study),
+    tune: draft.study && printTune(draft.study),
   });
   // By one of its own names the file is known for a job.
   return Object.keys(fields).some(isDropforgeField) ? fields : { module: null, ...fields };
@@ -83,81 +69,27 @@ function printGroup(pool: PoolDraft, first: PoolDraft): unknown {
   const isLikeFirst = isSame(machine, printMachine(first));
   const hasReservationOfFirst = isSame(reservation, printReservation(first.reservation));
   const disk = printDisk(pool);
-  const own = said({
+  const own = omitUndefined({
     ...((!isLikeFirst || (reservation === undefined && !hasReservationOfFirst)) && machine),
     disk: isSame(disk, printDisk(first)) ? undefined : disk,
     reservation: isLikeFirst && hasReservationOfFirst ? undefined : reservation,
   });
-  return Object.keys(own).length === 0 ? pool.count?.value : { ...said({ count: pool.count?.value }), ...own };
+  return Object.keys(own).length === 0 ? pool.count?.value : { ...omitUndefined({ count: pool.count?.value }), ...own };
 }
 
 function printDisk({ bootDiskGib: size, bootDiskType: type }: PoolDraft): unknown {
   if (size === undefined && type === undefined) {
     return undefined;
   }
-  return type === undefined ? size?.value : said({ size: size?.value, type: type.value });
+  return type === undefined ? size?.value : omitUndefined({ size: size?.value, type: type.value });
 }
 
 function printReservation(reservation: ReservationDraft | undefined): unknown {
   if (reservation?.type === undefined) {
     return undefined;
   }
-  const word = shortWord(reservation.type.value, RESERVATIONS);
+  const word = toShortName(reservation.type.value, RESERVATIONS);
   return word === reservation.type.value ? reservation.values.map(({ value }) => value) : word;
-}
-
-function printStudy(study: StudyDraft): Record<string, unknown> {
-  const [metric] = study.metrics;
-  const goal = metric?.goal && shortWord(metric.goal.value, GOALS);
-  return said({
-    metric: metric?.id?.value,
-    goal: metric?.goal?.value === GOALS.maximize ? undefined : goal,
-    trials: study.maxTrials?.value,
-    parallel: study.parallelTrials?.value,
-    algorithm: study.algorithm && shortWord(study.algorithm.value, ALGORITHMS),
-    earlyStopping: study.earlyStopping && true,
-    parameters:
-      study.parameters &&
-      Object.fromEntries(study.parameters.map((parameter) => [parameter.id?.value ?? '', printParameter(parameter)])),
-  });
-}
-
-function printParameter({ kind, min, max, values, scale }: ParameterDraft): unknown {
-  const isDiscrete = kind?.value === PARAMETER_TYPES.discrete;
-  const choices = values?.map(({ value }) => (isDiscrete && String(Number(value)) === value ? Number(value) : value));
-  const fields = said({
-    min: min?.value,
-    max: max?.value,
-    values: choices,
-    type:
-      kind?.value === kindUnsaid(choices, [min?.value, max?.value])
-        ? undefined
-        : kind && shortWord(kind.value, PARAMETER_TYPES),
-    scale: scale && shortWord(scale.value, SCALES),
-  });
-  return choices !== undefined && Object.keys(fields).length === 1 ? choices : fields;
-}
-
-/** The kind that the reader takes such values for where none is said. */
-function kindUnsaid(choices: readonly unknown[] | undefined, bounds: readonly (number | undefined)[]): string {
-  if (choices !== undefined) {
-    const areNumbers = choices.length > 0 && choices.every((choice) => typeof choice === 'number');
-    return areNumbers ? PARAMETER_TYPES.discrete : PARAMETER_TYPES.categorical;
-  }
-  const areWhole = bounds.every((bound) => bound !== undefined && /^-?\d+$/.test(String(bound)));
-  return areWhole ? PARAMETER_TYPES.integer : PARAMETER_TYPES.double;
-}
-
-function textsOf(list: readonly Located<string>[] | undefined): readonly string[] | undefined {
-  return list?.map(({ value }) => value);
-}
-
-function textMapOf(list: readonly Located<KeyedText>[]): Record<string, string> | undefined {
-  return list.length === 0 ? undefined : Object.fromEntries(list.map(({ value: { key, text } }) => [key, text]));
-}
-
-function said(fields: Record<string, unknown>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
 
 /** What is printed alike reads alike. */

@@ -5,16 +5,10 @@ import {
   type PoolDraft,
   type ReservationDraft,
 } from '#shared/job-file/draft/job-draft.ts';
-import { DISK, GPU, GROUP, openOwnMapping } from '#shared/job-file/formats/dropforge/fields.ts';
-import {
-  findWord,
-  isBareCount,
-  parseGpus,
-  RESERVATIONS,
-  toGpuEnum,
-} from '#shared/job-file/formats/dropforge/values.ts';
-import { type Findings, type Located, refuse } from '#shared/job-file/parser/findings.ts';
-import type { Fields } from '#shared/job-file/parser/open-mapping.ts';
+import { DISK, GPU, GROUP } from '#shared/job-file/formats/dropforge/fields.ts';
+import { isBareCount, parseGpus, RESERVATIONS, toGpuEnum } from '#shared/job-file/formats/dropforge/values.ts';
+import { type Findings, type Located, reportInvalid } from '#shared/job-file/parser/findings.ts';
+import { type Fields, openMapping } from '#shared/job-file/parser/open-mapping.ts';
 import {
   type FoundNode,
   isEmpty,
@@ -22,8 +16,9 @@ import {
   readInteger,
   readText,
   readTextList,
-  refuseKind,
+  reportWrongKind,
 } from '#shared/job-file/parser/read-values.ts';
+import { toApiName } from '#shared/job-file/parser/short-names.ts';
 
 /** Compute Engine's key of specific reservations (Vertex AI's ReservationAffinity). */
 const RESERVATION_KEY = 'compute.googleapis.com/reservation-name';
@@ -53,20 +48,20 @@ function chooseMachine({ type, count }: AcceleratorDraft): Located<string> | und
 
 function readGpus(found: FoundNode | undefined, findings: Findings): AcceleratorDraft {
   if (found?.node.kind === 'MAPPING') {
-    const gpu = openOwnMapping(found, GPU, findings);
+    const gpu = openMapping(found, GPU, findings);
     const type = readText(gpu.type, findings);
     const said = readCount(gpu.count, findings);
     return { type: type && { ...type, value: toGpuEnum(type.value) }, count: said ?? (type && { ...type, value: 1 }) };
   }
   if (found?.node.kind === 'LIST') {
-    refuseKind(found, 'text such as 2 x T4, or a mapping of type and count', findings);
+    reportWrongKind(found, 'text such as 2 x T4, or a mapping of type and count', findings);
     return { type: undefined, count: undefined };
   }
   const text = readText(found, findings);
   if (text !== undefined && isBareCount(text.value)) {
     const message = `${text.path} names no GPU: "${text.value}".`;
     const remedy = 'Write which, such as T4 or 2 x T4; for a machine without GPUs leave it out.';
-    refuse(text, { code: 'GPU_NOT_NAMED', message, remedy }, findings);
+    reportInvalid(text, { code: 'GPU_NOT_NAMED', message, remedy }, findings);
     return { type: undefined, count: undefined };
   }
   const gpus = text && parseGpus(text.value);
@@ -76,11 +71,11 @@ function readGpus(found: FoundNode | undefined, findings: Findings): Accelerator
 /** One reservation's name may stand alone. */
 function readReservation(found: FoundNode | undefined, findings: Findings): ReservationDraft | undefined {
   if (found?.node.kind === 'MAPPING') {
-    refuseKind(found, 'any, none, or a list of reservations', findings);
+    reportWrongKind(found, 'any, none, or a list of reservations', findings);
     return undefined;
   }
   const text = found?.node.kind === 'SCALAR' ? readText(found, findings) : undefined;
-  const word = text && findWord(text.value, RESERVATIONS);
+  const word = text && toApiName(text.value, RESERVATIONS);
   if (text && word !== undefined) {
     return { type: { ...text, value: word }, key: undefined, values: [] };
   }
@@ -99,13 +94,13 @@ function readReservation(found: FoundNode | undefined, findings: Findings): Rese
 /** GiB alone, or a mapping of size and type. */
 export function readDisk(found: FoundNode | undefined, findings: Findings): Disk {
   if (found?.node.kind === 'LIST') {
-    refuseKind(found, 'a number of GiB, or a mapping of size and type', findings);
+    reportWrongKind(found, 'a number of GiB, or a mapping of size and type', findings);
     return { bootDiskGib: undefined, bootDiskType: undefined };
   }
   if (found?.node.kind !== 'MAPPING') {
     return { bootDiskGib: readInteger(found, findings), bootDiskType: undefined };
   }
-  const disk = openOwnMapping(found, DISK, findings);
+  const disk = openMapping(found, DISK, findings);
   return { bootDiskGib: readInteger(disk.size, findings), bootDiskType: readText(disk.type, findings) };
 }
 
@@ -119,14 +114,14 @@ export function readGroup(found: FoundNode | undefined, like: PoolDraft, finding
   }
   const plain = { ...like, program: EMPTY_PROGRAM };
   if (found.node.kind === 'LIST') {
-    refuseKind(found, 'a number of machines, or a mapping with a count', findings);
+    reportWrongKind(found, 'a number of machines, or a mapping with a count', findings);
     return [];
   }
   if (found.node.kind === 'SCALAR') {
     const count = readCount(found, findings);
     return count === undefined ? [] : [{ ...plain, count }];
   }
-  const group = openOwnMapping(found, GROUP, findings);
+  const group = openMapping(found, GROUP, findings);
   const own = readMachine(group, findings);
   const ownMachine = own.machineType ?? own.accelerator.type ?? own.accelerator.count;
   const machine = ownMachine !== undefined ? own : { reservation: own.reservation ?? like.reservation };

@@ -7,11 +7,11 @@ import {
   type PoolDraft,
   type ProgramDraft,
 } from '#shared/job-file/draft/job-draft.ts';
-import { JOB, openOwnMapping } from '#shared/job-file/formats/dropforge/fields.ts';
+import { JOB, parentOf } from '#shared/job-file/formats/dropforge/fields.ts';
 import { readDisk, readGroup, readMachine } from '#shared/job-file/formats/dropforge/read-machines.ts';
 import { toApiDuration } from '#shared/job-file/formats/dropforge/values.ts';
-import { type Findings, type Located, placeOf, refuse } from '#shared/job-file/parser/findings.ts';
-import type { Fields } from '#shared/job-file/parser/open-mapping.ts';
+import { type Findings, type Located, locationOf, reportInvalid } from '#shared/job-file/parser/findings.ts';
+import { type Fields, openMapping } from '#shared/job-file/parser/open-mapping.ts';
 import {
   type FoundNode,
   readBoolean,
@@ -20,7 +20,7 @@ import {
   readTextList,
   readTextMap,
 } from '#shared/job-file/parser/read-values.ts';
-import { readTuning } from '#shared/job-file/tuning/read-dropforge-tuning.ts';
+import { readTune } from '#shared/job-file/tuning/read-tune.ts';
 
 /**
  * Names that say nothing about the form: AI Platform's and Vertex AI's jobs have them at the top as well, or files that
@@ -62,7 +62,7 @@ export function isDropforgeField(name: string): boolean {
  * GPUs and enumerations are in the draft as AI Platform's API spells them; what is none stays as it is written.
  */
 export function readDropforgeJob(root: FoundNode, findings: Findings): JobDraft {
-  const job = openOwnMapping(root, JOB, findings);
+  const job = openMapping(root, JOB, findings);
   const first: PoolDraft = {
     ...emptyPool('master', ''),
     ...readMachine(job, findings),
@@ -87,7 +87,7 @@ export function readDropforgeJob(root: FoundNode, findings: Findings): JobDraft 
     serviceAccount: readText(job.serviceAccount, findings),
     network: readText(job.network, findings),
     kmsKeyName: readText(job.kmsKey, findings),
-    study: job.tune && readTuning(job.tune, findings),
+    study: job.tune && readTune(job.tune, parentOf, findings),
   };
 }
 
@@ -129,7 +129,7 @@ function readWords(found: FoundNode | undefined, findings: Findings): readonly L
   const shown = words.slice(0, WORDS_SHOWN_MAX).join(', ') + (words.length > WORDS_SHOWN_MAX ? ', …' : '');
   const text = { path: found.path, line: found.node.line, value: found.node.kind === 'SCALAR' ? found.node.text : '' };
   const message = `${found.path} is one text of ${words.length} words, and no shell will split it.`;
-  refuse(text, { code: 'WRONG_TYPE', message, remedy: `Write a list: [${shown}].` }, findings);
+  reportInvalid(text, { code: 'WRONG_TYPE', message, remedy: `Write a list: [${shown}].` }, findings);
   return undefined;
 }
 
@@ -144,11 +144,11 @@ function readStrategy(job: JobFields, findings: Findings): Located<string> | und
   const flexStart = readBoolean(job.flexStart, findings);
   if (spot?.value === true && flexStart?.value === true) {
     const message = 'A job has Spot VMs, or waits for capacity with Flex-start, and not both.';
-    refuse(flexStart, { code: 'CONFLICTING_FIELDS', message, remedy: 'Leave out spot or flexStart.' }, findings);
+    reportInvalid(flexStart, { code: 'CONFLICTING_FIELDS', message, remedy: 'Leave out spot or flexStart.' }, findings);
     return undefined;
   }
   if (flexStart?.value === true) {
-    return { ...placeOf(flexStart), value: 'FLEX_START' };
+    return { ...locationOf(flexStart), value: 'FLEX_START' };
   }
-  return spot?.value === true ? { ...placeOf(spot), value: 'SPOT' } : undefined;
+  return spot?.value === true ? { ...locationOf(spot), value: 'SPOT' } : undefined;
 }

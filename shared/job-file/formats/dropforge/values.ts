@@ -1,43 +1,9 @@
 import { type Accelerator, findAccelerator, readCatalog, toAcceleratorEnum } from '#shared/catalog/catalog.ts';
 import type { AcceleratorDraft } from '#shared/job-file/draft/job-draft.ts';
-
-/** The short words of Dropforge's own form, and what they are in a draft: the spelling of AI Platform's API. */
-export type Words = Readonly<Record<string, string>>;
-
-export const GOALS = { maximize: 'MAXIMIZE', minimize: 'MINIMIZE' } as const satisfies Words;
-
-/** AI Platform's default algorithm, Bayesian optimisation, has no other name there (HyperparameterSpec.Algorithm). */
-export const ALGORITHMS = {
-  bayesian: 'ALGORITHM_UNSPECIFIED',
-  grid: 'GRID_SEARCH',
-  random: 'RANDOM_SEARCH',
-} as const satisfies Words;
-
-export const SCALES = {
-  linear: 'UNIT_LINEAR_SCALE',
-  log: 'UNIT_LOG_SCALE',
-  reverseLog: 'UNIT_REVERSE_LOG_SCALE',
-} as const satisfies Words;
-
-export const PARAMETER_TYPES = {
-  double: 'DOUBLE',
-  integer: 'INTEGER',
-  discrete: 'DISCRETE',
-  categorical: 'CATEGORICAL',
-} as const satisfies Words;
+import type { ShortNames } from '#shared/job-file/parser/short-names.ts';
 
 /** Every other reservation is named. */
-export const RESERVATIONS = { any: 'ANY_RESERVATION', none: 'NO_RESERVATION' } as const satisfies Words;
-
-/** Case, `-` and `_` count for nothing. */
-export function findWord(text: string, words: Words): string | undefined {
-  return Object.entries(words).find(([word]) => simplify(word) === simplify(text))?.[1];
-}
-
-/** The short word for what is in a draft; what has none stays as it is. */
-export function shortWord(value: string, words: Words): string {
-  return Object.entries(words).find(([, meant]) => meant === value)?.[0] ?? value;
-}
+export const RESERVATIONS = { any: 'ANY_RESERVATION', none: 'NO_RESERVATION' } as const satisfies ShortNames;
 
 /** No GPU's name and no duration is as long; what follows is searched in a time that grows faster than the text. */
 const TEXT_CHARACTERS_MAX = 100;

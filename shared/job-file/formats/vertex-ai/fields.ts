@@ -1,5 +1,11 @@
-import type { FieldRules } from '#shared/job-file/parser/open-mapping.ts';
-import { homeFinder, OUTPUT, READ, vertexMessage, withoutEffect } from '#shared/job-file/parser/proto-message.ts';
+import {
+  createParentLookup,
+  type FieldRules,
+  type Message,
+  OUTPUT,
+  READ,
+  withoutEffect,
+} from '#shared/job-file/parser/open-mapping.ts';
 
 /**
  * The messages of Vertex AI's custom training (`google.cloud.aiplatform.v1`: custom_job.proto,
@@ -134,7 +140,7 @@ const SCHEDULING_FIELDS = {
   disableRetries: withoutEffect('only lost machines are replaced; a program that fails is not started again'),
 } as const satisfies FieldRules;
 
-const homeOf = homeFinder([
+const parentOf = createParentLookup([
   ['the job itself, beside its jobSpec or trialJobSpec', { ...CUSTOM_JOB_FIELDS, ...TUNING_JOB_FIELDS }],
   ['the job spec, which is jobSpec, trialJobSpec or the whole file', JOB_SPEC_FIELDS],
   ['workerPoolSpecs[0]', POOL_FIELDS],
@@ -145,17 +151,21 @@ const homeOf = homeFinder([
   ['the scheduling of the job spec', SCHEDULING_FIELDS],
 ]);
 
-export const CUSTOM_JOB = vertexMessage(CUSTOM_JOB_FIELDS, homeOf);
-export const TUNING_JOB = vertexMessage(TUNING_JOB_FIELDS, homeOf);
-export const CREATE_REQUEST = vertexMessage(REQUEST_FIELDS, homeOf);
-export const JOB_SPEC = vertexMessage(JOB_SPEC_FIELDS, homeOf);
-export const WORKER_POOL_SPEC = vertexMessage(POOL_FIELDS, homeOf);
-export const CONTAINER_SPEC = vertexMessage(CONTAINER_FIELDS, homeOf);
-export const PYTHON_PACKAGE_SPEC = vertexMessage(PACKAGE_FIELDS, homeOf);
-export const ENVIRONMENT_VARIABLE = vertexMessage(VARIABLE_FIELDS, homeOf);
-export const MACHINE_SPEC = vertexMessage(MACHINE_FIELDS, homeOf);
-export const RESERVATION_AFFINITY = vertexMessage(RESERVATION_FIELDS, homeOf);
-export const DISK_SPEC = vertexMessage(DISK_FIELDS, homeOf);
-export const SCHEDULING = vertexMessage(SCHEDULING_FIELDS, homeOf);
-export const OUTPUT_DIRECTORY = vertexMessage({ outputUriPrefix: READ }, homeOf);
-export const ENCRYPTION_SPEC = vertexMessage({ kmsKeyName: READ }, homeOf);
+function message<const Rules extends FieldRules>(rules: Rules): Message<Rules> {
+  return { rules, parentOf };
+}
+
+export const CUSTOM_JOB = message(CUSTOM_JOB_FIELDS);
+export const TUNING_JOB = message(TUNING_JOB_FIELDS);
+export const CREATE_REQUEST = message(REQUEST_FIELDS);
+export const JOB_SPEC = message(JOB_SPEC_FIELDS);
+export const WORKER_POOL_SPEC = message(POOL_FIELDS);
+export const CONTAINER_SPEC = message(CONTAINER_FIELDS);
+export const PYTHON_PACKAGE_SPEC = message(PACKAGE_FIELDS);
+export const ENVIRONMENT_VARIABLE = message(VARIABLE_FIELDS);
+export const MACHINE_SPEC = message(MACHINE_FIELDS);
+export const RESERVATION_AFFINITY = message(RESERVATION_FIELDS);
+export const DISK_SPEC = message(DISK_FIELDS);
+export const SCHEDULING = message(SCHEDULING_FIELDS);
+export const OUTPUT_DIRECTORY = message({ outputUriPrefix: READ });
+export const ENCRYPTION_SPEC = message({ kmsKeyName: READ });

@@ -1,10 +1,10 @@
 import type { PoolDraft, ProgramDraft, ReservationDraft } from '#shared/job-file/draft/job-draft.ts';
-import { printFields, printSaid, printValues, unlessEmpty } from '#shared/job-file/parser/print-fields.ts';
+import { omitEmpty, omitEmptyList, omitUndefined, valuesOf } from '#shared/job-file/draft/print-fields.ts';
 
 /** Prints one of Vertex AI's WorkerPoolSpecs: `{}` for a pool that is left out. */
 export function printWorkerPool(pool: PoolDraft): Record<string, unknown> {
-  return printFields({
-    machineSpec: printSaid({
+  return omitUndefined({
+    machineSpec: omitEmpty({
       machineType: pool.machineType?.value,
       acceleratorType: pool.accelerator.type?.value,
       acceleratorCount: pool.accelerator.count?.value,
@@ -12,35 +12,35 @@ export function printWorkerPool(pool: PoolDraft): Record<string, unknown> {
       reservationAffinity: pool.reservation && printReservation(pool.reservation),
     }),
     replicaCount: pool.count?.value,
-    diskSpec: printSaid({ bootDiskType: pool.bootDiskType?.value, bootDiskSizeGb: pool.bootDiskGib?.value }),
+    diskSpec: omitEmpty({ bootDiskType: pool.bootDiskType?.value, bootDiskSizeGb: pool.bootDiskGib?.value }),
     ...printProgram(pool.program),
   });
 }
 
 function printReservation({ type, key, values }: ReservationDraft): Record<string, unknown> {
-  return printFields({
+  return omitUndefined({
     reservationAffinityType: type?.value,
     key: key?.value,
-    values: unlessEmpty(values.map(({ value }) => value)),
+    values: omitEmptyList(values.map(({ value }) => value)),
   });
 }
 
 /** An environment alone tells nothing of its program; it goes with a package, which most programs are. */
 function printProgram(program: ProgramDraft) {
-  const env = unlessEmpty(program.environment.map(({ value: { key, text } }) => ({ name: key, value: text })));
-  const container = printSaid({
+  const env = omitEmptyList(program.environment.map(({ value: { key, text } }) => ({ name: key, value: text })));
+  const container = omitEmpty({
     imageUri: program.imageUri?.value,
-    command: printValues(program.command),
-    args: printValues(program.containerArgs),
+    command: valuesOf(program.command),
+    args: valuesOf(program.containerArgs),
   });
   const python = {
     executorImageUri: program.executorImageUri?.value,
-    packageUris: printValues(program.packageUris),
+    packageUris: valuesOf(program.packageUris),
     pythonModule: program.pythonModule?.value,
-    args: printValues(program.args),
+    args: valuesOf(program.args),
   };
   return {
-    containerSpec: container && printFields({ ...container, env }),
-    pythonPackageSpec: printSaid(container === undefined ? { ...python, env } : python),
+    containerSpec: container && omitUndefined({ ...container, env }),
+    pythonPackageSpec: omitEmpty(container === undefined ? { ...python, env } : python),
   };
 }

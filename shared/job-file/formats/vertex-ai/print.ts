@@ -1,7 +1,6 @@
-import type { JobDraft, KeyedText } from '#shared/job-file/draft/job-draft.ts';
+import type { JobDraft } from '#shared/job-file/draft/job-draft.ts';
+import { omitEmpty, omitEmptyList, omitUndefined, textMapOf } from '#shared/job-file/draft/print-fields.ts';
 import { printWorkerPool } from '#shared/job-file/formats/vertex-ai/print-worker-pool.ts';
-import type { Located } from '#shared/job-file/parser/findings.ts';
-import { printFields, printSaid, unlessEmpty } from '#shared/job-file/parser/print-fields.ts';
 import { printStudySpec } from '#shared/job-file/tuning/print-study-spec.ts';
 
 /**
@@ -20,7 +19,7 @@ export function printVertexJob(draft: JobDraft): Record<string, unknown> {
 function printJob(draft: JobDraft): Record<string, unknown> {
   const { displayName, kmsKeyName, study } = draft;
   const jobSpec = printJobSpec(draft);
-  return printFields({
+  return omitUndefined({
     displayName: displayName?.value,
     ...(study === undefined
       ? { jobSpec }
@@ -31,26 +30,22 @@ function printJob(draft: JobDraft): Record<string, unknown> {
           maxFailedTrialCount: study.maxFailedTrials?.value,
           trialJobSpec: jobSpec,
         }),
-    labels: mapOf(draft.labels),
-    encryptionSpec: printSaid({ kmsKeyName: kmsKeyName?.value }),
+    labels: textMapOf(draft.labels),
+    encryptionSpec: omitEmpty({ kmsKeyName: kmsKeyName?.value }),
   });
 }
 
 function printJobSpec(draft: JobDraft): Record<string, unknown> {
-  return printFields({
-    workerPoolSpecs: unlessEmpty(draft.pools.map(printWorkerPool)),
-    scheduling: printSaid({
+  return omitUndefined({
+    workerPoolSpecs: omitEmptyList(draft.pools.map(printWorkerPool)),
+    scheduling: omitEmpty({
       timeout: draft.maxRunningTime?.value,
       strategy: draft.strategy?.value,
       maxWaitDuration: draft.maxWaitTime?.value,
     }),
     serviceAccount: draft.serviceAccount?.value,
     network: draft.network?.value,
-    baseOutputDirectory: printSaid({ outputUriPrefix: draft.jobDir?.value }),
-    dropforgeSecrets: mapOf(draft.secrets),
+    baseOutputDirectory: omitEmpty({ outputUriPrefix: draft.jobDir?.value }),
+    dropforgeSecrets: textMapOf(draft.secrets),
   });
-}
-
-function mapOf(list: readonly Located<KeyedText>[]): ReadonlyMap<string, string> | undefined {
-  return list.length === 0 ? undefined : new Map(list.map(({ value }) => [value.key, value.text]));
 }

@@ -15,11 +15,11 @@ import {
   RESERVATION_AFFINITY,
   WORKER_POOL_SPEC,
 } from '#shared/job-file/formats/vertex-ai/fields.ts';
-import { type Findings, type Located, refuse } from '#shared/job-file/parser/findings.ts';
-import { type Fields, openMapping } from '#shared/job-file/parser/open-mapping.ts';
-import { isNothing, isSaid, openOptional } from '#shared/job-file/parser/proto-message.ts';
+import { type Findings, type Located, reportInvalid } from '#shared/job-file/parser/findings.ts';
+import { type Fields, isSet, openMapping, openOptional } from '#shared/job-file/parser/open-mapping.ts';
 import {
   type FoundNode,
+  isNull,
   readCount,
   readInteger,
   readMappings,
@@ -56,7 +56,7 @@ export function readWorkerPools(found: FoundNode | undefined, findings: Findings
 }
 
 function readWorkerPool(empty: PoolDraft, found: FoundNode, findings: Findings): PoolDraft {
-  const isSkipped = isNothing(found) || (found.node.kind === 'MAPPING' && found.node.entries.length === 0);
+  const isSkipped = isNull(found.node) || (found.node.kind === 'MAPPING' && found.node.entries.length === 0);
   if (isSkipped) {
     return empty;
   }
@@ -84,7 +84,7 @@ function readWorkerPool(empty: PoolDraft, found: FoundNode, findings: Findings):
 
 function readReservation(found: FoundNode | undefined, findings: Findings): ReservationDraft | undefined {
   const affinity = openOptional(found, RESERVATION_AFFINITY, findings);
-  if (!isSaid(found)) {
+  if (!isSet(found)) {
     return undefined;
   }
   return {
@@ -99,8 +99,8 @@ type PoolFields = Fields<typeof WORKER_POOL_SPEC.rules>;
 /** The two are a oneof of WorkerPoolSpec. */
 function checkOneProgram({ path, node }: FoundNode, pool: PoolFields, findings: Findings): void {
   const { containerSpec, pythonPackageSpec } = pool;
-  const isContainer = isSaid(containerSpec);
-  if (isContainer !== isSaid(pythonPackageSpec)) {
+  const isContainer = isSet(containerSpec);
+  if (isContainer !== isSet(pythonPackageSpec)) {
     return;
   }
   const message = isContainer
@@ -163,7 +163,11 @@ function readVariable(found: FoundNode, findings: Findings): Located<KeyedText> 
   }
   if (!VARIABLE_NAME_PATTERN.test(name.value)) {
     const words = invalidEnvironment(`"${name.value}" can be no environment variable.`);
-    refuse(name, { ...words, remedy: 'Write a name of letters, digits and _, with no digit at its start.' }, findings);
+    reportInvalid(
+      name,
+      { ...words, remedy: 'Write a name of letters, digits and _, with no digit at its start.' },
+      findings,
+    );
   }
   return { value: { key: name.value, text: text?.value ?? '' }, ...place };
 }

@@ -9,9 +9,8 @@ import {
   TUNING_JOB,
 } from '#shared/job-file/formats/vertex-ai/fields.ts';
 import { readWorkerPools } from '#shared/job-file/formats/vertex-ai/read-worker-pool.ts';
-import { type Findings, type Located, placeOf } from '#shared/job-file/parser/findings.ts';
-import { type FieldRules, openMapping, toCamelCase } from '#shared/job-file/parser/open-mapping.ts';
-import { openOptional } from '#shared/job-file/parser/proto-message.ts';
+import { type Findings, type Located, locationOf } from '#shared/job-file/parser/findings.ts';
+import { type FieldRules, openMapping, openOptional, toCamelCase } from '#shared/job-file/parser/open-mapping.ts';
 import { type FoundNode, readInteger, readText, readTextMap } from '#shared/job-file/parser/read-values.ts';
 import { readStudySpec } from '#shared/job-file/tuning/read-study-spec.ts';
 
@@ -143,7 +142,7 @@ function noteOutput({ node, path }: FoundNode, rules: FieldRules, findings: Find
     code: 'JOB_RESOURCE',
     message: 'The file is a job as the service returned it; its output fields are passed over.',
     remedy: `They can be removed: ${output.map(({ key }) => key).join(', ')}.`,
-    ...placeOf({ path: pathIn({ path, node }, toCamelCase(first.key)), line: first.line }),
+    ...locationOf({ path: pathIn({ path, node }, toCamelCase(first.key)), line: first.line }),
   });
 }
 

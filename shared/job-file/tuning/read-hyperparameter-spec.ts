@@ -1,31 +1,37 @@
-import { HYPERPARAMETERS, PARAMETER } from '#shared/job-file/formats/ai-platform/fields.ts';
-import { type Findings, type Located, placeOf } from '#shared/job-file/parser/findings.ts';
-import { openMapping } from '#shared/job-file/parser/open-mapping.ts';
+import type { EarlyStoppingDraft, ParameterDraft, StudyDraft } from '#shared/job-file/draft/study-draft.ts';
+import { type Findings, type Located, locationOf } from '#shared/job-file/parser/findings.ts';
+import { openMapping, type ParentLookup } from '#shared/job-file/parser/open-mapping.ts';
 import {
   type FoundNode,
+  readBoolean,
   readInteger,
   readMappings,
   readNumber,
   readText,
   readTextList,
 } from '#shared/job-file/parser/read-values.ts';
-import { readAutomaticStopping } from '#shared/job-file/tuning/read-automatic-stopping.ts';
-import type { ParameterDraft, StudyDraft } from '#shared/job-file/tuning/study-draft.ts';
+import { HYPERPARAMETER_FIELDS, PARAMETER_FIELDS } from '#shared/job-file/tuning/hyperparameter-spec-fields.ts';
 
 /**
- * Reads AI Platform's HyperparameterSpec. An empty mapping is no tuning, as nothing is. There is always one metric:
- * the service has a tag for those who name none (`training/hptuning/metric`).
+ * Reads AI Platform's HyperparameterSpec; undefined if it is absent or empty. There is always one metric: the service
+ * has a default tag (`training/hptuning/metric`). `parentOf` knows the other fields of the job.
  */
-export function readHyperparameters(found: FoundNode | undefined, findings: Findings): StudyDraft | undefined {
+export function readHyperparameterSpec(
+  found: FoundNode | undefined,
+  parentOf: ParentLookup,
+  findings: Findings,
+): StudyDraft | undefined {
   if (found === undefined) {
     return undefined;
   }
   const { node, path } = found;
-  const spec = openMapping(found, HYPERPARAMETERS, findings);
+  const spec = openMapping(found, { rules: HYPERPARAMETER_FIELDS, parentOf }, findings);
   if (node.kind !== 'MAPPING' || node.entries.length === 0) {
     return undefined;
   }
-  const parameters = readMappings(spec.params, findings).map((parameter) => readParameter(parameter, findings));
+  const parameters = readMappings(spec.params, findings).map((parameter) =>
+    readParameter(parameter, parentOf, findings),
+  );
   const { line } = node;
   const metric = {
     path,
@@ -51,8 +57,8 @@ export function readHyperparameters(found: FoundNode | undefined, findings: Find
   };
 }
 
-function readParameter(found: FoundNode, findings: Findings): ParameterDraft {
-  const parameter = openMapping(found, PARAMETER, findings);
+function readParameter(found: FoundNode, parentOf: ParentLookup, findings: Findings): ParameterDraft {
+  const parameter = openMapping(found, { rules: PARAMETER_FIELDS, parentOf }, findings);
   const kind = readText(parameter.type, findings);
   const categories = readTextList(parameter.categoricalValues, findings);
   const numbers = readTextList(parameter.discreteValues, findings);
@@ -71,7 +77,7 @@ function readParameter(found: FoundNode, findings: Findings): ParameterDraft {
 
 type Texts = readonly Located<string>[] | undefined;
 
-/** The list that belongs to the type; where the type has none, whichever is there, so that it can be judged. */
+/** The list that belongs to the type; if the type has none, whichever list is present, so that it is still validated. */
 function chooseValues(
   kind: Located<string> | undefined,
   lists: { readonly CATEGORICAL: Texts; readonly DISCRETE: Texts },
@@ -87,22 +93,42 @@ function chooseValues(
       code: 'FIELD_WITHOUT_EFFECT',
       message: `${path} has no effect: the parameter's type is ${kind.value}.`,
       remedy: 'Remove it, or correct the type.',
-      ...placeOf({ ...stray, path }),
+      ...locationOf({ ...stray, path }),
     });
   }
   return lists[kind.value];
 }
 
-/** A bound in quotes is taken for the number that it reads as, which is what the service does. */
+/** A bound in quotes is read as a number, as the service does. */
 function readBound(found: FoundNode | undefined, findings: Findings): Located<number> | undefined {
   const bound = readNumber(found, findings);
   if (bound !== undefined && found?.node.kind === 'SCALAR' && typeof found.node.value === 'string') {
     findings.warnings.push({
       code: 'NUMBER_AS_TEXT',
-      message: `${bound.path} is text that reads as a number; it is taken for ${bound.value}.`,
+      message: `${bound.path} is text that looks like a number; it is read as ${bound.value}.`,
       remedy: 'Write the number without quotes.',
-      ...placeOf(bound),
+      ...locationOf(bound),
     });
   }
   return bound;
+}
+
+/** Early stopping as a boolean that leaves the rule to the service: in AI Platform and in Dropforge's own format. */
+export function readAutomaticStopping(
+  found: FoundNode | undefined,
+  findings: Findings,
+): EarlyStoppingDraft | undefined {
+  const isEnabled = readBoolean(found, findings);
+  if (isEnabled?.value !== true) {
+    return undefined;
+  }
+  return {
+    rule: { ...isEnabled, value: 'AUTOMATIC' },
+    usesElapsedTime: undefined,
+    stepsMax: undefined,
+    stepsMin: undefined,
+    measurementsMin: undefined,
+    learningRateParameterId: undefined,
+    updatesAllStoppedTrials: undefined,
+  };
 }

@@ -1,0 +1,25 @@
+import { type FieldRules, READ } from '#shared/job-file/parser/open-mapping.ts';
+
+/** AI Platform's HyperparameterSpec (`ml.googleapis.com` v1): all of its fields. */
+export const HYPERPARAMETER_FIELDS = {
+  goal: READ,
+  hyperparameterMetricTag: READ,
+  algorithm: READ,
+  maxTrials: READ,
+  maxParallelTrials: READ,
+  maxFailedTrials: READ,
+  enableTrialEarlyStopping: READ,
+  resumePreviousJobId: READ,
+  params: READ,
+} as const satisfies FieldRules;
+
+/** Its ParameterSpec. */
+export const PARAMETER_FIELDS = {
+  parameterName: READ,
+  type: READ,
+  minValue: READ,
+  maxValue: READ,
+  categoricalValues: READ,
+  discreteValues: READ,
+  scaleType: READ,
+} as const satisfies FieldRules;

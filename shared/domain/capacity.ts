@@ -2,22 +2,24 @@ import type { Job, TimestampMs } from '#shared/domain/job.ts';
 import type { ProvisioningModel } from '#shared/domain/job-spec.ts';
 import { type Timeouts, zoneFallbackBackoffMs } from '#shared/domain/timeouts.ts';
 
-/** A place that refused a machine: remembered for all jobs, and forgotten by halves. */
+/**
+ * An entry of the capacity history, shared by all jobs: a zone that was out of capacity, or of quota, for a machine.
+ */
 export type CapacityFailure = {
   readonly zone: string;
-  /** Machine type and accelerators, as `machineKeyOf` writes them. */
+  /** Machine types and accelerators, as `machineKeyOf` writes them. */
   readonly machineKey: string;
   readonly provisioningModel: ProvisioningModel;
   readonly failedAt: TimestampMs;
 };
 
-/** After so long a failure weighs half as much against a zone. */
+/** Half-life of a failure's penalty, which decays exponentially. */
 export const CAPACITY_FAILURE_HALF_LIFE_MS = 600_000;
 
-/** Refusals older than this no longer count and need not be kept. */
+/** Failures older than this are ignored and may be deleted. */
 export const CAPACITY_FAILURE_AGE_MS_MAX = 10 * CAPACITY_FAILURE_HALF_LIFE_MS;
 
-/** The scarcest machine decides where a job can run; equal keys compete for the same stock. */
+/** Identifies the machines that a job needs: jobs with equal keys compete for the same stock. */
 export function machineKeyOf(job: Pick<Job, 'spec'>): string {
   const groups = job.spec.replicaGroups.map(({ machineType, accelerator }) =>
     accelerator === null ? machineType : `${machineType}+${accelerator.count}x${accelerator.type}`,
@@ -28,31 +30,31 @@ export function machineKeyOf(job: Pick<Job, 'spec'>): string {
 export type ZoneChoice = { readonly zone: string } | { readonly zone: null; readonly retryAt: TimestampMs };
 
 /**
- * The next zone to ask: none that refused this attempt since the ladder was begun, none that has just refused anybody,
- * the least blamed first, otherwise in the job's own order. Without one, when to begin the ladder again.
+ * The next zone of the zone fallback: the one with the lowest penalty, in the job's own order if equal. Zones that this
+ * attempt has exhausted and zones with a failure within the cool-down are skipped. If none is left, when to retry from
+ * the first zone.
  */
 export function chooseZone(
   job: Job,
   failures: readonly CapacityFailure[],
   { now, timeouts }: { readonly now: TimestampMs; readonly timeouts: Timeouts },
 ): ZoneChoice {
-  const open = job.zones.filter((zone) => !job.refusedZones.includes(zone));
-  const blamed = open
-    .map((zone, order) => ({ zone, order, ...blameOf(zone, failures, now) }))
-    .filter(({ lastRefusedAt }) => now - lastRefusedAt >= timeouts.coolDownMs)
-    .sort((a, b) => a.blame - b.blame || a.order - b.order);
-  const [first] = blamed;
-  if (first !== undefined) {
-    return { zone: first.zone };
+  const [best] = job.zones
+    .filter((zone) => !job.refusedZones.includes(zone))
+    .map((zone, order) => ({ zone, order, ...penaltyOf(zone, failures, now) }))
+    .filter(({ lastFailedAt }) => now - lastFailedAt >= timeouts.coolDownMs)
+    .sort((a, b) => a.penalty - b.penalty || a.order - b.order);
+  if (best !== undefined) {
+    return { zone: best.zone };
   }
   const rounds = Math.floor(job.counts.refusals / Math.max(1, job.zones.length));
   return { zone: null, retryAt: now + zoneFallbackBackoffMs(rounds, timeouts) };
 }
 
-function blameOf(zone: string, failures: readonly CapacityFailure[], now: TimestampMs) {
-  const own = failures.filter((failure) => failure.zone === zone);
+function penaltyOf(zone: string, failures: readonly CapacityFailure[], now: TimestampMs) {
+  const times = failures.filter((failure) => failure.zone === zone).map(({ failedAt }) => failedAt);
   return {
-    blame: own.reduce((sum, { failedAt }) => sum + 0.5 ** ((now - failedAt) / CAPACITY_FAILURE_HALF_LIFE_MS), 0),
-    lastRefusedAt: own.reduce((last, { failedAt }) => Math.max(last, failedAt), Number.NEGATIVE_INFINITY),
+    penalty: times.reduce((sum, failedAt) => sum + 0.5 ** ((now - failedAt) / CAPACITY_FAILURE_HALF_LIFE_MS), 0),
+    lastFailedAt: times.reduce((last, failedAt) => Math.max(last, failedAt), Number.NEGATIVE_INFINITY),
   };
 }

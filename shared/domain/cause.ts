@@ -6,7 +6,7 @@ import {
   OLD_MESSAGE_BYTES_MAX,
 } from '#shared/domain/job-size.ts';
 
-/** Class of a failure; it selects the retry policy (docs/adr/0003-internal-status-and-public-state.md). */
+/** Class of a cause, which selects the retry policy (docs/adr/0003-internal-status-and-public-state.md). */
 export type CauseClass =
   | 'capacity'
   | 'rate'
@@ -18,149 +18,152 @@ export type CauseClass =
   | 'cancel';
 
 /**
- * Every cause with which an attempt or a job can end: its class, from which the policy follows, and the remedy that is
- * shown to the user. One table, so that state and cause stay apart.
+ * Every cause with which an attempt or a job can end: its class, from which the retry policy follows, and the remedy
+ * that is shown to the user. Causes are separate from states: few states, many causes.
  */
 export const CAUSES = {
   STOCKOUT: {
     class: 'capacity',
-    remedy: 'No zone had the machine in time. Raise scheduling.maxWaitTime, or ask for another machine type or region.',
+    remedy:
+      'No zone had capacity for the machine in time. Raise scheduling.maxWaitTime, or choose another machine type or region.',
   },
   RATE_LIMITED: {
     class: 'rate',
-    remedy: 'Compute Engine refused the pace of requests. Nothing to do: it is tried again later.',
+    remedy: 'No action needed: Compute Engine limited the rate of requests, and they are retried later.',
   },
   QUOTA_EXCEEDED: {
     class: 'quota',
     remedy:
-      'Ask for a higher quota of the named metric, or choose a machine type, or for a quota of one region a region, that needs none of it.',
+      'Request a higher limit for the named quota, or choose a machine type (or, for a regional quota, a region) that does not use it.',
   },
   CAPACITY_PENDING: {
     class: 'capacity',
     remedy:
-      'Nothing to do, and no machine is billed: the VM starts when one comes free, and otherwise the next zone is asked.',
+      'No action needed, and no machine is billed: the VM starts when capacity becomes available; otherwise the next zone is tried.',
   },
   PREEMPTED: {
     class: 'interruption',
-    remedy: 'Nothing to do: the job goes on from its last checkpoint in a new attempt.',
+    remedy: 'No action needed: the job resumes from its last checkpoint in a new attempt.',
   },
   VM_TERMINATED: {
     class: 'interruption',
-    remedy: 'Nothing to do: the VM ended without a word from its agent, and a new attempt was started.',
+    remedy: 'No action needed: the VM stopped without an exit report from its agent, and a new attempt was started.',
   },
   HEARTBEAT_LOST: {
     class: 'interruption',
-    remedy: 'Nothing to do: the VM was not heard from, and a new attempt was started.',
+    remedy: 'No action needed: the VM stopped sending heartbeats, and a new attempt was started.',
   },
   VM_BOOT_TIMED_OUT: {
     class: 'interruption',
-    remedy: 'The VM never reported. Check that the machine image boots and that it can reach the heartbeat function.',
+    remedy:
+      'The VM never sent a heartbeat. Check that the machine image boots and that the VM can reach the heartbeat function.',
   },
   CLUSTER_INCOMPLETE: {
     class: 'interruption',
     remedy:
-      'Nothing to do: what a part of the cluster has computed does not count, and a new attempt was started with all of it.',
+      'No action needed: the result of a partial cluster is discarded, and a new attempt was started with all replicas.',
   },
   SERVICE_UNREACHABLE: {
     class: 'interruption',
     remedy:
-      'Nothing to do at first: a new attempt was started. If it comes again, check that the VM reaches the service that the evidence names: Private Google Access, DNS, a perimeter.',
+      'A new attempt was started. If this happens again, check that the VM can reach the service named in the evidence: Private Google Access, DNS, VPC Service Controls.',
   },
   INTERRUPTED_REPEATEDLY: {
     class: 'capacity',
     remedy:
-      'Attempt after attempt was lost before it had run for a minute. Choose another region, or machines that are not preempted, and submit again.',
+      'Too many attempts in a row were interrupted before they had run for a minute. Choose another region, or on-demand instead of Spot VMs, and submit again.',
   },
   PROGRAM_FAILED: {
     class: 'user',
-    remedy: 'The program ended with an error: read the last lines of its output below, mend it and submit again.',
+    remedy:
+      'The program exited with an error. Read the last lines of its output below, fix the program and submit again.',
   },
   PROGRAM_KILLED: {
     class: 'user',
     remedy:
-      'The program was ended by a signal. If it was SIGKILL, it may have run out of memory: try a machine with more.',
+      'The program was terminated by a signal. If it was SIGKILL, it may have run out of memory: choose a machine type with more.',
   },
   OUT_OF_MEMORY: {
     class: 'user',
-    remedy: 'The program ran out of memory. Choose a machine type with more memory, or a smaller batch size.',
+    remedy: 'The program ran out of memory. Choose a machine type with more memory, or reduce the batch size.',
   },
   DISK_FULL: {
     class: 'user',
     remedy:
-      'The program filled the disk of the VM. Ask for a larger boot disk (in the embedded cloud, raise diskBytesMax), or write less.',
+      'The program filled the disk of the VM. Request a larger boot disk (in the embedded cloud, raise diskBytesMax), or write less data.',
   },
   MODULE_NOT_FOUND: {
     class: 'user',
     remedy:
-      'A module that the program imports is not installed. Add it to install_requires of the package, or choose a runtime that has it.',
+      'A module that the program imports is not installed. Add it to install_requires of the package, or choose a runtime that includes it.',
   },
   MAX_RUNNING_TIME_EXCEEDED: {
     class: 'user',
     remedy:
-      'The job ran longer than scheduling.maxRunningTime. Raise it, or train for fewer steps; what was saved is in the job directory.',
+      'The job ran longer than scheduling.maxRunningTime. Raise it, or train for fewer steps. Saved outputs are in the job directory.',
   },
   INSTALL_FAILED: {
     class: 'user',
-    remedy: 'pip could not install the package on the VM. The requirement it stopped at is named below.',
+    remedy: 'pip could not install the package on the VM. Fix the requirement that is named below and submit again.',
   },
   SETUP_TIMED_OUT: {
     class: 'user',
     remedy:
-      'The VM was still downloading or installing when its time for that was over. Ask for fewer requirements, or choose a runtime that has them.',
+      'The VM was still downloading or installing when the setup timeout expired. Reduce the requirements, or choose a runtime that includes them.',
   },
   PACKAGE_UNREADABLE: {
     class: 'configuration',
-    remedy: 'The package could not be fetched as it was checked. Upload it again and submit under a new job id.',
+    remedy: 'The package changed or disappeared after it was validated. Upload it again and submit under a new job id.',
   },
   JOB_DIR_UNWRITABLE: {
     class: 'configuration',
     remedy:
-      'The job directory cannot be written by the VM. Check that the bucket exists and grant the VM service account storage.objectAdmin on it.',
+      'The VM cannot write to the job directory. Check that the bucket exists and grant the VM service account storage.objectAdmin on it.',
   },
   CHECKPOINT_UNREADABLE: {
     class: 'configuration',
     remedy:
-      'The program was not started without what earlier attempts have saved, and nothing of that was changed. Give the VM service account storage.objectAdmin, or bring the named object back, and submit again; with dropforge-manifest.json deleted, the next job begins without it.',
+      'The saved state of earlier attempts could not be restored, so the program was not started; nothing was changed. Grant the VM service account storage.objectAdmin, or restore the named object, and submit again. To start without the saved state, delete dropforge-manifest.json first.',
   },
   DISK_TOO_SMALL: {
     class: 'configuration',
     remedy:
-      'What earlier attempts have saved is safe in the job directory, but does not fit on the disk. Submit again with a larger bootDiskSizeGb and the same job directory.',
+      'The saved state of earlier attempts does not fit on the disk; it is unchanged in the job directory. Submit again with a larger bootDiskSizeGb and the same job directory.',
   },
   SECRET_UNAVAILABLE: {
     class: 'configuration',
     remedy:
-      'The VM could not read a secret that the job names. Give it a value and let the VM service account read it, with the gcloud commands below; in the embedded cloud, with dropforge secrets create.',
+      'The VM could not read a secret that the job names. Add a version to it and grant the VM service account access, with the gcloud commands below; in the embedded cloud, use dropforge secrets create.',
   },
   CONFIGURATION_REFUSED: {
     class: 'configuration',
-    remedy: 'Compute Engine refused the machine as it was asked for. Correct what the message names and submit again.',
+    remedy: 'Compute Engine rejected the VM configuration. Correct what the message names and submit again.',
   },
   MAX_WAIT_TIME_EXCEEDED: {
     class: 'capacity',
     remedy:
-      'The job waited longer than scheduling.maxWaitTime without running. Raise it, or choose another machine type or region.',
+      'The job did not start running within scheduling.maxWaitTime. Raise it, or choose another machine type or region.',
   },
   BOOT_FAILED_REPEATEDLY: {
     class: 'configuration',
     remedy:
-      'VM after VM never reported. Check the machine image, its network and the heartbeat function, then submit again.',
+      'Several VMs in a row never sent a heartbeat. Check the machine image, its network and the heartbeat function, then submit again.',
   },
-  CANCELLED_BY_USER: { class: 'cancel', remedy: 'Nothing to do: the job was cancelled on request.' },
+  CANCELLED_BY_USER: { class: 'cancel', remedy: 'No action needed: the job was cancelled on request.' },
   INTERNAL_ERROR: {
     class: 'internal',
     remedy:
-      'Dropforge could not go on with this job. Show the evidence to whoever operates it; the job can be submitted again under a new id.',
+      'Dropforge could not continue this job because of an internal error. Report the evidence to the operator of the deployment, and submit the job again under a new job id.',
   },
 } as const satisfies Readonly<Record<string, { readonly class: CauseClass; readonly remedy: string }>>;
 
 export type CauseCode = keyof typeof CAUSES;
 
-/** Why an attempt or a job ended: one code, what happened in a sentence, and the lines that prove it. */
+/** Why an attempt or a job ended: a code, one sentence, and the evidence. */
 export type Cause = {
   readonly code: CauseCode;
   readonly message: string;
-  /** At most EVIDENCE_LINES_MAX lines and EVIDENCE_BYTES_MAX bytes, the newest last. */
+  /** At most EVIDENCE_LINES_MAX lines and EVIDENCE_BYTES_MAX bytes, newest last. */
   readonly evidence: readonly string[];
 };
 
@@ -182,7 +185,7 @@ export function causeOf(code: CauseCode, message: string, evidence: readonly str
   };
 }
 
-/** What is kept of a cause that is history. */
+/** The cause without evidence and with a shorter message, for older attempts. */
 export function abridge({ code, message }: Cause): Cause {
   return { code, message: clip(message, OLD_MESSAGE_BYTES_MAX), evidence: [] };
 }

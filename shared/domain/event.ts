@@ -1,16 +1,16 @@
 import type { Cause } from '#shared/domain/cause.ts';
 import type { Instance, Job, Placement, TimestampMs } from '#shared/domain/job.ts';
 
-/** How Compute Engine refused a place, and what it said about others. */
+/** Why Compute Engine could not create an attempt's VMs, and what its error says about other zones. */
 export type VmCreateFailure = {
   readonly cause: Cause;
-  /** Zones that the error itself recommends (`errorInfo.metadatas.zonesAvailable`). */
+  /** Zones that the error recommends (`errorInfo.metadatas.zonesAvailable`). */
   readonly zonesAvailable: readonly string[];
-  /** The quota that was exceeded, where the refusal says which. */
+  /** The quota that was exceeded, if the error names it. */
   readonly quota?: QuotaLimit;
 };
 
-/** How much of something may be used at once: by the project in all regions together, or in the region of the place. */
+/** A quota's limit: for the project in all regions together, or for the region of the placement. */
 export type QuotaLimit = {
   readonly metric: string;
   /** In the metric's own unit: GPUS_ALL_REGIONS counts GPUs, CPUS cores. */
@@ -18,12 +18,12 @@ export type QuotaLimit = {
   readonly scope: 'PROJECT' | 'REGION';
 };
 
-/** How a replica's program ended, as its agent saw it. */
+/** How a replica's program ended, as classified from its agent's report. */
 export type ReplicaExit = { readonly outcome: 'SUCCEEDED' } | { readonly outcome: 'FAILED'; readonly cause: Cause };
 
 /**
- * What happened, in the past tense. `eventId` is derived from what happened, so that two deliveries are one event;
- * `attempt` fences off what belongs to an attempt that is over.
+ * What happened, in the past tense. `eventId` is derived from what happened, so that duplicate deliveries are one
+ * event. `attempt` fences off events of earlier attempts.
  */
 export type JobEvent = { readonly eventId: string; readonly jobId: string; readonly at: TimestampMs } & (
   | {
@@ -45,17 +45,19 @@ export type JobEvent = { readonly eventId: string; readonly jobId: string; reado
       readonly placementTry: number;
       readonly instances: readonly Instance[];
     }
-  /** Compute Engine has taken the request and starts the VM when a machine comes free, or gives it up at `until`. */
+  /**
+   * Compute Engine has queued the request: it starts the VM when capacity becomes available, or gives up at `until`.
+   */
   | {
       readonly type: 'VMS_PENDING';
       readonly attempt: number;
       readonly placementTry: number;
       readonly until: TimestampMs;
     }
-  /** The replica's first word, while it sets up. */
+  /** The replica's first heartbeat, during setup. */
   | { readonly type: 'REPLICA_REPORTED'; readonly attempt: number; readonly replica: string }
   | { readonly type: 'REPLICA_STARTED'; readonly attempt: number; readonly replica: string }
-  /** The replica's program is over, and its outputs are being saved. */
+  /** The replica's program has exited, and its outputs are being uploaded. */
   | { readonly type: 'REPLICA_UPLOADING'; readonly attempt: number; readonly replica: string }
   | { readonly type: 'REPLICA_EXITED'; readonly attempt: number; readonly replica: string; readonly exit: ReplicaExit }
   | { readonly type: 'ATTEMPT_INTERRUPTED'; readonly attempt: number; readonly cause: Cause }
@@ -63,7 +65,7 @@ export type JobEvent = { readonly eventId: string; readonly jobId: string; reado
   | {
       readonly type: 'DELIVERY_EXHAUSTED';
       readonly topic: string;
-      /** What the message was about; 0 where it names no try. */
+      /** Attempt and placement round of the dead letter; 0 if it names none. */
       readonly attempt: number;
       readonly placementTry: number;
       readonly problem: string;
@@ -75,7 +77,7 @@ export type JobEvent = { readonly eventId: string; readonly jobId: string; reado
 export type JobEventType = JobEvent['type'];
 export type EventOf<E extends JobEventType> = Extract<JobEvent, { type: E }>;
 
-/** What must be done next, in the imperative: plain data, safe to perform twice. Each becomes one message on a stage topic. */
+/** What to do next, in the imperative: plain data, idempotent. Each becomes one message on a stage topic. */
 export type Effect =
   | { readonly type: 'PROVISION'; readonly jobId: string; readonly attempt: number; readonly placementTry: number }
   | { readonly type: 'TEARDOWN'; readonly jobId: string }

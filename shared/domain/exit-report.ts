@@ -1,7 +1,7 @@
 import { type Cause, type CauseCode, causeOf } from '#shared/domain/cause.ts';
 import type { ReplicaExit } from '#shared/domain/event.ts';
 
-/** The facts of a replica's end, as its agent reports them (the protocol's schema has this shape). */
+/** How a replica ended, as its agent reports it; same shape as the heartbeat schema. */
 export type ExitFacts = {
   readonly reason:
     | 'EXITED'
@@ -26,7 +26,7 @@ export type ExitFacts = {
 
 const CODE_OF: Readonly<Record<Exclude<ExitFacts['reason'], 'EXITED'>, CauseCode>> = {
   PREEMPTED: 'PREEMPTED',
-  // The control plane stops only what is over or fenced off; a stop that it did not ask for was the machine's.
+  // The control plane stops only closed or fenced-off replicas, so any other stop came from the machine.
   STOPPED: 'VM_TERMINATED',
   MAX_RUNNING_TIME: 'MAX_RUNNING_TIME_EXCEEDED',
   OUT_OF_MEMORY: 'OUT_OF_MEMORY',
@@ -41,7 +41,7 @@ const CODE_OF: Readonly<Record<Exclude<ExitFacts['reason'], 'EXITED'>, CauseCode
   AGENT_FAILED: 'INTERNAL_ERROR',
 };
 
-/** What the facts mean: success, or the cause from which the policy follows. */
+/** Success, or the cause from which the retry policy follows. */
 export function classifyExit(facts: ExitFacts, jobId: string): ReplicaExit {
   if (facts.reason === 'EXITED' && facts.exitCode === 0) {
     return { outcome: 'SUCCEEDED' };

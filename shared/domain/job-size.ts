@@ -1,41 +1,41 @@
 /**
- * A stored job never has more bytes of JSON: a document of Firestore has at most 1 MiB (docs, "Usage and limits") with
- * its names and what queries ask for. It is the sum of what follows, of 1,000 VMs, and of much that is small.
+ * Limit on a stored job's JSON. A Firestore document has at most 1 MiB including field names and queried fields (docs,
+ * "Usage and limits"). It covers the limits below, the instances of 1,000 VMs, and many small fields.
  */
 export const JOB_BYTES_MAX = 1_000_000;
 
-/** What a job has when it is accepted: spec, packages, source and warnings, which no event changes. */
+/** Limit at submission: spec, packages, source and warnings, which no event changes. */
 export const ACCEPTED_BYTES_MAX = 480 << 10;
 
-/** Of these, the warnings. */
+/** The part of ACCEPTED_BYTES_MAX that warnings may use. */
 export const WARNINGS_BYTES_MAX = 64 << 10;
 
-/** One sentence, which may quote Compute Engine or an agent. */
+/** Limit on one message, which may quote Compute Engine or an agent. */
 export const MESSAGE_BYTES_MAX = 4 << 10;
 
-/** The lines of one cause, all together. */
+/** Limit on all evidence lines of one cause together. */
 export const EVIDENCE_BYTES_MAX = 32 << 10;
 
-/** The newest records of attempts, which keep their evidence; older ones say what happened and no more. */
+/** How many of the newest attempt records keep their evidence. */
 export const EVIDENT_RECORDS_MAX = 3;
 
-/** The message of an older record. */
+/** Limit on the message of an older attempt record. */
 export const OLD_MESSAGE_BYTES_MAX = 1 << 10;
 
-/** The bytes of a value in JSON and UTF-8: a control character has six. */
+/** Size of a value as JSON in UTF-8; a control character takes six bytes. */
 export function jsonBytesOf(value: unknown): number {
   return Buffer.byteLength(JSON.stringify(value));
 }
 
-const CUT_SIGN = '…';
+const ELLIPSIS = '…';
 
-/** The text, or as much of its beginning as has so many bytes of JSON with the sign that it was cut. */
+/** The text, truncated with an ellipsis to at most `bytesMax` bytes of JSON. */
 export function clip(text: string, bytesMax: number): string {
   const beginning = text.slice(0, bytesMax);
   if (beginning.length === text.length && jsonBytesOf(text) <= bytesMax) {
     return text;
   }
-  let bytes = jsonBytesOf(CUT_SIGN);
+  let bytes = jsonBytesOf(ELLIPSIS);
   let length = 0;
   for (const character of beginning) {
     bytes += jsonBytesOf(character) - jsonBytesOf('');
@@ -44,10 +44,12 @@ export function clip(text: string, bytesMax: number): string {
     }
     length += character.length;
   }
-  return beginning.slice(0, length) + CUT_SIGN;
+  return beginning.slice(0, length) + ELLIPSIS;
 }
 
-/** As many of the newest lines as have so many bytes of JSON together; one that is longer by itself is cut. */
+/**
+ * The newest lines that fit into `bytesMax` bytes of JSON together. If the newest alone is too long, it is truncated.
+ */
 export function clipLines(lines: readonly string[], bytesMax: number): readonly string[] {
   const kept: string[] = [];
   let left = bytesMax;

@@ -1,10 +1,10 @@
 import type { Cause } from '#shared/domain/cause.ts';
 import type { JobSpec, ProvisioningModel, Role } from '#shared/domain/job-spec.ts';
 
-/** Milliseconds since the Unix epoch. The domain never reads a clock; times arrive inside events. */
+/** Milliseconds since the Unix epoch. The domain reads no clock: times arrive inside events. */
 export type TimestampMs = number;
 
-/** Job states as AI Platform Training names them: what users see. */
+/** The states that users see, as AI Platform Training names them. */
 export const JOB_STATES = ['QUEUED', 'PREPARING', 'RUNNING', 'SUCCEEDED', 'FAILED', 'CANCELLING', 'CANCELLED'] as const;
 export type JobState = (typeof JOB_STATES)[number];
 
@@ -15,34 +15,34 @@ export type Placement = {
   readonly machineImage: string;
 };
 
-/** One member of the cluster. */
+/** One member of a job's cluster. */
 export type ReplicaId = { readonly role: Role; readonly index: number };
 
-/** A VM that Compute Engine said it created; `instanceId` is its own id, never used twice. */
+/** A VM that Compute Engine has confirmed to exist. `instanceId` is assigned by Compute Engine and never reused. */
 export type Instance = ReplicaId & { readonly vmName: string; readonly instanceId: string };
 
-/** A checked package: this generation, with these bytes, and no other. */
+/** A validated package, pinned to one generation: every attempt runs the same bytes. */
 export type PackageRef = {
   readonly uri: string;
   readonly generation: string;
-  /** Base64 of the big-endian CRC32C, as Cloud Storage gives it. */
+  /** Base64 of the big-endian CRC32C, as in Cloud Storage's object resource. */
   readonly crc32c: string;
   readonly sizeBytes: number;
 };
 
-/** Where the job came from, and what tells a repeated submission from another one under the same id. */
+/** Where the job came from, and what distinguishes a repeated submission from a different one with the same job id. */
 export type JobSource = {
-  /** The upload's `gs://` address, or the message's `pubsub://` one. */
+  /** The upload's `gs://` URI, or the message's `pubsub://` URI. */
   readonly uri: string;
-  /** The generation of the upload, or the message id: a second delivery of the same has the same. */
+  /** Generation of the upload, or message id: equal for every delivery of one submission. */
   readonly deliveryId: string;
-  /** SHA-256 of job file and packages, in hexadecimal: the same again, sent once more, has the same. */
+  /** Hexadecimal SHA-256 of job file and packages: equal when the same job is uploaded again. */
   readonly digest: string;
   /** The object that holds the report and, later, the job document. */
   readonly reportUri: string;
 };
 
-/** Something about a submission that could be better, and was let pass: what, where, and what to write instead. */
+/** A finding that does not prevent the job from running: what, where, and what to write instead. */
 export type Warning = {
   readonly code: string;
   readonly message: string;
@@ -51,12 +51,12 @@ export type Warning = {
   readonly line?: number | undefined;
 };
 
-/** One line of the cause ledger: how an attempt ended. */
+/** One entry of the ledger: how an attempt ended. */
 export type AttemptRecord = {
   readonly attempt: number;
   readonly zone: string | null;
   readonly provisioningModel: ProvisioningModel | null;
-  /** From when on VMs may have been billed; null when no place was found. */
+  /** Time from which VMs may have been billed; null if none were created. */
   readonly placedAt: TimestampMs | null;
   readonly ranAt: TimestampMs | null;
   readonly endedAt: TimestampMs;
@@ -65,7 +65,7 @@ export type AttemptRecord = {
 
 export const ATTEMPT_RECORDS_MAX = 50;
 
-/** What a job ends as, decided before its VMs are gone. */
+/** How a job ends; decided before its VMs are deleted. */
 export type Verdict = { readonly state: 'SUCCEEDED' | 'FAILED' | 'CANCELLED'; readonly cause: Cause | null };
 
 type JobCommon = {
@@ -75,60 +75,64 @@ type JobCommon = {
   readonly source: JobSource;
   readonly warnings: readonly Warning[];
   readonly createdAt: TimestampMs;
-  /** The number of the current attempt, from 1; older attempts are fenced off by it. */
+  /** Number of the current attempt, from 1: the fencing token that invalidates older attempts. */
   readonly attempt: number;
-  /** How often a place was looked for within this attempt, from 1. */
+  /** Placement round within this attempt, from 1. Messages of earlier rounds are stale. */
   readonly placementTry: number;
-  /** Zones that refused this attempt since the ladder was last begun. */
+  /** Zones that could not create this attempt's VMs since zone fallback last started from the first zone. */
   readonly refusedZones: readonly string[];
-  /** The zones in which all machines of this job exist, in the order of preference. */
+  /** Zones that offer all machine types of this job, in order of preference. */
   readonly zones: readonly string[];
   readonly firstRanAt: TimestampMs | null;
-  /** How long the attempts before this one were RUNNING, in all; what is left of maxRunningTime follows from it. */
+  /** Total time that earlier attempts were RUNNING, which counts against maxRunningTime. */
   readonly ranMs: number;
   readonly counts: JobCounts;
-  /** The newest ATTEMPT_RECORDS_MAX attempts that ended, the newest of them with evidence. */
+  /** The last ATTEMPT_RECORDS_MAX attempts that have ended; only the newest keep their evidence. */
   readonly ledger: readonly AttemptRecord[];
-  /** What held the job up last, while it waits: shown to the user. */
+  /** Why the job is waiting, as shown to the user; null while it is not. */
   readonly waitingFor: Cause | null;
 };
 
 export type JobCounts = {
   readonly interruptions: number;
-  /** Interruptions since the last attempt that ran for a while. */
+  /** Interruptions since the last attempt that ran for at least SETTLED_RUN_MS. */
   readonly interruptionsInRow: number;
-  /** Attempts in a row that ended because a VM had never reported. */
+  /** Attempts in a row that ended because a VM never sent a heartbeat. */
   readonly bootFailuresInRow: number;
   readonly restarts: number;
+  /** Placements in which Compute Engine could not create the VMs. */
   readonly refusals: number;
-  /** Searches for a place in a row whose message was given up before Compute Engine had answered. */
+  /** Placement rounds in a row whose provision message became a dead letter before Compute Engine had answered. */
   readonly givenUpInRow: number;
 };
 
-/** Every job that is not closed has a `wakeAt`: nothing waits for ever. */
+/** Every job that is not closed has a deadline, `wakeAt`, at which the reconciler re-checks it. */
 type Unfinished = JobCommon & { readonly wakeAt: TimestampMs };
 
 type Placed = Unfinished & {
   readonly placement: Placement;
-  /** Empty until Compute Engine has said that all VMs of the attempt exist. */
+  /** Empty until Compute Engine has confirmed that all VMs of the attempt exist. */
   readonly instances: readonly Instance[];
   readonly placedAt: TimestampMs;
 };
 
 /**
- * A job by what the pipeline has to do about it. CLOSING means that the verdict stands and the VMs must go;
- * the states that users see follow from it with `stateOf`.
+ * A job, by the status that the control plane acts on. CLOSING: the verdict is final and the VMs are being deleted.
+ * `stateOf` maps the status to the state that users see.
  */
 export type Job =
   | (Unfinished & { readonly status: 'QUEUED'; readonly isBackingOff: boolean })
   | (Placed & {
       readonly status: 'PREPARING';
-      /** When the master first spoke, still setting up; null before. */
+      /** Time of the master's first heartbeat; null before. */
       readonly reportedAt: TimestampMs | null;
-      /** Until when the VM may wait for capacity at Compute Engine, which bills no machine; null when it does not. */
+      /** Until when the VM may wait for capacity at Compute Engine, unbilled; null if it is not waiting. */
       readonly pendingUntil: TimestampMs | null;
     })
-  /** `uploadingAt` is when the master said that its program is over and its outputs are being saved; null before. */
+  /**
+   * `uploadingAt`: when the master reported that its program has exited and its outputs are being uploaded; null
+   * before.
+   */
   | (Placed & {
       readonly status: 'RUNNING';
       readonly ranAt: TimestampMs;
@@ -150,8 +154,8 @@ export type PlacedJob = JobIn<'PREPARING'> | JobIn<'RUNNING'>;
 export type UnfinishedJob = Exclude<Job, { status: 'CLOSED' }>;
 
 /**
- * The state that users see. A job is PREPARING once it has its VMs, not while it asks one zone after the other, and a
- * job whose VMs are still going is not yet what it will end as.
+ * The state that users see. A job is PREPARING once its VMs exist, not during zone fallback. A job whose VMs are being
+ * deleted keeps the state it had, or is CANCELLING, until they are gone.
  */
 export function stateOf(job: Job): JobState {
   switch (job.status) {
@@ -166,9 +170,14 @@ export function stateOf(job: Job): JobState {
   }
 }
 
-/** Of maxRunningTime, in milliseconds, at the start of an attempt: the time between attempts does not count. */
+/** What is left of maxRunningTime at the start of an attempt; the time between attempts does not count. */
 export function remainingRunningMs({ ranMs, spec }: Pick<Job, 'ranMs' | 'spec'>): number {
   return Math.max(0, spec.limits.maxRunningMs - ranMs);
+}
+
+/** Whether an event or message belongs to the job's current placement round; otherwise it is stale. */
+export function isCurrentRound(job: Job, about: { readonly attempt: number; readonly placementTry: number }): boolean {
+  return about.attempt === job.attempt && about.placementTry === job.placementTry;
 }
 
 export function isPlaced(job: Job): job is PlacedJob {
@@ -176,21 +185,21 @@ export function isPlaced(job: Job): job is PlacedJob {
 }
 
 /**
- * Whether all VMs of the attempt are known to exist, so that their programs may start: a cluster comes up whole or not
- * at all, and a refusal for one VM can come long after the others have booted. One VM alone is whole by itself.
+ * Whether all VMs of the attempt are confirmed to exist, so that programs may start (gang scheduling): Compute Engine
+ * can report the failure of one VM long after the others have booted. Always true for a job of one replica.
  */
 export function allReplicasCreated({ spec, instances }: Pick<PlacedJob, 'spec' | 'instances'>): boolean {
   return instances.length > 0 || replicasOf(spec).length === 1;
 }
 
-/** A job whose VM waits for capacity at Compute Engine. */
+/** A job whose VM is waiting for capacity at Compute Engine. */
 export type PendingJob = JobIn<'PREPARING'> & { readonly pendingUntil: TimestampMs };
 
 export function isPending(job: Job): job is PendingJob {
   return job.status === 'PREPARING' && job.pendingUntil !== null;
 }
 
-/** From when on VMs may have been billed; null while there are none. */
+/** Time from which VMs may have been billed; null while there are none. */
 export function billedSince(job: Job): TimestampMs | null {
   return isPlaced(job) && !isPending(job) ? job.placedAt : null;
 }
@@ -199,7 +208,10 @@ export function replicaName({ role, index }: ReplicaId): string {
   return `${role}-${index}`;
 }
 
-/** The members of the job's cluster, the master first. */
+/** The replica whose phases and exit decide the job's. */
+export const MASTER = replicaName({ role: 'master', index: 0 });
+
+/** All members of the job's cluster, the master first. */
 export function replicasOf(spec: JobSpec): readonly ReplicaId[] {
   return spec.replicaGroups.flatMap(({ role, count }) =>
     Array.from({ length: count }, (_, index) => ({ role, index })),

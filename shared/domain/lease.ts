@@ -2,40 +2,40 @@ import type { TimestampMs } from '#shared/domain/job.ts';
 import type { Replica } from '#shared/domain/replica.ts';
 import type { Timeouts } from '#shared/domain/timeouts.ts';
 
-/** What is made of a passed lease: the VM is given up, it is looked for once more, or nobody can tell yet. */
-export type Silence = 'LOST' | 'MISSED' | 'UNCERTAIN';
+/** Verdict on an expired lease: the VM is lost, it is SUSPECT (check once more), or the fault cannot be located yet. */
+export type LeaseVerdict = 'EXPIRED' | 'SUSPECT' | 'UNKNOWN';
 
 /**
- * A passed lease says that nothing was heard, not who is at fault: a VM that is silent, or a control plane that is
- * deaf. After an outage of a few minutes all leases have passed, and the watcher may be back before the heartbeats are.
- * So a VM is given up only where others were heard while it was not, twice: the second time after it had half a lease
- * to speak in, since the control plane is known to hear. Where nobody is heard, it is given up when its agent, which
- * has heard nothing either, has stopped it by itself.
+ * An expired lease does not say whether the VM or the control plane has failed: after an outage of a few minutes all
+ * leases have expired, and the reconciler may be back before the heartbeats are. So a replica is EXPIRED only if other
+ * replicas sent heartbeats while its own were missing, twice: the second time after half a lease in which the control
+ * plane is known to receive heartbeats. If no replica is reporting, it is EXPIRED once its agent, which cannot reach
+ * the control plane either, has stopped the VM by itself.
  */
 export function evaluateLease(
   { missedAt, leaseExpiresAt }: Pick<Replica, 'missedAt' | 'leaseExpiresAt'>,
   {
     now,
-    lastHeardAt,
+    lastHeartbeatAt,
     timeouts,
   }: {
     readonly now: TimestampMs;
-    /** When anybody was last heard; undefined when nobody ever was. */
-    readonly lastHeardAt: TimestampMs | undefined;
+    /** Time of the newest heartbeat of any replica; undefined if there was none. */
+    readonly lastHeartbeatAt: TimestampMs | undefined;
     readonly timeouts: Timeouts;
   },
-): Silence {
+): LeaseVerdict {
   const expiredAt = leaseExpiresAt ?? now;
   if (now >= expiredAt + timeouts.controlPlaneTimeoutMs) {
-    return 'LOST';
+    return 'EXPIRED';
   }
-  if (lastHeardAt === undefined || lastHeardAt < expiredAt) {
-    return 'UNCERTAIN';
+  if (lastHeartbeatAt === undefined || lastHeartbeatAt < expiredAt) {
+    return 'UNKNOWN';
   }
-  return missedAt === undefined ? 'MISSED' : 'LOST';
+  return missedAt === undefined ? 'SUSPECT' : 'EXPIRED';
 }
 
-/** The record of a replica that is looked for once more; its next heartbeat, if there is one, writes it anew. */
+/** The record of a suspect replica, with half a lease more. Its next heartbeat, if any, replaces the record. */
 export function extendLease(replica: Replica, now: TimestampMs, { leaseMs }: Timeouts): Replica {
   return { ...replica, missedAt: now, leaseExpiresAt: now + leaseMs / 2 };
 }

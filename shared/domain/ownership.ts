@@ -1,7 +1,7 @@
 import { type Job, type PlacedJob, replicasOf } from '#shared/domain/job.ts';
 import { vmNameOf } from '#shared/domain/vm-name.ts';
 
-/** A VM as its identity or its labels name it. */
+/** A VM, as its identity token or its labels name it. */
 export type VmClaim = {
   readonly vmName: string;
   readonly zone: string;
@@ -9,8 +9,8 @@ export type VmClaim = {
 };
 
 /**
- * Whether a VM belongs to the job's current attempt: right name, right place, and the instance that was recorded, once
- * it was. Whatever else bears the job's label is a leftover: it is told to stop, and deleted.
+ * Whether a VM belongs to the job's current attempt: its name, its zone and, once recorded, its instance id match. Any
+ * other VM with the job's label is orphaned: it is told to stop, and deleted.
  */
 export function ownsVm(job: Job, vm: VmClaim): job is PlacedJob {
   if (job.status !== 'PREPARING' && job.status !== 'RUNNING') {

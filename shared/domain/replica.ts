@@ -1,7 +1,7 @@
 import type { ReplicaExit } from '#shared/domain/event.ts';
 import type { TimestampMs } from '#shared/domain/job.ts';
 
-/** What a replica is doing, as its agent says; WAITING is set up, and for the job's other machines. */
+/** Phases that an agent reports. WAITING: setup is done, and the job's other VMs are not all confirmed yet. */
 export const REPLICA_PHASES = [
   'BOOTING',
   'DOWNLOADING',
@@ -13,7 +13,7 @@ export const REPLICA_PHASES = [
 ] as const;
 export type ReplicaPhase = (typeof REPLICA_PHASES)[number];
 
-/** What the VM measured. Bytes, and fractions from 0 to 1; null where the machine does not tell. */
+/** The VM's measurements, in bytes and fractions from 0 to 1; null if the machine does not provide them. */
 export type ReplicaUsage = {
   readonly cpuFraction: number | null;
   readonly memoryBytes: number | null;
@@ -28,14 +28,14 @@ export type ReplicaUsage = {
   }[];
 };
 
-/** The last values that the program reported, by name, with the step they belong to. */
+/** The last values that the program reported, by metric name, with their step. */
 export type ReplicaProgress = {
   readonly step: number | null;
   readonly stepsMax: number | null;
   readonly metrics: Readonly<Record<string, number>>;
 };
 
-/** What is known of a VM that has not spoken yet. */
+/** Usage of a VM that has not sent a heartbeat yet. */
 export const NO_USAGE: ReplicaUsage = {
   cpuFraction: null,
   memoryBytes: null,
@@ -47,19 +47,20 @@ export const NO_USAGE: ReplicaUsage = {
 
 export const NO_PROGRESS: ReplicaProgress = { step: null, stepsMax: null, metrics: {} };
 
-/** A replica as its last heartbeat left it. Each heartbeat writes this record and no other. */
+/** A replica's last heartbeat. Each heartbeat writes this record and no other. */
 export type Replica = {
   readonly jobId: string;
   readonly attempt: number;
   readonly replica: string;
   readonly vmName: string;
   readonly instanceId: string;
-  /** Grows with every heartbeat of the VM, across reboots; a lower number that comes later is out of date. */
+  /** Increases with every heartbeat of the VM, across reboots. A lower number that arrives later is stale. */
   readonly sequence: number;
+  /** Time of the last heartbeat; until the first, time at which the VM was created. */
   readonly heardAt: TimestampMs;
-  /** When the next heartbeat is due; null once the replica has exited or is no longer waited for. */
+  /** When the next heartbeat is due; null once the replica has exited or its heartbeats no longer matter. */
   readonly leaseExpiresAt: TimestampMs | null;
-  /** When its lease had passed while others were heard; not there while it is not missed. */
+  /** When its lease was found expired while other replicas were reporting; absent unless it is suspect. */
   readonly missedAt?: TimestampMs;
   readonly phase: ReplicaPhase;
   readonly usage: ReplicaUsage;

@@ -1,20 +1,20 @@
 /**
- * Hyperparameter tuning: trials of one program with different values, and what they are judged by. The words are those
- * of Vertex AI's StudySpec, which took them over from AI Platform's HyperparameterSpec.
+ * Hyperparameter tuning: trials of one program with different parameter values, and the metrics that compare them. The
+ * terms are those of Vertex AI's StudySpec, which took them over from AI Platform's HyperparameterSpec.
  */
 export type Study = {
   readonly metrics: readonly [Metric, ...Metric[]];
   readonly algorithm: StudyAlgorithm;
   readonly trialsMax: number;
   readonly parallelTrialsMax: number;
-  /** So many failed trials fail the study; null leaves it to the service. */
+  /** Number of failed trials after which the study fails; null leaves it to the service. */
   readonly failedTrialsMax: number | null;
   readonly earlyStopping: EarlyStopping | null;
   readonly stoppingConditions: StoppingConditions | null;
   /** Which of a trial's measurements counts. */
   readonly measurement: 'LAST' | 'BEST';
   readonly parameters: readonly [Parameter, ...Parameter[]];
-  /** A study of before whose trials are known from the start. */
+  /** An earlier study whose trials this one starts from. */
   readonly resumeJobId: string | null;
 };
 
@@ -26,18 +26,18 @@ export type Metric = {
   /** As the program reports it: `accuracy`, or a TensorFlow summary tag. */
   readonly id: string;
   readonly goal: 'MAXIMIZE' | 'MINIMIZE';
-  /** Set for a metric that is not to be optimised but kept on one side of a threshold. */
+  /** Set for a metric that is not optimized but kept on one side of a threshold. */
   readonly safety: { readonly threshold: number; readonly safeTrialsFractionMin: number } | null;
 };
 
-/** When a trial that promises little is ended. AUTOMATIC leaves the rule to the service, as AI Platform did. */
+/** When an unpromising trial is stopped. AUTOMATIC leaves the rule to the service, as AI Platform did. */
 export type EarlyStopping =
   | { readonly rule: 'AUTOMATIC' }
   | { readonly rule: 'DECAY_CURVE' | 'MEDIAN'; readonly usesElapsedTime: boolean }
   | {
       readonly rule: 'CONVEX';
       readonly usesElapsedTime: boolean;
-      /** Steps, or seconds where elapsed time is used; null is learnt from the trials. */
+      /** Steps, or seconds if elapsed time is used; null to learn it from the trials. */
       readonly stepsMax: number | null;
       readonly stepsMin: number | null;
       readonly measurementsMin: number | null;
@@ -45,7 +45,7 @@ export type EarlyStopping =
       readonly updatesAllStoppedTrials: boolean;
     };
 
-/** When the whole study ends before `trialsMax`; null for what is not said. Times are milliseconds, or RFC 3339. */
+/** When the study ends before `trialsMax`; null for an unset condition. Times are in milliseconds or RFC 3339. */
 export type StoppingConditions = {
   readonly stopsRunningTrials: boolean;
   readonly minimumRuntime: RuntimeConstraint | null;
@@ -61,22 +61,22 @@ export type RuntimeConstraint = { readonly maxMs: number } | { readonly endTime:
 export type ParameterScale = 'NONE' | 'LINEAR' | 'LOG' | 'REVERSE_LOG';
 
 export type Parameter = {
-  /** The name of the flag that the program is given: `--learning_rate=0.01`. */
+  /** Name of the flag that is passed to the program: `--learning_rate=0.01`. */
   readonly id: string;
   readonly space: ParameterSpace;
   readonly scale: ParameterScale;
-  /** Parameters that only exist where this one has certain values. */
+  /** Parameters that exist only for certain values of this one. */
   readonly children: readonly ConditionalParameter[];
 };
 
-/** Bounds belong to the range; values of DISCRETE are in increasing order. */
+/** Bounds are inclusive; DISCRETE values are in increasing order. */
 export type ParameterSpace =
   | { readonly kind: 'DOUBLE' | 'INTEGER'; readonly min: number; readonly max: number }
   | { readonly kind: 'CATEGORICAL'; readonly values: readonly string[] }
   | { readonly kind: 'DISCRETE'; readonly values: readonly number[] };
 
 export type ConditionalParameter = {
-  /** Values of the parent, as text for CATEGORICAL, otherwise as numbers. */
+  /** Values of the parent: strings for CATEGORICAL, otherwise numbers. */
   readonly parentValues: readonly (string | number)[];
   readonly parameter: Parameter;
 };

@@ -1,24 +1,31 @@
-/** How long each wait may last before the watcher looks at the job again. One place, so that the sum can be read off. */
+/**
+ * How long each wait may last before the reconciler acts. All timeouts in one place, so worst cases can be added up.
+ */
 export type Timeouts = {
-  /** From asking for a place until Compute Engine has answered; then it is asked again (same names, so nothing doubles). */
+  /** From the provision request until Compute Engine has answered. Then it is repeated, with the same VM names. */
   readonly provisionAnswerMs: number;
-  /** From the VMs' creation until each of them has reported; what it installs then is not in it. */
+  /** From a VM's creation until its first heartbeat; setup is not included. */
   readonly bootMs: number;
-  /** How often it is looked whether a VM that waits for capacity at Compute Engine has been started. */
+  /** Interval between checks on a VM that waits for capacity at Compute Engine. */
   readonly pendingMs: number;
-  /** Without a heartbeat for so long, a replica is missed, and half as long later given up, if others are heard. */
+  /**
+   * A replica without a heartbeat for this long is suspect, and after half as long again lost, if others are reporting.
+   */
   readonly leaseMs: number;
-  /** An agent that has heard nothing for so long stops its VM; a silent VM is given up then though nobody is heard. */
+  /** An agent that cannot reach the control plane for this long stops its VM; its replica is then lost in any case. */
   readonly controlPlaneTimeoutMs: number;
-  /** How often the deletion of VMs is asked for again while the job closes. */
+  /** Interval between deletion requests while the job is CLOSING. */
   readonly teardownMs: number;
-  /** After the agent should have stopped a job at its maxRunningTime, until the control plane does. */
+  /** From maxRunningTime, at which the agent stops the program, until the control plane ends the job. */
   readonly maxRunningGraceMs: number;
-  /** A cancel that came before its job is delivered again for so long; fewer deliveries than make it a dead letter. */
+  /**
+   * A cancel message that arrives before its job is redelivered for this long: fewer deliveries than make it a dead
+   * letter.
+   */
   readonly earlyCancelMs: number;
-  /** A zone that has just refused is not asked again for so long, by any job that wants the same machine. */
+  /** After a capacity failure, no job requests the same machine in that zone for this long. */
   readonly coolDownMs: number;
-  /** The wait when every zone has refused: doubling from the least to the most. */
+  /** Backoff after every zone was out of capacity: exponential, from MsMin to MsMax. */
   readonly backoffMsMin: number;
   readonly backoffMsMax: number;
 };
@@ -38,48 +45,50 @@ export const TIMEOUTS: Timeouts = {
 };
 
 /**
- * From the master's first report until its program starts: downloading, installing, restoring a checkpoint. Generous,
- * for the lease guards it all along; an installation without end must end, too.
+ * From the master's first heartbeat until its program starts: downloading, installing, restoring a checkpoint.
+ * Generous, since the lease also guards it; it ends an installation that never finishes.
  */
 export const SETUP_MS_MAX = 7_200_000;
 
-/** So much sooner the agent gives up what hinders the setup: its report says more than the deadline does. */
+/** The agent aborts its setup this much before SETUP_MS_MAX, since its report says more than the timeout does. */
 export const SETUP_REPORT_MS = 120_000;
 
-/** How much later than its last deadline a job may end whose program is over and whose outputs are being saved. */
+/** Added to a job's deadline while its program has exited and its outputs are being uploaded. */
 export const UPLOAD_GRACE_MS = 1_800_000;
 
 /**
- * How long one zone may keep a Flex-start request before the next is asked (Compute Engine, "About Flex-start VMs": 90
- * seconds to two hours).
+ * How long a Flex-start request may wait in one zone before the next zone is tried (Compute Engine docs, "About
+ * Flex-start VMs": 90 seconds to two hours).
  */
 export const CAPACITY_WAIT_MS_MIN = 90_000;
 export const CAPACITY_WAIT_MS_MAX = 7_200_000;
 
-/** VM after VM that never reports would cost money for ever; the fault is then the image's, not a host's. */
+/** Limit on attempts in a row without a first heartbeat: the cause is then the machine image or network, not a host. */
 export const BOOT_FAILURES_IN_ROW_MAX = 3;
 
-/** Interruptions in a row of attempts that hardly ran: no other limit would end it, and each of them cost VMs. */
+/**
+ * Limit on interruptions in a row of attempts that hardly ran: each costs VMs, and no other limit would end the job.
+ */
 export const INTERRUPTIONS_IN_ROW_MAX = 20;
 
-/** An attempt that ran for so long proves that starting again works; shorter ones are spaced out. */
+/** An attempt that ran for this long resets the interruption backoff. */
 export const SETTLED_RUN_MS = 60_000;
 
 /**
- * Searches for a place in a row whose message the provision stage gave up. Each of them is some 40 minutes of tries,
- * and a stage that is overrun or down for that long is no reason to end the jobs that wait for it.
+ * Limit on placement rounds in a row whose provision message became a dead letter. Each is about 40 minutes of
+ * deliveries: an overloaded or failing stage should not end the jobs that wait for it any sooner.
  */
 export const DELIVERY_FAILURES_IN_ROW_MAX = 5;
 
 const INTERRUPTION_BACKOFF_MS_MIN = 15_000;
 const INTERRUPTION_BACKOFF_MS_MAX = 300_000;
 
-/** The wait after the ladder of zones was spent `rounds` times. */
+/** Backoff after zone fallback has tried every zone `rounds` times. */
 export function zoneFallbackBackoffMs(rounds: number, { backoffMsMin, backoffMsMax }: Timeouts): number {
   return Math.min(backoffMsMax, backoffMsMin * 2 ** Math.min(rounds, 10));
 }
 
-/** The first interruption costs no wait; interruptions of attempts that hardly ran are spaced out, up to 5 min. */
+/** No backoff after the first interruption in a row, then exponential up to 5 minutes. */
 export function interruptionBackoffMs(inRow: number): number {
   return inRow <= 1
     ? 0

@@ -1,7 +1,7 @@
 import type { JobEvent } from '#shared/domain/event.ts';
 import type { Job } from '#shared/domain/job.ts';
+import { transition } from '#shared/domain/rules/transition.ts';
 import type { Timeouts } from '#shared/domain/timeouts.ts';
-import { transition } from '#shared/domain/transition.ts';
 import { type OutboxPorts, publishOutbox } from '#shared/use-cases/publish-outbox.ts';
 
 export type EventPorts = OutboxPorts & { readonly timeouts: Timeouts };

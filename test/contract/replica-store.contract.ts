@@ -141,10 +141,10 @@ function describeLeases(store: () => ReplicaStore): void {
   });
 
   it('says when anybody was last heard, and does not count who is only expected', async () => {
-    expect(await store().lastHeardAt()).toBeUndefined();
+    expect(await store().lastHeartbeatAt()).toBeUndefined();
     const expected = { sequence: 0, heardAt: 9_000, leaseExpiresAt: null };
     await recordAll(store(), [replica({ ...expected, replica: 'worker-0', instanceId: '102' })]);
-    expect(await store().lastHeardAt()).toBeUndefined();
+    expect(await store().lastHeartbeatAt()).toBeUndefined();
     for (const [instanceId, heardAt] of [
       ['201', 3_000],
       ['202', 5_000],
@@ -153,7 +153,7 @@ function describeLeases(store: () => ReplicaStore): void {
       await store().record(replica({ jobId: `job_${instanceId}`, instanceId, heardAt }));
     }
     await store().clearLeases('job_202', 1);
-    expect(await store().lastHeardAt()).toBe(5_000);
+    expect(await store().lastHeartbeatAt()).toBe(5_000);
   });
 
   it('keeps when a replica was missed until it speaks again', async () => {

@@ -1,32 +1,32 @@
 import type { CauseCode } from '#shared/domain/cause.ts';
 import type { Effect } from '#shared/domain/event.ts';
 import { type Job, type JobIn, replicasOf, stateOf, type TimestampMs, type UnfinishedJob } from '#shared/domain/job.ts';
+import { transition } from '#shared/domain/rules/transition.ts';
 import { DELIVERY_FAILURES_IN_ROW_MAX, INTERRUPTIONS_IN_ROW_MAX } from '#shared/domain/timeouts.ts';
-import { transition } from '#shared/domain/transition.ts';
 import { queuedJob } from '../support/domain/example-job.ts';
-import { HAPPENINGS, type Happening } from './lifecycle-happenings.ts';
+import { LIFECYCLE_CASES, type LifecycleCase } from './lifecycle-cases.ts';
 
-/** One line of the decision table. */
+/** One row of the transition table. */
 export type Decision = {
   readonly from: string;
-  readonly happening: Happening;
+  readonly lifecycleCase: LifecycleCase;
   readonly to: string;
   readonly isNewAttempt: boolean;
-  /** The state that users see from now on; null where they see what they saw before. */
+  /** The new state that users see; null if it does not change. */
   readonly shows: string | null;
   readonly effects: readonly Effect['type'][];
 };
 
 export type Lifecycle = {
   readonly decisions: readonly Decision[];
-  /** The causes that the rules themselves find, rather than being told them by an event. */
+  /** Causes that the rules produce themselves, as opposed to those that arrive in an event. */
   readonly ownCauses: ReadonlySet<CauseCode>;
 };
 
 type Node = { readonly job: Job; readonly now: TimestampMs };
 
-/** What a job can be at, as far as the rules tell; the order is the order of the table. */
-export const SITUATIONS = [
+/** Every status and substatus of a job that the rules distinguish, in the order of the table. */
+export const SUBSTATUSES = [
   'QUEUED',
   'QUEUED, backing off',
   'PREPARING, no answer yet',
@@ -34,33 +34,33 @@ export const SITUATIONS = [
   'PREPARING, VMs created',
   'PREPARING, setting up',
   'RUNNING',
-  'RUNNING, saving',
+  'RUNNING, uploading outputs',
   ...['CLOSING', 'CLOSED'].flatMap((status) =>
     ['SUCCEEDED', 'FAILED', 'CANCELLED'].map((state) => `${status} as ${state}`),
   ),
 ] as const;
 
-export function situationOf(job: Job): string {
+export function substatusOf(job: Job): string {
   switch (job.status) {
     case 'QUEUED':
       return job.isBackingOff ? 'QUEUED, backing off' : 'QUEUED';
     case 'PREPARING':
-      return situationOfPreparing(job);
+      return substatusOfPreparing(job);
     case 'RUNNING':
-      return job.uploadingAt === null ? 'RUNNING' : 'RUNNING, saving';
+      return job.uploadingAt === null ? 'RUNNING' : 'RUNNING, uploading outputs';
     default:
       return `${job.status} as ${job.verdict.state}`;
   }
 }
 
-function situationOfPreparing({ instances, reportedAt, pendingUntil }: JobIn<'PREPARING'>): string {
+function substatusOfPreparing({ instances, reportedAt, pendingUntil }: JobIn<'PREPARING'>): string {
   if (instances.length === 0) {
     return pendingUntil === null ? 'PREPARING, no answer yet' : 'PREPARING, waiting for capacity';
   }
   return reportedAt === null ? 'PREPARING, VMs created' : 'PREPARING, setting up';
 }
 
-/** As many as tell outcomes apart: none, one, several, and the most that are allowed. */
+/** Reduced to what leads to different outcomes: none, one, several, or the limit. */
 function interruptionsOf({ interruptionsInRow }: Job['counts']): number {
   return interruptionsInRow < INTERRUPTIONS_IN_ROW_MAX ? Math.min(interruptionsInRow, 2) : INTERRUPTIONS_IN_ROW_MAX;
 }
@@ -70,11 +70,11 @@ function pairOf(job: JobIn<'QUEUED'>): JobIn<'QUEUED'> {
   return { ...job, spec: { ...job.spec, replicaGroups: [master, { ...master, role: 'worker' }] } };
 }
 
-/** Jobs that are equal by this can only have equal lives. */
+/** Jobs with equal keys have equal futures. */
 function keyOf(job: Job): string {
   const { counts, spec, firstRanAt } = job;
   return JSON.stringify([
-    situationOf(job),
+    substatusOf(job),
     spec.limits,
     counts.restarts,
     interruptionsOf(counts),
@@ -87,22 +87,22 @@ function keyOf(job: Job): string {
 }
 
 /**
- * Follows accepted jobs, of one machine and of two, without limits, with restarts, with a maxWaitTime, after many
- * interruptions and after many messages that were given up, through everything that can happen to them. Throws when the
- * circumstances of one happening do not tell two outcomes apart: the table would not be true.
+ * Explores every reachable transition of accepted jobs: of one replica and of two, without limits, with restarts, with
+ * a maxWaitTime, after many interruptions, and after many dead letters. Throws if one case has two outcomes, since the
+ * table would then be wrong.
  */
 export function exploreLifecycle(): Lifecycle {
-  const weary = { ...queuedJob().counts, interruptionsInRow: INTERRUPTIONS_IN_ROW_MAX };
+  const oftenInterrupted = { ...queuedJob().counts, interruptionsInRow: INTERRUPTIONS_IN_ROW_MAX };
   const queue: Node[] = [
     queuedJob(),
     pairOf(queuedJob()),
     queuedJob({ restartsMax: 1 }),
     queuedJob({ maxWaitMs: 400_000 }),
-    { ...queuedJob(), counts: weary },
-    { ...pairOf(queuedJob()), counts: weary },
+    { ...queuedJob(), counts: oftenInterrupted },
+    { ...pairOf(queuedJob()), counts: oftenInterrupted },
     { ...queuedJob(), counts: { ...queuedJob().counts, givenUpInRow: DELIVERY_FAILURES_IN_ROW_MAX - 1 } },
   ].map((job) => ({ job, now: 0 }));
-  const met = new Set(queue.map(({ job }) => keyOf(job)));
+  const visited = new Set(queue.map(({ job }) => keyOf(job)));
   const decisions = new Map<string, Decision>();
   const ownCauses = new Set<CauseCode>();
 
@@ -112,53 +112,53 @@ export function exploreLifecycle(): Lifecycle {
       if (ownCause !== null) {
         ownCauses.add(ownCause);
       }
-      if (!met.has(keyOf(next.job))) {
-        met.add(keyOf(next.job));
+      if (!visited.has(keyOf(next.job))) {
+        visited.add(keyOf(next.job));
         queue.push(next);
       }
     }
   }
-  return { decisions: [...decisions.values()].sort(byPlaceInTable), ownCauses };
+  return { decisions: [...decisions.values()].sort(byTableOrder), ownCauses };
 }
 
 function followAll({ job, now }: Node) {
   if (job.status === 'CLOSED') {
     return [];
   }
-  return HAPPENINGS.flatMap((happening) => {
-    const at = happening.at(job, now);
-    return happening.applies(job, at) ? (follow(job, happening, at) ?? []) : [];
+  return LIFECYCLE_CASES.flatMap((lifecycleCase) => {
+    const at = lifecycleCase.at(job, now);
+    return lifecycleCase.applies(job, at) ? (follow(job, lifecycleCase, at) ?? []) : [];
   });
 }
 
-function follow(job: UnfinishedJob, happening: Happening, at: TimestampMs) {
-  const event = happening.event(job, at);
+function follow(job: UnfinishedJob, lifecycleCase: LifecycleCase, at: TimestampMs) {
+  const event = lifecycleCase.event(job, at);
   const { job: next, effects } = transition(job, event);
   if (next === job) {
     return undefined;
   }
   const cause = next.status === 'CLOSING' && job.status !== 'CLOSING' ? next.verdict.cause : null;
-  const isTold = cause !== null && JSON.stringify(event).includes(`"${cause.code}"`);
+  const isFromEvent = cause !== null && JSON.stringify(event).includes(`"${cause.code}"`);
   const isShown = stateOf(next) !== stateOf(job) || next.attempt > job.attempt;
   const decision: Decision = {
-    from: situationOf(job),
-    happening,
-    to: situationOf(next),
+    from: substatusOf(job),
+    lifecycleCase,
+    to: substatusOf(next),
     isNewAttempt: next.attempt > job.attempt,
     shows: stateOf(next) === stateOf(job) ? null : stateOf(next),
-    // Whether a job waited for the same before is no matter of the table, which says so below it.
+    // Updates for a changed reason for waiting are left out of the table; the text above it covers them.
     effects: effects.map(({ type }) => type).filter((type) => type !== 'JOB_UPDATE' || isShown),
   };
-  return { decision, next: { job: next, now: at }, ownCause: isTold ? null : (cause?.code ?? null) };
+  return { decision, next: { job: next, now: at }, ownCause: isFromEvent ? null : (cause?.code ?? null) };
 }
 
 function addDecision(decisions: Map<string, Decision>, decision: Decision): void {
-  const { from, happening } = decision;
-  const key = `${from} × ${happening.type} (${happening.when})`;
+  const { from, lifecycleCase } = decision;
+  const key = `${from} × ${lifecycleCase.type} (${lifecycleCase.when})`;
   const known = decisions.get(key);
   if (known !== undefined && outcomeOf(known) !== outcomeOf(decision)) {
     throw new Error(
-      `${key} has two outcomes: ${outcomeOf(known)} and ${outcomeOf(decision)}. Tell them apart by "when".`,
+      `${key} has two outcomes: ${outcomeOf(known)} and ${outcomeOf(decision)}. Distinguish them by "when".`,
     );
   }
   decisions.set(key, known ?? decision);
@@ -168,10 +168,10 @@ function outcomeOf({ to, isNewAttempt, shows, effects }: Decision): string {
   return JSON.stringify({ to, isNewAttempt, shows, effects });
 }
 
-function byPlaceInTable(a: Decision, b: Decision): number {
-  const situations: readonly string[] = SITUATIONS;
+function byTableOrder(a: Decision, b: Decision): number {
+  const substatuses: readonly string[] = SUBSTATUSES;
   return (
-    situations.indexOf(a.from) - situations.indexOf(b.from) ||
-    HAPPENINGS.indexOf(a.happening) - HAPPENINGS.indexOf(b.happening)
+    substatuses.indexOf(a.from) - substatuses.indexOf(b.from) ||
+    LIFECYCLE_CASES.indexOf(a.lifecycleCase) - LIFECYCLE_CASES.indexOf(b.lifecycleCase)
   );
 }

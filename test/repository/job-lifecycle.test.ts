@@ -1,28 +1,30 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { RULES } from '#shared/domain/transition.ts';
+import { RULES } from '#shared/domain/rules/transition.ts';
 import { exploreLifecycle } from './explore-lifecycle.ts';
-import { HAPPENINGS } from './lifecycle-happenings.ts';
+import { LIFECYCLE_CASES } from './lifecycle-cases.ts';
 import { renderJobLifecycle, WRITE_COMMAND } from './render-job-lifecycle.ts';
 
-it('is what the rules say', () => {
+it('is up to date with the rules', () => {
   const page = readFileSync(new URL('../../docs/job-lifecycle.md', import.meta.url), 'utf8');
   expect(page === renderJobLifecycle(), `docs/job-lifecycle.md is out of date: run \`${WRITE_COMMAND}\`.`).toBe(true);
 });
 
-it('tells of every rule', () => {
+it('contains every rule', () => {
   const rules = Object.entries(RULES).flatMap(([status, byType]) =>
     Object.keys(byType).map((type) => `${status} × ${type}`),
   );
-  const told = exploreLifecycle().decisions.map(
-    ({ from, happening }) => `${/^\w+/.exec(from)?.[0]} × ${happening.type}`,
+  const documented = exploreLifecycle().decisions.map(
+    ({ from, lifecycleCase }) => `${/^\w+/.exec(from)?.[0]} × ${lifecycleCase.type}`,
   );
-  expect([...new Set(told)].sort()).toEqual(rules.sort());
+  expect([...new Set(documented)].sort()).toEqual(rules.sort());
 });
 
-it('knows no circumstance that never decides anything', () => {
-  const met = new Set(exploreLifecycle().decisions.map(({ happening }) => `${happening.type} ${happening.when}`));
+it('has no case that never leads to a transition', () => {
+  const reached = new Set(
+    exploreLifecycle().decisions.map(({ lifecycleCase }) => `${lifecycleCase.type} ${lifecycleCase.when}`),
+  );
   expect(
-    HAPPENINGS.map(({ type, when }) => `${type} ${when}`).filter((circumstance) => !met.has(circumstance)),
+    LIFECYCLE_CASES.map(({ type, when }) => `${type} ${when}`).filter((condition) => !reached.has(condition)),
   ).toEqual([]);
 });

@@ -51,11 +51,13 @@ function withoutFirstWord(replicas: ReplicaStore): ReplicaStore {
   };
 }
 
-/** The store as it would be if a passed lease said all: as if others were heard all along, or each was missed before. */
+/**
+ * The store as it would be if a passed lease said all: as if others were heard all along, or each was missed before.
+ */
 function withoutDoubt(replicas: ReplicaStore, { now, has }: Pick<Scheduler, 'now'> & Pick<ControlPlaneWorld, 'has'>) {
   return {
     ...replicas,
-    lastHeardAt: async () => (has('hearing') ? replicas.lastHeardAt() : now()),
+    lastHeartbeatAt: async () => (has('hearing') ? replicas.lastHeartbeatAt() : now()),
     async listExpired(at: number, countMax: number) {
       const expired = await replicas.listExpired(at, countMax);
       return has('secondLook') ? expired : expired.map((replica) => ({ ...replica, missedAt: at }));
@@ -63,7 +65,9 @@ function withoutDoubt(replicas: ReplicaStore, { now, has }: Pick<Scheduler, 'now
   };
 }
 
-/** The production pipeline over the embedded stores: its messages, its watcher and its sweeper, on the virtual clock. */
+/**
+ * The production pipeline over the embedded stores: its messages, its watcher and its sweeper, on the virtual clock.
+ */
 export function createControlPlane({ prng, scheduler, cloud, faults, has }: ControlPlaneWorld) {
   const { now } = scheduler;
   const database = openDatabase(':memory:');

@@ -51,7 +51,7 @@ export function openSqliteReplicaStore(database: Database): ReplicaStore {
       return changes === 0 ? 'OUTDATED' : 'RECORDED';
     },
     listExpired: async (now, countMax) => statements.expired.all(now, countMax).map(parseReplica),
-    async lastHeardAt() {
+    async lastHeartbeatAt() {
       const row = statements.lastHeard.get();
       return row === undefined ? undefined : Number(row.heard_at);
     },

@@ -30,7 +30,7 @@ export function createFirestoreReplicaStore(firestore: Firestore): ReplicaStore 
       const expired = replicas.where('leaseExpiresAt', '<=', now).orderBy('leaseExpiresAt').limit(countMax);
       return (await expired.get()).docs.map(toReplica);
     },
-    async lastHeardAt() {
+    async lastHeartbeatAt() {
       const [latest] = (await replicas.orderBy('heardAt', 'desc').limit(1).get()).docs;
       return (latest?.get('heardAt') as TimestampMs | null | undefined) ?? undefined;
     },

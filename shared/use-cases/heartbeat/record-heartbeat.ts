@@ -3,6 +3,7 @@ import {
   allReplicasCreated,
   isPlaced,
   type Job,
+  MASTER,
   type PlacedJob,
   replicaName,
   stateOf,
@@ -10,7 +11,7 @@ import {
 } from '#shared/domain/job.ts';
 import { ownsVm, type VmClaim } from '#shared/domain/ownership.ts';
 import type { Replica } from '#shared/domain/replica.ts';
-import { MASTER } from '#shared/domain/running.ts';
+
 import { vmNameOf } from '#shared/domain/vm-name.ts';
 import type { ReplicaStore } from '#shared/ports/replica-store.ts';
 import type { Heartbeat, HeartbeatAnswer } from '#shared/protocol/heartbeat.ts';

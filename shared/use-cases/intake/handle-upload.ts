@@ -1,6 +1,6 @@
 import { buffer } from 'node:stream/consumers';
+import { jobUpdateOf } from '#shared/domain/effect.ts';
 import type { TimestampMs } from '#shared/domain/job.ts';
-import { jobUpdateOf } from '#shared/domain/rule.ts';
 import { readJobFile } from '#shared/job-file/read-job-file.ts';
 import { packageSourceOf } from '#shared/package/archive/package-source.ts';
 import { inspectPackage, type PackageReport } from '#shared/package/inspect-package.ts';
@@ -30,7 +30,10 @@ const CANONICAL_JOB_FILE_NAME = /(^|\/)job\.(ya?ml|json)$/i;
 /** A key that nothing but a job file has, whatever of the rest can be read. */
 const FIELD_OF_JOB_FILES = /^[\s{"'-]*(trainingInput|training_input|workerPoolSpecs|worker_pool_specs)["']?\s*:/m;
 
-/** Parts of a large upload that gcloud puts together afterwards (`parallel_composite_upload`): none of them is an upload. */
+/**
+ * Parts of a large upload that gcloud puts together afterwards (`parallel_composite_upload`): none of them is an
+ * upload.
+ */
 const COMPOSITE_PART_NAME = /(^|\/)parallel_composite_uploads\//;
 
 type Upload = ObjectName & { readonly generation: string };

@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
+import { jobUpdateOf, provisionOf } from '#shared/domain/effect.ts';
 import type { Effect } from '#shared/domain/event.ts';
 import { type Job, type JobSource, type PackageRef, stateOf, type TimestampMs } from '#shared/domain/job.ts';
 import type { JobSpec } from '#shared/domain/job-spec.ts';
-import { provision } from '#shared/domain/placing.ts';
-import { jobUpdateOf } from '#shared/domain/rule.ts';
 import type { Timeouts } from '#shared/domain/timeouts.ts';
 import { fieldPath } from '#shared/job-file/draft/field-paths.ts';
 import type { Dialect } from '#shared/job-file/draft/job-draft.ts';
@@ -208,7 +207,7 @@ function newJob(spec: JobSpec, { source, zones, packages, warnings, now, timeout
 
 async function createJob(ports: SubmitPorts, job: Job): Promise<SubmitOutcome> {
   const { jobId, source } = job;
-  const effects: readonly Effect[] = [provision(job), jobUpdateOf(job)];
+  const effects: readonly Effect[] = [provisionOf(job), jobUpdateOf(job)];
   if ((await ports.jobs.create(job, effects)) === 'EXISTS') {
     const existing = (await ports.jobs.read(jobId))?.job;
     if (existing !== undefined && !isSameSubmission(existing.source, source)) {

@@ -4,6 +4,7 @@ import type { VmCreateFailure } from '#shared/domain/event.ts';
 import {
   allReplicasCreated,
   type Instance,
+  isCurrentRound,
   isPending,
   isPlaced,
   type Job,
@@ -14,7 +15,6 @@ import {
 } from '#shared/domain/job.ts';
 import { ownsVm } from '#shared/domain/ownership.ts';
 import { NO_PROGRESS, NO_USAGE } from '#shared/domain/replica.ts';
-import { isCurrentRound } from '#shared/domain/rule.ts';
 import type { CapacityHistory } from '#shared/ports/capacity-history.ts';
 import type { ReplicaStore } from '#shared/ports/replica-store.ts';
 import type { VmCreation } from '#shared/ports/vm-provider.ts';

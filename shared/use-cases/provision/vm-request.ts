@@ -1,6 +1,6 @@
 import { type JobIn, type ReplicaId, remainingRunningMs, replicasOf } from '#shared/domain/job.ts';
 import type { JobSpec, Role } from '#shared/domain/job-spec.ts';
-import { waitDeadlineOf } from '#shared/domain/placing.ts';
+import { waitDeadlineOf } from '#shared/domain/rules/limits.ts';
 import {
   CAPACITY_WAIT_MS_MAX,
   CAPACITY_WAIT_MS_MIN,
@@ -152,7 +152,10 @@ function secretsOf({ secrets }: JobSpec, projectId: string): Record<string, stri
   );
 }
 
-/** `TF_CONFIG`'s cluster: the master is called `chief`; evaluators are never in it (AI Platform, distributed training details). */
+/**
+ * `TF_CONFIG`'s cluster: the master is called `chief`; evaluators are never in it (AI Platform, distributed training
+ * details).
+ */
 function clusterOf(
   { jobId, attempt, spec }: JobIn<'PREPARING'>,
   { clusterAddressOf }: VmSettings,

@@ -10,26 +10,27 @@ import { reportLostReplica } from '#shared/use-cases/reconcile/report-lost-repli
 
 export type ReconcilePorts = EventPorts & { readonly replicas: ReplicaStore };
 
-/** How much one tick takes on; the rest is found by the next one. */
+/** Limit on each kind of work per tick; the next tick continues. */
 export const WORK_PER_TICK_MAX = 200;
 
 /**
- * One tick of the watcher: mends what lost messages, crashes and silent VMs have left behind. It reads what there is to
- * do and nothing else: a healthy replica or a job that waits for its time costs no read.
+ * One tick of the reconciler: recovers from lost messages, crashes and unreachable VMs. It queries only what is due: a
+ * healthy replica, or a job whose deadline has not passed, costs no read.
  */
 export async function reconcile(ports: ReconcilePorts, now: TimestampMs): Promise<void> {
   const parts = [() => publishOutboxes(ports), () => endExpiredLeases(ports, now), () => wakeDueJobs(ports, now)];
   await attemptAll(parts, (part) => part());
 }
 
-/** A process that died between its commit and its effects left them owed. */
+/** Publishes the outbox entries of processes that died after their commit. */
 export async function publishOutboxes(ports: ReconcilePorts): Promise<void> {
   await attemptAll(await ports.jobs.listJobsWithOutbox(WORK_PER_TICK_MAX), (jobId) => publishOutbox(ports, jobId));
 }
 
 /**
- * The event is named after the deadline and the tick. The rules themselves see to it that two ticks wake a job once; a
- * name without the tick would not do, for a late answer may set a deadline back to a time at which it was woken before.
+ * Tells every due job that its deadline has passed. The event id contains deadline and tick. The rules make sure that
+ * two ticks wake a job once; an id without the tick would not do, since a late answer can set the deadline back to a
+ * time for which the job was woken before.
  */
 export async function wakeDueJobs(ports: ReconcilePorts, now: TimestampMs): Promise<void> {
   await attemptAll(await ports.jobs.listDue(now, WORK_PER_TICK_MAX), ({ jobId, wakeAt }) => {
@@ -39,35 +40,35 @@ export async function wakeDueJobs(ports: ReconcilePorts, now: TimestampMs): Prom
 }
 
 /**
- * Replicas that were not heard from in time end their attempt, as far as it is they that are silent; one that was never
- * heard from has not booted. Whether anybody was heard is asked only when a lease has passed.
+ * Ends attempts whose replicas missed their lease, provided other replicas are still reporting. The newest heartbeat is
+ * queried only if a lease has expired.
  */
 export async function endExpiredLeases(ports: ReconcilePorts, now: TimestampMs): Promise<void> {
   const expired = await ports.replicas.listExpired(now, WORK_PER_TICK_MAX);
-  const lastHeardAt = expired.length === 0 ? undefined : await ports.replicas.lastHeardAt();
-  await attemptAll(expired, (replica) => meetSilence(ports, replica, { now, lastHeardAt }));
+  const lastHeartbeatAt = expired.length === 0 ? undefined : await ports.replicas.lastHeartbeatAt();
+  await attemptAll(expired, (replica) => handleExpiredLease(ports, replica, { now, lastHeartbeatAt }));
 }
 
-async function meetSilence(
+async function handleExpiredLease(
   ports: ReconcilePorts,
   replica: Replica,
-  { now, lastHeardAt }: { readonly now: TimestampMs; readonly lastHeardAt: TimestampMs | undefined },
+  { now, lastHeartbeatAt }: { readonly now: TimestampMs; readonly lastHeartbeatAt: TimestampMs | undefined },
 ): Promise<void> {
   const { timeouts } = ports;
-  const silence = evaluateLease(replica, { now, lastHeardAt, timeouts });
-  if (silence === 'LOST' || replica.exit !== null) {
-    await reportLostReplica(ports, replica, { at: now, cause: causeOfSilence(replica, now) });
-  } else if (silence === 'MISSED') {
-    // A heartbeat that has come meanwhile has a higher number, and stands.
+  const verdict = evaluateLease(replica, { now, lastHeartbeatAt, timeouts });
+  if (verdict === 'EXPIRED' || replica.exit !== null) {
+    await reportLostReplica(ports, replica, { at: now, cause: causeOfLoss(replica, now) });
+  } else if (verdict === 'SUSPECT') {
+    // A heartbeat that arrived in the meantime has a higher sequence number and is kept.
     await ports.replicas.record(extendLease(replica, now, timeouts));
   }
 }
 
-function causeOfSilence({ replica, vmName, heardAt, phase, sequence }: Replica, now: TimestampMs): Cause {
-  const silentSeconds = Math.round((now - heardAt) / 1_000);
+/** A replica without a heartbeat has not booted. */
+function causeOfLoss({ replica, vmName, heardAt, phase, sequence }: Replica, now: TimestampMs): Cause {
+  const seconds = Math.round((now - heardAt) / 1_000);
+  const what = `Replica ${replica} on VM ${vmName}`;
   return sequence === 0
-    ? causeOf('VM_BOOT_TIMED_OUT', `Replica ${replica} on ${vmName} did not report within ${silentSeconds} s.`)
-    : causeOf('HEARTBEAT_LOST', `Replica ${replica} on ${vmName} was not heard from for ${silentSeconds} s.`, [
-        `last phase: ${phase}`,
-      ]);
+    ? causeOf('VM_BOOT_TIMED_OUT', `${what} did not send its first heartbeat within ${seconds} s.`)
+    : causeOf('HEARTBEAT_LOST', `${what} sent no heartbeat for ${seconds} s.`, [`last phase: ${phase}`]);
 }

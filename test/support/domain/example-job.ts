@@ -2,7 +2,7 @@ import { causeOf } from '#shared/domain/cause.ts';
 import type { EventOf, JobEventType } from '#shared/domain/event.ts';
 import type { Job, JobIn, Placement } from '#shared/domain/job.ts';
 import type { JobLimits } from '#shared/domain/job-spec.ts';
-import { transition } from '#shared/domain/transition.ts';
+import { transition } from '#shared/domain/rules/transition.ts';
 
 export const ZONES = ['us-central1-a', 'us-central1-b'];
 export const PLACEMENT: Placement = {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type Job, type JobIn, stateOf, type UnfinishedJob } from '#shared/domain/job.ts';
+import { transition } from '#shared/domain/rules/transition.ts';
 import { DELIVERY_FAILURES_IN_ROW_MAX, TIMEOUTS } from '#shared/domain/timeouts.ts';
-import { transition } from '#shared/domain/transition.ts';
 import { eventsFor, jobAfter, PLACEMENT, queuedJob } from '../../support/domain/example-job.ts';
 
 const queued = queuedJob();
@@ -42,7 +42,7 @@ describe('a message of the provision stage that was given up', () => {
     const { job: waiting, effects } = giveUp(job, 9_000);
     expect(waiting.waitingFor).toEqual({
       code: 'INTERNAL_ERROR',
-      message: `The provision stage could not handle job digits, 1 of ${DELIVERY_FAILURES_IN_ROW_MAX} times in a row.`,
+      message: `The provision stage failed to handle job digits (failure 1 of ${DELIVERY_FAILURES_IN_ROW_MAX} in a row).`,
       evidence: ['It threw.'],
     });
     expect(effects.map(({ type }) => type)).toEqual(['JOB_UPDATE']);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { transition } from '#shared/domain/transition.ts';
+import { transition } from '#shared/domain/rules/transition.ts';
 import { eventsFor, jobAfter, queuedJob } from '../../support/domain/example-job.ts';
 
 const queued = queuedJob();

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Effect, JobEvent, Transition } from '#shared/domain/event.ts';
 import { ATTEMPT_RECORDS_MAX, JOB_STATES, JOB_STATUSES, type Job, stateOf } from '#shared/domain/job.ts';
-import { transition } from '#shared/domain/transition.ts';
+import { transition } from '#shared/domain/rules/transition.ts';
 import { concerning, lives } from '../../support/domain/event-arbitrary.ts';
 
 type Step = {

@@ -13,8 +13,8 @@ import {
   jsonBytesOf,
   MESSAGE_BYTES_MAX,
 } from '#shared/domain/job-size.ts';
+import { transition } from '#shared/domain/rules/transition.ts';
 import { SETTLED_RUN_MS } from '#shared/domain/timeouts.ts';
-import { transition } from '#shared/domain/transition.ts';
 import { vmNameOf } from '#shared/domain/vm-name.ts';
 import { enforceSizeLimit } from '#shared/use-cases/intake/enforce-size-limit.ts';
 import { concerning, lives } from '../../support/domain/event-arbitrary.ts';

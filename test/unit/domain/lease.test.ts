@@ -1,36 +1,48 @@
 import { describe, expect, it } from 'vitest';
-import { evaluateLease, extendLease, type Silence } from '#shared/domain/lease.ts';
+import { evaluateLease, extendLease, type LeaseVerdict } from '#shared/domain/lease.ts';
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
 import { exampleReplica } from '../../support/domain/example-replica.ts';
 
-/** Its lease passed at 120 s, and another was heard at the time that the case names. */
+/** The lease expired at 120 s; the newest heartbeat of any replica is given in each case. */
 const LEASE_MS = 120_000;
 
-describe('a replica whose lease has passed', () => {
+describe('a replica with an expired lease', () => {
   it.each<{
     readonly what: string;
-    readonly lastHeardAt: number | undefined;
+    readonly lastHeartbeatAt: number | undefined;
     readonly now: number;
     readonly missedAt?: number;
-    readonly silence: Silence;
+    readonly verdict: LeaseVerdict;
   }>([
-    { what: 'is missed when another was heard since', lastHeardAt: 120_000, now: 130_000, silence: 'MISSED' },
-    { what: 'is given up when it was missed before', lastHeardAt: 125_000, now: 130_000, missedAt: 1, silence: 'LOST' },
-    { what: 'may well be when nobody was heard since', lastHeardAt: 119_999, now: 500_000, silence: 'UNCERTAIN' },
-    { what: 'may well be when nobody ever was heard', lastHeardAt: undefined, now: 500_000, silence: 'UNCERTAIN' },
-    { what: 'may well be in a second outage', lastHeardAt: 119_999, now: 130_000, missedAt: 1, silence: 'UNCERTAIN' },
+    { what: 'is suspect if another reported since', lastHeartbeatAt: 120_000, now: 130_000, verdict: 'SUSPECT' },
     {
-      what: 'is given up when its agent must have stopped it, whoever is heard',
-      lastHeardAt: undefined,
-      now: LEASE_MS + TIMEOUTS.controlPlaneTimeoutMs,
-      silence: 'LOST',
+      what: 'has expired if it was suspect before',
+      lastHeartbeatAt: 125_000,
+      now: 130_000,
+      missedAt: 1,
+      verdict: 'EXPIRED',
     },
-  ])('$what', ({ lastHeardAt, now, missedAt, silence }) => {
+    { what: 'may be healthy if none reported since', lastHeartbeatAt: 119_999, now: 500_000, verdict: 'UNKNOWN' },
+    { what: 'may be healthy if none ever reported', lastHeartbeatAt: undefined, now: 500_000, verdict: 'UNKNOWN' },
+    {
+      what: 'may be healthy in a second outage',
+      lastHeartbeatAt: 119_999,
+      now: 130_000,
+      missedAt: 1,
+      verdict: 'UNKNOWN',
+    },
+    {
+      what: 'has expired after the control-plane timeout of its agent, even if none reported',
+      lastHeartbeatAt: undefined,
+      now: LEASE_MS + TIMEOUTS.controlPlaneTimeoutMs,
+      verdict: 'EXPIRED',
+    },
+  ])('$what', ({ lastHeartbeatAt, now, missedAt, verdict }) => {
     const replica = { ...exampleReplica(), leaseExpiresAt: LEASE_MS, ...(missedAt !== undefined && { missedAt }) };
-    expect(evaluateLease(replica, { now, lastHeardAt, timeouts: TIMEOUTS })).toBe(silence);
+    expect(evaluateLease(replica, { now, lastHeartbeatAt, timeouts: TIMEOUTS })).toBe(verdict);
   });
 
-  it('has half a lease to speak when it is looked for once more', () => {
+  it('gets half a lease more when it becomes suspect', () => {
     expect(extendLease(exampleReplica(), 130_000, TIMEOUTS)).toEqual({
       ...exampleReplica(),
       missedAt: 130_000,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ownsVm } from '#shared/domain/ownership.ts';
-import { transition } from '#shared/domain/transition.ts';
+import { transition } from '#shared/domain/rules/transition.ts';
 import { vmNameOf } from '#shared/domain/vm-name.ts';
 import { closedJob, eventsFor, jobAfter, PLACEMENT, queuedJob } from '../../support/domain/example-job.ts';
 

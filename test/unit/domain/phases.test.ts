@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { causeOf } from '#shared/domain/cause.ts';
 import type { Job } from '#shared/domain/job.ts';
+import { transition } from '#shared/domain/rules/transition.ts';
 import {
   BOOT_FAILURES_IN_ROW_MAX,
   SETTLED_RUN_MS,
@@ -8,7 +9,6 @@ import {
   TIMEOUTS,
   UPLOAD_GRACE_MS,
 } from '#shared/domain/timeouts.ts';
-import { transition } from '#shared/domain/transition.ts';
 import { eventsFor, jobAfter, queuedJob } from '../../support/domain/example-job.ts';
 
 const HOUR_MS = 3_600_000;

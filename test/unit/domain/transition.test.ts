@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { causeOf } from '#shared/domain/cause.ts';
 import type { JobEventType } from '#shared/domain/event.ts';
 import { ATTEMPT_RECORDS_MAX, JOB_STATUSES, type Job, stateOf } from '#shared/domain/job.ts';
+import { RULES, transition } from '#shared/domain/rules/transition.ts';
 import { INTERRUPTIONS_IN_ROW_MAX, SETTLED_RUN_MS, TIMEOUTS } from '#shared/domain/timeouts.ts';
-import { RULES, transition } from '#shared/domain/transition.ts';
 import { eventsFor, INSTANCE, jobAfter, PLACEMENT, queuedJob } from '../../support/domain/example-job.ts';
 
 const queued = queuedJob();

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { causeOf } from '#shared/domain/cause.ts';
 import type { JobEventType } from '#shared/domain/event.ts';
 import { billedSince, type Job, type JobIn, stateOf } from '#shared/domain/job.ts';
+import { transition } from '#shared/domain/rules/transition.ts';
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
-import { transition } from '#shared/domain/transition.ts';
 import { eventsFor, jobAfter, queuedJob } from '../../support/domain/example-job.ts';
 
 const PENDING_AT = 2_000;
@@ -19,7 +19,7 @@ describe('a job whose VM waits for capacity at Compute Engine', () => {
     expect(pending.waitingFor).toEqual(
       causeOf(
         'CAPACITY_PENDING',
-        'Compute Engine has no room in us-central1-a now; it starts the VM when it has, and gives up after 120 min.',
+        'Compute Engine has no capacity in us-central1-a at the moment. It starts the VM when it has, or gives up after 120 min.',
       ),
     );
   });

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { type Cause, causeOf, remedyOf } from '#shared/domain/cause.ts';
 import type { QuotaLimit } from '#shared/domain/event.ts';
 import { type Job, stateOf } from '#shared/domain/job.ts';
-import { transition } from '#shared/domain/transition.ts';
+import { transition } from '#shared/domain/rules/transition.ts';
 import { eventsFor, jobAfter, queuedJob } from '../../support/domain/example-job.ts';
 
 const ANNOUNCED = { type: 'JOB_UPDATE', jobId: 'digits', state: 'QUEUED', attempt: 1 };
@@ -68,7 +68,7 @@ describe('what a job waits for', () => {
     const job = queuedJob();
     const { job: waiting, effects } = transition(job, eventsFor(job, 1_000).NO_PLACEMENT_LEFT);
     expect(waiting.waitingFor).toEqual(
-      causeOf('STOCKOUT', 'Every zone that has the machines of the job has just refused them to another job.'),
+      causeOf('STOCKOUT', "Every zone that offers the job's machines has just been out of capacity for another job."),
     );
     expect(effects).toEqual([ANNOUNCED]);
   });
@@ -93,12 +93,12 @@ describe('a quota of nothing', () => {
   ])('fails the job at once: $name', ({ quota, where, job }) => {
     const cause = quotaOf(quota.metric, quota.limit);
     const { job: failed } = refuse(job, cause, quota);
-    const message = `The quota ${quota.metric} is 0 ${where}: no wait helps. ${cause.message}`;
+    const message = `The quota ${quota.metric} is 0 ${where}, so waiting does not help. ${cause.message}`;
     expect(failed).toMatchObject({
       status: 'CLOSING',
       verdict: { state: 'FAILED', cause: { code: 'QUOTA_EXCEEDED', message } },
     });
-    expect(remedyOf(cause)).toMatch(/^Ask for /);
+    expect(remedyOf(cause)).toMatch(/^Request /);
   });
 
   it('of one region leads to the others that the job may go to', () => {

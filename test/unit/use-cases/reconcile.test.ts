@@ -110,11 +110,11 @@ describe('a silent replica', () => {
 
   it('costs a tick on which no lease has passed no question of who was heard', async () => {
     let questions = 0;
-    const lastHeardAt = async () => {
+    const lastHeartbeatAt = async () => {
       questions += 1;
       return undefined;
     };
-    const counted = { ...ports, replicas: { ...ports.replicas, lastHeardAt } };
+    const counted = { ...ports, replicas: { ...ports.replicas, lastHeartbeatAt } };
     await reconcile(counted, 119_999);
     expect(questions).toBe(0);
     await reconcile(counted, 120_000);

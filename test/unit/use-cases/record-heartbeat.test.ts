@@ -5,8 +5,8 @@ import { openSqliteReplicaStore } from '#infra/embedded/job-state/replica-store.
 import type { JobEvent } from '#shared/domain/event.ts';
 import type { Job, ReplicaId } from '#shared/domain/job.ts';
 import { NO_PROGRESS, NO_USAGE, type ReplicaPhase } from '#shared/domain/replica.ts';
+import { transition } from '#shared/domain/rules/transition.ts';
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
-import { transition } from '#shared/domain/transition.ts';
 import { vmNameOf } from '#shared/domain/vm-name.ts';
 import type { Heartbeat } from '#shared/protocol/heartbeat.ts';
 import { handleJobEvent } from '#shared/use-cases/handle-job-event.ts';

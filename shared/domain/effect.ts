@@ -1,0 +1,17 @@
+import type { Effect } from '#shared/domain/event.ts';
+import { type Job, stateOf } from '#shared/domain/job.ts';
+
+/** Asks the provision stage to place the current attempt and to create its VMs. */
+export function provisionOf({ jobId, attempt, placementTry }: Job): Effect {
+  return { type: 'PROVISION', jobId, attempt, placementTry };
+}
+
+/** Asks the teardown stage to delete every VM of the job that its current attempt does not own. */
+export function teardownOf({ jobId }: Job): Effect {
+  return { type: 'TEARDOWN', jobId };
+}
+
+/** Tells subscribers of job updates, and the report stage, what users see now. */
+export function jobUpdateOf(job: Job): Effect {
+  return { type: 'JOB_UPDATE', jobId: job.jobId, state: stateOf(job), attempt: job.attempt };
+}

@@ -1,0 +1,59 @@
+import { abridge, type Cause, causeOf } from '#shared/domain/cause.ts';
+import { teardownOf } from '#shared/domain/effect.ts';
+import type { Transition } from '#shared/domain/event.ts';
+import {
+  ATTEMPT_RECORDS_MAX,
+  type AttemptRecord,
+  billedSince,
+  isPlaced,
+  type Job,
+  type JobIn,
+  stateOf,
+  type TimestampMs,
+  type UnfinishedJob,
+  type Verdict,
+} from '#shared/domain/job.ts';
+import { EVIDENT_RECORDS_MAX } from '#shared/domain/job-size.ts';
+import { commonFields, type Moment, move } from '#shared/domain/rules/rule.ts';
+
+type OpenJob = Exclude<UnfinishedJob, JobIn<'CLOSING'>>;
+
+/** The verdict is final from here. The job is CLOSED once Compute Engine lists none of its VMs. */
+export function closeJob(job: OpenJob, verdict: Verdict, { at, timeouts }: Moment): Transition {
+  const next: Job = {
+    ...commonFields(job),
+    ledger: recordAttempt(job, at, verdict.cause),
+    waitingFor: null,
+    status: 'CLOSING',
+    verdict,
+    shownAs: stateOf(job),
+    wakeAt: at + timeouts.teardownMs,
+  };
+  return move(job, next, [teardownOf(job)]);
+}
+
+export function failJob(job: OpenJob, cause: Cause, moment: Moment): Transition {
+  return closeJob(job, { state: 'FAILED', cause }, moment);
+}
+
+export function cancelJob(job: OpenJob, moment: Moment): Transition {
+  const cause = causeOf('CANCELLED_BY_USER', `Job ${job.jobId} was cancelled on request.`);
+  return closeJob(job, { state: 'CANCELLED', cause }, moment);
+}
+
+/** The ledger with the current attempt added. Only the newest records keep their evidence. */
+export function recordAttempt(job: Job, endedAt: TimestampMs, cause: Cause | null): readonly AttemptRecord[] {
+  const placement = isPlaced(job) ? job.placement : null;
+  const record: AttemptRecord = {
+    attempt: job.attempt,
+    zone: placement?.zone ?? null,
+    provisioningModel: placement?.provisioningModel ?? null,
+    placedAt: billedSince(job),
+    ranAt: job.status === 'RUNNING' ? job.ranAt : null,
+    endedAt,
+    cause,
+  };
+  const newest = [...job.ledger, record].slice(-ATTEMPT_RECORDS_MAX);
+  const isOld = (index: number) => index < newest.length - EVIDENT_RECORDS_MAX;
+  return newest.map((each, index) => (isOld(index) && each.cause ? { ...each, cause: abridge(each.cause) } : each));
+}

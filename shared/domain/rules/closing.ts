@@ -1,0 +1,18 @@
+import { teardownOf } from '#shared/domain/effect.ts';
+import type { EventOf, Transition } from '#shared/domain/event.ts';
+import type { JobIn } from '#shared/domain/job.ts';
+import { commonFields, ignore, move } from '#shared/domain/rules/rule.ts';
+import type { Timeouts } from '#shared/domain/timeouts.ts';
+
+type Closing = JobIn<'CLOSING'>;
+
+/** Deletions can be lost or slow: they are requested again for as long as a VM exists. */
+export function onDeadlinePassed(job: Closing, { at }: EventOf<'DEADLINE_PASSED'>, timeouts: Timeouts): Transition {
+  return at < job.wakeAt
+    ? ignore(job)
+    : { job: { ...job, wakeAt: at + timeouts.teardownMs }, effects: [teardownOf(job)] };
+}
+
+export function onVmsGone(job: Closing, { at }: EventOf<'VMS_GONE'>): Transition {
+  return move(job, { ...commonFields(job), status: 'CLOSED', verdict: job.verdict, endedAt: at });
+}

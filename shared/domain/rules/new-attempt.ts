@@ -1,0 +1,73 @@
+import { type Cause, causeOf, classOf } from '#shared/domain/cause.ts';
+import { provisionOf, teardownOf } from '#shared/domain/effect.ts';
+import type { ReplicaExit, Transition } from '#shared/domain/event.ts';
+import { type Job, type PlacedJob, remainingRunningMs } from '#shared/domain/job.ts';
+import { closeJob, failJob, recordAttempt } from '#shared/domain/rules/close.ts';
+import { maxRunningTimeExceeded } from '#shared/domain/rules/limits.ts';
+import { commonFields, type Moment, move } from '#shared/domain/rules/rule.ts';
+import {
+  BOOT_FAILURES_IN_ROW_MAX,
+  INTERRUPTIONS_IN_ROW_MAX,
+  interruptionBackoffMs,
+  SETTLED_RUN_MS,
+} from '#shared/domain/timeouts.ts';
+
+/**
+ * Ends the attempt with a replica's exit: the job succeeds, fails, or starts a new attempt, by the class of the cause.
+ */
+export function endAttempt(job: PlacedJob, exit: ReplicaExit, moment: Moment): Transition {
+  if (exit.outcome === 'SUCCEEDED') {
+    return closeJob(job, { state: 'SUCCEEDED', cause: null }, moment);
+  }
+  const { cause } = exit;
+  if (classOf(cause) === 'interruption') {
+    return interruptAttempt(job, cause, moment);
+  }
+  const isRestart = classOf(cause) === 'user' && job.counts.restarts < job.spec.limits.restartsMax;
+  if (!isRestart || cause.code === 'MAX_RUNNING_TIME_EXCEEDED') {
+    return failJob(job, cause, moment);
+  }
+  const restarts = job.counts.restarts + 1;
+  const counts = { ...job.counts, restarts, interruptionsInRow: 0, bootFailuresInRow: 0 };
+  return startNewAttempt({ ...job, counts }, cause, moment);
+}
+
+/** VMs were lost and the program was not at fault: a new attempt, unless too many in a row were interrupted early. */
+export function interruptAttempt(job: PlacedJob, cause: Cause, moment: Moment): Transition {
+  const hasSettled = job.status === 'RUNNING' && moment.at - job.ranAt >= SETTLED_RUN_MS;
+  const interruptionsInRow = hasSettled ? 1 : job.counts.interruptionsInRow + 1;
+  const bootFailuresInRow = cause.code === 'VM_BOOT_TIMED_OUT' ? job.counts.bootFailuresInRow + 1 : 0;
+  if (bootFailuresInRow >= BOOT_FAILURES_IN_ROW_MAX) {
+    const message = `In ${bootFailuresInRow} attempts in a row, a VM never sent a heartbeat. Last: ${cause.message}`;
+    return failJob(job, causeOf('BOOT_FAILED_REPEATEDLY', message, cause.evidence), moment);
+  }
+  if (interruptionsInRow > INTERRUPTIONS_IN_ROW_MAX) {
+    const message = `${interruptionsInRow} attempts in a row were interrupted before they had run for ${SETTLED_RUN_MS / 1_000} s. Last: ${cause.message}`;
+    return failJob(job, causeOf('INTERRUPTED_REPEATEDLY', message, cause.evidence), moment);
+  }
+  const interruptions = job.counts.interruptions + 1;
+  const counts = { ...job.counts, interruptions, interruptionsInRow, bootFailuresInRow };
+  return startNewAttempt({ ...job, counts }, cause, moment);
+}
+
+/** The new attempt number fences off the VMs of this one, which are torn down. */
+function startNewAttempt(job: PlacedJob, cause: Cause, { at, timeouts }: Moment): Transition {
+  const ranMs = job.ranMs + (job.status === 'RUNNING' ? Math.max(0, at - job.ranAt) : 0);
+  if (remainingRunningMs({ ranMs, spec: job.spec }) === 0) {
+    return failJob(job, maxRunningTimeExceeded(job, [cause.message]), { at, timeouts });
+  }
+  const backoffMs = interruptionBackoffMs(job.counts.interruptionsInRow);
+  const next: Job = {
+    ...commonFields(job),
+    ranMs,
+    attempt: job.attempt + 1,
+    placementTry: 1,
+    refusedZones: [],
+    ledger: recordAttempt(job, at, cause),
+    waitingFor: cause,
+    status: 'QUEUED',
+    isBackingOff: backoffMs > 0,
+    wakeAt: at + (backoffMs > 0 ? backoffMs : timeouts.provisionAnswerMs),
+  };
+  return move(job, next, next.isBackingOff ? [teardownOf(job)] : [teardownOf(job), provisionOf(next)]);
+}

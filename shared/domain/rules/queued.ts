@@ -1,0 +1,77 @@
+import { causeOf } from '#shared/domain/cause.ts';
+import { provisionOf } from '#shared/domain/effect.ts';
+import type { EventOf, Transition } from '#shared/domain/event.ts';
+import { isCurrentRound, type JobIn } from '#shared/domain/job.ts';
+import { cancelJob, failJob } from '#shared/domain/rules/close.ts';
+import { isWaitOver, maxWaitTimeExceeded } from '#shared/domain/rules/limits.ts';
+import { backOffUntil, countDeliveryFailure } from '#shared/domain/rules/placement.ts';
+import { commonFields, ignore, move } from '#shared/domain/rules/rule.ts';
+import { type Timeouts, zoneFallbackBackoffMs } from '#shared/domain/timeouts.ts';
+
+type Queued = JobIn<'QUEUED'>;
+
+/** The zone is committed before anything is created in it, so that a retry after a crash creates the same VMs. */
+export function onPlacementChosen(job: Queued, event: EventOf<'PLACEMENT_CHOSEN'>, timeouts: Timeouts): Transition {
+  if (!isCurrentRound(job, event) || job.isBackingOff) {
+    return ignore(job);
+  }
+  return move(job, {
+    ...commonFields(job),
+    status: 'PREPARING',
+    placement: event.placement,
+    instances: [],
+    placedAt: event.at,
+    reportedAt: null,
+    pendingUntil: null,
+    wakeAt: event.at + timeouts.provisionAnswerMs,
+  });
+}
+
+/** Every zone is out of capacity: back off, then retry from the first zone, until maxWaitTime is over. */
+export function onNoPlacementLeft(job: Queued, event: EventOf<'NO_PLACEMENT_LEFT'>): Transition {
+  if (!isCurrentRound(job, event) || job.isBackingOff) {
+    return ignore(job);
+  }
+  const waitingFor = job.waitingFor ?? STOCKOUT_OF_OTHER_JOBS;
+  return move(job, backOffUntil({ ...job, waitingFor }, event.retryAt, event.at));
+}
+
+const STOCKOUT_OF_OTHER_JOBS = causeOf(
+  'STOCKOUT',
+  "Every zone that offers the job's machines has just been out of capacity for another job.",
+);
+
+export function onCancelRequested(job: Queued, { at }: EventOf<'CANCEL_REQUESTED'>, timeouts: Timeouts): Transition {
+  return cancelJob(job, { at, timeouts });
+}
+
+/**
+ * A provision message of this job is among the dead letters. One round has many copies of it, since the reconciler
+ * republishes: that one copy ran out of deliveries, possibly for lack of instances, says little about the others. A new
+ * round makes those stale. After DELIVERY_FAILURES_IN_ROW_MAX in a row the job fails with the evidence rather than wait
+ * indefinitely.
+ */
+export function onDeliveryExhausted(job: Queued, event: EventOf<'DELIVERY_EXHAUSTED'>, timeouts: Timeouts): Transition {
+  if (event.topic !== 'provision' || !isCurrentRound(job, event) || job.isBackingOff) {
+    return ignore(job);
+  }
+  const { at } = event;
+  const { counted, cause, isLast } = countDeliveryFailure(job, event);
+  if (isLast) {
+    return failJob(job, cause, { at, timeouts });
+  }
+  const backoffMs = zoneFallbackBackoffMs(counted.counts.givenUpInRow - 1, timeouts);
+  return move(job, backOffUntil(counted, at + backoffMs, at));
+}
+
+/** maxWaitTime is over, the backoff is over, or the provision message was lost. */
+export function onDeadlinePassed(job: Queued, { at }: EventOf<'DEADLINE_PASSED'>, timeouts: Timeouts): Transition {
+  if (at < job.wakeAt) {
+    return ignore(job);
+  }
+  if (isWaitOver(job, at)) {
+    return failJob(job, maxWaitTimeExceeded(job), { at, timeouts });
+  }
+  const next: Queued = { ...job, isBackingOff: false, wakeAt: at + timeouts.provisionAnswerMs };
+  return { job: next, effects: [provisionOf(next)] };
+}

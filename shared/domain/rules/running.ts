@@ -1,0 +1,48 @@
+import type { EventOf, Transition } from '#shared/domain/event.ts';
+import { type JobIn, MASTER } from '#shared/domain/job.ts';
+import { cancelJob, failJob } from '#shared/domain/rules/close.ts';
+import { maxRunningTimeExceeded } from '#shared/domain/rules/limits.ts';
+import { endAttempt, interruptAttempt } from '#shared/domain/rules/new-attempt.ts';
+import { ignore, move } from '#shared/domain/rules/rule.ts';
+import { type Timeouts, UPLOAD_GRACE_MS } from '#shared/domain/timeouts.ts';
+
+type Running = JobIn<'RUNNING'>;
+
+/** The master's program has exited. Uploading its outputs may outlast maxRunningTime, so that they are not lost. */
+export function onReplicaUploading(job: Running, event: EventOf<'REPLICA_UPLOADING'>): Transition {
+  if (event.attempt !== job.attempt || event.replica !== MASTER || job.uploadingAt !== null) {
+    return ignore(job);
+  }
+  return move(job, { ...job, uploadingAt: event.at, wakeAt: job.wakeAt + UPLOAD_GRACE_MS });
+}
+
+/** The master's exit decides. The failure of another replica ends the attempt too; its success changes nothing. */
+export function onReplicaExited(job: Running, event: EventOf<'REPLICA_EXITED'>, timeouts: Timeouts): Transition {
+  const { at, exit, attempt, replica } = event;
+  if (attempt !== job.attempt || (exit.outcome === 'SUCCEEDED' && replica !== MASTER)) {
+    return ignore(job);
+  }
+  return endAttempt(job, exit, { at, timeouts });
+}
+
+export function onInterrupted(
+  job: Running,
+  { at, attempt, cause }: EventOf<'ATTEMPT_INTERRUPTED'>,
+  timeouts: Timeouts,
+): Transition {
+  return attempt === job.attempt ? interruptAttempt(job, cause, { at, timeouts }) : ignore(job);
+}
+
+export function onCancelRequested(job: Running, { at }: EventOf<'CANCEL_REQUESTED'>, timeouts: Timeouts): Transition {
+  return cancelJob(job, { at, timeouts });
+}
+
+/** The agent stops the program at maxRunningTime. The control plane ends the job if the agent has not. */
+export function onDeadlinePassed(job: Running, { at }: EventOf<'DEADLINE_PASSED'>, timeouts: Timeouts): Transition {
+  if (at < job.wakeAt) {
+    return ignore(job);
+  }
+  const evidence =
+    job.uploadingAt === null ? [] : ['The program had exited, but its outputs were still being uploaded.'];
+  return failJob(job, maxRunningTimeExceeded(job, evidence), { at, timeouts });
+}

@@ -1,0 +1,54 @@
+import type { EventOf, JobEvent, JobEventType, Transition } from '#shared/domain/event.ts';
+import type { Job, JobIn, JobStatus } from '#shared/domain/job.ts';
+import * as closing from '#shared/domain/rules/closing.ts';
+import * as preparing from '#shared/domain/rules/preparing.ts';
+import * as queued from '#shared/domain/rules/queued.ts';
+import { ignore, type Rule } from '#shared/domain/rules/rule.ts';
+import * as running from '#shared/domain/rules/running.ts';
+import { TIMEOUTS, type Timeouts } from '#shared/domain/timeouts.ts';
+
+export type Rules = {
+  readonly [S in JobStatus]: { readonly [E in JobEventType]?: Rule<JobIn<S>, EventOf<E>> };
+};
+
+/** The whole state machine. An event without an entry for the job's status is ignored. */
+export const RULES: Rules = {
+  QUEUED: {
+    PLACEMENT_CHOSEN: queued.onPlacementChosen,
+    NO_PLACEMENT_LEFT: queued.onNoPlacementLeft,
+    CANCEL_REQUESTED: queued.onCancelRequested,
+    DELIVERY_EXHAUSTED: queued.onDeliveryExhausted,
+    DEADLINE_PASSED: queued.onDeadlinePassed,
+  },
+  PREPARING: {
+    PLACEMENT_FAILED: preparing.onPlacementFailed,
+    VMS_PENDING: preparing.onVmsPending,
+    VMS_CREATED: preparing.onVmsCreated,
+    REPLICA_REPORTED: preparing.onReplicaReported,
+    REPLICA_STARTED: preparing.onReplicaStarted,
+    REPLICA_EXITED: preparing.onReplicaExited,
+    ATTEMPT_INTERRUPTED: preparing.onInterrupted,
+    CANCEL_REQUESTED: preparing.onCancelRequested,
+    DELIVERY_EXHAUSTED: preparing.onDeliveryExhausted,
+    DEADLINE_PASSED: preparing.onDeadlinePassed,
+  },
+  RUNNING: {
+    REPLICA_UPLOADING: running.onReplicaUploading,
+    REPLICA_EXITED: running.onReplicaExited,
+    ATTEMPT_INTERRUPTED: running.onInterrupted,
+    CANCEL_REQUESTED: running.onCancelRequested,
+    DEADLINE_PASSED: running.onDeadlinePassed,
+  },
+  CLOSING: {
+    DEADLINE_PASSED: closing.onDeadlinePassed,
+    VMS_GONE: closing.onVmsGone,
+  },
+  CLOSED: {},
+};
+
+/** Returns the next job and the effects to publish. Pure: no clock, no randomness, no I/O. */
+export function transition(job: Job, event: JobEvent, timeouts: Timeouts = TIMEOUTS): Transition {
+  // TypeScript cannot correlate the two look-ups; the Rules type has checked every entry.
+  const rule = RULES[job.status][event.type] as Rule<Job, JobEvent> | undefined;
+  return rule === undefined ? ignore(job) : rule(job, event, timeouts);
+}

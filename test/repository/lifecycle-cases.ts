@@ -1,0 +1,248 @@
+import { type CauseClass, type CauseCode, causeOf, classOf } from '#shared/domain/cause.ts';
+import type { JobEvent, JobEventType, ReplicaExit } from '#shared/domain/event.ts';
+import { allReplicasCreated, type Job, type JobIn, type TimestampMs, type UnfinishedJob } from '#shared/domain/job.ts';
+import { isWaitOver, waitDeadlineOf } from '#shared/domain/rules/limits.ts';
+import {
+  BOOT_FAILURES_IN_ROW_MAX,
+  DELIVERY_FAILURES_IN_ROW_MAX,
+  INTERRUPTIONS_IN_ROW_MAX,
+  SETTLED_RUN_MS,
+  SETUP_MS_MAX,
+  TIMEOUTS,
+} from '#shared/domain/timeouts.ts';
+import { eventsFor } from '../support/domain/example-job.ts';
+
+/** One case of an event: its condition, when the condition holds, and the event itself. */
+export type LifecycleCase = {
+  readonly type: JobEventType;
+  /** The condition that distinguishes it from the event's other cases; empty if there is only one. */
+  readonly when: string;
+  readonly at: (job: UnfinishedJob, now: TimestampMs) => TimestampMs;
+  readonly applies: (job: UnfinishedJob, at: TimestampMs) => boolean;
+  readonly event: (job: Job, at: TimestampMs) => JobEvent;
+};
+
+const STEP_MS = 1_000;
+
+function lifecycleCase(type: JobEventType, when: string, facts: Partial<LifecycleCase> = {}): LifecycleCase {
+  return {
+    type,
+    when,
+    at: (_, now) => now + STEP_MS,
+    applies: () => true,
+    event: (job, at) => eventsFor(job, at)[type],
+    ...facts,
+  };
+}
+
+function createFailure(code: CauseCode): LifecycleCase {
+  const cause = causeOf(code, 'Compute Engine rejected the request.');
+  return lifecycleCase('PLACEMENT_FAILED', `class ${classOf(cause)}`, {
+    event: (job, at) => ({ ...eventsFor(job, at).PLACEMENT_FAILED, failure: { cause, zonesAvailable: [] } }),
+  });
+}
+
+const NO_QUOTA = { zonesAvailable: [], quota: { metric: 'GPUS_ALL_REGIONS', limit: 0, scope: 'PROJECT' } } as const;
+
+function exit(when: string, replicaExit: ReplicaExit, facts: Partial<LifecycleCase> = {}): LifecycleCase {
+  return lifecycleCase('REPLICA_EXITED', when, {
+    event: (job, at) => ({ ...eventsFor(job, at).REPLICA_EXITED, exit: replicaExit }),
+    ...facts,
+  });
+}
+
+function failure(code: CauseCode): ReplicaExit {
+  return { outcome: 'FAILED', cause: causeOf(code, 'The replica ended.') };
+}
+
+function finalExit(code: CauseCode, what: CauseClass | CauseCode): LifecycleCase {
+  return exit(what === code ? code : `class ${what}`, failure(code));
+}
+
+/** A master that succeeds before all VMs are confirmed has run on a part of its cluster. */
+const isIncomplete = (job: UnfinishedJob) => job.status === 'PREPARING' && !allReplicasCreated(job);
+
+const SUCCESS: ReplicaExit = { outcome: 'SUCCEEDED' };
+
+type Interruption = { readonly type: 'REPLICA_EXITED' | 'ATTEMPT_INTERRUPTED'; readonly what: string };
+
+const settledSeconds = SETTLED_RUN_MS / 1_000;
+
+const hasSettled = (job: UnfinishedJob, at: TimestampMs) =>
+  job.status === 'RUNNING' && at - job.ranAt >= SETTLED_RUN_MS;
+
+/** The first interruption in a row causes no backoff; further ones do if attempts hardly ran. */
+function earlyInterruptions({ type, what }: Interruption, event: LifecycleCase['event']): readonly LifecycleCase[] {
+  return [
+    lifecycleCase(type, `${what}first in a row`, {
+      event,
+      applies: (job, at) => !hasSettled(job, at) && job.counts.interruptionsInRow === 0,
+    }),
+    lifecycleCase(type, `${what}after less than ${settledSeconds} s of running, not the first in a row`, {
+      event,
+      applies: (job, at) => !hasSettled(job, at) && job.counts.interruptionsInRow > 0 && !isInterruptionLimit(job),
+    }),
+    lifecycleCase(
+      type,
+      `${what}after less than ${settledSeconds} s of running, more than ${INTERRUPTIONS_IN_ROW_MAX} in a row`,
+      {
+        event,
+        applies: (job, at) => !hasSettled(job, at) && isInterruptionLimit(job),
+      },
+    ),
+  ];
+}
+
+function interruptions({ type, what }: Interruption, event: LifecycleCase['event']): readonly LifecycleCase[] {
+  return [
+    ...earlyInterruptions({ type, what }, event),
+    lifecycleCase(type, `${what}after at least ${settledSeconds} s of running`, {
+      event,
+      applies: (job, at) => hasSettled(job, at) && !isRunningTimeUsedUp(job, at),
+      at: (job, now) => (job.status === 'RUNNING' ? job.ranAt + SETTLED_RUN_MS : now),
+    }),
+    lifecycleCase(type, `${what}maxRunningTime used up`, {
+      event,
+      applies: isRunningTimeUsedUp,
+      at: runningTimeUsedUpAt,
+    }),
+  ];
+}
+
+const isInterruptionLimit = (job: Job) => job.counts.interruptionsInRow >= INTERRUPTIONS_IN_ROW_MAX;
+
+/** When all attempts together have run for maxRunningTime. */
+const runningTimeUsedUpAt: LifecycleCase['at'] = (job, now) =>
+  job.status === 'RUNNING' ? job.ranAt + job.spec.limits.maxRunningMs - job.ranMs : now;
+
+const isRunningTimeUsedUp = (job: UnfinishedJob, at: TimestampMs) =>
+  job.status === 'RUNNING' && at >= runningTimeUsedUpAt(job, at);
+
+const hasRestarts = (job: Job) => job.counts.restarts < job.spec.limits.restartsMax;
+
+const waitOverAt: LifecycleCase['at'] = (job, now) => Math.max(now, job.wakeAt, waitDeadlineOf(job) ?? 0);
+
+function deadline(
+  status: Job['status'],
+  when: string,
+  facts: Pick<Partial<LifecycleCase>, 'applies' | 'at'> = {},
+): LifecycleCase {
+  return lifecycleCase('DEADLINE_PASSED', when, {
+    at: facts.at ?? ((job, now) => Math.max(now, job.wakeAt)),
+    applies: (job, at) => job.status === status && (facts.applies?.(job, at) ?? true),
+  });
+}
+
+function isBootTimedOut(job: UnfinishedJob, at: TimestampMs): boolean {
+  return (
+    job.status === 'PREPARING' &&
+    !isWaitOver(job, at) &&
+    (job.instances.length > 0 ? job.reportedAt === null : at >= bootTimeoutAt(job))
+  );
+}
+
+/** By then Compute Engine has not answered, or has kept the VM pending for longer than requested. */
+const bootTimeoutAt = ({ pendingUntil, placedAt }: JobIn<'PREPARING'>) => (pendingUntil ?? placedAt) + TIMEOUTS.bootMs;
+
+const hasReported = (job: UnfinishedJob) => job.status === 'PREPARING' && job.reportedAt !== null;
+
+const isSettingUp = (job: UnfinishedJob) =>
+  job.status === 'PREPARING' && job.instances.length > 0 && job.reportedAt !== null;
+
+const isBootFailureLimit = (job: Job) => job.counts.bootFailuresInRow + 1 >= BOOT_FAILURES_IN_ROW_MAX;
+
+const isDeliveryFailureLimit = (job: Job) => job.counts.givenUpInRow + 1 >= DELIVERY_FAILURES_IN_ROW_MAX;
+
+/** No VM has sent a heartbeat; called for two points in time, since Compute Engine may not have answered either. */
+function bootTimeouts(at: LifecycleCase['at']): readonly LifecycleCase[] {
+  return [
+    deadline('PREPARING', 'no heartbeat from the VMs, first interruption in a row', {
+      at,
+      applies: (job, time) =>
+        isBootTimedOut(job, time) && !isBootFailureLimit(job) && job.counts.interruptionsInRow === 0,
+    }),
+    deadline('PREPARING', 'no heartbeat from the VMs, not the first interruption in a row', {
+      at,
+      applies: (job, time) =>
+        isBootTimedOut(job, time) &&
+        !isBootFailureLimit(job) &&
+        job.counts.interruptionsInRow > 0 &&
+        !isInterruptionLimit(job),
+    }),
+    deadline('PREPARING', `no heartbeat from the VMs, more than ${INTERRUPTIONS_IN_ROW_MAX} interruptions in a row`, {
+      at,
+      applies: (job, time) => isBootTimedOut(job, time) && !isBootFailureLimit(job) && isInterruptionLimit(job),
+    }),
+    deadline('PREPARING', `no heartbeat from the VMs, ${BOOT_FAILURES_IN_ROW_MAX} attempts in a row`, {
+      at,
+      applies: (job, time) => isBootTimedOut(job, time) && isBootFailureLimit(job),
+    }),
+  ];
+}
+
+const INCOMPLETE_SUCCESSES = earlyInterruptions(
+  { type: 'REPLICA_EXITED', what: 'the master succeeded, not all VMs confirmed, ' },
+  (job, at) => ({ ...eventsFor(job, at).REPLICA_EXITED, exit: SUCCESS }),
+);
+
+/** Every case of every event that the rules distinguish. */
+export const LIFECYCLE_CASES: readonly LifecycleCase[] = [
+  lifecycleCase('PLACEMENT_CHOSEN', ''),
+  lifecycleCase('NO_PLACEMENT_LEFT', ''),
+  createFailure('STOCKOUT'),
+  createFailure('QUOTA_EXCEEDED'),
+  lifecycleCase('PLACEMENT_FAILED', 'class quota, limit 0', {
+    event: (job, at) => ({
+      ...eventsFor(job, at).PLACEMENT_FAILED,
+      failure: { ...NO_QUOTA, cause: causeOf('QUOTA_EXCEEDED', 'None.') },
+    }),
+  }),
+  createFailure('RATE_LIMITED'),
+  createFailure('CONFIGURATION_REFUSED'),
+  lifecycleCase('VMS_PENDING', ''),
+  lifecycleCase('VMS_CREATED', 'no heartbeat of the master yet', { applies: (job) => !hasReported(job) }),
+  lifecycleCase('VMS_CREATED', 'the master has sent a heartbeat', { applies: hasReported }),
+  lifecycleCase('REPLICA_REPORTED', 'the master'),
+  lifecycleCase('REPLICA_STARTED', 'the master'),
+  lifecycleCase('REPLICA_UPLOADING', 'the master'),
+  exit('the master succeeded', SUCCESS, { applies: (job) => !isIncomplete(job) }),
+  ...INCOMPLETE_SUCCESSES.map((each) => ({
+    ...each,
+    applies: (job: UnfinishedJob, at: TimestampMs) => isIncomplete(job) && each.applies(job, at),
+  })),
+  ...interruptions({ type: 'REPLICA_EXITED', what: 'class interruption, ' }, (job, at) => ({
+    ...eventsFor(job, at).REPLICA_EXITED,
+    exit: failure('PREEMPTED'),
+  })),
+  exit('class user, restarts left', failure('PROGRAM_FAILED'), {
+    applies: (job) => hasRestarts(job) && job.counts.interruptionsInRow <= 1,
+  }),
+  exit('class user, restarts left, after several interruptions in a row', failure('PROGRAM_FAILED'), {
+    applies: (job) => hasRestarts(job) && job.counts.interruptionsInRow > 1,
+  }),
+  exit('class user, no restarts left', failure('PROGRAM_FAILED'), { applies: (job) => !hasRestarts(job) }),
+  finalExit('MAX_RUNNING_TIME_EXCEEDED', 'MAX_RUNNING_TIME_EXCEEDED'),
+  finalExit('JOB_DIR_UNWRITABLE', 'configuration'),
+  finalExit('INTERNAL_ERROR', 'internal'),
+  ...interruptions({ type: 'ATTEMPT_INTERRUPTED', what: '' }, (job, at) => eventsFor(job, at).ATTEMPT_INTERRUPTED),
+  lifecycleCase('CANCEL_REQUESTED', ''),
+  lifecycleCase('DELIVERY_EXHAUSTED', 'topic provision', { applies: (job) => !isDeliveryFailureLimit(job) }),
+  lifecycleCase('DELIVERY_EXHAUSTED', `topic provision, ${DELIVERY_FAILURES_IN_ROW_MAX} times in a row`, {
+    applies: isDeliveryFailureLimit,
+  }),
+  deadline('QUEUED', 'maxWaitTime not exceeded', { applies: (job, at) => !isWaitOver(job, at) }),
+  deadline('QUEUED', 'maxWaitTime exceeded', { at: waitOverAt, applies: isWaitOver }),
+  deadline('PREPARING', 'no answer from Compute Engine', {
+    applies: (job, at) =>
+      job.status === 'PREPARING' && !isWaitOver(job, at) && !isBootTimedOut(job, at) && !isSettingUp(job),
+  }),
+  deadline('PREPARING', `still in setup after ${SETUP_MS_MAX / 60_000} min`, {
+    applies: (job, at) => isSettingUp(job) && !isWaitOver(job, at),
+  }),
+  deadline('PREPARING', 'maxWaitTime exceeded', { at: waitOverAt, applies: isWaitOver }),
+  ...bootTimeouts((job, now) => Math.max(now, job.wakeAt)),
+  ...bootTimeouts((job, now) => (job.status === 'PREPARING' ? Math.max(job.wakeAt, bootTimeoutAt(job)) : now)),
+  deadline('RUNNING', 'maxRunningTime exceeded'),
+  deadline('CLOSING', 'VMs not deleted yet'),
+  lifecycleCase('VMS_GONE', ''),
+];

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { PubSub } from '@google-cloud/pubsub';
-import { GoogleAuth, PassThroughClient } from 'google-auth-library';
 import { describe, expect, inject, it } from 'vitest';
+import { connectPublisher } from '#infra/google-cloud/compose/publisher-client.ts';
 import { createPubsubMessageBus, TOPIC_PREFIX } from '#infra/google-cloud/pubsub/pubsub-message-bus.ts';
 import {
   type BusUnderTest,
@@ -29,11 +29,7 @@ async function openOn(host: string, subscriptions: readonly PushSubscription[]):
   const projectId = `test-${randomUUID()}`;
   const admin = new PubSub({ projectId, apiEndpoint: host, emulatorMode: true });
   const createBus = () =>
-    createPubsubMessageBus({
-      projectId,
-      url: `http://${host}`,
-      auth: new GoogleAuth({ authClient: new PassThroughClient() }),
-    });
+    createPubsubMessageBus({ projectId, publisher: connectPublisher({ PUBSUB_EMULATOR_HOST: host }) });
   for (const { topic } of subscriptions) {
     await admin.createTopic(`${TOPIC_PREFIX}${topic}`);
   }

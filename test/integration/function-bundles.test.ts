@@ -162,40 +162,37 @@ describe('the libraries in a bundle', () => {
 describe('a bundle', () => {
   const COMPUTE = /@google-cloud\/compute\//;
   const STORAGE = /@google-cloud\/storage\//;
-  const LIBRARIES = { COMPUTE, STORAGE, JOSE: /\/jose\//, HONO: /\/hono\//, YAML: /\/yaml\// };
-  const INTAKE = ['STORAGE', 'YAML'];
+  const PUBSUB = /@google-cloud\/pubsub-api\//;
+  const LIBRARIES = { PUBSUB, COMPUTE, STORAGE, JOSE: /\/jose\//, HONO: /\/hono\//, YAML: /\/yaml\// };
+  const INTAKE = ['PUBSUB', 'STORAGE', 'YAML'];
 
   it.each<[FunctionName, readonly string[]]>([
     ['on-upload', INTAKE],
     ['on-submit', INTAKE],
-    ['on-dead-letter', ['STORAGE']],
-    ['on-control', []],
-    ['on-interruption', []],
-    ['watch', []],
+    ['on-dead-letter', ['PUBSUB', 'STORAGE']],
+    ['on-control', ['PUBSUB']],
+    ['on-interruption', ['PUBSUB']],
+    ['watch', ['PUBSUB']],
     ['report', ['STORAGE']],
-    ['provision', ['COMPUTE']],
-    ['teardown', ['COMPUTE']],
-    ['heartbeat', ['JOSE']],
-    ['api', ['HONO']],
+    ['provision', ['PUBSUB', 'COMPUTE']],
+    ['teardown', ['PUBSUB', 'COMPUTE']],
+    ['heartbeat', ['PUBSUB', 'JOSE']],
+    ['api', ['PUBSUB', 'HONO']],
   ])('of %s has of the libraries that not all use: %s', (name, libraries) => {
     const { inputs } = bundleOf(name);
     const has = Object.entries(LIBRARIES).filter(([, pattern]) => inputs.some((path) => pattern.test(path)));
     expect(has.map(([library]) => library)).toEqual(libraries);
   });
 
-  it.each(FUNCTION_NAMES)(
-    'of %s has nothing of the embedded cloud, the CLI, other functions, or Pub/Sub’s library',
-    (name) => {
-      const { inputs } = bundleOf(name);
-      const foreign =
-        /^(cli|test|infra\/embedded)\/|@google-cloud\/(pubsub|functions-framework)\/|^functions\/index\.ts/;
-      expect(inputs.filter((path) => foreign.test(path))).toEqual([]);
-      const entries = inputs.filter(
-        (path) => path.startsWith('infra/google-cloud/entrypoints/') && !path.includes('start-function'),
-      );
-      expect(entries).toEqual([`infra/google-cloud/entrypoints/${name}.ts`]);
-    },
-  );
+  it.each(FUNCTION_NAMES)('of %s has nothing of the embedded cloud, the CLI, or other functions', (name) => {
+    const { inputs } = bundleOf(name);
+    const foreign = /^(cli|test|infra\/embedded)\/|@google-cloud\/functions-framework\/|^functions\/index\.ts/;
+    expect(inputs.filter((path) => foreign.test(path))).toEqual([]);
+    const entries = inputs.filter(
+      (path) => path.startsWith('infra/google-cloud/entrypoints/') && !path.includes('start-function'),
+    );
+    expect(entries).toEqual([`infra/google-cloud/entrypoints/${name}.ts`]);
+  });
 
   it('has what Cloud Functions looks for, and the functions-framework of these tests', async () => {
     const { version } = JSON.parse(

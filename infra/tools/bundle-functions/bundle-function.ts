@@ -10,8 +10,8 @@ import { FUNCTION_FILE } from '#infra/tools/bundle-functions/archive/function-sc
 import { buildManifests } from '#infra/tools/bundle-functions/archive-manifest.ts';
 import {
   agent,
+  apiDescriptions,
   commonJs,
-  computeDescription,
   deferral,
   framework,
   largeData,
@@ -63,7 +63,7 @@ export async function bundleFunction(name: FunctionName): Promise<Bundle> {
       shakenZod,
       commonJs,
       leftOut,
-      computeDescription,
+      ...apiDescriptions,
       setRareModulesApart(rare),
       noLocales,
       largeData,

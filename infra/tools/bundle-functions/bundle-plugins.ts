@@ -1,7 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import type { OnLoadResult, Plugin } from 'esbuild';
-import { COMPUTE_CALLS, cutComputeDescription } from '#infra/tools/bundle-functions/cut-compute-description.ts';
+import {
+  type ApiCalls,
+  COMPUTE_CALLS,
+  cutApiDescription,
+  PUBSUB_CALLS,
+} from '#infra/tools/bundle-functions/cut-api-description.ts';
 import { deferRequires } from '#infra/tools/bundle-functions/defer-requires.ts';
 import { packAgent, readShutdownScript, readStartupScript } from '#infra/vm-agent/pack-agent.ts';
 
@@ -10,7 +15,18 @@ const RARE_MODULES =
   /^(@grpc\/grpc-js|web-streams-polyfill\/.*|.*\/protos\/(protos|firestore_v1_proto_api|iam_service|operations|locations))(\.js)?$/;
 
 /** Large, and for nothing that a call of ours can reach: whoever comes to need one of these takes it off the list. */
-const LEFT_OUT = /(firestore\/build\/src\/pipelines\/.*|firestore_admin_client|storage\/.*\/transfer-manager)\.js$/;
+const LEFT_OUT = new RegExp(
+  [
+    'firestore/build/src/pipelines/.*',
+    'firestore_admin_client',
+    'storage/.*/transfer-manager',
+    // Functions publish with the generated client: no streams, no batches, no administration of topics.
+    '@google-cloud/pubsub/build/src/(debug|iam|pubsub|schema|snapshot|subscriber|subscription|temporal|topic|publisher/.*)',
+    'pubsub-api/build/src/v1/(subscriber|schema_service)_client',
+  ]
+    .map((file) => `${file}\\.js$`)
+    .join('|'),
+);
 
 const GOOGLE_LIBRARIES = /node_modules\/(@google-cloud|google-gax|google-auth-library\/build|@grpc)\/.*\.js$/;
 
@@ -61,11 +77,11 @@ export const largeData: Plugin = onLoad('large-data', /(machines|firestore-api\/
   rewrite: (text) => `module.exports = JSON.parse(${JSON.stringify(JSON.stringify(JSON.parse(text)))});`,
 });
 
-/** Compute Engine's description, cut to what is called. */
-export const computeDescription: Plugin = onLoad('compute-description', /@google-cloud\/compute\/.*\/protos\.json$/, {
-  loader: 'json',
-  rewrite: (text) => cutComputeDescription(text, COMPUTE_CALLS),
-});
+/** Descriptions of APIs, cut to what is called. */
+export const apiDescriptions: readonly Plugin[] = [
+  describedBy(/@google-cloud\/compute\/.*\/protos\.json$/, COMPUTE_CALLS),
+  describedBy(/@google-cloud\/pubsub-api\/.*\/protos\.json$/, PUBSUB_CALLS),
+];
 
 type Correction = { readonly file: RegExp; readonly was: string; readonly becomes: string };
 
@@ -104,6 +120,12 @@ const CORRECTIONS: readonly Correction[] = [
       'Object.defineProperty(exports, "createByteLengthFunction",',
       '{ enumerable: true, get: () => grpc_1.GrpcClient.createByteLengthFunction });',
     ].join(' '),
+  },
+  {
+    // The client of a topic's permissions, which functions have no business with, is another description to parse.
+    file: /pubsub-api\/build\/src\/v1\/publisher_client\.js$/,
+    was: 'this.iamClient = new this._gaxModule.IamClient(this._gaxGrpc, opts);',
+    becomes: '',
   },
 ];
 
@@ -146,6 +168,13 @@ export function setRareModulesApart(found: Map<string, string>): Plugin {
       });
     },
   };
+}
+
+function describedBy(file: RegExp, calls: ApiCalls): Plugin {
+  return onLoad(`description-of-${calls.package}`, file, {
+    loader: 'json',
+    rewrite: (text) => cutApiDescription(text, calls),
+  });
 }
 
 type Replacement = {

@@ -5,24 +5,31 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import type * as Compute from '@google-cloud/compute';
+import type { v1 as Pubsub } from '@google-cloud/pubsub';
 import { build } from 'esbuild';
 import { GoogleAuth, PassThroughClient } from 'google-auth-library';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { closeServer, HOST, listen } from '#infra/embedded/http/server.ts';
 import { toInsertRequest } from '#infra/google-cloud/compute-engine/instance-request.ts';
-import { computeDescription } from '#infra/tools/bundle-functions/bundle-plugins.ts';
-import { COMPUTE_CALLS, cutComputeDescription } from '#infra/tools/bundle-functions/cut-compute-description.ts';
+import { apiDescriptions } from '#infra/tools/bundle-functions/bundle-plugins.ts';
+import { COMPUTE_CALLS, cutApiDescription, PUBSUB_CALLS } from '#infra/tools/bundle-functions/cut-api-description.ts';
 import type { VmRequest } from '#shared/ports/vm-provider.ts';
 
-type Clients = Pick<typeof Compute, 'InstancesClient' | 'ZoneOperationsClient'>;
+type Clients = Pick<typeof Compute, 'InstancesClient' | 'ZoneOperationsClient'> &
+  Pick<typeof Pubsub, 'PublisherClient'>;
 type Asked = { readonly request: string; readonly body: string };
 
-const SOURCE = ['instances_client', 'zone_operations_client']
-  .map((file) => `export * from '@google-cloud/compute/build/src/v1/${file}.js';`)
-  .join('\n');
+const SOURCE = [
+  "export * from '@google-cloud/compute/build/src/v1/instances_client.js';",
+  "export * from '@google-cloud/compute/build/src/v1/zone_operations_client.js';",
+  "import { v1 } from '@google-cloud/pubsub';",
+  'export const { PublisherClient } = v1;',
+].join('\n');
 
-const DESCRIPTION = createRequire(import.meta.url)
-  .resolve('@google-cloud/compute')
+const { resolve } = createRequire(import.meta.url);
+const COMPUTE_DESCRIPTION = resolve('@google-cloud/compute').replace(/src\/index\.js$/, 'protos/protos.json');
+const PUBSUB_DESCRIPTION = createRequire(resolve('@google-cloud/pubsub'))
+  .resolve('@google-cloud/pubsub-api')
   .replace(/src\/index\.js$/, 'protos/protos.json');
 
 const BUILD_MS_MAX = 60_000;
@@ -85,6 +92,17 @@ const INSTANCE = {
   scheduling: { provisioningModel: 'SPOT', maxRunDuration: { seconds: '60' } },
 };
 
+const MESSAGE = { data: Buffer.from('{"ü":"✓"}'), attributes: { jobId: 'digits' }, orderingKey: 'digits' };
+
+const DENIED = {
+  error: {
+    code: 403,
+    status: 'PERMISSION_DENIED',
+    message: 'Permission 8077205474014399999 is missing.',
+    details: [{ '@type': 'type.googleapis.com/google.rpc.ErrorInfo', reason: 'IAM_PERMISSION_DENIED', domain: 'iam' }],
+  },
+};
+
 let folder: string;
 let server: Server;
 let port: number;
@@ -96,13 +114,8 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'dropforge-description-'));
   server = createServer(async (request, response) => {
     asked.push({ request: `${request.method} ${request.url}`, body: await text(request) });
-    const isList = request.url?.includes('/aggregated/') === true;
-    const isGet = request.method === 'GET' && request.url?.includes('/instances/') === true;
-    const answer = isList
-      ? { items: { 'zones/us-central1-a': { instances: [INSTANCE] } } }
-      : isGet
-        ? INSTANCE
-        : OPERATION;
+    const answer = answerTo(request.method, request.url ?? '');
+    response.statusCode = answer === DENIED ? 403 : 200;
     response.setHeader('content-type', 'application/json').end(JSON.stringify(answer));
   });
   port = await listen(server, 0);
@@ -125,27 +138,45 @@ async function load(name: string, isCut: boolean): Promise<Clients> {
     platform: 'node',
     format: 'cjs',
     write: false,
-    plugins: isCut ? [computeDescription] : [],
+    plugins: isCut ? [...apiDescriptions] : [],
   });
   await writeFile(join(folder, name), outputFiles[0]?.contents ?? '');
   return createRequire(import.meta.url)(join(folder, name)) as Clients;
 }
 
+function answerTo(method: string | undefined, url: string): unknown {
+  if (url.includes('/denied:publish')) {
+    return DENIED;
+  }
+  if (url.includes(':publish')) {
+    return { messageIds: ['8077205474014399999'] };
+  }
+  if (url.includes('/aggregated/')) {
+    return { items: { 'zones/us-central1-a': { instances: [INSTANCE] } } };
+  }
+  return method === 'GET' && url.includes('/instances/') ? INSTANCE : OPERATION;
+}
+
 /** What goes over the wire, and what is made of the answer. */
 async function converse(
-  { InstancesClient, ZoneOperationsClient }: Clients,
-  call: (instances: Compute.InstancesClient, operations: Compute.ZoneOperationsClient) => Promise<unknown>,
+  { InstancesClient, ZoneOperationsClient, PublisherClient }: Clients,
+  call: (
+    instances: Compute.InstancesClient,
+    operations: Compute.ZoneOperationsClient,
+    publisher: Pubsub.PublisherClient,
+  ) => Promise<unknown>,
 ) {
   asked = [];
   const auth = new GoogleAuth({ authClient: new PassThroughClient() });
   const options = { apiEndpoint: HOST, port, protocol: 'http', auth };
-  const answer = await call(new InstancesClient(options), new ZoneOperationsClient(options));
+  const publisher = new PublisherClient({ ...options, fallback: 'rest' });
+  const answer = await call(new InstancesClient(options), new ZoneOperationsClient(options), publisher);
   return { asked, answer: JSON.parse(JSON.stringify(answer)) as unknown };
 }
 
 const at = { project: 'example', zone: 'us-central1-a' };
 
-describe('a cut description of Compute Engine', () => {
+describe('a cut description of an API', () => {
   it.each<[string, Parameters<typeof converse>[1]]>([
     [
       'insert from a machine image',
@@ -177,6 +208,18 @@ describe('a cut description of Compute Engine', () => {
       async (vms) => Array.fromAsync(vms.aggregatedListAsync({ project: 'example', filter: 'labels.a = b' })),
     ],
     ['wait', async (_, operations) => (await operations.wait({ ...at, operation: 'operation-1' }))[0]],
+    [
+      'publish',
+      async (_vms, _operations, publisher) =>
+        (await publisher.publish({ topic: 'projects/p/topics/t', messages: [MESSAGE] }))[0],
+    ],
+    [
+      'publish without permission',
+      async (_vms, _operations, publisher) =>
+        publisher
+          .publish({ topic: 'projects/p/topics/denied', messages: [MESSAGE] })
+          .catch(({ code, message, statusDetails, reason }) => ({ code, message, statusDetails, reason })),
+    ],
     ['get of an operation', async (_, operations) => (await operations.get({ ...at, operation: 'operation-1' }))[0]],
   ])('sends and reads the same as the whole: %s', async (_, call) => {
     const expected = await converse(whole, call);
@@ -185,16 +228,20 @@ describe('a cut description of Compute Engine', () => {
     expect(JSON.stringify(expected.answer)).toMatch(/8077205474014399999/);
   });
 
-  it('is a hundredth of the whole', async () => {
-    const description = await readFile(DESCRIPTION, 'utf8');
-    const length = cutComputeDescription(description, COMPUTE_CALLS).length;
-    expect(length).toBeGreaterThan(10_000);
-    expect(length).toBeLessThan(description.length / 100);
+  it.each([
+    [COMPUTE_DESCRIPTION, COMPUTE_CALLS, 100],
+    [PUBSUB_DESCRIPTION, PUBSUB_CALLS, 20],
+  ] as const)('is a small part of the whole: %s', async (path, calls, ratioMin) => {
+    const description = await readFile(path, 'utf8');
+    const length = cutApiDescription(description, calls).length;
+    expect(length).toBeGreaterThan(2_000);
+    expect(length).toBeLessThan(description.length / ratioMin);
   });
 
-  it('is not made of a library that lacks what is called', async () => {
-    const description = await readFile(DESCRIPTION, 'utf8');
-    expect(() => cutComputeDescription(description, { Instances: ['Conjure'] })).toThrow(/Conjure/);
-    expect(() => cutComputeDescription('{"nested":{}}', COMPUTE_CALLS)).toThrow(/has no google/);
+  it('is not made of a library that lacks a call', async () => {
+    const description = await readFile(COMPUTE_DESCRIPTION, 'utf8');
+    const unknown = { ...COMPUTE_CALLS, calls: { Instances: ['Get', 'Conjure'] } };
+    expect(() => cutApiDescription(description, unknown)).toThrow(/Instances does not have Conjure/);
+    expect(() => cutApiDescription('{"nested":{}}', PUBSUB_CALLS)).toThrow(/Publisher does not have Publish/);
   });
 });

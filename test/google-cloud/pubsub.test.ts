@@ -29,7 +29,7 @@ async function openOn(host: string, subscriptions: readonly PushSubscription[]):
   const projectId = `test-${randomUUID()}`;
   const admin = new PubSub({ projectId, apiEndpoint: host, emulatorMode: true });
   const createBus = () =>
-    createPubsubMessageBus({ projectId, publisher: connectPublisher({ PUBSUB_EMULATOR_HOST: host }) });
+    createPubsubMessageBus({ projectId, connect: () => connectPublisher({ PUBSUB_EMULATOR_HOST: host }) });
   for (const { topic } of subscriptions) {
     await admin.createTopic(`${TOPIC_PREFIX}${topic}`);
   }

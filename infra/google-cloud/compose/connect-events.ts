@@ -7,6 +7,6 @@ export type EventSettings = StateSettings & Settings<'PUBSUB_EMULATOR_HOST'>;
 
 /** The stores, and the topics on which effects are paid. */
 export function connectEvents(settings: EventSettings) {
-  const bus = createPubsubMessageBus({ projectId: settings.PROJECT_ID, publisher: connectPublisher(settings) });
+  const bus = createPubsubMessageBus({ projectId: settings.PROJECT_ID, connect: () => connectPublisher(settings) });
   return { ...connectState(settings), bus };
 }

@@ -7,7 +7,8 @@ export const TOPIC_PREFIX = 'dropforge-';
 
 export type PubsubMessageBusOptions = {
   readonly projectId: string;
-  readonly publisher: Pick<v1.PublisherClient, 'publish'>;
+  /** Called before the first message: most heartbeats, reads of the API and ticks publish none. */
+  readonly connect: () => Pick<v1.PublisherClient, 'publish'>;
 };
 
 const publishedSchema = z.object({ messageIds: z.tuple([z.string()]) });
@@ -36,13 +37,15 @@ const PUBLISH_OPTIONS = {
 };
 
 /** Publishes with Pub/Sub's generated client. Rejects if Pub/Sub did not accept the message. */
-export function createPubsubMessageBus({ projectId, publisher }: PubsubMessageBusOptions): MessageBus {
+export function createPubsubMessageBus({ projectId, connect }: PubsubMessageBusOptions): MessageBus {
+  let publisher: ReturnType<typeof connect> | undefined;
   return {
     async publish(topic, data, attributes = {}) {
       const request = {
         topic: `projects/${projectId}/topics/${TOPIC_PREFIX}${topic}`,
         messages: [{ data: Buffer.from(JSON.stringify(data)), attributes }],
       };
+      publisher ??= connect();
       const [answer] = await publisher.publish(request, PUBLISH_OPTIONS);
       return publishedSchema.parse(answer).messageIds[0];
     },

@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { closeServer, HOST, listen } from '#infra/embedded/http/http-server.ts';
+import { closeServer, HOST, listen } from '#infra/embedded/http/server.ts';
 import { connectPublisher } from '#infra/google-cloud/compose/publisher-client.ts';
 import { createPubsubMessageBus } from '#infra/google-cloud/pubsub/pubsub-message-bus.ts';
 

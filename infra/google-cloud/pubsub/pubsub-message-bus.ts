@@ -22,7 +22,7 @@ const PUBLISH_MS_MAX = 20_000;
 const PUBLISH_OPTIONS = {
   timeout: PUBLISH_MS_MAX,
   retry: {
-    // CANCELLED, UNKNOWN, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, ABORTED, INTERNAL, UNAVAILABLE: the client's own choice.
+    // The client's own: CANCELLED, UNKNOWN, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, ABORTED, INTERNAL, UNAVAILABLE.
     retryCodes: [1, 2, 4, 8, 10, 13, 14],
     backoffSettings: {
       initialRetryDelayMillis: 100,

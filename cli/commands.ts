@@ -1,32 +1,32 @@
 import type { Command } from '#cli/core/command.ts';
 
-/** A command by its name; the rest is loaded when it is called, so that the help is there at once. */
+/** Name and summary of a command. The implementation is loaded on demand, which keeps the start fast. */
 export type CommandEntry = {
   readonly name: string;
   readonly summary: string;
   readonly load: () => Promise<Command>;
 };
 
-/** Every command there is, in the order of the help. */
+/** All commands, in the order of the help. */
 export const COMMANDS: readonly CommandEntry[] = [
   {
     name: 'demo',
-    summary: 'Train examples/digits from nothing to a model on this machine',
+    summary: 'Train examples/digits on this machine, from upload to trained model',
     load: async () => (await import('#cli/commands/demo/demo.ts')).demo,
   },
   {
     name: 'up',
-    summary: 'Run the embedded cloud until Ctrl-C',
+    summary: 'Run the embedded cloud in the foreground',
     load: async () => (await import('#cli/commands/up.ts')).up,
   },
   {
     name: 'status',
-    summary: 'Show where the cloud is and what runs in it',
+    summary: 'Show the endpoints, VMs, queues and disk usage of the embedded cloud',
     load: async () => (await import('#cli/commands/status.ts')).status,
   },
   {
     name: 'env',
-    summary: 'Print the variables that point gcloud and client libraries at the embedded cloud',
+    summary: 'Print environment variables that point gcloud and client libraries to the embedded cloud',
     load: async () => (await import('#cli/commands/env.ts')).env,
   },
   {
@@ -36,32 +36,32 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'custom-jobs create',
-    summary: 'The same in the words of Vertex AI',
+    summary: 'Submit a training job with the flags of Vertex AI',
     load: async () => (await import('#cli/commands/jobs-submit.ts')).customJobsCreate,
   },
   {
     name: 'jobs validate',
-    summary: 'Check job files without submitting them',
+    summary: 'Validate job files without submitting them',
     load: async () => (await import('#cli/commands/jobs-validate.ts')).jobsValidate,
   },
   {
     name: 'jobs list',
-    summary: 'List jobs, the newest first',
+    summary: 'List jobs, newest first',
     load: async () => (await import('#cli/commands/jobs-list.ts')).jobsList,
   },
   {
     name: 'jobs describe',
-    summary: 'Show all about a job: state, cause, attempts, replicas, price',
+    summary: 'Show the state, cause, attempts, replicas and price of a job',
     load: async () => (await import('#cli/commands/jobs-describe.ts')).jobsDescribe,
   },
   {
     name: 'jobs stream-logs',
-    summary: 'Print what a job has logged and go on until it ends',
+    summary: 'Print the log of a job and follow it until the job ends',
     load: async () => (await import('#cli/commands/jobs-stream-logs.ts')).jobsStreamLogs,
   },
   {
     name: 'jobs wait',
-    summary: 'Wait until a job has ended',
+    summary: 'Wait until a job ends',
     load: async () => (await import('#cli/commands/jobs-wait.ts')).jobsWait,
   },
   {
@@ -71,22 +71,22 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'custom-jobs list',
-    summary: 'The same as jobs list',
+    summary: 'Same as jobs list',
     load: async () => (await import('#cli/commands/jobs-list.ts')).jobsList,
   },
   {
     name: 'custom-jobs describe',
-    summary: 'The same as jobs describe',
+    summary: 'Same as jobs describe',
     load: async () => (await import('#cli/commands/jobs-describe.ts')).jobsDescribe,
   },
   {
     name: 'custom-jobs stream-logs',
-    summary: 'The same as jobs stream-logs',
+    summary: 'Same as jobs stream-logs',
     load: async () => (await import('#cli/commands/jobs-stream-logs.ts')).jobsStreamLogs,
   },
   {
     name: 'custom-jobs cancel',
-    summary: 'The same as jobs cancel',
+    summary: 'Same as jobs cancel',
     load: async () => (await import('#cli/commands/jobs-cancel.ts')).jobsCancel,
   },
   {
@@ -96,7 +96,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'cp',
-    summary: 'Copy files to and from buckets',
+    summary: 'Copy files and objects',
     load: async () => (await import('#cli/commands/cp.ts')).cp,
   },
   {
@@ -111,7 +111,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'secrets create',
-    summary: 'Store a secret for jobs of the embedded cloud',
+    summary: 'Create a secret in the embedded cloud',
     load: async () => (await import('#cli/commands/secrets.ts')).secretsCreate,
   },
   {
@@ -126,22 +126,22 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'admin preempt',
-    summary: 'Take a Spot VM away, with the notice that Compute Engine gives',
+    summary: 'Preempt a VM with the notice that Compute Engine gives',
     load: async () => (await import('#cli/commands/admin.ts')).adminPreempt,
   },
   {
     name: 'admin reset',
-    summary: 'Pull the plug of a VM; it boots again from its disk',
+    summary: 'Reset a VM: power off without notice, then boot from its disk',
     load: async () => (await import('#cli/commands/admin.ts')).adminReset,
   },
   {
     name: 'admin host-error',
-    summary: 'Let the host of a VM fail without notice',
+    summary: 'Simulate a host error: stop a VM without notice',
     load: async () => (await import('#cli/commands/admin.ts')).adminHostError,
   },
   {
     name: 'admin stockout',
-    summary: 'Let a zone be out of capacity, or end it with --clear',
+    summary: 'Simulate a stockout of a zone, or end it with --clear',
     load: async () => (await import('#cli/commands/admin.ts')).adminStockout,
   },
 ];

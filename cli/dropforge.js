@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Starts the CLI on the project's own Node.js: the caller's may be older, and read no TypeScript. Plain JavaScript,
-// since it is the one file that any Node.js has to read.
+// Starts the CLI with the project's own Node.js if the caller's version is too old to run TypeScript. Plain JavaScript,
+// so that any Node.js version can run this file.
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { constants } from 'node:os';

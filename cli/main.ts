@@ -2,19 +2,21 @@
 import { constants } from 'node:os';
 import type { WriteStream } from 'node:tty';
 import type { Output } from '#cli/core/command.ts';
-import { findProgramName, nameProgram } from '#cli/core/program-name.ts';
+import { findProgramName, setProgramNameSource } from '#cli/core/program-name.ts';
 import { run } from '#cli/run.ts';
 
-// The CLI finds its cloud by the data directory. `dropforge env` may have set this for other programs of the same
-// shell, and the storage library would prefer it.
+// The CLI gets the storage endpoint from the data directory. The storage library would prefer this variable, which
+// `dropforge env` sets for other programs of the same shell.
 delete process.env.STORAGE_EMULATOR_HOST;
-// Google's library else asks the network whether this is a machine of Google's, and warns where the answer is odd.
+// Prevents Google's library from probing the network for a metadata server, which prints warnings on some networks.
 process.env.METADATA_SERVER_DETECTION ||= 'bios-only';
 
-/** A signal for a whole group of processes comes twice, where npm or `dropforge.js` passes it on as well. */
-const ECHO_MS_MAX = 500;
+/**
+ * Signals within this time are duplicates: a process group's signal arrives twice if npm or `dropforge.js` forwards it.
+ */
+const DUPLICATE_SIGNAL_MS_MAX = 500;
 
-nameProgram(() => findProgramName({ searchPath: process.env.PATH ?? '', cwd: process.cwd() }));
+setProgramNameSource(() => findProgramName({ searchPath: process.env.PATH ?? '', cwd: process.cwd() }));
 
 const interruption = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
@@ -22,25 +24,25 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.on(signal, () => {
     firstAt ??= Date.now();
     interruption.abort();
-    if (Date.now() - firstAt > ECHO_MS_MAX) {
+    if (Date.now() - firstAt > DUPLICATE_SIGNAL_MS_MAX) {
       process.exit(128 + constants.signals[signal]);
     }
   });
 }
-// A terminal that is closed sends it, and the shell in it once more: the second one is no sign of impatience.
+// Sent by a closed terminal and again by its shell, so a second one does not force an exit.
 process.on('SIGHUP', () => interruption.abort());
 
-// VMs are processes that live on without this one: whoever has started a cloud ends it before leaving.
+// VMs are processes that outlive this one, so a command that started a cloud must stop it before exiting.
 let hasStartedCloud = false;
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (hasStartedCloud) {
     interruption.abort();
   } else {
-    // The reader of a pipe may leave early (`| head`): that ends the work, and is no error.
+    // EPIPE: the reader of the pipe closed it (`| head`), which is not an error.
     process.exit(error.code === 'EPIPE' ? 0 : 1);
   }
 });
-// What cannot be said any more must not keep anything from being done.
+// A closed stderr must not prevent cleanup.
 process.stderr.on('error', () => {});
 
 process.exitCode = await run(process.argv.slice(2), {
@@ -62,7 +64,7 @@ function createOutput(stream: WriteStream): Output {
   return {
     write: (data) => void stream.write(data),
     terminal: stream.isTTY ? stream : null,
-    // NO_COLOR, https://no-color.org: any value but an empty one.
-    hasColours: stream.isTTY === true && !process.env.NO_COLOR && process.env.TERM !== 'dumb',
+    // https://no-color.org: NO_COLOR disables colors if it is set and not empty.
+    hasColors: stream.isTTY === true && !process.env.NO_COLOR && process.env.TERM !== 'dumb',
   };
 }

@@ -9,28 +9,28 @@ const { version: VERSION } = packageFile;
 const TEXT: ResultFormat = { kind: 'text' };
 
 const GROUPS: Readonly<Record<string, string>> = {
-  jobs: 'Submit jobs and look after them',
+  jobs: 'Submit and manage jobs',
   'jobs submit': 'Submit a job',
-  'custom-jobs': 'The same in the words of Vertex AI',
-  secrets: 'Keep secrets for jobs of the embedded cloud',
-  admin: 'Play through what a cloud does to its VMs',
+  'custom-jobs': 'Submit and manage jobs, with the command names and flags of Vertex AI',
+  secrets: 'Manage the secrets of the embedded cloud',
+  admin: 'Inject faults into the embedded cloud',
 };
 
-/** Runs one command line, and answers with the exit code. Nothing is thrown and the process is left alone. */
+/** Runs a command line and returns its exit code. Never throws, and does not exit the process. */
 export async function run(argv: readonly string[], io: Io): Promise<ExitCode> {
-  const { words, rest } = splitRest(argv);
+  const { args, rest } = splitRest(argv);
   const call: Call = { io, rest, hasRest: argv.includes('--'), exitCode: 0 };
   try {
-    const hint = findGcloudWords(words);
+    const hint = explainGcloudPrefix(args);
     if (hint !== undefined) {
       const { UsageFailure } = await import('#cli/core/failure.ts');
       throw new UsageFailure(hint);
     }
-    await buildParser(call).parseAsync(words, { from: 'user' });
+    await buildParser(call).parseAsync(args, { from: 'user' });
     return call.exitCode;
   } catch (error) {
     if (error instanceof CommanderError) {
-      // Commander has written its message or the help by now.
+      // Commander has already printed its message or the help.
       return error.exitCode === 0 ? 0 : 2;
     }
     return reportError(error, io);
@@ -39,12 +39,12 @@ export async function run(argv: readonly string[], io: Io): Promise<ExitCode> {
 
 type Call = { readonly io: Io; readonly rest: readonly string[]; readonly hasRest: boolean; exitCode: ExitCode };
 
-/** The program's own arguments follow `--` and are nobody else's to read; `help X` is `X --help`. */
-function splitRest(argv: readonly string[]): { words: string[]; rest: readonly string[] } {
+/** Separates the arguments after `--`, which belong to the training program, and turns `help X` into `X --help`. */
+function splitRest(argv: readonly string[]): { args: string[]; rest: readonly string[] } {
   const end = argv.indexOf('--');
-  const words = end === -1 ? [...argv] : argv.slice(0, end);
+  const args = end === -1 ? [...argv] : argv.slice(0, end);
   return {
-    words: words[0] === 'help' ? [...words.slice(1), '--help'] : words,
+    args: args[0] === 'help' ? [...args.slice(1), '--help'] : args,
     rest: end === -1 ? [] : argv.slice(end + 1),
   };
 }
@@ -53,16 +53,16 @@ function buildParser(call: Call): Parser {
   const root = createParser('dropforge', call)
     .description('Drop a training package into a bucket; get a trained model out, and nothing left running.')
     .addOption(
-      new Option('--format <FORMAT>', 'how results are printed: text, json, yaml, or value(FIELD,…) with tabs between')
+      new Option('--format <FORMAT>', 'output format: text, json, yaml, or value(FIELD,…), separated by tabs')
         .argParser(readFormat)
         .default(TEXT, 'text'),
     )
-    .version(VERSION, '--version', 'show the version')
-    .option('--data-dir <DIR>', 'state of the embedded cloud (default: the nearest .dropforge/)')
-    .option('--deployment <FILE>', 'a deployment on Google Cloud in its place (terraform output -json deployment)')
+    .version(VERSION, '--version', 'print the version')
+    .option('--data-dir <DIR>', 'data directory of the embedded cloud (default: the nearest .dropforge/)')
+    .option('--deployment <FILE>', 'use a deployment on Google Cloud (terraform output -json deployment)')
     .addHelpText(
       'after',
-      '\ndropforge COMMAND --help tells more about each.\nExit codes: 0 done, 1 failed, 2 wrong usage.',
+      '\nFor details, run dropforge COMMAND --help.\nExit codes: 0 success, 1 failure, 2 usage error.',
     );
   const parents = new Map<string, Parser>([['', root]]);
   for (const entry of COMMANDS) {
@@ -96,16 +96,16 @@ function createParser(name: string, call: Call): Parser {
   return new Parser(name)
     .exitOverride()
     .helpCommand(false)
-    .helpOption('-h, --help', 'show this help')
+    .helpOption('-h, --help', 'print this help')
     .showSuggestionAfterError(true)
-    .showHelpAfterError('(--help shows what can be given)')
+    .showHelpAfterError('(for usage, add --help)')
     .configureOutput({
       writeOut: (text) => stdout.write(text),
       writeErr: (text) => stderr.write(text),
       getOutHelpWidth: () => stdout.terminal?.columns ?? 120,
       getErrHelpWidth: () => stderr.terminal?.columns ?? 120,
-      getOutHasColors: () => stdout.hasColours,
-      getErrHasColors: () => stderr.hasColours,
+      getOutHasColors: () => stdout.hasColors,
+      getErrHasColors: () => stderr.hasColors,
     })
     .configureHelp({ showGlobalOptions: true })
     .hook('preSubcommand', async (_parent, child) => {
@@ -116,7 +116,7 @@ function createParser(name: string, call: Call): Parser {
     });
 }
 
-/** The words that lead to a parser, without the program's own name. */
+/** Returns the full command name of a parser, without the program name. */
 function pathOf(parser: Parser): string {
   return parser.parent === null ? '' : [pathOf(parser.parent), parser.name()].filter(Boolean).join(' ');
 }
@@ -128,7 +128,7 @@ function defineCommand(one: { parser: Parser; entry: CommandEntry; command: Comm
   }
   for (const flag of command.flags) {
     parser.addOption(createOption(flag));
-    // gcloud's switches all have it, and scripts that were made of settings give it.
+    // All gcloud switches have a --no- variant, which generated scripts use.
     if (flag.value === undefined || flag.isValueOptional === true) {
       parser.addOption(new Option(`--no-${flag.name}`).hideHelp());
     }
@@ -142,7 +142,7 @@ function defineCommand(one: { parser: Parser; entry: CommandEntry; command: Comm
   }
   parser.action(async () => {
     if (call.hasRest && command.rest === undefined) {
-      parser.error(`error: '${one.entry.name}' takes nothing after --`);
+      parser.error(`error: '${one.entry.name}' does not accept arguments after --`);
     }
     call.exitCode = await command.run(await createInvocation(parser, call));
   });
@@ -164,7 +164,7 @@ function writeOperand({ name, count }: Operand): string {
 function readFormat(text: string): ResultFormat {
   const format = parseResultFormat(text);
   if (format === undefined) {
-    throw new InvalidArgumentError('Write text, json, yaml, or value(FIELD,FIELD).');
+    throw new InvalidArgumentError('Use text, json, yaml, or value(FIELD,FIELD).');
   }
   return format;
 }
@@ -177,7 +177,7 @@ async function createInvocation(parser: Parser, { io, rest }: Call): Promise<Inv
       values.set(option.name(), value === false ? undefined : value);
     }
   }
-  // The default and the only parser of the option give nothing else.
+  // The option's default and its only parser both produce a ResultFormat.
   const format = values.get('format') as ResultFormat;
   const writeResult = await createResultWriter(format);
   const flag = (name: string): string | undefined => {
@@ -207,15 +207,15 @@ async function createInvocation(parser: Parser, { io, rest }: Call): Promise<Inv
 
 async function reportError(error: unknown, io: Io): Promise<ExitCode> {
   const { Interruption, UsageFailure, describeError } = await import('#cli/core/failure.ts');
-  const label = io.stderr.hasColours ? styleText('red', 'error:', { validateStream: false }) : 'error:';
+  const label = io.stderr.hasColors ? styleText('red', 'error:', { validateStream: false }) : 'error:';
   const isAborted = io.interrupted.aborted && error instanceof Error && error.name === 'AbortError';
   const text = error instanceof Interruption ? error.message : `${label} ${describeError(error)}`;
   io.stderr.write(`${isAborted ? 'Interrupted.' : text}\n`);
   return error instanceof UsageFailure ? 2 : 1;
 }
 
-/** What a command line of gcloud has before the words that it shares with this one. */
-const LEADING_WORDS: ReadonlySet<string> = new Set([
+/** Words that precede the command in a gcloud command line. */
+const GCLOUD_PREFIX_WORDS: ReadonlySet<string> = new Set([
   'gcloud',
   'alpha',
   'beta',
@@ -226,21 +226,21 @@ const LEADING_WORDS: ReadonlySet<string> = new Set([
   'ai',
 ]);
 
-/** What to do about a command line that was pasted as it is for gcloud; undefined where it is none. */
-export function findGcloudWords(words: readonly string[]): string | undefined {
-  const first = words.findIndex((word) => !LEADING_WORDS.has(word));
-  const leading = words.slice(0, first === -1 ? words.length : first);
+/** Returns a hint if the command line starts with gcloud's own words, such as a pasted `gcloud ai-platform …`. */
+function explainGcloudPrefix(args: readonly string[]): string | undefined {
+  const first = args.findIndex((arg) => !GCLOUD_PREFIX_WORDS.has(arg));
+  const leading = args.slice(0, first === -1 ? args.length : first);
   if (leading.length === 0) {
     return undefined;
   }
-  const [group = 'jobs', ...others] = words.slice(leading.length);
+  const [group = 'jobs', ...others] = args.slice(leading.length);
   if (group === 'hp-tuning-jobs') {
     return (
-      `There is no hp-tuning-jobs here. Leave out \`${[...leading, group].join(' ')}\` and write ` +
-      '`dropforge jobs submit training JOB --config FILE`, with the whole tuning job in the file.'
+      `hp-tuning-jobs is not supported. Instead of \`${[...leading, group].join(' ')}\`, use ` +
+      '`dropforge jobs submit training JOB --config FILE` with the tuning job in the file.'
     );
   }
-  const flags = others.findIndex((word) => word.startsWith('-'));
+  const flags = others.findIndex((arg) => arg.startsWith('-'));
   const command = [group, ...(flags === -1 ? others : others.slice(0, flags))].slice(0, 3).join(' ');
-  return `This is a command line of gcloud. Leave out \`${leading.join(' ')}\`: \`dropforge ${command} …\`.`;
+  return `This is a gcloud command line. Replace \`${leading.join(' ')}\` with dropforge: \`dropforge ${command} …\`.`;
 }

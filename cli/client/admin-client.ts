@@ -14,17 +14,17 @@ const statusSchema = z.object({
     }),
   ),
   queues: z.array(z.object({ topic: z.string(), waiting: z.int(), deadLetters: z.int() })),
-  /** What the buckets take on disk, and how much of it are versions that were replaced or deleted. */
+  /** Disk space used by the buckets, and the part of it used by noncurrent (replaced or deleted) versions. */
   storage: z.object({ sizeBytes: z.number(), noncurrentBytes: z.number() }),
 });
 
 export type CloudStatus = z.infer<typeof statusSchema>;
 export type VmAction = 'preempt' | 'reset' | 'hostError';
 
-/** What an embedded cloud can be asked and told besides the API. */
+/** Client of the embedded cloud's admin endpoint: status and fault injection. */
 export type AdminClient = {
   readStatus(): Promise<CloudStatus>;
-  disturbVm(vmName: string, action: VmAction): Promise<void>;
+  injectVmFault(vmName: string, action: VmAction): Promise<void>;
   setStockout(zone: string, isOut: boolean): Promise<void>;
 };
 
@@ -34,7 +34,7 @@ export function createAdminClient(admin: string, signal: AbortSignal): AdminClie
   };
   return {
     readStatus: () => requestJson(`${admin}/status`, statusSchema, { signal }),
-    disturbVm: (vmName, action) => post(`/vms/${encodeURIComponent(vmName)}:${action}`),
+    injectVmFault: (vmName, action) => post(`/vms/${encodeURIComponent(vmName)}:${action}`),
     setStockout: (zone, isOut) => post(`/zones/${encodeURIComponent(zone)}:${isOut ? 'stockout' : 'restock'}`),
   };
 }

@@ -1,22 +1,37 @@
 import { z } from 'zod';
-import type { Api } from '#cli/client/find-target.ts';
-import type { Pace } from '#cli/client/poll-intervals.ts';
-import { requestJson } from '#cli/client/request-json.ts';
+import { type Remedies, requestJson } from '#cli/client/request-json.ts';
 import type { LogPage } from '#shared/ports/log-store.ts';
 import { type JobView, jobViewSchema } from '#shared/protocol/report.ts';
 
-/** The most jobs and log entries that are asked for at once: as many as the API gives. */
+/** Page sizes: the maximum that the API allows. */
 const JOBS_PER_PAGE_MAX = 100;
 export const LOG_ENTRIES_PER_PAGE_MAX = 1_000;
 
+/** How to reach a Dropforge API. */
+export type Api = {
+  readonly url: string;
+  /** Returns the authorization headers of a request. */
+  readonly authorize: () => Promise<Readonly<Record<string, string>>>;
+  readonly remedies: Remedies;
+  readonly pollIntervals: PollIntervals;
+};
+
+/** How often to poll while following a job. */
+export type PollIntervals = {
+  /** Before the second poll; doubles after each poll, up to `maxMs`. */
+  readonly initialMs: number;
+  readonly maxMs: number;
+  /** Between two pages of a log, while there are more. */
+  readonly logPageMs: number;
+};
+
 export type ApiClient = {
-  /** How often it is to be asked by whoever follows a job. */
-  readonly pace: Pace;
-  /** The newest jobs first, from as many pages as it takes. */
+  readonly pollIntervals: PollIntervals;
+  /** Lists up to `countMax` jobs, newest first, from as many pages as needed. */
   listJobs(countMax: number): Promise<readonly JobView[]>;
   getJob(jobId: string): Promise<JobView>;
   cancelJob(jobId: string): Promise<JobView>;
-  /** The entries after the cursor; the empty cursor begins at the start. */
+  /** Returns the entries after the cursor; an empty cursor starts at the beginning. */
   readLogs(jobId: string, cursor: string): Promise<LogPage>;
 };
 
@@ -37,30 +52,33 @@ const logPageSchema = z.object({
   cursor: z.string(),
 });
 
-/** Dropforge's HTTP API. Every call fails with the server's own words where it refuses: a Busy where it may be asked later. */
-export function createApiClient({ url, authorize, remedies, pace }: Api, signal: AbortSignal): ApiClient {
+/**
+ * Client of Dropforge's HTTP API. Calls throw Failure with the server's message for an error response; NotFound for
+ * 404, RetryableFailure for 429 and 503.
+ */
+export function createApiClient({ url, authorize, remedies, pollIntervals }: Api, signal: AbortSignal): ApiClient {
   const urlOf = (jobId: string, rest = '') => `${url}/v1/jobs/${encodeURIComponent(jobId)}${rest}`;
-  const ask = async <T>(address: string, schema: z.ZodType<T>, method: 'GET' | 'POST' = 'GET'): Promise<T> =>
-    requestJson(address, schema, { method, signal, remedies, headers: await authorize() });
+  const request = async <T>(resourceUrl: string, schema: z.ZodType<T>, method: 'GET' | 'POST' = 'GET'): Promise<T> =>
+    requestJson(resourceUrl, schema, { method, signal, remedies, headers: await authorize() });
   return {
-    pace,
+    pollIntervals,
     async listJobs(countMax) {
       const jobs: JobView[] = [];
       let pageToken: string | undefined;
       do {
         const pageSize = String(Math.min(JOBS_PER_PAGE_MAX, countMax - jobs.length));
         const query = new URLSearchParams({ pageSize, ...(pageToken !== undefined && { pageToken }) });
-        const page = await ask(`${url}/v1/jobs?${query}`, jobListSchema);
+        const page = await request(`${url}/v1/jobs?${query}`, jobListSchema);
         jobs.push(...page.jobs);
         pageToken = page.nextPageToken;
       } while (pageToken !== undefined && jobs.length < countMax);
       return jobs;
     },
-    getJob: (jobId) => ask(urlOf(jobId), jobViewSchema),
-    cancelJob: (jobId) => ask(urlOf(jobId, ':cancel'), jobViewSchema, 'POST'),
+    getJob: (jobId) => request(urlOf(jobId), jobViewSchema),
+    cancelJob: (jobId) => request(urlOf(jobId, ':cancel'), jobViewSchema, 'POST'),
     readLogs(jobId, cursor) {
       const query = new URLSearchParams({ cursor, pageSize: String(LOG_ENTRIES_PER_PAGE_MAX) });
-      return ask(urlOf(jobId, `/logs?${query}`), logPageSchema);
+      return request(urlOf(jobId, `/logs?${query}`), logPageSchema);
     },
   };
 }

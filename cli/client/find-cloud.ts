@@ -9,12 +9,15 @@ const DIRECTORY_NAME = '.dropforge';
 
 type Caller = Pick<Invocation, 'dataDir'> & { readonly io: { readonly cwd: string } };
 
-/** The data directory that was named, else the nearest `.dropforge/` here or above, else the one to be made here. */
+/**
+ * Returns the given data directory, else the nearest `.dropforge/` in the working directory or its parents, else
+ * `./.dropforge`.
+ */
 export async function findDataDir({ dataDir, io }: Caller): Promise<string> {
   if (dataDir !== undefined) {
     const path = resolve(io.cwd, dataDir);
-    if (await leadsToFile(path)) {
-      throw new Failure(`The data directory ${path} is a file, or below one: name a folder with --data-dir.`);
+    if (await isFileOrInsideFile(path)) {
+      throw new Failure(`The data directory ${path} is a file or inside a file. Pass a directory with --data-dir.`);
     }
     return path;
   }
@@ -29,32 +32,38 @@ export async function findDataDir({ dataDir, io }: Caller): Promise<string> {
   }
 }
 
-/** For commands that start a cloud of their own; a variable that is set for others is left alone. */
-export function refuseDeployment({ flag }: Pick<Invocation, 'flag'>): void {
+/**
+ * For commands that start their own embedded cloud. DROPFORGE_DEPLOYMENT is ignored, because it is set for other
+ * commands.
+ */
+export function rejectDeployment({ flag }: Pick<Invocation, 'flag'>): void {
   if (flag('deployment') !== undefined) {
     throw new UsageFailure(
-      '--deployment is of no use here: this starts an embedded cloud on this machine. Leave it out.',
+      '--deployment does not apply: this command starts an embedded cloud on this machine. Remove the flag.',
     );
   }
 }
 
-/** The endpoints of the running embedded cloud. Fails with the way to start one, and where a deployment was named. */
+/**
+ * Returns the endpoints of the running embedded cloud. Throws Failure if none is running or a deployment is selected.
+ */
 export async function findCloud(caller: Caller & Pick<Invocation, 'deployment'>): Promise<Endpoints> {
   if (caller.deployment !== undefined) {
     throw new Failure(
-      'Only an embedded cloud has this: leave out --deployment, or unset DROPFORGE_DEPLOYMENT. On Google Cloud, docs/runbook.md tells where to look.',
+      'This command works only with an embedded cloud: remove --deployment or unset DROPFORGE_DEPLOYMENT. For Google Cloud, see docs/runbook.md.',
     );
   }
   const dataDir = await findDataDir(caller);
   const endpoints = await readEndpoints(dataDir);
   if (endpoints === undefined) {
     const flag = caller.dataDir === undefined ? '' : ` --data-dir ${caller.dataDir}`;
-    throw new Failure(`No embedded cloud runs on ${dataDir}: run \`${programName()}${flag} up\` first.`);
+    throw new Failure(`No embedded cloud is running on ${dataDir}: run \`${programName()}${flag} up\` first.`);
   }
   return endpoints;
 }
 
-async function leadsToFile(path: string): Promise<boolean> {
+/** Whether the path is a file, or one of its parents is. */
+async function isFileOrInsideFile(path: string): Promise<boolean> {
   try {
     return !(await stat(path)).isDirectory();
   } catch (error) {

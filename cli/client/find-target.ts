@@ -1,53 +1,54 @@
 import { resolve } from 'node:path';
+import type { Api, PollIntervals } from '#cli/client/api-client.ts';
 import { findCloud } from '#cli/client/find-cloud.ts';
-import { DEPLOYMENT_PACE, EMBEDDED_PACE, type Pace } from '#cli/client/poll-intervals.ts';
-import { type Remedies, remediesOfEmbedded } from '#cli/client/request-json.ts';
+import { embeddedRemedies } from '#cli/client/request-json.ts';
 import type { Invocation } from '#cli/core/command.ts';
 import type { Endpoints } from '#infra/embedded/data-dir/endpoints.ts';
 
-/** Where jobs are submitted and looked after: the embedded cloud of this machine, or a deployment on Google Cloud. */
+/** The cloud that commands operate on: this machine's embedded cloud or a deployment on Google Cloud. */
 export type Target = {
   readonly projectId: string;
   readonly uploadBucket: string;
   readonly jobsBucket: string;
-  /** Where packages are put that a job needs; intake and VMs read there. */
+  /** Bucket for a job's packages; readable by intake and VMs. */
   readonly stagingBucket: string;
-  /** Null for Cloud Storage itself, with the credentials of this machine. */
+  /** Endpoint of the Cloud Storage API; null for Google's own, with this machine's credentials. */
   readonly storage: string | null;
   readonly api: Api;
 };
 
-export type Api = {
-  readonly url: string;
-  /** Headers that show who asks. */
-  readonly authorize: () => Promise<Readonly<Record<string, string>>>;
-  readonly remedies: Remedies;
-  readonly pace: Pace;
-};
+/** An embedded cloud has no quota and usually a single client. */
+export const EMBEDDED_POLL_INTERVALS: PollIntervals = { initialMs: 300, maxMs: 300, logPageMs: 0 };
+
+/**
+ * A log page is one read of Cloud Logging, which allows 60 reads per minute and project, shared by all clients (docs,
+ * "Quotas and limits", entries.list). One follower uses 12 per minute, and 30 while it catches up.
+ */
+export const DEPLOYMENT_POLL_INTERVALS: PollIntervals = { initialMs: 1_000, maxMs: 5_000, logPageMs: 2_000 };
 
 type Caller = Pick<Invocation, 'dataDir' | 'deployment'> & { readonly io: { readonly cwd: string } };
 
-/** The deployment that was named, else the embedded cloud that runs here. */
+/** Returns the selected deployment, else the running embedded cloud. Throws Failure if there is none. */
 export async function findTarget(caller: Caller): Promise<Target> {
   if (caller.deployment === undefined) {
     return targetOf(await findCloud(caller));
   }
-  // Most commands run against the embedded cloud, and need neither.
+  // Loaded on demand: most commands run against the embedded cloud and do not need these modules.
   const { readDeployment } = await import('#cli/client/deployment.ts');
-  const { createIdentity } = await import('#cli/client/identity-token.ts');
-  const { api, storage = null, ...places } = await readDeployment(resolve(caller.io.cwd, caller.deployment));
+  const { createAuthorizer } = await import('#cli/client/identity-token.ts');
+  const { api, storage = null, ...buckets } = await readDeployment(resolve(caller.io.cwd, caller.deployment));
   return {
-    ...places,
-    // The accounts of functions and VMs may read there, and nowhere else by themselves.
-    stagingBucket: places.uploadBucket,
+    ...buckets,
+    // The only bucket that the service accounts of both the functions and the VMs can read.
+    stagingBucket: buckets.uploadBucket,
     storage,
     api: {
       url: api,
-      authorize: createIdentity(api),
-      pace: DEPLOYMENT_PACE,
+      authorize: createAuthorizer(api),
+      pollIntervals: DEPLOYMENT_POLL_INTERVALS,
       remedies: {
-        silent: 'see that the deployment is there (gcloud run services list)',
-        refused: "ask whoever operates it to name you in Terraform's api_access.members",
+        unreachable: 'check that the deployment exists (gcloud run services list)',
+        forbidden: "ask the operator of the deployment to add you to Terraform's api_access.members",
       },
     },
   };
@@ -56,6 +57,11 @@ export async function findTarget(caller: Caller): Promise<Target> {
 export function targetOf({ projectId, uploadBucket, jobsBucket, storage, api }: Endpoints): Target {
   return {
     ...{ projectId, uploadBucket, jobsBucket, storage, stagingBucket: jobsBucket },
-    api: { url: api, authorize: async () => ({}), remedies: remediesOfEmbedded(), pace: EMBEDDED_PACE },
+    api: {
+      url: api,
+      authorize: async () => ({}),
+      remedies: embeddedRemedies(),
+      pollIntervals: EMBEDDED_POLL_INTERVALS,
+    },
   };
 }

@@ -1,21 +1,21 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ApiClient, LOG_ENTRIES_PER_PAGE_MAX } from '#cli/client/api-client.ts';
-import { Busy, Interruption } from '#cli/core/failure.ts';
+import { Interruption, RetryableFailure } from '#cli/core/failure.ts';
 import { programName } from '#cli/core/program-name.ts';
 import type { LogEntry } from '#shared/ports/log-store.ts';
 import type { JobView } from '#shared/protocol/report.ts';
 
-/** Looks in a row that a busy server may refuse: on a deployment, some five minutes of them. */
-const BUSY_LOOKS_MAX = 60;
+/** Consecutive retryable failures to tolerate: about five minutes on a deployment. */
+const RETRIES_MAX = 60;
 
-const ENDED: ReadonlySet<string> = new Set(['SUCCEEDED', 'FAILED', 'CANCELLED']);
+const TERMINAL_STATES: ReadonlySet<string> = new Set(['SUCCEEDED', 'FAILED', 'CANCELLED']);
 
-export function hasEnded({ state }: Pick<JobView, 'state'>): boolean {
-  return ENDED.has(state);
+export function isTerminalState({ state }: Pick<JobView, 'state'>): boolean {
+  return TERMINAL_STATES.has(state);
 }
 
-/** Lets whoever ends the following with Ctrl-C know that this ends nothing else. */
-export async function tellInterruption<T>(
+/** Awaits `work`; if the user interrupts it, throws an Interruption which says that the job is still running. */
+export async function reportInterruption<T>(
   jobId: string,
   { signal, work }: { readonly signal: AbortSignal; readonly work: Promise<T> },
 ): Promise<T> {
@@ -25,35 +25,37 @@ export async function tellInterruption<T>(
     if (!signal.aborted) {
       throw error;
     }
-    throw new Interruption(`Interrupted. Job ${jobId} goes on: \`${programName()} jobs cancel ${jobId}\` ends it.`);
+    throw new Interruption(
+      `Interrupted. Job ${jobId} is still running: to cancel it, run \`${programName()} jobs cancel ${jobId}\`.`,
+    );
   }
 }
 
-type Following = {
-  /** Ends the following with an AbortError; the job goes on. */
+type FollowOptions = {
+  /** Stops polling with an AbortError; does not affect the job. */
   readonly signal: AbortSignal;
   readonly onJob?: (job: JobView) => void | Promise<void>;
 };
 
 /**
- * Looks at the job again and again, at the pace of its API, until it has ended; the last look is the answer. A server
- * that is busy is asked again later, and has its say only when it has been so for long.
+ * Polls the job at the API's intervals until it reaches a terminal state, and returns that state. Retries retryable
+ * failures; throws the last one after too many in a row.
  */
-export async function followJob(api: ApiClient, jobId: string, { signal, onJob }: Following): Promise<JobView> {
-  const { firstMs, lookMs } = api.pace;
-  let busyLooks = 0;
-  for (let waitMs = firstMs; ; waitMs = Math.min(lookMs, waitMs * 2)) {
+export async function followJob(api: ApiClient, jobId: string, { signal, onJob }: FollowOptions): Promise<JobView> {
+  const { initialMs, maxMs } = api.pollIntervals;
+  let retries = 0;
+  for (let waitMs = initialMs; ; waitMs = Math.min(maxMs, waitMs * 2)) {
     let retryAfterMs = 0;
     try {
       const job = await api.getJob(jobId);
       await onJob?.(job);
-      if (hasEnded(job)) {
+      if (isTerminalState(job)) {
         return job;
       }
-      busyLooks = 0;
+      retries = 0;
     } catch (error) {
-      busyLooks += 1;
-      if (!(error instanceof Busy) || busyLooks > BUSY_LOOKS_MAX) {
+      retries += 1;
+      if (!(error instanceof RetryableFailure) || retries > RETRIES_MAX) {
         throw error;
       }
       retryAfterMs = error.retryAfterMs;
@@ -62,14 +64,17 @@ export async function followJob(api: ApiClient, jobId: string, { signal, onJob }
   }
 }
 
-/** Hands over all that the job logs, oldest first, until it has ended and nothing is left. */
+/**
+ * Passes all log entries of the job to `onEntry`, oldest first, until the job has ended and its log has been read
+ * completely.
+ */
 export async function streamLogs(
   api: ApiClient,
   jobId: string,
   { signal, onEntry }: { readonly signal: AbortSignal; readonly onEntry: (entry: LogEntry) => void },
 ): Promise<JobView> {
   let cursor = '';
-  // The job is looked at first and its log read after, so nothing that was logged before its end is left out.
+  // Each poll reads the job before its log, so that no entry written before the job's end is missed.
   return followJob(api, jobId, {
     signal,
     onJob: async (job) => {
@@ -77,12 +82,14 @@ export async function streamLogs(
         const page = await api.readLogs(jobId, cursor);
         cursor = page.cursor;
         page.entries.forEach(onEntry);
-        // Of a job that goes on, the next look brings the rest.
-        const isOver = hasEnded(job) ? page.entries.length === 0 : page.entries.length < LOG_ENTRIES_PER_PAGE_MAX;
-        if (isOver) {
+        // While the job is running, a short page is the last one for this poll.
+        const isLastPage = isTerminalState(job)
+          ? page.entries.length === 0
+          : page.entries.length < LOG_ENTRIES_PER_PAGE_MAX;
+        if (isLastPage) {
           return;
         }
-        await sleep(api.pace.pageMs, undefined, { signal });
+        await sleep(api.pollIntervals.logPageMs, undefined, { signal });
       }
     },
   });

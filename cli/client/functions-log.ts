@@ -3,30 +3,30 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { describeError } from '#cli/core/failure.ts';
 
-/** The log is set aside when it reaches this size, and replaces the one that was set aside before: twice this on disk. */
+/** Size at which the log is rotated. One rotated file is kept, so the log uses at most twice this on disk. */
 const LOG_BYTES_MAX = 16 * 2 ** 20;
 const FIELD_CHARACTERS_MAX = 200;
 
-/** What the functions of an embedded cloud log, as JSON lines in its data directory. */
+/** The log of the embedded cloud's functions: JSON lines in the data directory. */
 export type FunctionsLog = {
   readonly path: string;
   readonly write: (line: string) => void;
 };
 
 /**
- * Appends to `functions.jsonl`, beside the logs of the jobs and not among them: a job may be called `functions`, too.
- * `onTrouble` is told of warnings and errors, one readable line each, and of a file that cannot be written.
+ * Appends to `functions.jsonl` in the data directory, not in the directory of job logs, because a job can be named
+ * `functions`. Calls `onProblem` with one line of text per warning, error, or failed write.
  */
 export function openFunctionsLog(
   dataDir: string,
-  { onTrouble, bytesMax = LOG_BYTES_MAX }: { readonly onTrouble: (line: string) => void; readonly bytesMax?: number },
+  { onProblem, bytesMax = LOG_BYTES_MAX }: { readonly onProblem: (line: string) => void; readonly bytesMax?: number },
 ): FunctionsLog {
   const path = join(dataDir, 'functions.jsonl');
   mkdirSync(dataDir, { recursive: true });
   let sizeBytes = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 
   function append(entry: Entry): void {
-    // Cloud Logging would add the time itself (docs "Structured logging").
+    // On Google Cloud, Cloud Logging adds the time (docs, "Structured logging").
     const line = `${JSON.stringify({ time: new Date().toISOString(), ...entry })}\n`;
     if (sizeBytes >= bytesMax) {
       renameSync(path, join(dataDir, 'functions.old.jsonl'));
@@ -43,12 +43,12 @@ export function openFunctionsLog(
       try {
         append(entry);
       } catch (error) {
-        // A function must not fail because its log cannot be written.
-        onTrouble(`warning: ${path} cannot be written (${describeError(error)}): ${line}`);
+        // A failed log write must not fail the function.
+        onProblem(`warning: ${path} cannot be written (${describeError(error)}): ${line}`);
       }
-      const trouble = describeTrouble(entry);
-      if (trouble !== null) {
-        onTrouble(trouble);
+      const problem = summarizeProblem(entry);
+      if (problem !== null) {
+        onProblem(problem);
       }
     },
   };
@@ -57,16 +57,18 @@ export function openFunctionsLog(
 const entrySchema = z.looseObject({ severity: z.string(), message: z.string() });
 type Entry = z.infer<typeof entrySchema>;
 
-/** `warning: delivery failed (topic provision, problem 503)`; null for what is no trouble. */
-function describeTrouble({ severity, message, ...fields }: Entry): string | null {
+/**
+ * Formats a warning or error as `warning: delivery failed (topic provision, problem 503)`; null for other severities.
+ */
+function summarizeProblem({ severity, message, ...fields }: Entry): string | null {
   if (severity !== 'WARNING' && severity !== 'ERROR') {
     return null;
   }
-  // A stack is of many lines: it is in the file.
-  const facts = Object.entries(fields)
+  // Stacks span many lines and are in the file.
+  const details = Object.entries(fields)
     .filter(([name, value]) => name !== 'stack' && value !== null && value !== undefined)
     .map(([name, value]) => `${name} ${shorten(typeof value === 'string' ? value : JSON.stringify(value))}`);
-  return `${severity.toLowerCase()}: ${message}${facts.length === 0 ? '' : ` (${facts.join(', ')})`}`;
+  return `${severity.toLowerCase()}: ${message}${details.length === 0 ? '' : ` (${details.join(', ')})`}`;
 }
 
 function shorten(text: string): string {

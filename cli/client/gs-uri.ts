@@ -1,50 +1,52 @@
 import { UsageFailure } from '#cli/core/failure.ts';
-
-/** A bucket, and an object or a prefix in it; the empty name means the whole bucket. */
-export type GsUri = { readonly bucket: string; readonly name: string };
+import type { ObjectName } from '#shared/ports/object-store.ts';
+import { parseGsUri as splitGsUri } from '#shared/protocol/gs-uri.ts';
 
 export function isGsUri(text: string): boolean {
   return text.startsWith('gs://');
 }
 
-export function parseGsUri(text: string): GsUri {
-  const match = /^gs:\/\/([^/]+)(?:\/(.*))?$/s.exec(text);
-  if (match?.[1] === undefined) {
-    throw new UsageFailure(`'${text}' is no Cloud Storage address: write gs://BUCKET/OBJECT.`);
+/**
+ * Parses an operand: an object, a prefix or, with an empty name, a whole bucket. Throws UsageFailure if it is not a
+ * URI.
+ */
+export function parseGsUri(text: string): ObjectName {
+  const uri = splitGsUri(text);
+  if (!isGsUri(text) || uri.bucket === '') {
+    throw new UsageFailure(`'${text}' is not a valid Cloud Storage URI: use gs://BUCKET/OBJECT.`);
   }
-  return { bucket: match[1], name: match[2] ?? '' };
+  return uri;
 }
 
-export function formatGsUri({ bucket, name }: GsUri): string {
-  return `gs://${bucket}/${name}`;
-}
-
-/** `*`, `?` and `[…]` match within one folder, `**` across folders, as in `gcloud storage`. */
+/**
+ * Whether the name contains wildcards. As in `gcloud storage`, `*`, `?` and `[…]` match within a folder, `**` across
+ * folders.
+ */
 export function isPattern(name: string): boolean {
   return /[*?[]/.test(name);
 }
 
-/** What every name that the pattern matches begins with. */
+/** The literal prefix shared by all names that the pattern matches. */
 export function literalPrefixOf(pattern: string): string {
   return pattern.slice(0, pattern.search(/[*?[]/));
 }
 
 export function matchesPattern(name: string, pattern: string): boolean {
-  const parts = pattern.split(/(\*\*|\*|\?|\[[^\]]+\])/).map((part) => WILDCARDS[part] ?? matchLiterally(part));
+  const parts = pattern.split(/(\*\*|\*|\?|\[[^\]]+\])/).map((part) => WILDCARDS[part] ?? toRegExp(part));
   return new RegExp(`^${parts.join('')}$`, 's').test(name);
 }
 
 const WILDCARDS: Readonly<Record<string, string>> = { '**': '.*', '*': '[^/]*', '?': '[^/]' };
 
-/** A set such as `[a-c]` or `[!x]` is one in a regular expression, too, but for its negation. */
-function matchLiterally(part: string): string {
+/** Sets such as `[a-c]` have the same syntax in regular expressions, except for the negation `[!x]`. */
+function toRegExp(part: string): string {
   const set = /^\[(!?)([^\]]+)\]$/.exec(part);
   return set === null
     ? RegExp.escape(part)
     : `[${set[1] === '!' ? '^' : ''}${(set[2] ?? '').replaceAll('\\', '\\\\')}]`;
 }
 
-/** The name with a slash at its end, so that it can stand for a folder; the whole bucket stays empty. */
+/** Adds a trailing slash, unless the name is empty (the whole bucket). */
 export function folderOf(name: string): string {
   return name === '' || name.endsWith('/') ? name : `${name}/`;
 }

@@ -3,13 +3,16 @@ import { promisify } from 'node:util';
 import { GoogleAuth, UserRefreshClient } from 'google-auth-library';
 import { Failure } from '#cli/core/failure.ts';
 
-/** A token lives for an hour; one that is older than this is not used any more. */
+/** Identity tokens expire after one hour; refreshed earlier. */
 const TOKEN_AGE_MS_MAX = 45 * 60_000;
 
-const GCLOUD_MS_MAX = 30_000;
+const GCLOUD_TIMEOUT_MS = 30_000;
 
-/** Shows Cloud Run who asks (docs, "Authenticate developers"); fetches a token when the last one has grown old. */
-export function createIdentity(audience: string): () => Promise<Readonly<Record<string, string>>> {
+/**
+ * Returns a function that creates authorization headers for Cloud Run (docs, "Authenticate developers"), with a cached
+ * token.
+ */
+export function createAuthorizer(audience: string): () => Promise<Readonly<Record<string, string>>> {
   let token: { readonly text: string; readonly fetchedAt: number } | undefined;
   return async () => {
     if (token === undefined || Date.now() - token.fetchedAt > TOKEN_AGE_MS_MAX) {
@@ -20,8 +23,9 @@ export function createIdentity(audience: string): () => Promise<Readonly<Record<
 }
 
 /**
- * A machine's or a service account's own token, made out to the API. Of people Cloud Run takes the one that gcloud gives
- * them: what the library would get for their own credentials is made out to another client.
+ * For a machine or service account, fetches an identity token with the API as audience. For a user account, uses
+ * gcloud's token, which Cloud Run accepts; the token that the library would fetch has a different client as its
+ * audience.
  */
 async function fetchIdentityToken(audience: string): Promise<string> {
   const client = await new GoogleAuth().getClient().catch(() => undefined);
@@ -30,12 +34,12 @@ async function fetchIdentityToken(audience: string): Promise<string> {
   }
   try {
     const { stdout } = await promisify(execFile)('gcloud', ['auth', 'print-identity-token'], {
-      timeout: GCLOUD_MS_MAX,
+      timeout: GCLOUD_TIMEOUT_MS,
     });
     return stdout.trim();
   } catch {
     throw new Failure(
-      'Nobody is logged in to Google Cloud here: run `gcloud auth login`, or have GOOGLE_APPLICATION_CREDENTIALS name a service account.',
+      'No Google Cloud credentials found: run `gcloud auth login`, or set GOOGLE_APPLICATION_CREDENTIALS to the key file of a service account.',
     );
   }
 }

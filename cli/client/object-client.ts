@@ -2,74 +2,74 @@ import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { File } from '@google-cloud/storage';
 import type { Target } from '#cli/client/find-target.ts';
-import {
-  folderOf,
-  formatGsUri,
-  type GsUri,
-  isPattern,
-  literalPrefixOf,
-  matchesPattern,
-  parseGsUri,
-} from '#cli/client/gs-uri.ts';
+import { folderOf, isPattern, literalPrefixOf, matchesPattern, parseGsUri } from '#cli/client/gs-uri.ts';
 import { Failure } from '#cli/core/failure.ts';
 import { programName } from '#cli/core/program-name.ts';
 import { openStorage } from '#infra/google-cloud/cloud-storage/open-storage.ts';
+import type { ObjectName } from '#shared/ports/object-store.ts';
+import { toGsUri } from '#shared/protocol/gs-uri.ts';
 
-export type StoredObject = GsUri & {
+export type StoredObject = ObjectName & {
   readonly sizeBytes: number;
   readonly updateTime: string;
   readonly generation: string;
 };
 
-/** With `isWithVersions`, also what was replaced or deleted and is kept in a bucket with versioning. */
-type Versions = { readonly isWithVersions?: boolean };
+/** `includeVersions`: also noncurrent versions (replaced or deleted objects that the bucket still keeps). */
+type Versions = { readonly includeVersions?: boolean };
 
-/** The buckets of a cloud, through Google's own library. What is missing is a failure with its address. */
+/** The buckets of a cloud, through Google's client library. Throws Failure with the URI for 401, 403 and 404. */
 export type ObjectClient = {
   listBuckets(): Promise<readonly string[]>;
-  /** The objects and folders directly in a folder; a folder's name ends with a slash. */
+  /** Lists the direct children of a folder; folder names end with a slash. */
   listFolder(
-    folder: GsUri,
+    folder: ObjectName,
     options?: Versions,
   ): Promise<{ readonly objects: readonly StoredObject[]; readonly folders: readonly string[] }>;
-  /** Every object that an address means: itself, what its pattern matches, or with `isDeep` all below it. */
-  find(address: GsUri, options: Versions & { readonly isDeep: boolean }): Promise<readonly StoredObject[]>;
-  open(object: GsUri): Readable;
-  /** The whole object as text; undefined when there is none. */
-  readText(object: GsUri): Promise<string | undefined>;
-  /** With `isNew`, answers `exists` and writes nothing when there is such an object already. */
+  /**
+   * Lists the objects that a URI matches: the object itself, matches of a pattern, and with `isRecursive` everything
+   * below.
+   */
+  find(target: ObjectName, options: Versions & { readonly isRecursive: boolean }): Promise<readonly StoredObject[]>;
+  open(object: ObjectName): Readable;
+  /** Returns the object as text; undefined if it does not exist. */
+  readText(object: ObjectName): Promise<string | undefined>;
+  /** With `isNew`, returns `exists` without writing if the object already exists. */
   write(
-    object: GsUri,
+    object: ObjectName,
     body: Uint8Array | Readable,
     options?: { readonly isNew?: boolean },
   ): Promise<'written' | 'exists'>;
-  copy(from: GsUri, to: GsUri): Promise<void>;
-  /** The live object; with a generation that version for good. */
-  delete(object: GsUri, generation?: string): Promise<void>;
+  copy(from: ObjectName, to: ObjectName): Promise<void>;
+  /** Deletes the live object or, with a generation, that version permanently. */
+  delete(object: ObjectName, generation?: string): Promise<void>;
 };
 
 export function createObjectClient({
   storage: endpoint,
   projectId,
 }: Pick<Target, 'storage' | 'projectId'>): ObjectClient {
-  // With an endpoint of its own the library asks nobody for credentials.
+  // With a custom endpoint, the library does not look for credentials.
   const storage = openStorage({ projectId, ...(endpoint !== null && { apiEndpoint: endpoint }) });
-  const fileOf = ({ bucket, name }: GsUri) => storage.bucket(bucket).file(name);
+  const fileOf = ({ bucket, name }: ObjectName) => storage.bucket(bucket).file(name);
   return {
     async listBuckets() {
       const [buckets] = await storage.getBuckets();
       return buckets.map(({ name }) => name);
     },
-    async listFolder(folder, { isWithVersions = false } = {}) {
-      const query = { prefix: folderOf(folder.name), delimiter: '/', autoPaginate: true, versions: isWithVersions };
-      const [files, , answer] = await explain(folder, storage.bucket(folder.bucket).getFiles(query));
-      return { objects: files.map(describeFile), folders: readPrefixes(answer) };
+    async listFolder(folder, { includeVersions = false } = {}) {
+      const query = { prefix: folderOf(folder.name), delimiter: '/', autoPaginate: true, versions: includeVersions };
+      const [files, , response] = await withUserErrors(folder, storage.bucket(folder.bucket).getFiles(query));
+      return { objects: files.map(describeFile), folders: readPrefixes(response) };
     },
-    async find(address, { isDeep, isWithVersions = false }) {
-      const { bucket, name } = address;
+    async find(target, { isRecursive, includeVersions = false }) {
+      const { bucket, name } = target;
       const prefix = isPattern(name) ? literalPrefixOf(name) : name;
-      const [files] = await explain(address, storage.bucket(bucket).getFiles({ prefix, versions: isWithVersions }));
-      return files.map(describeFile).filter((object) => isMeant(object.name, name, isDeep));
+      const [files] = await withUserErrors(
+        target,
+        storage.bucket(bucket).getFiles({ prefix, versions: includeVersions }),
+      );
+      return files.map(describeFile).filter((object) => matchesName(object.name, name, isRecursive));
     },
     open: (object) => fileOf(object).createReadStream(),
     async readText(object) {
@@ -80,7 +80,7 @@ export function createObjectClient({
         if (codeOf(error) === 404) {
           return undefined;
         }
-        throw explanationOf(object, error);
+        throw toUserError(object, error);
       }
     },
     async write(object, body, { isNew = false } = {}) {
@@ -89,7 +89,7 @@ export function createObjectClient({
         ...(isNew && { preconditionOpts: { ifGenerationMatch: 0 } }),
       });
       try {
-        await explain(object, pipeline(body instanceof Uint8Array ? [body] : body, sink));
+        await withUserErrors(object, pipeline(body instanceof Uint8Array ? [body] : body, sink));
         return 'written';
       } catch (error) {
         if (isNew && codeOf(error) === 412) {
@@ -99,21 +99,21 @@ export function createObjectClient({
       }
     },
     async copy(from, to) {
-      await explain(from, fileOf(from).copy(fileOf(to)));
+      await withUserErrors(from, fileOf(from).copy(fileOf(to)));
     },
     async delete(object, generation) {
       const file = storage.bucket(object.bucket).file(object.name, generation === undefined ? {} : { generation });
-      await explain(object, file.delete());
+      await withUserErrors(object, file.delete());
     },
   };
 }
 
-/** With `isDeep`, `model` means `model/weights.json` too, but never `model2`. */
-function isMeant(name: string, wanted: string, isDeep: boolean): boolean {
-  if (isPattern(wanted)) {
-    return matchesPattern(name, wanted) || (isDeep && matchesPattern(name, `${wanted}/**`));
+/** With `isRecursive`, `model` matches `model/weights.json` but not `model2`. */
+function matchesName(name: string, pattern: string, isRecursive: boolean): boolean {
+  if (isPattern(pattern)) {
+    return matchesPattern(name, pattern) || (isRecursive && matchesPattern(name, `${pattern}/**`));
   }
-  return name === wanted || (isDeep && name.startsWith(folderOf(wanted)));
+  return name === pattern || (isRecursive && name.startsWith(folderOf(pattern)));
 }
 
 function describeFile({ name, bucket, metadata }: File): StoredObject {
@@ -126,32 +126,32 @@ function describeFile({ name, bucket, metadata }: File): StoredObject {
   };
 }
 
-/** The library types the raw answer as unknown; its prefixes are what lies in deeper folders. */
-function readPrefixes(answer: unknown): readonly string[] {
-  const isListing = typeof answer === 'object' && answer !== null && 'prefixes' in answer;
-  return isListing && Array.isArray(answer.prefixes) ? answer.prefixes.map(String) : [];
+/** The library types the raw response as unknown; its `prefixes` are the subfolders. */
+function readPrefixes(response: unknown): readonly string[] {
+  const isListing = typeof response === 'object' && response !== null && 'prefixes' in response;
+  return isListing && Array.isArray(response.prefixes) ? response.prefixes.map(String) : [];
 }
 
-async function explain<T>(address: GsUri, work: Promise<T>): Promise<T> {
+async function withUserErrors<T>(object: ObjectName, work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (error) {
-    throw explanationOf(address, error);
+    throw toUserError(object, error);
   }
 }
 
-/** What went wrong in a user's words, where there are any. */
-function explanationOf(address: GsUri, error: unknown): unknown {
-  const uri = formatGsUri(address);
+/** Converts known HTTP errors to a Failure; returns other errors unchanged. */
+function toUserError(object: ObjectName, error: unknown): unknown {
+  const uri = toGsUri(object);
   const code = codeOf(error);
   if (code === 404) {
-    return new Failure(`${uri} does not exist: \`${programName()} ls\` lists the buckets.`);
+    return new Failure(`${uri} does not exist. To list the buckets, run \`${programName()} ls\`.`);
   }
   if (code === 401) {
-    return new Failure(`${uri} asks who you are: run \`gcloud auth application-default login\`.`);
+    return new Failure(`${uri} requires authentication: run \`gcloud auth application-default login\`.`);
   }
   if (code === 403) {
-    return new Failure(`You may not do this to ${uri}: ask for a role such as roles/storage.objectUser on the bucket.`);
+    return new Failure(`Permission denied on ${uri}: ask for a role such as roles/storage.objectUser on the bucket.`);
   }
   return error;
 }
@@ -160,19 +160,21 @@ function codeOf(error: unknown): unknown {
   return error instanceof Error && 'code' in error ? error.code : undefined;
 }
 
-/** Every object that the addresses mean. Fails for one that means none, before anything is done to the others. */
+/** Lists the objects that the URIs match. Throws Failure if one of them matches none. */
 export async function findObjects(
   client: ObjectClient,
   uris: readonly string[],
-  options: { readonly isDeep: boolean; readonly isWithVersions?: boolean },
+  options: { readonly isRecursive: boolean; readonly includeVersions?: boolean },
 ): Promise<readonly StoredObject[]> {
   const found: StoredObject[] = [];
   for (const uri of uris) {
     const objects = await client.find(parseGsUri(uri), options);
     if (objects.length === 0) {
-      const below = options.isDeep ? [] : await client.find(parseGsUri(uri), { ...options, isDeep: true });
-      const hint = below.length > 0 ? ' It is a folder: use -r, or a pattern such as FOLDER/**.' : '';
-      throw new Failure(`There is no object ${uri}.${hint || ` \`${programName()} ls\` shows what there is.`}`);
+      const descendants = options.isRecursive
+        ? []
+        : await client.find(parseGsUri(uri), { ...options, isRecursive: true });
+      const hint = descendants.length > 0 ? ' It is a folder: use -r or a pattern such as FOLDER/**.' : '';
+      throw new Failure(`No object matches ${uri}.${hint || ` To list objects, run \`${programName()} ls\`.`}`);
     }
     found.push(...objects);
   }

@@ -8,19 +8,19 @@ const listSchema = z.object({ secrets: z.array(z.object({ name: z.string(), crea
 
 export type ListedSecret = { readonly name: string; readonly createTime: string };
 
-/** Secret Manager of the embedded cloud. */
+/** Client of the embedded cloud's Secret Manager. */
 export type SecretClient = {
-  /** With its first version. */
+  /** Creates a secret with its first version. */
   create(name: string, value: Uint8Array): Promise<void>;
   list(): Promise<readonly ListedSecret[]>;
   delete(name: string): Promise<void>;
 };
 
-/** Fails on a deployment: its secrets are Secret Manager's, and gcloud looks after them. */
+/** Throws Failure for a deployment, whose secrets are managed with gcloud. */
 export async function openSecretClient(invocation: Invocation): Promise<SecretClient> {
   if (invocation.deployment !== undefined) {
     throw new Failure(
-      'The secrets of a deployment are in Secret Manager: name them in Terraform’s secrets, and use `gcloud secrets`.',
+      'The secrets of a deployment are in Secret Manager: list them in Terraform’s variable secrets and manage them with `gcloud secrets`.',
     );
   }
   const { secretManager, projectId } = await findCloud(invocation);

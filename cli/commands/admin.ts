@@ -2,19 +2,20 @@ import { createAdminClient, type VmAction } from '#cli/client/admin-client.ts';
 import { findCloud } from '#cli/client/find-cloud.ts';
 import type { Command } from '#cli/core/command.ts';
 
-export const adminPreempt = disturbance('preempt', 'is being preempted');
-export const adminReset = disturbance('reset', 'was reset');
-export const adminHostError = disturbance('hostError', 'was lost with its host');
+export const adminPreempt = vmFaultCommand('preempt', 'is being preempted');
+export const adminReset = vmFaultCommand('reset', 'was reset');
+export const adminHostError = vmFaultCommand('hostError', 'lost its host');
 
-function disturbance(action: VmAction, outcome: string): Command {
+/** A command that injects a fault into a VM. */
+function vmFaultCommand(action: VmAction, outcome: string): Command {
   return {
-    operands: [{ name: 'VM', summary: 'the name of the VM, as `dropforge status` shows it', count: 'one' }],
+    operands: [{ name: 'VM', summary: 'name of the VM, as printed by `dropforge status`', count: 'one' }],
     flags: [],
     async run(invocation) {
       const { io, operands, print } = invocation;
       const { admin } = await findCloud(invocation);
       const vmName = operands[0] ?? '';
-      await createAdminClient(admin, io.interrupted).disturbVm(vmName, action);
+      await createAdminClient(admin, io.interrupted).injectVmFault(vmName, action);
       print({ json: { vmName, action }, text: `VM ${vmName} ${outcome}.` });
       return 0;
     },
@@ -22,8 +23,8 @@ function disturbance(action: VmAction, outcome: string): Command {
 }
 
 export const adminStockout: Command = {
-  operands: [{ name: 'ZONE', summary: 'the zone, such as us-central1-a', count: 'one' }],
-  flags: [{ name: 'clear', summary: 'end it: the zone has capacity again' }],
+  operands: [{ name: 'ZONE', summary: 'name of the zone, such as us-central1-a', count: 'one' }],
+  flags: [{ name: 'clear', summary: 'end the stockout' }],
   async run(invocation) {
     const { io, operands, isSet, print } = invocation;
     const { admin } = await findCloud(invocation);
@@ -32,7 +33,7 @@ export const adminStockout: Command = {
     await createAdminClient(admin, io.interrupted).setStockout(zone, isOut);
     print({
       json: { zone, isOut },
-      text: isOut ? `Zone ${zone} has no capacity now.` : `Zone ${zone} has capacity again.`,
+      text: isOut ? `Zone ${zone} is out of capacity.` : `Zone ${zone} has capacity again.`,
     });
     return 0;
   },

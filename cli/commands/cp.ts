@@ -8,21 +8,21 @@ import { UsageFailure } from '#cli/core/failure.ts';
 
 export const cp: Command = {
   operands: [
-    { name: 'PATH', summary: 'what to copy, and last of all where to: files or gs://BUCKET/OBJECT', count: 'many' },
+    { name: 'PATH', summary: 'sources, followed by the destination: files or gs://BUCKET/OBJECT', count: 'many' },
   ],
-  flags: [{ name: 'recursive', letter: 'r', summary: 'folders with all that is below' }],
-  notes: 'Copying a package with a job.yaml in its root, or a job file, into the upload bucket submits it.',
+  flags: [{ name: 'recursive', letter: 'r', summary: 'copy folders with their contents' }],
+  notes: 'Copying a job file, or a package with a job.yaml at its root, to the upload bucket submits it.',
   async run(invocation) {
     const sources = invocation.operands.slice(0, -1);
     const target = invocation.operands.at(-1) ?? '';
     if (sources.length === 0) {
-      throw new UsageFailure('cp needs a source and a destination: dropforge cp SOURCE... DESTINATION');
+      throw new UsageFailure('cp requires a source and a destination: dropforge cp SOURCE... DESTINATION');
     }
     if (![target, ...sources].some(isGsUri)) {
-      throw new UsageFailure('None of these is in a bucket: one side must be gs://BUCKET/OBJECT.');
+      throw new UsageFailure('The source or the destination must be in a bucket: gs://BUCKET/OBJECT.');
     }
     if ([target, ...sources].includes('-')) {
-      throw new UsageFailure("'-' is not taken: `dropforge cat` prints objects, and what is copied up is a file.");
+      throw new UsageFailure("'-' is not supported: to print objects use `dropforge cat`; to upload, pass a file.");
     }
     const client = createObjectClient(await findTarget(invocation));
     const toLocal = (path: string) =>
@@ -30,7 +30,7 @@ export const cp: Command = {
     const copies = await planCopies(client, {
       sources: sources.map(toLocal),
       target: toLocal(target),
-      isDeep: invocation.isSet('recursive'),
+      isRecursive: invocation.isSet('recursive'),
     });
     for (const copy of copies) {
       await runCopy(client, copy);

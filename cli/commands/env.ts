@@ -6,7 +6,7 @@ import type { Endpoints } from '#infra/embedded/data-dir/endpoints.ts';
 export const env: Command = {
   operands: [],
   flags: [],
-  notes: `Use it so: eval "$(${programName()} env)", then gcloud storage ls`,
+  notes: `Usage: eval "$(${programName()} env)", then for example gcloud storage ls`,
   async run(invocation) {
     const variables = variablesOf(await findCloud(invocation));
     const lines = Object.entries(variables).map(
@@ -18,8 +18,8 @@ export const env: Command = {
 };
 
 /**
- * A property SECTION/NAME of gcloud is read from CLOUDSDK_SECTION_NAME ("gcloud topic configurations"); overrides of API
- * endpoints end with a slash.
+ * gcloud reads a property SECTION/NAME from CLOUDSDK_SECTION_NAME ("gcloud topic configurations"). API endpoint
+ * overrides must end with a slash.
  */
 function variablesOf({
   projectId,

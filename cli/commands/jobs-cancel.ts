@@ -2,7 +2,7 @@ import { createApiClient } from '#cli/client/api-client.ts';
 import { findTarget } from '#cli/client/find-target.ts';
 import type { Command, ExitCode } from '#cli/core/command.ts';
 import { describeError } from '#cli/core/failure.ts';
-import { GCLOUD_JOB_FLAGS, judgeJobFlags } from '#cli/core/gcloud-flags.ts';
+import { checkJobFlags, GCLOUD_JOB_FLAGS } from '#cli/core/gcloud-flags.ts';
 import { paintState } from '#cli/render/paint.ts';
 
 export const jobsCancel: Command = {
@@ -11,7 +11,7 @@ export const jobsCancel: Command = {
   async run(invocation) {
     const { io, operands, print } = invocation;
     const target = await findTarget(invocation);
-    judgeJobFlags(invocation, target);
+    checkJobFlags(invocation, target);
     const client = createApiClient(target.api, io.interrupted);
     let exitCode: ExitCode = 0;
     for (const jobId of operands) {
@@ -19,7 +19,7 @@ export const jobsCancel: Command = {
         const job = await client.cancelJob(jobId);
         print({ json: job, text: `${job.jobId}  ${paintState(job.state, io.stdout)}` });
       } catch (error) {
-        // The others are to be cancelled all the same: they cost money.
+        // Continue with the other jobs, because they cost money.
         if (operands.length === 1 || io.interrupted.aborted) {
           throw error;
         }

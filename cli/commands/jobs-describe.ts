@@ -4,7 +4,7 @@ import { parseGsUri } from '#cli/client/gs-uri.ts';
 import { createObjectClient } from '#cli/client/object-client.ts';
 import type { Command } from '#cli/core/command.ts';
 import { NotFound } from '#cli/core/failure.ts';
-import { GCLOUD_JOB_FLAGS, judgeJobFlags } from '#cli/core/gcloud-flags.ts';
+import { checkJobFlags, GCLOUD_JOB_FLAGS } from '#cli/core/gcloud-flags.ts';
 import { describeJob } from '#cli/render/describe-job.ts';
 import { describeReport } from '#cli/render/describe-report.ts';
 import { readReport, readVerdict } from '#cli/submit/upload-job.ts';
@@ -16,21 +16,21 @@ export const jobsDescribe: Command = {
   async run(invocation) {
     const { io, operands, print } = invocation;
     const target = await findTarget(invocation);
-    judgeJobFlags(invocation, target);
+    checkJobFlags(invocation, target);
     const objects = createObjectClient(target);
     const [jobId = ''] = operands;
     let job: JobView;
     try {
       job = await createApiClient(target.api, io.interrupted).getJob(jobId);
     } catch (error) {
-      const refused = error instanceof NotFound ? await readVerdict(objects, target.uploadBucket, jobId) : undefined;
-      if (refused === undefined) {
+      const rejection = error instanceof NotFound ? await readVerdict(objects, target.uploadBucket, jobId) : undefined;
+      if (rejection === undefined) {
         throw error;
       }
-      print({ json: refused, text: describeReport(refused, io.stdout) });
+      print({ json: rejection, text: describeReport(rejection, io.stdout) });
       return 1;
     }
-    // What intake had to say about the submission is in its report; a user may have deleted that.
+    // Intake's warnings are in the report, which the user may have deleted.
     const report = await readReport(objects, parseGsUri(job.report));
     const warnings = report?.warnings ?? [];
     print({

@@ -1,8 +1,8 @@
 import { createApiClient } from '#cli/client/api-client.ts';
 import { findTarget } from '#cli/client/find-target.ts';
-import { streamLogs, tellInterruption } from '#cli/client/follow-job.ts';
+import { reportInterruption, streamLogs } from '#cli/client/follow-job.ts';
 import type { Command } from '#cli/core/command.ts';
-import { GCLOUD_JOB_FLAGS, judgeJobFlags } from '#cli/core/gcloud-flags.ts';
+import { checkJobFlags, GCLOUD_JOB_FLAGS } from '#cli/core/gcloud-flags.ts';
 import { formatLogEntry } from '#cli/render/format.ts';
 import { paintState } from '#cli/render/paint.ts';
 
@@ -12,14 +12,14 @@ export const jobsStreamLogs: Command = {
   async run(invocation) {
     const { io, operands, print } = invocation;
     const target = await findTarget(invocation);
-    judgeJobFlags(invocation, target);
+    checkJobFlags(invocation, target);
     const [jobId = ''] = operands;
     const signal = io.interrupted;
     const work = streamLogs(createApiClient(target.api, signal), jobId, {
       signal,
       onEntry: (entry) => print({ json: entry, text: formatLogEntry(entry, io.stdout) }),
     });
-    const job = await tellInterruption(jobId, { signal, work });
+    const job = await reportInterruption(jobId, { signal, work });
     io.stderr.write(`Job ${job.jobId} ended: ${paintState(job.state, io.stderr)}.\n`);
     return 0;
   },

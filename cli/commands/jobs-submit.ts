@@ -8,13 +8,13 @@ export const jobsSubmitTraining: Command = {
   operands: [
     {
       name: 'JOB',
-      summary: 'the new job id: a letter, then letters, digits, underscores; without it, the one that --config names',
+      summary: 'job id: a letter followed by letters, digits and underscores (default: the id in the --config file)',
       count: 'optional',
     },
   ],
   flags: SUBMIT_FLAGS,
-  rest: 'given to the program as they are',
-  notes: 'Flags are those of `gcloud ai-platform jobs submit training` and beat what --config says.',
+  rest: 'passed to the program unchanged',
+  notes: 'Flags are those of `gcloud ai-platform jobs submit training` and override the --config file.',
   run: async (invocation) => submit(invocation, await readTrainingRequest(invocation)),
 };
 
@@ -22,7 +22,7 @@ export const customJobsCreate: Command = {
   operands: [],
   flags: CUSTOM_JOB_FLAGS,
   notes:
-    'Flags are those of `gcloud ai custom-jobs create` and beat what --config says. A list may have another character\n' +
-    'in place of its commas: --args="^;^--names=a,b;--fast".',
+    'Flags are those of `gcloud ai custom-jobs create` and override the --config file. To use a list delimiter other\n' +
+    'than the comma: --args="^;^--names=a,b;--fast".',
   run: async (invocation) => submit(invocation, await readCustomJobRequest(invocation)),
 };

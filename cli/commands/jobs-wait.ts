@@ -1,37 +1,37 @@
 import { createApiClient } from '#cli/client/api-client.ts';
 import { findTarget } from '#cli/client/find-target.ts';
-import { followJob, tellInterruption } from '#cli/client/follow-job.ts';
+import { followJob, reportInterruption } from '#cli/client/follow-job.ts';
 import type { Command } from '#cli/core/command.ts';
 import { Failure, UsageFailure } from '#cli/core/failure.ts';
-import { GCLOUD_JOB_FLAGS, judgeJobFlags } from '#cli/core/gcloud-flags.ts';
+import { checkJobFlags, GCLOUD_JOB_FLAGS } from '#cli/core/gcloud-flags.ts';
 import { describeCause } from '#cli/render/describe-job.ts';
 import { paintState } from '#cli/render/paint.ts';
 
-/** A week: as long as a job may run. */
+/** One week: the maximum running time of a job. */
 const TIMEOUT_SECONDS_MAX = 604_800;
 
 export const jobsWait: Command = {
   operands: [{ name: 'JOB', summary: 'the job id', count: 'one' }],
   flags: [
-    { name: 'timeout', value: 'SECONDS', summary: 'give up after this time; the job goes on' },
+    { name: 'timeout', value: 'SECONDS', summary: 'stop waiting after this time; the job keeps running' },
     ...GCLOUD_JOB_FLAGS,
   ],
-  notes: 'Ends with 0 when the job has SUCCEEDED and with 1 otherwise, also when --timeout has passed.',
+  notes: 'Exits with 0 if the job SUCCEEDED, and with 1 otherwise, including when --timeout expires.',
   async run(invocation) {
     const { io, operands, flag, print } = invocation;
     const timeoutSeconds = readTimeout(flag('timeout'));
     const target = await findTarget(invocation);
-    judgeJobFlags(invocation, target);
+    checkJobFlags(invocation, target);
     const [jobId = ''] = operands;
     const timeout = timeoutSeconds === undefined ? undefined : AbortSignal.timeout(timeoutSeconds * 1_000);
     const signal = timeout === undefined ? io.interrupted : AbortSignal.any([io.interrupted, timeout]);
     const following = followJob(createApiClient(target.api, signal), jobId, { signal });
     const work = following.catch((error: unknown) => {
       throw timeout?.aborted && !io.interrupted.aborted
-        ? new Failure(`Job ${jobId} has not ended within ${timeoutSeconds} s; it goes on.`)
+        ? new Failure(`Job ${jobId} did not end within ${timeoutSeconds} s. It is still running.`)
         : error;
     });
-    const job = await tellInterruption(jobId, { signal: io.interrupted, work });
+    const job = await reportInterruption(jobId, { signal: io.interrupted, work });
     print({ json: job, text: [`${job.jobId}  ${paintState(job.state, io.stdout)}`, ...describeCause(job)].join('\n') });
     return job.state === 'SUCCEEDED' ? 0 : 1;
   },

@@ -1,18 +1,22 @@
 import { findTarget } from '#cli/client/find-target.ts';
-import { formatGsUri, type GsUri, isPattern, parseGsUri } from '#cli/client/gs-uri.ts';
+import { isPattern, parseGsUri } from '#cli/client/gs-uri.ts';
 import { createObjectClient, type ObjectClient, type StoredObject } from '#cli/client/object-client.ts';
 import type { Command, Invocation } from '#cli/core/command.ts';
 import { Failure } from '#cli/core/failure.ts';
 import { formatTable } from '#cli/render/format-table.ts';
+import type { ObjectName } from '#shared/ports/object-store.ts';
+import { toGsUri } from '#shared/protocol/gs-uri.ts';
 
 export const ls: Command = {
-  operands: [{ name: 'URI', summary: 'gs://BUCKET/FOLDER or a pattern; without one, the buckets', count: 'optional' }],
-  flags: [
-    { name: 'recursive', letter: 'r', summary: 'all that is below, too' },
-    { name: 'long', letter: 'l', summary: 'with size in bytes and time' },
-    { name: 'all-versions', letter: 'a', summary: 'what was replaced or deleted and is still kept, too' },
+  operands: [
+    { name: 'URI', summary: 'gs://BUCKET/FOLDER or a pattern (default: list the buckets)', count: 'optional' },
   ],
-  notes: 'Patterns: * and ? match within a folder, ** across folders. Quote them, or the shell reads them first.',
+  flags: [
+    { name: 'recursive', letter: 'r', summary: 'list folders recursively' },
+    { name: 'long', letter: 'l', summary: 'also print size in bytes and update time' },
+    { name: 'all-versions', letter: 'a', summary: 'include noncurrent (replaced or deleted) versions' },
+  ],
+  notes: 'Patterns: * and ? match within a folder, ** across folders. Quote them to prevent expansion by the shell.',
   async run(invocation) {
     const client = createObjectClient(await findTarget(invocation));
     const [uri] = invocation.operands;
@@ -22,11 +26,11 @@ export const ls: Command = {
       return 0;
     }
     const listing = await list(client, parseGsUri(uri), {
-      isDeep: invocation.isSet('recursive'),
-      isWithVersions: invocation.isSet('all-versions'),
+      isRecursive: invocation.isSet('recursive'),
+      includeVersions: invocation.isSet('all-versions'),
     });
     if (listing.objects.length === 0 && listing.folders.length === 0 && parseGsUri(uri).name !== '') {
-      throw new Failure(`Nothing matches ${uri}.`);
+      throw new Failure(`No object matches ${uri}.`);
     }
     print(invocation, listing);
     return 0;
@@ -35,20 +39,20 @@ export const ls: Command = {
 
 type Listing = { readonly folders: readonly string[]; readonly objects: readonly StoredObject[] };
 
-type Scope = { readonly isDeep: boolean; readonly isWithVersions: boolean };
+type Scope = { readonly isRecursive: boolean; readonly includeVersions: boolean };
 
-async function list(client: ObjectClient, address: GsUri, scope: Scope): Promise<Listing> {
-  const found = await client.find(address, scope);
-  if (scope.isDeep || isPattern(address.name) || (found.length > 0 && !address.name.endsWith('/'))) {
+async function list(client: ObjectClient, uri: ObjectName, scope: Scope): Promise<Listing> {
+  const found = await client.find(uri, scope);
+  if (scope.isRecursive || isPattern(uri.name) || (found.length > 0 && !uri.name.endsWith('/'))) {
     return { folders: [], objects: found };
   }
-  const { folders, objects } = await client.listFolder(address, scope);
-  return { folders: folders.map((name) => formatGsUri({ bucket: address.bucket, name })), objects };
+  const { folders, objects } = await client.listFolder(uri, scope);
+  return { folders: folders.map((name) => toGsUri({ bucket: uri.bucket, name })), objects };
 }
 
 function print({ print: write, isSet }: Invocation, { folders, objects }: Listing): void {
   const entries = objects.map(({ sizeBytes, updateTime, generation, ...uri }) => ({
-    uri: `${formatGsUri(uri)}${isSet('all-versions') ? `#${generation}` : ''}`,
+    uri: `${toGsUri(uri)}${isSet('all-versions') ? `#${generation}` : ''}`,
     sizeBytes,
     updateTime,
   }));

@@ -8,9 +8,9 @@ import { formatTable } from '#cli/render/format-table.ts';
 import { SECRET_BYTES_MAX } from '#infra/embedded/secret-manager/secret-store.ts';
 
 export const secretsCreate: Command = {
-  operands: [{ name: 'NAME', summary: 'letters, digits, "_" and "-"', count: 'one' }],
-  flags: [{ name: 'data-file', value: 'FILE', summary: 'what holds the value, or - for the standard input' }],
-  notes: 'The value is stored unencrypted, for jobs of the embedded cloud that name it in secrets.',
+  operands: [{ name: 'NAME', summary: 'name of the secret: letters, digits, "_" and "-"', count: 'one' }],
+  flags: [{ name: 'data-file', value: 'FILE', summary: 'file that contains the value, or - for standard input' }],
+  notes: 'The value is stored unencrypted. Jobs of the embedded cloud can reference it in `secrets`.',
   async run(invocation) {
     const client = await openSecretClient(invocation);
     const [name = ''] = invocation.operands;
@@ -20,11 +20,11 @@ export const secretsCreate: Command = {
   },
 };
 
-/** All bytes of the file, the end of its last line included, as gcloud takes them. */
+/** Reads all bytes of the file, including a trailing newline, as gcloud does. */
 async function readValue({ flag, io }: Invocation): Promise<Uint8Array> {
   const file = flag('data-file');
   if (file === undefined || file === '') {
-    throw new UsageFailure('--data-file is missing: name the file that holds the value, or - for the standard input.');
+    throw new UsageFailure('--data-file is missing: pass the file that contains the value, or - for standard input.');
   }
   const chunks: Uint8Array[] = [];
   let sizeBytes = 0;
@@ -40,7 +40,7 @@ async function readValue({ flag, io }: Invocation): Promise<Uint8Array> {
     throw new Failure(`The value cannot be read (${describeError(error)}): check --data-file.`);
   }
   if (sizeBytes === 0 || sizeBytes > SECRET_BYTES_MAX) {
-    throw new Failure(`A secret has between 1 and ${SECRET_BYTES_MAX} bytes: check --data-file.`);
+    throw new Failure(`The value must have between 1 and ${SECRET_BYTES_MAX} bytes: check --data-file.`);
   }
   return Buffer.concat(chunks);
 }
@@ -58,7 +58,7 @@ export const secretsList: Command = {
 };
 
 export const secretsDelete: Command = {
-  operands: [{ name: 'NAME', summary: 'the secret, with all of its versions', count: 'one' }],
+  operands: [{ name: 'NAME', summary: 'name of the secret; all of its versions are deleted', count: 'one' }],
   flags: [],
   async run(invocation) {
     const [name = ''] = invocation.operands;

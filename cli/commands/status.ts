@@ -17,10 +17,8 @@ export const status: Command = {
     const queueRows = queues.map(({ topic, waiting, deadLetters }) => [topic, String(waiting), String(deadLetters)]);
     const text = [
       `${describeEndpoints(endpoints)}\nbuckets    ${describeStorage(storage)}`,
-      vms.length === 0 ? 'No VM runs.' : formatTable(['VM', 'ZONE', 'STATUS', 'JOB', 'ATTEMPT'], vmRows),
-      queues.length === 0
-        ? 'Nothing waits in the queues.'
-        : formatTable(['TOPIC', 'WAITING', 'DEAD LETTERS'], queueRows),
+      vms.length === 0 ? 'No VMs are running.' : formatTable(['VM', 'ZONE', 'STATUS', 'JOB', 'ATTEMPT'], vmRows),
+      queues.length === 0 ? 'The queues are empty.' : formatTable(['TOPIC', 'WAITING', 'DEAD LETTERS'], queueRows),
     ].join('\n\n');
     print({ json: { endpoints, vms, queues, storage }, text });
     return 0;
@@ -28,7 +26,7 @@ export const status: Command = {
 };
 
 function describeStorage({ sizeBytes, noncurrentBytes }: CloudStatus['storage']): string {
-  const old = `${formatBytes(noncurrentBytes)} of it replaced or deleted versions`;
-  const way = noncurrentBytes === 0 ? '' : `, which \`${programName()} rm -r --all-versions gs://…\` frees now`;
-  return `${formatBytes(sizeBytes)} on disk, ${old}${way}`;
+  const noncurrent = `${formatBytes(noncurrentBytes)} of it noncurrent versions`;
+  const hint = noncurrentBytes === 0 ? '' : ` (to delete them, run \`${programName()} rm -r --all-versions gs://…\`)`;
+  return `${formatBytes(sizeBytes)} on disk, ${noncurrent}${hint}`;
 }

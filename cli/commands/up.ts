@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { access, constants } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { findDataDir, refuseDeployment } from '#cli/client/find-cloud.ts';
+import { findDataDir, rejectDeployment } from '#cli/client/find-cloud.ts';
 import { openFunctionsLog } from '#cli/client/functions-log.ts';
 import type { Command } from '#cli/core/command.ts';
 import { describeError, Failure, UsageFailure } from '#cli/core/failure.ts';
@@ -12,18 +12,18 @@ const PORT_MAX = 65_535;
 export const up: Command = {
   operands: [],
   flags: [
-    { name: 'config', value: 'FILE', summary: 'zones, machine images and capacity (YAML)' },
-    { name: 'api-port', value: 'PORT', summary: 'of the HTTP API (default: a free one)' },
-    { name: 'storage-port', value: 'PORT', summary: 'of the Cloud Storage API (default: a free one)' },
+    { name: 'config', value: 'FILE', summary: 'configuration of zones, machine images and capacity (YAML)' },
+    { name: 'api-port', value: 'PORT', summary: 'port of the HTTP API (default: any free port)' },
+    { name: 'storage-port', value: 'PORT', summary: 'port of the Cloud Storage API (default: any free port)' },
   ],
-  notes: 'Its state lies in the data directory and survives any end of this process; jobs go on at the next start.',
+  notes: 'State is stored in the data directory and survives crashes of this process; jobs resume at the next start.',
   async run(invocation) {
     const { io, flag, print } = invocation;
     const ports = { ...readPort('api', flag('api-port')), ...readPort('storage', flag('storage-port')) };
-    refuseDeployment(invocation);
+    rejectDeployment(invocation);
     const dataDir = await findDataDir(invocation);
     const configFile = await findConfig(flag('config'), io.cwd);
-    const log = openFunctionsLog(dataDir, { onTrouble: (line) => io.stderr.write(`${line}\n`) });
+    const log = openFunctionsLog(dataDir, { onProblem: (line) => io.stderr.write(`${line}\n`) });
     const cloud = await io.startCloud({
       dataDir,
       ports,
@@ -33,16 +33,16 @@ export const up: Command = {
     try {
       print({
         json: { ...cloud.endpoints, log: log.path },
-        text: `${describeEndpoints(cloud.endpoints)}\nlog        ${log.path}\n\nThe embedded cloud is up. Ctrl-C ends it.`,
+        text: `${describeEndpoints(cloud.endpoints)}\nlog        ${log.path}\n\nThe embedded cloud is running. Press Ctrl-C to stop it.`,
       });
       if (!io.interrupted.aborted) {
         await once(io.interrupted, 'abort');
       }
-      io.stderr.write('Ending the VMs and the cloud; Ctrl-C again does not wait for them.\n');
+      io.stderr.write('Stopping the VMs and the embedded cloud. Press Ctrl-C again to exit without waiting.\n');
     } finally {
       await cloud.stop();
     }
-    io.stderr.write(`The embedded cloud is down. Its state is in ${dataDir}: jobs go on at the next start.\n`);
+    io.stderr.write(`The embedded cloud has stopped. Its state is in ${dataDir}; jobs resume at the next start.\n`);
     return 0;
   },
 };
@@ -55,7 +55,7 @@ async function findConfig(given: string | undefined, cwd: string): Promise<strin
   try {
     await access(path, constants.R_OK);
   } catch (error) {
-    throw new Failure(`The configuration ${path} cannot be read (${describeError(error)}): check --config.`);
+    throw new Failure(`The configuration file ${path} cannot be read (${describeError(error)}): check --config.`);
   }
   return path;
 }

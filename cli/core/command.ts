@@ -1,59 +1,62 @@
 import type { WriteStream } from 'node:tty';
 import type { Endpoints } from '#infra/embedded/data-dir/endpoints.ts';
 
-/** A command is data: what it takes and what it does. Its name and summary stand in the table of all commands. */
+/**
+ * A command as data: operands, flags and a run function. Its name and summary are in the command table
+ * (cli/commands.ts).
+ */
 export type Command = {
   readonly operands: readonly Operand[];
   readonly flags: readonly Flag[];
-  /** What the words after `--` are for; without it there may be none. */
+  /** Describes the arguments after `--`. If undefined, arguments after `--` are a usage error. */
   readonly rest?: string;
-  /** What the summary cannot say: shown below the flags. */
+  /** Additional help text, printed below the flags. */
   readonly notes?: string;
   readonly run: (invocation: Invocation) => Promise<ExitCode>;
 };
 
 export type Operand = {
-  /** In capitals, as it is shown. */
+  /** In capitals, as printed in the help. */
   readonly name: string;
   readonly summary: string;
-  /** `many`: one or more, and the last operand. */
+  /** `many`: one or more; must be the last operand. */
   readonly count: 'one' | 'optional' | 'many';
 };
 
 export type Flag = {
-  /** Without the dashes. */
+  /** Without the leading dashes. */
   readonly name: string;
   readonly letter?: string;
   readonly summary: string;
-  /** What stands for the value in the help; a flag without one is a switch. */
+  /** Placeholder for the value in the help; a flag without one is a switch. */
   readonly value?: string;
   readonly choices?: readonly string[];
-  /** Whether the value may be left out: the flag is then `true`. */
+  /** Whether the value may be omitted; the flag is then `true`. */
   readonly isValueOptional?: boolean;
-  /** Whether it may be given several times, and each time counts; otherwise the last one does. */
+  /** Whether all occurrences are collected; otherwise the last one wins. */
   readonly isRepeatable?: boolean;
 };
 
-/** 0: done; 1: failed, or the job did; 2: the command line was wrong. */
+/** 0: success; 1: the command or the job failed; 2: usage error. */
 export type ExitCode = 0 | 1 | 2;
 
-/** One call of a command, with everything from outside that it may use. */
+/** One call of a command, with all of its inputs and outputs. */
 export type Invocation = {
   readonly io: Io;
   readonly operands: readonly string[];
   readonly rest: readonly string[];
-  /** The value of a flag, or `true` for a switch that is given; undefined when it is not. */
+  /** The flag's value, `true` for a switch, undefined if the flag is not set. */
   readonly flag: (name: string) => string | undefined;
-  /** Every value of a flag that may be given several times. */
+  /** All values of a repeatable flag. */
   readonly flags: (name: string) => readonly string[];
   readonly isSet: (name: string) => boolean;
-  /** Writes a result in the form that `--format` names: the text, or what it says of the JSON. */
+  /** Writes a result in the format selected by `--format`: the text, or a rendering of the JSON. */
   readonly print: (result: { readonly json: unknown; readonly text: string }) => void;
-  /** Whether results are for a program, in whatever form. */
+  /** Whether results are machine-readable: any format other than text. */
   readonly isJson: boolean;
-  /** The data directory that was named, by flag or environment. */
+  /** From `--data-dir` or DROPFORGE_DATA_DIR. */
   readonly dataDir: string | undefined;
-  /** The file that describes a deployment on Google Cloud, which was named by flag or environment. */
+  /** Path of a file that describes a deployment on Google Cloud, from `--deployment` or DROPFORGE_DEPLOYMENT. */
   readonly deployment: string | undefined;
 };
 
@@ -64,16 +67,16 @@ export type Io = {
   readonly cwd: string;
   readonly dataDir: string | undefined;
   readonly deployment: string | undefined;
-  /** Ctrl-C, SIGTERM, the end of the terminal, or of the pipe that a cloud's command writes into. */
+  /** Aborted on SIGINT, SIGTERM and SIGHUP and, for commands that started an embedded cloud, when stdout is closed. */
   readonly interrupted: AbortSignal;
   readonly startCloud: StartCloud;
 };
 
 export type Output = {
   write(data: string | Uint8Array): void;
-  /** Null where the output is a pipe or a file. */
+  /** Null if the output is a pipe or a file. */
   readonly terminal: WriteStream | null;
-  readonly hasColours: boolean;
+  readonly hasColors: boolean;
 };
 
 export type StartCloud = (options: {

@@ -1,16 +1,16 @@
 import { ZodError } from 'zod';
 
-/** What went wrong and what to do next; the process ends with 1. */
+/** An error whose message says what went wrong and what to do next. The process exits with 1. */
 export class Failure extends Error {
   override readonly name = 'Failure';
 }
 
-/** What was asked for is not there. */
+/** The requested resource does not exist (404). */
 export class NotFound extends Failure {}
 
-/** The server has too much to do at the moment (429, 503): whoever can wait asks again. */
-export class Busy extends Failure {
-  /** As long as the server asked for; 0 where it said nothing. */
+/** The server is rate limiting or temporarily unavailable (429, 503); the request can be retried. */
+export class RetryableFailure extends Failure {
+  /** From the Retry-After header; 0 if there is none. */
   readonly retryAfterMs: number;
 
   constructor(message: string, retryAfterMs: number) {
@@ -19,22 +19,22 @@ export class Busy extends Failure {
   }
 }
 
-/** Ctrl-C ended the command, but not what it has begun: the message says what goes on. */
+/** The command was interrupted, but what it started is still running: the message says what. */
 export class Interruption extends Error {
   override readonly name = 'Interruption';
 }
 
-/** The command line cannot be understood; the process ends with 2. */
+/** The command line is invalid. The process exits with 2. */
 export class UsageFailure extends Error {
   override readonly name = 'UsageFailure';
 }
 
-/** The sentence that a user is shown for anything that was thrown. */
+/** Formats any thrown value as a sentence for the user. */
 export function describeError(error: unknown): string {
   if (error instanceof ZodError) {
     const [issue] = error.issues;
-    const fault = `${issue?.path.join('.')}: ${issue?.message}`;
-    return `An answer could not be understood (${fault}). Are the CLI and the cloud of one version?`;
+    const detail = `${issue?.path.join('.')}: ${issue?.message}`;
+    return `The response has an unexpected format (${detail}). Check that the CLI and the cloud have the same version.`;
   }
   return error instanceof Error ? error.message : String(error);
 }

@@ -3,133 +3,144 @@ import { UsageFailure } from '#cli/core/failure.ts';
 import type { Problem } from '#shared/protocol/report.ts';
 
 /**
- * A flag of gcloud that has no meaning here: `TAKEN` in silence where nothing else happens than was asked for, `NOTED`
- * where the job is the same without it, `REFUSED` where to take it would be a lie.
+ * A gcloud flag without a counterpart here. `ACCEPTED`: no message, because the behavior is what the flag asks for.
+ * `IGNORED`: accepted with a note, because the job is the same without it. `REJECTED`: a usage error, because the
+ * request cannot be fulfilled.
  */
-export type ForeignFlag = Omit<Flag, 'summary'> & {
-  readonly treatment: 'TAKEN' | 'NOTED' | 'REFUSED';
-  readonly because: string;
+export type GcloudOnlyFlag = Omit<Flag, 'summary'> & {
+  readonly treatment: 'ACCEPTED' | 'IGNORED' | 'REJECTED';
+  readonly reason: string;
 };
 
-/** The flags that every command of gcloud has (cloud.google.com/sdk/gcloud/reference), but for those of this CLI. */
-export const GCLOUD_WIDE_FLAGS: readonly ForeignFlag[] = [
-  { name: 'quiet', letter: 'q', treatment: 'TAKEN', because: 'nothing is ever asked' },
-  { name: 'verbosity', value: 'LEVEL', treatment: 'TAKEN', because: 'what matters is always shown' },
+/** Flags common to all gcloud commands (cloud.google.com/sdk/gcloud/reference) that this CLI does not implement. */
+export const GCLOUD_WIDE_FLAGS: readonly GcloudOnlyFlag[] = [
+  { name: 'quiet', letter: 'q', treatment: 'ACCEPTED', reason: 'there are no prompts' },
+  { name: 'verbosity', value: 'LEVEL', treatment: 'ACCEPTED', reason: 'warnings and errors are always printed' },
   {
     name: 'user-output-enabled',
     value: 'BOOLEAN',
     isValueOptional: true,
-    treatment: 'NOTED',
-    because: 'results are always printed',
+    treatment: 'IGNORED',
+    reason: 'results are always printed',
   },
   {
     name: 'configuration',
     value: 'NAME',
-    treatment: 'NOTED',
-    because: 'the cloud is found by --data-dir, not by the configurations of gcloud',
+    treatment: 'IGNORED',
+    reason: 'the cloud is selected by --data-dir or --deployment, not by gcloud configurations',
   },
-  { name: 'account', value: 'ACCOUNT', treatment: 'NOTED', because: 'nobody signs in to the embedded cloud' },
+  { name: 'account', value: 'ACCOUNT', treatment: 'IGNORED', reason: 'the embedded cloud has no authentication' },
   {
     name: 'impersonate-service-account',
     value: 'ACCOUNT',
-    treatment: 'NOTED',
-    because: 'nobody signs in to the embedded cloud; --service-account says what the job runs as',
+    treatment: 'IGNORED',
+    reason: 'the embedded cloud has no authentication; --service-account selects the account that the job runs as',
   },
-  { name: 'access-token-file', value: 'FILE', treatment: 'NOTED', because: 'nobody signs in to the embedded cloud' },
-  { name: 'billing-project', value: 'PROJECT', treatment: 'NOTED', because: 'submitting uses up no quota' },
-  { name: 'trace-token', value: 'TOKEN', treatment: 'NOTED', because: 'no request goes to Google' },
-  { name: 'log-http', treatment: 'NOTED', because: 'requests are not logged; --dry-run shows the job file' },
-  { name: 'flags-file', value: 'FILE', treatment: 'REFUSED', because: 'flags are read from the command line alone' },
-  { name: 'flatten', value: 'KEY', treatment: 'REFUSED', because: 'results are printed whole, as text or as JSON' },
+  {
+    name: 'access-token-file',
+    value: 'FILE',
+    treatment: 'IGNORED',
+    reason: 'the embedded cloud has no authentication',
+  },
+  { name: 'billing-project', value: 'PROJECT', treatment: 'IGNORED', reason: 'submitting a job uses no API quota' },
+  { name: 'trace-token', value: 'TOKEN', treatment: 'IGNORED', reason: 'requests are not traced' },
+  { name: 'log-http', treatment: 'IGNORED', reason: 'requests are not logged; --dry-run prints the job file' },
+  { name: 'flags-file', value: 'FILE', treatment: 'REJECTED', reason: 'flags are read from the command line only' },
+  {
+    name: 'flatten',
+    value: 'KEY',
+    treatment: 'REJECTED',
+    reason: 'results are not flattened; use --format=value(FIELD,…)',
+  },
 ];
 
-const WEB_ACCESS: ForeignFlag = {
+const WEB_ACCESS: GcloudOnlyFlag = {
   name: 'enable-web-access',
-  treatment: 'NOTED',
-  because: 'there is no shell into a running job; its log can be followed while it runs',
+  treatment: 'IGNORED',
+  reason: 'there is no interactive shell for a running job; use `jobs stream-logs`',
 };
 
-export const TRAINING_FOREIGN_FLAGS: readonly ForeignFlag[] = [
+export const TRAINING_GCLOUD_ONLY_FLAGS: readonly GcloudOnlyFlag[] = [
   WEB_ACCESS,
   {
     name: 'use-chief-in-tf-config',
     value: 'BOOLEAN',
     isValueOptional: true,
-    treatment: 'NOTED',
-    because: 'the master is always called chief in TF_CONFIG',
+    treatment: 'IGNORED',
+    reason: 'the master is always called chief in TF_CONFIG',
   },
-  { name: 'tpu-tf-version', value: 'VERSION', treatment: 'REFUSED', because: 'there are no TPUs' },
+  { name: 'tpu-tf-version', value: 'VERSION', treatment: 'REJECTED', reason: 'TPUs are not supported' },
   ...GCLOUD_WIDE_FLAGS,
 ];
 
-export const CUSTOM_JOB_FOREIGN_FLAGS: readonly ForeignFlag[] = [
+export const CUSTOM_JOB_GCLOUD_ONLY_FLAGS: readonly GcloudOnlyFlag[] = [
   WEB_ACCESS,
-  { name: 'enable-dashboard-access', treatment: 'NOTED', because: 'no ports of a running job are opened' },
+  { name: 'enable-dashboard-access', treatment: 'IGNORED', reason: 'no ports of a running job are exposed' },
   {
     name: 'persistent-resource-id',
     value: 'ID',
-    treatment: 'REFUSED',
-    because: 'machines are made for a job and removed after it',
+    treatment: 'REJECTED',
+    reason: 'machines are created per job and deleted after it',
   },
   ...GCLOUD_WIDE_FLAGS,
 ];
 
-const TREATMENTS = { TAKEN: 'as it is anyway', NOTED: 'without effect', REFUSED: 'refused' } as const;
+const TREATMENTS = { ACCEPTED: 'accepted', IGNORED: 'no effect', REJECTED: 'rejected' } as const;
 
-/** For the help, which says of each what becomes of it. */
-export function toFlag({ treatment, because, ...flag }: ForeignFlag): Flag {
-  return { ...flag, summary: `${TREATMENTS[treatment]}: ${because}` };
+/** Converts to a flag whose help text states the treatment and its reason. */
+export function toFlag({ treatment, reason, ...flag }: GcloudOnlyFlag): Flag {
+  return { ...flag, summary: `${TREATMENTS[treatment]}: ${reason}` };
 }
 
-/** Refuses, before anything is uploaded, what would not be done as it was asked; the answer is what has no effect. */
-export function judgeForeignFlags(flags: readonly ForeignFlag[], { isSet }: Invocation): readonly Problem[] {
+/** Returns a note per ignored flag. Throws UsageFailure for a rejected flag; call before anything is uploaded. */
+export function checkGcloudOnlyFlags(flags: readonly GcloudOnlyFlag[], { isSet }: Invocation): readonly Problem[] {
   const given = flags.filter(({ name }) => isSet(name));
-  const refused = given.find(({ treatment }) => treatment === 'REFUSED');
-  if (refused !== undefined) {
-    throw new UsageFailure(`--${refused.name} cannot be honoured: ${refused.because}. Leave it out.`);
+  const rejected = given.find(({ treatment }) => treatment === 'REJECTED');
+  if (rejected !== undefined) {
+    throw new UsageFailure(`--${rejected.name} is not supported: ${rejected.reason}. Remove the flag.`);
   }
   return given
-    .filter(({ treatment }) => treatment === 'NOTED')
-    .map(({ name, because }) => ({
+    .filter(({ treatment }) => treatment === 'IGNORED')
+    .map(({ name, reason }) => ({
       code: 'FLAG_WITHOUT_EFFECT',
-      message: `--${name} has no effect: ${because}.`,
-      remedy: 'It can be left out.',
+      message: `--${name} has no effect: ${reason}.`,
+      remedy: 'Remove the flag.',
       path: `--${name}`,
     }));
 }
 
-const LIST_FOREIGN_FLAGS: readonly ForeignFlag[] = [
-  { name: 'region', value: 'REGION', treatment: 'NOTED', because: 'jobs of all regions are in one list' },
-  { name: 'page-size', value: 'N', treatment: 'TAKEN', because: 'all pages are printed as one' },
-  { name: 'sort-by', value: 'FIELD', treatment: 'REFUSED', because: 'the newest job always comes first' },
+const LIST_GCLOUD_ONLY_FLAGS: readonly GcloudOnlyFlag[] = [
+  { name: 'region', value: 'REGION', treatment: 'IGNORED', reason: 'the list includes all regions' },
+  { name: 'page-size', value: 'N', treatment: 'ACCEPTED', reason: 'all pages are fetched and printed together' },
+  { name: 'sort-by', value: 'FIELD', treatment: 'REJECTED', reason: 'jobs are always sorted newest first' },
   ...GCLOUD_WIDE_FLAGS,
 ];
 
-const JOB_FOREIGN_FLAGS: readonly ForeignFlag[] = [
-  { name: 'region', value: 'REGION', treatment: 'TAKEN', because: 'a job has its id in all regions' },
+const JOB_GCLOUD_ONLY_FLAGS: readonly GcloudOnlyFlag[] = [
+  { name: 'region', value: 'REGION', treatment: 'ACCEPTED', reason: 'job ids are global' },
   ...GCLOUD_WIDE_FLAGS,
 ];
 
-const PROJECT: Flag = { name: 'project', value: 'PROJECT', summary: "must be the cloud's own" };
+const PROJECT: Flag = { name: 'project', value: 'PROJECT', summary: 'must match the project of the cloud' };
 
-/** What gcloud's commands for a list of jobs take besides. */
-export const GCLOUD_LIST_FLAGS: readonly Flag[] = [PROJECT, ...LIST_FOREIGN_FLAGS.map(toFlag)];
+/** Additional flags of gcloud's commands that list jobs. */
+export const GCLOUD_LIST_FLAGS: readonly Flag[] = [PROJECT, ...LIST_GCLOUD_ONLY_FLAGS.map(toFlag)];
 
-/** What gcloud's commands for one job take besides. */
-export const GCLOUD_JOB_FLAGS: readonly Flag[] = [PROJECT, ...JOB_FOREIGN_FLAGS.map(toFlag)];
+/** Additional flags of gcloud's commands for one job. */
+export const GCLOUD_JOB_FLAGS: readonly Flag[] = [PROJECT, ...JOB_GCLOUD_ONLY_FLAGS.map(toFlag)];
 
-/** Refuses what would not be done as it was asked, and says what has no effect. To be called before anything is done. */
-export function judgeJobFlags(invocation: Invocation, { projectId }: { readonly projectId: string }): void {
-  refuseOtherProject(invocation, projectId);
+/** Rejects unsupported flags and prints a note per ignored flag. Call before any request is sent. */
+export function checkJobFlags(invocation: Invocation, { projectId }: { readonly projectId: string }): void {
+  rejectOtherProject(invocation, projectId);
   const isList = invocation.operands.length === 0;
-  for (const { message } of judgeForeignFlags(isList ? LIST_FOREIGN_FLAGS : JOB_FOREIGN_FLAGS, invocation)) {
+  for (const { message } of checkGcloudOnlyFlags(isList ? LIST_GCLOUD_ONLY_FLAGS : JOB_GCLOUD_ONLY_FLAGS, invocation)) {
     invocation.io.stderr.write(`${message}\n`);
   }
 }
 
-export function refuseOtherProject({ flag }: Invocation, projectId: string): void {
+export function rejectOtherProject({ flag }: Invocation, projectId: string): void {
   const project = flag('project');
   if (project !== undefined && project !== projectId) {
-    throw new UsageFailure(`--project ${project} is not this cloud's project ${projectId}: leave it out.`);
+    throw new UsageFailure(`--project ${project} does not match the cloud's project ${projectId}. Remove the flag.`);
   }
 }

@@ -2,25 +2,26 @@ import { existsSync, realpathSync } from 'node:fs';
 import { delimiter, join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** The checkout that this program is of, with a slash at its end. */
+/** The checkout that contains this program, with a trailing slash. */
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const PROGRAM = join(ROOT, 'cli', 'dropforge.js');
 
-let find = (): string => 'npx dropforge';
+let resolveName = (): string => 'npx dropforge';
 
-/** How hints begin that are to be typed: `npx dropforge`, unless the program was told otherwise. */
+/** The command prefix for hints that users can copy; `npx dropforge` unless `setProgramNameSource` was called. */
 export function programName(): string {
-  return find();
+  return resolveName();
 }
 
-/** Told once, by whoever starts the program; it is asked for only where a hint is written. */
-export function nameProgram(by: () => string): void {
-  find = by;
+/** Called once by the composition root. The source is evaluated only when a hint is printed. */
+export function setProgramNameSource(source: () => string): void {
+  resolveName = source;
 }
 
 /**
- * What reaches this checkout from the caller's folder: `dropforge` where it was linked, npx inside the checkout, and its
- * path anywhere else, where npx would ask the public registry for a package of that name.
+ * Returns the command that runs this checkout from the caller's working directory: `dropforge` if it is linked into the
+ * PATH, `npx dropforge` inside the checkout, otherwise the program's absolute path, because npx would look up a package
+ * of that name in the public registry.
  */
 export function findProgramName({ searchPath, cwd }: { readonly searchPath: string; readonly cwd: string }): string {
   if (searchPath.split(delimiter).some(isLinkedIn)) {
@@ -29,7 +30,7 @@ export function findProgramName({ searchPath, cwd }: { readonly searchPath: stri
   return `${cwd}${sep}`.startsWith(ROOT) ? 'npx dropforge' : PROGRAM;
 }
 
-/** npm puts folders of its own before the PATH, which the caller's shell does not have. */
+/** Ignores `node_modules/.bin`: npm prepends it to the PATH of scripts, but the caller's shell does not have it. */
 function isLinkedIn(directory: string): boolean {
   const file = join(directory, 'dropforge');
   return !directory.endsWith(join('node_modules', '.bin')) && existsSync(file) && realpathSync(file) === PROGRAM;

@@ -5,17 +5,17 @@ import { formatTable } from '#cli/render/format-table.ts';
 import { paint, paintState } from '#cli/render/paint.ts';
 import type { JobView, Problem } from '#shared/protocol/report.ts';
 
-type Setting = { readonly warnings: readonly Problem[]; readonly nowMs: number; readonly output: Output };
+type RenderOptions = { readonly warnings: readonly Problem[]; readonly nowMs: number; readonly output: Output };
 type ReplicaView = JobView['replicas'][number];
 
-/** All about a job, for people: what it is, why it ended, and what its VMs did. */
-export function describeJob(job: JobView, { warnings, nowMs, output }: Setting): string {
+/** Formats a job: its properties, cause, warnings, past attempts and replicas. */
+export function describeJob(job: JobView, { warnings, nowMs, output }: RenderOptions): string {
   const title = `${paint(job.jobId, 'bold', output)}  ${paintState(job.state, output)}`;
   const sections = [
     [title, ...describeFacts(job, nowMs)],
     describeCause(job),
     warnings.map((warning) => `${paint('warning:', 'yellow', output)} ${describeProblem(warning)}`),
-    job.attempts.length === 0 ? [] : ['Attempts that ended', ...indent(describeAttempts(job, nowMs))],
+    job.attempts.length === 0 ? [] : ['Past attempts', ...indent(describeAttempts(job, nowMs))],
     job.replicas.length === 0 ? [] : ['Replicas', ...indent(describeReplicas(job.replicas, nowMs))],
   ];
   return sections
@@ -36,7 +36,7 @@ function describeFacts(job: JobView, nowMs: number): readonly string[] {
     ['ended', job.endTime && formatMoment(job.endTime, nowMs)],
     ['waiting for', job.waitingFor && `${job.waitingFor.code}: ${job.waitingFor.message}`],
     ['machines', machines.join(', ')],
-    ['place', placement && `${placement.zone}, ${placement.provisioningModel}, ${placement.machineImage}`],
+    ['placement', placement && `${placement.zone}, ${placement.provisioningModel}, ${placement.machineImage}`],
     ['attempt', String(job.attempt)],
     ['output', job.jobDir],
     ['source', job.source],
@@ -54,21 +54,21 @@ function describeFacts(job: JobView, nowMs: number): readonly string[] {
     .map(([name, value]) => `  ${name.padEnd(12)}${value}`);
 }
 
-/** What the machines cost on Google Cloud, by its list prices. */
+/** The job's cost on Google Cloud, at list prices. */
 export function describePrice({ totalUsd, perHourUsd, billedSeconds, asOf }: JobView['price']): string {
   const billed = `${formatDuration(billedSeconds * 1_000)} of VM time`;
   if (totalUsd === null || perHourUsd === null) {
-    return `not known for these machines (${billed})`;
+    return `unknown for these machines (${billed})`;
   }
-  const rate = `$${perHourUsd.toFixed(4)} an hour`;
-  return `$${totalUsd.toFixed(4)} on Google Cloud: ${billed} at ${rate} (list prices of ${asOf})`;
+  const rate = `$${perHourUsd.toFixed(4)} per hour`;
+  return `$${totalUsd.toFixed(4)} on Google Cloud: ${billed} at ${rate} (list prices as of ${asOf})`;
 }
 
 export function describeCause({ cause, errorMessage }: JobView): readonly string[] {
   if (cause === null) {
     return errorMessage === null ? [] : [errorMessage];
   }
-  // Some remedies speak of the lines below.
+  // The remedy comes before the evidence, because some remedies refer to the lines below.
   return [`${cause.code}: ${cause.message}`, `  → ${cause.remedy}`, ...cause.evidence.map((line) => `  | ${line}`)];
 }
 
@@ -76,11 +76,11 @@ function describeAttempts(job: JobView, nowMs: number): string {
   const rows = job.attempts.map(({ attempt, zone, startTime, endTime, cause, message }) => [
     String(attempt),
     zone ?? '-',
-    startTime === null ? 'never' : formatDuration(Date.parse(endTime) - Date.parse(startTime)),
+    startTime === null ? 'not started' : formatDuration(Date.parse(endTime) - Date.parse(startTime)),
     formatAgo(endTime, nowMs),
     cause === null ? '' : `${cause}: ${message ?? ''}`,
   ]);
-  return formatTable(['NUMBER', 'ZONE', 'RAN', 'ENDED', 'CAUSE'], rows);
+  return formatTable(['ATTEMPT', 'ZONE', 'DURATION', 'ENDED', 'CAUSE'], rows);
 }
 
 function describeReplicas(replicas: readonly ReplicaView[], nowMs: number): string {
@@ -92,10 +92,10 @@ function describeReplicas(replicas: readonly ReplicaView[], nowMs: number): stri
     describeProgress(replica) || '-',
     describeUsage(replica) || '-',
   ]);
-  return formatTable(['REPLICA', 'VM', 'PHASE', 'HEARD', 'PROGRESS', 'USAGE'], rows);
+  return formatTable(['REPLICA', 'VM', 'PHASE', 'HEARTBEAT', 'PROGRESS', 'USAGE'], rows);
 }
 
-/** `step 12 of 30, loss 0.1203, accuracy 0.9611`. */
+/** Formats steps and metrics: `step 12 of 30, loss 0.1203, accuracy 0.9611`. */
 export function describeProgress({
   step,
   stepsMax,

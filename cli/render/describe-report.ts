@@ -3,7 +3,7 @@ import { programName } from '#cli/core/program-name.ts';
 import { paint, paintState } from '#cli/render/paint.ts';
 import type { Problem, Report } from '#shared/protocol/report.ts';
 
-/** The verdict on a submission, with what to mend or how to follow the job. */
+/** Formats the verdict on a submission, with the problems to fix or the commands to follow the job. */
 export function describeReport(report: Report, output: Output): string {
   const warnings = report.warnings.map(
     (warning) => `${paint('warning:', 'yellow', output)} ${describeProblem(warning)}`,
@@ -11,10 +11,12 @@ export function describeReport(report: Report, output: Output): string {
   return [...describeVerdict(report, output), ...warnings].join('\n');
 }
 
-/** `code: what, where. What to do.` */
+/** Formats a problem as `CODE (PATH, line N): MESSAGE → REMEDY`, on two lines. */
 export function describeProblem({ code, message, remedy, path, line }: Problem): string {
-  const place = [path, line === undefined ? undefined : `line ${line}`].filter((part) => part !== undefined).join(', ');
-  return `${code}${place === '' ? '' : ` (${place})`}: ${message}\n    → ${remedy}`;
+  const location = [path, line === undefined ? undefined : `line ${line}`]
+    .filter((part) => part !== undefined)
+    .join(', ');
+  return `${code}${location === '' ? '' : ` (${location})`}: ${message}\n    → ${remedy}`;
 }
 
 function describeVerdict(report: Report, output: Output): readonly string[] {
@@ -26,15 +28,15 @@ function describeVerdict(report: Report, output: Output): readonly string[] {
         `Job ${jobId} ${verdict}${report.job === null ? '' : `: ${paintState(report.job.state, output)}`}`,
         ...(report.job === null ? [] : [`  output   ${report.job.jobDir}`]),
         `  follow   ${programName()} jobs stream-logs ${jobId}`,
-        `  look     ${programName()} jobs describe ${jobId}`,
+        `  details  ${programName()} jobs describe ${jobId}`,
       ];
     case 'REFUSED':
       return [`${jobId} was ${verdict}:`, ...report.problems.map((problem) => `  - ${describeProblem(problem)}`)];
     case 'WAITING':
       return [
-        `${jobId} is WAITING for something that it names:`,
+        `${jobId} is WAITING for objects that it references:`,
         ...report.problems.map((problem) => `  - ${describeProblem(problem)}`),
-        '  Nothing is lost: it starts by itself once that is there.',
+        '  The job starts automatically when they exist.',
       ];
   }
 }

@@ -1,6 +1,6 @@
 import Table from 'cli-table3';
 
-/** Columns without lines, so that a table can be read by people and cut by `awk`. */
+/** Formats columns without borders, so that tables can be processed with `awk`. */
 export function formatTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const none = '';
   const table = new Table({

@@ -10,7 +10,7 @@ const TIME_UNITS = [
   { name: 's', ms: 1_000 },
 ] as const;
 
-/** The two largest units of a length of time: `1 h 5 min`, `48 s`, `0.8 s`. */
+/** Formats a duration with its two largest units: `1 h 5 min`, `48 s`, `0.8 s`. */
 export function formatDuration(durationMs: number): string {
   if (durationMs < 10_000) {
     return `${(durationMs / 1_000).toFixed(1)} s`;
@@ -26,14 +26,14 @@ export function formatDuration(durationMs: number): string {
   return parts.filter(Boolean).join(' ');
 }
 
-/** A moment both ways, for people: `3 min ago (2026-11-21 06:44:49 UTC)`. */
+/** Formats a time as relative and absolute: `3 min ago (2026-11-21 06:44:49 UTC)`. */
 export function formatMoment(time: string, nowMs: number): string {
   return `${formatAgo(time, nowMs)} (${formatUtc(time)})`;
 }
 
 export function formatAgo(time: string, nowMs: number): string {
   const agoMs = nowMs - Date.parse(time);
-  // The clocks of two machines are never quite together.
+  // Clock skew between machines can make the difference negative.
   return agoMs < 1_000 ? 'just now' : `${formatDuration(agoMs)} ago`;
 }
 
@@ -43,7 +43,7 @@ export function formatUtc(time: string): string {
 
 const BYTE_UNITS = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'] as const;
 
-/** A size for people: `512 bytes`, `1.5 GiB`. */
+/** Formats a size: `512 bytes`, `1.5 GiB`. */
 export function formatBytes(sizeBytes: number): string {
   let size = sizeBytes;
   let unit = 0;
@@ -54,17 +54,17 @@ export function formatBytes(sizeBytes: number): string {
   return `${unit === 0 ? size : size.toFixed(1)} ${BYTE_UNITS[unit]}`;
 }
 
-/** A path as it is best shown and typed: from the working directory when it lies below, in full otherwise. */
+/** Returns the path relative to the working directory if it is inside it, otherwise unchanged. */
 export function shortenPath(cwd: string, path: string): string {
-  const below = relative(cwd, path);
-  return below === '' || below.startsWith('..') ? path : below;
+  const relativePath = relative(cwd, path);
+  return relativePath === '' || relativePath.startsWith('..') ? path : relativePath;
 }
 
-/** One line: when, who, and what; what the agent says of itself is marked as its own. */
-export function formatLogEntry(entry: LogEntry, output: Pick<Output, 'hasColours'> = { hasColours: false }): string {
+/** Formats a log entry as one line: time, replica, text. Messages of the VM agent are labeled `agent`. */
+export function formatLogEntry(entry: LogEntry, output: Pick<Output, 'hasColors'> = { hasColors: false }): string {
   const { at, replica, stream, severity, text } = entry;
   const time = new Date(at).toISOString().slice(11, 23);
-  const who = stream === 'agent' ? `${replica} agent` : replica;
+  const origin = stream === 'agent' ? `${replica} agent` : replica;
   const line = severity === 'ERROR' ? paint(text, 'red', output) : text;
-  return `${paint(`${time} ${who}`, 'dim', output)}  ${line}`;
+  return `${paint(`${time} ${origin}`, 'dim', output)}  ${line}`;
 }

@@ -10,8 +10,8 @@ const STATE_STYLES: Readonly<Record<string, 'green' | 'red' | 'yellow' | 'cyan'>
   RUNNING: 'cyan',
 };
 
-/** A job state in its colour, where the output has colours; the word itself never changes. */
-export function paintState(state: string, output: Pick<Output, 'hasColours'>): string {
+/** Colors a job state, if the output supports colors. The text stays the same. */
+export function paintState(state: string, output: Pick<Output, 'hasColors'>): string {
   const style = STATE_STYLES[state];
   return style === undefined ? state : paint(state, style, output);
 }
@@ -19,7 +19,7 @@ export function paintState(state: string, output: Pick<Output, 'hasColours'>): s
 export function paint(
   text: string,
   style: 'green' | 'red' | 'yellow' | 'cyan' | 'bold' | 'dim',
-  output: Pick<Output, 'hasColours'>,
+  output: Pick<Output, 'hasColors'>,
 ): string {
-  return output.hasColours ? styleText(style, text, { validateStream: false }) : text;
+  return output.hasColors ? styleText(style, text, { validateStream: false }) : text;
 }

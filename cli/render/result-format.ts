@@ -1,12 +1,12 @@
-/** How results are printed: for people, or in a form of gcloud's for programs. */
+/** The value of `--format`: text, or one of gcloud's machine-readable formats. */
 export type ResultFormat =
   | { readonly kind: 'text' | 'json' | 'yaml' }
-  /** One line a result, with tabs between the values of these fields: `value(state,placement.zone)`. */
+  /** One line per result, with the fields' values separated by tabs: `value(state,placement.zone)`. */
   | { readonly kind: 'value'; readonly fields: readonly string[] };
 
 const FIELD = /^[\w-]+(\.[\w-]+)*$/;
 
-/** Undefined where it is no format that is known. */
+/** Parses the value of `--format`; undefined if it is invalid. */
 export function parseResultFormat(text: string): ResultFormat | undefined {
   if (text === 'text' || text === 'json' || text === 'yaml') {
     return { kind: text };
@@ -18,7 +18,7 @@ export function parseResultFormat(text: string): ResultFormat | undefined {
   return fields?.every((field) => FIELD.test(field)) ? { kind: 'value', fields } : undefined;
 }
 
-/** Writes results in one form, one after the other. Libraries are loaded only for the form that needs them. */
+/** Returns a function that formats one result after the other. The YAML library is loaded only if it is needed. */
 export async function createResultWriter(
   format: ResultFormat,
 ): Promise<(result: { readonly json: unknown; readonly text: string }) => string> {
@@ -35,16 +35,16 @@ export async function createResultWriter(
     case 'yaml': {
       const { stringify } = await import('yaml');
       let count = 0;
-      const separate = (isOfMany: boolean) => (count++ > 0 || isOfMany ? '---\n' : '');
+      const separatorOf = (isInList: boolean) => (count++ > 0 || isInList ? '---\n' : '');
       return ({ json }) =>
         listOf(json)
-          .map((item) => `${separate(Array.isArray(json))}${stringify(item)}`)
+          .map((item) => `${separatorOf(Array.isArray(json))}${stringify(item)}`)
           .join('');
     }
   }
 }
 
-/** What a path such as `placement.zone` or `attempts.0.cause` leads to; undefined where it leads nowhere. */
+/** Returns the value at a path such as `placement.zone` or `attempts.0.cause`; null if there is none. */
 export function readField(item: unknown, path: string): unknown {
   let value = item;
   for (const name of path.split('.')) {
@@ -57,7 +57,7 @@ function listOf(json: unknown): readonly unknown[] {
   return Array.isArray(json) ? json : [json];
 }
 
-/** As gcloud writes it: nothing for what is not there, lists with semicolons. */
+/** Formats a value as gcloud does: missing values are empty, list items are separated by semicolons. */
 function describeValue(value: unknown): string {
   if (Array.isArray(value)) {
     return value.map(describeValue).join(';');

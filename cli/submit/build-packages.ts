@@ -4,22 +4,25 @@ import { describeError, Failure, UsageFailure } from '#cli/core/failure.ts';
 import type { PackageSource, WorkingDirectory } from '#cli/submit/package-source.ts';
 import { buildSourceDistribution, type SourceDistribution } from '#cli/submit/source-distribution.ts';
 
-/** A package of this machine as it is to be uploaded. */
+/** A local package, ready to be uploaded. */
 export type BuiltPackage = {
   readonly source: PackageSource;
   readonly fileName: string;
   readonly bytes: Uint8Array;
-  /** What a user may want to know about how it was made. */
+  /** Messages for the user about how the package was built. */
   readonly notes: readonly string[];
 };
 
-/** Builds or reads what is on this machine, and leaves objects out. Fails for what cannot be read, and for equal names. */
+/**
+ * Builds or reads local packages; skips objects. Throws Failure if one cannot be read, UsageFailure for duplicate
+ * names.
+ */
 export async function buildPackages(sources: readonly PackageSource[]): Promise<readonly BuiltPackage[]> {
   const built: BuiltPackage[] = [];
   for (const source of sources) {
     built.push(...(await build(source)));
   }
-  refuseEqualNames(built);
+  rejectDuplicateNames(built);
   return built;
 }
 
@@ -46,21 +49,25 @@ async function readArchive(path: string, flag: string): Promise<Uint8Array> {
   }
 }
 
-function refuseEqualNames(packages: readonly BuiltPackage[]): void {
+function rejectDuplicateNames(packages: readonly BuiltPackage[]): void {
   const names = packages.map(({ fileName }) => fileName);
-  const double = names.find((name, index) => names.indexOf(name) !== index);
-  if (double !== undefined) {
-    throw new UsageFailure(`Two packages are named ${double}: rename one of them.`);
+  const duplicate = names.find((name, index) => names.indexOf(name) !== index);
+  if (duplicate !== undefined) {
+    throw new UsageFailure(`Two packages are named ${duplicate}: rename one of them.`);
   }
 }
 
-/** A name with extras and versions (PyPA, "Dependency specifiers"): what `install_requires` takes as pip does. */
+/**
+ * A name with extras and versions (PyPA, "Dependency specifiers"): the subset that `install_requires` handles as pip
+ * does.
+ */
 const SIMPLE_REQUIREMENT = /^[A-Za-z0-9][\w.-]*\s*(\[[\w.,\s-]*\])?\s*([<>=!~]=?[^;,\s]+(\s*,\s*[<>=!~]=?[^;,\s]+)*)?$/;
 
 /**
- * Builds what `gcloud ai custom-jobs create --worker-pool-spec=local-package-path=…` makes an image of: the package of
- * the module to be run, with the requirements that are given and those of requirements.txt. A project with a setup.py
- * or pyproject.toml of its own is taken whole.
+ * Builds a package from a working directory, for which `gcloud ai custom-jobs create
+ * --worker-pool-spec=local-package-path=…` builds a container image: the top-level package of the module to run, with
+ * the given requirements and those of requirements.txt. A project with a setup.py or pyproject.toml is packaged as a
+ * whole.
  */
 export async function buildWorkingDirectory(source: WorkingDirectory): Promise<SourceDistribution> {
   const { path, module } = source;
@@ -69,17 +76,17 @@ export async function buildWorkingDirectory(source: WorkingDirectory): Promise<S
   const hasPackage = !isProject && (await exists(join(path, top, '__init__.py')));
   const listed = isProject ? [] : await readRequirements(join(path, 'requirements.txt'));
   const requirements = [...source.requirements, ...listed];
-  const odd = requirements.find((requirement) => !SIMPLE_REQUIREMENT.test(requirement));
-  if (odd !== undefined) {
+  const unsupported = requirements.find((requirement) => !SIMPLE_REQUIREMENT.test(requirement));
+  if (unsupported !== undefined) {
     throw new Failure(
-      `The requirement '${odd}' of ${path} is not a name with versions, such as numpy>=2: give its archive with ` +
-        'extra-packages, or write a setup.py with install_requires.',
+      `The requirement '${unsupported}' of ${path} is not a name with versions, such as numpy>=2: pass its archive in ` +
+        'extra-packages, or add a setup.py with install_requires.',
     );
   }
   return buildSourceDistribution(hasPackage ? join(path, top) : path, {}, [...new Set(requirements)]);
 }
 
-/** Lines without comments. */
+/** Returns the file's lines without comments; empty if the file does not exist. */
 async function readRequirements(path: string): Promise<readonly string[]> {
   if (!(await exists(path))) {
     return [];

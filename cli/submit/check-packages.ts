@@ -5,7 +5,7 @@ import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { describeError, Failure } from '#cli/core/failure.ts';
 import type { BuiltPackage } from '#cli/submit/build-packages.ts';
-import type { JudgedRequest } from '#cli/submit/job-request.ts';
+import type { ValidatedRequest } from '#cli/submit/job-request.ts';
 import { buildSourceDistribution } from '#cli/submit/source-distribution.ts';
 import { countGpus, isTpuMachine } from '#shared/catalog/count-gpus.ts';
 import type { JobPlan } from '#shared/job-file/validation/check-job.ts';
@@ -19,7 +19,10 @@ export type NamedReport = { readonly name: string; readonly report: PackageRepor
 
 type Found = { readonly problems: readonly Problem[]; readonly warnings: readonly Problem[] };
 
-/** Looks into a package as intake does: an archive, or a folder, which is built as a submission would build it. */
+/**
+ * Inspects an archive, or a folder that is first built as for a submission, with intake's checks. Throws Failure if
+ * unreadable.
+ */
 export async function inspectLocalPackage(path: string): Promise<PackageReport> {
   const found = await statOf(path);
   if (!found.isDirectory()) {
@@ -33,23 +36,22 @@ export async function inspectLocalPackage(path: string): Promise<PackageReport> 
   return inspectBuiltPackage(await buildSourceDistribution(path));
 }
 
-/** Looks into a package that was built or read. */
 export function inspectBuiltPackage({ fileName, bytes }: Pick<BuiltPackage, 'fileName' | 'bytes'>) {
   return inspectPackage(sourceOf(fileName, bytes));
 }
 
 /**
- * What is wrong with packages for a job: with their archives, with the module to be run, which one of them must have,
- * and with what they need of the machines. Without a plan the machines are not known, and nothing is said of them.
+ * Validates a job's packages: the archives, the module to run (one package must contain it), and the fit with the job's
+ * machines. Without a plan the machines are unknown and not checked.
  */
-export function judgePackages(
+export function validatePackages(
   packages: readonly NamedReport[],
   job: { readonly module: string | undefined; readonly plan: Pick<JobPlan, 'groups'> | null },
   silenced: ReadonlySet<string>,
 ): Found {
   const { module, plan } = job;
   const reports = packages.map(({ report }) => report);
-  const found: Found[] = [judgeArchives(packages, module)];
+  const found: Found[] = [validateArchives(packages, module)];
   if (module !== undefined && plan !== null) {
     const { groups } = plan;
     const machines = groups.map(({ role, count, ...group }) => ({ role, count, gpusPerMachine: countGpus(group) }));
@@ -63,21 +65,21 @@ export function judgePackages(
   };
 }
 
-/** As intake does: where one package has the module, it is not missed in the others. */
-function judgeArchives(packages: readonly NamedReport[], module: string | undefined): Found {
-  const judged = packages.map(({ name, report }) => {
+/** Same rule as intake: if one package contains the module, it is not reported as missing in the others. */
+function validateArchives(packages: readonly NamedReport[], module: string | undefined): Found {
+  const validated = packages.map(({ name, report }) => {
     const ofModule = module === undefined ? { problems: [], warnings: [] } : report.judgeModule(module);
     return { name, report, ofModule };
   });
-  const hasModule = judged.some(({ report, ofModule }) => report.problems.length + ofModule.problems.length === 0);
-  const tell = (name: string, problem: Problem): Problem =>
+  const hasModule = validated.some(({ report, ofModule }) => report.problems.length + ofModule.problems.length === 0);
+  const withName = (name: string, problem: Problem): Problem =>
     packages.length > 1 ? { ...problem, message: `${name}: ${problem.message}` } : problem;
   return {
-    problems: judged.flatMap(({ name, report, ofModule }) =>
-      [...report.problems, ...(hasModule ? [] : ofModule.problems)].map((problem) => tell(name, problem)),
+    problems: validated.flatMap(({ name, report, ofModule }) =>
+      [...report.problems, ...(hasModule ? [] : ofModule.problems)].map((problem) => withName(name, problem)),
     ),
-    warnings: judged.flatMap(({ name, report, ofModule }) =>
-      [...report.warnings, ...ofModule.warnings].map((warning) => tell(name, warning)),
+    warnings: validated.flatMap(({ name, report, ofModule }) =>
+      [...report.warnings, ...ofModule.warnings].map((warning) => withName(name, warning)),
     ),
   };
 }
@@ -101,16 +103,16 @@ function sourceOf(name: string, bytes: Uint8Array): PackageSource {
 }
 
 /**
- * Judges a job together with the packages that are to be uploaded for it, as intake will: what intake refuses, a key in
- * a package above all, is better not sent. What only the cloud has is left to intake.
+ * Validates a job together with the packages to be uploaded for it, with intake's checks, so that a package that intake
+ * would reject (in particular one that contains a key) is not uploaded. Packages in buckets are left to intake.
  */
-export async function judgeBuiltPackages(
-  judged: JudgedRequest,
+export async function validateBuiltPackages(
+  validated: ValidatedRequest,
   built: readonly BuiltPackage[],
-): Promise<JudgedRequest> {
-  const { spec } = judged;
+): Promise<ValidatedRequest> {
+  const { spec } = validated;
   if (spec?.program.kind !== 'PYTHON' || built.length === 0) {
-    return judged;
+    return validated;
   }
   const packages: NamedReport[] = [];
   for (const one of built) {
@@ -118,21 +120,21 @@ export async function judgeBuiltPackages(
   }
   const { module, packageUris } = spec.program;
   if (packageUris.length > built.length) {
-    packages.push(UNSEEN);
+    packages.push(REMOTE_PACKAGES);
   }
-  const found = judgePackages(packages, { module, plan: { groups: spec.replicaGroups } }, NONE_SILENCED);
+  const found = validatePackages(packages, { module, plan: { groups: spec.replicaGroups } }, NOTHING_IGNORED);
   return {
-    ...judged,
-    problems: [...judged.problems, ...found.problems],
-    warnings: [...found.warnings, ...judged.warnings],
+    ...validated,
+    problems: [...validated.problems, ...found.problems],
+    warnings: [...found.warnings, ...validated.warnings],
   };
 }
 
-/** A job file has no place for what is to be passed over: pyproject.toml has, where intake reads it, too. */
-const NONE_SILENCED: ReadonlySet<string> = new Set();
+/** Job files cannot disable checks; pyproject.toml can, and intake reads it from there, too. */
+const NOTHING_IGNORED: ReadonlySet<string> = new Set();
 
-/** Stands for packages that lie in buckets: the module may be in one of them, and they are not the whole program. */
-const UNSEEN: NamedReport = {
+/** Placeholder for packages in buckets, which may contain the module: the local packages are not the whole program. */
+const REMOTE_PACKAGES: NamedReport = {
   name: '',
   report: {
     ...{ name: null, version: null, requiresPython: null, requirements: [] },

@@ -1,6 +1,6 @@
 import type { Invocation } from '#cli/core/command.ts';
 import { UsageFailure } from '#cli/core/failure.ts';
-import { CUSTOM_JOB_FOREIGN_FLAGS, judgeForeignFlags } from '#cli/core/gcloud-flags.ts';
+import { CUSTOM_JOB_GCLOUD_ONLY_FLAGS, checkGcloudOnlyFlags } from '#cli/core/gcloud-flags.ts';
 import { readAllPairs, readKmsKey, splitList } from '#cli/submit/flag-values.ts';
 import { type JobRequest, readConfig } from '#cli/submit/job-request.ts';
 import { type PackageSource, readArchives } from '#cli/submit/package-source.ts';
@@ -18,18 +18,18 @@ type ProgramFlags = {
 /** Vertex AI's limit (CustomJob.displayName). */
 const DISPLAY_NAME_CHARACTERS_MAX = 128;
 
-/** What a command line in the words of `gcloud ai custom-jobs create` asks for. */
+/** Reads the flags of `gcloud ai custom-jobs create`. */
 export async function readCustomJobRequest(invocation: Invocation): Promise<JobRequest> {
   const { flag, flags, io } = invocation;
   const displayName = flag('display-name');
   const specs = readWorkerPools(flags('worker-pool-spec'), io.cwd);
   if (displayName === undefined || displayName === '') {
-    throw new UsageFailure('--display-name is missing: name the job.');
+    throw new UsageFailure('--display-name is missing: pass a name for the job.');
   }
   if (flag('config') === undefined && specs.length === 0) {
-    throw new UsageFailure('Say what is to run: with --worker-pool-spec, or in a file with --config.');
+    throw new UsageFailure('The program to run is missing: pass --worker-pool-spec, or a file with --config.');
   }
-  const notes = judgeForeignFlags(CUSTOM_JOB_FOREIGN_FLAGS, invocation);
+  const notes = checkGcloudOnlyFlags(CUSTOM_JOB_GCLOUD_ONLY_FLAGS, invocation);
   const given: ProgramFlags = {
     args: listOf(flags, 'args'),
     command: listOf(flags, 'command'),
@@ -51,10 +51,10 @@ export async function readCustomJobRequest(invocation: Invocation): Promise<JobR
     file,
     packages,
     notes,
-    applyFlags: (draft, addressOf) => ({
+    applyFlags: (draft, uriOf) => ({
       ...applyOverrides(draft, overrides),
       displayName: { value: name, path: '--display-name' },
-      pools: poolsOf(draft, specs).map((request) => withProgramFlags(request, { given, addressOf })),
+      pools: choosePools(draft, specs).map((request) => withProgramFlags(request, { given, uriOf })),
     }),
     rename: (suffix) => requestOf(`${displayName.slice(0, DISPLAY_NAME_CHARACTERS_MAX - suffix.length - 1)} ${suffix}`),
   });
@@ -66,24 +66,24 @@ async function readSpec(invocation: Invocation): Promise<JobRequest['file']> {
   if (file.draft !== null && file.draft.dialect !== 'vertex-ai') {
     const config = invocation.flag('config');
     throw new UsageFailure(
-      `${config} is no CustomJobSpec of Vertex AI: \`dropforge jobs submit training JOB --config ${config}\` takes it.`,
+      `${config} is not a Vertex AI CustomJobSpec. Submit it with \`dropforge jobs submit training JOB --config ${config}\`.`,
     );
   }
   return file;
 }
 
-/** The flags' pools take the place of the file's, all together. */
-function poolsOf({ pools }: JobDraft, specs: readonly PoolRequest[]): readonly PoolRequest[] {
+/** If the flags specify any pool, they replace all pools of the file. */
+function choosePools({ pools }: JobDraft, specs: readonly PoolRequest[]): readonly PoolRequest[] {
   return specs.length > 0 ? specs : pools.map((pool) => ({ pool, packages: [] }));
 }
 
-/** As in gcloud, arguments and command are for every pool that has a program of that kind. */
+/** As in gcloud, arguments and command apply to every pool whose program supports them. */
 function withProgramFlags(
   { pool, packages }: PoolRequest,
-  { given, addressOf }: { readonly given: ProgramFlags; readonly addressOf: (source: PackageSource) => string },
+  { given, uriOf }: { readonly given: ProgramFlags; readonly uriOf: (source: PackageSource) => string },
 ): PoolDraft {
   const { pythonModule, executorImageUri, packageUris, imageUri } = pool.program;
-  const isPython = [pythonModule, executorImageUri, packageUris].some((said) => said !== undefined);
+  const isPython = [pythonModule, executorImageUri, packageUris].some((value) => value !== undefined);
   const sources = [
     ...packages.map((source) => ({ source, path: pool.path })),
     ...given.packageUris.map((source) => ({ source, path: '--python-package-uris' })),
@@ -91,12 +91,12 @@ function withProgramFlags(
   const program = {
     ...pool.program,
     ...(isPython && sources.length > 0
-      ? { packageUris: sources.map(({ source, path }) => ({ value: addressOf(source), path })) }
+      ? { packageUris: sources.map(({ source, path }) => ({ value: uriOf(source), path })) }
       : {}),
     ...(imageUri !== undefined && given.command.length > 0 ? { command: given.command } : {}),
   };
-  const takesArgs = given.args.length > 0 && (isPython || imageUri !== undefined);
-  return { ...pool, program: takesArgs ? withArgs(program, given.args, 'vertex-ai') : program };
+  const hasArgs = given.args.length > 0 && (isPython || imageUri !== undefined);
+  return { ...pool, program: hasArgs ? withArgs(program, given.args, 'vertex-ai') : program };
 }
 
 function listOf(flags: Invocation['flags'], name: string): readonly Located<string>[] {

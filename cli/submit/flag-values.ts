@@ -2,21 +2,21 @@ import type { Invocation } from '#cli/core/command.ts';
 import { UsageFailure } from '#cli/core/failure.ts';
 import type { AcceleratorOverride } from '#shared/job-file/draft/apply-overrides.ts';
 
-/** gcloud's own choices; it writes them in lower case with dashes. */
+/** gcloud's choices, in its spelling: lowercase with dashes. */
 const SCALE_TIERS: readonly string[] = ['basic', 'standard-1', 'premium-1', 'basic-gpu', 'basic-tpu', 'custom'];
 
-/** `^;^a;b`: another character in place of the comma (gcloud, "gcloud topic escaping"). */
-const OTHER_DELIMITER = /^\^([^^]+)\^(.*)$/s;
+/** `^;^a;b`: a custom delimiter (gcloud, "gcloud topic escaping"). */
+const CUSTOM_DELIMITER = /^\^([^^]+)\^(.*)$/s;
 
 type Flag = Invocation['flag'];
 
-/** `a,b`, or `^;^a;b`; nothing for an empty text. */
+/** Splits `a,b` or `^;^a;b`; empty for an empty text. */
 export function splitList(text: string, delimiterDefault = ','): readonly string[] {
-  const [, delimiter = delimiterDefault, list = text] = OTHER_DELIMITER.exec(text) ?? [];
+  const [, delimiter = delimiterDefault, list = text] = CUSTOM_DELIMITER.exec(text) ?? [];
   return list === '' ? [] : list.split(delimiter);
 }
 
-/** `KEY=VALUE,KEY=VALUE`. */
+/** Parses `KEY=VALUE,KEY=VALUE`. */
 export function readPairs(flagName: string, text: string): Readonly<Record<string, string>> {
   const pairs = splitList(text).map((pair) => {
     const [key = '', ...value] = pair.split('=');
@@ -28,7 +28,7 @@ export function readPairs(flagName: string, text: string): Readonly<Record<strin
   return Object.fromEntries(pairs);
 }
 
-/** The pairs of a flag all times that it is given; undefined where it never is, nothing where they are empty. */
+/** Returns the pairs of all occurrences of a flag; undefined if the flag is not set. */
 export function readAllPairs(
   flagName: string,
   flags: Invocation['flags'],
@@ -39,7 +39,7 @@ export function readAllPairs(
     : Object.assign({}, ...given.filter((text) => text !== '').map((text) => readPairs(flagName, text)));
 }
 
-/** `type=nvidia-tesla-t4,count=1`; the order does not matter, and a count that is not said is 1. */
+/** Parses `type=nvidia-tesla-t4,count=1`, in any order; the count defaults to 1. */
 export function readAccelerator(flagName: string, flag: Flag): AcceleratorOverride | undefined {
   const text = flag(flagName);
   if (text === undefined) {
@@ -47,7 +47,7 @@ export function readAccelerator(flagName: string, flag: Flag): AcceleratorOverri
   }
   const { type = '', count = '1', ...others } = readPairs(flagName, text);
   if (type === '' || Object.keys(others).length > 0 || !/^[1-9]\d{0,2}$/.test(count)) {
-    throw new UsageFailure(`--${flagName} ${text}: write type=TYPE,count=N with N greater than 0.`);
+    throw new UsageFailure(`--${flagName} ${text}: use type=TYPE,count=N with N greater than 0.`);
   }
   return { type, count: Number(count) };
 }
@@ -55,12 +55,12 @@ export function readAccelerator(flagName: string, flag: Flag): AcceleratorOverri
 export function readCount(flagName: string, flag: Flag): number | undefined {
   const text = flag(flagName);
   if (text !== undefined && !/^\d{1,6}$/.test(text)) {
-    throw new UsageFailure(`--${flagName} ${text}: write a whole number, such as 2.`);
+    throw new UsageFailure(`--${flagName} ${text}: use a whole number, such as 2.`);
   }
   return text === undefined ? undefined : Number(text);
 }
 
-/** `standard-1` or `STANDARD_1`, as the API spells it. */
+/** Accepts `standard-1` and `STANDARD_1`; returns the API's spelling. */
 export function readScaleTier(flag: Flag): string | undefined {
   const text = flag('scale-tier');
   const tier = text?.toLowerCase().replaceAll('_', '-');
@@ -70,21 +70,21 @@ export function readScaleTier(flag: Flag): string | undefined {
   return tier?.toUpperCase().replaceAll('-', '_');
 }
 
-/** The key's full name, which gcloud lets people write in parts. */
+/** Returns the key's full resource name, which gcloud also accepts in separate flags. */
 export function readKmsKey(flag: Flag): string | undefined {
   const key = flag('kms-key');
   const [keyring, location] = [flag('kms-keyring'), flag('kms-location')];
   if (key === undefined || key.includes('/')) {
     const part = ['kms-keyring', 'kms-location', 'kms-project'].find((name) => flag(name) !== undefined);
     if (key === undefined && part !== undefined) {
-      throw new UsageFailure(`--${part} is part of the name of a key: give --kms-key, too.`);
+      throw new UsageFailure(`--${part} requires --kms-key.`);
     }
     return key;
   }
   const project = flag('kms-project') ?? flag('project');
   if (keyring === undefined || location === undefined || project === undefined) {
     throw new UsageFailure(
-      `--kms-key ${key}: give --kms-keyring, --kms-location and --kms-project, too, or the full name ` +
+      `--kms-key ${key} also requires --kms-keyring, --kms-location and --kms-project; or use the full name ` +
         'projects/PROJECT/locations/LOCATION/keyRings/RING/cryptoKeys/KEY.',
     );
   }

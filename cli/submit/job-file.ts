@@ -2,12 +2,15 @@ import { createReadStream } from 'node:fs';
 import { JOB_FILE_BYTES_MAX } from '#shared/job-file/parser/parse-source.ts';
 import type { JobContext } from '#shared/job-file/validation/job-context.ts';
 
-/** The bytes of a job file; of one that is too large no more than it takes to see that. Throws as reading does. */
+/**
+ * Reads a job file, up to just over the size limit: enough to report that the file is too large. Throws file system
+ * errors.
+ */
 export function readJobFileBytes(path: string): Promise<Uint8Array> {
   return readJobFileStream(createReadStream(path));
 }
 
-/** The same of what is piped in. */
+/** Same as `readJobFileBytes`, for standard input. */
 export async function readJobFileStream(stream: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let sizeBytes = 0;
@@ -21,7 +24,7 @@ export async function readJobFileStream(stream: AsyncIterable<Uint8Array>): Prom
   return Buffer.concat(chunks);
 }
 
-/** Stands in for what a deployment says, by which no job is judged: what it supplies is not missed. */
+/** Placeholders for values that a deployment supplies, so that offline validation does not report them as missing. */
 export const OFFLINE_CONTEXT: JobContext = {
   defaults: { region: 'us-central1', runtimeVersion: '2.11', jobDirBase: 'gs://jobs' },
   packageBase: 'gs://uploads',

@@ -2,7 +2,7 @@ import { basename, resolve } from 'node:path';
 import type { Invocation } from '#cli/core/command.ts';
 import { describeError, Failure } from '#cli/core/failure.ts';
 import { OFFLINE_CONTEXT, readJobFileBytes } from '#cli/submit/job-file.ts';
-import { nameInDryRun, type PackageSource } from '#cli/submit/package-source.ts';
+import { dryRunUri, type PackageSource } from '#cli/submit/package-source.ts';
 import type { JobSpec } from '#shared/domain/job-spec.ts';
 import { listDraftValues } from '#shared/job-file/draft/draft-values.ts';
 import type { Dialect, JobDraft } from '#shared/job-file/draft/job-draft.ts';
@@ -12,36 +12,36 @@ import { type JobFileReading, readJobFile } from '#shared/job-file/read-job-file
 import { checkJob } from '#shared/job-file/validation/check-job.ts';
 import type { Problem } from '#shared/protocol/report.ts';
 
-/** A job as a command line asks for it: what the file says, and what flags say over it. */
+/** A job as specified by a command line: the job file, overridden by flags. */
 export type JobRequest = {
-  /** Or an empty draft; null where the file is no job. */
+  /** The result of reading `--config`: an empty draft without it, a null draft if the file is invalid. */
   readonly file: JobFileReading;
   readonly packages: readonly PackageSource[];
-  /** What was said and has no effect, but for what the job file itself is warned of. */
+  /** Notes on flags without effect; warnings about the job file are separate. */
   readonly notes: readonly Problem[];
-  /** What is in the job besides the file, with the address that each package then has. */
-  readonly applyFlags: (draft: JobDraft, addressOf: (source: PackageSource) => string) => JobDraft;
-  /** The same job with this behind its name, where names need not be unique; without it a name is good for one job. */
+  /** Applies the flags to the file's draft. `uriOf` returns the URI of a package. */
+  readonly applyFlags: (draft: JobDraft, uriOf: (source: PackageSource) => string) => JobDraft;
+  /** Appends a suffix to the name, for formats whose names need not be unique. Undefined if the name is the job id. */
   readonly rename?: (suffix: string) => JobRequest;
 };
 
-export type JudgedRequest = {
-  /** What would be uploaded; null where the file is no job. */
+export type ValidatedRequest = {
+  /** The job file to upload; null if the input file is invalid. */
   readonly jobFile: string | null;
   readonly jobId: string | null;
-  /** Null where it could not be completed; with problems it must not be submitted all the same. */
+  /** Null if the spec is incomplete. A job with problems must not be submitted even if there is a spec. */
   readonly spec: JobSpec | null;
   readonly problems: readonly Problem[];
   readonly warnings: readonly Problem[];
 };
 
 const DIALECT_NAMES = {
-  'ai-platform': 'of AI Platform',
-  'vertex-ai': 'of Vertex AI',
-  dropforge: "in Dropforge's own form",
+  'ai-platform': 'AI Platform',
+  'vertex-ai': 'Vertex AI',
+  dropforge: 'Dropforge',
 } as const satisfies Record<Dialect, string>;
 
-/** What `--config` names. */
+/** Reads the file given by `--config`; returns `empty` without it. */
 export async function readConfig({ flag, io }: Invocation, empty: JobDraft): Promise<JobFileReading> {
   const config = flag('config');
   if (config === undefined) {
@@ -55,15 +55,15 @@ export async function readConfig({ flag, io }: Invocation, empty: JobDraft): Pro
   }
 }
 
-/** Judges a request before anything is built or sent. No cloud is needed: no deployment could heal what is wrong. */
-export function judgeRequest({ file, notes, applyFlags }: JobRequest): JudgedRequest {
+/** Validates a request offline, before anything is built or sent: these problems are independent of the deployment. */
+export function validateRequest({ file, notes, applyFlags }: JobRequest): ValidatedRequest {
   if (file.draft === null) {
     return { jobFile: null, jobId: null, spec: null, problems: file.problems, warnings: file.warnings };
   }
-  const draft = applyFlags(file.draft, nameInDryRun);
+  const draft = applyFlags(file.draft, dryRunUri);
   const jobFile = printJobFile(draft);
   const { spec, problems, unsupported, warnings } = checkJob(draft, OFFLINE_CONTEXT);
-  const found = inFileOrder([...problems, ...unsupported, ...findLostFlags(draft, jobFile)]);
+  const found = inFileOrder([...problems, ...unsupported, ...findDroppedFlags(draft, jobFile)]);
   return {
     jobFile,
     jobId: spec?.jobId ?? draft.jobId?.value ?? draft.displayName?.value ?? null,
@@ -73,17 +73,17 @@ export function judgeRequest({ file, notes, applyFlags }: JobRequest): JudgedReq
   };
 }
 
-/** A form of job files may have no field for what a flag says; then the job would be another one than was asked for. */
-function findLostFlags(draft: JobDraft, jobFile: string): readonly Problem[] {
-  const again = readJobFile(jobFile, { fileName: 'job.yaml' }).draft;
+/** Reports flags for which the job file's format has no field: the uploaded job would differ from the requested one. */
+function findDroppedFlags(draft: JobDraft, jobFile: string): readonly Problem[] {
+  const reread = readJobFile(jobFile, { fileName: 'job.yaml' }).draft;
   const keyOf = ({ name, value }: { readonly name: string; readonly value: unknown }) =>
     `${name} ${JSON.stringify(value)}`;
-  const kept = new Set(again === null ? [] : listDraftValues(again).map(keyOf));
-  const lost = listDraftValues(draft).filter((one) => one.path.startsWith('--') && !kept.has(keyOf(one)));
-  return [...new Set(lost.map(({ path }) => path))].map((path) => ({
+  const kept = new Set(reread === null ? [] : listDraftValues(reread).map(keyOf));
+  const dropped = listDraftValues(draft).filter((one) => one.path.startsWith('--') && !kept.has(keyOf(one)));
+  return [...new Set(dropped.map(({ path }) => path))].map((path) => ({
     code: 'FLAG_NOT_IN_FORM',
-    message: `A job file ${DIALECT_NAMES[draft.dialect]} has no field for ${path}.`,
-    remedy: 'Leave the flag out, or say in the job file what that form has for it.',
+    message: `The ${DIALECT_NAMES[draft.dialect]} job file format has no field for ${path}.`,
+    remedy: 'Remove the flag, or set the equivalent field of that format in the job file.',
     path,
   }));
 }

@@ -3,8 +3,8 @@ import { isGsUri } from '#cli/client/gs-uri.ts';
 import { splitList } from '#cli/submit/flag-values.ts';
 
 /**
- * A package that a command line names: the folder of a Python package that is to be built, a working directory in which
- * there is one (Vertex AI's autopackaging), an archive on this machine, or an object.
+ * A package given on the command line: the folder of a Python package to build, a working directory that contains one
+ * (Vertex AI's autopackaging), a local archive, or an object.
  */
 export type PackageSource =
   | { readonly kind: 'FOLDER'; readonly path: string }
@@ -15,13 +15,13 @@ export type PackageSource =
 export type WorkingDirectory = {
   readonly kind: 'WORKING_DIRECTORY';
   readonly path: string;
-  /** The module to be run, from the working directory: `trainer.task`. */
+  /** The module to run, relative to the working directory: `trainer.task`. */
   readonly module: string;
-  /** What its installation needs besides, as pip takes it: `numpy>=2`. */
+  /** Additional requirements, in pip's syntax: `numpy>=2`. */
   readonly requirements: readonly string[];
 };
 
-/** Archives and addresses in a list by commas, as `--packages` has them. */
+/** Parses a comma-separated list of local archives and URIs, such as `--packages`. */
 export function readArchives(list: string | undefined, from: { readonly cwd: string; readonly flag: string }) {
   return splitList(list ?? '')
     .filter((path) => path !== '')
@@ -32,8 +32,8 @@ export function archiveOf(path: string, { cwd, flag }: { readonly cwd: string; r
   return isGsUri(path) ? { kind: 'OBJECT', uri: path } : { kind: 'ARCHIVE', path: resolve(cwd, path), flag };
 }
 
-/** What a package is called in a job that nobody has uploaded yet; what is to be built is not looked at for that. */
-export function nameInDryRun(source: PackageSource): string {
+/** Returns a package's placeholder URI for a dry run, without building it. */
+export function dryRunUri(source: PackageSource): string {
   switch (source.kind) {
     case 'FOLDER':
     case 'WORKING_DIRECTORY':

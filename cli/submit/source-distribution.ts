@@ -8,31 +8,31 @@ import type { ProjectMetadata } from '#shared/package/metadata/core-metadata.ts'
 import { readSourceProject } from '#shared/package/metadata/source-project.ts';
 import { createFileScan } from '#shared/package/scan/file-scan.ts';
 
-/** A package ready to be uploaded. Equal sources give equal bytes. */
+/** A package ready to be uploaded. Reproducible: equal sources give equal bytes. */
 export type SourceDistribution = {
   readonly fileName: string;
   readonly bytes: Uint8Array;
-  /** What a user may want to know about how it was made. */
+  /** Messages for the user about how the package was built. */
   readonly notes: readonly string[];
 };
 
 const SOURCE_BYTES_MAX = 200 * 2 ** 20;
 
-/** What a project is called that says no version, or one that only running it would tell. */
+/** Used if the project states no version, or computes it in code. */
 const VERSION_UNKNOWN = '0.0.0';
 
-/** Of what a file name can hold: more than the versions of PEP 440. */
+/** Versions that are safe in a file name; a superset of PEP 440. */
 const VERSION_PATTERN = /^[A-Za-z0-9][\w.!+-]{0,99}$/;
 
-/** A zip, and so a wheel, knows no time before 1980; any fixed one makes equal sources equal archives. */
+/** A fixed time makes the archive reproducible; zip files, and therefore wheels, cannot represent times before 1980. */
 const MODIFIED_AT = new Date('1980-01-02T00:00:00Z');
 
 /**
  * Builds a source distribution by the rules of `gcloud ai-platform jobs submit training --package-path`, but without
- * Python: the package, the files beside it that its installation may need, and a minimal setup.py where there is none.
- * It is named after the name and version that the project states.
+ * running Python: the package, the files next to it that its installation may need, and a minimal setup.py if there is
+ * none. The archive is named after the project's name and version.
  *
- * @param requirements what the minimal setup.py asks for; a project with a setup.py of its own cannot be given any
+ * @param requirements for the minimal setup.py. Throws Failure if the project has a setup.py or pyproject.toml.
  */
 export async function buildSourceDistribution(
   packagePath: string,
@@ -40,10 +40,10 @@ export async function buildSourceDistribution(
   requirements: readonly string[] = [],
 ): Promise<SourceDistribution> {
   const { packageName, files, isInstallable, notes } = await collectSourceFiles(packagePath);
-  refuseTooLarge(packagePath, files);
+  rejectOversized(packagePath, files);
   if (isInstallable && requirements.length > 0) {
     throw new Failure(
-      `${packagePath} says itself what it requires: write ${requirements.join(', ')} into its setup.py or pyproject.toml.`,
+      `${packagePath} declares its own requirements: add ${requirements.join(', ')} to its setup.py or pyproject.toml.`,
     );
   }
   const metadata = await readProjectMetadata(files);
@@ -66,13 +66,13 @@ export async function buildSourceDistribution(
     bytes,
     notes: isInstallable
       ? notes
-      : [...notes, `There is no setup.py beside ${packageName}: a minimal one was put into the archive.`],
+      : [...notes, `No setup.py found next to ${packageName}: added a minimal one to the archive.`],
   };
 }
 
-/** gcloud's own minimal setup.py leaves sub-packages and data files out, which nobody expects: here they are in. */
+/** Unlike gcloud's minimal setup.py, this one includes sub-packages and data files. */
 function writeSetup(packageName: string, project: { name: string; requirements: readonly string[] }): string {
-  // A JSON string is a Python string, too.
+  // A JSON string is also a valid Python string.
   const python = JSON.stringify(packageName);
   return [
     'from setuptools import find_packages, setup',
@@ -89,13 +89,13 @@ function writeSetup(packageName: string, project: { name: string; requirements: 
   ].join('\n');
 }
 
-function refuseTooLarge(packagePath: string, files: readonly SourceFile[]): void {
+function rejectOversized(packagePath: string, files: readonly SourceFile[]): void {
   const sizeBytes = files.reduce((sum, file) => sum + file.sizeBytes, 0);
   if (sizeBytes > SOURCE_BYTES_MAX) {
     const largest = files.reduce((a, b) => (b.sizeBytes > a.sizeBytes ? b : a));
     throw new Failure(
-      `The package ${packagePath} holds ${formatMib(sizeBytes)}, more than the ${formatMib(SOURCE_BYTES_MAX)} that one ` +
-        `may; its largest file is ${largest.path} (${formatMib(largest.sizeBytes)}). Put training data into a bucket.`,
+      `The package ${packagePath} has ${formatMib(sizeBytes)}, more than the maximum of ${formatMib(SOURCE_BYTES_MAX)}. ` +
+        `The largest file is ${largest.path} (${formatMib(largest.sizeBytes)}). Put training data into a bucket.`,
     );
   }
 }
@@ -124,8 +124,8 @@ function formatMib(sizeBytes: number): string {
 const METADATA_FILES = ['setup.py', 'setup.cfg', 'pyproject.toml'];
 
 /**
- * What a project says about itself without being run, read as intake reads it; null where only running it would tell.
- * What is wrong with it is not said here: intake judges the archive.
+ * Reads a project's static metadata as intake does; null for values that are computed in code. Problems are not
+ * reported here: the built archive is validated.
  */
 export async function readProjectMetadata(files: readonly SourceFile[]): Promise<ProjectMetadata> {
   const texts = new Map<string, string>();
@@ -139,7 +139,7 @@ export async function readProjectMetadata(files: readonly SourceFile[]): Promise
       has: (path) => paths.includes(path),
       pathOf: (path) => path,
       readText: (path) => texts.get(path) ?? null,
-      // Nothing was looked into: only metadata is asked for.
+      // Files are not scanned, because only metadata is needed.
       signs: createFileScan().signs,
     },
     createFindings(),

@@ -3,7 +3,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { Failure } from '#cli/core/failure.ts';
 
 export type SourceFile = {
-  /** Below the root of the archive, with slashes. */
+  /** Relative to the root of the archive, separated by slashes. */
   readonly path: string;
   readonly sizeBytes: number;
   readonly isExecutable: boolean;
@@ -13,25 +13,25 @@ export type SourceFile = {
 export type SourceFiles = {
   readonly packageName: string;
   readonly files: readonly SourceFile[];
-  /** There is a setup.py or pyproject.toml among them. */
+  /** Whether a setup.py or pyproject.toml is included. */
   readonly isInstallable: boolean;
   readonly notes: readonly string[];
 };
 
 const FILES_COUNT_MAX = 20_000;
 
-/** What is taken along from beside the package: what an installation reads, and a job file. */
-const CONTEXT_FILES =
+/** Files next to the package that are included, because an installation may read them. */
+const PROJECT_FILES =
   /^(setup\.py|setup\.cfg|pyproject\.toml|MANIFEST\.in|requirements[\w.-]*\.txt|(README|LICENSE|LICENCE|NOTICE)[\w.-]*)$/i;
 
 const INSTALL_FILES: readonly string[] = ['setup.py', 'pyproject.toml'];
 
-/** Never part of a program: caches, what an installation left behind, and everything hidden. */
-const LEFT_OUT = /^(\..*|__pycache__|.*\.py[co]|.*\.egg-info|node_modules)$/;
+/** Never included: caches, leftovers of installations, and hidden files. */
+const EXCLUDED = /^(\..*|__pycache__|.*\.py[co]|.*\.egg-info|node_modules)$/;
 
 /**
- * The files of a training package. The path is the package itself, a folder with `__init__.py`, as in gcloud, or the
- * project's root with `setup.py` or `pyproject.toml`.
+ * Collects the files of a training package. The path is either the package, a folder with `__init__.py` (as in gcloud),
+ * or a project root with `setup.py` or `pyproject.toml`. Throws Failure if it is neither, or has too many files.
  */
 export async function collectSourceFiles(packagePath: string): Promise<SourceFiles> {
   const path = resolve(packagePath);
@@ -43,12 +43,12 @@ export async function collectSourceFiles(packagePath: string): Promise<SourceFil
     return collect({
       root: path,
       packageName: basename(path),
-      notes: [`${packagePath} holds a whole project: all its packages were taken.`],
+      notes: [`${packagePath} is a project root: all of its packages are included.`],
     });
   }
   throw new Failure(
-    `${packagePath} is no Python package: it has no __init__.py (nor a setup.py or pyproject.toml). ` +
-      'Name the folder that holds __init__.py, such as ./trainer.',
+    `${packagePath} is not a Python package: it has no __init__.py, setup.py or pyproject.toml. ` +
+      'Pass the folder that contains __init__.py, such as ./trainer.',
   );
 }
 
@@ -60,46 +60,47 @@ async function collect(source: { root: string; packageName: string; notes: reado
   for (const { name } of entries.sort(byName)) {
     const path = join(root, name);
     const found = await stat(path);
-    const isOwn = found.isDirectory() && (name === packageName || (isInstallable && (await holdsCode(path, name))));
-    if (isOwn) {
-      await addFolder(files, { path, below: name });
-    } else if (found.isFile() && (CONTEXT_FILES.test(name) || (isInstallable && name.endsWith('.py')))) {
+    const isPackage =
+      found.isDirectory() && (name === packageName || (isInstallable && (await containsCode(path, name))));
+    if (isPackage) {
+      await addFolder(files, { path, relativePath: name });
+    } else if (found.isFile() && (PROJECT_FILES.test(name) || (isInstallable && name.endsWith('.py')))) {
       files.push(await describeFile(path, name));
     }
   }
   return { packageName, files, isInstallable, notes };
 }
 
-/** With a setup.py of the user's own, it decides what is installed: every package beside it must be there. */
-async function holdsCode(path: string, name: string): Promise<boolean> {
-  return !LEFT_OUT.test(name) && (name === 'src' || (await readdir(path)).includes('__init__.py'));
+/** The user's setup.py decides what is installed, so every package next to it is included. */
+async function containsCode(path: string, name: string): Promise<boolean> {
+  return !EXCLUDED.test(name) && (name === 'src' || (await readdir(path)).includes('__init__.py'));
 }
 
-async function addFolder(files: SourceFile[], folder: { path: string; below: string }): Promise<void> {
+async function addFolder(files: SourceFile[], folder: { path: string; relativePath: string }): Promise<void> {
   const entries = await readdir(folder.path, { withFileTypes: true });
-  // The mark of a virtual environment, whatever its name (Python's `venv`): some commit it.
+  // Marks a virtual environment (Python's `venv`), which some projects commit.
   if (entries.some(({ name }) => name === 'pyvenv.cfg')) {
     return;
   }
-  for (const entry of entries.filter(({ name }) => !LEFT_OUT.test(name)).sort(byName)) {
-    const [path, below] = [join(folder.path, entry.name), `${folder.below}/${entry.name}`];
-    // A link to a folder is not followed: it may lead back to where it is.
+  for (const entry of entries.filter(({ name }) => !EXCLUDED.test(name)).sort(byName)) {
+    const [path, relativePath] = [join(folder.path, entry.name), `${folder.relativePath}/${entry.name}`];
+    // Symbolic links to folders are not followed, because they can form cycles.
     if (entry.isDirectory()) {
-      await addFolder(files, { path, below });
+      await addFolder(files, { path, relativePath });
     } else if ((await stat(path)).isFile()) {
-      files.push(await describeFile(path, below));
+      files.push(await describeFile(path, relativePath));
     }
     if (files.length > FILES_COUNT_MAX) {
       throw new Failure(
-        `The package holds more than ${FILES_COUNT_MAX} files (the last: ${below}). Put training data into a bucket.`,
+        `The package has more than ${FILES_COUNT_MAX} files (the last one: ${relativePath}). Put training data into a bucket.`,
       );
     }
   }
 }
 
-async function describeFile(path: string, below: string): Promise<SourceFile> {
+async function describeFile(path: string, relativePath: string): Promise<SourceFile> {
   const { size, mode } = await stat(path);
-  return { path: below, sizeBytes: size, isExecutable: (mode & 0o100) !== 0, read: () => readFile(path) };
+  return { path: relativePath, sizeBytes: size, isExecutable: (mode & 0o100) !== 0, read: () => readFile(path) };
 }
 
 async function readNames(path: string): Promise<readonly string[]> {
@@ -107,7 +108,7 @@ async function readNames(path: string): Promise<readonly string[]> {
     return await readdir(path);
   } catch (error) {
     const reason = error instanceof Error && 'code' in error ? error.code : error;
-    throw new Failure(`${path} cannot be read as a folder (${reason}): name the folder of the Python package.`);
+    throw new Failure(`${path} cannot be read as a folder (${reason}): pass the folder of the Python package.`);
   }
 }
 

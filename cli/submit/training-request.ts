@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { Invocation } from '#cli/core/command.ts';
 import { UsageFailure } from '#cli/core/failure.ts';
-import { judgeForeignFlags, TRAINING_FOREIGN_FLAGS } from '#cli/core/gcloud-flags.ts';
+import { checkGcloudOnlyFlags, TRAINING_GCLOUD_ONLY_FLAGS } from '#cli/core/gcloud-flags.ts';
 import { readAccelerator, readAllPairs, readCount, readKmsKey, readScaleTier } from '#cli/submit/flag-values.ts';
 import { type JobRequest, readConfig } from '#cli/submit/job-request.ts';
 import { type PackageSource, readArchives } from '#cli/submit/package-source.ts';
@@ -11,13 +11,15 @@ import { EMPTY_DRAFT } from '#shared/job-file/draft/job-draft.ts';
 
 type Flag = Invocation['flag'];
 
-/** What a command line in the words of `gcloud ai-platform jobs submit training` asks for. */
+/** Reads the operands and flags of `gcloud ai-platform jobs submit training`. */
 export async function readTrainingRequest(invocation: Invocation): Promise<JobRequest> {
   const { flag, isSet, io, operands } = invocation;
   const jobId = operands[0] === undefined ? undefined : readJobId(operands[0]);
-  const notes = judgeForeignFlags(TRAINING_FOREIGN_FLAGS, invocation);
+  const notes = checkGcloudOnlyFlags(TRAINING_GCLOUD_ONLY_FLAGS, invocation);
   if (isSet('master-image-uri') && isSet('runtime-version')) {
-    throw new UsageFailure('--master-image-uri and --runtime-version exclude each other: an image is its own runtime.');
+    throw new UsageFailure(
+      '--master-image-uri and --runtime-version are mutually exclusive: the image contains the runtime.',
+    );
   }
   const packagePath = flag('package-path');
   const packages: readonly PackageSource[] = [
@@ -27,16 +29,16 @@ export async function readTrainingRequest(invocation: Invocation): Promise<JobRe
   const overrides = { ...(jobId !== undefined && { jobId }), ...readOverrides(invocation) };
   const file = await readConfig(invocation, EMPTY_DRAFT);
   if (jobId === undefined && file.draft !== null && file.draft.jobId === undefined) {
-    throw new UsageFailure('The job has no id: write one before the flags, or into the file that --config names.');
+    throw new UsageFailure('The job id is missing: pass it before the flags, or set it in the --config file.');
   }
   return {
     file,
     packages,
     notes,
-    applyFlags: (draft, addressOf) =>
+    applyFlags: (draft, uriOf) =>
       applyOverrides(draft, {
         ...overrides,
-        packageUris: packages.length === 0 ? undefined : packages.map(addressOf),
+        packageUris: packages.length === 0 ? undefined : packages.map(uriOf),
       }),
   };
 }
@@ -63,23 +65,23 @@ function readOverrides({ flag, flags, rest }: Invocation): TrainingOverrides {
   };
 }
 
-/** The replicas of a role; undefined where no flag speaks of them. */
+/** Returns the overrides of one role; undefined if none of its flags is set. */
 function readGroup(name: string, flag: Flag): GroupOverrides | undefined {
   const machineType = flag(`${name}-machine-type`);
   const count = readCount(`${name}-count`, flag);
   if ((machineType === undefined) !== (count === undefined)) {
-    throw new UsageFailure(`--${name}-machine-type and --${name}-count belong together: give both.`);
+    throw new UsageFailure(`--${name}-machine-type and --${name}-count must be used together.`);
   }
   const accelerator = readAccelerator(`${name}-accelerator`, flag);
   const imageUri = flag(`${name}-image-uri`);
-  const isSaid = [machineType, accelerator, imageUri].some((value) => value !== undefined);
-  return isSaid ? { machineType, count, accelerator, imageUri } : undefined;
+  const isGiven = [machineType, accelerator, imageUri].some((value) => value !== undefined);
+  return isGiven ? { machineType, count, accelerator, imageUri } : undefined;
 }
 
 function readJobId(jobId: string): string {
   if (!JOB_ID_PATTERN.test(jobId)) {
     throw new UsageFailure(
-      `'${jobId}' cannot be a job id: write a letter, then letters, digits and underscores, 128 in all at most.`,
+      `'${jobId}' is not a valid job id: use a letter followed by letters, digits and underscores, at most 128 characters.`,
     );
   }
   return jobId;

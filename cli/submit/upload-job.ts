@@ -1,83 +1,85 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { formatGsUri, type GsUri, isGsUri, parseGsUri } from '#cli/client/gs-uri.ts';
+import { isGsUri, parseGsUri } from '#cli/client/gs-uri.ts';
 import type { ObjectClient } from '#cli/client/object-client.ts';
 import { Failure } from '#cli/core/failure.ts';
 import { programName } from '#cli/core/program-name.ts';
 import type { BuiltPackage } from '#cli/submit/build-packages.ts';
 import type { PackageSource } from '#cli/submit/package-source.ts';
+import type { ObjectName } from '#shared/ports/object-store.ts';
+import { toGsUri } from '#shared/protocol/gs-uri.ts';
 import { REPORT_SUFFIX, type Report, reportSchema } from '#shared/protocol/report.ts';
 
-/** How long the verdict on a submission is waited for. */
-const VERDICT_MS_MAX = 30_000;
+/** Time to wait for the verdict on a submission. */
+const VERDICT_TIMEOUT_MS = 30_000;
 const VERDICT_POLL_MS = 200;
 
 /**
- * Uploading is submitting. A job id is unique for ever, but what was refused is no job yet: it may be mended and
- * submitted again under its name.
+ * Submits a job by uploading its job file. Job ids are never reused, except that a rejected submission did not create a
+ * job and can be submitted again with the same id. Throws Failure if the id is taken.
  */
 export async function uploadJobFile(
   client: ObjectClient,
   { bucket, jobId, text }: { readonly bucket: string; readonly jobId: string; readonly text: string },
-): Promise<GsUri> {
+): Promise<ObjectName> {
   const object = jobFileOf(bucket, jobId);
   const body = Buffer.from(text);
   if ((await client.write(object, body, { isNew: true })) === 'written') {
     return object;
   }
   if ((await readReport(client, reportOf(object)))?.verdict !== 'REFUSED') {
-    throw new Failure(`Job ${jobId} was submitted before (${formatGsUri(object)}): choose another job id.`);
+    throw new Failure(`Job ${jobId} already exists (${toGsUri(object)}): choose another job id.`);
   }
-  // The old verdict goes first, or it would be taken for the new one.
+  // Deleted first, so that it cannot be mistaken for the verdict on the new upload.
   await client.delete(reportOf(object));
   await client.write(object, body);
   return object;
 }
 
-/** Whether a job was submitted under a name before, and not refused. */
-export async function isTaken(
+/** Whether a job with this id was submitted before and not rejected. */
+export async function isJobIdTaken(
   client: ObjectClient,
   { bucket, jobId }: { readonly bucket: string; readonly jobId: string },
 ): Promise<boolean> {
   const object = jobFileOf(bucket, jobId);
-  const found = await client.find(object, { isDeep: false });
+  const found = await client.find(object, { isRecursive: false });
   return found.length > 0 && (await readReport(client, reportOf(object)))?.verdict !== 'REFUSED';
 }
 
-/** The verdict on an upload, from the report that is written beside it. */
-export async function waitForVerdict(client: ObjectClient, source: GsUri, signal: AbortSignal): Promise<Report> {
-  const lastMs = Date.now() + VERDICT_MS_MAX;
+/** Waits for the verdict on an upload: the report that intake writes next to it. Throws Failure on timeout. */
+export async function waitForVerdict(client: ObjectClient, source: ObjectName, signal: AbortSignal): Promise<Report> {
+  const deadlineMs = Date.now() + VERDICT_TIMEOUT_MS;
   for (;;) {
     const report = await readReport(client, reportOf(source));
-    const isLate = Date.now() >= lastMs;
-    if (report !== undefined && (report.verdict !== 'WAITING' || isLate)) {
+    const isTimedOut = Date.now() >= deadlineMs;
+    if (report !== undefined && (report.verdict !== 'WAITING' || isTimedOut)) {
       return report;
     }
-    if (isLate) {
+    if (isTimedOut) {
       throw new Failure(
-        `${formatGsUri(source)} was uploaded, but there is no verdict after ${VERDICT_MS_MAX / 1_000} s. ` +
-          `Look later: \`${programName()} cat ${formatGsUri(reportOf(source))}\`; \`${programName()} status\` may tell why.`,
+        `${toGsUri(source)} was uploaded, but there is no verdict after ${VERDICT_TIMEOUT_MS / 1_000} s. ` +
+          `Check again later with \`${programName()} cat ${toGsUri(reportOf(source))}\`, or check the cloud with \`${programName()} status\`.`,
       );
     }
     await sleep(VERDICT_POLL_MS, undefined, { signal });
   }
 }
 
-/** The verdict on what was submitted under a name, which may be no job; undefined where nothing was. */
+/** Returns the verdict on the submission with this id, even if it was rejected; undefined if there is none. */
 export function readVerdict(client: ObjectClient, uploadBucket: string, jobId: string): Promise<Report | undefined> {
   return readReport(client, reportOf(jobFileOf(uploadBucket, jobId)));
 }
 
-function jobFileOf(bucket: string, jobId: string): GsUri {
+function jobFileOf(bucket: string, jobId: string): ObjectName {
   return { bucket, name: `${jobId}/job.yaml` };
 }
 
-function reportOf(source: GsUri): GsUri {
+function reportOf(source: ObjectName): ObjectName {
   return { ...source, name: `${source.name}${REPORT_SUFFIX}` };
 }
 
-/** Undefined when there is none, not yet or no more. */
-export async function readReport(client: ObjectClient, report: GsUri): Promise<Report | undefined> {
+/** Reads a report; undefined if it does not exist (yet, or anymore). */
+export async function readReport(client: ObjectClient, report: ObjectName): Promise<Report | undefined> {
   const text = await client.readText(report);
   return text === undefined ? undefined : reportSchema.parse(JSON.parse(text));
 }
@@ -88,22 +90,22 @@ type Staging = {
   readonly bucket: string;
 };
 
-/** Uploads what was built; the answer gives the address of each source. */
+/** Uploads the built packages and returns a function that maps each source to its URI. */
 export async function uploadPackages(
   client: ObjectClient,
   { built, jobId, bucket }: Staging,
 ): Promise<(source: PackageSource) => string> {
-  const addresses = new Map<PackageSource, string>();
+  const uris = new Map<PackageSource, string>();
   for (const { source, fileName, bytes } of built) {
     const digest = createHash('sha256').update(bytes).digest('hex');
     const object = { bucket, name: `${jobId}/packages/${digest}/${fileName}` };
     await client.write(object, bytes);
-    addresses.set(source, formatGsUri(object));
+    uris.set(source, toGsUri(object));
   }
-  return (source) => (source.kind === 'OBJECT' ? source.uri : (addresses.get(source) ?? ''));
+  return (source) => (source.kind === 'OBJECT' ? source.uri : (uris.get(source) ?? ''));
 }
 
-/** `gs://bucket`, `gs://bucket/` or its name alone. */
+/** Parses `gs://bucket`, `gs://bucket/` or a bucket name. */
 export function readStagingBucket(text: string | undefined): string | undefined {
   return text === undefined ? undefined : parseGsUri(isGsUri(text) ? text : `gs://${text}`).bucket;
 }

@@ -7,14 +7,14 @@ import { EMPTY_PROGRAM, emptyPool, type PoolDraft } from '#shared/job-file/draft
 import type { Located } from '#shared/job-file/parser/findings.ts';
 import { didYouMean } from '#shared/text/nearest-name.ts';
 
-/** A pool as one `--worker-pool-spec` says it, but for the addresses of what it installs. */
+/** A pool as specified by one `--worker-pool-spec`, except for the URIs of its packages. */
 export type PoolRequest = {
   readonly pool: PoolDraft;
-  /** What is built, or lies on this machine. */
+  /** Packages to build or upload, and objects. */
   readonly packages: readonly PackageSource[];
 };
 
-/** The keys of `--worker-pool-spec` (gcloud, "ai custom-jobs create"); those with a reason are refused. */
+/** The keys of `--worker-pool-spec` (gcloud, "ai custom-jobs create"). Keys with a reason are rejected. */
 export const POOL_KEYS: Readonly<Record<string, string | null>> = {
   'replica-count': null,
   'machine-type': null,
@@ -26,21 +26,21 @@ export const POOL_KEYS: Readonly<Record<string, string | null>> = {
   'local-package-path': null,
   requirements: null,
   'extra-packages': null,
-  script: 'programs are run as modules of a package: write python-module=PACKAGE.MODULE',
-  'extra-dirs': 'only what is in a package is installed: put the folders into the package',
-  'output-image-uri': 'no image is built: the package is installed on the machine image',
+  script: 'programs run as modules of a package; use python-module=PACKAGE.MODULE',
+  'extra-dirs': 'only packages are installed; move the folders into the package',
+  'output-image-uri': 'no container image is built; the package is installed on the machine image',
 };
 
 const PYTHON_KEYS = ['executor-image-uri', 'python-module', 'local-package-path', 'requirements', 'extra-packages'];
 
-/** The keys of one pool, and the name of its flag in messages: `--worker-pool-spec[0]`. */
-type Given = { readonly keys: Readonly<Record<string, string>>; readonly path: string; readonly cwd: string };
+/** The keys of one pool, and the flag's name in messages: `--worker-pool-spec[0]`. */
+type PoolFlag = { readonly keys: Readonly<Record<string, string>>; readonly path: string; readonly cwd: string };
 
-/** The pools in Vertex AI's order: the primary, workers, parameter servers, evaluators; an empty one is left out. */
+/** Reads the pools in Vertex AI's order: primary, workers, parameter servers, evaluators. Empty pools are allowed. */
 export function readWorkerPools(texts: readonly string[], cwd: string): readonly PoolRequest[] {
   if (texts.length > ROLES.length) {
     throw new UsageFailure(
-      `There are ${texts.length} --worker-pool-spec; a job has at most ${ROLES.length}: those of the primary, the ` +
+      `Too many --worker-pool-spec (${texts.length}): a job has at most ${ROLES.length} pools, for the primary, the ` +
         'workers, the parameter servers and the evaluators.',
     );
   }
@@ -50,41 +50,45 @@ export function readWorkerPools(texts: readonly string[], cwd: string): readonly
       path: `--worker-pool-spec[${index}]`,
       cwd,
     };
-    refuseKeys(given);
+    rejectInvalidKeys(given);
     const empty = emptyPool(role, `workerPoolSpecs[${index}]`);
     return Object.keys(given.keys).length === 0
       ? { pool: empty, packages: [] }
       : { pool: readPool(given, empty), packages: readPackages(given) };
   });
-  return requests.map((request) => withFirstProgram(request, requests[0]));
+  return requests.map((request) => inheritFirstProgram(request, requests[0]));
 }
 
-function refuseKeys({ keys, path }: Given): void {
+function rejectInvalidKeys({ keys, path }: PoolFlag): void {
   for (const name of Object.keys(keys)) {
-    const because = Object.hasOwn(POOL_KEYS, name) ? POOL_KEYS[name] : undefined;
-    if (because === undefined) {
+    const reason = Object.hasOwn(POOL_KEYS, name) ? POOL_KEYS[name] : undefined;
+    if (reason === undefined) {
       const known = Object.keys(POOL_KEYS);
-      throw new UsageFailure(`${path} has no key ${name}. ${didYouMean(name, known)}The keys are ${known.join(', ')}.`);
+      throw new UsageFailure(
+        `${path}: unknown key ${name}. ${didYouMean(name, known)}Valid keys: ${known.join(', ')}.`,
+      );
     }
-    if (because !== null) {
-      throw new UsageFailure(`${path}: ${name} cannot be honoured: ${because}.`);
+    if (reason !== null) {
+      throw new UsageFailure(`${path}: ${name} is not supported: ${reason}.`);
     }
   }
   const python = PYTHON_KEYS.find((name) => keys[name] !== undefined);
   if (keys['container-image-uri'] !== undefined && python !== undefined) {
-    throw new UsageFailure(`${path}: container-image-uri and ${python} exclude each other: give one of them.`);
+    throw new UsageFailure(`${path}: container-image-uri and ${python} are mutually exclusive: use one of them.`);
   }
   const local = ['requirements', 'extra-packages'].find((name) => keys[name] !== undefined);
   if (keys['local-package-path'] === undefined && local !== undefined) {
-    throw new UsageFailure(`${path}: ${local} belongs to local-package-path: give both, or --python-package-uris.`);
+    throw new UsageFailure(
+      `${path}: ${local} requires local-package-path; for uploaded packages, use --python-package-uris.`,
+    );
   }
   if (keys['local-package-path'] !== undefined && keys['python-module'] === undefined) {
-    throw new UsageFailure(`${path}: local-package-path needs python-module, such as python-module=trainer.task.`);
+    throw new UsageFailure(`${path}: local-package-path requires python-module, such as python-module=trainer.task.`);
   }
 }
 
-/** One replica, and one GPU, are gcloud's own defaults. */
-function readPool(given: Given, empty: PoolDraft): PoolDraft {
+/** As in gcloud, the replica count and the accelerator count default to 1. */
+function readPool(given: PoolFlag, empty: PoolDraft): PoolDraft {
   const type = textOf(given, 'accelerator-type');
   return {
     ...empty,
@@ -103,7 +107,7 @@ function readPool(given: Given, empty: PoolDraft): PoolDraft {
   };
 }
 
-function readPackages({ keys, path: flag, cwd }: Given): readonly PackageSource[] {
+function readPackages({ keys, path: flag, cwd }: PoolFlag): readonly PackageSource[] {
   const [path, module] = [keys['local-package-path'], keys['python-module']];
   if (path === undefined || module === undefined) {
     return [];
@@ -116,8 +120,11 @@ function readPackages({ keys, path: flag, cwd }: Given): readonly PackageSource[
   ];
 }
 
-/** Where the first pool's program is built, pools that name none run it, too: gcloud gives them the image it has built. */
-function withFirstProgram(request: PoolRequest, first: PoolRequest | undefined): PoolRequest {
+/**
+ * If the first pool's program is built locally, pools without a program run it, too, as gcloud does with its built
+ * image.
+ */
+function inheritFirstProgram(request: PoolRequest, first: PoolRequest | undefined): PoolRequest {
   const { machineType, program } = request.pool;
   const isOpen = program.imageUri === undefined && program.pythonModule === undefined && machineType !== undefined;
   if (!isOpen || first === undefined || first.packages.length === 0) {
@@ -126,15 +133,15 @@ function withFirstProgram(request: PoolRequest, first: PoolRequest | undefined):
   return { pool: { ...request.pool, program: first.pool.program }, packages: first.packages };
 }
 
-function textOf({ keys, path }: Given, name: string): Located<string> | undefined {
+function textOf({ keys, path }: PoolFlag, name: string): Located<string> | undefined {
   const value = keys[name];
   return value === undefined ? undefined : { value, path: `${path}.${name}` };
 }
 
-function countOf(given: Given, name: string): Located<number> | undefined {
+function countOf(given: PoolFlag, name: string): Located<number> | undefined {
   const text = textOf(given, name);
   if (text !== undefined && !/^\d{1,6}$/.test(text.value)) {
-    throw new UsageFailure(`${given.path}: ${name}=${text.value} is no whole number: write one, such as 1.`);
+    throw new UsageFailure(`${given.path}: ${name}=${text.value} is not a whole number.`);
   }
   return text && { ...text, value: Number(text.value) };
 }

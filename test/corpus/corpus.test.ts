@@ -56,7 +56,7 @@ if (corpus === null) {
     it('are refused only for what this version cannot run, or for what variables and files would have said', () => {
       const refusals = outcomes.filter(({ code }) => code === 1).map(({ text }) => text);
       const reason =
-        /^- (UNSUPPORTED_FIELD|PLACEHOLDER|MISSING_FIELD|INVALID_JOB_DIR|INVALID_PACKAGE_URI) |^dropforge: The job file .* cannot be read|cannot be read|is no Python package: it has no __init__.py/m;
+        /^- (UNSUPPORTED_FIELD|PLACEHOLDER|MISSING_FIELD|INVALID_JOB_DIR|INVALID_PACKAGE_URI) |^dropforge: The job file .* cannot be read|cannot be read|is not a Python package: it has no __init__.py/m;
       expect(refusals.filter((text) => !reason.test(text))).toEqual([]);
       expect(outcomes.filter(({ text }) => /FLAG_NOT_IN_FORM|^\s+at .*:\d+:\d+/m.test(text))).toEqual([]);
     });
@@ -64,7 +64,7 @@ if (corpus === null) {
     it('are no slips of the command line, but where they have what is none of gcloud either', () => {
       const slips = outcomes.filter(({ code }) => code > 1).map(({ text }) => text);
       const isOfOthers =
-        /REPLICA_COUNT is no whole number|'\[\.\.\.\]' is not|too many arguments|unknown option '--input-dir'|value\(name\)|script cannot be honoured/;
+        /REPLICA_COUNT is not a whole number|'\[\.\.\.\]' is not|too many arguments|unknown option '--input-dir'|value\(name\)|script is not supported/;
       expect(slips.filter((text) => !isOfOthers.test(text))).toEqual([]);
     });
   });

@@ -17,15 +17,15 @@ let cloud: TestCloud;
 let work: string;
 let file: string;
 let servers: Server[];
-/** What each request to the API showed. */
-let shown: string[];
+/** The authorization header of each request to the API. */
+let authorizations: string[];
 
 beforeEach(async () => {
   cloud = await startTestCloud();
   work = await mkdtemp(join(tmpdir(), 'dropforge-deployment-'));
   file = join(work, 'deployment.json');
   servers = [];
-  shown = [];
+  authorizations = [];
   cloud.jobs.set('one', [viewOf('one')]);
   await describeDeployment({});
 });
@@ -42,28 +42,28 @@ async function serve(app: Hono): Promise<string> {
   return `127.0.0.1:${await listen(server, 0)}`;
 }
 
-/** Cloud Run before the API: it lets in who shows the right token, and answers others with a page. */
-async function openFrontDoor(token: string): Promise<string> {
-  const door = new Hono();
-  door.all('*', (context) => {
-    const given = context.req.header('authorization') ?? '';
-    shown.push(given);
+/** Starts a proxy of the API that checks the identity token as Cloud Run does, with an HTML page for 403. */
+async function startAuthorizingProxy(token: string): Promise<string> {
+  const proxy = new Hono();
+  proxy.all('*', (context) => {
+    const authorization = context.req.header('authorization') ?? '';
+    authorizations.push(authorization);
     const { pathname, search } = new URL(context.req.url);
-    return given === `Bearer ${token}`
+    return authorization === `Bearer ${token}`
       ? fetch(`${cloud.endpoints.api}${pathname}${search}`, { method: context.req.method })
       : context.html('<html><title>403 Forbidden</title></html>', 403);
   });
-  return `http://${await serve(door)}`;
+  return `http://${await serve(proxy)}`;
 }
 
 async function describeDeployment(change: Partial<Deployment>): Promise<void> {
   const { projectId, api, storage } = cloud.endpoints;
-  const places = { projectId, api, storage, uploadBucket: 'uploads', jobsBucket: 'jobs' };
-  await writeFile(file, JSON.stringify({ ...places, ...change }));
+  const settings = { projectId, api, storage, uploadBucket: 'uploads', jobsBucket: 'jobs' };
+  await writeFile(file, JSON.stringify({ ...settings, ...change }));
 }
 
-/** The CLI as a process, on a machine where nobody is logged in but as the environment says. */
-function dropforge(words: readonly string[], environment: Readonly<Record<string, string>> = {}) {
+/** Runs the CLI as a process, without any credentials except those in `environment`. */
+function dropforge(args: readonly string[], environment: Readonly<Record<string, string>> = {}) {
   const env = {
     PATH: join(work, 'bin'),
     HOME: work,
@@ -73,14 +73,14 @@ function dropforge(words: readonly string[], environment: Readonly<Record<string
     ...environment,
   };
   return new Promise<{ readonly code: number; readonly stdout: string; readonly stderr: string }>((resolve) => {
-    execFile(process.execPath, [CLI, ...words], { cwd: work, env }, (error, stdout, stderr) =>
+    execFile(process.execPath, [CLI, ...args], { cwd: work, env }, (error, stdout, stderr) =>
       resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
     );
   });
 }
 
-/** Google's own metadata server, as a machine on Google Cloud has it. */
-async function openMetadataServer(): Promise<string> {
+/** Starts a metadata server like that of a machine on Google Cloud. */
+async function startMetadataServer(): Promise<string> {
   const metadata = new Hono();
   metadata.use(async (context, next) => {
     await next();
@@ -94,26 +94,26 @@ async function openMetadataServer(): Promise<string> {
 }
 
 describe('the CLI on a deployment', () => {
-  it('shows the API who asks: on Google Cloud as the machine’s own account, made out to the API', async () => {
-    const audience = await openFrontDoor('to be replaced');
-    const api = await openFrontDoor(`token-for-${audience}`);
+  it('authenticates on Google Cloud as the machine’s service account, with the API as audience', async () => {
+    const audience = await startAuthorizingProxy('to be replaced');
+    const api = await startAuthorizingProxy(`token-for-${audience}`);
     await describeDeployment({ api });
-    const host = await openMetadataServer();
+    const host = await startMetadataServer();
     const environment = { GCE_METADATA_HOST: host, METADATA_SERVER_DETECTION: 'assume-present' };
 
-    const refused = await dropforge(['jobs', 'list'], environment);
-    expect(shown).toEqual([`Bearer token-for-${api}`]);
-    expect(refused).toMatchObject({
+    const denied = await dropforge(['jobs', 'list'], environment);
+    expect(authorizations).toEqual([`Bearer token-for-${api}`]);
+    expect(denied).toMatchObject({
       code: 1,
-      stderr: `error: ${api} does not let you in (403): ask whoever operates it to name you in Terraform's api_access.members.\n`,
+      stderr: `error: ${api} denied access (403): ask the operator of the deployment to add you to Terraform's api_access.members.\n`,
     });
   });
 
-  it('asks gcloud for a person’s token', async () => {
-    await describeDeployment({ api: await openFrontDoor('persons-token') });
+  it('uses gcloud’s token for a user account', async () => {
+    await describeDeployment({ api: await startAuthorizingProxy('users-token') });
     await mkdir(join(work, 'bin'));
     const gcloud = join(work, 'bin', 'gcloud');
-    await writeFile(gcloud, '#!/bin/sh\n[ "$*" = "auth print-identity-token" ] && echo persons-token\n');
+    await writeFile(gcloud, '#!/bin/sh\n[ "$*" = "auth print-identity-token" ] && echo users-token\n');
     await chmod(gcloud, 0o755);
 
     expect(await dropforge(['jobs', 'list'])).toMatchObject({ code: 0, stdout: expect.stringContaining('one') });
@@ -121,31 +121,31 @@ describe('the CLI on a deployment', () => {
     expect(cloud.requests).toEqual(['GET /v1/jobs', 'POST /v1/jobs/one:cancel']);
   });
 
-  it('says how to log in where nobody is', async () => {
+  it('prints how to log in if there are no credentials', async () => {
     const { code, stderr } = await dropforge(['jobs', 'describe', 'one']);
     expect(code).toBe(1);
-    expect(stderr).toMatch(/^error: Nobody is logged in to Google Cloud here: run `gcloud auth login`/);
+    expect(stderr).toMatch(/^error: No Google Cloud credentials found: run `gcloud auth login`/);
     expect(cloud.requests).toEqual([]);
   });
 
-  it('asks no network for credentials on a machine that is none of Google', async () => {
-    // As a user's shell has it: not set.
+  it('does not probe the network for credentials outside of Google Cloud', async () => {
+    // Not set, as in a user's shell.
     const { stderr } = await dropforge(['jobs', 'list'], { METADATA_SERVER_DETECTION: '' });
     expect(stderr).not.toContain('Warning');
   });
 
   it.each([
-    [401, 'asks who you are: run `gcloud auth application-default login`.'],
+    [401, 'requires authentication: run `gcloud auth application-default login`.'],
     [403, 'ask for a role such as roles/storage.objectUser on the bucket.'],
-  ] as const)('says what is wanting where Cloud Storage answers %i', async (status, told) => {
+  ] as const)('prints a remedy if Cloud Storage returns %i', async (status, remedy) => {
     const storage = new Hono();
     storage.all('*', (context) => context.json({ error: { code: status, message: 'No.' } }, status));
     await describeDeployment({ storage: `http://${await serve(storage)}` });
     const { code, stderr } = await dropforge(['ls', 'gs://uploads/']);
-    expect([code, stderr]).toEqual([1, expect.stringContaining(told)]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining(remedy)]);
   });
 
-  it('stages packages where intake and VMs may read them, and submits', async () => {
+  it('uploads packages to the bucket that intake and VMs can read, and submits', async () => {
     await mkdir(join(work, 'trainer'));
     await writeFile(join(work, 'trainer', '__init__.py'), '');
     await writeFile(join(work, 'trainer', 'task.py'), 'print(1)\n');
@@ -162,8 +162,8 @@ describe('the CLI on a deployment', () => {
         void cloud.store.write({ bucket, name: `${name}.report.json` }, Buffer.from(text));
       }
     };
-    const words = ['one', '--package-path=trainer', '--module-name=trainer.task', '--region=us-central1'];
-    const { code, stdout } = await dropforge(['jobs', 'submit', 'training', ...words]);
+    const args = ['one', '--package-path=trainer', '--module-name=trainer.task', '--region=us-central1'];
+    const { code, stdout } = await dropforge(['jobs', 'submit', 'training', ...args]);
 
     expect([code, stdout]).toEqual([0, expect.stringContaining('Job one ACCEPTED: QUEUED')]);
     const uploads = await cloud.store.list({ bucket: 'uploads', prefix: 'one/', countMax: 10 });
@@ -176,21 +176,24 @@ describe('the CLI on a deployment', () => {
   });
 
   it.each([
-    [['status'], /Only an embedded cloud has this: leave out --deployment/],
+    [['status'], /This command works only with an embedded cloud: remove --deployment/],
     [
       ['--deployment=nowhere.json', 'jobs', 'list'],
-      /The deployment .*nowhere\.json cannot be read\. Write it with: terraform/,
+      /The deployment file .*nowhere\.json cannot be read\. Create it with: terraform/,
     ],
-    [['--deployment=wrong.json', 'jobs', 'list'], /wrong\.json describes no deployment \(api: .*\)\. Write it with/],
-    [['--deployment=text.json', 'jobs', 'list'], /text\.json describes no deployment/],
-  ])('refuses %j with what to do', async (words, told) => {
+    [
+      ['--deployment=wrong.json', 'jobs', 'list'],
+      /wrong\.json is not a valid deployment file \(api: .*\)\. Create it with/,
+    ],
+    [['--deployment=text.json', 'jobs', 'list'], /text\.json is not a valid deployment file/],
+  ])('rejects %j with a remedy', async (args, message) => {
     await writeFile(join(work, 'wrong.json'), '{"projectId":"p","api":"ftp://x","uploadBucket":"u","jobsBucket":"j"}');
     await writeFile(join(work, 'text.json'), 'projectId = p');
-    const { code, stderr } = await dropforge(words);
-    expect([code, stderr]).toEqual([1, expect.stringMatching(told)]);
+    const { code, stderr } = await dropforge(args);
+    expect([code, stderr]).toEqual([1, expect.stringMatching(message)]);
   });
 
-  it('is left alone by commands that start an embedded cloud or need none', async () => {
+  it('is ignored by commands that need no cloud', async () => {
     await writeFile(join(work, 'job.yaml'), 'trainingInput: {scaleTier: BASIC, pythonModule: a.b}\n');
     expect((await dropforge(['jobs', 'validate', 'job.yaml'], { DROPFORGE_DEPLOYMENT: 'nowhere.json' })).code).toBe(0);
   });

@@ -11,28 +11,28 @@ import { until } from '../support/e2e/cloud-under-test.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../cli/dropforge.js', import.meta.url));
 
-/** The caller's own Node.js, of any version from 20 on: npm's folders are not on the path of a user's shell. */
+/** The PATH of a user's shell, with the caller's own Node.js (20 or later) and without the folders that npm adds. */
 const SHELL_PATH = (process.env.PATH ?? '')
   .split(delimiter)
   .filter((directory) => !directory.includes('node_modules'))
   .join(delimiter);
 
-let elsewhere: string;
+let workDir: string;
 let links: string;
 beforeEach(async () => {
-  elsewhere = await mkdtemp(join(tmpdir(), 'dropforge-elsewhere-'));
-  links = join(elsewhere, 'bin');
+  workDir = await mkdtemp(join(tmpdir(), 'dropforge-elsewhere-'));
+  links = join(workDir, 'bin');
   await mkdir(links);
   // As `npm link` does.
   await symlink(PROGRAM, join(links, 'dropforge'));
 });
-afterEach(() => rm(elsewhere, { recursive: true, force: true }));
+afterEach(() => rm(workDir, { recursive: true, force: true }));
 
 const dropforge = (argv: readonly string[], env: NodeJS.ProcessEnv = {}) =>
-  promisify(execFile)(PROGRAM, argv, { cwd: elsewhere, env: { ...process.env, PATH: SHELL_PATH, ...env } });
+  promisify(execFile)(PROGRAM, argv, { cwd: workDir, env: { ...process.env, PATH: SHELL_PATH, ...env } });
 
 describe('dropforge in any folder, on any Node.js', () => {
-  it('runs, and ends as the command does', async () => {
+  it('runs, and exits with the exit code of the command', async () => {
     expect((await dropforge(['--help'])).stdout).toContain('Usage: dropforge');
     await expect(dropforge(['nope'])).rejects.toMatchObject({
       code: 2,
@@ -40,7 +40,7 @@ describe('dropforge in any folder, on any Node.js', () => {
     });
   });
 
-  it('hints at what can be typed there: its name where it is linked, its path where it is not', async () => {
+  it('prints hints with its name if it is linked, and with its path otherwise', async () => {
     await expect(dropforge(['status'])).rejects.toMatchObject({
       code: 1,
       stderr: expect.stringContaining(`run \`${PROGRAM} up\` first`),
@@ -50,10 +50,10 @@ describe('dropforge in any folder, on any Node.js', () => {
     });
   });
 
-  it.each(['SIGTERM', 'SIGINT'] as const)('passes %s on, and waits until the cloud is down', async (signal) => {
-    const dataDir = join(elsewhere, 'data');
+  it.each(['SIGTERM', 'SIGINT'] as const)('forwards %s and waits until the cloud has stopped', async (signal) => {
+    const dataDir = join(workDir, 'data');
     const env = { ...process.env, PATH: SHELL_PATH };
-    const program = spawn(PROGRAM, ['up', '--data-dir', dataDir], { cwd: elsewhere, env, stdio: 'ignore' });
+    const program = spawn(PROGRAM, ['up', '--data-dir', dataDir], { cwd: workDir, env, stdio: 'ignore' });
     const exited = once(program, 'exit');
     await until('the cloud', () => readEndpoints(dataDir));
     program.kill(signal);
@@ -61,8 +61,8 @@ describe('dropforge in any folder, on any Node.js', () => {
     expect(await readEndpoints(dataDir)).toBeUndefined();
   });
 
-  it('says what to do where nothing is installed yet', async () => {
-    const clone = join(elsewhere, 'clone');
+  it('prints what to do if dependencies are not installed', async () => {
+    const clone = join(workDir, 'clone');
     await mkdir(join(clone, 'cli'), { recursive: true });
     await writeFile(join(clone, 'package.json'), '{"type": "module"}');
     await copyFile(PROGRAM, join(clone, 'cli', 'dropforge.js'));

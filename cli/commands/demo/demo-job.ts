@@ -5,28 +5,31 @@ import { parseDocument } from 'yaml';
 import type { ApiClient } from '#cli/client/api-client.ts';
 import { planCopies, runCopy } from '#cli/client/copy-objects.ts';
 import { streamLogs } from '#cli/client/follow-job.ts';
-import type { GsUri } from '#cli/client/gs-uri.ts';
 import type { ObjectClient } from '#cli/client/object-client.ts';
 import { formatLogEntry } from '#cli/render/format.ts';
 import { buildSourceDistribution } from '#cli/submit/source-distribution.ts';
+import type { ObjectName } from '#shared/ports/object-store.ts';
 import type { JobView } from '#shared/protocol/report.ts';
 
-/** The project that the demo trains. */
+/** The project that the demo uploads. */
 export const EXAMPLE_DIR = fileURLToPath(new URL('../../../examples/digits', import.meta.url));
 
-/** A job id that was not there before: `digits_20261121_064449`. */
-export function nameDemoJob(now: Date): string {
+/** Returns a new job id: `digits_20261121_064449`. */
+export function createDemoJobId(now: Date): string {
   return `digits_${now.toISOString().slice(0, 19).replaceAll(/[-:]/g, '').replace('T', '_')}`;
 }
 
-/** Where the results are on this machine; there is no model when the training failed. */
+/** Local paths of the results. No model file if the training failed. */
 export type Results = { readonly modelFile: string | null; readonly logFile: string };
 
-/** Drops the example into the upload bucket, with a job id of its own in its job file: that is all it takes. */
-export async function dropExample(client: ObjectClient, target: { bucket: string; jobId: string }): Promise<GsUri> {
+/** Submits the example by uploading its package, with the job id in its job file. */
+export async function uploadExample(
+  client: ObjectClient,
+  target: { bucket: string; jobId: string },
+): Promise<ObjectName> {
   const jobFile = parseDocument(await readFile(join(EXAMPLE_DIR, 'job.yaml'), 'utf8'));
   jobFile.set('jobId', target.jobId);
-  // NumPy would be done before there is anything to watch.
+  // The pure Python engine, because with NumPy the training ends before any progress is visible.
   jobFile.setIn(['trainingInput', 'args'], ['--epochs', '30', '--engine', 'python']);
   const { fileName, bytes } = await buildSourceDistribution(EXAMPLE_DIR, { 'job.yaml': String(jobFile) });
   const object = { bucket: target.bucket, name: `${target.jobId}/${fileName}` };
@@ -34,13 +37,17 @@ export async function dropExample(client: ObjectClient, target: { bucket: string
   return object;
 }
 
-/** Copies the job directory, and the log beside it, to where they stay when the cloud is gone: `RESULTS/JOB/`. */
-export async function fetchResults(
+/** Downloads the job directory and the log to `RESULTS/JOB/`, where they remain available when the cloud is stopped. */
+export async function downloadResults(
   clients: { readonly objects: ObjectClient; readonly api: ApiClient; readonly signal: AbortSignal },
   job: JobView,
   resultsDir: string,
 ): Promise<Results> {
-  const copies = await planCopies(clients.objects, { sources: [job.jobDir], target: `${resultsDir}/`, isDeep: true });
+  const copies = await planCopies(clients.objects, {
+    sources: [job.jobDir],
+    target: `${resultsDir}/`,
+    isRecursive: true,
+  });
   for (const copy of copies) {
     await runCopy(clients.objects, copy);
   }

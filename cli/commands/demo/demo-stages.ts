@@ -1,7 +1,7 @@
-import { hasEnded } from '#cli/client/follow-job.ts';
+import { isTerminalState } from '#cli/client/follow-job.ts';
 import type { JobView } from '#shared/protocol/report.ts';
 
-/** What is happening to a job, in a word or two, in the order in which a smooth job passes through. */
+/** The stages of a job, in the order of a job without interruptions. */
 export const STAGES = [
   'waiting',
   'creating the VM',
@@ -23,9 +23,9 @@ const STAGE_OF_PHASE: Readonly<Record<string, Stage>> = {
   EXITED: 'tearing down',
 };
 
-/** Null once the job has ended. */
+/** Returns the job's stage; null in a terminal state. */
 export function stageOf(job: JobView): Stage | null {
-  if (hasEnded(job)) {
+  if (isTerminalState(job)) {
     return null;
   }
   if (job.state === 'QUEUED') {
@@ -35,14 +35,14 @@ export function stageOf(job: JobView): Stage | null {
   return (master && STAGE_OF_PHASE[master.phase]) ?? 'creating the VM';
 }
 
-/** A look at the job: its stage at a time, in milliseconds. */
-export type Sighting = { readonly stage: Stage | null; readonly at: number };
+/** The stage observed by one poll, with its time in milliseconds. */
+export type StageSample = { readonly stage: Stage | null; readonly at: number };
 
-/** How long each stage was seen, in milliseconds; as exact as the looks were frequent. */
-export function measureStages(sightings: readonly Sighting[]): ReadonlyMap<Stage, number> {
+/** Returns the duration of each stage in milliseconds, with the resolution of the poll interval. */
+export function measureStages(samples: readonly StageSample[]): ReadonlyMap<Stage, number> {
   const totals = new Map<Stage, number>();
-  sightings.forEach(({ stage, at }, index) => {
-    const until = sightings[index + 1]?.at ?? at;
+  samples.forEach(({ stage, at }, index) => {
+    const until = samples[index + 1]?.at ?? at;
     if (stage !== null) {
       totals.set(stage, (totals.get(stage) ?? 0) + until - at);
     }

@@ -5,10 +5,10 @@ import type { Report } from '../../../shared/protocol/report.ts';
 import { TRAINER, tarGzOf } from '../package/build-archives.ts';
 import { runCli, startTestCloud, type TestCloud, viewOf } from './test-cloud.ts';
 
-/** What a job cannot be without. */
+/** The required flags of a job. */
 export const PROGRAM = ['--module-name', 'trainer.task', '--packages', 'gs://libs/p.tar.gz'];
 
-/** Starts a cloud that accepts jobs, with something to submit beside it, for each test of a file. */
+/** Starts a cloud that accepts jobs, and creates packages to submit, before each test of a file. */
 export function startCloudForEachTest() {
   let startedCloud: TestCloud;
   let folder: string;
@@ -29,7 +29,7 @@ export function startCloudForEachTest() {
   const submit = (...argv: string[]) =>
     runCli(['jobs', 'submit', 'training', ...argv], { dataDir: cloud().dataDir, cwd: work() });
 
-  /** Gives every job file this verdict, as intake would. */
+  /** Writes a report with this verdict for every uploaded job file, as intake would. */
   function answer(report: Partial<Report>): void {
     cloud().onObject = ({ bucket, name }) => {
       if (name.endsWith('/job.yaml')) {

@@ -16,20 +16,20 @@ import type { LogEntry } from '../../../shared/ports/log-store.ts';
 import type { ObjectInfo } from '../../../shared/ports/object-store.ts';
 import type { JobView } from '../../../shared/protocol/report.ts';
 
-/** What the CLI talks to: the real storage door, and an API that tells what a test has put there. */
+/** The servers that the CLI uses: the real Cloud Storage emulator, and an API with data provided by the test. */
 export type TestCloud = {
   readonly dataDir: string;
   readonly endpoints: Endpoints;
   readonly store: ReturnType<typeof openDirectoryObjectStore>;
-  /** Each look at a job takes the next of its views; the last one stays. */
+  /** Each GET of a job consumes its next view; the last one is kept. */
   readonly jobs: Map<string, JobView[]>;
   readonly logs: LogEntry[];
   readonly vms: object[];
-  /** `METHOD path` of every request to the API and the admin door. */
+  /** `METHOD path` of every request to the API and the admin endpoint. */
   readonly requests: string[];
-  /** Called when an object is complete, as intake would be. */
+  /** Called when an object is finalized, in place of intake. */
   onObject: (info: ObjectInfo) => void;
-  /** Called after each request to the API was answered. */
+  /** Called after each response of the API. */
   onAnswer: (request: string) => void;
   close(): Promise<void>;
 };
@@ -121,7 +121,7 @@ function createApi({ jobs, logs, vms, requests, store }: State, onAnswer: TestCl
   );
   app.get('/v1/jobs/:jobId/logs', (context) => {
     const start = Number(context.req.query('cursor') || 0);
-    // Two at a time, so that whoever reads only one page misses something.
+    // Pages of two entries, so that a client which reads only one page fails the test.
     return context.json({ entries: logs.slice(start, start + 2), cursor: String(Math.min(logs.length, start + 2)) });
   });
   app.get('/status', (context) =>
@@ -146,7 +146,7 @@ export type CliResult = {
   readonly json: () => unknown[];
 };
 
-/** Runs a command line as the process would, without one. */
+/** Runs a command line in this process. */
 export async function runCli(argv: readonly string[], io: Partial<Io> = {}): Promise<CliResult> {
   const written = { stdout: '', stderr: '' };
   const outputOf = (name: 'stdout' | 'stderr') => ({
@@ -154,7 +154,7 @@ export async function runCli(argv: readonly string[], io: Partial<Io> = {}): Pro
       written[name] += typeof data === 'string' ? data : Buffer.from(data).toString('utf8');
     },
     terminal: null,
-    hasColours: false,
+    hasColors: false,
   });
   const code = await run(argv, {
     stdout: outputOf('stdout'),
@@ -164,7 +164,7 @@ export async function runCli(argv: readonly string[], io: Partial<Io> = {}): Pro
     dataDir: undefined,
     deployment: undefined,
     interrupted: new AbortController().signal,
-    startCloud: () => Promise.reject(new Error('No cloud is to be started in this test.')),
+    startCloud: () => Promise.reject(new Error('This test must not start a cloud.')),
     ...io,
   });
   const json = () =>

@@ -49,7 +49,7 @@ async function readUploaded(name: string): Promise<string> {
   return object === undefined ? '' : text(object);
 }
 
-/** Files of the one package that was uploaded. */
+/** Returns the files of the uploaded package. */
 async function readPackage(): Promise<Map<string, string>> {
   const [info] = (await cloud.store.list({ bucket: 'jobs', prefix: '', countMax: 10 })).filter(({ name }) =>
     name.endsWith('.tar.gz'),
@@ -65,7 +65,7 @@ async function readPackage(): Promise<Map<string, string>> {
 }
 
 describe('dropforge custom-jobs create', () => {
-  it('builds a working directory with its requirements, and submits it under an id made of its name', async () => {
+  it('builds a working directory with its requirements and submits it with an id derived from its display name', async () => {
     await writeFile(join(work, 'app', 'requirements.txt'), '# what we need\nnumpy>=2,<3\npandas[aws]  # tables\n');
     const { code, stdout, stderr } = await create(
       `--worker-pool-spec=${BUILT},requirements=scipy;numpy>=2,extra-packages=dep.tar.gz;gs://libs/x.whl`.replace(
@@ -73,7 +73,7 @@ describe('dropforge custom-jobs create', () => {
         'scipy;rich',
       ),
     );
-    expect(stderr).toContain('There is no setup.py beside trainer');
+    expect(stderr).toContain('No setup.py found next to trainer');
     expect(stdout).toContain('Job Run_1 ACCEPTED');
     expect(code).toBe(0);
     const job = parse(await readUploaded('Run_1/job.yaml'));
@@ -97,19 +97,19 @@ describe('dropforge custom-jobs create', () => {
     expect(files.has('trainer-0.0.0/trainer/task.py')).toBe(true);
   });
 
-  it('takes a display name again, under an id that says when', async () => {
+  it('submits a display name a second time with the time appended to the id', async () => {
     const spec = `--worker-pool-spec=${BUILT}`;
     expect(await create(spec)).toMatchObject({ code: 0, stdout: expect.stringContaining('Job Run_1 ACCEPTED') });
     const { code, stderr } = await create(spec);
-    const again = /There is a job Run_1 already: this one is (Run_1_\d{6}_\d{6})\.\n/.exec(stderr)?.[1] ?? '';
+    const again = /Job Run_1 already exists: this one is submitted as (Run_1_\d{6}_\d{6})\.\n/.exec(stderr)?.[1] ?? '';
     expect([code, again]).toEqual([0, expect.stringMatching(/^Run_1_/)]);
     expect(parse(await readUploaded(`${again}/job.yaml`)).displayName).toMatch(/^Run 1 \d{6}_\d{6}$/);
   });
 
   it.each([
     ['git+https://example.com/x.git', '', /'git\+https:\/\/example\.com\/x\.git' .* is not a name with versions/],
-    ['scipy', 'setup.py', /says itself what it requires: write scipy/],
-  ])('refuses the requirement %s, which a package cannot be given (%s)', async (requirement, file, message) => {
+    ['scipy', 'setup.py', /declares its own requirements: add scipy/],
+  ])('rejects the requirement %s, which cannot be added to the package (%s)', async (requirement, file, message) => {
     if (file !== '') {
       await writeFile(join(work, 'app', file), 'from setuptools import setup\nsetup()\n');
     }
@@ -117,7 +117,7 @@ describe('dropforge custom-jobs create', () => {
     expect(result).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(message) });
   });
 
-  it('takes every key of a pool, and gives every pool the arguments', async () => {
+  it('supports every key of a pool and passes the arguments to every pool', async () => {
     const gpus = 'accelerator-type=nvidia-tesla-t4,accelerator-count=2';
     const { pools } = await dryRun(
       `--worker-pool-spec=replica-count=1,machine-type=n1-standard-8,${gpus},container-image-uri=gcr.io/a/b`,
@@ -149,7 +149,7 @@ describe('dropforge custom-jobs create', () => {
     ]);
   });
 
-  it('lets pools that name nothing to run have the package that is built for the first', async () => {
+  it('runs the first pool’s built package in pools without a program', async () => {
     const { pools } = await dryRun(
       `--worker-pool-spec=${BUILT}`,
       '--worker-pool-spec=machine-type=n1-standard-4,replica-count=3',
@@ -160,7 +160,7 @@ describe('dropforge custom-jobs create', () => {
     ]);
   });
 
-  it('lets flags beat the file, and notes what has no effect', async () => {
+  it('overrides the file with flags and reports flags without effect', async () => {
     await writeFile(
       join(work, 'spec.yaml'),
       `workerPoolSpecs: [{machineSpec: {machineType: n1-standard-4}, replicaCount: 1, pythonPackageSpec: {executorImageUri: '${EXECUTOR}', packageUris: [gs://old/p.whl], pythonModule: a.b}}]\nserviceAccount: old@lab.iam.gserviceaccount.com\n`,
@@ -185,22 +185,22 @@ describe('dropforge custom-jobs create', () => {
   });
 
   it.each([
-    [[], /Say what is to run/],
+    [[], /The program to run is missing/],
     [['--display-name=', `--worker-pool-spec=${PYTHON}`], /--display-name is missing/],
     [['--worker-pool-spec=machine-type'], /'machine-type' is not KEY=VALUE/],
     [['--worker-pool-spec=machin-type=n1'], /Did you mean "machine-type"/],
-    [[`--worker-pool-spec=${PYTHON},replica-count=some`], /replica-count=some is no whole number/],
-    [[`--worker-pool-spec=${BUILT},script=run.sh`], /script cannot be honoured: programs are run as modules/],
-    [[`--worker-pool-spec=${BUILT},extra-dirs=data`], /extra-dirs cannot be honoured/],
-    [[`--worker-pool-spec=${BUILT},output-image-uri=gcr.io/a`], /output-image-uri cannot be honoured/],
-    [[`--worker-pool-spec=${PYTHON},container-image-uri=gcr.io/a`], /exclude each other/],
-    [[`--worker-pool-spec=${PYTHON},requirements=numpy`], /requirements belongs to local-package-path/],
-    [['--worker-pool-spec=machine-type=n1-standard-4,local-package-path=app'], /needs python-module/],
-    [Array.from({ length: 5 }, () => `--worker-pool-spec=${PYTHON}`), /There are 5 --worker-pool-spec/],
-    [['--persistent-resource-id=x', `--worker-pool-spec=${PYTHON}`], /--persistent-resource-id cannot be honoured/],
-    [['--config=job.yaml'], /is no CustomJobSpec of Vertex AI: `dropforge jobs submit training/],
-    [[`--worker-pool-spec=${PYTHON}`, '--', 'x'], /takes nothing after --/],
-  ])('takes %j for a slip of the command line', async (argv, message) => {
+    [[`--worker-pool-spec=${PYTHON},replica-count=some`], /replica-count=some is not a whole number/],
+    [[`--worker-pool-spec=${BUILT},script=run.sh`], /script is not supported: programs run as modules/],
+    [[`--worker-pool-spec=${BUILT},extra-dirs=data`], /extra-dirs is not supported/],
+    [[`--worker-pool-spec=${BUILT},output-image-uri=gcr.io/a`], /output-image-uri is not supported/],
+    [[`--worker-pool-spec=${PYTHON},container-image-uri=gcr.io/a`], /mutually exclusive/],
+    [[`--worker-pool-spec=${PYTHON},requirements=numpy`], /requirements requires local-package-path/],
+    [['--worker-pool-spec=machine-type=n1-standard-4,local-package-path=app'], /requires python-module/],
+    [Array.from({ length: 5 }, () => `--worker-pool-spec=${PYTHON}`), /Too many --worker-pool-spec \(5\)/],
+    [['--persistent-resource-id=x', `--worker-pool-spec=${PYTHON}`], /--persistent-resource-id is not supported/],
+    [['--config=job.yaml'], /is not a Vertex AI CustomJobSpec\. Submit it with `dropforge jobs submit training/],
+    [[`--worker-pool-spec=${PYTHON}`, '--', 'x'], /does not accept arguments after --/],
+  ])('reports %j as a usage error', async (argv, message) => {
     await writeFile(join(work, 'job.yaml'), 'trainingInput: {scaleTier: BASIC}\n');
     expect(await create(...argv)).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(message) });
   });

@@ -21,7 +21,7 @@ const dryRun = (...argv: string[]) =>
 
 const FLAGS = ['--module-name', 'trainer.task', '--region', 'us-central1', '--scale-tier', 'basic'];
 
-/** No key at all, but written as one is. */
+/** Not a key, but formatted like one. */
 const KEY = `KEY = '''${['-----BEGIN', 'PRIVATE KEY-----'].join(' ')}\n${'MIIEvQIBADANBgkqhkiG9w0B'.repeat(8)}\n'''\n`;
 
 type DryRun = { spec: object | null; jobFile: string | null; plan: object | null; problems: { code: string }[] };
@@ -32,17 +32,17 @@ async function dryRunJson(...argv: string[]): Promise<DryRun> {
 }
 
 describe('dropforge jobs submit training --dry-run', () => {
-  it('shows the completed job and its machines without a cloud, and sends nothing', async () => {
+  it('prints the completed job and its machines without a cloud', async () => {
     const result = await dryRun(...FLAGS, '--package-path', 'trainer', '--labels', 'a=b', '--', '--epochs', '3');
     expect(result).toMatchObject({ code: 0, stderr: '' });
     expect(result.stdout).toContain('jobId: one');
     expect(result.stdout).toMatch(
-      /^ {2}ROLE +COUNT +MACHINE +GPUS EACH +VMS\n {2}master +1 +n1-standard-4 +- +on demand$/m,
+      /^ {2}ROLE +COUNT +MACHINE +GPUS PER VM +PROVISIONING\n {2}master +1 +n1-standard-4 +- +on demand$/m,
     );
-    expect(result.stdout).toMatch(/^ {2}price +on demand \$0\.\d\d an hour, Spot \$0\.\d\d \(list prices in /m);
+    expect(result.stdout).toMatch(/^ {2}price +on demand \$0\.\d\d per hour, Spot \$0\.\d\d \(list prices in /m);
   });
 
-  it('tells the same to programs', async () => {
+  it('prints the same as JSON', async () => {
     const flags = [...FLAGS, '--package-path', 'trainer', '--packages', './dep.tar.gz,gs://libs/x.whl', '--labels=a=b'];
     const { spec, jobFile, plan, problems } = await dryRunJson(...flags, '--', '--epochs', '3');
     expect(problems).toEqual([]);
@@ -61,7 +61,7 @@ describe('dropforge jobs submit training --dry-run', () => {
     });
   });
 
-  it('adds secrets to a job of any form, and keeps them in its file', async () => {
+  it('adds secrets to a job in any format and writes them to its job file', async () => {
     const { spec, jobFile } = await dryRunJson(
       ...FLAGS,
       '--packages=gs://libs/x.whl',
@@ -94,23 +94,23 @@ describe('dropforge jobs submit training --dry-run', () => {
     ['--set-secrets=HF_TOKEN', 2, "--set-secrets HF_TOKEN: 'HF_TOKEN' is not KEY=VALUE."],
     ['--set-secrets=RANK=hf-token', 1, 'RESERVED_VARIABLE'],
     ['--set-secrets=/run/key=hf-token', 1, 'INVALID_ENVIRONMENT'],
-  ])('says of %s what is wrong with it', async (flag, code, words) => {
+  ])('rejects %s with the reason', async (flag, code, reason) => {
     const result = await dryRun(...FLAGS, '--packages=gs://libs/x.whl', flag);
     expect(result.code).toBe(code);
-    expect(`${result.stdout}${result.stderr}`).toContain(words);
+    expect(`${result.stdout}${result.stderr}`).toContain(reason);
   });
 
-  it('takes the job id from the file where none is given, and says so where there is none at all', async () => {
+  it('reads the job id from the file if none is passed, and fails if there is none', async () => {
     await writeFile(join(work, 'own.yaml'), 'name: mine\nmodule: a.b\npackages: ["gs://libs/p.tar.gz"]\n');
     const submit = ['jobs', 'submit', 'training', '--dry-run'];
     expect((await runCli([...submit, '--config=own.yaml'], { cwd: work })).stdout).toMatch(/^name: mine$/m);
     expect(await runCli([...submit, ...FLAGS], { cwd: work })).toMatchObject({
       code: 2,
-      stderr: 'error: The job has no id: write one before the flags, or into the file that --config names.\n',
+      stderr: 'error: The job id is missing: pass it before the flags, or set it in the --config file.\n',
     });
   });
 
-  it('lets flags beat the file', async () => {
+  it('overrides the file with flags', async () => {
     await writeFile(
       join(work, 'job.yaml'),
       'trainingInput: {region: europe-west4, pythonModule: a.b, packageUris: ["gs://packages/p.tar.gz"], scaleTier: BASIC}\n',
@@ -122,7 +122,7 @@ describe('dropforge jobs submit training --dry-run', () => {
     expect(stdout).toContain('a.b');
   });
 
-  it('shows what would run even where the job is refused', async () => {
+  it('prints the machines even if the job is rejected', async () => {
     const workers = ['--worker-machine-type=n1-standard-8', '--worker-count=3', '--master-machine-type=n1-standard-4'];
     const custom = [...FLAGS.slice(0, 4), '--scale-tier=CUSTOM', ...workers, '--packages=gs://packages/p.tar.gz'];
     const { code, stdout } = await dryRun(...custom, '--service-account=a@p.iam.gserviceaccount.com');
@@ -134,14 +134,14 @@ describe('dropforge jobs submit training --dry-run', () => {
   it.each([
     ['trainer.tsk', 'print(1)', 'MODULE_NOT_FOUND'],
     ['trainer.task', KEY, 'CREDENTIALS_IN_PACKAGE'],
-  ])('finds in the package what a submission of %s would be refused for', async (module, text, code) => {
+  ])('reports problems in the package that would reject the submission of %s', async (module, text, code) => {
     await writeFile(join(work, 'trainer', 'task.py'), text);
     const flags = [...FLAGS.slice(2), '--package-path=trainer', '--module-name', module];
     expect((await dryRunJson(...flags)).problems).toMatchObject([{ code }]);
     expect((await dryRun(...flags)).code).toBe(1);
   });
 
-  it('misses no module that may be in a package of a bucket', async () => {
+  it('does not report a module as missing that can be in a package in a bucket', async () => {
     const flags = [...FLAGS.slice(2), '--packages=dep.tar.gz,gs://libs/x.whl', '--module-name=other.main'];
     expect(await dryRun(...flags)).toMatchObject({ code: 0 });
   });
@@ -150,7 +150,7 @@ describe('dropforge jobs submit training --dry-run', () => {
     [['--region', 'mars'], /UNKNOWN_REGION|mars/, ''],
     [['--config', 'none.yaml'], /^$/, /none\.yaml cannot be read .*check --config/],
     [['--config', 'broken.yaml'], /YAML/, ''],
-  ])('refuses %j with what to mend', async (argv, stdout, stderr) => {
+  ])('rejects %j with a remedy', async (argv, stdout, stderr) => {
     await writeFile(join(work, 'broken.yaml'), 'a: [1\n');
     const flags = ['--module-name', 'a.b', '--packages', 'gs://packages/p.tar.gz', ...argv];
     expect(await dryRun(...flags)).toMatchObject({
@@ -161,7 +161,7 @@ describe('dropforge jobs submit training --dry-run', () => {
   });
 });
 
-/** Command lines as scripts have them after `gcloud ai-platform`, and what each makes of the job. */
+/** Arguments after `gcloud ai-platform jobs submit training`, as found in scripts, and the expected job. */
 describe('a command line of gcloud ai-platform', () => {
   const program = '--package-path=./trainer --module-name=trainer.task';
   it.each<[string, object]>([
@@ -199,7 +199,7 @@ describe('a command line of gcloud ai-platform', () => {
     expect((JSON.parse(stdout) as DryRun).spec).toMatchObject(expected);
   });
 
-  it('says where the job shall be and as whom, in full names', async () => {
+  it('sets network, service account and key with their full resource names', async () => {
     const keyring = ['--kms-keyring=r', '--kms-location=us-central1', '--kms-project=lab'];
     const { spec } = await dryRunJson(
       ...[...FLAGS, '--packages=gs://packages/p.whl', '--kms-key=k', ...keyring],
@@ -212,7 +212,7 @@ describe('a command line of gcloud ai-platform', () => {
     });
   });
 
-  it('may run containers and several machines, and then says what this version cannot do', async () => {
+  it('reads containers and several machines, and reports what this version does not support', async () => {
     const image = ['--master-image-uri=gcr.io/lab/a', '--worker-image-uri=gcr.io/lab/w'];
     const workers = [
       '--worker-machine-type=n1-standard-8',

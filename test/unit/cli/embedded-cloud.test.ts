@@ -28,7 +28,7 @@ describe('dropforge status, env and admin', () => {
     expect(stdout).toMatch(/^provision\s+0\s+0$/m);
   });
 
-  it('prints variables that a shell can take over', async () => {
+  it('prints variables in shell syntax', async () => {
     const { stdout } = await cli('env');
     expect(stdout).toContain("export CLOUDSDK_CORE_PROJECT='test-project'\n");
     expect(stdout).toContain(
@@ -45,18 +45,18 @@ describe('dropforge status, env and admin', () => {
     [['host-error', 'vm-1'], 'POST /vms/vm-1:hostError'],
     [['stockout', 'us-central1-a'], 'POST /zones/us-central1-a:stockout'],
     [['stockout', 'us-central1-a', '--clear'], 'POST /zones/us-central1-a:restock'],
-  ])('passes admin %j on', async (argv, request) => {
+  ])('sends admin %j to the admin endpoint', async (argv, request) => {
     expect((await cli('admin', ...argv)).code).toBe(0);
     expect(cloud.requests).toEqual([request]);
   });
 
-  it('fails for a VM that is not there', async () => {
+  it('fails for a VM that does not exist', async () => {
     expect(await cli('admin', 'preempt', 'vm-2')).toMatchObject({ code: 1, stderr: 'error: There is no such VM.\n' });
   });
 });
 
 describe('dropforge up', () => {
-  it('runs the cloud until it is interrupted, and stops it then', async () => {
+  it('runs the cloud until it is interrupted, then stops it', async () => {
     const interruption = new AbortController();
     const asked: object[] = [];
     const stopped: string[] = [];
@@ -77,45 +77,45 @@ describe('dropforge up', () => {
     expect(await result).toMatchObject({
       code: 0,
       stdout: expect.stringContaining(
-        `log        ${cloud.dataDir}/other/functions.jsonl\n\nThe embedded cloud is up. Ctrl-C ends it.`,
+        `log        ${cloud.dataDir}/other/functions.jsonl\n\nThe embedded cloud is running. Press Ctrl-C to stop it.`,
       ),
-      stderr: expect.stringMatching(/^error: loud\nEnding /),
+      stderr: expect.stringMatching(/^error: loud\nStopping /),
     });
     expect(asked).toEqual([{ dataDir: `${cloud.dataDir}/other`, ports: { api: 8123 } }]);
     expect(stopped).toEqual(['stopped']);
   });
 
-  it('fails for a configuration that is not there, and starts nothing', async () => {
+  it('fails for a configuration file that does not exist, without starting the cloud', async () => {
     const argv = ['up', '--config', 'none.yaml', '--data-dir', `${cloud.dataDir}/other`];
     expect(await runCli(argv)).toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/^error: The configuration .*none\.yaml cannot be read .*check --config/),
+      stderr: expect.stringMatching(/^error: The configuration file .*none\.yaml cannot be read .*check --config/),
     });
   });
 
   it.each(['up', 'demo'])(
-    '%s asks the lock alone whether a cloud runs: a process id may be of anybody',
+    '%s checks only the lock for a running cloud, because process ids are reused',
     async (command) => {
-      // The endpoints that lie there name this process, which lives and is no cloud.
-      const startCloud = () => Promise.reject(new Error('It came to the lock.'));
+      // The recorded endpoints name this process, which is running but is not a cloud.
+      const startCloud = () => Promise.reject(new Error('The lock was checked.'));
       const result = await runCli([command], { dataDir: cloud.dataDir, startCloud });
-      expect(result).toMatchObject({ code: 1, stderr: expect.stringContaining('It came to the lock.') });
+      expect(result).toMatchObject({ code: 1, stderr: expect.stringContaining('The lock was checked.') });
     },
   );
 
-  it.each(['up', 'demo'])('%s is told of no deployment', async (command) => {
+  it.each(['up', 'demo'])('%s rejects --deployment', async (command) => {
     expect(await cli(command, '--deployment=d.json')).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('--deployment is of no use here'),
+      stderr: expect.stringContaining('--deployment does not apply'),
     });
   });
 
-  it.each(['up', 'demo', 'status'])('%s takes no file for a data directory', async (command) => {
+  it.each(['up', 'demo', 'status'])('%s rejects a file as data directory', async (command) => {
     const file = `${cloud.dataDir}/state.sqlite`;
     for (const path of [file, `${file}/below`]) {
       expect(await runCli([command], { dataDir: path })).toMatchObject({
         code: 1,
-        stderr: `error: The data directory ${path} is a file, or below one: name a folder with --data-dir.\n`,
+        stderr: `error: The data directory ${path} is a file or inside a file. Pass a directory with --data-dir.\n`,
       });
     }
   });

@@ -19,7 +19,7 @@ describe('times', () => {
     expect(formatDuration(durationMs)).toBe(expected);
   });
 
-  it('are told relative and absolute, and never lie in the future', () => {
+  it('are relative and absolute, and never in the future', () => {
     const time = '2026-11-21T06:00:00.000Z';
     expect(formatMoment(time, Date.parse(time) + 180_000)).toBe('3 min ago (2026-11-21 06:00:00 UTC)');
     expect(formatAgo(time, Date.parse(time) - 5_000)).toBe('just now');
@@ -45,7 +45,7 @@ describe('patterns of object names', () => {
 });
 
 describe('the stages of a demo', () => {
-  it('follow the state, and the phase of the current attempt', () => {
+  it('are derived from the state and the phase of the current attempt', () => {
     const running = { state: 'RUNNING', attempt: 2 };
     expect(stageOf(viewOf('one', { state: 'QUEUED', replicas: [replicaOf()] }))).toBe('waiting');
     expect(stageOf(viewOf('one', { ...running, replicas: [replicaOf({ attempt: 1 })] }))).toBe('creating the VM');
@@ -53,15 +53,15 @@ describe('the stages of a demo', () => {
     expect(stageOf(viewOf('one', { state: 'SUCCEEDED', replicas: [replicaOf({ phase: 'EXITED' })] }))).toBeNull();
   });
 
-  it('are measured from look to look, in the order of a smooth job', () => {
-    const sightings = [
+  it('are measured between polls, in the order of an uninterrupted job', () => {
+    const samples = [
       { stage: 'training', at: 0 },
       { stage: 'waiting', at: 1_000 },
       { stage: 'training', at: 1_500 },
       { stage: 'training', at: 2_500 },
       { stage: null, at: 4_500 },
     ] as const;
-    expect([...measureStages(sightings)]).toEqual([
+    expect([...measureStages(samples)]).toEqual([
       ['waiting', 500],
       ['training', 4_000],
     ]);

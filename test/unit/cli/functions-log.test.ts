@@ -12,9 +12,9 @@ beforeEach(async () => {
 afterEach(() => rm(dataDir, { recursive: true }));
 
 function open(bytesMax?: number) {
-  const troubles: string[] = [];
-  const log = openFunctionsLog(dataDir, { onTrouble: (line) => troubles.push(line), ...(bytesMax && { bytesMax }) });
-  return { troubles, log, logger: createLogger(log.write) };
+  const problems: string[] = [];
+  const log = openFunctionsLog(dataDir, { onProblem: (line) => problems.push(line), ...(bytesMax && { bytesMax }) });
+  return { problems, log, logger: createLogger(log.write) };
 }
 
 async function readEntries(path: string): Promise<Record<string, unknown>[]> {
@@ -23,7 +23,7 @@ async function readEntries(path: string): Promise<Record<string, unknown>[]> {
 }
 
 describe('the log of the functions', () => {
-  it('has every entry as a line of JSON with its time, those of an earlier cloud included', async () => {
+  it('has every entry as a JSON line with its time, including those of an earlier process', async () => {
     const { log, logger } = open();
     logger.log('INFO', 'job was created', { jobId: 'one' });
     open().logger.log('DEBUG', 'again');
@@ -34,20 +34,20 @@ describe('the log of the functions', () => {
     ]);
   });
 
-  it('shows warnings and errors, one readable line each, and nothing else', () => {
-    const { troubles, logger } = open();
+  it('reports warnings and errors, one line each, and no other entries', () => {
+    const { problems, logger } = open();
     logger.log('INFO', 'quiet');
     logger.log('WARNING', 'delivery failed', { topic: 'provision', deliveryAttempt: 2, problem: '500 out\n of order' });
     logger.log('ERROR', 'function failed', { problem: 'x'.repeat(300), stack: 'Error: x\n    at y' });
     logger.log('ERROR', 'all is lost');
-    expect(troubles).toEqual([
+    expect(problems).toEqual([
       'warning: delivery failed (topic provision, deliveryAttempt 2, problem 500 out of order)',
       `error: function failed (problem ${'x'.repeat(200)}…)`,
       'error: all is lost',
     ]);
   });
 
-  it('never takes more than twice its limit on the disk, and keeps the newest', async () => {
+  it('uses at most twice its size limit on disk and keeps the newest entries', async () => {
     const { log, logger } = open(1_000);
     for (let index = 0; index < 100; index += 1) {
       logger.log('INFO', 'entry', { index });
@@ -55,18 +55,18 @@ describe('the log of the functions', () => {
     expect((await readdir(dataDir)).sort()).toEqual(['functions.jsonl', 'functions.old.jsonl']);
     const kept = [...(await readEntries(join(dataDir, 'functions.old.jsonl'))), ...(await readEntries(log.path))];
     expect(kept.map(({ index }) => index)).toEqual(
-      Array.from({ length: kept.length }, (_, place) => 100 - kept.length + place),
+      Array.from({ length: kept.length }, (_, index) => 100 - kept.length + index),
     );
     expect(JSON.stringify(kept).length).toBeLessThan(2_400);
     expect(kept.length).toBeGreaterThan(10);
   });
 
-  it('says on the terminal what it cannot write, and lets the functions go on', async () => {
-    const { log, troubles, logger } = open();
+  it('reports failed writes as problems instead of failing the function', async () => {
+    const { log, problems, logger } = open();
     await rm(dataDir, { recursive: true });
-    await writeFile(dataDir, 'no folder');
-    logger.log('INFO', 'unheard');
-    expect(troubles).toEqual([expect.stringMatching(/functions\.jsonl cannot be written \(ENOTDIR.*unheard/)]);
+    await writeFile(dataDir, 'not a folder');
+    logger.log('INFO', 'unwritten');
+    expect(problems).toEqual([expect.stringMatching(/functions\.jsonl cannot be written \(ENOTDIR.*unwritten/)]);
     expect(log.path.startsWith(dataDir)).toBe(true);
   });
 });

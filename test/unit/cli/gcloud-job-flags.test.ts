@@ -12,9 +12,9 @@ afterEach(() => cloud.close());
 
 const cli = (...argv: string[]) => runCli(argv, { dataDir: cloud.dataDir });
 
-describe('results in the forms of gcloud', () => {
+describe('results in gcloud’s formats', () => {
   it.each(['jobs', 'custom-jobs'])(
-    '%s have values with tabs between, and nothing for what is not there',
+    '%s print tab-separated values, with empty text for missing fields',
     async (group) => {
       expect((await cli(group, 'describe', 'one', '--format=value(state)')).stdout).toBe('RUNNING\n');
       const { stdout } = await cli(
@@ -27,7 +27,7 @@ describe('results in the forms of gcloud', () => {
     },
   );
 
-  it('are YAML: a document for one job, and one for each of a list', async () => {
+  it('are YAML documents, one per job', async () => {
     const { warnings: _, ...job } =
       parseAllDocuments((await cli('jobs', 'describe', 'one', '--format=yaml')).stdout).map(
         (document) => document.toJS() as Record<string, unknown>,
@@ -39,7 +39,7 @@ describe('results in the forms of gcloud', () => {
   });
 });
 
-describe('flags of gcloud for jobs', () => {
+describe('gcloud flags of job commands', () => {
   it.each([
     ['state=RUNNING', 'one'],
     ['state:running', 'one'],
@@ -52,7 +52,7 @@ describe('flags of gcloud for jobs', () => {
     expect([code, stdout]).toEqual([0, found === '' ? '' : `${found}\n`]);
   });
 
-  it('are taken where the answer is the same', async () => {
+  it('are accepted if the result is the same', async () => {
     const flags = ['--project=test-project', '--region=us-central1', '-q', '--verbosity=error'];
     for (const words of [
       ['list', '--page-size=5'],
@@ -63,20 +63,20 @@ describe('flags of gcloud for jobs', () => {
       expect((await cli('jobs', ...words, ...flags)).code).toBe(0);
     }
     expect((await cli('jobs', 'list', '--region=us-central1')).stderr).toBe(
-      '--region has no effect: jobs of all regions are in one list.\n',
+      '--region has no effect: the list includes all regions.\n',
     );
   });
 
   it.each([
-    [['list', '--sort-by=state'], /--sort-by cannot be honoured: the newest job always comes first/],
-    [['list', '--project=other'], /is not this cloud's project/],
-    [['cancel', 'one', '--project=other'], /is not this cloud's project/],
-  ])('are refused where it would be another: %j', async (words, message) => {
+    [['list', '--sort-by=state'], /--sort-by is not supported: jobs are always sorted newest first/],
+    [['list', '--project=other'], /does not match the cloud's project/],
+    [['cancel', 'one', '--project=other'], /does not match the cloud's project/],
+  ])('are rejected if the result would differ: %j', async (words, message) => {
     expect(await cli('jobs', ...words)).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(message) });
     expect(cloud.requests).toEqual([]);
   });
 
-  it('cancel several jobs, and go on after one that is not there', async () => {
+  it('cancel several jobs, and continue after one that does not exist', async () => {
     expect(await cli('jobs', 'cancel', 'one', 'none', 'two', '--format=value(jobId)')).toMatchObject({
       code: 1,
       stdout: 'one\ntwo\n',
@@ -84,8 +84,8 @@ describe('flags of gcloud for jobs', () => {
     });
   });
 
-  it('give up waiting, and leave the job alone', async () => {
+  it('stop waiting after --timeout without affecting the job', async () => {
     const { code, stderr } = await cli('jobs', 'wait', 'one', '--timeout=1');
-    expect([code, stderr]).toEqual([1, 'error: Job one has not ended within 1 s; it goes on.\n']);
+    expect([code, stderr]).toEqual([1, 'error: Job one did not end within 1 s. It is still running.\n']);
   });
 });

@@ -47,20 +47,20 @@ const FAILED = viewOf('broken', {
 });
 
 describe('dropforge jobs list', () => {
-  it('shows a line for each job, or how to get the first one', async () => {
+  it('prints a line per job, or how to submit the first one', async () => {
     expect((await cli('jobs', 'list')).stdout).toContain('There are no jobs yet');
     cloud.jobs.set('one', [viewOf('one')]);
     cloud.jobs.set('broken', [FAILED]);
     const lines = (await cli('jobs', 'list')).stdout.trimEnd().split('\n');
     expect(lines.map((line) => line.split(/\s{2,}/))).toEqual([
-      ['JOB', 'STATE', 'CREATED', 'RAN', 'ATTEMPT', 'CAUSE'],
+      ['JOB', 'STATE', 'CREATED', 'DURATION', 'ATTEMPT', 'CAUSE'],
       ['one', 'SUCCEEDED', expect.stringMatching(/ago|just now/), '1 min', '1'],
       ['broken', 'FAILED', expect.stringMatching(/ago|just now/), '1 min', '1', 'MODULE_NOT_FOUND'],
     ]);
     expect((await cli('jobs', 'list', '--format=json')).json()).toEqual([[viewOf('one'), FAILED]]);
   });
 
-  it('reads as many pages as it takes, and says when there are more', async () => {
+  it('fetches as many pages as needed, and reports if there are more jobs', async () => {
     const jobIds = Array.from({ length: 250 }, (_, index) => `job_${index}`);
     for (const jobId of jobIds) {
       cloud.jobs.set(jobId, [viewOf(jobId)]);
@@ -72,7 +72,7 @@ describe('dropforge jobs list', () => {
     };
     expect(await listed('--limit', '230')).toEqual({
       jobIds: jobIds.slice(0, 230),
-      stderr: 'There are more: --limit 1150 shows older ones, too.\n',
+      stderr: 'There are more jobs: use --limit 1150 to list older ones.\n',
     });
     expect(await listed('--limit', '250')).toEqual({ jobIds, stderr: '' });
     expect((await listed()).jobIds).toEqual(jobIds.slice(0, 20));
@@ -80,7 +80,7 @@ describe('dropforge jobs list', () => {
 });
 
 describe('dropforge jobs describe', () => {
-  it('tells why a job failed, what proves it and what to do', async () => {
+  it('prints the cause of a failure with evidence and remedy', async () => {
     cloud.jobs.set('broken', [FAILED]);
     const { code, stdout } = await cli('jobs', 'describe', 'broken');
     expect(code).toBe(0);
@@ -90,10 +90,12 @@ describe('dropforge jobs describe', () => {
       "  → Add it to install_requires.\n  | Traceback (most recent call last):\n  | ModuleNotFoundError: No module named 'torch'",
     );
     expect(stdout).toContain('(2026-11-21 06:01:05 UTC)');
-    expect(stdout).toContain('$0.0016 on Google Cloud: 30 s of VM time at $0.1900 an hour (list prices of 2026-08-01)');
+    expect(stdout).toContain(
+      '$0.0016 on Google Cloud: 30 s of VM time at $0.1900 per hour (list prices as of 2026-08-01)',
+    );
   });
 
-  it('shows attempts and replicas with phase, progress and metrics', async () => {
+  it('prints attempts and replicas with phase, progress and metrics', async () => {
     const attempts = [
       {
         attempt: 1,
@@ -108,19 +110,19 @@ describe('dropforge jobs describe', () => {
       viewOf('one', { state: 'RUNNING', endTime: null, attempt: 2, attempts, replicas: [replicaOf()] }),
     ]);
     const { stdout } = await cli('jobs', 'describe', 'one');
-    expect(stdout).toMatch(/^ {2}1\s+us-central1-b\s+never\s.*STOCKOUT: No capacity\.$/m);
+    expect(stdout).toMatch(/^ {2}1\s+us-central1-b\s+not started\s.*STOCKOUT: No capacity\.$/m);
     expect(stdout).toMatch(
       /^ {2}master-0\s+vm-1\s+RUNNING\s.*step 12 of 30, loss 0\.1203, accuracy 0\.9611\s+CPU 97 %, memory 64 MiB$/m,
     );
   });
 
-  it('shows a dash for what was never told', async () => {
-    const silent = { cpuFraction: null, memoryBytes: null, step: null, stepsMax: null, metrics: {} };
-    cloud.jobs.set('one', [viewOf('one', { replicas: [replicaOf({ phase: 'BOOTING', ...silent })] })]);
+  it('prints a dash for values that were not reported', async () => {
+    const unreported = { cpuFraction: null, memoryBytes: null, step: null, stepsMax: null, metrics: {} };
+    cloud.jobs.set('one', [viewOf('one', { replicas: [replicaOf({ phase: 'BOOTING', ...unreported })] })]);
     expect((await cli('jobs', 'describe', 'one')).stdout).toMatch(/^ {2}master-0\s+vm-1\s+BOOTING\s.*ago\s+-\s+-$/m);
   });
 
-  it('shows what intake warned of, from the report', async () => {
+  it('prints the warnings of intake, from the report', async () => {
     cloud.jobs.set('one', [viewOf('one')]);
     expect((await cli('jobs', 'describe', 'one')).stdout).not.toContain('warning');
     const warnings = [{ code: 'DEFAULT_REGION', message: 'No region is given.', remedy: 'Write one.' }];
@@ -131,7 +133,7 @@ describe('dropforge jobs describe', () => {
     expect((await cli('jobs', 'describe', 'one', '--format=json')).json()).toEqual([{ ...viewOf('one'), warnings }]);
   });
 
-  it('shows why a submission was refused, which made no job', async () => {
+  it('prints why a submission was rejected, which did not create a job', async () => {
     const problems = [{ code: 'UNKNOWN_REGION', message: 'There is no region "mars".', remedy: 'Choose another.' }];
     await putReport({ verdict: 'REFUSED', problems }, 'one/job.yaml');
     const { code, stdout, stderr } = await cli('jobs', 'describe', 'one');
@@ -139,7 +141,7 @@ describe('dropforge jobs describe', () => {
     expect(stdout).toContain('one was REFUSED:\n  - UNKNOWN_REGION: There is no region "mars".');
   });
 
-  it("passes the cloud's own words on for a job that is not there", async () => {
+  it('prints the server’s message for a job that does not exist', async () => {
     const { code, stderr } = await cli('jobs', 'describe', 'none');
     expect([code, stderr]).toEqual([1, 'error: There is no such job. List the jobs to see their ids.\n']);
   });
@@ -150,7 +152,7 @@ describe('dropforge jobs wait', () => {
     ['SUCCEEDED', 0],
     ['FAILED', 1],
     ['CANCELLED', 1],
-  ])('waits until the job is %s and ends with %i', async (state, code) => {
+  ])('waits until the job is %s and exits with %i', async (state, code) => {
     cloud.jobs.set('one', [
       viewOf('one', { state: 'QUEUED' }),
       viewOf('one', { state: 'RUNNING' }),
@@ -160,7 +162,7 @@ describe('dropforge jobs wait', () => {
     expect(cloud.requests).toHaveLength(3);
   });
 
-  it.each(['wait', 'stream-logs'])('%s can be interrupted, and leaves the job alone', async (command) => {
+  it.each(['wait', 'stream-logs'])('%s can be interrupted without affecting the job', async (command) => {
     cloud.jobs.set('one', [viewOf('one', { state: 'RUNNING' })]);
     const interruption = new AbortController();
     cloud.onAnswer = () => interruption.abort();
@@ -168,20 +170,20 @@ describe('dropforge jobs wait', () => {
     expect(await runCli(['jobs', command, 'one'], io)).toMatchObject({
       code: 1,
       stdout: '',
-      stderr: 'Interrupted. Job one goes on: `npx dropforge jobs cancel one` ends it.\n',
+      stderr: 'Interrupted. Job one is still running: to cancel it, run `npx dropforge jobs cancel one`.\n',
     });
     expect(cloud.requests.filter((request) => request.startsWith('POST'))).toEqual([]);
   });
 });
 
 describe('dropforge jobs stream-logs', () => {
-  it('prints all pages until the job has ended, with what was logged at its very end', async () => {
+  it('prints all pages until the job has ended, including its last entries', async () => {
     cloud.logs.push(logEntry('epoch 1'), logEntry('epoch 2'), logEntry('epoch 3'));
     cloud.jobs.set('one', [viewOf('one', { state: 'RUNNING' }), viewOf('one')]);
-    let looksCount = 0;
+    let polls = 0;
     cloud.onAnswer = (request) => {
-      looksCount += request === 'GET /v1/jobs/one' ? 1 : 0;
-      if (looksCount === 2 && cloud.logs.length === 3) {
+      polls += request === 'GET /v1/jobs/one' ? 1 : 0;
+      if (polls === 2 && cloud.logs.length === 3) {
         cloud.logs.push(logEntry('the end', { stream: 'agent', severity: 'ERROR' }));
       }
     };
@@ -196,7 +198,7 @@ describe('dropforge jobs stream-logs', () => {
     expect([code, stderr]).toEqual([0, 'Job one ended: SUCCEEDED.\n']);
   });
 
-  it('writes an entry a line as JSON', async () => {
+  it('prints one JSON line per entry', async () => {
     cloud.logs.push(logEntry('epoch 1'));
     cloud.jobs.set('one', [viewOf('one')]);
     expect((await cli('jobs', 'stream-logs', 'one', '--format', 'json')).json()).toEqual([logEntry('epoch 1')]);

@@ -43,7 +43,7 @@ describe('dropforge ls', () => {
     expect(await listed(...argv)).toEqual(expected);
   });
 
-  it('tells sizes with -l, and all of it as JSON', async () => {
+  it('prints sizes with -l, and all fields as JSON', async () => {
     expect((await cli('ls', '-l', 'gs://jobs/a.txt')).stdout).toMatch(
       /^BYTES\s+UPDATED\s+URI\n16\s+20\S+Z\s+gs:\/\/jobs\/a\.txt\n$/,
     );
@@ -56,7 +56,7 @@ describe('dropforge ls', () => {
 
   it.each([
     ['gs://nowhere/x', 'gs://nowhere/x does not exist'],
-    ['gs://jobs/none', 'Nothing matches gs://jobs/none'],
+    ['gs://jobs/none', 'No object matches gs://jobs/none'],
   ])('fails for %s', async (uri, message) => {
     const { code, stderr } = await cli('ls', uri);
     expect([code, stderr]).toEqual([1, expect.stringContaining(message)]);
@@ -64,7 +64,7 @@ describe('dropforge ls', () => {
 });
 
 describe('dropforge cp', () => {
-  it('copies a file up and down again, byte for byte', async () => {
+  it('uploads and downloads a file byte for byte', async () => {
     await writeFile(
       join(work, 'bytes.bin'),
       Uint8Array.from({ length: 256 }, (_, byte) => byte),
@@ -74,7 +74,7 @@ describe('dropforge cp', () => {
     expect(await readFile(join(work, 'again.bin'))).toEqual(await readFile(join(work, 'bytes.bin')));
   });
 
-  it('takes links to files along, and says so when there is no file at all', async () => {
+  it('follows links to files, and fails for a folder without files', async () => {
     await symlink('weights.json', join(work, 'model', 'latest.json'));
     await symlink('.', join(work, 'model', 'loop'));
     await mkdir(join(work, 'empty'));
@@ -86,7 +86,7 @@ describe('dropforge cp', () => {
     ]);
     expect(await cli('cp', '-r', 'empty', 'gs://jobs/empty')).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('There is no file in '),
+      stderr: expect.stringContaining('contains no files'),
     });
   });
 
@@ -110,7 +110,7 @@ describe('dropforge cp', () => {
     expect(await listed('gs://jobs/**')).toEqual(expected);
   });
 
-  it('fetches folders and patterns, and copies between buckets', async () => {
+  it('downloads folders and patterns, and copies between buckets', async () => {
     await put('run/model.json', 'run/checkpoints/1.json');
     await cli('cp', '-r', 'gs://jobs/run', 'fetched/');
     expect(await readFile(join(work, 'fetched/run/checkpoints/1.json'), 'utf8')).toBe(
@@ -122,21 +122,21 @@ describe('dropforge cp', () => {
     expect((await cli('cat', 'gs://uploads/copy.json')).stdout).toBe('content of run/model.json');
   });
 
-  it('never lets the name of an object lead out of the folder', async () => {
+  it('rejects object names that point outside of the target folder', async () => {
     await put('run/../../../escaped.txt');
     const { code, stderr } = await cli('cp', '-r', 'gs://jobs/run', 'here/');
-    expect([code, stderr]).toEqual([1, expect.stringContaining('leads out of it')]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining('points outside of the target')]);
   });
 
   it.each([
-    [['none.txt', 'gs://jobs/'], 1, /There is no file .*none\.txt/],
+    [['none.txt', 'gs://jobs/'], 1, /none\.txt does not exist/],
     [['model', 'gs://jobs/'], 1, /is a folder: use -r/],
-    [['gs://jobs/run', '.'], 1, /There is no object gs:\/\/jobs\/run\. It is a folder: use -r/],
+    [['gs://jobs/run', '.'], 1, /No object matches gs:\/\/jobs\/run\. It is a folder: use -r/],
     [['model/weights.json', 'gs://nowhere/'], 1, /gs:\/\/nowhere\/.*does not exist/],
-    [['model/weights.json', 'model/deep/notes.txt', 'gs://jobs/one'], 2, /with a slash at its end/],
-    [['gs://jobs/run'], 2, /needs a source and a destination/],
-    [['gs:/jobs', 'x'], 2, /one side must be/],
-  ])('refuses %j', async (argv, code, message) => {
+    [['model/weights.json', 'model/deep/notes.txt', 'gs://jobs/one'], 2, /add a trailing slash/],
+    [['gs://jobs/run'], 2, /requires a source and a destination/],
+    [['gs:/jobs', 'x'], 2, /must be in a bucket/],
+  ])('rejects %j', async (argv, code, message) => {
     await put('run/model.json');
     expect(await cli('cp', ...argv)).toMatchObject({ code, stderr: expect.stringMatching(message) });
   });
@@ -145,7 +145,7 @@ describe('dropforge cp', () => {
 describe('dropforge cat and rm', () => {
   beforeEach(() => put('run/a', 'run/b', 'runs'));
 
-  it('prints objects one after another, and none where one is missing', async () => {
+  it('prints objects one after another, and none if one does not exist', async () => {
     expect((await cli('cat', 'gs://jobs/run/a', 'gs://jobs/runs')).stdout).toBe('content of run/acontent of runs');
     expect(await cli('cat', 'gs://jobs/run/a', 'gs://jobs/run/c')).toMatchObject({ code: 1, stdout: '' });
     expect((await cli('cat', 'gs://jobs/run/a', '--format=json')).json()).toEqual([
@@ -153,11 +153,11 @@ describe('dropforge cat and rm', () => {
     ]);
     expect(await cli('cat', 's3://jobs/run/a')).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('write gs://BUCKET/OBJECT'),
+      stderr: expect.stringContaining('use gs://BUCKET/OBJECT'),
     });
   });
 
-  it('deletes what is named, and folders only when told to', async () => {
+  it('deletes objects, and folders only with -r', async () => {
     expect((await cli('rm', 'gs://jobs/run')).code).toBe(1);
     expect((await cli('rm', '-r', 'gs://jobs/run')).stdout).toBe('Deleted gs://jobs/run/a\nDeleted gs://jobs/run/b\n');
     expect(await listed('gs://jobs')).toEqual(['gs://jobs/runs']);
@@ -165,12 +165,12 @@ describe('dropforge cat and rm', () => {
 });
 
 describe('--all-versions', () => {
-  it('lists and deletes what was replaced and deleted before, and so frees the disk', async () => {
+  it('lists and deletes noncurrent versions, which frees disk space', async () => {
     await put('run/model.json', 'run/model.json', 'run/log.txt');
     const measured = async () => ((await cli('status', '--format=json')).json() as [{ storage: object }])[0].storage;
     expect((await cli('rm', '-r', 'gs://jobs/run')).code).toBe(0);
     expect(await measured()).toEqual({ sizeBytes: 72, noncurrentBytes: 72 });
-    expect((await cli('status')).stdout).toMatch(/^buckets {4}72 bytes on disk, 72 bytes of it replaced or deleted/m);
+    expect((await cli('status')).stdout).toMatch(/^buckets {4}72 bytes on disk, 72 bytes of it noncurrent/m);
     expect(await listed('-r', '-a', 'gs://jobs/run')).toEqual([
       expect.stringMatching(/^gs:\/\/jobs\/run\/log\.txt#\d+$/),
       expect.stringMatching(/^gs:\/\/jobs\/run\/model\.json#\d+$/),

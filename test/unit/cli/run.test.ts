@@ -19,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => rm(empty, { recursive: true }));
 
 describe('the command line', () => {
-  it('shows every command in the help, with its summary', async () => {
+  it('lists every command in the help, with its summary', async () => {
     for (const group of ['', 'jobs', 'jobs submit', 'admin']) {
       const { code, stdout } = await runCli([...group.split(' ').filter(Boolean), '--help']);
       expect(code).toBe(0);
@@ -32,7 +32,7 @@ describe('the command line', () => {
     }
   });
 
-  it.each(COMMANDS.map(({ name }) => name))('%s --help names its operands and flags', async (name) => {
+  it.each(COMMANDS.map(({ name }) => name))('%s --help lists its operands and flags', async (name) => {
     const entry = COMMANDS.find((one) => one.name === name);
     const { operands = [], flags = [] } = (await entry?.load()) ?? {};
     const { code, stdout, stderr } = await runCli([...name.split(' '), '--help']);
@@ -42,11 +42,11 @@ describe('the command line', () => {
     }
   });
 
-  it('tells its version', async () => {
+  it('prints its version', async () => {
     expect(await runCli(['--version'])).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) });
   });
 
-  it('takes help as a word, too', async () => {
+  it('accepts help as a command', async () => {
     expect((await runCli(['help', 'jobs', 'wait'])).stdout).toBe((await runCli(['jobs', 'wait', '--help'])).stdout);
   });
 
@@ -57,34 +57,34 @@ describe('the command line', () => {
     [['jobs', 'list', '--limit', 'all'], /--limit must be a whole number from 1 to 10000/],
     [['jobs', 'list', 'extra'], /too many arguments/],
     [['jobs', 'describe'], /missing required argument 'JOB'/],
-    [['jobs', 'list', '--format', 'xml'], /Write text, json, yaml, or value\(FIELD,FIELD\)/],
-    [['jobs', 'list', '--format', 'value()'], /Write text, json, yaml/],
-    [['jobs', 'list', '--filter', 'state>RUNNING'], /--filter 'state>RUNNING' cannot be honoured: write FIELD=VALUE/],
+    [['jobs', 'list', '--format', 'xml'], /Use text, json, yaml, or value\(FIELD,FIELD\)/],
+    [['jobs', 'list', '--format', 'value()'], /Use text, json, yaml/],
+    [['jobs', 'list', '--filter', 'state>RUNNING'], /--filter 'state>RUNNING' is not supported: use FIELD=VALUE/],
     [['jobs', 'wait', 'a', '--timeout', 'soon'], /--timeout must be a whole number of seconds/],
-    [['jobs', 'cancel', 'a', '--', 'b'], /takes nothing after --/],
-    [['cp', 'gs://a/b', '-'], /`dropforge cat` prints objects/],
-    [['cp', 'a', 'b'], /one side must be gs:\/\//],
+    [['jobs', 'cancel', 'a', '--', 'b'], /does not accept arguments after --/],
+    [['cp', 'gs://a/b', '-'], /to print objects use `dropforge cat`/],
+    [['cp', 'a', 'b'], /must be in a bucket: gs:\/\//],
     [['up', '--api-port', '70000'], /--api-port must be a whole number/],
-    [['jobs', 'submit', 'training', '1st'], /cannot be a job id/],
-  ])('refuses %j', async (argv, message) => {
+    [['jobs', 'submit', 'training', '1st'], /is not a valid job id/],
+  ])('rejects %j', async (argv, message) => {
     const { code, stdout, stderr } = await runCli(argv, { cwd: empty });
     expect(stderr).toMatch(message);
     expect(stdout).toBe('');
     expect(code).toBe(2);
   });
 
-  it('says how to start a cloud where there is none, and looks for it in the nearest .dropforge above', async () => {
+  it('looks for a cloud in the nearest .dropforge, and prints how to start one if none is running', async () => {
     const inside = join(empty, 'deep', 'down');
     await mkdir(inside, { recursive: true });
     await mkdir(join(empty, '.dropforge'));
     const { code, stderr } = await runCli(['jobs', 'list'], { cwd: inside });
     expect(code).toBe(1);
     expect(stderr).toBe(
-      `error: No embedded cloud runs on ${join(empty, '.dropforge')}: run \`npx dropforge up\` first.\n`,
+      `error: No embedded cloud is running on ${join(empty, '.dropforge')}: run \`npx dropforge up\` first.\n`,
     );
   });
 
-  it('takes the endpoints of a process that died for none', async () => {
+  it('ignores the endpoints of a process that has ended', async () => {
     const address = 'http://127.0.0.1:1';
     const endpoints = {
       projectId: 'p',
@@ -97,18 +97,18 @@ describe('the command line', () => {
       uploadBucket: 'u',
       jobsBucket: 'j',
     };
-    // Linux gives no process a number above 4,194,304 (proc(5), pid_max).
+    // Greater than the highest process id on Linux, 4,194,304 (proc(5), pid_max).
     await writeFile(join(empty, 'endpoints.json'), JSON.stringify({ pid: 4_194_305, ...endpoints }));
     expect((await runCli(['status', '--data-dir', empty])).stderr).toContain(
       `run \`npx dropforge --data-dir ${empty} up\` first`,
     );
     await writeFile(join(empty, 'endpoints.json'), JSON.stringify({ pid: process.pid, ...endpoints }));
-    expect((await runCli(['status'], { dataDir: empty })).stderr).toContain('http://127.0.0.1:1 does not answer');
+    expect((await runCli(['status'], { dataDir: empty })).stderr).toContain('http://127.0.0.1:1 is unreachable');
   });
 });
 
 describe('the dropforge program', () => {
-  it('exits with what the command answered, and keeps errors off its output', { timeout: 20_000 }, async () => {
+  it('exits with the exit code of the command and prints errors to stderr only', { timeout: 20_000 }, async () => {
     const node = promisify(execFile);
     const help = await node(process.execPath, [MAIN, '--help'], { cwd: empty });
     expect(help.stdout).toContain('Usage: dropforge');
@@ -121,7 +121,7 @@ describe('the dropforge program', () => {
     await expect(node(process.execPath, [MAIN, 'nope'], { cwd: empty })).rejects.toMatchObject({ code: 2 });
   });
 
-  it('ends at once when a port that was asked for is taken', { timeout: 20_000 }, async () => {
+  it('exits immediately if the requested port is in use', { timeout: 20_000 }, async () => {
     const holder = createServer();
     const port = await listen(holder, 0);
     const argv = [MAIN, 'up', '--api-port', String(port), '--data-dir', join(empty, 'taken')];

@@ -43,7 +43,7 @@ const cli = (argv: readonly string[], stdin = '') =>
   });
 
 describe('dropforge secrets', () => {
-  it('creates one from the standard input or a file, byte for byte', async () => {
+  it('creates a secret from standard input or a file, byte for byte', async () => {
     expect(await cli(['create', 'piped', '--data-file=-'], 'a\nb\n')).toMatchObject({
       code: 0,
       stdout: 'Created secret piped.\n',
@@ -55,7 +55,7 @@ describe('dropforge secrets', () => {
     expect(secrets.access('filed', '1')?.data).toHaveLength(SECRET_BYTES_MAX);
   });
 
-  it('lists names and never values, and deletes', async () => {
+  it('lists names without values, and deletes secrets', async () => {
     expect((await cli(['list'])).stdout).toBe('There are no secrets.\n');
     await cli(['create', 'hf-token', '--data-file=-'], 'planted');
     const { stdout } = await cli(['list']);
@@ -68,21 +68,24 @@ describe('dropforge secrets', () => {
   });
 
   it.each([
-    { argv: ['a'], stdin: '', code: 2, words: '--data-file is missing' },
-    { argv: ['a', '--data-file=-'], stdin: '', code: 1, words: 'between 1 and 65536 bytes' },
-    { argv: ['b', '--data-file=-'], stdin: 'x'.repeat(SECRET_BYTES_MAX + 1), code: 1, words: 'between 1 and 65536' },
-    { argv: ['a', '--data-file=none'], stdin: '', code: 1, words: 'cannot be read' },
-    { argv: ['no name', '--data-file=-'], stdin: 'x', code: 1, words: 'can be no secret' },
-    { argv: ['taken', '--data-file=-'], stdin: 'x', code: 1, words: 'already exists' },
-  ])('refuses to create $argv', async ({ argv, stdin, code, words }) => {
+    { argv: ['a'], stdin: '', code: 2, message: '--data-file is missing' },
+    { argv: ['a', '--data-file=-'], stdin: '', code: 1, message: 'between 1 and 65536 bytes' },
+    { argv: ['b', '--data-file=-'], stdin: 'x'.repeat(SECRET_BYTES_MAX + 1), code: 1, message: 'between 1 and 65536' },
+    { argv: ['a', '--data-file=none'], stdin: '', code: 1, message: 'cannot be read' },
+    { argv: ['no name', '--data-file=-'], stdin: 'x', code: 1, message: 'can be no secret' },
+    { argv: ['taken', '--data-file=-'], stdin: 'x', code: 1, message: 'already exists' },
+  ])('rejects create $argv', async ({ argv, stdin, code, message }) => {
     secrets.create('taken');
     const result = await cli(['create', ...argv], stdin);
-    expect(result).toMatchObject({ code, stdout: '', stderr: expect.stringContaining(words) });
+    expect(result).toMatchObject({ code, stdout: '', stderr: expect.stringContaining(message) });
     expect(secrets.list()).toHaveLength(1);
   });
 
-  it.each(['create a --data-file=-', 'list', 'delete a'])('leaves %s on a deployment to gcloud', async (words) => {
-    const { code, stderr } = await runCli(['--deployment=d.json', 'secrets', ...words.split(' ')]);
-    expect([code, stderr]).toEqual([1, expect.stringContaining('use `gcloud secrets`')]);
-  });
+  it.each(['create a --data-file=-', 'list', 'delete a'])(
+    'rejects %s for a deployment and refers to gcloud',
+    async (command) => {
+      const { code, stderr } = await runCli(['--deployment=d.json', 'secrets', ...command.split(' ')]);
+      expect([code, stderr]).toEqual([1, expect.stringContaining('with `gcloud secrets`')]);
+    },
+  );
 });

@@ -39,7 +39,7 @@ async function pack(path: string, extraFiles: Readonly<Record<string, string>> =
 }
 
 describe('a source distribution', () => {
-  it('takes the package, sub-packages and data along, with a minimal setup.py where there is none', async () => {
+  it('contains the package, sub-packages and data, with a minimal setup.py if there is none', async () => {
     await write({
       'trainer/__init__.py': '',
       'trainer/task.py': 'print(1)',
@@ -67,10 +67,10 @@ describe('a source distribution', () => {
     expect(entries.get('trainer-0.0.0/setup.py')?.content).toContain(
       'find_packages(include=["trainer", "trainer" + \'.*\'])',
     );
-    expect(notes).toEqual([expect.stringContaining('a minimal one was put into the archive')]);
+    expect(notes).toEqual([expect.stringContaining('added a minimal one to the archive')]);
   });
 
-  it('installs: the setup.py it writes finds packages and data', { timeout: 60_000 }, async () => {
+  it('is installable: the generated setup.py includes packages and data', { timeout: 60_000 }, async () => {
     await write({ 'trainer/__init__.py': '', 'trainer/deep/__init__.py': '', 'trainer/deep/data.txt': 'here' });
     const { entries } = await pack('trainer');
     for (const [name, { content }] of entries) {
@@ -82,7 +82,7 @@ describe('a source distribution', () => {
     expect(await readFile(join(cwd, 'built/trainer/deep/data.txt'), 'utf8')).toBe('here');
   });
 
-  it("leaves the user's own setup.py as it is, and takes every package that it may install", async () => {
+  it("keeps the user's own setup.py and includes every package that it can install", async () => {
     await write({
       'setup.py': '# mine',
       'MANIFEST.in': '',
@@ -116,7 +116,7 @@ describe('a source distribution', () => {
     ['pyproject.toml', '[project]\nname = "digits"\nversion = "1!3.0+cu12"\n', 'digits-1!3.0+cu12'],
     ['pyproject.toml', '[project]\nname = "digits"\ndynamic = ["version"]\n', 'digits-0.0.0'],
     ['pyproject.toml', '[project', 'trainer-0.0.0'],
-  ])('is named after what %s states: %s', async (path, content, expected) => {
+  ])('is named after the metadata in %s: %s', async (path, content, expected) => {
     await write({ 'trainer/__init__.py': '', 'setup.py': '', [path]: content });
     const { fileName, entries } = await pack('trainer');
     expect(fileName).toBe(`${expected}.tar.gz`);
@@ -126,15 +126,15 @@ describe('a source distribution', () => {
     );
   });
 
-  it("takes a project's root for what it is, and says so", async () => {
+  it('includes all packages of a project root, with a note', async () => {
     await write({ 'project/pyproject.toml': '[project]', 'project/trainer/__init__.py': '' });
     const { entries, notes, fileName } = await pack('project');
     expect(fileName).toBe('project-0.0.0.tar.gz');
     expect(entries.has('project-0.0.0/trainer/__init__.py')).toBe(true);
-    expect(notes).toEqual([expect.stringContaining('holds a whole project')]);
+    expect(notes).toEqual([expect.stringContaining('is a project root')]);
   });
 
-  it('leaves out caches, hidden files and virtual environments', async () => {
+  it('excludes caches, hidden files and virtual environments', async () => {
     await write({
       'trainer/__init__.py': '',
       'trainer/__pycache__/task.cpython-311.pyc': '',
@@ -151,7 +151,7 @@ describe('a source distribution', () => {
     ]);
   });
 
-  it('is the same to the byte for the same sources', async () => {
+  it('is byte-for-byte reproducible', async () => {
     await write({ 'a/trainer/__init__.py': '', 'a/trainer/b.py': '1' });
     await write({ 'b/trainer/b.py': '1', 'b/trainer/__init__.py': '' });
     expect((await pack('a/trainer')).bytes).toEqual((await pack('b/trainer')).bytes);
@@ -159,7 +159,7 @@ describe('a source distribution', () => {
     expect((await pack('a/trainer')).bytes).not.toEqual((await pack('b/trainer')).bytes);
   });
 
-  it('keeps what can be executed, follows links to files and none to folders', async () => {
+  it('keeps executable bits, and follows links to files but not to folders', async () => {
     await write({ 'trainer/__init__.py': '', 'trainer/run.sh': '#!/bin/sh', 'shared.py': 'x = 1' });
     await chmod(join(root, 'trainer/run.sh'), 0o755);
     await symlink('../shared.py', join(root, 'trainer/linked.py'));
@@ -170,20 +170,20 @@ describe('a source distribution', () => {
     expect([...entries.keys()].filter((name) => name.includes('loop'))).toEqual([]);
   });
 
-  it('puts files into the root that were not there, or in place of those that were', async () => {
+  it('adds extra files to the root, or replaces existing ones', async () => {
     await write({ 'trainer/__init__.py': '', 'requirements.txt': 'old' });
     const { entries } = await pack('trainer', { 'job.yaml': 'jobId: one', 'requirements.txt': 'new' });
     expect(entries.get('trainer-0.0.0/job.yaml')?.content).toBe('jobId: one');
     expect(entries.get('trainer-0.0.0/requirements.txt')?.content).toBe('new');
   });
 
-  it('refuses what is no package, what is not there and what holds training data', async () => {
+  it('rejects a folder without a package, a missing folder, and a package with training data', async () => {
     await write({ 'plain/task.py': '', 'trainer/__init__.py': '', 'trainer/images.bin': '' });
     await expect(pack('plain')).rejects.toThrow(/has no __init__\.py/);
     await expect(pack('none')).rejects.toThrow(/cannot be read as a folder \(ENOENT\)/);
     await truncate(join(root, 'trainer/images.bin'), 201 * 2 ** 20);
     await expect(pack('trainer')).rejects.toThrow(
-      /201 MiB, more than the 200 MiB.*trainer\/images\.bin.*into a bucket/,
+      /201 MiB, more than the maximum of 200 MiB.*trainer\/images\.bin.*into a bucket/,
     );
   });
 });

@@ -6,7 +6,7 @@ import { runCli } from '../../support/cli/test-cloud.ts';
 
 const { work, submit, listNames } = startCloudForEachTest();
 
-/** Of nobody, in the form in which Google gives keys out. */
+/** A fake key in the format of Google's service account keys. */
 const SERVICE_ACCOUNT = JSON.stringify({
   type: 'service_account',
   private_key_id: 'a1b2c3d4e5f60718293a4b5c6d7e8f9012345678',
@@ -16,22 +16,22 @@ const SERVICE_ACCOUNT = JSON.stringify({
 
 describe('dropforge jobs submit training', () => {
   it.each([
-    [['--worker-count', '2'], /--worker-machine-type and --worker-count belong together/],
-    [['--parameter-server-machine-type', 'n1-standard-4'], /--parameter-server-count belong together/],
-    [['--worker-machine-type', 'n1-standard-4', '--worker-count', 'two'], /--worker-count two: write a whole number/],
-    [['--master-image-uri=gcr.io/a/b', '--runtime-version=2.11'], /exclude each other: an image is its own runtime/],
-    [['--tpu-tf-version', '2.1'], /--tpu-tf-version cannot be honoured: there are no TPUs/],
-    [['--flags-file', 'f.yaml'], /--flags-file cannot be honoured/],
-    [['--project', 'elsewhere'], /is not this cloud's project test-project/],
-    [['--async', '--stream-logs'], /exclude each other/],
+    [['--worker-count', '2'], /--worker-machine-type and --worker-count must be used together/],
+    [['--parameter-server-machine-type', 'n1-standard-4'], /--parameter-server-count must be used together/],
+    [['--worker-machine-type', 'n1-standard-4', '--worker-count', 'two'], /--worker-count two: use a whole number/],
+    [['--master-image-uri=gcr.io/a/b', '--runtime-version=2.11'], /mutually exclusive: the image contains the runtime/],
+    [['--tpu-tf-version', '2.1'], /--tpu-tf-version is not supported: TPUs are not supported/],
+    [['--flags-file', 'f.yaml'], /--flags-file is not supported/],
+    [['--project', 'elsewhere'], /does not match the cloud's project test-project/],
+    [['--async', '--stream-logs'], /mutually exclusive/],
     [['--scale-tier', 'huge'], /choices are basic, standard-1/i],
     [['--labels', 'a'], /'a' is not KEY=VALUE/],
-    [['--master-accelerator', 'type=t4,count=0'], /write type=TYPE,count=N/],
+    [['--master-accelerator', 'type=t4,count=0'], /use type=TYPE,count=N/],
     [['--kms-key', 'k', '--kms-keyring', 'r'], /--kms-location and --kms-project/],
-    [['--kms-location', 'global'], /--kms-location is part of the name of a key/],
-    [['--staging-bucket', 'gs://'], /is no Cloud Storage address/],
+    [['--kms-location', 'global'], /--kms-location requires --kms-key/],
+    [['--staging-bucket', 'gs://'], /is not a valid Cloud Storage URI/],
     [['--packages', 'dep.tar.gz,./dep.tar.gz'], /Two packages are named dep\.tar\.gz/],
-  ])('takes %j for a slip of the command line', async (flags, message) => {
+  ])('reports %j as a usage error', async (flags, message) => {
     const result = await submit('one', ...PROGRAM, ...flags);
     expect(result).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(message) });
     expect(await listNames('uploads')).toEqual([]);
@@ -41,7 +41,7 @@ describe('dropforge jobs submit training', () => {
     [['--packages', 'none.whl'], /none\.whl cannot be read/],
     [['--package-path', 'nowhere'], /cannot be read as a folder/],
     [['--config', 'none.yaml'], /cannot be read .*check --config/],
-  ])('ends for %j, which is not there', async (flags, message) => {
+  ])('fails for %j, which does not exist', async (flags, message) => {
     const result = await submit('one', ...PROGRAM, ...flags);
     expect(result).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(message) });
     expect(await listNames('uploads')).toEqual([]);
@@ -55,7 +55,7 @@ describe('dropforge jobs submit training', () => {
     [['--config', 'list.yaml'], /list\.yaml was REFUSED:\n {2}- NOT_A_JOB_FILE .* not a mapping of fields/],
     [['--config', 'broken.yaml'], /NOT_YAML/],
     [['--config', 'own.yaml', '--scale-tier', 'basic'], /FLAG_NOT_IN_FORM \(--scale-tier\)/],
-  ])('refuses %j before anything is built or sent, without asking a cloud', async (flags, message) => {
+  ])('rejects %j before anything is built or sent, without a cloud', async (flags, message) => {
     await writeFile(join(work(), 'list.yaml'), '- a\n');
     await writeFile(join(work(), 'broken.yaml'), 'a: [1\n');
     await writeFile(join(work(), 'own.yaml'), 'module: a.b\n');
@@ -67,14 +67,14 @@ describe('dropforge jobs submit training', () => {
     expect(report).toMatchObject({ verdict: 'REFUSED', job: null });
   });
 
-  it('keeps a key that is in a package from ever leaving this machine', async () => {
+  it('does not upload a package that contains a key', async () => {
     await writeFile(join(work(), 'trainer', 'key.json'), SERVICE_ACCOUNT);
     const flags = ['one', '--package-path=trainer', '--module-name=trainer.task'];
     const { code, stdout } = await submit(...flags);
     expect([code, stdout]).toEqual([1, expect.stringMatching(/^one was REFUSED:\n {2}- CREDENTIALS_IN_PACKAGE/)]);
     expect(await listNames('jobs')).toEqual([]);
     expect(await listNames('uploads')).toEqual([]);
-    // What the remedy names is there for every way to submit.
+    // The remedy applies to every way to submit.
     expect(stdout).toContain('ignore = ["CREDENTIALS_IN_PACKAGE"] under [tool.dropforge]');
     expect(stdout).not.toContain('--ignore');
     await writeFile(

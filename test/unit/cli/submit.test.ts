@@ -14,7 +14,7 @@ async function readJob(jobId = 'one'): Promise<unknown> {
 }
 
 describe('dropforge jobs submit training', () => {
-  it('packages, uploads and submits, and tells how to follow the job', async () => {
+  it('packages, uploads and submits, and prints how to follow the job', async () => {
     const { code, stdout, stderr } = await submit(
       ...[
         'one',
@@ -30,7 +30,7 @@ describe('dropforge jobs submit training', () => {
     expect(code).toBe(0);
     expect(stdout).toContain('Job one ACCEPTED: QUEUED');
     expect(stdout).toContain('npx dropforge jobs stream-logs one');
-    expect(stderr).toContain('There is no setup.py beside trainer');
+    expect(stderr).toContain('No setup.py found next to trainer');
     const packages = await listNames('jobs');
     expect(packages).toEqual([
       expect.stringMatching(/^one\/packages\/[0-9a-f]{64}\/(dep\.tar\.gz|trainer-0\.0\.0\.tar\.gz)$/),
@@ -50,7 +50,7 @@ describe('dropforge jobs submit training', () => {
     });
   });
 
-  it('lets flags beat the file, and keeps what no flag can say', async () => {
+  it('overrides the file with flags, and keeps fields without a flag', async () => {
     const file = {
       jobId: 'other',
       labels: { from: 'file' },
@@ -103,7 +103,7 @@ describe('dropforge jobs submit training', () => {
     });
   });
 
-  it('reads files that leave trainingInput out', async () => {
+  it('reads files without trainingInput', async () => {
     await writeFile(join(work(), 'config.yaml'), 'scale_tier: BASIC\nlabels: {a: b}\npythonModule: trainer.task\n');
     await submit('one', '--config', 'config.yaml', '--region', 'us-east1', '--packages', 'gs://libs/p.tar.gz');
     expect(await readJob()).toEqual({
@@ -118,7 +118,7 @@ describe('dropforge jobs submit training', () => {
     });
   });
 
-  it('reads and uploads job files of every form', async () => {
+  it('reads and uploads job files of every format', async () => {
     await writeFile(
       join(work(), 'vertex.yaml'),
       'workerPoolSpecs: [{machineSpec: {machineType: n1-standard-4}, replicaCount: 1, pythonPackageSpec: ' +
@@ -138,7 +138,7 @@ describe('dropforge jobs submit training', () => {
     });
   });
 
-  it('shows why a job was refused, and takes it mended under its name', async () => {
+  it('prints why a job was rejected, and accepts a fixed one with the same id', async () => {
     answer({
       verdict: 'REFUSED',
       problems: [{ code: 'NOT_INSTALLABLE', message: 'There is no setup.py.', remedy: 'Add one.', path: 'p.tar.gz' }],
@@ -154,13 +154,13 @@ describe('dropforge jobs submit training', () => {
     ]);
   });
 
-  it('never submits a second job under a name', async () => {
+  it('does not submit a second job with the same id', async () => {
     await submit('one', ...PROGRAM, '--region', 'us-east1');
     const first = await readJob();
     const { code, stderr } = await submit('one', ...PROGRAM, '--region', 'us-west1');
     expect([code, stderr]).toEqual([
       1,
-      expect.stringContaining('Job one was submitted before (gs://uploads/one/job.yaml): choose another job id.'),
+      expect.stringContaining('Job one already exists (gs://uploads/one/job.yaml): choose another job id.'),
     ]);
     expect(await readJob()).toEqual(first);
   });
@@ -168,7 +168,7 @@ describe('dropforge jobs submit training', () => {
   it.each([
     ['SUCCEEDED', 0],
     ['FAILED', 1],
-  ])('with --stream-logs prints the log and ends as the job: %s', async (state, code) => {
+  ])('with --stream-logs prints the log and exits with the result of the job: %s', async (state, code) => {
     cloud().jobs.set('one', [viewOf('one', { state: 'RUNNING' }), viewOf('one', { state })]);
     cloud().logs.push({
       jobId: 'one',
@@ -187,9 +187,9 @@ describe('dropforge jobs submit training', () => {
     });
   });
 
-  it('says what it was told in vain, and goes on', async () => {
+  it('reports flags without effect and submits the job', async () => {
     const { code, stderr } = await submit('one', ...PROGRAM, '--enable-web-access', '--quiet', '--verbosity=debug');
     expect(code).toBe(0);
-    expect(stderr).toMatch(/^FLAG_WITHOUT_EFFECT \(--enable-web-access\): .*\n.*can be left out\.\n$/);
+    expect(stderr).toMatch(/^FLAG_WITHOUT_EFFECT \(--enable-web-access\): .*\n.*Remove the flag\.\n$/);
   });
 });

@@ -25,12 +25,12 @@ async function validateJson(...argv: string[]) {
 }
 
 describe('dropforge jobs validate', () => {
-  it('tells people what is wrong, where and what to do, and what would run at what price', async () => {
+  it('prints errors with location and remedy, and the machines with their price', async () => {
     const { code, stdout, stderr } = await validate('good.yaml', 'bad.yaml');
     expect([code, stderr]).toEqual([1, '']);
     expect(stdout).toMatch(/^good\.yaml: valid {2}\(AI Platform\)$/m);
     expect(stdout).toMatch(/^ {2}master +1 +n1-standard-8 +2 × nvidia-tesla-t4 +on demand$/m);
-    expect(stdout).toMatch(/^ {2}price +on demand \$\d+\.\d\d an hour, Spot \$\d+\.\d\d \(list prices in [\w-]+, \d/m);
+    expect(stdout).toMatch(/^ {2}price +on demand \$\d+\.\d\d per hour, Spot \$\d+\.\d\d \(list prices in [\w-]+, \d/m);
     expect(stdout).toMatch(/^ +Vertex AI \$\d+\.\d\d: \d+ % saved on demand, \d+ % on Spot$/m);
     expect(stdout).toMatch(/^bad\.yaml: invalid/m);
     expect(stdout).toMatch(
@@ -38,7 +38,7 @@ describe('dropforge jobs validate', () => {
     );
   });
 
-  it('tells programs the same, an object a line', async () => {
+  it('prints the same as JSON, one object per line', async () => {
     const [good, bad] = await validateJson('good.yaml', 'bad.yaml');
     expect(good).toEqual({
       file: 'good.yaml',
@@ -58,13 +58,13 @@ describe('dropforge jobs validate', () => {
     expect(bad).toMatchObject({ verdict: 'invalid', errors: [{ code: 'UNKNOWN_FIELD', line: 3 }] });
   });
 
-  it('takes what a submission adds for a warning', async () => {
+  it('reports fields that a submission can add as warnings', async () => {
     await writeFile(join(work, 'open.yaml'), 'trainingInput: {scaleTier: STANDARD_1, region: us-central1}\n');
     expect(await validateJson('open.yaml')).toMatchObject([{ verdict: 'valid', isRunnable: true }]);
     expect((await validate('open.yaml')).code).toBe(0);
   });
 
-  it('ends with 1 for what is written well and what this version cannot run: a submission is refused', async () => {
+  it('exits with 1 for a valid file that this version does not support, as a submission is rejected', async () => {
     await writeFile(
       join(work, 'open.yaml'),
       'trainingInput: {scaleTier: STANDARD_1, region: $REGION, serviceAccount: a@p.iam.gserviceaccount.com}\n',
@@ -73,13 +73,13 @@ describe('dropforge jobs validate', () => {
     expect(verdict).toBe('valid');
     expect(await validate('open.yaml')).toMatchObject({
       code: 1,
-      stdout: expect.stringContaining('nothing that this version can run'),
+      stdout: expect.stringContaining('not supported by this version'),
     });
     const codes = new Set(warnings.map(({ code }) => code));
     expect(codes).toEqual(new Set(['MISSING_FIELD', 'PLACEHOLDER', 'UNSUPPORTED_FIELD']));
   });
 
-  it('shows how many trials a study has', async () => {
+  it('prints the number of trials of a study', async () => {
     const params = 'params: [{parameterName: lr, type: DOUBLE, minValue: 0.1, maxValue: 1}]';
     const study = `hyperparameters: {goal: MAXIMIZE, maxTrials: 20, maxParallelTrials: 4, ${params}}`;
     await writeFile(join(work, 'study.yaml'), `trainingInput: {scaleTier: BASIC, ${study}}\n`);
@@ -87,7 +87,7 @@ describe('dropforge jobs validate', () => {
     expect(await validateJson('study.yaml')).toMatchObject([{ trials: { max: 20, parallel: 4 } }]);
   });
 
-  it('goes on after a file that is not there, and ends with 1', async () => {
+  it('continues after a file that does not exist, and exits with 1', async () => {
     const lines = await validateJson('none.yaml', '.', 'good.yaml');
     expect(lines.map(({ file, verdict, errors }) => [file, verdict, errors[0]?.code])).toEqual([
       ['none.yaml', 'invalid', 'FILE_UNREADABLE'],
@@ -95,11 +95,11 @@ describe('dropforge jobs validate', () => {
       ['good.yaml', 'valid', undefined],
     ]);
     expect((await validate('none.yaml', 'good.yaml')).code).toBe(1);
-    expect((await validate('none.yaml')).stdout).toContain('none.yaml cannot be read (there is no such file).');
+    expect((await validate('none.yaml')).stdout).toContain('none.yaml cannot be read (the file does not exist).');
     expect((await validate('good.yaml')).code).toBe(0);
   });
 
-  it('reads what is piped in, and no more of it than a job file may have', async () => {
+  it('reads standard input, up to the size limit of a job file', async () => {
     const pipe = (openStdin: () => AsyncIterable<Uint8Array>) =>
       runCli(['jobs', 'validate', '-'], { cwd: work, openStdin });
     expect((await pipe(() => Readable.from([Buffer.from(GOOD)]))).stdout).toMatch(/^-: valid/);
@@ -129,7 +129,7 @@ describe('dropforge jobs validate --package', () => {
   const codesOf = async (...argv: string[]) =>
     (await validateJson(...argv)).map(({ errors, warnings }) => [...errors, ...warnings].map(({ code }) => code));
 
-  it('judges a folder beside the machines of each file', async () => {
+  it('validates a folder against the machines of each file', async () => {
     await writeFile(join(work, 'plain.yaml'), GOOD.replace(`${GPUS}, `, ''));
     const [gpus, plain] = await codesOf('good.yaml', 'plain.yaml', '--package', 'trainer');
     expect(gpus).toContain('CPU_ONLY_BUILD');
@@ -137,24 +137,24 @@ describe('dropforge jobs validate --package', () => {
     expect((await validate('good.yaml', '--package=trainer')).code).toBe(1);
   });
 
-  it('passes over what it is told to ignore', async () => {
+  it('omits findings given by --ignore', async () => {
     const [codes] = await codesOf('good.yaml', '--package=trainer', '--ignore=CPU_ONLY_BUILD,NO_DISTRIBUTION_STRATEGY');
     expect(codes).toEqual([]);
     expect((await validate('good.yaml', '--package=trainer', '--ignore=CPU_ONLY_BUILD')).code).toBe(0);
   });
 
-  it('knows what it is told to ignore', async () => {
+  it('rejects unknown codes in --ignore', async () => {
     const { code, stderr } = await validate('good.yaml', '--package=trainer', '--ignore=CPU_ONLY_BUILDS');
     expect(code).toBe(2);
-    expect(stderr).toContain('--ignore CPU_ONLY_BUILDS: there is no such check');
+    expect(stderr).toContain('--ignore CPU_ONLY_BUILDS: unknown package check');
   });
 
-  it('misses the module that the job file names', async () => {
+  it('reports that the job file’s module is missing', async () => {
     await writeFile(join(work, 'other.yaml'), GOOD.replace('trainer.task', 'trainer.main'));
     expect(await codesOf('other.yaml', '--package=trainer')).toEqual([expect.arrayContaining(['MODULE_NOT_FOUND'])]);
   });
 
-  it('says so where there is no such package, and what is no archive', async () => {
+  it('reports packages that do not exist or are not archives', async () => {
     await writeFile(join(work, 'p.tar.gz'), 'no archive');
     expect(await codesOf('good.yaml', '--package=p.tar.gz')).toEqual([expect.arrayContaining(['NOT_AN_ARCHIVE'])]);
     expect(await validate('good.yaml', '--package=none.whl')).toMatchObject({

@@ -15,15 +15,15 @@ type Outcome = {
   readonly stages: ReadonlyMap<Stage, number>;
 };
 
-type Setting = { readonly dataDir: string; readonly cwd: string; readonly output: Output };
+type SummaryOptions = { readonly dataDir: string; readonly cwd: string; readonly output: Output };
 
-/** What the demo has shown: the model and where it is, the time and the price, and that nothing is left. */
-export function describeDemo(outcome: Outcome, setting: Setting): string {
+/** Formats the result of the demo: model, log, times, price, remaining VMs, and commands to try next. */
+export function summarizeDemo(outcome: Outcome, options: SummaryOptions): string {
   const { job, results, vms, stages } = outcome;
-  const { cwd, output } = setting;
+  const { cwd, output } = options;
   const [master] = job.replicas;
   const times = [...stages].map(([stage, durationMs]) => `${stage} ${formatDuration(durationMs)}`);
-  const left = vms.map(({ vmName, status }) => `${vmName} (${status})`);
+  const remaining = vms.map(({ vmName, status }) => `${vmName} (${status})`);
   const facts: readonly (readonly [string, string])[] = [
     ['result', master === undefined ? '' : describeProgress(master)],
     ['model', results.modelFile === null ? '' : shortenPath(cwd, results.modelFile)],
@@ -31,7 +31,10 @@ export function describeDemo(outcome: Outcome, setting: Setting): string {
     ['bucket', `${job.jobDir}/`],
     ['time', times.join(', ')],
     ['price', describePrice(job.price)],
-    ['left over', left.length === 0 ? 'nothing: no VM runs' : `${left.join(', ')}: this should not be`],
+    [
+      'VMs',
+      remaining.length === 0 ? 'none running' : `${remaining.join(', ')} (unexpected: all VMs should be deleted)`,
+    ],
   ];
   return [
     '',
@@ -39,17 +42,18 @@ export function describeDemo(outcome: Outcome, setting: Setting): string {
     ...describeCause(job),
     ...facts.filter(([, value]) => value !== '').map(([name, value]) => `  ${name.padEnd(10)}${value}`),
     '',
-    ...describeNextSteps(outcome, setting),
+    ...describeNextSteps(outcome, options),
   ].join('\n');
 }
 
-function describeNextSteps({ job, results }: Outcome, { cwd, dataDir }: Setting): readonly string[] {
+function describeNextSteps({ job, results }: Outcome, { cwd, dataDir }: SummaryOptions): readonly string[] {
   const cli = `${programName()} --data-dir ${shortenPath(cwd, dataDir)}`;
   const predict = `(cd ${shortenPath(cwd, EXAMPLE_DIR)} && python3 -m trainer.predict ${results.modelFile} --sample 3)`;
   return [
-    ...(results.modelFile === null ? [] : ['Read some digits with the model:', `  ${predict}`]),
-    'Start the same cloud again, and look around from another terminal:',
+    ...(results.modelFile === null ? [] : ['To classify some digits with the model, run:', `  ${predict}`]),
+    'To explore the job, start the cloud again:',
     `  ${cli} up`,
+    'and in another terminal, run for example:',
     `  ${cli} jobs describe ${job.jobId}`,
     `  ${cli} cat ${job.jobDir}/metrics.json`,
     `  ${cli} cp -r ${job.jobDir} .`,

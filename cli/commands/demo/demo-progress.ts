@@ -5,38 +5,38 @@ import { describeProgress } from '#cli/render/describe-job.ts';
 import { paint, paintState } from '#cli/render/paint.ts';
 import type { JobView } from '#shared/protocol/report.ts';
 
-/** Shows a job while it goes on: lines for what changes, and a bar for its steps where there is a terminal. */
-export type DemoScreen = {
-  /** Shows what differs from what was shown before. */
+/** Prints the progress of a job: a line per change and, on a terminal, a progress bar for its steps. */
+export type DemoProgress = {
+  /** Prints the changes since the last call. */
   show(job: JobView): void;
-  say(json: Readonly<Record<string, unknown>>, text: string): void;
+  print(json: Readonly<Record<string, unknown>>, text: string): void;
   close(): void;
 };
 
-export function createDemoScreen({ io, print, isJson }: Invocation): DemoScreen {
+export function createDemoProgress({ io, print: printResult, isJson }: Invocation): DemoProgress {
   const startedAt = Date.now();
-  const steps = createStepDisplay(isJson ? null : io.stdout.terminal, say);
+  const steps = createStepDisplay(isJson ? null : io.stdout.terminal, print);
   let lastKey = '';
 
-  function say(json: Readonly<Record<string, unknown>>, text: string): void {
+  function print(json: Readonly<Record<string, unknown>>, text: string): void {
     const elapsed = `${((Date.now() - startedAt) / 1_000).toFixed(1).padStart(6)} s`;
-    print({ json, text: `${paint(elapsed, 'dim', io.stdout)}  ${text}` });
+    printResult({ json, text: `${paint(elapsed, 'dim', io.stdout)}  ${text}` });
   }
 
   return {
-    say,
+    print,
     show(job) {
       const stage = stageOf(job);
       const { state, attempt } = job;
       if (stage !== 'training') {
-        // The last steps may be reported together with the end of the program.
+        // The last steps can be reported together with the program's exit.
         steps.show(job);
         steps.close();
       }
       if (lastKey !== `${state} ${stage}`) {
         lastKey = `${state} ${stage}`;
         const shown = paintState(state, io.stdout);
-        say({ event: 'state', state, stage, attempt }, stage === null ? shown : `${shown}  ${stage}`);
+        print({ event: 'state', state, stage, attempt }, stage === null ? shown : `${shown}  ${stage}`);
       }
       if (stage === 'training') {
         steps.show(job);
@@ -46,8 +46,8 @@ export function createDemoScreen({ io, print, isJson }: Invocation): DemoScreen 
   };
 }
 
-/** The steps of the program with its metrics: a bar on a terminal, elsewhere a line for each look that found new ones. */
-function createStepDisplay(terminal: NodeJS.WritableStream | null, say: DemoScreen['say']) {
+/** Shows steps and metrics: a progress bar on a terminal, otherwise a line per poll with new values. */
+function createStepDisplay(terminal: NodeJS.WritableStream | null, print: DemoProgress['print']) {
   let bar: SingleBar | undefined;
   let last = '';
   return {
@@ -58,7 +58,7 @@ function createStepDisplay(terminal: NodeJS.WritableStream | null, say: DemoScre
       last = describeProgress(master);
       const { step, stepsMax, metrics } = master;
       if (terminal === null) {
-        say({ event: 'progress', step, stepsMax, metrics }, last);
+        print({ event: 'progress', step, stepsMax, metrics }, last);
         return;
       }
       bar ??= startBar(terminal, stepsMax ?? step);

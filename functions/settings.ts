@@ -1,6 +1,7 @@
 import { z } from 'zod';
+import { isBucketName } from '#shared/protocol/gs-uri.ts';
+import { parseJson } from '#shared/protocol/parse-json.ts';
 
-const BUCKET_PATTERN = /^[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]$/;
 const REGION_PATTERN = /^[a-z]+-[a-z]+\d+$/;
 const ZONES_PATTERN = /^[a-z]+-[a-z]+\d+(-[a-z])?(,[a-z]+-[a-z]+\d+(-[a-z])?)*$/;
 const HOST_PATTERN = /^(https?:\/\/)?[\w.-]+:\d{1,5}\/?$/;
@@ -38,8 +39,8 @@ export const SETTINGS = {
     .string()
     .regex(/^(\(default\)|[a-z][a-z0-9-]{2,61}[a-z0-9])$/)
     .describe('the id of the Firestore database that holds the jobs'),
-  UPLOAD_BUCKET: z.string().regex(BUCKET_PATTERN).describe('the name of the bucket whose uploads are submissions'),
-  JOBS_BUCKET: z.string().regex(BUCKET_PATTERN).describe('the name of the bucket for jobs without a jobDir'),
+  UPLOAD_BUCKET: z.string().refine(isBucketName).describe('the name of the bucket whose uploads are submissions'),
+  JOBS_BUCKET: z.string().refine(isBucketName).describe('the name of the bucket for jobs without a jobDir'),
   REGION_DEFAULT: z.string().regex(REGION_PATTERN).describe('the region of jobs without one'),
   RUNTIME_VERSION_DEFAULT: z.string().min(1).describe('the runtime version of jobs without one'),
   ZONES: z
@@ -100,10 +101,10 @@ export const ENDPOINT_SETTINGS = [
 export type Settings<Name extends SettingName> = { readonly [Key in Name]: z.infer<(typeof SETTINGS)[Key]> };
 
 function readJson(text: string, context: z.RefinementCtx): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
+  const value = parseJson(text);
+  if (value === undefined) {
     context.addIssue({ code: 'custom', message: 'is not valid JSON' });
     return z.NEVER;
   }
+  return value;
 }

@@ -1,4 +1,4 @@
-/** JSON or undefined: what is no JSON fails every schema. */
+/** Parses JSON; returns undefined if the text is invalid, which fails every schema. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);

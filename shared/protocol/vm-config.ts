@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { parseGsUri } from '#shared/protocol/gs-uri.ts';
 
 /** The version of what control plane and agent say to each other; both travel together, so it only guards mistakes. */
 export const PROTOCOL_VERSION = 1;
@@ -6,7 +7,7 @@ export const PROTOCOL_VERSION = 1;
 /** The metadata attributes that a VM of Dropforge carries besides `startup-script` and `shutdown-script`. */
 export const METADATA_KEYS = { config: 'dropforge-config', agent: 'dropforge-agent' } as const;
 
-const gsUri = z.string().regex(/^gs:\/\/[^/]+(\/.*)?$/);
+const gsUri = z.string().refine((uri) => parseGsUri(uri).bucket !== '');
 
 /**
  * Everything that the agent is told, as the JSON value of the metadata attribute `dropforge-config`. It holds no secret:

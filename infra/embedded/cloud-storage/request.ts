@@ -12,6 +12,7 @@ import {
 } from '#infra/embedded/cloud-storage/store/stored-object.ts';
 import { readBoundedText } from '#infra/embedded/http/body.ts';
 import type { ObjectName } from '#shared/ports/object-store.ts';
+import { parseJson } from '#shared/protocol/parse-json.ts';
 
 /** JSON that describes an object or a request; Cloud Storage allows 8 KiB of custom metadata an object. */
 export const JSON_BODY_BYTES_MAX = 1_048_576;
@@ -155,7 +156,7 @@ export const encodePageToken = ({ name, generation }: ScanPosition): string =>
 function decodePageToken(pageToken: string): ScanPosition {
   const [name, generation] = parseInput(
     z.tuple([z.string(), z.int()]),
-    parseJson(Buffer.from(pageToken, 'base64url').toString(), 'the pageToken'),
+    parseJsonPart(Buffer.from(pageToken, 'base64url').toString(), 'the pageToken'),
   );
   return { name, generation };
 }
@@ -163,15 +164,16 @@ function decodePageToken(pageToken: string): ScanPosition {
 /** The JSON body, or an empty object where there is none. */
 export async function jsonBodyOf<T extends z.ZodType>(context: Context, schema: T): Promise<z.output<T>> {
   const body = await readBoundedText(bodyOf(context), JSON_BODY_BYTES_MAX);
-  return parseInput(schema, body === '' ? {} : parseJson(body, 'the body'));
+  return parseInput(schema, body === '' ? {} : parseJsonPart(body, 'the body'));
 }
 
-export function parseJson(json: string, where: string): unknown {
-  try {
-    return JSON.parse(json);
-  } catch (error) {
-    throw refusal('INVALID', `There is no JSON in ${where}: ${error instanceof Error ? error.message : error}.`);
+/** Parses JSON; throws a rejection that names the part of the request if it is invalid. */
+export function parseJsonPart(json: string, part: string): unknown {
+  const value = parseJson(json);
+  if (value === undefined) {
+    throw refusal('INVALID', `Parse Error: ${part} is not valid JSON.`);
   }
+  return value;
 }
 
 /** What the body sets; a field that is null goes back to its default. */

@@ -11,7 +11,7 @@ import {
   type ObjectBody,
   objectBodySchema,
   parseInput,
-  parseJson,
+  parseJsonPart,
   preconditionsOf,
 } from '#infra/embedded/cloud-storage/request.ts';
 import { objectResource, originOf } from '#infra/embedded/cloud-storage/resource.ts';
@@ -65,7 +65,7 @@ async function receiveMedia(context: Context, store: EmbeddedObjectStore): Promi
 
 async function receiveMultipart(context: Context, store: EmbeddedObjectStore): Promise<Response> {
   const upload = await readMultipartRelated(context.req.header('content-type') ?? '', bodyOf(context));
-  const body = parseInput(objectBodySchema, parseJson(upload.metadata, 'the first part'));
+  const body = parseInput(objectBodySchema, parseJsonPart(upload.metadata, 'the first part'));
   const { target, attributes } = describeUpload(context, body, upload.mediaType);
   const options = { attributes, preconditions: preconditionsOf(context), expected: checksumsOf(context, body) };
   return answerObject(context, acceptOutcome(await store.put(target, upload.media, options), target));

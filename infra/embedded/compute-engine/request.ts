@@ -7,6 +7,7 @@ import type { EmbeddedVmProvider } from '#infra/embedded/compute-engine/vms/proc
 import type { VmRecord } from '#infra/embedded/compute-engine/vms/table.ts';
 import { readBoundedText } from '#infra/embedded/http/body.ts';
 import type { VmRequest } from '#shared/ports/vm-provider.ts';
+import { parseJson } from '#shared/protocol/parse-json.ts';
 
 /** What the routes of the Compute Engine door work on. */
 export type ComputePorts = {
@@ -45,11 +46,11 @@ export function zoneNamesOf({ vms }: ComputePorts): readonly string[] {
 
 export async function readJsonBody({ req }: Context): Promise<unknown> {
   const text = await readBoundedText(req.raw.body ?? (async function* () {})(), BODY_BYTES_MAX);
-  try {
-    return JSON.parse(text);
-  } catch {
+  const body = parseJson(text);
+  if (body === undefined) {
     throw refuseRequest('invalid', 'The body of the request is not JSON.');
   }
+  return body;
 }
 
 const REQUEST_ID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;

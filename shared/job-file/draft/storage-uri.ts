@@ -1,24 +1,21 @@
+import { isBucketName, parseGsUri } from '#shared/protocol/gs-uri.ts';
+
 /**
  * A place in Cloud Storage; `path` has no slash at its end and is empty for the bucket itself. It may begin with one,
  * and have several in a row: Cloud Storage takes names as they are (docs, "About Cloud Storage objects").
  */
 export type StorageUri = { readonly bucket: string; readonly path: string };
 
-/** Cloud Storage's page "About Cloud Storage buckets": 3 to 63 characters, up to 222 where the name has dots. */
-const BUCKET_PATTERN = /^[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]$/;
-const BUCKET_PART_CHARACTERS_MAX = 63;
-
 /** Names of objects have at most 1,024 bytes; what the job writes below its directory needs the other half. */
 const PATH_BYTES_MAX = 512;
 
 /** Splits `gs://bucket/path`, or says in a few words what is wrong with it. */
 export function parseStorageUri(text: string): StorageUri | { readonly fault: string } {
-  const match = /^gs:\/\/([^/]*)\/?(.*)$/s.exec(text);
-  if (match === null) {
+  if (!text.startsWith('gs://')) {
     return { fault: 'does not begin with gs://' };
   }
-  const bucket = match[1] ?? '';
-  const path = withoutSlashesAtEnd(match[2] ?? '');
+  const { bucket, name } = parseGsUri(text);
+  const path = withoutSlashesAtEnd(name);
   const fault = faultOfBucket(bucket) ?? faultOfPath(path);
   return fault === undefined ? { bucket, path } : { fault };
 }
@@ -42,10 +39,9 @@ function withoutSlashesAtEnd(path: string): string {
 }
 
 function faultOfBucket(bucket: string): string | undefined {
-  const parts = bucket.split('.');
-  const isLegal =
-    BUCKET_PATTERN.test(bucket) && parts.every((part) => part.length > 0 && part.length <= BUCKET_PART_CHARACTERS_MAX);
-  return isLegal ? undefined : `names no legal bucket: "${bucket}" (3 to 63 small letters, digits, "-" and "_")`;
+  return isBucketName(bucket)
+    ? undefined
+    : `names no legal bucket: "${bucket}" (3 to 63 small letters, digits, "-" and "_")`;
 }
 
 function faultOfPath(path: string): string | undefined {

@@ -7,10 +7,11 @@ import {
   type SourceLocation,
 } from '#shared/job-file/parser/findings.ts';
 import { rejectMalformed } from '#shared/job-file/parser/record-findings.ts';
+import { parseGsUri } from '#shared/protocol/gs-uri.ts';
 
 /** Rejects a URI; capitals in its bucket name are reported as a placeholder. */
 export function rejectStorageUri(uri: Located<string>, words: FindingText, findings: Findings): void {
-  const bucket = /^gs:\/\/([^/]*)/.exec(uri.value)?.[1] ?? '';
+  const bucket = parseGsUri(uri.value).bucket;
   rejectMalformed(uri, { ...words, lowercasePart: bucket }, findings);
 }
 

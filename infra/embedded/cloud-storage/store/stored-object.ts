@@ -1,4 +1,5 @@
 import type { ObjectInfo, ObjectName } from '#shared/ports/object-store.ts';
+import { isBucketName } from '#shared/protocol/gs-uri.ts';
 
 /** The last three are of old, and shown as they were given. Source: https://cloud.google.com/storage/docs/storage-classes */
 export const STORAGE_CLASSES = [
@@ -134,9 +135,7 @@ export function findObjectNameProblem({ name }: Pick<ObjectName, 'name'>): strin
  * Source: https://cloud.google.com/storage/docs/buckets#naming
  */
 export function findBucketNameProblem(name: string): string | undefined {
-  const isBucketName =
-    /^[a-z0-9][a-z0-9_.-]{1,220}[a-z0-9]$/.test(name) && name.split('.').every((part) => /^.{1,63}$/.test(part));
-  return isBucketName
+  return isBucketName(name)
     ? undefined
     : `The bucket name ${JSON.stringify(name)} is not valid. Use 3 to 63 lower-case letters, digits, dashes or underscores.`;
 }

@@ -49,7 +49,7 @@ class FakeStorage:
         self.reject: Callable[[Received], Optional[int]] = lambda _: None
         """Returns the status of an error response, or None to serve the request."""
         self.bytes_per_connection: Optional[int] = None
-        """The connection breaks after so many bytes; None: it never breaks."""
+        """The number of bytes after which the connection breaks; None: it never breaks."""
         self.ignores_ranges = False
         """Whether every response starts at the first byte."""
         self.corrupt: Callable[[bytes], bytes] = lambda body: body

@@ -69,8 +69,8 @@ class SourceTreeTest(unittest.TestCase):
         self.assertFalse(any(path.is_symlink() for path in root.rglob('*')))
 
     def test_rejects_invalid_and_truncated_archives(self) -> None:
-        whole = self.tar(*[tarfile.TarInfo(f'file-{number}') for number in range(50)]).read_bytes()
-        for body in (b'', b'not an archive', whole[: len(whole) // 2]):
+        complete = self.tar(*[tarfile.TarInfo(f'file-{number}') for number in range(50)]).read_bytes()
+        for body in (b'', b'not an archive', complete[: len(complete) // 2]):
             path = self.folder / 'broken.tar.gz'
             path.write_bytes(body)
             with self.subTest(len(body)), self.assertRaises(InvalidArchive):

@@ -164,6 +164,9 @@ class LogShipperTest(unittest.TestCase):
             text = '{"message": "epoch 3", "loss": ' + value + '}'
             with self.subTest(value[:20]):
                 self.assertEqual(to_entry(LogLine('stdout', text, 'INFO', 0, 'id'))['textPayload'], text)
+        for depth, is_json in ((99, True), (100, False)):
+            text = '{"message": "m", "deep": ' + '[' * depth + ']' * depth + '}'
+            self.assertEqual('jsonPayload' in to_entry(LogLine('stdout', text, 'INFO', 0, 'id')), is_json)
         with self.assertRaises(ValueError):
             encode({'loss': float('nan')})
 

@@ -23,7 +23,7 @@ from vm_agent.control.config import (
     ConfigError,
     parse_config,
     read_config,
-    with_defaults,
+    upgrade,
 )
 from vm_agent.control.heartbeats import Status, evaluate_answer, heartbeat_body
 from vm_agent.program.exit_report import ExitReport
@@ -113,10 +113,11 @@ def exited_heartbeat(config: Config) -> Dict[str, Any]:
 
 
 def check_config(test: unittest.TestCase, name: str) -> None:
-    body = golden(name)
+    body = {**upgrade(golden(name)), 'protocol': PROTOCOL_VERSION}
     recorder = KeyRecorder(body)
     read_config(recorder)
     test.assertEqual(recorder.unread(), [], 'keys that the agent does not read')
+    test.assertEqual(read_config(golden(name)).protocol, golden(name)['protocol'])
     for key, changed in without_each_key(body):
         with test.subTest(f'{name} without {key}'), test.assertRaisesRegex(ConfigError, key):
             read_config(changed)
@@ -226,7 +227,7 @@ class ProtocolVersionTest(unittest.TestCase):
         self.assertEqual(golden('vm-config.json')['protocol'], PROTOCOL_VERSION)
 
     def test_rejects_any_other_version_with_the_versions_that_it_supports(self) -> None:
-        for version in (PROTOCOL_VERSION + 1, min(SUPPORTED_PROTOCOLS) - 1, None, '1'):
+        for version in (PROTOCOL_VERSION + 1, min(SUPPORTED_PROTOCOLS) - 1, None, '1', 1.0, True):
             with self.assertRaisesRegex(ConfigError, f'protocol version {version}, .* supports .*{PROTOCOL_VERSION}'):
                 read_config({**golden('vm-config.json'), 'protocol': version})
         with self.assertRaisesRegex(ConfigError, 'protocol version None'):
@@ -240,14 +241,17 @@ class ProtocolVersionTest(unittest.TestCase):
         body = golden('vm-config.json')
         del body['replicaCount'], body['limits']['uploadSeconds']
         config = read_config(body)
-        self.assertEqual((config.replica_count, config.limits.upload_seconds), (1, 60))
+        self.assertEqual((config.protocol, config.replica_count, config.limits.upload_seconds), (new - 1, 1, 60))
+        self.assertEqual(config.limits.setup_seconds, 7_080)
         with self.assertRaisesRegex(ConfigError, 'replicaCount'):
             read_config({**body, 'protocol': new})
 
-    def test_defaults_replace_no_value_and_leave_the_configuration_unchanged(self) -> None:
-        body = {'limits': {'uploadSeconds': 5}}
-        self.assertEqual(with_defaults(body, {('limits', 'uploadSeconds'): 60, ('zone',): 'z'}), {**body, 'zone': 'z'})
-        self.assertEqual(body, {'limits': {'uploadSeconds': 5}})
+    def test_an_upgrade_replaces_no_value_and_leaves_the_original_unchanged(self) -> None:
+        config_module.PROTOCOL_VERSION = PROTOCOL_VERSION + 1
+        config_module.ADDED_FIELDS = {PROTOCOL_VERSION + 1: {('limits', 'a'): 1, ('limits', 'b'): 2, ('zone',): 'z'}}
+        body = {'protocol': PROTOCOL_VERSION, 'limits': {'a': 5}}
+        self.assertEqual(upgrade(body), {**body, 'limits': {'a': 5, 'b': 2}, 'zone': 'z'})
+        self.assertEqual(body, {'protocol': PROTOCOL_VERSION, 'limits': {'a': 5}})
 
     def test_sends_heartbeats_in_the_version_of_the_configuration(self) -> None:
         config = replace(golden_config(), protocol=7)

@@ -34,7 +34,7 @@ class Limits:
     stop_grace_seconds: float
     preemption_notice_seconds: float
     control_plane_timeout_seconds: float
-    """Without an answer from the control plane for so long, the VM saves its output and powers off."""
+    """Without an answer from the control plane for this long, the VM saves its output and powers off."""
     upload_seconds: float
     disk_bytes_max: int
     log_bytes_max: int
@@ -76,18 +76,10 @@ def parse_config(text: str) -> Config:
 
 def read_config(body: Any) -> Config:
     """Reads a parsed configuration of any supported protocol version. Raises ConfigError."""
-    protocol = body.get('protocol') if isinstance(body, dict) else None
-    if protocol not in SUPPORTED_PROTOCOLS:
-        supported = ' and '.join(map(str, SUPPORTED_PROTOCOLS))
-        raise ConfigError(
-            f'dropforge-config has protocol version {protocol}, but this agent supports {supported} only. '
-            'Deploy the control plane and the agent in the same version.'
-        )
-    for version in range(protocol + 1, PROTOCOL_VERSION + 1):
-        body = with_defaults(body, ADDED_FIELDS.get(version, {}))
+    body = upgrade(body)
     program = _field(body, 'program', dict)
     return Config(
-        protocol=protocol,
+        protocol=_field(body, 'protocol', int),
         spec=_read_spec(body, program),
         endpoints=_read_endpoints(_field(body, 'endpoints', dict)),
         secrets={name: str(version) for name, version in _field(program, 'secrets', dict).items()},
@@ -98,17 +90,31 @@ def read_config(body: Any) -> Config:
     )
 
 
-def with_defaults(body: Mapping[str, Any], defaults: Mapping[Tuple[str, ...], Any]) -> Mapping[str, Any]:
-    """Returns the configuration with a default for each field, given by its path, that it does not have."""
-    for path, default in defaults.items():
-        body = _with_default(body, path, default)
-    return body
+def upgrade(body: Any) -> Mapping[str, Any]:
+    """
+    Returns the configuration with the fields that later protocol versions added, and its `protocol` unchanged. Raises
+    ConfigError for a version that is not supported.
+    """
+    protocol = body.get('protocol') if isinstance(body, dict) else None
+    if type(protocol) is not int or protocol not in SUPPORTED_PROTOCOLS:
+        supported = ' and '.join(map(str, SUPPORTED_PROTOCOLS))
+        raise ConfigError(
+            f'dropforge-config has protocol version {protocol}, but this agent supports {supported} only. '
+            'Deploy the control plane and the agent in the same version.'
+        )
+    upgraded: Mapping[str, Any] = body
+    for version in range(protocol + 1, PROTOCOL_VERSION + 1):
+        for path, default in ADDED_FIELDS.get(version, {}).items():
+            upgraded = _with_default(upgraded, path, default)
+    return upgraded
 
 
 def _with_default(body: Mapping[str, Any], path: Tuple[str, ...], default: Any) -> Mapping[str, Any]:
     name, *rest = path
-    value = _with_default(body.get(name, {}), tuple(rest), default) if rest else body.get(name, default)
-    return {**body, name: value}
+    if not rest:
+        return body if name in body else {**body, name: default}
+    value = _field(body, name, dict)
+    return {**body, name: _with_default(value, tuple(rest), default)}
 
 
 def _read_spec(body: Mapping[str, Any], program: Mapping[str, Any]) -> ReplicaSpec:

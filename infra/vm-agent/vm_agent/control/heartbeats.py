@@ -65,7 +65,7 @@ def evaluate_answer(answer: Mapping[str, Any]) -> Optional[StopNotice]:
 
 
 class Heartbeats:
-    """Sends a heartbeat at every interval, and at once when the phase changes. A STOP goes to the stop signal."""
+    """Sends a heartbeat at every interval, and immediately when the phase changes. A STOP answer requests a stop."""
 
     def __init__(
         self, config: Config, token: CachedToken, stop_signal: StopSignal, log: Callable[[str, str], None]

@@ -10,7 +10,7 @@ from vm_agent.control.stop_signal import StopSignal
 from vm_agent.http.retry import TransientError
 
 RETRY_SECONDS = 5.0
-# Keeps the poll loop from spinning if the server returns an unchanged value at once.
+# Keeps the poll loop from spinning if the server returns an unchanged value immediately.
 POLL_SECONDS_MIN = 0.2
 # VMs with GPUs get an hour of notice, others a minute (cloud.google.com/compute/docs/gpus/gpu-host-maintenance).
 MAINTENANCE_NOTICE_SECONDS = 60.0
@@ -59,7 +59,7 @@ def _watch(
     while not stop_signal.requested.is_set():
         started_at = time.monotonic()
         try:
-            # An etag of 0 returns at once: the notice may have been given before the agent started.
+            # An etag of 0 returns immediately: the notice may have been given before the agent started.
             value = metadata.wait_for_change(path, etag or '0')
             etag = value.etag
             notice = parse(value.text)

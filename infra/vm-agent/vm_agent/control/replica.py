@@ -129,7 +129,7 @@ def _set_up(replica: Replica, state: State) -> Tuple[State, Mapping[str, str]]:
 
 
 def _await_cluster(replica: Replica) -> None:
-    """Returns when the program may start: at once for a single replica. Raises ReplicaEnded."""
+    """Returns when the program may start: immediately for a single replica. Raises ReplicaEnded."""
     if replica.may_start():
         return
     replica.set_phase('WAITING')

@@ -35,7 +35,7 @@ class StopSignal:
         self._sources.put(lambda: None)
 
     def wait(self, seconds: float) -> None:
-        """Returns after a request to stop, after `wake`, or after so many seconds."""
+        """Returns after a request to stop, after `wake`, or when `seconds` have passed."""
         self._wake.wait(seconds)
         self._wake.clear()
 

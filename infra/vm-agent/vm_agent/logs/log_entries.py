@@ -8,6 +8,9 @@ from typing import Any, Dict, Mapping, Optional, Sequence
 
 SEVERITY_OF_STREAM = {'stdout': 'INFO', 'stderr': 'ERROR', 'agent': 'INFO'}
 SEVERITIES = ('DEFAULT', 'DEBUG', 'INFO', 'NOTICE', 'WARNING', 'ERROR', 'CRITICAL', 'ALERT', 'EMERGENCY')
+# Google's APIs parse JSON into Protocol Buffers, which limit nesting to 100 in C++ and Java (protobuf-go's notes on
+# release 1.28.0). Python's own limit depends on its version: 3.13 parses thousands of levels.
+NESTING_MAX = 100
 # The approximate size of an entry without its text.
 ENTRY_OVERHEAD_BYTES = 256
 
@@ -80,8 +83,16 @@ def _parse_payload(text: str) -> Optional[Dict[str, Any]]:
         payload = json.loads(text, parse_constant=_parse_number, parse_float=_parse_number, parse_int=_parse_integer)
     except (ValueError, RecursionError):
         return None
-    is_log = isinstance(payload, Mapping) and 'message' in payload
+    is_log = isinstance(payload, Mapping) and 'message' in payload and _is_nested_at_most(NESTING_MAX, payload)
     return dict(payload) if is_log else None
+
+
+def _is_nested_at_most(levels_max: int, value: Any) -> bool:
+    level = [value]
+    for _ in range(levels_max):
+        containers = [one for one in level if isinstance(one, (dict, list))]
+        level = [child for one in containers for child in (one.values() if isinstance(one, dict) else one)]
+    return not any(isinstance(one, (dict, list)) for one in level)
 
 
 def _parse_number(text: str) -> float:

@@ -29,8 +29,8 @@ def extend_in_python(crc: int, data: bytes) -> int:
     """Returns the CRC of the data that has `crc`, followed by `data`; the CRC of no data is 0."""
     t0, t1, t2, t3, t4, t5, t6, t7 = _TABLES
     crc ^= 0xFFFFFFFF
-    whole = len(data) & ~7
-    for (eight_bytes,) in struct.iter_unpack('<Q', data[:whole]):
+    aligned_bytes = len(data) & ~7
+    for (eight_bytes,) in struct.iter_unpack('<Q', data[:aligned_bytes]):
         word = eight_bytes ^ crc
         crc = (
             t7[word & 0xFF]
@@ -42,7 +42,7 @@ def extend_in_python(crc: int, data: bytes) -> int:
             ^ t1[word >> 48 & 0xFF]
             ^ t0[word >> 56]
         )
-    for byte in data[whole:]:
+    for byte in data[aligned_bytes:]:
         crc = (crc >> 8) ^ t0[(crc ^ byte) & 0xFF]
     return crc ^ 0xFFFFFFFF
 

@@ -20,7 +20,7 @@ const SPEED_RATIO_MIN = 0.8;
 
 const childReportSchema = z.object({ entryCount: z.int(), problems: z.array(z.string()), peakMemoryBytes: z.number() });
 
-/** Inspects 1 GiB of source text and 1 GiB of noise, each in a process of its own, beside `tar -tzf` of the same file. */
+/** Inspects 1 GiB of source text and 1 GiB of noise, each in its own process, and compares with `tar -tzf`. */
 export async function benchArchiveInspection(): Promise<BenchRow[]> {
   const directory = await mkdtemp(join(tmpdir(), 'dropforge-bench-'));
   try {
@@ -44,7 +44,7 @@ export async function benchArchiveInspection(): Promise<BenchRow[]> {
   }
 }
 
-/** One file, as functions are deployed: without it, Node's stripping of types would count as memory of the inspection. */
+/** Bundles the inspection as functions are deployed, so that Node's type stripping does not count as its memory. */
 async function bundleInspector(directory: string): Promise<string> {
   const outfile = join(directory, 'inspect-file.mjs');
   await build({
@@ -67,7 +67,7 @@ async function compare({ name, path, inspector }: Comparison): Promise<BenchRow[
   const report = childReportSchema.parse(JSON.parse(inspection.output));
   const listedCount = listing.output.trimEnd().split('\n').length;
   if (report.entryCount !== listedCount || report.problems.some((code) => code !== 'NOT_INSTALLABLE')) {
-    throw new Error(`tar lists ${listedCount} entries, the inspection says ${inspection.output}.`);
+    throw new Error(`tar lists ${listedCount} entries, the inspection reports ${inspection.output}.`);
   }
   const speedRatio = listing.seconds / inspection.seconds;
   const speed = ({ seconds }: { readonly seconds: number }) => {
@@ -101,8 +101,8 @@ async function timeProcess(command: string, args: string[]): Promise<{ seconds: 
 }
 
 /**
- * Writes a tar.gz of files cut from `data` in turn. Every header and every file is a gzip member of its own (RFC 1952 §2.2
- * allows any number), so that each file is compressed only once however often it comes.
+ * Writes a tar.gz that repeats the files cut from `data`. Each header and each file is a separate gzip member (RFC 1952
+ * §2.2 allows any number), so that a repeated file is compressed only once.
  */
 async function writeArchive(path: string, data: Buffer): Promise<void> {
   const members = Array.from({ length: Math.floor(data.length / FILE_BYTES) }, (_, index) => {
@@ -123,7 +123,7 @@ async function writeArchive(path: string, data: Buffer): Promise<void> {
   await pipeline(Readable.from(archive()), createWriteStream(path));
 }
 
-/** The 512 bytes that stand before a file in a tar. */
+/** Returns the 512-byte header that precedes a file in a tar archive. */
 async function headerOf(name: string): Promise<Uint8Array> {
   const writer = pack();
   writer.entry({ name, size: FILE_BYTES }).on('error', () => undefined);

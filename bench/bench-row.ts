@@ -1,9 +1,9 @@
-/** One line of what `npm run bench` prints: a figure beside the floor that it cannot or should not pass. */
+/** One row of `npm run bench`: a measurement next to its floor, the value that it is compared with. */
 export type BenchRow = {
   readonly name: string;
   readonly measured: string;
   readonly floor: string;
-  /** Measured over floor, in the sense that the goal states. */
+  /** Measured divided by floor, in the quantity of the goal: time, speed, memory or reads. */
   readonly ratio: number;
   readonly goal: string;
   readonly isMet: boolean;

@@ -8,18 +8,18 @@ import { openSqliteMessageQueue } from '#infra/embedded/pubsub/message-queue.ts'
 import { createPushDispatcher, type Subscription, toPubsubPush } from '#infra/embedded/pubsub/push-dispatcher.ts';
 import { createLogger } from '#shared/observability/logger.ts';
 
-/** What hops cost in which functions do nothing, in milliseconds: no pipeline on this bus can take less. */
+/** Latencies of message hops between empty functions, in milliseconds: the lower bound for any pipeline on this bus. */
 export type EmptyHops = {
-  /** From publishing, over a function that publishes once more, until the second one is called. */
+  /** From publishing a message, through a function that publishes another one, until a second function is called. */
   measureTwoHops(): Promise<number>;
-  /** From an HTTP call, over a function that publishes, until the second one is called; and the hop's part in it. */
+  /** From an HTTP call, through a function that publishes, until a second function is called; and the hop's share. */
   measureCallAndHop(): Promise<{ readonly callAndHopMs: number; readonly hopMs: number }>;
   stop(): Promise<void>;
 };
 
 const PROJECT_ID = 'empty-hops';
 
-/** The same framework, the same bus and the same kind of database file as the embedded cloud has, and nothing else. */
+/** Uses the same framework, bus and kind of database file as the embedded cloud, and nothing else. */
 export async function startEmptyHops(dataDir: string): Promise<EmptyHops> {
   const clock = { now: Date.now };
   const database = openDatabase(join(dataDir, 'empty-hops.db'));

@@ -12,7 +12,7 @@ import {
 } from '../test/support/functions/bundle-process.ts';
 import type { BenchRow } from './bench-row.ts';
 
-/** Interleaved, so that what else the machine does meets all of them; the least of each counts, since that only adds. */
+/** Rounds are interleaved, so that other load affects all functions equally. The minimum counts, as load only adds. */
 const ROUNDS = 9;
 
 const PEAK_MEMORY_BYTES_MAX = 256 * 2 ** 20;
@@ -21,15 +21,17 @@ const RATIO_MAX = { plain: 1.5, compute: 2.5 };
 const EMPTY = 'empty';
 const EMPTY_SOURCE = `require.main.require('@google-cloud/functions-framework').cloudEvent('${EMPTY}', async (event) => {});`;
 
-const MALFORMED = { body: pushBody('no message of ours'), contentType: 'application/json' };
+const MALFORMED = { body: pushBody('not a message of this project'), contentType: 'application/json' };
 
-/** An event without a message, which both of these would otherwise answer by writing something somewhere. */
+/** An event without a message, because these functions would record a malformed message in a store. */
 const EMPTY_EVENT = {
   body: JSON.stringify({ specversion: '1.0', id: '1', source: '//example', type: 'example', data: {} }),
   contentType: 'application/cloudevents+json',
 };
 
-/** What is asked of a function: something that it answers by itself. The watcher acts on whatever it hears. */
+/**
+ * The request to each function: one that it answers without a Google service. `watch` would act on any valid request.
+ */
 const REQUESTS: Readonly<Record<string, typeof MALFORMED>> = {
   'on-submit': EMPTY_EVENT,
   'on-dead-letter': EMPTY_EVENT,
@@ -39,8 +41,8 @@ const REQUESTS: Readonly<Record<string, typeof MALFORMED>> = {
 type Start = { readonly startMs: number; readonly peakBytes: number };
 
 /**
- * How long a function takes from its process's start until it has answered a first request, and the memory that it had
- * then: adapters are built, no Google service has been spoken to. What Cloud Build does once is done.
+ * Measures the time from the start of a function's process to its first response, and the peak memory until then.
+ * Adapters are built, but no Google service is called. One-time steps of Cloud Build are done beforehand.
  */
 export async function benchFunctionStart(): Promise<BenchRow[]> {
   const directory = await mkdtemp(join(tmpdir(), 'dropforge-bench-'));

@@ -27,7 +27,7 @@ async function fileSource(path: string): Promise<PackageSource> {
   };
 }
 
-/** One inspection in a process of its own, told as JSON with the peak memory of that process. */
+/** Runs one inspection in its own process and prints the result as JSON, with the peak memory of the process. */
 async function main(path: string): Promise<void> {
   const { entryCount, problems } = await inspectPackage(await fileSource(path));
   const peakMemoryBytes = process.resourceUsage().maxRSS * 1_024;

@@ -4,12 +4,12 @@ import { benchArchiveInspection } from './archive-inspection.ts';
 import type { BenchRow } from './bench-row.ts';
 import { benchFunctionStart } from './function-start.ts';
 import { benchPipelineLatency } from './pipeline-latency.ts';
-import { benchWatchReads } from './watch-reads.ts';
+import { benchReconcileReads } from './reconcile-reads.ts';
 
 const BENCHES: Readonly<Record<string, () => Promise<BenchRow[]>>> = {
   pipeline: () => benchPipelineLatency(process.env),
   archive: benchArchiveInspection,
-  watch: benchWatchReads,
+  reconcile: benchReconcileReads,
   start: benchFunctionStart,
 };
 
@@ -28,10 +28,10 @@ function drawTable(rows: readonly BenchRow[]): string {
 
 await new Command('bench')
   .description(
-    'Measures what the design promises, each figure beside its floor. A missed goal is told, and no failure.',
+    'Measures the goals of the design, each next to its floor. A missed goal is reported, but is not a failure.',
   )
-  .addArgument(new Argument('[benches...]', 'which to run (default: all)').choices(Object.keys(BENCHES)))
-  .addOption(new Option('--format <FORMAT>', 'how results are printed').choices(['text', 'json']).default('text'))
+  .addArgument(new Argument('[benches...]', 'benchmarks to run (default: all)').choices(Object.keys(BENCHES)))
+  .addOption(new Option('--format <FORMAT>', 'output format').choices(['text', 'json']).default('text'))
   .action(async (names: readonly string[], { format }: { readonly format: string }) => {
     const rows: BenchRow[] = [];
     for (const [name, bench] of Object.entries(BENCHES)) {

@@ -9,17 +9,17 @@ import type { Endpoints } from '#infra/embedded/data-dir/endpoints.ts';
 import { startEmbeddedCloud } from '#infra/embedded/embedded-cloud.ts';
 import type { BenchRow } from './bench-row.ts';
 import { type EmptyHops, startEmptyHops } from './empty-hops.ts';
-import { createStopwatch, type Moments, type Stopwatch } from './stopwatch.ts';
+import { createStopwatch, type Stopwatch, type Timestamps } from './stopwatch.ts';
 
-/** Until the code of the pipeline is compiled: its first run takes three times as long as its tenth. */
+/** Runs until the JIT has compiled the pipeline: the first run takes three times as long as the tenth. */
 const WARM_UP_RUNS = 10;
 const RUNS = 15;
 const RATIO_MAX = 1.5;
 
-/** Between runs, until the last report is written and nothing is on the bus. */
+/** Pause between runs, so that the last report is written and the bus is empty. */
 const SETTLE_MS = 300;
 
-/** Trains nothing, leaves a model of 64 KiB, and as its very last act writes down the time. */
+/** Writes a model of 64 KiB without training and, as its last action, records the time. */
 const PROGRAM = `
 import os, sys, time
 with open(os.path.join(os.environ['DROPFORGE_OUTPUT_DIR'], 'model.bin'), 'wb') as model:
@@ -32,8 +32,8 @@ os._exit(0)
 
 const uploadedSchema = z.object({ timeCreated: z.iso.datetime() });
 
-type Run = Moments & {
-  /** In whole milliseconds, rounded down: it counts against the pipeline. */
+type Run = Timestamps & {
+  /** In whole milliseconds, rounded down, which can only increase the measured latency. */
   readonly finalizedAt: number;
   readonly programEndedAt: number;
   readonly twoHopsMs: number;
@@ -42,8 +42,8 @@ type Run = Moments & {
 };
 
 /**
- * Runs jobs one after another in an embedded cloud as a user starts it, and before each of them messages through empty
- * functions, so that what slows the machine slows both.
+ * Runs jobs one after another in an embedded cloud. Before each job, measures messages through empty functions, so that
+ * other load on the machine affects both.
  */
 export async function benchPipelineLatency(environment: Environment): Promise<BenchRow[]> {
   const dataDir = await mkdtemp(join(tmpdir(), 'dropforge-bench-'));
@@ -85,10 +85,10 @@ async function measureRun({ dataDir, stopwatch, hops, endpoints }: Bench, jobId:
     name: `${jobId}.tar.gz`,
     bytes: await packJob(dataDir, jobId, endFile),
   });
-  const moments = await stopwatch.awaitClosed(jobId);
+  const timestamps = await stopwatch.awaitClosed(jobId);
   const programEndedAt = Number(await readFile(endFile, 'utf8')) * 1_000;
   await delay(SETTLE_MS);
-  return { ...moments, ...floor, finalizedAt, programEndedAt, twoHopsMs };
+  return { ...timestamps, ...floor, finalizedAt, programEndedAt, twoHopsMs };
 }
 
 async function packJob(dataDir: string, jobId: string, endFile: string): Promise<Uint8Array> {
@@ -101,7 +101,7 @@ async function packJob(dataDir: string, jobId: string, endFile: string): Promise
   return bytes;
 }
 
-/** Answers when the object was finalized, as its own record says: the earliest that anybody could know of it. */
+/** Uploads an object and returns the time it was finalized, according to its metadata: the start of the pipeline. */
 async function upload(
   { storage, uploadBucket }: Endpoints,
   { name, bytes }: { readonly name: string; readonly bytes: Uint8Array },
@@ -109,19 +109,19 @@ async function upload(
   const url = `${storage}/upload/storage/v1/b/${uploadBucket}/o?uploadType=media&name=${name}`;
   const response = await fetch(url, { method: 'POST', body: Buffer.from(bytes) });
   if (!response.ok) {
-    throw new Error(`The upload of ${name} was refused: ${response.status} ${await response.text()}`);
+    throw new Error(`The upload of ${name} failed: ${response.status} ${await response.text()}`);
   }
   return Date.parse(uploadedSchema.parse(await response.json()).timeCreated);
 }
 
 function rowsOf(runs: readonly Run[]): BenchRow[] {
-  const agentMs = median(runs.map((run) => run.exitHeardAt - run.programEndedAt));
-  const vmEndMs = median(runs.map((run) => run.vmGoneAt - run.deletionAskedAt));
-  const split = `agent ${agentMs.toFixed(0)} ms, end of the VM's processes ${vmEndMs.toFixed(0)} ms`;
+  const agentMs = median(runs.map((run) => run.exitReceivedAt - run.programEndedAt));
+  const vmEndMs = median(runs.map((run) => run.vmGoneAt - run.deletionRequestedAt));
+  const split = `agent ${agentMs.toFixed(0)} ms, termination of the VM's processes ${vmEndMs.toFixed(0)} ms`;
   return [
     compare(runs, {
-      name: 'upload finalized -> VM asked for (floor: 2 empty hops)',
-      measure: (run) => run.vmAskedAt - run.finalizedAt,
+      name: 'upload finalized -> VM requested (floor: 2 empty hops)',
+      measure: (run) => run.vmRequestedAt - run.finalizedAt,
       floor: (run) => run.twoHopsMs,
     }),
     compare(runs, {
@@ -130,8 +130,8 @@ function rowsOf(runs: readonly Run[]): BenchRow[] {
       floor: (run) => run.callAndHopMs,
     }),
     compare(runs, {
-      name: 'of it the control plane: exit heard -> deletion asked for, VM gone -> job closed (floor: 1 empty hop)',
-      measure: (run) => run.deletionAskedAt - run.exitHeardAt + (run.closedAt - run.vmGoneAt),
+      name: 'of which control plane: exit received -> deletion requested, VM gone -> job closed (floor: 1 empty hop)',
+      measure: (run) => run.deletionRequestedAt - run.exitReceivedAt + (run.closedAt - run.vmGoneAt),
       floor: (run) => run.hopMs,
     }),
   ];

@@ -3,13 +3,13 @@ import type { JobStore } from '#shared/ports/job-store.ts';
 import type { ReplicaStore } from '#shared/ports/replica-store.ts';
 import type { VmProvider } from '#shared/ports/vm-provider.ts';
 
-/** What the stopwatch sees of a job with one VM, in milliseconds since the Unix epoch with fractions. */
-export type Moments = {
-  readonly vmAskedAt: number;
-  /** The heartbeat with the exit report has reached its function; nothing was done about it yet. */
-  readonly exitHeardAt: number;
-  readonly deletionAskedAt: number;
-  /** The provider has said that the VM is gone. */
+/** Timestamps of a job with one VM, in milliseconds since the Unix epoch, with fractions. */
+export type Timestamps = {
+  readonly vmRequestedAt: number;
+  /** The heartbeat with the exit report has reached its function, before it is handled. */
+  readonly exitReceivedAt: number;
+  readonly deletionRequestedAt: number;
+  /** The provider reported that the VM is gone. */
   readonly vmGoneAt: number;
   /** The job is committed as CLOSED. */
   readonly closedAt: number;
@@ -17,16 +17,16 @@ export type Moments = {
 
 export type Stopwatch = {
   wrapPorts(ports: FunctionPorts): FunctionPorts;
-  /** Resolves when the job is closed; throws when it did not succeed. */
-  awaitClosed(jobId: string): Promise<Moments>;
+  /** Resolves when the job is closed; rejects if it did not succeed. */
+  awaitClosed(jobId: string): Promise<Timestamps>;
 };
 
-/** The time of day, finer than `Date.now` and comparable with that of other processes of this machine. */
+/** The current time with a higher resolution than `Date.now`, comparable between processes of this machine. */
 function readClockMs(): number {
   return performance.timeOrigin + performance.now();
 }
 
-/** Takes the time as calls pass from functions to adapters. It waits for nothing and changes nothing. */
+/** Records timestamps of calls from functions to adapters, without delaying or changing the calls. */
 export function createStopwatch(): Stopwatch {
   const marks = createMarks();
   let heartbeatAt = 0;
@@ -38,7 +38,7 @@ export function createStopwatch(): Stopwatch {
         heartbeatAt = readClockMs();
         return ports.verifyVmIdentity(authorization);
       },
-      replicas: wrapReplicas(ports.replicas, (jobId) => marks.note(jobId, 'exitHeardAt', heartbeatAt)),
+      replicas: wrapReplicas(ports.replicas, (jobId) => marks.record(jobId, 'exitReceivedAt', heartbeatAt)),
       vms: wrapVms(ports.vms, marks),
       jobs: wrapJobs(ports.jobs, marks),
     }),
@@ -47,25 +47,25 @@ export function createStopwatch(): Stopwatch {
 
 type Marks = ReturnType<typeof createMarks>;
 
-/** Of every moment the first time counts: what is done twice was asked for by the first. */
+/** Keeps the first occurrence of each timestamp: repeated calls are retries. */
 function createMarks() {
-  const seen = new Map<string, Partial<Moments>>();
-  const closings = new Map<string, PromiseWithResolvers<Moments>>();
+  const seen = new Map<string, Partial<Timestamps>>();
+  const closings = new Map<string, PromiseWithResolvers<Timestamps>>();
 
-  function closingOf(jobId: string): PromiseWithResolvers<Moments> {
-    const closing = closings.get(jobId) ?? Promise.withResolvers<Moments>();
+  function closingOf(jobId: string): PromiseWithResolvers<Timestamps> {
+    const closing = closings.get(jobId) ?? Promise.withResolvers<Timestamps>();
     closings.set(jobId, closing);
     return closing;
   }
 
   return {
-    note: (jobId: string, name: keyof Moments, at = readClockMs()) =>
+    record: (jobId: string, name: keyof Timestamps, at = readClockMs()) =>
       void seen.set(jobId, { [name]: at, ...seen.get(jobId) }),
     awaitClosed: (jobId: string) => closingOf(jobId).promise,
-    /** Everything of a job that succeeded was seen; one that failed may have skipped some of it. */
+    /** A job that succeeded has all timestamps; a failed job can lack some. */
     close(jobId: string, problem: string | null): void {
       if (problem === null) {
-        closingOf(jobId).resolve(seen.get(jobId) as Moments);
+        closingOf(jobId).resolve(seen.get(jobId) as Timestamps);
       } else {
         closingOf(jobId).reject(new Error(`Job ${jobId} should have succeeded. ${problem}`));
       }
@@ -90,16 +90,16 @@ function wrapVms(vms: VmProvider, marks: Marks): VmProvider {
   return {
     ...vms,
     create(request) {
-      marks.note(request.jobId, 'vmAskedAt');
+      marks.record(request.jobId, 'vmRequestedAt');
       jobIds.set(request.vmName, request.jobId);
       return vms.create(request);
     },
     async delete(vm) {
       const jobId = jobIds.get(vm.vmName) ?? '';
-      marks.note(jobId, 'deletionAskedAt');
+      marks.record(jobId, 'deletionRequestedAt');
       const outcome = await vms.delete(vm);
       if (outcome === 'GONE') {
-        marks.note(jobId, 'vmGoneAt');
+        marks.record(jobId, 'vmGoneAt');
       }
       return outcome;
     },
@@ -113,7 +113,7 @@ function wrapJobs(jobs: JobStore, marks: Marks): JobStore {
       const outcome = await jobs.commit(change);
       const { job } = change;
       if (outcome === 'COMMITTED' && job.status === 'CLOSED') {
-        marks.note(job.jobId, 'closedAt');
+        marks.record(job.jobId, 'closedAt');
         const { state, cause } = job.verdict;
         marks.close(job.jobId, state === 'SUCCEEDED' ? null : `It is ${state}: ${cause?.message}`);
       }

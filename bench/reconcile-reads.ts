@@ -16,25 +16,27 @@ const REPLICAS = 10_000;
 const TICKS = 500;
 const TIME_RATIO_MAX = 2;
 
-/** The replicas of the example were heard from at 0; by now no lease and no deadline of theirs has passed. */
+/**
+ * The example replicas sent their last heartbeat at 0; at this time, none of their leases and deadlines has expired.
+ */
 const NOW = 60_000;
 
 type Tick = {
-  /** As Firestore bills them: a document each, and one for a query that finds nothing. */
+  /** As billed by Firestore: one per document, and one for a query without results. */
   readonly reads: number;
-  /** The steps of SQLite's plans that go through a whole table of jobs or replicas. */
+  /** Steps of SQLite's query plans that scan a whole table of jobs or replicas. */
   readonly scans: readonly string[];
   readonly medianMs: number;
 };
 
-/** A watch tick with 10,000 healthy replicas, each of a running job, beside one with none. */
-export async function benchWatchReads(): Promise<BenchRow[]> {
+/** Compares a reconcile tick with 10,000 healthy replicas, each of its own running job, with a tick without any. */
+export async function benchReconcileReads(): Promise<BenchRow[]> {
   const busy = await measureTick(REPLICAS);
   const idle = await measureTick(0);
   const timeRatio = busy.medianMs / idle.medianMs;
   return [
     {
-      name: `watch tick, ${REPLICAS} healthy replicas (floor: none): reads`,
+      name: `reconcile tick, ${REPLICAS} healthy replicas (floor: none): reads`,
       measured: [`${busy.reads} reads`, ...busy.scans].join(', '),
       floor: [`${idle.reads} reads`, ...idle.scans].join(', '),
       ratio: busy.reads / idle.reads,
@@ -42,7 +44,7 @@ export async function benchWatchReads(): Promise<BenchRow[]> {
       isMet: busy.reads === idle.reads && busy.scans.length === 0,
     },
     {
-      name: `watch tick, ${REPLICAS} healthy replicas (floor: none): time`,
+      name: `reconcile tick, ${REPLICAS} healthy replicas (floor: none): time`,
       measured: `${(busy.medianMs * 1_000).toFixed(0)} us`,
       floor: `${(idle.medianMs * 1_000).toFixed(0)} us`,
       ratio: timeRatio,
@@ -77,7 +79,7 @@ async function measureTick(replicas: number): Promise<Tick> {
 
 type Query = { readonly text: string; readonly rows: number };
 
-/** Lists what is asked of the database from now on, and how much it answers. */
+/** Records the queries from now on, with the number of rows they return. */
 function recordQueries({ sql }: Database): Query[] {
   const queries: Query[] = [];
   const prepare = sql.prepare.bind(sql);
@@ -109,14 +111,16 @@ async function fill(ports: Pick<Parameters<typeof reconcile>[0], 'jobs' | 'repli
   ) as JobIn<'RUNNING'>;
   for (let index = 0; index < count; index += 1) {
     const jobId = `job_${index}`;
-    // Timeouts all differ, as in life.
+    // Distinct wake times, as in production.
     await ports.jobs.create({ ...running, jobId, createdAt: index, wakeAt: NOW + 1 + index }, []);
     const replica = { ...exampleReplica(), jobId, instanceId: String(index), leaseExpiresAt: NOW + 1 + index };
     await ports.replicas.record(replica);
   }
 }
 
-/** A table of things to do may be gone through: nothing is in it that is not to be done. */
+/**
+ * Returns the scans of the jobs and replicas tables. Scans of other tables are allowed: those hold pending work only.
+ */
 function findScans({ sql }: Database, text: string): readonly string[] {
   const parameters = Array.from(text.matchAll(/\?/g), () => 0);
   const plan = sql.prepare(`explain query plan ${text}`).all(...parameters);

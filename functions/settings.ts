@@ -7,8 +7,8 @@ const ZONES_PATTERN = /^[a-z]+-[a-z]+\d+(-[a-z])?(,[a-z]+-[a-z]+\d+(-[a-z])?)*$/
 const HOST_PATTERN = /^(https?:\/\/)?[\w.-]+:\d{1,5}\/?$/;
 
 /**
- * By runtime version: what its VMs boot from and, if known, its Python version (`3.10`); or the runtime that replaces it,
- * with a note on the differences.
+ * By runtime version: what its VMs boot from and, if known, its Python version (`3.10`); or the runtime that replaces
+ * it, with a note on the differences.
  */
 const runtimeImagesSchema = z.record(
   z.string().min(1),

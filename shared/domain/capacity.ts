@@ -40,14 +40,14 @@ export function chooseZone(
   { now, timeouts }: { readonly now: TimestampMs; readonly timeouts: Timeouts },
 ): ZoneChoice {
   const [best] = job.zones
-    .filter((zone) => !job.refusedZones.includes(zone))
+    .filter((zone) => !job.exhaustedZones.includes(zone))
     .map((zone, order) => ({ zone, order, ...penaltyOf(zone, failures, now) }))
     .filter(({ lastFailedAt }) => now - lastFailedAt >= timeouts.coolDownMs)
     .sort((a, b) => a.penalty - b.penalty || a.order - b.order);
   if (best !== undefined) {
     return { zone: best.zone };
   }
-  const rounds = Math.floor(job.counts.refusals / Math.max(1, job.zones.length));
+  const rounds = Math.floor(job.counts.createFailures / Math.max(1, job.zones.length));
   return { zone: null, retryAt: now + zoneFallbackBackoffMs(rounds, timeouts) };
 }
 

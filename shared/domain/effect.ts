@@ -2,8 +2,8 @@ import type { Effect } from '#shared/domain/event.ts';
 import { type Job, stateOf } from '#shared/domain/job.ts';
 
 /** Asks the provision stage to place the current attempt and to create its VMs. */
-export function provisionOf({ jobId, attempt, placementTry }: Job): Effect {
-  return { type: 'PROVISION', jobId, attempt, placementTry };
+export function provisionOf({ jobId, attempt, placementRound }: Job): Effect {
+  return { type: 'PROVISION', jobId, attempt, placementRound };
 }
 
 /** Asks the teardown stage to delete every VM of the job that its current attempt does not own. */

@@ -29,20 +29,20 @@ export type JobEvent = { readonly eventId: string; readonly jobId: string; reado
   | {
       readonly type: 'PLACEMENT_CHOSEN';
       readonly attempt: number;
-      readonly placementTry: number;
+      readonly placementRound: number;
       readonly placement: Placement;
     }
   | {
       readonly type: 'NO_PLACEMENT_LEFT';
       readonly attempt: number;
-      readonly placementTry: number;
+      readonly placementRound: number;
       readonly retryAt: TimestampMs;
     }
   | { readonly type: 'PLACEMENT_FAILED'; readonly attempt: number; readonly failure: VmCreateFailure }
   | {
       readonly type: 'VMS_CREATED';
       readonly attempt: number;
-      readonly placementTry: number;
+      readonly placementRound: number;
       readonly instances: readonly Instance[];
     }
   /**
@@ -51,7 +51,7 @@ export type JobEvent = { readonly eventId: string; readonly jobId: string; reado
   | {
       readonly type: 'VMS_PENDING';
       readonly attempt: number;
-      readonly placementTry: number;
+      readonly placementRound: number;
       readonly until: TimestampMs;
     }
   /** The replica's first heartbeat, during setup. */
@@ -67,7 +67,7 @@ export type JobEvent = { readonly eventId: string; readonly jobId: string; reado
       readonly topic: string;
       /** Attempt and placement round of the dead letter; 0 if it names none. */
       readonly attempt: number;
-      readonly placementTry: number;
+      readonly placementRound: number;
       readonly problem: string;
     }
   | { readonly type: 'DEADLINE_PASSED' }
@@ -79,7 +79,7 @@ export type EventOf<E extends JobEventType> = Extract<JobEvent, { type: E }>;
 
 /** What to do next, in the imperative: plain data, idempotent. Each becomes one message on a stage topic. */
 export type Effect =
-  | { readonly type: 'PROVISION'; readonly jobId: string; readonly attempt: number; readonly placementTry: number }
+  | { readonly type: 'PROVISION'; readonly jobId: string; readonly attempt: number; readonly placementRound: number }
   | { readonly type: 'TEARDOWN'; readonly jobId: string }
   | { readonly type: 'JOB_UPDATE'; readonly jobId: string; readonly state: string; readonly attempt: number };
 

@@ -78,9 +78,9 @@ type JobCommon = {
   /** Number of the current attempt, from 1: the fencing token that invalidates older attempts. */
   readonly attempt: number;
   /** Placement round within this attempt, from 1. Messages of earlier rounds are stale. */
-  readonly placementTry: number;
-  /** Zones that could not create this attempt's VMs since zone fallback last started from the first zone. */
-  readonly refusedZones: readonly string[];
+  readonly placementRound: number;
+  /** Zones that were tried without success since zone fallback last started from the first zone. */
+  readonly exhaustedZones: readonly string[];
   /** Zones that offer all machine types of this job, in order of preference. */
   readonly zones: readonly string[];
   readonly firstRanAt: TimestampMs | null;
@@ -101,9 +101,9 @@ export type JobCounts = {
   readonly bootFailuresInRow: number;
   readonly restarts: number;
   /** Placements in which Compute Engine could not create the VMs. */
-  readonly refusals: number;
+  readonly createFailures: number;
   /** Placement rounds in a row whose provision message became a dead letter before Compute Engine had answered. */
-  readonly givenUpInRow: number;
+  readonly deliveryFailuresInRow: number;
 };
 
 /** Every job that is not closed has a deadline, `wakeAt`, at which the reconciler re-checks it. */
@@ -176,8 +176,11 @@ export function remainingRunningMs({ ranMs, spec }: Pick<Job, 'ranMs' | 'spec'>)
 }
 
 /** Whether an event or message belongs to the job's current placement round; otherwise it is stale. */
-export function isCurrentRound(job: Job, about: { readonly attempt: number; readonly placementTry: number }): boolean {
-  return about.attempt === job.attempt && about.placementTry === job.placementTry;
+export function isCurrentRound(
+  job: Job,
+  about: { readonly attempt: number; readonly placementRound: number },
+): boolean {
+  return about.attempt === job.attempt && about.placementRound === job.placementRound;
 }
 
 export function isPlaced(job: Job): job is PlacedJob {

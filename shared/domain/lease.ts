@@ -13,7 +13,7 @@ export type LeaseVerdict = 'EXPIRED' | 'SUSPECT' | 'UNKNOWN';
  * the control plane either, has stopped the VM by itself.
  */
 export function evaluateLease(
-  { missedAt, leaseExpiresAt }: Pick<Replica, 'missedAt' | 'leaseExpiresAt'>,
+  { suspectSince, leaseExpiresAt }: Pick<Replica, 'suspectSince' | 'leaseExpiresAt'>,
   {
     now,
     lastHeartbeatAt,
@@ -32,10 +32,10 @@ export function evaluateLease(
   if (lastHeartbeatAt === undefined || lastHeartbeatAt < expiredAt) {
     return 'UNKNOWN';
   }
-  return missedAt === undefined ? 'SUSPECT' : 'EXPIRED';
+  return suspectSince === undefined ? 'SUSPECT' : 'EXPIRED';
 }
 
 /** The record of a suspect replica, with half a lease more. Its next heartbeat, if any, replaces the record. */
 export function extendLease(replica: Replica, now: TimestampMs, { leaseMs }: Timeouts): Replica {
-  return { ...replica, missedAt: now, leaseExpiresAt: now + leaseMs / 2 };
+  return { ...replica, suspectSince: now, leaseExpiresAt: now + leaseMs / 2 };
 }

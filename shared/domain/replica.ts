@@ -61,7 +61,7 @@ export type Replica = {
   /** When the next heartbeat is due; null once the replica has exited or its heartbeats no longer matter. */
   readonly leaseExpiresAt: TimestampMs | null;
   /** When its lease was found expired while other replicas were reporting; absent unless it is suspect. */
-  readonly missedAt?: TimestampMs;
+  readonly suspectSince?: TimestampMs;
   readonly phase: ReplicaPhase;
   readonly usage: ReplicaUsage;
   readonly progress: ReplicaProgress;

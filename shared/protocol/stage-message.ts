@@ -1,23 +1,30 @@
 import { z } from 'zod';
 import { JOB_ID_PATTERN } from '#shared/domain/job-spec.ts';
+import { withCurrentNames } from '#shared/protocol/renamed-fields.ts';
 
 const jobId = z.string().regex(JOB_ID_PATTERN);
 
-/** What the provision stage is told. */
-export const provisionMessageSchema = z.object({
-  type: z.literal('PROVISION'),
-  jobId,
-  attempt: z.int().min(1),
-  placementTry: z.int().min(1),
-});
+/** Message of the topic `provision`: place one attempt and create its VMs. */
+export const provisionMessageSchema = z.preprocess(
+  withCurrentNames,
+  z.object({
+    type: z.literal('PROVISION'),
+    jobId,
+    attempt: z.int().min(1),
+    placementRound: z.int().min(1),
+  }),
+);
 
-/** What the teardown stage is told: one job's leftovers, or everybody's. */
+/** Message of the topic `teardown`: delete one job's orphaned VMs, or sweep all of them. */
 export const teardownMessageSchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('TEARDOWN'), jobId }),
   z.object({ type: z.literal('SWEEP') }),
 ]);
 
-/** A job update, on the topic `job-updates`: the state that users see changed. The job itself has the rest. `ANNOUNCE` is the name that versions before 0.2 gave it. */
+/**
+ * A job update, on the topic `job-updates`: the state that users see changed. The job itself has the rest. `ANNOUNCE`
+ * is the name that versions before 0.2 gave it.
+ */
 export const jobUpdateSchema = z.object({
   type: z.enum(['JOB_UPDATE', 'ANNOUNCE']),
   jobId,
@@ -36,7 +43,10 @@ export const interruptionMessageSchema = z.object({
   protoPayload: z.object({ methodName: z.string(), resourceName: z.string() }).loose(),
 });
 
-/** The object in a notification of Cloud Storage (`JSON_API_V1`), as far as it is read; int64 fields come as strings or numbers. */
+/**
+ * The object in a notification of Cloud Storage (`JSON_API_V1`), as far as it is read; int64 fields come as strings or
+ * numbers.
+ */
 export const storageObjectSchema = z.object({
   bucket: z.string().min(1),
   name: z.string().min(1).max(1_024),

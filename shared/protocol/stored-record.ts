@@ -5,6 +5,7 @@ import { JOB_STATES, type Job } from '#shared/domain/job.ts';
 import { BOOT_DISK_TYPES, type JobSpec, ROLES } from '#shared/domain/job-spec.ts';
 import { NO_PROGRESS, NO_USAGE, REPLICA_PHASES, type Replica } from '#shared/domain/replica.ts';
 import { STUDY_ALGORITHMS, type Study } from '#shared/domain/study.ts';
+import { withCurrentNames } from '#shared/protocol/renamed-fields.ts';
 
 /**
  * Parsers of the records that both job stores keep as JSON: jobs, replicas and outbox entries. This is the one place
@@ -106,19 +107,22 @@ const jobCommon = {
     .default([]),
   createdAt: timestamp,
   attempt: z.int().min(1),
-  placementTry: count,
-  refusedZones: z.array(z.string()),
+  placementRound: count,
+  exhaustedZones: z.array(z.string()),
   zones: z.array(z.string()),
   firstRanAt: timestamp.nullable(),
   ranMs: z.number().default(0),
-  counts: z.object({
-    interruptions: count,
-    interruptionsInRow: count.default(0),
-    bootFailuresInRow: count.default(0),
-    restarts: count,
-    refusals: count,
-    givenUpInRow: count.default(0),
-  }),
+  counts: z.preprocess(
+    withCurrentNames,
+    z.object({
+      interruptions: count,
+      interruptionsInRow: count.default(0),
+      bootFailuresInRow: count.default(0),
+      restarts: count,
+      createFailures: count,
+      deliveryFailuresInRow: count.default(0),
+    }),
+  ),
   ledger: z.array(
     z.object({
       attempt: z.int(),
@@ -178,7 +182,7 @@ const replicaSchema = z.object({
   sequence: count,
   heardAt: timestamp,
   leaseExpiresAt: timestamp.nullable(),
-  missedAt: timestamp.optional(),
+  suspectSince: timestamp.optional(),
   phase: z.enum(REPLICA_PHASES),
   usage: z
     .object({
@@ -199,7 +203,7 @@ const replicaSchema = z.object({
 });
 
 const effectSchema = z.discriminatedUnion('type', [
-  z.object({ type: z.literal('PROVISION'), jobId: z.string(), attempt: z.int(), placementTry: z.int() }),
+  z.object({ type: z.literal('PROVISION'), jobId: z.string(), attempt: z.int(), placementRound: z.int() }),
   z.object({ type: z.literal('TEARDOWN'), jobId: z.string() }),
   z.object({ type: z.literal('JOB_UPDATE'), jobId: z.string(), state: z.string(), attempt: z.int() }),
 ]) satisfies z.ZodType<Effect>;
@@ -211,8 +215,8 @@ export function parseStoredJob(json: string): Job {
 
 /** A stored replica record; throws like `parseStoredJob`. */
 export function parseStoredReplica(json: string): Replica {
-  const { missedAt, ...replica } = parse(replicaSchema, json, 'replica record');
-  return missedAt === undefined ? replica : { ...replica, missedAt };
+  const { suspectSince, ...replica } = parse(replicaSchema, json, 'replica record');
+  return suspectSince === undefined ? replica : { ...replica, suspectSince };
 }
 
 /** The effect of a stored outbox entry; throws like `parseStoredJob`. */
@@ -233,12 +237,13 @@ function parse<Schema extends z.ZodType>(schema: Schema, json: string, what: str
   return parsed.data;
 }
 
-/** A record under today's names. */
+/** The record with the current names of its own fields and of its effect. */
 function current(record: unknown): unknown {
-  if (isRecord(record) && typeof record.type === 'string') {
-    return { ...record, type: RENAMED_EFFECTS[record.type] ?? record.type };
+  const renamed = withCurrentNames(record);
+  if (isRecord(renamed) && typeof renamed.type === 'string') {
+    return { ...renamed, type: RENAMED_EFFECTS[renamed.type] ?? renamed.type };
   }
-  return record;
+  return renamed;
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

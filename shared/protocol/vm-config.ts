@@ -10,8 +10,8 @@ export const METADATA_KEYS = { config: 'dropforge-config', agent: 'dropforge-age
 const gsUri = z.string().refine((uri) => parseGsUri(uri).bucket !== '');
 
 /**
- * Everything that the agent is told, as the JSON value of the metadata attribute `dropforge-config`. It holds no secret:
- * whatever runs on the VM can read it. Seconds and bytes, as the names say.
+ * Everything that the agent is told, as the JSON value of the metadata attribute `dropforge-config`. It holds no
+ * secret: whatever runs on the VM can read it. Seconds and bytes, as the names say.
  */
 export const vmConfigSchema = z.object({
   protocol: z.literal(PROTOCOL_VERSION),
@@ -49,9 +49,15 @@ export const vmConfigSchema = z.object({
       }),
     ),
   }),
-  /** The job directory, `gs://bucket/path` without a slash at the end; the local output directory is kept in step with it. */
+  /**
+   * The job directory, `gs://bucket/path` without a slash at the end; the local output directory is kept in step with
+   * it.
+   */
   jobDir: gsUri,
-  /** `TF_CONFIG`'s cluster: host:port lists by role, `chief` for the master; empty for a single replica is allowed by TF. */
+  /**
+   * `TF_CONFIG`'s cluster: host:port lists by role, `chief` for the master; empty for a single replica is allowed by
+   * TF.
+   */
   cluster: z.record(z.string(), z.array(z.string())),
   /** Of the whole job, evaluators included. With more than one, no program starts while the answers are WAIT. */
   replicaCount: z.int().min(1),

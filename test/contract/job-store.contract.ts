@@ -63,7 +63,7 @@ function describeCommits(store: () => JobStore): void {
   it('replaces the job and moves the revision on', async () => {
     await store().create(job, []);
     const revision = await revisionOf(store());
-    const next = { ...job, placementTry: 2, wakeAt: 500_000 };
+    const next = { ...job, placementRound: 2, wakeAt: 500_000 };
     expect(await store().commit({ expectedRevision: revision, eventId: 'e1', job: next, effects: [] })).toBe(
       'COMMITTED',
     );
@@ -75,7 +75,7 @@ function describeCommits(store: () => JobStore): void {
     await store().create(job, []);
     const expectedRevision = await revisionOf(store());
     await store().commit({ expectedRevision, eventId: 'e1', job, effects: [] });
-    const late = { expectedRevision, eventId: 'e2', job: { ...job, placementTry: 7 }, effects: [teardown] };
+    const late = { expectedRevision, eventId: 'e2', job: { ...job, placementRound: 7 }, effects: [teardown] };
     expect(await store().commit(late)).toBe('STALE');
     expect((await store().read('digits'))?.job).toEqual(job);
     expect(await effectsOwed(store())).toEqual([]);
@@ -87,7 +87,7 @@ function describeCommits(store: () => JobStore): void {
     const expectedRevision = await revisionOf(store());
     const commit = { expectedRevision, eventId: 'e1', job, effects: [provisionOf(1)] };
     await store().commit(commit);
-    const again = { ...commit, job: { ...job, placementTry: 7 }, effects: [teardown] };
+    const again = { ...commit, job: { ...job, placementRound: 7 }, effects: [teardown] };
     expect(await store().commit(again)).toBe('DUPLICATE');
     expect(await store().commit({ ...again, expectedRevision: await revisionOf(store()) })).toBe('DUPLICATE');
     expect((await store().read('digits'))?.job).toEqual(job);
@@ -156,7 +156,7 @@ function describeConnections(opened: () => StoreUnderTest<JobStore>): void {
     const commit = {
       expectedRevision: await revisionOf(store),
       eventId: 'e1',
-      job: { ...job, placementTry: 2 },
+      job: { ...job, placementRound: 2 },
       effects: [teardown],
     };
     await store.commit(commit);
@@ -176,13 +176,13 @@ function describeConnections(opened: () => StoreUnderTest<JobStore>): void {
     const commits = Array.from({ length: 10 }, (_, index) => ({
       expectedRevision,
       eventId: `e${index}`,
-      job: { ...job, placementTry: index },
+      job: { ...job, placementRound: index },
       effects: [provisionOf(index)],
     }));
     const outcomes = await Promise.all(commits.map((commit, index) => stores[index % 2]?.commit(commit)));
     expect([...outcomes].sort()).toEqual(['COMMITTED', ...Array(9).fill('STALE')]);
     const winner = outcomes.indexOf('COMMITTED');
-    expect((await store.read('digits'))?.job.placementTry).toBe(winner);
+    expect((await store.read('digits'))?.job.placementRound).toBe(winner);
     expect(await effectsOwed(store)).toEqual([provisionOf(winner)]);
   });
 

@@ -159,10 +159,10 @@ function describeLeases(store: () => ReplicaStore): void {
   it('keeps when a replica was missed until it speaks again', async () => {
     await recordAll(store(), [
       replica({ sequence: 5 }),
-      replica({ sequence: 5, leaseExpiresAt: 2_000, missedAt: 1_500 }),
+      replica({ sequence: 5, leaseExpiresAt: 2_000, suspectSince: 1_500 }),
     ]);
     expect(await store().listExpired(2_000, 10)).toEqual([
-      replica({ sequence: 5, leaseExpiresAt: 2_000, missedAt: 1_500 }),
+      replica({ sequence: 5, leaseExpiresAt: 2_000, suspectSince: 1_500 }),
     ]);
     await recordAll(store(), [replica({ sequence: 6 })]);
     expect(await store().findByInstance('101')).toEqual(replica({ sequence: 6 }));

@@ -18,7 +18,7 @@ it('loses no commit of threads that write the same job at the same time', async 
   const databasePath = join(directory, 'state.sqlite');
   const database = openDatabase(databasePath);
   const store = openSqliteJobStore(database);
-  await store.create({ ...queuedJob(), placementTry: 0 }, []);
+  await store.create({ ...queuedJob(), placementRound: 0 }, []);
   const commits = 200;
   const ready = new Int32Array(new SharedArrayBuffer(4));
   const workers = ['a', 'b', 'c'].map((name) => {
@@ -27,7 +27,7 @@ it('loses no commit of threads that write the same job at the same time', async 
   });
   const answers = await Promise.all(workers.map((worker) => once(worker, 'message')));
   const stale = answers.flat().reduce((sum, count: number) => sum + count, 0);
-  expect((await store.read('digits'))?.job.placementTry).toBe(3 * commits);
+  expect((await store.read('digits'))?.job.placementRound).toBe(3 * commits);
   expect(stale, 'the threads have met').toBeGreaterThan(0);
   database.close();
   await rm(directory, { recursive: true });

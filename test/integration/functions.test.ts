@@ -160,7 +160,7 @@ it('answers a passing fault with 500, so that the message is delivered again', a
 it('puts a dead letter onto its job', async () => {
   const info = await uploadProgram('poisoned');
   await finalize(info.name, info.generation);
-  const data = Buffer.from(JSON.stringify({ type: 'PROVISION', jobId: 'poisoned', attempt: 1, placementTry: 1 }));
+  const data = Buffer.from(JSON.stringify({ type: 'PROVISION', jobId: 'poisoned', attempt: 1, placementRound: 1 }));
   const attributes = {
     CloudPubSubDeadLetterSourceSubscription: 'provision',
     CloudPubSubDeadLetterSourceDeliveryCount: '8',
@@ -172,7 +172,7 @@ it('puts a dead letter onto its job', async () => {
   expect((await ports.functions.jobs.read('poisoned'))?.job).toMatchObject({
     status: 'QUEUED',
     isBackingOff: true,
-    placementTry: 2,
+    placementRound: 2,
     waitingFor: { code: 'INTERNAL_ERROR', evidence: [expect.stringContaining('77')] },
   });
 });

@@ -79,7 +79,7 @@ function keyOf(job: Job): string {
     counts.restarts,
     interruptionsOf(counts),
     counts.bootFailuresInRow,
-    counts.givenUpInRow >= DELIVERY_FAILURES_IN_ROW_MAX - 1,
+    counts.deliveryFailuresInRow >= DELIVERY_FAILURES_IN_ROW_MAX - 1,
     firstRanAt === null,
     replicasOf(spec).length,
     'reportedAt' in job && job.reportedAt !== null,
@@ -100,7 +100,7 @@ export function exploreLifecycle(): Lifecycle {
     queuedJob({ maxWaitMs: 400_000 }),
     { ...queuedJob(), counts: oftenInterrupted },
     { ...pairOf(queuedJob()), counts: oftenInterrupted },
-    { ...queuedJob(), counts: { ...queuedJob().counts, givenUpInRow: DELIVERY_FAILURES_IN_ROW_MAX - 1 } },
+    { ...queuedJob(), counts: { ...queuedJob().counts, deliveryFailuresInRow: DELIVERY_FAILURES_IN_ROW_MAX - 1 } },
   ].map((job) => ({ job, now: 0 }));
   const visited = new Set(queue.map(({ job }) => keyOf(job)));
   const decisions = new Map<string, Decision>();

@@ -151,7 +151,7 @@ const isSettingUp = (job: UnfinishedJob) =>
 
 const isBootFailureLimit = (job: Job) => job.counts.bootFailuresInRow + 1 >= BOOT_FAILURES_IN_ROW_MAX;
 
-const isDeliveryFailureLimit = (job: Job) => job.counts.givenUpInRow + 1 >= DELIVERY_FAILURES_IN_ROW_MAX;
+const isDeliveryFailureLimit = (job: Job) => job.counts.deliveryFailuresInRow + 1 >= DELIVERY_FAILURES_IN_ROW_MAX;
 
 /** No VM has sent a heartbeat; called for two points in time, since Compute Engine may not have answered either. */
 function bootTimeouts(at: LifecycleCase['at']): readonly LifecycleCase[] {

@@ -26,14 +26,16 @@ export type CloudFaults = {
   deleteSlow: number;
 };
 
-/** Compute Engine as the pipeline meets it: refuses, times out, creates late, deletes slowly, and counts what it did. */
+/**
+ * Compute Engine as the pipeline meets it: refuses, times out, creates late, deletes slowly, and counts what it did.
+ */
 export function createSimulatedCloud(
   prng: Prng,
   faults: CloudFaults,
   { now, isRunBounded }: { readonly now: () => number; readonly isRunBounded: boolean },
 ) {
   const vms = new Map<string, SimulatedVm>();
-  const refusedZones = new Set<string>();
+  const rejectedZones = new Set<string>();
   let nextInstanceId = 1;
 
   const key = ({ zone, vmName }: { readonly zone: string; readonly vmName: string }) => `${zone}/${vmName}`;
@@ -41,7 +43,7 @@ export function createSimulatedCloud(
   /** One that had to wait and goes has waited for nothing, as far as anybody can tell. */
   function noteVain(vm: SimulatedVm): void {
     if (vm.hasWaited) {
-      refusedZones.add(`${vm.jobId}/${vm.attempt}/${vm.zone}`);
+      rejectedZones.add(`${vm.jobId}/${vm.attempt}/${vm.zone}`);
     }
   }
 
@@ -102,7 +104,7 @@ export function createSimulatedCloud(
         const waiting = insert(request, prng.integer(1.5 * waitMs), waitMs);
         return { outcome: 'PENDING', instanceId: waiting.instanceId };
       }
-      refusedZones.add(`${request.jobId}/${request.attempt}/${request.zone}`);
+      rejectedZones.add(`${request.jobId}/${request.attempt}/${request.zone}`);
       return {
         outcome: 'FAILED',
         failure: { cause: causeOf('STOCKOUT', `${request.zone} is full.`), zonesAvailable: [] },
@@ -156,7 +158,7 @@ export function createSimulatedCloud(
   return {
     provider,
     /** Whether this zone has refused this attempt of this job at any time. */
-    hasRefused: (jobId: string, attempt: number, zone: string) => refusedZones.has(`${jobId}/${attempt}/${zone}`),
+    hasRefused: (jobId: string, attempt: number, zone: string) => rejectedZones.has(`${jobId}/${attempt}/${zone}`),
     alive(): readonly SimulatedVm[] {
       settle();
       return [...vms.values()].filter((vm) => vm.bornAt <= now() && vm.status === 'RUNNING');

@@ -60,7 +60,7 @@ function withoutDoubt(replicas: ReplicaStore, { now, has }: Pick<Scheduler, 'now
     lastHeartbeatAt: async () => (has('hearing') ? replicas.lastHeartbeatAt() : now()),
     async listExpired(at: number, countMax: number) {
       const expired = await replicas.listExpired(at, countMax);
-      return has('secondLook') ? expired : expired.map((replica) => ({ ...replica, missedAt: at }));
+      return has('secondLook') ? expired : expired.map((replica) => ({ ...replica, suspectSince: at }));
     },
   };
 }
@@ -104,7 +104,7 @@ export function createControlPlane({ prng, scheduler, cloud, faults, has }: Cont
         assertWhole(job);
         noteKnown(job);
       }
-      const strangers = job.refusedZones.filter((zone) => !cloud.hasRefused(job.jobId, job.attempt, zone));
+      const strangers = job.exhaustedZones.filter((zone) => !cloud.hasRefused(job.jobId, job.attempt, zone));
       assert(
         outcome !== 'COMMITTED' || strangers.length === 0,
         `${job.jobId}: ${strangers} never refused attempt ${job.attempt}`,

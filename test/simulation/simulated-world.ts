@@ -28,7 +28,9 @@ function exitCodeOf({ jobId, role }: SimulatedVm): number | null {
   return jobId === (role === 'master' ? 'broken' : 'brittle') ? 1 : 0;
 }
 
-/** The production pipeline on a virtual clock, over the embedded stores and a simulated Compute Engine, from one seed. */
+/**
+ * The production pipeline on a virtual clock, over the embedded stores and a simulated Compute Engine, from one seed.
+ */
 export function createWorld(seed: number, without: readonly Mechanism[] = [], options: SchedulerOptions = {}) {
   const prng = createPrng(seed);
   const faults = drawFaults(prng);
@@ -139,7 +141,7 @@ export function createWorld(seed: number, without: readonly Mechanism[] = [], op
     async submit(jobId: string, shape: Shape = { others: drawOthers(prng) }): Promise<void> {
       const job = simulatedJob(jobId, now(), shape);
       clusters.set(jobId, replicasOf(job.spec));
-      await jobs.create(job, [{ type: 'PROVISION', jobId, attempt: 1, placementTry: 1 }]);
+      await jobs.create(job, [{ type: 'PROVISION', jobId, attempt: 1, placementRound: 1 }]);
     },
     cancelLater(jobId: string, delayMs: number): void {
       scheduler.at(now() + delayMs, () =>

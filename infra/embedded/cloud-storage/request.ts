@@ -88,7 +88,9 @@ export const composeBodySchema = z.object({
 
 export const bucketBodySchema = z.object({ name: z.string() });
 
-/** The object that the path names. Cloud Storage asks for percent-encoding of every reserved character, the slash too. */
+/**
+ * The object that the path names. Cloud Storage asks for percent-encoding of every reserved character, the slash too.
+ */
 export const objectOf = (context: Context): ObjectName =>
   namedObject(context.req.param('bucket') ?? '', context.req.param('object') ?? '');
 
@@ -131,7 +133,9 @@ export function sourceOf(context: Context): {
   };
 }
 
-/** Whether only what was soft-deleted is asked for, of which there is never any: the bucket says so by having no policy. */
+/**
+ * Whether only what was soft-deleted is asked for, of which there is never any: the bucket says so by having no policy.
+ */
 export const isSoftDeletedAsked = (context: Context): boolean =>
   parseInput(z.object({ softDeleted: z.stringbool().default(false) }), context.req.query()).softDeleted;
 

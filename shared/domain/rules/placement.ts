@@ -9,8 +9,8 @@ import { DELIVERY_FAILURES_IN_ROW_MAX } from '#shared/domain/timeouts.ts';
 export function backOffUntil(job: Job, retryAt: TimestampMs, at: TimestampMs): Job {
   return {
     ...commonFields(job),
-    refusedZones: [],
-    placementTry: job.placementTry + 1,
+    exhaustedZones: [],
+    placementRound: job.placementRound + 1,
     status: 'QUEUED',
     isBackingOff: true,
     wakeAt: nextWakeAt(job, at, retryAt - at),
@@ -52,9 +52,9 @@ export function countDeliveryFailure<J extends JobIn<'QUEUED'> | JobIn<'PREPARIN
   job: J,
   { problem }: EventOf<'DELIVERY_EXHAUSTED'>,
 ): { readonly counted: J; readonly cause: Cause; readonly isLast: boolean } {
-  const givenUpInRow = job.counts.givenUpInRow + 1;
-  const message = `The provision stage failed to handle job ${job.jobId} (failure ${givenUpInRow} of ${DELIVERY_FAILURES_IN_ROW_MAX} in a row).`;
+  const deliveryFailuresInRow = job.counts.deliveryFailuresInRow + 1;
+  const message = `The provision stage failed to handle job ${job.jobId} (failure ${deliveryFailuresInRow} of ${DELIVERY_FAILURES_IN_ROW_MAX} in a row).`;
   const cause = causeOf('INTERNAL_ERROR', message, [problem]);
-  const counted = { ...job, waitingFor: cause, counts: { ...job.counts, givenUpInRow } };
-  return { counted, cause, isLast: givenUpInRow >= DELIVERY_FAILURES_IN_ROW_MAX };
+  const counted = { ...job, waitingFor: cause, counts: { ...job.counts, deliveryFailuresInRow } };
+  return { counted, cause, isLast: deliveryFailuresInRow >= DELIVERY_FAILURES_IN_ROW_MAX };
 }

@@ -35,7 +35,7 @@ export function onPlacementFailed(job: Preparing, event: EventOf<'PLACEMENT_FAIL
     return ignore(job);
   }
   const { at, failure } = event;
-  const counts = { ...job.counts, refusals: job.counts.refusals + 1, givenUpInRow: 0 };
+  const counts = { ...job.counts, createFailures: job.counts.createFailures + 1, deliveryFailuresInRow: 0 };
   const failed: Preparing = { ...job, counts, waitingFor: failure.cause };
   switch (classOf(failure.cause)) {
     case 'capacity':
@@ -60,8 +60,8 @@ function fallBackToNextZone(
   const next: Job = {
     ...commonFields(job),
     zones: preferZones(job.zones, zonesAvailable),
-    refusedZones: [...new Set([...job.refusedZones, job.placement.zone, ...withoutQuota])],
-    placementTry: job.placementTry + 1,
+    exhaustedZones: [...new Set([...job.exhaustedZones, job.placement.zone, ...withoutQuota])],
+    placementRound: job.placementRound + 1,
     status: 'QUEUED',
     isBackingOff: false,
     wakeAt: at + timeouts.provisionAnswerMs,
@@ -82,7 +82,7 @@ export function onVmsPending(job: Preparing, event: EventOf<'VMS_PENDING'>, time
   return move(job, {
     ...job,
     pendingUntil: until,
-    counts: { ...job.counts, givenUpInRow: 0 },
+    counts: { ...job.counts, deliveryFailuresInRow: 0 },
     waitingFor: causeOf('CAPACITY_PENDING', message),
     wakeAt: nextWakeAt(job, at, timeouts.pendingMs),
   });
@@ -96,7 +96,7 @@ export function onVmsCreated(job: Preparing, event: EventOf<'VMS_CREATED'>, time
   const { at, instances } = event;
   const waitMs = job.reportedAt === null ? timeouts.bootMs : SETUP_MS_MAX;
   const wasPending = job.pendingUntil !== null && { pendingUntil: null, placedAt: at, waitingFor: null };
-  const counts = { ...job.counts, givenUpInRow: 0 };
+  const counts = { ...job.counts, deliveryFailuresInRow: 0 };
   return move(job, { ...job, ...wasPending, counts, instances, wakeAt: nextWakeAt(job, at, waitMs) });
 }
 
@@ -180,8 +180,8 @@ export function onDeliveryExhausted(
   if (isLast) {
     return failJob(job, cause, { at, timeouts });
   }
-  const backoffMs = zoneFallbackBackoffMs(counted.counts.givenUpInRow - 1, timeouts);
-  return move(job, { ...counted, placementTry: job.placementTry + 1, wakeAt: nextWakeAt(job, at, backoffMs) });
+  const backoffMs = zoneFallbackBackoffMs(counted.counts.deliveryFailuresInRow - 1, timeouts);
+  return move(job, { ...counted, placementRound: job.placementRound + 1, wakeAt: nextWakeAt(job, at, backoffMs) });
 }
 
 /** Without an answer from Compute Engine the request is repeated; VMs that exist and are silent have failed to boot. */

@@ -60,7 +60,7 @@ export function onDeliveryExhausted(job: Queued, event: EventOf<'DELIVERY_EXHAUS
   if (isLast) {
     return failJob(job, cause, { at, timeouts });
   }
-  const backoffMs = zoneFallbackBackoffMs(counted.counts.givenUpInRow - 1, timeouts);
+  const backoffMs = zoneFallbackBackoffMs(counted.counts.deliveryFailuresInRow - 1, timeouts);
   return move(job, backOffUntil(counted, at + backoffMs, at));
 }
 

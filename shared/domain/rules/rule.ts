@@ -37,7 +37,7 @@ function isNewWait(before: Cause | null, after: Cause | null): boolean {
 
 /** The fields that a job has in every status. */
 export function commonFields(job: Job) {
-  const { jobId, spec, packages, source, warnings, createdAt, attempt, placementTry, refusedZones, zones } = job;
+  const { jobId, spec, packages, source, warnings, createdAt, attempt, placementRound, exhaustedZones, zones } = job;
   const { firstRanAt, ranMs, counts, ledger, waitingFor } = job;
   return {
     jobId,
@@ -47,8 +47,8 @@ export function commonFields(job: Job) {
     warnings,
     createdAt,
     attempt,
-    placementTry,
-    refusedZones,
+    placementRound,
+    exhaustedZones,
     zones,
     firstRanAt,
     ranMs,

@@ -28,7 +28,7 @@ export type ProvisionPorts = EventPorts & {
   readonly replicas: ReplicaStore;
 };
 
-export type ProvisionMessage = { readonly jobId: string; readonly attempt: number; readonly placementTry: number };
+export type ProvisionMessage = { readonly jobId: string; readonly attempt: number; readonly placementRound: number };
 
 /** When the stage acts, and what VMs are made from. */
 export type ProvisionContext = {
@@ -83,13 +83,13 @@ async function place(
   job: JobIn<'QUEUED'>,
   { now, settings }: ProvisionContext,
 ): Promise<Job | undefined> {
-  const { jobId, attempt, placementTry, spec } = job;
+  const { jobId, attempt, placementRound, spec } = job;
   const { provisioningModel } = spec;
   const query = { machineKey: machineKeyOf(job), provisioningModel, since: now - CAPACITY_FAILURE_AGE_MS_MAX };
   const choice = chooseZone(job, await ports.capacity.recall(query), { now, timeouts: ports.timeouts });
-  const base = { jobId, at: now, attempt, placementTry };
+  const base = { jobId, at: now, attempt, placementRound };
   if (choice.zone === null) {
-    const eventId = `no-place-${attempt}-${placementTry}`;
+    const eventId = `no-place-${attempt}-${placementRound}`;
     await handleJobEvent(ports, { ...base, type: 'NO_PLACEMENT_LEFT', eventId, retryAt: choice.retryAt });
     return undefined;
   }
@@ -101,11 +101,11 @@ async function place(
   await handleJobEvent(ports, {
     ...base,
     type: 'PLACEMENT_CHOSEN',
-    eventId: `placed-${attempt}-${placementTry}`,
+    eventId: `placed-${attempt}-${placementRound}`,
     placement,
   });
   // Read again: of two deliveries at once, the place that the other one wrote down is the one that counts.
-  return readCurrent(ports, { jobId, attempt, placementTry });
+  return readCurrent(ports, { jobId, attempt, placementRound });
 }
 
 async function reportRefusal(
@@ -130,11 +130,11 @@ async function reportRefusal(
 /** Nothing is running yet: the job looks again from time to time, and when the VM says its first word. */
 async function reportWait(
   ports: ProvisionPorts,
-  { jobId, attempt, placementTry }: PlacedJob,
+  { jobId, attempt, placementRound }: PlacedJob,
   { until, now }: { readonly until: TimestampMs; readonly now: TimestampMs },
 ): Promise<void> {
-  const eventId = `pending-${attempt}-${placementTry}`;
-  await handleJobEvent(ports, { type: 'VMS_PENDING', eventId, jobId, at: now, attempt, placementTry, until });
+  const eventId = `pending-${attempt}-${placementRound}`;
+  await handleJobEvent(ports, { type: 'VMS_PENDING', eventId, jobId, at: now, attempt, placementRound, until });
 }
 
 /**
@@ -147,10 +147,10 @@ async function reportInstances(
   job: PlacedJob,
   { instances, now }: { readonly instances: readonly Instance[]; readonly now: TimestampMs },
 ): Promise<void> {
-  const { jobId, attempt, placementTry } = job;
+  const { jobId, attempt, placementRound } = job;
   const { zone } = job.placement;
-  const eventId = `created-${attempt}-${placementTry}`;
-  const event = { type: 'VMS_CREATED', eventId, jobId, at: now, attempt, placementTry, instances } as const;
+  const eventId = `created-${attempt}-${placementRound}`;
+  const event = { type: 'VMS_CREATED', eventId, jobId, at: now, attempt, placementRound, instances } as const;
   const current = await handleJobEvent(ports, event);
   const owner = current !== undefined && isPlaced(current) ? current : undefined;
   for (const instance of instances) {

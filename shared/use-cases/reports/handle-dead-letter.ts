@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { TimestampMs } from '#shared/domain/job.ts';
 import { toGsUri } from '#shared/protocol/gs-uri.ts';
+import { withCurrentNames } from '#shared/protocol/renamed-fields.ts';
 import { REPORT_SUFFIX } from '#shared/protocol/report.ts';
 import { type StorageObject, storageObjectSchema } from '#shared/protocol/stage-message.ts';
 import { type EventPorts, handleJobEvent } from '#shared/use-cases/handle-job-event.ts';
@@ -15,11 +16,10 @@ export type DeadLetter = {
   readonly body: unknown;
 };
 
-const aboutJobSchema = z.object({
-  jobId: z.string(),
-  attempt: z.int().default(0),
-  placementTry: z.int().default(0),
-});
+const aboutJobSchema = z.preprocess(
+  withCurrentNames,
+  z.object({ jobId: z.string(), attempt: z.int().default(0), placementRound: z.int().default(0) }),
+);
 
 /**
  * A message that no try could handle: one about a job goes onto that job, which fails with the evidence if it waits for

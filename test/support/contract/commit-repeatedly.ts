@@ -2,7 +2,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { openDatabase } from '#infra/embedded/data-dir/database.ts';
 import { openSqliteJobStore } from '#infra/embedded/job-state/job-store.ts';
 
-/** One of several threads that count up the same job's `placementTry`, each on a connection of its own. */
+/** One of several threads that count up the same job's `placementRound`, each on a connection of its own. */
 export type CountingTask = {
   readonly databasePath: string;
   readonly name: string;
@@ -21,7 +21,7 @@ for (let done = 0; done < commits; ) {
   if (stored === undefined) {
     throw new Error('There is no job to count up.');
   }
-  const job = { ...stored.job, placementTry: stored.job.placementTry + 1 };
+  const job = { ...stored.job, placementRound: stored.job.placementRound + 1 };
   const commit = { expectedRevision: stored.revision, eventId: `${name}-${done}`, job, effects: [] };
   if ((await store.commit(commit)) === 'COMMITTED') {
     done += 1;

@@ -10,8 +10,8 @@ export function jobOf(jobId: string, facts: Partial<JobIn<'QUEUED'>> = {}): JobI
   return { ...queuedJob(), jobId, ...facts };
 }
 
-export function provisionOf(placementTry: number): Effect {
-  return { type: 'PROVISION', jobId: 'digits', attempt: 1, placementTry };
+export function provisionOf(placementRound: number): Effect {
+  return { type: 'PROVISION', jobId: 'digits', attempt: 1, placementRound };
 }
 
 export async function effectsOwed(store: JobStore, jobId = 'digits'): Promise<readonly Effect[]> {

@@ -25,7 +25,7 @@ const events: fc.Arbitrary<JobEvent> = fc
     type: types,
     at: times,
     attempt: ordinals,
-    placementTry: ordinals,
+    placementRound: ordinals,
     retryAt: times,
     zone: fc.constantFrom(...ZONES),
     zonesAvailable: fc.subarray([...ZONES, 'europe-west4-a']),
@@ -73,5 +73,5 @@ export function concerning(
   job: Job,
   { event, isCurrent }: { readonly event: JobEvent; readonly isCurrent: boolean },
 ): JobEvent {
-  return isCurrent ? ({ ...event, attempt: job.attempt, placementTry: job.placementTry } as JobEvent) : event;
+  return isCurrent ? ({ ...event, attempt: job.attempt, placementRound: job.placementRound } as JobEvent) : event;
 }

@@ -64,8 +64,8 @@ export function queuedJob(limits: Partial<JobLimits> = {}): JobIn<'QUEUED'> {
     warnings: [],
     createdAt: 0,
     attempt: 1,
-    placementTry: 1,
-    refusedZones: [],
+    placementRound: 1,
+    exhaustedZones: [],
     zones: ZONES,
     firstRanAt: null,
     ranMs: 0,
@@ -74,8 +74,8 @@ export function queuedJob(limits: Partial<JobLimits> = {}): JobIn<'QUEUED'> {
       interruptionsInRow: 0,
       bootFailuresInRow: 0,
       restarts: 0,
-      refusals: 0,
-      givenUpInRow: 0,
+      createFailures: 0,
+      deliveryFailuresInRow: 0,
     },
     ledger: [],
     waitingFor: null,
@@ -84,17 +84,17 @@ export function queuedJob(limits: Partial<JobLimits> = {}): JobIn<'QUEUED'> {
 
 /** The facts of an event besides its envelope, made to concern the job's current attempt and try. */
 export function eventsFor(job: Job, at: number): { readonly [E in JobEventType]: EventOf<E> } {
-  const { jobId, attempt, placementTry } = job;
+  const { jobId, attempt, placementRound } = job;
   const base = { jobId, at };
   const named = <T extends string>(type: T) => ({ ...base, type, eventId: `${type}-${at}` });
   const cause = causeOf('PREEMPTED', 'Compute Engine ended the VM.');
   const stockout = causeOf('STOCKOUT', 'The zone is full.');
   return {
-    PLACEMENT_CHOSEN: { ...named('PLACEMENT_CHOSEN'), attempt, placementTry, placement: PLACEMENT },
-    NO_PLACEMENT_LEFT: { ...named('NO_PLACEMENT_LEFT'), attempt, placementTry, retryAt: at + 15_000 },
+    PLACEMENT_CHOSEN: { ...named('PLACEMENT_CHOSEN'), attempt, placementRound, placement: PLACEMENT },
+    NO_PLACEMENT_LEFT: { ...named('NO_PLACEMENT_LEFT'), attempt, placementRound, retryAt: at + 15_000 },
     PLACEMENT_FAILED: { ...named('PLACEMENT_FAILED'), attempt, failure: { cause: stockout, zonesAvailable: [] } },
-    VMS_PENDING: { ...named('VMS_PENDING'), attempt, placementTry, until: at + 7_200_000 },
-    VMS_CREATED: { ...named('VMS_CREATED'), attempt, placementTry, instances: [INSTANCE] },
+    VMS_PENDING: { ...named('VMS_PENDING'), attempt, placementRound, until: at + 7_200_000 },
+    VMS_CREATED: { ...named('VMS_CREATED'), attempt, placementRound, instances: [INSTANCE] },
     REPLICA_REPORTED: { ...named('REPLICA_REPORTED'), attempt, replica: 'master-0' },
     REPLICA_STARTED: { ...named('REPLICA_STARTED'), attempt, replica: 'master-0' },
     REPLICA_UPLOADING: { ...named('REPLICA_UPLOADING'), attempt, replica: 'master-0' },
@@ -104,7 +104,7 @@ export function eventsFor(job: Job, at: number): { readonly [E in JobEventType]:
     DELIVERY_EXHAUSTED: {
       ...named('DELIVERY_EXHAUSTED'),
       attempt,
-      placementTry,
+      placementRound,
       topic: 'provision',
       problem: 'It threw.',
     },

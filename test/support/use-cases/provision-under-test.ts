@@ -47,7 +47,7 @@ export function openProvision() {
     cloud,
     ports,
     deliver: (jobId: string, now: number, { replicas = ports.replicas } = {}) =>
-      provision({ ...ports, replicas }, { jobId, attempt: 1, placementTry: 1 }, context(now)),
+      provision({ ...ports, replicas }, { jobId, attempt: 1, placementRound: 1 }, context(now)),
     readJob: async (jobId: string) => (await ports.jobs.read(jobId))?.job as JobIn<'PREPARING'>,
     close: () => database.close(),
   };

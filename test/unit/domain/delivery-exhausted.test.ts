@@ -23,16 +23,16 @@ describe('a message of the provision stage that was given up', () => {
     expect(giveUp(queued, 9_000).job).toMatchObject({
       status: 'QUEUED',
       isBackingOff: true,
-      placementTry: 2,
+      placementRound: 2,
       wakeAt: 9_000 + TIMEOUTS.backoffMsMin,
     });
   });
 
   it('leaves a job its place, where VMs may have come up, and has them asked for again by the same names', () => {
     const { job } = giveUp(preparing, 9_000);
-    expect(job).toMatchObject({ status: 'PREPARING', placement: PLACEMENT, placementTry: 2, attempt: 1 });
+    expect(job).toMatchObject({ status: 'PREPARING', placement: PLACEMENT, placementRound: 2, attempt: 1 });
     const { effects } = transition(job, eventsFor(job, 9_000 + TIMEOUTS.backoffMsMin).DEADLINE_PASSED);
-    expect(effects).toEqual([{ type: 'PROVISION', jobId: 'digits', attempt: 1, placementTry: 2 }]);
+    expect(effects).toEqual([{ type: 'PROVISION', jobId: 'digits', attempt: 1, placementRound: 2 }]);
   });
 
   it.each([
@@ -53,7 +53,7 @@ describe('a message of the provision stage that was given up', () => {
     const copy = eventsFor(preparing, 9_000).DELIVERY_EXHAUSTED;
     const { job } = transition(preparing, copy);
     expect(transition(job, { ...copy, eventId: 'another copy' })).toEqual({ job, effects: [] });
-    expect(job.counts.givenUpInRow).toBe(1);
+    expect(job.counts.deliveryFailuresInRow).toBe(1);
   });
 
   it('does not make a job wait beyond its maxWaitTime', () => {
@@ -62,7 +62,7 @@ describe('a message of the provision stage that was given up', () => {
 
   it.each([
     { what: 'of a job whose VMs are there', job: created, change: {} },
-    { what: 'about a search that is over', job: preparing, change: { placementTry: 0 } },
+    { what: 'about a search that is over', job: preparing, change: { placementRound: 0 } },
     { what: 'about an attempt that is over', job: preparing, change: { attempt: 0 } },
     { what: 'of another stage', job: preparing, change: { topic: 'teardown' } },
     { what: 'of a job that backs off already', job: giveUp(queued, 9_000).job, change: {} },
@@ -84,7 +84,7 @@ describe('a message of the provision stage that was given up', () => {
   it.each(['PLACEMENT_FAILED', 'VMS_CREATED', 'VMS_PENDING'] as const)(
     'is forgotten once Compute Engine has answered: %s',
     (type) => {
-      expect(jobAfter(giveUp(preparing, 9_000).job, [type, 10_000]).counts.givenUpInRow).toBe(0);
+      expect(jobAfter(giveUp(preparing, 9_000).job, [type, 10_000]).counts.deliveryFailuresInRow).toBe(0);
     },
   );
 });

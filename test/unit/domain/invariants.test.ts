@@ -39,8 +39,8 @@ describe('whatever happens, in any order and however often', () => {
   it('attempts and tries only go forward, by one', () => {
     holds(({ before, after }) => {
       expect(after.attempt - before.attempt).toBeOneOf([0, 1]);
-      expect(after.placementTry - before.placementTry).toBeOneOf(
-        after.attempt === before.attempt ? [0, 1] : [1 - before.placementTry],
+      expect(after.placementRound - before.placementRound).toBeOneOf(
+        after.attempt === before.attempt ? [0, 1] : [1 - before.placementRound],
       );
     });
   });
@@ -72,8 +72,8 @@ describe('whatever happens, in any order and however often', () => {
   it('what is written down stays bounded', () => {
     holds(({ after }) => {
       expect(after.ledger.length).toBeLessThanOrEqual(ATTEMPT_RECORDS_MAX);
-      expect(after.zones.filter((zone) => after.refusedZones.includes(zone)).length).toBe(
-        new Set(after.refusedZones).size,
+      expect(after.zones.filter((zone) => after.exhaustedZones.includes(zone)).length).toBe(
+        new Set(after.exhaustedZones).size,
       );
     });
   });
@@ -101,7 +101,7 @@ describe('whatever happens, in any order and however often', () => {
       for (const effect of effects) {
         expect(effect.jobId).toBe(after.jobId);
         if (effect.type === 'PROVISION') {
-          expect(effect).toMatchObject({ attempt: after.attempt, placementTry: after.placementTry });
+          expect(effect).toMatchObject({ attempt: after.attempt, placementRound: after.placementRound });
           expect(after.status).toBeOneOf(['QUEUED', 'PREPARING']);
         }
       }

@@ -11,7 +11,7 @@ describe('a replica with an expired lease', () => {
     readonly what: string;
     readonly lastHeartbeatAt: number | undefined;
     readonly now: number;
-    readonly missedAt?: number;
+    readonly suspectSince?: number;
     readonly verdict: LeaseVerdict;
   }>([
     { what: 'is suspect if another reported since', lastHeartbeatAt: 120_000, now: 130_000, verdict: 'SUSPECT' },
@@ -19,7 +19,7 @@ describe('a replica with an expired lease', () => {
       what: 'has expired if it was suspect before',
       lastHeartbeatAt: 125_000,
       now: 130_000,
-      missedAt: 1,
+      suspectSince: 1,
       verdict: 'EXPIRED',
     },
     { what: 'may be healthy if none reported since', lastHeartbeatAt: 119_999, now: 500_000, verdict: 'UNKNOWN' },
@@ -28,7 +28,7 @@ describe('a replica with an expired lease', () => {
       what: 'may be healthy in a second outage',
       lastHeartbeatAt: 119_999,
       now: 130_000,
-      missedAt: 1,
+      suspectSince: 1,
       verdict: 'UNKNOWN',
     },
     {
@@ -37,15 +37,19 @@ describe('a replica with an expired lease', () => {
       now: LEASE_MS + TIMEOUTS.controlPlaneTimeoutMs,
       verdict: 'EXPIRED',
     },
-  ])('$what', ({ lastHeartbeatAt, now, missedAt, verdict }) => {
-    const replica = { ...exampleReplica(), leaseExpiresAt: LEASE_MS, ...(missedAt !== undefined && { missedAt }) };
+  ])('$what', ({ lastHeartbeatAt, now, suspectSince, verdict }) => {
+    const replica = {
+      ...exampleReplica(),
+      leaseExpiresAt: LEASE_MS,
+      ...(suspectSince !== undefined && { suspectSince }),
+    };
     expect(evaluateLease(replica, { now, lastHeartbeatAt, timeouts: TIMEOUTS })).toBe(verdict);
   });
 
   it('gets half a lease more when it becomes suspect', () => {
     expect(extendLease(exampleReplica(), 130_000, TIMEOUTS)).toEqual({
       ...exampleReplica(),
-      missedAt: 130_000,
+      suspectSince: 130_000,
       leaseExpiresAt: 190_000,
     });
   });

@@ -121,10 +121,10 @@ describe('a refused place', () => {
     expect(next).toMatchObject({
       status: 'QUEUED',
       zones: ['z-c', 'z-a', 'z-b'],
-      refusedZones: [PLACEMENT.zone],
-      placementTry: 2,
+      exhaustedZones: [PLACEMENT.zone],
+      placementRound: 2,
     });
-    expect(effects[0]).toEqual({ type: 'PROVISION', jobId: 'digits', attempt: 1, placementTry: 2 });
+    expect(effects[0]).toEqual({ type: 'PROVISION', jobId: 'digits', attempt: 1, placementRound: 2 });
   });
 
   it('ends the job at once when the request itself was wrong', () => {
@@ -191,7 +191,7 @@ describe('time', () => {
 
   it('asks again for VMs that Compute Engine has not answered about, by the same names', () => {
     const { effects } = transition(preparing, eventsFor(preparing, 1_000 + TIMEOUTS.provisionAnswerMs).DEADLINE_PASSED);
-    expect(effects).toEqual([{ type: 'PROVISION', jobId: 'digits', attempt: 1, placementTry: 1 }]);
+    expect(effects).toEqual([{ type: 'PROVISION', jobId: 'digits', attempt: 1, placementRound: 1 }]);
   });
 });
 

@@ -29,7 +29,7 @@ describe('a job whose VM waits for capacity at Compute Engine', () => {
     let looks = 0;
     for (let at = pending.wakeAt; at < UNTIL; at += TIMEOUTS.pendingMs) {
       const { job: next, effects } = met(job, 'DEADLINE_PASSED', at);
-      expect(effects).toEqual([{ type: 'PROVISION', jobId: 'digits', attempt: 1, placementTry: 1 }]);
+      expect(effects).toEqual([{ type: 'PROVISION', jobId: 'digits', attempt: 1, placementRound: 1 }]);
       expect(next).toMatchObject({ status: 'PREPARING', wakeAt: at + TIMEOUTS.pendingMs, pendingUntil: UNTIL });
       job = next;
       looks += 1;
@@ -39,7 +39,7 @@ describe('a job whose VM waits for capacity at Compute Engine', () => {
 
   it('is looked after at the first word of its VM, too', () => {
     const { job, effects } = met(pending, 'REPLICA_REPORTED', 60_000);
-    expect(effects).toEqual([{ type: 'PROVISION', jobId: 'digits', attempt: 1, placementTry: 1 }]);
+    expect(effects).toEqual([{ type: 'PROVISION', jobId: 'digits', attempt: 1, placementRound: 1 }]);
     expect(job).toMatchObject({ reportedAt: 60_000, pendingUntil: UNTIL });
   });
 
@@ -54,7 +54,7 @@ describe('a job whose VM waits for capacity at Compute Engine', () => {
 
   it('goes to the next zone when the wait was in vain, which cost nothing', () => {
     const { job } = met(pending, 'PLACEMENT_FAILED', UNTIL);
-    expect(job).toMatchObject({ status: 'QUEUED', attempt: 1, placementTry: 2, refusedZones: ['us-central1-a'] });
+    expect(job).toMatchObject({ status: 'QUEUED', attempt: 1, placementRound: 2, exhaustedZones: ['us-central1-a'] });
   });
 
   it('fails when its own maxWaitTime ends first, and says what it waited for', () => {

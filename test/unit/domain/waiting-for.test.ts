@@ -103,7 +103,7 @@ describe('a quota of nothing', () => {
 
   it('of one region leads to the others that the job may go to', () => {
     const { job, effects } = refuse(manyRegions, quotaOf('NVIDIA_L4_GPUS', 0), here);
-    expect(job).toMatchObject({ status: 'QUEUED', refusedZones: ['us-central1-a', 'us-central1-b'] });
+    expect(job).toMatchObject({ status: 'QUEUED', exhaustedZones: ['us-central1-a', 'us-central1-b'] });
     expect(effects[0]).toMatchObject({ type: 'PROVISION' });
   });
 

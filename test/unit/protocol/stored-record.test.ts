@@ -6,6 +6,7 @@ import { causeOf } from '#shared/domain/cause.ts';
 import type { Job } from '#shared/domain/job.ts';
 import type { ContainerProgram, JobSpec } from '#shared/domain/job-spec.ts';
 import type { Replica } from '#shared/domain/replica.ts';
+import { provisionMessageSchema } from '#shared/protocol/stage-message.ts';
 import { parseStoredEffect, parseStoredJob, parseStoredReplica } from '#shared/protocol/stored-record.ts';
 import { closedJob, jobAfter, queuedJob } from '../../support/domain/example-job.ts';
 import { exampleReplica } from '../../support/domain/example-replica.ts';
@@ -78,6 +79,32 @@ describe('a stored job', () => {
     expect(job.counts).toMatchObject({ interruptions: 1, interruptionsInRow: 0, bootFailuresInRow: 0 });
   });
 
+  it('of version 0.1 is read under the old names of its fields', () => {
+    const { placementRound, exhaustedZones, counts, ...rest } = {
+      ...queuedJob(),
+      placementRound: 3,
+      exhaustedZones: ['z'],
+    };
+    const { createFailures: _, deliveryFailuresInRow: __, ...kept } = counts;
+    const old = {
+      ...rest,
+      placementTry: placementRound,
+      refusedZones: exhaustedZones,
+      counts: { ...kept, refusals: 4, givenUpInRow: 2 },
+    };
+    expect(parseStoredJob(JSON.stringify(old))).toEqual({
+      ...queuedJob(),
+      placementRound: 3,
+      exhaustedZones: ['z'],
+      counts: { ...counts, createFailures: 4, deliveryFailuresInRow: 2 },
+    });
+  });
+
+  it('keeps the names that users chose, whatever fields were called', () => {
+    const job: Job = { ...queuedJob(), spec: { ...queuedJob().spec, labels: { refusals: 'none', missedat: 'x' } } };
+    expect(parseStoredJob(JSON.stringify(job)).spec.labels).toEqual(job.spec.labels);
+  });
+
   it('with a cause that only a newer version knows keeps its message and evidence', () => {
     const stored = { ...queuedJob(), waitingFor: { ...waiting, code: 'NO_MOON' } };
     expect(parseStoredJob(JSON.stringify(stored)).waitingFor).toEqual({ ...waiting, code: 'INTERNAL_ERROR' });
@@ -105,16 +132,21 @@ describe('a stored job', () => {
 describe('a stored replica record', () => {
   it.each<readonly [string, Replica]>([
     ['healthy', exampleReplica()],
-    ['with a missed lease', { ...exampleReplica(), missedAt: 130_000 }],
+    ['with an expired lease', { ...exampleReplica(), suspectSince: 130_000 }],
     ['with an exit', { ...exampleReplica(), exit: { outcome: 'FAILED', cause: waiting }, leaseExpiresAt: null }],
   ])('that is %s is parsed as it was written', (_, replica) => {
     expect(parseStoredReplica(JSON.stringify(replica))).toEqual(replica);
   });
 });
 
+it('reads the record of a suspect replica that version 0.1 wrote', () => {
+  const old = { ...exampleReplica(), missedAt: 130_000 };
+  expect(parseStoredReplica(JSON.stringify(old))).toEqual({ ...exampleReplica(), suspectSince: 130_000 });
+});
+
 describe('a stored outbox entry', () => {
   it.each([
-    { type: 'PROVISION', jobId: 'digits', attempt: 1, placementTry: 2 },
+    { type: 'PROVISION', jobId: 'digits', attempt: 1, placementRound: 2 },
     { type: 'TEARDOWN', jobId: 'digits' },
     { type: 'JOB_UPDATE', jobId: 'digits', state: 'RUNNING', attempt: 1 },
   ])('$type is parsed as it was written', (effect) => {
@@ -124,5 +156,12 @@ describe('a stored outbox entry', () => {
   it('that an older version wrote as ANNOUNCE is a job update', () => {
     const stored = { type: 'ANNOUNCE', jobId: 'digits', state: 'RUNNING', attempt: 1 };
     expect(parseStoredEffect(JSON.stringify(stored))).toEqual({ ...stored, type: 'JOB_UPDATE' });
+  });
+
+  it('and a message on the topic provision are read under the old name of the placement round', () => {
+    const old = { type: 'PROVISION', jobId: 'digits', attempt: 1, placementTry: 2 };
+    const current = { type: 'PROVISION', jobId: 'digits', attempt: 1, placementRound: 2 };
+    expect(parseStoredEffect(JSON.stringify(old))).toEqual(current);
+    expect(provisionMessageSchema.parse(old)).toEqual(current);
   });
 });

@@ -51,7 +51,7 @@ describe('a VM that waits for capacity', () => {
 
     expect(await readJob()).toMatchObject({
       status: 'QUEUED',
-      refusedZones: [ZONES[0]],
+      exhaustedZones: [ZONES[0]],
       waitingFor: {
         code: 'STOCKOUT',
         message: `No n1-standard-4 came free in ${ZONES[0]}, where the request was to wait up to 120 min.`,
@@ -68,7 +68,7 @@ describe('a VM that waits for capacity', () => {
     await deliver(7_201_000 + TIMEOUTS.pendingMs);
 
     expect(cloud.deleted).toEqual([cloud.vm.vmName]);
-    expect(await readJob()).toMatchObject({ status: 'QUEUED', placementTry: 2 });
+    expect(await readJob()).toMatchObject({ status: 'QUEUED', placementRound: 2 });
   });
 
   it('is not called a stockout when it has spoken before it was lost', async () => {
@@ -81,7 +81,7 @@ describe('a VM that waits for capacity', () => {
     });
     await deliver(61_000);
 
-    expect(await readJob()).toMatchObject({ status: 'PREPARING', refusedZones: [] });
+    expect(await readJob()).toMatchObject({ status: 'PREPARING', exhaustedZones: [] });
   });
 
   it.each([

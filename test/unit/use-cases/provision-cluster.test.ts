@@ -32,7 +32,7 @@ describe('a cluster', () => {
     await deliverPair(1_000);
 
     expect(cloud.deleted).toEqual(cloud.requests.filter((request) => !isWorker(request)).map(({ vmName }) => vmName));
-    expect(await readPair()).toMatchObject({ status: 'QUEUED', refusedZones: [ZONES[0]] });
+    expect(await readPair()).toMatchObject({ status: 'QUEUED', exhaustedZones: [ZONES[0]] });
   });
 
   it.each([
@@ -103,7 +103,7 @@ describe('a cluster', () => {
       await stage.deliver('trio', 1_000);
 
       expect(cloud.pauses).toEqual([]);
-      expect(await stage.readJob('trio')).toMatchObject({ status: 'QUEUED', refusedZones: [ZONES[0]] });
+      expect(await stage.readJob('trio')).toMatchObject({ status: 'QUEUED', exhaustedZones: [ZONES[0]] });
     });
   });
 
@@ -120,7 +120,7 @@ describe('a cluster', () => {
     await deliverPair(1_000);
 
     expect(cloud.deleted).toHaveLength(2);
-    expect(await readPair()).toMatchObject({ status: 'QUEUED', placementTry: 2 });
+    expect(await readPair()).toMatchObject({ status: 'QUEUED', placementRound: 2 });
   });
 
   it('is not reported before all of it exists, and the same VMs are asked for again', async () => {

@@ -67,14 +67,21 @@ it('goes to the next zone after a refusal, and remembers it for all jobs', async
 
   await deliver(1_000);
 
-  expect(await readJob()).toMatchObject({ status: 'QUEUED', refusedZones: [ZONES[0]], placementTry: 2 });
+  expect(await readJob()).toMatchObject({ status: 'QUEUED', exhaustedZones: [ZONES[0]], placementRound: 2 });
   const query = { machineKey: 'n1-standard-4', provisioningModel: 'STANDARD', since: 0 } as const;
   expect(await ports.capacity.recall(query)).toMatchObject([{ zone: ZONES[0], failedAt: 1_000 }]);
 });
 
 it('takes a refusal of the zone before for none of this one, though it was found in two searches', async () => {
-  const letter = { jobId: 'digits', at: 2_000, topic: 'provision', attempt: 1, placementTry: 1, problem: 'It threw.' };
-  const search = (placementTry: number) => ({ jobId: 'digits', attempt: 1, placementTry });
+  const letter = {
+    jobId: 'digits',
+    at: 2_000,
+    topic: 'provision',
+    attempt: 1,
+    placementRound: 1,
+    problem: 'It threw.',
+  };
+  const search = (placementRound: number) => ({ jobId: 'digits', attempt: 1, placementRound });
   const context = { now: 2_000, settings: simulatedSettings };
   cloud.answer = ({ zone }) => {
     if (zone !== ZONES[0]) {
@@ -94,8 +101,8 @@ it('takes a refusal of the zone before for none of this one, though it was found
   expect(await readJob()).toMatchObject({
     status: 'PREPARING',
     placement: { zone: ZONES[1] },
-    refusedZones: [ZONES[0]],
-    counts: { refusals: 1 },
+    exhaustedZones: [ZONES[0]],
+    counts: { createFailures: 1 },
   });
 });
 

@@ -99,7 +99,7 @@ describe('a silent replica', () => {
     await tellLast({ sequence: 2, heardAt: 410_000, leaseExpiresAt: 530_000 });
     await reconcile(ports, 461_000);
     expect(await readAttempt()).toBe(1);
-    expect(await ports.replicas.findByInstance('101')).not.toHaveProperty('missedAt');
+    expect(await ports.replicas.findByInstance('101')).not.toHaveProperty('suspectSince');
   });
 
   it('is judged by an exit that it has said, whoever is heard', async () => {
@@ -128,7 +128,7 @@ it('wakes a job again whose deadline a late answer has set back to one at which 
   const deadline = TIMEOUTS.provisionAnswerMs;
   await reconcile(ports, deadline);
 
-  const answer = { jobId: 'late', at: deadline - TIMEOUTS.pendingMs, attempt: 1, placementTry: 1, until: 9_000_000 };
+  const answer = { jobId: 'late', at: deadline - TIMEOUTS.pendingMs, attempt: 1, placementRound: 1, until: 9_000_000 };
   await handleJobEvent(ports, { ...answer, type: 'VMS_PENDING', eventId: 'pending-1-1' });
   expect((await ports.jobs.read('late'))?.job).toMatchObject({ wakeAt: deadline });
   await reconcile(ports, deadline + 60_000);

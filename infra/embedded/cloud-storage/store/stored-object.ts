@@ -1,7 +1,10 @@
 import type { ObjectInfo, ObjectName } from '#shared/ports/object-store.ts';
 import { isBucketName } from '#shared/protocol/gs-uri.ts';
 
-/** The last three are of old, and shown as they were given. Source: https://cloud.google.com/storage/docs/storage-classes */
+/**
+ * The last three are of old, and shown as they were given. Source:
+ * https://cloud.google.com/storage/docs/storage-classes
+ */
 export const STORAGE_CLASSES = [
   'STANDARD',
   'NEARLINE',

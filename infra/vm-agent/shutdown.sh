@@ -8,7 +8,7 @@
 set -u
 home="${DROPFORGE_HOME:-/var/lib/dropforge}"
 # For a shutdown from within the VM, which has no time limit: 10 minutes for the agent to save the output
-# (deadManSeconds), and one to report its exit.
+# (the control-plane timeout), and one to report its exit.
 seconds_max=660
 
 # An update of Google's guest packages stops their services, too (guest-agent, issue 119), without a shutdown of the VM.

@@ -51,7 +51,7 @@ describe('the digits trainer', () => {
     'reaches 94 % test accuracy, reports every epoch and exports a model that recognizes digits',
     PROCESS,
     async () => {
-      const jobDir = join(root, 'whole');
+      const jobDir = join(root, 'trained');
       const metricsFile = join(root, 'metrics.jsonl');
       const { code, stdout } = await finish([...TRAIN, '--job-dir', jobDir, '--epochs', '8'], {
         DROPFORGE_METRICS_FILE: metricsFile,

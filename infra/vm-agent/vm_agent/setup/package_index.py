@@ -12,6 +12,8 @@ from typing import List, Mapping, Tuple
 
 DEFAULT_INDEX = 'https://pypi.org/simple'
 PROBE_SECONDS = 4.0
+# On an overloaded machine, pip alone may take more than 30 s to start.
+PIP_CONFIG_SECONDS_MAX = 120.0
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ def _configured_indexes(python: Path, environment: Mapping[str, str]) -> Tuple[s
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=PIP_CONFIG_SECONDS_MAX,
         check=False,
     )
     settings = dict(re.findall(r"^(?:global|install|:env:)\.([\w-]+)='(.*)'$", listing.stdout, re.MULTILINE))

@@ -18,7 +18,7 @@ export function createOnDeadLetter(ports: PortsFor<SubmitPorts>) {
       const topic = topicOf(message.attributes.CloudPubSubDeadLetterSourceSubscription);
       const tries = message.attributes.CloudPubSubDeadLetterSourceDeliveryCount ?? 'many';
       const { messageId } = message;
-      ports.logger.log('ERROR', 'message was given up', { topic, messageId, tries });
+      ports.logger.log('ERROR', 'message exhausted its deliveries', { topic, messageId, tries });
       const letter = { topic, messageId, tries, body: parseJson(message.data.toString('utf8')) };
       await handleDeadLetter(ports, letter, ports.clock.now());
     }

@@ -3,13 +3,13 @@
 locals {
   functions = {
     on-upload = {
-      description     = "Creates a job from an upload, or a report that says why not."
+      description     = "Creates a job from an upload, or a report with the reason for the rejection."
       topic           = "uploads"
       timeout_seconds = 300
       settings        = local.intake_settings
     }
     on-submit = {
-      description     = "Creates a job from a message, or a report that says why not."
+      description     = "Creates a job from a message, or a report with the reason for the rejection."
       topic           = "submit"
       timeout_seconds = 300
       settings        = local.intake_settings
@@ -36,7 +36,7 @@ locals {
       settings        = local.store_settings
     }
     watch = {
-      description     = "Reconciles jobs: wakes due jobs, expires leases, publishes outbox entries."
+      description     = "Reconciles jobs: wakes due jobs, evaluates leases, publishes outbox entries."
       topic           = "tick"
       timeout_seconds = 300
       # The next tick handles what this one leaves; more instances would only contend.

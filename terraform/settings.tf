@@ -23,7 +23,7 @@ locals {
     JOBS_BUCKET             = module.storage.bucket_names["jobs"]
     REGION_DEFAULT          = coalesce(var.jobs.region, var.region)
     RUNTIME_VERSION_DEFAULT = coalesce(var.jobs.runtime_version, keys(var.runtime_images)[0])
-    # A region stands for all of its zones. VMs can run only in regions with a subnet.
+    # A region includes all of its zones. VMs can run only in regions with a subnet.
     ZONES              = join(",", length(var.jobs.zones) > 0 ? var.jobs.zones : local.network.regions)
     SUBNETWORK         = local.network.subnetwork_pattern
     SECURE_BOOT        = tostring(var.vms.secure_boot)

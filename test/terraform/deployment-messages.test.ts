@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { EVENT_FUNCTION_NAMES, topicOf } from '#functions/functions.ts';
 import { TOPIC_PREFIX } from '#infra/google-cloud/pubsub/pubsub-message-bus.ts';
@@ -5,6 +6,8 @@ import { vmNameOf } from '#shared/domain/vm-name.ts';
 import { TOPICS } from '#shared/ports/message-bus.ts';
 import { teardownMessageSchema } from '#shared/protocol/stage-message.ts';
 import { type AppliedRoot, describeAppliedRoot, PROJECT } from '../support/terraform/applied-root.ts';
+
+const readRoot = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
 
 const EVENT_FUNCTIONS = EVENT_FUNCTION_NAMES.map((name) => [name, topicOf(name)] as const);
 
@@ -49,6 +52,15 @@ function describeMessages({ all, find, configOf, topicOf, emailOf }: AppliedRoot
       expect(agent.member).toBe(
         isLast ? undefined : 'serviceAccount:service-123456789012@gcp-sa-pubsub.iam.gserviceaccount.com',
       );
+    });
+
+    it('that are dead-lettered can be found in the log by the text of alert and runbook', () => {
+      const [, logged = 'none'] = /log\('ERROR', '([^']+)'/.exec(readRoot('functions/on-dead-letter.ts')) ?? [];
+      const alert = find('google_monitoring_alert_policy', 'dead-letters');
+      expect(JSON.stringify(alert.documentation).replaceAll(/\\n */g, ' ')).toContain(
+        `"${logged}"`.replaceAll('"', '\\"'),
+      );
+      expect(readRoot('docs/runbook.md')).toContain(`jsonPayload.message="${logged}"`);
     });
 
     it('are published for finalized uploads', () => {

@@ -26,9 +26,9 @@ locals {
       limit    = 0
       duration = "0s"
       remedy   = <<-EOT
-        The job of the message has the evidence, and so has the log of on-dead-letter: search for "message was
-        given up". Fix the cause, then seek the subscription of dead letters back, or publish the message
-        again.
+        The job of the message has the evidence, and so has the log of on-dead-letter: search for
+        "message exhausted its deliveries". Fix the cause, then seek the subscription of dead letters back, or
+        publish the message again.
       EOT
     }
     stuck-stage = {
@@ -46,7 +46,7 @@ locals {
       EOT
     }
     old-vm = {
-      title    = "A VM exceeds the maximum job age"
+      title    = "A VM exceeds the maximum age"
       metric   = "compute.googleapis.com/instance/uptime_total"
       filter   = local.vms_filter
       aligner  = "ALIGN_MAX"

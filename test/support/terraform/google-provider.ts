@@ -130,12 +130,12 @@ function mapAttributes(block: BlockSchema, value: Value, { path, onAttribute }: 
     return value;
   }
   const name = NAMES.map((key) => value[key]).find((item) => typeof item === 'string');
-  const place = name === undefined ? path : [...path, name];
+  const origin = name === undefined ? path : [...path, name];
   const attributes = Object.entries(block.attributes ?? {}).map(
-    ([key, attribute]) => [key, onAttribute(value[key] ?? null, attribute, [...place, key])] as const,
+    ([key, attribute]) => [key, onAttribute(value[key] ?? null, attribute, [...origin, key])] as const,
   );
   const blocks = Object.entries(block.block_types ?? {}).map(([key, nested]) => {
-    const inner = (item: Value): Value => mapAttributes(nested.block, item, { path: [...place, key], onAttribute });
+    const inner = (item: Value): Value => mapAttributes(nested.block, item, { path: [...origin, key], onAttribute });
     const item = value[key] ?? null;
     return [key, Array.isArray(item) ? item.map(inner) : inner(item)] as const;
   });

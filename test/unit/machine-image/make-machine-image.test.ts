@@ -15,11 +15,11 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(root, { recursive: true }));
 
-function make(words: readonly string[], path = process.env.PATH ?? '') {
-  return spawnSync('/bin/bash', [SCRIPT, ...words], { encoding: 'utf8', env: { PATH: path, TMPDIR: root } });
+function make(args: readonly string[], path = process.env.PATH ?? '') {
+  return spawnSync('/bin/bash', [SCRIPT, ...args], { encoding: 'utf8', env: { PATH: path, TMPDIR: root } });
 }
 
-/** The gcloud commands of a dry run, split into words. */
+/** The gcloud commands of a dry run, split into arguments. */
 function commandsOf(stderr: string): readonly (readonly string[])[] {
   const lines = stderr.split('\n').filter((line) => line.startsWith('gcloud '));
   return lines.map((line) =>
@@ -27,7 +27,7 @@ function commandsOf(stderr: string): readonly (readonly string[])[] {
   );
 }
 
-const verbsOf = (commands: readonly (readonly string[])[]) => commands.map((words) => words.slice(2, 5).join(' '));
+const verbsOf = (commands: readonly (readonly string[])[]) => commands.map((args) => args.slice(2, 5).join(' '));
 
 /** A fake gcloud that records its arguments; its VMs shut themselves down, or report a finding. */
 function pathWithGcloud(passesChecks: boolean): string {
@@ -72,7 +72,7 @@ describe('a dry run', () => {
   it('sets the project in every command, and disables prompts', () => {
     const commands = commandsOf(make([...BASE, '--runtime', 'pytorch-2.9', '--dry-run']).stderr);
     expect(commands.length).toBeGreaterThan(5);
-    expect(commands.filter((words) => !words.includes('--project=my-project') || !words.includes('--quiet'))).toEqual(
+    expect(commands.filter((args) => !args.includes('--project=my-project') || !args.includes('--quiet'))).toEqual(
       [],
     );
   });
@@ -81,15 +81,15 @@ describe('a dry run', () => {
     const commands = commandsOf(make([...BASE, '--runtime', '2.20', '--dry-run']).stderr);
     const created = commands.filter(([, , kind, verb]) => kind === 'instances' && verb === 'create');
     expect(created).toHaveLength(2);
-    for (const words of created) {
-      expect(words).toEqual(
+    for (const args of created) {
+      expect(args).toEqual(
         expect.arrayContaining([
           '--no-service-account',
           '--no-scopes',
           '--network-interface=network=default,no-address',
         ]),
       );
-      expect(words.find((word) => word.startsWith('--labels='))).toContain('managed-by=dropforge');
+      expect(args.find((word) => word.startsWith('--labels='))).toContain('managed-by=dropforge');
     }
   });
 
@@ -127,8 +127,8 @@ describe('a dry run', () => {
     [['--runtime', '2.20', '--copies', '21'], '--copies is missing or invalid'],
     [['--runtime'], '--runtime needs a value'],
     [['--runtime', '2.20', '--colour', 'red'], 'Usage:'],
-  ])('rejects %j', (words, message) => {
-    const { status, stdout, stderr } = make([...BASE, '--dry-run', ...words]);
+  ])('rejects %j', (args, message) => {
+    const { status, stdout, stderr } = make([...BASE, '--dry-run', ...args]);
     expect(status).not.toBe(0);
     expect(stderr).toContain(message);
     expect(stdout).toBe('');

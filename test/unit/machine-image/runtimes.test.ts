@@ -7,7 +7,7 @@ import { imageNamesOf, RUNTIMES, runtimeImagesFor, runtimesSchema } from '#infra
 import { readCatalog } from '#shared/catalog/catalog.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
-const PLACE = { projectId: 'my-project', build: 'v7' };
+const OPTIONS = { projectId: 'my-project', build: 'v7' };
 const names = RUNTIMES.runtimes.map(({ name }) => name);
 const aliases = RUNTIMES.runtimes.flatMap((runtime) =>
   runtime.aliases.flatMap(({ versions }) => versions.map((version) => [version, runtime.name] as const)),
@@ -58,7 +58,7 @@ describe('the default runtimes', () => {
 });
 
 describe('the runtime of a version', () => {
-  const images = runtimeImagesFor(PLACE);
+  const images = runtimeImagesFor(OPTIONS);
 
   it.each(names)('is %s itself if it has an image', (name) => {
     expect(findRuntime(images, name)?.name).toBe(name);
@@ -91,7 +91,7 @@ describe('the images of a build', () => {
   });
 
   it('form a valid setting of the functions, with every known version', () => {
-    const images = runtimeImagesFor(PLACE);
+    const images = runtimeImagesFor(OPTIONS);
     expect(Object.keys(images).toSorted()).toEqual([...names, ...aliases.map(([version]) => version)].toSorted());
     expect(SETTINGS.RUNTIME_IMAGES.safeParse(JSON.stringify(images)).success).toBe(true);
     expect(images['2.15']).toEqual({
@@ -102,7 +102,7 @@ describe('the images of a build', () => {
   });
 
   it('use at most half of the 32 KiB of an environment variable', () => {
-    expect(JSON.stringify(runtimeImagesFor(PLACE)).length).toBeLessThan(16 * 1024);
+    expect(JSON.stringify(runtimeImagesFor(OPTIONS)).length).toBeLessThan(16 * 1024);
   });
 
   it('are printed as Terraform variables', () => {

@@ -72,9 +72,7 @@ describe('a dry run', () => {
   it('sets the project in every command, and disables prompts', () => {
     const commands = commandsOf(make([...BASE, '--runtime', 'pytorch-2.9', '--dry-run']).stderr);
     expect(commands.length).toBeGreaterThan(5);
-    expect(commands.filter((args) => !args.includes('--project=my-project') || !args.includes('--quiet'))).toEqual(
-      [],
-    );
+    expect(commands.filter((args) => !args.includes('--project=my-project') || !args.includes('--quiet'))).toEqual([]);
   });
 
   it('creates VMs with labels, without service account and public address', () => {

@@ -2,7 +2,7 @@ import { createReadStream, createWriteStream } from 'node:fs';
 import { mkdir, readdir, rename, stat } from 'node:fs/promises';
 import { basename, dirname, join, posix, relative, sep } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { folderOf, isGsUri, isPattern, parseGsUri } from '#cli/client/gs-uri.ts';
+import { folderOf, isGsUri, isPattern, readGsUri } from '#cli/client/gs-uri.ts';
 import { findObjects, type ObjectClient } from '#cli/client/object-client.ts';
 import { Failure, UsageFailure } from '#cli/core/failure.ts';
 import { toGsUri } from '#shared/protocol/gs-uri.ts';
@@ -41,19 +41,19 @@ export async function planCopies(client: ObjectClient, request: CopyRequest): Pr
 
 export async function runCopy(client: ObjectClient, { from, to }: Copy): Promise<void> {
   if (isGsUri(from) && isGsUri(to)) {
-    await client.copy(parseGsUri(from), parseGsUri(to));
+    await client.copy(readGsUri(from), readGsUri(to));
   } else if (isGsUri(from)) {
     await mkdir(dirname(to), { recursive: true });
     const temporary = `${to}.part`;
-    await pipeline(client.open(parseGsUri(from)), createWriteStream(temporary));
+    await pipeline(client.open(readGsUri(from)), createWriteStream(temporary));
     await rename(temporary, to);
   } else {
-    await client.write(parseGsUri(to), createReadStream(from));
+    await client.write(readGsUri(to), createReadStream(from));
   }
 }
 
 async function findRemote(client: ObjectClient, source: string, isRecursive: boolean): Promise<readonly Found[]> {
-  const { name: sourceName } = parseGsUri(source);
+  const { name: sourceName } = readGsUri(source);
   const objects = await findObjects(client, [source], { isRecursive });
   return objects.map((object) => {
     const from = toGsUri(object);
@@ -91,7 +91,7 @@ async function isContainer(client: ObjectClient, target: string): Promise<boolea
     const found = await stat(target).catch(() => undefined);
     return target.endsWith('/') || found?.isDirectory() === true;
   }
-  const folder = parseGsUri(target);
+  const folder = readGsUri(target);
   if (folder.name === '' || folder.name.endsWith('/')) {
     return true;
   }
@@ -101,7 +101,7 @@ async function isContainer(client: ObjectClient, target: string): Promise<boolea
 
 function joinTarget(target: string, parts: readonly string[]): string {
   if (isGsUri(target)) {
-    const { bucket, name } = parseGsUri(target);
+    const { bucket, name } = readGsUri(target);
     return toGsUri({ bucket, name: parts.length === 0 ? name : folderOf(name) + parts.join('/') });
   }
   const path = posix.join(...parts, '');

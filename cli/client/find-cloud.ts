@@ -9,10 +9,7 @@ const DIRECTORY_NAME = '.dropforge';
 
 type Caller = Pick<Invocation, 'dataDir'> & { readonly io: { readonly cwd: string } };
 
-/**
- * Returns the given data directory, else the nearest `.dropforge/` in the working directory or its parents, else
- * `./.dropforge`.
- */
+/** Returns the given data directory, else the nearest `.dropforge/` here or in a parent, else `./.dropforge`. */
 export async function findDataDir({ dataDir, io }: Caller): Promise<string> {
   if (dataDir !== undefined) {
     const path = resolve(io.cwd, dataDir);
@@ -32,10 +29,7 @@ export async function findDataDir({ dataDir, io }: Caller): Promise<string> {
   }
 }
 
-/**
- * For commands that start their own embedded cloud. DROPFORGE_DEPLOYMENT is ignored, because it is set for other
- * commands.
- */
+/** For commands that start an embedded cloud. DROPFORGE_DEPLOYMENT is ignored: it is set for other commands. */
 export function rejectDeployment({ flag }: Pick<Invocation, 'flag'>): void {
   if (flag('deployment') !== undefined) {
     throw new UsageFailure(

@@ -64,10 +64,7 @@ export async function followJob(api: ApiClient, jobId: string, { signal, onJob }
   }
 }
 
-/**
- * Passes all log entries of the job to `onEntry`, oldest first, until the job has ended and its log has been read
- * completely.
- */
+/** Passes all log entries to `onEntry`, oldest first, until the job has ended and its log has been read to the end. */
 export async function streamLogs(
   api: ApiClient,
   jobId: string,

@@ -1,27 +1,21 @@
 import { UsageFailure } from '#cli/core/failure.ts';
 import type { ObjectName } from '#shared/ports/object-store.ts';
-import { parseGsUri as splitGsUri } from '#shared/protocol/gs-uri.ts';
+import { parseGsUri } from '#shared/protocol/gs-uri.ts';
 
 export function isGsUri(text: string): boolean {
   return text.startsWith('gs://');
 }
 
-/**
- * Parses an operand: an object, a prefix or, with an empty name, a whole bucket. Throws UsageFailure if it is not a
- * URI.
- */
-export function parseGsUri(text: string): ObjectName {
-  const uri = splitGsUri(text);
-  if (!isGsUri(text) || uri.bucket === '') {
+/** Parses the URI of an object, prefix or (with an empty name) bucket. Throws UsageFailure if it is invalid. */
+export function readGsUri(text: string): ObjectName {
+  const uri = parseGsUri(text);
+  if (uri.bucket === '') {
     throw new UsageFailure(`'${text}' is not a valid Cloud Storage URI: use gs://BUCKET/OBJECT.`);
   }
   return uri;
 }
 
-/**
- * Whether the name contains wildcards. As in `gcloud storage`, `*`, `?` and `[…]` match within a folder, `**` across
- * folders.
- */
+/** Whether the name has wildcards: as in `gcloud storage`, `**` also matches across folders, unlike `*`, `?`, `[…]`. */
 export function isPattern(name: string): boolean {
   return /[*?[]/.test(name);
 }

@@ -8,10 +8,7 @@ const TOKEN_AGE_MS_MAX = 45 * 60_000;
 
 const GCLOUD_TIMEOUT_MS = 30_000;
 
-/**
- * Returns a function that creates authorization headers for Cloud Run (docs, "Authenticate developers"), with a cached
- * token.
- */
+/** Returns a function that creates headers for Cloud Run (docs, "Authenticate developers") from a cached token. */
 export function createAuthorizer(audience: string): () => Promise<Readonly<Record<string, string>>> {
   let token: { readonly text: string; readonly fetchedAt: number } | undefined;
   return async () => {
@@ -24,8 +21,7 @@ export function createAuthorizer(audience: string): () => Promise<Readonly<Recor
 
 /**
  * For a machine or service account, fetches an identity token with the API as audience. For a user account, uses
- * gcloud's token, which Cloud Run accepts; the token that the library would fetch has a different client as its
- * audience.
+ * gcloud's token, which Cloud Run accepts: the audience of the token that the library would fetch is another client.
  */
 async function fetchIdentityToken(audience: string): Promise<string> {
   const client = await new GoogleAuth().getClient().catch(() => undefined);

@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { File } from '@google-cloud/storage';
 import type { Target } from '#cli/client/find-target.ts';
-import { folderOf, isPattern, literalPrefixOf, matchesPattern, parseGsUri } from '#cli/client/gs-uri.ts';
+import { folderOf, isPattern, literalPrefixOf, matchesPattern, readGsUri } from '#cli/client/gs-uri.ts';
 import { Failure } from '#cli/core/failure.ts';
 import { programName } from '#cli/core/program-name.ts';
 import { openStorage } from '#infra/google-cloud/cloud-storage/open-storage.ts';
@@ -26,10 +26,7 @@ export type ObjectClient = {
     folder: ObjectName,
     options?: Versions,
   ): Promise<{ readonly objects: readonly StoredObject[]; readonly folders: readonly string[] }>;
-  /**
-   * Lists the objects that a URI matches: the object itself, matches of a pattern, and with `isRecursive` everything
-   * below.
-   */
+  /** Lists what a URI matches: the object itself, matches of a pattern, and with `isRecursive` everything below. */
   find(target: ObjectName, options: Versions & { readonly isRecursive: boolean }): Promise<readonly StoredObject[]>;
   open(object: ObjectName): Readable;
   /** Returns the object as text; undefined if it does not exist. */
@@ -168,11 +165,11 @@ export async function findObjects(
 ): Promise<readonly StoredObject[]> {
   const found: StoredObject[] = [];
   for (const uri of uris) {
-    const objects = await client.find(parseGsUri(uri), options);
+    const objects = await client.find(readGsUri(uri), options);
     if (objects.length === 0) {
       const descendants = options.isRecursive
         ? []
-        : await client.find(parseGsUri(uri), { ...options, isRecursive: true });
+        : await client.find(readGsUri(uri), { ...options, isRecursive: true });
       const hint = descendants.length > 0 ? ' It is a folder: use -r or a pattern such as FOLDER/**.' : '';
       throw new Failure(`No object matches ${uri}.${hint || ` To list objects, run \`${programName()} ls\`.`}`);
     }

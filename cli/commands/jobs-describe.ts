@@ -1,6 +1,6 @@
 import { createApiClient } from '#cli/client/api-client.ts';
 import { findTarget } from '#cli/client/find-target.ts';
-import { parseGsUri } from '#cli/client/gs-uri.ts';
+import { readGsUri } from '#cli/client/gs-uri.ts';
 import { createObjectClient } from '#cli/client/object-client.ts';
 import type { Command } from '#cli/core/command.ts';
 import { NotFound } from '#cli/core/failure.ts';
@@ -31,7 +31,7 @@ export const jobsDescribe: Command = {
       return 1;
     }
     // Intake's warnings are in the report, which the user may have deleted.
-    const report = await readReport(objects, parseGsUri(job.report));
+    const report = await readReport(objects, readGsUri(job.report));
     const warnings = report?.warnings ?? [];
     print({
       json: { ...job, warnings },

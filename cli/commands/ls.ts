@@ -1,5 +1,5 @@
 import { findTarget } from '#cli/client/find-target.ts';
-import { isPattern, parseGsUri } from '#cli/client/gs-uri.ts';
+import { isPattern, readGsUri } from '#cli/client/gs-uri.ts';
 import { createObjectClient, type ObjectClient, type StoredObject } from '#cli/client/object-client.ts';
 import type { Command, Invocation } from '#cli/core/command.ts';
 import { Failure } from '#cli/core/failure.ts';
@@ -25,11 +25,11 @@ export const ls: Command = {
       print(invocation, { folders: buckets.map((bucket) => `gs://${bucket}/`), objects: [] });
       return 0;
     }
-    const listing = await list(client, parseGsUri(uri), {
+    const listing = await list(client, readGsUri(uri), {
       isRecursive: invocation.isSet('recursive'),
       includeVersions: invocation.isSet('all-versions'),
     });
-    if (listing.objects.length === 0 && listing.folders.length === 0 && parseGsUri(uri).name !== '') {
+    if (listing.objects.length === 0 && listing.folders.length === 0 && readGsUri(uri).name !== '') {
       throw new Failure(`No object matches ${uri}.`);
     }
     print(invocation, listing);

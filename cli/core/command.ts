@@ -1,10 +1,7 @@
 import type { WriteStream } from 'node:tty';
 import type { Endpoints } from '#infra/embedded/data-dir/endpoints.ts';
 
-/**
- * A command as data: operands, flags and a run function. Its name and summary are in the command table
- * (cli/commands.ts).
- */
+/** A command as data. Its name and summary are in the command table (cli/commands.ts). */
 export type Command = {
   readonly operands: readonly Operand[];
   readonly flags: readonly Flag[];

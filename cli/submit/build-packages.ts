@@ -13,10 +13,7 @@ export type BuiltPackage = {
   readonly notes: readonly string[];
 };
 
-/**
- * Builds or reads local packages; skips objects. Throws Failure if one cannot be read, UsageFailure for duplicate
- * names.
- */
+/** Builds or reads local packages; skips objects. Throws if one cannot be read, or if two have the same name. */
 export async function buildPackages(sources: readonly PackageSource[]): Promise<readonly BuiltPackage[]> {
   const built: BuiltPackage[] = [];
   for (const source of sources) {
@@ -57,10 +54,7 @@ function rejectDuplicateNames(packages: readonly BuiltPackage[]): void {
   }
 }
 
-/**
- * A name with extras and versions (PyPA, "Dependency specifiers"): the subset that `install_requires` handles as pip
- * does.
- */
+/** A name with extras and versions (PyPA, "Dependency specifiers"), which `install_requires` handles as pip does. */
 const SIMPLE_REQUIREMENT = /^[A-Za-z0-9][\w.-]*\s*(\[[\w.,\s-]*\])?\s*([<>=!~]=?[^;,\s]+(\s*,\s*[<>=!~]=?[^;,\s]+)*)?$/;
 
 /**

@@ -17,12 +17,9 @@ import type { Problem } from '#shared/protocol/report.ts';
 
 export type NamedReport = { readonly name: string; readonly report: PackageReport };
 
-type Found = { readonly problems: readonly Problem[]; readonly warnings: readonly Problem[] };
+type Findings = { readonly problems: readonly Problem[]; readonly warnings: readonly Problem[] };
 
-/**
- * Inspects an archive, or a folder that is first built as for a submission, with intake's checks. Throws Failure if
- * unreadable.
- */
+/** Inspects an archive, or the archive built from a folder, with intake's checks. Throws Failure if unreadable. */
 export async function inspectLocalPackage(path: string): Promise<PackageReport> {
   const found = await statOf(path);
   if (!found.isDirectory()) {
@@ -48,10 +45,10 @@ export function validatePackages(
   packages: readonly NamedReport[],
   job: { readonly module: string | undefined; readonly plan: Pick<JobPlan, 'groups'> | null },
   silenced: ReadonlySet<string>,
-): Found {
+): Findings {
   const { module, plan } = job;
   const reports = packages.map(({ report }) => report);
-  const found: Found[] = [validateArchives(packages, module)];
+  const found: Findings[] = [validateArchives(packages, module)];
   if (module !== undefined && plan !== null) {
     const { groups } = plan;
     const machines = groups.map(({ role, count, ...group }) => ({ role, count, gpusPerMachine: countGpus(group) }));
@@ -66,7 +63,7 @@ export function validatePackages(
 }
 
 /** Same rule as intake: if one package contains the module, it is not reported as missing in the others. */
-function validateArchives(packages: readonly NamedReport[], module: string | undefined): Found {
+function validateArchives(packages: readonly NamedReport[], module: string | undefined): Findings {
   const validated = packages.map(({ name, report }) => {
     const ofModule = module === undefined ? { problems: [], warnings: [] } : report.judgeModule(module);
     return { name, report, ofModule };

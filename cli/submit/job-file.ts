@@ -2,10 +2,7 @@ import { createReadStream } from 'node:fs';
 import { JOB_FILE_BYTES_MAX } from '#shared/job-file/parser/parse-source.ts';
 import type { JobContext } from '#shared/job-file/validation/job-context.ts';
 
-/**
- * Reads a job file, up to just over the size limit: enough to report that the file is too large. Throws file system
- * errors.
- */
+/** Reads a job file, up to just over the size limit, to detect that it is too large. Throws file system errors. */
 export function readJobFileBytes(path: string): Promise<Uint8Array> {
   return readJobFileStream(createReadStream(path));
 }

@@ -25,10 +25,7 @@ import { printJobFile } from '#shared/job-file/print-job-file.ts';
 import { validateJobFile } from '#shared/job-file/validate-job-file.ts';
 import type { Report } from '#shared/protocol/report.ts';
 
-/**
- * Validates a job, uploads its packages and job file, and follows it with --stream-logs. With --dry-run, only prints
- * it.
- */
+/** Validates a job, then uploads its packages and job file; --dry-run only prints it, --stream-logs follows it. */
 export async function submit(invocation: Invocation, request: JobRequest): Promise<ExitCode> {
   const { io, flag, print } = invocation;
   rejectConflictingFlags(invocation);
@@ -82,9 +79,7 @@ async function chooseJobId(
   return { request: renamed, jobId: validateRequest(renamed).spec?.jobId ?? jobId };
 }
 
-/**
- * Validates the job and its local packages before anything is uploaded. Packages are built only if the job is valid.
- */
+/** Validates the job and its local packages before any upload. Packages are built only if the job is valid. */
 async function validateWithPackages(request: JobRequest) {
   const validated = validateRequest(request);
   const isRejected = validated.problems.length > 0 || validated.spec === null;
@@ -120,13 +115,14 @@ async function follow({ io, print }: Invocation, { api, jobId }: { api: Api; job
 /** Prints the job that would be submitted: the completed job file, the machines, and the problems. */
 function showDryRun({ io, print }: Invocation, validated: ValidatedRequest): ExitCode {
   const { jobFile, spec, problems, warnings } = validated;
-  const would = jobFile === null ? null : validateJobFile(jobFile, { fileName: 'job.yaml', context: OFFLINE_CONTEXT });
-  const plan = would?.plan ?? null;
+  const preview =
+    jobFile === null ? null : validateJobFile(jobFile, { fileName: 'job.yaml', context: OFFLINE_CONTEXT });
+  const plan = preview?.plan ?? null;
   print({
     json: { spec, jobFile, plan, problems, warnings },
     text: [
       ...(jobFile === null ? [] : [jobFile.trimEnd()]),
-      ...(would === null || plan === null ? [] : ['', ...describePlan({ ...would, plan })]),
+      ...(preview === null || plan === null ? [] : ['', ...describePlan({ ...preview, plan })]),
       ...problems.map((problem) => `- ${describeProblem(problem)}`),
       ...warnings.map((warning) => `- ${paint('warning:', 'yellow', io.stdout)} ${describeProblem(warning)}`),
     ].join('\n'),

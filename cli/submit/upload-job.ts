@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isGsUri, parseGsUri } from '#cli/client/gs-uri.ts';
+import { isGsUri, readGsUri } from '#cli/client/gs-uri.ts';
 import type { ObjectClient } from '#cli/client/object-client.ts';
 import { Failure } from '#cli/core/failure.ts';
 import { programName } from '#cli/core/program-name.ts';
@@ -107,5 +107,5 @@ export async function uploadPackages(
 
 /** Parses `gs://bucket`, `gs://bucket/` or a bucket name. */
 export function readStagingBucket(text: string | undefined): string | undefined {
-  return text === undefined ? undefined : parseGsUri(isGsUri(text) ? text : `gs://${text}`).bucket;
+  return text === undefined ? undefined : readGsUri(isGsUri(text) ? text : `gs://${text}`).bucket;
 }

@@ -120,10 +120,7 @@ function readPackages({ keys, path: flag, cwd }: PoolFlag): readonly PackageSour
   ];
 }
 
-/**
- * If the first pool's program is built locally, pools without a program run it, too, as gcloud does with its built
- * image.
- */
+/** If the first pool's program is built locally, pools without a program run it, too, like the image gcloud builds. */
 function inheritFirstProgram(request: PoolRequest, first: PoolRequest | undefined): PoolRequest {
   const { machineType, program } = request.pool;
   const isOpen = program.imageUri === undefined && program.pythonModule === undefined && machineType !== undefined;

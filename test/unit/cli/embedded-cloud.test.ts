@@ -120,7 +120,7 @@ describe('dropforge up', () => {
     }
   });
 
-  it('names the configuration that is no YAML', async () => {
+  it('names the configuration file that is not valid YAML', async () => {
     const file = `${cloud.dataDir}/broken.yaml`;
     await writeFile(file, 'zones: [1\n');
     await expect(readEmbeddedConfig(file)).rejects.toThrow(`${file} is not usable, since it is no YAML: `);

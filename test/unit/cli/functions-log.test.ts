@@ -22,7 +22,7 @@ async function readEntries(path: string): Promise<Record<string, unknown>[]> {
   return lines.map((line) => JSON.parse(line));
 }
 
-describe('the log of the functions', () => {
+describe('the functions log', () => {
   it('has every entry as a JSON line with its time, including those of an earlier process', async () => {
     const { log, logger } = open();
     logger.log('INFO', 'job was created', { jobId: 'one' });

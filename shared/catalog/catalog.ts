@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ROLES } from '#shared/domain/job-spec.ts';
+import { BOOT_DISK_TYPES, ROLES } from '#shared/domain/job-spec.ts';
 import data from './machines.json' with { type: 'json' };
 
 const gpusSchema = z.object({ type: z.string(), count: z.number().positive() });
@@ -9,6 +9,22 @@ const pricesShape = {
   spotPerHourUsd: z.number().positive().nullable(),
 };
 const limitsShape = { vcpusMax: z.int().positive(), memoryGibMax: z.int().positive() };
+
+const machineFamilySchema = z.object({
+  /**
+   * How the Cloud Billing Catalog begins the descriptions of the family's cores and memory (`N2 Instance Core running in
+   * Americas`). Null if no price follows from them, as for machines with local SSD, which is billed separately.
+   */
+  skuPrefix: z.string().nullable(),
+  /** The boot disk types that Compute Engine accepts, the default first ("About Google Cloud Hyperdisk"). */
+  bootDisks: z.tuple([z.enum(BOOT_DISK_TYPES)], z.enum(BOOT_DISK_TYPES)),
+  /** False if no machine image can be restored to the family (Compute Engine, "Machine images", restrictions). */
+  bootsFromMachineImages: z.boolean(),
+  /** Whether GPUs can be attached to its machines; other families have theirs built in. */
+  attachesGpus: z.boolean(),
+  /** Vertex AI's price of custom training as a multiple of Compute Engine's. */
+  vertexPremium: z.number().min(1),
+});
 
 const machineTypeSchema = z.object({
   name: z.string(),
@@ -34,6 +50,8 @@ const acceleratorSchema = z.object({
   /** As Compute Engine spells it: `nvidia-tesla-t4`. */
   name: z.string(),
   label: z.string(),
+  /** Like a family's. */
+  skuPrefix: z.string().nullable(),
   memoryGibPerGpu: z.number().positive(),
   /** What takes the place of a GPU that is no longer to be had, and how many for how many. */
   replacement: z.object({ type: z.string(), counts: z.record(z.string(), z.int().positive()) }).nullable(),
@@ -79,7 +97,8 @@ export const catalogSchema = z.object({
   priceRegion: z.string(),
   sources: z.array(z.string()),
   notes: z.array(z.string()),
-  vertexPremium: z.object({ default: z.number().min(1), a2: z.number().min(1), note: z.string() }),
+  /** By the first part of a machine type (`n1`), or by its first two where they differ from the rest (`a2-ultragpu`). */
+  families: z.record(z.string(), machineFamilySchema),
   regions: z.record(z.string(), z.array(z.string()).min(1)),
   availability: z.record(z.string(), z.array(z.string())),
   machineTypes: z.array(machineTypeSchema),
@@ -92,6 +111,7 @@ export const catalogSchema = z.object({
 });
 
 export type Catalog = z.infer<typeof catalogSchema>;
+export type MachineFamily = z.infer<typeof machineFamilySchema>;
 export type MachineType = z.infer<typeof machineTypeSchema>;
 export type Accelerator = z.infer<typeof acceleratorSchema>;
 export type TpuMachineType = z.infer<typeof tpuMachineTypeSchema>;
@@ -111,6 +131,16 @@ export function readCatalog(): Catalog {
 /** A machine type of Compute Engine that a VM can be made with; those of TPUs are not among them. */
 export function findMachineType(name: string): MachineType | undefined {
   return readCatalog().machineTypes.find((type) => type.name === name);
+}
+
+/** The facts of a machine type's family; throws if `machines.json` has no such family. */
+export function familyOf(machineType: string, { families }: Pick<Catalog, 'families'> = readCatalog()): MachineFamily {
+  const [first = '', second = ''] = machineType.split('-');
+  const family = families[`${first}-${second}`] ?? families[first];
+  if (family === undefined) {
+    throw new Error(`The machine type ${machineType} belongs to no family of machines.json; add its row there.`);
+  }
+  return family;
 }
 
 /** AI Platform's `cloud_tpu`, Vertex AI's `cloud-tpu`, or a TPU VM such as `ct5lp-hightpu-4t`. */

@@ -1,5 +1,6 @@
 import {
   type Accelerator,
+  familyOf,
   findAccelerator,
   type Gpus,
   type MachineType,
@@ -52,7 +53,10 @@ function attachableTo({ attach }: Accelerator, count: number): string | undefine
   const fitting = bySize(
     readCatalog().machineTypes.filter(
       ({ name, vcpus, memoryGib }) =>
-        name.startsWith('n1-standard-') && vcpus <= rule.vcpusMax && memoryGib <= rule.memoryGibMax,
+        name.includes('-standard-') &&
+        familyOf(name).attachesGpus &&
+        vcpus <= rule.vcpusMax &&
+        memoryGib <= rule.memoryGibMax,
     ),
   );
   return (fitting.find(({ vcpus }) => vcpus >= count * VCPUS_PER_GPU) ?? fitting.at(-1))?.name;

@@ -1,4 +1,4 @@
-import { findAccelerator, findMachineType, type Machine, readCatalog } from '#shared/catalog/catalog.ts';
+import { familyOf, findAccelerator, findMachineType, type Machine, readCatalog } from '#shared/catalog/catalog.ts';
 import type { ProvisioningModel } from '#shared/domain/job-spec.ts';
 
 /** A list price, without boot disks, addresses and egress; null where one of the machines' prices is not known. */
@@ -22,11 +22,9 @@ export function priceOf(machines: readonly CountedMachine[], provisioningModel: 
 
 /** What Vertex AI custom training asks for the same machines on demand: Compute Engine's price and its premium. */
 export function vertexPriceOf(machines: readonly CountedMachine[]): Price {
-  const { vertexPremium } = readCatalog();
   return sumOf(machines, (machine) => {
     const perHourUsd = machinePerHourUsd(machine, 'STANDARD');
-    const premium = machine.machineType.startsWith('a2-') ? vertexPremium.a2 : vertexPremium.default;
-    return perHourUsd === null ? null : perHourUsd * premium;
+    return perHourUsd === null ? null : perHourUsd * familyOf(machine.machineType).vertexPremium;
   });
 }
 

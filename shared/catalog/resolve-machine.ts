@@ -1,5 +1,6 @@
 import {
   type Accelerator,
+  familyOf,
   findAccelerator,
   findMachineType,
   findTpu,
@@ -126,7 +127,7 @@ function acceptBuiltIn({ name }: MachineType, builtIn: Gpus, asked: Gpus): Machi
 }
 
 function attach(type: MachineType, gpu: Accelerator, asked: Gpus): MachineResolution {
-  if (!type.name.startsWith('n1-')) {
+  if (!familyOf(type.name).attachesGpus) {
     return refuse({ reason: 'MACHINE_TYPE_TAKES_NO_ACCELERATOR' });
   }
   const to = replacementOf(gpu, asked.count);

@@ -1,3 +1,4 @@
+import { familyOf } from '#shared/catalog/catalog.ts';
 import type { VmRequest } from '#shared/ports/vm-provider.ts';
 
 /**
@@ -32,12 +33,6 @@ export type BootSource = { readonly machineImage: string } | { readonly image: s
 export const MACHINE_IMAGE_DISK = { bootDiskGib: 100, bootDiskType: 'pd-ssd' } as const;
 
 /**
- * Series that no machine image can be restored to: they boot from Hyperdisk, or Compute Engine refuses them (docs,
- * "Machine images", restrictions).
- */
-const WITHOUT_MACHINE_IMAGES = /^(a3|a4|a4x|g4|c3d|c4|c4a|c4d|h3|n4|z3)-/;
-
-/**
  * What this VM may boot from, the first choice first; nothing where the runtime is not known. A machine image keeps
  * its own disk, so that another size or type takes the custom image where there is one; where there is none, intake
  * has refused the size and warned of the type. Else it is the copies of the machine image, from the one on whose turn
@@ -51,7 +46,7 @@ export function listBootSources(images: RuntimeImages, request: VmRequest, turn:
   }
   const isOwnDisk =
     request.bootDiskGib === MACHINE_IMAGE_DISK.bootDiskGib && request.bootDiskType === MACHINE_IMAGE_DISK.bootDiskType;
-  const takesImage = WITHOUT_MACHINE_IMAGES.test(request.machineType) || !isOwnDisk;
+  const takesImage = !familyOf(request.machineType).bootsFromMachineImages || !isOwnDisk;
   const { machineImages, image } = runtime;
   const custom = image === undefined ? [] : [{ image }];
   if (takesImage && custom.length > 0) {

@@ -1,37 +1,6 @@
 import type { Sku } from '#infra/tools/refresh-catalog/api-answers.ts';
 import type { Change, MergedCatalog } from '#infra/tools/refresh-catalog/catalog-changes.ts';
-import type { Accelerator, Catalog, MachineType } from '#shared/catalog/catalog.ts';
-
-/**
- * How the Cloud Billing Catalog begins the descriptions of a series' cores and memory (`N2 Instance Core running in
- * Americas`). Series whose machine types come with local SSD are left out: it is billed apart, and the catalog does not
- * say how much of it there is.
- */
-const SERIES_WORDS: Readonly<Record<string, string>> = {
-  n1: 'N1 Predefined Instance',
-  e2: 'E2 Instance',
-  n2: 'N2 Instance',
-  n2d: 'N2D AMD Instance',
-  n4: 'N4 Instance',
-  c2: 'Compute optimized',
-  c2d: 'C2D AMD Instance',
-  c3: 'C3 Instance',
-  c3d: 'C3D Instance',
-  t2d: 'T2D AMD Instance',
-  m1: 'Memory-optimized Instance',
-  a2: 'A2 Instance',
-  g2: 'G2 Instance',
-};
-
-/** The same for GPUs; `a2-ultragpu` has local SSD, and its A100-80GB is not among them. */
-const GPU_WORDS: Readonly<Record<string, string>> = {
-  'nvidia-tesla-t4': 'Nvidia Tesla T4',
-  'nvidia-tesla-p4': 'Nvidia Tesla P4',
-  'nvidia-tesla-p100': 'Nvidia Tesla P100',
-  'nvidia-tesla-v100': 'Nvidia Tesla V100',
-  'nvidia-tesla-a100': 'Nvidia Tesla A100',
-  'nvidia-l4': 'Nvidia L4',
-};
+import { type Accelerator, type Catalog, familyOf, type MachineType } from '#shared/catalog/catalog.ts';
 
 /** Prices of machine types are kept to five decimals; what differs by less is the same. */
 const ROUNDING_USD = 1.5e-5;
@@ -42,11 +11,12 @@ type UsageType = 'OnDemand' | 'Preemptible';
 export function mergePrices(catalog: Catalog, skus: readonly Sku[]): MergedCatalog {
   const here = skus.filter(({ regions }) => regions.includes(catalog.priceRegion));
   const accelerators = catalog.accelerators.map((accelerator) => priceAccelerator(accelerator, here));
-  const machineTypes = catalog.machineTypes.map((type) => priceMachineType(type, here));
+  const machineTypes = catalog.machineTypes.map((type) => priceMachineType(type, { catalog, skus: here }));
   const all = [...accelerators, ...machineTypes];
   const before = [...catalog.accelerators, ...catalog.machineTypes];
-  const isPriced = ({ name }: { readonly name: string }) => Object.hasOwn(GPU_WORDS, name) || wordsOf(name) !== null;
-  const missing = all.filter((priced, index) => isPriced(priced) && priced === before[index]);
+  const hasSku = (priced: Accelerator | MachineType) =>
+    ('skuPrefix' in priced ? priced : familyOf(priced.name, catalog)).skuPrefix !== null;
+  const missing = all.filter((priced, index) => hasSku(priced) && priced === before[index]);
   return {
     catalog: { ...catalog, accelerators, machineTypes },
     changes: all.flatMap((priced, index) => listChanges(priced, before[index])),
@@ -55,14 +25,15 @@ export function mergePrices(catalog: Catalog, skus: readonly Sku[]): MergedCatal
 }
 
 function priceAccelerator(accelerator: Accelerator, skus: readonly Sku[]): Accelerator {
-  const words = GPU_WORDS[accelerator.name];
-  const onDemand = words && findPrice(skus, 'OnDemand', gpuWords(words, 'OnDemand'));
-  const spot = words && findPrice(skus, 'Preemptible', gpuWords(words, 'Preemptible'));
-  return withPrices(accelerator, onDemand || null, spot || null);
+  return withPrices(
+    accelerator,
+    gpuPerHourUsd(accelerator, skus, 'OnDemand'),
+    gpuPerHourUsd(accelerator, skus, 'Preemptible'),
+  );
 }
 
-function priceMachineType(type: MachineType, skus: readonly Sku[]): MachineType {
-  const priced = withPrices(type, perHourUsd(type, skus, 'OnDemand'), perHourUsd(type, skus, 'Preemptible'));
+function priceMachineType(type: MachineType, source: PriceSource): MachineType {
+  const priced = withPrices(type, perHourUsd(type, source, 'OnDemand'), perHourUsd(type, source, 'Preemptible'));
   // Where Flex-start costs as much as on demand, it still does.
   const isUndiscounted = type.flexStartPerHourUsd !== null && type.flexStartPerHourUsd === type.onDemandPerHourUsd;
   return isUndiscounted ? { ...priced, flexStartPerHourUsd: priced.onDemandPerHourUsd } : priced;
@@ -86,29 +57,31 @@ function settle(before: number | null, now: number | null): number | null {
   return now === null || (before !== null && Math.abs(before - now) < ROUNDING_USD) ? before : now;
 }
 
-function perHourUsd({ name, vcpus, memoryGib, gpu }: MachineType, skus: readonly Sku[], usage: UsageType) {
-  const words = wordsOf(name);
-  const ofGpu = gpu === null ? undefined : GPU_WORDS[gpu.type];
-  if (words === null || (gpu !== null && ofGpu === undefined)) {
+type PriceSource = { readonly catalog: Catalog; readonly skus: readonly Sku[] };
+
+function perHourUsd(
+  { name, vcpus, memoryGib, gpu }: MachineType,
+  { catalog, skus }: PriceSource,
+  usage: UsageType,
+): number | null {
+  const { skuPrefix } = familyOf(name, catalog);
+  const accelerator = catalog.accelerators.find((candidate) => candidate.name === gpu?.type);
+  if (skuPrefix === null || (gpu !== null && accelerator === undefined)) {
     return null;
   }
   const spot = usage === 'Preemptible' ? 'Spot Preemptible ' : '';
-  const core = findPrice(skus, usage, `${spot}${words} Core`);
-  const memory = findPrice(skus, usage, `${spot}${words} Ram`);
-  const each = ofGpu === undefined ? 0 : findPrice(skus, usage, gpuWords(ofGpu, usage));
+  const core = findPrice(skus, usage, `${spot}${skuPrefix} Core`);
+  const memory = findPrice(skus, usage, `${spot}${skuPrefix} Ram`);
+  const each = accelerator === undefined ? 0 : gpuPerHourUsd(accelerator, skus, usage);
   if (core === null || memory === null || each === null) {
     return null;
   }
   return Math.round((vcpus * core + memoryGib * memory + (gpu?.count ?? 0) * each) * 1e5) / 1e5;
 }
 
-function wordsOf(machineType: string): string | null {
-  const series = machineType.split('-')[0] ?? '';
-  return machineType.startsWith('a2-ultragpu') ? null : (SERIES_WORDS[series] ?? null);
-}
-
-function gpuWords(words: string, usage: UsageType): string {
-  return usage === 'OnDemand' ? `${words} GPU` : `${words} GPU attached to Spot Preemptible VMs`;
+function gpuPerHourUsd({ skuPrefix }: Accelerator, skus: readonly Sku[], usage: UsageType): number | null {
+  const description = `${skuPrefix} GPU${usage === 'OnDemand' ? '' : ' attached to Spot Preemptible VMs'}`;
+  return skuPrefix === null ? null : findPrice(skus, usage, description);
 }
 
 /** Null where there is none, or where several disagree. */

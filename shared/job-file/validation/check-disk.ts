@@ -1,4 +1,4 @@
-import type { Machine } from '#shared/catalog/catalog.ts';
+import { familyOf, type Machine } from '#shared/catalog/catalog.ts';
 import { BOOT_DISK_TYPES, type BootDiskType, type ReplicaGroup } from '#shared/domain/job-spec.ts';
 import type { PoolDraft } from '#shared/job-file/draft/job-draft.ts';
 import { type Findings, type Located, locationOf } from '#shared/job-file/parser/findings.ts';
@@ -12,36 +12,16 @@ const BOOT_DISK_GIB_DEFAULT = 100;
 const BOOT_DISK_GIB_MIN = 100;
 const BOOT_DISK_GIB_MAX = 64_000;
 
-const HYPERDISK = 'hyperdisk-balanced';
-
-/**
- * Series that boot from Hyperdisk alone, and those that boot from either; all others have Persistent Disk alone
- * (Compute Engine, "About Google Cloud Hyperdisk", machine series support; Vertex AI, DiskSpec.bootDiskType, for A3
- * Ultra and A4).
- */
-const HYPERDISK_ONLY = /^(a3-ultragpu|a4|a4x|g4|n4)-/;
-const HYPERDISK_TOO = /^(a3|c3|c3d|m1)-/;
-
 /** The boot disk of a pool's machines; what is wrong with it is among the findings, and the default in its place. */
 export function checkDisk(
   { bootDiskGib, bootDiskType }: PoolDraft,
   { machineType }: Machine,
   findings: Findings,
 ): Pick<ReplicaGroup, 'bootDiskGib' | 'bootDiskType'> {
-  const typesOfMachine = diskTypesOf(machineType);
   return {
     bootDiskGib: checkSize(bootDiskGib, findings),
-    bootDiskType: checkType(bootDiskType, { machineType, types: typesOfMachine }, findings),
+    bootDiskType: checkType(bootDiskType, { machineType, types: familyOf(machineType).bootDisks }, findings),
   };
-}
-
-/** The first one is the default. */
-function diskTypesOf(machineType: string): readonly [BootDiskType, ...BootDiskType[]] {
-  if (HYPERDISK_ONLY.test(machineType)) {
-    return [HYPERDISK];
-  }
-  const persistent = ['pd-ssd', 'pd-standard', 'pd-balanced'] as const;
-  return HYPERDISK_TOO.test(machineType) ? [...persistent, HYPERDISK] : persistent;
 }
 
 type DiskChoice = { readonly machineType: string; readonly types: readonly [BootDiskType, ...BootDiskType[]] };

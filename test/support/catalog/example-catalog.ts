@@ -1,4 +1,4 @@
-import type { Catalog, MachineType } from '#shared/catalog/catalog.ts';
+import type { Catalog, MachineFamily, MachineType } from '#shared/catalog/catalog.ts';
 
 /** A catalog that is small enough to be seen at once: two regions, N1 with T4, N4, G2 and A3. */
 export const EXAMPLE_CATALOG: Catalog = {
@@ -7,7 +7,12 @@ export const EXAMPLE_CATALOG: Catalog = {
   priceRegion: 'us-central1',
   sources: ['a page about GPUs (2026-01-01): all of it'],
   notes: ['Written for tests.'],
-  vertexPremium: { default: 1.15, a2: 1.2, note: 'N1 0.115 / 0.1' },
+  families: {
+    n1: family({ skuPrefix: 'N1 Predefined Instance', attachesGpus: true }),
+    n4: family({ skuPrefix: 'N4 Instance', bootDisks: ['hyperdisk-balanced'], bootsFromMachineImages: false }),
+    g2: family({ skuPrefix: 'G2 Instance' }),
+    a3: family({ bootsFromMachineImages: false }),
+  },
   regions: { 'europe-west4': ['europe-west4-a'], 'us-central1': ['us-central1-a', 'us-central1-b'] },
   availability: {
     n1: ['europe-west4-a', 'us-central1-a', 'us-central1-b'],
@@ -76,7 +81,19 @@ function machineType(name: string, rest: Partial<MachineType> & Pick<MachineType
   };
 }
 
+function family(rest: Partial<MachineFamily>): MachineFamily {
+  return {
+    skuPrefix: null,
+    bootDisks: ['pd-ssd'],
+    bootsFromMachineImages: true,
+    attachesGpus: false,
+    vertexPremium: 1.15,
+    ...rest,
+  };
+}
+
 function gpu(name: string, label: string): Catalog['accelerators'][number] {
   const prices = { onDemandPerHourUsd: null, spotPerHourUsd: null };
-  return { name, label, memoryGibPerGpu: 16, replacement: null, ...prices, attach: null, zones: [] };
+  const skuPrefix = label === 'H100' ? null : `Nvidia ${name.startsWith('nvidia-tesla') ? 'Tesla ' : ''}${label}`;
+  return { name, label, skuPrefix, memoryGibPerGpu: 16, replacement: null, ...prices, attach: null, zones: [] };
 }

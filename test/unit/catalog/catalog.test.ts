@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { findAccelerator, findMachineType, findTpu, readCatalog } from '#shared/catalog/catalog.ts';
+import { familyOf, findAccelerator, findMachineType, findTpu, readCatalog } from '#shared/catalog/catalog.ts';
 import { priceOf, vertexPriceOf } from '#shared/catalog/price.ts';
 import { listRegions, regionsFor, zonesFor } from '#shared/catalog/zones.ts';
 import { gpus, machineOf, t4 } from '../../support/catalog/example-machines.ts';
@@ -13,6 +13,15 @@ describe('the catalog’s data', () => {
     for (const names of lists.map((list) => list.map(({ name }) => name))) {
       expect(new Set(names).size).toBe(names.length);
     }
+  });
+
+  it('has a family for every machine type, by its first two parts before its first one', () => {
+    for (const { name } of machineTypes) {
+      expect(() => familyOf(name), name).not.toThrow();
+    }
+    expect(familyOf('a2-ultragpu-1g').skuPrefix).toBeNull();
+    expect(familyOf('a2-highgpu-1g').skuPrefix).toBe('A2 Instance');
+    expect(() => familyOf('q9-standard-4')).toThrow(/q9-standard-4 belongs to no family/);
   });
 
   it('knows every zone of every GPU and machine type only in regions that exist', () => {

@@ -43,7 +43,7 @@ locals {
       instances_max = 2
       # A late tick has the same effect as the next one; it is retained only as long as the alert on its age needs.
       retention_seconds = 3600
-      attempts_max      = 5
+      deliveries_max    = 5
       settings          = local.store_settings
     }
     on-interruption = {

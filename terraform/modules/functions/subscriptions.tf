@@ -42,7 +42,7 @@ resource "google_pubsub_subscription" "this" {
   }
 
   dynamic "dead_letter_policy" {
-    for_each = contains(keys(local.dead_lettered), each.key) ? [each.value.attempts_max] : []
+    for_each = contains(keys(local.dead_lettered), each.key) ? [each.value.deliveries_max] : []
     content {
       dead_letter_topic     = var.delivery.topic_ids[var.delivery.dead_letter_topic]
       max_delivery_attempts = dead_letter_policy.value

@@ -29,7 +29,7 @@ variable "functions" {
     instances_max     = optional(number, 10)
     concurrency       = optional(number, 1)
     ingress           = optional(string, "ALLOW_INTERNAL_ONLY")
-    attempts_max      = optional(number, 10)
+    deliveries_max    = optional(number, 10)
     retention_seconds = optional(number, 604800)
   }))
   nullable = false
@@ -41,9 +41,9 @@ variable "functions" {
   }
   validation {
     condition = alltrue([
-      for function in values(var.functions) : function.attempts_max >= 5 && function.attempts_max <= 100
+      for function in values(var.functions) : function.deliveries_max >= 5 && function.deliveries_max <= 100
     ])
-    error_message = "attempts_max must be 5 to 100, the limits of Pub/Sub."
+    error_message = "deliveries_max must be 5 to 100, the limits of Pub/Sub."
   }
   validation {
     condition = alltrue([

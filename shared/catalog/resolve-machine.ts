@@ -18,10 +18,10 @@ export type MachineChoice = { readonly machineType: string; readonly accelerator
 export type ResolvedMachine = {
   readonly machine: Machine;
   /**
-   * The same in Compute Engine's names, but with the GPUs that were asked for, whether built in, attached or retired;
+   * The same in Compute Engine's names, but with the GPUs that were requested, whether built in, attached or retired;
    * of TPUs those that were named, or that the name of the type stands for.
    */
-  readonly asked: { readonly machineType: string; readonly gpus: Gpus | null };
+  readonly requested: { readonly machineType: string; readonly gpus: Gpus | null };
   /** Set when retired GPUs gave way to others. */
   readonly replaced: { readonly from: Gpus; readonly to: Gpus } | null;
   /** Whether it is a TPU machine, which keeps its name: no zone and no price of it is known. */
@@ -29,7 +29,7 @@ export type ResolvedMachine = {
 };
 
 /** Why there is no such machine; the names are those of Compute Engine, and of TPUs those of the API. */
-export type MachineRefusal =
+export type MachineRejection =
   | { readonly reason: 'UNKNOWN_MACHINE_TYPE' | 'UNKNOWN_ACCELERATOR'; readonly name: string }
   | { readonly reason: 'ACCELERATOR_ON_LEGACY_TYPE'; readonly means: Machine }
   | {
@@ -47,7 +47,7 @@ export type MachineRefusal =
       readonly countMin: number | null;
     };
 
-export type MachineResolution = ResolvedMachine | { readonly refusal: MachineRefusal };
+export type MachineResolution = ResolvedMachine | { readonly rejection: MachineRejection };
 
 /**
  * Finds the machine that a choice stands for. AI Platform's names give Compute Engine's, retired GPUs their
@@ -63,7 +63,7 @@ export function resolveMachine({ machineType, accelerator }: MachineChoice): Mac
   if (legacy === undefined) {
     return resolveNamed({ machineType, accelerator });
   }
-  return accelerator === null ? resolveNamed(legacy) : refuse({ reason: 'ACCELERATOR_ON_LEGACY_TYPE', means: legacy });
+  return accelerator === null ? resolveNamed(legacy) : reject({ reason: 'ACCELERATOR_ON_LEGACY_TYPE', means: legacy });
 }
 
 /**
@@ -82,7 +82,7 @@ function findLegacy(name: string): Machine | undefined {
 function resolveTpu({ name, tpuDefault }: TpuMachineType, accelerator: Gpus | null): MachineResolution {
   const type = accelerator === null ? undefined : findTpu(accelerator.type);
   if (accelerator !== null && type === undefined) {
-    return refuse(
+    return reject(
       findAccelerator(accelerator.type) === undefined
         ? { reason: 'UNKNOWN_ACCELERATOR', name: accelerator.type }
         : { reason: 'MACHINE_TYPE_TAKES_NO_ACCELERATOR' },
@@ -91,7 +91,7 @@ function resolveTpu({ name, tpuDefault }: TpuMachineType, accelerator: Gpus | nu
   const gpus = accelerator === null || type === undefined ? tpuDefault : { type, count: accelerator.count };
   return {
     machine: { machineType: name, accelerator: gpus },
-    asked: { machineType: name, gpus },
+    requested: { machineType: name, gpus },
     replaced: null,
     isTpu: true,
   };
@@ -100,7 +100,7 @@ function resolveTpu({ name, tpuDefault }: TpuMachineType, accelerator: Gpus | nu
 function resolveNamed({ machineType, accelerator }: Machine): MachineResolution {
   const type = findMachineType(machineType);
   if (type === undefined) {
-    return refuse({ reason: 'UNKNOWN_MACHINE_TYPE', name: machineType });
+    return reject({ reason: 'UNKNOWN_MACHINE_TYPE', name: machineType });
   }
   if (accelerator === null) {
     return resolved({ machineType, accelerator }, type.gpu);
@@ -108,39 +108,39 @@ function resolveNamed({ machineType, accelerator }: Machine): MachineResolution 
   const tpu = findTpu(accelerator.type);
   if (tpu !== undefined) {
     const builtInTo = readCatalog().tpuMachineTypes.map(({ name }) => name);
-    return refuse({ reason: 'ACCELERATOR_NOT_ATTACHABLE', accelerator: tpu, builtInTo });
+    return reject({ reason: 'ACCELERATOR_NOT_ATTACHABLE', accelerator: tpu, builtInTo });
   }
   const gpu = findAccelerator(accelerator.type);
   if (gpu === undefined) {
-    return refuse({ reason: 'UNKNOWN_ACCELERATOR', name: accelerator.type });
+    return reject({ reason: 'UNKNOWN_ACCELERATOR', name: accelerator.type });
   }
-  const asked = { type: gpu.name, count: accelerator.count };
-  return type.gpu === null ? attach(type, gpu, asked) : acceptBuiltIn(type, type.gpu, asked);
+  const requested = { type: gpu.name, count: accelerator.count };
+  return type.gpu === null ? attach(type, gpu, requested) : acceptBuiltIn(type, type.gpu, requested);
 }
 
 /** Vertex AI wants the GPUs of A2 and its like named; Compute Engine knows them from the machine type. */
-function acceptBuiltIn({ name }: MachineType, builtIn: Gpus, asked: Gpus): MachineResolution {
-  if (builtIn.type !== asked.type || builtIn.count !== asked.count) {
-    return refuse({ reason: 'ACCELERATOR_BUILT_IN', builtIn });
+function acceptBuiltIn({ name }: MachineType, builtIn: Gpus, requested: Gpus): MachineResolution {
+  if (builtIn.type !== requested.type || builtIn.count !== requested.count) {
+    return reject({ reason: 'ACCELERATOR_BUILT_IN', builtIn });
   }
   return resolved({ machineType: name, accelerator: null }, builtIn);
 }
 
-function attach(type: MachineType, gpu: Accelerator, asked: Gpus): MachineResolution {
+function attach(type: MachineType, gpu: Accelerator, requested: Gpus): MachineResolution {
   if (!familyOf(type.name).attachesGpus) {
-    return refuse({ reason: 'MACHINE_TYPE_TAKES_NO_ACCELERATOR' });
+    return reject({ reason: 'MACHINE_TYPE_TAKES_NO_ACCELERATOR' });
   }
-  const to = replacementOf(gpu, asked.count);
+  const to = replacementOf(gpu, requested.count);
   if (to === undefined) {
     const counts = Object.keys(gpu.replacement?.counts ?? {}).map(Number);
-    return refuse({ reason: 'WRONG_ACCELERATOR_COUNT', accelerator: gpu.name, counts });
+    return reject({ reason: 'WRONG_ACCELERATOR_COUNT', accelerator: gpu.name, counts });
   }
-  const refusal = checkAttachment(type, to ?? asked);
-  if (refusal !== null) {
-    return refuse(refusal);
+  const rejection = checkAttachment(type, to ?? requested);
+  if (rejection !== null) {
+    return reject(rejection);
   }
-  const machine = resolved({ machineType: type.name, accelerator: to ?? asked }, asked);
-  return to === null ? machine : { ...machine, replaced: { from: asked, to } };
+  const machine = resolved({ machineType: type.name, accelerator: to ?? requested }, requested);
+  return to === null ? machine : { ...machine, replaced: { from: requested, to } };
 }
 
 /** Null where the GPU is still to be had, undefined where it never came in this count. */
@@ -152,7 +152,7 @@ function replacementOf({ replacement }: Accelerator, count: number): Gpus | null
   return countNow === undefined ? undefined : { type: replacement.type, count: countNow };
 }
 
-function checkAttachment(type: MachineType, { type: accelerator, count }: Gpus): MachineRefusal | null {
+function checkAttachment(type: MachineType, { type: accelerator, count }: Gpus): MachineRejection | null {
   const rules = findAccelerator(accelerator)?.attach ?? null;
   if (rules === null) {
     const builtInTo = readCatalog().machineTypes.filter(({ gpu }) => gpu?.type === accelerator);
@@ -170,10 +170,10 @@ function checkAttachment(type: MachineType, { type: accelerator, count }: Gpus):
   return { reason: 'MACHINE_TYPE_TOO_LARGE', vcpusMax, memoryGibMax, countMin: fitting?.count ?? null };
 }
 
-function refuse(refusal: MachineRefusal): MachineResolution {
-  return { refusal };
+function reject(rejection: MachineRejection): MachineResolution {
+  return { rejection };
 }
 
 function resolved(machine: Machine, gpus: Gpus | null): ResolvedMachine {
-  return { machine, asked: { machineType: machine.machineType, gpus }, replaced: null, isTpu: false };
+  return { machine, requested: { machineType: machine.machineType, gpus }, replaced: null, isTpu: false };
 }

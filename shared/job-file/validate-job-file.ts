@@ -1,29 +1,30 @@
 import { type Price, priceOf, vertexPriceOf } from '#shared/catalog/price.ts';
-import type { Dialect, JobDraft } from '#shared/job-file/draft/job-draft.ts';
+import type { Role } from '#shared/domain/job-spec.ts';
+import type { Count, Dialect, JobDraft } from '#shared/job-file/draft/job-draft.ts';
 import { printAiPlatformJob } from '#shared/job-file/formats/ai-platform/print.ts';
 import { inFileOrder, PLACEHOLDER_CODE } from '#shared/job-file/parser/findings.ts';
 import { readJobFile } from '#shared/job-file/read-job-file.ts';
 import { checkJob, type JobCheck, type JobPlan } from '#shared/job-file/validation/check-job.ts';
-import { type Cluster, describeCluster } from '#shared/job-file/validation/describe-cluster.ts';
+import type { RequestedMachines } from '#shared/job-file/validation/check-machines.ts';
 import type { JobContext } from '#shared/job-file/validation/job-context.ts';
 import type { Problem } from '#shared/protocol/report.ts';
 
-/** A job file judged by itself, before anybody submits it. */
+/** The result of validating a job file on its own, before it is submitted. */
 export type JobFileValidation = {
   readonly verdict: 'valid' | 'invalid';
-  /** Null where the file is in none that is read. */
+  /** Null if the file is in no known dialect. */
   readonly dialect: Dialect | null;
   readonly errors: readonly Problem[];
   readonly warnings: readonly Problem[];
-  /** Machines by role, with the GPUs that were asked for: `{ master: ['n1-standard-8', { NVIDIA_TESLA_T4: 1 }] }`. */
+  /** The requested machines and GPUs by role: `{ master: ['n1-standard-8', { NVIDIA_TESLA_T4: 1 }] }`. */
   readonly cluster: Cluster | null;
-  /** Null where the job is a single training; parts of it are null where only flags say them. */
+  /** Null if the job is a single training; a number is null if only a flag can set it. */
   readonly trials: Trials | null;
-  /** Compute Engine's list prices for what would run at a time, and Vertex AI's for the same. */
+  /** List prices of everything that runs concurrently: Compute Engine's, and Vertex AI's for comparison. */
   readonly price: JobFilePrice | null;
-  /** What would run; null where the file does not say it, or wrongly. */
+  /** What would run; null if the file does not specify it or has errors there. */
   readonly plan: JobPlan | null;
-  /** Whether this version of Dropforge can run such a job; if not, warnings say why. */
+  /** Whether this version of Dropforge can run the job; if not, warnings say why. */
   readonly isRunnable: boolean;
 };
 
@@ -37,12 +38,19 @@ export type JobFilePrice = {
   readonly region: Price['region'];
 };
 
-/** What a submission still brings along: a file without it is no worse for that. */
+/**
+ * Machines by role, as `jobs validate` prints them: `{ master: ['n1-standard-8', { NVIDIA_TESLA_T4: 1 }], worker: [9,
+ * 'n1-highcpu-16', {}] }`. The machine type is preceded by the count, except for the master, whose count only Vertex
+ * AI's files have, and followed by a TPU's topology: `{ tpuTopology: '4x4' }`.
+ */
+export type Cluster = Readonly<Partial<Record<Role, readonly (Count | Readonly<Record<string, Count>>)[]>>>;
+
+/** Problems that a submission can still resolve, with flags or the package; a file without these values is valid. */
 const OPEN_CODES: ReadonlySet<string> = new Set(['MISSING_FIELD', PLACEHOLDER_CODE]);
 
 /**
- * Judges a job file together with nothing else. What a submission adds from elsewhere (the job id, the package, what a
- * template leaves open) may be missing: that is a warning here, and so is what is right but cannot be run.
+ * Validates a job file on its own. Values that a submission can add (job id, package, placeholders of a template) may
+ * be missing; they are reported as warnings, and so are valid settings that this version cannot run.
  */
 export function validateJobFile(
   source: string | Uint8Array,
@@ -61,25 +69,40 @@ const NOTHING_TO_RUN = { cluster: null, trials: null, price: null, plan: null, i
 function describe(draft: JobDraft, check: JobCheck): JobFileValidation {
   const errors = check.problems.filter(({ code }) => !OPEN_CODES.has(code));
   const open = check.problems.filter(({ code }) => OPEN_CODES.has(code));
+  const hasCluster = check.requested.length > 0 && !isEmptyJob(draft);
   return {
     verdict: errors.length === 0 ? 'valid' : 'invalid',
     dialect: draft.dialect,
     errors,
     warnings: inFileOrder([...check.warnings, ...check.unsupported, ...open]),
-    cluster: check.asked.length === 0 || saysNothing(draft) ? null : describeCluster(draft.dialect, check.asked),
+    cluster: hasCluster ? describeCluster(draft.dialect, check.requested) : null,
     trials: trialsOf(draft),
-    price: check.plan && describePrice(check.plan, trialsAtATime(trialsOf(draft))),
+    price: check.plan && describePrice(check.plan, parallelTrials(trialsOf(draft))),
     plan: check.plan,
     isRunnable: errors.length === 0 && check.unsupported.length === 0,
   };
 }
 
-/** An empty trainingInput asks for no machine, not for the default one: what was meant for it stands elsewhere. */
-function saysNothing(draft: JobDraft): boolean {
+export function describeCluster(dialect: Dialect, requested: readonly RequestedMachines[]): Cluster {
+  return Object.fromEntries(
+    requested.map(({ role, count, machineType, gpus, tpuTopology }) => [
+      role,
+      [
+        ...(role === 'master' && dialect !== 'vertex-ai' ? [] : [count]),
+        machineType,
+        gpus,
+        ...(tpuTopology === null ? [] : [{ tpuTopology }]),
+      ],
+    ]),
+  );
+}
+
+/** An empty trainingInput requests no machine rather than the default one: its fields are misplaced elsewhere. */
+function isEmptyJob(draft: JobDraft): boolean {
   return draft.dialect === 'ai-platform' && Object.keys(Object(printAiPlatformJob(draft).trainingInput)).length === 0;
 }
 
-/** AI Platform runs one trial after the other where nothing is said; Vertex AI wants both numbers, from a flag at the latest. */
+/** AI Platform runs one trial after the other by default; Vertex AI requires both numbers, from the file or a flag. */
 function trialsOf({ dialect, study }: JobDraft): Trials | null {
   if (study === undefined) {
     return null;
@@ -88,14 +111,14 @@ function trialsOf({ dialect, study }: JobDraft): Trials | null {
   return { max: study.maxTrials?.value || least, parallel: study.parallelTrials?.value || least };
 }
 
-/** As many as are allowed, but no more than there are. */
-function trialsAtATime(trials: Trials | null): number {
+/** The number of concurrent trials: the permitted number, at most the total. */
+function parallelTrials(trials: Trials | null): number {
   const parallel = trials?.parallel ?? 1;
   return Math.min(parallel, trials?.max ?? parallel);
 }
 
-function describePrice({ groups }: JobPlan, trialsAtATime: number): JobFilePrice {
-  const machines = groups.map((group) => ({ ...group, count: group.count * trialsAtATime }));
+function describePrice({ groups }: JobPlan, trialCount: number): JobFilePrice {
+  const machines = groups.map((group) => ({ ...group, count: group.count * trialCount }));
   const onDemand = priceOf(machines, 'STANDARD');
   return {
     onDemandPerHour: onDemand.perHourUsd,

@@ -10,7 +10,7 @@ import {
 import { findPlaceholder } from '#shared/job-file/parser/placeholder.ts';
 import type { Problem } from '#shared/protocol/report.ts';
 
-/** Adds a finding unless one with the same code and place exists: pools share values that the file states once. */
+/** Adds a finding unless one with the same code and location exists: pools share values that the file states once. */
 export function addOnce(found: Problem[], { code, path, line, ...text }: Problem): void {
   if (!found.some((other) => other.code === code && other.path === path && other.line === line)) {
     found.push({ code, ...text, ...(path !== undefined && { path }), ...(line !== undefined && { line }) });
@@ -18,9 +18,9 @@ export function addOnce(found: Problem[], { code, path, line, ...text }: Problem
 }
 
 /** Rejects a value once, even if several pools share it. */
-export function rejectOnce(located: Located<unknown>, words: FindingText, findings: Findings): void {
+export function rejectOnce(located: Located<unknown>, text: FindingText, findings: Findings): void {
   const rejected = createFindings();
-  reportInvalid(located, words, rejected);
+  reportInvalid(located, text, rejected);
   for (const problem of rejected.problems) {
     addOnce(findings.problems, problem);
   }
@@ -35,13 +35,13 @@ const CAPITALS_PATTERN = /(?<![A-Za-z0-9_-])[A-Z][A-Z0-9]+([_-][A-Z0-9]+)*(?![A-
  */
 export function rejectMalformed(
   located: Located<string>,
-  { lowercasePart, ...words }: FindingText & { readonly lowercasePart: string },
+  { lowercasePart, ...text }: FindingText & { readonly lowercasePart: string },
   findings: Findings,
 ): void {
   const isMarked = findPlaceholder(located.value, located.path) !== undefined;
   const placeholder = isMarked ? undefined : CAPITALS_PATTERN.exec(lowercasePart)?.[0];
   if (placeholder === undefined) {
-    reportInvalid(located, words, findings);
+    reportInvalid(located, text, findings);
     return;
   }
   findings.problems.push({

@@ -8,38 +8,38 @@ import {
 } from '#shared/job-file/parser/findings.ts';
 import { hasProblemAt, quote } from '#shared/job-file/parser/record-findings.ts';
 
-/** Both travel in a metadata value of the VM, which has at most 256 KiB, and other things are in it. */
+/** Both are part of one metadata value of the VM, at most 256 KiB, which contains other settings as well. */
 const ARGS_BYTES_MAX = 128 << 10;
 const ENVIRONMENT_BYTES_MAX = 64 << 10;
 
 /** EnvVar.name of Vertex AI's API: a C identifier. */
 export const VARIABLE_NAME_PATTERN = /^[A-Za-z_]\w*$/;
 
-/** The texts that a program is started with; null where one cannot be passed, which is then among the findings. */
+/** The program's arguments; null if one of them cannot be passed to a process. */
 export function checkArguments(args: readonly Located<string>[], findings: Findings): readonly string[] | null {
-  const broken = args.find(({ value }) => isUnpassable(value));
-  if (broken !== undefined) {
-    const message = `${broken.path} holds a NUL or half a character, which no program can be given.`;
+  const invalid = args.find(({ value }) => hasInvalidCharacter(value));
+  if (invalid !== undefined) {
+    const message = `${invalid.path} contains a NUL character or an unpaired surrogate, which cannot be passed to a program.`;
     findings.problems.push({
       code: 'INVALID_ARGUMENT',
       message,
       remedy: 'Remove the character.',
-      ...locationOf(broken),
+      ...locationOf(invalid),
     });
     return null;
   }
   const [first] = args;
   const sizeBytes = args.reduce((sum, { value }) => sum + Buffer.byteLength(value) + 1, 0);
   if (sizeBytes > ARGS_BYTES_MAX && first !== undefined) {
-    const message = `The arguments have ${sizeBytes} bytes together; a job may have ${ARGS_BYTES_MAX}.`;
-    const remedy = 'Put the values into a file in the bucket or in the package, and pass its name.';
+    const message = `The arguments have ${sizeBytes} bytes in total; the maximum is ${ARGS_BYTES_MAX}.`;
+    const remedy = 'Put the values in a file in a bucket or in the package, and pass its name.';
     findings.problems.push({ code: 'ARGUMENTS_TOO_LARGE', message, remedy, ...locationOf(first) });
     return null;
   }
   return args.map(({ value }) => value);
 }
 
-/** The variables by their names; null where one cannot be set, which is then among the findings. */
+/** The environment variables by name; null if one of them cannot be set. */
 export function checkEnvironment(
   variables: readonly Located<KeyedText>[],
   findings: Findings,
@@ -50,33 +50,35 @@ export function checkEnvironment(
     0,
   );
   if (sizeBytes > ENVIRONMENT_BYTES_MAX && first !== undefined) {
-    const message = `The environment variables have ${sizeBytes} bytes together; a job may have ${ENVIRONMENT_BYTES_MAX}.`;
-    const remedy = 'Put the values into a file in the bucket or in the package, and pass its name.';
+    const message = `The environment variables have ${sizeBytes} bytes in total; the maximum is ${ENVIRONMENT_BYTES_MAX}.`;
+    const remedy = 'Put the values in a file in a bucket or in the package, and pass its name.';
     findings.problems.push({ code: 'ENVIRONMENT_TOO_LARGE', message, remedy, ...locationOf(first) });
     return null;
   }
-  const broken = variables.filter(({ value: { key, text } }) => !VARIABLE_NAME_PATTERN.test(key) || isUnpassable(text));
-  for (const variable of broken.slice(0, FINDINGS_COUNT_MAX)) {
-    tellBroken(variable, findings);
+  const invalid = variables.filter(
+    ({ value: { key, text } }) => !VARIABLE_NAME_PATTERN.test(key) || hasInvalidCharacter(text),
+  );
+  for (const variable of invalid.slice(0, FINDINGS_COUNT_MAX)) {
+    rejectVariable(variable, findings);
   }
-  return broken.length > 0 ? null : Object.fromEntries(variables.map(({ value: { key, text } }) => [key, text]));
+  return invalid.length > 0 ? null : Object.fromEntries(variables.map(({ value: { key, text } }) => [key, text]));
 }
 
-/** Vertex AI's names are judged by their reader already. */
-function tellBroken(variable: Located<KeyedText>, findings: Findings): void {
+/** Vertex AI's variable names are already checked by its parser. */
+function rejectVariable(variable: Located<KeyedText>, findings: Findings): void {
   const { key } = variable.value;
   if (VARIABLE_NAME_PATTERN.test(key)) {
-    const message = `The environment variable ${key} holds a NUL or half a character, which no program can be given.`;
+    const message = `The environment variable ${key} contains a NUL character or an unpaired surrogate, which cannot be passed to a program.`;
     const remedy = 'Remove the character.';
     findings.problems.push({ code: 'INVALID_ENVIRONMENT', message, remedy, ...locationOf(variable) });
   } else if (!hasProblemAt(variable.path, findings)) {
-    const message = `${quote(key)} can be no environment variable.`;
-    const remedy = 'Write a name of letters, digits and _, with no digit at its start.';
+    const message = `${quote(key)} is not a valid name of an environment variable.`;
+    const remedy = 'Use letters, digits and underscores; the first character must not be a digit.';
     reportInvalid({ ...variable, value: key }, { code: 'INVALID_ENVIRONMENT', message, remedy }, findings);
   }
 }
 
-/** POSIX ends a text at NUL, and half a character has no UTF-8. */
-function isUnpassable(text: string): boolean {
+/** NUL terminates strings in POSIX, and unpaired surrogates have no UTF-8 encoding. */
+function hasInvalidCharacter(text: string): boolean {
   return text.includes('\0') || !text.isWellFormed();
 }

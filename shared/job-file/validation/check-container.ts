@@ -7,7 +7,7 @@ import { checkArguments, checkEnvironment } from '#shared/job-file/validation/ch
 const IMAGE_CHARACTERS_MAX = 512;
 
 /**
- * The form that Docker's "distribution" gives references, a little wider: old projects of Container Registry have a
+ * The reference grammar of Docker's "distribution", extended: the project in a Container Registry path may contain a
  * colon (`gcr.io/example.com:project/image`).
  */
 const HOST_PATTERN = /^([A-Za-z0-9-]+\.[A-Za-z0-9.-]+|localhost)(:\d{1,5})?$/;
@@ -15,7 +15,7 @@ const PART_PATTERN = /^[a-z0-9][a-z0-9._:-]*$/;
 const LAST_PART_PATTERN = /^[a-z0-9][a-z0-9._-]*(:\w[\w.-]{0,127})?$/;
 const DIGEST_PATTERN = /^[a-z0-9]+:[A-Fa-f0-9]{32,128}$/;
 
-/** A container as it is asked for, wherever its parts were said. */
+/** A container as requested, with fields inherited from the master resolved. */
 export type ContainerDraft = {
   readonly imageUri: Located<string>;
   readonly command: readonly Located<string>[];
@@ -23,34 +23,34 @@ export type ContainerDraft = {
   readonly environment: readonly Located<KeyedText>[];
 };
 
-/** The container to run; null where something about it is wrong, which is then among the findings. */
+/** The container to run; null if any part of it is invalid. */
 export function checkContainer(container: ContainerDraft, findings: Findings): ContainerProgram | null {
   const imageUri = checkImage(container.imageUri, findings);
-  const words = checkArguments([...container.command, ...container.args], findings);
+  const commandLine = checkArguments([...container.command, ...container.args], findings);
   const environment = checkEnvironment(container.environment, findings);
-  if (imageUri === null || words === null || environment === null) {
+  if (imageUri === null || commandLine === null || environment === null) {
     return null;
   }
   const commandCount = container.command.length;
   return {
     kind: 'CONTAINER',
     imageUri,
-    command: words.slice(0, commandCount),
-    args: words.slice(commandCount),
+    command: commandLine.slice(0, commandCount),
+    args: commandLine.slice(commandCount),
     environment,
   };
 }
 
-/** The name of an image; null where it is none, which is then among the findings. */
+/** An image reference; null if it is invalid. */
 export function checkImage(imageUri: Located<string>, findings: Findings): string | null {
   const { value } = imageUri;
   if (isImageReference(value)) {
     return value;
   }
-  const message = `${imageUri.path} names no container image: ${quote(value)}.`;
+  const message = `${imageUri.path} is not a valid container image: ${quote(value)}.`;
   const remedy = value.includes('://')
-    ? 'Leave out what stands before "//", and write region-docker.pkg.dev/project/repository/image:tag.'
-    : 'Write its name in small letters, such as us-docker.pkg.dev/my-project/trainers/digits:1.';
+    ? 'Remove the scheme: write region-docker.pkg.dev/project/repository/image:tag.'
+    : 'Write a lowercase name such as us-docker.pkg.dev/my-project/trainers/digits:1.';
   rejectMalformed(imageUri, { code: 'INVALID_IMAGE_URI', message, remedy, lowercasePart: value }, findings);
   return null;
 }

@@ -6,13 +6,13 @@ import { addOnce, quote, rejectOnce } from '#shared/job-file/parser/record-findi
 import { didYouMean } from '#shared/text/nearest-name.ts';
 
 /**
- * AI Platform's default (DiskConfig), and the limits of Vertex AI, which took it over ("Configure compute resources").
+ * AI Platform's default (DiskConfig) and Vertex AI's limits, whose default is the same ("Configure compute resources").
  */
 const BOOT_DISK_GIB_DEFAULT = 100;
 const BOOT_DISK_GIB_MIN = 100;
 const BOOT_DISK_GIB_MAX = 64_000;
 
-/** The boot disk of a pool's machines; what is wrong with it is among the findings, and the default in its place. */
+/** The boot disk of a pool's machines; invalid values are reported and replaced by the default. */
 export function checkDisk(
   { bootDiskGib, bootDiskType }: PoolDraft,
   { machineType }: Machine,
@@ -27,44 +27,44 @@ export function checkDisk(
 type DiskChoice = { readonly machineType: string; readonly types: readonly [BootDiskType, ...BootDiskType[]] };
 
 function checkType(
-  written: Located<string> | undefined,
+  given: Located<string> | undefined,
   { machineType, types }: DiskChoice,
   findings: Findings,
 ): BootDiskType {
-  const type = BOOT_DISK_TYPES.find((known) => known === written?.value);
-  if (written === undefined || written.value === '') {
+  const type = BOOT_DISK_TYPES.find((known) => known === given?.value);
+  if (given === undefined || given.value === '') {
     return types[0];
   }
   if (type === undefined) {
-    const message = `There is no boot disk type ${quote(written.value)}.`;
-    const remedy = `${didYouMean(written.value, BOOT_DISK_TYPES)}Write ${types.join(' or ')}, or nothing.`;
-    rejectOnce(written, { code: 'UNKNOWN_DISK_TYPE', message, remedy }, findings);
+    const message = `${quote(given.value)} is not a boot disk type.`;
+    const remedy = `${didYouMean(given.value, BOOT_DISK_TYPES)}Write ${types.join(' or ')}, or remove it.`;
+    rejectOnce(given, { code: 'UNKNOWN_DISK_TYPE', message, remedy }, findings);
     return types[0];
   }
   if (!types.includes(type)) {
     const message = `${machineType} cannot boot from ${type}.`;
-    const remedy = `Write ${types.join(' or ')}, or nothing.`;
-    addOnce(findings.problems, { code: 'WRONG_DISK_TYPE', message, remedy, ...locationOf(written) });
+    const remedy = `Write ${types.join(' or ')}, or remove it.`;
+    addOnce(findings.problems, { code: 'WRONG_DISK_TYPE', message, remedy, ...locationOf(given) });
     return types[0];
   }
   if (type !== types[0]) {
-    const message = `${written.path} has no effect where a machine image says what disk a VM boots from.`;
-    const remedy = `It can be removed; the usual type is ${types[0]}.`;
-    addOnce(findings.warnings, { code: 'FIELD_WITHOUT_EFFECT', message, remedy, ...locationOf(written) });
+    const message = `${given.path} has no effect if a machine image determines the boot disk.`;
+    const remedy = `Remove it; the default type is ${types[0]}.`;
+    addOnce(findings.warnings, { code: 'FIELD_WITHOUT_EFFECT', message, remedy, ...locationOf(given) });
   }
   return type;
 }
 
-/** In proto3 a size of 0 is none said. */
-function checkSize(written: Located<number> | undefined, findings: Findings): number {
-  if (written === undefined || written.value === 0) {
+/** In proto3 a size of 0 is the same as no size. */
+function checkSize(given: Located<number> | undefined, findings: Findings): number {
+  if (given === undefined || given.value === 0) {
     return BOOT_DISK_GIB_DEFAULT;
   }
-  if (written.value >= BOOT_DISK_GIB_MIN && written.value <= BOOT_DISK_GIB_MAX) {
-    return written.value;
+  if (given.value >= BOOT_DISK_GIB_MIN && given.value <= BOOT_DISK_GIB_MAX) {
+    return given.value;
   }
-  const message = `A boot disk has ${BOOT_DISK_GIB_MIN} to ${BOOT_DISK_GIB_MAX} GiB, not ${written.value}.`;
-  const remedy = 'Write a size between the two.';
-  addOnce(findings.problems, { code: 'INVALID_DISK_SIZE', message, remedy, ...locationOf(written) });
+  const message = `A boot disk must have ${BOOT_DISK_GIB_MIN} to ${BOOT_DISK_GIB_MAX} GiB, but has ${given.value}.`;
+  const remedy = 'Write a size in this range.';
+  addOnce(findings.problems, { code: 'INVALID_DISK_SIZE', message, remedy, ...locationOf(given) });
   return BOOT_DISK_GIB_DEFAULT;
 }

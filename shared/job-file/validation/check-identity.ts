@@ -5,13 +5,13 @@ import { quote, rejectMalformed } from '#shared/job-file/parser/record-findings.
 
 export type Identity = Pick<JobSpec, 'serviceAccount' | 'network' | 'kmsKeyName'>;
 
-/** An id (`my-project`, in old organisations `example.com:my-project`) or a number (Resource Manager, "Projects"). */
+/** A project id (`my-project`, in old organizations `example.com:my-project`) or number (Resource Manager, "Projects"). */
 const PROJECT = '(?:[a-z0-9.-]{1,100}:)?[a-z0-9][a-z0-9-]{0,61}';
 
-/** IAM, "Types of service accounts": the user's own, and those that Google names after a project. */
+/** User-managed, default and Google-managed service accounts (IAM, "Types of service accounts"). */
 const SERVICE_ACCOUNT_PATTERN = /^[a-z0-9][a-z0-9._-]{0,99}@([a-z0-9-]+\.){1,8}gserviceaccount\.com$/;
 
-/** TrainingInput.network and CustomJobSpec.network; the name is that of a Compute Engine resource (RFC 1035). */
+/** TrainingInput.network and CustomJobSpec.network; Compute Engine resource names follow RFC 1035. */
 const NETWORK_PATTERN = new RegExp(`^projects/${PROJECT}/global/networks/[a-z]([a-z0-9-]{0,61}[a-z0-9])?$`);
 const NETWORK_NAME_PATTERN = /^[a-z][a-z0-9-]{0,62}$/;
 
@@ -22,8 +22,8 @@ const KMS_KEY_PATTERN = new RegExp(
 const KMS_VERSION_PATTERN = /\/cryptoKeyVersions\/[^/]*$/;
 
 /**
- * Whom the VMs run as, in which network, and under which key their disks are: each null where nothing is said, or where
- * it is wrong, which is then among the findings. Whether they exist, the cloud says.
+ * Checks the form of the VMs' service account, network and disk encryption key; each is null if missing or invalid.
+ * Whether they exist is not checked here.
  */
 export function checkIdentity({ serviceAccount, network, kmsKeyName }: JobDraft, findings: Findings): Identity {
   return {
@@ -39,27 +39,27 @@ export function checkIdentity({ serviceAccount, network, kmsKeyName }: JobDraft,
 
 type NameRule = { readonly pattern: RegExp; readonly describe: (text: string) => FindingText };
 
-/** An empty text is nothing said, as in proto3. */
+/** In proto3 an empty string is the same as no value. */
 function checkName(
-  written: Located<string> | undefined,
+  given: Located<string> | undefined,
   { pattern, describe }: NameRule,
   findings: Findings,
 ): string | null {
-  if (written === undefined || written.value === '') {
+  if (given === undefined || given.value === '') {
     return null;
   }
-  if (pattern.test(written.value)) {
-    return written.value;
+  if (pattern.test(given.value)) {
+    return given.value;
   }
-  rejectMalformed(written, { ...describe(written.value), lowercasePart: written.value }, findings);
+  rejectMalformed(given, { ...describe(given.value), lowercasePart: given.value }, findings);
   return null;
 }
 
 function describeAccount(text: string): FindingText {
   return {
     code: 'INVALID_SERVICE_ACCOUNT',
-    message: `${quote(text)} is no e-mail address of a service account.`,
-    remedy: 'Write one such as trainer@my-project.iam.gserviceaccount.com.',
+    message: `${quote(text)} is not the email address of a service account.`,
+    remedy: 'Write an address such as trainer@my-project.iam.gserviceaccount.com.',
   };
 }
 
@@ -67,17 +67,17 @@ function describeNetwork(text: string): FindingText {
   const name = NETWORK_NAME_PATTERN.test(text) ? text : 'default';
   return {
     code: 'INVALID_NETWORK',
-    message: `${quote(text)} is no full name of a network.`,
-    remedy: `Write projects/my-project/global/networks/${name}, with the project's id or number.`,
+    message: `${quote(text)} is not a full network name.`,
+    remedy: `Write projects/my-project/global/networks/${name}, with the project ID or number.`,
   };
 }
 
 function describeKey(text: string): FindingText {
   return {
     code: 'INVALID_KMS_KEY',
-    message: `${quote(text)} is no full name of a Cloud KMS key.`,
+    message: `${quote(text)} is not a full Cloud KMS key name.`,
     remedy: KMS_VERSION_PATTERN.test(text)
-      ? "Leave out the version: Cloud KMS takes the key's primary one."
+      ? 'Remove the version: Cloud KMS uses the primary version of the key.'
       : 'Write projects/my-project/locations/us-central1/keyRings/my-ring/cryptoKeys/my-key.',
   };
 }

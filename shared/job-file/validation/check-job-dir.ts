@@ -7,8 +7,8 @@ import { rejectStorageUri, warnOfEmptyPart } from '#shared/job-file/validation/c
 import type { JobContext } from '#shared/job-file/validation/job-context.ts';
 
 /**
- * The job directory, `gs://bucket/path` without a slash at the end; where none is said, one of the job's own below the
- * deployment's. Null where it is wrong, which is then among the findings, or where the job has no id to name it after.
+ * The job directory, `gs://bucket/path` without a trailing slash; by default a folder with the job's id in the
+ * deployment's directory. Null if it is invalid, or if the default needs an id that is missing.
  */
 export function checkJobDir(
   { jobDir }: JobDraft,
@@ -18,31 +18,31 @@ export function checkJobDir(
   if (jobDir === undefined) {
     return jobId === null ? null : `${context.defaults.jobDirBase.replace(/\/$/, '')}/${jobId}`;
   }
-  const place = parsePlace(jobDir, findings);
-  if (place === null) {
+  const uri = parseJobDir(jobDir, findings);
+  if (uri === null) {
     return null;
   }
-  if (place.bucket === context.uploadBucket) {
-    const message = `The job directory is in the upload bucket ${place.bucket}, where outputs would be taken for submissions.`;
-    const remedy = 'Choose another bucket, or name no job directory.';
+  if (uri.bucket === context.uploadBucket) {
+    const message = `The job directory is in the upload bucket ${uri.bucket}, where outputs would be handled as submissions.`;
+    const remedy = 'Choose another bucket, or remove the job directory.';
     findings.problems.push({ code: 'JOB_DIR_IN_UPLOAD_BUCKET', message, remedy, ...locationOf(jobDir) });
     return null;
   }
-  warnOfEmptyPart(jobDir, place, findings);
-  return printStorageUri(place);
+  warnOfEmptyPart(jobDir, uri, findings);
+  return printStorageUri(uri);
 }
 
-/** A path with a gap in it is legal, but outputs are not meant to land in a folder called `${NAME}`. */
-function parsePlace(jobDir: Located<string>, findings: Findings): StorageUri | null {
+/** A placeholder is valid in a path, but outputs are not intended for a folder named `${NAME}`. */
+function parseJobDir(jobDir: Located<string>, findings: Findings): StorageUri | null {
   const parsed = parseStorageUri(jobDir.value);
   if (!('fault' in parsed) && findPlaceholder(jobDir.value, jobDir.path) === undefined) {
     return parsed;
   }
-  const words = {
+  const text = {
     code: 'INVALID_JOB_DIR',
-    message: `The job directory ${quote(jobDir.value)} ${'fault' in parsed ? parsed.fault : 'holds a placeholder'}.`,
-    remedy: 'Write a path in Cloud Storage, such as gs://my-bucket/jobs/first.',
+    message: `The job directory ${quote(jobDir.value)} ${'fault' in parsed ? parsed.fault : 'contains a placeholder'}.`,
+    remedy: 'Write a Cloud Storage path, such as gs://my-bucket/jobs/first.',
   };
-  rejectStorageUri(jobDir, words, findings);
+  rejectStorageUri(jobDir, text, findings);
   return null;
 }

@@ -6,11 +6,15 @@ import { checkDisk } from '#shared/job-file/validation/check-disk.ts';
 import { checkIdentity } from '#shared/job-file/validation/check-identity.ts';
 import { checkJobDir } from '#shared/job-file/validation/check-job-dir.ts';
 import { checkLimits } from '#shared/job-file/validation/check-limits.ts';
-import { type AskedGroup, checkMachines, type PlannedGroup } from '#shared/job-file/validation/check-machines.ts';
+import {
+  checkMachines,
+  type PlannedGroup,
+  type RequestedMachines,
+} from '#shared/job-file/validation/check-machines.ts';
 import { checkJobId, checkLabels } from '#shared/job-file/validation/check-names.ts';
 import { checkPrograms, type ProgramsCheck } from '#shared/job-file/validation/check-programs.ts';
 import { checkProvisioning, checkReservation } from '#shared/job-file/validation/check-provisioning.ts';
-import { checkPlace } from '#shared/job-file/validation/check-region.ts';
+import { checkRegion } from '#shared/job-file/validation/check-region.ts';
 import { checkSecrets } from '#shared/job-file/validation/check-secrets.ts';
 import { checkPythonVersion, checkRuntimeVersion } from '#shared/job-file/validation/check-versions.ts';
 import type { JobContext } from '#shared/job-file/validation/job-context.ts';
@@ -18,17 +22,17 @@ import { listUnsupported } from '#shared/job-file/validation/list-unsupported.ts
 import type { Problem } from '#shared/protocol/report.ts';
 
 export type JobCheck = {
-  /** Null where there are problems. */
+  /** Null if there are problems. */
   readonly spec: JobSpec | null;
-  /** The zones in which all machines of the job exist, by name. */
+  /** Names of the zones that have all machines of the job. */
   readonly zones: readonly string[];
-  /** What would run, even where the rest of the job is not yet complete. */
+  /** What would run, even if the rest of the job is incomplete. */
   readonly plan: JobPlan | null;
-  /** The machines as they were asked for, even where there are none such. */
-  readonly asked: readonly AskedGroup[];
+  /** The machines as requested, including those that do not exist. */
+  readonly requested: readonly RequestedMachines[];
   readonly problems: readonly Problem[];
   readonly warnings: readonly Problem[];
-  /** What is right and yet cannot be run: whoever submits the job must take it for a problem. */
+  /** Valid settings that this version cannot run; a submission must treat them as problems. */
   readonly unsupported: readonly Problem[];
 };
 
@@ -38,9 +42,9 @@ export type JobPlan = {
 };
 
 /**
- * Judges what a job asks for and completes it from the context. Never throws: all that is wrong, the draft's own
- * problems among it, is in the problems, in the file's order. What is missing altogether has the code MISSING_FIELD,
- * and what a template left open PLACEHOLDER.
+ * Validates a job and completes it with the context's defaults. Never throws: all problems, including those of the
+ * draft, are returned in file order. Missing fields have the code MISSING_FIELD, unfilled values of a template
+ * PLACEHOLDER.
  */
 export function checkJob(draft: JobDraft, context: JobContext): JobCheck {
   const findings: Findings = {
@@ -49,8 +53,8 @@ export function checkJob(draft: JobDraft, context: JobContext): JobCheck {
     unsupported: [...draft.unsupported],
   };
   const jobId = checkJobId(draft, context.defaults.jobId, findings);
-  const { groups: machines, asked } = checkMachines(draft, findings);
-  const place = checkPlace(draft, { machines, regionDefault: context.defaults.region }, findings);
+  const { groups: machines, requested } = checkMachines(draft, findings);
+  const regionCheck = checkRegion(draft, { machines, regionDefault: context.defaults.region }, findings);
   const provisioningModel = checkProvisioning(draft, machines, findings);
   const programs = checkPrograms(draft, context, findings);
   const parts = {
@@ -68,24 +72,24 @@ export function checkJob(draft: JobDraft, context: JobContext): JobCheck {
     ...checkIdentity(draft, findings),
   };
   const groups = checkPools(draft, { machines, programs }, findings);
-  const plan = isFilled(groups) && provisioningModel !== null ? { groups, provisioningModel } : null;
+  const plan = isNonEmpty(groups) && provisioningModel !== null ? { groups, provisioningModel } : null;
   findings.unsupported.push(...listUnsupported(draft, { machines, programs }));
-  const isSound = findings.problems.length === 0 && plan !== null && place !== null && isComplete(parts);
+  const isValid = findings.problems.length === 0 && plan !== null && regionCheck !== null && isComplete(parts);
   return {
-    spec: isSound
+    spec: isValid
       ? {
           ...parts,
           ...choices,
           passesJobDir: draft.dialect === 'ai-platform',
           replicaGroups: plan.groups,
-          region: place.region,
+          region: regionCheck.region,
           provisioningModel: plan.provisioningModel,
         }
       : null,
-    zones: place?.zones ?? [],
+    zones: regionCheck?.zones ?? [],
     plan,
-    asked,
-    problems: inFileOrder(withoutEchoes(findings.problems)),
+    requested,
+    problems: inFileOrder(withoutDuplicates(findings.problems)),
     warnings: inFileOrder(findings.warnings),
     unsupported: inFileOrder(findings.unsupported),
   };
@@ -93,7 +97,7 @@ export function checkJob(draft: JobDraft, context: JobContext): JobCheck {
 
 type Planned = { readonly machines: readonly PlannedGroup[] | null; readonly programs: ProgramsCheck | null };
 
-/** The groups that would run; none where machines are wrong, and then the rest of what is said about them is judged too. */
+/** The groups that would run; empty if machines are invalid, whose other settings are still checked. */
 function checkPools({ pools }: JobDraft, { machines, programs }: Planned, findings: Findings): readonly ReplicaGroup[] {
   if (machines === null) {
     for (const pool of pools) {
@@ -112,13 +116,13 @@ function checkPools({ pools }: JobDraft, { machines, programs }: Planned, findin
   }));
 }
 
-/** A field that is there, but cannot be read, is not missing as well. */
-function withoutEchoes(problems: readonly Problem[]): readonly Problem[] {
-  const told = new Set(problems.filter(({ code }) => code !== 'MISSING_FIELD').map(({ path }) => path));
-  return problems.filter(({ code, path }) => code !== 'MISSING_FIELD' || !told.has(path));
+/** Drops MISSING_FIELD for fields that are present but unreadable. */
+function withoutDuplicates(problems: readonly Problem[]): readonly Problem[] {
+  const reported = new Set(problems.filter(({ code }) => code !== 'MISSING_FIELD').map(({ path }) => path));
+  return problems.filter(({ code, path }) => code !== 'MISSING_FIELD' || !reported.has(path));
 }
 
-function isFilled<T>(list: readonly T[]): list is readonly [T, ...T[]] {
+function isNonEmpty<T>(list: readonly T[]): list is readonly [T, ...T[]] {
   return list.length > 0;
 }
 

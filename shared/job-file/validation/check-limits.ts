@@ -7,56 +7,57 @@ import { quote } from '#shared/job-file/parser/record-findings.ts';
 const DAY_MS = 86_400_000;
 
 /**
- * Compute Engine deletes a VM after 120 days at the latest (`maxRunDuration`); boot and the last words need a part of
- * it.
+ * Compute Engine limits a VM's lifetime to 120 days (`maxRunDuration`), which includes booting and saving the final
+ * outputs.
  */
 const MAX_RUNNING_MS_MAX = 119 * DAY_MS;
 
-/** A year: whoever waits longer means to wait without end, which is what saying nothing does. */
+/** One year. To wait indefinitely, leave the field out. */
 const MAX_WAIT_MS_MAX = 365 * DAY_MS;
 
-/** custom_job.proto, Scheduling.max_wait_duration: how long Vertex AI waits for FLEX_START when nothing is said. */
+/** custom_job.proto, Scheduling.max_wait_duration: Vertex AI's default with FLEX_START. */
 const FLEX_START_WAIT_MS_DEFAULT = DAY_MS;
 
-/** AI Platform's least (Scheduling.maxWaitTime); here a shorter one only means giving up sooner. */
-const MAX_WAIT_MS_USUAL_MIN = 1_800_000;
+/** AI Platform's minimum (Scheduling.maxWaitTime); here a shorter time is valid and fails sooner. */
+const AI_PLATFORM_MAX_WAIT_MS_MIN = 1_800_000;
 
-/** A limit of our own: a program that has failed a hundred times will fail again. */
+/** Dropforge's own limit: a program that has failed 100 times is unlikely to succeed. */
 const RESTARTS_COUNT_MAX = 100;
 
-/** The job's time limits and restarts; null where one of them is wrong, which is then among the findings. */
+/** The job's time limits and restarts; null if one of them is invalid. */
 export function checkLimits(draft: JobDraft, findings: Findings): JobLimits | null {
   const { dialect, maxRunningTime, maxWaitTime } = draft;
   const maxRunningMs = checkDuration(maxRunningTime, { dialect, maxMs: MAX_RUNNING_MS_MAX }, findings);
-  const maxWaitMs = isEndlessWait(draft)
+  const maxWaitMs = waitsIndefinitely(draft)
     ? null
     : checkDuration(maxWaitTime, { dialect, maxMs: MAX_WAIT_MS_MAX }, findings);
   const restartsMax = checkRestarts(draft, findings);
-  if (maxRunningMs === 'WRONG' || maxWaitMs === 'WRONG' || restartsMax === 'WRONG') {
+  if (maxRunningMs === 'INVALID' || maxWaitMs === 'INVALID' || restartsMax === 'INVALID') {
     return null;
   }
-  if (dialect === 'ai-platform' && maxWaitTime !== undefined && (maxWaitMs ?? 0) < MAX_WAIT_MS_USUAL_MIN) {
+  if (dialect === 'ai-platform' && maxWaitTime !== undefined && (maxWaitMs ?? 0) < AI_PLATFORM_MAX_WAIT_MS_MIN) {
     findings.warnings.push({
       code: 'SHORT_MAX_WAIT_TIME',
-      message: `${maxWaitTime.path} is shorter than 1800s, the least that AI Platform takes: the job may give up early.`,
-      remedy: 'Write 1800s or more, unless that is meant.',
+      message: `${maxWaitTime.path} is shorter than 1800s, AI Platform's minimum: the job may stop waiting too early.`,
+      remedy: 'Write 1800s or more, unless this is intended.',
       ...locationOf(maxWaitTime),
     });
   }
-  const isShortOfWait = dialect === 'vertex-ai' && maxWaitTime === undefined && draft.strategy?.value === 'FLEX_START';
+  const isFlexStartDefault =
+    dialect === 'vertex-ai' && maxWaitTime === undefined && draft.strategy?.value === 'FLEX_START';
   return {
     maxRunningMs: maxRunningMs ?? MAX_RUNNING_MS_DEFAULT,
-    maxWaitMs: isShortOfWait ? FLEX_START_WAIT_MS_DEFAULT : maxWaitMs,
+    maxWaitMs: isFlexStartDefault ? FLEX_START_WAIT_MS_DEFAULT : maxWaitMs,
     restartsMax,
   };
 }
 
-/** custom_job.proto, Scheduling.max_wait_duration: 0 waits without end. */
-function isEndlessWait({ dialect, maxWaitTime }: JobDraft): boolean {
+/** custom_job.proto, Scheduling.max_wait_duration: 0 waits indefinitely. */
+function waitsIndefinitely({ dialect, maxWaitTime }: JobDraft): boolean {
   return dialect === 'vertex-ai' && maxWaitTime !== undefined && parseDurationMs(maxWaitTime.value) === 0;
 }
 
-function checkRestarts({ restartsMax }: JobDraft, findings: Findings): number | 'WRONG' {
+function checkRestarts({ restartsMax }: JobDraft, findings: Findings): number | 'INVALID' {
   if (restartsMax === undefined || (restartsMax.value >= 0 && restartsMax.value <= RESTARTS_COUNT_MAX)) {
     return restartsMax?.value ?? 0;
   }
@@ -64,34 +65,34 @@ function checkRestarts({ restartsMax }: JobDraft, findings: Findings): number | 
   findings.problems.push({
     code: 'INVALID_RESTARTS',
     message,
-    remedy: 'Write how often a program that has failed is started again.',
+    remedy: 'Write how many times a failed program is restarted.',
     ...locationOf(restartsMax),
   });
-  return 'WRONG';
+  return 'INVALID';
 }
 
 function checkDuration(
-  written: Located<string> | undefined,
+  given: Located<string> | undefined,
   { dialect, maxMs }: { readonly dialect: Dialect; readonly maxMs: number },
   findings: Findings,
-): number | null | 'WRONG' {
-  if (written === undefined) {
+): number | null | 'INVALID' {
+  if (given === undefined) {
     return null;
   }
-  const ms = parseDurationMs(written.value);
+  const ms = parseDurationMs(given.value);
   if (ms === undefined) {
-    const message = `${written.path} is no duration: ${quote(written.value)}.`;
-    const seconds = `Write seconds with an s, as ${suggestDuration(written.value)}.`;
+    const message = `${given.path} is not a valid duration: ${quote(given.value)}.`;
+    const seconds = `Write seconds followed by "s", such as ${suggestDuration(given.value)}.`;
     const remedy = dialect === 'dropforge' ? 'Write a duration such as 12h, 90m or 2d.' : seconds;
-    reportInvalid(written, { code: 'INVALID_DURATION', message, remedy }, findings);
-    return 'WRONG';
+    reportInvalid(given, { code: 'INVALID_DURATION', message, remedy }, findings);
+    return 'INVALID';
   }
   if (ms === 0 || ms > maxMs) {
     const most = `${maxMs / 1_000}s (${maxMs / DAY_MS} days)`;
-    const message = `${written.path} must be more than 0s and at most ${most}, but is ${written.value}.`;
-    const remedy = 'Write a duration between the two.';
-    findings.problems.push({ code: 'INVALID_DURATION', message, remedy, ...locationOf(written) });
-    return 'WRONG';
+    const message = `${given.path} must be more than 0s and at most ${most}, but is ${given.value}.`;
+    const remedy = 'Write a duration in this range.';
+    findings.problems.push({ code: 'INVALID_DURATION', message, remedy, ...locationOf(given) });
+    return 'INVALID';
   }
   return ms;
 }

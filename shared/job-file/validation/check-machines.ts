@@ -1,34 +1,31 @@
 import { findMachineType, type Machine, toAcceleratorEnum } from '#shared/catalog/catalog.ts';
 import { isLegacyMachineType } from '#shared/catalog/resolve-machine.ts';
 import type { Role } from '#shared/domain/job-spec.ts';
-import type { Count, Dialect, JobDraft, PoolDraft } from '#shared/job-file/draft/job-draft.ts';
+import type { Count, JobDraft, PoolDraft } from '#shared/job-file/draft/job-draft.ts';
 import { type Findings, locationOf } from '#shared/job-file/parser/findings.ts';
-import { aiPlatformGroups } from '#shared/job-file/validation/ai-platform-groups.ts';
 import { printGpus } from '#shared/job-file/validation/describe-machine-rejection.ts';
-import { dropforgeGroups } from '#shared/job-file/validation/dropforge-groups.ts';
-import type { Wanted } from '#shared/job-file/validation/requested-group.ts';
-import { type GroupResolution, resolveGroup, spellAccelerator } from '#shared/job-file/validation/resolve-group.ts';
-import { vertexGroups } from '#shared/job-file/validation/vertex-groups.ts';
+import { requestedGroups } from '#shared/job-file/validation/requested-groups.ts';
+import { acceleratorEnumOf, type GroupResolution, resolveGroup } from '#shared/job-file/validation/resolve-group.ts';
 
-/** A limit of our own: more VMs than that are no slip that one would want to pay for. */
+/** Dropforge's own limit: a larger number is more likely a typo than a job that should be paid for. */
 const REPLICAS_COUNT_MAX = 1_000;
 
-/** Machines of one role as they would run. */
+/** The machines of one role as they would run. */
 export type PlannedGroup = {
   readonly role: Role;
   readonly count: number;
   readonly machine: Machine;
-  /** What else was said about them. */
+  /** The pool's other settings. */
   readonly pool: PoolDraft;
-  /** Whether they are TPU machines, of which neither zones nor prices are known. */
+  /** TPU machines, whose zones and prices the catalog does not have. */
   readonly isTpu: boolean;
 };
 
 /**
- * Machines as they were asked for: in Compute Engine's names, but with GPUs that are no longer to be had; where there
- * are none such, as they are written. GPUs are by the API's name, `NVIDIA_TESLA_K80`.
+ * The machines of one role as requested: Compute Engine's machine type, but retired GPUs by their own name. A machine
+ * that does not exist is as written. GPUs have the API's name, `NVIDIA_TESLA_K80`.
  */
-export type AskedGroup = {
+export type RequestedMachines = {
   readonly role: Role;
   readonly count: Count;
   readonly machineType: string;
@@ -37,23 +34,17 @@ export type AskedGroup = {
 };
 
 export type MachinesCheck = {
-  /** Null where one of the groups is wrong, or not yet said to the end. */
+  /** Null if one of the groups is invalid or incomplete. */
   readonly groups: readonly PlannedGroup[] | null;
-  readonly asked: readonly AskedGroup[];
+  readonly requested: readonly RequestedMachines[];
 };
 
-const GROUPS_OF: Readonly<Record<Dialect, (draft: JobDraft, findings: Findings) => readonly Wanted[]>> = {
-  'ai-platform': aiPlatformGroups,
-  'vertex-ai': vertexGroups,
-  dropforge: dropforgeGroups,
-};
-
-/** The machines that the job asks for, by role, the master's first; what is wrong with them is among the findings. */
+/** Resolves and checks the machines that the job requests, by role, the master's first. */
 export function checkMachines(draft: JobDraft, findings: Findings): MachinesCheck {
   const before = findings.problems.length;
-  const wanted = GROUPS_OF[draft.dialect](draft, findings);
-  const resolutions = wanted
-    .filter((group) => group !== 'WRONG')
+  const requested = requestedGroups(draft, findings);
+  const resolutions = requested
+    .filter((group) => group !== 'INVALID')
     .map((group) => resolveGroup(group, draft.dialect, findings));
   if (draft.dialect === 'ai-platform') {
     checkCategories(resolutions, findings);
@@ -61,8 +52,8 @@ export function checkMachines(draft: JobDraft, findings: Findings): MachinesChec
   checkTpus(resolutions, findings);
   checkTotal(resolutions, findings);
   const planned = resolutions.flatMap((resolution) => plan(resolution) ?? []);
-  const allReplicasCreated = planned.length === wanted.length && findings.problems.length === before;
-  return { groups: allReplicasCreated ? planned : null, asked: resolutions.map(describeAsked) };
+  const allPlanned = planned.length === requested.length && findings.problems.length === before;
+  return { groups: allPlanned ? planned : null, requested: resolutions.map(describeRequested) };
 }
 
 function plan({ group, resolved }: GroupResolution): PlannedGroup | null {
@@ -73,25 +64,25 @@ function plan({ group, resolved }: GroupResolution): PlannedGroup | null {
   return { role, count: count.value, machine: resolved.machine, pool, isTpu: resolved.isTpu };
 }
 
-function describeAsked({ group, resolved }: GroupResolution): AskedGroup {
+function describeRequested({ group, resolved }: GroupResolution): RequestedMachines {
   const { role, count, machineType, accelerator, pool } = group;
   const common = { role, count: count.value, tpuTopology: pool.tpuTopology?.value ?? null };
   if (resolved !== null) {
-    const { gpus } = resolved.asked;
+    const { gpus } = resolved.requested;
     const named = gpus === null ? {} : { [toAcceleratorEnum(gpus.type)]: gpus.count };
-    return { ...common, machineType: resolved.asked.machineType, gpus: named };
+    return { ...common, machineType: resolved.requested.machineType, gpus: named };
   }
   const { type, count: gpuCount } = accelerator;
   const gpus =
     type === undefined || gpuCount === undefined
       ? {}
-      : { [spellAccelerator(type.value) ?? type.value]: gpuCount.value };
+      : { [acceleratorEnumOf(type.value) ?? type.value]: gpuCount.value };
   return { ...common, machineType: machineType.value, gpus };
 }
 
 /**
- * TrainingInput.workerType: the machine types of a job are all legacy ones or all Compute Engine's; a TPU goes with
- * both.
+ * TrainingInput.workerType: a job's machine types are either all legacy or all Compute Engine's; a TPU may be combined
+ * with both.
  */
 function checkCategories(resolutions: readonly GroupResolution[], findings: Findings): void {
   const named = resolutions.filter(({ group }) => categoryOf(group.machineType.value) !== null);
@@ -104,8 +95,8 @@ function checkCategories(resolutions: readonly GroupResolution[], findings: Find
     if (categoryOf(machineType.value) !== categoryOf(first.value)) {
       findings.problems.push({
         code: 'MIXED_MACHINE_TYPES',
-        message: `${machineType.value} and ${first.value} do not go together: a job's machine types are all AI Platform's own or all Compute Engine's.`,
-        remedy: `Write Compute Engine's name: ${namedByComputeEngine(named)}.`,
+        message: `${machineType.value} and ${first.value} cannot be combined: a job uses either AI Platform's legacy machine types or Compute Engine's.`,
+        remedy: `Write the Compute Engine name: ${printEquivalents(named)}.`,
         ...locationOf(machineType),
       });
     }
@@ -119,20 +110,20 @@ function categoryOf(machineType: string): 'LEGACY' | 'COMPUTE_ENGINE' | null {
   return findMachineType(machineType) === undefined ? null : 'COMPUTE_ENGINE';
 }
 
-function namedByComputeEngine(named: readonly GroupResolution[]): string {
-  const meanings = named.flatMap(({ group, resolved }) => {
+function printEquivalents(named: readonly GroupResolution[]): string {
+  const equivalents = named.flatMap(({ group, resolved }) => {
     const { value } = group.machineType;
     if (resolved === null || !isLegacyMachineType(value)) {
       return [];
     }
-    const { machineType, gpus } = resolved.asked;
+    const { machineType, gpus } = resolved.requested;
     return `${value} is ${machineType}${gpus === null ? '' : ` with ${printGpus(gpus)}`}`;
   });
-  return [...new Set(meanings)].join(', ');
+  return [...new Set(equivalents)].join(', ');
 }
 
 /**
- * A job has one TPU at most, which several machines cannot share (AI Platform, "Using TPUs"; Vertex AI, "Training with
+ * A job has at most one TPU, and a single replica uses it (AI Platform, "Using TPUs"; Vertex AI, "Training with
  * TPUs").
  */
 function checkTpus(resolutions: readonly GroupResolution[], findings: Findings): void {
@@ -140,15 +131,15 @@ function checkTpus(resolutions: readonly GroupResolution[], findings: Findings):
   if (first !== undefined && typeof first.count.value === 'number' && first.count.value !== 1) {
     findings.problems.push({
       code: 'TPU_POOL',
-      message: `A job has one replica with a TPU, not ${first.count.value}.`,
-      remedy: 'Write a count of 1, and choose a larger TPU where one is not enough.',
+      message: `A job can have one replica with a TPU, not ${first.count.value}.`,
+      remedy: 'Write a count of 1, and choose a larger TPU if one is not enough.',
       ...locationOf(first.count),
     });
   }
   if (second !== undefined) {
     findings.problems.push({
       code: 'TPU_POOL',
-      message: `A job has one TPU, but ${first?.machineType.path} and ${second.machineType.path} both ask for one.`,
+      message: `A job can have one TPU, but ${first?.machineType.path} and ${second.machineType.path} both request one.`,
       remedy: 'Choose a machine type without a TPU for one of them.',
       ...locationOf(second.machineType),
     });
@@ -164,8 +155,8 @@ function checkTotal(resolutions: readonly GroupResolution[], findings: Findings)
   if (total > REPLICAS_COUNT_MAX && largest !== undefined) {
     findings.problems.push({
       code: 'TOO_MANY_REPLICAS',
-      message: `The job asks for ${total} machines; it may have ${REPLICAS_COUNT_MAX}.`,
-      remedy: 'Ask for fewer and larger ones, or split the job.',
+      message: `The job requests ${total} machines; the maximum is ${REPLICAS_COUNT_MAX}.`,
+      remedy: 'Request fewer, larger machines, or split the job.',
       ...locationOf(largest),
     });
   }

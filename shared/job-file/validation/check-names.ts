@@ -7,10 +7,10 @@ import { quote } from '#shared/job-file/parser/record-findings.ts';
 
 const JOB_ID_CHARACTERS_MAX = 128;
 
-/** Vertex AI's limit (CustomJob.displayName); any character goes. */
+/** Vertex AI's limit (CustomJob.displayName); all characters are allowed. */
 const DISPLAY_NAME_CHARACTERS_MAX = 128;
 
-/** A VM has at most 64 labels (Compute Engine docs, "Label resources"), and Dropforge's own are among them. */
+/** A VM has at most 64 labels (Compute Engine docs, "Label resources"), including Dropforge's own. */
 const VM_LABELS_COUNT_MAX = 64;
 
 export const LABELS_COUNT_MAX = VM_LABELS_COUNT_MAX - OWN_LABELS_COUNT_MAX;
@@ -19,87 +19,81 @@ export const LABELS_COUNT_MAX = VM_LABELS_COUNT_MAX - OWN_LABELS_COUNT_MAX;
 const LABEL_KEY_PATTERN = /^[\p{Ll}\p{Lo}][\p{Ll}\p{Lo}\p{N}_-]{0,62}$/u;
 const LABEL_VALUE_PATTERN = /^[\p{Ll}\p{Lo}\p{N}_-]{0,63}$/u;
 
-/**
- * The job's id, of Vertex AI's display name where there is none; null where it is missing or wrong, which is then among
- * the findings.
- */
+/** The job's id, by default derived from Vertex AI's display name; null if it is missing or invalid. */
 export function checkJobId(draft: JobDraft, jobIdDefault: string | undefined, findings: Findings): string | null {
   const { jobId, displayName } = draft;
   if (jobId === undefined && displayName !== undefined && displayName.value !== '') {
-    return makeJobId(displayName, findings);
+    return deriveJobId(displayName, findings);
   }
   const path = fieldPath(draft.dialect, 'jobId');
-  const written = jobId ?? (jobIdDefault === undefined ? undefined : { value: jobIdDefault, path });
-  if (written === undefined) {
-    const form = draft.dialect === 'vertex-ai' ? 'any name' : 'a letter, then letters, digits and underscores';
+  const given = jobId ?? (jobIdDefault === undefined ? undefined : { value: jobIdDefault, path });
+  if (given === undefined) {
+    const form = draft.dialect === 'vertex-ai' ? 'any name' : 'a letter followed by letters, digits and underscores';
     const remedy = `Write ${path}: ${form}.`;
     findings.problems.push({ code: 'MISSING_FIELD', message: `${path} is missing.`, remedy, path });
     return null;
   }
-  if (JOB_ID_PATTERN.test(written.value)) {
-    return written.value;
+  if (JOB_ID_PATTERN.test(given.value)) {
+    return given.value;
   }
-  const message = `${quote(written.value)} is no job id: it must be a letter, then letters, digits and underscores, ${JOB_ID_CHARACTERS_MAX} at most.`;
-  const remedy = `Write, say, ${suggestJobId(written.value)}`;
-  reportInvalid(written, { code: 'INVALID_JOB_ID', message, remedy }, findings);
+  const message = `${quote(given.value)} is not a valid job ID: it must be a letter followed by letters, digits and underscores, at most ${JOB_ID_CHARACTERS_MAX} characters.`;
+  const remedy = `For example: ${suggestJobId(given.value)}`;
+  reportInvalid(given, { code: 'INVALID_JOB_ID', message, remedy }, findings);
   return null;
 }
 
-function makeJobId(displayName: Located<string>, findings: Findings): string | null {
+function deriveJobId(displayName: Located<string>, findings: Findings): string | null {
   const { value } = displayName;
   const characterCount = [...value].length;
   if (characterCount > DISPLAY_NAME_CHARACTERS_MAX || findPlaceholder(value, displayName.path) !== undefined) {
-    const message = `${displayName.path} has ${characterCount} characters; it may have ${DISPLAY_NAME_CHARACTERS_MAX}.`;
+    const message = `${displayName.path} has ${characterCount} characters; the maximum is ${DISPLAY_NAME_CHARACTERS_MAX}.`;
     reportInvalid(displayName, { code: 'DISPLAY_NAME_TOO_LONG', message, remedy: 'Write a shorter name.' }, findings);
     return null;
   }
   const jobId = suggestJobId(value);
   if (jobId !== value) {
-    const message = `The job's id is ${jobId}, made of the name ${quote(value)}: ids have letters, digits and underscores alone.`;
-    const remedy = 'Name the job so, or give it another id when it is submitted.';
+    const message = `The job ID is ${jobId}, derived from the name ${quote(value)}: job IDs contain only letters, digits and underscores.`;
+    const remedy = 'Use this name, or choose another job ID when submitting the job.';
     findings.warnings.push({ code: 'JOB_ID_FROM_DISPLAY_NAME', message, remedy, ...locationOf(displayName) });
   }
   return jobId;
 }
 
-/** The nearest legal job id. */
+/** A valid job id that resembles the text. */
 export function suggestJobId(text: string): string {
-  const legal = text.replaceAll(/[^A-Za-z0-9]+/g, '_').replaceAll(/^_+|_+$/g, '');
-  const begun = /^[A-Za-z]/.test(legal) ? legal : `job_${legal}`;
-  return begun.slice(0, JOB_ID_CHARACTERS_MAX).replace(/_+$/, '');
+  const replaced = text.replaceAll(/[^A-Za-z0-9]+/g, '_').replaceAll(/^_+|_+$/g, '');
+  const prefixed = /^[A-Za-z]/.test(replaced) ? replaced : `job_${replaced}`;
+  return prefixed.slice(0, JOB_ID_CHARACTERS_MAX).replace(/_+$/, '');
 }
 
-/**
- * The job's labels; null where one breaks Google Cloud's rules for labels or takes the place of Dropforge's own, or where
- * there are too many, which is then among the findings.
- */
+/** The job's labels; null if one is invalid or reserved by Dropforge, or if there are too many. */
 export function checkLabels({ labels }: JobDraft, findings: Findings): Readonly<Record<string, string>> | null {
-  const wrong = labels.filter(
+  const invalid = labels.filter(
     ({ value: { key, text } }) => !LABEL_KEY_PATTERN.test(key) || !LABEL_VALUE_PATTERN.test(text),
   );
-  for (const label of wrong) {
+  for (const label of invalid) {
     const { key, text } = label.value;
-    const message = `${quote(`${key}: ${text}`)} is no label.`;
-    const remedy = 'Use small letters, digits, "_" and "-", 63 at most, with a letter first in the key.';
+    const message = `${quote(`${key}: ${text}`)} is not a valid label.`;
+    const remedy = 'Use at most 63 lowercase letters, digits, "_" and "-"; a key starts with a letter.';
     reportInvalid({ ...label, value: text }, { code: 'INVALID_LABEL', message, remedy }, findings);
   }
-  const reserved = labels.filter((label) => !wrong.includes(label) && isReservedLabel(label.value.key));
-  for (const { value, ...place } of reserved) {
-    const message = `The label ${value.key} is Dropforge's own: by such labels it knows whose a VM is.`;
-    const remedy = 'Choose a key that is not managed-by and does not begin with dropforge.';
-    findings.problems.push({ code: 'RESERVED_LABEL', message, remedy, ...locationOf(place) });
+  const reserved = labels.filter((label) => !invalid.includes(label) && isReservedLabel(label.value.key));
+  for (const { value, ...location } of reserved) {
+    const message = `The label ${value.key} is reserved: Dropforge uses it to identify its VMs.`;
+    const remedy = 'Choose a key other than managed-by that does not start with dropforge.';
+    findings.problems.push({ code: 'RESERVED_LABEL', message, remedy, ...locationOf(location) });
   }
-  return hasRoom(labels, findings) && wrong.length + reserved.length === 0
+  return isWithinLimit(labels, findings) && invalid.length + reserved.length === 0
     ? Object.fromEntries(labels.map(({ value: { key, text } }) => [key, text]))
     : null;
 }
 
-function hasRoom(labels: JobDraft['labels'], findings: Findings): boolean {
+function isWithinLimit(labels: JobDraft['labels'], findings: Findings): boolean {
   const [first] = labels;
   if (labels.length <= LABELS_COUNT_MAX || first === undefined) {
     return true;
   }
-  const message = `The job has ${labels.length} labels; it may have ${LABELS_COUNT_MAX}, for its VMs have Dropforge's beside them.`;
+  const message = `The job has ${labels.length} labels; the maximum is ${LABELS_COUNT_MAX}, because VMs also have Dropforge's labels.`;
   const line = first.line && { line: first.line };
   findings.problems.push({ code: 'TOO_MANY_LABELS', message, remedy: 'Remove some.', path: 'labels', ...line });
   return false;

@@ -9,19 +9,18 @@ import type { JobContext } from '#shared/job-file/validation/job-context.ts';
 export type ProgramsCheck = {
   /** What the master runs. */
   readonly program: Program;
-  /** What a role runs in its place; null where it runs the same. */
+  /** A role's own program; null if it runs the master's. */
   readonly ofRole: Readonly<Record<Role, Program | null>>;
 };
 
 type Setting = { readonly draft: JobDraft; readonly context: JobContext };
 
 /**
- * What each role is to run. On AI Platform all run the master's program, but for those with an image or a command of
- * their own (ReplicaConfig); on Vertex AI every pool says its own. Null where something is missing or wrong, which is
- * then among the findings.
+ * The program of each role; null if one is missing or invalid. On AI Platform all roles run the master's program unless
+ * they have their own image or command (ReplicaConfig); on Vertex AI every pool has its own.
  */
 export function checkPrograms(draft: JobDraft, context: JobContext, findings: Findings): ProgramsCheck | null {
-  checkTogether(draft, findings);
+  checkConflicts(draft, findings);
   const setting = { draft, context };
   const program = checkProgram(masterOf(draft), setting, findings);
   const others = draft.pools
@@ -40,12 +39,14 @@ export function checkPrograms(draft: JobDraft, context: JobContext, findings: Fi
 
 function checkProgram(pool: PoolDraft, { draft, context }: Setting, findings: Findings): Program | null {
   const { program } = pool;
-  if (program.imageUri === undefined && !saysContainer(program)) {
-    return isToldOf(pool, findings) ? null : checkPythonProgram(pool, { dialect: draft.dialect, context }, findings);
+  if (program.imageUri === undefined && !hasContainerFields(program)) {
+    return hasProgramProblem(pool, findings)
+      ? null
+      : checkPythonProgram(pool, { dialect: draft.dialect, context }, findings);
   }
   const imageUri = imageOf(pool, draft);
   if (imageUri === undefined) {
-    refuseWithoutImage(pool, draft, findings);
+    rejectMissingImage(pool, draft, findings);
     return null;
   }
   return checkContainer(
@@ -59,97 +60,97 @@ function checkProgram(pool: PoolDraft, { draft, context }: Setting, findings: Fi
   );
 }
 
-/** AI Platform's other roles have the master's image, where they name none (TrainingInput.workerConfig). */
+/** On AI Platform, roles without an image use the master's (TrainingInput.workerConfig). */
 function imageOf({ program }: PoolDraft, draft: JobDraft): Located<string> | undefined {
   return program.imageUri ?? (draft.dialect === 'vertex-ai' ? undefined : masterOf(draft).program.imageUri);
 }
 
-/** Of Vertex AI's two lists the container's is in containerArgs; what is in the other then came from a flag. */
+/** On Vertex AI, containerArgs are the file's (containerSpec.args), and args, if any, come from a flag and override them. */
 function argsOf({ program }: PoolDraft, draft: JobDraft): readonly Located<string>[] {
   return draft.dialect === 'vertex-ai'
     ? (program.args ?? program.containerArgs ?? [])
     : (program.containerArgs ?? masterOf(draft).program.args ?? []);
 }
 
-function saysContainer({ command, containerArgs }: ProgramDraft): boolean {
+function hasContainerFields({ command, containerArgs }: ProgramDraft): boolean {
   return (command ?? []).length > 0 || (containerArgs ?? []).length > 0;
 }
 
 function hasOwnProgram({ program, count, machineType }: PoolDraft, { dialect }: JobDraft): boolean {
   if (dialect !== 'vertex-ai') {
-    return program.imageUri !== undefined || saysContainer(program);
+    return program.imageUri !== undefined || hasContainerFields(program);
   }
-  const isSilent = !saysPython(program) && !saysContainer(program) && program.imageUri === undefined;
-  const isLeftOut = isSilent && count === undefined && machineType === undefined;
-  return !isLeftOut && count?.value !== 0;
+  const isEmpty = !hasPythonFields(program) && !hasContainerFields(program) && program.imageUri === undefined;
+  const isOmitted = isEmpty && count === undefined && machineType === undefined;
+  return !isOmitted && count?.value !== 0;
 }
 
-function saysPython({ packageUris, pythonModule, executorImageUri }: ProgramDraft): boolean {
+function hasPythonFields({ packageUris, pythonModule, executorImageUri }: ProgramDraft): boolean {
   return packageUris !== undefined || pythonModule !== undefined || executorImageUri !== undefined;
 }
 
-/** Whether the pool's reader has said already that it has no program, or two. */
-function isToldOf({ path }: PoolDraft, { problems }: Findings): boolean {
+/** Whether the parser has already reported that the pool has no program or two. */
+function hasProgramProblem({ path }: PoolDraft, { problems }: Findings): boolean {
   return problems.some((problem) => problem.code === 'POOL_PROGRAM' && problem.path === path);
 }
 
-function refuseWithoutImage({ path, program }: PoolDraft, { dialect }: JobDraft, findings: Findings): void {
+function rejectMissingImage({ path, program }: PoolDraft, { dialect }: JobDraft, findings: Findings): void {
   if (dialect === 'vertex-ai') {
     const missing = `${path}.containerSpec.imageUri`;
-    const remedy = 'Name the container image, such as us-docker.pkg.dev/my-project/trainers/digits:1.';
+    const remedy = 'Write the container image, such as us-docker.pkg.dev/my-project/trainers/digits:1.';
     findings.problems.push({ code: 'MISSING_FIELD', message: `${missing} is missing.`, remedy, path: missing });
     return;
   }
   const [first] = [...(program.command ?? []), ...(program.containerArgs ?? [])];
-  const message = 'A command for a container is given, but no container image.';
+  const message = 'A container command is given without a container image.';
   const remedy =
     dialect === 'dropforge'
-      ? 'Name an image, or write module in place of command.'
-      : 'Write masterConfig.imageUri, or args in place of containerCommand and containerArgs.';
+      ? 'Write image, or module instead of command.'
+      : 'Write masterConfig.imageUri, or args instead of containerCommand and containerArgs.';
   findings.problems.push({ code: 'COMMAND_WITHOUT_IMAGE', message, remedy, ...(first && listOf(first)) });
 }
 
-/** What excludes one another, in the whole of the job. */
-function checkTogether(draft: JobDraft, findings: Findings): void {
+/** Reports fields of the job that exclude each other. */
+function checkConflicts(draft: JobDraft, findings: Findings): void {
   const { program, ...pool } = masterOf(draft);
   checkArgsTwice(draft, findings);
   if (program.imageUri === undefined) {
     return;
   }
   if (draft.runtimeVersion !== undefined) {
-    const message = `${draft.runtimeVersion.path} is said beside a container image, which is its own runtime.`;
+    const message = `${draft.runtimeVersion.path} cannot be combined with a container image, which has its own runtime.`;
     const remedy = 'Remove one of the two.';
     reportInvalid(draft.runtimeVersion, { code: 'IMAGE_AND_RUNTIME_VERSION', message, remedy }, findings);
   }
   const python = program.pythonModule ?? program.packageUris?.[0];
-  if (python === undefined || isToldOf({ ...pool, program }, findings)) {
+  if (python === undefined || hasProgramProblem({ ...pool, program }, findings)) {
     return;
   }
   if (draft.dialect === 'ai-platform') {
-    const message = `${python.path} has no effect: the container image decides what runs.`;
-    const remedy = 'Remove it, or the image.';
+    const message = `${python.path} has no effect: the job runs the container image.`;
+    const remedy = 'Remove it or the image.';
     findings.warnings.push({ code: 'FIELD_WITHOUT_EFFECT', message, remedy, ...locationOf(python) });
     return;
   }
-  const message = `${python.path} is said beside a container image: a job runs one or the other.`;
+  const message = `${python.path} cannot be combined with a container image: a job runs one or the other.`;
   findings.problems.push({ code: 'TWO_PROGRAMS', message, remedy: 'Remove one of the two.', ...locationOf(python) });
 }
 
-/** TrainingInput.args on the one side, ReplicaConfig.containerCommand and containerArgs on the other. */
+/** TrainingInput.args and ReplicaConfig's containerCommand and containerArgs exclude each other. */
 function checkArgsTwice(draft: JobDraft, findings: Findings): void {
-  const commanded = draft.pools.find(({ program }) => saysContainer(program))?.program;
-  const [first] = [...(commanded?.command ?? []), ...(commanded?.containerArgs ?? [])];
+  const container = draft.pools.find(({ program }) => hasContainerFields(program))?.program;
+  const [first] = [...(container?.command ?? []), ...(container?.containerArgs ?? [])];
   const args = masterOf(draft).program.args ?? [];
   if (draft.dialect !== 'ai-platform' || first === undefined || args.length === 0) {
     return;
   }
-  const place = listOf(first);
-  const message = `${place.path} is said beside ${args[0]?.path.startsWith('--') ? 'arguments' : 'trainingInput.args'}; one excludes the other.`;
+  const location = listOf(first);
+  const message = `${location.path} cannot be combined with ${args[0]?.path.startsWith('--') ? 'arguments' : 'trainingInput.args'}.`;
   const remedy = 'Move the arguments to masterConfig.containerArgs.';
-  findings.problems.push({ code: 'ARGS_TWICE', message, remedy, ...place });
+  findings.problems.push({ code: 'ARGS_TWICE', message, remedy, ...location });
 }
 
-/** The list that an item is in. */
+/** The location of the list that contains an item. */
 function listOf({ path, line }: Located<string>) {
   return locationOf({ path: path.replace(/\[\d+\]$/, ''), ...(line !== undefined && { line }) });
 }

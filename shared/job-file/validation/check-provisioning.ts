@@ -22,31 +22,29 @@ const STRATEGIES: Readonly<Record<string, ProvisioningModel>> = {
 };
 
 /**
- * What to write for a provisioning model in a dialect: its strategy, or in our own form the whole line. Empty where the
- * dialect has no word for it.
+ * What to write for a provisioning model in a dialect: a strategy, or for Dropforge the whole line. Empty if the
+ * dialect cannot express it.
  */
-const WRITTEN: Readonly<Record<Dialect, Readonly<Record<ProvisioningModel, string>>>> = {
+const SYNTAX: Readonly<Record<Dialect, Readonly<Record<ProvisioningModel, string>>>> = {
   'ai-platform': { STANDARD: 'ON_DEMAND', SPOT: 'LOW_COST', FLEX_START: '' },
   'vertex-ai': { STANDARD: 'STANDARD', SPOT: 'SPOT', FLEX_START: 'FLEX_START' },
   dropforge: { STANDARD: 'spot: false', SPOT: 'spot: true', FLEX_START: 'flexStart: true' },
 };
 
-const SHORTFALLS = { STANDARD: 'on demand', SPOT: 'as a Spot VM', FLEX_START: 'with FLEX_START' } as const;
+const UNAVAILABLE = { STANDARD: 'on demand', SPOT: 'as a Spot VM', FLEX_START: 'with FLEX_START' } as const;
 
 const FLEX_START_DAYS_MAX = 7;
 
-/** The only label of reservations that they can be found by (Vertex AI, ReservationAffinity.key). */
+/** The only supported label key for selecting reservations (Vertex AI, ReservationAffinity.key). */
 const RESERVATION_KEY = 'compute.googleapis.com/reservation-name';
 
-/**
- * A name alone, which is the job's project's and zone's, or a full one; Compute Engine leaves the zone out of those.
- */
+/** A short name, in the job's project and zone, or a full name; Compute Engine's full names omit the zone. */
 const RESERVATION_PATTERN =
   /^(projects\/[a-z0-9.:-]{1,100}\/(zones\/[a-z0-9-]{1,63}\/)?reservations\/)?[a-z]([a-z0-9-]{0,61}[a-z0-9])?$/;
 
 const RESERVATION_TYPES = ['ANY_RESERVATION', 'NO_RESERVATION', 'SPECIFIC_RESERVATION'];
 
-/** How the VMs are to be asked for; null where the machines cannot be had so, which is then among the findings. */
+/** The provisioning model of the VMs; null if it is invalid or not available for the machines. */
 export function checkProvisioning(
   draft: JobDraft,
   machines: readonly PlannedGroup[] | null,
@@ -57,9 +55,9 @@ export function checkProvisioning(
     return null;
   }
   const vms = machines?.filter(({ isTpu }) => !isTpu) ?? [];
-  const areAllowed = vms.map((group) => isAllowed(group, { draft, model }, findings)).every(Boolean);
-  const isFlexible = model !== 'FLEX_START' || checkFlexStart(draft, vms, findings);
-  return areAllowed && isFlexible ? model : null;
+  const areAvailable = vms.map((group) => isAvailable(group, { draft, model }, findings)).every(Boolean);
+  const isFlexStartValid = model !== 'FLEX_START' || checkFlexStart(draft, vms, findings);
+  return areAvailable && isFlexStartValid ? model : null;
 }
 
 function readStrategy({ dialect, strategy }: JobDraft, findings: Findings): ProvisioningModel | null {
@@ -69,29 +67,30 @@ function readStrategy({ dialect, strategy }: JobDraft, findings: Findings): Prov
   const { value } = strategy;
   const model = Object.hasOwn(STRATEGIES, value) ? STRATEGIES[value] : undefined;
   if (model === undefined) {
-    const words = Object.values(WRITTEN[dialect]).filter((word) => word !== '');
-    const message = `There is no scheduling strategy ${quote(value)}.`;
-    const remedy = `${didYouMean(value, words)}Write ${words.slice(0, -1).join(', ')} or ${words.at(-1)}.`;
+    const names = Object.values(SYNTAX[dialect]).filter((name) => name !== '');
+    const message = `${quote(value)} is not a scheduling strategy.`;
+    const remedy = `${didYouMean(value, names)}Write ${names.slice(0, -1).join(', ')} or ${names.at(-1)}.`;
     reportInvalid(strategy, { code: 'UNKNOWN_STRATEGY', message, remedy }, findings);
     return null;
   }
   return model;
 }
 
-type Wish = { readonly draft: JobDraft; readonly model: ProvisioningModel };
+type Provisioning = { readonly draft: JobDraft; readonly model: ProvisioningModel };
 
 /**
- * Compute Engine, "GPU machine types", says how each type can be had. A reservation gives what cannot be had on demand;
- * Spot VMs and Flex-start VMs do not use reservations ("Consume a reserved instance").
+ * Whether a machine type is available with a provisioning model (Compute Engine, "GPU machine types"). A reservation
+ * can provide machines that are not available on demand; Spot VMs and Flex-start VMs do not consume reservations
+ * ("Consume a reserved instance").
  */
-function isAllowed({ machine, pool }: PlannedGroup, { draft, model }: Wish, findings: Findings): boolean {
+function isAvailable({ machine, pool }: PlannedGroup, { draft, model }: Provisioning, findings: Findings): boolean {
   const isReserved = pool.reservation?.type?.value === 'SPECIFIC_RESERVATION';
-  const place = locationOf(pool.machineType ?? draft.scaleTier ?? { path: fieldPath(draft.dialect, 'machineType') });
+  const location = locationOf(pool.machineType ?? draft.scaleTier ?? { path: fieldPath(draft.dialect, 'machineType') });
   if (isReserved && model !== 'STANDARD') {
-    const what = model === 'SPOT' ? 'Spot VMs' : 'VMs that are asked for with FLEX_START';
-    const message = `${what} are never taken from a reservation.`;
-    const remedy = 'Leave out the reservation or the strategy.';
-    const where = pool.reservation?.type ?? pool.machineType ?? place;
+    const what = model === 'SPOT' ? 'Spot VMs' : 'VMs with FLEX_START';
+    const message = `${what} cannot consume a reservation.`;
+    const remedy = 'Remove the reservation or the strategy.';
+    const where = pool.reservation?.type ?? pool.machineType ?? location;
     addOnce(findings.problems, { code: 'RESERVATION_NOT_USABLE', message, remedy, ...locationOf(where) });
     return false;
   }
@@ -100,25 +99,25 @@ function isAllowed({ machine, pool }: PlannedGroup, { draft, model }: Wish, find
     return true;
   }
   const code = models.length === 0 ? 'RESERVATION_NEEDED' : 'WRONG_PROVISIONING_MODEL';
-  const how = models.length === 0 ? 'without a reservation' : SHORTFALLS[model];
-  const message = `${machine.machineType} cannot be had ${how}.`;
-  addOnce(findings.problems, { code, message, remedy: suggestModels(models, draft.dialect), ...place });
+  const how = models.length === 0 ? 'without a reservation' : UNAVAILABLE[model];
+  const message = `${machine.machineType} is not available ${how}.`;
+  addOnce(findings.problems, { code, message, remedy: suggestModels(models, draft.dialect), ...location });
   return false;
 }
 
 function suggestModels(models: readonly ProvisioningModel[], dialect: Dialect): string {
-  const words = models.map((model) => WRITTEN[dialect][model]).filter((word) => word !== '');
-  if (words.length > 0) {
+  const names = models.map((model) => SYNTAX[dialect][model]).filter((name) => name !== '');
+  if (names.length > 0) {
     const field = dialect === 'dropforge' ? '' : `${fieldPath(dialect, 'strategy')}: `;
-    return `Write ${field}${words.join(' or ')}, or choose another machine type.`;
+    return `Write ${field}${names.join(' or ')}, or choose another machine type.`;
   }
   const field = dialect === 'vertex-ai' ? 'reservationAffinity' : 'reservation';
   return models.length > 0 || dialect === 'ai-platform'
     ? 'Choose another machine type.'
-    : `Name a reservation of yours in ${field}, or choose another machine type.`;
+    : `Name one of your reservations in ${field}, or choose another machine type.`;
 }
 
-/** Vertex AI, "Schedule training jobs based on resource availability": one kind of machine, for seven days at most. */
+/** Vertex AI, "Schedule training jobs based on resource availability": one machine configuration, for at most 7 days. */
 function checkFlexStart(
   { maxRunningTime, strategy }: JobDraft,
   groups: readonly PlannedGroup[],
@@ -126,7 +125,7 @@ function checkFlexStart(
 ): boolean {
   const before = findings.problems.length;
   if (maxRunningTime !== undefined && (parseDurationMs(maxRunningTime.value) ?? 0) > FLEX_START_DAYS_MAX * 86_400_000) {
-    const message = `With FLEX_START a job runs for ${FLEX_START_DAYS_MAX} days at most, but ${maxRunningTime.path} is ${maxRunningTime.value}.`;
+    const message = `With FLEX_START a job can run for at most ${FLEX_START_DAYS_MAX} days, but ${maxRunningTime.path} is ${maxRunningTime.value}.`;
     const remedy = `Write ${FLEX_START_DAYS_MAX * 86_400}s or less.`;
     findings.problems.push({ code: 'FLEX_START_TOO_LONG', message, remedy, ...locationOf(maxRunningTime) });
   }
@@ -135,7 +134,7 @@ function checkFlexStart(
   if (first !== undefined && other !== undefined) {
     findings.problems.push({
       code: 'FLEX_START_MIXED_MACHINES',
-      message: `With FLEX_START all machines are of one kind, but ${first.machine.machineType} and ${other.machine.machineType} are asked for.`,
+      message: `With FLEX_START all machines must be identical, but the job requests ${first.machine.machineType} and ${other.machine.machineType}.`,
       remedy: 'Give all pools the same machine type and GPUs, or choose another strategy.',
       ...locationOf(other.pool.machineType ?? strategy ?? { path: other.pool.path }),
     });
@@ -148,7 +147,7 @@ function isSame(a: Machine, b: Machine): boolean {
   return isSameType && a.accelerator?.count === b.accelerator?.count;
 }
 
-/** Which reserved capacity a pool may use (Vertex AI, ReservationAffinity); null where nothing is said, or wrongly. */
+/** The reserved capacity that a pool may use (Vertex AI, ReservationAffinity); null if missing or invalid. */
 export function checkReservation({ reservation, path }: PoolDraft, findings: Findings): Reservation | null {
   if (reservation === undefined) {
     return null;
@@ -158,25 +157,25 @@ export function checkReservation({ reservation, path }: PoolDraft, findings: Fin
     return checkSpecific(reservation, locationOf(type), findings);
   }
   if (type === undefined || !RESERVATION_TYPES.includes(type.value)) {
-    const missing = 'A reservation is described, but not whether it is to be used.';
-    const message = type === undefined ? missing : `There is no way to use reservations ${quote(type.value)}.`;
+    const missing = 'A reservation is given without its affinity type.';
+    const message = type === undefined ? missing : `${quote(type.value)} is not a reservation affinity type.`;
     const remedy = `${didYouMean(type?.value ?? '', RESERVATION_TYPES)}Write ${RESERVATION_TYPES.join(', or ')}.`;
     const located = type ?? { ...(reservation.key ?? reservation.values[0] ?? { path }), value: '' };
     rejectOnce(located, { code: 'UNKNOWN_RESERVATION_TYPE', message, remedy }, findings);
     return null;
   }
-  const [idle] = [reservation.key, ...reservation.values].filter((said) => said !== undefined);
-  if (idle !== undefined) {
-    const message = `${idle.path} has no effect: only SPECIFIC_RESERVATION names reservations.`;
+  const [unused] = [reservation.key, ...reservation.values].filter((field) => field !== undefined);
+  if (unused !== undefined) {
+    const message = `${unused.path} has no effect without SPECIFIC_RESERVATION.`;
     const remedy = 'Remove it, or write SPECIFIC_RESERVATION.';
-    addOnce(findings.warnings, { code: 'FIELD_WITHOUT_EFFECT', message, remedy, ...locationOf(idle) });
+    addOnce(findings.warnings, { code: 'FIELD_WITHOUT_EFFECT', message, remedy, ...locationOf(unused) });
   }
   return { kind: type.value === 'ANY_RESERVATION' ? 'ANY' : 'NONE' };
 }
 
 function checkSpecific(
   { key, values }: ReservationDraft,
-  place: SourceLocation,
+  location: SourceLocation,
   findings: Findings,
 ): Reservation | null {
   const code = 'INVALID_RESERVATION';
@@ -184,21 +183,25 @@ function checkSpecific(
   if (!isKey) {
     const message =
       key === undefined
-        ? 'A reservation is to be used, but has no key.'
-        : `${quote(key.value)} is no key of reservations.`;
-    rejectOnce(key ?? { ...place, value: '' }, { code, message, remedy: `Write key: ${RESERVATION_KEY}.` }, findings);
+        ? 'A specific reservation is requested, but the key is missing.'
+        : `${quote(key.value)} is not a reservation label key.`;
+    rejectOnce(
+      key ?? { ...location, value: '' },
+      { code, message, remedy: `Write key: ${RESERVATION_KEY}.` },
+      findings,
+    );
   }
   if (values.length === 0) {
-    const message = 'A reservation is to be used, but none is named.';
+    const message = 'A specific reservation is requested, but none is named.';
     const remedy = 'Name it: values: [projects/my-project/zones/us-central1-a/reservations/my-reservation].';
-    addOnce(findings.problems, { code, message, remedy, ...place });
+    addOnce(findings.problems, { code, message, remedy, ...location });
   }
-  const wrong = values.filter(({ value }) => !RESERVATION_PATTERN.test(value));
-  for (const name of wrong) {
-    const message = `${quote(name.value)} is no name of a reservation.`;
-    const remedy = 'Write one such as projects/my-project/zones/us-central1-a/reservations/my-reservation.';
+  const invalid = values.filter(({ value }) => !RESERVATION_PATTERN.test(value));
+  for (const name of invalid) {
+    const message = `${quote(name.value)} is not a valid reservation name.`;
+    const remedy = 'Write a name such as projects/my-project/zones/us-central1-a/reservations/my-reservation.';
     rejectOnce(name, { code, message, remedy }, findings);
   }
-  const isSound = isKey && values.length > 0 && wrong.length === 0;
-  return isSound ? { kind: 'SPECIFIC', names: values.map(({ value }) => value) } : null;
+  const isValid = isKey && values.length > 0 && invalid.length === 0;
+  return isValid ? { kind: 'SPECIFIC', names: values.map(({ value }) => value) } : null;
 }

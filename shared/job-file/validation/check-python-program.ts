@@ -14,21 +14,22 @@ import type { JobContext } from '#shared/job-file/validation/job-context.ts';
 const PACKAGES_COUNT_MAX = 100;
 
 const MODULE_CHARACTERS_MAX = 255;
-/** `python -m` looks for files, so that a name may have dashes and begin with a digit, as no `import` could have it. */
+/** `python -m` resolves files, so unlike in `import`, names may contain dashes and begin with a digit. */
 const MODULE_PATTERN = /^[\p{L}\p{N}_][\p{L}\p{N}_-]*(\.[\p{L}\p{N}_][\p{L}\p{N}_-]*)*$/u;
 
-/** Longer than any object's name; to put a path in order can take the square of its length. */
+/** No object name is longer, and normalizing a path can take time quadratic in its length. */
 const PATH_CHARACTERS_MAX = 1_024;
 
 const PACKAGE_SUFFIXES = ['.tar.gz', '.tgz', '.tar', '.zip', '.whl'];
 
-const PACKAGE_REMEDY = 'Name one object, such as gs://bucket/trainer-0.1.tar.gz, or a path beside the job file.';
+const PACKAGE_REMEDY =
+  'Write a single object, such as gs://bucket/trainer-0.1.tar.gz, or a path relative to the job file.';
 
 type Setting = { readonly dialect: Dialect; readonly context: JobContext };
 
 /**
- * The Python program of a pool; null where something about it is missing or wrong, which is then among the findings.
- * What the context found beside the job file is the master's alone.
+ * The Python program of a pool; null if any part of it is missing or invalid. The context's default package applies to
+ * the master only.
  */
 export function checkPythonProgram(
   pool: PoolDraft,
@@ -39,18 +40,18 @@ export function checkPythonProgram(
   const pathOf = (name: 'packageUris' | 'pythonModule') =>
     dialect === 'vertex-ai' && pool.path !== '' ? `${pool.path}.pythonPackageSpec.${name}` : fieldPath(dialect, name);
   const defaults: Partial<JobContext['defaults']> = pool.role === 'master' ? context.defaults : {};
-  const packageUris = isFilled(program.packageUris)
+  const packageUris = isNonEmpty(program.packageUris)
     ? checkPackages(program.packageUris, context, findings)
     : (defaults.packageUris ??
-      missing(
+      rejectMissing(
         pathOf('packageUris'),
-        'Name the package: its gs:// address, or its path beside the job file.',
+        'Write the gs:// URI of the package, or its path relative to the job file.',
         findings,
       ));
   const module =
     program.pythonModule === undefined
       ? (defaults.pythonModule ??
-        missing(pathOf('pythonModule'), 'Name the module to run, such as trainer.task.', findings))
+        rejectMissing(pathOf('pythonModule'), 'Write the module to run, such as trainer.task.', findings))
       : checkModule(program.pythonModule, findings);
   const args = checkArguments(program.args ?? [], findings);
   const environment = checkEnvironment(program.environment, findings);
@@ -59,49 +60,49 @@ export function checkPythonProgram(
     : { kind: 'PYTHON', packageUris, module, args, environment };
 }
 
-type Filled<T> = readonly [T, ...T[]];
+type NonEmpty<T> = readonly [T, ...T[]];
 
-function isFilled<T>(list: readonly T[] | undefined): list is Filled<T> {
+function isNonEmpty<T>(list: readonly T[] | undefined): list is NonEmpty<T> {
   return list !== undefined && list.length > 0;
 }
 
 function checkPackages(
-  written: Filled<Located<string>>,
+  given: NonEmpty<Located<string>>,
   context: JobContext,
   findings: Findings,
 ): readonly string[] | null {
-  if (written.length > PACKAGES_COUNT_MAX) {
-    const message = `${written.length} packages are named; a job may have ${PACKAGES_COUNT_MAX}.`;
-    const remedy = 'Put the program and its dependencies into fewer packages.';
-    findings.problems.push({ code: 'TOO_MANY_PACKAGES', message, remedy, ...locationOf(written[0]) });
+  if (given.length > PACKAGES_COUNT_MAX) {
+    const message = `The job has ${given.length} packages; the maximum is ${PACKAGES_COUNT_MAX}.`;
+    const remedy = 'Combine the program and its dependencies in fewer packages.';
+    findings.problems.push({ code: 'TOO_MANY_PACKAGES', message, remedy, ...locationOf(given[0]) });
     return null;
   }
-  const uris = written.map((uri) => checkPackage(uri, context, findings));
+  const uris = given.map((uri) => checkPackage(uri, context, findings));
   return uris.every((uri) => uri !== null) ? uris : null;
 }
 
-function checkPackage(written: Located<string>, context: JobContext, findings: Findings): string | null {
-  const resolved = resolvePackage(written.value, context);
+function checkPackage(given: Located<string>, context: JobContext, findings: Findings): string | null {
+  const resolved = resolvePackage(given.value, context);
   const parsed = 'fault' in resolved ? resolved : parseStorageUri(resolved.uri);
   const code = 'INVALID_PACKAGE_URI';
-  if ('fault' in parsed || findPlaceholder(written.value, written.path) !== undefined) {
-    const message = `The package ${quote(written.value)} ${'fault' in parsed ? parsed.fault : 'holds a placeholder'}.`;
-    rejectStorageUri(written, { code, message, remedy: PACKAGE_REMEDY }, findings);
+  if ('fault' in parsed || findPlaceholder(given.value, given.path) !== undefined) {
+    const message = `The package ${quote(given.value)} ${'fault' in parsed ? parsed.fault : 'contains a placeholder'}.`;
+    rejectStorageUri(given, { code, message, remedy: PACKAGE_REMEDY }, findings);
     return null;
   }
   if (parsed.path.includes('gs://')) {
-    const message = `${quote(written.value)} names several packages in one text.`;
-    const remedy = 'Write a list: each address in a line of its own that begins with "- ".';
-    reportInvalid(written, { code, message, remedy }, findings);
+    const message = `${quote(given.value)} contains several packages in one string.`;
+    const remedy = 'Write a list: each URI on its own line, starting with "- ".';
+    reportInvalid(given, { code, message, remedy }, findings);
     return null;
   }
   if (PACKAGE_SUFFIXES.some((suffix) => parsed.path.endsWith(suffix))) {
-    warnOfEmptyPart(written, parsed, findings);
+    warnOfEmptyPart(given, parsed, findings);
     return printStorageUri(parsed);
   }
-  const message = `${quote(written.value)} is no package: its name ends with none of ${PACKAGE_SUFFIXES.join(', ')}.`;
+  const message = `${quote(given.value)} is not a package: its name must end with ${PACKAGE_SUFFIXES.slice(0, -1).join(', ')} or ${PACKAGE_SUFFIXES.at(-1)}.`;
   const remedy = `Build a source distribution or a wheel. ${PACKAGE_REMEDY}`;
-  reportInvalid(written, { code, message, remedy }, findings);
+  reportInvalid(given, { code, message, remedy }, findings);
   return null;
 }
 
@@ -113,14 +114,16 @@ function resolvePackage(
     return { uri: text };
   }
   if (packageBase === null) {
-    return { fault: 'is a path, but the job file lies in no bucket' };
+    return { fault: 'is a relative path, but the job file is not in a bucket' };
   }
   if (text.length > PATH_CHARACTERS_MAX) {
     return { fault: `is longer than ${PATH_CHARACTERS_MAX} characters` };
   }
   const path = posix.normalize(text);
-  const leaves = path.startsWith('../') || path.startsWith('/');
-  return leaves ? { fault: 'leaves the folder of the job file' } : { uri: `${packageBase.replace(/\/$/, '')}/${path}` };
+  const isOutside = path.startsWith('../') || path.startsWith('/');
+  return isOutside
+    ? { fault: 'is outside the folder of the job file' }
+    : { uri: `${packageBase.replace(/\/$/, '')}/${path}` };
 }
 
 function checkModule(pythonModule: Located<string>, findings: Findings): string | null {
@@ -132,14 +135,14 @@ function checkModule(pythonModule: Located<string>, findings: Findings): string 
     .replace(/\.py$/, '')
     .replaceAll(/[/\\]+/g, '.')
     .replace(/^\.+/, '');
-  const meant = MODULE_PATTERN.test(dotted) && dotted.length <= MODULE_CHARACTERS_MAX ? dotted : 'trainer.task';
-  const message = `${quote(value)} is no name of a Python module.`;
-  const remedy = `Write names with dots between them, as for "python -m": ${meant}`;
+  const suggestion = MODULE_PATTERN.test(dotted) && dotted.length <= MODULE_CHARACTERS_MAX ? dotted : 'trainer.task';
+  const message = `${quote(value)} is not a valid name of a Python module.`;
+  const remedy = `Write names separated by dots, as for "python -m": ${suggestion}`;
   reportInvalid(pythonModule, { code: 'INVALID_PYTHON_MODULE', message, remedy }, findings);
   return null;
 }
 
-function missing(path: string, remedy: string, findings: Findings): null {
+function rejectMissing(path: string, remedy: string, findings: Findings): null {
   findings.problems.push({ code: 'MISSING_FIELD', message: `${path} is missing.`, remedy, path });
   return null;
 }

@@ -14,89 +14,89 @@ import { VARIABLE_NAME_PATTERN } from '#shared/job-file/validation/check-argumen
 import { CREDENTIAL_KINDS, findCredential } from '#shared/package/scan/credential-signs.ts';
 import { isServiceVariable } from '#shared/protocol/service-variables.ts';
 
-/** So many of 64 KiB each, Secret Manager's limit, fit beside arguments and variables into Linux's 2 MiB for both. */
+/** With 64 KiB each, Secret Manager's limit, they fit beside arguments and variables into Linux's limit of 2 MiB. */
 const SECRETS_COUNT_MAX = 20;
 
 /** Secret Manager, "projects.secrets.create" (secretId) and "Assign an alias to a secret version". */
 const NAME = '([A-Za-z0-9_-]{1,255})';
 const VERSION = '(latest|[1-9]\\d{0,18}|[A-Za-z][A-Za-z0-9_-]{0,62})';
-/** An id, in old organisations `example.com:my-project`, or a number. */
+/** A project id, in old organizations `example.com:my-project`, or number. */
 const PROJECT = '((?:[a-z0-9.-]{1,100}:)?[a-z0-9][a-z0-9-]{0,61})';
 
 const SHORT_PATTERN = new RegExp(`^${NAME}(?::${VERSION})?$`);
 const FULL_PATTERN = new RegExp(`^projects/${PROJECT}/secrets/${NAME}(?:/versions/${VERSION})?$`);
 
 const REFERENCE_REMEDY =
-  'Name a secret of Secret Manager: hf-token, hf-token:3 for its version 3, or projects/PROJECT/secrets/hf-token/versions/3.';
+  'Write a Secret Manager secret: hf-token, hf-token:3 for version 3, or projects/PROJECT/secrets/hf-token/versions/3.';
 
 /**
- * The secrets that the job's environment holds, by variables; null where one cannot be set or is none, which is then
- * among the findings. No finding repeats what is written in a reference's place: it may be the secret itself.
+ * The job's secrets by environment variable; null if a variable or reference is invalid. No finding quotes an invalid
+ * reference, which may be the secret itself.
  */
 export function checkSecrets(draft: JobDraft, findings: Findings): JobSpec['secrets'] | null {
   const [first] = draft.secrets;
   if (draft.secrets.length > SECRETS_COUNT_MAX && first !== undefined) {
-    const message = `The job has ${draft.secrets.length} secrets; it may have ${SECRETS_COUNT_MAX}.`;
-    const remedy = 'Put values that belong together into one secret, as JSON for example.';
+    const message = `The job has ${draft.secrets.length} secrets; the maximum is ${SECRETS_COUNT_MAX}.`;
+    const remedy = 'Combine related values in one secret, for example as JSON.';
     findings.problems.push({ code: 'TOO_MANY_SECRETS', message, remedy, ...locationOf(first) });
     return null;
   }
-  const known = new Set(draft.pools.flatMap(({ program }) => program.environment.map(({ value }) => value.key)));
-  const read = draft.secrets.map((written) => {
-    const isVariable = checkVariable(written, known, findings);
-    const reference = checkReference(written, findings);
-    return isVariable && reference !== null ? ([written.value.key, reference] as const) : null;
+  const variables = new Set(draft.pools.flatMap(({ program }) => program.environment.map(({ value }) => value.key)));
+  const references = draft.secrets.map((given) => {
+    const isVariable = checkVariable(given, variables, findings);
+    const reference = checkReference(given, findings);
+    return isVariable && reference !== null ? ([given.value.key, reference] as const) : null;
   });
-  return read.every((pair) => pair !== null) ? Object.fromEntries(read) : null;
+  return references.every((pair) => pair !== null) ? Object.fromEntries(references) : null;
 }
 
-function checkVariable(written: Located<KeyedText>, environment: ReadonlySet<string>, { problems }: Findings): boolean {
-  const words = judgeVariable(written.value.key, environment);
-  if (words !== null && problems.length < FINDINGS_COUNT_MAX) {
-    problems.push({ ...words, ...locationOf(written) });
+function checkVariable(given: Located<KeyedText>, environment: ReadonlySet<string>, { problems }: Findings): boolean {
+  const text = describeVariableProblem(given.value.key, environment);
+  if (text !== null && problems.length < FINDINGS_COUNT_MAX) {
+    problems.push({ ...text, ...locationOf(given) });
   }
-  return words === null;
+  return text === null;
 }
 
-function judgeVariable(name: string, environment: ReadonlySet<string>): FindingText | null {
+function describeVariableProblem(name: string, environment: ReadonlySet<string>): FindingText | null {
   if (!VARIABLE_NAME_PATTERN.test(name)) {
     return {
       code: 'INVALID_ENVIRONMENT',
-      message: `${quote(name)} can be no environment variable.`,
-      remedy: 'Write a name of letters, digits and _, with no digit at its start.',
+      message: `${quote(name)} is not a valid name of an environment variable.`,
+      remedy: 'Use letters, digits and underscores; the first character must not be a digit.',
     };
   }
   if (isServiceVariable(name)) {
     return {
       code: 'RESERVED_VARIABLE',
-      message: `The environment variable ${name} is set by Dropforge itself, and can hold no secret.`,
-      remedy: 'Choose another name, and have the program read that.',
+      message: `The environment variable ${name} is set by Dropforge and cannot contain a secret.`,
+      remedy: 'Choose another name, and change the program to read it.',
     };
   }
   return environment.has(name)
     ? {
         code: 'VARIABLE_TWICE',
-        message: `The environment variable ${name} has a value already, and is to hold a secret, too.`,
+        message: `The environment variable ${name} has both a value and a secret.`,
         remedy: 'Remove one of the two.',
       }
     : null;
 }
 
-function checkReference(written: Located<KeyedText>, findings: Findings): SecretReference | null {
-  const { key, text } = written.value;
+function checkReference(given: Located<KeyedText>, findings: Findings): SecretReference | null {
+  const { key, text } = given.value;
   const credential = findCredential('', text);
   if (credential !== null) {
-    const message = `In place of the name of a secret, ${quote(key)} has ${CREDENTIAL_KINDS[credential]}.`;
-    const remedy = `Take it out, and revoke it if the file was shared. ${REFERENCE_REMEDY}`;
-    findings.problems.push({ code: 'SECRET_IN_JOB_FILE', message, remedy, ...locationOf(written) });
+    const message = `${quote(key)} contains ${CREDENTIAL_KINDS[credential]} instead of the name of a secret.`;
+    const remedy = `Remove it, and revoke it if the file was shared. ${REFERENCE_REMEDY}`;
+    findings.problems.push({ code: 'SECRET_IN_JOB_FILE', message, remedy, ...locationOf(given) });
     return null;
   }
   const reference = parseReference(text);
   if (reference === null) {
-    const message = `What ${quote(key)} is to hold is no name of a secret.`;
-    // A placeholder is quoted: only what is one as a whole is no part of a secret.
-    const value = findPlaceholder(text, written.path) === text ? text : '';
-    reportInvalid({ ...written, value }, { code: 'INVALID_SECRET', message, remedy: REFERENCE_REMEDY }, findings);
+    const message = `The value of ${quote(key)} is not a valid name of a secret.`;
+    // A placeholder is quoted in the message. Only a value that consists of nothing else cannot be part of a secret.
+    const value = findPlaceholder(text, given.path) === text ? text : '';
+    reportInvalid({ ...given, value }, { code: 'INVALID_SECRET', message, remedy: REFERENCE_REMEDY }, findings);
   }
   return reference;
 }

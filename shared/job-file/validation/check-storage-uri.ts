@@ -10,16 +10,16 @@ import { rejectMalformed } from '#shared/job-file/parser/record-findings.ts';
 import { parseGsUri } from '#shared/protocol/gs-uri.ts';
 
 /** Rejects a URI; capitals in its bucket name are reported as a placeholder. */
-export function rejectStorageUri(uri: Located<string>, words: FindingText, findings: Findings): void {
+export function rejectStorageUri(uri: Located<string>, text: FindingText, findings: Findings): void {
   const bucket = parseGsUri(uri.value).bucket;
-  rejectMalformed(uri, { ...words, lowercasePart: bucket }, findings);
+  rejectMalformed(uri, { ...text, lowercasePart: bucket }, findings);
 }
 
 /** Warns about two consecutive slashes: valid in an object name, and rarely intended. */
-export function warnOfEmptyPart(place: SourceLocation, uri: StorageUri, findings: Findings): void {
+export function warnOfEmptyPart(location: SourceLocation, uri: StorageUri, findings: Findings): void {
   if (hasEmptyPart(uri)) {
-    const message = `${place.path} has two consecutive slashes, which Cloud Storage does not treat as one.`;
+    const message = `${location.path} has two consecutive slashes, which Cloud Storage does not treat as one.`;
     const remedy = 'Write a single slash unless you mean two.';
-    findings.warnings.push({ code: 'EMPTY_PATH_PART', message, remedy, ...locationOf(place) });
+    findings.warnings.push({ code: 'EMPTY_PATH_PART', message, remedy, ...locationOf(location) });
   }
 }

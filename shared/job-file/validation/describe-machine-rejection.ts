@@ -1,59 +1,57 @@
 import { findAccelerator, type Gpus, readCatalog, toAcceleratorEnum } from '#shared/catalog/catalog.ts';
-import type { MachineRefusal } from '#shared/catalog/resolve-machine.ts';
+import type { MachineRejection } from '#shared/catalog/resolve-machine.ts';
 import { quote } from '#shared/job-file/parser/record-findings.ts';
 import type { MachineFields } from '#shared/job-file/validation/machine-fields.ts';
 import { didYouMean } from '#shared/text/nearest-name.ts';
 
-/** So many machine types are named to choose from: the list is to be read. */
+/** Remedies list at most this many machine types. */
 const TYPES_SHOWN_MAX = 6;
 
-export type RefusedMachine = { readonly machineType: string; readonly fields: MachineFields };
+/** The machine type as written, and the dialect's names for the fields that requested it. */
+export type RejectedMachine = { readonly machineType: string; readonly fields: MachineFields };
 
-/**
- * Says in words why there is no such machine, and which there is; `fields` are the dialect's names for where to say
- * it.
- */
-export function describeRefusal(
-  refusal: MachineRefusal,
-  { machineType, fields }: RefusedMachine,
+/** The message and remedy for a machine that does not exist. */
+export function describeMachineRejection(
+  rejection: MachineRejection,
+  { machineType, fields }: RejectedMachine,
 ): { readonly message: string; readonly remedy: string } {
-  switch (refusal.reason) {
+  switch (rejection.reason) {
     case 'UNKNOWN_MACHINE_TYPE':
-      return describeUnknownType(refusal.name);
+      return describeUnknownType(rejection.name);
     case 'UNKNOWN_ACCELERATOR':
-      return describeUnknownAccelerator(refusal.name);
+      return describeUnknownAccelerator(rejection.name);
     case 'ACCELERATOR_ON_LEGACY_TYPE':
       return {
-        message: `${machineType} is a name of AI Platform, and such machines take no GPUs of their own choice.`,
-        remedy: `Write ${fields.machineType}: ${refusal.means.machineType}, which it stands for, and keep the GPUs.`,
+        message: `GPUs cannot be attached to ${machineType}, a legacy machine type of AI Platform.`,
+        remedy: `Write ${fields.machineType}: ${rejection.means.machineType}, its Compute Engine equivalent, and keep the GPUs.`,
       };
     case 'ACCELERATOR_NOT_ATTACHABLE':
       return {
-        message: `${toAcceleratorEnum(refusal.accelerator)} cannot be attached to ${machineType}: it is built into machine types of its own.`,
-        remedy: `Choose a ${fields.machineType} such as ${refusal.builtInTo.slice(0, TYPES_SHOWN_MAX).join(', ')}.`,
+        message: `${toAcceleratorEnum(rejection.accelerator)} cannot be attached to ${machineType}: it is built into specific machine types.`,
+        remedy: `Choose a ${fields.machineType} such as ${rejection.builtInTo.slice(0, TYPES_SHOWN_MAX).join(', ')}.`,
       };
     case 'ACCELERATOR_BUILT_IN':
       return {
-        message: `${machineType} has ${printGpus(refusal.builtIn)} built in, and takes no others.`,
-        remedy: 'Leave the GPUs out, or choose the machine type that has those.',
+        message: `${machineType} has ${printGpus(rejection.builtIn)} built in and accepts no other GPUs.`,
+        remedy: 'Remove the GPUs, or choose the machine type that has them built in.',
       };
     case 'MACHINE_TYPE_TAKES_NO_ACCELERATOR':
       return {
-        message: `${machineType} takes no GPUs.`,
-        remedy: 'GPUs can be attached to N1: choose a machine type such as n1-standard-8.',
+        message: `GPUs cannot be attached to ${machineType}.`,
+        remedy: 'GPUs can be attached to N1 machine types only: choose one such as n1-standard-8.',
       };
     case 'WRONG_ACCELERATOR_COUNT':
       return {
-        message: `A machine cannot have that many ${toAcceleratorEnum(refusal.accelerator)}.`,
-        remedy: `Write a count of ${refusal.counts.join(', ')}.`,
+        message: `A machine cannot have this number of ${toAcceleratorEnum(rejection.accelerator)}.`,
+        remedy: `Write a count of ${rejection.counts.join(', ')}.`,
       };
     case 'MACHINE_TYPE_TOO_LARGE':
       return {
-        message: `${machineType} is too large for so few GPUs: they allow ${refusal.vcpusMax} vCPUs and ${refusal.memoryGibMax} GiB.`,
+        message: `${machineType} is too large for this number of GPUs, which allows at most ${rejection.vcpusMax} vCPUs and ${rejection.memoryGibMax} GiB of memory.`,
         remedy:
-          refusal.countMin === null
+          rejection.countMin === null
             ? 'Choose a smaller machine type.'
-            : `Choose a smaller machine type, or a count of ${refusal.countMin}.`,
+            : `Choose a smaller machine type, or a count of ${rejection.countMin}.`,
       };
   }
 }
@@ -62,7 +60,7 @@ function describeUnknownType(name: string) {
   const { legacyMachineTypes, machineTypes, tpuMachineTypes } = readCatalog();
   const known = [...machineTypes, ...legacyMachineTypes, ...tpuMachineTypes].map((type) => type.name);
   return {
-    message: `There is no machine type ${quote(name)}.`,
+    message: `${quote(name)} is not a machine type.`,
     remedy: `${didYouMean(name, known)}Choose one such as n1-standard-8 or a2-highgpu-1g.`,
   };
 }
@@ -71,12 +69,12 @@ function describeUnknownAccelerator(name: string) {
   const { accelerators, tpus } = readCatalog();
   const known = [...accelerators.map((accelerator) => toAcceleratorEnum(accelerator.name)), ...tpus];
   return {
-    message: `There is no GPU ${quote(name)}.`,
+    message: `${quote(name)} is not a GPU type.`,
     remedy: `${didYouMean(name, known)}Choose one such as NVIDIA_TESLA_T4.`,
   };
 }
 
-/** `2 × T4`, as people say it. */
+/** `2 × T4`. */
 export function printGpus({ type, count }: Gpus): string {
   return `${count} × ${findAccelerator(type)?.label ?? type}`;
 }

@@ -1,18 +1,18 @@
-/** What a job file leaves to those who read it. */
+/** Values that the caller of the validation provides, such as the deployment's defaults. */
 export type JobContext = {
-  /** Taken where the file and the flags say nothing. */
+  /** Used if neither the file nor a flag gives a value. */
   readonly defaults: {
     readonly region: string;
     readonly runtimeVersion: string;
-    /** Where job directories are made, one for each job id: `gs://bucket` or `gs://bucket/path`. */
+    /** The parent of job directories, which are named by job id: `gs://bucket` or `gs://bucket/path`. */
     readonly jobDirBase: string;
     readonly jobId?: string;
-    /** The package in whose root the job file was found. */
+    /** The package whose root contains the job file. */
     readonly packageUris?: readonly string[];
     readonly pythonModule?: string;
   };
-  /** `gs://bucket/folder`: where the job file lies, and packages beside it; null where it lies in no bucket. */
+  /** `gs://bucket/folder` of the job file, against which package paths are resolved; null if it is not in a bucket. */
   readonly packageBase: string | null;
-  /** Outputs must not land here, where they would be taken for submissions; null where there is none. */
+  /** Outputs must not be written here, where they would be handled as submissions; null if there is none. */
   readonly uploadBucket: string | null;
 };

@@ -4,76 +4,74 @@ import type { PlannedGroup } from '#shared/job-file/validation/check-machines.ts
 import type { ProgramsCheck } from '#shared/job-file/validation/check-programs.ts';
 import type { Problem } from '#shared/protocol/report.ts';
 
-/** What the checks have made of a draft so far; null where something is wrong with it. */
+/** Results of earlier checks; null if they found problems. */
 type Planned = {
   readonly machines: readonly PlannedGroup[] | null;
   readonly programs: ProgramsCheck | null;
 };
 
-/** Something that a job may ask for: where it does so, why it cannot be run, and what to do instead. */
+/** A valid feature of job files: how to find its use, why it cannot run, and what to do instead. */
 type Unsupported = {
   readonly find: (draft: JobDraft, planned: Planned) => SourceLocation | undefined;
   readonly message: string;
   readonly remedy: string;
 };
 
-/** What this version cannot run: whoever teaches it to deletes the row. */
+/** Features that this version cannot run; delete the row when support is added. */
 const UNSUPPORTED: readonly Unsupported[] = [
   {
     find: ({ pools }) => pools.find(({ program }) => program.imageUri !== undefined)?.program.imageUri,
-    message: 'The program is a container, and this version runs Python packages only.',
-    remedy: 'Put the program into a package, and name the module that starts it.',
+    message: 'The program is a container; this version runs only Python packages.',
+    remedy: 'Put the program in a package, and write the module that starts it.',
   },
   {
     find: findOtherProgram,
-    message: 'The machines of this pool have a program of their own, and this version runs one for all.',
-    remedy: 'Name the same package and module in every pool; TF_CONFIG tells the program what its part is.',
+    message: 'This pool has its own program; this version runs the same program on all machines.',
+    remedy: 'Use the same package and module in every pool; TF_CONFIG tells the program its role.',
   },
   {
     find: ({ study }) => study && { path: study.path, ...(study.line !== undefined && { line: study.line }) },
-    message: 'Hyperparameters are to be tuned, and this version runs single trainings.',
-    remedy: 'Submit a job for each set of values, with the values among its args.',
+    message: 'The job tunes hyperparameters; this version runs only single trainings.',
+    remedy: 'Submit one job for each set of values, and pass the values as arguments.',
   },
   {
     find: ({ scaleTier }, { machines }) =>
-      placeOfGroup(
+      locationOfGroup(
         machines?.find(({ isTpu }) => isTpu),
         scaleTier,
       ),
-    message: 'The job asks for a TPU, and this version starts VMs of Compute Engine only.',
+    message: 'The job requests a TPU; this version does not support TPUs.',
     remedy: 'Choose a machine type with GPUs, such as g2-standard-8 or a2-highgpu-1g.',
   },
   {
     find: ({ serviceAccount }) => unlessEmpty(serviceAccount),
-    message: "The job names a service account, and in this version all VMs run as the deployment's own.",
-    remedy: "Remove it, and let the deployment's account do what the job needs.",
+    message: "The job specifies a service account; in this version all VMs use the deployment's service account.",
+    remedy: "Remove it, and grant the deployment's service account the permissions that the job needs.",
   },
   {
     find: ({ network }) => unlessEmpty(network),
-    message: "The job names a network, and in this version all VMs are in the deployment's own.",
-    remedy: "Remove it, and let the deployment's network reach what the job needs.",
+    message: "The job specifies a network; in this version all VMs use the deployment's network.",
+    remedy: "Remove it, and give the deployment's network access to what the job needs.",
   },
   {
     find: ({ kmsKeyName }) => unlessEmpty(kmsKeyName),
-    message: "The job names an encryption key, and in this version all disks have Google's own.",
-    remedy: "Remove it, if Google's keys will do.",
+    message: 'The job specifies an encryption key; in this version all disks use Google-managed keys.',
+    remedy: 'Remove it if Google-managed keys are acceptable.',
   },
   {
-    // Each VM waits for capacity by itself: those that came first would be billed while they wait for the others.
+    // Each VM waits for capacity independently: the first VMs would be billed while they wait for the others.
     find: ({ strategy, pools }, { machines }) =>
       strategy?.value === 'FLEX_START' && countMachines(machines ?? pools) > 1 ? strategy : undefined,
-    message: 'The job asks for several machines with FLEX_START, and this version waits for one machine at most.',
-    remedy: 'Ask for one machine with more GPUs, or choose STANDARD or SPOT.',
+    message: 'The job requests several machines with FLEX_START; this version supports one.',
+    remedy: 'Request one machine with more GPUs, or choose STANDARD or SPOT.',
   },
 ];
 
-/**
- * What is right and yet cannot be run by this version of Dropforge: each with its place and with what to do instead.
- */
+/** Findings for valid features that this version cannot run. */
 export function listUnsupported(draft: JobDraft, planned: Planned): readonly Problem[] {
   return UNSUPPORTED.flatMap(({ find, message, remedy }) => {
-    const place = find(draft, planned);
-    return place === undefined ? [] : { code: 'UNSUPPORTED_FIELD', message, remedy, ...locationOf(place) };
+    const location = find(draft, planned);
+    return location === undefined ? [] : { code: 'UNSUPPORTED_FIELD', message, remedy, ...locationOf(location) };
   });
 }
 
@@ -82,19 +80,19 @@ function findOtherProgram({ pools }: JobDraft, { programs }: Planned): SourceLoc
   return other && (other.program.pythonModule ?? other.program.packageUris?.[0] ?? other.program.args?.[0] ?? other);
 }
 
-/** Where something is wrong with the machines, each pool counts as one. */
+/** If the machines are invalid, each pool counts as one. */
 function countMachines(groups: readonly (PlannedGroup | PoolDraft)[]): number {
   return groups.reduce((sum, { count }) => sum + (typeof count === 'number' ? count : 1), 0);
 }
 
-function placeOfGroup(
+function locationOfGroup(
   group: PlannedGroup | undefined,
   scaleTier: Located<string> | undefined,
 ): SourceLocation | undefined {
   return group && (group.pool.machineType ?? scaleTier ?? group.pool);
 }
 
-/** An empty text says nothing, as in proto3. */
+/** In proto3 an empty string is the same as no value. */
 function unlessEmpty(text: Located<string> | undefined): SourceLocation | undefined {
   return text?.value === '' ? undefined : text;
 }

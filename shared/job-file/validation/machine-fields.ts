@@ -2,13 +2,13 @@ import { findAccelerator, type Gpus, toAcceleratorEnum } from '#shared/catalog/c
 import type { Dialect, PoolDraft } from '#shared/job-file/draft/job-draft.ts';
 import { ROLE_PREFIXES } from '#shared/job-file/formats/ai-platform/fields.ts';
 
-/** What a dialect calls the fields of a pool, from the pool's own path on, as remedies name them. */
+/** A dialect's names for the fields of a pool, relative to the pool's path, for use in remedies. */
 export type MachineFields = {
   readonly machineType: string;
   readonly count: string;
-  /** GPUs as they are to be written: `workerConfig.acceleratorConfig: {type: NVIDIA_TESLA_T4, count: 2}`. */
+  /** Prints GPUs in the dialect's syntax: `workerConfig.acceleratorConfig: {type: NVIDIA_TESLA_T4, count: 2}`. */
   readonly writeGpus: (gpus: Gpus) => string;
-  /** The fields that GPUs are written in. */
+  /** The fields that specify GPUs. */
   readonly gpus: readonly string[];
 };
 
@@ -40,7 +40,7 @@ export function machineFieldsOf(dialect: Dialect, { role }: PoolDraft): MachineF
   };
 }
 
-/** Where a field of a pool stands, or belongs. */
+/** The path of a pool's field, present or not. */
 export function pathIn({ path }: PoolDraft, field: string): string {
   return path === '' ? field : `${path}.${field}`;
 }

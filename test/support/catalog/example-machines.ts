@@ -2,8 +2,8 @@ import { resolveMachine } from '#shared/catalog/resolve-machine.ts';
 
 export function machineOf(choice: Parameters<typeof resolveMachine>[0]) {
   const resolution = resolveMachine(choice);
-  if ('refusal' in resolution) {
-    throw new Error(`refused: ${resolution.refusal.reason}`);
+  if ('rejection' in resolution) {
+    throw new Error(`rejected: ${resolution.rejection.reason}`);
   }
   return resolution;
 }

@@ -13,12 +13,12 @@ import { CONTEXT } from './context.ts';
 import { describeProblem } from './describe-problem.ts';
 import { listed, said } from './located.ts';
 
-/** What the roles run where they all run the job's program. */
+/** The value of `ofRole` if all roles run the master's program. */
 export const NONE = { master: null, worker: null, ps: null, evaluator: null };
 
 export const IMAGE = 'us-docker.pkg.dev/acme/trainers/digits:1';
 
-/** What `packaged` becomes. */
+/** The checked program of `packaged`. */
 export const PYTHON = {
   kind: 'PYTHON',
   packageUris: ['gs://bkt/t.tar.gz'],
@@ -27,12 +27,12 @@ export const PYTHON = {
   environment: {},
 };
 
-/** What `contained` becomes. */
+/** The checked program of `contained`. */
 export const CONTAINER = { kind: 'CONTAINER', imageUri: IMAGE, command: [], args: [], environment: {} };
 
 export type Programs = Readonly<Partial<Record<Role, Partial<ProgramDraft>>>>;
 
-/** A job of AI Platform, or of Dropforge's own form. */
+/** A job in AI Platform's or Dropforge's dialect. */
 export function jobOf(programs: Programs, more: Partial<JobDraft> = {}): JobDraft {
   const pools = Object.entries({ master: {}, ...programs }).map(([role, program]) => ({
     ...emptyPool(role as Role, 'trainingInput'),
@@ -52,7 +52,7 @@ export function contained(uri = IMAGE, path = 'imageUri'): Partial<ProgramDraft>
   return { imageUri: said(uri, path) };
 }
 
-/** What would run, and code and field of each finding. */
+/** The programs that would run, and the code and path of each finding. */
 export function check(draft: JobDraft, context: JobContext = CONTEXT) {
   const findings = createFindings();
   const programs = checkPrograms(draft, context, findings);

@@ -1,13 +1,13 @@
 import { EMPTY_DRAFT, type JobDraft } from '#shared/job-file/draft/job-draft.ts';
 import { createFindings, type Findings } from '#shared/job-file/parser/findings.ts';
 import { readJobFile } from '#shared/job-file/read-job-file.ts';
+import { describeCluster } from '#shared/job-file/validate-job-file.ts';
 import { checkMachines, type MachinesCheck } from '#shared/job-file/validation/check-machines.ts';
-import { describeCluster } from '#shared/job-file/validation/describe-cluster.ts';
 import { describeProblem } from './describe-problem.ts';
 
 export type JobMachines = MachinesCheck & { readonly draft: JobDraft; readonly findings: Findings };
 
-/** A job file's machines, judged apart from the rest of it: what the reader has found is among the findings as well. */
+/** Checks only the machines of a job file; the findings include the parser's. */
 export function machinesOf(text: string): JobMachines {
   const reading = readJobFile(text, { fileName: 'job.yaml' });
   const draft = reading.draft ?? EMPTY_DRAFT;
@@ -17,13 +17,13 @@ export function machinesOf(text: string): JobMachines {
   return { draft, findings, ...checkMachines(draft, findings) };
 }
 
-/** The machines as a job's description names them: what was asked for, role by role. */
+/** The requested machines by role, as `jobs validate` prints them. */
 export function clusterOf(text: string) {
-  const { draft, asked } = machinesOf(text);
-  return describeCluster(draft.dialect, asked);
+  const { draft, requested } = machinesOf(text);
+  return describeCluster(draft.dialect, requested);
 }
 
-/** The machines that would be started, a line for each group; nothing where they cannot be. */
+/** The machines that would be started, one line per group; undefined if they are invalid. */
 export function planOf(text: string) {
   return machinesOf(text).groups?.map(({ role, count, machine: { machineType, accelerator }, isTpu }) =>
     [role, count, machineType, ...(accelerator ? [accelerator.type, accelerator.count] : []), isTpu && 'TPU']
@@ -32,12 +32,12 @@ export function planOf(text: string) {
   );
 }
 
-/** AI Platform's job with this training input, in YAML's flow style. */
+/** An AI Platform job with this trainingInput, in YAML flow style. */
 export function custom(input: string): string {
   return `trainingInput: {scaleTier: CUSTOM, ${input}}`;
 }
 
-/** Vertex AI's job of these pools, each with what its machineSpec and the pool itself say. */
+/** A Vertex AI job with these worker pools. */
 export function pools(...specs: readonly string[]): string {
   const lines = specs.map((spec) => `  - {${spec}, containerSpec: {imageUri: gcr.io/lab/birds}}`);
   return ['workerPoolSpecs:', ...lines].join('\n');

@@ -49,6 +49,6 @@ describe('choosing a machine for GPUs', () => {
     const machineType = machineForGpus(gpu) ?? '';
     expect(findMachineType(machineType)?.vcpus).toBeGreaterThanOrEqual(8);
     const accelerator = { type: toAcceleratorEnum(gpu.type), count: gpu.count };
-    expect(resolveMachine({ machineType, accelerator })).toMatchObject({ asked: { machineType, gpus: gpu } });
+    expect(resolveMachine({ machineType, accelerator })).toMatchObject({ requested: { machineType, gpus: gpu } });
   });
 });

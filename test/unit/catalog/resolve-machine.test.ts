@@ -17,20 +17,20 @@ describe('resolving a machine', () => {
     ['n1-standard-8', t4(2), 'n1-standard-8', t4(2)],
     ['a2-highgpu-1g', gpus('NVIDIA_TESLA_A100', 1), 'a2-highgpu-1g'],
     ['n2d-standard-224', null, 'n2d-standard-224'],
-  ] as const)('%s with %j is %s with %j', (machineType, asked, ...[resolvedType, accelerator = null]) => {
-    expect(machineOf({ machineType, accelerator: asked })).toMatchObject({
+  ] as const)('%s with %j is %s with %j', (machineType, requested, ...[resolvedType, accelerator = null]) => {
+    expect(machineOf({ machineType, accelerator: requested })).toMatchObject({
       machine: { machineType: resolvedType, accelerator },
       isTpu: false,
     });
   });
 
-  it('gives way from 8 K80 to 4 T4, and remembers what was asked for', () => {
+  it('gives way from 8 K80 to 4 T4, and remembers what was requested', () => {
     expect(machineOf({ machineType: 'complex_model_l_gpu', accelerator: null })).toMatchObject({
-      asked: { machineType: 'n1-standard-32', gpus: k80(8) },
+      requested: { machineType: 'n1-standard-32', gpus: k80(8) },
       replaced: { from: k80(8), to: t4(4) },
     });
     expect(machineOf({ machineType: 'g2-standard-4', accelerator: null })).toMatchObject({
-      asked: { gpus: gpus('nvidia-l4', 1) },
+      requested: { gpus: gpus('nvidia-l4', 1) },
       replaced: null,
     });
   });
@@ -52,8 +52,8 @@ describe('resolving a machine', () => {
       t4(1),
       { reason: 'ACCELERATOR_ON_LEGACY_TYPE', means: { machineType: 'n1-standard-8', accelerator: k80(1) } },
     ],
-  ])('refuses %s with %j: %j', (machineType, accelerator, refusal) => {
-    expect(resolveMachine({ machineType, accelerator })).toEqual({ refusal });
+  ])('refuses %s with %j: %j', (machineType, accelerator, rejection) => {
+    expect(resolveMachine({ machineType, accelerator })).toEqual({ rejection });
   });
 
   it('knows a GPU by both of its names', () => {
@@ -81,7 +81,7 @@ describe('a TPU machine', () => {
   ])('%s with %j keeps its name, and has %j', (machineType, accelerator, has) => {
     expect(resolveMachine({ machineType, accelerator })).toEqual({
       machine: { machineType, accelerator: has },
-      asked: { machineType, gpus: has },
+      requested: { machineType, gpus: has },
       replaced: null,
       isTpu: true,
     });
@@ -89,13 +89,13 @@ describe('a TPU machine', () => {
 
   it('takes no GPUs, and lends its TPUs to no other machine', () => {
     expect(resolveMachine({ machineType: 'cloud_tpu', accelerator: t4(1) })).toEqual({
-      refusal: { reason: 'MACHINE_TYPE_TAKES_NO_ACCELERATOR' },
+      rejection: { reason: 'MACHINE_TYPE_TAKES_NO_ACCELERATOR' },
     });
     expect(resolveMachine({ machineType: 'cloud_tpu', accelerator: gpus('TPU_V9', 1) })).toEqual({
-      refusal: { reason: 'UNKNOWN_ACCELERATOR', name: 'TPU_V9' },
+      rejection: { reason: 'UNKNOWN_ACCELERATOR', name: 'TPU_V9' },
     });
     expect(resolveMachine({ machineType: 'n1-standard-8', accelerator: gpus('TPU_V2', 8) })).toMatchObject({
-      refusal: { reason: 'ACCELERATOR_NOT_ATTACHABLE', accelerator: 'TPU_V2' },
+      rejection: { reason: 'ACCELERATOR_NOT_ATTACHABLE', accelerator: 'TPU_V2' },
     });
   });
 

@@ -42,9 +42,9 @@ describe('a scale tier', () => {
       expect(groups[0]).toMatchObject({ role: 'master', count: 1 });
       const resolutions = groups.map(({ machineType, accelerator }) => resolveMachine({ machineType, accelerator }));
       const machines = resolutions.flatMap((resolution) =>
-        'refusal' in resolution || resolution.isTpu ? [] : [resolution.machine],
+        'rejection' in resolution || resolution.isTpu ? [] : [resolution.machine],
       );
-      expect(resolutions.filter((resolution) => 'refusal' in resolution)).toEqual([]);
+      expect(resolutions.filter((resolution) => 'rejection' in resolution)).toEqual([]);
       expect(zonesFor('us-central1', machines)).not.toEqual([]);
     }
   });

@@ -8,13 +8,13 @@ describe('scale tiers', () => {
     ['STANDARD_1', { master: ['n1-highcpu-8', {}], worker: [4, 'n1-highcpu-8', {}], ps: [3, 'n1-standard-4', {}] }],
     ['PREMIUM_1', { master: ['n1-highcpu-16', {}], worker: [19, 'n1-highcpu-16', {}], ps: [11, 'n1-highmem-8', {}] }],
     ['BASIC_TPU', { master: ['n1-standard-4', {}], worker: [1, 'cloud_tpu', { TPU_V2: 8 }] }],
-  ])('%s stands for the machines that it stood for', (tier, cluster) => {
+  ])('%s has the machines of AI Platform', (tier, cluster) => {
     const text = `trainingInput: {scaleTier: ${tier}}`;
     expect(clusterOf(text)).toEqual(cluster);
     expect(problemsOf(text)).toEqual([]);
   });
 
-  it('gives BASIC where there is none, and says so', () => {
+  it('defaults to BASIC, with a warning', () => {
     expect(planOf('trainingInput: {args: [a]}')).toEqual(['master 1 n1-standard-4']);
     expect(warningsOf('trainingInput: {args: [a]}')).toEqual(['DEFAULT_SCALE_TIER trainingInput.scaleTier']);
   });
@@ -23,9 +23,9 @@ describe('scale tiers', () => {
     ['STANDARD-1', 'STANDARD_1'],
     ['basic-gpu', 'BASIC_GPU'],
     ['custom', 'CUSTOM'],
-  ])('has no tier %s, but knows which is meant', (tier, meant) => {
-    const { groups, asked, findings } = machinesOf(`trainingInput: {scaleTier: ${tier}}`);
-    expect({ groups, asked }).toEqual({ groups: null, asked: [] });
+  ])('rejects the tier %s and suggests a similar one', (tier, meant) => {
+    const { groups, requested, findings } = machinesOf(`trainingInput: {scaleTier: ${tier}}`);
+    expect({ groups, requested }).toEqual({ groups: null, requested: [] });
     expect(findings.problems).toEqual([
       expect.objectContaining({
         code: 'UNKNOWN_SCALE_TIER',
@@ -44,20 +44,20 @@ describe('scale tiers', () => {
       'trainingInput.evaluatorConfig.acceleratorConfig.type',
       'n1-standard-8',
     ],
-  ])('allows machines of one’s own with CUSTOM alone: {%s}', (input, path, master) => {
-    const { groups, asked, findings } = machinesOf(`trainingInput: {${input}}`);
+  ])('allows custom machines only with CUSTOM: {%s}', (input, path, master) => {
+    const { groups, requested, findings } = machinesOf(`trainingInput: {${input}}`);
     expect(findings.problems).toEqual([expect.objectContaining({ code: 'TIER_NOT_CUSTOM', path })]);
-    expect({ groups, master: asked[0]?.machineType }).toEqual({ groups: null, master });
+    expect({ groups, master: requested[0]?.machineType }).toEqual({ groups: null, master });
   });
 
-  it('takes zeros beside a tier for nothing said, as proto3 does', () => {
+  it('treats a zero like a missing field, as proto3 does', () => {
     const zeros = 'workerCount: 0, masterConfig: {acceleratorConfig: {type: ACCELERATOR_TYPE_UNSPECIFIED, count: 0}}';
     expect(problemsOf(`trainingInput: {scaleTier: BASIC, ${zeros}}`)).toEqual([]);
   });
 });
 
 describe('machines of AI Platform', () => {
-  it('are named by role, each as it was asked for', () => {
+  it('are returned by role, as requested', () => {
     const t4 = 'acceleratorConfig: {type: NVIDIA_TESLA_T4, count: 2}';
     const master = `masterType: n1-standard-16, masterConfig: {${t4}}`;
     const others = 'workerType: n1-highcpu-16, workerCount: "9", evaluatorType: n1-standard-4, evaluatorCount: 1';
@@ -73,7 +73,7 @@ describe('machines of AI Platform', () => {
     ]);
   });
 
-  it('may have AI Platform’s own names, which are translated; a K80 stays named, and a T4 would run', () => {
+  it('with legacy names are translated; a K80 is kept in the request and replaced by a T4 in the plan', () => {
     const text = custom('masterType: complex_model_l_gpu, workerType: standard_gpu, workerCount: 3');
     expect(clusterOf(text)).toEqual({
       master: ['n1-standard-32', { NVIDIA_TESLA_K80: 8 }],
@@ -89,16 +89,16 @@ describe('machines of AI Platform', () => {
     ]);
   });
 
-  it('are of one category, with a TPU beside either', () => {
-    const { groups, asked, findings } = machinesOf(
+  it('are of one category, combined with a TPU or not', () => {
+    const { groups, requested, findings } = machinesOf(
       custom('masterType: n1-highmem-96, workerType: complex_model_l, workerCount: 2'),
     );
-    expect({ groups, worker: asked[1]?.machineType }).toEqual({ groups: null, worker: 'n1-highcpu-32' });
+    expect({ groups, worker: requested[1]?.machineType }).toEqual({ groups: null, worker: 'n1-highcpu-32' });
     expect(findings.problems).toEqual([
       expect.objectContaining({
         code: 'MIXED_MACHINE_TYPES',
         path: 'trainingInput.workerType',
-        remedy: "Write Compute Engine's name: complex_model_l is n1-highcpu-32.",
+        remedy: 'Write the Compute Engine name: complex_model_l is n1-highcpu-32.',
       }),
     ]);
     for (const master of ['complex_model_m', 'n1-highcpu-16']) {
@@ -117,7 +117,7 @@ describe('machines of AI Platform', () => {
     },
   );
 
-  it('says nothing of roles that are counted as none', () => {
+  it('reports nothing for roles with a count of 0', () => {
     expect(warningsOf(custom('masterType: standard, parameterServerCount: 0'))).toEqual([]);
   });
 
@@ -146,11 +146,11 @@ describe('machines of AI Platform', () => {
     expect(machinesOf(custom(input)).groups).toBeNull();
   });
 
-  it('may be a thousand', () => {
+  it('may be 1,000', () => {
     expect(problemsOf(custom('masterType: standard, workerType: standard, workerCount: 999'))).toEqual([]);
   });
 
-  it('are not missing where they cannot be read', () => {
+  it('are not reported missing if they are unreadable', () => {
     expect(problemsOf(custom('masterType: [standard]'))).toEqual(['WRONG_TYPE trainingInput.masterType']);
     const workers = 'masterType: standard, workerType: standard, workerCount: two';
     expect(machinesOf(custom(workers)).groups).toBeNull();
@@ -196,19 +196,19 @@ describe('GPUs of AI Platform', () => {
       { type: 'n1-standard-8', gpu: 'TPU_V2', count: 8 },
       `ACCELERATOR_NOT_ATTACHABLE ${PATH}.type`,
     ],
-  ])('cannot be had %s, and are shown as they are written', (_, { type, gpu, count }, problem) => {
+  ])('are rejected %s, and shown as written', (_, { type, gpu, count }, problem) => {
     const text = custom(`masterType: ${type}, masterConfig: {acceleratorConfig: {type: ${gpu}, count: ${count}}}`);
     expect(problemsOf(text)).toEqual([problem]);
     expect(clusterOf(text)).toEqual({ master: [type, { [gpu]: count }] });
   });
 
-  it('that nearly exist are answered with the nearest', () => {
+  it('with a typo get the most similar name as a suggestion', () => {
     const gpus = 'masterConfig: {acceleratorConfig: {type: NVIDIA_TESLA_T5, count: 1}}';
     const [problem] = machinesOf(custom(`masterType: n1-standard-8, ${gpus}`)).findings.problems;
     expect(problem?.remedy).toMatch(/^Did you mean "NVIDIA_TESLA_T4"\?/);
   });
 
-  it('are told apart from a slip in the machine type', () => {
+  it('are reported separately from a typo in the machine type', () => {
     const gpus = 'masterConfig: {acceleratorConfig: {type: NVIDIA_T4, count: 1}}';
     expect(problemsOf(custom(`masterType: n1-standart-8, ${gpus}`))).toEqual([
       'UNKNOWN_MACHINE_TYPE trainingInput.masterType',

@@ -14,7 +14,7 @@ function diskOf(machineType: string, diskSpec: string) {
 }
 
 describe('boot disks', () => {
-  it('have 100 GiB of pd-ssd where nothing is said, as on AI Platform', () => {
+  it('are 100 GiB of pd-ssd by default, as on AI Platform', () => {
     const disk = { bootDiskGib: 100, bootDiskType: 'pd-ssd' };
     expect(diskOf('n1-standard-4', '')).toEqual({ disks: [disk], problems: [], warnings: [] });
     expect(diskOf('n1-standard-4', 'bootDiskSizeGb: 0').disks).toEqual([disk]);
@@ -27,7 +27,7 @@ describe('boot disks', () => {
     ['n4-standard-8', 'hyperdisk-balanced'],
     ['a3-highgpu-8g', 'pd-ssd'],
     ['g2-standard-8', 'pd-ssd'],
-  ])('of %s are of %s by default, because it boots from that', (machineType, bootDiskType) => {
+  ])('of %s are %s by default, which it can boot from', (machineType, bootDiskType) => {
     expect(diskOf(machineType, '').disks).toEqual([{ bootDiskGib: 100, bootDiskType }]);
     expect(diskOf(machineType, `bootDiskType: ${bootDiskType}`).warnings).toEqual([]);
   });
@@ -36,7 +36,7 @@ describe('boot disks', () => {
     ['pd-standard', 'n1-standard-4'],
     ['pd-balanced', 'g2-standard-8'],
     ['hyperdisk-balanced', 'c3-standard-8'],
-  ])('may be of %s, with a warning that a machine image may say otherwise', (bootDiskType, machineType) => {
+  ])('can be %s for %s, with a warning that a machine image may override it', (bootDiskType, machineType) => {
     const { disks, problems, warnings } = diskOf(machineType, `bootDiskType: ${bootDiskType}`);
     expect({ disks, problems }).toEqual({ disks: [{ bootDiskGib: 100, bootDiskType }], problems: [] });
     expect(warnings.map(describeProblem)).toEqual(['FIELD_WITHOUT_EFFECT workerPoolSpecs[0].diskSpec.bootDiskType']);
@@ -48,7 +48,7 @@ describe('boot disks', () => {
     ['hyperdisk-balanced', 'n1-standard-4', 'WRONG_DISK_TYPE'],
     ['hyperdisk-balanced', 'a2-highgpu-1g', 'WRONG_DISK_TYPE'],
     ['pd-ssd', 'a4-highgpu-8g', 'WRONG_DISK_TYPE'],
-  ])('cannot be of %s for %s', (bootDiskType, machineType, code) => {
+  ])('cannot be %s for %s', (bootDiskType, machineType, code) => {
     const { problems } = diskOf(machineType, `bootDiskType: ${bootDiskType}`);
     expect(problems.map(describeProblem)).toEqual([`${code} workerPoolSpecs[0].diskSpec.bootDiskType`]);
   });
@@ -67,7 +67,7 @@ describe('boot disks', () => {
     expect(disks[0]?.bootDiskGib).toBe(count === 0 ? sizeGib : 100);
   });
 
-  it('that groups share are told of once', () => {
+  it('shared by groups are reported once', () => {
     const { disks, problems } = disksOf('module: t\ndisk: {size: 5, type: floppy}\nworkers: 2');
     expect(disks).toHaveLength(2);
     expect(problems.map(describeProblem)).toEqual(['INVALID_DISK_SIZE disk.size', 'UNKNOWN_DISK_TYPE disk.type']);

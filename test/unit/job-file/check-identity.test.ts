@@ -14,8 +14,8 @@ function check(field: Field, text: string) {
 
 const KEY = 'projects/acme/locations/europe/keyRings/Ring_1/cryptoKeys/Key-2';
 
-describe('whom and where a job runs as', () => {
-  it('is the deployment’s to say where the file says nothing', () => {
+describe('service account, network and encryption key', () => {
+  it('are null by default', () => {
     const findings = createFindings();
     const nothing = { serviceAccount: null, network: null, kmsKeyName: null };
     expect(checkIdentity(EMPTY_DRAFT, findings)).toEqual(nothing);
@@ -31,7 +31,7 @@ describe('whom and where a job runs as', () => {
     ['network', 'projects/12345/global/networks/vpc-2'],
     ['network', 'projects/example.com:acme/global/networks/vpc-2'],
     ['kmsKeyName', KEY],
-  ])('can have the %s %s', (field, text) => {
+  ])('accept the %s %s', (field, text) => {
     expect(check(field, text)).toEqual({ value: text, problems: [] });
   });
 
@@ -51,18 +51,18 @@ describe('whom and where a job runs as', () => {
     ['serviceAccount', 'USER_SA_EMAIL', 'PLACEHOLDER'],
     ['network', 'projects/PROJECT_NUMBER/global/networks/default', 'PLACEHOLDER'],
     ['kmsKeyName', '<key>', 'PLACEHOLDER'],
-  ])('cannot have the %s %s: %s', (field, text, code) => {
+  ])('reject the %s %s: %s', (field, text, code) => {
     const { value, problems } = check(field, text);
     expect(value).toBeNull();
     expect(problems).toMatchObject([{ code, path: `trainingInput.${field}`, line: 7 }]);
   });
 
-  it('names the network that a short name means, and tells of a key’s version', () => {
+  it('suggest the full name of a network, and to remove the version of a key', () => {
     expect(check('network', 'vpc-2').problems[0]?.remedy).toContain('projects/my-project/global/networks/vpc-2');
-    expect(check('kmsKeyName', `${KEY}/cryptoKeyVersions/1`).problems[0]?.remedy).toContain('Leave out the version');
+    expect(check('kmsKeyName', `${KEY}/cryptoKeyVersions/1`).problems[0]?.remedy).toContain('Remove the version');
   });
 
-  it('shows of a long text the beginning alone', () => {
+  it('quote only the beginning of a long value', () => {
     expect(check('network', 'x'.repeat(100_000)).problems[0]?.message.length).toBeLessThan(300);
   });
 });

@@ -13,8 +13,8 @@ function check(text: string | undefined, jobId: string | null = 'digits') {
   return { jobDir, problems: findings.problems, warnings: findings.warnings };
 }
 
-describe('a job directory', () => {
-  it('is one of the job’s own where none is said, and none without a job id', () => {
+describe('the job directory', () => {
+  it('defaults to a folder named by the job ID, or null without a job ID', () => {
     expect(check(undefined).jobDir).toBe('gs://jobs/all/digits');
     expect(check(undefined, null)).toEqual({ jobDir: null, problems: [], warnings: [] });
   });
@@ -26,11 +26,11 @@ describe('a job directory', () => {
     ['gs://bkt/a/b/', 'gs://bkt/a/b'],
     ['gs://bkt/a/b//', 'gs://bkt/a/b'],
     ['gs://bkt/UPPER case', 'gs://bkt/UPPER case'],
-  ])('at %s is %s', (text, jobDir) => {
+  ])('%s becomes %s', (text, jobDir) => {
     expect(check(text)).toEqual({ jobDir, problems: [], warnings: [] });
   });
 
-  it.each(['gs://bkt//a', 'gs://bkt/a//b'])('at %s stays there, with a warning', (text) => {
+  it.each(['gs://bkt//a', 'gs://bkt/a//b'])('%s is kept, with a warning', (text) => {
     const { jobDir, warnings } = check(text);
     expect(jobDir).toBe(text);
     expect(warnings).toMatchObject([{ code: 'EMPTY_PATH_PART', path: 'trainingInput.jobDir', line: 4 }]);
@@ -53,18 +53,18 @@ describe('a job directory', () => {
     ['gs://{BUCKET}/a', 'PLACEHOLDER'],
     ['gs://BUCKET_NAME/a', 'PLACEHOLDER'],
     ['gs://bkt/{{NAME}}/a', 'PLACEHOLDER'],
-  ])('cannot be %s: %s', (text, code) => {
+  ])('rejects %s: %s', (text, code) => {
     const { jobDir, problems } = check(text);
     expect(jobDir).toBeNull();
     expect(problems).toMatchObject([{ code, path: 'trainingInput.jobDir', line: 4 }]);
   });
 
-  it('is said to hold the placeholder as it is written', () => {
+  it('names the placeholder in the message as written', () => {
     expect(check('gs://{BUCKET}/a').problems[0]?.message).toContain('placeholder {BUCKET}');
     expect(check('gs://MY_BUCKET/a').problems[0]?.message).toContain('placeholder MY_BUCKET');
   });
 
-  it('is read in a moment, however many slashes it ends with or holds', () => {
+  it('is parsed in linear time, however many slashes it contains or ends with', () => {
     const slashes = `gs://bkt/${'/'.repeat(400)}a${'/'.repeat(200_000)}`;
     const place = parseStorageUri(slashes);
     expect('fault' in place ? place.fault : printStorageUri(place)).toBe(`gs://bkt/${'/'.repeat(400)}a`);

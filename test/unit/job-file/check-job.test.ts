@@ -29,7 +29,7 @@ function firstProblem(overrides: TrainingOverrides, context: JobContext = CONTEX
 }
 
 describe('flags', () => {
-  it('make a job without any file', () => {
+  it('can specify a job without a file', () => {
     expect(check({}).problems).toEqual([]);
     expect(
       check({
@@ -43,7 +43,7 @@ describe('flags', () => {
     });
   });
 
-  it('beat the file, and leave alone what they do not name', () => {
+  it('override the file’s fields and keep the others', () => {
     const file =
       'jobId: a\nlabels: {x: y}\ntrainingInput: {scaleTier: BASIC, region: nowhere, args: [--old], pythonModule: t.a, packageUris: [p.whl]}';
     const { draft } = readJobFile(file, { fileName: 'config.yaml' });
@@ -59,13 +59,13 @@ describe('flags', () => {
     });
   });
 
-  it('are named where they are wrong', () => {
+  it('are the path of problems with their values', () => {
     expect(firstProblem({ region: 'mars' })).toBe('UNKNOWN_REGION --region');
     expect(firstProblem({ scaleTier: 'huge' })).toBe('UNKNOWN_SCALE_TIER --scale-tier');
   });
 });
 
-describe('checking a job', () => {
+describe('checkJob', () => {
   const custom = (masterType: string, type: string, count: number) => ({
     scaleTier: 'CUSTOM',
     masterType,
@@ -98,7 +98,7 @@ describe('checking a job', () => {
     ['another GPU on A2', custom('a2-highgpu-1g', 'NVIDIA_TESLA_T4', 1), 'ACCELERATOR_BUILT_IN --master-accelerator'],
     ['a TPU', custom('n1-standard-8', 'TPU_V2', 8), 'ACCELERATOR_NOT_ATTACHABLE --master-accelerator'],
     ['an argument with a NUL', { args: ['a\0'] }, 'INVALID_ARGUMENT -- ARGS'],
-    ['half a character', { args: ['\ud800'] }, 'INVALID_ARGUMENT -- ARGS'],
+    ['an unpaired surrogate', { args: ['\ud800'] }, 'INVALID_ARGUMENT -- ARGS'],
     ['arguments larger than metadata', { args: ['x'.repeat(140_000)] }, 'ARGUMENTS_TOO_LARGE -- ARGS'],
     [
       '101 packages',
@@ -110,17 +110,17 @@ describe('checking a job', () => {
       { labels: Object.fromEntries(Array.from({ length: 65 }, (_, index) => [`k${index}`, 'v'])) },
       'TOO_MANY_LABELS labels',
     ],
-    ['a label of 64 letters', { labels: { k: 'v'.repeat(64) } }, 'INVALID_LABEL --labels'],
-    ['a job id of 129 letters', { jobId: 'a'.repeat(129) }, 'INVALID_JOB_ID JOB'],
-    ['a job id that ends a line', { jobId: 'a\n' }, 'INVALID_JOB_ID JOB'],
-    ['a wildcard for a package', { packageUris: ['gs://bkt/*.whl'] }, 'INVALID_PACKAGE_URI --packages'],
+    ['a label of 64 characters', { labels: { k: 'v'.repeat(64) } }, 'INVALID_LABEL --labels'],
+    ['a job ID of 129 characters', { jobId: 'a'.repeat(129) }, 'INVALID_JOB_ID JOB'],
+    ['a job ID that ends with a newline', { jobId: 'a\n' }, 'INVALID_JOB_ID JOB'],
+    ['a package with a wildcard', { packageUris: ['gs://bkt/*.whl'] }, 'INVALID_PACKAGE_URI --packages'],
     ['a job directory with dots', { jobDir: 'gs://bkt/../c' }, 'INVALID_JOB_DIR --job-dir'],
-  ])('refuses %s', (_, overrides, expected) => {
+  ])('rejects %s', (_, overrides, expected) => {
     expect(check(overrides).spec).toBeNull();
     expect(firstProblem(overrides)).toBe(expected);
   });
 
-  it('gives zones in which the machine exists, by name', () => {
+  it('returns the zones that have the machine, sorted by name', () => {
     expect(check({}).zones).toEqual(['us-central1-a', 'us-central1-b', 'us-central1-c', 'us-central1-f']);
     expect(check({ scaleTier: 'CUSTOM', masterType: 'standard_p100' }).zones).toEqual([
       'us-central1-c',
@@ -128,28 +128,28 @@ describe('checking a job', () => {
     ]);
   });
 
-  it('takes package and module from where the file was found, when the file names none', () => {
+  it('uses the context’s package and module if the file has none', () => {
     const { packageUris: _packages, pythonModule: _module, ...bare } = SOUND;
     const defaults = { ...CONTEXT.defaults, packageUris: ['gs://uploads/a.tar.gz'], pythonModule: 'found.task' };
     const { spec } = checkJob(applyOverrides(EMPTY_DRAFT, bare), { ...CONTEXT, defaults });
     expect(spec?.program).toMatchObject({ packageUris: ['gs://uploads/a.tar.gz'], module: 'found.task', args: [] });
   });
 
-  it('refuses packages beside a job file that lies in no bucket', () => {
+  it('rejects relative package paths if the job file is not in a bucket', () => {
     expect(firstProblem({ packageUris: ['dist/a.whl'] }, { ...CONTEXT, packageBase: null })).toBe(
       'INVALID_PACKAGE_URI --packages',
     );
   });
 });
 
-describe('small rules', () => {
+describe('names, durations and URIs', () => {
   it.each([
     ['my job-1', 'my_job_1'],
     ['2021_run', 'job_2021_run'],
     ['', 'job'],
     ['ünï', 'n'],
     [`${'a'.repeat(127)}--b`, 'a'.repeat(127)],
-  ])('suggests a legal job id for "%s"', (text, suggested) => {
+  ])('suggests a valid job ID for "%s"', (text, suggested) => {
     expect(suggestJobId(text)).toBe(suggested);
     expect(suggested).toMatch(JOB_ID_PATTERN);
   });
@@ -165,11 +165,11 @@ describe('small rules', () => {
     ['1e3s', undefined],
     ['1.0000000001s', undefined],
     [' 1s', undefined],
-  ])('reads the duration "%s"', (text, ms) => {
+  ])('parses the duration "%s"', (text, ms) => {
     expect(parseDurationMs(text)).toBe(ms);
   });
 
-  it('prints durations that read the same, and suggests one for what people write', () => {
+  it('prints durations that parse to the same value, and suggests a duration for common spellings', () => {
     expect(parseDurationMs(printDuration(1_001))).toBe(1_001);
     expect(['2h', '90 min', '3600', 'soon'].map(suggestDuration)).toEqual(['7200s', '5400s', '3600s', '3600s']);
   });
@@ -178,7 +178,7 @@ describe('small rules', () => {
     ['gs://my-bucket/a/b/', { bucket: 'my-bucket', path: 'a/b' }],
     ['gs://my-bucket', { bucket: 'my-bucket', path: '' }],
     ['gs://my.domain.org/a b', { bucket: 'my.domain.org', path: 'a b' }],
-  ])('takes %s for a place in Cloud Storage', (text, place) => {
+  ])('parses %s as a Cloud Storage URI', (text, place) => {
     expect(parseStorageUri(text)).toEqual(place);
   });
 
@@ -196,11 +196,11 @@ describe('small rules', () => {
     'gs://abc/./x',
     `gs://abc/${'x'.repeat(600)}`,
     'gs://abc/a\nb',
-  ])('takes "%s" for none', (text) => {
+  ])('rejects "%s" as a Cloud Storage URI', (text) => {
     expect(parseStorageUri(text)).toHaveProperty('fault');
   });
 
-  it('finds the nearest name, or none', () => {
+  it('finds the most similar name, or none', () => {
     const known = ['region', 'jobDir', 'pythonModule'];
     expect(
       ['regoin', 'job-dir', 'PYTHON_MODULE', 'colour', 'x'.repeat(10_000)].map((name) => nearestName(name, known)),

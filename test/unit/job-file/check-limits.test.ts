@@ -16,7 +16,7 @@ function scheduled(scheduling: string): string {
 }
 
 describe('limits', () => {
-  it('are seven days, no end of waiting and no restarts where nothing is said', () => {
+  it('default to 7 days of running, no wait limit and no restarts', () => {
     expect(limitsOf(custom('masterType: standard')).limits).toEqual({
       maxRunningMs: 7 * DAY_SECONDS * 1_000,
       maxWaitMs: null,
@@ -24,7 +24,7 @@ describe('limits', () => {
     });
   });
 
-  it('are read from every dialect', () => {
+  it('are supported in every dialect', () => {
     const limits = { maxRunningMs: 5_400_000, maxWaitMs: 7_200_000, restartsMax: 0 };
     expect(limitsOf(scheduled('maxRunningTime: 5400s, maxWaitTime: 7200s')).limits).toEqual(limits);
     const vertex = `${pools('machineSpec: {machineType: n1-standard-4}')}\nscheduling: {timeout: 5400s, maxWaitDuration: 7200s}`;
@@ -35,7 +35,7 @@ describe('limits', () => {
     });
   });
 
-  it('of waiting are a day with FLEX_START where nothing is said, and none where it says 0, as on Vertex AI', () => {
+  it('on waiting with FLEX_START default to one day, and 0 means no limit, as on Vertex AI', () => {
     const flexible = (rest: string) =>
       limitsOf(`${pools('machineSpec: {machineType: a2-highgpu-1g}')}\nscheduling: {strategy: FLEX_START${rest}}`);
     expect(flexible('').limits?.maxWaitMs).toBe(DAY_SECONDS * 1_000);
@@ -53,16 +53,16 @@ describe('limits', () => {
     [`${119 * DAY_SECONDS}s`, true],
     [`${119 * DAY_SECONDS + 1}s`, false],
     ['2h', false],
-  ])('of running: %s', (maxRunningTime, isSound) => {
+  ])('on running: %s', (maxRunningTime, isValid) => {
     const { limits, problems } = limitsOf(scheduled(`maxRunningTime: ${maxRunningTime}`));
-    expect(limits !== null).toBe(isSound);
-    expect(problems).toEqual(isSound ? [] : ['INVALID_DURATION trainingInput.scheduling.maxRunningTime']);
+    expect(limits !== null).toBe(isValid);
+    expect(problems).toEqual(isValid ? [] : ['INVALID_DURATION trainingInput.scheduling.maxRunningTime']);
   });
 
   it.each([
     ['1799s', ['SHORT_MAX_WAIT_TIME trainingInput.scheduling.maxWaitTime']],
     ['1800s', []],
-  ])('of waiting are warned of where AI Platform would not take them: %s', (maxWaitTime, warnings) => {
+  ])('on waiting that AI Platform would reject cause a warning: %s', (maxWaitTime, warnings) => {
     expect(limitsOf(scheduled(`maxWaitTime: ${maxWaitTime}`)).warnings).toEqual(warnings);
     expect(limitsOf(`module: t\nmaxWait: ${maxWaitTime}`).warnings).toEqual([]);
   });
@@ -72,13 +72,13 @@ describe('limits', () => {
     [0, true],
     [100, true],
     [101, false],
-  ])('of restarts: %i', (retries, isSound) => {
+  ])('on restarts: %i', (retries, isValid) => {
     const { limits, problems } = limitsOf(`module: t\nretries: ${retries}`);
-    expect(limits?.restartsMax).toBe(isSound ? retries : undefined);
-    expect(problems).toEqual(isSound ? [] : ['INVALID_RESTARTS retries']);
+    expect(limits?.restartsMax).toBe(isValid ? retries : undefined);
+    expect(problems).toEqual(isValid ? [] : ['INVALID_RESTARTS retries']);
   });
 
-  it('that a template leaves open are gaps, not mistakes', () => {
+  it('with a placeholder are reported as PLACEHOLDER', () => {
     expect(limitsOf(scheduled('maxRunningTime: "<timeout>"')).problems).toEqual([
       'PLACEHOLDER trainingInput.scheduling.maxRunningTime',
     ]);

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { readCatalog } from '#shared/catalog/catalog.ts';
 import { clusterOf, machinesOf, planOf, pools, problemsOf } from '../../support/job-file/read-machines.ts';
 
-describe('machines of Dropforge’s own form', () => {
+describe('machines of Dropforge’s dialect', () => {
   it.each([
     ['module: t', ['master 1 n1-standard-4']],
     ['module: t\ngpu: 2 x T4', ['master 1 n1-standard-16 nvidia-tesla-t4 2']],
@@ -18,14 +18,14 @@ describe('machines of Dropforge’s own form', () => {
     expect(problemsOf(text)).toEqual([]);
   });
 
-  it('are counted but for the first', () => {
+  it('have a count, except the first', () => {
     expect(clusterOf('module: t\nevaluators: 2')).toEqual({
       master: ['n1-standard-4', {}],
       evaluator: [2, 'n1-standard-4', {}],
     });
   });
 
-  it('are told once of a mistake that groups share, and of the counts that GPUs come in', () => {
+  it('report a problem shared by groups once, with the available numbers of GPUs', () => {
     const { findings } = machinesOf('module: t\ngpu: 3 x A100\nworkers: 2');
     expect(findings.problems).toEqual([
       expect.objectContaining({
@@ -42,7 +42,7 @@ describe('any machine', () => {
   const types = [...machineTypes, ...legacyMachineTypes, ...tpuMachineTypes].map(({ name }) => name);
   const gpus = [...accelerators.map(({ name }) => name), ...tpus];
 
-  it('is planned, or there is a reason not to; asked for it is in any case', () => {
+  it('is either planned or has a problem, and is always among the requested machines', () => {
     fc.assert(
       fc.property(
         fc.record({
@@ -53,11 +53,11 @@ describe('any machine', () => {
         }),
         ({ type, gpu, gpuCount, count }) => {
           const spec = `{machineType: "${type}", acceleratorType: ${gpu}, acceleratorCount: ${gpuCount}}`;
-          const { groups, asked, findings } = machinesOf(
+          const { groups, requested, findings } = machinesOf(
             pools('machineSpec: {machineType: n1-standard-4}', `machineSpec: ${spec}, replicaCount: ${count}`),
           );
           expect(groups === null).toBe(findings.problems.length > 0);
-          expect(asked).toHaveLength(count > 0 ? 2 : 1);
+          expect(requested).toHaveLength(count > 0 ? 2 : 1);
           for (const { message, remedy } of [...findings.problems, ...findings.warnings]) {
             expect(`${message} ${remedy}`).not.toMatch(/undefined|null|\[object|NaN/);
           }

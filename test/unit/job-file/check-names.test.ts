@@ -19,13 +19,13 @@ function named(displayName: string) {
   return { ...VERTEX, displayName: said(displayName, 'displayName', 1) };
 }
 
-describe('a job id', () => {
-  it('is the one that is written, before the display name and the default', () => {
+describe('the job ID', () => {
+  it('takes precedence over the display name and the default', () => {
     const draft = { ...named('shown'), jobId: said('written', 'JOB') };
     expect(idOf(draft, 'given')).toEqual({ jobId: 'written', codes: [] });
   });
 
-  it('is the default where nothing is written', () => {
+  it('defaults to the context’s', () => {
     expect(idOf({}, 'given')).toEqual({ jobId: 'given', codes: [] });
     expect(idOf(named(''), 'given')).toEqual({ jobId: 'given', codes: [] });
   });
@@ -38,18 +38,18 @@ describe('a job id', () => {
     expect(idOf({ dialect })).toEqual({ jobId: null, codes: [`MISSING_FIELD ${path}`] });
   });
 
-  it.each(['two words', '1st', 'dash-ed', 'a'.repeat(129), ''])('is refused when it is "%s"', (text) => {
+  it.each(['two words', '1st', 'dash-ed', 'a'.repeat(129), ''])('cannot be "%s"', (text) => {
     expect(idOf({ jobId: said(text, 'jobId', 1) })).toEqual({ jobId: null, codes: ['INVALID_JOB_ID jobId'] });
   });
 
-  it('is left open where a template left it open', () => {
+  it('is reported as PLACEHOLDER if it is one', () => {
     expect(idOf({ jobId: said('run_{{STAMP}}', 'jobId', 1) }).codes).toEqual(['PLACEHOLDER jobId']);
     expect(idOf(named('$NAME')).codes).toEqual(['PLACEHOLDER displayName']);
   });
 });
 
-describe('a display name', () => {
-  it('is the job id where it can be one', () => {
+describe('the display name', () => {
+  it('is the job ID if it is a valid one', () => {
     expect(idOf(named('digits_1'))).toEqual({ jobId: 'digits_1', codes: [] });
   });
 
@@ -57,16 +57,16 @@ describe('a display name', () => {
     ['My digits, once more', 'My_digits_once_more'],
     ['2024 run', 'job_2024_run'],
     ['ночь', 'job'],
-  ])('is changed into a job id where it can be none: %s', (text, jobId) => {
+  ])('is converted to a valid job ID: %s', (text, jobId) => {
     expect(idOf(named(text))).toEqual({ jobId, codes: ['JOB_ID_FROM_DISPLAY_NAME displayName'] });
   });
 
-  it('may have 128 characters, however many bytes they are', () => {
+  it('may have 128 characters of any number of bytes', () => {
     expect(idOf(named('😀'.repeat(128))).jobId).toBe('job');
     expect(idOf(named('😀'.repeat(129)))).toEqual({ jobId: null, codes: ['DISPLAY_NAME_TOO_LONG displayName'] });
   });
 
-  it('always becomes a legal id', () => {
+  it('always converts to a valid job ID', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary-ascii', maxLength: 300 }), (text) => {
         expect(suggestJobId(text)).toMatch(JOB_ID_PATTERN);
@@ -82,7 +82,7 @@ describe('labels', () => {
     return { labels: checkLabels({ ...EMPTY_DRAFT, labels: located }, findings), findings };
   }
 
-  it('are taken as they are, in any alphabet', () => {
+  it('are kept unchanged, in any alphabet', () => {
     const labels = { team: 'vision', größe: '10_x-y', empty: '' };
     expect(check(labels).labels).toEqual(labels);
   });
@@ -93,18 +93,18 @@ describe('labels', () => {
     ['1st', 'x'],
     ['', 'x'],
     ['team', 'a'.repeat(64)],
-  ])('are refused when one is %s: %s', (key, text) => {
+  ])('cannot be %s: %s', (key, text) => {
     const { labels, findings } = check({ sound: 'x', [key]: text });
     expect(labels).toBeNull();
     expect(findings.problems).toMatchObject([{ code: 'INVALID_LABEL', path: `labels.${key}`, line: 2 }]);
   });
 
-  it('may hold what a template left open', () => {
+  it('with a placeholder are reported as PLACEHOLDER', () => {
     expect(check({ team: '{{TEAM}}' }).findings.problems).toMatchObject([{ code: 'PLACEHOLDER' }]);
   });
 
   it.each(['managed-by', 'dropforge', 'dropforge-job-1', 'dropforge_team'])(
-    'are refused when one is %s, by which VMs are known',
+    'cannot be %s, which identifies VMs',
     (key) => {
       const { labels, findings } = check({ sound: 'x', [key]: 'x' });
       expect(labels).toBeNull();
@@ -112,7 +112,7 @@ describe('labels', () => {
     },
   );
 
-  it('are 56 at most, for 8 of the 64 that a VM may have are not the user’s', () => {
+  it('are at most 56, because Dropforge uses 8 of a VM’s 64', () => {
     const many = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, 'v']));
     expect(check(many(56)).labels).toEqual(many(56));
     expect(check(many(57)).findings.problems).toMatchObject([{ code: 'TOO_MANY_LABELS', path: 'labels' }]);

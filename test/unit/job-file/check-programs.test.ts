@@ -14,14 +14,14 @@ import {
 } from '../../support/job-file/program-drafts.ts';
 
 describe('a Python package', () => {
-  it('is what all roles run where nobody says more', () => {
+  it('runs on all roles by default', () => {
     expect(check(jobOf({ master: packaged(), worker: {} }))).toEqual({
       programs: { program: PYTHON, ofRole: NONE },
       codes: [],
     });
   });
 
-  it('is the one that was found beside the job file where it names none, and so is the module', () => {
+  it('defaults to the context’s package and module', () => {
     const defaults = { ...CONTEXT.defaults, packageUris: ['gs://up/a.whl'], pythonModule: 'found.task' };
     const program = { ...PYTHON, packageUris: ['gs://up/a.whl'], module: 'found.task' };
     expect(check(jobOf({ master: { packageUris: [] } }), { ...CONTEXT, defaults }).programs?.program).toEqual(program);
@@ -39,11 +39,11 @@ describe('a Python package', () => {
     ['gs://bkt/a.whl', 'gs://bkt/a.whl'],
     ['dist/a.zip', 'gs://uploads/folder/dist/a.zip'],
     ['./dist/../a.tgz', 'gs://uploads/folder/a.tgz'],
-  ])('at %s is %s', (written, uri) => {
+  ])('%s resolves to %s', (written, uri) => {
     expect(check(jobOf({ master: packaged([written]) })).programs?.program).toMatchObject({ packageUris: [uri] });
   });
 
-  it('may have an address with two slashes, which is said', () => {
+  it('may have a URI with two consecutive slashes, with a warning', () => {
     const { programs, codes } = check(jobOf({ master: packaged(['gs://bkt//t.whl']) }));
     expect(programs?.program).toMatchObject({ packageUris: ['gs://bkt//t.whl'] });
     expect(codes).toEqual(['EMPTY_PATH_PART packageUris[0]']);
@@ -59,32 +59,32 @@ describe('a Python package', () => {
     ['gs://{BUCKET}/t.whl', 'PLACEHOLDER'],
     ['gs://bkt/$NAME.whl', 'PLACEHOLDER'],
     ['gs://MY_BUCKET/t.whl', 'PLACEHOLDER'],
-  ])('cannot be %s: %s', (uri, code) => {
+  ])('rejects %s: %s', (uri, code) => {
     expect(check(jobOf({ master: packaged([uri]) }))).toEqual({ programs: null, codes: [`${code} packageUris[0]`] });
   });
 
-  it('comes with 99 others at most', () => {
+  it('is one of at most 100', () => {
     const many = (count: number) => packaged(Array.from({ length: count }, () => 'gs://bkt/t.whl'));
     expect(check(jobOf({ master: many(100) })).codes).toEqual([]);
     expect(check(jobOf({ master: many(101) })).codes).toEqual(['TOO_MANY_PACKAGES packageUris[0]']);
   });
 
-  it.each(['trainer.task', 'cnn-model.task', '02_train.task', 'träiner'])('has the module %s', (module) => {
+  it.each(['trainer.task', 'cnn-model.task', '02_train.task', 'träiner'])('accepts the module %s', (module) => {
     expect(check(jobOf({ master: packaged(undefined, module) })).programs?.program).toMatchObject({ module });
   });
 
-  it.each(['trainer/task.py', 'trainer.task.py', 'a b', '', '{{MODULE}}'])('has no module "%s"', (module) => {
+  it.each(['trainer/task.py', 'trainer.task.py', 'a b', '', '{{MODULE}}'])('rejects the module "%s"', (module) => {
     const code = module.startsWith('{') ? 'PLACEHOLDER' : 'INVALID_PYTHON_MODULE';
     expect(check(jobOf({ master: packaged(undefined, module) })).codes).toEqual([`${code} pythonModule`]);
   });
 });
 
-describe('arguments and variables', () => {
+describe('arguments and environment variables', () => {
   const withArgs = (args: readonly string[]) => jobOf({ master: { ...packaged(), args: listed(args, 'args') } });
   const withVariable = (key: string, text: string) =>
     jobOf({ master: { ...packaged(), environment: [said({ key, text }, `env.${key}`)] } });
 
-  it('are passed as they are written', () => {
+  it('are passed unchanged', () => {
     expect(check(withArgs(['--x={{Y}}', '', 'ä b'])).programs?.program).toMatchObject({
       args: ['--x={{Y}}', '', 'ä b'],
     });
@@ -93,7 +93,7 @@ describe('arguments and variables', () => {
 
   it.each([
     ['a NUL', withArgs(['ok', 'a\0']), 'INVALID_ARGUMENT args[1]'],
-    ['half a character', withArgs(['\ud800']), 'INVALID_ARGUMENT args[0]'],
+    ['an unpaired surrogate', withArgs(['\ud800']), 'INVALID_ARGUMENT args[0]'],
     ['more than 128 KiB', withArgs(['x'.repeat(128 << 10)]), 'ARGUMENTS_TOO_LARGE args[0]'],
     ['a variable with a NUL', withVariable('A', 'a\0'), 'INVALID_ENVIRONMENT env.A'],
     ['a variable with a dash', withVariable('A-B', 'x'), 'INVALID_ENVIRONMENT env.A-B'],
@@ -103,7 +103,7 @@ describe('arguments and variables', () => {
     expect(check(draft)).toEqual({ programs: null, codes: [code] });
   });
 
-  it('are refused a hundred at a time', () => {
+  it('cause at most 100 problems', () => {
     const environment = Array.from({ length: 5_000 }, (_, index) =>
       said({ key: `${index}`, text: '' }, `env.${index}`),
     );
@@ -120,7 +120,7 @@ describe('a container', () => {
     'gcr.io/example.com:acme/digits',
     `gcr.io/acme/digits@sha256:${'0a'.repeat(32)}`,
     `gcr.io/acme/digits:1@sha256:${'0a'.repeat(32)}`,
-  ])('can have the image %s', (image) => {
+  ])('accepts the image %s', (image) => {
     expect(check(jobOf({ master: contained(image) }))).toEqual({
       programs: { program: { ...CONTAINER, imageUri: image }, ofRole: NONE },
       codes: [],
@@ -141,11 +141,11 @@ describe('a container', () => {
     ['gcr.io/{{PROJECT}}/digits', 'PLACEHOLDER'],
     ['gcr.io/PROJECT_ID/digits', 'PLACEHOLDER'],
     ['TRAINING_CONTAINER', 'PLACEHOLDER'],
-  ])('cannot have the image "%s": %s', (image, code) => {
+  ])('rejects the image "%s": %s', (image, code) => {
     expect(check(jobOf({ master: contained(image) }))).toEqual({ programs: null, codes: [`${code} imageUri`] });
   });
 
-  it('gets the job’s arguments, or its own command and arguments', () => {
+  it('uses the job’s arguments, or its own command and arguments', () => {
     const args = listed(['--x'], 'trainingInput.args');
     const own = { command: listed(['python3', 'x.py'], 'command'), containerArgs: listed(['--y'], 'containerArgs') };
     expect(check(jobOf({ master: { ...contained(), args } })).programs?.program).toEqual({
@@ -159,7 +159,7 @@ describe('a container', () => {
     });
   });
 
-  it('in Dropforge’s own form has one field for the arguments', () => {
+  it('has a single field for arguments in Dropforge’s dialect', () => {
     const program = { ...contained(), command: listed(['run'], 'command'), args: listed(['--x'], 'args') };
     expect(check(jobOf({ master: program }, { dialect: 'dropforge' }))).toEqual({
       programs: { program: { ...CONTAINER, command: ['run'], args: ['--x'] }, ofRole: NONE },
@@ -175,25 +175,25 @@ describe('a container', () => {
       'IMAGE_AND_RUNTIME_VERSION runtimeVersion',
     ],
     [
-      'arguments of the job beside its own command',
+      'arguments of the job with its own command',
       jobOf({ master: { ...contained(), command, args: listed(['--x'], 'trainingInput.args') } }),
       'ARGS_TWICE masterConfig.containerCommand',
     ],
     [
-      'a module, in Dropforge’s own form',
+      'a module, in Dropforge’s dialect',
       jobOf({ master: { ...contained(), ...packaged() } }, { dialect: 'dropforge' }),
       'TWO_PROGRAMS pythonModule',
     ],
-  ])('takes no %s', (_, draft, code) => {
+  ])('cannot be combined with %s', (_, draft, code) => {
     expect(check(draft).codes).toEqual([code]);
   });
 
-  it('is no matter of a command alone', () => {
+  it('requires an image if a command is given', () => {
     const codes = ['COMMAND_WITHOUT_IMAGE masterConfig.containerCommand'];
     expect(check(jobOf({ master: { ...packaged(), command } }))).toEqual({ programs: null, codes });
   });
 
-  it('runs in place of the module that AI Platform lets stand beside it', () => {
+  it('replaces the module that AI Platform allows with it', () => {
     const { programs, codes } = check(jobOf({ master: { ...contained(), ...packaged() } }));
     expect(programs?.program).toEqual(CONTAINER);
     expect(codes).toEqual(['FIELD_WITHOUT_EFFECT pythonModule']);

@@ -23,7 +23,7 @@ function machine(type: string, count = 1): string {
   return `machineSpec: {machineType: ${type}}, replicaCount: ${count}`;
 }
 
-describe('how machines are asked for', () => {
+describe('the provisioning model', () => {
   it.each([
     ['STRATEGY_UNSPECIFIED', 'STANDARD'],
     ['ON_DEMAND', 'STANDARD'],
@@ -35,7 +35,7 @@ describe('how machines are asked for', () => {
     expect(provisioningOf(withStrategy(strategy, machine('g2-standard-8')))).toEqual({ model, found: [] });
   });
 
-  it('is on demand where nothing is said, and as Spot VMs where Dropforge’s own form says so', () => {
+  it('is STANDARD by default, and is set by spot and flexStart in Dropforge’s dialect', () => {
     expect(provisioningOf(custom('masterType: standard')).model).toBe('STANDARD');
     expect(provisioningOf('module: t\nspot: true').model).toBe('SPOT');
     expect(provisioningOf('module: t\ngpu: L4\nflexStart: true').model).toBe('FLEX_START');
@@ -45,12 +45,12 @@ describe('how machines are asked for', () => {
     ['CHEAP', 'UNKNOWN_STRATEGY scheduling.strategy'],
     ['constructor', 'UNKNOWN_STRATEGY scheduling.strategy'],
     ['"<strategy>"', 'PLACEHOLDER scheduling.strategy'],
-  ])('is no strategy called %s', (strategy, problem) => {
+  ])('rejects the strategy %s', (strategy, problem) => {
     expect(provisioningOf(withStrategy(strategy, machine('g2-standard-8'))).model).toBeNull();
     expect(found(withStrategy(strategy, machine('g2-standard-8')))).toEqual([problem]);
   });
 
-  it('must be one that every machine allows, and the remedy is in the words of the dialect', () => {
+  it('must be available for every machine, and the remedy uses the dialect’s syntax', () => {
     const remedies = [
       withStrategy('STANDARD', machine('n1-standard-8'), machine('a3-highgpu-1g')),
       custom('masterType: a3-highgpu-1g'),
@@ -76,7 +76,7 @@ describe('how machines are asked for', () => {
     ]);
   });
 
-  it('needs a reservation for machines that nothing else gives', () => {
+  it('requires a reservation for machines that are available by reservation only', () => {
     const reserved = 'reservationAffinity: {reservationAffinityType: SPECIFIC_RESERVATION}';
     expect(found(pools(machine('a4x-highgpu-4g')))).toEqual([
       'RESERVATION_NEEDED workerPoolSpecs[0].machineSpec.machineType',
@@ -88,7 +88,7 @@ describe('how machines are asked for', () => {
     ]);
   });
 
-  it('with FLEX_START is for one kind of machine and seven days', () => {
+  it('FLEX_START requires identical machines and at most 7 days', () => {
     const [l4, a100] = [machine('g2-standard-8'), machine('a2-highgpu-1g')];
     const limited = (seconds: number) => withStrategy(`FLEX_START, timeout: ${seconds}s`, l4, l4);
     expect(found(limited(604_800))).toEqual([]);
@@ -99,7 +99,7 @@ describe('how machines are asked for', () => {
     expect(found(withStrategy('SPOT, timeout: 604801s', l4, a100))).toEqual([]);
   });
 
-  it('is no matter of TPUs', () => {
+  it('does not apply to TPUs', () => {
     expect(found(withStrategy('SPOT', machine('ct5lp-hightpu-4t')))).toEqual([]);
   });
 });
@@ -123,11 +123,11 @@ describe('reservations', () => {
       `reservationAffinityType: SPECIFIC_RESERVATION, ${KEY}, values: [${FULL}, gpus]`,
       { kind: 'SPECIFIC', names: [FULL, 'gpus'] },
     ],
-  ])('are taken as they are asked for: {%s}', (affinity, reservation) => {
+  ])('are read from {%s}', (affinity, reservation) => {
     expect(reservationOf(affinity)).toEqual({ reservation, problems: [], warnings: [] });
   });
 
-  it('are nobody’s wish where nothing is said', () => {
+  it('default to null', () => {
     const { draft, findings } = machinesOf(pools(machine('a2-highgpu-1g')));
     expect(checkReservation(masterOf(draft), findings)).toBeNull();
     expect(findings.problems).toEqual([]);
@@ -135,7 +135,7 @@ describe('reservations', () => {
 
   it.each([
     ['a type', 'values: [gpus]', 'UNKNOWN_RESERVATION_TYPE', 'values[0]'],
-    ['a type that there is', 'reservationAffinityType: SOME', 'UNKNOWN_RESERVATION_TYPE', 'reservationAffinityType'],
+    ['a valid type', 'reservationAffinityType: SOME', 'UNKNOWN_RESERVATION_TYPE', 'reservationAffinityType'],
     [
       'a key',
       'reservationAffinityType: SPECIFIC_RESERVATION, values: [gpus]',
@@ -155,12 +155,12 @@ describe('reservations', () => {
       'reservationAffinityType',
     ],
     [
-      'names of reservations',
+      'valid reservation names',
       `reservationAffinityType: SPECIFIC_RESERVATION, ${KEY}, values: [gpus, Not one]`,
       'INVALID_RESERVATION',
       'values[1]',
     ],
-  ] as const)('need %s', (...[, affinity, code, field]) => {
+  ] as const)('require %s', (...[, affinity, code, field]) => {
     const { reservation, problems } = reservationOf(affinity);
     expect(reservation).toBeNull();
     expect(problems.map(describeProblem)).toEqual([
@@ -168,13 +168,13 @@ describe('reservations', () => {
     ]);
   });
 
-  it('that are named and not used are warned of', () => {
+  it('that are named but not used cause a warning', () => {
     const { reservation, warnings } = reservationOf(`reservationAffinityType: ANY_RESERVATION, values: [gpus]`);
     expect(reservation).toEqual({ kind: 'ANY' });
     expect(warnings.map(({ code }) => code)).toEqual(['FIELD_WITHOUT_EFFECT']);
   });
 
-  it('of Dropforge’s own form are named alone, and told of once where groups share them', () => {
+  it('in Dropforge’s dialect are names only, and reported once if groups share them', () => {
     const { draft, findings } = machinesOf('module: t\nreservation: [Not one]\nworkers: 2');
     const reservations = draft.pools.map((pool) => checkReservation(pool, findings));
     expect(reservations).toEqual([null, null]);

@@ -23,8 +23,8 @@ function vertexJobOf(programs: Programs): JobDraft {
   return { ...EMPTY_DRAFT, dialect: 'vertex-ai', pools };
 }
 
-describe('other roles on AI Platform', () => {
-  it('run an image of their own, and the master’s where they name none', () => {
+describe('programs of other roles on AI Platform', () => {
+  it('use their own image, or the master’s by default', () => {
     const containerArgs = listed(['--role=ps'], 'parameterServerConfig.containerArgs');
     const { programs, codes } = check(
       jobOf({ master: contained(), worker: contained('gcr.io/acme/worker'), ps: { containerArgs }, evaluator: {} }),
@@ -38,30 +38,30 @@ describe('other roles on AI Platform', () => {
     });
   });
 
-  it('that name the master’s image run the same', () => {
+  it('with the master’s image run the master’s program', () => {
     const args = listed(['--x'], 'args');
     expect(check(jobOf({ master: { ...contained(), args }, worker: contained() })).programs?.ofRole).toEqual(NONE);
   });
 
-  it('are judged as the master is', () => {
+  it('are validated like the master’s', () => {
     const draft = jobOf({ master: contained(), worker: contained('No Image', 'workerConfig.imageUri') });
     expect(check(draft)).toEqual({ programs: null, codes: ['INVALID_IMAGE_URI workerConfig.imageUri'] });
   });
 });
 
-describe('worker pools of Vertex AI', () => {
-  it('that run the same as the first need no program of their own, and others have one', () => {
+describe('programs of Vertex AI worker pools', () => {
+  it('are recorded per role only if they differ from the first pool’s', () => {
     const { programs, codes } = check(vertexJobOf({ master: packaged(), worker: packaged(), ps: contained() }));
     expect(codes).toEqual([]);
     expect(programs).toEqual({ program: PYTHON, ofRole: { ...NONE, ps: CONTAINER } });
   });
 
-  it('pass a container what its containerSpec says', () => {
+  it('pass containerSpec.args to the container', () => {
     const program = { ...contained(), containerArgs: listed(['--x'], 'workerPoolSpecs[0].containerSpec.args') };
     expect(check(vertexJobOf({ master: program })).programs?.program).toEqual({ ...CONTAINER, args: ['--x'] });
   });
 
-  it('miss what they lack at its place', () => {
+  it('report a missing field at its path in the pool', () => {
     const containerArgs = listed(['--x'], 'workerPoolSpecs[2].containerSpec.args');
     const worker = { packageUris: listed(['gs://bkt/t.whl'], 'packageUris') };
     const defaults = { ...CONTEXT.defaults, packageUris: ['gs://up/a.whl'], pythonModule: 'found.task' };
@@ -75,7 +75,7 @@ describe('worker pools of Vertex AI', () => {
     ]);
   });
 
-  it('without replicas may say nothing', () => {
+  it('may be missing in a pool without replicas', () => {
     const draft = vertexJobOf({ master: packaged(), worker: {}, ps: contained() });
     const pools = draft.pools.map((pool) => (pool.role === 'worker' ? { ...pool, count: said(0, 'count') } : pool));
     expect(check({ ...draft, pools })).toEqual({
@@ -86,13 +86,13 @@ describe('worker pools of Vertex AI', () => {
     expect(check({ ...draft, pools: leftOut }).codes).toEqual([]);
   });
 
-  it('run a package or a container, not both', () => {
+  it('are a package or a container, not both', () => {
     expect(check(vertexJobOf({ master: { ...contained(), ...packaged() } })).codes).toEqual([
       'TWO_PROGRAMS pythonModule',
     ]);
   });
 
-  it('of which the reader has said that they have no program are not said to lack its parts as well', () => {
+  it('are not reported as incomplete if the parser has already reported that there is none', () => {
     const findings = createFindings();
     findings.problems.push({ code: 'POOL_PROGRAM', message: '', remedy: '', path: 'workerPoolSpecs[0]' });
     expect(checkPrograms(vertexJobOf({}), CONTEXT, findings)).toBeNull();

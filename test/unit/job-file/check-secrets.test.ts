@@ -14,7 +14,7 @@ function check(secrets: Readonly<Record<string, string>>) {
   return { value: checkSecrets({ ...EMPTY_DRAFT, secrets: written }, findings), problems: findings.problems };
 }
 
-function judge(text: string) {
+function validate(text: string) {
   const { draft } = readJobFile(text, { fileName: 'job.yaml' });
   return draft === null ? null : checkJob(draft, CONTEXT);
 }
@@ -29,7 +29,7 @@ describe('the secrets of a job', () => {
     ['projects/acme/secrets/hf', { project: 'acme', secret: 'hf', version: 'latest' }],
     ['projects/example.com:acme/secrets/hf', { project: 'example.com:acme', secret: 'hf', version: 'latest' }],
     ['projects/1234/secrets/hf/versions/3', { project: '1234', secret: 'hf', version: '3' }],
-  ])('can be named %s', (text, reference) => {
+  ])('accept the reference %s', (text, reference) => {
     expect(check({ WANDB_API_KEY: text })).toEqual({ value: { WANDB_API_KEY: reference }, problems: [] });
   });
 
@@ -44,24 +44,24 @@ describe('the secrets of a job', () => {
     'projects/acme/locations/europe-west4/secrets/hf',
     'x'.repeat(256),
     'pa$sword/1',
-  ])('cannot be named "%s", which no message repeats', (text) => {
+  ])('reject the reference "%s" without quoting it', (text) => {
     const { value, problems } = check({ HF_TOKEN: text });
     expect(value).toBe(null);
     expect(problems).toMatchObject([{ code: 'INVALID_SECRET', path: 'secrets.HF_TOKEN', line: 7 }]);
-    expect(problems[0]?.message).toBe('What "HF_TOKEN" is to hold is no name of a secret.');
+    expect(problems[0]?.message).toBe('The value of "HF_TOKEN" is not a valid name of a secret.');
     expect(problems[0]?.remedy).toContain('hf-token:3');
   });
 
-  it('are not themselves in the job file: a token is refused and not repeated', () => {
+  it('must not be in the job file: a token is rejected and not quoted', () => {
     const token = `hf_${'a1B2'.repeat(9).slice(0, 34)}`;
     const { value, problems } = check({ HF_TOKEN: token });
     expect(value).toBe(null);
     expect(problems).toMatchObject([{ code: 'SECRET_IN_JOB_FILE', path: 'secrets.HF_TOKEN' }]);
-    expect(problems[0]?.message).toBe('In place of the name of a secret, "HF_TOKEN" has a Hugging Face token.');
+    expect(problems[0]?.message).toBe('"HF_TOKEN" contains a Hugging Face token instead of the name of a secret.');
     expect(JSON.stringify(problems)).not.toContain(token);
   });
 
-  it('leave a gap of a template to be filled in', () => {
+  it('report a placeholder as PLACEHOLDER', () => {
     expect(check({ HF_TOKEN: '$HF_SECRET' }).problems).toMatchObject([{ code: 'PLACEHOLDER' }]);
   });
 
@@ -74,7 +74,7 @@ describe('the secrets of a job', () => {
     ['PATH', 'RESERVED_VARIABLE'],
     ['AIP_MODEL_DIR', 'RESERVED_VARIABLE'],
     ['DROPFORGE_VM', 'RESERVED_VARIABLE'],
-  ])('are held by environment variables, not by "%s"', (name, code) => {
+  ])('reject the environment variable "%s"', (name, code) => {
     expect(check({ [name]: 'hf-token' }).problems).toMatchObject([{ code, path: `secrets.${name}`, line: 7 }]);
   });
 
@@ -91,29 +91,29 @@ describe('the secrets of a job', () => {
       'Vertex AI’s second pool',
       'workerPoolSpecs: [{}, {pythonPackageSpec: {env: [{name: HF_TOKEN, value: a}]}}]\ndropforgeSecrets:\n\n  HF_TOKEN: hf-token\n',
     ],
-  ])('are not in the environment as well, in %s', (_, text) => {
-    const problems = judge(text)?.problems ?? [];
+  ])('reject a variable that the environment also sets, in %s', (_, text) => {
+    const problems = validate(text)?.problems ?? [];
     expect(problems.filter(({ code }) => code === 'VARIABLE_TWICE')).toMatchObject([{ line: 4 }]);
   });
 
   it.each([
     ['AI Platform', 'trainingInput:\n  pythonModule: a.b\n  dropforgeSecrets: {HF_TOKEN: hf-token}\n'],
     ['Vertex AI', 'workerPoolSpecs: []\ndropforgeSecrets: {HF_TOKEN: hf-token}\n'],
-  ])('travel in a file of %s under a name that its API does not have', (_, text) => {
+  ])('can be given in a file of %s, in a field that its API does not have', (_, text) => {
     const { draft, problems } = readJobFile(text, { fileName: 'job.yaml' });
     expect(problems).toEqual([]);
     expect(draft?.secrets).toMatchObject([{ value: { key: 'HF_TOKEN', text: 'hf-token' } }]);
   });
 
-  it('are in the job as references, and nothing else of them is', () => {
-    const { spec } = judge('name: a\nmodule: a.b\npackages: [a.tar.gz]\nsecrets: {HF_TOKEN: hf-token:3}\n') ?? {};
+  it('are stored in the job as references only', () => {
+    const { spec } = validate('name: a\nmodule: a.b\npackages: [a.tar.gz]\nsecrets: {HF_TOKEN: hf-token:3}\n') ?? {};
     expect(spec?.secrets).toEqual({ HF_TOKEN: { project: null, secret: 'hf-token', version: '3' } });
     expect(spec?.program).toMatchObject({ environment: {} });
   });
 });
 
-describe('the variables that the agent sets', () => {
-  it('are those of the golden example, which the agent’s tests read', async () => {
+describe('the variables set by the agent', () => {
+  it('match the golden file that the agent’s tests use', async () => {
     const golden = await import('#shared/protocol/golden/service-variables.json', { with: { type: 'json' } });
     expect(golden.default).toEqual(SERVICE_VARIABLES);
   });

@@ -23,13 +23,13 @@ function runBy(image: string, imageOfWorkers = image): Partial<JobDraft> {
 }
 
 describe('the runtime version', () => {
-  it('is what is said, then what the executor image stands for, then the default', () => {
+  it('is the given one, else the executor image’s, else the default', () => {
     expect(runtimeOf({}).version).toBe('2.11');
     expect(runtimeOf(runBy(EXECUTOR))).toEqual({ version: '2.8', codes: [] });
     expect(runtimeOf({ ...runBy(EXECUTOR), runtimeVersion: said('2.4', '--runtime-version') }).version).toBe('2.4');
   });
 
-  it('is the default for an executor image that nothing is known of', () => {
+  it('is the default for an unknown executor image', () => {
     const codes = [`EXECUTOR_IMAGE_UNKNOWN ${EXECUTOR_PATH}`];
     expect(runtimeOf(runBy('gcr.io/acme/my-executor'))).toEqual({ version: '2.11', codes });
   });
@@ -37,11 +37,11 @@ describe('the runtime version', () => {
   it.each([
     ['not an image', 'INVALID_IMAGE_URI'],
     ['$EXECUTOR', 'PLACEHOLDER'],
-  ])('is none for the executor image "%s"', (image, code) => {
+  ])('is null for the executor image "%s"', (image, code) => {
     expect(runtimeOf(runBy(image))).toEqual({ version: null, codes: [`${code} ${EXECUTOR_PATH}`] });
   });
 
-  it('is that of the first pool for all of them', () => {
+  it('is that of the first pool', () => {
     expect(runtimeOf(runBy(EXECUTOR, EXECUTOR.replace('2-8', '2-4')))).toEqual({
       version: '2.8',
       codes: ['FIELD_WITHOUT_EFFECT workerPoolSpecs[1].pythonPackageSpec.executorImageUri'],
@@ -73,7 +73,7 @@ describe('the Python version', () => {
     expect(check(text)).toEqual(expected);
   });
 
-  it('is none where none is said', () => {
+  it('is null by default', () => {
     expect(checkPythonVersion(EMPTY_DRAFT, createFindings())).toBeNull();
   });
 });

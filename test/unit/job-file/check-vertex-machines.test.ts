@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { clusterOf, machinesOf, planOf, pools, problemsOf, warningsOf } from '../../support/job-file/read-machines.ts';
 
 describe('machines of Vertex AI', () => {
-  it('have the role of their place, and the primary replica is counted as well', () => {
+  it('get their role from the pool’s index, and the cluster includes the primary’s count', () => {
     const a2 = 'machineSpec: {machineType: a2-highgpu-8g, acceleratorType: NVIDIA_TESLA_A100, acceleratorCount: 8}';
     const text = `workerPoolSpecs: [{${a2}, replicaCount: 1}, {}, {machineSpec: {machineType: n1-highcpu-16}, replicaCount: 24}]`;
     expect(clusterOf(text)).toEqual({
@@ -12,13 +12,13 @@ describe('machines of Vertex AI', () => {
     expect(planOf(text)).toEqual(['master 1 a2-highgpu-8g', 'ps 24 n1-highcpu-16']);
   });
 
-  it('may be a TPU alone, with its topology', () => {
+  it('may be a single TPU, with its topology', () => {
     const text = pools('machineSpec: {machineType: ct5lp-hightpu-4t, tpuTopology: 4x4}, replicaCount: 1');
     expect(clusterOf(text)).toEqual({ master: [1, 'ct5lp-hightpu-4t', {}, { tpuTopology: '4x4' }] });
     expect(planOf(text)).toEqual(['master 1 ct5lp-hightpu-4t TPU']);
   });
 
-  it('are one where a pool does not say how many, with a warning for all but the first', () => {
+  it('default to one replica per pool, with a warning for all but the first pool', () => {
     const machine = 'machineSpec: {machineType: n1-standard-8}';
     expect(planOf(pools(machine, machine))).toEqual(['master 1 n1-standard-8', 'worker 1 n1-standard-8']);
     expect(warningsOf(pools(machine, machine))).toEqual([
@@ -56,13 +56,13 @@ describe('machines of Vertex AI', () => {
       [1, 'two'].map((count) => `machineSpec: {machineType: n1-standard-8}, replicaCount: ${count}`),
       'WRONG_TYPE workerPoolSpecs[1].replicaCount',
     ],
-  ])('are neither missing nor guessed where %s cannot be read', (_, specs, problem) => {
+  ])('are neither reported missing nor defaulted if %s is unreadable', (_, specs, problem) => {
     expect(problemsOf(pools(...specs))).toEqual([problem]);
     expect(warningsOf(pools(...specs))).toEqual([]);
     expect(machinesOf(pools(...specs)).groups).toBeNull();
   });
 
-  it('that a template leaves open are shown as they are written, each gap once', () => {
+  it('with placeholders are shown as written, each placeholder reported once', () => {
     const gaps = 'machineType: MACHINE_TYPE, acceleratorType: <gpu>, acceleratorCount: ACCELERATOR_COUNT';
     const text = pools(`machineSpec: {${gaps}}, replicaCount: REPLICA_COUNT`);
     expect(clusterOf(text)).toEqual({ master: ['REPLICA_COUNT', 'MACHINE_TYPE', { '<gpu>': 'ACCELERATOR_COUNT' }] });

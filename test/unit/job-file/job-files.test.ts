@@ -17,7 +17,7 @@ type Expected = {
 
 const FILES: Readonly<Record<string, Expected>> = expectedFindings;
 
-function judge(file: string) {
+function validate(file: string) {
   const reading = readJobFile(readFileSync(new URL(file, FOLDER)), { fileName: file });
   return reading.draft === null ? { ...reading, spec: null } : checkJob(reading.draft, CONTEXT);
 }
@@ -27,14 +27,14 @@ function summarize({ code, path, line }: Problem): string {
 }
 
 describe('job files', () => {
-  it('has a verdict for every fixture', () => {
+  it('have an expected result for every fixture', () => {
     expect(readdirSync(FOLDER).sort()).toEqual(Object.keys(FILES).sort());
   });
 
   it.each(Object.entries(FILES))(
-    '%s: finds just what is wrong, and where',
+    '%s: has exactly the expected findings',
     (file, { problems = [], warnings = [], unsupported = [] }) => {
-      const { spec, ...found } = judge(file);
+      const { spec, ...found } = validate(file);
       expect({
         problems: found.problems.map(summarize),
         warnings: found.warnings.map(summarize),
@@ -44,8 +44,8 @@ describe('job files', () => {
     },
   );
 
-  it.each(Object.keys(FILES))('%s: says of each finding what happened and what to do, in full sentences', (file) => {
-    const { problems, warnings, unsupported } = judge(file);
+  it.each(Object.keys(FILES))('%s: has a message and a remedy in full sentences for each finding', (file) => {
+    const { problems, warnings, unsupported } = validate(file);
     for (const { message, remedy } of [...problems, ...warnings, ...unsupported]) {
       expect(message).toMatch(/[.)]$/);
       expect(remedy).not.toBe('');
@@ -63,16 +63,19 @@ describe('job files', () => {
     'utf-16-be.yaml',
     'printed-request.json',
     'no-wrapper.yaml',
-  ])('%s: reads as the plain YAML file does', (file) => {
-    const { machineType, accelerator } = judge(file).spec?.replicaGroups[0] ?? {};
-    expect({ ...judge(file).spec, replicaGroups: [] }).toEqual({ ...judge('minimal.yaml').spec, replicaGroups: [] });
+  ])('%s: reads like the plain YAML file', (file) => {
+    const { machineType, accelerator } = validate(file).spec?.replicaGroups[0] ?? {};
+    expect({ ...validate(file).spec, replicaGroups: [] }).toEqual({
+      ...validate('minimal.yaml').spec,
+      replicaGroups: [],
+    });
     expect([machineType, accelerator]).toEqual(
       file === 'snake-case.yaml' ? ['n1-standard-8', { type: 'nvidia-tesla-t4', count: 1 }] : ['n1-standard-4', null],
     );
   });
 
-  it('reads every field that a job of one machine has', () => {
-    const { spec } = judge('all-fields.yaml');
+  it('reads every field of a job with one machine', () => {
+    const { spec } = validate('all-fields.yaml');
     expect(spec).toEqual({
       jobId: 'census_gpu',
       labels: { team: 'vision', run: '42' },
@@ -110,8 +113,8 @@ describe('job files', () => {
     });
   });
 
-  it('completes what the file leaves out', () => {
-    const { spec } = judge('minimal.yaml');
+  it('completes the file with defaults', () => {
+    const { spec } = validate('minimal.yaml');
     expect(spec).toMatchObject({
       labels: {},
       jobDir: 'gs://jobs/all/census_1',
@@ -125,19 +128,19 @@ describe('job files', () => {
     });
   });
 
-  it('follows merge keys, with what is said beside them before what they bring', () => {
-    expect(judge('anchors-and-merge.yaml').spec?.labels).toEqual({ team: 'vision', stage: 'final' });
+  it('supports merge keys, whose values are overridden by the mapping’s own', () => {
+    expect(validate('anchors-and-merge.yaml').spec?.labels).toEqual({ team: 'vision', stage: 'final' });
   });
 
-  it('puts four T4 in the place of eight K80', () => {
-    expect(judge('legacy-k80x8.yaml').spec?.replicaGroups[0]).toMatchObject({
+  it('replaces 8 K80 by 4 T4', () => {
+    expect(validate('legacy-k80x8.yaml').spec?.replicaGroups[0]).toMatchObject({
       machineType: 'n1-standard-32',
       accelerator: { type: 'nvidia-tesla-t4', count: 4 },
     });
   });
 
-  it('names what was probably meant', () => {
-    const remedies = judge('many-problems.yaml').problems.map(({ remedy }) => remedy);
+  it('suggests similar names', () => {
+    const remedies = validate('many-problems.yaml').problems.map(({ remedy }) => remedy);
     const hints = [
       'my_first_job',
       '"n1-standard-8"',

@@ -20,7 +20,7 @@ function poolOf(module: string): string {
   return `{machineSpec: {machineType: n1-standard-4}, replicaCount: 1, pythonPackageSpec: {packageUris: [gs://lab/t.whl], pythonModule: ${module}}}`;
 }
 
-describe('what this version cannot run', () => {
+describe('listUnsupported', () => {
   it.each([
     [
       'containers',
@@ -47,7 +47,7 @@ describe('what this version cannot run', () => {
       `workerPoolSpecs: [{${A2}, pythonPackageSpec: {pythonModule: t}}, {${A2}, replicaCount: 2}]\nscheduling: {strategy: FLEX_START}`,
       'scheduling.strategy',
     ],
-  ])('%s: named with its field', (_, text, path) => {
+  ])('reports %s with its field', (_, text, path) => {
     expect(unsupportedOf(text).map(describeProblem)).toEqual([`UNSUPPORTED_FIELD ${path}`]);
   });
 
@@ -68,11 +68,11 @@ describe('what this version cannot run', () => {
     ['no reservation', 'module: t\nreservation: none'],
     ['another boot disk', 'module: t\ndisk: {type: pd-standard}'],
     ['restarts, limits and variables', 'module: t\nretries: 3\nmaxRuntime: 1h\nenv: {A: b}'],
-  ])('is not %s', (_, text) => {
+  ])('does not report %s', (_, text) => {
     expect(unsupportedOf(text)).toEqual([]);
   });
 
-  it('is all told at once, each with a reason, what to do instead, and its line', () => {
+  it('reports everything at once, with a reason, a remedy and a line', () => {
     const found = unsupportedOf(`image: gcr.io/lab/a\n${TUNE}\nkmsKey: k`);
     expect(found.map(({ line }) => line)).toEqual([1, 2, 3]);
     for (const { message, remedy } of found) {

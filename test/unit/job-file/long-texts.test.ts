@@ -7,8 +7,8 @@ const LENGTH = 1_000_000;
 const blanks = ' '.repeat(LENGTH);
 const search = 'trainingInput: {hyperparameters: {params: [{parameterName: p, type: DOUBLE, minValue: ';
 
-/** Each of them once took minutes or hours: a search that begins again at every letter takes the square of a text. */
-describe('a text of a million letters is judged in the time of one look', () => {
+/** Regression tests: patterns that backtrack from every character once took quadratic time, minutes or hours. */
+describe('a text of a million characters is validated in linear time', () => {
   it.each([
     ['GPUs with a gap in their name', `module: t\ngpu: "T4${blanks}x"`, 'UNKNOWN_ACCELERATOR'],
     ['GPUs with a gap behind them', `module: t\ngpu: "T4${blanks}"`, 'UNKNOWN_ACCELERATOR'],

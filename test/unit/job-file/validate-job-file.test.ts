@@ -6,8 +6,8 @@ function validate(source: string) {
   return validateJobFile(source, { fileName: 'job.yaml', context: CONTEXT });
 }
 
-describe('validating a job file by itself', () => {
-  it('takes what a submission adds from elsewhere for a warning', () => {
+describe('validateJobFile', () => {
+  it('reports values that a submission can add as warnings', () => {
     const { verdict, errors, warnings, isRunnable } = validate('trainingInput: {scaleTier: BASIC}');
     expect({ verdict, errors, codes: warnings.map(({ code }) => code), isRunnable }).toEqual({
       verdict: 'valid',
@@ -17,7 +17,7 @@ describe('validating a job file by itself', () => {
     });
   });
 
-  it('names the GPUs that were asked for, and prices those that would run', () => {
+  it('returns the requested GPUs, and the price of those that would run', () => {
     const { cluster, price, warnings } = validate(
       'trainingInput: {scaleTier: CUSTOM, masterType: complex_model_l_gpu}',
     );
@@ -32,7 +32,7 @@ describe('validating a job file by itself', () => {
     });
   });
 
-  it('takes what is right but cannot be run for a warning, and says that it cannot', () => {
+  it('reports unsupported features as warnings, and the job as not runnable', () => {
     const { verdict, warnings, isRunnable } = validate(
       'displayName: a\njobSpec: {workerPoolSpecs: {machineSpec: {machineType: n1-standard-4}, replicaCount: 1, containerSpec: {imageUri: gcr.io/p/i}}}',
     );
@@ -43,7 +43,7 @@ describe('validating a job file by itself', () => {
     });
   });
 
-  it('takes what a template leaves open for a warning', () => {
+  it('reports placeholders as warnings', () => {
     const { verdict, warnings } = validate('module: t.a\nmachine: $MACHINE\nregion: <your region>');
     expect({ verdict, codes: warnings.map(({ code }) => code).filter((code) => code === 'PLACEHOLDER') }).toEqual({
       verdict: 'valid',
@@ -51,7 +51,7 @@ describe('validating a job file by itself', () => {
     });
   });
 
-  it('prices all the trials that run at a time', () => {
+  it('includes all concurrent trials in the price', () => {
     const tuned = (parallel: number) =>
       validate(
         `module: t.a\nmachine: n1-standard-4\ntune: {metric: m, trials: 8, parallel: ${parallel}, parameters: {x: {min: 0.5, max: 1}}}`,
@@ -60,17 +60,17 @@ describe('validating a job file by itself', () => {
     expect(tuned(4).price?.onDemandPerHour).toBeCloseTo(4 * (tuned(1).price?.onDemandPerHour ?? 0));
   });
 
-  it('prices no more trials than there are', () => {
+  it('includes at most the total number of trials in the price', () => {
     const tuned = (parallel: number) =>
       validate(`module: t.a\ntune: {metric: m, trials: 2, parallel: ${parallel}, parameters: {x: {min: 0.5, max: 1}}}`);
     expect(tuned(9).price).toEqual(tuned(2).price);
   });
 
-  it('shows no machines where an empty trainingInput asks for none', () => {
+  it('returns no cluster for an empty trainingInput', () => {
     expect(validate('trainingInput:\nscaleTier: BASIC').cluster).toBeNull();
   });
 
-  it('refuses what is no job file, without dialect, cluster and price', () => {
+  it('rejects a file that is not a job file, without dialect, cluster or price', () => {
     expect(validate('a: b')).toEqual({
       verdict: 'invalid',
       dialect: null,

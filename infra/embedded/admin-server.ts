@@ -10,11 +10,11 @@ export type AdminPorts = {
   readonly objects: Pick<EmbeddedObjectStore, 'measure'>;
 };
 
-/** What only an embedded cloud has: a look at its VMs and queues, and the accidents that can be played through on it. */
+/** The admin API, which only an embedded cloud has: the state of VMs and queues, and fault injection. */
 export function createAdminServer({ projectId, vms, queue, objects }: AdminPorts): Hono {
-  const door = new Hono();
+  const app = new Hono();
 
-  door.get('/status', async (context) => {
+  app.get('/status', async (context) => {
     const listed = await vms.list();
     const shown = listed.map(({ vmName, zone, instanceId, jobId, attempt, status }) => ({
       vmName,
@@ -24,43 +24,43 @@ export function createAdminServer({ projectId, vms, queue, objects }: AdminPorts
       attempt,
       status,
     }));
-    return context.json({ projectId, vms: shown, queues: queue.countWaiting(), storage: objects.measure() });
+    return context.json({ projectId, vms: shown, queues: queue.countMessages(), storage: objects.measure() });
   });
 
-  door.get('/vms/:name/serial-port', async (context) => {
+  app.get('/vms/:name/serial-port', async (context) => {
     const text = await vms.serialPort(context.req.param('name'));
     return text === undefined ? context.json(unknownVm(context.req.param('name')), 404) : context.text(text);
   });
 
-  door.post('/vms/:target', async (context) => {
+  app.post('/vms/:target', async (context) => {
     const [name = '', verb] = context.req.param('target').split(':');
-    const accidents: Readonly<Record<string, (vmName: string) => Promise<unknown>>> = {
+    const faults: Readonly<Record<string, (vmName: string) => Promise<unknown>>> = {
       preempt: vms.preempt,
       reset: vms.reset,
       hostError: vms.hostError,
     };
-    const accident = accidents[verb ?? ''];
-    if (accident === undefined) {
-      return context.json(failure(`A VM can be told preempt, reset or hostError, not ${verb}.`), 400);
+    const injectFault = faults[verb ?? ''];
+    if (injectFault === undefined) {
+      return context.json(failure(`Unknown VM action ${verb}. Use preempt, reset or hostError.`), 400);
     }
-    return (await accident(name)) === undefined ? context.json(unknownVm(name), 404) : context.json({});
+    return (await injectFault(name)) === undefined ? context.json(unknownVm(name), 404) : context.json({});
   });
 
-  door.post('/zones/:target', (context) => {
+  app.post('/zones/:target', (context) => {
     const [zone = '', verb] = context.req.param('target').split(':');
     if (verb !== 'stockout' && verb !== 'restock') {
-      return context.json(failure(`A zone can be told stockout or restock, not ${verb}.`), 400);
+      return context.json(failure(`Unknown zone action ${verb}. Use stockout or restock.`), 400);
     }
     return vms.setStockout(zone, verb === 'stockout')
       ? context.json({})
-      : context.json(failure(`The embedded cloud has no zone ${zone}.`), 404);
+      : context.json(failure(`Zone ${zone} does not exist in this embedded cloud.`), 404);
   });
 
-  return door;
+  return app;
 }
 
 function unknownVm(name: string) {
-  return failure(`No VM ${name} is running. See them all with: dropforge status.`);
+  return failure(`No VM ${name} is running. List the VMs with: dropforge status.`);
 }
 
 function failure(message: string) {

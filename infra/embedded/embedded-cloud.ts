@@ -1,9 +1,9 @@
 import type { FunctionPorts } from '#functions/function-ports.ts';
 import { EVENT_FUNCTION_NAMES, topicOf } from '#functions/functions.ts';
 import { type Endpoints, writeEndpoints } from '#infra/embedded/data-dir/endpoints.ts';
-import type { PortBook } from '#infra/embedded/data-dir/server-ports.ts';
+import type { ServerPorts } from '#infra/embedded/data-dir/server-ports.ts';
 import type { EmbeddedConfig } from '#infra/embedded/embedded-config.ts';
-import { announceInterruption, type EmbeddedPorts } from '#infra/embedded/embedded-ports.ts';
+import { type EmbeddedPorts, publishInterruption } from '#infra/embedded/embedded-ports.ts';
 import { type EmbeddedServersOptions, startEmbeddedServers } from '#infra/embedded/embedded-servers.ts';
 import { type FunctionServers, startFunctionServers } from '#infra/embedded/function-servers.ts';
 import { HOST } from '#infra/embedded/http/server.ts';
@@ -11,13 +11,13 @@ import { createPushDispatcher, type Subscription, toPubsubPush } from '#infra/em
 import { startScheduler } from '#infra/embedded/pubsub/scheduler.ts';
 
 export type EmbeddedCloudOptions = EmbeddedServersOptions & {
-  /** Puts something between functions and adapters, to measure what passes or to have it fail. */
+  /** Wraps the adapters passed to the functions, to measure calls or inject errors. */
   readonly wrapPorts?: ((ports: FunctionPorts) => FunctionPorts) | undefined;
 };
 
 export type EmbeddedCloud = {
   readonly endpoints: Endpoints;
-  /** Ends everything, VMs too: their jobs go on in a new attempt at the next start. */
+  /** Stops everything, including VMs: their jobs continue in a new attempt at the next start. */
   stop(): Promise<void>;
 };
 
@@ -25,7 +25,7 @@ const DELIVERIES_AT_ONCE_MAX = 8;
 
 const STARTS_MAX = 5;
 
-/** Starts the whole of Dropforge on this machine: Google's doors, the functions behind them, and the bus between. */
+/** Starts Dropforge on this machine: the emulators of Google's services, the functions, and the message bus. */
 export async function startEmbeddedCloud(options: EmbeddedCloudOptions): Promise<EmbeddedCloud> {
   for (let starts = 1; ; starts += 1) {
     const resources = new AsyncDisposableStack();
@@ -34,7 +34,7 @@ export async function startEmbeddedCloud(options: EmbeddedCloudOptions): Promise
       return { endpoints, stop: () => resources.disposeAsync() };
     } catch (error) {
       await resources.disposeAsync();
-      // Ports are chosen before anything listens at them, for VMs are told of them: somebody may have been faster.
+      // Ports are chosen before they are bound, because VM settings contain them: another process may bind one first.
       if (Object(error).code !== 'EADDRINUSE' || starts >= STARTS_MAX) {
         throw error;
       }
@@ -43,27 +43,30 @@ export async function startEmbeddedCloud(options: EmbeddedCloudOptions): Promise
 }
 
 async function startLocked(options: EmbeddedCloudOptions, resources: AsyncDisposableStack): Promise<Endpoints> {
-  const { ports, book, config, logger } = await startEmbeddedServers(options, resources);
+  const { ports, serverPorts, config, logger } = await startEmbeddedServers(options, resources);
   const functionPorts = options.wrapPorts?.(ports.functions) ?? ports.functions;
-  const functions = await startFunctionServers(functionPorts, { heartbeat: book.heartbeat, api: book.api });
+  const functions = await startFunctionServers(functionPorts, {
+    heartbeat: serverPorts.heartbeat,
+    api: serverPorts.api,
+  });
   resources.defer(() => functions.close());
-  // The doors and the functions stay open meanwhile: what programs have done is saved, and agents say how it ended.
+  // Servers and functions stay open until the VMs have ended: agents save outputs and report exits.
   resources.defer(() => ports.vms.close({ isKeepingVms: false }));
-  // The host goes down: jobs learn it at the next start, and need not wait for a lease to pass.
-  resources.defer(() => announceEnd(ports));
+  // Jobs handle the interruption at the next start, without waiting for leases to expire.
+  resources.defer(() => publishShutdown(ports));
   const dispatcher = createPushDispatcher(ports.queue, subscribe(functions, config), { clock: ports.clock, logger });
   dispatcher.start();
   resources.defer(() => dispatcher.stop());
   const scheduler = startScheduler(ports.queue, config, logger);
   resources.defer(() => scheduler.stop());
-  const endpoints = endpointsOf(ports, book);
+  const endpoints = endpointsOf(ports, serverPorts);
   await writeEndpoints(options.dataDir, endpoints);
   return endpoints;
 }
 
-async function announceEnd(ports: EmbeddedPorts): Promise<void> {
+async function publishShutdown(ports: EmbeddedPorts): Promise<void> {
   for (const vm of await ports.vms.list()) {
-    announceInterruption(ports, vm, 'compute.instances.terminateOnHostMaintenance');
+    publishInterruption(ports, vm, 'compute.instances.terminateOnHostMaintenance');
   }
 }
 
@@ -81,17 +84,17 @@ function subscribe(functions: FunctionServers, { projectId, deliveriesMax }: Emb
   });
 }
 
-function endpointsOf({ projectId, uploadBucket, jobsBucket }: EmbeddedPorts, book: PortBook): Endpoints {
+function endpointsOf({ projectId, uploadBucket, jobsBucket }: EmbeddedPorts, serverPorts: ServerPorts): Endpoints {
   const url = (port: number) => `http://${HOST}:${port}`;
   return {
     pid: process.pid,
     projectId,
-    api: url(book.api),
-    storage: url(book.storage),
-    pubsub: url(book.cloud),
-    compute: url(book.cloud),
-    secretManager: url(book.cloud),
-    admin: `${url(book.cloud)}/admin`,
+    api: url(serverPorts.api),
+    storage: url(serverPorts.storage),
+    pubsub: url(serverPorts.cloud),
+    compute: url(serverPorts.cloud),
+    secretManager: url(serverPorts.cloud),
+    admin: `${url(serverPorts.cloud)}/admin`,
     uploadBucket,
     jobsBucket,
   };

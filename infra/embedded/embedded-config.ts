@@ -9,31 +9,31 @@ const zoneSchema = z.object({ name: z.string().regex(/^[a-z]+-[a-z]+\d+-[a-z]$/)
 
 const machineImageSchema = z.object({
   name: z.string().min(1),
-  /** The interpreter that VMs of this image run: a path, or a name on the PATH. */
+  /** The interpreter for VMs of this image: a path, or a name on the PATH. */
   python: z.string().min(1).default('python3'),
 });
 
 /**
- * What the embedded cloud is like: its zones and their room, its machine images, its haste. Everything has a default
- * that suits a laptop; a file of this form (YAML or JSON) is given with `--config`.
+ * The configuration of the embedded cloud: zones and their capacity, machine images, intervals and timeouts. All fields
+ * have defaults for a laptop; `--config` names a file of this format (YAML or JSON).
  */
 export const embeddedConfigSchema = z.strictObject({
   projectId: z
     .string()
     .regex(/^[a-z][a-z0-9-]{4,28}[a-z0-9]$/)
     .default('dropforge-local'),
-  /** For jobs that name none. */
+  /** The region of jobs that specify none. */
   regionDefault: z.string().default('us-central1'),
   runtimeVersionDefault: z.string().default('2.11'),
-  /** VMs at a time on this machine, whatever the zones have room for. */
+  /** Concurrent VMs on this machine, regardless of the capacity of the zones. */
   vmsMax: z.int().min(1).max(1_000).default(Math.max(2, availableParallelism())),
-  /** The zones that have room; without the list, every zone of the catalog has. */
+  /** The zones with capacity; defaults to every zone of the catalog. */
   zones: z.array(zoneSchema).min(1).optional(),
   machineImages: z
     .array(machineImageSchema)
     .min(1)
     .default([{ name: 'dropforge-runtime', python: 'python3' }]),
-  /** Bytes that a job may write to its VM's disk, whatever boot disk it asks for: the disk is this machine's. */
+  /** Bytes that a job may write to its VM's disk, whatever boot disk size it requests: the disk is this machine's. */
   diskBytesMax: z
     .int()
     .positive()
@@ -42,7 +42,7 @@ export const embeddedConfigSchema = z.strictObject({
     .int()
     .positive()
     .default(64 * 2 ** 20),
-  /** Tries at a message before it is a dead letter; Pub/Sub's least is 5. */
+  /** Delivery attempts before a message becomes a dead letter; Pub/Sub's minimum is 5. */
   deliveriesMax: z.int().min(1).max(100).default(8),
   heartbeatSeconds: seconds(1),
   syncSeconds: seconds(2),
@@ -58,7 +58,7 @@ export const embeddedConfigSchema = z.strictObject({
   provisionAnswerSeconds: seconds(20),
   teardownSeconds: seconds(2),
   maxRunningGraceSeconds: seconds(30),
-  /** The queue makes a message a dead letter after some 25 s of tries, unless `deliveriesMax` says otherwise. */
+  /** With the default `deliveriesMax`, a message becomes a dead letter after about 25 s of retries. */
   earlyCancelSeconds: seconds(20),
   coolDownSeconds: seconds(1),
   backoffSecondsMin: seconds(1),
@@ -79,14 +79,14 @@ async function readYaml(path: string): Promise<unknown> {
   try {
     return parse(text) ?? {};
   } catch (error) {
-    throw new Error(`${path} is not usable, since it is no YAML: ${error instanceof Error ? error.message : error}`);
+    throw new Error(`${path} is not valid YAML: ${error instanceof Error ? error.message : error}`);
   }
 }
 
 export function checkEmbeddedConfig(given: unknown, name: string): EmbeddedConfig {
   const parsed = embeddedConfigSchema.safeParse(given);
   if (!parsed.success) {
-    throw new Error(`${name} is not usable:\n${z.prettifyError(parsed.error)}`);
+    throw new Error(`${name} is not valid:\n${z.prettifyError(parsed.error)}`);
   }
   return parsed.data;
 }

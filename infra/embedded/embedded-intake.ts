@@ -5,29 +5,29 @@ import type { IntakeSettings } from '#shared/use-cases/intake/intake-settings.ts
 
 type Buckets = Pick<IntakeSettings, 'uploadBucket' | 'jobsBucket'>;
 
-/** What intake is told about this machine. */
+/** The intake settings of this machine. */
 export async function embeddedIntake(config: EmbeddedConfig, buckets: Buckets): Promise<IntakeSettings> {
   return {
     ...buckets,
     regionDefault: config.regionDefault,
     runtimeVersionDefault: config.runtimeVersionDefault,
     zones: config.zones?.map(({ name }) => name) ?? null,
-    // Every version is welcome: all of them run on this machine's own Python.
+    // Every runtime version is accepted: all of them run on this machine's own Python.
     runtimeOf: runtimesOf(config, await findPythonVersion(config)),
     runtimeVersions: config.machineImages.map(({ name }) => name),
-    room: roomOf(config),
+    room: capacityOf(config),
   };
 }
 
-/** The VMs of a job are all in one zone. */
-function roomOf({ vmsMax, zones }: EmbeddedConfig): IntakeSettings['room'] {
+/** All VMs of a job are in one zone, so the largest zone is the limit. */
+function capacityOf({ vmsMax, zones }: EmbeddedConfig): IntakeSettings['room'] {
   const zoneVmsMax = Math.max(...(zones ?? [{ vmsMax }]).map((zone) => zone.vmsMax));
   return zoneVmsMax < vmsMax
-    ? { vmsMax: zoneVmsMax, reason: `no zone of this embedded cloud has room for more than ${zoneVmsMax}` }
-    : { vmsMax, reason: `this machine runs ${vmsMax} VMs at a time` };
+    ? { vmsMax: zoneVmsMax, reason: `no zone of this embedded cloud has capacity for more than ${zoneVmsMax}` }
+    : { vmsMax, reason: `this machine runs at most ${vmsMax} VMs at a time` };
 }
 
-/** VMs of this machine run its own Python; one that does not start is not known, and the first VM will tell. */
+/** The version of this machine's Python, which VMs run; null if it does not start, which the first VM then reports. */
 function findPythonVersion({ machineImages: [first] }: EmbeddedConfig): Promise<string | null> {
   const script = 'import sys; print("%d.%d" % sys.version_info[:2])';
   return promisify(execFile)(first?.python ?? 'python3', ['-c', script]).then(
@@ -36,7 +36,7 @@ function findPythonVersion({ machineImages: [first] }: EmbeddedConfig): Promise<
   );
 }
 
-/** Who names no runtime, and so gets the default, has nothing to be told. */
+/** Only unknown runtime versions get a remark; the default version does not. */
 function runtimesOf(config: EmbeddedConfig, pythonVersion: string | null): IntakeSettings['runtimeOf'] {
   const { machineImages, runtimeVersionDefault } = config;
   return (version) => {
@@ -47,7 +47,7 @@ function runtimesOf(config: EmbeddedConfig, pythonVersion: string | null): Intak
       : {
           ...found,
           name: pythonVersion === null ? "this machine's own Python" : `this machine's own Python ${pythonVersion}`,
-          remedy: `See that the program runs there; or give this machine an image whose name ends with ${version} (machineImages in docs/embedded-cloud.md).`,
+          remedy: `Check that the program runs there, or configure a machine image whose name ends with ${version} (machineImages in docs/embedded-cloud.md).`,
         };
   };
 }

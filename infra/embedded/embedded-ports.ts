@@ -16,7 +16,7 @@ import {
   openProcessVmProvider,
 } from '#infra/embedded/compute-engine/vms/process-vm-provider.ts';
 import { type Database, openDatabase } from '#infra/embedded/data-dir/database.ts';
-import type { PortBook } from '#infra/embedded/data-dir/server-ports.ts';
+import type { ServerPorts } from '#infra/embedded/data-dir/server-ports.ts';
 import type { EmbeddedConfig } from '#infra/embedded/embedded-config.ts';
 import { embeddedIntake } from '#infra/embedded/embedded-intake.ts';
 import { HOST } from '#infra/embedded/http/server.ts';
@@ -49,32 +49,32 @@ export type EmbeddedPorts = {
   readonly functions: FunctionPorts;
 };
 
-type Given = {
+type Options = {
   readonly dataDir: string;
   readonly config: EmbeddedConfig;
-  readonly book: PortBook;
+  readonly serverPorts: ServerPorts;
   readonly logger: Logger;
-  /** The environment of this machine: VMs find the network, Python and its packages by it. */
+  /** The environment of this machine, from which VMs get their settings for network, Python and packages. */
   readonly environment: Environment;
 };
 
-/** Opens every adapter of the embedded cloud on one data directory. */
-export async function openEmbeddedPorts(given: Given): Promise<EmbeddedPorts> {
-  const { dataDir, config, book, logger } = given;
+/** Opens all adapters of the embedded cloud on one data directory. */
+export async function openEmbeddedPorts(options: Options): Promise<EmbeddedPorts> {
+  const { dataDir, config, serverPorts, logger } = options;
   const { projectId } = config;
   const [uploadBucket, jobsBucket] = [`${projectId}-uploads`, `${projectId}-jobs`];
   const clock = { now: Date.now };
   const database = openDatabase(join(dataDir, 'dropforge.db'));
   const queue = openSqliteMessageQueue(database, clock);
-  const objects = openObjects({ ...given, database, queue, uploadBucket, clock });
+  const objects = openObjects({ ...options, database, queue, uploadBucket, clock });
   objects.createBucket(uploadBucket);
   objects.createBucket(jobsBucket);
   const logs = openFileLogStore(join(dataDir, 'logs'));
   const secrets = openSqliteSecretStore(database, clock);
   const serviceAccountEmail = `dropforge-vm@${projectId}.iam.gserviceaccount.com`;
   const identity = await openVmIdentityIssuer({ database, clock, projectId, serviceAccountEmail });
-  const vms = await openVms({ ...given, database, clock, queue, identity });
-  const heartbeatAudience = `http://${HOST}:${book.heartbeat}/heartbeat`;
+  const vms = await openVms({ ...options, database, clock, queue, identity });
+  const heartbeatAudience = `http://${HOST}:${serverPorts.heartbeat}/heartbeat`;
   const functions: FunctionPorts = {
     jobs: openSqliteJobStore(database),
     replicas: openSqliteReplicaStore(database),
@@ -85,8 +85,8 @@ export async function openEmbeddedPorts(given: Given): Promise<EmbeddedPorts> {
     logs,
     clock,
     logger,
-    timeouts: deadlinesOf(config),
-    vmSettings: await vmSettingsOf(config, book, heartbeatAudience),
+    timeouts: timeoutsOf(config),
+    vmSettings: await vmSettingsOf(config, serverPorts, heartbeatAudience),
     intake: await embeddedIntake(config, { uploadBucket, jobsBucket }),
     verifyVmIdentity: createVmIdentityVerifier({
       jwks: createLocalJWKSet(identity.jwks),
@@ -100,7 +100,7 @@ export async function openEmbeddedPorts(given: Given): Promise<EmbeddedPorts> {
   return { projectId, uploadBucket, jobsBucket, clock, ...stores, identity, vms, functions };
 }
 
-type WithDatabase = Given & { readonly database: Database; readonly clock: Clock; readonly queue: MessageQueue };
+type WithDatabase = Options & { readonly database: Database; readonly clock: Clock; readonly queue: MessageQueue };
 
 function openObjects({
   dataDir,
@@ -158,15 +158,15 @@ function openVms({
       stopGraceMs: config.stopGraceSeconds * 1_000,
     },
     onInterrupted: async (vm, methodName) =>
-      announceInterruption({ queue, clock, projectId: config.projectId }, vm, methodName),
+      publishInterruption({ queue, clock, projectId: config.projectId }, vm, methodName),
   });
 }
 
-type Announcer = Pick<EmbeddedPorts, 'queue' | 'clock' | 'projectId'>;
+type InterruptionPublisher = Pick<EmbeddedPorts, 'queue' | 'clock' | 'projectId'>;
 
-/** What Compute Engine's audit log says of a VM that it has ended, sent where the log sink sends it. */
-export function announceInterruption(
-  { queue, clock, projectId }: Announcer,
+/** Publishes Compute Engine's audit log entry for an interrupted VM to the topic of the log sink. */
+export function publishInterruption(
+  { queue, clock, projectId }: InterruptionPublisher,
   vm: Vm,
   methodName: InterruptionMethod,
 ): void {
@@ -184,7 +184,11 @@ export function announceInterruption(
   queue.enqueue('interruptions', Buffer.from(JSON.stringify(entry)));
 }
 
-async function vmSettingsOf(config: EmbeddedConfig, book: PortBook, heartbeatAudience: string): Promise<VmSettings> {
+async function vmSettingsOf(
+  config: EmbeddedConfig,
+  serverPorts: ServerPorts,
+  heartbeatAudience: string,
+): Promise<VmSettings> {
   const [first] = config.machineImages;
   const images = config.machineImages.map(({ name }) => name);
   return {
@@ -192,9 +196,9 @@ async function vmSettingsOf(config: EmbeddedConfig, book: PortBook, heartbeatAud
     endpoints: {
       heartbeatUrl: heartbeatAudience,
       heartbeatAudience,
-      storageUrl: `http://${HOST}:${book.storage}`,
-      loggingUrl: `http://${HOST}:${book.cloud}`,
-      secretManagerUrl: `http://${HOST}:${book.cloud}`,
+      storageUrl: `http://${HOST}:${serverPorts.storage}`,
+      loggingUrl: `http://${HOST}:${serverPorts.cloud}`,
+      secretManagerUrl: `http://${HOST}:${serverPorts.cloud}`,
     },
     intervals: {
       heartbeatSeconds: config.heartbeatSeconds,
@@ -216,7 +220,7 @@ async function vmSettingsOf(config: EmbeddedConfig, book: PortBook, heartbeatAud
   };
 }
 
-function deadlinesOf(config: EmbeddedConfig): Timeouts {
+function timeoutsOf(config: EmbeddedConfig): Timeouts {
   return {
     provisionAnswerMs: config.provisionAnswerSeconds * 1_000,
     bootMs: config.bootSeconds * 1_000,

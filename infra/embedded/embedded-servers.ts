@@ -8,7 +8,7 @@ import { createComputeEngineServer } from '#infra/embedded/compute-engine/server
 import type { Environment } from '#infra/embedded/compute-engine/vms/environment.ts';
 import { removeEndpoints } from '#infra/embedded/data-dir/endpoints.ts';
 import { lockDataDir } from '#infra/embedded/data-dir/lock.ts';
-import { type PortBook, readPortBook, writePortBook } from '#infra/embedded/data-dir/server-ports.ts';
+import { readServerPorts, type ServerPorts, writeServerPorts } from '#infra/embedded/data-dir/server-ports.ts';
 import {
   checkEmbeddedConfig,
   type EmbeddedConfig,
@@ -22,28 +22,29 @@ import { createSecretManagerServer } from '#infra/embedded/secret-manager/server
 import { createLogger, type Logger } from '#shared/observability/logger.ts';
 
 export type EmbeddedServersOptions = {
-  /** Where the state is; it survives the process. One cloud at a time. */
+  /** Directory of the persistent state. Only one cloud at a time may use it. */
   readonly dataDir: string;
-  readonly ports?: Partial<PortBook> | undefined;
+  readonly ports?: Partial<ServerPorts> | undefined;
   readonly configFile?: string | undefined;
-  /** In place of a file. */
+  /** Used instead of a file. */
   readonly config?: EmbeddedConfigInput | undefined;
-  /** The environment of this machine: VMs find the network, Python and its packages by it. */
+  /** The environment of this machine, from which VMs get their settings for network, Python and packages. */
   readonly environment: Environment;
-  /** Takes the functions' structured log, a JSON object a line. */
+  /** Receives the functions' structured log, one JSON object per line. */
   readonly writeLog: (line: string) => void;
 };
 
 export type EmbeddedServers = {
   readonly ports: EmbeddedPorts;
-  readonly book: PortBook;
+  readonly serverPorts: ServerPorts;
   readonly config: EmbeddedConfig;
   readonly logger: Logger;
 };
 
 /**
- * Opens Google's doors on this machine, and what is behind them: buckets, VMs, logs, a queue; the functions are the
- * caller's. What it has opened is closed with the resources, however far it came. Throws where another cloud runs.
+ * Starts the emulators of Google's services on this machine, with their buckets, VMs, logs and queue; the caller starts
+ * the functions. Everything opened is closed with `resources`, also after a partial start. Throws if another cloud is
+ * running on the data directory.
  */
 export async function startEmbeddedServers(
   options: EmbeddedServersOptions,
@@ -51,67 +52,69 @@ export async function startEmbeddedServers(
 ): Promise<EmbeddedServers> {
   const lock = lockDataDir(options.dataDir);
   if (lock === undefined) {
-    throw new Error(`Another cloud runs on ${options.dataDir}. Use it or end it, or name another --data-dir.`);
+    throw new Error(
+      `Another embedded cloud is running on ${options.dataDir}. Use it, stop it, or choose another --data-dir.`,
+    );
   }
   resources.defer(() => lock.release());
   const config =
     options.config === undefined
       ? await readEmbeddedConfig(options.configFile)
       : checkEmbeddedConfig(options.config, 'the given configuration');
-  const book = await openPortBook(options);
+  const serverPorts = await chooseServerPorts(options);
   const logger = createLogger(options.writeLog);
-  const ports = await openEmbeddedPorts({ ...options, config, book, logger });
+  const ports = await openEmbeddedPorts({ ...options, config, serverPorts, logger });
   resources.defer(() => removeEndpoints(options.dataDir));
   resources.defer(() => ports.database.close());
-  // A start that fails from here on leaves its VMs to the next one; a stop has ended them by then.
+  // If the start fails from here on, its VMs are kept for the next start; a stop has already terminated them.
   resources.defer(() => ports.vms.close({ isKeepingVms: true }));
-  await openServers({ ports, book, logger }, resources);
-  return { ports, book, config, logger };
+  await openServers({ ports, serverPorts, logger }, resources);
+  return { ports, serverPorts, config, logger };
 }
 
-/** A port that was given must be had; one that is only remembered may have been taken by somebody else. */
-async function openPortBook({ dataDir, ports = {} }: EmbeddedServersOptions): Promise<PortBook> {
-  const remembered = await readPortBook(dataDir);
-  const choose = async (name: keyof PortBook) => {
+/** A port given by the caller must be free; a port of the last run is replaced if another process uses it. */
+async function chooseServerPorts({ dataDir, ports = {} }: EmbeddedServersOptions): Promise<ServerPorts> {
+  const previous = await readServerPorts(dataDir);
+  const choose = async (name: keyof ServerPorts) => {
     const given = ports[name];
-    const found = await findFreePort(given ?? remembered[name]);
+    const found = await findFreePort(given ?? previous[name]);
     if (given !== undefined && found !== given) {
-      throw new Error(`Port ${given} is taken. Choose another for the ${name} door, or leave it out.`);
+      throw new Error(`Port ${given} is in use. Choose another port for the ${name} server, or omit it.`);
     }
     return found;
   };
-  const book = {
+  const serverPorts = {
     storage: await choose('storage'),
     cloud: await choose('cloud'),
     api: await choose('api'),
     heartbeat: await choose('heartbeat'),
   };
-  await writePortBook(dataDir, book);
-  return book;
+  await writeServerPorts(dataDir, serverPorts);
+  return serverPorts;
 }
 
 async function openServers(
-  { ports, book, logger }: Omit<EmbeddedServers, 'config'>,
+  { ports, serverPorts, logger }: Omit<EmbeddedServers, 'config'>,
   resources: AsyncDisposableStack,
 ): Promise<void> {
   const cloud = new Hono();
   cloud.route('/', createCloudLoggingServer(ports.logs, ports.projectId));
   cloud.route('/', createPubsubServer(ports.queue));
   cloud.route('/', createSecretManagerServer(ports.secrets, ports.projectId));
-  const reportFault = (door: string) => (fault: Error) =>
-    logger.log('ERROR', `${door} door failed`, { problem: String(fault) });
-  cloud.route('/', createComputeEngineServer({ ...ports, reportFault: reportFault('compute') }));
+  const reportError = (service: string) => (error: Error) =>
+    logger.log('ERROR', `${service} server failed`, { problem: String(error) });
+  cloud.route('/', createComputeEngineServer({ ...ports, reportError: reportError('compute') }));
   cloud.route('/admin', createAdminServer(ports));
   cloud.get('/oauth2/v3/certs', (context) => context.json(ports.identity.jwks));
-  const storage = createCloudStorageServer(ports.objects, { reportFault: reportFault('storage') });
+  const storage = createCloudStorageServer(ports.objects, { reportError: reportError('storage') });
   const servers = {
     cloud: createServer(getRequestListener(cloud.fetch)),
     storage: createServer(getRequestListener(storage.fetch)),
   };
-  // Node would end an upload after five minutes.
+  // Node's default would abort an upload after five minutes.
   servers.storage.requestTimeout = 0;
   for (const name of ['cloud', 'storage'] as const) {
-    await listen(servers[name], book[name]);
+    await listen(servers[name], serverPorts[name]);
     resources.defer(() => closeServer(servers[name]));
   }
 }

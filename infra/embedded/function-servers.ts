@@ -36,8 +36,8 @@ export type FunctionServers = {
 };
 
 /**
- * Serves every function with the real functions-framework, as Cloud Functions does, but in this process. `ports` gives a
- * fixed port to functions whose address VMs or users know; the others listen on any free one.
+ * Serves every function with the real functions-framework, as Cloud Functions does, but in this process. `ports` gives
+ * a fixed port to functions whose address VMs or users know; the others listen on any free one.
  */
 export async function startFunctionServers(
   functionPorts: FunctionPorts,

@@ -131,7 +131,7 @@ describe('a directory of objects', () => {
     await expect(store.write(object, Buffer.alloc(101))).rejects.toThrow('larger than the limit of 100 bytes');
     const expected = { crc32c: 'AAAAAA==' };
     await expect(store.put(object, Readable.from(['other bytes']), { expected })).rejects.toThrow(
-      'The CRC32C sent is AAAAAA==',
+      'The CRC32C in the request is AAAAAA==',
     );
     expect(await readText(store)).toBe('there');
     expect(await countBlobs()).toBe(1);

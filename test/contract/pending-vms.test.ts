@@ -20,7 +20,7 @@ describe('VMs of the embedded cloud that wait for capacity', () => {
     await ask('first');
     await ask('second');
     await ask('third');
-    expect(cloud.vms().describeZones()).toMatchObject([{ vms: 1, vmsMax: 1 }]);
+    expect(cloud.vms().listZones()).toMatchObject([{ vms: 1, vmsMax: 1 }]);
     expect(await Promise.all(['second', 'third'].map(cloud.statusOf))).toEqual(['PENDING', 'PENDING']);
 
     await leave('first');

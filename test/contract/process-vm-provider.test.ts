@@ -148,13 +148,15 @@ os._exit(0)"
     };
     expect(await ask('one', 'local1-a')).toBe('CREATED');
     expect(await ask('two', 'local1-a')).toMatch(
-      /^Zone local1-a of this embedded cloud runs 1 VMs at a time \(vmsMax of/,
+      /^Zone local1-a of this embedded cloud runs at most 1 VMs at a time \(vmsMax of/,
     );
     cloud.vms().setStockout('local1-b', true);
     expect(await ask('three', 'local1-b')).toContain('does not have enough resources available');
     cloud.vms().setStockout('local1-b', false);
     expect(await ask('four', 'local1-b')).toBe('CREATED');
-    expect(await ask('five', 'local1-b')).toMatch(/^This machine runs 2 VMs at a time \(vmsMax in the configuration/);
+    expect(await ask('five', 'local1-b')).toMatch(
+      /^This machine runs at most 2 VMs at a time \(vmsMax in the configuration/,
+    );
   });
 
   it('die at once when their host does', async () => {
@@ -199,7 +201,7 @@ os._exit(0)"
     const elsewhere = { ...PLACE, zone: 'local1-b' };
     expect(await cloud.vms().create(vmRequest(elsewhere, 'r7'))).toMatchObject({ outcome: 'CREATED' });
     expect(await cloud.vms().create(vmRequest(elsewhere, 'r8'))).toMatchObject({ failure: { zonesAvailable: [] } });
-    expect(cloud.vms().describeZones()).toMatchObject([{ vms: 4 }, { vms: 1 }, { vms: 0 }]);
+    expect(cloud.vms().listZones()).toMatchObject([{ vms: 4 }, { vms: 1 }, { vms: 0 }]);
     await cloud.vms().delete(vmRequest(PLACE, 'r1'));
     expect(await cloud.vms().create(vmRequest(elsewhere, 'r8'))).toMatchObject({ outcome: 'CREATED' });
   });

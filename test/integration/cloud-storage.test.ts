@@ -175,7 +175,7 @@ describe('what is missing', () => {
     }
     for (const [method, query] of Object.entries({ POST: 'uploads', PUT: 'partNumber=1&uploadId=u' })) {
       const part = await fetch(`${door().origin()}/${bucket}/occupant?${query}`, { method });
-      expect([part.status, await part.text()]).toEqual([405, expect.stringContaining('does not offer multipart')]);
+      expect([part.status, await part.text()]).toEqual([405, expect.stringContaining('does not support multipart')]);
     }
     const xml = await fetch(`${door().origin()}/${bucket}/a<b>`);
     expect([xml.status, await xml.text()]).toEqual([404, expect.stringContaining('<Code>NoSuchKey</Code>')]);

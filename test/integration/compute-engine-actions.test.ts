@@ -101,7 +101,7 @@ describe('VMs behind the Compute Engine door', () => {
     expect(await call(`${VM}/suspend`, { body: {} })).toMatchObject({
       status: 405,
       answer: {
-        error: { message: expect.stringMatching(/^The embedded cloud does not offer suspend\. .* stop, start/) },
+        error: { message: expect.stringMatching(/^The embedded cloud does not support suspend\. .* stop, start/) },
       },
     });
   });

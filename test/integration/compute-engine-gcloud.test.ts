@@ -82,7 +82,7 @@ if (gcloudVersion === undefined) {
       expect(await gcloud('disks', 'list', '--filter=name=switched', '--format=value(name,sizeGb)')).toBe(
         'switched\t100\n',
       );
-      await expect(gcloud('instances', 'suspend', 'switched', ZONE)).rejects.toThrow('does not offer suspend');
+      await expect(gcloud('instances', 'suspend', 'switched', ZONE)).rejects.toThrow('does not support suspend');
       await gcloud('instances', 'delete', 'switched', ZONE);
     });
 

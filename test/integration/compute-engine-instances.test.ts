@@ -100,10 +100,10 @@ describe('instances of the Compute Engine door', () => {
       ],
       [400, 'invalid', "'resource.labels': 'Team=x'", { labels: { Team: 'x' } }],
       [400, 'invalid', "'resource.labels.team'", { labels: { team: 3 } }],
-      [400, 'invalid', 'FLEX_START needs maxRunDuration', { scheduling: { provisioningModel: 'FLEX_START' } }],
+      [400, 'invalid', 'FLEX_START requires maxRunDuration', { scheduling: { provisioningModel: 'FLEX_START' } }],
       [400, 'invalid', 'Automatic restart', { scheduling: { provisioningModel: 'SPOT', automaticRestart: true } }],
       [400, 'invalid', '30 to 10368000 seconds', { scheduling: { maxRunDuration: { seconds: '5' } } }],
-      [400, 'invalid', 'for SPOT alone', { scheduling: { preemptionNoticeDuration: { seconds: 120 } } }],
+      [400, 'invalid', 'for SPOT only', { scheduling: { preemptionNoticeDuration: { seconds: 120 } } }],
       [404, 'notFound', "'projects/p/global/machineImages/none' was not found", { sourceMachineImage: 'none' }],
       [
         404,

@@ -48,7 +48,7 @@ describe('the rest of the Compute Engine door', () => {
     ['/../other/zones', "The resource 'projects/other' was not found"],
     [
       '/global/firewalls',
-      'The embedded cloud has no Compute Engine method GET /compute/v1/projects/p/global/firewalls.',
+      'The embedded cloud does not support the Compute Engine method GET /compute/v1/projects/p/global/firewalls.',
     ],
   ])('has no %s', async (path, message) => {
     expect(await call(path)).toMatchObject({

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { FunctionPorts } from '#functions/function-ports.ts';
-import { readPortBook } from '#infra/embedded/data-dir/server-ports.ts';
+import { readServerPorts } from '#infra/embedded/data-dir/server-ports.ts';
 import { startEmbeddedCloud } from '#infra/embedded/embedded-cloud.ts';
 import { type CloudUnderTest, jobFile, packProgram, startCloudUnderTest } from '../support/e2e/cloud-under-test.ts';
 
@@ -52,7 +52,7 @@ it.each(['storage', 'api', 'pubsub', 'admin'] as const)('a web page cannot use t
 it('a second cloud on the same directory is refused, whatever process ids say', async () => {
   const second = startEmbeddedCloud({ dataDir: cloud.dataDir, environment: {}, writeLog: () => undefined });
 
-  await expect(second).rejects.toThrow(/Another cloud runs on/);
+  await expect(second).rejects.toThrow(/Another embedded cloud is running on/);
 });
 
 it('a start that fails leaves the directory free', async () => {
@@ -84,7 +84,7 @@ it.each([
   try {
     const argv = ['--input-type=module', '--eval', program];
     const { stdout } = await promisify(execFile)(process.execPath, argv, { timeout: 30_000 });
-    expect(stdout).toMatch(/too late|Port \d+ is taken. Choose another for the heartbeat door/);
+    expect(stdout).toMatch(/too late|Port \d+ is in use. Choose another port for the heartbeat server/);
   } finally {
     await rm(dataDir, { recursive: true, force: true });
   }
@@ -94,7 +94,7 @@ it('a start chooses other ports where somebody takes one that was free when it w
   const dataDir = await mkdtemp(join(tmpdir(), 'dropforge-taken-'));
   const options = { dataDir, environment: process.env, writeLog: () => undefined };
   await (await startEmbeddedCloud(options)).stop();
-  const { heartbeat } = await readPortBook(dataDir);
+  const { heartbeat } = await readServerPorts(dataDir);
   const thief = createServer();
   const wrapPorts = (ports: FunctionPorts) => {
     if (!thief.listening) {
@@ -104,7 +104,7 @@ it('a start chooses other ports where somebody takes one that was free when it w
   };
   try {
     const started = await startEmbeddedCloud({ ...options, wrapPorts });
-    expect((await readPortBook(dataDir)).heartbeat).not.toBe(heartbeat);
+    expect((await readServerPorts(dataDir)).heartbeat).not.toBe(heartbeat);
     await started.stop();
   } finally {
     thief.close();

@@ -22,7 +22,7 @@ beforeAll(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'dropforge-functions-'));
   const logger = createLogger((line) => void log.push(JSON.parse(line) as Record<string, unknown>));
   const config = checkEmbeddedConfig({}, 'the configuration');
-  ports = await openEmbeddedPorts({ dataDir, config, book: SOURCE_PORTS, logger, environment: process.env });
+  ports = await openEmbeddedPorts({ dataDir, config, serverPorts: SOURCE_PORTS, logger, environment: process.env });
   const { jobs } = ports.functions;
   const sometimesDown = {
     ...jobs,

@@ -207,7 +207,10 @@ function testGcloudStorage(): void {
       [['rm', '--if-generation-match=1', 'gs://errors/there'], /HTTPError 412: A precondition on errors\/there/],
       [['cp', 'gs://errors/there', `gs://errors/${'ü'.repeat(513)}`], /HTTPError 400: .* 1026 bytes.* Use 1 to 1024/],
       [['buckets', 'delete', 'gs://errors'], /Bucket is not empty/],
-      [['buckets', 'update', 'gs://errors', '--versioning'], /HTTPError 405: The embedded cloud has no storage/],
+      [
+        ['buckets', 'update', 'gs://errors', '--versioning'],
+        /HTTPError 405: The embedded cloud does not support the storage/,
+      ],
     ];
     const results = await Promise.all(calls.map(([args]) => run(args)));
     expect(results.map(({ code, stderr }) => [code, stderr])).toEqual(

@@ -3,25 +3,25 @@ import { z } from 'zod';
 import type { FileLogStore, IdentifiedLogEntry } from '#infra/embedded/cloud-logging/file-log-store.ts';
 import { compileFilter } from '#infra/embedded/http/list-filter.ts';
 
-/** The part of `entries.list` (Cloud Logging API v2) that is offered. */
+/** The supported fields of `entries.list` (Cloud Logging API v2). */
 export const listRequestSchema = z.object({
   resourceNames: z.array(z.string()).default([]),
   filter: z.string().max(2_048).default(''),
   orderBy: z.enum(['timestamp asc', 'timestamp desc']).default('timestamp asc'),
   pageSize: z.int().min(1).max(1_000).default(50),
-  /** How many entries of the outcome came before. */
+  /** The number of entries on the previous pages. */
   pageToken: z
     .string()
     .regex(/^\d{1,9}$/)
     .default('0'),
 });
 
-/** As many of a job's newest lines as anybody reads through a door. */
+/** Limit for the entries of a job that one request searches. */
 const ENTRIES_COUNT_MAX = 100_000;
 
 /**
- * Entries of one job, which the filter must name: `labels.job_id="ID"`. Filters are comparisons joined by AND and OR, as
- * the logging query language writes them. Throws a refusal for others.
+ * Lists entries of one job, which the filter must name: `labels.job_id="ID"`. Filters are comparisons joined by AND and
+ * OR in the logging query language. Throws an HTTPException with status 400 for other filters.
  */
 export function listLogEntries(
   logs: FileLogStore,

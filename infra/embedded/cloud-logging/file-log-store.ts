@@ -2,27 +2,29 @@ import { appendFileSync, closeSync, existsSync, mkdirSync, openSync, readSync, s
 import { join } from 'node:path';
 import type { LogEntry, LogStore } from '#shared/ports/log-store.ts';
 
-/** An entry with the id that makes writing it twice writing it once, as Cloud Logging's `insertId` does. */
+/** An entry with an id for deduplication, as Cloud Logging's `insertId`: an entry written twice is stored once. */
 export type IdentifiedLogEntry = LogEntry & { readonly insertId: string };
 
 export type FileLogStore = LogStore & {
-  /** Appends the entries that are new to the logs of their jobs. */
+  /** Appends the entries to the logs of their jobs; entries already stored are skipped. */
   append(entries: readonly IdentifiedLogEntry[]): void;
-  /** A job's entries with their ids, in the order in which they came; at most so many. */
+  /** A job's first `countMax` entries with their ids, in order of arrival. */
   listIdentified(jobId: string, countMax: number): readonly IdentifiedLogEntry[];
 };
 
-/** One job's log file; what comes after is dropped, with a last line that says so. */
+/** Size limit of one job's log file; later entries are dropped, and a last line says so. */
 const LOG_FILE_BYTES_MAX = 512 * 2 ** 20;
 const READ_BYTES_MAX = 2 ** 20;
-/** Repeats come within seconds of the first try: this many ids are remembered a job, across restarts of the cloud. */
+/**
+ * Retries come within seconds of the first attempt: this many ids are kept per job, also across restarts of the cloud.
+ */
 const REMEMBERED_IDS_MAX = 20_000;
 const REMEMBERED_BYTES_MAX = 4 * 2 ** 20;
-/** The ids of jobs that have not logged for longest are read from their files again when they do. */
+/** For the jobs that have logged least recently, the ids are evicted and read from the file again when needed. */
 const REMEMBERED_JOBS_MAX = 50;
 const NEWLINE = 0x0a;
 
-/** Logs as JSON lines, one file a job; a cursor is a position in its file. */
+/** Logs as JSON lines, one file per job; a cursor is a byte position in the file. */
 export function openFileLogStore(
   directory: string,
   { fileBytesMax = LOG_FILE_BYTES_MAX }: { readonly fileBytesMax?: number } = {},
@@ -34,7 +36,7 @@ export function openFileLogStore(
   function appendToJob(jobId: string, entries: readonly IdentifiedLogEntry[]): void {
     const path = pathOf(jobId);
     const ids = seenIds.get(jobId) ?? recoverIds(path);
-    // Known again only when the write is done: after one that failed, the file is looked at anew.
+    // Cached again only after the write: after a failed write, the ids are read from the file again.
     seenIds.delete(jobId);
     const fresh = new Map(entries.filter(({ insertId }) => !ids.has(insertId)).map((entry) => [entry.insertId, entry]));
     const [first] = fresh.values();
@@ -48,8 +50,8 @@ export function openFileLogStore(
       ids.add(insertId);
     }
     seenIds.set(jobId, ids);
-    forgetOldest(ids, REMEMBERED_IDS_MAX);
-    forgetOldest(seenIds, REMEMBERED_JOBS_MAX);
+    evictOldest(ids, REMEMBERED_IDS_MAX);
+    evictOldest(seenIds, REMEMBERED_JOBS_MAX);
   }
 
   return {
@@ -81,7 +83,7 @@ export function openFileLogStore(
 }
 
 function limitNotice(first: IdentifiedLogEntry, fileBytesMax: number): string {
-  const text = `The log has reached its limit of ${fileBytesMax} bytes; what follows is not kept.`;
+  const text = `The log has reached its limit of ${fileBytesMax} bytes; later entries are dropped.`;
   const notice: IdentifiedLogEntry = { ...first, insertId: 'limit', text, severity: 'WARNING', stream: 'agent' };
   return `${JSON.stringify(notice)}\n`;
 }
@@ -91,16 +93,16 @@ function parseEntry(line: string): LogEntry {
   return entry;
 }
 
-function forgetOldest(remembered: Set<string> | Map<string, unknown>, countMax: number): void {
-  for (const key of remembered.keys()) {
-    if (remembered.size <= countMax) {
+function evictOldest(cache: Set<string> | Map<string, unknown>, countMax: number): void {
+  for (const key of cache.keys()) {
+    if (cache.size <= countMax) {
       return;
     }
-    remembered.delete(key);
+    cache.delete(key);
   }
 }
 
-/** The newest ids in the file. A line that the death of the writer has cut short is removed: its batch comes again. */
+/** Reads the newest ids from the file. Removes a line truncated by a crash of the writer: its batch is sent again. */
 function recoverIds(path: string): Set<string> {
   if (!existsSync(path)) {
     return new Set();
@@ -125,13 +127,13 @@ function sizeOfWholeLines(path: string): number {
   }
 }
 
-/** Where the cursor points to; one that was never given out is no line's end, and begins at the start. */
+/** The position of the cursor; 0 for an invalid one, that is, one that is not at the end of a line. */
 function positionOf(path: string, cursor: string): number {
   const position = /^\d{1,15}$/.test(cursor) ? Number(cursor) : 0;
   return position > 0 && readBytes(path, position - 1, 1)[0] === NEWLINE ? position : 0;
 }
 
-/** As many lines as fit in READ_BYTES_MAX, and one at least, however long it is. */
+/** Reads as many complete lines as fit in READ_BYTES_MAX, but at least one, however long it is. */
 function readWholeLines(path: string, start: number): Buffer {
   for (let bytesMax = READ_BYTES_MAX; ; bytesMax *= 2) {
     const bytes = readBytes(path, start, bytesMax);

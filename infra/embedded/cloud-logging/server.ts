@@ -7,10 +7,10 @@ import { JOB_ID_PATTERN } from '#shared/domain/job-spec.ts';
 
 const labels = z.record(z.string(), z.string());
 
-/** The part of `entries:write` (Cloud Logging API v2) that agents use. */
+/** The fields of `entries:write` (Cloud Logging API v2) that agents use. */
 const writeRequestSchema = z.object({
   labels: labels.default({}),
-  /** Whether the other entries are written where one is refused; the answer is the refusal all the same. */
+  /** Whether valid entries are written if another entry is invalid; the response is an error in both cases. */
   partialSuccess: z.boolean().default(false),
   entries: z
     .array(
@@ -35,10 +35,10 @@ const labelsSchema = z.object({
 
 type WrittenEntry = z.infer<typeof writeRequestSchema>['entries'][number];
 
-/** Cloud Logging's door: `POST /v2/entries:write` for agents into the log files, and `entries:list` for readers. */
+/** The Cloud Logging emulator: `POST /v2/entries:write` for agents, `POST /v2/entries:list` for readers. */
 export function createCloudLoggingServer(logs: FileLogStore, projectId: string): Hono {
-  const door = new Hono();
-  door.post('/v2/entries:list', async (context) => {
+  const app = new Hono();
+  app.post('/v2/entries:list', async (context) => {
     const parsed = listRequestSchema.safeParse(await context.req.json().catch(() => undefined));
     if (!parsed.success) {
       return context.json(invalid(z.prettifyError(parsed.error)), 400);
@@ -52,28 +52,28 @@ export function createCloudLoggingServer(logs: FileLogStore, projectId: string):
       throw error;
     }
   });
-  door.post('/v2/entries:write', async (context) => {
+  app.post('/v2/entries:write', async (context) => {
     const parsed = writeRequestSchema.safeParse(await context.req.json().catch(() => undefined));
     if (!parsed.success) {
       return context.json(invalid(z.prettifyError(parsed.error)), 400);
     }
     const entries: IdentifiedLogEntry[] = [];
-    const refusals: string[] = [];
+    const problems: string[] = [];
     for (const entry of parsed.data.entries) {
       const read = labelsSchema.safeParse({ ...parsed.data.labels, ...entry.labels });
       if (read.success) {
         entries.push(toLogEntry(entry, read.data));
       } else {
-        refusals.push(`Entry ${entry.insertId}: ${z.prettifyError(read.error)}`);
+        problems.push(`Entry ${entry.insertId}: ${z.prettifyError(read.error)}`);
       }
     }
-    const [refusal] = refusals;
-    if (refusal === undefined || parsed.data.partialSuccess) {
+    const [problem] = problems;
+    if (problem === undefined || parsed.data.partialSuccess) {
       logs.append(entries);
     }
-    return refusal === undefined ? context.json({}) : context.json(invalid(refusal), 400);
+    return problem === undefined ? context.json({}) : context.json(invalid(problem), 400);
   });
-  return door;
+  return app;
 }
 
 function toLogEntry(

@@ -1,6 +1,6 @@
 import { type Context, Hono } from 'hono';
-import { acceptOutcome, refusal } from '#infra/embedded/cloud-storage/error.ts';
-import { bucketBodySchema, isSoftDeletedAsked, jsonBodyOf } from '#infra/embedded/cloud-storage/request.ts';
+import { storageError, unwrapOutcome } from '#infra/embedded/cloud-storage/error.ts';
+import { bucketBodySchema, isSoftDeletedQuery, jsonBodyOf } from '#infra/embedded/cloud-storage/request.ts';
 import { bucketResource, originOf } from '#infra/embedded/cloud-storage/resource.ts';
 import type { EmbeddedObjectStore } from '#infra/embedded/cloud-storage/store/directory-object-store.ts';
 import { findBucketNameProblem, type StoredBucket } from '#infra/embedded/cloud-storage/store/stored-object.ts';
@@ -10,7 +10,7 @@ export function createBucketRoutes(store: EmbeddedObjectStore): Hono {
   const routes = new Hono();
   routes.get('/b', (context) => {
     const prefix = context.req.query('prefix') ?? '';
-    const buckets = isSoftDeletedAsked(context)
+    const buckets = isSoftDeletedQuery(context)
       ? []
       : store.listBuckets().filter(({ name }) => name.startsWith(prefix));
     const items = buckets.map((bucket) => bucketResource(bucket, originOf(context)));
@@ -21,11 +21,11 @@ export function createBucketRoutes(store: EmbeddedObjectStore): Hono {
   routes.delete('/b/:bucket', async (context) => {
     const { name } = findBucket(context, store);
     if ((await store.deleteBucket(name)) === 'NOT_EMPTY') {
-      throw refusal('ALREADY_EXISTS', `The bucket ${name} is not empty. Delete its objects first.`);
+      throw storageError('ALREADY_EXISTS', `The bucket ${name} is not empty. Delete its objects first.`);
     }
     return context.body(null, 204);
   });
-  // gcloud asks for these before it copies or removes recursively.
+  // gcloud requests these before it copies or removes recursively.
   routes.get('/b/:bucket/storageLayout', (context) => {
     const { name } = findBucket(context, store);
     const layout = {
@@ -47,18 +47,18 @@ async function createBucket(context: Context, store: EmbeddedObjectStore): Promi
   const { name } = await jsonBodyOf(context, bucketBodySchema);
   const problem = findBucketNameProblem(name);
   if (problem !== undefined) {
-    throw refusal('INVALID', problem);
+    throw storageError('INVALID', problem);
   }
   if (store.createBucket(name) === 'EXISTS') {
-    throw refusal('ALREADY_EXISTS', `The bucket ${name} exists already. Use it, or choose another name.`);
+    throw storageError('ALREADY_EXISTS', `The bucket ${name} already exists. Use it, or choose another name.`);
   }
   const bucket = store.findBucket(name);
   return context.json(
-    bucketResource(acceptOutcome(bucket ?? 'NO_BUCKET', { bucket: name, name: '' }), originOf(context)),
+    bucketResource(unwrapOutcome(bucket ?? 'NO_BUCKET', { bucket: name, name: '' }), originOf(context)),
   );
 }
 
 function findBucket(context: Context, store: EmbeddedObjectStore): StoredBucket {
   const name = context.req.param('bucket') ?? '';
-  return acceptOutcome(store.findBucket(name) ?? 'NO_BUCKET', { bucket: name, name: '' });
+  return unwrapOutcome(store.findBucket(name) ?? 'NO_BUCKET', { bucket: name, name: '' });
 }

@@ -1,24 +1,28 @@
-import { refusal } from '#infra/embedded/cloud-storage/error.ts';
+import { storageError } from '#infra/embedded/cloud-storage/error.ts';
 
 const CHARACTERS_MAX = 1_024;
 
-/** A regular expression of Node's can take as many steps as a name has characters, to the power of its stars. */
+/**
+ * Node's regular expressions backtrack: matching can take as many steps as the name has characters to the power of the
+ * stars.
+ */
 const STARS_COUNT_MAX = 5;
 
 const TOKEN = /(?<=^|\/)\*\*\/|\*+|\?|\[!?[^\]/]+\]|[{},]|\\.|./gsu;
 
 /**
- * Whether an object's name matches `matchGlob`: `*` and `?` stay within one level, `**` does not, `[a-z]` and `[!a-z]`
- * are one character, `{a,b}` one of several. Node's own matchesGlob knows files: it passes over names with a leading dot
- * and takes `**` for `*` beside other letters. Source: https://cloud.google.com/storage/docs/json_api/v1/objects/list
+ * Compiles `matchGlob` into a predicate on object names: `*` and `?` match within one level, `**` across levels,
+ * `[a-z]` and `[!a-z]` match one character, `{a,b}` one of several alternatives. Node's own matchesGlob is for files:
+ * it skips names with a leading dot and treats `**` as `*` next to other characters. Throws a storage error if the glob
+ * is invalid or over the limits. Source: https://cloud.google.com/storage/docs/json_api/v1/objects/list
  */
 export function compileGlob(glob: string): (name: string) => boolean {
   const tokens = glob.match(TOKEN) ?? [];
   const stars = tokens.filter((token) => token.startsWith('*')).length;
   if (glob.length > CHARACTERS_MAX || stars > STARS_COUNT_MAX) {
-    throw refusal(
+    throw storageError(
       'INVALID',
-      `A matchGlob has at most ${CHARACTERS_MAX} characters and ${STARS_COUNT_MAX} stars in the embedded cloud. ` +
+      `The embedded cloud supports a matchGlob of at most ${CHARACTERS_MAX} characters and ${STARS_COUNT_MAX} stars. ` +
         'Filter by prefix as well.',
     );
   }
@@ -31,7 +35,7 @@ export function compileGlob(glob: string): (name: string) => boolean {
     const pattern = new RegExp(`^(?:${parts.join('')})$`, 'su');
     return (name) => pattern.test(name);
   } catch {
-    throw refusal('INVALID', `The matchGlob ${glob} is none: its brackets or braces do not fit together.`);
+    throw storageError('INVALID', `The matchGlob ${glob} is not valid: its brackets or braces are not balanced.`);
   }
 }
 
@@ -50,11 +54,11 @@ function translate(token: string, isInBraces: boolean): string {
     case ',':
       return isInBraces ? '|' : ',';
     default:
-      return token.startsWith('*') ? '.*' : translateLetters(token);
+      return token.startsWith('*') ? '.*' : translateCharacters(token);
   }
 }
 
-function translateLetters(token: string): string {
+function translateCharacters(token: string): string {
   const [, negation, characters] = /^\[(!?)(.+)\]$/su.exec(token) ?? [];
   return characters === undefined
     ? RegExp.escape(token.replace(/^\\(?=.)/u, ''))

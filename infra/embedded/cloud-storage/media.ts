@@ -1,30 +1,30 @@
 import { pipeline, Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import type { Context } from 'hono';
-import { refusal } from '#infra/embedded/cloud-storage/error.ts';
+import { storageError } from '#infra/embedded/cloud-storage/error.ts';
 import { etagOf } from '#infra/embedded/cloud-storage/resource.ts';
 import type { EmbeddedObjectStore } from '#infra/embedded/cloud-storage/store/directory-object-store.ts';
 import type { StoredObject } from '#infra/embedded/cloud-storage/store/stored-object.ts';
 import type { ByteRange } from '#shared/ports/object-store.ts';
 
 /**
- * Answers with the object's bytes, or the range of them that was asked for. What is stored gzipped is unpacked for a
- * client that does not say that it takes gzip.
+ * Returns the object's bytes, or the requested range of them. Objects with gzip encoding are decompressed for clients
+ * that do not accept gzip.
  * Source: https://cloud.google.com/storage/docs/transcoding
  */
-export async function answerMedia(
+export async function mediaResponse(
   context: Context,
   store: EmbeddedObjectStore,
   object: StoredObject,
 ): Promise<Response> {
-  const isUnpacked =
+  const isDecompressed =
     object.contentEncoding === 'gzip' && !/\bgzip\b|\*/.test(context.req.header('accept-encoding') ?? '');
-  const range = isUnpacked ? undefined : parseRange(context.req.header('range'), object.sizeBytes);
+  const range = isDecompressed ? undefined : parseRange(context.req.header('range'), object.sizeBytes);
   const { startByte, endByte } = range ?? { startByte: 0, endByte: object.sizeBytes };
   const headers: Record<string, string> = {
     ...mediaHeaders(object),
-    ...(isUnpacked ? {} : { 'content-length': String(endByte - startByte) }),
-    ...(!isUnpacked && object.contentEncoding !== null && { 'content-encoding': object.contentEncoding }),
+    ...(isDecompressed ? {} : { 'content-length': String(endByte - startByte) }),
+    ...(!isDecompressed && object.contentEncoding !== null && { 'content-encoding': object.contentEncoding }),
     ...(range !== undefined && { 'content-range': `bytes ${startByte}-${endByte - 1}/${object.sizeBytes}` }),
   };
   const status = range === undefined ? 200 : 206;
@@ -33,9 +33,9 @@ export async function answerMedia(
   }
   const bytes = await store.read(object, { generation: object.generation, range: { startByte, endByte } });
   if (bytes === undefined) {
-    throw refusal('NOT_FOUND', `No such object: ${object.bucket}/${object.name}#${object.generation}`);
+    throw storageError('NOT_FOUND', `No such object: ${object.bucket}/${object.name}#${object.generation}`);
   }
-  return context.body(toWebStream(isUnpacked ? unpack(bytes) : bytes), status, headers);
+  return context.body(toWebStream(isDecompressed ? decompress(bytes) : bytes), status, headers);
 }
 
 /** Source: https://cloud.google.com/storage/docs/xml-api/reference-headers */
@@ -57,14 +57,14 @@ function mediaHeaders(object: StoredObject): Record<string, string> {
     'cache-control': cacheControl ?? 'private, max-age=0',
     ...Object.fromEntries(
       Object.entries(object.metadata).flatMap(([key, value]) =>
-        // Header values are Latin-1 at most; what is no header stays readable in the object resource.
+        // Header values are limited to Latin-1; metadata that does not fit a header is in the object resource only.
         /^[\w.-]+$/.test(key) && /^[\x20-\x7e]*$/.test(value) ? [[`x-goog-meta-${key}`, value]] : [],
       ),
     ),
   };
 }
 
-/** One range of bytes; what is no such range is ignored, as RFC 9110, 14.2 has it. */
+/** Parses a single byte range; anything else is ignored, as RFC 9110, section 14.2 requires. */
 function parseRange(header: string | undefined, sizeBytes: number): ByteRange | undefined {
   const [, first = '', last = ''] = /^bytes=(\d*)-(\d*)$/.exec(header?.trim() ?? '') ?? [];
   if (first === '' && last === '') {
@@ -76,17 +76,16 @@ function parseRange(header: string | undefined, sizeBytes: number): ByteRange | 
     return undefined;
   }
   if (startByte >= sizeBytes || startByte >= endByte) {
-    throw refusal(
+    throw storageError(
       'RANGE',
-      `The range ${header} is outside the ${sizeBytes} bytes of the object. Ask for bytes within it.`,
+      `The range ${header} is outside the ${sizeBytes} bytes of the object. Request bytes within it.`,
     );
   }
   return { startByte, endByte };
 }
 
-function unpack(bytes: Readable): Readable {
-  // An error of either stream destroys the one that the client reads from, so there is nothing left to do about it
-  // here.
+function decompress(bytes: Readable): Readable {
+  // An error of either stream destroys the stream that the client reads from; there is nothing more to handle here.
   return pipeline(bytes, createGunzip(), () => {});
 }
 

@@ -1,4 +1,4 @@
-import { refusal } from '#infra/embedded/cloud-storage/error.ts';
+import { storageError } from '#infra/embedded/cloud-storage/error.ts';
 import { JSON_BODY_BYTES_MAX } from '#infra/embedded/cloud-storage/request.ts';
 import { readBoundedText } from '#infra/embedded/http/body.ts';
 
@@ -6,16 +6,16 @@ export type MultipartUpload = {
   /** The first part: the object resource as JSON. */
   readonly metadata: string;
   readonly mediaType: string | undefined;
-  /** The second part, as it arrives. It fails when the body ends before the closing boundary. */
+  /** The second part, as a stream. It fails if the body ends before the closing boundary. */
   readonly media: AsyncIterable<Uint8Array>;
 };
 
-/** The headers of a part, and what may come before the first and after the last. */
+/** Limit for the headers of a part, for the preamble and for the epilogue. */
 const HEADER_BYTES_MAX = 16_384;
 
 /**
- * Reads the two parts of an upload of type multipart, in bounded memory. Lines may end in CR LF, as RFC 2046 asks, or
- * in LF alone, as gcloud and gsutil write them; the first boundary line tells which. Source:
+ * Reads the two parts of an upload of type multipart, in bounded memory. Lines end in CR LF, as RFC 2046 requires, or
+ * in LF only, as gcloud and gsutil write them; the first boundary line determines which. Source:
  * https://cloud.google.com/storage/docs/uploading-objects#uploading-an-object
  */
 export async function readMultipartRelated(
@@ -36,11 +36,11 @@ export async function readMultipartRelated(
 type ByteReader = ReturnType<typeof openByteReader>;
 
 function parseBoundary(contentType: string): string {
-  // apitools writes the boundary as a Python literal, in single quotes.
+  // apitools writes the boundary as a Python literal in single quotes.
   const [, double, single, plain] = /boundary=(?:"([^"]+)"|'([^']+)'|([^\s;]+))/i.exec(contentType) ?? [];
   const boundary = double ?? single ?? plain;
   if (boundary === undefined || !/^multipart\/related\b/i.test(contentType)) {
-    throw refusal(
+    throw storageError(
       'INVALID',
       `A multipart upload needs the content type multipart/related with a boundary, not ${contentType}.`,
     );
@@ -56,7 +56,7 @@ async function findLineEnd(reader: ByteReader, boundary: string): Promise<string
       return line.endsWith('\r') ? '\r\n' : '\n';
     }
   }
-  throw refusal('INVALID', `The boundary ${boundary} does not begin the multipart body. Begin it with --${boundary}.`);
+  throw storageError('INVALID', `The multipart body does not start with its boundary. Start it with --${boundary}.`);
 }
 
 async function readHeaders(reader: ByteReader, eol: string): Promise<Readonly<Record<string, string>>> {
@@ -70,56 +70,56 @@ async function readHeaders(reader: ByteReader, eol: string): Promise<Readonly<Re
     const [, key = '', value = ''] = /^([^:]+):(.*)$/.exec(line) ?? [];
     headers[key.trim().toLowerCase()] = value.trim();
   }
-  throw refusal('INVALID', `The headers of a part are over the limit of ${HEADER_BYTES_MAX} bytes.`);
+  throw storageError('INVALID', `The headers of a part exceed the limit of ${HEADER_BYTES_MAX} bytes.`);
 }
 
 async function* readMedia(reader: ByteReader, delimiter: Buffer): AsyncGenerator<Uint8Array> {
   yield* reader.until(delimiter);
   const rest = await readBoundedText(reader.rest(), HEADER_BYTES_MAX);
   if (!rest.startsWith('--')) {
-    throw refusal('INVALID', 'A multipart upload has two parts: the object resource and the media. Send no third one.');
+    throw storageError('INVALID', 'A multipart upload has exactly two parts: the object resource and the media.');
   }
 }
 
-/** Bytes up to a delimiter, holding no more than one chunk and a delimiter's length. */
+/** Reads bytes up to a delimiter; buffers at most one chunk plus the length of the delimiter. */
 function openByteReader(body: AsyncIterable<Uint8Array>) {
   const chunks = body[Symbol.asyncIterator]();
-  let held: Buffer = Buffer.alloc(0);
+  let buffered: Buffer = Buffer.alloc(0);
 
   function take(sizeBytes: number): Buffer {
-    const taken = held.subarray(0, sizeBytes);
-    held = held.subarray(sizeBytes);
+    const taken = buffered.subarray(0, sizeBytes);
+    buffered = buffered.subarray(sizeBytes);
     return taken;
   }
 
   async function pull(): Promise<boolean> {
     const { done, value } = await chunks.next();
     if (done !== true) {
-      held = Buffer.concat([held, value]);
+      buffered = Buffer.concat([buffered, value]);
     }
     return done !== true;
   }
 
   return {
-    /** The delimiter itself is passed over. */
+    /** Consumes the delimiter without yielding it. */
     async *until(delimiter: Buffer): AsyncGenerator<Uint8Array> {
-      for (let at = held.indexOf(delimiter); ; at = held.indexOf(delimiter)) {
+      for (let at = buffered.indexOf(delimiter); ; at = buffered.indexOf(delimiter)) {
         if (at !== -1) {
           yield take(at);
           take(delimiter.length);
           return;
         }
-        if (held.length >= delimiter.length) {
-          yield take(held.length - delimiter.length + 1);
+        if (buffered.length >= delimiter.length) {
+          yield take(buffered.length - delimiter.length + 1);
         }
         if (!(await pull())) {
-          throw refusal('INVALID', 'The multipart body ends before its closing boundary. Send it again.');
+          throw storageError('INVALID', 'The multipart body ends before its closing boundary. Send it again.');
         }
       }
     },
     async *rest(): AsyncGenerator<Uint8Array> {
       do {
-        yield take(held.length);
+        yield take(buffered.length);
       } while (await pull());
     },
   };

@@ -1,6 +1,6 @@
 import type { ObjectInfo } from '#shared/ports/object-store.ts';
 
-/** The data of Cloud Storage's notification of a finished object (docs "Pub/Sub notifications", `JSON_API_V1`): int64 are texts. */
+/** The payload of an OBJECT_FINALIZE notification (docs, "Pub/Sub notifications", `JSON_API_V1`): int64 are strings. */
 export function toStorageObjectData(info: ObjectInfo) {
   const updated = new Date(info.updatedAt).toISOString();
   return {

@@ -1,17 +1,17 @@
 import { type Context, Hono } from 'hono';
-import { acceptOutcome, refusal, refusalOf } from '#infra/embedded/cloud-storage/error.ts';
-import { answerMedia } from '#infra/embedded/cloud-storage/media.ts';
+import { rejectionError, storageError, unwrapOutcome } from '#infra/embedded/cloud-storage/error.ts';
+import { mediaResponse } from '#infra/embedded/cloud-storage/media.ts';
 import {
   attributesOfBody,
   composeBodySchema,
   encodePageToken,
   generationOf,
-  isSoftDeletedAsked,
+  isSoftDeletedQuery,
   jsonBodyOf,
   listQueryOf,
-  namedObject,
   objectBodySchema,
   objectOf,
+  parseObjectName,
   preconditionsOf,
   sourceOf,
   withoutNulls,
@@ -34,7 +34,7 @@ export function createObjectRoutes(store: EmbeddedObjectStore): Hono {
     const removal = { generation: generationOf(context), preconditions: preconditionsOf(context) };
     const outcome = await store.remove(target, removal);
     if (outcome !== 'CHANGED') {
-      throw refusalOf(outcome, target);
+      throw rejectionError(outcome, target);
     }
     return context.body(null, 204);
   });
@@ -62,9 +62,9 @@ export function createObjectRoutes(store: EmbeddedObjectStore): Hono {
 function listObjects(context: Context, store: EmbeddedObjectStore): Response {
   const query = listQueryOf(context);
   if (store.findBucket(query.bucket) === undefined) {
-    throw refusalOf('NO_BUCKET', { bucket: query.bucket, name: '' });
+    throw rejectionError('NO_BUCKET', { bucket: query.bucket, name: '' });
   }
-  if (isSoftDeletedAsked(context)) {
+  if (isSoftDeletedQuery(context)) {
     return context.json({ kind: 'storage#objects' });
   }
   const { objects, prefixes, nextPosition } = store.page(query);
@@ -79,15 +79,15 @@ function listObjects(context: Context, store: EmbeddedObjectStore): Response {
 function findObject(context: Context, store: EmbeddedObjectStore): StoredObject {
   const target = objectOf(context);
   const isBucket = store.findBucket(target.bucket) !== undefined;
-  const object = isSoftDeletedAsked(context) ? undefined : store.find(target, generationOf(context));
-  return acceptOutcome(object ?? (isBucket ? 'NO_OBJECT' : 'NO_BUCKET'), target);
+  const object = isSoftDeletedQuery(context) ? undefined : store.find(target, generationOf(context));
+  return unwrapOutcome(object ?? (isBucket ? 'NO_OBJECT' : 'NO_BUCKET'), target);
 }
 
-/** The object's resource, or with `alt=media` its bytes. */
+/** Returns the object's resource, or its bytes with `alt=media`. */
 export async function getObject(
   context: Context,
   store: EmbeddedObjectStore,
-  isMedia = isMediaAsked(context),
+  isMedia = isMediaQuery(context),
 ): Promise<Response> {
   const object = findObject(context, store);
   const failed = findFailedPrecondition(object, preconditionsOf(context));
@@ -95,17 +95,19 @@ export async function getObject(
     return context.body(null, 304);
   }
   if (failed !== undefined) {
-    throw refusalOf('CONFLICT', object);
+    throw rejectionError('CONFLICT', object);
   }
-  return isMedia ? await answerMedia(context, store, object) : context.json(objectResource(object, originOf(context)));
+  return isMedia
+    ? await mediaResponse(context, store, object)
+    : context.json(objectResource(object, originOf(context)));
 }
 
-const isMediaAsked = (context: Context): boolean => context.req.query('alt') === 'media';
+const isMediaQuery = (context: Context): boolean => context.req.query('alt') === 'media';
 
-/** RFC 7396: a field that is null is removed, and so is a key of the metadata. */
+/** JSON merge patch (RFC 7396): a null field is removed, and so is a metadata key with a null value. */
 async function patchObject(context: Context, store: EmbeddedObjectStore): Promise<Response> {
   const target = objectOf(context);
-  // The class of an object is changed by rewriting it.
+  // The storage class of an object changes only by a rewrite.
   const { storageClass, ...body } = await jsonBodyOf(context, objectBodySchema);
   const outcome = store.patch(target, {
     generation: generationOf(context),
@@ -115,22 +117,22 @@ async function patchObject(context: Context, store: EmbeddedObjectStore): Promis
       ...(body.metadata != null && { metadata: withoutNulls({ ...current.metadata, ...body.metadata }) }),
     }),
   });
-  return context.json(objectResource(acceptOutcome(outcome, target), originOf(context)));
+  return context.json(objectResource(unwrapOutcome(outcome, target), originOf(context)));
 }
 
 async function copyObject(context: Context, store: EmbeddedObjectStore): Promise<StoredObject> {
   const source = { ...objectOf(context), ...sourceOf(context) };
-  const target = namedObject(context.req.param('targetBucket') ?? '', context.req.param('targetObject') ?? '');
+  const target = parseObjectName(context.req.param('targetBucket') ?? '', context.req.param('targetObject') ?? '');
   const attributes = attributesOfBody(await jsonBodyOf(context, objectBodySchema));
   const outcome = await store.copy(source, target, { attributes, preconditions: preconditionsOf(context) });
-  return acceptOutcome(outcome, outcome === 'NO_OBJECT' ? source : target);
+  return unwrapOutcome(outcome, outcome === 'NO_OBJECT' ? source : target);
 }
 
 async function moveObject(context: Context, store: EmbeddedObjectStore): Promise<StoredObject> {
   const source = objectOf(context);
-  const target = namedObject(source.bucket, context.req.param('targetObject') ?? '');
+  const target = parseObjectName(source.bucket, context.req.param('targetObject') ?? '');
   if (target.name === source.name) {
-    throw refusal(
+    throw storageError(
       'INVALID',
       `The object ${source.bucket}/${source.name} cannot be moved to itself. Choose another name.`,
     );
@@ -139,22 +141,22 @@ async function moveObject(context: Context, store: EmbeddedObjectStore): Promise
     preconditions: preconditionsOf(context),
     sourcePreconditions: sourceOf(context).preconditions,
   });
-  return acceptOutcome(outcome, outcome === 'NO_OBJECT' ? source : target);
+  return unwrapOutcome(outcome, outcome === 'NO_OBJECT' ? source : target);
 }
 
 async function composeObject(context: Context, store: EmbeddedObjectStore): Promise<Response> {
   const target = objectOf(context);
   const { sourceObjects, destination = {} } = await jsonBodyOf(context, composeBodySchema);
   const sources = sourceObjects.map(({ name, generation, objectPreconditions }) => ({
-    ...namedObject(target.bucket, name),
+    ...parseObjectName(target.bucket, name),
     generation,
     preconditions: { ifGenerationMatch: objectPreconditions?.ifGenerationMatch },
   }));
   const missing = sources.find((source) => store.find(source, source.generation) === undefined);
   if (missing !== undefined) {
-    throw refusalOf('NO_OBJECT', missing);
+    throw rejectionError('NO_OBJECT', missing);
   }
   const options = { attributes: attributesOfBody(destination), preconditions: preconditionsOf(context) };
   const outcome = await store.compose(sources, target, options);
-  return context.json(objectResource(acceptOutcome(outcome, target), originOf(context)));
+  return context.json(objectResource(unwrapOutcome(outcome, target), originOf(context)));
 }

@@ -1,6 +1,6 @@
 import type { Context } from 'hono';
 import { z } from 'zod';
-import { refusal } from '#infra/embedded/cloud-storage/error.ts';
+import { storageError } from '#infra/embedded/cloud-storage/error.ts';
 import { compileGlob } from '#infra/embedded/cloud-storage/glob.ts';
 import type { ScanPosition } from '#infra/embedded/cloud-storage/store/object-index.ts';
 import {
@@ -14,7 +14,7 @@ import { readBoundedText } from '#infra/embedded/http/body.ts';
 import type { ObjectName } from '#shared/ports/object-store.ts';
 import { parseJson } from '#shared/protocol/parse-json.ts';
 
-/** JSON that describes an object or a request; Cloud Storage allows 8 KiB of custom metadata an object. */
+/** Limit for JSON request bodies; Cloud Storage allows 8 KiB of custom metadata per object. */
 export const JSON_BODY_BYTES_MAX = 1_048_576;
 
 const int64 = z.string().regex(/^\d{1,19}$/, 'must be a whole number');
@@ -88,16 +88,14 @@ export const composeBodySchema = z.object({
 
 export const bucketBodySchema = z.object({ name: z.string() });
 
-/**
- * The object that the path names. Cloud Storage asks for percent-encoding of every reserved character, the slash too.
- */
+/** The object in the path. Cloud Storage requires percent-encoding of every reserved character, including the slash. */
 export const objectOf = (context: Context): ObjectName =>
-  namedObject(context.req.param('bucket') ?? '', context.req.param('object') ?? '');
+  parseObjectName(context.req.param('bucket') ?? '', context.req.param('object') ?? '');
 
-export function namedObject(bucket: string, name: string): ObjectName {
+export function parseObjectName(bucket: string, name: string): ObjectName {
   const problem = findObjectNameProblem({ name });
   if (problem !== undefined) {
-    throw refusal('INVALID', problem);
+    throw storageError('INVALID', problem);
   }
   return { bucket, name };
 }
@@ -106,7 +104,7 @@ export function parseInput<T extends z.ZodType>(schema: T, input: unknown): z.ou
   const parsed = schema.safeParse(input);
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
-    throw refusal('INVALID', `Invalid value at ${issue?.path.join('.') || 'the request'}: ${issue?.message}.`);
+    throw storageError('INVALID', `Invalid value at ${issue?.path.join('.') || 'the request'}: ${issue?.message}.`);
   }
   return parsed.data;
 }
@@ -133,20 +131,21 @@ export function sourceOf(context: Context): {
   };
 }
 
-/**
- * Whether only what was soft-deleted is asked for, of which there is never any: the bucket says so by having no policy.
- */
-export const isSoftDeletedAsked = (context: Context): boolean =>
+/** Whether only soft-deleted resources are requested. There are none: the buckets have no soft delete policy. */
+export const isSoftDeletedQuery = (context: Context): boolean =>
   parseInput(z.object({ softDeleted: z.stringbool().default(false) }), context.req.query()).softDeleted;
 
 export function listQueryOf(context: Context) {
   const { maxResults, pageToken, versions, matchGlob, ...query } = parseInput(listSchema, context.req.query());
   if (matchGlob !== undefined && query.delimiter !== undefined) {
-    throw refusal('INVALID', 'The embedded cloud does not offer matchGlob together with a delimiter. Leave one out.');
+    throw storageError(
+      'INVALID',
+      'The embedded cloud does not support matchGlob together with a delimiter. Remove one of them.',
+    );
   }
   return {
     ...query,
-    isWanted: matchGlob === undefined ? undefined : compileGlob(matchGlob),
+    isIncluded: matchGlob === undefined ? undefined : compileGlob(matchGlob),
     bucket: context.req.param('bucket') ?? '',
     countMax: maxResults,
     isWithNoncurrent: versions,
@@ -165,22 +164,22 @@ function decodePageToken(pageToken: string): ScanPosition {
   return { name, generation };
 }
 
-/** The JSON body, or an empty object where there is none. */
+/** The parsed JSON body; an empty object if there is no body. */
 export async function jsonBodyOf<T extends z.ZodType>(context: Context, schema: T): Promise<z.output<T>> {
   const body = await readBoundedText(bodyOf(context), JSON_BODY_BYTES_MAX);
   return parseInput(schema, body === '' ? {} : parseJsonPart(body, 'the body'));
 }
 
-/** Parses JSON; throws a rejection that names the part of the request if it is invalid. */
+/** Parses JSON; throws a storage error that names the part of the request if it is invalid. */
 export function parseJsonPart(json: string, part: string): unknown {
   const value = parseJson(json);
   if (value === undefined) {
-    throw refusal('INVALID', `Parse Error: ${part} is not valid JSON.`);
+    throw storageError('INVALID', `Parse Error: ${part} is not valid JSON.`);
   }
   return value;
 }
 
-/** What the body sets; a field that is null goes back to its default. */
+/** The attributes that the body sets; a null field is reset to its default. */
 export function attributesOfBody(body: ObjectBody): Partial<ObjectAttributes> {
   const { contentType, contentEncoding, contentDisposition, contentLanguage, cacheControl, metadata } = body;
   const { storageClass } = body;
@@ -199,7 +198,7 @@ export function withoutNulls(metadata: Readonly<Record<string, string | null>>):
   return Object.fromEntries(Object.entries(metadata).flatMap(([key, value]) => (value === null ? [] : [[key, value]])));
 }
 
-/** The checksums that a client sends along: in the object resource and in the header `x-goog-hash`. */
+/** The checksums that the client sent, in the object resource or in the headers `x-goog-hash` and `content-md5`. */
 export function checksumsOf(context: Context, body: ObjectBody = {}): Partial<Checksums> {
   const header = context.req.header('x-goog-hash') ?? '';
   const hashes = Object.fromEntries(
@@ -210,12 +209,12 @@ export function checksumsOf(context: Context, body: ObjectBody = {}): Partial<Ch
   return { ...(crc32c !== undefined && { crc32c }), ...(md5 !== undefined && { md5 }) };
 }
 
-/** The bytes as they come in, never all at once. */
+/** The request body as a stream. */
 export async function* bodyOf(context: Context): AsyncGenerator<Uint8Array> {
   try {
     yield* context.req.raw.body ?? [];
   } catch {
-    // Nobody is left to read the answer, and the fault is not the store's.
-    throw refusal('INVALID', 'The connection was cut before the body was complete. Send the request again.');
+    // The client is gone and does not read the response; this only keeps it from being reported as an internal error.
+    throw storageError('INVALID', 'The connection was cut before the body was complete. Send the request again.');
   }
 }

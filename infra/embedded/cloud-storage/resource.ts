@@ -4,7 +4,7 @@ import type { StoredBucket, StoredObject } from '#infra/embedded/cloud-storage/s
 
 const DAY_MS = 86_400_000;
 
-/** Changes with the bytes and with the attributes. */
+/** The ETag changes with the bytes and with the attributes. */
 export function etagOf({ generation, metageneration }: StoredObject): string {
   return Buffer.from(`${generation}/${metageneration}`).toString('base64');
 }
@@ -44,7 +44,7 @@ export function objectResource(object: StoredObject, origin: string): object {
 }
 
 /**
- * The lifecycle rules say what the store does with noncurrent generations.
+ * The lifecycle rules describe how the store deletes noncurrent generations.
  * Source: https://cloud.google.com/storage/docs/json_api/v1/buckets#resource
  */
 export function bucketResource({ name, createdAt }: StoredBucket, origin: string): object {
@@ -75,5 +75,5 @@ export function bucketResource({ name, createdAt }: StoredBucket, origin: string
 
 const timestamp = (atMs: number): string => new Date(atMs).toISOString();
 
-/** Where the client has found the door: links that it is given lead back to it. */
+/** The origin that the client used for this request; links in responses use it too. */
 export const originOf = (context: Context): string => new URL(context.req.url).origin;

@@ -1,69 +1,69 @@
 import { type Context, Hono } from 'hono';
 import { createBucketRoutes } from '#infra/embedded/cloud-storage/buckets.ts';
-import { answerErrors, refusal, renderJson } from '#infra/embedded/cloud-storage/error.ts';
+import { createErrorHandler, renderJson, storageError } from '#infra/embedded/cloud-storage/error.ts';
 import { createObjectRoutes } from '#infra/embedded/cloud-storage/objects.ts';
 import type { EmbeddedObjectStore } from '#infra/embedded/cloud-storage/store/directory-object-store.ts';
 import { createUploadRoutes } from '#infra/embedded/cloud-storage/uploads.ts';
 import { createXmlRoutes } from '#infra/embedded/cloud-storage/xml.ts';
 import { createBatchRoute } from '#infra/embedded/http/batch.ts';
 
-/** Cloud Storage docs, "Sending batch requests": up to 100 calls in one. */
+/** Cloud Storage docs, "Sending batch requests": at most 100 calls per batch. */
 const BATCH_CALLS_COUNT_MAX = 100;
 
 export type CloudStorageServerOptions = {
-  /** Told of every fault of the store itself; the client only hears that there was one. */
-  readonly reportFault: (error: Error) => void;
+  /** Receives every internal error of the store; the client gets a generic message. */
+  readonly reportError: (error: Error) => void;
 };
 
 /**
- * Cloud Storage on this machine: its JSON API as gcloud and the client libraries use it, and plain objects under
- * `/BUCKET/OBJECT`. That path matches nearly everything, so the door comes last where several share a server. Nobody is
- * asked for credentials. Source: https://cloud.google.com/storage/docs/json_api
+ * The Cloud Storage emulator: the JSON API as gcloud and the client libraries use it, and plain objects at
+ * `/BUCKET/OBJECT`. That path matches nearly every URL, so these routes come last on a server shared with others.
+ * Requests need no credentials. Source: https://cloud.google.com/storage/docs/json_api
  */
-export function createCloudStorageServer(store: EmbeddedObjectStore, { reportFault }: CloudStorageServerOptions): Hono {
+export function createCloudStorageServer(store: EmbeddedObjectStore, { reportError }: CloudStorageServerOptions): Hono {
   const api = new Hono().route('/', createBucketRoutes(store)).route('/', createObjectRoutes(store));
-  // Where the path has been dropped these would be taken for objects of the buckets `b` and `projects`.
+  // With the base path dropped, these would be read as objects of the buckets `b` and `projects`.
   for (const path of ['/b/*', '/projects/:project/:what{serviceAccount|hmacKeys.*}']) {
-    api.all(path, refuseMethod);
+    api.all(path, rejectMethod);
   }
-  const door = new Hono();
-  door.onError(answerErrors(renderJson, reportFault));
-  door.use(async ({ req }, next) => {
+  const app = new Hono();
+  app.onError(createErrorHandler(renderJson, reportError));
+  app.use(async ({ req }, next) => {
     assertDecodable(new URL(req.url).pathname);
     await next();
   });
-  door.route('/', createUploadRoutes(store));
-  // Node's client drops the path when its endpoint comes from STORAGE_EMULATOR_HOST; bucket names have three letters
-  // or more.
+  app.route('/', createUploadRoutes(store));
+  // Node's client drops the base path if its endpoint comes from STORAGE_EMULATOR_HOST. There is no ambiguity: bucket
+  // names have three or more characters.
   for (const base of ['/storage/v1', '/download/storage/v1', '/']) {
-    door.route(base, api);
+    app.route(base, api);
   }
-  door.route(
+  app.route(
     '/batch/storage/v1',
     createBatchRoute({
       path: '/storage/v1/',
       callsCountMax: BATCH_CALLS_COUNT_MAX,
-      refuse: (message) => refusal('INVALID', message),
-      send: (request) => door.fetch(request),
+      toError: (message) => storageError('INVALID', message),
+      send: (request) => app.fetch(request),
     }),
   );
-  door.all('/:api{storage|download|upload|resumable|batch}/*', refuseMethod);
-  door.route('/', createXmlRoutes(store, reportFault));
-  return door;
+  app.all('/:api{storage|download|upload|resumable|batch}/*', rejectMethod);
+  app.route('/', createXmlRoutes(store, reportError));
+  return app;
 }
 
-function refuseMethod({ req }: Context): never {
-  throw refusal(
-    'NOT_OFFERED',
-    `The embedded cloud has no storage method ${req.method} ${req.path}. docs/embedded-cloud.md says what it offers.`,
+function rejectMethod({ req }: Context): never {
+  throw storageError(
+    'NOT_SUPPORTED',
+    `The embedded cloud does not support the storage method ${req.method} ${req.path}. See docs/embedded-cloud.md.`,
   );
 }
 
-/** A path that is not percent-encoded UTF-8 names no object; Hono would take it literally. */
+/** Throws if the path is not percent-encoded UTF-8, which Hono would use literally. */
 function assertDecodable(path: string): void {
   try {
     decodeURIComponent(path);
   } catch {
-    throw refusal('INVALID', `The path ${path} is not percent-encoded UTF-8. Encode every byte of the name.`);
+    throw storageError('INVALID', `The path ${path} is not percent-encoded UTF-8. Encode every byte of the name.`);
   }
 }

@@ -1,17 +1,17 @@
 import { type Context, Hono } from 'hono';
 import { z } from 'zod';
-import { acceptOutcome, refusal, refusalOf } from '#infra/embedded/cloud-storage/error.ts';
+import { rejectionError, storageError, unwrapOutcome } from '#infra/embedded/cloud-storage/error.ts';
 import { readMultipartRelated } from '#infra/embedded/cloud-storage/multipart-related.ts';
 import {
   attributesOfBody,
   bodyOf,
   checksumsOf,
   jsonBodyOf,
-  namedObject,
   type ObjectBody,
   objectBodySchema,
   parseInput,
   parseJsonPart,
+  parseObjectName,
   preconditionsOf,
 } from '#infra/embedded/cloud-storage/request.ts';
 import { objectResource, originOf } from '#infra/embedded/cloud-storage/resource.ts';
@@ -21,12 +21,12 @@ import {
   type ObjectAttributes,
   type StoredObject,
 } from '#infra/embedded/cloud-storage/store/stored-object.ts';
-import type { UploadProgress, UploadRefusal } from '#infra/embedded/cloud-storage/store/upload-sessions.ts';
+import type { UploadProgress, UploadRejection } from '#infra/embedded/cloud-storage/store/upload-sessions.ts';
 import type { ObjectName } from '#shared/ports/object-store.ts';
 
 const UPLOAD_PATH = '/upload/storage/v1/b/:bucket/o';
 
-const NO_SESSION = 'There is no such upload: it is over, or it has expired. Start it anew.';
+const NO_SESSION = 'Upload session not found: it is finished or has expired. Start a new one.';
 
 const uploadQuerySchema = z.object({
   uploadType: z.enum(['media', 'multipart', 'resumable']),
@@ -34,10 +34,10 @@ const uploadQuerySchema = z.object({
   contentEncoding: z.string().optional(),
 });
 
-/** The three ways of uploading. Source: https://cloud.google.com/storage/docs/uploads-downloads */
+/** The three upload types. Source: https://cloud.google.com/storage/docs/uploads-downloads */
 export function createUploadRoutes(store: EmbeddedObjectStore): Hono {
   const routes = new Hono();
-  // gcloud and gsutil send resumable uploads to a path of their own.
+  // gcloud and gsutil send resumable uploads to a different path.
   for (const path of [UPLOAD_PATH, `/resumable${UPLOAD_PATH}`]) {
     routes.post(path, (context) => {
       const { uploadType } = parseInput(uploadQuerySchema, context.req.query());
@@ -47,9 +47,9 @@ export function createUploadRoutes(store: EmbeddedObjectStore): Hono {
     routes.put(path, (context) => continueSession(context, store));
     routes.delete(path, async (context) => {
       if (!(await store.uploads.cancel(uploadIdOf(context)))) {
-        throw refusal('NOT_FOUND', NO_SESSION);
+        throw storageError('NOT_FOUND', NO_SESSION);
       }
-      // Cloud Storage's answer to a cancelled upload; Hono's own answers know only registered statuses.
+      // Cloud Storage's status for a canceled upload. Hono's response helpers accept registered statuses only.
       return new Response(null, { status: 499 });
     });
   }
@@ -60,7 +60,7 @@ async function receiveMedia(context: Context, store: EmbeddedObjectStore): Promi
   const contentType = context.req.header('content-type');
   const { target, attributes } = describeUpload(context, {}, contentType);
   const options = { attributes, preconditions: preconditionsOf(context), expected: checksumsOf(context) };
-  return answerObject(context, acceptOutcome(await store.put(target, bodyOf(context), options), target));
+  return objectResponse(context, unwrapOutcome(await store.put(target, bodyOf(context), options), target));
 }
 
 async function receiveMultipart(context: Context, store: EmbeddedObjectStore): Promise<Response> {
@@ -68,14 +68,14 @@ async function receiveMultipart(context: Context, store: EmbeddedObjectStore): P
   const body = parseInput(objectBodySchema, parseJsonPart(upload.metadata, 'the first part'));
   const { target, attributes } = describeUpload(context, body, upload.mediaType);
   const options = { attributes, preconditions: preconditionsOf(context), expected: checksumsOf(context, body) };
-  return answerObject(context, acceptOutcome(await store.put(target, upload.media, options), target));
+  return objectResponse(context, unwrapOutcome(await store.put(target, upload.media, options), target));
 }
 
 async function startSession(context: Context, store: EmbeddedObjectStore): Promise<Response> {
   const body = await jsonBodyOf(context, objectBodySchema);
   const { target, attributes } = describeUpload(context, body, context.req.header('x-upload-content-type'));
   if (store.findBucket(target.bucket) === undefined) {
-    throw refusalOf('NO_BUCKET', target);
+    throw rejectionError('NO_BUCKET', target);
   }
   const uploadId = await store.uploads.start({
     target,
@@ -89,7 +89,8 @@ async function startSession(context: Context, store: EmbeddedObjectStore): Promi
 }
 
 /**
- * Takes a chunk, or says how far the upload has come. Without a Content-Range the body is all of the object.
+ * Receives a chunk, or reports how much of the upload has been received. Without a Content-Range the body is the whole
+ * object.
  * Source: https://cloud.google.com/storage/docs/performing-resumable-uploads
  */
 async function continueSession(context: Context, store: EmbeddedObjectStore): Promise<Response> {
@@ -103,9 +104,9 @@ async function continueSession(context: Context, store: EmbeddedObjectStore): Pr
     expected: checksumsOf(context),
   });
   const target = { bucket: context.req.param('bucket') ?? '', name: context.req.query('name') ?? '' };
-  const accepted = acceptProgress(progress, target);
+  const accepted = unwrapProgress(progress, target);
   if (accepted.state === 'DONE') {
-    return answerObject(context, accepted.object);
+    return objectResponse(context, accepted.object);
   }
   return context.body(
     null,
@@ -114,36 +115,39 @@ async function continueSession(context: Context, store: EmbeddedObjectStore): Pr
   );
 }
 
-function acceptProgress(progress: UploadProgress | UploadRefusal, target: ObjectName): UploadProgress {
+function unwrapProgress(progress: UploadProgress | UploadRejection, target: ObjectName): UploadProgress {
   switch (progress) {
     case 'NO_SESSION':
-      throw refusal('NOT_FOUND', NO_SESSION);
+      throw storageError('NOT_FOUND', NO_SESSION);
     case 'BUSY':
-      throw refusal('BUSY', 'Another request is still writing to this upload. Ask for its state and go on from there.');
+      throw storageError(
+        'BUSY',
+        'Another request is still writing to this upload. Query its status and resume from there.',
+      );
     case 'GAP':
-      throw refusal(
+      throw storageError(
         'INVALID',
-        'The Content-Range does not go on from what was received. Ask for the state with bytes */*.',
+        'The Content-Range does not continue from the bytes received. Query the status with bytes */*.',
       );
     default:
-      return acceptOutcome(progress, target);
+      return unwrapOutcome(progress, target);
   }
 }
 
-// A chunk is `bytes 0-9/20`, `bytes 0-9/*` or `bytes 0-*/20`; `bytes */20` and `bytes */*` ask for the state.
+// A chunk is `bytes 0-9/20`, `bytes 0-9/*` or `bytes 0-*/20`; `bytes */20` and `bytes */*` query the status.
 function parseContentRange(header: string | undefined) {
   if (header === undefined) {
     return { startByte: 0, sizeBytes: null, isLast: true };
   }
   const [, first, last, size] = /^bytes (?:\*|(\d+)-(-?\d+|\*))\/(\d+|\*)$/.exec(header) ?? [];
   if (size === undefined) {
-    throw refusal(
+    throw storageError(
       'INVALID',
-      `The Content-Range ${header} is none. Write bytes FIRST-LAST/SIZE, with * for what is not known.`,
+      `The Content-Range ${header} is not valid. Use bytes FIRST-LAST/SIZE, with * for what is not known.`,
     );
   }
   const sizeBytes = size === '*' ? null : Number(size);
-  // A question has no bytes: it begins where the upload is, so that it is never ahead of it.
+  // A status query has no bytes. It starts at byte 0, which is never past what was received.
   return { startByte: Number(first ?? 0), sizeBytes, isLast: last === '*' && sizeBytes === null };
 }
 
@@ -153,7 +157,7 @@ function describeUpload(
   contentType: string | undefined,
 ): { readonly target: ObjectName; readonly attributes: Partial<ObjectAttributes> } {
   const { name, contentEncoding } = parseInput(uploadQuerySchema, context.req.query());
-  const target = namedObject(context.req.param('bucket') ?? '', name ?? body.name ?? '');
+  const target = parseObjectName(context.req.param('bucket') ?? '', name ?? body.name ?? '');
   const attributes = {
     ...(contentType !== undefined && { contentType }),
     ...(contentEncoding !== undefined && { contentEncoding }),
@@ -166,6 +170,6 @@ function uploadIdOf(context: Context): string {
   return parseInput(z.object({ upload_id: z.string() }), context.req.query()).upload_id;
 }
 
-function answerObject(context: Context, object: StoredObject): Response {
+function objectResponse(context: Context, object: StoredObject): Response {
   return context.json(objectResource(object, originOf(context)), 200, { 'x-goog-generation': object.generation });
 }

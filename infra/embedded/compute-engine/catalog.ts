@@ -1,33 +1,41 @@
 import { Hono } from 'hono';
-import { refuseMissing } from '#infra/embedded/compute-engine/error.ts';
+import { notFoundError } from '#infra/embedded/compute-engine/error.ts';
 import { aggregatedListOf, listOf, pageOf } from '#infra/embedded/compute-engine/list.ts';
-import { type ComputePorts, placeOf, selfLinkOf, zoneNamesOf, zoneOf } from '#infra/embedded/compute-engine/request.ts';
-import { idOf, type Place, timestampOf } from '#infra/embedded/compute-engine/resource.ts';
+import {
+  type ComputePorts,
+  projectContextOf,
+  selfLinkOf,
+  zoneNamesOf,
+  zoneOf,
+} from '#infra/embedded/compute-engine/request.ts';
+import { idOf, type ProjectContext, timestampOf } from '#infra/embedded/compute-engine/resource.ts';
 import { type MachineType, readCatalog } from '#shared/catalog/catalog.ts';
 
 const MIB_PER_GIB = 1_024;
 
-/** What the embedded cloud consists of has been there for ever. */
+/** The resources of the embedded cloud have no creation time. */
 const CREATED_AT = timestampOf(0);
 
-/** What VMs are made of: the project, its zones and images, and the machine types of the catalog. */
+/** The resources that VMs refer to: the project, its zones and images, and the machine types of the catalog. */
 export function createCatalogRoutes(ports: ComputePorts): Hono {
   const routes = new Hono();
   const { projectId } = ports.identity;
 
-  routes.get('/', (context) => context.json(toProject(ports, placeOf(context, ports))));
+  routes.get('/', (context) => context.json(toProject(ports, projectContextOf(context, ports))));
   routes.get('/zones', (context) => {
-    const zones = zoneNamesOf(ports).map((zone) => toZone(zone, placeOf(context, ports)));
+    const zones = zoneNamesOf(ports).map((zone) => toZone(zone, projectContextOf(context, ports)));
     return context.json(listOf('zoneList', pageOf(context, zones), selfLinkOf(context)));
   });
-  routes.get('/zones/:zone', (context) => context.json(toZone(zoneOf(context, ports), placeOf(context, ports))));
+  routes.get('/zones/:zone', (context) =>
+    context.json(toZone(zoneOf(context, ports), projectContextOf(context, ports))),
+  );
   routes.get('/aggregated/machineTypes', (context) => {
     const zones = zoneNamesOf(ports);
-    const { base } = placeOf(context, ports);
+    const { base } = projectContextOf(context, ports);
     const types = zones.flatMap((zone) =>
       machineTypesIn(zone).map((type) => toMachineType(type, `${base}/zones/${zone}`)),
     );
-    // The zone of a machine type is its bare name; the lists here go by addresses.
+    // A machine type has the bare name of its zone; aggregated lists group by the zone's URL.
     const page = pageOf(
       context,
       types.map((type) => ({ ...type, zone: `${base}/zones/${type.zone}` })),
@@ -38,7 +46,7 @@ export function createCatalogRoutes(ports: ComputePorts): Hono {
   });
   routes.get('/zones/:zone/machineTypes', (context) => {
     const zone = zoneOf(context, ports);
-    const zoneUrl = `${placeOf(context, ports).base}/zones/${zone}`;
+    const zoneUrl = `${projectContextOf(context, ports).base}/zones/${zone}`;
     const types = machineTypesIn(zone).map((type) => toMachineType(type, zoneUrl));
     return context.json(listOf('machineTypeList', pageOf(context, types), selfLinkOf(context)));
   });
@@ -47,9 +55,9 @@ export function createCatalogRoutes(ports: ComputePorts): Hono {
     const name = context.req.param('name');
     const type = machineTypesIn(zone).find((candidate) => candidate.name === name);
     if (type === undefined) {
-      throw refuseMissing(projectId, `zones/${zone}/machineTypes/${name}`);
+      throw notFoundError(projectId, `zones/${zone}/machineTypes/${name}`);
     }
-    return context.json(toMachineType(type, `${placeOf(context, ports).base}/zones/${zone}`));
+    return context.json(toMachineType(type, `${projectContextOf(context, ports).base}/zones/${zone}`));
   });
   for (const collection of ['images', 'machineImages'] as const) {
     addImageRoutes(routes, ports, collection);
@@ -59,7 +67,7 @@ export function createCatalogRoutes(ports: ComputePorts): Hono {
 
 function addImageRoutes(routes: Hono, ports: ComputePorts, collection: 'images' | 'machineImages'): void {
   const kind = collection === 'images' ? 'image' : 'machineImage';
-  const toImage = (name: string, { base }: Place) => ({
+  const toImage = (name: string, { base }: ProjectContext) => ({
     kind: `compute#${kind}`,
     id: idOf(`${collection}/${name}`),
     creationTimestamp: CREATED_AT,
@@ -70,19 +78,19 @@ function addImageRoutes(routes: Hono, ports: ComputePorts, collection: 'images' 
     selfLink: `${base}/global/${collection}/${name}`,
   });
   routes.get(`/global/${collection}`, (context) => {
-    const images = ports.vms.listMachineImages().map((name) => toImage(name, placeOf(context, ports)));
+    const images = ports.vms.listMachineImages().map((name) => toImage(name, projectContextOf(context, ports)));
     return context.json(listOf(`${kind}List`, pageOf(context, images), selfLinkOf(context)));
   });
   routes.get(`/global/${collection}/:name`, (context) => {
     const name = context.req.param('name');
     if (!ports.vms.listMachineImages().includes(name)) {
-      throw refuseMissing(ports.identity.projectId, `global/${collection}/${name}`);
+      throw notFoundError(ports.identity.projectId, `global/${collection}/${name}`);
     }
-    return context.json(toImage(name, placeOf(context, ports)));
+    return context.json(toImage(name, projectContextOf(context, ports)));
   });
 }
 
-function toProject({ identity }: ComputePorts, { base }: Place) {
+function toProject({ identity }: ComputePorts, { base }: ProjectContext) {
   return {
     kind: 'compute#project',
     id: String(identity.projectNumber),
@@ -96,7 +104,7 @@ function toProject({ identity }: ComputePorts, { base }: Place) {
   };
 }
 
-function toZone(name: string, { base }: Place) {
+function toZone(name: string, { base }: ProjectContext) {
   return {
     kind: 'compute#zone',
     id: idOf(`zones/${name}`),
@@ -109,7 +117,7 @@ function toZone(name: string, { base }: Place) {
   };
 }
 
-/** Where the catalog knows the zone, what is to be had there; in zones of one's own, everything. */
+/** The machine types offered in the zone; in a zone that the catalog does not know, all of them. */
 function machineTypesIn(zone: string): readonly MachineType[] {
   const { machineTypes, availability, regions } = readCatalog();
   const isKnown = Object.values(regions).some((zones) => zones.includes(zone));

@@ -5,14 +5,14 @@ import type { OperationFailure } from '#infra/embedded/compute-engine/operation-
 import type { VmCreateFailure } from '#shared/domain/event.ts';
 import type { VmRequest } from '#shared/ports/vm-provider.ts';
 
-/** What Compute Engine calls a fault at once refused (docs, "Troubleshooting API errors"): HTTP status and reason. */
+/** Errors that Compute Engine returns immediately (docs, "Troubleshooting API errors"): reason and HTTP status. */
 const REASONS = {
   invalid: { status: 400 },
   invalidParameter: { status: 400 },
   required: { status: 400 },
   resourceNotReady: { status: 400 },
   notFound: { status: 404 },
-  /** Not 501, which clients try again and again. */
+  /** Not 501, which clients retry. */
   methodNotAllowed: { status: 405 },
   alreadyExists: { status: 409 },
   conditionNotMet: { status: 412 },
@@ -22,28 +22,28 @@ const REASONS = {
 
 export type ComputeReason = keyof typeof REASONS;
 
-/** To be thrown by a handler; `answerComputeError` makes Google's envelope of it. */
-export function refuseRequest(reason: ComputeReason, message: string): HTTPException {
+/** An error for a handler to throw; the error handler renders it in Google's format. */
+export function computeError(reason: ComputeReason, message: string): HTTPException {
   return new HTTPException(REASONS[reason].status, { message, cause: reason });
 }
 
-/** `path` is what follows `projects/P/`, or empty for the project itself. */
-export function refuseMissing(projectId: string, path: string): HTTPException {
+/** `path` is the part after `projects/P/`, or empty for the project itself. */
+export function notFoundError(projectId: string, path: string): HTTPException {
   const resource = path === '' ? `projects/${projectId}` : `projects/${projectId}/${path}`;
-  return refuseRequest('notFound', `The resource '${resource}' was not found`);
+  return computeError('notFound', `The resource '${resource}' was not found`);
 }
 
-/** Faults of the cloud itself go to the operator too; what the client did wrong goes to the client alone. */
-export function answerComputeError(reportFault: (error: Error) => void) {
+/** Renders errors as responses. Internal errors are reported to the operator too, client errors are not. */
+export function createErrorHandler(reportError: (error: Error) => void) {
   return (error: Error, context: Context): Response => {
     const reason = reasonOf(error);
     if (reason === 'backendError') {
-      reportFault(error);
+      reportError(error);
     }
     const { status } = REASONS[reason];
     const message =
       reason === 'backendError'
-        ? 'The embedded Compute Engine failed. Try again; its operator finds the reason in its log.'
+        ? 'The embedded Compute Engine failed. Try again; the reason is in the log of the embedded cloud.'
         : error.message;
     return context.json({ error: { code: status, message, errors: [{ message, domain: 'global', reason }] } }, status);
   };
@@ -71,11 +71,11 @@ const HELP = {
 };
 
 /**
- * The fleet's refusal as the failed operation that Compute Engine answers with: a stockout as
- * ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS (docs, "Troubleshooting resource availability errors"), all else as a request
- * that cannot be met.
+ * A create failure as the failed operation that Compute Engine returns: a stockout as
+ * ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS (docs, "Troubleshooting resource availability errors"), everything else as
+ * an invalid request.
  */
-export function failureOf({ cause, zonesAvailable }: VmCreateFailure, request: VmRequest): OperationFailure {
+export function operationFailureOf({ cause, zonesAvailable }: VmCreateFailure, request: VmRequest): OperationFailure {
   if (cause.code !== 'STOCKOUT') {
     return {
       httpStatus: 400,

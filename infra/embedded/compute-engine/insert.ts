@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { refuseRequest } from '#infra/embedded/compute-engine/error.ts';
-import { findLabelsProblem, labelledAs } from '#infra/embedded/compute-engine/labels.ts';
+import { computeError } from '#infra/embedded/compute-engine/error.ts';
+import { findLabelsProblem, ownershipOf } from '#infra/embedded/compute-engine/labels.ts';
 import { findMetadataProblem } from '#infra/embedded/compute-engine/vms/admission.ts';
 import { findMachineType } from '#shared/catalog/catalog.ts';
 import { BOOT_DISK_TYPES, type Reservation } from '#shared/domain/job-spec.ts';
@@ -9,7 +9,7 @@ import type { VmRequest } from '#shared/ports/vm-provider.ts';
 const count = z.coerce.number().int().min(1);
 const duration = z.object({ seconds: z.coerce.number().int() });
 
-/** As far as a VM of this cloud follows from it; all else is taken and left alone. */
+/** The fields that affect a VM of this cloud; other fields are accepted and ignored. */
 const instanceBodySchema = z.object({
   name: z.string(),
   machineType: z.string().optional(),
@@ -44,96 +44,99 @@ const instanceBodySchema = z.object({
 
 export type InstanceBody = z.infer<typeof instanceBodySchema>;
 
-/** A machine type and disk such as a machine image brings with it. */
+/** The machine type and disk size that a machine image would provide. */
 const MACHINE_TYPE_DEFAULT = 'n1-standard-4';
 const DISK_GIB_DEFAULT = 100;
 
-/** Docs, "Limit the run time of a VM": 30 seconds to 120 days; flex-start VMs end after seven. */
+/** Docs, "Limit the run time of a VM": 30 seconds to 120 days; at most 7 days for Flex-start VMs. */
 const RUN_SECONDS_MIN = 30;
 const RUN_SECONDS_MAX = 120 * 86_400;
 const FLEX_START_RUN_SECONDS_MAX = 7 * 86_400;
 
-/** Docs, "Create a Flex-start VM": no wait at all, or 90 seconds to two hours. */
+/** Docs, "Create a Flex-start VM": no wait, or 90 seconds to two hours. */
 const FLEX_START_WAIT_SECONDS_MIN = 90;
 const FLEX_START_WAIT_SECONDS_MAX = 7_200;
 
 /** Instance.name. */
 const NAME = /^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$/;
 
-/** The body of an insertion, judged by all rules that need no look at the cloud. Throws refusals in Google's words. */
+/**
+ * Parses and validates the body of an insertion, without the rules that depend on state. Throws errors as Google words
+ * them.
+ */
 export function readInstanceBody(given: unknown): InstanceBody {
   const parsed = instanceBodySchema.safeParse(given);
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
-    throw refuseField((issue?.path ?? []).join('.'), `${issue?.message}.`);
+    throw invalidField((issue?.path ?? []).join('.'), `${issue?.message}.`);
   }
   const body = parsed.data;
   if (!NAME.test(body.name)) {
-    throw refuseField('name', `'${body.name}'. Must be a match of regex '(?:[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?)'`);
+    throw invalidField('name', `'${body.name}'. Must be a match of regex '(?:[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?)'`);
   }
   const labelsProblem = findLabelsProblem(body.labels);
   if (labelsProblem !== undefined) {
-    throw refuseField('labels', labelsProblem);
+    throw invalidField('labels', labelsProblem);
   }
   const machineType = lastOf(body.machineType ?? MACHINE_TYPE_DEFAULT);
   if (findMachineType(machineType) === undefined) {
-    throw refuseField('machineType', `'${body.machineType}'. The referenced resource does not exist.`);
+    throw invalidField('machineType', `'${body.machineType}'. The referenced resource does not exist.`);
   }
   const problem = findSchedulingProblem(body);
   if (problem !== undefined) {
-    throw refuseField('scheduling', problem);
+    throw invalidField('scheduling', problem);
   }
   const waitProblem = findWaitProblem(body);
   if (waitProblem !== undefined) {
-    throw refuseField('params.requestValidForDuration', waitProblem);
+    throw invalidField('params.requestValidForDuration', waitProblem);
   }
   const oversize = findMetadataProblem(metadataOfBody(body));
   if (oversize !== undefined) {
-    throw refuseRequest('invalid', `Value for field 'resource.metadata.items' is too large: ${oversize}`);
+    throw computeError('invalid', `Value for field 'resource.metadata.items' is too large: ${oversize}`);
   }
   return body;
 }
 
-/** Compute API, "Scheduling": what the models and GPUs do not go with. */
+/** Compute API, "Scheduling": settings that are incompatible with provisioning models and GPUs. */
 function findSchedulingProblem({ scheduling, guestAccelerators }: InstanceBody): string | undefined {
   const { automaticRestart, onHostMaintenance, maxRunDuration, preemptionNoticeDuration } = scheduling;
   const model = modelOf(scheduling);
   const seconds = maxRunDuration?.seconds;
   const secondsMax = model === 'FLEX_START' ? FLEX_START_RUN_SECONDS_MAX : RUN_SECONDS_MAX;
   if (model !== 'STANDARD' && automaticRestart !== false && automaticRestart !== undefined) {
-    return `Automatic restart does not go with ${model}.`;
+    return `Automatic restart is not supported for ${model}.`;
   }
   if (onHostMaintenance === 'MIGRATE' && (model !== 'STANDARD' || guestAccelerators.length > 0)) {
     return `${model} VMs and VMs with GPUs must have onHostMaintenance TERMINATE.`;
   }
   if (model === 'FLEX_START' && seconds === undefined) {
-    return 'FLEX_START needs maxRunDuration.';
+    return 'FLEX_START requires maxRunDuration.';
   }
   if (seconds !== undefined && (seconds < RUN_SECONDS_MIN || seconds > secondsMax)) {
     return `maxRunDuration must be ${RUN_SECONDS_MIN} to ${secondsMax} seconds, not ${seconds}.`;
   }
   return preemptionNoticeDuration !== undefined && model !== 'SPOT'
-    ? 'preemptionNoticeDuration is for SPOT alone.'
+    ? 'preemptionNoticeDuration is supported for SPOT only.'
     : undefined;
 }
 
 function findWaitProblem({ scheduling, params }: InstanceBody): string | undefined {
   const seconds = params.requestValidForDuration?.seconds ?? 0;
   if (seconds !== 0 && modelOf(scheduling) !== 'FLEX_START') {
-    return 'It is for FLEX_START alone.';
+    return 'It is supported for FLEX_START only.';
   }
   return seconds !== 0 && (seconds < FLEX_START_WAIT_SECONDS_MIN || seconds > FLEX_START_WAIT_SECONDS_MAX)
     ? `It must be ${FLEX_START_WAIT_SECONDS_MIN} to ${FLEX_START_WAIT_SECONDS_MAX} seconds, not ${seconds}.`
     : undefined;
 }
 
-/** The VM of an insertion. Without Dropforge's labels it is made too, but belongs to no job. */
+/** The VM request of an insertion. A VM without Dropforge's labels is created too, but belongs to no job. */
 export function toVmRequest(body: InstanceBody, zone: string, runtime: string): VmRequest {
   const [disk] = body.disks;
   const [accelerator] = body.guestAccelerators;
   const diskType = lastOf(disk?.initializeParams?.diskType ?? '');
   return {
-    ...labelledAs(body.name, body.labels),
+    ...ownershipOf(body.name, body.labels),
     vmName: body.name,
     zone,
     machineType: lastOf(body.machineType ?? MACHINE_TYPE_DEFAULT),
@@ -155,7 +158,7 @@ export function metadataOfBody({ metadata }: Pick<InstanceBody, 'metadata'>): Re
   return Object.fromEntries((metadata?.items ?? []).map(({ key, value }) => [key, value]));
 }
 
-/** The last part of a name or an address. */
+/** The last segment of a resource name or URL. */
 export function lastOf(name: string): string {
   return name.slice(name.lastIndexOf('/') + 1);
 }
@@ -175,6 +178,6 @@ function toReservation({ reservationAffinity }: InstanceBody): Reservation | nul
   }
 }
 
-function refuseField(field: string, problem: string) {
-  return refuseRequest('invalid', `Invalid value for field 'resource.${field}': ${problem}`);
+function invalidField(field: string, problem: string) {
+  return computeError('invalid', `Invalid value for field 'resource.${field}': ${problem}`);
 }

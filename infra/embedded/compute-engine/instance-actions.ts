@@ -1,12 +1,12 @@
 import { type Context, Hono } from 'hono';
 import { z } from 'zod';
-import { failureOf, refuseRequest } from '#infra/embedded/compute-engine/error.ts';
+import { computeError, operationFailureOf } from '#infra/embedded/compute-engine/error.ts';
 import { metadataOfBody } from '#infra/embedded/compute-engine/insert.ts';
-import { findLabelsProblem, labelledAs } from '#infra/embedded/compute-engine/labels.ts';
+import { findLabelsProblem, ownershipOf } from '#infra/embedded/compute-engine/labels.ts';
 import type { OperationRecord } from '#infra/embedded/compute-engine/operation-store.ts';
 import {
   type ComputePorts,
-  placeOf,
+  projectContextOf,
   readJsonBody,
   recordOf,
   requestIdOf,
@@ -35,7 +35,7 @@ const labelsBodySchema = z.object({
 
 type Power = 'stop' | 'start' | 'reset';
 
-/** What is done to a VM that is there, each an operation (Compute API, "instances"). */
+/** The actions on existing VMs; each starts an operation (Compute API, "instances"). */
 const ACTIONS: Readonly<Record<string, (context: Context, ports: ComputePorts) => Promise<OperationRecord>>> = {
   setMetadata,
   setLabels,
@@ -45,28 +45,28 @@ const ACTIONS: Readonly<Record<string, (context: Context, ports: ComputePorts) =
     const { request, status } = recordOf(context, ports);
     if (status !== 'RUNNING') {
       const name = `projects/${ports.identity.projectId}/zones/${request.zone}/instances/${request.vmName}`;
-      throw refuseRequest('resourceNotReady', `The resource '${name}' is not ready`);
+      throw computeError('resourceNotReady', `The resource '${name}' is not ready`);
     }
     return switchPower(context, ports, 'reset');
   },
 };
 
-/** A process of this machine has no memory that could be put away, and none of the rest is a process's. */
-const NOT_OFFERED = ['suspend', 'resume', 'setMachineType', 'setScheduling', 'setTags', 'attachDisk', 'detachDisk'];
+/** Not applicable to a VM that is a process: its memory cannot be saved, and it has no such properties. */
+const NOT_SUPPORTED = ['suspend', 'resume', 'setMachineType', 'setScheduling', 'setTags', 'attachDisk', 'detachDisk'];
 
 export function createInstanceActionRoutes(ports: ComputePorts): Hono {
   const routes = new Hono();
   for (const [name, act] of Object.entries(ACTIONS)) {
     routes.post(`/zones/:zone/instances/:name/${name}`, async (context) =>
-      context.json(toOperationResource(await act(context, ports), placeOf(context, ports))),
+      context.json(toOperationResource(await act(context, ports), projectContextOf(context, ports))),
     );
   }
-  for (const name of NOT_OFFERED) {
+  for (const name of NOT_SUPPORTED) {
     routes.post(`/zones/:zone/instances/:name/${name}`, (context) => {
       recordOf(context, ports);
-      throw refuseRequest(
+      throw computeError(
         'methodNotAllowed',
-        `The embedded cloud does not offer ${name}. It offers ${Object.keys(ACTIONS).join(', ')} and delete.`,
+        `The embedded cloud does not support ${name}. It supports ${Object.keys(ACTIONS).join(', ')} and delete.`,
       );
     });
   }
@@ -88,7 +88,7 @@ function switchPower(context: Context, ports: ComputePorts, type: Power): Operat
     earlier ??
     operations.start({ type, zone, vmName, targetId: instanceId, requestId }, async () => {
       const failure = await work[type]();
-      return failure ? { failure: failureOf(failure, request) } : { targetId: instanceId };
+      return failure ? { failure: operationFailureOf(failure, request) } : { targetId: instanceId };
     })
   );
 }
@@ -100,7 +100,7 @@ async function setMetadata(context: Context, ports: ComputePorts): Promise<Opera
   const metadata = metadataOfBody({ metadata: body });
   const problem = findMetadataProblem(metadata);
   if (problem !== undefined) {
-    throw refuseRequest('invalid', `Value for field 'metadata.items' is too large: ${problem}`);
+    throw computeError('invalid', `Value for field 'metadata.items' is too large: ${problem}`);
   }
   return describe(ports, record, { type: 'setMetadata', part: { metadata } });
 }
@@ -111,14 +111,14 @@ async function setLabels(context: Context, ports: ComputePorts): Promise<Operati
   assertFingerprint(labelFingerprint, fingerprintOf(labelsOf(record)), 'labels');
   const problem = findLabelsProblem(labels);
   if (problem !== undefined) {
-    throw refuseRequest('invalid', `Invalid value for field 'labels': ${problem}`);
+    throw computeError('invalid', `Invalid value for field 'labels': ${problem}`);
   }
-  return describe(ports, record, { type: 'setLabels', part: labelledAs(record.request.vmName, labels) });
+  return describe(ports, record, { type: 'setLabels', part: ownershipOf(record.request.vmName, labels) });
 }
 
 type Change = { readonly type: 'setMetadata' | 'setLabels'; readonly part: VmDescription };
 
-/** Changed at once: two requests with one fingerprint cannot both find that it still holds. */
+/** Applied synchronously: of two requests with the same fingerprint, only the first finds it current. */
 function describe({ vms, operations }: ComputePorts, record: VmRecord, { type, part }: Change): OperationRecord {
   const { zone, vmName } = record.request;
   const targetId = record.instanceId;
@@ -129,13 +129,13 @@ function describe({ vms, operations }: ComputePorts, record: VmRecord, { type, p
 function parse<T extends z.ZodType>(schema: T, body: unknown, field: string): z.output<T> {
   const parsed = schema.safeParse(body);
   if (!parsed.success) {
-    throw refuseRequest('invalid', `Invalid value for field '${field}': ${z.prettifyError(parsed.error)}`);
+    throw computeError('invalid', `Invalid value for field '${field}': ${z.prettifyError(parsed.error)}`);
   }
   return parsed.data;
 }
 
 function assertFingerprint(given: string | undefined, current: string, what: string): void {
   if (given !== undefined && !isFingerprint(given, current)) {
-    throw refuseRequest('conditionNotMet', `Supplied fingerprint does not match current ${what} fingerprint.`);
+    throw computeError('conditionNotMet', `Supplied fingerprint does not match current ${what} fingerprint.`);
   }
 }

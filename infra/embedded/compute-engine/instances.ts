@@ -1,12 +1,12 @@
 import { type Context, Hono } from 'hono';
-import { failureOf, refuseMissing, refuseRequest } from '#infra/embedded/compute-engine/error.ts';
+import { computeError, notFoundError, operationFailureOf } from '#infra/embedded/compute-engine/error.ts';
 import { type InstanceBody, lastOf, readInstanceBody, toVmRequest } from '#infra/embedded/compute-engine/insert.ts';
 import { aggregatedListOf, listOf, pageOf } from '#infra/embedded/compute-engine/list.ts';
 import type { OperationRecord, WorkOutcome } from '#infra/embedded/compute-engine/operation-store.ts';
 import {
   type ComputePorts,
   findRecord,
-  placeOf,
+  projectContextOf,
   readJsonBody,
   recordOf,
   requestIdOf,
@@ -17,12 +17,12 @@ import {
 import { toInstanceResource, toOperationResource } from '#infra/embedded/compute-engine/resource.ts';
 import type { VmRecord } from '#infra/embedded/compute-engine/vms/table.ts';
 
-/** `instances` of the Compute API, on the VMs that the rest of the embedded cloud has. */
+/** The `instances` resource of the Compute API, on the VMs of the embedded cloud. */
 export function createInstanceRoutes(ports: ComputePorts): Hono {
   const routes = new Hono();
-  const show = (context: Context) => (record: VmRecord) => toInstanceResource(record, placeOf(context, ports));
-  const answer = (context: Context, operation: OperationRecord) =>
-    context.json(toOperationResource(operation, placeOf(context, ports)));
+  const show = (context: Context) => (record: VmRecord) => toInstanceResource(record, projectContextOf(context, ports));
+  const respond = (context: Context, operation: OperationRecord) =>
+    context.json(toOperationResource(operation, projectContextOf(context, ports)));
 
   routes.get('/aggregated/instances', (context) => {
     const page = pageOf(context, ports.vms.listRecords().map(show(context)));
@@ -35,9 +35,9 @@ export function createInstanceRoutes(ports: ComputePorts): Hono {
     const records = ports.vms.listRecords().filter(({ request }) => request.zone === zone);
     return context.json(listOf('instanceList', pageOf(context, records.map(show(context))), selfLinkOf(context)));
   });
-  routes.post('/zones/:zone/instances', async (context) => answer(context, await insert(context, ports)));
+  routes.post('/zones/:zone/instances', async (context) => respond(context, await insert(context, ports)));
   routes.get('/zones/:zone/instances/:name', (context) => context.json(show(context)(recordOf(context, ports))));
-  routes.delete('/zones/:zone/instances/:name', (context) => answer(context, remove(context, ports)));
+  routes.delete('/zones/:zone/instances/:name', (context) => respond(context, remove(context, ports)));
   routes.get('/zones/:zone/instances/:name/serialPort', async (context) => {
     const { request } = recordOf(context, ports);
     const text = (await ports.vms.serialPort(request.vmName, request.zone)) ?? '';
@@ -51,7 +51,7 @@ async function insert(context: Context, ports: ComputePorts): Promise<OperationR
   const zone = zoneOf(context, ports);
   const given = await readJsonBody(context);
   const requestId = requestIdOf(context);
-  // From here on nothing is waited for: two requests at once cannot both find that there is none before them.
+  // No await from here on: of two concurrent requests, only one can find that the name is free.
   const earlier = operations.findByRequestId(zone, requestId);
   if (earlier !== undefined) {
     return earlier;
@@ -61,31 +61,33 @@ async function insert(context: Context, ports: ComputePorts): Promise<OperationR
   const vmName = body.name;
   if (findRecord(ports, { vmName, zone }) !== undefined || operations.isBeingInserted(zone, vmName)) {
     const name = `projects/${identity.projectId}/zones/${zone}/instances/${vmName}`;
-    throw refuseRequest('alreadyExists', `The resource '${name}' already exists`);
+    throw computeError('alreadyExists', `The resource '${name}' already exists`);
   }
   const request = toVmRequest(body, zone, runtime);
   return operations.start(
     { type: 'insert', zone, vmName, targetId: null, requestId },
     async (): Promise<WorkOutcome> => {
-      const made = await vms.create(request);
-      return made.outcome === 'FAILED' ? { failure: failureOf(made.failure, request) } : { targetId: made.instanceId };
+      const created = await vms.create(request);
+      return created.outcome === 'FAILED'
+        ? { failure: operationFailureOf(created.failure, request) }
+        : { targetId: created.instanceId };
     },
   );
 }
 
-/** The runtime that the VM boots from: the embedded cloud has each of them as a machine image and as an image. */
+/** The runtime that the VM boots from; each is available as a machine image and as an image. */
 function runtimeOf(context: Context, { vms, identity }: ComputePorts, body: InstanceBody): string {
   const machineImage = context.req.query('sourceMachineImage') ?? body.sourceMachineImage;
   const image = body.disks[0]?.initializeParams?.sourceImage;
   const source = machineImage || image;
   if (source === undefined || source === '') {
-    throw refuseRequest('invalid', "Invalid value for field 'resource.disks': ''. Boot disk must be specified.");
+    throw computeError('invalid', "Invalid value for field 'resource.disks': ''. Boot disk must be specified.");
   }
   const collection = machineImage ? 'machineImages' : 'images';
   const [, project = identity.projectId] = /(?:^|\/)projects\/([^/]+)\//.exec(source) ?? [];
   const isKnown = project === identity.projectId && vms.listMachineImages().includes(lastOf(source));
   if (!isKnown) {
-    throw refuseMissing(project, `global/${collection}/${lastOf(source)}`);
+    throw notFoundError(project, `global/${collection}/${lastOf(source)}`);
   }
   return lastOf(source);
 }
@@ -100,21 +102,23 @@ function remove(context: Context, ports: ComputePorts): OperationRecord {
   return (
     earlier ??
     operations.start(start, async () => {
-      // It answers after the grace of a VM at the latest.
+      // Each call returns after the VM's stop grace period at the latest.
       while ((await vms.delete({ vmName, zone })) === 'DELETING');
       return { targetId: instanceId };
     })
   );
 }
 
-/** Bytes from `start` on; below 0 counts from the end. Port 1 is what the VM writes, 2 to 4 say nothing. */
+/**
+ * Output from byte `start` on; a negative `start` counts from the end. The VM writes to port 1; ports 2 to 4 are empty.
+ */
 function readSerialOutput({ req }: Context, written: Buffer) {
   const port = Number(req.query('port') ?? 1);
   const start = Number(req.query('start') ?? 0);
   if (![1, 2, 3, 4].includes(port) || !Number.isInteger(start)) {
-    throw refuseRequest(
+    throw computeError(
       'invalid',
-      "Invalid value for field 'port' or 'start': ports are 1 to 4, start a byte's place.",
+      "Invalid value for field 'port' or 'start': port must be 1 to 4, start a byte offset.",
     );
   }
   const bytes = port === 1 ? written : Buffer.alloc(0);

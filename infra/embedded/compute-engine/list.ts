@@ -1,22 +1,23 @@
 import type { Context } from 'hono';
-import { refuseRequest } from '#infra/embedded/compute-engine/error.ts';
+import { computeError } from '#infra/embedded/compute-engine/error.ts';
 import { compileFilter, type Resource } from '#infra/embedded/http/list-filter.ts';
 
 const PAGE_COUNT_MAX = 500;
 
 export type Page<T extends Resource> = { readonly items: readonly T[]; readonly nextPageToken?: string };
 
-/** By its place and name, which no other resource of the list has. */
+/** A resource identified by zone and name, which are unique within a list. */
 type Named = Resource & { readonly name: string; readonly zone?: string };
 
 /**
- * One page of a list by the parameters that all list methods have (Compute API: filter, maxResults, pageToken).
- * The token is the place after the last resource shown, so that what comes and goes meanwhile moves nothing.
+ * Returns one page of a list, by the parameters common to all list methods (Compute API: filter, maxResults,
+ * pageToken). The token encodes the last resource returned, so that insertions and deletions between pages shift
+ * nothing.
  */
 export function pageOf<T extends Named>(context: Context, resources: readonly T[]): Page<T> {
   const predicate = compileFilter(context.req.query('filter'));
   if (context.req.query('orderBy') !== undefined && context.req.query('orderBy') !== 'name') {
-    throw refuseRequest('invalid', "Invalid value for field 'orderBy': the embedded cloud lists by name alone.");
+    throw computeError('invalid', "Invalid value for field 'orderBy': the embedded cloud supports name only.");
   }
   const after = readToken(context.req.query('pageToken'));
   const count = readCount(context.req.query('maxResults'));
@@ -32,7 +33,7 @@ export function pageOf<T extends Named>(context: Context, resources: readonly T[
   };
 }
 
-/** An empty list has no `items` at all, as Google's have not. */
+/** An empty list has no `items` field, as in Google's API. */
 export function listOf(kind: string, { items, nextPageToken }: Page<Resource>, selfLink: string) {
   return {
     kind: `compute#${kind}`,
@@ -45,13 +46,13 @@ export function listOf(kind: string, { items, nextPageToken }: Page<Resource>, s
 
 type Aggregation = {
   readonly kind: string;
-  /** Under which a zone's resources are. */
+  /** The field that holds a zone's resources. */
   readonly key: string;
   readonly zones: readonly string[];
   readonly selfLink: string;
 };
 
-/** Zones without a resource on this page say so, as Google's do. */
+/** Zones without a resource on this page have a warning, as in Google's API. */
 export function aggregatedListOf(page: Page<Named>, { kind, key, zones, selfLink }: Aggregation) {
   const items = zones.map((zone) => {
     const inZone = page.items.filter((resource) => resource.zone?.endsWith(`/${zone}`));
@@ -73,7 +74,7 @@ function keyOf({ zone = '', name }: Named): string {
 function readToken(token: string | undefined): string {
   const key = Buffer.from(token ?? '', 'base64url').toString();
   if (token !== undefined && !/^[\w-]*\/[\w.-]+$/.test(key)) {
-    throw refuseRequest('invalid', `Invalid value for field 'pageToken': '${token}' is none that this list has given.`);
+    throw computeError('invalid', `Invalid value for field 'pageToken': '${token}' is not a token of this list.`);
   }
   return key;
 }
@@ -81,7 +82,10 @@ function readToken(token: string | undefined): string {
 function readCount(text: string | undefined): number {
   const count = Number(text ?? PAGE_COUNT_MAX);
   if (!Number.isInteger(count) || count < 0 || count > PAGE_COUNT_MAX) {
-    throw refuseRequest('invalid', `Invalid value for field 'maxResults': '${text}'. It is 0 to ${PAGE_COUNT_MAX}.`);
+    throw computeError(
+      'invalid',
+      `Invalid value for field 'maxResults': '${text}'. It must be 0 to ${PAGE_COUNT_MAX}.`,
+    );
   }
   return count === 0 ? PAGE_COUNT_MAX : count;
 }

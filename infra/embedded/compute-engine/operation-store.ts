@@ -4,7 +4,7 @@ import type { VmRecord } from '#infra/embedded/compute-engine/vms/table.ts';
 import type { Database } from '#infra/embedded/data-dir/database.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 
-/** As `Operation.error` and its HTTP fields have it (Compute API, "zoneOperations"). */
+/** The contents of `Operation.error` and its HTTP fields (Compute API, "zoneOperations"). */
 export type OperationFailure = {
   readonly httpStatus: number;
   readonly httpMessage: string;
@@ -17,23 +17,23 @@ export type OperationFailure = {
 
 export type OperationType = 'insert' | 'delete' | 'setMetadata' | 'setLabels' | 'stop' | 'start' | 'reset';
 
-/** Work on one VM that outlives the request for it. Times are milliseconds since the epoch. */
+/** Work on one VM that continues after its request has returned. Times are milliseconds since the epoch. */
 export type OperationRecord = {
   readonly name: string;
   readonly zone: string;
   readonly type: OperationType;
   readonly vmName: string;
-  /** The instance id; null while an insertion has none yet, and where it failed. */
+  /** The instance id; null until an insertion has created the VM, and if it failed. */
   readonly targetId: string | null;
-  /** Given by the client: the same one means the same operation. */
+  /** Chosen by the client for idempotency: requests with the same id are the same operation. */
   readonly requestId: string | null;
   readonly insertedAt: number;
-  /** Null while it runs. */
+  /** Null while the operation is running. */
   readonly endedAt: number | null;
   readonly failure: OperationFailure | null;
 };
 
-/** The operations of the embedded Compute Engine, in SQLite; of those that are done, the newest are kept. */
+/** The operations of the embedded Compute Engine in SQLite; only the newest finished operations are kept. */
 export type OperationTable = {
   insert(operation: OperationRecord): void;
   update(operation: OperationRecord): void;
@@ -82,7 +82,7 @@ function toOperation(row: Record<string, unknown> | undefined): OperationRecord 
   return row === undefined ? undefined : (JSON.parse(String(row.operation)) as OperationRecord);
 }
 
-/** How the work of an operation ended: with the instance id it was about, or why it failed. */
+/** The outcome of an operation's work: the instance id, or the failure. */
 export type WorkOutcome = { readonly targetId: string } | { readonly failure: OperationFailure };
 
 export type Work = () => Promise<WorkOutcome>;
@@ -95,23 +95,23 @@ export type OperationStart = {
   readonly requestId: string | null;
 };
 
-/** The operations of the embedded Compute Engine: work that goes on after its request was answered. */
+/** Starts and tracks the operations of the embedded Compute Engine. */
 export type Operations = {
   start(given: OperationStart, work: Work): OperationRecord;
   find(zone: string, name: string): OperationRecord | undefined;
-  /** The operation of an earlier request with this id. */
+  /** The operation of an earlier request with this id, if any. */
   findByRequestId(zone: string, requestId: string | null): OperationRecord | undefined;
-  /** An insertion that has not ended holds the VM's name. */
+  /** Whether an unfinished insertion reserves the VM's name. */
   isBeingInserted(zone: string, vmName: string): boolean;
   readAll(): readonly OperationRecord[];
-  /** The operation as soon as it is done, or as it is when two minutes have passed or nobody waits any more. */
+  /** Resolves with the operation when it is done, after two minutes, or when `signal` aborts, whichever comes first. */
   wait(operation: OperationRecord, signal: AbortSignal): Promise<OperationRecord>;
 };
 
 export type OperationsOptions = {
   readonly table: OperationTable;
   readonly clock: Clock;
-  readonly reportFault: (error: Error) => void;
+  readonly reportError: (error: Error) => void;
 };
 
 /** Compute API, "zoneOperations.wait": at most 2 minutes. */
@@ -123,24 +123,24 @@ export const INTERNAL_FAILURE: OperationFailure = {
   errors: [{ code: 'INTERNAL_ERROR', message: 'Internal error. Please try again or contact Google Support.' }],
 };
 
-export function createOperations({ table, clock, reportFault }: OperationsOptions): Operations {
+export function createOperations({ table, clock, reportError }: OperationsOptions): Operations {
   const running = new Map<string, Promise<void>>();
 
   async function run(operation: OperationRecord, work: Work): Promise<void> {
     const outcome = await work().catch((error: unknown) => {
-      reportFault(error instanceof Error ? error : new Error(String(error)));
+      reportError(error instanceof Error ? error : new Error(String(error)));
       return { failure: INTERNAL_FAILURE };
     });
     try {
       table.update({ ...operation, ...outcome, endedAt: clock.now() });
     } catch (error) {
-      // The cloud was closed meanwhile: the next start finds the operation unfinished.
-      reportFault(error instanceof Error ? error : new Error(String(error)));
+      // The cloud was closed in the meantime: the next start finds the operation unfinished.
+      reportError(error instanceof Error ? error : new Error(String(error)));
     }
     running.delete(operation.name);
   }
 
-  const again = (operation: OperationRecord) => table.find(operation.zone, operation.name) ?? operation;
+  const reload = (operation: OperationRecord) => table.find(operation.zone, operation.name) ?? operation;
 
   return {
     start(given, work) {
@@ -158,33 +158,33 @@ export function createOperations({ table, clock, reportFault }: OperationsOption
       }),
     readAll: () => table.readAll(),
     async wait(operation, signal) {
-      const answered = new AbortController();
-      const late = delay(WAIT_MS_MAX, undefined, { signal: AbortSignal.any([signal, answered.signal]), ref: false });
-      await Promise.race([running.get(operation.name), late.catch(() => undefined)]);
-      answered.abort();
-      return again(operation);
+      const settled = new AbortController();
+      const timeout = delay(WAIT_MS_MAX, undefined, { signal: AbortSignal.any([signal, settled.signal]), ref: false });
+      await Promise.race([running.get(operation.name), timeout.catch(() => undefined)]);
+      settled.abort();
+      return reload(operation);
     },
   };
 }
 
 /**
- * Ends what a cloud that died has left unfinished, by what there is of the VMs: an insertion has succeeded when its VM
- * is there, a deletion goes on by itself and is taken for done when its VM is gone or going.
+ * Finishes the operations that a crashed cloud left unfinished, by the state of the VMs: an insertion succeeded if its
+ * VM exists; a deletion continues by itself, and its operation is marked done at once.
  */
-export function settleOperations({ table, clock }: OperationsOptions, vms: readonly VmRecord[]): void {
+export function recoverOperations({ table, clock }: OperationsOptions, vms: readonly VmRecord[]): void {
   for (const operation of table.readAll().filter(({ endedAt }) => endedAt === null)) {
     const { type, vmName, zone, insertedAt } = operation;
-    const made = vms.find(
+    const created = vms.find(
       ({ request, createdAt }) => request.vmName === vmName && request.zone === zone && createdAt >= insertedAt,
     );
     const outcome =
-      type !== 'insert' ? {} : made === undefined ? { failure: INTERNAL_FAILURE } : { targetId: made.instanceId };
+      type !== 'insert' ? {} : created === undefined ? { failure: INTERNAL_FAILURE } : { targetId: created.instanceId };
     table.update({ ...operation, ...outcome, endedAt: clock.now() });
   }
 }
 
-/** As Compute Engine names them: time and chance. */
+/** Named as by Compute Engine: a timestamp and random digits. */
 function nameOf(clock: Clock): string {
-  const chance = randomBytes(10).toString('hex');
-  return `operation-${clock.now()}-${chance.slice(0, 12)}-${chance.slice(12)}`;
+  const random = randomBytes(10).toString('hex');
+  return `operation-${clock.now()}-${random.slice(0, 12)}-${random.slice(12)}`;
 }

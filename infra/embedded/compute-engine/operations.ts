@@ -1,16 +1,22 @@
 import { type Context, Hono } from 'hono';
-import { refuseMissing } from '#infra/embedded/compute-engine/error.ts';
+import { notFoundError } from '#infra/embedded/compute-engine/error.ts';
 import { aggregatedListOf, listOf, pageOf } from '#infra/embedded/compute-engine/list.ts';
 import type { OperationRecord } from '#infra/embedded/compute-engine/operation-store.ts';
-import { type ComputePorts, placeOf, selfLinkOf, zoneNamesOf, zoneOf } from '#infra/embedded/compute-engine/request.ts';
+import {
+  type ComputePorts,
+  projectContextOf,
+  selfLinkOf,
+  zoneNamesOf,
+  zoneOf,
+} from '#infra/embedded/compute-engine/request.ts';
 import { toOperationResource } from '#infra/embedded/compute-engine/resource.ts';
 
-/** `zoneOperations` of the Compute API. */
+/** The `zoneOperations` resource of the Compute API. */
 export function createOperationRoutes(ports: ComputePorts): Hono {
   const routes = new Hono();
   const { operations } = ports;
   const show = (context: Context) => (operation: OperationRecord) =>
-    toOperationResource(operation, placeOf(context, ports));
+    toOperationResource(operation, projectContextOf(context, ports));
 
   routes.get('/aggregated/operations', (context) => {
     const page = pageOf(context, operations.readAll().map(show(context)));
@@ -37,7 +43,7 @@ function operationOf(context: Context, ports: ComputePorts): OperationRecord {
   const name = context.req.param('name') ?? '';
   const operation = ports.operations.find(zone, name);
   if (operation === undefined) {
-    throw refuseMissing(ports.identity.projectId, `zones/${zone}/operations/${name}`);
+    throw notFoundError(ports.identity.projectId, `zones/${zone}/operations/${name}`);
   }
   return operation;
 }

@@ -1,7 +1,7 @@
 import type { Context } from 'hono';
-import { refuseMissing, refuseRequest } from '#infra/embedded/compute-engine/error.ts';
+import { computeError, notFoundError } from '#infra/embedded/compute-engine/error.ts';
 import type { Operations } from '#infra/embedded/compute-engine/operation-store.ts';
-import type { Place } from '#infra/embedded/compute-engine/resource.ts';
+import type { ProjectContext } from '#infra/embedded/compute-engine/resource.ts';
 import type { VmIdentityIssuer } from '#infra/embedded/compute-engine/vms/identity.ts';
 import type { EmbeddedVmProvider } from '#infra/embedded/compute-engine/vms/process-vm-provider.ts';
 import type { VmRecord } from '#infra/embedded/compute-engine/vms/table.ts';
@@ -9,59 +9,59 @@ import { readBoundedText } from '#infra/embedded/http/body.ts';
 import type { VmRequest } from '#shared/ports/vm-provider.ts';
 import { parseJson } from '#shared/protocol/parse-json.ts';
 
-/** What the routes of the Compute Engine door work on. */
+/** The dependencies of the Compute Engine routes. */
 export type ComputePorts = {
   readonly identity: Pick<VmIdentityIssuer, 'projectId' | 'projectNumber' | 'serviceAccountEmail'>;
   readonly vms: EmbeddedVmProvider;
   readonly operations: Operations;
 };
 
-/** Metadata alone may have 512 KiB, and JSON may write every byte as six. */
+/** Metadata alone may have 512 KiB, and JSON may escape each byte as six. */
 const BODY_BYTES_MAX = 4 * 2 ** 20;
 
-export function placeOf(context: Context, { identity }: ComputePorts): Place {
+export function projectContextOf(context: Context, { identity }: ComputePorts): ProjectContext {
   const { origin } = new URL(context.req.url);
   const { projectId, serviceAccountEmail } = identity;
   return { base: `${origin}/compute/v1/projects/${projectId}`, serviceAccountEmail };
 }
 
-/** The address of what was asked for, without the query. */
+/** The URL of the request, without the query. */
 export function selfLinkOf(context: Context): string {
   const { origin, pathname } = new URL(context.req.url);
   return `${origin}${pathname}`;
 }
 
-/** The zone in the path, which must be one of this cloud's. */
+/** The zone in the path. Throws a notFound error if this cloud has no such zone. */
 export function zoneOf(context: Context, { identity, vms }: ComputePorts): string {
   const zone = context.req.param('zone') ?? '';
-  if (!vms.describeZones().some(({ name }) => name === zone)) {
-    throw refuseMissing(identity.projectId, `zones/${zone}`);
+  if (!vms.listZones().some(({ name }) => name === zone)) {
+    throw notFoundError(identity.projectId, `zones/${zone}`);
   }
   return zone;
 }
 
 export function zoneNamesOf({ vms }: ComputePorts): readonly string[] {
-  return vms.describeZones().map(({ name }) => name);
+  return vms.listZones().map(({ name }) => name);
 }
 
 export async function readJsonBody({ req }: Context): Promise<unknown> {
   const text = await readBoundedText(req.raw.body ?? (async function* () {})(), BODY_BYTES_MAX);
   const body = parseJson(text);
   if (body === undefined) {
-    throw refuseRequest('invalid', 'The body of the request is not JSON.');
+    throw computeError('invalid', 'The body of the request is not JSON.');
   }
   return body;
 }
 
 const REQUEST_ID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
 
-/** The VM in the path. */
+/** The VM in the path. Throws a notFound error if it does not exist. */
 export function recordOf(context: Context, ports: ComputePorts): VmRecord {
   const zone = zoneOf(context, ports);
   const vmName = context.req.param('name') ?? '';
   const record = findRecord(ports, { vmName, zone });
   if (record === undefined) {
-    throw refuseMissing(ports.identity.projectId, `zones/${zone}/instances/${vmName}`);
+    throw notFoundError(ports.identity.projectId, `zones/${zone}/instances/${vmName}`);
   }
   return record;
 }
@@ -73,14 +73,11 @@ export function findRecord(
   return vms.listRecords().find(({ request }) => request.vmName === vmName && request.zone === zone);
 }
 
-/** The client's own name for a request: the same one means the same operation. */
+/** The idempotency key of the request: requests with the same one are the same operation. */
 export function requestIdOf({ req }: Context): string | null {
   const requestId = req.query('requestId');
   if (requestId !== undefined && (!REQUEST_ID.test(requestId) || /^[0-]+$/.test(requestId))) {
-    throw refuseRequest(
-      'invalid',
-      `Invalid value for field 'requestId': '${requestId}'. It must be a UUID, and not zero.`,
-    );
+    throw computeError('invalid', `Invalid value for field 'requestId': '${requestId}'. It must be a nonzero UUID.`);
   }
   return requestId ?? null;
 }

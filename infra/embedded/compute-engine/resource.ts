@@ -4,10 +4,12 @@ import { NO_JOB, type VmRecord } from '#infra/embedded/compute-engine/vms/table.
 import type { VmStatus } from '#shared/ports/vm-provider.ts';
 import { toLabels } from '#shared/protocol/vm-labels.ts';
 
-/** Where resources have their addresses: `http://HOST/compute/v1/projects/P`, as the client reached this cloud. */
-export type Place = { readonly base: string; readonly serviceAccountEmail: string };
+/**
+ * The project as the client sees it; `base` is the URL prefix of its resources, `http://HOST/compute/v1/projects/P`.
+ */
+export type ProjectContext = { readonly base: string; readonly serviceAccountEmail: string };
 
-/** The domain's words in Compute Engine's (API, Instance.status). */
+/** The domain's status as Compute Engine's (API, Instance.status). */
 const STATUSES: Readonly<Record<VmStatus, string>> = {
   PENDING: 'PENDING',
   STARTING: 'PROVISIONING',
@@ -18,8 +20,8 @@ const STATUSES: Readonly<Record<VmStatus, string>> = {
 
 const SCOPES = ['https://www.googleapis.com/auth/cloud-platform'];
 
-/** A VM as the Compute API shows it; of addresses and disks it has none but what every process of this machine has. */
-export function toInstanceResource(record: VmRecord, { base, serviceAccountEmail }: Place) {
+/** A VM as an instance resource of the Compute API. Its network address and disk are those of this machine. */
+export function toInstanceResource(record: VmRecord, { base, serviceAccountEmail }: ProjectContext) {
   const { request, instanceId, createdAt, status } = record;
   const { vmName, zone, machineType, accelerator } = request;
   const zoneUrl = `${base}/zones/${zone}`;
@@ -99,8 +101,8 @@ function schedulingOf({ request }: VmRecord) {
   };
 }
 
-/** An operation as the Compute API shows it; the end of one that failed is in `error`, and its HTTP status beside. */
-export function toOperationResource(operation: OperationRecord, { base, serviceAccountEmail }: Place) {
+/** An operation resource of the Compute API; a failed one has `error` and the HTTP error fields. */
+export function toOperationResource(operation: OperationRecord, { base, serviceAccountEmail }: ProjectContext) {
   const { name, zone, type, vmName, targetId, insertedAt, endedAt, failure } = operation;
   const zoneUrl = `${base}/zones/${zone}`;
   const isDone = endedAt !== null;
@@ -111,7 +113,7 @@ export function toOperationResource(operation: OperationRecord, { base, serviceA
     zone: zoneUrl,
     operationType: type,
     targetLink: `${zoneUrl}/instances/${vmName}`,
-    // Compute Engine gives it with the first answer; here it is known when the VM is there.
+    // Compute Engine sets targetId in its first response; here it is known once the VM exists.
     ...(targetId !== null && { targetId }),
     status: isDone ? 'DONE' : 'RUNNING',
     user: serviceAccountEmail,
@@ -128,7 +130,7 @@ export function toOperationResource(operation: OperationRecord, { base, serviceA
   };
 }
 
-/** Nineteen digits that follow from a name. */
+/** A resource id of nineteen digits, derived from a name. */
 export function idOf(name: string): string {
   return String(10n ** 18n + (createHash('sha256').update(name).digest().readBigUInt64BE() % (8n * 10n ** 18n)));
 }
@@ -141,7 +143,7 @@ export function fingerprintOf(value: unknown): string {
   return createHash('sha256').update(JSON.stringify(value)).digest().subarray(0, 8).toString('base64');
 }
 
-/** Fields of type `bytes` come in either alphabet of base64, padded or not: the bytes are compared, not their letters. */
+/** Compares decoded bytes: fields of type `bytes` may use either base64 alphabet, with or without padding. */
 export function isFingerprint(given: string, current: string): boolean {
   return Buffer.from(given, 'base64').equals(Buffer.from(current, 'base64'));
 }

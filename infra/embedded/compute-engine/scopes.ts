@@ -1,7 +1,13 @@
 import { type Context, Hono } from 'hono';
-import { refuseMissing } from '#infra/embedded/compute-engine/error.ts';
+import { notFoundError } from '#infra/embedded/compute-engine/error.ts';
 import { aggregatedListOf, listOf, pageOf } from '#infra/embedded/compute-engine/list.ts';
-import { type ComputePorts, placeOf, selfLinkOf, zoneNamesOf, zoneOf } from '#infra/embedded/compute-engine/request.ts';
+import {
+  type ComputePorts,
+  projectContextOf,
+  selfLinkOf,
+  zoneNamesOf,
+  zoneOf,
+} from '#infra/embedded/compute-engine/request.ts';
 import { idOf, timestampOf } from '#infra/embedded/compute-engine/resource.ts';
 import type { VmRecord } from '#infra/embedded/compute-engine/vms/table.ts';
 import { readCatalog } from '#shared/catalog/catalog.ts';
@@ -9,24 +15,24 @@ import { readCatalog } from '#shared/catalog/catalog.ts';
 type Zonal = Readonly<Record<string, unknown>> & { readonly name: string; readonly zone: string };
 
 type Collection = {
-  /** As it stands in addresses: `acceleratorTypes`. */
+  /** As in URLs: `acceleratorTypes`. */
   readonly name: string;
   readonly kind: string;
   readonly list: (context: Context, ports: ComputePorts) => readonly Zonal[];
 };
 
-/** What zones have beside machine types and VMs: the GPUs of the catalog, and the VMs' boot disks. */
+/** Zonal resources other than machine types and VMs: the GPUs of the catalog, and the VMs' boot disks. */
 const COLLECTIONS: readonly Collection[] = [
   { name: 'acceleratorTypes', kind: 'acceleratorType', list: listAcceleratorTypes },
   { name: 'disks', kind: 'disk', list: listDisks },
 ];
 
-/** Regions, and what is in zones: lists, aggregated lists and single resources. */
+/** Regions and zonal resources: lists, aggregated lists and single resources. */
 export function createScopeRoutes(ports: ComputePorts): Hono {
   const routes = new Hono();
   const regionsOf = (context: Context) => {
     const regions = Map.groupBy(zoneNamesOf(ports), regionOf);
-    return [...regions].map(([name, zones]) => toRegion(name, zones, placeOf(context, ports).base));
+    return [...regions].map(([name, zones]) => toRegion(name, zones, projectContextOf(context, ports).base));
   };
   routes.get('/regions', (context) =>
     context.json(listOf('regionList', pageOf(context, regionsOf(context)), selfLinkOf(context))),
@@ -35,7 +41,7 @@ export function createScopeRoutes(ports: ComputePorts): Hono {
     const name = context.req.param('region');
     const region = regionsOf(context).find((candidate) => candidate.name === name);
     if (region === undefined) {
-      throw refuseMissing(ports.identity.projectId, `regions/${name}`);
+      throw notFoundError(ports.identity.projectId, `regions/${name}`);
     }
     return context.json(region);
   });
@@ -59,10 +65,10 @@ function addCollectionRoutes(routes: Hono, ports: ComputePorts, { name, kind, li
   });
   routes.get(`/zones/:zone/${name}/:name`, (context) => {
     const zone = zoneOf(context, ports);
-    const asked = context.req.param('name');
-    const found = listIn(context, zone).find((resource) => resource.name === asked);
+    const requested = context.req.param('name');
+    const found = listIn(context, zone).find((resource) => resource.name === requested);
     if (found === undefined) {
-      throw refuseMissing(ports.identity.projectId, `zones/${zone}/${name}/${asked}`);
+      throw notFoundError(ports.identity.projectId, `zones/${zone}/${name}/${requested}`);
     }
     return context.json(found);
   });
@@ -86,23 +92,23 @@ function toRegion(name: string, zones: readonly string[], base: string) {
   };
 }
 
-/** Where the catalog knows the zone, the GPUs that it has; in zones of one's own, all of them. */
+/** The GPUs offered in each zone; in a zone that the catalog does not know, all of them. */
 function listAcceleratorTypes(context: Context, ports: ComputePorts): readonly Zonal[] {
   const { accelerators, machineTypes, availability, regions } = readCatalog();
   const known = new Set(Object.values(regions).flat());
-  const { base } = placeOf(context, ports);
+  const { base } = projectContextOf(context, ports);
   const offered = accelerators.map(({ name, label, zones, attach }) => {
     const builtIn = machineTypes.filter(({ gpu }) => gpu?.type === name);
     const counts = [...(attach ?? []), ...builtIn.map(({ gpu }) => ({ count: gpu?.count ?? 0 }))];
     return {
       ...{ name, label },
       countMax: Math.ceil(Math.max(...counts.map(({ count }) => count))),
-      places: [...zones, ...builtIn.flatMap((type) => availability[type.availability] ?? [])],
+      zones: [...zones, ...builtIn.flatMap((type) => availability[type.availability] ?? [])],
     };
   });
   return zoneNamesOf(ports).flatMap((zone) =>
     offered
-      .filter(({ places }) => places.includes(zone) || (places.length > 0 && !known.has(zone)))
+      .filter(({ zones }) => zones.includes(zone) || (zones.length > 0 && !known.has(zone)))
       .map(({ name, label, countMax }) => ({
         kind: 'compute#acceleratorType',
         id: idOf(`acceleratorTypes/${name}`),
@@ -116,9 +122,9 @@ function listAcceleratorTypes(context: Context, ports: ComputePorts): readonly Z
   );
 }
 
-/** Every VM has one disk, its boot disk, which has its name and ends with it; one that waits for capacity has none. */
+/** Each VM has one boot disk, with the VM's name and lifetime; a VM that waits for capacity has none. */
 function listDisks(context: Context, ports: ComputePorts): readonly Zonal[] {
-  const { base } = placeOf(context, ports);
+  const { base } = projectContextOf(context, ports);
   const records = ports.vms.listRecords().filter(({ status }) => status !== 'PENDING');
   return records.map((record) => toDisk(record, base));
 }

@@ -1,21 +1,21 @@
 import { chmodSync, closeSync, existsSync, openSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 
-/** One SQLite file, shared by the embedded adapters, so that what belongs together is committed together. */
+/** One SQLite file, shared by the embedded adapters, so that related changes are committed in one transaction. */
 export type Database = {
   readonly sql: DatabaseSync;
-  /** Runs synchronous work in one transaction; a transaction begun inside another joins it. */
+  /** Runs synchronous work in one transaction; a nested transaction joins the outer one. */
   transaction<T>(work: () => T): T;
   close(): void;
 };
 
 /**
- * Opens the file, or ':memory:'. With a write-ahead log and `synchronous=normal`, every commit survives the death of the
- * process (`kill -9`); the last ones may be lost when the machine itself loses power. Only this user can read the file:
- * secrets and a signing key are in it.
+ * Opens the file, or ':memory:'. With a write-ahead log and `synchronous=normal`, every commit survives a crash of the
+ * process (`kill -9`); the most recent commits may be lost on a power failure of the machine. The file is readable by
+ * this user only: it contains secrets and a signing key.
  */
 export function openDatabase(path: string): Database {
-  keepFromOthers(path);
+  restrictToOwner(path);
   const sql = new DatabaseSync(path);
   sql.exec('pragma journal_mode = wal; pragma synchronous = normal; pragma busy_timeout = 5000;');
   let isInTransaction = false;
@@ -31,7 +31,7 @@ export function openDatabase(path: string): Database {
       sql.exec('commit');
       return result;
     } catch (error) {
-      // A commit that failed may have rolled back already.
+      // A failed commit may have rolled back already.
       if (sql.isTransaction) {
         sql.exec('rollback');
       }
@@ -44,12 +44,12 @@ export function openDatabase(path: string): Database {
   return { sql, transaction, close: () => sql.close() };
 }
 
-/** SQLite gives its log the rights of its file; those of an earlier version may have been wider. */
-function keepFromOthers(path: string): void {
+/** SQLite creates its log with the permissions of its file; earlier versions may have created it with wider ones. */
+function restrictToOwner(path: string): void {
   if (path === ':memory:') {
     return;
   }
-  // Never where it is open already: closing it once more would take away the locks of this process (POSIX).
+  // Never open an existing file here: if this process has it open already, closing it again releases its locks (POSIX).
   if (!existsSync(path)) {
     closeSync(openSync(path, 'a', 0o600));
   }

@@ -2,20 +2,20 @@ import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 
-/** Where a running embedded cloud can be reached; addresses have no slash at the end. */
+/** The endpoints of a running embedded cloud; URLs have no trailing slash. */
 export const endpointsSchema = z.object({
-  /** The process that serves them. */
+  /** The serving process. */
   pid: z.int().positive(),
   projectId: z.string().min(1),
   /** The HTTP API of Dropforge. */
   api: z.url(),
-  /** The Cloud Storage JSON API is under `/storage/v1` of this address, as it is on `storage.googleapis.com`. */
+  /** The Cloud Storage JSON API is at `/storage/v1` of this URL, as on `storage.googleapis.com`. */
   storage: z.url(),
   pubsub: z.url(),
-  /** The Compute Engine API is under `/compute/v1` of this address. */
+  /** The Compute Engine API is at `/compute/v1` of this URL. */
   compute: z.url(),
   secretManager: z.url(),
-  /** What only an embedded cloud has: its VMs, queues and zones. */
+  /** The admin API, which only an embedded cloud has: its VMs, queues and zones. */
   admin: z.url(),
   uploadBucket: z.string().min(1),
   jobsBucket: z.string().min(1),
@@ -25,7 +25,7 @@ export type Endpoints = z.infer<typeof endpointsSchema>;
 
 const FILE_NAME = 'endpoints.json';
 
-/** The endpoints of the cloud that runs on this data directory; undefined when none does, or only one that died. */
+/** The endpoints of the cloud running on this data directory; undefined if none is running. */
 export async function readEndpoints(dataDir: string): Promise<Endpoints | undefined> {
   let text: string;
   try {
@@ -40,7 +40,7 @@ export async function readEndpoints(dataDir: string): Promise<Endpoints | undefi
   return isAlive(endpoints.pid) ? endpoints : undefined;
 }
 
-/** Replaces the file in one step, so that no reader sees half of it. */
+/** Replaces the file atomically, so that no reader sees a partial write. */
 export async function writeEndpoints(dataDir: string, endpoints: Endpoints): Promise<void> {
   await mkdir(dataDir, { recursive: true });
   const draft = join(dataDir, `.${FILE_NAME}.${process.pid}.tmp`);
@@ -56,7 +56,7 @@ function isAlive(pid: number): boolean {
   try {
     return process.kill(pid, 0);
   } catch (error) {
-    // A process of another user is alive, too.
+    // EPERM: the process exists but belongs to another user.
     return error instanceof Error && 'code' in error && error.code === 'EPERM';
   }
 }

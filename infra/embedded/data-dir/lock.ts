@@ -3,12 +3,12 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 
 /**
- * One embedded cloud at a time on a data directory. The lock is a transaction of SQLite that is never committed: it
- * ends with the process, however that ends, and no process id can be taken for another. Undefined when somebody has
- * it.
+ * Locks a data directory for one embedded cloud; returns undefined if another process holds the lock. The lock is a
+ * SQLite transaction that is never committed: it ends with the process, however the process ends, and does not depend
+ * on process ids, which are reused.
  */
 export function lockDataDir(dataDir: string): { release(): void } | undefined {
-  // It holds uploads and a signing key.
+  // The directory holds uploads and a signing key.
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const lock = new DatabaseSync(join(dataDir, 'lock.db'));
   try {

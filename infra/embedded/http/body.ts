@@ -1,13 +1,13 @@
 import { HTTPException } from 'hono/http-exception';
 import { z } from 'zod';
 
-/** Protobuf's JSON takes either alphabet, with padding or without; gcloud writes the one for URLs. */
+/** Protobuf's JSON mapping accepts both base64 alphabets, with or without padding; gcloud writes the URL-safe one. */
 export const base64DataSchema = z
   .string()
   .transform((text) => text.replaceAll('-', '+').replaceAll('_', '/').replace(/=+$/, ''))
   .refine((text) => /^[A-Za-z0-9+/]*$/.test(text) && text.length % 4 !== 1, 'is not base64');
 
-/** All the bytes as text, which may be no more than `bytesMax`. */
+/** Reads all bytes as text. Throws an HTTPException with status 413 if there are more than `bytesMax`. */
 export async function readBoundedText(bytes: AsyncIterable<Uint8Array>, bytesMax: number): Promise<string> {
   const chunks: Uint8Array[] = [];
   let sizeBytes = 0;
@@ -15,7 +15,7 @@ export async function readBoundedText(bytes: AsyncIterable<Uint8Array>, bytesMax
     sizeBytes += chunk.length;
     if (sizeBytes > bytesMax) {
       throw new HTTPException(413, {
-        message: `The description in the request is over the limit of ${bytesMax} bytes. Shorten it.`,
+        message: `The JSON in the request exceeds the limit of ${bytesMax} bytes. Shorten it.`,
       });
     }
     chunks.push(chunk);

@@ -6,7 +6,9 @@ export type Predicate = (resource: Resource) => boolean;
 const CHARACTERS_MAX = 2_048;
 const DEPTH_MAX = 16;
 
-/** Node's regular expressions can take exponential time, Google's cannot: only those are taken that are cheap in both. */
+/**
+ * Node's regular expressions can take exponential time, Google's (RE2) cannot: only those cheap in both are accepted.
+ */
 const QUANTIFIERS_COUNT_MAX = 5;
 const MATCHED_CHARACTERS_MAX = 128;
 
@@ -17,21 +19,22 @@ type Token = { readonly kind: 'PARENTHESIS' | 'OPERATOR' | 'QUOTED' | 'WORD'; re
 type Cursor = { readonly tokens: readonly Token[]; position: number; depth: number };
 
 /**
- * The `filter` of list methods, as the Compute API documents it: `field operator value` with `=`, `!=`, `<`, `<=`, `>`,
- * `>=`, `:*`, and `eq` and `ne` with a regular expression; in parentheses, joined by AND, OR or nothing, which is AND. OR
- * binds tighter (AIP-160). Fields of fields have dots. Throws a refusal for everything else.
+ * Compiles the `filter` parameter of list methods, as the Compute API documents it: `field operator value` with `=`,
+ * `!=`, `<`, `<=`, `>`, `>=`, `:*`, and `eq` and `ne` with a regular expression; terms may be parenthesized and are
+ * joined by AND, OR or juxtaposition, which is AND. OR binds tighter than AND (AIP-160). Nested fields are separated by
+ * dots. Throws an HTTPException with status 400 for everything else.
  */
 export function compileFilter(filter: string | undefined): Predicate {
   if (filter === undefined || filter.trim() === '') {
     return () => true;
   }
   if (filter.length > CHARACTERS_MAX) {
-    throw refuse(`It has ${filter.length} characters; at most ${CHARACTERS_MAX} are allowed.`);
+    throw invalidFilter(`It has ${filter.length} characters; at most ${CHARACTERS_MAX} are allowed.`);
   }
   const cursor = { tokens: tokensOf(filter), position: 0, depth: 0 };
   const predicate = readConjunction(cursor);
   if (cursor.position < cursor.tokens.length) {
-    throw refuse(`${describe(peek(cursor))} was not expected there.`);
+    throw invalidFilter(`Unexpected ${describe(peek(cursor))}.`);
   }
   return predicate;
 }
@@ -43,7 +46,7 @@ function tokensOf(filter: string): readonly Token[] {
     const begin = pattern.lastIndex;
     const [found, parenthesis, operator, quoted, word] = pattern.exec(text) ?? [];
     if (found === undefined) {
-      throw refuse(`It cannot be read from '${text.slice(begin, begin + 20)}' on.`);
+      throw invalidFilter(`It cannot be parsed from '${text.slice(begin, begin + 20)}' on.`);
     }
     if (parenthesis !== undefined) {
       tokens.push({ kind: 'PARENTHESIS', text: parenthesis });
@@ -81,24 +84,24 @@ function readTerm(cursor: Cursor): Predicate {
   }
   cursor.depth += 1;
   if (cursor.depth > DEPTH_MAX) {
-    throw refuse(`Its parentheses are nested deeper than ${DEPTH_MAX}.`);
+    throw invalidFilter(`Its parentheses are nested deeper than ${DEPTH_MAX}.`);
   }
   const predicate = readConjunction(cursor);
   if (!skip(cursor, 'PARENTHESIS', ')')) {
-    throw refuse(`A closing parenthesis is missing before ${describe(peek(cursor))}.`);
+    throw invalidFilter(`A closing parenthesis is missing before ${describe(peek(cursor))}.`);
   }
   cursor.depth -= 1;
   return predicate;
 }
 
 function readComparison(cursor: Cursor): Predicate {
-  const [field, operator, value] = [take(cursor), take(cursor), take(cursor)];
+  const [field, operator, value] = [next(cursor), next(cursor), next(cursor)];
   const isOperator = operator?.kind === 'OPERATOR' || operator?.text === 'eq' || operator?.text === 'ne';
   if (field?.kind !== 'WORD' || !/^[A-Za-z][\w-]*(\.[\w-]+)*$/.test(field.text) || !isOperator) {
-    throw refuse(`Where ${describe(field)} is, it needs: field operator value.`);
+    throw invalidFilter(`Expected 'field operator value' at ${describe(field)}.`);
   }
   if (value === undefined || (value.kind !== 'QUOTED' && value.kind !== 'WORD')) {
-    throw refuse(`A value is missing after ${field.text} ${operator.text}.`);
+    throw invalidFilter(`A value is missing after ${field.text} ${operator.text}.`);
   }
   const test = testOf(operator.text, value);
   return (resource) => test(valueAt(resource, field.text));
@@ -108,7 +111,7 @@ function testOf(operator: string, value: Token): (found: string | undefined) => 
   const { text } = value;
   if (operator === ':') {
     if (value.kind !== 'WORD' || text !== '*') {
-      throw refuse('The operator : is offered with * alone (is it set?); use = or eq.');
+      throw invalidFilter('The operator : is supported only with * (is the field set?). Use = or eq.');
     }
     return (found) => found !== undefined;
   }
@@ -119,7 +122,7 @@ function testOf(operator: string, value: Token): (found: string | undefined) => 
     return (found) => isMatch(found) === (operator === 'eq');
   }
   if (value.kind === 'WORD' && text.includes('*')) {
-    throw refuse('A * in a value is not offered; use eq with a regular expression.');
+    throw invalidFilter('A * in a value is not supported. Use eq with a regular expression.');
   }
   return compareWith(operator, text);
 }
@@ -143,20 +146,20 @@ function compareWith(operator: string, text: string): (found: string | undefined
   }
 }
 
-/** The literal must match the whole field. */
+/** The pattern must match the whole field. */
 function compilePattern(text: string): RegExp {
   const quantifiers = text.match(/[*+?{]/g)?.length ?? 0;
   if (quantifiers > QUANTIFIERS_COUNT_MAX || /\)[*+?{]|\(\?|\\[1-9k]/.test(text)) {
-    throw refuse(`The regular expression ${text} is more than the embedded cloud takes.`);
+    throw invalidFilter(`The regular expression ${text} is too complex for the embedded cloud.`);
   }
   try {
     return new RegExp(`^(?:${text})$`);
   } catch {
-    throw refuse(`${text} is no regular expression.`);
+    throw invalidFilter(`${text} is not a valid regular expression.`);
   }
 }
 
-/** What is at a path of a resource, as text; undefined where there is nothing, or something that has parts. */
+/** The value at a path of a resource, as text; undefined if it is missing, an object or an array. */
 function valueAt(resource: Resource, path: string): string | undefined {
   let value: unknown = resource;
   for (const name of path.split('.')) {
@@ -176,7 +179,7 @@ function peek({ tokens, position }: Cursor): Token | undefined {
   return tokens[position];
 }
 
-function take(cursor: Cursor): Token | undefined {
+function next(cursor: Cursor): Token | undefined {
   const token = peek(cursor);
   cursor.position += 1;
   return token;
@@ -188,15 +191,15 @@ function isNext(cursor: Cursor, kind: Token['kind'], text: string): boolean {
 }
 
 function skip(cursor: Cursor, kind: Token['kind'], text: string): boolean {
-  const isThere = isNext(cursor, kind, text);
-  cursor.position += isThere ? 1 : 0;
-  return isThere;
+  const isFound = isNext(cursor, kind, text);
+  cursor.position += isFound ? 1 : 0;
+  return isFound;
 }
 
 function describe(token: Token | undefined): string {
   return token === undefined ? 'the end' : `'${token.text}'`;
 }
 
-function refuse(reason: string) {
+function invalidFilter(reason: string) {
   return new HTTPException(400, { message: `Invalid value for field 'filter': ${reason}` });
 }

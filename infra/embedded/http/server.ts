@@ -3,15 +3,17 @@ import { once } from 'node:events';
 import type { IncomingMessage, RequestListener, Server } from 'node:http';
 import { type AddressInfo, createServer } from 'node:net';
 
-/** The embedded cloud is nobody's business but this machine's. */
+/** The embedded cloud binds to the loopback address only. */
 export const HOST = '127.0.0.1';
 
-/** Below every system's ephemeral ports (Linux's begin at 32768): no other program is given one of these unasked. */
+/** Below the ephemeral port range of every system (Linux: 32768 and up), which systems assign to other programs. */
 const CHOSEN_PORT_MIN = 20_000;
 const CHOSEN_PORT_MAX = 32_000;
-const PORT_TRIES_MAX = 100;
+const PORT_ATTEMPTS_MAX = 100;
 
-/** Resolves with the port once the server listens, guarded against web pages; 0 takes any. */
+/**
+ * Resolves with the port once the server listens; port 0 selects any free port. Requests from web pages are rejected.
+ */
 export async function listen(server: Server, port: number): Promise<number> {
   guard(server);
   server.listen(port, HOST);
@@ -20,15 +22,15 @@ export async function listen(server: Server, port: number): Promise<number> {
 }
 
 /**
- * The preferred port when it is free, otherwise another that is; 0 prefers none. Throws when it finds none.
+ * Returns the preferred port if it is free, otherwise another free one; 0 means no preference. Throws if none is found.
  */
 export async function findFreePort(preferred: number): Promise<number> {
   let found = preferred === 0 ? undefined : await tryPort(preferred);
-  for (let tries = 0; found === undefined && tries < PORT_TRIES_MAX; tries += 1) {
+  for (let attempts = 0; found === undefined && attempts < PORT_ATTEMPTS_MAX; attempts += 1) {
     found = await tryPort(randomInt(CHOSEN_PORT_MIN, CHOSEN_PORT_MAX + 1));
   }
   if (found === undefined) {
-    throw new Error(`No port of this machine between ${CHOSEN_PORT_MIN} and ${CHOSEN_PORT_MAX} is free.`);
+    throw new Error(`No free port found on this machine between ${CHOSEN_PORT_MIN} and ${CHOSEN_PORT_MAX}.`);
   }
   return found;
 }
@@ -44,7 +46,7 @@ async function tryPort(port: number): Promise<number | undefined> {
   });
 }
 
-/** Ends open connections too: what they carried is delivered again. */
+/** Closes open connections too: messages in flight on them are redelivered. */
 export async function closeServer(server: Server): Promise<void> {
   server.closeAllConnections();
   await new Promise<void>((resolve, reject) =>
@@ -53,9 +55,8 @@ export async function closeServer(server: Server): Promise<void> {
 }
 
 /**
- * A web page in a browser on this machine can send requests to 127.0.0.1, and one upload would be enough to run a
- * program. Such requests carry the page's origin, or, when a name was made to point here, a foreign host: they are
- * refused.
+ * Rejects requests from web pages. A page in a browser on this machine can send requests to 127.0.0.1, and a single
+ * upload is enough to run a program. Such requests carry the page's origin or, with DNS rebinding, a foreign host.
  */
 function guard(server: Server): void {
   const listeners = server.listeners('request') as RequestListener[];
@@ -63,7 +64,9 @@ function guard(server: Server): void {
   server.on('request', (request, response) => {
     if (isFromWebPage(request)) {
       response.writeHead(403, { 'content-type': 'application/json' });
-      response.end(JSON.stringify({ error: { code: 403, message: 'Web pages may not use the embedded cloud.' } }));
+      response.end(
+        JSON.stringify({ error: { code: 403, message: 'The embedded cloud rejects requests from web pages.' } }),
+      );
       return;
     }
     for (const listener of listeners) {

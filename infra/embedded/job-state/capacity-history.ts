@@ -2,7 +2,7 @@ import type { Database } from '#infra/embedded/data-dir/database.ts';
 import { CAPACITY_FAILURE_AGE_MS_MAX, type CapacityFailure } from '#shared/domain/capacity.ts';
 import type { CapacityHistory } from '#shared/ports/capacity-history.ts';
 
-const REFUSALS_RECALLED_MAX = 500;
+const FAILURES_RECALLED_MAX = 500;
 
 const SCHEMA = `
   create table if not exists capacity_refusals (
@@ -12,20 +12,20 @@ const SCHEMA = `
     on capacity_refusals (machine_key, provisioning_model, refused_at);
 `;
 
-/** Refusals of zones; those that no longer count are forgotten as new ones come. */
+/** Capacity failures of zones; expired ones are deleted when new ones are recorded. */
 export function openSqliteCapacityHistory(database: Database): CapacityHistory {
   const { sql } = database;
   sql.exec(SCHEMA);
   const insert = sql.prepare('insert into capacity_refusals values (?, ?, ?, ?)');
-  const forget = sql.prepare('delete from capacity_refusals where refused_at < ?');
+  const deleteExpired = sql.prepare('delete from capacity_refusals where refused_at < ?');
   const recall = sql.prepare(`
     select * from capacity_refusals where machine_key = ? and provisioning_model = ? and refused_at >= ?
-    order by refused_at desc limit ${REFUSALS_RECALLED_MAX}`);
+    order by refused_at desc limit ${FAILURES_RECALLED_MAX}`);
 
   return {
     async record({ machineKey, provisioningModel, zone, failedAt }) {
       database.transaction(() => {
-        forget.run(failedAt - CAPACITY_FAILURE_AGE_MS_MAX);
+        deleteExpired.run(failedAt - CAPACITY_FAILURE_AGE_MS_MAX);
         insert.run(machineKey, provisioningModel, zone, failedAt);
       });
     },

@@ -19,13 +19,13 @@ const SCHEMA = `
   ) strict;
 `;
 
-/** Jobs in SQLite: the job's row, the handled event and the owed effects change in one transaction. */
+/** Jobs in SQLite: the job's row, the handled event and the outbox entries are committed in one transaction. */
 export function openSqliteJobStore(database: Database): JobStore {
   const statements = prepareStatements(database);
 
-  function owe(job: Job, cause: string, effects: readonly Effect[]): void {
+  function addToOutbox(job: Job, cause: string, effects: readonly Effect[]): void {
     effects.forEach((effect, index) => {
-      statements.owe.run(job.jobId, `${cause}/${index}`, JSON.stringify(effect));
+      statements.addToOutbox.run(job.jobId, `${cause}/${index}`, JSON.stringify(effect));
     });
   }
 
@@ -38,12 +38,12 @@ export function openSqliteJobStore(database: Database): JobStore {
       return 'STALE';
     }
     if (job.status === 'CLOSED') {
-      // No event moves a closed job: what was handled need not be remembered.
-      statements.forgetHandled.run(job.jobId);
+      // A closed job has no further transitions, so its handled events are no longer needed.
+      statements.deleteHandled.run(job.jobId);
     } else {
-      statements.noteHandled.run(job.jobId, eventId);
+      statements.insertHandled.run(job.jobId, eventId);
     }
-    owe(job, eventId, effects);
+    addToOutbox(job, eventId, effects);
     return 'COMMITTED';
   }
 
@@ -54,7 +54,7 @@ export function openSqliteJobStore(database: Database): JobStore {
         if (changes === 0) {
           return 'EXISTS';
         }
-        owe(job, 'created', effects);
+        addToOutbox(job, 'created', effects);
         return 'CREATED';
       });
     },
@@ -65,9 +65,9 @@ export function openSqliteJobStore(database: Database): JobStore {
     commit: async (change) => database.transaction(() => commit(change)),
     listDue: async (now, countMax) =>
       statements.due.all(now, countMax).map((row) => ({ jobId: String(row.job_id), wakeAt: Number(row.wake_at) })),
-    listJobsWithOutbox: async (countMax) => statements.owing.all(countMax).map((row) => String(row.job_id)),
+    listJobsWithOutbox: async (countMax) => statements.jobsWithOutbox.all(countMax).map((row) => String(row.job_id)),
     listOutbox: async (jobId) =>
-      statements.owed
+      statements.outbox
         .all(jobId)
         .map((row) => ({ entryId: String(row.entry_id), effect: parseStoredEffect(String(row.body)) })),
     async markPublished(jobId, entryId) {
@@ -93,12 +93,12 @@ function prepareStatements({ sql }: Database) {
     update: sql.prepare(
       'update jobs set revision = revision + 1, wake_at = ?, body = ? where job_id = ? and revision = ?',
     ),
-    forgetHandled: sql.prepare('delete from handled_events where job_id = ?'),
-    noteHandled: sql.prepare('insert into handled_events values (?, ?)'),
-    owe: sql.prepare('insert into owed_effects (job_id, entry_id, body) values (?, ?, ?)'),
+    deleteHandled: sql.prepare('delete from handled_events where job_id = ?'),
+    insertHandled: sql.prepare('insert into handled_events values (?, ?)'),
+    addToOutbox: sql.prepare('insert into owed_effects (job_id, entry_id, body) values (?, ?, ?)'),
     due: sql.prepare('select job_id, wake_at from jobs where wake_at <= ? order by wake_at limit ?'),
-    owing: sql.prepare('select job_id from owed_effects group by job_id order by min(position) limit ?'),
-    owed: sql.prepare('select entry_id, body from owed_effects where job_id = ? order by position'),
+    jobsWithOutbox: sql.prepare('select job_id from owed_effects group by job_id order by min(position) limit ?'),
+    outbox: sql.prepare('select entry_id, body from owed_effects where job_id = ? order by position'),
     markPublished: sql.prepare('delete from owed_effects where job_id = ? and entry_id = ?'),
     list: sql.prepare(`
       select body from jobs where created_at < :created_at or (created_at = :created_at and job_id > :job_id)

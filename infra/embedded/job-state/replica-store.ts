@@ -14,7 +14,7 @@ const SCHEMA = `
   create index if not exists replicas_by_instance on replicas (instance_id);
 `;
 
-/** What heartbeats said, one row a replica and attempt. */
+/** The last heartbeat of each replica, one row per replica and attempt. */
 export function openSqliteReplicaStore(database: Database): ReplicaStore {
   const { sql } = database;
   sql.exec(SCHEMA);

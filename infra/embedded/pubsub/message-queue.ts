@@ -2,12 +2,12 @@ import type { Database } from '#infra/embedded/data-dir/database.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { MessageBus, Topic } from '#shared/ports/message-bus.ts';
 
-/** A message on its way to one subscription. */
+/** A message delivered to a subscription. */
 export type Delivery = {
   readonly deliveryId: number;
   readonly messageId: string;
   readonly topic: Topic;
-  /** Base64, as Pub/Sub pushes it. */
+  /** Base64, as in Pub/Sub's push requests. */
   readonly data: string;
   readonly attributes: Readonly<Record<string, string>>;
   readonly publishedAt: number;
@@ -17,22 +17,28 @@ export type Delivery = {
 
 export type DeadLetter = Delivery & { readonly problem: string; readonly deadAt: number };
 
-/** The queue behind the embedded bus: messages stay until they are acknowledged, and are taken for a while at a time. */
+/**
+ * The queue of the embedded message bus. Messages are stored until acknowledged, and delivered with an ack deadline.
+ */
 export type MessageQueue = MessageBus & {
-  /** Within the caller's transaction: what is enqueued with a change is there exactly when the change is. */
+  /** Enqueues within the caller's transaction: the message is committed together with the caller's change. */
   enqueue(topic: Topic, data: Uint8Array, attributes?: Readonly<Record<string, string>>): string;
-  /** The oldest messages that may be delivered now; each is hidden until `hiddenUntil` unless it is settled before. */
-  take(query: { readonly topic: Topic; readonly countMax: number; readonly hiddenUntil: number }): readonly Delivery[];
+  /** Returns the oldest messages that are due; each is redelivered after `ackDeadlineAt` unless handled before. */
+  pull(query: {
+    readonly topic: Topic;
+    readonly countMax: number;
+    readonly ackDeadlineAt: number;
+  }): readonly Delivery[];
   acknowledge(deliveryId: number): void;
-  /** Delivers the message again at `retryAt`. */
+  /** Schedules the redelivery of the message for `retryAt`. */
   retry(deliveryId: number, retryAt: number): void;
-  /** Moves the message to the dead letters, and publishes it to their topic, with Pub/Sub's attributes. */
-  bury(delivery: Delivery, problem: string): void;
-  /** When the next message of the topic may be delivered; null when it has none. */
-  nextAt(topic: Topic): number | null;
-  /** After the death of the process nobody is working on what was taken: it may be delivered at once. */
-  releaseAll(): void;
-  countWaiting(): readonly { readonly topic: string; readonly waiting: number; readonly deadLetters: number }[];
+  /** Moves the message to the dead letters and publishes it to their topic, with Pub/Sub's attributes. */
+  deadLetter(delivery: Delivery, problem: string): void;
+  /** When the next message of the topic is due; null if there is none. */
+  nextDeliveryAt(topic: Topic): number | null;
+  /** Makes all delivered messages due now: after a crash of the process, no handler is working on them. */
+  releasePulled(): void;
+  countMessages(): readonly { readonly topic: string; readonly waiting: number; readonly deadLetters: number }[];
   onPublished(listener: (topic: Topic) => void): void;
 };
 
@@ -48,10 +54,10 @@ const SCHEMA = `
   ) strict;
 `;
 
-/** The topic's name before version 0.2: what an older version published is still delivered. */
+/** Migrates the topic's name before version 0.2: messages published by an older version are still delivered. */
 const RENAMED_TOPIC = "update messages set topic = 'job-updates' where topic = 'events'";
 
-/** A message with its attributes; Pub/Sub's limit is 10 MB, and nothing here comes near this one. */
+/** Limit for a message with its attributes; Pub/Sub's is 10 MB. */
 const MESSAGE_BYTES_MAX = 1_048_576;
 
 export function openSqliteMessageQueue(database: Database, clock: Clock): MessageQueue {
@@ -60,7 +66,7 @@ export function openSqliteMessageQueue(database: Database, clock: Clock): Messag
 
   function enqueue(topic: Topic, data: Uint8Array, attributes: Readonly<Record<string, string>> = {}): string {
     const body = JSON.stringify({ data: Buffer.from(data).toString('base64'), attributes, publishedAt: clock.now() });
-    // A dead letter is longer than the message that it was by what is told of its end.
+    // A dead letter is larger than the original message by the attributes added to it.
     if (topic !== 'dead-letters' && Buffer.byteLength(body) > MESSAGE_BYTES_MAX) {
       throw new Error(
         `A message of ${Buffer.byteLength(body)} bytes for topic ${topic} is over the limit of ${MESSAGE_BYTES_MAX}.`,
@@ -76,18 +82,18 @@ export function openSqliteMessageQueue(database: Database, clock: Clock): Messag
   return {
     enqueue,
     publish: async (topic, data, attributes) => enqueue(topic, Buffer.from(JSON.stringify(data)), attributes),
-    take: ({ topic, countMax, hiddenUntil }) =>
-      statements.take
-        .all(hiddenUntil, topic, clock.now(), countMax)
+    pull: ({ topic, countMax, ackDeadlineAt }) =>
+      statements.pull
+        .all(ackDeadlineAt, topic, clock.now(), countMax)
         .map(toDelivery)
         .sort((a, b) => a.deliveryId - b.deliveryId),
     acknowledge: (deliveryId) => void statements.delete.run(deliveryId),
     retry: (deliveryId, retryAt) => void statements.retry.run(retryAt, deliveryId),
-    bury: (delivery, problem) =>
+    deadLetter: (delivery, problem) =>
       database.transaction(() => {
         const { data, attributes, publishedAt } = delivery;
         const body = JSON.stringify({ data, attributes, publishedAt });
-        statements.bury.run(delivery.deliveryId, delivery.topic, body, problem, clock.now());
+        statements.insertDeadLetter.run(delivery.deliveryId, delivery.topic, body, problem, clock.now());
         statements.delete.run(delivery.deliveryId);
         if (delivery.topic !== 'dead-letters') {
           enqueue('dead-letters', Buffer.from(data, 'base64'), {
@@ -97,12 +103,12 @@ export function openSqliteMessageQueue(database: Database, clock: Clock): Messag
           });
         }
       }),
-    nextAt(topic) {
-      const nextAt = statements.next.get(topic)?.next_at;
-      return typeof nextAt === 'number' ? nextAt : null;
+    nextDeliveryAt(topic) {
+      const nextDeliveryAt = statements.next.get(topic)?.next_at;
+      return typeof nextDeliveryAt === 'number' ? nextDeliveryAt : null;
     },
-    releaseAll: () => void statements.release.run(clock.now(), clock.now()),
-    countWaiting: () => countByTopic(statements.waiting.all(), statements.dead.all()),
+    releasePulled: () => void statements.release.run(clock.now(), clock.now()),
+    countMessages: () => countByTopic(statements.waiting.all(), statements.dead.all()),
     onPublished: (listener) => void listeners.push(listener),
   };
 }
@@ -131,13 +137,13 @@ function prepareStatements({ sql }: Database) {
   sql.exec(RENAMED_TOPIC);
   return {
     insert: sql.prepare('insert into messages (topic, body, deliver_at, attempts) values (?, ?, ?, 0)'),
-    take: sql.prepare(`
+    pull: sql.prepare(`
       update messages set deliver_at = ?, attempts = attempts + 1 where delivery_id in (
         select delivery_id from messages where topic = ? and deliver_at <= ? order by deliver_at, delivery_id limit ?
       ) returning *`),
     delete: sql.prepare('delete from messages where delivery_id = ?'),
     retry: sql.prepare('update messages set deliver_at = ? where delivery_id = ?'),
-    bury: sql.prepare('insert or replace into dead_letters values (?, ?, ?, ?, ?)'),
+    insertDeadLetter: sql.prepare('insert or replace into dead_letters values (?, ?, ?, ?, ?)'),
     next: sql.prepare('select min(deliver_at) as next_at from messages where topic = ?'),
     release: sql.prepare('update messages set deliver_at = ? where deliver_at > ? and attempts > 0'),
     waiting: sql.prepare('select topic, count(*) as number from messages group by topic'),

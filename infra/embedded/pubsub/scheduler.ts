@@ -2,19 +2,19 @@ import type { MessageQueue } from '#infra/embedded/pubsub/message-queue.ts';
 import type { Logger } from '#shared/observability/logger.ts';
 import type { Topic } from '#shared/ports/message-bus.ts';
 
-/** What Cloud Scheduler does: a tick for the watcher, and a sweep, each when its time has come. */
+/** Publishes what Cloud Scheduler publishes: a tick for the reconciler and a sweep, each at its interval. */
 export function startScheduler(
   queue: MessageQueue,
   { watchSeconds, sweepSeconds }: { readonly watchSeconds: number; readonly sweepSeconds: number },
   logger: Logger,
 ): { stop(): void } {
-  /** A message that still waits does the work of the next one, too. */
+  /** Skips the message if an earlier one is still waiting: handling that one is sufficient. */
   function publishUnlessWaiting(topic: Topic, data: object): void {
-    if (queue.nextAt(topic) === null) {
+    if (queue.nextDeliveryAt(topic) === null) {
       queue.enqueue(topic, Buffer.from(JSON.stringify(data)));
     }
   }
-  /** What cannot be written now, on a full disk for instance, is tried again with the next turn. */
+  /** An error, for example because the disk is full, is logged; the next interval tries again. */
   function every(seconds: number, publish: () => void): NodeJS.Timeout {
     return setInterval(() => {
       try {

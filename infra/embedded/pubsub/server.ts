@@ -5,7 +5,10 @@ import { base64DataSchema } from '#infra/embedded/http/body.ts';
 import type { MessageQueue } from '#infra/embedded/pubsub/message-queue.ts';
 import type { Topic } from '#shared/ports/message-bus.ts';
 
-/** The topics that users publish to. The stages' own topics have no door: on Google Cloud no user may publish there either. */
+/**
+ * The topics that users may publish to. Internal topics are not exposed: on Google Cloud users cannot publish to them
+ * either.
+ */
 const USER_TOPICS: ReadonlyMap<string, Topic> = new Map([
   ['dropforge-submit', 'submit'],
   ['dropforge-control', 'control'],
@@ -17,7 +20,7 @@ const ATTRIBUTES_MAX = 100;
 const ATTRIBUTE_KEY_BYTES_MAX = 256;
 const ATTRIBUTE_VALUE_BYTES_MAX = 1_024;
 
-/** Less than the queue takes; Pub/Sub's own limit is that of the request. */
+/** Below the queue's limit. Pub/Sub limits only the request. */
 const MESSAGE_BYTES_MAX = 1_000_000;
 
 const isShort = (text: string, bytesMax: number) => Buffer.byteLength(text) <= bytesMax;
@@ -50,41 +53,41 @@ const message = z
 const publishRequestSchema = z.object({ messages: z.array(message).min(1).max(1_000) });
 
 /**
- * Pub/Sub on this machine, as far as users need it: topics are shown, and published to, over REST, as gcloud does it.
- * What else there is under `/v1/projects` of Pub/Sub says that it is not offered, and gRPC is not spoken. Source:
+ * The Pub/Sub emulator, limited to what users need: listing topics and publishing over REST, as gcloud does. Other
+ * Pub/Sub methods under `/v1/projects` return an UNIMPLEMENTED error; gRPC is not supported. Source:
  * https://cloud.google.com/pubsub/docs/reference/rest/v1/projects.topics
  */
 export function createPubsubServer(queue: MessageQueue): Hono {
-  const door = new Hono();
-  door.get('/v1/projects/:project/topics', (context) => {
+  const app = new Hono();
+  app.get('/v1/projects/:project/topics', (context) => {
     const name = (topic: string) => `projects/${context.req.param('project')}/topics/${topic}`;
     return context.json({ topics: [...USER_TOPICS.keys()].map((topic) => ({ name: name(topic) })) });
   });
-  door.get('/v1/projects/:project/topics/:topic', (context) => {
+  app.get('/v1/projects/:project/topics/:topic', (context) => {
     const { project, topic } = context.req.param();
     return USER_TOPICS.has(topic)
       ? context.json({ name: `projects/${project}/topics/${topic}` })
-      : answerMissing(context, topic);
+      : notFoundResponse(context, topic);
   });
   const limit = bodyLimit({
     maxSize: REQUEST_BYTES_MAX,
-    onError: (context) => answerInvalid(context, `The request is over the limit of ${REQUEST_BYTES_MAX} bytes.`),
+    onError: (context) => invalidResponse(context, `The request exceeds the limit of ${REQUEST_BYTES_MAX} bytes.`),
   });
-  door.post('/v1/projects/:project/topics/:target{.+:publish}', limit, async (context) => {
+  app.post('/v1/projects/:project/topics/:target{.+:publish}', limit, async (context) => {
     const name = context.req.param('target').replace(/:publish$/, '');
     const topic = USER_TOPICS.get(name);
-    return topic === undefined ? answerMissing(context, name) : await publish(context, queue, topic);
+    return topic === undefined ? notFoundResponse(context, name) : await publish(context, queue, topic);
   });
-  door.all('/v1/projects/:project/:kind{topics|subscriptions|snapshots|schemas}/*', answerNotOffered);
-  door.all('/v1/projects/:project/:kind{topics|subscriptions|snapshots|schemas}', answerNotOffered);
-  return door;
+  app.all('/v1/projects/:project/:kind{topics|subscriptions|snapshots|schemas}/*', notSupportedResponse);
+  app.all('/v1/projects/:project/:kind{topics|subscriptions|snapshots|schemas}', notSupportedResponse);
+  return app;
 }
 
 async function publish(context: Context, queue: MessageQueue, topic: Topic): Promise<Response> {
   const parsed = publishRequestSchema.safeParse(await context.req.json().catch(() => undefined));
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
-    return answerInvalid(context, `Invalid value at ${issue?.path.join('.') || 'the request'}: ${issue?.message}.`);
+    return invalidResponse(context, `Invalid value at ${issue?.path.join('.') || 'the request'}: ${issue?.message}.`);
   }
   const messageIds = parsed.data.messages.map((written) =>
     queue.enqueue(topic, Buffer.from(written.data, 'base64'), written.attributes),
@@ -92,19 +95,19 @@ async function publish(context: Context, queue: MessageQueue, topic: Topic): Pro
   return context.json({ messageIds });
 }
 
-function answerInvalid(context: Context, message: string): Response {
+function invalidResponse(context: Context, message: string): Response {
   return context.json({ error: { code: 400, message, status: 'INVALID_ARGUMENT' } }, 400);
 }
 
-function answerMissing(context: Context, name: string): Response {
-  const known = [...USER_TOPICS.keys()].join(' and ');
-  const message = `There is no topic ${name} to publish to; there are ${known}.`;
+function notFoundResponse(context: Context, name: string): Response {
+  const known = [...USER_TOPICS.keys()].join(' or ');
+  const message = `Topic ${name} does not exist. Publish to ${known}.`;
   return context.json({ error: { code: 404, message, status: 'NOT_FOUND' } }, 404);
 }
 
-/** Not with 501, as gRPC's UNIMPLEMENTED has it: clients try that again and again. */
-function answerNotOffered(context: Context): Response {
+/** Not 501, to which gRPC's UNIMPLEMENTED maps: clients retry it. */
+function notSupportedResponse(context: Context): Response {
   const { method, path } = context.req;
-  const message = `The embedded cloud has no Pub/Sub method ${method} ${path}. Publish to a topic that it lists.`;
+  const message = `The embedded cloud does not support the Pub/Sub method ${method} ${path}. Publish to a topic that it lists.`;
   return context.json({ error: { code: 405, message, status: 'UNIMPLEMENTED' } }, 405);
 }

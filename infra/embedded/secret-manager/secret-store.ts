@@ -1,28 +1,28 @@
 import type { Database } from '#infra/embedded/data-dir/database.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 
-/** Secret Manager's own limit for a version (docs, "Quotas and limits"). */
+/** Secret Manager's limit for a version (docs, "Quotas and limits"). */
 export const SECRET_BYTES_MAX = 65_536;
 
 export const SECRETS_COUNT_MAX = 1_000;
-/** Of one secret. */
+/** Limit per secret. */
 export const VERSIONS_COUNT_MAX = 100;
 
 export type StoredSecret = { readonly name: string; readonly createdAt: number };
 export type StoredVersion = { readonly name: string; readonly version: number; readonly createdAt: number };
 
-/** Secrets of the embedded cloud, as they are: whoever can read its database can read them. */
+/** The secrets of the embedded cloud. They are stored unencrypted in its database. */
 export type SecretStore = {
   create(name: string): 'CREATED' | 'EXISTS' | 'TOO_MANY';
   addVersion(name: string, data: Uint8Array): StoredVersion | 'NO_SECRET' | 'TOO_MANY';
   find(name: string): StoredSecret | undefined;
-  /** By name. */
+  /** All secrets, ordered by name. */
   list(): readonly StoredSecret[];
-  /** The newest first; none where there is no such secret. */
+  /** The versions of a secret, newest first; empty if there is no such secret. */
   listVersions(name: string): readonly StoredVersion[];
-  /** A version by its number or as `latest`, with its value. */
+  /** A version and its value, by its number or `latest`. */
   access(name: string, version: string): (StoredVersion & { readonly data: Uint8Array }) | undefined;
-  /** With all of its versions; false where there is none. */
+  /** Deletes a secret and all of its versions; returns false if it does not exist. */
   delete(name: string): boolean;
 };
 

@@ -59,7 +59,7 @@ export async function startTestCloud(): Promise<TestCloud> {
   };
   const api = await serve(createApi({ ...state, store }, (request) => cloud.onAnswer(request)));
   const storage = await serve(
-    createCloudStorageServer(store, { reportFault: (error) => state.requests.push(`FAULT ${error.message}`) }),
+    createCloudStorageServer(store, { reportError: (error) => state.requests.push(`FAULT ${error.message}`) }),
   );
   const endpoints: Endpoints = {
     pid: process.pid,

@@ -58,9 +58,9 @@ export async function startHybridCloud(hosts: EmulatorHosts) {
 
 export type HybridCloud = Awaited<ReturnType<typeof startHybridCloud>>;
 
-function endpointsOf({ ports: { projectId, uploadBucket, jobsBucket }, book }: EmbeddedServers) {
-  const cloud = `http://127.0.0.1:${book.cloud}`;
-  const storage = `http://127.0.0.1:${book.storage}`;
+function endpointsOf({ ports: { projectId, uploadBucket, jobsBucket }, serverPorts }: EmbeddedServers) {
+  const cloud = `http://127.0.0.1:${serverPorts.cloud}`;
+  const storage = `http://127.0.0.1:${serverPorts.storage}`;
   const doors = { compute: cloud, secretManager: cloud, admin: `${cloud}/admin` };
   return { pid: process.pid, projectId, storage, ...doors, uploadBucket, jobsBucket };
 }

@@ -8,7 +8,7 @@ import { openDatabase } from '../../../infra/embedded/data-dir/database.ts';
 const directory = process.argv[2] ?? '';
 const database = openDatabase(join(directory, 'state.sqlite'));
 const store = openDirectoryObjectStore({ database, directory, clock: Date, onFinalized: () => {} });
-const door = createCloudStorageServer(store, { reportFault: (error) => process.stderr.write(`${error.stack}\n`) });
+const door = createCloudStorageServer(store, { reportError: (error) => process.stderr.write(`${error.stack}\n`) });
 serve({ fetch: door.fetch, port: 0, hostname: '127.0.0.1' }, ({ port }) => process.send?.({ port }));
 process.on('message', () => process.send?.({ peakBytes: process.resourceUsage().maxRSS * 1_024 }));
 process.on('disconnect', () => process.exit());

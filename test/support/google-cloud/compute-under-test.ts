@@ -29,7 +29,7 @@ export async function openComputeUnderTest(
     vms: cloud.vms(),
     database,
     clock: { now: Date.now },
-    reportFault: (error) => void faults.push(String(error)),
+    reportError: (error) => void faults.push(String(error)),
   });
   const server = createServer(getRequestListener((request) => intercept(request, door.fetch) ?? door.fetch(request)));
   const port = await listen(server, 0);

@@ -22,7 +22,7 @@ export async function openStorageUnderTest(
   const database = openDatabase(join(directory, 'state.sqlite'));
   const embedded = openDirectoryObjectStore({ database, directory, clock: Date, onFinalized: () => {} });
   const faults: string[] = [];
-  const door = createCloudStorageServer(embedded, { reportFault: (error) => void faults.push(String(error)) });
+  const door = createCloudStorageServer(embedded, { reportError: (error) => void faults.push(String(error)) });
   const requests: string[] = [];
   const server = createServer(
     getRequestListener((request) => {

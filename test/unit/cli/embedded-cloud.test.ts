@@ -123,6 +123,6 @@ describe('dropforge up', () => {
   it('names the configuration file that is not valid YAML', async () => {
     const file = `${cloud.dataDir}/broken.yaml`;
     await writeFile(file, 'zones: [1\n');
-    await expect(readEmbeddedConfig(file)).rejects.toThrow(`${file} is not usable, since it is no YAML: `);
+    await expect(readEmbeddedConfig(file)).rejects.toThrow(`${file} is not valid YAML: `);
   });
 });

@@ -127,7 +127,7 @@ describe('the dropforge program', () => {
     const argv = [MAIN, 'up', '--api-port', String(port), '--data-dir', join(empty, 'taken')];
     await expect(promisify(execFile)(process.execPath, argv, { timeout: 15_000 })).rejects.toMatchObject({
       code: 1,
-      stderr: expect.stringContaining(`Port ${port} is taken.`),
+      stderr: expect.stringContaining(`Port ${port} is in use.`),
     });
     await closeServer(holder);
   });

@@ -72,7 +72,7 @@ describe('dropforge secrets', () => {
     { argv: ['a', '--data-file=-'], stdin: '', code: 1, message: 'between 1 and 65536 bytes' },
     { argv: ['b', '--data-file=-'], stdin: 'x'.repeat(SECRET_BYTES_MAX + 1), code: 1, message: 'between 1 and 65536' },
     { argv: ['a', '--data-file=none'], stdin: '', code: 1, message: 'cannot be read' },
-    { argv: ['no name', '--data-file=-'], stdin: 'x', code: 1, message: 'can be no secret' },
+    { argv: ['no name', '--data-file=-'], stdin: 'x', code: 1, message: 'is not a valid secret name' },
     { argv: ['taken', '--data-file=-'], stdin: 'x', code: 1, message: 'already exists' },
   ])('rejects create $argv', async ({ argv, stdin, code, message }) => {
     secrets.create('taken');

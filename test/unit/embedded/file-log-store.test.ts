@@ -68,7 +68,7 @@ describe('the log file of a job', () => {
     const store = open();
     append(store, 'd');
     const { texts, entries } = await read(store);
-    expect(texts).toEqual(['a', 'b', 'c', 'The log has reached its limit of 300 bytes; what follows is not kept.']);
+    expect(texts).toEqual(['a', 'b', 'c', 'The log has reached its limit of 300 bytes; later entries are dropped.']);
     expect(entries.at(-1)).toMatchObject({ severity: 'WARNING', stream: 'agent' });
     const { size } = statSync(path());
     append(open(), 'e');

@@ -14,7 +14,7 @@ describe('the message queue', () => {
   });
   afterEach(() => database.close());
 
-  const take = (countMax = 10) => queue.take({ topic: 'provision', countMax, hiddenUntil: now + 100 });
+  const take = (countMax = 10) => queue.pull({ topic: 'provision', countMax, ackDeadlineAt: now + 100 });
   const takeOne = () => {
     const [delivery] = take(1);
     expect(delivery).toBeDefined();
@@ -47,18 +47,18 @@ describe('the message queue', () => {
   it('hands it out again at once after the death of the taker, without its wait', async () => {
     await queue.publish('provision', {});
     queue.retry(takeOne().deliveryId, now + 30_000);
-    queue.releaseAll();
+    queue.releasePulled();
     expect(take()).toMatchObject([{ deliveryAttempt: 2 }]);
   });
 
   it('says when there is something to hand out, and never again what was acknowledged', async () => {
-    expect(queue.nextAt('provision')).toBeNull();
+    expect(queue.nextDeliveryAt('provision')).toBeNull();
     await queue.publish('provision', {});
     const { deliveryId } = takeOne();
     queue.retry(deliveryId, 5_000);
-    expect(queue.nextAt('provision')).toBe(5_000);
+    expect(queue.nextDeliveryAt('provision')).toBe(5_000);
     queue.acknowledge(deliveryId);
-    expect(queue.nextAt('provision')).toBeNull();
+    expect(queue.nextDeliveryAt('provision')).toBeNull();
     now = 1_000_000;
     expect(take()).toEqual([]);
   });
@@ -74,8 +74,8 @@ describe('the message queue', () => {
 
   it('keeps what it gives up on record, and publishes it once to the dead letters', async () => {
     await queue.publish('provision', { jobId: 'digits' });
-    queue.bury(takeOne(), '500 it threw');
-    expect(queue.countWaiting()).toEqual([
+    queue.deadLetter(takeOne(), '500 it threw');
+    expect(queue.countMessages()).toEqual([
       { topic: 'dead-letters', waiting: 1, deadLetters: 0 },
       { topic: 'provision', waiting: 0, deadLetters: 1 },
     ]);
@@ -83,11 +83,11 @@ describe('the message queue', () => {
 
   it('does not publish a dead letter that nobody could handle as another one', async () => {
     await queue.publish('dead-letters', { jobId: 'digits' });
-    const [letter] = queue.take({ topic: 'dead-letters', countMax: 1, hiddenUntil: 9_999 });
+    const [letter] = queue.pull({ topic: 'dead-letters', countMax: 1, ackDeadlineAt: 9_999 });
     if (letter !== undefined) {
-      queue.bury(letter, '500');
+      queue.deadLetter(letter, '500');
     }
-    expect(queue.countWaiting()).toEqual([{ topic: 'dead-letters', waiting: 0, deadLetters: 1 }]);
+    expect(queue.countMessages()).toEqual([{ topic: 'dead-letters', waiting: 0, deadLetters: 1 }]);
   });
 
   it('has a message exactly when the change is there with which it was published', () => {

@@ -4,7 +4,7 @@ import {
   type OperationStart,
   type OperationsOptions,
   openOperationTable,
-  settleOperations,
+  recoverOperations,
   type WorkOutcome,
 } from '#infra/embedded/compute-engine/operation-store.ts';
 import type { VmRecord } from '#infra/embedded/compute-engine/vms/table.ts';
@@ -22,7 +22,7 @@ beforeEach(() => {
   faults = [];
   now = 1_000;
   const table = openOperationTable(openDatabase(':memory:'));
-  options = { table, clock: { now: () => now }, reportFault: ({ message }) => void faults.push(message) };
+  options = { table, clock: { now: () => now }, reportError: ({ message }) => void faults.push(message) };
 });
 
 function vmRecord(name: string, createdAt: number): VmRecord {
@@ -118,7 +118,7 @@ describe('operations that a cloud has left unfinished', () => {
   )('$name', ({ type, vms, expected }) => {
     const started = createOperations(options).start({ ...START, type: type as 'insert' | 'delete' }, unfinished);
     now = 3_000;
-    settleOperations(options, vms as readonly VmRecord[]);
+    recoverOperations(options, vms as readonly VmRecord[]);
     expect(options.table.find('z', started.name)).toMatchObject({ endedAt: 3_000, ...(expected as object) });
   });
 });

@@ -7,25 +7,25 @@ import { crc32c } from '@node-rs/crc32';
 import { assertChecksums, type Checksums } from '#infra/embedded/cloud-storage/store/stored-object.ts';
 import type { ByteRange } from '#shared/ports/object-store.ts';
 
-/** Bytes that are whole, on the disk and never changed again. */
+/** Bytes that are complete, on disk and immutable. */
 export type Blob = Checksums & { readonly blobId: string; readonly sizeBytes: number };
 
 export type Bytes = AsyncIterable<Uint8Array | string>;
 
-/** Bytes on their way in; after an error of `append` it must be staged anew from what the file holds. */
+/** Bytes being received. After an error of `append` the blob must be staged again from what the file contains. */
 export type StagedBlob = {
   readonly blobId: string;
   sizeBytes(): number;
-  /** Adds the bytes at the end. They are on the disk when the promise settles, also when it is rejected. */
+  /** Appends the bytes. They are on disk when the promise settles, even if it is rejected. */
   append(body: Bytes): Promise<void>;
-  /** Moves the file to its place, or removes it and throws a ChecksumMismatchError when it is not what was expected. */
+  /** Moves the file to the sealed blobs, or removes it and throws a ChecksumMismatchError if a checksum differs. */
   seal(...expected: readonly Partial<Checksums>[]): Promise<Blob>;
 };
 
-/** Read at once: it takes less time than the way to another thread and back. */
+/** Reads up to this size are synchronous: that is faster than the round trip to the thread pool. */
 const SMALL_READ_BYTES = 65_536;
 
-/** More bytes than an object may have. */
+/** Thrown for an object over the size limit. */
 export class ObjectTooLargeError extends Error {
   constructor(bytesMax: number) {
     super(`The object is larger than the limit of ${bytesMax} bytes. Split it into smaller ones.`);
@@ -35,7 +35,7 @@ export class ObjectTooLargeError extends Error {
 export type BlobDirectory = ReturnType<typeof openBlobDirectory>;
 
 /**
- * Files of bytes under names that mean nothing: `incoming/` while they are written, `blobs/` once they are whole. One
+ * Files under opaque names: in `incoming/` while they are being written, in `blobs/` once they are complete. Only one
  * process at a time may have the directory open.
  */
 export function openBlobDirectory(directory: string, bytesMax: number) {
@@ -45,11 +45,11 @@ export function openBlobDirectory(directory: string, bytesMax: number) {
   mkdirSync(blobs, { recursive: true });
 
   return {
-    /** Begins a new file, or goes on with one that was begun before, perhaps by a process that is dead now. */
+    /** Starts a new file, or resumes an earlier one, possibly started by a process that has since crashed. */
     async stage(earlierId?: string): Promise<StagedBlob> {
       const blobId = earlierId ?? randomUUID();
       const path = join(incoming, blobId);
-      const digest = earlierId === undefined ? beginDigest() : await digestFile(path);
+      const digest = earlierId === undefined ? createDigest() : await digestFile(path);
       return {
         blobId,
         sizeBytes: digest.sizeBytes,
@@ -58,7 +58,7 @@ export function openBlobDirectory(directory: string, bytesMax: number) {
       };
     },
     discard: (blobId: string): Promise<void> => rm(join(incoming, blobId), { force: true }),
-    /** Opened at once, so that a removal that comes later does not take the bytes from the reader. */
+    /** Opens the file immediately, so that a later removal does not affect the reader. */
     read(blobId: string, { startByte, endByte }: ByteRange): Readable {
       if (startByte >= endByte) {
         return Readable.from([]);
@@ -72,12 +72,12 @@ export function openBlobDirectory(directory: string, bytesMax: number) {
     async remove(blobIds: readonly string[]): Promise<void> {
       await Promise.all(blobIds.map((blobId) => rm(join(blobs, blobId), { force: true })));
     },
-    /** Removes what a crash has left behind: files that nobody knows of any more. */
+    /** Removes files that a crash has orphaned: those without an upload session or an object. */
     sweep(isKnown: {
       readonly staged: (blobId: string) => boolean;
       readonly sealed: (blobId: string) => boolean;
     }): void {
-      const strays = [
+      const orphans = [
         ...readdirSync(incoming)
           .filter((blobId) => !isKnown.staged(blobId))
           .map((blobId) => join(incoming, blobId)),
@@ -85,7 +85,7 @@ export function openBlobDirectory(directory: string, bytesMax: number) {
           .filter((blobId) => !isKnown.sealed(blobId))
           .map((blobId) => join(blobs, blobId)),
       ];
-      for (const path of strays) {
+      for (const path of orphans) {
         rmSync(path);
       }
     },
@@ -101,7 +101,7 @@ function readNow(fd: number, { startByte, endByte }: ByteRange): Uint8Array {
   }
 }
 
-type Digest = ReturnType<typeof beginDigest>;
+type Digest = ReturnType<typeof createDigest>;
 type IncomingFile = { readonly path: string; readonly digest: Digest };
 
 async function appendToFile({ path, digest, bytesMax }: IncomingFile & { readonly bytesMax: number }, body: Bytes) {
@@ -139,8 +139,8 @@ async function sealFile(
   return { blobId, sizeBytes: digest.sizeBytes(), ...checksums };
 }
 
-/** CRC32C and MD5 of bytes that come one after another. */
-function beginDigest() {
+/** Incremental CRC32C and MD5. */
+function createDigest() {
   const md5: Hash = createHash('md5');
   let crc = 0;
   let sizeBytes = 0;
@@ -160,7 +160,7 @@ function beginDigest() {
 }
 
 async function digestFile(path: string) {
-  const digest = beginDigest();
+  const digest = createDigest();
   const file = await open(path, 'a+');
   try {
     for await (const chunk of file.createReadStream({ start: 0, autoClose: false })) {
@@ -172,7 +172,7 @@ async function digestFile(path: string) {
   return digest;
 }
 
-/** A rename is on the disk only when its directory is (fsync(2)). */
+/** A rename is durable only after its directory is synced (fsync(2)). */
 async function syncDirectory(path: string): Promise<void> {
   const directory = await open(path, 'r');
   try {

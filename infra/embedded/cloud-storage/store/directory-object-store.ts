@@ -5,10 +5,10 @@ import {
   openBlobDirectory,
 } from '#infra/embedded/cloud-storage/store/blob-directory.ts';
 import {
-  findWriteRefusal,
+  findWriteRejection,
   type ObjectChanges,
   openObjectChanges,
-  type WriteRefusal,
+  type WriteRejection,
 } from '#infra/embedded/cloud-storage/store/object-changes.ts';
 import {
   type IndexedObject,
@@ -42,10 +42,10 @@ export const OBJECT_BYTES_MAX = 5 * 1024 ** 4;
 
 export type DirectoryObjectStoreOptions = {
   readonly database: Database;
-  /** Where the bytes lie; made when it is not there. One process at a time. */
+  /** Directory of the blobs; created if missing. Only one process at a time may use it. */
   readonly directory: string;
   readonly clock: Clock;
-  /** Called inside the transaction that makes the object visible: what it enqueues is there exactly when the object is. */
+  /** Called in the transaction that makes the object visible: messages it enqueues are committed with the object. */
   readonly onFinalized: (info: ObjectInfo) => void;
   readonly objectBytesMax?: number;
 };
@@ -53,7 +53,7 @@ export type DirectoryObjectStoreOptions = {
 export type PutOptions = {
   readonly attributes?: Partial<ObjectAttributes>;
   readonly preconditions?: Preconditions;
-  /** What the client says it sends; with other bytes nothing is stored. */
+  /** The checksums that the client sent; if the bytes differ, nothing is stored. */
   readonly expected?: Partial<Checksums>;
 };
 
@@ -62,27 +62,27 @@ export type SourceObject = ObjectName & {
   readonly preconditions?: Preconditions;
 };
 
-/** The store of the pipeline, and what Google's storage door needs besides. */
+/** The pipeline's store, plus what the Cloud Storage emulator needs. */
 export type EmbeddedObjectStore = ObjectStore &
   Pick<ObjectChanges, 'move' | 'patch' | 'remove'> & {
     readonly uploads: UploadSessions;
     find(object: ObjectName, generation?: string): StoredObject | undefined;
-    /** Throws an ObjectTooLargeError or a ChecksumMismatchError; nothing is stored then. */
-    put(target: ObjectName, body: Bytes, options?: PutOptions): Promise<StoredObject | WriteRefusal>;
-    /** Costs no bytes: a copy shares the blob. Attributes that are not given are the source's. */
+    /** Throws an ObjectTooLargeError or a ChecksumMismatchError; in that case nothing is stored. */
+    put(target: ObjectName, body: Bytes, options?: PutOptions): Promise<StoredObject | WriteRejection>;
+    /** Copies no bytes: the copy shares the blob. Attributes default to those of the source. */
     copy(
       source: SourceObject,
       target: ObjectName,
       options?: PutOptions,
-    ): Promise<StoredObject | WriteRefusal | 'NO_OBJECT'>;
-    /** One object of the bytes of 1 to 32 others of the same bucket. */
+    ): Promise<StoredObject | WriteRejection | 'NO_OBJECT'>;
+    /** Concatenates 1 to 32 objects of the same bucket into one. */
     compose(
       sources: readonly SourceObject[],
       target: ObjectName,
       options?: PutOptions,
-    ): Promise<StoredObject | WriteRefusal | 'NO_OBJECT'>;
+    ): Promise<StoredObject | WriteRejection | 'NO_OBJECT'>;
     page(query: ListQuery): ListPage;
-    /** Bytes on disk of all buckets, and those of them that only noncurrent generations hold. */
+    /** Bytes on disk of all buckets, and how many of them only noncurrent generations use. */
     measure(): { readonly sizeBytes: number; readonly noncurrentBytes: number };
     createBucket(name: string): 'CREATED' | 'EXISTS';
     findBucket(name: string): StoredBucket | undefined;
@@ -90,7 +90,7 @@ export type EmbeddedObjectStore = ObjectStore &
     deleteBucket(name: string): Promise<'DELETED' | 'NO_BUCKET' | 'NOT_EMPTY'>;
   };
 
-/** Objects as files in a directory, with their index in SQLite. What a crash has left half done is removed here. */
+/** Objects as files in a directory, with their index in SQLite. Opening removes files that a crash has orphaned. */
 export function openDirectoryObjectStore(options: DirectoryObjectStoreOptions): EmbeddedObjectStore {
   const { database, clock } = options;
   const index = openObjectIndex(database);
@@ -148,10 +148,10 @@ async function put(
 ) {
   const { bytes, attributes, preconditions = {}, expected = {} } = upload;
   assertName(findObjectNameProblem(target));
-  // Asked again at the commit, which decides; here it saves the way of bytes that would be thrown away.
-  const refusal = findWriteRefusal(index, target, preconditions);
-  if (refusal !== undefined) {
-    return refusal;
+  // Checked again by the commit, which is authoritative; this early check avoids writing bytes that would be discarded.
+  const rejection = findWriteRejection(index, target, preconditions);
+  if (rejection !== undefined) {
+    return rejection;
   }
   const staged = await blobs.stage();
   try {

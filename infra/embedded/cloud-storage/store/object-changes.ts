@@ -27,26 +27,26 @@ export type NewGeneration = {
   readonly componentCount: number | null;
 };
 
-export type WriteRefusal = 'CONFLICT' | 'NO_BUCKET';
+export type WriteRejection = 'CONFLICT' | 'NO_BUCKET';
 type ChangeOutcome = 'CHANGED' | 'NO_OBJECT' | 'CONFLICT';
 
 export type ObjectChanges = ReturnType<typeof openObjectChanges>;
 
-/** The changes to the index. Each is one transaction; blobs that it leaves without an object are removed after it. */
+/** Changes to the index. Each is one transaction; blobs left unreferenced are removed afterwards. */
 export function openObjectChanges(context: ObjectChangesContext) {
   const { database, index, clock } = context;
   return {
     removeUnreferenced: (blobIds: readonly string[]) => removeUnreferenced(context, blobIds),
-    /** Makes the blob the object's live generation; `within` runs in the same transaction, whatever the outcome. */
+    /** Makes the blob the object's live generation. `within` runs in the same transaction, whatever the outcome. */
     async commit(
       change: NewGeneration,
-      within: (outcome: StoredObject | WriteRefusal) => void = () => {},
-    ): Promise<StoredObject | WriteRefusal> {
+      within: (outcome: StoredObject | WriteRejection) => void = () => {},
+    ): Promise<StoredObject | WriteRejection> {
       const candidates = [change.blob.blobId];
       try {
         return database.transaction(() => {
-          const refusal = findWriteRefusal(index, change.target, change.preconditions);
-          const outcome = refusal ?? insertGeneration(context, change, candidates);
+          const rejection = findWriteRejection(index, change.target, change.preconditions);
+          const outcome = rejection ?? insertGeneration(context, change, candidates);
           within(outcome);
           return outcome;
         });
@@ -54,7 +54,7 @@ export function openObjectChanges(context: ObjectChangesContext) {
         await removeUnreferenced(context, candidates);
       }
     },
-    /** The live object goes on under another name in its bucket, as a new generation; costs no bytes. */
+    /** Moves the live object to another name in its bucket, as a new generation; copies no bytes. */
     move: (source: ObjectName, newName: string, conditions: MoveConditions) =>
       moveObject(context, { source, target: { bucket: source.bucket, name: newName }, conditions }),
     patch(
@@ -75,7 +75,7 @@ export function openObjectChanges(context: ObjectChangesContext) {
         return patched;
       });
     },
-    /** Without a generation the live object becomes noncurrent; with one, that generation goes for good. */
+    /** Without a generation, makes the live object noncurrent; with one, deletes that generation permanently. */
     async remove(target: ObjectName, { generation, preconditions }: ObjectRemoval): Promise<ChangeOutcome> {
       const freed: string[] = [];
       const outcome = database.transaction(() => {
@@ -105,7 +105,7 @@ async function removeUnreferenced({ blobs, index }: ObjectChangesContext, blobId
 }
 
 export type MoveConditions = {
-  /** On what is there under the new name. */
+  /** On the object at the new name, if any. */
   readonly preconditions: Preconditions;
   readonly sourcePreconditions: Preconditions;
 };
@@ -118,11 +118,11 @@ export type ObjectPatch = {
 
 export type ObjectRemoval = { readonly generation?: string | undefined; readonly preconditions: Preconditions };
 
-export function findWriteRefusal(
+export function findWriteRejection(
   index: ObjectIndex,
   target: ObjectName,
   preconditions: Preconditions,
-): WriteRefusal | undefined {
+): WriteRejection | undefined {
   if (index.findBucket(target.bucket) === undefined) {
     return 'NO_BUCKET';
   }
@@ -134,7 +134,7 @@ type Move = { readonly source: ObjectName; readonly target: ObjectName; readonly
 async function moveObject(
   context: ObjectChangesContext,
   move: Move,
-): Promise<StoredObject | WriteRefusal | 'NO_OBJECT'> {
+): Promise<StoredObject | WriteRejection | 'NO_OBJECT'> {
   const freed: string[] = [];
   const outcome = context.database.transaction(() => moveGeneration(context, move, freed));
   await removeUnreferenced(context, freed);
@@ -148,10 +148,10 @@ function moveGeneration(context: ObjectChangesContext, move: Move, freed: string
   if (found === undefined) {
     return 'NO_OBJECT';
   }
-  const isSourceRefused = findFailedPrecondition(found.object, conditions.sourcePreconditions) !== undefined;
-  const refusal = isSourceRefused ? 'CONFLICT' : findWriteRefusal(index, target, conditions.preconditions);
-  if (refusal !== undefined) {
-    return refusal;
+  const sourceFailed = findFailedPrecondition(found.object, conditions.sourcePreconditions) !== undefined;
+  const rejection = sourceFailed ? 'CONFLICT' : findWriteRejection(index, target, conditions.preconditions);
+  if (rejection !== undefined) {
+    return rejection;
   }
   const { sizeBytes, crc32c, md5, componentCount } = found.object;
   const moved = insertGeneration(

@@ -5,7 +5,7 @@ import type { ObjectName } from '#shared/ports/object-store.ts';
 /** A generation of an object, and the blob that holds its bytes; copies share a blob. */
 export type IndexedObject = { readonly object: StoredObject; readonly blobId: string };
 
-/** A new generation, complete but for what the index decides. */
+/** A new generation, without the fields that the index assigns. */
 export type NewObject = {
   readonly blobId: string;
   readonly object: Omit<StoredObject, 'generation' | 'metageneration' | 'createdAt' | 'updatedAt' | 'noncurrentAt'>;
@@ -23,10 +23,13 @@ export type ScanQuery = {
 
 export type ScanPosition = { readonly name: string; readonly generation: number };
 
-/** Of every object so many noncurrent generations are kept, the newest; a manifest may still name them. */
+/** The newest noncurrent generations kept per object; a manifest may still reference them. */
 export const NONCURRENT_GENERATIONS_MAX = 10;
 
-/** After a day a noncurrent generation goes with the next change in the store, so that deleting frees the disk in the end. */
+/**
+ * A noncurrent generation older than a day is deleted with the next change in the store, so that deletions free disk
+ * space.
+ */
 export const NONCURRENT_AGE_MS_MAX = 86_400_000;
 
 const SCHEMA = `
@@ -49,17 +52,17 @@ const MEASURE = `
 
 const SCAN = `select * from objects where bucket = :bucket and (name, generation) > (:name, :generation) and name < :before`;
 
-/** SQLite sorts every blob behind every text. */
-const BEHIND_ALL_NAMES = Buffer.from([0xff]);
+/** SQLite sorts blobs after all text. */
+const AFTER_ALL_NAMES = Buffer.from([0xff]);
 
 export type ObjectIndex = ReturnType<typeof openObjectIndex>;
 
-/** Which buckets and objects there are. Everything is synchronous; whoever changes more than one row brings a transaction. */
+/** The index of buckets and objects. All calls are synchronous; callers that change several rows open a transaction. */
 export function openObjectIndex({ sql }: Database) {
   sql.exec(SCHEMA);
   const statements = prepareStatements(sql);
 
-  /** Microseconds since the epoch, as in Cloud Storage, but never one that was given before, even to a deleted object. */
+  /** Generations are microseconds since the epoch, as in Cloud Storage, and are never reused, even after a deletion. */
   function insert({ object, blobId }: NewObject, at: number): IndexedObject {
     const newest = Number(statements.newest.get()?.seq ?? 0);
     const generation = Math.max(at * 1_000, newest + 1);
@@ -81,7 +84,7 @@ export function openObjectIndex({ sql }: Database) {
     findBucket: (name: string): StoredBucket | undefined => toBucket(statements.findBucket.get(name)),
     listBuckets: (): readonly StoredBucket[] => statements.listBuckets.all().flatMap((row) => toBucket(row) ?? []),
     hasLiveObjects: (bucket: string): boolean => statements.isInUse.get(bucket) !== undefined,
-    /** Takes the noncurrent generations with it; the blobs of all that went are returned. */
+    /** Also deletes the noncurrent generations; returns the blobs of everything deleted. */
     deleteBucket(name: string): readonly string[] {
       statements.deleteBucket.run(name);
       return statements.deleteAll.all(name).map((row) => String(row.blob_id));
@@ -98,14 +101,14 @@ export function openObjectIndex({ sql }: Database) {
       const { generation, noncurrentAt, ...body } = object;
       statements.update.run(JSON.stringify(body), Number(generation));
     },
-    /** Bytes on disk, each blob once; those that only noncurrent generations hold apart. */
+    /** Bytes on disk, counting each blob once; blobs that only noncurrent generations use are counted separately. */
     measure: () => toUsage(statements.measure.get()),
     isReferenced: (blobId: string): boolean => statements.isReferenced.get(blobId) !== undefined,
     *scan({ bucket, prefix, after, startOffset = '', endOffset, isWithNoncurrent = false }: ScanQuery) {
       const statement = isWithNoncurrent ? statements.scanAll : statements.scanLive;
       const first = compareBytes(prefix, startOffset) > 0 ? prefix : startOffset;
       const start = compareBytes(first, after.name) > 0 ? { name: first, generation: -1 } : after;
-      const [before = BEHIND_ALL_NAMES] = [findPrefixEnd(prefix), endOffset]
+      const [before = AFTER_ALL_NAMES] = [findPrefixEnd(prefix), endOffset]
         .filter((end) => end !== undefined)
         .sort(compareBytes);
       for (const row of statement.iterate({ bucket, ...start, before })) {
@@ -146,12 +149,12 @@ function prepareStatements(sql: Database['sql']) {
   };
 }
 
-/** The order of Cloud Storage and of SQLite, which is not that of JavaScript's UTF-16. */
+/** The byte order of UTF-8, as Cloud Storage and SQLite use it; JavaScript compares UTF-16 code units. */
 function compareBytes(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }
 
-/** The least string that is after every string with this prefix, in UTF-8 order; undefined when there is none. */
+/** The smallest string greater than every string with this prefix, in UTF-8 order; undefined if there is none. */
 export function findPrefixEnd(prefix: string): string | undefined {
   const points = [...prefix].map((character) => character.codePointAt(0) ?? 0);
   while (points.at(-1) === 0x10ffff) {
@@ -167,7 +170,7 @@ export function findPrefixEnd(prefix: string): string | undefined {
 
 function toIndexedObject(row: Record<string, unknown>): IndexedObject {
   const stored = JSON.parse(String(row.body)) as Omit<StoredObject, 'generation' | 'noncurrentAt'>;
-  // Objects of earlier versions have no class.
+  // Objects stored by earlier versions have no storage class.
   const body = { ...stored, storageClass: stored.storageClass ?? 'STANDARD' };
   const noncurrentAt = row.noncurrent_at === null ? null : Number(row.noncurrent_at);
   return { blobId: String(row.blob_id), object: { ...body, generation: String(row.generation), noncurrentAt } };

@@ -9,20 +9,20 @@ export type ListQuery = {
   readonly bucket: string;
   readonly prefix: string;
   readonly delimiter?: string | undefined;
-  /** Names from here, and up to but not with `endOffset`. */
+  /** Lists names from `startOffset` (inclusive) to `endOffset` (exclusive). */
   readonly startOffset?: string | undefined;
   readonly endOffset?: string | undefined;
   readonly isWithNoncurrent?: boolean;
-  /** Whether an object of this name is to be shown; without it, all are. */
-  readonly isWanted?: ((name: string) => boolean) | undefined;
-  /** The `nextPosition` of the page before. */
+  /** Whether to include an object of this name; if omitted, all are included. */
+  readonly isIncluded?: ((name: string) => boolean) | undefined;
+  /** The `nextPosition` of the previous page. */
   readonly after?: ScanPosition | undefined;
   readonly countMax: number;
 };
 
 export type ListPage = {
   readonly objects: readonly StoredObject[];
-  /** Names cut after the delimiter, each once. */
+  /** Names truncated after the delimiter, without duplicates. */
   readonly prefixes: readonly string[];
   /** Null on the last page. */
   readonly nextPosition: ScanPosition | null;
@@ -33,7 +33,7 @@ type Entry = ({ readonly object: StoredObject } | { readonly prefix: string }) &
 const FIRST_POSITION: ScanPosition = { name: '', generation: -1 };
 
 /**
- * One page of a listing in byte order, objects and prefixes counted together.
+ * Returns one page of a listing in byte order; objects and prefixes both count towards `countMax`.
  * Source: https://cloud.google.com/storage/docs/json_api/v1/objects/list
  */
 export function listPage(index: ObjectIndex, query: ListQuery): ListPage {
@@ -53,14 +53,14 @@ export function listPage(index: ObjectIndex, query: ListQuery): ListPage {
   };
 }
 
-/** What lies behind a prefix is jumped over, not read, so that a page costs what it shows. */
+/** Skips the objects under a prefix without reading them, so that the cost of a page depends on its entries only. */
 function* walk(index: ObjectIndex, query: ListQuery): Generator<Entry> {
   let after: ScanPosition | undefined = query.after ?? FIRST_POSITION;
   while (after !== undefined) {
     const start: ScanPosition = after;
     after = undefined;
     for (const object of index.scan({ ...query, after: start })) {
-      if (query.isWanted?.(object.name) === false) {
+      if (query.isIncluded?.(object.name) === false) {
         continue;
       }
       const prefix = cutAfterDelimiter(object.name, query);

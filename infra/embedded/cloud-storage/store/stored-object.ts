@@ -2,8 +2,7 @@ import type { ObjectInfo, ObjectName } from '#shared/ports/object-store.ts';
 import { isBucketName } from '#shared/protocol/gs-uri.ts';
 
 /**
- * The last three are of old, and shown as they were given. Source:
- * https://cloud.google.com/storage/docs/storage-classes
+ * The last three are legacy classes, returned as given. Source: https://cloud.google.com/storage/docs/storage-classes
  */
 export const STORAGE_CLASSES = [
   'STANDARD',
@@ -17,7 +16,7 @@ export const STORAGE_CLASSES = [
 
 export type StorageClass = (typeof STORAGE_CLASSES)[number];
 
-/** What a writer says about an object besides its bytes; a patch changes these and nothing else. */
+/** The writable attributes of an object; a patch changes only these. */
 export type ObjectAttributes = {
   readonly contentType: string;
   readonly storageClass: StorageClass;
@@ -44,26 +43,26 @@ export function attributesOf(attributes: ObjectAttributes): ObjectAttributes {
   return { contentType, storageClass, contentEncoding, contentDisposition, contentLanguage, cacheControl, metadata };
 }
 
-/** Base64 digests of an object's bytes; MD5 is missing for composed objects, as in Cloud Storage. */
+/** Base64 digests of an object's bytes; composed objects have no MD5, as in Cloud Storage. */
 export type Checksums = { readonly crc32c: string; readonly md5: string | null };
 
 export type StoredObject = ObjectInfo &
   ObjectAttributes &
   Checksums & {
-    /** Counts the changes to the attributes of this generation, from 1. */
+    /** Starts at 1 and increases with each change to the attributes of this generation. */
     readonly metageneration: number;
     readonly createdAt: number;
-    /** When it was overwritten or deleted; null for the live object. */
+    /** When the object was overwritten or deleted; null for the live object. */
     readonly noncurrentAt: number | null;
-    /** For a composed object, of how many uploads it consists. */
+    /** The number of uploads that a composed object consists of; null for other objects. */
     readonly componentCount: number | null;
   };
 
 export type StoredBucket = { readonly name: string; readonly createdAt: number };
 
 /**
- * Conditions on the object as it is now; all that are given must hold. Generations and metagenerations are int64 in
- * decimal, and the generation '0' means that there is no live object.
+ * Conditions on the current object; all that are given must hold. Generations and metagenerations are int64 in decimal;
+ * the generation '0' means that there is no live object.
  * Source: https://cloud.google.com/storage/docs/request-preconditions
  */
 export type Preconditions = {
@@ -73,24 +72,24 @@ export type Preconditions = {
   readonly ifMetagenerationNotMatch?: string | undefined;
 };
 
-/** What was to be stored is not what arrived; nothing was stored. */
+/** The bytes received do not match the expected checksums; nothing was stored. */
 export class ChecksumMismatchError extends Error {}
 
 export function assertChecksums(actual: Checksums, expected: Partial<Checksums>): void {
   const { crc32c = actual.crc32c, md5 = actual.md5 } = expected;
   if (crc32c !== actual.crc32c) {
     throw new ChecksumMismatchError(
-      `The CRC32C sent is ${crc32c}, that of the bytes received ${actual.crc32c}. Send them again.`,
+      `The CRC32C in the request is ${crc32c}, but the bytes received have ${actual.crc32c}. Send them again.`,
     );
   }
   if (md5 !== actual.md5) {
     throw new ChecksumMismatchError(
-      `The MD5 sent is ${md5}, that of the bytes received ${actual.md5}. Send them again.`,
+      `The MD5 in the request is ${md5}, but the bytes received have ${actual.md5}. Send them again.`,
     );
   }
 }
 
-/** The first precondition that does not hold, or undefined when the request may go on. */
+/** The first precondition that does not hold; undefined if all hold. */
 export function findFailedPrecondition(
   object: StoredObject | undefined,
   preconditions: Preconditions,
@@ -116,7 +115,7 @@ export function findFailedPrecondition(
 const OBJECT_NAME_BYTES_MAX = 1_024;
 
 /**
- * Why Cloud Storage would not take this name, or undefined when it would.
+ * Why Cloud Storage rejects this object name; undefined if the name is valid.
  * Source: https://cloud.google.com/storage/docs/objects#naming
  */
 export function findObjectNameProblem({ name }: Pick<ObjectName, 'name'>): string | undefined {
@@ -125,7 +124,7 @@ export function findObjectNameProblem({ name }: Pick<ObjectName, 'name'>): strin
     return `The object name has ${sizeBytes} bytes of UTF-8. Use 1 to ${OBJECT_NAME_BYTES_MAX}.`;
   }
   if (!name.isWellFormed() || /[\r\n\0]/.test(name)) {
-    return `The object name ${JSON.stringify(name)} holds a line break, a NUL or broken Unicode. Choose a name without.`;
+    return `The object name ${JSON.stringify(name)} contains a line break, a NUL or invalid Unicode. Choose another name.`;
   }
   if (name === '.' || name === '..' || name.startsWith('.well-known/acme-challenge/')) {
     return `The object name ${JSON.stringify(name)} is reserved. Choose another.`;
@@ -134,11 +133,11 @@ export function findObjectNameProblem({ name }: Pick<ObjectName, 'name'>): strin
 }
 
 /**
- * Why this is no bucket name, or undefined when it is one.
+ * Why this bucket name is invalid; undefined if it is valid.
  * Source: https://cloud.google.com/storage/docs/buckets#naming
  */
 export function findBucketNameProblem(name: string): string | undefined {
   return isBucketName(name)
     ? undefined
-    : `The bucket name ${JSON.stringify(name)} is not valid. Use 3 to 63 lower-case letters, digits, dashes or underscores.`;
+    : `The bucket name ${JSON.stringify(name)} is not valid. Use 3 to 63 lowercase letters, digits, dashes or underscores.`;
 }

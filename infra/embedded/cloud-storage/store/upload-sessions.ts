@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { BlobDirectory, StagedBlob } from '#infra/embedded/cloud-storage/store/blob-directory.ts';
-import type { ObjectChanges, WriteRefusal } from '#infra/embedded/cloud-storage/store/object-changes.ts';
+import type { ObjectChanges, WriteRejection } from '#infra/embedded/cloud-storage/store/object-changes.ts';
 import type { ObjectIndex } from '#infra/embedded/cloud-storage/store/object-index.ts';
 import type {
   Checksums,
@@ -12,7 +12,7 @@ import type { Database } from '#infra/embedded/data-dir/database.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { ObjectName } from '#shared/ports/object-store.ts';
 
-/** What was said at the start of a resumable upload, and holds at its end. */
+/** The parameters given at the start of a resumable upload; they apply when it is finished. */
 export type UploadRequest = {
   readonly target: ObjectName;
   readonly attributes: ObjectAttributes;
@@ -26,7 +26,7 @@ export type UploadSession = {
   readonly finishedGeneration: string | null;
 };
 
-/** Cloud Storage forgets a resumable upload after a week. Source: https://cloud.google.com/storage/docs/resumable-uploads */
+/** A resumable upload expires after a week. Source: https://cloud.google.com/storage/docs/resumable-uploads */
 export const UPLOAD_SESSION_AGE_MS_MAX = 7 * 86_400_000;
 
 const SCHEMA = `
@@ -49,7 +49,7 @@ export function openUploadSessionTable({ sql, transaction }: Database, clock: Cl
   };
 
   return {
-    /** Also forgets the sessions that are too old, and returns their ids. */
+    /** Also deletes expired sessions, and returns their ids. */
     insert: (uploadId: string, request: UploadRequest): readonly string[] =>
       transaction(() => {
         const now = clock.now();
@@ -71,9 +71,11 @@ export function openUploadSessionTable({ sql, transaction }: Database, clock: Cl
 
 export type UploadChunk = {
   readonly startByte: number;
-  /** The size of the whole object, once the client knows it; the upload ends when so many bytes are there. */
+  /**
+   * The size of the whole object, once the client knows it; the upload is complete when this many bytes are received.
+   */
   readonly sizeBytes: number | null;
-  /** The upload ends with this chunk, whatever its size. */
+  /** The upload is complete after this chunk, whatever its size. */
   readonly isLast: boolean;
   readonly body: AsyncIterable<Uint8Array>;
   readonly expected: Partial<Checksums>;
@@ -83,8 +85,11 @@ export type UploadProgress =
   | { readonly state: 'OPEN'; readonly receivedBytes: number }
   | { readonly state: 'DONE'; readonly object: StoredObject };
 
-/** BUSY: another request is writing to the session. GAP: the chunk begins after, or the object ends before, what is there. */
-export type UploadRefusal = WriteRefusal | 'NO_SESSION' | 'BUSY' | 'GAP';
+/**
+ * BUSY: another request is writing to the session. GAP: the chunk starts after the bytes received, or the object is
+ * smaller than them.
+ */
+export type UploadRejection = WriteRejection | 'NO_SESSION' | 'BUSY' | 'GAP';
 
 type Context = {
   readonly table: UploadSessionTable;
@@ -95,17 +100,19 @@ type Context = {
 
 export type UploadSessions = ReturnType<typeof openUploadSessions>;
 
-/** Resumable uploads. The bytes of a session are a staged blob of the same id, so they survive the death of the process. */
+/**
+ * Resumable uploads. The bytes of a session are a staged blob with the same id, so they survive a crash of the process.
+ */
 export function openUploadSessions(context: Context) {
   const { table, blobs } = context;
   const staged = new Map<string, StagedBlob>();
   const busy = new Set<string>();
 
-  /** One request at a time works on a session; a finished one only says what came of it. */
+  /** Allows one request at a time per session; a finished session returns its outcome. */
   async function withSession(
     uploadId: string,
-    work: (session: UploadSession) => Promise<UploadProgress | UploadRefusal>,
-  ): Promise<UploadProgress | UploadRefusal> {
+    work: (session: UploadSession) => Promise<UploadProgress | UploadRejection>,
+  ): Promise<UploadProgress | UploadRejection> {
     const session = table.find(uploadId);
     if (session === undefined || busy.has(uploadId)) {
       return session === undefined ? 'NO_SESSION' : 'BUSY';
@@ -132,14 +139,15 @@ export function openUploadSessions(context: Context) {
       }
       return uploadId;
     },
-    append: (uploadId: string, chunk: UploadChunk): Promise<UploadProgress | UploadRefusal> =>
+    append: (uploadId: string, chunk: UploadChunk): Promise<UploadProgress | UploadRejection> =>
       withSession(uploadId, async (session) => {
         const blob = staged.get(uploadId) ?? (await blobs.stage(uploadId));
         const receivedBytes = blob.sizeBytes();
         if (chunk.startByte > receivedBytes || (chunk.sizeBytes ?? receivedBytes) < receivedBytes) {
           return 'GAP';
         }
-        // Out of the map while it changes: after an error the file, not the memory, says what was received.
+        // Removed from the map while it changes: after an error, the file and not the memory determines what was
+        // received.
         staged.delete(uploadId);
         await blob.append(skipBytes(chunk.body, receivedBytes - chunk.startByte));
         if (chunk.isLast || blob.sizeBytes() === chunk.sizeBytes) {
@@ -148,7 +156,7 @@ export function openUploadSessions(context: Context) {
         staged.set(uploadId, blob);
         return { state: 'OPEN', receivedBytes: blob.sizeBytes() };
       }),
-    /** Whether there was one. */
+    /** Returns whether the session existed and was idle. */
     async cancel(uploadId: string): Promise<boolean> {
       const isDeleted = !busy.has(uploadId) && table.delete(uploadId);
       if (isDeleted) {
@@ -162,7 +170,10 @@ export function openUploadSessions(context: Context) {
 
 type Ending = { readonly session: UploadSession; readonly blob: StagedBlob; readonly expected: Partial<Checksums> };
 
-/** The object and the end of its session are one transaction: a client that asks again after a crash gets one answer. */
+/**
+ * Commits the object and the end of its session in one transaction: a client that retries after a crash gets one
+ * outcome.
+ */
 async function finish({ table, changes }: Context, { session, blob, expected }: Ending) {
   const { uploadId, request } = session;
   const sealed = await blob.seal(request.expected, expected);

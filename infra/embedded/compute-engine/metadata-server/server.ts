@@ -15,16 +15,16 @@ import {
 
 export type MetadataServer = {
   readonly port: number;
-  /** Wakes those who wait for a change; those whose part of the tree is the same go on waiting. */
+  /** Wakes requests that wait for a change; those whose value is unchanged keep waiting. */
   notifyChange(): void;
   close(): Promise<void>;
 };
 
 export type MetadataServerOptions = {
-  /** 0 for any that is free. */
+  /** 0 selects any free port. */
   readonly port: number;
   readonly tree: () => MetadataDirectory;
-  /** Writes, or with null deletes, `instance/guest-attributes/NAMESPACE/KEY`; answers with the HTTP status and why. */
+  /** Writes `instance/guest-attributes/NAMESPACE/KEY`, or deletes it if null; returns the HTTP status and a message. */
   readonly writeGuestAttribute: (
     name: string,
     value: string | null,
@@ -35,18 +35,18 @@ const ROOT = '/computeMetadata/v1';
 const GUEST_ATTRIBUTES = `${ROOT}/instance/guest-attributes/`;
 const GUEST_ATTRIBUTE_BYTES_MAX = 262_144;
 
-/** The longest wait for a change, also of those who name none. */
+/** The longest wait for a change; also the default. */
 const WAIT_SECONDS_MAX = 86_400;
 const CONNECTIONS_MAX = 256;
 
 const CONTENT_TYPES = { text: 'application/text', json: 'application/json' } as const;
 
 type Request = { readonly path: string; readonly query: URLSearchParams; readonly signal: AbortSignal };
-type Answer = MetadataContent & { readonly headers?: Readonly<Record<string, string>> };
+type MetadataResponse = MetadataContent & { readonly headers?: Readonly<Record<string, string>> };
 
 /**
- * The metadata server of one VM, on a port of 127.0.0.1: the rules of
- * cloud.google.com/compute/docs/metadata/querying-metadata (header, formats, listings, waiting for a change).
+ * The metadata server of one VM, on a port of 127.0.0.1. Header, formats, listings and waiting for changes follow
+ * cloud.google.com/compute/docs/metadata/querying-metadata.
  */
 export async function openMetadataServer(options: MetadataServerOptions): Promise<MetadataServer> {
   const changes = new EventEmitter().setMaxListeners(0);
@@ -71,18 +71,18 @@ export async function openMetadataServer(options: MetadataServerOptions): Promis
   };
 }
 
-type Door = MetadataServerOptions & { readonly changes: EventEmitter };
+type ServerContext = MetadataServerOptions & { readonly changes: EventEmitter };
 
-async function serve(door: Door, request: IncomingMessage, response: ServerResponse): Promise<void> {
+async function serve(context: ServerContext, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const closing = new AbortController();
   response.once('close', () => closing.abort());
   const { pathname: path, searchParams: query } = new URL(request.url ?? '/', 'http://metadata.google.internal');
-  const refusal = refuseUnsafe(request, path);
+  const rejection = rejectUnsafe(request, path);
   const { status, type, body, headers } =
-    refusal ??
+    rejection ??
     (request.method === 'GET'
-      ? await answerRead(door, { path, query, signal: closing.signal })
-      : await answerWrite(door, request, path));
+      ? await handleRead(context, { path, query, signal: closing.signal })
+      : await handleWrite(context, request, path));
   response.writeHead(status, {
     'Content-Type': CONTENT_TYPES[type],
     'Metadata-Flavor': 'Google',
@@ -92,60 +92,65 @@ async function serve(door: Door, request: IncomingMessage, response: ServerRespo
   response.end(body);
 }
 
-/** A page that a browser or a careless proxy can be made to ask for must not give tokens away. */
-function refuseUnsafe({ headers }: IncomingMessage, path: string): Answer | undefined {
+/** Rejects requests that a browser or an open proxy can be tricked into sending: they must not obtain tokens. */
+function rejectUnsafe({ headers }: IncomingMessage, path: string): MetadataResponse | undefined {
   if (headers['x-forwarded-for'] !== undefined) {
-    return say(403, 'Requests with an X-Forwarded-For header are refused.');
+    return textResponse(403, 'Requests with an X-Forwarded-For header are rejected.');
   }
   if (path.startsWith('/computeMetadata/') && headers['metadata-flavor']?.toString().toLowerCase() !== 'google') {
-    return say(403, 'Missing Metadata-Flavor:Google header.');
+    return textResponse(403, 'Missing Metadata-Flavor:Google header.');
   }
   return undefined;
 }
 
-async function answerRead(door: Door, request: Request): Promise<Answer> {
+async function handleRead(context: ServerContext, request: Request): Promise<MetadataResponse> {
   if (request.path === '/') {
-    return say(200, 'computeMetadata/');
+    return textResponse(200, 'computeMetadata/');
   }
   if (request.path !== ROOT && !request.path.startsWith(`${ROOT}/`)) {
-    return say(404, `There is no ${request.path} here. Begin with ${ROOT}/.`);
+    return textResponse(404, `${request.path} not found. Paths start with ${ROOT}/.`);
   }
   const isRecursive = request.query.get('recursive')?.toLowerCase() === 'true';
-  const node = findNode(door.tree(), namesIn(request.path));
+  const node = findNode(context.tree(), namesIn(request.path));
   if (node?.kind === 'DIRECTORY' && !request.path.endsWith('/') && !isRecursive) {
     const search = request.query.size === 0 ? '' : `?${request.query}`;
-    return { ...say(301, 'A directory ends with a slash.'), headers: { Location: `${request.path}/${search}` } };
+    return {
+      ...textResponse(301, 'A directory ends with a slash.'),
+      headers: { Location: `${request.path}/${search}` },
+    };
   }
-  return request.query.get('wait_for_change')?.toLowerCase() === 'true' ? wait(door, request) : read(door, request);
+  return request.query.get('wait_for_change')?.toLowerCase() === 'true'
+    ? waitForChange(context, request)
+    : read(context, request);
 }
 
-async function read(door: Door, { path, query }: Request): Promise<Answer> {
+async function read(context: ServerContext, { path, query }: Request): Promise<MetadataResponse> {
   const names = namesIn(path);
-  const node = findNode(door.tree(), names);
+  const node = findNode(context.tree(), names);
   if (node === undefined || (node.kind !== 'DIRECTORY' && path.endsWith('/'))) {
-    return say(404, `There is no metadata at ${path}.`);
+    return textResponse(404, `No metadata at ${path}.`);
   }
   const content = await render(node, query);
   return { ...content, headers: { ETag: etagOf(content.body) } };
 }
 
 /**
- * Answers when the value is another than `last_etag`, or than the present one; after `timeout_sec` with what there is.
- * A VM that reads, acts and waits again with the ETag misses no change.
+ * Responds when the value differs from `last_etag` (or from the current value), or after `timeout_sec` with the current
+ * value. A VM that reads, acts and waits again with the ETag misses no change.
  */
-async function wait(door: Door, request: Request): Promise<Answer> {
+async function waitForChange(context: ServerContext, request: Request): Promise<MetadataResponse> {
   const seconds = Number(request.query.get('timeout_sec') ?? WAIT_SECONDS_MAX);
   if (!Number.isInteger(seconds) || seconds < 0) {
-    return say(400, 'timeout_sec must be a whole number of seconds, 0 or more.');
+    return textResponse(400, 'timeout_sec must be a whole number of seconds, 0 or more.');
   }
   const timeout = AbortSignal.timeout(Math.min(seconds, WAIT_SECONDS_MAX) * 1_000);
   const signal = AbortSignal.any([timeout, request.signal]);
-  let answer = await read(door, request);
-  const lastEtag = request.query.get('last_etag') ?? answer.headers?.ETag;
-  while (answer.status === 200 && answer.headers?.ETag === lastEtag && (await isChanged(door.changes, signal))) {
-    answer = await read(door, request);
+  let response = await read(context, request);
+  const lastEtag = request.query.get('last_etag') ?? response.headers?.ETag;
+  while (response.status === 200 && response.headers?.ETag === lastEtag && (await isChanged(context.changes, signal))) {
+    response = await read(context, request);
   }
-  return answer;
+  return response;
 }
 
 async function isChanged(changes: EventEmitter, signal: AbortSignal): Promise<boolean> {
@@ -160,10 +165,10 @@ async function isChanged(changes: EventEmitter, signal: AbortSignal): Promise<bo
   }
 }
 
-/** Values are text unless JSON is asked for; a recursive listing is JSON unless text is. */
+/** Values are text by default, recursive listings JSON; `alt` overrides both. */
 async function render(node: MetadataNode, query: URLSearchParams): Promise<MetadataContent> {
   if (node.kind === 'ACTION') {
-    return node.answer(query);
+    return node.respond(query);
   }
   const isRecursive = query.get('recursive')?.toLowerCase() === 'true';
   const isJson = (query.get('alt') ?? (isRecursive ? 'json' : 'text')) === 'json';
@@ -178,24 +183,27 @@ async function render(node: MetadataNode, query: URLSearchParams): Promise<Metad
     : { status: 200, type: 'text', body: renderText(node) };
 }
 
-async function answerWrite(door: Door, request: IncomingMessage, path: string): Promise<Answer> {
+async function handleWrite(context: ServerContext, request: IncomingMessage, path: string): Promise<MetadataResponse> {
   const isWrite = request.method === 'PUT' || request.method === 'DELETE';
   if (!isWrite || !path.startsWith(GUEST_ATTRIBUTES)) {
-    return say(405, `${request.method} is not allowed here: only guest attributes can be written.`);
+    return textResponse(405, `${request.method} is not allowed here: only guest attributes can be written.`);
   }
   const sizeBytes = Number(request.headers['content-length'] ?? (request.method === 'DELETE' ? 0 : Number.NaN));
   if (Number.isNaN(sizeBytes)) {
-    return say(411, 'Say the length of the value with a Content-Length header.');
+    return textResponse(411, 'Send the length of the value in a Content-Length header.');
   }
   if (sizeBytes > GUEST_ATTRIBUTE_BYTES_MAX) {
-    return say(413, `A guest attribute holds at most ${GUEST_ATTRIBUTE_BYTES_MAX} bytes.`);
+    return textResponse(413, `A guest attribute holds at most ${GUEST_ATTRIBUTE_BYTES_MAX} bytes.`);
   }
   const value = request.method === 'PUT' ? await text(request) : null;
-  const { status, message } = door.writeGuestAttribute(decodeURIComponent(path.slice(GUEST_ATTRIBUTES.length)), value);
+  const { status, message } = context.writeGuestAttribute(
+    decodeURIComponent(path.slice(GUEST_ATTRIBUTES.length)),
+    value,
+  );
   if (status === 200) {
-    door.changes.emit('change');
+    context.changes.emit('change');
   }
-  return say(status, message);
+  return textResponse(status, message);
 }
 
 function namesIn(path: string): string[] {
@@ -206,7 +214,7 @@ function namesIn(path: string): string[] {
     .map(decodeURIComponent);
 }
 
-function say(status: number, message: string): Answer {
+function textResponse(status: number, message: string): MetadataResponse {
   return { status, type: 'text', body: message === '' ? '' : `${message}\n` };
 }
 

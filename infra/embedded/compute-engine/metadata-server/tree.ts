@@ -1,16 +1,16 @@
-/** A value: as text, and already written as JSON (int64 ids are JSON numbers that JavaScript cannot hold). */
+/** A value as text and as encoded JSON (int64 ids are JSON numbers that JavaScript cannot represent). */
 export type MetadataLeaf = { readonly kind: 'LEAF'; readonly text: string; readonly json: string };
 
-/** A value that is made for each request, and shown by no recursive listing. */
+/** A value computed for each request and omitted from recursive listings. */
 export type MetadataAction = {
   readonly kind: 'ACTION';
-  readonly answer: (query: URLSearchParams) => Promise<MetadataContent>;
+  readonly respond: (query: URLSearchParams) => Promise<MetadataContent>;
 };
 
 export type MetadataDirectory = {
   readonly kind: 'DIRECTORY';
   readonly entries: ReadonlyMap<string, MetadataNode>;
-  /** Names that users chose stay as they are in JSON; the metadata server's own become camelCase there. */
+  /** In JSON, names chosen by users stay verbatim; the metadata server's own names become camelCase. */
   readonly isVerbatim: boolean;
 };
 
@@ -21,7 +21,7 @@ export function textLeaf(text: string): MetadataLeaf {
   return { kind: 'LEAF', text, json: JSON.stringify(text) };
 }
 
-/** Of decimal digits, of any length. */
+/** An integer of any size, as decimal digits. */
 export function integerLeaf(digits: string): MetadataLeaf {
   return { kind: 'LEAF', text: digits, json: digits };
 }
@@ -46,7 +46,7 @@ export function findNode(root: MetadataDirectory, names: readonly string[]): Met
   return node;
 }
 
-/** One entry a line; those that hold others end with a slash. */
+/** One entry per line; directories end with a slash. */
 export function renderListing({ entries }: MetadataDirectory): string {
   return [...entries].map(([name, node]) => `${name}${node.kind === 'DIRECTORY' ? '/' : ''}\n`).join('');
 }
@@ -62,7 +62,7 @@ export function renderJson(node: MetadataLeaf | MetadataDirectory): string {
   return `{${members.join(',')}}`;
 }
 
-/** One value a line, after its path below the directory that was asked for. */
+/** One value per line, prefixed by its path relative to the requested directory. */
 export function renderText(node: MetadataLeaf | MetadataDirectory, path = ''): string {
   if (node.kind === 'LEAF') {
     return path === '' ? node.text : `${path} ${node.text.trimEnd()}\n`;

@@ -1,4 +1,4 @@
-import { refusalOf } from '#infra/embedded/compute-engine/vms/admission.ts';
+import { findCreateFailure } from '#infra/embedded/compute-engine/vms/admission.ts';
 import { reset, restart } from '#infra/embedded/compute-engine/vms/boot.ts';
 import {
   type Fleet,
@@ -14,45 +14,48 @@ import { crash, halt, observe, preempt } from '#infra/embedded/compute-engine/vm
 import type { VmCreateFailure } from '#shared/domain/event.ts';
 import type { Vm, VmRequest } from '#shared/ports/vm-provider.ts';
 
-export type ZoneDescription = {
+export type ZoneStatus = {
   readonly name: string;
   readonly vms: number;
   readonly vmsMax: number;
   readonly isStockedOut: boolean;
 };
 
-/** What may be changed about a VM while it runs. */
+/** The fields of a VM that can be changed while it runs. */
 export type VmDescription = Partial<Pick<VmRequest, 'metadata' | 'labels' | 'jobId' | 'attempt' | 'role' | 'index'>>;
 
-export type VmPlace = Pick<VmRequest, 'vmName' | 'zone'>;
+export type VmName = Pick<VmRequest, 'vmName' | 'zone'>;
 
-/** What only an embedded cloud can do, so that failures can be played through. Answers undefined when no such VM runs. */
+/**
+ * Operations of an embedded cloud beyond the port, among them fault injection. Return undefined if no such VM is
+ * running.
+ */
 export type VmAdmin = {
-  /** Gives notice; the VM ends when that is over. */
+  /** Sends the preemption notice; the VM is deleted when the notice period is over. */
   preempt(vmName: string): Promise<Vm | undefined>;
-  /** A reboot on the same disk. */
+  /** Reboots the VM on the same disk. */
   reset(vmName: string, zone?: string): Promise<Vm | undefined>;
-  /** The host dies. */
+  /** Simulates a host error: kills all processes of the VM. */
   hostError(vmName: string): Promise<Vm | undefined>;
-  /** False when there is no such zone. */
+  /** Returns false if there is no such zone. */
   setStockout(zone: string, isStockedOut: boolean): boolean;
-  /** The last that the VM wrote to its standard output and error, also when it has ended. */
+  /** The most recent output of the VM (stdout and stderr), also after it has ended. */
   serialPort(vmName: string, zone?: string): Promise<string | undefined>;
-  describeZones(): readonly ZoneDescription[];
-  /** All that is known of every VM, also of those that are not Dropforge's. */
+  listZones(): readonly ZoneStatus[];
+  /** The records of all VMs, including those not created by Dropforge. */
   listRecords(): readonly VmRecord[];
   listMachineImages(): readonly string[];
-  /** Replaces what is given, and wakes those on the VM who wait for a change; undefined when there is no such VM. */
-  describe(vm: VmPlace, part: VmDescription): VmRecord | undefined;
-  /** Shuts the VM down, with time to save something, and keeps its disk. It answers when the VM has ended. */
-  stop(vm: VmPlace): Promise<void>;
-  /** Boots a VM that has ended, on the disk that it had; answers why there is no room for it, if there is none. */
-  start(vm: VmPlace): Promise<VmCreateFailure | undefined>;
+  /** Replaces the given fields and wakes requests to the metadata server that wait for a change. */
+  describe(vm: VmName, part: VmDescription): VmRecord | undefined;
+  /** Shuts the VM down with the stop grace period and keeps its disk. Resolves when the VM has ended. */
+  stop(vm: VmName): Promise<void>;
+  /** Boots a terminated VM on its existing disk. Returns the failure if there is no capacity. */
+  start(vm: VmName): Promise<VmCreateFailure | undefined>;
 };
 
 export function createVmAdmin(fleet: Fleet): VmAdmin {
   async function act(
-    { vmName, zone }: Partial<VmPlace>,
+    { vmName, zone }: Partial<VmName>,
     action: (machine: Machine) => void | Promise<void>,
   ): Promise<Vm | undefined> {
     const machine = [...fleet.machines].find(
@@ -85,7 +88,7 @@ export function createVmAdmin(fleet: Fleet): VmAdmin {
       );
       return machine && readSerialPort(machine.directory);
     },
-    describeZones: () => describeZones(fleet),
+    listZones: () => listZones(fleet),
     listRecords: () => observeAll(fleet),
     listMachineImages: () => fleet.config.machineImages.map(({ name }) => name),
     describe(vm, part) {
@@ -100,28 +103,28 @@ export function createVmAdmin(fleet: Fleet): VmAdmin {
       const machine = findNamed(fleet, vm);
       await (machine && halt(machine));
     },
-    start: (vm) => startAgain(fleet, vm),
+    start: (vm) => startTerminated(fleet, vm),
   };
 }
 
-async function startAgain(fleet: Fleet, vm: VmPlace): Promise<VmCreateFailure | undefined> {
+async function startTerminated(fleet: Fleet, vm: VmName): Promise<VmCreateFailure | undefined> {
   const named = findNamed(fleet, vm);
-  // A stop that was asked for before ends first.
+  // A stop requested earlier completes first.
   await named?.tail;
   const python = named && (await fleet.findPython(named.record.request.machineImage));
-  // From here to the change of the record nothing is waited for: two VMs cannot take the same place.
+  // No await from here to the change of the record: two VMs cannot use the same capacity.
   if (named === undefined || observe(named).status !== 'TERMINATED') {
     return undefined;
   }
   const { projectId } = fleet.identity;
-  const failure = refusalOf(named.record.request, { ...occupancyOf(fleet), projectId, python });
+  const failure = findCreateFailure(named.record.request, { ...occupancyOf(fleet), projectId, python });
   if (failure === undefined) {
     await restart(named);
   }
   return failure;
 }
 
-function describeZones(fleet: Fleet): readonly ZoneDescription[] {
+function listZones(fleet: Fleet): readonly ZoneStatus[] {
   const occupied = occupiedZonesOf(fleet);
   const stockouts = fleet.table.listStockouts();
   return fleet.config.zones.map(({ name, vmsMax }) => ({

@@ -1,41 +1,41 @@
 import {
   change,
-  inBackground,
-  inTurn,
   type Machine,
   openMetadata,
+  runInBackground,
+  runInOrder,
   treeOf,
 } from '#infra/embedded/compute-engine/vms/machine.ts';
 import { bootVm, prepareBoot, readLeaderPid, removeDisk } from '#infra/embedded/compute-engine/vms/process.ts';
 import { findInTree, isAlive, killTree, type ProcessKey } from '#infra/embedded/compute-engine/vms/process-tree.ts';
 import { crash, destroy, halt, observe } from '#infra/embedded/compute-engine/vms/termination.ts';
 
-/** The first boot. A VM that cannot be started is removed again, and the reason thrown. */
+/** The first boot. If it fails, the VM is removed and the error rethrown. */
 export function start(machine: Machine): Promise<void> {
-  return inTurn(machine, async () => {
+  return runInOrder(machine, async () => {
     try {
       await openMetadata(machine);
       await boot(machine);
     } catch (error) {
       await killTree(treeOf(machine));
       await machine.server?.close();
-      await forget(machine);
+      await remove(machine);
       throw error;
     }
   });
 }
 
-/** A reboot on the same disk, without warning: the startup script runs again. */
+/** Reboots on the same disk without notice; the startup script runs again. */
 export function reset(machine: Machine): Promise<void> {
-  return inTurn(machine, () => reboot(machine));
+  return runInOrder(machine, () => reboot(machine));
 }
 
-/** A VM that has ended boots again on the same disk, and its longest run begins anew. Until it does, it takes up room. */
+/** Boots a terminated VM on its existing disk and restarts its maximum run time. It uses capacity from now on. */
 export function restart(machine: Machine): Promise<void> {
   const { clock } = machine.context;
   const deleteAt = clock.now() + machine.record.request.maxRunSeconds * 1_000;
   change(machine, { status: 'STARTING', deleteAt });
-  return inTurn(machine, () => reboot(machine));
+  return runInOrder(machine, () => reboot(machine));
 }
 
 async function reboot(machine: Machine): Promise<void> {
@@ -50,23 +50,23 @@ async function reboot(machine: Machine): Promise<void> {
   }
 }
 
-/** Finds what a cloud that died has left of this VM, and takes it on. */
+/** Recovers the VM after a restart of the cloud, from its record and its running processes. */
 export async function resume(machine: Machine): Promise<void> {
   const { status, leader, isHalting = false } = machine.record;
   if (status === 'PENDING') {
     return;
   }
   if (status === 'STOPPING') {
-    inBackground(machine, isHalting ? halt(machine) : destroy(machine));
+    runInBackground(machine, isHalting ? halt(machine) : destroy(machine));
     return;
   }
-  const living = status === 'TERMINATED' ? null : await findLivingLeader(machine);
-  if (living !== null) {
-    change(machine, { leader: living, status: 'RUNNING' });
-    await openMetadataAgain(machine);
+  const running = status === 'TERMINATED' ? null : await findRunningLeader(machine);
+  if (running !== null) {
+    change(machine, { leader: running, status: 'RUNNING' });
+    await reopenMetadata(machine);
   } else if (leader === null) {
     await killTree(treeOf(machine));
-    await forgetUnborn(machine);
+    await recoverUnstarted(machine);
   } else if (status === 'TERMINATED') {
     await killTree(treeOf(machine));
   } else {
@@ -80,7 +80,7 @@ async function boot(machine: Machine): Promise<void> {
   const { machineImage, metadata } = record.request;
   const python = await context.findPython(machineImage);
   if (python === undefined) {
-    throw new Error(`The interpreter of machine image ${machineImage} is gone. Install it again.`);
+    throw new Error(`The interpreter of machine image ${machineImage} no longer exists. Install it again.`);
   }
   const { instanceId, metadataPort } = machine.record;
   const startupScript = metadata['startup-script'] ?? '';
@@ -92,8 +92,8 @@ async function boot(machine: Machine): Promise<void> {
   });
 }
 
-/** The first process is known by its record; when the cloud died before it could write that, by what the VM wrote itself. */
-async function findLivingLeader(machine: Machine): Promise<ProcessKey | null> {
+/** The first process, by the record or, if the cloud crashed before writing that, by the pid file of the VM. */
+async function findRunningLeader(machine: Machine): Promise<ProcessKey | null> {
   const { leader } = machine.record;
   if (leader !== null && isAlive(leader)) {
     return leader;
@@ -102,32 +102,35 @@ async function findLivingLeader(machine: Machine): Promise<ProcessKey | null> {
   return pid === null ? null : findInTree({ ...treeOf(machine), leader: null }, pid);
 }
 
-async function openMetadataAgain(machine: Machine): Promise<void> {
+async function reopenMetadata(machine: Machine): Promise<void> {
   try {
     await openMetadata(machine);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    machine.context.writeLog(`VM ${machine.record.request.vmName} lost its metadata server and is ended: ${reason}`);
+    machine.context.writeLog(
+      `VM ${machine.record.request.vmName} lost its metadata server and is terminated: ${reason}`,
+    );
     await crash(machine);
   }
 }
 
 /**
- * The cloud died between the record and the first process. A creation that was never answered is asked for again under
- * the same name; whoever has been told that the VM waits for capacity does not ask, and so it goes on waiting.
+ * The cloud crashed between inserting the record and starting the first process. A creation that returned no outcome is
+ * retried by its caller under the same name, so the record is removed. A VM reported as PENDING is not requested again,
+ * so it keeps waiting for capacity.
  */
-async function forgetUnborn(machine: Machine): Promise<void> {
+async function recoverUnstarted(machine: Machine): Promise<void> {
   const { request, createdAt } = machine.record;
   if (request.capacityWaitSeconds === null) {
-    await forget(machine);
+    await remove(machine);
   } else {
     change(machine, { status: 'PENDING', deleteAt: createdAt + request.capacityWaitSeconds * 1_000 });
   }
 }
 
-async function forget(machine: Machine): Promise<void> {
+async function remove(machine: Machine): Promise<void> {
   const { context, directory, record } = machine;
   await removeDisk(directory);
   context.table.remove(record.instanceId);
-  context.onGone(machine);
+  context.onRemoved(machine);
 }

@@ -3,11 +3,11 @@ import { join } from 'node:path';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** In the environment of every process of a VM: tells whose it is, wherever it went. */
+/** Set in the environment of every process of a VM: identifies the VM even of detached processes. */
 export const VM_MARK_VARIABLE = 'DROPFORGE_VM';
 
-/** What a real VM would know from its network and its administrator, and a training package may need to be installed. */
-const PASSED_ON = [
+/** Settings that a real VM gets from its network and administrator, and that installing a training package may need. */
+const INHERITED = [
   'SSL_CERT_FILE',
   'SSL_CERT_DIR',
   'REQUESTS_CA_BUNDLE',
@@ -15,12 +15,12 @@ const PASSED_ON = [
   ...['http_proxy', 'https_proxy', 'ftp_proxy', 'all_proxy'].flatMap((name) => [name, name.toUpperCase()]),
 ];
 
-/** The servers of the embedded cloud are on this machine: no proxy may come between. */
+/** The servers of the embedded cloud are on this machine and must not be reached through a proxy. */
 const LOCAL_HOSTS = '127.0.0.1,localhost';
 
 /**
- * The whole environment of a VM: none of the cloud's own but the way to the network and to Python packages.
- * `host` is the environment of this machine.
+ * The complete environment of a VM. Of `host`, the environment of this machine, it inherits only settings for network
+ * and Python packages.
  */
 export function vmEnvironmentOf(
   host: Environment,
@@ -28,7 +28,7 @@ export function vmEnvironmentOf(
 ): Readonly<Record<string, string>> {
   const metadataHost = `127.0.0.1:${vm.metadataPort}`;
   return {
-    ...passOn(host),
+    ...inheritedOf(host),
     ...pipConfigurationOf(host),
     ...proxyExceptionsOf(host),
     PATH: [join(vm.directory, 'bin'), host.PATH ?? '/usr/local/bin:/usr/bin:/bin'].join(':'),
@@ -37,20 +37,20 @@ export function vmEnvironmentOf(
     LANG: 'C.UTF-8',
     DROPFORGE_HOME: join(vm.directory, 'disk'),
     [VM_MARK_VARIABLE]: vm.instanceId,
-    // Google's libraries ask GCE_METADATA_HOST, and look for a metadata server at GCE_METADATA_IP first.
+    // Google's libraries use GCE_METADATA_HOST, and detect the metadata server at GCE_METADATA_IP first.
     GCE_METADATA_HOST: metadataHost,
     GCE_METADATA_IP: metadataHost,
   };
 }
 
-function passOn(host: Environment): Record<string, string> {
-  const isPassedOn = (name: string) => name.startsWith('PIP_') || PASSED_ON.includes(name);
+function inheritedOf(host: Environment): Record<string, string> {
+  const isInherited = (name: string) => name.startsWith('PIP_') || INHERITED.includes(name);
   return Object.fromEntries(
-    Object.entries(host).filter((entry): entry is [string, string] => entry[1] !== undefined && isPassedOn(entry[0])),
+    Object.entries(host).filter((entry): entry is [string, string] => entry[1] !== undefined && isInherited(entry[0])),
   );
 }
 
-/** pip looks for the user's file under HOME, which is another one on the VM (pip documentation, "Configuration Files"). */
+/** pip reads the user's configuration from HOME, which differs on the VM (pip documentation, "Configuration Files"). */
 function pipConfigurationOf(host: Environment): Record<string, string> {
   const home = host.HOME;
   if (host.PIP_CONFIG_FILE !== undefined || home === undefined) {

@@ -1,12 +1,12 @@
 import type { Occupancy } from '#infra/embedded/compute-engine/vms/admission.ts';
-import { hasRoom } from '#infra/embedded/compute-engine/vms/admission.ts';
+import { hasCapacity } from '#infra/embedded/compute-engine/vms/admission.ts';
 import { start } from '#infra/embedded/compute-engine/vms/boot.ts';
 import type { Machine, MachineContext } from '#infra/embedded/compute-engine/vms/machine.ts';
-import { change, inBackground } from '#infra/embedded/compute-engine/vms/machine.ts';
+import { change, runInBackground } from '#infra/embedded/compute-engine/vms/machine.ts';
 import type { VmRecord } from '#infra/embedded/compute-engine/vms/table.ts';
 import { observe } from '#infra/embedded/compute-engine/vms/termination.ts';
 
-/** All VMs of an embedded cloud, and what they share. */
+/** All VMs of an embedded cloud, and their shared context. */
 export type Fleet = MachineContext & { readonly machines: Set<Machine> };
 
 export function findNamed(fleet: Fleet, vm: { readonly vmName: string; readonly zone: string }): Machine | undefined {
@@ -19,7 +19,7 @@ export function observeAll(fleet: Fleet): readonly VmRecord[] {
   return [...fleet.machines].map(observe);
 }
 
-/** The zone of each VM that takes up room: all but those that have ended, or wait for room. */
+/** The zone of each VM that uses capacity: all but those that have ended or wait for capacity. */
 export function occupiedZonesOf(fleet: Fleet): readonly string[] {
   return observeAll(fleet)
     .filter(({ status }) => status !== 'TERMINATED' && status !== 'PENDING')
@@ -30,14 +30,14 @@ export function occupancyOf(fleet: Fleet): Occupancy {
   return { config: fleet.config, occupiedZones: occupiedZonesOf(fleet), stockouts: fleet.table.listStockouts() };
 }
 
-/** Starts the VMs that wait for capacity, as far as there is room, in the order in which they were asked for. */
-export function startWaiting(fleet: Fleet): void {
+/** Starts VMs that wait for capacity, as far as there is any, in the order of their requests. */
+export function startPendingVms(fleet: Fleet): void {
   const now = fleet.clock.now();
   for (const machine of fleet.machines) {
     const { status, request } = machine.record;
-    if (status === 'PENDING' && machine.destroying === null && hasRoom(request.zone, occupancyOf(fleet))) {
+    if (status === 'PENDING' && machine.destroying === null && hasCapacity(request.zone, occupancyOf(fleet))) {
       change(machine, { status: 'STARTING', deleteAt: now + request.maxRunSeconds * 1_000 });
-      inBackground(machine, start(machine));
+      runInBackground(machine, start(machine));
     }
   }
 }

@@ -3,7 +3,7 @@ import type { Database } from '#infra/embedded/data-dir/database.ts';
 import { GOOGLE_TOKEN_ISSUER } from '#shared/api/verify-vm-identity.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 
-/** What an identity token says about the VM that asked for it. */
+/** The claims of an identity token about its VM. */
 export type VmIdentityClaims = {
   readonly instanceId: string;
   readonly vmName: string;
@@ -11,7 +11,7 @@ export type VmIdentityClaims = {
   readonly createdAt: number;
 };
 
-/** Signs the identity tokens of the embedded cloud's VMs, as Google signs those of Compute Engine's. */
+/** Signs identity tokens for the VMs of the embedded cloud, as Google does for those of Compute Engine. */
 export type VmIdentityIssuer = {
   readonly issuer: string;
   readonly projectId: string;
@@ -19,7 +19,7 @@ export type VmIdentityIssuer = {
   readonly serviceAccountEmail: string;
   /** The public keys, in the form of https://www.googleapis.com/oauth2/v3/certs. */
   readonly jwks: JSONWebKeySet;
-  /** `format: 'full'` adds what is known of the instance; without it the token names the service account alone. */
+  /** `format: 'full'` adds the claims about the instance; a standard token names only the service account. */
   issueToken(
     vm: VmIdentityClaims,
     token: { readonly audience: string; readonly format: 'standard' | 'full' },
@@ -31,14 +31,14 @@ export type VmIdentityOptions = {
   readonly clock: Clock;
   readonly projectId: string;
   readonly serviceAccountEmail: string;
-  /** Google's own name unless another is given; the keys are never Google's. */
+  /** Defaults to Google's issuer; the keys are never Google's. */
   readonly issuer?: string;
 };
 
-/** The embedded cloud is one project; Google's numbers have twelve digits. */
+/** The embedded cloud has one project; Google's project numbers have twelve digits. */
 const PROJECT_NUMBER = 100_000_000_001;
 
-/** The unique id of its service account; Google's have 21 digits. */
+/** The unique id of the project's service account; Google's have 21 digits. */
 const SERVICE_ACCOUNT_ID = '100000000000000000001';
 
 const TOKEN_LIFETIME_SECONDS = 3_600;
@@ -47,10 +47,10 @@ const ALGORITHM = 'RS256';
 const SCHEMA =
   'create table if not exists vm_identity_keys (key_id text primary key, private_jwk text not null) strict';
 
-/** The key is made once and kept in the database: tokens stay good when the cloud is started again. */
+/** The key is created once and stored in the database: tokens stay valid across restarts of the cloud. */
 export async function openVmIdentityIssuer(options: VmIdentityOptions): Promise<VmIdentityIssuer> {
   const { clock, projectId, serviceAccountEmail, issuer = GOOGLE_TOKEN_ISSUER } = options;
-  const jwk = readKey(options.database) ?? (await makeKey(options.database));
+  const jwk = readKey(options.database) ?? (await createKey(options.database));
   const key = await importJWK(jwk, ALGORITHM);
   const { kty, n, e, kid } = jwk;
 
@@ -102,7 +102,7 @@ function readKey({ sql }: Database): JWK | undefined {
   return row === undefined ? undefined : (JSON.parse(String(row.private_jwk)) as JWK);
 }
 
-async function makeKey({ sql }: Database): Promise<JWK> {
+async function createKey({ sql }: Database): Promise<JWK> {
   const { privateKey } = await generateKeyPair(ALGORITHM, { extractable: true });
   const jwk = { ...(await exportJWK(privateKey)), kid: crypto.randomUUID().replaceAll('-', '') };
   sql.prepare('insert into vm_identity_keys (key_id, private_jwk) values (?, ?)').run(jwk.kid, JSON.stringify(jwk));

@@ -1,13 +1,13 @@
 import type { ClusterMember } from '#shared/use-cases/provision/vm-request.ts';
 
-/** Below the ports that operating systems hand out by themselves, and above those that services like to have. */
+/** Below the ephemeral ports of operating systems, and above the ports that services commonly use. */
 const PORT_FIRST = 20_000;
 const JOBS_COUNT = 500;
 const PORTS_PER_JOB = 20;
 
 /**
- * Where a VM of this machine is found by the others of its job: all are at one address, so that each has a port of its
- * own, derived as everything is. Two jobs at once share ports in one of 500 cases.
+ * The address of a VM of this machine for the other VMs of its job. All share one IP address, so each has a port of its
+ * own, derived from job, attempt and position. Two concurrent jobs get the same ports with a probability of 1 in 500.
  */
 export function localAddressOf({ jobId, attempt, position }: ClusterMember): string {
   const text = `${jobId}/${attempt}`;

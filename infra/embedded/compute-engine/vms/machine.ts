@@ -10,42 +10,42 @@ import type { VmRecord, VmTable } from '#infra/embedded/compute-engine/vms/table
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Vm } from '#shared/ports/vm-provider.ts';
 
-/** As Cloud Logging's audit log names what ends a VM without anybody having asked for it. */
+/** The method names in Cloud Logging's audit log for VMs that ended without a request to end them. */
 export type InterruptionMethod =
   | 'compute.instances.preempted'
   | 'compute.instances.hostError'
   | 'compute.instances.terminateOnHostMaintenance'
   | 'compute.instances.guestTerminate';
 
-/** What all VMs of an embedded cloud share. */
+/** The context shared by all VMs of an embedded cloud. */
 export type MachineContext = {
   readonly table: VmTable;
   readonly clock: Clock;
   readonly identity: VmIdentityIssuer;
-  /** Where the VMs have their directories. */
+  /** Parent of the VMs' directories. */
   readonly directory: string;
   /** The environment of this machine. */
   readonly host: Environment;
   readonly config: VmProviderConfig;
   readonly findPython: (machineImage: string) => Promise<string | undefined>;
   readonly onInterrupted: (vm: Vm, method: InterruptionMethod) => Promise<void>;
-  readonly onGone: (machine: Machine) => void;
+  readonly onRemoved: (machine: Machine) => void;
   readonly writeLog: (line: string) => void;
-  /** Aborted when the cloud is closed: the VMs live on, and nothing is written about them any more. */
+  /** Aborted when the cloud is closed: the VMs keep running, but their records are no longer updated. */
   readonly closing: AbortSignal;
 };
 
-/** One VM of the embedded cloud while the cloud runs; what must outlive it is in the record. */
+/** One VM in the memory of the running cloud; its persistent state is in the record. */
 export type Machine = {
   readonly context: MachineContext;
   readonly directory: string;
   record: VmRecord;
   server: MetadataServer | null;
-  /** The end of the work that was begun on this VM. */
+  /** Settles when all work started on this VM so far has finished. */
   tail: Promise<void>;
-  /** The work that ends it, once it was begun. */
+  /** The deletion of the VM, once started. */
   destroying: Promise<void> | null;
-  /** After a failure the end is not tried again before this time. */
+  /** After a failure, the deletion is not retried before this time. */
   retryAt: number;
 };
 
@@ -56,7 +56,7 @@ export function createMachine(context: MachineContext, record: VmRecord): Machin
   return { context, directory, record, server: null, tail: Promise.resolve(), destroying: null, retryAt: 0 };
 }
 
-/** Every change is written down before anything follows from it. */
+/** Changes the record; it is persisted before any dependent action. */
 export function change(machine: Machine, part: Partial<VmRecord>): void {
   const { closing, table } = machine.context;
   closing.throwIfAborted();
@@ -64,15 +64,15 @@ export function change(machine: Machine, part: Partial<VmRecord>): void {
   table.update(machine.record);
 }
 
-/** One thing at a time happens to a VM, in the order in which it was asked for. */
-export function inTurn(machine: Machine, work: () => Promise<void>): Promise<void> {
+/** Runs work on a VM sequentially, in the order of the calls. */
+export function runInOrder(machine: Machine, work: () => Promise<void>): Promise<void> {
   const done = machine.tail.then(work);
   machine.tail = done.catch(() => undefined);
   return done;
 }
 
-/** Work that nobody waits for says in the log why it failed, and is tried again later. */
-export function inBackground(machine: Machine, done: Promise<void>): void {
+/** Logs the error of work that is not awaited; the deletion of the VM is retried no earlier than RETRY_MS later. */
+export function runInBackground(machine: Machine, done: Promise<void>): void {
   const { clock, closing, writeLog } = machine.context;
   done.catch((error: unknown) => {
     machine.retryAt = clock.now() + RETRY_MS;
@@ -86,7 +86,7 @@ export function treeOf({ record, directory }: Machine): ProcessTree {
   return { leader: record.leader, marks: marksOf({ instanceId: record.instanceId, directory }) };
 }
 
-/** On the port that the VM was told at its first boot. Throws when somebody else has taken it. */
+/** Opens the metadata server on the port that the VM was given at its first boot. Throws if the port is in use. */
 export async function openMetadata(machine: Machine): Promise<void> {
   const { identity, clock } = machine.context;
   machine.server ??= await openMetadataServer({

@@ -15,29 +15,29 @@ import type { Clock } from '#shared/ports/clock.ts';
 export type VmMetadataOptions = {
   readonly identity: VmIdentityIssuer;
   readonly clock: Clock;
-  /** The VM as it is now. */
+  /** The VM's current record. */
   readonly record: () => VmRecord;
 };
 
 const TOKEN_LIFETIME_MS = 3_600_000;
 
-/** Google's metadata server gives the same token until it has so little left. */
-const TOKEN_LIFE_LEFT_MS_MIN = 300_000;
+/** Google's metadata server returns the same token until this little of its lifetime is left. */
+const TOKEN_REMAINING_MS_MIN = 300_000;
 
 const GUEST_ATTRIBUTE_NAME = /^[A-Za-z0-9_-]{1,128}\/[A-Za-z0-9_.-]{1,128}$/;
 const GUEST_ATTRIBUTES_MAX = 64;
 
 const SCOPES = ['https://www.googleapis.com/auth/cloud-platform'];
 
-/** What the metadata server of a VM has to say (cloud.google.com/compute/docs/metadata/predefined-metadata-keys). */
+/** The metadata tree of a VM (cloud.google.com/compute/docs/metadata/predefined-metadata-keys). */
 export function createVmMetadata(options: VmMetadataOptions): () => MetadataDirectory {
   const { identity } = options;
   const defaultAccount = directory({
     aliases: linesLeaf(['default']),
     email: textLeaf(identity.serviceAccountEmail),
-    identity: { kind: 'ACTION', answer: (query) => answerIdentity(options, query) },
+    identity: { kind: 'ACTION', respond: (query) => respondIdentity(options, query) },
     scopes: linesLeaf(SCOPES),
-    token: { kind: 'ACTION', answer: createTokenAnswer(options.clock) },
+    token: { kind: 'ACTION', respond: createTokenResponder(options.clock) },
   });
   const accounts = verbatimDirectory([
     [identity.serviceAccountEmail, defaultAccount],
@@ -64,7 +64,7 @@ function instanceEntries(record: VmRecord, { projectId, projectNumber }: VmIdent
     'guest-attributes': guestAttributesDirectory(guestAttributes),
     hostname: textLeaf(`${request.vmName}.${request.zone}.c.${projectId}.internal`),
     id: integerLeaf(instanceId),
-    // Compute Engine leaves it empty for VMs that are created from a machine image.
+    // Compute Engine leaves it empty for VMs created from a machine image.
     image: textLeaf(''),
     'machine-type': textLeaf(`projects/${projectNumber}/machineTypes/${request.machineType}`),
     'maintenance-event': textLeaf('NONE'),
@@ -90,30 +90,31 @@ function guestAttributesDirectory(attributes: VmRecord['guestAttributes']): Meta
 }
 
 /**
- * The VM's guest attributes with `name` (NAMESPACE/KEY) set to a value, or with null deleted; unchanged, with the HTTP
- * status and the reason, when it must not be (cloud.google.com/compute/docs/metadata/manage-guest-attributes).
+ * Returns the VM's guest attributes with `name` (NAMESPACE/KEY) set to a value, or deleted if the value is null. If
+ * that is not allowed, the attributes are unchanged, with the HTTP status and a message
+ * (cloud.google.com/compute/docs/metadata/manage-guest-attributes).
  */
 export function withGuestAttribute({ request, guestAttributes }: VmRecord, name: string, value: string | null) {
   const { [name]: before, ...others } = guestAttributes;
-  const refuse = (status: number, message: string) => ({ attributes: guestAttributes, status, message });
+  const reject = (status: number, message: string) => ({ attributes: guestAttributes, status, message });
   if (request.metadata['enable-guest-attributes']?.toUpperCase() !== 'TRUE') {
-    return refuse(403, 'Guest attributes are off: set the metadata attribute enable-guest-attributes to TRUE.');
+    return reject(403, 'Guest attributes are disabled. Set the metadata attribute enable-guest-attributes to TRUE.');
   }
   if (!GUEST_ATTRIBUTE_NAME.test(name)) {
-    return refuse(400, `A guest attribute is named NAMESPACE/KEY, by ${GUEST_ATTRIBUTE_NAME.source}.`);
+    return reject(400, `A guest attribute is named NAMESPACE/KEY, matching ${GUEST_ATTRIBUTE_NAME.source}.`);
   }
   if (value === null) {
     return before === undefined
-      ? refuse(404, `There is no guest attribute ${name}.`)
+      ? reject(404, `Guest attribute ${name} does not exist.`)
       : { attributes: others, status: 200, message: '' };
   }
   if (before === undefined && Object.keys(others).length >= GUEST_ATTRIBUTES_MAX) {
-    return refuse(429, `A VM has at most ${GUEST_ATTRIBUTES_MAX} guest attributes. Delete one.`);
+    return reject(429, `A VM has at most ${GUEST_ATTRIBUTES_MAX} guest attributes. Delete one.`);
   }
   return { attributes: { ...others, [name]: value }, status: 200, message: '' };
 }
 
-async function answerIdentity(
+async function respondIdentity(
   { identity, record }: VmMetadataOptions,
   query: URLSearchParams,
 ): Promise<MetadataContent> {
@@ -127,12 +128,12 @@ async function answerIdentity(
   return { status: 200, type: 'text', body: await identity.issueToken(claims, { audience, format }) };
 }
 
-/** The embedded doors ask nobody for an access token: it only has to look like one and to expire like one. */
-function createTokenAnswer(clock: Clock): () => Promise<MetadataContent> {
+/** The embedded servers do not check access tokens: a token only needs the format and the expiry of a real one. */
+function createTokenResponder(clock: Clock): () => Promise<MetadataContent> {
   let token = '';
   let expiresAt = 0;
   return async () => {
-    if (expiresAt - clock.now() < TOKEN_LIFE_LEFT_MS_MIN) {
+    if (expiresAt - clock.now() < TOKEN_REMAINING_MS_MIN) {
       token = `ya29.c.${randomBytes(96).toString('base64url')}`;
       expiresAt = clock.now() + TOKEN_LIFETIME_MS;
     }

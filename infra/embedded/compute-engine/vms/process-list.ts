@@ -2,16 +2,18 @@ import { execFile, execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 
-/** A process that is alive: one that has ended and only waits to be collected is not listed. */
+/** A running process; zombies are not listed. */
 export type ProcessInfo = {
   readonly pid: number;
   readonly parentPid: number;
   readonly groupId: number;
-  /** Equal to the group's where the system does not tell. */
+  /** Equal to `groupId` on systems that do not report sessions. */
   readonly sessionId: number;
-  /** When it began, as the system writes it: tells it from a later process that was given the same pid. */
+  /** The start time in the system's format: distinguishes the process from a later one with the same pid. */
   readonly start: string;
-  /** Its environment where the system shows it (Linux; a NUL before and after each variable), otherwise its command line. */
+  /**
+   * The environment if the system exposes it (Linux; a NUL before and after each variable), otherwise the command line.
+   */
   readonly description: string;
 };
 
@@ -21,19 +23,19 @@ const PS_ENVIRONMENT = { LC_ALL: 'C', PATH: '/bin:/usr/bin' };
 const PS_OUTPUT_BYTES_MAX = 64 * 1_048_576;
 const PS_LINE = /^\s*(\d+)\s+(\d+)\s+(\d+)\s+(\S+)\s+(\S+\s+\S+\s+\S+\s+\S+\s+\d{4})\s+(.*)$/;
 
-/** When the process with this pid began, or null when there is none that is alive. */
+/** The start time of the process with this pid; null if no such process is running. */
 export function readProcessStart(pid: number): string | null {
   return (IS_LINUX ? readProc(pid, '') : readPsSync(pid))?.start ?? null;
 }
 
-/** Every process on this machine that this user may see. */
+/** Every process on this machine that is visible to this user. */
 export function listProcesses(): Promise<readonly ProcessInfo[]> {
   return IS_LINUX ? listFromProc() : listFromPs();
 }
 
 /**
- * From `/proc`, see proc_pid_stat(5) and proc_pid_environ(5). These files are memory and read without waiting: 80 processes
- * take 2 ms, against 20 to 50 ms in the thread pool, where they stand behind the syncs of the object store.
+ * Lists from `/proc`, see proc_pid_stat(5) and proc_pid_environ(5). These files are in memory and read synchronously:
+ * 80 processes take 2 ms, compared to 20 to 50 ms in the thread pool, where they queue behind the object store's syncs.
  */
 export async function listFromProc(): Promise<readonly ProcessInfo[]> {
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
@@ -42,7 +44,7 @@ export async function listFromProc(): Promise<readonly ProcessInfo[]> {
     .filter((info) => info !== null);
 }
 
-/** From `ps`, for systems without `/proc`. */
+/** Lists from `ps`, for systems without `/proc`. */
 export async function listFromPs(): Promise<readonly ProcessInfo[]> {
   const { stdout } = await promisify(execFile)('ps', ['-A', ...PS_FIELDS], {
     env: PS_ENVIRONMENT,
@@ -72,7 +74,7 @@ function readPsSync(pid: number): ProcessInfo | null {
     const stdout = execFileSync('ps', ['-p', String(pid), ...PS_FIELDS], { env: PS_ENVIRONMENT, encoding: 'utf8' });
     return parsePsLine(stdout.trimEnd());
   } catch (error) {
-    // ps exits with 1 when it finds no such process.
+    // ps exits with 1 if there is no such process.
     if (error instanceof Error && 'status' in error && error.status === 1) {
       return null;
     }
@@ -80,7 +82,7 @@ function readPsSync(pid: number): ProcessInfo | null {
   }
 }
 
-/** The name of the program is in brackets and may hold anything, brackets too: the fields begin after the last one. */
+/** The program name is in parentheses and may itself contain parentheses: the fields start after the last one. */
 function parseStat(stat: string, environment: string): ProcessInfo | null {
   const pid = Number.parseInt(stat, 10);
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
@@ -117,20 +119,22 @@ function isEnded(state: string | undefined): boolean {
   return state === undefined || state.startsWith('Z') || state.startsWith('X');
 }
 
-/** Which boot of the machine a start time belongs to; empty where it is a date, which says it by itself. */
+/**
+ * The id of the machine's boot that a start time belongs to; empty if the start time is a date, which is unambiguous.
+ */
 export function bootOf(start: string): string {
   return start.slice(0, Math.max(0, start.indexOf('/')));
 }
 
 let knownBootId: string | undefined;
 
-/** Start times count from the boot of the machine; with its id they mean nothing else after the next one. */
+/** Start times count from the boot of the machine; with the boot id they stay unique across reboots. */
 function bootId(): string {
   knownBootId ??= readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();
   return knownBootId;
 }
 
-/** A process may end while it is looked at, and another user's shows less. */
+/** A process may end while it is being read, and a process of another user may not be readable. */
 function nullIfUnreadable(error: unknown): null {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   if (code === 'ENOENT' || code === 'ESRCH' || code === 'EACCES' || code === 'EPERM') {

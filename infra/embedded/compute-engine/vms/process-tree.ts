@@ -6,18 +6,18 @@ import {
   readProcessStart,
 } from '#infra/embedded/compute-engine/vms/process-list.ts';
 
-/** A process that cannot be mistaken for a later one with the same pid. */
+/** Identifies a process; distinguishes it from a later process with the same pid. */
 export type ProcessKey = { readonly pid: number; readonly start: string };
 
-/** What belongs to a VM: the processes that its first one has begun, however they have tried to leave it. */
+/** The processes of a VM: the descendants of its first process, even if they have detached. */
 export type ProcessTree = {
-  /** Null when it is not known whether a first process was begun. */
+  /** Null if it is not known whether a first process was started. */
   readonly leader: ProcessKey | null;
-  /** Text in a process's `description` that marks it as the VM's. */
+  /** Strings in a process's `description` that identify it as the VM's. */
   readonly marks: readonly string[];
 };
 
-/** How long killing may take: beyond it a process hangs in the kernel, and nobody can end it. */
+/** Limit for killing a tree: a process that outlives it hangs in the kernel and cannot be killed. */
 const KILL_MS_MAX = 5_000;
 const KILL_ROUND_MS = 20;
 
@@ -26,8 +26,8 @@ export function isAlive({ pid, start }: ProcessKey): boolean {
 }
 
 /**
- * The living processes of a tree: the leader's group and session, everything that carries the mark, and their
- * descendants. On Linux a process gets away only by a new session, a new parent and a cleared environment all together.
+ * The running processes of a tree: the leader's group and session, every process with a mark, and their descendants. On
+ * Linux a process escapes only with a new session, a new parent and a cleared environment, all three.
  */
 export async function listTree(tree: ProcessTree): Promise<readonly ProcessInfo[]> {
   const processes = (await listProcesses()).filter(({ pid }) => pid !== process.pid);
@@ -42,28 +42,28 @@ export async function listTree(tree: ProcessTree): Promise<readonly ProcessInfo[
   return [...members];
 }
 
-/** The process of the tree that has this pid, or null when it has none such. */
+/** The process of the tree with this pid; null if there is none. */
 export async function findInTree(tree: ProcessTree, pid: number): Promise<ProcessKey | null> {
   const member = (await listTree(tree)).find((info) => info.pid === pid);
   return member === undefined ? null : { pid, start: member.start };
 }
 
-/** To the leader's whole process group, while the leader lives. */
+/** Sends a signal to the leader's process group, if the leader is running. */
 export function signalGroup(leader: ProcessKey, signal: NodeJS.Signals): void {
   if (isAlive(leader)) {
     sendSignal(-leader.pid, signal);
   }
 }
 
-/** Kills the tree until nothing of it lives, also what forks meanwhile. Throws when something outlives KILL_MS_MAX. */
+/** Kills the tree repeatedly until it is empty, including processes forked meanwhile. Throws after KILL_MS_MAX. */
 export async function killTree(tree: ProcessTree): Promise<void> {
-  // Listed before anything dies: a child whose parents are gone is nobody's descendant any more.
+  // Listed before the first kill: an orphaned child can no longer be found as a descendant.
   let members = await listTree(tree);
   if (tree.leader !== null) {
     signalGroup(tree.leader, 'SIGKILL');
   }
-  const triesMax = KILL_MS_MAX / KILL_ROUND_MS;
-  for (let tries = 0; tries < triesMax; tries++) {
+  const roundsMax = KILL_MS_MAX / KILL_ROUND_MS;
+  for (let round = 0; round < roundsMax; round++) {
     if (members.length === 0) {
       return;
     }
@@ -75,12 +75,14 @@ export async function killTree(tree: ProcessTree): Promise<void> {
   }
   const pids = members.map(({ pid }) => pid);
   if (pids.length > 0) {
-    throw new Error(`Processes ${pids.join(', ')} outlived SIGKILL for ${KILL_MS_MAX} ms. They are tried again.`);
+    throw new Error(
+      `Processes ${pids.join(', ')} are still running ${KILL_MS_MAX} ms after SIGKILL. The kill is retried.`,
+    );
   }
 }
 
 /**
- * A group keeps its leader's pid from being given away while anyone is in it. So a stranger under that pid, or another
+ * A process group reserves its leader's pid while it has members. So an unrelated process with that pid, or another
  * boot of the machine, means that the group is empty.
  */
 function groupOf(leader: ProcessKey | null, processes: readonly ProcessInfo[]): ProcessKey | null {
@@ -100,7 +102,7 @@ function sendSignal(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch (error) {
-    // It has ended by itself, or was taken over by another user; the next listing says which.
+    // The process has exited, or belongs to another user; the next listing shows which.
     if (!(error instanceof Error && 'code' in error && (error.code === 'ESRCH' || error.code === 'EPERM'))) {
       throw error;
     }

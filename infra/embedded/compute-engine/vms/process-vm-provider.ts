@@ -3,7 +3,7 @@ import { mkdir } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createVmAdmin, type VmAdmin } from '#infra/embedded/compute-engine/vms/admin.ts';
 import {
-  refusalOf,
+  findCreateFailure,
   VM_PROVIDER_DEFAULTS,
   type VmProviderConfig,
 } from '#infra/embedded/compute-engine/vms/admission.ts';
@@ -14,18 +14,18 @@ import {
   findNamed,
   observeAll,
   occupancyOf,
-  startWaiting,
+  startPendingVms,
 } from '#infra/embedded/compute-engine/vms/fleet.ts';
 import type { VmIdentityIssuer } from '#infra/embedded/compute-engine/vms/identity.ts';
 import {
   createMachine,
   type InterruptionMethod,
-  inBackground,
   type Machine,
+  runInBackground,
 } from '#infra/embedded/compute-engine/vms/machine.ts';
-import { boundSerialPort, findInterpreter } from '#infra/embedded/compute-engine/vms/process.ts';
+import { findInterpreter, truncateSerialPort } from '#infra/embedded/compute-engine/vms/process.ts';
 import { NO_JOB, openVmTable, vmOf } from '#infra/embedded/compute-engine/vms/table.ts';
-import { destroy, endWhenDue, observe } from '#infra/embedded/compute-engine/vms/termination.ts';
+import { destroy, destroyWhenDue, observe } from '#infra/embedded/compute-engine/vms/termination.ts';
 import type { Database } from '#infra/embedded/data-dir/database.ts';
 import { causeOf } from '#shared/domain/cause.ts';
 import type { Clock } from '#shared/ports/clock.ts';
@@ -33,35 +33,35 @@ import type { CreateOutcome, Vm, VmProvider, VmRequest, VmStatus } from '#shared
 
 export type ProcessVmProviderOptions = {
   readonly database: Database;
-  /** Where every VM gets a directory of its own. */
+  /** Parent of the VMs' directories. */
   readonly directory: string;
   readonly clock: Clock;
   readonly config: Pick<VmProviderConfig, 'zones' | 'machineImages'> & Partial<VmProviderConfig>;
   readonly identity: VmIdentityIssuer;
-  /** The environment of this machine: the way to the network, to interpreters and to Python packages is taken from it. */
+  /** The environment of this machine, the source of the VMs' settings for network, interpreters and Python packages. */
   readonly host: Environment;
-  /** Told at least once when a VM ends without having been deleted. */
+  /** Called at least once for a VM that ended without having been deleted. */
   readonly onInterrupted: (vm: Vm, method: InterruptionMethod) => Promise<void>;
-  /** For what fails while nobody waits for it. */
+  /** Receives errors of background work. */
   readonly writeLog: (line: string) => void;
 };
 
-/** VMs as processes of this machine, with what only an embedded cloud can do to them. */
+/** VMs as processes of this machine, with the operations that only an embedded cloud has. */
 export type EmbeddedVmProvider = VmProvider &
   VmAdmin & {
-    /** Ends all VMs first unless they are to be kept for the next start. */
+    /** Terminates all VMs first, unless they are kept for the next start. */
     close(options: { readonly isKeepingVms: boolean }): Promise<void>;
   };
 
-/** How often VMs are looked at that have not said anything by themselves. */
-const TICK_MS = 250;
+/** Interval for checking VMs for due work. */
+const POLL_MS = 250;
 
-/** How long `delete` waits beyond the grace for a VM to be gone, before it answers DELETING. */
-const DELETE_ANSWER_MS = 1_000;
+/** How long `delete` waits beyond the stop grace period before it returns DELETING. */
+const DELETE_RESPONSE_MS = 1_000;
 
 /**
- * Opens the provider and finds its VMs again: those that live go on with the metadata server they know, those that have
- * ended meanwhile are TERMINATED, those whose time has passed are deleted.
+ * Opens the provider and recovers its VMs: running ones continue, with their metadata server on the same port; those
+ * that have ended become TERMINATED; those whose `deleteAt` has passed are deleted.
  */
 export async function openProcessVmProvider(options: ProcessVmProviderOptions): Promise<EmbeddedVmProvider> {
   const closing = new AbortController();
@@ -72,7 +72,7 @@ export async function openProcessVmProvider(options: ProcessVmProviderOptions): 
     fleet.machines.add(createMachine(fleet, record));
   }
   await Promise.all([...fleet.machines].map(resume));
-  const ticking = keepTicking(fleet);
+  const polling = pollVms(fleet);
 
   return {
     create: (request) => create(fleet, request),
@@ -92,12 +92,12 @@ export async function openProcessVmProvider(options: ProcessVmProviderOptions): 
       }
       const endings = await Promise.allSettled(isKeepingVms ? [] : [...fleet.machines].map(destroy));
       closing.abort();
-      await ticking;
+      await polling;
       await Promise.all([...fleet.machines].map(({ tail }) => tail));
       await Promise.all([...fleet.machines].map(({ server }) => server?.close()));
       const failed = endings.find((ending) => ending.status === 'rejected');
       if (failed !== undefined) {
-        throw new Error('Not every VM could be ended. The next start tries again.', { cause: failed.reason });
+        throw new Error('Some VMs could not be terminated. The next start tries again.', { cause: failed.reason });
       }
     },
   };
@@ -111,7 +111,7 @@ function createFleet(options: ProcessVmProviderOptions, closing: AbortSignal): F
   return {
     ...{ directory, clock, identity, host, onInterrupted, writeLog, config, machines, closing },
     table: openVmTable(database),
-    onGone: (machine) => void machines.delete(machine),
+    onRemoved: (machine) => void machines.delete(machine),
     async findPython(machineImage) {
       const image = config.machineImages.find(({ name }) => name === machineImage);
       const found = interpreters.get(machineImage) ?? (image && (await findInterpreter(image.python, host)));
@@ -127,27 +127,27 @@ async function create(fleet: Fleet, request: VmRequest): Promise<CreateOutcome> 
   const python = await fleet.findPython(request.machineImage);
   const known = findNamed(fleet, request);
   if (known !== undefined) {
-    return meetAgain(known, request);
+    return createExisting(known, request);
   }
-  // From here to the insertion nothing is waited for: two creations at once cannot take the same place.
-  const failure = refusalOf(request, { ...occupancyOf(fleet), projectId: fleet.identity.projectId, python });
+  // No await from here to the insertion: two concurrent creations cannot use the same capacity.
+  const failure = findCreateFailure(request, { ...occupancyOf(fleet), projectId: fleet.identity.projectId, python });
   if (failure?.cause.code === 'STOCKOUT' && request.capacityWaitSeconds !== null) {
-    const waiting = insert(fleet, request, { status: 'PENDING', lifeSeconds: request.capacityWaitSeconds });
+    const waiting = insert(fleet, request, { status: 'PENDING', lifetimeSeconds: request.capacityWaitSeconds });
     return { outcome: 'PENDING', instanceId: waiting.record.instanceId };
   }
   if (failure !== undefined) {
     return { outcome: 'FAILED', failure };
   }
-  const machine = insert(fleet, request, { status: 'STARTING', lifeSeconds: request.maxRunSeconds });
+  const machine = insert(fleet, request, { status: 'STARTING', lifetimeSeconds: request.maxRunSeconds });
   await start(machine);
   return { outcome: 'CREATED', instanceId: machine.record.instanceId };
 }
 
-/** The row is there before the process: whatever dies in between is found by the next start. */
+/** Inserts the record before the process is started: a crash in between is recovered by the next start. */
 function insert(
   fleet: Fleet,
   request: VmRequest,
-  { status, lifeSeconds }: { readonly status: VmStatus; readonly lifeSeconds: number },
+  { status, lifetimeSeconds }: { readonly status: VmStatus; readonly lifetimeSeconds: number },
 ): Machine {
   const createdAt = fleet.clock.now();
   const machine = createMachine(fleet, {
@@ -157,7 +157,7 @@ function insert(
     status,
     leader: null,
     metadataPort: 0,
-    deleteAt: createdAt + lifeSeconds * 1_000,
+    deleteAt: createdAt + lifetimeSeconds * 1_000,
     isPreempted: false,
     guestAttributes: {},
   });
@@ -166,12 +166,12 @@ function insert(
   return machine;
 }
 
-/** Nineteen digits, as Compute Engine's, below 2^63. */
+/** Nineteen digits below 2^63, as in Compute Engine. */
 function newInstanceId(): string {
   return String(10n ** 18n + (randomBytes(8).readBigUInt64BE() % (8n * 10n ** 18n)));
 }
 
-async function meetAgain(machine: Machine, request: VmRequest): Promise<CreateOutcome> {
+async function createExisting(machine: Machine, request: VmRequest): Promise<CreateOutcome> {
   await machine.tail;
   const { record, context } = machine;
   const { vmName, zone } = request;
@@ -181,7 +181,7 @@ async function meetAgain(machine: Machine, request: VmRequest): Promise<CreateOu
     return { outcome: 'FAILED', failure: { cause: causeOf('CONFIGURATION_REFUSED', message), zonesAvailable: [] } };
   }
   if (record.status === 'STOPPING' || record.status === 'STARTING') {
-    throw new Error(`VM ${vmName} in ${zone} is just being removed. Ask for it again when it is gone.`);
+    throw new Error(`VM ${vmName} in ${zone} is being removed. Create it again when it is gone.`);
   }
   return { outcome: record.status === 'PENDING' ? 'PENDING' : 'CREATED', instanceId: record.instanceId };
 }
@@ -194,25 +194,25 @@ async function remove(
   if (machine === undefined) {
     return 'GONE';
   }
-  const answered = new AbortController();
-  const late = delay(fleet.config.stopGraceMs + DELETE_ANSWER_MS, 'DELETING' as const, { signal: answered.signal });
+  const settled = new AbortController();
+  const timeout = delay(fleet.config.stopGraceMs + DELETE_RESPONSE_MS, 'DELETING' as const, { signal: settled.signal });
   const gone = destroy(machine).then(() => 'GONE' as const);
   try {
-    return await Promise.race([gone, late]);
+    return await Promise.race([gone, timeout]);
   } finally {
-    late.catch(() => undefined);
-    answered.abort();
+    timeout.catch(() => undefined);
+    settled.abort();
   }
 }
 
-async function keepTicking(fleet: Fleet): Promise<void> {
+async function pollVms(fleet: Fleet): Promise<void> {
   const { machines, closing } = fleet;
   while (!closing.aborted) {
-    startWaiting(fleet);
+    startPendingVms(fleet);
     for (const machine of machines) {
-      endWhenDue(machine);
-      inBackground(machine, boundSerialPort(machine.directory));
+      destroyWhenDue(machine);
+      runInBackground(machine, truncateSerialPort(machine.directory));
     }
-    await delay(TICK_MS, undefined, { signal: closing, ref: false }).catch(() => undefined);
+    await delay(POLL_MS, undefined, { signal: closing, ref: false }).catch(() => undefined);
   }
 }

@@ -8,10 +8,10 @@ import { type Environment, VM_MARK_VARIABLE, vmEnvironmentOf } from '#infra/embe
 import { readProcessStart } from '#infra/embedded/compute-engine/vms/process-list.ts';
 import type { ProcessKey } from '#infra/embedded/compute-engine/vms/process-tree.ts';
 
-/** The serial port keeps between half of this and all of it: the newest, as Compute Engine does with its last 1 MB. */
+/** The serial port log keeps the newest output, between half of this limit and all of it; Compute Engine keeps 1 MB. */
 export const SERIAL_PORT_BYTES_MAX = 1_048_576;
 
-/** How long an interpreter may take to say where it is. */
+/** Timeout for an interpreter to print its path. */
 const INTERPRETER_MS_MAX = 10_000;
 
 export type VmBoot = {
@@ -19,14 +19,14 @@ export type VmBoot = {
   readonly instanceId: string;
   readonly metadataPort: number;
   readonly startupScript: string;
-  /** The machine image's interpreter, as `findInterpreter` found it. */
+  /** The interpreter of the machine image, as returned by `findInterpreter`. */
   readonly python: string;
   readonly host: Environment;
 };
 
 /**
- * Where an interpreter really is, or undefined when there is none. Asked of itself, because a version manager's
- * stand-in works only in its user's environment.
+ * The real path of an interpreter; undefined if there is none. The interpreter itself prints it, because a version
+ * manager's shim works only in its user's environment.
  */
 export async function findInterpreter(python: string, host: Environment): Promise<string | undefined> {
   try {
@@ -34,17 +34,19 @@ export async function findInterpreter(python: string, host: Environment): Promis
     const { stdout } = await promisify(execFile)(python, ['-c', 'import sys; print(sys.executable)'], options);
     return stdout.trim() === '' ? undefined : stdout.trim();
   } catch {
-    // Not there, not executable or no interpreter: for whoever asks for this machine image it is all the same.
+    // Missing, not executable or not an interpreter: the outcome is the same for requests for this machine image.
     return undefined;
   }
 }
 
-/** What is written in the processes of a VM: in their environment, or where that cannot be seen in their command line. */
+/**
+ * Strings that identify the processes of a VM: in their environment or, if that is not visible, in their command line.
+ */
 export function marksOf(vm: Pick<VmBoot, 'instanceId' | 'directory'>): readonly string[] {
   return [`\0${VM_MARK_VARIABLE}=${vm.instanceId}\0`, startupPathOf(vm.directory)];
 }
 
-/** Writes the VM's files; what an earlier boot has left on the disk stays. */
+/** Writes the VM's files; data of an earlier boot is kept on the disk. */
 export async function prepareBoot({ directory, startupScript, python }: VmBoot): Promise<void> {
   for (const name of ['bin', 'disk', 'home', 'tmp']) {
     await mkdir(join(directory, name), { recursive: true });
@@ -57,23 +59,23 @@ export async function prepareBoot({ directory, startupScript, python }: VmBoot):
 }
 
 /**
- * Ends the VM's own process group at once. Whoever is in another group is ended by the provider, which sees that the
- * leader is gone.
+ * Kills the VM's own process group immediately. The provider kills processes in other groups when it detects that the
+ * leader has exited.
  */
 const POWER_OFF = '#!/bin/sh\nkill -s KILL -- "-$(cat "$(dirname "$0")/../leader.pid")"\n';
 
-/** Whatever ends the first process ends the VM. Its pid is written down before anything can ask to be powered off. */
+/** The VM ends when its first process ends. The pid file is written before any process can request a power off. */
 const BOOT = 'echo "$$" > leader.pid; exec bash "$0"';
 
-/** The pid that the VM's first process has written down; null before it could. */
+/** The pid that the VM's first process has written; null if it has not written it yet. */
 export async function readLeaderPid(directory: string): Promise<number | null> {
   const written = await readFile(join(directory, 'leader.pid'), 'utf8').catch(ignoreMissing);
   return written === undefined ? null : Number.parseInt(written, 10);
 }
 
 /**
- * Starts the VM as the leader of a new session, which outlives the cloud. `onSpawned` is called before anything else can
- * happen in this process; `onEnded` when the leader has ended while the cloud was there to see it.
+ * Starts the VM as the leader of a new session, which outlives the cloud. `onSpawned` is called synchronously after the
+ * spawn; `onEnded` when the leader exits while the cloud is running.
  */
 export async function bootVm(
   boot: VmBoot,
@@ -89,7 +91,7 @@ export async function bootVm(
     });
     child.once('exit', onEnded);
     if (child.pid !== undefined) {
-      // One that has ended already has no start any more, and none is what no living process has.
+      // A leader that has already exited has no start time; the empty string matches no running process.
       onSpawned({ pid: child.pid, start: readProcessStart(child.pid) ?? '' });
     }
     await once(child, 'spawn');
@@ -99,16 +101,16 @@ export async function bootVm(
   }
 }
 
-/** What the VM has written to its serial port: the newest SERIAL_PORT_BYTES_MAX, or a little more. */
+/** The newest output of the VM's serial port: SERIAL_PORT_BYTES_MAX or slightly more. */
 export async function readSerialPort(directory: string): Promise<string> {
   return (await readFile(serialPortPathOf(directory), 'utf8').catch(ignoreMissing)) ?? '';
 }
 
 /**
- * Drops the older half of a serial port that has grown too long. What is written within that moment may be lost, and
- * between two looks the limit may be passed.
+ * Drops the older half of a serial port log over its limit. Output written during the truncation may be lost, and the
+ * limit may be exceeded between two checks.
  */
-export async function boundSerialPort(directory: string): Promise<void> {
+export async function truncateSerialPort(directory: string): Promise<void> {
   const path = serialPortPathOf(directory);
   const size = (await stat(path).catch(ignoreMissing))?.size ?? 0;
   if (size <= SERIAL_PORT_BYTES_MAX) {
@@ -118,7 +120,7 @@ export async function boundSerialPort(directory: string): Promise<void> {
   try {
     const kept = Buffer.alloc(SERIAL_PORT_BYTES_MAX / 2);
     await file.read(kept, 0, kept.length, size - kept.length);
-    // The VM's own descriptor appends: it goes on after what is kept.
+    // The VM's own descriptor is in append mode: it continues after the kept bytes.
     await file.truncate(0);
     await file.write(kept, 0, kept.length, 0);
   } finally {
@@ -127,8 +129,8 @@ export async function boundSerialPort(directory: string): Promise<void> {
 }
 
 /**
- * Removes the VM's directory, also where its program has taken the right to write from parts of it, or has nested
- * directories deeper than a path may be long: `rm` and `chmod` walk them by descriptors, as Node does not.
+ * Removes the VM's directory, even if its program has removed write permissions or nested directories deeper than the
+ * maximum path length: unlike Node, `rm` and `chmod` traverse directories by descriptor.
  */
 export async function removeDisk(directory: string): Promise<void> {
   try {

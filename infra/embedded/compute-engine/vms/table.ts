@@ -2,7 +2,10 @@ import type { ProcessKey } from '#infra/embedded/compute-engine/vms/process-tree
 import type { Database } from '#infra/embedded/data-dir/database.ts';
 import type { Vm, VmRequest, VmStatus } from '#shared/ports/vm-provider.ts';
 
-/** What is known of a VM: enough to find it again after the death of the cloud. Times are milliseconds since the epoch. */
+/**
+ * The persistent state of a VM, enough to recover it after a crash of the cloud. Times are milliseconds since the
+ * epoch.
+ */
 export type VmRecord = {
   readonly request: VmRequest;
   readonly instanceId: string;
@@ -10,21 +13,23 @@ export type VmRecord = {
   readonly status: VmStatus;
   /** Null before the first boot. */
   readonly leader: ProcessKey | null;
-  /** Where its metadata server listens, also after a restart of the cloud: the VM was told once. 0 before it is opened. */
+  /**
+   * The port of its metadata server, kept across restarts of the cloud: the VM is given it once. 0 before it is opened.
+   */
   readonly metadataPort: number;
-  /** It is deleted when this time passes: the end of its wait for capacity, of maxRunSeconds, or of a preemption's notice. */
+  /** When the VM is deleted: at the end of its wait for capacity, of maxRunSeconds or of the preemption notice. */
   readonly deleteAt: number;
   readonly isPreempted: boolean;
-  /** While it is STOPPING, whether it is to be TERMINATED then, its disk kept, instead of deleted. */
+  /** While STOPPING: whether the VM becomes TERMINATED and keeps its disk, instead of being deleted. */
   readonly isHalting?: boolean;
   /** By `namespace/key`. */
   readonly guestAttributes: Readonly<Record<string, string>>;
 };
 
-/** The job of VMs that are nobody's: made through the Compute Engine door without Dropforge's labels. */
+/** The job id of VMs that belong to no job: created through the Compute Engine API without Dropforge's labels. */
 export const NO_JOB = '';
 
-/** The VMs of the embedded cloud and the zones that are said to be sold out, in SQLite. */
+/** The VMs of the embedded cloud and its injected stockouts, in SQLite. */
 export type VmTable = {
   insert(record: VmRecord): void;
   update(record: VmRecord): void;
@@ -49,8 +54,8 @@ export function openVmTable({ sql }: Database): VmTable {
     update: sql.prepare('update vms set request = ?, state = ? where instance_id = ?'),
     remove: sql.prepare('delete from vms where instance_id = ?'),
     all: sql.prepare('select * from vms order by rowid'),
-    sellOut: sql.prepare('insert or ignore into zone_stockouts values (?)'),
-    restock: sql.prepare('delete from zone_stockouts where zone = ?'),
+    addStockout: sql.prepare('insert or ignore into zone_stockouts values (?)'),
+    removeStockout: sql.prepare('delete from zone_stockouts where zone = ?'),
     stockouts: sql.prepare('select zone from zone_stockouts order by zone'),
   };
   return {
@@ -62,12 +67,13 @@ export function openVmTable({ sql }: Database): VmTable {
       void statements.update.run(JSON.stringify(request), JSON.stringify(state), instanceId),
     remove: (instanceId) => void statements.remove.run(instanceId),
     readAll: () => statements.all.all().map(toRecord),
-    setStockout: (zone, isStockedOut) => void (isStockedOut ? statements.sellOut : statements.restock).run(zone),
+    setStockout: (zone, isStockedOut) =>
+      void (isStockedOut ? statements.addStockout : statements.removeStockout).run(zone),
     listStockouts: () => statements.stockouts.all().map(({ zone }) => String(zone)),
   };
 }
 
-/** The VM as the port speaks of it. */
+/** The VM as the port represents it. */
 export function vmOf({ request, instanceId, status }: VmRecord): Vm {
   const { vmName, zone, jobId, attempt } = request;
   return { vmName, zone, instanceId, jobId, attempt, status };

@@ -1,31 +1,40 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { change, inBackground, inTurn, type Machine, treeOf } from '#infra/embedded/compute-engine/vms/machine.ts';
+import {
+  change,
+  type Machine,
+  runInBackground,
+  runInOrder,
+  treeOf,
+} from '#infra/embedded/compute-engine/vms/machine.ts';
 import { removeDisk } from '#infra/embedded/compute-engine/vms/process.ts';
 import { isAlive, killTree, signalGroup } from '#infra/embedded/compute-engine/vms/process-tree.ts';
 import { type VmRecord, vmOf } from '#infra/embedded/compute-engine/vms/table.ts';
 
 const STOP_POLL_MS = 5;
 
-/** The VM's record, after a look at whether its first process still lives: when it does not, the VM has ended itself. */
+/** The VM's record, updated by whether its first process is still running: if not, the VM has ended by itself. */
 export function observe(machine: Machine): VmRecord {
   const { record, context } = machine;
-  if (record.status === 'RUNNING' && !context.closing.aborted && !hasLivingLeader(record)) {
+  if (record.status === 'RUNNING' && !context.closing.aborted && !isLeaderRunning(record)) {
     change(machine, { status: 'TERMINATED' });
-    inBackground(machine, record.isPreempted ? destroy(machine) : inTurn(machine, () => cleanAfterEnd(machine)));
+    runInBackground(
+      machine,
+      record.isPreempted ? destroy(machine) : runInOrder(machine, () => onGuestTerminated(machine)),
+    );
   }
   return machine.record;
 }
 
-/** Stops what lives of the VM, then forgets it. Asked for twice, it is done once. */
+/** Terminates the VM's processes, then deletes its disk and record. Concurrent calls share one deletion. */
 export function destroy(machine: Machine): Promise<void> {
-  machine.destroying ??= inTurn(machine, () => destroyNow(machine)).catch((error: unknown) => {
+  machine.destroying ??= runInOrder(machine, () => destroyNow(machine)).catch((error: unknown) => {
     machine.destroying = null;
     throw error;
   });
   return machine.destroying;
 }
 
-/** The notice of a preemption; the end follows when it is over, or when the VM has powered itself off. */
+/** Sends the preemption notice; the VM is deleted when the notice period is over or it has powered itself off. */
 export function preempt(machine: Machine): void {
   const { clock, config } = machine.context;
   const endsAt = clock.now() + config.preemptionNoticeMs;
@@ -33,7 +42,7 @@ export function preempt(machine: Machine): void {
   machine.server?.notifyChange();
 }
 
-/** The host dies, and with it everything on the VM at once. */
+/** Simulates a host error: kills all processes of the VM at once. */
 export async function crash(machine: Machine): Promise<void> {
   change(machine, { status: 'TERMINATED' });
   await killTree(treeOf(machine));
@@ -41,11 +50,11 @@ export async function crash(machine: Machine): Promise<void> {
 }
 
 /**
- * Shuts the VM down as its user's wish, not as an accident: nobody is told, and it can be started again on the same
- * disk. What was asked for before comes first, and of what that has ended nothing is left to do.
+ * Shuts the VM down at the user's request: no interruption is published, and the VM can be started again on the same
+ * disk. Runs after earlier work on the VM; does nothing if that has terminated it.
  */
 export function halt(machine: Machine): Promise<void> {
-  return inTurn(machine, async () => {
+  return runInOrder(machine, async () => {
     const { status, isHalting = false } = observe(machine);
     if (status !== 'RUNNING' && !isHalting) {
       return;
@@ -54,7 +63,7 @@ export function halt(machine: Machine): Promise<void> {
     try {
       await stop(machine);
     } catch (error) {
-      // What has become of it, the next look at it says.
+      // The next observation determines the VM's actual status.
       change(machine, { status: 'RUNNING', isHalting: false });
       throw error;
     }
@@ -62,13 +71,13 @@ export function halt(machine: Machine): Promise<void> {
   });
 }
 
-/** Begins what is due: the end of the VM's time, or another try to end it. */
-export function endWhenDue(machine: Machine): void {
+/** Starts the deletion if it is due: because `deleteAt` has passed, or to retry a failed one. */
+export function destroyWhenDue(machine: Machine): void {
   const now = machine.context.clock.now();
   const { status, deleteAt, isHalting = false } = observe(machine);
   const isDue = now >= deleteAt || (status === 'STOPPING' && !isHalting);
   if (isDue && machine.destroying === null && now >= machine.retryAt) {
-    inBackground(machine, destroy(machine));
+    runInBackground(machine, destroy(machine));
   }
 }
 
@@ -84,10 +93,13 @@ async function destroyNow(machine: Machine): Promise<void> {
   await removeDisk(directory);
   context.closing.throwIfAborted();
   context.table.remove(machine.record.instanceId);
-  context.onGone(machine);
+  context.onRemoved(machine);
 }
 
-/** SIGTERM to the VM's process group; SIGKILL to everything when the first process has ended or the grace is over. */
+/**
+ * Sends SIGTERM to the VM's process group; SIGKILL to all processes when the first one has exited or the grace period
+ * is over.
+ */
 async function stop(machine: Machine): Promise<void> {
   const { clock, config, closing } = machine.context;
   const { leader } = machine.record;
@@ -95,17 +107,17 @@ async function stop(machine: Machine): Promise<void> {
     signalGroup(leader, 'SIGTERM');
   }
   const killAt = clock.now() + config.stopGraceMs;
-  while (hasLivingLeader(machine.record) && clock.now() < killAt) {
+  while (isLeaderRunning(machine.record) && clock.now() < killAt) {
     await delay(STOP_POLL_MS, undefined, { signal: closing });
   }
   await killTree(treeOf(machine));
 }
 
-async function cleanAfterEnd(machine: Machine): Promise<void> {
+async function onGuestTerminated(machine: Machine): Promise<void> {
   await killTree(treeOf(machine));
   await machine.context.onInterrupted(vmOf(machine.record), 'compute.instances.guestTerminate');
 }
 
-function hasLivingLeader({ leader }: VmRecord): boolean {
+function isLeaderRunning({ leader }: VmRecord): boolean {
   return leader !== null && isAlive(leader);
 }

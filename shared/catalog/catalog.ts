@@ -134,13 +134,22 @@ export function findMachineType(name: string): MachineType | undefined {
 }
 
 /** The facts of a machine type's family; throws if `machines.json` has no such family. */
-export function familyOf(machineType: string, { families }: Pick<Catalog, 'families'> = readCatalog()): MachineFamily {
-  const [first = '', second = ''] = machineType.split('-');
-  const family = families[`${first}-${second}`] ?? families[first];
+export function familyOf(machineType: string, catalog: Pick<Catalog, 'families'> = readCatalog()): MachineFamily {
+  const family = findFamily(machineType, catalog);
   if (family === undefined) {
     throw new Error(`The machine type ${machineType} belongs to no family of machines.json; add its row there.`);
   }
   return family;
+}
+
+/** The family of a machine type that may not exist; undefined if `machines.json` has no such family. */
+export function findFamily(
+  machineType: string,
+  { families }: Pick<Catalog, 'families'> = readCatalog(),
+): MachineFamily | undefined {
+  const [first = '', second = ''] = machineType.split('-');
+  const name = Object.hasOwn(families, `${first}-${second}`) ? `${first}-${second}` : first;
+  return Object.hasOwn(families, name) ? families[name] : undefined;
 }
 
 /** AI Platform's `cloud_tpu`, Vertex AI's `cloud-tpu`, or a TPU VM such as `ct5lp-hightpu-4t`. */

@@ -1,4 +1,4 @@
-import { familyOf, type Machine } from '#shared/catalog/catalog.ts';
+import { findFamily, type Machine } from '#shared/catalog/catalog.ts';
 import { BOOT_DISK_TYPES, type BootDiskType, type ReplicaGroup } from '#shared/domain/job-spec.ts';
 import type { PoolDraft } from '#shared/job-file/draft/job-draft.ts';
 import { type Findings, type Located, locationOf } from '#shared/job-file/parser/findings.ts';
@@ -12,15 +12,19 @@ const BOOT_DISK_GIB_DEFAULT = 100;
 const BOOT_DISK_GIB_MIN = 100;
 const BOOT_DISK_GIB_MAX = 64_000;
 
+/** The boot disks of machine types that are not in the catalog, such as TPUs and misspelled names. */
+const BOOT_DISKS_DEFAULT = ['pd-ssd', 'pd-standard', 'pd-balanced'] as const;
+
 /** The boot disk of a pool's machines; invalid values are reported and replaced by the default. */
 export function checkDisk(
   { bootDiskGib, bootDiskType }: PoolDraft,
   { machineType }: Machine,
   findings: Findings,
 ): Pick<ReplicaGroup, 'bootDiskGib' | 'bootDiskType'> {
+  const types = findFamily(machineType)?.bootDisks ?? BOOT_DISKS_DEFAULT;
   return {
     bootDiskGib: checkSize(bootDiskGib, findings),
-    bootDiskType: checkType(bootDiskType, { machineType, types: familyOf(machineType).bootDisks }, findings),
+    bootDiskType: checkType(bootDiskType, { machineType, types }, findings),
   };
 }
 

@@ -48,7 +48,7 @@ export const embeddedConfigSchema = z.strictObject({
   syncSeconds: seconds(2),
   logSeconds: seconds(0.5),
   stopGraceSeconds: seconds(10),
-  deadManSeconds: seconds(300),
+  controlPlaneTimeoutSeconds: seconds(300),
   preemptionNoticeSeconds: seconds(5),
   watchSeconds: seconds(1),
   sweepSeconds: seconds(5),
@@ -83,8 +83,18 @@ async function readYaml(path: string): Promise<unknown> {
   }
 }
 
+/** Keys of version 0.1 and their names since. */
+const RENAMED_KEYS: Readonly<Record<string, string>> = { deadManSeconds: 'controlPlaneTimeoutSeconds' };
+
+function underCurrentNames(given: unknown): unknown {
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
+    return given;
+  }
+  return Object.fromEntries(Object.entries(given).map(([key, value]) => [RENAMED_KEYS[key] ?? key, value]));
+}
+
 export function checkEmbeddedConfig(given: unknown, name: string): EmbeddedConfig {
-  const parsed = embeddedConfigSchema.safeParse(given);
+  const parsed = embeddedConfigSchema.safeParse(underCurrentNames(given));
   if (!parsed.success) {
     throw new Error(`${name} is not valid:\n${z.prettifyError(parsed.error)}`);
   }

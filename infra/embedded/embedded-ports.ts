@@ -208,7 +208,7 @@ async function vmSettingsOf(
     limits: {
       stopGraceSeconds: config.stopGraceSeconds,
       preemptionNoticeSeconds: config.preemptionNoticeSeconds,
-      deadManSeconds: config.deadManSeconds,
+      controlPlaneTimeoutSeconds: config.controlPlaneTimeoutSeconds,
       logBytesMax: config.logBytesMax,
       diskBytesMax: config.diskBytesMax,
     },
@@ -226,7 +226,7 @@ function timeoutsOf(config: EmbeddedConfig): Timeouts {
     bootMs: config.bootSeconds * 1_000,
     pendingMs: config.pendingSeconds * 1_000,
     leaseMs: config.leaseSeconds * 1_000,
-    controlPlaneTimeoutMs: config.deadManSeconds * 1_000,
+    controlPlaneTimeoutMs: config.controlPlaneTimeoutSeconds * 1_000,
     teardownMs: config.teardownSeconds * 1_000,
     maxRunningGraceMs: config.maxRunningGraceSeconds * 1_000,
     earlyCancelMs: config.earlyCancelSeconds * 1_000,

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { REPLICA_PHASES } from '#shared/domain/replica.ts';
-import { PROTOCOL_VERSION } from '#shared/protocol/vm-config.ts';
+import { SUPPORTED_PROTOCOLS } from '#shared/protocol/vm-config.ts';
 
 /** Why a replica's part is over, as its agent saw it; what follows from it is decided by the control plane. */
 export const EXIT_REASONS = [
@@ -42,7 +42,7 @@ export const replicaExitReportSchema = z.object({
 
 /** What the agent POSTs to the heartbeat function: at most 64 KiB of JSON. */
 export const heartbeatSchema = z.object({
-  protocol: z.literal(PROTOCOL_VERSION),
+  protocol: z.literal(SUPPORTED_PROTOCOLS),
   jobId: z.string().min(1).max(128),
   attempt: z.int().min(1),
   role: z.enum(['master', 'worker', 'ps', 'evaluator']),

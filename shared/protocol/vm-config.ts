@@ -1,8 +1,15 @@
 import { z } from 'zod';
 import { parseGsUri } from '#shared/protocol/gs-uri.ts';
 
-/** The version of what control plane and agent say to each other; both travel together, so it only guards mistakes. */
-export const PROTOCOL_VERSION = 1;
+/**
+ * The version of the VM configuration and of heartbeats. A VM keeps the agent and the configuration that it was created
+ * with, so that after an update of the deployment heartbeats of the version before still arrive: a new version is made
+ * for a field that is renamed, removed or required from the sender. Version 2 renamed the limit `deadManSeconds`.
+ */
+export const PROTOCOL_VERSION = 2;
+
+/** The versions that the heartbeat function and the agent accept: this one and the one before. */
+export const SUPPORTED_PROTOCOLS = [PROTOCOL_VERSION - 1, PROTOCOL_VERSION] as const;
 
 /** The metadata attributes that a VM of Dropforge carries besides `startup-script` and `shutdown-script`. */
 export const METADATA_KEYS = { config: 'dropforge-config', agent: 'dropforge-agent' } as const;
@@ -73,7 +80,7 @@ export const vmConfigSchema = z.object({
     /** Between the notice that this VM is preempted and its shutdown: the program's, but for the final save. */
     preemptionNoticeSeconds: z.number().positive(),
     /** Without a word from the control plane for so long, the VM powers itself off. */
-    deadManSeconds: z.number().positive(),
+    controlPlaneTimeoutSeconds: z.number().positive(),
     /** After a program that ended by itself: saving its outputs is tried again for so long, and then given up. */
     uploadSeconds: z.number().positive(),
     /** Bytes on the VM's work disk, output included, that end the program. */

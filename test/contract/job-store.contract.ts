@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { causeOf } from '#shared/domain/cause.ts';
-import type { Job } from '#shared/domain/job.ts';
 import type { JobStore } from '#shared/ports/job-store.ts';
 import { effectsOwed, job, jobOf, provisionOf, revisionOf, teardown } from '../support/contract/job-store-examples.ts';
 import type { OpenStore, StoreUnderTest } from '../support/contract/store-under-test.ts';

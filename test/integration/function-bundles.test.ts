@@ -8,7 +8,7 @@ import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { unzipSync } from 'fflate';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { FUNCTION_NAMES, FUNCTIONS, type FunctionName } from '#functions/functions.ts';
+import { FUNCTION_NAMES, type FunctionName } from '#functions/functions.ts';
 import { closeServer, HOST, listen } from '#infra/embedded/http/server.ts';
 import { compileFunction, readCodeCache } from '#infra/tools/bundle-functions/archive/function-script.ts';
 import { type Bundle, bundleFunction, writeBundle } from '#infra/tools/bundle-functions/bundle-function.ts';

@@ -69,7 +69,9 @@ describe('a VM that is told to stop', () => {
 
 describe('a VM whose control plane is unreachable', () => {
   it('stops the program, saves its output and powers off after the control-plane timeout', async () => {
-    configure(cloud(), [await makeSdist(WAITS)], ({ limits }) => ({ limits: { ...limits, deadManSeconds: 1.5 } }));
+    configure(cloud(), [await makeSdist(WAITS)], ({ limits }) => ({
+      limits: { ...limits, controlPlaneTimeoutSeconds: 1.5 },
+    }));
     cloud().answerHeartbeat = () => new Response('no', { status: isRunning() ? 503 : 403 });
     await exited(machine().boot());
     expect(saved('checkpoint')).toBe('saved on SIGTERM');

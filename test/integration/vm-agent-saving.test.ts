@@ -153,7 +153,7 @@ describe('the output of a program that has ended', () => {
   it('is retried for a shorter time after a program that was told to stop', async () => {
     configure(cloud(), [await makeSdist(`${SAVES_TWO_FILES}${WAITS_FOR_GO}`)], (config) => {
       const { limits, intervals } = savesAtTheEnd(config, 600);
-      return { limits: { ...limits, deadManSeconds: 2 }, intervals };
+      return { limits: { ...limits, controlPlaneTimeoutSeconds: 2 }, intervals };
     });
     const isWritten = () => existsSync(join(machine().home, 'output', 'second'));
     cloud().answerHeartbeat = () => ({ command: isWritten() ? 'STOP' : 'CONTINUE', reason: null });

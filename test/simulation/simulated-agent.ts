@@ -132,7 +132,7 @@ export function runAgent(world: AgentWorld, vm: SimulatedVm): void {
 
 function heartbeatOf(vm: SimulatedVm, said: Pick<Heartbeat, 'sequence' | 'phase' | 'exit'>): Heartbeat {
   return {
-    protocol: 1,
+    protocol: 2,
     jobId: vm.jobId,
     attempt: vm.attempt,
     role: vm.role,

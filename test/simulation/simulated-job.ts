@@ -58,7 +58,7 @@ export const simulatedSettings: VmSettings = {
   limits: {
     stopGraceSeconds: 20,
     preemptionNoticeSeconds: 120,
-    deadManSeconds: 600,
+    controlPlaneTimeoutSeconds: 600,
     logBytesMax: 1,
     diskBytesMax: 1_000,
   },

@@ -35,7 +35,7 @@ export async function readVmSettings(
       // A Spot VM that shuts down has 30 s for it (Compute Engine docs, "Preemption process"), its final save included.
       stopGraceSeconds: 15,
       preemptionNoticeSeconds: PREEMPTION_NOTICE_SECONDS,
-      deadManSeconds: TIMEOUTS.controlPlaneTimeoutMs / 1_000,
+      controlPlaneTimeoutSeconds: TIMEOUTS.controlPlaneTimeoutMs / 1_000,
       logBytesMax: 256 * 2 ** 20,
       diskBytesMax: DISK_BYTES_MAX,
     },

@@ -145,9 +145,12 @@ def check_service_variables(test: unittest.TestCase, name: str) -> None:
         test.assertTrue(any(variable.startswith(prefix) for variable in variables), prefix)
 
 
-def check_produced(produce: Callable[[Config], Dict[str, Any]]) -> Callable[[unittest.TestCase, str], None]:
+def check_produced(
+    produce: Callable[[Config], Dict[str, Any]], protocol: int = PROTOCOL_VERSION
+) -> Callable[[unittest.TestCase, str], None]:
     def check(test: unittest.TestCase, name: str) -> None:
-        test.assertEqual(json.loads(json.dumps(produce(golden_config()))), golden(name))
+        config = replace(golden_config(), protocol=protocol)
+        test.assertEqual(json.loads(json.dumps(produce(config))), golden(name))
 
     return check
 
@@ -158,6 +161,8 @@ CHECKS: Dict[str, Callable[[unittest.TestCase, str], None]] = {
     'heartbeat-running.json': check_produced(running_heartbeat),
     'service-variables.json': check_service_variables,
     'vm-config.json': check_config,
+    'protocol-1/heartbeat-running.json': check_produced(running_heartbeat, protocol=1),
+    'protocol-1/vm-config.json': check_config,
 }
 
 
@@ -196,7 +201,7 @@ class ConfigTest(unittest.TestCase):
         self.assertEqual(config.limits.preemption_notice_seconds, 120)
 
     def test_names_the_field_that_is_invalid(self) -> None:
-        for path, name in ((('limits',), 'deadManSeconds'), (('program',), 'module'), ((), 'jobDir')):
+        for path, name in ((('limits',), 'controlPlaneTimeoutSeconds'), (('program',), 'module'), ((), 'jobDir')):
             changed = golden('vm-config.json')
             holder = changed
             for step in path:
@@ -232,6 +237,18 @@ class ProtocolVersionTest(unittest.TestCase):
                 read_config({**golden('vm-config.json'), 'protocol': version})
         with self.assertRaisesRegex(ConfigError, 'protocol version None'):
             read_config([])
+
+    def test_reads_the_golden_configuration_of_the_version_before(self) -> None:
+        old = golden('protocol-1/vm-config.json')
+        self.assertEqual(old['protocol'], PROTOCOL_VERSION - 1)
+        config = read_config(old)
+        self.assertEqual(config, replace(golden_config(), protocol=PROTOCOL_VERSION - 1))
+        self.assertEqual(config.limits.control_plane_timeout_seconds, 600)
+
+    def test_renames_a_field_without_changing_the_original(self) -> None:
+        body = {'protocol': 1, 'limits': {'deadManSeconds': 5, 'a': 1}}
+        self.assertEqual(upgrade(body)['limits'], {'controlPlaneTimeoutSeconds': 5, 'a': 1})
+        self.assertEqual(body['limits'], {'deadManSeconds': 5, 'a': 1})
 
     def test_reads_the_version_before_with_defaults_for_the_fields_that_it_lacks(self) -> None:
         new = PROTOCOL_VERSION + 1

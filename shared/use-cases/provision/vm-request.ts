@@ -21,7 +21,7 @@ export type VmSettings = {
   readonly intervals: VmConfig['intervals'];
   readonly limits: Pick<
     VmConfig['limits'],
-    'stopGraceSeconds' | 'preemptionNoticeSeconds' | 'deadManSeconds' | 'logBytesMax'
+    'stopGraceSeconds' | 'preemptionNoticeSeconds' | 'controlPlaneTimeoutSeconds' | 'logBytesMax'
   > & {
     /** Caps the boot disk's size where the machine has no disk of its own to fill. */
     readonly diskBytesMax: number;

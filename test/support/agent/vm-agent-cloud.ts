@@ -120,7 +120,7 @@ export function configure(
   change: (config: VmConfig) => Partial<VmConfig> = () => ({}),
 ): VmConfig {
   const config = vmConfigSchema.parse({
-    protocol: 1,
+    protocol: 2,
     projectId: 'dropforge-test',
     jobId: 'digits_1',
     attempt: 1,
@@ -150,7 +150,7 @@ export function configure(
       setupSeconds: 60,
       stopGraceSeconds: 5,
       preemptionNoticeSeconds: 10,
-      deadManSeconds: 30,
+      controlPlaneTimeoutSeconds: 30,
       uploadSeconds: 30,
       diskBytesMax: 200_000_000,
       logBytesMax: 2_000_000,

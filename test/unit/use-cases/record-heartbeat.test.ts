@@ -69,7 +69,7 @@ function say(replica: ReplicaId, phase: ReplicaPhase, at: number) {
   const exit = { reason: 'EXITED', exitCode: 0, signal: null, message: 'It ended.', evidence: [] } as const;
   const heartbeat: Heartbeat = {
     ...replica,
-    protocol: 1,
+    protocol: 2,
     jobId: 'pair',
     attempt: 1,
     sequence,

@@ -8,12 +8,17 @@ from vm_agent.setup.environment import ReplicaSpec
 from vm_agent.setup.packages import Package
 from vm_agent.storage.client import split_gs_uri
 
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 2
 # The control plane may be one version behind the agent during a rollout.
 SUPPORTED_PROTOCOLS = tuple(range(max(1, PROTOCOL_VERSION - 1), PROTOCOL_VERSION + 1))
 
 # By version, the fields that it added, as paths, and their values for a configuration of the version before.
 ADDED_FIELDS: Mapping[int, Mapping[Tuple[str, ...], Any]] = {}
+
+# By version, the fields that it renamed, as paths in the version before, and their new names.
+RENAMED_FIELDS: Mapping[int, Mapping[Tuple[str, ...], str]] = {
+    2: {('limits', 'deadManSeconds'): 'controlPlaneTimeoutSeconds'},
+}
 
 
 @dataclass(frozen=True)
@@ -92,8 +97,8 @@ def read_config(body: Any) -> Config:
 
 def upgrade(body: Any) -> Mapping[str, Any]:
     """
-    Returns the configuration with the fields that later protocol versions added, and its `protocol` unchanged. Raises
-    ConfigError for a version that is not supported.
+    Returns the configuration with the fields that later protocol versions renamed and added, and its `protocol`
+    unchanged. Raises ConfigError for a version that is not supported.
     """
     protocol = body.get('protocol') if isinstance(body, dict) else None
     if type(protocol) is not int or protocol not in SUPPORTED_PROTOCOLS:
@@ -104,9 +109,18 @@ def upgrade(body: Any) -> Mapping[str, Any]:
         )
     upgraded: Mapping[str, Any] = body
     for version in range(protocol + 1, PROTOCOL_VERSION + 1):
+        for path, new_name in RENAMED_FIELDS.get(version, {}).items():
+            upgraded = _renamed(upgraded, path, new_name)
         for path, default in ADDED_FIELDS.get(version, {}).items():
             upgraded = _with_default(upgraded, path, default)
     return upgraded
+
+
+def _renamed(body: Mapping[str, Any], path: Tuple[str, ...], new_name: str) -> Mapping[str, Any]:
+    name, *rest = path
+    if rest:
+        return {**body, name: _renamed(_field(body, name, dict), tuple(rest), new_name)}
+    return {new_name if key == name else key: value for key, value in body.items()}
 
 
 def _with_default(body: Mapping[str, Any], path: Tuple[str, ...], default: Any) -> Mapping[str, Any]:
@@ -164,7 +178,7 @@ def _read_limits(body: Mapping[str, Any]) -> Limits:
         setup_seconds=_field(body, 'setupSeconds', float),
         stop_grace_seconds=_field(body, 'stopGraceSeconds', float),
         preemption_notice_seconds=_field(body, 'preemptionNoticeSeconds', float),
-        control_plane_timeout_seconds=_field(body, 'deadManSeconds', float),
+        control_plane_timeout_seconds=_field(body, 'controlPlaneTimeoutSeconds', float),
         upload_seconds=_field(body, 'uploadSeconds', float),
         disk_bytes_max=_field(body, 'diskBytesMax', int),
         log_bytes_max=_field(body, 'logBytesMax', int),

@@ -1,0 +1,178 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { z } from 'zod';
+import { type Database, openDatabase } from '#infra/embedded/data-dir/database.ts';
+import { openSqliteJobStore } from '#infra/embedded/job-state/job-store.ts';
+import { openSqliteReplicaStore } from '#infra/embedded/job-state/replica-store.ts';
+import type { JobIn } from '#shared/domain/job.ts';
+import { TIMEOUTS } from '#shared/domain/timeouts.ts';
+import { type Heartbeat, heartbeatAnswerSchema, heartbeatSchema } from '#shared/protocol/heartbeat.ts';
+import { parseJson } from '#shared/protocol/parse-json.ts';
+import { SERVICE_VARIABLES } from '#shared/protocol/service-variables.ts';
+import { METADATA_KEYS, PROTOCOL_VERSION, vmConfigSchema } from '#shared/protocol/vm-config.ts';
+import { recordHeartbeat } from '#shared/use-cases/heartbeat/record-heartbeat.ts';
+import { type VmSettings, vmRequestOf } from '#shared/use-cases/provision/vm-request.ts';
+import { simulatedSettings } from '../../simulation/simulated-job.ts';
+import { jobAfter, queuedJob } from '../../support/domain/example-job.ts';
+
+/**
+ * The files of shared/protocol/golden bind both languages: here they are parsed strictly and produced by the TypeScript
+ * senders, and infra/vm-agent/tests/test_protocol.py reads and produces the same files with the agent's code.
+ */
+const FOLDER = new URL('../../../shared/protocol/golden/', import.meta.url);
+
+function golden(name: string): unknown {
+  return parseJson(readFileSync(new URL(name, FOLDER), 'utf8'));
+}
+
+/** The schema of each file; null for a file that is not parsed here. */
+const SCHEMAS: Readonly<Record<string, z.ZodType | null>> = {
+  'heartbeat-answer.json': heartbeatAnswerSchema,
+  'heartbeat-exited.json': heartbeatSchema,
+  'heartbeat-running.json': heartbeatSchema,
+  // A constant here, compared below.
+  'service-variables.json': null,
+  'vm-config.json': vmConfigSchema,
+  'protocol-1/heartbeat-running.json': heartbeatSchema,
+  // Only VMs of an older deployment have it; the agent's tests read it.
+  'protocol-1/vm-config.json': null,
+};
+
+const PARSED = Object.entries(SCHEMAS).flatMap(([name, schema]) => (schema === null ? [] : [[name, schema] as const]));
+
+/** Objects whose keys are the user's: any of them may be missing. */
+const OPEN_OBJECTS = ['program.environment', 'program.secrets', 'cluster', 'trainingInput', 'progress.metrics'];
+
+/** Every path to a key of the value, through arrays too. */
+function pathsOf(value: unknown, path: readonly string[] = []): readonly (readonly string[])[] {
+  if (typeof value !== 'object' || value === null || OPEN_OBJECTS.includes(path.join('.'))) {
+    return [];
+  }
+  return Object.entries(value).flatMap(([key, entry]) => {
+    const own = Array.isArray(value) ? [] : [[...path, key]];
+    return [...own, ...pathsOf(entry, [...path, key])];
+  });
+}
+
+function without(value: unknown, [key = '', ...rest]: readonly string[]): unknown {
+  const copy = structuredClone(value) as Record<string, unknown>;
+  if (rest.length === 0) {
+    delete copy[key];
+  } else {
+    copy[key] = without(copy[key], rest);
+  }
+  return copy;
+}
+
+describe('the golden files', () => {
+  it('are all known to this test', () => {
+    const names = readdirSync(FOLDER, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.json'));
+    expect(names.sort()).toEqual(Object.keys(SCHEMAS).sort());
+  });
+
+  it.each(PARSED)('%s has exactly the fields of its schema', (name, schema) => {
+    expect(schema.parse(golden(name))).toEqual(golden(name));
+  });
+
+  it.each(PARSED)('%s is rejected without any one of its fields', (name, schema) => {
+    const value = golden(name);
+    const paths = pathsOf(value);
+    expect(paths.length).toBeGreaterThan(0);
+    const accepted = paths.filter((path) => schema.safeParse(without(value, path)).success);
+    expect(accepted.map((path) => path.join('.'))).toEqual([]);
+  });
+
+  it.each(['heartbeat-running.json', 'heartbeat-exited.json', 'vm-config.json'])('%s is of this version', (name) => {
+    expect(golden(name)).toMatchObject({ protocol: PROTOCOL_VERSION });
+  });
+
+  it('of the version before are of that version, and no other version is accepted', () => {
+    const old = golden('protocol-1/heartbeat-running.json');
+    expect(old).toMatchObject({ protocol: PROTOCOL_VERSION - 1 });
+    for (const protocol of [PROTOCOL_VERSION + 1, PROTOCOL_VERSION - 2]) {
+      expect(heartbeatSchema.safeParse({ ...Object(old), protocol }).success).toBe(false);
+    }
+  });
+});
+
+/** The second attempt of the golden job, after the first was preempted. */
+function goldenJob(): JobIn<'PREPARING'> {
+  const job = queuedJob({ maxRunningMs: 604_800_000 });
+  const jobId = 'digits_20261121';
+  const packageUri = 'gs://dropforge-local-jobs/digits/packages/ab12/digits-0.1.tar.gz';
+  const program = {
+    kind: 'PYTHON',
+    packageUris: [packageUri],
+    module: 'trainer.task',
+    args: ['--epochs', '10'],
+    environment: { DATA: 'gs://data/digits', CACHE: '$(DATA)/cache' },
+  } as const;
+  const spec = {
+    ...job.spec,
+    jobId,
+    program,
+    jobDir: 'gs://dropforge-local-jobs/digits',
+    secrets: { HF_TOKEN: { project: null, secret: 'hf-token', version: '3' } },
+  };
+  const packages = [{ uri: packageUri, generation: '1763700000000001', crc32c: 'yZRlqg==', sizeBytes: 61_234 }];
+  const placed = jobAfter(
+    { ...job, jobId, spec, packages },
+    ['PLACEMENT_CHOSEN', 1_000],
+    ['ATTEMPT_INTERRUPTED', 2_000],
+    ['PLACEMENT_CHOSEN', 3_000],
+  );
+  if (placed.status !== 'PREPARING') {
+    throw new Error(`The job is ${placed.status}.`);
+  }
+  return placed;
+}
+
+const settings: VmSettings = {
+  ...simulatedSettings,
+  projectId: 'dropforge-local',
+  endpoints: {
+    heartbeatUrl: 'http://127.0.0.1:8085/heartbeat',
+    heartbeatAudience: 'https://dropforge.example/heartbeat',
+    storageUrl: 'http://127.0.0.1:8084',
+    loggingUrl: 'http://127.0.0.1:8084',
+    secretManagerUrl: 'http://127.0.0.1:8084',
+  },
+  intervals: { heartbeatSeconds: 15, syncSeconds: 10, logSeconds: 2 },
+  limits: {
+    stopGraceSeconds: 20,
+    preemptionNoticeSeconds: 120,
+    controlPlaneTimeoutSeconds: 600,
+    logBytesMax: 268_435_456,
+    diskBytesMax: 105_000_000_000,
+  },
+};
+
+describe('the TypeScript sender', () => {
+  let database: Database;
+
+  beforeEach(() => {
+    database = openDatabase(':memory:');
+  });
+
+  afterEach(() => database.close());
+
+  it('produces the VM configuration', () => {
+    const request = vmRequestOf(goldenJob(), { role: 'master', index: 0 }, { settings, timeouts: TIMEOUTS });
+    expect(parseJson(request.metadata[METADATA_KEYS.config] ?? '')).toEqual(golden('vm-config.json'));
+  });
+
+  it('produces the answer to a heartbeat', async () => {
+    const jobs = openSqliteJobStore(database);
+    const replicas = openSqliteReplicaStore(database);
+    const job = jobAfter(goldenJob(), ['ATTEMPT_INTERRUPTED', 4_000]);
+    await jobs.create(job, []);
+    const heartbeat = golden('heartbeat-running.json') as Heartbeat;
+    const sender = { vmName: 'df-digits', instanceId: '1', zone: 'us-central1-a', at: 5_000 };
+    const ports = { jobs, replicas, bus: { publish: async () => 'id' }, timeouts: TIMEOUTS };
+    expect(await recordHeartbeat(ports, heartbeat, sender)).toEqual(golden('heartbeat-answer.json'));
+  });
+
+  it('holds the service variables', () => {
+    expect(SERVICE_VARIABLES).toEqual(golden('service-variables.json'));
+  });
+});

@@ -3,7 +3,9 @@ import { z } from 'zod';
 import type { Logger } from '#shared/observability/logger.ts';
 import { parseJson } from '#shared/protocol/parse-json.ts';
 
-/** What the framework makes of a Pub/Sub push: the payload of `google.cloud.pubsub.topic.v1.messagePublished`. */
+/**
+ * Payload of the CloudEvent `google.cloud.pubsub.topic.v1.messagePublished`, to which the framework converts a push.
+ */
 const messagePublishedSchema = z.object({
   message: z.object({
     data: z.string(),
@@ -18,7 +20,7 @@ export type ReceivedMessage = {
   readonly attributes: Readonly<Record<string, string>>;
 };
 
-/** The message inside the event; undefined, and on record, when there is none: such an event can never be handled. */
+/** The message in the event. Logs and returns undefined if there is none, since redelivery would not help. */
 export function receiveMessage(event: CloudEvent<unknown>, logger: Logger): ReceivedMessage | undefined {
   const parsed = messagePublishedSchema.safeParse(event.data);
   if (!parsed.success) {
@@ -29,7 +31,9 @@ export function receiveMessage(event: CloudEvent<unknown>, logger: Logger): Rece
   return { messageId, attributes, data: Buffer.from(data, 'base64') };
 }
 
-/** The message as the schema has it; undefined, and on record, when it is malformed, however often it would come. */
+/**
+ * The message, parsed by the schema. Logs and returns undefined if it is malformed, since redelivery would not help.
+ */
 export function decodeMessage<Schema extends z.ZodType>(
   event: CloudEvent<unknown>,
   schema: Schema,

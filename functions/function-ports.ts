@@ -12,7 +12,7 @@ import type { VmProvider } from '#shared/ports/vm-provider.ts';
 import type { IntakeSettings } from '#shared/use-cases/intake/intake-settings.ts';
 import type { VmSettings } from '#shared/use-cases/provision/vm-request.ts';
 
-/** Everything that functions are built from; each takes what it needs, and composition roots provide it. */
+/** Everything that functions are built from. Each takes a subset; composition roots provide it. */
 export type FunctionPorts = {
   readonly jobs: JobStore;
   readonly replicas: ReplicaStore;
@@ -29,5 +29,5 @@ export type FunctionPorts = {
   readonly verifyVmIdentity: VmIdentityVerifier;
 };
 
-/** What a use case asks for, and what every function has: the time, and a log. */
+/** The ports of a use case, and those of every function: clock and logger. */
 export type PortsFor<UseCasePorts> = UseCasePorts & Pick<FunctionPorts, 'clock' | 'logger'>;

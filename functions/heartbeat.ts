@@ -4,7 +4,7 @@ import type { FunctionPorts, PortsFor } from '#functions/function-ports.ts';
 import { HEARTBEAT_BYTES_MAX, heartbeatSchema } from '#shared/protocol/heartbeat.ts';
 import { type HeartbeatPorts, recordHeartbeat } from '#shared/use-cases/heartbeat/record-heartbeat.ts';
 
-/** The only door that VMs have: a signed identity and a heartbeat in, CONTINUE, WAIT or STOP out. */
+/** The only endpoint for VMs: takes a signed identity and a heartbeat, answers CONTINUE, WAIT or STOP. */
 export function createHeartbeat(
   ports: PortsFor<HeartbeatPorts & Pick<FunctionPorts, 'verifyVmIdentity'>>,
 ): HttpFunction {
@@ -16,7 +16,7 @@ export function createHeartbeat(
       return;
     }
     if ((request.rawBody?.byteLength ?? 0) > HEARTBEAT_BYTES_MAX) {
-      response.status(413).json({ error: { message: `A heartbeat has at most ${HEARTBEAT_BYTES_MAX} bytes.` } });
+      response.status(413).json({ error: { message: `The heartbeat is larger than ${HEARTBEAT_BYTES_MAX} bytes.` } });
       return;
     }
     const parsed = heartbeatSchema.safeParse(request.body);

@@ -7,8 +7,8 @@ import type { EventPorts } from '#shared/use-cases/handle-job-event.ts';
 import { handleCancelMessage } from '#shared/use-cases/intake/cancel-job.ts';
 
 /**
- * Control topic → cancel. A job that nobody knows may not have been taken in yet: the message comes again for a while.
- * Then the job is on record, and no reason to ask again.
+ * Control topic → cancel. An unknown job may not have been submitted yet: the message is redelivered for a while. After
+ * that it is logged and acknowledged.
  */
 export function createOnControl(ports: PortsFor<EventPorts>) {
   return async (event: CloudEvent<unknown>): Promise<void> => {
@@ -20,7 +20,9 @@ export function createOnControl(ports: PortsFor<EventPorts>) {
     const publishedAt = Date.parse(event.time ?? '');
     const outcome = await handleCancelMessage(ports, { jobId, publishedAt }, ports.clock.now());
     if (outcome === 'TOO_EARLY') {
-      throw new RedeliverLater(`Job ${jobId} is to be cancelled and is not there yet; the message is delivered again.`);
+      throw new RedeliverLater(
+        `Job ${jobId}, which is to be cancelled, does not exist yet; the message is redelivered.`,
+      );
     }
     if (outcome === 'UNKNOWN') {
       ports.logger.log('WARNING', 'job to cancel is unknown', { jobId });

@@ -2,16 +2,15 @@ import type { CloudEvent } from '@google-cloud/functions-framework';
 import { receiveMessage } from '#functions/decode-message.ts';
 import type { PortsFor } from '#functions/function-ports.ts';
 import { parseJson } from '#shared/protocol/parse-json.ts';
-import type { SubmitPorts } from '#shared/use-cases/intake/submit-job.ts';
-import { handleDeadLetter } from '#shared/use-cases/reports/handle-dead-letter.ts';
+import { type DeadLetterPorts, handleDeadLetter } from '#shared/use-cases/reports/handle-dead-letter.ts';
 
-/** Subscriptions are called after their topics, and both after the deployment. */
+/** A subscription is named after its topic and the deployment. */
 function topicOf(subscription: string | undefined): string {
   return subscription?.replace(/^dropforge-/, '') ?? 'unknown';
 }
 
-/** Dead-letter topic → the operator's log, and the job that the message was about. */
-export function createOnDeadLetter(ports: PortsFor<SubmitPorts>) {
+/** Dead-letter topic → the log, and the job or upload that the message was about. */
+export function createOnDeadLetter(ports: PortsFor<DeadLetterPorts>) {
   return async (event: CloudEvent<unknown>): Promise<void> => {
     const message = receiveMessage(event, ports.logger);
     if (message !== undefined) {

@@ -5,7 +5,7 @@ import { interruptionMessageSchema } from '#shared/protocol/stage-message.ts';
 import type { HeartbeatPorts } from '#shared/use-cases/heartbeat/record-heartbeat.ts';
 import { handleInterruption } from '#shared/use-cases/reconcile/handle-interruption.ts';
 
-/** Log sink of Compute Engine's system events → the attempt that lost its VM. */
+/** Log sink for Compute Engine's system events → the interruption of the attempt that lost its VM. */
 export function createOnInterruption(ports: PortsFor<HeartbeatPorts>) {
   return async (event: CloudEvent<unknown>): Promise<void> => {
     const entry = decodeMessage(event, interruptionMessageSchema, ports.logger);

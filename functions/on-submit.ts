@@ -4,14 +4,14 @@ import type { PortsFor } from '#functions/function-ports.ts';
 import { handleSubmitMessage } from '#shared/use-cases/intake/handle-submit-message.ts';
 import type { SubmitPorts } from '#shared/use-cases/intake/submit-job.ts';
 
-/** Submit topic → a job, or the reason why not, in the upload bucket. */
+/** Submit topic → a job, or a report in the upload bucket. */
 export function createOnSubmit(ports: PortsFor<SubmitPorts>) {
   return async (event: CloudEvent<unknown>): Promise<void> => {
     const message = receiveMessage(event, ports.logger);
     if (message !== undefined) {
       const { messageId } = message;
       const { verdict, jobId } = await handleSubmitMessage(ports, message, ports.clock.now());
-      ports.logger.log('INFO', 'submission was taken', { messageId, verdict, jobId });
+      ports.logger.log('INFO', 'submission handled', { messageId, verdict, jobId });
     }
   };
 }

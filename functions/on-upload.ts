@@ -5,14 +5,16 @@ import { storageObjectSchema } from '#shared/protocol/stage-message.ts';
 import { handleUpload } from '#shared/use-cases/intake/handle-upload.ts';
 import type { SubmitPorts } from '#shared/use-cases/intake/submit-job.ts';
 
-/** Cloud Storage's notification that an object was finished in the upload bucket → a job, or the reason why not, beside it. */
+/**
+ * Cloud Storage notification that an object was finalized in the upload bucket → a job, or a report beside the upload.
+ */
 export function createOnUpload(ports: PortsFor<SubmitPorts>) {
   return async (event: CloudEvent<unknown>): Promise<void> => {
     const upload = decodeMessage(event, storageObjectSchema, ports.logger);
     if (upload !== undefined) {
       const outcome = await handleUpload(ports, upload, ports.clock.now());
       const verdict = outcome?.verdict ?? 'IGNORED';
-      ports.logger.log('INFO', 'upload was taken', { ...upload, verdict, jobId: outcome?.jobId });
+      ports.logger.log('INFO', 'upload handled', { ...upload, verdict, jobId: outcome?.jobId });
     }
   };
 }

@@ -4,7 +4,7 @@ import type { FunctionPorts, PortsFor } from '#functions/function-ports.ts';
 import { provisionMessageSchema } from '#shared/protocol/stage-message.ts';
 import { type ProvisionPorts, provision } from '#shared/use-cases/provision/provision.ts';
 
-/** Provision topic → VMs. Returning acknowledges the message; throwing has it delivered again. */
+/** Provision topic → VMs. Returning acknowledges the message; throwing has it redelivered. */
 export function createProvision(ports: PortsFor<ProvisionPorts & Pick<FunctionPorts, 'vmSettings'>>) {
   return async (event: CloudEvent<unknown>): Promise<void> => {
     const message = decodeMessage(event, provisionMessageSchema, ports.logger);

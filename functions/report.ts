@@ -4,12 +4,12 @@ import type { PortsFor } from '#functions/function-ports.ts';
 import { jobUpdateSchema } from '#shared/protocol/stage-message.ts';
 import { type ReportPorts, reportJob } from '#shared/use-cases/reports/report-job.ts';
 
-/** Events topic → the report object beside the upload. The message says which job; what is written is read then. */
+/** Topic `job-updates` → the report beside the upload. The message only names the job, whose current state is read. */
 export function createReport(ports: PortsFor<ReportPorts>) {
   return async (event: CloudEvent<unknown>): Promise<void> => {
-    const announcement = decodeMessage(event, jobUpdateSchema, ports.logger);
-    if (announcement !== undefined) {
-      await reportJob(ports, announcement.jobId, ports.clock.now());
+    const update = decodeMessage(event, jobUpdateSchema, ports.logger);
+    if (update !== undefined) {
+      await reportJob(ports, update.jobId, ports.clock.now());
     }
   };
 }

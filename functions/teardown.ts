@@ -4,7 +4,7 @@ import type { PortsFor } from '#functions/function-ports.ts';
 import { teardownMessageSchema } from '#shared/protocol/stage-message.ts';
 import { sweep, type TeardownPorts, teardown } from '#shared/use-cases/teardown/teardown.ts';
 
-/** Teardown topic → VMs deleted: one job's, or, swept, everybody's that no job owns. */
+/** Teardown topic → deletion of one job's VMs, or a sweep of all orphaned VMs. */
 export function createTeardown(ports: PortsFor<TeardownPorts>) {
   return async (event: CloudEvent<unknown>): Promise<void> => {
     const message = decodeMessage(event, teardownMessageSchema, ports.logger);

@@ -46,8 +46,9 @@ const claimsSchema = z.object({
 });
 
 /**
- * Verifies the `Authorization` header of a VM: an RS256 token of this issuer, for this audience, of this service account
- * and project, not expired. Throws when the issuer's keys cannot be had: that is no fault of the VM's, and passes.
+ * Verifies the `Authorization` header of a VM: an RS256 token of this issuer, for this audience, of this service
+ * account and project, not expired. Throws when the issuer's keys cannot be had: that is no fault of the VM's, and
+ * passes.
  */
 export function createVmIdentityVerifier(expectation: VmIdentityExpectation): VmIdentityVerifier {
   const { jwks, issuer, audience } = expectation;

@@ -24,8 +24,8 @@ export type JobStore = {
     readonly effects: readonly Effect[];
   }): Promise<CommitOutcome>;
   /**
-   * The unfinished jobs whose `wakeAt` is at or before `now`, most overdue first. Reads nothing else, and parses no job:
-   * one unreadable record does not keep the others from being woken.
+   * The unfinished jobs whose `wakeAt` is at or before `now`, most overdue first. Reads nothing else, and parses no
+   * job: one unreadable record does not keep the others from being woken.
    */
   listDue(now: TimestampMs, countMax: number): Promise<readonly DueJob[]>;
   /** The jobs that owe effects. Reads nothing else. */

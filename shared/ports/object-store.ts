@@ -35,7 +35,9 @@ export type ObjectStore = {
     object: ObjectName,
     options?: { readonly generation?: string; readonly range?: ByteRange },
   ): Promise<Readable | undefined>;
-  /** With `ifGeneration` ('0' = must not exist yet), CONFLICT when another generation is there; nothing is written then. */
+  /**
+   * With `ifGeneration` ('0' = must not exist yet), CONFLICT when another generation is there; nothing is written then.
+   */
   write(
     object: ObjectName,
     body: Uint8Array | Readable,
@@ -46,8 +48,8 @@ export type ObjectStore = {
     },
   ): Promise<ObjectInfo | 'CONFLICT' | 'NO_BUCKET'>;
   /**
-   * Live objects whose name begins with the prefix, in the order of their names, from the first one after `after`. Fewer
-   * than `countMax` are all that there are. Throws where the bucket does not exist or may not be listed.
+   * Live objects whose name begins with the prefix, in the order of their names, from the first one after `after`.
+   * Fewer than `countMax` are all that there are. Throws where the bucket does not exist or may not be listed.
    */
   list(query: {
     readonly bucket: string;

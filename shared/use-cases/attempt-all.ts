@@ -1,6 +1,6 @@
 /**
- * Does the work for every item, one after the other, and only then throws what failed: one job that cannot be handled
- * must not keep the watcher from all that come after it.
+ * Runs the work for every item in sequence, and throws all errors at the end as one AggregateError: an item that fails
+ * must not prevent the reconciler from handling those after it.
  */
 export async function attemptAll<Item>(items: Iterable<Item>, work: (item: Item) => Promise<unknown>): Promise<void> {
   const errors: unknown[] = [];
@@ -14,6 +14,6 @@ export async function attemptAll<Item>(items: Iterable<Item>, work: (item: Item)
   if (errors.length > 0) {
     const [first] = errors;
     const reason = first instanceof Error ? first.message : String(first);
-    throw new AggregateError(errors, `${errors.length} could not be handled, the first because: ${reason}`);
+    throw new AggregateError(errors, `${errors.length} items could not be handled. First error: ${reason}`);
   }
 }

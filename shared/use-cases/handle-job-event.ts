@@ -1,17 +1,26 @@
-import type { JobEvent } from '#shared/domain/event.ts';
+import type { Effect, JobEvent } from '#shared/domain/event.ts';
 import type { Job } from '#shared/domain/job.ts';
 import { transition } from '#shared/domain/rules/transition.ts';
 import type { Timeouts } from '#shared/domain/timeouts.ts';
-import { type OutboxPorts, publishOutbox } from '#shared/use-cases/publish-outbox.ts';
+import type { JobStore } from '#shared/ports/job-store.ts';
+import type { MessageBus, Topic } from '#shared/ports/message-bus.ts';
+
+export type OutboxPorts = { readonly jobs: JobStore; readonly bus: MessageBus };
 
 export type EventPorts = OutboxPorts & { readonly timeouts: Timeouts };
 
 const COMMIT_TRIES_MAX = 8;
 
+const TOPIC_OF: Readonly<Record<Effect['type'], Topic>> = {
+  PROVISION: 'provision',
+  TEARDOWN: 'teardown',
+  JOB_UPDATE: 'job-updates',
+};
+
 /**
- * Handles one event once, however often it is delivered: read, decide, commit, then pay what is owed. Resolves with
- * the job as it stands afterwards, undefined when there is no such job; throws where it kept changing, to be delivered
- * again.
+ * Handles an event exactly once, however often it is delivered: read the job, apply the rules, commit, publish the
+ * outbox. Returns the job afterwards, or undefined if it does not exist. Throws after COMMIT_TRIES_MAX conflicting
+ * commits, so that the event is redelivered.
  */
 export async function handleJobEvent(ports: EventPorts, event: JobEvent): Promise<Job | undefined> {
   for (let commitTry = 1; commitTry <= COMMIT_TRIES_MAX; commitTry += 1) {
@@ -35,5 +44,16 @@ export async function handleJobEvent(ports: EventPorts, event: JobEvent): Promis
     await publishOutbox(ports, event.jobId);
     return outcome === 'COMMITTED' ? job : (await ports.jobs.read(event.jobId))?.job;
   }
-  throw new Error(`Job ${event.jobId} kept changing under event ${event.eventId}; it will be delivered again.`);
+  throw new Error(`Job ${event.jobId} kept changing while event ${event.eventId} was handled; it is redelivered.`);
+}
+
+/**
+ * Publishes the outbox entries of a job, oldest first, and marks each as published. A crash in between publishes an
+ * entry again: every effect is idempotent.
+ */
+export async function publishOutbox(ports: OutboxPorts, jobId: string): Promise<void> {
+  for (const { entryId, effect } of await ports.jobs.listOutbox(jobId)) {
+    await ports.bus.publish(TOPIC_OF[effect.type], effect);
+    await ports.jobs.markPublished(jobId, entryId);
+  }
 }

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { AccessDeniedError } from '#shared/ports/object-store.ts';
-import { findPackages } from '#shared/use-cases/intake/find-packages.ts';
+import { findPackages } from '#shared/use-cases/intake/check-packages.ts';
 import { openStorageUnderTest, refuse, type StorageUnderTest } from '../support/google-cloud/storage-under-test.ts';
 
 const PAGE_OBJECTS_MAX = 3;

@@ -142,7 +142,7 @@ it('cancels a job that is made after it was asked to, and gives up the cancel of
   expect((await cancel('nobody', Date.now() - earlyCancelMs)).status).toBe(204);
   expect(log.map(({ severity, message }) => `${severity} ${message}`)).toEqual([
     'INFO function failed',
-    'INFO upload was taken',
+    'INFO upload handled',
     'WARNING job to cancel is unknown',
   ]);
 });

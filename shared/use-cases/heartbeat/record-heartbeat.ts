@@ -17,19 +17,19 @@ import type { ReplicaStore } from '#shared/ports/replica-store.ts';
 import type { Heartbeat, HeartbeatAnswer } from '#shared/protocol/heartbeat.ts';
 import { type EventPorts, handleJobEvent } from '#shared/use-cases/handle-job-event.ts';
 
-type JobNews = 'REPLICA_REPORTED' | 'REPLICA_STARTED' | 'REPLICA_UPLOADING';
+type PhaseEvent = 'REPLICA_REPORTED' | 'REPLICA_STARTED' | 'REPLICA_UPLOADING';
 
 export type HeartbeatPorts = EventPorts & { readonly replicas: ReplicaStore };
 
 /**
- * Takes one heartbeat of a VM whose identity was verified. It writes the replica's record and nothing else, but for the
- * few that move the job, each once an attempt: of the master its first word, the first that says RUNNING and the first
- * that says UPLOADING; of every replica the last. A VM that is not the current attempt's is told to stop, and nothing
- * that it says is written down.
+ * Records one heartbeat of a VM whose identity was verified. It writes the replica's record only, except for the few
+ * heartbeats that become a job event, each once per attempt: the master's first heartbeat, its first RUNNING, its first
+ * UPLOADING, and the exit of every replica. A VM that the current attempt does not own is told to stop, and its
+ * heartbeat is not recorded.
  *
- * An end before all VMs of a cluster are known to exist moves nothing yet: where another one is refused, those that
- * came up are deleted, and what they say to that is no interruption. It is written down; the watcher takes it to the
- * job when its lease has passed, unless the refusal has cleared that meanwhile.
+ * An exit before all VMs of a cluster are confirmed is recorded, but does not become an event yet: if the creation of
+ * another VM fails, the VMs that came up are deleted, and their exits are not interruptions. The reconciler reports the
+ * exit when the replica's lease expires, unless the create failure has cleared the lease by then.
  */
 export async function recordHeartbeat(
   ports: HeartbeatPorts,
@@ -37,13 +37,13 @@ export async function recordHeartbeat(
   sender: VmClaim & { readonly at: TimestampMs },
 ): Promise<HeartbeatAnswer> {
   const job = (await ports.jobs.read(heartbeat.jobId))?.job;
-  const refusal = refusalOf(job, heartbeat, sender);
-  if (job === undefined || !isPlaced(job) || refusal !== null) {
-    return { command: 'STOP', reason: refusal };
+  const rejection = reasonToReject(job, heartbeat, sender);
+  if (job === undefined || !isPlaced(job) || rejection !== null) {
+    return { command: 'STOP', reason: rejection };
   }
   const replica = toReplica(heartbeat, sender, ports.timeouts.leaseMs);
   if ((await ports.replicas.record(replica)) === 'OUTDATED') {
-    return goOn(job);
+    return answerOf(job);
   }
   if (replica.exit !== null) {
     if (allReplicasCreated(job)) {
@@ -51,25 +51,25 @@ export async function recordHeartbeat(
     }
     return { command: 'STOP', reason: `Replica ${replica.replica} has reported its exit.` };
   }
-  const news = newsFor(job, replica);
-  if (news !== null) {
+  const type = phaseEventOf(job, replica);
+  if (type !== null) {
     const { jobId, attempt, instanceId } = replica;
-    const eventId = `${news}-${attempt}-${replica.replica}-${instanceId}`;
-    await handleJobEvent(ports, { type: news, eventId, jobId, at: sender.at, attempt, replica: replica.replica });
+    const eventId = `${type}-${attempt}-${replica.replica}-${instanceId}`;
+    await handleJobEvent(ports, { type, eventId, jobId, at: sender.at, attempt, replica: replica.replica });
   }
-  return goOn(job);
+  return answerOf(job);
 }
 
-/** By the job as it was read: VMs that are created meanwhile are told of at the next heartbeat. */
-function goOn(job: PlacedJob): HeartbeatAnswer {
+/** Based on the job as it was read; VMs that are confirmed meanwhile are taken into account at the next heartbeat. */
+function answerOf(job: PlacedJob): HeartbeatAnswer {
   return allReplicasCreated(job)
     ? { command: 'CONTINUE', reason: null }
-    : { command: 'WAIT', reason: `Not all machines of job ${job.jobId} are known to exist.` };
+    : { command: 'WAIT', reason: `Not all VMs of job ${job.jobId} are confirmed to exist.` };
 }
 
 /**
- * Tells the job that a replica's program has ended; named after the VM, so that it happens once. Only then is the lease
- * given up: until it is, the watcher finds an exit that a crash has kept from the job.
+ * Reports a replica's exit to its job, once per VM, and clears the lease afterwards: until then the reconciler finds an
+ * exit that a crash has kept from the job.
  */
 export async function reportExit(ports: HeartbeatPorts, replica: Replica, at: TimestampMs): Promise<void> {
   const { jobId, attempt, exit, instanceId } = replica;
@@ -88,13 +88,13 @@ export async function reportExit(ports: HeartbeatPorts, replica: Replica, at: Ti
   await ports.replicas.record({ ...replica, leaseExpiresAt: null });
 }
 
-/** Why a VM has no business here; null when it has. */
-function refusalOf(job: Job | undefined, heartbeat: Heartbeat, sender: VmClaim): string | null {
+/** Reason to reject this VM's heartbeat, or null. */
+function reasonToReject(job: Job | undefined, heartbeat: Heartbeat, sender: VmClaim): string | null {
   if (job === undefined) {
     return `There is no job ${heartbeat.jobId}.`;
   }
   if (job.status === 'CLOSING' || job.status === 'CLOSED') {
-    return `Job ${job.jobId} is over: ${stateOf(job)}.`;
+    return `Job ${job.jobId} has ended: ${stateOf(job)}.`;
   }
   const isItself = sender.vmName === vmNameOf(job.jobId, heartbeat.attempt, heartbeat);
   return isItself && heartbeat.attempt === job.attempt && ownsVm(job, sender)
@@ -102,16 +102,16 @@ function refusalOf(job: Job | undefined, heartbeat: Heartbeat, sender: VmClaim):
     : `VM ${sender.vmName} is not part of attempt ${job.attempt} of job ${job.jobId}.`;
 }
 
-/** What this heartbeat says that the job does not know, judged by the job that was read for it: no further reads. */
-function newsFor(job: Job, { replica, phase }: Replica): JobNews | null {
+/** The event for a phase of the master that the job, as it was read, does not know yet; null otherwise. */
+function phaseEventOf(job: Job, { replica, phase }: Replica): PhaseEvent | null {
   if (replica !== MASTER) {
     return null;
   }
   if (job.status === 'PREPARING') {
-    // A program that is over has run, though the heartbeat that said so was lost.
+    // A program that has exited has run, even if the heartbeat that reported RUNNING was lost.
     const hasStarted = (phase === 'RUNNING' || phase === 'UPLOADING') && job.instances.length > 0;
-    const firstWord = job.reportedAt === null ? 'REPLICA_REPORTED' : null;
-    return hasStarted ? 'REPLICA_STARTED' : firstWord;
+    const firstReport = job.reportedAt === null ? 'REPLICA_REPORTED' : null;
+    return hasStarted ? 'REPLICA_STARTED' : firstReport;
   }
   const isUploading = job.status === 'RUNNING' && phase === 'UPLOADING' && job.uploadingAt === null;
   return isUploading ? 'REPLICA_UPLOADING' : null;

@@ -1,33 +1,33 @@
 export type RuntimeFound = {
-  /** Another than was asked for where one stands in for it. */
+  /** Differs from the requested version if another runtime replaces it. */
   readonly name: string;
-  /** What is different there, in a sentence. */
+  /** How the replacement differs, as one sentence. */
   readonly note: string | null;
-  /** What to do about another than was asked for, where writing its name is not the way. */
+  /** What to do about a replacement, if not to set its name. */
   readonly remedy?: string | undefined;
-  /** The Python of its image, as `3.10`; null where it is not known. */
+  /** The Python version of the image, such as `3.10`; null if unknown. */
   readonly pythonVersion: string | null;
-  /** The size of its one boot disk, where it boots from machine images alone; null where any size is to be had. */
+  /** Size of the boot disk if the runtime boots from machine images only; null if any size is possible. */
   readonly bootDiskGib: number | null;
 };
 
-/** What intake is told about its deployment. */
+/** Intake's settings for its deployment. */
 export type IntakeSettings = {
-  /** Where uploads are submissions. */
+  /** The bucket in which uploads are submissions. */
   readonly uploadBucket: string;
-  /** Where jobs that name no job directory have theirs: `gs://BUCKET/JOB_ID`. */
+  /** The bucket of job directories that job files do not set: `gs://BUCKET/JOB_ID`. */
   readonly jobsBucket: string;
-  /** Where jobs run that name no region. */
+  /** Region of jobs that set none. */
   readonly regionDefault: string;
-  /** What runs jobs that name no runtime version. */
+  /** Runtime of jobs that set none. */
   readonly runtimeVersionDefault: string;
-  /** What a runtime version gets; undefined for none. */
+  /** The runtime that a version maps to; undefined if there is none. */
   readonly runtimeOf: (runtimeVersion: string) => RuntimeFound | undefined;
-  /** The runtime versions that have an image of their own, for messages. */
+  /** The runtime versions with an image of their own, for messages. */
   readonly runtimeVersions: readonly string[];
-  /** The zones that this deployment uses, where a region stands for all of its zones; null for all there are. */
+  /** Zones that this deployment uses; a region stands for all of its zones. Null for all zones. */
   readonly zones: readonly string[] | null;
-  /** How many VMs a job can have at all, and whence; undefined where Compute Engine alone decides it. */
+  /** Limit on a job's VMs, and its reason; undefined if only Compute Engine limits it. */
   readonly room?: { readonly vmsMax: number; readonly reason: string } | undefined;
 };
 

@@ -7,7 +7,7 @@ import { vmNameOf } from '#shared/domain/vm-name.ts';
 import type { CreateOutcome, VmCreation, VmRequest } from '#shared/ports/vm-provider.ts';
 import { type VmSettings, vmRequestOf } from '#shared/use-cases/provision/vm-request.ts';
 
-/** What has become of the VMs of an attempt: all are there, or they wait for capacity, or there are none. */
+/** The state of an attempt's VMs: all exist, or they wait for capacity, or none exists. */
 export type Created =
   | { readonly instances: readonly Instance[] }
   | { readonly pendingUntil: TimestampMs }
@@ -18,20 +18,20 @@ export type VmPorts = { readonly vms: VmCreation; readonly timeouts: Timeouts };
 type Context = {
   readonly now: TimestampMs;
   readonly settings: VmSettings;
-  /** Lets so many milliseconds pass. */
+  /** Sleep function; defaults to a timer. */
   readonly pause?: (ms: number) => Promise<unknown>;
 };
 
 /**
- * Before those are asked for once more that Compute Engine refused for its pace alone: what was made of a cluster
- * beside them is kept meanwhile, or one that is larger than a burst would be made and deleted for ever. 70 s in all,
- * so that the stage has its answer before the job asks again (`provisionAnswerMs`).
+ * Backoff before rate-limited requests are repeated. The other VMs of the cluster are kept meanwhile: a cluster larger
+ * than a burst would otherwise be created and deleted indefinitely. 70 s in total, so that the stage has its answer
+ * before the job repeats the request (`provisionAnswerMs`).
  */
 export const RATE_PAUSES_MS: readonly number[] = [10_000, 20_000, 40_000];
 
 /**
- * Asks for every VM of the attempt, all or none: what was made beside a refused one is deleted again. Of a name that
- * was not given to this attempt, nothing is: it may be another's.
+ * Creates every VM of the attempt, all or none: if one cannot be created, those that were are deleted again. A VM whose
+ * creation had no answer is deleted only if it belongs to this attempt, since the name can be taken by another VM.
  */
 export async function createVms(
   { vms, timeouts }: VmPorts,
@@ -39,18 +39,20 @@ export async function createVms(
   { now, settings, pause = sleep }: Context,
 ): Promise<Created> {
   const requests = replicasOf(job.spec).map((replica) => vmRequestOf(job, replica, { settings, timeouts }));
-  const answers = await askPatiently(vms, requests, pause);
+  const answers = await createWithRetry(vms, requests, pause);
   const outcomes = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
-  const refused = outcomes.find((outcome) => outcome.outcome === 'FAILED');
-  if (refused !== undefined) {
-    const made = new Set(outcomes.flatMap(({ request, outcome }) => (outcome === 'FAILED' ? [] : [request])));
-    // Those that gave no answer are looked for as well: their creation may have been under way.
-    await Promise.all(requests.map((request) => (made.has(request) ? vms.delete(request) : deleteOwn(vms, request))));
-    return { failure: refused.failure };
-  }
-  const failed = answers.find((answer) => answer.status === 'rejected');
+  const failed = outcomes.find((outcome) => outcome.outcome === 'FAILED');
   if (failed !== undefined) {
-    throw failed.reason;
+    const created = new Set(outcomes.flatMap(({ request, outcome }) => (outcome === 'FAILED' ? [] : [request])));
+    // Requests without an answer are looked up as well: their creation may have been under way.
+    await Promise.all(
+      requests.map((request) => (created.has(request) ? vms.delete(request) : deleteOwn(vms, request))),
+    );
+    return { failure: failed.failure };
+  }
+  const rejected = answers.find((answer) => answer.status === 'rejected');
+  if (rejected !== undefined) {
+    throw rejected.reason;
   }
   const pending = outcomes.find((outcome) => outcome.outcome === 'PENDING');
   if (pending !== undefined) {
@@ -64,36 +66,37 @@ export async function createVms(
   return { instances: requests.flatMap((request) => instances.get(request) ?? []) };
 }
 
-type Refused = Extract<CreateOutcome, { outcome: 'FAILED' }> & { readonly request: VmRequest };
+type Failed = Extract<CreateOutcome, { outcome: 'FAILED' }> & { readonly request: VmRequest };
 type Answer = PromiseSettledResult<CreateOutcome & { readonly request: VmRequest }>;
 
-async function askPatiently(
+/** Repeats rate-limited requests, provided some others succeeded and none failed for another reason. */
+async function createWithRetry(
   vms: VmCreation,
   requests: readonly VmRequest[],
   pause: NonNullable<Context['pause']>,
 ): Promise<readonly Answer[]> {
-  let answers = await ask(vms, requests);
+  let answers = await createAll(vms, requests);
   for (const pauseMs of RATE_PAUSES_MS) {
-    const hurried = answers.flatMap((answer) => (isHurried(answer) ? [answer.value.request] : []));
-    const isRestMade = answers.every((answer) => isHurried(answer) || isMade(answer));
-    if (hurried.length === 0 || hurried.length === answers.length || !isRestMade) {
+    const rateLimited = answers.flatMap((answer) => (isRateLimited(answer) ? [answer.value.request] : []));
+    const isRestCreated = answers.every((answer) => isRateLimited(answer) || isCreated(answer));
+    if (rateLimited.length === 0 || rateLimited.length === answers.length || !isRestCreated) {
       break;
     }
     await pause(pauseMs);
-    answers = [...answers.filter(isMade), ...(await ask(vms, hurried))];
+    answers = [...answers.filter(isCreated), ...(await createAll(vms, rateLimited))];
   }
   return answers;
 }
 
-function ask(vms: VmCreation, requests: readonly VmRequest[]): Promise<readonly Answer[]> {
+function createAll(vms: VmCreation, requests: readonly VmRequest[]): Promise<readonly Answer[]> {
   return Promise.allSettled(requests.map(async (request) => ({ request, ...(await vms.create(request)) })));
 }
 
-function isMade(answer: Answer): boolean {
+function isCreated(answer: Answer): boolean {
   return answer.status === 'fulfilled' && answer.value.outcome !== 'FAILED';
 }
 
-function isHurried(answer: Answer): answer is PromiseFulfilledResult<Refused> {
+function isRateLimited(answer: Answer): answer is PromiseFulfilledResult<Failed> {
   return (
     answer.status === 'fulfilled' && answer.value.outcome === 'FAILED' && classOf(answer.value.failure.cause) === 'rate'
   );
@@ -111,8 +114,8 @@ function toInstance({ role, index, vmName }: Pick<VmRequest, 'role' | 'index' | 
 }
 
 /**
- * Looks after VMs that wait for capacity; undefined while they do. They are not asked for again: one that is gone has
- * waited for nothing, and another request would wait as long once more where another zone may have room.
+ * Checks VMs that wait for capacity; returns undefined while they do. A VM that is gone was given up by Compute Engine.
+ * It is not requested again: the next request would wait as long, while another zone may have capacity.
  */
 export async function findPendingVms(
   { vms, timeouts }: VmPorts,
@@ -128,24 +131,26 @@ export async function findPendingVms(
   const found = await Promise.all(wanted.map(async (vm) => ({ ...vm, vm: await vms.find(vm) })));
   const isGone = found.some(({ vm }) => vm === undefined);
   const isWaiting = found.some(({ vm }) => vm?.status === 'PENDING' || vm?.status === 'STOPPING');
-  const isTooLate = isWaiting && now >= job.pendingUntil + timeouts.pendingMs;
+  const isOverdue = isWaiting && now >= job.pendingUntil + timeouts.pendingMs;
   if (isGone && job.reportedAt !== null) {
-    // It was started, and lost before it was seen: its lease ends the attempt.
+    // It was started, and lost before this check: its lease ends the attempt.
     return undefined;
   }
-  if (isGone || isTooLate) {
+  if (isGone || isOverdue) {
     await Promise.all(wanted.map((vm) => vms.delete(vm)));
     return { failure: capacityWaitOver(job) };
   }
   if (isWaiting) {
     return undefined;
   }
-  return { instances: found.flatMap(({ vm, ...wish }) => (vm === undefined ? [] : toInstance(wish, vm.instanceId))) };
+  return {
+    instances: found.flatMap(({ vm, ...replica }) => (vm === undefined ? [] : toInstance(replica, vm.instanceId))),
+  };
 }
 
 function capacityWaitOver({ placement, placedAt, pendingUntil, spec }: PendingJob): VmCreateFailure {
   const minutes = Math.round((pendingUntil - placedAt) / 60_000);
   const [{ machineType }] = spec.replicaGroups;
-  const message = `No ${machineType} came free in ${placement.zone}, where the request was to wait up to ${minutes} min.`;
+  const message = `No capacity for ${machineType} became available in ${placement.zone} within the ${minutes} min that the request could wait.`;
   return { cause: causeOf('STOCKOUT', message), zonesAvailable: [] };
 }

@@ -30,17 +30,16 @@ export type ProvisionPorts = EventPorts & {
 
 export type ProvisionMessage = { readonly jobId: string; readonly attempt: number; readonly placementRound: number };
 
-/** When the stage acts, and what VMs are made from. */
 export type ProvisionContext = {
   readonly now: TimestampMs;
   readonly settings: VmSettings;
-  /** Lets so many milliseconds pass; a timer of this machine where none is given. */
+  /** Sleep function; defaults to a timer. */
   readonly pause?: (ms: number) => Promise<unknown>;
 };
 
 /**
- * The provision stage: chooses a place and writes it down, then creates every VM of the attempt there, all or none, and
- * reports. A second delivery finds the place chosen and the VMs there; a message about an older try changes nothing.
+ * The provision stage: chooses a zone and commits it, creates every VM of the attempt there, all or none, and reports
+ * the result as an event. A redelivery finds the zone and the VMs. A message of an earlier placement round is ignored.
  */
 export async function provision(
   ports: ProvisionPorts,
@@ -48,12 +47,12 @@ export async function provision(
   context: ProvisionContext,
 ): Promise<void> {
   const job = await readCurrent(ports, message);
-  const placed = job?.status === 'QUEUED' ? await place(ports, job, context) : job;
+  const placed = job?.status === 'QUEUED' ? await choosePlacement(ports, job, context) : job;
   if (placed === undefined || !isPlaced(placed)) {
     return;
   }
   if (placed.status === 'RUNNING' || placed.instances.length > 0) {
-    // A delivery before this one may have died before it had written down all replicas.
+    // An earlier delivery may have crashed before it had recorded all replicas.
     await expectReplicas(ports, placed, context.now);
     return;
   }
@@ -65,11 +64,11 @@ export async function provision(
     return;
   }
   if ('failure' in created) {
-    await reportRefusal(ports, placed, { failure: created.failure, now });
+    await reportFailure(ports, placed, { failure: created.failure, now });
   } else if ('pendingUntil' in created) {
-    await reportWait(ports, placed, { until: created.pendingUntil, now });
+    await reportPending(ports, placed, { until: created.pendingUntil, now });
   } else {
-    await reportInstances(ports, placed, { instances: created.instances, now });
+    await reportCreated(ports, placed, { instances: created.instances, now });
   }
 }
 
@@ -78,7 +77,7 @@ async function readCurrent(ports: ProvisionPorts, message: ProvisionMessage): Pr
   return job !== undefined && isCurrentRound(job, message) ? job : undefined;
 }
 
-async function place(
+async function choosePlacement(
   ports: ProvisionPorts,
   job: JobIn<'QUEUED'>,
   { now, settings }: ProvisionContext,
@@ -104,31 +103,31 @@ async function place(
     eventId: `placed-${attempt}-${placementRound}`,
     placement,
   });
-  // Read again: of two deliveries at once, the place that the other one wrote down is the one that counts.
+  // Read again: a concurrent delivery may have committed another placement.
   return readCurrent(ports, { jobId, attempt, placementRound });
 }
 
-async function reportRefusal(
+async function reportFailure(
   ports: ProvisionPorts,
   job: JobIn<'PREPARING'>,
   { failure, now }: { readonly failure: VmCreateFailure; readonly now: TimestampMs },
 ): Promise<void> {
   const { jobId, attempt, placement, placedAt } = job;
   if (!allReplicasCreated(job)) {
-    // The VMs that came up beside the refused one are gone: neither their last words nor their silence end the attempt.
+    // The other VMs of the cluster are deleted: neither their exits nor their expired leases may end the attempt.
     await ports.replicas.clearLeases(jobId, attempt);
   }
   if (classOf(failure.cause) === 'capacity' || classOf(failure.cause) === 'quota') {
     const { zone, provisioningModel } = placement;
     await ports.capacity.record({ zone, provisioningModel, machineKey: machineKeyOf(job), failedAt: now });
   }
-  // A place may outlast a search, when that was given up and begun anew: it refuses once all the same.
+  // Named after the placement, not the round: a placement can outlast its round (DELIVERY_EXHAUSTED), and fails once.
   const eventId = `refused-${attempt}-${placement.zone}-${placedAt}`;
   await handleJobEvent(ports, { type: 'PLACEMENT_FAILED', eventId, jobId, at: now, attempt, failure });
 }
 
-/** Nothing is running yet: the job looks again from time to time, and when the VM says its first word. */
-async function reportWait(
+/** No VM is running yet: the job is re-checked periodically and on the VM's first heartbeat. */
+async function reportPending(
   ports: ProvisionPorts,
   { jobId, attempt, placementRound }: PlacedJob,
   { until, now }: { readonly until: TimestampMs; readonly now: TimestampMs },
@@ -138,11 +137,10 @@ async function reportWait(
 }
 
 /**
- * The VMs exist. Only those that the job then counts as its own are written down as replicas: of two deliveries at
- * once, each may have met another VM of the same name, and a record of the wrong one would take the right one's lease
- * away.
+ * All VMs exist. Only those that the job owns after the event are recorded as replicas: concurrent deliveries can have
+ * seen different VMs of the same name, and a record of the wrong one would replace the lease of the right one.
  */
-async function reportInstances(
+async function reportCreated(
   ports: ProvisionPorts,
   job: PlacedJob,
   { instances, now }: { readonly instances: readonly Instance[]; readonly now: TimestampMs },
@@ -155,7 +153,7 @@ async function reportInstances(
   const owner = current !== undefined && isPlaced(current) ? current : undefined;
   for (const instance of instances) {
     if (owner === undefined || !ownsVm(owner, { ...instance, zone })) {
-      // The sweeper would find it too; here it costs less.
+      // The sweep would find it too, but later.
       await ports.vms.delete({ vmName: instance.vmName, zone });
     }
   }
@@ -164,25 +162,25 @@ async function reportInstances(
   }
 }
 
-/** The record of a replica that has spoken already is left as it is. */
+/** Records the replicas without a heartbeat; the record of a replica that has sent one is not changed. */
 async function expectReplicas(ports: ProvisionPorts, job: PlacedJob, now: TimestampMs): Promise<void> {
-  const firstWordAt = now + ports.timeouts.bootMs;
+  const firstHeartbeatDueAt = now + ports.timeouts.bootMs;
   for (const instance of job.instances) {
-    await ports.replicas.record(expectedReplica(job, instance, { now, firstWordAt }));
+    await ports.replicas.record(expectedReplica(job, instance, { now, firstHeartbeatDueAt }));
   }
 }
 
 /**
- * A VM that has not spoken yet. The job's own boot deadline waits for the master; the others have a lease from the
- * start, for the master may run before they do and then nothing else would miss them. So has a master that takes the
- * place of one that had spoken and was lost before it was known: the job no longer waits for a first word then.
+ * A replica before its first heartbeat. The job's boot deadline covers the master. The others have a lease from the
+ * start, since the master may run before they have booted, and nothing else would detect their loss. So does a master
+ * that replaces one whose heartbeat the job has seen, since the boot deadline no longer applies then.
  */
 function expectedReplica(
   job: PlacedJob,
   instance: Instance,
-  { now, firstWordAt }: { readonly now: TimestampMs; readonly firstWordAt: TimestampMs },
+  { now, firstHeartbeatDueAt }: { readonly now: TimestampMs; readonly firstHeartbeatDueAt: TimestampMs },
 ) {
-  const isAwaitedByJob = instance.role === 'master' && job.status === 'PREPARING' && job.reportedAt === null;
+  const isCoveredByJob = instance.role === 'master' && job.status === 'PREPARING' && job.reportedAt === null;
   return {
     jobId: job.jobId,
     attempt: job.attempt,
@@ -191,7 +189,7 @@ function expectedReplica(
     instanceId: instance.instanceId,
     sequence: 0,
     heardAt: now,
-    leaseExpiresAt: isAwaitedByJob ? null : firstWordAt,
+    leaseExpiresAt: isCoveredByJob ? null : firstHeartbeatDueAt,
     phase: 'BOOTING',
     usage: NO_USAGE,
     progress: NO_PROGRESS,

@@ -14,7 +14,7 @@ import { toTrainingInputDictionary } from '#shared/job-file/formats/ai-platform/
 import type { VmRequest } from '#shared/ports/vm-provider.ts';
 import { METADATA_KEYS, PROTOCOL_VERSION, type VmConfig } from '#shared/protocol/vm-config.ts';
 
-/** What every VM is made from, whatever its job: settings of the deployment, and the programs it runs. */
+/** What every VM of the deployment is created from, whatever its job. */
 export type VmSettings = {
   readonly projectId: string;
   readonly endpoints: VmConfig['endpoints'];
@@ -23,7 +23,7 @@ export type VmSettings = {
     VmConfig['limits'],
     'stopGraceSeconds' | 'preemptionNoticeSeconds' | 'controlPlaneTimeoutSeconds' | 'logBytesMax'
   > & {
-    /** Caps the boot disk's size where the machine has no disk of its own to fill. */
+    /** Limit on disk usage if the machine has no disk of its own, as in the embedded cloud. */
     readonly diskBytesMax: number;
   };
   /** `startup.sh`, `shutdown.sh`, and the agent as a base64 zipapp. */
@@ -31,7 +31,7 @@ export type VmSettings = {
   readonly shutdownScript: string;
   readonly agent: string;
   readonly machineImageOf: (runtimeVersion: string) => string;
-  /** `host:port` at which the other replicas of a job find this one. */
+  /** `host:port` at which the other replicas of a job reach this one. */
   readonly clusterAddressOf: (member: ClusterMember) => string;
 };
 
@@ -39,23 +39,25 @@ export type ClusterMember = {
   readonly jobId: string;
   readonly attempt: number;
   readonly vmName: string;
-  /** The replica's place among all of the job, from 0. */
+  /** The replica's position among all replicas of the job, from 0. */
   readonly position: number;
 };
 
-/** Compute Engine's longest `maxRunDuration`: 120 days, and seven for Flex-start VMs (docs, "About Flex-start VMs"). */
+/**
+ * Compute Engine's limit on `maxRunDuration`: 120 days, and 7 days for Flex-start VMs (docs, "About Flex-start VMs").
+ */
 const MAX_RUN_SECONDS_MAX = { STANDARD: 120 * 86_400, SPOT: 120 * 86_400, FLEX_START: 7 * 86_400 } as const;
 
-/** An attempt is only begun with time left; a second at least, so that the agent is the one to say that it is over. */
+/** A new attempt always has time left; at least a second, so that it is the agent that reports when it is used up. */
 const REMAINING_MS_MIN = 1_000;
 
 export type VmContext = { readonly settings: VmSettings; readonly timeouts: Timeouts };
 
-/** The request for one replica's VM: everything in it follows from the job and the settings, nothing from chance. */
+/** The request for one replica's VM, a pure function of job and settings, so that a repeated request is identical. */
 export function vmRequestOf(job: JobIn<'PREPARING'>, replica: ReplicaId, { settings, timeouts }: VmContext): VmRequest {
   const group = job.spec.replicaGroups.find(({ role }) => role === replica.role) ?? job.spec.replicaGroups[0];
   const remainingMs = Math.max(REMAINING_MS_MIN, remainingRunningMs(job));
-  // The master's clock is the job's. Another program may have begun to wait for it a whole setup earlier.
+  // maxRunningTime counts from the master's start. Other programs may have started, and waited, a whole setup earlier.
   const programMs = replica.role === 'master' ? remainingMs : remainingMs + SETUP_MS_MAX;
   const config = vmConfigOf(job, replica, { settings, programMs, bootDiskGib: group.bootDiskGib });
   const aliveMs = timeouts.bootMs + SETUP_MS_MAX + remainingMs + timeouts.maxRunningGraceMs + UPLOAD_GRACE_MS;
@@ -84,7 +86,7 @@ export function vmRequestOf(job: JobIn<'PREPARING'>, replica: ReplicaId, { setti
   };
 }
 
-/** No longer than the job itself would wait; it follows from the placement, so that the same request says the same. */
+/** Not longer than the job may wait. Derived from the placement, so that a repeated request is identical. */
 function capacityWaitSecondsOf(job: JobIn<'PREPARING'>): number | null {
   if (job.placement.provisioningModel !== 'FLEX_START') {
     return null;
@@ -117,7 +119,7 @@ function vmConfigOf(
       ...limits,
       maxRunningSeconds: programMs / 1_000,
       setupSeconds: (SETUP_MS_MAX - SETUP_REPORT_MS) / 1_000,
-      // The agent gives up first, and says why; `onReplicaUploading` has `maxRunningGraceMs` on top of it.
+      // The agent stops first and reports why: the rules add `maxRunningGraceMs`.
       uploadSeconds: UPLOAD_GRACE_MS / 1_000,
       diskBytesMax: Math.min(diskBytesMax, Math.floor(bootDiskGib * 2 ** 30 * 0.95)),
     },
@@ -128,8 +130,8 @@ function vmConfigOf(
 function programOf({ spec, packages }: JobIn<'PREPARING'>, role: Role, projectId: string): VmConfig['program'] {
   const program = spec.replicaGroups.find((group) => group.role === role)?.program ?? spec.program;
   if (program.kind === 'CONTAINER') {
-    // Intake refuses such jobs (list-unsupported.ts): one that got here is an error of ours.
-    throw new Error(`Job ${spec.jobId} asks for the container ${program.imageUri}, which no VM can run.`);
+    // Intake rejects such jobs (list-unsupported.ts), so this is a defect.
+    throw new Error(`Job ${spec.jobId} has the container ${program.imageUri}, which VMs cannot run.`);
   }
   const { module, args, environment } = program;
   return {

@@ -5,11 +5,14 @@ import { reportLostReplica } from '#shared/use-cases/reconcile/report-lost-repli
 
 export type Interruption = {
   readonly instanceId: string;
-  /** The audit log's method name: `compute.instances.preempted`, `hostError`, `terminateOnHostMaintenance`, `guestTerminate`. */
+  /**
+   * The audit log's method name: `compute.instances.preempted`, `hostError`, `terminateOnHostMaintenance`,
+   * `guestTerminate`.
+   */
   readonly methodName: string;
 };
 
-/** Cloud Logging says that Compute Engine has ended a VM: faster than its lease, and with the reason. */
+/** Handles an audit log entry that Compute Engine ended a VM: sooner than its lease expires, and with the reason. */
 export async function handleInterruption(
   ports: HeartbeatPorts,
   interruption: Interruption,

@@ -4,8 +4,7 @@ import { evaluateLease, extendLease } from '#shared/domain/lease.ts';
 import type { Replica } from '#shared/domain/replica.ts';
 import type { ReplicaStore } from '#shared/ports/replica-store.ts';
 import { attemptAll } from '#shared/use-cases/attempt-all.ts';
-import { type EventPorts, handleJobEvent } from '#shared/use-cases/handle-job-event.ts';
-import { publishOutbox } from '#shared/use-cases/publish-outbox.ts';
+import { type EventPorts, handleJobEvent, publishOutbox } from '#shared/use-cases/handle-job-event.ts';
 import { reportLostReplica } from '#shared/use-cases/reconcile/report-lost-replica.ts';
 
 export type ReconcilePorts = EventPorts & { readonly replicas: ReplicaStore };

@@ -5,8 +5,8 @@ import { handleJobEvent } from '#shared/use-cases/handle-job-event.ts';
 import { type HeartbeatPorts, reportExit } from '#shared/use-cases/heartbeat/record-heartbeat.ts';
 
 /**
- * A replica's VM is lost. One that had said its exit before it was gone is judged by that exit: a finished training is
- * never lost to what happened to its VM afterwards. Otherwise its attempt is interrupted.
+ * Interrupts the attempt of a replica whose VM is lost. A replica that had reported its exit before is classified by
+ * that exit: what happens to a VM after its program has finished does not matter.
  */
 export async function reportLostReplica(
   ports: HeartbeatPorts,

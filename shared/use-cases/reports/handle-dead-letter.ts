@@ -1,17 +1,20 @@
 import { z } from 'zod';
 import type { TimestampMs } from '#shared/domain/job.ts';
+import type { ObjectStore } from '#shared/ports/object-store.ts';
 import { toGsUri } from '#shared/protocol/gs-uri.ts';
 import { withCurrentNames } from '#shared/protocol/renamed-fields.ts';
 import { REPORT_SUFFIX } from '#shared/protocol/report.ts';
 import { type StorageObject, storageObjectSchema } from '#shared/protocol/stage-message.ts';
 import { type EventPorts, handleJobEvent } from '#shared/use-cases/handle-job-event.ts';
-import type { SubmitPorts } from '#shared/use-cases/intake/submit-job.ts';
 import { isNewer, updateReport } from '#shared/use-cases/reports/update-report.ts';
 
+export type DeadLetterPorts = EventPorts & { readonly objects: ObjectStore };
+
 export type DeadLetter = {
-  /** The topic that it was given up on. */
+  /** The topic on which the message could not be handled. */
   readonly topic: string;
   readonly messageId: string;
+  /** Number of delivery attempts, or `many` if unknown. */
   readonly tries: string;
   readonly body: unknown;
 };
@@ -22,41 +25,31 @@ const aboutJobSchema = z.preprocess(
 );
 
 /**
- * A message that no try could handle: one about a job goes onto that job, which fails with the evidence if it waits for
- * it; one about an upload becomes the upload's report. Nobody waits for an answer that never comes.
+ * Handles a message that no delivery could: a job that it is about gets an event, and fails with the evidence if it
+ * waits for that message; an upload that it is about gets a report. No failure stays invisible to the user.
  */
-export async function handleDeadLetter(
-  ports: EventPorts & SubmitPorts,
-  letter: DeadLetter,
-  now: TimestampMs,
-): Promise<void> {
+export async function handleDeadLetter(ports: DeadLetterPorts, letter: DeadLetter, now: TimestampMs): Promise<void> {
   const { topic, messageId, body } = letter;
-  const problem = `Message ${messageId} of topic ${topic} was given up after ${letter.tries} tries: ${JSON.stringify(body)}`;
+  const problem = `Message ${messageId} of topic ${topic} could not be handled in ${letter.tries} deliveries: ${JSON.stringify(body)}`;
   const about = aboutJobSchema.safeParse(body);
   if (about.success) {
-    const event = {
-      type: 'DELIVERY_EXHAUSTED',
-      eventId: `dead-${topic}-${messageId}`,
-      at: now,
-      topic,
-      problem,
-    } as const;
-    await handleJobEvent(ports, { ...event, ...about.data });
+    const eventId = `dead-${topic}-${messageId}`;
+    await handleJobEvent(ports, { type: 'DELIVERY_EXHAUSTED', eventId, at: now, topic, problem, ...about.data });
   }
   const upload = storageObjectSchema.safeParse(body);
   if (topic === 'uploads' && upload.success && !upload.data.name.endsWith(REPORT_SUFFIX)) {
-    await reportGivenUp(ports, upload.data, problem);
+    await reportUnhandledUpload(ports.objects, upload.data, problem);
   }
 }
 
-/** Beside the upload, unless this upload has a report already, which says more. */
-async function reportGivenUp(ports: SubmitPorts, upload: StorageObject, message: string): Promise<void> {
+/** Writes the report beside the upload, unless this generation has a report already, which is more specific. */
+async function reportUnhandledUpload(objects: ObjectStore, upload: StorageObject, message: string): Promise<void> {
   const beside = { bucket: upload.bucket, name: `${upload.name}${REPORT_SUFFIX}` };
   const subject = { beside, generation: upload.generation, acceptedJobId: null };
-  const remedy = 'Upload it again. If that ends the same, show this report to whoever operates Dropforge.';
+  const remedy = 'Upload it again. If it fails again, report this message to the operator of the deployment.';
   const problems = [{ code: 'INTERNAL_ERROR', message, remedy }];
-  await updateReport(ports.objects, subject, async (found) => {
-    const isOlder = found === undefined || isNewer(upload.generation, found.generation ?? '0');
+  await updateReport(objects, subject, async (present) => {
+    const isOlder = present === undefined || isNewer(upload.generation, present.generation ?? '0');
     return isOlder
       ? { verdict: 'REFUSED', source: toGsUri(upload), jobId: null, problems, warnings: [], job: null }
       : null;

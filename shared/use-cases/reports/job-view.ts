@@ -4,10 +4,10 @@ import { type AttemptRecord, billedSince, isPlaced, type Job, stateOf, type Time
 import { NO_USAGE, type Replica } from '#shared/domain/replica.ts';
 import type { JobView } from '#shared/protocol/report.ts';
 
-/** Compute Engine bills a VM for at least a minute, then by the second (docs "VM instance pricing"). */
+/** Compute Engine bills a VM for at least a minute, then by the second (docs, "VM instance pricing"). */
 const BILLED_SECONDS_MIN = 60;
 
-/** A job as users see it, at a time. */
+/** A job as users see it in reports and the API; `now` is for the price of a running job. */
 export function viewJob(job: Job, replicas: readonly Replica[], now: TimestampMs): JobView {
   const cause = 'verdict' in job ? job.verdict.cause : null;
   return {
@@ -37,7 +37,7 @@ export function viewJob(job: Job, replicas: readonly Replica[], now: TimestampMs
   };
 }
 
-/** How an attempt ended is in the list of attempts; a job waits for it only while it backs off. */
+/** The cause of an ended attempt is in the list of attempts; it is a reason for waiting only during the backoff. */
 function viewWait(job: Job): JobView['waitingFor'] {
   const { waitingFor } = job;
   if (waitingFor === null || stateOf(job) !== 'QUEUED') {
@@ -48,7 +48,7 @@ function viewWait(job: Job): JobView['waitingFor'] {
   return isEnd && !isBackingOff ? null : { code: waitingFor.code, message: waitingFor.message };
 }
 
-/** Those of the current attempt, but for VMs of a zone that has refused the others; a job that is QUEUED has none. */
+/** Replicas of the current attempt and placement; those of an earlier zone are older. A QUEUED job has none. */
 function isShown(job: Job, { attempt, heardAt }: Replica): boolean {
   return attempt === job.attempt && job.status !== 'QUEUED' && (!isPlaced(job) || heardAt >= job.placedAt);
 }
@@ -69,7 +69,7 @@ function viewAttempt({ attempt, zone, ranAt, endedAt, cause }: AttemptRecord): J
   };
 }
 
-/** Of a job that is over, what its programs came to remains; their machines are gone and use nothing. */
+/** A closed job keeps the progress of its replicas, but has no usage: the VMs are deleted. */
 function viewReplica(job: Job, replica: Replica): JobView['replicas'][number] {
   const isOver = job.status === 'CLOSED';
   const { progress } = replica;
@@ -92,7 +92,7 @@ function viewReplica(job: Job, replica: Replica): JobView['replicas'][number] {
   };
 }
 
-/** What the job's VMs cost at list price, from the time each attempt was placed until it ended. */
+/** List price of the job's VMs, from the placement of each attempt until its end. */
 function viewPrice(job: Job, now: TimestampMs): JobView['price'] {
   const current = { placedAt: billedSince(job), endedAt: now };
   const billedSeconds = [...job.ledger, current].reduce((sum, { placedAt, endedAt }) => {

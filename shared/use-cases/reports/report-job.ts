@@ -10,8 +10,8 @@ import { updateReport } from '#shared/use-cases/reports/update-report.ts';
 export type ReportPorts = { readonly jobs: JobStore; readonly replicas: ReplicaStore; readonly objects: ObjectStore };
 
 /**
- * Writes what has become of a job into the report beside its upload, so that a user with nothing but `gcloud storage`
- * sees it; into the job's own report when another upload has come under that name since.
+ * Writes the current state of a job to the report beside its upload, for users with nothing but `gcloud storage`. If
+ * the upload was replaced since, the job has a report of its own.
  */
 export async function reportJob(ports: ReportPorts, jobId: string, now: TimestampMs): Promise<void> {
   const source = (await ports.jobs.read(jobId))?.job.source;
@@ -30,7 +30,7 @@ export async function reportJob(ports: ReportPorts, jobId: string, now: Timestam
   });
 }
 
-/** Of the upload that the job came from; a message has none. */
+/** The generation of the job's upload; undefined for a message. */
 function generationOf({ uri, deliveryId, reportUri }: JobSource): string | undefined {
   return reportUri === `${uri}${REPORT_SUFFIX}` ? deliveryId : undefined;
 }

@@ -6,53 +6,52 @@ import { REPORT_SUFFIX, type Report, reportSchema } from '#shared/protocol/repor
 
 const WRITE_TRIES_MAX = 5;
 
-/** What a report is going to tell of. */
+/** What a report is about. */
 export type ReportSubject = {
   /** The report beside the upload: `NAME.report.json`. */
   readonly beside: ObjectName;
-  /** The upload's; undefined for what was no upload, whose report has a name that nothing else can have. */
+  /** Generation of the upload; undefined for a message, whose report has a unique name. */
   readonly generation: string | undefined;
   /** The job that was accepted; null for every other verdict. */
   readonly acceptedJobId: string | null;
 };
 
-type Found = { readonly objectGeneration: string; readonly report: Report | undefined };
+type StoredReport = { readonly objectGeneration: string; readonly report: Report | undefined };
 
 /**
- * Writes a report to where it belongs. Beside the upload stands what is true of the newest upload of that name. The job
- * of an earlier one has its report at `NAME.GENERATION.report.json`, which the report beside the upload names: it is
- * put there before it is replaced, and what becomes of that job is written there.
+ * Writes a report. The report beside an upload is about the newest upload of that name. The job of an earlier upload
+ * has its report at `NAME.GENERATION.report.json`, named by `earlierReport`: it is copied there before the report
+ * beside the upload is replaced, and updated there from then on.
  *
- * `tell` is called with what stands there now, and what is written is guarded by the generation it replaces: of two
- * writers the one with older news tries again. It resolves with null where that stays. Resolves with whether something
- * was written.
+ * `render` gets the present report and returns the next one, or null to keep it. The write is conditional on the
+ * generation that was read, so that of two concurrent writers one retries. Returns whether a report was written.
  */
 export async function updateReport(
   objects: ObjectStore,
   subject: ReportSubject,
-  tell: (present: Report | undefined) => Promise<Report | null>,
+  render: (present: Report | undefined) => Promise<Report | null>,
 ): Promise<boolean> {
   for (let writeTry = 1; writeTry <= WRITE_TRIES_MAX; writeTry += 1) {
     const beside = await find(objects, subject.beside);
-    const isBeside = !isOvertaken(subject, beside.report);
-    const place = isBeside ? subject.beside : ownPlaceOf(subject.beside, subject.generation);
-    const present = isBeside ? beside : await find(objects, place);
-    const told = await tell(present.report);
-    if (told === null) {
+    const isBeside = !isSuperseded(subject, beside.report);
+    const target = isBeside ? subject.beside : ownReportOf(subject.beside, subject.generation);
+    const present = isBeside ? beside : await find(objects, target);
+    const rendered = await render(present.report);
+    if (rendered === null) {
       return false;
     }
     const earlierReport = isBeside ? await keepEarlier(objects, subject, beside.report) : present.report?.earlierReport;
     const generation = newerOf(present.report?.generation, subject.generation);
-    const report = { ...told, generation, earlierReport };
-    if ((await writeReport(objects, place, { report, ifGeneration: present.objectGeneration })) !== 'CONFLICT') {
+    const report = { ...rendered, generation, earlierReport };
+    if ((await writeReport(objects, target, { report, ifGeneration: present.objectGeneration })) !== 'CONFLICT') {
       return true;
     }
   }
-  throw new Error(`${toGsUri(subject.beside)} kept changing while it was written; it will be tried again.`);
+  throw new Error(`${toGsUri(subject.beside)} kept changing while it was written. The message is redelivered.`);
 }
 
-/** Whether the report beside the upload tells of something newer that is not the same job. */
-function isOvertaken(subject: ReportSubject, report: Report | undefined): boolean {
+/** Whether the report beside the upload is about a newer upload that is not the same job. */
+function isSuperseded(subject: ReportSubject, report: Report | undefined): boolean {
   const { generation } = subject;
   return generation !== undefined && !isOfSameJob(subject, report) && isNewer(report?.generation, generation);
 }
@@ -61,7 +60,7 @@ export function isNewer(generation: string | undefined, than: string): boolean {
   return generation !== undefined && BigInt(generation) > BigInt(than);
 }
 
-/** The same package again, uploaded once more, is the job of both. */
+/** The same package uploaded again belongs to the same job: the report carries the newer generation. */
 function newerOf(one: string | undefined, other: string | undefined): string | undefined {
   return one !== undefined && other !== undefined && isNewer(one, other) ? one : other;
 }
@@ -70,7 +69,9 @@ function isOfSameJob({ acceptedJobId }: ReportSubject, report: Report | undefine
   return report?.verdict === 'ACCEPTED' && report.jobId === acceptedJobId;
 }
 
-/** Sees to it that the job of which the report beside the upload has told keeps one; resolves with its address. */
+/**
+ * Copies a report that is about another job to that job's own report. Returns its URI, or the present `earlierReport`.
+ */
 async function keepEarlier(
   objects: ObjectStore,
   subject: ReportSubject,
@@ -79,17 +80,17 @@ async function keepEarlier(
   if (report?.verdict !== 'ACCEPTED' || isOfSameJob(subject, report) || report.generation === undefined) {
     return report?.earlierReport;
   }
-  const place = ownPlaceOf(subject.beside, report.generation);
-  // One that is there already is the job's own, with later news.
-  await writeReport(objects, place, { report, ifGeneration: '0' });
-  return toGsUri(place);
+  const target = ownReportOf(subject.beside, report.generation);
+  // A report that exists already is more recent.
+  await writeReport(objects, target, { report, ifGeneration: '0' });
+  return toGsUri(target);
 }
 
-function ownPlaceOf({ bucket, name }: ObjectName, generation = '0'): ObjectName {
+function ownReportOf({ bucket, name }: ObjectName, generation = '0'): ObjectName {
   return { bucket, name: `${name.slice(0, -REPORT_SUFFIX.length)}.${generation}${REPORT_SUFFIX}` };
 }
 
-async function find(objects: ObjectStore, object: ObjectName): Promise<Found> {
+async function find(objects: ObjectStore, object: ObjectName): Promise<StoredReport> {
   const objectGeneration = (await objects.stat(object))?.generation ?? '0';
   const bytes = objectGeneration === '0' ? undefined : await objects.read(object, { generation: objectGeneration });
   const parsed = bytes === undefined ? undefined : reportSchema.safeParse(parseJson(await textOf(bytes)));

@@ -10,16 +10,16 @@ import { reportLostReplica } from '#shared/use-cases/reconcile/report-lost-repli
 export type TeardownPorts = HeartbeatPorts & { readonly vms: VmRemoval };
 
 /**
- * The teardown stage: deletes every VM of the job that its current attempt does not own. A job that is closing is over
- * when Compute Engine lists none of its VMs any more; until then its `wakeAt` has this asked for again. Where the list is
- * not complete, what is seen is deleted, and then it throws.
+ * The teardown stage: deletes every VM of the job that its current attempt does not own. A CLOSING job is CLOSED once
+ * Compute Engine lists none of its VMs; until then its deadline repeats the teardown. If the list is incomplete, the
+ * listed VMs are deleted before the error is thrown.
  */
 export async function teardown(ports: TeardownPorts, jobId: string, now: TimestampMs): Promise<void> {
   const job = (await ports.jobs.read(jobId))?.job;
-  const { seen, fault } = await look(ports, { jobId });
-  const deletions = await Promise.all(leftoversOf(job, seen).map((vm) => ports.vms.delete(vm)));
-  if (fault !== null) {
-    throw fault;
+  const { listed, incomplete } = await listVms(ports, { jobId });
+  const deletions = await Promise.all(orphansOf(job, listed).map((vm) => ports.vms.delete(vm)));
+  if (incomplete !== null) {
+    throw incomplete;
   }
   if (job === undefined || job.status === 'CLOSED') {
     return;
@@ -33,31 +33,31 @@ export async function teardown(ports: TeardownPorts, jobId: string, now: Timesta
 }
 
 /**
- * The sweeper: compares the cloud's own list of VMs with the jobs. Deletes what no job owns, such as a VM that came to
- * life after its creation had been given up, and reports a VM that has ended without a word. Throws after the work is
- * done for what it could see, where that was not all.
+ * The sweep: compares Compute Engine's list of VMs with the jobs. Deletes orphaned VMs, such as one that was created
+ * after its request had timed out, and reports VMs that stopped without an exit report. If the list is incomplete, the
+ * listed VMs are handled before the error is thrown.
  */
 export async function sweep(ports: TeardownPorts, now: TimestampMs): Promise<void> {
-  const { seen, fault } = await look(ports);
+  const { listed, incomplete } = await listVms(ports);
   await attemptAll(
-    Map.groupBy(seen, (vm) => vm.jobId),
+    Map.groupBy(listed, (vm) => vm.jobId),
     ([jobId, ofJob]) => sweepJob(ports, { jobId, ofJob, now }),
   );
-  if (fault !== null) {
-    throw fault;
+  if (incomplete !== null) {
+    throw incomplete;
   }
 }
 
-/** The VMs that the cloud can see at the moment, and what it says when there may be others. */
-async function look(
+/** The VMs that could be listed, and the error if there may be others. */
+async function listVms(
   { vms }: TeardownPorts,
   query?: { readonly jobId: string },
-): Promise<{ readonly seen: readonly Vm[]; readonly fault: IncompleteListError | null }> {
+): Promise<{ readonly listed: readonly Vm[]; readonly incomplete: IncompleteListError | null }> {
   try {
-    return { seen: await vms.list(query), fault: null };
+    return { listed: await vms.list(query), incomplete: null };
   } catch (error) {
     if (error instanceof IncompleteListError) {
-      return { seen: error.seen, fault: error };
+      return { listed: error.seen, incomplete: error };
     }
     throw error;
   }
@@ -68,18 +68,21 @@ async function sweepJob(
   { jobId, ofJob, now }: { readonly jobId: string; readonly ofJob: readonly Vm[]; readonly now: TimestampMs },
 ): Promise<void> {
   const job = (await ports.jobs.read(jobId))?.job;
-  // None is waited for: of a hundred orphans, each takes a minute or two to go, and all are to be on their way by then.
-  await attemptAll(leftoversOf(job, ofJob), (vm) => ports.vms.delete(vm, { isWaitedFor: false }));
+  // Not waited for: each deletion takes a minute or two, and all of a hundred orphans should be started in that time.
+  await attemptAll(orphansOf(job, ofJob), (vm) => ports.vms.delete(vm, { isWaitedFor: false }));
   const ended = ofJob.filter((vm) => vm.status === 'TERMINATED' && job !== undefined && ownsVm(job, vm));
   await attemptAll(ended, (vm) => reportEndedVm(ports, vm, now));
 }
 
-function leftoversOf(job: Job | undefined, vms: readonly Vm[]): readonly Vm[] {
+function orphansOf(job: Job | undefined, vms: readonly Vm[]): readonly Vm[] {
   return vms.filter((vm) => job === undefined || !ownsVm(job, vm));
 }
 
 async function reportEndedVm(ports: TeardownPorts, vm: Vm, now: TimestampMs): Promise<void> {
-  const cause = causeOf('VM_TERMINATED', `VM ${vm.vmName} in ${vm.zone} has ended without a word from its agent.`);
+  const cause = causeOf(
+    'VM_TERMINATED',
+    `VM ${vm.vmName} in ${vm.zone} stopped without an exit report from its agent.`,
+  );
   const replica = await ports.replicas.findByInstance(vm.instanceId);
   if (replica !== undefined) {
     await reportLostReplica(ports, replica, { at: now, cause });

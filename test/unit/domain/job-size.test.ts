@@ -16,7 +16,7 @@ import {
 import { transition } from '#shared/domain/rules/transition.ts';
 import { SETTLED_RUN_MS } from '#shared/domain/timeouts.ts';
 import { vmNameOf } from '#shared/domain/vm-name.ts';
-import { enforceSizeLimit } from '#shared/use-cases/intake/enforce-size-limit.ts';
+import { enforceSizeLimit } from '#shared/use-cases/intake/new-job.ts';
 import { concerning, lives } from '../../support/domain/event-arbitrary.ts';
 import { eventsFor, jobAfter, queuedJob } from '../../support/domain/example-job.ts';
 
@@ -153,7 +153,7 @@ describe('intake', () => {
     expect(warnings.length).toBeGreaterThan(50);
     expect(warnings.at(-1)).toMatchObject({
       code: 'TOO_MANY_FINDINGS',
-      message: `There are ${100 - warnings.length + 1} more warnings, for which there was no room.`,
+      message: `${100 - warnings.length + 1} more warnings were omitted because of their size.`,
     });
   });
 });

@@ -54,7 +54,7 @@ describe('a VM that waits for capacity', () => {
       exhaustedZones: [ZONES[0]],
       waitingFor: {
         code: 'STOCKOUT',
-        message: `No n1-standard-4 came free in ${ZONES[0]}, where the request was to wait up to 120 min.`,
+        message: `No capacity for n1-standard-4 became available in ${ZONES[0]} within the 120 min that the request could wait.`,
       },
     });
     const query = { machineKey: 'n1-standard-4', provisioningModel: 'FLEX_START', since: 0 } as const;

@@ -4,7 +4,7 @@ import { checkEmbeddedConfig } from '#infra/embedded/embedded-config.ts';
 import { embeddedIntake } from '#infra/embedded/embedded-intake.ts';
 import { connectIntake } from '#infra/google-cloud/compose/connect-intake.ts';
 import type { Role } from '#shared/domain/job-spec.ts';
-import { checkRuntime } from '#shared/use-cases/intake/check-runtime.ts';
+import { checkRuntime } from '#shared/use-cases/intake/check-deployment.ts';
 import { EXAMPLE_SETTINGS } from '../../support/functions/example-settings.ts';
 
 const RUNTIME_IMAGES = JSON.stringify({
@@ -26,23 +26,24 @@ function intakeOf(environment: Readonly<Record<string, string>>) {
   return connectIntake(reading.settings).intake;
 }
 
-describe('the runtime of a job, as the deployment has it', () => {
+describe('the runtime of a job, in a deployment', () => {
   const intake = intakeOf({ ...EXAMPLE_SETTINGS, RUNTIME_IMAGES });
   const check = (runtimeVersion: string, groups: readonly { role: Role; bootDiskGib: number }[] = [MASTER]) =>
     checkRuntime({ runtimeVersion, pythonVersion: null, dialect: 'ai-platform', replicaGroups: groups }, intake);
 
-  it.each(['2.20', 'vision'])('%s is there, and nothing is to be said', (runtimeVersion) => {
+  it.each(['2.20', 'vision'])('%s exists and has no findings', (runtimeVersion) => {
     expect(check(runtimeVersion)).toEqual({ problems: [], warnings: [] });
   });
 
-  it('is another one for a version that has none any more, and a warning says which and how it differs', () => {
+  it('is replaced for a version without an image, with a warning that says by what and how it differs', () => {
     expect(check('2.11')).toEqual({
       problems: [],
       warnings: [
         {
           code: 'RUNTIME_REPLACED',
-          message: 'Runtime 2.11 is not to be had: the job gets 2.20. Keras is 3 there.',
-          remedy: 'See that the program runs there, and write 2.20; or have an image of your own made.',
+          message: 'Runtime 2.11 is not available: the job runs on 2.20. Keras is 3 there.',
+          remedy:
+            'Check that the program runs on 2.20 and set it as the runtime version, or have an image of your own added.',
           path: 'trainingInput.runtimeVersion',
         },
       ],
@@ -51,19 +52,19 @@ describe('the runtime of a job, as the deployment has it', () => {
   });
 
   it.each([
-    ['3.7', ['The job asks for Python 3.7, and the runtime that it gets has Python 3.12.']],
-    ['3.1', ['The job asks for Python 3.1, and the runtime that it gets has Python 3.12.']],
+    ['3.7', ['The job requests Python 3.7, but its runtime has Python 3.12.']],
+    ['3.1', ['The job requests Python 3.1, but its runtime has Python 3.12.']],
     ['3.12', []],
     ['3', []],
     ['3.12.1', []],
-  ])('has a Python of its own: who asks for %s is told %j', (pythonVersion, messages) => {
+  ])('has the Python of its image: a request for %s is answered with %j', (pythonVersion, messages) => {
     const asked = { runtimeVersion: '2.20', pythonVersion, dialect: 'dropforge', replicaGroups: [MASTER] } as const;
     const { warnings } = checkRuntime(asked, intake);
     expect(warnings.map(({ message }) => message)).toEqual(messages);
     expect(warnings.every(({ code, path }) => code === 'PYTHON_REPLACED' && path === 'python')).toBe(true);
   });
 
-  it('is this machine’s own Python in the embedded cloud, which says so unless it has an image of that name', async () => {
+  it('is the Python of this machine in the embedded cloud, with a warning unless an image has that name', async () => {
     const config = checkEmbeddedConfig({ machineImages: [{ name: 'tf-2.20' }] }, 'test');
     const embedded = await embeddedIntake(config, { uploadBucket: 'u', jobsBucket: 'j' });
     const warnedOf = (runtimeVersion: string) =>
@@ -73,7 +74,7 @@ describe('the runtime of a job, as the deployment has it', () => {
       {
         code: 'RUNTIME_REPLACED',
         message: expect.stringMatching(
-          /^Runtime 9\.9 is not to be had: the job gets this machine's own Python 3\.\d+\.$/,
+          /^Runtime 9\.9 is not available: the job runs on this machine's own Python 3\.\d+\.$/,
         ),
         remedy: expect.stringContaining('whose name ends with 9.9'),
         path: 'runtime',
@@ -82,31 +83,34 @@ describe('the runtime of a job, as the deployment has it', () => {
     expect([...warnedOf('2.20'), ...warnedOf(config.runtimeVersionDefault)]).toEqual([]);
   });
 
-  it.each(['vision', 'sight'])('%s has the disk of its machine images and no larger one', (runtimeVersion) => {
+  it.each(['vision', 'sight'])('%s offers only the disk size of its machine images', (runtimeVersion) => {
     const large = { role: 'worker', bootDiskGib: 500 } as const;
     expect(check(runtimeVersion, [MASTER, large]).problems).toEqual([
       {
         code: 'DISK_OF_MACHINE_IMAGE',
         message:
-          'The worker asks for a boot disk of 500 GiB; runtime vision boots from machine images only, and they come with 100 GiB.',
+          'The worker requests a boot disk of 500 GiB, but runtime vision boots from machine images only, whose disk has 100 GiB.',
         remedy: expect.stringContaining('or have an image of the runtime added to runtime_images'),
       },
     ]);
   });
 
-  it.each(['2.20', '2.11', 'both'])('%s has an image, and so any disk', (runtimeVersion) => {
+  it.each(['2.20', '2.11', 'both'])('%s boots from an image and offers any disk size', (runtimeVersion) => {
     expect(check(runtimeVersion, [{ ...MASTER, bootDiskGib: 500 }]).problems).toEqual([]);
   });
 
-  it.each(['2.9', 'constructor', 'lost'])('%s is refused at intake, with those that there are', (runtimeVersion) => {
-    expect(check(runtimeVersion)).toMatchObject({
-      problems: [
-        {
-          code: 'UNKNOWN_RUNTIME',
-          message: `This deployment has no image for runtime ${runtimeVersion}.`,
-          remedy: 'Write one of 2.20, vision, both, or have it added to runtime_images.',
-        },
-      ],
-    });
-  });
+  it.each(['2.9', 'constructor', 'lost'])(
+    '%s is rejected at intake, with the available versions in the remedy',
+    (runtimeVersion) => {
+      expect(check(runtimeVersion)).toMatchObject({
+        problems: [
+          {
+            code: 'UNKNOWN_RUNTIME',
+            message: `This deployment has no image for runtime ${runtimeVersion}.`,
+            remedy: 'Choose one of 2.20, vision, both, or have an image added to runtime_images.',
+          },
+        ],
+      });
+    },
+  );
 });

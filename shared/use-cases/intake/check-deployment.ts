@@ -1,0 +1,106 @@
+import type { JobSpec, ReplicaGroup } from '#shared/domain/job-spec.ts';
+import { fieldPath } from '#shared/job-file/draft/field-paths.ts';
+import type { Dialect } from '#shared/job-file/draft/job-draft.ts';
+import type { ObjectStore } from '#shared/ports/object-store.ts';
+import { parseGsUri } from '#shared/protocol/gs-uri.ts';
+import type { Problem } from '#shared/protocol/report.ts';
+import type { IntakeSettings, RuntimeFound } from '#shared/use-cases/intake/intake-settings.ts';
+
+type RequestedRuntime = {
+  readonly runtimeVersion: string;
+  readonly pythonVersion: string | null;
+  readonly dialect: Dialect;
+  readonly replicaGroups: readonly Pick<ReplicaGroup, 'role' | 'bootDiskGib'>[];
+};
+
+/**
+ * Whether the deployment offers the job's runtime with its boot disks. A missing runtime is a problem; a runtime that
+ * replaces it is a warning.
+ */
+export function checkRuntime(
+  requested: RequestedRuntime,
+  { runtimeOf, runtimeVersions }: Pick<IntakeSettings, 'runtimeOf' | 'runtimeVersions'>,
+): { readonly problems: readonly Problem[]; readonly warnings: readonly Problem[] } {
+  const { runtimeVersion, dialect } = requested;
+  const path = fieldPath(dialect, 'runtimeVersion');
+  const runtime = runtimeOf(runtimeVersion);
+  if (runtime === undefined) {
+    const message = `This deployment has no image for runtime ${runtimeVersion}.`;
+    const remedy = `Choose one of ${runtimeVersions.join(', ')}, or have an image added to runtime_images.`;
+    return { problems: [{ code: 'UNKNOWN_RUNTIME', message, remedy, path }], warnings: [] };
+  }
+  const problems = checkDisks(runtime, requested.replicaGroups);
+  const warnings = checkPython(runtime, requested);
+  if (runtime.name === runtimeVersion) {
+    return { problems, warnings };
+  }
+  const note = runtime.note === null ? '' : ` ${runtime.note}`;
+  const message = `Runtime ${runtimeVersion} is not available: the job runs on ${runtime.name}.${note}`;
+  const remedy =
+    runtime.remedy ??
+    `Check that the program runs on ${runtime.name} and set it as the runtime version, or have an image of your own added.`;
+  return { problems, warnings: [{ code: 'RUNTIME_REPLACED', message, remedy, path }, ...warnings] };
+}
+
+/** A job runs on the Python of its image, whatever it requests. The job file check has reported Python 2 already. */
+function checkPython({ pythonVersion }: RuntimeFound, requested: RequestedRuntime): readonly Problem[] {
+  const wanted = requested.pythonVersion;
+  if (pythonVersion === null || wanted === null || wanted.startsWith('2.')) {
+    return [];
+  }
+  if (`${pythonVersion}.`.startsWith(`${wanted}.`) || wanted.startsWith(`${pythonVersion}.`)) {
+    return [];
+  }
+  const message = `The job requests Python ${wanted}, but its runtime has Python ${pythonVersion}.`;
+  const remedy = `Check that the program runs on ${pythonVersion} and set it, or choose a runtime with ${wanted}.`;
+  return [{ code: 'PYTHON_REPLACED', message, remedy, path: fieldPath(requested.dialect, 'pythonVersion') }];
+}
+
+/** A machine image fixes the size of its disk: a VM with a smaller disk than requested would fail after hours. */
+function checkDisks(
+  { name, bootDiskGib }: RuntimeFound,
+  groups: RequestedRuntime['replicaGroups'],
+): readonly Problem[] {
+  if (bootDiskGib === null) {
+    return [];
+  }
+  const others = groups.filter((group) => group.bootDiskGib !== bootDiskGib);
+  return others.map((group) => ({
+    code: 'DISK_OF_MACHINE_IMAGE',
+    message: `The ${group.role} requests a boot disk of ${group.bootDiskGib} GiB, but runtime ${name} boots from machine images only, whose disk has ${bootDiskGib} GiB.`,
+    remedy: `Request ${bootDiskGib} GiB or no size, or have an image of the runtime added to runtime_images.`,
+  }));
+}
+
+export async function checkJobDir(
+  objects: ObjectStore,
+  { jobDir }: JobSpec,
+  dialect: Dialect,
+): Promise<readonly Problem[]> {
+  const { bucket } = parseGsUri(jobDir);
+  if (await objects.hasBucket(bucket)) {
+    return [];
+  }
+  const message = `The bucket ${bucket} of the job directory ${jobDir} does not exist, or this deployment may not read it.`;
+  const remedy = `Create the bucket, and on Google Cloud grant on it roles/storage.legacyBucketReader to the accounts on-upload and on-submit, and roles/storage.objectUser to vm (terraform output service_accounts); or leave the field out to use a directory in the deployment's bucket.`;
+  return [{ code: 'JOB_DIR_BUCKET_MISSING', message, remedy, path: fieldPath(dialect, 'jobDir') }];
+}
+
+/** `zones`: those of the job that the deployment uses. */
+export function checkZones(zones: readonly string[], { region }: JobSpec, dialect: Dialect): readonly Problem[] {
+  const message = `This deployment uses no zone of ${region} that offers the job's machine types.`;
+  const remedy = 'Choose another region, or have the zones of the deployment extended.';
+  return zones.length > 0 ? [] : [{ code: 'NO_ZONE', message, remedy, path: fieldPath(dialect, 'region') }];
+}
+
+/** A job whose VMs can never run at the same time would wait indefinitely. */
+export function checkVmCount({ replicaGroups }: JobSpec, { room }: Pick<IntakeSettings, 'room'>): readonly Problem[] {
+  const vms = replicaGroups.reduce((sum, { count }) => sum + count, 0);
+  if (room === undefined || vms <= room.vmsMax) {
+    return [];
+  }
+  const message = `The job has ${vms} replicas, which run at the same time, and ${room.reason}.`;
+  const remedy =
+    'Request fewer replicas, or raise vmsMax in the configuration of dropforge up (docs/embedded-cloud.md).';
+  return [{ code: 'TOO_MANY_REPLICAS', message, remedy }];
+}

@@ -1,0 +1,181 @@
+import { buffer } from 'node:stream/consumers';
+import { readJobFile } from '#shared/job-file/read-job-file.ts';
+import { packageSourceOf } from '#shared/package/archive/package-source.ts';
+import { inspectPackage } from '#shared/package/inspect-package.ts';
+import type { ObjectInfo, ObjectName, ObjectStore } from '#shared/ports/object-store.ts';
+import { toGsUri } from '#shared/protocol/gs-uri.ts';
+import { type Problem, REPORT_SUFFIX } from '#shared/protocol/report.ts';
+import type { KnownPackage } from '#shared/use-cases/intake/check-packages.ts';
+
+/** An object that was finalized in a bucket. */
+export type Upload = ObjectName & { readonly generation: string };
+
+/** A job file to submit: an object of its own, or the one at the root of an uploaded package. */
+export type UploadedJobFile = {
+  /** The upload beside which the report is written. */
+  readonly upload: ObjectInfo;
+  readonly text: Uint8Array;
+  readonly fileName: string;
+  readonly enclosingPackage: KnownPackage | null;
+};
+
+export type UploadClass =
+  | { readonly kind: 'IGNORED' }
+  /** `AWAITED_PACKAGE`: job files in the same folder that name this package and arrived before it. */
+  | {
+      readonly kind: 'JOB_FILE' | 'PACKAGE_WITH_JOB_FILE' | 'AWAITED_PACKAGE';
+      readonly jobFiles: readonly UploadedJobFile[];
+    }
+  /** `PACKAGE_WITHOUT_JOB_FILE`: a valid package that no job file names yet. */
+  | {
+      readonly kind: 'INVALID' | 'PACKAGE_WITHOUT_JOB_FILE';
+      readonly upload: ObjectInfo;
+      readonly problems: readonly Problem[];
+      readonly warnings: readonly Problem[];
+    };
+
+/** Job files are written by hand; a larger file is something else. */
+const JOB_FILE_BYTES_MAX = 1_048_576;
+
+/** Limits on the search for job files that wait for a package. */
+const WAITING_JOB_FILES_MAX = 50;
+const FOLDER_PAGE_OBJECTS = 1_000;
+const FOLDER_PAGES_MAX = 10;
+
+const JOB_FILE_NAME = /\.(ya?ml|json)$/i;
+const PACKAGE_NAME = /\.(tar\.gz|tgz|tar|zip|whl|tar\.bz2|tbz2?|tar\.xz|txz|tar\.zst|7z|rar)$/i;
+const CANONICAL_JOB_FILE_NAME = /(^|\/)job\.(ya?ml|json)$/i;
+
+/** A key that occurs only in job files, found even if the rest of the file cannot be parsed. */
+const FIELD_OF_JOB_FILES = /^[\s{"'-]*(trainingInput|training_input|workerPoolSpecs|worker_pool_specs)["']?\s*:/m;
+
+/**
+ * Components of a parallel composite upload by gcloud (`parallel_composite_upload`), which are not uploads themselves.
+ */
+const COMPOSITE_PART_NAME = /(^|\/)parallel_composite_uploads\//;
+
+/**
+ * Decides what an upload is, by its name and content; reads, and changes nothing. Throws if an object is deleted while
+ * it is read.
+ */
+export async function classifyUpload(objects: ObjectStore, upload: Upload): Promise<UploadClass> {
+  if (upload.name.endsWith(REPORT_SUFFIX) || COMPOSITE_PART_NAME.test(upload.name)) {
+    return { kind: 'IGNORED' };
+  }
+  const info = await objects.stat(upload, upload.generation);
+  if (info === undefined) {
+    return { kind: 'IGNORED' };
+  }
+  if (JOB_FILE_NAME.test(info.name)) {
+    return classifyJobFile(objects, info);
+  }
+  return PACKAGE_NAME.test(info.name) ? classifyPackage(objects, info) : { kind: 'IGNORED' };
+}
+
+async function classifyJobFile(objects: ObjectStore, upload: ObjectInfo): Promise<UploadClass> {
+  if (upload.sizeBytes > JOB_FILE_BYTES_MAX) {
+    const message = `${toGsUri(upload)} has ${upload.sizeBytes} bytes; a job file may have at most ${JOB_FILE_BYTES_MAX}.`;
+    const remedy = 'Put data into the package or into a separate bucket.';
+    return { kind: 'INVALID', upload, problems: [{ code: 'JOB_FILE_TOO_LARGE', message, remedy }], warnings: [] };
+  }
+  const text = await readText(objects, upload);
+  return isJobFile(text, upload.name)
+    ? { kind: 'JOB_FILE', jobFiles: [{ upload, text, fileName: fileNameOf(upload.name), enclosingPackage: null }] }
+    : { kind: 'IGNORED' };
+}
+
+async function classifyPackage(objects: ObjectStore, upload: ObjectInfo): Promise<UploadClass> {
+  const report = await inspectPackage(packageSourceOf(objects, upload));
+  const { problems, warnings } = report;
+  if (problems.length > 0) {
+    return { kind: 'INVALID', upload, problems, warnings };
+  }
+  const enclosed = report.jobFiles.find(({ path, text }) => isJobFile(Buffer.from(text), path));
+  if (enclosed !== undefined) {
+    const enclosingPackage = { uri: toGsUri(upload), generation: upload.generation, report };
+    const jobFile = { upload, text: Buffer.from(enclosed.text), fileName: enclosed.path, enclosingPackage };
+    return { kind: 'PACKAGE_WITH_JOB_FILE', jobFiles: [jobFile] };
+  }
+  const jobFiles = await findWaitingJobFiles(objects, upload);
+  if (jobFiles.length > 0) {
+    return { kind: 'AWAITED_PACKAGE', jobFiles };
+  }
+  const fileName = fileNameOf(upload.name);
+  const missing: Problem = {
+    code: 'JOB_FILE_MISSING',
+    message: `${fileName} is a valid package but has no job.yaml at its root.`,
+    remedy: `Upload a job.yaml beside it that names ${fileName} under trainingInput.packageUris, or add one to the root of the package.`,
+  };
+  return { kind: 'PACKAGE_WITHOUT_JOB_FILE', upload, problems: [missing], warnings };
+}
+
+/**
+ * YAML and JSON files are also uploaded with packages and directories. A job file is called job.yaml or job.json,
+ * requests training, or would if it could be parsed.
+ */
+function isJobFile(text: Uint8Array, name: string): boolean {
+  if (CANONICAL_JOB_FILE_NAME.test(name)) {
+    return true;
+  }
+  const { draft, problems } = readJobFile(text, { fileName: fileNameOf(name) });
+  return draft !== null || (problems.length > 0 && FIELD_OF_JOB_FILES.test(Buffer.from(text).toString('latin1')));
+}
+
+/** Job files in the package's folder that name it. */
+async function findWaitingJobFiles(objects: ObjectStore, upload: ObjectInfo): Promise<readonly UploadedJobFile[]> {
+  const packageName = fileNameOf(upload.name);
+  const namesOfPackage = [toGsUri(upload), packageName, `./${packageName}`];
+  const waiting: UploadedJobFile[] = [];
+  for (const info of await listJobFiles(objects, upload)) {
+    const text = await readText(objects, info);
+    const fileName = fileNameOf(info.name);
+    const { draft } = readJobFile(text, { fileName });
+    const named = (draft?.pools ?? []).flatMap(({ program }) => program.packageUris ?? []);
+    if (named.some(({ value }) => namesOfPackage.includes(value))) {
+      waiting.push({ upload: info, text, fileName, enclosingPackage: null });
+    }
+  }
+  return waiting;
+}
+
+/**
+ * Objects with the name of a job file directly in the upload's folder, among the first FOLDER_PAGES_MAX pages of it.
+ */
+async function listJobFiles(objects: ObjectStore, { bucket, name }: ObjectInfo): Promise<readonly ObjectInfo[]> {
+  const prefix = folderOf(name);
+  const jobFiles: ObjectInfo[] = [];
+  let after: string | undefined;
+  for (let page = 0; page < FOLDER_PAGES_MAX && jobFiles.length < WAITING_JOB_FILES_MAX; page += 1) {
+    const query = { bucket, prefix, countMax: FOLDER_PAGE_OBJECTS, ...(after === undefined ? {} : { after }) };
+    const found = await objects.list(query);
+    jobFiles.push(
+      ...found.filter((object) => {
+        const isDirectlyInFolder = !object.name.slice(prefix.length).includes('/');
+        const isJobFileName = JOB_FILE_NAME.test(object.name) && !object.name.endsWith(REPORT_SUFFIX);
+        return isDirectlyInFolder && isJobFileName && object.sizeBytes <= JOB_FILE_BYTES_MAX;
+      }),
+    );
+    after = found.at(-1)?.name;
+    if (found.length < FOLDER_PAGE_OBJECTS) {
+      break;
+    }
+  }
+  return jobFiles.slice(0, WAITING_JOB_FILES_MAX);
+}
+
+async function readText(objects: ObjectStore, info: ObjectInfo): Promise<Uint8Array> {
+  const bytes = await objects.read(info, { generation: info.generation });
+  if (bytes === undefined) {
+    throw new Error(`${toGsUri(info)}#${info.generation} was deleted while it was read. The upload is retried.`);
+  }
+  return buffer(bytes);
+}
+
+export function fileNameOf(name: string): string {
+  return name.slice(name.lastIndexOf('/') + 1);
+}
+
+/** The part of an object's name up to and including its last slash; empty at the root of the bucket. */
+export function folderOf(name: string): string {
+  return name.slice(0, name.lastIndexOf('/') + 1);
+}

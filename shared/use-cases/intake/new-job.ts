@@ -1,0 +1,87 @@
+import { createHash } from 'node:crypto';
+import type { Job, JobIn, JobSource, PackageRef, TimestampMs, Warning } from '#shared/domain/job.ts';
+import { ACCEPTED_BYTES_MAX, jsonBytesOf, WARNINGS_BYTES_MAX } from '#shared/domain/job-size.ts';
+import type { JobSpec } from '#shared/domain/job-spec.ts';
+import type { Timeouts } from '#shared/domain/timeouts.ts';
+import type { Problem } from '#shared/protocol/report.ts';
+
+/** What an accepted job consists of besides its specification. */
+export type NewJob = {
+  readonly source: JobSource;
+  readonly zones: readonly string[];
+  readonly packages: readonly PackageRef[];
+  readonly warnings: readonly Problem[];
+  readonly now: TimestampMs;
+  readonly timeouts: Timeouts;
+};
+
+/** The job at the start of its first attempt. */
+export function newJob(spec: JobSpec, { source, zones, packages, warnings, now, timeouts }: NewJob): JobIn<'QUEUED'> {
+  return {
+    status: 'QUEUED',
+    isBackingOff: false,
+    wakeAt: now + timeouts.provisionAnswerMs,
+    jobId: spec.jobId,
+    spec,
+    packages,
+    source,
+    warnings,
+    createdAt: now,
+    attempt: 1,
+    placementRound: 1,
+    exhaustedZones: [],
+    zones,
+    firstRanAt: null,
+    ranMs: 0,
+    counts: {
+      interruptions: 0,
+      interruptionsInRow: 0,
+      bootFailuresInRow: 0,
+      restarts: 0,
+      createFailures: 0,
+      deliveryFailuresInRow: 0,
+    },
+    ledger: [],
+    waitingFor: null,
+  };
+}
+
+/** Hexadecimal SHA-256 by which a repeated submission of the same job file and packages is recognized. */
+export function digestOf(text: Uint8Array, packages: readonly PackageRef[]): string {
+  const hash = createHash('sha256').update(text);
+  for (const { uri, crc32c, sizeBytes } of packages) {
+    hash.update(`\n${uri} ${crc32c} ${sizeBytes}`);
+  }
+  return hash.digest('hex');
+}
+
+/** The job with its warnings truncated to WARNINGS_BYTES_MAX, or the problem if it exceeds ACCEPTED_BYTES_MAX. */
+export function enforceSizeLimit<J extends Job>(job: J): { readonly job: J } | { readonly problem: Problem } {
+  const limited = { ...job, warnings: truncateWarnings(job.warnings) };
+  const sizeBytes = jsonBytesOf(limited);
+  if (sizeBytes <= ACCEPTED_BYTES_MAX) {
+    return { job: limited };
+  }
+  const message = `The job has ${sizeBytes} bytes including all arguments, environment variables and packages; the limit is ${ACCEPTED_BYTES_MAX}.`;
+  const remedy = 'Put long arguments and values into a file in the bucket or in the package, and pass its name.';
+  return { problem: { code: 'JOB_TOO_LARGE', message, remedy } };
+}
+
+function truncateWarnings(warnings: readonly Warning[]): readonly Warning[] {
+  if (jsonBytesOf(warnings) <= WARNINGS_BYTES_MAX) {
+    return warnings;
+  }
+  const kept: Warning[] = [];
+  const summaryOf = (count: number) => ({
+    code: 'TOO_MANY_FINDINGS',
+    message: `${warnings.length - count} more warnings were omitted because of their size.`,
+    remedy: 'Fix the warnings above and check the file again.',
+  });
+  for (const warning of warnings) {
+    if (jsonBytesOf([...kept, warning, summaryOf(0)]) > WARNINGS_BYTES_MAX) {
+      break;
+    }
+    kept.push(warning);
+  }
+  return [...kept, summaryOf(kept.length)];
+}

@@ -1,0 +1,54 @@
+import { jobUpdateOf } from '#shared/domain/effect.ts';
+import type { ObjectName } from '#shared/ports/object-store.ts';
+import type { Report } from '#shared/protocol/report.ts';
+import type { SubmitOutcome, SubmitPorts } from '#shared/use-cases/intake/submit-job.ts';
+import { updateReport } from '#shared/use-cases/reports/update-report.ts';
+
+export type ReportedSubmission = {
+  /** URI of the upload or message. */
+  readonly source: string;
+  /** The report object. */
+  readonly beside: ObjectName;
+  /** Generation of the upload; undefined for a message. */
+  readonly generation: string | undefined;
+};
+
+/**
+ * Writes the outcome of a submission to its report. The report of an accepted job is written by its own job updates;
+ * only a report about something else is replaced at once.
+ */
+export async function reportSubmission(
+  ports: SubmitPorts,
+  submission: ReportedSubmission,
+  outcome: SubmitOutcome,
+): Promise<void> {
+  const { beside, generation } = submission;
+  if (outcome.verdict !== 'ACCEPTED') {
+    await updateReport(ports.objects, { beside, generation, acceptedJobId: null }, async (present) => {
+      // A redelivery does not take an acceptance back, even if a package of the job is gone by now.
+      const isAccepted = present?.verdict === 'ACCEPTED' && present.generation === generation;
+      return isAccepted ? null : reportOf(submission, outcome);
+    });
+    return;
+  }
+  const { jobId } = outcome;
+  const hasReplaced = await updateReport(
+    ports.objects,
+    { beside, generation, acceptedJobId: jobId },
+    async (present) => {
+      const isOfJob = present === undefined || (present.verdict === 'ACCEPTED' && present.jobId === jobId);
+      return isOfJob ? null : reportOf(submission, outcome);
+    },
+  );
+  const job = hasReplaced ? (await ports.jobs.read(jobId))?.job : undefined;
+  if (job !== undefined) {
+    // The job may have been accepted long ago, and publish no further updates of its own.
+    await ports.bus.publish('job-updates', jobUpdateOf(job));
+  }
+}
+
+function reportOf({ source }: ReportedSubmission, outcome: SubmitOutcome): Report {
+  const { verdict, jobId } = outcome;
+  const { problems, warnings } = verdict === 'ACCEPTED' ? { problems: [], warnings: [] } : outcome;
+  return { verdict, source, jobId, problems: [...problems], warnings: [...warnings], job: null };
+}

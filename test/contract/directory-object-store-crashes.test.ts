@@ -16,14 +16,14 @@ import {
 describe('a directory of objects', () => {
   const { directory, open, countBlobs } = makeDirectoryForEachTest();
 
-  it('finds everything again after it was opened anew', async () => {
+  it('has all objects after it is reopened', async () => {
     const info = await write(open().store, 'kept');
     const { store } = open();
     expect(await store.stat(object)).toEqual(info);
     expect(await readText(store)).toBe('kept');
   });
 
-  it('removes at the next start what a crash has left half done, and nothing else', async () => {
+  it('removes files orphaned by a crash at the next start, and no others', async () => {
     const { store } = open();
     await write(store, 'kept');
     const uploadId = await store.uploads.start({
@@ -51,7 +51,7 @@ describe('a directory of objects', () => {
     expect(await readText(again)).toBe('half+end');
   });
 
-  it('loses no acknowledged object to kill -9, at any moment', async () => {
+  it('loses no acknowledged object on kill -9 at any moment', async () => {
     const script = join(import.meta.dirname, '../support/contract/write-objects-process.ts');
     for (let round = 0; round < 3; round++) {
       const writer = spawn(process.execPath, [script, directory()], { stdio: ['ignore', 'pipe', 'inherit'] });

@@ -37,7 +37,7 @@ describeObjectStoreContract('a directory', async () => {
 describe('a directory of objects', () => {
   const { directory, clock, finalized, open, countBlobs } = makeDirectoryForEachTest();
 
-  it('tells of every finalized object once, in the transaction that shows it', async () => {
+  it('notifies of every finalized object once, in the transaction that makes it visible', async () => {
     const { store, database } = open();
     const info = await write(store, 'new');
     expect(finalized).toEqual([info]);
@@ -60,7 +60,7 @@ describe('a directory of objects', () => {
     expect(await countBlobs()).toBe(1);
   });
 
-  it('gives out growing generations when the clock stands still, goes back, or the newest object is deleted', async () => {
+  it('assigns increasing generations if the clock stops, goes back, or the newest object is deleted', async () => {
     const { store } = open();
     const first = await write(store, '1');
     expect(first.generation).toBe('1000000000');
@@ -71,7 +71,7 @@ describe('a directory of objects', () => {
     expect([second.generation, third.generation]).toEqual(['1000000001', '1000000002']);
   });
 
-  it('keeps overwritten and deleted generations readable, the newest ten', async () => {
+  it('keeps the newest ten overwritten and deleted generations readable', async () => {
     const { store } = open();
     const infos: ObjectInfo[] = [];
     for (let index = 0; index < NONCURRENT_GENERATIONS_MAX + 3; index++) {
@@ -89,7 +89,7 @@ describe('a directory of objects', () => {
     expect(await countBlobs()).toBe(NONCURRENT_GENERATIONS_MAX);
   });
 
-  it('forgets noncurrent generations after a day, of any object', async () => {
+  it('deletes noncurrent generations of all objects after a day', async () => {
     const { store } = open();
     const old = await write(store, 'old');
     await write(store, 'new');
@@ -100,7 +100,7 @@ describe('a directory of objects', () => {
     expect(await countBlobs()).toBe(2);
   });
 
-  it('reads to the end what was deleted while it was read', async () => {
+  it('reads an object to the end if it is deleted during the read', async () => {
     const { store } = open();
     const { generation } = await write(store, 'still here');
     const bytes = await store.read(object);
@@ -109,7 +109,7 @@ describe('a directory of objects', () => {
     expect(bytes && (await text(bytes))).toBe('still here');
   });
 
-  it('shares the bytes of copies, and removes them with the last', async () => {
+  it('shares the bytes of copies, and removes them with the last copy', async () => {
     const { store } = open();
     const source = await write(store, 'shared');
     const copy = await store.copy(object, { bucket, name: 'copy' });
@@ -124,7 +124,7 @@ describe('a directory of objects', () => {
     expect(await countBlobs()).toBe(0);
   });
 
-  it('leaves no bytes behind of what it refuses', async () => {
+  it('keeps no bytes of rejected objects', async () => {
     const { store } = open();
     await write(store, 'there');
     expect(await store.write(object, Buffer.from('late'), { ifGeneration: '0' })).toBe('CONFLICT');
@@ -138,7 +138,7 @@ describe('a directory of objects', () => {
     expect(await readdir(join(directory(), 'incoming'))).toEqual([]);
   });
 
-  it('deletes a bucket only when no live object is in it', async () => {
+  it('deletes a bucket only if it has no live objects', async () => {
     const { store } = open();
     await write(store, 'x');
     expect(await store.deleteBucket(bucket)).toBe('NOT_EMPTY');
@@ -148,7 +148,7 @@ describe('a directory of objects', () => {
     expect(await countBlobs()).toBe(0);
   });
 
-  it('keeps the bytes as they are in one file', async () => {
+  it('stores the unmodified bytes in one file', async () => {
     const { store } = open();
     await write(store, 'plain');
     const [blob = ''] = await readdir(join(directory(), 'blobs'));

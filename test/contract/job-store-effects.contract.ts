@@ -1,6 +1,13 @@
 import { expect, it } from 'vitest';
 import type { JobStore } from '#shared/ports/job-store.ts';
-import { effectsOwed, job, jobOf, provisionOf, revisionOf, teardown } from '../support/contract/job-store-examples.ts';
+import {
+  job,
+  jobOf,
+  outboxEffects,
+  provisionOf,
+  revisionOf,
+  teardown,
+} from '../support/contract/job-store-examples.ts';
 
 /** The part of the contract of a job store that is about what it owes: `describeJobStoreContract` runs it. */
 export function describeOwedEffects(store: () => JobStore): void {
@@ -12,7 +19,7 @@ export function describeOwedEffects(store: () => JobStore): void {
     ] as const) {
       await store().commit({ expectedRevision: await revisionOf(store()), eventId, job, effects });
     }
-    expect(await effectsOwed(store())).toEqual([
+    expect(await outboxEffects(store())).toEqual([
       provisionOf(1),
       provisionOf(2),
       teardown,
@@ -25,7 +32,7 @@ export function describeOwedEffects(store: () => JobStore): void {
   it('keeps the order of more effects than one digit can count', async () => {
     const effects = Array.from({ length: 12 }, (_, index) => provisionOf(index + 1));
     await store().create(job, effects);
-    expect(await effectsOwed(store())).toEqual(effects);
+    expect(await outboxEffects(store())).toEqual(effects);
   });
 
   it('ticks off what was paid, once or twice, and nothing else', async () => {
@@ -35,8 +42,8 @@ export function describeOwedEffects(store: () => JobStore): void {
     await store().markPublished('digits', first?.entryId ?? '');
     await store().markPublished('digits', first?.entryId ?? '');
     await store().markPublished('nobody', 'none');
-    expect(await effectsOwed(store())).toEqual([teardown]);
-    expect(await effectsOwed(store(), 'other')).toHaveLength(1);
+    expect(await outboxEffects(store())).toEqual([teardown]);
+    expect(await outboxEffects(store(), 'other')).toHaveLength(1);
   });
 
   it('lists the jobs that owe something, each once, up to a count', async () => {

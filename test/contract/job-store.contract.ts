@@ -1,7 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { causeOf } from '#shared/domain/cause.ts';
 import type { JobStore } from '#shared/ports/job-store.ts';
-import { effectsOwed, job, jobOf, provisionOf, revisionOf, teardown } from '../support/contract/job-store-examples.ts';
+import {
+  job,
+  jobOf,
+  outboxEffects,
+  provisionOf,
+  revisionOf,
+  teardown,
+} from '../support/contract/job-store-examples.ts';
 import type { OpenStore, StoreUnderTest } from '../support/contract/store-under-test.ts';
 import { closedJob } from '../support/domain/example-job.ts';
 import { describeOwedEffects } from './job-store-effects.contract.ts';
@@ -54,7 +61,7 @@ function describeCreation(store: () => JobStore): void {
     const revision = await revisionOf(store());
     expect(await store().create({ ...job, createdAt: 9_000 }, [teardown])).toBe('EXISTS');
     expect(await store().read('digits')).toEqual({ job, revision });
-    expect(await effectsOwed(store())).toEqual([provisionOf(1)]);
+    expect(await outboxEffects(store())).toEqual([provisionOf(1)]);
   });
 }
 
@@ -77,7 +84,7 @@ function describeCommits(store: () => JobStore): void {
     const late = { expectedRevision, eventId: 'e2', job: { ...job, placementRound: 7 }, effects: [teardown] };
     expect(await store().commit(late)).toBe('STALE');
     expect((await store().read('digits'))?.job).toEqual(job);
-    expect(await effectsOwed(store())).toEqual([]);
+    expect(await outboxEffects(store())).toEqual([]);
     expect(await store().commit({ ...late, expectedRevision: await revisionOf(store()) })).toBe('COMMITTED');
   });
 
@@ -90,7 +97,7 @@ function describeCommits(store: () => JobStore): void {
     expect(await store().commit(again)).toBe('DUPLICATE');
     expect(await store().commit({ ...again, expectedRevision: await revisionOf(store()) })).toBe('DUPLICATE');
     expect((await store().read('digits'))?.job).toEqual(job);
-    expect(await effectsOwed(store())).toEqual([provisionOf(1)]);
+    expect(await outboxEffects(store())).toEqual([provisionOf(1)]);
   });
 
   it('does not take an event of one job for that of another', async () => {
@@ -182,7 +189,7 @@ function describeConnections(opened: () => StoreUnderTest<JobStore>): void {
     expect([...outcomes].sort()).toEqual(['COMMITTED', ...Array(9).fill('STALE')]);
     const winner = outcomes.indexOf('COMMITTED');
     expect((await store.read('digits'))?.job.placementRound).toBe(winner);
-    expect(await effectsOwed(store)).toEqual([provisionOf(winner)]);
+    expect(await outboxEffects(store)).toEqual([provisionOf(winner)]);
   });
 
   it('handles an event once that was delivered to many at the same time', async () => {
@@ -192,7 +199,7 @@ function describeConnections(opened: () => StoreUnderTest<JobStore>): void {
     const commit = { expectedRevision: await revisionOf(store), eventId: 'e1', job, effects: [teardown] };
     const outcomes = await Promise.all(Array.from({ length: 10 }, (_, index) => stores[index % 2]?.commit(commit)));
     expect(outcomes.filter((outcome) => outcome === 'COMMITTED')).toHaveLength(1);
-    expect(await effectsOwed(store)).toEqual([teardown]);
+    expect(await outboxEffects(store)).toEqual([teardown]);
   });
 
   it('creates a job once that was submitted to many at the same time', async () => {
@@ -206,6 +213,6 @@ function describeConnections(opened: () => StoreUnderTest<JobStore>): void {
     expect([...outcomes].sort()).toEqual(['CREATED', ...Array(9).fill('EXISTS')]);
     const winner = outcomes.indexOf('CREATED');
     expect((await store.read('digits'))?.job.createdAt).toBe(winner);
-    expect(await effectsOwed(store)).toEqual([provisionOf(winner)]);
+    expect(await outboxEffects(store)).toEqual([provisionOf(winner)]);
   });
 }

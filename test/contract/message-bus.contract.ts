@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { MessageBus, Topic } from '#shared/ports/message-bus.ts';
 import {
-  type Answer,
   type PushEndpoint,
   type ReceivedPush,
+  type Responder,
   startPushEndpoint,
 } from '../support/contract/push-endpoint.ts';
 
@@ -35,7 +35,7 @@ export function describeMessageBusContract(
       await endpoint?.close();
     });
 
-    async function start(answer: Answer) {
+    async function start(answer: Responder) {
       endpoint = await startPushEndpoint(answer);
       const topics: readonly Topic[] = ['provision', 'teardown', 'dead-letters'];
       opened = await open(topics.map((topic) => ({ topic, url: `${endpoint?.url}/${topic}` })));

@@ -12,64 +12,64 @@ describe('VMs of the embedded cloud that wait for capacity', () => {
   });
   afterEach(() => cloud.destroy());
 
-  const ask = (name: string, capacityWaitSeconds = 90) =>
+  const request = (name: string, capacityWaitSeconds = 90) =>
     cloud.vms().create({ ...patientRequest(PLACE, name), capacityWaitSeconds });
-  const leave = (name: string) => cloud.vms().delete(patientRequest(PLACE, name));
+  const remove = (name: string) => cloud.vms().delete(patientRequest(PLACE, name));
 
-  it('start when there is room, in the order in which they came, and take none before', async () => {
-    await ask('first');
-    await ask('second');
-    await ask('third');
+  it('start when there is capacity, in the order of their requests, and use none before', async () => {
+    await request('first');
+    await request('second');
+    await request('third');
     expect(cloud.vms().listZones()).toMatchObject([{ vms: 1, vmsMax: 1 }]);
     expect(await Promise.all(['second', 'third'].map(cloud.statusOf))).toEqual(['PENDING', 'PENDING']);
 
-    await leave('first');
+    await remove('first');
     await expect.poll(() => cloud.statusOf('second')).toBe('RUNNING');
     expect(await cloud.statusOf('third')).toBe('PENDING');
   });
 
-  it('live as long as they were asked to from when they started, and not from when they began to wait', async () => {
-    await ask('first');
-    await ask('second');
+  it('count their maximum run time from their start, not from their request', async () => {
+    await request('first');
+    await request('second');
     const [, waiting] = cloud.records();
     expect(Number(waiting?.deleteAt) - Number(waiting?.createdAt)).toBe(90_000);
     const leftAt = Date.now();
-    await leave('first');
+    await remove('first');
     await expect.poll(() => cloud.statusOf('second')).toBe('RUNNING');
 
     expect(cloud.records()[0]?.deleteAt).toBeGreaterThanOrEqual(leftAt + 600_000);
   });
 
-  it('are gone when their time of waiting is over', async () => {
-    await ask('first');
-    expect(await ask('hasty', 1)).toMatchObject({ outcome: 'PENDING' });
+  it('are deleted at the end of their wait', async () => {
+    await request('first');
+    expect(await request('hasty', 1)).toMatchObject({ outcome: 'PENDING' });
 
     await expect.poll(() => cloud.statusOf('hasty')).toBe('');
     expect(cloud.interruptions()).toEqual([]);
   });
 
-  it('wait on when the cloud is started again', async () => {
-    await ask('first');
-    await ask('second');
+  it('keep waiting after a restart of the cloud', async () => {
+    await request('first');
+    await request('second');
     await cloud.reopen();
     expect(await cloud.statusOf('second')).toBe('PENDING');
 
-    await leave('first');
+    await remove('first');
     await expect.poll(() => cloud.statusOf('second')).toBe('RUNNING');
   });
 
-  it('wait on when the cloud died just as it was starting one', async () => {
-    await ask('unborn');
+  it('keep waiting if the cloud crashed while starting one', async () => {
+    await request('unborn');
     await cloud.vms().hostError(patientRequest(PLACE, 'unborn').vmName);
     await cloud.reopen(() => ({ leader: null, status: 'STARTING' }));
 
     await expect.poll(() => cloud.statusOf('unborn')).toBe('RUNNING');
   });
 
-  it('are given up at once when nobody wants them any more', async () => {
-    await ask('first');
-    await ask('second');
-    expect(await leave('second')).toBe('GONE');
+  it('are deleted immediately on request', async () => {
+    await request('first');
+    await request('second');
+    expect(await remove('second')).toBe('GONE');
     expect(await cloud.statusOf('second')).toBe('');
   });
 });

@@ -15,7 +15,7 @@ import {
 } from '../support/contract/vm-cloud-under-test.ts';
 import { vmRequest } from './vm-provider.contract.ts';
 
-describe('the VMs of an embedded cloud that is started again', () => {
+describe('the VMs of a restarted embedded cloud', () => {
   let cloud: VmCloudUnderTest;
 
   beforeEach(async () => {
@@ -23,7 +23,7 @@ describe('the VMs of an embedded cloud that is started again', () => {
   });
   afterEach(() => cloud.destroy());
 
-  it('are refused where a zone is sold out, with the zones that have room, until it is restocked', async () => {
+  it('fail in a zone with an injected stockout, with the zones that have capacity, until it is cleared', async () => {
     expect(cloud.vms().setStockout('local1-a', true)).toBe(true);
     expect(cloud.vms().setStockout('nowhere', true)).toBe(false);
     await cloud.reopen();
@@ -36,7 +36,7 @@ describe('the VMs of an embedded cloud that is started again', () => {
     expect(await cloud.vms().create(vmRequest(PLACE, 'late'))).toMatchObject({ outcome: 'CREATED' });
   });
 
-  it('outlive a cloud that is killed, and are found again with the metadata server they know', async () => {
+  it('survive a kill of the cloud, and are recovered with the same metadata server', async () => {
     const request = {
       ...vmRequest(PLACE, 'survivor'),
       metadata: { 'startup-script': 'echo $GCE_METADATA_HOST $$; sleep 300' },
@@ -64,7 +64,7 @@ describe('the VMs of an embedded cloud that is started again', () => {
     await expect.poll(() => cloud.statusOf('survivor')).toBe('TERMINATED');
   });
 
-  it('are found by what they wrote themselves when the cloud died before it could write down their pid', async () => {
+  it('are recovered by their own pid file if the cloud crashed before storing their pid', async () => {
     const vm = await cloud.boot('orphan', 'echo $$ > "$DROPFORGE_HOME/pids"; sleep 300');
     const pids = await readPids(join(vm.disk, 'pids'), 1);
     await cloud.reopen(() => ({ leader: null, status: 'STARTING' }));
@@ -74,7 +74,7 @@ describe('the VMs of an embedded cloud that is started again', () => {
     expect(pids.map(isDead)).toEqual([true]);
   });
 
-  it('are created anew when the cloud died before their first process was begun', async () => {
+  it('are created again if the cloud crashed before starting their first process', async () => {
     const vm = await cloud.boot('unborn', 'sleep 300');
     await cloud.vms().hostError(vm.vmName);
     await cloud.reopen(() => ({ leader: null, status: 'STARTING' }));
@@ -84,7 +84,7 @@ describe('the VMs of an embedded cloud that is started again', () => {
     expect(await cloud.vms().create(vm)).not.toEqual({ outcome: 'CREATED', instanceId: vm.instanceId });
   });
 
-  it('that ended while no cloud was there are TERMINATED, and their end is told', async () => {
+  it('are TERMINATED if they ended while no cloud was running, and the interruption is published', async () => {
     const vm = await cloud.boot('forgotten', 'echo $$ > "$DROPFORGE_HOME/pids"; sleep 300');
     const [pid] = await readPids(join(vm.disk, 'pids'), 1);
     await cloud.shut();
@@ -96,7 +96,7 @@ describe('the VMs of an embedded cloud that is started again', () => {
     await expect.poll(() => cloud.interruptions()).toEqual([`${vm.vmName} compute.instances.guestTerminate`]);
   });
 
-  it('whose deletion was cut off by the death of the cloud are deleted by the next', async () => {
+  it('are deleted by the next cloud if a crash interrupted their deletion', async () => {
     const vm = await cloud.boot('halfway', 'echo $$ > "$DROPFORGE_HOME/pids"; sleep 300');
     const pids = await readPids(join(vm.disk, 'pids'), 1);
     await cloud.reopen(() => ({ status: 'STOPPING' }));
@@ -105,7 +105,7 @@ describe('the VMs of an embedded cloud that is started again', () => {
     expect(pids.map(isDead)).toEqual([true]);
   });
 
-  it('whose stop was cut off by the death of the cloud are stopped by the next, and start on the same disk', async () => {
+  it('are stopped by the next cloud if a crash interrupted their stop, and start on the same disk', async () => {
     const vm = await cloud.boot('halted', 'echo $$ >> "$DROPFORGE_HOME/pids"; sleep 300');
     const pids = await readPids(join(vm.disk, 'pids'), 1);
     await cloud.reopen(() => ({ status: 'STOPPING', isHalting: true }));
@@ -118,7 +118,7 @@ describe('the VMs of an embedded cloud that is started again', () => {
     expect(cloud.interruptions()).toEqual([]);
   });
 
-  it('never have a stranger killed that was given their pid', async () => {
+  it('never kill an unrelated process that reuses their pid', async () => {
     const stranger = spawn('sleep', ['300'], { detached: true, stdio: 'ignore' });
     const vm = await cloud.boot('mistaken', 'sleep 300');
     await cloud.vms().hostError(vm.vmName);
@@ -133,7 +133,7 @@ describe('the VMs of an embedded cloud that is started again', () => {
     stranger.kill('SIGKILL');
   });
 
-  it('leave nothing behind when the cloud is closed for good', async () => {
+  it('leave no files or processes when the cloud is closed with its VMs', async () => {
     const vm = await cloud.boot('last', 'echo $$ > "$DROPFORGE_HOME/pids"; sleep 300');
     const pids = await readPids(join(vm.disk, 'pids'), 1);
     await cloud.vms().close({ isKeepingVms: false });
@@ -142,7 +142,7 @@ describe('the VMs of an embedded cloud that is started again', () => {
     expect(cloud.records()).toEqual([]);
   });
 
-  it('are ended when somebody else has taken the port of their metadata server', async () => {
+  it('are terminated if another process uses the port of their metadata server', async () => {
     const vm = await cloud.boot('mute', 'echo $$ > "$DROPFORGE_HOME/pids"; sleep 300');
     const pids = await readPids(join(vm.disk, 'pids'), 1);
     const port = Number(cloud.records()[0]?.metadataPort);
@@ -160,7 +160,7 @@ describe('the VMs of an embedded cloud that is started again', () => {
     ]);
   });
 
-  it('are deleted at once when their time has passed meanwhile', async () => {
+  it('are deleted immediately if their maximum run time has passed meanwhile', async () => {
     const vm = await cloud.boot('overdue', 'echo $$ > "$DROPFORGE_HOME/pids"; sleep 300');
     const pids = await readPids(join(vm.disk, 'pids'), 1);
     await cloud.reopen(() => ({ deleteAt: 1 }));

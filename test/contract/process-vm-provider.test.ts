@@ -25,7 +25,7 @@ describe('the VMs of the embedded cloud', () => {
   });
   afterEach(() => cloud.destroy());
 
-  it('give the startup script its own home, interpreter and metadata, and nothing of the cloud beside', async () => {
+  it('give the startup script its own home, interpreter and metadata, and nothing else of the cloud', async () => {
     process.env.DROPFORGE_TEST_SECRET = 'secret';
     const vm = await cloud.boot(
       'environment',
@@ -40,7 +40,7 @@ describe('the VMs of the embedded cloud', () => {
     expect(environment).toContain(`HOME=${join(vm.disk, '..', 'home')}`);
   });
 
-  it('end with everything they have begun, also what left their group, their session and their parent', async () => {
+  it('end with all their processes, also those that left their group, session and parent', async () => {
     const script = `
       cd "$DROPFORGE_HOME"; trap '' TERM
       sleep 300 & echo $! >> pids
@@ -61,7 +61,7 @@ os._exit(0)"
     expect(await readdir(join(cloud.directory, 'vms'))).toEqual([]);
   });
 
-  it('pass SIGTERM on and leave time to save before they end', async () => {
+  it('forward SIGTERM and allow a grace period before they end', async () => {
     const saved = join(cloud.directory, 'saved');
     const vm = await cloud.boot(
       'saver',
@@ -73,7 +73,7 @@ os._exit(0)"
     expect(readFileSync(saved, 'utf8')).toBe('yes\n');
   });
 
-  it('are removed although their program took away the right to do so', async () => {
+  it('are removed even if their program has removed write permissions', async () => {
     const vm = await cloud.boot(
       'locked',
       'mkdir -p "$DROPFORGE_HOME/a/b" && chmod 500 "$DROPFORGE_HOME/a"; touch "$DROPFORGE_HOME/ready"; sleep 60',
@@ -83,7 +83,7 @@ os._exit(0)"
     expect(existsSync(vm.disk)).toBe(false);
   });
 
-  it('are TERMINATED but listed when they power themselves off, and the end is told', async () => {
+  it('are TERMINATED but listed after they power themselves off, and the interruption is published', async () => {
     const vm = await cloud.boot('quitter', 'sleep 300 & echo $! > "$DROPFORGE_HOME/pids"; poweroff; sleep 300');
     await expect.poll(() => cloud.statusOf('quitter')).toBe('TERMINATED');
     await expect.poll(() => cloud.interruptions()).toEqual([`${vm.vmName} compute.instances.guestTerminate`]);
@@ -107,7 +107,7 @@ os._exit(0)"
     await expect.poll(() => cloud.vms().serialPort(vm.vmName)).toBe(`boot of ${vm.instanceId}\n`.repeat(2));
   });
 
-  it('are told of their preemption before it ends them, and may end first', async () => {
+  it('receive the preemption notice before they are deleted, and may end earlier', async () => {
     const url = 'http://$GCE_METADATA_HOST/computeMetadata/v1/instance/preempted?wait_for_change=true';
     const noticed = join(cloud.directory, 'noticed');
     const vm = await cloud.boot(
@@ -123,7 +123,7 @@ os._exit(0)"
     expect(cloud.interruptions()).toEqual([`${vm.vmName} compute.instances.preempted`]);
   });
 
-  it('are ended when the notice of their preemption is over', async () => {
+  it('are deleted at the end of the preemption notice period', async () => {
     await cloud.destroy();
     cloud = await openVmCloudUnderTest({ preemptionNoticeMs: 100 });
     const vm = await cloud.boot('stubborn', 'trap "" TERM; sleep 300; sleep 300');
@@ -133,7 +133,7 @@ os._exit(0)"
     expect(cloud.interruptions()).toEqual([`${vm.vmName} compute.instances.preempted`]);
   });
 
-  it('that find no room are told whose limit that is: this machine’s, the zone’s, or an accident that was asked for', async () => {
+  it('fail without capacity with the reason: the limit of this machine, of the zone, or an injected stockout', async () => {
     await cloud.destroy();
     cloud = await openVmCloudUnderTest({
       vmsMax: 2,
@@ -142,24 +142,24 @@ os._exit(0)"
         { name: 'local1-b', vmsMax: 9 },
       ],
     });
-    const ask = async (name: string, zone: string) => {
+    const create = async (name: string, zone: string) => {
       const outcome = await cloud.vms().create({ ...vmRequest(PLACE, name), zone });
       return outcome.outcome === 'FAILED' ? outcome.failure.cause.message : outcome.outcome;
     };
-    expect(await ask('one', 'local1-a')).toBe('CREATED');
-    expect(await ask('two', 'local1-a')).toMatch(
+    expect(await create('one', 'local1-a')).toBe('CREATED');
+    expect(await create('two', 'local1-a')).toMatch(
       /^Zone local1-a of this embedded cloud runs at most 1 VMs at a time \(vmsMax of/,
     );
     cloud.vms().setStockout('local1-b', true);
-    expect(await ask('three', 'local1-b')).toContain('does not have enough resources available');
+    expect(await create('three', 'local1-b')).toContain('does not have enough resources available');
     cloud.vms().setStockout('local1-b', false);
-    expect(await ask('four', 'local1-b')).toBe('CREATED');
-    expect(await ask('five', 'local1-b')).toMatch(
+    expect(await create('four', 'local1-b')).toBe('CREATED');
+    expect(await create('five', 'local1-b')).toMatch(
       /^This machine runs at most 2 VMs at a time \(vmsMax in the configuration/,
     );
   });
 
-  it('die at once when their host does', async () => {
+  it('end immediately on a host error', async () => {
     const vm = await cloud.boot(
       'unlucky',
       `trap 'touch ${cloud.directory}/saved; exit' TERM; echo $$ > "$DROPFORGE_HOME/pids"; sleep 300`,
@@ -172,7 +172,7 @@ os._exit(0)"
     expect(cloud.interruptions()).toEqual([`${vm.vmName} compute.instances.hostError`]);
   });
 
-  it('are deleted when their longest run is over, whatever they do', async () => {
+  it('are deleted at the end of their maximum run time, whatever they do', async () => {
     const vm = await cloud.boot('endless', 'echo $$ > "$DROPFORGE_HOME/pids"; trap "" TERM; sleep 300; sleep 300', {
       maxRunSeconds: 0.3,
     });
@@ -181,7 +181,7 @@ os._exit(0)"
     expect(pids.map(isDead)).toEqual([true]);
   });
 
-  it('keep the newest of a serial port that they flood', async () => {
+  it('keep the newest output of a flooded serial port', async () => {
     const vm = await cloud.boot('chatty', `head -c ${2 * SERIAL_PORT_BYTES_MAX} /dev/zero; echo; echo last; sleep 300`);
     const port = join(vm.disk, '..', 'serial-port.log');
     await expect
@@ -190,7 +190,7 @@ os._exit(0)"
     expect((await cloud.vms().serialPort(vm.vmName))?.endsWith('\nlast\n')).toBe(true);
   });
 
-  it('never take more places than there are, and give them back', async () => {
+  it('never exceed the capacity, and release it', async () => {
     const names = ['r1', 'r2', 'r3', 'r4', 'r5', 'r6'];
     const outcomes = await Promise.all(names.map((name) => cloud.vms().create(vmRequest(PLACE, name))));
     expect(outcomes.map(({ outcome }) => outcome).filter((outcome) => outcome === 'CREATED')).toHaveLength(4);
@@ -206,7 +206,7 @@ os._exit(0)"
     expect(await cloud.vms().create(vmRequest(elsewhere, 'r8'))).toMatchObject({ outcome: 'CREATED' });
   });
 
-  it('are refused when the interpreter of their machine image is not there', async () => {
+  it('fail if the interpreter of their machine image does not exist', async () => {
     expect(await cloud.vms().create(vmRequest({ ...PLACE, machineImage: 'broken' }, 'b'))).toMatchObject({
       failure: { cause: { code: 'CONFIGURATION_REFUSED', message: expect.stringContaining('/nowhere/python3') } },
     });

@@ -13,7 +13,7 @@ import { describeJobStoreContract } from './job-store.contract.ts';
 
 describeJobStoreContract('SQLite', onDatabaseFile(openSqliteJobStore));
 
-it('loses no commit of threads that write the same job at the same time', async () => {
+it('loses no commit of threads that write the same job concurrently', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'dropforge-contract-'));
   const databasePath = join(directory, 'state.sqlite');
   const database = openDatabase(databasePath);
@@ -25,10 +25,10 @@ it('loses no commit of threads that write the same job at the same time', async 
     const workerData: CountingTask = { databasePath, name, commits, ready, threads: 3 };
     return new Worker(new URL('../support/contract/commit-repeatedly.ts', import.meta.url), { workerData });
   });
-  const answers = await Promise.all(workers.map((worker) => once(worker, 'message')));
-  const stale = answers.flat().reduce((sum, count: number) => sum + count, 0);
+  const responses = await Promise.all(workers.map((worker) => once(worker, 'message')));
+  const stale = responses.flat().reduce((sum, count: number) => sum + count, 0);
   expect((await store.read('digits'))?.job.placementRound).toBe(3 * commits);
-  expect(stale, 'the threads have met').toBeGreaterThan(0);
+  expect(stale, 'commits conflicted').toBeGreaterThan(0);
   database.close();
   await rm(directory, { recursive: true });
 });

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { MessageBus } from '#shared/ports/message-bus.ts';
-import type { BusProcessSettings, PublishAnswer, PublishRequest } from '../support/contract/embedded-bus-process.ts';
+import type { BusProcessSettings, PublishRequest, PublishResponse } from '../support/contract/embedded-bus-process.ts';
 import { type BusUnderTest, describeMessageBusContract, type PushSubscription } from './message-bus.contract.ts';
 
 const PROCESS = fileURLToPath(new URL('../support/contract/embedded-bus-process.ts', import.meta.url));
@@ -38,7 +38,7 @@ function startBusProcess(settings: BusProcessSettings) {
   const child = fork(PROCESS, [JSON.stringify(settings)], { execArgv: [] });
   const pending = new Map<number, (messageId: string) => void>();
   let requests = 0;
-  child.on('message', ({ requestId, messageId }: PublishAnswer) => pending.get(requestId)?.(messageId));
+  child.on('message', ({ requestId, messageId }: PublishResponse) => pending.get(requestId)?.(messageId));
   const bus: MessageBus = {
     publish(topic, data, attributes) {
       requests += 1;

@@ -35,7 +35,7 @@ const REFUSED: readonly {
   readonly code: string;
 }[] = [
   {
-    what: 'a package that is none',
+    what: 'a file that is not a package',
     name: 'none.tar.gz',
     body: () => '<html>404 Not Found</html>',
     code: 'NOT_AN_ARCHIVE',
@@ -50,13 +50,13 @@ const REFUSED: readonly {
     code: 'ARCHIVE_TRUNCATED',
   },
   {
-    what: 'a bomb',
+    what: 'a decompression bomb',
     name: 'bomb.tar.gz',
     body: () => packFiles({ 'pkg/setup.py': 'x', 'pkg/zeros.bin': new Uint8Array(200_000_000) }),
     code: 'ARCHIVE_BOMB',
   },
   {
-    what: 'a path escape',
+    what: 'a path traversal',
     name: 'escape.tar.gz',
     body: () => packFiles({ '../../etc/cron.d/x': 'x' }),
     code: 'PATH_ESCAPES',
@@ -68,13 +68,13 @@ const REFUSED: readonly {
     code: 'MODULE_NOT_FOUND',
   },
   {
-    what: 'a job of more replicas than this machine runs',
+    what: 'a job with more replicas than this machine runs',
     name: 'crowd.tar.gz',
     body: () => packProgram(GOOD_PROGRAM, jobFile('crowd', CROWD)),
     code: 'TOO_MANY_REPLICAS',
   },
   {
-    what: 'a bad job id',
+    what: 'an invalid job id',
     name: 'badid.tar.gz',
     body: () => packProgram(GOOD_PROGRAM, jobFile('2-bad-id')),
     code: 'INVALID_JOB_ID',
@@ -86,25 +86,25 @@ const REFUSED: readonly {
     code: 'UNKNOWN_MACHINE_TYPE',
   },
   {
-    what: 'a job file that is no YAML',
+    what: 'a job file that is not valid YAML',
     name: 'noyaml/job.yaml',
     body: () => 'trainingInput: [unclosed\n  - x: {',
     code: 'NOT_YAML',
   },
   {
-    what: 'a job file of any name that is no YAML',
+    what: 'a job file of any name that is not valid YAML',
     name: 'noyaml/vision.yml',
     body: () => 'trainingInput: [unclosed\n  - x: {',
     code: 'NOT_YAML',
   },
   {
-    what: 'a job file of any name that is no text',
+    what: 'a job file of any name that is not text',
     name: 'notext/vision.yaml',
     body: () => Buffer.from('trainingInput:\n  pythonModule: entra\xeenement.task\n', 'latin1'),
     code: 'NOT_TEXT',
   },
   {
-    what: 'a job directory that is no gs:// path',
+    what: 'a job directory that is not a gs:// path',
     name: 'jobdir/job.json',
     body: () => job('jobdir', { jobDir: '/tmp/out', packageUris: ['p.tar.gz'] }),
     code: 'INVALID_JOB_DIR',
@@ -123,18 +123,21 @@ const REFUSED: readonly {
   },
 ];
 
-it.each(REFUSED)('$what is refused beside the upload: $code, with a remedy', async ({ name, body, code }) => {
-  await cloud.upload(name, await body());
+it.each(REFUSED)(
+  '$what is rejected in a report beside the upload: $code, with a remedy',
+  async ({ name, body, code }) => {
+    await cloud.upload(name, await body());
 
-  const report = await cloud.awaitReport(`${name}.report.json`);
+    const report = await cloud.awaitReport(`${name}.report.json`);
 
-  expect(report.verdict, JSON.stringify(report.problems)).toBe('REFUSED');
-  expect(report.problems.map((problem) => problem.code)).toContain(code);
-  for (const { message, remedy } of report.problems) {
-    expect(message.length).toBeGreaterThan(10);
-    expect(remedy.length).toBeGreaterThan(10);
-  }
-});
+    expect(report.verdict, JSON.stringify(report.problems)).toBe('REFUSED');
+    expect(report.problems.map((problem) => problem.code)).toContain(code);
+    for (const { message, remedy } of report.problems) {
+      expect(message.length).toBeGreaterThan(10);
+      expect(remedy.length).toBeGreaterThan(10);
+    }
+  },
+);
 
 const FAILING: readonly {
   readonly what: string;
@@ -150,7 +153,7 @@ const FAILING: readonly {
     evidence: /ValueError: x12 must not be 10/,
   },
   {
-    what: 'a module that imports what is not there',
+    what: 'a module that imports a missing module',
     program: 'import no_such_framework\n',
     code: 'MODULE_NOT_FOUND',
     evidence: /No module named 'no_such_framework'/,
@@ -163,14 +166,14 @@ const FAILING: readonly {
     evidence: /last words/,
   },
   {
-    what: 'a module that never ends',
+    what: 'a module that never exits',
     program: 'import time\nprint("at it", flush=True)\nwhile True: time.sleep(0.1)\n',
     code: 'MAX_RUNNING_TIME_EXCEEDED',
     evidence: /at it/,
     trainingInput: { scheduling: { maxRunningTime: '2s' } },
   },
   {
-    what: 'a module that leaves children behind and fails',
+    what: 'a module that leaves child processes behind and fails',
     program: [
       'import os, subprocess, sys',
       'for detached in (False, True):',
@@ -206,7 +209,7 @@ const FAILING: readonly {
 ];
 
 it.each(FAILING)(
-  '$what ends as FAILED: $code, with its VMs gone',
+  '$what ends as FAILED: $code, and its VMs are deleted',
   async ({ what, program, code, evidence, trainingInput }) => {
     const jobId = what.replace(/\W+/g, '_');
     await cloud.upload(`${jobId}.tar.gz`, await packProgram(program, jobFile(jobId, trainingInput)));
@@ -223,7 +226,7 @@ it.each(FAILING)(
   },
 );
 
-it('the next job is unharmed, and nothing of the others is left', async () => {
+it('the next job is unaffected, and nothing of the others remains', async () => {
   await cloud.upload('next.tar.gz', await packProgram(GOOD_PROGRAM, jobFile('next_job')));
 
   expect(await cloud.awaitJob('next_job')).toMatchObject({ state: 'SUCCEEDED', attempt: 1 });

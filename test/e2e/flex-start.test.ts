@@ -7,10 +7,10 @@ import {
   startCloudUnderTest,
 } from '../support/e2e/cloud-under-test.ts';
 
-/** Room for one VM at a time. */
+/** Capacity for one VM. */
 const NARROW = { zones: [{ name: 'us-central1-a', vmsMax: 1 }], vmsMax: 1, syncSeconds: 0.3 };
 
-/** Holds its VM until it is told to stop. */
+/** Keeps its VM until it is stopped. */
 const HOLDER = 'import time\ntime.sleep(600)\n';
 
 let cloud: CloudUnderTest;
@@ -26,7 +26,7 @@ async function submit(name: string, file: object, program = 'print(1)\n'): Promi
 
 const vmsOf = async (jobId: string) => (await cloud.listVms()).filter((vm) => vm.jobId === jobId);
 
-it('a job waits for capacity as one request that costs nothing, and runs when another has left', async () => {
+it('a job waits for capacity with one unbilled request, and runs when another has ended', async () => {
   await submit('holder', jobFile('holder'), HOLDER);
   await cloud.awaitJob('holder', ({ state }) => state === 'RUNNING');
   await submit('patient', flexStartFile('patient'));
@@ -47,7 +47,7 @@ it('a job waits for capacity as one request that costs nothing, and runs when an
   });
 });
 
-it('a job that is cancelled while it waits withdraws its request', async () => {
+it('a job canceled while it waits withdraws its request', async () => {
   await cloud.act('/zones/us-central1-a:stockout');
   await submit('fickle', flexStartFile('fickle'));
   await cloud.awaitJob('fickle', ({ waitingFor }) => waitingFor !== null);
@@ -57,7 +57,7 @@ it('a job that is cancelled while it waits withdraws its request', async () => {
   expect(await vmsOf('fickle')).toEqual([]);
 });
 
-it('a job that has waited as long as it may says what it waited for', async () => {
+it('a job that has waited for its maximum time reports what it waited for', async () => {
   await submit('hasty', flexStartFile('hasty', { maxWaitDuration: '2s' }));
 
   expect(await cloud.awaitJob('hasty')).toMatchObject({
@@ -67,7 +67,7 @@ it('a job that has waited as long as it may says what it waited for', async () =
   expect(await vmsOf('hasty')).toEqual([]);
 });
 
-it('a job of several machines is refused, for those that came first would be paid for while they wait', async () => {
+it('a job of several machines is rejected: the first machines would be billed while they wait', async () => {
   const file = flexStartFile('crowd') as { jobSpec: { workerPoolSpecs: object[] } };
   file.jobSpec.workerPoolSpecs.push({ ...file.jobSpec.workerPoolSpecs[0], replicaCount: 2 });
   await submit('crowd', file);

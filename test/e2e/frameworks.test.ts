@@ -4,7 +4,7 @@ import { type CloudUnderTest, jobFile, packFiles, startCloudUnderTest } from '..
 
 const INSTALL_MS_MAX = 170_000;
 
-/** A program as people wrote it for AI Platform: the framework in install_requires, everything else in --job-dir. */
+/** A program as written for AI Platform: the framework in install_requires, outputs in --job-dir. */
 function packTrainer(jobId: string, requirement: string, program: string): Promise<Uint8Array> {
   return packFiles({
     'pkg/setup.py': `from setuptools import find_packages, setup\nsetup(name='pkg', version='1', packages=find_packages(), install_requires=['${requirement}'])\n`,
@@ -52,8 +52,8 @@ const FRAMEWORKS = [
   { requirement: 'torch', jobId: 'with_torch', program: TORCH, output: 'model.pt' },
 ];
 
-/** Whether pip could have it here: from an index, a folder of wheels, or because it is there already. */
-function isToBeHad(requirement: string): boolean {
+/** Whether pip can install it here: from an index, from a folder of wheels, or because it is already installed. */
+function isInstallable(requirement: string): boolean {
   const pip = ['-m', 'pip', 'install', '--dry-run', '--no-deps', '--quiet', '--retries', '0', '--timeout', '3'];
   try {
     execFileSync('python3', [...pip, requirement], { stdio: 'ignore', timeout: 30_000 });
@@ -63,7 +63,7 @@ function isToBeHad(requirement: string): boolean {
   }
 }
 
-const present = FRAMEWORKS.filter(({ requirement }) => isToBeHad(requirement));
+const present = FRAMEWORKS.filter(({ requirement }) => isInstallable(requirement));
 
 if (present.length < FRAMEWORKS.length) {
   const missing = FRAMEWORKS.filter((framework) => !present.includes(framework)).map(({ requirement }) => requirement);
@@ -79,7 +79,7 @@ describe('a package whose requirements come from an index', () => {
 
   afterAll(() => cloud.stop());
 
-  it.each(present)('trains with $requirement and leaves its model', async ({ requirement, jobId, program, output }) => {
+  it.each(present)('trains with $requirement and saves its model', async ({ requirement, jobId, program, output }) => {
     await cloud.upload(`${jobId}.tar.gz`, await packTrainer(jobId, requirement, program));
 
     const job = await cloud.awaitJob(jobId, undefined, INSTALL_MS_MAX);
@@ -90,7 +90,7 @@ describe('a package whose requirements come from an index', () => {
     expect(scores).toHaveLength(1);
   });
 
-  it('is refused by its VM with the name of what no index has', async () => {
+  it('fails on its VM with the name of the requirement that no index has', async () => {
     const jobId = 'with_nothing';
     await cloud.upload(`${jobId}.tar.gz`, await packTrainer(jobId, 'no-such-framework-anywhere', 'print(1)\n'));
 

@@ -3,25 +3,25 @@ import type { FunctionPorts } from '#functions/function-ports.ts';
 import type { Replica } from '#shared/domain/replica.ts';
 import { type CloudUnderTest, packProgram, startCloudUnderTest, until } from '../support/e2e/cloud-under-test.ts';
 
-/** Needs none of the others. */
-const TRAINS_ALONE = "import os\nprint('rank', os.environ['RANK'], flush=True)\n";
+/** Does not communicate with the other replicas. */
+const STANDALONE_PROGRAM = "import os\nprint('rank', os.environ['RANK'], flush=True)\n";
 
 const SETTING_UP: readonly Replica['phase'][] = ['BOOTING', 'DOWNLOADING', 'INSTALLING'];
 
 let cloud: CloudUnderTest;
 
 beforeAll(async () => {
-  cloud = await startCloudUnderTest({ vmsMax: 3, syncSeconds: 0.3, stopGraceSeconds: 0.2 }, refuseLate);
+  cloud = await startCloudUnderTest({ vmsMax: 3, syncSeconds: 0.3, stopGraceSeconds: 0.2 }, failLate);
 });
 afterAll(() => cloud.stop());
 
-/** The refusal of a VM is heard of when the master of the job is ready to train, as a stockout may be. */
-function refuseLate(ports: FunctionPorts): FunctionPorts {
+/** Delays create failures until the master of the job is ready to train, as a stockout may be delayed. */
+function failLate(ports: FunctionPorts): FunctionPorts {
   async function isMasterReady(jobId: string, since: number): Promise<boolean> {
-    const isWaitedFor = (await ports.jobs.read(jobId))?.job.status === 'PREPARING';
+    const isWaiting = (await ports.jobs.read(jobId))?.job.status === 'PREPARING';
     const isReady = ({ replica, phase, heardAt }: Replica) =>
       replica === 'master-0' && heardAt >= since && !SETTING_UP.includes(phase);
-    return !isWaitedFor || (await ports.replicas.listByJob(jobId)).some(isReady);
+    return !isWaiting || (await ports.replicas.listByJob(jobId)).some(isReady);
   }
   return {
     ...ports,
@@ -39,12 +39,12 @@ function refuseLate(ports: FunctionPorts): FunctionPorts {
   };
 }
 
-it('a job whose machines do not all come up runs on none of them, in no zone, and is no success', async () => {
+it('a job whose machines are not all created runs on none of them, in no zone, and does not succeed', async () => {
   const other = { name: 'other', module: 'trainer.task' };
   await cloud.upload('other.tar.gz', await packProgram('import time\ntime.sleep(600)\n', other));
   await cloud.awaitJob('other', ({ state }) => state === 'RUNNING');
   const job = { name: 'half', module: 'trainer.task', workers: 2, maxWait: '8s' };
-  await cloud.upload('half.tar.gz', await packProgram(TRAINS_ALONE, job));
+  await cloud.upload('half.tar.gz', await packProgram(STANDALONE_PROGRAM, job));
 
   const { cause, ...ended } = await cloud.awaitJob('half');
   expect(ended).toMatchObject({ state: 'FAILED', attempt: 1, startTime: null });
@@ -57,9 +57,9 @@ it('a job whose machines do not all come up runs on none of them, in no zone, an
   await cloud.awaitJob('other');
 });
 
-it('a job whose machines are all there runs on each of them', async () => {
+it('a job whose machines are all created runs on each of them', async () => {
   const job = { name: 'whole', module: 'trainer.task', workers: 1 };
-  await cloud.upload('whole.tar.gz', await packProgram(TRAINS_ALONE, job));
+  await cloud.upload('whole.tar.gz', await packProgram(STANDALONE_PROGRAM, job));
 
   expect(await cloud.awaitJob('whole')).toMatchObject({ state: 'SUCCEEDED', attempt: 1 });
 });

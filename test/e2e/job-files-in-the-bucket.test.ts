@@ -9,13 +9,13 @@ beforeAll(async () => {
 
 afterAll(() => cloud.stop());
 
-it('a problem that intake finds is told by the field’s name in the form of the file', async () => {
+it('a problem found by intake names the field as in the format of the file', async () => {
   await cloud.upload('own/job.yaml', 'module: trainer.task\noutput: gs://no-such-bucket/out\npackages: [p.tar.gz]\n');
   const { problems } = await cloud.awaitReport('own/job.yaml.report.json');
   expect(problems).toMatchObject([{ code: 'JOB_DIR_BUCKET_MISSING', path: 'output' }]);
 });
 
-it('YAML and JSON that say nothing of training are left alone, broken and empty ones too', async () => {
+it('YAML and JSON files without a job are ignored, also invalid and empty ones', async () => {
   const others = ['alone/data.json', 'alone/empty.yaml', 'alone/broken.yml'];
   for (const [index, name] of others.entries()) {
     await cloud.upload(name, ['[1, 2', '', 'a: [unclosed'][index] ?? '');

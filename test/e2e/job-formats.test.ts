@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type CloudUnderTest, packFiles, startCloudUnderTest } from '../support/e2e/cloud-under-test.ts';
 
-/** Meets the others of its cluster at the chief's address, as TF_CONFIG and torch's variables name it. */
+/** Connects to the others of its cluster at the chief's address, from TF_CONFIG and torch's variables. */
 const MEETS_THE_OTHERS = `
 import json, os, socket, sys, time
 config = json.loads(os.environ['TF_CONFIG'])
@@ -73,7 +73,7 @@ it.each([
   { form: 'vertex', jobId: 'vertex', team: 'vision', more: [] },
   { form: 'ai-platform', jobId: 'aip', team: null, more: ['--job-dir=gs://dropforge-local-jobs/aip'] },
 ] as const)(
-  'a job in the form $form runs on a master and two workers that find each other',
+  'a job in the format $form runs on a master and two workers that connect to each other',
   async ({ form, jobId, team, more }) => {
     await cloud.upload(`${form}.tar.gz`, await packCluster(CLUSTERS[form]));
 
@@ -86,7 +86,7 @@ it.each([
   },
 );
 
-it('a job that this version cannot run is refused with the field that says so, and nothing is started', async () => {
+it('a job that this version does not support is rejected with the field, and nothing is started', async () => {
   const job = { name: 'tuned', module: 'trainer.task', tune: { metric: 'loss', parameters: { seed: [1, 2] } } };
   await cloud.upload('tuned.tar.gz', await packCluster(job));
 
@@ -96,7 +96,7 @@ it('a job that this version cannot run is refused with the field that says so, a
   });
 });
 
-it('a package that holds what looks like a secret is warned of, runs, and the secret is told to nobody', async () => {
+it('a package with an apparent secret gets a warning and runs, and the secret is not disclosed', async () => {
   const secret = 'q7Zx1vB9nM3kL5pR8tW2';
   const files = sourcesOf({ name: 'careless', module: 'trainer.task' }, 'print("trained")\n');
   await cloud.upload('careless.tar.gz', await packFiles({ ...files, 'pkg/.env': `API_TOKEN=${secret}\n` }));
@@ -104,11 +104,11 @@ it('a package that holds what looks like a secret is warned of, runs, and the se
   expect(await cloud.awaitJob('careless')).toMatchObject({ state: 'SUCCEEDED' });
   const report = await cloud.awaitReport('careless.tar.gz.report.json', ({ job }) => job?.state === 'SUCCEEDED');
   expect(report.warnings).toMatchObject([{ code: 'CREDENTIALS_IN_PACKAGE', path: 'pkg/.env' }]);
-  const told = [report, await cloud.readJob('careless'), await cloud.readLog('careless'), cloud.log];
-  expect(JSON.stringify(told)).not.toContain(secret);
+  const outputs = [report, await cloud.readJob('careless'), await cloud.readLog('careless'), cloud.log];
+  expect(JSON.stringify(outputs)).not.toContain(secret);
 });
 
-it('a token that was pasted where the name of a secret belongs is refused, and told to nobody', async () => {
+it('a token in place of the name of a secret is rejected, and not disclosed', async () => {
   const token = `hf_${'q7Zx1vB9nM3kL5pR8tW2'.repeat(2).slice(0, 34)}`;
   const job = { name: 'pasted', module: 'trainer.task', secrets: { HF_TOKEN: token } };
   await cloud.upload('pasted.tar.gz', await packFiles(sourcesOf(job, 'print("trained")\n')));

@@ -17,7 +17,7 @@ import { findMarkedProcesses } from '../support/e2e/marked-processes.ts';
 
 const CLI = fileURLToPath(new URL('../../cli/main.ts', import.meta.url));
 
-/** Counts to 40 and saves where it is at every step, in the file that the next attempt finds. */
+/** Counts to 40 and saves a checkpoint at every step, which the next attempt restores. */
 const COUNTER = `
 import json, os, time
 place = os.path.join(os.environ["DROPFORGE_OUTPUT_DIR"], "checkpoint.json")
@@ -47,7 +47,7 @@ async function stepsOf(jobId: string): Promise<readonly string[]> {
   return (await cloud.readLog(jobId)).map(({ text }) => text).filter((text) => text.startsWith('starting at'));
 }
 
-it('a job goes on from its last checkpoint after its VM was preempted', async () => {
+it('a job continues from its last checkpoint after a preemption of its VM', async () => {
   await cloud.upload('preempted.tar.gz', await packProgram(COUNTER, jobFile('preempted')));
   const running = await cloud.awaitJob('preempted', ({ replicas }) => (replicas[0]?.step ?? 0) >= 10);
   await cloud.act(`/vms/${running.replicas[0]?.vmName}:preempt`);
@@ -63,7 +63,7 @@ it('a job goes on from its last checkpoint after its VM was preempted', async ()
   });
 });
 
-it('a job goes on in a new attempt after its host has died', async () => {
+it('a job continues in a new attempt after a host error', async () => {
   await cloud.upload('crashed.tar.gz', await packProgram(COUNTER, jobFile('crashed')));
   const running = await cloud.awaitJob('crashed', ({ replicas }) => (replicas[0]?.step ?? 0) >= 10);
   await cloud.act(`/vms/${running.replicas[0]?.vmName}:hostError`);
@@ -84,7 +84,7 @@ it('a job survives a reboot of its VM in the same attempt', async () => {
   expect(await stepsOf('rebooted')).toHaveLength(2);
 });
 
-it('a job finds another zone when the first is full, and waits when all are', async () => {
+it('a job is placed in another zone if the first has no capacity, and waits if none has', async () => {
   await cloud.act('/zones/us-central1-a:stockout');
   await cloud.upload('elsewhere.tar.gz', await packProgram('print(1)\n', jobFile('elsewhere')));
   expect(await cloud.awaitJob('elsewhere')).toMatchObject({
@@ -106,7 +106,7 @@ it('a job finds another zone when the first is full, and waits when all are', as
   await cloud.act('/zones/us-central1-b:restock');
 });
 
-it('a running job that is cancelled is gone within seconds', async () => {
+it('a running job that is canceled ends within seconds', async () => {
   await cloud.upload('cancelled.tar.gz', await packProgram(COUNTER, jobFile('cancelled')));
   await cloud.awaitJob('cancelled', ({ state }) => state === 'RUNNING');
   await cloud.publish('dropforge-control', { command: 'cancel', jobId: 'cancelled' });
@@ -115,7 +115,7 @@ it('a running job that is cancelled is gone within seconds', async () => {
   expect((await cloud.listVms()).filter(({ jobId }) => jobId === 'cancelled')).toEqual([]);
 });
 
-it('a job file and its package are a submission in either order', async () => {
+it('a job file and its package are submitted in either order', async () => {
   const { jobId: _, ...job } = jobFile('unused', { packageUris: ['pkg.tar.gz'] }) as { jobId: string };
   const packed = await packFiles({
     'pkg/setup.py': "from setuptools import setup\nsetup(name='pkg', version='1', packages=['trainer'])\n",
@@ -139,7 +139,7 @@ it('a job file and its package are a submission in either order', async () => {
   }
 });
 
-it('a message on the submit topic is a submission, and so is the same message sent once more', async () => {
+it('a message on the submit topic submits a job, and the same message again changes nothing', async () => {
   await cloud.upload('packages/by-message.tar.gz', await packProgram('print(1)\n', {}));
   const uri = `gs://${cloud.endpoints.uploadBucket}/packages/by-message.tar.gz`;
   const message = JSON.stringify(jobFile('by_message', { packageUris: [uri] }));
@@ -175,7 +175,7 @@ it('the demo trains a model and leaves nothing running', async () => {
   }
 });
 
-it('no VM and no process is left of all of them', async () => {
+it('no VM and no process of these jobs remains', async () => {
   await until('no VM', async () => ((await cloud.listVms()).length === 0 ? true : undefined));
   expect(await findMarkedProcesses(cloud.dataDir)).toEqual([]);
 });

@@ -14,7 +14,7 @@ import { findMarkedProcesses } from '../support/e2e/marked-processes.ts';
 const CLI = fileURLToPath(new URL('../../cli/main.ts', import.meta.url));
 const KILLS = 8;
 
-/** Each end of the program is one line of the log; the checkpoint file tells how often it was begun. */
+/** Each completed run of the program is one line of the log; the checkpoint file counts its starts. */
 const PROGRAM = `
 import os, time
 runs = os.path.join(os.environ["DROPFORGE_OUTPUT_DIR"], "runs.txt")
@@ -52,7 +52,7 @@ afterEach(async () => {
   await rm(dataDir, { recursive: true, force: true });
 });
 
-it('loses no job, runs none twice to the end and leaves no process behind, however often it is killed', async () => {
+it('loses no job, completes none twice and leaves no process behind, however often it is killed', async () => {
   const prng = createPrng(20_261_121);
   const jobIds = ['first', 'second', 'third'];
   const user = createUser(await start());
@@ -79,7 +79,7 @@ it('loses no job, runs none twice to the end and leaves no process behind, howev
   expect(await findMarkedProcesses(dataDir)).toEqual([]);
 });
 
-it('ends every VM when it is told to stop, and goes on with the job at the next start', async () => {
+it('terminates every VM when it is stopped, and continues the job at the next start', async () => {
   const user = createUser(await start());
   await user.upload('later.tar.gz', await packProgram(PROGRAM, jobFile('later')));
   await user.awaitJob('later', ({ state }) => state === 'RUNNING');

@@ -11,56 +11,56 @@ beforeAll(async () => {
 });
 afterAll(() => cloud.stop());
 
-const beside = (name: string, isWanted?: (report: Report) => boolean) =>
-  cloud.awaitReport(`${name}.report.json`, isWanted);
+const beside = (name: string, matches?: (report: Report) => boolean) =>
+  cloud.awaitReport(`${name}.report.json`, matches);
 
-/** The report that another one names by its whole address. */
-function readNamed({ earlierReport = '' }: Report, isWanted?: (report: Report) => boolean): Promise<Report> {
+/** The report that another report names by its URI. */
+function readNamed({ earlierReport = '' }: Report, matches?: (report: Report) => boolean): Promise<Report> {
   const bucket = `gs://${cloud.endpoints.uploadBucket}/`;
   expect(earlierReport.startsWith(bucket), earlierReport).toBe(true);
-  return cloud.awaitReport(earlierReport.slice(bucket.length), isWanted);
+  return cloud.awaitReport(earlierReport.slice(bucket.length), matches);
 }
 
 const isRunning = ({ job }: Report) => job?.state === 'RUNNING';
 
-it('a changed package under the name of an ended job is refused where its user looks, and the job keeps a report', async () => {
+it('a changed package with the name of an ended job is rejected beside the upload, and the job keeps a report', async () => {
   await cloud.upload('digits.tar.gz', await packProgram('print(1)\n', jobFile('digits')));
   await beside('digits.tar.gz', ({ job }) => job?.state === 'SUCCEEDED');
 
   await cloud.upload('digits.tar.gz', await packProgram('print(2)\n', jobFile('digits')));
 
-  const refused = await beside('digits.tar.gz', ({ verdict }) => verdict === 'REFUSED');
-  expect(refused).toMatchObject({ jobId: 'digits', problems: [{ code: 'JOB_ID_TAKEN' }], job: null });
-  expect(await readNamed(refused)).toMatchObject({ verdict: 'ACCEPTED', job: { state: 'SUCCEEDED' } });
+  const rejected = await beside('digits.tar.gz', ({ verdict }) => verdict === 'REFUSED');
+  expect(rejected).toMatchObject({ jobId: 'digits', problems: [{ code: 'JOB_ID_TAKEN' }], job: null });
+  expect(await readNamed(rejected)).toMatchObject({ verdict: 'ACCEPTED', job: { state: 'SUCCEEDED' } });
 });
 
-it('the same package once more is the job that it was, though another one was refused in between', async () => {
+it('the same package uploaded again is the same job, even if another one was rejected in between', async () => {
   const bytes = await packProgram('print(1)\n', jobFile('again'));
   await cloud.upload('again.tar.gz', bytes);
   await beside('again.tar.gz', ({ job }) => job?.state === 'SUCCEEDED');
   await cloud.upload('again.tar.gz', await packProgram('print(2)\n', jobFile('again')));
-  const refused = await beside('again.tar.gz', ({ verdict }) => verdict === 'REFUSED');
+  const rejected = await beside('again.tar.gz', ({ verdict }) => verdict === 'REFUSED');
 
   await cloud.upload('again.tar.gz', bytes);
 
   const accepted = await beside('again.tar.gz', ({ job }) => job?.state === 'SUCCEEDED');
-  expect(BigInt(accepted.generation ?? 0)).toBeGreaterThan(BigInt(refused.generation ?? 0));
+  expect(BigInt(accepted.generation ?? 0)).toBeGreaterThan(BigInt(rejected.generation ?? 0));
 });
 
-it('a running job whose package is replaced goes on telling of itself, in its own report', async () => {
+it('a running job whose package is replaced continues to be reported, in a separate report', async () => {
   await cloud.upload('busy.tar.gz', await packProgram(HOLDER, jobFile('busy')));
   await beside('busy.tar.gz', isRunning);
   await cloud.upload('busy.tar.gz', await packProgram('print(2)\n', jobFile('busy')));
-  const refused = await beside('busy.tar.gz', ({ verdict }) => verdict === 'REFUSED');
-  expect(await readNamed(refused)).toMatchObject({ job: { state: 'RUNNING' } });
+  const rejected = await beside('busy.tar.gz', ({ verdict }) => verdict === 'REFUSED');
+  expect(await readNamed(rejected)).toMatchObject({ job: { state: 'RUNNING' } });
 
   await cloud.cancel('busy');
 
-  await readNamed(refused, ({ job }) => job?.state === 'CANCELLED');
-  expect(await beside('busy.tar.gz')).toEqual(refused);
+  await readNamed(rejected, ({ job }) => job?.state === 'CANCELLED');
+  expect(await beside('busy.tar.gz')).toEqual(rejected);
 });
 
-it('the report of the newest upload is not replaced by news of the job before it', async () => {
+it('the report of the newest upload is not replaced by updates of the previous job', async () => {
   const bytes = await packProgram(HOLDER, { module: 'trainer.task' });
   await cloud.upload('twice.tar.gz', bytes);
   const first = await beside('twice.tar.gz', isRunning);

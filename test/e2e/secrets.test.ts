@@ -10,7 +10,7 @@ import { type CloudUnderTest, packProgram, startCloudUnderTest } from '../suppor
 
 const TOKEN = 'planted-t0ken-7f3a';
 const KEY = '-----BEGIN PLANTED KEY-----\nplanted+line/one==\nplanted+line/two==\n-----END PLANTED KEY-----\n';
-/** Of every line of both values, and as base64 writes their beginnings. */
+/** Parts of every line of both values, and the base64 encodings of their beginnings. */
 const SIGNS = [
   /planted/i,
   ...[TOKEN, KEY].map((value) => new RegExp(Buffer.from(value).toString('base64').slice(0, 20))),
@@ -41,7 +41,7 @@ afterAll(() => cloud.stop());
 const own = (name: string, secrets: object) => ({ name, module: 'trainer.task', secrets });
 const SECRETS = { API_TOKEN: 'token', KEY: 'projects/dropforge-local/secrets/key/versions/1' };
 
-/** Every table but that of the secrets themselves, and every file but the database. */
+/** Reads every table except that of the secrets, and every file except the database. */
 async function readEverything(): Promise<ReadonlyMap<string, string>> {
   const found = new Map<string, string>();
   const database = new DatabaseSync(join(cloud.dataDir, 'dropforge.db'), { readOnly: true });
@@ -62,7 +62,7 @@ async function readEverything(): Promise<ReadonlyMap<string, string>> {
 }
 
 describe('secrets of jobs', () => {
-  it('reach the program and nobody else, whether it ends well or fails with them in its mouth', async () => {
+  it('reach only the program, whether it succeeds or fails while printing them', async () => {
     await cloud.upload('good.tar.gz', await packProgram(PROVES, own('good', SECRETS)));
     await cloud.upload('bad.tar.gz', await packProgram(FAILS, own('bad', SECRETS)));
 
@@ -82,11 +82,11 @@ describe('secrets of jobs', () => {
     expect(SIGNS.some((sign) => sign.test(cloud.log.join('\n')))).toBe(false);
   });
 
-  it('are stored where only their user can read them', async () => {
+  it('are stored in a file that only the user can read', async () => {
     expect((await stat(join(cloud.dataDir, 'dropforge.db'))).mode & 0o777).toBe(0o600);
   });
 
-  it('are added to a job of AI Platform’s form by a flag', async () => {
+  it('are added to a job in AI Platform’s format by a flag', async () => {
     const work = await mkdtemp(join(tmpdir(), 'dropforge-secrets-'));
     await mkdir(join(work, 'trainer'));
     await writeFile(join(work, 'trainer', '__init__.py'), '');
@@ -102,7 +102,7 @@ describe('secrets of jobs', () => {
     await rm(work, { recursive: true });
   });
 
-  it('end their job where they are missing, with a cause and what to do', async () => {
+  it('fail their job if they are missing, with a cause and a remedy', async () => {
     await cloud.upload('none.tar.gz', await packProgram(PROVES, own('none', { ...SECRETS, HF_TOKEN: 'hf-token:3' })));
 
     const job = await cloud.awaitJob('none');

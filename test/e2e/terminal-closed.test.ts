@@ -33,7 +33,7 @@ function start(command: string, stdio: StdioOptions): ChildProcess {
   return cloud;
 }
 
-/** A program that would run for minutes, once it runs. */
+/** Uploads a program that runs for minutes; resolves once it is running. */
 async function train(): Promise<ReturnType<typeof createUser>> {
   const endpoints = await until('the cloud', () => readEndpoints(dataDir));
   const user = createUser(endpoints);
@@ -43,21 +43,24 @@ async function train(): Promise<ReturnType<typeof createUser>> {
 }
 
 it.each([
-  ['SIGHUP', 'a terminal that is closed'],
+  ['SIGHUP', 'a closed terminal'],
   ['SIGINT', 'Ctrl-C'],
-] as const)('%s, of %s, ends the cloud: no process of a VM stays, and the job goes on later', async (signal, _of) => {
-  const exited = once(start('up', 'ignore'), 'exit');
-  await train();
-  cloud.kill(signal);
-  // It comes again: from the shell besides the terminal, or from npm.
-  cloud.kill(signal);
+] as const)(
+  '%s, from %s, stops the cloud: no process of a VM remains, and the job continues later',
+  async (signal, _of) => {
+    const exited = once(start('up', 'ignore'), 'exit');
+    await train();
+    cloud.kill(signal);
+    // The signal arrives twice: from the terminal and from the shell or npm.
+    cloud.kill(signal);
 
-  expect(await exited).toEqual([0, null]);
-  expect(await findMarkedProcesses(dataDir)).toEqual([]);
-  expect(await readEndpoints(dataDir)).toBeUndefined();
-});
+    expect(await exited).toEqual([0, null]);
+    expect(await findMarkedProcesses(dataDir)).toEqual([]);
+    expect(await readEndpoints(dataDir)).toBeUndefined();
+  },
+);
 
-it('a demo whose reader leaves cancels its job and leaves no process behind', async () => {
+it('a demo whose output is closed cancels its job and leaves no process behind', async () => {
   const { stdout } = start('demo', ['ignore', 'pipe', 'pipe']);
   const exited = once(cloud, 'exit');
   for await (const line of createInterface({ input: stdout ?? process.stdin })) {
@@ -71,7 +74,7 @@ it('a demo whose reader leaves cancels its job and leaves no process behind', as
   expect(await findMarkedProcesses(dataDir)).toEqual([]);
 });
 
-it('a cloud that nobody listens to any more still ends in order', async () => {
+it('a cloud whose output is closed still shuts down in order', async () => {
   const exited = once(start('up', ['ignore', 'pipe', 'pipe']), 'exit');
   await train();
   cloud.stdout?.destroy();

@@ -1,10 +1,10 @@
 import { Storage } from '@google-cloud/storage';
 import { createStorageObjectStore } from '#infra/google-cloud/cloud-storage/storage-object-store.ts';
 import { describeObjectStoreContract } from '../contract/object-store.contract.ts';
-import { openStorageDoor } from '../support/embedded/cloud-storage-under-test.ts';
+import { openCloudStorage } from '../support/embedded/cloud-storage-under-test.ts';
 
 describeObjectStoreContract('Cloud Storage', async () => {
-  const door = await openStorageDoor();
+  const door = await openCloudStorage();
   const storage = new Storage({ apiEndpoint: door.origin(), projectId: 'dropforge-local' });
   return {
     store: createStorageObjectStore(storage),

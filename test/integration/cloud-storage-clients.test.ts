@@ -7,19 +7,19 @@ import { buffer } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { type Bucket, Storage } from '@google-cloud/storage';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openStorageDoor, type StorageDoorUnderTest } from '../support/embedded/cloud-storage-under-test.ts';
+import { type CloudStorageUnderTest, openCloudStorage } from '../support/embedded/cloud-storage-under-test.ts';
 
 const MIB = 1_048_576;
 
-let door: StorageDoorUnderTest;
+let server: CloudStorageUnderTest;
 let files: string;
 
 beforeAll(async () => {
-  door = await openStorageDoor();
+  server = await openCloudStorage();
   files = await mkdtemp(join(tmpdir(), 'dropforge-files-'));
 });
 afterAll(async () => {
-  await door.close();
+  await server.close();
   await rm(files, { recursive: true });
 });
 
@@ -27,7 +27,7 @@ describe('@google-cloud/storage', () => {
   let bucket: Bucket;
 
   beforeAll(async () => {
-    const storage = new Storage({ apiEndpoint: door.origin(), projectId: 'p' });
+    const storage = new Storage({ apiEndpoint: server.origin(), projectId: 'p' });
     [bucket] = await storage.createBucket('node-bucket');
   });
 
@@ -88,7 +88,7 @@ describe('@google-cloud/storage', () => {
     expect(await listed('**/[b-c].*', { prefix: 'g/deep/' })).toEqual(['g/deep/er/c.txt']);
   });
 
-  it('shows the storage class that an object was given, and given anew', async () => {
+  it('shows the storage class that an object was created with, and rewritten to', async () => {
     const file = bucket.file('classy');
     await file.save('x', { resumable: false, metadata: { storageClass: 'COLDLINE' } });
     expect((await file.getMetadata())[0].storageClass).toBe('COLDLINE');
@@ -111,9 +111,9 @@ describe('@google-cloud/storage', () => {
       'l/sub/3',
       'l/sub/4',
     ]);
-    const [direct, , answer] = await bucket.getFiles({ prefix: 'l/', delimiter: '/', autoPaginate: false });
+    const [direct, , json] = await bucket.getFiles({ prefix: 'l/', delimiter: '/', autoPaginate: false });
     expect(direct.map((file) => file.name)).toEqual(['l/1', 'l/2']);
-    expect(answer).toMatchObject({ prefixes: ['l/sub/'] });
+    expect(json).toMatchObject({ prefixes: ['l/sub/'] });
   });
 
   it('copies, moves, composes, patches and deletes', async () => {
@@ -138,33 +138,33 @@ describe('@google-cloud/storage', () => {
     await expect(one.getMetadata()).rejects.toMatchObject({ code: 404 });
   });
 
-  it('hears of a precondition that does not hold', async () => {
+  it('receives an error for a precondition that does not hold', async () => {
     const file = bucket.file('once', { preconditionOpts: { ifGenerationMatch: 0 } } as object);
     const options = { resumable: false, preconditionOpts: { ifGenerationMatch: 0 } };
     await file.save('first', options);
     await expect(file.save('second', options)).rejects.toMatchObject({ code: 412 });
   });
 
-  it('renames an object in one step, and only where nothing is in the way', async () => {
-    const [from, taken] = [bucket.file('from'), bucket.file('taken')];
+  it('moves an object atomically, and only if no object has the new name', async () => {
+    const [from, existing] = [bucket.file('from'), bucket.file('existing')];
     await from.save('moved', { resumable: false, metadata: { contentType: 'text/x', metadata: { a: 'b' } } });
-    await taken.save('there', { resumable: false });
+    await existing.save('there', { resumable: false });
     const onlyNew = { preconditionOpts: { ifGenerationMatch: 0 } };
-    await expect(from.moveFileAtomic(taken, onlyNew)).rejects.toMatchObject({ code: 412 });
+    await expect(from.moveFileAtomic(existing, onlyNew)).rejects.toMatchObject({ code: 412 });
     await expect(from.moveFileAtomic('from')).rejects.toMatchObject({ code: 400 });
     await expect(bucket.file('none').moveFileAtomic('new')).rejects.toMatchObject({ code: 404 });
     await from.moveFileAtomic('to', onlyNew);
     const to = bucket.file('to');
     expect((await to.getMetadata())[0]).toMatchObject({ contentType: 'text/x', metadata: { a: 'b' }, size: '5' });
     expect((await to.download())[0].toString()).toBe('moved');
-    expect([await from.exists(), (await taken.download())[0].toString()]).toEqual([[false], 'there']);
+    expect([await from.exists(), (await existing.download())[0].toString()]).toEqual([[false], 'there']);
   });
 
-  it('hears in the codes of Cloud Storage what is missing, does not hold, or is too long', async () => {
+  it('receives the codes of Cloud Storage for missing objects, failed preconditions and long names', async () => {
     const file = bucket.file('guarded');
     await file.save('x', { resumable: false });
     const missing = bucket.file('missing');
-    const elsewhere = new Storage({ apiEndpoint: door.origin(), projectId: 'p' }).bucket('never-made');
+    const elsewhere = new Storage({ apiEndpoint: server.origin(), projectId: 'p' }).bucket('never-made');
     const attempts = [
       [() => missing.download(), 404],
       [() => missing.delete(), 404],
@@ -193,13 +193,13 @@ describe('@google-cloud/storage', () => {
     expect(await file.exists()).toEqual([false]);
   });
 
-  it('finds its way with nothing but STORAGE_EMULATOR_HOST', async () => {
+  it('works with STORAGE_EMULATOR_HOST only', async () => {
     const script = `
       import { Storage } from '@google-cloud/storage';
       const bucket = new Storage({ projectId: 'p' }).bucket('node-bucket');
       await bucket.file('by-environment').save('found', { resumable: false });
       process.stdout.write((await bucket.file('by-environment').download())[0]);`;
-    const env = { ...process.env, STORAGE_EMULATOR_HOST: door.origin() };
+    const env = { ...process.env, STORAGE_EMULATOR_HOST: server.origin() };
     const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', script], { env });
     expect(stdout).toBe('found');
   });

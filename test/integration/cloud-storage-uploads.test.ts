@@ -10,15 +10,15 @@ import {
   expectProblem,
   generationOf,
   JSON_TYPE,
-  openDoorForTests,
+  openCloudStorageForAllTests,
 } from '../support/embedded/cloud-storage-requests.ts';
 
 const MIB = 1_048_576;
 
-const { door, objectUrl, uploadUrl, upload } = openDoorForTests();
+const { server, objectUrl, uploadUrl, upload } = openCloudStorageForAllTests();
 
 async function countIncomingBytes(): Promise<number> {
-  const incoming = join(door().directory, 'incoming');
+  const incoming = join(server().directory, 'incoming');
   const names = await readdir(incoming);
   return (await Promise.all(names.map((name) => stat(join(incoming, name))))).reduce((sum, { size }) => sum + size, 0);
 }
@@ -43,7 +43,7 @@ async function putChunk(session: string, contentRange: string, body?: Uint8Array
 }
 
 describe('preconditions', () => {
-  it('hold back writes, deletions and reads', async () => {
+  it('prevent writes, deletions and reads', async () => {
     const generation = await generationOf(await upload('guarded', 'one'));
     await expectProblem(
       await upload('guarded', 'two', { parameters: { ifGenerationMatch: '0' } }),
@@ -65,7 +65,7 @@ describe('preconditions', () => {
     expect((await upload('guarded', 'two', { parameters: { ifGenerationMatch: generation } })).status).toBe(200);
   });
 
-  it('are asked at the end of a resumable upload', async () => {
+  it('are checked at the end of a resumable upload', async () => {
     const session = await startSession('raced', { parameters: { ifGenerationMatch: '0' } });
     await upload('raced', 'first');
     await expectProblem(await putChunk(session, 'bytes 0-3/4', Buffer.from('late')), 412, 'conditionNotMet');
@@ -76,7 +76,7 @@ describe('preconditions', () => {
 describe('checksums that the client sends', () => {
   const wrong = { crc32c: 'AAAAAA==', md5: '1B2M2Y8AsgTpgAmY7PhCfg==' };
 
-  it('refuse other bytes, and nothing is stored', async () => {
+  it('reject other bytes, and nothing is stored', async () => {
     for (const [kind, value] of Object.entries(wrong)) {
       await expectProblem(
         await upload('damaged', 'bytes', { headers: { 'x-goog-hash': `${kind}=${value}` } }),
@@ -96,14 +96,14 @@ describe('checksums that the client sends', () => {
     expect((await fetch(objectUrl('damaged'))).status).toBe(404);
   });
 
-  it('let the right bytes pass', async () => {
+  it('accept the matching bytes', async () => {
     const md5 = createHash('md5').update('bytes').digest('base64');
     expect((await upload('sound', 'bytes', { headers: { 'x-goog-hash': `md5=${md5}` } })).status).toBe(200);
   });
 });
 
 describe('a simple upload', () => {
-  it('stores nothing when the connection is cut on the way', async () => {
+  it('stores nothing if the connection is closed during the upload', async () => {
     const url = uploadUrl({ uploadType: 'media', name: 'half' });
     const cut = request(url, { method: 'POST', headers: { 'content-length': MIB } });
     const failed = once(cut, 'error').catch((error) => error);
@@ -111,21 +111,21 @@ describe('a simple upload', () => {
     await expect.poll(countIncomingBytes).toBeGreaterThan(0);
     cut.destroy(new Error('cut'));
     await failed;
-    await expect.poll(() => readdir(join(door().directory, 'incoming'))).toEqual([]);
+    await expect.poll(() => readdir(join(server().directory, 'incoming'))).toEqual([]);
     expect((await fetch(objectUrl('half'))).status).toBe(404);
   });
 
-  it('may go to a plain path, where slashes stand as they are', async () => {
+  it('is accepted on a plain path with unescaped slashes', async () => {
     const headers = { 'content-type': 'text/x', 'x-goog-if-generation-match': '0' };
     const put = () =>
-      fetch(`${door().origin()}/${bucket}/plain/path%20name`, { method: 'PUT', headers, body: 'by curl' });
+      fetch(`${server().origin()}/${bucket}/plain/path%20name`, { method: 'PUT', headers, body: 'by curl' });
     expect((await put()).status).toBe(200);
     expect(await (await fetch(objectUrl('plain/path name'))).json()).toMatchObject({
       contentType: 'text/x',
       size: '7',
     });
-    const refused = await put();
-    expect([refused.status, await refused.text()]).toEqual([
+    const rejected = await put();
+    expect([rejected.status, await rejected.text()]).toEqual([
       412,
       expect.stringContaining('<Code>PreconditionFailed</Code>'),
     ]);
@@ -135,14 +135,14 @@ describe('a simple upload', () => {
 describe('a resumable upload', () => {
   const content = randomBytes(MIB);
 
-  it('goes on after the death of the cloud from what was received', async () => {
+  it('continues from the bytes received after a crash of the cloud', async () => {
     const session = await startSession('survivor');
     const first = await putChunk(session, `bytes 0-${MIB / 2 - 1}/${MIB}`, content.subarray(0, MIB / 2));
     expect([first.status, first.headers.get('range')]).toEqual([308, `bytes=0-${MIB / 2 - 1}`]);
-    await door().killAndRestart();
-    const resumed = `${door().origin()}${new URL(session).pathname}${new URL(session).search}`;
-    const asked = await putChunk(resumed, 'bytes */*');
-    expect([asked.status, asked.headers.get('range')]).toEqual([308, `bytes=0-${MIB / 2 - 1}`]);
+    await server().killAndRestart();
+    const resumed = `${server().origin()}${new URL(session).pathname}${new URL(session).search}`;
+    const queried = await putChunk(resumed, 'bytes */*');
+    expect([queried.status, queried.headers.get('range')]).toEqual([308, `bytes=0-${MIB / 2 - 1}`]);
     const overlap = 1_000;
     const rest = await putChunk(
       resumed,
@@ -156,7 +156,7 @@ describe('a resumable upload', () => {
     expect(Buffer.from(await stored.arrayBuffer()).equals(content)).toBe(true);
   });
 
-  it('goes on from what was received after the connection was cut', async () => {
+  it('continues from the bytes received after the connection was closed', async () => {
     const session = await startSession('cut');
     const headers = { 'content-range': `bytes 0-${MIB - 1}/${MIB}`, 'content-length': MIB };
     const cut = request(session, { method: 'PUT', headers });
@@ -176,7 +176,7 @@ describe('a resumable upload', () => {
     expect(Buffer.from(await stored.arrayBuffer()).equals(content)).toBe(true);
   });
 
-  it('may be of unknown size until its last chunk, and may be empty', async () => {
+  it('can have an unknown size until its last chunk, and can be empty', async () => {
     const session = await startSession('grown');
     expect((await putChunk(session, 'bytes 0-2/*', Buffer.from('abc'))).status).toBe(308);
     expect((await putChunk(session, 'bytes 3-5/6', Buffer.from('def'))).status).toBe(200);
@@ -185,7 +185,7 @@ describe('a resumable upload', () => {
     expect(((await (await fetch(objectUrl('nothing'))).json()) as { size: string }).size).toBe('0');
   });
 
-  it('refuses chunks that do not join, sessions that are none, and ends when it is cancelled', async () => {
+  it('rejects gaps between chunks and unknown sessions, and ends when it is canceled', async () => {
     const session = await startSession('gap');
     await expectProblem(await putChunk(session, 'bytes 5-9/10', Buffer.from('56789')), 400, 'invalid');
     await expectProblem(await putChunk(session, 'elephants 5', Buffer.from('5')), 400, 'invalid');
@@ -195,10 +195,10 @@ describe('a resumable upload', () => {
 });
 
 describe('a file of 200 MB', () => {
-  it('passes through in both directions without being held in memory', async () => {
+  it('is streamed in both directions without being buffered in memory', async () => {
     const sizeBytes = 200 * MIB;
     const piece = randomBytes(MIB);
-    const before = await door().peakMemoryBytes();
+    const before = await server().peakMemoryBytes();
     const sent = createHash('sha256');
     const body = (async function* () {
       for (let count = 0; count < sizeBytes / MIB; count++) {
@@ -218,6 +218,6 @@ describe('a file of 200 MB', () => {
       received.update(chunk);
     }
     expect(received.digest('hex')).toBe(sent.digest('hex'));
-    expect((await door().peakMemoryBytes()) - before).toBeLessThan(100 * MIB);
+    expect((await server().peakMemoryBytes()) - before).toBeLessThan(100 * MIB);
   });
 });

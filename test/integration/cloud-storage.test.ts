@@ -2,9 +2,14 @@ import { once } from 'node:events';
 import { request } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { bucket, expectProblem, generationOf, openDoorForTests } from '../support/embedded/cloud-storage-requests.ts';
+import {
+  bucket,
+  expectProblem,
+  generationOf,
+  openCloudStorageForAllTests,
+} from '../support/embedded/cloud-storage-requests.ts';
 
-const { door, api, objectUrl, upload } = openDoorForTests();
+const { server, api, objectUrl, upload } = openCloudStorageForAllTests();
 
 describe('names in paths', () => {
   it.each([
@@ -19,19 +24,19 @@ describe('names in paths', () => {
     '"\'<&>\\',
     '%',
     'a/compose',
-  ])('are kept exactly: %j', async (name) => {
+  ])('are stored exactly: %j', async (name) => {
     const uploaded = (await (await upload(name, name)).json()) as { name: string; mediaLink: string };
     expect(uploaded.name).toBe(name);
     expect(await (await fetch(`${objectUrl(name)}?alt=media`)).text()).toBe(name);
     expect(await (await fetch(uploaded.mediaLink)).text()).toBe(name);
-    expect(await (await fetch(`${door().origin()}/${bucket}/${encodeURIComponent(name)}`)).text()).toBe(name);
+    expect(await (await fetch(`${server().origin()}/${bucket}/${encodeURIComponent(name)}`)).text()).toBe(name);
     const listed = await fetch(api(`/b/${bucket}/o?prefix=${encodeURIComponent(name)}`));
     expect(((await listed.json()) as { items: { name: string }[] }).items.map((item) => item.name)).toContain(name);
     expect((await fetch(objectUrl(name), { method: 'DELETE' })).status).toBe(204);
     expect((await fetch(objectUrl(name))).status).toBe(404);
   });
 
-  it('are refused when they are not UTF-8, too long or empty', async () => {
+  it('are rejected if not UTF-8, too long or empty', async () => {
     await expectProblem(await fetch(api(`/b/${bucket}/o/%ff`)), 400, 'invalid');
     await expectProblem(await upload('x'.repeat(1_025), ''), 400, 'invalid');
     await expectProblem(await upload('', ''), 400, 'invalid');
@@ -48,7 +53,7 @@ describe('reading', () => {
     { range: 'bytes=4-2', status: 200, text: '0123456789', contentRange: null },
     { range: 'bytes=0-1,4-5', status: 200, text: '0123456789', contentRange: null },
     { range: 'lines=1-2', status: 200, text: '0123456789', contentRange: null },
-  ])('answers the range $range as RFC 9110 has it', async ({ range, status, text, contentRange }) => {
+  ])('serves the range $range according to RFC 9110', async ({ range, status, text, contentRange }) => {
     await upload('digits', '0123456789');
     const response = await fetch(`${objectUrl('digits')}?alt=media`, { headers: { range } });
     expect([response.status, await response.text(), response.headers.get('content-range')]).toEqual([
@@ -58,7 +63,7 @@ describe('reading', () => {
     ]);
   });
 
-  it('refuses a range behind the end', async () => {
+  it('rejects a range past the end', async () => {
     await upload('digits', '0123456789');
     await expectProblem(
       await fetch(`${objectUrl('digits')}?alt=media`, { headers: { range: 'bytes=10-' } }),
@@ -67,7 +72,7 @@ describe('reading', () => {
     );
   });
 
-  it('sends the checksums and the generation along, also without the bytes', async () => {
+  it('returns checksums and generation, also for HEAD', async () => {
     const generation = await generationOf(await upload('zeros', new Uint8Array(32)));
     for (const method of ['GET', 'HEAD']) {
       const response = await fetch(`${objectUrl('zeros')}?alt=media`, { method });
@@ -78,7 +83,7 @@ describe('reading', () => {
     }
   });
 
-  it('gives the generation that was asked for, also after it was overwritten', async () => {
+  it('returns the requested generation, also after it was overwritten', async () => {
     const old = await generationOf(await upload('versioned', 'old'));
     const live = await generationOf(await upload('versioned', 'new'));
     const read = async (query: string) => (await fetch(`${objectUrl('versioned')}?alt=media${query}`)).text();
@@ -91,23 +96,23 @@ describe('reading', () => {
     ]);
   });
 
-  it('knows of nothing soft-deleted, since what is overwritten or deleted stays as a noncurrent generation', async () => {
+  it('has no soft-deleted objects: overwritten and deleted ones become noncurrent generations', async () => {
     const generation = await generationOf(await upload('hard', 'x'));
     const listed = await fetch(api(`/b/${bucket}/o?prefix=hard&softDeleted=True`));
     expect(await listed.json()).toEqual({ kind: 'storage#objects' });
     expect(await (await fetch(api('/b?softDeleted=true'))).json()).toEqual({ kind: 'storage#buckets' });
-    const asked = await fetch(`${objectUrl('hard')}?generation=${generation}&softDeleted=true`);
-    await expectProblem(asked, 404, 'notFound');
+    const response = await fetch(`${objectUrl('hard')}?generation=${generation}&softDeleted=true`);
+    await expectProblem(response, 404, 'notFound');
   });
 
-  it('unpacks what is stored gzipped only for who does not take gzip', async () => {
+  it('decompresses gzipped objects only for clients that do not accept gzip', async () => {
     const packed = gzipSync('packed text');
     await upload('packed', packed, { parameters: { contentEncoding: 'gzip' } });
     const raw = async (acceptEncoding: string) => {
-      const asked = request(`${objectUrl('packed')}?alt=media`, {
+      const sent = request(`${objectUrl('packed')}?alt=media`, {
         headers: { 'accept-encoding': acceptEncoding },
       }).end();
-      const [response] = await once(asked, 'response');
+      const [response] = await once(sent, 'response');
       return Buffer.concat(await Array.fromAsync(response as AsyncIterable<Buffer>));
     };
     expect((await raw('identity')).toString()).toBe('packed text');
@@ -115,15 +120,15 @@ describe('reading', () => {
   });
 });
 
-describe('many calls in one request', () => {
-  it('are answered in their order, as Python’s batch sends them', async () => {
+describe('batch requests', () => {
+  it('return the responses in order, as sent by Python’s client', async () => {
     await upload('batched-1', 'x');
     await upload('batched-2', 'x');
     const part = (call: string, body = '') =>
       `--==b==\r\nContent-Type: application/http\r\nMIME-Version: 1.0\r\n\r\n${call} HTTP/1.1\r\n` +
       `${body === '' ? '' : `Content-Type: application/json\r\n\r\n${body}`}\r\n`;
     const send = (...parts: readonly string[]) =>
-      fetch(`${door().origin()}/batch/storage/v1`, {
+      fetch(`${server().origin()}/batch/storage/v1`, {
         method: 'POST',
         headers: { 'content-type': 'multipart/mixed; boundary="==b=="' },
         body: `${parts.join('')}--==b==--\r\n`,
@@ -141,8 +146,8 @@ describe('many calls in one request', () => {
   });
 });
 
-describe('what is missing', () => {
-  it('is said in the form and with the code of Cloud Storage', async () => {
+describe('errors', () => {
+  it('have the format and the codes of Cloud Storage', async () => {
     await expectProblem(await fetch(objectUrl('missing')), 404, 'notFound');
     await expectProblem(await fetch(api('/b/no-such-bucket/o')), 404, 'notFound');
     await expectProblem(await fetch(api('/b/no-such-bucket')), 404, 'notFound');
@@ -164,20 +169,20 @@ describe('what is missing', () => {
     await expectProblem(await fetch(api('/b'), { method: 'POST', body: '{' }), 400, 'invalid');
     await upload('occupant', 'x');
     await expectProblem(await fetch(api(`/b/${bucket}`), { method: 'DELETE' }), 409, 'conflict');
-    // Node's client asks without a base path where its endpoint comes from the environment.
+    // Node's client sends requests without a base path if its endpoint comes from the environment.
     for (const path of [
       `/b/${bucket}/iam`,
       `/b/${bucket}/acl`,
       '/b/none/notificationConfigs',
       '/projects/p/serviceAccount',
     ]) {
-      await expectProblem(await fetch(`${door().origin()}${path}`), 405, 'methodNotAllowed');
+      await expectProblem(await fetch(`${server().origin()}${path}`), 405, 'methodNotAllowed');
     }
     for (const [method, query] of Object.entries({ POST: 'uploads', PUT: 'partNumber=1&uploadId=u' })) {
-      const part = await fetch(`${door().origin()}/${bucket}/occupant?${query}`, { method });
+      const part = await fetch(`${server().origin()}/${bucket}/occupant?${query}`, { method });
       expect([part.status, await part.text()]).toEqual([405, expect.stringContaining('does not support multipart')]);
     }
-    const xml = await fetch(`${door().origin()}/${bucket}/a<b>`);
+    const xml = await fetch(`${server().origin()}/${bucket}/a<b>`);
     expect([xml.status, await xml.text()]).toEqual([404, expect.stringContaining('<Code>NoSuchKey</Code>')]);
   });
 });

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { vmRequest } from '../contract/vm-provider.contract.ts';
 import { PLACE } from '../support/contract/vm-cloud-under-test.ts';
-import { openDoorForTests, ZONE } from '../support/embedded/compute-engine-requests.ts';
+import { openComputeEngineForAllTests, ZONE } from '../support/embedded/compute-engine-requests.ts';
 
-const { compute, call, insert } = openDoorForTests();
+const { compute, call, insert } = openComputeEngineForAllTests();
 
 const VM = `${ZONE}/instances/vm-1`;
 const BOOTED = {
@@ -12,18 +12,18 @@ const BOOTED = {
   },
 };
 
-/** Does it and waits for its end. */
+/** Performs the action and waits for its operation. */
 async function act(verb: string, body: object = {}): Promise<Record<string, unknown>> {
-  const { status, answer } = await call(`${VM}/${verb}`, { body });
-  expect({ status, answer }).toMatchObject({ status: 200, answer: { operationType: verb } });
-  return (await call(`${ZONE}/operations/${answer.name}/wait`, { method: 'POST' })).answer;
+  const { status, json } = await call(`${VM}/${verb}`, { body });
+  expect({ status, json }).toMatchObject({ status: 200, json: { operationType: verb } });
+  return (await call(`${ZONE}/operations/${json.name}/wait`, { method: 'POST' })).json;
 }
 
-const statusOf = async () => (await call(VM)).answer.status;
-const written = async () => (await call(`${VM}/serialPort`)).answer.contents;
+const statusOf = async () => (await call(VM)).json.status;
+const written = async () => (await call(`${VM}/serialPort`)).json.contents;
 
-describe('VMs behind the Compute Engine door', () => {
-  it('are stopped with time to save, keep their disk, and start on it again', async () => {
+describe('VMs of the Compute Engine emulator', () => {
+  it('stop with a grace period, keep their disk and start on it again', async () => {
     await insert(BOOTED);
     await expect.poll(written).toBe('booted\n');
     expect(await act('stop')).toMatchObject({ status: 'DONE' });
@@ -36,7 +36,7 @@ describe('VMs behind the Compute Engine door', () => {
     await expect.poll(written).toBe('booted\nsaved\nbooted\n');
   });
 
-  it('are left alone where they are already what they are to be', async () => {
+  it('are not changed by an action whose target state they are in', async () => {
     await insert(BOOTED);
     await expect.poll(written).toBe('booted\n');
     await act('start');
@@ -45,7 +45,7 @@ describe('VMs behind the Compute Engine door', () => {
     expect(await written()).toBe('booted\nsaved\n');
   });
 
-  it('are not started where there is no room, and say so in the operation', async () => {
+  it('are not started without capacity, and the operation has the error', async () => {
     await insert(BOOTED);
     await act('stop');
     compute().cloud.vms().setStockout(PLACE.zone, true);
@@ -55,7 +55,7 @@ describe('VMs behind the Compute Engine door', () => {
     expect(await statusOf()).toBe('TERMINATED');
   });
 
-  it('boot again without warning when they are reset, which only VMs that run can be', async () => {
+  it('reboot without notice on reset, which is for running VMs only', async () => {
     await insert(BOOTED);
     await expect.poll(written).toBe('booted\n');
     await act('reset');
@@ -63,55 +63,55 @@ describe('VMs behind the Compute Engine door', () => {
     await act('stop');
     expect(await call(`${VM}/reset`, { body: {} })).toMatchObject({
       status: 400,
-      answer: { error: { message: `The resource 'projects/p${VM}' is not ready` } },
+      json: { error: { message: `The resource 'projects/p${VM}' is not ready` } },
     });
   });
 
-  it('can be deleted when they are stopped', async () => {
+  it('can be deleted while stopped', async () => {
     await insert(BOOTED);
     await act('stop');
-    const { answer } = await call(VM, { method: 'DELETE' });
-    await call(`${ZONE}/operations/${answer.name}/wait`, { method: 'POST' });
+    const { json } = await call(VM, { method: 'DELETE' });
+    await call(`${ZONE}/operations/${json.name}/wait`, { method: 'POST' });
     expect((await call(VM)).status).toBe(404);
   });
 
-  it('change their labels under their fingerprint alone', async () => {
+  it('change their labels only with the current fingerprint', async () => {
     await insert({ ...BOOTED, labels: { team: 'vision' } });
-    const { labelFingerprint } = (await call(VM)).answer;
+    const { labelFingerprint } = (await call(VM)).json;
     const body = { labels: { team: 'speech', phase: 'two' }, labelFingerprint };
     await act('setLabels', body);
-    expect((await call(VM)).answer.labels).toEqual({ team: 'speech', phase: 'two' });
+    expect((await call(VM)).json.labels).toEqual({ team: 'speech', phase: 'two' });
     expect(await call(`${VM}/setLabels`, { body })).toMatchObject({ status: 412 });
     expect(await call(`${VM}/setLabels`, { body: { labels: {} } })).toMatchObject({ status: 400 });
   });
 
-  it('belong to the job that their labels name, and to none when those are taken off', async () => {
+  it('belong to the job named by their labels, and to none after the labels are removed', async () => {
     const { cloud } = compute();
     await cloud.vms().create({ ...vmRequest(PLACE, 'Own'), vmName: 'vm-1' });
-    const { labelFingerprint, labels } = (await call(VM)).answer as Record<string, object>;
+    const { labelFingerprint, labels } = (await call(VM)).json as Record<string, object>;
     await act('setLabels', { labels: { ...labels, team: 'vision' }, labelFingerprint });
     expect(await cloud.vms().list({ jobId: 'Own' })).toMatchObject([{ vmName: 'vm-1' }]);
 
-    await act('setLabels', { labels: {}, labelFingerprint: (await call(VM)).answer.labelFingerprint });
+    await act('setLabels', { labels: {}, labelFingerprint: (await call(VM)).json.labelFingerprint });
     expect(await cloud.vms().list()).toEqual([]);
   });
 
-  it('cannot be suspended, and are told what is offered', async () => {
+  it('cannot be suspended; the error names the supported actions', async () => {
     await insert(BOOTED);
     expect(await call(`${VM}/suspend`, { body: {} })).toMatchObject({
       status: 405,
-      answer: {
+      json: {
         error: { message: expect.stringMatching(/^The embedded cloud does not support suspend\. .* stop, start/) },
       },
     });
   });
 
-  it('have a boot disk each, that says whose it is', async () => {
+  it('have one boot disk each, with the VM as its user', async () => {
     await insert({ disks: [{ initializeParams: { diskSizeGb: '50' } }] });
     const disk = { kind: 'compute#disk', name: 'vm-1', sizeGb: '50', users: [expect.stringMatching(`${VM}$`)] };
-    expect((await call(`${ZONE}/disks`)).answer).toMatchObject({ items: [disk] });
-    expect((await call(`${ZONE}/disks/vm-1`)).answer).toMatchObject(disk);
-    expect((await call('/aggregated/disks')).answer).toMatchObject({
+    expect((await call(`${ZONE}/disks`)).json).toMatchObject({ items: [disk] });
+    expect((await call(`${ZONE}/disks/vm-1`)).json).toMatchObject(disk);
+    expect((await call('/aggregated/disks')).json).toMatchObject({
       items: { 'zones/local1-a': { disks: [disk] }, 'zones/local1-b': { warning: { code: 'NO_RESULTS_ON_PAGE' } } },
     });
     expect(await call(`${ZONE}/disks/none`)).toMatchObject({ status: 404 });

@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => cloud.stop());
 
-it('an embedded cloud has its VMs behind a Compute Engine door', async () => {
+it('an embedded cloud serves its VMs through a Compute Engine emulator', async () => {
   await cloud.upload('sleeper.tar.gz', await packProgram('import time\ntime.sleep(600)\n', jobFile('Sleeper')));
   await cloud.awaitJob('Sleeper', ({ state }) => state === 'RUNNING');
   const { instances, operations } = createClients(Number(new URL(cloud.endpoints.compute).port));
@@ -33,7 +33,7 @@ it('an embedded cloud has its VMs behind a Compute Engine door', async () => {
 });
 
 if (gcloudVersion === undefined) {
-  process.stdout.write('gcloud is not on this machine: its tests of the Compute Engine door are left out.\n');
+  process.stdout.write('gcloud is not installed: its tests of the Compute Engine emulator are skipped.\n');
 } else {
   describe(`gcloud compute (${gcloudVersion}) with what \`dropforge env\` prints`, () => {
     let opened: GcloudUnderTest;
@@ -53,7 +53,7 @@ if (gcloudVersion === undefined) {
         '--metadata=startup-script=echo hello; sleep 300 & wait',
       );
 
-    it('makes, lists, describes and deletes a VM, and reads what it wrote', async () => {
+    it('creates, lists, describes and deletes a VM, and reads its serial port', async () => {
       await create('by-hand');
       expect(await list('--filter=labels.made=by-hand')).toEqual(['by-hand\tRUNNING']);
       expect(await list('--filter=labels.made=elsewhere')).toEqual([]);
@@ -67,14 +67,14 @@ if (gcloudVersion === undefined) {
       expect(await list('--filter=name=by-hand')).toEqual([]);
     });
 
-    it('stops a VM, labels it, gives it metadata, starts and resets it', async () => {
+    it('stops a VM, adds labels and metadata, starts and resets it', async () => {
       await create('switched');
       const shown = (field: string) =>
         gcloud('instances', 'describe', 'switched', ZONE, `--format=value(${field})`).then((text) => text.trim());
       await gcloud('instances', 'stop', 'switched', ZONE);
       expect(await shown('status')).toBe('TERMINATED');
       await gcloud('instances', 'add-labels', 'switched', ZONE, '--labels=phase=two');
-      await gcloud('instances', 'add-metadata', 'switched', ZONE, '--metadata=said=later');
+      await gcloud('instances', 'add-metadata', 'switched', ZONE, '--metadata=note=later');
       expect(await shown('labels.phase,metadata.items[0].value')).toBe('two\tlater');
       await gcloud('instances', 'start', 'switched', ZONE);
       await gcloud('instances', 'reset', 'switched', ZONE);
@@ -86,14 +86,14 @@ if (gcloudVersion === undefined) {
       await gcloud('instances', 'delete', 'switched', ZONE);
     });
 
-    it('makes and deletes several VMs at once, in a batch', async () => {
+    it('creates and deletes several VMs in a batch', async () => {
       await create('twin-a', 'twin-b');
       expect(await list('--filter=name~^twin-')).toEqual(['twin-a\tRUNNING', 'twin-b\tRUNNING']);
       await gcloud('instances', 'delete', 'twin-a', 'twin-b', ZONE);
       expect(await list('--filter=name~^twin-')).toEqual([]);
     });
 
-    it('is told in Compute Engine’s words what is not there', async () => {
+    it('receives Compute Engine’s errors for missing resources', async () => {
       await expect(gcloud('instances', 'describe', 'none', ZONE)).rejects.toThrow(
         "zones/us-central1-a/instances/none' was not found",
       );

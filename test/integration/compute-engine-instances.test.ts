@@ -3,12 +3,12 @@ import { describe, expect, it } from 'vitest';
 import { fingerprintOf } from '#infra/embedded/compute-engine/resource.ts';
 import { vmRequest } from '../contract/vm-provider.contract.ts';
 import { PLACE } from '../support/contract/vm-cloud-under-test.ts';
-import { BODY, openDoorForTests, ZONE } from '../support/embedded/compute-engine-requests.ts';
+import { BODY, openComputeEngineForAllTests, ZONE } from '../support/embedded/compute-engine-requests.ts';
 
-const { compute, call, insert } = openDoorForTests();
+const { compute, call, insert } = openComputeEngineForAllTests();
 
-describe('instances of the Compute Engine door', () => {
-  it('are made by an operation and shown as Compute Engine shows them', async () => {
+describe('instances of the Compute Engine emulator', () => {
+  it('are created by an operation and have Compute Engine’s representation', async () => {
     const operation = await insert({ labels: { team: 'vision' }, scheduling: { provisioningModel: 'SPOT' } });
     const base = `${compute().origin}/compute/v1/projects/p`;
     expect(operation).toMatchObject({
@@ -18,8 +18,8 @@ describe('instances of the Compute Engine door', () => {
       targetLink: `${base}${ZONE}/instances/vm-1`,
       selfLink: `${base}${ZONE}/operations/${operation.name}`,
     });
-    const { answer } = await call(`${ZONE}/instances/vm-1`);
-    expect(answer).toMatchObject({
+    const { json } = await call(`${ZONE}/instances/vm-1`);
+    expect(json).toMatchObject({
       kind: 'compute#instance',
       id: operation.targetId,
       name: 'vm-1',
@@ -33,25 +33,25 @@ describe('instances of the Compute Engine door', () => {
     });
   });
 
-  it('are shown also where the embedded cloud’s own provider made them, with Dropforge’s labels', async () => {
+  it('include those created by the embedded provider, with Dropforge’s labels', async () => {
     const request = { ...vmRequest(PLACE, 'Own'), labels: { team: 'vision' } };
     const created = await compute()
       .cloud.vms()
       .create({ ...request, vmName: 'df-own-a1-master-0' });
-    const { answer } = await call(`${ZONE}/instances/df-own-a1-master-0`);
-    expect(answer).toMatchObject({
+    const { json } = await call(`${ZONE}/instances/df-own-a1-master-0`);
+    expect(json).toMatchObject({
       id: created.outcome === 'CREATED' ? created.instanceId : '',
       labels: { team: 'vision', 'managed-by': 'dropforge', 'dropforge-job': '-own', 'dropforge-attempt': '1' },
     });
   });
 
-  it('that were asked for twice under one request id are one operation', async () => {
+  it('requested twice with one request id are one operation', async () => {
     const query = `?requestId=${randomUUID()}`;
     const operations = [await insert({}, query), await insert({}, query)];
     expect(operations[1]).toEqual(operations[0]);
   });
 
-  it('fail as a stockout in an operation that is done', async () => {
+  it('fail with a stockout in a finished operation', async () => {
     compute().cloud.vms().setStockout(PLACE.zone, true);
     const operation = await insert({ guestAccelerators: [{ acceleratorType: 'nvidia-l4', acceleratorCount: 1 }] });
     compute().cloud.vms().setStockout(PLACE.zone, false);
@@ -112,11 +112,11 @@ describe('instances of the Compute Engine door', () => {
         { sourceMachineImage: 'projects/q/global/machineImages/python' },
       ],
     ].map(([status, reason, message, change]) => ({ status, reason, message, change })),
-  )('are refused with $status: $message', async ({ status, reason, message, change }) => {
-    const refused = await call(`${ZONE}/instances`, { body: { ...BODY, ...(change as object) } });
-    expect(refused).toMatchObject({
+  )('are rejected with $status: $message', async ({ status, reason, message, change }) => {
+    const rejected = await call(`${ZONE}/instances`, { body: { ...BODY, ...(change as object) } });
+    expect(rejected).toMatchObject({
       status,
-      answer: {
+      json: {
         error: {
           code: status,
           errors: [{ reason, domain: 'global' }],
@@ -126,20 +126,20 @@ describe('instances of the Compute Engine door', () => {
     });
   });
 
-  it('of a name that is taken are refused with 409, also while the first is being made', async () => {
-    const answers = await Promise.all([1, 2].map(() => call(`${ZONE}/instances`, { body: BODY })));
-    expect(answers.map(({ status }) => status).sort()).toEqual([200, 409]);
-    const refused = answers.find(({ status }) => status === 409)?.answer;
-    expect(refused).toMatchObject({
+  it('with a name in use are rejected with 409, also while the first is being created', async () => {
+    const responses = await Promise.all([1, 2].map(() => call(`${ZONE}/instances`, { body: BODY })));
+    expect(responses.map(({ status }) => status).sort()).toEqual([200, 409]);
+    const rejected = responses.find(({ status }) => status === 409)?.json;
+    expect(rejected).toMatchObject({
       error: {
         message: `The resource 'projects/p${ZONE}/instances/vm-1' already exists`,
         errors: [{ reason: 'alreadyExists' }],
       },
     });
-    await expect.poll(async () => (await call(`${ZONE}/instances/vm-1`)).answer.status).toBe('RUNNING');
+    await expect.poll(async () => (await call(`${ZONE}/instances/vm-1`)).json.status).toBe('RUNNING');
   });
 
-  it('of one name in one batch are made once', async () => {
+  it('with the same name in one batch are created once', async () => {
     const body = JSON.stringify(BODY);
     const part = `--b\r\nContent-Type: application/http\r\n\r\nPOST /compute/v1/projects/p${ZONE}/instances HTTP/1.1\r\n\r\n${body}\r\n`;
     const response = await fetch(`${compute().origin}/batch/compute/v1`, {
@@ -153,15 +153,15 @@ describe('instances of the Compute Engine door', () => {
   it('are listed by page and filter', async () => {
     await insert({ name: 'vm-a', labels: { team: 'a' } });
     await insert({ name: 'vm-b', labels: { team: 'b' } });
-    const namesIn = (answer: Record<string, unknown>) =>
-      ((answer.items ?? []) as { name: string }[]).map(({ name }) => name);
-    const first = (await call(`${ZONE}/instances?maxResults=1`)).answer;
-    const second = (await call(`${ZONE}/instances?maxResults=1&pageToken=${first.nextPageToken}`)).answer;
+    const namesIn = (json: Record<string, unknown>) =>
+      ((json.items ?? []) as { name: string }[]).map(({ name }) => name);
+    const first = (await call(`${ZONE}/instances?maxResults=1`)).json;
+    const second = (await call(`${ZONE}/instances?maxResults=1&pageToken=${first.nextPageToken}`)).json;
     expect([...namesIn(first), ...namesIn(second)]).toEqual(['vm-a', 'vm-b']);
     expect(second).not.toHaveProperty('nextPageToken');
-    const filtered = (await call(`${ZONE}/instances?filter=${encodeURIComponent('labels.team = b')}`)).answer;
+    const filtered = (await call(`${ZONE}/instances?filter=${encodeURIComponent('labels.team = b')}`)).json;
     expect(namesIn(filtered)).toEqual(['vm-b']);
-    expect((await call(`${ZONE}/instances?filter=${encodeURIComponent('name eq none')}`)).answer).not.toHaveProperty(
+    expect((await call(`${ZONE}/instances?filter=${encodeURIComponent('name eq none')}`)).json).not.toHaveProperty(
       'items',
     );
   });
@@ -174,35 +174,35 @@ describe('instances of the Compute Engine door', () => {
     },
   );
 
-  it('change their metadata under its fingerprint alone, and the VM sees it', async () => {
+  it('change their metadata only with the current fingerprint, visibly to the VM', async () => {
     const script = 'echo "$GCE_METADATA_HOST"; sleep 300 & wait';
     await insert({ metadata: { items: [{ key: 'startup-script', value: script }] } });
-    const { metadata } = (await call(`${ZONE}/instances/vm-1`)).answer as { metadata: { fingerprint: string } };
-    const body = { fingerprint: metadata.fingerprint, items: [{ key: 'said', value: 'later' }] };
-    expect((await call(`${ZONE}/instances/vm-1/setMetadata`, { body })).answer).toMatchObject({
+    const { metadata } = (await call(`${ZONE}/instances/vm-1`)).json as { metadata: { fingerprint: string } };
+    const body = { fingerprint: metadata.fingerprint, items: [{ key: 'note', value: 'later' }] };
+    expect((await call(`${ZONE}/instances/vm-1/setMetadata`, { body })).json).toMatchObject({
       operationType: 'setMetadata',
     });
     expect(await call(`${ZONE}/instances/vm-1/setMetadata`, { body })).toMatchObject({
       status: 412,
-      answer: { error: { errors: [{ reason: 'conditionNotMet' }] } },
+      json: { error: { errors: [{ reason: 'conditionNotMet' }] } },
     });
 
     await expect.poll(() => compute().cloud.vms().serialPort('vm-1')).toMatch(/\n/);
     const host = (await compute().cloud.vms().serialPort('vm-1'))?.trim();
-    const url = `http://${host}/computeMetadata/v1/instance/attributes/said`;
+    const url = `http://${host}/computeMetadata/v1/instance/attributes/note`;
     expect(await (await fetch(url, { headers: { 'Metadata-Flavor': 'Google' } })).text()).toBe('later');
   });
 
-  it('take a fingerprint in either alphabet of base64, as gcloud sends it back in the other', async () => {
+  it('accept a fingerprint in either base64 alphabet: gcloud returns it in the other one', async () => {
     const startupScript = BODY.metadata.items[0];
     const itemsOf = (count: number) => [startupScript, { key: 'count', value: String(count) }];
     const counts = Array.from({ length: 10_000 }, (_, count) => count);
     const count = counts.find((tried) => /^(?=.*\+).*\//.test(fingerprintOf(itemsOf(tried)))) ?? -1;
     await insert({ metadata: { items: itemsOf(count) } });
-    const { metadata } = (await call(`${ZONE}/instances/vm-1`)).answer as { metadata: { fingerprint: string } };
+    const { metadata } = (await call(`${ZONE}/instances/vm-1`)).json as { metadata: { fingerprint: string } };
     expect(metadata.fingerprint).toMatch(/^(?=.*\+).*\//);
 
-    const items = [...itemsOf(count), { key: 'said', value: 'later' }];
+    const items = [...itemsOf(count), { key: 'note', value: 'later' }];
     const setMetadata = (fingerprint: string) =>
       call(`${ZONE}/instances/vm-1/setMetadata`, { body: { fingerprint, items } });
     expect(await setMetadata(`${'A'.repeat(11)}=`)).toMatchObject({ status: 412 });
@@ -210,10 +210,10 @@ describe('instances of the Compute Engine door', () => {
     expect(await setMetadata(urlSafe)).toMatchObject({ status: 200 });
   });
 
-  it('give out what they wrote to their serial port from a byte on', async () => {
+  it('return the output of their serial port from a byte offset on', async () => {
     await insert();
-    await expect.poll(async () => (await call(`${ZONE}/instances/vm-1/serialPort`)).answer.contents).toBe('hello\n');
-    const read = async (query: string) => (await call(`${ZONE}/instances/vm-1/serialPort?${query}`)).answer;
+    await expect.poll(async () => (await call(`${ZONE}/instances/vm-1/serialPort`)).json.contents).toBe('hello\n');
+    const read = async (query: string) => (await call(`${ZONE}/instances/vm-1/serialPort?${query}`)).json;
     expect(await read('port=1&start=4')).toMatchObject({ contents: 'o\n', start: '4', next: '6' });
     expect(await read('start=-2')).toMatchObject({ contents: 'o\n', start: '4', next: '6' });
     expect(await read('start=99')).toMatchObject({ contents: '', start: '6', next: '6' });

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { BODY, openDoorForTests, ZONE } from '../support/embedded/compute-engine-requests.ts';
+import { BODY, openComputeEngineForAllTests, ZONE } from '../support/embedded/compute-engine-requests.ts';
 
-const { compute, call, insert } = openDoorForTests();
+const { compute, call, insert } = openComputeEngineForAllTests();
 
-describe('the rest of the Compute Engine door', () => {
+describe('other resources of the Compute Engine emulator', () => {
   it.each([
     ['', { kind: 'compute#project', name: 'p', defaultServiceAccount: 'vm@p.test' }],
     [
@@ -33,7 +33,7 @@ describe('the rest of the Compute Engine door', () => {
     ],
     ['/global/images/python', { kind: 'compute#image', name: 'python', status: 'READY' }],
   ])('shows %s', async (path, shown) => {
-    expect(await call(path)).toMatchObject({ status: 200, answer: shown });
+    expect(await call(path)).toMatchObject({ status: 200, json: shown });
   });
 
   it.each([
@@ -53,28 +53,28 @@ describe('the rest of the Compute Engine door', () => {
   ])('has no %s', async (path, message) => {
     expect(await call(path)).toMatchObject({
       status: 404,
-      answer: { error: { code: 404, message, errors: [{ message, domain: 'global', reason: 'notFound' }] } },
+      json: { error: { code: 404, message, errors: [{ message, domain: 'global', reason: 'notFound' }] } },
     });
   });
 
   it.each([
     ['a body that is not JSON', '{', 'The body of the request is not JSON.'],
     ['no body', undefined, 'The body of the request is not JSON.'],
-    ['a body that is no instance', '[]', "Invalid value for field 'resource."],
-  ])('refuses %s', async (_, body, message) => {
+    ['a body that is not an instance', '[]', "Invalid value for field 'resource."],
+  ])('rejects %s', async (_, body, message) => {
     const url = `${compute().origin}/compute/v1/projects/p${ZONE}/instances`;
     const response = await fetch(url, { method: 'POST', ...(body !== undefined && { body }) });
     expect(response.status).toBe(400);
     expect(await response.json()).toMatchObject({ error: { message: expect.stringContaining(message) } });
   });
 
-  it('refuses a request id that is none', async () => {
+  it('rejects an invalid request id', async () => {
     for (const requestId of ['x', '00000000-0000-0000-0000-000000000000']) {
       expect((await call(`${ZONE}/instances?requestId=${requestId}`, { body: BODY })).status).toBe(400);
     }
   });
 
-  it('answers many calls in one', async () => {
+  it('serves batch requests', async () => {
     await insert();
     const part = (id: string, path: string) =>
       `--b\r\nContent-Type: application/http\r\nContent-ID: <${id}>\r\n\r\nGET ${path} HTTP/1.1\r\nAccept: */*\r\n\r\n\r\n`;
@@ -84,9 +84,9 @@ describe('the rest of the Compute Engine door', () => {
       headers: { 'content-type': 'multipart/mixed; boundary="b"' },
       body: `${part('batch+1', `${path}/vm-1`)}${part('batch+2', `${path}/none`)}--b--\r\n`,
     });
-    const answer = await response.text();
-    expect(answer).toMatch(/Content-ID: <response-batch\+1>\r\n\r\nHTTP\/1\.1 200 OK\r\n/);
-    expect(answer).toMatch(/Content-ID: <response-batch\+2>\r\n\r\nHTTP\/1\.1 404 Not Found\r\n/);
+    const json = await response.text();
+    expect(json).toMatch(/Content-ID: <response-batch\+1>\r\n\r\nHTTP\/1\.1 200 OK\r\n/);
+    expect(json).toMatch(/Content-ID: <response-batch\+2>\r\n\r\nHTTP\/1\.1 404 Not Found\r\n/);
     const wrong = { method: 'POST', headers: { 'content-type': 'multipart/mixed; boundary=b' } };
     for (const body of ['', '--b\n\nGET /admin/status HTTP/1.1\n\n\n--b--\n', 'text']) {
       expect((await fetch(`${compute().origin}/batch/compute/v1`, { ...wrong, body })).status).toBe(400);

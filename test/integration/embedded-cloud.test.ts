@@ -20,7 +20,7 @@ beforeAll(async () => {
       ...ports.jobs,
       async create(...input: Parameters<typeof ports.jobs.create>) {
         if (isIntakeBroken) {
-          throw new Error('The store is broken.');
+          throw new Error('The store failed.');
         }
         return ports.jobs.create(...input);
       },
@@ -41,21 +41,21 @@ function send(url: string, headers: Record<string, string>): Promise<number | un
   });
 }
 
-it.each(['storage', 'api', 'pubsub', 'admin'] as const)('a web page cannot use the %s door', async (door) => {
-  const url = `${cloud.endpoints[door]}/status`;
+it.each(['storage', 'api', 'pubsub', 'admin'] as const)('a web page cannot use the %s server', async (server) => {
+  const url = `${cloud.endpoints[server]}/status`;
 
   expect(await send(url, { origin: 'https://evil.example' })).toBe(403);
   expect(await send(url, { host: 'evil.example:80' })).toBe(403);
   expect(await send(url, {})).not.toBe(403);
 });
 
-it('a second cloud on the same directory is refused, whatever process ids say', async () => {
+it('a second cloud on the same directory is rejected, independent of process ids', async () => {
   const second = startEmbeddedCloud({ dataDir: cloud.dataDir, environment: {}, writeLog: () => undefined });
 
   await expect(second).rejects.toThrow(/Another embedded cloud is running on/);
 });
 
-it('a start that fails leaves the directory free', async () => {
+it('a failed start releases the directory', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'dropforge-lock-'));
   const options = { dataDir, environment: process.env, writeLog: () => undefined };
   try {
@@ -68,9 +68,9 @@ it('a start that fails leaves the directory free', async () => {
 });
 
 it.each([
-  ['before its functions are there', 'wrapPorts: () => { throw new Error("too late"); }'],
+  ['before its functions are started', 'wrapPorts: () => { throw new Error("too late"); }'],
   ['among its functions', 'wrapPorts: (ports) => { createServer().listen(port, "127.0.0.1").unref(); return ports; }'],
-])('a start that fails late, %s, closes what was opened: its process ends by itself', async (_when, option) => {
+])('a start that fails late, %s, closes everything it opened: its process exits', async (_when, option) => {
   const dataDir = await mkdtemp(join(tmpdir(), 'dropforge-late-'));
   const program = `
     import { createServer } from 'node:http';
@@ -90,8 +90,8 @@ it.each([
   }
 });
 
-it('a start chooses other ports where somebody takes one that was free when it was chosen', async () => {
-  const dataDir = await mkdtemp(join(tmpdir(), 'dropforge-taken-'));
+it('a start chooses other ports if another process binds one after it was chosen', async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'dropforge-port-'));
   const options = { dataDir, environment: process.env, writeLog: () => undefined };
   await (await startEmbeddedCloud(options)).stop();
   const { heartbeat } = await readServerPorts(dataDir);
@@ -112,7 +112,7 @@ it('a start chooses other ports where somebody takes one that was free when it w
   }
 });
 
-it('an upload that no try could judge has a report that says so, and stands among the dead letters', async () => {
+it('an upload that no attempt could process gets a report that says so, and is a dead letter', async () => {
   isIntakeBroken = true;
   await cloud.upload('unlucky.tar.gz', await packProgram('print(1)\n', jobFile('unlucky')));
 

@@ -48,13 +48,13 @@ function post(name: FunctionName, body: string, headers: Record<string, string> 
   return fetch(url, { method: 'POST', body, headers: { 'content-type': 'application/json', ...headers } });
 }
 
-/** As Pub/Sub pushes a message to a subscription's endpoint. */
+/** Sends a message as Pub/Sub pushes it to an endpoint. */
 function push(name: FunctionName, data: string): Promise<Response> {
   const message = { data: Buffer.from(data).toString('base64'), messageId: `m-${data.length}`, attributes: {} };
   return post(name, JSON.stringify({ subscription: 'projects/p/subscriptions/s', message }));
 }
 
-/** As Cloud Storage notifies of the end of an upload. */
+/** Sends a notification as Cloud Storage does after an upload. */
 function finalize(name: string, generation: string): Promise<Response> {
   const { uploadBucket: bucket } = ports;
   return push('on-upload', JSON.stringify({ bucket, name, generation, size: '1', kind: 'storage#object' }));
@@ -69,28 +69,28 @@ async function uploadProgram(jobId: string, program = 'print(1)\n') {
   return info;
 }
 
-it('makes one job of an upload, however often it is told of it', async () => {
-  const info = await uploadProgram('told_twice');
+it('creates one job for an upload, however often the notification is delivered', async () => {
+  const info = await uploadProgram('delivered_twice');
 
-  const answers = [await finalize(info.name, info.generation), await finalize(info.name, info.generation)];
+  const responses = [await finalize(info.name, info.generation), await finalize(info.name, info.generation)];
 
-  expect(answers.map(({ status }) => status)).toEqual([204, 204]);
-  expect((await ports.functions.jobs.read('told_twice'))?.job).toMatchObject({
+  expect(responses.map(({ status }) => status)).toEqual([204, 204]);
+  expect((await ports.functions.jobs.read('delivered_twice'))?.job).toMatchObject({
     status: 'QUEUED',
     packages: [{ generation: info.generation, crc32c: info.crc32c }],
   });
 });
 
-it('refuses another job under the same id, and leaves the first untouched', async () => {
-  const first = await uploadProgram('taken');
+it('rejects another job with the same id, and does not change the first', async () => {
+  const first = await uploadProgram('existing');
   await finalize(first.name, first.generation);
-  await push('report', JSON.stringify({ type: 'JOB_UPDATE', jobId: 'taken', state: 'QUEUED', attempt: 1 }));
-  const before = await ports.functions.jobs.read('taken');
-  const second = await uploadProgram('taken', 'print("something else")\n');
+  await push('report', JSON.stringify({ type: 'JOB_UPDATE', jobId: 'existing', state: 'QUEUED', attempt: 1 }));
+  const before = await ports.functions.jobs.read('existing');
+  const second = await uploadProgram('existing', 'print("something else")\n');
 
   await finalize(second.name, second.generation);
 
-  expect(await ports.functions.jobs.read('taken')).toEqual(before);
+  expect(await ports.functions.jobs.read('existing')).toEqual(before);
   const own = await ports.objects.stat({
     bucket: first.bucket,
     name: `${first.name}.${first.generation}.report.json`,
@@ -98,7 +98,7 @@ it('refuses another job under the same id, and leaves the first untouched', asyn
   expect(own, 'the first keeps a report').toBeDefined();
 });
 
-it('wakes a job file that waits for its package, however full the folder is', async () => {
+it('resumes a job file that waits for its package, however many files the folder has', async () => {
   const { uploadBucket: bucket } = ports;
   for (let number = 0; number < 60; number += 1) {
     await ports.objects.write({ bucket, name: `full/a${number}.txt` }, Buffer.from('x'));
@@ -114,17 +114,17 @@ it('wakes a job file that waits for its package, however full the folder is', as
 });
 
 it.each(['provision', 'teardown', 'on-control', 'on-interruption', 'report'] as const)(
-  '%s puts a malformed message on record and acknowledges it',
+  '%s logs a malformed message and acknowledges it',
   async (name) => {
     log.length = 0;
 
-    expect((await push(name, 'this is no JSON')).status).toBe(204);
+    expect((await push(name, 'not JSON')).status).toBe(204);
 
     expect(log).toMatchObject([{ severity: 'ERROR', message: 'message is malformed' }]);
   },
 );
 
-it('cancels a job that is made after it was asked to, and gives up the cancel of one that never is', async () => {
+it('cancels a job created after the cancel request, and drops the request for one that never exists', async () => {
   const cancel = (jobId: string, publishedAt: number) => {
     const data = Buffer.from(JSON.stringify({ command: 'cancel', jobId })).toString('base64');
     const message = { data, messageId: `c-${jobId}`, attributes: {}, publishTime: new Date(publishedAt).toISOString() };
@@ -133,13 +133,13 @@ it('cancels a job that is made after it was asked to, and gives up the cancel of
   const { earlyCancelMs } = ports.functions.timeouts;
   log.length = 0;
 
-  expect((await cancel('hasty', Date.now())).status).toBe(500);
-  const info = await uploadProgram('hasty');
+  expect((await cancel('early', Date.now())).status).toBe(500);
+  const info = await uploadProgram('early');
   await finalize(info.name, info.generation);
-  expect((await cancel('hasty', Date.now())).status).toBe(204);
-  expect((await ports.functions.jobs.read('hasty'))?.job).toMatchObject({ verdict: { state: 'CANCELLED' } });
+  expect((await cancel('early', Date.now())).status).toBe(204);
+  expect((await ports.functions.jobs.read('early'))?.job).toMatchObject({ verdict: { state: 'CANCELLED' } });
 
-  expect((await cancel('nobody', Date.now() - earlyCancelMs)).status).toBe(204);
+  expect((await cancel('unknown', Date.now() - earlyCancelMs)).status).toBe(204);
   expect(log.map(({ severity, message }) => `${severity} ${message}`)).toEqual([
     'INFO function failed',
     'INFO upload handled',
@@ -147,9 +147,9 @@ it('cancels a job that is made after it was asked to, and gives up the cancel of
   ]);
 });
 
-it('answers a passing fault with 500, so that the message is delivered again', async () => {
+it('responds to a transient error with 500, so that the message is redelivered', async () => {
   isStoreDown = true;
-  const message = JSON.stringify({ type: 'TEARDOWN', jobId: 'told_twice' });
+  const message = JSON.stringify({ type: 'TEARDOWN', jobId: 'delivered_twice' });
 
   expect((await push('teardown', message)).status).toBe(500);
 
@@ -157,7 +157,7 @@ it('answers a passing fault with 500, so that the message is delivered again', a
   expect((await push('teardown', message)).status).toBe(204);
 });
 
-it('puts a dead letter onto its job', async () => {
+it('records a dead letter on its job', async () => {
   const info = await uploadProgram('poisoned');
   await finalize(info.name, info.generation);
   const data = Buffer.from(JSON.stringify({ type: 'PROVISION', jobId: 'poisoned', attempt: 1, placementRound: 1 }));
@@ -177,7 +177,7 @@ it('puts a dead letter onto its job', async () => {
   });
 });
 
-it('lets nobody send heartbeats without an identity that is signed', async () => {
+it('rejects heartbeats without a signed identity', async () => {
   const body = JSON.stringify(heartbeat);
   const forged = `Bearer ${['{"alg":"none"}', '{"google":{}}', ''].map((part) => Buffer.from(part).toString('base64url')).join('.')}`;
 
@@ -185,25 +185,28 @@ it('lets nobody send heartbeats without an identity that is signed', async () =>
   expect((await post('heartbeat', body, { authorization: forged })).status).toBe(401);
 });
 
-it('tells a VM that no job knows to stop', async () => {
+it('responds STOP to a VM that belongs to no job', async () => {
   const vm = { vmName: 'df-stranger', zone: 'us-central1-a', instanceId: '1', createdAt: 0 };
   const audience = `http://127.0.0.1:${SOURCE_PORTS.heartbeat}/heartbeat`;
   const token = await ports.identity.issueToken(vm, { audience, format: 'full' });
 
-  const answer = await post('heartbeat', JSON.stringify(heartbeat), { authorization: `Bearer ${token}` });
+  const json = await post('heartbeat', JSON.stringify(heartbeat), { authorization: `Bearer ${token}` });
 
-  expect(await answer.json()).toMatchObject({ command: 'STOP' });
+  expect(await json.json()).toMatchObject({ command: 'STOP' });
 });
 
-it('shows jobs over HTTP, and says what is wrong with a request', async () => {
+it('serves jobs over HTTP, and describes what is wrong with a request', async () => {
   const url = `http://127.0.0.1:${servers.portOf('api')}/v1/jobs`;
 
-  expect(await (await fetch(`${url}/told_twice`)).json()).toMatchObject({ jobId: 'told_twice', state: 'QUEUED' });
-  expect((await fetch(`${url}/nobody`)).status).toBe(404);
+  expect(await (await fetch(`${url}/delivered_twice`)).json()).toMatchObject({
+    jobId: 'delivered_twice',
+    state: 'QUEUED',
+  });
+  expect((await fetch(`${url}/unknown`)).status).toBe(404);
   expect(await (await fetch(`${url}/2-bad`)).json()).toMatchObject({
     error: { code: 400, remedy: expect.any(String) },
   });
-  expect(await (await fetch(`${url}/told_twice:cancel`, { method: 'POST' })).json()).toMatchObject({
+  expect(await (await fetch(`${url}/delivered_twice:cancel`, { method: 'POST' })).json()).toMatchObject({
     state: 'CANCELLING',
   });
 });

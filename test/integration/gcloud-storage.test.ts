@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => cloud.stop());
 
-it('the variables that `dropforge env` prints lead to doors that answer', async () => {
+it('the variables that `dropforge env` prints are the addresses of running servers', async () => {
   const variables = (await runCli(['env', '--format=json'], { dataDir: cloud.dataDir })).json()[0] as NodeJS.ProcessEnv;
   const buckets = await fetch(`${variables.CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE}b`);
   expect(await buckets.json()).toMatchObject({ kind: 'storage#buckets' });
@@ -26,7 +26,7 @@ it('the variables that `dropforge env` prints lead to doors that answer', async 
 });
 
 if (gcloudVersion === undefined) {
-  process.stdout.write('gcloud is not on this machine: its tests of the storage door are left out.\n');
+  process.stdout.write('gcloud is not installed: its tests of the Cloud Storage emulator are skipped.\n');
 } else {
   describe(`gcloud storage (${gcloudVersion}) with what \`dropforge env\` prints`, testGcloudStorage);
 }
@@ -38,19 +38,19 @@ function testGcloudStorage(): void {
 
   beforeAll(() => writeFile(file('large'), large));
 
-  it('makes, describes and lists buckets', async () => {
+  it('creates, describes and lists buckets', async () => {
     await read('buckets', 'create', 'gs://made-by-gcloud', '--location=us');
-    const [described, listed, refused] = await Promise.all([
+    const [described, listed, rejected] = await Promise.all([
       read('buckets', 'describe', 'gs://made-by-gcloud', '--format=value(name,location,uniform_bucket_level_access)'),
       read('buckets', 'list', '--filter=name:made-by', '--format=value(storage_url)'),
       run(['buckets', 'create', 'gs://made-by-gcloud']),
     ]);
     expect(described.trim()).toBe('made-by-gcloud\tUS\tTrue');
     expect(linesOf(listed)).toEqual(['gs://made-by-gcloud/']);
-    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('HTTPError 409') });
+    expect(rejected).toMatchObject({ code: 1, stderr: expect.stringContaining('HTTPError 409') });
   });
 
-  it('uploads 200 MB in one stream, and in parts that it composes, and takes them back in slices', async () => {
+  it('uploads 200 MB in one stream and in parts that it composes, and downloads them in slices', async () => {
     await createBucket('large');
     const environment = { CLOUDSDK_STORAGE_PARALLEL_COMPOSITE_UPLOAD_ENABLED: 'False' };
     const uploaded = await Promise.all([
@@ -58,7 +58,7 @@ function testGcloudStorage(): void {
       run(['cp', file('large'), 'gs://large/composed']),
     ]);
     expect(uploaded).toMatchObject([{ code: 0 }, { code: 0 }]);
-    // The parts are gone, and the bytes are the same.
+    // The parts have been removed, and the bytes are the same.
     const [found] = await storage().bucket('large').getFiles();
     const seen = found.map(({ name, metadata }) => [name, metadata.size, metadata.componentCount, metadata.crc32c]);
     const crc32c = found[0]?.metadata.crc32c;
@@ -70,7 +70,7 @@ function testGcloudStorage(): void {
     expect((await readFile(file('large-back'))).equals(large)).toBe(true);
   });
 
-  it('uploads what it reads from its standard input in chunks, and writes objects to its standard output', async () => {
+  it('uploads from stdin in chunks, and writes objects to stdout', async () => {
     await createBucket('streams');
     const stdin = large.subarray(0, 20 * MIB + 1);
     const environment = { CLOUDSDK_STORAGE_UPLOAD_CHUNK_SIZE: '8Mi' };
@@ -83,7 +83,7 @@ function testGcloudStorage(): void {
     expect(range.stdout.equals(stdin.subarray(1_000, 2_000))).toBe(true);
   });
 
-  it('copies directories up, down and between buckets, and by wildcards', async () => {
+  it('copies directories to, from and between buckets, and by wildcards', async () => {
     await Promise.all([createBucket('trees'), createBucket('trees-copy')]);
     await read('cp', '-r', file('tree'), 'gs://trees/');
     await mkdir(file('down'));
@@ -103,7 +103,7 @@ function testGcloudStorage(): void {
     ]);
   });
 
-  it('lists by directory, recursively, at length and by wildcards, and sums up', async () => {
+  it('lists by directory, recursively, in long format and by wildcards, and prints sizes', async () => {
     await createBucket('listed', ['a', 'd/1', 'd/2', 'd/e/3']);
     const [direct, deep, matched, used] = await Promise.all([
       read('ls', 'gs://listed'),
@@ -135,7 +135,7 @@ function testGcloudStorage(): void {
     ]);
   });
 
-  it('moves files, objects and all behind a prefix', async () => {
+  it('moves files, objects and prefixes', async () => {
     await createBucket('moves', ['one', 'p/1', 'p/q/2']);
     await writeFile(file('leaving'), 'x');
     await Promise.all([
@@ -147,7 +147,7 @@ function testGcloudStorage(): void {
     expect(await readdir(file())).not.toContain('leaving');
   });
 
-  it('syncs in every direction, deletes what is not matched, and has nothing to copy the second time', async () => {
+  it('syncs in every direction, deletes unmatched objects, and copies nothing the second time', async () => {
     await Promise.all([createBucket('sync', ['stray']), createBucket('sync-copy')]);
     const up = ['rsync', '-r', '--delete-unmatched-destination-objects', file('tree'), 'gs://sync'];
     expect((await run(up)).stderr).toContain('Copying');
@@ -167,13 +167,13 @@ function testGcloudStorage(): void {
   });
 
   it('describes, updates and hashes objects', async () => {
-    await createBucket('told');
+    await createBucket('described');
     const text = ['--content-type=text/x', '--cache-control=no-store', '--custom-metadata=k=v,w=ü'];
-    await read('cp', ...text, file('tree', 'a.txt'), 'gs://told/a');
-    await read('objects', 'update', 'gs://told/a', '--clear-cache-control', '--update-custom-metadata=n=m');
+    await read('cp', ...text, file('tree', 'a.txt'), 'gs://described/a');
+    await read('objects', 'update', 'gs://described/a', '--clear-cache-control', '--update-custom-metadata=n=m');
     const [described, hashed] = await Promise.all([
-      read('objects', 'describe', 'gs://told/a', '--format=json'),
-      read('hash', 'gs://told/a', file('tree', 'a.txt'), '--format=value(crc32c_hash,md5_hash)'),
+      read('objects', 'describe', 'gs://described/a', '--format=json'),
+      read('hash', 'gs://described/a', file('tree', 'a.txt'), '--format=value(crc32c_hash,md5_hash)'),
     ]);
     expect(JSON.parse(described)).toMatchObject({
       name: 'a',
@@ -185,7 +185,7 @@ function testGcloudStorage(): void {
     expect(linesOf(hashed)).toEqual(Array(2).fill('mnG7TA==\tXUFAKrxLKna5cZ2REBfFkg=='));
   });
 
-  it('removes by name, by wildcards, behind a prefix and with the bucket', async () => {
+  it('removes by name, by wildcards, by prefix and with the bucket', async () => {
     const left = ['keep', 'x/sub/keep'];
     await createBucket('gone', ['one', 'x/1', 'x/2', 'y/1', 'y/z/2', 'w/1', 'w/z/2', ...left]);
     await createBucket('gone-whole', ['a', 'b/c']);
@@ -199,7 +199,7 @@ function testGcloudStorage(): void {
     expect(await storage().bucket('gone-whole').exists()).toEqual([false]);
   });
 
-  it('is told what is missing, refused or not offered, in words that say what to do', async () => {
+  it('receives errors for missing, rejected and unsupported requests, with a remedy', async () => {
     await createBucket('errors', ['there']);
     const calls: readonly (readonly [readonly string[], RegExp])[] = [
       [['ls', 'gs://never-made'], /gs:\/\/never-made not found: 404/],

@@ -7,7 +7,7 @@ import { EMAIL, INSTANCE_ID, openMetadataServerForEachTest } from '../support/em
 describe('the metadata server of a VM', () => {
   const { database, vm, ask, read } = openMetadataServerForEachTest();
 
-  it('gives an identity token that the verifier believes, and only with an audience', async () => {
+  it('issues an identity token that the verifier accepts, and only with an audience', async () => {
     const path = '/instance/service-accounts/default/identity?audience=https://h.test&format=full';
     const token = await read(path);
     const jwks = createLocalJWKSet(vm().identity.jwks);
@@ -26,13 +26,13 @@ describe('the metadata server of a VM', () => {
     expect(decodeJwt(await read(path.replace('&format=full', '')))).not.toHaveProperty('google');
   });
 
-  it('keeps its signing key, and shows the public half alone', async () => {
+  it('stores its signing key, and publishes only the public key', async () => {
     const options = { database, clock: { now: Date.now }, projectId: 'p', serviceAccountEmail: EMAIL };
     expect((await openVmIdentityIssuer(options)).jwks).toEqual(vm().identity.jwks);
     expect(Object.keys(vm().identity.jwks.keys[0] ?? {}).sort()).toEqual(['alg', 'e', 'kid', 'kty', 'n', 'use']);
   });
 
-  it('gives the same access token until five minutes before its end', async () => {
+  it('returns the same access token until five minutes before it expires', async () => {
     const token = async () => JSON.parse(await read('/instance/service-accounts/default/token'));
     const first = await token();
     expect(first).toMatchObject({ expires_in: 3_600, token_type: 'Bearer' });

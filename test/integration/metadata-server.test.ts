@@ -42,17 +42,15 @@ describe('the metadata server of a VM', () => {
       '/instance/attributes/?recursive=true&alt=text',
       'startup-script exit\ndropforge-config {"a":1}\nenable-guest-attributes TRUE\n__proto__x x\n',
     ],
-  ])('answers %s', async (path, body) => {
-    const answer = await ask(path);
-    expect({ status: answer.status, body: await answer.text() }).toEqual({ status: 200, body });
-    expect(answer.headers.get('Metadata-Flavor')).toBe('Google');
-    expect(answer.headers.get('Content-Type')).toBe(
-      path.endsWith('alt=json') ? 'application/json' : 'application/text',
-    );
-    expect(answer.headers.get('ETag')).toMatch(/^[0-9a-f]{16}$/);
+  ])('serves %s', async (path, body) => {
+    const json = await ask(path);
+    expect({ status: json.status, body: await json.text() }).toEqual({ status: 200, body });
+    expect(json.headers.get('Metadata-Flavor')).toBe('Google');
+    expect(json.headers.get('Content-Type')).toBe(path.endsWith('alt=json') ? 'application/json' : 'application/text');
+    expect(json.headers.get('ETag')).toMatch(/^[0-9a-f]{16}$/);
   });
 
-  it('gives a whole directory as JSON: its own names in camelCase, those of users as they are, ids as whole numbers', async () => {
+  it('serves a directory as JSON: its own names in camelCase, user names verbatim, ids as integers', async () => {
     const text = await read('/instance/?recursive=true');
     expect(text).toContain(`"id":${INSTANCE_ID},`);
     expect(JSON.parse(text)).toMatchObject({
@@ -70,10 +68,10 @@ describe('the metadata server of a VM', () => {
     async (path) => expect((await ask(path)).status).toBe(404),
   );
 
-  it('sends those who forget the slash of a directory to it', async () => {
-    const answer = await ask('/instance?alt=json', { redirect: 'manual' });
-    expect(answer.status).toBe(301);
-    expect(answer.headers.get('Location')).toBe('/computeMetadata/v1/instance/?alt=json');
+  it('redirects a request for a directory without a trailing slash', async () => {
+    const json = await ask('/instance?alt=json', { redirect: 'manual' });
+    expect(json.status).toBe(301);
+    expect(json.headers.get('Location')).toBe('/computeMetadata/v1/instance/?alt=json');
     expect(await read('/instance?alt=json')).toContain('"service-accounts/"');
   });
 
@@ -81,45 +79,45 @@ describe('the metadata server of a VM', () => {
     ['without the Metadata-Flavor header', {}],
     ['with another flavor', { 'Metadata-Flavor': 'Vanilla' }],
     ['that came through a proxy', { ...FLAVOR, 'X-Forwarded-For': '10.0.0.1' }],
-  ])('gives nothing away to a request %s', async (_, headers) => {
-    const answer = await ask('/instance/service-accounts/default/token', { headers });
-    expect(answer.status).toBe(403);
-    expect(await answer.text()).not.toContain('access_token');
+  ])('rejects a request %s', async (_, headers) => {
+    const json = await ask('/instance/service-accounts/default/token', { headers });
+    expect(json.status).toBe(403);
+    expect(await json.text()).not.toContain('access_token');
   });
 
-  it('is recognised by those who look for a metadata server at the root', async () => {
-    const answer = await fetch(`http://127.0.0.1:${vm().server.port}/`, { headers: FLAVOR });
-    expect(answer.headers.get('Metadata-Flavor')).toBe('Google');
-    expect(await answer.text()).toBe('computeMetadata/\n');
+  it('is detected by a request for the root', async () => {
+    const json = await fetch(`http://127.0.0.1:${vm().server.port}/`, { headers: FLAVOR });
+    expect(json.headers.get('Metadata-Flavor')).toBe('Google');
+    expect(await json.text()).toBe('computeMetadata/\n');
   });
 
-  it('answers a wait with the new value as soon as it changes', async () => {
+  it('responds to a wait with the new value as soon as it changes', async () => {
     const etag = (await ask('/instance/preempted')).headers.get('ETag');
     const waiting = ask(`/instance/preempted?wait_for_change=true&last_etag=${etag}`);
     const unconcerned = ask(`/instance/name?wait_for_change=true&timeout_sec=1`);
     await ask('/instance/name');
     preempt();
 
-    const answer = await waiting;
-    expect(await answer.text()).toBe('TRUE');
-    expect(answer.headers.get('ETag')).not.toBe(etag);
+    const json = await waiting;
+    expect(await json.text()).toBe('TRUE');
+    expect(json.headers.get('ETag')).not.toBe(etag);
     expect(await (await unconcerned).text()).toBe('df-job-a1-master-0');
   });
 
-  it('answers a wait at once when the value was another than the one last seen', async () => {
+  it('responds to a wait immediately if the value differs from last_etag', async () => {
     preempt();
     expect(await read('/instance/preempted?wait_for_change=true&last_etag=0')).toBe('TRUE');
   });
 
-  it('answers a wait with the old value when its time is over', async () => {
+  it('responds to a wait with the current value after its timeout', async () => {
     const etag = (await ask('/instance/preempted')).headers.get('ETag');
-    const answer = await ask(`/instance/preempted?wait_for_change=true&timeout_sec=0&last_etag=${etag}`);
-    expect(await answer.text()).toBe('FALSE');
-    expect(answer.headers.get('ETag')).toBe(etag);
+    const json = await ask(`/instance/preempted?wait_for_change=true&timeout_sec=0&last_etag=${etag}`);
+    expect(await json.text()).toBe('FALSE');
+    expect(json.headers.get('ETag')).toBe(etag);
     expect((await ask('/instance/preempted?wait_for_change=true&timeout_sec=-1')).status).toBe(400);
   });
 
-  it('keeps guest attributes, where they are allowed', async () => {
+  it('stores guest attributes if they are enabled', async () => {
     const path = '/instance/guest-attributes/ns/key';
     const write = (name: string, init: RequestInit) =>
       ask(`/instance/guest-attributes/${name}`, { method: 'PUT', ...init });
@@ -135,11 +133,11 @@ describe('the metadata server of a VM', () => {
     expect((await write('ns/key', { body: 'x' })).status).toBe(403);
   });
 
-  it('understands a name that is no legal URL as a bad request', async () => {
+  it('rejects a name that is not valid URL encoding as a bad request', async () => {
     expect((await ask('/instance/attributes/%E0%A4%A')).status).toBe(400);
   });
 
-  it('lets those who wait go when it is closed, and opens again on the same port', async () => {
+  it('ends waiting requests when it is closed, and reopens on the same port', async () => {
     const waiting = expect(ask('/instance/preempted?wait_for_change=true')).rejects.toThrow();
     await ask('/instance/name');
     await vm().server.close();
@@ -153,7 +151,7 @@ describe('the metadata server of a VM', () => {
     vm().server = again;
   });
 
-  it('speaks to the standard library of Python as the agent uses it', async () => {
+  it('works with the standard library of Python as the agent uses it', async () => {
     const program = `import urllib.request as u
 print(u.urlopen(u.Request('${vm().root}/instance/attributes/startup-script', headers={'Metadata-Flavor': 'Google'})).read().decode())`;
     const { stdout } = await promisify(execFile)('python3', ['-c', program]);

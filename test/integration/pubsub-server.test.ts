@@ -20,32 +20,32 @@ afterAll(async () => {
   await rm(files, { recursive: true });
 });
 
-describe('the Pub/Sub door', () => {
+describe('the Pub/Sub emulator', () => {
   async function publish(topic: string, body: unknown) {
     const { pubsub, projectId } = cloud.endpoints;
     const url = `${pubsub}/v1/projects/${projectId}/topics/${topic}:publish`;
     const response = await fetch(url, { method: 'POST', body: JSON.stringify(body) });
-    return { status: response.status, answer: (await response.json()) as Record<string, unknown> };
+    return { status: response.status, json: (await response.json()) as Record<string, unknown> };
   }
 
   const HELLO = { data: Buffer.from('hello').toString('base64') };
 
-  it('gives every message of a request an id of its own', async () => {
-    const { status, answer } = await publish('dropforge-submit', { messages: [HELLO, { attributes: { a: 'b' } }] });
+  it('assigns a separate id to each message of a request', async () => {
+    const { status, json } = await publish('dropforge-submit', { messages: [HELLO, { attributes: { a: 'b' } }] });
     expect(status).toBe(200);
-    expect(new Set(answer.messageIds as string[]).size).toBe(2);
+    expect(new Set(json.messageIds as string[]).size).toBe(2);
   });
 
   it.each([
     ['the standard alphabet', '{"jobId":"~~~>>>???"}', 'eyJqb2JJZCI6In5+fj4+Pj8/PyJ9'],
-    ['that for URLs, as gcloud writes it', '{"jobId":"~~~>>>???"}', 'eyJqb2JJZCI6In5-fj4-Pj8_PyJ9'],
-    ['no padding', '{"jobId":"~~~>>>??"}', 'eyJqb2JJZCI6In5-fj4-Pj8_In0'],
-  ])('takes base64 in %s', async (_, written, data) => {
+    ['the URL-safe alphabet, as gcloud writes it', '{"jobId":"~~~>>>???"}', 'eyJqb2JJZCI6In5-fj4-Pj8_PyJ9'],
+    ['the standard alphabet without padding', '{"jobId":"~~~>>>??"}', 'eyJqb2JJZCI6In5-fj4-Pj8_In0'],
+  ])('accepts base64 in %s', async (_, written, data) => {
     expect(Buffer.from(data, 'base64').toString()).toBe(written);
     expect(await publish('dropforge-control', { messages: [{ data }] })).toMatchObject({ status: 200 });
   });
 
-  it('lists the topics that users publish to, and knows no others', async () => {
+  it('lists the topics that users may publish to, and no others', async () => {
     const { pubsub, projectId } = cloud.endpoints;
     const topics = `${pubsub}/v1/projects/${projectId}/topics`;
     const names = ['submit', 'control'].map((name) => ({ name: `projects/${projectId}/topics/dropforge-${name}` }));
@@ -54,7 +54,7 @@ describe('the Pub/Sub door', () => {
     expect(await (await fetch(`${topics}/dropforge-provision`)).json()).toMatchObject({ error: { code: 404 } });
   });
 
-  it('says what it does not offer', async () => {
+  it('returns an error for unsupported methods', async () => {
     const { pubsub, projectId } = cloud.endpoints;
     for (const [method, path] of [
       ['PUT', 'topics/mine'],
@@ -70,11 +70,11 @@ describe('the Pub/Sub door', () => {
   });
 
   it.each(['dropforge-provision', 'dropforge-teardown', 'submit', 'nonesuch'])(
-    'does not let users publish on %s',
+    'does not allow users to publish to %s',
     async (topic) => {
       expect(await publish(topic, { messages: [HELLO] })).toMatchObject({
         status: 404,
-        answer: { error: { status: 'NOT_FOUND', message: expect.stringContaining('Publish to dropforge-submit or') } },
+        json: { error: { status: 'NOT_FOUND', message: expect.stringContaining('Publish to dropforge-submit or') } },
       });
     },
   );
@@ -87,22 +87,25 @@ describe('the Pub/Sub door', () => {
     [{ messages: [{ data: 'YWJjZ' }] }],
     [{ messages: [{ attributes: { '': 'x' } }] }],
     [{}],
-  ])('refuses %j', async (body) => {
+  ])('rejects %j', async (body) => {
     expect(await publish('dropforge-submit', body)).toMatchObject({
       status: 400,
-      answer: { error: { status: 'INVALID_ARGUMENT' } },
+      json: { error: { status: 'INVALID_ARGUMENT' } },
     });
   });
 
   it.each([
     ['a message of a megabyte', { messages: [{ data: 'A'.repeat(1_000_000) }] }],
     ['a request of ten', { messages: Array(20).fill({ data: 'A'.repeat(600_000) }) }],
-    ['too long an attribute', { messages: [{ attributes: { a: 'x'.repeat(1_025) } }] }],
-    ['too many', { messages: [{ attributes: Object.fromEntries(Array.from({ length: 101 }, (_, i) => [i, 'x'])) }] }],
-  ])('refuses %s', async (_, body) => {
+    ['an attribute that is too long', { messages: [{ attributes: { a: 'x'.repeat(1_025) } }] }],
+    [
+      'too many attributes',
+      { messages: [{ attributes: Object.fromEntries(Array.from({ length: 101 }, (_, i) => [i, 'x'])) }] },
+    ],
+  ])('rejects %s', async (_, body) => {
     expect(await publish('dropforge-submit', body)).toMatchObject({
       status: 400,
-      answer: { error: { status: 'INVALID_ARGUMENT', message: expect.stringMatching(/over|exceeds|more than/) } },
+      json: { error: { status: 'INVALID_ARGUMENT', message: expect.stringMatching(/over|exceeds|more than/) } },
     });
   });
 });
@@ -119,7 +122,7 @@ if (gcloudVersion === undefined) {
 
     const gcloud = (...args: readonly string[]) => opened.read(...args);
 
-    it('copies a package with a job file into the upload bucket, and it is trained', async () => {
+    it('copies a package with a job file to the upload bucket, and the job runs', async () => {
       await writeFile(join(files, 'copied.tar.gz'), await packProgram('print("copied")\n', jobFile('copied')));
       await gcloud('storage', 'cp', join(files, 'copied.tar.gz'), `gs://${cloud.endpoints.uploadBucket}/`);
       expect(await cloud.awaitJob('copied')).toMatchObject({ state: 'SUCCEEDED' });
@@ -139,7 +142,7 @@ if (gcloudVersion === undefined) {
       );
       expect(published).toMatch(/messageIds:\n- '\d+'/);
       await cloud.awaitJob('published', ({ state }) => state === 'RUNNING');
-      // The base64 of this needs the characters in which the two alphabets differ.
+      // The base64 encoding of this contains the characters in which the two alphabets differ.
       const command = JSON.stringify({ command: 'cancel', jobId: 'published', reason: '~~~>>>???ÿ' });
       await gcloud('pubsub', 'topics', 'publish', 'dropforge-control', '--message', command, '--attribute=by=gcloud');
       expect(await cloud.awaitJob('published')).toMatchObject({ state: 'CANCELLED' });
@@ -152,7 +155,7 @@ if (gcloudVersion === undefined) {
       );
     });
 
-    it('is told in the words of the door which topics there are', async () => {
+    it('prints the emulator’s error with the existing topics', async () => {
       await expect(gcloud('pubsub', 'topics', 'publish', 'nonesuch', '--message', 'x')).rejects.toThrow(
         'Topic nonesuch does not exist',
       );

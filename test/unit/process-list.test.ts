@@ -12,13 +12,13 @@ import {
 
 type Source = readonly [string, () => Promise<readonly ProcessInfo[]>, string];
 
-/** What this machine has of them; every machine has one. */
+/** The sources available on this machine; every machine has at least one. */
 const SOURCES: readonly Source[] = [
   ...(existsSync('/bin/ps') ? [['ps', listFromPs, ': command-mark)'] as const] : []),
   ...(existsSync('/proc/self/stat') ? [['/proc', listFromProc, '\0MARK=environment-mark\0'] as const] : []),
 ];
 
-/** Begins a process that leads a session and has a mark in its environment and its command line. */
+/** Starts a session leader with a mark in its environment and its command line. */
 async function withMarked(look: (pid: number) => Promise<void>): Promise<void> {
   const script = 'echo ready; sleep 60; ": command-mark)"';
   const child = spawn('sh', ['-c', script], {
@@ -37,7 +37,7 @@ async function withMarked(look: (pid: number) => Promise<void>): Promise<void> {
 }
 
 describe('listing processes', () => {
-  it.each(SOURCES)('reads from %s who belongs to whom, and what marks it', (_, list, mark) =>
+  it.each(SOURCES)('reads parents, groups, sessions and marks from %s', (_, list, mark) =>
     withMarked(async (pid) => {
       const info = (await list()).find((candidate) => candidate.pid === pid);
       expect(info).toMatchObject({ parentPid: process.pid, groupId: pid, sessionId: pid });
@@ -45,12 +45,12 @@ describe('listing processes', () => {
     }),
   );
 
-  it('gives the same start time in a list as for one process', async () => {
+  it('returns the same start time in a list as for a single process', async () => {
     const own = (await listProcesses()).find(({ pid }) => pid === process.pid);
     expect(own?.start).toBe(readProcessStart(process.pid));
   });
 
-  it('tells a process from nobody, and from another one', () => {
+  it('distinguishes a running process from a missing one and from another one', () => {
     expect(readProcessStart(process.pid)).toMatch(/./);
     expect(readProcessStart(process.pid)).toBe(readProcessStart(process.pid));
     expect(readProcessStart(process.pid)).not.toBe(readProcessStart(process.ppid));

@@ -59,12 +59,12 @@ const withComputeEngine = (change: object) => ({ google: { compute_engine: { ...
 
 const [header, payload, signature] = (await sign(claims())).split('.');
 const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
-const UNBELIEVABLE: readonly (readonly [string, string | undefined])[] = [
+const INVALID: readonly (readonly [string, string | undefined])[] = [
   ['no header', undefined],
   ['an empty header', ''],
   ['another scheme', `Basic ${header}.${payload}.${signature}`],
   ['no token', 'Bearer '],
-  ['something that is no token', 'Bearer abc'],
+  ['something that is not a token', 'Bearer abc'],
   ['two tokens', `Bearer ${header}.${payload}.${signature} ${header}.${payload}.${signature}`],
   ['a token signed with another key', `Bearer ${await sign(claims(), stranger.privateKey)}`],
   ['a token that names an unknown key', `Bearer ${await sign(claims(), stranger.privateKey, 'k2')}`],
@@ -81,7 +81,7 @@ const UNBELIEVABLE: readonly (readonly [string, string | undefined])[] = [
 ];
 
 describe('verifying the identity of a VM', () => {
-  it('believes a token that the issuer signed for this audience, service account and project', async () => {
+  it('accepts a token that the issuer signed for this audience, service account and project', async () => {
     const identity = { vmName: 'df-job-a1-master-0', zone: 'us-central1-c', instanceId: '4570452845155348778' };
     expect(await verify(`Bearer ${await sign(claims())}`)).toEqual({ outcome: 'VERIFIED', identity });
     expect(await verify(`bearer  ${await sign(claims())}`)).toEqual({ outcome: 'VERIFIED', identity });
@@ -97,7 +97,7 @@ describe('verifying the identity of a VM', () => {
     ['of another issuer', { iss: 'https://evil.test' }, /iss/],
     ['of another service account', { email: 'other@p.iam.gserviceaccount.com' }, /not of the service account/],
     ['of an unverified address', { email_verified: false }, /email_verified/],
-    ['that says "true" in words', { email_verified: 'true' }, /email_verified/],
+    ['with the string "true"', { email_verified: 'true' }, /email_verified/],
     ['without an address', { email: undefined }, /email/],
     ['of another project', withComputeEngine({ project_id: 'q' }), /project q/],
     ['in the standard format', { google: undefined }, /format=full/],
@@ -105,24 +105,24 @@ describe('verifying the identity of a VM', () => {
     ['whose instance id is a number', withComputeEngine({ instance_id: 4570452845 }), /instance_id/],
     ['without an instance name', withComputeEngine({ instance_name: '' }), /instance_name/],
     ['without a zone', withComputeEngine({ zone: undefined }), /zone/],
-  ])('refuses a token %s', async (_, change, reason) => {
+  ])('rejects a token %s', async (_, change, reason) => {
     const outcome = await verify(`Bearer ${await sign(claims(change))}`);
     expect(outcome).toEqual({ outcome: 'REJECTED', reason: expect.stringMatching(reason) });
   });
 
-  it('allows for clocks that are a little apart', async () => {
+  it('tolerates clock skew', async () => {
     const outcome = await verify(`Bearer ${await sign(claims({ exp: secondsFromNow(-CLOCK_SKEW_SECONDS_MAX + 10) }))}`);
     expect(outcome.outcome).toBe('VERIFIED');
   });
 
-  it.each(UNBELIEVABLE)('refuses %s', async (_, authorization) => {
+  it.each(INVALID)('rejects %s', async (_, authorization) => {
     expect(await verify(authorization)).toEqual({
       outcome: 'REJECTED',
       reason: expect.stringMatching(/identity token/),
     });
   });
 
-  it('throws, so that the VM asks again, while the keys of the issuer cannot be had, and fetches them when they can', async () => {
+  it('throws while the issuer’s keys are unavailable, so that the VM retries, and fetches them afterwards', async () => {
     let status = 503;
     const server = createServer((_, response) => response.writeHead(status).end(JSON.stringify({ keys: [publicJwk] })));
     server.listen(0, '127.0.0.1');

@@ -14,7 +14,7 @@ describe('the environment of a VM', () => {
   });
   afterEach(() => rm(home, { recursive: true }));
 
-  it('is this and no more on a machine with nothing special', () => {
+  it('has exactly these variables on a machine without special settings', () => {
     const host = {
       PATH: '/usr/bin',
       HOME: home,
@@ -36,7 +36,7 @@ describe('the environment of a VM', () => {
     });
   });
 
-  it('passes on how this machine reaches packages: pip, proxies and certificates', () => {
+  it('inherits how this machine reaches packages: pip, proxies and certificates', () => {
     const passed = {
       PIP_INDEX_URL: 'https://index.test',
       https_proxy: 'http://proxy:1',
@@ -46,7 +46,7 @@ describe('the environment of a VM', () => {
     expect(vmEnvironmentOf({ ...passed, HOME: home }, VM)).toMatchObject(passed);
   });
 
-  it('lets no proxy come between a VM and the servers on this machine', () => {
+  it('excludes the servers on this machine from proxies', () => {
     expect(vmEnvironmentOf({ NO_PROXY: 'intranet.test' }, VM)).toMatchObject({
       no_proxy: 'intranet.test,127.0.0.1,localhost',
       NO_PROXY: 'intranet.test,127.0.0.1,localhost',
@@ -54,7 +54,7 @@ describe('the environment of a VM', () => {
   });
 
   it.each(['.config/pip', '.pip'])(
-    "names the user's own pip configuration in ~/%s, which is not under the VM's home",
+    "sets the user's pip configuration in ~/%s, which is outside the VM's home",
     async (folder) => {
       await mkdir(join(home, folder), { recursive: true });
       await writeFile(join(home, folder, 'pip.conf'), '[global]\n');

@@ -2,11 +2,12 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { openDatabase } from '#infra/embedded/data-dir/database.ts';
 import { openSqliteJobStore } from '#infra/embedded/job-state/job-store.ts';
 
-/** One of several threads that count up the same job's `placementRound`, each on a connection of its own. */
+/** One of several threads that increment the same job's `placementRound`, each on its own connection. */
 export type CountingTask = {
   readonly databasePath: string;
   readonly name: string;
-  readonly commits: number /** Counts the threads that are ready; all begin when it has come to `threads`. */;
+  readonly commits: number;
+  /** The number of threads that are ready; all start when it reaches `threads`. */
   readonly ready: Int32Array;
   readonly threads: number;
 };
@@ -19,7 +20,7 @@ awaitOthers();
 for (let done = 0; done < commits; ) {
   const stored = await store.read('digits');
   if (stored === undefined) {
-    throw new Error('There is no job to count up.');
+    throw new Error('The job does not exist.');
   }
   const job = { ...stored.job, placementRound: stored.job.placementRound + 1 };
   const commit = { expectedRevision: stored.revision, eventId: `${name}-${done}`, job, effects: [] };

@@ -10,7 +10,7 @@ import type { ObjectInfo, ObjectStore } from '../../../shared/ports/object-store
 export const bucket = 'uploads';
 export const object = { bucket, name: 'model/weights.bin' };
 
-/** A directory for each test of a file, in which stores are opened, also several at a time. */
+/** A directory for each test of a file, in which stores are opened, also several at the same time. */
 export function makeDirectoryForEachTest() {
   let directory: string;
   const clock = { ms: 0, now: (): number => clock.ms };

@@ -4,7 +4,7 @@ import { createPushDispatcher, toPubsubPush } from '#infra/embedded/pubsub/push-
 import { createLogger } from '#shared/observability/logger.ts';
 import type { Topic } from '#shared/ports/message-bus.ts';
 
-/** The embedded bus as a process of its own, so that a test can kill it. It publishes what its parent sends. */
+/** The embedded bus in its own process, so that a test can kill it. Publishes the messages sent by its parent. */
 export type BusProcessSettings = {
   readonly databasePath: string;
   readonly subscriptions: readonly { readonly topic: Topic; readonly url: string }[];
@@ -18,7 +18,7 @@ export type PublishRequest = {
   readonly attributes?: Readonly<Record<string, string>> | undefined;
 };
 
-export type PublishAnswer = { readonly requestId: number; readonly messageId: string };
+export type PublishResponse = { readonly requestId: number; readonly messageId: string };
 
 const settings = JSON.parse(process.argv[2] ?? '') as BusProcessSettings;
 const queue = openSqliteMessageQueue(openDatabase(settings.databasePath), Date);
@@ -35,7 +35,7 @@ const dispatcher = createPushDispatcher(
 
 process.on('message', async ({ requestId, topic, data, attributes }: PublishRequest) => {
   const messageId = await queue.publish(topic, data, attributes);
-  process.send?.({ requestId, messageId } satisfies PublishAnswer);
+  process.send?.({ requestId, messageId } satisfies PublishResponse);
 });
 process.on('disconnect', () => process.exit());
 dispatcher.start();

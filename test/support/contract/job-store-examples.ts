@@ -14,7 +14,7 @@ export function provisionOf(placementRound: number): Effect {
   return { type: 'PROVISION', jobId: 'digits', attempt: 1, placementRound };
 }
 
-export async function effectsOwed(store: JobStore, jobId = 'digits'): Promise<readonly Effect[]> {
+export async function outboxEffects(store: JobStore, jobId = 'digits'): Promise<readonly Effect[]> {
   return (await store.listOutbox(jobId)).map(({ effect }) => effect);
 }
 

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 import { z } from 'zod';
 
-/** The body that Pub/Sub pushes (docs "push subscriptions"). */
+/** The body of a Pub/Sub push request (docs, "Push subscriptions"). */
 const pushSchema = z.object({
   message: z.object({
     data: z.string(),
@@ -20,25 +20,25 @@ export type ReceivedPush = {
   readonly messageId: string;
   readonly data: unknown;
   readonly attributes: Readonly<Record<string, string>>;
-  /** Milliseconds on a clock that only goes forward. */
+  /** Milliseconds on a monotonic clock. */
   readonly receivedAt: number;
 };
 
-/** The HTTP status that answers a push; null leaves it without an answer. */
-export type Answer = (push: ReceivedPush, delivery: number) => number | null;
+/** The HTTP status of the response to a push; null sends no response. */
+export type Responder = (push: ReceivedPush, delivery: number) => number | null;
 
 /**
- * A real HTTP server at the other end of a subscription. It notes what it is pushed and answers as it is told, by the
- * push and by how often its message has come, from 1.
+ * A real HTTP server as the push endpoint of a subscription. It records the pushes and responds as `respond` decides,
+ * by the push and its delivery attempt, from 1.
  */
-export async function startPushEndpoint(answer: Answer) {
+export async function startPushEndpoint(respond: Responder) {
   const pushes: ReceivedPush[] = [];
-  const unanswered = new Set<ServerResponse>();
+  const pending = new Set<ServerResponse>();
   const waiting = new Set<() => void>();
 
   const server = createServer(async (request, response) => {
     if (request.method !== 'POST') {
-      // Pub/Sub's emulator follows redirections, which Pub/Sub itself takes for a refusal.
+      // Pub/Sub's emulator follows redirects; Pub/Sub itself treats them as failed deliveries.
       response.writeHead(405).end();
       return;
     }
@@ -47,9 +47,9 @@ export async function startPushEndpoint(answer: Answer) {
     const push = { ...message, data, path: request.url ?? '', receivedAt: performance.now() };
     pushes.push(push);
     const delivery = pushes.filter(({ messageId }) => messageId === push.messageId).length;
-    const status = answer(push, delivery);
+    const status = respond(push, delivery);
     if (status === null) {
-      unanswered.add(response);
+      pending.add(response);
     } else {
       response.writeHead(status, status === 302 ? { location: '/elsewhere' } : {}).end();
     }
@@ -61,7 +61,7 @@ export async function startPushEndpoint(answer: Answer) {
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
 
-  /** Resolves with the pushes that match, once there are so many. */
+  /** Resolves with the matching pushes once there are `count` of them. */
   function receive(count: number, matches: (push: ReceivedPush) => boolean): Promise<readonly ReceivedPush[]> {
     return new Promise((resolve) => {
       const check = () => {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { type Database, openDatabase } from '#infra/embedded/data-dir/database.ts';
 import type { OpenStore } from './store-under-test.ts';
 
-/** Opens a store on a database file of its own; every further connection opens the file anew. */
+/** Opens a store on its own database file; each further connection opens the file again. */
 export function onDatabaseFile<Store>(open: (database: Database) => Store): OpenStore<Store> {
   return async () => {
     const directory = await mkdtemp(join(tmpdir(), 'dropforge-contract-'));

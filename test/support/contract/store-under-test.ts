@@ -1,7 +1,7 @@
-/** One adapter over a fresh, empty state. */
+/** An adapter with new, empty state. */
 export type StoreUnderTest<Store> = {
   readonly store: Store;
-  /** Another connection to the same state, as another process would have it; the first one stays open. */
+  /** Opens another connection to the same state, as another process would; the first one stays open. */
   connect(): Promise<Store>;
   close(): Promise<void>;
 };

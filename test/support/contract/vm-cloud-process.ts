@@ -4,7 +4,10 @@ import { openProcessVmProvider } from '../../../infra/embedded/compute-engine/vm
 import { openDatabase } from '../../../infra/embedded/data-dir/database.ts';
 import type { VmRequest } from '../../../shared/ports/vm-provider.ts';
 
-/** A cloud to be killed: creates one VM, says so, and stays. Arguments: the data directory, the configuration, the request. */
+/**
+ * A cloud to be killed: creates one VM, reports it and keeps running. Arguments: data directory, configuration,
+ * request.
+ */
 const [directory = '', config = '', request = ''] = process.argv.slice(2);
 const database = openDatabase(join(directory, 'cloud.sqlite'));
 const clock = { now: Date.now };

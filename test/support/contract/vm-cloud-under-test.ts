@@ -33,7 +33,7 @@ export const CONFIG = {
 
 export const PLACE = { zone: 'local1-a', machineImage: 'python' };
 
-/** One key for all tests: making one takes longer than most of them. */
+/** One key for all tests: generating one takes longer than most tests. */
 export const IDENTITY = openVmIdentityIssuer({
   database: openDatabase(':memory:'),
   clock: { now: Date.now },
@@ -60,14 +60,14 @@ async function openProvider(directory: string, config: Partial<VmProviderConfig>
   return { database, vms, interruptions };
 }
 
-/** An embedded cloud's VMs in a directory of their own, which can be closed and opened again. */
+/** The VMs of an embedded cloud in a separate directory, which can be closed and reopened. */
 export type VmCloudUnderTest = Awaited<ReturnType<typeof openVmCloudUnderTest>>;
 
 export async function openVmCloudUnderTest(config: Partial<VmProviderConfig> = {}) {
   const directory = await mkdtemp(join(tmpdir(), 'dropforge-vms-'));
   let opened = await openProvider(directory, config);
 
-  /** As a cloud that dies leaves its VMs: they live, and their records are as the last commit left them. */
+  /** Simulates a crash of the cloud: the VMs keep running, and their records are as of the last commit. */
   async function shut(change: (record: VmRecord) => Partial<VmRecord> = () => ({})): Promise<void> {
     await opened.vms.close({ isKeepingVms: true });
     const table = openVmTable(opened.database);
@@ -91,7 +91,7 @@ export async function openVmCloudUnderTest(config: Partial<VmProviderConfig> = {
       await shut(change);
       opened = await openProvider(directory, config);
     },
-    /** Creates a VM that runs the script, and says where its disk is. */
+    /** Creates a VM that runs the script; returns its disk directory too. */
     async boot(name: string, script: string, change: Partial<VmRequest> = {}) {
       const request = { ...vmRequest(PLACE, name), metadata: { 'startup-script': script }, ...change };
       const created = await opened.vms.create(request);
@@ -110,7 +110,7 @@ export function isDead(pid: number): boolean {
   return readProcessStart(pid) === null;
 }
 
-/** The pids in a file, one a line, as soon as there are so many. */
+/** Resolves with the pids in a file, one per line, once there are `count` of them. */
 export async function readPids(file: string, count: number): Promise<readonly number[]> {
   await expect.poll(() => pidsIn(file).length).toBe(count);
   return pidsIn(file);

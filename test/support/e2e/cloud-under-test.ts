@@ -14,7 +14,7 @@ const FINAL_STATES = ['SUCCEEDED', 'FAILED', 'CANCELLED'];
 
 export type Files = Readonly<Record<string, string | Uint8Array>>;
 
-/** An embedded cloud as a user starts it, in a directory of its own, reached through its doors and nothing else. */
+/** An embedded cloud as a user starts it, in its own directory, used through its HTTP APIs only. */
 export async function startCloudUnderTest(
   config: EmbeddedConfigInput = {},
   wrapPorts?: EmbeddedCloudOptions['wrapPorts'],
@@ -41,7 +41,7 @@ function hasEnded({ state }: JobView): boolean {
   return FINAL_STATES.includes(state);
 }
 
-/** What a user does and sees, over HTTP. */
+/** The actions of a user, over HTTP. */
 export function createUser(endpoints: EmbeddedCloud['endpoints']) {
   const { api, storage, admin, pubsub, uploadBucket, projectId } = endpoints;
 
@@ -72,18 +72,18 @@ export function createUser(endpoints: EmbeddedCloud['endpoints']) {
     upload,
     readObject,
     readJob,
-    /** The report beside an upload, as soon as it says what is wanted; by default anything. */
-    awaitReport: (name: string, isWanted: (report: Report) => boolean = () => true) =>
+    /** Resolves with the report beside an upload once it satisfies the predicate; by default, once it exists. */
+    awaitReport: (name: string, matches: (report: Report) => boolean = () => true) =>
       until(`report ${name}`, async () => {
         const report = await findReport(name);
-        return report !== undefined && isWanted(report) ? report : undefined;
+        return report !== undefined && matches(report) ? report : undefined;
       }),
-    awaitJob: (jobId: string, isWanted: (job: JobView) => boolean = hasEnded, timeoutMs?: number) =>
+    awaitJob: (jobId: string, matches: (job: JobView) => boolean = hasEnded, timeoutMs?: number) =>
       until(
         `job ${jobId}`,
         async () => {
           const job = await readJob(jobId);
-          return job !== undefined && isWanted(job) ? job : undefined;
+          return job !== undefined && matches(job) ? job : undefined;
         },
         timeoutMs,
       ),
@@ -117,20 +117,20 @@ export function createUser(endpoints: EmbeddedCloud['endpoints']) {
 }
 
 export async function until<T>(what: string, look: () => Promise<T | undefined>, timeoutMs = 60_000): Promise<T> {
-  const givenUpAt = Date.now() + timeoutMs;
+  const deadline = Date.now() + timeoutMs;
   for (;;) {
-    const seen = await look();
-    if (seen !== undefined) {
-      return seen;
+    const found = await look();
+    if (found !== undefined) {
+      return found;
     }
-    if (Date.now() > givenUpAt) {
+    if (Date.now() > deadline) {
       throw new Error(`Waited ${timeoutMs} ms for ${what}.`);
     }
     await delay(POLL_MS);
   }
 }
 
-/** A tar.gz of these files, as `tar -czf` would make it. */
+/** A tar.gz of these files, as `tar -czf` would create it. */
 export async function packFiles(files: Files): Promise<Uint8Array> {
   const archive = pack();
   for (const [name, content] of Object.entries(files)) {
@@ -140,7 +140,7 @@ export async function packFiles(files: Files): Promise<Uint8Array> {
   return gzipSync(await buffer(archive));
 }
 
-/** A source distribution that runs this program as trainer.task, with a job file in its root. */
+/** A source distribution that runs this program as trainer.task, with a job file at its root. */
 export async function packProgram(program: string, job: object): Promise<Uint8Array> {
   return packFiles({
     'pkg/setup.py': "from setuptools import setup\nsetup(name='pkg', version='1', packages=['trainer'])\n",
@@ -157,7 +157,7 @@ export function jobFile(jobId: string, trainingInput: object = {}): object {
   };
 }
 
-/** A Vertex AI job for one machine with a GPU, which waits for capacity. */
+/** A Vertex AI job for one machine with a GPU that waits for capacity. */
 export function flexStartFile(displayName: string, scheduling: object = {}): object {
   const pythonPackageSpec = { packageUris: [`${displayName}.tar.gz`], pythonModule: 'trainer.task' };
   const machineSpec = { machineType: 'g2-standard-4', acceleratorType: 'NVIDIA_L4', acceleratorCount: 1 };

@@ -15,7 +15,7 @@ const POLL_MS = 50;
 
 export type FunctionProcesses = { urlOf(name: FunctionName): string; stop(): Promise<void> };
 
-/** So many ports that nobody listens on. */
+/** Returns `count` free ports. */
 export async function findFreePorts(count: number): Promise<readonly number[]> {
   const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'));
   await Promise.all(servers.map((server) => once(server, 'listening')));
@@ -27,7 +27,10 @@ export async function findFreePorts(count: number): Promise<readonly number[]> {
   return ports;
 }
 
-/** Every function from its built bundle, in a process of its own under the real functions-framework, as Cloud Run has it. */
+/**
+ * Starts every function from its built bundle, each in its own process under the real functions-framework, as on Cloud
+ * Run.
+ */
 export async function startFunctionProcesses(
   ports: ReadonlyMap<FunctionName, number>,
   environment: Readonly<Record<string, string>>,
@@ -66,7 +69,7 @@ async function untilListening(name: string, child: ChildProcess, port: number): 
     }
     await delay(POLL_MS);
   }
-  throw new Error(`The function ${name} does not listen; its process ended with ${child.exitCode}.`);
+  throw new Error(`The function ${name} is not listening; its process exited with ${child.exitCode}.`);
 }
 
 function isListening(port: number): Promise<boolean> {

@@ -9,22 +9,25 @@ import type { EmulatorHosts } from '../google-cloud/emulators.ts';
 import { createUser } from './cloud-under-test.ts';
 import { type FunctionProcesses, findFreePorts, startFunctionProcesses } from './function-processes.ts';
 
-/** Pub/Sub's own least and most (docs, "push subscriptions", "dead letter policy"). */
+/** Pub/Sub's minimum and maximum (docs, "Push subscriptions", "Dead letter policy"). */
 const ACK_SECONDS = 600;
 const DELIVERIES_MAX = 5;
 
-/** What Cloud Scheduler does every few minutes. */
+/** In place of Cloud Scheduler, which publishes every few minutes. */
 const TICK_MS = 500;
 
 const RUNTIME_VERSION = '2.11';
 
-/** Topics that Google's own services publish to: here the doors do, and there is no emulator of those services. */
+/**
+ * Topics that Google's services publish to. Here the embedded emulators do: there are no official emulators of those
+ * services.
+ */
 const TOPICS_OF_GOOGLE = ['uploads', 'interruptions'] as const;
 
 /**
- * Dropforge as it is deployed, as far as this machine goes: every function from its bundle in a process of its own,
- * Google's adapters in them, the official emulators of Firestore and Pub/Sub with push subscriptions; Cloud Storage,
- * Compute Engine, Cloud Logging and the metadata servers are the embedded cloud's doors, and VMs its processes.
+ * Dropforge as deployed, as far as possible on this machine: every function from its bundle in its own process, with
+ * Google's adapters; the official emulators of Firestore and Pub/Sub with push subscriptions; Cloud Storage,
+ * Compute Engine, Cloud Logging and the metadata servers of the embedded cloud, and its processes as VMs.
  */
 export async function startHybridCloud(hosts: EmulatorHosts) {
   const resources = new AsyncDisposableStack();
@@ -33,7 +36,7 @@ export async function startHybridCloud(hosts: EmulatorHosts) {
   const log: string[] = [];
   const numbers = await findFreePorts(FUNCTION_NAMES.length);
   const ports = new Map(FUNCTION_NAMES.map((name, index) => [name, numbers[index] ?? 0]));
-  const doors = await startEmbeddedServers(
+  const servers = await startEmbeddedServers(
     {
       dataDir,
       config: { vmsMax: 4, deliveriesMax: DELIVERIES_MAX },
@@ -42,14 +45,14 @@ export async function startHybridCloud(hosts: EmulatorHosts) {
     },
     resources,
   );
-  const { projectId } = doors.ports;
-  const functions = await startFunctionProcesses(ports, environmentOf(doors, hosts, ports), (text) => log.push(text));
+  const { projectId } = servers.ports;
+  const functions = await startFunctionProcesses(ports, environmentOf(servers, hosts, ports), (text) => log.push(text));
   resources.defer(() => functions.stop());
-  resources.defer(() => doors.ports.vms.close({ isKeepingVms: false }));
+  resources.defer(() => servers.ports.vms.close({ isKeepingVms: false }));
   await subscribe(projectId, hosts, { functions, resources });
-  startServicesOfGoogle(doors, { functions, resources });
+  startServicesOfGoogle(servers, { functions, resources });
   const endpoints = {
-    ...endpointsOf(doors),
+    ...endpointsOf(servers),
     api: functions.urlOf('api'),
     pubsub: `http://${hosts.pubsub}`,
   };
@@ -61,25 +64,25 @@ export type HybridCloud = Awaited<ReturnType<typeof startHybridCloud>>;
 function endpointsOf({ ports: { projectId, uploadBucket, jobsBucket }, serverPorts }: EmbeddedServers) {
   const cloud = `http://127.0.0.1:${serverPorts.cloud}`;
   const storage = `http://127.0.0.1:${serverPorts.storage}`;
-  const doors = { compute: cloud, secretManager: cloud, admin: `${cloud}/admin` };
-  return { pid: process.pid, projectId, storage, ...doors, uploadBucket, jobsBucket };
+  const services = { compute: cloud, secretManager: cloud, admin: `${cloud}/admin` };
+  return { pid: process.pid, projectId, storage, ...services, uploadBucket, jobsBucket };
 }
 
-/** What Terraform sets, and where Google is. */
+/** The settings that Terraform sets, and the endpoints of Google's services. */
 function environmentOf(
-  doors: EmbeddedServers,
+  servers: EmbeddedServers,
   hosts: EmulatorHosts,
   ports: ReadonlyMap<FunctionName, number>,
 ): Readonly<Record<string, string>> {
-  const { projectId, storage, compute, uploadBucket, jobsBucket } = endpointsOf(doors);
-  const [machineImage] = doors.config.machineImages;
+  const { projectId, storage, compute, uploadBucket, jobsBucket } = endpointsOf(servers);
+  const [machineImage] = servers.config.machineImages;
   return {
     PROJECT_ID: projectId,
     FIRESTORE_DATABASE: '(default)',
     UPLOAD_BUCKET: uploadBucket,
     JOBS_BUCKET: jobsBucket,
-    REGION_DEFAULT: doors.config.regionDefault,
-    ZONES: doors.config.regionDefault,
+    REGION_DEFAULT: servers.config.regionDefault,
+    ZONES: servers.config.regionDefault,
     RUNTIME_VERSION_DEFAULT: RUNTIME_VERSION,
     RUNTIME_IMAGES: JSON.stringify({ [RUNTIME_VERSION]: { machineImages: [machineImage?.name] } }),
     SECURE_BOOT: 'false',
@@ -99,7 +102,7 @@ function environmentOf(
 
 type Running = { readonly functions: FunctionProcesses; readonly resources: AsyncDisposableStack };
 
-/** The topics and push subscriptions that Terraform makes, on the emulator. */
+/** Creates the topics and push subscriptions of the Terraform configuration on the emulator. */
 async function subscribe(projectId: string, hosts: EmulatorHosts, { functions, resources }: Running): Promise<void> {
   const admin = new PubSub({ projectId, apiEndpoint: hosts.pubsub, emulatorMode: true });
   const topics = [...new Set(EVENT_FUNCTION_NAMES.map(topicOf))];
@@ -117,7 +120,7 @@ async function subscribe(projectId: string, hosts: EmulatorHosts, { functions, r
     });
   }
   resources.defer(async () => {
-    // The emulator floods its log with deliveries to an endpoint that is gone.
+    // The emulator floods its log with failed deliveries to a closed endpoint.
     await Promise.all(topics.map((topic) => admin.subscription(`dropforge-${topic}`).delete()));
     await admin.close();
   });
@@ -126,12 +129,12 @@ async function subscribe(projectId: string, hosts: EmulatorHosts, { functions, r
   resources.defer(() => clearInterval(scheduler));
 }
 
-/** A tick that is not taken any more is one of a cloud that is being stopped. */
+/** Publishes a tick; an error is ignored, because it means that the cloud is being stopped. */
 async function tick(publish: (topic: string, data: object) => Promise<unknown>): Promise<void> {
   await Promise.allSettled([publish('tick', { type: 'TICK' }), publish('teardown', { type: 'SWEEP' })]);
 }
 
-/** Cloud Storage's notifications, and the log sink for VMs that ended. */
+/** Starts what Google's services do: Cloud Storage's notifications, and the log sink for ended VMs. */
 function startServicesOfGoogle({ ports, logger }: EmbeddedServers, { functions, resources }: Running): void {
   const { projectId, queue, clock } = ports;
   const subscriptions = TOPICS_OF_GOOGLE.map(

@@ -1,20 +1,20 @@
 import { afterAll, beforeAll, expect } from 'vitest';
-import { openStorageDoor, type StorageDoorUnderTest } from './cloud-storage-under-test.ts';
+import { type CloudStorageUnderTest, openCloudStorage } from './cloud-storage-under-test.ts';
 
-export const bucket = 'door-bucket';
+export const bucket = 'test-bucket';
 export const JSON_TYPE = { 'content-type': 'application/json' };
 
-/** Opens a storage door with one bucket for the tests of a file, and says how to ask it for things. */
-export function openDoorForTests() {
-  let opened: StorageDoorUnderTest;
-  const door = () => opened;
-  const api = (path: string) => `${door().origin()}/storage/v1${path}`;
+/** Opens a Cloud Storage emulator with one bucket for all tests of a file; returns helpers for requests. */
+export function openCloudStorageForAllTests() {
+  let opened: CloudStorageUnderTest;
+  const server = () => opened;
+  const api = (path: string) => `${server().origin()}/storage/v1${path}`;
   const objectUrl = (name: string) => api(`/b/${bucket}/o/${encodeURIComponent(name)}`);
   const uploadUrl = (parameters: Record<string, string>) =>
-    `${door().origin()}/upload/storage/v1/b/${bucket}/o?${new URLSearchParams(parameters)}`;
+    `${server().origin()}/upload/storage/v1/b/${bucket}/o?${new URLSearchParams(parameters)}`;
 
   beforeAll(async () => {
-    opened = await openStorageDoor();
+    opened = await openCloudStorage();
     const created = await fetch(api('/b?project=p'), {
       method: 'POST',
       headers: JSON_TYPE,
@@ -33,7 +33,7 @@ export function openDoorForTests() {
     return await fetch(url, { method: 'POST', headers: { 'content-type': 'text/plain', ...init.headers }, body });
   }
 
-  return { door, api, objectUrl, uploadUrl, upload };
+  return { server, api, objectUrl, uploadUrl, upload };
 }
 
 export async function generationOf(response: Response): Promise<string> {

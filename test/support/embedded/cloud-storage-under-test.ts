@@ -4,18 +4,18 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-export type StorageDoorUnderTest = {
+export type CloudStorageUnderTest = {
   readonly directory: string;
   origin(): string;
-  /** `kill -9`, and a new process on the same directory, at another port. */
+  /** Kills the process with `kill -9` and starts a new one on the same directory, on another port. */
   killAndRestart(): Promise<void>;
   peakMemoryBytes(): Promise<number>;
   close(): Promise<void>;
 };
 
-/** The storage door in a process of its own, so that it can be killed and its memory be measured. */
-export async function openStorageDoor(): Promise<StorageDoorUnderTest> {
-  const directory = await mkdtemp(join(tmpdir(), 'dropforge-door-'));
+/** The Cloud Storage emulator in its own process, so that it can be killed and its memory measured. */
+export async function openCloudStorage(): Promise<CloudStorageUnderTest> {
+  const directory = await mkdtemp(join(tmpdir(), 'dropforge-storage-'));
   let child: ChildProcess;
   let port = 0;
 

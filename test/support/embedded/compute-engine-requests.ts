@@ -10,8 +10,8 @@ export const BODY = {
   sourceMachineImage: 'global/machineImages/python',
 };
 
-/** Opens a Compute Engine door for the tests of a file, each of which begins without VMs, and says how to ask it. */
-export function openDoorForTests() {
+/** Opens a Compute Engine emulator for all tests of a file, each starting without VMs; returns helpers for requests. */
+export function openComputeEngineForAllTests() {
   let opened: ComputeUnderTest;
   const compute = () => opened;
 
@@ -31,14 +31,14 @@ export function openDoorForTests() {
       method,
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });
-    return { status: response.status, answer: (await response.json()) as Record<string, unknown> };
+    return { status: response.status, json: (await response.json()) as Record<string, unknown> };
   }
 
-  /** Makes a VM and waits for it. */
+  /** Creates a VM and waits for the operation. */
   async function insert(change: object = {}, query = ''): Promise<Record<string, unknown>> {
-    const { answer } = await call(`${ZONE}/instances${query}`, { body: { ...BODY, ...change } });
-    expect(answer).toMatchObject({ kind: 'compute#operation', operationType: 'insert' });
-    return (await call(`${ZONE}/operations/${answer.name}/wait`, { method: 'POST' })).answer;
+    const { json } = await call(`${ZONE}/instances${query}`, { body: { ...BODY, ...change } });
+    expect(json).toMatchObject({ kind: 'compute#operation', operationType: 'insert' });
+    return (await call(`${ZONE}/operations/${json.name}/wait`, { method: 'POST' })).json;
   }
 
   return { compute, call, insert };

@@ -47,7 +47,7 @@ const RECORD: VmRecord = {
   guestAttributes: {},
 };
 
-/** The VM behind the server; what a test changes here, the server answers from then on. */
+/** The VM of the metadata server; changes by a test take effect immediately. */
 type VmUnderTest = {
   readonly identity: VmIdentityIssuer;
   readonly root: string;
@@ -56,7 +56,7 @@ type VmUnderTest = {
   server: MetadataServer;
 };
 
-/** Opens the metadata server of a VM for each test of a file, and says how it is asked. */
+/** Opens the metadata server of a VM for each test of a file; returns helpers for requests. */
 export function openMetadataServerForEachTest() {
   const database = openDatabase(':memory:');
   let opened: VmUnderTest;
@@ -72,18 +72,18 @@ export function openMetadataServerForEachTest() {
 }
 
 async function openVm(database: Database): Promise<VmUnderTest> {
-  const behind = { record: RECORD, now: Date.now() };
-  const clock = { now: () => behind.now };
+  const state = { record: RECORD, now: Date.now() };
+  const clock = { now: () => state.now };
   const identity = await openVmIdentityIssuer({ database, clock, projectId: 'p', serviceAccountEmail: EMAIL });
   const server = await openMetadataServer({
     port: 0,
-    tree: createVmMetadata({ identity, clock, record: () => behind.record }),
+    tree: createVmMetadata({ identity, clock, record: () => state.record }),
     writeGuestAttribute(name, value) {
-      const { attributes, ...answer } = withGuestAttribute(behind.record, name, value);
-      behind.record = { ...behind.record, guestAttributes: attributes };
-      return answer;
+      const { attributes, ...outcome } = withGuestAttribute(state.record, name, value);
+      state.record = { ...state.record, guestAttributes: attributes };
+      return outcome;
     },
   });
   const root = `http://127.0.0.1:${server.port}/computeMetadata/v1`;
-  return Object.assign(behind, { identity, server, root });
+  return Object.assign(state, { identity, server, root });
 }

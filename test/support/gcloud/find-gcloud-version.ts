@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 
-/** Undefined where gcloud is not installed. */
+/** The version of gcloud; undefined if it is not installed. */
 export function findGcloudVersion(): string | undefined {
   try {
     return execFileSync('gcloud', ['version', '--format=value("Google Cloud SDK")'], {

@@ -6,7 +6,9 @@ import { afterAll, beforeAll } from 'vitest';
 import type { CloudUnderTest } from '../e2e/cloud-under-test.ts';
 import { type GcloudOptions, type GcloudResult, type GcloudUnderTest, openGcloud } from './gcloud-under-test.ts';
 
-/** `gcloud storage` on this cloud for all tests of a file, with a tree of files, and a client that sees what it did. */
+/**
+ * `gcloud storage` on this cloud for all tests of a file, with a tree of files and a client that checks the results.
+ */
 export function openGcloudStorageForAllTests(cloud: () => CloudUnderTest) {
   let gcloud: GcloudUnderTest;
   let client: Storage;
@@ -37,7 +39,7 @@ export function openGcloudStorageForAllTests(cloud: () => CloudUnderTest) {
     return found.map(({ name }) => name);
   }
 
-  /** A bucket of its own for each test, with empty objects of these names. */
+  /** Creates a separate bucket for a test, with empty objects of these names. */
   async function createBucket(bucket: string, names: readonly string[] = []): Promise<void> {
     await client.createBucket(bucket);
     await Promise.all(names.map((name) => client.bucket(bucket).file(name).save(name, { resumable: false })));

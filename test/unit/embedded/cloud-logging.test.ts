@@ -9,7 +9,7 @@ let folder: string;
 let logs: FileLogStore;
 
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'dropforge-logging-door-'));
+  folder = await mkdtemp(join(tmpdir(), 'dropforge-logging-app-'));
   logs = openFileLogStore(folder);
 });
 
@@ -21,21 +21,21 @@ function entryOf(insertId: string, stream: string) {
 }
 
 async function write(body: string): Promise<number> {
-  const door = createCloudLoggingServer(logs, 'dropforge-local');
-  return (await door.request('/v2/entries:write', { method: 'POST', body })).status;
+  const app = createCloudLoggingServer(logs, 'dropforge-local');
+  return (await app.request('/v2/entries:write', { method: 'POST', body })).status;
 }
 
 function writtenTexts(): readonly string[] {
   return logs.listIdentified('digits', 10).map(({ text }) => text);
 }
 
-it('refuses a request with NaN in one entry whole, as Google does: it is no JSON', async () => {
+it('rejects a whole request with NaN in one entry, as Google does: it is not valid JSON', async () => {
   const body = JSON.stringify({ partialSuccess: true, entries: [entryOf('good', 'stdout'), entryOf('bad', 'stdout')] });
   expect(await write(body.replace('"message":"bad"', '"message":NaN'))).toBe(400);
   expect(writtenTexts()).toEqual([]);
 });
 
-it('writes the entries beside one that is refused only where partial success was asked for', async () => {
+it('writes the valid entries of a request with an invalid one only with partialSuccess', async () => {
   const entries = [entryOf('first', 'stdout'), entryOf('bad', 'no such stream'), entryOf('last', 'stdout')];
   expect(await write(JSON.stringify({ entries }))).toBe(400);
   expect(writtenTexts()).toEqual([]);

@@ -34,12 +34,12 @@ describe('a transaction', () => {
     }
   }
 
-  it('hands back what its work returned, and is written then', () => {
+  it('returns the result of its work after the commit', () => {
     expect(database.transaction(() => write('a').changes)).toBe(1);
     expect(readElsewhere()).toEqual(['a']);
   });
 
-  it('writes nothing when its work throws, and lets the next one begin', () => {
+  it('writes nothing if its work throws, and allows the next transaction', () => {
     const failing = () =>
       database.transaction(() => {
         write('a');
@@ -51,7 +51,7 @@ describe('a transaction', () => {
     expect(readElsewhere()).toEqual(['b']);
   });
 
-  it('takes in one that is begun inside it: both are written, or neither is', () => {
+  it('joins a nested transaction: both are committed, or neither is', () => {
     const failing = () =>
       database.transaction(() => {
         database.transaction(() => write('inner'));
@@ -64,7 +64,7 @@ describe('a transaction', () => {
 });
 
 describe('the file of a database', () => {
-  it('can be read by its user alone, with its log, even where it was made wider', async () => {
+  it('is readable by its user only, with its log, even if created with wider permissions', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'dropforge-database-'));
     await writeFile(join(directory, 'old.sqlite'), '');
     await chmod(join(directory, 'old.sqlite'), 0o644);

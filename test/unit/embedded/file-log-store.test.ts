@@ -25,7 +25,7 @@ describe('the log file of a job', () => {
     return { ...page, texts: page.entries.map(({ text }) => text) };
   }
 
-  it('loses nothing but the line that the death of the writer has cut short', async () => {
+  it('loses only the line that a crash of the writer has truncated', async () => {
     append(openFileLogStore(directory), 'a', 'b');
     appendFileSync(path(), '{"insertId":"c","jobId":"dig');
     const store = openFileLogStore(directory);
@@ -34,14 +34,14 @@ describe('the log file of a job', () => {
     expect((await read(store)).texts).toEqual(['a', 'b', 'c', 'd']);
   });
 
-  it('begins anew when its first line was cut short, however long it was', async () => {
+  it('starts from scratch if its first line was truncated, however long it is', async () => {
     appendFileSync(path(), `{"insertId":"a","text":"${'x'.repeat(3 * 2 ** 20)}`);
     const store = openFileLogStore(directory);
     append(store, 'a');
     expect((await read(store)).texts).toEqual(['a']);
   });
 
-  it('hands out a line that is longer than a page, alone', async () => {
+  it('returns a line longer than a page on its own', async () => {
     const store = openFileLogStore(directory);
     store.append([
       { ...exampleLogEntry('x'.repeat(3 * 2 ** 20)), insertId: 'long' },
@@ -53,7 +53,7 @@ describe('the log file of a job', () => {
   });
 
   it.each(['3', '999999', '9'.repeat(40), '-1', 'abc'])(
-    'begins at the start for a cursor that it never gave out: %s',
+    'reads from the start for an invalid cursor: %s',
     async (cursor) => {
       const store = openFileLogStore(directory);
       append(store, 'a', 'b');
@@ -61,7 +61,7 @@ describe('the log file of a job', () => {
     },
   );
 
-  it('ends at its limit, says so once, and stays there when it is opened anew', async () => {
+  it('ends at its size limit with one notice, also after it is reopened', async () => {
     const open = () => openFileLogStore(directory, { fileBytesMax: 300 });
     append(open(), 'a');
     append(open(), 'b', 'c');
@@ -75,7 +75,7 @@ describe('the log file of a job', () => {
     expect(statSync(path()).size).toBe(size);
   });
 
-  it('takes the entries again that it could not write, or only in part', async () => {
+  it('accepts entries again that it failed to write, or wrote only in part', async () => {
     const store = openFileLogStore(directory);
     append(store, 'a');
     rmSync(path());
@@ -87,7 +87,7 @@ describe('the log file of a job', () => {
     expect((await read(store)).texts).toEqual(['b']);
   });
 
-  it('still knows the entries of a job after many others have logged', async () => {
+  it('still deduplicates the entries of a job after many other jobs have logged', async () => {
     const store = openFileLogStore(directory);
     append(store, 'a');
     store.append(

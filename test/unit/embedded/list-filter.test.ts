@@ -12,7 +12,7 @@ const VM = {
   disks: [{ boot: true }],
 };
 
-describe('a filter of the Compute Engine door', () => {
+describe('a list filter', () => {
   it.each([
     [''],
     ['name = df-job-a1-master-0'],
@@ -39,7 +39,7 @@ describe('a filter of the Compute Engine door', () => {
     // OR binds tighter than AND (AIP-160).
     ['(status = RUNNING) OR (status = STAGING) AND (name != x)'],
     ['((status = RUNNING))'],
-  ])('%s fits', (filter) => {
+  ])('%s matches', (filter) => {
     expect(compileFilter(filter)(VM)).toBe(true);
   });
 
@@ -57,7 +57,7 @@ describe('a filter of the Compute Engine door', () => {
     ['labels.count < 9'],
     ['(status = RUNNING) AND (status = STOPPING)'],
     ['(status = RUNNING) OR (status = STAGING) AND (name = x)'],
-  ])('%s does not fit', (filter) => {
+  ])('%s does not match', (filter) => {
     expect(compileFilter(filter)(VM)).toBe(false);
   });
 
@@ -78,12 +78,12 @@ describe('a filter of the Compute Engine door', () => {
     ['name eq "a*a*a*a*a*a*b"', 'is too complex for the embedded cloud'],
     [`${'('.repeat(20)}name = x${')'.repeat(20)}`, 'nested deeper than 16'],
     [`name = ${'x'.repeat(2_048)}`, 'at most 2048 are allowed'],
-  ])('%s is refused', (filter, message) => {
+  ])('%s is rejected', (filter, message) => {
     expect(() => compileFilter(filter)).toThrow(message);
     expect(() => compileFilter(filter)).toThrow("Invalid value for field 'filter': ");
   });
 
-  it('is compiled or refused, whatever it is', () => {
+  it('is compiled or rejected, whatever the text', () => {
     const pieces = fc.constantFrom('(', ')', 'name', '=', 'eq', 'AND', 'OR', '"x"', '"', ':', '*', 'a.b', ' ', '\\');
     const texts = fc.array(fc.oneof(pieces, fc.string()), { maxLength: 12 }).map((parts) => parts.join(' '));
     fc.assert(

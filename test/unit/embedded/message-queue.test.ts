@@ -14,16 +14,16 @@ describe('the message queue', () => {
   });
   afterEach(() => database.close());
 
-  const take = (countMax = 10) => queue.pull({ topic: 'provision', countMax, ackDeadlineAt: now + 100 });
-  const takeOne = () => {
-    const [delivery] = take(1);
+  const pull = (countMax = 10) => queue.pull({ topic: 'provision', countMax, ackDeadlineAt: now + 100 });
+  const pullOne = () => {
+    const [delivery] = pull(1);
     expect(delivery).toBeDefined();
     return delivery as NonNullable<typeof delivery>;
   };
 
-  it('hands a message out to one taker at a time', async () => {
+  it('delivers a message to one handler at a time', async () => {
     const messageId = await queue.publish('provision', { jobId: 'digits' }, { a: 'b' });
-    expect(take()).toEqual([
+    expect(pull()).toEqual([
       expect.objectContaining({
         messageId,
         topic: 'provision',
@@ -32,56 +32,56 @@ describe('the message queue', () => {
         deliveryAttempt: 1,
       }),
     ]);
-    expect(take()).toEqual([]);
+    expect(pull()).toEqual([]);
   });
 
-  it('hands it out again when the taker has said nothing for its time', async () => {
+  it('redelivers a message after its ack deadline', async () => {
     await queue.publish('provision', {});
-    take();
+    pull();
     now += 99;
-    expect(take()).toEqual([]);
+    expect(pull()).toEqual([]);
     now += 1;
-    expect(take()).toMatchObject([{ deliveryAttempt: 2 }]);
+    expect(pull()).toMatchObject([{ deliveryAttempt: 2 }]);
   });
 
-  it('hands it out again at once after the death of the taker, without its wait', async () => {
+  it('redelivers a message immediately after a crash, without its backoff', async () => {
     await queue.publish('provision', {});
-    queue.retry(takeOne().deliveryId, now + 30_000);
+    queue.retry(pullOne().deliveryId, now + 30_000);
     queue.releasePulled();
-    expect(take()).toMatchObject([{ deliveryAttempt: 2 }]);
+    expect(pull()).toMatchObject([{ deliveryAttempt: 2 }]);
   });
 
-  it('says when there is something to hand out, and never again what was acknowledged', async () => {
+  it('reports when the next message is due, and never redelivers an acknowledged one', async () => {
     expect(queue.nextDeliveryAt('provision')).toBeNull();
     await queue.publish('provision', {});
-    const { deliveryId } = takeOne();
+    const { deliveryId } = pullOne();
     queue.retry(deliveryId, 5_000);
     expect(queue.nextDeliveryAt('provision')).toBe(5_000);
     queue.acknowledge(deliveryId);
     expect(queue.nextDeliveryAt('provision')).toBeNull();
     now = 1_000_000;
-    expect(take()).toEqual([]);
+    expect(pull()).toEqual([]);
   });
 
-  it('hands the oldest out first, up to a count, of the topic that was asked for', async () => {
+  it('delivers the oldest messages of the requested topic first, up to a count', async () => {
     await queue.publish('teardown', { order: 0 });
     for (const order of [1, 2, 3]) {
       await queue.publish('provision', { order });
     }
-    const orders = take(2).map(({ data }) => JSON.parse(Buffer.from(data, 'base64').toString('utf8')));
+    const orders = pull(2).map(({ data }) => JSON.parse(Buffer.from(data, 'base64').toString('utf8')));
     expect(orders).toEqual([{ order: 1 }, { order: 2 }]);
   });
 
-  it('keeps what it gives up on record, and publishes it once to the dead letters', async () => {
+  it('stores a dead letter and publishes it once to the topic of dead letters', async () => {
     await queue.publish('provision', { jobId: 'digits' });
-    queue.deadLetter(takeOne(), '500 it threw');
+    queue.deadLetter(pullOne(), '500 it threw');
     expect(queue.countMessages()).toEqual([
       { topic: 'dead-letters', waiting: 1, deadLetters: 0 },
       { topic: 'provision', waiting: 0, deadLetters: 1 },
     ]);
   });
 
-  it('does not publish a dead letter that nobody could handle as another one', async () => {
+  it('does not publish a failed dead letter as another dead letter', async () => {
     await queue.publish('dead-letters', { jobId: 'digits' });
     const [letter] = queue.pull({ topic: 'dead-letters', countMax: 1, ackDeadlineAt: 9_999 });
     if (letter !== undefined) {
@@ -90,7 +90,7 @@ describe('the message queue', () => {
     expect(queue.countMessages()).toEqual([{ topic: 'dead-letters', waiting: 0, deadLetters: 1 }]);
   });
 
-  it('has a message exactly when the change is there with which it was published', () => {
+  it('commits a message together with the change that enqueued it', () => {
     const change = (error?: Error) => () =>
       database.transaction(() => {
         queue.enqueue('provision', Buffer.from('{}'));
@@ -99,16 +99,16 @@ describe('the message queue', () => {
         }
       });
     expect(change(new Error('the change failed'))).toThrow('the change failed');
-    expect(take()).toEqual([]);
+    expect(pull()).toEqual([]);
     change()();
-    expect(take()).toHaveLength(1);
+    expect(pull()).toHaveLength(1);
   });
 
-  it('refuses a message over its limit with a sentence that names both sizes', async () => {
+  it('rejects a message over the limit with an error that names both sizes', async () => {
     const publishing = queue.publish('provision', { note: 'x'.repeat(1_048_576) });
     await expect(publishing).rejects.toThrow(
       /^A message of \d+ bytes for topic provision is over the limit of 1048576\.$/,
     );
-    expect(take()).toEqual([]);
+    expect(pull()).toEqual([]);
   });
 });

@@ -47,7 +47,7 @@ describe('a multipart/related upload', () => {
     });
   });
 
-  it('gives back any bytes, however they are cut into pieces', async () => {
+  it('returns the exact bytes, however they are split into chunks', async () => {
     const nasty = fc
       .constantFrom('\r', '\n', '-', '--', '\r\n--', '\r\n--b0und', 'ary', '\0', 'x')
       .map((text) => Buffer.from(text));
@@ -72,7 +72,7 @@ describe('a multipart/related upload', () => {
     );
   });
 
-  it('is refused when it ends at any byte before the closing boundary', async () => {
+  it('is rejected if it ends at any byte before the closing boundary', async () => {
     const body = encode(Buffer.from('media'), { eol: '\r\n', boundary: 'b' });
     const endOfBoundary = body.lastIndexOf('--b--') + '--b--'.length;
     for (let size = 0; size < endOfBoundary; size++) {
@@ -86,11 +86,11 @@ describe('a multipart/related upload', () => {
   it.each([
     ['another content type', 'application/json', ''],
     ['no boundary', 'multipart/related', ''],
-    ['a body that does not begin with the boundary', 'multipart/related; boundary=b', `${'x'.repeat(20_000)}\n--b`],
-    ['headers without end', 'multipart/related; boundary=b', `--b\r\n${'a: b\r\n'.repeat(5_000)}`],
-    ['a description over 1 MiB', 'multipart/related; boundary=b', `--b\r\n\r\n${'x'.repeat(1_100_000)}`],
+    ['a body that does not start with the boundary', 'multipart/related; boundary=b', `${'x'.repeat(20_000)}\n--b`],
+    ['unterminated headers', 'multipart/related; boundary=b', `--b\r\n${'a: b\r\n'.repeat(5_000)}`],
+    ['a resource over 1 MiB', 'multipart/related; boundary=b', `--b\r\n\r\n${'x'.repeat(1_100_000)}`],
     ['a third part', 'multipart/related; boundary=b', '--b\r\n\r\n{}\r\n--b\r\n\r\nmedia\r\n--b\r\n\r\nmore\r\n--b--'],
-  ])('is refused with %s', async (_, contentType, body) => {
+  ])('is rejected with %s', async (_, contentType, body) => {
     await expect(read(contentType, inPieces(Buffer.from(body), [1_000]))).rejects.toThrow(/[.]$/);
   });
 });

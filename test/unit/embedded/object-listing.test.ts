@@ -44,7 +44,7 @@ describe('a listing', () => {
     return pages;
   }
 
-  it('is the same in pages of any size as worked out by hand', () => {
+  it('equals a naive implementation for pages of any size', () => {
     const nameOf = fc.string({
       unit: fc.constantFrom('a', 'b', '/', 'é', '\uffee', '\u{1f600}'),
       minLength: 1,
@@ -80,7 +80,7 @@ describe('a listing', () => {
     );
   });
 
-  it('reads one row behind each prefix, however many objects there are', () => {
+  it('reads one row per prefix, however many objects there are', () => {
     fill(Array.from({ length: 2_000 }, (_, count) => `${count % 2}/${count}`));
     let rows = 0;
     const counting: ObjectIndex = {
@@ -96,7 +96,7 @@ describe('a listing', () => {
     expect(rows).toBe(2);
   });
 
-  it('finds its beginning and its end in an index, with noncurrent generations and without', () => {
+  it('searches its range in an index, with and without noncurrent generations', () => {
     const scans: string[] = [];
     const prepare = database.sql.prepare.bind(database.sql);
     database.sql.prepare = (text) => {
@@ -121,7 +121,7 @@ describe('a listing', () => {
     ['a\u{10ffff}', 'b'],
     ['\u{10ffff}', undefined],
     ['', undefined],
-  ])('ends everything that begins with %j before %j', (prefix, end) => {
+  ])('computes the end of the prefix %j: %j', (prefix, end) => {
     expect(findPrefixEnd(prefix)).toBe(end);
   });
 });

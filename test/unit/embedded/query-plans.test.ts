@@ -8,7 +8,7 @@ import { closedJob, queuedJob } from '../../support/domain/example-job.ts';
 import { exampleReplica } from '../../support/domain/example-replica.ts';
 
 /**
- * Records every statement that the stores prepare, so that the plans asked for are those of the very text they run.
+ * Records every statement that the stores prepare, so that the plans are those of the exact text that they run.
  * The statements themselves are SQLite's own.
  */
 function recordStatements(database: Database): readonly string[] {
@@ -21,7 +21,7 @@ function recordStatements(database: Database): readonly string[] {
   return texts;
 }
 
-describe('what a tick of the watcher costs', () => {
+describe('the cost of a reconciler tick', () => {
   let database: Database;
   let statements: readonly string[];
 
@@ -39,26 +39,26 @@ describe('what a tick of the watcher costs', () => {
     return rows.map(({ detail }) => detail).join('; ');
   }
 
-  it('finds expired leases in the index of leases, which healthy replicas lie behind', () => {
+  it('finds expired leases in the index of leases, before those of healthy replicas', () => {
     openSqliteReplicaStore(database);
     expect(planOf('where lease_expires_at <= ?')).toMatch(
       /^SEARCH replicas USING INDEX replicas_expired \(lease_expires_at[><=?]+( AND lease_expires_at<\?)?\)$/,
     );
   });
 
-  it('finds who was last heard at the end of an index, however many there are', () => {
+  it('finds the last heartbeat at the end of an index, however many replicas there are', () => {
     openSqliteReplicaStore(database);
     expect(planOf("order by json_extract(body, '$.heardAt')")).toBe('SCAN replicas USING INDEX replicas_heard');
   });
 
-  it('finds due jobs in the index of timeouts, which closed jobs are not in', () => {
+  it('finds due jobs in the index of wake times, which has no closed jobs', () => {
     openSqliteJobStore(database);
     expect(planOf('where wake_at <= ?')).toMatch(
       /^SEARCH jobs USING INDEX jobs_due \(wake_at[><=?]+( AND wake_at<\?)?\)$/,
     );
   });
 
-  it('takes messages from the index of their topic, without sorting', () => {
+  it('pulls messages from the index of their topic, without sorting', () => {
     openSqliteMessageQueue(database, Date);
     expect(planOf('where topic = ? and deliver_at <= ?')).toMatch(
       /LIST SUBQUERY 1; SEARCH messages USING COVERING INDEX messages_due \(topic=\? AND deliver_at<\?\)$/,
@@ -66,14 +66,14 @@ describe('what a tick of the watcher costs', () => {
     expect(planOf('select min(deliver_at)')).toContain('USING COVERING INDEX messages_due (topic=?)');
   });
 
-  it('recalls refusals from the index of their machine, without sorting', () => {
+  it('recalls capacity failures from the index of their machine, without sorting', () => {
     openSqliteCapacityHistory(database);
     expect(planOf('order by refused_at desc')).toMatch(
       /^SEARCH capacity_refusals USING INDEX capacity_refusals_by_machine \(.*\)$/,
     );
   });
 
-  it('has no entry for a closed job or a cleared lease in the indexes that are searched', async () => {
+  it('has no entry for a closed job or a cleared lease in the searched indexes', async () => {
     const jobs = openSqliteJobStore(database);
     const replicas = openSqliteReplicaStore(database);
     await jobs.create(queuedJob(), []);

@@ -21,7 +21,7 @@ describe('the secrets of the embedded cloud', () => {
     return found && Buffer.from(found.data).toString();
   };
 
-  it('number their versions, of which the latest counts', () => {
+  it('have numbered versions, the latest by default', () => {
     secrets.create('a');
     for (const value of ['one', 'two', 'three']) {
       secrets.addVersion('a', Buffer.from(value));
@@ -38,14 +38,14 @@ describe('the secrets of the embedded cloud', () => {
     expect(secrets.listVersions('a').map(({ version }) => version)).toEqual([3, 2, 1]);
   });
 
-  it('have no values before one is added, nor without having been made', () => {
+  it('have no value before a version is added, and no versions before they are created', () => {
     expect(secrets.create('a')).toBe('CREATED');
     expect(secrets.create('a')).toBe('EXISTS');
     expect(readValue('a', 'latest')).toBeUndefined();
     expect(secrets.addVersion('b', Buffer.from('x'))).toBe('NO_SECRET');
   });
 
-  it('are bounded, and so are the versions of each', () => {
+  it('are limited in number, and so are the versions of each', () => {
     for (let index = 0; index < SECRETS_COUNT_MAX; index += 1) {
       secrets.create(`s${index}`);
     }

@@ -42,7 +42,7 @@ function vmRecord(name: string, createdAt: number): VmRecord {
 const unfinished = () => new Promise<WorkOutcome>(() => {});
 
 describe('an operation', () => {
-  it('runs until its work has ended, and then says how', async () => {
+  it('runs until its work has ended, and then has its outcome', async () => {
     const operations = createOperations(options);
     const { promise, resolve } = Promise.withResolvers<WorkOutcome>();
     const started = operations.start(START, () => promise);
@@ -54,7 +54,7 @@ describe('an operation', () => {
     expect(operations.isBeingInserted('z', 'vm')).toBe(false);
   });
 
-  it('is found by its request id in its own zone, and only by one that was given', () => {
+  it('is found by its request id in its own zone, and only if it has one', () => {
     const operations = createOperations(options);
     const started = operations.start({ ...START, requestId: 'r' }, unfinished);
     operations.start({ ...START, vmName: 'other' }, unfinished);
@@ -63,7 +63,7 @@ describe('an operation', () => {
     expect(operations.findByRequestId('z', null)).toBeUndefined();
   });
 
-  it('fails as an internal error where its work throws, and the operator is told why', async () => {
+  it('fails with an internal error if its work throws, and reports the error', async () => {
     const operations = createOperations(options);
     const started = operations.start(START, () => Promise.reject(new Error('no disk')));
     expect(await operations.wait(started, UNTIL_DONE)).toMatchObject({
@@ -73,13 +73,13 @@ describe('an operation', () => {
     expect(faults).toEqual(['no disk']);
   });
 
-  it('is not waited for any longer when nobody listens', async () => {
+  it('stops waiting when the client disconnects', async () => {
     const operations = createOperations(options);
     const started = operations.start(START, unfinished);
     expect(await operations.wait(started, AbortSignal.abort())).toEqual(started);
   });
 
-  it('is forgotten when a thousand others were done after it, unless it still runs', async () => {
+  it('is deleted after a thousand later ones are done, unless it is still running', async () => {
     const operations = createOperations(options);
     const running = operations.start(START, unfinished);
     const first = operations.start(START, async () => ({ targetId: '1' }));
@@ -97,7 +97,7 @@ describe('an operation', () => {
   });
 });
 
-describe('operations that a cloud has left unfinished', () => {
+describe('operations that a crashed cloud left unfinished', () => {
   it.each(
     [
       [

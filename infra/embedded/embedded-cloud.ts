@@ -21,28 +21,28 @@ export type EmbeddedCloud = {
   stop(): Promise<void>;
 };
 
-const DELIVERIES_AT_ONCE_MAX = 8;
+const CONCURRENT_DELIVERIES_MAX = 8;
 
-const STARTS_MAX = 5;
+const START_ATTEMPTS_MAX = 5;
 
 /** Starts Dropforge on this machine: the emulators of Google's services, the functions, and the message bus. */
 export async function startEmbeddedCloud(options: EmbeddedCloudOptions): Promise<EmbeddedCloud> {
-  for (let starts = 1; ; starts += 1) {
+  for (let attempt = 1; ; attempt += 1) {
     const resources = new AsyncDisposableStack();
     try {
-      const endpoints = await startLocked(options, resources);
+      const endpoints = await startOnce(options, resources);
       return { endpoints, stop: () => resources.disposeAsync() };
     } catch (error) {
       await resources.disposeAsync();
       // Ports are chosen before they are bound, because VM settings contain them: another process may bind one first.
-      if (Object(error).code !== 'EADDRINUSE' || starts >= STARTS_MAX) {
+      if (Object(error).code !== 'EADDRINUSE' || attempt >= START_ATTEMPTS_MAX) {
         throw error;
       }
     }
   }
 }
 
-async function startLocked(options: EmbeddedCloudOptions, resources: AsyncDisposableStack): Promise<Endpoints> {
+async function startOnce(options: EmbeddedCloudOptions, resources: AsyncDisposableStack): Promise<Endpoints> {
   const { ports, serverPorts, config, logger } = await startEmbeddedServers(options, resources);
   const functionPorts = options.wrapPorts?.(ports.functions) ?? ports.functions;
   const functions = await startFunctionServers(functionPorts, {
@@ -79,7 +79,7 @@ function subscribe(functions: FunctionServers, { projectId, deliveriesMax }: Emb
       url: `http://${HOST}:${functions.portOf(name)}/projects/${projectId}/topics/${topic}`,
       toRequest: toPubsubPush(projectId),
       deliveriesMax,
-      concurrencyMax: DELIVERIES_AT_ONCE_MAX,
+      concurrencyMax: CONCURRENT_DELIVERIES_MAX,
     };
   });
 }

@@ -70,8 +70,8 @@ export type EmbeddedConfigInput = z.input<typeof embeddedConfigSchema>;
 
 export async function readEmbeddedConfig(path: string | undefined): Promise<EmbeddedConfig> {
   return path === undefined
-    ? checkEmbeddedConfig({}, 'the configuration')
-    : checkEmbeddedConfig(await readYaml(path), path);
+    ? parseEmbeddedConfig({}, 'the configuration')
+    : parseEmbeddedConfig(await readYaml(path), path);
 }
 
 async function readYaml(path: string): Promise<unknown> {
@@ -83,20 +83,21 @@ async function readYaml(path: string): Promise<unknown> {
   }
 }
 
-/** Keys of version 0.1 and their names since. */
+/** Keys of version 0.1 and their current names. */
 const RENAMED_KEYS: Readonly<Record<string, string>> = { deadManSeconds: 'controlPlaneTimeoutSeconds' };
 
-function underCurrentNames(given: unknown): unknown {
+function renameLegacyKeys(given: unknown): unknown {
   if (typeof given !== 'object' || given === null || Array.isArray(given)) {
     return given;
   }
   return Object.fromEntries(Object.entries(given).map(([key, value]) => [RENAMED_KEYS[key] ?? key, value]));
 }
 
-export function checkEmbeddedConfig(given: unknown, name: string): EmbeddedConfig {
-  const parsed = embeddedConfigSchema.safeParse(underCurrentNames(given));
+/** Parses a configuration; throws an error that names its source and the invalid fields. */
+export function parseEmbeddedConfig(given: unknown, source: string): EmbeddedConfig {
+  const parsed = embeddedConfigSchema.safeParse(renameLegacyKeys(given));
   if (!parsed.success) {
-    throw new Error(`${name} is not valid:\n${z.prettifyError(parsed.error)}`);
+    throw new Error(`${source} is not valid:\n${z.prettifyError(parsed.error)}`);
   }
   return parsed.data;
 }

@@ -6,7 +6,7 @@ import type { IntakeSettings } from '#shared/use-cases/intake/intake-settings.ts
 type Buckets = Pick<IntakeSettings, 'uploadBucket' | 'jobsBucket'>;
 
 /** The intake settings of this machine. */
-export async function embeddedIntake(config: EmbeddedConfig, buckets: Buckets): Promise<IntakeSettings> {
+export async function readEmbeddedIntakeSettings(config: EmbeddedConfig, buckets: Buckets): Promise<IntakeSettings> {
   return {
     ...buckets,
     regionDefault: config.regionDefault,

@@ -2,11 +2,12 @@ import { join } from 'node:path';
 import { createLocalJWKSet } from 'jose';
 import type { FunctionPorts } from '#functions/function-ports.ts';
 import { type FileLogStore, openFileLogStore } from '#infra/embedded/cloud-logging/file-log-store.ts';
-import { toStorageObjectData } from '#infra/embedded/cloud-storage/notification.ts';
+import { finalizeNotificationOf } from '#infra/embedded/cloud-storage/notification.ts';
 import {
   type EmbeddedObjectStore,
   openDirectoryObjectStore,
 } from '#infra/embedded/cloud-storage/store/directory-object-store.ts';
+import { auditLogEntryOf } from '#infra/embedded/compute-engine/audit-log-entry.ts';
 import type { Environment } from '#infra/embedded/compute-engine/vms/environment.ts';
 import { openVmIdentityIssuer, type VmIdentityIssuer } from '#infra/embedded/compute-engine/vms/identity.ts';
 import { localAddressOf } from '#infra/embedded/compute-engine/vms/local-address.ts';
@@ -18,7 +19,7 @@ import {
 import { type Database, openDatabase } from '#infra/embedded/data-dir/database.ts';
 import type { ServerPorts } from '#infra/embedded/data-dir/server-ports.ts';
 import type { EmbeddedConfig } from '#infra/embedded/embedded-config.ts';
-import { embeddedIntake } from '#infra/embedded/embedded-intake.ts';
+import { readEmbeddedIntakeSettings } from '#infra/embedded/embedded-intake.ts';
 import { HOST } from '#infra/embedded/http/server.ts';
 import { openSqliteCapacityHistory } from '#infra/embedded/job-state/capacity-history.ts';
 import { openSqliteJobStore } from '#infra/embedded/job-state/job-store.ts';
@@ -87,7 +88,7 @@ export async function openEmbeddedPorts(options: Options): Promise<EmbeddedPorts
     logger,
     timeouts: timeoutsOf(config),
     vmSettings: await vmSettingsOf(config, serverPorts, heartbeatAudience),
-    intake: await embeddedIntake(config, { uploadBucket, jobsBucket }),
+    intake: await readEmbeddedIntakeSettings(config, { uploadBucket, jobsBucket }),
     verifyVmIdentity: createVmIdentityVerifier({
       jwks: createLocalJWKSet(identity.jwks),
       issuer: identity.issuer,
@@ -115,14 +116,8 @@ function openObjects({
     directory: join(dataDir, 'objects'),
     onFinalized(info) {
       if (info.bucket === uploadBucket) {
-        const data = Buffer.from(JSON.stringify(toStorageObjectData(info)));
-        queue.enqueue('uploads', data, {
-          eventType: 'OBJECT_FINALIZE',
-          payloadFormat: 'JSON_API_V1',
-          bucketId: info.bucket,
-          objectId: info.name,
-          objectGeneration: info.generation,
-        });
+        const { data, attributes } = finalizeNotificationOf(info);
+        queue.enqueue('uploads', data, attributes);
       }
     },
   });
@@ -170,17 +165,7 @@ export function publishInterruption(
   vm: Vm,
   methodName: InterruptionMethod,
 ): void {
-  const { vmName, zone, instanceId } = vm;
-  const entry = {
-    insertId: `${instanceId}-${methodName}`,
-    timestamp: new Date(clock.now()).toISOString(),
-    resource: { type: 'gce_instance', labels: { instance_id: instanceId, zone, project_id: projectId } },
-    protoPayload: {
-      serviceName: 'compute.googleapis.com',
-      methodName,
-      resourceName: `projects/${projectId}/zones/${zone}/instances/${vmName}`,
-    },
-  };
+  const entry = auditLogEntryOf(vm, { projectId, methodName, at: clock.now() });
   queue.enqueue('interruptions', Buffer.from(JSON.stringify(entry)));
 }
 

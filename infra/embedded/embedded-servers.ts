@@ -10,9 +10,9 @@ import { removeEndpoints } from '#infra/embedded/data-dir/endpoints.ts';
 import { lockDataDir } from '#infra/embedded/data-dir/lock.ts';
 import { readServerPorts, type ServerPorts, writeServerPorts } from '#infra/embedded/data-dir/server-ports.ts';
 import {
-  checkEmbeddedConfig,
   type EmbeddedConfig,
   type EmbeddedConfigInput,
+  parseEmbeddedConfig,
   readEmbeddedConfig,
 } from '#infra/embedded/embedded-config.ts';
 import { type EmbeddedPorts, openEmbeddedPorts } from '#infra/embedded/embedded-ports.ts';
@@ -60,7 +60,7 @@ export async function startEmbeddedServers(
   const config =
     options.config === undefined
       ? await readEmbeddedConfig(options.configFile)
-      : checkEmbeddedConfig(options.config, 'the given configuration');
+      : parseEmbeddedConfig(options.config, 'the given configuration');
   const serverPorts = await chooseServerPorts(options);
   const logger = createLogger(options.writeLog);
   const ports = await openEmbeddedPorts({ ...options, config, serverPorts, logger });

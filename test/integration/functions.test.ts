@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { FunctionName } from '#functions/functions.ts';
-import { checkEmbeddedConfig } from '#infra/embedded/embedded-config.ts';
+import { parseEmbeddedConfig } from '#infra/embedded/embedded-config.ts';
 import { type EmbeddedPorts, openEmbeddedPorts } from '#infra/embedded/embedded-ports.ts';
 import { type FunctionServers, startFunctionServers } from '#infra/embedded/function-servers.ts';
 import { createLogger } from '#shared/observability/logger.ts';
@@ -21,7 +21,7 @@ const log: Record<string, unknown>[] = [];
 beforeAll(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'dropforge-functions-'));
   const logger = createLogger((line) => void log.push(JSON.parse(line) as Record<string, unknown>));
-  const config = checkEmbeddedConfig({}, 'the configuration');
+  const config = parseEmbeddedConfig({}, 'the configuration');
   ports = await openEmbeddedPorts({ dataDir, config, serverPorts: SOURCE_PORTS, logger, environment: process.env });
   const { jobs } = ports.functions;
   const sometimesDown = {

@@ -1,20 +1,31 @@
 import type { ObjectInfo } from '#shared/ports/object-store.ts';
 
-/** The payload of an OBJECT_FINALIZE notification (docs, "Pub/Sub notifications", `JSON_API_V1`): int64 are strings. */
-export function toStorageObjectData(info: ObjectInfo) {
+/** The OBJECT_FINALIZE notification of an object (docs, "Pub/Sub notifications", `JSON_API_V1`): int64 are strings. */
+export function finalizeNotificationOf(info: ObjectInfo) {
+  const { bucket, name, generation, contentType, crc32c, metadata } = info;
   const updated = new Date(info.updatedAt).toISOString();
-  return {
+  const resource = {
     kind: 'storage#object',
-    id: `${info.bucket}/${info.name}/${info.generation}`,
-    bucket: info.bucket,
-    name: info.name,
-    generation: info.generation,
+    id: `${bucket}/${name}/${generation}`,
+    bucket,
+    name,
+    generation,
     metageneration: '1',
-    contentType: info.contentType,
+    contentType,
     size: String(info.sizeBytes),
-    crc32c: info.crc32c,
-    metadata: info.metadata,
+    crc32c,
+    metadata,
     timeCreated: updated,
     updated,
+  };
+  return {
+    data: Buffer.from(JSON.stringify(resource)),
+    attributes: {
+      eventType: 'OBJECT_FINALIZE',
+      payloadFormat: 'JSON_API_V1',
+      bucketId: bucket,
+      objectId: name,
+      objectGeneration: generation,
+    },
   };
 }

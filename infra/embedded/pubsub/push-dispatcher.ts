@@ -93,14 +93,14 @@ function createWorker(queue: MessageQueue, subscription: Subscription, context: 
     }
     const countMax = subscription.concurrencyMax - inFlight.size;
     const pulled = countMax > 0 ? queue.pull({ topic, countMax, ackDeadlineAt: clock.now() + ACK_DEADLINE_MS }) : [];
-    pulled.forEach(begin);
+    pulled.forEach(startDelivery);
     const nextDeliveryAt = queue.nextDeliveryAt(topic);
     if (nextDeliveryAt !== null && inFlight.size < subscription.concurrencyMax) {
       timer = setTimeout(wake, Math.max(1, nextDeliveryAt - clock.now()));
     }
   }
 
-  function begin(delivery: Delivery): void {
+  function startDelivery(delivery: Delivery): void {
     const work = deliver(delivery, abort.signal).finally(() => {
       inFlight.delete(work);
       wake();

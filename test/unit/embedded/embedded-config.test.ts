@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
-import { checkEmbeddedConfig } from '#infra/embedded/embedded-config.ts';
+import { parseEmbeddedConfig } from '#infra/embedded/embedded-config.ts';
 
 it('reads a key of version 0.1 under its name since', () => {
-  expect(checkEmbeddedConfig({ deadManSeconds: 7 }, 'config.yaml').controlPlaneTimeoutSeconds).toBe(7);
+  expect(parseEmbeddedConfig({ deadManSeconds: 7 }, 'config.yaml').controlPlaneTimeoutSeconds).toBe(7);
 });
 
 it('rejects a key that no version had, with the name of the file', () => {
-  expect(() => checkEmbeddedConfig({ deadMen: 7 }, 'config.yaml')).toThrow(/config\.yaml .*\n.*deadMen/s);
+  expect(() => parseEmbeddedConfig({ deadMen: 7 }, 'config.yaml')).toThrow(/config\.yaml .*\n.*deadMen/s);
 });

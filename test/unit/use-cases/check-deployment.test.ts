@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { readSettings } from '#functions/read-settings.ts';
-import { checkEmbeddedConfig } from '#infra/embedded/embedded-config.ts';
-import { embeddedIntake } from '#infra/embedded/embedded-intake.ts';
+import { parseEmbeddedConfig } from '#infra/embedded/embedded-config.ts';
+import { readEmbeddedIntakeSettings } from '#infra/embedded/embedded-intake.ts';
 import { connectIntake } from '#infra/google-cloud/compose/connect-intake.ts';
 import type { Role } from '#shared/domain/job-spec.ts';
 import { checkRuntime } from '#shared/use-cases/intake/check-deployment.ts';
@@ -65,8 +65,8 @@ describe('the runtime of a job, in a deployment', () => {
   });
 
   it('is the Python of this machine in the embedded cloud, with a warning unless an image has that name', async () => {
-    const config = checkEmbeddedConfig({ machineImages: [{ name: 'tf-2.20' }] }, 'test');
-    const embedded = await embeddedIntake(config, { uploadBucket: 'u', jobsBucket: 'j' });
+    const config = parseEmbeddedConfig({ machineImages: [{ name: 'tf-2.20' }] }, 'test');
+    const embedded = await readEmbeddedIntakeSettings(config, { uploadBucket: 'u', jobsBucket: 'j' });
     const warnedOf = (runtimeVersion: string) =>
       checkRuntime({ runtimeVersion, pythonVersion: null, dialect: 'dropforge', replicaGroups: [MASTER] }, embedded)
         .warnings;

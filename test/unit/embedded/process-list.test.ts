@@ -8,7 +8,7 @@ import {
   listProcesses,
   type ProcessInfo,
   readProcessStart,
-} from '../../infra/embedded/compute-engine/vms/process-list.ts';
+} from '../../../infra/embedded/compute-engine/vms/process-list.ts';
 
 type Source = readonly [string, () => Promise<readonly ProcessInfo[]>, string];
 

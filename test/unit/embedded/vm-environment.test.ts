@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { vmEnvironmentOf } from '../../infra/embedded/compute-engine/vms/environment.ts';
+import { vmEnvironmentOf } from '../../../infra/embedded/compute-engine/vms/environment.ts';
 
 const VM = { instanceId: '1234', directory: '/vms/a-1234', metadataPort: 4711 };
 

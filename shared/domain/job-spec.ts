@@ -16,6 +16,7 @@ export type JobSpec = {
   readonly jobDir: string;
   /** Whether the program receives its job directory as `--job-dir`, as on AI Platform; Vertex AI does not pass it. */
   readonly passesJobDir: boolean;
+  readonly programOptions: ProgramOptions;
   readonly limits: JobLimits;
   /** Keyed by environment variable. Only VMs read the values, just before the program starts. */
   readonly secrets: Readonly<Record<string, SecretReference>>;
@@ -88,6 +89,12 @@ export type ContainerProgram = {
   readonly args: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
 };
+
+/**
+ * Scalar settings that job file, JobSpec and the agent's configuration carry under the same name. Absent options have
+ * the agent's default.
+ */
+export type ProgramOptions = Readonly<Record<never, never>>;
 
 export type JobLimits = {
   /**

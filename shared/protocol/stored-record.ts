@@ -5,6 +5,7 @@ import { JOB_STATES, type Job } from '#shared/domain/job.ts';
 import { BOOT_DISK_TYPES, type JobSpec, ROLES } from '#shared/domain/job-spec.ts';
 import { NO_PROGRESS, NO_USAGE, REPLICA_PHASES, type Replica } from '#shared/domain/replica.ts';
 import { STUDY_ALGORITHMS, type Study } from '#shared/domain/study.ts';
+import { programOptionsSchema } from '#shared/protocol/program-options.ts';
 import { withCurrentNames } from '#shared/protocol/renamed-fields.ts';
 
 /**
@@ -80,6 +81,7 @@ const specSchema = z.object({
   jobDir: z.string(),
   passesJobDir: z.boolean().default(true),
   limits: z.object({ maxRunningMs: z.number(), maxWaitMs: z.number().nullable(), restartsMax: count }),
+  programOptions: programOptionsSchema.default({}),
   secrets: z
     .record(z.string(), z.object({ project: z.string().nullable(), secret: z.string(), version: z.string() }))
     .default({}),

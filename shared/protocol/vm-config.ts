@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { parseGsUri } from '#shared/protocol/gs-uri.ts';
+import { programOptionsSchema } from '#shared/protocol/program-options.ts';
 
 /**
  * The version of the VM configuration and of heartbeats. A VM keeps the agent and the configuration that it was created
@@ -47,6 +48,7 @@ export const vmConfigSchema = z.object({
     environment: z.record(z.string(), z.string()),
     /** By environment variable, the version of a secret that the agent reads into it: never a value. */
     secrets: z.record(z.string(), z.string().regex(/^projects\/[^/]+\/secrets\/[^/]+\/versions\/[^/]+$/)),
+    ...programOptionsSchema.shape,
     packages: z.array(
       z.object({
         uri: gsUri,

@@ -79,12 +79,13 @@ def _unread_in(value: Any) -> List[str]:
 
 
 def without_each_key(body: Any, path: str = '') -> Iterator[Tuple[str, Any]]:
-    """Yields, for each key of a JSON value, its name and a copy of the value without it."""
+    """Yields, for each required key of a JSON value, its name and a copy of the value without it."""
     if isinstance(body, dict) and path not in OPEN_OBJECTS:
         for key, value in body.items():
-            yield key, {name: one for name, one in body.items() if name != key}
-            prefix = f'{path}.' if path else ''
-            for name, changed in without_each_key(value, f'{prefix}{key}'):
+            own_path = f'{path}.{key}' if path else key
+            if tuple(own_path.split('.')) not in config_module.OPTIONAL_FIELDS:
+                yield key, {name: one for name, one in body.items() if name != key}
+            for name, changed in without_each_key(value, own_path):
                 yield name, {**body, key: changed}
     elif isinstance(body, list):
         for position, item in enumerate(body):
@@ -224,7 +225,7 @@ class ConfigTest(unittest.TestCase):
 
 class ProtocolVersionTest(unittest.TestCase):
     def setUp(self) -> None:
-        for name in ('PROTOCOL_VERSION', 'SUPPORTED_PROTOCOLS', 'ADDED_FIELDS'):
+        for name in ('PROTOCOL_VERSION', 'SUPPORTED_PROTOCOLS', 'ADDED_FIELDS', 'OPTIONAL_FIELDS'):
             self.addCleanup(setattr, config_module, name, getattr(config_module, name))
 
     def test_supports_its_own_version_and_the_one_before(self) -> None:
@@ -263,10 +264,18 @@ class ProtocolVersionTest(unittest.TestCase):
         with self.assertRaisesRegex(ConfigError, 'replicaCount'):
             read_config({**body, 'protocol': new})
 
+    def test_reads_a_configuration_without_an_optional_field_with_its_default(self) -> None:
+        config_module.OPTIONAL_FIELDS = {('limits', 'uploadSeconds'): 60.0}
+        body = golden('vm-config.json')
+        self.assertEqual(read_config(body).limits.upload_seconds, 1_800)
+        del body['limits']['uploadSeconds']
+        self.assertEqual(read_config(body).limits.upload_seconds, 60)
+
     def test_an_upgrade_replaces_no_value_and_leaves_the_original_unchanged(self) -> None:
         config_module.PROTOCOL_VERSION = PROTOCOL_VERSION + 1
         config_module.ADDED_FIELDS = {PROTOCOL_VERSION + 1: {('limits', 'a'): 1, ('limits', 'b'): 2, ('zone',): 'z'}}
         body = {'protocol': PROTOCOL_VERSION, 'limits': {'a': 5}}
+        config_module.OPTIONAL_FIELDS = {}
         self.assertEqual(upgrade(body), {**body, 'limits': {'a': 5, 'b': 2}, 'zone': 'z'})
         self.assertEqual(body, {'protocol': PROTOCOL_VERSION, 'limits': {'a': 5}})
 

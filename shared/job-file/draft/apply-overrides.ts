@@ -1,12 +1,12 @@
 import { machineForGpus } from '#shared/catalog/machine-for-gpus.ts';
 import { ROLES, type Role } from '#shared/domain/job-spec.ts';
-import { listDraftValues } from '#shared/job-file/draft/draft-values.ts';
 import {
   type AcceleratorDraft,
   type Dialect,
   emptyPool,
   type JobDraft,
   type KeyedText,
+  listDraftValues,
   type PoolDraft,
   type ProgramDraft,
 } from '#shared/job-file/draft/job-draft.ts';

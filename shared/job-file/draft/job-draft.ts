@@ -1,4 +1,4 @@
-import type { Role } from '#shared/domain/job-spec.ts';
+import type { ProgramOptions, Role } from '#shared/domain/job-spec.ts';
 import type { StudyDraft } from '#shared/job-file/draft/study-draft.ts';
 import type { Located } from '#shared/job-file/parser/findings.ts';
 import type { Problem } from '#shared/protocol/report.ts';
@@ -6,25 +6,25 @@ import type { Problem } from '#shared/protocol/report.ts';
 export type Dialect = 'ai-platform' | 'vertex-ai' | 'dropforge';
 
 /**
- * A job as it is written, before anything in it is judged: what every dialect is read into, each value with its place,
- * so that whatever is wrong with it can be shown where it stands. Undefined is what was not said. Texts are as written,
- * in the spelling of their dialect; `printJobFile` gives the file again.
+ * A parsed job file of any dialect, before validation. Every value has its location, so that findings can point to it.
+ * Absent fields are undefined. Texts are as written, in the spelling of their dialect; `printJobFile` prints the file
+ * again.
  */
 export type JobDraft = {
   readonly dialect: Dialect;
-  /** What is wrong with its form already; a draft with problems never becomes a job. */
+  /** Found by the parser; a draft with problems never becomes a job. */
   readonly problems: readonly Problem[];
   readonly warnings: readonly Problem[];
-  /** What is right and yet cannot be run; such a draft can be judged, but not submitted. */
+  /** Valid, but not supported by this version: such a draft can be validated, but not submitted. */
   readonly unsupported: readonly Problem[];
   readonly jobId: Located<string> | undefined;
-  /** Vertex AI's name for people; a job id is made of it. */
+  /** Vertex AI's display name, from which the job id is derived. */
   readonly displayName: Located<string> | undefined;
   readonly labels: readonly Located<KeyedText>[];
-  /** Environment variables, and the secrets that they are to hold. */
+  /** By environment variable, a reference to the secret that becomes its value. */
   readonly secrets: readonly Located<KeyedText>[];
   readonly scaleTier: Located<string> | undefined;
-  /** By role, the master's first. A pool about which nothing is said has no machines. */
+  /** By role, the master's first. A pool without any fields has no machines. */
   readonly pools: readonly PoolDraft[];
   readonly region: Located<string> | undefined;
   readonly jobDir: Located<string> | undefined;
@@ -36,22 +36,28 @@ export type JobDraft = {
   /** ON_DEMAND, LOW_COST, STANDARD, SPOT or FLEX_START. */
   readonly strategy: Located<string> | undefined;
   readonly restartsMax: Located<number> | undefined;
+  readonly programOptions: ProgramOptionsDraft;
   readonly serviceAccount: Located<string> | undefined;
   readonly network: Located<string> | undefined;
   readonly kmsKeyName: Located<string> | undefined;
   readonly study: StudyDraft | undefined;
 };
 
+/** The options of the program as they are written. */
+export type ProgramOptionsDraft = {
+  readonly [Name in keyof ProgramOptions]?: Located<NonNullable<ProgramOptions[Name]>> | undefined;
+};
+
 /** A label, an environment variable, or the name of one with the name of a secret. */
 export type KeyedText = { readonly key: string; readonly text: string };
 
-/** A number, or the text of a placeholder that nobody has filled in, which is then among the problems. */
+/** A number, or the text of an unreplaced placeholder, which is reported as a problem. */
 export type Count = number | string;
 
 /** The replicas of one role. */
 export type PoolDraft = {
   readonly role: Role;
-  /** Where what is missing in it belongs: `trainingInput`, `workerPoolSpecs[1]`. */
+  /** The path of missing fields' parent: `trainingInput`, `workerPoolSpecs[1]`. */
   readonly path: string;
   readonly count: Located<Count> | undefined;
   readonly machineType: Located<string> | undefined;
@@ -75,18 +81,18 @@ export type ReservationDraft = {
   readonly values: readonly Located<string>[];
 };
 
-/** A Python package or a container; where a pool of AI Platform says nothing, it runs what the master runs. */
+/** A Python package or a container. A pool of AI Platform without one runs the master's program. */
 export type ProgramDraft = {
-  /** Addresses, or paths beside the job file. */
+  /** gs:// addresses, or paths relative to the job file. */
   readonly packageUris: readonly Located<string>[] | undefined;
   readonly pythonModule: Located<string> | undefined;
-  /** Vertex AI's image that a Python package runs in; it stands for a runtime version. */
+  /** Vertex AI's image for running a Python package; it selects the runtime version. */
   readonly executorImageUri: Located<string> | undefined;
-  /** For the module; or for the container, where the dialect has one field for both. */
+  /** For the module; also for the container if the dialect has one field for both. */
   readonly args: readonly Located<string>[] | undefined;
   readonly imageUri: Located<string> | undefined;
   readonly command: readonly Located<string>[] | undefined;
-  /** For the container, where the dialect has a field of its own (AI Platform's containerArgs, Vertex AI's containerSpec.args). */
+  /** For the container, in dialects with a separate field (AI Platform's containerArgs, Vertex AI's containerSpec.args). */
   readonly containerArgs: readonly Located<string>[] | undefined;
   readonly environment: readonly Located<KeyedText>[];
 };
@@ -102,7 +108,7 @@ export const EMPTY_PROGRAM: ProgramDraft = {
   environment: [],
 };
 
-/** A pool about which nothing was said. */
+/** A pool without any fields. */
 export function emptyPool(role: Role, path: string): PoolDraft {
   return {
     role,
@@ -118,12 +124,12 @@ export function emptyPool(role: Role, path: string): PoolDraft {
   };
 }
 
-/** The master's pool: what is said once for a job is said there. */
+/** The master's pool, which also has the fields that a job has only once. */
 export function masterOf({ pools }: JobDraft): PoolDraft {
   return pools[0] ?? emptyPool('master', '');
 }
 
-/** A job about which nothing was said: where a submission without a job file begins. */
+/** A job without any fields: the starting point of a submission without a job file. */
 export const EMPTY_DRAFT: JobDraft = {
   dialect: 'ai-platform',
   problems: [],
@@ -143,8 +149,71 @@ export const EMPTY_DRAFT: JobDraft = {
   maxWaitTime: undefined,
   strategy: undefined,
   restartsMax: undefined,
+  programOptions: {},
   serviceAccount: undefined,
   network: undefined,
   kmsKeyName: undefined,
   study: undefined,
 };
+
+/** A value of a draft with its name in the draft, `pools.worker.count`, and its path in the file. */
+export type DraftValue = { readonly name: string; readonly path: string; readonly value: unknown };
+
+/** All values of a draft. Pools are named by role, items of lists by index. */
+export function listDraftValues(draft: JobDraft): readonly DraftValue[] {
+  const { problems: _problems, warnings: _warnings, unsupported: _unsupported, pools, ...fields } = draft;
+  return listValues({ ...fields, pools: Object.fromEntries(pools.map((pool) => [pool.role, pool])) }, '');
+}
+
+function listValues(node: unknown, name: string): readonly DraftValue[] {
+  if (typeof node !== 'object' || node === null) {
+    return [];
+  }
+  if ('value' in node && 'path' in node) {
+    return [{ name, path: String(node.path), value: node.value }];
+  }
+  return Object.entries(node).flatMap(([key, child]) => listValues(child, name === '' ? key : `${name}.${key}`));
+}
+
+/** The paths of fields in each dialect, for findings on values that are missing or come from a flag or a default. */
+const FIELD_PATHS = {
+  'ai-platform': {
+    jobId: 'jobId',
+    region: 'trainingInput.region',
+    jobDir: 'trainingInput.jobDir',
+    runtimeVersion: 'trainingInput.runtimeVersion',
+    pythonVersion: 'trainingInput.pythonVersion',
+    machineType: 'trainingInput.masterType',
+    packageUris: 'trainingInput.packageUris',
+    pythonModule: 'trainingInput.pythonModule',
+    strategy: 'trainingInput.scheduling.strategy',
+  },
+  'vertex-ai': {
+    jobId: 'displayName',
+    region: '--region',
+    jobDir: 'baseOutputDirectory.outputUriPrefix',
+    runtimeVersion: 'workerPoolSpecs[0].pythonPackageSpec.executorImageUri',
+    pythonVersion: '--python-version',
+    machineType: 'workerPoolSpecs[0].machineSpec.machineType',
+    packageUris: 'workerPoolSpecs[0].pythonPackageSpec.packageUris',
+    pythonModule: 'workerPoolSpecs[0].pythonPackageSpec.pythonModule',
+    strategy: 'scheduling.strategy',
+  },
+  dropforge: {
+    jobId: 'name',
+    region: 'region',
+    jobDir: 'output',
+    runtimeVersion: 'runtime',
+    pythonVersion: 'python',
+    machineType: 'machine',
+    packageUris: 'packages',
+    pythonModule: 'module',
+    strategy: 'spot',
+  },
+} as const satisfies Record<Dialect, Record<string, string>>;
+
+export type FieldName = keyof (typeof FIELD_PATHS)['ai-platform'];
+
+export function fieldPath(dialect: Dialect, field: FieldName): string {
+  return FIELD_PATHS[dialect][field];
+}

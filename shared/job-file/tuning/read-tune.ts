@@ -16,12 +16,10 @@ import { readAutomaticStopping } from '#shared/job-file/tuning/read-hyperparamet
 import {
   ALGORITHMS,
   GOALS,
-  PARAMETER_FIELDS,
-  PARAMETER_SYNONYMS,
+  PARAMETER_MESSAGE,
   PARAMETER_TYPES,
   SCALES,
-  TUNE_FIELDS,
-  TUNE_SYNONYMS,
+  TUNE_MESSAGE,
 } from '#shared/job-file/tuning/tune-fields.ts';
 
 const INTEGER_PATTERN = /^[+-]?\d+$/;
@@ -34,16 +32,16 @@ export function readTune(found: FoundNode, parentOf: ParentLookup, findings: Fin
   if (isEmpty(found.node, found.path, findings)) {
     return undefined;
   }
-  const tune = openMapping(found, { rules: TUNE_FIELDS, synonyms: TUNE_SYNONYMS, parentOf }, findings);
-  const place = { path: found.path, line: found.node.line };
+  const tune = openMapping(found, { ...TUNE_MESSAGE, parentOf }, findings);
+  const location = { path: found.path, line: found.node.line };
   const id = readText(tune.metric, findings);
   return {
-    ...place,
+    ...location,
     metrics: [
       {
-        ...place,
+        ...location,
         id,
-        goal: readShortName(tune.goal, GOALS, findings) ?? { ...(id ?? place), value: GOALS.maximize },
+        goal: readShortName(tune.goal, GOALS, findings) ?? { ...(id ?? location), value: GOALS.maximize },
         safetyThreshold: undefined,
         safeTrialsFractionMin: undefined,
       },
@@ -98,7 +96,7 @@ function readParameter(
     reportWrongKind(found, 'a list of values, or a mapping of min and max', findings);
     return undefined;
   }
-  const fields = openMapping(found, { rules: PARAMETER_FIELDS, synonyms: PARAMETER_SYNONYMS, parentOf }, findings);
+  const fields = openMapping(found, { ...PARAMETER_MESSAGE, parentOf }, findings);
   const inferred =
     fields.values === undefined ? kindOfBounds(fields.min, fields.max) : kindOfValues(fields.values.node);
   const kind = readShortName(fields.type, PARAMETER_TYPES, findings) ?? { ...id, value: inferred };

@@ -12,6 +12,7 @@ import {
   type RequestedMachines,
 } from '#shared/job-file/validation/check-machines.ts';
 import { checkJobId, checkLabels } from '#shared/job-file/validation/check-names.ts';
+import { checkProgramOptions } from '#shared/job-file/validation/check-program-options.ts';
 import { checkPrograms, type ProgramsCheck } from '#shared/job-file/validation/check-programs.ts';
 import { checkProvisioning, checkReservation } from '#shared/job-file/validation/check-provisioning.ts';
 import { checkRegion } from '#shared/job-file/validation/check-region.ts';
@@ -64,6 +65,7 @@ export function checkJob(draft: JobDraft, context: JobContext): JobCheck {
     jobDir: checkJobDir(draft, { context, jobId }, findings),
     runtimeVersion: checkRuntimeVersion(draft, context.defaults.runtimeVersion, findings),
     limits: checkLimits(draft, findings),
+    programOptions: checkProgramOptions(draft, findings),
     secrets: checkSecrets(draft, findings),
   };
   const choices = {

@@ -1,28 +1,22 @@
 import { type JobLimits, MAX_RUNNING_MS_DEFAULT } from '#shared/domain/job-spec.ts';
-import { parseDurationMs, suggestDuration } from '#shared/job-file/draft/duration.ts';
+import {
+  MAX_RUNNING_MS_MAX,
+  MAX_WAIT_MS_MAX,
+  parseDurationMs,
+  suggestDuration,
+} from '#shared/job-file/draft/duration.ts';
 import type { Dialect, JobDraft } from '#shared/job-file/draft/job-draft.ts';
+import { JOB_FIELDS } from '#shared/job-file/formats/dropforge/fields.ts';
 import { type Findings, type Located, locationOf, reportInvalid } from '#shared/job-file/parser/findings.ts';
 import { quote } from '#shared/job-file/parser/record-findings.ts';
 
 const DAY_MS = 86_400_000;
-
-/**
- * Compute Engine limits a VM's lifetime to 120 days (`maxRunDuration`), which includes booting and saving the final
- * outputs.
- */
-const MAX_RUNNING_MS_MAX = 119 * DAY_MS;
-
-/** One year. To wait indefinitely, leave the field out. */
-const MAX_WAIT_MS_MAX = 365 * DAY_MS;
 
 /** custom_job.proto, Scheduling.max_wait_duration: Vertex AI's default with FLEX_START. */
 const FLEX_START_WAIT_MS_DEFAULT = DAY_MS;
 
 /** AI Platform's minimum (Scheduling.maxWaitTime); here a shorter time is valid and fails sooner. */
 const AI_PLATFORM_MAX_WAIT_MS_MIN = 1_800_000;
-
-/** Dropforge's own limit: a program that has failed 100 times is unlikely to succeed. */
-const RESTARTS_COUNT_MAX = 100;
 
 /** The job's time limits and restarts; null if one of them is invalid. */
 export function checkLimits(draft: JobDraft, findings: Findings): JobLimits | null {
@@ -31,8 +25,8 @@ export function checkLimits(draft: JobDraft, findings: Findings): JobLimits | nu
   const maxWaitMs = waitsIndefinitely(draft)
     ? null
     : checkDuration(maxWaitTime, { dialect, maxMs: MAX_WAIT_MS_MAX }, findings);
-  const restartsMax = checkRestarts(draft, findings);
-  if (maxRunningMs === 'INVALID' || maxWaitMs === 'INVALID' || restartsMax === 'INVALID') {
+  const areRestartsValid = JOB_FIELDS.retries.check(draft, findings);
+  if (maxRunningMs === 'INVALID' || maxWaitMs === 'INVALID' || !areRestartsValid) {
     return null;
   }
   if (dialect === 'ai-platform' && maxWaitTime !== undefined && (maxWaitMs ?? 0) < AI_PLATFORM_MAX_WAIT_MS_MIN) {
@@ -48,27 +42,13 @@ export function checkLimits(draft: JobDraft, findings: Findings): JobLimits | nu
   return {
     maxRunningMs: maxRunningMs ?? MAX_RUNNING_MS_DEFAULT,
     maxWaitMs: isFlexStartDefault ? FLEX_START_WAIT_MS_DEFAULT : maxWaitMs,
-    restartsMax,
+    restartsMax: draft.restartsMax?.value ?? 0,
   };
 }
 
 /** custom_job.proto, Scheduling.max_wait_duration: 0 waits indefinitely. */
 function waitsIndefinitely({ dialect, maxWaitTime }: JobDraft): boolean {
   return dialect === 'vertex-ai' && maxWaitTime !== undefined && parseDurationMs(maxWaitTime.value) === 0;
-}
-
-function checkRestarts({ restartsMax }: JobDraft, findings: Findings): number | 'INVALID' {
-  if (restartsMax === undefined || (restartsMax.value >= 0 && restartsMax.value <= RESTARTS_COUNT_MAX)) {
-    return restartsMax?.value ?? 0;
-  }
-  const message = `${restartsMax.path} must be 0 to ${RESTARTS_COUNT_MAX}, but is ${restartsMax.value}.`;
-  findings.problems.push({
-    code: 'INVALID_RESTARTS',
-    message,
-    remedy: 'Write how many times a failed program is restarted.',
-    ...locationOf(restartsMax),
-  });
-  return 'INVALID';
 }
 
 function checkDuration(

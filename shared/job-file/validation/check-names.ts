@@ -1,6 +1,5 @@
 import { isReservedLabel, JOB_ID_PATTERN, OWN_LABELS_COUNT_MAX } from '#shared/domain/job-spec.ts';
-import { fieldPath } from '#shared/job-file/draft/field-paths.ts';
-import type { JobDraft } from '#shared/job-file/draft/job-draft.ts';
+import { fieldPath, type JobDraft } from '#shared/job-file/draft/job-draft.ts';
 import { type Findings, type Located, locationOf, reportInvalid } from '#shared/job-file/parser/findings.ts';
 import { findPlaceholder } from '#shared/job-file/parser/placeholder.ts';
 import { quote } from '#shared/job-file/parser/record-findings.ts';

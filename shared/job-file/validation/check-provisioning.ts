@@ -1,8 +1,13 @@
 import { findMachineType, type Machine } from '#shared/catalog/catalog.ts';
 import type { ProvisioningModel, Reservation } from '#shared/domain/job-spec.ts';
 import { parseDurationMs } from '#shared/job-file/draft/duration.ts';
-import { fieldPath } from '#shared/job-file/draft/field-paths.ts';
-import type { Dialect, JobDraft, PoolDraft, ReservationDraft } from '#shared/job-file/draft/job-draft.ts';
+import {
+  type Dialect,
+  fieldPath,
+  type JobDraft,
+  type PoolDraft,
+  type ReservationDraft,
+} from '#shared/job-file/draft/job-draft.ts';
 import { type Findings, locationOf, reportInvalid, type SourceLocation } from '#shared/job-file/parser/findings.ts';
 import { addOnce, quote, rejectOnce } from '#shared/job-file/parser/record-findings.ts';
 import type { PlannedGroup } from '#shared/job-file/validation/check-machines.ts';

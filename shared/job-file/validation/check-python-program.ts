@@ -1,7 +1,6 @@
 import { posix } from 'node:path';
 import type { PythonProgram } from '#shared/domain/job-spec.ts';
-import { fieldPath } from '#shared/job-file/draft/field-paths.ts';
-import type { Dialect, PoolDraft } from '#shared/job-file/draft/job-draft.ts';
+import { type Dialect, fieldPath, type PoolDraft } from '#shared/job-file/draft/job-draft.ts';
 import { parseStorageUri, printStorageUri } from '#shared/job-file/draft/storage-uri.ts';
 import { type Findings, type Located, locationOf, reportInvalid } from '#shared/job-file/parser/findings.ts';
 import { findPlaceholder } from '#shared/job-file/parser/placeholder.ts';

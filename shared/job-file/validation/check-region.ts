@@ -1,7 +1,6 @@
 import { findMachineType, type Machine, readCatalog } from '#shared/catalog/catalog.ts';
 import { isRegion, listRegions, regionsFor, zonesFor } from '#shared/catalog/zones.ts';
-import { fieldPath } from '#shared/job-file/draft/field-paths.ts';
-import type { JobDraft } from '#shared/job-file/draft/job-draft.ts';
+import { fieldPath, type JobDraft } from '#shared/job-file/draft/job-draft.ts';
 import { type Findings, type Located, locationOf, reportInvalid } from '#shared/job-file/parser/findings.ts';
 import { quote } from '#shared/job-file/parser/record-findings.ts';
 import type { PlannedGroup } from '#shared/job-file/validation/check-machines.ts';

@@ -1,12 +1,12 @@
 import { readCatalog } from '#shared/catalog/catalog.ts';
 import { resolveScaleTier, type ScaleTierGroup } from '#shared/catalog/scale-tiers.ts';
 import type { Role } from '#shared/domain/job-spec.ts';
-import { fieldPath } from '#shared/job-file/draft/field-paths.ts';
 import {
   type AcceleratorDraft,
   type Count,
   type Dialect,
   emptyPool,
+  fieldPath,
   type JobDraft,
   masterOf,
   type PoolDraft,

@@ -1,6 +1,5 @@
 import type { JobSpec, ReplicaGroup } from '#shared/domain/job-spec.ts';
-import { fieldPath } from '#shared/job-file/draft/field-paths.ts';
-import type { Dialect } from '#shared/job-file/draft/job-draft.ts';
+import { type Dialect, fieldPath } from '#shared/job-file/draft/job-draft.ts';
 import type { ObjectStore } from '#shared/ports/object-store.ts';
 import { parseGsUri } from '#shared/protocol/gs-uri.ts';
 import type { Problem } from '#shared/protocol/report.ts';

@@ -1,7 +1,6 @@
 import { jobUpdateOf, provisionOf } from '#shared/domain/effect.ts';
 import { type Job, type JobSource, stateOf, type TimestampMs } from '#shared/domain/job.ts';
-import { fieldPath } from '#shared/job-file/draft/field-paths.ts';
-import type { Dialect } from '#shared/job-file/draft/job-draft.ts';
+import { type Dialect, fieldPath } from '#shared/job-file/draft/job-draft.ts';
 import { inFileOrder } from '#shared/job-file/parser/findings.ts';
 import { readJobFile } from '#shared/job-file/read-job-file.ts';
 import { checkJob } from '#shared/job-file/validation/check-job.ts';

@@ -141,6 +141,7 @@ function programOf({ spec, packages }: JobIn<'PREPARING'>, role: Role, projectId
     environment: { ...environment },
     secrets: secretsOf(spec, projectId),
     packages: [...packages],
+    ...spec.programOptions,
   };
 }
 

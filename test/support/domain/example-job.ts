@@ -50,6 +50,7 @@ export function queuedJob(limits: Partial<JobLimits> = {}): JobIn<'QUEUED'> {
       serviceAccount: null,
       network: null,
       kmsKeyName: null,
+      programOptions: {},
       secrets: {},
       study: null,
       limits: { maxRunningMs: 3_600_000, maxWaitMs: null, restartsMax: 0, ...limits },

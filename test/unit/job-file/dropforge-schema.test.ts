@@ -4,8 +4,10 @@ import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { readCatalog } from '#shared/catalog/catalog.ts';
 import { BOOT_DISK_TYPES, JOB_ID_PATTERN } from '#shared/domain/job-spec.ts';
-import { DISK, GPU, GROUP, JOB } from '#shared/job-file/formats/dropforge/fields.ts';
+import { JOB_FIELDS } from '#shared/job-file/formats/dropforge/fields.ts';
+import { GPU_FIELDS } from '#shared/job-file/formats/dropforge/gpus.ts';
 import schema from '#shared/job-file/formats/dropforge/job.schema.json' with { type: 'json' };
+import { DISK_FIELDS, GROUP_FIELDS } from '#shared/job-file/formats/dropforge/machines.ts';
 import {
   ALGORITHMS,
   GOALS,
@@ -69,14 +71,14 @@ describe('the JSON Schema of the own form', () => {
   });
 
   it.each([
-    ['a job', Object.keys(properties), JOB],
-    ['a group', mappingOf('group'), GROUP],
-    ['a GPU', mappingOf('gpu'), GPU],
-    ['a disk', mappingOf('disk'), DISK],
-    ['a parameter', mappingOf('parameter'), { rules: PARAMETER_FIELDS }],
-    ['tuning', Object.keys(defs.tune.properties), { rules: TUNE_FIELDS }],
-  ])('has for %s just the fields that are read', (_, names, { rules }) => {
-    expect(names).toEqual(Object.keys(rules));
+    ['a job', Object.keys(properties), JOB_FIELDS],
+    ['a group', mappingOf('group'), GROUP_FIELDS],
+    ['a GPU', mappingOf('gpu'), GPU_FIELDS],
+    ['a disk', mappingOf('disk'), DISK_FIELDS],
+    ['a parameter', mappingOf('parameter'), PARAMETER_FIELDS],
+    ['tuning', Object.keys(defs.tune.properties), TUNE_FIELDS],
+  ])('has for %s just the fields that are read', (_, names, table) => {
+    expect(names).toEqual(Object.keys(table));
   });
 
   it('offers just the words that are read', () => {
@@ -89,7 +91,7 @@ describe('the JSON Schema of the own form', () => {
     expect(JSON.stringify(defs.disk)).toContain(JSON.stringify(BOOT_DISK_TYPES));
     expect(properties.name.pattern).toBe(JOB_ID_PATTERN.source);
     const labels = readCatalog().accelerators.map(({ label }) => label);
-    expect(JSON.stringify(defs.gpu).split(JSON.stringify(labels))).toHaveLength(3);
+    expect(JSON.stringify([defs.gpu, defs.gpuType]).split(JSON.stringify(labels))).toHaveLength(3);
   });
 
   it('tells about every field, and shows how it is written', () => {
@@ -108,7 +110,7 @@ describe('docs/job-file.md', () => {
   it('shows job files, the shortest and the longest among them', () => {
     expect(blocks.length).toBeGreaterThanOrEqual(3);
     const shown = new Set(blocks.flatMap((block) => Object.keys(parse(block))));
-    expect(Object.keys(JOB.rules).filter((name) => !shown.has(name))).toEqual([]);
+    expect(Object.keys(JOB_FIELDS).filter((name) => !shown.has(name))).toEqual([]);
   });
 
   it.each(blocks.map((block) => [block]))('shows a job file that is read without a finding: %s', (block) => {
@@ -121,7 +123,7 @@ describe('docs/job-file.md', () => {
   it('has a row for every field', () => {
     const rows = [...page.matchAll(/^\| `([^`]+)`/gm)].map(([, name]) => name);
     expect(
-      [...Object.keys(JOB.rules), ...Object.keys(TUNE_FIELDS).map((name) => `tune.${name}`)].filter(
+      [...Object.keys(JOB_FIELDS), ...Object.keys(TUNE_FIELDS).map((name) => `tune.${name}`)].filter(
         (name) => !rows.includes(name),
       ),
     ).toEqual([]);

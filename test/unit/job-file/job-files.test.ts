@@ -107,6 +107,7 @@ describe('job files', () => {
       serviceAccount: null,
       network: null,
       kmsKeyName: null,
+      programOptions: {},
       secrets: {},
       study: null,
       limits: { maxRunningMs: 7_200_000, maxWaitMs: 3_600_500, restartsMax: 0 },

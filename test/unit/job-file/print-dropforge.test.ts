@@ -2,6 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { readCatalog } from '#shared/catalog/catalog.ts';
 import { EMPTY_DRAFT, emptyPool, type JobDraft } from '#shared/job-file/draft/job-draft.ts';
+import type { JobField } from '#shared/job-file/fields/field.ts';
+import { JOB_FIELDS } from '#shared/job-file/formats/dropforge/fields.ts';
 import { printDropforgeJob } from '#shared/job-file/formats/dropforge/print.ts';
 import { fixture, printYaml, readOwn, SOUND_FILES, valuesOf } from '../../support/job-file/read-own-job.ts';
 
@@ -67,37 +69,38 @@ const scalar = fc.oneof(line, fc.integer(), fc.boolean());
 const textMap = fc.dictionary(line, scalar, { maxKeys: 3 });
 const texts = fc.array(scalar, { maxLength: 3 });
 const duration = fc.oneof(fc.constantFrom('1h', '36h', '2d', '90m', '0s', '1.5s', '007s', 'soon', '1h 1s'), line);
+
+/** Fields with values of their own; those of all others follow from the kind in the field's row. */
+const STRUCTURED: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
+  args: fc.oneof(texts, textMap),
+  gpu,
+  machine,
+  workers: group,
+  parameterServers: group,
+  evaluators: group,
+  disk,
+  reservation,
+  tune,
+};
+
+function arbitraryOf(name: string, { type }: JobField): fc.Arbitrary<unknown> {
+  const byKind: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
+    text: name === 'runtime' || name === 'python' ? scalar : line,
+    integer: fc.integer(),
+    boolean: fc.boolean(),
+    duration,
+    mapping: textMap,
+    'list of texts': texts,
+  };
+  const value = STRUCTURED[name] ?? byKind[type] ?? byKind[type.split(',')[0] ?? ''];
+  if (value === undefined) {
+    throw new Error(`The test has no values for the field ${name}, whose type is ${type}.`);
+  }
+  return value;
+}
+
 const job = fc.record(
-  {
-    name: line,
-    module: line,
-    image: line,
-    command: texts,
-    args: fc.oneof(texts, textMap),
-    packages: texts,
-    gpu,
-    machine,
-    workers: group,
-    parameterServers: group,
-    evaluators: group,
-    spot: fc.boolean(),
-    flexStart: fc.boolean(),
-    region: line,
-    output: line,
-    maxRuntime: duration,
-    maxWait: duration,
-    retries: fc.integer(),
-    runtime: scalar,
-    python: scalar,
-    disk,
-    env: textMap,
-    labels: textMap,
-    serviceAccount: line,
-    network: line,
-    kmsKey: line,
-    reservation,
-    tune,
-  },
+  Object.fromEntries(Object.entries<JobField>(JOB_FIELDS).map(([name, row]) => [name, arbitraryOf(name, row)])),
   { requiredKeys: [] },
 );
 

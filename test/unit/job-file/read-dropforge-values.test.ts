@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { readCatalog, toAcceleratorEnum } from '#shared/catalog/catalog.ts';
 import { masterOf } from '#shared/job-file/draft/job-draft.ts';
-import { parseGpus } from '#shared/job-file/formats/dropforge/values.ts';
+import { parseGpus } from '#shared/job-file/formats/dropforge/gpus.ts';
 import { firstOf, readOwn, valuesOf } from '../../support/job-file/read-own-job.ts';
 
 describe('GPUs', () => {

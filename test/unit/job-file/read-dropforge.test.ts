@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { isJobField, isTrainingInputField } from '#shared/job-file/formats/ai-platform/read.ts';
-import { JOB } from '#shared/job-file/formats/dropforge/fields.ts';
+import { JOB, JOB_FIELDS } from '#shared/job-file/formats/dropforge/fields.ts';
 import { isDropforgeField } from '#shared/job-file/formats/dropforge/read.ts';
 import { firstOf, fixture, printYaml, readOwn, SOUND_FILES, valuesOf } from '../../support/job-file/read-own-job.ts';
 
@@ -134,7 +134,7 @@ describe('reading Dropforge’s own form', () => {
 
 describe('names at the top of a file', () => {
   it('speak for the own form where no other form has them', () => {
-    const names = Object.keys(JOB.rules);
+    const names = Object.keys(JOB_FIELDS);
     expect(names.filter((name) => isDropforgeField(name) && (isJobField(name) || isTrainingInputField(name)))).toEqual(
       [],
     );
@@ -153,7 +153,7 @@ describe('names at the top of a file', () => {
   });
 
   it('are mended without listing those of other forms among their own', () => {
-    const own = new Set(Object.keys(JOB.rules));
+    const own = new Set(Object.keys(JOB_FIELDS));
     expect(Object.keys(JOB.synonyms).filter((name) => own.has(name))).toEqual([]);
   });
 });
@@ -178,7 +178,7 @@ describe('reading anything', () => {
   }
 
   it('never throws, and has something to say where it reads no value', () => {
-    const job = fc.dictionary(fc.constantFrom(...Object.keys(JOB.rules)), tree, { maxKeys: 6 });
+    const job = fc.dictionary(fc.constantFrom(...Object.keys(JOB_FIELDS)), tree, { maxKeys: 6 });
     const property = fc.property(job, (value) => {
       const { draft, problems } = readOwn(printYaml(value));
       expect(draft.pools[0]?.role).toBe('master');

@@ -8,6 +8,7 @@ import type { JobIn } from '#shared/domain/job.ts';
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
 import { type Heartbeat, heartbeatAnswerSchema, heartbeatSchema } from '#shared/protocol/heartbeat.ts';
 import { parseJson } from '#shared/protocol/parse-json.ts';
+import { programOptionsSchema } from '#shared/protocol/program-options.ts';
 import { SERVICE_VARIABLES } from '#shared/protocol/service-variables.ts';
 import { METADATA_KEYS, PROTOCOL_VERSION, vmConfigSchema } from '#shared/protocol/vm-config.ts';
 import { recordHeartbeat } from '#shared/use-cases/heartbeat/record-heartbeat.ts';
@@ -43,13 +44,17 @@ const PARSED = Object.entries(SCHEMAS).flatMap(([name, schema]) => (schema === n
 /** Objects whose keys are the user's: any of them may be missing. */
 const OPEN_OBJECTS = ['program.environment', 'program.secrets', 'cluster', 'trainingInput', 'progress.metrics'];
 
-/** Every path to a key of the value, through arrays too. */
+/** Fields that may be missing: VMs and stored jobs of an older deployment lack the newest options of the program. */
+const OPTIONAL_FIELDS = Object.keys(programOptionsSchema.shape).map((name) => `program.${name}`);
+
+/** Every path to a required key of the value, through arrays too. */
 function pathsOf(value: unknown, path: readonly string[] = []): readonly (readonly string[])[] {
   if (typeof value !== 'object' || value === null || OPEN_OBJECTS.includes(path.join('.'))) {
     return [];
   }
   return Object.entries(value).flatMap(([key, entry]) => {
-    const own = Array.isArray(value) ? [] : [[...path, key]];
+    const isOptional = OPTIONAL_FIELDS.includes([...path, key].join('.'));
+    const own = Array.isArray(value) || isOptional ? [] : [[...path, key]];
     return [...own, ...pathsOf(entry, [...path, key])];
   });
 }
@@ -112,6 +117,7 @@ function goldenJob(): JobIn<'PREPARING'> {
     jobId,
     program,
     jobDir: 'gs://dropforge-local-jobs/digits',
+    programOptions: programOptionsSchema.parse(vmConfigSchema.parse(golden('vm-config.json')).program),
     secrets: { HF_TOKEN: { project: null, secret: 'hf-token', version: '3' } },
   };
   const packages = [{ uri: packageUri, generation: '1763700000000001', crc32c: 'yZRlqg==', sizeBytes: 61_234 }];

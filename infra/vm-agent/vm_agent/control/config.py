@@ -20,6 +20,9 @@ RENAMED_FIELDS: Mapping[int, Mapping[Tuple[str, ...], str]] = {
     2: {('limits', 'deadManSeconds'): 'controlPlaneTimeoutSeconds'},
 }
 
+# The fields that a configuration of any version may lack, as paths, and their values if it does.
+OPTIONAL_FIELDS: Mapping[Tuple[str, ...], Any] = {}
+
 
 @dataclass(frozen=True)
 class Endpoints:
@@ -97,8 +100,9 @@ def read_config(body: Any) -> Config:
 
 def upgrade(body: Any) -> Mapping[str, Any]:
     """
-    Returns the configuration with the fields that later protocol versions renamed and added, and its `protocol`
-    unchanged. Raises ConfigError for a version that is not supported.
+    Returns the configuration with the fields that later protocol versions renamed and added, and with the default of
+    each optional field that is absent; its `protocol` is unchanged. Raises ConfigError for a version that is not
+    supported.
     """
     protocol = body.get('protocol') if isinstance(body, dict) else None
     if type(protocol) is not int or protocol not in SUPPORTED_PROTOCOLS:
@@ -113,6 +117,8 @@ def upgrade(body: Any) -> Mapping[str, Any]:
             upgraded = _renamed(upgraded, path, new_name)
         for path, default in ADDED_FIELDS.get(version, {}).items():
             upgraded = _with_default(upgraded, path, default)
+    for path, default in OPTIONAL_FIELDS.items():
+        upgraded = _with_default(upgraded, path, default)
     return upgraded
 
 

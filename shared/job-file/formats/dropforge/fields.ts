@@ -1,149 +1,326 @@
-import { type FieldRules, READ } from '#shared/job-file/parser/open-mapping.ts';
+import { JOB_ID_PATTERN, type Role } from '#shared/domain/job-spec.ts';
+import { MAX_RUNNING_MS_MAX, MAX_WAIT_MS_MAX } from '#shared/job-file/draft/duration.ts';
+import { masterOf } from '#shared/job-file/draft/job-draft.ts';
+import { custom, type FieldDocs, field, type JobField, rulesOf, synonymsOf } from '#shared/job-file/fields/field.ts';
+import { integer, text, textList, textMap } from '#shared/job-file/fields/kind.ts';
+import { inJob, inMaster, inProgram, withMaster } from '#shared/job-file/fields/slot.ts';
+import { duration } from '#shared/job-file/formats/dropforge/durations.ts';
+import { gpus } from '#shared/job-file/formats/dropforge/gpus.ts';
+import {
+  disk,
+  MASTER_DISK,
+  printGroup,
+  printMachineType,
+  RESERVATION,
+  readGroup,
+  readMachineType,
+} from '#shared/job-file/formats/dropforge/machines.ts';
+import {
+  ARGUMENTS,
+  COMMAND,
+  printFlexStart,
+  printSpot,
+  readFlexStart,
+  readSpot,
+} from '#shared/job-file/formats/dropforge/program.ts';
+import { printTune } from '#shared/job-file/tuning/print-tune.ts';
+import { readTune } from '#shared/job-file/tuning/read-tune.ts';
 import { TUNE_FIELDS } from '#shared/job-file/tuning/tune-fields.ts';
 
+const OPTIONAL_SCALARS = { additionalProperties: { type: ['string', 'number', 'boolean', 'null'] } } as const;
+const BOOLEAN = { type: 'boolean', schema: { type: 'boolean' } } as const;
+const VERSION = { type: ['string', 'number'] } as const;
+
+/** A limit of Dropforge: a program that has failed this often will fail again. */
+const RETRIES_MAX = 100;
+
 /**
- * The messages of Dropforge's own job form: all of their fields, and what other forms call them.
- * `dropforge-job.schema.json` has the same fields for editors, and `docs/job-file.md` for people.
+ * The fields of Dropforge's own job file, one row each, in the order in which they are read, printed and documented.
+ * Reader, printer, job.schema.json, the table in docs/job-file.md and the round-trip test are made from these rows.
+ * Fields that depend on others come after them: `machine` after `gpu`, groups after all fields of the first machine.
  */
-const JOB_FIELDS = {
-  name: READ,
-  module: READ,
-  image: READ,
-  command: READ,
-  args: READ,
-  packages: READ,
-  gpu: READ,
-  machine: READ,
-  workers: READ,
-  parameterServers: READ,
-  evaluators: READ,
-  spot: READ,
-  flexStart: READ,
-  region: READ,
-  output: READ,
-  maxRuntime: READ,
-  maxWait: READ,
-  retries: READ,
-  runtime: READ,
-  python: READ,
-  disk: READ,
-  env: READ,
-  secrets: READ,
-  labels: READ,
-  serviceAccount: READ,
-  network: READ,
-  kmsKey: READ,
-  reservation: READ,
-  tune: READ,
-} as const satisfies FieldRules;
+export const JOB_FIELDS = {
+  name: field(inJob('jobId'), text({ pattern: JOB_ID_PATTERN.source }), {
+    description: 'The job id: a letter, then letters, digits and underscores, at most 128 characters.',
+    omitted: 'from the command or the upload',
+    examples: ['first_run'],
+    synonyms: ['jobId', 'displayName'],
+    goesTo: { spec: 'jobId', vm: 'jobId' },
+  }),
+  module: field(inProgram('pythonModule'), text(), {
+    description: 'The Python module to run, as after `python -m`.',
+    omitted: '–',
+    examples: ['trainer.task'],
+    synonyms: ['pythonModule', 'entrypoint'],
+    goesTo: { spec: 'program.module', vm: 'config.program.module' },
+  }),
+  image: field(inProgram('imageUri'), text(), {
+    description: 'A container image to run instead of a module.',
+    omitted: '–',
+    examples: ['europe-west4-docker.pkg.dev/my-project/images/trainer:1'],
+    synonyms: ['imageUri', 'masterImageUri', 'docker'],
+    goesTo: { spec: 'program.imageUri', vm: null },
+  }),
+  command: field(inProgram('command'), COMMAND, {
+    description: "The command to run in the container, instead of the image's entry point.",
+    omitted: "the image's entry point",
+    examples: [['python', 'train.py']],
+    synonyms: ['containerCommand'],
+    goesTo: { spec: 'program.command', vm: null },
+  }),
+  args: field(inProgram('args'), ARGUMENTS, {
+    description:
+      'The arguments of the program. In a mapping, `epochs: 10` becomes `--epochs=10`; `true` sets a flag without a value, `false` omits it.',
+    omitted: 'none',
+    examples: [{ epochs: 10, verbose: true }, ['--epochs', '10']],
+    synonyms: ['containerArgs'],
+    goesTo: { spec: 'program.args', vm: 'config.program.args' },
+  }),
+  packages: field(inProgram('packageUris'), textList({ type: 'array', items: { type: 'string' } }), {
+    description: 'Source distributions and wheels: gs:// addresses, or paths relative to the job file.',
+    omitted: 'the package that contains the job file',
+    examples: [['dist/trainer-0.1.tar.gz']],
+    synonyms: ['packageUris', 'packagePath'],
+    goesTo: { spec: 'program.packageUris', vm: 'config.program.packages' },
+  }),
+  env: field(inProgram('environment'), textMap(OPTIONAL_SCALARS), {
+    description: 'Environment variables of the program.',
+    omitted: 'none',
+    examples: [{ NCCL_DEBUG: 'INFO' }],
+    synonyms: ['envs', 'environment'],
+    goesTo: { spec: 'program.environment', vm: 'config.program.environment' },
+  }),
+  secrets: field(
+    inJob('secrets'),
+    textMap({
+      propertyNames: { pattern: '^[A-Za-z_][A-Za-z0-9_]*$' },
+      additionalProperties: {
+        type: 'string',
+        pattern: '^(projects/[^/]+/secrets/)?[A-Za-z0-9_-]{1,255}((:|/versions/)[A-Za-z0-9_-]+)?$',
+      },
+    }),
+    {
+      description:
+        'Environment variables with secrets of Secret Manager: NAME, NAME:VERSION, or projects/P/secrets/NAME/versions/VERSION. Only VMs read the values.',
+      omitted: 'none',
+      examples: [{ WANDB_API_KEY: 'wandb-key', HF_TOKEN: 'hf-token:3' }],
+      synonyms: ['secretEnv', 'dropforgeSecrets'],
+      goesTo: { spec: 'secrets', vm: 'config.program.secrets' },
+    },
+  ),
+  runtime: field(inJob('runtimeVersion'), text(VERSION), {
+    description: 'The runtime version, which selects a machine image.',
+    omitted: "the deployment's",
+    examples: ['2.11'],
+    synonyms: ['runtimeVersion'],
+    goesTo: { spec: 'runtimeVersion', vm: 'config.trainingInput.runtime_version' },
+  }),
+  python: field(inJob('pythonVersion'), text(VERSION), {
+    description: 'The Python version.',
+    omitted: "the image's",
+    examples: ['3.11'],
+    synonyms: ['pythonVersion'],
+    goesTo: { spec: 'pythonVersion', vm: 'config.trainingInput.python_version' },
+  }),
+  gpu: field(inMaster('accelerator'), gpus(parentOf), {
+    description: 'The GPUs of each machine: `T4`, `2 x T4` or `T4:2`; short names or the API’s, `NVIDIA_TESLA_T4`.',
+    omitted: 'none',
+    synonyms: ['gpus', 'accelerator', 'accelerators', 'acceleratorType', 'acceleratorCount', 'acceleratorConfig'],
+    examples: ['T4', '2 x T4'],
+    goesTo: { spec: 'replicaGroups.0.accelerator', vm: 'accelerator' },
+  }),
+  machine: custom(text(), {
+    description: "Compute Engine's machine type.",
+    omitted: 'the smallest with these GPUs and 8 vCPUs; N1 with 8 vCPUs per GPU; without GPUs `n1-standard-4`',
+    examples: ['n1-standard-16', 'g2-standard-8', 'a2-highgpu-1g'],
+    synonyms: ['machineType', 'masterType', 'masterMachineType', 'instanceType'],
+    goesTo: { spec: 'replicaGroups.0.machineType', vm: 'machineType' },
+    read: (draft, found, findings) =>
+      withMaster(draft, { machineType: readMachineType(found, masterOf(draft).accelerator, findings) }),
+    print: (draft) => printMachineType(masterOf(draft)),
+  }),
+  disk: field(MASTER_DISK, disk(parentOf), {
+    description:
+      'The boot disk of each machine: GiB, or size and type (`pd-ssd`, `pd-standard`, `pd-balanced`, `hyperdisk-balanced`).',
+    omitted: '100 GiB',
+    examples: [200, { size: 200, type: 'pd-ssd' }],
+    synonyms: ['diskSize', 'diskConfig', 'diskSpec', 'bootDiskSizeGb'],
+    goesTo: { spec: 'replicaGroups.0.bootDiskGib', vm: 'bootDiskGib' },
+  }),
+  reservation: field(inMaster('reservation'), RESERVATION, {
+    description: 'Reserved capacity: `any`, `none`, a full reservation name, or a list of names.',
+    omitted: "Compute Engine's default",
+    examples: ['none', ['projects/my-project/zones/europe-west4-a/reservations/gpus']],
+    synonyms: ['reservationAffinity'],
+    goesTo: { spec: 'replicaGroups.0.reservation', vm: 'reservation' },
+  }),
+  workers: group('worker', 'workers', {
+    description:
+      'Further machines like the first: how many, or `count`, `machine`, `gpu`, `disk` and `reservation` if they differ.',
+    synonyms: ['workerCount'],
+  }),
+  parameterServers: group('ps', 'parameterServers', {
+    description: 'Parameter servers, like workers.',
+    synonyms: ['parameterServerCount'],
+  }),
+  evaluators: group('evaluator', 'evaluators', {
+    description: 'Evaluators, like workers.',
+    synonyms: ['evaluatorCount'],
+  }),
+  spot: custom(BOOLEAN, {
+    description: 'Whether to use Spot VMs: much cheaper, but can be preempted; the job is then restarted.',
+    omitted: '`false`',
+    examples: [true],
+    goesTo: { spec: 'provisioningModel', vm: 'provisioningModel' },
+    read: readSpot,
+    print: printSpot,
+  }),
+  flexStart: custom(BOOLEAN, {
+    description:
+      'Whether to wait for a single machine with GPUs at Compute Engine, unbilled (Flex-start). The machine can be used for seven days at most.',
+    omitted: '`false`',
+    examples: [true],
+    goesTo: { spec: 'provisioningModel', vm: 'provisioningModel' },
+    read: readFlexStart,
+    print: printFlexStart,
+  }),
+  region: field(inJob('region'), text({ pattern: '^[a-z]+-[a-z]+[0-9]+$' }), {
+    description: 'The region of all machines.',
+    omitted: "the deployment's",
+    examples: ['us-central1', 'europe-west4', 'asia-east1'],
+    goesTo: { spec: 'region', vm: 'config.trainingInput.region' },
+  }),
+  maxRuntime: field(inJob('maxRunningTime'), duration(MAX_RUNNING_MS_MAX), {
+    description: 'How long the job may run, all attempts together; then it fails.',
+    omitted: '7 days',
+    examples: ['12h'],
+    synonyms: ['maxRunningTime', 'maxDuration', 'timeout'],
+    goesTo: { spec: 'limits.maxRunningMs', vm: 'config.limits.maxRunningSeconds' },
+  }),
+  maxWait: field(inJob('maxWaitTime'), duration(MAX_WAIT_MS_MAX), {
+    description: 'How long the job may wait for machines; then it fails.',
+    omitted: 'it waits indefinitely',
+    examples: ['2h'],
+    synonyms: ['maxWaitTime', 'maxWaitDuration'],
+    goesTo: { spec: 'limits.maxWaitMs', vm: 'config.trainingInput.scheduling.max_wait_time' },
+  }),
+  retries: field(
+    inJob('restartsMax'),
+    integer({
+      min: 0,
+      max: RETRIES_MAX,
+      default: 0,
+      code: 'INVALID_RESTARTS',
+      remedy: 'Write how many times a failed program is restarted.',
+    }),
+    {
+      description: 'How often the program is restarted after it fails. Restarts after preemption do not count.',
+      omitted: '0',
+      examples: [2],
+      synonyms: ['maxRetries', 'retry'],
+      goesTo: { spec: 'limits.restartsMax', vm: null },
+    },
+  ),
+  output: field(inJob('jobDir'), text({ pattern: '^gs://' }), {
+    description: 'The job directory for models, checkpoints and logs: `gs://bucket/path`.',
+    omitted: 'a new directory',
+    examples: ['gs://my-bucket/runs/first'],
+    synonyms: ['jobDir', 'baseOutputDirectory'],
+    goesTo: { spec: 'jobDir', vm: 'config.jobDir' },
+  }),
+  labels: field(inJob('labels'), textMap(OPTIONAL_SCALARS), {
+    description:
+      'Labels of the job and its machines, at most 56: lowercase letters, digits, `_` and `-`. `managed-by` and names that start with `dropforge` are reserved.',
+    omitted: 'none',
+    examples: [{ team: 'vision' }],
+    goesTo: { spec: 'labels', vm: 'labels' },
+  }),
+  serviceAccount: field(inJob('serviceAccount'), text(), {
+    description: 'The service account of the machines.',
+    omitted: "the deployment's",
+    examples: ['trainer@my-project.iam.gserviceaccount.com'],
+    goesTo: { spec: 'serviceAccount', vm: null },
+  }),
+  network: field(inJob('network'), text(), {
+    description: 'The VPC network of the machines.',
+    omitted: "the deployment's",
+    examples: ['projects/my-project/global/networks/training'],
+    goesTo: { spec: 'network', vm: null },
+  }),
+  kmsKey: field(inJob('kmsKeyName'), text(), {
+    description: 'The Cloud KMS key of the disks.',
+    omitted: "Google's own keys",
+    examples: ['projects/my-project/locations/europe-west4/keyRings/r/cryptoKeys/k'],
+    synonyms: ['encryptionConfig', 'encryptionSpec', 'kmsKeyName'],
+    goesTo: { spec: 'kmsKeyName', vm: null },
+  }),
+  tune: custom(
+    { type: 'mapping', schema: { $ref: '#/$defs/tune' } },
+    {
+      description: 'Hyperparameter tuning: the job runs many trials.',
+      omitted: 'a single training',
+      examples: [{ metric: 'accuracy', parameters: { batch_size: [16, 32] } }],
+      synonyms: ['hyperparameters', 'studySpec'],
+      goesTo: { spec: 'study', vm: null },
+      read: (draft, found, findings) => ({ ...draft, study: found && readTune(found, parentOf, findings) }),
+      print: ({ study }) => study && printTune(study),
+    },
+  ),
+} as const satisfies Readonly<Record<string, JobField>>;
 
-const GROUP_FIELDS = { count: READ, machine: READ, gpu: READ, disk: READ, reservation: READ } as const;
+function group(
+  role: Exclude<Role, 'master'>,
+  name: string,
+  docs: Pick<FieldDocs, 'description' | 'synonyms'>,
+): JobField {
+  return custom(
+    { type: 'integer, or mapping', schema: { $ref: '#/$defs/group' } },
+    {
+      ...docs,
+      omitted: 'none',
+      examples: [3, { count: 3, machine: 'n1-highmem-8' }],
+      goesTo: { spec: 'replicaGroups.1', vm: 'config.replicaCount' },
+      read: (draft, found, findings) => {
+        const first = { ...masterOf(draft), role, path: name };
+        return { ...draft, pools: [...draft.pools, ...readGroup(found, { first, parentOf }, findings)] };
+      },
+      print: (draft) => {
+        const pool = draft.pools.find((one) => one.role === role);
+        return pool && printGroup(pool, draft);
+      },
+    },
+  );
+}
 
-const GPU_FIELDS = { type: READ, count: READ } as const;
-
-const DISK_FIELDS = { size: READ, type: READ } as const;
-
-/** What AI Platform, Vertex AI and the tools that people come from call it, and what it is called here. */
-const JOB_SYNONYMS = {
-  jobId: 'name',
-  displayName: 'name',
-  pythonModule: 'module',
-  entrypoint: 'module',
-  imageUri: 'image',
-  masterImageUri: 'image',
-  docker: 'image',
+/** Names of other formats and tools that stand for several fields, or for a field with a certain value. */
+const OTHER_SYNONYMS = {
   containerSpec: 'image, command and args',
-  containerCommand: 'command',
-  containerArgs: 'args',
   run: 'module, or image and command',
   commands: 'module, or image and command',
-  packageUris: 'packages',
-  packagePath: 'packages',
   pythonPackageSpec: 'module, packages and args',
-  gpus: 'gpu',
-  accelerator: 'gpu',
-  accelerators: 'gpu',
-  acceleratorType: 'gpu',
-  acceleratorCount: 'gpu',
-  acceleratorConfig: 'gpu',
   masterConfig: 'gpu and disk',
   machineSpec: 'gpu and machine',
   resources: 'gpu, machine, disk, spot and region',
-  machineType: 'machine',
-  masterType: 'machine',
-  masterMachineType: 'machine',
-  instanceType: 'machine',
   scaleTier: 'machine or gpu',
-  workerCount: 'workers',
   workerType: 'workers, with a count and a machine',
   workerConfig: 'workers, with a count, a machine and a gpu',
   numNodes: 'workers, one less than all machines',
   nodes: 'workers, one less than all machines',
-  parameterServerCount: 'parameterServers',
   parameterServerType: 'parameterServers, with a count and a machine',
-  evaluatorCount: 'evaluators',
   evaluatorType: 'evaluators, with a count and a machine',
   scheduling: 'maxRuntime, maxWait, spot and flexStart',
   strategy: 'spot: true or flexStart: true',
   useSpot: 'spot: true',
   spotPolicy: 'spot: true',
-  jobDir: 'output',
-  baseOutputDirectory: 'output',
-  maxRunningTime: 'maxRuntime',
-  maxDuration: 'maxRuntime',
-  timeout: 'maxRuntime',
-  maxWaitTime: 'maxWait',
-  maxWaitDuration: 'maxWait',
-  maxRetries: 'retries',
-  retry: 'retries',
-  runtimeVersion: 'runtime',
-  pythonVersion: 'python',
-  diskSize: 'disk',
-  diskConfig: 'disk',
-  diskSpec: 'disk',
-  bootDiskSizeGb: 'disk',
   bootDiskType: 'disk, with a size and a type',
-  envs: 'env',
-  environment: 'env',
-  secretEnv: 'secrets',
-  dropforgeSecrets: 'secrets',
-  encryptionConfig: 'kmsKey',
-  encryptionSpec: 'kmsKey',
-  kmsKeyName: 'kmsKey',
-  reservationAffinity: 'reservation',
-  hyperparameters: 'tune',
-  studySpec: 'tune',
-} as const satisfies Synonyms;
-
-const GROUP_SYNONYMS = {
-  replicaCount: 'count',
-  machineType: 'machine',
-  acceleratorConfig: 'gpu',
-  accelerators: 'gpu',
-  diskConfig: 'disk',
-  diskSpec: 'disk',
-} as const satisfies Synonyms;
-
-const GPU_SYNONYMS = { acceleratorType: 'type', name: 'type', acceleratorCount: 'count' } as const satisfies Synonyms;
-
-const DISK_SYNONYMS = {
-  bootDiskSizeGb: 'size',
-  sizeGb: 'size',
-  diskSize: 'size',
-  bootDiskType: 'type',
-} as const satisfies Synonyms;
-
-type Synonyms = Readonly<Record<string, string>>;
+} as const;
 
 /** Where a field in the wrong mapping belongs; undefined for names of several mappings (`type`, `count`, `size`). */
-export function parentOf(name: string): string | undefined {
+function parentOf(name: string): string | undefined {
   if (Object.hasOwn(JOB_FIELDS, name)) {
     return 'the top level of the file';
   }
   return Object.hasOwn(TUNE_FIELDS, name) ? 'tune' : undefined;
 }
 
-export const JOB = { rules: JOB_FIELDS, synonyms: JOB_SYNONYMS, parentOf };
-export const GROUP = { rules: GROUP_FIELDS, synonyms: GROUP_SYNONYMS, parentOf };
-export const GPU = { rules: GPU_FIELDS, synonyms: GPU_SYNONYMS, parentOf };
-export const DISK = { rules: DISK_FIELDS, synonyms: DISK_SYNONYMS, parentOf };
+export const JOB = { rules: rulesOf(JOB_FIELDS), synonyms: synonymsOf(JOB_FIELDS, OTHER_SYNONYMS), parentOf };

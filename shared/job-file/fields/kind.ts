@@ -1,0 +1,90 @@
+import type { KeyedText } from '#shared/job-file/draft/job-draft.ts';
+import { textMapOf, valuesOf } from '#shared/job-file/draft/print-fields.ts';
+import { type Findings, type Located, locationOf } from '#shared/job-file/parser/findings.ts';
+import {
+  type FoundNode,
+  readInteger,
+  readText,
+  readTextList,
+  readTextMap,
+} from '#shared/job-file/parser/read-values.ts';
+import { readShortName, type ShortNames, toShortName } from '#shared/job-file/parser/short-names.ts';
+
+/** A JSON Schema (draft 2020-12). */
+export type JsonSchema = Readonly<Record<string, unknown>>;
+
+/** A kind of value: how it is read, validated, printed and documented. */
+export type Kind<T> = {
+  /** Its name in the documentation, with its limits: `integer, 0 to 100`. */
+  readonly type: string;
+  readonly schema: JsonSchema;
+  readonly read: (found: FoundNode | undefined, findings: Findings) => T;
+  /** The value as it is written in a file; undefined if the field is left out. */
+  readonly print: (value: T) => unknown;
+  /** Whether the value is within the limits; reports a problem if not. */
+  readonly check?: (value: T, findings: Findings) => boolean;
+};
+
+export const TEXT_SCHEMA = { type: 'string' } as const;
+export const SCALAR_SCHEMA = { type: ['string', 'number', 'boolean'] } as const;
+export const SCALAR_LIST_SCHEMA = { type: 'array', items: SCALAR_SCHEMA } as const;
+
+/** Text. The schema has a pattern or further keywords, if any; validation of the value is the checks' own. */
+export function text(schema: JsonSchema = {}): Kind<Located<string> | undefined> {
+  return { type: 'text', schema: { ...TEXT_SCHEMA, ...schema }, read: readText, print: (value) => value?.value };
+}
+
+export type IntegerLimits = {
+  readonly min: number;
+  readonly max: number;
+  /** The value of an absent field, for editors. */
+  readonly default?: number;
+  /** Of the finding on a value outside the limits. */
+  readonly code: string;
+  readonly remedy: string;
+};
+
+/** An integer within limits, both inclusive. */
+export function integer({ min, max, code, remedy, ...rest }: IntegerLimits): Kind<Located<number> | undefined> {
+  return {
+    type: `integer, ${min} to ${max}`,
+    schema: { type: 'integer', minimum: min, maximum: max, ...rest },
+    read: readInteger,
+    print: (value) => value?.value,
+    check: (value, findings) => {
+      if (value === undefined || (value.value >= min && value.value <= max)) {
+        return true;
+      }
+      const message = `${value.path} must be ${min} to ${max}, but is ${value.value}.`;
+      findings.problems.push({ code, message, remedy, ...locationOf(value) });
+      return false;
+    },
+  };
+}
+
+/** One of several short names; the draft has the API's name. */
+export function oneOf(names: ShortNames): Kind<Located<string> | undefined> {
+  return {
+    type: Object.keys(names)
+      .map((name) => `\`${name}\``)
+      .join(', '),
+    schema: { enum: Object.keys(names) },
+    read: (found, findings) => readShortName(found, names, findings),
+    print: (value) => value && toShortName(value.value, names),
+  };
+}
+
+/** A list of texts. */
+export function textList(schema: JsonSchema): Kind<readonly Located<string>[] | undefined> {
+  return { type: 'list of texts', schema, read: readTextList, print: valuesOf };
+}
+
+/** A mapping of names to texts. */
+export function textMap(schema: JsonSchema): Kind<readonly Located<KeyedText>[]> {
+  return {
+    type: 'mapping',
+    schema: { type: 'object', ...schema },
+    read: readTextMap,
+    print: (list) => textMapOf(list),
+  };
+}

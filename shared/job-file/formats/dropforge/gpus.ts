@@ -1,0 +1,137 @@
+import { type Accelerator, findAccelerator, readCatalog, toAcceleratorEnum } from '#shared/catalog/catalog.ts';
+import type { AcceleratorDraft } from '#shared/job-file/draft/job-draft.ts';
+import { omitEmpty } from '#shared/job-file/draft/print-fields.ts';
+import { type Field, mappingSchema, rulesOf, synonymsOf } from '#shared/job-file/fields/field.ts';
+import type { JsonSchema, Kind } from '#shared/job-file/fields/kind.ts';
+import { type Findings, reportInvalid } from '#shared/job-file/parser/findings.ts';
+import { openMapping, type ParentLookup } from '#shared/job-file/parser/open-mapping.ts';
+import { type FoundNode, readCount, readText, reportWrongKind } from '#shared/job-file/parser/read-values.ts';
+
+export const GPU_FIELDS = {
+  type: {
+    description: 'The GPU type.',
+    type: 'text',
+    schema: { $ref: '#/$defs/gpuType' },
+    omitted: 'required',
+    synonyms: ['acceleratorType', 'name'],
+  },
+  count: {
+    description: 'The number of GPUs of each machine.',
+    type: 'integer',
+    schema: { type: 'integer', minimum: 1, default: 1 },
+    omitted: '1',
+    synonyms: ['acceleratorCount'],
+  },
+} as const satisfies Readonly<Record<string, Field>>;
+
+const RULES = rulesOf(GPU_FIELDS);
+const SYNONYMS = synonymsOf(GPU_FIELDS);
+
+const NO_GPUS: AcceleratorDraft = { type: undefined, count: undefined };
+
+/** GPUs as one text, `2 x T4`, or as a mapping of type and count. */
+export function gpus(parentOf: ParentLookup): Kind<AcceleratorDraft> {
+  return {
+    type: 'text, or `type` and `count`',
+    schema: { $ref: '#/$defs/gpu' },
+    read: (found, findings) => readGpus(found, parentOf, findings),
+    print: printGpus,
+  };
+}
+
+/** The schemas of a GPU type and of `gpu`; suggests the short names of the catalog's GPUs. */
+export function gpuSchemas(): JsonSchema {
+  const { properties, ...mapping } = mappingSchema(GPU_FIELDS);
+  return {
+    gpuType: { anyOf: [{ enum: readCatalog().accelerators.map(({ label }) => label) }, { type: 'string' }] },
+    gpu: {
+      anyOf: [
+        { enum: readCatalog().accelerators.map(({ label }) => label) },
+        { type: 'string', pattern: '[A-Za-z]', examples: ['2 x T4', '8 x A100'] },
+        { ...mapping, required: ['type'], properties, examples: [{ type: 'A100', count: 8 }] },
+      ],
+    },
+  };
+}
+
+function readGpus(found: FoundNode | undefined, parentOf: ParentLookup, findings: Findings): AcceleratorDraft {
+  if (found?.node.kind === 'MAPPING') {
+    const gpu = openMapping(found, { rules: RULES, synonyms: SYNONYMS, parentOf }, findings);
+    const type = readText(gpu.type, findings);
+    const count = readCount(gpu.count, findings);
+    return { type: type && { ...type, value: toGpuEnum(type.value) }, count: count ?? (type && { ...type, value: 1 }) };
+  }
+  if (found?.node.kind === 'LIST') {
+    reportWrongKind(found, 'text such as 2 x T4, or a mapping of type and count', findings);
+    return NO_GPUS;
+  }
+  const text = readText(found, findings);
+  if (text !== undefined && isBareCount(text.value)) {
+    const message = `${text.path} does not name a GPU: "${text.value}".`;
+    const remedy = 'Write a GPU type, such as T4 or 2 x T4; for a machine without GPUs, remove the field.';
+    reportInvalid(text, { code: 'GPU_NOT_NAMED', message, remedy }, findings);
+    return NO_GPUS;
+  }
+  const parsed = text && parseGpus(text.value);
+  return {
+    type: text && parsed && { ...text, value: parsed.type },
+    count: text && parsed && { ...text, value: parsed.count },
+  };
+}
+
+/** The shortest form that reads as the same; undefined if there are no GPUs. */
+export function printGpus({ type, count }: AcceleratorDraft): unknown {
+  const name = type && (findAccelerator(type.value)?.label ?? type.value);
+  if (name !== undefined && typeof count?.value === 'number') {
+    const text = count.value === 1 ? name : `${count.value} x ${name}`;
+    const again = parseGpus(text);
+    if (again.type === toGpuEnum(name) && again.count === count.value && !isBareCount(text)) {
+      return text;
+    }
+  }
+  return omitEmpty({ type: name, count: count?.value });
+}
+
+/** Longer texts do not name GPUs; the limit bounds the time of pattern matching. */
+const TEXT_CHARACTERS_MAX = 100;
+
+/** `2 x T4`, `2xT4`; and `T4:2`, as SkyPilot, dstack and Modal write it. */
+const COUNT_FIRST_PATTERN = /^(\d{1,4})\s*[x×*]\s*(\S.*)$/i;
+const COUNT_LAST_PATTERN = /^(\S.*?)\s*:\s*(\d{1,4})$/;
+
+/** Type and count of GPUs in one text; the count defaults to 1. */
+export function parseGpus(text: string): { readonly type: string; readonly count: number } {
+  if (text.length > TEXT_CHARACTERS_MAX) {
+    return { type: text, count: 1 };
+  }
+  const first = COUNT_FIRST_PATTERN.exec(text);
+  if (first !== null) {
+    return { type: toGpuEnum(first[2] ?? ''), count: Number(first[1]) };
+  }
+  const last = COUNT_LAST_PATTERN.exec(text);
+  return { type: toGpuEnum(last?.[1] ?? text), count: Number(last?.[2] ?? 1) };
+}
+
+/** The API's name of a GPU called `T4`, `A100-80GB` or `nvidia-l4`; unknown names are unchanged. */
+function toGpuEnum(text: string): string {
+  const name = withoutVendor(text);
+  const found = readCatalog().accelerators.find((accelerator) => namesOf(accelerator).includes(name));
+  return found === undefined ? text : toAcceleratorEnum(found.name);
+}
+
+function namesOf({ name, label, memoryGibPerGpu }: Accelerator): readonly string[] {
+  return [withoutVendor(name), simplify(label), simplify(`${label}-${memoryGibPerGpu}GB`)];
+}
+
+function withoutVendor(text: string): string {
+  return simplify(text).replace(/^(nvidia)?(tesla)?/, '');
+}
+
+function simplify(text: string): string {
+  return text.toLowerCase().replaceAll(/[-_\s]/g, '');
+}
+
+/** Whether a text is a count without a GPU type. */
+function isBareCount(text: string): boolean {
+  return /^\s*\d*\s*$/.test(text);
+}

@@ -1,0 +1,8 @@
+import { z } from 'zod';
+import type { ProgramOptions } from '#shared/domain/job-spec.ts';
+
+/**
+ * The options of the program, in stored jobs and in a VM's configuration. All of them are optional: jobs and VMs of the
+ * previous version lack the newest ones, and the agent has a default for each.
+ */
+export const programOptionsSchema = z.object({}) satisfies z.ZodType<ProgramOptions>;

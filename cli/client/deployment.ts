@@ -10,8 +10,14 @@ const deploymentSchema = z.object({
   api: z.url({ protocol: /^https?$/ }).transform((url) => url.replace(/\/+$/, '')),
   uploadBucket: z.string().min(1),
   jobsBucket: z.string().min(1),
+  /** `projects/P/topics/T`: job files are submitted here; without it, through the upload bucket. */
+  submitTopic: z.string().min(1).nullish(),
+  /** `projects/P/topics/T`: subscribed to while a job is followed; null if the deployment grants nobody the right. */
+  jobUpdatesTopic: z.string().min(1).nullish(),
   /** Overrides Cloud Storage's default endpoint. */
   storage: z.url().optional(),
+  /** Overrides Pub/Sub's default endpoint. */
+  pubsub: z.url().optional(),
 });
 
 export type Deployment = z.infer<typeof deploymentSchema>;

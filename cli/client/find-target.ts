@@ -14,7 +14,17 @@ export type Target = {
   readonly stagingBucket: string;
   /** Endpoint of the Cloud Storage API; null for Google's own, with this machine's credentials. */
   readonly storage: string | null;
+  /** The deployment's topics; null on an embedded cloud. */
+  readonly topics: Topics | null;
   readonly api: Api;
+};
+
+/** The topics of a deployment that the CLI uses, as `projects/P/topics/T`; null if it does not use one. */
+export type Topics = {
+  readonly submit: string | null;
+  readonly jobUpdates: string | null;
+  /** Endpoint of the Pub/Sub API; undefined for Google's own, with this machine's credentials. */
+  readonly endpoint: string | undefined;
 };
 
 /** An embedded cloud has no quota and usually a single client. */
@@ -36,9 +46,11 @@ export async function findTarget(caller: Caller): Promise<Target> {
   // Loaded on demand: most commands run against the embedded cloud and do not need these modules.
   const { readDeployment } = await import('#cli/client/deployment.ts');
   const { createAuthorizer } = await import('#cli/client/identity-token.ts');
-  const { api, storage = null, ...buckets } = await readDeployment(resolve(caller.io.cwd, caller.deployment));
+  const deployment = await readDeployment(resolve(caller.io.cwd, caller.deployment));
+  const { api, storage = null, pubsub, submitTopic = null, jobUpdatesTopic = null, ...buckets } = deployment;
   return {
     ...buckets,
+    topics: { submit: submitTopic, jobUpdates: jobUpdatesTopic, endpoint: pubsub },
     // The only bucket that the service accounts of both the functions and the VMs can read.
     stagingBucket: buckets.uploadBucket,
     storage,
@@ -57,6 +69,7 @@ export async function findTarget(caller: Caller): Promise<Target> {
 export function targetOf({ projectId, uploadBucket, jobsBucket, storage, api }: Endpoints): Target {
   return {
     ...{ projectId, uploadBucket, jobsBucket, storage, stagingBucket: jobsBucket },
+    topics: null,
     api: {
       url: api,
       authorize: async () => ({}),

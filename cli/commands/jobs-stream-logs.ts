@@ -1,6 +1,7 @@
 import { createApiClient } from '#cli/client/api-client.ts';
 import { findTarget } from '#cli/client/find-target.ts';
 import { reportInterruption, streamLogs } from '#cli/client/follow-job.ts';
+import { withJobUpdates } from '#cli/client/job-updates.ts';
 import type { Command } from '#cli/core/command.ts';
 import { checkJobFlags, GCLOUD_JOB_FLAGS } from '#cli/core/gcloud-flags.ts';
 import { formatLogEntry } from '#cli/render/format.ts';
@@ -15,9 +16,13 @@ export const jobsStreamLogs: Command = {
     checkJobFlags(invocation, target);
     const [jobId = ''] = operands;
     const signal = io.interrupted;
-    const work = streamLogs(createApiClient(target.api, signal), jobId, {
-      signal,
-      onEntry: (entry) => print({ json: entry, text: formatLogEntry(entry, io.stdout) }),
+    const work = withJobUpdates(target, {
+      ...{ jobId, stderr: io.stderr },
+      work: (updates) =>
+        streamLogs(createApiClient(target.api, signal), jobId, {
+          ...{ signal, updates },
+          onEntry: (entry) => print({ json: entry, text: formatLogEntry(entry, io.stdout) }),
+        }),
     });
     const job = await reportInterruption(jobId, { signal, work });
     io.stderr.write(`Job ${job.jobId} ended: ${paintState(job.state, io.stderr)}.\n`);

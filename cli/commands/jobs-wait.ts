@@ -1,6 +1,7 @@
 import { createApiClient } from '#cli/client/api-client.ts';
 import { findTarget } from '#cli/client/find-target.ts';
 import { followJob, reportInterruption } from '#cli/client/follow-job.ts';
+import { withJobUpdates } from '#cli/client/job-updates.ts';
 import type { Command } from '#cli/core/command.ts';
 import { Failure, UsageFailure } from '#cli/core/failure.ts';
 import { checkJobFlags, GCLOUD_JOB_FLAGS } from '#cli/core/gcloud-flags.ts';
@@ -25,7 +26,10 @@ export const jobsWait: Command = {
     const [jobId = ''] = operands;
     const timeout = timeoutSeconds === undefined ? undefined : AbortSignal.timeout(timeoutSeconds * 1_000);
     const signal = timeout === undefined ? io.interrupted : AbortSignal.any([io.interrupted, timeout]);
-    const following = followJob(createApiClient(target.api, signal), jobId, { signal });
+    const following = withJobUpdates(target, {
+      ...{ jobId, stderr: io.stderr },
+      work: (updates) => followJob(createApiClient(target.api, signal), jobId, { signal, updates }),
+    });
     const work = following.catch((error: unknown) => {
       throw timeout?.aborted && !io.interrupted.aborted
         ? new Failure(`Job ${jobId} did not end within ${timeoutSeconds} s. It is still running.`)

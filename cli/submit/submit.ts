@@ -1,6 +1,7 @@
-import { type Api, createApiClient } from '#cli/client/api-client.ts';
-import { findTarget } from '#cli/client/find-target.ts';
+import { createApiClient } from '#cli/client/api-client.ts';
+import { findTarget, type Target } from '#cli/client/find-target.ts';
 import { reportInterruption, streamLogs } from '#cli/client/follow-job.ts';
+import { withJobUpdates } from '#cli/client/job-updates.ts';
 import { createObjectClient, type ObjectClient } from '#cli/client/object-client.ts';
 import type { ExitCode, Invocation } from '#cli/core/command.ts';
 import { rejectOtherProject } from '#cli/core/gcloud-flags.ts';
@@ -13,6 +14,7 @@ import { buildPackages } from '#cli/submit/build-packages.ts';
 import { validateBuiltPackages } from '#cli/submit/check-packages.ts';
 import { OFFLINE_CONTEXT } from '#cli/submit/job-file.ts';
 import { type JobRequest, type ValidatedRequest, validateRequest } from '#cli/submit/job-request.ts';
+import { publishJobFile } from '#cli/submit/publish-job.ts';
 import { rejectConflictingFlags } from '#cli/submit/submit-flags.ts';
 import {
   isJobIdTaken,
@@ -23,9 +25,12 @@ import {
 } from '#cli/submit/upload-job.ts';
 import { printJobFile } from '#shared/job-file/print-job-file.ts';
 import { validateJobFile } from '#shared/job-file/validate-job-file.ts';
+import type { ObjectName } from '#shared/ports/object-store.ts';
 import type { Report } from '#shared/protocol/report.ts';
 
-/** Validates a job, then uploads its packages and job file; --dry-run only prints it, --stream-logs follows it. */
+const JOB_LOOKUP_MS_MAX = 10_000;
+
+/** Validates a job, uploads its packages and submits its job file; --dry-run only prints it, --stream-logs follows it. */
 export async function submit(invocation: Invocation, request: JobRequest): Promise<ExitCode> {
   const { io, flag, print } = invocation;
   rejectConflictingFlags(invocation);
@@ -48,7 +53,7 @@ export async function submit(invocation: Invocation, request: JobRequest): Promi
     io.stderr.write(`${note}\n`);
   }
   const client = createObjectClient(target);
-  const named = await chooseJobId(client, { request, jobId: validated.spec.jobId, bucket: target.uploadBucket });
+  const named = await chooseJobId(target, { request, jobId: validated.spec.jobId, client });
   const { jobId } = named;
   if (jobId !== validated.spec.jobId) {
     io.stderr.write(`Job ${validated.spec.jobId} already exists: this one is submitted as ${jobId}.\n`);
@@ -56,22 +61,49 @@ export async function submit(invocation: Invocation, request: JobRequest): Promi
   const bucket = stagingBucket ?? target.stagingBucket;
   const uriOf = await uploadPackages(client, { built, jobId, bucket });
   const text = printJobFile(named.request.applyFlags(request.file.draft, uriOf));
-  const source = await uploadJobFile(client, { bucket: target.uploadBucket, jobId, text });
+  const source = await sendJobFile(target, { client, jobId, text });
   const work = waitForVerdict(client, source, io.interrupted);
   const report = await reportInterruption(jobId, { signal: io.interrupted, work });
   print({ json: report, text: describeReport(report, io.stdout) });
   if (report.verdict !== 'ACCEPTED') {
     return 1;
   }
-  return invocation.isSet('stream-logs') ? follow(invocation, { api: target.api, jobId }) : 0;
+  return invocation.isSet('stream-logs') ? follow(invocation, target, jobId) : 0;
+}
+
+/**
+ * Submits the job file: to a deployment with a submit topic as a message, which needs no name in the upload bucket;
+ * otherwise as an upload. Returns the name that its report is based on.
+ */
+function sendJobFile(
+  { uploadBucket, topics }: Target,
+  { client, jobId, text }: { readonly client: ObjectClient; readonly jobId: string; readonly text: string },
+): Promise<ObjectName> {
+  return topics?.submit
+    ? publishJobFile({ topic: topics.submit, endpoint: topics.endpoint, uploadBucket, text })
+    : uploadJobFile(client, { bucket: uploadBucket, jobId, text });
+}
+
+/** Whether the API knows the job; a submitter who may not call it learns that from the verdict. */
+async function isPublishedJob({ topics, api }: Target, jobId: string): Promise<boolean> {
+  if (!topics?.submit) {
+    return false;
+  }
+  const { getJob } = createApiClient(api, AbortSignal.timeout(JOB_LOOKUP_MS_MAX));
+  return getJob(jobId).then(
+    () => true,
+    () => false,
+  );
 }
 
 /** Vertex AI's display names need not be unique, but job ids must be: appends the time if the id is taken. */
 async function chooseJobId(
-  client: ObjectClient,
-  { request, jobId, bucket }: { readonly request: JobRequest; readonly jobId: string; readonly bucket: string },
+  target: Target,
+  { client, request, jobId }: { readonly client: ObjectClient; readonly request: JobRequest; readonly jobId: string },
 ) {
-  if (request.rename === undefined || !(await isJobIdTaken(client, { bucket, jobId }))) {
+  const isTaken = async () =>
+    (await isJobIdTaken(client, { bucket: target.uploadBucket, jobId })) || (await isPublishedJob(target, jobId));
+  if (request.rename === undefined || !(await isTaken())) {
     return { request, jobId };
   }
   const suffix = new Date().toISOString().slice(2, 19).replaceAll(/[-:]/g, '').replace('T', '_');
@@ -100,11 +132,15 @@ function toRejectionReport({ jobId, problems, warnings }: ValidatedRequest, conf
 }
 
 /** As in gcloud, returns 0 only if the job succeeded. */
-async function follow({ io, print }: Invocation, { api, jobId }: { api: Api; jobId: string }): Promise<ExitCode> {
+async function follow({ io, print }: Invocation, target: Target, jobId: string): Promise<ExitCode> {
   const signal = io.interrupted;
-  const work = streamLogs(createApiClient(api, signal), jobId, {
-    signal,
-    onEntry: (entry) => print({ json: entry, text: formatLogEntry(entry, io.stdout) }),
+  const work = withJobUpdates(target, {
+    ...{ jobId, stderr: io.stderr },
+    work: (updates) =>
+      streamLogs(createApiClient(target.api, signal), jobId, {
+        ...{ signal, updates },
+        onEntry: (entry) => print({ json: entry, text: formatLogEntry(entry, io.stdout) }),
+      }),
   });
   const job = await reportInterruption(jobId, { signal, work });
   const lines = [`Job ${job.jobId} ended: ${paintState(job.state, io.stderr)}.`, ...describeCause(job)];

@@ -57,7 +57,7 @@ export async function waitForVerdict(client: ObjectClient, source: ObjectName, s
     }
     if (isTimedOut) {
       throw new Failure(
-        `${toGsUri(source)} was uploaded, but there is no verdict after ${VERDICT_TIMEOUT_MS / 1_000} s. ` +
+        `${toGsUri(source)} was submitted, but there is no verdict after ${VERDICT_TIMEOUT_MS / 1_000} s. ` +
           `Check again later with \`${programName()} cat ${toGsUri(reportOf(source))}\`, or check the cloud with \`${programName()} status\`.`,
       );
     }

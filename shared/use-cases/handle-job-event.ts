@@ -53,7 +53,8 @@ export async function handleJobEvent(ports: EventPorts, event: JobEvent): Promis
  */
 export async function publishOutbox(ports: OutboxPorts, jobId: string): Promise<void> {
   for (const { entryId, effect } of await ports.jobs.listOutbox(jobId)) {
-    await ports.bus.publish(TOPIC_OF[effect.type], effect);
+    // As an attribute too, by which a subscription can be filtered: `attributes.jobId = "digits"`.
+    await ports.bus.publish(TOPIC_OF[effect.type], effect, { jobId });
     await ports.jobs.markPublished(jobId, entryId);
   }
 }

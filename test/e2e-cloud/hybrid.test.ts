@@ -127,11 +127,12 @@ if (hosts === null) {
 
     it('takes jobs from the CLI, shows their logs and gives their results back', async () => {
       const directory = await mkdtemp(join(tmpdir(), 'dropforge-cli-'));
-      const { projectId, api, storage, uploadBucket, jobsBucket } = cloud.endpoints;
-      await writeFile(
-        join(directory, 'deployment.json'),
-        JSON.stringify({ projectId, api, storage, uploadBucket, jobsBucket }),
+      const { projectId, api, storage, pubsub, uploadBucket, jobsBucket } = cloud.endpoints;
+      const [submitTopic, jobUpdatesTopic] = ['submit', 'job-updates'].map(
+        (topic) => `projects/${projectId}/topics/dropforge-${topic}`,
       );
+      const places = { projectId, api, storage, pubsub, uploadBucket, jobsBucket, submitTopic, jobUpdatesTopic };
+      await writeFile(join(directory, 'deployment.json'), JSON.stringify(places));
       await mkdir(join(directory, 'trainer'));
       await writeFile(join(directory, 'trainer', '__init__.py'), '');
       await writeFile(join(directory, 'trainer', 'task.py'), TRAINS);
@@ -145,6 +146,8 @@ if (hosts === null) {
       );
       expect(submitted.stdout).toContain('trained');
       expect(submitted.stderr).toContain('Job by_cli ended: SUCCEEDED.');
+      expect(submitted.stderr).not.toContain('INFO: ');
+      expect((await dropforge(`ls gs://${uploadBucket}/submitted/`)).stdout).toMatch(/submitted\/\d+\.report\.json/);
       expect((await dropforge('jobs list')).stdout).toMatch(/^by_cli +SUCCEEDED/m);
       expect(JSON.parse((await dropforge(`cat gs://${jobsBucket}/by_cli/model.json`)).stdout)).toMatchObject({
         job: 'by_cli',

@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { FunctionName } from '#functions/functions.ts';
 import { parseEmbeddedConfig } from '#infra/embedded/embedded-config.ts';
@@ -96,6 +97,25 @@ it('rejects another job with the same id, and does not change the first', async 
     name: `${first.name}.${first.generation}.report.json`,
   });
   expect(own, 'the first keeps a report').toBeDefined();
+});
+
+it('reports a job file that was published twice on both messages, as one job', async () => {
+  const { uploadBucket: bucket } = ports;
+  const bytes = await packFiles({ 'pkg/trainer/__init__.py': '', 'pkg/trainer/task.py': 'print(1)' });
+  await ports.objects.write({ bucket, name: 'published.tar.gz' }, bytes);
+  const file = JSON.stringify(jobFile('published', { packageUris: [`gs://${bucket}/published.tar.gz`] }));
+  const publish = (messageId: string) => {
+    const message = { data: Buffer.from(file).toString('base64'), messageId, attributes: {} };
+    return post('on-submit', JSON.stringify({ subscription: 'projects/p/subscriptions/s', message }));
+  };
+
+  const answers = [await publish('1'), await publish('2'), await publish('2')];
+
+  expect(answers.map(({ status }) => status)).toEqual([204, 204, 204]);
+  const { source } = (await ports.functions.jobs.read('published'))?.job ?? {};
+  expect(source?.reportUri).toBe(`gs://${bucket}/submitted/1.report.json`);
+  const report = await ports.objects.read({ bucket, name: 'submitted/2.report.json' });
+  expect(JSON.parse(await text(report ?? []))).toMatchObject({ verdict: 'ACCEPTED', jobId: 'published', problems: [] });
 });
 
 it('resumes a job file that waits for its package, however many files the folder has', async () => {

@@ -19,7 +19,7 @@ const PUBLISH_MS_MAX = 20_000;
  * Transient errors (Pub/Sub docs, "Error codes", as gRPC codes: 429 and every 5xx, lost connections included), retried
  * for 20 s in all. A message published twice is as good as once.
  */
-const PUBLISH_OPTIONS = {
+export const PUBLISH_OPTIONS = {
   timeout: PUBLISH_MS_MAX,
   retry: {
     // The client's own: CANCELLED, UNKNOWN, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, ABORTED, INTERNAL, UNAVAILABLE.

@@ -43,7 +43,7 @@ export async function reportSubmission(
   const job = hasReplaced ? (await ports.jobs.read(jobId))?.job : undefined;
   if (job !== undefined) {
     // The job may have been accepted long ago, and publish no further updates of its own.
-    await ports.bus.publish('job-updates', jobUpdateOf(job));
+    await ports.bus.publish('job-updates', jobUpdateOf(job), { jobId });
   }
 }
 

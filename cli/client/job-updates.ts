@@ -1,0 +1,34 @@
+import type { Target } from '#cli/client/find-target.ts';
+import type { JobUpdates } from '#cli/client/follow-job.ts';
+import type { Output } from '#cli/core/command.ts';
+
+type WithUpdates<T> = {
+  readonly jobId: string;
+  readonly stderr: Output;
+  readonly work: (updates: JobUpdates | undefined) => Promise<T>;
+};
+
+/**
+ * Does the work, which follows a job, with a subscription to the job's updates where the deployment has a topic for
+ * them; otherwise, and without the right to subscribe, the work has only its polls. Deletes the subscription at the end.
+ */
+export async function withJobUpdates<T>(
+  { topics, projectId }: Pick<Target, 'topics' | 'projectId'>,
+  { jobId, stderr, work }: WithUpdates<T>,
+): Promise<T> {
+  const topic = topics?.jobUpdates;
+  if (!topic) {
+    return work(undefined);
+  }
+  // Loaded on demand: the client library takes half a second, and an embedded cloud does not need it.
+  const { subscribeToJob } = await import('#cli/client/job-subscription.ts');
+  const subscription = subscribeToJob({
+    ...{ projectId, topic, jobId, endpoint: topics?.endpoint },
+    onProblem: (problem) => stderr.write(`INFO: ${problem} The job is polled instead.\n`),
+  });
+  try {
+    return await work(subscription);
+  } finally {
+    await subscription.close();
+  }
+}

@@ -1,0 +1,217 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { type Message, PubSub } from '@google-cloud/pubsub';
+import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
+import { closeServer, HOST, listen } from '#infra/embedded/http/server.ts';
+import type { Deployment } from '../../cli/client/deployment.ts';
+import { startTestCloud, type TestCloud, viewOf } from '../support/cli/test-cloud.ts';
+
+const CLI = fileURLToPath(new URL('../../cli/main.ts', import.meta.url));
+const POLL_MS = 20;
+
+const hosts = inject('emulatorHosts');
+
+let cloud: TestCloud;
+let pubsub: PubSub;
+let projectId: string;
+let work: string;
+let children: ChildProcess[];
+
+if (hosts === null) {
+  describe('the CLI and Pub/Sub', () => {
+    it('are not tested: there is no emulator', () => {
+      expect(hosts).toBeNull();
+    });
+  });
+} else {
+  beforeEach(() => open(hosts.pubsub));
+  afterEach(close);
+  describe('the CLI and Pub/Sub', describeMessages);
+}
+
+async function open(host: string): Promise<void> {
+  projectId = `test-${randomUUID()}`;
+  cloud = await startTestCloud();
+  pubsub = new PubSub({ projectId, apiEndpoint: host, emulatorMode: true });
+  await pubsub.createTopic('dropforge-submit');
+  await pubsub.createTopic('dropforge-job-updates');
+  work = await mkdtemp(join(tmpdir(), 'dropforge-messages-'));
+  children = [];
+  await writeFile(join(work, 'gcloud'), '#!/bin/sh\necho token\n');
+  await chmod(join(work, 'gcloud'), 0o755);
+  await describeDeployment({ pubsub: `http://${host}` });
+}
+
+async function close(): Promise<void> {
+  for (const child of children.filter(({ exitCode, signalCode }) => exitCode === null && signalCode === null)) {
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+  }
+  await pubsub.close();
+  await cloud.close();
+  await rm(work, { recursive: true });
+}
+
+async function describeDeployment(change: Partial<Deployment>): Promise<void> {
+  const { api, storage } = cloud.endpoints;
+  const topics = {
+    submitTopic: `projects/${projectId}/topics/dropforge-submit`,
+    jobUpdatesTopic: `projects/${projectId}/topics/dropforge-job-updates`,
+  };
+  const places = { projectId, api, storage, uploadBucket: 'uploads', jobsBucket: 'jobs', ...topics };
+  await writeFile(join(work, 'deployment.json'), JSON.stringify({ ...places, ...change }));
+}
+
+function dropforge(words: readonly string[]) {
+  const child = spawn(process.execPath, [CLI, '--deployment=deployment.json', ...words], {
+    cwd: work,
+    env: { PATH: `${work}:/bin:/usr/bin`, HOME: work, CLOUDSDK_CONFIG: work, METADATA_SERVER_DETECTION: 'none' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  children.push(child);
+  const ended = Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
+  return { child, ended: ended.then(([stdout, stderr, [code]]) => ({ stdout, stderr, code: Number(code) })) };
+}
+
+async function until<T>(read: () => Promise<T | undefined> | T | undefined): Promise<T> {
+  for (;;) {
+    const found = await read();
+    if (found !== undefined) {
+      return found;
+    }
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
+}
+
+async function listSubscriptions(): Promise<readonly string[]> {
+  const [subscriptions] = await pubsub.topic('dropforge-job-updates').getSubscriptions();
+  return subscriptions.map(({ name }) => name);
+}
+
+/** Receives job files in place of the function on-submit, and accepts each job. */
+async function acceptSubmissions(): Promise<readonly string[]> {
+  const received: string[] = [];
+  const [subscription] = await pubsub.topic('dropforge-submit').createSubscription('on-submit');
+  subscription.on('message', (message: Message) => {
+    received.push(message.data.toString());
+    message.ack();
+    const source = `pubsub://submit/${message.id}`;
+    const job = viewOf('one', { state: 'QUEUED' });
+    const report = { source, jobId: 'one', verdict: 'ACCEPTED', problems: [], warnings: [], job };
+    const name = `submitted/${message.id}.report.json`;
+    void cloud.store.write({ bucket: 'uploads', name }, Buffer.from(JSON.stringify(report)));
+  });
+  return received;
+}
+
+async function writeJobFile(): Promise<void> {
+  const program = { packageUris: ['gs://uploads/trainer.tar.gz'], pythonModule: 'trainer.task' };
+  const input = { ...program, region: 'us-central1', scaleTier: 'BASIC' };
+  await writeFile(join(work, 'job.json'), JSON.stringify({ jobId: 'one', trainingInput: input }));
+}
+
+function describeMessages() {
+  it('submits by a message on the submit topic, and nothing in the upload bucket', async () => {
+    const received = await acceptSubmissions();
+    await writeJobFile();
+    const { stdout, stderr, code } = await dropforge(['jobs', 'submit', 'training', 'one', '--config=job.json']).ended;
+
+    expect([code, stderr, stdout]).toEqual([0, '', expect.stringContaining('Job one ACCEPTED: QUEUED')]);
+    expect(received).toEqual([expect.stringContaining('gs://uploads/trainer.tar.gz')]);
+    const uploads = await cloud.store.list({ bucket: 'uploads', prefix: '', countMax: 10 });
+    expect(uploads.map(({ name }) => name)).toEqual([expect.stringMatching(/^submitted\/\d+\.report\.json$/)]);
+  });
+
+  it('submits through the upload bucket where the deployment names no submit topic', async () => {
+    await describeDeployment({ submitTopic: null });
+    const uploaded = Promise.withResolvers<string>();
+    cloud.onObject = ({ name }) => uploaded.resolve(name);
+    await writeJobFile();
+    const { child } = dropforge(['jobs', 'submit', 'training', 'one', '--config=job.json']);
+
+    expect(await uploaded.promise).toBe('one/job.yaml');
+    child.kill();
+  });
+
+  it('says what to do where the submit topic is missing', async () => {
+    await pubsub.topic('dropforge-submit').delete();
+    await writeJobFile();
+    const { stderr, code } = await dropforge(['jobs', 'submit', 'training', 'one', '--config=job.json']).ended;
+
+    const topic = `projects/${projectId}/topics/dropforge-submit`;
+    expect([code, stderr]).toEqual([
+      1,
+      `error: The topic ${topic} does not exist (404): run \`terraform apply\`, then write the deployment file again.\n`,
+    ]);
+  });
+
+  it('follows a job through a subscription, which ends a wait at once and is deleted at the end', async () => {
+    cloud.jobs.set('one', [viewOf('one', { state: 'RUNNING' })]);
+    const { ended } = dropforge(['jobs', 'wait', 'one']);
+    const [name = ''] = await until(async () => {
+      const names = await listSubscriptions();
+      return names.length > 0 ? names : undefined;
+    });
+    const [{ filter, expirationPolicy, messageRetentionDuration }] = await pubsub.subscription(name).getMetadata();
+    expect(filter).toBe('attributes.jobId = "one"');
+    expect(Number(expirationPolicy?.ttl?.seconds)).toBe(86_400);
+    expect(Number(messageRetentionDuration?.seconds)).toBe(600);
+
+    // The wait between two polls is 4 s by now, and then 5 s.
+    await until(() => (cloud.requests.length >= 3 ? true : undefined));
+    const publishedAt = performance.now();
+    cloud.jobs.set('one', [viewOf('one')]);
+    await pubsub.topic('dropforge-job-updates').publishMessage({ json: {}, attributes: { jobId: 'one' } });
+    await until(() => (cloud.requests.length >= 4 ? true : undefined));
+    const polledAt = performance.now();
+    const { stdout, stderr, code } = await ended;
+
+    expect([code, stdout, stderr]).toEqual([0, expect.stringContaining('SUCCEEDED'), '']);
+    expect(polledAt - publishedAt).toBeLessThan(3_000);
+    expect(await listSubscriptions()).toEqual([]);
+  });
+
+  it('leaves no subscription behind on Ctrl-C', async () => {
+    cloud.jobs.set('one', [viewOf('one', { state: 'RUNNING' })]);
+    const { child, ended } = dropforge(['jobs', 'stream-logs', 'one']);
+    await until(async () => ((await listSubscriptions()).length > 0 ? true : undefined));
+    child.kill('SIGINT');
+
+    expect(await ended).toMatchObject({ code: 1, stderr: expect.stringContaining('Job one is still running') });
+    expect(await listSubscriptions()).toEqual([]);
+  });
+
+  it('polls where there is no topic of updates', async () => {
+    await pubsub.topic('dropforge-job-updates').delete();
+    cloud.jobs.set('one', [viewOf('one', { state: 'RUNNING' }), viewOf('one', { state: 'RUNNING' }), viewOf('one')]);
+    const { stderr, code } = await dropforge(['jobs', 'wait', 'one']).ended;
+
+    expect(code).toBe(0);
+    expect(stderr).toMatch(/^INFO: The topic \S+ does not exist \(404\): .* The job is polled instead\.\n$/);
+  });
+
+  it('says who grants the right to publish that is missing', async () => {
+    const server = createServer((request, response) => {
+      request.resume();
+      response.writeHead(403, { 'content-type': 'application/json' });
+      response.end(JSON.stringify({ error: { code: 403, status: 'PERMISSION_DENIED', message: 'No.' } }));
+    });
+    await describeDeployment({ pubsub: `http://${HOST}:${await listen(server, 0)}` });
+    await writeJobFile();
+    const { stderr, code } = await dropforge(['jobs', 'submit', 'training', 'one', '--config=job.json']).ended;
+    await closeServer(server);
+
+    expect([code, stderr]).toEqual([
+      1,
+      `error: You are not allowed to publish to projects/${projectId}/topics/dropforge-submit (403): ` +
+        'ask the operator of the deployment to add you to submitters (roles/pubsub.publisher on the topic).\n',
+    ]);
+  });
+}

@@ -116,7 +116,11 @@ it('reports a job file that was published twice on both messages, as one job', a
   const { source } = (await ports.functions.jobs.read('published'))?.job ?? {};
   expect(source?.reportUri).toBe(`gs://${bucket}/submitted/1.report.json`);
   const report = await ports.objects.read({ bucket, name: 'submitted/2.report.json' });
-  expect(JSON.parse(await text(report ?? Readable.from([])))).toMatchObject({ verdict: 'ACCEPTED', jobId: 'published', problems: [] });
+  expect(JSON.parse(await text(report ?? Readable.from([])))).toMatchObject({
+    verdict: 'ACCEPTED',
+    jobId: 'published',
+    problems: [],
+  });
 });
 
 it('resumes a job file that waits for its package, however many files the folder has', async () => {

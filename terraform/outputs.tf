@@ -10,6 +10,9 @@ output "deployment" {
     api          = module.functions.urls["api"]
     uploadBucket = module.storage.bucket_names["uploads"]
     jobsBucket   = module.storage.bucket_names["jobs"]
+    submitTopic  = module.messaging.topic_ids["submit"]
+    # Null, so that the CLI polls without trying to subscribe.
+    jobUpdatesTopic = local.has_followers ? module.messaging.topic_ids["job-updates"] : null
   }
 }
 

@@ -9,8 +9,8 @@ type WithUpdates<T> = {
 };
 
 /**
- * Does the work, which follows a job, with a subscription to the job's updates where the deployment has a topic for
- * them; otherwise, and without the right to subscribe, the work has only its polls. Deletes the subscription at the end.
+ * Does the work, which follows a job, with a subscription to the job's updates if the deployment has a topic for them;
+ * otherwise, and without the right to subscribe, the work has only its polls. Deletes the subscription at the end.
  */
 export async function withJobUpdates<T>(
   { topics, projectId }: Pick<Target, 'topics' | 'projectId'>,

@@ -172,6 +172,8 @@ function describeDeployment({
       api: Object(functionOf('api').service_config)[0].uri,
       uploadBucket: environmentOf('on-upload').UPLOAD_BUCKET,
       jobsBucket: environmentOf('on-upload').JOBS_BUCKET,
+      submitTopic: expect.stringMatching(/dropforge-submit/),
+      jobUpdatesTopic: null,
     });
     await rm(dirname(file), { recursive: true });
   });

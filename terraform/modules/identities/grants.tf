@@ -26,6 +26,13 @@ resource "google_project_iam_member" "this" {
   }
 }
 
+resource "google_project_iam_member" "member" {
+  for_each = var.member_grants
+  project  = var.project_id
+  role     = google_project_iam_custom_role.this[each.value.role].name
+  member   = each.value.member
+}
+
 resource "google_service_account_iam_member" "actor" {
   for_each           = var.actor_grants
   service_account_id = google_service_account.this[each.value.acts_as].name

@@ -26,6 +26,13 @@ variable "custom_roles" {
   default  = {}
 }
 
+variable "member_grants" {
+  description = "Project-level grants of a custom role, by its key in custom_roles, to people and groups."
+  type        = map(object({ member = string, role = string }))
+  nullable    = false
+  default     = {}
+}
+
 variable "prefix" {
   description = "Prefix of account and role names."
   type        = string

@@ -1,3 +1,4 @@
+import { posix } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { type Import, listImports } from './import-graph.ts';
 import { findLines, readRepository } from './repository-files.ts';
@@ -5,25 +6,28 @@ import { findLines, readRepository } from './repository-files.ts';
 const files = readRepository();
 const imports = listImports(files);
 
-/** The only files that build adapters for everybody and may read the environment. */
+/** The only files that may read the environment; `infra/embedded` is composed by the CLI's root. */
 const COMPOSITION_ROOTS =
   /^(cli\/main|infra\/tools\/refresh-catalog\/refresh-catalog|infra\/google-cloud\/entrypoints\/[a-z-]+)\.ts$/;
 
-/** Arrows point inwards: a file imports from its own rank and those before it. */
-const RANKS: readonly (readonly string[])[] = [
-  ['shared/domain/', 'shared/text/'],
-  ['shared/ports/', 'shared/protocol/', 'shared/catalog/', 'shared/observability/'],
-  ['shared/package/'],
-  ['shared/job-file/'],
-  ['shared/use-cases/'],
-  ['shared/api/'],
-  ['functions/', 'infra/'],
-  ['cli/'],
-  ['bench/', 'test/', 'vitest.config.ts'],
-];
+/** The folders of ARCHITECTURE.md's list of layers, each with the number of its line. */
+const LAYERS: ReadonlyMap<string, number> = readLayers();
 
-function rankOf(path: string): number {
-  return RANKS.findIndex((folders) => folders.some((folder) => path.startsWith(folder)));
+function readLayers(): ReadonlyMap<string, number> {
+  const page = files.find(({ path }) => path === 'ARCHITECTURE.md')?.text ?? '';
+  const [, list = ''] = /^```layers\n([\s\S]*?)^```$/m.exec(page) ?? [];
+  const lines = list.split('\n').filter((line) => line !== '');
+  return new Map(lines.flatMap((line, rank) => line.split(/\s+/).map((folder) => [folder, rank] as const)));
+}
+
+/** The listed folder that a file belongs to: the longest one; undefined for files in the root and unlisted folders. */
+function layerOf(path: string): string | undefined {
+  const ancestors = path.split('/').map((_, index, parts) => parts.slice(0, index).join('/'));
+  return ancestors.findLast((folder) => LAYERS.has(folder));
+}
+
+function folderOf(path: string): string {
+  return posix.dirname(path);
 }
 
 function show({ from, specifier }: Import): string {
@@ -42,14 +46,32 @@ describe('imports', () => {
     expect(imports.filter(({ to }) => to !== null && !paths.has(to)).map(show)).toEqual([]);
   });
 
-  it('point inwards', () => {
-    const unranked = new Set(imports.map(({ from }) => from).filter((path) => rankOf(path) < 0));
-    expect([...unranked]).toEqual([]);
-    const outward = imports.filter(({ from, to }) => to !== null && rankOf(to) > rankOf(from));
-    expect(outward.map(show)).toEqual([]);
+  it('lead from every folder to folders of earlier layers', () => {
+    expect(LAYERS.size).toBeGreaterThan(15);
+    const unlisted = imports.filter(({ from }) => from.includes('/') && layerOf(from) === undefined);
+    expect(unlisted.map(show)).toEqual([]);
+    const against = imports.filter(({ from, to }) => {
+      const [source = '', target] = [layerOf(from), to === null ? undefined : layerOf(to)];
+      const isOutside = target !== undefined && target !== source;
+      return isOutside && (LAYERS.get(target) ?? 0) >= (LAYERS.get(source) ?? -1);
+    });
+    expect(against.map(show)).toEqual([]);
   });
 
-  it('keep the domain pure: it knows nothing but itself', () => {
+  it('form no cycle between folders at any level', () => {
+    const product = imports.filter(({ from, to }) => to !== null && to.includes('/') && !from.startsWith('test/'));
+    const next = new Map<string, Set<string>>();
+    for (const { from, to } of product) {
+      const [source, target] = [folderOf(from), folderOf(to ?? '')];
+      if (source !== target) {
+        next.set(source, (next.get(source) ?? new Set()).add(target));
+      }
+    }
+    expect(next.size).toBeGreaterThan(20);
+    expect([...next.keys()].filter((folder) => reaches(next, folder, folder))).toEqual([]);
+  });
+
+  it('of the domain lead to the domain alone', () => {
     expect(
       within('shared/domain/')
         .filter(({ to }) => !to?.startsWith('shared/domain/'))
@@ -57,31 +79,32 @@ describe('imports', () => {
     ).toEqual([]);
   });
 
-  it('keep Google’s libraries out of everything that is shared', () => {
+  it('of shared/ name no Google library', () => {
     const google = within('shared/').filter(({ specifier }) =>
       /^(@google-cloud|googleapis|google-auth-library|firebase)/.test(specifier),
     );
     expect(google.map(show)).toEqual([]);
   });
 
-  it('keep adapters out of functions: only a composition root knows them', () => {
-    const adapters = within('functions/').filter(
-      ({ from, to }) => to?.startsWith('infra/') && !COMPOSITION_ROOTS.test(from),
-    );
-    expect(adapters.map(show)).toEqual([]);
+  it('of functions/ name no adapter: each cloud composes the functions itself', () => {
+    expect(
+      within('functions/')
+        .filter(({ to }) => to?.startsWith('infra/'))
+        .map(show),
+    ).toEqual([]);
   });
 
-  it('across folders name the folder, and never climb', () => {
+  it('across folders use the alias of the folder, never a path upwards', () => {
     const climbing = imports.filter(
-      ({ from, specifier }) => specifier.startsWith('../') && rankOf(from) < rankOf('test/'),
+      ({ from, specifier }) => specifier.startsWith('../') && !/^(test|bench)\//.test(from),
     );
     expect(climbing.map(show)).toEqual([]);
   });
 
-  it('use every file that is there', () => {
+  it('use every file', () => {
     const manifest = files.find(({ path }) => path === 'package.json')?.text ?? '';
     const used = new Set(imports.filter(({ from }) => !from.startsWith('test/')).map(({ to }) => to));
-    // What starts an archive is built for it alone (infra/tools/bundle-functions/bundle-function.ts).
+    // The scripts that start an archive are built into it alone (infra/tools/bundle-functions/bundle-function.ts).
     const isArchived = (path: string) => /^infra\/tools\/bundle-functions\/archive\/(start|compile)\.ts$/.test(path);
     const isEntry = (path: string) => COMPOSITION_ROOTS.test(path) || isArchived(path) || manifest.includes(path);
     const dead = files
@@ -91,8 +114,25 @@ describe('imports', () => {
   });
 });
 
+function reaches(next: ReadonlyMap<string, ReadonlySet<string>>, from: string, to: string): boolean {
+  const seen = new Set<string>();
+  const open = [from];
+  for (let folder = open.pop(); folder !== undefined; folder = open.pop()) {
+    for (const target of next.get(folder) ?? []) {
+      if (target === to) {
+        return true;
+      }
+      if (!seen.has(target)) {
+        seen.add(target);
+        open.push(target);
+      }
+    }
+  }
+  return false;
+}
+
 describe('the environment', () => {
-  it('is read by composition roots alone', () => {
+  it('is read by composition roots only', () => {
     const readers = files
       .filter(({ path }) => /^(shared|infra|functions|cli)\/.*\.ts$/.test(path) && !COMPOSITION_ROOTS.test(path))
       .flatMap((file) => findLines(file, /process\.env\b|from 'node:process'/));

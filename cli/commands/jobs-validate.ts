@@ -70,12 +70,16 @@ async function createPackageCheck({ flag, flags, io }: Invocation): Promise<Pack
   const { inspectLocalPackage, validatePackages } = await import('#cli/submit/check-packages.ts');
   const { readJobFile } = await import('#shared/job-file/read-job-file.ts');
   const { masterOf } = await import('#shared/job-file/draft/job-draft.ts');
-  const silenced = await readIgnored(flags);
+  const disabledChecks = await readIgnored(flags);
   const report = await inspectLocalPackage(resolve(io.cwd, path));
   return (validation, bytes) => {
     const { draft } = readJobFile(bytes, { fileName: 'job file' });
     const module = draft === null ? undefined : masterOf(draft).program.pythonModule?.value;
-    const found = validatePackages([{ name: basename(path), report }], { module, plan: validation.plan }, silenced);
+    const found = validatePackages(
+      [{ name: basename(path), report }],
+      { module, plan: validation.plan },
+      disabledChecks,
+    );
     return {
       ...validation,
       verdict: found.problems.length === 0 ? validation.verdict : 'invalid',

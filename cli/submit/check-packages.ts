@@ -44,7 +44,7 @@ export function inspectBuiltPackage({ fileName, bytes }: Pick<BuiltPackage, 'fil
 export function validatePackages(
   packages: readonly NamedReport[],
   job: { readonly module: string | undefined; readonly plan: Pick<JobPlan, 'groups'> | null },
-  silenced: ReadonlySet<string>,
+  disabledChecks: ReadonlySet<string>,
 ): Findings {
   const { module, plan } = job;
   const reports = packages.map(({ report }) => report);
@@ -54,7 +54,7 @@ export function validatePackages(
     const machines = groups.map(({ role, count, ...group }) => ({ role, count, gpusPerMachine: countGpus(group) }));
     const isTpuJob = groups.some(isTpuMachine);
     const program = { module };
-    found.push(lintPackages({ packages: reports, program, machines, isTpuJob, pythonVersion: null, silenced }));
+    found.push(lintPackages({ packages: reports, program, machines, isTpuJob, pythonVersion: null, disabledChecks }));
   }
   return {
     problems: found.flatMap(({ problems }) => problems),
@@ -65,7 +65,7 @@ export function validatePackages(
 /** Same rule as intake: if one package contains the module, it is not reported as missing in the others. */
 function validateArchives(packages: readonly NamedReport[], module: string | undefined): Findings {
   const validated = packages.map(({ name, report }) => {
-    const ofModule = module === undefined ? { problems: [], warnings: [] } : report.judgeModule(module);
+    const ofModule = module === undefined ? { problems: [], warnings: [] } : report.validateModule(module);
     return { name, report, ofModule };
   });
   const hasModule = validated.some(({ report, ofModule }) => report.problems.length + ofModule.problems.length === 0);
@@ -137,7 +137,7 @@ const REMOTE_PACKAGES: NamedReport = {
     ...{ name: null, version: null, requiresPython: null, requirements: [] },
     ...{ format: null, problems: [], warnings: [], entryCount: 0, uncompressedBytes: 0, wheelTags: [] },
     pythonModules: [],
-    judgeModule: () => ({ problems: [], warnings: [] }),
+    validateModule: () => ({ problems: [], warnings: [] }),
     jobFiles: [],
     evidence: NO_EVIDENCE,
   },

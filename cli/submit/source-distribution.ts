@@ -140,7 +140,7 @@ export async function readProjectMetadata(files: readonly SourceFile[]): Promise
       pathOf: (path) => path,
       readText: (path) => texts.get(path) ?? null,
       // Files are not scanned, because only metadata is needed.
-      signs: createFileScan().signs,
+      evidence: createFileScan().evidence,
     },
     createFindings(),
   );

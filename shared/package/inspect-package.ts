@@ -1,14 +1,19 @@
 import { checkContents, findRoot } from '#shared/package/archive/archive-checks.ts';
 import {
   type ArchiveFormat,
-  checkNameEnding,
+  checkExtension,
+  detectFormat,
   FORMAT_HEAD_BYTES,
-  recognizeFormat,
 } from '#shared/package/archive/archive-format.ts';
 import { type ArchiveContents, createArchiveListing } from '#shared/package/archive/archive-listing.ts';
 import { JOB_FILE_NAMES } from '#shared/package/archive/package-file-names.ts';
 import { PACKAGE_LIMITS } from '#shared/package/archive/package-limits.ts';
-import { createFindings, type Findings, InspectionStopped, showPath } from '#shared/package/archive/package-problem.ts';
+import {
+  createFindings,
+  type Findings,
+  InspectionStopped,
+  printablePath,
+} from '#shared/package/archive/package-problem.ts';
 import type { PackageSource } from '#shared/package/archive/package-source.ts';
 import { readTarArchive } from '#shared/package/archive/tar-archive.ts';
 import { readZipArchive } from '#shared/package/archive/zip-archive.ts';
@@ -20,46 +25,46 @@ import { readWheel } from '#shared/package/metadata/wheel.ts';
 import { gatherEvidence, NO_EVIDENCE, type PackageEvidence } from '#shared/package/package-evidence.ts';
 import type { Problem } from '#shared/protocol/report.ts';
 
-/** What an uploaded package is. With a problem it must not be installed, and what else is said may be incomplete. */
+/** The result of inspecting a package. With problems, it must not be installed, and other fields may be incomplete. */
 export type PackageReport = ProjectMetadata & {
   readonly format: ArchiveFormat | null;
   readonly problems: readonly Problem[];
   readonly warnings: readonly Problem[];
   readonly entryCount: number;
-  /** The sum of the files. */
+  /** The total size of the files. */
   readonly uncompressedBytes: number;
   readonly wheelTags: readonly string[];
-  /** What `python -m` can run, in order, at most MODULE_COUNT_MAX. */
+  /** Modules that `python -m` can run, sorted, at most MODULE_COUNT_MAX. */
   readonly pythonModules: readonly string[];
-  /** What is wrong with running this module of the package, `trainer.task`, with `python -m`. */
-  readonly judgeModule: (module: string) => Pick<PackageReport, 'problems' | 'warnings'>;
-  /** Job files in the root of the package, the one to prefer first; paths are the archive's. */
+  /** Checks whether `python -m` can run a module of the package, such as `trainer.task`. */
+  readonly validateModule: (module: string) => Pick<PackageReport, 'problems' | 'warnings'>;
+  /** Job files in the root of the package, in order of preference; paths are relative to the archive. */
   readonly jobFiles: readonly { readonly path: string; readonly text: string }[];
-  /** What advice on the package goes by. */
+  /** Input of the lint checks. */
   readonly evidence: PackageEvidence;
 };
 
 export const MODULE_COUNT_MAX = 200;
 
-type Learned = Omit<PackageReport, 'format' | 'problems' | 'warnings' | 'entryCount' | 'uncompressedBytes'>;
+type PackageDetails = Omit<PackageReport, 'format' | 'problems' | 'warnings' | 'entryCount' | 'uncompressedBytes'>;
 
-const NOTHING_LEARNED: Learned = {
+const NO_DETAILS: PackageDetails = {
   name: null,
   version: null,
   requiresPython: null,
   requirements: [],
   wheelTags: [],
   pythonModules: [],
-  judgeModule: () => ({ problems: [], warnings: [] }),
+  validateModule: () => ({ problems: [], warnings: [] }),
   jobFiles: [],
   evidence: NO_EVIDENCE,
 };
 
 /**
- * Looks into an upload without trusting it, unpacking it or running anything of it, within PACKAGE_LIMITS. Bad input is
- * told in the report; what is thrown is a fault of the storage, and the inspection may be tried again.
+ * Inspects an untrusted upload without unpacking it to disk or running its code, within PACKAGE_LIMITS. Invalid input
+ * is reported in the result; storage errors are thrown, and the inspection can be retried.
  *
- * @param expectation.module the module that `python -m` is to run, `trainer.task`
+ * @param expectation.module the module that `python -m` will run, such as `trainer.task`
  */
 export async function inspectPackage(
   source: PackageSource,
@@ -67,13 +72,13 @@ export async function inspectPackage(
 ): Promise<PackageReport> {
   const findings = createFindings();
   const listing = createArchiveListing(findings);
-  const seen: { format: ArchiveFormat | null; learned: Learned } = { format: null, learned: NOTHING_LEARNED };
+  const result: { format: ArchiveFormat | null; details: PackageDetails } = { format: null, details: NO_DETAILS };
   const problems: Problem[] = [];
   try {
-    seen.format = await recognizeSource(source, findings);
-    const read = seen.format === 'tar' || seen.format === 'tar.gz' ? readTarArchive : readZipArchive;
-    await read({ source, isCompressed: seen.format === 'tar.gz', listing, findings });
-    seen.learned = learn(listing.contents, { source, format: seen.format, findings });
+    result.format = await detectSourceFormat(source, findings);
+    const read = result.format === 'tar' || result.format === 'tar.gz' ? readTarArchive : readZipArchive;
+    await read({ source, isCompressed: result.format === 'tar.gz', listing, findings });
+    result.details = readDetails(listing.contents, { source, format: result.format, findings });
   } catch (error) {
     if (!(error instanceof InspectionStopped)) {
       throw error;
@@ -82,29 +87,29 @@ export async function inspectPackage(
   }
   const { entryCount, uncompressedBytes } = listing.contents;
   const { module } = expectation;
-  const judged = module === undefined ? NOTHING_LEARNED.judgeModule('') : seen.learned.judgeModule(module);
+  const moduleCheck = module === undefined ? NO_DETAILS.validateModule('') : result.details.validateModule(module);
   return {
-    ...seen.learned,
-    format: seen.format,
-    problems: [...findings.problems, ...problems, ...judged.problems],
-    warnings: [...findings.warnings, ...judged.warnings],
+    ...result.details,
+    format: result.format,
+    problems: [...findings.problems, ...problems, ...moduleCheck.problems],
+    warnings: [...findings.warnings, ...moduleCheck.warnings],
     entryCount,
     uncompressedBytes,
   };
 }
 
-async function recognizeSource(source: PackageSource, findings: Findings): Promise<ArchiveFormat> {
+async function detectSourceFormat(source: PackageSource, findings: Findings): Promise<ArchiveFormat> {
   const { name, sizeBytes } = source;
   if (sizeBytes > PACKAGE_LIMITS.compressedBytesMax) {
-    const message = `${showPath(name)} has ${sizeBytes} bytes; a package may have ${PACKAGE_LIMITS.compressedBytesMax}.`;
+    const message = `${printablePath(name)} has ${sizeBytes} bytes; the maximum for a package is ${PACKAGE_LIMITS.compressedBytesMax}.`;
     throw new InspectionStopped('ARCHIVE_TOO_LARGE', message);
   }
   const headBytes = Math.min(FORMAT_HEAD_BYTES, sizeBytes);
   const head = headBytes === 0 ? new Uint8Array() : await source.readRange({ startByte: 0, endByte: headBytes });
-  const format = recognizeFormat(name, head);
-  const mismatch = checkNameEnding(name, format);
+  const format = detectFormat(name, head);
+  const mismatch = checkExtension(name, format);
   if (mismatch !== null) {
-    findings.refuse(mismatch);
+    findings.addProblem(mismatch);
   }
   return format;
 }
@@ -115,9 +120,9 @@ type Subject = {
   readonly findings: Findings;
 };
 
-function learn(contents: ArchiveContents, { source, format, findings }: Subject): Learned {
+function readDetails(contents: ArchiveContents, { source, format, findings }: Subject): PackageDetails {
   if (contents.entryCount === 0) {
-    throw new InspectionStopped('ARCHIVE_EMPTY', `${showPath(source.name)} has no entries.`);
+    throw new InspectionStopped('ARCHIVE_EMPTY', `${printablePath(source.name)} has no entries.`);
   }
   const root = format === 'whl' ? '' : findRoot(contents);
   checkContents(contents, root, findings);
@@ -131,10 +136,10 @@ function learn(contents: ArchiveContents, { source, format, findings }: Subject)
   return {
     ...project.metadata,
     wheelTags: project.wheelTags,
-    judgeModule(module) {
-      const own = createFindings();
-      checkModule(module, modules, { project, findings: own });
-      return own;
+    validateModule(module) {
+      const moduleFindings = createFindings();
+      checkModule(module, modules, { project, findings: moduleFindings });
+      return moduleFindings;
     },
     pythonModules: [...modules.runnable.keys()].sort().slice(0, MODULE_COUNT_MAX),
     jobFiles,

@@ -32,7 +32,7 @@ function normalize(name: string): string {
 }
 
 /** Levenshtein distance: the smallest number of insertions, deletions and substitutions. */
-function editDistance(a: string, b: string): number {
+export function editDistance(a: string, b: string): number {
   let previous = Array.from({ length: b.length + 1 }, (_, column) => column);
   for (const [row, letter] of [...a].entries()) {
     const current = [row + 1];

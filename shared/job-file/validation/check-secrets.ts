@@ -11,7 +11,7 @@ import {
 import { findPlaceholder } from '#shared/job-file/parser/placeholder.ts';
 import { quote } from '#shared/job-file/parser/record-findings.ts';
 import { VARIABLE_NAME_PATTERN } from '#shared/job-file/validation/check-arguments.ts';
-import { CREDENTIAL_KINDS, findCredential } from '#shared/package/scan/credential-signs.ts';
+import { CREDENTIAL_KINDS, findCredential } from '#shared/package/scan/credential-patterns.ts';
 import { isServiceVariable } from '#shared/protocol/service-variables.ts';
 
 /** With 64 KiB each, Secret Manager's limit, they fit beside arguments and variables into Linux's limit of 2 MiB. */

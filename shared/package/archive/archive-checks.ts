@@ -1,12 +1,12 @@
 import type { ArchiveContents } from '#shared/package/archive/archive-listing.ts';
 import { ancestorsOf } from '#shared/package/archive/entry-path.ts';
 import { isArchiveName } from '#shared/package/archive/package-file-names.ts';
-import { type Findings, packageProblemOf, showPath } from '#shared/package/archive/package-problem.ts';
-import { followLink } from '#shared/package/archive/symbolic-link.ts';
+import { PACKAGE_LIMITS } from '#shared/package/archive/package-limits.ts';
+import { type Findings, packageProblem, printablePath } from '#shared/package/archive/package-problem.ts';
 
 /**
- * The one directory that holds everything, as in a source distribution, or '' for the root of the archive. pip strips
- * such a directory when it unpacks (`has_leading_dir`), so that a link out of it is already a link out of the package.
+ * The top-level directory that contains all entries, as in a source distribution; '' if there is none. pip strips such
+ * a directory when unpacking (`has_leading_dir`), so a link out of it is a link out of the package.
  */
 export function findRoot({ kinds }: Pick<ArchiveContents, 'kinds'>): string {
   let root: string | undefined;
@@ -21,12 +21,12 @@ export function findRoot({ kinds }: Pick<ArchiveContents, 'kinds'>): string {
   return root ?? '';
 }
 
-/** The rules that hold between entries, checked when all are known, so that their order in the archive does not matter. */
+/** Checks rules between entries. Runs after all entries are listed, so their order in the archive does not matter. */
 export function checkContents(contents: ArchiveContents, root: string, findings: Findings): void {
   checkParents(contents, findings);
   checkLinks(contents, root, findings);
   checkCase(contents, findings);
-  countInnerArchives(contents, findings);
+  warnOfInnerArchives(contents, findings);
 }
 
 function checkParents({ kinds }: ArchiveContents, findings: Findings): void {
@@ -34,8 +34,8 @@ function checkParents({ kinds }: ArchiveContents, findings: Findings): void {
     for (const parent of ancestorsOf(path)) {
       const kind = kinds.get(parent);
       if (kind === 'file' || kind === 'symbolic-link') {
-        const message = `"${showPath(path)}" lies below "${showPath(parent)}", which is a ${kind.replace('-', ' ')}.`;
-        findings.refuse(packageProblemOf(kind === 'file' ? 'PATH_CONFLICT' : 'LINK_ESCAPES', message, path));
+        const message = `"${printablePath(path)}" is inside "${printablePath(parent)}", which is a ${kind.replace('-', ' ')}.`;
+        findings.addProblem(packageProblem(kind === 'file' ? 'PATH_CONFLICT' : 'LINK_ESCAPES', message, path));
         break;
       }
     }
@@ -44,20 +44,20 @@ function checkParents({ kinds }: ArchiveContents, findings: Findings): void {
 
 function checkLinks({ links }: ArchiveContents, root: string, findings: Findings): void {
   for (const [path, target] of links) {
-    const end = followLink(path, links, root);
-    if (end === 'INSIDE') {
+    const result = followLink(path, links, root);
+    if (result === 'INSIDE') {
       continue;
     }
-    const link = `The link "${showPath(path)}" to "${showPath(target)}"`;
-    findings.refuse(
-      end === 'LOOP'
-        ? packageProblemOf('LINK_LOOPS', `${link} runs in a circle.`, path)
-        : packageProblemOf('LINK_ESCAPES', `${link} leads out of the package.`, path),
+    const link = `The link "${printablePath(path)}" to "${printablePath(target)}"`;
+    findings.addProblem(
+      result === 'LOOP'
+        ? packageProblem('LINK_LOOPS', `${link} is part of a loop.`, path)
+        : packageProblem('LINK_ESCAPES', `${link} points outside the package.`, path),
     );
   }
 }
 
-/** Distinct files on the Linux VM, one file on macOS (which also folds NFC and NFD) and Windows: worth a warning. */
+/** These are distinct files on the Linux VM, but the same file on macOS (which also normalizes Unicode) and Windows. */
 function checkCase({ kinds }: ArchiveContents, findings: Findings): void {
   const firstByKey = new Map<string, string>();
   for (const path of kinds.keys()) {
@@ -66,17 +66,63 @@ function checkCase({ kinds }: ArchiveContents, findings: Findings): void {
     if (first === undefined) {
       firstByKey.set(key, path);
     } else {
-      const message = `"${showPath(path)}" and "${showPath(first)}" differ only in case or in their Unicode form.`;
-      findings.warn(packageProblemOf('PATH_CASE_COLLISION', message, path));
+      const message = `"${printablePath(path)}" and "${printablePath(first)}" differ only in case or Unicode normalization.`;
+      findings.addWarning(packageProblem('PATH_CASE_COLLISION', message, path));
     }
   }
 }
 
-function countInnerArchives({ kinds }: ArchiveContents, findings: Findings): void {
+function warnOfInnerArchives({ kinds }: ArchiveContents, findings: Findings): void {
   const inner = [...kinds].filter(([path, kind]) => kind === 'file' && isArchiveName(path)).map(([path]) => path);
   const [first] = inner;
   if (first !== undefined) {
-    const message = `Archives inside the package (${inner.length}, the first "${showPath(first)}") are not opened or installed.`;
-    findings.warn(packageProblemOf('INNER_ARCHIVES', message, first));
+    const message = `The package contains ${inner.length} archives (the first is "${printablePath(first)}"), which are not unpacked or installed.`;
+    findings.addWarning(packageProblem('INNER_ARCHIVES', message, first));
   }
+}
+
+/** Linux returns ELOOP after this number of links in one lookup: path_resolution(7). */
+const HOP_COUNT_MAX = 40;
+
+export type LinkResult = 'INSIDE' | 'OUTSIDE' | 'LOOP';
+
+/**
+ * Resolves a symbolic link as Linux does, name by name and through all other links of the archive. `..` after a link
+ * means the parent of the link's target, so that individually harmless links can be chained into an escape.
+ *
+ * @param links targets of all symbolic links by path
+ * @param root the directory that the link must not leave: '' or the top-level directory that contains all entries
+ */
+export function followLink(path: string, links: ReadonlyMap<string, string>, root: string): LinkResult {
+  const rootDepth = root === '' ? 0 : root.split('/').length;
+  const resolved: string[] = [];
+  const pending = path.split('/').reverse();
+  let hopCount = 0;
+  for (let name = pending.pop(); name !== undefined; name = pending.pop()) {
+    if (name === '' || name === '.') {
+      continue;
+    }
+    if (name === '..') {
+      if (resolved.length <= rootDepth) {
+        return 'OUTSIDE';
+      }
+      resolved.pop();
+      continue;
+    }
+    resolved.push(name);
+    const target = resolved.length > PACKAGE_LIMITS.pathDepthMax ? undefined : links.get(resolved.join('/'));
+    if (target === undefined) {
+      continue;
+    }
+    hopCount += 1;
+    if (hopCount > HOP_COUNT_MAX) {
+      return 'LOOP';
+    }
+    if (target.startsWith('/')) {
+      return 'OUTSIDE';
+    }
+    resolved.pop();
+    pending.push(...target.split('/').reverse());
+  }
+  return 'INSIDE';
 }

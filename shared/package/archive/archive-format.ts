@@ -1,18 +1,18 @@
 import {
   InspectionStopped,
   type PackageProblemCode,
-  packageProblemOf,
-  showPath,
+  packageProblem,
+  printablePath,
 } from '#shared/package/archive/package-problem.ts';
 import type { Problem } from '#shared/protocol/report.ts';
 
 export type ArchiveFormat = 'tar.gz' | 'tar' | 'zip' | 'whl';
 
-/** Enough for the magic of a tar, which is in its first header at byte 257 (POSIX.1-2017, pax, "ustar interchange format"). */
+/** Includes the magic of a tar, at byte 257 of its first header (POSIX.1-2017, pax, "ustar interchange format"). */
 export const FORMAT_HEAD_BYTES = 512;
 
-/** The endings under which pip unpacks each format (pip, `utils/filetypes.py`). */
-const NAME_ENDINGS: Readonly<Record<ArchiveFormat, readonly string[]>> = {
+/** The file name extensions for which pip unpacks each format (pip, `utils/filetypes.py`). */
+const EXTENSIONS: Readonly<Record<ArchiveFormat, readonly string[]>> = {
   'tar.gz': ['.tar.gz', '.tgz'],
   tar: ['.tar'],
   zip: ['.zip'],
@@ -34,10 +34,10 @@ const ZIP: Magic = { name: 'zip', offset: 0, bytes: [0x50, 0x4b, 0x03, 0x04] };
 const ZIP_WITHOUT_ENTRIES: Magic = { name: 'zip', offset: 0, bytes: [0x50, 0x4b, 0x05, 0x06] };
 
 /**
- * The format by what the bytes say; of a zip only the name tells whether it is meant as a wheel.
- * Throws InspectionStopped where it is none that can be read.
+ * Detects the format from the first bytes; a zip is a wheel if its name says so. Throws InspectionStopped for an
+ * unsupported format.
  */
-export function recognizeFormat(name: string, head: Uint8Array): ArchiveFormat {
+export function detectFormat(name: string, head: Uint8Array): ArchiveFormat {
   if (hasMagic(head, GZIP)) {
     return 'tar.gz';
   }
@@ -47,46 +47,49 @@ export function recognizeFormat(name: string, head: Uint8Array): ArchiveFormat {
   if (hasMagic(head, ZIP)) {
     return name.toLowerCase().endsWith('.whl') ? 'whl' : 'zip';
   }
-  const [code, what] = describeOther(head);
-  throw new InspectionStopped(code, `${showPath(name)} ${what}.`);
+  const [code, reason] = describeOther(head);
+  throw new InspectionStopped(code, `${printablePath(name)} ${reason}.`);
 }
 
-/** pip chooses how to unpack by the name: a tar that is called .tar.gz cannot be installed. */
-export function checkNameEnding(name: string, format: ArchiveFormat): Problem | null {
-  const endings = NAME_ENDINGS[format];
-  if (endings.some((ending) => name.toLowerCase().endsWith(ending))) {
+/** pip selects the format by file name: a tar file named .tar.gz cannot be installed. */
+export function checkExtension(name: string, format: ArchiveFormat): Problem | null {
+  const extensions = EXTENSIONS[format];
+  if (extensions.some((extension) => name.toLowerCase().endsWith(extension))) {
     return null;
   }
-  const message = `${showPath(name)} holds a ${format} archive, but its name does not end in ${endings.join(' or ')}.`;
-  return packageProblemOf('FORMAT_NAME_MISMATCH', message);
+  const message = `${printablePath(name)} is a ${format} archive, but its name does not end in ${extensions.join(' or ')}.`;
+  return packageProblem('FORMAT_NAME_MISMATCH', message);
 }
 
 function describeOther(head: Uint8Array): [PackageProblemCode, string] {
   if (head.length === 0) {
-    return ['ARCHIVE_EMPTY', 'has no bytes'];
+    return ['ARCHIVE_EMPTY', 'is empty'];
   }
   if (hasMagic(head, ZIP_WITHOUT_ENTRIES)) {
     return ['ARCHIVE_EMPTY', 'is a zip archive without entries'];
   }
   const unsupported = UNSUPPORTED.find((magic) => hasMagic(head, magic));
   if (unsupported !== undefined) {
-    return ['FORMAT_UNSUPPORTED', `is compressed with ${unsupported.name}, which is not read here`];
+    return ['FORMAT_UNSUPPORTED', `is compressed with ${unsupported.name}, which is not supported`];
   }
   if (head.every((byte) => byte === 0)) {
-    return ['ARCHIVE_EMPTY', 'is a tar archive without entries, or nothing but zeros'];
+    return ['ARCHIVE_EMPTY', 'is a tar archive without entries, or contains only zeros'];
   }
   const text = Buffer.from(head).toString('utf8');
   if (/^\s*<(?:!doctype html|html|head|\?xml)/i.test(text)) {
-    return ['NOT_AN_ARCHIVE', 'is a web page and no archive (a download that asked for a sign-in saves such a page)'];
+    return ['NOT_AN_ARCHIVE', 'is a web page, not an archive (for example the sign-in page of a failed download)'];
   }
-  return ['NOT_AN_ARCHIVE', isText(text) ? 'is a text file and no archive' : 'is no archive that is known here'];
+  return [
+    'NOT_AN_ARCHIVE',
+    isText(text) ? 'is a text file, not an archive' : 'is not an archive in a supported format',
+  ];
 }
 
 function hasMagic(head: Uint8Array, { offset, bytes }: Magic): boolean {
   return bytes.every((byte, index) => head[offset + index] === byte);
 }
 
-/** The last character may be cut in two, so it does not count. */
+/** Ignores the last character, which may be incomplete. */
 function isText(text: string): boolean {
   return !/[^\P{Cc}\t\n\f\r]|\uFFFD/u.test(text.slice(0, -1));
 }

@@ -4,46 +4,47 @@ import { PACKAGE_LIMITS } from '#shared/package/archive/package-limits.ts';
 import {
   type Findings,
   InspectionStopped,
-  packageProblemOf,
-  showPath,
+  packageProblem,
+  printablePath,
 } from '#shared/package/archive/package-problem.ts';
-import { createFileScan, type FileSigns } from '#shared/package/scan/file-scan.ts';
+import { createFileScan, type FileEvidence } from '#shared/package/scan/file-scan.ts';
 
 export type EntryKind = 'file' | 'directory' | 'symbolic-link' | 'hard-link' | 'special';
 
-/** An entry as its archive states it; nothing in it is to be believed. */
+/** An entry as stated in the archive. Untrusted. */
 export type ArchiveEntry = {
   readonly rawPath: string;
   readonly kind: EntryKind;
   readonly sizeBytes: number;
-  /** Where a link points. */
+  /** The target of a link. */
   readonly target?: string;
 };
 
-/** What an archive holds, once every entry was admitted. */
+/** The contents of an archive after all entries have been admitted. */
 export type ArchiveContents = {
   readonly entryCount: number;
   readonly uncompressedBytes: number;
-  /** Hard links count as the files that they name. */
+  /** Hard links are listed as files. */
   readonly kinds: ReadonlyMap<string, 'file' | 'directory' | 'symbolic-link'>;
   /** Targets of symbolic links by path. */
   readonly links: ReadonlyMap<string, string>;
+  /** Bytes of metadata and job files by path. */
   readonly texts: ReadonlyMap<string, Uint8Array>;
-  /** Files that would have been read but for their size. */
+  /** Metadata and job files that exceed a size limit. */
   readonly unreadTexts: ReadonlySet<string>;
-  /** What sources and key files show, whose texts are not kept. */
-  readonly signs: FileSigns;
+  /** Evidence from source and key files, whose texts are not kept. */
+  readonly evidence: FileEvidence;
 };
 
-/** Takes entries in one by one and holds them to the limits; keeps no more than paths and small texts. */
+/** Admits entries one by one within the limits. Its memory holds only paths and small texts. */
 export type ArchiveListing = {
   readonly contents: ArchiveContents;
-  /** The path under which the entry is known from now on; null where it was refused. Throws InspectionStopped at a limit. */
+  /** Returns the normalized path of the entry, or null if it was rejected. Throws InspectionStopped at a limit. */
   admit(entry: ArchiveEntry): string | null;
-  /** Whether the bytes of an admitted file are to be handed to `takeText`. */
-  wantsText(path: string, sizeBytes: number): boolean;
-  /** Keeps a text that is read later, and looks for signs in one that is not. */
-  takeText(path: string, bytes: Uint8Array): void;
+  /** Whether the bytes of an admitted file must be passed to `addText`. */
+  needsText(path: string, sizeBytes: number): boolean;
+  /** Keeps the text of a metadata file, and scans the text of other files for evidence. */
+  addText(path: string, bytes: Uint8Array): void;
 };
 
 type State = {
@@ -73,7 +74,7 @@ export function createArchiveListing(findings: Findings): ArchiveListing {
       links: state.links,
       texts,
       unreadTexts,
-      signs: scan.signs,
+      evidence: scan.evidence,
     },
     admit(entry) {
       totals.entryCount += 1;
@@ -81,7 +82,7 @@ export function createArchiveListing(findings: Findings): ArchiveListing {
       checkTotals(entry, totals);
       return admitPath(entry, state);
     },
-    wantsText(path, sizeBytes) {
+    needsText(path, sizeBytes) {
       const isScanned = scan.wants(path, sizeBytes);
       if (isScanned) {
         scanned.add(path);
@@ -97,12 +98,12 @@ export function createArchiveListing(findings: Findings): ArchiveListing {
       textsBytes += sizeBytes;
       return true;
     },
-    takeText(path, bytes) {
+    addText(path, bytes) {
       if (mayBeMetadata(path) && !unreadTexts.has(path)) {
         texts.set(path, bytes);
       }
       if (scanned.delete(path)) {
-        scan.look(path, bytes);
+        scan.scan(path, bytes);
       }
     },
   };
@@ -117,11 +118,11 @@ function checkTotals(
     throw new InspectionStopped('ENTRY_COUNT_EXCEEDED', `The archive has more than ${entryCountMax} entries.`);
   }
   if (sizeBytes > entryBytesMax) {
-    const message = `"${showPath(rawPath)}" has ${sizeBytes} bytes; one file may have ${entryBytesMax}.`;
+    const message = `"${printablePath(rawPath)}" has ${sizeBytes} bytes; the maximum for one file is ${entryBytesMax}.`;
     throw new InspectionStopped('ENTRY_TOO_LARGE', message, rawPath);
   }
   if (totals.uncompressedBytes > uncompressedBytesMax) {
-    const message = `The files of the archive have more than ${uncompressedBytesMax} bytes together.`;
+    const message = `The files of the archive have more than ${uncompressedBytesMax} bytes in total.`;
     throw new InspectionStopped('ARCHIVE_TOO_LARGE', message, rawPath);
   }
 }
@@ -130,13 +131,13 @@ function admitPath(entry: ArchiveEntry, state: State): string | null {
   const { findings, kinds } = state;
   const reading = readEntryPath(entry.rawPath);
   if (reading.problem !== undefined) {
-    findings.refuse(reading.problem);
+    findings.addProblem(reading.problem);
     return null;
   }
   const { path } = reading;
   if (path === '') {
     if (entry.kind !== 'directory') {
-      findings.refuse(packageProblemOf('PATH_INVALID', 'The archive has an entry without a name.', entry.rawPath));
+      findings.addProblem(packageProblem('PATH_INVALID', 'The archive has an entry without a name.', entry.rawPath));
     }
     return null;
   }
@@ -146,13 +147,15 @@ function admitPath(entry: ArchiveEntry, state: State): string | null {
   }
   const known = kinds.get(path);
   if (known !== undefined && !(known === 'directory' && kind === 'directory')) {
-    findings.refuse(packageProblemOf('PATH_DUPLICATE', `"${showPath(path)}" is in the archive more than once.`, path));
+    findings.addProblem(
+      packageProblem('PATH_DUPLICATE', `"${printablePath(path)}" appears more than once in the archive.`, path),
+    );
     return null;
   }
   if (known === undefined) {
     state.pathsBytes += Buffer.byteLength(path);
     if (state.pathsBytes > PACKAGE_LIMITS.pathsBytesMax) {
-      const message = `The paths of the archive have more than ${PACKAGE_LIMITS.pathsBytesMax} bytes together.`;
+      const message = `The paths of the archive have more than ${PACKAGE_LIMITS.pathsBytesMax} bytes in total.`;
       throw new InspectionStopped('ENTRY_COUNT_EXCEEDED', message);
     }
     kinds.set(path, kind);
@@ -160,22 +163,22 @@ function admitPath(entry: ArchiveEntry, state: State): string | null {
   return path;
 }
 
-/** What the entry counts as, or null where it was refused. */
+/** The kind under which the entry is listed; null if it was rejected. */
 function admitKind(entry: ArchiveEntry, path: string, state: State): 'file' | 'directory' | 'symbolic-link' | null {
   const { findings } = state;
-  const shown = showPath(path);
+  const shown = printablePath(path);
   if (entry.kind === 'special') {
-    const message = `"${shown}" is neither a file, a directory nor a link.`;
-    findings.refuse(packageProblemOf('ENTRY_SPECIAL', message, path));
+    const message = `"${shown}" is not a file, directory or link.`;
+    findings.addProblem(packageProblem('ENTRY_SPECIAL', message, path));
     return null;
   }
   if (entry.kind === 'file') {
     return 'file';
   }
   if (entry.sizeBytes > 0) {
-    // Readers disagree on whether data follows such an entry, so that it could hide further entries from one of them.
-    const message = `"${shown}" is a ${entry.kind.replace('-', ' ')} and claims ${entry.sizeBytes} bytes of data.`;
-    findings.refuse(packageProblemOf('ENTRY_MALFORMED', message, path));
+    // Readers disagree on whether data follows such an entry, which could hide further entries from some of them.
+    const message = `"${shown}" is a ${entry.kind.replace('-', ' ')} but has a stated size of ${entry.sizeBytes} bytes.`;
+    findings.addProblem(packageProblem('ENTRY_MALFORMED', message, path));
     return null;
   }
   if (entry.kind === 'directory') {
@@ -184,31 +187,31 @@ function admitKind(entry: ArchiveEntry, path: string, state: State): 'file' | 'd
   return entry.kind === 'hard-link' ? admitHardLink(entry, path, state) : admitSymbolicLink(entry, path, state);
 }
 
-/** A hard link repeats an earlier file of the archive; its target counts from the archive's root. */
+/** A hard link names an earlier file of the archive; its target is relative to the archive's root. */
 function admitHardLink({ target = '' }: ArchiveEntry, path: string, { findings, kinds }: State): 'file' | null {
   const reading = readEntryPath(target);
   if (reading.problem !== undefined) {
-    const message = `The hard link "${showPath(path)}" points to "${showPath(target)}", out of the archive.`;
-    findings.refuse(packageProblemOf('LINK_ESCAPES', message, path));
+    const message = `The hard link "${printablePath(path)}" points to "${printablePath(target)}", outside the archive.`;
+    findings.addProblem(packageProblem('LINK_ESCAPES', message, path));
     return null;
   }
   if (kinds.get(reading.path) !== 'file') {
-    const message = `The hard link "${showPath(path)}" points to "${showPath(target)}", which is no earlier file of the archive.`;
-    findings.refuse(packageProblemOf('LINK_DANGLING', message, path));
+    const message = `The hard link "${printablePath(path)}" points to "${printablePath(target)}", which is not an earlier file of the archive.`;
+    findings.addProblem(packageProblem('LINK_DANGLING', message, path));
     return null;
   }
   return 'file';
 }
 
-/** Where it leads is only known when all links are: see `checkLinks`. */
+/** `checkContents` resolves the target when all links are known. */
 function admitSymbolicLink(
   { target = '' }: ArchiveEntry,
   path: string,
   { findings, links }: State,
 ): 'symbolic-link' | null {
   if (target === '' || Buffer.byteLength(target) > PACKAGE_LIMITS.pathBytesMax) {
-    const message = `The target of the link "${showPath(path)}" is empty or longer than ${PACKAGE_LIMITS.pathBytesMax} bytes.`;
-    findings.refuse(packageProblemOf('PATH_INVALID', message, path));
+    const message = `The target of the link "${printablePath(path)}" is empty or longer than ${PACKAGE_LIMITS.pathBytesMax} bytes.`;
+    findings.addProblem(packageProblem('PATH_INVALID', message, path));
     return null;
   }
   if (links.size >= PACKAGE_LIMITS.linkCountMax) {

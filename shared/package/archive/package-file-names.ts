@@ -1,4 +1,4 @@
-/** A job file in the root of a package, in the order of preference. */
+/** Names of job files in the root of a package, in order of preference. */
 export const JOB_FILE_NAMES: readonly string[] = ['job.yaml', 'job.yml', 'job.json', 'config.yaml'];
 
 const PROJECT_FILE_NAMES: readonly string[] = [
@@ -11,8 +11,8 @@ const PROJECT_FILE_NAMES: readonly string[] = [
 const WHEEL_FILE_NAMES: readonly string[] = ['METADATA', 'WHEEL', 'RECORD'];
 
 /**
- * Whether a file may be one that is read. While an archive streams by, nobody knows yet whether one directory holds
- * everything, so the files of both possible roots are kept.
+ * Whether a file may be a metadata or job file. While an archive is streamed, it is not yet known whether one top-level
+ * directory contains everything, so files of both possible roots match.
  */
 export function mayBeMetadata(path: string): boolean {
   const [first = '', second, ...deeper] = path.split('/');
@@ -25,7 +25,7 @@ export function mayBeMetadata(path: string): boolean {
   return PROJECT_FILE_NAMES.includes(second) || (first.endsWith('.dist-info') && WHEEL_FILE_NAMES.includes(second));
 }
 
-/** Of several files: a single file that is only compressed, such as data.csv.gz, is data. */
+/** Archives of several files; a single compressed file, such as data.csv.gz, is data. */
 const INNER_ARCHIVE = /\.(?:tar|tar\.(?:gz|bz2|xz|zst)|tgz|tbz2?|txz|zip|whl|egg|7z|rar)$/i;
 
 export function isArchiveName(path: string): boolean {

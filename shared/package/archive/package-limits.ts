@@ -3,33 +3,33 @@ const MIB = 1_024 * KIB;
 const GIB = 1_024 * MIB;
 
 /**
- * What an uploaded archive may cost us before it is refused. Time and memory of an inspection are bounded by these
- * alone: nothing is unpacked to disk, and archives inside the archive are counted and never opened.
+ * Limits of an uploaded archive. They bound the time and memory of an inspection: nothing is unpacked to disk, and
+ * archives inside the archive are counted but not opened.
  */
 export const PACKAGE_LIMITS = {
   /** The object as uploaded. */
   compressedBytesMax: 2 * GIB,
-  /** All that comes out of the archive: the sum of its files, and of a tar's stream with headers and padding. */
+  /** The total size of the files, and of a tar's stream with headers and padding. */
   uncompressedBytesMax: 10 * GIB,
   /** One file. */
   entryBytesMax: 4 * GIB,
-  /** Files, directories and links together. */
+  /** Files, directories and links. */
   entryCountMax: 50_000,
-  /** One path, in UTF-8; also the longest object name of Cloud Storage. */
+  /** One path, in UTF-8; also Cloud Storage's limit of object names. */
   pathBytesMax: 1_024,
-  /** One name between slashes, in UTF-8: NAME_MAX of Linux. */
+  /** One path component, in UTF-8: Linux's NAME_MAX. */
   nameBytesMax: 255,
-  /** Names in one path. */
+  /** Components of one path. */
   pathDepthMax: 32,
-  /** All paths together, since they are what an inspection keeps in memory. */
+  /** All paths, which an inspection keeps in memory. */
   pathsBytesMax: 16 * MIB,
-  /** Symbolic links, since each is followed. */
+  /** Symbolic links, each of which is resolved. */
   linkCountMax: 500,
-  /** Uncompressed over compressed bytes. DEFLATE itself ends at 1,032; source code seldom passes 10. */
+  /** Uncompressed to compressed bytes. DEFLATE's maximum is 1,032; source code rarely exceeds 10. */
   compressionRatioMax: 200,
-  /** Below this many uncompressed bytes no ratio is a bomb. */
+  /** The ratio is not checked below this number of uncompressed bytes. */
   compressionRatioCountsFromBytes: 64 * MIB,
-  /** One file of metadata or one job file. */
+  /** One metadata or job file. */
   textBytesMax: 1 * MIB,
   /** The RECORD of a wheel, which has a line for every file. */
   recordBytesMax: 8 * MIB,
@@ -37,5 +37,5 @@ export const PACKAGE_LIMITS = {
   textsBytesMax: 16 * MIB,
 } as const;
 
-/** An inspection ends with its 20th problem: who mends so many will upload again. */
+/** An inspection stops at its 20th problem: after fixing these, the package is uploaded again anyway. */
 export const PROBLEM_COUNT_MAX = 20;

@@ -5,21 +5,21 @@ import { createGunzip, gunzipSync } from 'node:zlib';
 import { type Extract, extract, type Header } from 'tar-stream';
 import type { ArchiveListing, EntryKind } from '#shared/package/archive/archive-listing.ts';
 import { PACKAGE_LIMITS } from '#shared/package/archive/package-limits.ts';
-import { InspectionStopped, showPath } from '#shared/package/archive/package-problem.ts';
+import { InspectionStopped, printablePath } from '#shared/package/archive/package-problem.ts';
 import type { PackageSource } from '#shared/package/archive/package-source.ts';
 
 /**
- * zlib hands out pieces of this size. Twice its default halves what passing them between threads costs; larger ones
- * gain little more and keep 20 MB of them alive, since V8 is slow to collect what lies outside its heap.
+ * The size of zlib's output chunks. Twice the default halves the cost of passing chunks between threads; larger chunks
+ * gain little and keep 20 MB of buffers alive, because V8 collects off-heap memory late.
  */
 const INFLATE_CHUNK_BYTES = 32 * 1_024;
 
-/** What inflates to no more is inflated in one go: the way to zlib's threads and back would take longer than that. */
+/** Tars up to this size are inflated synchronously: passing chunks to zlib's threads and back takes longer. */
 const SMALL_TAR_BYTES = 1_048_576;
 
 const TAR_BLOCK_BYTES = 512;
 
-type Progress = { compressedBytes: number; uncompressedBytes: number; tail: Uint8Array; sourceFault: Error | null };
+type Progress = { compressedBytes: number; uncompressedBytes: number; tail: Uint8Array; sourceError: Error | null };
 
 type TarReading = {
   readonly source: PackageSource;
@@ -28,39 +28,38 @@ type TarReading = {
 };
 
 /**
- * Reads a tar once from beginning to end, in bounded memory, and lists what is in it. The checksums of gzip and of
- * the headers are checked on the way. Throws InspectionStopped for a bad archive and any other error for a fault of
- * the source.
+ * Reads a tar once from start to end, in bounded memory, and lists its entries, verifying the checksums of gzip and of
+ * the headers. Throws InspectionStopped for an invalid archive, and any other error for a storage error.
  */
 export async function readTarArchive(reading: TarReading): Promise<void> {
   const { source, listing } = reading;
-  const progress: Progress = { compressedBytes: 0, uncompressedBytes: 0, tail: new Uint8Array(), sourceFault: null };
+  const progress: Progress = { compressedBytes: 0, uncompressedBytes: 0, tail: new Uint8Array(), sourceError: null };
   const entries = extract();
   const small = await inflateSmall(reading);
   if (small !== null) {
     measure(small, source, progress);
     entries.end(small);
   }
-  const feeding = small === null ? pump(await source.open(), entries, { ...reading, progress }) : undefined;
-  const outcomes = await Promise.allSettled([listEntries(entries, reading), feeding]);
-  const faults = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason] : []));
-  const stopped = faults.find((fault) => fault instanceof InspectionStopped);
+  const pumping = small === null ? pump(await source.open(), entries, { ...reading, progress }) : undefined;
+  const outcomes = await Promise.allSettled([listEntries(entries, reading), pumping]);
+  const errors = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason] : []));
+  const stopped = errors.find((error) => error instanceof InspectionStopped);
   if (stopped !== undefined) {
     throw stopped;
   }
-  if (progress.sourceFault !== null) {
-    throw progress.sourceFault;
+  if (progress.sourceError !== null) {
+    throw progress.sourceError;
   }
-  if (faults.length > 0) {
-    throw explainFault(faults.at(-1), source.name, listing.contents.entryCount);
+  if (errors.length > 0) {
+    throw toInspectionStopped(errors.at(-1), source.name, listing.contents.entryCount);
   }
   if (listing.contents.entryCount > 0 && progress.tail.some((byte) => byte !== 0)) {
     // POSIX.1-2017, pax: "At the end of the archive file there shall be two 512-byte blocks filled with binary zeros".
-    throw new InspectionStopped('ARCHIVE_TRUNCATED', `${showPath(source.name)} has no end-of-archive mark.`);
+    throw new InspectionStopped('ARCHIVE_TRUNCATED', `${printablePath(source.name)} has no end-of-archive marker.`);
   }
 }
 
-/** The whole tar where it is small and sound; null leaves it to the stream, which also says what is wrong with it. */
+/** The inflated tar if it is small and valid; otherwise null, and the stream reports what is invalid. */
 async function inflateSmall({ source, isCompressed }: TarReading): Promise<Uint8Array | null> {
   const bytes = isCompressed ? await source.readWhole?.() : undefined;
   if (bytes === undefined) {
@@ -79,26 +78,26 @@ async function pump(
   { source, isCompressed, progress }: TarReading & { readonly progress: Progress },
 ): Promise<void> {
   const countSource = createMeter({
-    look: (chunk) => {
+    onChunk: (chunk) => {
       progress.compressedBytes += chunk.length;
     },
-    end: () => checkSourceEnd(source, progress),
+    onEnd: () => checkSourceEnd(source, progress),
   });
-  bytes.once('error', (fault) => {
-    // A fault further down reaches the source too, as it is destroyed after what reads it.
-    progress.sourceFault = countSource.destroyed ? null : fault;
+  bytes.once('error', (error) => {
+    // A downstream error also reaches the source, which is destroyed after its readers.
+    progress.sourceError = countSource.destroyed ? null : error;
   });
-  const measureTar = createMeter({ look: (chunk) => measure(chunk, source, progress) });
+  const measureTar = createMeter({ onChunk: (chunk) => measure(chunk, source, progress) });
   await (isCompressed
     ? pipeline(bytes, countSource, createGunzip({ chunkSize: INFLATE_CHUNK_BYTES }), measureTar, entries)
     : pipeline(bytes, countSource, measureTar, entries));
 }
 
-type Meter = { readonly look: (chunk: Uint8Array) => void; readonly end?: () => void };
+type Meter = { readonly onChunk: (chunk: Uint8Array) => void; readonly onEnd?: () => void };
 
-/** Shows each chunk on its way to `look`, which may throw to end the stream. (An async generator costs 15 MB more.) */
-function createMeter({ look, end }: Meter): Transform {
-  const attempt = (step: () => void, done: (fault: Error | null) => void) => {
+/** Passes each chunk to `onChunk`, which may throw to end the stream. (An async generator takes 15 MB more.) */
+function createMeter({ onChunk, onEnd }: Meter): Transform {
+  const attempt = (step: () => void, done: (error: Error | null) => void) => {
     try {
       step();
     } catch (error) {
@@ -110,21 +109,21 @@ function createMeter({ look, end }: Meter): Transform {
   return new Transform({
     transform(chunk: Uint8Array, _encoding, done) {
       attempt(
-        () => look(chunk),
-        (fault) => (fault === null ? done(null, chunk) : done(fault)),
+        () => onChunk(chunk),
+        (error) => (error === null ? done(null, chunk) : done(error)),
       );
     },
     flush(done) {
-      attempt(() => end?.(), done);
+      attempt(() => onEnd?.(), done);
     },
   });
 }
 
-/** A download that broke off must not be taken for an archive that was cut. */
+/** Distinguishes an interrupted download from a truncated archive. */
 function checkSourceEnd({ name, sizeBytes }: PackageSource, progress: Progress): void {
   if (progress.compressedBytes !== sizeBytes) {
-    progress.sourceFault = new Error(`Reading ${name} ended after ${progress.compressedBytes} of ${sizeBytes} bytes.`);
-    throw progress.sourceFault;
+    progress.sourceError = new Error(`Reading ${name} ended after ${progress.compressedBytes} of ${sizeBytes} bytes.`);
+    throw progress.sourceError;
   }
 }
 
@@ -151,15 +150,17 @@ async function listEntries(entries: Extract, { listing }: TarReading): Promise<v
     const kind = kindOf(entry.header);
     checkGlobalAttributes(entries, rawPath);
     const path = listing.admit({ rawPath, kind, sizeBytes, target: linkname ?? '' });
-    if (path !== null && kind === 'file' && listing.wantsText(path, sizeBytes)) {
-      listing.takeText(path, await buffer(entry));
+    if (path !== null && kind === 'file' && listing.needsText(path, sizeBytes)) {
+      listing.addText(path, await buffer(entry));
     } else {
       entry.resume();
     }
   }
 }
 
-/** Types that other tars know besides (GNU's sparse files and volume labels) are as special as devices: pip knows none. */
+/**
+ * Types of other tar variants (GNU's sparse files and volume labels) are treated as special: pip does not support them.
+ */
 function kindOf({ type, pax }: Header): EntryKind {
   if (Object.keys(pax ?? {}).some((key) => key.startsWith('GNU.sparse.'))) {
     return 'special';
@@ -180,29 +181,32 @@ function kindOf({ type, pax }: Header): EntryKind {
 }
 
 /**
- * A global pax header that renames or resizes what follows is obeyed by Python's tarfile and not by tar-stream, which
- * keeps it in this field. Nothing writes such headers in good faith: git and others put comments and times there.
+ * Python's tarfile applies a global pax header that renames or resizes the following entries; tar-stream ignores it and
+ * stores it in this field. No legitimate tool writes such headers: git and others use them for comments and times.
  */
 function checkGlobalAttributes(entries: Extract, rawPath: string): void {
   const attributes: unknown = Reflect.get(entries, '_paxGlobal');
   const changed = Object.keys(attributes ?? {}).find((key) => /^(?:path|linkpath|size|GNU\.sparse\..*)$/.test(key));
   if (changed !== undefined) {
-    const message = `A global header of the archive sets "${changed}" for every entry, from "${showPath(rawPath)}" on.`;
+    const message = `A global header of the archive sets "${changed}" for all entries, starting at "${printablePath(rawPath)}".`;
     throw new InspectionStopped('ENTRY_MALFORMED', message, rawPath);
   }
 }
 
-/** What zlib and tar-stream say, in the user's words. */
-function explainFault(fault: unknown, name: string, entryCount: number): InspectionStopped {
-  const said = fault instanceof Error ? fault.message : String(fault);
-  if (/unexpected end/i.test(said)) {
+/** Converts an error of zlib or tar-stream. */
+function toInspectionStopped(error: unknown, name: string, entryCount: number): InspectionStopped {
+  const reason = error instanceof Error ? error.message : String(error);
+  if (/unexpected end/i.test(reason)) {
     return new InspectionStopped(
       'ARCHIVE_TRUNCATED',
-      `${showPath(name)} ends in the middle, after ${entryCount} entries.`,
+      `${printablePath(name)} is truncated after ${entryCount} entries.`,
     );
   }
-  if (entryCount === 0 && /tar header/i.test(said)) {
-    return new InspectionStopped('NOT_AN_ARCHIVE', `${showPath(name)} holds no tar archive: ${said}`);
+  if (entryCount === 0 && /tar header/i.test(reason)) {
+    return new InspectionStopped('NOT_AN_ARCHIVE', `${printablePath(name)} is not a tar archive: ${reason}`);
   }
-  return new InspectionStopped('ARCHIVE_CORRUPT', `${showPath(name)} is damaged after ${entryCount} entries: ${said}`);
+  return new InspectionStopped(
+    'ARCHIVE_CORRUPT',
+    `${printablePath(name)} is damaged after ${entryCount} entries: ${reason}`,
+  );
 }

@@ -2,13 +2,13 @@ import { Readable } from 'node:stream';
 import { RandomAccessReader } from 'yauzl';
 import type { PackageSource } from '#shared/package/archive/package-source.ts';
 
-/** A zip is read from its end, its directory and its files in turn; each fetch brings so much, as one range request. */
+/** The size of a range request. A zip is read at its end, then its directory, then its files. */
 const WINDOW_BYTES = 4 * 1_024 * 1_024;
 
-/** Random access for yauzl over range requests, with the last window kept. */
+/** Random access for yauzl by range requests; caches the last window. */
 export class ZipReader extends RandomAccessReader {
-  /** The storage's own fault, which must not be taken for a fault of the archive. */
-  sourceFault: unknown = null;
+  /** A storage error, to be distinguished from errors of the archive. */
+  sourceError: unknown = null;
   readonly #source: PackageSource;
   #windowStart = 0;
   #window: Uint8Array = new Uint8Array();
@@ -18,7 +18,7 @@ export class ZipReader extends RandomAccessReader {
     this.#source = source;
   }
 
-  /** The bytes from `start` up to `end`, as far as the file goes, in pieces of at most a window. */
+  /** The bytes from `start` to `end` or the end of the file, in pieces of at most one window. */
   async *readPieces(start: number, end: number): AsyncGenerator<Uint8Array> {
     let position = start;
     while (position < end) {
@@ -49,11 +49,11 @@ export class ZipReader extends RandomAccessReader {
         into.set(bytes, offset);
         done(bytes.length < length ? new Error('unexpected end of file') : null);
       },
-      (fault: Error) => done(fault),
+      (error: Error) => done(error),
     );
   }
 
-  override close(done: (fault: Error | null) => void): void {
+  override close(done: (error: Error | null) => void): void {
     done(null);
   }
 
@@ -79,7 +79,7 @@ export class ZipReader extends RandomAccessReader {
       this.#window = bytes;
       this.#windowStart = range.startByte;
     } catch (error) {
-      this.sourceFault = error;
+      this.sourceError = error;
       throw error;
     }
   }

@@ -1,79 +1,84 @@
 import type { PackageReport } from '#shared/package/inspect-package.ts';
-import type { AdviceSubject } from '#shared/package/lint/lint-subject.ts';
-import type { Advice } from '#shared/package/lint/package-checks.ts';
+import type { LintSubject } from '#shared/package/lint/lint-subject.ts';
+import type { LintFinding } from '#shared/package/lint/package-checks.ts';
 import type { Requirement } from '#shared/package/lint/requirement.ts';
-import { FRAMEWORKS, OTHER_GPU_LIBRARIES } from '#shared/package/scan/python-signs.ts';
+import { FRAMEWORKS, OTHER_GPU_LIBRARIES } from '#shared/package/scan/python-indicators.ts';
 
 type Framework = 'TensorFlow' | 'PyTorch' | 'JAX';
 
-/** The module names that a framework answers for: with it they are on the CPU. */
+/** Modules of a framework, which run on the CPU with a CPU-only build. */
 const OWN_MODULES: Readonly<Record<Framework, readonly string[]>> = {
   TensorFlow: ['tensorflow', 'keras'],
   PyTorch: ['torch'],
   JAX: ['jax', 'flax'],
 };
 
-/** Distributions that give the same modules with GPU support: beside one, it is open which of the two will win. */
-const GPU_RIVALS: Readonly<Record<Framework, readonly string[]>> = {
+/** Distributions that provide the same modules with GPU support; if both are required, either may be used. */
+const GPU_ALTERNATIVES: Readonly<Record<Framework, readonly string[]>> = {
   TensorFlow: ['tensorflow', 'tensorflow-gpu', 'tf-nightly'],
   PyTorch: [],
   JAX: [],
 };
 
 const REMEDIES: Readonly<Record<Framework, string>> = {
-  TensorFlow: 'Ask for tensorflow, or for nothing where the machine image has it.',
-  PyTorch: 'Ask for torch without +cpu, or for nothing where the machine image has it.',
-  JAX: 'Ask for jax[cuda12], or for nothing where the machine image has it.',
+  TensorFlow: 'Require tensorflow, or nothing if the machine image has it.',
+  PyTorch: 'Require torch without +cpu, or nothing if the machine image has it.',
+  JAX: 'Require jax[cuda12], or nothing if the machine image has it.',
 };
 
-type Pin = { readonly framework: Framework; readonly what: string; readonly isSure: boolean; readonly path?: string };
+type Pin = {
+  readonly framework: Framework;
+  readonly what: string;
+  readonly isCertain: boolean;
+  readonly path?: string;
+};
 
 /**
- * CPU_ONLY_BUILD. Fires where a machine has GPUs and the job would install a framework without GPU support:
- * - sure, an error: metadata asks for `tensorflow-cpu`, for `torch==…+cpu` or for an address of PyTorch's CPU index, or a
- *   package of the job is such a wheel, and every source was seen;
- * - likely, a warning: `jax[cpu]`, a requirements file that the build reads, a `+cpu` wheel inside the archive, a marker
- *   that cannot be evaluated, a build with GPU support beside it.
- * Does not fire where the package imports or asks for another library that may use the GPUs: `tensorflow-cpu` beside JAX
- * or PyTorch is done on purpose, to read data. (PyTorch's `+cpu` builds: pytorch.org, "Get started".)
+ * CPU_ONLY_BUILD: a machine has GPUs, and the job would install a framework without GPU support.
+ * - Error if certain: the metadata requires `tensorflow-cpu`, `torch==…+cpu` or a URL of PyTorch's CPU index, or a
+ *   package of the job is such a wheel, and every source was scanned.
+ * - Warning if likely: `jax[cpu]`, a requirements file that the build reads, a `+cpu` wheel inside the archive, a
+ *   marker that cannot be evaluated, or an additional build with GPU support.
+ * Not reported if the package imports or requires another library that may use the GPUs: `tensorflow-cpu` with JAX or
+ * PyTorch is intentional, to read data. (PyTorch's `+cpu` builds: pytorch.org, "Get started".)
  */
-export function checkCpuOnlyBuild(subject: AdviceSubject): Advice[] {
+export function checkCpuOnlyBuild(subject: LintSubject): LintFinding[] {
   const pins = subject.gpuCount === 0 || subject.isTpuJob ? [] : findPins(subject);
   const frameworks = new Set(pins.map(({ framework }) => framework));
   const own = new Set([...frameworks].flatMap((framework) => OWN_MODULES[framework]));
-  const asked = subject.requirements.map(({ name }) => name);
-  const others = [...subject.imports, ...asked].filter((name) => isGpuUser(name) && !own.has(name));
+  const required = subject.requirements.map(({ name }) => name);
+  const others = [...subject.imports, ...required].filter((name) => isGpuUser(name) && !own.has(name));
   if (others.length > 0) {
     return [];
   }
   return [...frameworks].flatMap((framework) => {
     const found = pins.filter((pin) => pin.framework === framework);
-    const [pin] = [...found.filter(({ isSure }) => isSure), ...found];
-    const hasRival = asked.some((name) => GPU_RIVALS[framework].includes(name));
-    return pin === undefined || (framework === 'JAX' && asksForCuda(subject))
+    const [pin] = [...found.filter(({ isCertain }) => isCertain), ...found];
+    const hasAlternative = required.some((name) => GPU_ALTERNATIVES[framework].includes(name));
+    return pin === undefined || (framework === 'JAX' && requiresCuda(subject))
       ? []
-      : [adviceOf(pin, pin.isSure && subject.isWholeProgram && !hasRival)];
+      : [findingOf(pin, pin.isCertain && subject.isWholeProgram && !hasAlternative)];
   });
 }
 
-function adviceOf({ framework, what, path }: Pin, isSure: boolean): Advice {
+function findingOf({ framework, what, path }: Pin, isCertain: boolean): LintFinding {
   return {
     code: 'CPU_ONLY_BUILD',
-    severity: isSure ? 'ERROR' : 'WARNING',
-    message: `The machines have GPUs, and ${what} is ${framework} without GPU support.`,
-    remedy: `${REMEDIES[framework]} Or leave the accelerators out of the job.`,
+    severity: isCertain ? 'ERROR' : 'WARNING',
+    message: `The machines have GPUs, but ${what} is ${framework} without GPU support.`,
+    remedy: `${REMEDIES[framework]} Or remove the accelerators from the job.`,
     ...(path === undefined ? {} : { path }),
   };
 }
 
-function findPins({ requirements, packages }: AdviceSubject): Pin[] {
-  const asked = requirements.flatMap((requirement): Pin[] => {
+function findPins({ requirements, packages }: LintSubject): Pin[] {
+  const required = requirements.flatMap((requirement): Pin[] => {
     const framework = frameworkOf(requirement);
-    const { shown, path, isSure } = requirement;
-    const pin = { what: `"${shown}"`, isSure: isSure && framework !== 'JAX', ...(path === null ? {} : { path }) };
+    const { shown, path, isCertain } = requirement;
+    const pin = { what: `"${shown}"`, isCertain: isCertain && framework !== 'JAX', ...(path === null ? {} : { path }) };
     return framework === null ? [] : [{ ...pin, framework }];
   });
-  return [...asked, ...packages.flatMap(findPinsOfFiles)];
+  return [...required, ...packages.flatMap(findPinsOfFiles)];
 }
 
 function frameworkOf({ name, extras, specifier, url }: Requirement): Framework | null {
@@ -91,18 +96,18 @@ function findPinsOfFiles({ name, version, wheelTags, evidence }: PackageReport):
   const indexes = evidence.requirementFiles.filter(({ text }) => text.split('\n').some(namesCpuIndex));
   const wheel = evidence.cpuWheels.find((path) => /(?:^|\/)torch-/.test(path));
   return [
-    ...(isCpuWheel ? [{ framework: 'PyTorch' as const, what: `the wheel of torch ${version}`, isSure: true }] : []),
+    ...(isCpuWheel ? [{ framework: 'PyTorch' as const, what: `the wheel of torch ${version}`, isCertain: true }] : []),
     ...indexes.map(({ path }) => {
-      return { framework: 'PyTorch' as const, what: `what the index in ${path} gives`, isSure: false, path };
+      return { framework: 'PyTorch' as const, what: `the build from the index in ${path}`, isCertain: false, path };
     }),
-    ...(wheel === undefined ? [] : [{ framework: 'PyTorch' as const, what: wheel, isSure: false, path: wheel }]),
+    ...(wheel === undefined ? [] : [{ framework: 'PyTorch' as const, what: wheel, isCertain: false, path: wheel }]),
   ];
 }
 
-/** PyTorch's index of CPU builds, as pip's options in a requirements file name it. */
+/** PyTorch's index of CPU builds in pip options of a requirements file. */
 const CPU_INDEX = /^[ \t]*(?:-i|-f|--(?:extra-)?index-url|--find-links)[= \t]+\S*pytorch\.org\/whl\/(?:cpu\b|\S*cpu)/;
 
-/** Options with an address are no longer, and the pattern takes more than the square of a line's length. */
+/** Options with a URL are shorter; the pattern takes more than quadratic time in the length of the line. */
 const LINE_CHARACTERS_MAX = 500;
 
 function namesCpuIndex(line: string): boolean {
@@ -113,8 +118,8 @@ function isGpuUser(name: string): boolean {
   return FRAMEWORKS.has(name) || OTHER_GPU_LIBRARIES.has(name) || name.startsWith('cupy-');
 }
 
-/** CUDA comes to JAX as a plug-in beside the CPU build: to ask for both is right. */
-function asksForCuda({ requirements }: AdviceSubject): boolean {
+/** JAX's CUDA support is a plug-in of the CPU build, so requiring both is correct. */
+function requiresCuda({ requirements }: LintSubject): boolean {
   return requirements.some(({ name, extras }) => {
     return name.startsWith('jax-cuda') || (name === 'jax' && extras.some((extra) => extra.startsWith('cuda')));
   });

@@ -1,30 +1,30 @@
-import type { AdviceSubject } from '#shared/package/lint/lint-subject.ts';
-import type { Advice } from '#shared/package/lint/package-checks.ts';
-import { CREDENTIAL_KINDS, type CredentialKind } from '#shared/package/scan/credential-signs.ts';
+import type { LintSubject } from '#shared/package/lint/lint-subject.ts';
+import type { LintFinding } from '#shared/package/lint/package-checks.ts';
+import { CREDENTIAL_KINDS, type CredentialKind } from '#shared/package/scan/credential-patterns.ts';
 
 const PRIVATE_KEYS: ReadonlySet<CredentialKind> = new Set(['SERVICE_ACCOUNT_KEY', 'PRIVATE_KEY']);
 
-/** Keys there are mostly made up; a warning is enough. */
-const MADE_UP = /(?:^|\/)(?:tests?|testing|test_?data|fixtures?|examples?|docs?)\//i;
+/** Keys in these directories are usually fake, so they only cause a warning. */
+const TEST_DIRECTORY = /(?:^|\/)(?:tests?|testing|test_?data|fixtures?|examples?|docs?)\//i;
 
 /**
- * CREDENTIALS_IN_PACKAGE. By what a file holds, never by its name alone:
- * - an error for a private key: a service account's JSON, or PEM (RFC 7468) with a key in it, outside of tests;
- * - a warning for tokens that tell by their form what they are (Google API keys, AWS, GitHub, Hugging Face), for
- *   passwords in .netrc, .pypirc and .git-credentials, and for settings of an .env file that look secret.
- * The message says which file and what kind; the secret is nowhere kept.
+ * CREDENTIALS_IN_PACKAGE, based on the contents of files, never on their names alone.
+ * - Error for a private key outside of tests: a service account key (JSON) or a key in PEM (RFC 7468).
+ * - Warning for tokens with a recognizable format (Google API keys, AWS, GitHub, Hugging Face), for passwords in
+ *   .netrc, .pypirc and .git-credentials, and for settings of an .env file that look like secrets.
+ * The message names the file and the kind of credential; the secret itself is not stored anywhere.
  */
-export function checkCredentials({ packages }: AdviceSubject): Advice[] {
+export function checkCredentials({ packages }: LintSubject): LintFinding[] {
   return packages
     .flatMap(({ evidence }) => evidence.credentials)
-    .map(({ path, kind }): Advice => {
-      const isError = PRIVATE_KEYS.has(kind) && !MADE_UP.test(path);
+    .map(({ path, kind }): LintFinding => {
+      const isError = PRIVATE_KEYS.has(kind) && !TEST_DIRECTORY.test(path);
       return {
         code: 'CREDENTIALS_IN_PACKAGE',
         severity: isError ? 'ERROR' : 'WARNING',
-        message: `${path} holds ${CREDENTIAL_KINDS[kind]}: whoever can read the package can use it.`,
+        message: `${path} contains ${CREDENTIAL_KINDS[kind]}: everyone with read access to the package can use it.`,
         remedy:
-          'Leave it out, revoke it if the package was shared, and let the job use its service account, or a secret that its job file names in secrets.',
+          'Remove it, revoke it if the package was shared, and use the service account of the job, or a secret listed under secrets in the job file.',
         path,
       };
     })

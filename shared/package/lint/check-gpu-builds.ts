@@ -1,9 +1,9 @@
-import type { AdviceSubject } from '#shared/package/lint/lint-subject.ts';
-import type { Advice } from '#shared/package/lint/package-checks.ts';
+import type { LintSubject } from '#shared/package/lint/lint-subject.ts';
+import type { LintFinding } from '#shared/package/lint/package-checks.ts';
 import type { Requirement } from '#shared/package/lint/requirement.ts';
 import { satisfies } from '#shared/package/lint/version-specifier.ts';
 
-/** Distributions of which nothing runs without an NVIDIA GPU or its driver. */
+/** Distributions that require an NVIDIA GPU or its driver. */
 const GPU_ONLY: ReadonlySet<string> = new Set([
   'bitsandbytes',
   'cupy',
@@ -14,16 +14,16 @@ const GPU_ONLY: ReadonlySet<string> = new Set([
   'tensorrt',
 ]);
 
-/** The same with CUDA's version in the name. `nvidia-ml-py`, which only asks for GPUs, has none. */
+/** The same with the CUDA version in the name; excludes `nvidia-ml-py`, which only queries GPUs. */
 const CUDA_IN_NAME =
   /^(?:cupy-cuda\d+x?|(?:cudf|cuml|cugraph|faiss-gpu|nvidia-[a-z-]+)-cu(?:da)?\d+|jax-cuda\d+-(?:plugin|pjrt))$/;
 
 /**
- * GPU_BUILD_WITHOUT_GPU. A warning where no machine has a GPU and the package asks for what only runs on one: the
- * distributions of GPU_ONLY and CUDA_IN_NAME, `torch==…+cu121` or an address that says so, `jax[cuda12]`, `tensorflow[and-cuda]`. A plain
- * `torch` or `tensorflow` is none of these.
+ * GPU_BUILD_WITHOUT_GPU: warning if no machine has a GPU and the package requires a build that needs one: a
+ * distribution of GPU_ONLY or CUDA_IN_NAME, `torch==…+cu121` or a URL of such a build, `jax[cuda12]`,
+ * `tensorflow[and-cuda]`. A plain `torch` or `tensorflow` is not reported.
  */
-export function checkGpuBuilds({ requirements, gpuCount }: AdviceSubject): Advice[] {
+export function checkGpuBuilds({ requirements, gpuCount }: LintSubject): LintFinding[] {
   const found = gpuCount > 0 ? [] : requirements.filter(needsGpu);
   const [first] = found;
   if (first === undefined) {
@@ -34,8 +34,8 @@ export function checkGpuBuilds({ requirements, gpuCount }: AdviceSubject): Advic
     {
       code: 'GPU_BUILD_WITHOUT_GPU',
       severity: 'WARNING',
-      message: `No machine of the job has a GPU, and the package asks for ${names}.`,
-      remedy: 'Give the machines an acceleratorConfig, or ask for the build without CUDA.',
+      message: `No machine of the job has a GPU, but the package requires ${names}.`,
+      remedy: 'Add GPUs to the machines, or require the build without CUDA.',
       ...(first.path === null ? {} : { path: first.path }),
     },
   ];
@@ -54,28 +54,30 @@ function needsGpu({ name, extras, specifier, url }: Requirement): boolean {
   );
 }
 
-/** The releases of tensorflow-gpu that pip cannot install; 2.12.0 is a stub that fails, and there is none after it. */
+/**
+ * Minor releases of tensorflow-gpu that pip cannot install: 2.12.0 is a stub that fails, and there are no later ones.
+ */
 const REMOVED_MINORS: readonly number[] = Array.from({ length: 20 }, (_, index) => 12 + index);
 
 /**
- * TENSORFLOW_GPU_PACKAGE. A warning where the package asks for `tensorflow-gpu`
- * - together with `tensorflow`: both install the same modules over one another;
- * - in a version from 2.12 on, or without a bound: 2.12.0, which pip takes, is a stub whose installation ends with an
- *   error, since `tensorflow` has the same GPU support from 2.1 on (PyPI, "tensorflow-gpu").
- * An older version by itself is left alone: those are still on the index.
+ * TENSORFLOW_GPU_PACKAGE: warning if the package requires `tensorflow-gpu`
+ * - together with `tensorflow`, because both install the same modules; or
+ * - in version 2.12 or later, or without an upper bound: pip selects 2.12.0, a stub whose installation fails, because
+ *   `tensorflow` has included GPU support since 2.1 (PyPI, "tensorflow-gpu").
+ * An older version on its own is not reported: it is still available.
  */
-export function checkTensorflowGpu({ requirements }: AdviceSubject): Advice[] {
+export function checkTensorflowGpu({ requirements }: LintSubject): LintFinding[] {
   const gpu = requirements.find(({ name }) => name === 'tensorflow-gpu');
   const plain = requirements.find(({ name }) => name === 'tensorflow');
   if (gpu === undefined) {
     return [];
   }
   const isRemoved = gpu.url === '' && REMOVED_MINORS.some((minor) => satisfies([2, minor, 0], gpu.specifier) === true);
-  const both = plain === undefined ? null : `The package asks for both "${gpu.shown}" and "${plain.shown}"`;
+  const both = plain === undefined ? null : `The package requires both "${gpu.shown}" and "${plain.shown}"`;
   const message =
     both !== null
-      ? `${both}, which install the same modules over one another.`
-      : `The package asks for "${gpu.shown}", and tensorflow-gpu 2.12.0 is a stub that pip cannot install.`;
+      ? `${both}, which overwrite each other's modules.`
+      : `The package requires "${gpu.shown}", but tensorflow-gpu 2.12.0 is a stub that pip cannot install.`;
   return both === null && !isRemoved
     ? []
     : [
@@ -83,7 +85,7 @@ export function checkTensorflowGpu({ requirements }: AdviceSubject): Advice[] {
           code: 'TENSORFLOW_GPU_PACKAGE',
           severity: 'WARNING',
           message,
-          remedy: 'Ask for tensorflow alone: from 2.1 on it uses GPUs by itself.',
+          remedy: 'Require only tensorflow, which has included GPU support since 2.1.',
           ...(gpu.path === null ? {} : { path: gpu.path }),
         },
       ];

@@ -1,47 +1,47 @@
-import type { AdviceSubject } from '#shared/package/lint/lint-subject.ts';
-import type { Advice } from '#shared/package/lint/package-checks.ts';
-import { showRequirement } from '#shared/package/lint/requirement.ts';
+import type { LintSubject } from '#shared/package/lint/lint-subject.ts';
+import type { LintFinding } from '#shared/package/lint/package-checks.ts';
+import { printableRequirement } from '#shared/package/lint/requirement.ts';
 
-/** What is wrong with a requirement in metadata, the first that matches, and what to write. */
-const FAULTS: readonly { readonly pattern: RegExp; readonly fault: string; readonly remedy: string }[] = [
+/** Invalid requirements in metadata; the first match is reported. */
+const INVALID: readonly { readonly pattern: RegExp; readonly problem: string; readonly remedy: string }[] = [
   {
     pattern: /^-/,
-    fault: 'is an option of pip, which only a requirements file may hold',
-    remedy: 'Take the line out of what setup.py or pyproject.toml lists.',
+    problem: 'is a pip option, which is valid only in a requirements file',
+    remedy: 'Remove the line from the requirements of setup.py or pyproject.toml.',
   },
   {
     pattern: /^(?:git\+|https?:\/\/|file:)/,
-    fault: 'is an address without the name of a package',
-    remedy: 'Write `name @ address`.',
+    problem: 'is a URL without a package name',
+    remedy: 'Write `name @ url`.',
   },
   {
     pattern: /^(?:\.{1,2})?\//,
-    fault: 'is a path, which pip takes on its command line only',
-    remedy: 'Upload that package, too, and name it in packageUris.',
+    problem: 'is a path, which is valid only on the command line of pip',
+    remedy: 'Upload that package as well, and add it to packageUris.',
   },
   {
     pattern: /^[A-Za-z0-9][\w.-]*[ \t]*(?:\[[^\]]*\])?[ \t]*=(?!=)/,
-    fault: 'has one = where a version takes two',
+    problem: 'has one = before the version instead of two',
     remedy: 'Write ==.',
   },
   {
     pattern: /^[A-Za-z0-9][\w.-]*[ \t]+v?\d/,
-    fault: 'has no operator before the version',
+    problem: 'has no operator before the version',
     remedy: 'Write == between the name and the version.',
   },
   {
     pattern: /^python[ \t]*(?:$|[<>=!~;(])/i,
-    fault: 'is no package: the index has none of that name',
+    problem: 'is not a package in the index',
     remedy: 'Write it as python_requires, or requires-python in pyproject.toml.',
   },
   {
     pattern: /^sklearn[ \t]*(?:$|[;>])/i,
-    fault: 'is a stub whose installation ends with an error',
+    problem: 'is a stub whose installation fails',
     remedy: 'Write scikit-learn.',
   },
   {
     pattern: /^skimage[ \t]*(?:$|[;>=(])/i,
-    fault: 'is a stub whose installation ends with an error',
+    problem: 'is a stub whose installation fails',
     remedy: 'Write scikit-image.',
   },
 ];
@@ -49,26 +49,26 @@ const FAULTS: readonly { readonly pattern: RegExp; readonly fault: string; reado
 const REQUIREMENT_CHARACTERS_MAX = 500;
 
 /**
- * BROKEN_REQUIREMENT. A warning where pip certainly refuses a requirement of the metadata (PyPA, "Dependency
- * specifiers"): an option, a path or a bare address in place of a name, `numpy=1.2`, `numpy 1.2`, `python>=3.5`, and the
- * stubs `sklearn` (an error since December 2023) and `skimage`. A misspelt name is not known for one.
+ * BROKEN_REQUIREMENT: warning for a requirement of the metadata that pip always rejects (PyPA, "Dependency
+ * specifiers"): an option, path or URL instead of a name, `numpy=1.2`, `numpy 1.2`, `python>=3.5`, and the stubs
+ * `sklearn` (fails since December 2023) and `skimage`. Misspelled names are not detected.
  */
-export function checkRequirements({ packages }: AdviceSubject): Advice[] {
+export function checkRequirements({ packages }: LintSubject): LintFinding[] {
   return packages
     .flatMap(({ requirements }) => requirements)
-    .flatMap((requirement): Advice[] => {
+    .flatMap((requirement): LintFinding[] => {
       const text = requirement
         .slice(0, REQUIREMENT_CHARACTERS_MAX)
         .replace(/(?:^|\s)#.*/, '')
         .trim();
-      const found = FAULTS.find(({ pattern }) => pattern.test(text));
+      const found = INVALID.find(({ pattern }) => pattern.test(text));
       return found === undefined
         ? []
         : [
             {
               code: 'BROKEN_REQUIREMENT',
               severity: 'WARNING',
-              message: `The requirement "${showRequirement(text)}" ${found.fault}.`,
+              message: `The requirement "${printableRequirement(text)}" ${found.problem}.`,
               remedy: found.remedy,
             },
           ];

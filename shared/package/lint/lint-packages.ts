@@ -1,4 +1,4 @@
-import { showPath } from '#shared/package/archive/package-problem.ts';
+import { printablePath } from '#shared/package/archive/package-problem.ts';
 import type { PackageReport } from '#shared/package/inspect-package.ts';
 import { checkCpuOnlyBuild } from '#shared/package/lint/check-cpu-builds.ts';
 import { checkCredentials } from '#shared/package/lint/check-credentials.ts';
@@ -6,8 +6,8 @@ import { checkDistribution } from '#shared/package/lint/check-distribution.ts';
 import { checkGpuBuilds, checkTensorflowGpu } from '#shared/package/lint/check-gpu-builds.ts';
 import { checkPython2, checkPythonLimit } from '#shared/package/lint/check-python.ts';
 import { checkRequirements } from '#shared/package/lint/check-requirements.ts';
-import { type AdviceGiven, describeSubject } from '#shared/package/lint/lint-subject.ts';
-import { type Advice, isPackageCheck, PACKAGE_CHECKS, problemOf } from '#shared/package/lint/package-checks.ts';
+import { createLintSubject, type LintInput } from '#shared/package/lint/lint-subject.ts';
+import { isPackageCheck, type LintFinding, PACKAGE_CHECKS, problemOf } from '#shared/package/lint/package-checks.ts';
 import type { Problem } from '#shared/protocol/report.ts';
 import { didYouMean } from '#shared/text/nearest-name.ts';
 
@@ -22,38 +22,39 @@ const CHECKS = [
   checkRequirements,
 ] as const;
 
-/** Of one check; who mends so many will validate again. */
-const ADVICE_COUNT_MAX = 5;
+/** Findings of one check; the others appear after these are fixed. */
+const FINDING_COUNT_MAX = 5;
 
 /**
- * Judges packages that were inspected beside the machines of their job: what would fail after the VMs were paid for, or
- * leave a GPU idle. Nothing is run, and nothing of a secret is told but where it is.
+ * Checks inspected packages against the machines of their job, for problems that would fail the job after VMs are
+ * started or leave GPUs idle. Runs no code; of secrets, only the location is reported.
  *
- * @param given.silenced codes of PACKAGE_CHECKS to be passed over, besides those that the packages themselves ignore
+ * @param input.disabledChecks codes of PACKAGE_CHECKS to skip, in addition to those that the packages themselves ignore
  */
-export function lintPackages(given: AdviceGiven & { readonly silenced: ReadonlySet<string> }): {
+export function lintPackages(input: LintInput & { readonly disabledChecks: ReadonlySet<string> }): {
   readonly problems: readonly Problem[];
   readonly warnings: readonly Problem[];
 } {
-  const ignored = given.packages.flatMap(({ evidence }) => evidence.ignoredChecks);
-  const silenced = new Set([...given.silenced, ...ignored]);
-  const subject = describeSubject(given);
-  const advice: readonly Advice[] = CHECKS.flatMap((check) =>
+  const ignored = input.packages.flatMap(({ evidence }) => evidence.ignoredChecks);
+  const disabledChecks = new Set([...input.disabledChecks, ...ignored]);
+  const subject = createLintSubject(input);
+  const findings: readonly LintFinding[] = CHECKS.flatMap((check) =>
     check(subject)
-      .filter(({ code }) => !silenced.has(code))
-      .slice(0, ADVICE_COUNT_MAX),
+      .filter(({ code }) => !disabledChecks.has(code))
+      .slice(0, FINDING_COUNT_MAX),
   );
-  const of = (severity: Advice['severity']) => advice.filter((one) => one.severity === severity).map(problemOf);
-  return { problems: of('ERROR'), warnings: [...of('WARNING'), ...given.packages.flatMap(warnOfUnknown)] };
+  const of = (severity: LintFinding['severity']) =>
+    findings.filter((finding) => finding.severity === severity).map(problemOf);
+  return { problems: of('ERROR'), warnings: [...of('WARNING'), ...input.packages.flatMap(warnOfUnknown)] };
 }
 
-/** A slip in a name would leave the check on without a word. */
+/** A misspelled code would otherwise have no effect without notice. */
 function warnOfUnknown({ evidence }: PackageReport): Problem[] {
-  const unknown = evidence.ignoredChecks.filter((name) => !isPackageCheck(name)).slice(0, ADVICE_COUNT_MAX);
+  const unknown = evidence.ignoredChecks.filter((name) => !isPackageCheck(name)).slice(0, FINDING_COUNT_MAX);
   const known = Object.keys(PACKAGE_CHECKS);
   return unknown.map((name) => ({
     code: 'UNKNOWN_CHECK',
-    message: `pyproject.toml ignores "${showPath(name)}", which is no check of packages.`,
+    message: `pyproject.toml ignores "${printablePath(name)}", which is not a package check.`,
     remedy: `${didYouMean(name, known)}The checks are ${known.join(', ')}.`,
   }));
 }

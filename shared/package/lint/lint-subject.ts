@@ -1,42 +1,42 @@
 import type { PackageReport } from '#shared/package/inspect-package.ts';
 import { type Requirement, requirementsOf } from '#shared/package/lint/requirement.ts';
-import type { DistributionSign } from '#shared/package/scan/python-signs.ts';
+import type { DistributionIndicator } from '#shared/package/scan/python-indicators.ts';
 
-/** Packages and the machines that they are to run on. */
-export type AdviceGiven = {
+/** Input of the lint checks: packages and the machines that they will run on. */
+export type LintInput = {
   readonly packages: readonly PackageReport[];
   readonly program: { readonly module: string };
   readonly machines: readonly MachineGroup[];
   readonly isTpuJob: boolean;
-  /** Of the machine image, `3.10`; null where it is not known. */
+  /** The Python version of the machine image, `3.10`; null if unknown. */
   readonly pythonVersion: string | null;
 };
 
-/** Machines of one role, of `ROLES`: `master`, `worker`, `ps`, `evaluator`. */
+/** Machines of one role: `master`, `worker`, `ps` or `evaluator`. */
 export type MachineGroup = { readonly role: string; readonly count: number; readonly gpusPerMachine: number };
 
-/** What the checks look at: the packages of a job as one, since one environment holds them all. */
-export type AdviceSubject = Omit<AdviceGiven, 'machines'> & {
+/** Evidence from all packages of a job together, because they are installed in one environment. */
+export type LintSubject = Omit<LintInput, 'machines'> & {
   readonly requirements: readonly Requirement[];
   readonly imports: ReadonlySet<string>;
-  readonly distribution: ReadonlySet<DistributionSign>;
-  /** Whether all sources were looked into, and the program is among them. */
+  readonly distribution: ReadonlySet<DistributionIndicator>;
+  /** Whether all sources were scanned and contain the program. */
   readonly isWholeProgram: boolean;
-  /** Of all machines together. */
+  /** The GPUs of all machines. */
   readonly gpuCount: number;
-  /** Of one machine that trains. */
+  /** The most GPUs of one training machine. */
   readonly gpusPerMachineMax: number;
-  /** Machines that train: the master and the workers. An evaluator rightly works by itself. */
+  /** Training machines: the master and the workers. An evaluator works independently. */
   readonly trainerCount: number;
   readonly psCount: number;
 };
 
-/** A package with a problem is left out: what is known of it may be incomplete. */
-export function describeSubject(given: AdviceGiven): AdviceSubject {
+/** Excludes packages with problems, whose evidence may be incomplete. */
+export function createLintSubject(given: LintInput): LintSubject {
   const packages = given.packages.filter(({ problems }) => problems.length === 0);
   const isTrainer = ({ role }: MachineGroup) => role === 'master' || role === 'worker';
   const trainers = given.machines.filter(isTrainer);
-  const hasProgram = packages.some(({ judgeModule }) => judgeModule(given.program.module).problems.length === 0);
+  const hasProgram = packages.some(({ validateModule }) => validateModule(given.program.module).problems.length === 0);
   return {
     ...given,
     packages,

@@ -1,6 +1,6 @@
-import { compareReleases, orderHolds } from '#shared/package/lint/version-specifier.ts';
+import { compareReleases, satisfiesOperator } from '#shared/package/lint/version-specifier.ts';
 
-/** The VM as environment markers see it (PyPA, "Dependency specifiers"); what is not here is not known beforehand. */
+/** Values of environment markers on the VM (PyPA, "Dependency specifiers"); other variables are unknown. */
 const ENVIRONMENT: Readonly<Record<string, string>> = {
   os_name: 'posix',
   sys_platform: 'linux',
@@ -8,21 +8,21 @@ const ENVIRONMENT: Readonly<Record<string, string>> = {
   platform_machine: 'x86_64',
   platform_python_implementation: 'CPython',
   implementation_name: 'cpython',
-  // pip installs a package of a job without extras.
+  // Packages of a job are installed without extras.
   extra: '',
 };
 
 const TOKEN = /\s*(?:(?<paren>[()])|(?<text>'[^']*'|"[^"]*")|(?<operator>[<>=!~]{1,3})|(?<word>[A-Za-z_.]+))/y;
-/** Markers are a line of text; what is longer is not looked into. */
+/** Longer markers are not evaluated. */
 const MARKER_CHARACTERS_MAX = 500;
 
 type Reader = { readonly tokens: readonly string[]; readonly pythonVersion: string | null; index: number };
 
 /**
- * Whether an environment marker, `python_version < "3.8" and sys_platform == "linux"`, holds on the VM; null where it
- * is not known or the marker cannot be read.
+ * Whether an environment marker, `python_version < "3.8" and sys_platform == "linux"`, holds on the VM; null if it is
+ * unknown or the marker cannot be parsed.
  *
- * @param pythonVersion of the machine image, `3.10`; null where it is not known
+ * @param pythonVersion the Python version of the machine image, `3.10`; null if unknown
  */
 export function evaluateMarker(marker: string, pythonVersion: string | null): boolean | null {
   const tokens = tokenize(marker);
@@ -78,7 +78,7 @@ function readTerm(reader: Reader): boolean | null {
     return value;
   }
   const [left = '', operator = '', right = ''] = reader.tokens.slice(reader.index, reader.index + 3);
-  // `not in` is two words.
+  // `not in` has two tokens.
   reader.index += operator === 'not' ? 4 : 3;
   const isTextFirst = /^["']/.test(left);
   const variable = isTextFirst ? right : left;
@@ -98,5 +98,5 @@ function comparePython(pythonVersion: string, operator: string, text: string): b
     return null;
   }
   const order = compareReleases(pythonVersion.split('.').slice(0, 2).map(Number), text.split('.').map(Number));
-  return orderHolds(operator, order);
+  return satisfiesOperator(operator, order);
 }

@@ -1,16 +1,17 @@
 import type { Problem } from '#shared/protocol/report.ts';
 
-/** Every check of packages that can be silenced, by code, with what it finds. */
+/** The lint checks of packages, which can be disabled by code, with descriptions. */
 export const PACKAGE_CHECKS = {
-  CPU_ONLY_BUILD: 'Machines have GPUs and the package asks for a build of its framework that cannot use them.',
-  GPU_BUILD_WITHOUT_GPU: 'The package asks for what only runs on a GPU, and no machine has one.',
-  TENSORFLOW_GPU_PACKAGE: 'The package asks for tensorflow-gpu, which pip can no longer install or installs twice.',
-  PYTHON_LIMIT: 'The package cannot be installed on the Python of the machine image.',
-  NO_DISTRIBUTION_STRATEGY: 'There are several GPUs or machines, and nothing in the sources uses more than one.',
-  STRATEGY_MISFIT: 'The strategy of distribution in the sources does not fit the machines of the job.',
-  CREDENTIALS_IN_PACKAGE: 'A file of the package holds a private key, a token or a password.',
+  CPU_ONLY_BUILD: 'Machines have GPUs, but the package requires a build of its framework that cannot use them.',
+  GPU_BUILD_WITHOUT_GPU: 'The package requires a library that needs a GPU, but no machine has one.',
+  TENSORFLOW_GPU_PACKAGE:
+    'The package requires tensorflow-gpu, which pip cannot install or which conflicts with tensorflow.',
+  PYTHON_LIMIT: 'The package cannot be installed with the Python version of the machine image.',
+  NO_DISTRIBUTION_STRATEGY: 'There are several GPUs or machines, but nothing in the sources uses more than one.',
+  STRATEGY_MISFIT: 'The distribution strategy in the sources does not match the machines of the job.',
+  CREDENTIALS_IN_PACKAGE: 'A file of the package contains a private key, a token or a password.',
   PYTHON_2_ONLY: 'setup.py or the module to run is written for Python 2.',
-  BROKEN_REQUIREMENT: 'pip cannot install a requirement as it is written.',
+  BROKEN_REQUIREMENT: 'pip cannot install a requirement as written.',
 } as const satisfies Readonly<Record<string, string>>;
 
 export type PackageCheckCode = keyof typeof PACKAGE_CHECKS;
@@ -19,8 +20,10 @@ export function isPackageCheck(name: string): name is PackageCheckCode {
   return Object.hasOwn(PACKAGE_CHECKS, name);
 }
 
-/** What a check found: an error where the job would fail or waste its GPUs for sure, a warning where that is likely. */
-export type Advice = {
+/**
+ * A finding of a lint check: an error if the job would certainly fail or waste its GPUs, a warning if that is likely.
+ */
+export type LintFinding = {
   readonly code: PackageCheckCode;
   readonly severity: 'ERROR' | 'WARNING';
   readonly message: string;
@@ -30,14 +33,14 @@ export type Advice = {
   readonly line?: number;
 };
 
-/** The problem that users see; it says how to go on where all is meant as it is. */
-export function problemOf({ code, message, remedy, path, line }: Advice): Problem {
-  // This holds for every way to submit; `jobs validate` has a flag besides.
-  const way = `If it is meant so: ignore = ["${code}"] under [tool.dropforge] in the package's pyproject.toml.`;
+/** The problem reported to users; its remedy includes how to disable the check. */
+export function problemOf({ code, message, remedy, path, line }: LintFinding): Problem {
+  // Works for every way to submit; `jobs validate` also has a flag.
+  const opt = `If this is intended, set ignore = ["${code}"] under [tool.dropforge] in the package's pyproject.toml.`;
   return {
     code,
     message,
-    remedy: `${remedy} ${way}`,
+    remedy: `${remedy} ${opt}`,
     ...(path === undefined ? {} : { path }),
     ...(line === undefined ? {} : { line }),
   };

@@ -1,25 +1,26 @@
-import { showPath } from '#shared/package/archive/package-problem.ts';
+import { printablePath } from '#shared/package/archive/package-problem.ts';
 import type { PackageReport } from '#shared/package/inspect-package.ts';
 import { evaluateMarker } from '#shared/package/lint/marker.ts';
+import { normalizeName } from '#shared/package/metadata/core-metadata.ts';
 
-/** One thing that the packages ask pip for, as far as it applies to the VM. */
+/** A requirement of a package that applies to the VM. */
 export type Requirement = {
-  /** As it is written, cut and fit to be shown. */
+  /** As written, printable. */
   readonly shown: string;
   /** Lower case, with `-` for `_` and `.` (PyPA, "Names and normalization"). */
   readonly name: string;
   readonly extras: readonly string[];
   /** `>=2.1,<3`, or ''. */
   readonly specifier: string;
-  /** What stands behind `@`, or ''. */
+  /** The URL after `@`, or ''. */
   readonly url: string;
-  /** Whether pip will certainly read it: it is metadata of the package and its marker, if any, is known to hold. */
-  readonly isSure: boolean;
-  /** The file that it is from, where that is not the metadata of the package. */
+  /** Whether it certainly applies: it is in the metadata, and its marker, if any, is known to hold. */
+  readonly isCertain: boolean;
+  /** The requirements file that contains it; null for metadata. */
   readonly path: string | null;
 };
 
-/** Name and extras, and behind them an address or versions; a line of another form is no requirement. */
+/** Name and extras, followed by a URL or versions; other lines are not requirements. */
 const NAME = /^(?<name>[A-Za-z0-9][\w.-]*)[ \t]*(?:\[(?<extras>[^\]]*)\])?(?<rest>.*)$/;
 const REST = /^[ \t]*(?:@[ \t]*(?<url>\S+)|\(?(?<specifier>[~=!<>][^()]*)\)?)?$/;
 
@@ -27,7 +28,7 @@ const REQUIREMENT_CHARACTERS_MAX = 500;
 /** Requirements of one package; exported files list a few hundred. */
 const REQUIREMENT_COUNT_MAX = 1_000;
 
-/** All requirements of a package that apply, from its metadata and from the files that its build reads. */
+/** The applicable requirements of a package, from its metadata and from files that its build reads. */
 export function requirementsOf({ requirements, evidence }: PackageReport, pythonVersion: string | null): Requirement[] {
   const own = requirements.map((text) => readRequirement(text, { pythonVersion, path: null }));
   const read = evidence.requirementFiles.flatMap(({ path, text }) =>
@@ -46,7 +47,7 @@ function readRequirement(line: string, { pythonVersion, path }: Origin): Require
     .slice(0, REQUIREMENT_CHARACTERS_MAX)
     .replace(/(?:^|\s)#.*/, '')
     .trim();
-  // A marker behind an address needs the space: an address may hold a semicolon.
+  // After a URL, which may contain semicolons, a marker must be preceded by a space.
   const separator = text.includes('@') ? text.indexOf(' ;') : text.indexOf(';');
   const parts = NAME.exec((separator < 0 ? text : text.slice(0, separator)).trim())?.groups;
   const rest = REST.exec(parts?.rest ?? '')?.groups;
@@ -55,21 +56,17 @@ function readRequirement(line: string, { pythonVersion, path }: Origin): Require
     return null;
   }
   return {
-    shown: showRequirement(text),
+    shown: printableRequirement(text),
     name: normalizeName(parts.name ?? ''),
     extras: (parts.extras ?? '').split(',').map((extra) => normalizeName(extra.trim())),
     specifier: rest.specifier?.trim() ?? '',
     url: rest.url ?? '',
-    isSure: applies === true && path === null,
+    isCertain: applies === true && path === null,
     path,
   };
 }
 
-/** As it may be shown: an address is without its user, password or token. */
-export function showRequirement(text: string): string {
-  return showPath(text.replace(/\/\/[^/@\s]*@/g, '//…@').replace(/\?\S*/, '?…'));
-}
-
-export function normalizeName(name: string): string {
-  return name.replace(/[-_.]+/g, '-').toLowerCase();
+/** Makes a requirement printable, without credentials in URLs. */
+export function printableRequirement(text: string): string {
+  return printablePath(text.replace(/\/\/[^/@\s]*@/g, '//…@').replace(/\?\S*/, '?…'));
 }

@@ -1,4 +1,4 @@
-/** The numbers of a release, `3.10.2`; pre-releases and the like are not told apart. */
+/** The numbers of a release, `3.10.2`; pre-release suffixes are ignored. */
 export type Release = readonly number[];
 
 type Clause = { readonly operator: string; readonly release: Release; readonly isPrefix: boolean };
@@ -6,8 +6,8 @@ type Clause = { readonly operator: string; readonly release: Release; readonly i
 const CLAUSE = /^(~=|===?|!=|<=|>=|<|>)\s*v?(\d{1,9}(?:\.\d{1,9}){0,5})(\.\*)?$/;
 
 /**
- * Whether a release satisfies a version specifier, `>=3.8,<3.11` (PyPA, "Version specifiers"). Null where a clause
- * cannot be read, unless another one already rules the release out.
+ * Whether a release satisfies a version specifier, `>=3.8,<3.11` (PyPA, "Version specifiers"). Null if a clause
+ * cannot be parsed, unless another one excludes the release.
  */
 export function satisfies(release: Release, specifier: string): boolean | null {
   let isKnown = true;
@@ -21,7 +21,7 @@ export function satisfies(release: Release, specifier: string): boolean | null {
   return isKnown ? true : null;
 }
 
-/** Below 0 where the first is the older one; `3.10` and `3.10.0` are one release. */
+/** Negative if the first is older; `3.10` equals `3.10.0`. */
 export function compareReleases(first: Release, second: Release): number {
   for (let index = 0; index < Math.max(first.length, second.length); index += 1) {
     const difference = (first[index] ?? 0) - (second[index] ?? 0);
@@ -32,8 +32,8 @@ export function compareReleases(first: Release, second: Release): number {
   return 0;
 }
 
-/** Whether an order, as `compareReleases` gives it, is what an operator asks for; null where it is not about order. */
-export function orderHolds(operator: string, order: number): boolean | null {
+/** Whether a result of `compareReleases` satisfies an operator; null for other operators. */
+export function satisfiesOperator(operator: string, order: number): boolean | null {
   switch (operator) {
     case '==':
       return order === 0;
@@ -72,6 +72,6 @@ function holds(release: Release, { operator, release: bound, isPrefix }: Clause)
       // ~=3.8.1 is >=3.8.1 and ==3.8.*
       return order >= 0 && bound.slice(0, -1).every((number, index) => number === (release[index] ?? 0));
     default:
-      return orderHolds(operator, order) === true;
+      return satisfiesOperator(operator, order) === true;
   }
 }

@@ -1,20 +1,20 @@
-/** What a package says about itself; null and [] where it does not, or where only running its code would tell. */
+/** Metadata of a package; null or [] if it is missing or can be determined only by running code. */
 export type ProjectMetadata = {
   readonly name: string | null;
   readonly version: string | null;
   readonly requiresPython: string | null;
-  /** Requirements as they are written (PEP 508), without those of extras. */
+  /** Requirements as written (PEP 508), without those of extras. */
   readonly requirements: readonly string[];
 };
 
 export const NO_METADATA: ProjectMetadata = { name: null, version: null, requiresPython: null, requirements: [] };
 
-/** The header fields of PKG-INFO, METADATA or WHEEL by lower-case name, each with all its values in order. */
+/** The header fields of PKG-INFO, METADATA or WHEEL by lowercase name, each with all values in order. */
 export type HeaderFields = ReadonlyMap<string, readonly string[]>;
 
 /**
- * Reads the header of an email-like file (Core metadata specification, packaging.python.org): `Name: value` lines up to the
- * first empty one; a line that begins with white space continues the value before it.
+ * Parses the header of a metadata file in email format (Core metadata specification, packaging.python.org): `Name:
+ * value` lines up to the first empty line; a line that starts with white space continues the previous value.
  */
 export function readHeaderFields(text: string): HeaderFields {
   const fields = new Map<string, string[]>();
@@ -50,13 +50,13 @@ export function readCoreMetadata(text: string): ProjectMetadata {
   };
 }
 
-/** `name; marker`: the marker is cut off first, since a pattern over both takes quadratic time on a hostile line. */
+/** In `name; marker`, only the marker is matched: a pattern for both takes quadratic time on a malicious line. */
 function isOfExtra(requirement: string): boolean {
   const semicolon = requirement.indexOf(';');
   return semicolon >= 0 && /\bextra\s*==/.test(requirement.slice(semicolon));
 }
 
-/** Fills what the first source leaves open from the next: the order is the order of trust. */
+/** Merges metadata; earlier sources take precedence. */
 export function mergeMetadata(sources: readonly ProjectMetadata[]): ProjectMetadata {
   return sources.reduce(
     (known, next) => ({
@@ -67,4 +67,9 @@ export function mergeMetadata(sources: readonly ProjectMetadata[]): ProjectMetad
     }),
     NO_METADATA,
   );
+}
+
+/** Lowercase, with runs of `-`, `_` and `.` replaced by `-` (PEP 503; PyPA, "Names and normalization"). */
+export function normalizeName(name: string): string {
+  return name.replace(/[-_.]+/g, '-').toLowerCase();
 }

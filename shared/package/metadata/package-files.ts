@@ -1,52 +1,70 @@
 import type { ArchiveContents } from '#shared/package/archive/archive-listing.ts';
-import { type Findings, packageProblemOf, showPath } from '#shared/package/archive/package-problem.ts';
+import { type Findings, packageProblem, printablePath } from '#shared/package/archive/package-problem.ts';
 import type { ProjectMetadata } from '#shared/package/metadata/core-metadata.ts';
-import type { PackageRoot } from '#shared/package/metadata/package-root.ts';
-import type { FileSigns } from '#shared/package/scan/file-scan.ts';
+import type { FileEvidence } from '#shared/package/scan/file-scan.ts';
 
-/** The files of a package, named from its root: the one directory that holds everything, or the archive's own. */
+/** A directory on the import path, or the directory of a package with a different name (`package_dir`). */
+export type PackageRoot = {
+  /** The dotted name of the package in this directory; '' if the directory contains packages. */
+  readonly prefix: string;
+  /** Relative to the root of the project, without leading or trailing slashes. */
+  readonly directory: string;
+};
+
+export function rootOf(directory: string, prefix = ''): PackageRoot {
+  const names = directory.split('/').filter((name) => name !== '' && name !== '.');
+  return { prefix, directory: names.join('/') };
+}
+
+/** The files of a package by path relative to its root: the only top-level directory, or the root of the archive. */
 export type PackageFiles = {
   readonly paths: readonly string[];
   has(path: string): boolean;
-  /** The path within the archive, as messages show it. */
+  /** The printable path relative to the archive, for messages. */
   pathOf(path: string): string;
-  /** A metadata or job file as text; null where there is none, or where it was noted as unreadable. */
+  /** The text of a metadata or job file; null if it is missing, or unreadable, which is reported. */
   readText(path: string): string | null;
-  readonly signs: FileSigns;
+  readonly evidence: FileEvidence;
 };
 
-/** What a package says, whatever its form. */
+/** A source project or wheel. */
 export type Project = {
   readonly metadata: ProjectMetadata;
   readonly roots: readonly PackageRoot[];
-  /** The packages that setup.py lists as literals: what is not listed is not installed. Null where it computes them. */
+  /** The packages that setup.py lists as literals; others are not installed. Null if the list is computed. */
   readonly declaredPackages: readonly string[] | null;
   /** Compatibility tags of a wheel, `py3-none-any`. */
   readonly wheelTags: readonly string[];
-  /** Checks that the author wants left out, as pyproject.toml names them. */
+  /** Codes of lint checks that pyproject.toml disables. */
   readonly ignoredChecks: readonly string[];
-  /** Files of requirements in the root that a build file names; the paths are the archive's. */
+  /** Requirements files in the root that a build file mentions; paths are relative to the archive. */
   readonly requirementFiles: readonly string[];
 };
 
 export function openPackageFiles(contents: ArchiveContents, root: string, findings: Findings): PackageFiles {
   const start = root === '' ? 0 : root.length + 1;
   const inArchive = (path: string) => (root === '' ? path : `${root}/${path}`);
-  // A symbolic link to a file counts as one, since that is how it will be installed.
+  // Symbolic links are included, because they are installed as files.
   const paths = [...contents.kinds].filter(([, kind]) => kind !== 'directory').map(([path]) => path.slice(start));
   const known = new Set(paths);
   return {
     paths,
     has: (path) => known.has(path),
-    pathOf: (path) => showPath(inArchive(path)),
-    signs: contents.signs,
+    pathOf: (path) => printablePath(inArchive(path)),
+    evidence: contents.evidence,
     readText(path) {
-      const where = inArchive(path);
-      if (contents.unreadTexts.has(where)) {
-        findings.refuse(packageProblemOf('TEXT_TOO_LARGE', `"${showPath(where)}" is too large to be read.`, where));
+      const fullPath = inArchive(path);
+      if (contents.unreadTexts.has(fullPath)) {
+        findings.addProblem(
+          packageProblem(
+            'TEXT_TOO_LARGE',
+            `"${printablePath(fullPath)}" exceeds the size limit of metadata files.`,
+            fullPath,
+          ),
+        );
       }
-      const bytes = contents.texts.get(where);
-      return bytes === undefined ? null : decodeText(bytes, where, findings);
+      const bytes = contents.texts.get(fullPath);
+      return bytes === undefined ? null : decodeText(bytes, fullPath, findings);
     },
   };
 }
@@ -55,7 +73,7 @@ function decodeText(bytes: Uint8Array, path: string, findings: Findings): string
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {
-    findings.refuse(packageProblemOf('TEXT_NOT_UTF8', `"${showPath(path)}" is not UTF-8.`, path));
+    findings.addProblem(packageProblem('TEXT_NOT_UTF8', `"${printablePath(path)}" is not UTF-8.`, path));
     return null;
   }
 }

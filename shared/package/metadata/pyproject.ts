@@ -1,13 +1,15 @@
 import { parse, TomlError } from 'smol-toml';
 import { z } from 'zod';
-import { packageProblemOf } from '#shared/package/archive/package-problem.ts';
+import { packageProblem } from '#shared/package/archive/package-problem.ts';
 import type { ProjectMetadata } from '#shared/package/metadata/core-metadata.ts';
-import { type PackageRoot, rootOf } from '#shared/package/metadata/package-root.ts';
+import { type PackageRoot, rootOf } from '#shared/package/metadata/package-files.ts';
 import type { Problem } from '#shared/protocol/report.ts';
 
 const strings = z.array(z.string());
 
-/** What is read of pyproject.toml: the `[project]` table (PyPA specification), and where build backends keep the code. */
+/**
+ * The supported fields of pyproject.toml: `[project]` (PyPA specification), and package locations of build backends.
+ */
 const pyprojectSchema = z.object({
   project: z
     .object({
@@ -48,13 +50,13 @@ const pyprojectSchema = z.object({
 
 export type Pyproject = {
   readonly metadata: ProjectMetadata;
-  /** Where import packages lie, as far as the file says. */
+  /** Locations of import packages, as far as the file specifies them. */
   readonly roots: readonly PackageRoot[];
-  /** Checks of the package that its author wants left out: `[tool.dropforge] ignore`. */
+  /** Codes of disabled lint checks: `[tool.dropforge] ignore`. */
   readonly ignoredChecks: readonly string[];
 };
 
-/** Reads pyproject.toml, or says what is wrong with it, with the line where TOML itself is broken. */
+/** Parses pyproject.toml; returns a problem if it is invalid, with the line of a TOML syntax error. */
 export function readPyproject(text: string, path: string): Pyproject | Problem {
   let table: unknown;
   try {
@@ -63,14 +65,14 @@ export function readPyproject(text: string, path: string): Pyproject | Problem {
     if (!(error instanceof TomlError)) {
       throw error;
     }
-    const [said = ''] = error.message.split('\n');
-    return { ...packageProblemOf('PYPROJECT_INVALID', `${path} is no TOML: ${said}`, path), line: error.line };
+    const [reason = ''] = error.message.split('\n');
+    return { ...packageProblem('PYPROJECT_INVALID', `${path} is not valid TOML: ${reason}`, path), line: error.line };
   }
   const reading = pyprojectSchema.safeParse(table);
   if (!reading.success) {
     const [issue] = reading.error.issues;
-    const message = `${path}: ${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'is not as specified'}.`;
-    return packageProblemOf('PYPROJECT_INVALID', message, path);
+    const message = `${path}: ${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'is invalid'}.`;
+    return packageProblem('PYPROJECT_INVALID', message, path);
   }
   const { project, tool } = reading.data;
   return {

@@ -1,24 +1,24 @@
-import { type Findings, packageProblemOf, showPath } from '#shared/package/archive/package-problem.ts';
+import { type Findings, packageProblem, printablePath } from '#shared/package/archive/package-problem.ts';
 import type { ProjectMetadata } from '#shared/package/metadata/core-metadata.ts';
-import type { PackageFiles, Project } from '#shared/package/metadata/package-files.ts';
-import type { PackageRoot } from '#shared/package/metadata/package-root.ts';
+import type { PackageFiles, PackageRoot, Project } from '#shared/package/metadata/package-files.ts';
+import { editDistance } from '#shared/text/nearest-name.ts';
 
 /** Python modules of a package by dotted name. */
 export type PythonModules = {
-  /** What `python -m NAME` can run, and the file that it runs. */
+  /** Modules that `python -m NAME` can run, and their files. */
   readonly runnable: ReadonlyMap<string, string>;
   /** Directories with an `__init__.py`. */
   readonly packages: ReadonlySet<string>;
 };
 
 const MODULE_NAME = /^[\p{L}\p{N}_][\p{L}\p{N}_-]*(?:\.[\p{L}\p{N}_][\p{L}\p{N}_-]*)*$/u;
-const NEAREST_COUNT_MAX = 3;
-/** Names beyond are no one's typing error; comparing them would only cost time. */
+const SIMILAR_COUNT_MAX = 3;
+/** Limits the time of the search for similar names. */
 const COMPARED_NAMES_MAX = 2_000;
 const COMPARED_CHARACTERS_MAX = 100;
 
-/** Scripts beside the packages that build or test them, and are not installed. */
-const NO_MODULES: ReadonlySet<string> = new Set(['setup', 'conftest', 'noxfile']);
+/** Build and test scripts, which are not installed. */
+const EXCLUDED: ReadonlySet<string> = new Set(['setup', 'conftest', 'noxfile']);
 
 export function findModules(files: PackageFiles, roots: readonly PackageRoot[]): PythonModules {
   const runnable = new Map<string, string>();
@@ -32,12 +32,12 @@ export function findModules(files: PackageFiles, roots: readonly PackageRoot[]):
       packages.add(name.slice(0, -'.__init__'.length));
     } else if (name.endsWith('.__main__')) {
       runnable.set(name.slice(0, -'.__main__'.length), path);
-    } else if (!runnable.has(name) && !NO_MODULES.has(name)) {
+    } else if (!runnable.has(name) && !EXCLUDED.has(name)) {
       runnable.set(name, path);
     }
   }
   for (const name of packages) {
-    // A directory with __init__.py comes before a file of the same name, and python -m runs only its __main__.
+    // A package takes precedence over a module of the same name, and python -m runs only its __main__.
     if (runnable.get(name)?.endsWith('/__main__.py') === false) {
       runnable.delete(name);
     }
@@ -45,7 +45,7 @@ export function findModules(files: PackageFiles, roots: readonly PackageRoot[]):
   return { runnable, packages };
 }
 
-/** Under the first root that holds it, the dotted name of a .py file; null where no import leads to it. */
+/** The dotted name of a .py file, relative to the first root that contains it; null if it cannot be imported. */
 function moduleNameOf(path: string, roots: readonly PackageRoot[]): string | null {
   if (!path.endsWith('.py')) {
     return null;
@@ -61,70 +61,60 @@ function moduleNameOf(path: string, roots: readonly PackageRoot[]): string | nul
   return null;
 }
 
-/** Checks that `python -m module` will find something to run, and says what is there instead. */
+/** Checks that `python -m` can run a module; otherwise suggests similar names. */
 export function checkModule(module: string, modules: PythonModules, { project, findings }: ModuleCheck): void {
   if (!MODULE_NAME.test(module)) {
-    findings.refuse(packageProblemOf('MODULE_NAME_INVALID', `"${showPath(module)}" is no name of a Python module.`));
+    findings.addProblem(
+      packageProblem('MODULE_NAME_INVALID', `"${printablePath(module)}" is not a valid name of a Python module.`),
+    );
     return;
   }
   const path = modules.runnable.get(module);
   if (path === undefined) {
-    findings.refuse(explainMissing(module, modules, project.metadata));
+    findings.addProblem(describeMissing(module, modules, project.metadata));
     return;
   }
   const parents = parentsOf(module);
   const [parent] = parents;
   if (parent !== undefined && project.declaredPackages?.includes(parent) === false) {
     const message = `${path} is in the archive, but setup.py does not list the package ${parent}.`;
-    findings.warn(packageProblemOf('MODULE_NOT_IN_PACKAGES', message, path));
+    findings.addWarning(packageProblem('MODULE_NOT_IN_PACKAGES', message, path));
   }
-  const bare = parents.find((name) => !modules.packages.has(name));
-  if (bare !== undefined && project.wheelTags.length === 0) {
-    findings.warn(packageProblemOf('PACKAGE_INIT_MISSING', `The package ${bare} has no __init__.py.`, path));
+  const uninitialized = parents.find((name) => !modules.packages.has(name));
+  if (uninitialized !== undefined && project.wheelTags.length === 0) {
+    findings.addWarning(
+      packageProblem('PACKAGE_INIT_MISSING', `The package ${uninitialized} has no __init__.py.`, path),
+    );
   }
 }
 
 type ModuleCheck = { readonly project: Project; readonly findings: Findings };
 
-function explainMissing(module: string, { runnable, packages }: PythonModules, { name }: ProjectMetadata) {
-  const nearest = findNearest(module, [...runnable.keys()]);
-  const instead = nearest.length === 0 ? 'It holds no Python module.' : `Nearest in it: ${nearest.join(', ')}.`;
+function describeMissing(module: string, { runnable, packages }: PythonModules, { name }: ProjectMetadata) {
+  const similar = findSimilar(module, [...runnable.keys()]);
+  const suggestion = similar.length === 0 ? 'It contains no Python modules.' : `Similar names: ${similar.join(', ')}.`;
   if (packages.has(module)) {
-    const message = `${module} is a package without __main__.py, which python -m cannot run. ${instead}`;
-    return packageProblemOf('MODULE_NOT_RUNNABLE', message);
+    const message = `${module} is a package without __main__.py, which python -m cannot run. ${suggestion}`;
+    return packageProblem('MODULE_NOT_RUNNABLE', message);
   }
-  return packageProblemOf(
+  return packageProblem(
     'MODULE_NOT_FOUND',
-    `The package ${name ?? ''} holds no module ${module}. ${instead}`.replace('  ', ' '),
+    `The package ${name ?? ''} has no module ${module}. ${suggestion}`.replace('  ', ' '),
   );
 }
 
-/** The packages around a module, the nearest first: a.b.c lies in a.b, which lies in a. */
+/** The parent packages of a module, the nearest first: a.b and a for a.b.c. */
 function parentsOf(module: string): string[] {
   const names = module.split('.');
   return names.slice(1).map((_, index) => names.slice(0, names.length - 1 - index).join('.'));
 }
 
-function findNearest(module: string, names: readonly string[]): string[] {
+function findSimilar(module: string, names: readonly string[]): string[] {
+  const head = module.slice(0, COMPARED_CHARACTERS_MAX);
   return names
     .slice(0, COMPARED_NAMES_MAX)
-    .map((name) => ({ name, distance: countEdits(module, name) }))
+    .map((name) => ({ name, distance: editDistance(head, name.slice(0, COMPARED_CHARACTERS_MAX)) }))
     .sort((a, b) => a.distance - b.distance || (a.name < b.name ? -1 : 1))
-    .slice(0, NEAREST_COUNT_MAX)
+    .slice(0, SIMILAR_COUNT_MAX)
     .map(({ name }) => name);
-}
-
-/** Levenshtein's distance: insertions, deletions and replacements of one character. */
-function countEdits(first: string, second: string): number {
-  const [a, b] = [first.slice(0, COMPARED_CHARACTERS_MAX), second.slice(0, COMPARED_CHARACTERS_MAX)];
-  let row = Array.from({ length: b.length + 1 }, (_, column) => column);
-  for (let line = 0; line < a.length; line += 1) {
-    const next = [line + 1];
-    for (let column = 0; column < b.length; column += 1) {
-      const replaced = (row[column] ?? 0) + (a[line] === b[column] ? 0 : 1);
-      next.push(Math.min(replaced, (row[column + 1] ?? 0) + 1, (next[column] ?? 0) + 1));
-    }
-    row = next;
-  }
-  return row[b.length] ?? 0;
 }

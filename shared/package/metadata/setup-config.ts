@@ -1,7 +1,7 @@
-/** The options of a setup.cfg by section and name in lower case, as Python's configparser reads them: the lines of each value. */
+/** The options of a setup.cfg by lowercase section and name, each with the lines of its value. */
 export type SetupConfig = ReadonlyMap<string, ReadonlyMap<string, readonly string[]>>;
 
-/** Sections in brackets; `name = value` or `name: value`; deeper lines continue a value; # and ; begin comments. */
+/** Parses setup.cfg like Python's configparser: indented lines continue a value, `#` and `;` start comments. */
 export function readSetupConfig(text: string): SetupConfig {
   const sections = new Map<string, Map<string, string[]>>();
   let section = new Map<string, string[]>();

@@ -1,24 +1,23 @@
 import { findStringEnd } from '#shared/package/scan/python-text.ts';
 
-/** A Python literal as far as packaging needs it: strings, and lists and dictionaries of strings. */
+/** A Python literal of the kinds used for packaging: strings, and lists and dictionaries of strings. */
 export type SetupLiteral = string | readonly string[] | ReadonlyMap<string, string>;
 
-/** What can begin at a place of a script: white space, a comment, a string with its prefix, a name with its dots. */
+/** Tokens: white space, comments, starts of strings with their prefix, dotted names. */
 const SPACE = /\s+/y;
 const COMMENT = /#[^\n]*/y;
 const STRING_START = /(?<prefix>[rRbBuUfF]{0,2})(?<quote>"""|'''|"|')/y;
 const NAME = /[\p{L}_][\p{L}\p{N}_.]*/uy;
 
 const NAME_START = /^[\p{L}_]/u;
-/** Words of Python that go on with an expression. */
+/** Keywords that continue an expression. */
 const OPERATORS: ReadonlySet<string> = new Set(['if', 'for', 'or', 'and', 'in', 'not', 'is']);
 
 type Token = { readonly text: string; readonly literal: string | null };
 
 /**
- * The arguments of `setup(…)` in a setup.py that are written as literals, or are a constant that is one, by name, found
- * without running anything. What is computed (a call, a joined string, a list that grows) is left out: an unknown, not
- * an error.
+ * The arguments of `setup(…)` in a setup.py by name, as far as they are literals or constants with a literal value.
+ * Runs no code. Computed values (calls, concatenations, modified lists) are omitted: they are unknown, not errors.
  */
 export function readSetupArguments(script: string): ReadonlyMap<string, SetupLiteral> {
   const tokens = tokenize(script);
@@ -81,7 +80,7 @@ function matchAt(pattern: RegExp, text: string, index: number): RegExpExecArray 
   return pattern.exec(text);
 }
 
-/** The literal that begins at a token, if an argument ends right behind it. */
+/** The literal that starts at a token, if it is the complete argument. */
 function readLiteral(tokens: readonly Token[], start: number): SetupLiteral | null {
   const [value, next] = readValue(tokens, start);
   const after = tokens[next]?.text;
@@ -89,15 +88,15 @@ function readLiteral(tokens: readonly Token[], start: number): SetupLiteral | nu
 }
 
 /**
- * `install_requires=REQUIRED`, where `REQUIRED = ['numpy']` stands above. The script must say the name in these two
- * places only: a third one may change the list.
+ * Resolves `install_requires=REQUIRED` after `REQUIRED = ['numpy']`. The name must not occur anywhere else in the
+ * script, where the list could be modified.
  */
 function readConstant(tokens: readonly Token[], start: number, mentions: Mentions): SetupLiteral | null {
   const name = tokens[start]?.text ?? '';
   const after = tokens[start + 1]?.text;
-  const places = mentions.get(name) ?? [];
-  const [first = start, second] = places;
-  if (places.length !== 2 || second !== start || (after !== ',' && after !== ')')) {
+  const positions = mentions.get(name) ?? [];
+  const [first = start, second] = positions;
+  if (positions.length !== 2 || second !== start || (after !== ',' && after !== ')')) {
     return null;
   }
   if (tokens[first]?.text !== name || tokens[first + 1]?.text !== '=') {
@@ -105,12 +104,12 @@ function readConstant(tokens: readonly Token[], start: number, mentions: Mention
   }
   const [value, next] = readValue(tokens, first + 2);
   const rest = tokens[next];
-  // A name begins the next statement, anything else may go on with this one.
-  const allReplicasCreated = rest === undefined || (NAME_START.test(rest.text) && !OPERATORS.has(rest.text));
-  return allReplicasCreated ? value : null;
+  // A name starts the next statement; any other token may continue this one.
+  const isStatementEnd = rest === undefined || (NAME_START.test(rest.text) && !OPERATORS.has(rest.text));
+  return isStatementEnd ? value : null;
 }
 
-/** Where names stand, `x` in `x.append`, too. */
+/** Positions of names, including `x` in `x.append`. */
 type Mentions = ReadonlyMap<string, readonly number[]>;
 
 function indexMentions(tokens: readonly Token[]): Mentions {

@@ -1,4 +1,4 @@
-import { type Findings, packageProblemOf } from '#shared/package/archive/package-problem.ts';
+import { type Findings, packageProblem } from '#shared/package/archive/package-problem.ts';
 import {
   mergeMetadata,
   NO_METADATA,
@@ -6,19 +6,19 @@ import {
   readCoreMetadata,
 } from '#shared/package/metadata/core-metadata.ts';
 import type { PackageFiles, Project } from '#shared/package/metadata/package-files.ts';
-import { type PackageRoot, rootOf } from '#shared/package/metadata/package-root.ts';
+import { type PackageRoot, rootOf } from '#shared/package/metadata/package-files.ts';
 import { type Pyproject, readPyproject } from '#shared/package/metadata/pyproject.ts';
 import { readSetupConfig, type SetupConfig } from '#shared/package/metadata/setup-config.ts';
 import { readSetupArguments, type SetupLiteral } from '#shared/package/metadata/setup-script.ts';
 
-/** setuptools finds packages beside setup.py and below src/ when nothing else is said ("automatic discovery"). */
+/** By default, setuptools finds packages next to setup.py and in src/ ("automatic discovery"). */
 const DISCOVERED_ROOTS: readonly PackageRoot[] = [rootOf('src'), rootOf('')];
 
-const NOTHING_DESCRIBED: Pyproject = { metadata: NO_METADATA, roots: [], ignoredChecks: [] };
+const NO_PYPROJECT: Pyproject = { metadata: NO_METADATA, roots: [], ignoredChecks: [] };
 
 /**
- * Reads a project as it is in a source distribution or a zip of its directory: built metadata first (PKG-INFO), then
- * what the author wrote. Nothing is run, so that what setup.py computes stays unknown.
+ * Reads the project of a source distribution or of a zip of its directory. Generated metadata (PKG-INFO) takes
+ * precedence over the author's files. Runs no code, so values computed by setup.py are unknown.
  */
 export function readSourceProject(files: PackageFiles, findings: Findings): Project {
   const pkgInfo = files.readText('PKG-INFO');
@@ -26,54 +26,56 @@ export function readSourceProject(files: PackageFiles, findings: Findings): Proj
   const scriptText = files.readText('setup.py');
   const configText = files.readText('setup.cfg');
   if (!files.has('setup.py') && !files.has('pyproject.toml')) {
-    noteNoBuildFile(files, findings);
+    reportMissingBuildFile(files, findings);
   }
   const pyproject = pyprojectText === null ? null : readPyproject(pyprojectText, files.pathOf('pyproject.toml'));
   if (pyproject !== null && 'code' in pyproject) {
-    findings.refuse(pyproject);
+    findings.addProblem(pyproject);
   }
-  const described = pyproject === null || 'code' in pyproject ? NOTHING_DESCRIBED : pyproject;
+  const valid = pyproject === null || 'code' in pyproject ? NO_PYPROJECT : pyproject;
   const script = readSetupArguments(scriptText ?? '');
   const config = readSetupConfig(configText ?? '');
-  const roots = [...rootsOfScript(script), ...rootsOfConfig(config), ...described.roots];
+  const roots = [...rootsOfScript(script), ...rootsOfConfig(config), ...valid.roots];
   return {
     metadata: mergeMetadata([
       pkgInfo === null ? NO_METADATA : readCoreMetadata(pkgInfo),
-      described.metadata,
+      valid.metadata,
       metadataOfConfig(config),
       metadataOfScript(script),
     ]),
     roots: roots.length > 0 ? roots : DISCOVERED_ROOTS,
     declaredPackages: listOf(script.get('packages')),
     wheelTags: [],
-    ignoredChecks: described.ignoredChecks,
+    ignoredChecks: valid.ignoredChecks,
     requirementFiles: findRequirementFiles(files, [scriptText, configText, pyprojectText]),
   };
 }
 
-/** What a build file reads its requirements from: it names the file. pip itself reads none of them. */
+/** Requirements files that a build file mentions, and so presumably reads. pip itself reads none of them. */
 function findRequirementFiles(files: PackageFiles, buildTexts: readonly (string | null)[]): string[] {
   return files.paths
-    .filter((path) => !path.includes('/') && files.signs.requirementFiles.has(files.pathOf(path)))
+    .filter((path) => !path.includes('/') && files.evidence.requirementFiles.has(files.pathOf(path)))
     .filter((path) => buildTexts.some((text) => text?.includes(path)))
     .map((path) => files.pathOf(path));
 }
 
-/** A plain tree of modules runs from where it is unpacked; one whose build file pip would not find was packed wrongly. */
-function noteNoBuildFile(files: PackageFiles, findings: Findings): void {
+/**
+ * Plain modules run from the directory where they are unpacked; a build file where pip does not find it is an error.
+ */
+function reportMissingBuildFile(files: PackageFiles, findings: Findings): void {
   const deeper = files.paths.find((path) => /(?:^|\/)(?:setup\.py|pyproject\.toml)$/.test(path));
   const macos = files.paths.some((path) => path.startsWith('__MACOSX/'))
-    ? ' The directory __MACOSX beside it comes from the Finder: pack with `zip -r` or `tar -czf` instead.'
+    ? ' The directory __MACOSX was added by the macOS Finder: pack with `zip -r` or `tar -czf` instead.'
     : '';
   const wheel = files.paths.some((path) => /^[^/]+\.dist-info\/WHEEL$/.test(path))
-    ? ' It is a wheel inside: give it back its name, which ends in .whl.'
+    ? ' The archive is a wheel: restore its name, which ends in .whl.'
     : '';
-  const place = deeper === undefined ? '' : ` There is one at ${deeper}, where pip does not look.`;
-  const message = `Neither setup.py nor pyproject.toml is in the root of the package.${place}${macos}${wheel}`;
-  if (`${place}${macos}${wheel}` === '' && files.paths.some((path) => path.endsWith('.py'))) {
-    findings.warn(packageProblemOf('PLAIN_SOURCE_TREE', `${message} Its modules run as they lie there.`));
+  const location = deeper === undefined ? '' : ` There is one at ${deeper}, where pip does not find it.`;
+  const message = `Neither setup.py nor pyproject.toml is in the root of the package.${location}${macos}${wheel}`;
+  if (`${location}${macos}${wheel}` === '' && files.paths.some((path) => path.endsWith('.py'))) {
+    findings.addWarning(packageProblem('PLAIN_SOURCE_TREE', `${message} Its modules run without installation.`));
   } else {
-    findings.refuse(packageProblemOf('NOT_INSTALLABLE', message, deeper));
+    findings.addProblem(packageProblem('NOT_INSTALLABLE', message, deeper));
   }
 }
 
@@ -120,7 +122,7 @@ function stringOf(literal: SetupLiteral | undefined): string | null {
   return typeof literal === 'string' ? literal : null;
 }
 
-/** One string with a requirement a line is also a list to setuptools. */
+/** setuptools also accepts a string with one requirement per line as a list. */
 function listOf(literal: SetupLiteral | undefined): readonly string[] | null {
   if (typeof literal === 'string') {
     return literal

@@ -1,26 +1,33 @@
-import { type Findings, packageProblemOf, showPath } from '#shared/package/archive/package-problem.ts';
-import { NO_METADATA, readCoreMetadata, readHeaderFields } from '#shared/package/metadata/core-metadata.ts';
+import { type Findings, packageProblem, printablePath } from '#shared/package/archive/package-problem.ts';
+import {
+  NO_METADATA,
+  normalizeName,
+  readCoreMetadata,
+  readHeaderFields,
+} from '#shared/package/metadata/core-metadata.ts';
 import type { PackageFiles, Project } from '#shared/package/metadata/package-files.ts';
-import { rootOf } from '#shared/package/metadata/package-root.ts';
+import { rootOf } from '#shared/package/metadata/package-files.ts';
 
-/** What follows `name-version(-build)` in the name of a wheel: tags, each possibly several joined by dots (PEP 425, 427). */
+/** `name-version(-build)`, followed by three tags, each possibly several joined by dots (PEP 425, 427). */
 const WHEEL_NAME =
   /^(?<name>[^\s-]+)-(?<version>[^\s-]+)(?:-\d[^\s-]*)?-(?<python>[^\s-]+)-(?<abi>[^\s-]+)-(?<platform>[^\s-]+)\.whl$/i;
 
-/** Platforms that a Compute Engine VM with an x86-64 Linux can install. */
+/** Platform tags that x86-64 Linux VMs can install. */
 const SUITABLE_PLATFORM = /^(?:any|(?:many|musl)?linux.*_x86_64)$/;
 
 /** Files of the dist-info directory that RECORD does not list (PEP 427, "signed wheel files"). */
 const UNRECORDED = /\.dist-info\/RECORD(?:\.jws|\.p7s)?$/;
 
-/** Reads a wheel: its name, its METADATA, WHEEL and RECORD, which must agree as pip and PEP 427 ask. */
+/** Reads a wheel's name, METADATA, WHEEL and RECORD, which must be consistent as pip and PEP 427 require. */
 export function readWheel(name: string, files: PackageFiles, findings: Findings): Project {
   const parts = WHEEL_NAME.exec(name)?.groups;
   if (parts === undefined) {
-    findings.refuse(packageProblemOf('WHEEL_NAME_INVALID', `${showPath(name)} is no name of a wheel.`));
+    findings.addProblem(
+      packageProblem('WHEEL_NAME_INVALID', `${printablePath(name)} is not a valid file name of a wheel.`),
+    );
   } else if (!(parts.platform ?? '').split('.').some((platform) => SUITABLE_PLATFORM.test(platform))) {
-    const message = `${showPath(name)} is built for ${parts.platform} and cannot be installed on the VM.`;
-    findings.refuse(packageProblemOf('WHEEL_PLATFORM_UNSUITABLE', message));
+    const message = `${printablePath(name)} is built for ${parts.platform} and cannot be installed on the VM.`;
+    findings.addProblem(packageProblem('WHEEL_PLATFORM_UNSUITABLE', message));
   }
   const distInfo = findDistInfo(files, findings);
   const base = {
@@ -38,8 +45,8 @@ export function readWheel(name: string, files: PackageFiles, findings: Findings)
     metadata.name !== null &&
     normalizeName(metadata.name) !== normalizeName(parts.name ?? '')
   ) {
-    const message = `${showPath(name)} holds the package ${showPath(metadata.name)}.`;
-    findings.refuse(packageProblemOf('WHEEL_NAME_INVALID', message));
+    const message = `${printablePath(name)} contains the package ${printablePath(metadata.name)}.`;
+    findings.addProblem(packageProblem('WHEEL_NAME_INVALID', message));
   }
   const record = requireText(`${distInfo}/RECORD`, files, findings);
   if (record !== null) {
@@ -48,19 +55,14 @@ export function readWheel(name: string, files: PackageFiles, findings: Findings)
   return { ...base, metadata, wheelTags: readTags(`${distInfo}/WHEEL`, files, findings) };
 }
 
-/** PEP 503: runs of `-`, `_` and `.` are one, and case does not count. */
-function normalizeName(name: string): string {
-  return name.replace(/[-_.]+/g, '-').toLowerCase();
-}
-
 function findDistInfo(files: PackageFiles, findings: Findings): string | null {
   const found = new Set(
     files.paths.map((path) => path.split('/')[0] ?? '').filter((name) => name.endsWith('.dist-info')),
   );
   const [first, ...others] = found;
   if (first === undefined || others.length > 0) {
-    const message = `A wheel has one .dist-info directory; this one has ${found.size}.`;
-    findings.refuse(packageProblemOf('WHEEL_METADATA_INVALID', message));
+    const message = `A wheel must have one .dist-info directory, but this one has ${found.size}.`;
+    findings.addProblem(packageProblem('WHEEL_METADATA_INVALID', message));
     return null;
   }
   return first;
@@ -68,7 +70,7 @@ function findDistInfo(files: PackageFiles, findings: Findings): string | null {
 
 function requireText(path: string, files: PackageFiles, findings: Findings): string | null {
   if (!files.has(path)) {
-    findings.refuse(packageProblemOf('WHEEL_METADATA_INVALID', `The wheel has no ${files.pathOf(path)}.`, path));
+    findings.addProblem(packageProblem('WHEEL_METADATA_INVALID', `The wheel has no ${files.pathOf(path)}.`, path));
   }
   return files.readText(path);
 }
@@ -81,13 +83,15 @@ function readTags(path: string, files: PackageFiles, findings: Findings): readon
   const fields = readHeaderFields(text);
   const version = fields.get('wheel-version')?.[0] ?? '';
   if (!/^1\.\d+$/.test(version)) {
-    const message = `${files.pathOf(path)} says Wheel-Version "${showPath(version)}"; installers read version 1.`;
-    findings.refuse(packageProblemOf('WHEEL_METADATA_INVALID', message, path));
+    const message = `${files.pathOf(path)} has Wheel-Version "${printablePath(version)}"; installers support version 1.`;
+    findings.addProblem(packageProblem('WHEEL_METADATA_INVALID', message, path));
   }
   return fields.get('tag') ?? [];
 }
 
-/** "Installation will fail if any file in the archive is not both mentioned and correctly hashed in RECORD" (PEP 427). */
+/**
+ * "Installation will fail if any file in the archive is not both mentioned and correctly hashed in RECORD" (PEP 427).
+ */
 function checkRecord(record: string, files: PackageFiles, findings: Findings): void {
   const recorded = new Set(
     record
@@ -98,24 +102,24 @@ function checkRecord(record: string, files: PackageFiles, findings: Findings): v
   const missing = [...recorded].filter((path) => !files.has(path));
   const unlisted = files.paths.filter((path) => !recorded.has(path) && !UNRECORDED.test(path));
   for (const [paths, what] of [
-    [missing, 'lists what the wheel does not hold'],
-    [unlisted, 'does not list what the wheel holds'],
+    [missing, 'lists files that are not in the wheel'],
+    [unlisted, 'does not list all files of the wheel'],
   ] as const) {
     const [first] = paths;
     if (first !== undefined) {
-      const message = `RECORD ${what}: ${paths.length} files, the first "${showPath(first)}".`;
-      findings.refuse(packageProblemOf('WHEEL_RECORD_MISMATCH', message, first));
+      const message = `RECORD ${what}: ${paths.length} files, the first is "${printablePath(first)}".`;
+      findings.addProblem(packageProblem('WHEEL_RECORD_MISMATCH', message, first));
     }
   }
 }
 
-/** The first of three fields of a line of CSV; only paths with a comma or a quote are quoted. */
+/** The first of three CSV fields; only paths with a comma or a quote are quoted. */
 function readRecordPath(line: string): string {
   const quoted = /^"((?:[^"]|"")*)"/.exec(line)?.[1];
   return quoted?.replaceAll('""', '"') ?? line.replace(/,[^,]*,[^,]*$/, '');
 }
 
-/** Files below `NAME.data/purelib` and `platlib` are installed beside those of the wheel's root. */
+/** Files in `NAME.data/purelib` and `platlib` are installed next to those of the wheel's root. */
 function dataRootsOf(files: PackageFiles) {
   const found = new Set(files.paths.map((path) => /^[^/]+\.data\/(?:purelib|platlib)(?=\/)/.exec(path)?.[0]));
   return [...found].filter((directory) => directory !== undefined).map((directory) => rootOf(directory));

@@ -1,35 +1,59 @@
-import { type CredentialKind, findCredential, mayHoldCredential } from '#shared/package/scan/credential-signs.ts';
-import { findPython2 } from '#shared/package/scan/python-2.ts';
-import { type DistributionSign, findDistribution, findImports } from '#shared/package/scan/python-signs.ts';
+import { type CredentialKind, findCredential, mayContainCredential } from '#shared/package/scan/credential-patterns.ts';
+import {
+  type DistributionIndicator,
+  findDistribution,
+  findImports,
+  findPython2,
+} from '#shared/package/scan/python-indicators.ts';
 import { blankStrings } from '#shared/package/scan/python-text.ts';
-import { SCAN_LIMITS } from '#shared/package/scan/scan-limits.ts';
 
-/** What was seen in the files of an archive while they passed by. Paths are the archive's, not fit to be shown. */
-export type FileSigns = {
-  /** Whether every Python source was looked into: only then does it mean something that a sign is missing. */
+const KIB = 1_024;
+const MIB = 1_024 * KIB;
+
+/** Limits of scanning files for lint evidence in one inspection; files beyond them are not scanned. */
+export const SCAN_LIMITS = {
+  /** All Python sources. */
+  sourcesBytesMax: 2 * MIB,
+  sourceCountMax: 500,
+  /** One Python source: longer ones are usually generated or contain data. */
+  sourceBytesMax: 256 * KIB,
+  /** All files whose names suggest credentials. A service account key has 2.4 KiB. */
+  secretsBytesMax: 1 * MIB,
+  secretCountMax: 500,
+  secretBytesMax: 16 * KIB,
+  /** requirements.txt and similar files: exported ones list every package with checksums. */
+  requirementFileBytesMax: 128 * KIB,
+  requirementFileCountMax: 4,
+  /** Findings of one kind. */
+  findingCountMax: 50,
+} as const;
+
+/** Evidence from the files of an archive. Paths are relative to the archive and not sanitized. */
+export type FileEvidence = {
+  /** Whether every Python source was scanned; otherwise the absence of an indicator means nothing. */
   readonly isComplete: boolean;
-  /** Top-level names of the imported modules that advice depends on. */
+  /** Top-level names of imported modules, limited to those that lint checks use. */
   readonly imports: ReadonlySet<string>;
-  readonly distribution: ReadonlySet<DistributionSign>;
-  /** The first line, counted from 1, of each file that no Python 3 can parse. */
+  readonly distribution: ReadonlySet<DistributionIndicator>;
+  /** The number, from 1, of the first line that Python 3 cannot parse, by path. */
   readonly python2Lines: ReadonlyMap<string, number>;
-  /** Never the secret, only where it is and what it is. */
+  /** Location and kind of credentials, never the secret itself. */
   readonly credentials: readonly { readonly path: string; readonly kind: CredentialKind }[];
   readonly requirementFiles: ReadonlyMap<string, string>;
 };
 
-/** Looks into files one by one and keeps signs, not texts: its memory is that of one file. */
+/** Scans files one by one. Keeps evidence, not texts, so its memory is that of one file. */
 export type FileScan = {
-  readonly signs: FileSigns;
-  /** Whether `look` is to be shown the file; counts it as shown. */
+  readonly evidence: FileEvidence;
+  /** Whether `scan` needs the file; counts it against the limits. */
   wants(path: string, sizeBytes: number): boolean;
-  look(path: string, bytes: Uint8Array): void;
+  scan(path: string, bytes: Uint8Array): void;
 };
 
-/** Environments and checkouts that were packed by mistake are others' code: what is in them says nothing of the program. */
-const OTHERS_CODE = /(?:^|\/)(?:\.?venv|site-packages|node_modules|\.git|\.tox|\.nox|\.eggs)\//;
+/** Environments and checkouts that were packed by mistake contain third-party code. */
+const THIRD_PARTY = /(?:^|\/)(?:\.?venv|site-packages|node_modules|\.git|\.tox|\.nox|\.eggs)\//;
 
-/** In the root, or in the one directory that holds everything. */
+/** In the root or the only top-level directory. */
 const REQUIREMENT_FILE = /^(?:[^/]+\/)?requirements[\w.-]*\.txt$/;
 
 type Budget = { readonly bytesMax: number; readonly countMax: number; readonly fileBytesMax: number };
@@ -50,17 +74,17 @@ const REQUIREMENTS: Budget = {
   fileBytesMax: SCAN_LIMITS.requirementFileBytesMax,
 };
 
-type Kept = {
+type MutableEvidence = {
   isComplete: boolean;
   readonly imports: Set<string>;
-  readonly distribution: Set<DistributionSign>;
+  readonly distribution: Set<DistributionIndicator>;
   readonly python2Lines: Map<string, number>;
   readonly credentials: { readonly path: string; readonly kind: CredentialKind }[];
   readonly requirementFiles: Map<string, string>;
 };
 
 export function createFileScan(): FileScan {
-  const kept: Kept = {
+  const evidence: MutableEvidence = {
     isComplete: true,
     imports: new Set(),
     distribution: new Set(),
@@ -68,51 +92,51 @@ export function createFileScan(): FileScan {
     credentials: [],
     requirementFiles: new Map(),
   };
-  const admitSource = createGate(SOURCES);
-  const admitSecret = createGate(SECRETS);
-  const admitRequirements = createGate(REQUIREMENTS);
+  const admitSource = createQuota(SOURCES);
+  const admitSecret = createQuota(SECRETS);
+  const admitRequirements = createQuota(REQUIREMENTS);
   return {
-    signs: kept,
+    evidence,
     wants(path, sizeBytes) {
-      if (sizeBytes === 0 || OTHERS_CODE.test(path)) {
+      if (sizeBytes === 0 || THIRD_PARTY.test(path)) {
         return false;
       }
       if (path.endsWith('.py')) {
         const isAdmitted = admitSource(sizeBytes);
-        kept.isComplete &&= isAdmitted;
+        evidence.isComplete &&= isAdmitted;
         return isAdmitted;
       }
       return REQUIREMENT_FILE.test(path)
         ? admitRequirements(sizeBytes)
-        : mayHoldCredential(path) && admitSecret(sizeBytes);
+        : mayContainCredential(path) && admitSecret(sizeBytes);
     },
-    look: (path, bytes) => lookAt(kept, path, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)),
+    scan: (path, bytes) => scanFile(evidence, path, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)),
   };
 }
 
-function lookAt(kept: Kept, path: string, bytes: Buffer): void {
+function scanFile(evidence: MutableEvidence, path: string, bytes: Buffer): void {
   const text = bytes.toString('utf8');
   if (REQUIREMENT_FILE.test(path)) {
-    kept.requirementFiles.set(path, text);
+    evidence.requirementFiles.set(path, text);
     return;
   }
   if (path.endsWith('.py')) {
     const code = blankStrings(text);
-    addAll(kept.imports, findImports(code));
-    addAll(kept.distribution, findDistribution(text, code));
+    addAll(evidence.imports, findImports(code));
+    addAll(evidence.distribution, findDistribution(text, code));
     const line = findPython2(code);
-    if (line !== null && kept.python2Lines.size < SCAN_LIMITS.signCountMax) {
-      kept.python2Lines.set(path, line);
+    if (line !== null && evidence.python2Lines.size < SCAN_LIMITS.findingCountMax) {
+      evidence.python2Lines.set(path, line);
     }
   }
-  const kind = kept.credentials.length < SCAN_LIMITS.signCountMax ? findCredential(path, text) : null;
+  const kind = evidence.credentials.length < SCAN_LIMITS.findingCountMax ? findCredential(path, text) : null;
   if (kind !== null) {
-    kept.credentials.push({ path, kind });
+    evidence.credentials.push({ path, kind });
   }
 }
 
-/** Lets files through until their number or their bytes are used up. */
-function createGate({ bytesMax, countMax, fileBytesMax }: Budget): (sizeBytes: number) => boolean {
+/** Admits files until their number or total size reaches the limit. */
+function createQuota({ bytesMax, countMax, fileBytesMax }: Budget): (sizeBytes: number) => boolean {
   const used = { bytes: 0, count: 0 };
   return (sizeBytes) => {
     if (sizeBytes > fileBytesMax || used.bytes + sizeBytes > bytesMax || used.count >= countMax) {

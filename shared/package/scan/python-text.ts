@@ -1,9 +1,9 @@
-/** Where a string or a comment may begin. */
+/** Possible starts of strings and comments. */
 const STRING_OR_COMMENT = /["'#]/g;
 
 /**
- * Python source with its comments left out and every string empty, so that what is left is code; lines keep their
- * numbers. Nothing is parsed: a source that is no Python comes out as something, without an error.
+ * Removes comments and the contents of strings from Python source; line numbers do not change. Does not parse the
+ * source, so it never fails; the result for other text is unspecified.
  */
 export function blankStrings(source: string): string {
   const kept: string[] = [];
@@ -29,7 +29,7 @@ export function blankStrings(source: string): string {
   return kept.join('');
 }
 
-/** A string in single quotes also ends, wrongly, with its line, so that a stray quote does not eat the script. */
+/** Also ends an unterminated single-quoted string at the end of its line, so that the rest of the source is kept. */
 export function findStringEnd(script: string, start: number, quote: string): number {
   let index = start;
   while (index < script.length && !script.startsWith(quote, index)) {

@@ -45,7 +45,7 @@ export async function checkPackages(
   for (const { uri, info } of found) {
     const isKnown = known?.uri === uri && known.generation === info.generation;
     const report = isKnown ? known.report : await inspectPackage(packageSourceOf(ports.objects, info));
-    inspected.push({ uri, info, report, ofModule: report.judgeModule(program.module) });
+    inspected.push({ uri, info, report, ofModule: report.validateModule(program.module) });
   }
   const findings = findingsOf(inspected);
   return {
@@ -93,7 +93,7 @@ export function lintJobPackages(
     })),
     isTpuJob: false,
     pythonVersion: runtimeOf(runtimeVersion)?.pythonVersion ?? null,
-    silenced: new Set(),
+    disabledChecks: new Set(),
   });
 }
 

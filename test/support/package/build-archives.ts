@@ -2,14 +2,14 @@ import { Readable } from 'node:stream';
 import { crc32, deflateRawSync, gzipSync } from 'node:zlib';
 import type { PackageSource } from '#shared/package/archive/package-source.ts';
 
-/** A tar entry as it will be written, right or wrong. */
+/** A tar entry as it will be written, valid or not. */
 export type TarEntry = {
   readonly path: string;
   readonly data?: string | Uint8Array;
   /** The type flag: '0' file, '1' hard link, '2' symbolic link, '3' device, '5' directory, '6' pipe, 'x' and 'g' pax. */
   readonly type?: string;
   readonly target?: string;
-  /** What the header claims, where it differs from the data. */
+  /** The size stated in the header, if it differs from the data. */
   readonly sizeBytes?: number;
 };
 
@@ -49,7 +49,7 @@ export function tarEntryOf({ path, data = '', type = '0', target = '', sizeBytes
   return Buffer.concat([header, body, padding]);
 }
 
-/** Records of a pax header: each begins with its own length in decimal. */
+/** Records of a pax header, each of which starts with its own length in decimal. */
 export function paxOf(attributes: Readonly<Record<string, string>>): Buffer {
   const records = Object.entries(attributes).map(([key, value]) => {
     const rest = Buffer.byteLength(` ${key}=${value}\n`);
@@ -66,7 +66,7 @@ export function tarGzOf(entries: readonly TarEntry[]): Buffer {
   return gzipSync(tarOf(entries));
 }
 
-/** A zip entry as it will be written, right or wrong. */
+/** A zip entry as it will be written, valid or not. */
 export type ZipEntry = {
   readonly path: string | Buffer;
   readonly data?: string | Uint8Array;
@@ -74,11 +74,11 @@ export type ZipEntry = {
   readonly flags?: number;
   readonly unixMode?: number;
   readonly extra?: Buffer;
-  /** What the headers claim, where it differs from the data. */
+  /** The values stated in the headers, if they differ from the data. */
   readonly sizeBytes?: number;
   readonly crc?: number;
   readonly localPath?: string;
-  /** Lies about where the entry begins. */
+  /** The stated offset of the entry, if it differs from the actual one. */
   readonly offset?: number;
 };
 
@@ -93,10 +93,10 @@ export function zipOf(entries: readonly ZipEntry[], options: { readonly isZip64?
     offset += local.length;
   }
   const directory = Buffer.concat(records);
-  const place = { offset, sizeBytes: directory.length, count: entries.length };
+  const location = { offset, sizeBytes: directory.length, count: entries.length };
   const end = options.isZip64
-    ? Buffer.concat([zip64EndOf(place), endOf({ offset: 0xffffffff, sizeBytes: 0xffffffff, count: 0xffff })])
-    : endOf(place);
+    ? Buffer.concat([zip64EndOf(location), endOf({ offset: 0xffffffff, sizeBytes: 0xffffffff, count: 0xffff })])
+    : endOf(location);
   return Buffer.concat([...locals, directory, end]);
 }
 
@@ -126,9 +126,9 @@ function zipEntryOf(entry: ZipEntry, offset: number): { local: Buffer; record: B
   return { local, record: Buffer.concat([record, name, extra]) };
 }
 
-type Place = { readonly offset: number; readonly sizeBytes: number; readonly count: number };
+type DirectoryLocation = { readonly offset: number; readonly sizeBytes: number; readonly count: number };
 
-function endOf({ offset, sizeBytes, count }: Place): Buffer {
+function endOf({ offset, sizeBytes, count }: DirectoryLocation): Buffer {
   const end = Buffer.alloc(22);
   end.writeUInt32LE(0x06054b50, 0);
   end.writeUInt16LE(count, 8);
@@ -138,7 +138,7 @@ function endOf({ offset, sizeBytes, count }: Place): Buffer {
   return end;
 }
 
-function zip64EndOf({ offset, sizeBytes, count }: Place): Buffer {
+function zip64EndOf({ offset, sizeBytes, count }: DirectoryLocation): Buffer {
   const end = Buffer.alloc(56 + 20);
   end.writeUInt32LE(0x06064b50, 0);
   end.writeBigUInt64LE(44n, 4);
@@ -173,7 +173,7 @@ function* piecesOf(bytes: Uint8Array): Generator<Uint8Array> {
   }
 }
 
-/** The smallest project that pip installs and whose `trainer.task` runs. */
+/** A minimal project that pip can install and whose `trainer.task` runs. */
 export const TRAINER: readonly { readonly path: string; readonly data: string }[] = [
   {
     path: 'trainer-1.0/setup.py',
@@ -183,7 +183,7 @@ export const TRAINER: readonly { readonly path: string; readonly data: string }[
   { path: 'trainer-1.0/trainer/task.py', data: 'print(1)\n' },
 ];
 
-/** A wheel of `trainer.task`; `without` leaves files out after RECORD was written, `more` slips some in. */
+/** A wheel of `trainer.task`. `without` removes files that RECORD lists, `more` adds files that it does not list. */
 export function wheelOf({
   without = [],
   more = [],

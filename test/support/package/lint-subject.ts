@@ -5,18 +5,18 @@ import { sourceOf, tarGzOf } from './build-archives.ts';
 
 export type Files = Readonly<Record<string, string>>;
 
-/** What differs from a job of one machine with one GPU that runs `trainer.task` on Python 3.10. */
+/** Differences from a job of one machine with one GPU that runs `trainer.task` with Python 3.10. */
 export type Job = {
   readonly machines?: readonly MachineGroup[];
   readonly isTpuJob?: boolean;
   readonly pythonVersion?: string | null;
-  readonly silenced?: readonly string[];
+  readonly disabledChecks?: readonly string[];
 };
 
 export const ONE_GPU: readonly MachineGroup[] = [{ role: 'master', count: 1, gpusPerMachine: 1 }];
 export const NO_GPU: readonly MachineGroup[] = [{ role: 'master', count: 1, gpusPerMachine: 0 }];
 
-/** A source distribution of these files and a package `trainer` with a `task`, if they say nothing else. */
+/** The report of a source distribution of these files, by default with a module `trainer.task`. */
 export async function reportOf(files: Files, name = 'trainer-1.0.tar.gz'): Promise<PackageReport> {
   const all = {
     'setup.py': "from setuptools import setup\nsetup(name='trainer', packages=['trainer'])\n",
@@ -28,21 +28,21 @@ export async function reportOf(files: Files, name = 'trainer-1.0.tar.gz'): Promi
   return await inspectPackage(sourceOf(name, tarGzOf(entries)));
 }
 
-export function adviseOn(packages: readonly PackageReport[], job: Job = {}) {
-  const { machines = ONE_GPU, isTpuJob = false, pythonVersion = '3.10', silenced = [] } = job;
+export function lint(packages: readonly PackageReport[], job: Job = {}) {
+  const { machines = ONE_GPU, isTpuJob = false, pythonVersion = '3.10', disabledChecks = [] } = job;
   return lintPackages({
     packages,
     program: { module: 'trainer.task' },
     machines,
     isTpuJob,
     pythonVersion,
-    silenced: new Set(silenced),
+    disabledChecks: new Set(disabledChecks),
   });
 }
 
 /** The findings as `ERROR CODE` and `WARNING CODE`. */
 export async function verdictOf(files: Files, job: Job = {}): Promise<string[]> {
-  const { problems, warnings } = adviseOn([await reportOf(files)], job);
+  const { problems, warnings } = lint([await reportOf(files)], job);
   return [...problems.map(({ code }) => `ERROR ${code}`), ...warnings.map(({ code }) => `WARNING ${code}`)];
 }
 

@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join, posix } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { followLink } from '#shared/package/archive/archive-checks.ts';
 import { createArchiveListing } from '#shared/package/archive/archive-listing.ts';
 import { readEntryPath } from '#shared/package/archive/entry-path.ts';
 import { createFindings } from '#shared/package/archive/package-problem.ts';
-import { followLink } from '#shared/package/archive/symbolic-link.ts';
 import { readTarArchive } from '#shared/package/archive/tar-archive.ts';
 import { inspectPackage } from '#shared/package/inspect-package.ts';
 import { readSetupArguments } from '#shared/package/metadata/setup-script.ts';
@@ -16,8 +16,8 @@ import { sourceOf, TRAINER, tarGzOf, tarOf, wheelOf, zipOf } from '../../support
 const names = fc.constantFrom('a', 'b', 'c', '.', '..', '', 'C:', 'x\\y', '\u0000', 'é');
 const paths = fc.array(names, { maxLength: 6 }).map((parts) => parts.join('/'));
 
-describe('paths and links, whatever they are', () => {
-  it('accepts no path that leaves the place where it is unpacked', () => {
+describe('paths and links (property)', () => {
+  it('accepts no path outside the directory where it is unpacked', () => {
     fc.assert(
       fc.property(fc.oneof(paths, fc.string({ unit: 'binary' })), (raw) => {
         const reading = readEntryPath(raw);
@@ -29,7 +29,7 @@ describe('paths and links, whatever they are', () => {
     );
   });
 
-  it('follows links to the same end as an operating system does', () => {
+  it('resolves links like an operating system', () => {
     const targets = fc.array(fc.constantFrom('a', 'b', 'c', '..', '.'), { minLength: 1, maxLength: 5 });
     const linkPaths = fc.constantFrom('a', 'b', 'c', 'a/b', 'b/a', 'b/c');
     fc.assert(
@@ -54,7 +54,7 @@ describe('paths and links, whatever they are', () => {
   });
 });
 
-/** The end of a path by replacing its first link until none is left: slow, and plainly right. */
+/** Reference implementation: replaces the first link of a path until none is left. */
 function resolveByRewriting(path: string, links: ReadonlyMap<string, string>): string | null {
   let parts = path.split('/').filter((part) => part !== '.');
   for (let hops = 0; hops <= 40; ) {
@@ -76,7 +76,7 @@ function resolveByRewriting(path: string, links: ReadonlyMap<string, string>): s
   return null;
 }
 
-describe('archives, whatever they hold', () => {
+describe('archives (property)', () => {
   const safeName = fc.stringMatching(/^[a-z]{1,8}$/);
   const files = fc.uniqueArray(
     fc.record({
@@ -86,7 +86,7 @@ describe('archives, whatever they hold', () => {
     { maxLength: 20, selector: ({ path }) => path },
   );
 
-  it('lists exactly the files that were packed', async () => {
+  it('lists exactly the packed files', async () => {
     await fc.assert(
       fc.asyncProperty(files, fc.boolean(), async (entries, isCompressed) => {
         const findings = createFindings();
@@ -112,7 +112,7 @@ describe('archives, whatever they hold', () => {
     ['trainer-1.0-py3-none-any.whl', wheelOf()],
   ];
 
-  it.each(originals)('answers for every changed or cut %s, and throws for none', async (name, original) => {
+  it.each(originals)('reports every modified or truncated %s without an exception', async (name, original) => {
     const change = fc.tuple(fc.nat(original.length - 1), fc.integer({ min: 0, max: 255 }));
     await fc.assert(
       fc.asyncProperty(
@@ -133,7 +133,7 @@ describe('archives, whatever they hold', () => {
     );
   });
 
-  it.each(originals)('refuses %s when its second half is missing', async (name, original) => {
+  it.each(originals)('rejects the first half of %s', async (name, original) => {
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 1, max: Math.floor(original.length / 2) }), async (cutAt) => {
         expect((await inspectPackage(sourceOf(name, original.subarray(0, cutAt)))).problems).not.toEqual([]);
@@ -142,7 +142,7 @@ describe('archives, whatever they hold', () => {
     );
   });
 
-  it('reads any script for setup arguments without failing', () => {
+  it('parses setup arguments of any script without an exception', () => {
     const pieces = fc.constantFrom(
       'setup',
       '(',
@@ -174,8 +174,8 @@ describe('archives, whatever they hold', () => {
   });
 });
 
-describe('archives of other tools', () => {
-  it('reads what Python packs in every form', async () => {
+describe('archives created by other tools', () => {
+  it('reads all formats that Python creates', async () => {
     const directory = mkdtempSync(join(tmpdir(), 'dropforge-package-'));
     try {
       writeFileSync(join(directory, 'pack.py'), PACK_WITH_PYTHON);

@@ -11,7 +11,7 @@ async function codesOf(source: PackageSource): Promise<string[]> {
   return (await inspectPackage(source)).problems.map(({ code }) => code);
 }
 
-describe('what a package is', () => {
+describe('inspecting a package', () => {
   const trainer = {
     name: 'trainer',
     version: '1.0',
@@ -29,7 +29,7 @@ describe('what a package is', () => {
     ['zip', 'zip64.zip', zipOf(TRAINER, { isZip64: true })],
     ['zip', 'flat.zip', zipOf(flat)],
     ['tar.gz', 'flat.tar.gz', tarGzOf(flat.map(({ path, data }) => ({ path: `./${path}`, data })))],
-  ])('reads a %s called %s', async (format, name, bytes) => {
+  ])('reads a %s named %s', async (format, name, bytes) => {
     expect(await inspectPackage(sourceOf(name, bytes), MODULE)).toMatchObject({ ...trainer, format, entryCount: 3 });
   });
 
@@ -44,7 +44,7 @@ describe('what a package is', () => {
     });
   });
 
-  it('returns the job files of the root in the order of preference, and no others', async () => {
+  it('returns only job files of the root, in order of preference', async () => {
     const files = [
       { path: 'trainer-1.0/config.yaml', data: 'a: 1' },
       { path: 'trainer-1.0/job.json', data: '{}' },
@@ -59,27 +59,32 @@ describe('what a package is', () => {
     ]);
   });
 
-  it('does not take a job file of a subdirectory for one of a flat root', async () => {
+  it('ignores a job file in a subdirectory of a flat archive', async () => {
     const bytes = zipOf([...flat, { path: 'trainer/job.yaml', data: 'a: 1' }]);
     expect((await inspectPackage(sourceOf('t.zip', bytes))).jobFiles).toEqual([]);
   });
 });
 
-describe('what is no package', () => {
+describe('files that are not packages', () => {
   it.each([
     ['NOT_AN_ARCHIVE', 'web page', 't.tar.gz', Buffer.from('<!DOCTYPE html><html><body>Sign in</body></html>')],
     ['NOT_AN_ARCHIVE', 'text file', 't.tar.gz', Buffer.from('trainingInput:\n  region: us-central1\n')],
-    ['NOT_AN_ARCHIVE', 'no archive that is known', 't.tar.gz', Buffer.from([0x7f, 0x45, 0x4c, 0x46, 2, 1, 1, 0])],
-    ['NOT_AN_ARCHIVE', 'no tar archive', 't.tar.gz', gzipSync('x'.repeat(2_000))],
-    ['ARCHIVE_EMPTY', 'no bytes', 't.tar.gz', Buffer.alloc(0)],
+    [
+      'NOT_AN_ARCHIVE',
+      'not an archive in a supported format',
+      't.tar.gz',
+      Buffer.from([0x7f, 0x45, 0x4c, 0x46, 2, 1, 1, 0]),
+    ],
+    ['NOT_AN_ARCHIVE', 'not a tar archive', 't.tar.gz', gzipSync('x'.repeat(2_000))],
+    ['ARCHIVE_EMPTY', 'is empty', 't.tar.gz', Buffer.alloc(0)],
     ['ARCHIVE_EMPTY', 'no entries', 't.tar.gz', tarGzOf([])],
     ['ARCHIVE_EMPTY', 'without entries', 't.tar', tarOf([])],
     ['ARCHIVE_EMPTY', 'without entries', 't.zip', zipOf([])],
     ['FORMAT_UNSUPPORTED', 'bzip2', 't.tar.bz2', Buffer.from('BZh91AY&SY')],
     ['FORMAT_UNSUPPORTED', 'xz', 't.tar.xz', Buffer.from([0xfd, 0x37, 0x7a, 0x58, 0x5a, 0])],
-  ])('says %s of a %s', async (...[code, words, name, bytes]) => {
+  ])('reports %s: %s', async (...[code, phrase, name, bytes]) => {
     const { problems } = await inspectPackage(sourceOf(name, bytes));
-    expect(problems).toEqual([expect.objectContaining({ code, message: expect.stringContaining(words) })]);
+    expect(problems).toEqual([expect.objectContaining({ code, message: expect.stringContaining(phrase) })]);
   });
 
   it.each([
@@ -87,11 +92,11 @@ describe('what is no package', () => {
     ['t.tar.gz', tarOf(TRAINER)],
     ['t.zip', tarGzOf(TRAINER)],
     ['package', tarGzOf(TRAINER)],
-  ])('says that %s is not called what it is, since pip would fail', async (name, bytes) => {
+  ])('reports that the name of %s does not match its format, because pip would fail', async (name, bytes) => {
     expect(await codesOf(sourceOf(name, bytes))).toEqual(['FORMAT_NAME_MISMATCH']);
   });
 
-  it('refuses an archive that pip cannot install and says where setup.py is', async () => {
+  it('rejects an archive that pip cannot install, with the location of setup.py', async () => {
     const deeper = TRAINER.map(({ path, data }) => ({ path: `a/${path}`, data }));
     const { problems } = await inspectPackage(sourceOf('t.tar.gz', tarGzOf(deeper)));
     expect(problems).toMatchObject([
@@ -101,7 +106,7 @@ describe('what is no package', () => {
 });
 
 describe('limits', () => {
-  it('refuses an upload by its size, before reading it', async () => {
+  it('rejects a too large upload before reading it', async () => {
     const source: PackageSource = {
       ...sourceOf('t.tar.gz', Buffer.alloc(0)),
       sizeBytes: PACKAGE_LIMITS.compressedBytesMax + 1,
@@ -114,22 +119,22 @@ describe('limits', () => {
   it.each([
     ['tar.gz', () => tarGzOf([{ path: 'zeros', data: Buffer.alloc(PACKAGE_LIMITS.compressionRatioCountsFromBytes) }])],
     ['zip', () => zipOf([{ path: 'zeros', data: Buffer.alloc(PACKAGE_LIMITS.compressionRatioCountsFromBytes + 1) }])],
-  ])('refuses a bomb in a %s', async (ending, build) => {
+  ])('rejects a decompression bomb in a %s', async (ending, build) => {
     expect(await codesOf(sourceOf(`t.${ending}`, build()))).toEqual(['ARCHIVE_BOMB']);
   });
 
-  it('lets a small package compress as well as it likes', async () => {
+  it('accepts any compression ratio of a small package', async () => {
     const bytes = tarGzOf([...TRAINER, { path: 'trainer-1.0/zeros', data: Buffer.alloc(8_000_000) }]);
     expect(8_000_000 / bytes.length).toBeGreaterThan(PACKAGE_LIMITS.compressionRatioMax);
     expect(await codesOf(sourceOf('t.tar.gz', bytes))).toEqual([]);
   });
 
-  it('refuses a file by the size that its header claims', async () => {
+  it('rejects a file by the size stated in its header', async () => {
     const huge = { path: 'huge', sizeBytes: PACKAGE_LIMITS.entryBytesMax + 1 };
     expect(await codesOf(sourceOf('t.tar', tarOf([huge])))).toEqual(['ENTRY_TOO_LARGE']);
   });
 
-  it('refuses more entries than the limit', async () => {
+  it('rejects more entries than the limit', async () => {
     const entries = Array.from({ length: PACKAGE_LIMITS.entryCountMax + 1 }, (_, index) => ({
       path: `f${index}`,
       method: 0,
@@ -138,12 +143,12 @@ describe('limits', () => {
     expect(await codesOf(sourceOf('t.tar.gz', tarGzOf(entries)))).toEqual(['ENTRY_COUNT_EXCEEDED']);
   });
 
-  it('refuses a job file that is too large to be read', async () => {
+  it('rejects a job file that exceeds the size limit', async () => {
     const large = { path: 'trainer-1.0/job.yaml', data: 'x'.repeat(PACKAGE_LIMITS.textBytesMax + 1) };
     expect(await codesOf(sourceOf('t.tar.gz', tarGzOf([...TRAINER, large])))).toEqual(['TEXT_TOO_LARGE']);
   });
 
-  it('does not open archives inside the archive, and says so', async () => {
+  it('does not open inner archives, and warns about them', async () => {
     const inner = { path: 'trainer-1.0/vendor/bomb.zip', data: 'not even a zip' };
     const { problems, warnings } = await inspectPackage(sourceOf('t.tar.gz', tarGzOf([...TRAINER, inner])));
     expect({ problems, warnings: warnings.map(({ code }) => code) }).toEqual({
@@ -152,7 +157,7 @@ describe('limits', () => {
     });
   });
 
-  it('collects problems up to a bound', async () => {
+  it('collects a limited number of problems', async () => {
     const bad = Array.from({ length: 30 }, (_, index) => ({ path: `../${index}` }));
     const codes = await codesOf(sourceOf('t.tar.gz', tarGzOf(bad)));
     expect(codes).toHaveLength(20);

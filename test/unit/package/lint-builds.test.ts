@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { inspectPackage } from '#shared/package/inspect-package.ts';
 import { sourceOf, wheelOf, zipOf } from '../../support/package/build-archives.ts';
-import { adviseOn, NO_GPU, reportOf, setupOf, verdictOf } from '../../support/package/lint-subject.ts';
+import { lint, NO_GPU, reportOf, setupOf, verdictOf } from '../../support/package/lint-subject.ts';
 
 const FAILS = 'ERROR CPU_ONLY_BUILD';
 const WARNS = 'WARNING CPU_ONLY_BUILD';
 
-describe('a CPU-only build on machines with GPUs', () => {
+describe('CPU_ONLY_BUILD', () => {
   it.each([
     ['tensorflow-cpu==2.12.0'],
     ['TensorFlow_CPU'],
@@ -18,42 +18,42 @@ describe('a CPU-only build on machines with GPUs', () => {
   });
 
   it.each([
-    ['jax, whose build may lie beside a plug-in of the image', ['jax[cpu]']],
-    ['two builds, of which either may win', ['tensorflow-cpu', 'tensorflow']],
-    ['a marker that nobody can tell', ['tensorflow-cpu; platform_release == "5"']],
+    ['jax, which the image may extend with a CUDA plug-in', ['jax[cpu]']],
+    ['two builds, either of which may be used', ['tensorflow-cpu', 'tensorflow']],
+    ['a marker whose value is unknown', ['tensorflow-cpu; platform_release == "5"']],
   ])('is a warning: %s', async (_what, requirements) => {
     expect(await verdictOf(setupOf(...requirements))).toEqual([WARNS]);
   });
 
   it.each([
-    ['another system', ['torch==2.2.0+cpu; sys_platform == "darwin"']],
-    ['another Python', ['tensorflow-cpu; python_version < "3.8" and os_name == "posix"']],
+    ['a marker for another operating system', ['torch==2.2.0+cpu; sys_platform == "darwin"']],
+    ['a marker for another Python version', ['tensorflow-cpu; python_version < "3.8" and os_name == "posix"']],
     ['tensorflow-cpu reading data for JAX', ['tensorflow-cpu', 'jax[cuda12]']],
     ['the plain build', ['torch==2.2.0', 'tensorflow>=2']],
-    ['a library that is named like one', ['faiss-cpu', 'tensorflow-cpu-extras']],
+    ['libraries with similar names', ['faiss-cpu', 'tensorflow-cpu-extras']],
     ['both builds of JAX', ['jax[cpu]', 'jax[cuda12]']],
-  ])('is left alone for %s', async (_what, requirements) => {
+  ])('is not reported for %s', async (_what, requirements) => {
     expect(await verdictOf(setupOf(...requirements))).toEqual([]);
   });
 
-  it('is left alone where the program imports another framework for its GPUs', async () => {
+  it('is not reported if the program imports another GPU framework', async () => {
     const files = { ...setupOf('tensorflow-cpu'), 'trainer/task.py': 'import torch\n' };
     expect(await verdictOf(files)).toEqual([]);
     expect(await verdictOf({ ...files, 'trainer/task.py': '# import torch\n"""\nimport jax\n"""\n' })).toEqual([FAILS]);
   });
 
-  it('is left alone without GPUs, and on TPUs', async () => {
+  it('is not reported without GPUs or with TPUs', async () => {
     expect(await verdictOf(setupOf('tensorflow-cpu'), { machines: NO_GPU })).toEqual([]);
     expect(await verdictOf(setupOf('tensorflow-cpu'), { isTpuJob: true })).toEqual([]);
   });
 
-  it('is looked for in a requirements file of one long line without an end', async () => {
+  it('is checked in linear time in a requirements file with one very long line', async () => {
     const reading = "setup(name='trainer', install_requires=open('requirements.txt').read().split())";
     const text = `-f ${'='.repeat(60_000)}${'pytorch.org/whl/'.repeat(4_000)}`;
     expect(await verdictOf({ 'setup.py': reading, 'requirements.txt': text })).toEqual([]);
   });
 
-  it('is a warning in a requirements file, if setup.py reads it', async () => {
+  it('is a warning for a requirements file that setup.py reads', async () => {
     const text = '--extra-index-url https://download.pytorch.org/whl/cpu\ntorch==2.2.0\n';
     const reading = "setup(name='trainer', install_requires=open('requirements.txt').read().split())";
     expect(await verdictOf({ 'setup.py': reading, 'requirements.txt': text })).toEqual([WARNS]);
@@ -70,7 +70,7 @@ describe('a CPU-only build on machines with GPUs', () => {
     expect(await verdictOf({ [wheel.replace('+cpu', '+cu121')]: 'PK' })).toEqual([]);
   });
 
-  it('is an error for a wheel of torch among the packages', async () => {
+  it('is an error for a CPU-only wheel of torch among the packages', async () => {
     const info = 'torch-2.2.0+cpu.dist-info';
     const paths = ['torch/__init__.py', `${info}/METADATA`, `${info}/WHEEL`];
     const texts = ['', 'Name: torch\nVersion: 2.2.0+cpu\n', 'Wheel-Version: 1.0\nTag: cp310-cp310-linux_x86_64\n'];
@@ -78,12 +78,12 @@ describe('a CPU-only build on machines with GPUs', () => {
     const files = [...paths.map((path, index) => ({ path, data: texts[index] ?? '' }))];
     const bytes = zipOf([...files, { path: `${info}/RECORD`, data: record }]);
     const torch = await inspectPackage(sourceOf('torch-2.2.0+cpu-cp310-cp310-linux_x86_64.whl', bytes));
-    expect(adviseOn([await reportOf({}), torch]).problems).toMatchObject([{ code: 'CPU_ONLY_BUILD' }]);
+    expect(lint([await reportOf({}), torch]).problems).toMatchObject([{ code: 'CPU_ONLY_BUILD' }]);
     const other = await inspectPackage(sourceOf('trainer-1.0-py3-none-any.whl', wheelOf()));
-    expect(adviseOn([other]).problems).toEqual([]);
+    expect(lint([other]).problems).toEqual([]);
   });
 
-  it('reads a list that setup.py names once before', async () => {
+  it('resolves a constant list of setup.py', async () => {
     const script = "REQUIRED = ['tensorflow-cpu']\nsetup(name='trainer', install_requires=REQUIRED)";
     expect(await verdictOf({ 'setup.py': script })).toEqual([FAILS]);
     const grown = script.replace('\n', "\nREQUIRED.append('numpy')\n");
@@ -93,7 +93,7 @@ describe('a CPU-only build on machines with GPUs', () => {
   });
 });
 
-describe('a build for GPUs on machines without', () => {
+describe('GPU_BUILD_WITHOUT_GPU', () => {
   it.each([
     ['torch==2.2.0+cu121'],
     ['jax[cuda12]>=0.4'],
@@ -109,19 +109,19 @@ describe('a build for GPUs on machines without', () => {
   });
 
   it.each([['torch'], ['nvidia-ml-py'], ['jax'], ['torch==2.2.0+cu121; platform_system == "Windows"']])(
-    'is not seen in %s',
+    'is not reported for %s',
     async (requirement) => {
       expect(await verdictOf(setupOf(requirement), { machines: NO_GPU })).toEqual([]);
     },
   );
 
-  it('counts a GPU of any machine', async () => {
+  it('considers the GPUs of all machines', async () => {
     const machines = [...NO_GPU, { role: 'worker', count: 2, gpusPerMachine: 1 }];
     expect(await verdictOf(setupOf('cupy'), { machines })).toEqual([]);
   });
 });
 
-describe('tensorflow-gpu', () => {
+describe('TENSORFLOW_GPU_PACKAGE', () => {
   it.each([
     [['tensorflow-gpu']],
     [['tensorflow_gpu>=2.4']],
@@ -136,17 +136,17 @@ describe('tensorflow-gpu', () => {
     [['tensorflow-gpu>=1.15,<2']],
     [['tensorflow']],
     [['tensorflow-gpu<2.5; sys_platform != "darwin"', 'tensorflow; sys_platform == "darwin"']],
-  ])('is left alone: %j', async (requirements) => {
+  ])('is not reported: %j', async (requirements) => {
     expect(await verdictOf(setupOf(...requirements))).toEqual([]);
   });
 
-  it('is named together with tensorflow', async () => {
-    const { warnings } = adviseOn([await reportOf(setupOf('tensorflow-gpu>=1', 'tensorflow>=1'))]);
+  it('is reported together with tensorflow', async () => {
+    const { warnings } = lint([await reportOf(setupOf('tensorflow-gpu>=1', 'tensorflow>=1'))]);
     expect(warnings[0]?.message).toContain('both "tensorflow-gpu>=1" and "tensorflow>=1"');
   });
 });
 
-describe('a requirement that pip refuses', () => {
+describe('BROKEN_REQUIREMENT', () => {
   it.each([
     ['-e .'],
     ['--index-url https://pypi.org/simple'],
@@ -171,13 +171,13 @@ describe('a requirement that pip refuses', () => {
     ['sklearn-pandas'],
     [' google-cloud-core'],
     ['# a comment of a file that setup.py read'],
-  ])('is not seen in %s', async (requirement) => {
+  ])('is not reported for %s', async (requirement) => {
     expect(await verdictOf(setupOf(requirement))).toEqual([]);
   });
 
-  it('is shown without the password of its address', async () => {
+  it('is shown without the password in its URL', async () => {
     const requirement = 'git+https://user:hunter2@host.example/own.git?token=hunter2';
-    const { warnings } = adviseOn([await reportOf(setupOf(requirement))]);
+    const { warnings } = lint([await reportOf(setupOf(requirement))]);
     expect(warnings).toHaveLength(1);
     expect(JSON.stringify(warnings)).not.toContain('hunter2');
   });

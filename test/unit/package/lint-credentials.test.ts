@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { adviseOn, reportOf, verdictOf } from '../../support/package/lint-subject.ts';
+import { lint, reportOf, verdictOf } from '../../support/package/lint-subject.ts';
 
 /** Put together here, so that no scanner of repositories takes them for real ones. */
 const SECRET = 'q7RkT2vN9xLm4Zb8';
@@ -19,7 +19,7 @@ describe('credentials in a package', () => {
     ['key.pem', PEM],
     ['deploy/id_rsa', PEM.replace('PRIVATE', 'RSA PRIVATE')],
     ['trainer/config.py', `KEY = """${PEM}"""`],
-  ])('are an error where they are a private key: %s', async (path, text) => {
+  ])('are an error for a private key: %s', async (path, text) => {
     expect(await verdictOf({ [path]: text })).toEqual(FAILS);
   });
 
@@ -53,18 +53,18 @@ describe('credentials in a package', () => {
     ['kaggle.json', '{"username": "me", "key": "your key"}'],
     ['.netrc', 'machine api.wandb.ai login user'],
     ['.venv/lib/tests/key.pem', PEM],
-  ])('are not seen in %s: %j', async (path, text) => {
+  ])('are not reported for %s: %j', async (path, text) => {
     expect(await verdictOf({ [path]: text })).toEqual([]);
   });
 
-  it('are named by file and kind, without a piece of the secret', async () => {
+  it('are reported by file and kind, without any part of the secret', async () => {
     const files = {
       'key.json': SERVICE_ACCOUNT,
       'trainer/task.py': `a = '${AWS}'\nb = '${GOOGLE}'`,
       '.env': `A_KEY=${SECRET}`,
     };
     const report = await reportOf(files);
-    const advice = adviseOn([report]);
+    const advice = lint([report]);
     expect(advice.problems).toMatchObject([
       { path: 'trainer-1.0/key.json', message: expect.stringContaining('the private key of a Google service account') },
     ]);
@@ -73,8 +73,8 @@ describe('credentials in a package', () => {
     expect([SECRET, SECRET.toUpperCase()].filter((secret) => told.includes(secret))).toEqual([]);
   });
 
-  it('are told a few at a time', async () => {
+  it('are limited in number', async () => {
     const keys = Array.from({ length: 30 }, (_, index) => [`keys/${index}.pem`, PEM]);
-    expect(adviseOn([await reportOf(Object.fromEntries(keys))]).problems).toHaveLength(5);
+    expect(lint([await reportOf(Object.fromEntries(keys))]).problems).toHaveLength(5);
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { adviseOn, type Files, ONE_GPU, reportOf, verdictOf } from '../../support/package/lint-subject.ts';
+import { type Files, lint, ONE_GPU, reportOf, verdictOf } from '../../support/package/lint-subject.ts';
 
 const FOUR_GPUS = [{ role: 'master', count: 1, gpusPerMachine: 4 }];
 const THREE_MACHINES = [...ONE_GPU, { role: 'worker', count: 2, gpusPerMachine: 1 }];
@@ -8,7 +8,7 @@ const MISFIT = ['WARNING STRATEGY_MISFIT'];
 
 const program = (source: string): Files => ({ 'trainer/task.py': source });
 
-describe('several GPUs in a machine', () => {
+describe('several GPUs in one machine', () => {
   it.each([
     ['import tensorflow as tf\nmodel.fit(data)\n'],
     ['import torch\nmodel.to(torch.device("cuda:0"))\n'],
@@ -36,34 +36,34 @@ describe('several GPUs in a machine', () => {
     ['import tensorflow as tf\nfor i in range(4):\n  with tf.device(f"/gpu:{i}"):\n    pass\n'],
     ['import torch\nmodel.to("cuda:1")\n'],
     ['import torch\nmodel.to(torch.device(args.device))\n'],
-  ])('are left alone for %j', async (source) => {
+  ])('are not reported for %j', async (source) => {
     expect(await verdictOf(program(source), { machines: FOUR_GPUS })).toEqual([]);
   });
 
-  it('are left alone where the sign is in another source, in another package, or could not be looked for', async () => {
+  it('are not reported if the indicator is in another source or package, or not all sources were scanned', async () => {
     const task = program('import torch\n');
     expect(await verdictOf(task, { machines: FOUR_GPUS })).toEqual(MISSING);
     const other = { 'trainer/models/net.py': 'DistributedDataParallel(net)' };
     expect(await verdictOf({ ...task, ...other }, { machines: FOUR_GPUS })).toEqual([]);
     const packages = [await reportOf(task), await reportOf(other, 'net-1.0.tar.gz')];
-    expect(adviseOn(packages, { machines: FOUR_GPUS }).warnings).toEqual([]);
+    expect(lint(packages, { machines: FOUR_GPUS }).warnings).toEqual([]);
     const large = { 'trainer/data.py': '#'.repeat(300_000) };
     expect(await verdictOf({ ...task, ...large }, { machines: FOUR_GPUS })).toEqual([]);
   });
 
-  it('are left alone for a program without a framework, one that is not in the package, and on TPUs', async () => {
+  it('are not reported for a program without a framework, a program outside the package, or TPUs', async () => {
     expect(await verdictOf(program('import sklearn\n'), { machines: FOUR_GPUS })).toEqual([]);
     const report = await reportOf({ 'trainer/other.py': 'import torch\n' });
     const elsewhere = {
       ...report,
-      judgeModule: () => ({ problems: [{ code: 'X', message: '', remedy: '' }], warnings: [] }),
+      validateModule: () => ({ problems: [{ code: 'X', message: '', remedy: '' }], warnings: [] }),
     };
-    expect(adviseOn([report], { machines: FOUR_GPUS }).warnings).toHaveLength(1);
-    expect(adviseOn([elsewhere], { machines: FOUR_GPUS }).warnings).toEqual([]);
-    expect(adviseOn([report], { machines: FOUR_GPUS, isTpuJob: true }).warnings).toEqual([]);
+    expect(lint([report], { machines: FOUR_GPUS }).warnings).toHaveLength(1);
+    expect(lint([elsewhere], { machines: FOUR_GPUS }).warnings).toEqual([]);
+    expect(lint([report], { machines: FOUR_GPUS, isTpuJob: true }).warnings).toEqual([]);
   });
 
-  it('does not take an environment that was packed along for the program', async () => {
+  it('ignores a virtual environment inside the package', async () => {
     const vendored = { 'trainer/.venv/lib/site-packages/tf.py': 'MirroredStrategy()' };
     const files = { ...program('import tensorflow\n'), ...vendored };
     expect(await verdictOf(files, { machines: FOUR_GPUS })).toEqual(MISSING);
@@ -88,41 +88,44 @@ describe('several machines', () => {
     ['import torch\nos.environ["RANK"]\n'],
     ['import jax\njax.distributed.initialize()\n'],
     ['import torch\nimport ray\n'],
-  ])('are left alone for %j', async (source) => {
+  ])('are not reported for %j', async (source) => {
     expect(await verdictOf(program(source), { machines: THREE_MACHINES })).toEqual([]);
   });
 
-  it('are left alone where the second one evaluates', async () => {
+  it('are not reported if the second machine is an evaluator', async () => {
     const machines = [...ONE_GPU, { role: 'evaluator', count: 1, gpusPerMachine: 0 }];
     expect(await verdictOf(program('import tensorflow\n'), { machines })).toEqual([]);
   });
 });
 
-describe('a strategy beside the machines', () => {
+describe('STRATEGY_MISFIT', () => {
   it.each([
     ['import tensorflow as tf\ntf.distribute.MirroredStrategy()\n'],
     ['import tensorflow as tf\ndef train_and_evaluate(hparams):\n  tf.distribute.MirroredStrategy()\n'],
     ['import torch\nnn.DataParallel(net)\n'],
     ['import tensorflow as tf\ntf.distribute.experimental.ParameterServerStrategy(resolver)\n'],
-  ])('does not fit several: %j', async (source) => {
+  ])('is reported for several machines: %j', async (source) => {
     expect(await verdictOf(program(source), { machines: THREE_MACHINES })).toEqual(MISFIT);
     expect(await verdictOf(program(source))).toEqual([]);
   });
 
   it.each([
     [
-      'several workers choose their own',
+      'a strategy chosen by the number of workers',
       'import tensorflow as tf\ns = tf.distribute.MirroredStrategy() if n == 1 else ' +
         'tf.distribute.MultiWorkerMirroredStrategy()\n',
     ],
-    ['what is only spoken of', 'import tensorflow as tf\n# not MirroredStrategy()\nos.environ["TF_CONFIG"]\n'],
-    ['machines that are told apart', 'import tensorflow as tf\nMirroredStrategy()\nos.environ["TF_CONFIG"]\n'],
-    ['two of PyTorch', 'import torch\nDataParallel(net)\nDistributedDataParallel(net)\n'],
-  ])('is left alone for %s', async (_what, source) => {
+    [
+      'a strategy mentioned in a comment',
+      'import tensorflow as tf\n# not MirroredStrategy()\nos.environ["TF_CONFIG"]\n',
+    ],
+    ['a program that reads TF_CONFIG', 'import tensorflow as tf\nMirroredStrategy()\nos.environ["TF_CONFIG"]\n'],
+    ['two PyTorch strategies', 'import torch\nDataParallel(net)\nDistributedDataParallel(net)\n'],
+  ])('is not reported for %s', async (_what, source) => {
     expect(await verdictOf(program(source), { machines: THREE_MACHINES })).toEqual([]);
   });
 
-  it('does not fit Estimators on several machines of several GPUs', async () => {
+  it('is reported for Estimators on several machines with several GPUs', async () => {
     const source = [
       'import tensorflow as tf',
       'strategy = tf.distribute.MirroredStrategy() if gpus > 1 else None',
@@ -135,7 +138,7 @@ describe('a strategy beside the machines', () => {
     expect(await verdictOf(program(source), { machines: FOUR_GPUS })).toEqual([]);
   });
 
-  it('is left alone on one machine, and with parameter servers', async () => {
+  it('is not reported on one machine, or with parameter servers', async () => {
     const many = program('import tensorflow as tf\ntf.distribute.MultiWorkerMirroredStrategy()\n');
     expect(await verdictOf(many, { machines: FOUR_GPUS })).toEqual([]);
     const ps = program('import tensorflow as tf\ntf.distribute.experimental.ParameterServerStrategy()\n');

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { inspectPackage } from '#shared/package/inspect-package.ts';
 import { sourceOf, zipOf } from '../../support/package/build-archives.ts';
-import { adviseOn, reportOf, verdictOf } from '../../support/package/lint-subject.ts';
+import { lint, reportOf, verdictOf } from '../../support/package/lint-subject.ts';
 
 const limited = (limit: string) => ({ 'setup.py': `setup(name='trainer', python_requires=${JSON.stringify(limit)})` });
 
@@ -19,7 +19,7 @@ async function wheelFor(tags: readonly string[], python: string) {
   return await inspectPackage(sourceOf(`trainer-1.0-${python}-none-any.whl`, bytes));
 }
 
-describe('the Python that a package asks for', () => {
+describe('PYTHON_LIMIT', () => {
   it.each([
     ['>=3.11'],
     ['<3.10'],
@@ -33,7 +33,7 @@ describe('the Python that a package asks for', () => {
     expect(await verdictOf(limited(limit))).toEqual(['ERROR PYTHON_LIMIT']);
   });
 
-  it.each([['<=3.10'], ['==3.10']])('is a warning where only the .0 fits: %s', async (limit) => {
+  it.each([['<=3.10'], ['==3.10']])('is a warning if only patch release 0 matches: %s', async (limit) => {
     expect(await verdictOf(limited(limit))).toEqual(['WARNING PYTHON_LIMIT']);
     expect(await verdictOf(limited(limit), { pythonVersion: '3.10.12' })).toEqual(['ERROR PYTHON_LIMIT']);
   });
@@ -48,11 +48,11 @@ describe('the Python that a package asks for', () => {
     ['^3.9'],
     ['>=2.7, !=3.0.*'],
     [''],
-  ])('is left alone: %s on 3.10', async (limit) => {
+  ])('is not reported: %s on 3.10', async (limit) => {
     expect(await verdictOf(limited(limit))).toEqual([]);
   });
 
-  it('is left alone where the Python of the image is not known', async () => {
+  it('is not reported if the Python version of the image is unknown', async () => {
     expect(await verdictOf(limited('<3'), { pythonVersion: null })).toEqual([]);
   });
 
@@ -62,7 +62,7 @@ describe('the Python that a package asks for', () => {
     ['py2', ['py2-none-any']],
     ['pp310', ['pp310-pypy310_pp73-linux_x86_64']],
   ])('is an error: a wheel for %s on 3.10', async (python, tags) => {
-    expect(adviseOn([await wheelFor(tags, python)]).problems).toMatchObject([{ code: 'PYTHON_LIMIT' }]);
+    expect(lint([await wheelFor(tags, python)]).problems).toMatchObject([{ code: 'PYTHON_LIMIT' }]);
   });
 
   it.each([
@@ -71,12 +71,12 @@ describe('the Python that a package asks for', () => {
     ['py2.py3', ['py2-none-any', 'py3-none-any']],
     ['py3', ['py2.py3-none-any']],
     ['py39', ['py39-none-any']],
-  ])('is left alone: a wheel for %s on 3.10', async (python, tags) => {
-    expect(adviseOn([await wheelFor(tags, python)]).problems).toEqual([]);
+  ])('is not reported: a wheel for %s on 3.10', async (python, tags) => {
+    expect(lint([await wheelFor(tags, python)]).problems).toEqual([]);
   });
 });
 
-describe('Python 2', () => {
+describe('PYTHON_2_ONLY', () => {
   it.each([
     ['print "building"'],
     ["print 'building'"],
@@ -104,25 +104,25 @@ describe('Python 2', () => {
     ['print >>sys.stderr, "x"'],
     ['raise ValueError("a, b")'],
     ['raise E, '.replace(',', '')],
-  ])('is not seen in %j', async (statement) => {
+  ])('is not reported for %j', async (statement) => {
     const script = `${statement}\nsetup(name='trainer', packages=['trainer'])`;
     expect(await verdictOf({ 'setup.py': script })).toEqual([]);
   });
 
-  it('is a warning in the module to run, with the line, and nothing in another', async () => {
+  it('is a warning in the module to run, with its line, and is not reported in other modules', async () => {
     const files = { 'trainer/task.py': '"""\nDocs.\n"""\nprint "x"\n', 'trainer/old.py': 'print "x"\n' };
-    expect(adviseOn([await reportOf(files)])).toMatchObject({
+    expect(lint([await reportOf(files)])).toMatchObject({
       problems: [],
       warnings: [{ code: 'PYTHON_2_ONLY', path: 'trainer-1.0/trainer/task.py', line: 4 }],
     });
   });
 
-  it('is a warning in a setup.py that pyproject.toml may leave aside', async () => {
+  it('is a warning in a setup.py next to a pyproject.toml', async () => {
     const files = { 'setup.py': 'print "x"', 'pyproject.toml': '[build-system]\nbuild-backend = "hatchling.build"\n' };
     expect(await verdictOf(files)).toEqual(['WARNING PYTHON_2_ONLY']);
   });
 
-  it('is not seen in a setup.py further down', async () => {
+  it('is not reported in a setup.py of a subdirectory', async () => {
     expect(await verdictOf({ 'trainer/vendored/setup.py': 'print "x"' })).toEqual([]);
   });
 });

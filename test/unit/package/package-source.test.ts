@@ -11,7 +11,7 @@ import { packageSourceOf, SMALL_PACKAGE_BYTES } from '#shared/package/archive/pa
 import { inspectPackage } from '#shared/package/inspect-package.ts';
 import { sourceOf, TRAINER, tarGzOf, tarOf, zipOf } from '../../support/package/build-archives.ts';
 
-describe('a package in a bucket', () => {
+describe('a package source in a bucket', () => {
   let directory: string;
   let database: ReturnType<typeof openDatabase>;
   let objects: ReturnType<typeof openDirectoryObjectStore>;
@@ -44,7 +44,7 @@ describe('a package in a bucket', () => {
   it.each([
     ['incoming/trainer-1.0.tar.gz', tarGzOf(TRAINER)],
     ['incoming/trainer-1.0.zip', zipOf(TRAINER)],
-  ])('is read whole and by ranges: %s', async (name, bytes) => {
+  ])('reads all bytes and ranges: %s', async (name, bytes) => {
     const source = packageSourceOf(objects, await upload(name, bytes));
     expect(await inspectPackage(source, { module: 'trainer.task' })).toMatchObject({ problems: [], name: 'trainer' });
   });
@@ -52,7 +52,7 @@ describe('a package in a bucket', () => {
   it.each([
     ['trainer-1.0.tar.gz', tarGzOf(TRAINER)],
     ['trainer-1.0.zip', zipOf(TRAINER)],
-  ])('is fetched once when it is small: %s', async (name, bytes) => {
+  ])('fetches a small package once: %s', async (name, bytes) => {
     const info = await upload(name, bytes);
     let fetches = 0;
     const counted: typeof objects = {
@@ -69,54 +69,57 @@ describe('a package in a bucket', () => {
   it.each([
     ['trainer-1.0.tar.gz', tarGzOf([...TRAINER, { path: 'trainer-1.0/noise', data: noiseOf(SMALL_PACKAGE_BYTES) }])],
     ['trainer-1.0.zip', zipOf([...TRAINER, { path: 'trainer-1.0/noise', data: noiseOf(SMALL_PACKAGE_BYTES) }])],
-  ])('is streamed when it is large: %s', async (name, bytes) => {
+  ])('streams a large package: %s', async (name, bytes) => {
     const source = packageSourceOf(objects, await upload(name, bytes));
     expect(source.readWhole).toBeUndefined();
     expect(await inspectPackage(source)).toMatchObject({ problems: [], name: 'trainer' });
   });
 
   it.each<[string, Buffer]>([
-    ['sound', tarGzOf(TRAINER)],
+    ['valid', tarGzOf(TRAINER)],
     [
       'in several members',
       Buffer.concat([tarOf(TRAINER).subarray(0, 700), tarOf(TRAINER).subarray(700)].map((part) => gzipSync(part))),
     ],
-    ['with something behind it', Buffer.concat([tarGzOf(TRAINER), Buffer.from('something else')])],
-    ['cut', tarGzOf(TRAINER).subarray(0, -20)],
+    ['with trailing bytes', Buffer.concat([tarGzOf(TRAINER), Buffer.from('something else')])],
+    ['truncated', tarGzOf(TRAINER).subarray(0, -20)],
     ['with a wrong checksum', Buffer.concat([tarGzOf(TRAINER).subarray(0, -8), Buffer.alloc(8)])],
-    ['without an end', gzipSync(tarOf(TRAINER).subarray(0, -1_024))],
-    ['no tar', gzipSync('a text and no archive '.repeat(100))],
+    ['without an end-of-archive marker', gzipSync(tarOf(TRAINER).subarray(0, -1_024))],
+    ['that is not a tar', gzipSync('a text and no archive '.repeat(100))],
     ['empty', gzipSync(Buffer.alloc(1_024))],
-    ['of a hundred times its size', tarGzOf([...TRAINER, { path: 'trainer-1.0/zeros', data: '0'.repeat(2_000_000) }])],
-    ['with a path that leads out', tarGzOf([{ path: '../evil.py', data: '' }])],
-  ])('is judged in memory as it is from a stream: a tar.gz %s', async (_what, bytes) => {
+    [
+      'that inflates to a hundred times its size',
+      tarGzOf([...TRAINER, { path: 'trainer-1.0/zeros', data: '0'.repeat(2_000_000) }]),
+    ],
+    ['with a path outside the archive', tarGzOf([{ path: '../evil.py', data: '' }])],
+  ])('gives the same result from memory and from a stream for a tar.gz %s', async (_what, bytes) => {
     const held = packageSourceOf(objects, await upload('trainer-1.0.tar.gz', bytes));
     const streamed = sourceOf('trainer-1.0.tar.gz', bytes);
-    const { judgeModule: _held, ...judged } = await inspectPackage(held);
-    const { judgeModule: _streamed, ...expected } = await inspectPackage(streamed);
+    const { validateModule: _held, ...judged } = await inspectPackage(held);
+    const { validateModule: _streamed, ...expected } = await inspectPackage(streamed);
     expect(judged).toEqual(expected);
   });
 
-  it('is a fault of the storage when it is not all there', async () => {
+  it('throws if the object ends early', async () => {
     const info = await upload('trainer-1.0.tar.gz', tarGzOf(TRAINER));
     const short = { ...objects, read: async () => Readable.from([tarGzOf(TRAINER).subarray(0, 100)]) };
     await expect(inspectPackage(packageSourceOf(short, info))).rejects.toThrow('ended after 100 of');
   });
 
-  it('is the generation that was announced, whatever was uploaded since', async () => {
+  it('reads the pinned generation after a newer upload', async () => {
     const info = await upload('t.zip', zipOf(TRAINER));
     await upload('t.zip', Buffer.from('something else'));
     const { problems } = await inspectPackage(packageSourceOf(objects, info));
     expect(problems).toEqual([]);
   });
 
-  it('is a fault of the storage when it is gone, not of the package', async () => {
+  it('throws if the object was deleted, rather than reporting a problem of the package', async () => {
     const info = { ...(await upload('t.zip', zipOf(TRAINER))), generation: '1' };
     await expect(inspectPackage(packageSourceOf(objects, info))).rejects.toThrow('gs://uploads/t.zip#1 was deleted');
   });
 });
 
-/** Text that does not deflate to less than `sizeBytes`. */
+/** Text that does not compress to less than `sizeBytes`. */
 function noiseOf(sizeBytes: number): string {
   return randomBytes(sizeBytes).toString('base64');
 }

@@ -11,7 +11,7 @@ async function inspectFiles(files: Readonly<Record<string, string>>, module?: st
 const codes = (problems: readonly { readonly code: string }[]) => problems.map(({ code }) => code);
 
 describe('metadata of a source project', () => {
-  it('reads the literals of setup.py and leaves what is computed unknown', async () => {
+  it('reads literals of setup.py and omits computed values', async () => {
     const script = `
 from setuptools import setup, find_packages  # setup(name='comment')
 """setup(name='docstring')"""
@@ -37,9 +37,9 @@ setuptools.setup(
     ['an unfinished call', "setup(name='a', version="],
     ['an unfinished string', "setup(name='a', version='''1"],
     ['a stray quote', "setup(name='a', x=', \nversion=v)"],
-    ['joined strings', "setup(name='a', version='1' + '.0')"],
+    ['concatenated strings', "setup(name='a', version='1' + '.0')"],
     ['a formatted string', "setup(name='a', version=f'{v}')"],
-  ])('reads as far as it can past %s', async (_what, script) => {
+  ])('reads the other values despite %s', async (_what, script) => {
     expect(await inspectFiles({ 'setup.py': script })).toMatchObject({ name: 'a', version: null, problems: [] });
   });
 
@@ -58,11 +58,11 @@ setuptools.setup(
   it.each([
     ['[project\n', { code: 'PYPROJECT_INVALID', line: 1 }],
     ['[project]\nname = 3\n', { code: 'PYPROJECT_INVALID', message: expect.stringContaining('project.name') }],
-  ])('says what is wrong in %j', async (text, problem) => {
+  ])('reports the error in %j', async (text, problem) => {
     expect((await inspectFiles({ 'pyproject.toml': text })).problems).toMatchObject([problem]);
   });
 
-  it('reads setup.cfg, and believes built metadata first', async () => {
+  it('reads setup.cfg, with precedence of generated metadata', async () => {
     const config =
       '[metadata]\nname = a\nversion = attr: a.__version__\n[options]\ninstall_requires =\n    numpy\n    # no\n    pandas>=2\n';
     const authored = { 'setup.py': 'setup()', 'setup.cfg': config };
@@ -79,7 +79,7 @@ setuptools.setup(
     });
   });
 
-  it('refuses metadata that is not UTF-8', async () => {
+  it('rejects metadata that is not UTF-8', async () => {
     const latin = { path: 'trainer-1.0/job.yaml', data: Buffer.from([0x61, 0x3a, 0xe9]) };
     const { problems } = await inspectPackage(sourceOf('t.zip', zipOf([...TRAINER, latin])));
     expect(problems).toMatchObject([{ code: 'TEXT_NOT_UTF8', path: 'trainer-1.0/job.yaml' }]);
@@ -101,10 +101,10 @@ describe('the module to run', () => {
     expect(await inspectFiles(files, module)).toMatchObject({ problems: [], warnings: [] });
   });
 
-  it('names the nearest modules when it is missing', async () => {
+  it('suggests similar modules if it is missing', async () => {
     const { problems } = await inspectFiles(files, 'trainer.tasks');
     expect(problems).toMatchObject([
-      { code: 'MODULE_NOT_FOUND', message: expect.stringContaining('Nearest in it: trainer.task,') },
+      { code: 'MODULE_NOT_FOUND', message: expect.stringContaining('Similar names: trainer.task,') },
     ]);
   });
 
@@ -113,11 +113,11 @@ describe('the module to run', () => {
     ['trainer/task.py', 'MODULE_NAME_INVALID'],
     ['trainer..task', 'MODULE_NAME_INVALID'],
     ['setup', 'MODULE_NOT_FOUND'],
-  ])('refuses %s with %s', async (module, code) => {
+  ])('rejects %s with %s', async (module, code) => {
     expect(codes((await inspectFiles(files, module)).problems)).toEqual([code]);
   });
 
-  it('warns of a package that find_packages would leave out', async () => {
+  it('warns about a package that find_packages would skip', async () => {
     expect(codes((await inspectFiles(files, 'loose.run')).warnings)).toEqual(['PACKAGE_INIT_MISSING']);
     const listed = { ...files, 'setup.py': "setup(packages=['trainer'])" };
     expect(codes((await inspectFiles(listed, 'trainer.app.x')).problems)).toEqual(['MODULE_NOT_FOUND']);
@@ -126,7 +126,10 @@ describe('the module to run', () => {
   });
 
   it.each<[string, Readonly<Record<string, string>>]>([
-    ['src/ found by itself', { 'setup.py': 'setup()', 'src/trainer/__init__.py': '', 'src/trainer/task.py': '' }],
+    [
+      'automatic discovery in src/',
+      { 'setup.py': 'setup()', 'src/trainer/__init__.py': '', 'src/trainer/task.py': '' },
+    ],
     [
       'package_dir of setup.py',
       { 'setup.py': "setup(package_dir={'': 'lib'})", 'lib/trainer/__init__.py': '', 'lib/trainer/task.py': '' },
@@ -152,7 +155,7 @@ describe('the module to run', () => {
         'lib/trainer/task.py': '',
       },
     ],
-  ])('finds it by %s', async (_what, project) => {
+  ])('is found by %s', async (_what, project) => {
     expect(await inspectFiles(project, 'trainer.task')).toMatchObject({ problems: [], warnings: [] });
   });
 });
@@ -169,12 +172,12 @@ describe('wheels', () => {
     ['other-1.0-py3-none-any.whl', {}, ['WHEEL_NAME_INVALID']],
     ['trainer-1.0-cp311-cp311-win_amd64.whl', {}, ['WHEEL_PLATFORM_UNSUITABLE']],
     ['trainer-1.0-cp311-cp311-manylinux_2_17_x86_64.manylinux2014_x86_64.whl', {}, []],
-  ])('of %s with %j says %j', async (wheelName, parts, expected) => {
+  ])('%s with %j is reported as %j', async (wheelName, parts, expected) => {
     const { problems } = await inspectPackage(sourceOf(wheelName, wheelOf(parts)));
     expect([...codes(problems)].sort()).toEqual([...expected].sort());
   });
 
-  it('knows a wheel that lost its name', async () => {
+  it('recognizes a renamed wheel', async () => {
     const { problems } = await inspectPackage(sourceOf('trainer.zip', wheelOf()));
     expect(problems).toMatchObject([{ code: 'NOT_INSTALLABLE', message: expect.stringContaining('.whl') }]);
   });

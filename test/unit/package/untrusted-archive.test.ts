@@ -42,19 +42,19 @@ describe('paths', () => {
     ['trainer-1.0/setup.py', 'PATH_DUPLICATE'],
     ['trainer-1.0/./setup.py', 'PATH_DUPLICATE'],
     ['trainer-1.0/setup.py/x', 'PATH_CONFLICT'],
-  ])('refuses %j in a tar and in a zip', async (path, code) => {
+  ])('rejects %j in a tar and in a zip', async (path, code) => {
     expect((await inspectTar([{ path }]))[0]).toEqual([code]);
     expect(await inspectZip([{ path }])).toEqual([code]);
   });
 
-  it('refuses a path of a GNU long name and of a pax header as it does any other', async () => {
+  it('rejects the same paths in GNU long names and pax headers', async () => {
     expect(
       (await inspectTar([{ path: '././@LongLink', type: 'L', data: `../${'x'.repeat(120)}` }, { path: 'short' }]))[0],
     ).toEqual(['PATH_ESCAPES']);
     expect((await inspectTar([{ path: `../${'x'.repeat(120)}` }]))[0]).toEqual(['PATH_ESCAPES']);
   });
 
-  it('refuses names that are not UTF-8', async () => {
+  it('rejects names that are not UTF-8', async () => {
     const header = tarEntryOf({ path: 'aa' });
     header.writeUInt8(0xff, 0);
     header.write('        ', 148);
@@ -70,7 +70,7 @@ describe('paths', () => {
     expect(await inspectZip([{ path: Buffer.from([0x61, 0xff]) }])).toEqual(['PATH_INVALID']);
   });
 
-  it('warns of names that are one on macOS and Windows', async () => {
+  it('warns about names that are the same file on macOS and Windows', async () => {
     expect(await inspectTar([{ path: 'trainer-1.0/SETUP.py' }])).toEqual([[], ['PATH_CASE_COLLISION']]);
     expect(await inspectTar([{ path: 'trainer-1.0/\u00e9' }, { path: 'trainer-1.0/e\u0301' }])).toEqual([
       [],
@@ -78,12 +78,12 @@ describe('paths', () => {
     ]);
   });
 
-  it('lets a directory be listed twice', async () => {
+  it('accepts a directory that is listed twice', async () => {
     const directory = { path: 'trainer-1.0/trainer/', type: '5' };
     expect(await inspectTar([directory, directory])).toEqual([[], []]);
   });
 
-  it('shows a path so that no terminal acts on it', async () => {
+  it('escapes control characters in paths', async () => {
     const { problems } = await inspectPackage(sourceOf('t.tar', tarOf([{ path: 'a\u001b[2J' }])));
     expect(problems[0]).toMatchObject({ path: 'a\\u{1b}[2J' });
     expect(JSON.stringify(problems)).not.toContain('\\u001b');
@@ -93,29 +93,33 @@ describe('paths', () => {
 describe('links', () => {
   it.each([
     ['LINK_ESCAPES', 'absolute', [link('a', '/etc/passwd')]],
-    ['LINK_ESCAPES', 'out of the one directory, which pip strips', [link('a', '../b')]],
-    ['LINK_ESCAPES', 'out by a chain of harmless links', [link('x/y/one', '../../c'), link('two', 'x/y/one/../..')]],
-    ['LINK_ESCAPES', 'above a file', [link('d', 'trainer'), { path: 'trainer-1.0/d/x' }]],
+    ['LINK_ESCAPES', 'out of the top-level directory, which pip strips', [link('a', '../b')]],
+    [
+      'LINK_ESCAPES',
+      'out through a chain of harmless links',
+      [link('x/y/one', '../../c'), link('two', 'x/y/one/../..')],
+    ],
+    ['LINK_ESCAPES', 'that is a parent of a file', [link('d', 'trainer'), { path: 'trainer-1.0/d/x' }]],
     ['LINK_LOOPS', 'to itself', [link('a', 'a')]],
-    ['LINK_ESCAPES', 'hard, and out', [{ path: 'trainer-1.0/a', type: '1', target: '../b' }]],
-    ['LINK_DANGLING', 'hard, and to nothing', [{ path: 'trainer-1.0/a', type: '1', target: 'trainer-1.0/none' }]],
-    ['ENTRY_MALFORMED', 'with data, behind which entries could hide', [{ ...link('a', 'setup.py'), data: 'x' }]],
-  ])('refuses with %s a link %s', async (code, _what, entries) => {
+    ['LINK_ESCAPES', 'that is hard and points outside', [{ path: 'trainer-1.0/a', type: '1', target: '../b' }]],
+    ['LINK_DANGLING', 'that is hard and dangling', [{ path: 'trainer-1.0/a', type: '1', target: 'trainer-1.0/none' }]],
+    ['ENTRY_MALFORMED', 'with data, which could hide entries', [{ ...link('a', 'setup.py'), data: 'x' }]],
+  ])('reports %s for a link %s', async (code, _what, entries) => {
     expect((await inspectTar(entries))[0]?.[0]).toBe(code);
   });
 
-  it('lets links point inside', async () => {
+  it('accepts links that point inside the package', async () => {
     const hard = { path: 'trainer-1.0/copy.py', type: '1', target: 'trainer-1.0/setup.py' };
     expect(await inspectTar([link('x/y', '../trainer/./task.py'), link('z', 'x/y'), hard])).toEqual([[], []]);
   });
 });
 
 describe('entries of a tar', () => {
-  it.each(['3', '4', '6', 'S', 'V'])('refuses type %s, which is no file', async (type) => {
+  it.each(['3', '4', '6', 'S', 'V'])('rejects type %s, which is not a file', async (type) => {
     expect((await inspectTar([{ path: 'trainer-1.0/x', type }]))[0]).toEqual(['ENTRY_SPECIAL']);
   });
 
-  it('refuses what Python would read otherwise: global renaming and sparse names', async () => {
+  it('rejects entries that Python would read differently: global renaming and sparse names', async () => {
     const global = { path: 'g', type: 'g', data: paxOf({ path: '../../x' }) };
     expect((await inspectTar([global, { path: 'trainer-1.0/x' }]))[0]).toEqual(['ENTRY_MALFORMED']);
     const sparse = { path: 'x', type: 'x', data: paxOf({ 'GNU.sparse.name': '../../x' }) };
@@ -124,7 +128,7 @@ describe('entries of a tar', () => {
     expect((await inspectTar([comment, { path: 'trainer-1.0/x' }]))[0]).toEqual([]);
   });
 
-  it('tells a cut archive from a damaged one', async () => {
+  it('distinguishes a truncated archive from a damaged one', async () => {
     const whole = tarGzOf([
       ...TRAINER,
       { path: 'trainer-1.0/noise', data: Buffer.from(Array.from({ length: 5_000 }, (_, i) => (i * i) % 251)) },
@@ -145,19 +149,19 @@ describe('entries of a tar', () => {
 describe('entries of a zip', () => {
   it.each<[string, string, ZipEntry]>([
     ['ARCHIVE_ENCRYPTED', 'is encrypted', { path: 'x', flags: 0x801 }],
-    ['ENTRY_COMPRESSION_UNSUPPORTED', 'is compressed in a rare way', { path: 'x', method: 12 }],
+    ['ENTRY_COMPRESSION_UNSUPPORTED', 'is compressed with an unsupported method', { path: 'x', method: 12 }],
     ['LINK_IN_ZIP', 'is a link', { path: 'x', data: 'setup.py', unixMode: 0o120777 }],
     ['ENTRY_SPECIAL', 'is a device', { path: 'x', unixMode: 0o020666 }],
-    ['ENTRY_MALFORMED', 'claims to be smaller than it is', { path: 'x', data: 'abcdef', sizeBytes: 3 }],
-    ['ENTRY_MALFORMED', 'claims to be larger than it is', { path: 'x', data: 'abcdef', sizeBytes: 30 }],
-    ['ENTRY_MALFORMED', 'has another CRC-32', { path: 'x', data: 'abcdef', crc: 1 }],
-    ['ENTRY_MALFORMED', 'is called otherwise before its data', { path: 'x', localPath: '../x' }],
+    ['ENTRY_MALFORMED', 'is larger than stated', { path: 'x', data: 'abcdef', sizeBytes: 3 }],
+    ['ENTRY_MALFORMED', 'is smaller than stated', { path: 'x', data: 'abcdef', sizeBytes: 30 }],
+    ['ENTRY_MALFORMED', 'has a different CRC-32', { path: 'x', data: 'abcdef', crc: 1 }],
+    ['ENTRY_MALFORMED', 'has a different name in its local header', { path: 'x', localPath: '../x' }],
     ['PATH_INVALID', 'has a second name', { path: 'x', extra: Buffer.from([0x75, 0x70, 1, 0, 0]) }],
-  ])('refuses with %s one that %s', async (code, _what, entry) => {
+  ])('reports %s for an entry that %s', async (code, _what, entry) => {
     expect(await inspectZip([entry])).toEqual([code]);
   });
 
-  it('refuses entries that share bytes, as overlapping bombs do', async () => {
+  it('rejects overlapping entries, as used by decompression bombs', async () => {
     const inner = { path: 'inner', data: 'x'.repeat(1_000) };
     const outer = { path: 'o', method: 0, data: zipOf([inner]).subarray(0, -(22 + 46 + 'inner'.length)) };
     const localHeaderBytes = 30 + outer.path.length;
@@ -167,7 +171,7 @@ describe('entries of a zip', () => {
     expect(problems).toMatchObject([{ code: 'ENTRY_OVERLAPS', path: 'inner' }]);
   });
 
-  it('refuses a directory that is not where it says, since Python would find another', async () => {
+  it('rejects a central directory at another offset than stated, because Python would find a different one', async () => {
     const bytes = zipOf(TRAINER);
     const shorter = Buffer.from(bytes);
     shorter.writeUInt32LE(shorter.readUInt32LE(bytes.length - 10) - 1, bytes.length - 10);
@@ -181,9 +185,9 @@ describe('entries of a zip', () => {
   });
 });
 
-describe('faults of the storage', () => {
+describe('storage errors', () => {
   const bytes = tarGzOf(TRAINER);
-  it('does not take the end of a damaged archive, of which the rest is never read, for one', async () => {
+  it('are not reported for a damaged archive whose rest is not read', async () => {
     const noise = { path: 'trainer-1.0/noise', data: randomBytes(3_000_000) };
     const damaged = tarGzOf([...TRAINER, noise]);
     damaged.fill(0xff, 100, 2_000);
@@ -191,7 +195,7 @@ describe('faults of the storage', () => {
     expect(problems).toMatchObject([{ code: 'ARCHIVE_CORRUPT' }]);
   });
 
-  it('throws them instead of blaming the package', async () => {
+  it('are thrown rather than reported as problems of the package', async () => {
     async function* broken() {
       yield bytes.subarray(0, 100);
       throw new Error('connection reset');

@@ -1,24 +1,24 @@
-/** How a program spreads its work, as far as its source tells. */
-export type DistributionSign =
-  /** Something of a program that may use several GPUs of one machine. */
+/** Indicators in source code of how a program distributes its work. */
+export type DistributionIndicator =
+  /** May use several GPUs of one machine. */
   | 'SEVERAL_GPUS'
-  /** Something of a program that may work with other machines. */
+  /** May work together with other machines. */
   | 'SEVERAL_MACHINES'
   /** Calls tf.distribute.MirroredStrategy: the GPUs of one machine (TensorFlow guide, "Distributed training"). */
   | 'MIRRORED'
   /** Calls torch.nn.DataParallel: one process on one machine (PyTorch, `torch.nn.DataParallel`). */
   | 'DATA_PARALLEL'
-  /** Calls tf.distribute's ParameterServerStrategy, whose variables lie on the parameter servers. */
+  /** Calls tf.distribute's ParameterServerStrategy, which stores variables on parameter servers. */
   | 'PARAMETER_SERVER'
-  /** Names any strategy for several machines but ParameterServerStrategy. */
+  /** Mentions a strategy for several machines other than ParameterServerStrategy. */
   | 'OTHER_CLUSTER_STRATEGY'
-  /** Uses TensorFlow's Estimator, which reads TF_CONFIG by itself. */
+  /** Uses TensorFlow's Estimator, which reads TF_CONFIG itself. */
   | 'ESTIMATOR';
 
-/** Frameworks that use one GPU of one machine unless the program asks for more. */
+/** Frameworks that by default use one GPU of one machine. */
 export const FRAMEWORKS: ReadonlySet<string> = new Set(['tensorflow', 'keras', 'torch', 'jax', 'flax']);
 
-/** Libraries that compute on GPUs without TensorFlow, PyTorch or JAX. */
+/** Libraries that use GPUs without TensorFlow, PyTorch or JAX. */
 export const OTHER_GPU_LIBRARIES: ReadonlySet<string> = new Set([
   'xgboost',
   'lightgbm',
@@ -35,8 +35,8 @@ export const OTHER_GPU_LIBRARIES: ReadonlySet<string> = new Set([
   'vllm',
 ]);
 
-/** Libraries that spread a training by themselves, or start the processes that do. */
-const DISTRIBUTES_ITSELF: ReadonlySet<string> = new Set([
+/** Libraries that distribute training themselves, or launch processes that do. */
+const DISTRIBUTION_LIBRARIES: ReadonlySet<string> = new Set([
   'accelerate',
   'autogluon',
   'byteps',
@@ -78,27 +78,27 @@ const DISTRIBUTES_ITSELF: ReadonlySet<string> = new Set([
 
 const IMPORT = /^[ \t]*(?:import|from)[ \t]+([A-Za-z_]\w*)/gm;
 
-/** Top-level names of imported modules that any check asks for; of `import a, b` only the first. */
+/** Top-level names of imported modules that lint checks use; only the first of `import a, b`. */
 export function findImports(code: string): string[] {
   const names = [...code.matchAll(IMPORT)].map(([, name = '']) => name);
   return names.filter((name) => FRAMEWORKS.has(name) || OTHER_GPU_LIBRARIES.has(name));
 }
 
-/** Words of the APIs that use several devices, wherever they stand: a string may be the argument of a launcher. */
+/** Identifiers of APIs for several devices, including in strings, which may be arguments of a launcher. */
 const ANY_DISTRIBUTION = anyOf(
   /\bdistributed?\b|Distributed|distribution_?strategy|Strategy\b/,
   /\bTF_CONFIG\b|\bCLUSTER_SPEC\b|\bWORLD_SIZE\b|\bLOCAL_RANK\b/,
   /\btorchrun\b|\bmpirun\b|\bhorovod|\bnccl\b|\bNCCL|\bFSDP\b/,
 );
 
-/** Words of the APIs that use several GPUs of one machine; a device that is not written out may be any. */
+/** Identifiers of APIs for several GPUs of one machine. A device given by a variable may be any device. */
 const SEVERAL_GPUS = anyOf(
   /DataParallel\b|\bmulti_gpu|\bnum_gpus\b|\bdevice_count\b|\bdevice_ids\b|\bCUDA_VISIBLE_DEVICES\b/,
   /\bcuda:(?:[1-9{%]|['"])|\b[Gg][Pp][Uu]:(?:[1-9{%]|['"])|\.cuda\([^)]|\bdevice\((?!['"])/,
   /\bpmap\b|\bpjit\b|\bxmap\b|\bshard|Sharding\b|\bMesh\b|\bdevice_put|\bmultiprocessing\b/,
 );
 
-/** Words of the APIs that work with other machines, besides those above. */
+/** Further identifiers of APIs for several machines. */
 const SEVERAL_MACHINES = anyOf(
   /\bClusterSpec\b|ClusterResolver\b|\breplica_device_setter\b|\btrain\.Server\b/,
   /\blearn_runner\b|\bRANK\b/,
@@ -115,19 +115,19 @@ const PARAMETER_SERVER_CALL = /\bParameterServerStrategy(?:V[12])?[ \t]*\(/;
 const ESTIMATOR = /\b(?:tf|v1|tensorflow)\.estimator\b|\bestimator\.(?:train_and_evaluate|RunConfig)\b/;
 
 /**
- * What speaks for distribution. Words that keep a warning back count wherever they stand, in a comment too; what raises
- * one must be a call.
+ * Finds indicators of distribution. Indicators that suppress a warning count anywhere, including comments; indicators
+ * that cause one must be calls.
  *
- * @param text the source as it is
+ * @param text the source
  * @param code the source without strings and comments
  */
-export function* findDistribution(text: string, code: string): Generator<DistributionSign> {
+export function* findDistribution(text: string, code: string): Generator<DistributionIndicator> {
   const isMirrored = MIRRORED_CALL.test(code);
   const isDataParallel = DATA_PARALLEL_CALL.test(code);
-  // What is called is a strategy for one machine: only further words can speak for several.
-  const beyond = text.replace(/\bMirroredStrategy\b|\bDataParallel\b|\btf\.(?:contrib\.)?distribute\b/g, '');
+  // These are for one machine: only other identifiers indicate several.
+  const otherText = text.replace(/\bMirroredStrategy\b|\bDataParallel\b|\btf\.(?:contrib\.)?distribute\b/g, '');
   const isEstimator = ESTIMATOR.test(text);
-  const isAny = ANY_DISTRIBUTION.test(beyond) || importsDistributor(code);
+  const isAny = ANY_DISTRIBUTION.test(otherText) || importsDistributionLibrary(code);
   if (isMirrored) {
     yield 'MIRRORED';
   }
@@ -151,11 +151,45 @@ export function* findDistribution(text: string, code: string): Generator<Distrib
   }
 }
 
-function importsDistributor(code: string): boolean {
-  return [...code.matchAll(IMPORT)].some(([, name = '']) => DISTRIBUTES_ITSELF.has(name));
+function importsDistributionLibrary(code: string): boolean {
+  return [...code.matchAll(IMPORT)].some(([, name = '']) => DISTRIBUTION_LIBRARIES.has(name));
 }
 
-/** One pattern that is found where one of these is. */
+/** A pattern that matches if one of these does. */
 function anyOf(...patterns: readonly RegExp[]): RegExp {
   return new RegExp(patterns.map(({ source }) => source).join('|'));
+}
+
+/**
+ * Statements that only Python 2 can parse: `print "x"`, `print x`, `exec "x"`, `raise E, "x"`. Ambiguous statements do
+ * not match: `print (x)`, `print >>f, x`, `print in names`, `except E, e` (which Python 3.14 can parse).
+ */
+const PYTHON_2_ONLY =
+  /^\s*(?:(?:print|exec)[ \t]+(?!(?:in|is|and|or|if|not|else|for)\b)["\w]|raise[ \t]+[\w.]+[ \t]*,)/;
+
+/** A fast check that excludes most sources. */
+const MAYBE_PYTHON_2 = /\b(?:print|exec)[ \t]+["\w]|\braise[ \t]+[\w.]+[ \t]*,/;
+
+/**
+ * The number, from 1, of the first line that Python 3 cannot parse, in a source without strings and comments; null if
+ * there is none. Checks only starts of statements, not lines inside brackets or continuation lines.
+ */
+export function findPython2(code: string): number | null {
+  if (!MAYBE_PYTHON_2.test(code)) {
+    return null;
+  }
+  let depth = 0;
+  let isContinued = false;
+  for (const [index, line] of code.split('\n').entries()) {
+    if (depth === 0 && !isContinued && PYTHON_2_ONLY.test(line)) {
+      return index + 1;
+    }
+    depth = Math.max(0, depth + countOf(line, /[([{]/g) - countOf(line, /[)\]}]/g));
+    isContinued = line.endsWith('\\') || line.endsWith('\\\r');
+  }
+  return null;
+}
+
+function countOf(text: string, pattern: RegExp): number {
+  return text.match(pattern)?.length ?? 0;
 }

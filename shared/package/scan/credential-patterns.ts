@@ -1,4 +1,4 @@
-/** What a credential is, in the words that a message uses. The private keys come first. */
+/** Kinds of credentials, as messages describe them. */
 export const CREDENTIAL_KINDS = {
   SERVICE_ACCOUNT_KEY: 'the private key of a Google service account',
   PRIVATE_KEY: 'a private key',
@@ -14,8 +14,8 @@ export const CREDENTIAL_KINDS = {
 
 export type CredentialKind = keyof typeof CREDENTIAL_KINDS;
 
-/** Names of files that tools keep credentials in. One that says `example` is to be filled in. */
-const CREDENTIAL_NAME = new RegExp(
+/** Names of files in which tools store credentials, and of templates for them. */
+const CREDENTIAL_FILE = new RegExp(
   [
     /\.(?:json|pem|key|env)$|(?:^|\/)\.env(?:\.[^/]*)?$|(?:^|\/)id_(?:rsa|dsa|ecdsa|ed25519)$/,
     /(?:^|\/)(?:[._]netrc|\.pypirc|\.git-credentials|\.boto|\.aws\/credentials)$/,
@@ -24,15 +24,14 @@ const CREDENTIAL_NAME = new RegExp(
     .join('|'),
   'i',
 );
-const PATTERN_NAME = /(?:^|[/._-])(?:example|sample|template|dist|tmpl)(?:[._-][^/]*)?$/i;
+const TEMPLATE_FILE = /(?:^|[/._-])(?:example|sample|template|dist|tmpl)(?:[._-][^/]*)?$/i;
 
-/** PKCS #8, PKCS #1, SEC 1 and OpenSSH in PEM (RFC 7468), as a file or inside a string with `\n` written out. */
+/** PKCS #8, PKCS #1, SEC 1 and OpenSSH keys in PEM (RFC 7468), as a file or in a string with escaped `\n`. */
 const PEM_KEY =
   /-----BEGIN (?:RSA |EC |DSA |OPENSSH )?PRIVATE KEY-----(?:\s|\\[nr])*(?:[A-Za-z0-9+/=]|\\[nr]|["'\s]){60}/;
 
 /**
- * Tokens that tell by their form what they are; none is matched in the middle of a longer word. AWS's documentation
- * writes keys that end in EXAMPLE.
+ * Tokens with a recognizable format, matched as whole words only. Keys in AWS's documentation end in EXAMPLE.
  */
 const TOKENS: readonly (readonly [CredentialKind, RegExp])[] = [
   ['GOOGLE_API_KEY', /(?<![\w-])AIza[\w-]{35}(?![\w-])/],
@@ -41,25 +40,25 @@ const TOKENS: readonly (readonly [CredentialKind, RegExp])[] = [
   ['HUGGING_FACE_TOKEN', /(?<!\w)hf_[A-Za-z0-9]{34}(?!\w)/],
 ];
 
-/** Settings of an .env file are taken for secrets by their names, unless the value is a path or is to be filled in. */
+/** Settings of an .env file are secrets by name, unless the value is a path or a placeholder. */
 const SECRET_NAME = /(?:^|_)(?:SECRET|TOKEN|PASSWORD|PASSWD|APIKEY|KEY)(?:_|$)/i;
 const SECRET_VALUE = /^(?=.*\d)(?=.*[A-Za-z])[^\s"'<>{}$]{12,}$/;
-const NO_SECRET = /your|change|example|placeholder|dummy|xxx|test|:\/\/|^[./~]|\.(?:json|pem|key|txt)$/i;
+const NOT_A_SECRET = /your|change|example|placeholder|dummy|xxx|test|:\/\/|^[./~]|\.(?:json|pem|key|txt)$/i;
 
-export function mayHoldCredential(path: string): boolean {
-  return CREDENTIAL_NAME.test(path) && !PATTERN_NAME.test(path);
+export function mayContainCredential(path: string): boolean {
+  return CREDENTIAL_FILE.test(path) && !TEMPLATE_FILE.test(path);
 }
 
-/** The gravest credential that a text holds; null for none. The secret itself leaves this function in no way. */
+/** The most serious kind of credential in a text; null if there is none. Never returns the secret itself. */
 export function findCredential(path: string, text: string): CredentialKind | null {
   if (PEM_KEY.test(text)) {
     return /"type"\s*:\s*"service_account"/.test(text) ? 'SERVICE_ACCOUNT_KEY' : 'PRIVATE_KEY';
   }
   const token = TOKENS.find(([, pattern]) => pattern.test(text));
-  return token?.[0] ?? findByName(path.slice(path.lastIndexOf('/') + 1).toLowerCase(), path, text);
+  return token?.[0] ?? findByFileName(path.slice(path.lastIndexOf('/') + 1).toLowerCase(), path, text);
 }
 
-function findByName(name: string, path: string, text: string): CredentialKind | null {
+function findByFileName(name: string, path: string, text: string): CredentialKind | null {
   if (name.endsWith('.json')) {
     if (/"type"\s*:\s*"authorized_user"/.test(text) && /"refresh_token"\s*:\s*"[^"]{20}/.test(text)) {
       return 'GOOGLE_USER_CREDENTIALS';
@@ -87,5 +86,5 @@ function isSecretSetting(line: string): boolean {
     .join('=')
     .trim()
     .replace(/^(["'])(.*)\1$/, '$2');
-  return SECRET_NAME.test(name.trim()) && SECRET_VALUE.test(value) && !NO_SECRET.test(value);
+  return SECRET_NAME.test(name.trim()) && SECRET_VALUE.test(value) && !NOT_A_SECRET.test(value);
 }

@@ -23,7 +23,7 @@ locals {
       description = "Creates the VMs of an attempt."
       topic       = "provision"
       memory_mib  = 512
-      # Up to three waits of two minutes for a Compute Engine operation (infra/google-cloud/compute-engine/create-vm.ts).
+      # Up to three waits of two minutes for a Compute Engine operation (infra/google-cloud/compute-engine/compute-vm-provider.ts).
       timeout_seconds = 540
       instances_max   = 50
       settings        = local.provision_settings

@@ -21,7 +21,7 @@ const PROJECT_ID = 'dropforge-local';
 
 describeLogStoreContract('Cloud Logging', () => openIn());
 
-it('says of a quota that is used up when to ask again, and asks no more itself', async () => {
+it('reports an exceeded quota with the time to retry after, without retrying itself', async () => {
   let requestsCount = 0;
   const server = createServer((_, response) => {
     requestsCount += 1;
@@ -53,7 +53,7 @@ it('says of a quota that is used up when to ask again, and asks no more itself',
   expect(await answer.json()).toEqual({
     error: {
       code: 429,
-      message: 'Cloud Logging takes no more reads of dropforge-local this minute.',
+      message: "Cloud Logging's read quota of dropforge-local is exceeded.",
       remedy: 'Ask again in 15 s, with the same cursor.',
     },
   });
@@ -61,8 +61,8 @@ it('says of a quota that is used up when to ask again, and asks no more itself',
 
 async function openIn(directory?: string): Promise<LogStoreUnderTest> {
   const folder = directory ?? (await mkdtemp(join(tmpdir(), 'dropforge-logging-')));
-  const door = createCloudLoggingServer(openFileLogStore(folder), PROJECT_ID);
-  const server = createServer(getRequestListener(door.fetch));
+  const loggingServer = createCloudLoggingServer(openFileLogStore(folder), PROJECT_ID);
+  const server = createServer(getRequestListener(loggingServer.fetch));
   const url = `http://${HOST}:${await listen(server, 0)}`;
   const auth = new GoogleAuth({ authClient: new PassThroughClient() });
   return {

@@ -6,7 +6,7 @@ import { readDeployment } from '#cli/client/deployment.ts';
 import { FUNCTION_NAMES, FUNCTIONS, HTTP_FUNCTION_NAMES, isEventFunction } from '#functions/functions.ts';
 import { readSettings } from '#functions/read-settings.ts';
 import { ENDPOINT_SETTINGS, type SettingName } from '#functions/settings.ts';
-import { vmPlaceSchema } from '#infra/google-cloud/compute-engine/instance-request.ts';
+import { vmDefaultsSchema } from '#infra/google-cloud/compute-engine/instance-request.ts';
 import {
   COMPOSITE_INDEXES,
   EXPIRING_COLLECTIONS,
@@ -86,7 +86,7 @@ function describeDeployment({
         subnetwork: provision.SUBNETWORK,
         serviceAccount: provision.VM_SERVICE_ACCOUNT,
       };
-      expect(vmPlaceSchema.parse(place)).toMatchObject({ ...place, networkTag: 'dropforge-vm' });
+      expect(vmDefaultsSchema.parse(place)).toMatchObject({ ...place, networkTag: 'dropforge-vm' });
       expect(JSON.parse(provision.RUNTIME_IMAGES ?? '')).toEqual({
         '2.11': { machineImages: ['m-a', 'm-b'], image: 'i', pythonVersion: '3.10' },
       });
@@ -141,7 +141,7 @@ function describeDeployment({
   describe('VMs', () => {
     it('have the tag of the firewall rule, and accept traffic only from each other', () => {
       const allowing = all('google_compute_firewall').filter(({ values }) => Object(values.allow).length > 0);
-      const tag = vmPlaceSchema.shape.networkTag.parse(undefined);
+      const tag = vmDefaultsSchema.shape.networkTag.parse(undefined);
       expect(allowing.map(({ values }) => [values.source_tags, values.target_tags, values.source_ranges])).toEqual([
         [[tag], [tag], []],
       ]);

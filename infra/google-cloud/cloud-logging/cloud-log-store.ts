@@ -4,7 +4,7 @@ import { type LogEntry, type LogStore, LogsBusyError } from '#shared/ports/log-s
 
 export type CloudLogStoreOptions = {
   readonly projectId: string;
-  /** Where Cloud Logging is, without a slash at the end. */
+  /** The URL of Cloud Logging, without a trailing slash. */
   readonly url: string;
   readonly auth: GoogleAuth;
 };
@@ -27,12 +27,12 @@ const pageSchema = z.object({ entries: z.array(entrySchema).default([]), nextPag
 
 type CloudEntry = z.infer<typeof entrySchema>;
 
-/** `entries.list` may find nothing in the part that it searched, and go on with a token (API docs, "nextPageToken"). */
+/** `entries.list` can return an empty page with a token if its search is not finished (API docs, "nextPageToken"). */
 const EMPTY_PAGES_MAX = 20;
 
 const LIST_MS_MAX = 60_000;
 
-/** A passing fault is tried again at once. 429 is not: it says that there were too many requests already. */
+/** Transient errors are retried at once; 429 is not, since a retry would use up more of the quota. */
 const RETRY_CONFIG = {
   retry: 3,
   httpMethodsToRetry: ['POST'],
@@ -44,18 +44,22 @@ const RETRY_CONFIG = {
 
 const TOO_MANY_REQUESTS = 429;
 
-/** The quota is one a minute (docs, "Quotas and limits"): by then, a part of it is free again. */
+/** The quota is per minute (docs, "Quotas and limits"): after this time a part of it is available again. */
 const RETRY_AFTER_SECONDS = 15;
 
-/** The last entry that was read: entries of one time come by their insertId (API docs, "orderBy"). */
+/**
+ * Time and insertId of the last entry read: entries with equal timestamps are ordered by insertId (API docs,
+ * "orderBy").
+ */
 const cursorSchema = z.tuple([z.iso.datetime({ offset: true }), z.string().min(1)]);
 
 /**
- * What VMs have written, from Cloud Logging (`entries.list`). A cursor is the last entry's time and id, so that it is good
- * as long as the log is. A line that arrives later than newer ones of another VM is seen by whoever reads anew.
+ * Logs of VMs, read from Cloud Logging (`entries.list`). A cursor is the last entry's time and id, so it is valid as
+ * long as the log exists. An entry that arrives after newer ones of another VM were read is only found by reading from
+ * the start.
  */
 export function createCloudLogStore({ projectId, url, auth }: CloudLogStoreOptions): LogStore {
-  async function ask(body: object): Promise<z.infer<typeof pageSchema>> {
+  async function requestPage(body: object): Promise<z.infer<typeof pageSchema>> {
     try {
       const { data } = await auth.request<unknown>({
         url: `${url}/v2/entries:list`,
@@ -68,7 +72,7 @@ export function createCloudLogStore({ projectId, url, auth }: CloudLogStoreOptio
       return pageSchema.parse(data);
     } catch (error) {
       if (statusOf(error) === TOO_MANY_REQUESTS) {
-        const message = `Cloud Logging takes no more reads of ${projectId} this minute.`;
+        const message = `Cloud Logging's read quota of ${projectId} is exceeded.`;
         throw new LogsBusyError(message, RETRY_AFTER_SECONDS);
       }
       throw error;
@@ -78,7 +82,7 @@ export function createCloudLogStore({ projectId, url, auth }: CloudLogStoreOptio
   async function list(filter: string, countMax: number): Promise<readonly CloudEntry[]> {
     let pageToken: string | undefined;
     for (let pages = 0; pages < EMPTY_PAGES_MAX; pages += 1) {
-      const page = await ask({
+      const page = await requestPage({
         resourceNames: [`projects/${projectId}`],
         filter,
         orderBy: 'timestamp asc',
@@ -106,12 +110,12 @@ export function createCloudLogStore({ projectId, url, auth }: CloudLogStoreOptio
   };
 }
 
-/** The HTTP status of an answer that the client did not take. */
+/** The HTTP status of the response that the client threw. */
 function statusOf(error: unknown): number {
   return Number((Object(error) as { readonly status?: unknown }).status);
 }
 
-/** Logging query language; values are JSON strings, which it reads as its own. */
+/** A filter in the Logging query language, whose string literals may be JSON strings. */
 function filterOf(projectId: string, jobId: string, after: z.infer<typeof cursorSchema> | undefined): string {
   const ofJob = [`logName=${quote(`projects/${projectId}/logs/dropforge`)}`, `labels.job_id=${quote(jobId)}`];
   if (after !== undefined) {
@@ -129,7 +133,7 @@ function encodeCursor({ timestamp, insertId }: CloudEntry): string {
   return Buffer.from(JSON.stringify([timestamp, insertId])).toString('base64url');
 }
 
-/** A cursor that was never given out begins at the start. */
+/** Undefined, which reads from the start, if the cursor is empty or invalid. */
 function readCursor(cursor: string): z.infer<typeof cursorSchema> | undefined {
   try {
     return cursorSchema.parse(JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8')));

@@ -10,7 +10,9 @@ const PRECONDITION_FAILED = 412;
 
 type WriteOptions = NonNullable<Parameters<ObjectStore['write']>[2]>;
 
-/** Objects in Cloud Storage. What is missing, or has another generation, is a value; everything else is thrown. */
+/**
+ * Objects in Cloud Storage. Missing objects and generation conflicts are return values; all other errors are thrown.
+ */
 export function createStorageObjectStore(storage: Storage): ObjectStore {
   const fileOf = ({ bucket, name }: ObjectName, generation?: string): File =>
     storage.bucket(bucket).file(name, generation === undefined ? {} : { generation });
@@ -20,7 +22,8 @@ export function createStorageObjectStore(storage: Storage): ObjectStore {
       const [metadata] = await fileOf(object, generation).getMetadata();
       return toInfo(object.bucket, metadata);
     } catch (error) {
-      // What may not be listed is 403, be it there or not (docs, "HTTP status and error codes for JSON").
+      // 403 if the caller may not list the bucket, whether or not the object exists (docs, "HTTP status and error codes
+      // for JSON").
       if (statusOf(error) === FORBIDDEN) {
         throw new AccessDeniedError(object);
       }
@@ -33,7 +36,7 @@ export function createStorageObjectStore(storage: Storage): ObjectStore {
 
   async function hasBucket(bucket: string): Promise<boolean> {
     try {
-      // Listing needs no more than the rights to objects; the bucket's own metadata would.
+      // Listing requires only permissions on objects; reading the bucket's metadata requires more.
       await storage.bucket(bucket).getFiles({ maxResults: 1, autoPaginate: false });
       return true;
     } catch (error) {
@@ -49,7 +52,7 @@ export function createStorageObjectStore(storage: Storage): ObjectStore {
     hasBucket,
     list: (query) => list(storage, query),
     async read(object, { generation, range } = {}) {
-      // The stream would tell too late that nothing is there, and an overwrite could come in between.
+      // The stream reports a missing object too late. The generation pins the read against a concurrent overwrite.
       const info = await stat(object, generation);
       if (info === undefined) {
         return undefined;
@@ -75,7 +78,9 @@ export function createStorageObjectStore(storage: Storage): ObjectStore {
   };
 }
 
-/** Cloud Storage ends a page at 1,000 objects, and sooner when it likes: only a page without a token is the last one. */
+/**
+ * Cloud Storage returns at most 1,000 objects a page, and may return fewer: only a page without a token is the last.
+ */
 async function list(storage: Storage, { bucket, prefix, countMax, after }: Parameters<ObjectStore['list']>[0]) {
   const found: ObjectInfo[] = [];
   let pageToken: string | undefined;
@@ -83,7 +88,7 @@ async function list(storage: Storage, { bucket, prefix, countMax, after }: Param
     const [files, next]: [File[], { pageToken?: string } | null, unknown] = await storage.bucket(bucket).getFiles({
       prefix,
       autoPaginate: false,
-      // The offset itself is listed as well.
+      // The result includes `startOffset` itself.
       maxResults: after === undefined ? countMax : countMax + 1,
       ...(after !== undefined && { startOffset: after }),
       ...(pageToken !== undefined && { pageToken }),
@@ -94,7 +99,7 @@ async function list(storage: Storage, { bucket, prefix, countMax, after }: Param
   return found.slice(0, countMax);
 }
 
-/** One request for what is in memory, and a session that can be taken up again for what comes in pieces. */
+/** One request for bytes in memory, a resumable upload for a stream. */
 function openForWriting(
   file: File,
   body: Uint8Array | Readable,
@@ -122,12 +127,14 @@ function toInfo(bucket: string, metadata: FileMetadata): ObjectInfo {
   };
 }
 
-/** No such object or bucket; 400 is the answer to a name that none can have. */
+/** No such object or bucket. Cloud Storage returns 400 for an invalid bucket name. */
 function isMissing(error: unknown): boolean {
   return statusOf(error) === NOT_FOUND || statusOf(error) === BAD_REQUEST;
 }
 
-/** The HTTP status. Requests throw the library's ApiError, or its HTTP client's; resumable uploads the answer's body. */
+/**
+ * The HTTP status. Requests throw the library's or its HTTP client's error; resumable uploads throw the response body.
+ */
 function statusOf(error: unknown): number | undefined {
   const { code, status } = Object(error) as { readonly code?: unknown; readonly status?: unknown };
   return [code, status].map(Number).find((number) => number >= 400 && number < 600);

@@ -1,13 +1,25 @@
-import { authFor } from '#infra/google-cloud/compose/auth-for.ts';
+import { GoogleAuth, PassThroughClient } from 'google-auth-library';
+
+const SCOPES = ['https://www.googleapis.com/auth/cloud-platform'];
+
+/**
+ * The function's credentials for Google's own endpoints (undefined); none for any other endpoint, which must not
+ * receive access tokens.
+ */
+export function authFor(endpoint: string | undefined): GoogleAuth {
+  return endpoint === undefined
+    ? new GoogleAuth({ scopes: SCOPES })
+    : new GoogleAuth({ authClient: new PassThroughClient() });
+}
 
 /** Options of a generated Google client (google-gax) for an endpoint; undefined is Google's own. */
 export function clientOptionsFor(endpoint: string | undefined) {
   const auth = authFor(endpoint);
-  return endpoint === undefined ? { auth } : { auth, ...partsOf(new URL(endpoint)) };
+  return endpoint === undefined ? { auth } : { auth, ...splitEndpoint(new URL(endpoint)) };
 }
 
-/** The clients take an address in parts. */
-function partsOf({ protocol, hostname, port }: URL) {
+/** The clients take protocol, host and port as separate options. */
+function splitEndpoint({ protocol, hostname, port }: URL) {
   const isPlain = protocol === 'http:';
   return { apiEndpoint: hostname, protocol: protocol.replace(':', ''), port: Number(port || (isPlain ? 80 : 443)) };
 }

@@ -3,7 +3,7 @@ import { ZoneOperationsClient } from '@google-cloud/compute/build/src/v1/zone_op
 import type { Settings } from '#functions/settings.ts';
 import { clientOptionsFor } from '#infra/google-cloud/compose/client-options.ts';
 
-/** The two clients of Compute Engine that anything here needs. */
+/** The Compute Engine clients that creating, listing and deleting VMs require. */
 export function connectComputeClients({ COMPUTE_ENDPOINT }: Settings<'COMPUTE_ENDPOINT'>) {
   const options = clientOptionsFor(COMPUTE_ENDPOINT);
   return { instances: new InstancesClient(options), operations: new ZoneOperationsClient(options) };

@@ -5,7 +5,7 @@ import { createPubsubMessageBus } from '#infra/google-cloud/pubsub/pubsub-messag
 
 export type EventSettings = StateSettings & Settings<'PUBSUB_EMULATOR_HOST'>;
 
-/** The stores, and the topics on which effects are paid. */
+/** The stores, and the message bus that effects are published to. */
 export function connectEvents(settings: EventSettings) {
   const bus = createPubsubMessageBus({ projectId: settings.PROJECT_ID, connect: () => connectPublisher(settings) });
   return { ...connectState(settings), bus };

@@ -1,6 +1,7 @@
 import type { Settings } from '#functions/settings.ts';
+import { openStorage } from '#infra/google-cloud/cloud-storage/open-storage.ts';
+import { createStorageObjectStore } from '#infra/google-cloud/cloud-storage/storage-object-store.ts';
 import { connectEvents, type EventSettings } from '#infra/google-cloud/compose/connect-events.ts';
-import { connectObjects } from '#infra/google-cloud/compose/connect-objects.ts';
 import { findRuntime, MACHINE_IMAGE_DISK } from '#infra/google-cloud/compute-engine/boot-source.ts';
 import type { IntakeSettings } from '#shared/use-cases/intake/intake-settings.ts';
 
@@ -8,7 +9,7 @@ type OwnSettings = Settings<
   'UPLOAD_BUCKET' | 'JOBS_BUCKET' | 'REGION_DEFAULT' | 'RUNTIME_VERSION_DEFAULT' | 'RUNTIME_IMAGES' | 'ZONES'
 >;
 
-/** What it takes to judge a submission and to make it a job. */
+/** The ports and settings that intake requires to validate a submission and create its job. */
 export function connectIntake(settings: EventSettings & OwnSettings) {
   const images = settings.RUNTIME_IMAGES;
   const intake: IntakeSettings = {
@@ -30,5 +31,6 @@ export function connectIntake(settings: EventSettings & OwnSettings) {
     runtimeVersions: Object.keys(images).filter((version) => images[version]?.runtime === undefined),
     zones: settings.ZONES,
   };
-  return { ...connectEvents(settings), objects: connectObjects(settings), intake };
+  const objects = createStorageObjectStore(openStorage({ projectId: settings.PROJECT_ID }));
+  return { ...connectEvents(settings), objects, intake };
 }

@@ -1,6 +1,6 @@
 import { Firestore } from '@google-cloud/firestore';
 import type { Settings } from '#functions/settings.ts';
-import { authFor } from '#infra/google-cloud/compose/auth-for.ts';
+import { authFor } from '#infra/google-cloud/compose/client-options.ts';
 import { createFirestoreCapacityHistory } from '#infra/google-cloud/firestore/firestore-capacity-history.ts';
 import { createFirestoreJobStore } from '#infra/google-cloud/firestore/firestore-job-store.ts';
 import { createFirestoreReplicaStore } from '#infra/google-cloud/firestore/firestore-replica-store.ts';
@@ -9,8 +9,8 @@ import { TIMEOUTS } from '#shared/domain/timeouts.ts';
 export type StateSettings = Settings<'PROJECT_ID' | 'FIRESTORE_DATABASE' | 'FIRESTORE_EMULATOR_HOST'>;
 
 /**
- * The stores on Firestore, by its REST API: gRPC would be more code to read at a start than all the rest, and no
- * function listens for changes.
+ * The stores on Firestore, through its REST API: gRPC would be more code to load at a cold start than everything else,
+ * and no function listens for changes.
  */
 export function connectState(settings: StateSettings) {
   const clock = { now: Date.now };

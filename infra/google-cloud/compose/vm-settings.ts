@@ -4,13 +4,17 @@ import { packAgent, readShutdownScript, readStartupScript } from '#infra/vm-agen
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
 import type { VmSettings } from '#shared/use-cases/provision/vm-request.ts';
 
-/** The port at which AI Platform's clusters met (docs, "Distributed training details"). */
+/** The port that AI Platform's clusters used (docs, "Distributed training details"). */
 const CLUSTER_PORT = 2_222;
 
-/** Hyperdisk's largest (Compute Engine docs, "Hyperdisk limits"): on a VM of its own, a job may fill its disk. */
+/**
+ * The largest Hyperdisk (Compute Engine docs, "Hyperdisk limits"): a job has its VM to itself and may fill the disk.
+ */
 const DISK_BYTES_MAX = 64 * 2 ** 40;
 
-/** What all VMs of a deployment are told. A lease (`TIMEOUTS.leaseMs`) outlives several heartbeats. */
+/**
+ * Agent settings that all VMs of a deployment share. A lease (`TIMEOUTS.leaseMs`) spans several heartbeat intervals.
+ */
 export async function readVmSettings(
   settings: Settings<
     | 'PROJECT_ID'
@@ -32,7 +36,8 @@ export async function readVmSettings(
     },
     intervals: { heartbeatSeconds: 20, syncSeconds: 30, logSeconds: 5 },
     limits: {
-      // A Spot VM that shuts down has 30 s for it (Compute Engine docs, "Preemption process"), its final save included.
+      // A preempted Spot VM has 30 s to shut down (Compute Engine docs, "Preemption process"), including its final
+      // save.
       stopGraceSeconds: 15,
       preemptionNoticeSeconds: PREEMPTION_NOTICE_SECONDS,
       controlPlaneTimeoutSeconds: TIMEOUTS.controlPlaneTimeoutMs / 1_000,
@@ -42,9 +47,9 @@ export async function readVmSettings(
     startupScript: await readStartupScript(),
     shutdownScript: await readShutdownScript(),
     agent: await packAgent(),
-    // The VMs of an attempt are in one zone, where Compute Engine's internal DNS knows them by their names.
+    // The VMs of an attempt are in one zone, where Compute Engine's internal DNS resolves their names.
     clusterAddressOf: ({ vmName }) => `${vmName}:${CLUSTER_PORT}`,
-    // Placements name the runtime; what it boots from is the adapter's business.
+    // A placement names the runtime; the adapter resolves it to a boot source.
     machineImageOf: (runtimeVersion) => runtimeVersion,
   };
 }

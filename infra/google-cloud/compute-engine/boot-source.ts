@@ -2,21 +2,21 @@ import { familyOf } from '#shared/catalog/catalog.ts';
 import type { VmRequest } from '#shared/ports/vm-provider.ts';
 
 /**
- * What a runtime's VMs boot from: machine images (several copies, because Compute Engine limits how often one is used),
- * or a custom image, which has no such limit and goes where machine images cannot. Short names are the project's own.
- * The setting RUNTIME_IMAGES is read into this (functions/settings.ts).
+ * What the VMs of a runtime version boot from: machine images (several copies, because Compute Engine limits how often
+ * one is used), or a custom image, which has no such limit and works where machine images are not supported. Short
+ * names refer to the deployment's own project. Parsed from the setting RUNTIME_IMAGES (functions/settings.ts).
  */
 export type RuntimeImage = {
   readonly machineImages: readonly string[];
   readonly image?: string | undefined;
-  /** Another runtime, which stands in for this one. */
+  /** The runtime version that replaces this one. */
   readonly runtime?: string | undefined;
 };
 
-/** By runtime version: the name that placements carry. */
+/** By runtime version, which is the name that placements carry. */
 export type RuntimeImages = Readonly<Record<string, RuntimeImage>>;
 
-/** The runtime that a version gets: its own or the one that stands in for it. Undefined where it is not known. */
+/** The runtime of a version, or the one that replaces it; undefined if the deployment has neither. */
 export function findRuntime<Image extends { readonly runtime?: string | undefined }>(
   images: Readonly<Record<string, Image>>,
   version: string,
@@ -29,30 +29,31 @@ export function findRuntime<Image extends { readonly runtime?: string | undefine
 
 export type BootSource = { readonly machineImage: string } | { readonly image: string };
 
-/** The disk that every machine image of Dropforge is made with (infra/machine-image). */
+/** The disk of every Dropforge machine image (infra/machine-image). */
 export const MACHINE_IMAGE_DISK = { bootDiskGib: 100, bootDiskType: 'pd-ssd' } as const;
 
 /**
- * What this VM may boot from, the first choice first; nothing where the runtime is not known. A machine image keeps
- * its own disk, so that another size or type takes the custom image where there is one; where there is none, intake
- * has refused the size and warned of the type. Else it is the copies of the machine image, from the one on whose turn
- * it is (derived from the VM, so that a repeated request is the same one); and last the custom image, whose pace has
- * no limit.
+ * The sources that a VM can boot from, in order of preference; empty if the runtime is unknown.
+ *
+ * A machine image has a fixed disk, so a request for another disk size or type uses the custom image if there is one;
+ * without one, intake has already rejected the size and warned about the type. All other VMs use the copies of the
+ * machine image, starting at index `rotation` (derived from the VM, so that a repeated request uses the same copy), and
+ * then the custom image, which is not rate-limited.
  */
-export function listBootSources(images: RuntimeImages, request: VmRequest, turn: number): readonly BootSource[] {
+export function listBootSources(images: RuntimeImages, request: VmRequest, rotation: number): readonly BootSource[] {
   const runtime = findRuntime(images, request.machineImage)?.image;
   if (runtime === undefined) {
     return [];
   }
-  const isOwnDisk =
+  const hasMachineImageDisk =
     request.bootDiskGib === MACHINE_IMAGE_DISK.bootDiskGib && request.bootDiskType === MACHINE_IMAGE_DISK.bootDiskType;
-  const takesImage = !familyOf(request.machineType).bootsFromMachineImages || !isOwnDisk;
+  const prefersImage = !familyOf(request.machineType).bootsFromMachineImages || !hasMachineImageDisk;
   const { machineImages, image } = runtime;
   const custom = image === undefined ? [] : [{ image }];
-  if (takesImage && custom.length > 0) {
+  if (prefersImage && custom.length > 0) {
     return custom;
   }
-  const first = turn % Math.max(1, machineImages.length);
+  const first = rotation % Math.max(1, machineImages.length);
   const copies = [...machineImages.slice(first), ...machineImages.slice(0, first)];
   return [...copies.map((machineImage) => ({ machineImage })), ...custom];
 }

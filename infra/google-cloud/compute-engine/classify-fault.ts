@@ -2,12 +2,12 @@ import type { ComputeFault } from '#infra/google-cloud/compute-engine/compute-fa
 import { type CauseCode, causeOf } from '#shared/domain/cause.ts';
 import type { VmCreateFailure } from '#shared/domain/event.ts';
 
-/** What was asked for, so that the sentence and the command name it. */
-export type Asked = {
+/** Properties of the failed request, for the message and the command in it. */
+export type FaultContext = {
   readonly projectId: string;
   readonly zone: string;
   readonly machineType: string;
-  /** The machine image or image that the VM was to boot from. */
+  /** The machine image or image from which the VM was to boot. */
   readonly source: string;
   readonly serviceAccount: string;
 };
@@ -15,8 +15,8 @@ export type Asked = {
 type Rule = {
   readonly code: CauseCode;
   readonly matches: (fault: ComputeFault) => boolean;
-  /** What happened, and the command that mends it. */
-  readonly say: (asked: Asked, fault: ComputeFault) => string;
+  /** What happened, and the command that fixes it. */
+  readonly message: (context: FaultContext, fault: ComputeFault) => string;
 };
 
 const has = (pattern: RegExp) => (fault: ComputeFault) =>
@@ -27,12 +27,15 @@ const hasStatus =
   (fault: ComputeFault) =>
     statuses.includes(fault.httpStatus);
 
-/** Messages name the user's own things: no pattern may fit a name. Read from above; the first that matches says what the fault means. Codes: Compute Engine docs, "Resource availability errors", "API error responses". */
+/**
+ * The first rule that matches decides. Messages contain names that users choose (of jobs, hence of VMs), so no pattern
+ * may match a possible name. Codes: Compute Engine docs, "Resource availability errors", "API error responses".
+ */
 const RULES: readonly Rule[] = [
   {
     code: 'STOCKOUT',
     matches: has(/RESOURCE_POOL_EXHAUSTED|GPU_STOCKOUT|insufficientCapacity|^stockout$|does not have enough resources/),
-    say: ({ zone, machineType }) => `${zone} has no ${machineType} to give at the moment.`,
+    message: ({ zone, machineType }) => `${zone} currently has no capacity for ${machineType}.`,
   },
   {
     code: 'RATE_LIMITED',
@@ -40,75 +43,77 @@ const RULES: readonly Rule[] = [
       has(
         /rate[ _]?limit[ _]?exceeded|RESOURCE_OPERATION_RATE_EXCEEDED|Operation rate exceeded|Quota exceeded for quota metric/i,
       )(fault) || hasStatus(429)(fault),
-    say: ({ source }) => `Compute Engine takes no more requests for ${source} at this pace.`,
+    message: ({ source }) => `Compute Engine's rate limit for creating VMs from ${source} is exceeded.`,
   },
   {
     code: 'QUOTA_EXCEEDED',
     matches: has(/QUOTA_EXCEEDED|quotaExceeded|Quota '\w+' exceeded/),
-    say: ({ projectId }, { message }) =>
-      `${sentence(message)} Ask for more at https://console.cloud.google.com/iam-admin/quotas?project=${projectId}.`,
+    message: ({ projectId }, { message }) =>
+      `${sentence(message)} Request an increase at https://console.cloud.google.com/iam-admin/quotas?project=${projectId}.`,
   },
   {
-    // Seen when a Spot VM is taken away while it is being made.
+    // Observed when a Spot VM is preempted while it is being created.
     code: 'STOCKOUT',
     matches: has(/^UNSUPPORTED_OPERATION$/),
-    say: ({ zone }) => `${zone} took the VM back while it was being made.`,
+    message: ({ zone }) => `The VM was preempted in ${zone} while it was being created.`,
   },
   {
     code: 'CONFIGURATION_REFUSED',
     matches: has(/(requires|enable) billing|billing (account|is|has|must)\b/i),
-    say: ({ projectId }, { message }) =>
+    message: ({ projectId }, { message }) =>
       `${sentence(message)} Link a billing account: gcloud billing projects link ${projectId} --billing-account=ACCOUNT_ID`,
   },
   {
     code: 'CONFIGURATION_REFUSED',
     matches: has(/accessNotConfigured|SERVICE_DISABLED|has not been used in project|is disabled/i),
-    say: ({ projectId }, { message }) =>
-      `${sentence(message)} Switch the API on: gcloud services enable compute.googleapis.com --project=${projectId}`,
+    message: ({ projectId }, { message }) =>
+      `${sentence(message)} Enable the API: gcloud services enable compute.googleapis.com --project=${projectId}`,
   },
   {
     code: 'CONFIGURATION_REFUSED',
-    matches: (fault) => isMissing(fault) && /machineImages|\/images\//i.test(fault.message),
-    say: ({ source }) =>
-      `The image ${source} does not exist, or cannot be read. Make it as infra/machine-image/README.md says, or name another in runtime_images and run terraform apply.`,
+    matches: (fault) => isNotFound(fault) && /machineImages|\/images\//i.test(fault.message),
+    message: ({ source }) =>
+      `The image ${source} does not exist or cannot be read. Create it as described in infra/machine-image/README.md, or set another one in runtime_images and run terraform apply.`,
   },
   {
-    // The catalog was wrong about a zone: others may have it.
+    // The catalog is wrong about this zone; other zones may offer it.
     code: 'STOCKOUT',
-    matches: (fault) => isMissing(fault) && /acceleratorTypes|machineTypes|diskTypes/i.test(fault.message),
-    say: ({ zone, machineType }) => `${zone} does not offer ${machineType} as it was asked for.`,
+    matches: (fault) => isNotFound(fault) && /acceleratorTypes|machineTypes|diskTypes/i.test(fault.message),
+    message: ({ zone, machineType }) => `${zone} does not offer ${machineType} in the requested configuration.`,
   },
   {
     code: 'CONFIGURATION_REFUSED',
     matches: (fault) => hasStatus(401, 403)(fault) || has(/PERMISSIONS_ERROR|^forbidden$/)(fault),
-    say: ({ projectId, serviceAccount }, { message }) =>
-      `${sentence(message)} Run terraform apply once more; what provision may do in ${projectId} and as ${serviceAccount} is in terraform/modules/functions.`,
+    message: ({ projectId, serviceAccount }, { message }) =>
+      `${sentence(message)} Run terraform apply: the roles of the function provision on ${projectId} and on ${serviceAccount} are defined in terraform/modules/functions.`,
   },
   {
-    // 409 is a name that another job's VM bears: whoever has the job's own does not come here.
+    // 409: the name belongs to a VM of another job. One of the same job is found before faults are classified.
     code: 'CONFIGURATION_REFUSED',
     matches: (fault) =>
       hasStatus(400, 404, 409, 412)(fault) ||
       has(/^INVALID_|RESOURCE_NOT_FOUND|RESOURCE_ALREADY_EXISTS|^invalid/)(fault),
-    say: (_, { message }) => sentence(message),
+    message: (_, { message }) => sentence(message),
   },
 ];
 
-/** What a fault means for the job; null where it is a passing one and the same request should be made again. */
-export function refusalOfFault(fault: ComputeFault, asked: Asked): VmCreateFailure | null {
-  const rule = isPassing(fault) ? undefined : RULES.find(({ matches }) => matches(fault));
+/**
+ * The failure that a fault means for the job; null if the fault is transient and the same request should be retried.
+ */
+export function classifyFault(fault: ComputeFault, context: FaultContext): VmCreateFailure | null {
+  const rule = isTransient(fault) ? undefined : RULES.find(({ matches }) => matches(fault));
   if (rule === undefined) {
     return null;
   }
   const { zonesAvailable, quota } = fault;
-  const cause = causeOf(rule.code, rule.say(asked, fault), fault.evidence);
+  const cause = causeOf(rule.code, rule.message(context, fault), fault.evidence);
   return { cause, zonesAvailable, ...(rule.code === 'QUOTA_EXCEEDED' && quota !== null && { quota }) };
 }
 
-/** Something else is just being done to what the VM needs: Compute Engine says so with HTTP 400. */
-const isPassing = has(/^RESOURCE_NOT_READY$|^resourceNotReady$|^RESOURCE_IN_USE|' is not ready\b/);
+/** Another operation on a resource that the VM needs is in progress, which Compute Engine reports with HTTP 400. */
+const isTransient = has(/^RESOURCE_NOT_READY$|^resourceNotReady$|^RESOURCE_IN_USE|' is not ready\b/);
 
-function isMissing(fault: ComputeFault): boolean {
+function isNotFound(fault: ComputeFault): boolean {
   return hasStatus(404)(fault) || has(/RESOURCE_NOT_FOUND|notFound|was not found|does not exist/i)(fault);
 }
 

@@ -1,24 +1,32 @@
 import { z } from 'zod';
-import { findQuota, quotaInfoSchema } from '#infra/google-cloud/compute-engine/find-quota.ts';
 import type { QuotaLimit } from '#shared/domain/event.ts';
 
 /**
- * One form for both ways in which Compute Engine says no: a request that it refuses (the client throws) and an
- * operation that failed (the client does not throw).
+ * An error of Compute Engine, in one form for both ways in which it is returned: a rejected request (the client throws)
+ * and a failed operation (the client does not throw).
  */
 export type ComputeFault = {
-  /** 0 where the answer had none. */
+  /** 0 if the response has none. */
   readonly httpStatus: number;
-  /** The operation's error codes (`QUOTA_EXCEEDED`), or the request's reasons (`quotaExceeded`) where they are told. */
+  /** The operation's error codes (`QUOTA_EXCEEDED`), or the request's reasons (`quotaExceeded`) if it has any. */
   readonly codes: readonly string[];
   readonly message: string;
-  /** What the error itself recommends (`errorInfo.metadatas.zonesAvailable`). */
+  /** Zones that the error recommends (`errorInfo.metadatas.zonesAvailable`). */
   readonly zonesAvailable: readonly string[];
-  /** The quota that was exceeded, where the error says which. */
+  /** The quota that was exceeded, if the error names it. */
   readonly quota: QuotaLimit | null;
-  /** Codes and texts as they came, for operators. */
+  /** Codes and messages, unchanged, for operators. */
   readonly evidence: readonly string[];
 };
+
+/** `errorDetails[].quotaInfo` of a failed operation (Compute API, "globalOperations"). */
+const quotaInfoSchema = z.object({
+  metricName: z.string().nullish(),
+  limit: z.number().nullish(),
+  dimensions: z.record(z.string(), z.string()).nullish(),
+});
+
+type QuotaInfo = z.infer<typeof quotaInfoSchema>;
 
 const detailSchema = z.object({
   errorInfo: z
@@ -40,7 +48,7 @@ const operationSchema = z.object({
   error: z.object({ errors: z.array(operationErrorSchema).nullish() }).nullish(),
 });
 
-/** What the client library throws: gRPC's code is in `code`, HTTP's beside it. */
+/** The error that the client library throws: `code` is the gRPC code, `httpStatusCode` the HTTP status. */
 const requestErrorSchema = z.object({
   message: z.string(),
   httpStatusCode: z.coerce.number().optional(),
@@ -48,8 +56,8 @@ const requestErrorSchema = z.object({
   errorInfoMetadata: z.record(z.string(), z.string()).nullish(),
 });
 
-/** The fault of an operation that is done; null where it succeeded. */
-export function faultOfOperation(operation: unknown): ComputeFault | null {
+/** The fault of a completed operation; null if it succeeded. */
+export function parseOperationFault(operation: unknown): ComputeFault | null {
   const { error, httpErrorStatusCode } = operationSchema.parse(operation);
   const errors = error?.errors ?? [];
   if (errors.length === 0) {
@@ -74,8 +82,8 @@ export function faultOfOperation(operation: unknown): ComputeFault | null {
   };
 }
 
-/** The fault of a request that was refused; null where the error is none of Compute Engine's. */
-export function faultOfRequest(error: unknown): ComputeFault | null {
+/** The fault of a rejected request; null if the error is not a response of Compute Engine. */
+export function parseRequestFault(error: unknown): ComputeFault | null {
   const parsed = requestErrorSchema.safeParse(error instanceof Error ? { ...error, message: error.message } : error);
   if (!parsed.success || parsed.data.httpStatusCode === undefined) {
     return null;
@@ -93,4 +101,29 @@ export function faultOfRequest(error: unknown): ComputeFault | null {
 
 function splitZones(text: string | undefined): readonly string[] {
   return (text ?? '').split(/[\s,]+/).filter((zone) => zone !== '');
+}
+
+/** "Quota 'GPUS_ALL_REGIONS' exceeded.  Limit: 0.0 globally.", "… Limit: 24.0 in region us-west1." */
+const QUOTA_SENTENCE = /Quota '(\w+)' exceeded\.\s+Limit: (\d+(?:\.\d+)?) (globally|in region)/g;
+
+/**
+ * The quota that was exceeded; null if the error names none. If it names several, the one with the lowest limit. The
+ * message takes precedence over the details, because it has the metric's name as shown in the console.
+ */
+function findQuota(message: string, infos: readonly QuotaInfo[]): QuotaLimit | null {
+  const named = [...message.matchAll(QUOTA_SENTENCE)].map(([, metric = '', limit, scope]): QuotaLimit => {
+    return { metric, limit: Number(limit), scope: scope === 'globally' ? 'PROJECT' : 'REGION' };
+  });
+  const quotas = named.length > 0 ? named : infos.flatMap(toQuota);
+  return quotas.reduce<QuotaLimit | null>(
+    (lowest, quota) => (lowest && lowest.limit <= quota.limit ? lowest : quota),
+    null,
+  );
+}
+
+function toQuota({ metricName, limit, dimensions }: QuotaInfo): readonly QuotaLimit[] {
+  if (typeof metricName !== 'string' || typeof limit !== 'number') {
+    return [];
+  }
+  return [{ metric: metricName, limit, scope: dimensions?.region === undefined ? 'PROJECT' : 'REGION' }];
 }

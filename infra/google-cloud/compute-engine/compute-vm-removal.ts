@@ -1,11 +1,11 @@
 import type { InstancesClient, ZoneOperationsClient } from '@google-cloud/compute';
 import { z } from 'zod';
-import { faultOfRequest } from '#infra/google-cloud/compute-engine/compute-fault.ts';
+import { parseRequestFault } from '#infra/google-cloud/compute-engine/compute-fault.ts';
 import { readInstance, toVm } from '#infra/google-cloud/compute-engine/read-instance.ts';
 import { IncompleteListError, type Vm, type VmRemoval } from '#shared/ports/vm-provider.ts';
 import { filterOf } from '#shared/protocol/vm-labels.ts';
 
-/** Where VMs are looked for. */
+/** Clients, and the project whose VMs are listed and deleted. */
 export type ComputeProject = {
   readonly instances: InstancesClient;
   readonly operations: ZoneOperationsClient;
@@ -14,21 +14,21 @@ export type ComputeProject = {
 
 const NOT_FOUND = 404;
 
-/** gRPC's code, which the client itself gives to what it has waited for too long. */
+/** The gRPC code that the client throws when a call exceeds its own timeout. */
 const DEADLINE_EXCEEDED = 4;
 
-/** So many VMs are far more than a deployment should ever have; whoever has them sees the sweep fail rather than end. */
+/** Far more VMs than a deployment should ever have. A sweep that finds more fails instead of running out of time. */
 const VMS_COUNT_MAX = 10_000;
 
 /**
- * What a zone's part of an aggregated list warns of when it could not be asked; the answer's status is 200 all the same
- * (API, InstancesScopedList.warning). That a page has nothing of a zone is a warning too, and means nothing.
+ * Warnings of a scope of an aggregated list that could not be reached, although the response's status is 200 (API,
+ * InstancesScopedList.warning). Other warnings, such as that a page has no results for a zone, are ignored.
  */
 const INCOMPLETE = /^(UNREACHABLE|PARTIAL_SUCCESS)$/;
 
 const operationSchema = z.object({ name: z.string() });
 
-/** The VMs of Compute Engine that Dropforge has made, to be listed and deleted. */
+/** Lists and deletes the VMs that Dropforge has created on Compute Engine. */
 export function createComputeVmRemoval(compute: ComputeProject): VmRemoval {
   const { instances, projectId: project } = compute;
   return {
@@ -39,11 +39,11 @@ export function createComputeVmRemoval(compute: ComputeProject): VmRemoval {
         if (!isWaitedFor) {
           return 'DELETING';
         }
-        await untilOver(compute, zone, started.latestResponse);
+        await waitForDeletion(compute, zone, started.latestResponse);
         await instances.get(vm);
         return 'DELETING';
       } catch (error) {
-        if (faultOfRequest(error)?.httpStatus === NOT_FOUND) {
+        if (parseRequestFault(error)?.httpStatus === NOT_FOUND) {
           return 'GONE';
         }
         throw error;
@@ -51,22 +51,22 @@ export function createComputeVmRemoval(compute: ComputeProject): VmRemoval {
     },
     async list(query) {
       const vms: Vm[] = [];
-      const unseen: string[] = [];
-      // The client's own joining of pages would end at the first: the loop is it.
+      const unreachable: string[] = [];
+      // The iterator reads all pages; the client's automatic pagination would stop after the first one.
       const pages = instances.aggregatedListAsync({ project, filter: filterOf(query) }, { autoPaginate: false });
       for await (const [scope, zone] of pages) {
         if (INCOMPLETE.test(String(zone.warning?.code ?? ''))) {
-          unseen.push(scope);
+          unreachable.push(scope);
         }
         vms.push(...(zone.instances ?? []).flatMap((instance) => toVm(readInstance(instance)) ?? []));
         if (vms.length > VMS_COUNT_MAX) {
-          throw new Error(`There are more than ${VMS_COUNT_MAX} VMs of Dropforge in ${project}.`);
+          throw new Error(`The project ${project} has more than ${VMS_COUNT_MAX} Dropforge VMs.`);
         }
       }
-      // Compute Engine's filter sees the first part of a long job id.
+      // The filter matches only the first label of a long job id.
       const found = query === undefined ? vms : vms.filter(({ jobId }) => jobId === query.jobId);
-      if (unseen.length > 0) {
-        throw new IncompleteListError(unseen, found);
+      if (unreachable.length > 0) {
+        throw new IncompleteListError(unreachable, found);
       }
       return found;
     },
@@ -74,22 +74,26 @@ export function createComputeVmRemoval(compute: ComputeProject): VmRemoval {
 }
 
 /**
- * Waits for a deletion while somebody waits for the job to close; after two minutes Compute Engine answers in any case
- * (API docs, "zoneOperations.wait"). How it ended is not asked: whether the VM is still there is.
+ * Waits for a deletion to end, for at most two minutes (API docs, "zoneOperations.wait"). The operation's result is not
+ * used: the caller checks whether the VM still exists.
  */
-async function untilOver({ operations, projectId }: ComputeProject, zone: string, operation: unknown): Promise<void> {
+async function waitForDeletion(
+  { operations, projectId }: ComputeProject,
+  zone: string,
+  operation: unknown,
+): Promise<void> {
   const { name } = operationSchema.parse(operation);
   try {
     await operations.wait({ project: projectId, zone, operation: name });
   } catch (error) {
-    if (!isNotKnownYet(error)) {
+    if (!isInconclusive(error)) {
       throw error;
     }
   }
 }
 
-/** The operation is not to be seen, or the answer took too long. Anything else, such as a missing right, is a fault. */
-function isNotKnownYet(error: unknown): boolean {
+/** Whether the operation is no longer listed or the wait timed out. Other errors, such as 403, are faults. */
+function isInconclusive(error: unknown): boolean {
   const { code } = Object(error) as { readonly code?: unknown };
-  return code === DEADLINE_EXCEEDED || [NOT_FOUND, 408, 504].includes(faultOfRequest(error)?.httpStatus ?? 0);
+  return code === DEADLINE_EXCEEDED || [NOT_FOUND, 408, 504].includes(parseRequestFault(error)?.httpStatus ?? 0);
 }

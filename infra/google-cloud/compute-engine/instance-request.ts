@@ -9,90 +9,92 @@ import { toLabels } from '#shared/protocol/vm-labels.ts';
 export type InsertRequest = protos.google.cloud.compute.v1.IInsertInstanceRequest;
 type InstanceResource = protos.google.cloud.compute.v1.IInstance;
 
-/** What all VMs of a deployment have in common. */
-export const vmPlaceSchema = z.object({
+/** Settings that all VMs of a deployment share. */
+export const vmDefaultsSchema = z.object({
   projectId: z.string().min(1),
-  /** `projects/P/regions/{region}/subnetworks/S`, where `{region}` stands for the VM's own. */
+  /** `projects/P/regions/{region}/subnetworks/S`; `{region}` is replaced with the VM's region. */
   subnetwork: z.string().min(1),
   serviceAccount: z.email(),
-  /** The firewall's handle on the VMs. */
+  /** The target tag of firewall rules. */
   networkTag: z.string().min(1).default('dropforge-vm'),
   /**
-   * Whether only signed drivers are loaded. NVIDIA's are not unless the image has signed ones (docs, "Secure Boot and
-   * GPU VMs").
+   * Whether the VM rejects unsigned drivers. NVIDIA's are unsigned unless the image has signed ones (docs, "Secure Boot
+   * and GPU VMs").
    */
   hasSecureBoot: z.boolean().default(false),
-  /** The key of boot disks that are made from images; null for Google's own. */
+  /** The Cloud KMS key of boot disks that are created from images; null for a Google-managed key. */
   diskKmsKey: z.string().min(1).nullable().default(null),
 });
 
-export type VmPlace = z.infer<typeof vmPlaceSchema>;
+export type VmDefaults = z.infer<typeof vmDefaultsSchema>;
 
 const SCOPE = 'https://www.googleapis.com/auth/cloud-platform';
 
-/** Compute Engine's longest notice before a Spot VM is taken away (`scheduling.preemptionNoticeDuration`). */
+/** The longest notice before a Spot VM is preempted (Compute API, `scheduling.preemptionNoticeDuration`). */
 export const PREEMPTION_NOTICE_SECONDS = 120;
 
 const RESERVATION_KEY = 'compute.googleapis.com/reservation-name';
 
 /**
- * The request for one VM, nothing of it left to chance: the same VM asked for twice has the same request id, and
- * Compute Engine answers with the first operation (API docs, "requestId").
+ * The request for one VM. It is deterministic: a second request for the same VM has the same request id, for which
+ * Compute Engine returns the first operation (API docs, "requestId").
  */
-export function toInsertRequest(request: VmRequest, place: VmPlace, source: BootSource): InsertRequest {
+export function toInsertRequest(request: VmRequest, defaults: VmDefaults, source: BootSource): InsertRequest {
   const { zone } = request;
   return {
-    project: place.projectId,
+    project: defaults.projectId,
     zone,
     requestId: requestIdOf(`insert ${zone} ${request.vmName} ${Object.values(source).join()}`),
     ...('machineImage' in source && {
-      sourceMachineImage: globalName(source.machineImage, 'machineImages', place.projectId),
+      sourceMachineImage: globalName(source.machineImage, 'machineImages', defaults.projectId),
     }),
-    instanceResource: toInstance(request, place, source),
+    instanceResource: toInstance(request, defaults, source),
   };
 }
 
-function toInstance(request: VmRequest, place: VmPlace, source: BootSource): InstanceResource {
+function toInstance(request: VmRequest, defaults: VmDefaults, source: BootSource): InstanceResource {
   const { vmName, zone, machineType, accelerator } = request;
   return {
     name: vmName,
     machineType: `zones/${zone}/machineTypes/${machineType}`,
     labels: toLabels(request, request.labels),
-    tags: { items: [place.networkTag] },
+    tags: { items: [defaults.networkTag] },
     metadata: { items: Object.entries(request.metadata).map(([key, value]) => ({ key, value })) },
     ...(accelerator !== null && {
       guestAccelerators: [
         { acceleratorType: `zones/${zone}/acceleratorTypes/${accelerator.type}`, acceleratorCount: accelerator.count },
       ],
     }),
-    ...('image' in source && { disks: [toBootDisk(request, place, source.image)] }),
-    // Without access configuration there is no public address.
-    networkInterfaces: [{ subnetwork: place.subnetwork.replace('{region}', regionOf(zone)) }],
-    serviceAccounts: [{ email: place.serviceAccount, scopes: [SCOPE] }],
+    ...('image' in source && { disks: [toBootDisk(request, defaults, source.image)] }),
+    // No access configuration: the VM has no external IP address.
+    networkInterfaces: [{ subnetwork: defaults.subnetwork.replace('{region}', regionOf(zone)) }],
+    serviceAccounts: [{ email: defaults.serviceAccount, scopes: [SCOPE] }],
     shieldedInstanceConfig: {
-      enableSecureBoot: place.hasSecureBoot,
+      enableSecureBoot: defaults.hasSecureBoot,
       enableVtpm: true,
       enableIntegrityMonitoring: true,
     },
     ...toScheduling(request),
-    reservationAffinity: toReservationAffinity(request, place),
+    reservationAffinity: toReservationAffinity(request, defaults),
   };
 }
 
-function toBootDisk({ zone, bootDiskGib, bootDiskType }: VmRequest, place: VmPlace, image: string) {
+function toBootDisk({ zone, bootDiskGib, bootDiskType }: VmRequest, defaults: VmDefaults, image: string) {
   return {
     boot: true,
     autoDelete: true,
     initializeParams: {
-      sourceImage: globalName(image, 'images', place.projectId),
+      sourceImage: globalName(image, 'images', defaults.projectId),
       diskSizeGb: String(bootDiskGib),
       diskType: `zones/${zone}/diskTypes/${bootDiskType}`,
     },
-    ...(place.diskKmsKey !== null && { diskEncryptionKey: { kmsKeyName: place.diskKmsKey } }),
+    ...(defaults.diskKmsKey !== null && { diskEncryptionKey: { kmsKeyName: defaults.diskKmsKey } }),
   };
 }
 
-/** However the VM ends, it is deleted, at `maxRunDuration` at the latest; none is moved or restarted behind the job's back. */
+/**
+ * The VM is deleted however it ends, at `maxRunDuration` at the latest. Compute Engine never migrates or restarts it.
+ */
 function toScheduling({ provisioningModel, maxRunSeconds, capacityWaitSeconds }: VmRequest) {
   const scheduling = {
     provisioningModel,
@@ -113,21 +115,21 @@ function toScheduling({ provisioningModel, maxRunSeconds, capacityWaitSeconds }:
   }
 }
 
-/** Spot and flex-start VMs cannot take from ordinary reservations. */
-function toReservationAffinity({ reservation, provisioningModel }: VmRequest, place: VmPlace) {
+/** Spot and flex-start VMs cannot consume ordinary reservations. */
+function toReservationAffinity({ reservation, provisioningModel }: VmRequest, defaults: VmDefaults) {
   if (provisioningModel !== 'STANDARD' || reservation?.kind === 'NONE') {
     return { consumeReservationType: 'NO_RESERVATION' };
   }
   return reservation?.kind === 'SPECIFIC'
-    ? toSpecificReservation(reservation, place)
+    ? toSpecificReservation(reservation, defaults)
     : { consumeReservationType: 'ANY_RESERVATION' };
 }
 
 /**
- * The project's own go by their names, another project's with that project, and all without the zone, which is the VM's
- * (docs, "Consume a specific reservation").
+ * Reservations of this project are named without it, those of another project with it, and all without the zone, which
+ * is the VM's (docs, "Consume a specific reservation").
  */
-function toSpecificReservation({ names }: Extract<Reservation, { kind: 'SPECIFIC' }>, { projectId }: VmPlace) {
+function toSpecificReservation({ names }: Extract<Reservation, { kind: 'SPECIFIC' }>, { projectId }: VmDefaults) {
   const values = names.map((name) => {
     const [, owner, own = name] = /^projects\/([^/]+)\/(?:zones\/[^/]+\/)?reservations\/(.+)$/.exec(name) ?? [];
     return owner === undefined || owner === projectId ? own : `projects/${owner}/reservations/${own}`;
@@ -143,7 +145,7 @@ function regionOf(zone: string): string {
   return zone.replace(/-[a-z]$/, '');
 }
 
-/** A UUID that follows from the text (RFC 9562, version 8: of one's own making). */
+/** A UUID that is derived from the text (RFC 9562, version 8: custom). */
 export function requestIdOf(text: string): string {
   const hex = createHash('sha256').update(text).digest('hex');
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`;

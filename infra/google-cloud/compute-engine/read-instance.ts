@@ -1,12 +1,12 @@
 import type { InstancesClient, protos } from '@google-cloud/compute';
 import { z } from 'zod';
-import { faultOfRequest } from '#infra/google-cloud/compute-engine/compute-fault.ts';
+import { parseRequestFault } from '#infra/google-cloud/compute-engine/compute-fault.ts';
 import type { Vm, VmStatus } from '#shared/ports/vm-provider.ts';
 import { readLabels } from '#shared/protocol/vm-labels.ts';
 
 const NOT_FOUND = 404;
 
-/** Compute Engine's states (API, Instance.status) in the domain's words. */
+/** Compute Engine's statuses (API, Instance.status) in the domain's terms. */
 const STATUSES: Readonly<Record<string, VmStatus>> = {
   PENDING: 'PENDING',
   PROVISIONING: 'STARTING',
@@ -25,13 +25,13 @@ const STATUSES: Readonly<Record<string, VmStatus>> = {
 const instanceSchema = z.object({
   name: z.string(),
   id: z.coerce.string(),
-  /** An address that ends in the zone's name. */
+  /** A URL that ends in the zone's name. */
   zone: z.string(),
   status: z.string(),
   labels: z.record(z.string(), z.string()).nullish(),
 });
 
-/** What Compute Engine has under a name: one of Dropforge's VMs, with job and attempt from its labels, or somebody's. */
+/** The VM with a certain name. Its owner is read from its labels; null if the VM is not Dropforge's. */
 export type NamedVm = Omit<Vm, 'jobId' | 'attempt'> & {
   readonly owner: { readonly jobId: string; readonly attempt: number } | null;
 };
@@ -47,12 +47,12 @@ export function readInstance(instance: protos.google.cloud.compute.v1.IInstance)
   };
 }
 
-/** The VM as the port speaks of it; undefined for one that is not Dropforge's. */
+/** The VM as the port returns it; undefined if it is not Dropforge's. */
 export function toVm({ owner, ...vm }: NamedVm): Vm | undefined {
   return owner === null ? undefined : { ...vm, ...owner };
 }
 
-/** Who has this name in this zone; undefined where nobody has. */
+/** The VM with this name in this zone; undefined if there is none. */
 export async function findInstance(
   { instances, projectId }: { readonly instances: InstancesClient; readonly projectId: string },
   { vmName, zone }: { readonly vmName: string; readonly zone: string },
@@ -61,7 +61,7 @@ export async function findInstance(
     const [instance] = await instances.get({ project: projectId, zone, instance: vmName });
     return readInstance(instance);
   } catch (error) {
-    if (faultOfRequest(error)?.httpStatus === NOT_FOUND) {
+    if (parseRequestFault(error)?.httpStatus === NOT_FOUND) {
       return undefined;
     }
     throw error;

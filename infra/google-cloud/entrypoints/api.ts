@@ -1,6 +1,14 @@
 import { createApi } from '#functions/api.ts';
+import { createCloudLogStore } from '#infra/google-cloud/cloud-logging/cloud-log-store.ts';
+import { authFor } from '#infra/google-cloud/compose/client-options.ts';
 import { connectEvents } from '#infra/google-cloud/compose/connect-events.ts';
-import { connectLogs } from '#infra/google-cloud/compose/connect-logs.ts';
 import { startFunction } from '#infra/google-cloud/entrypoints/start-function.ts';
 
-startFunction('api', ({ settings }) => createApi({ ...connectEvents(settings), logs: connectLogs(settings) }));
+const LOGGING_URL = 'https://logging.googleapis.com';
+
+startFunction('api', ({ settings }) => {
+  const { PROJECT_ID: projectId, LOGGING_ENDPOINT } = settings;
+  const url = (LOGGING_ENDPOINT ?? LOGGING_URL).replace(/\/$/, '');
+  const logs = createCloudLogStore({ projectId, url, auth: authFor(LOGGING_ENDPOINT) });
+  return createApi({ ...connectEvents(settings), logs });
+});

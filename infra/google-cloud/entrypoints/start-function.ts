@@ -3,7 +3,7 @@ import { readSettings, type SettingsOf } from '#functions/read-settings.ts';
 import { type HandlerOf, registerFunction } from '#functions/register-function.ts';
 import { createLogger, type Logger } from '#shared/observability/logger.ts';
 
-/** What every entry point composes its function's adapters from. */
+/** Input of an entry point's composition: the function's settings and logger. */
 export type FunctionContext<Name extends FunctionName> = {
   readonly settings: SettingsOf<Name>;
   readonly logger: Logger;

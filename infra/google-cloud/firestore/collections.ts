@@ -1,31 +1,30 @@
-import type { Firestore } from '@google-cloud/firestore';
-
 /**
- * The collections of the database. What Dropforge queries needs an index in production, though not in the emulator, and
- * what it never queries is exempted from indexing: terraform/modules/database says both, and a test holds it to this list.
+ * The collections of the database. In production, though not in the emulator, every query requires an index; fields
+ * that are never queried are exempt from indexing. terraform/modules/database defines both, and a test compares it with
+ * these constants. Collections keep the names under which existing databases store them.
  */
 export const COLLECTIONS = {
   jobs: 'jobs',
   handledEvents: 'handledEvents',
-  owedEffects: 'owedEffects',
+  outbox: 'owedEffects',
   replicas: 'replicas',
-  capacityRefusals: 'capacityRefusals',
+  capacityHistory: 'capacityRefusals',
 } as const;
 
-/** Every composite index that a query of these adapters needs. Single fields are indexed by Firestore itself. */
+/** The composite indexes that these adapters' queries require. Firestore indexes single fields automatically. */
 export const COMPOSITE_INDEXES = [
   { collection: COLLECTIONS.jobs, fields: [['createdAt', 'DESCENDING'] as const, ['jobId', 'ASCENDING'] as const] },
   {
-    collection: COLLECTIONS.owedEffects,
+    collection: COLLECTIONS.outbox,
     fields: [['owedAt', 'ASCENDING'] as const, ['position', 'ASCENDING'] as const],
   },
   {
-    collection: COLLECTIONS.owedEffects,
+    collection: COLLECTIONS.outbox,
     fields: [['jobId', 'ASCENDING'] as const, ['owedAt', 'ASCENDING'] as const, ['position', 'ASCENDING'] as const],
   },
   { collection: COLLECTIONS.replicas, fields: [['jobId', 'ASCENDING'] as const, ['attempt', 'ASCENDING'] as const] },
   {
-    collection: COLLECTIONS.capacityRefusals,
+    collection: COLLECTIONS.capacityHistory,
     fields: [
       ['machineKey', 'ASCENDING'] as const,
       ['provisioningModel', 'ASCENDING'] as const,
@@ -34,35 +33,32 @@ export const COMPOSITE_INDEXES = [
   },
 ] as const;
 
-/** Fields that hold whole records and are read back, never asked for: indexing them would only cost. */
+/** Fields that hold whole records and are never queried: indexing them would cost writes and storage. */
 export const UNINDEXED_FIELDS = [
   { collection: COLLECTIONS.jobs, field: 'body' },
-  { collection: COLLECTIONS.owedEffects, field: 'effect' },
+  { collection: COLLECTIONS.outbox, field: 'effect' },
   { collection: COLLECTIONS.replicas, field: 'body' },
 ] as const;
 
-/** The field by which Firestore itself deletes what nobody needs any more, within a day or so (docs, "TTL policies"). */
+/** The TTL field: Firestore deletes the document, typically within 24 hours after that time (docs, "TTL policies"). */
 export const EXPIRY_FIELD = 'expireAt';
 
-/** The collections that have it. */
+/** The collections with a TTL policy. */
 export const EXPIRING_COLLECTIONS = [
   COLLECTIONS.handledEvents,
   COLLECTIONS.replicas,
-  COLLECTIONS.capacityRefusals,
+  COLLECTIONS.capacityHistory,
 ] as const;
 
 const DAY_MS = 86_400_000;
 
-/** A message can come again for 7 days (Pub/Sub's retention), and what it caused is remembered for longer. */
+/** A message can be redelivered for 7 days (Pub/Sub's retention); its event is kept for longer to detect duplicates. */
 export const HANDLED_EVENT_AGE_MS_MAX = 30 * DAY_MS;
 
-/** Usage and progress are looked at while a job runs and some time after. */
+/** Usage and progress are read while a job runs and for some time after. */
 export const REPLICA_AGE_MS_MAX = 90 * DAY_MS;
 
-/** Document ids may be any text but for slashes, dots alone and `__name__`: escaped, and begun with a letter. */
+/** Converts any text to a valid document id, which may not contain `/` and may not be `.`, `..` or `__name__`. */
 export function toDocumentId(text: string): string {
   return `k${encodeURIComponent(text)}`;
 }
-
-/** Where Dropforge's documents are; every test has a database, or a project, of its own. */
-export type Database = Firestore;

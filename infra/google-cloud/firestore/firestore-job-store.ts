@@ -11,7 +11,6 @@ import {
   HANDLED_EVENT_AGE_MS_MAX,
   toDocumentId,
 } from '#infra/google-cloud/firestore/collections.ts';
-import { isAlreadyThere } from '#infra/google-cloud/firestore/firestore-errors.ts';
 import type { Effect } from '#shared/domain/event.ts';
 import type { Job } from '#shared/domain/job.ts';
 import type { Clock } from '#shared/ports/clock.ts';
@@ -20,9 +19,12 @@ import { parseStoredEffect, parseStoredJob } from '#shared/protocol/stored-recor
 
 type Commit = Parameters<JobStore['commit']>[0];
 
+/** The gRPC code that Firestore's client throws if a document to be created exists (google.rpc.Code). */
+const ALREADY_EXISTS = 6;
+
 /**
- * Jobs in Firestore. The job's document, the handled event's beside it and a document for each owed effect change in one
- * transaction. The record itself is JSON in one field, so that it comes back as it was written.
+ * Jobs in Firestore. One transaction writes the job's document, the handled event's and one for each outbox entry. The
+ * record itself is JSON in one field, so that it is read back exactly as written.
  */
 export function createFirestoreJobStore(firestore: Firestore, clock: Clock): JobStore {
   const documents = documentsOf(firestore);
@@ -34,7 +36,7 @@ export function createFirestoreJobStore(firestore: Firestore, clock: Clock): Job
       return found.exists ? { revision: Number(found.get('revision')), job: jobOf(found) } : undefined;
     },
     async markPublished(jobId, entryId) {
-      await documents.owed(jobId, entryId).delete();
+      await documents.outboxEntry(jobId, entryId).delete();
     },
     ...createLists(documents),
   };
@@ -42,7 +44,7 @@ export function createFirestoreJobStore(firestore: Firestore, clock: Clock): Job
 
 function createLists({
   jobs,
-  owedEffects,
+  outbox,
 }: Documents): Pick<JobStore, 'listDue' | 'listJobsWithOutbox' | 'listOutbox' | 'list'> {
   return {
     async listDue(now, countMax) {
@@ -58,11 +60,11 @@ function createLists({
       }));
     },
     async listJobsWithOutbox(countMax) {
-      const found = await owedEffects.orderBy('owedAt').orderBy('position').limit(countMax).select('jobId').get();
+      const found = await outbox.orderBy('owedAt').orderBy('position').limit(countMax).select('jobId').get();
       return [...new Set(found.docs.map((document) => String(document.get('jobId'))))];
     },
     async listOutbox(jobId) {
-      const found = await owedEffects.where('jobId', '==', jobId).orderBy('owedAt').orderBy('position').get();
+      const found = await outbox.where('jobId', '==', jobId).orderBy('owedAt').orderBy('position').get();
       return found.docs.map((document) => ({
         entryId: String(document.get('entryId')),
         effect: parseStoredEffect(String(document.get('effect'))),
@@ -76,17 +78,16 @@ function createLists({
   };
 }
 
-/** Where things are in the database. */
 function documentsOf(firestore: Firestore) {
   const jobs = firestore.collection(COLLECTIONS.jobs);
-  const owedEffects = firestore.collection(COLLECTIONS.owedEffects);
+  const outbox = firestore.collection(COLLECTIONS.outbox);
   const job = (jobId: string) => jobs.doc(toDocumentId(jobId));
   return {
     firestore,
     jobs,
-    owedEffects,
+    outbox,
     job,
-    owed: (jobId: string, entryId: string) => owedEffects.doc(toDocumentId(`${jobId}/${entryId}`)),
+    outboxEntry: (jobId: string, entryId: string) => outbox.doc(toDocumentId(`${jobId}/${entryId}`)),
     handled: (jobId: string, eventId: string) =>
       job(jobId).collection(COLLECTIONS.handledEvents).doc(toDocumentId(eventId)),
   };
@@ -97,14 +98,14 @@ type Documents = ReturnType<typeof documentsOf>;
 async function create(documents: Documents, job: Job, effects: readonly Effect[]): Promise<'CREATED' | 'EXISTS'> {
   const batch = documents.firestore.batch();
   batch.create(documents.job(job.jobId), toDocument(job, 1));
-  for (const [document, owed] of owedBy(documents, job, { cause: 'created', effects })) {
-    batch.create(document, owed);
+  for (const [document, entry] of toOutboxEntries(documents, job, { cause: 'created', effects })) {
+    batch.create(document, entry);
   }
   try {
     await batch.commit();
     return 'CREATED';
   } catch (error) {
-    if (isAlreadyThere(error)) {
+    if (error instanceof Error && 'code' in error && error.code === ALREADY_EXISTS) {
       return 'EXISTS';
     }
     throw error;
@@ -128,15 +129,15 @@ async function commit(
     }
     transaction.set(jobDocument, toDocument(job, expectedRevision + 1));
     transaction.create(handled, { [EXPIRY_FIELD]: Timestamp.fromMillis(expireAt) });
-    for (const [document, owed] of owedBy(documents, job, { cause: eventId, effects })) {
-      transaction.create(document, owed);
+    for (const [document, entry] of toOutboxEntries(documents, job, { cause: eventId, effects })) {
+      transaction.create(document, entry);
     }
     return 'COMMITTED';
   });
 }
 
-/** A document for each effect; all of one commit are owed since the same instant, in the order of their positions. */
-function owedBy(
+/** One document for each effect. Entries of one commit have the same time and are ordered by position. */
+function toOutboxEntries(
   documents: Documents,
   { jobId }: Job,
   { cause, effects }: { readonly cause: string; readonly effects: readonly Effect[] },
@@ -145,13 +146,13 @@ function owedBy(
     const entryId = `${cause}/${position}`;
     const owedAt = FieldValue.serverTimestamp();
     return [
-      documents.owed(jobId, entryId),
+      documents.outboxEntry(jobId, entryId),
       { jobId, entryId, position, owedAt, effect: JSON.stringify(effect) },
     ] as const;
   });
 }
 
-/** What queries ask for lies beside the record; a closed job has no `wakeAt` and is never found as due. */
+/** Fields that are queried are stored beside the record. A closed job has no `wakeAt`, so it is never due. */
 function toDocument(job: Job, revision: number): Parameters<DocumentReference['set']>[0] {
   const { jobId, status, createdAt } = job;
   const wakeAt = job.status === 'CLOSED' ? null : job.wakeAt;

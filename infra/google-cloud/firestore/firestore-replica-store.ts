@@ -10,7 +10,7 @@ import type { Replica } from '#shared/domain/replica.ts';
 import type { ReplicaStore } from '#shared/ports/replica-store.ts';
 import { parseStoredReplica } from '#shared/protocol/stored-record.ts';
 
-/** What heartbeats said, one document a replica and attempt; the lease is a field of its own, which a query finds. */
+/** Replica records, one document per replica and attempt. The lease is a separate field, because it is queried. */
 export function createFirestoreReplicaStore(firestore: Firestore): ReplicaStore {
   const replicas = firestore.collection(COLLECTIONS.replicas);
 
@@ -62,7 +62,7 @@ function toDocument(replica: Replica) {
     attempt,
     instanceId,
     leaseExpiresAt,
-    // A VM that is expected was not heard yet.
+    // Sequence 0: no heartbeat yet.
     heardAt: sequence === 0 ? null : heardAt,
     [EXPIRY_FIELD]: Timestamp.fromMillis(heardAt + REPLICA_AGE_MS_MAX),
     body: JSON.stringify(replica),

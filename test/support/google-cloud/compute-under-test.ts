@@ -8,7 +8,7 @@ import { createComputeEngineServer } from '#infra/embedded/compute-engine/server
 import type { VmProviderConfig } from '#infra/embedded/compute-engine/vms/admission.ts';
 import { openDatabase } from '#infra/embedded/data-dir/database.ts';
 import { closeServer, listen } from '#infra/embedded/http/server.ts';
-import type { ComputeEngine } from '#infra/google-cloud/compute-engine/create-vm.ts';
+import type { ComputeEngine } from '#infra/google-cloud/compute-engine/compute-vm-provider.ts';
 import { IDENTITY, openVmCloudUnderTest } from '../contract/vm-cloud-under-test.ts';
 
 type Pass = (request: Request) => Response | Promise<Response>;
@@ -36,7 +36,7 @@ export async function openComputeUnderTest(
   const clients = createClients(port);
   const engine: ComputeEngine = {
     ...clients,
-    place: {
+    defaults: {
       projectId: identity.projectId,
       subnetwork: `projects/${identity.projectId}/regions/{region}/subnetworks/dropforge`,
       serviceAccount: identity.serviceAccountEmail,

@@ -6,12 +6,12 @@ import { listBootSources, type RuntimeImages } from '#infra/google-cloud/compute
 import {
   requestIdOf,
   toInsertRequest,
-  type VmPlace,
-  vmPlaceSchema,
+  type VmDefaults,
+  vmDefaultsSchema,
 } from '#infra/google-cloud/compute-engine/instance-request.ts';
 import type { VmRequest } from '#shared/ports/vm-provider.ts';
 
-const PLACE = vmPlaceSchema.parse({
+const DEFAULTS = vmDefaultsSchema.parse({
   projectId: 'acme',
   subnetwork: 'projects/acme/regions/{region}/subnetworks/dropforge',
   serviceAccount: 'dropforge-vm@acme.iam.gserviceaccount.com',
@@ -49,8 +49,8 @@ const BASE: VmRequest = {
 type Case = {
   readonly name: string;
   readonly change: Partial<VmRequest>;
-  readonly turn?: number;
-  readonly place?: Partial<VmPlace>;
+  readonly rotation?: number;
+  readonly defaults?: Partial<VmDefaults>;
 };
 
 const CASES: readonly Case[] = [
@@ -80,22 +80,22 @@ const CASES: readonly Case[] = [
   {
     name: 'second-copy-of-the-machine-image',
     change: { jobId: 'Capital_Job', role: 'worker', index: 3, attempt: 12 },
-    turn: 4,
+    rotation: 4,
   },
   {
     name: 'cpu-only-with-labels',
     change: { accelerator: null, machineType: 'e2-standard-4', labels: { team: 'vision', cost: '7' } },
   },
-  { name: 'own-key-and-secure-boot', change: { bootDiskType: 'pd-balanced' }, place: HARDENED },
+  { name: 'own-key-and-secure-boot', change: { bootDiskType: 'pd-balanced' }, defaults: HARDENED },
 ];
 
-function insertRequest(change: Partial<VmRequest>, turn = 0, place: Partial<VmPlace> = {}) {
+function insertRequest(change: Partial<VmRequest>, rotation = 0, defaults: Partial<VmDefaults> = {}) {
   const request = { ...BASE, ...change };
-  const [source] = listBootSources(IMAGES, request, turn);
+  const [source] = listBootSources(IMAGES, request, rotation);
   if (source === undefined) {
-    throw new Error(`There is nothing to boot ${request.machineImage} from.`);
+    throw new Error(`${request.machineImage} has no boot source.`);
   }
-  return toInsertRequest(request, { ...PLACE, ...place }, source);
+  return toInsertRequest(request, { ...DEFAULTS, ...defaults }, source);
 }
 
 function readGolden(name: string): Record<string, unknown> {
@@ -103,12 +103,12 @@ function readGolden(name: string): Record<string, unknown> {
   return JSON.parse(readFileSync(path, 'utf8')) as Record<string, unknown>;
 }
 
-describe('the request for a VM', () => {
-  it.each(CASES)('is as agreed for $name', ({ name, change, turn, place }) => {
-    expect(insertRequest(change, turn, place)).toEqual(readGolden(name));
+describe('the insert request of a VM', () => {
+  it.each(CASES)('equals its golden file for $name', ({ name, change, rotation, defaults }) => {
+    expect(insertRequest(change, rotation, defaults)).toEqual(readGolden(name));
   });
 
-  it.each(CASES)('for $name is made of nothing that the Compute API does not know', ({ name }) => {
+  it.each(CASES)('has only fields of the Compute API for $name', ({ name }) => {
     const { InsertInstanceRequest } = protos.google.cloud.compute.v1;
     const golden = readGolden(name);
     const message = InsertInstanceRequest.fromObject(golden);
@@ -116,14 +116,14 @@ describe('the request for a VM', () => {
     expect(InsertInstanceRequest.toObject(message, { longs: String, enums: String })).toEqual(golden);
   });
 
-  it('would be found out if it had a field that the Compute API does not know', () => {
+  it('is compared in a way that detects unknown fields', () => {
     const { InsertInstanceRequest } = protos.google.cloud.compute.v1;
     const wrong = { project: 'acme', instanceResource: { name: 'x', machineTyp: 'n1' } };
     const message = InsertInstanceRequest.fromObject(wrong);
     expect(InsertInstanceRequest.toObject(message, { longs: String, enums: String })).not.toEqual(wrong);
   });
 
-  it('is the same request when it is made again, and another for another VM, zone or source', () => {
+  it('has the same request id if repeated, and a different one for another VM, zone or source', () => {
     const ids = [{}, {}, { vmName: 'df-other' }, { zone: 'us-central1-b' }, { bootDiskGib: 200 }].map(
       (change) => insertRequest(change).requestId,
     );
@@ -131,27 +131,27 @@ describe('the request for a VM', () => {
     expect(new Set(ids).size).toBe(4);
   });
 
-  it('has a request id that is a UUID', () => {
+  it('has a UUID as request id', () => {
     expect(requestIdOf('anything')).toMatch(/^[\da-f]{8}-[\da-f]{4}-8[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/);
   });
 
   it.each([
-    ['a series that machine images cannot be restored to', { machineType: 'a3-highgpu-8g', accelerator: null }],
+    ['a series that does not support machine images', { machineType: 'a3-highgpu-8g', accelerator: null }],
     ['a disk of another size', { bootDiskGib: 101 }],
     ['a disk of another type', { bootDiskType: 'pd-balanced' as const }],
-  ])('takes the custom image for %s', (_, change) => {
+  ])('uses the custom image for %s', (_, change) => {
     expect(insertRequest(change)).not.toHaveProperty('sourceMachineImage');
     expect(insertRequest(change).instanceResource?.disks).toMatchObject([
       { initializeParams: { sourceImage: 'projects/acme/global/images/runtime-2-11-disk' } },
     ]);
   });
 
-  it('knows nothing to boot from for a runtime that the deployment has not', () => {
+  it('has no boot source for an unknown runtime', () => {
     expect(listBootSources(IMAGES, { ...BASE, machineImage: 'runtime-1-0' }, 0)).toEqual([]);
     expect(listBootSources(IMAGES, { ...BASE, machineImage: 'constructor' }, 0)).toEqual([]);
   });
 
-  it('has every copy to go to from its own on, and the custom image last', () => {
+  it('tries all copies of the machine image, starting with the VM’s own, and the custom image last', () => {
     expect(listBootSources(IMAGES, BASE, 4)).toEqual([
       { machineImage: 'runtime-2-11-b' },
       { machineImage: 'runtime-2-11-c' },

@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
 import { readVmSettings } from '#infra/google-cloud/compose/vm-settings.ts';
-import { toInsertRequest, vmPlaceSchema } from '#infra/google-cloud/compute-engine/instance-request.ts';
+import { toInsertRequest, vmDefaultsSchema } from '#infra/google-cloud/compute-engine/instance-request.ts';
 import { vmRequest } from '../../contract/vm-provider.contract.ts';
 
-it('the agent of a Spot VM is told the notice that Compute Engine is asked for', async () => {
-  const place = vmPlaceSchema.parse({
+it('configures the agent with the preemption notice that the VM requests', async () => {
+  const defaults = vmDefaultsSchema.parse({
     projectId: 'p',
     subnetwork: 'projects/p/regions/{region}/subnetworks/s',
     serviceAccount: 'vm@p.iam.gserviceaccount.com',
@@ -19,7 +19,7 @@ it('the agent of a Spot VM is told the notice that Compute Engine is asked for',
   });
   const request = vmRequest({ zone: 'us-central1-a', machineImage: 'image' }, 'spot');
 
-  const { scheduling } = toInsertRequest(request, place, { image: 'image' }).instanceResource ?? {};
+  const { scheduling } = toInsertRequest(request, defaults, { image: 'image' }).instanceResource ?? {};
 
   expect(scheduling?.preemptionNoticeDuration?.seconds).toBe(String(settings.limits.preemptionNoticeSeconds));
 });

@@ -8,7 +8,7 @@ const jobIds = fc.stringMatching(JOB_ID_PATTERN);
 const LABEL_VALUE = /^[a-z0-9_-]{0,63}$/;
 
 describe('the labels of a VM', () => {
-  it('give back every job id and attempt, and keep the rules of label values', () => {
+  it('are valid, and decode to the same job id and attempt', () => {
     fc.assert(
       fc.property(jobIds, fc.integer({ min: 1, max: 10_000 }), (jobId, attempt) => {
         const labels = toLabels({ jobId, attempt, role: 'worker' }, {});
@@ -22,17 +22,17 @@ describe('the labels of a VM', () => {
     ['128 capitals', 'Z'.repeat(128)],
     ['a capital on every boundary of 63 characters', `a${'x'.repeat(61)}B${'y'.repeat(62)}C`],
     ['one letter', 'A'],
-    ['exactly 63 small letters', 'a'.repeat(63)],
-  ])('give back a job id of %s', (_, jobId) => {
+    ['exactly 63 lowercase letters', 'a'.repeat(63)],
+  ])('decode to the same job id for %s', (_, jobId) => {
     expect(readLabels(toLabels({ jobId, attempt: 1, role: 'master' }, {}))?.jobId).toBe(jobId);
   });
 
-  it('tell apart jobs that differ in their capitals alone', () => {
+  it('differ for job ids that differ only in case', () => {
     const firstOf = (jobId: string) => toLabels({ jobId, attempt: 1, role: 'master' }, {})['dropforge-job'];
     expect(new Set(['ab', 'Ab', 'aB', 'AB'].map(firstOf)).size).toBe(4);
   });
 
-  it('keep the user’s own beside them, but let none of those take their place', () => {
+  it('include the user’s labels, which cannot replace reserved ones', () => {
     const labels = toLabels({ jobId: 'j', attempt: 2, role: 'ps' }, { team: 'vision', 'managed-by': 'me' });
     expect(labels).toEqual({
       team: 'vision',
@@ -43,7 +43,7 @@ describe('the labels of a VM', () => {
     });
   });
 
-  it('are the same whatever a user has called his own', () => {
+  it('decode correctly with any labels of the user', () => {
     const own = fc.dictionary(
       fc.constantFrom('dropforge-job', 'dropforge-job-1', 'dropforge-job-4', 'dropforge-attempt', 'managed-by', 'team'),
       fc.constantFrom('a', 'x'.repeat(63), '7', '-'),
@@ -55,12 +55,12 @@ describe('the labels of a VM', () => {
     );
   });
 
-  it('change no job by what a VM from before bears beside them', () => {
+  it('ignore further label parts on VMs that older versions created', () => {
     const labels = { ...toLabels({ jobId: 'digits', attempt: 1, role: 'master' }, {}), 'dropforge-job-1': 'x' };
     expect(readLabels(labels)).toEqual({ jobId: 'digits', attempt: 1 });
   });
 
-  it('are as many as intake leaves room for, and of keys that it refuses to users', () => {
+  it('fit in the number that intake reserves, under keys that it reserves', () => {
     const keys = Object.keys(toLabels({ jobId: 'Z'.repeat(128), attempt: 1, role: 'master' }, {}));
     expect(keys).toHaveLength(OWN_LABELS_COUNT_MAX);
     expect(keys.filter((key) => !isReservedLabel(key))).toEqual([]);
@@ -78,11 +78,11 @@ describe('the labels of a VM', () => {
     [{ 'managed-by': 'dropforge', 'dropforge-job': '1j', 'dropforge-attempt': '1' }],
     [{ 'managed-by': 'dropforge', 'dropforge-job': 'j-', 'dropforge-attempt': '1' }],
     [{ 'managed-by': 'dropforge', 'dropforge-job': 'J', 'dropforge-attempt': '1' }],
-  ])('are not Dropforge’s where they are %j', (labels) => {
+  ])('are not Dropforge’s if they are %j', (labels) => {
     expect(readLabels(labels)).toBeUndefined();
   });
 
-  it('are asked for by a filter', () => {
+  it('can be selected by a filter', () => {
     expect(filterOf()).toBe('labels.managed-by = dropforge');
     expect(filterOf({ jobId: 'Job_1' })).toBe('(labels.managed-by = dropforge) AND (labels.dropforge-job = "-job_1")');
   });

@@ -14,29 +14,29 @@ import { type ComputeUnderTest, openComputeUnderTest } from '../support/google-c
 
 const OTHER_ZONE = 'local1-b';
 
-describe('removing VMs of Compute Engine', () => {
+describe('deleting VMs of Compute Engine', () => {
   let compute: ComputeUnderTest;
   let vms: VmProvider;
   let database: Database;
-  /** What the service answers to a wait for an operation, in the door's place. */
-  let answerToWait: (() => Response | Promise<Response>) | null;
+  /** Replaces the server's response to a wait for an operation. */
+  let respondToWait: (() => Response | Promise<Response>) | null;
   let waitsCount: number;
-  /** A zone that cannot be asked at the moment. */
-  let silentZone: string | null;
+  /** A zone that Compute Engine cannot reach. */
+  let unreachableZone: string | null;
 
   beforeEach(async () => {
-    answerToWait = null;
+    respondToWait = null;
     waitsCount = 0;
     database = openDatabase(':memory:');
-    silentZone = null;
+    unreachableZone = null;
     compute = await openComputeUnderTest({}, (request, pass) => {
       const { pathname } = new URL(request.url);
       const isWait = pathname.endsWith('/wait');
       waitsCount += isWait ? 1 : 0;
-      if (silentZone !== null && pathname.endsWith('/aggregated/instances')) {
-        return withoutZone(silentZone, pass(request));
+      if (unreachableZone !== null && pathname.endsWith('/aggregated/instances')) {
+        return withoutZone(unreachableZone, pass(request));
       }
-      return isWait ? answerToWait?.() : undefined;
+      return isWait ? respondToWait?.() : undefined;
     });
     vms = createComputeVmProvider(compute.engine);
   });
@@ -45,7 +45,7 @@ describe('removing VMs of Compute Engine', () => {
     await compute.close();
   });
 
-  it('waits for a deletion, so that whoever closes a job need not ask again', async () => {
+  it('waits for a deletion to end, so that the job can be closed at once', async () => {
     const request = vmRequest(PLACE, 'obedient');
     await vms.create(request);
     expect(await vms.delete(request)).toBe('GONE');
@@ -54,10 +54,10 @@ describe('removing VMs of Compute Engine', () => {
   it.each([
     [404, "The resource 'projects/p/zones/local1-a/operations/o' was not found"],
     [504, 'The deadline has passed.'],
-  ])('asks for the VM itself where the wait is answered with %i', async (status, message) => {
-    const request = vmRequest(PLACE, 'unheard');
+  ])('checks the VM itself if the wait returns %i', async (status, message) => {
+    const request = vmRequest(PLACE, 'inconclusive');
     await vms.create(request);
-    answerToWait = () => refuse(status, message);
+    respondToWait = () => rejection(status, message);
 
     expect(await vms.delete(request)).toMatch(/^(DELETING|GONE)$/);
     await expect.poll(() => vms.delete(request)).toBe('GONE');
@@ -66,17 +66,17 @@ describe('removing VMs of Compute Engine', () => {
   it.each([
     [403, "Required 'compute.zoneOperations.get' permission for 'projects/p/zones/local1-a/operations/o'"],
     [500, 'Internal error.'],
-  ])('throws where the wait is answered with %i: nobody would mend what nobody hears', async (status, message) => {
+  ])('throws if the wait returns %i, which an operator has to fix', async (status, message) => {
     const request = vmRequest(PLACE, 'forbidden');
     await vms.create(request);
-    answerToWait = () => refuse(status, message);
+    respondToWait = () => rejection(status, message);
 
     await expect(vms.delete(request)).rejects.toThrow(message);
-    answerToWait = null;
+    respondToWait = null;
     await expect.poll(() => vms.delete(request)).toBe('GONE');
   });
 
-  it('deletes every orphan in one sweep, however long each of them takes to go', async () => {
+  it('deletes all orphaned VMs in one sweep, without waiting for each deletion', async () => {
     const names = ['orphan-1', 'orphan-2', 'orphan-3'];
     for (const name of names) {
       await vms.create(vmRequest(PLACE, name));
@@ -88,10 +88,10 @@ describe('removing VMs of Compute Engine', () => {
     await expect.poll(() => vms.list()).toEqual([]);
   });
 
-  it('takes no list for complete in which a zone is silent', async () => {
+  it('rejects a list as incomplete if a zone is unreachable', async () => {
     await vms.create(vmRequest(PLACE, 'seen'));
     await vms.create({ ...vmRequest(PLACE, 'unseen'), zone: OTHER_ZONE });
-    silentZone = OTHER_ZONE;
+    unreachableZone = OTHER_ZONE;
 
     await expect(vms.list()).rejects.toMatchObject({
       message: expect.stringContaining(`zones/${OTHER_ZONE} could not be asked`),
@@ -100,43 +100,43 @@ describe('removing VMs of Compute Engine', () => {
     await expect(vms.list({ jobId: 'unseen' })).rejects.toMatchObject({ seen: [] });
   });
 
-  it('sweeps where it can see, and says that this was not everywhere', async () => {
+  it('sweeps the reachable zones, and reports that others were not swept', async () => {
     await vms.create(vmRequest(PLACE, 'seen'));
     await vms.create({ ...vmRequest(PLACE, 'unseen'), zone: OTHER_ZONE });
-    silentZone = OTHER_ZONE;
+    unreachableZone = OTHER_ZONE;
 
     await expect(sweep({ ...portsOn(database), vms }, Date.now())).rejects.toThrow(/could not be asked/);
 
-    silentZone = null;
+    unreachableZone = null;
     await expect.poll(async () => (await vms.list()).map(({ jobId }) => jobId)).toEqual(['unseen']);
   });
 
-  it('closes no job while one of its VMs may be in a zone that is silent', async () => {
+  it('does not close a job while one of its VMs may be in an unreachable zone', async () => {
     const ports = { ...portsOn(database), vms };
     await ports.jobs.create(simulatedJob('cancelled', 0), []);
     await handleJobEvent(ports, { type: 'CANCEL_REQUESTED', eventId: 'cancel', jobId: 'cancelled', at: 1 });
     const statusOf = async () => (await ports.jobs.read('cancelled'))?.job.status;
     await vms.create(vmRequest(PLACE, 'cancelled'));
-    silentZone = OTHER_ZONE;
+    unreachableZone = OTHER_ZONE;
 
     await expect(teardown(ports, 'cancelled', 2)).rejects.toThrow(/could not be asked/);
     expect(await statusOf()).toBe('CLOSING');
     expect(await vms.find(vmRequest(PLACE, 'cancelled'))).toBeUndefined();
 
-    silentZone = null;
+    unreachableZone = null;
     await teardown(ports, 'cancelled', 3);
     expect(await statusOf()).toBe('CLOSED');
   });
 });
 
-/** As Compute Engine lists a zone that it cannot reach: 200, and a warning in its part (API, InstancesScopedList). */
-async function withoutZone(zone: string, answered: Response | Promise<Response>): Promise<Response> {
-  const list = (await (await answered).json()) as { readonly items: object };
+/** Compute Engine's response if a zone is unreachable: 200, with a warning in its scope (API, InstancesScopedList). */
+async function withoutZone(zone: string, response: Response | Promise<Response>): Promise<Response> {
+  const list = (await (await response).json()) as { readonly items: object };
   const warning = { code: 'UNREACHABLE', message: `The scope 'zones/${zone}' is unreachable.` };
   return Response.json({ ...list, items: { ...list.items, [`zones/${zone}`]: { warning } } });
 }
 
-function refuse(status: number, message: string): Response {
+function rejection(status: number, message: string): Response {
   return Response.json({ error: { code: status, message } }, { status });
 }
 

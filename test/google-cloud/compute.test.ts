@@ -18,66 +18,66 @@ describeVmProviderContract('Compute Engine', async () => {
 const RATE_EXCEEDED =
   "Operation rate exceeded for resource 'projects/p/global/machineImages/python'. Too frequent operations from the source resource.";
 
-async function withoutEnd(answered: Response | Promise<Response>): Promise<Response> {
-  const operation = (await (await answered).json()) as object;
+async function asUnfinished(response: Response | Promise<Response>): Promise<Response> {
+  const operation = (await (await response).json()) as object;
   return Response.json({ ...operation, status: 'RUNNING', progress: 0 });
 }
 
-/** The insertion is carried out, and its operation tells of a conflict, as that of a second one at the same time. */
-async function afterAnother(answered: Response | Promise<Response>): Promise<Response> {
-  await answered;
+/** The insertion succeeds, but its operation reports a conflict, as that of a concurrent second insertion. */
+async function asConflict(response: Response | Promise<Response>): Promise<Response> {
+  await response;
   const message = "The resource 'projects/p/zones/local1-a/instances/i' already exists";
   const error = { errors: [{ code: 'RESOURCE_ALREADY_EXISTS', message }] };
   return Response.json({ name: 'operation-1', status: 'DONE', error, httpErrorStatusCode: 409 });
 }
 
-describe('the VmProvider of Compute Engine, beside what every cloud does', () => {
+describe('the VmProvider of Compute Engine, beyond the contract', () => {
   let compute: ComputeUnderTest;
   let vms: VmProvider;
-  let refused: { readonly sourceMachineImage: string; readonly status: number; readonly message: string } | null;
+  let rejection: { readonly sourceMachineImage: string; readonly status: number; readonly message: string } | null;
 
-  let refusalsCount = 0;
-  /** Whether the operations of the door seem to go on for ever. */
+  let rejectionsCount = 0;
+  /** Whether the server's operations never finish. */
   let isOpenEnded = false;
-  /** Whether every insertion meets another one that has just won the name. */
+  /** Whether every insertion conflicts with a concurrent one for the same name. */
   let isNameTaken = false;
 
   beforeEach(async () => {
-    refused = null;
-    refusalsCount = 0;
+    rejection = null;
+    rejectionsCount = 0;
     isOpenEnded = false;
     isNameTaken = false;
     compute = await openComputeUnderTest({ stopGraceMs: 500 }, (request, pass) => {
       const { method, url } = request;
       const source = new URL(url).searchParams.get('sourceMachineImage');
       if (isNameTaken && method === 'POST') {
-        return afterAnother(pass(request));
+        return asConflict(pass(request));
       }
       if (isOpenEnded && method === 'POST') {
-        return withoutEnd(pass(request));
+        return asUnfinished(pass(request));
       }
-      if (method !== 'POST' || refused === null || source?.endsWith(`/${refused.sourceMachineImage}`) !== true) {
+      if (method !== 'POST' || rejection === null || source?.endsWith(`/${rejection.sourceMachineImage}`) !== true) {
         return undefined;
       }
-      refusalsCount += 1;
-      const { status, message } = refused;
+      rejectionsCount += 1;
+      const { status, message } = rejection;
       return Response.json({ error: { code: status, message } }, { status });
     });
     vms = createComputeVmProvider(compute.engine);
   });
   afterEach(() => compute.close());
 
-  it('asks anew in a zone that had no room before, although the request is the same', async () => {
+  it('retries in a zone that was out of capacity, although the request is the same', async () => {
     const request = vmRequest(PLACE, 'patient');
     compute.cloud.vms().setStockout(PLACE.zone, true);
-    const refusals = [await vms.create(request), await vms.create(request)];
-    expect(refusals).toMatchObject(Array(2).fill({ failure: { cause: { code: 'STOCKOUT' } } }));
+    const failures = [await vms.create(request), await vms.create(request)];
+    expect(failures).toMatchObject(Array(2).fill({ failure: { cause: { code: 'STOCKOUT' } } }));
     compute.cloud.vms().setStockout(PLACE.zone, false);
 
     expect(await vms.create(request)).toMatchObject({ outcome: 'CREATED' });
   });
 
-  it('finds a VM that has waited for capacity as it becomes', async () => {
+  it('finds a VM that waited for capacity in its current status', async () => {
     const request = patientRequest(PLACE, 'patient');
     compute.cloud.vms().setStockout(PLACE.zone, true);
     const pending = await vms.create(request);
@@ -88,7 +88,7 @@ describe('the VmProvider of Compute Engine, beside what every cloud does', () =>
     expect(await vms.create(request)).toEqual({ ...pending, outcome: 'CREATED' });
   });
 
-  it('does not wait for the end of an insertion whose VM is pending, should Compute Engine keep it open', async () => {
+  it('does not wait for the insertion of a pending VM to end', async () => {
     compute.cloud.vms().setStockout(PLACE.zone, true);
     isOpenEnded = true;
     const request = patientRequest(PLACE, 'long');
@@ -97,14 +97,14 @@ describe('the VmProvider of Compute Engine, beside what every cloud does', () =>
     expect(await vms.create(request)).toMatchObject({ outcome: 'PENDING' });
   });
 
-  it('hands on which zones have room, as the operation says', async () => {
+  it('returns the zones with capacity that the operation recommends', async () => {
     compute.cloud.vms().setStockout(PLACE.zone, true);
     const outcome = await vms.create(vmRequest(PLACE, 'elsewhere'));
     expect(outcome).toMatchObject({ failure: { zonesAvailable: ['local1-b'] } });
   });
 
-  it('takes another copy of the machine image when the pace for one is refused, and says so when all are', async () => {
-    refused = { sourceMachineImage: 'copy', status: 403, message: RATE_EXCEEDED };
+  it('uses another copy of the machine image if one is rate-limited, and fails if all are', async () => {
+    rejection = { sourceMachineImage: 'copy', status: 403, message: RATE_EXCEEDED };
     const copies = createComputeVmProvider({
       ...compute.engine,
       images: { python: { machineImages: ['copy', 'python', 'copy'] } },
@@ -112,45 +112,45 @@ describe('the VmProvider of Compute Engine, beside what every cloud does', () =>
     for (const name of ['burst-1', 'burst-2', 'burst-3']) {
       expect(await copies.create(vmRequest(PLACE, name))).toMatchObject({ outcome: 'CREATED' });
     }
-    expect(refusalsCount).toBeGreaterThan(0);
+    expect(rejectionsCount).toBeGreaterThan(0);
 
-    refused = { ...refused, sourceMachineImage: 'python' };
-    const pressed = createComputeVmProvider({ ...compute.engine, images: { python: { machineImages: ['python'] } } });
-    const outcome = await pressed.create({ ...vmRequest(PLACE, 'pressed'), bootDiskGib: 100 });
+    rejection = { ...rejection, sourceMachineImage: 'python' };
+    const limited = createComputeVmProvider({ ...compute.engine, images: { python: { machineImages: ['python'] } } });
+    const outcome = await limited.create({ ...vmRequest(PLACE, 'limited'), bootDiskGib: 100 });
     expect(outcome).toMatchObject({ failure: { cause: { code: 'RATE_LIMITED' } } });
   });
 
-  it('boots from the image where the pace for every copy of the machine image is refused', async () => {
-    refused = { sourceMachineImage: 'python', status: 403, message: RATE_EXCEEDED };
-    const request = { ...vmRequest(PLACE, 'hurried'), bootDiskGib: 100 };
+  it('uses the custom image if every copy of the machine image is rate-limited', async () => {
+    rejection = { sourceMachineImage: 'python', status: 403, message: RATE_EXCEEDED };
+    const request = { ...vmRequest(PLACE, 'limited'), bootDiskGib: 100 };
     const created = await vms.create(request);
 
-    expect([created.outcome, refusalsCount]).toEqual(['CREATED', 1]);
-    refused = null;
+    expect([created.outcome, rejectionsCount]).toEqual(['CREATED', 1]);
+    rejection = null;
     expect(await vms.create(request)).toEqual(created);
   });
 
-  it('throws what passes by itself, so that the same request is made again', async () => {
-    refused = { sourceMachineImage: 'python', status: 503, message: 'The service is currently unavailable.' };
+  it('throws transient errors, so that the same request is retried', async () => {
+    rejection = { sourceMachineImage: 'python', status: 503, message: 'The service is currently unavailable.' };
     const request = { ...vmRequest(PLACE, 'retried'), bootDiskGib: 100 };
     await expect(vms.create(request)).rejects.toThrow('The service is currently unavailable.');
-    refused = null;
+    rejection = null;
     expect(await vms.create(request)).toMatchObject({ outcome: 'CREATED' });
   });
 
-  it('does not take a VM for made that is just being removed', async () => {
+  it('does not return a VM that is being deleted as created', async () => {
     const request = {
-      ...vmRequest(PLACE, 'leaving'),
+      ...vmRequest(PLACE, 'stopping'),
       metadata: { 'startup-script': "trap '' TERM; while :; do sleep 0.05; done" },
     };
     await vms.create(request);
     const deleted = vms.delete(request);
-    await expect.poll(async () => (await vms.list({ jobId: 'leaving' }))[0]?.status).toBe('STOPPING');
-    await expect(vms.create(request)).rejects.toThrow('is just being removed');
+    await expect.poll(async () => (await vms.list({ jobId: 'stopping' }))[0]?.status).toBe('STOPPING');
+    await expect(vms.create(request)).rejects.toThrow('is being deleted');
     expect(await deleted).toBe('GONE');
   });
 
-  it('takes a VM for made that a concurrent delivery of the same request has won the name for', async () => {
+  it('returns the VM that a concurrent delivery of the same request has created', async () => {
     isNameTaken = true;
     const request = vmRequest(PLACE, 'concurrent');
     const outcome = await vms.create(request);
@@ -158,18 +158,18 @@ describe('the VmProvider of Compute Engine, beside what every cloud does', () =>
     expect(outcome).toEqual({ outcome: 'CREATED', instanceId: (await vms.find(request))?.instanceId });
   });
 
-  it('refuses a name that the operation says a stranger’s VM bears', async () => {
+  it('fails if the operation reports that the name belongs to another job’s VM', async () => {
     const request = vmRequest(PLACE, 'owner');
     await vms.create(request);
     isNameTaken = true;
 
-    expect(await vms.create({ ...request, jobId: 'stranger' })).toMatchObject({
+    expect(await vms.create({ ...request, jobId: 'other' })).toMatchObject({
       failure: { cause: { code: 'CONFIGURATION_REFUSED', message: expect.stringContaining('already exists') } },
     });
     expect(await vms.find(request)).toMatchObject({ jobId: 'owner' });
   });
 
-  it('lists jobs whose ids are too long for a label, and no VM that is somebody else’s', async () => {
+  it('lists jobs whose ids are too long for a label, and no VMs that are not Dropforge’s', async () => {
     const [one, other] = ['B', 'C'].map((end) => `${'Z'.repeat(127)}${end}`);
     await vms.create({ ...vmRequest(PLACE, 'long-b'), jobId: String(one) });
     await vms.create({ ...vmRequest(PLACE, 'long-c'), jobId: String(other) });
@@ -177,7 +177,7 @@ describe('the VmProvider of Compute Engine, beside what every cloud does', () =>
     await compute.instances.insert({
       ...{ project: 'p', zone, sourceMachineImage: 'projects/p/global/machineImages/python' },
       instanceResource: {
-        name: 'stranger',
+        name: 'foreign',
         labels: { 'managed-by': 'terraform' },
         metadata: { items: [{ key: 'startup-script', value: 'sleep 300 & wait' }] },
       },
@@ -189,7 +189,7 @@ describe('the VmProvider of Compute Engine, beside what every cloud does', () =>
     expect(await compute.cloud.vms().list()).toHaveLength(2);
   });
 
-  it('makes the same VM as the embedded cloud’s own provider is asked for', async () => {
+  it('creates the VM that the request describes, as the embedded cloud records it', async () => {
     const request = {
       ...vmRequest(PLACE, 'same'),
       ...{ role: 'worker' as const, index: 7, vmName: 'df-same-a1-worker-7', jobId: 'Same_1' },

@@ -10,19 +10,19 @@ const hosts = inject('emulatorHosts');
 
 if (hosts === null) {
   describe('Firestore over REST', () => {
-    it('has no emulator here: its contracts are left out', () => {
+    it('has no emulator: its contract tests are skipped', () => {
       expect(hosts).toBeNull();
     });
   });
 } else {
-  // The library looks for the emulator in the environment of the process, as it does in a function's.
+  // The library reads the emulator's address from the environment of the process, as in a deployed function.
   process.env.FIRESTORE_EMULATOR_HOST = hosts.firestore;
   describeJobStoreContract('Firestore over REST', asDeployed(hosts.firestore, 'jobs'));
   describeReplicaStoreContract('Firestore over REST', asDeployed(hosts.firestore, 'replicas'));
   describeCapacityHistoryContract('Firestore over REST', asDeployed(hosts.firestore, 'capacity'));
 }
 
-/** The stores as deployed functions build them; every project id is a database of its own on the emulator. */
+/** The stores as deployed functions create them. On the emulator, every project id has its own database. */
 function asDeployed<Name extends keyof ReturnType<typeof connectState>>(
   host: string,
   name: Name,

@@ -11,7 +11,7 @@ const hosts = inject('emulatorHosts');
 
 if (hosts === null) {
   describe('Firestore', () => {
-    it('has no emulator here: its contracts are left out', () => {
+    it('has no emulator: its contract tests are skipped', () => {
       expect(hosts).toBeNull();
     });
   });

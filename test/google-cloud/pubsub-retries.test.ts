@@ -4,7 +4,7 @@ import { closeServer, HOST, listen } from '#infra/embedded/http/server.ts';
 import { connectPublisher } from '#infra/google-cloud/compose/publisher-client.ts';
 import { createPubsubMessageBus } from '#infra/google-cloud/pubsub/pubsub-message-bus.ts';
 
-/** What the emulator does not do on request: answer with errors. */
+/** Returns errors, which the emulator cannot be made to do. */
 let server: Server;
 let host: string;
 let statuses: number[];

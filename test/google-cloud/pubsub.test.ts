@@ -11,13 +11,13 @@ import {
 
 const hosts = inject('emulatorHosts');
 
-/** Pub/Sub's own least (docs "dead letter policy"). */
+/** Pub/Sub's minimum (docs, "dead letter policy"). */
 const DELIVERIES_MAX = 5;
 const BACKOFF_SECONDS_MIN = 1;
 
 if (hosts === null) {
   describe('Pub/Sub', () => {
-    it('has no emulator here: its contract is left out', () => {
+    it('has no emulator: its contract tests are skipped', () => {
       expect(hosts).toBeNull();
     });
   });
@@ -42,12 +42,12 @@ async function openOn(host: string, subscriptions: readonly PushSubscription[]):
     bus: { publish: (...message) => bus.publish(...message) },
     deliveriesMax: DELIVERIES_MAX,
     backoffMsMin: BACKOFF_SECONDS_MIN * 1_000,
-    // Pub/Sub itself does not die with a function: the publisher is what is replaced.
+    // Pub/Sub does not stop with a function; only the publisher is replaced.
     async killAndRestart() {
       bus = createBus();
     },
     async close() {
-      // The emulator floods its log with deliveries to an endpoint that is gone.
+      // Otherwise the emulator's log fills with deliveries to a closed endpoint.
       for (const { topic } of subscriptions) {
         await admin.subscription(topic).delete();
       }

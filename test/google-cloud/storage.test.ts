@@ -4,11 +4,11 @@ import { describeObjectStoreContract } from '../contract/object-store.contract.t
 import { openCloudStorage } from '../support/embedded/cloud-storage-under-test.ts';
 
 describeObjectStoreContract('Cloud Storage', async () => {
-  const door = await openCloudStorage();
-  const storage = new Storage({ apiEndpoint: door.origin(), projectId: 'dropforge-local' });
+  const server = await openCloudStorage();
+  const storage = new Storage({ apiEndpoint: server.origin(), projectId: 'dropforge-local' });
   return {
     store: createStorageObjectStore(storage),
     makeBucket: async (name) => void (await storage.createBucket(name)),
-    close: () => door.close(),
+    close: () => server.close(),
   };
 });

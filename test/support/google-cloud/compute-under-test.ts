@@ -15,7 +15,7 @@ type Pass = (request: Request) => Response | Promise<Response>;
 
 export type ComputeUnderTest = Awaited<ReturnType<typeof openComputeUnderTest>>;
 
-/** The Compute Engine door on a fleet of its own, and Google's clients on the door. */
+/** The embedded Compute Engine server with its own fleet of VMs, and Google's clients connected to it. */
 export async function openComputeUnderTest(
   config: Partial<VmProviderConfig> = {},
   intercept: (request: Request, pass: Pass) => ReturnType<Pass> | undefined = () => undefined,
@@ -24,14 +24,14 @@ export async function openComputeUnderTest(
   const database = openDatabase(join(cloud.directory, 'operations.sqlite'));
   const faults: string[] = [];
   const identity = await IDENTITY;
-  const door = createComputeEngineServer({
+  const app = createComputeEngineServer({
     identity,
     vms: cloud.vms(),
     database,
     clock: { now: Date.now },
     reportError: (error) => void faults.push(String(error)),
   });
-  const server = createServer(getRequestListener((request) => intercept(request, door.fetch) ?? door.fetch(request)));
+  const server = createServer(getRequestListener((request) => intercept(request, app.fetch) ?? app.fetch(request)));
   const port = await listen(server, 0);
   const clients = createClients(port);
   const engine: ComputeEngine = {
@@ -64,7 +64,7 @@ export async function openComputeUnderTest(
   };
 }
 
-/** Google's own clients on an address of this machine; there is no variable that would lead them there. */
+/** Google's clients, connected to a local port; no environment variable sets their endpoint. */
 export function createClients(port: number) {
   const auth = new GoogleAuth({ authClient: new PassThroughClient() });
   const options = { apiEndpoint: '127.0.0.1', port, protocol: 'http', fallback: true, auth } as const;

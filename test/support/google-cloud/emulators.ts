@@ -14,10 +14,13 @@ export type EmulatorHosts = { readonly firestore: string; readonly pubsub: strin
 
 export type Emulators = { readonly hosts: EmulatorHosts; stop(): Promise<void> };
 
-/** Google's own jars, as the gcloud SDK brings them. */
+/** Paths of the emulators' jars in the gcloud SDK. */
 type Jars = { readonly firestore: string; readonly pubsub: string };
 
-/** Takes the emulators that the environment names, or starts those of the gcloud SDK; null, and a word why, where neither is there. */
+/**
+ * Uses the emulators that the environment names, or starts those of the gcloud SDK. Returns the reason if there are
+ * none.
+ */
 export async function startEmulators(environment: NodeJS.ProcessEnv): Promise<Emulators | string> {
   const { FIRESTORE_EMULATOR_HOST: firestore, PUBSUB_EMULATOR_HOST: pubsub } = environment;
   if (firestore && pubsub) {
@@ -27,12 +30,12 @@ export async function startEmulators(environment: NodeJS.ProcessEnv): Promise<Em
   if (jars === null) {
     return 'the gcloud SDK has no Firestore and Pub/Sub emulators (gcloud components install cloud-firestore-emulator pubsub-emulator)';
   }
-  return hasJava() ? startJars(jars) : 'there is no java';
+  return hasJava() ? startJars(jars) : 'java is not installed';
 }
 
 async function startJars(jars: Jars): Promise<Emulators> {
   const [firestorePort, pubsubPort] = [await findFreePort(0), await findFreePort(0)];
-  // Its messages are only complete in English, says its own start script.
+  // According to the emulator's start script, its messages are only complete in English.
   const firestore = startJava([
     '-Duser.language=en',
     '-cp',

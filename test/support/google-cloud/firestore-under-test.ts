@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Firestore } from '@google-cloud/firestore';
 import type { OpenStore } from '../contract/store-under-test.ts';
 
-/** Opens a store on the emulator; every project id is a database of its own there. */
+/** Opens a store on the emulator, where every project id has its own database. */
 export function onFirestore<Store>(host: string, create: (firestore: Firestore) => Store): OpenStore<Store> {
   return async () => {
     const projectId = `test-${randomUUID()}`;

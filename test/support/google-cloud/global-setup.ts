@@ -2,9 +2,9 @@ import type { TestProject } from 'vitest/node';
 import { type EmulatorHosts, startEmulators } from './emulators.ts';
 
 declare module 'vitest' {
-  // Only an interface can be added to.
+  // Only an interface can be augmented.
   export interface ProvidedContext {
-    /** Null where there are no emulators: what needs them is left out, and the reason has been printed. */
+    /** Null if there are no emulators: the tests that require them are skipped, and the reason is printed. */
     emulatorHosts: EmulatorHosts | null;
   }
 }
@@ -15,7 +15,7 @@ let stop = async (): Promise<void> => {};
 export async function setup(project: TestProject): Promise<void> {
   const emulators = await startEmulators(process.env);
   if (typeof emulators === 'string') {
-    process.stdout.write(`The tests on Google's emulators are left out: ${emulators}.\n`);
+    process.stdout.write(`Tests that require Google's emulators are skipped: ${emulators}.\n`);
     project.provide('emulatorHosts', null);
     return;
   }

@@ -1,11 +1,11 @@
 import type { CauseCode } from '#shared/domain/cause.ts';
 
-export const NO_ROOM =
+export const NO_CAPACITY =
   "The zone 'projects/p/zones/us-central1-a' does not have enough resources available to fulfill the request, '(resource type:compute)'.";
 
 export const STOCKOUT = {
   code: 'ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS',
-  message: NO_ROOM,
+  message: NO_CAPACITY,
   errorDetails: [
     {
       help: {
@@ -42,14 +42,14 @@ export const GLOBAL_QUOTA = {
   ],
 };
 
-/** Errors of operations that failed, and the cause that each is. */
+/** Errors of failed operations, and the expected cause of each. */
 export const FAILURES: readonly (readonly [name: string, httpStatus: number, error: object, code: CauseCode])[] = [
   ['a stockout with details', 503, STOCKOUT, 'STOCKOUT'],
-  ['a stockout of old', 503, { code: 'ZONE_RESOURCE_POOL_EXHAUSTED', message: NO_ROOM }, 'STOCKOUT'],
-  ['a stockout of a region', 503, { code: 'REGION_RESOURCE_POOL_EXHAUSTED', message: 'No room.' }, 'STOCKOUT'],
-  ['a stockout of a pool', 0, { code: 'RESOURCE_POOL_EXHAUSTED', message: 'No room.' }, 'STOCKOUT'],
+  ['a stockout without details', 503, { code: 'ZONE_RESOURCE_POOL_EXHAUSTED', message: NO_CAPACITY }, 'STOCKOUT'],
+  ['a regional stockout', 503, { code: 'REGION_RESOURCE_POOL_EXHAUSTED', message: 'No capacity.' }, 'STOCKOUT'],
+  ['a stockout of a resource pool', 0, { code: 'RESOURCE_POOL_EXHAUSTED', message: 'No capacity.' }, 'STOCKOUT'],
   ['a stockout of GPUs', 0, { code: 'GPU_STOCKOUT', message: 'No GPUs.' }, 'STOCKOUT'],
-  ['a Spot VM taken back', 400, { code: 'UNSUPPORTED_OPERATION', message: 'Instance was preempted.' }, 'STOCKOUT'],
+  ['a preempted Spot VM', 400, { code: 'UNSUPPORTED_OPERATION', message: 'Instance was preempted.' }, 'STOCKOUT'],
   ['a global quota', 403, GLOBAL_QUOTA, 'QUOTA_EXCEEDED'],
   [
     'a regional quota',
@@ -58,7 +58,7 @@ export const FAILURES: readonly (readonly [name: string, httpStatus: number, err
     'QUOTA_EXCEEDED',
   ],
   [
-    'the pace of a machine image',
+    'the rate limit of a machine image',
     403,
     {
       code: 'RESOURCE_OPERATION_RATE_EXCEEDED',
@@ -67,7 +67,7 @@ export const FAILURES: readonly (readonly [name: string, httpStatus: number, err
     'RATE_LIMITED',
   ],
   [
-    'a GPU that the zone has not',
+    'a GPU type that the zone does not offer',
     404,
     {
       code: 'RESOURCE_NOT_FOUND',
@@ -75,7 +75,7 @@ export const FAILURES: readonly (readonly [name: string, httpStatus: number, err
     },
     'STOCKOUT',
   ],
-  ['a field that is wrong', 400, { code: 'INVALID_FIELD_VALUE', message: 'Invalid value.' }, 'CONFIGURATION_REFUSED'],
-  ['a usage that is wrong', 400, { code: 'INVALID_USAGE', message: 'Does not go.' }, 'CONFIGURATION_REFUSED'],
-  ['a permission', 0, { code: 'PERMISSIONS_ERROR', message: 'Required permission.' }, 'CONFIGURATION_REFUSED'],
+  ['an invalid field', 400, { code: 'INVALID_FIELD_VALUE', message: 'Invalid value.' }, 'CONFIGURATION_REFUSED'],
+  ['an invalid usage', 400, { code: 'INVALID_USAGE', message: 'Does not go.' }, 'CONFIGURATION_REFUSED'],
+  ['a missing permission', 0, { code: 'PERMISSIONS_ERROR', message: 'Required permission.' }, 'CONFIGURATION_REFUSED'],
 ];

@@ -14,7 +14,7 @@ type Pass = (request: Request) => Response | Promise<Response>;
 
 export type StorageUnderTest = Awaited<ReturnType<typeof openStorageUnderTest>>;
 
-/** Google's client on the storage door of this process, where a test may answer in the door's place. */
+/** Google's client, connected to an embedded Cloud Storage server whose responses a test may replace. */
 export async function openStorageUnderTest(
   intercept: (request: Request, pass: Pass) => ReturnType<Pass> | undefined = () => undefined,
 ) {
@@ -22,19 +22,19 @@ export async function openStorageUnderTest(
   const database = openDatabase(join(directory, 'state.sqlite'));
   const embedded = openDirectoryObjectStore({ database, directory, clock: Date, onFinalized: () => {} });
   const faults: string[] = [];
-  const door = createCloudStorageServer(embedded, { reportError: (error) => void faults.push(String(error)) });
+  const app = createCloudStorageServer(embedded, { reportError: (error) => void faults.push(String(error)) });
   const requests: string[] = [];
   const server = createServer(
     getRequestListener((request) => {
       requests.push(`${request.method} ${decodeURIComponent(new URL(request.url).pathname)}`);
-      return intercept(request, door.fetch) ?? door.fetch(request);
+      return intercept(request, app.fetch) ?? app.fetch(request);
     }),
   );
   const port = await listen(server, 0);
   const storage = new Storage({ apiEndpoint: `http://127.0.0.1:${port}`, projectId: 'dropforge-local' });
   return {
     store: createStorageObjectStore(storage),
-    /** What lies behind the door. */
+    /** The server's objects. */
     embedded,
     /** Method and path of every request, the oldest first. */
     requests,
@@ -47,8 +47,8 @@ export async function openStorageUnderTest(
   };
 }
 
-/** As Cloud Storage says no (docs, "HTTP status and error codes for JSON"). */
-export function refuse(status: number, reason: string, message: string): Response {
+/** An error response of Cloud Storage (docs, "HTTP status and error codes for JSON"). */
+export function rejection(status: number, reason: string, message: string): Response {
   return Response.json(
     { error: { code: status, message, errors: [{ message, domain: 'global', reason }] } },
     { status },

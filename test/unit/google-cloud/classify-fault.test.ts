@@ -5,7 +5,7 @@ import {
   parseOperationFault,
   parseRequestFault,
 } from '#infra/google-cloud/compute-engine/compute-fault.ts';
-import { FAILURES, GLOBAL_QUOTA, NO_ROOM, STOCKOUT } from '../../support/google-cloud/operation-failures.ts';
+import { FAILURES, GLOBAL_QUOTA, NO_CAPACITY, STOCKOUT } from '../../support/google-cloud/operation-failures.ts';
 
 const CONTEXT = {
   projectId: 'p',
@@ -52,7 +52,7 @@ describe('a failed operation', () => {
     expect(failure?.zonesAvailable).toEqual(['us-central1-b', 'us-central1-c']);
     expect(failure?.cause.message).toBe('us-central1-a currently has no capacity for g2-standard-8.');
     expect(failure?.cause.evidence).toEqual([
-      `ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS: ${NO_ROOM}`,
+      `ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS: ${NO_CAPACITY}`,
       'A g2-standard-8 VM instance with 1 nvidia-l4 is unavailable.',
     ]);
   });
@@ -152,7 +152,7 @@ describe('a rejected request', () => {
       requestError(412, 'Supplied fingerprint does not match current metadata fingerprint.'),
       'CONFIGURATION_REFUSED',
     ],
-    ['503 for capacity', requestError(503, 'No room.', { reason: 'insufficientCapacity' }), 'STOCKOUT'],
+    ['503 for capacity', requestError(503, 'No capacity.', { reason: 'insufficientCapacity' }), 'STOCKOUT'],
   ])('with %s has the expected cause', (_, error, code) => {
     expect(classify(parseRequestFault(error))?.cause.code).toBe(code);
   });

@@ -1,32 +1,40 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { AccessDeniedError } from '#shared/ports/object-store.ts';
 import { findPackages } from '#shared/use-cases/intake/check-packages.ts';
-import { openStorageUnderTest, refuse, type StorageUnderTest } from '../support/google-cloud/storage-under-test.ts';
+import { openStorageUnderTest, rejection, type StorageUnderTest } from '../support/google-cloud/storage-under-test.ts';
 
 const PAGE_OBJECTS_MAX = 3;
 
-/** A page of no more than so many, whatever was asked for, as from a service that has its own reasons. */
+/** Limits the page size, since Cloud Storage may return fewer objects than requested. */
 function withShortPage(request: Request): Request {
   const url = new URL(request.url);
-  const asked = Number(url.searchParams.get('maxResults') ?? PAGE_OBJECTS_MAX);
-  url.searchParams.set('maxResults', String(Math.min(asked, PAGE_OBJECTS_MAX)));
+  const requested = Number(url.searchParams.get('maxResults') ?? PAGE_OBJECTS_MAX);
+  url.searchParams.set('maxResults', String(Math.min(requested, PAGE_OBJECTS_MAX)));
   return new Request(url, request);
 }
 
-describe('the object store of Cloud Storage, where the service answers as ours does not', () => {
+describe('the object store of Cloud Storage, with responses that the embedded server does not give', () => {
   let cloud: StorageUnderTest;
 
   beforeEach(async () => {
     cloud = await openStorageUnderTest((request, pass) => {
       const { pathname } = new URL(request.url);
       if (pathname.includes('/b/theirs')) {
-        return refuse(403, 'forbidden', 'intake@p.iam.gserviceaccount.com does not have storage.objects.get access.');
+        return rejection(
+          403,
+          'forbidden',
+          'intake@p.iam.gserviceaccount.com does not have storage.objects.get access.',
+        );
       }
       if (pathname.includes('/b/lists-only/o/')) {
-        return refuse(403, 'forbidden', 'intake@p.iam.gserviceaccount.com does not have storage.objects.get access.');
+        return rejection(
+          403,
+          'forbidden',
+          'intake@p.iam.gserviceaccount.com does not have storage.objects.get access.',
+        );
       }
       if (pathname.includes('/b/goog-no-name')) {
-        return refuse(400, 'invalid', "Invalid bucket name: 'goog-no-name'");
+        return rejection(400, 'invalid', "Invalid bucket name: 'goog-no-name'");
       }
       return pathname.endsWith('/o') ? pass(withShortPage(request)) : undefined;
     });
@@ -38,7 +46,7 @@ describe('the object store of Cloud Storage, where the service answers as ours d
 
   const write = (bucket: string, name: string) => cloud.embedded.write({ bucket, name }, Buffer.from(name));
 
-  it('lists on over short pages until there is enough, or no more', async () => {
+  it('lists across short pages until it has enough objects, or all', async () => {
     const names = Array.from({ length: 11 }, (_, index) => `p/${String(index).padStart(2, '0')}`);
     for (const name of names) {
       await write('uploads', name);
@@ -55,24 +63,24 @@ describe('the object store of Cloud Storage, where the service answers as ours d
     expect(await list(5, 'p/09')).toEqual(['p/10']);
   });
 
-  it.each(['theirs', 'goog-no-name', 'nowhere'])('sees no bucket %s', async (bucket) => {
+  it.each(['theirs', 'goog-no-name', 'nowhere'])('reports that the bucket %s does not exist', async (bucket) => {
     expect(await cloud.store.hasBucket(bucket)).toBe(false);
   });
 
-  it('throws where it may not read', async () => {
+  it('throws if it has no permission to read', async () => {
     await expect(cloud.store.stat({ bucket: 'theirs', name: 'p.tar.gz' })).rejects.toThrow(AccessDeniedError);
   });
 
-  it('knows no object in a bucket that can have none', async () => {
+  it('finds no object in a bucket with an invalid name', async () => {
     expect(await cloud.store.stat({ bucket: 'goog-no-name', name: 'p.tar.gz' })).toBeUndefined();
   });
 
   it.each([
-    ['that is somebody else’s', 'theirs'],
-    ['that may be listed and not read', 'lists-only'],
+    ['of another project', 'theirs'],
+    ['that may only be listed', 'lists-only'],
     ['that does not exist', 'nowhere'],
-    ['whose name is none', 'goog-no-name'],
-  ])('refuses packages in a bucket %s once, with the accounts that need a grant', async (_, bucket) => {
+    ['with an invalid name', 'goog-no-name'],
+  ])('reports packages in a bucket %s once, with the accounts that need a role', async (_, bucket) => {
     const uris = [`gs://${bucket}/p.tar.gz`, `gs://${bucket}/q.tar.gz`];
     const { found, missingUris, problems } = await findPackagesIn(uris);
 
@@ -86,19 +94,19 @@ describe('the object store of Cloud Storage, where the service answers as ours d
     ]);
   });
 
-  it('waits for packages that are missing in buckets it sees', async () => {
+  it('waits for packages that are missing in buckets that it can read', async () => {
     await write('ours', 'there.tar.gz');
     const missing = ['gs://ours/p.tar.gz', 'gs://uploads/job/q.tar.gz'];
-    const answer = await findPackagesIn([...missing, 'gs://ours/there.tar.gz']);
+    const outcome = await findPackagesIn([...missing, 'gs://ours/there.tar.gz']);
 
-    expect(answer).toMatchObject({
+    expect(outcome).toMatchObject({
       found: [{ uri: 'gs://ours/there.tar.gz', info: { sizeBytes: 12 } }],
       missingUris: missing,
       problems: [],
     });
   });
 
-  it('asks once for each package that is there, and for nothing else', async () => {
+  it('sends one request per existing package, and no others', async () => {
     await write('uploads', 'p.tar.gz');
     await write('ours', 'q.tar.gz');
     await findPackagesIn(['gs://uploads/p.tar.gz', 'gs://ours/q.tar.gz']);
@@ -109,7 +117,7 @@ describe('the object store of Cloud Storage, where the service answers as ours d
     ]);
   });
 
-  it('takes it for a defect of the deployment when the upload bucket may not be read', async () => {
+  it('throws if it may not read the upload bucket, which is an error of the deployment', async () => {
     const ports = { objects: cloud.store, intake: { uploadBucket: 'theirs' } };
     await expect(findPackages(ports, ['gs://theirs/p.tar.gz'])).rejects.toThrow(
       /roles\/storage.objectViewer on theirs/,

@@ -10,23 +10,28 @@ import {
 } from '#shared/job-file/parser/findings.ts';
 import { parseNumber } from '#shared/job-file/parser/read-values.ts';
 import { hasProblemAt, quote } from '#shared/job-file/parser/record-findings.ts';
-import { checkSpace, type ParameterReading } from '#shared/job-file/tuning/check-parameter-space.ts';
-import { chooseMeaning, SCALES } from '#shared/job-file/tuning/study-enums.ts';
+import { KINDS, resolveAlias, SCALES } from '#shared/job-file/tuning/study-enums.ts';
 
-/** No search gets anywhere in so many dimensions, and each is an argument of the program. Children count as well. */
+/** Larger searches are not feasible, and each parameter is an argument of the program. Includes children. */
 const PARAMETERS_COUNT_MAX = 500;
 
-/** Where parameters are said. */
+/** Both APIs' limit of discrete values; for categories it is Dropforge's own. */
+const VALUES_COUNT_MAX = 1_000;
+
+/** AI Platform's enum value for a missing type: "using this unspecified type will result in an error". */
+const KIND_UNSPECIFIED = 'PARAMETER_TYPE_UNSPECIFIED';
+
+/** The field that contains the parameters. */
 const PARAMETERS_FIELD = { 'ai-platform': 'params', 'vertex-ai': 'parameters', dropforge: 'parameters' } as const;
 
-/** What is to be tuned; null where something is missing or wrong, which is then among the findings. */
+/** The parameters to tune; null if one is missing or invalid. */
 export function checkParameters(study: StudyDraft, dialect: Dialect, findings: Findings): Study['parameters'] | null {
   const { parameters: drafts = [] } = study;
-  const place = placeIn(study, PARAMETERS_FIELD[dialect]);
+  const location = locationIn(study, PARAMETERS_FIELD[dialect]);
   const count = countAll(drafts);
   if (count === 0 || count > PARAMETERS_COUNT_MAX) {
-    if (!hasProblemAt(place.path, findings)) {
-      findings.problems.push({ ...describeCount(count), ...place });
+    if (!hasProblemAt(location.path, findings)) {
+      findings.problems.push({ ...describeCount(count), ...location });
     }
     return null;
   }
@@ -45,57 +50,205 @@ function describeCount(count: number) {
     ? {
         code: 'NO_PARAMETERS',
         message: 'The study has no parameters to tune.',
-        remedy: 'Write at least one, with its name, its type and its range.',
+        remedy: 'Write at least one, with its name, type and range.',
       }
     : {
         code: 'TOO_MANY_PARAMETERS',
-        message: `The study has ${count} parameters; it may have ${PARAMETERS_COUNT_MAX}.`,
-        remedy: 'Tune those that matter most, and write the others into args.',
+        message: `The study has ${count} parameters; the maximum is ${PARAMETERS_COUNT_MAX}.`,
+        remedy: 'Tune the most important ones, and pass the others as fixed arguments.',
       };
 }
 
-type Use = { readonly ids: Ids; readonly condition: Condition };
+type Context = { readonly ids: Ids; readonly condition: Condition };
 
-function checkParameter(draft: ParameterDraft, use: Use, findings: Findings): Parameter | null {
-  const reading = { draft, isToldOf: hasProblemAt(draft.path, findings) };
+function checkParameter(draft: ParameterDraft, context: Context, findings: Findings): Parameter | null {
+  const reading = { draft, hasProblem: hasProblemAt(draft.path, findings) };
   const id = checkId(reading, findings);
-  checkUnique(draft, use, findings);
+  checkUnique(draft, context, findings);
   const space = checkSpace(reading, findings);
   const scale = checkScale(draft, space, findings);
-  const children = draft.children.map((child) => checkChild(child, { parent: draft, space, ids: use.ids }, findings));
+  const children = draft.children.map((child) =>
+    checkChild(child, { parent: draft, space, ids: context.ids }, findings),
+  );
   return id === null || space === null || scale === null || !children.every((child) => child !== null)
     ? null
     : { id, space, scale, children };
 }
 
-function checkId({ draft, isToldOf }: ParameterReading, findings: Findings): string | null {
+function checkId({ draft, hasProblem }: ParameterReading, findings: Findings): string | null {
   const { id } = draft;
   if (id === undefined || id.value === '') {
-    if (!isToldOf) {
+    if (!hasProblem) {
       const message = `${draft.path} has no name.`;
-      const remedy = 'Write the name of the flag that the program is given, such as learning_rate.';
-      findings.problems.push({ code: 'PARAMETER_NAME_MISSING', message, remedy, ...placeIn(draft) });
+      const remedy = 'Write the name of the program flag for the parameter, such as learning_rate.';
+      findings.problems.push({ code: 'PARAMETER_NAME_MISSING', message, remedy, ...locationIn(draft) });
     }
     return null;
   }
   if (!/[\s=\p{Cc}\p{Cs}]/u.test(id.value)) {
     return id.value;
   }
-  const message = `${quote(id.value)} can be no parameter's name: the program is given it as a flag.`;
-  const remedy = 'Write a name without blanks and equals signs, such as learning_rate.';
+  const message = `${quote(id.value)} is not a valid parameter name: it is passed to the program as a flag.`;
+  const remedy = 'Write a name without spaces and equals signs, such as learning_rate.';
   reportInvalid(id, { code: 'INVALID_PARAMETER_NAME', message, remedy }, findings);
   return null;
 }
 
-/** Categories have no scale, and on a logarithmic one all values must be positive (both APIs, ScaleType). */
+/** A parameter, and whether part of it has a problem already and so must not be reported as missing. */
+type ParameterReading = { readonly draft: ParameterDraft; readonly hasProblem: boolean };
+
+/** The values that a parameter can have; null if missing or invalid. */
+function checkSpace(reading: ParameterReading, findings: Findings): ParameterSpace | null {
+  const { draft } = reading;
+  const { kind: given } = draft;
+  if (given === undefined || given.value === KIND_UNSPECIFIED) {
+    const remedy = 'Write its type: DOUBLE, INTEGER, CATEGORICAL or DISCRETE.';
+    return rejectIncomplete(reading, { code: 'PARAMETER_TYPE_MISSING', what: 'has no type', remedy }, findings);
+  }
+  const kind = resolveAlias(given, { aliases: KINDS, code: 'UNKNOWN_PARAMETER_TYPE' }, findings);
+  switch (kind) {
+    case null:
+      return null;
+    case 'DOUBLE':
+    case 'INTEGER':
+      warnOfNoEffect(draft.values?.[0], kind, findings);
+      return checkRange(reading, kind, findings);
+    case 'CATEGORICAL':
+    case 'DISCRETE':
+      warnOfNoEffect(draft.min ?? draft.max, kind, findings);
+      return checkList(reading, kind, findings);
+  }
+}
+
+function checkRange(reading: ParameterReading, kind: 'DOUBLE' | 'INTEGER', findings: Findings): ParameterSpace | null {
+  const { draft } = reading;
+  const { min, max } = draft;
+  if (min === undefined || max === undefined) {
+    const what = min === max ? 'has no bounds' : `has no ${min === undefined ? 'lower' : 'upper'} bound`;
+    const remedy = 'Write its minimum and maximum.';
+    return rejectIncomplete(reading, { code: 'PARAMETER_BOUNDS', what, remedy }, findings);
+  }
+  const fractional = [min, max].find(({ value }) => kind === 'INTEGER' && !Number.isInteger(value));
+  if (fractional !== undefined) {
+    const message = `${fractional.path} is ${fractional.value}, but the parameter's type is INTEGER.`;
+    const remedy = 'Write an integer, or change the type to DOUBLE.';
+    findings.problems.push({ code: 'PARAMETER_BOUNDS', message, remedy, ...locationOf(fractional) });
+    return null;
+  }
+  if (min.value > max.value) {
+    const message = `${min.path} is ${min.value}, which is greater than the maximum ${max.value}.`;
+    findings.problems.push({ code: 'PARAMETER_BOUNDS', message, remedy: 'Swap the two values.', ...locationOf(min) });
+    return null;
+  }
+  if (min.value === max.value) {
+    const message = `The parameter ${nameOf(draft)} has a single value, ${min.value}: there is nothing to tune.`;
+    const remedy = 'Pass it as a fixed argument, unless this is intended.';
+    findings.warnings.push({ code: 'SINGLE_VALUE', message, remedy, ...locationOf(min) });
+  }
+  return { kind, min: min.value, max: max.value };
+}
+
+function checkList(
+  reading: ParameterReading,
+  kind: 'CATEGORICAL' | 'DISCRETE',
+  findings: Findings,
+): ParameterSpace | null {
+  const { draft } = reading;
+  const { values = [] } = draft;
+  const [first] = values;
+  if (first === undefined) {
+    const remedy = 'List the possible values.';
+    return rejectIncomplete(reading, { code: 'PARAMETER_VALUES', what: 'has no values', remedy }, findings);
+  }
+  if (values.length > VALUES_COUNT_MAX) {
+    const message = `The parameter ${nameOf(draft)} has ${values.length} values; the maximum is ${VALUES_COUNT_MAX}.`;
+    const remedy = 'List fewer values, or use a range.';
+    findings.problems.push({ code: 'PARAMETER_VALUES', message, remedy, ...locationOf(first) });
+    return null;
+  }
+  return kind === 'DISCRETE' ? checkNumbers(values, findings) : checkCategories(values, findings);
+}
+
+function checkCategories(given: readonly Located<string>[], findings: Findings): ParameterSpace | null {
+  const values = given.map(({ value }) => value);
+  const duplicate = given.find(({ value }, index) => values.indexOf(value) < index);
+  if (duplicate === undefined) {
+    return { kind: 'CATEGORICAL', values };
+  }
+  const message = `${duplicate.path} is ${quote(duplicate.value)}, which is already in the list.`;
+  findings.problems.push({
+    code: 'PARAMETER_VALUES',
+    message,
+    remedy: 'Remove one of the two.',
+    ...locationOf(duplicate),
+  });
+  return null;
+}
+
+/** Discrete values must be strictly increasing numbers (both APIs). */
+function checkNumbers(given: readonly Located<string>[], findings: Findings): ParameterSpace | null {
+  const values: number[] = [];
+  for (const item of given) {
+    const value = parseNumber(item.value);
+    if (value === undefined) {
+      const message = `${item.path} is not a number: ${quote(item.value)}.`;
+      const remedy = 'Write a number, or change the type to CATEGORICAL, which allows any strings.';
+      reportInvalid(item, { code: 'PARAMETER_VALUES', message, remedy }, findings);
+      return null;
+    }
+    const last = values.at(-1);
+    if (last !== undefined && value <= last) {
+      const message = `${item.path} is ${value}, after ${last}: discrete values must be strictly increasing.`;
+      findings.problems.push({
+        code: 'PARAMETER_VALUES',
+        message,
+        remedy: 'Sort the values and remove duplicates.',
+        ...locationOf(item),
+      });
+      return null;
+    }
+    values.push(value);
+  }
+  return { kind: 'DISCRETE', values };
+}
+
+function warnOfNoEffect(ignored: Located<unknown> | undefined, kind: string, findings: Findings): void {
+  if (ignored !== undefined) {
+    const path = ignored.path.replace(/\[\d+\]$/, '');
+    const message = `${path} has no effect: the parameter's type is ${kind}.`;
+    const remedy = 'Remove it, or correct the type.';
+    findings.warnings.push({ code: 'FIELD_WITHOUT_EFFECT', message, remedy, ...locationOf({ ...ignored, path }) });
+  }
+}
+
+type Incomplete = { readonly code: string; readonly what: string; readonly remedy: string };
+
+function rejectIncomplete(
+  { draft, hasProblem }: ParameterReading,
+  { code, what, remedy }: Incomplete,
+  findings: Findings,
+): null {
+  if (!hasProblem) {
+    const { path, line } = draft;
+    const message = `The parameter ${nameOf(draft)} ${what}.`;
+    findings.problems.push({ code, message, remedy, path, ...(line !== undefined && { line }) });
+  }
+  return null;
+}
+
+function nameOf({ id, path }: ParameterDraft): string {
+  return id === undefined ? path : quote(id.value);
+}
+
+/** Categories have no scale, and a logarithmic scale requires positive values (both APIs, ScaleType). */
 function checkScale(
-  { scale: written }: ParameterDraft,
+  { scale: given }: ParameterDraft,
   space: ParameterSpace | null,
   findings: Findings,
 ): ParameterScale | null {
   const scale =
-    written === undefined ? 'NONE' : chooseMeaning(written, { meanings: SCALES, code: 'UNKNOWN_SCALE_TYPE' }, findings);
-  if (written === undefined || scale === null || scale === 'NONE' || space === null) {
+    given === undefined ? 'NONE' : resolveAlias(given, { aliases: SCALES, code: 'UNKNOWN_SCALE_TYPE' }, findings);
+  if (given === undefined || scale === null || scale === 'NONE' || space === null) {
     return scale;
   }
   const least = space.kind === 'CATEGORICAL' ? undefined : space.kind === 'DISCRETE' ? space.values[0] : space.min;
@@ -103,19 +256,19 @@ function checkScale(
     return scale;
   }
   if (space.kind === 'CATEGORICAL' || space.kind === 'DISCRETE') {
-    const why = space.kind === 'CATEGORICAL' ? 'categories have none' : 'not all of the values are above 0';
-    const message = `${written.path} has no effect: ${why}.`;
+    const reason = space.kind === 'CATEGORICAL' ? 'categories have no scale' : 'not all values are greater than 0';
+    const message = `${given.path} has no effect: ${reason}.`;
     findings.warnings.push({
       code: 'SCALE_WITHOUT_EFFECT',
       message,
-      remedy: 'It can be removed.',
-      ...locationOf(written),
+      remedy: 'Remove it.',
+      ...locationOf(given),
     });
     return 'NONE';
   }
-  const message = `${written.path} is logarithmic, but the range begins at ${space.min}.`;
-  const remedy = 'Begin above 0, such as at 0.0001, or write UNIT_LINEAR_SCALE.';
-  findings.problems.push({ code: 'LOG_SCALE_RANGE', message, remedy, ...locationOf(written) });
+  const message = `${given.path} is logarithmic, but the range starts at ${space.min}.`;
+  const remedy = 'Start above 0, for example at 0.0001, or write UNIT_LINEAR_SCALE.';
+  findings.problems.push({ code: 'LOG_SCALE_RANGE', message, remedy, ...locationOf(given) });
   return null;
 }
 
@@ -128,7 +281,7 @@ function checkChild(
 ): ConditionalParameter | null {
   const values = child.parentValues.map((value) => checkParentValue(value, { parent, space }, findings));
   if (values.length === 0 && !findings.problems.some(({ path }) => path === child.path)) {
-    const message = `${child.path} does not say for which values of its parent there is this parameter.`;
+    const message = `${child.path} does not list the values of its parent for which this parameter is used.`;
     findings.problems.push({ code: 'PARENT_VALUES', message, remedy: 'List those values.', path: child.path });
   }
   const parameter = checkParameter(child.parameter, { ids, condition: { parent, values: new Set(values) } }, findings);
@@ -146,11 +299,11 @@ function checkParentValue(
   if (space === null) {
     return null;
   }
-  const meant = space.kind === 'CATEGORICAL' ? value.value : parseNumber(value.value);
-  if (meant !== undefined && isIn(space, meant)) {
-    return meant;
+  const parsed = space.kind === 'CATEGORICAL' ? value.value : parseNumber(value.value);
+  if (parsed !== undefined && isIn(space, parsed)) {
+    return parsed;
   }
-  const message = `${quote(value.value)} is no value of ${quote(parent.id?.value ?? parent.path)}.`;
+  const message = `${quote(value.value)} is not a value of ${quote(parent.id?.value ?? parent.path)}.`;
   const remedy = 'Write one of the values that the parent can have.';
   reportInvalid(value, { code: 'PARENT_VALUES', message, remedy }, findings);
   return null;
@@ -171,36 +324,36 @@ function isIn(space: ParameterSpace, value: string | number): boolean {
   }
 }
 
-/** Where a name is used: always, or for some values of a parent. */
+/** When a parameter is used: always, or for some values of its parent. */
 type Condition = { readonly parent: ParameterDraft; readonly values: ReadonlySet<string | number | null> } | undefined;
 type Ids = Map<string, Condition[]>;
 
 /**
- * Names are unique, but for children of one parent that are never there together (StudySpec.ParameterSpec,
- * conditional_parameter_specs).
+ * Parameter names must be unique, except for children of one parent that are never used together
+ * (StudySpec.ParameterSpec, conditional_parameter_specs).
  */
-function checkUnique({ id }: ParameterDraft, { ids, condition }: Use, findings: Findings): void {
+function checkUnique({ id }: ParameterDraft, { ids, condition }: Context, findings: Findings): void {
   if (id === undefined || id.value === '') {
     return;
   }
   const others = ids.get(id.value) ?? [];
-  if (others.some((other) => canMeet(other, condition))) {
-    const message = `There are two parameters ${quote(id.value)}.`;
+  if (others.some((other) => canCoincide(other, condition))) {
+    const message = `The parameter name ${quote(id.value)} is used twice.`;
     findings.problems.push({
       code: 'DUPLICATE_PARAMETER',
       message,
-      remedy: 'Rename one of the two.',
+      remedy: 'Rename one of the parameters.',
       ...locationOf(id),
     });
   }
   ids.set(id.value, [...others, condition]);
 }
 
-function canMeet(a: Condition, b: Condition): boolean {
+function canCoincide(a: Condition, b: Condition): boolean {
   return a === undefined || b === undefined || a.parent !== b.parent || !a.values.isDisjointFrom(b.values);
 }
 
-function placeIn(
+function locationIn(
   { path, line }: { readonly path: string; readonly line: number | undefined },
   field?: string,
 ): SourceLocation {

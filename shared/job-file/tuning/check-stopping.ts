@@ -10,10 +10,10 @@ import { type Findings, type Located, locationOf, reportInvalid } from '#shared/
 import { quote } from '#shared/job-file/parser/record-findings.ts';
 import { didYouMean } from '#shared/text/nearest-name.ts';
 
-/** RFC 3339, as a Timestamp is in JSON. */
+/** RFC 3339, the JSON format of a Timestamp. */
 const TIMESTAMP_PATTERN = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,9})?(Z|[+-]\d{2}:\d{2})$/;
 
-/** When trials are ended early; null where they are not. What is wrong with it is among the findings. */
+/** The rule for stopping trials early; null if there is none. */
 export function checkEarlyStopping(
   { earlyStopping }: StudyDraft,
   parameters: readonly Parameter[],
@@ -41,7 +41,7 @@ export function checkEarlyStopping(
   }
 }
 
-/** ConvexAutomatedStoppingSpec: the least number of steps may be 0, and none is above the most. */
+/** ConvexAutomatedStoppingSpec: the minimum number of steps may be 0, and is at most the maximum. */
 function checkSteps({ stepsMax, stepsMin, measurementsMin }: EarlyStoppingDraft, findings: Findings) {
   checkOrder(stepsMin, stepsMax, findings);
   return {
@@ -61,14 +61,14 @@ function checkLearningRate(
   }
   const known = parameters.map(({ id }) => id);
   if (!known.includes(learningRateParameterId.value)) {
-    const message = `${learningRateParameterId.path} names no parameter of the study: ${quote(learningRateParameterId.value)}.`;
-    const remedy = `${didYouMean(learningRateParameterId.value, known)}Write the learning rate's parameterId, or nothing.`;
+    const message = `${learningRateParameterId.path} is not a parameter of the study: ${quote(learningRateParameterId.value)}.`;
+    const remedy = `${didYouMean(learningRateParameterId.value, known)}Write the parameterId of the learning rate, or remove it.`;
     reportInvalid(learningRateParameterId, { code: 'UNKNOWN_PARAMETER', message, remedy }, findings);
   }
   return learningRateParameterId.value;
 }
 
-/** When the study as a whole ends early; null where nothing is said. What is wrong with it is among the findings. */
+/** The conditions for stopping the whole study early; null if there are none. */
 export function checkStoppingConditions(
   stopping: StoppingDraft | undefined,
   findings: Findings,
@@ -92,7 +92,7 @@ export function checkStoppingConditions(
 function checkConstraint(constraint: RuntimeConstraintDraft | undefined, findings: Findings): RuntimeConstraint | null {
   const { maxDuration, endTime } = constraint ?? { maxDuration: undefined, endTime: undefined };
   if (endTime !== undefined && maxDuration !== undefined) {
-    const message = `${endTime.path} is said beside ${maxDuration.path}: there is one limit or the other.`;
+    const message = `${endTime.path} cannot be combined with ${maxDuration.path}.`;
     const remedy = 'Remove one of the two.';
     findings.problems.push({ code: 'STOPPING_CONDITION', message, remedy, ...locationOf(endTime) });
     return null;
@@ -104,18 +104,18 @@ function checkConstraint(constraint: RuntimeConstraintDraft | undefined, finding
   if (TIMESTAMP_PATTERN.test(endTime.value) && Number.isFinite(Date.parse(endTime.value))) {
     return { endTime: endTime.value };
   }
-  const message = `${endTime.path} is no point in time: ${quote(endTime.value)}.`;
-  const remedy = 'Write one such as 2030-01-31T18:00:00Z.';
+  const message = `${endTime.path} is not a valid timestamp: ${quote(endTime.value)}.`;
+  const remedy = 'Write a timestamp such as 2030-01-31T18:00:00Z.';
   reportInvalid(endTime, { code: 'INVALID_TIME', message, remedy }, findings);
   return null;
 }
 
-function checkDuration(written: Located<string> | undefined, findings: Findings): number | null {
-  const ms = written && parseDurationMs(written.value);
-  if (written !== undefined && !ms) {
-    const message = `${written.path} is no duration above 0s: ${quote(written.value)}.`;
-    const remedy = `Write seconds with an s, as ${ms === 0 ? '3600s' : suggestDuration(written.value)}.`;
-    reportInvalid(written, { code: 'INVALID_DURATION', message, remedy }, findings);
+function checkDuration(given: Located<string> | undefined, findings: Findings): number | null {
+  const ms = given && parseDurationMs(given.value);
+  if (given !== undefined && !ms) {
+    const message = `${given.path} is not a valid duration above 0s: ${quote(given.value)}.`;
+    const remedy = `Write seconds followed by "s", such as ${ms === 0 ? '3600s' : suggestDuration(given.value)}.`;
+    reportInvalid(given, { code: 'INVALID_DURATION', message, remedy }, findings);
   }
   return ms || null;
 }
@@ -123,7 +123,7 @@ function checkDuration(written: Located<string> | undefined, findings: Findings)
 function checkAtLeast(count: Located<number> | undefined, min: number, findings: Findings): number | null {
   if (count !== undefined && count.value < min) {
     const message = `${count.path} must be ${min} or more, but is ${count.value}.`;
-    const remedy = 'Write such a number, or nothing.';
+    const remedy = 'Write a valid number, or remove it.';
     findings.problems.push({ code: 'STOPPING_CONDITION', message, remedy, ...locationOf(count) });
   }
   return count?.value ?? null;
@@ -131,7 +131,7 @@ function checkAtLeast(count: Located<number> | undefined, min: number, findings:
 
 function checkOrder(min: Located<number> | undefined, max: Located<number> | undefined, findings: Findings): void {
   if (min !== undefined && max !== undefined && min.value > max.value) {
-    const message = `${min.path} is ${min.value}, more than ${max.path}, which is ${max.value}.`;
-    findings.problems.push({ code: 'STOPPING_CONDITION', message, remedy: 'Exchange the two.', ...locationOf(min) });
+    const message = `${min.path} is ${min.value}, which is greater than ${max.path}, ${max.value}.`;
+    findings.problems.push({ code: 'STOPPING_CONDITION', message, remedy: 'Swap the two values.', ...locationOf(min) });
   }
 }

@@ -77,7 +77,9 @@ function readParameter(found: FoundNode, parentOf: ParentLookup, findings: Findi
 
 type Texts = readonly Located<string>[] | undefined;
 
-/** The list that belongs to the type; if the type has none, whichever list is present, so that it is still validated. */
+/**
+ * The list that belongs to the type; if the type has none, whichever list is present, so that it is still validated.
+ */
 function chooseValues(
   kind: Located<string> | undefined,
   lists: { readonly CATEGORICAL: Texts; readonly DISCRETE: Texts },

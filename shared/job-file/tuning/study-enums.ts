@@ -2,10 +2,10 @@ import { type Findings, type Located, reportInvalid } from '#shared/job-file/par
 import { quote } from '#shared/job-file/parser/record-findings.ts';
 import { didYouMean } from '#shared/text/nearest-name.ts';
 
-/** What a word of the API stands for, by the word. */
-export type Meanings<T> = Readonly<Record<string, T>>;
+/** Enum values of the APIs, mapped to Dropforge's. */
+export type EnumAliases<T> = Readonly<Record<string, T>>;
 
-/** The enumerations of AI Platform's HyperparameterSpec and Vertex AI's StudySpec, which has other words for a few. */
+/** The enums of AI Platform's HyperparameterSpec and Vertex AI's StudySpec, a few of which have different names. */
 export const ALGORITHMS = {
   ALGORITHM_UNSPECIFIED: 'BAYESIAN',
   GRID_SEARCH: 'GRID',
@@ -13,7 +13,7 @@ export const ALGORITHMS = {
   POPULATION_BASED_TRAINING: 'POPULATION_BASED',
 } as const;
 
-/** Both APIs maximise where nothing is specified. */
+/** Both APIs maximize by default. */
 export const GOALS = { GOAL_TYPE_UNSPECIFIED: 'MAXIMIZE', MAXIMIZE: 'MAXIMIZE', MINIMIZE: 'MINIMIZE' } as const;
 
 export const SCALES = {
@@ -37,19 +37,19 @@ export const KINDS = {
   DISCRETE: 'DISCRETE',
 } as const;
 
-/** What a word stands for; null where it is none of those, which is then among the findings under the code given. */
-export function chooseMeaning<T>(
-  word: Located<string>,
-  { meanings, code }: { readonly meanings: Meanings<T>; readonly code: string },
+/** Resolves an enum value of the APIs; reports an unknown one with the given code and returns null. */
+export function resolveAlias<T>(
+  name: Located<string>,
+  { aliases, code }: { readonly aliases: EnumAliases<T>; readonly code: string },
   findings: Findings,
 ): T | null {
-  const meaning = Object.hasOwn(meanings, word.value) ? meanings[word.value] : undefined;
-  if (meaning !== undefined) {
-    return meaning;
+  const value = Object.hasOwn(aliases, name.value) ? aliases[name.value] : undefined;
+  if (value !== undefined) {
+    return value;
   }
-  const known = Object.keys(meanings);
-  const message = `${word.path} cannot be ${quote(word.value)}.`;
-  const remedy = `${didYouMean(word.value, known)}Write one of ${known.join(', ')}.`;
-  reportInvalid(word, { code, message, remedy }, findings);
+  const known = Object.keys(aliases);
+  const message = `${quote(name.value)} is not a valid value of ${name.path}.`;
+  const remedy = `${didYouMean(name.value, known)}Write one of ${known.join(', ')}.`;
+  reportInvalid(name, { code, message, remedy }, findings);
   return null;
 }

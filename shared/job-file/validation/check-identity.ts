@@ -5,7 +5,9 @@ import { quote, rejectMalformed } from '#shared/job-file/parser/record-findings.
 
 export type Identity = Pick<JobSpec, 'serviceAccount' | 'network' | 'kmsKeyName'>;
 
-/** A project id (`my-project`, in old organizations `example.com:my-project`) or number (Resource Manager, "Projects"). */
+/**
+ * A project id (`my-project`, in old organizations `example.com:my-project`) or number (Resource Manager, "Projects").
+ */
 const PROJECT = '(?:[a-z0-9.-]{1,100}:)?[a-z0-9][a-z0-9-]{0,61}';
 
 /** User-managed, default and Google-managed service accounts (IAM, "Types of service accounts"). */

@@ -65,7 +65,10 @@ function imageOf({ program }: PoolDraft, draft: JobDraft): Located<string> | und
   return program.imageUri ?? (draft.dialect === 'vertex-ai' ? undefined : masterOf(draft).program.imageUri);
 }
 
-/** On Vertex AI, containerArgs are the file's (containerSpec.args), and args, if any, come from a flag and override them. */
+/**
+ * On Vertex AI, containerArgs are the file's (containerSpec.args), and args, if any, come from a flag and override
+ * them.
+ */
 function argsOf({ program }: PoolDraft, draft: JobDraft): readonly Located<string>[] {
   return draft.dialect === 'vertex-ai'
     ? (program.args ?? program.containerArgs ?? [])

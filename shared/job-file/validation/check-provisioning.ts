@@ -122,7 +122,9 @@ function suggestModels(models: readonly ProvisioningModel[], dialect: Dialect): 
     : `Name one of your reservations in ${field}, or choose another machine type.`;
 }
 
-/** Vertex AI, "Schedule training jobs based on resource availability": one machine configuration, for at most 7 days. */
+/**
+ * Vertex AI, "Schedule training jobs based on resource availability": one machine configuration, for at most 7 days.
+ */
 function checkFlexStart(
   { maxRunningTime, strategy }: JobDraft,
   groups: readonly PlannedGroup[],

@@ -29,7 +29,7 @@ describe('a parameter', () => {
     [integer('p', 1, 50e9), { kind: 'INTEGER', min: 1, max: 50e9 }],
     [list('p', 'CATEGORICAL', ['adam', '', '1']), { kind: 'CATEGORICAL', values: ['adam', '', '1'] }],
     [list('p', 'DISCRETE', ['-1', '.5', '1e3']), { kind: 'DISCRETE', values: [-1, 0.5, 1_000] }],
-  ])('has the values that are written', (parameter, space) => {
+  ])('has the given values', (parameter, space) => {
     expect(check(parameter)).toEqual({ found: [{ id: 'p', space, scale: 'NONE', children: [] }], codes: [] });
   });
 
@@ -45,33 +45,41 @@ describe('a parameter', () => {
 
   it.each<[string, ParameterDraft, string]>([
     ['name', parameterDraft('p', { ...doubleDraft('p', 0, 1), id: undefined }), 'PARAMETER_NAME_MISSING p'],
-    ['name to be filled in', { ...doubleDraft('p', 0, 1), id: said('<my name>', 'p.id') }, 'PLACEHOLDER p.id'],
-    ['name with a blank', { ...doubleDraft('p', 0, 1), id: said('my rate', 'p.id') }, 'INVALID_PARAMETER_NAME p.id'],
-    ['name with a sign', { ...doubleDraft('p', 0, 1), id: said('a=b', 'p.id') }, 'INVALID_PARAMETER_NAME p.id'],
-    ['type that is none', parameterDraft('p'), 'PARAMETER_TYPE_MISSING p'],
+    ['placeholder as name', { ...doubleDraft('p', 0, 1), id: said('<my name>', 'p.id') }, 'PLACEHOLDER p.id'],
+    ['name with a space', { ...doubleDraft('p', 0, 1), id: said('my rate', 'p.id') }, 'INVALID_PARAMETER_NAME p.id'],
+    ['name with an equals sign', { ...doubleDraft('p', 0, 1), id: said('a=b', 'p.id') }, 'INVALID_PARAMETER_NAME p.id'],
+    ['missing type', parameterDraft('p'), 'PARAMETER_TYPE_MISSING p'],
     [
-      'type unspecified',
+      'unspecified type',
       parameterDraft('p', { kind: said('PARAMETER_TYPE_UNSPECIFIED', 'p.type') }),
       'PARAMETER_TYPE_MISSING p',
     ],
-    ['type with a slip', { ...doubleDraft('p', 0, 1), kind: said('FLOAT', 'p.type') }, 'UNKNOWN_PARAMETER_TYPE p.type'],
-    ['range without its end', { ...doubleDraft('p', 0, 1), max: undefined }, 'PARAMETER_BOUNDS p'],
-    ['range upside down', doubleDraft('p', 1, 0), 'PARAMETER_BOUNDS p.minValue'],
-    ['range of integers with a fraction', integer('p', 1, 2.5), 'PARAMETER_BOUNDS p.maxValue'],
+    ['unknown type', { ...doubleDraft('p', 0, 1), kind: said('FLOAT', 'p.type') }, 'UNKNOWN_PARAMETER_TYPE p.type'],
+    ['range without a maximum', { ...doubleDraft('p', 0, 1), max: undefined }, 'PARAMETER_BOUNDS p'],
+    ['minimum above its maximum', doubleDraft('p', 1, 0), 'PARAMETER_BOUNDS p.minValue'],
+    ['fractional bound of an integer', integer('p', 1, 2.5), 'PARAMETER_BOUNDS p.maxValue'],
     ['list without values', list('p', 'CATEGORICAL', []), 'PARAMETER_VALUES p'],
-    ['list with a value twice', list('p', 'CATEGORICAL', ['a', 'b', 'a']), 'PARAMETER_VALUES p.values[2]'],
-    ['list with a number twice', list('p', 'DISCRETE', ['1', '1.0']), 'PARAMETER_VALUES p.values[1]'],
-    ['list out of order', list('p', 'DISCRETE', ['1', '3', '2']), 'PARAMETER_VALUES p.values[2]'],
-    ['list of booleans for numbers', list('p', 'DISCRETE', ['true', 'false']), 'PARAMETER_VALUES p.values[0]'],
-    ['number to be filled in', list('p', 'DISCRETE', ['1', '{{MORE}}']), 'PLACEHOLDER p.values[1]'],
-    ['scale that is none', scaled(doubleDraft('p', 1, 2), 'LOG'), 'UNKNOWN_SCALE_TYPE p.scaleType'],
-    ['logarithm of 0', scaled(doubleDraft('p', 0, 2), 'UNIT_LOG_SCALE'), 'LOG_SCALE_RANGE p.scaleType'],
-    ['logarithm of less', scaled(integer('p', -1, 2), 'UNIT_REVERSE_LOG_SCALE'), 'LOG_SCALE_RANGE p.scaleType'],
+    ['list with a duplicate value', list('p', 'CATEGORICAL', ['a', 'b', 'a']), 'PARAMETER_VALUES p.values[2]'],
+    ['list with a duplicate number', list('p', 'DISCRETE', ['1', '1.0']), 'PARAMETER_VALUES p.values[1]'],
+    ['list that is not sorted', list('p', 'DISCRETE', ['1', '3', '2']), 'PARAMETER_VALUES p.values[2]'],
+    ['list of booleans instead of numbers', list('p', 'DISCRETE', ['true', 'false']), 'PARAMETER_VALUES p.values[0]'],
+    ['placeholder as a number', list('p', 'DISCRETE', ['1', '{{MORE}}']), 'PLACEHOLDER p.values[1]'],
+    ['unknown scale', scaled(doubleDraft('p', 1, 2), 'LOG'), 'UNKNOWN_SCALE_TYPE p.scaleType'],
+    [
+      'logarithmic scale that includes 0',
+      scaled(doubleDraft('p', 0, 2), 'UNIT_LOG_SCALE'),
+      'LOG_SCALE_RANGE p.scaleType',
+    ],
+    [
+      'logarithmic scale that includes negative numbers',
+      scaled(integer('p', -1, 2), 'UNIT_REVERSE_LOG_SCALE'),
+      'LOG_SCALE_RANGE p.scaleType',
+    ],
   ])('cannot have a %s', (_, parameter, code) => {
     expect(check(parameter)).toEqual({ found: null, codes: [code] });
   });
 
-  it('keeps the scale of single numbers', () => {
+  it('keeps the scale of discrete values', () => {
     const { found, codes } = check(scaled(list('p', 'DISCRETE', ['0.01', '0.1']), 'UNIT_LOG_SCALE'));
     expect({ scale: found?.[0].scale, codes }).toEqual({ scale: 'LOG', codes: [] });
   });
@@ -84,7 +92,7 @@ describe('a parameter', () => {
       'SCALE_WITHOUT_EFFECT p.scaleType',
     ],
     [
-      'a logarithmic scale of numbers that have no logarithm',
+      'a logarithmic scale of values that are not positive',
       scaled(list('p', 'DISCRETE', ['0']), 'UNIT_LOG_SCALE'),
       'SCALE_WITHOUT_EFFECT p.scaleType',
     ],
@@ -98,7 +106,7 @@ describe('a parameter', () => {
       { ...doubleDraft('p', 0, 1), values: listed(['a'], 'p.values') },
       'FIELD_WITHOUT_EFFECT p.values',
     ],
-  ])('with %s is right, and warned of', (_, parameter, code) => {
+  ])('with %s is accepted with a warning', (_, parameter, code) => {
     const { found, codes } = check(parameter);
     expect(found?.[0].scale).toBe('NONE');
     expect(codes).toEqual([code]);
@@ -115,7 +123,7 @@ describe('a parameter', () => {
     expect(check(many(1_001)).codes).toEqual(['PARAMETER_VALUES p.values[0]']);
   });
 
-  it('of which something could not be read is not said to lack it as well', () => {
+  it('with an unreadable field is not reported as incomplete as well', () => {
     const findings = createFindings();
     findings.problems.push({ code: 'WRONG_TYPE', message: '', remedy: '', path: 'p10.minValue' });
     const parameters = ['p10', 'p1'].map((id) => ({ ...doubleDraft(id, 0, 1), min: undefined }));
@@ -124,22 +132,22 @@ describe('a parameter', () => {
   });
 });
 
-describe('parameters together', () => {
+describe('several parameters', () => {
   it.each([
     ['ai-platform', 'trainingInput.hyperparameters.params'],
     ['vertex-ai', 'trainingInput.hyperparameters.parameters'],
-  ] as const)('must be some in %s', (dialect, path) => {
+  ] as const)('must not be empty in %s', (dialect, path) => {
     const findings = createFindings();
     expect(checkParameters({ ...STUDY_DRAFT, line: 8, parameters: undefined }, dialect, findings)).toBeNull();
     expect(findings.problems).toMatchObject([{ code: 'NO_PARAMETERS', path, line: 8 }]);
   });
 
-  it('have names of their own', () => {
+  it('have unique names', () => {
     const codes = ['DUPLICATE_PARAMETER p.parameterName'];
     expect(check(doubleDraft('p', 0, 1), doubleDraft('q', 0, 1), integer('p', 0, 1)).codes).toEqual(codes);
   });
 
-  it('are 500 at most', () => {
+  it('are at most 500', () => {
     const many = (count: number) => Array.from({ length: count }, (_, index) => doubleDraft(`p${index}`, 0, 1));
     expect(check(...many(500)).found).toHaveLength(500);
     expect(check(...many(501)).codes).toEqual(['TOO_MANY_PARAMETERS trainingInput.hyperparameters.params']);
@@ -159,30 +167,30 @@ describe('a conditional parameter', () => {
     [optimizer, 'sgd', 'sgd'],
     [list('n', 'DISCRETE', ['1', '2.5']), '2.50', 2.5],
     [integer('n', 1, 9), '9', 9],
-  ])('goes by a value of its parent', (parent, written, meant) => {
-    const { found, codes } = check({ ...parent, children: [child(rate, written)] });
+  ])('is used for values of its parent', (parent, text, parsed) => {
+    const { found, codes } = check({ ...parent, children: [child(rate, text)] });
     expect(codes).toEqual([]);
-    expect(found?.[0].children).toMatchObject([{ parentValues: [meant], parameter: { id: 'rate' } }]);
+    expect(found?.[0].children).toMatchObject([{ parentValues: [parsed], parameter: { id: 'rate' } }]);
   });
 
   it.each<[string, ParameterDraft, readonly string[]]>([
-    ['no category', optimizer, ['adam', 'rmsprop']],
-    ['no number of the list', list('n', 'DISCRETE', ['1', '3']), ['2']],
-    ['no number in the range', integer('n', 1, 9), ['10']],
-    ['no whole number', integer('n', 1, 9), ['1.5']],
-    ['no number at all', integer('n', 1, 9), ['one']],
-    ['a real number', doubleDraft('n', 1, 9), ['1']],
-    ['not said', optimizer, []],
-  ])('cannot go by what is %s', (_, parent, values) => {
+    ['an unknown category', optimizer, ['adam', 'rmsprop']],
+    ['a number that is not in the list', list('n', 'DISCRETE', ['1', '3']), ['2']],
+    ['a number outside the range', integer('n', 1, 9), ['10']],
+    ['a fraction', integer('n', 1, 9), ['1.5']],
+    ['not a number', integer('n', 1, 9), ['one']],
+    ['a value of a DOUBLE parent', doubleDraft('n', 1, 9), ['1']],
+    ['no value', optimizer, []],
+  ])('cannot be used for %s', (_, parent, values) => {
     const { found, codes } = check({ ...parent, children: [child(rate, ...values)] });
-    const wrong = values.at(-1);
+    const invalid = values.at(-1);
     expect(found).toBeNull();
     expect(codes).toEqual([
-      wrong === undefined ? 'PARENT_VALUES child.rate' : `PARENT_VALUES values[${values.length - 1}]`,
+      invalid === undefined ? 'PARENT_VALUES child.rate' : `PARENT_VALUES values[${values.length - 1}]`,
     ]);
   });
 
-  it('may share its name with one that is never there together with it', () => {
+  it('may share its name with a parameter that is never used together with it', () => {
     const apart = [child(rate, 'adam'), child(rate, 'sgd')];
     const together = [child(rate, 'adam'), child(rate, 'sgd', 'adam')];
     expect(check({ ...optimizer, children: apart }).codes).toEqual([]);
@@ -190,7 +198,7 @@ describe('a conditional parameter', () => {
     expect(check({ ...optimizer, children: apart }, rate).codes).toEqual(['DUPLICATE_PARAMETER rate.parameterName']);
   });
 
-  it('is judged as others are, and so are its own', () => {
+  it('is validated like others, and so are its children', () => {
     const deep = { ...optimizer, children: [child(list('n', 'DISCRETE', ['1']), 'adam')] };
     const broken = {
       ...deep,

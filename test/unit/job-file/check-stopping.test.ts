@@ -21,8 +21,8 @@ function checkWhole(more: Partial<StoppingDraft>) {
   return { conditions, codes: findings.problems.map(({ code, path }) => `${code} ${path}`) };
 }
 
-describe('ending trials early', () => {
-  it('is not done where nothing is said', () => {
+describe('stopping trials early', () => {
+  it('is null by default', () => {
     expect(checkEarlyStopping(STUDY_DRAFT, [RATE], createFindings())).toBeNull();
   });
 
@@ -30,12 +30,12 @@ describe('ending trials early', () => {
     ['AUTOMATIC', { rule: 'AUTOMATIC' }],
     ['DECAY_CURVE', { rule: 'DECAY_CURVE', usesElapsedTime: true }],
     ['MEDIAN', { rule: 'MEDIAN', usesElapsedTime: true }],
-  ] as const)('follows the rule %s', (rule, stopping) => {
+  ] as const)('supports the rule %s', (rule, stopping) => {
     const draft = { ...earlyStoppingDraft(rule), usesElapsedTime: said(true, 'elapsed') };
     expect(checkEarly(draft)).toEqual({ stopping, codes: [] });
   });
 
-  it('follows a convex curve with all that it can be told', () => {
+  it('supports all settings of a convex curve', () => {
     const draft: EarlyStoppingDraft = {
       ...CONVEX,
       stepsMax: said(100, 'max'),
@@ -61,14 +61,18 @@ describe('ending trials early', () => {
   it.each<[string, Partial<EarlyStoppingDraft>, string]>([
     ['negative steps', { stepsMin: said(-1, 'min') }, 'STOPPING_CONDITION min'],
     ['no steps', { stepsMax: said(0, 'max') }, 'STOPPING_CONDITION max'],
-    ['fewer steps than the least', { stepsMin: said(9, 'min'), stepsMax: said(8, 'max') }, 'STOPPING_CONDITION min'],
+    [
+      'a minimum above the maximum of steps',
+      { stepsMin: said(9, 'min'), stepsMax: said(8, 'max') },
+      'STOPPING_CONDITION min',
+    ],
     ['a learning rate that is not tuned', { learningRateParameterId: said('rat', 'lr') }, 'UNKNOWN_PARAMETER lr'],
-  ])('cannot go by %s', (_, more, code) => {
+  ])('rejects %s', (_, more, code) => {
     expect(checkEarly({ ...CONVEX, ...more }).codes).toEqual([code]);
   });
 });
 
-describe('ending the whole study', () => {
+describe('stopping the whole study', () => {
   const END = '2030-01-31T18:00:00Z';
   const limit = (more: { maxDuration?: string; endTime?: string }) => ({
     path: 'limit',
@@ -76,11 +80,11 @@ describe('ending the whole study', () => {
     endTime: more.endTime === undefined ? undefined : said(more.endTime, 'limit.endTime'),
   });
 
-  it('is left to the number of trials where nothing is said', () => {
+  it('is null by default', () => {
     expect(checkStoppingConditions(undefined, createFindings())).toBeNull();
   });
 
-  it('takes times and numbers of trials', () => {
+  it('supports times and numbers of trials', () => {
     const { conditions, codes } = checkWhole({
       stopsRunningTrials: said(true, 'asap'),
       minimumRuntime: limit({ maxDuration: '60s' }),
@@ -104,22 +108,22 @@ describe('ending the whole study', () => {
 
   it.each<[string, Partial<StoppingDraft>, string]>([
     ['a duration without a unit', { withoutProgressMax: said('60', 'idle') }, 'INVALID_DURATION idle'],
-    ['no time at all', { maximumRuntime: limit({ maxDuration: '0s' }) }, 'INVALID_DURATION limit.maxDuration'],
-    ['a day without an hour', { maximumRuntime: limit({ endTime: '2030-01-31' }) }, 'INVALID_TIME limit.endTime'],
+    ['a duration of 0', { maximumRuntime: limit({ maxDuration: '0s' }) }, 'INVALID_DURATION limit.maxDuration'],
+    ['a date without a time', { maximumRuntime: limit({ endTime: '2030-01-31' }) }, 'INVALID_TIME limit.endTime'],
     [
-      'a day that there is not',
+      'a date that does not exist',
       { maximumRuntime: limit({ endTime: END.replace('01', '13') }) },
       'INVALID_TIME limit.endTime',
     ],
     ['two limits', { minimumRuntime: limit({ maxDuration: '9s', endTime: END }) }, 'STOPPING_CONDITION limit.endTime'],
     [
-      'more trials at least than at most',
+      'a minimum above the maximum of trials',
       { trialsMin: said(3, 'min'), trialsMax: said(2, 'max') },
       'STOPPING_CONDITION min',
     ],
-    ['fewer trials than none', { trialsMin: said(-1, 'min') }, 'STOPPING_CONDITION min'],
-    ['a time yet to be filled in', { withoutProgressMax: said('{{IDLE}}', 'idle') }, 'PLACEHOLDER idle'],
-  ])('cannot go by %s', (_, more, code) => {
+    ['a negative number of trials', { trialsMin: said(-1, 'min') }, 'STOPPING_CONDITION min'],
+    ['a placeholder as a duration', { withoutProgressMax: said('{{IDLE}}', 'idle') }, 'PLACEHOLDER idle'],
+  ])('rejects %s', (_, more, code) => {
     expect(checkWhole(more).codes).toEqual([code]);
   });
 });

@@ -32,12 +32,12 @@ function metric(more: Partial<MetricDraft>) {
   return { metrics: [{ ...metricDraft('accuracy'), ...more }] };
 }
 
-describe('a study', () => {
-  it('is none where none is asked for', () => {
+describe('checkStudy', () => {
+  it('returns null without a study', () => {
     expect(checkStudy(EMPTY_DRAFT, createFindings())).toBeNull();
   });
 
-  it.each(['ai-platform', 'vertex-ai', 'dropforge'] as const)('of %s is taken over', (dialect) => {
+  it.each(['ai-platform', 'vertex-ai', 'dropforge'] as const)('accepts a study of %s', (dialect) => {
     expect(check({}, dialect)).toEqual({ study: STUDY, codes: [] });
   });
 
@@ -45,7 +45,7 @@ describe('a study', () => {
     ['ALGORITHM_UNSPECIFIED', 'BAYESIAN'],
     ['RANDOM_SEARCH', 'RANDOM'],
     ['POPULATION_BASED_TRAINING', 'POPULATION_BASED'],
-  ])('with the algorithm %s searches %s', (word, algorithm) => {
+  ])('maps the algorithm %s to %s', (word, algorithm) => {
     expect(check({ algorithm: said(word, 'algorithm') }).study?.algorithm).toBe(algorithm);
   });
 
@@ -53,27 +53,27 @@ describe('a study', () => {
     ['MEASUREMENT_SELECTION_TYPE_UNSPECIFIED', 'LAST'],
     ['LAST_MEASUREMENT', 'LAST'],
     ['BEST_MEASUREMENT', 'BEST'],
-  ])('with %s counts the %s measurement', (word, measurement) => {
+  ])('maps %s to the %s measurement', (word, measurement) => {
     expect(check({ measurement: said(word, 'measurement') }).study?.measurement).toBe(measurement);
   });
 
   it.each<[string, Partial<StudyDraft>, string]>([
     ['algorithm', { algorithm: said('GRID', 'algorithm') }, 'UNKNOWN_ALGORITHM algorithm'],
-    ['algorithm yet', { algorithm: said('$ALGORITHM', 'algorithm') }, 'PLACEHOLDER algorithm'],
+    ['algorithm, a placeholder', { algorithm: said('$ALGORITHM', 'algorithm') }, 'PLACEHOLDER algorithm'],
     ['measurement', { measurement: said('FIRST', 'measurement') }, 'UNKNOWN_MEASUREMENT measurement'],
     ['job to resume', { resumeJobId: said('a job', 'resume') }, 'INVALID_JOB_ID resume'],
-  ])('has no such %s', (_, study, code) => {
+  ])('rejects an unknown %s', (_, study, code) => {
     expect(check(study)).toEqual({ study: null, codes: [code] });
   });
 
-  it('names the word that was probably meant', () => {
+  it('suggests a similar value', () => {
     const findings = createFindings();
     const study = { ...STUDY_DRAFT, algorithm: said('GRIDSEARCH', 'algorithm') };
     checkStudy({ ...EMPTY_DRAFT, study }, findings);
     expect(findings.problems[0]?.remedy).toContain('Did you mean "GRID_SEARCH"?');
   });
 
-  it('on a grid has no range of real numbers, wherever it stands', () => {
+  it('rejects a DOUBLE parameter in a grid search, at any depth', () => {
     const algorithm = said('GRID_SEARCH', 'algorithm');
     const integer = { ...doubleDraft('n', 1, 3), kind: said('INTEGER', 'n.type') };
     const parent = {
@@ -89,19 +89,19 @@ describe('a study', () => {
 describe('the number of trials', () => {
   const count = (value: number, path: string) => said(value, path);
 
-  it('is one, one at a time, where AI Platform is told nothing', () => {
+  it('defaults to one, one at a time, on AI Platform', () => {
     const { study, codes } = check({ maxTrials: undefined, parallelTrials: undefined });
     expect(study).toMatchObject({ trialsMax: 1, parallelTrialsMax: 1 });
     expect(codes).toEqual(['DEFAULT_TRIALS trainingInput.hyperparameters.maxTrials']);
   });
 
-  it('is one where AI Platform is told 0', () => {
+  it('is one if it is 0, on AI Platform', () => {
     const { study, codes } = check({ maxTrials: count(0, 'max'), parallelTrials: count(0, 'parallel') });
     expect(study).toMatchObject({ trialsMax: 1, parallelTrialsMax: 1 });
     expect(codes).toEqual(['ZERO_TRIALS max', 'ZERO_TRIALS parallel']);
   });
 
-  it('is missed by Vertex AI, also when it is 0, at the top of the job', () => {
+  it('is required by Vertex AI, where 0 means missing', () => {
     const none = { maxTrials: count(0, 'maxTrialCount'), parallelTrials: undefined };
     const codes = ['MISSING_FIELD maxTrialCount', 'MISSING_FIELD parallelTrialCount'];
     expect(check({ ...none, path: 'studySpec' }, 'vertex-ai')).toEqual({ study: null, codes });
@@ -110,7 +110,7 @@ describe('the number of trials', () => {
     );
   });
 
-  it('bounds those at a time', () => {
+  it('limits the number of parallel trials', () => {
     const { study, codes } = check({ maxTrials: count(3, 'max'), parallelTrials: count(5, 'parallel') });
     expect(study).toMatchObject({ trialsMax: 3, parallelTrialsMax: 3 });
     expect(codes).toEqual(['PARALLEL_ABOVE_MAX parallel']);
@@ -122,14 +122,14 @@ describe('the number of trials', () => {
     expect(check({ maxFailedTrials: count(value, 'failed') }).codes).toEqual(['INVALID_TRIAL_COUNT failed']);
   });
 
-  it('that may fail is the service’s to say where it is 0', () => {
+  it('that may fail defaults to null if it is 0', () => {
     expect(check({ maxFailedTrials: count(0, 'failed') }).study?.failedTrialsMax).toBeNull();
     expect(check({ maxFailedTrials: count(2, 'failed') }).study?.failedTrialsMax).toBe(2);
   });
 });
 
 describe('a metric', () => {
-  it('has a name of its own on AI Platform where none is given', () => {
+  it('has a default name on AI Platform', () => {
     const codes = ['DEFAULT_METRIC_TAG trainingInput.hyperparameters.hyperparameterMetricTag'];
     const none = metric({ id: undefined, goal: undefined, path: 'trainingInput.hyperparameters' });
     const { study, codes: told } = check(none);
@@ -140,39 +140,35 @@ describe('a metric', () => {
   it.each([
     ['MINIMIZE', 'MINIMIZE'],
     ['GOAL_TYPE_UNSPECIFIED', 'MAXIMIZE'],
-  ])('with the goal %s is to be %sd', (word, goal) => {
+  ])('with the goal %s is %sd', (word, goal) => {
     expect(check(metric({ goal: said(word, 'goal') })).study?.metrics[0].goal).toBe(goal);
   });
 
   it.each<[string, Partial<StudyDraft>, string]>([
-    ['at all', { metrics: [] }, 'METRIC_MISSING trainingInput.hyperparameters.metrics'],
-    ['name', metric({ id: undefined }), 'METRIC_MISSING metric.metricId'],
-    ['goal', metric({ goal: undefined }), 'METRIC_MISSING metric.goal'],
-    ['name without blanks', metric({ id: said('a b', 'id') }), 'INVALID_METRIC_ID id'],
-    ['goal that is one', metric({ goal: said('max', 'goal') }), 'UNKNOWN_GOAL goal'],
-    ['goal yet', metric({ goal: said('{{GOAL}}', 'goal') }), 'PLACEHOLDER goal'],
+    ['no metric', { metrics: [] }, 'METRIC_MISSING trainingInput.hyperparameters.metrics'],
+    ['a missing name', metric({ id: undefined }), 'METRIC_MISSING metric.metricId'],
+    ['a missing goal', metric({ goal: undefined }), 'METRIC_MISSING metric.goal'],
+    ['a name with a space', metric({ id: said('a b', 'id') }), 'INVALID_METRIC_ID id'],
+    ['an unknown goal', metric({ goal: said('max', 'goal') }), 'UNKNOWN_GOAL goal'],
+    ['a placeholder as goal', metric({ goal: said('{{GOAL}}', 'goal') }), 'PLACEHOLDER goal'],
+    ['a duplicate name', { metrics: [metricDraft('loss'), metricDraft('loss')] }, 'DUPLICATE_METRIC metric.metricId'],
+    ['a fraction above 1', metric({ safeTrialsFractionMin: said(1.1, 'fraction') }), 'INVALID_SAFE_FRACTION fraction'],
+    ['only safety metrics', metric({ safetyThreshold: said(0, 'safe') }), 'METRIC_MISSING metric'],
     [
-      'name that is nobody else’s',
-      { metrics: [metricDraft('loss'), metricDraft('loss')] },
-      'DUPLICATE_METRIC metric.metricId',
-    ],
-    ['fraction above one', metric({ safeTrialsFractionMin: said(1.1, 'fraction') }), 'INVALID_SAFE_FRACTION fraction'],
-    ['objective beside it', metric({ safetyThreshold: said(0, 'safe') }), 'METRIC_MISSING metric'],
-    [
-      'end',
+      'too many metrics',
       { metrics: Array.from({ length: 101 }, (_, index) => metricDraft(`m${index}`)) },
       'TOO_MANY_METRICS trainingInput.hyperparameters.metrics',
     ],
-  ])('must not be without a %s', (_, study, code) => {
+  ])('is rejected for %s', (_, study, code) => {
     expect(check(study, 'vertex-ai')).toEqual({ study: null, codes: [code] });
   });
 
-  it('is missed in Dropforge’s own form under its name there', () => {
+  it('is reported missing by its name in Dropforge’s dialect', () => {
     const codes = ['MISSING_FIELD tune.metric'];
     expect(check(metric({ id: said(' ', 'tune.metric'), path: 'tune' }), 'dropforge')).toEqual({ study: null, codes });
   });
 
-  it('can be kept safe beside another', () => {
+  it('can be a safety metric in addition to another', () => {
     const safe = { ...metricDraft('memory'), safetyThreshold: said(3, 'x'), safeTrialsFractionMin: said(0.5, 'y') };
     expect(check({ metrics: [metricDraft('accuracy'), safe] }, 'vertex-ai').study?.metrics[1]?.safety).toEqual({
       threshold: 3,

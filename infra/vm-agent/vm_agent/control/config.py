@@ -134,7 +134,8 @@ def _with_default(body: Mapping[str, Any], path: Tuple[str, ...], default: Any) 
     if not rest:
         return body if name in body else {**body, name: default}
     value = _field(body, name, dict)
-    return {**body, name: _with_default(value, tuple(rest), default)}
+    changed = _with_default(value, tuple(rest), default)
+    return body if changed is value else {**body, name: changed}
 
 
 def _read_spec(body: Mapping[str, Any], program: Mapping[str, Any]) -> ReplicaSpec:

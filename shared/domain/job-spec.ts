@@ -94,7 +94,10 @@ export type ContainerProgram = {
  * Scalar settings that job file, JobSpec and the agent's configuration carry under the same name. Absent options have
  * the agent's default.
  */
-export type ProgramOptions = Readonly<Record<never, never>>;
+export type ProgramOptions = {
+  /** 0 to 19, added to the agent's own niceness; 0 by default. */
+  readonly nice?: number | undefined;
+};
 
 export type JobLimits = {
   /**

@@ -5,4 +5,6 @@ import type { ProgramOptions } from '#shared/domain/job-spec.ts';
  * The options of the program, in stored jobs and in a VM's configuration. All of them are optional: jobs and VMs of the
  * previous version lack the newest ones, and the agent has a default for each.
  */
-export const programOptionsSchema = z.object({}) satisfies z.ZodType<ProgramOptions>;
+export const programOptionsSchema = z.object({
+  nice: z.int().min(0).max(19).optional(),
+}) satisfies z.ZodType<ProgramOptions>;

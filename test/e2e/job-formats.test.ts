@@ -1,3 +1,4 @@
+import { getPriority } from 'node:os';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type CloudUnderTest, packFiles, startCloudUnderTest } from '../support/e2e/cloud-under-test.ts';
 
@@ -85,6 +86,14 @@ it.each([
     expect(await cloud.listVms()).toEqual([]);
   },
 );
+
+it('a program runs with the niceness in its job file', async () => {
+  const job = { name: 'polite', module: 'trainer.task', nice: 7 };
+  await cloud.upload('polite.tar.gz', await packFiles(sourcesOf(job, 'import os\nprint("niceness", os.nice(0))\n')));
+
+  expect(await cloud.awaitJob('polite')).toMatchObject({ state: 'SUCCEEDED' });
+  expect(JSON.stringify(await cloud.readLog('polite'))).toContain(`niceness ${Math.min(19, getPriority() + 7)}`);
+});
 
 it('a job that this version does not support is rejected with the field, and nothing is started', async () => {
   const job = { name: 'tuned', module: 'trainer.task', tune: { metric: 'loss', parameters: { seed: [1, 2] } } };

@@ -21,7 +21,7 @@ RENAMED_FIELDS: Mapping[int, Mapping[Tuple[str, ...], str]] = {
 }
 
 # The fields that a configuration of any version may lack, as paths, and their values if it does.
-OPTIONAL_FIELDS: Mapping[Tuple[str, ...], Any] = {}
+OPTIONAL_FIELDS: Mapping[Tuple[str, ...], Any] = {('program', 'nice'): 0}
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,8 @@ class Config:
     secrets: Mapping[str, str]
     """`projects/P/secrets/S/versions/V` by environment variable."""
     packages: Tuple[Package, ...]
+    nice: int
+    """Added to the agent's niceness for the program, 0 to 19."""
     replica_count: int
     limits: Limits
     intervals: Intervals
@@ -92,6 +94,7 @@ def read_config(body: Any) -> Config:
         endpoints=_read_endpoints(_field(body, 'endpoints', dict)),
         secrets={name: str(version) for name, version in _field(program, 'secrets', dict).items()},
         packages=tuple(_read_package(package) for package in _field(program, 'packages', list)),
+        nice=_field(program, 'nice', int),
         replica_count=_field(body, 'replicaCount', int),
         limits=_read_limits(_field(body, 'limits', dict)),
         intervals=_read_intervals(_field(body, 'intervals', dict)),

@@ -227,9 +227,14 @@ def _run_program(replica: Replica, state: State, secrets: Mapping[str, str]) -> 
         file.parent.mkdir(parents=True, exist_ok=True)
     tools = {**tool_environment(os.environ, paths, replica.vm), **secrets}
     environment = program_environment(spec, paths, tools)
-    argv = [str(paths.python), '-m', spec.module, *program_arguments(spec)]
+    argv = [*_nice(replica.config.nice), str(paths.python), '-m', spec.module, *program_arguments(spec)]
     replica.set_phase('RUNNING')
     return replica.supervisor.run_program(_command(replica, argv, environment, folder), ran_seconds)
+
+
+def _nice(increment: int) -> Sequence[str]:
+    """Returns the command prefix that raises a program's niceness; `nice` replaces itself with the program."""
+    return [shutil.which('nice') or '/usr/bin/nice', '-n', str(increment)] if increment > 0 else []
 
 
 def _program_paths(replica: Replica, import_roots: Tuple[str, ...]) -> ProgramPaths:

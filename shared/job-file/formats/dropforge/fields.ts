@@ -1,7 +1,15 @@
 import { JOB_ID_PATTERN, type Role } from '#shared/domain/job-spec.ts';
 import { MAX_RUNNING_MS_MAX, MAX_WAIT_MS_MAX } from '#shared/job-file/draft/duration.ts';
 import { masterOf } from '#shared/job-file/draft/job-draft.ts';
-import { custom, type FieldDocs, field, type JobField, rulesOf, synonymsOf } from '#shared/job-file/fields/field.ts';
+import {
+  custom,
+  type FieldDocs,
+  field,
+  type JobField,
+  programOption,
+  rulesOf,
+  synonymsOf,
+} from '#shared/job-file/fields/field.ts';
 import { integer, text, textList, textMap } from '#shared/job-file/fields/kind.ts';
 import { inJob, inMaster, inProgram, withMaster } from '#shared/job-file/fields/slot.ts';
 import { duration } from '#shared/job-file/formats/dropforge/durations.ts';
@@ -106,6 +114,22 @@ export const JOB_FIELDS = {
       examples: [{ WANDB_API_KEY: 'wandb-key', HF_TOKEN: 'hf-token:3' }],
       synonyms: ['secretEnv', 'dropforgeSecrets'],
       goesTo: { spec: 'secrets', vm: 'config.program.secrets' },
+    },
+  ),
+  nice: programOption(
+    'nice',
+    integer({
+      min: 0,
+      max: 19,
+      default: 0,
+      code: 'INVALID_NICE',
+      remedy: 'Write 0 for the normal priority, or up to 19 for the lowest.',
+    }),
+    {
+      description: "The program's niceness: 19 is the lowest CPU priority. The agent keeps the normal priority.",
+      omitted: '0',
+      examples: [10],
+      synonyms: ['niceness', 'renice'],
     },
   ),
   runtime: field(inJob('runtimeVersion'), text(VERSION), {

@@ -13,7 +13,7 @@ const JOBS_PER_PAGE_MAX = 100;
 const JOBS_PER_PAGE_DEFAULT = 20;
 const LOG_ENTRIES_PER_PAGE_MAX = 1_000;
 
-/** The HTTP API: jobs as AI Platform's REST resource shows them, `POST …:cancel`, and a job's log by pages. */
+/** The HTTP API: jobs in the style of AI Platform's REST resource, `POST …:cancel`, and paginated logs. */
 export function createApiApp(ports: ApiPorts): Hono {
   const app = new Hono();
 
@@ -44,16 +44,16 @@ export function createApiApp(ports: ApiPorts): Hono {
   });
 
   app.notFound((context) =>
-    context.json(errorBody(404, `There is nothing at ${context.req.path}.`, 'See /v1/jobs.'), 404),
+    context.json(errorBody(404, `The path ${context.req.path} does not exist.`, 'List the jobs at /v1/jobs.'), 404),
   );
   app.onError((error) => {
     if (error instanceof HTTPException) {
       return error.getResponse();
     }
     if (error instanceof LogsBusyError) {
-      // Not an empty page: whoever follows a job would take it for the end of the log.
+      // Not an empty page, which a client that follows the log would take for its end.
       const seconds = error.retryAfterSeconds;
-      const answer = errorBody(429, error.message, `Ask again in ${seconds} s, with the same cursor.`);
+      const answer = errorBody(429, error.message, `Retry in ${seconds} s with the same cursor.`);
       return Response.json(answer, { status: 429, headers: { 'retry-after': String(seconds) } });
     }
     throw error;
@@ -65,46 +65,46 @@ async function readView(ports: ApiPorts, given: string) {
   const jobId = readJobId(given);
   const stored = await ports.jobs.read(jobId);
   if (stored === undefined) {
-    throw refusal(404, `There is no job ${jobId}.`, 'List the jobs to see their ids: dropforge jobs list.');
+    throw errorResponse(404, `Job ${jobId} does not exist.`, 'List the jobs to see their ids: dropforge jobs list.');
   }
   return viewJob(stored.job, await ports.replicas.listByJob(jobId), ports.clock.now());
 }
 
 function readJobId(given: string): string {
   if (!JOB_ID_PATTERN.test(given)) {
-    throw refusal(
+    throw errorResponse(
       400,
-      `${given} is no job id.`,
-      'A job id is a letter, then up to 127 letters, digits or underscores.',
+      `${given} is not a valid job id.`,
+      'A job id is a letter, followed by up to 127 letters, digits or underscores.',
     );
   }
   return given;
 }
 
-/** The token of the previous answer; it says after which job to go on. */
+/** Parses the `nextPageToken` of the previous page, which names its last job. */
 function readPageToken(given: string | undefined) {
   if (given === undefined) {
     return undefined;
   }
   const [, createdAt, jobId] = /^(\d{1,15})\.(\w+)$/.exec(given) ?? [];
   if (createdAt === undefined || jobId === undefined) {
-    throw refusal(400, `${given} is no page token.`, 'Pass the nextPageToken of the previous answer.');
+    throw errorResponse(400, `${given} is not a valid page token.`, 'Pass the nextPageToken of the previous response.');
   }
   return { createdAt: Number(createdAt), jobId };
 }
 
-function readCount(given: string | undefined, fallback: number, most: number): number {
+function readCount(given: string | undefined, fallback: number, max: number): number {
   if (given === undefined) {
     return fallback;
   }
   const count = Number(given);
-  if (!Number.isSafeInteger(count) || count < 1 || count > most) {
-    throw refusal(400, `${given} is not a whole number from 1 to ${most}.`, 'Correct the query parameter.');
+  if (!Number.isSafeInteger(count) || count < 1 || count > max) {
+    throw errorResponse(400, `${given} is not a whole number from 1 to ${max}.`, 'Correct the query parameter.');
   }
   return count;
 }
 
-function refusal(status: 400 | 404, message: string, remedy: string): HTTPException {
+function errorResponse(status: 400 | 404, message: string, remedy: string): HTTPException {
   return new HTTPException(status, { res: Response.json(errorBody(status, message, remedy), { status }) });
 }
 

@@ -1,7 +1,7 @@
 import { createRemoteJWKSet, errors, type JWTVerifyGetKey, jwtVerify } from 'jose';
 import { z } from 'zod';
 
-/** A VM as its identity token names it, proven by the signature. */
+/** A VM's identity, as proven by its signed token. */
 export type VmIdentity = { readonly vmName: string; readonly zone: string; readonly instanceId: string };
 
 export type VmIdentityOutcome =
@@ -9,7 +9,7 @@ export type VmIdentityOutcome =
   | { readonly outcome: 'REJECTED'; readonly reason: string };
 
 export type VmIdentityExpectation = {
-  /** Where the issuer's public keys are, or a function that finds one. */
+  /** URL of the issuer's public keys, or a function that returns a key. */
   readonly jwks: URL | JWTVerifyGetKey;
   readonly issuer: string;
   readonly audience: string;
@@ -19,19 +19,19 @@ export type VmIdentityExpectation = {
 
 export type VmIdentityVerifier = (authorizationHeader: string | undefined) => Promise<VmIdentityOutcome>;
 
-/** Google's keys and name for the tokens of Compute Engine's metadata server. */
+/** Google's keys and issuer for tokens of Compute Engine's metadata server. */
 export const GOOGLE_JWKS_URL = 'https://www.googleapis.com/oauth2/v3/certs';
 export const GOOGLE_TOKEN_ISSUER = 'https://accounts.google.com';
 
-/** How far the clocks of issuer and verifier may be apart. */
+/** Tolerated clock difference between issuer and verifier. */
 export const CLOCK_SKEW_SECONDS_MAX = 30;
 
-/** Real ones have about 1,100; what is longer is not worth taking apart. */
+/** Real tokens have about 1,100 characters; longer ones are rejected without parsing. */
 export const TOKEN_CHARACTERS_MAX = 8_192;
 
 const BEARER = /^Bearer +([\w-]+\.[\w-]+\.[\w-]*)$/i;
 
-/** Source: cloud.google.com/compute/docs/instances/verifying-instance-identity#payload (a token with `format=full`). */
+/** Source: cloud.google.com/compute/docs/instances/verifying-instance-identity#payload (token with `format=full`). */
 const claimsSchema = z.object({
   email: z.string(),
   email_verified: z.literal(true),
@@ -46,9 +46,9 @@ const claimsSchema = z.object({
 });
 
 /**
- * Verifies the `Authorization` header of a VM: an RS256 token of this issuer, for this audience, of this service
- * account and project, not expired. Throws when the issuer's keys cannot be had: that is no fault of the VM's, and
- * passes.
+ * Verifies the `Authorization` header of a VM: an unexpired RS256 token of this issuer, for this audience, service
+ * account and project. Throws if the issuer's keys cannot be fetched, which is a transient error and not the VM's
+ * fault.
  */
 export function createVmIdentityVerifier(expectation: VmIdentityExpectation): VmIdentityVerifier {
   const { jwks, issuer, audience } = expectation;
@@ -56,7 +56,7 @@ export function createVmIdentityVerifier(expectation: VmIdentityExpectation): Vm
   return async (authorizationHeader) => {
     const token = readToken(authorizationHeader);
     if (token === undefined) {
-      return refuse('The request carries no identity token. Send it as "Authorization: Bearer TOKEN".');
+      return reject('The request carries no identity token. Send it as "Authorization: Bearer TOKEN".');
     }
     try {
       const { payload } = await jwtVerify(token, findKey, {
@@ -66,10 +66,10 @@ export function createVmIdentityVerifier(expectation: VmIdentityExpectation): Vm
         clockTolerance: CLOCK_SKEW_SECONDS_MAX,
         requiredClaims: ['exp', 'iat'],
       });
-      return judgeClaims(payload, expectation);
+      return checkClaims(payload, expectation);
     } catch (error) {
-      if (isFaultOfToken(error)) {
-        return refuse(`The identity token is not valid: ${error.message}.`);
+      if (isTokenError(error)) {
+        return reject(`The identity token is not valid: ${error.message}.`);
       }
       throw error;
     }
@@ -81,27 +81,25 @@ function readToken(authorizationHeader: string | undefined): string | undefined 
   return header.length > TOKEN_CHARACTERS_MAX ? undefined : BEARER.exec(header)?.[1];
 }
 
-function judgeClaims(payload: unknown, { serviceAccountEmail, projectId }: VmIdentityExpectation): VmIdentityOutcome {
+function checkClaims(payload: unknown, { serviceAccountEmail, projectId }: VmIdentityExpectation): VmIdentityOutcome {
   const claims = claimsSchema.safeParse(payload);
   if (!claims.success) {
     const [issue] = claims.error.issues;
-    return refuse(
-      `The identity token lacks what a VM's has at "${issue?.path.join('.')}". Ask for it with format=full.`,
-    );
+    return reject(`The identity token has no valid claim "${issue?.path.join('.')}". Request it with format=full.`);
   }
   const { email, google } = claims.data;
   const { instance_id: instanceId, instance_name: vmName, project_id, zone } = google.compute_engine;
   if (email !== serviceAccountEmail) {
-    return refuse(`The identity token is of ${email}, not of the service account of the VMs.`);
+    return reject(`The identity token belongs to ${email}, not to the service account of the VMs.`);
   }
   if (project_id !== projectId) {
-    return refuse(`The identity token is of a VM in project ${project_id}, not in ${projectId}.`);
+    return reject(`The identity token belongs to a VM in project ${project_id}, not ${projectId}.`);
   }
   return { outcome: 'VERIFIED', identity: { vmName, zone, instanceId } };
 }
 
-/** What jose says of a token is one of its own errors; these few are about the keys, as is all that is not jose's. */
-function isFaultOfToken(error: unknown): error is errors.JOSEError {
+/** Whether the token is invalid. Errors about the keys, and errors that are not jose's, are not about the token. */
+function isTokenError(error: unknown): error is errors.JOSEError {
   return (
     error instanceof errors.JOSEError &&
     !(error instanceof errors.JWKSTimeout) &&
@@ -110,6 +108,6 @@ function isFaultOfToken(error: unknown): error is errors.JOSEError {
   );
 }
 
-function refuse(reason: string): VmIdentityOutcome {
+function reject(reason: string): VmIdentityOutcome {
   return { outcome: 'REJECTED', reason };
 }

@@ -2,10 +2,10 @@ import type { CapacityFailure } from '#shared/domain/capacity.ts';
 import type { TimestampMs } from '#shared/domain/job.ts';
 import type { ProvisioningModel } from '#shared/domain/job-spec.ts';
 
-/** What all jobs learnt about full zones. Forgetting it costs retries, never correctness. */
+/** Capacity failures of all jobs. Losing entries costs retries, never correctness. */
 export type CapacityHistory = {
   record(failure: CapacityFailure): Promise<void>;
-  /** Refusals of this machine since the given time; at most a few hundred. */
+  /** Failures for this machine since the given time; at most a few hundred, the newest. */
   recall(query: {
     readonly machineKey: string;
     readonly provisioningModel: ProvisioningModel;

@@ -1,2 +1,2 @@
-/** What time it is, in milliseconds since the Unix epoch. */
+/** Current time in milliseconds since the Unix epoch. */
 export type Clock = { now(): number };

@@ -3,18 +3,21 @@ import type { Job, TimestampMs } from '#shared/domain/job.ts';
 
 export type StoredJob = { readonly job: Job; readonly revision: number };
 
-/** An effect that was committed and not yet paid. `entryId` is derived from the event, so paying twice is visible. */
+/**
+ * An effect that was committed and not yet published. `entryId` is derived from the event, so duplicates are
+ * recognizable.
+ */
 export type OutboxEntry = { readonly entryId: string; readonly effect: Effect };
 
 /** An unfinished job whose `wakeAt` has passed. */
 export type DueJob = { readonly jobId: string; readonly wakeAt: TimestampMs };
 
-/** COMMITTED: written. STALE: the revision moved on, read again. DUPLICATE: this event was handled before. */
+/** COMMITTED: written. STALE: the revision has changed, read again. DUPLICATE: this event was handled before. */
 export type CommitOutcome = 'COMMITTED' | 'STALE' | 'DUPLICATE';
 
-/** Where jobs live. One commit holds the job, the handled event and the effects owed. */
+/** Stores jobs. One commit contains the job, the handled event and the outbox entries. */
 export type JobStore = {
-  /** Writes a new job with what is owed for it; EXISTS leaves the job of that id untouched. */
+  /** Creates a job with its outbox entries. EXISTS: a job of that id exists and was not changed. */
   create(job: Job, effects: readonly Effect[]): Promise<'CREATED' | 'EXISTS'>;
   read(jobId: string): Promise<StoredJob | undefined>;
   commit(commit: {
@@ -23,18 +26,15 @@ export type JobStore = {
     readonly job: Job;
     readonly effects: readonly Effect[];
   }): Promise<CommitOutcome>;
-  /**
-   * The unfinished jobs whose `wakeAt` is at or before `now`, most overdue first. Reads nothing else, and parses no
-   * job: one unreadable record does not keep the others from being woken.
-   */
+  /** Unfinished jobs whose `wakeAt` is at or before `now`, most overdue first. Reads only those. */
   listDue(now: TimestampMs, countMax: number): Promise<readonly DueJob[]>;
-  /** The jobs that owe effects. Reads nothing else. */
+  /** Ids of the jobs with outbox entries. Reads only those. */
   listJobsWithOutbox(countMax: number): Promise<readonly string[]>;
-  /** What one job owes, oldest first. */
+  /** Outbox entries of a job, oldest first. */
   listOutbox(jobId: string): Promise<readonly OutboxEntry[]>;
-  /** Ticks off a paid effect; one that is gone already is no error. */
+  /** Deletes a published entry; idempotent. */
   markPublished(jobId: string, entryId: string): Promise<void>;
-  /** The newest jobs first, those of one millisecond by their id; `after` is the last job of the previous page. */
+  /** Newest jobs first, then by id; `after` is the last job of the previous page. */
   list(page: {
     readonly countMax: number;
     readonly after?: { readonly createdAt: TimestampMs; readonly jobId: string };

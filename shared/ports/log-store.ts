@@ -1,4 +1,4 @@
-/** One line that a replica's program or agent wrote. */
+/** One line of a replica's program or agent. */
 export type LogEntry = {
   readonly jobId: string;
   readonly attempt: number;
@@ -12,7 +12,7 @@ export type LogEntry = {
 
 export type LogPage = { readonly entries: readonly LogEntry[]; readonly cursor: string };
 
-/** The store takes no more questions for a while: what was asked is to be asked again, with the same cursor. */
+/** The store is rate limited: retry the read with the same cursor after `retryAfterSeconds`. */
 export class LogsBusyError extends Error {
   readonly retryAfterSeconds: number;
 
@@ -22,8 +22,8 @@ export class LogsBusyError extends Error {
   }
 }
 
-/** Reads what VMs have logged. Writing is the VM's own business, through Cloud Logging's door. */
+/** Reads the logs of VMs, which write them through the Cloud Logging API themselves. */
 export type LogStore = {
-  /** The entries after the cursor, oldest first; the empty cursor begins at the start. Throws a LogsBusyError. */
+  /** Entries after the cursor, oldest first; an empty cursor starts at the first entry. Throws LogsBusyError. */
   read(query: { readonly jobId: string; readonly cursor: string; readonly countMax: number }): Promise<LogPage>;
 };

@@ -1,4 +1,4 @@
-/** The topics of the pipeline: one for each stage, and those that users publish to or listen on. */
+/** One topic per stage, and those that users publish or subscribe to. */
 export const TOPICS = [
   'uploads',
   'submit',
@@ -12,8 +12,8 @@ export const TOPICS = [
 ] as const;
 export type Topic = (typeof TOPICS)[number];
 
-/** Publishes; delivery is at least once, in any order, possibly late. The data must be JSON and is never empty. */
+/** Publishes messages. Delivery is at least once, unordered and possibly late. The data must be JSON. */
 export type MessageBus = {
-  /** Resolves with the message id once the message will outlive a crash. */
+  /** Resolves with the message id once the message is durable. */
   publish(topic: Topic, data: object, attributes?: Readonly<Record<string, string>>): Promise<string>;
 };

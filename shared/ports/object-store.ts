@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 
 export type ObjectName = { readonly bucket: string; readonly name: string };
 
-/** An object's generation: what it was when it was written, for ever. int64 in decimal. */
+/** One generation of an object, which is immutable. `generation` is an int64 in decimal. */
 export type ObjectInfo = ObjectName & {
   readonly generation: string;
   readonly sizeBytes: number;
@@ -13,31 +13,29 @@ export type ObjectInfo = ObjectName & {
   readonly updatedAt: number;
 };
 
-/** Half-open: from the first byte up to, and not with, `endByte`. */
+/** Half-open: `endByte` is exclusive. */
 export type ByteRange = { readonly startByte: number; readonly endByte: number };
 
 /**
- * That we may not read an object, or may not learn whether it is there. Thrown: in the deployment's own buckets it is a
- * defect of its grants. Whoever was led to a bucket by a user catches it, and says whose leave is missing.
+ * This account may not read the object, or may not learn whether it exists. For the deployment's own buckets this is a
+ * defect of its grants. Callers catch it for buckets that a user named, and report which grant is missing.
  */
 export class AccessDeniedError extends Error {
   constructor({ bucket, name }: ObjectName) {
-    super(`gs://${bucket}/${name} may not be read by this account: grant it roles/storage.objectViewer on ${bucket}.`);
+    super(`This account may not read gs://${bucket}/${name}: grant it roles/storage.objectViewer on ${bucket}.`);
   }
 }
 
-/** Files in buckets. Names are 1 to 1,024 bytes of UTF-8; a missing object or bucket is a value, not an exception. */
+/** Objects in buckets. Names are 1 to 1,024 bytes of UTF-8. A missing object or bucket is a value, not an exception. */
 export type ObjectStore = {
-  /** Undefined where there is no such object, or no such bucket. Throws an AccessDeniedError. */
+  /** Returns undefined if the object or the bucket does not exist. Throws AccessDeniedError. */
   stat(object: ObjectName, generation?: string): Promise<ObjectInfo | undefined>;
-  /** The object's bytes; with a generation, that one and no other. Undefined where it does not exist. */
+  /** The bytes of the live generation, or of the given one; undefined if it does not exist. */
   read(
     object: ObjectName,
     options?: { readonly generation?: string; readonly range?: ByteRange },
   ): Promise<Readable | undefined>;
-  /**
-   * With `ifGeneration` ('0' = must not exist yet), CONFLICT when another generation is there; nothing is written then.
-   */
+  /** With `ifGeneration` ('0': must not exist), CONFLICT if the live generation differs, without writing. */
   write(
     object: ObjectName,
     body: Uint8Array | Readable,
@@ -48,8 +46,8 @@ export type ObjectStore = {
     },
   ): Promise<ObjectInfo | 'CONFLICT' | 'NO_BUCKET'>;
   /**
-   * Live objects whose name begins with the prefix, in the order of their names, from the first one after `after`.
-   * Fewer than `countMax` are all that there are. Throws where the bucket does not exist or may not be listed.
+   * Live objects whose name starts with the prefix, ordered by name, after `after`. Fewer than `countMax` objects mean
+   * that there are no more. Throws if the bucket does not exist or may not be listed.
    */
   list(query: {
     readonly bucket: string;
@@ -57,6 +55,6 @@ export type ObjectStore = {
     readonly countMax: number;
     readonly after?: string;
   }): Promise<readonly ObjectInfo[]>;
-  /** Whether the bucket exists and we may list its objects; false for a name that no bucket can have. */
+  /** Whether the bucket exists and its objects may be listed; false for an invalid bucket name. */
   hasBucket(bucket: string): Promise<boolean>;
 };

@@ -1,19 +1,17 @@
 import type { TimestampMs } from '#shared/domain/job.ts';
 import type { Replica } from '#shared/domain/replica.ts';
 
-/** Where heartbeats are written: one record a replica, never the job's own. */
+/** Stores heartbeats: one record per replica, separate from the job. */
 export type ReplicaStore = {
-  /**
-   * OUTDATED when a later heartbeat of the same instance, or its exit, was recorded before; nothing is written then.
-   */
+  /** OUTDATED, without writing, if a later heartbeat of the same instance, or its exit, is recorded. */
   record(replica: Replica): Promise<'RECORDED' | 'OUTDATED'>;
-  /** The replicas whose lease has passed, most overdue first. Healthy replicas cost no read. */
+  /** Replicas whose lease has expired, most overdue first. Healthy replicas cost no read. */
   listExpired(now: TimestampMs, countMax: number): Promise<readonly Replica[]>;
-  /** When any replica was last heard, whichever; undefined when none ever was. At most one read. */
+  /** Time of the newest heartbeat of any replica; undefined if there is none. At most one read. */
   lastHeartbeatAt(): Promise<TimestampMs | undefined>;
-  /** The replica that runs, or ran, on this instance. */
+  /** The replica that runs or ran on this instance. */
   findByInstance(instanceId: string): Promise<Replica | undefined>;
   listByJob(jobId: string): Promise<readonly Replica[]>;
-  /** No lease of this job's attempts up to `attempt` is waited for any more. */
+  /** Clears the leases of the job's attempts up to and including `attempt`. */
   clearLeases(jobId: string, attempt: number): Promise<void>;
 };

@@ -94,7 +94,7 @@ describe('deleting VMs of Compute Engine', () => {
     unreachableZone = OTHER_ZONE;
 
     await expect(vms.list()).rejects.toMatchObject({
-      message: expect.stringContaining(`zones/${OTHER_ZONE} could not be asked`),
+      message: expect.stringContaining(`zones/${OTHER_ZONE} could not be reached`),
       seen: [{ jobId: 'seen' }],
     });
     await expect(vms.list({ jobId: 'unseen' })).rejects.toMatchObject({ seen: [] });
@@ -105,7 +105,7 @@ describe('deleting VMs of Compute Engine', () => {
     await vms.create({ ...vmRequest(PLACE, 'unseen'), zone: OTHER_ZONE });
     unreachableZone = OTHER_ZONE;
 
-    await expect(sweep({ ...portsOn(database), vms }, Date.now())).rejects.toThrow(/could not be asked/);
+    await expect(sweep({ ...portsOn(database), vms }, Date.now())).rejects.toThrow(/could not be reached/);
 
     unreachableZone = null;
     await expect.poll(async () => (await vms.list()).map(({ jobId }) => jobId)).toEqual(['unseen']);
@@ -119,7 +119,7 @@ describe('deleting VMs of Compute Engine', () => {
     await vms.create(vmRequest(PLACE, 'cancelled'));
     unreachableZone = OTHER_ZONE;
 
-    await expect(teardown(ports, 'cancelled', 2)).rejects.toThrow(/could not be asked/);
+    await expect(teardown(ports, 'cancelled', 2)).rejects.toThrow(/could not be reached/);
     expect(await statusOf()).toBe('CLOSING');
     expect(await vms.find(vmRequest(PLACE, 'cancelled'))).toBeUndefined();
 

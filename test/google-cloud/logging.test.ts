@@ -54,7 +54,7 @@ it('reports an exceeded quota with the time to retry after, without retrying its
     error: {
       code: 429,
       message: "Cloud Logging's read quota of dropforge-local is exceeded.",
-      remedy: 'Ask again in 15 s, with the same cursor.',
+      remedy: 'Retry in 15 s with the same cursor.',
     },
   });
 });

@@ -6,25 +6,25 @@ import { MECHANISMS, type Mechanism } from './world-faults.ts';
 const SEEDS = 20;
 const STEPS = 8_000;
 
-/** Steps of the simulated clock are not exact: what is due may run after the next thing that is due. */
+/** The simulated clock is not exact: two adjacent due entries may run in reverse order. */
 const SLACK_MS = 180_000;
 const SWEEP_MS = 300_000;
 const SLOWEST_DELETION_MS = 90_000;
-const DEAD_MAN_MS = 600_000;
+const CONTROL_PLANE_TIMEOUT_MS = 600_000;
 const MAX_RUNNING_MS = 300_000;
 const MAX_RUN_MS = TIMEOUTS.bootMs + SETUP_MS_MAX + MAX_RUNNING_MS + TIMEOUTS.maxRunningGraceMs + UPLOAD_GRACE_MS;
 
-/** The stops of a VM that outlives its job: each must suffice when the others, and the teardown stage, have failed. */
+/** The stops of an orphaned VM. Each must suffice if the others, and the teardown stage, have failed. */
 const STOPS: readonly { readonly stop: Mechanism; readonly longestMs: number }[] = [
   { stop: 'sweep', longestMs: SWEEP_MS + SLOWEST_DELETION_MS },
-  { stop: 'agentsStopThemselves', longestMs: DEAD_MAN_MS },
+  { stop: 'agentsStopThemselves', longestMs: CONTROL_PLANE_TIMEOUT_MS },
   { stop: 'maxRunDuration', longestMs: MAX_RUN_MS },
 ];
 
 const ALL_STOPS: readonly Mechanism[] = ['teardown', ...STOPS.map(({ stop }) => stop)];
 
-/** The longest that a VM ran without a job that owned it, in milliseconds of the world's own time. */
-async function longestOrphanLife(seed: number, without: readonly Mechanism[]): Promise<number> {
+/** Longest time that an orphaned VM ran, in simulated milliseconds. */
+async function longestOrphanLifetimeMs(seed: number, without: readonly Mechanism[]): Promise<number> {
   const world = createWorld(seed, without);
   Object.assign(world.faults, { crash: 0, messageLost: 0, mute: 0, silentDeath: 0, createThrows: 0 });
   const orphanedAt = new Map<string, number>();
@@ -49,17 +49,17 @@ async function longestOrphanLife(seed: number, without: readonly Mechanism[]): P
   return longestMs;
 }
 
-it.each(STOPS)('$stop alone ends every orphan within its documented time', async ({ stop, longestMs }) => {
+it.each(STOPS)('$stop alone ends every orphaned VM within its documented time', async ({ stop, longestMs }) => {
   const without = MECHANISMS.filter((mechanism) => ALL_STOPS.includes(mechanism) && mechanism !== stop);
   for (let seed = 1; seed <= SEEDS; seed += 1) {
-    expect(await longestOrphanLife(seed, without), `seed ${seed}`).toBeLessThanOrEqual(longestMs + SLACK_MS);
+    expect(await longestOrphanLifetimeMs(seed, without), `seed ${seed}`).toBeLessThanOrEqual(longestMs + SLACK_MS);
   }
 });
 
-it('without any stop, orphans live on: the bounds above are not met by chance', async () => {
-  const lives: number[] = [];
+it('without any stop, orphaned VMs outlive these limits', async () => {
+  const lifetimes: number[] = [];
   for (let seed = 1; seed <= SEEDS; seed += 1) {
-    lives.push(await longestOrphanLife(seed, ALL_STOPS));
+    lifetimes.push(await longestOrphanLifetimeMs(seed, ALL_STOPS));
   }
-  expect(Math.max(...lives)).toBeGreaterThan(MAX_RUN_MS + SLACK_MS);
+  expect(Math.max(...lifetimes)).toBeGreaterThan(MAX_RUN_MS + SLACK_MS);
 });

@@ -5,38 +5,38 @@ import type { Prng } from './prng.ts';
 
 export class SimulatedCrash extends Error {}
 
-type Fate = 'CRASH' | 'GO_ON';
+type Resumption = 'CRASH' | 'CONTINUE';
 
-/** One run of a handler. Once it has died nothing in it goes on: no `catch` sees its death, and no call is answered. */
+/** One run of a handler. After its crash nothing in it continues: no `catch` sees the crash, and no call returns. */
 type SimulatedProcess = { isDead: boolean; readonly die: (crash: SimulatedCrash) => void };
 
 const PARKED_MAX = 12;
 
 export type SchedulerOptions = {
   /**
-   * How far time may leap while calls wait for their turn. Where little happens, it would otherwise leap over leases in
-   * the middle of every heartbeat's handling.
+   * Limit on one advance of the clock while calls are parked. In a world with few events, the clock would otherwise
+   * skip whole leases while a heartbeat is being handled.
    */
-  readonly leapMsMax?: number;
+  readonly stepMsMax?: number;
 };
 
 /**
- * Virtual time and every interleaving: what is due runs at its time or a little out of order, every port call stops
- * until the seed lets it go on, and any of them may be where its process dies.
+ * Virtual time and every interleaving: due entries run in order or slightly out of order, every port call is parked
+ * until the seed resumes it, and the process can crash at any of them.
  */
 export function createScheduler(
   prng: Prng,
   faults: { crash: number },
-  { leapMsMax = Number.POSITIVE_INFINITY }: SchedulerOptions = {},
+  { stepMsMax = Number.POSITIVE_INFINITY }: SchedulerOptions = {},
 ) {
   const timeline: { dueAt: number; run: () => void }[] = [];
-  const parked: ((fate: Fate) => void)[] = [];
+  const parked: ((fate: Resumption) => void)[] = [];
   const processes = new AsyncLocalStorage<SimulatedProcess>();
   let now = 0;
   let running = 0;
-  let broken: unknown;
+  let violation: unknown;
 
-  function park(): Promise<Fate> {
+  function park(): Promise<Resumption> {
     return new Promise((resolve) => {
       parked.push(resolve);
     });
@@ -49,37 +49,39 @@ export function createScheduler(
 
   const isDead = () => processes.getStore()?.isDead === true;
 
-  /** The port as a handler sees it: every call waits for its turn, before it acts and after. */
+  /** A port whose calls are parked before they take effect, and may crash before and after. */
   function interruptible<Port extends object>(port: Port): Port {
     return new Proxy(port, {
       get:
         (target, name) =>
         async (...input: unknown[]) => {
-          const fate = await park();
-          if (fate === 'CRASH' || isDead()) {
-            return crash('The process died.');
+          const resumption = await park();
+          if (resumption === 'CRASH' || isDead()) {
+            return crash('The process crashed.');
           }
           const result: unknown = await act(() =>
             Reflect.apply(Reflect.get(target, name) as () => unknown, target, input),
           );
-          return prng.chance(faults.crash) || isDead() ? crash('The process died after the call took effect.') : result;
+          return prng.chance(faults.crash) || isDead()
+            ? crash('The process crashed after the call took effect.')
+            : result;
         },
     });
   }
 
-  /** A broken promise of ours ends the world, even where the pipeline catches what a port throws. */
+  /** A violated assertion ends the simulation, even if a use case catches what a port throws. */
   async function act(call: () => unknown): Promise<unknown> {
     try {
       return await call();
     } catch (error) {
-      noteBroken(error);
+      recordViolation(error);
       throw error;
     }
   }
 
-  function noteBroken(error: unknown): void {
+  function recordViolation(error: unknown): void {
     if (error instanceof AssertionError) {
-      broken ??= error;
+      violation ??= error;
     }
   }
 
@@ -87,20 +89,20 @@ export function createScheduler(
     timeline.push({ dueAt, run });
   }
 
-  /** Runs a handler; what it throws is a failed delivery, but for a broken promise of ours. */
+  /** Runs a handler. What it throws is a failed delivery, except for a violated assertion. */
   function start(work: () => Promise<void>, onFailure: () => void): void {
     running += 1;
-    const death = Promise.withResolvers<void>();
+    const crashed = Promise.withResolvers<void>();
     const process: SimulatedProcess = {
       isDead: false,
       die(crash) {
         process.isDead = true;
-        death.reject(crash);
+        crashed.reject(crash);
       },
     };
-    Promise.race([processes.run(process, work), death.promise])
+    Promise.race([processes.run(process, work), crashed.promise])
       .catch((error: unknown) => {
-        noteBroken(error);
+        recordViolation(error);
         onFailure();
       })
       .finally(() => {
@@ -108,14 +110,14 @@ export function createScheduler(
       });
   }
 
-  function isLeapTooLong(): boolean {
-    return Math.min(...timeline.map(({ dueAt }) => dueAt)) - now > leapMsMax;
+  function isStepTooLong(): boolean {
+    return Math.min(...timeline.map(({ dueAt }) => dueAt)) - now > stepMsMax;
   }
 
   async function step(): Promise<void> {
-    if (parked.length >= PARKED_MAX || (parked.length > 0 && (isLeapTooLong() || prng.chance(0.85)))) {
+    if (parked.length >= PARKED_MAX || (parked.length > 0 && (isStepTooLong() || prng.chance(0.85)))) {
       const [call] = parked.splice(prng.integer(parked.length), 1);
-      call?.(prng.chance(faults.crash) ? 'CRASH' : 'GO_ON');
+      call?.(prng.chance(faults.crash) ? 'CRASH' : 'CONTINUE');
     } else if (timeline.length > 0) {
       timeline.sort((a, b) => a.dueAt - b.dueAt);
       const [entry] = timeline.splice(prng.integer(Math.min(2, timeline.length)), 1);
@@ -123,8 +125,8 @@ export function createScheduler(
       entry?.run();
     }
     await nextTurn();
-    if (broken !== undefined) {
-      throw broken;
+    if (violation !== undefined) {
+      throw violation;
     }
   }
 

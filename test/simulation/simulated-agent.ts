@@ -7,7 +7,7 @@ import type { SimulatedCloud, SimulatedVm } from './simulated-cloud.ts';
 export type AgentFaults = {
   /** Chances per heartbeat. */
   silentDeath: number;
-  /** The VM is there and bills, but its agent says nothing any more and obeys nothing. */
+  /** The VM exists and is billed, but its agent sends nothing and ignores all commands. */
   mute: number;
   preempted: number;
   heartbeatLost: number;
@@ -19,12 +19,12 @@ export type AgentWorld = {
   readonly scheduler: Scheduler;
   readonly cloud: SimulatedCloud;
   readonly faults: AgentFaults;
-  /** Null for a program that never ends by itself. */
+  /** Null for a program that never exits by itself. */
   readonly exitCodeOf: (vm: SimulatedVm) => number | null;
   readonly isAlone: (vm: SimulatedVm) => boolean;
-  /** The program of this VM has begun, and goes on at this heartbeat. */
+  /** The program of this VM is running at this heartbeat. */
   readonly onRunning: (vm: SimulatedVm) => void;
-  /** Whether the program has found all others that it waits for. */
+  /** Whether the program can reach all replicas that it waits for. */
   readonly isClusterUp: (vm: SimulatedVm) => boolean;
   readonly send: (vm: SimulatedVm, heartbeat: Heartbeat, onAnswer: (answer: HeartbeatAnswer) => void) => void;
   readonly onFinished: (vm: SimulatedVm, exitCode: number) => void;
@@ -32,14 +32,14 @@ export type AgentWorld = {
 };
 
 export const HEARTBEAT_MS = 30_000;
-export const DEAD_MAN_MS = 600_000;
+export const CONTROL_PLANE_TIMEOUT_MS = 600_000;
 
-/** A slow `pip install`: its heartbeats go on for longer than the boot deadline. */
+/** A slow `pip install`, whose heartbeats continue for longer than the boot deadline. */
 const SLOW_SETUP_CHANCE = 0.05;
 
 /**
- * The agent of one VM: boots, waits until all VMs of its cluster are known to exist, trains once their programs are up,
- * saves, exits, obeys STOP, and powers off when it hears nothing for too long.
+ * The agent of one VM: boots, waits until all VMs of its cluster are confirmed, trains once their programs run,
+ * uploads, exits. It stops the VM on STOP, or if the control plane does not answer for too long.
  */
 export function runAgent(world: AgentWorld, vm: SimulatedVm): void {
   const { prng, scheduler, cloud, faults } = world;
@@ -47,36 +47,36 @@ export function runAgent(world: AgentWorld, vm: SimulatedVm): void {
   let trainBeats = 1 + prng.integer(12);
   let uploadBeats = prng.integer(3);
   let sequence = 0;
-  let lastWordAt = scheduler.now();
-  let isOver = false;
+  let lastAnswerAt = scheduler.now();
+  let hasEnded = false;
   let mayStart = world.isAlone(vm);
   let exit: Heartbeat['exit'] = null;
 
   function powerOff(): void {
-    isOver = true;
+    hasEnded = true;
     cloud.update(vm, { status: 'TERMINATED' });
   }
 
   function isRunning(): boolean {
-    return !isOver && cloud.alive().some(({ instanceId }) => instanceId === vm.instanceId);
+    return !hasEnded && cloud.alive().some(({ instanceId }) => instanceId === vm.instanceId);
   }
 
-  function meetFate(): boolean {
+  function applyFaults(): boolean {
     if (prng.chance(faults.preempted)) {
-      isOver = true;
+      hasEnded = true;
       cloud.vanish(vm);
       world.onPreempted(vm);
     } else if (prng.chance(faults.silentDeath)) {
-      isOver = true;
+      hasEnded = true;
       prng.chance(0.5) ? cloud.vanish(vm) : cloud.update(vm, { status: 'TERMINATED' });
     } else if (prng.chance(faults.mute)) {
-      isOver = true;
+      hasEnded = true;
     }
-    return isOver;
+    return hasEnded;
   }
 
-  function obey(answer: HeartbeatAnswer): void {
-    lastWordAt = scheduler.now();
+  function handleAnswer(answer: HeartbeatAnswer): void {
+    lastAnswerAt = scheduler.now();
     mayStart ||= answer.command === 'CONTINUE';
     if (answer.command === 'STOP' && isRunning()) {
       powerOff();
@@ -103,16 +103,16 @@ export function runAgent(world: AgentWorld, vm: SimulatedVm): void {
     }
     if (exit === null) {
       world.onFinished(vm, exitCode);
-      exit = { reason: 'EXITED', exitCode, signal: null, message: 'The program ended.', evidence: [] };
+      exit = { reason: 'EXITED', exitCode, signal: null, message: 'The program exited.', evidence: [] };
     }
     return 'EXITED';
   }
 
   function beat(): void {
-    if (!isRunning() || meetFate()) {
+    if (!isRunning() || applyFaults()) {
       return;
     }
-    if (scheduler.now() - lastWordAt > DEAD_MAN_MS) {
+    if (scheduler.now() - lastAnswerAt > CONTROL_PLANE_TIMEOUT_MS) {
       powerOff();
       return;
     }
@@ -121,7 +121,7 @@ export function runAgent(world: AgentWorld, vm: SimulatedVm): void {
     const heartbeat = heartbeatOf(vm, { sequence, phase, exit });
     for (let copy = prng.chance(faults.heartbeatTwice) ? 2 : 1; copy > 0; copy -= 1) {
       if (!prng.chance(faults.heartbeatLost)) {
-        scheduler.at(scheduler.now() + prng.integer(5_000), () => world.send(vm, heartbeat, obey));
+        scheduler.at(scheduler.now() + prng.integer(5_000), () => world.send(vm, heartbeat, handleAnswer));
       }
     }
     scheduler.at(scheduler.now() + HEARTBEAT_MS, beat);

@@ -4,13 +4,13 @@ import type { CreateOutcome, Vm, VmProvider, VmRequest } from '#shared/ports/vm-
 import type { Prng } from './prng.ts';
 
 /**
- * A VM in the simulated Compute Engine; `bornAt` in the future means that its creation is still under way, or that it
- * is PENDING until then.
+ * A VM in the simulated Compute Engine. With `bornAt` in the future, its creation is still in progress, or it is
+ * PENDING until then.
  */
 export type SimulatedVm = Vm &
   ReplicaId & {
     readonly bornAt: number;
-    /** It had to wait for capacity. */
+    /** Whether it had to wait for capacity. */
     readonly hasWaited: boolean;
     readonly diesAt: number;
     readonly goneAt: number;
@@ -21,13 +21,13 @@ export type CloudFaults = {
   /** Chances per call, from 0 to 1. */
   stockout: number;
   createThrows: number;
-  /** The insert times out for the caller, and the VM comes to life all the same, later. */
+  /** The insert times out for the caller, but the VM is created later. */
   createLate: number;
   deleteSlow: number;
 };
 
 /**
- * Compute Engine as the pipeline meets it: refuses, times out, creates late, deletes slowly, and counts what it did.
+ * A simulated Compute Engine: runs out of capacity, times out, creates late, deletes slowly, and records what it did.
  */
 export function createSimulatedCloud(
   prng: Prng,
@@ -40,8 +40,8 @@ export function createSimulatedCloud(
 
   const key = ({ zone, vmName }: { readonly zone: string; readonly vmName: string }) => `${zone}/${vmName}`;
 
-  /** One that had to wait and goes has waited for nothing, as far as anybody can tell. */
-  function noteVain(vm: SimulatedVm): void {
+  /** A VM that had to wait for capacity and is gone counts as a capacity failure of its zone. */
+  function recordVainWait(vm: SimulatedVm): void {
     if (vm.hasWaited) {
       rejectedZones.add(`${vm.jobId}/${vm.attempt}/${vm.zone}`);
     }
@@ -49,7 +49,7 @@ export function createSimulatedCloud(
 
   function forget(vm: SimulatedVm): void {
     vms.delete(key(vm));
-    noteVain(vm);
+    recordVainWait(vm);
   }
 
   function settle(): void {
@@ -62,7 +62,7 @@ export function createSimulatedCloud(
     }
   }
 
-  const isSeen = (vm: SimulatedVm) => vm.status === 'PENDING' || vm.bornAt <= now();
+  const isVisible = (vm: SimulatedVm) => vm.status === 'PENDING' || vm.bornAt <= now();
 
   function insert(request: VmRequest, delayMs: number, waitMs: number | null = null): SimulatedVm {
     const { vmName, zone, jobId, attempt, role, index, maxRunSeconds } = request;
@@ -123,11 +123,11 @@ export function createSimulatedCloud(
   async function remove(vm: { readonly vmName: string; readonly zone: string }): Promise<'GONE' | 'DELETING'> {
     settle();
     const existing = vms.get(key(vm));
-    // A VM whose creation is still under way cannot be seen, and so not be deleted either.
-    if (existing === undefined || !isSeen(existing)) {
+    // A VM whose creation is still in progress is not visible, and so cannot be deleted.
+    if (existing === undefined || !isVisible(existing)) {
       return 'GONE';
     }
-    noteVain(existing);
+    recordVainWait(existing);
     if (prng.chance(faults.deleteSlow)) {
       vms.set(key(vm), {
         ...existing,
@@ -145,20 +145,20 @@ export function createSimulatedCloud(
     async find(vm) {
       settle();
       const found = vms.get(key(vm));
-      return found !== undefined && isSeen(found) ? found : undefined;
+      return found !== undefined && isVisible(found) ? found : undefined;
     },
     delete: remove,
     async list(query) {
       settle();
-      const seen = [...vms.values()].filter(isSeen);
+      const seen = [...vms.values()].filter(isVisible);
       return query === undefined ? seen : seen.filter((vm) => vm.jobId === query.jobId);
     },
   };
 
   return {
     provider,
-    /** Whether this zone has refused this attempt of this job at any time. */
-    hasRefused: (jobId: string, attempt: number, zone: string) => rejectedZones.has(`${jobId}/${attempt}/${zone}`),
+    /** Whether this zone was ever out of capacity for this attempt of this job. */
+    hasFailed: (jobId: string, attempt: number, zone: string) => rejectedZones.has(`${jobId}/${attempt}/${zone}`),
     alive(): readonly SimulatedVm[] {
       settle();
       return [...vms.values()].filter((vm) => vm.bornAt <= now() && vm.status === 'RUNNING');

@@ -17,9 +17,9 @@ import type { SimulatedCloud } from './simulated-cloud.ts';
 import { simulatedSettings } from './simulated-job.ts';
 import type { Faults, Mechanism } from './world-faults.ts';
 
-const WATCH_EVERY_MS = 60_000;
+const RECONCILE_EVERY_MS = 60_000;
 const SWEEP_EVERY_MS = 300_000;
-/** A failed delivery comes again after a backoff, and a program may have begun by then. */
+/** A failed delivery is repeated after a backoff, in which a program may have started. */
 const REDELIVERY_MS_MIN = 10_000;
 const REDELIVERY_SPREAD_MS = 180_000;
 
@@ -37,14 +37,14 @@ export function attemptOf({ jobId, attempt }: InAttempt): string {
   return `${jobId}/${attempt}`;
 }
 
-/** All VMs of an attempt come up before its job runs, or none counts. */
-function assertWhole(job: Job): void {
+/** A job runs only with all VMs of its attempt. */
+function assertGangScheduled(job: Job): void {
   const created = job.status === 'RUNNING' ? job.instances.length : replicasOf(job.spec).length;
   assert(created === replicasOf(job.spec).length, `${job.jobId} runs with ${created} VMs`);
 }
 
-/** The store as it was when a VM that has never spoken was nobody's business. */
-function withoutFirstWord(replicas: ReplicaStore): ReplicaStore {
+/** A store in which a replica has no lease before its first heartbeat. */
+function withoutBootLeases(replicas: ReplicaStore): ReplicaStore {
   return {
     ...replicas,
     record: (replica) => replicas.record(replica.sequence === 0 ? { ...replica, leaseExpiresAt: null } : replica),
@@ -52,42 +52,46 @@ function withoutFirstWord(replicas: ReplicaStore): ReplicaStore {
 }
 
 /**
- * The store as it would be if a passed lease said all: as if others were heard all along, or each was missed before.
+ * A store in which an expired lease suffices: as if other replicas were always reporting, or each replica was suspect
+ * before.
  */
-function withoutDoubt(replicas: ReplicaStore, { now, has }: Pick<Scheduler, 'now'> & Pick<ControlPlaneWorld, 'has'>) {
+function withHastyLeases(
+  replicas: ReplicaStore,
+  { now, has }: Pick<Scheduler, 'now'> & Pick<ControlPlaneWorld, 'has'>,
+) {
   return {
     ...replicas,
-    lastHeartbeatAt: async () => (has('hearing') ? replicas.lastHeartbeatAt() : now()),
+    lastHeartbeatAt: async () => (has('newestHeartbeat') ? replicas.lastHeartbeatAt() : now()),
     async listExpired(at: number, countMax: number) {
       const expired = await replicas.listExpired(at, countMax);
-      return has('secondLook') ? expired : expired.map((replica) => ({ ...replica, suspectSince: at }));
+      return has('suspectFirst') ? expired : expired.map((replica) => ({ ...replica, suspectSince: at }));
     },
   };
 }
 
 /**
- * The production pipeline over the embedded stores: its messages, its watcher and its sweeper, on the virtual clock.
+ * The production use cases over the embedded stores: messages, reconciler and sweep, on the virtual clock.
  */
 export function createControlPlane({ prng, scheduler, cloud, faults, has }: ControlPlaneWorld) {
   const { now } = scheduler;
   const database = openDatabase(':memory:');
   const jobs = openSqliteJobStore(database);
   const replicas = openSqliteReplicaStore(database);
-  /** Since when an attempt has been over, by `attemptOf`. */
-  const overSince = new Map<string, number>();
-  /** The VMs that are known to exist, with all others of their attempt. */
-  const known = new Set<string>();
+  /** End of each attempt, by `attemptOf`. */
+  const endedAt = new Map<string, number>();
+  /** Instance ids of VMs that were confirmed together with all others of their attempt. */
+  const confirmed = new Set<string>();
   let commits = 0;
 
-  function noteOver(job: Job): void {
-    const isOver = job.status === 'CLOSING' || job.status === 'CLOSED';
-    const last = attemptOf({ jobId: job.jobId, attempt: isOver ? job.attempt : job.attempt - 1 });
-    overSince.set(last, overSince.get(last) ?? now());
+  function recordEnd(job: Job): void {
+    const hasEnded = job.status === 'CLOSING' || job.status === 'CLOSED';
+    const last = attemptOf({ jobId: job.jobId, attempt: hasEnded ? job.attempt : job.attempt - 1 });
+    endedAt.set(last, endedAt.get(last) ?? now());
   }
 
-  function noteKnown(job: Job): void {
+  function recordConfirmed(job: Job): void {
     for (const { instanceId } of 'instances' in job ? job.instances : []) {
-      known.add(instanceId);
+      confirmed.add(instanceId);
     }
   }
 
@@ -100,14 +104,14 @@ export function createControlPlane({ prng, scheduler, cloud, faults, has }: Cont
         has('duplicateCheck') ? change : { ...change, eventId: `${change.eventId}#${commits}` },
       );
       if (outcome === 'COMMITTED') {
-        noteOver(job);
-        assertWhole(job);
-        noteKnown(job);
+        recordEnd(job);
+        assertGangScheduled(job);
+        recordConfirmed(job);
       }
-      const strangers = job.exhaustedZones.filter((zone) => !cloud.hasRefused(job.jobId, job.attempt, zone));
+      const untried = job.exhaustedZones.filter((zone) => !cloud.hasFailed(job.jobId, job.attempt, zone));
       assert(
-        outcome !== 'COMMITTED' || strangers.length === 0,
-        `${job.jobId}: ${strangers} never refused attempt ${job.attempt}`,
+        outcome !== 'COMMITTED' || untried.length === 0,
+        `${job.jobId}: ${untried} never failed for attempt ${job.attempt}`,
       );
       return outcome;
     },
@@ -129,7 +133,7 @@ export function createControlPlane({ prng, scheduler, cloud, faults, has }: Cont
   const ports = {
     jobs: scheduler.interruptible(checkedJobs),
     replicas: scheduler.interruptible(
-      withoutDoubt(has('firstWord') ? replicas : withoutFirstWord(replicas), { now, has }),
+      withHastyLeases(has('bootLeases') ? replicas : withoutBootLeases(replicas), { now, has }),
     ),
     capacity: scheduler.interruptible(openSqliteCapacityHistory(database)),
     vms: scheduler.interruptible(cloud.provider),
@@ -158,12 +162,12 @@ export function createControlPlane({ prng, scheduler, cloud, faults, has }: Cont
     });
   }
 
-  every(WATCH_EVERY_MS, async () => {
+  every(RECONCILE_EVERY_MS, async () => {
     await (has('publishOutbox') ? publishOutboxes(ports) : undefined);
     await (has('leases') ? endExpiredLeases(ports, now()) : undefined);
     await (has('wakeDueJobs') ? wakeDueJobs(ports, now()) : undefined);
   });
   every(SWEEP_EVERY_MS, async () => (has('sweep') ? sweep(ports, now()) : undefined));
 
-  return { jobs, replicas, ports, overSince, known, close: () => database.close() };
+  return { jobs, replicas, ports, endedAt, confirmed, close: () => database.close() };
 }

@@ -12,11 +12,11 @@ const DAY_MS = 24 * 3_600_000;
 export type Shape = {
   readonly maxRunningMs?: number;
   readonly provisioningModel?: ProvisioningModel;
-  /** The replicas beside the master. */
+  /** Replica groups besides the master. */
   readonly others?: readonly { readonly role: Role; readonly count: number }[];
 };
 
-/** A job that was accepted at this time, with three zones to go to; of one machine unless it is told otherwise. */
+/** A job that was accepted at this time, with three zones; a single replica by default. */
 export function simulatedJob(
   jobId: string,
   createdAt: number,
@@ -36,13 +36,13 @@ export function simulatedJob(
   };
 }
 
-/** Clusters of one to four machines, of the roles that there are. */
+/** Clusters of one to four replicas. */
 export function drawOthers(prng: Prng): NonNullable<Shape['others']> {
   const roles = Array.from({ length: prng.integer(4) }, () => OTHER_ROLES[prng.integer(OTHER_ROLES.length)]);
   return [...Map.groupBy(roles, (role) => role ?? 'worker')].map(([role, { length }]) => ({ role, count: length }));
 }
 
-/** Workers are the most common by far. */
+/** Mostly workers. */
 const OTHER_ROLES = ['worker', 'worker', 'worker', 'ps', 'evaluator'] as const;
 
 export const simulatedSettings: VmSettings = {

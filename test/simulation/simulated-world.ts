@@ -7,20 +7,26 @@ import { cancelJob } from '#shared/use-cases/intake/cancel-job.ts';
 import { handleInterruption } from '#shared/use-cases/reconcile/handle-interruption.ts';
 import { createPrng } from './prng.ts';
 import { createScheduler, type SchedulerOptions } from './scheduler.ts';
-import { DEAD_MAN_MS, HEARTBEAT_MS, runAgent } from './simulated-agent.ts';
+import { CONTROL_PLANE_TIMEOUT_MS, HEARTBEAT_MS, runAgent } from './simulated-agent.ts';
 import { createSimulatedCloud, type SimulatedVm } from './simulated-cloud.ts';
 import { attemptOf, createControlPlane } from './simulated-control-plane.ts';
 import { drawOthers, type Shape, simulatedJob } from './simulated-job.ts';
 import { drawFaults, type Mechanism } from './world-faults.ts';
 
-/** How long a program may go on after its attempt: its agent hears STOP, or nothing for too long, or is a beat late. */
-const OBEDIENCE_MS = DEAD_MAN_MS + 2 * HEARTBEAT_MS + 180_000;
+/**
+ * How long a program may run after its attempt: until its agent gets STOP or its control-plane timeout, plus a
+ * heartbeat.
+ */
+const STOP_MS_MAX = CONTROL_PLANE_TIMEOUT_MS + 2 * HEARTBEAT_MS + 180_000;
 
 export function memberOf(attempt: Pick<Job, 'jobId' | 'attempt'>, replica: ReplicaId): string {
   return `${attemptOf(attempt)}/${replicaName(replica)}`;
 }
 
-/** What the programs end as: in `broken` jobs the master fails, in `brittle` ones the workers; servers never end. */
+/**
+ * Exit codes: in `broken` jobs the master fails, in `brittle` jobs the workers; parameter servers and evaluators never
+ * exit.
+ */
 function exitCodeOf({ jobId, role }: SimulatedVm): number | null {
   if (role === 'ps' || role === 'evaluator') {
     return null;
@@ -29,7 +35,7 @@ function exitCodeOf({ jobId, role }: SimulatedVm): number | null {
 }
 
 /**
- * The production pipeline on a virtual clock, over the embedded stores and a simulated Compute Engine, from one seed.
+ * The production use cases on a virtual clock, over the embedded stores and a simulated Compute Engine, from one seed.
  */
 export function createWorld(seed: number, without: readonly Mechanism[] = [], options: SchedulerOptions = {}) {
   const prng = createPrng(seed);
@@ -38,24 +44,24 @@ export function createWorld(seed: number, without: readonly Mechanism[] = [], op
   const { now } = scheduler;
   const cloud = createSimulatedCloud(prng, faults, { now, isRunBounded: !without.includes('maxRunDuration') });
   const has = (mechanism: Mechanism) => !without.includes(mechanism);
-  const { jobs, replicas, ports, overSince, known, close } = createControlPlane({
+  const { jobs, replicas, ports, endedAt, confirmed, close } = createControlPlane({
     prng,
     scheduler,
     cloud,
     faults,
     has,
   });
-  /** When the program of a replica ended, by attempt, replica and exit code. */
+  /** When the program of a replica exited, by attempt, replica and exit code. */
   const finished = new Map<string, number>();
-  /** When the control plane first had heard that a replica of an attempt had failed. */
-  const failureHeard = new Map<string, number>();
-  let heartbeatsShutUntil = 0;
-  const begun = new Set<string>();
+  /** When the control plane first received the failure of a replica, by attempt. */
+  const failureReportedAt = new Map<string, number>();
+  let heartbeatsDownUntil = 0;
+  const started = new Set<string>();
   const running = new Set<string>();
   const clusters = new Map<string, readonly ReplicaId[]>();
 
-  /** With fencing taken out, whatever a VM says counts as if the current attempt had said it. */
-  async function forge(vm: SimulatedVm, heartbeat: Heartbeat) {
+  /** Without fencing, the heartbeat of any VM counts as one of the current attempt. */
+  async function addressHeartbeat(vm: SimulatedVm, heartbeat: Heartbeat) {
     const job = (await jobs.read(vm.jobId))?.job;
     const sender = { vmName: vm.vmName, zone: vm.zone, instanceId: vm.instanceId, at: now() };
     if (has('fencing') || (job?.status !== 'PREPARING' && job?.status !== 'RUNNING')) {
@@ -69,21 +75,24 @@ export function createWorld(seed: number, without: readonly Mechanism[] = [], op
     };
   }
 
-  function send(vm: SimulatedVm, said: Heartbeat, onAnswer: (answer: HeartbeatAnswer) => void): void {
-    if (now() < heartbeatsShutUntil) {
+  function send(vm: SimulatedVm, original: Heartbeat, onAnswer: (answer: HeartbeatAnswer) => void): void {
+    if (now() < heartbeatsDownUntil) {
       return;
     }
     scheduler.start(
       async () => {
-        const { heartbeat, sender } = await forge(vm, said);
-        const isFencedOff = has('fencing') && overSince.has(attemptOf(vm));
+        const { heartbeat, sender } = await addressHeartbeat(vm, original);
+        const isFencedOff = has('fencing') && endedAt.has(attemptOf(vm));
         const answer = await recordHeartbeat(ports, heartbeat, sender);
-        assert(!isFencedOff || answer.command === 'STOP', `${vm.vmName} may go on although its attempt is over`);
-        if (said.exit !== null && said.exit.exitCode !== 0 && !failureHeard.has(attemptOf(vm))) {
-          failureHeard.set(attemptOf(vm), now());
+        assert(
+          !isFencedOff || answer.command === 'STOP',
+          `${vm.vmName} was not stopped although its attempt has ended`,
+        );
+        if (original.exit !== null && original.exit.exitCode !== 0 && !failureReportedAt.has(attemptOf(vm))) {
+          failureReportedAt.set(attemptOf(vm), now());
         }
-        const isHeeded = has(answer.command === 'WAIT' ? 'wholeClusters' : 'agentsStopThemselves');
-        onAnswer(isHeeded ? answer : { command: 'CONTINUE', reason: null });
+        const isDelivered = has(answer.command === 'WAIT' ? 'gangScheduling' : 'agentsStopThemselves');
+        onAnswer(isDelivered ? answer : { command: 'CONTINUE', reason: null });
       },
       () => undefined,
     );
@@ -99,14 +108,17 @@ export function createWorld(seed: number, without: readonly Mechanism[] = [], op
     exitCodeOf,
     isAlone,
     onRunning(vm: SimulatedVm) {
-      begun.add(memberOf(vm, vm));
-      const overForMs = now() - Math.max(vm.bornAt, overSince.get(attemptOf(vm)) ?? now());
-      const isObedient = has('agentsStopThemselves') && has('fencing');
-      assert(!isObedient || isAlone(vm) || known.has(vm.instanceId), `${vm.vmName} runs before its cluster is there`);
-      assert(!isObedient || overForMs <= OBEDIENCE_MS, `${vm.vmName} still runs ${overForMs} ms after its attempt`);
+      started.add(memberOf(vm, vm));
+      const endedForMs = now() - Math.max(vm.bornAt, endedAt.get(attemptOf(vm)) ?? now());
+      const canBeStopped = has('agentsStopThemselves') && has('fencing');
+      assert(
+        !canBeStopped || isAlone(vm) || confirmed.has(vm.instanceId),
+        `${vm.vmName} runs before its cluster exists`,
+      );
+      assert(!canBeStopped || endedForMs <= STOP_MS_MAX, `${vm.vmName} still runs ${endedForMs} ms after its attempt`);
     },
     isClusterUp: (vm: SimulatedVm) =>
-      (clusters.get(vm.jobId) ?? []).every((replica) => begun.has(memberOf(vm, replica))),
+      (clusters.get(vm.jobId) ?? []).every((replica) => started.has(memberOf(vm, replica))),
     onFinished: (vm: SimulatedVm, exitCode: number) => void finished.set(`${memberOf(vm, vm)}/${exitCode}`, now()),
     onPreempted(vm: SimulatedVm) {
       if (!prng.chance(faults.messageLost)) {
@@ -121,7 +133,7 @@ export function createWorld(seed: number, without: readonly Mechanism[] = [], op
     },
   };
 
-  /** VMs that came to life since the last step begin to run their agent. */
+  /** Starts the agent on every VM that was created since the last step. */
   function bootVms(): void {
     for (const vm of cloud.alive().filter(({ instanceId }) => !running.has(instanceId))) {
       running.add(vm.instanceId);
@@ -134,7 +146,7 @@ export function createWorld(seed: number, without: readonly Mechanism[] = [], op
     replicas,
     cloud,
     finished,
-    failureHeard,
+    failureReportedAt,
     faults,
     prng,
     now,
@@ -155,16 +167,16 @@ export function createWorld(seed: number, without: readonly Mechanism[] = [], op
       await scheduler.step();
       bootVms();
     },
-    /** Every heartbeat of the time to come is refused. */
-    shutHeartbeats(forMs: number): void {
-      heartbeatsShutUntil = now() + forMs;
+    /** No heartbeat reaches the control plane for this long. */
+    stopHeartbeats(forMs: number): void {
+      heartbeatsDownUntil = now() + forMs;
     },
     stopFaults(): void {
       for (const fault of Object.keys(faults) as (keyof typeof faults)[]) {
         faults[fault] = 0;
       }
     },
-    /** VMs that bill and that no job owns. */
+    /** Billed VMs that no job owns. */
     async orphans(): Promise<readonly SimulatedVm[]> {
       const stored = new Map((await jobs.list({ countMax: 100 })).map((job) => [job.jobId, job]));
       return cloud.all().filter((vm) => {

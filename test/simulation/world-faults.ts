@@ -1,6 +1,6 @@
 import type { Prng } from './prng.ts';
 
-/** The safety mechanisms, each of which the ablation test takes out in turn. */
+/** The safety mechanisms, which the ablation test disables one at a time. */
 export const MECHANISMS = [
   'wakeDueJobs',
   'publishOutbox',
@@ -8,19 +8,19 @@ export const MECHANISMS = [
   'sweep',
   'duplicateCheck',
   'leases',
-  'firstWord',
-  'hearing',
-  'secondLook',
-  'wholeClusters',
+  'bootLeases',
+  'newestHeartbeat',
+  'suspectFirst',
+  'gangScheduling',
   'agentsStopThemselves',
   'maxRunDuration',
   'teardown',
 ] as const;
 export type Mechanism = (typeof MECHANISMS)[number];
 
-/** Fault rates are drawn for each seed, so that some worlds are calm and some are terrible. */
+/** Draws the fault rates of a seed, from none to severe. */
 export function drawFaults(prng: Prng) {
-  const upTo = (most: number) => (prng.integer(1_001) / 1_000) * most;
+  const upTo = (max: number) => (prng.integer(1_001) / 1_000) * max;
   return {
     crash: upTo(0.05),
     messageLost: upTo(0.1),

@@ -95,7 +95,7 @@ describe('verifying the identity of a VM', () => {
     ['for another audience', { aud: 'https://elsewhere.test' }, /aud/],
     ['without an audience', { aud: undefined }, /aud/],
     ['of another issuer', { iss: 'https://evil.test' }, /iss/],
-    ['of another service account', { email: 'other@p.iam.gserviceaccount.com' }, /not of the service account/],
+    ['of another service account', { email: 'other@p.iam.gserviceaccount.com' }, /not to the service account/],
     ['of an unverified address', { email_verified: false }, /email_verified/],
     ['with the string "true"', { email_verified: 'true' }, /email_verified/],
     ['without an address', { email: undefined }, /email/],

@@ -91,7 +91,7 @@ export async function reportExit(ports: HeartbeatPorts, replica: Replica, at: Ti
 /** Reason to reject this VM's heartbeat, or null. */
 function reasonToReject(job: Job | undefined, heartbeat: Heartbeat, sender: VmClaim): string | null {
   if (job === undefined) {
-    return `There is no job ${heartbeat.jobId}.`;
+    return `Job ${heartbeat.jobId} does not exist.`;
   }
   if (job.status === 'CLOSING' || job.status === 'CLOSED') {
     return `Job ${job.jobId} has ended: ${stateOf(job)}.`;

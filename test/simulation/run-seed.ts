@@ -9,10 +9,10 @@ import type { Mechanism } from './world-faults.ts';
 const FAULTY_STEPS = 2_500;
 const CALM_STEPS_MAX = 40_000;
 
-/** How long a world may take to come to rest once nothing fails any more. */
+/** Limit on simulated time until a world is at rest once faults have stopped. */
 const CALM_MS_MAX = 4 * 3_600_000;
 
-/** What is submitted to a world, by job id; without a shape it is drawn. */
+/** Submitted jobs by id; an undefined shape is drawn from the seed. */
 type Submissions = Readonly<Record<string, Shape | undefined>>;
 
 const CLUSTERS: Submissions = { steady: undefined, wide: undefined, broken: undefined, brittle: undefined };
@@ -21,8 +21,8 @@ type World = ReturnType<typeof createWorld>;
 
 export type Scenario = SchedulerOptions & { readonly submissions?: Submissions };
 
-/** One seed: faults for a while, then none until the world is at rest. What it resolves with are the broken promises. */
-export async function surviveSeed(
+/** Runs one seed: with faults for a while, then without until the world is at rest. Returns the violated guarantees. */
+export async function runSeed(
   seed: number,
   without: readonly Mechanism[] = [],
   { submissions = CLUSTERS, ...options }: Scenario = {},
@@ -43,8 +43,8 @@ export async function surviveSeed(
     world.stopFaults();
     await rest(world);
     return [
-      ...(await judgeRest(world)),
-      ...(await judgeVerdicts(world, { jobIds: Object.keys(submissions), cancelled })),
+      ...(await checkRest(world)),
+      ...(await checkVerdicts(world, { jobIds: Object.keys(submissions), cancelled })),
     ];
   } catch (error) {
     if (error instanceof AssertionError) {
@@ -66,13 +66,13 @@ async function rest(world: World): Promise<void> {
   }
 }
 
-async function judgeRest(world: World): Promise<readonly string[]> {
-  const owing = await world.jobs.listJobsWithOutbox(10);
+async function checkRest(world: World): Promise<readonly string[]> {
+  const unpublished = await world.jobs.listJobsWithOutbox(10);
   const vms = world.cloud.all().map(({ vmName, status }) => `VM ${vmName} is still billed (${status})`);
-  return [...vms, ...owing.map((jobId) => `job ${jobId} still owes effects`)];
+  return [...vms, ...unpublished.map((jobId) => `job ${jobId} still has outbox entries`)];
 }
 
-async function judgeVerdicts(
+async function checkVerdicts(
   world: World,
   { jobIds, cancelled }: { readonly jobIds: readonly string[]; readonly cancelled: ReadonlySet<string> },
 ): Promise<readonly string[]> {
@@ -85,31 +85,31 @@ async function judgeVerdicts(
     }
     const { state, cause } = job.verdict;
     if (state === 'SUCCEEDED') {
-      problems.push(...judgeSuccess(world, job));
+      problems.push(...checkSuccess(world, job));
     } else if (cause?.code === 'PROGRAM_FAILED') {
       const hasFailed = replicasOf(job.spec).some((replica) => world.finished.has(`${memberOf(job, replica)}/1`));
       problems.push(
         ...(hasFailed ? [] : [`job ${jobId} failed by attempt ${job.attempt}, in which no program failed`]),
       );
-    } else if (!(state === 'CANCELLED' && cancelled.has(jobId)) && !isGivenUp(cause)) {
+    } else if (!(state === 'CANCELLED' && cancelled.has(jobId)) && !hasRetryLimit(cause)) {
       problems.push(`job ${jobId} ended as ${state} for ${cause?.code}`);
     }
   }
   return problems;
 }
 
-/** Only the master's success is the job's, and only while no failure of another was known. */
-function judgeSuccess(world: World, { jobId, attempt }: Job): readonly string[] {
+/** The job succeeds only if its master did, and only if no failure of another replica was reported before. */
+function checkSuccess(world: World, { jobId, attempt }: Job): readonly string[] {
   const finishedAt = world.finished.get(`${memberOf({ jobId, attempt }, MASTER)}/0`);
   if (finishedAt === undefined) {
     return [`job ${jobId} succeeded by attempt ${attempt}, whose master never did`];
   }
-  const failedAt = world.failureHeard.get(`${jobId}/${attempt}`) ?? Number.POSITIVE_INFINITY;
+  const failedAt = world.failureReportedAt.get(`${jobId}/${attempt}`) ?? Number.POSITIVE_INFINITY;
   return failedAt < finishedAt ? [`job ${jobId} succeeded after a replica of attempt ${attempt} had failed`] : [];
 }
 
 const MASTER = { role: 'master', index: 0 } as const;
 
-function isGivenUp(cause: Cause | null): boolean {
+function hasRetryLimit(cause: Cause | null): boolean {
   return cause?.code === 'BOOT_FAILED_REPEATEDLY' || cause?.code === 'INTERRUPTED_REPEATEDLY';
 }

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { type Scenario, runSeed } from './run-seed.ts';
+import { runSeed, type Scenario } from './run-seed.ts';
 
 /** SEED=2332 replays one failing run exactly; SEEDS=10000 searches longer. */
 const SEEDS = Number(process.env.SEEDS ?? 200);

@@ -5,13 +5,13 @@ import type { Job } from '#shared/domain/job.ts';
 import { queuedJob, ZONES } from './example-job.ts';
 
 const times = fc.integer({ min: 0, max: 8 * 3_600_000 });
-/** Small numbers, so that events often concern the current attempt and often an older or a later one. */
+/** Small numbers, so that events are often about the current attempt and often about another one. */
 const ordinals = fc.integer({ min: 0, max: 6 });
 const causes: fc.Arbitrary<Cause> = fc
   .constantFrom(...(Object.keys(CAUSES) as CauseCode[]))
   .map((code) => causeOf(code, `It was ${code}.`, ['a line']));
 
-/** By how often each comes: a job must get somewhere before its end. */
+/** Weighted so that jobs progress before they end. */
 const types: fc.Arbitrary<JobEventType> = fc.oneof(
   { weight: 8, arbitrary: fc.constantFrom('PLACEMENT_CHOSEN', 'VMS_CREATED', 'REPLICA_STARTED', 'DEADLINE_PASSED') },
   { weight: 2, arbitrary: fc.constantFrom('REPLICA_REPORTED', 'REPLICA_UPLOADING') },
@@ -19,7 +19,7 @@ const types: fc.Arbitrary<JobEventType> = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom('NO_PLACEMENT_LEFT', 'CANCEL_REQUESTED', 'DELIVERY_EXHAUSTED') },
 );
 
-/** Any event that could reach the job, in any relation to what the job is at. */
+/** Any event that could reach the job, current or stale. */
 const events: fc.Arbitrary<JobEvent> = fc
   .record({
     type: types,
@@ -40,7 +40,7 @@ const events: fc.Arbitrary<JobEvent> = fc
     topic: fc.constantFrom('provision', 'teardown', 'job-updates'),
   })
   .map(({ isSuccess, zone, zonesAvailable, quota, ...facts }) => {
-    const everyFact = {
+    const allFields = {
       ...facts,
       jobId: 'digits',
       eventId: `${facts.type}-${facts.at}`,
@@ -50,15 +50,15 @@ const events: fc.Arbitrary<JobEvent> = fc
       exit: isSuccess ? { outcome: 'SUCCEEDED' } : { outcome: 'FAILED', cause: facts.cause },
       problem: 'It threw.',
     };
-    // Each type of event finds the facts that it needs among these, and the rules look at no others.
-    return everyFact as JobEvent;
+    // Contains the fields of every event type; rules read only those of the event's type.
+    return allFields as JobEvent;
   });
 
 /**
- * A job that was just accepted, and what happens to it. Half of the events are made to concern the current attempt and
- * try when their turn comes, for otherwise jobs would hardly get anywhere.
+ * A job that was just accepted, and a sequence of events. Half of the events are made current when they are applied,
+ * since jobs would hardly progress otherwise.
  */
-export const lives = fc.record({
+export const jobsWithEvents = fc.record({
   job: fc
     .record({
       maxRunningMs: fc.integer({ min: 1_000, max: 4 * 3_600_000 }),
@@ -69,7 +69,7 @@ export const lives = fc.record({
   steps: fc.array(fc.record({ event: events, isCurrent: fc.boolean() }), { maxLength: 60, size: 'max' }),
 });
 
-export function concerning(
+export function makeCurrent(
   job: Job,
   { event, isCurrent }: { readonly event: JobEvent; readonly isCurrent: boolean },
 ): JobEvent {

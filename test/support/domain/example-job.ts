@@ -12,7 +12,7 @@ export const PLACEMENT: Placement = {
 };
 export const INSTANCE = { role: 'master', index: 0, vmName: 'df-digits-a1-master-0', instanceId: '101' } as const;
 
-/** A job that was just accepted, at time 0. */
+/** A job that was accepted at time 0. */
 export function queuedJob(limits: Partial<JobLimits> = {}): JobIn<'QUEUED'> {
   return {
     status: 'QUEUED',
@@ -83,7 +83,7 @@ export function queuedJob(limits: Partial<JobLimits> = {}): JobIn<'QUEUED'> {
   };
 }
 
-/** The facts of an event besides its envelope, made to concern the job's current attempt and try. */
+/** One event of each type, about the job's current attempt and placement round. */
 export function eventsFor(job: Job, at: number): { readonly [E in JobEventType]: EventOf<E> } {
   const { jobId, attempt, placementRound } = job;
   const base = { jobId, at };
@@ -114,12 +114,12 @@ export function eventsFor(job: Job, at: number): { readonly [E in JobEventType]:
   };
 }
 
-/** The job after these events, each at its time and about the attempt that was current then. */
+/** The job after these events, each about the attempt that was current at its time. */
 export function jobAfter(job: Job, ...steps: readonly (readonly [JobEventType, number])[]): Job {
   return steps.reduce((current: Job, [type, at]) => transition(current, eventsFor(current, at)[type]).job, job);
 }
 
-/** The example job when it is over and nothing is left of it. */
+/** The example job, cancelled and closed. */
 export function closedJob(): Job {
   return jobAfter(queuedJob(), ['CANCEL_REQUESTED', 1_000], ['VMS_GONE', 2_000]);
 }

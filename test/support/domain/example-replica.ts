@@ -1,6 +1,6 @@
 import type { Replica } from '#shared/domain/replica.ts';
 
-/** The master of the example job, as its first heartbeat left it. */
+/** The master of the example job after its first heartbeat. */
 export function exampleReplica(): Replica {
   return {
     jobId: 'digits',

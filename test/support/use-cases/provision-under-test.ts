@@ -8,16 +8,16 @@ import type { CreateOutcome, Vm, VmRequest } from '#shared/ports/vm-provider.ts'
 import { type ProvisionPorts, provision } from '#shared/use-cases/provision/provision.ts';
 import { simulatedSettings } from '../../simulation/simulated-job.ts';
 
-/** The provision stage over the embedded stores, and a cloud that answers what the test says. */
+/** The provision stage over the embedded stores, with a VM provider that the test defines. */
 export function openProvision() {
   const database = openDatabase(':memory:');
   const cloud = {
     requests: [] as VmRequest[],
     deleted: [] as string[],
-    /** What the stage would have waited, in milliseconds. */
+    /** Requested pauses in milliseconds. */
     pauses: [] as number[],
     answer: (_: VmRequest): CreateOutcome => ({ outcome: 'CREATED', instanceId: String(cloud.requests.length) }),
-    /** What is found under every name. */
+    /** The VM that is found under every name. */
     vm: undefined as Vm | undefined,
   };
   const ports: ProvisionPorts = {

@@ -11,20 +11,20 @@ function failure(zone: string, ageMs: number): CapacityFailure {
   return { zone, machineKey: 'n1-standard-4', provisioningModel: 'STANDARD', failedAt: NOW - ageMs };
 }
 
-describe('the choice of a zone', () => {
-  it("follows the job's own order when nothing is known", () => {
+describe('zone fallback', () => {
+  it("follows the job's own order without any failures", () => {
     expect(chooseZone(job, [], moment)).toEqual({ zone: 'a' });
   });
 
-  it('passes by what refused this attempt', () => {
+  it('skips zones that this attempt has exhausted', () => {
     expect(chooseZone({ ...job, exhaustedZones: ['a'] }, [], moment)).toEqual({ zone: 'b' });
   });
 
-  it('passes by what has just refused another job', () => {
+  it('skips a zone that has just been out of capacity for another job', () => {
     expect(chooseZone(job, [failure('a', TIMEOUTS.coolDownMs - 1)], moment)).toEqual({ zone: 'b' });
   });
 
-  it('comes back to a zone once its refusal is older than those of the others', () => {
+  it('prefers the zone with the lowest penalty, which decays with time', () => {
     const failures = [
       failure('a', 3 * CAPACITY_FAILURE_HALF_LIFE_MS),
       failure('b', 2 * TIMEOUTS.coolDownMs),
@@ -33,14 +33,14 @@ describe('the choice of a zone', () => {
     expect(chooseZone(job, failures, moment)).toEqual({ zone: 'a' });
   });
 
-  it('has none, and a time to try again, when the ladder is spent', () => {
+  it('returns no zone and a time to retry when every zone is exhausted', () => {
     expect(chooseZone({ ...job, exhaustedZones: ['a', 'b', 'c'] }, [], moment)).toEqual({
       zone: null,
       retryAt: NOW + 15_000,
     });
   });
 
-  it('waits longer each time the ladder was spent, up to ten minutes', () => {
+  it('backs off exponentially after each round over all zones, up to ten minutes', () => {
     const waits = [3, 6, 9, 300].map((createFailures) => {
       const choice = chooseZone(
         { ...job, exhaustedZones: job.zones, counts: { ...job.counts, createFailures } },

@@ -2,12 +2,12 @@ import { describe, expect, it } from 'vitest';
 import { type CauseCode, classOf, EVIDENCE_LINES_MAX } from '#shared/domain/cause.ts';
 import { classifyExit, type ExitFacts } from '#shared/domain/exit-report.ts';
 
-function facts(said: Partial<ExitFacts>): ExitFacts {
-  return { reason: 'EXITED', exitCode: 1, signal: null, message: 'The program ended.', evidence: [], ...said };
+function facts(change: Partial<ExitFacts>): ExitFacts {
+  return { reason: 'EXITED', exitCode: 1, signal: null, message: 'The program ended.', evidence: [], ...change };
 }
 
-function causeOfExit(said: Partial<ExitFacts>) {
-  const exit = classifyExit(facts(said), 'digits');
+function causeOfExit(change: Partial<ExitFacts>) {
+  const exit = classifyExit(facts(change), 'digits');
   if (exit.outcome !== 'FAILED') {
     throw new Error('This exit was judged a success.');
   }
@@ -16,8 +16,8 @@ function causeOfExit(said: Partial<ExitFacts>) {
 
 const stderr = (...evidence: string[]) => ({ evidence });
 
-describe('the judgement of an exit', () => {
-  it('takes status 0 for success, whatever was printed', () => {
+describe('classifyExit', () => {
+  it('is success for status 0, whatever was printed', () => {
     expect(classifyExit(facts({ exitCode: 0, ...stderr('ValueError: handled') }), 'digits')).toEqual({
       outcome: 'SUCCEEDED',
     });
@@ -55,24 +55,24 @@ describe('the judgement of an exit', () => {
     ['SERVICE_UNREACHABLE', { reason: 'SERVICE_UNREACHABLE', exitCode: null }],
     ['SECRET_UNAVAILABLE', { reason: 'SECRET_UNAVAILABLE', exitCode: null }],
     ['INTERNAL_ERROR', { reason: 'AGENT_FAILED', exitCode: null }],
-  ])('finds %s in %j', (code, said) => {
-    expect(causeOfExit(said).code).toBe(code);
+  ])('is %s for %j', (code, change) => {
+    expect(causeOfExit(change).code).toBe(code);
   });
 
-  it('goes on after what was done to the VM, and blames the program only for its own end', () => {
+  it('is an interruption if the VM was stopped, and a user error only if the program exited', () => {
     expect(classOf(causeOfExit({ reason: 'PREEMPTED' }))).toBe('interruption');
     expect(classOf(causeOfExit({ reason: 'STOPPED' }))).toBe('interruption');
     expect(classOf(causeOfExit({ reason: 'SERVICE_UNREACHABLE', exitCode: null }))).toBe('interruption');
     expect(classOf(causeOfExit({}))).toBe('user');
   });
 
-  it('tells the status and the signal, by the shell’s number where there is only a signal', () => {
+  it('contains status and signal, with the shell’s exit status if there is only a signal', () => {
     expect(causeOfExit({ exitCode: 3 }).message).toBe('The program ended. Job digits exited with status 3.');
     expect(causeOfExit({ exitCode: null, signal: 9 }).message).toContain('status 137 (signal 9)');
     expect(causeOfExit({ exitCode: null, reason: 'AGENT_FAILED' }).message).toBe('The program ended.');
   });
 
-  it('keeps the newest lines of the evidence, up to a limit', () => {
+  it('keeps the newest evidence lines, up to a limit', () => {
     const evidence = Array.from({ length: EVIDENCE_LINES_MAX + 5 }, (_, index) => `line ${index}`);
     expect(causeOfExit({ evidence }).evidence).toEqual(evidence.slice(5));
   });

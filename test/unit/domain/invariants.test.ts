@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { Effect, JobEvent, Transition } from '#shared/domain/event.ts';
 import { ATTEMPT_RECORDS_MAX, JOB_STATES, JOB_STATUSES, type Job, stateOf } from '#shared/domain/job.ts';
 import { transition } from '#shared/domain/rules/transition.ts';
-import { concerning, lives } from '../../support/domain/event-arbitrary.ts';
+import { jobsWithEvents, makeCurrent } from '../../support/domain/event-arbitrary.ts';
 
 type Step = {
   readonly before: Job;
@@ -12,14 +12,14 @@ type Step = {
   readonly effects: readonly Effect[];
 };
 
-/** Whatever happens to whatever job: the promise is checked after every step of many random lives. */
-function holds(promise: (step: Step) => void): void {
+/** Checks an invariant after every event of many random sequences. */
+function checkInvariant(check: (step: Step) => void): void {
   fc.assert(
-    fc.property(lives, ({ job, steps }) => {
+    fc.property(jobsWithEvents, ({ job, steps }) => {
       steps.reduce((before: Job, step) => {
-        const event = deepFreeze(concerning(before, step));
+        const event = deepFreeze(makeCurrent(before, step));
         const { job: after, effects }: Transition = transition(deepFreeze(before), event);
-        promise({ before, event, after, effects });
+        check({ before, event, after, effects });
         return after;
       }, job);
     }),
@@ -35,9 +35,9 @@ function deepFreeze<T>(value: T): T {
   return value;
 }
 
-describe('whatever happens, in any order and however often', () => {
-  it('attempts and tries only go forward, by one', () => {
-    holds(({ before, after }) => {
+describe('for any events, in any order and number', () => {
+  it('attempts and placement rounds only increase, by one', () => {
+    checkInvariant(({ before, after }) => {
       expect(after.attempt - before.attempt).toBeOneOf([0, 1]);
       expect(after.placementRound - before.placementRound).toBeOneOf(
         after.attempt === before.attempt ? [0, 1] : [1 - before.placementRound],
@@ -45,8 +45,8 @@ describe('whatever happens, in any order and however often', () => {
     });
   });
 
-  it('a closed job stays as it is, and a verdict stands', () => {
-    holds(({ before, after, effects }) => {
+  it('a closed job and a verdict do not change', () => {
+    checkInvariant(({ before, after, effects }) => {
       if (before.status === 'CLOSED') {
         expect(after).toBe(before);
         expect(effects).toEqual([]);
@@ -57,20 +57,20 @@ describe('whatever happens, in any order and however often', () => {
     });
   });
 
-  it('every unfinished job will be looked at again', () => {
-    holds(({ after }) => expect(after.status === 'CLOSED' || Number.isFinite(after.wakeAt)).toBe(true));
+  it('every unfinished job has a deadline', () => {
+    checkInvariant(({ after }) => expect(after.status === 'CLOSED' || Number.isFinite(after.wakeAt)).toBe(true));
   });
 
-  it('a deadline that is handled is moved on, so that it is not met for ever', () => {
-    holds(({ before, event, after }) => {
+  it('a deadline that was handled moves forward', () => {
+    checkInvariant(({ before, event, after }) => {
       if (event.type === 'DEADLINE_PASSED' && before.status !== 'CLOSED' && event.at >= before.wakeAt) {
         expect(after.status === 'CLOSED' || after.wakeAt > before.wakeAt).toBe(true);
       }
     });
   });
 
-  it('what is written down stays bounded', () => {
-    holds(({ after }) => {
+  it('the size of the record is bounded', () => {
+    checkInvariant(({ after }) => {
       expect(after.ledger.length).toBeLessThanOrEqual(ATTEMPT_RECORDS_MAX);
       expect(after.zones.filter((zone) => after.exhaustedZones.includes(zone)).length).toBe(
         new Set(after.exhaustedZones).size,
@@ -78,16 +78,16 @@ describe('whatever happens, in any order and however often', () => {
     });
   });
 
-  it('no attempt ends without a line in the ledger', () => {
-    holds(({ before, after }) => {
-      const isOver = after.attempt > before.attempt || (after.status === 'CLOSING' && before.status !== 'CLOSING');
-      expect(after.ledger.length).toBe(Math.min(ATTEMPT_RECORDS_MAX, before.ledger.length + (isOver ? 1 : 0)));
-      expect(isOver ? after.ledger.at(-1)?.attempt : before.attempt).toBe(before.attempt);
+  it('every attempt that ends is in the ledger', () => {
+    checkInvariant(({ before, after }) => {
+      const hasEnded = after.attempt > before.attempt || (after.status === 'CLOSING' && before.status !== 'CLOSING');
+      expect(after.ledger.length).toBe(Math.min(ATTEMPT_RECORDS_MAX, before.ledger.length + (hasEnded ? 1 : 0)));
+      expect(hasEnded ? after.ledger.at(-1)?.attempt : before.attempt).toBe(before.attempt);
     });
   });
 
-  it('what was asked for and who the job is never change', () => {
-    holds(({ before, after }) => {
+  it('identity and specification never change', () => {
+    checkInvariant(({ before, after }) => {
       for (const fact of ['jobId', 'spec', 'packages', 'source', 'warnings', 'createdAt'] as const) {
         expect(after[fact]).toBe(before[fact]);
       }
@@ -96,8 +96,8 @@ describe('whatever happens, in any order and however often', () => {
     });
   });
 
-  it('effects are about the job as it is afterwards', () => {
-    holds(({ after, effects }) => {
+  it('effects describe the job after the event', () => {
+    checkInvariant(({ after, effects }) => {
       for (const effect of effects) {
         expect(effect.jobId).toBe(after.jobId);
         if (effect.type === 'PROVISION') {
@@ -109,30 +109,30 @@ describe('whatever happens, in any order and however often', () => {
     });
   });
 
-  it('VMs are torn down whenever an attempt ends or a verdict is reached', () => {
-    holds(({ before, after, effects }) => {
-      const isOver = after.attempt > before.attempt || (after.status === 'CLOSING' && before.status !== 'CLOSING');
-      expect(!isOver || effects.some(({ type }) => type === 'TEARDOWN')).toBe(true);
+  it('VMs are torn down when an attempt ends or a verdict is reached', () => {
+    checkInvariant(({ before, after, effects }) => {
+      const hasEnded = after.attempt > before.attempt || (after.status === 'CLOSING' && before.status !== 'CLOSING');
+      expect(!hasEnded || effects.some(({ type }) => type === 'TEARDOWN')).toBe(true);
     });
   });
 
-  it('every change that users can see is announced, once and last', () => {
-    holds(({ before, after, effects }) => {
+  it('every change that users see is published once, as the last effect', () => {
+    checkInvariant(({ before, after, effects }) => {
       const isVisible =
         stateOf(before) !== stateOf(after) ||
         before.attempt !== after.attempt ||
         (after.waitingFor !== null && after.waitingFor.code !== before.waitingFor?.code);
-      // The same wait in other words may be news, and may not: it depends on what the words tell.
-      const isReworded = after.waitingFor !== null && after.waitingFor.message !== before.waitingFor?.message;
-      const announcements = effects.filter(({ type }) => type === 'JOB_UPDATE');
-      const whole = { type: 'JOB_UPDATE', jobId: 'digits', state: stateOf(after), attempt: after.attempt };
-      expect(announcements).toEqual(isVisible || (isReworded && announcements.length > 0) ? [whole] : []);
-      expect(announcements.length > 0 ? effects.at(-1)?.type : 'JOB_UPDATE').toBe('JOB_UPDATE');
+      // The same reason for waiting with another message may or may not be published, depending on its class.
+      const hasOtherMessage = after.waitingFor !== null && after.waitingFor.message !== before.waitingFor?.message;
+      const updates = effects.filter(({ type }) => type === 'JOB_UPDATE');
+      const expected = { type: 'JOB_UPDATE', jobId: 'digits', state: stateOf(after), attempt: after.attempt };
+      expect(updates).toEqual(isVisible || (hasOtherMessage && updates.length > 0) ? [expected] : []);
+      expect(updates.length > 0 ? effects.at(-1)?.type : 'JOB_UPDATE').toBe('JOB_UPDATE');
     });
   });
 
-  it('an event that changes nothing gives back the very same job and owes nothing', () => {
-    holds(({ before, after, effects }) => {
+  it('an ignored event returns the same job object and no effects', () => {
+    checkInvariant(({ before, after, effects }) => {
       if (JSON.stringify(before) === JSON.stringify(after)) {
         expect(after).toBe(before);
         expect(effects).toEqual([]);
@@ -140,10 +140,10 @@ describe('whatever happens, in any order and however often', () => {
     });
   });
 
-  it('the random lives lead to every status and every state, or they would prove nothing', () => {
+  it('the random sequences reach every status and every state', () => {
     const statuses = new Set<string>();
     const states = new Set<string>();
-    holds(({ after }) => {
+    checkInvariant(({ after }) => {
       statuses.add(after.status);
       states.add(stateOf(after));
     });

@@ -17,33 +17,33 @@ import { transition } from '#shared/domain/rules/transition.ts';
 import { SETTLED_RUN_MS } from '#shared/domain/timeouts.ts';
 import { vmNameOf } from '#shared/domain/vm-name.ts';
 import { enforceSizeLimit } from '#shared/use-cases/intake/new-job.ts';
-import { concerning, lives } from '../../support/domain/event-arbitrary.ts';
+import { jobsWithEvents, makeCurrent } from '../../support/domain/event-arbitrary.ts';
 import { eventsFor, jobAfter, queuedJob } from '../../support/domain/example-job.ts';
 
-/** Six bytes of JSON for one character, which is the worst that there is. */
-const WORST = '\u0001';
-const WORST_CAUSE = causeOf(
+/** Takes six bytes of JSON, the maximum for one character. */
+const LARGEST_CHARACTER = '\u0001';
+const LARGEST_CAUSE = causeOf(
   'PREEMPTED',
-  WORST.repeat(10_000),
-  Array.from({ length: EVIDENCE_LINES_MAX }, () => WORST.repeat(2_000)),
+  LARGEST_CHARACTER.repeat(10_000),
+  Array.from({ length: EVIDENCE_LINES_MAX }, () => LARGEST_CHARACTER.repeat(2_000)),
 );
 const REPLICAS_MAX = 1_000;
 
-/** The same event, with as much said of every cause in it as can be. */
-function atWorst(event: JobEvent): JobEvent {
+/** The event with the largest possible cause. */
+function withLargestCause(event: JobEvent): JobEvent {
   return JSON.parse(JSON.stringify(event), (_, value) =>
-    value?.evidence === undefined ? value : { ...value, ...WORST_CAUSE, code: value.code },
+    value?.evidence === undefined ? value : { ...value, ...LARGEST_CAUSE, code: value.code },
   );
 }
 
-/** As large as intake lets a job be, with as many VMs as a job may have. */
+/** The largest job that intake accepts, with the maximum number of VMs. */
 function largestJob(): Job {
   const job = queuedJob({ maxRunningMs: Number.MAX_SAFE_INTEGER, restartsMax: 100 });
   const [group] = job.spec.replicaGroups;
   const replicaGroups = [group, { ...group, role: 'worker', count: REPLICAS_MAX - 1 }] as const;
   const large = { ...job, jobId: 'J'.repeat(128), spec: { ...job.spec, replicaGroups } };
-  const room = ACCEPTED_BYTES_MAX - jsonBytesOf(large) - 3;
-  return { ...large, source: { ...large.source, uri: large.source.uri + 'x'.repeat(room) } };
+  const bytesLeft = ACCEPTED_BYTES_MAX - jsonBytesOf(large) - 3;
+  return { ...large, source: { ...large.source, uri: large.source.uri + 'x'.repeat(bytesLeft) } };
 }
 
 const instancesOf = (job: Job) =>
@@ -52,37 +52,37 @@ const instancesOf = (job: Job) =>
     return { ...id, vmName: vmNameOf(job.jobId, job.attempt, id), instanceId: '9'.repeat(20) };
   });
 
-/** One attempt that comes up whole, runs, and is lost for the worst of causes. */
-function loseAttempt(job: Job, at: number): Job {
+/** The job after an attempt that runs with all VMs and is interrupted with the largest cause. */
+function interruptAttempt(job: Job, at: number): Job {
   const placed = jobAfter(job, ['DEADLINE_PASSED', at], ['PLACEMENT_CHOSEN', at]);
   const created = { ...eventsFor(placed, at).VMS_CREATED, instances: instancesOf(placed) };
   const running = jobAfter(transition(placed, created).job, ['REPLICA_STARTED', at]);
   expect(jsonBytesOf(running)).toBeLessThanOrEqual(JOB_BYTES_MAX);
-  const lost = { ...eventsFor(running, at + SETTLED_RUN_MS).ATTEMPT_INTERRUPTED, cause: WORST_CAUSE };
+  const lost = { ...eventsFor(running, at + SETTLED_RUN_MS).ATTEMPT_INTERRUPTED, cause: LARGEST_CAUSE };
   return transition(running, lost).job;
 }
 
-describe('the record of a job', () => {
-  it('stays below what the store can keep, with the worst of everything', () => {
+describe('the stored job', () => {
+  it('stays below the limit of the store at its largest', () => {
     const largest = enforceSizeLimit(largestJob());
     expect(largest).toHaveProperty('job');
     let job = 'job' in largest ? largest.job : queuedJob();
     for (let count = 1; count <= 60; count += 1) {
-      job = loseAttempt(job, count * 10_000_000);
+      job = interruptAttempt(job, count * 10_000_000);
       expect(jsonBytesOf(job), `after ${count} attempts`).toBeLessThanOrEqual(JOB_BYTES_MAX);
     }
     const placed = jobAfter(job, ['DEADLINE_PASSED', 10 ** 9], ['PLACEMENT_CHOSEN', 10 ** 9]);
-    const exit = { outcome: 'FAILED', cause: { ...WORST_CAUSE, code: 'JOB_DIR_UNWRITABLE' } } as const;
+    const exit = { outcome: 'FAILED', cause: { ...LARGEST_CAUSE, code: 'JOB_DIR_UNWRITABLE' } } as const;
     const failed = transition(placed, { ...eventsFor(placed, 10 ** 9 + 1).REPLICA_EXITED, exit }).job;
-    expect(failed).toMatchObject({ status: 'CLOSING', verdict: { cause: { evidence: WORST_CAUSE.evidence } } });
+    expect(failed).toMatchObject({ status: 'CLOSING', verdict: { cause: { evidence: LARGEST_CAUSE.evidence } } });
     expect(jsonBytesOf(failed)).toBeLessThanOrEqual(JOB_BYTES_MAX);
   });
 
-  it('stays below it whatever happens, in any order', () => {
+  it('stays below it for any events in any order', () => {
     fc.assert(
-      fc.property(lives, ({ job, steps }) => {
+      fc.property(jobsWithEvents, ({ job, steps }) => {
         steps.reduce((before: Job, step) => {
-          const { job: after } = transition(before, atWorst(concerning(before, step)));
+          const { job: after } = transition(before, withLargestCause(makeCurrent(before, step)));
           expect(jsonBytesOf(after)).toBeLessThanOrEqual(JOB_BYTES_MAX);
           return after;
         }, job);
@@ -91,8 +91,8 @@ describe('the record of a job', () => {
     );
   });
 
-  it('keeps the evidence of the newest attempts, and of older ones what happened', () => {
-    const cause = causeOf('PREEMPTED', 'The VM was taken.', ['a line']);
+  it('keeps the evidence of the newest attempts, and the messages of older ones', () => {
+    const cause = causeOf('PREEMPTED', 'The VM was preempted.', ['a line']);
     const lose = (job: Job, at: number) => {
       const running = jobAfter(
         job,
@@ -111,9 +111,9 @@ describe('the record of a job', () => {
 });
 
 describe('a cause', () => {
-  it('has a message and lines of bounded bytes, the newest lines last', () => {
-    expect(jsonBytesOf(WORST_CAUSE.message)).toBeLessThanOrEqual(MESSAGE_BYTES_MAX);
-    expect(jsonBytesOf(WORST_CAUSE.evidence)).toBeLessThanOrEqual(EVIDENCE_BYTES_MAX + 2);
+  it('has a message and evidence of bounded size, newest lines last', () => {
+    expect(jsonBytesOf(LARGEST_CAUSE.message)).toBeLessThanOrEqual(MESSAGE_BYTES_MAX);
+    expect(jsonBytesOf(LARGEST_CAUSE.evidence)).toBeLessThanOrEqual(EVIDENCE_BYTES_MAX + 2);
     expect(causeOf('PREEMPTED', 'Short.', ['one', 'two'])).toEqual({
       code: 'PREEMPTED',
       message: 'Short.',
@@ -121,18 +121,18 @@ describe('a cause', () => {
     });
   });
 
-  it('cuts no character in half, and says that it was cut', () => {
+  it('is truncated between characters, with an ellipsis', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 60 }), fc.integer({ min: 10, max: 80 }), (text, bytesMax) => {
-        const shown = clip(text, bytesMax);
-        expect(jsonBytesOf(shown)).toBeLessThanOrEqual(bytesMax);
-        expect(shown === text || (shown.endsWith('…') && text.startsWith(shown.slice(0, -1)))).toBe(true);
-        expect(shown.isWellFormed()).toBe(true);
+        const clipped = clip(text, bytesMax);
+        expect(jsonBytesOf(clipped)).toBeLessThanOrEqual(bytesMax);
+        expect(clipped === text || (clipped.endsWith('…') && text.startsWith(clipped.slice(0, -1)))).toBe(true);
+        expect(clipped.isWellFormed()).toBe(true);
       }),
     );
   });
 
-  it('keeps the end of the evidence where there is too much of it', () => {
+  it('keeps the end of evidence that is too large', () => {
     expect(clipLines(['first', 'second', 'third'], 18)).toEqual(['second', 'third']);
     expect(clipLines(['first', 'a very long line'], 12)).toEqual(['a very…']);
     expect(clipLines([], 12)).toEqual([]);
@@ -140,16 +140,16 @@ describe('a cause', () => {
 });
 
 describe('intake', () => {
-  it('refuses a job that no record has room for', () => {
+  it('rejects a job that exceeds the size limit', () => {
     const job = largestJob();
     const larger = { ...job, source: { ...job.source, uri: `${job.source.uri}xxxx` } };
     expect(enforceSizeLimit(larger)).toMatchObject({ problem: { code: 'JOB_TOO_LARGE' } });
   });
 
-  it('keeps as many warnings as have room, and says how many have none', () => {
+  it('truncates warnings to the size limit, and counts those omitted', () => {
     const warning = { code: 'W', message: 'm'.repeat(1_000), remedy: 'r' };
-    const fitted = enforceSizeLimit({ ...queuedJob(), warnings: Array.from({ length: 100 }, () => warning) });
-    const warnings = 'job' in fitted ? fitted.job.warnings : [];
+    const limited = enforceSizeLimit({ ...queuedJob(), warnings: Array.from({ length: 100 }, () => warning) });
+    const warnings = 'job' in limited ? limited.job.warnings : [];
     expect(warnings.length).toBeGreaterThan(50);
     expect(warnings.at(-1)).toMatchObject({
       code: 'TOO_MANY_FINDINGS',

@@ -13,34 +13,34 @@ const created = transition(preparing, { ...eventsFor(preparing, 2_000).VMS_CREAT
 const running = jobAfter(created, ['REPLICA_STARTED', 3_000]);
 
 describe('the VMs of a job', () => {
-  it('are those of its current attempt, while it has a place', () => {
+  it('are those of its current attempt, while it has a placement', () => {
     for (const job of [preparing, created, running]) {
       expect(ownsVm(job, vm), job.status).toBe(true);
     }
   });
 
-  it('are none while it waits, closes or is closed', () => {
+  it('do not include any VM while it is QUEUED, CLOSING or CLOSED', () => {
     const closing = jobAfter(running, ['CANCEL_REQUESTED', 4_000]);
     for (const job of [queuedJob(), closing, closedJob()]) {
       expect(ownsVm(job, vm), job.status).toBe(false);
     }
   });
 
-  it('are not those of an attempt before or after', () => {
+  it('do not include VMs of other attempts', () => {
     const second = jobAfter(running, ['ATTEMPT_INTERRUPTED', 100_000], ['PLACEMENT_CHOSEN', 101_000]);
     const next = { ...vm, vmName: vmNameOf('digits', 2, master), instanceId: '201' };
     expect([ownsVm(second, vm), ownsVm(second, next)]).toEqual([false, true]);
     expect([ownsVm(running, vm), ownsVm(running, next)]).toEqual([true, false]);
   });
 
-  it('are where the job was placed, and of the instance that was recorded', () => {
+  it('are in the zone of the placement and have the recorded instance id', () => {
     expect(ownsVm(running, { ...vm, zone: 'us-central1-b' })).toBe(false);
     expect(ownsVm(running, { ...vm, instanceId: '102' })).toBe(false);
-    // Before Compute Engine has answered, no instance is recorded: the name and the place decide.
+    // Before Compute Engine has answered, no instance is recorded: name and zone decide.
     expect(ownsVm(preparing, { ...vm, instanceId: '102' })).toBe(true);
   });
 
-  it('are as many as the cluster has members', () => {
+  it('are as many as the cluster has replicas', () => {
     const named = (role: 'worker' | 'ps', index: number) =>
       ownsVm(running, { ...vm, vmName: vmNameOf('digits', 1, { role, index }) });
     expect(named('worker', 0)).toBe(false);

@@ -17,8 +17,8 @@ function effectTypes(job: Job, type: JobEventType, at: number): readonly string[
   return transition(job, eventsFor(job, at)[type]).effects.map((effect) => effect.type);
 }
 
-describe('the way of a job', () => {
-  it('goes from QUEUED over PREPARING and RUNNING to SUCCEEDED', () => {
+describe('a job', () => {
+  it('goes through QUEUED, PREPARING and RUNNING to SUCCEEDED', () => {
     expect([queued, preparing, created, running, closed].map(stateOf)).toEqual([
       'QUEUED',
       'QUEUED',
@@ -28,20 +28,20 @@ describe('the way of a job', () => {
     ]);
   });
 
-  it('is not SUCCEEDED before its VMs are gone', () => {
+  it('is not SUCCEEDED before its VMs are deleted', () => {
     expect(closing.status).toBe('CLOSING');
     expect(stateOf(closing)).toBe('RUNNING');
     expect(effectTypes(running, 'REPLICA_EXITED', 200_000)).toContain('TEARDOWN');
   });
 
-  it('asks for the VMs to be deleted again for as long as they are there', () => {
+  it('requests the deletion of its VMs again for as long as they exist', () => {
     const at = 200_000 + TIMEOUTS.teardownMs;
     expect(transition(closing, eventsFor(closing, at).DEADLINE_PASSED).effects).toEqual([
       { type: 'TEARDOWN', jobId: 'digits' },
     ]);
   });
 
-  it('changes nothing any more once it is closed', () => {
+  it('does not change after it is closed', () => {
     for (const event of Object.values(eventsFor(closed, 999_999_999))) {
       expect(transition(closed, event), event.type).toEqual({ job: closed, effects: [] });
     }
@@ -72,7 +72,7 @@ describe('every pair of status and event', () => {
   );
 });
 
-describe('an attempt that is over', () => {
+describe('an attempt that has ended', () => {
   const second = jobAfter(
     running,
     ['ATTEMPT_INTERRUPTED', 100_000],
@@ -88,7 +88,7 @@ describe('an attempt that is over', () => {
     },
   );
 
-  it('is followed at once by the next, with its VMs torn down and its cause in the ledger', () => {
+  it('is followed by the next at once, with its VMs torn down and its cause in the ledger', () => {
     const { job, effects } = transition(running, eventsFor(running, 100_000).ATTEMPT_INTERRUPTED);
     expect(effects.map(({ type }) => type)).toEqual(['TEARDOWN', 'PROVISION', 'JOB_UPDATE']);
     expect(job.ledger).toMatchObject([
@@ -96,7 +96,7 @@ describe('an attempt that is over', () => {
     ]);
   });
 
-  it('is spaced out from the next when attempts hardly run', () => {
+  it('is followed by a backoff if attempts hardly ran', () => {
     const interrupted = jobAfter(
       running,
       ['ATTEMPT_INTERRUPTED', 4_000],
@@ -110,8 +110,8 @@ describe('an attempt that is over', () => {
   });
 });
 
-describe('a refused place', () => {
-  it('is followed by the zones that the error named', () => {
+describe('a failed placement', () => {
+  it('is followed by the zones that the error recommends', () => {
     const job = { ...preparing, zones: ['z-a', 'z-b', 'z-c'] };
     const event = eventsFor(job, 5_000).PLACEMENT_FAILED;
     const { job: next, effects } = transition(job, {
@@ -127,7 +127,7 @@ describe('a refused place', () => {
     expect(effects[0]).toEqual({ type: 'PROVISION', jobId: 'digits', attempt: 1, placementRound: 2 });
   });
 
-  it('ends the job at once when the request itself was wrong', () => {
+  it('fails the job at once if the request was invalid', () => {
     const event = eventsFor(preparing, 5_000).PLACEMENT_FAILED;
     const cause = causeOf('CONFIGURATION_REFUSED', 'There is no machine image of that name.');
     const { job } = transition(preparing, { ...event, failure: { cause, zonesAvailable: [] } });
@@ -137,7 +137,7 @@ describe('a refused place', () => {
     });
   });
 
-  it('is waited for until maxWaitTime, and no longer', () => {
+  it('is retried until maxWaitTime, and no longer', () => {
     const waiting = jobAfter(queuedJob({ maxWaitMs: 60_000 }), ['NO_PLACEMENT_LEFT', 50_000]);
     expect(waiting).toMatchObject({ isBackingOff: true, wakeAt: 60_000 });
     expect(jobAfter(waiting, ['DEADLINE_PASSED', 60_000])).toMatchObject({
@@ -158,7 +158,7 @@ describe('a program that fails', () => {
     });
   });
 
-  it('is started again as often as was asked for', () => {
+  it('is restarted as often as the job allows', () => {
     const job = jobAfter(
       queuedJob({ restartsMax: 1 }),
       ['PLACEMENT_CHOSEN', 1],
@@ -172,14 +172,14 @@ describe('a program that fails', () => {
   });
 });
 
-describe('time', () => {
-  it('does not wake a job before its deadline', () => {
+describe('a deadline', () => {
+  it('has no effect before it has passed', () => {
     for (const job of [queued, created, running, closing]) {
       expect(jobAfter(job, ['DEADLINE_PASSED', 3_500])).toEqual(job);
     }
   });
 
-  it('fails a job whose VMs never report, after three attempts', () => {
+  it('fails a job whose VMs never send a heartbeat after three attempts', () => {
     const bootOnce = (job: Job, at: number) => jobAfter(placedAt(job, at), ['DEADLINE_PASSED', at + TIMEOUTS.bootMs]);
     const twice = [1, 2].reduce((job: Job, count) => bootOnce(job, count * 2_000_000), queued);
     expect(twice).toMatchObject({ status: 'QUEUED', counts: { bootFailuresInRow: 2 } });
@@ -189,7 +189,7 @@ describe('time', () => {
     });
   });
 
-  it('asks again for VMs that Compute Engine has not answered about, by the same names', () => {
+  it('repeats the request for VMs without an answer, under the same names', () => {
     const { effects } = transition(preparing, eventsFor(preparing, 1_000 + TIMEOUTS.provisionAnswerMs).DEADLINE_PASSED);
     expect(effects).toEqual([{ type: 'PROVISION', jobId: 'digits', attempt: 1, placementRound: 1 }]);
   });
@@ -199,12 +199,12 @@ it('keeps the instances that Compute Engine created', () => {
   expect(created).toMatchObject({ instances: [INSTANCE] });
 });
 
-/** A job that waited, woken and given its VMs. */
+/** The job after its deadline has passed and its VMs were created. */
 function placedAt(job: Job, at: number): Job {
   return jobAfter(job, ['DEADLINE_PASSED', at], ['PLACEMENT_CHOSEN', at], ['VMS_CREATED', at]);
 }
 
-it('keeps the newest attempts in the ledger when there are more than it holds', () => {
+it('keeps the newest attempts in a full ledger', () => {
   const interruptions = Array.from({ length: ATTEMPT_RECORDS_MAX + 3 }, (_, index) => (index + 1) * 10_000_000);
   const job = interruptions.reduce(
     (current: Job, at) =>
@@ -219,7 +219,7 @@ it('keeps the newest attempts in the ledger when there are more than it holds', 
 it.each<[string, readonly JobEventType[]]>([
   ['before it ever ran', []],
   ['before it had run for a minute', ['REPLICA_STARTED']],
-])('gives up a job that was interrupted again and again %s', (_, events) => {
+])('fails a job that was interrupted repeatedly %s', (_, events) => {
   const times = Array.from({ length: INTERRUPTIONS_IN_ROW_MAX + 1 }, (_, index) => (index + 1) * 10_000_000);
   const job = times.reduce(
     (current: Job, at) =>

@@ -14,7 +14,7 @@ const pending = jobAfter(queuedJob(), ['PLACEMENT_CHOSEN', 1_000], ['VMS_PENDING
 const met = (job: Job, type: JobEventType, at: number) => transition(job, eventsFor(job, at)[type]);
 
 describe('a job whose VM waits for capacity at Compute Engine', () => {
-  it('is shown as QUEUED, with what it waits for and for how long', () => {
+  it('is shown as QUEUED, with the reason and the limit of the wait', () => {
     expect(stateOf(pending)).toBe('QUEUED');
     expect(pending.waitingFor).toEqual(
       causeOf(
@@ -24,7 +24,7 @@ describe('a job whose VM waits for capacity at Compute Engine', () => {
     );
   });
 
-  it('is looked after from time to time, for as long as Compute Engine was asked to wait', () => {
+  it('is re-checked periodically, for as long as the request may wait', () => {
     let job: Job = pending;
     let looks = 0;
     for (let at = pending.wakeAt; at < UNTIL; at += TIMEOUTS.pendingMs) {
@@ -37,13 +37,13 @@ describe('a job whose VM waits for capacity at Compute Engine', () => {
     expect(looks).toBe(59);
   });
 
-  it('is looked after at the first word of its VM, too', () => {
+  it('is re-checked on the first heartbeat of its VM', () => {
     const { job, effects } = met(pending, 'REPLICA_REPORTED', 60_000);
     expect(effects).toEqual([{ type: 'PROVISION', jobId: 'digits', attempt: 1, placementRound: 1 }]);
     expect(job).toMatchObject({ reportedAt: 60_000, pendingUntil: UNTIL });
   });
 
-  it('has the whole boot deadline from when its VM was started, and is billed from then on', () => {
+  it('has the full boot timeout from the start of its VM, and is billed from then on', () => {
     const startedAt = UNTIL - 1;
     const { job } = met(pending, 'VMS_CREATED', startedAt);
 
@@ -52,12 +52,12 @@ describe('a job whose VM waits for capacity at Compute Engine', () => {
     expect([billedSince(pending), billedSince(job)]).toEqual([null, startedAt]);
   });
 
-  it('goes to the next zone when the wait was in vain, which cost nothing', () => {
+  it('falls back to the next zone, unbilled, if no capacity became available', () => {
     const { job } = met(pending, 'PLACEMENT_FAILED', UNTIL);
     expect(job).toMatchObject({ status: 'QUEUED', attempt: 1, placementRound: 2, exhaustedZones: ['us-central1-a'] });
   });
 
-  it('fails when its own maxWaitTime ends first, and says what it waited for', () => {
+  it('fails if its maxWaitTime is over first, with the reason for waiting as evidence', () => {
     const hasty = jobAfter(queuedJob({ maxWaitMs: 600_000 }), ['PLACEMENT_CHOSEN', 1_000], ['VMS_PENDING', 599_000]);
     expect(hasty).toMatchObject({ wakeAt: 600_000 });
     expect(met(hasty, 'DEADLINE_PASSED', 600_000).job).toMatchObject({
@@ -68,22 +68,22 @@ describe('a job whose VM waits for capacity at Compute Engine', () => {
     });
   });
 
-  it('is given up as one that never booted when nobody can say what has become of its VM', () => {
+  it('counts as a boot failure if Compute Engine never answers about its VM', () => {
     const { job } = met(pending, 'DEADLINE_PASSED', UNTIL + TIMEOUTS.bootMs);
     expect(job).toMatchObject({ status: 'QUEUED', attempt: 2, ledger: [{ placedAt: null }] });
   });
 
-  it('does not fail because one look after it could not be made', () => {
+  it('does not fail because one check was lost', () => {
     expect(met(pending, 'DELIVERY_EXHAUSTED', 60_000)).toEqual({ job: pending, effects: [] });
   });
 
-  it('can be cancelled, and its request is withdrawn', () => {
+  it('can be cancelled, which deletes the pending VM', () => {
     const { job, effects } = met(pending, 'CANCEL_REQUESTED', 60_000);
     expect(stateOf(job)).toBe('CANCELLING');
     expect(effects).toContainEqual({ type: 'TEARDOWN', jobId: 'digits' });
   });
 
-  it('is not set back by a late or second word that it waits', () => {
+  it('ignores a late or repeated VMS_PENDING', () => {
     const created = met(pending, 'VMS_CREATED', 60_000).job;
     for (const job of [pending, created]) {
       expect(met(job, 'VMS_PENDING', 70_000)).toEqual({ job, effects: [] });

@@ -10,7 +10,7 @@ const ANNOUNCED = { type: 'JOB_UPDATE', jobId: 'digits', state: 'QUEUED', attemp
 const full = (zone: string) => causeOf('STOCKOUT', `${zone} is full.`);
 const quotaOf = (metric: string, limit: number) => causeOf('QUOTA_EXCEEDED', `Quota '${metric}' exceeded: ${limit}.`);
 
-/** The job placed somewhere and refused there for this cause. */
+/** The job after a placement that failed with this cause. */
 function refuse(job: Job, cause: Cause, quota?: QuotaLimit) {
   const awake = jobAfter(job, ['DEADLINE_PASSED', 1_000_000]);
   const placed = jobAfter(awake, ['PLACEMENT_CHOSEN', 1_000_000]);
@@ -18,7 +18,7 @@ function refuse(job: Job, cause: Cause, quota?: QuotaLimit) {
   return transition(placed, { ...eventsFor(placed, 1_001_000).PLACEMENT_FAILED, failure });
 }
 
-function announcementsOf(job: Job, causes: readonly Cause[]): readonly boolean[] {
+function updatesOf(job: Job, causes: readonly Cause[]): readonly boolean[] {
   let current = job;
   return causes.map((cause) => {
     const { job: next, effects } = refuse(current, cause);
@@ -27,44 +27,44 @@ function announcementsOf(job: Job, causes: readonly Cause[]): readonly boolean[]
   });
 }
 
-describe('what a job waits for', () => {
-  it('is announced when it is first known, though the job is shown as QUEUED all along', () => {
+describe('the reason for waiting', () => {
+  it('is published when it is first known, although the job stays QUEUED', () => {
     const { job, effects } = refuse(queuedJob(), full('us-central1-a'));
     expect(stateOf(job)).toBe('QUEUED');
     expect(effects.at(-1)).toEqual(ANNOUNCED);
   });
 
-  it.each<{ readonly what: string; readonly causes: readonly Cause[]; readonly announced: readonly boolean[] }>([
+  it.each<{ readonly what: string; readonly causes: readonly Cause[]; readonly published: readonly boolean[] }>([
     {
-      what: 'not again for each zone that is full',
+      what: 'once for any number of zones that are out of capacity',
       causes: [full('us-central1-a'), full('us-central1-b'), full('us-central1-a')],
-      announced: [true, false, false],
+      published: [true, false, false],
     },
     {
-      what: 'not again for each copy of the machine image that is asked for too often',
+      what: 'once for any number of copies of the machine image that are rate limited',
       causes: [causeOf('RATE_LIMITED', 'Image 1.'), causeOf('RATE_LIMITED', 'Image 2.')],
-      announced: [true, false],
+      published: [true, false],
     },
     {
-      what: 'again when it is something else',
+      what: 'again if it changes',
       causes: [full('us-central1-a'), quotaOf('NVIDIA_L4_GPUS', 1), full('us-central1-a')],
-      announced: [true, true, true],
+      published: [true, true, true],
     },
     {
-      what: 'again when it is another quota, and not again when it is the same',
+      what: 'again for another quota, and once for the same quota',
       causes: [quotaOf('CPUS', 24), quotaOf('CPUS', 24), quotaOf('NVIDIA_L4_GPUS', 1)],
-      announced: [true, false, true],
+      published: [true, false, true],
     },
-  ])('is announced $what', ({ causes, announced }) => {
-    expect(announcementsOf(queuedJob(), causes)).toEqual(announced);
+  ])('is published $what', ({ causes, published }) => {
+    expect(updatesOf(queuedJob(), causes)).toEqual(published);
   });
 
-  it('is announced when Compute Engine keeps its VM waiting', () => {
+  it('is published when the VM waits for capacity', () => {
     const placed = jobAfter(queuedJob(), ['PLACEMENT_CHOSEN', 1_000]);
     expect(transition(placed, eventsFor(placed, 2_000).VMS_PENDING).effects).toEqual([ANNOUNCED]);
   });
 
-  it('is said of a job that no zone was asked for, because each has just refused another', () => {
+  it('is set for a job whose zones were all out of capacity for other jobs', () => {
     const job = queuedJob();
     const { job: waiting, effects } = transition(job, eventsFor(job, 1_000).NO_PLACEMENT_LEFT);
     expect(waiting.waitingFor).toEqual(
@@ -73,7 +73,7 @@ describe('what a job waits for', () => {
     expect(effects).toEqual([ANNOUNCED]);
   });
 
-  it('stays what it was while the job backs off', () => {
+  it('is kept during the backoff', () => {
     const { job } = refuse(queuedJob(), quotaOf('CPUS', 24));
     const { job: waiting, effects } = transition(job, eventsFor(job, 2_000_000).NO_PLACEMENT_LEFT);
     expect(waiting.waitingFor).toEqual(quotaOf('CPUS', 24));
@@ -81,15 +81,20 @@ describe('what a job waits for', () => {
   });
 });
 
-describe('a quota of nothing', () => {
-  const everywhere = { metric: 'GPUS_ALL_REGIONS', limit: 0, scope: 'PROJECT' } as const;
-  const here = { metric: 'NVIDIA_L4_GPUS', limit: 0, scope: 'REGION' } as const;
+describe('a quota of 0', () => {
+  const globalQuota = { metric: 'GPUS_ALL_REGIONS', limit: 0, scope: 'PROJECT' } as const;
+  const regionalQuota = { metric: 'NVIDIA_L4_GPUS', limit: 0, scope: 'REGION' } as const;
   const manyRegions: Job = { ...queuedJob(), zones: ['us-central1-a', 'us-central1-b', 'us-west1-a'] };
 
   it.each<{ readonly name: string; readonly quota: QuotaLimit; readonly where: string; readonly job: Job }>([
-    { name: 'of the project', quota: everywhere, where: 'in the whole project', job: queuedJob() },
-    { name: 'of the project, in many regions', quota: everywhere, where: 'in the whole project', job: manyRegions },
-    { name: 'of the only region', quota: here, where: 'in us-central1', job: queuedJob() },
+    { name: 'of the project', quota: globalQuota, where: 'in the whole project', job: queuedJob() },
+    {
+      name: 'of the project, for zones of several regions',
+      quota: globalQuota,
+      where: 'in the whole project',
+      job: manyRegions,
+    },
+    { name: 'of the only region', quota: regionalQuota, where: 'in us-central1', job: queuedJob() },
   ])('fails the job at once: $name', ({ quota, where, job }) => {
     const cause = quotaOf(quota.metric, quota.limit);
     const { job: failed } = refuse(job, cause, quota);
@@ -101,8 +106,8 @@ describe('a quota of nothing', () => {
     expect(remedyOf(cause)).toMatch(/^Request /);
   });
 
-  it('of one region leads to the others that the job may go to', () => {
-    const { job, effects } = refuse(manyRegions, quotaOf('NVIDIA_L4_GPUS', 0), here);
+  it('of one region leads to zones of other regions', () => {
+    const { job, effects } = refuse(manyRegions, quotaOf('NVIDIA_L4_GPUS', 0), regionalQuota);
     expect(job).toMatchObject({ status: 'QUEUED', exhaustedZones: ['us-central1-a', 'us-central1-b'] });
     expect(effects[0]).toMatchObject({ type: 'PROVISION' });
   });

@@ -10,7 +10,7 @@ const interrupted = jobAfter(running, ['ATTEMPT_INTERRUPTED', 4_000]);
 const placedAgain = jobAfter(interrupted, ['PLACEMENT_CHOSEN', 5_000]);
 const cancelled = jobAfter(running, ['CANCEL_REQUESTED', 4_000], ['VMS_GONE', 5_000]);
 
-/** A replica that trains, as its last heartbeat said. */
+/** A replica that was training at its last heartbeat. */
 function training(change: Partial<Replica> = {}): Replica {
   const progress = { step: 3, stepsMax: 10, metrics: { accuracy: 0.9 } };
   return { ...exampleReplica(), phase: 'RUNNING', heardAt: 3_500, progress, ...change };
@@ -18,7 +18,7 @@ function training(change: Partial<Replica> = {}): Replica {
 
 const replicasOf = (job: Job, ...replicas: readonly Replica[]) => viewJob(job, replicas, 9_000).replicas;
 
-it('shows the replicas of the attempt that runs, and none of those before it', () => {
+it('shows the replicas of the current attempt only', () => {
   expect(replicasOf(running, training(), training({ attempt: 0 }))).toMatchObject([
     { attempt: 1, phase: 'RUNNING', cpuFraction: 0.5, step: 3 },
   ]);
@@ -26,27 +26,27 @@ it('shows the replicas of the attempt that runs, and none of those before it', (
   expect(replicasOf(second, training(), training({ attempt: 2, heardAt: 7_000 }))).toMatchObject([{ attempt: 2 }]);
 });
 
-it('shows no replica of a job whose VMs are gone, or were in a zone before this one', () => {
+it('shows no replicas of a QUEUED job or of an earlier placement', () => {
   expect(replicasOf(interrupted, training())).toEqual([]);
   expect(replicasOf(placedAgain, training({ attempt: 2, heardAt: 4_900 }))).toEqual([]);
 });
 
-it('shows what the replicas of an ended job came to, and not as if they were alive', () => {
+it('shows the progress of a closed job’s replicas, without usage', () => {
   expect(replicasOf(cancelled, training())).toMatchObject([
     { phase: 'EXITED', cpuFraction: null, memoryBytes: null, diskBytes: null, gpus: [], metrics: { accuracy: 0.9 } },
   ]);
 });
 
-it('tells what a job waits for only while it waits, and no end of an attempt as that', () => {
-  const refused = jobAfter(queuedJob(), ['PLACEMENT_CHOSEN', 1_000], ['PLACEMENT_FAILED', 2_000]);
-  const created = jobAfter(refused, ['PLACEMENT_CHOSEN', 3_000], ['VMS_CREATED', 4_000]);
+it('shows the reason for waiting only while the job waits, and not the cause of an ended attempt', () => {
+  const failed = jobAfter(queuedJob(), ['PLACEMENT_CHOSEN', 1_000], ['PLACEMENT_FAILED', 2_000]);
+  const created = jobAfter(failed, ['PLACEMENT_CHOSEN', 3_000], ['VMS_CREATED', 4_000]);
   const waits = (job: Job) => viewJob(job, [], 9_000).waitingFor?.code ?? null;
 
-  expect([refused, created].map(waits)).toEqual(['STOCKOUT', null]);
+  expect([failed, created].map(waits)).toEqual(['STOCKOUT', null]);
   expect([interrupted, placedAgain].map(waits)).toEqual([null, null]);
 });
 
-it('tells of the interruptions for which a job backs off', () => {
+it('shows the interruption that caused a backoff', () => {
   const again = jobAfter(placedAgain, ['VMS_CREATED', 6_000], ['ATTEMPT_INTERRUPTED', 7_000]);
   expect(viewJob(again, [], 9_000)).toMatchObject({ state: 'QUEUED', waitingFor: { code: 'PREEMPTED' } });
 });

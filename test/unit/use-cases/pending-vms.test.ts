@@ -27,7 +27,7 @@ describe('a VM that waits for capacity', () => {
     await deliver(1_000);
   });
 
-  it('is asked for once, to wait as long as Compute Engine lets it', async () => {
+  it('is requested once, with the longest wait that Compute Engine allows', async () => {
     expect(cloud.requests).toMatchObject([{ provisioningModel: 'FLEX_START', capacityWaitSeconds: 7_200 }]);
     cloud.vm = waiting('PENDING');
     await deliver(120_000);
@@ -38,15 +38,18 @@ describe('a VM that waits for capacity', () => {
     expect(await ports.replicas.listByJob('patient')).toEqual([]);
   });
 
-  it.each(['STARTING', 'RUNNING', 'TERMINATED'] as const)("is the job's own once it is %s", async (status) => {
-    cloud.vm = waiting(status);
-    await deliver(3_600_000);
+  it.each(['STARTING', 'RUNNING', 'TERMINATED'] as const)(
+    "becomes the job's instance once it is %s",
+    async (status) => {
+      cloud.vm = waiting(status);
+      await deliver(3_600_000);
 
-    expect((await readJob()).instances).toMatchObject([{ instanceId: '9', role: 'master' }]);
-    expect(await ports.replicas.listByJob('patient')).toMatchObject([{ instanceId: '9', phase: 'BOOTING' }]);
-  });
+      expect((await readJob()).instances).toMatchObject([{ instanceId: '9', role: 'master' }]);
+      expect(await ports.replicas.listByJob('patient')).toMatchObject([{ instanceId: '9', phase: 'BOOTING' }]);
+    },
+  );
 
-  it('has waited in vain when it is gone: the next zone is asked, and all jobs remember', async () => {
+  it('that is gone is a capacity failure: the next zone follows, and the failure is shared by all jobs', async () => {
     await deliver(7_300_000);
 
     expect(await readJob()).toMatchObject({
@@ -61,7 +64,7 @@ describe('a VM that waits for capacity', () => {
     expect(await ports.capacity.recall(query)).toMatchObject([{ zone: ZONES[0] }]);
   });
 
-  it('is withdrawn when Compute Engine keeps it longer than it was asked to', async () => {
+  it('is deleted if it waits longer than requested', async () => {
     cloud.vm = waiting('PENDING');
     await deliver(7_201_000 + TIMEOUTS.pendingMs - 1);
     expect(cloud.deleted).toEqual([]);
@@ -71,7 +74,7 @@ describe('a VM that waits for capacity', () => {
     expect(await readJob()).toMatchObject({ status: 'QUEUED', placementRound: 2 });
   });
 
-  it('is not called a stockout when it has spoken before it was lost', async () => {
+  it('is not a stockout if it has sent a heartbeat before it was lost', async () => {
     const { vmName, zone, instanceId } = waiting('RUNNING');
     const event = { jobId: 'patient', attempt: 1, replica: 'master-0', at: 60_000 };
     await handleJobEvent(ports, {
@@ -85,8 +88,8 @@ describe('a VM that waits for capacity', () => {
   });
 
   it.each([
-    ['no longer than the job would', 600_000, 599],
-    ['but for Compute Engine’s least', 60_000, 90],
+    ['no longer than the job may wait', 600_000, 599],
+    ['at least the minimum of Compute Engine', 60_000, 90],
   ])('waits %s', async (_, maxWaitMs, seconds) => {
     const job = simulatedJob('hasty', 0, { provisioningModel: 'FLEX_START' });
     const limits = { ...job.spec.limits, maxWaitMs };

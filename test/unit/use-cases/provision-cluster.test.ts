@@ -23,7 +23,7 @@ describe('a cluster', () => {
   const readPair = () => stage.readJob('pair');
   const isWorker = ({ role }: VmRequest) => role === 'worker';
 
-  it('comes up whole or not at all: what was made beside a refused VM is deleted', async () => {
+  it('is created all or none: if one VM fails, the others are deleted', async () => {
     cloud.answer = (request) =>
       isWorker(request)
         ? { outcome: 'FAILED', failure: { cause: causeOf('STOCKOUT', 'Full.'), zonesAvailable: [] } }
@@ -36,9 +36,9 @@ describe('a cluster', () => {
   });
 
   it.each([
-    ['another job’s', { jobId: 'stranger', attempt: 1 }],
-    ['another attempt’s', { jobId: 'pair', attempt: 2 }],
-  ])('leaves a VM alone that bears a refused name and is %s', async (_, owner) => {
+    ['of another job', { jobId: 'stranger', attempt: 1 }],
+    ['of another attempt', { jobId: 'pair', attempt: 2 }],
+  ])('does not delete a VM of the same name that is %s', async (_, owner) => {
     const taken = causeOf('CONFIGURATION_REFUSED', 'The resource already exists.');
     cloud.answer = (request) =>
       isWorker(request)
@@ -52,34 +52,34 @@ describe('a cluster', () => {
     expect(await readPair()).toMatchObject({ status: 'CLOSING' });
   });
 
-  describe('of which a part is refused for its pace', () => {
-    const hurried: CreateOutcome = {
+  describe('of which a part is rate limited', () => {
+    const rateLimited: CreateOutcome = {
       outcome: 'FAILED',
       failure: { cause: causeOf('RATE_LIMITED', 'Too many VMs of this machine image.'), zonesAvailable: [] },
     };
-    const made = ({ role }: VmRequest): CreateOutcome => ({ outcome: 'CREATED', instanceId: role });
-    const rolesAsked = () => cloud.requests.map(({ role }) => role);
+    const created = ({ role }: VmRequest): CreateOutcome => ({ outcome: 'CREATED', instanceId: role });
+    const requestedRoles = () => cloud.requests.map(({ role }) => role);
 
-    it('keeps what was made, and asks for the rest again after a while', async () => {
-      cloud.answer = (request) => (isWorker(request) && cloud.requests.length < 4 ? hurried : made(request));
+    it('keeps the VMs that were created, and retries the others after a backoff', async () => {
+      cloud.answer = (request) => (isWorker(request) && cloud.requests.length < 4 ? rateLimited : created(request));
 
       await deliverPair(1_000);
 
-      expect(rolesAsked()).toEqual(['master', 'worker', 'worker', 'worker']);
+      expect(requestedRoles()).toEqual(['master', 'worker', 'worker', 'worker']);
       expect([cloud.pauses, cloud.deleted]).toEqual([RATE_PAUSES_MS.slice(0, 2), []]);
       expect((await readPair()).instances.map(({ role }) => role)).toEqual(['master', 'worker']);
     });
 
-    it('says who is who although the master was the one to be late', async () => {
-      cloud.answer = (request) => (!isWorker(request) && cloud.requests.length < 3 ? hurried : made(request));
+    it('keeps the order of replicas if the master was created last', async () => {
+      cloud.answer = (request) => (!isWorker(request) && cloud.requests.length < 3 ? rateLimited : created(request));
 
       await deliverPair(1_000);
 
       expect((await readPair()).instances.map(({ role }) => role)).toEqual(['master', 'worker']);
     });
 
-    it('gives up within the time that its job waits for an answer, and leaves nothing behind', async () => {
-      cloud.answer = (request) => (isWorker(request) ? hurried : made(request));
+    it('fails within the provision timeout of its job, and leaves no VM behind', async () => {
+      cloud.answer = (request) => (isWorker(request) ? rateLimited : created(request));
 
       await deliverPair(1_000);
 
@@ -89,17 +89,17 @@ describe('a cluster', () => {
       expect(await readPair()).toMatchObject({ status: 'QUEUED', isBackingOff: true });
     });
 
-    it('waits for none where nothing was made, or another refusal decides', async () => {
-      cloud.answer = () => hurried;
+    it('does not retry if no VM was created, or if another failure decides', async () => {
+      cloud.answer = () => rateLimited;
       await deliverPair(1_000);
-      expect([cloud.pauses, rolesAsked()]).toEqual([[], ['master', 'worker']]);
+      expect([cloud.pauses, requestedRoles()]).toEqual([[], ['master', 'worker']]);
 
       await ports.jobs.create(simulatedJob('trio', 0, { others: [{ role: 'worker', count: 2 }] }), []);
       const full: CreateOutcome = {
         outcome: 'FAILED',
         failure: { cause: causeOf('STOCKOUT', 'Full.'), zonesAvailable: [] },
       };
-      cloud.answer = (request) => (isWorker(request) ? (request.index === 0 ? full : hurried) : made(request));
+      cloud.answer = (request) => (isWorker(request) ? (request.index === 0 ? full : rateLimited) : created(request));
       await stage.deliver('trio', 1_000);
 
       expect(cloud.pauses).toEqual([]);
@@ -107,15 +107,15 @@ describe('a cluster', () => {
     });
   });
 
-  it('goes to the next zone at once although another of its creations was not answered', async () => {
+  it('falls back to the next zone at once even if another creation had no answer', async () => {
     cloud.answer = (request) => {
       if (!isWorker(request)) {
         throw new Error('Compute Engine is unavailable.');
       }
       return { outcome: 'FAILED', failure: { cause: causeOf('STOCKOUT', 'Full.'), zonesAvailable: [] } };
     };
-    const underWay = { jobId: 'pair', attempt: 1, vmName: 'any', zone: String(ZONES[0]), instanceId: '9' };
-    cloud.vm = { ...underWay, status: 'STARTING' };
+    const inProgress = { jobId: 'pair', attempt: 1, vmName: 'any', zone: String(ZONES[0]), instanceId: '9' };
+    cloud.vm = { ...inProgress, status: 'STARTING' };
 
     await deliverPair(1_000);
 
@@ -123,7 +123,7 @@ describe('a cluster', () => {
     expect(await readPair()).toMatchObject({ status: 'QUEUED', placementRound: 2 });
   });
 
-  it('is not reported before all of it exists, and the same VMs are asked for again', async () => {
+  it('is not reported before all VMs exist, and the same VMs are requested again', async () => {
     cloud.answer = (request) => {
       if (isWorker(request)) {
         throw new Error('Compute Engine is unavailable.');
@@ -140,9 +140,9 @@ describe('a cluster', () => {
     expect(new Set(cloud.requests.map(({ vmName }) => vmName)).size).toBe(2);
   });
 
-  it('waits for the first word of every replica, though the process died before all were written down', async () => {
-    const dying = { ...ports.replicas, record: () => Promise.reject(new Error('The process died.')) };
-    await expect(stage.deliver('pair', 1_000, { replicas: dying })).rejects.toThrow('died');
+  it('expects the first heartbeat of every replica, even if the process crashed before recording all', async () => {
+    const crashing = { ...ports.replicas, record: () => Promise.reject(new Error('The process crashed.')) };
+    await expect(stage.deliver('pair', 1_000, { replicas: crashing })).rejects.toThrow('crashed');
     expect(await ports.replicas.listByJob('pair')).toEqual([]);
 
     await deliverPair(2_000);

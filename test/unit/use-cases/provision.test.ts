@@ -22,7 +22,7 @@ afterEach(() => stage.close());
 const deliver = (now: number) => stage.deliver('digits', now);
 const readJob = () => stage.readJob('digits');
 
-it('writes the place down before it creates anything in it', async () => {
+it('commits the placement before it creates a VM', async () => {
   cloud.answer = () => {
     throw new Error('Compute Engine is unavailable.');
   };
@@ -32,7 +32,7 @@ it('writes the place down before it creates anything in it', async () => {
   expect(await readJob()).toMatchObject({ status: 'PREPARING', placement: { zone: ZONES[0] }, instances: [] });
 });
 
-it('asks for the same VM again when it is told twice', async () => {
+it('requests the same VM again on redelivery', async () => {
   cloud.answer = () => {
     throw new Error('Compute Engine is unavailable.');
   };
@@ -47,7 +47,7 @@ it('asks for the same VM again when it is told twice', async () => {
   expect((await readJob()).instances).toMatchObject([{ instanceId: '7' }]);
 });
 
-it("leaves the lease of the job's own VM alone when a second delivery has met another of the same name", async () => {
+it("keeps the lease of the job's VM if a concurrent delivery saw another VM of the same name", async () => {
   const [first] = await Promise.all([deliver(1_000), deliver(1_000)]);
   expect(first).toBeUndefined();
 
@@ -59,7 +59,7 @@ it("leaves the lease of the job's own VM alone when a second delivery has met an
   expect(cloud.deleted).toHaveLength(1);
 });
 
-it('goes to the next zone after a refusal, and remembers it for all jobs', async () => {
+it('falls back to the next zone after a create failure, which is shared by all jobs', async () => {
   cloud.answer = ({ zone }) => ({
     outcome: 'FAILED',
     failure: { cause: causeOf('STOCKOUT', `${zone} is full.`), zonesAvailable: [] },
@@ -72,8 +72,8 @@ it('goes to the next zone after a refusal, and remembers it for all jobs', async
   expect(await ports.capacity.recall(query)).toMatchObject([{ zone: ZONES[0], failedAt: 1_000 }]);
 });
 
-it('takes a refusal of the zone before for none of this one, though it was found in two searches', async () => {
-  const letter = {
+it('does not count the failure of an earlier zone against the current one, even if two rounds found it', async () => {
+  const deadLetter = {
     jobId: 'digits',
     at: 2_000,
     topic: 'provision',
@@ -81,7 +81,7 @@ it('takes a refusal of the zone before for none of this one, though it was found
     placementRound: 1,
     problem: 'It threw.',
   };
-  const search = (placementRound: number) => ({ jobId: 'digits', attempt: 1, placementRound });
+  const messageOf = (placementRound: number) => ({ jobId: 'digits', attempt: 1, placementRound });
   const context = { now: 2_000, settings: simulatedSettings };
   cloud.answer = ({ zone }) => {
     if (zone !== ZONES[0]) {
@@ -90,13 +90,13 @@ it('takes a refusal of the zone before for none of this one, though it was found
     return { outcome: 'FAILED', failure: { cause: causeOf('STOCKOUT', 'Full.'), zonesAvailable: [] } };
   };
   const create = async (request: VmRequest) => {
-    await handleJobEvent(ports, { ...letter, type: 'DELIVERY_EXHAUSTED', eventId: 'dead letter' });
-    await provision(ports, search(2), context);
-    await provision(ports, search(3), context).catch(() => undefined);
+    await handleJobEvent(ports, { ...deadLetter, type: 'DELIVERY_EXHAUSTED', eventId: 'dead deadLetter' });
+    await provision(ports, messageOf(2), context);
+    await provision(ports, messageOf(3), context).catch(() => undefined);
     return ports.vms.create(request);
   };
 
-  await provision({ ...ports, vms: { ...ports.vms, create } }, search(1), context);
+  await provision({ ...ports, vms: { ...ports.vms, create } }, messageOf(1), context);
 
   expect(await readJob()).toMatchObject({
     status: 'PREPARING',
@@ -106,20 +106,20 @@ it('takes a refusal of the zone before for none of this one, though it was found
   });
 });
 
-it('waits for the first word of a VM whose forerunner of the same name had spoken before it was lost', async () => {
+it('expects the first heartbeat of a VM even if an earlier VM of the same name has sent one', async () => {
   cloud.answer = () => {
     throw new Error('Compute Engine is unavailable.');
   };
   await deliver(1_000).catch(() => undefined);
-  const forerunner = { jobId: 'digits', at: 2_000, attempt: 1, replica: 'master-0' };
-  await handleJobEvent(ports, { ...forerunner, type: 'REPLICA_REPORTED', eventId: 'first word' });
+  const earlier = { jobId: 'digits', at: 2_000, attempt: 1, replica: 'master-0' };
+  await handleJobEvent(ports, { ...earlier, type: 'REPLICA_REPORTED', eventId: 'first word' });
   cloud.answer = () => ({ outcome: 'CREATED', instanceId: '2' });
   await deliver(3_000);
 
   expect(await ports.replicas.listExpired(3_000 + TIMEOUTS.bootMs, 10)).toMatchObject([{ instanceId: '2' }]);
 });
 
-it('deletes a VM that came when the job was over already', async () => {
+it('deletes a VM that was created after the job had ended', async () => {
   cloud.answer = (request) => {
     void ports.jobs.read('digits').then((stored) =>
       ports.jobs.commit({

@@ -27,7 +27,7 @@ beforeEach(() => {
 
 afterEach(() => database.close());
 
-it('goes on with the other jobs after one that cannot be handled, and then says so', async () => {
+it('handles the other jobs if one fails, and throws afterwards', async () => {
   for (const jobId of ['first', 'poisoned', 'third']) {
     await ports.jobs.create(simulatedJob(jobId, 0), []);
   }
@@ -45,12 +45,12 @@ it('goes on with the other jobs after one that cannot be handled, and then says 
   expect(due.map(({ jobId }) => jobId)).toEqual(['poisoned']);
 });
 
-it('ends the attempt of a replica that never had a word to say, as a boot that has failed', async () => {
+it('ends the attempt of a replica without any heartbeat, as a boot failure', async () => {
   const job = { ...simulatedJob('pair', 0, { others: [{ role: 'worker', count: 1 }] }), wakeAt: 10 ** 9 };
   const placed = jobAfter(job, ['PLACEMENT_CHOSEN', 1_000], ['VMS_CREATED', 1_000], ['REPLICA_STARTED', 2_000]);
   await ports.jobs.create(placed, []);
-  const silent = { jobId: 'pair', replica: 'worker-0', sequence: 0, heardAt: 1_000, leaseExpiresAt: 901_000 };
-  await ports.replicas.record({ ...exampleReplica(), ...silent });
+  const unbooted = { jobId: 'pair', replica: 'worker-0', sequence: 0, heardAt: 1_000, leaseExpiresAt: 901_000 };
+  await ports.replicas.record({ ...exampleReplica(), ...unbooted });
 
   await reconcile(ports, 900_999 + TIMEOUTS.controlPlaneTimeoutMs);
   expect((await ports.jobs.read('pair'))?.job).toEqual(placed);
@@ -63,8 +63,8 @@ it('ends the attempt of a replica that never had a word to say, as a boot that h
   });
 });
 
-describe('a silent replica', () => {
-  const tellLast = async (facts: Partial<Replica>) => {
+describe('a replica that misses its lease', () => {
+  const recordHeartbeatOf = async (facts: Partial<Replica>) => {
     await ports.replicas.record({ ...exampleReplica(), ...facts });
   };
   const readAttempt = async () => (await ports.jobs.read('digits'))?.job.attempt;
@@ -73,42 +73,42 @@ describe('a silent replica', () => {
     const job = { ...simulatedJob('digits', 0), wakeAt: 10 ** 9 };
     const running = jobAfter(job, ['PLACEMENT_CHOSEN', 0], ['VMS_CREATED', 0], ['REPLICA_STARTED', 0]);
     await ports.jobs.create(running, []);
-    await tellLast({ heardAt: 0, leaseExpiresAt: 120_000 });
+    await recordHeartbeatOf({ heardAt: 0, leaseExpiresAt: 120_000 });
   });
 
-  it('ends its attempt at the second look at which others were heard and it was not', async () => {
-    await tellLast({ jobId: 'other', instanceId: '7', heardAt: 170_000, leaseExpiresAt: null });
+  it('ends its attempt if other replicas reported at two checks and it did not', async () => {
+    await recordHeartbeatOf({ jobId: 'other', instanceId: '7', heardAt: 170_000, leaseExpiresAt: null });
     await reconcile(ports, 180_000);
     expect(await readAttempt()).toBe(1);
-    await tellLast({ jobId: 'other', instanceId: '7', heardAt: 350_000, leaseExpiresAt: null });
+    await recordHeartbeatOf({ jobId: 'other', instanceId: '7', heardAt: 350_000, leaseExpiresAt: null });
     await reconcile(ports, 360_000);
     expect(await readAttempt()).toBe(2);
   });
 
-  it('is left alone while nobody is heard, until its agent must have stopped it', async () => {
-    await tellLast({ jobId: 'other', instanceId: '7', heardAt: 119_999, leaseExpiresAt: null });
+  it('is kept while no replica is reporting, until the control-plane timeout of its agent', async () => {
+    await recordHeartbeatOf({ jobId: 'other', instanceId: '7', heardAt: 119_999, leaseExpiresAt: null });
     await reconcile(ports, 719_999);
     expect(await readAttempt()).toBe(1);
     await reconcile(ports, 720_000);
     expect(await readAttempt()).toBe(2);
   });
 
-  it('is not missed any more once it speaks after an outage, though the watcher was there first', async () => {
-    await tellLast({ jobId: 'other', instanceId: '7', heardAt: 400_000, leaseExpiresAt: null });
+  it('is healthy again after a heartbeat, even if the reconciler ran first after an outage', async () => {
+    await recordHeartbeatOf({ jobId: 'other', instanceId: '7', heardAt: 400_000, leaseExpiresAt: null });
     await reconcile(ports, 401_000);
-    await tellLast({ sequence: 2, heardAt: 410_000, leaseExpiresAt: 530_000 });
+    await recordHeartbeatOf({ sequence: 2, heardAt: 410_000, leaseExpiresAt: 530_000 });
     await reconcile(ports, 461_000);
     expect(await readAttempt()).toBe(1);
     expect(await ports.replicas.findByInstance('101')).not.toHaveProperty('suspectSince');
   });
 
-  it('is judged by an exit that it has said, whoever is heard', async () => {
-    await tellLast({ sequence: 2, phase: 'EXITED', exit: { outcome: 'SUCCEEDED' }, leaseExpiresAt: 120_000 });
+  it('is classified by the exit that it has reported, whoever else is reporting', async () => {
+    await recordHeartbeatOf({ sequence: 2, phase: 'EXITED', exit: { outcome: 'SUCCEEDED' }, leaseExpiresAt: 120_000 });
     await reconcile(ports, 120_000);
     expect((await ports.jobs.read('digits'))?.job).toMatchObject({ verdict: { state: 'SUCCEEDED' } });
   });
 
-  it('costs a tick on which no lease has passed no question of who was heard', async () => {
+  it('does not query the newest heartbeat on a tick without expired leases', async () => {
     let questions = 0;
     const lastHeartbeatAt = async () => {
       questions += 1;
@@ -122,7 +122,7 @@ describe('a silent replica', () => {
   });
 });
 
-it('wakes a job again whose deadline a late answer has set back to one at which it was woken', async () => {
+it('wakes a job again if a late answer has set its deadline back to one that was handled', async () => {
   const placed = jobAfter(simulatedJob('late', 0, { provisioningModel: 'FLEX_START' }), ['PLACEMENT_CHOSEN', 0]);
   await ports.jobs.create(placed, []);
   const deadline = TIMEOUTS.provisionAnswerMs;
@@ -136,7 +136,7 @@ it('wakes a job again whose deadline a late answer has set back to one at which 
   expect((await ports.jobs.read('late'))?.job).toMatchObject({ wakeAt: deadline + 60_000 + TIMEOUTS.pendingMs });
 });
 
-it('sweeps the other VMs after one that cannot be deleted', async () => {
+it('sweeps the other VMs if one cannot be deleted', async () => {
   const vms = ['a', 'b', 'c'].map((name): Vm => {
     return { vmName: name, zone: 'z', instanceId: name, jobId: `gone-${name}`, attempt: 1, status: 'RUNNING' };
   });

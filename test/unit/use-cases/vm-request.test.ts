@@ -9,7 +9,7 @@ import { jobAfter } from '../../support/domain/example-job.ts';
 const HOUR_MS = 3_600_000;
 const MASTER: ReplicaId = { role: 'master', index: 0 };
 const WORKER: ReplicaId = { role: 'worker', index: 0 };
-const fresh = simulatedJob('pair', 0, { maxRunningMs: HOUR_MS, others: [{ role: 'worker', count: 1 }] });
+const accepted = simulatedJob('pair', 0, { maxRunningMs: HOUR_MS, others: [{ role: 'worker', count: 1 }] });
 
 function place(job: Job, at: number): JobIn<'PREPARING'> {
   const placed = jobAfter(job, ['PLACEMENT_CHOSEN', at]);
@@ -32,10 +32,10 @@ function programSecondsOf(job: JobIn<'PREPARING'>, replica: ReplicaId): number {
   return limitsOf(job, replica).maxRunningSeconds;
 }
 
-/** Ran for a quarter of an hour, and waited for its next machines for most of a day. */
+/** Has run for a quarter of an hour, and waited for its next VMs for most of a day. */
 const second = place(
   jobAfter(
-    place(fresh, 0),
+    place(accepted, 0),
     ['VMS_CREATED', 1_000],
     ['REPLICA_STARTED', 60_000],
     ['ATTEMPT_INTERRUPTED', 60_000 + HOUR_MS / 4],
@@ -44,12 +44,12 @@ const second = place(
 );
 
 describe('the secrets of a job', () => {
-  it('are told to a VM by their full names, in the deployment’s project unless another is named', () => {
+  it('are passed to a VM as full resource names, in the deployment’s project unless another is named', () => {
     const secrets = {
       HF_TOKEN: { project: null, secret: 'hf-token', version: '3' },
       WANDB_API_KEY: { project: 'shared-tools', secret: 'wandb', version: 'latest' },
     };
-    const job = place({ ...fresh, spec: { ...fresh.spec, secrets } }, 0);
+    const job = place({ ...accepted, spec: { ...accepted.spec, secrets } }, 0);
     for (const replica of [MASTER, WORKER]) {
       const { program } = JSON.parse(requestFor(job, replica).metadata[METADATA_KEYS.config] ?? '') as VmConfig;
       expect(program.secrets).toEqual({
@@ -60,17 +60,17 @@ describe('the secrets of a job', () => {
   });
 });
 
-describe("a program's time", () => {
+describe("a program's running time", () => {
   it('is maxRunningTime in the first attempt', () => {
-    expect(programSecondsOf(place(fresh, 0), MASTER)).toBe(3_600);
+    expect(programSecondsOf(place(accepted, 0), MASTER)).toBe(3_600);
   });
 
-  it('is what earlier attempts have left of it, however long the job waited between them', () => {
+  it('is what earlier attempts have left, however long the job waited between them', () => {
     expect(programSecondsOf(second, MASTER)).toBe(2_700);
   });
 
-  it('ends when the control plane says so, too: agent and job count alike in every attempt', () => {
-    for (const job of [place(fresh, 0), second]) {
+  it('ends for agent and control plane at the same time in every attempt', () => {
+    for (const job of [place(accepted, 0), second]) {
       const startAt = 21 * HOUR_MS;
       const running = jobAfter(job, ['VMS_CREATED', startAt], ['REPLICA_STARTED', startAt]);
       const programMs = programSecondsOf(job, MASTER) * 1_000;
@@ -78,32 +78,32 @@ describe("a program's time", () => {
     }
   });
 
-  it("is longer by a setup for the others, which may wait for the master's program", () => {
+  it("is longer by a setup for other replicas, which may wait for the master's program", () => {
     expect(programSecondsOf(second, WORKER)).toBe(2_700 + SETUP_MS_MAX / 1_000);
   });
 });
 
-it('has the agent report what hinders its setup before the control plane ends it', () => {
-  const config = JSON.parse(requestFor(place(fresh, 0), MASTER).metadata[METADATA_KEYS.config] ?? '') as VmConfig;
+it('lets the agent report a setup timeout before the control plane ends the job', () => {
+  const config = JSON.parse(requestFor(place(accepted, 0), MASTER).metadata[METADATA_KEYS.config] ?? '') as VmConfig;
   expect(config.limits.setupSeconds).toBe((SETUP_MS_MAX - SETUP_REPORT_MS) / 1_000);
 });
 
-it('has the VM deleted by Compute Engine only after every deadline of the control plane', () => {
+it('sets maxRunDuration to more than every timeout of the control plane', () => {
   const { bootMs, maxRunningGraceMs } = TIMEOUTS;
   const aliveMs = bootMs + SETUP_MS_MAX + HOUR_MS + maxRunningGraceMs + UPLOAD_GRACE_MS;
-  expect(requestFor(place(fresh, 0), MASTER).maxRunSeconds).toBe(aliveMs / 1_000);
+  expect(requestFor(place(accepted, 0), MASTER).maxRunSeconds).toBe(aliveMs / 1_000);
 });
 
-it('carries the agent, what it is told, and the scripts of its start and of the shutdown', () => {
+it('contains the agent, its configuration, and the startup and shutdown scripts', () => {
   const keys = ['startup-script', 'shutdown-script', METADATA_KEYS.agent, METADATA_KEYS.config];
-  expect(Object.keys(requestFor(place(fresh, 0), MASTER).metadata)).toEqual(keys);
+  expect(Object.keys(requestFor(place(accepted, 0), MASTER).metadata)).toEqual(keys);
 });
 
-it('gives the agent as long for saving outputs as the control plane waits for it', () => {
-  const running = jobAfter(place(fresh, 0), ['VMS_CREATED', 0], ['REPLICA_STARTED', 0]);
-  const saving = jobAfter(running, ['REPLICA_UPLOADING', 1_000]);
-  const { uploadSeconds } = limitsOf(place(fresh, 0), MASTER);
+it('gives the agent as long for uploading outputs as the control plane waits', () => {
+  const running = jobAfter(place(accepted, 0), ['VMS_CREATED', 0], ['REPLICA_STARTED', 0]);
+  const uploading = jobAfter(running, ['REPLICA_UPLOADING', 1_000]);
+  const { uploadSeconds } = limitsOf(place(accepted, 0), MASTER);
   const endsAt = HOUR_MS + TIMEOUTS.maxRunningGraceMs;
   expect(running).toMatchObject({ status: 'RUNNING', wakeAt: endsAt });
-  expect(saving).toMatchObject({ status: 'RUNNING', wakeAt: endsAt + uploadSeconds * 1_000 });
+  expect(uploading).toMatchObject({ status: 'RUNNING', wakeAt: endsAt + uploadSeconds * 1_000 });
 });

@@ -2,6 +2,10 @@ import type { Target } from '#cli/client/find-target.ts';
 import type { JobUpdates } from '#cli/client/follow-job.ts';
 import type { Output } from '#cli/core/command.ts';
 
+/** For the help of commands that follow a job. */
+export const UPDATES_NOTE =
+  'On a deployment, a subscription to job updates shows changes at once for members of update_followers.';
+
 type WithUpdates<T> = {
   readonly jobId: string;
   readonly stderr: Output;

@@ -1,7 +1,7 @@
 import { createApiClient } from '#cli/client/api-client.ts';
 import { findTarget } from '#cli/client/find-target.ts';
 import { reportInterruption, streamLogs } from '#cli/client/follow-job.ts';
-import { withJobUpdates } from '#cli/client/job-updates.ts';
+import { UPDATES_NOTE, withJobUpdates } from '#cli/client/job-updates.ts';
 import type { Command } from '#cli/core/command.ts';
 import { checkJobFlags, GCLOUD_JOB_FLAGS } from '#cli/core/gcloud-flags.ts';
 import { formatLogEntry } from '#cli/render/format.ts';
@@ -10,6 +10,7 @@ import { paintState } from '#cli/render/paint.ts';
 export const jobsStreamLogs: Command = {
   operands: [{ name: 'JOB', summary: 'the job id', count: 'one' }],
   flags: GCLOUD_JOB_FLAGS,
+  notes: UPDATES_NOTE,
   async run(invocation) {
     const { io, operands, print } = invocation;
     const target = await findTarget(invocation);

@@ -4,6 +4,9 @@ import { submit } from '#cli/submit/submit.ts';
 import { CUSTOM_JOB_FLAGS, SUBMIT_FLAGS } from '#cli/submit/submit-flags.ts';
 import { readTrainingRequest } from '#cli/submit/training-request.ts';
 
+const MESSAGE_NOTE =
+  'On a deployment, packages are uploaded and the job file is published to the submit topic, if the deployment has one.';
+
 export const jobsSubmitTraining: Command = {
   operands: [
     {
@@ -14,7 +17,7 @@ export const jobsSubmitTraining: Command = {
   ],
   flags: SUBMIT_FLAGS,
   rest: 'passed to the program unchanged',
-  notes: 'Flags are those of `gcloud ai-platform jobs submit training` and override the --config file.',
+  notes: `Flags are those of \`gcloud ai-platform jobs submit training\` and override the --config file.\n${MESSAGE_NOTE}`,
   run: async (invocation) => submit(invocation, await readTrainingRequest(invocation)),
 };
 
@@ -23,6 +26,6 @@ export const customJobsCreate: Command = {
   flags: CUSTOM_JOB_FLAGS,
   notes:
     'Flags are those of `gcloud ai custom-jobs create` and override the --config file. To use a list delimiter other\n' +
-    'than the comma: --args="^;^--names=a,b;--fast".',
+    `than the comma: --args="^;^--names=a,b;--fast".\n${MESSAGE_NOTE}`,
   run: async (invocation) => submit(invocation, await readCustomJobRequest(invocation)),
 };

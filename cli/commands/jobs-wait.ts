@@ -1,7 +1,7 @@
 import { createApiClient } from '#cli/client/api-client.ts';
 import { findTarget } from '#cli/client/find-target.ts';
 import { followJob, reportInterruption } from '#cli/client/follow-job.ts';
-import { withJobUpdates } from '#cli/client/job-updates.ts';
+import { UPDATES_NOTE, withJobUpdates } from '#cli/client/job-updates.ts';
 import type { Command } from '#cli/core/command.ts';
 import { Failure, UsageFailure } from '#cli/core/failure.ts';
 import { checkJobFlags, GCLOUD_JOB_FLAGS } from '#cli/core/gcloud-flags.ts';
@@ -17,7 +17,7 @@ export const jobsWait: Command = {
     { name: 'timeout', value: 'SECONDS', summary: 'stop waiting after this time; the job keeps running' },
     ...GCLOUD_JOB_FLAGS,
   ],
-  notes: 'Exits with 0 if the job SUCCEEDED, and with 1 otherwise, including when --timeout expires.',
+  notes: `Exits with 0 if the job SUCCEEDED, and with 1 otherwise, including when --timeout expires.\n${UPDATES_NOTE}`,
   async run(invocation) {
     const { io, operands, flag, print } = invocation;
     const timeoutSeconds = readTimeout(flag('timeout'));

@@ -1,5 +1,6 @@
 import { posix } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { COMMANDS } from '#cli/commands.ts';
 import { type RepositoryFile, readRepository } from './repository-files.ts';
 
 const files = readRepository();
@@ -74,5 +75,22 @@ describe('ARCHITECTURE.md', () => {
       return tests.length === 0 || tests.some((path) => !exists(path));
     });
     expect(unproven).toEqual([]);
+  });
+});
+
+/** `jobs list` and `list`, since a row names the commands of one group by their last words. */
+function suffixesOf(command: string): readonly string[] {
+  const words = command.split(' ');
+  return words.map((_, index) => words.slice(index).join(' '));
+}
+
+describe('README.md', () => {
+  it('has every command of the CLI in its table', () => {
+    const text = files.find(({ path }) => path === 'README.md')?.text ?? '';
+    const rows = [...text.matchAll(/^\| (`dropforge [^|]*)\|/gm)].map(([, names]) => names ?? '');
+    const named = rows.flatMap((row) => [...row.matchAll(/`(?:dropforge )?([a-z -]+?)(?: [A-Z…-].*?)?`/g)]);
+    const shown = new Set(named.flatMap(([, name]) => suffixesOf(name ?? '')));
+    const missing = COMMANDS.filter(({ name }) => !suffixesOf(name).some((suffix) => shown.has(suffix)));
+    expect(missing.map(({ name }) => name)).toEqual([]);
   });
 });

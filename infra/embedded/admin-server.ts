@@ -41,7 +41,7 @@ export function createAdminServer({ projectId, vms, queue, objects }: AdminPorts
     };
     const injectFault = faults[verb ?? ''];
     if (injectFault === undefined) {
-      return context.json(failure(`Unknown VM action ${verb}. Use preempt, reset or hostError.`), 400);
+      return context.json(errorBody(`Unknown VM action ${verb}. Use preempt, reset or hostError.`), 400);
     }
     return (await injectFault(name)) === undefined ? context.json(unknownVm(name), 404) : context.json({});
   });
@@ -49,20 +49,20 @@ export function createAdminServer({ projectId, vms, queue, objects }: AdminPorts
   app.post('/zones/:target', (context) => {
     const [zone = '', verb] = context.req.param('target').split(':');
     if (verb !== 'stockout' && verb !== 'restock') {
-      return context.json(failure(`Unknown zone action ${verb}. Use stockout or restock.`), 400);
+      return context.json(errorBody(`Unknown zone action ${verb}. Use stockout or restock.`), 400);
     }
     return vms.setStockout(zone, verb === 'stockout')
       ? context.json({})
-      : context.json(failure(`Zone ${zone} does not exist in this embedded cloud.`), 404);
+      : context.json(errorBody(`Zone ${zone} does not exist in this embedded cloud.`), 404);
   });
 
   return app;
 }
 
 function unknownVm(name: string) {
-  return failure(`No VM ${name} is running. List the VMs with: dropforge status.`);
+  return errorBody(`No VM ${name} is running. List the VMs with: dropforge status.`);
 }
 
-function failure(message: string) {
+function errorBody(message: string) {
   return { error: { message } };
 }

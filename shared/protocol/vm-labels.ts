@@ -1,8 +1,9 @@
 import { isReservedLabel, JOB_ID_PATTERN } from '#shared/domain/job-spec.ts';
 
 /**
- * The labels by which Compute Engine's own list says whose a VM is. Label values are 63 small letters, digits, `_` and
- * `-` (Resource Manager docs, "Labels overview"); job ids have up to 128 characters and capitals, and come back exactly.
+ * The labels that identify the job of a VM in Compute Engine's lists. Label values have at most 63 lowercase letters,
+ * digits, `_` and `-` (Resource Manager docs, "Labels overview"); job ids have up to 128 characters, including
+ * uppercase letters, so they are encoded reversibly.
  */
 export const MANAGED_BY = { key: 'managed-by', value: 'dropforge' } as const;
 
@@ -12,12 +13,12 @@ const ROLE_KEY = 'dropforge-role';
 
 const VALUE_CHARACTERS_MAX = 63;
 
-/** A job id of 128 capitals has twice as many characters here. */
+/** A job id of 128 uppercase letters has twice as many characters when encoded. */
 const JOB_PARTS_MAX = 5;
 
 export type VmLabels = { readonly jobId: string; readonly attempt: number; readonly role: string };
 
-/** Everything that says whose a VM is; of the user's own labels none is kept that could be read as such. */
+/** The labels of a VM: those that identify its job, and the user's, except for reserved keys. */
 export function toLabels(
   { jobId, attempt, role }: VmLabels,
   own: Readonly<Record<string, string>>,
@@ -33,8 +34,9 @@ export function toLabels(
 }
 
 /**
- * Undefined where the labels are not Dropforge's. Only what `toLabels` can have written is believed, for a VM that is
- * read as another job's would be deleted as nobody's: no part of a job id follows one that is not full.
+ * Reads the labels of a VM; returns undefined if they are not Dropforge's. Accepts only what `toLabels` can have
+ * written, because a VM attributed to the wrong job would be deleted as orphaned: a part of a job id that is not full
+ * is the last.
  */
 export function readLabels(labels: Readonly<Record<string, string>>): Omit<VmLabels, 'role'> | undefined {
   const attempt = labels[ATTEMPT_KEY] ?? '';
@@ -49,14 +51,14 @@ export function readLabels(labels: Readonly<Record<string, string>>): Omit<VmLab
   return isOurs ? { jobId, attempt: Number(attempt) } : undefined;
 }
 
-/** A filter for lists (Compute API, "filter"): all of Dropforge's VMs, or those that may be of one job. */
+/** A filter for lists (Compute API, "filter"): selects all of Dropforge's VMs, or those that may belong to one job. */
 export function filterOf(query?: { readonly jobId: string }): string {
   const managed = `labels.${MANAGED_BY.key} = ${MANAGED_BY.value}`;
   const [first] = query === undefined ? [] : splitJobId(query.jobId);
   return first === undefined ? managed : `(${managed}) AND (labels.${JOB_KEY} = "${first}")`;
 }
 
-/** `-x` stands for `X`: no job id holds a dash. */
+/** Encodes `X` as `-x`: job ids contain no dashes. */
 function splitJobId(jobId: string): readonly string[] {
   const escaped = jobId.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
   return Array.from({ length: Math.ceil(escaped.length / VALUE_CHARACTERS_MAX) }, (_, index) =>

@@ -67,7 +67,7 @@ export type ErrorHandler = (error: Error, context: Context) => Response;
 /** Renders an error as the response. Internal errors are reported to the operator too, client errors are not. */
 export function createErrorHandler(render: typeof renderJson, reportError: (error: Error) => void): ErrorHandler {
   return (error, context) => {
-    const { code, message } = explain(error);
+    const { code, message } = classifyError(error);
     if (code === 'INTERNAL') {
       reportError(error);
     }
@@ -75,7 +75,7 @@ export function createErrorHandler(render: typeof renderJson, reportError: (erro
   };
 }
 
-function explain(error: Error): { readonly code: StorageErrorCode; readonly message: string } {
+function classifyError(error: Error): { readonly code: StorageErrorCode; readonly message: string } {
   if (error instanceof HTTPException && typeof error.cause === 'string' && error.cause in ERRORS) {
     return { code: error.cause as StorageErrorCode, message: error.message };
   }

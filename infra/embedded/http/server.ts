@@ -15,7 +15,7 @@ const PORT_ATTEMPTS_MAX = 100;
  * Resolves with the port once the server listens; port 0 selects any free port. Requests from web pages are rejected.
  */
 export async function listen(server: Server, port: number): Promise<number> {
-  guard(server);
+  rejectWebPages(server);
   server.listen(port, HOST);
   await once(server, 'listening');
   return (server.address() as AddressInfo).port;
@@ -58,7 +58,7 @@ export async function closeServer(server: Server): Promise<void> {
  * Rejects requests from web pages. A page in a browser on this machine can send requests to 127.0.0.1, and a single
  * upload is enough to run a program. Such requests carry the page's origin or, with DNS rebinding, a foreign host.
  */
-function guard(server: Server): void {
+function rejectWebPages(server: Server): void {
   const listeners = server.listeners('request') as RequestListener[];
   server.removeAllListeners('request');
   server.on('request', (request, response) => {

@@ -66,7 +66,7 @@ export function openBlobDirectory(directory: string, bytesMax: number) {
       const path = join(blobs, blobId);
       const fd = openSync(path, 'r');
       return endByte - startByte <= SMALL_READ_BYTES
-        ? Readable.from([readNow(fd, { startByte, endByte })])
+        ? Readable.from([readSyncRange(fd, { startByte, endByte })])
         : createReadStream(path, { fd, start: startByte, end: endByte - 1 });
     },
     async remove(blobIds: readonly string[]): Promise<void> {
@@ -92,7 +92,7 @@ export function openBlobDirectory(directory: string, bytesMax: number) {
   };
 }
 
-function readNow(fd: number, { startByte, endByte }: ByteRange): Uint8Array {
+function readSyncRange(fd: number, { startByte, endByte }: ByteRange): Uint8Array {
   try {
     const bytes = Buffer.alloc(endByte - startByte);
     return bytes.subarray(0, readSync(fd, bytes, 0, bytes.length, startByte));

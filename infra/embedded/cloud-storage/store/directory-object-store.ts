@@ -100,7 +100,7 @@ export function openDirectoryObjectStore(options: DirectoryObjectStoreOptions): 
   blobs.sweep({ staged: (blobId) => table.find(blobId)?.finishedGeneration === null, sealed: index.isReferenced });
   const context = { index, blobs, changes };
   return {
-    ...openPort(context),
+    ...openStorePort(context),
     ...openBuckets(context, options),
     copy: (source, target, copyOptions) => copyObject(context, { source, target, ...copyOptions }),
     compose: (sources, target, composeOptions) => composeObject(context, { sources, target, ...composeOptions }),
@@ -117,7 +117,7 @@ export function openDirectoryObjectStore(options: DirectoryObjectStoreOptions): 
 
 type Context = { readonly index: ObjectIndex; readonly blobs: BlobDirectory; readonly changes: ObjectChanges };
 
-function openPort(context: Context): ObjectStore {
+function openStorePort(context: Context): ObjectStore {
   const { index } = context;
   return {
     stat: async (object, generation) => index.find(object, generation)?.object,

@@ -99,7 +99,7 @@ function readCount(given: string | undefined, fallback: number, max: number): nu
   }
   const count = Number(given);
   if (!Number.isSafeInteger(count) || count < 1 || count > max) {
-    throw errorResponse(400, `${given} is not a whole number from 1 to ${max}.`, 'Correct the query parameter.');
+    throw errorResponse(400, `${given} is not an integer from 1 to ${max}.`, 'Correct the query parameter.');
   }
   return count;
 }

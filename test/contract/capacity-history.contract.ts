@@ -3,8 +3,8 @@ import { CAPACITY_FAILURE_AGE_MS_MAX, type CapacityFailure } from '#shared/domai
 import type { CapacityHistory } from '#shared/ports/capacity-history.ts';
 import type { OpenStore, StoreUnderTest } from '../support/contract/store-under-test.ts';
 
-/** A bound on what one recall may cost, whatever has happened before. */
-const REFUSALS_RECALLED_MAX = 500;
+/** Limit on the entries that one recall returns. */
+const FAILURES_RECALLED_MAX = 500;
 
 const NOW = 1_000_000_000;
 const query = { machineKey: 'n1-standard-4+1xNVIDIA_TESLA_T4', provisioningModel: 'STANDARD', since: 0 } as const;
@@ -14,60 +14,60 @@ function failure(facts: Partial<CapacityFailure> = {}): CapacityFailure {
   return { zone: 'us-central1-a', machineKey, provisioningModel, failedAt: NOW, ...facts };
 }
 
-/** What every memory for full zones promises, whatever is behind it. */
+/** The contract of every CapacityHistory. */
 export function describeCapacityHistoryContract(name: string, open: OpenStore<CapacityHistory>): void {
-  describe(`${name} as a capacity memory`, () => {
+  describe(`${name} as a capacity history`, () => {
     let opened: StoreUnderTest<CapacityHistory>;
-    let memory: CapacityHistory;
+    let history: CapacityHistory;
 
     beforeEach(async () => {
       opened = await open();
-      memory = opened.store;
+      history = opened.store;
     });
     afterEach(() => opened.close());
 
-    it('has nothing against any zone at first', async () => {
-      expect(await memory.recall(query)).toEqual([]);
+    it('is empty at first', async () => {
+      expect(await history.recall(query)).toEqual([]);
     });
 
-    it('recalls a failure to every other job that wants the same machine', async () => {
-      await memory.record(failure());
-      expect(await memory.recall(query)).toEqual([failure()]);
+    it('recalls a failure for every job that needs the same machine', async () => {
+      await history.record(failure());
+      expect(await history.recall(query)).toEqual([failure()]);
       expect(await (await opened.connect()).recall(query)).toEqual([failure()]);
     });
 
-    it('keeps machines and provisioning models apart', async () => {
-      await memory.record(failure({ machineKey: 'n1-standard-8' }));
-      await memory.record(failure({ provisioningModel: 'SPOT' }));
-      expect(await memory.recall(query)).toEqual([]);
-      expect(await memory.recall({ ...query, provisioningModel: 'SPOT' })).toHaveLength(1);
+    it('separates machines and provisioning models', async () => {
+      await history.record(failure({ machineKey: 'n1-standard-8' }));
+      await history.record(failure({ provisioningModel: 'SPOT' }));
+      expect(await history.recall(query)).toEqual([]);
+      expect(await history.recall({ ...query, provisioningModel: 'SPOT' })).toHaveLength(1);
     });
 
-    it('recalls every failure of a zone, for each one counts', async () => {
+    it('recalls every failure of a zone', async () => {
       const failures = [failure(), failure({ failedAt: NOW + 1 }), failure({ zone: 'us-central1-b' })];
-      await Promise.all(failures.map((each) => memory.record(each)));
-      const recalled = await memory.recall(query);
+      await Promise.all(failures.map((each) => history.record(each)));
+      const recalled = await history.recall(query);
       expect(recalled).toHaveLength(3);
       expect(recalled).toEqual(expect.arrayContaining(failures));
     });
 
-    it('recalls nothing from before the given time', async () => {
-      await memory.record(failure({ failedAt: NOW - 1 }));
-      await memory.record(failure({ failedAt: NOW }));
-      expect(await memory.recall({ ...query, since: NOW })).toEqual([failure()]);
+    it('recalls no failure from before the given time', async () => {
+      await history.record(failure({ failedAt: NOW - 1 }));
+      await history.record(failure({ failedAt: NOW }));
+      expect(await history.recall({ ...query, since: NOW })).toEqual([failure()]);
     });
 
-    it('keeps what still counts when newer failures come', async () => {
-      await memory.record(failure({ failedAt: NOW - CAPACITY_FAILURE_AGE_MS_MAX }));
-      await memory.record(failure());
-      expect(await memory.recall(query)).toHaveLength(2);
+    it('keeps failures that still count when newer ones are recorded', async () => {
+      await history.record(failure({ failedAt: NOW - CAPACITY_FAILURE_AGE_MS_MAX }));
+      await history.record(failure());
+      expect(await history.recall(query)).toHaveLength(2);
     });
 
-    it('recalls a bounded number, and of those the newest', async () => {
-      const times = Array.from({ length: REFUSALS_RECALLED_MAX + 20 }, (_, index) => NOW + index);
-      await Promise.all(times.map((failedAt) => memory.record(failure({ failedAt }))));
-      const recalled = (await memory.recall(query)).map(({ failedAt }) => failedAt);
-      expect(recalled.length).toBeLessThanOrEqual(REFUSALS_RECALLED_MAX);
+    it('recalls a limited number, the newest', async () => {
+      const times = Array.from({ length: FAILURES_RECALLED_MAX + 20 }, (_, index) => NOW + index);
+      await Promise.all(times.map((failedAt) => history.record(failure({ failedAt }))));
+      const recalled = (await history.recall(query)).map(({ failedAt }) => failedAt);
+      expect(recalled.length).toBeLessThanOrEqual(FAILURES_RECALLED_MAX);
       expect(recalled.length).toBeGreaterThanOrEqual(100);
       expect([...recalled].sort()).toEqual(times.slice(-recalled.length));
     });

@@ -9,9 +9,9 @@ import {
   teardown,
 } from '../support/contract/job-store-examples.ts';
 
-/** The part of the contract of a job store that is about what it owes: `describeJobStoreContract` runs it. */
+/** The outbox part of the JobStore contract; run by `describeJobStoreContract`. */
 export function describeOwedEffects(store: () => JobStore): void {
-  it('owes effects in the order in which they arose, under ids of their own', async () => {
+  it('lists outbox entries in commit order, with unique ids', async () => {
     await store().create(job, [provisionOf(1), provisionOf(2)]);
     for (const [eventId, effects] of [
       ['e9', [teardown, provisionOf(3)]],
@@ -29,13 +29,13 @@ export function describeOwedEffects(store: () => JobStore): void {
     expect(new Set((await store().listOutbox('digits')).map(({ entryId }) => entryId)).size).toBe(5);
   });
 
-  it('keeps the order of more effects than one digit can count', async () => {
+  it('keeps the order of more than nine entries', async () => {
     const effects = Array.from({ length: 12 }, (_, index) => provisionOf(index + 1));
     await store().create(job, effects);
     expect(await outboxEffects(store())).toEqual(effects);
   });
 
-  it('ticks off what was paid, once or twice, and nothing else', async () => {
+  it('marks an entry as published idempotently, and no other', async () => {
     await store().create(job, [provisionOf(1), teardown]);
     await store().create(jobOf('other'), [provisionOf(1)]);
     const [first] = await store().listOutbox('digits');
@@ -46,7 +46,7 @@ export function describeOwedEffects(store: () => JobStore): void {
     expect(await outboxEffects(store(), 'other')).toHaveLength(1);
   });
 
-  it('lists the jobs that owe something, each once, up to a count', async () => {
+  it('lists the jobs with outbox entries, each once, up to a count', async () => {
     await store().create(job, [provisionOf(1), teardown]);
     await store().create(jobOf('quiet'), []);
     await store().create(jobOf('other'), [provisionOf(1)]);

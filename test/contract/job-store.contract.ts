@@ -13,7 +13,7 @@ import type { OpenStore, StoreUnderTest } from '../support/contract/store-under-
 import { closedJob } from '../support/domain/example-job.ts';
 import { describeOwedEffects } from './job-store-effects.contract.ts';
 
-/** What every job store promises, whatever is behind it. */
+/** The contract of every JobStore. */
 export function describeJobStoreContract(name: string, open: OpenStore<JobStore>): void {
   describe(`${name} as a job store`, () => {
     let opened: StoreUnderTest<JobStore>;
@@ -38,7 +38,7 @@ function idsOf(jobs: readonly { readonly jobId: string }[]): readonly string[] {
 }
 
 function describeCreation(store: () => JobStore): void {
-  it('reads back what it created, to the letter', async () => {
+  it('reads a job exactly as it was created', async () => {
     const waitingFor = causeOf('STOCKOUT', 'Zone “a” is full: 満員 🚧', ['line 1\nline 2', '']);
     const waiting = {
       ...job,
@@ -49,14 +49,14 @@ function describeCreation(store: () => JobStore): void {
     expect((await store().read('digits'))?.job).toEqual(waiting);
   });
 
-  it('knows no job that was never created', async () => {
+  it('returns undefined for a job that was never created', async () => {
     expect(await store().read('digits')).toBeUndefined();
     expect(await store().commit({ expectedRevision: 1, eventId: 'e1', job, effects: [teardown] })).toBe('STALE');
     expect(await store().read('digits')).toBeUndefined();
     expect(await store().listJobsWithOutbox(10)).toEqual([]);
   });
 
-  it('leaves the first job of an id untouched, with what it owes', async () => {
+  it('does not change an existing job or its outbox on create', async () => {
     await store().create(job, [provisionOf(1)]);
     const revision = await revisionOf(store());
     expect(await store().create({ ...job, createdAt: 9_000 }, [teardown])).toBe('EXISTS');
@@ -66,7 +66,7 @@ function describeCreation(store: () => JobStore): void {
 }
 
 function describeCommits(store: () => JobStore): void {
-  it('replaces the job and moves the revision on', async () => {
+  it('replaces the job and increases the revision', async () => {
     await store().create(job, []);
     const revision = await revisionOf(store());
     const next = { ...job, placementRound: 2, wakeAt: 500_000 };
@@ -77,7 +77,7 @@ function describeCommits(store: () => JobStore): void {
     expect(await revisionOf(store())).toBeGreaterThan(revision);
   });
 
-  it('refuses a commit against an old revision, and writes nothing of it', async () => {
+  it('rejects a commit against an old revision without writing', async () => {
     await store().create(job, []);
     const expectedRevision = await revisionOf(store());
     await store().commit({ expectedRevision, eventId: 'e1', job, effects: [] });
@@ -88,7 +88,7 @@ function describeCommits(store: () => JobStore): void {
     expect(await store().commit({ ...late, expectedRevision: await revisionOf(store()) })).toBe('COMMITTED');
   });
 
-  it('handles an event once, whatever revision it comes with', async () => {
+  it('handles an event once, whatever its expected revision', async () => {
     await store().create(job, []);
     const expectedRevision = await revisionOf(store());
     const commit = { expectedRevision, eventId: 'e1', job, effects: [provisionOf(1)] };
@@ -100,7 +100,7 @@ function describeCommits(store: () => JobStore): void {
     expect(await outboxEffects(store())).toEqual([provisionOf(1)]);
   });
 
-  it('does not take an event of one job for that of another', async () => {
+  it('separates events of different jobs with the same id', async () => {
     for (const jobId of ['digits', 'Digits']) {
       await store().create(jobOf(jobId), []);
       const commit = {
@@ -115,7 +115,7 @@ function describeCommits(store: () => JobStore): void {
 }
 
 function describeLists(store: () => JobStore): void {
-  it('lists the jobs whose time has come, most overdue first, up to a count', async () => {
+  it('lists due jobs, most overdue first, up to a count', async () => {
     for (const wakeAt of [3_000, 1_000, 2_000, 4_000]) {
       await store().create(jobOf(`due_${wakeAt}`, { wakeAt }), []);
     }
@@ -125,7 +125,7 @@ function describeLists(store: () => JobStore): void {
     expect(idsOf(await store().listDue(9_999, 2))).toEqual(['due_1000', 'due_2000']);
   });
 
-  it('wakes a job by its newest wakeAt, and a closed one never', async () => {
+  it('lists a job by its newest wakeAt, and never a closed job', async () => {
     await store().create(jobOf('digits', { wakeAt: 1_000 }), []);
     const later = jobOf('digits', { wakeAt: 5_000 });
     await store().commit({ expectedRevision: await revisionOf(store()), eventId: 'e1', job: later, effects: [] });
@@ -146,7 +146,7 @@ function describeLists(store: () => JobStore): void {
     expect(idsOf(await store().list(pageAfter(2_000)))).toEqual(['at_1000']);
   });
 
-  it('skips no job where a page ends between two of the same millisecond', async () => {
+  it('skips no job if a page ends between two of the same millisecond', async () => {
     for (const jobId of ['c', 'a', 'b']) {
       await store().create(jobOf(jobId, { createdAt: 1_000 }), []);
     }
@@ -156,7 +156,7 @@ function describeLists(store: () => JobStore): void {
 }
 
 function describeConnections(opened: () => StoreUnderTest<JobStore>): void {
-  it('shows another connection everything: job, handled events, debts and timeouts', async () => {
+  it('shares job, handled events, outbox and deadlines with another connection', async () => {
     const { store, connect } = opened();
     await store.create(job, [provisionOf(1)]);
     const commit = {
@@ -174,7 +174,7 @@ function describeConnections(opened: () => StoreUnderTest<JobStore>): void {
     expect(await other.commit({ ...commit, expectedRevision: await revisionOf(other) })).toBe('DUPLICATE');
   });
 
-  it('lets one of many commits at the same revision through', async () => {
+  it('accepts exactly one of many concurrent commits at the same revision', async () => {
     const { store, connect } = opened();
     await store.create(job, []);
     const stores = [store, await connect()];
@@ -192,7 +192,7 @@ function describeConnections(opened: () => StoreUnderTest<JobStore>): void {
     expect(await outboxEffects(store)).toEqual([provisionOf(winner)]);
   });
 
-  it('handles an event once that was delivered to many at the same time', async () => {
+  it('handles an event once if it is delivered concurrently', async () => {
     const { store, connect } = opened();
     await store.create(job, []);
     const stores = [store, await connect()];
@@ -202,7 +202,7 @@ function describeConnections(opened: () => StoreUnderTest<JobStore>): void {
     expect(await outboxEffects(store)).toEqual([teardown]);
   });
 
-  it('creates a job once that was submitted to many at the same time', async () => {
+  it('creates a job once if it is submitted concurrently', async () => {
     const { store, connect } = opened();
     const stores = [store, await connect()];
     const outcomes = await Promise.all(

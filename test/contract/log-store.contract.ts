@@ -4,16 +4,16 @@ import { exampleLogEntry } from '../support/embedded/example-log-entry.ts';
 
 export type LogStoreUnderTest = {
   readonly store: LogStore;
-  /** Writes as VMs do; an id that was written before is the same entry. */
+  /** Writes as VMs do; equal insert ids are one entry. */
   write(entries: readonly (LogEntry & { readonly insertId: string })[]): Promise<void>;
-  /** Everything that reads and writes is opened anew. */
+  /** Reopens all readers and writers. */
   reopen(): Promise<LogStoreUnderTest>;
   close(): Promise<void>;
 };
 
 const COUNT_MAX = 1_000;
 
-/** What every log store promises, whatever is behind it. */
+/** The contract of every LogStore. */
 export function describeLogStoreContract(name: string, open: () => Promise<LogStoreUnderTest>): void {
   describe(`${name} as a log store`, () => {
     let opened: LogStoreUnderTest;
@@ -33,7 +33,7 @@ export function describeLogStoreContract(name: string, open: () => Promise<LogSt
       return (await read(cursor)).entries.map(({ text }) => text);
     }
 
-    it('reads back what was written, to the letter', async () => {
+    it('reads entries exactly as they were written', async () => {
       const entry = {
         ...exampleLogEntry('loss “0.1” ✓\u0000\ttab\u2028"\\'),
         severity: 'ERROR',
@@ -45,7 +45,7 @@ export function describeLogStoreContract(name: string, open: () => Promise<LogSt
     });
 
     it('reads the oldest first, page by page, each entry once', async () => {
-      // Of one instant: Cloud Logging then goes by their ids, which an agent counts up.
+      // Equal timestamps: Cloud Logging then orders by insert id, which agents increment.
       const texts = Array.from({ length: 25 }, (_, index) => `epoch ${String(index).padStart(2, '0')} ✓`);
       await writeLines(...texts);
       const pages: (readonly LogEntry[])[] = [];
@@ -58,7 +58,7 @@ export function describeLogStoreContract(name: string, open: () => Promise<LogSt
       expect(pages.flat().map(({ text }) => text)).toEqual(texts);
     });
 
-    it('goes on from the cursor when more was written', async () => {
+    it('continues from the cursor after further writes', async () => {
       await writeLines('a', 'b');
       const { cursor } = await read('');
       expect(await readLines(cursor)).toEqual([]);
@@ -67,25 +67,25 @@ export function describeLogStoreContract(name: string, open: () => Promise<LogSt
       expect(await readLines()).toEqual(['a', 'b', 'c']);
     });
 
-    it('has nothing of a job that has not logged, and a cursor that is good later', async () => {
+    it('returns no entries for a job without logs, and a cursor that is valid later', async () => {
       const { entries, cursor } = await read('');
       expect(entries).toEqual([]);
       await writeLines('first');
       expect(await readLines(cursor)).toEqual(['first']);
     });
 
-    it('keeps an entry once that was written twice', async () => {
+    it('deduplicates an entry that was written twice', async () => {
       await writeLines('a', 'b');
       await writeLines('b', 'c');
       expect(await readLines()).toEqual(['a', 'b', 'c']);
     });
 
-    it('keeps what looks the same but was said twice', async () => {
+    it('keeps equal entries with different ids', async () => {
       await opened.write(['1', '2'].map((insertId) => ({ ...exampleLogEntry('again'), insertId })));
       expect(await readLines()).toEqual(['again', 'again']);
     });
 
-    it('keeps the jobs apart, also within one write', async () => {
+    it('separates jobs, also within one write', async () => {
       await opened.write([
         { ...exampleLogEntry('ours'), insertId: '1' },
         { ...exampleLogEntry('theirs'), jobId: 'other', insertId: '1' },
@@ -93,7 +93,7 @@ export function describeLogStoreContract(name: string, open: () => Promise<LogSt
       expect(await readLines()).toEqual(['ours']);
     });
 
-    it('hands out an entry that is larger than most pages, and what follows it', async () => {
+    it('returns an entry that is larger than most pages, and those after it', async () => {
       const long = 'x'.repeat(200_000);
       await opened.write(
         [long, `${long}y`, 'z'].map((text, index) => ({ ...exampleLogEntry(text), insertId: `${index}` })),
@@ -101,7 +101,7 @@ export function describeLogStoreContract(name: string, open: () => Promise<LogSt
       expect((await readLines()).map(({ length }) => length)).toEqual([200_000, 200_001, 1]);
     });
 
-    it('has everything again when it is opened anew, and still knows what was written', async () => {
+    it('keeps entries and deduplication after it is reopened', async () => {
       await writeLines('a', 'b');
       const { cursor } = await read('');
       opened = await opened.reopen();

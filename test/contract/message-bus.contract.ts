@@ -7,21 +7,21 @@ import {
   startPushEndpoint,
 } from '../support/contract/push-endpoint.ts';
 
-/** One topic, pushed to one URL, with a dead-letter topic behind it. */
+/** One topic with a push subscription and a dead-letter topic. */
 export type PushSubscription = { readonly topic: Topic; readonly url: string };
 
 export type BusUnderTest = {
   readonly bus: MessageBus;
-  /** How often a message is pushed before it goes to the topic `dead-letters`. */
+  /** Delivery attempts before a message goes to the topic `dead-letters`. */
   readonly deliveriesMax: number;
-  /** The least wait before the first repetition, in milliseconds; every further one is at least as long. */
+  /** Minimum backoff before the first redelivery, in milliseconds; later ones are at least as long. */
   readonly backoffMsMin: number;
-  /** Whatever publishes and delivers dies at once, without a word to anybody; another takes over its state. */
+  /** Kills the publishing and delivering processes; others take over their state. */
   killAndRestart(): Promise<void>;
   close(): Promise<void>;
 };
 
-/** What every message bus promises, whatever is behind it. */
+/** The contract of every MessageBus. */
 export function describeMessageBusContract(
   name: string,
   open: (subscriptions: readonly PushSubscription[]) => Promise<BusUnderTest>,
@@ -50,7 +50,7 @@ export function describeMessageBusContract(
       expect(push).toMatchObject({ path: '/provision', data, attributes: { origin: 'contract' } });
     });
 
-    it('gives every message an id of its own', async () => {
+    it('assigns every message a unique id', async () => {
       const { bus, endpoint } = await start(() => 200);
       const ids = await Promise.all(Array.from({ length: 20 }, (_, index) => bus.publish('teardown', { index })));
       expect(new Set(ids).size).toBe(20);
@@ -58,7 +58,7 @@ export function describeMessageBusContract(
       expect(new Set(pushes.map(({ messageId }) => messageId))).toEqual(new Set(ids));
     });
 
-    it('repeats a message until it is acknowledged with a 2xx answer, and no longer', async () => {
+    it('redelivers a message until it is acknowledged with a 2xx response', async () => {
       const answers = [500, 302, 204];
       const { bus, endpoint } = await start(
         ({ path }, delivery) => (path === '/provision' ? answers[delivery - 1] : 200) ?? 599,
@@ -67,11 +67,11 @@ export function describeMessageBusContract(
       const acknowledgedId = await bus.publish('teardown', { jobId: 'digits' });
       const pushes = await endpoint.receive(answers.length, about(messageId));
       expect(pushes.map(({ data }) => data)).toEqual(answers.map(() => ({ jobId: 'digits' })));
-      // In the time that the other one was repeated, this one would have come again.
+      // While the other message was redelivered, this one would have been too.
       expect(endpoint.pushes.filter(about(acknowledgedId))).toHaveLength(1);
     });
 
-    it('waits before it repeats a message, and longer each time', async () => {
+    it('redelivers a message with increasing backoff', async () => {
       const { bus, endpoint, opened } = await start((_, delivery) => (delivery < 3 ? 503 : 200));
       const messageId = await bus.publish('provision', { jobId: 'digits' });
       const [first, second, third] = (await endpoint.receive(3, about(messageId))).map(({ receivedAt }) => receivedAt);
@@ -79,14 +79,14 @@ export function describeMessageBusContract(
       expect((third ?? 0) - (second ?? 0)).toBeGreaterThanOrEqual(2 * opened.backoffMsMin - CLOCK_SLACK_MS);
     });
 
-    it('delivers past a message that is not answered', async () => {
+    it('delivers other messages while one has no response', async () => {
       const { bus, endpoint } = await start(({ data }) => (isPoison(data) ? null : 200));
       await endpoint.receive(1, about(await bus.publish('provision', { isPoison: true })));
       const [push] = await endpoint.receive(1, about(await bus.publish('provision', { jobId: 'digits' })));
       expect(push?.data).toEqual({ jobId: 'digits' });
     });
 
-    it('gives a message up after the last delivery, to the dead letters and with its origin', async () => {
+    it('moves a message to the dead letters after the last delivery, with its origin', async () => {
       const { bus, endpoint, opened } = await start(({ path }) => (path === '/dead-letters' ? 200 : 500));
       const messageId = await bus.publish('provision', { jobId: 'digits' }, { origin: 'contract' });
       const [letter] = await endpoint.receive(1, ({ path }) => path === '/dead-letters');
@@ -99,7 +99,7 @@ export function describeMessageBusContract(
       });
     });
 
-    it('has the message when publish resolves, whatever dies then', async () => {
+    it('keeps a message once publish has resolved, whatever crashes', async () => {
       let isHealthy = false;
       const { bus, endpoint, opened } = await start(() => (isHealthy ? 200 : 503));
       const messageId = await bus.publish('provision', { jobId: 'digits' }, { origin: 'contract' });
@@ -110,7 +110,7 @@ export function describeMessageBusContract(
       expect(pushes.at(-1)).toMatchObject({ data: { jobId: 'digits' }, attributes: { origin: 'contract' } });
     });
 
-    it('delivers a message again that was being delivered when everything died', async () => {
+    it('redelivers a message whose delivery was interrupted by a crash', async () => {
       const { bus, endpoint, opened } = await start((_, delivery) => (delivery === 1 ? null : 200));
       const messageId = await bus.publish('provision', { jobId: 'digits' });
       await endpoint.receive(1, about(messageId));
@@ -120,7 +120,7 @@ export function describeMessageBusContract(
   });
 }
 
-/** Timers and clocks of two processes agree to the millisecond at best. */
+/** Tolerated difference between the clocks of two processes. */
 const CLOCK_SLACK_MS = 2;
 
 function about(messageId: string, path?: string) {

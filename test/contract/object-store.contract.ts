@@ -9,7 +9,7 @@ export type ObjectStoreUnderTest = {
   close(): Promise<void>;
 };
 
-/** What every object store of Dropforge promises, whatever is behind it. */
+/** The contract of every ObjectStore. */
 export function describeObjectStoreContract(name: string, open: () => Promise<ObjectStoreUnderTest>): void {
   describe(`${name} as an object store`, () => {
     const bucket = `contract-${process.pid}`;
@@ -33,7 +33,7 @@ export function describeObjectStoreContract(name: string, open: () => Promise<Ob
       return bytes === undefined ? undefined : (await buffer(bytes)).toString();
     }
 
-    it('gives back what was written, with its type and metadata', async () => {
+    it('reads what was written, with content type and metadata', async () => {
       const metadata = { author: 'Ada', empty: '' };
       const info = written(await store.write(object, Buffer.from('hello'), { contentType: 'text/plain', metadata }));
       expect(info).toMatchObject({ ...object, sizeBytes: 5, contentType: 'text/plain', metadata });
@@ -43,7 +43,7 @@ export function describeObjectStoreContract(name: string, open: () => Promise<Ob
     });
 
     it.each([
-      ['nothing', Buffer.alloc(0), 'AAAAAA=='],
+      ['no bytes', Buffer.alloc(0), 'AAAAAA=='],
       ['32 zeros (RFC 3720, B.4)', Buffer.alloc(32), base64OfCrc(0x8a9136aa)],
       ['32 ones (RFC 3720, B.4)', Buffer.alloc(32, 0xff), base64OfCrc(0x62a8ab43)],
       [
@@ -51,11 +51,11 @@ export function describeObjectStoreContract(name: string, open: () => Promise<Ob
         Buffer.from(Array.from({ length: 32 }, (_, index) => index)),
         base64OfCrc(0x46dd794e),
       ],
-    ])('knows the CRC32C of %s', async (_, bytes, crc32c) => {
+    ])('computes the CRC32C of %s', async (_, bytes, crc32c) => {
       expect(written(await store.write(object, bytes)).crc32c).toBe(crc32c);
     });
 
-    it('takes a stream in many pieces as one object', async () => {
+    it('writes a stream of many chunks as one object', async () => {
       const pieces = Array.from({ length: 300 }, (_, index) => Buffer.alloc(1_000, index % 256));
       const info = written(await store.write(object, Readable.from(pieces)));
       expect(info.sizeBytes).toBe(300_000);
@@ -63,7 +63,7 @@ export function describeObjectStoreContract(name: string, open: () => Promise<Ob
       expect(bytes && (await buffer(bytes)).equals(Buffer.concat(pieces))).toBe(true);
     });
 
-    it('stores nothing when the stream fails on the way', async () => {
+    it('writes nothing if the stream fails', async () => {
       await write('before');
       const failing = Readable.from(
         (async function* () {
@@ -75,7 +75,7 @@ export function describeObjectStoreContract(name: string, open: () => Promise<Ob
       expect(await readText(object)).toBe('before');
     });
 
-    it('gives every write a higher generation, and overwrites what was there', async () => {
+    it('overwrites the object with a higher generation', async () => {
       const generations: bigint[] = [];
       for (const text of ['one', 'two', 'three']) {
         generations.push(BigInt((await write(text)).generation));
@@ -85,7 +85,7 @@ export function describeObjectStoreContract(name: string, open: () => Promise<Ob
       expect(await readText(object)).toBe('three');
     });
 
-    it('never gives another generation than the one asked for', async () => {
+    it('never returns another generation than requested', async () => {
       const first = await write('first');
       const second = await write('second');
       expect(await readText(object, { generation: second.generation })).toBe('second');
@@ -94,13 +94,13 @@ export function describeObjectStoreContract(name: string, open: () => Promise<Ob
       expect(await readText(object, { generation: '12345' })).toBeUndefined();
     });
 
-    it('writes with ifGeneration 0 only where nothing is', async () => {
+    it('writes with ifGeneration 0 only if the object does not exist', async () => {
       const first = written(await store.write(object, Buffer.from('first'), { ifGeneration: '0' }));
       expect(await store.write(object, Buffer.from('second'), { ifGeneration: '0' })).toBe('CONFLICT');
       expect(await store.stat(object)).toEqual(first);
     });
 
-    it('writes over the generation that was named, and over no other', async () => {
+    it('replaces the generation of the precondition, and no other', async () => {
       const first = await write('first');
       const second = written(await store.write(object, Buffer.from('second'), { ifGeneration: first.generation }));
       expect(await store.write(object, Buffer.from('late'), { ifGeneration: first.generation })).toBe('CONFLICT');
@@ -141,7 +141,7 @@ export function describeObjectStoreContract(name: string, open: () => Promise<Ob
       expect(within.map(({ name }) => name)).toEqual(['a/10', 'a/2', 'a/é', 'a/\uffee', 'a/\u{1f600}']);
     });
 
-    it('lists no more than asked for, and goes on after a name', async () => {
+    it('lists at most the requested count, and continues after a name', async () => {
       for (const name of ['p/1', 'p/2', 'p/3', 'q']) {
         await write(name, { bucket, name });
       }
@@ -151,7 +151,7 @@ export function describeObjectStoreContract(name: string, open: () => Promise<Ob
       expect(rest.map(({ name }) => name)).toEqual(['p/3']);
     });
 
-    it('lists every object once, as it is now', async () => {
+    it('lists the live generation of every object once', async () => {
       await write('old');
       const info = await write('new');
       expect(await store.list({ bucket, prefix: 'a/', countMax: 10 })).toEqual([info]);
@@ -175,14 +175,14 @@ export function describeObjectStoreContract(name: string, open: () => Promise<Ob
     });
 
     it.each([
-      ['an empty one', ''],
-      ['one over 1,024 bytes', 'é'.repeat(513)],
-      ['a line break', 'a\nb'],
-    ])('refuses a name that is none: %s', async (_, name) => {
+      ['empty', ''],
+      ['over 1,024 bytes', 'é'.repeat(513)],
+      ['with a line break', 'a\nb'],
+    ])('rejects an invalid name: %s', async (_, name) => {
       await expect(store.write({ bucket, name }, Buffer.from('x'))).rejects.toThrow(/name/i);
     });
 
-    it('answers with values where something is missing', async () => {
+    it('returns values for missing objects and buckets', async () => {
       const nowhere = { bucket: `${bucket}-missing`, name: 'x' };
       expect(await store.hasBucket(bucket)).toBe(true);
       expect(await store.hasBucket(nowhere.bucket)).toBe(false);

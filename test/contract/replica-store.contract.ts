@@ -5,7 +5,7 @@ import type { ReplicaStore } from '#shared/ports/replica-store.ts';
 import type { OpenStore, StoreUnderTest } from '../support/contract/store-under-test.ts';
 import { exampleReplica } from '../support/domain/example-replica.ts';
 
-/** What every replica store promises, whatever is behind it. */
+/** The contract of every ReplicaStore. */
 export function describeReplicaStoreContract(name: string, open: OpenStore<ReplicaStore>): void {
   describe(`${name} as a replica store`, () => {
     let opened: StoreUnderTest<ReplicaStore>;
@@ -20,7 +20,7 @@ export function describeReplicaStoreContract(name: string, open: OpenStore<Repli
     describeRecords(() => store);
     describeLeases(() => store);
 
-    it('shows another connection every record, lease and order of heartbeats', async () => {
+    it('shares records, leases and sequence numbers with another connection', async () => {
       await store.record(replica({ sequence: 5 }));
       const other = await opened.connect();
       expect(await other.findByInstance('101')).toEqual(replica({ sequence: 5 }));
@@ -28,7 +28,7 @@ export function describeReplicaStoreContract(name: string, open: OpenStore<Repli
       expect(await other.record(replica({ sequence: 4 }))).toBe('OUTDATED');
     });
 
-    it('keeps the latest of heartbeats that come at the same time', async () => {
+    it('keeps the latest of concurrent heartbeats', async () => {
       const stores = [store, await opened.connect()];
       await Promise.all([3, 1, 8, 2, 7, 5].map((sequence, index) => stores[index % 2]?.record(replica({ sequence }))));
       expect((await store.findByInstance('101'))?.sequence).toBe(8);
@@ -52,25 +52,25 @@ async function recordAll(store: ReplicaStore, replicas: readonly Replica[]): Pro
 }
 
 function describeRecords(store: () => ReplicaStore): void {
-  it('reads back what the last heartbeat said', async () => {
+  it('reads the last heartbeat', async () => {
     const progress = { step: 3, stepsMax: 10, metrics: { 'val_loss/é': 0.25 } };
     await recordAll(store(), [replica(), replica({ sequence: 2, phase: 'RUNNING', progress })]);
     expect(await store().findByInstance('101')).toEqual(replica({ sequence: 2, phase: 'RUNNING', progress }));
     expect(await store().listByJob('digits')).toHaveLength(1);
   });
 
-  it('does not let an earlier heartbeat replace a later one', async () => {
+  it('does not replace a later heartbeat by an earlier one', async () => {
     await recordAll(store(), [replica({ sequence: 5, phase: 'RUNNING' })]);
     expect(await store().record(replica({ sequence: 4, phase: 'INSTALLING', leaseExpiresAt: 9_000 }))).toBe('OUTDATED');
     expect(await store().listByJob('digits')).toEqual([replica({ sequence: 5, phase: 'RUNNING' })]);
   });
 
-  it('takes the same heartbeat again: what a crash interrupted can be finished', async () => {
+  it('accepts the same heartbeat again, so that a crashed handler can be repeated', async () => {
     await recordAll(store(), [replica({ sequence: 5 }), replica({ sequence: 5, leaseExpiresAt: null })]);
     expect((await store().findByInstance('101'))?.leaseExpiresAt).toBeNull();
   });
 
-  it('never forgets an exit for a heartbeat of the same VM, not even for one with a higher number', async () => {
+  it('does not replace an exit by a heartbeat of the same VM, not even with a higher number', async () => {
     await recordAll(store(), [replica({ sequence: 5, ...exited })]);
     for (const sequence of [4, 5, 6]) {
       expect(await store().record(replica({ sequence, phase: 'RUNNING' })), `sequence ${sequence}`).toBe('OUTDATED');
@@ -78,14 +78,14 @@ function describeRecords(store: () => ReplicaStore): void {
     expect(await store().findByInstance('101')).toEqual(replica({ sequence: 5, ...exited }));
   });
 
-  it('lets a new VM of a replica begin anew, from the lowest number', async () => {
+  it('accepts a new VM of a replica from the lowest sequence number', async () => {
     await recordAll(store(), [replica({ sequence: 5, ...exited }), replica({ instanceId: '102', sequence: 1 })]);
     expect(await store().listByJob('digits')).toEqual([replica({ instanceId: '102', sequence: 1 })]);
     expect(await store().findByInstance('102')).toEqual(replica({ instanceId: '102', sequence: 1 }));
     expect(await store().findByInstance('101')).toBeUndefined();
   });
 
-  it('lists the replicas of one job, of all its attempts', async () => {
+  it('lists the replicas of all attempts of a job', async () => {
     const records = [
       replica({ attempt: 1 }),
       replica({ attempt: 2, instanceId: '201' }),
@@ -98,13 +98,13 @@ function describeRecords(store: () => ReplicaStore): void {
     expect(await store().listByJob('nobody')).toEqual([]);
   });
 
-  it('knows no instance that never spoke', async () => {
+  it('returns undefined for an instance without a record', async () => {
     expect(await store().findByInstance('101')).toBeUndefined();
   });
 }
 
 function describeLeases(store: () => ReplicaStore): void {
-  it('lists the replicas whose lease has passed, most overdue first, up to a count', async () => {
+  it('lists replicas with an expired lease, most overdue first, up to a count', async () => {
     for (const leaseExpiresAt of [3_000, 1_000, 2_000, 4_000]) {
       await store().record(
         replica({ jobId: `until_${leaseExpiresAt}`, instanceId: `${leaseExpiresAt}`, leaseExpiresAt }),
@@ -118,7 +118,7 @@ function describeLeases(store: () => ReplicaStore): void {
     expect(await namesAt(9_999, 2)).toEqual(['until_1000', 'until_2000']);
   });
 
-  it('is renewed by every heartbeat, and given up with null', async () => {
+  it('is renewed by every heartbeat, and cleared with null', async () => {
     await store().record(replica({ sequence: 1, leaseExpiresAt: 1_000 }));
     await store().record(replica({ sequence: 2, leaseExpiresAt: 2_000 }));
     expect(await store().listExpired(1_999, 10)).toEqual([]);
@@ -127,7 +127,7 @@ function describeLeases(store: () => ReplicaStore): void {
     expect(await store().listExpired(Number.MAX_SAFE_INTEGER, 10)).toEqual([]);
   });
 
-  it("clears the leases of a job's attempts up to one, and of no later one or other job", async () => {
+  it("clears the leases of a job's attempts up to a given one, and no others", async () => {
     const records = [1, 2, 3].map((attempt) => replica({ attempt, instanceId: `${attempt}` }));
     await recordAll(store(), [...records, replica({ jobId: 'other', attempt: 1, instanceId: '9' })]);
     await store().clearLeases('digits', 2);
@@ -140,7 +140,7 @@ function describeLeases(store: () => ReplicaStore): void {
     });
   });
 
-  it('says when anybody was last heard, and does not count who is only expected', async () => {
+  it('returns the time of the newest heartbeat, without replicas that have sent none', async () => {
     expect(await store().lastHeartbeatAt()).toBeUndefined();
     const expected = { sequence: 0, heardAt: 9_000, leaseExpiresAt: null };
     await recordAll(store(), [replica({ ...expected, replica: 'worker-0', instanceId: '102' })]);
@@ -156,7 +156,7 @@ function describeLeases(store: () => ReplicaStore): void {
     expect(await store().lastHeartbeatAt()).toBe(5_000);
   });
 
-  it('keeps when a replica was missed until it speaks again', async () => {
+  it('keeps a replica suspect until its next heartbeat', async () => {
     await recordAll(store(), [
       replica({ sequence: 5 }),
       replica({ sequence: 5, leaseExpiresAt: 2_000, suspectSince: 1_500 }),

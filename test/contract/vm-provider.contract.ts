@@ -3,15 +3,15 @@ import type { VmProvider, VmRequest } from '../../shared/ports/vm-provider.ts';
 
 export type VmProviderHarness = {
   readonly vms: VmProvider;
-  /** Has room for four VMs at least. */
+  /** Has capacity for at least four VMs. */
   readonly zone: string;
-  /** Exists and never has room. */
+  /** Exists and never has capacity. */
   readonly fullZone: string;
   readonly machineImage: string;
   close(): Promise<void>;
 };
 
-/** A VM that waits to be stopped; `name` tells apart the VMs of one test run. */
+/** A VM that runs until it is stopped; `name` is unique within a test run. */
 export function vmRequest(harness: Pick<VmProviderHarness, 'zone' | 'machineImage'>, name: string): VmRequest {
   return {
     role: 'master',
@@ -34,7 +34,7 @@ export function vmRequest(harness: Pick<VmProviderHarness, 'zone' | 'machineImag
   };
 }
 
-/** The same, waiting for capacity where there is none. */
+/** A VM that waits for capacity that never becomes available. */
 export function patientRequest(harness: Pick<VmProviderHarness, 'zone' | 'machineImage'>, name: string): VmRequest {
   return {
     ...vmRequest(harness, name),
@@ -44,7 +44,7 @@ export function patientRequest(harness: Pick<VmProviderHarness, 'zone' | 'machin
   };
 }
 
-/** What the pipeline relies on, whatever the cloud. */
+/** The contract of every VmProvider. */
 export function describeVmProviderContract(name: string, open: () => Promise<VmProviderHarness>): void {
   describe(`the VmProvider of ${name}`, () => {
     let harness: VmProviderHarness;
@@ -57,7 +57,7 @@ export function describeVmProviderContract(name: string, open: () => Promise<VmP
     const untilGone = (vm: { readonly vmName: string; readonly zone: string }) =>
       expect.poll(() => harness.vms.delete(vm)).toBe('GONE');
 
-    it('creates a VM once, however often and however concurrently the same request is met', async () => {
+    it('creates a VM once for repeated and concurrent equal requests', async () => {
       const request = vmRequest(harness, 'twice');
       const outcomes = [...(await Promise.all([harness.vms.create(request), harness.vms.create(request)]))];
       outcomes.push(await harness.vms.create(request));
@@ -69,7 +69,7 @@ export function describeVmProviderContract(name: string, open: () => Promise<VmP
       await untilGone(request);
     });
 
-    it('lists a VM with its instance id, its place and what its labels say', async () => {
+    it('lists a VM with its instance id, zone and labels', async () => {
       const request = { ...vmRequest(harness, 'Labels_1'), vmName: 'df-labels-1-a3-worker-0', attempt: 3 };
       const created = await harness.vms.create(request);
 
@@ -80,7 +80,7 @@ export function describeVmProviderContract(name: string, open: () => Promise<VmP
       await untilGone(request);
     });
 
-    it('finds a VM by its name and zone, and nothing where there is none', async () => {
+    it('finds a VM by name and zone, and returns undefined if there is none', async () => {
       const request = vmRequest(harness, 'found');
       await harness.vms.create(request);
 
@@ -90,7 +90,7 @@ export function describeVmProviderContract(name: string, open: () => Promise<VmP
       expect(await harness.vms.find(request)).toBeUndefined();
     });
 
-    it('lets a request wait for capacity that asks for it, and does not take its second coming for another', async () => {
+    it('queues a request that may wait for capacity, once if it is repeated', async () => {
       const request = { ...patientRequest(harness, 'patient'), zone: harness.fullZone };
       const outcomes = [await harness.vms.create(request), await harness.vms.create(request)];
 
@@ -101,7 +101,7 @@ export function describeVmProviderContract(name: string, open: () => Promise<VmP
       await untilGone(request);
     });
 
-    it('makes a VM at once that could have waited', async () => {
+    it('creates a VM at once if there is capacity, even if it could have waited', async () => {
       const request = patientRequest(harness, 'lucky');
       const created = await harness.vms.create(request);
 
@@ -110,7 +110,7 @@ export function describeVmProviderContract(name: string, open: () => Promise<VmP
       await untilGone(request);
     });
 
-    it('lists the VMs of one job alone when asked so, otherwise those of all', async () => {
+    it('lists the VMs of one job or of all jobs', async () => {
       const requests = [vmRequest(harness, 'one'), vmRequest(harness, 'other')];
       await Promise.all(requests.map((request) => harness.vms.create(request)));
 
@@ -120,7 +120,7 @@ export function describeVmProviderContract(name: string, open: () => Promise<VmP
       expect(await harness.vms.list({ jobId: 'one' })).toEqual([]);
     });
 
-    it('deletes a VM once, however often and however concurrently it is asked to', async () => {
+    it('deletes a VM once for repeated and concurrent requests', async () => {
       const request = vmRequest(harness, 'deleted');
       await harness.vms.create(request);
 
@@ -129,11 +129,11 @@ export function describeVmProviderContract(name: string, open: () => Promise<VmP
       expect(await harness.vms.list({ jobId: 'deleted' })).toEqual([]);
     });
 
-    it('answers GONE for a VM that never was', async () => {
+    it('returns GONE for a VM that never existed', async () => {
       expect(await harness.vms.delete({ vmName: 'df-never-a1-master-0', zone: harness.zone })).toBe('GONE');
     });
 
-    it('gives a VM that is created again after its deletion another instance id', async () => {
+    it('assigns a new instance id to a VM that is created again', async () => {
       const request = vmRequest(harness, 'again');
       const first = await harness.vms.create(request);
       await untilGone(request);
@@ -144,7 +144,7 @@ export function describeVmProviderContract(name: string, open: () => Promise<VmP
       await untilGone(request);
     });
 
-    it('refuses a zone without room as a stockout, and leaves nothing behind', async () => {
+    it('fails with a stockout in a zone without capacity, and leaves nothing behind', async () => {
       const request = { ...vmRequest(harness, 'stockout'), zone: harness.fullZone };
       const outcome = await harness.vms.create(request);
 
@@ -155,16 +155,16 @@ export function describeVmProviderContract(name: string, open: () => Promise<VmP
     it.each([
       ['a machine image that does not exist', { machineImage: 'no-such-image' }],
       ['a zone that does not exist', { zone: 'nowhere-east1-a' }],
-      ['a name that is none', { vmName: 'Not_A_Name' }],
+      ['an invalid name', { vmName: 'Not_A_Name' }],
       ['a metadata value over 256 KiB', { metadata: { 'startup-script': `# ${'x'.repeat(262_144)}` } }],
-    ])('refuses %s as a fault of configuration', async (_, change) => {
+    ])('rejects %s as a configuration error', async (_, change) => {
       const outcome = await harness.vms.create({ ...vmRequest(harness, 'wrong'), ...change });
 
       expect(outcome).toMatchObject({ outcome: 'FAILED', failure: { cause: { code: 'CONFIGURATION_REFUSED' } } });
       expect(await harness.vms.list({ jobId: 'wrong' })).toEqual([]);
     });
 
-    it("refuses a name that another job's VM bears", async () => {
+    it("rejects the name of another job's VM", async () => {
       const request = vmRequest(harness, 'owner');
       await harness.vms.create(request);
       const outcome = await harness.vms.create({ ...request, jobId: 'stranger' });

@@ -184,7 +184,10 @@ export function onDeliveryExhausted(
   return move(job, { ...counted, placementRound: job.placementRound + 1, wakeAt: nextWakeAt(job, at, backoffMs) });
 }
 
-/** Without an answer from Compute Engine the request is repeated; VMs that exist and are silent have failed to boot. */
+/**
+ * Without an answer from Compute Engine the request is repeated; VMs that exist without a heartbeat have failed to
+ * boot.
+ */
 export function onDeadlinePassed(job: Preparing, { at }: EventOf<'DEADLINE_PASSED'>, timeouts: Timeouts): Transition {
   if (at < job.wakeAt) {
     return ignore(job);

@@ -85,7 +85,7 @@ describe('a dead letter of the provision stage', () => {
   );
 
   it.each(['PLACEMENT_FAILED', 'VMS_CREATED', 'VMS_PENDING'] as const)(
-    'is forgotten once Compute Engine has answered: %s',
+    'is no longer counted once Compute Engine has answered: %s',
     (type) => {
       expect(jobAfter(exhaustDelivery(preparing, 9_000).job, [type, 10_000]).counts.deliveryFailuresInRow).toBe(0);
     },

@@ -9,7 +9,7 @@ function facts(change: Partial<ExitFacts>): ExitFacts {
 function causeOfExit(change: Partial<ExitFacts>) {
   const exit = classifyExit(facts(change), 'digits');
   if (exit.outcome !== 'FAILED') {
-    throw new Error('This exit was judged a success.');
+    throw new Error('This exit was classified as a success.');
   }
   return exit.cause;
 }

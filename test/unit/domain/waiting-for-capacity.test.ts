@@ -11,7 +11,7 @@ const UNTIL = PENDING_AT + 7_200_000;
 
 const pending = jobAfter(queuedJob(), ['PLACEMENT_CHOSEN', 1_000], ['VMS_PENDING', PENDING_AT]) as JobIn<'PREPARING'>;
 
-const met = (job: Job, type: JobEventType, at: number) => transition(job, eventsFor(job, at)[type]);
+const afterEvent = (job: Job, type: JobEventType, at: number) => transition(job, eventsFor(job, at)[type]);
 
 describe('a job whose VM waits for capacity at Compute Engine', () => {
   it('is shown as QUEUED, with the reason and the limit of the wait', () => {
@@ -28,7 +28,7 @@ describe('a job whose VM waits for capacity at Compute Engine', () => {
     let job: Job = pending;
     let looks = 0;
     for (let at = pending.wakeAt; at < UNTIL; at += TIMEOUTS.pendingMs) {
-      const { job: next, effects } = met(job, 'DEADLINE_PASSED', at);
+      const { job: next, effects } = afterEvent(job, 'DEADLINE_PASSED', at);
       expect(effects).toEqual([{ type: 'PROVISION', jobId: 'digits', attempt: 1, placementRound: 1 }]);
       expect(next).toMatchObject({ status: 'PREPARING', wakeAt: at + TIMEOUTS.pendingMs, pendingUntil: UNTIL });
       job = next;
@@ -38,14 +38,14 @@ describe('a job whose VM waits for capacity at Compute Engine', () => {
   });
 
   it('is re-checked on the first heartbeat of its VM', () => {
-    const { job, effects } = met(pending, 'REPLICA_REPORTED', 60_000);
+    const { job, effects } = afterEvent(pending, 'REPLICA_REPORTED', 60_000);
     expect(effects).toEqual([{ type: 'PROVISION', jobId: 'digits', attempt: 1, placementRound: 1 }]);
     expect(job).toMatchObject({ reportedAt: 60_000, pendingUntil: UNTIL });
   });
 
   it('has the full boot timeout from the start of its VM, and is billed from then on', () => {
     const startedAt = UNTIL - 1;
-    const { job } = met(pending, 'VMS_CREATED', startedAt);
+    const { job } = afterEvent(pending, 'VMS_CREATED', startedAt);
 
     expect(stateOf(job)).toBe('PREPARING');
     expect(job).toMatchObject({ pendingUntil: null, waitingFor: null, wakeAt: startedAt + TIMEOUTS.bootMs });
@@ -53,14 +53,14 @@ describe('a job whose VM waits for capacity at Compute Engine', () => {
   });
 
   it('falls back to the next zone, unbilled, if no capacity became available', () => {
-    const { job } = met(pending, 'PLACEMENT_FAILED', UNTIL);
+    const { job } = afterEvent(pending, 'PLACEMENT_FAILED', UNTIL);
     expect(job).toMatchObject({ status: 'QUEUED', attempt: 1, placementRound: 2, exhaustedZones: ['us-central1-a'] });
   });
 
   it('fails if its maxWaitTime is over first, with the reason for waiting as evidence', () => {
     const hasty = jobAfter(queuedJob({ maxWaitMs: 600_000 }), ['PLACEMENT_CHOSEN', 1_000], ['VMS_PENDING', 599_000]);
     expect(hasty).toMatchObject({ wakeAt: 600_000 });
-    expect(met(hasty, 'DEADLINE_PASSED', 600_000).job).toMatchObject({
+    expect(afterEvent(hasty, 'DEADLINE_PASSED', 600_000).job).toMatchObject({
       verdict: {
         state: 'FAILED',
         cause: { code: 'MAX_WAIT_TIME_EXCEEDED', evidence: [expect.stringMatching(/^CAPACITY_PENDING: /)] },
@@ -69,24 +69,24 @@ describe('a job whose VM waits for capacity at Compute Engine', () => {
   });
 
   it('counts as a boot failure if Compute Engine never answers about its VM', () => {
-    const { job } = met(pending, 'DEADLINE_PASSED', UNTIL + TIMEOUTS.bootMs);
+    const { job } = afterEvent(pending, 'DEADLINE_PASSED', UNTIL + TIMEOUTS.bootMs);
     expect(job).toMatchObject({ status: 'QUEUED', attempt: 2, ledger: [{ placedAt: null }] });
   });
 
   it('does not fail because one check was lost', () => {
-    expect(met(pending, 'DELIVERY_EXHAUSTED', 60_000)).toEqual({ job: pending, effects: [] });
+    expect(afterEvent(pending, 'DELIVERY_EXHAUSTED', 60_000)).toEqual({ job: pending, effects: [] });
   });
 
   it('can be cancelled, which deletes the pending VM', () => {
-    const { job, effects } = met(pending, 'CANCEL_REQUESTED', 60_000);
+    const { job, effects } = afterEvent(pending, 'CANCEL_REQUESTED', 60_000);
     expect(stateOf(job)).toBe('CANCELLING');
     expect(effects).toContainEqual({ type: 'TEARDOWN', jobId: 'digits' });
   });
 
   it('ignores a late or repeated VMS_PENDING', () => {
-    const created = met(pending, 'VMS_CREATED', 60_000).job;
+    const created = afterEvent(pending, 'VMS_CREATED', 60_000).job;
     for (const job of [pending, created]) {
-      expect(met(job, 'VMS_PENDING', 70_000)).toEqual({ job, effects: [] });
+      expect(afterEvent(job, 'VMS_PENDING', 70_000)).toEqual({ job, effects: [] });
     }
   });
 });

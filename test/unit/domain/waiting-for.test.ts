@@ -11,7 +11,7 @@ const full = (zone: string) => causeOf('STOCKOUT', `${zone} is full.`);
 const quotaOf = (metric: string, limit: number) => causeOf('QUOTA_EXCEEDED', `Quota '${metric}' exceeded: ${limit}.`);
 
 /** The job after a placement that failed with this cause. */
-function refuse(job: Job, cause: Cause, quota?: QuotaLimit) {
+function failPlacement(job: Job, cause: Cause, quota?: QuotaLimit) {
   const awake = jobAfter(job, ['DEADLINE_PASSED', 1_000_000]);
   const placed = jobAfter(awake, ['PLACEMENT_CHOSEN', 1_000_000]);
   const failure = { cause, zonesAvailable: [], ...(quota && { quota }) };
@@ -21,7 +21,7 @@ function refuse(job: Job, cause: Cause, quota?: QuotaLimit) {
 function updatesOf(job: Job, causes: readonly Cause[]): readonly boolean[] {
   let current = job;
   return causes.map((cause) => {
-    const { job: next, effects } = refuse(current, cause);
+    const { job: next, effects } = failPlacement(current, cause);
     current = next;
     return effects.some(({ type }) => type === 'JOB_UPDATE');
   });
@@ -29,7 +29,7 @@ function updatesOf(job: Job, causes: readonly Cause[]): readonly boolean[] {
 
 describe('the reason for waiting', () => {
   it('is published when it is first known, although the job stays QUEUED', () => {
-    const { job, effects } = refuse(queuedJob(), full('us-central1-a'));
+    const { job, effects } = failPlacement(queuedJob(), full('us-central1-a'));
     expect(stateOf(job)).toBe('QUEUED');
     expect(effects.at(-1)).toEqual(ANNOUNCED);
   });
@@ -74,7 +74,7 @@ describe('the reason for waiting', () => {
   });
 
   it('is kept during the backoff', () => {
-    const { job } = refuse(queuedJob(), quotaOf('CPUS', 24));
+    const { job } = failPlacement(queuedJob(), quotaOf('CPUS', 24));
     const { job: waiting, effects } = transition(job, eventsFor(job, 2_000_000).NO_PLACEMENT_LEFT);
     expect(waiting.waitingFor).toEqual(quotaOf('CPUS', 24));
     expect(effects).toEqual([]);
@@ -97,7 +97,7 @@ describe('a quota of 0', () => {
     { name: 'of the only region', quota: regionalQuota, where: 'in us-central1', job: queuedJob() },
   ])('fails the job at once: $name', ({ quota, where, job }) => {
     const cause = quotaOf(quota.metric, quota.limit);
-    const { job: failed } = refuse(job, cause, quota);
+    const { job: failed } = failPlacement(job, cause, quota);
     const message = `The quota ${quota.metric} is 0 ${where}, so waiting does not help. ${cause.message}`;
     expect(failed).toMatchObject({
       status: 'CLOSING',
@@ -107,7 +107,7 @@ describe('a quota of 0', () => {
   });
 
   it('of one region leads to zones of other regions', () => {
-    const { job, effects } = refuse(manyRegions, quotaOf('NVIDIA_L4_GPUS', 0), regionalQuota);
+    const { job, effects } = failPlacement(manyRegions, quotaOf('NVIDIA_L4_GPUS', 0), regionalQuota);
     expect(job).toMatchObject({ status: 'QUEUED', exhaustedZones: ['us-central1-a', 'us-central1-b'] });
     expect(effects[0]).toMatchObject({ type: 'PROVISION' });
   });
@@ -115,7 +115,7 @@ describe('a quota of 0', () => {
   it.each([undefined, { metric: 'NVIDIA_L4_GPUS', limit: 1, scope: 'REGION' } as const])(
     'is not a quota that is used up: %j is waited for',
     (quota) => {
-      expect(refuse(queuedJob(), quotaOf('NVIDIA_L4_GPUS', 1), quota).job.status).toBe('QUEUED');
+      expect(failPlacement(queuedJob(), quotaOf('NVIDIA_L4_GPUS', 1), quota).job.status).toBe('QUEUED');
     },
   );
 });

@@ -58,8 +58,8 @@ describe('the runtime of a job, in a deployment', () => {
     ['3', []],
     ['3.12.1', []],
   ])('has the Python of its image: a request for %s is answered with %j', (pythonVersion, messages) => {
-    const asked = { runtimeVersion: '2.20', pythonVersion, dialect: 'dropforge', replicaGroups: [MASTER] } as const;
-    const { warnings } = checkRuntime(asked, intake);
+    const requested = { runtimeVersion: '2.20', pythonVersion, dialect: 'dropforge', replicaGroups: [MASTER] } as const;
+    const { warnings } = checkRuntime(requested, intake);
     expect(warnings.map(({ message }) => message)).toEqual(messages);
     expect(warnings.every(({ code, path }) => code === 'PYTHON_REPLACED' && path === 'python')).toBe(true);
   });

@@ -112,7 +112,7 @@ it('expects the first heartbeat of a VM even if an earlier VM of the same name h
   };
   await deliver(1_000).catch(() => undefined);
   const earlier = { jobId: 'digits', at: 2_000, attempt: 1, replica: 'master-0' };
-  await handleJobEvent(ports, { ...earlier, type: 'REPLICA_REPORTED', eventId: 'first word' });
+  await handleJobEvent(ports, { ...earlier, type: 'REPLICA_REPORTED', eventId: 'first heartbeat' });
   cloud.answer = () => ({ outcome: 'CREATED', instanceId: '2' });
   await deliver(3_000);
 

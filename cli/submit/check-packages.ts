@@ -7,7 +7,7 @@ import { describeError, Failure } from '#cli/core/failure.ts';
 import type { BuiltPackage } from '#cli/submit/build-packages.ts';
 import type { ValidatedRequest } from '#cli/submit/job-request.ts';
 import { buildSourceDistribution } from '#cli/submit/source-distribution.ts';
-import { countGpus, isTpuMachine } from '#shared/catalog/count-gpus.ts';
+import { countGpus, isTpuMachine } from '#shared/catalog/catalog.ts';
 import type { JobPlan } from '#shared/job-file/validation/check-job.ts';
 import type { PackageSource } from '#shared/package/archive/package-source.ts';
 import { inspectPackage, type PackageReport } from '#shared/package/inspect-package.ts';

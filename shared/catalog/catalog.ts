@@ -4,7 +4,7 @@ import data from './machines.json' with { type: 'json' };
 
 const gpusSchema = z.object({ type: z.string(), count: z.number().positive() });
 const pricesShape = {
-  /** US dollars an hour in `priceRegion`; null where the price is not known. */
+  /** US dollars per hour in `priceRegion`; null if unknown. */
   onDemandPerHourUsd: z.number().positive().nullable(),
   spotPerHourUsd: z.number().positive().nullable(),
 };
@@ -12,8 +12,8 @@ const limitsShape = { vcpusMax: z.int().positive(), memoryGibMax: z.int().positi
 
 const machineFamilySchema = z.object({
   /**
-   * How the Cloud Billing Catalog begins the descriptions of the family's cores and memory (`N2 Instance Core running in
-   * Americas`). Null if no price follows from them, as for machines with local SSD, which is billed separately.
+   * How the Cloud Billing Catalog begins the descriptions of the family's cores and memory (`N2 Instance Core running
+   * in Americas`). Null if no price follows from them, as for machines with local SSD, which is billed separately.
    */
   skuPrefix: z.string().nullable(),
   /** The boot disk types that Compute Engine accepts, the default first ("About Google Cloud Hyperdisk"). */
@@ -30,11 +30,11 @@ const machineTypeSchema = z.object({
   name: z.string(),
   vcpus: z.int().positive(),
   memoryGib: z.number().positive(),
-  /** What is built in: it is not attached and cannot be left out. g4 has fractions of a GPU. */
+  /** Built-in GPUs, which cannot be detached. g4 has fractions of a GPU. */
   gpu: gpusSchema.nullable(),
-  /** Names an entry of `availability`. */
+  /** The key of an entry of `availability`. */
   availability: z.string(),
-  /** Empty where only a reservation gives the machine. */
+  /** Empty if the machine type is available by reservation only. */
   provisioningModels: z.array(z.enum(['STANDARD', 'SPOT', 'FLEX_START'])),
   ...pricesShape,
   flexStartPerHourUsd: z.number().positive().nullable(),
@@ -47,18 +47,18 @@ const attachRuleSchema = z.object({
 });
 
 const acceleratorSchema = z.object({
-  /** As Compute Engine spells it: `nvidia-tesla-t4`. */
+  /** Compute Engine's name: `nvidia-tesla-t4`. */
   name: z.string(),
   label: z.string(),
   /** Like a family's. */
   skuPrefix: z.string().nullable(),
   memoryGibPerGpu: z.number().positive(),
-  /** What takes the place of a GPU that is no longer to be had, and how many for how many. */
+  /** The replacement of a retired GPU: its type, and its number by the number of retired GPUs. */
   replacement: z.object({ type: z.string(), counts: z.record(z.string(), z.int().positive()) }).nullable(),
   ...pricesShape,
-  /** The counts that an N1 machine may have and the largest machine for each; null for GPUs that are built in. */
+  /** The numbers of GPUs that an N1 machine may have, each with the largest machine; null for built-in GPUs. */
   attach: z.array(attachRuleSchema).nullable(),
-  /** Where it can be attached. */
+  /** The zones in which it can be attached. */
   zones: z.array(z.string()),
 });
 
@@ -70,10 +70,10 @@ const legacyMachineTypeSchema = z.object({
 
 const tpuMachineTypeSchema = z.object({
   name: z.string(),
-  /** Null where the name stands for machines of several sizes. */
+  /** Null if the name stands for machines of several sizes. */
   vcpus: z.int().positive().nullable(),
   memoryGib: z.number().positive().nullable(),
-  /** The TPUs that it has when none are named. */
+  /** The TPUs of the machine if none are specified. */
   tpuDefault: gpusSchema.nullable(),
 });
 
@@ -89,22 +89,24 @@ const scaleTierSchema = z.object({
   ),
 });
 
-/** What `machines.json` is; whoever rewrites that file checks what it writes by this. */
+/** The schema of `machines.json`, used for reading and writing it. */
 export const catalogSchema = z.object({
-  /** The day of the prices. */
+  /** The date of the prices. */
   asOf: z.iso.date(),
   currency: z.literal('USD'),
   priceRegion: z.string(),
   sources: z.array(z.string()),
   notes: z.array(z.string()),
-  /** By the first part of a machine type (`n1`), or by its first two where they differ from the rest (`a2-ultragpu`). */
+  /**
+   * By the first part of a machine type (`n1`), or by its first two where they differ from the rest (`a2-ultragpu`).
+   */
   families: z.record(z.string(), machineFamilySchema),
   regions: z.record(z.string(), z.array(z.string()).min(1)),
   availability: z.record(z.string(), z.array(z.string())),
   machineTypes: z.array(machineTypeSchema),
   accelerators: z.array(acceleratorSchema),
   legacyMachineTypes: z.array(legacyMachineTypeSchema),
-  /** As the APIs of AI Platform and Vertex AI spell them: `TPU_V2`. */
+  /** The enum names of AI Platform's and Vertex AI's APIs: `TPU_V2`. */
   tpus: z.array(z.string()),
   tpuMachineTypes: z.array(tpuMachineTypeSchema),
   scaleTiers: z.array(scaleTierSchema),
@@ -117,18 +119,18 @@ export type Accelerator = z.infer<typeof acceleratorSchema>;
 export type TpuMachineType = z.infer<typeof tpuMachineTypeSchema>;
 export type Gpus = z.infer<typeof gpusSchema>;
 
-/** What a VM is made of: a machine type and, on N1, the GPUs attached to it. TPU machine types may name their TPUs. */
+/** A machine type and, on N1, the attached GPUs. For TPU machine types, `accelerator` may be the TPUs. */
 export type Machine = { readonly machineType: string; readonly accelerator: Gpus | null };
 
 let parsed: Catalog | undefined;
 
-/** What Compute Engine has, by `machines.json`; checked when it is first asked for, because not every command asks. */
+/** The catalog of `machines.json`, parsed on first use, because not every command needs it. */
 export function readCatalog(): Catalog {
   parsed ??= catalogSchema.parse(data);
   return parsed;
 }
 
-/** A machine type of Compute Engine that a VM can be made with; those of TPUs are not among them. */
+/** Finds a machine type of Compute Engine, except those of TPUs. */
 export function findMachineType(name: string): MachineType | undefined {
   return readCatalog().machineTypes.find((type) => type.name === name);
 }
@@ -152,24 +154,42 @@ export function findFamily(
   return Object.hasOwn(families, name) ? families[name] : undefined;
 }
 
-/** AI Platform's `cloud_tpu`, Vertex AI's `cloud-tpu`, or a TPU VM such as `ct5lp-hightpu-4t`. */
+/** Finds AI Platform's `cloud_tpu`, Vertex AI's `cloud-tpu`, or a TPU VM such as `ct5lp-hightpu-4t`. */
 export function findTpuMachineType(name: string): TpuMachineType | undefined {
   return readCatalog().tpuMachineTypes.find((type) => type.name === name);
 }
 
-/** Finds a GPU by Compute Engine's name (`nvidia-tesla-t4`) or the API's (`NVIDIA_TESLA_T4`). */
+/** Finds a GPU by Compute Engine's name (`nvidia-tesla-t4`) or the API's enum name (`NVIDIA_TESLA_T4`). */
 export function findAccelerator(name: string): Accelerator | undefined {
   const ownName = name.toLowerCase().replaceAll('_', '-');
   return readCatalog().accelerators.find((accelerator) => accelerator.name === ownName);
 }
 
-/** The API's spelling of a TPU's name, `TPU_V2`, from any spelling; undefined where there is no such TPU. */
+/** The API's enum name of a TPU, `TPU_V2`, from any spelling; undefined if there is no such TPU. */
 export function findTpu(name: string): string | undefined {
   const ownName = toAcceleratorEnum(name);
   return readCatalog().tpus.find((tpu) => tpu === ownName);
 }
 
-/** The API's spelling of a GPU's name: `NVIDIA_TESLA_T4`. */
+/** The API's enum name of a GPU: `NVIDIA_TESLA_T4`. */
 export function toAcceleratorEnum(name: string): string {
   return name.toUpperCase().replaceAll('-', '_');
+}
+
+/** The replacement of GPUs: null if they are still available, undefined if they never came in this number. */
+export function replacementOf({ replacement }: Accelerator, count: number): Gpus | null | undefined {
+  if (replacement === null) {
+    return null;
+  }
+  const countNow = replacement.counts[String(count)];
+  return countNow === undefined ? undefined : { type: replacement.type, count: countNow };
+}
+
+/** The number of attached or built-in GPUs of one machine. */
+export function countGpus({ machineType, accelerator }: Machine): number {
+  return accelerator?.count ?? findMachineType(machineType)?.gpu?.count ?? 0;
+}
+
+export function isTpuMachine({ machineType }: Machine): boolean {
+  return findTpuMachineType(machineType) !== undefined;
 }

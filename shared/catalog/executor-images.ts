@@ -1,4 +1,4 @@
-/** Where Vertex AI's prebuilt training images are: three hosts, and the place in which they first were. */
+/** The repositories of Vertex AI's prebuilt training images: three regional ones, and the original one. */
 const REPOSITORIES = [
   'us-docker.pkg.dev/vertex-ai/training/',
   'europe-docker.pkg.dev/vertex-ai/training/',
@@ -6,7 +6,7 @@ const REPOSITORIES = [
   'gcr.io/cloud-aiplatform/training/',
 ];
 
-/** `tf-gpu.2-11.py310:latest`: framework, device, version, and perhaps Python's version, a tag, a digest. */
+/** `tf-gpu.2-11.py310:latest`: framework, device, version, and optionally Python version, tag and digest. */
 const NAME_PATTERN =
   /^(tf|pytorch|scikit-learn|sklearn|xgboost)-(cpu|gpu|tpu|xla)\.(\d+)-(\d+)(\.(py|cp)\d+)?(:[\w.-]+)?(@\S+)?$/;
 
@@ -19,10 +19,10 @@ const PREFIXES: Readonly<Record<string, string>> = {
 };
 
 /**
- * The runtime version that stands for one of Vertex AI's prebuilt training images (Vertex AI, "Prebuilt containers for
- * custom training"): `2.11` for TensorFlow, by which AI Platform counted its runtime versions, `pytorch-1.13` and the
- * like for others. Undefined for an image that is none of them. The device is left out: the machine says whether there
- * are GPUs; so are the Python version, which the runtime version brings along, and the tag, which is always `latest`.
+ * The runtime version of one of Vertex AI's prebuilt training images (Vertex AI, "Prebuilt containers for custom
+ * training"): `2.11` for TensorFlow, whose versions AI Platform used as runtime versions, `pytorch-1.13` and similar
+ * for others; undefined for other images. Ignores the device, because the machine determines whether there are GPUs,
+ * the Python version, which the runtime version determines, and the tag, which is always `latest`.
  */
 export function runtimeVersionOf(executorImageUri: string): string | undefined {
   const repository = REPOSITORIES.find((prefix) => executorImageUri.startsWith(prefix));

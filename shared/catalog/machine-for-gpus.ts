@@ -5,37 +5,29 @@ import {
   type Gpus,
   type MachineType,
   readCatalog,
+  replacementOf,
 } from '#shared/catalog/catalog.ts';
 
-/** Fewer vCPUs than these starve a GPU of data, the first one above all. */
+/** With fewer vCPUs, GPUs wait for input data. */
 const VCPUS_PER_GPU = 8;
 
 /**
- * The machine type for somebody who has only named GPUs; undefined where no machine has so many of them. Built-in GPUs
- * bring the smallest machine with exactly these and at least 8 vCPUs; others are attached to an N1 with 8 for each, as
- * far as Compute Engine's page "GPU machine types" allows. Retired GPUs count as what takes their place.
+ * Chooses a machine type for GPUs; undefined if no machine has this number of them. For built-in GPUs, this is the
+ * smallest machine with exactly these GPUs and at least 8 vCPUs; other GPUs are attached to an N1 machine with 8 vCPUs
+ * per GPU, within the limits of Compute Engine's page "GPU machine types". Retired GPUs are replaced first.
  */
 export function machineForGpus(gpu: Gpus): string | undefined {
   const accelerator = findAccelerator(gpu.type);
   if (accelerator === undefined) {
     return undefined;
   }
-  const now = replacementOf(accelerator, gpu.count);
-  if (now !== null) {
-    return now && machineForGpus(now);
+  const replacement = replacementOf(accelerator, gpu.count);
+  if (replacement !== null) {
+    return replacement && machineForGpus(replacement);
   }
   return accelerator.attach === null
     ? smallestWith({ type: accelerator.name, count: gpu.count })
     : attachableTo(accelerator, gpu.count);
-}
-
-/** Null where the GPU is still to be had, undefined where it never came in this count. */
-function replacementOf({ replacement }: Accelerator, count: number): Gpus | null | undefined {
-  if (replacement === null) {
-    return null;
-  }
-  const countNow = replacement.counts[String(count)];
-  return countNow === undefined ? undefined : { type: replacement.type, count: countNow };
 }
 
 function smallestWith({ type, count }: Gpus): string | undefined {
@@ -62,7 +54,7 @@ function attachableTo({ attach }: Accelerator, count: number): string | undefine
   return (fitting.find(({ vcpus }) => vcpus >= count * VCPUS_PER_GPU) ?? fitting.at(-1))?.name;
 }
 
-/** Of two of the same size, the catalog's first stays first. */
+/** Sorts by size; machine types of the same size keep the order of the catalog. */
 function bySize(types: readonly MachineType[]): readonly MachineType[] {
   return [...types].sort((a, b) => a.vcpus - b.vcpus || a.memoryGib - b.memoryGib);
 }

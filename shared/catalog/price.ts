@@ -1,26 +1,27 @@
 import { familyOf, findAccelerator, findMachineType, type Machine, readCatalog } from '#shared/catalog/catalog.ts';
 import type { ProvisioningModel } from '#shared/domain/job-spec.ts';
 
-/** A list price, without boot disks, addresses and egress; null where one of the machines' prices is not known. */
+/** A list price, without boot disks, IP addresses and egress. */
 export type Price = {
+  /** Null if the price of one of the machines is unknown. */
   readonly perHourUsd: number | null;
-  /** The day for which the prices are given, as `2026-11-20`. */
+  /** The date of the prices, `2026-11-20`. */
   readonly asOf: string;
-  /** The region whose prices these are, whatever region the job runs in. */
+  /** The region of the prices, which may differ from the job's. */
   readonly region: string;
 };
 
 export type CountedMachine = Machine & { readonly count: number };
 
 /**
- * What Compute Engine asks for the machines, an hour. Flex-start has prices of its own, lower than those on demand but
- * for G2 (Compute Engine docs, "About Flex-start VMs"): null where they are not known.
+ * Compute Engine's price of machines per hour. Flex-start has its own prices, lower than on demand except for G2
+ * (Compute Engine docs, "About Flex-start VMs").
  */
 export function priceOf(machines: readonly CountedMachine[], provisioningModel: ProvisioningModel): Price {
   return sumOf(machines, (machine) => machinePerHourUsd(machine, provisioningModel));
 }
 
-/** What Vertex AI custom training asks for the same machines on demand: Compute Engine's price and its premium. */
+/** Vertex AI's price of custom training on demand: Compute Engine's price with a premium. */
 export function vertexPriceOf(machines: readonly CountedMachine[]): Price {
   return sumOf(machines, (machine) => {
     const perHourUsd = machinePerHourUsd(machine, 'STANDARD');
@@ -51,7 +52,7 @@ function machinePerHourUsd({ machineType, accelerator }: Machine, provisioningMo
   return each === null ? null : own + accelerator.count * each;
 }
 
-/** Sums of list prices have at most nine decimals; what follows is noise of binary fractions. */
+/** List prices have at most nine decimals; removes floating-point errors. */
 function roundToMicrodollars(usd: number): number {
   return Math.round(usd * 1e6) / 1e6;
 }

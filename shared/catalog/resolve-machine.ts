@@ -9,26 +9,27 @@ import {
   type Machine,
   type MachineType,
   readCatalog,
+  replacementOf,
   type TpuMachineType,
 } from '#shared/catalog/catalog.ts';
 
-/** A machine as a job file asks for it: a type of Compute Engine or AI Platform, with GPUs in any spelling. */
+/** A machine as given in a job file: a machine type of Compute Engine or AI Platform, with GPUs in any spelling. */
 export type MachineChoice = { readonly machineType: string; readonly accelerator: Gpus | null };
 
 export type ResolvedMachine = {
   readonly machine: Machine;
   /**
-   * The same in Compute Engine's names, but with the GPUs that were requested, whether built in, attached or retired;
-   * of TPUs those that were named, or that the name of the type stands for.
+   * Compute Engine's machine type with the requested GPUs, including built-in and retired ones; for TPU machines the
+   * given TPUs, or the default of the machine type.
    */
   readonly requested: { readonly machineType: string; readonly gpus: Gpus | null };
-  /** Set when retired GPUs gave way to others. */
+  /** Set if retired GPUs were replaced. */
   readonly replaced: { readonly from: Gpus; readonly to: Gpus } | null;
-  /** Whether it is a TPU machine, which keeps its name: no zone and no price of it is known. */
+  /** Whether it is a TPU machine, which keeps its name, and whose zones and prices are unknown. */
   readonly isTpu: boolean;
 };
 
-/** Why there is no such machine; the names are those of Compute Engine, and of TPUs those of the API. */
+/** Why a machine does not exist. Names are Compute Engine's, and the API's enum names for TPUs. */
 export type MachineRejection =
   | { readonly reason: 'UNKNOWN_MACHINE_TYPE' | 'UNKNOWN_ACCELERATOR'; readonly name: string }
   | { readonly reason: 'ACCELERATOR_ON_LEGACY_TYPE'; readonly means: Machine }
@@ -50,9 +51,8 @@ export type MachineRejection =
 export type MachineResolution = ResolvedMachine | { readonly rejection: MachineRejection };
 
 /**
- * Finds the machine that a choice stands for. AI Platform's names give Compute Engine's, retired GPUs their
- * replacement; GPUs may only be attached to N1, in the counts and up to the sizes of Compute Engine's page "GPU machine
- * types".
+ * Resolves the machine of a job file. Maps AI Platform's names to Compute Engine's, and retired GPUs to their
+ * replacement. GPUs can be attached to N1 only, within the limits of Compute Engine's page "GPU machine types".
  */
 export function resolveMachine({ machineType, accelerator }: MachineChoice): MachineResolution {
   const tpuType = findTpuMachineType(machineType);
@@ -67,8 +67,8 @@ export function resolveMachine({ machineType, accelerator }: MachineChoice): Mac
 }
 
 /**
- * Whether it is one of AI Platform's own names, such as `complex_model_m`, which a job may not mix with those of
- * Compute Engine (TrainingInput.workerType). `cloud_tpu` is neither.
+ * Whether this is one of AI Platform's machine types, such as `complex_model_m`, which a job may not combine with
+ * Compute Engine's (TrainingInput.workerType). `cloud_tpu` is neither.
  */
 export function isLegacyMachineType(name: string): boolean {
   return findLegacy(name) !== undefined;
@@ -118,7 +118,7 @@ function resolveNamed({ machineType, accelerator }: Machine): MachineResolution 
   return type.gpu === null ? attach(type, gpu, requested) : acceptBuiltIn(type, type.gpu, requested);
 }
 
-/** Vertex AI wants the GPUs of A2 and its like named; Compute Engine knows them from the machine type. */
+/** Vertex AI requires built-in GPUs, such as those of A2, to be specified; for Compute Engine the type implies them. */
 function acceptBuiltIn({ name }: MachineType, builtIn: Gpus, requested: Gpus): MachineResolution {
   if (builtIn.type !== requested.type || builtIn.count !== requested.count) {
     return reject({ reason: 'ACCELERATOR_BUILT_IN', builtIn });
@@ -141,15 +141,6 @@ function attach(type: MachineType, gpu: Accelerator, requested: Gpus): MachineRe
   }
   const machine = resolved({ machineType: type.name, accelerator: to ?? requested }, requested);
   return to === null ? machine : { ...machine, replaced: { from: requested, to } };
-}
-
-/** Null where the GPU is still to be had, undefined where it never came in this count. */
-function replacementOf({ replacement }: Accelerator, count: number): Gpus | null | undefined {
-  if (replacement === null) {
-    return null;
-  }
-  const countNow = replacement.counts[String(count)];
-  return countNow === undefined ? undefined : { type: replacement.type, count: countNow };
 }
 
 function checkAttachment(type: MachineType, { type: accelerator, count }: Gpus): MachineRejection | null {

@@ -1,7 +1,7 @@
 import { type Gpus, readCatalog } from '#shared/catalog/catalog.ts';
 import type { Role } from '#shared/domain/job-spec.ts';
 
-/** Machines of one kind in a scale tier. Its type and GPUs are to be resolved: a K80 is no longer to be had. */
+/** The machines of one role in a scale tier, unresolved: K80 GPUs, for example, are retired. */
 export type ScaleTierGroup = {
   readonly role: Role;
   readonly count: number;
@@ -10,8 +10,8 @@ export type ScaleTierGroup = {
 };
 
 /**
- * What a scale tier of AI Platform is made of, the master first (TrainingInput.scaleTier). Undefined where there is no
- * such tier, and for CUSTOM, which is what the job says it is.
+ * The machines of an AI Platform scale tier, the master first (TrainingInput.scaleTier). Undefined for an unknown tier,
+ * and for CUSTOM, whose machines are in the job file.
  */
 export function resolveScaleTier(name: string): readonly ScaleTierGroup[] | undefined {
   return readCatalog().scaleTiers.find((tier) => tier.name === name)?.groups;

@@ -16,20 +16,19 @@ export function listRegions(): readonly string[] {
 }
 
 /**
- * The zones of a region in which every one of the machines exists, by name. Empty where there is none; a machine that
- * the catalog does not know exists nowhere.
+ * The zones of a region that have all of the machines, sorted by name. Machines that are not in the catalog have none.
  */
 export function zonesFor(region: string, machines: readonly Machine[]): readonly string[] {
   const zones = readCatalog().regions[region] ?? [];
-  return zones.filter((zone) => machines.every((machine) => existsIn(zone, machine))).sort();
+  return zones.filter((zone) => machines.every((machine) => isAvailableIn(zone, machine))).sort();
 }
 
-/** The regions that have a zone for all of the machines. */
+/** The regions with a zone that has all of the machines. */
 export function regionsFor(machines: readonly Machine[]): readonly string[] {
   return listRegions().filter((region) => zonesFor(region, machines).length > 0);
 }
 
-function existsIn(zone: string, { machineType, accelerator }: Machine): boolean {
+function isAvailableIn(zone: string, { machineType, accelerator }: Machine): boolean {
   const type = findMachineType(machineType);
   if (type === undefined || readCatalog().availability[type.availability]?.includes(zone) !== true) {
     return false;
@@ -43,7 +42,7 @@ function existsIn(zone: string, { machineType, accelerator }: Machine): boolean 
   );
 }
 
-/** Four P100 allow less of a machine in some zones (Compute Engine docs, "GPU machine types"). */
+/** Some zones limit machines with four P100 GPUs further (Compute Engine docs, "GPU machine types"). */
 function isAttachableIn(
   zone: string,
   {

@@ -1,38 +1,38 @@
-import type { ApiAnswers, ApiRegion } from '#infra/tools/refresh-catalog/api-answers.ts';
+import type { ApiRegion, ApiResponses } from '#infra/tools/refresh-catalog/api-responses.ts';
 import { describeZones, type MergedCatalog } from '#infra/tools/refresh-catalog/catalog-changes.ts';
 import { mergeMachineTypes } from '#infra/tools/refresh-catalog/merge-machine-types.ts';
 import { mergePrices } from '#infra/tools/refresh-catalog/merge-prices.ts';
 import type { Accelerator, Catalog } from '#shared/catalog/catalog.ts';
 
 /**
- * The catalog with the APIs' regions, zones, shapes and prices in place of its own. What no API says stays: which GPUs
- * can be attached to what, provisioning models, AI Platform's names and tiers, notes.
+ * Replaces the catalog's regions, zones, machine sizes and prices by those of the APIs. Keeps facts that no API
+ * provides: families, attachment rules of GPUs, provisioning models, AI Platform's names and tiers, notes.
  */
-export function mergeCatalog(catalog: Catalog, answers: ApiAnswers): MergedCatalog {
-  const regions = mergeRegions(catalog, answers.regions);
+export function mergeCatalog(catalog: Catalog, responses: ApiResponses): MergedCatalog {
+  const regions = mergeRegions(catalog, responses.regions);
   const zones = new Set(Object.values(regions.catalog.regions).flat());
   const types = mergeMachineTypes(regions.catalog, {
-    ...answers,
-    machineTypes: answers.machineTypes.filter(({ zone }) => zones.has(zone)),
+    ...responses,
+    machineTypes: responses.machineTypes.filter(({ zone }) => zones.has(zone)),
   });
   const accelerators = mergeAccelerators(types.catalog, {
-    ...answers,
-    accelerators: answers.accelerators.filter(({ zone }) => zones.has(zone)),
+    ...responses,
+    accelerators: responses.accelerators.filter(({ zone }) => zones.has(zone)),
   });
-  const prices = mergePrices(accelerators.catalog, answers.skus ?? []);
-  const parts = answers.skus === null ? [regions, types, accelerators] : [regions, types, accelerators, prices];
+  const prices = mergePrices(accelerators.catalog, responses.skus ?? []);
+  const parts = responses.skus === null ? [regions, types, accelerators] : [regions, types, accelerators, prices];
   const changes = parts.flatMap((part) => part.changes);
-  const merged = answers.skus === null ? accelerators.catalog : prices.catalog;
+  const merged = responses.skus === null ? accelerators.catalog : prices.catalog;
   return {
-    catalog: changes.length === 0 ? merged : withSources(merged, answers),
+    catalog: changes.length === 0 ? merged : withSources(merged, responses),
     changes,
-    doubts: parts.flatMap((part) => part.doubts),
+    reviewNotes: parts.flatMap((part) => part.reviewNotes),
   };
 }
 
-function mergeRegions(catalog: Catalog, answers: readonly ApiRegion[]): MergedCatalog {
-  const entries = answers
-    .map(({ name, zones }) => [name, zones.filter((zone) => isOpenTo(name, zone))] as const)
+function mergeRegions(catalog: Catalog, responses: readonly ApiRegion[]): MergedCatalog {
+  const entries = responses
+    .map(({ name, zones }) => [name, zones.filter((zone) => isStandardZone(name, zone))] as const)
     .filter(([, zones]) => zones.length > 0)
     .sort(([a], [b]) => (a < b ? -1 : 1));
   const regions = Object.fromEntries(entries.map(([name, zones]) => [name, [...zones].sort()]));
@@ -40,43 +40,43 @@ function mergeRegions(catalog: Catalog, answers: readonly ApiRegion[]): MergedCa
   const changes = names
     .map((name) => ({ name, change: describeZones(catalog.regions[name] ?? [], regions[name] ?? []) }))
     .filter(({ change }) => change !== '');
-  return { catalog: { ...catalog, regions }, changes, doubts: [] };
+  return { catalog: { ...catalog, regions }, changes, reviewNotes: [] };
 }
 
-/** Zones with other names, such as AI zones (`us-south1-ai1b`), have few machine types and are not for everybody. */
-function isOpenTo(region: string, zone: string): boolean {
+/** Zones with other names, such as AI zones (`us-south1-ai1b`), have few machine types and limited access. */
+function isStandardZone(region: string, zone: string): boolean {
   return zone.length === region.length + 2 && zone.startsWith(`${region}-`);
 }
 
-function mergeAccelerators(catalog: Catalog, answers: ApiAnswers): MergedCatalog {
-  const accelerators = catalog.accelerators.map((accelerator) => withZones(accelerator, answers));
+function mergeAccelerators(catalog: Catalog, responses: ApiResponses): MergedCatalog {
+  const accelerators = catalog.accelerators.map((accelerator) => withZones(accelerator, responses));
   const changes = accelerators.flatMap(({ name, zones }, index) => {
     const change = describeZones(catalog.accelerators[index]?.zones ?? [], zones);
     return change === '' ? [] : [{ name, change }];
   });
   const known = new Set(catalog.accelerators.map(({ name }) => name));
-  const strangers = new Set(answers.accelerators.map(({ name }) => name).filter((name) => !known.has(name)));
-  // TPUs and workstations for graphics (vws) are no GPUs to train on.
-  const gpus = [...strangers].filter((name) => name.startsWith('nvidia-') && !name.endsWith('-vws')).sort();
-  const doubts = gpus.map((name) => `${name} is new: its label, memory and rules are to be written by hand.`);
-  return { catalog: { ...catalog, accelerators }, changes, doubts };
+  const unknown = new Set(responses.accelerators.map(({ name }) => name).filter((name) => !known.has(name)));
+  // TPUs and virtual workstations (vws) are not GPUs for training.
+  const gpus = [...unknown].filter((name) => name.startsWith('nvidia-') && !name.endsWith('-vws')).sort();
+  const reviewNotes = gpus.map((name) => `${name} is new: add its label, memory and rules manually.`);
+  return { catalog: { ...catalog, accelerators }, changes, reviewNotes };
 }
 
-/** The zones of GPUs that are built in are those of their machine types. */
-function withZones(accelerator: Accelerator, answers: ApiAnswers): Accelerator {
+/** Built-in GPUs have the zones of their machine types. */
+function withZones(accelerator: Accelerator, responses: ApiResponses): Accelerator {
   if (accelerator.attach === null) {
     return accelerator;
   }
-  const zones = answers.accelerators.filter(({ name }) => name === accelerator.name).map(({ zone }) => zone);
+  const zones = responses.accelerators.filter(({ name }) => name === accelerator.name).map(({ zone }) => zone);
   return { ...accelerator, zones: [...new Set(zones)].sort() };
 }
 
-function withSources(catalog: Catalog, { day, skus }: ApiAnswers): Catalog {
+function withSources(catalog: Catalog, { day, skus }: ApiResponses): Catalog {
   const own = [
-    { api: 'Compute Engine API', gave: 'regions, zones and shapes' },
-    ...(skus === null ? [] : [{ api: 'Cloud Billing Catalog API', gave: 'prices' }]),
+    { api: 'Compute Engine API', provided: 'regions, zones and shapes' },
+    ...(skus === null ? [] : [{ api: 'Cloud Billing Catalog API', provided: 'prices' }]),
   ];
   const others = catalog.sources.filter((source) => !own.some(({ api }) => source.startsWith(`${api}, `)));
-  const sources = [...others, ...own.map(({ api, gave }) => `${api}, read on ${day}: ${gave}`)];
+  const sources = [...others, ...own.map(({ api, provided }) => `${api}, read on ${day}: ${provided}`)];
   return { ...catalog, asOf: skus === null ? catalog.asOf : day, sources };
 }

@@ -1,17 +1,17 @@
-import type { ApiAnswers, ApiMachineType } from '#infra/tools/refresh-catalog/api-answers.ts';
+import type { ApiMachineType, ApiResponses } from '#infra/tools/refresh-catalog/api-responses.ts';
 import { type Change, describeZones, type MergedCatalog } from '#infra/tools/refresh-catalog/catalog-changes.ts';
 import type { Catalog, MachineType } from '#shared/catalog/catalog.ts';
 
-/** `n4-standard-8`; others are variants with local SSD, on bare metal and the like, of which the catalog has few. */
+/** `n4-standard-8`; excludes variants with local SSD, bare metal and so on, few of which are in the catalog. */
 const PLAIN_NAME = /^([a-z]\d+[a-z]?)-([a-z]+)-\d+g?$/;
 
-/** Takes over sizes and zones of the machine types, and those that are new in a series that the catalog has. */
-export function mergeMachineTypes(catalog: Catalog, answers: ApiAnswers): MergedCatalog {
-  const found = Map.groupBy(answers.machineTypes, ({ name }) => name);
-  const news = [...found.values()].flatMap(([type]) =>
-    type !== undefined && isWanted(catalog, type) ? [newMachineType(catalog, type)] : [],
+/** Updates sizes and zones of machine types, and adds new machine types of known series. */
+export function mergeMachineTypes(catalog: Catalog, responses: ApiResponses): MergedCatalog {
+  const found = Map.groupBy(responses.machineTypes, ({ name }) => name);
+  const additions = [...found.values()].flatMap(([type]) =>
+    type !== undefined && shouldAdd(catalog, type) ? [newMachineType(catalog, type)] : [],
   );
-  const added = news.flatMap((entry) => (typeof entry === 'string' ? [] : [entry]));
+  const added = additions.flatMap((entry) => (typeof entry === 'string' ? [] : [entry]));
   const machineTypes = insertBySeries(
     catalog.machineTypes.map((type) => withSize(type, found.get(type.name)?.[0])),
     added,
@@ -21,7 +21,7 @@ export function mergeMachineTypes(catalog: Catalog, answers: ApiAnswers): Merged
   return {
     catalog: { ...catalog, ...regrouped },
     changes: regrouped.machineTypes.flatMap((type) => listChanges(catalog, type, zonesOf(type.name))),
-    doubts: news.filter((entry) => typeof entry === 'string'),
+    reviewNotes: additions.filter((entry) => typeof entry === 'string'),
   };
 }
 
@@ -37,20 +37,20 @@ function listChanges(catalog: Catalog, type: MachineType, zones: readonly string
   return [...(isResized ? [{ name, change: `has ${size}` }] : []), ...(change === '' ? [] : [{ name, change }])];
 }
 
-/** A machine type that no zone has any more keeps its size. */
+/** A machine type without zones keeps its size. */
 function withSize(type: MachineType, found: ApiMachineType | undefined): MachineType {
   return found === undefined ? type : { ...type, vcpus: found.vcpus, memoryGib: found.memoryGib };
 }
 
-/** Without GPUs only kinds that the series has: `n1-ultramem-40` is another name of an M1, at M1's price. */
-function isWanted(catalog: Catalog, { name, gpu, isSharedCpu, isDeprecated }: ApiMachineType): boolean {
+/** Without GPUs, adds only known kinds of the series: `n1-ultramem-40` is another name of an M1 at M1's price. */
+function shouldAdd(catalog: Catalog, { name, gpu, isSharedCpu, isDeprecated }: ApiMachineType): boolean {
   const series = catalog.machineTypes.filter((type) => seriesOf(type.name) === seriesOf(name));
   const hasKind = series.some((type) => kindOf(type.name) === kindOf(name));
   const isNew = PLAIN_NAME.test(name) && !catalog.machineTypes.some((type) => type.name === name);
   return isNew && !isSharedCpu && !isDeprecated && (hasKind || (gpu !== null && series.length > 0));
 }
 
-/** As others of its kind are; in words why not where there are none, they do not agree, or the GPU is not known. */
+/** A new entry based on others of its kind; a review note if there are none, they differ, or the GPU is unknown. */
 function newMachineType(catalog: Catalog, { name, vcpus, memoryGib, gpu }: ApiMachineType): MachineType | string {
   const siblings = catalog.machineTypes.filter(
     (type) => seriesOf(type.name) === seriesOf(name) && kindOf(type.name) === kindOf(name),
@@ -58,7 +58,7 @@ function newMachineType(catalog: Catalog, { name, vcpus, memoryGib, gpu }: ApiMa
   const [sibling] = siblings;
   const models = new Set(siblings.map(({ provisioningModels }) => provisioningModels.join()));
   if (sibling === undefined || models.size > 1) {
-    return `${name} is new: how it can be provisioned is to be written by hand.`;
+    return `${name} is new: add its provisioning models manually.`;
   }
   if (gpu !== null && !catalog.accelerators.some((accelerator) => accelerator.name === gpu.type)) {
     return `${name} is new, but its GPU ${gpu.type} is not in the catalog.`;
@@ -68,7 +68,7 @@ function newMachineType(catalog: Catalog, { name, vcpus, memoryGib, gpu }: ApiMa
   return { name, vcpus, memoryGib, gpu, availability, provisioningModels, ...prices };
 }
 
-/** New ones stand behind the others of their series. */
+/** Inserts new entries after the others of their series. */
 function insertBySeries(types: readonly MachineType[], added: readonly MachineType[]): readonly MachineType[] {
   return types.flatMap((type, index) => {
     const series = seriesOf(type.name);
@@ -78,22 +78,22 @@ function insertBySeries(types: readonly MachineType[], added: readonly MachineTy
 }
 
 /**
- * Machine types that shared a list of zones and no longer agree are given lists of their own, named after one that has
- * it; the list that most of them have keeps the name.
+ * Splits groups of machine types that shared a list of zones and now differ. A new list is named after one of its
+ * machine types; the list of most machine types keeps the name.
  */
 function regroup(
   types: readonly MachineType[],
   zonesOf: (name: string) => string[],
 ): Pick<Catalog, 'machineTypes' | 'availability'> {
   const groups = Map.groupBy(types, (type) => type.availability);
-  const taken = new Set(groups.keys());
+  const usedNames = new Set(groups.keys());
   const groupByType = new Map<string, string>();
   for (const [group, members] of groups) {
-    const alike = [...Map.groupBy(members, ({ name }) => zonesOf(name).join()).values()];
-    for (const [index, list] of alike.sort((a, b) => b.length - a.length).entries()) {
-      const free = list.find(({ name }) => !taken.has(name))?.name ?? `${group}-${taken.size}`;
+    const sameZones = [...Map.groupBy(members, ({ name }) => zonesOf(name).join()).values()];
+    for (const [index, list] of sameZones.sort((a, b) => b.length - a.length).entries()) {
+      const free = list.find(({ name }) => !usedNames.has(name))?.name ?? `${group}-${usedNames.size}`;
       const own = index === 0 ? group : free;
-      taken.add(own);
+      usedNames.add(own);
       for (const { name } of list) {
         groupByType.set(name, own);
       }

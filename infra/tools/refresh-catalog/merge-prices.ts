@@ -1,13 +1,13 @@
-import type { Sku } from '#infra/tools/refresh-catalog/api-answers.ts';
+import type { Sku } from '#infra/tools/refresh-catalog/api-responses.ts';
 import type { Change, MergedCatalog } from '#infra/tools/refresh-catalog/catalog-changes.ts';
 import { type Accelerator, type Catalog, familyOf, type MachineType } from '#shared/catalog/catalog.ts';
 
-/** Prices of machine types are kept to five decimals; what differs by less is the same. */
+/** Prices of machine types have five decimals; smaller differences are ignored. */
 const ROUNDING_USD = 1.5e-5;
 
 type UsageType = 'OnDemand' | 'Preemptible';
 
-/** Takes over list prices in the catalog's region, for what is billed by cores, memory and GPUs alone. */
+/** Updates list prices in the catalog's region, for machine types billed by cores, memory and GPUs only. */
 export function mergePrices(catalog: Catalog, skus: readonly Sku[]): MergedCatalog {
   const here = skus.filter(({ regions }) => regions.includes(catalog.priceRegion));
   const accelerators = catalog.accelerators.map((accelerator) => priceAccelerator(accelerator, here));
@@ -20,7 +20,9 @@ export function mergePrices(catalog: Catalog, skus: readonly Sku[]): MergedCatal
   return {
     catalog: { ...catalog, accelerators, machineTypes },
     changes: all.flatMap((priced, index) => listChanges(priced, before[index])),
-    doubts: missing.map(({ name }) => `${name} has no price in the Cloud Billing Catalog: the old one is kept.`),
+    reviewNotes: missing.map(
+      ({ name }) => `${name} has no price in the Cloud Billing Catalog: the previous price is kept.`,
+    ),
   };
 }
 
@@ -34,12 +36,12 @@ function priceAccelerator(accelerator: Accelerator, skus: readonly Sku[]): Accel
 
 function priceMachineType(type: MachineType, source: PriceSource): MachineType {
   const priced = withPrices(type, perHourUsd(type, source, 'OnDemand'), perHourUsd(type, source, 'Preemptible'));
-  // Where Flex-start costs as much as on demand, it still does.
+  // If Flex-start had no discount, it still has none.
   const isUndiscounted = type.flexStartPerHourUsd !== null && type.flexStartPerHourUsd === type.onDemandPerHourUsd;
   return isUndiscounted ? { ...priced, flexStartPerHourUsd: priced.onDemandPerHourUsd } : priced;
 }
 
-/** The very same object where no price was found, which is how the caller knows. */
+/** Returns the same object if no price was found; the caller compares identity. */
 function withPrices<T extends Pick<MachineType, 'onDemandPerHourUsd' | 'spotPerHourUsd'>>(
   priced: T,
   onDemandUsd: number | null,
@@ -48,12 +50,12 @@ function withPrices<T extends Pick<MachineType, 'onDemandPerHourUsd' | 'spotPerH
   if (onDemandUsd === null && spotUsd === null) {
     return priced;
   }
-  const onDemandPerHourUsd = settle(priced.onDemandPerHourUsd, onDemandUsd);
-  const spotPerHourUsd = settle(priced.spotPerHourUsd, spotUsd);
+  const onDemandPerHourUsd = updatePrice(priced.onDemandPerHourUsd, onDemandUsd);
+  const spotPerHourUsd = updatePrice(priced.spotPerHourUsd, spotUsd);
   return { ...priced, onDemandPerHourUsd, spotPerHourUsd };
 }
 
-function settle(before: number | null, now: number | null): number | null {
+function updatePrice(before: number | null, now: number | null): number | null {
   return now === null || (before !== null && Math.abs(before - now) < ROUNDING_USD) ? before : now;
 }
 
@@ -84,10 +86,10 @@ function gpuPerHourUsd({ skuPrefix }: Accelerator, skus: readonly Sku[], usage: 
   return skuPrefix === null ? null : findPrice(skus, usage, description);
 }
 
-/** Null where there is none, or where several disagree. */
-function findPrice(skus: readonly Sku[], usage: UsageType, words: string): number | null {
+/** The price of SKUs whose description starts with a prefix; null if there is none or they differ. */
+function findPrice(skus: readonly Sku[], usage: UsageType, prefix: string): number | null {
   const found = skus.filter(
-    ({ usageType, description }) => usageType === usage && description.startsWith(`${words} running in `),
+    ({ usageType, description }) => usageType === usage && description.startsWith(`${prefix} running in `),
   );
   const prices = new Set(found.map(({ perUnitUsd }) => perUnitUsd));
   const [price] = prices;

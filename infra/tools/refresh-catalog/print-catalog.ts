@@ -1,6 +1,6 @@
 import type { Catalog } from '#shared/catalog/catalog.ts';
 
-/** The catalog as `machines.json` has it: a line for each machine type and list of zones, so that changes are seen. */
+/** The format of `machines.json`: one line per machine type and list of zones, so that diffs are readable. */
 export function printCatalog(catalog: Catalog): string {
   const fields = Object.entries(catalog).map(([key, value]) => `  ${JSON.stringify(key)}: ${printField(value)}`);
   return `{\n${fields.join(',\n')}\n}\n`;

@@ -1,41 +1,41 @@
 import {
-  type ApiAnswers,
+  type ApiResponses,
   type Page,
-  type Read,
+  type Result,
   readAccelerators,
   readMachineTypes,
   readRegions,
   readSkus,
-} from '#infra/tools/refresh-catalog/api-answers.ts';
+} from '#infra/tools/refresh-catalog/api-responses.ts';
 
 export const COMPUTE_URL = 'https://compute.googleapis.com/compute/v1';
 export const BILLING_URL = 'https://cloudbilling.googleapis.com/v1';
 
 /** Compute Engine in the Cloud Billing Catalog. */
 const COMPUTE_SERVICE = '6F81-5844-456A';
-/** All machine types of all zones are some 30 000, and 500 fit in a page. */
+/** There are about 30,000 machine types in all zones, 500 per page. */
 const PAGES_MAX = 500;
 const PAGE_ITEMS = 500;
-/** The most that the Cloud Billing Catalog gives at once. */
+/** The Cloud Billing Catalog's maximum. */
 const SKU_PAGE_ITEMS = 5000;
-const ANSWER_MS_MAX = 60_000;
-/** Of a refusal so much is shown. */
-const REFUSAL_CHARACTERS_MAX = 200;
+const RESPONSE_MS_MAX = 60_000;
+/** Longer error messages are truncated. */
+const ERROR_CHARACTERS_MAX = 200;
 
-export type ApiQuestion = {
+export type ApiRequest = {
   readonly project: string;
   /** An OAuth access token. */
   readonly token: string;
-  readonly asksPrices: boolean;
+  readonly includesPrices: boolean;
   readonly day: string;
   readonly computeUrl: string;
   readonly billingUrl: string;
 };
 
-/** Asks Compute Engine, and for prices the Cloud Billing Catalog, list by list; the first failure ends it. */
-export async function readApis(question: ApiQuestion): Promise<Read<ApiAnswers>> {
-  const { computeUrl, billingUrl, token } = question;
-  const project = `${computeUrl}/projects/${encodeURIComponent(question.project)}`;
+/** Reads the lists of Compute Engine and, for prices, of the Cloud Billing Catalog; stops at the first failure. */
+export async function readApis(request: ApiRequest): Promise<Result<ApiResponses>> {
+  const { computeUrl, billingUrl, token } = request;
+  const project = `${computeUrl}/projects/${encodeURIComponent(request.project)}`;
   const regions = await readList(`${project}/regions?maxResults=${PAGE_ITEMS}`, token, readRegions);
   if ('failure' in regions) {
     return regions;
@@ -50,26 +50,26 @@ export async function readApis(question: ApiQuestion): Promise<Read<ApiAnswers>>
     return gpus;
   }
   const lists = { regions: regions.value, machineTypes: types.value, accelerators: gpus.value };
-  if (!question.asksPrices) {
-    return { value: { ...lists, skus: null, day: question.day } };
+  if (!request.includesPrices) {
+    return { value: { ...lists, skus: null, day: request.day } };
   }
   const skusUrl = `${billingUrl}/services/${COMPUTE_SERVICE}/skus?currencyCode=USD&pageSize=${SKU_PAGE_ITEMS}`;
   const skus = await readList(skusUrl, token, readSkus);
-  return 'failure' in skus ? skus : { value: { ...lists, skus: skus.value, day: question.day } };
+  return 'failure' in skus ? skus : { value: { ...lists, skus: skus.value, day: request.day } };
 }
 
-/** Every page of a list. A list with nothing in it is a failure: it would empty the catalog. */
+/** Reads all pages of a list. An empty list is a failure: it would empty the catalog. */
 async function readList<T>(
   url: string,
   token: string,
-  read: (page: unknown) => Read<Page<T>>,
-): Promise<Read<readonly T[]>> {
+  read: (page: unknown) => Result<Page<T>>,
+): Promise<Result<readonly T[]>> {
   const items: T[] = [];
   let pageToken: string | null = '';
   for (let page = 0; page < PAGES_MAX && pageToken !== null; page++) {
     const query = pageToken === '' ? '' : `&pageToken=${encodeURIComponent(pageToken)}`;
-    const answer = await getJson(`${url}${query}`, token);
-    const found: Read<Page<T>> = 'failure' in answer ? answer : read(answer.value);
+    const response = await getJson(`${url}${query}`, token);
+    const found: Result<Page<T>> = 'failure' in response ? response : read(response.value);
     if ('failure' in found) {
       return { failure: `${nameOf(url)}: ${found.failure}.` };
     }
@@ -77,38 +77,38 @@ async function readList<T>(
     pageToken = found.value.nextPageToken;
   }
   if (pageToken !== null) {
-    return { failure: `${nameOf(url)}: the list did not end after ${PAGES_MAX} pages.` };
+    return { failure: `${nameOf(url)}: the list has more than ${PAGES_MAX} pages.` };
   }
   return items.length === 0 ? { failure: `${nameOf(url)}: the list is empty.` } : { value: items };
 }
 
-async function getJson(url: string, token: string): Promise<Read<unknown>> {
+async function getJson(url: string, token: string): Promise<Result<unknown>> {
   try {
     const response = await fetch(url, {
       headers: { authorization: `Bearer ${token}` },
       redirect: 'error',
-      signal: AbortSignal.timeout(ANSWER_MS_MAX),
+      signal: AbortSignal.timeout(RESPONSE_MS_MAX),
     });
     const text = await response.text();
-    return response.ok ? { value: JSON.parse(text) as unknown } : { failure: describeRefusal(response.status, text) };
+    return response.ok ? { value: JSON.parse(text) as unknown } : { failure: describeError(response.status, text) };
   } catch (error) {
     return { failure: describeCause(error) };
   }
 }
 
-function describeRefusal(status: number, text: string): string {
-  const said = /"message":\s*"((?:[^"\\]|\\.)*)"/.exec(text)?.[1] ?? text.replaceAll(/\s+/g, ' ').trim();
-  const words = said.replace(/\.$/, '').slice(0, REFUSAL_CHARACTERS_MAX);
-  return words === '' ? `refused with ${status}` : `refused with ${status}, "${words}"`;
+function describeError(status: number, text: string): string {
+  const message = /"message":\s*"((?:[^"\\]|\\.)*)"/.exec(text)?.[1] ?? text.replaceAll(/\s+/g, ' ').trim();
+  const shown = message.replace(/\.$/, '').slice(0, ERROR_CHARACTERS_MAX);
+  return shown === '' ? `failed with status ${status}` : `failed with status ${status}, "${shown}"`;
 }
 
-/** `fetch` hides what happened in the cause of its error. */
+/** The reason of a `fetch` error is in its cause. */
 function describeCause(error: unknown): string {
   const cause = error instanceof Error ? (error.cause ?? error) : error;
   return cause instanceof Error ? ('code' in cause ? String(cause.code) : cause.message) : String(cause);
 }
 
-/** What was asked, without the query. */
+/** The URL without scheme and query. */
 function nameOf(url: string): string {
   return url.replace(/^https?:\/\//, '').replace(/\?.*$/, '');
 }

@@ -1,47 +1,50 @@
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
-import type { Read } from '#infra/tools/refresh-catalog/api-answers.ts';
+import type { Result } from '#infra/tools/refresh-catalog/api-responses.ts';
 import type { Change, MergedCatalog } from '#infra/tools/refresh-catalog/catalog-changes.ts';
 import { mergeCatalog } from '#infra/tools/refresh-catalog/merge-catalog.ts';
 import { printCatalog } from '#infra/tools/refresh-catalog/print-catalog.ts';
-import { type ApiQuestion, BILLING_URL, COMPUTE_URL, readApis } from '#infra/tools/refresh-catalog/read-apis.ts';
+import { type ApiRequest, BILLING_URL, COMPUTE_URL, readApis } from '#infra/tools/refresh-catalog/read-apis.ts';
 import { type Catalog, catalogSchema } from '#shared/catalog/catalog.ts';
 
-/** So many names are shown of things that changed in the same way. */
+/** The number of names shown for entries with the same change. */
 const NAMES_SHOWN_MAX = 3;
 
 const USAGE =
   'Usage: node infra/tools/refresh-catalog/refresh-catalog.ts --project PROJECT [--prices] [--dry-run] [--catalog FILE] [--compute-url URL] [--billing-url URL]';
 
-/** What the refresh needs of the machine that it runs on. */
+/** Dependencies of the refresh. */
 export type RefreshSettings = {
-  /** `machines.json`, where no other file is named. */
+  /** The default path of `machines.json`. */
   readonly catalogPath: string;
-  readonly readToken: () => Promise<Read<string>>;
-  /** Today, as `2026-11-20`. */
+  readonly readToken: () => Promise<Result<string>>;
+  /** The current date, `2026-11-20`. */
   readonly day: string;
   readonly write: (text: string) => void;
 };
 
-type Arguments = Omit<ApiQuestion, 'token'> & { readonly catalogPath: string; readonly isDryRun: boolean };
+type Arguments = Omit<ApiRequest, 'token'> & { readonly catalogPath: string; readonly isDryRun: boolean };
 
-/** Rewrites the catalog from Google's APIs and says what changed. Gives the exit status; a failure is one sentence. */
-export async function runRefresh(words: readonly string[], settings: RefreshSettings): Promise<number> {
-  const done = await refresh(words, settings);
-  if ('failure' in done) {
-    settings.write(`${done.failure}\n`);
+/**
+ * Updates the catalog from Google's APIs and prints the changes. Returns the exit status; prints one sentence on
+ * failure.
+ */
+export async function runRefresh(args: readonly string[], settings: RefreshSettings): Promise<number> {
+  const result = await refresh(args, settings);
+  if ('failure' in result) {
+    settings.write(`${result.failure}\n`);
     return 1;
   }
-  settings.write(done.value);
+  settings.write(result.value);
   return 0;
 }
 
-async function refresh(words: readonly string[], settings: RefreshSettings): Promise<Read<string>> {
-  const given = readArguments(words, settings);
-  if ('failure' in given) {
-    return given;
+async function refresh(args: readonly string[], settings: RefreshSettings): Promise<Result<string>> {
+  const parsed = readArguments(args, settings);
+  if ('failure' in parsed) {
+    return parsed;
   }
-  const { catalogPath, isDryRun, ...question } = given.value;
+  const { catalogPath, isDryRun, ...request } = parsed.value;
   const catalog = await readCatalogFile(catalogPath);
   if ('failure' in catalog) {
     return catalog;
@@ -50,24 +53,24 @@ async function refresh(words: readonly string[], settings: RefreshSettings): Pro
   if ('failure' in token) {
     return token;
   }
-  const answers = await readApis({ ...question, token: token.value });
-  if ('failure' in answers) {
-    return answers;
+  const responses = await readApis({ ...request, token: token.value });
+  if ('failure' in responses) {
+    return responses;
   }
-  const merged = mergeCatalog(catalog.value, answers.value);
+  const merged = mergeCatalog(catalog.value, responses.value);
   if (isDryRun || merged.changes.length === 0) {
-    return { value: describeMerged(merged, 'Nothing is written.') };
+    return { value: describeMerged(merged, 'Nothing was written.') };
   }
   const written = await writeCatalogFile(catalogPath, merged.catalog);
-  return 'failure' in written ? written : { value: describeMerged(merged, `${catalogPath} is rewritten.`) };
+  return 'failure' in written ? written : { value: describeMerged(merged, `${catalogPath} was updated.`) };
 }
 
-function readArguments(words: readonly string[], { catalogPath, day }: RefreshSettings): Read<Arguments> {
+function readArguments(args: readonly string[], { catalogPath, day }: RefreshSettings): Result<Arguments> {
   const text = { type: 'string' } as const;
   const flag = { type: 'boolean' } as const;
   try {
     const { values } = parseArgs({
-      args: [...words],
+      args: [...args],
       options: {
         project: text,
         catalog: text,
@@ -78,12 +81,12 @@ function readArguments(words: readonly string[], { catalogPath, day }: RefreshSe
       },
     });
     if (values.project === undefined || values.project === '') {
-      return { failure: `Whose APIs are to be asked? ${USAGE}` };
+      return { failure: `--project is required. ${USAGE}` };
     }
     return {
       value: {
         project: values.project,
-        asksPrices: values.prices === true,
+        includesPrices: values.prices === true,
         isDryRun: values['dry-run'] === true,
         day,
         catalogPath: values.catalog ?? catalogPath,
@@ -96,16 +99,16 @@ function readArguments(words: readonly string[], { catalogPath, day }: RefreshSe
   }
 }
 
-async function readCatalogFile(path: string): Promise<Read<Catalog>> {
+async function readCatalogFile(path: string): Promise<Result<Catalog>> {
   try {
     return { value: catalogSchema.parse(JSON.parse(await readFile(path, 'utf8'))) };
   } catch (error) {
-    return { failure: `${path} is no catalog that can be read: ${messageOf(error)}` };
+    return { failure: `${path} is not a valid catalog: ${messageOf(error)}` };
   }
 }
 
-/** The whole of it or nothing: the file is replaced, and only by a catalog that can be read again. */
-async function writeCatalogFile(path: string, catalog: Catalog): Promise<Read<null>> {
+/** Replaces the file atomically, and only by a valid catalog. */
+async function writeCatalogFile(path: string, catalog: Catalog): Promise<Result<null>> {
   try {
     await writeFile(`${path}.new`, printCatalog(catalogSchema.parse(catalog)));
     await rename(`${path}.new`, path);
@@ -115,11 +118,11 @@ async function writeCatalogFile(path: string, catalog: Catalog): Promise<Read<nu
   }
 }
 
-function describeMerged({ changes, doubts }: MergedCatalog, outcome: string): string {
-  const alike = Map.groupBy(changes, ({ change }) => change);
-  const lines = [...alike].map(([change, members]) => `${describeNames(members)}: ${change}`);
-  const counted = changes.length === 0 ? 'Nothing changed.' : `${changes.length} changes.`;
-  return `${[...lines, ...doubts, `${counted} ${outcome}`].join('\n')}\n`;
+function describeMerged({ changes, reviewNotes }: MergedCatalog, outcome: string): string {
+  const groups = Map.groupBy(changes, ({ change }) => change);
+  const lines = [...groups].map(([change, members]) => `${describeNames(members)}: ${change}`);
+  const summary = changes.length === 0 ? 'Nothing changed.' : `${changes.length} changes.`;
+  return `${[...lines, ...reviewNotes, `${summary} ${outcome}`].join('\n')}\n`;
 }
 
 function describeNames(members: readonly Change[]): string {
@@ -128,7 +131,7 @@ function describeNames(members: readonly Change[]): string {
   return others === 0 ? shown.join(', ') : `${shown.join(', ')} and ${others} others`;
 }
 
-/** One line: what Zod says of a file has many. */
+/** The error message on one line; Zod's has many. */
 function messageOf(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   return message.replaceAll(/\s+/g, ' ').slice(0, 300);

@@ -1,4 +1,4 @@
-import { countGpus } from '#shared/catalog/count-gpus.ts';
+import { countGpus } from '#shared/catalog/catalog.ts';
 import type { PackageRef } from '#shared/domain/job.ts';
 import type { JobSpec, PythonProgram } from '#shared/domain/job-spec.ts';
 import { packageSourceOf } from '#shared/package/archive/package-source.ts';

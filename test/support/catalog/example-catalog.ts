@@ -1,6 +1,6 @@
 import type { Catalog, MachineFamily, MachineType } from '#shared/catalog/catalog.ts';
 
-/** A catalog that is small enough to be seen at once: two regions, N1 with T4, N4, G2 and A3. */
+/** A small catalog: two regions, N1 with T4, N4, G2 and A3. */
 export const EXAMPLE_CATALOG: Catalog = {
   asOf: '2026-01-01',
   currency: 'USD',

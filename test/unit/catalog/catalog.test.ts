@@ -8,14 +8,14 @@ describe('the catalog’s data', () => {
   const { accelerators, availability, legacyMachineTypes, machineTypes, regions, scaleTiers, tpuMachineTypes } =
     readCatalog();
 
-  it('names machine types, accelerators and shorthands once', () => {
+  it('has unique names of machine types, accelerators and tiers', () => {
     const lists = [[...machineTypes, ...tpuMachineTypes, ...legacyMachineTypes], accelerators, scaleTiers];
     for (const names of lists.map((list) => list.map(({ name }) => name))) {
       expect(new Set(names).size).toBe(names.length);
     }
   });
 
-  it('has a family for every machine type, by its first two parts before its first one', () => {
+  it('has a family for every machine type, preferring its first two name parts', () => {
     for (const { name } of machineTypes) {
       expect(() => familyOf(name), name).not.toThrow();
     }
@@ -24,7 +24,7 @@ describe('the catalog’s data', () => {
     expect(() => familyOf('q9-standard-4')).toThrow(/q9-standard-4 belongs to no family/);
   });
 
-  it('knows every zone of every GPU and machine type only in regions that exist', () => {
+  it('has zones of GPUs and machine types only in known regions', () => {
     const zones = new Set(Object.values(regions).flat());
     const used = [...Object.values(availability).flat(), ...accelerators.flatMap((accelerator) => accelerator.zones)];
     expect(used.length).toBeGreaterThan(1000);
@@ -36,7 +36,7 @@ describe('the catalog’s data', () => {
     ).toEqual([]);
   });
 
-  it('refers only to what is in it', () => {
+  it('has no dangling references', () => {
     expect(machineTypes.filter((type) => availability[type.availability] === undefined)).toEqual([]);
     expect(machineTypes.filter(({ gpu }) => gpu !== null && findAccelerator(gpu.type) === undefined)).toEqual([]);
     expect(
@@ -49,14 +49,14 @@ describe('the catalog’s data', () => {
     );
   });
 
-  it('has each legacy machine type on an existing N1, with a zone for it', () => {
+  it('maps each legacy machine type to an N1 that a zone has', () => {
     const machines = legacyMachineTypes.map(({ name }) => machineOf({ machineType: name, accelerator: null }).machine);
     expect(machines.length).toBeGreaterThan(10);
     expect(machines.filter(({ machineType }) => !machineType.startsWith('n1-'))).toEqual([]);
     expect(machines.filter((machine) => zonesFor('us-central1', [machine]).length === 0)).toEqual([]);
   });
 
-  it('has zones of a region only under that region', () => {
+  it('lists zones only under their own region', () => {
     expect(
       Object.entries(regions).filter(([region, zones]) => zones.some((zone) => zone.replace(/-[a-z]$/, '') !== region)),
     ).toEqual([]);
@@ -80,7 +80,7 @@ describe('the catalog’s data', () => {
     expect(priceOf([{ ...machine, count: 1 }], 'STANDARD').perHourUsd).toBeGreaterThan(spot);
   });
 
-  it('asks no more for a smaller machine of the same kind', () => {
+  it('has no higher price for a smaller machine of the same kind', () => {
     const kinds = Map.groupBy(machineTypes, ({ name }) => name.replace(/-\d+g?$/, ''));
     const disordered = [...kinds.values()].flatMap((types) => {
       // g2-standard-24 has two GPUs, and g2-standard-32 has one.
@@ -112,7 +112,7 @@ describe('provisioning models', () => {
     expect(modelsOf(name)).toEqual(models);
   });
 
-  it('offer Flex-start only for GPUs that are built in', () => {
+  it('include Flex-start only for built-in GPUs', () => {
     const flexible = readCatalog().machineTypes.filter((type) => type.provisioningModels.includes('FLEX_START'));
     expect(flexible.length).toBeGreaterThan(20);
     expect(flexible.filter(({ gpu }) => gpu === null)).toEqual([]);
@@ -137,13 +137,13 @@ describe('zones', () => {
     ]);
   });
 
-  it('leave out those where four P100 do not allow the machine', () => {
+  it('exclude those that do not allow the machine with four P100', () => {
     const four = { type: 'nvidia-tesla-p100', count: 4 };
     expect(zonesFor('europe-west1', [machine('n1-standard-64', four)])).toEqual([]);
     expect(zonesFor('europe-west1', [machine('n1-standard-32', four)])).toEqual(['europe-west1-b', 'europe-west1-d']);
   });
 
-  it('are none for what does not exist there, or at all', () => {
+  it('are empty for machines that the region does not have or that do not exist', () => {
     expect(zonesFor('us-west2', [machine('a2-highgpu-1g')])).toEqual([]);
     expect(zonesFor('nowhere', [machine('n1-standard-4')])).toEqual([]);
     expect(zonesFor('us-central1', [machine('n1-standard-5')])).toEqual([]);
@@ -154,18 +154,18 @@ describe('zones', () => {
 describe('prices', () => {
   const four = { machineType: 'n1-standard-4', accelerator: null, count: 4 };
 
-  it('add up machines and the GPUs attached to them', () => {
+  it('are sums of machines and attached GPUs', () => {
     expect(priceOf([four], 'STANDARD')).toEqual({ perHourUsd: 0.76, asOf: '2026-11-20', region: 'us-central1' });
     expect(priceOf([{ machineType: 'n1-standard-8', accelerator: t4(2), count: 1 }], 'STANDARD').perHourUsd).toBe(1.08);
     expect(priceOf([{ machineType: 'a2-highgpu-1g', accelerator: null, count: 1 }], 'SPOT').perHourUsd).toBe(1.80385);
   });
 
-  it('are higher on Vertex AI by its premium', () => {
+  it('include a premium on Vertex AI', () => {
     expect(vertexPriceOf([{ ...four, count: 1 }]).perHourUsd).toBe(0.2185);
     expect(vertexPriceOf([{ machineType: 'a2-highgpu-8g', accelerator: null, count: 1 }]).perHourUsd).toBe(35.264496);
   });
 
-  it('are those of cores and memory where machines have no GPUs', () => {
+  it('are those of cores and memory for machines without GPUs', () => {
     const price = (machineType: string) =>
       priceOf([{ machineType, accelerator: null, count: 1 }], 'STANDARD').perHourUsd;
     expect(price('e2-standard-4')).toBe(0.13402);
@@ -173,7 +173,7 @@ describe('prices', () => {
     expect(price('c2-standard-60')).toBe(3.13212);
   });
 
-  it('of Flex-start are known for G2 alone, where they are those on demand', () => {
+  it('of Flex-start are known for G2 only, and equal those on demand', () => {
     const flexPrice = (machineType: string, accelerator: ReturnType<typeof gpus> | null = null) =>
       priceOf([{ machineType, accelerator, count: 2 }], 'FLEX_START').perHourUsd;
     expect(flexPrice('g2-standard-4')).toBe(1.41366);
@@ -181,7 +181,7 @@ describe('prices', () => {
     expect(flexPrice('n1-standard-8', t4(1))).toBeNull();
   });
 
-  it('are not known where one of them is not known', () => {
+  it('are unknown if the price of one machine is unknown', () => {
     const unknown = { machineType: 'g4-standard-48', accelerator: null, count: 1 };
     expect(priceOf([four, unknown], 'STANDARD').perHourUsd).toBeNull();
     expect(priceOf([four, { ...unknown, machineType: 'n1-standard-5' }], 'STANDARD').perHourUsd).toBeNull();

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { runtimeVersionOf } from '#shared/catalog/executor-images.ts';
 
-describe('a prebuilt training image of Vertex AI', () => {
+describe('runtimeVersionOf', () => {
   it.each([
     ['us-docker.pkg.dev/vertex-ai/training/tf-gpu.2-11.py310:latest', '2.11'],
     ['europe-docker.pkg.dev/vertex-ai/training/tf-cpu.2-8:latest', '2.8'],
@@ -13,7 +13,7 @@ describe('a prebuilt training image of Vertex AI', () => {
     ['gcr.io/cloud-aiplatform/training/scikit-learn-cpu.0-23:latest', 'scikit-learn-0.23'],
     ['us-docker.pkg.dev/vertex-ai/training/xgboost-cpu.1-7:latest', 'xgboost-1.7'],
     [`us-docker.pkg.dev/vertex-ai/training/tf-cpu.2-8@sha256:${'0'.repeat(64)}`, '2.8'],
-  ])('%s stands for runtime version %s', (image, version) => {
+  ])('maps %s to runtime version %s', (image, version) => {
     expect(runtimeVersionOf(image)).toBe(version);
   });
 
@@ -28,7 +28,7 @@ describe('a prebuilt training image of Vertex AI', () => {
     'tf-gpu.2-11',
     '<image>',
     'constructor',
-  ])('is not what %j is', (image) => {
+  ])('returns undefined for %j', (image) => {
     expect(runtimeVersionOf(image)).toBeUndefined();
   });
 });

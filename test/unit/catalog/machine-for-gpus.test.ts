@@ -3,7 +3,7 @@ import { findMachineType, readCatalog, toAcceleratorEnum } from '#shared/catalog
 import { machineForGpus } from '#shared/catalog/machine-for-gpus.ts';
 import { resolveMachine } from '#shared/catalog/resolve-machine.ts';
 
-describe('choosing a machine for GPUs', () => {
+describe('machineForGpus', () => {
   it.each([
     [1, 'NVIDIA_TESLA_T4', 'n1-standard-8'],
     [2, 'nvidia-tesla-t4', 'n1-standard-16'],
@@ -31,7 +31,7 @@ describe('choosing a machine for GPUs', () => {
     [1, 'nvidia-tesla-t44'],
     [1, 'TPU_V3'],
     [1, ''],
-  ])('%i × %s: there is none', (count, type) => {
+  ])('%i × %s: undefined', (count, type) => {
     expect(machineForGpus({ type, count })).toBeUndefined();
   });
 

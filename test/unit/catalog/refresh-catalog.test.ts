@@ -18,8 +18,8 @@ type Answers = Record<string, { readonly status?: number; readonly body: unknown
 
 const t4 = { name: 'nvidia-tesla-t4', maximumCardsPerInstance: 4 };
 
-/** As the APIs answer, in two pages where it is said so; the path with the page's token is the key. */
-const ANSWERS: Answers = {
+/** API responses by path, followed by the page token for second pages. */
+const RESPONSES: Answers = {
   [`${PROJECT}/regions`]: {
     body: {
       kind: 'compute#regionList',
@@ -102,8 +102,8 @@ function sku(description: string, { nanos }: { nanos: number }) {
 describe('refreshing the catalog', () => {
   let folder: string;
   let catalogPath: string;
-  let answers: Answers;
-  let asked: { readonly path: string; readonly authorization: string | undefined }[];
+  let responses: Answers;
+  let requests: { readonly path: string; readonly authorization: string | undefined }[];
   let server: ReturnType<typeof createServer>;
   let origin: string;
 
@@ -111,14 +111,14 @@ describe('refreshing the catalog', () => {
     folder = await mkdtemp(join(tmpdir(), 'refresh-catalog-'));
     catalogPath = join(folder, 'machines.json');
     await writeFile(catalogPath, printCatalog(EXAMPLE_CATALOG));
-    answers = { ...ANSWERS };
-    asked = [];
+    responses = { ...RESPONSES };
+    requests = [];
     server = createServer((request, response) => {
       const { pathname, searchParams } = new URL(request.url ?? '', 'http://localhost');
       const token = searchParams.get('pageToken');
       const path = token === null ? pathname : `${pathname} ${token}`;
-      asked.push({ path, authorization: request.headers.authorization });
-      const { status = 200, body } = answers[path] ?? { status: 404, body: { error: { message: 'Not there.' } } };
+      requests.push({ path, authorization: request.headers.authorization });
+      const { status = 200, body } = responses[path] ?? { status: 404, body: { error: { message: 'Not there.' } } };
       response.writeHead(status, { 'content-type': 'application/json' });
       response.end(typeof body === 'string' ? body : JSON.stringify(body));
     });
@@ -131,114 +131,128 @@ describe('refreshing the catalog', () => {
     await rm(folder, { recursive: true });
   });
 
-  async function refresh(...words: string[]) {
-    let said = '';
+  async function refresh(...args: string[]) {
+    let output = '';
     const urls = ['--compute-url', `${origin}/compute/v1`, '--billing-url', `${origin}/billing/v1`];
-    const status = await runRefresh(['--project', 'example-project', ...urls, ...words], {
+    const status = await runRefresh(['--project', 'example-project', ...urls, ...args], {
       catalogPath,
       readToken: async () => ({ value: 'a-token' }),
       day: '2026-12-24',
       write: (text) => {
-        said += text;
+        output += text;
       },
     });
-    return { status, said };
+    return { status, output };
   }
 
   const readBack = async () => catalogSchema.parse(JSON.parse(await readFile(catalogPath, 'utf8')));
 
-  it('writes what is different, and says so', async () => {
+  it('writes and prints the changes', async () => {
     expect(await refresh()).toEqual({
       status: 0,
-      said: `n4-standard-4: +europe-west4-a\n1 changes. ${catalogPath} is rewritten.\n`,
+      output: `n4-standard-4: +europe-west4-a\n1 changes. ${catalogPath} was updated.\n`,
     });
     const catalog = await readBack();
     expect(catalog.availability.n4).toEqual(['europe-west4-a', 'us-central1-a']);
     expect(catalog.machineTypes).toEqual(EXAMPLE_CATALOG.machineTypes);
     expect(catalog.legacyMachineTypes).toEqual(EXAMPLE_CATALOG.legacyMachineTypes);
-    expect(await refresh()).toEqual({ status: 0, said: 'Nothing changed. Nothing is written.\n' });
+    expect(await refresh()).toEqual({ status: 0, output: 'Nothing changed. Nothing was written.\n' });
   });
 
-  it('asks for every page, with the token', async () => {
+  it('requests every page, with the token', async () => {
     await refresh('--prices');
-    expect(asked.map(({ path }) => path)).toEqual(Object.keys(ANSWERS));
-    expect(new Set(asked.map(({ authorization }) => authorization))).toEqual(new Set(['Bearer a-token']));
+    expect(requests.map(({ path }) => path)).toEqual(Object.keys(RESPONSES));
+    expect(new Set(requests.map(({ authorization }) => authorization))).toEqual(new Set(['Bearer a-token']));
   });
 
-  it('takes prices only when asked to', async () => {
+  it('updates prices only if requested', async () => {
     await refresh();
     expect((await readBack()).machineTypes[0]?.onDemandPerHourUsd).toBe(0.19);
-    const { said } = await refresh('--prices');
+    const { output } = await refresh('--prices');
     expect((await readBack()).machineTypes[0]?.onDemandPerHourUsd).toBe(0.22356);
-    expect(said).toContain('n1-standard-4: costs 0.22356 on demand, not 0.19\n');
-    expect(said).toContain('n4-standard-4 has no price in the Cloud Billing Catalog: the old one is kept.\n');
+    expect(output).toContain('n1-standard-4: costs 0.22356 on demand, not 0.19\n');
+    expect(output).toContain('n4-standard-4 has no price in the Cloud Billing Catalog: the previous price is kept.\n');
   });
 
   it('writes nothing in a dry run', async () => {
-    const { status, said } = await refresh('--dry-run');
+    const { status, output } = await refresh('--dry-run');
     expect(status).toBe(0);
-    expect(said).toBe('n4-standard-4: +europe-west4-a\n1 changes. Nothing is written.\n');
+    expect(output).toBe('n4-standard-4: +europe-west4-a\n1 changes. Nothing was written.\n');
     expect(await readBack()).toEqual(EXAMPLE_CATALOG);
   });
 
-  it('names a few of many things that changed in the same way', async () => {
-    answers[`${PROJECT}/regions`] = {
+  it('prints a few of many names with the same change', async () => {
+    responses[`${PROJECT}/regions`] = {
       body: { items: [{ name: 'us-central1', zones: [`${ZONE}/us-central1-a`, `${ZONE}/us-central1-c`] }] },
     };
-    const { said } = await refresh('--dry-run');
-    expect(said).toContain('a3-highgpu-1g, a3-highgpu-8g: -us-central1-b\n');
-    expect(said).toContain('us-central1: +us-central1-c -us-central1-b\n');
+    const { output } = await refresh('--dry-run');
+    expect(output).toContain('a3-highgpu-1g, a3-highgpu-8g: -us-central1-b\n');
+    expect(output).toContain('us-central1: +us-central1-c -us-central1-b\n');
   });
 
   it.each<[string, string, ...[Answers[string], RegExp]]>([
     [
-      'refuses',
+      'returns an error',
       'regions',
       { status: 403, body: { error: { code: 403, message: 'Compute Engine API is off.' } } },
       /403/,
     ],
     [
-      'refuses in other words',
+      'returns an error that is not JSON',
       'regions',
       { status: 502, body: '<html>Bad\nGateway</html>' },
       /502, "<html>Bad Gateway/,
     ],
-    ['does not speak JSON', 'regions', { body: 'hello' }, /JSON/],
-    ['says something else', 'regions', { body: { items: [{ zones: [] }] } }, /not as expected at items\.0\.name/],
-    ['says nothing', 'regions', { body: { items: [] } }, /the list is empty/],
+    ['does not return JSON', 'regions', { body: 'hello' }, /JSON/],
     [
-      'leaves out a zone that it cannot reach',
+      'returns an unexpected format',
+      'regions',
+      { body: { items: [{ zones: [] }] } },
+      /unexpected format at items\.0\.name/,
+    ],
+    ['returns an empty list', 'regions', { body: { items: [] } }, /the list is empty/],
+    [
+      'cannot reach a zone',
       'aggregated/machineTypes',
       { body: { items: { 'zones/us-central1-a': { warning: { code: 'UNREACHABLE' } } } } },
-      /zones\/us-central1-a answered with UNREACHABLE/,
+      /zones\/us-central1-a returned the warning UNREACHABLE/,
     ],
-    ['gives the same page again and again', 'regions', { body: { items: [], nextPageToken: 'again' } }, /did not end/],
-  ])('fails in one sentence where an API %s, and leaves the catalog alone', async (_, list, ...[answer, said]) => {
-    answers[`${PROJECT}/${list}`] = answer;
-    answers[`${PROJECT}/${list} again`] = answer;
+    [
+      'returns the same page repeatedly',
+      'regions',
+      { body: { items: [], nextPageToken: 'again' } },
+      /more than 500 pages/,
+    ],
+  ])('fails with one sentence if an API %s, and keeps the catalog', async (_, list, ...[response, output]) => {
+    responses[`${PROJECT}/${list}`] = response;
+    responses[`${PROJECT}/${list} again`] = response;
     const result = await refresh();
-    expect(result).toEqual({ status: 1, said: expect.stringMatching(said) });
-    expect(result.said.split('\n')).toHaveLength(2);
-    expect(result.said).toContain(`127.0.0.1`);
+    expect(result).toEqual({ status: 1, output: expect.stringMatching(output) });
+    expect(result.output.split('\n')).toHaveLength(2);
+    expect(result.output).toContain(`127.0.0.1`);
     expect(await readBack()).toEqual(EXAMPLE_CATALOG);
     expect(await readdir(folder)).toEqual(['machines.json']);
   });
 
   it.each([
-    ['nobody listens', ['--compute-url', 'http://127.0.0.1:1'], /127\.0\.0\.1:1\S*: /],
-    ['an address is none', ['--compute-url', 'nowhere'], /nowhere/],
-    ['the project is not named', ['--project', ''], /^Whose APIs/],
+    ['the server is unreachable', ['--compute-url', 'http://127.0.0.1:1'], /127\.0\.0\.1:1\S*: /],
+    ['a URL is invalid', ['--compute-url', 'nowhere'], /nowhere/],
+    ['the project is missing', ['--project', ''], /^--project is required/],
     ['a flag is unknown', ['--price'], /'--price'/],
-    ['there is no catalog', ['--catalog', '/nowhere/machines.json'], /^\/nowhere\/machines.json is no catalog/],
-  ])('fails in one sentence where %s', async (_, words, said) => {
-    const result = await refresh(...words);
-    expect(result).toEqual({ status: 1, said: expect.stringMatching(said) });
-    expect(result.said.split('\n')).toHaveLength(2);
+    [
+      'the catalog is missing',
+      ['--catalog', '/nowhere/machines.json'],
+      /^\/nowhere\/machines.json is not a valid catalog/,
+    ],
+  ])('fails with one sentence if %s', async (_, args, output) => {
+    const result = await refresh(...args);
+    expect(result).toEqual({ status: 1, output: expect.stringMatching(output) });
+    expect(result.output.split('\n')).toHaveLength(2);
   });
 });
 
 describe('printing the catalog', () => {
-  it('gives machines.json as it is, so that a refresh shows only what changed', async () => {
+  it('reproduces machines.json, so that a refresh shows only changes', async () => {
     const text = await readFile(MACHINES_JSON, 'utf8');
     expect(printCatalog(catalogSchema.parse(JSON.parse(text)))).toBe(text);
   });

@@ -7,7 +7,7 @@ import { gpus, machineOf, t4 } from '../../support/catalog/example-machines.ts';
 
 const k80 = (count: number) => gpus('nvidia-tesla-k80', count);
 
-describe('resolving a machine', () => {
+describe('resolveMachine', () => {
   it.each([
     ['large_model', null, 'n1-highmem-8'],
     ['complex_model_m_gpu', null, 'n1-standard-16', t4(4)],
@@ -17,14 +17,14 @@ describe('resolving a machine', () => {
     ['n1-standard-8', t4(2), 'n1-standard-8', t4(2)],
     ['a2-highgpu-1g', gpus('NVIDIA_TESLA_A100', 1), 'a2-highgpu-1g'],
     ['n2d-standard-224', null, 'n2d-standard-224'],
-  ] as const)('%s with %j is %s with %j', (machineType, requested, ...[resolvedType, accelerator = null]) => {
+  ] as const)('resolves %s with %j to %s with %j', (machineType, requested, ...[resolvedType, accelerator = null]) => {
     expect(machineOf({ machineType, accelerator: requested })).toMatchObject({
       machine: { machineType: resolvedType, accelerator },
       isTpu: false,
     });
   });
 
-  it('gives way from 8 K80 to 4 T4, and remembers what was requested', () => {
+  it('replaces 8 K80 by 4 T4, and keeps the requested GPUs', () => {
     expect(machineOf({ machineType: 'complex_model_l_gpu', accelerator: null })).toMatchObject({
       requested: { machineType: 'n1-standard-32', gpus: k80(8) },
       replaced: { from: k80(8), to: t4(4) },
@@ -52,17 +52,17 @@ describe('resolving a machine', () => {
       t4(1),
       { reason: 'ACCELERATOR_ON_LEGACY_TYPE', means: { machineType: 'n1-standard-8', accelerator: k80(1) } },
     ],
-  ])('refuses %s with %j: %j', (machineType, accelerator, rejection) => {
+  ])('rejects %s with %j: %j', (machineType, accelerator, rejection) => {
     expect(resolveMachine({ machineType, accelerator })).toEqual({ rejection });
   });
 
-  it('knows a GPU by both of its names', () => {
+  it('accepts both names of a GPU', () => {
     expect(findAccelerator('NVIDIA_TESLA_T4')).toBe(findAccelerator('nvidia-tesla-t4'));
     expect(toAcceleratorEnum('nvidia-h100-80gb')).toBe('NVIDIA_H100_80GB');
     expect(findMachineType('n1-standard-8')).toMatchObject({ vcpus: 8, memoryGib: 30 });
   });
 
-  it('tells AI Platform’s names from Compute Engine’s, and counts cloud_tpu as neither', () => {
+  it('distinguishes AI Platform’s names from Compute Engine’s; cloud_tpu is neither', () => {
     const names = ['standard', 'complex_model_l_v100', 'n1-standard-4', 'cloud_tpu', 'cloud-tpu', ''];
     expect(names.filter(isLegacyMachineType)).toEqual(['standard', 'complex_model_l_v100']);
   });
@@ -87,7 +87,7 @@ describe('a TPU machine', () => {
     });
   });
 
-  it('takes no GPUs, and lends its TPUs to no other machine', () => {
+  it('accepts no GPUs, and its TPUs cannot be attached to other machines', () => {
     expect(resolveMachine({ machineType: 'cloud_tpu', accelerator: t4(1) })).toEqual({
       rejection: { reason: 'MACHINE_TYPE_TAKES_NO_ACCELERATOR' },
     });

@@ -20,12 +20,12 @@ describe('a scale tier', () => {
     expect(describeTier(name)).toEqual(groups);
   });
 
-  it('has its GPU or TPU named, as AI Platform had it', () => {
+  it('has AI Platform’s GPU or TPU', () => {
     expect(resolveScaleTier('BASIC_GPU')?.[0]?.accelerator).toEqual({ type: 'nvidia-tesla-k80', count: 1 });
     expect(resolveScaleTier('BASIC_TPU')?.[1]?.accelerator).toEqual({ type: 'TPU_V2', count: 8 });
   });
 
-  it('is none where AI Platform had none, and CUSTOM is what the job says', () => {
+  it('is undefined for unknown tiers and CUSTOM', () => {
     expect(['CUSTOM', 'basic', 'PREMIUM_2', ''].map(resolveScaleTier)).toEqual([
       undefined,
       undefined,
@@ -34,7 +34,7 @@ describe('a scale tier', () => {
     ]);
   });
 
-  it('begins with one master, and is made of machines that exist together in one zone', () => {
+  it('starts with one master, and its machines exist together in one zone', () => {
     const { scaleTiers } = readCatalog();
     expect(scaleTiers).toHaveLength(5);
     for (const { name } of scaleTiers) {
@@ -49,7 +49,7 @@ describe('a scale tier', () => {
     }
   });
 
-  it('adds up to what AI Platform’s price list said, about 16.55 dollars an hour for PREMIUM_1', () => {
+  it('has about the price of AI Platform’s price list, 16.55 dollars per hour for PREMIUM_1', () => {
     expect(priceOf(resolveScaleTier('PREMIUM_1') ?? [], 'STANDARD').perHourUsd).toBeCloseTo(16.55, 1);
     expect(priceOf(resolveScaleTier('STANDARD_1') ?? [], 'STANDARD').perHourUsd).toBeCloseTo(1.988, 2);
   });

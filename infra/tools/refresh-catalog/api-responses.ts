@@ -1,9 +1,9 @@
 import { z } from 'zod';
 
-/** A value, or in one sentence why there is none. */
-export type Read<T> = { readonly value: T } | { readonly failure: string };
+/** A value, or a failure described in one sentence. */
+export type Result<T> = { readonly value: T } | { readonly failure: string };
 
-/** One page of a list, and the token of the next; null on the last. */
+/** One page of a list, and the token of the next page; null on the last one. */
 export type Page<T> = { readonly items: readonly T[]; readonly nextPageToken: string | null };
 
 export type ApiRegion = { readonly name: string; readonly zones: readonly string[] };
@@ -16,13 +16,13 @@ export type ApiMachineType = {
   readonly memoryGib: number;
   readonly isSharedCpu: boolean;
   readonly isDeprecated: boolean;
-  /** What is built in, by Compute Engine's name. */
+  /** Built-in GPUs, by Compute Engine's name. */
   readonly gpu: { readonly type: string; readonly count: number } | null;
 };
 
 export type ApiAccelerator = { readonly name: string; readonly zone: string };
 
-/** A price of the Cloud Billing Catalog; null for what is billed in several tiers or not in US dollars. */
+/** A price of the Cloud Billing Catalog; null if it has several tiers or is not in US dollars. */
 export type Sku = {
   readonly description: string;
   readonly usageType: string;
@@ -30,22 +30,22 @@ export type Sku = {
   readonly perUnitUsd: number | null;
 };
 
-/** All that the APIs said; `skus` is null where they were not asked. */
-export type ApiAnswers = {
+/** The responses of all APIs; `skus` is null if prices were not requested. */
+export type ApiResponses = {
   readonly regions: readonly ApiRegion[];
   readonly machineTypes: readonly ApiMachineType[];
   readonly accelerators: readonly ApiAccelerator[];
   readonly skus: readonly Sku[] | null;
-  /** The day on which they were asked, as `2026-11-20`. */
+  /** The date of the requests, `2026-11-20`. */
   readonly day: string;
 };
 
 const pageSchema = z.object({ nextPageToken: z.string().optional() });
 const deprecatedSchema = z.object({ state: z.string().optional() }).optional();
-/** What a scope of an aggregated list says that has nothing: all others are reasons not to trust the list. */
-const NOTHING_HERE = 'NO_RESULTS_ON_PAGE';
-/** These can no longer be made (Compute Engine API, DeprecationStatus). */
-const GONE_STATES: readonly (string | undefined)[] = ['OBSOLETE', 'DELETED'];
+/** The warning of an empty scope in an aggregated list; other warnings mean that the list is incomplete. */
+const EMPTY_SCOPE = 'NO_RESULTS_ON_PAGE';
+/** States of resources that can no longer be created (Compute Engine API, DeprecationStatus). */
+const UNUSABLE_STATES: readonly (string | undefined)[] = ['OBSOLETE', 'DELETED'];
 
 const regionsSchema = pageSchema.extend({
   items: z.array(z.object({ name: z.string(), zones: z.array(z.string()).default([]) })).default([]),
@@ -89,53 +89,55 @@ const skusSchema = pageSchema.extend({
     .default([]),
 });
 
-/** Reads a page of Compute Engine's `regions.list`. */
-export function readRegions(page: unknown): Read<Page<ApiRegion>> {
-  const answer = regionsSchema.safeParse(page);
-  if (!answer.success) {
-    return notUnderstood(answer.error);
+/** Parses a page of Compute Engine's `regions.list`. */
+export function readRegions(page: unknown): Result<Page<ApiRegion>> {
+  const response = regionsSchema.safeParse(page);
+  if (!response.success) {
+    return unexpectedFormat(response.error);
   }
-  const items = answer.data.items.map(({ name, zones }) => ({ name, zones: zones.map(lastPart).sort() }));
-  return { value: { items, nextPageToken: answer.data.nextPageToken || null } };
+  const items = response.data.items.map(({ name, zones }) => ({ name, zones: zones.map(lastPart).sort() }));
+  return { value: { items, nextPageToken: response.data.nextPageToken || null } };
 }
 
-/** Reads a page of Compute Engine's `machineTypes.aggregatedList`, without what can no longer be made. */
-export function readMachineTypes(page: unknown): Read<Page<ApiMachineType>> {
-  const answer = machineTypesSchema.safeParse(page);
-  if (!answer.success) {
-    return notUnderstood(answer.error);
+/**
+ * Parses a page of Compute Engine's `machineTypes.aggregatedList`, without machine types that can no longer be created.
+ */
+export function readMachineTypes(page: unknown): Result<Page<ApiMachineType>> {
+  const response = machineTypesSchema.safeParse(page);
+  if (!response.success) {
+    return unexpectedFormat(response.error);
   }
-  const { items, nextPageToken } = answer.data;
+  const { items, nextPageToken } = response.data;
   const types = Object.entries(items).flatMap(([scope, { machineTypes }]) =>
     machineTypes
-      .filter(({ deprecated }) => !GONE_STATES.includes(deprecated?.state))
+      .filter(({ deprecated }) => !UNUSABLE_STATES.includes(deprecated?.state))
       .map((type) => toMachineType(lastPart(scope), type)),
   );
   return failureOf(items) ?? { value: { items: types, nextPageToken: nextPageToken || null } };
 }
 
-/** Reads a page of Compute Engine's `acceleratorTypes.aggregatedList`. */
-export function readAccelerators(page: unknown): Read<Page<ApiAccelerator>> {
-  const answer = acceleratorsSchema.safeParse(page);
-  if (!answer.success) {
-    return notUnderstood(answer.error);
+/** Parses a page of Compute Engine's `acceleratorTypes.aggregatedList`. */
+export function readAccelerators(page: unknown): Result<Page<ApiAccelerator>> {
+  const response = acceleratorsSchema.safeParse(page);
+  if (!response.success) {
+    return unexpectedFormat(response.error);
   }
-  const { items, nextPageToken } = answer.data;
+  const { items, nextPageToken } = response.data;
   const accelerators = Object.entries(items).flatMap(([scope, { acceleratorTypes }]) =>
     acceleratorTypes
-      .filter(({ deprecated }) => !GONE_STATES.includes(deprecated?.state))
+      .filter(({ deprecated }) => !UNUSABLE_STATES.includes(deprecated?.state))
       .map(({ name }) => ({ name, zone: lastPart(scope) })),
   );
   return failureOf(items) ?? { value: { items: accelerators, nextPageToken: nextPageToken || null } };
 }
 
-/** Reads a page of the Cloud Billing Catalog's `services.skus.list`. */
-export function readSkus(page: unknown): Read<Page<Sku>> {
-  const answer = skusSchema.safeParse(page);
-  if (!answer.success) {
-    return notUnderstood(answer.error);
+/** Parses a page of the Cloud Billing Catalog's `services.skus.list`. */
+export function readSkus(page: unknown): Result<Page<Sku>> {
+  const response = skusSchema.safeParse(page);
+  if (!response.success) {
+    return unexpectedFormat(response.error);
   }
-  const items = answer.data.skus.map(({ description, category, serviceRegions, pricingInfo }) => {
+  const items = response.data.skus.map(({ description, category, serviceRegions, pricingInfo }) => {
     const rates = pricingInfo.at(-1)?.pricingExpression.tieredRates ?? [];
     const price = rates.length === 1 ? rates[0]?.unitPrice : undefined;
     return {
@@ -145,7 +147,7 @@ export function readSkus(page: unknown): Read<Page<Sku>> {
       perUnitUsd: price?.currencyCode === 'USD' ? price.units + price.nanos / 1e9 : null,
     };
   });
-  return { value: { items, nextPageToken: answer.data.nextPageToken || null } };
+  return { value: { items, nextPageToken: response.data.nextPageToken || null } };
 }
 
 function toMachineType(zone: string, type: z.infer<typeof machineTypeSchema>): ApiMachineType {
@@ -154,7 +156,7 @@ function toMachineType(zone: string, type: z.infer<typeof machineTypeSchema>): A
     name: type.name,
     zone,
     vcpus: type.guestCpus,
-    // memoryMb counts MiB, rounded to whole ones: 7373 are the 7.2 GiB of the documentation.
+    // memoryMb is in MiB, rounded to integers: 7373 is 7.2 GiB in the documentation.
     memoryGib: Math.round((type.memoryMb / 1024) * 100) / 100,
     isSharedCpu: type.isSharedCpu,
     isDeprecated: type.deprecated?.state === 'DEPRECATED',
@@ -162,20 +164,22 @@ function toMachineType(zone: string, type: z.infer<typeof machineTypeSchema>): A
   };
 }
 
-/** A zone that did not answer would look like one that has nothing. */
+/** Reports unreachable zones, which would otherwise look like zones without machines. */
 function failureOf(
   scopes: Readonly<Record<string, { readonly warning?: { code: string; message?: string | undefined } | undefined }>>,
 ): { readonly failure: string } | undefined {
-  const found = Object.entries(scopes).find(([, { warning }]) => warning && warning.code !== NOTHING_HERE);
-  return found && { failure: `${found[0]} answered with ${found[1].warning?.code}, so the list has gaps` };
+  const found = Object.entries(scopes).find(([, { warning }]) => warning && warning.code !== EMPTY_SCOPE);
+  return found && { failure: `${found[0]} returned the warning ${found[1].warning?.code}, so the list is incomplete` };
 }
 
-function notUnderstood(error: z.ZodError): { readonly failure: string } {
+function unexpectedFormat(error: z.ZodError): { readonly failure: string } {
   const [issue] = error.issues;
-  return { failure: `the answer is not as expected at ${issue?.path.join('.') || 'its root'}: ${issue?.message}` };
+  return {
+    failure: `the response has an unexpected format at ${issue?.path.join('.') || 'its root'}: ${issue?.message}`,
+  };
 }
 
-/** Resources are named by addresses: `https://…/zones/us-central1-a` is the zone us-central1-a. */
-function lastPart(address: string): string {
-  return address.slice(address.lastIndexOf('/') + 1);
+/** The name in a resource URL: us-central1-a for `https://…/zones/us-central1-a`. */
+function lastPart(url: string): string {
+  return url.slice(url.lastIndexOf('/') + 1);
 }

@@ -129,6 +129,18 @@ function describeMessages() {
     expect(uploads.map(({ name }) => name)).toEqual([expect.stringMatching(/^submitted\/\d+\.report\.json$/)]);
   });
 
+  it('appends the time to a display name whose job is known to the API, as nothing in the upload bucket tells', async () => {
+    await acceptSubmissions();
+    cloud.jobs.set('Run_1', [viewOf('Run_1')]);
+    const pool = 'machine-type=n1-standard-4,replica-count=1,python-module=trainer.task';
+    const flags = ['--region=us-central1', '--display-name=Run 1', '--python-package-uris=gs://uploads/trainer.tar.gz'];
+    const image = 'executor-image-uri=us-docker.pkg.dev/vertex-ai/training/pytorch-gpu.2-4.py310:latest';
+    const words = ['custom-jobs', 'create', ...flags, `--worker-pool-spec=${pool},${image}`];
+    const { stderr } = await dropforge(words).ended;
+
+    expect(stderr).toMatch(/^Job Run_1 already exists: this one is submitted as Run_1_\d{6}_\d{6}\.$/m);
+  });
+
   it('submits through the upload bucket where the deployment names no submit topic', async () => {
     await describeDeployment({ submitTopic: null });
     const uploaded = Promise.withResolvers<string>();

@@ -1,6 +1,7 @@
 import { createAdminClient, type VmAction } from '#cli/client/admin-client.ts';
 import { findCloud } from '#cli/client/find-cloud.ts';
 import type { Command } from '#cli/core/command.ts';
+import { programName } from '#cli/core/program-name.ts';
 
 export const adminPreempt = vmFaultCommand('preempt', 'is being preempted');
 export const adminReset = vmFaultCommand('reset', 'was reset');
@@ -33,7 +34,9 @@ export const adminStockout: Command = {
     await createAdminClient(admin, io.interrupted).setStockout(zone, isOut);
     print({
       json: { zone, isOut },
-      text: isOut ? `Zone ${zone} is out of capacity.` : `Zone ${zone} has capacity again.`,
+      text: isOut
+        ? `Zone ${zone} is out of capacity. To end the stockout, run \`${programName()} admin stockout ${zone} --clear\`.`
+        : `Zone ${zone} has capacity again.`,
     });
     return 0;
   },

@@ -3,6 +3,7 @@ import { describeProblem } from '#cli/render/describe-report.ts';
 import { formatAgo, formatDuration, formatMoment } from '#cli/render/format.ts';
 import { formatTable } from '#cli/render/format-table.ts';
 import { paint, paintState } from '#cli/render/paint.ts';
+import { CAUSES } from '#shared/domain/cause.ts';
 import type { JobView, Problem } from '#shared/protocol/report.ts';
 
 type RenderOptions = { readonly warnings: readonly Problem[]; readonly nowMs: number; readonly output: Output };
@@ -34,7 +35,7 @@ function describeFacts(job: JobView, nowMs: number): readonly string[] {
     ['created', formatMoment(job.createTime, nowMs)],
     ['started', job.startTime && formatMoment(job.startTime, nowMs)],
     ['ended', job.endTime && formatMoment(job.endTime, nowMs)],
-    ['waiting for', job.waitingFor && `${job.waitingFor.code}: ${job.waitingFor.message}`],
+    ['waiting for', job.waitingFor && describeWait(job.waitingFor)],
     ['machines', machines.join(', ')],
     ['placement', placement && `${placement.zone}, ${placement.provisioningModel}, ${placement.machineImage}`],
     ['attempt', String(job.attempt)],
@@ -52,6 +53,15 @@ function describeFacts(job: JobView, nowMs: number): readonly string[] {
   return facts
     .filter(([, value]) => value !== null && value !== '')
     .map(([name, value]) => `  ${name.padEnd(12)}${value}`);
+}
+
+/** The cause of the wait and its remedy. The remedy of a stockout in CAUSES is for a job that failed of it. */
+function describeWait({ code, message }: NonNullable<JobView['waitingFor']>): string {
+  const remedy =
+    code === 'STOCKOUT'
+      ? 'No action needed: all zones are retried until one has capacity or scheduling.maxWaitTime has passed.'
+      : Object.entries(CAUSES).find(([name]) => name === code)?.[1].remedy;
+  return remedy === undefined ? `${code}: ${message}` : `${code}: ${message}\n    → ${remedy}`;
 }
 
 /** The job's cost on Google Cloud, at list prices. */

@@ -159,8 +159,8 @@ function showDryRun({ io, print }: Invocation, validated: ValidatedRequest): Exi
     text: [
       ...(jobFile === null ? [] : [jobFile.trimEnd()]),
       ...(preview === null || plan === null ? [] : ['', ...describePlan({ ...preview, plan })]),
-      ...problems.map((problem) => `- ${describeProblem(problem)}`),
-      ...warnings.map((warning) => `- ${paint('warning:', 'yellow', io.stdout)} ${describeProblem(warning)}`),
+      ...problems.map((problem) => `${paint('error:', 'red', io.stdout)} ${describeProblem(problem)}`),
+      ...warnings.map((warning) => `${paint('warning:', 'yellow', io.stdout)} ${describeProblem(warning)}`),
     ].join('\n'),
   });
   return spec === null || problems.length > 0 ? 1 : 0;

@@ -128,7 +128,7 @@ describe('dropforge jobs submit training --dry-run', () => {
     const { code, stdout } = await dryRun(...custom, '--service-account=a@p.iam.gserviceaccount.com');
     expect(code).toBe(1);
     expect(stdout).toMatch(/^ {2}worker +3 +n1-standard-8 /m);
-    expect(stdout).toMatch(/^- UNSUPPORTED_FIELD/m);
+    expect(stdout).toMatch(/^error: UNSUPPORTED_FIELD/m);
   });
 
   it.each([

@@ -116,6 +116,16 @@ describe('dropforge jobs describe', () => {
     );
   });
 
+  it.each([
+    ['STOCKOUT', 'No action needed: all zones are retried'],
+    ['QUOTA_EXCEEDED', 'Request a higher limit for the named quota'],
+  ])('prints the remedy for a job that waits because of %s', async (code, remedy) => {
+    cloud.jobs.set('one', [viewOf('one', { state: 'QUEUED', waitingFor: { code, message: 'None left.' } })]);
+    expect((await cli('jobs', 'describe', 'one')).stdout).toContain(
+      `  waiting for ${code}: None left.\n    → ${remedy}`,
+    );
+  });
+
   it('prints a dash for values that were not reported', async () => {
     const unreported = { cpuFraction: null, memoryBytes: null, step: null, stepsMax: null, metrics: {} };
     cloud.jobs.set('one', [viewOf('one', { replicas: [replicaOf({ phase: 'BOOTING', ...unreported })] })]);

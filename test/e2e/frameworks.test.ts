@@ -67,7 +67,7 @@ const present = FRAMEWORKS.filter(({ requirement }) => isInstallable(requirement
 
 if (present.length < FRAMEWORKS.length) {
   const missing = FRAMEWORKS.filter((framework) => !present.includes(framework)).map(({ requirement }) => requirement);
-  process.stdout.write(`pip has no ${missing.join(' and no ')} here: jobs that need it are left out.\n`);
+  process.stdout.write(`pip has no ${missing.join(' and no ')} here: jobs that need it are skipped.\n`);
 }
 
 describe('a package whose requirements come from an index', () => {

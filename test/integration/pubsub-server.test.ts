@@ -111,7 +111,7 @@ describe('the Pub/Sub emulator', () => {
 });
 
 if (gcloudVersion === undefined) {
-  process.stdout.write('gcloud is not on this machine: its tests of `dropforge env` are left out.\n');
+  process.stdout.write('gcloud is not installed: its tests of `dropforge env` are skipped.\n');
 } else {
   describe(`gcloud (${gcloudVersion}) with what \`dropforge env\` prints`, () => {
     let opened: GcloudUnderTest;

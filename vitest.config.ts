@@ -2,8 +2,8 @@ import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
 /**
- * One project a kind of test: the folder says what a test costs and proves. Its limit is there to end what hangs, not
- * to judge what is slow: it is some ten times what a test takes, since the machine may have other work.
+ * One project per kind of test: the folder says what a test costs and proves. The timeout ends a test that hangs; it is
+ * about ten times the usual duration, since the machine may be busy.
  */
 function project(
   name: string,
@@ -24,7 +24,7 @@ function project(
 
 export default defineConfig({
   test: {
-    // Vitest leaves one core to itself, which is half of a small machine.
+    // Vitest's default leaves one core unused, which is half of a small machine.
     maxWorkers: availableParallelism(),
     expect: { poll: { timeout: 30_000, interval: 20 } },
     projects: [

@@ -2,8 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { compareCorpus } from './compare-corpus.ts';
 import { expandVariables } from './expand-variables.ts';
-import { judgeCorpus } from './judge-corpus.ts';
 import { KNOWN_DISAGREEMENTS } from './known-disagreements.ts';
 import { readCorpus } from './read-corpus.ts';
 import { type CommandOutcome, runCommandLine } from './run-command-lines.ts';
@@ -12,25 +12,25 @@ const corpus = readCorpus();
 
 if (corpus === null) {
   describe('job files that other people wrote', () => {
-    it('are not beside this checkout: the fixtures carry the proof', () => {
-      process.stdout.write('The corpus is not beside this checkout: its test was left out.\n');
+    it('are not beside this checkout, where the fixtures are the only check', () => {
+      process.stdout.write('The corpus is not beside this checkout; its test is skipped.\n');
       expect(readCorpus()).toBeNull();
     });
   });
 } else {
   describe('job files that other people wrote', () => {
-    const disagreements = judgeCorpus(corpus.jobFiles);
+    const disagreements = compareCorpus(corpus.jobFiles);
 
-    it('get the verdict, the cluster and the trials that a second reader gave them', () => {
+    it('get the verdict, cluster and trials that an independent reader assigned', () => {
       expect(disagreements.filter(({ explanation }) => explanation === undefined)).toEqual([]);
     });
 
-    it('disagree only where it is said why', () => {
+    it('disagree only in explained cases', () => {
       const found = disagreements.map(({ file, what }) => `${file} ${what}`);
       expect(found.sort()).toEqual(Object.keys(KNOWN_DISAGREEMENTS).sort());
     });
 
-    it('are right in 99 of 100 cases', () => {
+    it('agree in at least 99 % of the files', () => {
       const wrong = new Set(disagreements.filter(({ what }) => what !== 'trials').map(({ file }) => file));
       expect(wrong.size / corpus.jobFiles.length).toBeLessThanOrEqual(0.01);
     });
@@ -49,23 +49,23 @@ if (corpus === null) {
       outcomes = all.filter((outcome) => outcome !== null);
     });
 
-    it('are nearly all of the two commands that are taken over', () => {
+    it('are mostly of the two supported commands', () => {
       expect(outcomes.length / corpus.commandLines.length).toBeGreaterThan(0.9);
     });
 
-    it('are refused only for what this version cannot run, or for what variables and files would have said', () => {
-      const refusals = outcomes.filter(({ code }) => code === 1).map(({ text }) => text);
+    it('are rejected only for unsupported features, or for values of variables and files that are missing here', () => {
+      const rejections = outcomes.filter(({ code }) => code === 1).map(({ text }) => text);
       const reason =
         /^- (UNSUPPORTED_FIELD|PLACEHOLDER|MISSING_FIELD|INVALID_JOB_DIR|INVALID_PACKAGE_URI) |^dropforge: The job file .* cannot be read|cannot be read|is not a Python package: it has no __init__.py/m;
-      expect(refusals.filter((text) => !reason.test(text))).toEqual([]);
+      expect(rejections.filter((text) => !reason.test(text))).toEqual([]);
       expect(outcomes.filter(({ text }) => /FLAG_NOT_IN_FORM|^\s+at .*:\d+:\d+/m.test(text))).toEqual([]);
     });
 
-    it('are no slips of the command line, but where they have what is none of gcloud either', () => {
-      const slips = outcomes.filter(({ code }) => code > 1).map(({ text }) => text);
-      const isOfOthers =
+    it('have no usage error, except for arguments that gcloud rejects, too', () => {
+      const usageErrors = outcomes.filter(({ code }) => code > 1).map(({ text }) => text);
+      const isInvalidForGcloud =
         /REPLICA_COUNT is not a whole number|'\[\.\.\.\]' is not|too many arguments|unknown option '--input-dir'|value\(name\)|script is not supported/;
-      expect(slips.filter((text) => !isOfOthers.test(text))).toEqual([]);
+      expect(usageErrors.filter((text) => !isInvalidForGcloud.test(text))).toEqual([]);
     });
   });
 }

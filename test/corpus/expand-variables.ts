@@ -1,4 +1,4 @@
-/** What a shell would have put in the place of variables, judged by their names. */
+/** Values for shell variables, by patterns of their names. */
 const VALUES: readonly (readonly [RegExp, string])[] = [
   [/NAME|JOB_?ID|^JOB$|RUN|MODEL_VERSION/, 'job_1'],
   [/POOL_SPEC/, 'machine-type=n1-standard-4,replica-count=1,container-image-uri=gcr.io/my-project/trainer:1'],
@@ -23,7 +23,7 @@ const VALUES: readonly (readonly [RegExp, string])[] = [
 const VARIABLE =
   /\$\{([A-Za-z_]\w*)\}|\$([A-Za-z_]\w*|\d)|\$\((?:[^()]|\([^()]*\))*\)|\{([A-Za-z_]\w*)\}|<([a-z_ ]+)>/g;
 
-/** The line as a shell, or a notebook, would run it. */
+/** Replaces the variables of a shell or notebook line by plausible values. */
 export function expandVariables(line: string): string {
   return line.replaceAll(VARIABLE, (text, ...names: readonly unknown[]) => {
     const name = names.slice(0, 4).find((found) => typeof found === 'string') ?? text;

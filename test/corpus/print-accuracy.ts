@@ -1,15 +1,15 @@
-import { judgeCorpus } from './judge-corpus.ts';
+import { compareCorpus } from './compare-corpus.ts';
 import { readCorpus } from './read-corpus.ts';
 
-/** `npm run corpus`: how often verdicts and clusters agree with the corpus, and every case in which they do not. */
+/** `npm run corpus`: prints how often verdicts and clusters agree with the corpus, and every difference. */
 const corpus = readCorpus();
 if (corpus === null) {
   process.stdout.write(
-    'There is no corpus beside this checkout: the fixtures in test/fixtures/job-files are all there is.\n',
+    'There is no corpus beside this checkout; see test/fixtures/job-files for the files in the repository.\n',
   );
 } else {
   const startedAt = performance.now();
-  const disagreements = judgeCorpus(corpus.jobFiles);
+  const disagreements = compareCorpus(corpus.jobFiles);
   const seconds = (performance.now() - startedAt) / 1_000;
   for (const { file, what, expected, actual, reasons, explanation } of disagreements) {
     const shown = [
@@ -26,5 +26,5 @@ if (corpus === null) {
       `${what}: ${total - wrong} of ${total} agree (${(100 - (wrong / total) * 100).toFixed(1)} %)\n`,
     );
   }
-  process.stdout.write(`${corpus.jobFiles.length} files judged in ${seconds.toFixed(2)} s.\n`);
+  process.stdout.write(`${corpus.jobFiles.length} files validated in ${seconds.toFixed(2)} s.\n`);
 }

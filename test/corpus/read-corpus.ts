@@ -1,13 +1,13 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { z } from 'zod';
 
-/** Job files and command lines that other people wrote, beside the project where somebody has put them; they stay there. */
+/** Job files and command lines that other people wrote. They may lie beside the checkout and are never copied into it. */
 const CORPUS = new URL('../../../shared/corpus/', import.meta.url);
 
 const jobFileSchema = z.object({
   file: z.string(),
   kind: z.string(),
-  /** Whether it holds placeholders; then it was judged as if they were filled in. */
+  /** Whether it has placeholders; the expected values assume that they are filled in. */
   templated: z.boolean(),
   verdict: z.enum(['valid', 'invalid']),
   why: z.array(z.string()),
@@ -19,11 +19,11 @@ export type CorpusJobFile = z.infer<typeof jobFileSchema> & { readonly bytes: Ui
 
 export type Corpus = {
   readonly jobFiles: readonly CorpusJobFile[];
-  /** As they stand in scripts, on one line: `gcloud ai-platform jobs submit training $JOB …`. */
+  /** As in scripts, on one line: `gcloud ai-platform jobs submit training $JOB …`. */
   readonly commandLines: readonly string[];
 };
 
-/** Null where there is none. */
+/** Reads the corpus; null if it is not beside the checkout. */
 export function readCorpus(): Corpus | null {
   return existsSync(CORPUS) ? { jobFiles: readJobFiles(), commandLines: readCommandLines() } : null;
 }

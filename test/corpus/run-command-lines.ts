@@ -9,34 +9,34 @@ export type CommandOutcome = {
   readonly text: string;
 };
 
-/** What stands for the job files that the lines name, and that are not here. */
+/** Contents for the job files that the lines name, which are not available. */
 const CONFIGS = {
   'jobs submit training': 'trainingInput: {}\n',
   'custom-jobs create':
     'workerPoolSpecs:\n- machineSpec: {machineType: n1-standard-4}\n  replicaCount: 1\n  containerSpec: {imageUri: gcr.io/p/i}\n',
 } as const;
 
-/** The lines' first words, and what they become. */
-const WORDS: readonly (readonly [RegExp, keyof typeof CONFIGS])[] = [
+/** The gcloud commands and the commands that replace them. */
+const COMMANDS: readonly (readonly [RegExp, keyof typeof CONFIGS])[] = [
   [/^gcloud\s+(alpha\s+|beta\s+)?(ml-engine|ai-platform)\s+jobs\s+submit\s+training\b/, 'jobs submit training'],
   [/^gcloud\s+(alpha\s+|beta\s+)?ai\s+custom-jobs\s+create\b/, 'custom-jobs create'],
 ];
 
-/** Runs a line of gcloud as one of Dropforge, without sending anything; null where it is another command. */
+/** Runs a gcloud line as a Dropforge command with --dry-run; null if it is another command. */
 export async function runCommandLine(line: string, cwd: string): Promise<CommandOutcome | null> {
-  const found = WORDS.find(([pattern]) => pattern.test(line));
+  const found = COMMANDS.find(([pattern]) => pattern.test(line));
   if (found === undefined) {
     return null;
   }
-  const [pattern, words] = found;
+  const [pattern, command] = found;
   const argv = parseArgsStringToArgv(line.replace(pattern, ''));
   const separator = argv.indexOf('--');
   const dryRun = separator < 0 ? [...argv, '--dry-run'] : argv.toSpliced(separator, 0, '--dry-run');
   const config = valueOfFlag(argv, '--config');
   if (config !== undefined) {
-    await writeWithin(cwd, config, CONFIGS[words]);
+    await writeWithin(cwd, config, CONFIGS[command]);
   }
-  const { code, stdout, stderr } = await runCli([...words.split(' '), ...dryRun], { cwd });
+  const { code, stdout, stderr } = await runCli([...command.split(' '), ...dryRun], { cwd });
   return { line, code, text: `${stdout}${stderr}` };
 }
 

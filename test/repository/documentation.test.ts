@@ -19,7 +19,7 @@ function exists(path: string): boolean {
   return plain === '.' || paths.has(plain) || folders.has(plain);
 }
 
-/** The prose: what is in fences is somebody else's language. */
+/** The text without fenced code. */
 function proseOf({ text }: RepositoryFile): string {
   return text.replaceAll(/^ *(```|~~~)[\s\S]*?^ *\1 *$/gm, '');
 }
@@ -28,7 +28,7 @@ function headingsOf(page: RepositoryFile): readonly string[] {
   return [...proseOf(page).matchAll(/^#+ +(.*)$/gm)].map(([, heading]) => anchorOf(heading ?? ''));
 }
 
-/** As GitHub makes anchors: lower case, hyphens for spaces, other punctuation dropped. */
+/** GitHub's anchor of a heading: lowercase, hyphens for spaces, other punctuation dropped. */
 function anchorOf(heading: string): string {
   return heading
     .toLowerCase()
@@ -49,7 +49,7 @@ function isAlive(page: RepositoryFile, link: string): boolean {
   return exists(path) && (anchor === undefined || (file !== undefined && headingsOf(file).includes(anchor)));
 }
 
-/** Words in backticks that are paths of this repository: they begin with one of its folders. */
+/** Paths of this repository in backticks: they begin with one of its folders. */
 function pathsNamedIn(text: string): readonly string[] {
   return [...text.matchAll(/`([^`\s]+)`/g)]
     .map(([, name]) => (name ?? '').replace(/:\d+$/, ''))

@@ -5,11 +5,11 @@ import { readRepository } from './repository-files.ts';
 const page = readRepository().find(({ path }) => path === 'docs/embedded-cloud.md')?.text ?? '';
 const rows = [...page.matchAll(/^\| `(\w+)` \| (.+) \| (.+) \|$/gm)];
 
-it('the page of the embedded cloud names every key of its configuration, and no other', () => {
+it('docs/embedded-cloud.md documents exactly the keys of the configuration', () => {
   expect(rows.map(([, key]) => key).sort()).toEqual(Object.keys(embeddedConfigSchema.shape).sort());
 });
 
-it('the page of the embedded cloud gives the default of every number of its configuration', () => {
+it('docs/embedded-cloud.md has the default of every number in the configuration', () => {
   const numbers = Object.entries(embeddedConfigSchema.parse({})).filter(
     ([key, value]) => typeof value === 'number' && key !== 'vmsMax',
   );

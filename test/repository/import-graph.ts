@@ -3,15 +3,15 @@ import type { RepositoryFile } from './repository-files.ts';
 
 export type Import = {
   readonly from: string;
-  /** As it is written: a path with `#`, a relative one, a package, or `node:`. */
+  /** As written: a path with `#`, a relative path, a package, or `node:`. */
   readonly specifier: string;
-  /** The file in this repository; null for packages and Node's own modules. */
+  /** The imported file of this repository; null for packages and built-in modules. */
   readonly to: string | null;
 };
 
 const SPECIFIERS = /\b(?:from\s|import\s*\(?)\s*'([^']+)'|(?:new URL\(|import\.meta\.dirname,)\s*'([^':]+\.ts)'/g;
 
-/** Every import of the TypeScript files, also those that a worker or a process is started from. */
+/** Every import of the TypeScript files, including files that a worker or process is started from. */
 export function listImports(files: readonly RepositoryFile[]): readonly Import[] {
   return files
     .filter(({ path }) => path.endsWith('.ts'))

@@ -7,14 +7,14 @@ export type RepositoryFile = {
   /** From the repository's root, with forward slashes. */
   readonly path: string;
   readonly sizeBytes: number;
-  /** Empty for files that are no text. */
+  /** Empty for binary files. */
   readonly text: string;
 };
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const TEXT_BYTES_MAX = 2 ** 20;
 
-/** Everything that is, or would be, in the repository: what git tracks, and what it neither tracks nor ignores. */
+/** All files that git tracks, or neither tracks nor ignores. */
 export function readRepository(): readonly RepositoryFile[] {
   const listed = execFileSync('git', ['ls-files', '-coz', '--exclude-standard'], { cwd: ROOT, encoding: 'utf8' });
   return [...new Set(listed.split('\0'))]
@@ -28,7 +28,7 @@ function readFile(path: string): RepositoryFile {
   return { path, sizeBytes, text: text.includes('\0') || text.includes('\ufffd') ? '' : text };
 }
 
-/** The lines that match, as `path:line: text`: a place to go to. */
+/** The matching lines as `path:line: text`. */
 export function findLines({ path, text }: RepositoryFile, pattern: RegExp): readonly string[] {
   return text
     .split('\n')

@@ -10,41 +10,41 @@ const files = readRepository();
 const code = files.filter(({ path }) => /\.(ts|py|sh)$/.test(path) && !path.startsWith('test/fixtures/'));
 const typescript = code.filter(({ path }) => path.endsWith('.ts'));
 
-describe('the tree', () => {
-  it('is there to be looked at', () => {
+describe('the files', () => {
+  it('are found', () => {
     expect(typescript.length).toBeGreaterThan(100);
     expect(code.some(({ path }) => path.endsWith('.py'))).toBe(true);
   });
 
-  it(`has no file of code over ${LINES_MAX} lines, tests included`, () => {
+  it(`have at most ${LINES_MAX} lines of code, tests included`, () => {
     const tooLong = code
       .map(({ path, text }) => ({ path, lines: text.split('\n').length - 1 }))
       .filter(({ lines }) => lines > LINES_MAX);
     expect(tooLong).toEqual([]);
   });
 
-  it(`has no line of code over ${LINE_CHARACTERS_MAX} characters, but for texts that are one string`, () => {
+  it(`have lines of at most ${LINE_CHARACTERS_MAX} characters, except for single strings`, () => {
     const tooLong = code.flatMap(({ path, text }) =>
       text.split('\n').flatMap((line, index) => (widthOf(line) > LINE_CHARACTERS_MAX ? [`${path}:${index + 1}`] : [])),
     );
     expect(tooLong).toEqual([]);
   });
 
-  it('has no file over 1 MiB', () => {
+  it('have at most 1 MiB', () => {
     expect(files.filter(({ sizeBytes }) => sizeBytes > FILE_BYTES_MAX).map(({ path }) => path)).toEqual([]);
   });
 
-  it('names files and folders in kebab case, and Python modules as Python does', () => {
+  it('are named in kebab case, and Python modules in snake case', () => {
     const named = files.filter(({ path }) => !path.startsWith('test/fixtures/'));
     expect(named.filter(({ path }) => !isWellNamed(path)).map(({ path }) => path)).toEqual([]);
   });
 
-  it('names no file after nothing in particular', () => {
+  it('are not named utils, helpers or the like', () => {
     const empty = /^(utils?|helpers?|common|misc|types|manager|shared|index)\./;
     expect(files.filter(({ path }) => empty.test(basename(path))).map(({ path }) => path)).toEqual([]);
   });
 
-  it('hands nothing on from one file through another', () => {
+  it('re-export nothing', () => {
     expect(findAll(typescript, /^export (type )?(\*|\{[^}]*\}) from /)).toEqual([]);
   });
 });
@@ -52,33 +52,33 @@ describe('the tree', () => {
 // Written so that these patterns are not found in this file.
 describe('the code', () => {
   it.each<[string, RegExp]>([
-    ['is finished', /\b(TO[D]O|FI[X]ME|XX[X])\b/],
-    ['replaces no module of its own in tests', /\bvi[.](mock|doMock|hoisted)\b/],
-    ['leaves no test out', /\b(it|test|describe)[.](skip|only|todo|fails)\b/],
-    ['tests against real time', /useFakeTimer[s]|advanceTimer[s]/],
-    ['takes no snapshots of what it should know', /toMatch(Inline)?Snapsho[t]/],
-    ['writes to nobody’s console', /\bconsole[.](log|info|warn|error|debug)\b/],
-    ['silences no check', /@ts-(ignor[e]|nochec[k]|expect-erro[r])|biome-ignor[e]|eslint-disabl[e]/],
+    ['has no unfinished parts', /\b(TO[D]O|FI[X]ME|XX[X])\b/],
+    ['mocks no module of its own', /\bvi[.](mock|doMock|hoisted)\b/],
+    ['skips no test', /\b(it|test|describe)[.](skip|only|todo|fails)\b/],
+    ['uses no fake timers', /useFakeTimer[s]|advanceTimer[s]/],
+    ['uses no snapshots', /toMatch(Inline)?Snapsho[t]/],
+    ['does not write to the console', /\bconsole[.](log|info|warn|error|debug)\b/],
+    ['suppresses no check', /@ts-(ignor[e]|nochec[k]|expect-erro[r])|biome-ignor[e]|eslint-disabl[e]/],
   ])('%s', (_, pattern) => {
     expect(findAll(code, pattern)).toEqual([]);
   });
 
-  it('stands alone: it names no place where it was written', () => {
-    // The one file that looks beside the checkout, for what other people wrote.
+  it('names no path outside the repository', () => {
+    // The only file that reads beside the checkout.
     const others = files.filter(({ path }) => path !== 'test/corpus/read-corpus.ts');
     expect(findAll(others, /(^|[\s'"`(=:])\/wor[k]\/|share[d]\/(facts|corpus|sketch|DESIGN)\b|\bfar[m]-/)).toEqual([]);
   });
 
-  it('has all its dependencies from the public registry, with their checksums', () => {
+  it('has all dependencies from the public registry, with checksums', () => {
     const lock = files.find(({ path }) => path === 'package-lock.json')?.text ?? '{}';
     const { packages } = JSON.parse(lock) as { packages: Record<string, { resolved?: string; integrity?: string }> };
     const installed = Object.entries(packages).filter(([path]) => path !== '');
     expect(installed.length).toBeGreaterThan(0);
-    const strangers = installed.filter(
+    const others = installed.filter(
       ([, { resolved, integrity }]) =>
         integrity === undefined || resolved?.startsWith('https://registry.npmjs.org/') === false,
     );
-    expect(strangers).toEqual([]);
+    expect(others).toEqual([]);
   });
 });
 
@@ -86,7 +86,7 @@ function findAll(among: readonly RepositoryFile[], pattern: RegExp): readonly st
   return among.flatMap((file) => findLines(file, pattern));
 }
 
-/** What the formatter can do something about: it breaks neither strings nor addresses nor regular expressions. */
+/** The width without what the formatter cannot break: strings, URLs and regular expressions. */
 function widthOf(line: string): number {
   if (line.length <= LINE_CHARACTERS_MAX) {
     return line.length;

@@ -9,14 +9,14 @@ export type Disagreement = {
   readonly what: 'verdict' | 'cluster' | 'trials';
   readonly expected: unknown;
   readonly actual: unknown;
-  /** What was found wrong with the file here, or there. */
+  /** The problems that either reader found in the file. */
   readonly reasons: readonly string[];
-  /** Why the other verdict is taken to be wrong; undefined where nobody has said so. */
+  /** Why the expected value is considered wrong; undefined if there is no explanation. */
   readonly explanation: string | undefined;
 };
 
-/** How far the verdicts, clusters and trials of job files agree with those of a second reader. */
-export function judgeCorpus(jobFiles: readonly CorpusJobFile[]): readonly Disagreement[] {
+/** Compares verdicts, clusters and trials with those of an independent reader; returns the differences. */
+export function compareCorpus(jobFiles: readonly CorpusJobFile[]): readonly Disagreement[] {
   return jobFiles.flatMap((jobFile) => {
     const validation = validateJobFile(jobFile.bytes, { fileName: jobFile.file, context: OFFLINE_CONTEXT });
     return compare(jobFile, validation);

@@ -1,9 +1,10 @@
 import type { ProgramOptions } from '#shared/domain/job-spec.ts';
 import type { JobDraft } from '#shared/job-file/draft/job-draft.ts';
+import { omitUndefined } from '#shared/job-file/draft/print-fields.ts';
 import type { JsonSchema, Kind } from '#shared/job-file/fields/kind.ts';
 import { inProgramOptions, type Slot } from '#shared/job-file/fields/slot.ts';
 import type { Findings, Located } from '#shared/job-file/parser/findings.ts';
-import { READ } from '#shared/job-file/parser/open-mapping.ts';
+import { type FieldRule, READ } from '#shared/job-file/parser/open-mapping.ts';
 import type { FoundNode } from '#shared/job-file/parser/read-values.ts';
 
 /** A field's documentation, from which the JSON Schema and docs/job-file.md are generated. */
@@ -76,6 +77,45 @@ export function programOption<Name extends keyof ProgramOptions & string>(
 ): JobField {
   const goesTo = { spec: `programOptions.${name}`, vm: `config.program.${name}` };
   return { ...field(inProgramOptions(name), kind, { ...docs, goesTo }), isProgramOption: true };
+}
+
+/** The rule of a field of another format, if it has a slot of its own in the draft. */
+type SlotRule = typeof READ & Pick<JobField, 'read' | 'print'>;
+
+type SlotRules = Readonly<Record<string, FieldRule | SlotRule>>;
+
+/** A field of another format whose kind alone decides how it is read and printed. */
+export function readInto<T>(slot: Slot<T>, kind: Pick<Kind<T>, 'read' | 'print'>): SlotRule {
+  return {
+    ...READ,
+    read: (draft, found, findings) => slot.set(draft, kind.read(found, findings)),
+    print: (draft) => kind.print(slot.get(draft)),
+  };
+}
+
+/** Reads the fields of a message that have a `readInto` rule. */
+export function readSlots(
+  draft: JobDraft,
+  { rules, fields }: { readonly rules: SlotRules; readonly fields: Readonly<Record<string, FoundNode | undefined>> },
+  findings: Findings,
+): JobDraft {
+  return Object.entries(rules).reduce(
+    (result, [name, rule]) => ('read' in rule ? rule.read(result, fields[name], findings) : result),
+    draft,
+  );
+}
+
+/** Prints a message in the order of its rules: fields with a `readInto` rule, and the others as given. */
+export function printMessage(
+  draft: JobDraft,
+  rules: SlotRules,
+  others: Readonly<Record<string, unknown>> = {},
+): Record<string, unknown> {
+  const fields = Object.entries(rules).map(([name, rule]) => [
+    name,
+    'print' in rule ? rule.print(draft) : others[name],
+  ]);
+  return omitUndefined(Object.fromEntries(fields));
 }
 
 /** The rules for `openMapping`: every field of the table is read. */

@@ -34,6 +34,17 @@ export function text(schema: JsonSchema = {}): Kind<Located<string> | undefined>
   return { type: 'text', schema: { ...TEXT_SCHEMA, ...schema }, read: readText, print: (value) => value?.value };
 }
 
+export const TEXT = text();
+
+/** Text of which an empty one means the same as an absent field, as in proto3. */
+export const NONEMPTY_TEXT: Kind<Located<string> | undefined> = {
+  ...TEXT,
+  read: (found, findings) => {
+    const value = readText(found, findings);
+    return value?.value === '' ? undefined : value;
+  },
+};
+
 export type IntegerLimits = {
   readonly min: number;
   readonly max: number;
@@ -75,12 +86,12 @@ export function oneOf(names: ShortNames): Kind<Located<string> | undefined> {
 }
 
 /** A list of texts. */
-export function textList(schema: JsonSchema): Kind<readonly Located<string>[] | undefined> {
+export function textList(schema: JsonSchema = SCALAR_LIST_SCHEMA): Kind<readonly Located<string>[] | undefined> {
   return { type: 'list of texts', schema, read: readTextList, print: valuesOf };
 }
 
 /** A mapping of names to texts. */
-export function textMap(schema: JsonSchema): Kind<readonly Located<KeyedText>[]> {
+export function textMap(schema: JsonSchema = {}): Kind<readonly Located<KeyedText>[]> {
   return {
     type: 'mapping',
     schema: { type: 'object', ...schema },

@@ -1,4 +1,7 @@
 import type { Role } from '#shared/domain/job-spec.ts';
+import { readInto } from '#shared/job-file/fields/field.ts';
+import { NONEMPTY_TEXT, TEXT, textList, textMap } from '#shared/job-file/fields/kind.ts';
+import { inJob, inProgram } from '#shared/job-file/fields/slot.ts';
 import {
   createParentLookup,
   type FieldRules,
@@ -28,8 +31,8 @@ const OTHER_JOB = {
 } as const;
 
 const JOB_FIELDS = {
-  jobId: READ,
-  labels: READ,
+  jobId: readInto(inJob('jobId'), TEXT),
+  labels: readInto(inJob('labels'), textMap()),
   trainingInput: READ,
   predictionInput: OTHER_JOB,
   explanationInput: OTHER_JOB,
@@ -46,7 +49,7 @@ const JOB_FIELDS = {
 } as const satisfies FieldRules;
 
 const TRAINING_INPUT_FIELDS = {
-  scaleTier: READ,
+  scaleTier: readInto(inJob('scaleTier'), TEXT),
   masterType: READ,
   masterConfig: READ,
   workerType: READ,
@@ -58,20 +61,20 @@ const TRAINING_INPUT_FIELDS = {
   evaluatorType: READ,
   evaluatorCount: READ,
   evaluatorConfig: READ,
-  packageUris: READ,
-  pythonModule: READ,
-  args: READ,
+  packageUris: readInto(inProgram('packageUris'), textList()),
+  pythonModule: readInto(inProgram('pythonModule'), TEXT),
+  args: readInto(inProgram('args'), textList()),
   hyperparameters: READ,
-  region: READ,
-  jobDir: READ,
-  runtimeVersion: READ,
-  pythonVersion: READ,
+  region: readInto(inJob('region'), TEXT),
+  jobDir: readInto(inJob('jobDir'), TEXT),
+  runtimeVersion: readInto(inJob('runtimeVersion'), TEXT),
+  pythonVersion: readInto(inJob('pythonVersion'), TEXT),
   scheduling: READ,
-  serviceAccount: READ,
-  network: READ,
+  serviceAccount: readInto(inJob('serviceAccount'), NONEMPTY_TEXT),
+  network: readInto(inJob('network'), NONEMPTY_TEXT),
   encryptionConfig: READ,
-  // No field of the API: what --set-secrets says is carried here from the command line to intake.
-  dropforgeSecrets: READ,
+  // Not a field of the API: carries the secrets of --set-secrets from the command line to intake.
+  dropforgeSecrets: readInto(inJob('secrets'), textMap()),
   useChiefInTfConfig: { use: 'WITHOUT_EFFECT', because: 'the master is always called chief in TF_CONFIG' },
   enableWebAccess: {
     use: 'WITHOUT_EFFECT',
@@ -101,9 +104,9 @@ const ACCELERATOR_CONFIG_FIELDS = { type: READ, count: READ } as const satisfies
 const DISK_CONFIG_FIELDS = { bootDiskSizeGb: READ, bootDiskType: READ } as const satisfies FieldRules;
 
 const SCHEDULING_FIELDS = {
-  maxRunningTime: READ,
-  maxWaitTime: READ,
-  strategy: READ,
+  maxRunningTime: readInto(inJob('maxRunningTime'), TEXT),
+  maxWaitTime: readInto(inJob('maxWaitTime'), TEXT),
+  strategy: readInto(inJob('strategy'), TEXT),
   priority: { use: 'WITHOUT_EFFECT', because: 'jobs do not queue for one another' },
   resilientToWorkerRestart: {
     use: 'WITHOUT_EFFECT',
@@ -111,7 +114,9 @@ const SCHEDULING_FIELDS = {
   },
 } as const satisfies FieldRules;
 
-const ENCRYPTION_CONFIG_FIELDS = { kmsKeyName: READ } as const satisfies FieldRules;
+const ENCRYPTION_CONFIG_FIELDS = {
+  kmsKeyName: readInto(inJob('kmsKeyName'), NONEMPTY_TEXT),
+} as const satisfies FieldRules;
 
 /** Where a field in the wrong mapping belongs; a field of a ReplicaConfig, to that of the given role. */
 export function parentLookup(role: Role = 'master'): ParentLookup {

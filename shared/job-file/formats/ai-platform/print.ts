@@ -1,44 +1,29 @@
-import { type JobDraft, masterOf, type PoolDraft } from '#shared/job-file/draft/job-draft.ts';
-import { omitEmpty, omitUndefined, textMapOf, valuesOf } from '#shared/job-file/draft/print-fields.ts';
-import { ROLE_PREFIXES } from '#shared/job-file/formats/ai-platform/fields.ts';
+import type { JobDraft, PoolDraft } from '#shared/job-file/draft/job-draft.ts';
+import { omitEmpty, valuesOf } from '#shared/job-file/draft/print-fields.ts';
+import { printMessage } from '#shared/job-file/fields/field.ts';
+import {
+  ENCRYPTION_CONFIG,
+  JOB,
+  ROLE_PREFIXES,
+  SCHEDULING,
+  TRAINING_INPUT,
+} from '#shared/job-file/formats/ai-platform/fields.ts';
 import { printHyperparameterSpec } from '#shared/job-file/tuning/print-hyperparameter-spec.ts';
 
 /**
- * The draft as AI Platform's Job (`ml.googleapis.com` v1): what `readAiPlatformJob` reads as the same draft, but for
- * places. What is not said is not printed, and what AI Platform has no field for is left out. Labels are a Map, which
- * YAML prints as a mapping: an object would move names like `10` to the front.
+ * Prints a draft as AI Platform's Job (`ml.googleapis.com` v1); `readAiPlatformJob` reads the same draft except for
+ * locations. Absent fields and fields that AI Platform does not have are omitted.
  */
 export function printAiPlatformJob(draft: JobDraft): Record<string, unknown> {
-  const { jobId, labels } = draft;
-  return omitUndefined({
-    jobId: jobId?.value,
-    labels: textMapOf(labels),
-    trainingInput: printTrainingInput(draft),
-  });
+  return printMessage(draft, JOB.rules, { trainingInput: printTrainingInput(draft) });
 }
 
 function printTrainingInput(draft: JobDraft): Record<string, unknown> {
-  const { program } = masterOf(draft);
-  return omitUndefined({
-    scaleTier: draft.scaleTier?.value,
+  return printMessage(draft, TRAINING_INPUT.rules, {
     ...Object.assign({}, ...draft.pools.map(printPool)),
-    packageUris: valuesOf(program.packageUris),
-    pythonModule: program.pythonModule?.value,
-    args: valuesOf(program.args),
     hyperparameters: draft.study && printHyperparameterSpec(draft.study),
-    region: draft.region?.value,
-    jobDir: draft.jobDir?.value,
-    runtimeVersion: draft.runtimeVersion?.value,
-    pythonVersion: draft.pythonVersion?.value,
-    scheduling: omitEmpty({
-      maxRunningTime: draft.maxRunningTime?.value,
-      maxWaitTime: draft.maxWaitTime?.value,
-      strategy: draft.strategy?.value,
-    }),
-    serviceAccount: draft.serviceAccount?.value,
-    network: draft.network?.value,
-    encryptionConfig: omitEmpty({ kmsKeyName: draft.kmsKeyName?.value }),
-    dropforgeSecrets: textMapOf(draft.secrets),
+    scheduling: omitEmpty(printMessage(draft, SCHEDULING.rules)),
+    encryptionConfig: omitEmpty(printMessage(draft, ENCRYPTION_CONFIG.rules)),
   });
 }
 

@@ -15,7 +15,9 @@ import {
   SCHEDULING,
   TRAINING_INPUT,
 } from '#shared/job-file/formats/ai-platform/fields.ts';
-import type { Findings, Located } from '#shared/job-file/parser/findings.ts';
+import { readSlots } from '#shared/job-file/fields/field.ts';
+import { NONEMPTY_TEXT } from '#shared/job-file/fields/kind.ts';
+import type { Findings } from '#shared/job-file/parser/findings.ts';
 import {
   type FieldRule,
   type Fields,
@@ -23,53 +25,43 @@ import {
   openOptional,
   toCamelCase,
 } from '#shared/job-file/parser/open-mapping.ts';
-import {
-  type FoundNode,
-  readCount,
-  readInteger,
-  readText,
-  readTextList,
-  readTextMap,
-} from '#shared/job-file/parser/read-values.ts';
+import { type FoundNode, readCount, readInteger, readText, readTextList } from '#shared/job-file/parser/read-values.ts';
 import { HYPERPARAMETER_FIELDS } from '#shared/job-file/tuning/hyperparameter-spec-fields.ts';
 import { readHyperparameterSpec } from '#shared/job-file/tuning/read-hyperparameter-spec.ts';
 
-/** Where what is missing in a pool belongs: the fields of all roles are side by side. */
+/** The path of all pools: the fields of all roles are in one mapping. */
 const PATH = 'trainingInput';
 
-/** Whether a name at the top of a file speaks for AI Platform's Job. */
+/** Whether a field at the top of a file identifies AI Platform's Job. */
 export function isJobField(name: string): boolean {
   return Object.hasOwn(JOB.rules, name);
 }
 
-/** Whether a name is one of TrainingInput's, which some files have at the top. */
+/** Whether a field belongs to TrainingInput; some files have those at the top. */
 export function isTrainingInputField(name: string): boolean {
   return Object.hasOwn(TRAINING_INPUT.rules, name);
 }
 
 /**
- * Whether a name is one of HyperparameterSpec's. A file with only those at the top is no job; read as one, each of them
- * is an unknown field that belongs under trainingInput.hyperparameters.
+ * Whether a field belongs to HyperparameterSpec. A file with only those at the top is not a job; read as one, each of
+ * them is an unknown field that belongs under trainingInput.hyperparameters.
  */
 export function isHyperparametersField(name: string): boolean {
   return Object.hasOwn(HYPERPARAMETER_FIELDS, name);
 }
 
 /**
- * Reads AI Platform's Job resource (`ml.googleapis.com` v1), all of its fields; what is wrong with its form goes to the
- * findings. The master's pool is always there and first; those of other roles are there where anything is said of them.
+ * Reads AI Platform's Job resource (`ml.googleapis.com` v1), all of its fields; syntax errors are added to the findings.
+ * The master's pool is always present and first; those of other roles are present if any of their fields is.
  */
 export function readAiPlatformJob(root: FoundNode, findings: Findings): JobDraft {
   const job = openMapping(root, JOB, findings);
   warnOfOutput(root, findings);
-  return {
-    ...readTrainingInput(job.trainingInput, findings),
-    jobId: readText(job.jobId, findings),
-    labels: readTextMap(job.labels, findings),
-  };
+  const draft = readTrainingInput(job.trainingInput, findings);
+  return readSlots(draft, { rules: JOB.rules, fields: job }, findings);
 }
 
-/** What `gcloud ai-platform jobs describe` prints can be submitted again. */
+/** The output of `gcloud ai-platform jobs describe` can be submitted again. */
 function warnOfOutput({ node, path }: FoundNode, findings: Findings): void {
   const rules: Readonly<Record<string, FieldRule>> = JOB.rules;
   const entries = node.kind === 'MAPPING' ? node.entries : [];
@@ -77,8 +69,8 @@ function warnOfOutput({ node, path }: FoundNode, findings: Findings): void {
   if (first !== undefined) {
     findings.warnings.push({
       code: 'JOB_RESOURCE',
-      message: 'The file is a job as the service returned it; its output fields are passed over.',
-      remedy: `Keep jobId, labels and trainingInput, and remove ${first.name} and what else the service wrote.`,
+      message: 'The file is a job as the service returned it; its output fields are ignored.',
+      remedy: `Keep jobId, labels and trainingInput, and remove ${first.name} and the other fields that the service sets.`,
       path: path === '' ? first.name : `${path}.${first.name}`,
       line: first.line,
     });
@@ -91,49 +83,31 @@ function warnOfOutput({ node, path }: FoundNode, findings: Findings): void {
 
 function readTrainingInput(found: FoundNode | undefined, findings: Findings): JobDraft {
   const input = openOptional(found, TRAINING_INPUT, findings);
-  const scheduling = openOptional(input.scheduling, SCHEDULING, findings);
-  return {
+  const draft = {
     ...EMPTY_DRAFT,
-    scaleTier: readText(input.scaleTier, findings),
-    pools: [readMaster(input, findings), ...OTHER_ROLES.flatMap((role) => readOthers(input, role, findings) ?? [])],
+    pools: [readPool(input, 'master', findings), ...OTHER_ROLES.flatMap((role) => readOthers(input, role, findings))],
     study: readHyperparameterSpec(input.hyperparameters, parentLookup(), findings),
-    region: readText(input.region, findings),
-    jobDir: readText(input.jobDir, findings),
-    runtimeVersion: readText(input.runtimeVersion, findings),
-    pythonVersion: readText(input.pythonVersion, findings),
-    maxRunningTime: readText(scheduling.maxRunningTime, findings),
-    maxWaitTime: readText(scheduling.maxWaitTime, findings),
-    strategy: readText(scheduling.strategy, findings),
-    serviceAccount: readFilledText(input.serviceAccount, findings),
-    network: readFilledText(input.network, findings),
-    secrets: readTextMap(input.dropforgeSecrets, findings),
-    kmsKeyName: readFilledText(openOptional(input.encryptionConfig, ENCRYPTION_CONFIG, findings).kmsKeyName, findings),
   };
+  const messages = [
+    { rules: TRAINING_INPUT.rules, fields: input },
+    { rules: SCHEDULING.rules, fields: openOptional(input.scheduling, SCHEDULING, findings) },
+    { rules: ENCRYPTION_CONFIG.rules, fields: openOptional(input.encryptionConfig, ENCRYPTION_CONFIG, findings) },
+  ];
+  return messages.reduce<JobDraft>((result, message) => readSlots(result, message, findings), draft);
 }
 
 type TrainingInput = Fields<(typeof TRAINING_INPUT)['rules']>;
 
 const OTHER_ROLES = ['worker', 'ps', 'evaluator'] as const satisfies readonly Role[];
 
-function readMaster(input: TrainingInput, findings: Findings): PoolDraft {
-  const pool = readPool(input, 'master', findings);
-  const program = {
-    ...pool.program,
-    packageUris: readTextList(input.packageUris, findings),
-    pythonModule: readText(input.pythonModule, findings),
-    args: readTextList(input.args, findings),
-  };
-  return { ...pool, program };
-}
-
-/** The replicas of another role; undefined where nothing is said of them. */
+/** The pool of another role; none if it has no fields. */
 function readOthers(
   input: TrainingInput,
   role: (typeof OTHER_ROLES)[number],
   findings: Findings,
-): PoolDraft | undefined {
+): readonly PoolDraft[] {
   const pool = { ...readPool(input, role, findings), count: readCount(input[`${ROLE_PREFIXES[role]}Count`], findings) };
-  return isPoolSet(pool) ? pool : undefined;
+  return isPoolSet(pool) ? [pool] : [];
 }
 
 function isPoolSet({ count, machineType, accelerator, bootDiskGib, bootDiskType, program }: PoolDraft): boolean {
@@ -156,15 +130,9 @@ function readPool(input: TrainingInput, role: Role, findings: Findings): PoolDra
     bootDiskType: readText(disk.bootDiskType, findings),
     program: {
       ...EMPTY_PROGRAM,
-      imageUri: readFilledText(config.imageUri, findings),
+      imageUri: NONEMPTY_TEXT.read(config.imageUri, findings),
       command: readTextList(config.containerCommand, findings),
       containerArgs: readTextList(config.containerArgs, findings),
     },
   };
-}
-
-/** An empty text means the same as saying nothing, as in proto3. */
-function readFilledText(found: FoundNode | undefined, findings: Findings): Located<string> | undefined {
-  const text = readText(found, findings);
-  return text?.value === '' ? undefined : text;
 }

@@ -1,3 +1,6 @@
+import { readInto } from '#shared/job-file/fields/field.ts';
+import { TEXT, textMap } from '#shared/job-file/fields/kind.ts';
+import { inJob } from '#shared/job-file/fields/slot.ts';
 import {
   createParentLookup,
   type FieldRules,
@@ -25,22 +28,22 @@ const OUTPUT_FIELDS = {
 } as const satisfies FieldRules;
 
 const CUSTOM_JOB_FIELDS = {
-  displayName: READ,
+  displayName: readInto(inJob('displayName'), TEXT),
   jobSpec: READ,
-  labels: READ,
+  labels: readInto(inJob('labels'), textMap()),
   encryptionSpec: READ,
   ...OUTPUT_FIELDS,
   webAccessUris: OUTPUT,
 } as const satisfies FieldRules;
 
 const TUNING_JOB_FIELDS = {
-  displayName: READ,
+  displayName: readInto(inJob('displayName'), TEXT),
   studySpec: READ,
   maxTrialCount: READ,
   parallelTrialCount: READ,
   maxFailedTrialCount: READ,
   trialJobSpec: READ,
-  labels: READ,
+  labels: readInto(inJob('labels'), textMap()),
   encryptionSpec: READ,
   ...OUTPUT_FIELDS,
   trials: OUTPUT,
@@ -54,11 +57,11 @@ const METADATA = withoutEffect('runs are not recorded in Vertex AI Experiments')
 const JOB_SPEC_FIELDS = {
   workerPoolSpecs: READ,
   scheduling: READ,
-  serviceAccount: READ,
-  network: READ,
+  serviceAccount: readInto(inJob('serviceAccount'), TEXT),
+  network: readInto(inJob('network'), TEXT),
   baseOutputDirectory: READ,
-  // No field of the API: what --set-secrets says is carried here from the command line to intake.
-  dropforgeSecrets: READ,
+  // Not a field of the API: carries the secrets of --set-secrets from the command line to intake.
+  dropforgeSecrets: readInto(inJob('secrets'), textMap()),
   tensorboard: withoutEffect(
     'logs are not uploaded to Vertex AI TensorBoard; those in the job’s output can be read from there',
   ),
@@ -70,7 +73,7 @@ const JOB_SPEC_FIELDS = {
   reservedIpRanges: withoutEffect('VMs take their addresses from the subnet that they are in'),
   persistentResourceId: {
     use: 'UNSUPPORTED',
-    because: 'machines are made for a job and removed after it',
+    because: 'VMs are created for each job and deleted after it',
     remedy: 'Remove it, and say in machineSpec what machines the job needs.',
   },
   pscInterfaceConfig: {
@@ -133,9 +136,9 @@ const RESERVATION_FIELDS = { reservationAffinityType: READ, key: READ, values: R
 const DISK_FIELDS = { bootDiskType: READ, bootDiskSizeGb: READ } as const satisfies FieldRules;
 
 const SCHEDULING_FIELDS = {
-  timeout: READ,
-  strategy: READ,
-  maxWaitDuration: READ,
+  timeout: readInto(inJob('maxRunningTime'), TEXT),
+  strategy: readInto(inJob('strategy'), TEXT),
+  maxWaitDuration: readInto(inJob('maxWaitTime'), TEXT),
   restartJobOnWorkerRestart: withoutEffect('what becomes of a job whose replica fails is the same for all jobs'),
   disableRetries: withoutEffect('only lost machines are replaced; a program that fails is not started again'),
 } as const satisfies FieldRules;
@@ -167,5 +170,5 @@ export const MACHINE_SPEC = message(MACHINE_FIELDS);
 export const RESERVATION_AFFINITY = message(RESERVATION_FIELDS);
 export const DISK_SPEC = message(DISK_FIELDS);
 export const SCHEDULING = message(SCHEDULING_FIELDS);
-export const OUTPUT_DIRECTORY = message({ outputUriPrefix: READ });
-export const ENCRYPTION_SPEC = message({ kmsKeyName: READ });
+export const OUTPUT_DIRECTORY = message({ outputUriPrefix: readInto(inJob('jobDir'), TEXT) });
+export const ENCRYPTION_SPEC = message({ kmsKeyName: readInto(inJob('kmsKeyName'), TEXT) });

@@ -1,51 +1,50 @@
 import type { JobDraft } from '#shared/job-file/draft/job-draft.ts';
-import { omitEmpty, omitEmptyList, omitUndefined, textMapOf } from '#shared/job-file/draft/print-fields.ts';
+import { omitEmpty, omitEmptyList } from '#shared/job-file/draft/print-fields.ts';
+import { printMessage } from '#shared/job-file/fields/field.ts';
+import {
+  CUSTOM_JOB,
+  ENCRYPTION_SPEC,
+  JOB_SPEC,
+  OUTPUT_DIRECTORY,
+  SCHEDULING,
+  TUNING_JOB,
+} from '#shared/job-file/formats/vertex-ai/fields.ts';
 import { printWorkerPool } from '#shared/job-file/formats/vertex-ai/print-worker-pool.ts';
 import { printStudySpec } from '#shared/job-file/tuning/print-study-spec.ts';
 
 /**
- * Prints a draft of the dialect vertex-ai: as HyperparameterTuningJob where it has a study, otherwise as CustomJob.
- * `readVertexJob` gives the same draft again, but for the places. What is not said is not printed; but the field of the
- * job spec always is, for by it a file shows what it is. Labels are a
- * Map, which YAML prints as a mapping: an object would move names like `10` to the front.
+ * Prints a draft of the dialect vertex-ai: as HyperparameterTuningJob if it has a study, otherwise as CustomJob.
+ * `readVertexJob` reads the same draft except for locations. Absent fields are omitted, except for the job spec, by which
+ * the reader recognizes the format.
  */
 export function printVertexJob(draft: JobDraft): Record<string, unknown> {
   const job = printJob(draft);
   const name = draft.study === undefined ? 'customJob' : 'hyperparameterTuningJob';
-  // A job says no region; the request that creates it does.
+  // A job has no region; the request that creates it has one.
   return draft.region === undefined ? job : { parent: `projects/-/locations/${draft.region.value}`, [name]: job };
 }
 
 function printJob(draft: JobDraft): Record<string, unknown> {
-  const { displayName, kmsKeyName, study } = draft;
+  const { study } = draft;
   const jobSpec = printJobSpec(draft);
-  return omitUndefined({
-    displayName: displayName?.value,
-    ...(study === undefined
-      ? { jobSpec }
-      : {
-          studySpec: printStudySpec(study),
-          maxTrialCount: study.maxTrials?.value,
-          parallelTrialCount: study.parallelTrials?.value,
-          maxFailedTrialCount: study.maxFailedTrials?.value,
-          trialJobSpec: jobSpec,
-        }),
-    labels: textMapOf(draft.labels),
-    encryptionSpec: omitEmpty({ kmsKeyName: kmsKeyName?.value }),
+  const encryptionSpec = omitEmpty(printMessage(draft, ENCRYPTION_SPEC.rules));
+  if (study === undefined) {
+    return printMessage(draft, CUSTOM_JOB.rules, { jobSpec, encryptionSpec });
+  }
+  return printMessage(draft, TUNING_JOB.rules, {
+    studySpec: printStudySpec(study),
+    maxTrialCount: study.maxTrials?.value,
+    parallelTrialCount: study.parallelTrials?.value,
+    maxFailedTrialCount: study.maxFailedTrials?.value,
+    trialJobSpec: jobSpec,
+    encryptionSpec,
   });
 }
 
 function printJobSpec(draft: JobDraft): Record<string, unknown> {
-  return omitUndefined({
+  return printMessage(draft, JOB_SPEC.rules, {
     workerPoolSpecs: omitEmptyList(draft.pools.map(printWorkerPool)),
-    scheduling: omitEmpty({
-      timeout: draft.maxRunningTime?.value,
-      strategy: draft.strategy?.value,
-      maxWaitDuration: draft.maxWaitTime?.value,
-    }),
-    serviceAccount: draft.serviceAccount?.value,
-    network: draft.network?.value,
-    baseOutputDirectory: omitEmpty({ outputUriPrefix: draft.jobDir?.value }),
-    dropforgeSecrets: textMapOf(draft.secrets),
+    scheduling: omitEmpty(printMessage(draft, SCHEDULING.rules)),
+    baseOutputDirectory: omitEmpty(printMessage(draft, OUTPUT_DIRECTORY.rules)),
   });
 }

@@ -9,15 +9,16 @@ import {
   TUNING_JOB,
 } from '#shared/job-file/formats/vertex-ai/fields.ts';
 import { readWorkerPools } from '#shared/job-file/formats/vertex-ai/read-worker-pool.ts';
+import { readSlots } from '#shared/job-file/fields/field.ts';
 import { type Findings, type Located, locationOf } from '#shared/job-file/parser/findings.ts';
 import { type FieldRules, openMapping, openOptional, toCamelCase } from '#shared/job-file/parser/open-mapping.ts';
-import { type FoundNode, readInteger, readText, readTextMap } from '#shared/job-file/parser/read-values.ts';
+import { type FoundNode, readInteger, readText } from '#shared/job-file/parser/read-values.ts';
 import { readStudySpec } from '#shared/job-file/tuning/read-study-spec.ts';
 
 const EMPTY_VERTEX_DRAFT: JobDraft = { ...EMPTY_DRAFT, dialect: 'vertex-ai' };
 
-/** A CustomJobSpec, CustomJob, HyperparameterTuningJob or request has at least one of them at its top. */
-const TELLING_FIELDS: readonly string[] = [
+/** A CustomJobSpec, CustomJob, HyperparameterTuningJob or request has at least one of these at the top. */
+const IDENTIFYING_FIELDS: readonly string[] = [
   'workerPoolSpecs',
   'jobSpec',
   'studySpec',
@@ -26,15 +27,15 @@ const TELLING_FIELDS: readonly string[] = [
   'hyperparameterTuningJob',
 ];
 
-/** Whether a name at the top of a file, in camelCase, speaks for a job of Vertex AI. */
+/** Whether a field at the top of a file, in camelCase, identifies a job of Vertex AI. */
 export function isVertexField(name: string): boolean {
-  return TELLING_FIELDS.includes(name);
+  return IDENTIFYING_FIELDS.includes(name);
 }
 
 /**
- * Reads what describes a job of Vertex AI: a CustomJobSpec, as `gcloud ai custom-jobs create --config` takes it; a
- * CustomJob or HyperparameterTuningJob, as the REST API and `gcloud ai hp-tuning-jobs create --config` do; or a request
- * that holds one of them. What is wrong with its form goes to the findings.
+ * Reads a job of Vertex AI: a CustomJobSpec, as `gcloud ai custom-jobs create --config` accepts it; a CustomJob or
+ * HyperparameterTuningJob, as the REST API and `gcloud ai hp-tuning-jobs create --config` do; or a request that contains
+ * one of them. Syntax errors are added to the findings.
  */
 export function readVertexJob(root: FoundNode, findings: Findings): JobDraft {
   const names = namesIn(root);
@@ -53,24 +54,24 @@ function readRequest(root: FoundNode, findings: Findings): JobDraft {
   if (job === undefined) {
     return EMPTY_VERTEX_DRAFT;
   }
-  const place = { path: job.path, line: job.node.line };
+  const location = { path: job.path, line: job.node.line };
   if (customJob !== undefined && hyperparameterTuningJob !== undefined) {
-    const message = 'The file holds two jobs, customJob and hyperparameterTuningJob.';
-    findings.problems.push({ code: 'TWO_JOBS', message, remedy: 'Put each job into a file of its own.', ...place });
+    const message = 'The file has two jobs, customJob and hyperparameterTuningJob.';
+    findings.problems.push({ code: 'TWO_JOBS', message, remedy: 'Put each job into its own file.', ...location });
   }
   const region = readRegion(parent, findings);
   if (region === undefined) {
     findings.warnings.push({
       code: 'REQUEST_ENVELOPE',
-      message: `The file is a request to create a job; the job is taken from its ${job.path}.`,
-      remedy: `Keep what is under ${job.path}, and remove the rest.`,
-      ...place,
+      message: `The file is a request to create a job; the job is read from ${job.path}.`,
+      remedy: `Keep the content of ${job.path}, and remove the rest.`,
+      ...location,
     });
   }
   return { ...(job === customJob ? readCustomJob(job, findings) : readTuningJob(job, findings)), region };
 }
 
-/** The only place where a file of Vertex AI can say its region: `projects/P/locations/REGION` (CreateCustomJobRequest.parent). */
+/** The only field of Vertex AI's files with a region: `projects/P/locations/REGION` (CreateCustomJobRequest.parent). */
 function readRegion(parent: FoundNode | undefined, findings: Findings): Located<string> | undefined {
   const text = readText(parent, findings);
   const region = /^projects\/[^/]+\/locations\/([^/]+)$/.exec(text?.value ?? '')?.[1];
@@ -78,17 +79,18 @@ function readRegion(parent: FoundNode | undefined, findings: Findings): Located<
 }
 
 function readCustomJob(found: FoundNode, findings: Findings): JobDraft {
-  noteOutput(found, CUSTOM_JOB.rules, findings);
+  warnOfOutput(found, CUSTOM_JOB.rules, findings);
   const job = openMapping(found, CUSTOM_JOB, findings);
-  return { ...readJobSpec(job.jobSpec, findings), ...readNames(job, findings) };
+  const draft = readSlots(readJobSpec(job.jobSpec, findings), { rules: CUSTOM_JOB.rules, fields: job }, findings);
+  return readEncryption(draft, job.encryptionSpec, findings);
 }
 
 function readTuningJob(found: FoundNode, findings: Findings): JobDraft {
-  noteOutput(found, TUNING_JOB.rules, findings);
+  warnOfOutput(found, TUNING_JOB.rules, findings);
   const job = openMapping(found, TUNING_JOB, findings);
+  const draft = readSlots(readJobSpec(job.trialJobSpec, findings), { rules: TUNING_JOB.rules, fields: job }, findings);
   return {
-    ...readJobSpec(job.trialJobSpec, findings),
-    ...readNames(job, findings),
+    ...readEncryption(draft, job.encryptionSpec, findings),
     study: {
       ...readStudySpec(job.studySpec ?? { path: pathIn(found, 'studySpec'), node: undefined }, findings),
       maxTrials: readInteger(job.maxTrialCount, findings),
@@ -98,40 +100,24 @@ function readTuningJob(found: FoundNode, findings: Findings): JobDraft {
   };
 }
 
-type Names = {
-  readonly displayName?: FoundNode;
-  readonly labels?: FoundNode;
-  readonly encryptionSpec?: FoundNode;
-};
-
-function readNames({ displayName, labels, encryptionSpec }: Names, findings: Findings) {
-  const encryption = openOptional(encryptionSpec, ENCRYPTION_SPEC, findings);
-  return {
-    displayName: readText(displayName, findings),
-    labels: readTextMap(labels, findings),
-    kmsKeyName: readText(encryption.kmsKeyName, findings),
-  };
+function readEncryption(draft: JobDraft, found: FoundNode | undefined, findings: Findings): JobDraft {
+  const fields = openOptional(found, ENCRYPTION_SPEC, findings);
+  return readSlots(draft, { rules: ENCRYPTION_SPEC.rules, fields }, findings);
 }
 
 function readJobSpec(found: FoundNode | undefined, findings: Findings): JobDraft {
   const spec = openOptional(found, JOB_SPEC, findings);
-  const scheduling = openOptional(spec.scheduling, SCHEDULING, findings);
-  const output = openOptional(spec.baseOutputDirectory, OUTPUT_DIRECTORY, findings);
-  return {
-    ...EMPTY_VERTEX_DRAFT,
-    pools: readWorkerPools(spec.workerPoolSpecs, findings),
-    jobDir: readText(output.outputUriPrefix, findings),
-    maxRunningTime: readText(scheduling.timeout, findings),
-    maxWaitTime: readText(scheduling.maxWaitDuration, findings),
-    strategy: readText(scheduling.strategy, findings),
-    serviceAccount: readText(spec.serviceAccount, findings),
-    network: readText(spec.network, findings),
-    secrets: readTextMap(spec.dropforgeSecrets, findings),
-  };
+  const messages = [
+    { rules: JOB_SPEC.rules, fields: spec },
+    { rules: SCHEDULING.rules, fields: openOptional(spec.scheduling, SCHEDULING, findings) },
+    { rules: OUTPUT_DIRECTORY.rules, fields: openOptional(spec.baseOutputDirectory, OUTPUT_DIRECTORY, findings) },
+  ];
+  const draft = { ...EMPTY_VERTEX_DRAFT, pools: readWorkerPools(spec.workerPoolSpecs, findings) };
+  return messages.reduce<JobDraft>((result, message) => readSlots(result, message, findings), draft);
 }
 
-/** Says once that a file is a job as `describe` prints it, and not each of the fields that are then in it. */
-function noteOutput({ node, path }: FoundNode, rules: FieldRules, findings: Findings): void {
+/** Warns once about a job as `describe` prints it, rather than about each of its output fields. */
+function warnOfOutput({ node, path }: FoundNode, rules: FieldRules, findings: Findings): void {
   const output =
     node.kind !== 'MAPPING' ? [] : node.entries.filter(({ key }) => rules[toCamelCase(key)]?.use === 'OUTPUT');
   const [first] = output;
@@ -140,7 +126,7 @@ function noteOutput({ node, path }: FoundNode, rules: FieldRules, findings: Find
   }
   findings.warnings.push({
     code: 'JOB_RESOURCE',
-    message: 'The file is a job as the service returned it; its output fields are passed over.',
+    message: 'The file is a job as the service returned it; its output fields are ignored.',
     remedy: `They can be removed: ${output.map(({ key }) => key).join(', ')}.`,
     ...locationOf({ path: pathIn({ path, node }, toCamelCase(first.key)), line: first.line }),
   });

@@ -10,7 +10,7 @@ const PRINTERS = {
   dropforge: printDropforgeJob,
 } as const satisfies Record<Dialect, (draft: JobDraft) => Record<string, unknown>>;
 
-/** Prints a draft as a job file of its own dialect, in YAML; reading it gives the same draft but for the places. */
+/** Prints a draft as YAML in its dialect; reading it gives the same draft except for locations. */
 export function printJobFile(draft: JobDraft): string {
   return stringify(PRINTERS[draft.dialect](draft), { lineWidth: 0, aliasDuplicateObjects: false });
 }

@@ -16,8 +16,8 @@ import type { Problem } from '#shared/protocol/report.ts';
 import { didYouMean } from '#shared/text/nearest-name.ts';
 
 /**
- * A job file as read. There is a draft whenever the file is a job at all, even one with problems; it carries them
- * along, so that `checkJob` can show all that is wrong at once and makes no job of it.
+ * A parsed job file. The draft is null only if the file is not a job; it includes the problems, so that `checkJob`
+ * reports all of them at once and does not accept it.
  */
 export type JobFileReading = {
   readonly draft: JobDraft | null;
@@ -31,8 +31,8 @@ type Mapping = Extract<SourceNode, { kind: 'MAPPING' }>;
 type Reader = (root: FoundNode, findings: Findings) => JobDraft;
 
 /**
- * Reads a job file of any dialect into a draft. Never throws: whatever is wrong with the file is among the problems,
- * all at once and in the file's order. Whether what is asked for can be done is `checkJob`'s to say.
+ * Reads a job file of any dialect. Never throws: all syntax errors and unknown fields are among the problems, in file
+ * order. `checkJob` validates the values.
  */
 export function readJobFile(source: string | Uint8Array, { fileName }: { readonly fileName: string }): JobFileReading {
   const { root, problems } = parseSource(source, fileName);
@@ -50,7 +50,7 @@ export function readJobFile(source: string | Uint8Array, { fileName }: { readonl
 function readRoot(root: SourceNode, fileName: string, findings: Findings): JobDraft | null {
   if (root.kind !== 'MAPPING') {
     findings.problems.push(
-      notAJobFile(`${fileName} holds a ${root.kind === 'LIST' ? 'list' : 'text'}, not a mapping of fields.`),
+      notAJobFile(`${fileName} is a ${root.kind === 'LIST' ? 'list' : 'text'}, not a mapping of fields.`),
     );
     return null;
   }
@@ -61,11 +61,11 @@ function readRoot(root: SourceNode, fileName: string, findings: Findings): JobDr
   }
   const [first] = job.entries;
   const hint = first === undefined ? '' : didYouMean(first.key, ['trainingInput', 'workerPoolSpecs', 'module']);
-  findings.problems.push(notAJobFile(`${fileName} has no field that a job file begins with.`, hint));
+  findings.problems.push(notAJobFile(`${fileName} has none of the fields that identify a job file.`, hint));
   return null;
 }
 
-/** By the names at the top, which no two dialects share; those of AI Platform's TrainingInput come last. */
+/** Selects the dialect by the fields at the top, which are unique to each; AI Platform's loose fields come last. */
 function readerOf({ entries }: Mapping): Reader | null {
   const names = entries.map(({ key }) => toCamelCase(key));
   if (names.some(isVertexField)) {
@@ -87,7 +87,7 @@ function readAiPlatform({ path, node }: FoundNode, findings: Findings): JobDraft
   return readAiPlatformJob({ path, node: node.kind === 'MAPPING' ? wrapLooseFields(node, findings) : node }, findings);
 }
 
-/** gcloud's `--log-http` prints requests with the job under `body`. */
+/** `gcloud --log-http` prints requests with the job under `body`. */
 function unwrapRequest(root: Mapping, findings: Findings): Mapping {
   const body = root.entries.find(({ key }) => key === 'body');
   const isRequest = root.entries.some(({ key }) => key === 'method' || key === 'uri');
@@ -96,15 +96,15 @@ function unwrapRequest(root: Mapping, findings: Findings): Mapping {
   }
   findings.warnings.push({
     code: 'REQUEST_ENVELOPE',
-    message: 'The file is a printed HTTP request; the job is taken from its body.',
-    remedy: 'Keep what is under body, and remove the rest.',
+    message: 'The file is a printed HTTP request; the job is read from its body.',
+    remedy: 'Keep the content of body, and remove the rest.',
     path: 'body',
     line: body.line,
   });
   return body.value;
 }
 
-/** Some files leave trainingInput out and write its fields at the top, where gcloud drops them without a word. */
+/** Some files have TrainingInput's fields at the top, where gcloud ignores them without a message. */
 function wrapLooseFields(job: Mapping, findings: Findings): Mapping {
   const names = new Set(job.entries.map(({ key }) => toCamelCase(key)));
   if (names.has('trainingInput') || ![...names].some(isTrainingInputField)) {
@@ -115,7 +115,7 @@ function wrapLooseFields(job: Mapping, findings: Findings): Mapping {
   const line = loose[0]?.line ?? job.line;
   findings.warnings.push({
     code: 'WRAPPER_MISSING',
-    message: 'Fields of trainingInput stand at the top of the file; they are taken as if they were under it.',
+    message: 'Fields of trainingInput are at the top of the file; they are read as if they were under it.',
     remedy: 'Put a line "trainingInput:" above them and indent them.',
     line,
   });
@@ -127,7 +127,7 @@ function notAJobFile(message: string, hint = ''): Problem {
   return {
     code: 'NOT_A_JOB_FILE',
     message,
-    remedy: `${hint}Write module: and what to run, as docs/job-file.md shows; or trainingInput: as for AI Platform, or workerPoolSpecs: as for Vertex AI.`,
+    remedy: `${hint}Write module: with the Python module to run (see docs/job-file.md), trainingInput: as for AI Platform, or workerPoolSpecs: as for Vertex AI.`,
     line: 1,
   };
 }

@@ -14,11 +14,11 @@ import { type Located, PLACEHOLDER_CODE } from '#shared/job-file/parser/findings
 
 type Optional<Fields> = { readonly [Name in keyof Fields]?: Fields[Name] | undefined };
 
-/** What flags say about a job, in the spelling of `gcloud ai-platform jobs submit training`. */
+/** The values of flags, in the spelling of `gcloud ai-platform jobs submit training`. */
 export type TrainingOverrides = Optional<{
   jobId: string;
   labels: Readonly<Record<string, string>>;
-  /** Environment variables, and the secrets that they are to hold. */
+  /** By environment variable, a reference to the secret that becomes its value. */
   secrets: Readonly<Record<string, string>>;
   /** `custom` or `CUSTOM`, `basic-gpu` or `BASIC_GPU`. */
   scaleTier: string;
@@ -49,7 +49,7 @@ export type GroupOverrides = Optional<{
   imageUri: string;
 }>;
 
-/** Where what is missing in a pool belongs that only flags speak of. */
+/** The path of missing fields' parent in pools that only flags define. */
 const POOL_PATHS = {
   'ai-platform': { master: 'trainingInput', worker: 'trainingInput', ps: 'trainingInput', evaluator: 'trainingInput' },
   'vertex-ai': {
@@ -62,14 +62,14 @@ const POOL_PATHS = {
 } as const satisfies Record<Dialect, Record<Role, string>>;
 
 /**
- * Lets flags beat the file, each as a whole: lists and labels are replaced, not joined, as gcloud does. What is wrong
- * with such a value is shown at its flag; a placeholder that a flag has filled in is no problem any more.
+ * Applies flags, which override the file's values. Lists and labels are replaced, not merged, as gcloud does. Findings
+ * on such a value name its flag; a placeholder replaced by a flag is no longer a problem.
  */
 export function applyOverrides(draft: JobDraft, overrides: TrainingOverrides): JobDraft {
   const { scaleTier, worker, parameterServer } = overrides;
   const jobId = from('JOB', overrides.jobId);
   const named = draft.dialect === 'vertex-ai' ? { displayName: jobId ?? draft.displayName } : {};
-  return withoutFilledPlaceholders(draft, {
+  return withoutReplacedPlaceholders(draft, {
     ...withGroup(withGroup(withMaster(draft, overrides), 'worker', worker), 'ps', parameterServer),
     ...named,
     jobId: draft.dialect === 'vertex-ai' ? draft.jobId : (jobId ?? draft.jobId),
@@ -89,10 +89,10 @@ export function applyOverrides(draft: JobDraft, overrides: TrainingOverrides): J
 function withMaster(draft: JobDraft, overrides: TrainingOverrides): JobDraft {
   const { masterType, masterAccelerator, masterImageUri, packageUris, pythonModule } = overrides;
   const args = fromEach('-- ARGS', overrides.args);
-  const isSaid = [masterType, masterAccelerator, masterImageUri, packageUris, pythonModule, args].some(
+  const isGiven = [masterType, masterAccelerator, masterImageUri, packageUris, pythonModule, args].some(
     (value) => value !== undefined,
   );
-  if (!isSaid) {
+  if (!isGiven) {
     return draft;
   }
   return withPool(draft, 'master', (pool) => {
@@ -105,24 +105,24 @@ function withMaster(draft: JobDraft, overrides: TrainingOverrides): JobDraft {
     const accelerator = acceleratorFrom('--master-accelerator', masterAccelerator);
     return {
       ...pool,
-      machineType: from('--master-machine-type', masterType) ?? machineBeside(accelerator, pool),
+      machineType: from('--master-machine-type', masterType) ?? machineTypeFor(accelerator, pool),
       accelerator: accelerator ?? pool.accelerator,
       program: args === undefined ? program : withArgs(program, args, draft.dialect),
     };
   });
 }
 
-/** In Dropforge's own form GPUs bring a machine type along; other GPUs bring another one. */
-function machineBeside(given: AcceleratorDraft | undefined, pool: PoolDraft): Located<string> | undefined {
+/** In Dropforge's own format the machine type follows from the GPUs, also if a flag changes them. */
+function machineTypeFor(given: AcceleratorDraft | undefined, pool: PoolDraft): Located<string> | undefined {
   const { type, count } = given ?? {};
-  const isBrought = pool.machineType !== undefined && pool.machineType.path === pool.accelerator.type?.path;
-  if (!isBrought || type === undefined || typeof count?.value !== 'number') {
+  const isDerived = pool.machineType !== undefined && pool.machineType.path === pool.accelerator.type?.path;
+  if (!isDerived || type === undefined || typeof count?.value !== 'number') {
     return pool.machineType;
   }
   return from(type.path, machineForGpus({ type: type.value, count: count.value }));
 }
 
-/** Vertex AI has a list of arguments for each kind of program; the others have one for both. */
+/** Vertex AI has a list of arguments for each kind of program; the other dialects have one for both. */
 export function withArgs(program: ProgramDraft, args: readonly Located<string>[], dialect: Dialect): ProgramDraft {
   const isContainer = dialect === 'vertex-ai' && program.imageUri !== undefined;
   return isContainer ? { ...program, containerArgs: args } : { ...program, args };
@@ -142,12 +142,12 @@ function withGroup(draft: JobDraft, role: 'worker' | 'ps', given: GroupOverrides
   }));
 }
 
-/** A pool of which the file says nothing is put in its place; the master's is there before any other. */
+/** Changes a role's pool, which is added if the file has none; the master's pool is always present. */
 function withPool(draft: JobDraft, role: Role, change: (pool: PoolDraft) => PoolDraft): JobDraft {
   const lastIndex = Math.max(ROLES.indexOf(role), ...draft.pools.map((pool) => ROLES.indexOf(pool.role)));
   const pools = ROLES.slice(0, lastIndex + 1).flatMap((one) => {
     const known = draft.pools.find((pool) => pool.role === one);
-    // In Vertex AI's list a pool's place is its role, so that those left out are there, too.
+    // In Vertex AI's list the index of a pool is its role, so absent pools are present too.
     const isThere = known !== undefined || one === role || one === 'master' || draft.dialect === 'vertex-ai';
     const pool = known ?? emptyPool(one, POOL_PATHS[draft.dialect][one]);
     return isThere ? [one === role ? change(pool) : pool] : [];
@@ -164,8 +164,8 @@ function acceleratorFrom(flag: string, given: AcceleratorOverride | undefined): 
   );
 }
 
-/** A count is read as a number, so that a placeholder in its place is a problem before anything is judged. */
-function withoutFilledPlaceholders(file: JobDraft, draft: JobDraft): JobDraft {
+/** Counts are numbers, so a placeholder in their place is reported by the reader already. */
+function withoutReplacedPlaceholders(file: JobDraft, draft: JobDraft): JobDraft {
   const kept = new Set(listDraftValues(draft).map(({ path }) => path));
   const filled = new Set(listDraftValues(file).flatMap(({ path }) => (kept.has(path) ? [] : [path])));
   const isOpen = ({ code, path }: JobDraft['problems'][number]) =>

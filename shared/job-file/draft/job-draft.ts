@@ -92,7 +92,9 @@ export type ProgramDraft = {
   readonly args: readonly Located<string>[] | undefined;
   readonly imageUri: Located<string> | undefined;
   readonly command: readonly Located<string>[] | undefined;
-  /** For the container, in dialects with a separate field (AI Platform's containerArgs, Vertex AI's containerSpec.args). */
+  /**
+   * For the container, in dialects with a separate field (AI Platform's containerArgs, Vertex AI's containerSpec.args).
+   */
   readonly containerArgs: readonly Located<string>[] | undefined;
   readonly environment: readonly Located<KeyedText>[];
 };

@@ -1,21 +1,21 @@
 import { isBucketName, parseGsUri } from '#shared/protocol/gs-uri.ts';
 
 /**
- * A place in Cloud Storage; `path` has no slash at its end and is empty for the bucket itself. It may begin with one,
- * and have several in a row: Cloud Storage takes names as they are (docs, "About Cloud Storage objects").
+ * An address in Cloud Storage. `path` has no trailing slash and is empty for the bucket itself. It may start with a
+ * slash and contain several in a row: Cloud Storage does not normalize names (docs, "About Cloud Storage objects").
  */
 export type StorageUri = { readonly bucket: string; readonly path: string };
 
-/** Names of objects have at most 1,024 bytes; what the job writes below its directory needs the other half. */
+/** Object names have at most 1,024 bytes; half of them is left for the names below the job directory. */
 const PATH_BYTES_MAX = 512;
 
-/** Splits `gs://bucket/path`, or says in a few words what is wrong with it. */
+/** Splits `gs://bucket/path`; `fault` completes a sentence about an invalid address. */
 export function parseStorageUri(text: string): StorageUri | { readonly fault: string } {
   if (!text.startsWith('gs://')) {
-    return { fault: 'does not begin with gs://' };
+    return { fault: 'does not start with gs://' };
   }
   const { bucket, name } = parseGsUri(text);
-  const path = withoutSlashesAtEnd(name);
+  const path = withoutTrailingSlashes(name);
   const fault = faultOfBucket(bucket) ?? faultOfPath(path);
   return fault === undefined ? { bucket, path } : { fault };
 }
@@ -24,13 +24,13 @@ export function printStorageUri({ bucket, path }: StorageUri): string {
   return path === '' ? `gs://${bucket}` : `gs://${bucket}/${path}`;
 }
 
-/** Whether there are two slashes in a row, as in `gs://bucket//path`: legal, and seldom meant. */
+/** Whether there are two slashes in a row, as in `gs://bucket//path`: valid, but rarely intended. */
 export function hasEmptyPart({ path }: StorageUri): boolean {
   return path.startsWith('/') || path.includes('//');
 }
 
-/** Not by a pattern: its search would take the square of the slashes' number. */
-function withoutSlashesAtEnd(path: string): string {
+/** Does not use a pattern, whose matching time is quadratic in the number of slashes. */
+function withoutTrailingSlashes(path: string): string {
   let end = path.length;
   while (path[end - 1] === '/') {
     end -= 1;
@@ -41,7 +41,7 @@ function withoutSlashesAtEnd(path: string): string {
 function faultOfBucket(bucket: string): string | undefined {
   return isBucketName(bucket)
     ? undefined
-    : `names no legal bucket: "${bucket}" (3 to 63 small letters, digits, "-" and "_")`;
+    : `does not have a valid bucket name: "${bucket}" (3 to 63 lowercase letters, digits, "-" and "_")`;
 }
 
 function faultOfPath(path: string): string | undefined {
@@ -49,7 +49,7 @@ function faultOfPath(path: string): string | undefined {
     return `is longer than ${PATH_BYTES_MAX} bytes`;
   }
   if (/[\p{Cc}\p{Cs}*?[\]]/u.test(path)) {
-    return 'holds a control character or a wildcard';
+    return 'contains a control character or a wildcard';
   }
-  return path.split('/').some((part) => part === '.' || part === '..') ? 'holds a "." or ".." part' : undefined;
+  return path.split('/').some((part) => part === '.' || part === '..') ? 'contains a "." or ".." segment' : undefined;
 }

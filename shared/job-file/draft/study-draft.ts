@@ -1,8 +1,8 @@
 import type { Located } from '#shared/job-file/parser/findings.ts';
 
-/** Hyperparameter tuning as it is written, in any dialect; enumerations are in the spelling of their dialect. */
+/** Hyperparameter tuning of any dialect before validation; enumerations are in the spelling of their dialect. */
 export type StudyDraft = {
-  /** Where what is missing in it belongs: `trainingInput.hyperparameters`, `studySpec`. */
+  /** The path of missing fields' parent: `trainingInput.hyperparameters`, `studySpec`. */
   readonly path: string;
   readonly line: number | undefined;
   readonly metrics: readonly MetricDraft[];
@@ -13,7 +13,7 @@ export type StudyDraft = {
   readonly earlyStopping: EarlyStoppingDraft | undefined;
   readonly stopping: StoppingDraft | undefined;
   readonly measurement: Located<string> | undefined;
-  /** Undefined where there is no such field, or nothing in it. */
+  /** Undefined if absent or empty. */
   readonly parameters: readonly ParameterDraft[] | undefined;
   readonly resumeJobId: Located<string> | undefined;
 };
@@ -58,11 +58,11 @@ export type ParameterDraft = {
   readonly path: string;
   readonly line: number | undefined;
   readonly id: Located<string> | undefined;
-  /** DOUBLE, INTEGER, CATEGORICAL or DISCRETE, as it is written or as its value spec says. */
+  /** DOUBLE, INTEGER, CATEGORICAL or DISCRETE, as written or from the value spec. */
   readonly kind: Located<string> | undefined;
   readonly min: Located<number> | undefined;
   readonly max: Located<number> | undefined;
-  /** Categories, or discrete numbers, as they are written. */
+  /** Categories or discrete numbers, as written. */
   readonly values: readonly Located<string>[] | undefined;
   readonly scale: Located<string> | undefined;
   readonly children: readonly ConditionalParameterDraft[];

@@ -27,8 +27,8 @@ export type Destination = {
   /** In JobSpec. */
   readonly spec: string;
   /**
-   * In the request for a VM (`VmRequest`, with the agent's configuration under `config`); null if VMs do not need it, or
-   * if this version does not support it.
+   * In the request for a VM (`VmRequest`, with the agent's configuration under `config`); null if VMs do not need it,
+   * or if this version does not support it.
    */
   readonly vm: string | null;
 };

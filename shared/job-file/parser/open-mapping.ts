@@ -28,7 +28,9 @@ export type Fields<Rules extends FieldRules> = {
   readonly [Name in keyof Rules as Rules[Name] extends { use: 'READ' } ? Name : never]?: FoundNode;
 };
 
-/** The mapping that a field belongs to, for known names found in the wrong mapping; undefined if unknown or ambiguous. */
+/**
+ * The mapping that a field belongs to, for known names found in the wrong mapping; undefined if unknown or ambiguous.
+ */
 export type ParentLookup = (name: string) => string | undefined;
 
 export type Message<Rules extends FieldRules> = {

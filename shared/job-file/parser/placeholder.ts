@@ -1,4 +1,7 @@
-/** `${NAME}`, `$NAME`, `$1`, `{{ name }}`, `{NAME}`, `<your bucket>`, `%NAME%`: placeholders of shells, templates and manuals. */
+/**
+ * `${NAME}`, `$NAME`, `$1`, `{{ name }}`, `{NAME}`, `<your bucket>`, `%NAME%`: placeholders of shells, templates and
+ * manuals.
+ */
 const MARKED_PATTERN =
   /\$\{[^{}]{1,100}\}|\$(?:[A-Za-z_]\w{0,99}|\d)|\{\{[^{}]{1,100}\}\}|\{[A-Za-z_]\w{0,99}\}|<[A-Za-z][^<>]{0,99}>|%[A-Z_]{1,100}%/;
 

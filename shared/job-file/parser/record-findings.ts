@@ -30,8 +30,8 @@ export function rejectOnce(located: Located<unknown>, text: FindingText, finding
 const CAPITALS_PATTERN = /(?<![A-Za-z0-9_-])[A-Z][A-Z0-9]+([_-][A-Z0-9]+)*(?![A-Za-z0-9_-])/;
 
 /**
- * Rejects a malformed name of a bucket, image or account. `lowercasePart` is the part of the value that is all lowercase
- * if valid: a word in capitals there is reported as a placeholder from a copied example.
+ * Rejects a malformed name of a bucket, image or account. `lowercasePart` is the part of the value that is all
+ * lowercase if valid: a word in capitals there is reported as a placeholder from a copied example.
  */
 export function rejectMalformed(
   located: Located<string>,

@@ -8,7 +8,7 @@ import type {
   StudyDraft,
 } from '#shared/job-file/draft/study-draft.ts';
 
-/** Prints Vertex AI's StudySpec; `resumeJobId` and the AUTOMATIC rule are AI Platform's, and have no place in it. */
+/** Prints Vertex AI's StudySpec, which has no fields for AI Platform's `resumeJobId` and AUTOMATIC rule. */
 export function printStudySpec(study: StudyDraft): Record<string, unknown> {
   return omitUndefined({
     metrics: omitEmptyList(study.metrics.map(printMetric)),
@@ -84,7 +84,7 @@ function printParameter(parameter: ParameterDraft): Record<string, unknown> {
   });
 }
 
-/** Values stay the texts that were written, as doubles may be in JSON: as numbers, 1.0 would become 1. */
+/** Values stay texts, which JSON allows for doubles: as numbers, 1.0 would become 1. */
 function printSpace({ kind, min, max, values }: ParameterDraft): Record<string, unknown> {
   const range = omitUndefined({ minValue: min?.value, maxValue: max?.value });
   const list = omitUndefined({ values: valuesOf(values) });

@@ -19,14 +19,14 @@ import {
 type ParameterFields = Fields<typeof PARAMETER_SPEC.rules>;
 type Kind = 'DOUBLE' | 'INTEGER' | 'CATEGORICAL' | 'DISCRETE';
 
-/** Under which field ConditionalParameterSpec has the parent's values; there is none for a DOUBLE. */
+/** ConditionalParameterSpec's field with the parent's values; there is none for a DOUBLE. */
 const PARENT_FIELDS = {
   INTEGER: 'parentIntValues',
   CATEGORICAL: 'parentCategoricalValues',
   DISCRETE: 'parentDiscreteValues',
 } as const;
 
-/** Reads a list of ParameterSpecs (study.proto); undefined where there is none, or nothing in it. */
+/** Reads a list of ParameterSpecs (study.proto); undefined if absent or empty. */
 export function readParameters(
   found: FoundNode | undefined,
   findings: Findings,
@@ -61,7 +61,7 @@ function readParameter(found: FoundNode, findings: Findings): ParameterDraft {
   };
 }
 
-/** A parameter is of the kind whose value spec it has: they are a oneof, and so there must be just one. */
+/** The value spec, of which there must be exactly one (a oneof), determines the kind. */
 function readKind(found: FoundNode, fields: ParameterFields, findings: Findings): Located<Kind> | undefined {
   if (found.node.kind !== 'MAPPING') {
     return undefined;
@@ -80,7 +80,7 @@ function readKind(found: FoundNode, fields: ParameterFields, findings: Findings)
       code: 'PARAMETER_SPACE',
       message:
         first === undefined
-          ? `${found.path} does not say what values it can have.`
+          ? `${found.path} does not specify its values.`
           : `${found.path} has ${specs.length} value specs; a parameter has one.`,
       remedy: 'Write one of doubleValueSpec, integerValueSpec, categoricalValueSpec and discreteValueSpec.',
       path: found.path,
@@ -108,7 +108,7 @@ function readConditional(
     findings.problems.push({
       code: 'MISSING_FIELD',
       message: `${found.path} has no parameterSpec.`,
-      remedy: 'Write under parameterSpec the parameter that exists only under this condition.',
+      remedy: 'Write the conditional parameter under parameterSpec.',
       path: `${found.path}.parameterSpec`,
       line: found.node.line,
     });
@@ -117,26 +117,26 @@ function readConditional(
   return { path: found.path, parentValues: values, parameter: readParameter(parameterSpec, findings) };
 }
 
-/** The condition is a oneof, and goes by the parent's kind; what is said of a parent without a kind is enough. */
+/** The condition is a oneof that must match the parent's kind; a parent without a kind is reported elsewhere. */
 function checkCondition(
   { path, node }: FoundNode,
   { parentKind, names }: { readonly parentKind: Kind | undefined; readonly names: readonly string[] },
   findings: Findings,
 ): void {
-  const wanted = parentKind === undefined || parentKind === 'DOUBLE' ? undefined : PARENT_FIELDS[parentKind];
-  if (parentKind === undefined || (names.length === 1 && names[0] === wanted)) {
+  const expected = parentKind === undefined || parentKind === 'DOUBLE' ? undefined : PARENT_FIELDS[parentKind];
+  if (parentKind === undefined || (names.length === 1 && names[0] === expected)) {
     return;
   }
   findings.problems.push({
     code: 'PARENT_VALUES',
     message:
-      wanted === undefined
-        ? `${path} depends on a parameter of type DOUBLE, which has no single values to depend on.`
-        : `${path} must name the values of its parent, a parameter of type ${parentKind}, with ${wanted} alone.`,
+      expected === undefined
+        ? `${path} depends on a parameter of type DOUBLE, which has no discrete values to depend on.`
+        : `${path} must specify the values of its parent, a parameter of type ${parentKind}, with ${expected} only.`,
     remedy:
-      wanted === undefined
-        ? 'Make the parent discrete or categorical, or the parameter one of its own.'
-        : `Write ${wanted} with a list of values.`,
+      expected === undefined
+        ? 'Make the parent discrete or categorical, or remove the condition.'
+        : `Write ${expected} with a list of values.`,
     path,
     line: node.line,
   });

@@ -26,12 +26,12 @@ import {
   TIME_CONSTRAINT,
 } from '#shared/job-file/tuning/study-spec-fields.ts';
 
-/** A StudySpec, or where it would be. */
+/** A StudySpec; if absent, its path. */
 export type StudySpecPlace = { readonly path: string; readonly node: FoundNode['node'] | undefined };
 
 /**
- * Reads Vertex AI's StudySpec; what is wrong with its form goes to the findings. The numbers of trials are not in it,
- * but beside it in the job.
+ * Reads Vertex AI's StudySpec; syntax errors are added to the findings. The job has the numbers of trials, beside the
+ * StudySpec.
  */
 export function readStudySpec({ path, node }: StudySpecPlace, findings: Findings): StudyDraft {
   const study = openOptional(node && { path, node }, STUDY_SPEC, findings);
@@ -61,7 +61,7 @@ function readMetric(found: FoundNode, findings: Findings): MetricDraft {
     line: found.node.line,
     id: readText(metric.metricId, findings),
     goal: readText(metric.goal, findings),
-    // study.proto: the threshold of a metric with a safetyConfig is 0 where it is not said.
+    // study.proto: the threshold of a metric with a safetyConfig defaults to 0.
     safetyThreshold:
       threshold ??
       (isSet(safetyConfig) ? { value: 0, path: safetyConfig.path, line: safetyConfig.node.line } : undefined),
@@ -69,7 +69,7 @@ function readMetric(found: FoundNode, findings: Findings): MetricDraft {
   };
 }
 
-/** The three are a oneof of StudySpec; one that is `{}` is chosen, with nothing more said. */
+/** The three are a oneof of StudySpec; `{}` selects one with its defaults. */
 function readEarlyStopping(study: Fields<typeof STUDY_SPEC.rules>, findings: Findings): EarlyStoppingDraft | undefined {
   const specs = [
     readStoppingRule(study.decayCurveStoppingSpec, 'DECAY_CURVE', findings),
@@ -80,7 +80,7 @@ function readEarlyStopping(study: Fields<typeof STUDY_SPEC.rules>, findings: Fin
   if (second !== undefined) {
     findings.problems.push({
       code: 'EARLY_STOPPING',
-      message: `${specs.length} rules for ending trials early are said; a study has one.`,
+      message: `${specs.length} early stopping rules are set; a study has one.`,
       remedy: 'Keep one of decayCurveStoppingSpec, medianAutomatedStoppingSpec and convexAutomatedStoppingSpec.',
       path: second.rule.path,
       ...(second.rule.line === undefined ? {} : { line: second.rule.line }),

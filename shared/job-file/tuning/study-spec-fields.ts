@@ -6,7 +6,7 @@ import {
   withoutEffect,
 } from '#shared/job-file/parser/open-mapping.ts';
 
-/** Vertex AI's StudySpec and what it holds (`google.cloud.aiplatform.v1`, study.proto): all of their fields. */
+/** Vertex AI's StudySpec and its parts (`google.cloud.aiplatform.v1`, study.proto): all of their fields. */
 const STUDY_FIELDS = {
   metrics: READ,
   parameters: READ,
@@ -16,7 +16,7 @@ const STUDY_FIELDS = {
   medianAutomatedStoppingSpec: READ,
   convexAutomatedStoppingSpec: READ,
   studyStoppingConfig: READ,
-  observationNoise: withoutEffect('tuning jobs do not take it, on Vertex AI either'),
+  observationNoise: withoutEffect('tuning jobs do not support it, on Vertex AI either'),
 } as const satisfies FieldRules;
 
 const METRIC_FIELDS = { metricId: READ, goal: READ, safetyConfig: READ } as const satisfies FieldRules;
@@ -33,7 +33,7 @@ const PARAMETER_FIELDS = {
   conditionalParameterSpecs: READ,
 } as const satisfies FieldRules;
 
-const DEFAULT_VALUE = withoutEffect('tuning jobs do not take it, on Vertex AI either');
+const DEFAULT_VALUE = withoutEffect('tuning jobs do not support it, on Vertex AI either');
 
 const RANGE_FIELDS = { minValue: READ, maxValue: READ, defaultValue: DEFAULT_VALUE } as const satisfies FieldRules;
 

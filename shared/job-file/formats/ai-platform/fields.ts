@@ -12,11 +12,7 @@ import {
 } from '#shared/job-file/parser/open-mapping.ts';
 import { HYPERPARAMETER_FIELDS, PARAMETER_FIELDS } from '#shared/job-file/tuning/hyperparameter-spec-fields.ts';
 
-/**
- * The messages of AI Platform Training (`ml.googleapis.com` v1, Job and what it holds): all of their fields, and what
- * becomes of each. Whether what is read can be run is judged later, on the draft.
- */
-/** How the fields of a role begin in TrainingInput: `parameterServerType`, `parameterServerCount`. */
+/** The prefix of a role's fields in TrainingInput: `parameterServerType`, `parameterServerCount`. */
 export const ROLE_PREFIXES = {
   master: 'master',
   worker: 'worker',
@@ -26,10 +22,14 @@ export const ROLE_PREFIXES = {
 
 const OTHER_JOB = {
   use: 'UNSUPPORTED',
-  because: 'Dropforge trains and does nothing else',
+  because: 'Dropforge runs training jobs only',
   remedy: 'Describe a training job with trainingInput.',
 } as const;
 
+/**
+ * The messages of AI Platform Training (`ml.googleapis.com` v1, Job and its parts): all of their fields with a rule for
+ * each. Values are validated later, in the draft.
+ */
 const JOB_FIELDS = {
   jobId: readInto(inJob('jobId'), TEXT),
   labels: readInto(inJob('labels'), textMap()),
@@ -78,12 +78,12 @@ const TRAINING_INPUT_FIELDS = {
   useChiefInTfConfig: { use: 'WITHOUT_EFFECT', because: 'the master is always called chief in TF_CONFIG' },
   enableWebAccess: {
     use: 'WITHOUT_EFFECT',
-    because: 'there is no shell into a running job, which runs the same without one',
+    because: 'running jobs have no interactive shell',
   },
   nasJobSpec: {
     use: 'UNSUPPORTED',
-    because: 'neural architecture search is a service of its own',
-    remedy: 'Remove it; search in the program itself.',
+    because: 'neural architecture search is a separate service',
+    remedy: 'Remove it, and implement the search in the program.',
   },
 } as const satisfies FieldRules;
 
@@ -95,7 +95,7 @@ const REPLICA_CONFIG_FIELDS = {
   containerArgs: READ,
   tpuTfVersion: {
     use: 'WITHOUT_EFFECT',
-    because: 'it only tells the service which TensorFlow is in a TPU worker’s image',
+    because: 'it only tells the service the TensorFlow version of a TPU worker’s image',
   },
 } as const satisfies FieldRules;
 
@@ -107,10 +107,10 @@ const SCHEDULING_FIELDS = {
   maxRunningTime: readInto(inJob('maxRunningTime'), TEXT),
   maxWaitTime: readInto(inJob('maxWaitTime'), TEXT),
   strategy: readInto(inJob('strategy'), TEXT),
-  priority: { use: 'WITHOUT_EFFECT', because: 'jobs do not queue for one another' },
+  priority: { use: 'WITHOUT_EFFECT', because: 'jobs are not queued by priority' },
   resilientToWorkerRestart: {
     use: 'WITHOUT_EFFECT',
-    because: 'a job that loses one of its machines always starts again as a whole',
+    because: 'a job that loses one of its machines is always restarted as a whole',
   },
 } as const satisfies FieldRules;
 

@@ -6,6 +6,8 @@ import {
   type JobDraft,
   type PoolDraft,
 } from '#shared/job-file/draft/job-draft.ts';
+import { readSlots } from '#shared/job-file/fields/field.ts';
+import { NONEMPTY_TEXT } from '#shared/job-file/fields/kind.ts';
 import {
   ENCRYPTION_CONFIG,
   JOB,
@@ -15,8 +17,6 @@ import {
   SCHEDULING,
   TRAINING_INPUT,
 } from '#shared/job-file/formats/ai-platform/fields.ts';
-import { readSlots } from '#shared/job-file/fields/field.ts';
-import { NONEMPTY_TEXT } from '#shared/job-file/fields/kind.ts';
 import type { Findings } from '#shared/job-file/parser/findings.ts';
 import {
   type FieldRule,
@@ -51,8 +51,8 @@ export function isHyperparametersField(name: string): boolean {
 }
 
 /**
- * Reads AI Platform's Job resource (`ml.googleapis.com` v1), all of its fields; syntax errors are added to the findings.
- * The master's pool is always present and first; those of other roles are present if any of their fields is.
+ * Reads AI Platform's Job resource (`ml.googleapis.com` v1), all of its fields; syntax errors are added to the
+ * findings. The master's pool is always present and first; those of other roles are present if any of their fields is.
  */
 export function readAiPlatformJob(root: FoundNode, findings: Findings): JobDraft {
   const job = openMapping(root, JOB, findings);

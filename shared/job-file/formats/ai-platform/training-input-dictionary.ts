@@ -5,9 +5,9 @@ import { printDuration } from '#shared/job-file/draft/duration.ts';
 import { ROLE_PREFIXES } from '#shared/job-file/formats/ai-platform/fields.ts';
 
 /**
- * The job as AI Platform's TrainingInput, everything said that a shorter file leaves to defaults: the tier is always
- * CUSTOM. int64 are text, as in the API's JSON. What AI Platform has no field for is left out: reservations, variables
- * of the environment, waiting for capacity with FLEX_START, another Python program for other roles.
+ * The job as AI Platform's TrainingInput with all defaults filled in; the tier is always CUSTOM. int64 values are text,
+ * as in the API's JSON. Parts without a field in AI Platform are omitted: reservations, environment variables, options
+ * of the program, FLEX_START, and other roles' own Python programs.
  */
 export function toTrainingInput(spec: JobSpec): Record<string, unknown> {
   const { program, limits, study } = spec;
@@ -22,7 +22,7 @@ export function toTrainingInput(spec: JobSpec): Record<string, unknown> {
     ...(study !== null && { hyperparameters: describeStudy(study) }),
     region: spec.region,
     jobDir: spec.jobDir,
-    // An image stands for both versions.
+    // A container image determines both versions.
     ...(program.kind === 'PYTHON' && {
       runtimeVersion: spec.runtimeVersion,
       ...(spec.pythonVersion !== null && { pythonVersion: spec.pythonVersion }),
@@ -38,7 +38,7 @@ export function toTrainingInput(spec: JobSpec): Record<string, unknown> {
   };
 }
 
-/** The same with keys in snake_case: what the program finds as `job` in TF_CONFIG. */
+/** The same with snake_case keys, for `job` in the program's TF_CONFIG. */
 export function toTrainingInputDictionary(spec: JobSpec): Record<string, unknown> {
   return withSnakeCaseKeys(toTrainingInput(spec));
 }
@@ -46,7 +46,7 @@ export function toTrainingInputDictionary(spec: JobSpec): Record<string, unknown
 function describeGroup(group: ReplicaGroup, jobProgram: Program): Record<string, unknown> {
   const { role, count, machineType, accelerator, bootDiskGib, bootDiskType } = group;
   const prefix = ROLE_PREFIXES[role];
-  // Roles that say nothing run the master's image.
+  // Roles without an image run the master's.
   const program = group.program ?? (role === 'master' ? jobProgram : null);
   return {
     [`${prefix}Type`]: machineType,
@@ -65,7 +65,7 @@ function describeGroup(group: ReplicaGroup, jobProgram: Program): Record<string,
   };
 }
 
-/** Null for what the service does where nothing is said. */
+/** Null for the service's default. */
 const ALGORITHMS = {
   BAYESIAN: null,
   GRID: 'GRID_SEARCH',
@@ -80,7 +80,7 @@ const SCALES = {
   REVERSE_LOG: 'UNIT_REVERSE_LOG_SCALE',
 } as const satisfies Record<ParameterScale, string | null>;
 
-/** AI Platform knows one metric, early stopping without a rule, and no conditional parameters. */
+/** AI Platform supports one metric, early stopping without a rule, and no conditional parameters. */
 function describeStudy(study: Study): Record<string, unknown> {
   const metric = study.metrics.find(({ safety }) => safety === null) ?? study.metrics[0];
   const algorithm = ALGORITHMS[study.algorithm];

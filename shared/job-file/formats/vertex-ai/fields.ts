@@ -13,7 +13,7 @@ import {
 /**
  * The messages of Vertex AI's custom training (`google.cloud.aiplatform.v1`: custom_job.proto,
  * hyperparameter_tuning_job.proto, machine_resources.proto, env_var.proto, encryption_spec.proto, io.proto,
- * reservation_affinity.proto): all of their fields, and what becomes of each.
+ * reservation_affinity.proto): all of their fields with a rule for each.
  */
 const OUTPUT_FIELDS = {
   name: OUTPUT,
@@ -63,28 +63,28 @@ const JOB_SPEC_FIELDS = {
   // Not a field of the API: carries the secrets of --set-secrets from the command line to intake.
   dropforgeSecrets: readInto(inJob('secrets'), textMap()),
   tensorboard: withoutEffect(
-    'logs are not uploaded to Vertex AI TensorBoard; those in the job’s output can be read from there',
+    'logs are not uploaded to Vertex AI TensorBoard; TensorBoard can read them from the job’s output',
   ),
   experiment: METADATA,
   experimentRun: METADATA,
-  enableWebAccess: withoutEffect('there is no shell into a running job; its log can be followed while it runs'),
+  enableWebAccess: withoutEffect('running jobs have no interactive shell; their logs can be followed'),
   enableDashboardAccess: withoutEffect('no ports of a running job are opened'),
-  protectedArtifactLocationId: withoutEffect('a job’s output is only where its bucket is'),
-  reservedIpRanges: withoutEffect('VMs take their addresses from the subnet that they are in'),
+  protectedArtifactLocationId: withoutEffect('the location of a job’s output is that of its bucket'),
+  reservedIpRanges: withoutEffect('VMs have addresses of their subnet'),
   persistentResourceId: {
     use: 'UNSUPPORTED',
     because: 'VMs are created for each job and deleted after it',
-    remedy: 'Remove it, and say in machineSpec what machines the job needs.',
+    remedy: 'Remove it, and specify the machines in machineSpec.',
   },
   pscInterfaceConfig: {
     use: 'UNSUPPORTED',
-    because: 'VMs are in a network of the project itself, without Private Service Connect',
-    remedy: 'Remove it; name the network to be reached in network.',
+    because: 'VMs are in a network of the project, without Private Service Connect',
+    remedy: 'Remove it, and specify the network in network.',
   },
   models: {
     use: 'UNSUPPORTED',
-    because: 'there is no model registry to look them up in',
-    remedy: 'Remove it, and give the program the gs:// addresses of the models in args.',
+    because: 'there is no model registry',
+    remedy: 'Remove it, and pass the gs:// addresses of the models in args.',
   },
 } as const satisfies FieldRules;
 
@@ -96,13 +96,13 @@ const POOL_FIELDS = {
   diskSpec: READ,
   nfsMounts: {
     use: 'UNSUPPORTED',
-    because: 'no file systems are mounted into VMs',
-    remedy: 'Remove it; keep the data in Cloud Storage and give the program its address in args.',
+    because: 'file systems are not mounted into VMs',
+    remedy: 'Remove it; store the data in Cloud Storage and pass its address in args.',
   },
   lustreMounts: {
     use: 'UNSUPPORTED',
-    because: 'no file systems are mounted into VMs',
-    remedy: 'Remove it; keep the data in Cloud Storage and give the program its address in args.',
+    because: 'file systems are not mounted into VMs',
+    remedy: 'Remove it; store the data in Cloud Storage and pass its address in args.',
   },
 } as const satisfies FieldRules;
 
@@ -126,7 +126,7 @@ const MACHINE_FIELDS = {
   reservationAffinity: READ,
   gpuPartitionSize: {
     use: 'UNSUPPORTED',
-    because: 'GPUs are not divided',
+    because: 'GPUs are not partitioned',
     remedy: 'Remove it; choose a smaller GPU, such as NVIDIA_L4, or run several processes on one.',
   },
 } as const satisfies FieldRules;
@@ -139,8 +139,8 @@ const SCHEDULING_FIELDS = {
   timeout: readInto(inJob('maxRunningTime'), TEXT),
   strategy: readInto(inJob('strategy'), TEXT),
   maxWaitDuration: readInto(inJob('maxWaitTime'), TEXT),
-  restartJobOnWorkerRestart: withoutEffect('what becomes of a job whose replica fails is the same for all jobs'),
-  disableRetries: withoutEffect('only lost machines are replaced; a program that fails is not started again'),
+  restartJobOnWorkerRestart: withoutEffect('failed replicas are handled the same way in all jobs'),
+  disableRetries: withoutEffect('only lost machines are replaced; a failed program is not restarted'),
 } as const satisfies FieldRules;
 
 const parentOf = createParentLookup([

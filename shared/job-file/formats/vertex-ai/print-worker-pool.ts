@@ -1,7 +1,7 @@
 import type { PoolDraft, ProgramDraft, ReservationDraft } from '#shared/job-file/draft/job-draft.ts';
 import { omitEmpty, omitEmptyList, omitUndefined, valuesOf } from '#shared/job-file/draft/print-fields.ts';
 
-/** Prints one of Vertex AI's WorkerPoolSpecs: `{}` for a pool that is left out. */
+/** Prints one of Vertex AI's WorkerPoolSpecs; `{}` for an absent pool. */
 export function printWorkerPool(pool: PoolDraft): Record<string, unknown> {
   return omitUndefined({
     machineSpec: omitEmpty({
@@ -25,7 +25,7 @@ function printReservation({ type, key, values }: ReservationDraft): Record<strin
   });
 }
 
-/** An environment alone tells nothing of its program; it goes with a package, which most programs are. */
+/** An environment without a program is printed with a Python package, the more common kind. */
 function printProgram(program: ProgramDraft) {
   const env = omitEmptyList(program.environment.map(({ value: { key, text } }) => ({ name: key, value: text })));
   const container = omitEmpty({

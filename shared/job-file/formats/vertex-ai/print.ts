@@ -14,8 +14,8 @@ import { printStudySpec } from '#shared/job-file/tuning/print-study-spec.ts';
 
 /**
  * Prints a draft of the dialect vertex-ai: as HyperparameterTuningJob if it has a study, otherwise as CustomJob.
- * `readVertexJob` reads the same draft except for locations. Absent fields are omitted, except for the job spec, by which
- * the reader recognizes the format.
+ * `readVertexJob` reads the same draft except for locations. Absent fields are omitted, except for the job spec, by
+ * which the reader recognizes the format.
  */
 export function printVertexJob(draft: JobDraft): Record<string, unknown> {
   const job = printJob(draft);

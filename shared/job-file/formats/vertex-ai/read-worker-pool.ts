@@ -27,15 +27,15 @@ import {
   readTextList,
 } from '#shared/job-file/parser/read-values.ts';
 
-/** env_var.proto: a name is a C identifier. */
+/** env_var.proto: names are C identifiers. */
 const VARIABLE_NAME_PATTERN = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 /** custom_job.proto, ContainerSpec.env and PythonPackageSpec.env. */
 const VARIABLES_COUNT_MAX = 100;
 
 /**
- * Reads `workerPoolSpecs`. The place of a pool is its role: primary, workers, parameter servers, evaluators (Vertex AI,
- * "Distributed training"); one that is `{}` or null is left out, and those after it keep their places.
+ * Reads `workerPoolSpecs`. The index of a pool determines its role: primary, workers, parameter servers, evaluators
+ * (Vertex AI, "Distributed training"). A pool that is `{}` or null is absent.
  */
 export function readWorkerPools(found: FoundNode | undefined, findings: Findings): readonly PoolDraft[] {
   const specs = readMappings(found, findings);
@@ -44,7 +44,7 @@ export function readWorkerPools(found: FoundNode | undefined, findings: Findings
     findings.problems.push({
       code: 'TOO_MANY_POOLS',
       message: `There are ${specs.length} worker pools; a job has at most ${ROLES.length}.`,
-      remedy: 'Keep those of the primary, the workers, the parameter servers and the evaluators, in this order.',
+      remedy: 'Keep the pools of the primary, the workers, the parameter servers and the evaluators, in this order.',
       path: fifth.path,
       line: fifth.node.line,
     });
@@ -108,7 +108,7 @@ function checkOneProgram({ path, node }: FoundNode, pool: PoolFields, findings: 
     : `${path} has neither a containerSpec nor a pythonPackageSpec.`;
   const remedy = isContainer
     ? 'Remove one of them: a pool runs a container or a Python package.'
-    : 'Say with one of them what its replicas run, or write {} to leave the pool out.';
+    : 'Specify one of them, or write {} for an absent pool.';
   const { line } = isContainer ? (pythonPackageSpec?.node ?? node) : node;
   findings.problems.push({ code: 'POOL_PROGRAM', message, remedy, path, line });
 }
@@ -133,7 +133,7 @@ function readEnvironment(found: FoundNode | undefined, findings: Findings): read
   if (found !== undefined && items.length > VARIABLES_COUNT_MAX) {
     findings.problems.push({
       ...invalidEnvironment(`${found.path} has ${items.length} variables; ${VARIABLES_COUNT_MAX} are allowed.`),
-      remedy: 'Put what the program needs to know into a file, and name the file in args.',
+      remedy: 'Put the values into a file, and pass its address in args.',
       path: found.path,
       line: found.node.line,
     });
@@ -142,9 +142,9 @@ function readEnvironment(found: FoundNode | undefined, findings: Findings): read
   const names = new Set<string>();
   for (const { value, path, line } of variables) {
     if (names.has(value.key)) {
-      const place = line === undefined ? { path } : { path, line };
-      const words = invalidEnvironment(`The environment variable ${value.key} is set twice.`);
-      findings.problems.push({ ...words, remedy: 'Remove one of the two.', ...place });
+      const location = line === undefined ? { path } : { path, line };
+      const text = invalidEnvironment(`The environment variable ${value.key} is set twice.`);
+      findings.problems.push({ ...text, remedy: 'Remove one of the two.', ...location });
     }
     names.add(value.key);
   }
@@ -155,21 +155,21 @@ function readVariable(found: FoundNode, findings: Findings): Located<KeyedText> 
   const fields = openMapping(found, ENVIRONMENT_VARIABLE, findings);
   const name = readText(fields.name, findings);
   const text = readText(fields.value, findings);
-  const place = { path: found.path, line: found.node.line };
+  const location = { path: found.path, line: found.node.line };
   if (name === undefined) {
     const remedy = 'Write each variable as "- name: NAME" and, below it, "value: TEXT".';
-    findings.problems.push({ ...invalidEnvironment(`${found.path} has no name.`), remedy, ...place });
+    findings.problems.push({ ...invalidEnvironment(`${found.path} has no name.`), remedy, ...location });
     return undefined;
   }
   if (!VARIABLE_NAME_PATTERN.test(name.value)) {
-    const words = invalidEnvironment(`"${name.value}" can be no environment variable.`);
+    const description = invalidEnvironment(`"${name.value}" is not a valid environment variable name.`);
     reportInvalid(
       name,
-      { ...words, remedy: 'Write a name of letters, digits and _, with no digit at its start.' },
+      { ...description, remedy: 'Write a name of letters, digits and _ that does not start with a digit.' },
       findings,
     );
   }
-  return { value: { key: name.value, text: text?.value ?? '' }, ...place };
+  return { value: { key: name.value, text: text?.value ?? '' }, ...location };
 }
 
 function invalidEnvironment(message: string) {

@@ -1,4 +1,5 @@
 import { EMPTY_DRAFT, type JobDraft } from '#shared/job-file/draft/job-draft.ts';
+import { readSlots } from '#shared/job-file/fields/field.ts';
 import {
   CREATE_REQUEST,
   CUSTOM_JOB,
@@ -9,7 +10,6 @@ import {
   TUNING_JOB,
 } from '#shared/job-file/formats/vertex-ai/fields.ts';
 import { readWorkerPools } from '#shared/job-file/formats/vertex-ai/read-worker-pool.ts';
-import { readSlots } from '#shared/job-file/fields/field.ts';
 import { type Findings, type Located, locationOf } from '#shared/job-file/parser/findings.ts';
 import { type FieldRules, openMapping, openOptional, toCamelCase } from '#shared/job-file/parser/open-mapping.ts';
 import { type FoundNode, readInteger, readText } from '#shared/job-file/parser/read-values.ts';
@@ -34,8 +34,8 @@ export function isVertexField(name: string): boolean {
 
 /**
  * Reads a job of Vertex AI: a CustomJobSpec, as `gcloud ai custom-jobs create --config` accepts it; a CustomJob or
- * HyperparameterTuningJob, as the REST API and `gcloud ai hp-tuning-jobs create --config` do; or a request that contains
- * one of them. Syntax errors are added to the findings.
+ * HyperparameterTuningJob, as the REST API and `gcloud ai hp-tuning-jobs create --config` do; or a request that
+ * contains one of them. Syntax errors are added to the findings.
  */
 export function readVertexJob(root: FoundNode, findings: Findings): JobDraft {
   const names = namesIn(root);

@@ -15,12 +15,12 @@ export async function readEmbeddedIntakeSettings(config: EmbeddedConfig, buckets
     // Every runtime version is accepted: all of them run on this machine's own Python.
     runtimeOf: runtimesOf(config, await findPythonVersion(config)),
     runtimeVersions: config.machineImages.map(({ name }) => name),
-    room: capacityOf(config),
+    vmLimit: vmLimitOf(config),
   };
 }
 
 /** All VMs of a job are in one zone, so the largest zone is the limit. */
-function capacityOf({ vmsMax, zones }: EmbeddedConfig): IntakeSettings['room'] {
+function vmLimitOf({ vmsMax, zones }: EmbeddedConfig): IntakeSettings['vmLimit'] {
   const zoneVmsMax = Math.max(...(zones ?? [{ vmsMax }]).map((zone) => zone.vmsMax));
   return zoneVmsMax < vmsMax
     ? { vmsMax: zoneVmsMax, reason: `no zone of this embedded cloud has capacity for more than ${zoneVmsMax}` }

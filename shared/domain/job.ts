@@ -95,7 +95,7 @@ type JobCommon = {
 
 export type JobCounts = {
   readonly interruptions: number;
-  /** Interruptions since the last attempt that ran for at least SETTLED_RUN_MS. */
+  /** Interruptions since the last attempt that ran for at least STABLE_RUN_MS. */
   readonly interruptionsInRow: number;
   /** Attempts in a row that ended because a VM never sent a heartbeat. */
   readonly bootFailuresInRow: number;

@@ -72,7 +72,7 @@ export const BOOT_FAILURES_IN_ROW_MAX = 3;
 export const INTERRUPTIONS_IN_ROW_MAX = 20;
 
 /** An attempt that ran for this long resets the interruption backoff. */
-export const SETTLED_RUN_MS = 60_000;
+export const STABLE_RUN_MS = 60_000;
 
 /**
  * Limit on placement rounds in a row whose provision message became a dead letter. Each is about 40 minutes of

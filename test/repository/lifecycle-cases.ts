@@ -6,8 +6,8 @@ import {
   BOOT_FAILURES_IN_ROW_MAX,
   DELIVERY_FAILURES_IN_ROW_MAX,
   INTERRUPTIONS_IN_ROW_MAX,
-  SETTLED_RUN_MS,
   SETUP_MS_MAX,
+  STABLE_RUN_MS,
   TIMEOUTS,
 } from '#shared/domain/timeouts.ts';
 import { eventsFor } from '../support/domain/example-job.ts';
@@ -66,28 +66,27 @@ const SUCCESS: ReplicaExit = { outcome: 'SUCCEEDED' };
 
 type Interruption = { readonly type: 'REPLICA_EXITED' | 'ATTEMPT_INTERRUPTED'; readonly what: string };
 
-const settledSeconds = SETTLED_RUN_MS / 1_000;
+const stableSeconds = STABLE_RUN_MS / 1_000;
 
-const hasSettled = (job: UnfinishedJob, at: TimestampMs) =>
-  job.status === 'RUNNING' && at - job.ranAt >= SETTLED_RUN_MS;
+const wasStable = (job: UnfinishedJob, at: TimestampMs) => job.status === 'RUNNING' && at - job.ranAt >= STABLE_RUN_MS;
 
 /** The first interruption in a row causes no backoff; further ones do if attempts hardly ran. */
 function earlyInterruptions({ type, what }: Interruption, event: LifecycleCase['event']): readonly LifecycleCase[] {
   return [
     lifecycleCase(type, `${what}first in a row`, {
       event,
-      applies: (job, at) => !hasSettled(job, at) && job.counts.interruptionsInRow === 0,
+      applies: (job, at) => !wasStable(job, at) && job.counts.interruptionsInRow === 0,
     }),
-    lifecycleCase(type, `${what}after less than ${settledSeconds} s of running, not the first in a row`, {
+    lifecycleCase(type, `${what}after less than ${stableSeconds} s of running, not the first in a row`, {
       event,
-      applies: (job, at) => !hasSettled(job, at) && job.counts.interruptionsInRow > 0 && !isInterruptionLimit(job),
+      applies: (job, at) => !wasStable(job, at) && job.counts.interruptionsInRow > 0 && !isInterruptionLimit(job),
     }),
     lifecycleCase(
       type,
-      `${what}after less than ${settledSeconds} s of running, more than ${INTERRUPTIONS_IN_ROW_MAX} in a row`,
+      `${what}after less than ${stableSeconds} s of running, more than ${INTERRUPTIONS_IN_ROW_MAX} in a row`,
       {
         event,
-        applies: (job, at) => !hasSettled(job, at) && isInterruptionLimit(job),
+        applies: (job, at) => !wasStable(job, at) && isInterruptionLimit(job),
       },
     ),
   ];
@@ -96,10 +95,10 @@ function earlyInterruptions({ type, what }: Interruption, event: LifecycleCase['
 function interruptions({ type, what }: Interruption, event: LifecycleCase['event']): readonly LifecycleCase[] {
   return [
     ...earlyInterruptions({ type, what }, event),
-    lifecycleCase(type, `${what}after at least ${settledSeconds} s of running`, {
+    lifecycleCase(type, `${what}after at least ${stableSeconds} s of running`, {
       event,
-      applies: (job, at) => hasSettled(job, at) && !isRunningTimeUsedUp(job, at),
-      at: (job, now) => (job.status === 'RUNNING' ? job.ranAt + SETTLED_RUN_MS : now),
+      applies: (job, at) => wasStable(job, at) && !isRunningTimeUsedUp(job, at),
+      at: (job, now) => (job.status === 'RUNNING' ? job.ranAt + STABLE_RUN_MS : now),
     }),
     lifecycleCase(type, `${what}maxRunningTime used up`, {
       event,

@@ -52,7 +52,7 @@ export function createSimulatedCloud(
     recordVainWait(vm);
   }
 
-  function settle(): void {
+  function applyDue(): void {
     for (const [name, vm] of vms) {
       if (vm.goneAt <= now() || vm.diesAt <= now()) {
         forget(vm);
@@ -87,7 +87,7 @@ export function createSimulatedCloud(
   }
 
   async function create(request: VmRequest): Promise<CreateOutcome> {
-    settle();
+    applyDue();
     const existing = vms.get(key(request));
     if (existing !== undefined) {
       if (existing.status === 'PENDING') {
@@ -121,7 +121,7 @@ export function createSimulatedCloud(
   }
 
   async function remove(vm: { readonly vmName: string; readonly zone: string }): Promise<'GONE' | 'DELETING'> {
-    settle();
+    applyDue();
     const existing = vms.get(key(vm));
     // A VM whose creation is still in progress is not visible, and so cannot be deleted.
     if (existing === undefined || !isVisible(existing)) {
@@ -143,13 +143,13 @@ export function createSimulatedCloud(
   const provider: VmProvider = {
     create,
     async find(vm) {
-      settle();
+      applyDue();
       const found = vms.get(key(vm));
       return found !== undefined && isVisible(found) ? found : undefined;
     },
     delete: remove,
     async list(query) {
-      settle();
+      applyDue();
       const seen = [...vms.values()].filter(isVisible);
       return query === undefined ? seen : seen.filter((vm) => vm.jobId === query.jobId);
     },
@@ -160,11 +160,11 @@ export function createSimulatedCloud(
     /** Whether this zone was ever out of capacity for this attempt of this job. */
     hasFailed: (jobId: string, attempt: number, zone: string) => rejectedZones.has(`${jobId}/${attempt}/${zone}`),
     alive(): readonly SimulatedVm[] {
-      settle();
+      applyDue();
       return [...vms.values()].filter((vm) => vm.bornAt <= now() && vm.status === 'RUNNING');
     },
     all(): readonly SimulatedVm[] {
-      settle();
+      applyDue();
       return [...vms.values()];
     },
     update(vm: SimulatedVm, change: Partial<SimulatedVm>): void {

@@ -9,7 +9,7 @@ import {
   BOOT_FAILURES_IN_ROW_MAX,
   INTERRUPTIONS_IN_ROW_MAX,
   interruptionBackoffMs,
-  SETTLED_RUN_MS,
+  STABLE_RUN_MS,
 } from '#shared/domain/timeouts.ts';
 
 /**
@@ -34,15 +34,15 @@ export function endAttempt(job: PlacedJob, exit: ReplicaExit, moment: Moment): T
 
 /** VMs were lost and the program was not at fault: a new attempt, unless too many in a row were interrupted early. */
 export function interruptAttempt(job: PlacedJob, cause: Cause, moment: Moment): Transition {
-  const hasSettled = job.status === 'RUNNING' && moment.at - job.ranAt >= SETTLED_RUN_MS;
-  const interruptionsInRow = hasSettled ? 1 : job.counts.interruptionsInRow + 1;
+  const wasStable = job.status === 'RUNNING' && moment.at - job.ranAt >= STABLE_RUN_MS;
+  const interruptionsInRow = wasStable ? 1 : job.counts.interruptionsInRow + 1;
   const bootFailuresInRow = cause.code === 'VM_BOOT_TIMED_OUT' ? job.counts.bootFailuresInRow + 1 : 0;
   if (bootFailuresInRow >= BOOT_FAILURES_IN_ROW_MAX) {
     const message = `In ${bootFailuresInRow} attempts in a row, a VM never sent a heartbeat. Last: ${cause.message}`;
     return failJob(job, causeOf('BOOT_FAILED_REPEATEDLY', message, cause.evidence), moment);
   }
   if (interruptionsInRow > INTERRUPTIONS_IN_ROW_MAX) {
-    const message = `${interruptionsInRow} attempts in a row were interrupted before they had run for ${SETTLED_RUN_MS / 1_000} s. Last: ${cause.message}`;
+    const message = `${interruptionsInRow} attempts in a row were interrupted before they had run for ${STABLE_RUN_MS / 1_000} s. Last: ${cause.message}`;
     return failJob(job, causeOf('INTERRUPTED_REPEATEDLY', message, cause.evidence), moment);
   }
   const interruptions = job.counts.interruptions + 1;

@@ -36,7 +36,7 @@ export function zonesWithoutQuota(
   return scope === 'PROJECT' ? zones : zones.filter((zone) => regionOf(zone) === regionOf(placement.zone));
 }
 
-export function quotaIsZero({ placement }: JobIn<'PREPARING'>, { metric, scope }: QuotaLimit, cause: Cause): Cause {
+export function zeroQuotaCause({ placement }: JobIn<'PREPARING'>, { metric, scope }: QuotaLimit, cause: Cause): Cause {
   const where = scope === 'PROJECT' ? 'in the whole project' : `in ${regionOf(placement.zone)}`;
   const message = `The quota ${metric} is 0 ${where}, so waiting does not help. ${cause.message}`;
   return causeOf(cause.code, message, cause.evidence);

@@ -17,7 +17,7 @@ import {
   backOffUntil,
   countDeliveryFailure,
   preferZones,
-  quotaIsZero,
+  zeroQuotaCause,
   zonesWithoutQuota,
 } from '#shared/domain/rules/placement.ts';
 import { commonFields, ignore, type Moment, move } from '#shared/domain/rules/rule.ts';
@@ -55,7 +55,7 @@ function fallBackToNextZone(
 ): Transition {
   const withoutQuota = quota === undefined ? [] : zonesWithoutQuota(quota, job);
   if (quota !== undefined && withoutQuota.length === job.zones.length) {
-    return failJob(job, quotaIsZero(job, quota, cause), { at, timeouts });
+    return failJob(job, zeroQuotaCause(job, quota, cause), { at, timeouts });
   }
   const next: Job = {
     ...commonFields(job),

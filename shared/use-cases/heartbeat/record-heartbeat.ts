@@ -28,8 +28,8 @@ export type HeartbeatPorts = EventPorts & { readonly replicas: ReplicaStore };
  * heartbeat is not recorded.
  *
  * An exit before all VMs of a cluster are confirmed is recorded, but does not become an event yet: if the creation of
- * another VM fails, the VMs that came up are deleted, and their exits are not interruptions. The reconciler reports the
- * exit when the replica's lease expires, unless the create failure has cleared the lease by then.
+ * another VM fails, the VMs that were created are deleted, and their exits are not interruptions. The reconciler
+ * reports the exit when the replica's lease expires, unless the create failure has cleared the lease by then.
  */
 export async function recordHeartbeat(
   ports: HeartbeatPorts,

@@ -93,12 +93,15 @@ export function checkZones(zones: readonly string[], { region }: JobSpec, dialec
 }
 
 /** A job whose VMs can never run at the same time would wait indefinitely. */
-export function checkVmCount({ replicaGroups }: JobSpec, { room }: Pick<IntakeSettings, 'room'>): readonly Problem[] {
+export function checkVmCount(
+  { replicaGroups }: JobSpec,
+  { vmLimit }: Pick<IntakeSettings, 'vmLimit'>,
+): readonly Problem[] {
   const vms = replicaGroups.reduce((sum, { count }) => sum + count, 0);
-  if (room === undefined || vms <= room.vmsMax) {
+  if (vmLimit === undefined || vms <= vmLimit.vmsMax) {
     return [];
   }
-  const message = `The job has ${vms} replicas, which run at the same time, and ${room.reason}.`;
+  const message = `The job has ${vms} replicas, which run at the same time, and ${vmLimit.reason}.`;
   const remedy =
     'Request fewer replicas, or raise vmsMax in the configuration of dropforge up (docs/embedded-cloud.md).';
   return [{ code: 'TOO_MANY_REPLICAS', message, remedy }];

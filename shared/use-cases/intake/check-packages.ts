@@ -22,7 +22,7 @@ export type PackageCheck = {
 };
 
 /** A package that was inspected already, so that it is not streamed twice. */
-export type KnownPackage = { readonly uri: string; readonly generation: string; readonly report: PackageReport };
+export type InspectedPackage = { readonly uri: string; readonly generation: string; readonly report: PackageReport };
 
 type Inspected = {
   readonly uri: string;
@@ -38,7 +38,7 @@ type Inspected = {
 export async function checkPackages(
   ports: PackagePorts,
   program: PythonProgram,
-  known: KnownPackage | null,
+  known: InspectedPackage | null,
 ): Promise<PackageCheck> {
   const { found, missingUris, problems } = await findPackages(ports, program.packageUris);
   const inspected: Inspected[] = [];

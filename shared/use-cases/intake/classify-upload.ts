@@ -5,7 +5,7 @@ import { inspectPackage } from '#shared/package/inspect-package.ts';
 import type { ObjectInfo, ObjectName, ObjectStore } from '#shared/ports/object-store.ts';
 import { toGsUri } from '#shared/protocol/gs-uri.ts';
 import { type Problem, REPORT_SUFFIX } from '#shared/protocol/report.ts';
-import type { KnownPackage } from '#shared/use-cases/intake/check-packages.ts';
+import type { InspectedPackage } from '#shared/use-cases/intake/check-packages.ts';
 
 /** An object that was finalized in a bucket. */
 export type Upload = ObjectName & { readonly generation: string };
@@ -16,7 +16,7 @@ export type UploadedJobFile = {
   readonly upload: ObjectInfo;
   readonly text: Uint8Array;
   readonly fileName: string;
-  readonly enclosingPackage: KnownPackage | null;
+  readonly enclosingPackage: InspectedPackage | null;
 };
 
 export type UploadClass =

@@ -28,7 +28,7 @@ export type IntakeSettings = {
   /** Zones that this deployment uses; a region stands for all of its zones. Null for all zones. */
   readonly zones: readonly string[] | null;
   /** Limit on a job's VMs, and its reason; undefined if only Compute Engine limits it. */
-  readonly room?: { readonly vmsMax: number; readonly reason: string } | undefined;
+  readonly vmLimit?: { readonly vmsMax: number; readonly reason: string } | undefined;
 };
 
 export function usesZone({ zones }: Pick<IntakeSettings, 'zones'>, zone: string): boolean {

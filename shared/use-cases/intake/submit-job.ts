@@ -9,7 +9,7 @@ import type { ObjectStore } from '#shared/ports/object-store.ts';
 import type { Problem } from '#shared/protocol/report.ts';
 import { type EventPorts, publishOutbox } from '#shared/use-cases/handle-job-event.ts';
 import { checkJobDir, checkRuntime, checkVmCount, checkZones } from '#shared/use-cases/intake/check-deployment.ts';
-import { checkPackages, type KnownPackage, lintJobPackages } from '#shared/use-cases/intake/check-packages.ts';
+import { checkPackages, type InspectedPackage, lintJobPackages } from '#shared/use-cases/intake/check-packages.ts';
 import { type IntakeSettings, usesZone } from '#shared/use-cases/intake/intake-settings.ts';
 import { digestOf, enforceSizeLimit, newJob } from '#shared/use-cases/intake/new-job.ts';
 
@@ -23,7 +23,7 @@ export type Submission = {
   /** Base of relative package paths: `gs://bucket/folder/`. */
   readonly packageBase: string;
   /** The package that contains the job file; installed if the file names no packages. */
-  readonly enclosingPackage: KnownPackage | null;
+  readonly enclosingPackage: InspectedPackage | null;
   /** The job id if the file sets none. */
   readonly fallbackJobId: string;
   readonly source: Omit<JobSource, 'digest'>;

@@ -14,7 +14,7 @@ import {
   MESSAGE_BYTES_MAX,
 } from '#shared/domain/job-size.ts';
 import { transition } from '#shared/domain/rules/transition.ts';
-import { SETTLED_RUN_MS } from '#shared/domain/timeouts.ts';
+import { STABLE_RUN_MS } from '#shared/domain/timeouts.ts';
 import { vmNameOf } from '#shared/domain/vm-name.ts';
 import { enforceSizeLimit } from '#shared/use-cases/intake/new-job.ts';
 import { jobsWithEvents, makeCurrent } from '../../support/domain/event-arbitrary.ts';
@@ -58,7 +58,7 @@ function interruptAttempt(job: Job, at: number): Job {
   const created = { ...eventsFor(placed, at).VMS_CREATED, instances: instancesOf(placed) };
   const running = jobAfter(transition(placed, created).job, ['REPLICA_STARTED', at]);
   expect(jsonBytesOf(running)).toBeLessThanOrEqual(JOB_BYTES_MAX);
-  const lost = { ...eventsFor(running, at + SETTLED_RUN_MS).ATTEMPT_INTERRUPTED, cause: LARGEST_CAUSE };
+  const lost = { ...eventsFor(running, at + STABLE_RUN_MS).ATTEMPT_INTERRUPTED, cause: LARGEST_CAUSE };
   return transition(running, lost).job;
 }
 
@@ -101,7 +101,7 @@ describe('the stored job', () => {
         ['VMS_CREATED', at],
         ['REPLICA_STARTED', at],
       );
-      return transition(running, { ...eventsFor(running, at + SETTLED_RUN_MS).ATTEMPT_INTERRUPTED, cause }).job;
+      return transition(running, { ...eventsFor(running, at + STABLE_RUN_MS).ATTEMPT_INTERRUPTED, cause }).job;
     };
     const times = Array.from({ length: EVIDENT_RECORDS_MAX + 2 }, (_, index) => (index + 1) * 10_000_000);
     const { ledger } = times.reduce(lose, queuedJob({ maxRunningMs: Number.MAX_SAFE_INTEGER }));

@@ -3,7 +3,7 @@ import { causeOf } from '#shared/domain/cause.ts';
 import type { JobEventType } from '#shared/domain/event.ts';
 import { ATTEMPT_RECORDS_MAX, JOB_STATUSES, type Job, stateOf } from '#shared/domain/job.ts';
 import { RULES, transition } from '#shared/domain/rules/transition.ts';
-import { INTERRUPTIONS_IN_ROW_MAX, SETTLED_RUN_MS, TIMEOUTS } from '#shared/domain/timeouts.ts';
+import { INTERRUPTIONS_IN_ROW_MAX, STABLE_RUN_MS, TIMEOUTS } from '#shared/domain/timeouts.ts';
 import { eventsFor, INSTANCE, jobAfter, PLACEMENT, queuedJob } from '../../support/domain/example-job.ts';
 
 const queued = queuedJob();
@@ -208,7 +208,7 @@ it('keeps the newest attempts in a full ledger', () => {
   const interruptions = Array.from({ length: ATTEMPT_RECORDS_MAX + 3 }, (_, index) => (index + 1) * 10_000_000);
   const job = interruptions.reduce(
     (current: Job, at) =>
-      jobAfter(placedAt(current, at), ['REPLICA_STARTED', at], ['ATTEMPT_INTERRUPTED', at + SETTLED_RUN_MS]),
+      jobAfter(placedAt(current, at), ['REPLICA_STARTED', at], ['ATTEMPT_INTERRUPTED', at + STABLE_RUN_MS]),
     queuedJob({ maxRunningMs: Number.MAX_SAFE_INTEGER }),
   );
   expect(job.ledger.map(({ attempt }) => attempt)).toEqual(
@@ -225,7 +225,7 @@ it.each<[string, readonly JobEventType[]]>([
     (current: Job, at) =>
       jobAfter(placedAt(current, at), ...events.map((type) => [type, at] as const), [
         'ATTEMPT_INTERRUPTED',
-        at + SETTLED_RUN_MS - 1,
+        at + STABLE_RUN_MS - 1,
       ]),
     queuedJob({ maxRunningMs: Number.MAX_SAFE_INTEGER }),
   );

@@ -5,7 +5,7 @@ import { type Job, stateOf } from '#shared/domain/job.ts';
 import { transition } from '#shared/domain/rules/transition.ts';
 import { eventsFor, jobAfter, queuedJob } from '../../support/domain/example-job.ts';
 
-const ANNOUNCED = { type: 'JOB_UPDATE', jobId: 'digits', state: 'QUEUED', attempt: 1 };
+const JOB_UPDATE = { type: 'JOB_UPDATE', jobId: 'digits', state: 'QUEUED', attempt: 1 };
 
 const full = (zone: string) => causeOf('STOCKOUT', `${zone} is full.`);
 const quotaOf = (metric: string, limit: number) => causeOf('QUOTA_EXCEEDED', `Quota '${metric}' exceeded: ${limit}.`);
@@ -31,7 +31,7 @@ describe('the reason for waiting', () => {
   it('is published when it is first known, although the job stays QUEUED', () => {
     const { job, effects } = failPlacement(queuedJob(), full('us-central1-a'));
     expect(stateOf(job)).toBe('QUEUED');
-    expect(effects.at(-1)).toEqual(ANNOUNCED);
+    expect(effects.at(-1)).toEqual(JOB_UPDATE);
   });
 
   it.each<{ readonly what: string; readonly causes: readonly Cause[]; readonly published: readonly boolean[] }>([
@@ -61,7 +61,7 @@ describe('the reason for waiting', () => {
 
   it('is published when the VM waits for capacity', () => {
     const placed = jobAfter(queuedJob(), ['PLACEMENT_CHOSEN', 1_000]);
-    expect(transition(placed, eventsFor(placed, 2_000).VMS_PENDING).effects).toEqual([ANNOUNCED]);
+    expect(transition(placed, eventsFor(placed, 2_000).VMS_PENDING).effects).toEqual([JOB_UPDATE]);
   });
 
   it('is set for a job whose zones were all out of capacity for other jobs', () => {
@@ -70,7 +70,7 @@ describe('the reason for waiting', () => {
     expect(waiting.waitingFor).toEqual(
       causeOf('STOCKOUT', "Every zone that offers the job's machines has just been out of capacity for another job."),
     );
-    expect(effects).toEqual([ANNOUNCED]);
+    expect(effects).toEqual([JOB_UPDATE]);
   });
 
   it('is kept during the backoff', () => {

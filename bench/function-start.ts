@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { FUNCTION_NAMES } from '#functions/functions.ts';
 import { type Bundle, bundleFunction, writeBundle } from '#infra/tools/bundle-functions/bundle-function.ts';
 import {
-  firstAnswer,
+  firstResponse,
   peakMemoryBytes,
   pushBody,
   settingsAt,
@@ -74,7 +74,7 @@ async function measureStart(directory: string, name: string): Promise<Start> {
   const running = await startBundle(join(directory, name), name, settingsAt());
   try {
     const { body, contentType } = REQUESTS[name] ?? MALFORMED;
-    await (await firstAnswer(running, body, contentType)).arrayBuffer();
+    await (await firstResponse(running, body, contentType)).arrayBuffer();
     return { startMs: performance.now() - startedAt, peakBytes: await peakMemoryBytes(running) };
   } finally {
     await running.stop();

@@ -12,12 +12,12 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { closeServer, HOST, listen } from '#infra/embedded/http/server.ts';
 import { toInsertRequest } from '#infra/google-cloud/compute-engine/instance-request.ts';
 import { apiDescriptions } from '#infra/tools/bundle-functions/bundle-plugins.ts';
-import { COMPUTE_CALLS, cutApiDescription, PUBSUB_CALLS } from '#infra/tools/bundle-functions/cut-api-description.ts';
+import { COMPUTE_CALLS, PUBSUB_CALLS, trimApiDescription } from '#infra/tools/bundle-functions/trim-api-description.ts';
 import type { VmRequest } from '#shared/ports/vm-provider.ts';
 
 type Clients = Pick<typeof Compute, 'InstancesClient' | 'ZoneOperationsClient'> &
   Pick<typeof Pubsub, 'PublisherClient'>;
-type Asked = { readonly request: string; readonly body: string };
+type SentRequest = { readonly request: string; readonly body: string };
 
 const SOURCE = [
   "export * from '@google-cloud/compute/build/src/v1/instances_client.js';",
@@ -53,7 +53,7 @@ const vm: VmRequest = {
   maxRunSeconds: 86_400,
   metadata: { 'startup-script': '#!/bin/bash\n', 'dropforge-config': '{"ü":"✓"}' },
 };
-const place = {
+const defaults = {
   projectId: 'example',
   subnetwork: 'projects/example/regions/{region}/subnetworks/s',
   serviceAccount: 'vm@example.iam.gserviceaccount.com',
@@ -62,7 +62,7 @@ const place = {
   diskKmsKey: null,
 };
 
-/** An answer that has something of everything that is read: nested messages, lists, maps, enums, int64, errors. */
+/** A response with all kinds of fields: nested messages, lists, maps, enums, int64, errors. */
 const OPERATION = {
   id: '5077205474014399999',
   name: 'operation-1',
@@ -106,20 +106,20 @@ const DENIED = {
 let folder: string;
 let server: Server;
 let port: number;
-let whole: Clients;
-let cut: Clients;
-let asked: Asked[];
+let complete: Clients;
+let trimmed: Clients;
+let requests: SentRequest[];
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'dropforge-description-'));
   server = createServer(async (request, response) => {
-    asked.push({ request: `${request.method} ${request.url}`, body: await text(request) });
-    const answer = answerTo(request.method, request.url ?? '');
-    response.statusCode = answer === DENIED ? 403 : 200;
-    response.setHeader('content-type', 'application/json').end(JSON.stringify(answer));
+    requests.push({ request: `${request.method} ${request.url}`, body: await text(request) });
+    const body = responseTo(request.method, request.url ?? '');
+    response.statusCode = body === DENIED ? 403 : 200;
+    response.setHeader('content-type', 'application/json').end(JSON.stringify(body));
   });
   port = await listen(server, 0);
-  [whole, cut] = [await load('whole.cjs', false), await load('cut.cjs', true)];
+  [complete, trimmed] = [await load('complete.cjs', false), await load('trimmed.cjs', true)];
 }, BUILD_MS_MAX);
 
 afterAll(async () => {
@@ -128,23 +128,23 @@ afterAll(async () => {
 });
 
 beforeEach(() => {
-  asked = [];
+  requests = [];
 });
 
-async function load(name: string, isCut: boolean): Promise<Clients> {
+async function load(name: string, isTrimmed: boolean): Promise<Clients> {
   const { outputFiles } = await build({
     stdin: { contents: SOURCE, resolveDir: import.meta.dirname },
     bundle: true,
     platform: 'node',
     format: 'cjs',
     write: false,
-    plugins: isCut ? [...apiDescriptions] : [],
+    plugins: isTrimmed ? [...apiDescriptions] : [],
   });
   await writeFile(join(folder, name), outputFiles[0]?.contents ?? '');
   return createRequire(import.meta.url)(join(folder, name)) as Clients;
 }
 
-function answerTo(method: string | undefined, url: string): unknown {
+function responseTo(method: string | undefined, url: string): unknown {
   if (url.includes('/denied:publish')) {
     return DENIED;
   }
@@ -157,8 +157,8 @@ function answerTo(method: string | undefined, url: string): unknown {
   return method === 'GET' && url.includes('/instances/') ? INSTANCE : OPERATION;
 }
 
-/** What goes over the wire, and what is made of the answer. */
-async function converse(
+/** The requests that a call sends, and the result that it returns. */
+async function record(
   { InstancesClient, ZoneOperationsClient, PublisherClient }: Clients,
   call: (
     instances: Compute.InstancesClient,
@@ -166,30 +166,30 @@ async function converse(
     publisher: Pubsub.PublisherClient,
   ) => Promise<unknown>,
 ) {
-  asked = [];
+  requests = [];
   const auth = new GoogleAuth({ authClient: new PassThroughClient() });
   const options = { apiEndpoint: HOST, port, protocol: 'http', auth };
   const publisher = new PublisherClient({ ...options, fallback: 'rest' });
-  const answer = await call(new InstancesClient(options), new ZoneOperationsClient(options), publisher);
-  return { asked, answer: JSON.parse(JSON.stringify(answer)) as unknown };
+  const result = await call(new InstancesClient(options), new ZoneOperationsClient(options), publisher);
+  return { requests, result: JSON.parse(JSON.stringify(result)) as unknown };
 }
 
 const at = { project: 'example', zone: 'us-central1-a' };
 
-describe('a cut description of an API', () => {
-  it.each<[string, Parameters<typeof converse>[1]]>([
+describe('a trimmed description of an API', () => {
+  it.each<[string, Parameters<typeof record>[1]]>([
     [
       'insert from a machine image',
-      async (vms) => (await vms.insert(toInsertRequest(vm, place, { machineImage: 'm' })))[0].latestResponse,
+      async (vms) => (await vms.insert(toInsertRequest(vm, defaults, { machineImage: 'm' })))[0].latestResponse,
     ],
     [
       'insert from an image',
-      async (vms) => (await vms.insert(toInsertRequest(vm, place, { image: 'i' })))[0].latestResponse,
+      async (vms) => (await vms.insert(toInsertRequest(vm, defaults, { image: 'i' })))[0].latestResponse,
     ],
     [
       'insert of a Spot VM',
       async (vms) =>
-        (await vms.insert(toInsertRequest({ ...vm, provisioningModel: 'SPOT' }, place, { image: 'i' })))[0]
+        (await vms.insert(toInsertRequest({ ...vm, provisioningModel: 'SPOT' }, defaults, { image: 'i' })))[0]
           .latestResponse,
     ],
     [
@@ -197,7 +197,9 @@ describe('a cut description of an API', () => {
       async (vms) =>
         (
           await vms.insert(
-            toInsertRequest({ ...vm, provisioningModel: 'FLEX_START', capacityWaitSeconds: 90 }, place, { image: 'i' }),
+            toInsertRequest({ ...vm, provisioningModel: 'FLEX_START', capacityWaitSeconds: 90 }, defaults, {
+              image: 'i',
+            }),
           )
         )[0].latestResponse,
     ],
@@ -221,27 +223,27 @@ describe('a cut description of an API', () => {
           .catch(({ code, message, statusDetails, reason }) => ({ code, message, statusDetails, reason })),
     ],
     ['get of an operation', async (_, operations) => (await operations.get({ ...at, operation: 'operation-1' }))[0]],
-  ])('sends and reads the same as the whole: %s', async (_, call) => {
-    const expected = await converse(whole, call);
-    expect(await converse(cut, call)).toEqual(expected);
-    expect(expected.asked.length).toBeGreaterThan(0);
-    expect(JSON.stringify(expected.answer)).toMatch(/8077205474014399999/);
+  ])('sends and parses the same as the complete one: %s', async (_, call) => {
+    const expected = await record(complete, call);
+    expect(await record(trimmed, call)).toEqual(expected);
+    expect(expected.requests.length).toBeGreaterThan(0);
+    expect(JSON.stringify(expected.result)).toMatch(/8077205474014399999/);
   });
 
   it.each([
     [COMPUTE_DESCRIPTION, COMPUTE_CALLS, 100],
     [PUBSUB_DESCRIPTION, PUBSUB_CALLS, 20],
-  ] as const)('is a small part of the whole: %s', async (path, calls, ratioMin) => {
+  ] as const)('is a small part of the complete one: %s', async (path, calls, ratioMin) => {
     const description = await readFile(path, 'utf8');
-    const length = cutApiDescription(description, calls).length;
+    const length = trimApiDescription(description, calls).length;
     expect(length).toBeGreaterThan(2_000);
     expect(length).toBeLessThan(description.length / ratioMin);
   });
 
-  it('is not made of a library that lacks a call', async () => {
+  it('is not created from a library that lacks a method', async () => {
     const description = await readFile(COMPUTE_DESCRIPTION, 'utf8');
-    const unknown = { ...COMPUTE_CALLS, calls: { Instances: ['Get', 'Conjure'] } };
-    expect(() => cutApiDescription(description, unknown)).toThrow(/Instances does not have Conjure/);
-    expect(() => cutApiDescription('{"nested":{}}', PUBSUB_CALLS)).toThrow(/Publisher does not have Publish/);
+    const unknown = { ...COMPUTE_CALLS, calls: { Instances: ['Get', 'Missing'] } };
+    expect(() => trimApiDescription(description, unknown)).toThrow(/Instances does not have Missing/);
+    expect(() => trimApiDescription('{"nested":{}}', PUBSUB_CALLS)).toThrow(/Publisher does not have Publish/);
   });
 });

@@ -12,7 +12,7 @@ import { FUNCTION_NAMES, type FunctionName } from '#functions/functions.ts';
 import { closeServer, HOST, listen } from '#infra/embedded/http/server.ts';
 import { compileFunction, readCodeCache } from '#infra/tools/bundle-functions/archive/function-script.ts';
 import { type Bundle, bundleFunction, writeBundle } from '#infra/tools/bundle-functions/bundle-function.ts';
-import { firstAnswer, pushBody, settingsAt, startBundle } from '../support/functions/bundle-process.ts';
+import { firstResponse, pushBody, settingsAt, startBundle } from '../support/functions/bundle-process.ts';
 
 const BUNDLE_MS_MAX = 180_000;
 
@@ -31,17 +31,17 @@ afterAll(() => rm(directory, { recursive: true, force: true }));
 function bundleOf(name: FunctionName): Bundle {
   const bundle = bundles.get(name);
   if (bundle === undefined) {
-    throw new Error(`There is no bundle of ${name}.`);
+    throw new Error(`${name} has no bundle.`);
   }
   return bundle;
 }
 
-type Asking = { readonly host?: string; readonly contentType?: string };
+type RequestOptions = { readonly host?: string; readonly contentType?: string };
 
-async function ask(name: FunctionName, body: string, { host, contentType }: Asking = {}) {
+async function send(name: FunctionName, body: string, { host, contentType }: RequestOptions = {}) {
   const running = await startBundle(join(directory, name), name, settingsAt(host));
   try {
-    const { status } = await firstAnswer(running, body, contentType);
+    const { status } = await firstResponse(running, body, contentType);
     await running.stop();
     return { status, output: await running.output };
   } finally {
@@ -51,19 +51,19 @@ async function ask(name: FunctionName, body: string, { host, contentType }: Aski
 
 describe('a deployed function', () => {
   it.each(['on-upload', 'provision', 'teardown', 'on-control', 'on-interruption', 'report'] as const)(
-    '%s puts a malformed message on record and acknowledges it',
+    '%s logs a malformed message and acknowledges it',
     async (name) => {
-      const { status, output } = await ask(name, pushBody('this is no JSON'));
+      const { status, output } = await send(name, pushBody('not JSON'));
       expect(status).toBe(204);
       expect(output).toContain('message is malformed');
     },
   );
 
   it.each(['on-submit', 'on-dead-letter'] as const)(
-    '%s puts an event without a message on record and acknowledges it',
+    '%s logs an event without a message and acknowledges it',
     async (name) => {
       const event = { specversion: '1.0', id: '1', source: '//example', type: 'example', data: {} };
-      const { status, output } = await ask(name, JSON.stringify(event), {
+      const { status, output } = await send(name, JSON.stringify(event), {
         contentType: 'application/cloudevents+json',
       });
       expect(status).toBe(204);
@@ -71,19 +71,19 @@ describe('a deployed function', () => {
     },
   );
 
-  it.each(FUNCTION_NAMES)('%s refuses a body that is no JSON', async (name) => {
-    expect((await ask(name, '{')).status).toBe(400);
+  it.each(FUNCTION_NAMES)('%s rejects a body that is not JSON', async (name) => {
+    expect((await send(name, '{')).status).toBe(400);
   });
 
-  it('heartbeat answers nobody without an identity', async () => {
-    expect((await ask('heartbeat', '{}')).status).toBe(401);
+  it('heartbeat rejects requests without an identity', async () => {
+    expect((await send('heartbeat', '{}')).status).toBe(401);
   });
 
-  it('api says that there is nothing at a path', async () => {
-    expect((await ask('api', '{}')).status).toBe(404);
+  it('api returns 404 for an unknown path', async () => {
+    expect((await send('api', '{}')).status).toBe(404);
   });
 
-  it.each(FUNCTION_NAMES)('%s does not start without settings, and names them all', async (name) => {
+  it.each(FUNCTION_NAMES)('%s does not start without settings, and reports all that are missing', async (name) => {
     const running = await startBundle(join(directory, name), name, {});
     const [code] = await once(running.child, 'exit');
     expect(code).toBe(1);
@@ -91,52 +91,52 @@ describe('a deployed function', () => {
   });
 });
 
-describe('what Cloud Build compiles beforehand', () => {
+describe('the code cache that Cloud Build creates', () => {
   const CACHE = join('watch', 'function.cache');
   const start = async (folder: string) => {
     const running = await startBundle(join(folder, 'watch'), 'watch', settingsAt());
-    const { status } = await firstAnswer(running, '{');
+    const { status } = await firstResponse(running, '{');
     await running.stop();
     return status;
   };
   let folder: string;
 
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'dropforge-compiled-'));
+    folder = await mkdtemp(join(tmpdir(), 'dropforge-code-cache-'));
     await cp(join(directory, 'watch'), join(folder, 'watch'), { recursive: true });
   });
   afterAll(() => rm(folder, { recursive: true }));
 
-  it('is what V8 then uses, and not in the archive, which is the same whatever Node has built it', async () => {
+  it('is accepted by V8, and is not part of the archive, which does not depend on the Node version', async () => {
     const script = compileFunction(join(folder, 'watch'), readCodeCache(join(folder, 'watch')));
     expect(script.cachedDataRejected).toBe(false);
     expect(Object.keys(bundleOf('watch').files)).not.toContain('function.cache');
   });
 
   it.each([
-    ['is of another V8', () => writeFile(join(folder, CACHE), 'made by another version')],
-    ['is not there', () => rm(join(folder, CACHE))],
-  ])('may be missed: the function starts all the same when it %s', async (_, spoil) => {
-    await spoil();
+    ['is invalid', () => writeFile(join(folder, CACHE), 'created by another version')],
+    ['is missing', () => rm(join(folder, CACHE))],
+  ])('is optional: the function starts if it %s', async (_, invalidate) => {
+    await invalidate();
     expect(await start(folder)).toBe(400);
   });
 
-  it('fails no deployment when it cannot be made', async () => {
+  it('does not fail the deployment if it cannot be created', async () => {
     await rm(join(folder, 'watch', 'function.js'));
     const { stdout } = await promisify(execFile)(process.execPath, ['compile.js'], { cwd: join(folder, 'watch') });
-    expect(stdout).toContain('The function was not compiled beforehand and will start later');
+    expect(stdout).toContain('No code cache was created; cold starts will be slower');
   });
 });
 
 describe('the libraries in a bundle', () => {
   let google: Server;
   let host: string;
-  const asked: string[] = [];
+  const requests: string[] = [];
 
   beforeAll(async () => {
     google = createServer(async (request, response) => {
       const body = await text(request);
-      asked.push(`${request.method} ${request.url?.split('?')[0]}`);
+      requests.push(`${request.method} ${request.url?.split('?')[0]}`);
       const [document] = (JSON.parse(body || '{}') as { documents?: string[] }).documents ?? [];
       const found = document === undefined ? {} : [{ missing: document, readTime: '2026-01-01T00:00:00Z' }];
       response.setHeader('content-type', 'application/json').end(JSON.stringify(found));
@@ -146,16 +146,16 @@ describe('the libraries in a bundle', () => {
   afterAll(() => closeServer(google));
 
   it('read Firestore', async () => {
-    const { status, output } = await ask('on-control', pushBody('{"command":"cancel","jobId":"nobody"}'), { host });
+    const { status, output } = await send('on-control', pushBody('{"command":"cancel","jobId":"unknown"}'), { host });
     expect(output).toContain('job to cancel is unknown');
     expect(status).toBe(204);
-    expect(asked.join()).toContain('/databases/dropforge/documents:batchGet');
+    expect(requests.join()).toContain('/databases/dropforge/documents:batchGet');
   });
 
   it('list VMs of Compute Engine', async () => {
-    const { status, output } = await ask('teardown', pushBody('{"type":"SWEEP"}'), { host });
+    const { status, output } = await send('teardown', pushBody('{"type":"SWEEP"}'), { host });
     expect(status, output).toBe(204);
-    expect(asked).toContain('GET /compute/v1/projects/example-project/aggregated/instances');
+    expect(requests).toContain('GET /compute/v1/projects/example-project/aggregated/instances');
   });
 });
 
@@ -178,13 +178,13 @@ describe('a bundle', () => {
     ['teardown', ['PUBSUB', 'COMPUTE']],
     ['heartbeat', ['PUBSUB', 'JOSE']],
     ['api', ['PUBSUB', 'HONO']],
-  ])('of %s has of the libraries that not all use: %s', (name, libraries) => {
+  ])('of %s contains these of the libraries that only some functions use: %s', (name, libraries) => {
     const { inputs } = bundleOf(name);
     const has = Object.entries(LIBRARIES).filter(([, pattern]) => inputs.some((path) => pattern.test(path)));
     expect(has.map(([library]) => library)).toEqual(libraries);
   });
 
-  it.each(FUNCTION_NAMES)('of %s has nothing of the embedded cloud, the CLI, or other functions', (name) => {
+  it.each(FUNCTION_NAMES)('of %s contains no code of the embedded cloud, the CLI, or other functions', (name) => {
     const { inputs } = bundleOf(name);
     const foreign = /^(cli|test|infra\/embedded)\/|@google-cloud\/functions-framework\/|^functions\/index\.ts/;
     expect(inputs.filter((path) => foreign.test(path))).toEqual([]);
@@ -194,7 +194,7 @@ describe('a bundle', () => {
     expect(entries).toEqual([`infra/google-cloud/entrypoints/${name}.ts`]);
   });
 
-  it('has what Cloud Functions looks for, and the functions-framework of these tests', async () => {
+  it('has the package.json that Cloud Functions requires, with the tested version of the functions-framework', async () => {
     const { version } = JSON.parse(
       await readFile('node_modules/@google-cloud/functions-framework/package.json', 'utf8'),
     ) as { readonly version: string };
@@ -207,7 +207,7 @@ describe('a bundle', () => {
     });
   });
 
-  it('has a package-lock.json that npm takes as it is', async () => {
+  it('has a package-lock.json that npm accepts', async () => {
     const options = { cwd: join(directory, 'watch') };
     const args = ['ls', '--all', '--package-lock-only', '--json'];
     const { stdout } = await promisify(execFile)('npm', args, options);
@@ -216,7 +216,7 @@ describe('a bundle', () => {
     expect(Object.keys(Object(dependencies))).toEqual(['@google-cloud/functions-framework']);
   });
 
-  it('is the same archive when it is built again', async () => {
+  it('is reproducible', async () => {
     const again = await mkdtemp(join(tmpdir(), 'dropforge-bundles-again-'));
     await writeBundle(await bundleFunction('provision'), again);
     const [first, second] = await Promise.all(

@@ -52,7 +52,7 @@ export function createComputeVmRemoval(compute: ComputeProject): VmRemoval {
     async list(query) {
       const vms: Vm[] = [];
       const unreachable: string[] = [];
-      // The iterator reads all pages; the client's automatic pagination would stop after the first one.
+      // The iterator reads all pages. Without `autoPaginate: false` the client sets it and logs a warning.
       const pages = instances.aggregatedListAsync({ project, filter: filterOf(query) }, { autoPaginate: false });
       for await (const [scope, zone] of pages) {
         if (INCOMPLETE.test(String(zone.warning?.code ?? ''))) {

@@ -5,7 +5,7 @@ import { z } from 'zod';
 const LOCKFILE = fileURLToPath(new URL('../../../package-lock.json', import.meta.url));
 const FRAMEWORK = '@google-cloud/functions-framework';
 
-/** An entry of a package-lock.json (docs, "package-lock.json", lockfileVersion 3), as far as it is read here. */
+/** The fields read from an entry of package-lock.json (npm docs, "package-lock.json", lockfileVersion 3). */
 const packageSchema = z.looseObject({
   version: z.string().optional(),
   dependencies: z.record(z.string(), z.string()).default({}),
@@ -17,10 +17,9 @@ const lockfileSchema = z.object({ lockfileVersion: z.literal(3), packages: z.rec
 type Packages = z.infer<typeof lockfileSchema>['packages'];
 
 /**
- * The package.json and package-lock.json of one function's archive: what Cloud Functions looks for (docs, "Write
- * Node.js functions", "Run custom build steps during deployment"). The bundle needs nothing; the functions-framework
- * that starts it is installed there in the very versions that it is tested with here, where the buildpack would take
- * one of its own.
+ * The package.json and package-lock.json of a function's archive, which Cloud Functions requires (docs, "Write Node.js
+ * functions", "Run custom build steps during deployment"). The bundle has no dependencies. The functions-framework that
+ * starts it is installed in the versions that the tests use; otherwise, the buildpack would choose one.
  */
 export async function buildManifests(name: string): Promise<Readonly<Record<string, Uint8Array>>> {
   const { lockfileVersion, packages } = lockfileSchema.parse(JSON.parse(await readFile(LOCKFILE, 'utf8')));
@@ -32,37 +31,37 @@ export async function buildManifests(name: string): Promise<Readonly<Record<stri
     scripts: { 'gcp-build': 'node compile.js' },
     dependencies,
   };
-  const locked = [...listNeeded(packages, FRAMEWORK)].sort().map((path) => [path, packages[path]] as const);
+  const locked = [...listDependencies(packages, FRAMEWORK)].sort().map((path) => [path, packages[path]] as const);
   const lockfile = { name, lockfileVersion, packages: { '': { name, dependencies }, ...Object.fromEntries(locked) } };
   return { 'package.json': toJson(manifest), 'package-lock.json': toJson(lockfile) };
 }
 
-/** The places in node_modules of a package and of all that it needs, each where Node would find it. */
-function listNeeded(packages: Packages, name: string): ReadonlySet<string> {
-  const needed = new Set<string>();
-  const waiting = [findPlace(packages, '', name)];
-  for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
-    if (!needed.has(path)) {
-      needed.add(path);
+/** The paths in node_modules of a package and its transitive dependencies, as Node resolves them. */
+function listDependencies(packages: Packages, name: string): ReadonlySet<string> {
+  const found = new Set<string>();
+  const pending = [resolvePath(packages, '', name)];
+  for (let path = pending.pop(); path !== undefined; path = pending.pop()) {
+    if (!found.has(path)) {
+      found.add(path);
       const { dependencies = {}, optionalDependencies = {} } = packages[path] ?? {};
-      for (const each of Object.keys({ ...dependencies, ...optionalDependencies })) {
-        waiting.push(findPlace(packages, path, each));
+      for (const dependency of Object.keys({ ...dependencies, ...optionalDependencies })) {
+        pending.push(resolvePath(packages, path, dependency));
       }
     }
   }
-  return needed;
+  return found;
 }
 
-/** In the node_modules of whoever asks, or of the one whose node_modules that is in, and so on. */
-function findPlace(packages: Packages, from: string, name: string): string {
+/** The path in node_modules of the dependent package or of the closest ancestor that has the dependency. */
+function resolvePath(packages: Packages, from: string, name: string): string {
   const path = `${from}${from && '/'}node_modules/${name}`;
   if (path in packages) {
     return path;
   }
   if (from === '') {
-    throw new Error(`The package-lock.json has no ${name}: run npm install.`);
+    throw new Error(`package-lock.json has no entry for ${name}. Run npm install.`);
   }
-  return findPlace(packages, from.slice(0, Math.max(0, from.lastIndexOf('/node_modules/'))), name);
+  return resolvePath(packages, from.slice(0, Math.max(0, from.lastIndexOf('/node_modules/'))), name);
 }
 
 function toJson(value: unknown): Uint8Array {

@@ -10,7 +10,7 @@ for (const name of FUNCTION_NAMES) {
   await writeBundle(bundle, DIRECTORY);
   const sizeBytes = Object.values(bundle.files).reduce((sum, { byteLength }) => sum + byteLength, 0);
   const startBytes = bundle.files[FUNCTION_FILE]?.byteLength ?? 0;
-  process.stdout.write(`${name}: ${kibOf(startBytes)} KiB, ${kibOf(sizeBytes - startBytes)} KiB beside it\n`);
+  process.stdout.write(`${name}: ${kibOf(startBytes)} KiB, and ${kibOf(sizeBytes - startBytes)} KiB in other files\n`);
 }
 
 function kibOf(bytes: number): string {

@@ -9,21 +9,21 @@ import type { FunctionName } from '#functions/functions.ts';
 import { FUNCTION_FILE } from '#infra/tools/bundle-functions/archive/function-script.ts';
 import { buildManifests } from '#infra/tools/bundle-functions/archive-manifest.ts';
 import {
-  agent,
   apiDescriptions,
-  commonJs,
-  deferral,
+  commonJsStorage,
+  deferredRequires,
+  embeddedJson,
+  excludedModules,
   framework,
-  largeData,
-  leftOut,
-  noLocales,
-  setRareModulesApart,
-  shakenZod,
+  noZodLocales,
+  packedAgent,
+  splitRareModules,
+  treeShakeableZod,
 } from '#infra/tools/bundle-functions/bundle-plugins.ts';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 
-/** The oldest time that a zip can tell; a fixed one makes the same sources the same archive. */
+/** The earliest time that a zip can represent. A fixed time makes archives reproducible. */
 const ZIP_EPOCH = new Date(1980, 0, 1);
 
 const BUILD_OPTIONS = {
@@ -31,8 +31,8 @@ const BUILD_OPTIONS = {
   platform: 'node',
   target: 'node24',
   format: 'cjs',
-  // Names stay: Google's libraries know their int64 by that of its class (proto3-json-serializer), and to keep them by
-  // esbuild's keepNames is a call for every function at each start.
+  // No minification of names: proto3-json-serializer identifies int64 by the name of its class, and esbuild's keepNames
+  // adds a call for every function at each start.
   minifySyntax: true,
   minifyWhitespace: true,
   legalComments: 'none',
@@ -45,13 +45,13 @@ const BUILD_OPTIONS = {
 
 export type Bundle = {
   readonly name: FunctionName;
-  /** Everything that is deployed, by its path. */
+  /** The files of the archive, by path. */
   readonly files: Readonly<Record<string, Uint8Array>>;
-  /** The files of this repository and of libraries that are in what is read at a start. */
+  /** Source files, of this repository and of libraries, that are in the bundle itself. */
   readonly inputs: readonly string[];
 };
 
-/** One function as it is deployed: a bundle of what it uses, what is rarely used beside it, and a manifest. */
+/** Builds one function for deployment: its bundle, rarely used modules in separate files, and the manifests. */
 export async function bundleFunction(name: FunctionName): Promise<Bundle> {
   const rare = new Map<string, string>();
   const main = await build({
@@ -59,15 +59,15 @@ export async function bundleFunction(name: FunctionName): Promise<Bundle> {
     entryPoints: [`infra/google-cloud/entrypoints/${name}.ts`],
     plugins: [
       framework,
-      agent,
-      shakenZod,
-      commonJs,
-      leftOut,
+      packedAgent,
+      treeShakeableZod,
+      commonJsStorage,
+      excludedModules,
       ...apiDescriptions,
-      setRareModulesApart(rare),
-      noLocales,
-      largeData,
-      deferral,
+      splitRareModules(rare),
+      noZodLocales,
+      embeddedJson,
+      deferredRequires,
     ],
   });
   const files: Record<string, Uint8Array> = {
@@ -82,7 +82,7 @@ export async function bundleFunction(name: FunctionName): Promise<Bundle> {
   return { name, files, inputs: Object.keys(main.metafile.inputs) };
 }
 
-/** What every archive has: its start, and what is done once before any. */
+/** The files that are the same in every archive: the entry point and the build step. */
 async function buildArchiveFiles(): Promise<Record<string, Uint8Array>> {
   const entryPoints = {
     index: 'infra/tools/bundle-functions/archive/start.ts',
@@ -93,9 +93,9 @@ async function buildArchiveFiles(): Promise<Record<string, Uint8Array>> {
 }
 
 /**
- * Writes the archive that is uploaded, and the folder that the functions-framework then starts from: the same, after
- * the step that Cloud Build takes (`gcp-build`). What that makes depends on the Node that makes it, so the archive
- * lacks it.
+ * Writes the archive that is uploaded, and a folder from which the functions-framework can start the function: the same
+ * files and the output of Cloud Build's step `gcp-build`. The archive does not contain that output, because it depends
+ * on the Node version.
  */
 export async function writeBundle({ name, files }: Bundle, directory: string): Promise<void> {
   const folder = join(directory, name);

@@ -1,26 +1,26 @@
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import type { OnLoadResult, Plugin } from 'esbuild';
+import { deferRequires } from '#infra/tools/bundle-functions/defer-requires.ts';
 import {
   type ApiCalls,
   COMPUTE_CALLS,
-  cutApiDescription,
   PUBSUB_CALLS,
-} from '#infra/tools/bundle-functions/cut-api-description.ts';
-import { deferRequires } from '#infra/tools/bundle-functions/defer-requires.ts';
+  trimApiDescription,
+} from '#infra/tools/bundle-functions/trim-api-description.ts';
 import { packAgent, readShutdownScript, readStartupScript } from '#infra/vm-agent/pack-agent.ts';
 
-/** Modules that are large and hardly ever asked for: files of their own, read when they are. */
+/** Large modules that are rarely used: kept in separate files, which are loaded on first use. */
 const RARE_MODULES =
   /^(@grpc\/grpc-js|web-streams-polyfill\/.*|.*\/protos\/(protos|firestore_v1_proto_api|iam_service|operations|locations))(\.js)?$/;
 
-/** Large, and for nothing that a call of ours can reach: whoever comes to need one of these takes it off the list. */
-const LEFT_OUT = new RegExp(
+/** Large modules that no call of Dropforge reaches. To use one, remove it from this list. */
+const EXCLUDED_MODULES = new RegExp(
   [
     'firestore/build/src/pipelines/.*',
     'firestore_admin_client',
     'storage/.*/transfer-manager',
-    // Functions publish with the generated client: no streams, no batches, no administration of topics.
+    // Functions publish with the generated client, which needs no streams, batches or administration of topics.
     '@google-cloud/pubsub/build/src/(debug|iam|pubsub|schema|snapshot|subscriber|subscription|temporal|topic|publisher/.*)',
     'pubsub-api/build/src/v1/(subscriber|schema_service)_client',
   ]
@@ -30,28 +30,28 @@ const LEFT_OUT = new RegExp(
 
 const GOOGLE_LIBRARIES = /node_modules\/(@google-cloud|google-gax|google-auth-library\/build|@grpc)\/.*\.js$/;
 
-/** The functions-framework is whatever has started the process: a function registers with that one, and brings none along. */
+/** Functions register with the functions-framework that started the process; a bundle does not contain its own copy. */
 export const framework: Plugin = replaceModule({
-  name: 'framework-of-the-process',
+  name: 'process-framework',
   imported: /^@google-cloud\/functions-framework$/,
   write: async () => "module.exports = require.main.require('@google-cloud/functions-framework');",
 });
 
-/** Zod's messages in fifty languages; ours are English, which does not come from here. */
-export const noLocales: Plugin = onLoad('no-locales', /node_modules\/zod\/v4\/locales\/index\.js$/, {
+/** Removes Zod's error messages in fifty languages; English ones are defined elsewhere. */
+export const noZodLocales: Plugin = onLoad('no-zod-locales', /node_modules\/zod\/v4\/locales\/index\.js$/, {
   loader: 'js',
   rewrite: () => 'export {};',
 });
 
-/** Zod as a namespace, of which esbuild leaves out what is not used; through `{ z }` it keeps all of it. */
-export const shakenZod: Plugin = onLoad('shaken-zod', /\/(shared|functions|infra)\/.*\.ts$/, {
+/** Imports Zod as a namespace, which esbuild can tree-shake; with `{ z }` it keeps everything. */
+export const treeShakeableZod: Plugin = onLoad('tree-shakeable-zod', /\/(shared|functions|infra)\/.*\.ts$/, {
   loader: 'ts',
   rewrite: (text) => text.replace("import { z } from 'zod';", "import * as z from 'zod';"),
 });
 
-/** Cloud Storage's library in CommonJS, whose requires can be deferred. */
-export const commonJs: Plugin = {
-  name: 'common-js',
+/** Resolves Cloud Storage's library to its CommonJS build, whose requires can be deferred. */
+export const commonJsStorage: Plugin = {
+  name: 'common-js-storage',
   setup({ onResolve, resolve }) {
     onResolve({ filter: /^@google-cloud\/storage$/ }, async ({ path, resolveDir, kind }) =>
       kind === 'require-call' ? undefined : resolve(path, { resolveDir, kind: 'require-call' }),
@@ -59,8 +59,8 @@ export const commonJs: Plugin = {
   },
 };
 
-/** What VMs are started with, packed now: a deployed function has no folder to read it from. */
-export const agent: Plugin = replaceModule({
+/** Packs the VM agent and its scripts into the bundle: a deployed function has no source folder to read them from. */
+export const packedAgent: Plugin = replaceModule({
   name: 'packed-agent',
   imported: /^#infra\/vm-agent\/pack-agent\.ts$/,
   write: async () => {
@@ -71,96 +71,100 @@ export const agent: Plugin = replaceModule({
   },
 });
 
-/** Data as a text that is parsed when it is asked for: V8 passes over it faster than over an object's source. */
-export const largeData: Plugin = onLoad('large-data', /(machines|firestore-api\/build\/protos\/protos)\.json$/, {
+/** Embeds JSON as a string that is parsed on first use: V8 scans it faster than the source of an object. */
+export const embeddedJson: Plugin = onLoad('embedded-json', /(machines|firestore-api\/build\/protos\/protos)\.json$/, {
   loader: 'js',
   rewrite: (text) => `module.exports = JSON.parse(${JSON.stringify(JSON.stringify(JSON.parse(text)))});`,
 });
 
-/** Descriptions of APIs, cut to what is called. */
+/** Trims the descriptions of APIs to the methods that are called. */
 export const apiDescriptions: readonly Plugin[] = [
-  describedBy(/@google-cloud\/compute\/.*\/protos\.json$/, COMPUTE_CALLS),
-  describedBy(/@google-cloud\/pubsub-api\/.*\/protos\.json$/, PUBSUB_CALLS),
+  trimDescription(/@google-cloud\/compute\/.*\/protos\.json$/, COMPUTE_CALLS),
+  trimDescription(/@google-cloud\/pubsub-api\/.*\/protos\.json$/, PUBSUB_CALLS),
 ];
 
-type Correction = { readonly file: RegExp; readonly was: string; readonly becomes: string };
+type Patch = { readonly file: RegExp; readonly search: string; readonly replacement: string };
 
-/** Where the libraries load at a start, or with every document, what hardly anybody asks for. */
-const CORRECTIONS: readonly Correction[] = [
+/** Patches for code that loads rarely used modules at each start, or for every document. */
+const PATCHES: readonly Patch[] = [
   {
     file: /@google-cloud\/firestore\/build\/src\/serializer\.js$/,
-    was: 'var Value = firestore_v1_proto_api_1.google.firestore.v1.Value;',
-    becomes:
+    search: 'var Value = firestore_v1_proto_api_1.google.firestore.v1.Value;',
+    replacement:
       'var Value = { fromObject: (value) => firestore_v1_proto_api_1.google.firestore.v1.Value.fromObject(value) };',
   },
   {
     file: /@google-cloud\/firestore\/build\/src\/serializer\.js$/,
-    was: '(0, pipeline_util_1.isString)(path)',
-    becomes: "(typeof path === 'string')",
+    search: '(0, pipeline_util_1.isString)(path)',
+    replacement: "(typeof path === 'string')",
   },
   {
     file: /@google-cloud\/storage\/build\/cjs\/src\/index\.js$/,
-    was: '__exportStar(require("./transfer-manager.js"), exports);',
-    becomes: '',
+    search: '__exportStar(require("./transfer-manager.js"), exports);',
+    replacement: '',
   },
   {
     file: /@google-cloud\/firestore\/build\/src\/index\.js$/,
-    was: 'module.exports = Object.assign(module.exports, existingExports);',
-    becomes: 'Object.defineProperties(module.exports, Object.getOwnPropertyDescriptors(existingExports));',
+    search: 'module.exports = Object.assign(module.exports, existingExports);',
+    replacement: 'Object.defineProperties(module.exports, Object.getOwnPropertyDescriptors(existingExports));',
   },
   {
     file: /google-gax\/build\/src\/index\.js$/,
-    was: 'const grpc = __importStar(require("@grpc/grpc-js"));\nexports.grpc = grpc;',
-    becomes: 'Object.defineProperty(exports, "grpc", { enumerable: true, get: () => require("@grpc/grpc-js") });',
+    search: 'const grpc = __importStar(require("@grpc/grpc-js"));\nexports.grpc = grpc;',
+    replacement: 'Object.defineProperty(exports, "grpc", { enumerable: true, get: () => require("@grpc/grpc-js") });',
   },
   {
     file: /google-gax\/build\/src\/index\.js$/,
-    was: 'exports.createByteLengthFunction = grpc_1.GrpcClient?.createByteLengthFunction;',
-    becomes: [
+    search: 'exports.createByteLengthFunction = grpc_1.GrpcClient?.createByteLengthFunction;',
+    replacement: [
       'Object.defineProperty(exports, "createByteLengthFunction",',
       '{ enumerable: true, get: () => grpc_1.GrpcClient.createByteLengthFunction });',
     ].join(' '),
   },
   {
-    // The client of a topic's permissions, which functions have no business with, is another description to parse.
+    // The client for a topic's IAM policy, which functions do not use, would parse another description.
     file: /pubsub-api\/build\/src\/v1\/publisher_client\.js$/,
-    was: 'this.iamClient = new this._gaxModule.IamClient(this._gaxGrpc, opts);',
-    becomes: '',
+    search: 'this.iamClient = new this._gaxModule.IamClient(this._gaxGrpc, opts);',
+    replacement: '',
   },
 ];
 
-export const leftOut: Plugin = onLoad('left-out', LEFT_OUT, {
+/** Replaces excluded modules with stubs: their members can be re-exported and compared, and throw when called. */
+export const excludedModules: Plugin = onLoad('excluded-modules', EXCLUDED_MODULES, {
   loader: 'js',
-  // Its members are there, to be handed on and to be compared with: whoever calls one learns why that cannot be.
   rewrite(_, path) {
-    const problem = JSON.stringify(`Deployed functions are built without ${basename(path)} (LEFT_OUT).`);
+    const problem = JSON.stringify(`${basename(path)} is excluded from the bundles of functions (EXCLUDED_MODULES).`);
     return `module.exports = new Proxy({}, { get: () => function () { throw new Error(${problem}); } });`;
   },
 });
 
-/** Google's libraries, loading what they need when they need it. */
-export const deferral: Plugin = onLoad('deferred-requires', GOOGLE_LIBRARIES, {
+/** Makes Google's libraries load modules on first use. */
+export const deferredRequires: Plugin = onLoad('deferred-requires', GOOGLE_LIBRARIES, {
   loader: 'js',
   rewrite(text, path) {
-    const corrections = CORRECTIONS.filter(({ file }) => file.test(path));
-    const missing = corrections.find(({ was }) => !text.includes(was));
+    const patches = PATCHES.filter(({ file }) => file.test(path));
+    const missing = patches.find(({ search }) => !text.includes(search));
     if (missing !== undefined) {
-      throw new Error(`${path} no longer has "${missing.was}": see what it loads at a start now.`);
+      throw new Error(
+        `${path} no longer contains "${missing.search}". Check what it loads at a start, and update PATCHES.`,
+      );
     }
-    return deferRequires(corrections.reduce((before, { was, becomes }) => before.replace(was, () => becomes), text));
+    return deferRequires(
+      patches.reduce((patched, { search, replacement }) => patched.replace(search, () => replacement), text),
+    );
   },
 });
 
-/** Puts rare modules beside the bundle; `found` takes the file of each, by the name under which it is looked for. */
-export function setRareModulesApart(found: Map<string, string>): Plugin {
+/** Keeps rarely used modules out of the bundle. Adds the path of each to `found`, by its file name in the archive. */
+export function splitRareModules(found: Map<string, string>): Plugin {
   return {
     name: 'rare-modules',
     setup({ onResolve, resolve }) {
       onResolve({ filter: RARE_MODULES }, async ({ path, resolveDir, kind, pluginData }) => {
-        if (pluginData === 'looked-up' || !resolveDir.includes('node_modules')) {
+        if (pluginData === 'resolved' || !resolveDir.includes('node_modules')) {
           return undefined;
         }
-        const resolved = await resolve(path, { resolveDir, kind, pluginData: 'looked-up' });
+        const resolved = await resolve(path, { resolveDir, kind, pluginData: 'resolved' });
         const [, library = ''] = /.*node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(resolved.path) ?? [];
         const name = `${library.replaceAll(/[^\w]+/g, '-').replace(/^-/, '')}-${basename(resolved.path, '.js')}.js`;
         found.set(name, resolved.path);
@@ -170,10 +174,10 @@ export function setRareModulesApart(found: Map<string, string>): Plugin {
   };
 }
 
-function describedBy(file: RegExp, calls: ApiCalls): Plugin {
+function trimDescription(file: RegExp, calls: ApiCalls): Plugin {
   return onLoad(`description-of-${calls.package}`, file, {
     loader: 'json',
-    rewrite: (text) => cutApiDescription(text, calls),
+    rewrite: (text) => trimApiDescription(text, calls),
   });
 }
 

@@ -7,13 +7,13 @@ import { text } from 'node:stream/consumers';
 import { findFreePort, HOST } from '#infra/embedded/http/server.ts';
 import { EXAMPLE_SETTINGS } from './example-settings.ts';
 
-/** Nothing listens at the discard port. */
-const NOWHERE = `${HOST}:9`;
+/** The discard port, on which nothing listens. */
+const UNREACHABLE = `${HOST}:9`;
 
 const ANSWER_MS_MAX = 30_000;
 const POLL_MS = 3;
 
-/** Its package hands out no path to it; Cloud Run starts it by this file. */
+/** The file that starts the functions-framework, as on Cloud Run. The package does not export its path. */
 const FRAMEWORK = createRequire(import.meta.url)
   .resolve('@google-cloud/functions-framework')
   .replace(/index\.js$/, 'main.js');
@@ -21,13 +21,13 @@ const FRAMEWORK = createRequire(import.meta.url)
 export type BundleProcess = {
   readonly child: ChildProcess;
   readonly url: string;
-  /** Both outputs, once it has ended. */
+  /** Standard output and standard error, once the process has exited. */
   readonly output: Promise<string>;
   stop(): Promise<void>;
 };
 
-/** The environment of a deployed function whose every Google service is at one place. */
-export function settingsAt(host = NOWHERE): Readonly<Record<string, string>> {
+/** The environment of a deployed function, with one server as the endpoint of every Google service. */
+export function settingsAt(host = UNREACHABLE): Readonly<Record<string, string>> {
   const url = `http://${host}`;
   return {
     ...EXAMPLE_SETTINGS,
@@ -41,7 +41,7 @@ export function settingsAt(host = NOWHERE): Readonly<Record<string, string>> {
   };
 }
 
-/** Starts a bundle as Cloud Run does: the functions-framework in a process of its own, which loads the folder. */
+/** Starts a bundle as Cloud Run does: the functions-framework loads the folder, in a separate process. */
 export async function startBundle(
   folder: string,
   target: string,
@@ -66,35 +66,35 @@ export async function startBundle(
   };
 }
 
-/** The first answer, asked for until somebody listens. Throws with the output of a process that has ended. */
-export async function firstAnswer(
+/** Sends a request until the process listens, and returns the response. Throws with the output if the process exits. */
+export async function firstResponse(
   { child, url, output }: BundleProcess,
   body: string,
   contentType = 'application/json',
 ): Promise<Response> {
   const init = { method: 'POST', body, headers: { 'content-type': contentType } };
   for (const startedAt = performance.now(); performance.now() - startedAt < ANSWER_MS_MAX; ) {
-    const answer = await fetch(url, init).catch(() => undefined);
-    if (answer !== undefined) {
-      return answer;
+    const response = await fetch(url, init).catch(() => undefined);
+    if (response !== undefined) {
+      return response;
     }
     if (child.exitCode !== null) {
       throw new Error(await output);
     }
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
-  throw new Error(`${url} does not answer.`);
+  throw new Error(`${url} does not respond.`);
 }
 
 /** A message as Pub/Sub pushes it. */
 export function pushBody(data: string): string {
-  // Long ago: what came before its time would be wanted again.
+  // Long ago: a message that is too early would be redelivered.
   const publishTime = '2026-01-01T00:00:00Z';
   const message = { data: Buffer.from(data).toString('base64'), messageId: '7', attributes: {}, publishTime };
   return JSON.stringify({ subscription: 'projects/p/subscriptions/s', message });
 }
 
-/** The most memory that the process has had so far; Linux alone tells. */
+/** The peak memory of the process so far; Linux only. */
 export async function peakMemoryBytes({ child }: BundleProcess): Promise<number> {
   const status = await readFile(join('/proc', String(child.pid), 'status'), 'utf8');
   return Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]) * 1_024;

@@ -1,4 +1,4 @@
-/** Everything that a deployment sets, for all functions together. */
+/** The settings of a deployment, for all functions. */
 export const EXAMPLE_SETTINGS: Readonly<Record<string, string>> = {
   PROJECT_ID: 'example-project',
   FIRESTORE_DATABASE: 'dropforge',

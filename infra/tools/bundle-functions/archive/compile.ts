@@ -7,22 +7,22 @@ import {
 } from '#infra/tools/bundle-functions/archive/function-script.ts';
 
 /**
- * Cloud Build's `gcp-build` step: compiles the bundle with the Node that will run it, so that no start has to. The
- * bundle is run as far as it goes without settings, for V8 keeps what it has compiled until then; it speaks to nobody.
- * A failure here costs time at each start and nothing else, so it fails no deployment.
+ * Cloud Build's `gcp-build` step: creates a code cache with the Node version that runs the function, which shortens
+ * cold starts. The bundle runs until it exits because settings are missing: V8's cache includes the functions compiled
+ * so far, and no requests are sent. A failure only makes cold starts slower, so it does not fail the deployment.
  */
-function compileAhead(directory: string): void {
+function createCodeCache(directory: string): void {
   const script = compileFunction(directory, undefined);
   const { exit } = process;
   const { write } = process.stdout;
   try {
     process.exit = () => {
-      throw new Error('The function has asked for its settings.');
+      throw new Error('The function exited because its settings are missing.');
     };
     process.stdout.write = () => true;
     runFunction(script, directory, withoutFramework());
   } catch {
-    // It always ends so: there are no settings here.
+    // Expected: the build has no settings.
   } finally {
     process.exit = exit;
     process.stdout.write = write;
@@ -32,16 +32,16 @@ function compileAhead(directory: string): void {
   renameSync(temporary, join(directory, CODE_CACHE_FILE));
 }
 
-/** The functions-framework is not there yet when this runs: nothing is registered with anybody. */
+/** A `require` with a stub of the functions-framework, which is not loaded in the build. */
 function withoutFramework(): NodeJS.Require {
   const main = { require: () => ({ cloudEvent: () => undefined, http: () => undefined }) };
   return Object.assign((name: string): unknown => require(name), { main }) as unknown as NodeJS.Require;
 }
 
 try {
-  compileAhead(__dirname);
+  createCodeCache(__dirname);
 } catch (error) {
-  process.stdout.write(`The function was not compiled beforehand and will start later: ${String(error)}\n`);
+  process.stdout.write(`No code cache was created; cold starts will be slower: ${String(error)}\n`);
 }
-// Whatever a library has begun by now must not hold up a deployment.
+// Timers or connections of libraries must not delay the deployment.
 process.exit(0);

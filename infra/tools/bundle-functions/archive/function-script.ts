@@ -2,13 +2,13 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { constants, Script } from 'node:vm';
 
-/** The bundle of a function, in its archive. */
+/** File name of a function's bundle in its archive. */
 export const FUNCTION_FILE = 'function.js';
 
-/** What V8 has made of it; only the very version of V8 that has made it can use it, and says so. */
+/** V8's code cache of the bundle. V8 rejects a cache that another version created. */
 export const CODE_CACHE_FILE = 'function.cache';
 
-/** The bundle as Node compiles a CommonJS module, from the code cache where there is one that fits. */
+/** Compiles the bundle as Node compiles a CommonJS module, from the code cache if it is valid. */
 export function compileFunction(directory: string, cachedData: Buffer | undefined): Script {
   const filename = join(directory, FUNCTION_FILE);
   const source = readFileSync(filename, 'utf8');
@@ -19,19 +19,18 @@ export function compileFunction(directory: string, cachedData: Buffer | undefine
   });
 }
 
-/** Runs it as the module that it is. */
+/** Runs the bundle as a CommonJS module. */
 export function runFunction(script: Script, directory: string, require: NodeJS.Require): void {
-  const run = script.runInThisContext() as (...given: readonly unknown[]) => void;
+  const run = script.runInThisContext() as (...parameters: readonly unknown[]) => void;
   const module = { exports: {} };
   run(module.exports, require, module, join(directory, FUNCTION_FILE), directory);
 }
 
-/** Undefined where there is none. */
+/** The code cache; undefined if the build did not create one, in which case a start takes longer. */
 export function readCodeCache(directory: string): Buffer | undefined {
   try {
     return readFileSync(join(directory, CODE_CACHE_FILE));
   } catch {
-    // Nobody has compiled this archive beforehand: it starts all the same, only later.
     return undefined;
   }
 }

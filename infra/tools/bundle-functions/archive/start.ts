@@ -1,4 +1,4 @@
 import { compileFunction, readCodeCache, runFunction } from '#infra/tools/bundle-functions/archive/function-script.ts';
 
-/** What Cloud Functions starts: the function's bundle, without having to compile it where that was done beforehand. */
+/** Entry point for Cloud Functions: runs the function's bundle, from the code cache if there is one. */
 runFunction(compileFunction(__dirname, readCodeCache(__dirname)), __dirname, require);

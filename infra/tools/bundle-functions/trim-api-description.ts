@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** A node of protobufjs's JSON (`Root.fromJSON`): what it does not name is kept as it is. */
+/** A node of protobufjs's JSON (`Root.fromJSON`). Other fields are kept unchanged. */
 type Node = {
   readonly nested?: Readonly<Record<string, Node>>;
   readonly fields?: Readonly<Record<string, { readonly type: string }>>;
@@ -24,53 +24,54 @@ export type ApiCalls = {
   readonly calls: Readonly<Record<string, readonly string[]>>;
 };
 
-/** What infra/google-cloud/compute-engine calls. */
+/** The methods that infra/google-cloud/compute-engine calls. */
 export const COMPUTE_CALLS: ApiCalls = {
   package: 'google.cloud.compute.v1',
   calls: { Instances: ['Insert', 'Get', 'Delete', 'AggregatedList'], ZoneOperations: ['Get', 'Wait'] },
 };
 
-/** What infra/google-cloud/pubsub calls. */
+/** The methods that infra/google-cloud/pubsub calls. */
 export const PUBSUB_CALLS: ApiCalls = { package: 'google.pubsub.v1', calls: { Publisher: ['Publish'] } };
 
-/** A type as a field or method names it, and the names of what encloses it there. */
+/** A type name in a field or method, and the path of the enclosing namespace or message. */
 type Reference = { readonly type: string; readonly scope: readonly string[] };
 
 /**
  * Returns a client library's description of its APIs without the services, messages and enums that the calls cannot
- * reach. It is parsed and resolved at each start of a function: Compute Engine's has 12 MB, and of Pub/Sub's, which is
- * small, nine tenths describe administration and protobuf itself. Throws if the library lacks one of the calls.
+ * reach. The description is parsed and resolved at each start of a function: Compute Engine's has 12 MB, and nine
+ * tenths of Pub/Sub's smaller one describe administration and protobuf itself. Throws if the library lacks one of the
+ * calls.
  */
-export function cutApiDescription(text: string, { package: apiPackage, calls }: ApiCalls): string {
+export function trimApiDescription(text: string, { package: apiPackage, calls }: ApiCalls): string {
   const root = nodeSchema.parse(JSON.parse(text));
   const scope = apiPackage.split('.');
   const kept = new Map<string, Node>();
-  const wanted: Reference[] = [];
+  const pending: Reference[] = [];
   for (const [name, methods] of Object.entries(calls)) {
-    const service = cutService(findNode(root, [...scope, name]), `${apiPackage}.${name}`, methods);
+    const service = trimService(findNode(root, [...scope, name]), `${apiPackage}.${name}`, methods);
     kept.set(`${apiPackage}.${name}`, service);
     const types = Object.values(service.methods ?? {}).flatMap(({ requestType, responseType }) => [
       requestType,
       responseType,
     ]);
-    wanted.push(...types.map((type) => ({ type, scope })));
+    pending.push(...types.map((type) => ({ type, scope })));
   }
-  for (let reference = wanted.pop(); reference !== undefined; reference = wanted.pop()) {
+  for (let reference = pending.pop(); reference !== undefined; reference = pending.pop()) {
     const path = resolve(root, reference);
     const node = path && findNode(root, path);
     if (path !== undefined && node !== undefined && !kept.has(path.join('.'))) {
       kept.set(path.join('.'), node);
-      wanted.push(...referencesIn(node, path));
+      pending.push(...referencesIn(node, path));
     }
   }
   return JSON.stringify(prune(root, [], kept) ?? {});
 }
 
-function cutService(service: Node | undefined, name: string, wanted: readonly string[]): Node {
-  const methods = wanted.map((method) => [method, service?.methods?.[method]] as const);
+function trimService(service: Node | undefined, name: string, called: readonly string[]): Node {
+  const methods = called.map((method) => [method, service?.methods?.[method]] as const);
   const missing = methods.filter(([, method]) => method === undefined).map(([method]) => method);
   if (missing.length > 0) {
-    throw new Error(`${name} does not have ${missing.join(', ')}: the client library has changed.`);
+    throw new Error(`${name} does not have ${missing.join(', ')}. The client library has changed.`);
   }
   return {
     ...service,
@@ -87,8 +88,8 @@ function isDefinition({ fields, values, methods }: Node): boolean {
 }
 
 /**
- * Returns the path of the outermost message or enum that the type is in, which is kept whole; undefined for protobuf's
- * scalars. A name is looked up in what encloses it, from the inside out (protobuf's language guide, "Packages and Name
+ * Returns the path of the outermost message or enum that contains the type, which is kept as a whole; undefined for
+ * scalar types. A name is resolved from the innermost scope outwards (protobuf's language guide, "Packages and Name
  * Resolution").
  */
 function resolve(root: Node, { type, scope }: Reference): readonly string[] | undefined {
@@ -108,7 +109,7 @@ function referencesIn({ fields = {}, nested = {} }: Node, scope: readonly string
   return [...own, ...Object.entries(nested).flatMap(([name, node]) => referencesIn(node, [...scope, name]))];
 }
 
-/** The namespaces that lead to what is kept. */
+/** The node without everything but the kept definitions and the namespaces that contain them. */
 function prune(node: Node, path: readonly string[], kept: ReadonlyMap<string, Node>): Node | undefined {
   const whole = kept.get(path.join('.'));
   if (whole !== undefined || isDefinition(node)) {

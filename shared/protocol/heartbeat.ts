@@ -2,13 +2,13 @@ import { z } from 'zod';
 import { REPLICA_PHASES } from '#shared/domain/replica.ts';
 import { SUPPORTED_PROTOCOLS } from '#shared/protocol/vm-config.ts';
 
-/** Why a replica's part is over, as its agent saw it; what follows from it is decided by the control plane. */
+/** Why a replica ended, as its agent reports it. The control plane decides what follows. */
 export const EXIT_REASONS = [
-  /** The program ended by itself: see exitCode or signal. */
+  /** The program exited by itself: see exitCode or signal. */
   'EXITED',
-  /** Compute Engine gave notice of preemption or maintenance, and the program was stopped for it. */
+  /** The program was stopped because Compute Engine announced preemption or host maintenance. */
   'PREEMPTED',
-  /** The agent stopped it: the control plane said STOP, or the VM was shut down. */
+  /** The agent stopped the program: a heartbeat returned STOP, or the VM was shut down. */
   'STOPPED',
   'MAX_RUNNING_TIME',
   'OUT_OF_MEMORY',
@@ -16,14 +16,14 @@ export const EXIT_REASONS = [
   'PACKAGE_UNREADABLE',
   'INSTALL_FAILED',
   'JOB_DIR_UNWRITABLE',
-  /** A file that an earlier attempt has saved was refused, or is not what was saved. */
+  /** A file that an earlier attempt saved cannot be read, or differs from what was saved. */
   'CHECKPOINT_UNREADABLE',
-  /** What earlier attempts have saved does not fit on the VM's disk. */
+  /** The files that earlier attempts saved do not fit on the VM's disk. */
   'DISK_TOO_SMALL',
-  /** Cloud Storage or Secret Manager gave no answer, or none that counts, for minutes before the program’s start. */
+  /** Cloud Storage or Secret Manager returned no response, or only transient errors, for minutes during setup. */
   'SERVICE_UNREACHABLE',
   'SECRET_UNAVAILABLE',
-  /** A fault in the agent itself. */
+  /** An error in the agent itself. */
   'AGENT_FAILED',
 ] as const;
 
@@ -36,22 +36,22 @@ export const replicaExitReportSchema = z.object({
   signal: z.int().nullable(),
   /** One sentence. */
   message: z.string().max(2_000),
-  /** The last lines of stderr, or what else proves it; the newest last. */
+  /** The last lines of stderr or other evidence, the newest last. */
   evidence: z.array(z.string().max(2_000)).max(40),
 });
 
-/** What the agent POSTs to the heartbeat function: at most 64 KiB of JSON. */
+/** The body of the agent's POST to the heartbeat function: at most 64 KiB of JSON. */
 export const heartbeatSchema = z.object({
   protocol: z.literal(SUPPORTED_PROTOCOLS),
   jobId: z.string().min(1).max(128),
   attempt: z.int().min(1),
   role: z.enum(['master', 'worker', 'ps', 'evaluator']),
   index: z.int().min(0),
-  /** Grows with every heartbeat of this VM, across reboots. */
+  /** Increases with every heartbeat of this VM, also across reboots. */
   sequence: z.int().min(1),
   phase: z.enum(REPLICA_PHASES),
   usage: z.object({
-    /** Of all cores of the VM, over the last interval. */
+    /** Of all cores of the VM, over the last heartbeat interval. */
     cpuFraction: fraction.nullable(),
     memoryBytes: bytes.nullable(),
     memoryBytesMax: bytes.nullable(),
@@ -71,8 +71,8 @@ export const heartbeatSchema = z.object({
 });
 
 /**
- * The heartbeat function's answer. STOP: end the program, save what there is, report the exit, power off. WAIT: go on
- * setting up, but start no program, for not all VMs of the cluster are known to exist.
+ * The heartbeat function's response. STOP: stop the program, save its outputs, report the exit, shut down. WAIT:
+ * continue setup, but do not start the program, because not all VMs of the cluster are known to exist.
  */
 export const heartbeatAnswerSchema = z.object({
   command: z.enum(['CONTINUE', 'WAIT', 'STOP']),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Something about a submission that must be mended, or could be: what, where, and what to write instead. */
+/** A problem or warning of a submission: what it is, where, and how to fix it. */
 export const problemSchema = z.object({
   code: z.string(),
   message: z.string(),
@@ -10,7 +10,9 @@ export const problemSchema = z.object({
   line: z.int().optional(),
 });
 
-/** A job as users see it, in the API, in `describe` and in the report object. Times are RFC 3339, as on AI Platform. */
+/**
+ * The user-facing view of a job: in the API, in `describe` and in the report. Times are RFC 3339, as on AI Platform.
+ */
 export const jobViewSchema = z.object({
   jobId: z.string(),
   state: z.string(),
@@ -67,7 +69,7 @@ export const jobViewSchema = z.object({
       metrics: z.record(z.string(), z.number()),
     }),
   ),
-  /** List prices of Compute Engine for the machines, in US dollars; null where a price is not known. */
+  /** List prices of Compute Engine for the machines, in US dollars; null if a price is unknown. */
   price: z.object({
     perHourUsd: z.number().nullable(),
     billedSeconds: z.number(),
@@ -77,15 +79,15 @@ export const jobViewSchema = z.object({
 });
 
 /**
- * The report object that is written beside an upload: the verdict of intake, and from then on the job. It tells of the
- * newest upload of that name.
+ * The report object that is written beside an upload: the verdict of intake, and then the state of the job. It
+ * describes the newest upload with that name.
  */
 export const reportSchema = z.object({
   verdict: z.enum(['ACCEPTED', 'REFUSED', 'WAITING']),
   source: z.string(),
-  /** Which upload of that name this is about; missing where it was a message. */
+  /** The generation of the upload; missing if the job was submitted by a message. */
   generation: z.string().regex(/^\d+$/).optional(),
-  /** The `gs://` address at which the job of an earlier upload of this name has its report now. */
+  /** The `gs://` URI to which the report on an earlier upload with this name was moved. */
   earlierReport: z.string().optional(),
   jobId: z.string().nullable(),
   problems: z.array(problemSchema),

@@ -1,6 +1,6 @@
 /**
- * The environment variables that the agent sets itself, for pip and for the program: what a user would put in their
- * place is not seen there. `golden/service-variables.json` holds the same for the agent's tests.
+ * The environment variables that the agent sets for pip and for the program, which override the user's.
+ * `golden/service-variables.json` holds the same list for the agent's tests.
  */
 export const SERVICE_VARIABLES = {
   prefixes: ['AIP_', 'CLOUD_ML_', 'DROPFORGE_'],

@@ -32,10 +32,10 @@ export const jobUpdateSchema = z.object({
   attempt: z.int().min(0),
 });
 
-/** What a user publishes on the control topic. */
+/** Message of the topic `control`, published by users. */
 export const controlMessageSchema = z.object({ command: z.literal('cancel'), jobId });
 
-/** The part of Cloud Logging's LogEntry that tells of a VM's end (audit log `system_event`). */
+/** The fields read from the LogEntry of a VM's preemption or termination (audit log `system_event`). */
 export const interruptionMessageSchema = z.object({
   insertId: z.string().min(1),
   timestamp: z.string(),
@@ -44,8 +44,7 @@ export const interruptionMessageSchema = z.object({
 });
 
 /**
- * The object in a notification of Cloud Storage (`JSON_API_V1`), as far as it is read; int64 fields come as strings or
- * numbers.
+ * The fields read from the object in a Cloud Storage notification (`JSON_API_V1`). int64 fields are strings or numbers.
  */
 export const storageObjectSchema = z.object({
   bucket: z.string().min(1),

@@ -9,9 +9,9 @@ import { programOptionsSchema } from '#shared/protocol/program-options.ts';
 import { withCurrentNames } from '#shared/protocol/renamed-fields.ts';
 
 /**
- * Parsers of the records that both job stores keep as JSON: jobs, replicas and outbox entries. This is the one place
- * that knows what older versions wrote: a field that they did not write gets its default, and a field that was renamed
- * since is read under its old name, too. Keys that this version does not know are dropped.
+ * Parsers of the records that both job stores keep as JSON: jobs, replicas and outbox entries. Only this module handles
+ * records of older versions: missing fields get defaults, and renamed fields are also read under their old names.
+ * Unknown keys are dropped.
  */
 
 const timestamp = z.int();
@@ -22,7 +22,7 @@ const textMap = z.record(z.string(), z.string());
 const CAUSE_CODES = Object.keys(CAUSES) as [CauseCode, ...CauseCode[]];
 
 const causeSchema = z.object({
-  // A newer version may have written a code that this one does not know; its message and evidence still hold.
+  // A newer version may have written a code that is unknown here; its message and evidence are still valid.
   code: z.enum(CAUSE_CODES).catch('INTERNAL_ERROR'),
   message: z.string(),
   evidence: z.array(z.string()),
@@ -63,7 +63,7 @@ const replicaGroupSchema = z.object({
   program: programSchema.nullable().default(null),
 });
 
-/** A study is kept with its job and not run by this version, which reads it back as it was written. */
+/** A study is stored with its job but not run by this version, so it is read back unchanged. */
 const studySchema = z.custom<Study>(
   (value) =>
     z.object({ metrics: z.array(z.unknown()).min(1), algorithm: z.enum(STUDY_ALGORITHMS) }).safeParse(value).success,

@@ -4,22 +4,22 @@ import { programOptionsSchema } from '#shared/protocol/program-options.ts';
 
 /**
  * The version of the VM configuration and of heartbeats. A VM keeps the agent and the configuration that it was created
- * with, so that after an update of the deployment heartbeats of the version before still arrive: a new version is made
- * for a field that is renamed, removed or required from the sender. Version 2 renamed the limit `deadManSeconds`.
+ * with, so heartbeats of the previous version still arrive after an update of the deployment. The version is
+ * incremented when a field is renamed, removed or becomes required. Version 2 renamed the limit `deadManSeconds`.
  */
 export const PROTOCOL_VERSION = 2;
 
-/** The versions that the heartbeat function and the agent accept: this one and the one before. */
+/** The versions that the heartbeat function and the agent accept: the current and the previous one. */
 export const SUPPORTED_PROTOCOLS = [PROTOCOL_VERSION - 1, PROTOCOL_VERSION] as const;
 
-/** The metadata attributes that a VM of Dropforge carries besides `startup-script` and `shutdown-script`. */
+/** The metadata attributes of Dropforge's VMs, in addition to `startup-script` and `shutdown-script`. */
 export const METADATA_KEYS = { config: 'dropforge-config', agent: 'dropforge-agent' } as const;
 
 const gsUri = z.string().refine((uri) => parseGsUri(uri).bucket !== '');
 
 /**
- * Everything that the agent is told, as the JSON value of the metadata attribute `dropforge-config`. It holds no
- * secret: whatever runs on the VM can read it. Seconds and bytes, as the names say.
+ * The agent's configuration: the JSON value of the metadata attribute `dropforge-config`. Every process on the VM can
+ * read it, so it contains no secrets. Units are in the names.
  */
 export const vmConfigSchema = z.object({
   protocol: z.literal(PROTOCOL_VERSION),
@@ -32,21 +32,21 @@ export const vmConfigSchema = z.object({
     /** POST a heartbeat here, with an identity token for `heartbeatAudience`. */
     heartbeatUrl: z.url(),
     heartbeatAudience: z.string().min(1),
-    /** Where the Cloud Storage JSON API is, without a slash at the end: `https://storage.googleapis.com`. */
+    /** URL of the Cloud Storage JSON API, without a trailing slash: `https://storage.googleapis.com`. */
     storageUrl: z.url(),
-    /** Where the Cloud Logging API is: `https://logging.googleapis.com`. */
+    /** URL of the Cloud Logging API: `https://logging.googleapis.com`. */
     loggingUrl: z.url(),
-    /** Where the Secret Manager API is: `https://secretmanager.googleapis.com`. */
+    /** URL of the Secret Manager API: `https://secretmanager.googleapis.com`. */
     secretManagerUrl: z.url(),
   }),
   program: z.object({
     module: z.string().min(1),
     args: z.array(z.string()),
-    /** Whether `--job-dir` is added to the arguments, unless it is among them. */
+    /** Whether `--job-dir` is appended to the arguments if they do not contain it. */
     passesJobDir: z.boolean(),
-    /** The user's own variables; values may name earlier ones, secrets and the service's as `$(NAME)`. */
+    /** The user's variables. Values may refer to earlier ones, to secrets and to service variables as `$(NAME)`. */
     environment: z.record(z.string(), z.string()),
-    /** By environment variable, the version of a secret that the agent reads into it: never a value. */
+    /** By environment variable, the resource name of the secret version whose payload the agent sets it to. */
     secrets: z.record(z.string(), z.string().regex(/^projects\/[^/]+\/secrets\/[^/]+\/versions\/[^/]+$/)),
     ...programOptionsSchema.shape,
     packages: z.array(
@@ -58,36 +58,37 @@ export const vmConfigSchema = z.object({
       }),
     ),
   }),
-  /**
-   * The job directory, `gs://bucket/path` without a slash at the end; the local output directory is kept in step with
-   * it.
-   */
+  /** The job directory, `gs://bucket/path` without a trailing slash. The local output directory is synced to it. */
   jobDir: gsUri,
   /**
-   * `TF_CONFIG`'s cluster: host:port lists by role, `chief` for the master; empty for a single replica is allowed by
-   * TF.
+   * `TF_CONFIG`'s cluster: host:port lists by role, `chief` for the master. Empty for a single replica, which
+   * TensorFlow allows.
    */
   cluster: z.record(z.string(), z.array(z.string())),
-  /** Of the whole job, evaluators included. With more than one, no program starts while the answers are WAIT. */
+  /**
+   * Replicas of the job, including evaluators. If more than one, programs do not start while heartbeats return WAIT.
+   */
   replicaCount: z.int().min(1),
-  /** The TrainingInput as a dictionary with snake_case keys, for `TF_CONFIG`'s `job`. */
+  /** The TrainingInput with snake_case keys, for the key `job` of `TF_CONFIG`. */
   trainingInput: z.record(z.string(), z.unknown()),
   limits: z.object({
-    /** What is left of the job's maxRunningTime when the program starts. */
+    /** The remainder of the job's maxRunningTime when the program starts. */
     maxRunningSeconds: z.number().positive(),
-    /** From the agent's start, for how long it meets trouble with Storage with patience before it gives the VM up. */
+    /**
+     * How long after its start the agent retries errors of Google's services, before it reports SERVICE_UNREACHABLE.
+     */
     setupSeconds: z.number().positive(),
-    /** Between SIGTERM and SIGKILL when the program is told to stop. */
+    /** Time between SIGTERM and SIGKILL when the program is stopped. */
     stopGraceSeconds: z.number().positive(),
-    /** Between the notice that this VM is preempted and its shutdown: the program's, but for the final save. */
+    /** Time between the preemption notice and the VM's shutdown. The program may use all but the final save's share. */
     preemptionNoticeSeconds: z.number().positive(),
-    /** Without a word from the control plane for so long, the VM powers itself off. */
+    /** The VM shuts down if the control plane does not respond for this long. */
     controlPlaneTimeoutSeconds: z.number().positive(),
-    /** After a program that ended by itself: saving its outputs is tried again for so long, and then given up. */
+    /** How long the upload of outputs is retried after the program has exited by itself. */
     uploadSeconds: z.number().positive(),
-    /** Bytes on the VM's work disk, output included, that end the program. */
+    /** Usage of the work disk, including outputs, at which the program is stopped. */
     diskBytesMax: z.int().positive(),
-    /** Output that is logged; what comes after is counted and dropped, but for the last lines. */
+    /** Output that is logged. Further output is counted and dropped, except for the last lines. */
     logBytesMax: z.int().positive(),
   }),
   intervals: z.object({

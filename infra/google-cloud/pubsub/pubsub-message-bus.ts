@@ -2,12 +2,12 @@ import type { v1 } from '@google-cloud/pubsub';
 import { z } from 'zod';
 import type { MessageBus } from '#shared/ports/message-bus.ts';
 
-/** What the topics of a deployment are called: `dropforge-provision`. */
+/** Prefix of a deployment's topics: `dropforge-provision`. */
 export const TOPIC_PREFIX = 'dropforge-';
 
 export type PubsubMessageBusOptions = {
   readonly projectId: string;
-  /** Called before the first message: most heartbeats, reads of the API and ticks publish none. */
+  /** Called before the first message, since most heartbeats, API reads and ticks publish none. */
   readonly connect: () => Pick<v1.PublisherClient, 'publish'>;
 };
 
@@ -17,12 +17,12 @@ const PUBLISH_MS_MAX = 20_000;
 
 /**
  * Transient errors (Pub/Sub docs, "Error codes", as gRPC codes: 429 and every 5xx, lost connections included), retried
- * for 20 s in all. A message published twice is as good as once.
+ * for 20 s in total. Consumers tolerate duplicate messages.
  */
 export const PUBLISH_OPTIONS = {
   timeout: PUBLISH_MS_MAX,
   retry: {
-    // The client's own: CANCELLED, UNKNOWN, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, ABORTED, INTERNAL, UNAVAILABLE.
+    // The client's defaults: CANCELLED, UNKNOWN, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, ABORTED, INTERNAL, UNAVAILABLE.
     retryCodes: [1, 2, 4, 8, 10, 13, 14],
     backoffSettings: {
       initialRetryDelayMillis: 100,

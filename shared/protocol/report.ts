@@ -87,7 +87,7 @@ export const reportSchema = z.object({
   source: z.string(),
   /** The generation of the upload; missing if the job was submitted by a message. */
   generation: z.string().regex(/^\d+$/).optional(),
-  /** The `gs://` URI to which the report on an earlier upload with this name was moved. */
+  /** The `gs://` URI of the report on an earlier upload with this name. */
   earlierReport: z.string().optional(),
   jobId: z.string().nullable(),
   problems: z.array(problemSchema),

@@ -20,26 +20,26 @@ with open(os.path.join(os.environ['DROPFORGE_OUTPUT_DIR'], 'model.json'), 'w') a
 print('trained', flush=True)
 `;
 
-/** Saves where it is at every step, and goes on from there; it has no end of its own before it was interrupted once. */
+/** Saves its step and resumes from it. It does not exit by itself in its first attempt, so that it can be preempted. */
 const COUNTS = `
 import json, os, time
-place = os.path.join(os.environ['DROPFORGE_OUTPUT_DIR'], 'step.json')
-start = json.load(open(place))['step'] if os.path.exists(place) else 0
+path = os.path.join(os.environ['DROPFORGE_OUTPUT_DIR'], 'step.json')
+start = json.load(open(path))['step'] if os.path.exists(path) else 0
 for step in range(start + 1, start + 41 if start else 6_000):
     time.sleep(0.1)
-    with open(place + '.tmp', 'w') as file: json.dump({'step': step, 'from': start}, file)
-    os.replace(place + '.tmp', place)
+    with open(path + '.tmp', 'w') as file: json.dump({'step': step, 'from': start}, file)
+    os.replace(path + '.tmp', path)
     print('step', step, flush=True)
 `;
 
-/** Deletions are asked for again after a minute, as in production (`TIMEOUTS.teardownMs`). */
+/** Deletions are retried after a minute, as in production (`TIMEOUTS.teardownMs`). */
 const JOB_MS_MAX = 150_000;
 
 const hosts = inject('emulatorHosts');
 
 if (hosts === null) {
   describe('Dropforge as it is deployed', () => {
-    it('needs emulators that are not here: it was left out', () => {
+    it('has no emulators: its tests are skipped', () => {
       expect(hosts).toBeNull();
     });
   });
@@ -57,7 +57,7 @@ if (hosts === null) {
     const untilLogged = (jobId: string, text: string) =>
       until(`"${text}"`, async () => (await cloud.readLog(jobId)).find((line) => line.text.includes(text)));
 
-    it('trains what was uploaded, and leaves the model and no VM', async () => {
+    it('runs an uploaded package, saves its model and deletes its VM', async () => {
       await uploadAsUser(cloud, 'trained.tar.gz', await packProgram(TRAINS, jobFile('trained', { args: ['--x=1'] })));
 
       expect(await cloud.awaitJob('trained', undefined, JOB_MS_MAX)).toMatchObject({ state: 'SUCCEEDED', attempt: 1 });
@@ -67,7 +67,7 @@ if (hosts === null) {
       await untilVmsAreGone();
     });
 
-    it('tells nobody a secret: no token of a VM, and nothing that a package holds', async () => {
+    it('does not disclose tokens of a VM or secrets in a package', async () => {
       const secret = 'k3Jq8Vw2Zr6Tn1Xb9Lm4';
       const files = {
         'pkg/setup.py': "from setuptools import setup\nsetup(name='pkg', version='1', packages=['trainer'])\n",
@@ -81,22 +81,22 @@ if (hosts === null) {
       const job = await cloud.awaitJob('discreet', undefined, JOB_MS_MAX);
       await untilLogged('discreet', 'CLOUD_ML_JOB_ID');
 
-      const told = [
+      const visible = [
         running,
         job,
         await cloud.readLog('discreet'),
         await cloud.awaitReport('discreet.tar.gz.report.json'),
       ];
-      const text = `${JSON.stringify(told)}${cloud.log.join('')}`;
+      const text = `${JSON.stringify(visible)}${cloud.log.join('')}`;
 
       expect(job).toMatchObject({ state: 'SUCCEEDED' });
       expect(text).toContain('CREDENTIALS_IN_PACKAGE');
       expect(text).not.toContain(secret);
-      // A signed token is three parts in base64url, of which the first two begin so; Google's access tokens with ya29.
+      // The first two of a JWT's three base64url parts start with eyJ; Google's access tokens start with ya29.
       expect(text).not.toMatch(/eyJ[\w-]{8,}\.eyJ|ya29\.|Bearer [\w-]{8,}/);
     });
 
-    it('refuses with a report beside the upload', async () => {
+    it('rejects an invalid job file with a report beside the upload', async () => {
       await cloud.upload('refused.json', JSON.stringify(jobFile('refused', { region: 'mars' })));
 
       expect(await cloud.awaitReport('refused.json.report.json')).toMatchObject({
@@ -105,7 +105,7 @@ if (hosts === null) {
       });
     });
 
-    it('fails a job whose program fails, with its last lines as evidence', async () => {
+    it('fails a job whose program fails, with its last lines of output as evidence', async () => {
       await cloud.upload('broken.tar.gz', await packProgram('raise ValueError("no data")\n', jobFile('broken')));
 
       const job = await cloud.awaitJob('broken', undefined, JOB_MS_MAX);
@@ -125,21 +125,21 @@ if (hosts === null) {
       await untilVmsAreGone();
     });
 
-    it('takes jobs from the CLI, shows their logs and gives their results back', async () => {
+    it('runs jobs that the CLI submits, streams their logs and returns their outputs', async () => {
       const directory = await mkdtemp(join(tmpdir(), 'dropforge-cli-'));
       const { projectId, api, storage, pubsub, uploadBucket, jobsBucket } = cloud.endpoints;
       const [submitTopic, jobUpdatesTopic] = ['submit', 'job-updates'].map(
         (topic) => `projects/${projectId}/topics/dropforge-${topic}`,
       );
-      const places = { projectId, api, storage, pubsub, uploadBucket, jobsBucket, submitTopic, jobUpdatesTopic };
-      await writeFile(join(directory, 'deployment.json'), JSON.stringify(places));
+      const deployment = { projectId, api, storage, pubsub, uploadBucket, jobsBucket, submitTopic, jobUpdatesTopic };
+      await writeFile(join(directory, 'deployment.json'), JSON.stringify(deployment));
       await mkdir(join(directory, 'trainer'));
       await writeFile(join(directory, 'trainer', '__init__.py'), '');
       await writeFile(join(directory, 'trainer', 'task.py'), TRAINS);
       await writeFile(join(directory, 'gcloud'), '#!/bin/sh\necho token\n', { mode: 0o755 });
       const env = { ...process.env, PATH: `${directory}:${process.env.PATH}`, METADATA_SERVER_DETECTION: 'none' };
-      const dropforge = async (words: string) =>
-        run(process.execPath, [CLI, '--deployment=deployment.json', ...words.split(' ')], { cwd: directory, env });
+      const dropforge = async (args: string) =>
+        run(process.execPath, [CLI, '--deployment=deployment.json', ...args.split(' ')], { cwd: directory, env });
 
       const submitted = await dropforge(
         'jobs submit training by_cli --package-path=trainer --module-name=trainer.task --region=us-central1 --stream-logs -- --x=2',
@@ -156,7 +156,7 @@ if (hosts === null) {
       await rm(directory, { recursive: true });
     });
 
-    it('lets a Flex-start job wait for capacity, unbilled, and runs it when there is some', async () => {
+    it('keeps a Flex-start job waiting for capacity, unbilled, and runs it when there is capacity', async () => {
       const zones = ['a', 'b', 'c', 'f'].map((letter) => `us-central1-${letter}`);
       await Promise.all(zones.map((zone) => cloud.act(`/zones/${zone}:stockout`)));
       await cloud.upload('patient.tar.gz', await packProgram(TRAINS, flexStartFile('patient')));
@@ -173,7 +173,7 @@ if (hosts === null) {
       await untilVmsAreGone();
     });
 
-    it('goes on in a new attempt after a preemption, from what was saved', async () => {
+    it('resumes from the saved outputs in a new attempt after a preemption', async () => {
       await cloud.upload('preempted.tar.gz', await packProgram(COUNTS, jobFile('preempted')));
       const running = await cloud.awaitJob('preempted', ({ state }) => state === 'RUNNING');
       await untilLogged('preempted', 'step 20');
@@ -194,7 +194,7 @@ if (hosts === null) {
   });
 }
 
-/** With gcloud where it is there, and over its API otherwise. */
+/** Uploads with gcloud if it is installed, otherwise through the API. */
 async function uploadAsUser(cloud: HybridCloud, name: string, bytes: Uint8Array): Promise<void> {
   if (findGcloudVersion() === undefined) {
     await cloud.upload(name, bytes);

@@ -134,7 +134,7 @@ async function tick(publish: (topic: string, data: object) => Promise<unknown>):
   await Promise.allSettled([publish('tick', { type: 'TICK' }), publish('teardown', { type: 'SWEEP' })]);
 }
 
-/** Starts what Google's services do: Cloud Storage's notifications, and the log sink for ended VMs. */
+/** Publishes what Google's services would: Cloud Storage's notifications, and the log sink's entries for ended VMs. */
 function startServicesOfGoogle({ ports, logger }: EmbeddedServers, { functions, resources }: Running): void {
   const { projectId, queue, clock } = ports;
   const subscriptions = TOPICS_OF_GOOGLE.map(

@@ -15,6 +15,13 @@ describe('validateJobFile', () => {
       codes: ['MISSING_FIELD', 'MISSING_FIELD', 'MISSING_FIELD'],
       isRunnable: true,
     });
+    expect(warnings.every(({ remedy }) => remedy.endsWith('It can also be set on submission.'))).toBe(true);
+  });
+
+  it('does not offer to set on submission what no flag can set', () => {
+    const { warnings } = validate('module: a.b\ntune: {parameters: {rate: {min: 0.1, max: 1}}}');
+    const metric = warnings.find(({ code, path }) => code === 'MISSING_FIELD' && path === 'tune.metric');
+    expect(metric?.remedy).not.toContain('on submission');
   });
 
   it('returns the requested GPUs, and the price of those that would run', () => {

@@ -96,7 +96,7 @@ locals {
 
   # Only with update_followers.
   follower_roles = {
-    # Pub/Sub has no IAM conditions on names of subscriptions, and whoever creates one gets no rights on it.
+    # Pub/Sub has no IAM conditions on names of subscriptions, and the creator of one gets no rights on it.
     update_follower = {
       title       = "Dropforge update follower"
       description = "Creates, reads and deletes subscriptions. Attaching one needs a grant on the topic."

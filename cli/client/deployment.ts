@@ -12,7 +12,7 @@ const deploymentSchema = z.object({
   jobsBucket: z.string().min(1),
   /** `projects/P/topics/T`: job files are submitted here; without it, through the upload bucket. */
   submitTopic: z.string().min(1).nullish(),
-  /** `projects/P/topics/T`: subscribed to while a job is followed; null if the deployment grants nobody the right. */
+  /** `projects/P/topics/T`: subscribed to while a job is followed; null if the deployment grants the right to no member. */
   jobUpdatesTopic: z.string().min(1).nullish(),
   /** Overrides Cloud Storage's default endpoint. */
   storage: z.url().optional(),

@@ -41,7 +41,7 @@ export function describeOwedEffects(store: () => JobStore): void {
     const [first] = await store().listOutbox('digits');
     await store().markPublished('digits', first?.entryId ?? '');
     await store().markPublished('digits', first?.entryId ?? '');
-    await store().markPublished('nobody', 'none');
+    await store().markPublished('unknown', 'none');
     expect(await outboxEffects(store())).toEqual([teardown]);
     expect(await outboxEffects(store(), 'other')).toHaveLength(1);
   });

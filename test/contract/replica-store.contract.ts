@@ -95,7 +95,7 @@ function describeRecords(store: () => ReplicaStore): void {
     await recordAll(store(), records);
     const own = (await store().listByJob('digits')).map(({ instanceId }) => instanceId);
     expect([...own].sort()).toEqual(['101', '201', '202']);
-    expect(await store().listByJob('nobody')).toEqual([]);
+    expect(await store().listByJob('unknown')).toEqual([]);
   });
 
   it('returns undefined for an instance without a record', async () => {

@@ -62,7 +62,7 @@ describe('settings', () => {
   });
 
   it('are reported in one text, the missing and the invalid ones', () => {
-    const problem = problemOf('heartbeat', { ...EXAMPLE_SETTINGS, PROJECT_ID: '', VM_SERVICE_ACCOUNT: 'nobody' });
+    const problem = problemOf('heartbeat', { ...EXAMPLE_SETTINGS, PROJECT_ID: '', VM_SERVICE_ACCOUNT: 'unknown' });
     expect(problem).toMatch(/2 of its settings[\s\S]*PROJECT_ID is missing[\s\S]*VM_SERVICE_ACCOUNT is invalid/);
   });
 

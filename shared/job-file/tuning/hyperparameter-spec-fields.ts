@@ -1,6 +1,6 @@
 import { type FieldRules, READ } from '#shared/job-file/parser/open-mapping.ts';
 
-/** AI Platform's HyperparameterSpec (`ml.googleapis.com` v1): all of its fields. */
+/** All fields of AI Platform's HyperparameterSpec (`ml.googleapis.com` v1). */
 export const HYPERPARAMETER_FIELDS = {
   goal: READ,
   hyperparameterMetricTag: READ,
@@ -13,7 +13,7 @@ export const HYPERPARAMETER_FIELDS = {
   params: READ,
 } as const satisfies FieldRules;
 
-/** Its ParameterSpec. */
+/** All fields of its ParameterSpec. */
 export const PARAMETER_FIELDS = {
   parameterName: READ,
   type: READ,

@@ -28,7 +28,7 @@ function printParameter({ kind, min, max, values, scale }: ParameterDraft): unkn
     max: max?.value,
     values: choices,
     type:
-      kind?.value === kindUnomitUndefined(choices, [min?.value, max?.value])
+      kind?.value === inferKind(choices, [min?.value, max?.value])
         ? undefined
         : kind && toShortName(kind.value, PARAMETER_TYPES),
     scale: scale && toShortName(scale.value, SCALES),
@@ -37,7 +37,7 @@ function printParameter({ kind, min, max, values, scale }: ParameterDraft): unkn
 }
 
 /** The kind that the reader infers from the values if no type is given. */
-function kindUnomitUndefined(choices: readonly unknown[] | undefined, bounds: readonly (number | undefined)[]): string {
+function inferKind(choices: readonly unknown[] | undefined, bounds: readonly (number | undefined)[]): string {
   if (choices !== undefined) {
     const areNumbers = choices.length > 0 && choices.every((choice) => typeof choice === 'number');
     return areNumbers ? PARAMETER_TYPES.discrete : PARAMETER_TYPES.categorical;

@@ -88,14 +88,14 @@ function chooseValues(
   if (kind?.value !== 'CATEGORICAL' && kind?.value !== 'DISCRETE') {
     return lists.CATEGORICAL ?? lists.DISCRETE;
   }
-  const [stray] = (kind.value === 'DISCRETE' ? lists.CATEGORICAL : lists.DISCRETE) ?? [];
-  if (stray !== undefined) {
-    const path = stray.path.replace(/\[\d+\]$/, '');
+  const [ignored] = (kind.value === 'DISCRETE' ? lists.CATEGORICAL : lists.DISCRETE) ?? [];
+  if (ignored !== undefined) {
+    const path = ignored.path.replace(/\[\d+\]$/, '');
     findings.warnings.push({
       code: 'FIELD_WITHOUT_EFFECT',
       message: `${path} has no effect: the parameter's type is ${kind.value}.`,
       remedy: 'Remove it, or correct the type.',
-      ...locationOf({ ...stray, path }),
+      ...locationOf({ ...ignored, path }),
     });
   }
   return lists[kind.value];

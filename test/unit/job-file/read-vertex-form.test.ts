@@ -132,6 +132,6 @@ describe('jobs of Vertex AI', () => {
     expect(remedies[1]).toContain('scheduling');
     expect(remedies[2]).toContain('workerPoolSpecs[0].containerSpec');
     expect(remedies[3]).toContain('"diskSpec"');
-    expect(readVertexFile('vertex-study-problems.yaml').problems[0]?.remedy).toContain('beside studySpec');
+    expect(readVertexFile('vertex-study-problems.yaml').problems[0]?.remedy).toContain('next to studySpec');
   });
 });

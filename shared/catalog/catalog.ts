@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { BOOT_DISK_TYPES, ROLES } from '#shared/domain/job-spec.ts';
+import { BOOT_DISK_TYPES, ROLES, type Role } from '#shared/domain/job-spec.ts';
 import data from './machines.json' with { type: 'json' };
 
 const gpusSchema = z.object({ type: z.string(), count: z.number().positive() });
@@ -192,4 +192,20 @@ export function countGpus({ machineType, accelerator }: Machine): number {
 
 export function isTpuMachine({ machineType }: Machine): boolean {
   return findTpuMachineType(machineType) !== undefined;
+}
+
+/** The machines of one role in a scale tier, unresolved: K80 GPUs, for example, are retired. */
+export type ScaleTierGroup = {
+  readonly role: Role;
+  readonly count: number;
+  readonly machineType: string;
+  readonly accelerator: Gpus | null;
+};
+
+/**
+ * The machines of an AI Platform scale tier, the master first (TrainingInput.scaleTier). Undefined for an unknown tier,
+ * and for CUSTOM, whose machines are in the job file.
+ */
+export function resolveScaleTier(name: string): readonly ScaleTierGroup[] | undefined {
+  return readCatalog().scaleTiers.find((tier) => tier.name === name)?.groups;
 }

@@ -1,5 +1,4 @@
-import { readCatalog } from '#shared/catalog/catalog.ts';
-import { resolveScaleTier, type ScaleTierGroup } from '#shared/catalog/scale-tiers.ts';
+import { readCatalog, resolveScaleTier, type ScaleTierGroup } from '#shared/catalog/catalog.ts';
 import type { Role } from '#shared/domain/job-spec.ts';
 import {
   type AcceleratorDraft,

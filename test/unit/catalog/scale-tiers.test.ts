@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { readCatalog } from '#shared/catalog/catalog.ts';
+import { readCatalog, resolveScaleTier } from '#shared/catalog/catalog.ts';
 import { priceOf } from '#shared/catalog/price.ts';
 import { resolveMachine } from '#shared/catalog/resolve-machine.ts';
-import { resolveScaleTier } from '#shared/catalog/scale-tiers.ts';
 import { zonesFor } from '#shared/catalog/zones.ts';
 
 function describeTier(name: string) {

@@ -73,7 +73,7 @@ const parentOf = createParentLookup([
   ['studySpec.parameters[0].conditionalParameterSpecs[0]', CONDITION_FIELDS],
   ['studySpec.studyStoppingConfig', STOPPING_FIELDS],
   [
-    'the tuning job itself, beside studySpec',
+    'the tuning job itself, next to studySpec',
     { displayName: READ, maxTrialCount: READ, parallelTrialCount: READ, maxFailedTrialCount: READ, trialJobSpec: READ },
   ],
 ]);

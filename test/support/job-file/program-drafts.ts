@@ -11,7 +11,7 @@ import { checkPrograms } from '#shared/job-file/validation/check-programs.ts';
 import type { JobContext } from '#shared/job-file/validation/job-context.ts';
 import { CONTEXT } from './context.ts';
 import { describeProblem } from './describe-problem.ts';
-import { listed, said } from './located.ts';
+import { listed, located } from './located.ts';
 
 /** The value of `ofRole` if all roles run the master's program. */
 export const NONE = { master: null, worker: null, ps: null, evaluator: null };
@@ -45,11 +45,11 @@ export function packaged(
   uris: readonly string[] = ['gs://bkt/t.tar.gz'],
   module = 'trainer.task',
 ): Partial<ProgramDraft> {
-  return { packageUris: listed(uris, 'packageUris'), pythonModule: said(module, 'pythonModule') };
+  return { packageUris: listed(uris, 'packageUris'), pythonModule: located(module, 'pythonModule') };
 }
 
 export function contained(uri = IMAGE, path = 'imageUri'): Partial<ProgramDraft> {
-  return { imageUri: said(uri, path) };
+  return { imageUri: located(uri, path) };
 }
 
 /** The programs that would run, and the code and path of each finding. */

@@ -5,7 +5,7 @@ import type {
   StoppingDraft,
   StudyDraft,
 } from '#shared/job-file/draft/study-draft.ts';
-import { said } from './located.ts';
+import { located } from './located.ts';
 
 const PATH = 'trainingInput.hyperparameters';
 
@@ -13,19 +13,19 @@ export function metricDraft(id: string): MetricDraft {
   return {
     path: 'metric',
     line: undefined,
-    id: said(id, 'metric.metricId'),
-    goal: said('MAXIMIZE', 'metric.goal'),
+    id: located(id, 'metric.metricId'),
+    goal: located('MAXIMIZE', 'metric.goal'),
     safetyThreshold: undefined,
     safeTrialsFractionMin: undefined,
   };
 }
 
-/** A parameter of which nothing is said but its name; its places begin with its name. */
+/** A parameter with only a name, which is also the prefix of its paths. */
 export function parameterDraft(id: string, more: Partial<ParameterDraft> = {}): ParameterDraft {
   return {
     path: id,
     line: undefined,
-    id: said(id, `${id}.parameterName`),
+    id: located(id, `${id}.parameterName`),
     kind: undefined,
     min: undefined,
     max: undefined,
@@ -37,18 +37,18 @@ export function parameterDraft(id: string, more: Partial<ParameterDraft> = {}): 
 }
 
 export function doubleDraft(id: string, min: number, max: number): ParameterDraft {
-  const kind = said('DOUBLE', `${id}.type`);
-  return parameterDraft(id, { kind, min: said(min, `${id}.minValue`), max: said(max, `${id}.maxValue`) });
+  const kind = located('DOUBLE', `${id}.type`);
+  return parameterDraft(id, { kind, min: located(min, `${id}.minValue`), max: located(max, `${id}.maxValue`) });
 }
 
-/** Twenty trials, four at a time, of one parameter. */
+/** A study of 20 trials, 4 in parallel, with one parameter. */
 export const STUDY_DRAFT: StudyDraft = {
   path: PATH,
   line: undefined,
   metrics: [metricDraft('accuracy')],
   algorithm: undefined,
-  maxTrials: said(20, `${PATH}.maxTrials`),
-  parallelTrials: said(4, `${PATH}.maxParallelTrials`),
+  maxTrials: located(20, `${PATH}.maxTrials`),
+  parallelTrials: located(4, `${PATH}.maxParallelTrials`),
   maxFailedTrials: undefined,
   earlyStopping: undefined,
   stopping: undefined,
@@ -59,7 +59,7 @@ export const STUDY_DRAFT: StudyDraft = {
 
 export function earlyStoppingDraft(rule: EarlyStoppingDraft['rule']['value']): EarlyStoppingDraft {
   return {
-    rule: said(rule, 'stopping'),
+    rule: located(rule, 'stopping'),
     usesElapsedTime: undefined,
     stepsMax: undefined,
     stepsMin: undefined,

@@ -23,14 +23,14 @@ describe('scale tiers', () => {
     ['STANDARD-1', 'STANDARD_1'],
     ['basic-gpu', 'BASIC_GPU'],
     ['custom', 'CUSTOM'],
-  ])('rejects the tier %s and suggests a similar one', (tier, meant) => {
+  ])('rejects the tier %s and suggests a similar one', (tier, suggestion) => {
     const { groups, requested, findings } = machinesOf(`trainingInput: {scaleTier: ${tier}}`);
     expect({ groups, requested }).toEqual({ groups: null, requested: [] });
     expect(findings.problems).toEqual([
       expect.objectContaining({
         code: 'UNKNOWN_SCALE_TIER',
         line: 1,
-        remedy: expect.stringContaining(`Did you mean "${meant}"?`),
+        remedy: expect.stringContaining(`Did you mean "${suggestion}"?`),
       }),
     ]);
   });
@@ -108,7 +108,7 @@ describe('machines of AI Platform', () => {
   });
 
   it.each(['workerType: standard', 'workerType: standard, workerCount: 0'])(
-    'are none where nobody says how many: {%s}',
+    'are none without a count, with a warning: {%s}',
     (input) => {
       expect(planOf(custom(`masterType: standard, ${input}`))).toEqual(['master 1 n1-standard-4']);
       expect(warningsOf(custom(`masterType: standard, ${input}`))).toEqual([
@@ -123,14 +123,14 @@ describe('machines of AI Platform', () => {
 
   it.each([
     ['no master', 'workerType: standard, workerCount: 1', 'MASTER_TYPE_MISSING trainingInput.scaleTier'],
-    ['workers of no type', 'masterType: standard, workerCount: 1', 'POOL_WITHOUT_TYPE trainingInput.workerCount'],
+    ['workers without a type', 'masterType: standard, workerCount: 1', 'POOL_WITHOUT_TYPE trainingInput.workerCount'],
     [
-      'fewer than no workers',
+      'a negative number of workers',
       'masterType: standard, workerType: standard, workerCount: -1',
       'INVALID_COUNT trainingInput.workerCount',
     ],
     [
-      'more than a thousand machines',
+      'more than 1,000 machines',
       'masterType: standard, workerType: standard, workerCount: 1000',
       'TOO_MANY_REPLICAS trainingInput.workerCount',
     ],
@@ -169,19 +169,23 @@ describe('GPUs of AI Platform', () => {
       `ACCELERATOR_ON_LEGACY_TYPE ${PATH}.type`,
     ],
     ['that do not exist', { type: 'n1-standard-8', gpu: 'NVIDIA_T4', count: 1 }, `UNKNOWN_ACCELERATOR ${PATH}.type`],
-    ['in threes', { type: 'n1-standard-8', gpu: 'NVIDIA_TESLA_T4', count: 3 }, `WRONG_ACCELERATOR_COUNT ${PATH}.type`],
+    [
+      'in an unavailable number',
+      { type: 'n1-standard-8', gpu: 'NVIDIA_TESLA_T4', count: 3 },
+      `WRONG_ACCELERATOR_COUNT ${PATH}.type`,
+    ],
     [
       'without a count',
       { type: 'n1-standard-8', gpu: 'NVIDIA_TESLA_T4', count: 0 },
       `INCOMPLETE_ACCELERATOR ${PATH}.count`,
     ],
     [
-      'too few',
+      'too few for the machine type',
       { type: 'n1-standard-16', gpu: 'NVIDIA_TESLA_V100', count: 1 },
       'MACHINE_TYPE_TOO_LARGE trainingInput.masterType',
     ],
     [
-      'built in elsewhere',
+      'that only come built in',
       { type: 'n1-standard-8', gpu: 'NVIDIA_TESLA_A100', count: 1 },
       `ACCELERATOR_NOT_ATTACHABLE ${PATH}.type`,
     ],
@@ -190,7 +194,11 @@ describe('GPUs of AI Platform', () => {
       { type: 'e2-standard-4', gpu: 'NVIDIA_TESLA_T4', count: 1 },
       `MACHINE_TYPE_TAKES_NO_ACCELERATOR ${PATH}.type`,
     ],
-    ['beside others', { type: 'a2-highgpu-1g', gpu: 'NVIDIA_TESLA_T4', count: 1 }, `ACCELERATOR_BUILT_IN ${PATH}.type`],
+    [
+      'in addition to built-in ones',
+      { type: 'a2-highgpu-1g', gpu: 'NVIDIA_TESLA_T4', count: 1 },
+      `ACCELERATOR_BUILT_IN ${PATH}.type`,
+    ],
     [
       'that are TPUs, on N1',
       { type: 'n1-standard-8', gpu: 'TPU_V2', count: 8 },

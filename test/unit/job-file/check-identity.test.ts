@@ -2,13 +2,13 @@ import { describe, expect, it } from 'vitest';
 import { EMPTY_DRAFT } from '#shared/job-file/draft/job-draft.ts';
 import { createFindings } from '#shared/job-file/parser/findings.ts';
 import { checkIdentity } from '#shared/job-file/validation/check-identity.ts';
-import { said } from '../../support/job-file/located.ts';
+import { located } from '../../support/job-file/located.ts';
 
 type Field = 'serviceAccount' | 'network' | 'kmsKeyName';
 
 function check(field: Field, text: string) {
   const findings = createFindings();
-  const draft = { ...EMPTY_DRAFT, [field]: said(text, `trainingInput.${field}`, 7) };
+  const draft = { ...EMPTY_DRAFT, [field]: located(text, `trainingInput.${field}`, 7) };
   return { value: checkIdentity(draft, findings)[field], problems: findings.problems };
 }
 

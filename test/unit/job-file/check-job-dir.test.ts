@@ -4,11 +4,11 @@ import { parseStorageUri, printStorageUri } from '#shared/job-file/draft/storage
 import { createFindings } from '#shared/job-file/parser/findings.ts';
 import { checkJobDir } from '#shared/job-file/validation/check-job-dir.ts';
 import { CONTEXT } from '../../support/job-file/context.ts';
-import { said } from '../../support/job-file/located.ts';
+import { located } from '../../support/job-file/located.ts';
 
 function check(text: string | undefined, jobId: string | null = 'digits') {
   const findings = createFindings();
-  const draft = { ...EMPTY_DRAFT, jobDir: text === undefined ? undefined : said(text, 'trainingInput.jobDir', 4) };
+  const draft = { ...EMPTY_DRAFT, jobDir: text === undefined ? undefined : located(text, 'trainingInput.jobDir', 4) };
   const jobDir = checkJobDir(draft, { context: CONTEXT, jobId }, findings);
   return { jobDir, problems: findings.problems, warnings: findings.warnings };
 }

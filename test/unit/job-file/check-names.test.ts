@@ -4,7 +4,7 @@ import { JOB_ID_PATTERN } from '#shared/domain/job-spec.ts';
 import { EMPTY_DRAFT, type JobDraft } from '#shared/job-file/draft/job-draft.ts';
 import { createFindings } from '#shared/job-file/parser/findings.ts';
 import { checkJobId, checkLabels, suggestJobId } from '#shared/job-file/validation/check-names.ts';
-import { said } from '../../support/job-file/located.ts';
+import { located } from '../../support/job-file/located.ts';
 
 const VERTEX: JobDraft = { ...EMPTY_DRAFT, dialect: 'vertex-ai' };
 
@@ -16,12 +16,12 @@ function idOf(draft: Partial<JobDraft>, jobIdDefault?: string) {
 }
 
 function named(displayName: string) {
-  return { ...VERTEX, displayName: said(displayName, 'displayName', 1) };
+  return { ...VERTEX, displayName: located(displayName, 'displayName', 1) };
 }
 
 describe('the job ID', () => {
   it('takes precedence over the display name and the default', () => {
-    const draft = { ...named('shown'), jobId: said('written', 'JOB') };
+    const draft = { ...named('shown'), jobId: located('written', 'JOB') };
     expect(idOf(draft, 'given')).toEqual({ jobId: 'written', codes: [] });
   });
 
@@ -39,11 +39,11 @@ describe('the job ID', () => {
   });
 
   it.each(['two words', '1st', 'dash-ed', 'a'.repeat(129), ''])('cannot be "%s"', (text) => {
-    expect(idOf({ jobId: said(text, 'jobId', 1) })).toEqual({ jobId: null, codes: ['INVALID_JOB_ID jobId'] });
+    expect(idOf({ jobId: located(text, 'jobId', 1) })).toEqual({ jobId: null, codes: ['INVALID_JOB_ID jobId'] });
   });
 
   it('is reported as PLACEHOLDER if it is one', () => {
-    expect(idOf({ jobId: said('run_{{STAMP}}', 'jobId', 1) }).codes).toEqual(['PLACEHOLDER jobId']);
+    expect(idOf({ jobId: located('run_{{STAMP}}', 'jobId', 1) }).codes).toEqual(['PLACEHOLDER jobId']);
     expect(idOf(named('$NAME')).codes).toEqual(['PLACEHOLDER displayName']);
   });
 });
@@ -78,8 +78,8 @@ describe('the display name', () => {
 describe('labels', () => {
   function check(labels: Readonly<Record<string, string>>) {
     const findings = createFindings();
-    const located = Object.entries(labels).map(([key, text]) => said({ key, text }, `labels.${key}`, 2));
-    return { labels: checkLabels({ ...EMPTY_DRAFT, labels: located }, findings), findings };
+    const drafts = Object.entries(labels).map(([key, text]) => located({ key, text }, `labels.${key}`, 2));
+    return { labels: checkLabels({ ...EMPTY_DRAFT, labels: drafts }, findings), findings };
   }
 
   it('are kept unchanged, in any alphabet', () => {
@@ -94,7 +94,7 @@ describe('labels', () => {
     ['', 'x'],
     ['team', 'a'.repeat(64)],
   ])('cannot be %s: %s', (key, text) => {
-    const { labels, findings } = check({ sound: 'x', [key]: text });
+    const { labels, findings } = check({ valid: 'x', [key]: text });
     expect(labels).toBeNull();
     expect(findings.problems).toMatchObject([{ code: 'INVALID_LABEL', path: `labels.${key}`, line: 2 }]);
   });
@@ -106,7 +106,7 @@ describe('labels', () => {
   it.each(['managed-by', 'dropforge', 'dropforge-job-1', 'dropforge_team'])(
     'cannot be %s, which identifies VMs',
     (key) => {
-      const { labels, findings } = check({ sound: 'x', [key]: 'x' });
+      const { labels, findings } = check({ valid: 'x', [key]: 'x' });
       expect(labels).toBeNull();
       expect(findings.problems).toMatchObject([{ code: 'RESERVED_LABEL', path: `labels.${key}`, line: 2 }]);
     },

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { ConditionalParameterDraft, ParameterDraft } from '#shared/job-file/draft/study-draft.ts';
 import { createFindings } from '#shared/job-file/parser/findings.ts';
 import { checkParameters } from '#shared/job-file/tuning/check-parameters.ts';
-import { listed, said } from '../../support/job-file/located.ts';
+import { listed, located } from '../../support/job-file/located.ts';
 import { doubleDraft, parameterDraft, STUDY_DRAFT } from '../../support/job-file/study-drafts.ts';
 
 function check(...parameters: readonly ParameterDraft[]) {
@@ -12,15 +12,15 @@ function check(...parameters: readonly ParameterDraft[]) {
 }
 
 function integer(id: string, min: number, max: number): ParameterDraft {
-  return { ...doubleDraft(id, min, max), kind: said('INTEGER', `${id}.type`) };
+  return { ...doubleDraft(id, min, max), kind: located('INTEGER', `${id}.type`) };
 }
 
 function list(id: string, kind: 'CATEGORICAL' | 'DISCRETE', values: readonly string[]): ParameterDraft {
-  return parameterDraft(id, { kind: said(kind, `${id}.type`), values: listed(values, `${id}.values`) });
+  return parameterDraft(id, { kind: located(kind, `${id}.type`), values: listed(values, `${id}.values`) });
 }
 
 function scaled(parameter: ParameterDraft, scale: string): ParameterDraft {
-  return { ...parameter, scale: said(scale, `${parameter.path}.scaleType`) };
+  return { ...parameter, scale: located(scale, `${parameter.path}.scaleType`) };
 }
 
 describe('a parameter', () => {
@@ -45,16 +45,20 @@ describe('a parameter', () => {
 
   it.each<[string, ParameterDraft, string]>([
     ['name', parameterDraft('p', { ...doubleDraft('p', 0, 1), id: undefined }), 'PARAMETER_NAME_MISSING p'],
-    ['placeholder as name', { ...doubleDraft('p', 0, 1), id: said('<my name>', 'p.id') }, 'PLACEHOLDER p.id'],
-    ['name with a space', { ...doubleDraft('p', 0, 1), id: said('my rate', 'p.id') }, 'INVALID_PARAMETER_NAME p.id'],
-    ['name with an equals sign', { ...doubleDraft('p', 0, 1), id: said('a=b', 'p.id') }, 'INVALID_PARAMETER_NAME p.id'],
+    ['placeholder as name', { ...doubleDraft('p', 0, 1), id: located('<my name>', 'p.id') }, 'PLACEHOLDER p.id'],
+    ['name with a space', { ...doubleDraft('p', 0, 1), id: located('my rate', 'p.id') }, 'INVALID_PARAMETER_NAME p.id'],
+    [
+      'name with an equals sign',
+      { ...doubleDraft('p', 0, 1), id: located('a=b', 'p.id') },
+      'INVALID_PARAMETER_NAME p.id',
+    ],
     ['missing type', parameterDraft('p'), 'PARAMETER_TYPE_MISSING p'],
     [
       'unspecified type',
-      parameterDraft('p', { kind: said('PARAMETER_TYPE_UNSPECIFIED', 'p.type') }),
+      parameterDraft('p', { kind: located('PARAMETER_TYPE_UNSPECIFIED', 'p.type') }),
       'PARAMETER_TYPE_MISSING p',
     ],
-    ['unknown type', { ...doubleDraft('p', 0, 1), kind: said('FLOAT', 'p.type') }, 'UNKNOWN_PARAMETER_TYPE p.type'],
+    ['unknown type', { ...doubleDraft('p', 0, 1), kind: located('FLOAT', 'p.type') }, 'UNKNOWN_PARAMETER_TYPE p.type'],
     ['range without a maximum', { ...doubleDraft('p', 0, 1), max: undefined }, 'PARAMETER_BOUNDS p'],
     ['minimum above its maximum', doubleDraft('p', 1, 0), 'PARAMETER_BOUNDS p.minValue'],
     ['fractional bound of an integer', integer('p', 1, 2.5), 'PARAMETER_BOUNDS p.maxValue'],
@@ -98,7 +102,7 @@ describe('a parameter', () => {
     ],
     [
       'bounds of a list',
-      { ...list('p', 'DISCRETE', ['0']), max: said(1, 'p.maxValue') },
+      { ...list('p', 'DISCRETE', ['0']), max: located(1, 'p.maxValue') },
       'FIELD_WITHOUT_EFFECT p.maxValue',
     ],
     [

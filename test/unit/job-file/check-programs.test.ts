@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { JobDraft } from '#shared/job-file/draft/job-draft.ts';
 import { CONTEXT } from '../../support/job-file/context.ts';
-import { listed, said } from '../../support/job-file/located.ts';
+import { listed, located } from '../../support/job-file/located.ts';
 import {
   CONTAINER,
   check,
@@ -82,7 +82,7 @@ describe('a Python package', () => {
 describe('arguments and environment variables', () => {
   const withArgs = (args: readonly string[]) => jobOf({ master: { ...packaged(), args: listed(args, 'args') } });
   const withVariable = (key: string, text: string) =>
-    jobOf({ master: { ...packaged(), environment: [said({ key, text }, `env.${key}`)] } });
+    jobOf({ master: { ...packaged(), environment: [located({ key, text }, `env.${key}`)] } });
 
   it('are passed unchanged', () => {
     expect(check(withArgs(['--x={{Y}}', '', 'ä b'])).programs?.program).toMatchObject({
@@ -105,7 +105,7 @@ describe('arguments and environment variables', () => {
 
   it('cause at most 100 problems', () => {
     const environment = Array.from({ length: 5_000 }, (_, index) =>
-      said({ key: `${index}`, text: '' }, `env.${index}`),
+      located({ key: `${index}`, text: '' }, `env.${index}`),
     );
     expect(check(jobOf({ master: { ...packaged(), environment } })).codes).toHaveLength(100);
   });
@@ -171,7 +171,7 @@ describe('a container', () => {
   it.each<[string, JobDraft, string]>([
     [
       'a runtime version',
-      jobOf({ master: contained() }, { runtimeVersion: said('2.11', 'runtimeVersion') }),
+      jobOf({ master: contained() }, { runtimeVersion: located('2.11', 'runtimeVersion') }),
       'IMAGE_AND_RUNTIME_VERSION runtimeVersion',
     ],
     [

@@ -3,7 +3,7 @@ import { EMPTY_DRAFT, type JobDraft } from '#shared/job-file/draft/job-draft.ts'
 import { createFindings } from '#shared/job-file/parser/findings.ts';
 import { checkPrograms } from '#shared/job-file/validation/check-programs.ts';
 import { CONTEXT } from '../../support/job-file/context.ts';
-import { listed, said } from '../../support/job-file/located.ts';
+import { listed, located } from '../../support/job-file/located.ts';
 import {
   CONTAINER,
   check,
@@ -18,7 +18,7 @@ import {
 function vertexJobOf(programs: Programs): JobDraft {
   const pools = jobOf(programs).pools.map((pool, index) => {
     const path = `workerPoolSpecs[${index}]`;
-    return { ...pool, path, count: said(1, `${path}.replicaCount`) };
+    return { ...pool, path, count: located(1, `${path}.replicaCount`) };
   });
   return { ...EMPTY_DRAFT, dialect: 'vertex-ai', pools };
 }
@@ -77,7 +77,7 @@ describe('programs of Vertex AI worker pools', () => {
 
   it('may be missing in a pool without replicas', () => {
     const draft = vertexJobOf({ master: packaged(), worker: {}, ps: contained() });
-    const pools = draft.pools.map((pool) => (pool.role === 'worker' ? { ...pool, count: said(0, 'count') } : pool));
+    const pools = draft.pools.map((pool) => (pool.role === 'worker' ? { ...pool, count: located(0, 'count') } : pool));
     expect(check({ ...draft, pools })).toEqual({
       programs: { program: PYTHON, ofRole: { ...NONE, ps: CONTAINER } },
       codes: [],

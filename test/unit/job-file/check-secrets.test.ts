@@ -6,11 +6,11 @@ import { checkJob } from '#shared/job-file/validation/check-job.ts';
 import { checkSecrets } from '#shared/job-file/validation/check-secrets.ts';
 import { SERVICE_VARIABLES } from '#shared/protocol/service-variables.ts';
 import { CONTEXT } from '../../support/job-file/context.ts';
-import { said } from '../../support/job-file/located.ts';
+import { located } from '../../support/job-file/located.ts';
 
 function check(secrets: Readonly<Record<string, string>>) {
   const findings = createFindings();
-  const written = Object.entries(secrets).map(([key, text]) => said({ key, text }, `secrets.${key}`, 7));
+  const written = Object.entries(secrets).map(([key, text]) => located({ key, text }, `secrets.${key}`, 7));
   return { value: checkSecrets({ ...EMPTY_DRAFT, secrets: written }, findings), problems: findings.problems };
 }
 

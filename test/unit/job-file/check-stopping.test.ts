@@ -3,7 +3,7 @@ import type { Parameter } from '#shared/domain/study.ts';
 import type { EarlyStoppingDraft, StoppingDraft } from '#shared/job-file/draft/study-draft.ts';
 import { createFindings } from '#shared/job-file/parser/findings.ts';
 import { checkEarlyStopping, checkStoppingConditions } from '#shared/job-file/tuning/check-stopping.ts';
-import { said } from '../../support/job-file/located.ts';
+import { located } from '../../support/job-file/located.ts';
 import { earlyStoppingDraft, STOPPING_DRAFT, STUDY_DRAFT } from '../../support/job-file/study-drafts.ts';
 
 const RATE: Parameter = { id: 'rate', space: { kind: 'DOUBLE', min: 0, max: 1 }, scale: 'NONE', children: [] };
@@ -31,18 +31,18 @@ describe('stopping trials early', () => {
     ['DECAY_CURVE', { rule: 'DECAY_CURVE', usesElapsedTime: true }],
     ['MEDIAN', { rule: 'MEDIAN', usesElapsedTime: true }],
   ] as const)('supports the rule %s', (rule, stopping) => {
-    const draft = { ...earlyStoppingDraft(rule), usesElapsedTime: said(true, 'elapsed') };
+    const draft = { ...earlyStoppingDraft(rule), usesElapsedTime: located(true, 'elapsed') };
     expect(checkEarly(draft)).toEqual({ stopping, codes: [] });
   });
 
   it('supports all settings of a convex curve', () => {
     const draft: EarlyStoppingDraft = {
       ...CONVEX,
-      stepsMax: said(100, 'max'),
-      stepsMin: said(0, 'min'),
-      measurementsMin: said(5, 'measurements'),
-      learningRateParameterId: said('rate', 'rate'),
-      updatesAllStoppedTrials: said(true, 'updates'),
+      stepsMax: located(100, 'max'),
+      stepsMin: located(0, 'min'),
+      measurementsMin: located(5, 'measurements'),
+      learningRateParameterId: located('rate', 'rate'),
+      updatesAllStoppedTrials: located(true, 'updates'),
     };
     expect(checkEarly(draft)).toEqual({
       stopping: {
@@ -59,14 +59,14 @@ describe('stopping trials early', () => {
   });
 
   it.each<[string, Partial<EarlyStoppingDraft>, string]>([
-    ['negative steps', { stepsMin: said(-1, 'min') }, 'STOPPING_CONDITION min'],
-    ['no steps', { stepsMax: said(0, 'max') }, 'STOPPING_CONDITION max'],
+    ['negative steps', { stepsMin: located(-1, 'min') }, 'STOPPING_CONDITION min'],
+    ['no steps', { stepsMax: located(0, 'max') }, 'STOPPING_CONDITION max'],
     [
       'a minimum above the maximum of steps',
-      { stepsMin: said(9, 'min'), stepsMax: said(8, 'max') },
+      { stepsMin: located(9, 'min'), stepsMax: located(8, 'max') },
       'STOPPING_CONDITION min',
     ],
-    ['a learning rate that is not tuned', { learningRateParameterId: said('rat', 'lr') }, 'UNKNOWN_PARAMETER lr'],
+    ['a learning rate that is not tuned', { learningRateParameterId: located('rat', 'lr') }, 'UNKNOWN_PARAMETER lr'],
   ])('rejects %s', (_, more, code) => {
     expect(checkEarly({ ...CONVEX, ...more }).codes).toEqual([code]);
   });
@@ -76,8 +76,8 @@ describe('stopping the whole study', () => {
   const END = '2030-01-31T18:00:00Z';
   const limit = (more: { maxDuration?: string; endTime?: string }) => ({
     path: 'limit',
-    maxDuration: more.maxDuration === undefined ? undefined : said(more.maxDuration, 'limit.maxDuration'),
-    endTime: more.endTime === undefined ? undefined : said(more.endTime, 'limit.endTime'),
+    maxDuration: more.maxDuration === undefined ? undefined : located(more.maxDuration, 'limit.maxDuration'),
+    endTime: more.endTime === undefined ? undefined : located(more.endTime, 'limit.endTime'),
   });
 
   it('is null by default', () => {
@@ -86,13 +86,13 @@ describe('stopping the whole study', () => {
 
   it('supports times and numbers of trials', () => {
     const { conditions, codes } = checkWhole({
-      stopsRunningTrials: said(true, 'asap'),
+      stopsRunningTrials: located(true, 'asap'),
       minimumRuntime: limit({ maxDuration: '60s' }),
       maximumRuntime: limit({ endTime: END }),
-      trialsMin: said(0, 'min'),
-      trialsMax: said(9, 'max'),
-      trialsWithoutProgressMax: said(3, 'idle'),
-      withoutProgressMax: said('1.5s', 'idleTime'),
+      trialsMin: located(0, 'min'),
+      trialsMax: located(9, 'max'),
+      trialsWithoutProgressMax: located(3, 'idle'),
+      withoutProgressMax: located('1.5s', 'idleTime'),
     });
     expect(codes).toEqual([]);
     expect(conditions).toEqual({
@@ -107,7 +107,7 @@ describe('stopping the whole study', () => {
   });
 
   it.each<[string, Partial<StoppingDraft>, string]>([
-    ['a duration without a unit', { withoutProgressMax: said('60', 'idle') }, 'INVALID_DURATION idle'],
+    ['a duration without a unit', { withoutProgressMax: located('60', 'idle') }, 'INVALID_DURATION idle'],
     ['a duration of 0', { maximumRuntime: limit({ maxDuration: '0s' }) }, 'INVALID_DURATION limit.maxDuration'],
     ['a date without a time', { maximumRuntime: limit({ endTime: '2030-01-31' }) }, 'INVALID_TIME limit.endTime'],
     [
@@ -118,11 +118,11 @@ describe('stopping the whole study', () => {
     ['two limits', { minimumRuntime: limit({ maxDuration: '9s', endTime: END }) }, 'STOPPING_CONDITION limit.endTime'],
     [
       'a minimum above the maximum of trials',
-      { trialsMin: said(3, 'min'), trialsMax: said(2, 'max') },
+      { trialsMin: located(3, 'min'), trialsMax: located(2, 'max') },
       'STOPPING_CONDITION min',
     ],
-    ['a negative number of trials', { trialsMin: said(-1, 'min') }, 'STOPPING_CONDITION min'],
-    ['a placeholder as a duration', { withoutProgressMax: said('{{IDLE}}', 'idle') }, 'PLACEHOLDER idle'],
+    ['a negative number of trials', { trialsMin: located(-1, 'min') }, 'STOPPING_CONDITION min'],
+    ['a placeholder as a duration', { withoutProgressMax: located('{{IDLE}}', 'idle') }, 'PLACEHOLDER idle'],
   ])('rejects %s', (_, more, code) => {
     expect(checkWhole(more).codes).toEqual([code]);
   });

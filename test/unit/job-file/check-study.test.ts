@@ -3,7 +3,7 @@ import { type Dialect, EMPTY_DRAFT } from '#shared/job-file/draft/job-draft.ts';
 import type { MetricDraft, StudyDraft } from '#shared/job-file/draft/study-draft.ts';
 import { createFindings } from '#shared/job-file/parser/findings.ts';
 import { checkStudy } from '#shared/job-file/tuning/check-study.ts';
-import { said } from '../../support/job-file/located.ts';
+import { located } from '../../support/job-file/located.ts';
 import { doubleDraft, metricDraft, STUDY_DRAFT } from '../../support/job-file/study-drafts.ts';
 
 const STUDY = {
@@ -46,7 +46,7 @@ describe('checkStudy', () => {
     ['RANDOM_SEARCH', 'RANDOM'],
     ['POPULATION_BASED_TRAINING', 'POPULATION_BASED'],
   ])('maps the algorithm %s to %s', (word, algorithm) => {
-    expect(check({ algorithm: said(word, 'algorithm') }).study?.algorithm).toBe(algorithm);
+    expect(check({ algorithm: located(word, 'algorithm') }).study?.algorithm).toBe(algorithm);
   });
 
   it.each([
@@ -54,31 +54,31 @@ describe('checkStudy', () => {
     ['LAST_MEASUREMENT', 'LAST'],
     ['BEST_MEASUREMENT', 'BEST'],
   ])('maps %s to the %s measurement', (word, measurement) => {
-    expect(check({ measurement: said(word, 'measurement') }).study?.measurement).toBe(measurement);
+    expect(check({ measurement: located(word, 'measurement') }).study?.measurement).toBe(measurement);
   });
 
   it.each<[string, Partial<StudyDraft>, string]>([
-    ['algorithm', { algorithm: said('GRID', 'algorithm') }, 'UNKNOWN_ALGORITHM algorithm'],
-    ['algorithm, a placeholder', { algorithm: said('$ALGORITHM', 'algorithm') }, 'PLACEHOLDER algorithm'],
-    ['measurement', { measurement: said('FIRST', 'measurement') }, 'UNKNOWN_MEASUREMENT measurement'],
-    ['job to resume', { resumeJobId: said('a job', 'resume') }, 'INVALID_JOB_ID resume'],
+    ['algorithm', { algorithm: located('GRID', 'algorithm') }, 'UNKNOWN_ALGORITHM algorithm'],
+    ['algorithm, a placeholder', { algorithm: located('$ALGORITHM', 'algorithm') }, 'PLACEHOLDER algorithm'],
+    ['measurement', { measurement: located('FIRST', 'measurement') }, 'UNKNOWN_MEASUREMENT measurement'],
+    ['job to resume', { resumeJobId: located('a job', 'resume') }, 'INVALID_JOB_ID resume'],
   ])('rejects an unknown %s', (_, study, code) => {
     expect(check(study)).toEqual({ study: null, codes: [code] });
   });
 
   it('suggests a similar value', () => {
     const findings = createFindings();
-    const study = { ...STUDY_DRAFT, algorithm: said('GRIDSEARCH', 'algorithm') };
+    const study = { ...STUDY_DRAFT, algorithm: located('GRIDSEARCH', 'algorithm') };
     checkStudy({ ...EMPTY_DRAFT, study }, findings);
     expect(findings.problems[0]?.remedy).toContain('Did you mean "GRID_SEARCH"?');
   });
 
   it('rejects a DOUBLE parameter in a grid search, at any depth', () => {
-    const algorithm = said('GRID_SEARCH', 'algorithm');
-    const integer = { ...doubleDraft('n', 1, 3), kind: said('INTEGER', 'n.type') };
+    const algorithm = located('GRID_SEARCH', 'algorithm');
+    const integer = { ...doubleDraft('n', 1, 3), kind: located('INTEGER', 'n.type') };
     const parent = {
       ...integer,
-      children: [{ path: 'n.c', parentValues: [said('1', 'n.c.v')], parameter: doubleDraft('rate', 0, 1) }],
+      children: [{ path: 'n.c', parentValues: [located('1', 'n.c.v')], parameter: doubleDraft('rate', 0, 1) }],
     };
     expect(check({ algorithm }).codes).toEqual(['GRID_OF_DOUBLES algorithm']);
     expect(check({ algorithm, parameters: [parent] }).codes).toEqual(['GRID_OF_DOUBLES algorithm']);
@@ -87,7 +87,7 @@ describe('checkStudy', () => {
 });
 
 describe('the number of trials', () => {
-  const count = (value: number, path: string) => said(value, path);
+  const count = (value: number, path: string) => located(value, path);
 
   it('defaults to one, one at a time, on AI Platform', () => {
     const { study, codes } = check({ maxTrials: undefined, parallelTrials: undefined });
@@ -132,28 +132,32 @@ describe('a metric', () => {
   it('has a default name on AI Platform', () => {
     const codes = ['DEFAULT_METRIC_TAG trainingInput.hyperparameters.hyperparameterMetricTag'];
     const none = metric({ id: undefined, goal: undefined, path: 'trainingInput.hyperparameters' });
-    const { study, codes: told } = check(none);
+    const { study, codes: found } = check(none);
     expect(study?.metrics).toEqual([{ id: 'training/hptuning/metric', goal: 'MAXIMIZE', safety: null }]);
-    expect(told).toEqual(codes);
+    expect(found).toEqual(codes);
   });
 
   it.each([
     ['MINIMIZE', 'MINIMIZE'],
     ['GOAL_TYPE_UNSPECIFIED', 'MAXIMIZE'],
   ])('with the goal %s is %sd', (word, goal) => {
-    expect(check(metric({ goal: said(word, 'goal') })).study?.metrics[0].goal).toBe(goal);
+    expect(check(metric({ goal: located(word, 'goal') })).study?.metrics[0].goal).toBe(goal);
   });
 
   it.each<[string, Partial<StudyDraft>, string]>([
     ['no metric', { metrics: [] }, 'METRIC_MISSING trainingInput.hyperparameters.metrics'],
     ['a missing name', metric({ id: undefined }), 'METRIC_MISSING metric.metricId'],
     ['a missing goal', metric({ goal: undefined }), 'METRIC_MISSING metric.goal'],
-    ['a name with a space', metric({ id: said('a b', 'id') }), 'INVALID_METRIC_ID id'],
-    ['an unknown goal', metric({ goal: said('max', 'goal') }), 'UNKNOWN_GOAL goal'],
-    ['a placeholder as goal', metric({ goal: said('{{GOAL}}', 'goal') }), 'PLACEHOLDER goal'],
+    ['a name with a space', metric({ id: located('a b', 'id') }), 'INVALID_METRIC_ID id'],
+    ['an unknown goal', metric({ goal: located('max', 'goal') }), 'UNKNOWN_GOAL goal'],
+    ['a placeholder as goal', metric({ goal: located('{{GOAL}}', 'goal') }), 'PLACEHOLDER goal'],
     ['a duplicate name', { metrics: [metricDraft('loss'), metricDraft('loss')] }, 'DUPLICATE_METRIC metric.metricId'],
-    ['a fraction above 1', metric({ safeTrialsFractionMin: said(1.1, 'fraction') }), 'INVALID_SAFE_FRACTION fraction'],
-    ['only safety metrics', metric({ safetyThreshold: said(0, 'safe') }), 'METRIC_MISSING metric'],
+    [
+      'a fraction above 1',
+      metric({ safeTrialsFractionMin: located(1.1, 'fraction') }),
+      'INVALID_SAFE_FRACTION fraction',
+    ],
+    ['only safety metrics', metric({ safetyThreshold: located(0, 'safe') }), 'METRIC_MISSING metric'],
     [
       'too many metrics',
       { metrics: Array.from({ length: 101 }, (_, index) => metricDraft(`m${index}`)) },
@@ -165,11 +169,18 @@ describe('a metric', () => {
 
   it('is reported missing by its name in Dropforge’s dialect', () => {
     const codes = ['MISSING_FIELD tune.metric'];
-    expect(check(metric({ id: said(' ', 'tune.metric'), path: 'tune' }), 'dropforge')).toEqual({ study: null, codes });
+    expect(check(metric({ id: located(' ', 'tune.metric'), path: 'tune' }), 'dropforge')).toEqual({
+      study: null,
+      codes,
+    });
   });
 
   it('can be a safety metric in addition to another', () => {
-    const safe = { ...metricDraft('memory'), safetyThreshold: said(3, 'x'), safeTrialsFractionMin: said(0.5, 'y') };
+    const safe = {
+      ...metricDraft('memory'),
+      safetyThreshold: located(3, 'x'),
+      safeTrialsFractionMin: located(0.5, 'y'),
+    };
     expect(check({ metrics: [metricDraft('accuracy'), safe] }, 'vertex-ai').study?.metrics[1]?.safety).toEqual({
       threshold: 3,
       safeTrialsFractionMin: 0.5,

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { EMPTY_DRAFT, EMPTY_PROGRAM, emptyPool, type JobDraft } from '#shared/job-file/draft/job-draft.ts';
 import { createFindings } from '#shared/job-file/parser/findings.ts';
 import { checkPythonVersion, checkRuntimeVersion } from '#shared/job-file/validation/check-versions.ts';
-import { said } from '../../support/job-file/located.ts';
+import { located } from '../../support/job-file/located.ts';
 
 const EXECUTOR = 'us-docker.pkg.dev/vertex-ai/training/tf-gpu.2-8:latest';
 const EXECUTOR_PATH = 'workerPoolSpecs[0].pythonPackageSpec.executorImageUri';
@@ -16,7 +16,7 @@ function runtimeOf(draft: Partial<JobDraft>) {
 function runBy(image: string, imageOfWorkers = image): Partial<JobDraft> {
   const poolOf = (role: 'master' | 'worker', uri: string, path: string) => ({
     ...emptyPool(role, path),
-    program: { ...EMPTY_PROGRAM, executorImageUri: said(uri, `${path}.pythonPackageSpec.executorImageUri`, 5) },
+    program: { ...EMPTY_PROGRAM, executorImageUri: located(uri, `${path}.pythonPackageSpec.executorImageUri`, 5) },
   });
   const workers = poolOf('worker', imageOfWorkers, 'workerPoolSpecs[1]');
   return { dialect: 'vertex-ai', pools: [poolOf('master', image, 'workerPoolSpecs[0]'), workers] };
@@ -26,7 +26,7 @@ describe('the runtime version', () => {
   it('is the given one, else the executor image’s, else the default', () => {
     expect(runtimeOf({}).version).toBe('2.11');
     expect(runtimeOf(runBy(EXECUTOR))).toEqual({ version: '2.8', codes: [] });
-    expect(runtimeOf({ ...runBy(EXECUTOR), runtimeVersion: said('2.4', '--runtime-version') }).version).toBe('2.4');
+    expect(runtimeOf({ ...runBy(EXECUTOR), runtimeVersion: located('2.4', '--runtime-version') }).version).toBe('2.4');
   });
 
   it('is the default for an unknown executor image', () => {
@@ -50,7 +50,7 @@ describe('the runtime version', () => {
 
   it.each(['', '2 11', '../2', 'x'.repeat(64)])('cannot be "%s"', (text) => {
     const codes = ['INVALID_RUNTIME_VERSION trainingInput.runtimeVersion'];
-    const runtimeVersion = said(text, 'trainingInput.runtimeVersion', 3);
+    const runtimeVersion = located(text, 'trainingInput.runtimeVersion', 3);
     expect(runtimeOf({ runtimeVersion })).toEqual({ version: null, codes });
   });
 });
@@ -58,7 +58,7 @@ describe('the runtime version', () => {
 describe('the Python version', () => {
   function check(text: string) {
     const findings = createFindings();
-    const version = checkPythonVersion({ ...EMPTY_DRAFT, pythonVersion: said(text, 'pythonVersion') }, findings);
+    const version = checkPythonVersion({ ...EMPTY_DRAFT, pythonVersion: located(text, 'pythonVersion') }, findings);
     return { version, codes: [...findings.problems, ...findings.warnings].map(({ code }) => code) };
   }
 

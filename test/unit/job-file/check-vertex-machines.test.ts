@@ -34,13 +34,13 @@ describe('machines of Vertex AI', () => {
       'FIRST_POOL_COUNT workerPoolSpecs[0].replicaCount',
     ],
     [
-      'pools of no type',
+      'pools without a machine type',
       ['machineSpec: {machineType: n1-standard-8}', 'replicaCount: 3'],
       'MISSING_FIELD workerPoolSpecs[1].machineSpec.machineType',
     ],
     ['no first pool', ['replicaCount: 1'], 'MISSING_FIELD workerPoolSpecs[0].machineSpec.machineType'],
     [
-      'a GPU that is none of the API’s',
+      'a GPU that the API does not have',
       ['machineSpec: {machineType: n1-standard-8, acceleratorType: NVIDIA_T4, acceleratorCount: 1}'],
       'UNKNOWN_ACCELERATOR workerPoolSpecs[0].machineSpec.acceleratorType',
     ],
@@ -63,8 +63,8 @@ describe('machines of Vertex AI', () => {
   });
 
   it('with placeholders are shown as written, each placeholder reported once', () => {
-    const gaps = 'machineType: MACHINE_TYPE, acceleratorType: <gpu>, acceleratorCount: ACCELERATOR_COUNT';
-    const text = pools(`machineSpec: {${gaps}}, replicaCount: REPLICA_COUNT`);
+    const placeholders = 'machineType: MACHINE_TYPE, acceleratorType: <gpu>, acceleratorCount: ACCELERATOR_COUNT';
+    const text = pools(`machineSpec: {${placeholders}}, replicaCount: REPLICA_COUNT`);
     expect(clusterOf(text)).toEqual({ master: ['REPLICA_COUNT', 'MACHINE_TYPE', { '<gpu>': 'ACCELERATOR_COUNT' }] });
     expect(machinesOf(text).groups).toBeNull();
     expect([...problemsOf(text)].sort()).toEqual([

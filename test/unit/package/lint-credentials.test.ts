@@ -64,13 +64,13 @@ describe('credentials in a package', () => {
       '.env': `A_KEY=${SECRET}`,
     };
     const report = await reportOf(files);
-    const advice = lint([report]);
-    expect(advice.problems).toMatchObject([
+    const findings = lint([report]);
+    expect(findings.problems).toMatchObject([
       { path: 'trainer-1.0/key.json', message: expect.stringContaining('the private key of a Google service account') },
     ]);
-    expect(advice.warnings.map(({ path }) => path)).toEqual(['trainer-1.0/trainer/task.py', 'trainer-1.0/.env']);
-    const told = JSON.stringify([advice, report.evidence]);
-    expect([SECRET, SECRET.toUpperCase()].filter((secret) => told.includes(secret))).toEqual([]);
+    expect(findings.warnings.map(({ path }) => path)).toEqual(['trainer-1.0/trainer/task.py', 'trainer-1.0/.env']);
+    const output = JSON.stringify([findings, report.evidence]);
+    expect([SECRET, SECRET.toUpperCase()].filter((secret) => output.includes(secret))).toEqual([]);
   });
 
   it('are limited in number', async () => {

@@ -36,7 +36,7 @@ describe('a package source in a bucket', () => {
   async function upload(name: string, bytes: Uint8Array) {
     const info = await objects.write({ bucket: 'uploads', name }, bytes);
     if (typeof info === 'string') {
-      throw new Error(`The upload was refused: ${info}.`);
+      throw new Error(`The upload was rejected: ${info}.`);
     }
     return info;
   }
@@ -83,7 +83,7 @@ describe('a package source in a bucket', () => {
     ],
     ['with trailing bytes', Buffer.concat([tarGzOf(TRAINER), Buffer.from('something else')])],
     ['truncated', tarGzOf(TRAINER).subarray(0, -20)],
-    ['with a wrong checksum', Buffer.concat([tarGzOf(TRAINER).subarray(0, -8), Buffer.alloc(8)])],
+    ['with an invalid checksum', Buffer.concat([tarGzOf(TRAINER).subarray(0, -8), Buffer.alloc(8)])],
     ['without an end-of-archive marker', gzipSync(tarOf(TRAINER).subarray(0, -1_024))],
     ['that is not a tar', gzipSync('a text and no archive '.repeat(100))],
     ['empty', gzipSync(Buffer.alloc(1_024))],

@@ -26,7 +26,7 @@ let children: ChildProcess[];
 
 if (hosts === null) {
   describe('the CLI and Pub/Sub', () => {
-    it('are not tested: there is no emulator', () => {
+    it('have no emulator: their tests are skipped', () => {
       expect(hosts).toBeNull();
     });
   });
@@ -118,7 +118,7 @@ async function writeJobFile(): Promise<void> {
 }
 
 function describeMessages() {
-  it('submits by a message on the submit topic, and nothing in the upload bucket', async () => {
+  it('submits by a message on the submit topic, without a file in the upload bucket', async () => {
     const received = await acceptSubmissions();
     await writeJobFile();
     const { stdout, stderr, code } = await dropforge(['jobs', 'submit', 'training', 'one', '--config=job.json']).ended;
@@ -129,19 +129,19 @@ function describeMessages() {
     expect(uploads.map(({ name }) => name)).toEqual([expect.stringMatching(/^submitted\/\d+\.report\.json$/)]);
   });
 
-  it('appends the time to a display name whose job is known to the API, as nothing in the upload bucket tells', async () => {
+  it('appends the time to a display name whose job exists in the API but not in the upload bucket', async () => {
     await acceptSubmissions();
     cloud.jobs.set('Run_1', [viewOf('Run_1')]);
     const pool = 'machine-type=n1-standard-4,replica-count=1,python-module=trainer.task';
     const flags = ['--region=us-central1', '--display-name=Run 1', '--python-package-uris=gs://uploads/trainer.tar.gz'];
     const image = 'executor-image-uri=us-docker.pkg.dev/vertex-ai/training/pytorch-gpu.2-4.py310:latest';
-    const words = ['custom-jobs', 'create', ...flags, `--worker-pool-spec=${pool},${image}`];
-    const { stderr } = await dropforge(words).ended;
+    const args = ['custom-jobs', 'create', ...flags, `--worker-pool-spec=${pool},${image}`];
+    const { stderr } = await dropforge(args).ended;
 
     expect(stderr).toMatch(/^Job Run_1 already exists: this one is submitted as Run_1_\d{6}_\d{6}\.$/m);
   });
 
-  it('submits through the upload bucket where the deployment names no submit topic', async () => {
+  it('submits through the upload bucket if the deployment has no submit topic', async () => {
     await describeDeployment({ submitTopic: null });
     const uploaded = Promise.withResolvers<string>();
     cloud.onObject = ({ name }) => uploaded.resolve(name);
@@ -152,7 +152,7 @@ function describeMessages() {
     child.kill();
   });
 
-  it('says what to do where the submit topic is missing', async () => {
+  it('prints a remedy if the submit topic does not exist', async () => {
     await pubsub.topic('dropforge-submit').delete();
     await writeJobFile();
     const { stderr, code } = await dropforge(['jobs', 'submit', 'training', 'one', '--config=job.json']).ended;
@@ -164,7 +164,7 @@ function describeMessages() {
     ]);
   });
 
-  it('follows a job through a subscription, which ends a wait at once and is deleted at the end', async () => {
+  it('follows a job through a subscription, which ends the wait at once and is then deleted', async () => {
     cloud.jobs.set('one', [viewOf('one', { state: 'RUNNING' })]);
     const { ended } = dropforge(['jobs', 'wait', 'one']);
     const [name = ''] = await until(async () => {
@@ -200,7 +200,7 @@ function describeMessages() {
     expect(await listSubscriptions()).toEqual([]);
   });
 
-  it('polls where there is no topic of updates', async () => {
+  it('polls if the topic of job updates does not exist', async () => {
     await pubsub.topic('dropforge-job-updates').delete();
     cloud.jobs.set('one', [viewOf('one', { state: 'RUNNING' }), viewOf('one', { state: 'RUNNING' }), viewOf('one')]);
     const { stderr, code } = await dropforge(['jobs', 'wait', 'one']).ended;
@@ -209,7 +209,7 @@ function describeMessages() {
     expect(stderr).toMatch(/^INFO: The topic \S+ does not exist \(404\): .* The job is polled instead\.\n$/);
   });
 
-  it('says who grants the right to publish that is missing', async () => {
+  it('prints who grants the missing permission to publish', async () => {
     const server = createServer((request, response) => {
       request.resume();
       response.writeHead(403, { 'content-type': 'application/json' });

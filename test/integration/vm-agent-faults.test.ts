@@ -29,7 +29,7 @@ function isRunning(): boolean {
   return saved('starts') !== undefined;
 }
 
-describe('a VM that is told to stop', () => {
+describe('a VM that is stopped', () => {
   it('lets the program save its work when the control plane answers STOP', async () => {
     configure(cloud(), [await makeSdist(WAITS)]);
     cloud().answerHeartbeat = () => ({ command: isRunning() ? 'STOP' : 'CONTINUE', reason: 'The job was cancelled.' });

@@ -150,7 +150,7 @@ describe('the output of a program that has ended', () => {
     expect(committedNames()).toEqual(['second']);
   });
 
-  it('is retried for a shorter time after a program that was told to stop', async () => {
+  it('is retried for a shorter time after a program that was stopped', async () => {
     configure(cloud(), [await makeSdist(`${SAVES_TWO_FILES}${WAITS_FOR_GO}`)], (config) => {
       const { limits, intervals } = savesAtTheEnd(config, 600);
       return { limits: { ...limits, controlPlaneTimeoutSeconds: 2 }, intervals };

@@ -96,12 +96,12 @@ function readConditional(
   findings: Findings,
 ): ConditionalParameterDraft | undefined {
   const { parameterSpec, ...conditions } = openMapping(found, CONDITIONAL_PARAMETER_SPEC, findings);
-  const said = Object.entries(conditions).filter(([, condition]) => isSet(condition));
+  const given = Object.entries(conditions).filter(([, condition]) => isSet(condition));
   if (found.node.kind !== 'MAPPING') {
     return undefined;
   }
-  checkCondition(found, { parentKind, names: said.map(([name]) => name) }, findings);
-  const values = said.flatMap(
+  checkCondition(found, { parentKind, names: given.map(([name]) => name) }, findings);
+  const values = given.flatMap(
     ([, condition]) => readTextList(openOptional(condition, PARENT_VALUES, findings).values, findings) ?? [],
   );
   if (!isSet(parameterSpec)) {

@@ -13,7 +13,7 @@ export type ProgramsCheck = {
   readonly ofRole: Readonly<Record<Role, Program | null>>;
 };
 
-type Setting = { readonly draft: JobDraft; readonly context: JobContext };
+type CheckInput = { readonly draft: JobDraft; readonly context: JobContext };
 
 /**
  * The program of each role; null if one is missing or invalid. On AI Platform all roles run the master's program unless
@@ -21,12 +21,12 @@ type Setting = { readonly draft: JobDraft; readonly context: JobContext };
  */
 export function checkPrograms(draft: JobDraft, context: JobContext, findings: Findings): ProgramsCheck | null {
   checkConflicts(draft, findings);
-  const setting = { draft, context };
-  const program = checkProgram(masterOf(draft), setting, findings);
+  const input = { draft, context };
+  const program = checkProgram(masterOf(draft), input, findings);
   const others = draft.pools
     .slice(1)
     .filter((pool) => hasOwnProgram(pool, draft))
-    .map((pool) => ({ role: pool.role, program: checkProgram(pool, setting, findings) }));
+    .map((pool) => ({ role: pool.role, program: checkProgram(pool, input, findings) }));
   if (program === null || others.some((other) => other.program === null)) {
     return null;
   }
@@ -37,7 +37,7 @@ export function checkPrograms(draft: JobDraft, context: JobContext, findings: Fi
   return { program, ofRole: { master: null, worker: ownOf('worker'), ps: ownOf('ps'), evaluator: ownOf('evaluator') } };
 }
 
-function checkProgram(pool: PoolDraft, { draft, context }: Setting, findings: Findings): Program | null {
+function checkProgram(pool: PoolDraft, { draft, context }: CheckInput, findings: Findings): Program | null {
   const { program } = pool;
   if (program.imageUri === undefined && !hasContainerFields(program)) {
     return hasProgramProblem(pool, findings)

@@ -24,7 +24,7 @@ const PACKAGE_SUFFIXES = ['.tar.gz', '.tgz', '.tar', '.zip', '.whl'];
 const PACKAGE_REMEDY =
   'Write a single object, such as gs://bucket/trainer-0.1.tar.gz, or a path relative to the job file.';
 
-type Setting = { readonly dialect: Dialect; readonly context: JobContext };
+type CheckInput = { readonly dialect: Dialect; readonly context: JobContext };
 
 /**
  * The Python program of a pool; null if any part of it is missing or invalid. The context's default package applies to
@@ -32,7 +32,7 @@ type Setting = { readonly dialect: Dialect; readonly context: JobContext };
  */
 export function checkPythonProgram(
   pool: PoolDraft,
-  { dialect, context }: Setting,
+  { dialect, context }: CheckInput,
   findings: Findings,
 ): PythonProgram | null {
   const { program } = pool;

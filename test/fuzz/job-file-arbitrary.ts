@@ -8,12 +8,12 @@ const fixtures = readdirSync(FIXTURES)
   .sort()
   .map((name) => readFileSync(new URL(name, FIXTURES)));
 
-/** Names of fields of all dialects, as they stand in the fixtures, and some of none. */
+/** Field names of all dialects from the fixtures, and some unknown ones. */
 const fieldNames = [
   ...new Set(fixtures.flatMap((bytes) => bytes.toString('utf8').match(/(?<=^[ -]*)"?[A-Za-z]\w*(?="?:)/gm) ?? [])),
 ].map((name) => name.replaceAll('"', ''));
 
-/** What stands to the right of them. */
+/** The values of these fields. */
 const values = [
   ...new Set(fixtures.flatMap((bytes) => bytes.toString('utf8').match(/(?<=: |- )[^\s#[{][^#\n]{0,60}$/gm) ?? [])),
 ];
@@ -50,7 +50,7 @@ const fieldName = fc.oneof(
   { arbitrary: fc.string({ maxLength: 8 }), weight: 1 },
 );
 
-/** Mappings of known names, nested at will: nearly jobs. */
+/** Arbitrarily nested mappings of known names. */
 const { mapping } = fc.letrec<{ mapping: unknown; value: unknown }>((tie) => ({
   mapping: fc.dictionary(fieldName, tie('value'), { maxKeys: 8, noNullPrototype: true }),
   value: fc.oneof(
@@ -65,8 +65,8 @@ const structured = fc
   .tuple(mapping, fc.boolean())
   .map(([value, isJson]) => (isJson ? JSON.stringify(value) : stringify(value)));
 
-/** One line of a fixture goes, comes twice, or has its value changed: the slips that people make. */
-const slipped = fc
+/** A fixture with one line removed, repeated or changed, as by a typo. */
+const mistyped = fc
   .tuple(
     fc.constantFrom(...fixtures),
     fc.nat(),
@@ -95,10 +95,10 @@ const broken = fc
     return Uint8Array.from([...bytes.subarray(0, at), ...noise, ...bytes.subarray(at + (place % 3))]);
   });
 
-/** Job files as they might come: nearly right, slightly wrong, and nothing at all. */
+/** Job files from almost valid to arbitrary bytes. */
 export const anyJobFile: fc.Arbitrary<string | Uint8Array> = fc.oneof(
   { arbitrary: structured, weight: 5 },
-  { arbitrary: slipped, weight: 5 },
+  { arbitrary: mistyped, weight: 5 },
   { arbitrary: broken, weight: 2 },
   { arbitrary: fc.string({ unit: 'binary', maxLength: 200 }), weight: 1 },
   { arbitrary: fc.uint8Array({ maxLength: 200 }), weight: 1 },

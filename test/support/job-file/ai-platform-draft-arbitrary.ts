@@ -62,7 +62,7 @@ function pool(role: PoolDraft['role'], more: fc.Arbitrary<Partial<ProgramDraft>>
     .map((said) => ({ ...emptyPool(role, 'trainingInput'), ...said }));
 }
 
-/** Pools of which nothing is said are not there. */
+/** Pools without fields are absent. */
 function otherPool(role: PoolDraft['role']): fc.Arbitrary<readonly PoolDraft[]> {
   const empty = JSON.stringify(emptyPool(role, 'trainingInput'));
   return pool(role, fc.constant({})).map((made) => (JSON.stringify(made) === empty ? [] : [made]));
@@ -122,7 +122,7 @@ const labels = fc.uniqueArray(located(fc.record({ key: anyText.filter((key) => k
   maxLength: 4,
 });
 
-/** Drafts as AI Platform's dialect has them, with any texts and numbers in them. */
+/** Drafts of AI Platform's dialect with arbitrary texts and numbers. */
 export const anyAiPlatformDraft: fc.Arbitrary<JobDraft> = fc
   .record({
     jobId: text,

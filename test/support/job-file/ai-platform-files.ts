@@ -8,20 +8,20 @@ import type { Problem } from '#shared/protocol/report.ts';
 
 const FOLDER = new URL('../../fixtures/job-files/', import.meta.url);
 
-/** Where a job of AI Platform has its parameters. */
+/** The path of parameters in an AI Platform job. */
 export const PARAMS = 'trainingInput.hyperparameters.params';
 
 export function fixture(file: string): Uint8Array {
   return readFileSync(new URL(file, FOLDER));
 }
 
-/** The fixtures that are a Job of AI Platform, by the names at their top. */
+/** The fixtures with an AI Platform job, found by the fields at the top. */
 export const AI_PLATFORM_FILES: readonly string[] = readdirSync(FOLDER).filter((file) => {
   const { root } = parseSource(fixture(file), file);
   return root?.kind === 'MAPPING' && root.entries.some(({ key }) => isJobField(toCamelCase(key)));
 });
 
-/** The draft of a text in YAML, and what was found on the way: code, field and line of each. */
+/** The draft of a YAML text and its findings: code, field and line of each. */
 export function readJob(source: string | Uint8Array) {
   const { root, problems } = parseSource(source, 'job.yaml');
   if (root === null) {
@@ -42,14 +42,14 @@ function summarize({ code, path, line }: Problem): string {
   return `${code} ${path ?? ''}:${line}`;
 }
 
-/** A value as the reader gives it, with its place under trainingInput. */
+/** A value as the reader returns it, with its path under trainingInput. */
 export function at<T>(value: T, path: string, line: number) {
   return { value, path: `trainingInput.${path}`, line };
 }
 
 const PLACES: ReadonlySet<string> = new Set(['path', 'line']);
 
-/** What a draft says, and not where; -0 is 0. */
+/** A draft's values without their locations; -0 is 0. */
 export function withoutPlaces(draft: JobDraft): unknown {
   return JSON.parse(JSON.stringify(draft, (key, value: unknown) => (PLACES.has(key) ? undefined : value)));
 }

@@ -7,8 +7,8 @@ import { parseSource } from '#shared/job-file/parser/parse-source.ts';
 
 const FOLDER = new URL('../../fixtures/job-files/', import.meta.url);
 
-/** Fixtures in Dropforge's own form that have nothing wrong with them. */
-export const SOUND_FILES = [
+/** Valid fixtures in Dropforge's own format. */
+export const VALID_FILES = [
   'own-minimal.yaml',
   'own-all-fields.yaml',
   'own-container.yaml',
@@ -21,7 +21,7 @@ export function fixture(file: string): string {
   return readFileSync(new URL(file, FOLDER), 'utf8');
 }
 
-/** Reads Dropforge's own form alone, before anything is checked. */
+/** Reads Dropforge's own format without validation. */
 export function readOwn(text: string): Findings & { readonly draft: JobDraft } {
   const { root, problems } = parseSource(text, 'job.yaml');
   if (root === null) {
@@ -36,7 +36,7 @@ export function printYaml(job: unknown): string {
   return stringify(job, { lineWidth: 0, aliasDuplicateObjects: false });
 }
 
-/** The values of a draft without the places that they stand in: what is left of a `Located` is its value. */
+/** A draft's values without their locations: each `Located` becomes its value. */
 export function valuesOf(part: unknown): unknown {
   if (Array.isArray(part)) {
     return part.map(valuesOf);
@@ -53,7 +53,7 @@ export function valuesOf(part: unknown): unknown {
     : Object.fromEntries(entries.map(([name, value]) => [name, valuesOf(value)]));
 }
 
-/** What a text says of the first machine and what runs there. */
+/** The first pool of a text. */
 export function firstOf(text: string): unknown {
   return valuesOf(masterOf(readOwn(text).draft));
 }

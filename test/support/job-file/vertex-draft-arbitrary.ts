@@ -12,7 +12,7 @@ import type { EarlyStoppingDraft, ParameterDraft, StudyDraft } from '#shared/job
 
 const PLACES = ['path', 'line'];
 
-/** What a draft says, and not where. */
+/** A draft's values without their locations. */
 export function withoutPlaces(said: unknown): unknown {
   const text = JSON.stringify(said, (key, value: unknown) => (PLACES.includes(key) ? undefined : value));
   return text === undefined ? undefined : JSON.parse(text);
@@ -61,7 +61,7 @@ const environment = fc
   })
   .map((variables) => variables.map((value) => ({ value, path: '' })));
 
-/** One is chosen by what it must have. */
+/** One of the specs with its required fields. */
 const program: fc.Arbitrary<ProgramDraft> = fc.oneof(
   fc
     .record({ imageUri: located(texts), command: optionalList, containerArgs: optionalList, environment })
@@ -88,7 +88,7 @@ const pool: fc.Arbitrary<Omit<PoolDraft, 'role' | 'path'>> = fc.record({
   program,
 });
 
-/** Pools are roles by their places; some are left out. */
+/** The position of a pool determines its role; some are absent. */
 const pools = fc
   .array(fc.option(pool, { nil: undefined }), { maxLength: ROLES.length })
   .map((all) => ROLES.slice(0, all.length).map((role, index) => ({ ...emptyPool(role, ''), ...all[index] })));
@@ -160,7 +160,7 @@ const metric = fc
     safetyThreshold: number,
     safeTrialsFractionMin: number,
   })
-  // A fraction is only where there is a threshold.
+  // Only a metric with a threshold has a fraction.
   .map((said) => (said.safetyThreshold === undefined ? { ...said, safeTrialsFractionMin: undefined } : said));
 
 const study: fc.Arbitrary<StudyDraft> = fc.record({
@@ -182,7 +182,7 @@ const pairs = fc
   .dictionary(fc.stringMatching(/^[a-z0-9_-]{1,6}$/), texts, { maxKeys: 4, noNullPrototype: true })
   .map((texts) => Object.entries(texts).map(([key, one]) => ({ value: { key, text: one }, path: '' })));
 
-/** Any draft that a job of Vertex AI can be read into without a finding. */
+/** Any draft that results from a Vertex AI job without findings. */
 export const anyVertexDraft: fc.Arbitrary<JobDraft> = fc
   .record({
     displayName: text,

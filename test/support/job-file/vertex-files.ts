@@ -5,10 +5,10 @@ import { parseSource } from '#shared/job-file/parser/parse-source.ts';
 
 const FOLDER = new URL('../../fixtures/job-files/', import.meta.url);
 
-/** The fixtures that are a job of Vertex AI, by their names. */
+/** The fixtures with a Vertex AI job, found by their names. */
 export const VERTEX_FILES: readonly string[] = readdirSync(FOLDER).filter((name) => name.startsWith('vertex-'));
 
-/** The draft of a text in YAML or JSON, and what was found on the way. */
+/** The draft of a YAML or JSON text and its findings. */
 export function readVertex(text: string) {
   const { root } = parseSource(text, 'job.yaml');
   const findings = createFindings();

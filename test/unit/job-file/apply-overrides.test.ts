@@ -9,7 +9,7 @@ function read(text: string): JobDraft {
   return readJobFile(text, { fileName: 'job.yaml' }).draft ?? EMPTY_DRAFT;
 }
 
-/** The job file that comes out, as plain values. */
+/** The resulting job file as plain values. */
 function printAfter(text: string, overrides: TrainingOverrides): unknown {
   return parse(printJobFile(applyOverrides(read(text), overrides)));
 }
@@ -61,12 +61,12 @@ describe('flags over a job file', () => {
     ['the account', { serviceAccount: 'a@b.c' }, { serviceAccount: 'a@b.c' }],
     ['the network', { network: 'projects/p/global/networks/n' }, { network: 'projects/p/global/networks/n' }],
     ['the key', { kmsKeyName: 'projects/p/key' }, { encryptionConfig: { kmsKeyName: 'projects/p/key' } }],
-  ])('say %s', (_, overrides, fields) => {
+  ])('replace %s', (_, overrides, fields) => {
     const file = { scaleTier: 'CUSTOM', masterType: 'n1-standard-4', args: ['--old'] };
     expect(printAfter(AI_PLATFORM, overrides)).toEqual({ trainingInput: { ...file, ...fields } });
   });
 
-  it('replace the labels and the id', () => {
+  it('replace labels and job id', () => {
     expect(printAfter('jobId: a\nlabels: {x: y}\ntrainingInput: {}', { jobId: 'b', labels: { p: 'q' } })).toEqual({
       jobId: 'b',
       labels: { p: 'q' },
@@ -74,11 +74,11 @@ describe('flags over a job file', () => {
     });
   });
 
-  it('leave a file alone of which they say nothing', () => {
+  it('leave a file unchanged if none is given', () => {
     expect(applyOverrides(read(VERTEX), {})).toEqual(read(VERTEX));
   });
 
-  it('give every value the place of its flag', () => {
+  it('locate every value at its flag', () => {
     const { pools } = applyOverrides(EMPTY_DRAFT, { masterType: 'm', worker: { machineType: 'w', count: 1 } });
     expect(pools.map(({ machineType, count }) => [machineType?.path, count?.path])).toEqual([
       ['--master-machine-type', undefined],
@@ -86,7 +86,7 @@ describe('flags over a job file', () => {
     ]);
   });
 
-  it('name a job of Vertex AI, keep the places of its pools, and pass arguments to its container', () => {
+  it('set the display name of a Vertex AI job, keep its pools in position, and pass arguments to its container', () => {
     const worker = { machineType: 'n1-standard-8', count: 2 };
     expect(printAfter(VERTEX, { jobId: 'b', args: ['-x'], parameterServer: worker })).toEqual({
       displayName: 'b',
@@ -104,7 +104,7 @@ describe('flags over a job file', () => {
     });
   });
 
-  it("speak of Dropforge's own form as well", () => {
+  it("apply to Dropforge's own format as well", () => {
     const overrides = { jobId: 'b', masterAccelerator: { type: 'nvidia-tesla-t4', count: 1 }, args: ['-x'] };
     expect(printAfter('module: a.b\nmachine: n1-highmem-8\n', overrides)).toEqual({
       name: 'b',
@@ -113,14 +113,14 @@ describe('flags over a job file', () => {
       gpu: 'T4',
       machine: 'n1-highmem-8',
     });
-    // Of the machine that came with the file's GPUs nothing is left.
+    // The machine type that followed from the file's GPUs is replaced.
     const other = applyOverrides(read('module: a.b\ngpu: T4\n'), {
       masterAccelerator: { type: 'nvidia-l4', count: 1 },
     });
     expect(other.pools[0]?.machineType).toEqual({ value: 'g2-standard-8', path: '--master-accelerator' });
   });
 
-  it('fill placeholders in, and no others', () => {
+  it('replace placeholders in the fields that they set, and no others', () => {
     const open = read('trainingInput: {workerCount: <N>, parameterServerCount: <M>}');
     expect(open.problems.map(({ path }) => path)).toEqual([
       'trainingInput.workerCount',

@@ -16,7 +16,7 @@ import {
   SCALES,
   TUNE_FIELDS,
 } from '#shared/job-file/tuning/tune-fields.ts';
-import { fixture, readOwn, SOUND_FILES } from '../../support/job-file/read-own-job.ts';
+import { fixture, readOwn, VALID_FILES } from '../../support/job-file/read-own-job.ts';
 
 const validate = new Ajv2020({ strict: true, strictRequired: false, allowUnionTypes: true }).compile(schema);
 
@@ -30,43 +30,43 @@ function mappingOf(def: 'gpu' | 'group' | 'disk' | 'parameter') {
   return found !== undefined && 'properties' in found ? Object.keys(found.properties ?? {}) : [];
 }
 
-describe('the JSON Schema of the own form', () => {
-  it.each(SOUND_FILES)('%s: is right by it', (file) => {
+describe('the JSON Schema of Dropforge’s own format', () => {
+  it.each(VALID_FILES)('%s: is valid', (file) => {
     validate(parse(fixture(file)));
     expect(validate.errors).toBe(null);
   });
 
   it.each([
-    ['a field that there is not', { modul: 'a' }],
-    ['a field of another form', { pythonModule: 'a' }],
+    ['an unknown field', { modul: 'a' }],
+    ['a field of another format', { pythonModule: 'a' }],
     ['a name with a hyphen', { name: 'first-run' }],
     ['a command line', { command: 'python train.py' }],
-    ['one package that is no list', { packages: 'a.tar.gz' }],
+    ['a package that is not in a list', { packages: 'a.tar.gz' }],
     ['GPUs without a name', { gpu: 2 }],
     ['a mapping of GPUs without a name', { gpu: { count: 2 } }],
-    ['no GPUs of a type', { gpu: { type: 'T4', count: 0 } }],
-    ['a number of workers in words', { workers: 'three' }],
+    ['zero GPUs of a type', { gpu: { type: 'T4', count: 0 } }],
+    ['a number of workers as a word', { workers: 'three' }],
     ['a list of workers', { workers: [3] }],
     ['a region of a group', { workers: { count: 3, region: 'us-central1' } }],
-    ['a text for true', { spot: 'yes' }],
+    ['text instead of true', { spot: 'yes' }],
     ['a zone', { region: 'us-central1-a' }],
-    ['a directory of this machine', { output: '/tmp/run' }],
+    ['a local directory', { output: '/tmp/run' }],
     ['a duration without a unit', { maxRuntime: 3600 }],
     ['a duration in words', { maxRuntime: '12 hours' }],
-    ['fewer than no retries', { retries: -1 }],
+    ['negative retries', { retries: -1 }],
     ['a size with a unit', { disk: '200GB' }],
-    ['a disk that there is not', { disk: { type: 'floppy' } }],
+    ['an unknown disk type', { disk: { type: 'floppy' } }],
     ['a list of variables', { env: ['A=1'] }],
-    ['no reservation at all', { reservation: [] }],
+    ['an empty list of reservations', { reservation: [] }],
     ['tuning without a metric', { tune: { parameters: { a: [1] } } }],
     ['tuning without parameters', { tune: { metric: 'a' } }],
-    ['a goal that there is not', { tune: { metric: 'a', goal: 'more', parameters: { a: [1] } } }],
-    ['a parameter that is one value', { tune: { metric: 'a', parameters: { a: 1 } } }],
+    ['an unknown goal', { tune: { metric: 'a', goal: 'more', parameters: { a: [1] } } }],
+    ['a parameter with a single value', { tune: { metric: 'a', parameters: { a: 1 } } }],
     ['a parameter with one bound', { tune: { metric: 'a', parameters: { a: { min: 1 } } } }],
     ['a parameter without values', { tune: { metric: 'a', parameters: { a: [] } } }],
     ['a list', []],
     ['own-mistakes.yaml', parse(fixture('own-mistakes.yaml'))],
-  ])('refuses %s', (_, job) => {
+  ])('rejects %s', (_, job) => {
     expect(validate(job)).toBe(false);
   });
 
@@ -77,11 +77,11 @@ describe('the JSON Schema of the own form', () => {
     ['a disk', mappingOf('disk'), DISK_FIELDS],
     ['a parameter', mappingOf('parameter'), PARAMETER_FIELDS],
     ['tuning', Object.keys(defs.tune.properties), TUNE_FIELDS],
-  ])('has for %s just the fields that are read', (_, names, table) => {
+  ])('has exactly the fields that are read: %s', (_, names, table) => {
     expect(names).toEqual(Object.keys(table));
   });
 
-  it('offers just the words that are read', () => {
+  it('has exactly the enumeration values that are read', () => {
     const { goal, algorithm } = defs.tune.properties;
     const parameter = JSON.stringify(defs.parameter);
     expect(goal.enum).toEqual(Object.keys(GOALS));
@@ -94,7 +94,7 @@ describe('the JSON Schema of the own form', () => {
     expect(JSON.stringify([defs.gpu, defs.gpuType]).split(JSON.stringify(labels))).toHaveLength(3);
   });
 
-  it('tells about every field, and shows how it is written', () => {
+  it('describes every field, with valid examples', () => {
     const mute = Object.entries(properties).filter(([, field]) => field.description.length < 10);
     expect(mute).toEqual([]);
     for (const [name, field] of Object.entries(properties)) {
@@ -107,13 +107,13 @@ describe('the JSON Schema of the own form', () => {
 });
 
 describe('docs/job-file.md', () => {
-  it('shows job files, the shortest and the longest among them', () => {
+  it('has examples that contain every field', () => {
     expect(blocks.length).toBeGreaterThanOrEqual(3);
     const shown = new Set(blocks.flatMap((block) => Object.keys(parse(block))));
     expect(Object.keys(JOB_FIELDS).filter((name) => !shown.has(name))).toEqual([]);
   });
 
-  it.each(blocks.map((block) => [block]))('shows a job file that is read without a finding: %s', (block) => {
+  it.each(blocks.map((block) => [block]))('has an example that is valid without findings: %s', (block) => {
     const { problems, warnings, unsupported } = readOwn(block);
     expect([problems, warnings, unsupported]).toEqual([[], [], []]);
     validate(parse(block));

@@ -10,8 +10,8 @@ function print(draft: JobDraft): string {
   return stringify(printAiPlatformJob(draft), { lineWidth: 0, aliasDuplicateObjects: false });
 }
 
-describe('printing a job of AI Platform', () => {
-  it('prints what reads as the same draft, whatever it says', () => {
+describe('printing an AI Platform job', () => {
+  it('prints a file that reads as the same draft (property)', () => {
     const property = fc.property(anyAiPlatformDraft, (draft) => {
       const again = readJob(print(draft));
       expect(again.problems).toEqual([]);
@@ -20,7 +20,7 @@ describe('printing a job of AI Platform', () => {
     fc.assert(property, { numRuns: 500 });
   });
 
-  it.each(AI_PLATFORM_FILES)('%s: prints what reads as the same draft, with nothing left to warn of', (file) => {
+  it.each(AI_PLATFORM_FILES)('%s: prints a file that reads as the same draft without warnings', (file) => {
     const { draft } = readJob(fixture(file));
     const again = readJob(print(draft));
     expect(withoutPlaces(again.draft)).toEqual(withoutPlaces(draft));
@@ -31,19 +31,19 @@ describe('printing a job of AI Platform', () => {
     expect(AI_PLATFORM_FILES.length).toBeGreaterThan(30);
   });
 
-  it('prints the same again', () => {
+  it('is idempotent', () => {
     const property = fc.property(anyAiPlatformDraft, (draft) => {
       expect(print(readJob(print(draft)).draft)).toBe(print(draft));
     });
     fc.assert(property, { numRuns: 100 });
   });
 
-  it('prints nothing where nothing is said', () => {
+  it('omits absent fields', () => {
     expect(printAiPlatformJob(EMPTY_DRAFT)).toEqual({ trainingInput: {} });
     expect(printAiPlatformJob(readJob('trainingInput: {}').draft)).toEqual({ trainingInput: {} });
   });
 
-  it('keeps text that looks like a number, and writes counts and bounds as numbers', () => {
+  it('keeps text that looks like a number, and prints counts and bounds as numbers', () => {
     const source = `
 labels: {"10": "1.10", a: "true"}
 trainingInput:
@@ -82,7 +82,7 @@ trainingInput:
 `);
   });
 
-  it('keeps a study of which nothing is said a study', () => {
+  it('keeps an empty study', () => {
     expect(printAiPlatformJob(readJob(fixture('hpt-no-params.yaml')).draft)).toMatchObject({
       trainingInput: { hyperparameters: { params: [] } },
     });

@@ -5,7 +5,7 @@ import { EMPTY_DRAFT, emptyPool, type JobDraft } from '#shared/job-file/draft/jo
 import type { JobField } from '#shared/job-file/fields/field.ts';
 import { JOB_FIELDS } from '#shared/job-file/formats/dropforge/fields.ts';
 import { printDropforgeJob } from '#shared/job-file/formats/dropforge/print.ts';
-import { fixture, printYaml, readOwn, SOUND_FILES, valuesOf } from '../../support/job-file/read-own-job.ts';
+import { fixture, printYaml, readOwn, VALID_FILES, valuesOf } from '../../support/job-file/read-own-job.ts';
 
 function printed(text: string): Record<string, unknown> {
   return printDropforgeJob(readOwn(text).draft);
@@ -70,7 +70,7 @@ const textMap = fc.dictionary(line, scalar, { maxKeys: 3 });
 const texts = fc.array(scalar, { maxLength: 3 });
 const duration = fc.oneof(fc.constantFrom('1h', '36h', '2d', '90m', '0s', '1.5s', '007s', 'soon', '1h 1s'), line);
 
-/** Fields with values of their own; those of all others follow from the kind in the field's row. */
+/** Values of structured fields; those of all other fields follow from the kind in the field's row. */
 const STRUCTURED: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   args: fc.oneof(texts, textMap),
   gpu,
@@ -104,12 +104,12 @@ const job = fc.record(
   { requiredKeys: [] },
 );
 
-describe('printing Dropforge’s own form', () => {
-  it.each(SOUND_FILES)('%s: prints what reads as the same', (file) => {
+describe('printing Dropforge’s own format', () => {
+  it.each(VALID_FILES)('%s: prints a file that reads as the same draft', (file) => {
     expectSame(readOwn(fixture(file)).draft);
   });
 
-  it('prints what reads as the same, whatever is said', () => {
+  it('prints a file that reads as the same draft (property)', () => {
     let soundCount = 0;
     const property = fc.property(job, (said) => {
       const { draft, problems, warnings } = readOwn(printYaml(said));
@@ -121,7 +121,7 @@ describe('printing Dropforge’s own form', () => {
     expect(soundCount).toBe(400);
   });
 
-  it('prints the shortest form', () => {
+  it('prints the shortest equivalent file', () => {
     const text = `
 module: a.b
 gpu: {type: nvidia-tesla-t4, count: 1}
@@ -144,13 +144,13 @@ tune: {metric: auc, goal: maximize, parameters: {n: {min: 1, max: 2, type: integ
     });
   });
 
-  it('does not print the machine that the GPU has chosen, but one that was chosen by hand', () => {
+  it('prints a machine type only if it differs from the one for the GPUs', () => {
     expect(printed('gpu: 2 x L4')).toEqual({ gpu: '2 x L4' });
     expect(printed('gpu: L4\nmachine: g2-standard-16')).toEqual({ gpu: 'L4', machine: 'g2-standard-16' });
     expect(printed('machine: n1-standard-4\nworkers: 2')).toEqual({ machine: 'n1-standard-4', workers: 2 });
   });
 
-  it('prints GPUs that are named as flags name them', () => {
+  it('prints GPUs in the spelling of flags by their short names', () => {
     const draft: JobDraft = {
       ...EMPTY_DRAFT,
       dialect: 'dropforge',
@@ -167,7 +167,7 @@ tune: {metric: auc, goal: maximize, parameters: {n: {min: 1, max: 2, type: integ
     expect(printDropforgeJob(draft)).toEqual({ gpu: '4 x V100' });
   });
 
-  it('prints a job about which nothing is said so that it is known for a job', () => {
+  it('prints an empty job with a field that identifies the format', () => {
     expect(printDropforgeJob({ ...EMPTY_DRAFT, dialect: 'dropforge' })).toEqual({ module: null });
   });
 });

@@ -25,8 +25,8 @@ function print(draft: JobDraft): string {
   return stringify(printVertexJob(draft), { lineWidth: 0, aliasDuplicateObjects: false });
 }
 
-describe('printing a job of Vertex AI', () => {
-  it('prints what reads as the same draft, with nothing to be said of it', () => {
+describe('printing a Vertex AI job', () => {
+  it('prints a file that reads as the same draft without findings', () => {
     const property = fc.property(anyVertexDraft, (draft) => {
       const again = read(print(draft));
       expect(again.findings).toEqual(createFindings());
@@ -40,7 +40,7 @@ describe('printing a job of Vertex AI', () => {
     (name) => read(readFileSync(new URL(name, FOLDER), 'utf8')).findings.problems.length === 0,
   );
 
-  it('has fixtures to try it with', () => {
+  it('has fixtures', () => {
     expect(sound.length).toBeGreaterThan(6);
   });
 
@@ -63,11 +63,11 @@ describe('printing a job of Vertex AI', () => {
     });
   });
 
-  it('prints nothing of what is not said but the field that tells what the file is', () => {
+  it('omits absent fields except for the one that identifies the format', () => {
     expect(printVertexJob(NOTHING)).toEqual({ jobSpec: {} });
   });
 
-  it('keeps the place of a pool that is left out', () => {
+  it('keeps the position of an absent pool', () => {
     const pools = [emptyPool('master', ''), emptyPool('worker', '')];
     expect(printVertexJob({ ...NOTHING, pools })).toEqual({ jobSpec: { workerPoolSpecs: [{}, {}] } });
   });

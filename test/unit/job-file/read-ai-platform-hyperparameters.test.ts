@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { at, fixture, PARAMS, readJob, withoutPlaces } from '../../support/job-file/ai-platform-files.ts';
 
-describe('reading hyperparameters of AI Platform', () => {
+describe('reading AI Platform’s hyperparameters', () => {
   const STUDY = 'hyperparameters';
 
   it('reads every field', () => {
@@ -22,7 +22,7 @@ describe('reading hyperparameters of AI Platform', () => {
     expect(study?.metrics[0]?.goal?.value).toBe('MINIMIZE');
   });
 
-  it('reads every type of parameter, enumerations and values as they are written', () => {
+  it('reads every type of parameter, with enumerations and values as written', () => {
     const parameters = readJob(fixture('hpt-all-fields.yaml')).draft.study?.parameters ?? [];
     const said = parameters.map(({ id, kind, min, max, values, scale }) => [
       ...[id, kind, min, max, scale].map((located) => located?.value),
@@ -42,7 +42,7 @@ describe('reading hyperparameters of AI Platform', () => {
     ]);
   });
 
-  it('takes bounds in every spelling of a number', () => {
+  it('reads bounds in every spelling of a number', () => {
     const parameters = readJob(fixture('hpt-number-as-text.yaml')).draft.study?.parameters ?? [];
     expect(parameters.map(({ min, max }) => [min?.value, max?.value])).toEqual([
       [0.001, 1],
@@ -51,12 +51,12 @@ describe('reading hyperparameters of AI Platform', () => {
     ]);
   });
 
-  it('takes a parameter that stands alone for a list of one', () => {
+  it('reads a single parameter as a list of one', () => {
     const { study } = readJob(fixture('hpt-lone-param.yaml')).draft;
     expect(study?.parameters).toMatchObject([{ path: `${PARAMS}[0]`, id: { value: 'depth' } }]);
   });
 
-  it('has a metric, even where nothing is said of one', () => {
+  it('has a metric even if none is given', () => {
     expect(readJob(fixture('hpt-no-params.yaml')).draft.study).toMatchObject({
       metrics: [{ id: undefined, goal: undefined }],
       parameters: undefined,
@@ -74,7 +74,7 @@ describe('reading hyperparameters of AI Platform', () => {
     expect(draft.study?.parameters?.[0]?.values?.map(({ value }) => value)).toEqual(values);
   });
 
-  it('stops no trial early where the switch is off', () => {
+  it('has no early stopping if enableTrialEarlyStopping is false', () => {
     const { draft } = readJob('trainingInput: {hyperparameters: {enableTrialEarlyStopping: false}}');
     expect(draft.study?.earlyStopping).toBeUndefined();
   });

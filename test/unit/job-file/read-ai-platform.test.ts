@@ -68,8 +68,8 @@ const FILES: Readonly<Record<string, Expected>> = {
   },
 };
 
-describe('reading a job of AI Platform', () => {
-  it.each(Object.entries(FILES))('%s: finds just what is wrong with its form, and where', (file, expected) => {
+describe('reading an AI Platform job', () => {
+  it.each(Object.entries(FILES))('%s: reports exactly the expected findings', (file, expected) => {
     const { problems, warnings, unsupported } = readJob(fixture(file));
     expect({ problems, warnings, unsupported }).toEqual({
       problems: [],
@@ -79,12 +79,12 @@ describe('reading a job of AI Platform', () => {
     });
   });
 
-  it('has a verdict for every fixture of its own', () => {
+  it('has expected findings for every fixture', () => {
     const own = AI_PLATFORM_FILES.filter((file) => /^(aip|hpt)-/.test(file));
     expect([...own, 'hpt-bare.yaml'].sort()).toEqual(Object.keys(FILES).sort());
   });
 
-  it.each(Object.keys(FILES))('%s: says of each finding what happened and what to do, in full sentences', (file) => {
+  it.each(Object.keys(FILES))('%s: has a message and a remedy in full sentences for each finding', (file) => {
     for (const { message, remedy } of readJob(fixture(file)).all) {
       expect(message).toMatch(/\.$/);
       expect(remedy).toMatch(/\.$/);
@@ -116,7 +116,7 @@ describe('reading a job of AI Platform', () => {
     ['workerConfig: {acceleratorConfig: {count: 1}}', 'worker'],
     ['evaluatorConfig: {diskConfig: {bootDiskType: pd-ssd}}', 'evaluator'],
     ['workerConfig: {containerArgs: []}', 'worker'],
-  ])('has a pool for a role of which only %s is said', (field, role) => {
+  ])('has a pool for a role with only %s', (field, role) => {
     const { draft } = readJob(`trainingInput: {${field}}`);
     expect(draft.pools.map((pool) => pool.role)).toEqual(['master', role]);
   });
@@ -128,7 +128,7 @@ describe('reading a job of AI Platform', () => {
     },
   );
 
-  it('takes what is set to nothing for not said', () => {
+  it('treats default values as absent', () => {
     const { draft } = readJob(fixture('aip-nothing-in-it.yaml'));
     const { serviceAccount, network, kmsKeyName, study, labels, pools } = draft;
     expect({ serviceAccount, network, kmsKeyName, study, labels }).toEqual({
@@ -141,7 +141,7 @@ describe('reading a job of AI Platform', () => {
     expect(pools).toHaveLength(1);
   });
 
-  it('reads the program of a container, and for whom', () => {
+  it('reads containers by role', () => {
     const [master, worker] = readJob(fixture('aip-container.yaml')).draft.pools;
     expect(master?.program).toMatchObject({
       packageUris: undefined,
@@ -154,7 +154,7 @@ describe('reading a job of AI Platform', () => {
     expect(worker?.program).toMatchObject({ imageUri: { value: 'gcr.io/my-project/worker:1' }, command: undefined });
   });
 
-  it('reads as whom, where and with which key a job runs', () => {
+  it('reads service account, network and encryption key', () => {
     expect(readJob(fixture('aip-identity.yaml')).draft).toMatchObject({
       serviceAccount: at('trainer@my-project.iam.gserviceaccount.com', 'serviceAccount', 7),
       network: at('projects/12345/global/networks/training', 'network', 8),
@@ -166,7 +166,7 @@ describe('reading a job of AI Platform', () => {
     });
   });
 
-  it('leaves texts as they are written', () => {
+  it('keeps texts as written', () => {
     const { draft } = readJob(fixture('aip-odd-texts.yaml'));
     const { args, pythonModule } = masterOf(draft).program;
     expect(draft.jobId?.value).toBe('0123');
@@ -191,18 +191,18 @@ describe('reading a job of AI Platform', () => {
     expect([pythonModule?.value, draft.runtimeVersion?.value]).toEqual(['null', '1.10']);
   });
 
-  it('keeps a placeholder that stands for a count, and says so', () => {
+  it('keeps a placeholder in place of a count, and reports it', () => {
     const { draft, problems } = readJob('trainingInput: {workerCount: <WORKERS>}');
     expect(problems).toEqual(['PLACEHOLDER trainingInput.workerCount:1']);
     expect(draft.pools[1]?.count?.value).toBe('<WORKERS>');
   });
 
-  it('says nothing of a job about which nothing is said', () => {
+  it('has no findings for an empty job', () => {
     const { draft } = readJob('trainingInput: {}');
     expect({ ...draft, pools: [] }).toEqual(EMPTY_DRAFT);
   });
 
-  it('warns once of all output fields together', () => {
+  it('warns once about all output fields', () => {
     const { warnings } = readJob('state: FAILED\nerrorMessage: x\nend_time: y\njobId: a\n');
     expect(warnings).toEqual(['JOB_RESOURCE state:1']);
   });
@@ -215,15 +215,15 @@ describe('reading a job of AI Platform', () => {
     ['hpt-bare.yaml', 2, 'trainingInput.hyperparameters:'],
     ['hpt-slipped.yaml', 0, 'trainingInput.hyperparameters:'],
     ['hpt-slipped.yaml', 1, 'trainingInput.hyperparameters.params:'],
-  ])('%s: names the home of what has slipped (%i)', (file, index, home) => {
+  ])('%s: names the mapping that a misplaced field belongs to (%i)', (file, index, home) => {
     expect(readJob(fixture(file)).all[index]?.remedy).toContain(`It belongs under ${home}`);
   });
 
-  it('names no home for a name of several', () => {
+  it('names no mapping for a field of several', () => {
     expect(readJob(fixture('hpt-slipped.yaml')).all[2]?.remedy).not.toContain('belongs');
   });
 
-  it('tells names of the job, of its input and of its hyperparameters apart', () => {
+  it('distinguishes fields of the job, its input and its hyperparameters', () => {
     const names = ['jobId', 'pythonModule', 'goal', 'toString'];
     expect(names.map(isJobField)).toEqual([true, false, false, false]);
     expect(names.map(isTrainingInputField)).toEqual([false, true, false, false]);

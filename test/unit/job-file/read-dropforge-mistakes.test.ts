@@ -7,8 +7,8 @@ function summarize({ code, path, line }: Problem): string {
   return `${code} ${path}:${line}`;
 }
 
-describe('what is wrong with the form', () => {
-  it('is found at once, each where it stands', () => {
+describe('syntax errors', () => {
+  it('are reported all at once, each with its location', () => {
     expect(readOwn(fixture('own-mistakes.yaml')).problems.map(summarize)).toEqual([
       'UNKNOWN_FIELD jobID:1',
       'UNKNOWN_FIELD pythonModule:2',
@@ -33,7 +33,7 @@ describe('what is wrong with the form', () => {
     ]);
   });
 
-  it('is a mistake that wants Spot VMs and waits for others, and none that says no to one of them', () => {
+  it('include spot with flexStart, unless one of them is false', () => {
     const { problems } = readOwn('module: t\nspot: true\nflexStart: true');
     expect(problems.map(describeProblem)).toEqual(['CONFLICTING_FIELDS flexStart']);
     expect(readOwn('module: t\nspot: false\nflexStart: true').draft?.strategy?.value).toBe('FLEX_START');
@@ -58,7 +58,7 @@ describe('what is wrong with the form', () => {
     ['disk: 200GB', 'integer'],
     ['spot: $SPOT', 'Replace it with a value.'],
     ['tune: {algorithm: $ALGORITHM}', 'Replace it with a value.'],
-  ])('%s: says %s', (text, hint) => {
+  ])('%s: reports %s', (text, hint) => {
     const { problems } = readOwn(text);
     expect(problems.length).toBeGreaterThan(0);
     expect(problems.some(({ remedy }) => remedy.includes(hint))).toBe(true);

@@ -6,7 +6,7 @@ import { firstOf, readOwn, valuesOf } from '../../support/job-file/read-own-job.
 
 describe('GPUs', () => {
   it.each(readCatalog().accelerators)(
-    '$label is understood by each of its names',
+    '$label can be written by each of its names',
     ({ name, label, memoryGibPerGpu }) => {
       const names = [label, label.toLowerCase(), name, toAcceleratorEnum(name), `${label}-${memoryGibPerGpu}GB`];
       for (const text of names.flatMap((each) => [each, `2 x ${each}`, `2x${each}`, `${each}:2`])) {
@@ -16,7 +16,7 @@ describe('GPUs', () => {
     },
   );
 
-  it('choose the machine where none is named, and it stands where they do', () => {
+  it('determine the machine type if it is absent, located at the field gpu', () => {
     expect(masterOf(readOwn('module: a\ngpu: L4').draft).machineType).toEqual({
       value: 'g2-standard-8',
       path: 'gpu',
@@ -26,9 +26,9 @@ describe('GPUs', () => {
   });
 
   it.each([
-    ['an unknown one stays as it is written', 'T44', { type: 'T44', count: 1 }],
-    ['three of those that come in twos and fours stay three', '3 x T4', { type: 'NVIDIA_TESLA_T4', count: 3 }],
-    ['a placeholder is left for the checks', '$GPU', { type: '$GPU', count: 1 }],
+    ['an unknown type stays as written', 'T44', { type: 'T44', count: 1 }],
+    ['a count without a machine type stays as written', '3 x T4', { type: 'NVIDIA_TESLA_T4', count: 3 }],
+    ['a placeholder stays as written', '$GPU', { type: '$GPU', count: 1 }],
     ['a mapping without a count means one', '{type: l4}', { type: 'NVIDIA_L4', count: 1 }],
   ])('%s', (_, gpu, accelerator) => {
     const { draft, problems } = readOwn(`module: a\ngpu: ${gpu}`);
@@ -36,7 +36,7 @@ describe('GPUs', () => {
     expect(valuesOf(masterOf(draft).accelerator)).toEqual(accelerator);
   });
 
-  it('bring no machine where the catalog has none with them', () => {
+  it('determine no machine type if the catalog has none', () => {
     expect(masterOf(readOwn('gpu: 3 x T4').draft).machineType).toBeUndefined();
     expect(masterOf(readOwn('module: a').draft).machineType).toBeUndefined();
   });
@@ -56,7 +56,7 @@ describe('durations', () => {
     expect(readOwn(`maxRuntime: ${text}`).draft.maxRunningTime?.value).toBe(value);
   });
 
-  it.each(['3600', '12 hours', '1h2d', 'soon', '$LIMIT', '-1h', '""'])('%s is left for the checks', (text) => {
+  it.each(['3600', '12 hours', '1h2d', 'soon', '$LIMIT', '-1h', '""'])('%s stays as written', (text) => {
     expect(readOwn(`maxRuntime: ${text}`).draft.maxRunningTime?.value).toBe(text.replaceAll('"', ''));
   });
 });

@@ -4,15 +4,15 @@ import { describe, expect, it } from 'vitest';
 import { isJobField, isTrainingInputField } from '#shared/job-file/formats/ai-platform/read.ts';
 import { JOB, JOB_FIELDS } from '#shared/job-file/formats/dropforge/fields.ts';
 import { isDropforgeField } from '#shared/job-file/formats/dropforge/read.ts';
-import { firstOf, fixture, printYaml, readOwn, SOUND_FILES, valuesOf } from '../../support/job-file/read-own-job.ts';
+import { firstOf, fixture, printYaml, readOwn, VALID_FILES, valuesOf } from '../../support/job-file/read-own-job.ts';
 
-describe('reading Dropforge’s own form', () => {
-  it.each(SOUND_FILES)('%s: finds nothing wrong', (file) => {
+describe('reading Dropforge’s own format', () => {
+  it.each(VALID_FILES)('%s: has no findings', (file) => {
     const { problems, warnings, unsupported } = readOwn(fixture(file));
     expect([problems, warnings, unsupported]).toEqual([[], [], []]);
   });
 
-  it('reads every field, and what it says where it stands', () => {
+  it('reads every field with its location', () => {
     const { draft } = readOwn(fixture('own-all-fields.yaml'));
     expect(draft).toMatchObject({
       dialect: 'dropforge',
@@ -63,7 +63,7 @@ describe('reading Dropforge’s own form', () => {
     ]);
   });
 
-  it('makes flags of a mapping of arguments', () => {
+  it('converts a mapping of arguments to flags', () => {
     expect(firstOf(fixture('own-container.yaml'))).toMatchObject({
       machineType: 'a2-ultragpu-1g',
       program: {
@@ -74,7 +74,7 @@ describe('reading Dropforge’s own form', () => {
     });
   });
 
-  it('gives groups the first machine, or their own with nothing of that machine’s but the disk', () => {
+  it('gives groups the first machine, or their own with at most the first machine’s disk', () => {
     const [, ...groups] = readOwn(fixture('own-cluster.yaml')).draft.pools;
     const reservation = {
       type: 'SPECIFIC_RESERVATION',
@@ -98,7 +98,7 @@ describe('reading Dropforge’s own form', () => {
     ]);
   });
 
-  it('reads tuning in the words of AI Platform', () => {
+  it('reads tuning as AI Platform’s HyperparameterSpec', () => {
     const { study } = readOwn(fixture('own-tuning.yaml')).draft;
     expect(study).toMatchObject({
       path: 'tune',
@@ -123,7 +123,7 @@ describe('reading Dropforge’s own form', () => {
     ]);
   });
 
-  it('takes a metric for one to be maximised, and calls the Bayesian algorithm as AI Platform does', () => {
+  it('maximizes metrics by default, and uses AI Platform’s name of the Bayesian algorithm', () => {
     const { study } = readOwn('module: a\ntune: {metric: auc, algorithm: bayesian}').draft;
     expect(valuesOf(study)).toMatchObject({
       metrics: [{ id: 'auc', goal: 'MAXIMIZE' }],
@@ -132,8 +132,8 @@ describe('reading Dropforge’s own form', () => {
   });
 });
 
-describe('names at the top of a file', () => {
-  it('speak for the own form where no other form has them', () => {
+describe('fields at the top of a file', () => {
+  it('identify the format if no other format has them', () => {
     const names = Object.keys(JOB_FIELDS);
     expect(names.filter((name) => isDropforgeField(name) && (isJobField(name) || isTrainingInputField(name)))).toEqual(
       [],
@@ -148,17 +148,17 @@ describe('names at the top of a file', () => {
     ['App Engine', ['runtime', 'env', 'entrypoint', 'handlers', 'network']],
     ['Conda', ['name', 'channels', 'dependencies']],
     ['a build service', ['python', 'packages', 'env', 'script', 'args']],
-  ])('leave a file of %s alone', (_, names) => {
+  ])('do not identify a file of %s', (_, names) => {
     expect(names.filter(isDropforgeField)).toEqual([]);
   });
 
-  it('are mended without listing those of other forms among their own', () => {
+  it('have synonyms that are not fields themselves', () => {
     const own = new Set(Object.keys(JOB_FIELDS));
     expect(Object.keys(JOB.synonyms).filter((name) => own.has(name))).toEqual([]);
   });
 });
 
-describe('reading anything', () => {
+describe('reading any file', () => {
   const { tree } = fc.letrec((tie) => ({
     tree: fc.oneof(
       { maxDepth: 4 },
@@ -177,7 +177,7 @@ describe('reading anything', () => {
     return [...new Set([...schema.matchAll(/"([a-zA-Z]+)": \{/g)].map(([, name]) => name ?? ''))];
   }
 
-  it('never throws, and has something to say where it reads no value', () => {
+  it('never throws, and reports a finding wherever it reads no value', () => {
     const job = fc.dictionary(fc.constantFrom(...Object.keys(JOB_FIELDS)), tree, { maxKeys: 6 });
     const property = fc.property(job, (value) => {
       const { draft, problems } = readOwn(printYaml(value));

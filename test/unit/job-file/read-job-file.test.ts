@@ -21,21 +21,21 @@ describe('reading a job file', () => {
     ['a million closing brackets', '}'.repeat(1_000_000), 'TOO_MANY_VALUES'],
     ['a hundred thousand documents', '---\n'.repeat(100_000), 'TOO_MANY_VALUES'],
     ['a list as a name', '[a, b]: 1\njobId: c', 'NOT_YAML'],
-    ['a tag of some other program', 'jobId: !env NAME', 'NOT_YAML'],
+    ['a tag of another program', 'jobId: !env NAME', 'NOT_YAML'],
     ['control bytes', new Uint8Array([0x1f, 0x8b, 0x08, 0xff, 0xfe]), 'NOT_TEXT'],
-    ['a lone text', 'hello', 'NOT_A_JOB_FILE'],
-    ['a scale tier as a file', 'BASIC: {}', 'NOT_A_JOB_FILE'],
-  ])('refuses %s', (_, source, code) => {
+    ['a single text', 'hello', 'NOT_A_JOB_FILE'],
+    ['a field of no format', 'BASIC: {}', 'NOT_A_JOB_FILE'],
+  ])('rejects %s', (_, source, code) => {
     expect(codesOf(source)).toContain(code);
     expect(readJobFile(source, FILE).draft === null || codesOf(source).length > 0).toBe(true);
   });
 
-  it('takes a mebibyte of comments', () => {
+  it('accepts a mebibyte of comments', () => {
     const source = `jobId: a\n#${'x'.repeat(JOB_FILE_BYTES_MAX - 10)}`;
     expect(readJobFile(source, FILE)).toMatchObject({ problems: [], draft: { jobId: { value: 'a', line: 1 } } });
   });
 
-  it('lists a bounded number of findings and says that there are more', () => {
+  it('lists a bounded number of findings and reports that there are more', () => {
     const fields = Array.from({ length: 3_000 }, (_, index) => `  field${index}: 1`).join('\n');
     const { problems } = readJobFile(`trainingInput:\n${fields}`, FILE);
     expect(problems).toHaveLength(FINDINGS_COUNT_MAX + 1);
@@ -53,18 +53,18 @@ describe('reading a job file', () => {
     expect({ problems, count: draft?.pools[1]?.count?.value }).toEqual({ problems: [], count: value });
   });
 
-  it.each(['2.5', '1e99', '99999999999999999999', '0x10', 'two'])('reads no count from %s', (text) => {
+  it.each(['2.5', '1e99', '99999999999999999999', '0x10', 'two'])('rejects the count %s', (text) => {
     expect(codesOf(`trainingInput: {workerCount: ${text}}`)).toEqual(['WRONG_TYPE']);
   });
 
-  it('shows of a value without an end its beginning, and nothing that a terminal could act on', () => {
+  it('truncates long values in findings and escapes control characters', () => {
     const [long] = readJobFile(`trainingInput: {workerCount: ${'9'.repeat(900_000)}}`, FILE).problems;
     expect(JSON.stringify(long).length).toBeLessThan(5_000);
     const [odd] = readJobFile('trainingInput: {workerCount: "\\e[31m\\n\\u202e"}', FILE).problems;
     expect(odd?.message).toContain('"\\u{1b}[31m\\n\\u{202e}"');
   });
 
-  it('names the home of a field that has slipped out of it', () => {
+  it('names the mapping that a misplaced field belongs to', () => {
     const [problem] = readJobFile('trainingInput:\n  scheduling:\n    pythonModule: a\n', FILE).problems;
     expect(problem).toMatchObject({
       path: 'trainingInput.scheduling.pythonModule',
@@ -73,27 +73,27 @@ describe('reading a job file', () => {
     });
   });
 
-  it('takes what is set to nothing for not said, even where it is not supported', () => {
+  it('treats default values as absent, also in unsupported fields', () => {
     const source =
       'trainingInput: {workerCount: "0", hyperparameters: {}, network: "", enableWebAccess: false, nasJobSpec: null}';
     const { draft } = readJobFile(source, FILE);
     expect(draft && checkJob(draft, CONTEXT).unsupported).toEqual([]);
   });
 
-  it('keeps a draft with problems from becoming a job', () => {
+  it('does not accept a draft with problems', () => {
     const source =
       'jobId: a\ntrainingInput: {scaleTier: BASIC, pythonModule: a.b, packageUris: [x.zip], workerCount: 2}';
     const { draft } = readJobFile(source, FILE);
     expect(draft && checkJob(draft, CONTEXT)).toMatchObject({ spec: null, problems: [{ code: 'TIER_NOT_CUSTOM' }] });
   });
 
-  it('is not led astray by names of Object.prototype', () => {
+  it('handles names of Object.prototype as unknown fields', () => {
     const source = 'jobId: a\nconstructor: 1\n__proto__: {x: 1}\nlabels: {__proto__: x}\ntrainingInput: {toString: 1}';
     expect(codesOf(source)).toEqual(['UNKNOWN_FIELD', 'UNKNOWN_FIELD', 'UNKNOWN_FIELD']);
   });
 });
 
-describe('reading anything', () => {
+describe('reading any file', () => {
   const words = [
     'jobId',
     'trainingInput',
@@ -135,7 +135,7 @@ describe('reading anything', () => {
   ];
   const soup = fc.array(fc.constantFrom(...words, ...signs), { maxLength: 60 }).map((parts) => parts.join(''));
 
-  it('never throws, and never makes a job of what has problems', () => {
+  it('never throws, and never accepts a job with problems', () => {
     const source = fc.oneof(soup, fc.string({ unit: 'binary', maxLength: 200 }), fc.uint8Array({ maxLength: 200 }));
     const property = fc.property(source, (text) => {
       const { draft, problems } = readJobFile(text, FILE);

@@ -3,7 +3,7 @@ import { isVertexField } from '#shared/job-file/formats/vertex-ai/read.ts';
 import type { Problem } from '#shared/protocol/report.ts';
 import { readVertexFile, VERTEX_FILES } from '../../support/job-file/vertex-files.ts';
 
-/** Code, field and line of each finding, in the order in which they are met. */
+/** Code, field and line of each finding, in the order in which they are found. */
 type Expected = {
   readonly problems?: readonly string[];
   readonly warnings?: readonly string[];
@@ -91,12 +91,12 @@ function summarize({ code, path, line }: Problem): string {
   return `${code} ${path ?? ''}${line === undefined ? '' : `:${line}`}`;
 }
 
-describe('jobs of Vertex AI', () => {
-  it('has a reading for every fixture of this dialect', () => {
+describe('Vertex AI jobs', () => {
+  it('have expected findings for every fixture', () => {
     expect([...VERTEX_FILES].sort()).toEqual(Object.keys(FILES).sort());
   });
 
-  it.each(Object.entries(FILES))('%s: finds just what is wrong with its form, and where', (file, expected) => {
+  it.each(Object.entries(FILES))('%s: reports exactly the expected findings', (file, expected) => {
     const { problems, warnings, unsupported } = readVertexFile(file);
     expect({
       problems: problems.map(summarize),
@@ -105,7 +105,7 @@ describe('jobs of Vertex AI', () => {
     }).toEqual({ problems: [], warnings: [], unsupported: [], ...expected });
   });
 
-  it.each(Object.keys(FILES))('%s: says of each finding what happened and what to do, in full sentences', (file) => {
+  it.each(Object.keys(FILES))('%s: has a message and a remedy in full sentences for each finding', (file) => {
     const { problems, warnings, unsupported } = readVertexFile(file);
     for (const { message, remedy } of [...problems, ...warnings, ...unsupported]) {
       expect(message).toMatch(/[.)]$/);
@@ -122,11 +122,11 @@ describe('jobs of Vertex AI', () => {
     ['trainingInput', false],
     ['scheduling', false],
     ['worker_pool_specs', false],
-  ])('are known by their fields: %s, %s', (name, isKnown) => {
+  ])('are identified by their fields: %s, %s', (name, isKnown) => {
     expect(isVertexField(name)).toBe(isKnown);
   });
 
-  it('have no field of which nothing is known: another one is refused, with where it belongs or what was meant', () => {
+  it('with an unknown field are rejected with the mapping that it belongs to or a similar name', () => {
     const remedies = readVertexFile('vertex-slipped.yaml').problems.map(({ remedy }) => remedy);
     expect(remedies[0]).toContain('the job itself, beside its jobSpec or trialJobSpec');
     expect(remedies[1]).toContain('scheduling');

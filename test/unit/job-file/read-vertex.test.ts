@@ -4,7 +4,7 @@ import { withoutPlaces } from '../../support/job-file/vertex-draft-arbitrary.ts'
 import { readVertex, readVertexFile } from '../../support/job-file/vertex-files.ts';
 
 describe('a job spec', () => {
-  it('gives every field to the draft, and pools by their places', () => {
+  it('is read with every field, and with roles by the position of pools', () => {
     const { draft } = readVertexFile('vertex-all-fields.yaml');
     expect(draft.pools.map(({ role, path }) => [role, path])).toEqual([
       ['master', 'workerPoolSpecs[0]'],
@@ -26,7 +26,7 @@ describe('a job spec', () => {
     });
   });
 
-  it('gives a pool its machine, disk and reservation', () => {
+  it('has pools with machine, disk and reservation', () => {
     expect(withoutPlaces(readVertexFile('vertex-all-fields.yaml').draft.pools[0])).toMatchObject({
       count: { value: 1 },
       machineType: { value: 'a2-highgpu-2g' },
@@ -42,7 +42,7 @@ describe('a job spec', () => {
     expect(readVertexFile('vertex-all-fields.yaml').draft.pools[2]?.tpuTopology?.value).toBe('2x2');
   });
 
-  it('keeps the arguments of a package and of a container apart', () => {
+  it('has separate arguments for a package and a container', () => {
     const [master, , ps] = readVertexFile('vertex-all-fields.yaml').draft.pools;
     expect(withoutPlaces(master?.program)).toEqual({
       executorImageUri: { value: 'us-docker.pkg.dev/vertex-ai/training/tf-gpu.2-11.py310:latest' },
@@ -59,7 +59,7 @@ describe('a job spec', () => {
     });
   });
 
-  it('reads as the job around it does, in camelCase and snake_case, but for how long it waits', () => {
+  it('reads as the job that contains it, in camelCase and snake_case, except for the waiting time', () => {
     const { draft } = readVertexFile('vertex-as-returned.json');
     const bare = { ...draft, displayName: undefined, labels: [], kmsKeyName: undefined };
     const { draft: snakeCase } = readVertexFile('vertex-snake-case.yaml');
@@ -73,14 +73,14 @@ describe('a job spec', () => {
     expect(draft.pools[0]?.path).toBe('jobSpec.workerPoolSpecs[0]');
   });
 
-  it('keeps the placeholders of counts, for the flags of a submission may still fill them', () => {
+  it('keeps placeholders of counts, which flags may still replace', () => {
     const [pool] = readVertexFile('vertex-template.yaml').draft.pools;
     expect(pool?.count?.value).toBe('REPLICA_COUNT');
     expect(pool?.accelerator.count?.value).toBe('ACCELERATOR_COUNT');
     expect(pool?.program.packageUris?.map(({ value }) => value)).toEqual([expect.stringMatching(/birds\.tar\.gz$/)]);
   });
 
-  it('takes a hundred environment variables, and no more', () => {
+  it('accepts at most 100 environment variables', () => {
     const withVariables = (count: number) => {
       const env = Array.from({ length: count }, (_, index) => ({ name: `V${index}`, value: '' }));
       return readVertex(JSON.stringify({ workerPoolSpecs: [{ pythonPackageSpec: { env } }] }));
@@ -90,7 +90,7 @@ describe('a job spec', () => {
   });
 
   it.each(['{}', '[]', 'null', 'jobSpec:', 'customJob: []', 'workerPoolSpecs: [[], x]', 'studySpec: {metrics: [3]}'])(
-    'is nothing, and no throw, where nothing usable stands: %s',
+    'is empty if no value can be read: %s',
     (text) => {
       expect(readVertex(text).draft).toMatchObject({ dialect: 'vertex-ai', jobDir: undefined });
     },
@@ -98,7 +98,7 @@ describe('a job spec', () => {
 });
 
 describe('a tuning job', () => {
-  it('gives its study to the draft', () => {
+  it('is read with its study', () => {
     const { study } = readVertexFile('vertex-tuning.yaml').draft;
     expect(study?.path).toBe('studySpec');
     expect(withoutPlaces(study)).toMatchObject({
@@ -134,7 +134,7 @@ describe('a tuning job', () => {
     expect(study?.metrics[0]?.safetyThreshold).toBeUndefined();
   });
 
-  it('gives parameters of all four kinds, with what depends on them', () => {
+  it('has parameters of all four kinds, with their conditional parameters', () => {
     const parameters = readVertexFile('vertex-tuning.yaml').draft.study?.parameters;
     const kinds = parameters?.map(({ id, kind }) => [id?.value, kind?.value]);
     expect(kinds).toEqual([
@@ -164,7 +164,7 @@ describe('a tuning job', () => {
     expect(parameters?.[3]?.children[0]?.parentValues[0]?.value).toBe('32');
   });
 
-  it('has a study even where nothing is said of it, so that what is missing can be shown', () => {
+  it('has a study even if its fields are absent, so that they can be reported as missing', () => {
     const { draft } = readVertexFile('vertex-tuning-request.json');
     expect(draft.study).toMatchObject({
       path: 'hyperparameterTuningJob.studySpec',
@@ -175,7 +175,7 @@ describe('a tuning job', () => {
     expect(draft.pools[0]?.path).toBe('hyperparameterTuningJob.trialJobSpec.workerPoolSpecs[0]');
   });
 
-  it('and a job in one request are two jobs', () => {
+  it('in a request with another job is rejected', () => {
     const { problems } = readVertex('{customJob: {jobSpec: {}}, hyperparameterTuningJob: {studySpec: {}}}');
     expect(problems.map(({ code }) => code)).toEqual(['TWO_JOBS']);
   });

@@ -14,7 +14,7 @@ function describeJob(changes: Partial<JobSpec>): Record<string, unknown> {
 }
 
 describe('the TrainingInput of a job', () => {
-  it('says everything that a shorter file leaves to defaults', () => {
+  it('contains all defaults', () => {
     expect(describeJob({ pythonVersion: '3.7' })).toEqual({
       scaleTier: 'CUSTOM',
       masterType: 'n1-standard-4',
@@ -29,7 +29,7 @@ describe('the TrainingInput of a job', () => {
     });
   });
 
-  it('counts replicas and accelerators in text, as the API writes int64', () => {
+  it('has counts of replicas and accelerators as text, as the API writes int64', () => {
     const accelerator = { type: 'nvidia-tesla-t4', count: 2 };
     const groups: JobSpec['replicaGroups'] = [MASTER, { ...MASTER, role: 'ps', count: 3, accelerator }];
     expect(describeJob({ replicaGroups: groups })).toMatchObject({
@@ -40,7 +40,7 @@ describe('the TrainingInput of a job', () => {
     expect(describeJob({ replicaGroups: groups })).not.toHaveProperty('masterCount');
   });
 
-  it('has an image in place of packages and versions, and other roles with their own where they have one', () => {
+  it('has an image instead of packages and versions, also for other roles', () => {
     const image = { kind: 'CONTAINER', command: ['run'], args: [], environment: { A: 'b' } } as const;
     const input = describeJob({
       program: { ...image, imageUri: 'gcr.io/p/a' },
@@ -60,7 +60,7 @@ describe('the TrainingInput of a job', () => {
     }
   });
 
-  it('says as whom, where and with which key the job runs', () => {
+  it('has service account, network and encryption key', () => {
     const changes = { serviceAccount: 'a@b.c', network: 'projects/p/global/networks/n', kmsKeyName: 'k' };
     expect(describeJob(changes)).toMatchObject({
       serviceAccount: 'a@b.c',
@@ -80,7 +80,7 @@ describe('the TrainingInput of a job', () => {
     });
   });
 
-  it('describes a study in the words of HyperparameterSpec, in snake_case down to its parameters', () => {
+  it('has a study as HyperparameterSpec, with snake_case keys at every level', () => {
     const study: JobSpec['study'] = {
       metrics: [{ id: 'accuracy', goal: 'MAXIMIZE', safety: null }],
       algorithm: 'GRID',

@@ -14,20 +14,20 @@ const CONTEXT: JobContext = {
 export type Outcome = 'no job' | 'refused' | 'accepted';
 
 /**
- * What holds for every file: reading and judging it never throws, whatever is refused is told why, and what was
- * accepted prints back to a file that reads and is judged the same. Throws where it does not.
+ * Properties of every file: reading and validating it never throws, every rejection has a finding, and an accepted
+ * job prints to a file that reads and validates the same. Throws an error if one does not hold.
  */
-export function keepPromises(source: string | Uint8Array): Outcome {
+export function checkFile(source: string | Uint8Array): Outcome {
   const { draft, problems } = readJobFile(source, { fileName: 'job.yaml' });
   if (draft === null) {
     if (problems.length === 0) {
-      throw new Error('There is no job, and no word why.');
+      throw new Error('There is no job and no problem.');
     }
     return 'no job';
   }
   const check = checkJob(draft, CONTEXT);
   if (check.spec === null && check.problems.length === 0) {
-    throw new Error('The job is refused, and no word why.');
+    throw new Error('The job is rejected without a problem.');
   }
   if (draft.problems.length > 0) {
     return 'refused';
@@ -42,7 +42,7 @@ export function keepPromises(source: string | Uint8Array): Outcome {
 
 const PLACES = ['path', 'line', 'problems', 'warnings', 'unsupported'];
 
-/** What a draft says, and not where. */
+/** A draft's values without their locations. */
 export function withoutPlaces(draft: JobDraft | null): unknown {
   return JSON.parse(JSON.stringify(draft, (key, value: unknown) => (PLACES.includes(key) ? undefined : value)));
 }

@@ -53,10 +53,18 @@ export function createAdminServer({ projectId, vms, queue, objects }: AdminPorts
     }
     return vms.setStockout(zone, verb === 'stockout')
       ? context.json({})
-      : context.json(errorBody(`Zone ${zone} does not exist in this embedded cloud.`), 404);
+      : context.json(errorBody(`Zone ${zone} does not exist in this embedded cloud. ${zonesToUse(vms)}`), 404);
   });
 
   return app;
+}
+
+const ZONES_SHOWN_MAX = 10;
+
+function zonesToUse(vms: AdminPorts['vms']): string {
+  const names = vms.listZones().map(({ name }) => name);
+  const rest = names.length - ZONES_SHOWN_MAX;
+  return `Use one of its zones: ${names.slice(0, ZONES_SHOWN_MAX).join(', ')}${rest > 0 ? ` or ${rest} others` : ''}.`;
 }
 
 function unknownVm(name: string) {

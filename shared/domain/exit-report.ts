@@ -67,5 +67,9 @@ function codeOfProgram({ signal, evidence }: ExitFacts): CauseCode {
 function describe(code: CauseCode, { exitCode, signal, message, evidence }: ExitFacts, jobId: string): Cause {
   const status = signal === null ? exitCode : `${exitCode ?? 128 + signal} (signal ${signal})`;
   const isProgram = exitCode !== null || signal !== null;
-  return causeOf(code, isProgram ? `${message} Job ${jobId} exited with status ${status}.` : message, evidence);
+  return causeOf(
+    code,
+    isProgram ? `${message} The program of job ${jobId} exited with status ${status}.` : message,
+    evidence,
+  );
 }

@@ -118,7 +118,7 @@ function checkResumed(jobId: Located<string> | undefined, findings: Findings): s
   if (jobId === undefined || jobId.value === '' || JOB_ID_PATTERN.test(jobId.value)) {
     return jobId?.value || null;
   }
-  const message = `${quote(jobId.value)} is not a valid job ID: it must be a letter followed by letters, digits and underscores.`;
+  const message = `${quote(jobId.value)} is not a valid job id: it must be a letter followed by letters, digits and underscores.`;
   const remedy = 'Write the ID of the tuning job to resume.';
   reportInvalid(jobId, { code: 'INVALID_JOB_ID', message, remedy }, findings);
   return null;

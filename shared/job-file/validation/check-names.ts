@@ -35,7 +35,7 @@ export function checkJobId(draft: JobDraft, jobIdDefault: string | undefined, fi
   if (JOB_ID_PATTERN.test(given.value)) {
     return given.value;
   }
-  const message = `${quote(given.value)} is not a valid job ID: it must be a letter followed by letters, digits and underscores, at most ${JOB_ID_CHARACTERS_MAX} characters.`;
+  const message = `${quote(given.value)} is not a valid job id: it must be a letter followed by letters, digits and underscores, at most ${JOB_ID_CHARACTERS_MAX} characters.`;
   const remedy = `For example: ${suggestJobId(given.value)}`;
   reportInvalid(given, { code: 'INVALID_JOB_ID', message, remedy }, findings);
   return null;
@@ -51,8 +51,8 @@ function deriveJobId(displayName: Located<string>, findings: Findings): string |
   }
   const jobId = suggestJobId(value);
   if (jobId !== value) {
-    const message = `The job ID is ${jobId}, derived from the name ${quote(value)}: job IDs contain only letters, digits and underscores.`;
-    const remedy = 'Use this name, or choose another job ID when submitting the job.';
+    const message = `The job id is ${jobId}, derived from the name ${quote(value)}: job ids contain only letters, digits and underscores.`;
+    const remedy = 'Use this name, or choose another job id when submitting the job.';
     findings.warnings.push({ code: 'JOB_ID_FROM_DISPLAY_NAME', message, remedy, ...locationOf(displayName) });
   }
   return jobId;

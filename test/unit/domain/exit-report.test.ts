@@ -67,7 +67,9 @@ describe('classifyExit', () => {
   });
 
   it('contains status and signal, with the shell’s exit status if there is only a signal', () => {
-    expect(causeOfExit({ exitCode: 3 }).message).toBe('The program ended. Job digits exited with status 3.');
+    expect(causeOfExit({ exitCode: 3 }).message).toBe(
+      'The program ended. The program of job digits exited with status 3.',
+    );
     expect(causeOfExit({ exitCode: null, signal: 9 }).message).toContain('status 137 (signal 9)');
     expect(causeOfExit({ exitCode: null, reason: 'AGENT_FAILED' }).message).toBe('The program ended.');
   });

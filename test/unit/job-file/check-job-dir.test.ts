@@ -14,7 +14,7 @@ function check(text: string | undefined, jobId: string | null = 'digits') {
 }
 
 describe('the job directory', () => {
-  it('defaults to a folder named by the job ID, or null without a job ID', () => {
+  it('defaults to a folder named by the job id, or null without a job id', () => {
     expect(check(undefined).jobDir).toBe('gs://jobs/all/digits');
     expect(check(undefined, null)).toEqual({ jobDir: null, problems: [], warnings: [] });
   });

@@ -111,8 +111,8 @@ describe('checkJob', () => {
       'TOO_MANY_LABELS labels',
     ],
     ['a label of 64 characters', { labels: { k: 'v'.repeat(64) } }, 'INVALID_LABEL --labels'],
-    ['a job ID of 129 characters', { jobId: 'a'.repeat(129) }, 'INVALID_JOB_ID JOB'],
-    ['a job ID that ends with a newline', { jobId: 'a\n' }, 'INVALID_JOB_ID JOB'],
+    ['a job id of 129 characters', { jobId: 'a'.repeat(129) }, 'INVALID_JOB_ID JOB'],
+    ['a job id that ends with a newline', { jobId: 'a\n' }, 'INVALID_JOB_ID JOB'],
     ['a package with a wildcard', { packageUris: ['gs://bkt/*.whl'] }, 'INVALID_PACKAGE_URI --packages'],
     ['a job directory with dots', { jobDir: 'gs://bkt/../c' }, 'INVALID_JOB_DIR --job-dir'],
   ])('rejects %s', (_, overrides, expected) => {
@@ -149,7 +149,7 @@ describe('names, durations and URIs', () => {
     ['', 'job'],
     ['ünï', 'n'],
     [`${'a'.repeat(127)}--b`, 'a'.repeat(127)],
-  ])('suggests a valid job ID for "%s"', (text, suggested) => {
+  ])('suggests a valid job id for "%s"', (text, suggested) => {
     expect(suggestJobId(text)).toBe(suggested);
     expect(suggested).toMatch(JOB_ID_PATTERN);
   });

@@ -19,7 +19,7 @@ function named(displayName: string) {
   return { ...VERTEX, displayName: located(displayName, 'displayName', 1) };
 }
 
-describe('the job ID', () => {
+describe('the job id', () => {
   it('takes precedence over the display name and the default', () => {
     const draft = { ...named('shown'), jobId: located('written', 'JOB') };
     expect(idOf(draft, 'given')).toEqual({ jobId: 'written', codes: [] });
@@ -49,7 +49,7 @@ describe('the job ID', () => {
 });
 
 describe('the display name', () => {
-  it('is the job ID if it is a valid one', () => {
+  it('is the job id if it is a valid one', () => {
     expect(idOf(named('digits_1'))).toEqual({ jobId: 'digits_1', codes: [] });
   });
 
@@ -57,7 +57,7 @@ describe('the display name', () => {
     ['My digits, once more', 'My_digits_once_more'],
     ['2024 run', 'job_2024_run'],
     ['ночь', 'job'],
-  ])('is converted to a valid job ID: %s', (text, jobId) => {
+  ])('is converted to a valid job id: %s', (text, jobId) => {
     expect(idOf(named(text))).toEqual({ jobId, codes: ['JOB_ID_FROM_DISPLAY_NAME displayName'] });
   });
 
@@ -66,7 +66,7 @@ describe('the display name', () => {
     expect(idOf(named('😀'.repeat(129)))).toEqual({ jobId: null, codes: ['DISPLAY_NAME_TOO_LONG displayName'] });
   });
 
-  it('always converts to a valid job ID', () => {
+  it('always converts to a valid job id', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary-ascii', maxLength: 300 }), (text) => {
         expect(suggestJobId(text)).toMatch(JOB_ID_PATTERN);

@@ -4,7 +4,7 @@ import type { FunctionPorts, PortsFor } from '#functions/function-ports.ts';
 import { HEARTBEAT_BYTES_MAX, heartbeatSchema } from '#shared/protocol/heartbeat.ts';
 import { type HeartbeatPorts, recordHeartbeat } from '#shared/use-cases/heartbeat/record-heartbeat.ts';
 
-/** The only endpoint for VMs: takes a signed identity and a heartbeat, answers CONTINUE, WAIT or STOP. */
+/** The only endpoint for VMs: receives a signed identity and a heartbeat, returns CONTINUE, WAIT or STOP. */
 export function createHeartbeat(
   ports: PortsFor<HeartbeatPorts & Pick<FunctionPorts, 'verifyVmIdentity'>>,
 ): HttpFunction {

@@ -22,6 +22,6 @@ export function readSettings<Name extends FunctionName>(name: Name, environment:
     const intro = `The function ${name} cannot start: ${problems.length} of its settings are missing or invalid.`;
     return { problem: [intro, ...problems, 'Set them in its environment; terraform apply does so.'].join('\n') };
   }
-  // Each value is what its own schema made of it.
+  // Each value was parsed by the schema of its setting.
   return { settings: Object.fromEntries(read.map(([setting, { data }]) => [setting, data])) as SettingsOf<Name> };
 }

@@ -7,7 +7,7 @@ const RENAMED_FIELDS: Readonly<Record<string, string>> = {
   missedAt: 'suspectSince',
 };
 
-/** The value with the current names of its own fields; nested values, and values that are no object, are unchanged. */
+/** The value with the current names of its own fields; nested values and values that are not objects are unchanged. */
 export function withCurrentNames(value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     return value;

@@ -47,10 +47,10 @@ it('reports an exceeded quota with the time to retry after, without retrying its
     }),
   });
 
-  const answer = await api.request('/v1/jobs/digits/logs?cursor=');
+  const response = await api.request('/v1/jobs/digits/logs?cursor=');
 
-  expect([answer.status, answer.headers.get('retry-after'), requestsCount]).toEqual([429, '15', 1]);
-  expect(await answer.json()).toEqual({
+  expect([response.status, response.headers.get('retry-after'), requestsCount]).toEqual([429, '15', 1]);
+  expect(await response.json()).toEqual({
     error: {
       code: 429,
       message: "Cloud Logging's read quota of dropforge-local is exceeded.",

@@ -15,8 +15,8 @@ beforeAll(async () => {
     request.resume().on('end', () => {
       requests += 1;
       const status = statuses.shift() ?? 200;
-      const answer = status === 200 ? { messageIds: ['7'] } : { error: { code: status, message: 'Not now.' } };
-      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
+      const body = status === 200 ? { messageIds: ['7'] } : { error: { code: status, message: 'Not now.' } };
+      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
     });
   });
   host = `${HOST}:${await listen(server, 0)}`;

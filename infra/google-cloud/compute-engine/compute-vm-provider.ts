@@ -164,7 +164,7 @@ async function findOwn(
 /** Throws if the VM is being deleted: its name becomes available again. */
 function toCreated({ instanceId, status }: NamedVm, { vmName, zone }: VmRequest): Created {
   if (status === 'STOPPING') {
-    throw new Error(`VM ${vmName} in ${zone} is being deleted. Retry the request when it is gone.`);
+    throw new Error(`VM ${vmName} in ${zone} is being deleted. Retry the request after its deletion.`);
   }
   return { outcome: status === 'PENDING' ? 'PENDING' : 'CREATED', instanceId };
 }

@@ -46,8 +46,8 @@ export function createPubsubMessageBus({ projectId, connect }: PubsubMessageBusO
         messages: [{ data: Buffer.from(JSON.stringify(data)), attributes }],
       };
       publisher ??= connect();
-      const [answer] = await publisher.publish(request, PUBLISH_OPTIONS);
-      return publishedSchema.parse(answer).messageIds[0];
+      const [response] = await publisher.publish(request, PUBLISH_OPTIONS);
+      return publishedSchema.parse(response).messageIds[0];
     },
   };
 }

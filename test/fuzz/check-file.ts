@@ -11,7 +11,7 @@ const CONTEXT: JobContext = {
   uploadBucket: 'up',
 };
 
-export type Outcome = 'no job' | 'refused' | 'accepted';
+export type Outcome = 'no job' | 'rejected' | 'accepted';
 
 /**
  * Properties of every file: reading and validating it never throws, every rejection has a finding, and an accepted
@@ -30,19 +30,19 @@ export function checkFile(source: string | Uint8Array): Outcome {
     throw new Error('The job is rejected without a problem.');
   }
   if (draft.problems.length > 0) {
-    return 'refused';
+    return 'rejected';
   }
   const again = readJobFile(printJobFile(draft), { fileName: 'job.yaml' });
-  deepStrictEqual(withoutPlaces(again.draft), withoutPlaces(draft));
+  deepStrictEqual(withoutLocations(again.draft), withoutLocations(draft));
   if (again.draft !== null) {
     deepStrictEqual(checkJob(again.draft, CONTEXT).spec, check.spec);
   }
-  return check.spec === null ? 'refused' : 'accepted';
+  return check.spec === null ? 'rejected' : 'accepted';
 }
 
-const PLACES = ['path', 'line', 'problems', 'warnings', 'unsupported'];
+const LOCATION_KEYS = ['path', 'line', 'problems', 'warnings', 'unsupported'];
 
 /** A draft's values without their locations. */
-export function withoutPlaces(draft: JobDraft | null): unknown {
-  return JSON.parse(JSON.stringify(draft, (key, value: unknown) => (PLACES.includes(key) ? undefined : value)));
+export function withoutLocations(draft: JobDraft | null): unknown {
+  return JSON.parse(JSON.stringify(draft, (key, value: unknown) => (LOCATION_KEYS.includes(key) ? undefined : value)));
 }

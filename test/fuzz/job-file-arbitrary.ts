@@ -74,9 +74,9 @@ const mistyped = fc
     scalar,
     fieldName,
   )
-  .map(([bytes, place, slip, value, name]) => {
+  .map(([bytes, offset, typo, value, name]) => {
     const lines = bytes.toString('utf8').split('\n');
-    const index = place % lines.length;
+    const index = offset % lines.length;
     const line = lines[index] ?? '';
     const changed = {
       drop: [],
@@ -84,15 +84,15 @@ const mistyped = fc
       indent: [`  ${line}`],
       value: [line.replace(/: .*$/, `: ${JSON.stringify(value)}`)],
       name: [line.replace(/[A-Za-z]\w*(?=:)/, name)],
-    }[slip];
+    }[typo];
     return [...lines.slice(0, index), ...changed, ...lines.slice(index + 1)].join('\n');
   });
 
 const broken = fc
   .tuple(fc.constantFrom(...fixtures), fc.uint8Array({ minLength: 1, maxLength: 8 }), fc.nat())
-  .map(([bytes, noise, place]) => {
-    const at = place % (bytes.length + 1);
-    return Uint8Array.from([...bytes.subarray(0, at), ...noise, ...bytes.subarray(at + (place % 3))]);
+  .map(([bytes, noise, offset]) => {
+    const at = offset % (bytes.length + 1);
+    return Uint8Array.from([...bytes.subarray(0, at), ...noise, ...bytes.subarray(at + (offset % 3))]);
   });
 
 /** Job files from almost valid to arbitrary bytes. */

@@ -16,7 +16,7 @@ await new Command('fuzz')
   .addOption(new Option('--runs <COUNT>', 'how many files').argParser(parseCount).default(100_000))
   .addOption(new Option('--seed <SEED>', 'replays a run').argParser(Number))
   .action(({ runs, seed = Date.now() % 2 ** 31 }: { readonly runs: number; readonly seed?: number }) => {
-    const outcomes: Record<Outcome, number> = { 'no job': 0, refused: 0, accepted: 0 };
+    const outcomes: Record<Outcome, number> = { 'no job': 0, rejected: 0, accepted: 0 };
     let slowestMs = 0;
     const result = fc.check(
       fc.property(anyJobFile, (source) => {

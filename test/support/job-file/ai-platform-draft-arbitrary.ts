@@ -59,7 +59,7 @@ function pool(role: PoolDraft['role'], more: fc.Arbitrary<Partial<ProgramDraft>>
       bootDiskType: text,
       program: fc.tuple(container, more).map(([own, rest]) => ({ ...EMPTY_PROGRAM, ...own, ...rest })),
     })
-    .map((said) => ({ ...emptyPool(role, 'trainingInput'), ...said }));
+    .map((fields) => ({ ...emptyPool(role, 'trainingInput'), ...fields }));
 }
 
 /** Pools without fields are absent. */
@@ -144,4 +144,4 @@ export const anyAiPlatformDraft: fc.Arbitrary<JobDraft> = fc
     kmsKeyName: filledText,
     study: fc.option(study, { nil: undefined }),
   })
-  .map((said) => ({ ...EMPTY_DRAFT, ...said }));
+  .map((fields) => ({ ...EMPTY_DRAFT, ...fields }));

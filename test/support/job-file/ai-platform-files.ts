@@ -47,9 +47,9 @@ export function at<T>(value: T, path: string, line: number) {
   return { value, path: `trainingInput.${path}`, line };
 }
 
-const PLACES: ReadonlySet<string> = new Set(['path', 'line']);
+const LOCATION_KEYS: ReadonlySet<string> = new Set(['path', 'line']);
 
 /** A draft's values without their locations; -0 is 0. */
-export function withoutPlaces(draft: JobDraft): unknown {
-  return JSON.parse(JSON.stringify(draft, (key, value: unknown) => (PLACES.has(key) ? undefined : value)));
+export function withoutLocations(draft: JobDraft): unknown {
+  return JSON.parse(JSON.stringify(draft, (key, value: unknown) => (LOCATION_KEYS.has(key) ? undefined : value)));
 }

@@ -10,16 +10,16 @@ import {
 } from '#shared/job-file/draft/job-draft.ts';
 import type { EarlyStoppingDraft, ParameterDraft, StudyDraft } from '#shared/job-file/draft/study-draft.ts';
 
-const PLACES = ['path', 'line'];
+const LOCATION_KEYS = ['path', 'line'];
 
 /** A draft's values without their locations. */
-export function withoutPlaces(said: unknown): unknown {
-  const text = JSON.stringify(said, (key, value: unknown) => (PLACES.includes(key) ? undefined : value));
+export function withoutLocations(fields: unknown): unknown {
+  const text = JSON.stringify(fields, (key, value: unknown) => (LOCATION_KEYS.includes(key) ? undefined : value));
   return text === undefined ? undefined : JSON.parse(text);
 }
 
 function located<T>(value: fc.Arbitrary<T>) {
-  return value.map((said) => ({ value: said, path: '' }));
+  return value.map((fields) => ({ value: fields, path: '' }));
 }
 
 function optional<T>(value: fc.Arbitrary<T>) {
@@ -111,7 +111,7 @@ function parameter(depth: number): fc.Arbitrary<ParameterDraft> {
       fc.record({ ...common, ...range, kind: kind('INTEGER'), children }),
       fc.record({ ...common, kind: kind('CATEGORICAL', 'DISCRETE'), values: optionalList, children }),
     )
-    .map((said) => ({ ...NO_SPACE, ...said }));
+    .map((fields) => ({ ...NO_SPACE, ...fields }));
 }
 
 const NO_CURVE = {
@@ -161,7 +161,7 @@ const metric = fc
     safeTrialsFractionMin: number,
   })
   // Only a metric with a threshold has a fraction.
-  .map((said) => (said.safetyThreshold === undefined ? { ...said, safeTrialsFractionMin: undefined } : said));
+  .map((fields) => (fields.safetyThreshold === undefined ? { ...fields, safeTrialsFractionMin: undefined } : fields));
 
 const study: fc.Arbitrary<StudyDraft> = fc.record({
   path: fc.constant(''),
@@ -198,4 +198,4 @@ export const anyVertexDraft: fc.Arbitrary<JobDraft> = fc
     kmsKeyName: text,
     study: fc.option(study, { nil: undefined }),
   })
-  .map((said) => ({ ...EMPTY_DRAFT, dialect: 'vertex-ai', ...said }));
+  .map((fields) => ({ ...EMPTY_DRAFT, dialect: 'vertex-ai', ...fields }));

@@ -4,7 +4,7 @@ import { stringify } from 'yaml';
 import { EMPTY_DRAFT, type JobDraft } from '#shared/job-file/draft/job-draft.ts';
 import { printAiPlatformJob } from '#shared/job-file/formats/ai-platform/print.ts';
 import { anyAiPlatformDraft } from '../../support/job-file/ai-platform-draft-arbitrary.ts';
-import { AI_PLATFORM_FILES, fixture, readJob, withoutPlaces } from '../../support/job-file/ai-platform-files.ts';
+import { AI_PLATFORM_FILES, fixture, readJob, withoutLocations } from '../../support/job-file/ai-platform-files.ts';
 
 function print(draft: JobDraft): string {
   return stringify(printAiPlatformJob(draft), { lineWidth: 0, aliasDuplicateObjects: false });
@@ -15,7 +15,7 @@ describe('printing an AI Platform job', () => {
     const property = fc.property(anyAiPlatformDraft, (draft) => {
       const again = readJob(print(draft));
       expect(again.problems).toEqual([]);
-      expect(withoutPlaces(again.draft)).toEqual(withoutPlaces(draft));
+      expect(withoutLocations(again.draft)).toEqual(withoutLocations(draft));
     });
     fc.assert(property, { numRuns: 500 });
   });
@@ -23,7 +23,7 @@ describe('printing an AI Platform job', () => {
   it.each(AI_PLATFORM_FILES)('%s: prints a file that reads as the same draft without warnings', (file) => {
     const { draft } = readJob(fixture(file));
     const again = readJob(print(draft));
-    expect(withoutPlaces(again.draft)).toEqual(withoutPlaces(draft));
+    expect(withoutLocations(again.draft)).toEqual(withoutLocations(draft));
     expect([...again.warnings, ...again.unsupported]).toEqual([]);
   });
 

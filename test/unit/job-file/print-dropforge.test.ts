@@ -111,8 +111,8 @@ describe('printing Dropforge’s own format', () => {
 
   it('prints a file that reads as the same draft (property)', () => {
     let soundCount = 0;
-    const property = fc.property(job, (said) => {
-      const { draft, problems, warnings } = readOwn(printYaml(said));
+    const property = fc.property(job, (fields) => {
+      const { draft, problems, warnings } = readOwn(printYaml(fields));
       fc.pre(problems.length === 0 && warnings.length === 0);
       soundCount += 1;
       expectSame(draft);

@@ -7,7 +7,7 @@ import { printVertexJob } from '#shared/job-file/formats/vertex-ai/print.ts';
 import { readVertexJob } from '#shared/job-file/formats/vertex-ai/read.ts';
 import { createFindings } from '#shared/job-file/parser/findings.ts';
 import { parseSource } from '#shared/job-file/parser/parse-source.ts';
-import { anyVertexDraft, withoutPlaces } from '../../support/job-file/vertex-draft-arbitrary.ts';
+import { anyVertexDraft, withoutLocations } from '../../support/job-file/vertex-draft-arbitrary.ts';
 
 const FOLDER = new URL('../../fixtures/job-files/', import.meta.url);
 
@@ -30,25 +30,25 @@ describe('printing a Vertex AI job', () => {
     const property = fc.property(anyVertexDraft, (draft) => {
       const again = read(print(draft));
       expect(again.findings).toEqual(createFindings());
-      expect(withoutPlaces(again.draft)).toEqual(withoutPlaces(draft));
+      expect(withoutLocations(again.draft)).toEqual(withoutLocations(draft));
     });
     fc.assert(property, { numRuns: 500 });
   });
 
   const fixtures = readdirSync(FOLDER).filter((name) => name.startsWith('vertex-'));
-  const sound = fixtures.filter(
+  const validFiles = fixtures.filter(
     (name) => read(readFileSync(new URL(name, FOLDER), 'utf8')).findings.problems.length === 0,
   );
 
   it('has fixtures', () => {
-    expect(sound.length).toBeGreaterThan(6);
+    expect(validFiles.length).toBeGreaterThan(6);
   });
 
-  it.each(sound)('prints %s as a file that reads as the same draft', (name) => {
+  it.each(validFiles)('prints %s as a file that reads as the same draft', (name) => {
     const { draft } = read(readFileSync(new URL(name, FOLDER), 'utf8'));
     const again = read(print(draft));
     expect(again.findings).toEqual(createFindings());
-    expect(withoutPlaces(again.draft)).toEqual(withoutPlaces(draft));
+    expect(withoutLocations(again.draft)).toEqual(withoutLocations(draft));
   });
 
   it('prints a CustomJob, and with a study a HyperparameterTuningJob', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { at, fixture, PARAMS, readJob, withoutPlaces } from '../../support/job-file/ai-platform-files.ts';
+import { at, fixture, PARAMS, readJob, withoutLocations } from '../../support/job-file/ai-platform-files.ts';
 
 describe('reading AI Platform’s hyperparameters', () => {
   const STUDY = 'hyperparameters';
@@ -24,11 +24,11 @@ describe('reading AI Platform’s hyperparameters', () => {
 
   it('reads every type of parameter, with enumerations and values as written', () => {
     const parameters = readJob(fixture('hpt-all-fields.yaml')).draft.study?.parameters ?? [];
-    const said = parameters.map(({ id, kind, min, max, values, scale }) => [
+    const fields = parameters.map(({ id, kind, min, max, values, scale }) => [
       ...[id, kind, min, max, scale].map((located) => located?.value),
       values?.map(({ value }) => value),
     ]);
-    expect(said).toEqual([
+    expect(fields).toEqual([
       ['dropout', 'DOUBLE', 0, 0.5, 'UNIT_LINEAR_SCALE', undefined],
       ['depth', 'INTEGER', 2, 12, 'UNIT_REVERSE_LOG_SCALE', undefined],
       ['optimizer', 'CATEGORICAL', undefined, undefined, undefined, ['adam', 'sgd', '1.10', 'true']],
@@ -84,7 +84,7 @@ describe('reading AI Platform’s hyperparameters', () => {
     const camel = new TextDecoder()
       .decode(snake)
       .replaceAll(/_([a-z])(?=\w*:)/g, (_, letter: string) => letter.toUpperCase());
-    expect(withoutPlaces(readJob(camel).draft)).toEqual(withoutPlaces(readJob(snake).draft));
+    expect(withoutLocations(readJob(camel).draft)).toEqual(withoutLocations(readJob(snake).draft));
     expect(readJob(snake).draft.study?.maxTrials?.value).toBe(4);
   });
 });

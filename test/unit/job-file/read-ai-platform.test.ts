@@ -215,8 +215,8 @@ describe('reading an AI Platform job', () => {
     ['hpt-bare.yaml', 2, 'trainingInput.hyperparameters:'],
     ['hpt-slipped.yaml', 0, 'trainingInput.hyperparameters:'],
     ['hpt-slipped.yaml', 1, 'trainingInput.hyperparameters.params:'],
-  ])('%s: names the mapping that a misplaced field belongs to (%i)', (file, index, home) => {
-    expect(readJob(fixture(file)).all[index]?.remedy).toContain(`It belongs under ${home}`);
+  ])('%s: names the mapping that a misplaced field belongs to (%i)', (file, index, parent) => {
+    expect(readJob(fixture(file)).all[index]?.remedy).toContain(`It belongs under ${parent}`);
   });
 
   it('names no mapping for a field of several', () => {

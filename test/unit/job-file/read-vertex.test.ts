@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { emptyPool } from '#shared/job-file/draft/job-draft.ts';
-import { withoutPlaces } from '../../support/job-file/vertex-draft-arbitrary.ts';
+import { withoutLocations } from '../../support/job-file/vertex-draft-arbitrary.ts';
 import { readVertex, readVertexFile } from '../../support/job-file/vertex-files.ts';
 
 describe('a job spec', () => {
@@ -27,7 +27,7 @@ describe('a job spec', () => {
   });
 
   it('has pools with machine, disk and reservation', () => {
-    expect(withoutPlaces(readVertexFile('vertex-all-fields.yaml').draft.pools[0])).toMatchObject({
+    expect(withoutLocations(readVertexFile('vertex-all-fields.yaml').draft.pools[0])).toMatchObject({
       count: { value: 1 },
       machineType: { value: 'a2-highgpu-2g' },
       accelerator: { type: { value: 'NVIDIA_TESLA_A100' }, count: { value: 2 } },
@@ -44,14 +44,14 @@ describe('a job spec', () => {
 
   it('has separate arguments for a package and a container', () => {
     const [master, , ps] = readVertexFile('vertex-all-fields.yaml').draft.pools;
-    expect(withoutPlaces(master?.program)).toEqual({
+    expect(withoutLocations(master?.program)).toEqual({
       executorImageUri: { value: 'us-docker.pkg.dev/vertex-ai/training/tf-gpu.2-11.py310:latest' },
       packageUris: [{ value: 'gs://lab-code/deps-1.0.whl' }, { value: 'gs://lab-code/birds-0.3.tar.gz' }],
       pythonModule: { value: 'birds.train' },
       args: [{ value: '--epochs' }, { value: '5' }, { value: '--rate=1e-3' }],
       environment: [{ value: { key: 'BIRDS_CACHE', text: '/tmp/birds' } }, { value: { key: 'BIRDS_SEED', text: '7' } }],
     });
-    expect(withoutPlaces(ps?.program)).toEqual({
+    expect(withoutLocations(ps?.program)).toEqual({
       imageUri: { value: 'europe-docker.pkg.dev/lab/images/serve:1' },
       command: [{ value: 'python3' }, { value: '-m' }, { value: 'serve' }],
       containerArgs: [{ value: '--port' }, { value: '2222' }],
@@ -64,8 +64,8 @@ describe('a job spec', () => {
     const bare = { ...draft, displayName: undefined, labels: [], kmsKeyName: undefined };
     const { draft: snakeCase } = readVertexFile('vertex-snake-case.yaml');
     expect(snakeCase.maxWaitTime?.value).toBe('0s');
-    expect(withoutPlaces(bare)).toEqual(withoutPlaces({ ...snakeCase, maxWaitTime: undefined }));
-    expect(withoutPlaces(draft)).toMatchObject({
+    expect(withoutLocations(bare)).toEqual(withoutLocations({ ...snakeCase, maxWaitTime: undefined }));
+    expect(withoutLocations(draft)).toMatchObject({
       displayName: { value: 'birds, third try' },
       labels: [{ value: { key: 'team', text: 'birds' } }],
       kmsKeyName: { value: 'projects/lab/locations/us-central1/keyRings/r/cryptoKeys/k' },
@@ -101,7 +101,7 @@ describe('a tuning job', () => {
   it('is read with its study', () => {
     const { study } = readVertexFile('vertex-tuning.yaml').draft;
     expect(study?.path).toBe('studySpec');
-    expect(withoutPlaces(study)).toMatchObject({
+    expect(withoutLocations(study)).toMatchObject({
       maxTrials: { value: 12 },
       parallelTrials: { value: 3 },
       maxFailedTrials: { value: 2 },
@@ -143,13 +143,13 @@ describe('a tuning job', () => {
       ['optimizer', 'CATEGORICAL'],
       ['batch', 'DISCRETE'],
     ]);
-    expect(withoutPlaces(parameters?.[0])).toMatchObject({
+    expect(withoutLocations(parameters?.[0])).toMatchObject({
       min: { value: 0.00001 },
       max: { value: 0.1 },
       scale: { value: 'UNIT_LOG_SCALE' },
       children: [],
     });
-    expect(withoutPlaces(parameters?.[1]?.children)).toEqual([
+    expect(withoutLocations(parameters?.[1]?.children)).toEqual([
       {
         parentValues: [{ value: '7' }, { value: '8' }],
         parameter: {

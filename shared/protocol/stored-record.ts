@@ -6,12 +6,12 @@ import { BOOT_DISK_TYPES, type JobSpec, ROLES } from '#shared/domain/job-spec.ts
 import { NO_PROGRESS, NO_USAGE, REPLICA_PHASES, type Replica } from '#shared/domain/replica.ts';
 import { STUDY_ALGORITHMS, type Study } from '#shared/domain/study.ts';
 import { programOptionsSchema } from '#shared/protocol/program-options.ts';
-import { withCurrentNames } from '#shared/protocol/renamed-fields.ts';
+import { withCurrentNames, withStoredNames } from '#shared/protocol/renamed-fields.ts';
 
 /**
- * Parsers of the records that both job stores keep as JSON: jobs, replicas and outbox entries. Only this module handles
- * records of older versions: missing fields get defaults, and renamed fields are also read under their old names.
- * Unknown keys are dropped.
+ * The stored form of the records that both job stores keep as JSON: jobs, replicas and outbox entries. Only this module
+ * knows it: fields that an older version did not write get defaults, and renamed fields keep their stored names. Unknown
+ * keys are dropped.
  */
 
 const timestamp = z.int();
@@ -204,30 +204,45 @@ const replicaSchema = z.object({
   exit: exitSchema.nullable(),
 });
 
+/** Effects whose stored type differs from the code's. */
+const STORED_EFFECTS: Readonly<Record<string, string>> = { JOB_UPDATE: 'ANNOUNCE' };
+
 const effectSchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('PROVISION'), jobId: z.string(), attempt: z.int(), placementRound: z.int() }),
   z.object({ type: z.literal('TEARDOWN'), jobId: z.string() }),
   z.object({ type: z.literal('JOB_UPDATE'), jobId: z.string(), state: z.string(), attempt: z.int() }),
 ]) satisfies z.ZodType<Effect>;
 
-/** A stored job; throws an error that names the job and the field if no version could have written it. */
+/** The stored form of a job. */
+export function formatStoredJob(job: Job): string {
+  return JSON.stringify({ ...withStoredNames(job), counts: withStoredNames(job.counts) });
+}
+
+/** Parses a stored job; throws an error that names the job and the field if no version could have written it. */
 export function parseStoredJob(json: string): Job {
   return parse(jobSchema, json, 'job');
 }
 
-/** A stored replica record; throws like `parseStoredJob`. */
+/** The stored form of a replica record. */
+export function formatStoredReplica(replica: Replica): string {
+  return JSON.stringify(withStoredNames(replica));
+}
+
+/** Parses a stored replica record; throws like `parseStoredJob`. */
 export function parseStoredReplica(json: string): Replica {
   const { suspectSince, ...replica } = parse(replicaSchema, json, 'replica record');
   return suspectSince === undefined ? replica : { ...replica, suspectSince };
 }
 
-/** The effect of a stored outbox entry; throws like `parseStoredJob`. */
+/** The stored form of the effect of an outbox entry. */
+export function formatStoredEffect(effect: Effect): string {
+  return JSON.stringify({ ...withStoredNames(effect), type: STORED_EFFECTS[effect.type] ?? effect.type });
+}
+
+/** Parses the effect of a stored outbox entry; throws like `parseStoredJob`. */
 export function parseStoredEffect(json: string): Effect {
   return parse(effectSchema, json, 'outbox entry');
 }
-
-/** Values that were renamed: the effect `JOB_UPDATE` was `ANNOUNCE` before version 0.2. */
-const RENAMED_EFFECTS: Readonly<Record<string, string>> = { ANNOUNCE: 'JOB_UPDATE' };
 
 function parse<Schema extends z.ZodType>(schema: Schema, json: string, what: string): z.infer<Schema> {
   const record = current(JSON.parse(json) as unknown);
@@ -243,7 +258,8 @@ function parse<Schema extends z.ZodType>(schema: Schema, json: string, what: str
 function current(record: unknown): unknown {
   const renamed = withCurrentNames(record);
   if (isRecord(renamed) && typeof renamed.type === 'string') {
-    return { ...renamed, type: RENAMED_EFFECTS[renamed.type] ?? renamed.type };
+    const [type] = Object.entries(STORED_EFFECTS).find(([, stored]) => stored === renamed.type) ?? [renamed.type];
+    return { ...renamed, type };
   }
   return renamed;
 }

@@ -4,6 +4,7 @@ import { transition } from '#shared/domain/rules/transition.ts';
 import type { Timeouts } from '#shared/domain/timeouts.ts';
 import type { JobStore } from '#shared/ports/job-store.ts';
 import type { MessageBus, Topic } from '#shared/ports/message-bus.ts';
+import { withStoredNames } from '#shared/protocol/renamed-fields.ts';
 
 export type OutboxPorts = { readonly jobs: JobStore; readonly bus: MessageBus };
 
@@ -54,7 +55,7 @@ export async function handleJobEvent(ports: EventPorts, event: JobEvent): Promis
 export async function publishOutbox(ports: OutboxPorts, jobId: string): Promise<void> {
   for (const { entryId, effect } of await ports.jobs.listOutbox(jobId)) {
     // As an attribute too, by which a subscription can be filtered: `attributes.jobId = "digits"`.
-    await ports.bus.publish(TOPIC_OF[effect.type], effect, { jobId });
+    await ports.bus.publish(TOPIC_OF[effect.type], withStoredNames(effect), { jobId });
     await ports.jobs.markPublished(jobId, entryId);
   }
 }

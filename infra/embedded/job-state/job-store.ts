@@ -2,7 +2,12 @@ import type { Database } from '#infra/embedded/data-dir/database.ts';
 import type { Effect } from '#shared/domain/event.ts';
 import type { Job } from '#shared/domain/job.ts';
 import type { CommitOutcome, JobStore } from '#shared/ports/job-store.ts';
-import { parseStoredEffect, parseStoredJob } from '#shared/protocol/stored-record.ts';
+import {
+  formatStoredEffect,
+  formatStoredJob,
+  parseStoredEffect,
+  parseStoredJob,
+} from '#shared/protocol/stored-record.ts';
 
 const SCHEMA = `
   create table if not exists jobs (
@@ -25,7 +30,7 @@ export function openSqliteJobStore(database: Database): JobStore {
 
   function addToOutbox(job: Job, cause: string, effects: readonly Effect[]): void {
     effects.forEach((effect, index) => {
-      statements.addToOutbox.run(job.jobId, `${cause}/${index}`, JSON.stringify(effect));
+      statements.addToOutbox.run(job.jobId, `${cause}/${index}`, formatStoredEffect(effect));
     });
   }
 
@@ -33,7 +38,7 @@ export function openSqliteJobStore(database: Database): JobStore {
     if (statements.isHandled.get(job.jobId, eventId) !== undefined) {
       return 'DUPLICATE';
     }
-    const { changes } = statements.update.run(wakeAtOf(job), JSON.stringify(job), job.jobId, expectedRevision);
+    const { changes } = statements.update.run(wakeAtOf(job), formatStoredJob(job), job.jobId, expectedRevision);
     if (changes === 0) {
       return 'STALE';
     }
@@ -50,7 +55,7 @@ export function openSqliteJobStore(database: Database): JobStore {
   return {
     async create(job, effects) {
       return database.transaction(() => {
-        const { changes } = statements.insert.run(job.jobId, wakeAtOf(job), job.createdAt, JSON.stringify(job));
+        const { changes } = statements.insert.run(job.jobId, wakeAtOf(job), job.createdAt, formatStoredJob(job));
         if (changes === 0) {
           return 'EXISTS';
         }

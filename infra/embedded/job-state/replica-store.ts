@@ -1,7 +1,7 @@
 import type { Database } from '#infra/embedded/data-dir/database.ts';
 import type { Replica } from '#shared/domain/replica.ts';
 import type { ReplicaStore } from '#shared/ports/replica-store.ts';
-import { parseStoredReplica } from '#shared/protocol/stored-record.ts';
+import { formatStoredReplica, parseStoredReplica } from '#shared/protocol/stored-record.ts';
 
 const SCHEMA = `
   create table if not exists replicas (
@@ -46,7 +46,7 @@ export function openSqliteReplicaStore(database: Database): ReplicaStore {
         sequence: replica.sequence,
         has_exited: replica.exit === null ? 0 : 1,
         lease: replica.leaseExpiresAt,
-        body: JSON.stringify(replica),
+        body: formatStoredReplica(replica),
       });
       return changes === 0 ? 'OUTDATED' : 'RECORDED';
     },

@@ -15,7 +15,12 @@ import type { Effect } from '#shared/domain/event.ts';
 import type { Job } from '#shared/domain/job.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { CommitOutcome, JobStore } from '#shared/ports/job-store.ts';
-import { parseStoredEffect, parseStoredJob } from '#shared/protocol/stored-record.ts';
+import {
+  formatStoredEffect,
+  formatStoredJob,
+  parseStoredEffect,
+  parseStoredJob,
+} from '#shared/protocol/stored-record.ts';
 
 type Commit = Parameters<JobStore['commit']>[0];
 
@@ -147,7 +152,7 @@ function toOutboxEntries(
     const owedAt = FieldValue.serverTimestamp();
     return [
       documents.outboxEntry(jobId, entryId),
-      { jobId, entryId, position, owedAt, effect: JSON.stringify(effect) },
+      { jobId, entryId, position, owedAt, effect: formatStoredEffect(effect) },
     ] as const;
   });
 }
@@ -156,7 +161,7 @@ function toOutboxEntries(
 function toDocument(job: Job, revision: number): Parameters<DocumentReference['set']>[0] {
   const { jobId, status, createdAt } = job;
   const wakeAt = job.status === 'CLOSED' ? null : job.wakeAt;
-  return { jobId, status, createdAt, wakeAt, revision, body: JSON.stringify(job) };
+  return { jobId, status, createdAt, wakeAt, revision, body: formatStoredJob(job) };
 }
 
 function jobOf(document: DocumentSnapshot): Job {

@@ -3,6 +3,7 @@ import { HTTPException } from 'hono/http-exception';
 import { JOB_ID_PATTERN } from '#shared/domain/job-spec.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import { type LogStore, LogsBusyError } from '#shared/ports/log-store.ts';
+import { readableOf } from '#shared/ports/unreadable-records.ts';
 import type { HeartbeatPorts } from '#shared/use-cases/heartbeat/record-heartbeat.ts';
 import { cancelJob } from '#shared/use-cases/intake/cancel-job.ts';
 import { viewJob } from '#shared/use-cases/reports/job-view.ts';
@@ -20,9 +21,12 @@ export function createApiApp(ports: ApiPorts): Hono {
   app.get('/v1/jobs', async (context) => {
     const countMax = readCount(context.req.query('pageSize'), JOBS_PER_PAGE_DEFAULT, JOBS_PER_PAGE_MAX);
     const after = readPageToken(context.req.query('pageToken'));
-    const jobs = await ports.jobs.list({ countMax, ...(after === undefined ? {} : { after }) });
+    // An unreadable job must not hide the others; reading it by its id reports the error.
+    const { items: jobs, error } = await readableOf(
+      ports.jobs.list({ countMax, ...(after === undefined ? {} : { after }) }),
+    );
     const now = ports.clock.now();
-    const last = jobs.length === countMax ? jobs.at(-1) : undefined;
+    const last = jobs.length === countMax || error !== null ? jobs.at(-1) : undefined;
     return context.json({
       jobs: jobs.map((job) => viewJob(job, [], now)),
       ...(last === undefined ? {} : { nextPageToken: `${last.createdAt}.${last.jobId}` }),

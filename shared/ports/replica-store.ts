@@ -5,7 +5,7 @@ import type { Replica } from '#shared/domain/replica.ts';
 export type ReplicaStore = {
   /** OUTDATED, without writing, if a later heartbeat of the same instance, or its exit, is recorded. */
   record(replica: Replica): Promise<'RECORDED' | 'OUTDATED'>;
-  /** Replicas whose lease has expired, most overdue first. Healthy replicas cost no read. */
+  /** Replicas whose lease has expired, most overdue first. Healthy replicas cost no read. Throws UnreadableRecordsError. */
   listExpired(now: TimestampMs, countMax: number): Promise<readonly Replica[]>;
   /** Time of the newest heartbeat of any replica; undefined if there is none. At most one read. */
   lastHeartbeatAt(): Promise<TimestampMs | undefined>;

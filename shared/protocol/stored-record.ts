@@ -5,13 +5,14 @@ import { JOB_STATES, type Job } from '#shared/domain/job.ts';
 import { BOOT_DISK_TYPES, type JobSpec, ROLES } from '#shared/domain/job-spec.ts';
 import { NO_PROGRESS, NO_USAGE, REPLICA_PHASES, type Replica } from '#shared/domain/replica.ts';
 import { STUDY_ALGORITHMS, type Study } from '#shared/domain/study.ts';
+import { UnreadableRecordsError } from '#shared/ports/unreadable-records.ts';
 import { programOptionsSchema } from '#shared/protocol/program-options.ts';
 import { withCurrentNames, withStoredNames } from '#shared/protocol/renamed-fields.ts';
 
 /**
  * The stored form of the records that both job stores keep as JSON: jobs, replicas and outbox entries. Only this module
- * knows it: fields that an older version did not write get defaults, and renamed fields keep their stored names. Unknown
- * keys are dropped.
+ * knows it: fields that an older version did not write get defaults, and renamed fields keep their stored names.
+ * Unknown keys are dropped.
  */
 
 const timestamp = z.int();
@@ -203,6 +204,26 @@ const replicaSchema = z.object({
     .default({ ...NO_PROGRESS, metrics: {} }),
   exit: exitSchema.nullable(),
 });
+
+/** Parses each of a list of records; throws UnreadableRecordsError with the others if some cannot be parsed. */
+export function parseEach<Stored, Item>(
+  records: readonly Stored[],
+  parseRecord: (record: Stored) => Item,
+): readonly Item[] {
+  const readable: Item[] = [];
+  const errors: Error[] = [];
+  for (const record of records) {
+    try {
+      readable.push(parseRecord(record));
+    } catch (error) {
+      errors.push(error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+  if (errors.length > 0) {
+    throw new UnreadableRecordsError(readable, errors);
+  }
+  return readable;
+}
 
 /** Effects whose stored type differs from the code's. */
 const STORED_EFFECTS: Readonly<Record<string, string>> = { JOB_UPDATE: 'ANNOUNCE' };

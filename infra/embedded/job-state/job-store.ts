@@ -5,6 +5,7 @@ import type { CommitOutcome, JobStore } from '#shared/ports/job-store.ts';
 import {
   formatStoredEffect,
   formatStoredJob,
+  parseEach,
   parseStoredEffect,
   parseStoredJob,
 } from '#shared/protocol/stored-record.ts';
@@ -80,7 +81,7 @@ export function openSqliteJobStore(database: Database): JobStore {
     },
     async list({ countMax, after = { createdAt: Number.MAX_SAFE_INTEGER, jobId: '' } }) {
       const rows = statements.list.all({ created_at: after.createdAt, job_id: after.jobId, count: countMax });
-      return rows.map(({ body }) => parseStoredJob(String(body)));
+      return parseEach(rows, ({ body }) => parseStoredJob(String(body)));
     },
   };
 }

@@ -1,7 +1,7 @@
 import type { Database } from '#infra/embedded/data-dir/database.ts';
 import type { Replica } from '#shared/domain/replica.ts';
 import type { ReplicaStore } from '#shared/ports/replica-store.ts';
-import { formatStoredReplica, parseStoredReplica } from '#shared/protocol/stored-record.ts';
+import { formatStoredReplica, parseEach, parseStoredReplica } from '#shared/protocol/stored-record.ts';
 
 const SCHEMA = `
   create table if not exists replicas (
@@ -50,7 +50,7 @@ export function openSqliteReplicaStore(database: Database): ReplicaStore {
       });
       return changes === 0 ? 'OUTDATED' : 'RECORDED';
     },
-    listExpired: async (now, countMax) => statements.expired.all(now, countMax).map(parseReplica),
+    listExpired: async (now, countMax) => parseEach(statements.expired.all(now, countMax), parseReplica),
     async lastHeartbeatAt() {
       const row = statements.lastHeard.get();
       return row === undefined ? undefined : Number(row.heard_at);

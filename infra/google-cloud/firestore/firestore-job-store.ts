@@ -18,6 +18,7 @@ import type { CommitOutcome, JobStore } from '#shared/ports/job-store.ts';
 import {
   formatStoredEffect,
   formatStoredJob,
+  parseEach,
   parseStoredEffect,
   parseStoredJob,
 } from '#shared/protocol/stored-record.ts';
@@ -78,7 +79,7 @@ function createLists({
     async list({ countMax, after }) {
       const newest = jobs.orderBy('createdAt', 'desc').orderBy('jobId').limit(countMax);
       const page = after === undefined ? newest : newest.startAfter(after.createdAt, after.jobId);
-      return (await page.get()).docs.map(jobOf);
+      return parseEach((await page.get()).docs, jobOf);
     },
   };
 }

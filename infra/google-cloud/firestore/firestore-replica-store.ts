@@ -8,7 +8,7 @@ import {
 import type { TimestampMs } from '#shared/domain/job.ts';
 import type { Replica } from '#shared/domain/replica.ts';
 import type { ReplicaStore } from '#shared/ports/replica-store.ts';
-import { formatStoredReplica, parseStoredReplica } from '#shared/protocol/stored-record.ts';
+import { formatStoredReplica, parseEach, parseStoredReplica } from '#shared/protocol/stored-record.ts';
 
 /** Replica records, one document per replica and attempt. The lease is a separate field, because it is queried. */
 export function createFirestoreReplicaStore(firestore: Firestore): ReplicaStore {
@@ -28,7 +28,7 @@ export function createFirestoreReplicaStore(firestore: Firestore): ReplicaStore 
     },
     async listExpired(now, countMax) {
       const expired = replicas.where('leaseExpiresAt', '<=', now).orderBy('leaseExpiresAt').limit(countMax);
-      return (await expired.get()).docs.map(toReplica);
+      return parseEach((await expired.get()).docs, toReplica);
     },
     async lastHeartbeatAt() {
       const [latest] = (await replicas.orderBy('heardAt', 'desc').limit(1).get()).docs;

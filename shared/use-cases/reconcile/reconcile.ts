@@ -3,6 +3,7 @@ import type { TimestampMs } from '#shared/domain/job.ts';
 import { evaluateLease, extendLease } from '#shared/domain/lease.ts';
 import type { Replica } from '#shared/domain/replica.ts';
 import type { ReplicaStore } from '#shared/ports/replica-store.ts';
+import { readableOf } from '#shared/ports/unreadable-records.ts';
 import { attemptAll } from '#shared/use-cases/attempt-all.ts';
 import { type EventPorts, handleJobEvent, publishOutbox } from '#shared/use-cases/handle-job-event.ts';
 import { reportLostReplica } from '#shared/use-cases/reconcile/report-lost-replica.ts';
@@ -40,12 +41,15 @@ export async function wakeDueJobs(ports: ReconcilePorts, now: TimestampMs): Prom
 
 /**
  * Ends attempts whose replicas missed their lease, provided other replicas are still reporting. The newest heartbeat is
- * queried only if a lease has expired.
+ * queried only if a lease has expired. Throws at the end if a record cannot be read.
  */
 export async function endExpiredLeases(ports: ReconcilePorts, now: TimestampMs): Promise<void> {
-  const expired = await ports.replicas.listExpired(now, WORK_PER_TICK_MAX);
+  const { items: expired, error } = await readableOf(ports.replicas.listExpired(now, WORK_PER_TICK_MAX));
   const lastHeartbeatAt = expired.length === 0 ? undefined : await ports.replicas.lastHeartbeatAt();
   await attemptAll(expired, (replica) => handleExpiredLease(ports, replica, { now, lastHeartbeatAt }));
+  if (error !== null) {
+    throw error;
+  }
 }
 
 async function handleExpiredLease(

@@ -1,7 +1,8 @@
 resource "google_compute_network" "this" {
-  project                 = var.project_id
-  name                    = var.name
-  description             = "VMs of training jobs."
+  project = var.project_id
+  name    = var.name
+  # Not to be changed: another description replaces the network.
+  description             = "The VMs of training jobs."
   auto_create_subnetworks = false
   routing_mode            = "REGIONAL"
 }

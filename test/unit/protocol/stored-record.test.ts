@@ -2,11 +2,13 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { openDatabase } from '#infra/embedded/data-dir/database.ts';
 import { openSqliteJobStore } from '#infra/embedded/job-state/job-store.ts';
+import { openSqliteReplicaStore } from '#infra/embedded/job-state/replica-store.ts';
 import { causeOf } from '#shared/domain/cause.ts';
 import type { Effect } from '#shared/domain/event.ts';
 import type { Job } from '#shared/domain/job.ts';
 import type { ContainerProgram, JobSpec } from '#shared/domain/job-spec.ts';
 import type { Replica } from '#shared/domain/replica.ts';
+import { readableOf } from '#shared/ports/unreadable-records.ts';
 import { provisionMessageSchema } from '#shared/protocol/stage-message.ts';
 import {
   formatStoredEffect,
@@ -125,6 +127,9 @@ describe('a stored job', () => {
     const due = await store.listDue(Number.MAX_SAFE_INTEGER, 10);
     expect(due.map(({ jobId }) => jobId).sort()).toEqual(['digits', 'other']);
     await expect(store.read('digits')).rejects.toThrow(/cannot be read by this version/);
+    const { items, error } = await readableOf(store.list({ countMax: 10 }));
+    expect(items.map(({ jobId }) => jobId)).toEqual(['other']);
+    expect(error?.message).toMatch(/1 stored records cannot be read/);
     expect((await store.read('other'))?.job.jobId).toBe('other');
     database.close();
   });
@@ -138,6 +143,18 @@ describe('a stored replica record', () => {
   ])('that is %s is parsed as it was written', (_, replica) => {
     expect(parseStoredReplica(formatStoredReplica(replica))).toEqual(replica);
   });
+});
+
+it('a replica record that cannot be read keeps no other lease from being evaluated', async () => {
+  const database = openDatabase(':memory:');
+  const store = openSqliteReplicaStore(database);
+  await store.record(exampleReplica());
+  await store.record({ ...exampleReplica(), replica: 'worker-0', instanceId: '102' });
+  database.sql.exec(`update replicas set body = '{}' where replica = 'master-0'`);
+  const { items, error } = await readableOf(store.listExpired(Number.MAX_SAFE_INTEGER, 10));
+  expect(items.map(({ replica }) => replica)).toEqual(['worker-0']);
+  expect(error?.message).toMatch(/replica record cannot be read/);
+  database.close();
 });
 
 it('keeps the field name of version 0.1 for a suspect replica', () => {

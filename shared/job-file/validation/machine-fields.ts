@@ -1,6 +1,6 @@
 import { findAccelerator, type Gpus, toAcceleratorEnum } from '#shared/catalog/catalog.ts';
 import type { Dialect, PoolDraft } from '#shared/job-file/draft/job-draft.ts';
-import { ROLE_PREFIXES } from '#shared/job-file/formats/ai-platform/fields.ts';
+import { ROLE_PREFIXES } from '#shared/job-file/formats/ai-platform/training-input-dictionary.ts';
 
 /** A dialect's names for the fields of a pool, relative to the pool's path, for use in remedies. */
 export type MachineFields = {

@@ -2,6 +2,7 @@ import type { Role } from '#shared/domain/job-spec.ts';
 import { readInto } from '#shared/job-file/fields/field.ts';
 import { NONEMPTY_TEXT, TEXT, textList, textMap } from '#shared/job-file/fields/kind.ts';
 import { inJob, inProgram } from '#shared/job-file/fields/slot.ts';
+import { ROLE_PREFIXES } from '#shared/job-file/formats/ai-platform/training-input-dictionary.ts';
 import {
   createParentLookup,
   type FieldRules,
@@ -11,14 +12,6 @@ import {
   READ,
 } from '#shared/job-file/parser/open-mapping.ts';
 import { HYPERPARAMETER_FIELDS, PARAMETER_FIELDS } from '#shared/job-file/tuning/hyperparameter-spec-fields.ts';
-
-/** The prefix of a role's fields in TrainingInput: `parameterServerType`, `parameterServerCount`. */
-export const ROLE_PREFIXES = {
-  master: 'master',
-  worker: 'worker',
-  ps: 'parameterServer',
-  evaluator: 'evaluator',
-} as const satisfies Record<Role, string>;
 
 const OTHER_JOB = {
   use: 'UNSUPPORTED',

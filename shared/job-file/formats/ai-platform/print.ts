@@ -1,13 +1,8 @@
 import type { JobDraft, PoolDraft } from '#shared/job-file/draft/job-draft.ts';
 import { omitEmpty, valuesOf } from '#shared/job-file/draft/print-fields.ts';
 import { printMessage } from '#shared/job-file/fields/field.ts';
-import {
-  ENCRYPTION_CONFIG,
-  JOB,
-  ROLE_PREFIXES,
-  SCHEDULING,
-  TRAINING_INPUT,
-} from '#shared/job-file/formats/ai-platform/fields.ts';
+import { ENCRYPTION_CONFIG, JOB, SCHEDULING, TRAINING_INPUT } from '#shared/job-file/formats/ai-platform/fields.ts';
+import { ROLE_PREFIXES } from '#shared/job-file/formats/ai-platform/training-input-dictionary.ts';
 import { printHyperparameterSpec } from '#shared/job-file/tuning/print-hyperparameter-spec.ts';
 
 /**

@@ -12,11 +12,11 @@ import {
   ENCRYPTION_CONFIG,
   JOB,
   parentLookup,
-  ROLE_PREFIXES,
   replicaConfigOf,
   SCHEDULING,
   TRAINING_INPUT,
 } from '#shared/job-file/formats/ai-platform/fields.ts';
+import { ROLE_PREFIXES } from '#shared/job-file/formats/ai-platform/training-input-dictionary.ts';
 import type { Findings } from '#shared/job-file/parser/findings.ts';
 import {
   type FieldRule,

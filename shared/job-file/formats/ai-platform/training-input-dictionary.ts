@@ -1,8 +1,15 @@
 import { toAcceleratorEnum } from '#shared/catalog/catalog.ts';
-import type { JobSpec, Program, ReplicaGroup } from '#shared/domain/job-spec.ts';
+import type { JobSpec, Program, ReplicaGroup, Role } from '#shared/domain/job-spec.ts';
 import type { Parameter, ParameterScale, ParameterSpace, Study, StudyAlgorithm } from '#shared/domain/study.ts';
 import { printDuration } from '#shared/job-file/draft/duration.ts';
-import { ROLE_PREFIXES } from '#shared/job-file/formats/ai-platform/fields.ts';
+
+/** The prefix of a role's fields in TrainingInput: `parameterServerType`, `parameterServerCount`. */
+export const ROLE_PREFIXES = {
+  master: 'master',
+  worker: 'worker',
+  ps: 'parameterServer',
+  evaluator: 'evaluator',
+} as const satisfies Record<Role, string>;
 
 /**
  * The job as AI Platform's TrainingInput with all defaults filled in; the tier is always CUSTOM. int64 values are text,

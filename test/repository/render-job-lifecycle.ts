@@ -18,7 +18,8 @@ const TIMEOUT_MEANINGS: Readonly<Record<keyof Timeouts, string>> = {
   provisionAnswerMs:
     'The provision stage has not answered: its message is published again. VM names are the same, so no VM is created twice.',
   bootMs: `A VM has sent no heartbeat: the attempt is interrupted. After ${BOOT_FAILURES_IN_ROW_MAX} such attempts in a row the job fails.`,
-  pendingMs: 'A VM waits for capacity: Compute Engine is queried whether it has started the VM or given up.',
+  pendingMs:
+    'A VM waits for capacity: Compute Engine is queried whether it has started the VM or canceled the request.',
   leaseMs:
     'A replica has sent no heartbeat while other replicas were reporting: it is suspect. After half as long again the attempt is interrupted.',
   controlPlaneTimeoutMs:

@@ -114,7 +114,8 @@ function toInstance({ role, index, vmName }: Pick<VmRequest, 'role' | 'index' | 
 }
 
 /**
- * Checks VMs that wait for capacity; returns undefined while they do. A VM that is gone was given up by Compute Engine.
+ * Checks VMs that wait for capacity; returns undefined while they do. Compute Engine has canceled the request for a VM
+ * that is gone.
  * It is not requested again: the next request would wait as long, while another zone may have capacity.
  */
 export async function findPendingVms(

@@ -95,9 +95,9 @@ describe('a package source in a bucket', () => {
   ])('gives the same result from memory and from a stream for a tar.gz %s', async (_what, bytes) => {
     const held = packageSourceOf(objects, await upload('trainer-1.0.tar.gz', bytes));
     const streamed = sourceOf('trainer-1.0.tar.gz', bytes);
-    const { validateModule: _held, ...judged } = await inspectPackage(held);
+    const { validateModule: _held, ...inspected } = await inspectPackage(held);
     const { validateModule: _streamed, ...expected } = await inspectPackage(streamed);
-    expect(judged).toEqual(expected);
+    expect(inspected).toEqual(expected);
   });
 
   it('throws if the object ends early', async () => {

@@ -102,7 +102,7 @@ describe('a replica that misses its lease', () => {
     expect(await ports.replicas.findByInstance('101')).not.toHaveProperty('suspectSince');
   });
 
-  it('is classified by the exit that it has reported, whoever else is reporting', async () => {
+  it('is classified by the exit that it has reported, whether or not others report', async () => {
     await recordHeartbeatOf({ sequence: 2, phase: 'EXITED', exit: { outcome: 'SUCCEEDED' }, leaseExpiresAt: 120_000 });
     await reconcile(ports, 120_000);
     expect((await ports.jobs.read('digits'))?.job).toMatchObject({ verdict: { state: 'SUCCEEDED' } });

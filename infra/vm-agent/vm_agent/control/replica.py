@@ -61,7 +61,7 @@ class Replica:
 
     @property
     def setup_deadline(self) -> float:
-        """By time.monotonic(): after it, the control plane has given up on this VM, and a report comes too late."""
+        """By time.monotonic(): after it, the control plane considers this VM lost, and a report comes too late."""
         return self.started_at + self.config.limits.setup_seconds
 
     @property

@@ -8,7 +8,8 @@ import { TIMEOUTS } from '#shared/domain/timeouts.ts';
 import type { JobStore } from '#shared/ports/job-store.ts';
 import type { MessageBus } from '#shared/ports/message-bus.ts';
 import type { ReplicaStore } from '#shared/ports/replica-store.ts';
-import { type ProvisionMessage, provision } from '#shared/use-cases/provision/provision.ts';
+import { provisionMessageSchema, teardownMessageSchema } from '#shared/protocol/stage-message.ts';
+import { provision } from '#shared/use-cases/provision/provision.ts';
 import { endExpiredLeases, publishOutboxes, wakeDueJobs } from '#shared/use-cases/reconcile/reconcile.ts';
 import { sweep, teardown } from '#shared/use-cases/teardown/teardown.ts';
 import type { Prng } from './prng.ts';
@@ -122,7 +123,7 @@ export function createControlPlane({ prng, scheduler, cloud, faults, has }: Cont
       if (topic === 'provision' || topic === 'teardown') {
         for (let copy = prng.chance(faults.messageTwice) ? 2 : 1; copy > 0; copy -= 1) {
           if (!prng.chance(faults.messageLost)) {
-            deliverLater(topic, data as ProvisionMessage, prng.integer(prng.chance(0.1) ? 120_000 : 5_000));
+            deliverLater(topic, data, prng.integer(prng.chance(0.1) ? 120_000 : 5_000));
           }
         }
       }
@@ -141,15 +142,22 @@ export function createControlPlane({ prng, scheduler, cloud, faults, has }: Cont
     timeouts: TIMEOUTS,
   };
 
-  function deliverLater(topic: 'provision' | 'teardown', message: ProvisionMessage, delayMs: number): void {
+  /** Parses the message as its function does. */
+  async function handle(topic: 'provision' | 'teardown', message: object): Promise<void> {
+    if (topic === 'provision') {
+      await provision(ports, provisionMessageSchema.parse(message), { now: now(), settings: simulatedSettings });
+      return;
+    }
+    const parsed = teardownMessageSchema.parse(message);
+    if (parsed.type === 'TEARDOWN' && has('teardown')) {
+      await teardown(ports, parsed.jobId, now());
+    }
+  }
+
+  function deliverLater(topic: 'provision' | 'teardown', message: object, delayMs: number): void {
     scheduler.at(now() + delayMs, () =>
       scheduler.start(
-        () =>
-          topic === 'provision'
-            ? provision(ports, message, { now: now(), settings: simulatedSettings })
-            : has('teardown')
-              ? teardown(ports, message.jobId, now())
-              : Promise.resolve(),
+        () => handle(topic, message),
         () => deliverLater(topic, message, REDELIVERY_MS_MIN + prng.integer(REDELIVERY_SPREAD_MS)),
       ),
     );

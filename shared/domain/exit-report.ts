@@ -1,23 +1,34 @@
 import { type Cause, type CauseCode, causeOf } from '#shared/domain/cause.ts';
 import type { ReplicaExit } from '#shared/domain/event.ts';
 
+/** Why a replica ended, as its agent reports it. The control plane decides what follows. */
+export const EXIT_REASONS = [
+  /** The program exited by itself: see exitCode or signal. */
+  'EXITED',
+  /** The program was stopped because Compute Engine announced preemption or host maintenance. */
+  'PREEMPTED',
+  /** The agent stopped the program: a heartbeat returned STOP, or the VM was shut down. */
+  'STOPPED',
+  'MAX_RUNNING_TIME',
+  'OUT_OF_MEMORY',
+  'DISK_FULL',
+  'PACKAGE_UNREADABLE',
+  'INSTALL_FAILED',
+  'JOB_DIR_UNWRITABLE',
+  /** A file that an earlier attempt saved cannot be read, or differs from what was saved. */
+  'CHECKPOINT_UNREADABLE',
+  /** The files that earlier attempts saved do not fit on the VM's disk. */
+  'DISK_TOO_SMALL',
+  /** Cloud Storage or Secret Manager returned no response, or only transient errors, for minutes during setup. */
+  'SERVICE_UNREACHABLE',
+  'SECRET_UNAVAILABLE',
+  /** An error in the agent itself. */
+  'AGENT_FAILED',
+] as const;
+
 /** How a replica ended, as its agent reports it; same shape as the heartbeat schema. */
 export type ExitFacts = {
-  readonly reason:
-    | 'EXITED'
-    | 'PREEMPTED'
-    | 'STOPPED'
-    | 'MAX_RUNNING_TIME'
-    | 'OUT_OF_MEMORY'
-    | 'DISK_FULL'
-    | 'PACKAGE_UNREADABLE'
-    | 'INSTALL_FAILED'
-    | 'JOB_DIR_UNWRITABLE'
-    | 'CHECKPOINT_UNREADABLE'
-    | 'DISK_TOO_SMALL'
-    | 'SERVICE_UNREACHABLE'
-    | 'SECRET_UNAVAILABLE'
-    | 'AGENT_FAILED';
+  readonly reason: (typeof EXIT_REASONS)[number];
   readonly exitCode: number | null;
   readonly signal: number | null;
   readonly message: string;

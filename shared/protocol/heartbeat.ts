@@ -1,31 +1,7 @@
 import { z } from 'zod';
+import { EXIT_REASONS } from '#shared/domain/exit-report.ts';
 import { REPLICA_PHASES } from '#shared/domain/replica.ts';
 import { SUPPORTED_PROTOCOLS } from '#shared/protocol/vm-config.ts';
-
-/** Why a replica ended, as its agent reports it. The control plane decides what follows. */
-export const EXIT_REASONS = [
-  /** The program exited by itself: see exitCode or signal. */
-  'EXITED',
-  /** The program was stopped because Compute Engine announced preemption or host maintenance. */
-  'PREEMPTED',
-  /** The agent stopped the program: a heartbeat returned STOP, or the VM was shut down. */
-  'STOPPED',
-  'MAX_RUNNING_TIME',
-  'OUT_OF_MEMORY',
-  'DISK_FULL',
-  'PACKAGE_UNREADABLE',
-  'INSTALL_FAILED',
-  'JOB_DIR_UNWRITABLE',
-  /** A file that an earlier attempt saved cannot be read, or differs from what was saved. */
-  'CHECKPOINT_UNREADABLE',
-  /** The files that earlier attempts saved do not fit on the VM's disk. */
-  'DISK_TOO_SMALL',
-  /** Cloud Storage or Secret Manager returned no response, or only transient errors, for minutes during setup. */
-  'SERVICE_UNREACHABLE',
-  'SECRET_UNAVAILABLE',
-  /** An error in the agent itself. */
-  'AGENT_FAILED',
-] as const;
 
 const fraction = z.number().min(0).max(1);
 const bytes = z.int().min(0);

@@ -17,6 +17,7 @@ sys.path.insert(0, str(HERE.parent))
 
 from vm_agent.control import config as config_module
 from vm_agent.control.config import (
+    OPTIONAL_FIELDS,
     PROTOCOL_VERSION,
     SUPPORTED_PROTOCOLS,
     Config,
@@ -26,12 +27,13 @@ from vm_agent.control.config import (
     upgrade,
 )
 from vm_agent.control.heartbeats import Status, evaluate_answer, heartbeat_body
-from vm_agent.program.exit_report import ExitReport
+from vm_agent.program.exit_report import EXIT_REASONS, ExitReport
 from vm_agent.program.progress import Progress
 from vm_agent.program.usage import GpuUsage, Usage
 from vm_agent.setup.environment import ProgramPaths, program_environment, tool_environment
 
 GOLDEN = HERE.parents[2] / 'shared' / 'protocol' / 'golden'
+JOB_FILE_SCHEMA = HERE.parents[2] / 'shared' / 'job-file' / 'formats' / 'dropforge' / 'job.schema.json'
 # Objects with keys of the user's choice, which the agent passes on as a whole.
 OPEN_OBJECTS = ('program.environment', 'program.secrets', 'cluster', 'trainingInput')
 
@@ -156,6 +158,12 @@ def check_service_variables(test: unittest.TestCase, name: str) -> None:
         test.assertTrue(any(variable.startswith(prefix) for variable in variables), prefix)
 
 
+def check_exit_reasons(test: unittest.TestCase, name: str) -> None:
+    test.assertEqual(list(EXIT_REASONS), golden(name))
+    with test.assertRaisesRegex(ValueError, 'GPU_LOST is not an exit reason'):
+        ExitReport('GPU_LOST', 'The GPU is lost.')
+
+
 def check_produced(
     produce: Callable[[Config], Dict[str, Any]], protocol: int = PROTOCOL_VERSION
 ) -> Callable[[unittest.TestCase, str], None]:
@@ -167,6 +175,7 @@ def check_produced(
 
 
 CHECKS: Dict[str, Callable[[unittest.TestCase, str], None]] = {
+    'exit-reasons.json': check_exit_reasons,
     'heartbeat-answer.json': check_answer,
     'heartbeat-exited.json': check_produced(exited_heartbeat),
     'heartbeat-running.json': check_produced(running_heartbeat),
@@ -231,6 +240,14 @@ class ConfigTest(unittest.TestCase):
         answer = golden('heartbeat-answer.json')
         for command in ('CONTINUE', 'WAIT'):
             self.assertIsNone(evaluate_answer({**answer, 'command': command}))
+
+
+class OptionalFieldsTest(unittest.TestCase):
+    def test_have_the_defaults_of_the_job_file(self) -> None:
+        schema = json.loads((JOB_FILE_SCHEMA).read_text('utf-8'))
+        for (section, field), default in OPTIONAL_FIELDS.items():
+            self.assertEqual(section, 'program')
+            self.assertEqual(schema['properties'][field]['default'], default, field)
 
 
 class ProtocolVersionTest(unittest.TestCase):

@@ -4,6 +4,7 @@ import type { z } from 'zod';
 import { type Database, openDatabase } from '#infra/embedded/data-dir/database.ts';
 import { openSqliteJobStore } from '#infra/embedded/job-state/job-store.ts';
 import { openSqliteReplicaStore } from '#infra/embedded/job-state/replica-store.ts';
+import { EXIT_REASONS } from '#shared/domain/exit-report.ts';
 import type { JobIn } from '#shared/domain/job.ts';
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
 import { type Heartbeat, heartbeatAnswerSchema, heartbeatSchema } from '#shared/protocol/heartbeat.ts';
@@ -28,10 +29,11 @@ function golden(name: string): unknown {
 
 /** The schema of each file; null for a file that is not parsed here. */
 const SCHEMAS: Readonly<Record<string, z.ZodType | null>> = {
+  // Constants here, compared below.
+  'exit-reasons.json': null,
   'heartbeat-answer.json': heartbeatAnswerSchema,
   'heartbeat-exited.json': heartbeatSchema,
   'heartbeat-running.json': heartbeatSchema,
-  // A constant here, compared below.
   'service-variables.json': null,
   'vm-config.json': vmConfigSchema,
   'protocol-1/heartbeat-running.json': heartbeatSchema,
@@ -178,7 +180,8 @@ describe('the TypeScript sender', () => {
     expect(await recordHeartbeat(ports, heartbeat, sender)).toEqual(golden('heartbeat-answer.json'));
   });
 
-  it('holds the service variables', () => {
+  it('holds the service variables and the exit reasons', () => {
     expect(SERVICE_VARIABLES).toEqual(golden('service-variables.json'));
+    expect(EXIT_REASONS).toEqual(golden('exit-reasons.json'));
   });
 });

@@ -4,6 +4,24 @@ import json
 from dataclasses import dataclass
 from typing import Any, Dict, Iterable, Mapping, Optional, Tuple
 
+# The values of `EXIT_REASONS` in shared/domain/exit-report.ts.
+EXIT_REASONS = (
+    'EXITED',
+    'PREEMPTED',
+    'STOPPED',
+    'MAX_RUNNING_TIME',
+    'OUT_OF_MEMORY',
+    'DISK_FULL',
+    'PACKAGE_UNREADABLE',
+    'INSTALL_FAILED',
+    'JOB_DIR_UNWRITABLE',
+    'CHECKPOINT_UNREADABLE',
+    'DISK_TOO_SMALL',
+    'SERVICE_UNREACHABLE',
+    'SECRET_UNAVAILABLE',
+    'AGENT_FAILED',
+)
+
 MESSAGE_CHARS_MAX = 2_000
 LINE_CHARS_MAX = 2_000
 EVIDENCE_LINES_MAX = 40
@@ -14,11 +32,15 @@ EVIDENCE_BYTES_MAX = 40_960
 @dataclass(frozen=True)
 class ExitReport:
     reason: str
-    """A value of `EXIT_REASONS` in shared/protocol/heartbeat.ts."""
+    """One of EXIT_REASONS."""
     message: str
     exit_code: Optional[int] = None
     signal: Optional[int] = None
     evidence: Tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.reason not in EXIT_REASONS:
+            raise ValueError(f'{self.reason} is not an exit reason.')
 
     def to_json(self) -> Dict[str, Any]:
         return {

@@ -29,6 +29,7 @@ describe('the commit-msg hook', () => {
     'provision: retry a rate-limited create',
     'vm-agent/storage: resume uploads after an expired session\n\nA body, with more than seventy-two characters in a single line of it.',
     'Merge branch "main"',
+    'fixup! provision: retry a rate-limited create',
   ])('accepts %j', (message) => {
     expect(problemOf(message)).toBe('');
   });
@@ -39,6 +40,7 @@ describe('the commit-msg hook', () => {
     ['provision: retry a create.', /not "area: imperative"/],
     [`provision: ${'x'.repeat(62)}`, /more than 72 characters/],
     ['', /not "area: imperative"/],
+    ['provision: retry a create\nthat was rate-limited', /no empty line/],
   ])('rejects %j', (message, problem) => {
     expect(problemOf(message)).toMatch(problem);
   });
@@ -48,5 +50,6 @@ it('every commit since the hook was added has such a subject', () => {
   const [added] = git('log', '--format=%H', '--diff-filter=A', '--', '.githooks/commit-msg');
   // Not committed yet, or not in a shallow clone: then there is no commit to check.
   const subjects = added === undefined ? [] : git('log', '--no-merges', '--format=%s', `${added}..HEAD`);
-  expect(subjects.filter((subject) => problemOf(subject) !== '')).toEqual([]);
+  const unfinished = /^(fixup|squash)! /;
+  expect(subjects.filter((subject) => problemOf(subject) !== '' || unfinished.test(subject))).toEqual([]);
 });

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { JobField } from '#shared/job-file/fields/field.ts';
 import { JOB_FIELDS } from '#shared/job-file/formats/dropforge/fields.ts';
+import goldenConfig from '#shared/protocol/golden/vm-config.json' with { type: 'json' };
+import { programOptionsSchema } from '#shared/protocol/program-options.ts';
 import { findFieldGaps } from '../../support/job-file/find-field-gaps.ts';
 
 const ROWS = Object.entries<JobField>(JOB_FIELDS);
@@ -36,5 +38,22 @@ describe('the table of fields', () => {
 
   it('names a field that is not in the JSON Schema', () => {
     expect(findFieldGaps('retries2', RETRIES)).toContain('retries2 is not in job.schema.json.');
+  });
+});
+
+describe('the options of the program', () => {
+  const options = ROWS.filter(([, { isProgramOption }]) => isProgramOption === true);
+
+  it('have a row each, and a value in the golden configuration of a VM', () => {
+    const names = Object.keys(programOptionsSchema.shape).sort();
+    expect(options.map(([name]) => name).sort()).toEqual(names);
+    expect(names.filter((name) => !(name in goldenConfig.program))).toEqual([]);
+  });
+
+  it.each(options)('%s has the same limits in the job file and in the configuration of a VM', (name, { schema }) => {
+    const { minimum, maximum } = schema as { readonly minimum?: number; readonly maximum?: number };
+    const accepts = (value: number) => programOptionsSchema.safeParse({ [name]: value }).success;
+    expect([minimum, maximum].map((limit) => limit !== undefined && accepts(limit))).toEqual([true, true]);
+    expect([(minimum ?? 0) - 1, (maximum ?? 0) + 1].map(accepts)).toEqual([false, false]);
   });
 });

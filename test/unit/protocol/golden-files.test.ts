@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { z } from 'zod';
@@ -42,6 +43,16 @@ const SCHEMAS: Readonly<Record<string, z.ZodType | null>> = {
 };
 
 const PARSED = Object.entries(SCHEMAS).flatMap(([name, schema]) => (schema === null ? [] : [[name, schema] as const]));
+
+/** SHA-256 of the files of earlier versions. */
+const SUMS_OF_OLD_FILES = {
+  'protocol-1/heartbeat-running.json': '5d89ead2bc83b9f986f97a2cd1f1d3c63397abcc758a2ae038a9f67528e694a9',
+  'protocol-1/vm-config.json': 'e4a2c0f934fdb44643868261cb58b80aab2b966a5d650bd82d4829bb6b508583',
+};
+
+function sha256Of(bytes: Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('hex');
+}
 
 /** Objects whose keys are the user's: any of them may be missing. */
 const OPEN_OBJECTS = ['program.environment', 'program.secrets', 'cluster', 'trainingInput', 'progress.metrics'];
@@ -91,6 +102,13 @@ describe('the golden files', () => {
 
   it.each(['heartbeat-running.json', 'heartbeat-exited.json', 'vm-config.json'])('%s is of this version', (name) => {
     expect(golden(name)).toMatchObject({ protocol: PROTOCOL_VERSION });
+  });
+
+  it('of the version before are never edited: VMs of that version still send them', () => {
+    const sums = Object.keys(SCHEMAS)
+      .filter((name) => name.startsWith('protocol-'))
+      .map((name) => [name, sha256Of(readFileSync(new URL(name, FOLDER)))]);
+    expect(Object.fromEntries(sums)).toEqual(SUMS_OF_OLD_FILES);
   });
 
   it('of the version before are of that version, and no other version is accepted', () => {

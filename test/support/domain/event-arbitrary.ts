@@ -11,12 +11,25 @@ const causes: fc.Arbitrary<Cause> = fc
   .constantFrom(...(Object.keys(CAUSES) as CauseCode[]))
   .map((code) => causeOf(code, `It was ${code}.`, ['a line']));
 
-/** Weighted so that jobs progress before they end. */
+/** How often each event is drawn: jobs progress before they end. */
+const WEIGHTS: Readonly<Record<JobEventType, number>> = {
+  PLACEMENT_CHOSEN: 6,
+  VMS_CREATED: 6,
+  REPLICA_STARTED: 6,
+  DEADLINE_PASSED: 6,
+  VMS_PENDING: 3,
+  REPLICA_REPORTED: 3,
+  REPLICA_UPLOADING: 3,
+  REPLICA_EXITED: 3,
+  ATTEMPT_INTERRUPTED: 3,
+  PLACEMENT_FAILED: 3,
+  VMS_GONE: 3,
+  NO_PLACEMENT_LEFT: 1,
+  CANCEL_REQUESTED: 1,
+  DELIVERY_EXHAUSTED: 1,
+};
 const types: fc.Arbitrary<JobEventType> = fc.oneof(
-  { weight: 8, arbitrary: fc.constantFrom('PLACEMENT_CHOSEN', 'VMS_CREATED', 'REPLICA_STARTED', 'DEADLINE_PASSED') },
-  { weight: 2, arbitrary: fc.constantFrom('REPLICA_REPORTED', 'REPLICA_UPLOADING') },
-  { weight: 4, arbitrary: fc.constantFrom('REPLICA_EXITED', 'ATTEMPT_INTERRUPTED', 'PLACEMENT_FAILED', 'VMS_GONE') },
-  { weight: 1, arbitrary: fc.constantFrom('NO_PLACEMENT_LEFT', 'CANCEL_REQUESTED', 'DELIVERY_EXHAUSTED') },
+  ...Object.entries(WEIGHTS).map(([type, weight]) => ({ weight, arbitrary: fc.constant(type as JobEventType) })),
 );
 
 /** Any event that could reach the job, current or stale. */
@@ -27,6 +40,7 @@ const events: fc.Arbitrary<JobEvent> = fc
     attempt: ordinals,
     placementRound: ordinals,
     retryAt: times,
+    until: times,
     zone: fc.constantFrom(...ZONES),
     zonesAvailable: fc.subarray([...ZONES, 'europe-west4-a']),
     quota: fc.record({

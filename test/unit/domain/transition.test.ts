@@ -6,6 +6,9 @@ import { RULES, transition } from '#shared/domain/rules/transition.ts';
 import { INTERRUPTIONS_IN_ROW_MAX, STABLE_RUN_MS, TIMEOUTS } from '#shared/domain/timeouts.ts';
 import { eventsFor, INSTANCE, jobAfter, PLACEMENT, queuedJob } from '../../support/domain/example-job.ts';
 
+/** The fields by which an event names what it is about; one that names an earlier one is outdated. */
+const FENCES = ['attempt', 'placementRound'] as const;
+
 const queued = queuedJob();
 const preparing = jobAfter(queued, ['PLACEMENT_CHOSEN', 1_000]);
 const created = jobAfter(preparing, ['VMS_CREATED', 2_000]);
@@ -72,22 +75,38 @@ describe('every pair of status and event', () => {
   );
 });
 
-describe('an attempt that has ended', () => {
-  const second = jobAfter(
-    running,
+describe('an event of another attempt or placement round', () => {
+  const steps: readonly (readonly [JobEventType, number])[] = [
     ['ATTEMPT_INTERRUPTED', 100_000],
     ['PLACEMENT_CHOSEN', 101_000],
     ['VMS_CREATED', 102_000],
+    ['REPLICA_STARTED', 103_000],
+    ['REPLICA_EXITED', 104_000],
+    ['VMS_GONE', 105_000],
+  ];
+  const second = steps.map((_, index) => jobAfter(running, ...steps.slice(0, index + 1)));
+  const fenced = Object.values(eventsFor(running, 0)).flatMap((event) =>
+    FENCES.filter((fence) => fence in event).map((fence) => ({ type: event.type, fence })),
   );
 
-  it.each(['REPLICA_EXITED', 'REPLICA_STARTED', 'ATTEMPT_INTERRUPTED', 'PLACEMENT_FAILED', 'VMS_CREATED'] as const)(
-    'has no say any more: %s',
-    (type) => {
-      const late = { ...eventsFor(second, 103_000)[type], attempt: 1 };
-      expect(transition(second, late)).toEqual({ job: second, effects: [] });
-    },
-  );
+  it('is tried in every status', () => {
+    expect(new Set(second.map(({ status }) => status))).toEqual(new Set(JOB_STATUSES));
+    expect(second.every(({ attempt }) => attempt === 2)).toBe(true);
+  });
 
+  it.each(fenced)('is ignored: $type with an earlier $fence', ({ type, fence }) => {
+    for (const job of second) {
+      const late = { ...eventsFor(job, 200_000)[type], [fence]: job[fence] - 1 };
+      const { job: after, effects } = transition(job, late);
+      expect(after, job.status).toBe(job);
+      expect(effects, job.status).toEqual([]);
+    }
+    const isHandled = second.some((job) => transition(job, eventsFor(job, 200_000)[type]).job !== job);
+    expect(isHandled, `${type} changes the job if it is current`).toBe(true);
+  });
+});
+
+describe('an attempt that has ended', () => {
   it('is followed by the next at once, with its VMs torn down and its cause in the ledger', () => {
     const { job, effects } = transition(running, eventsFor(running, 100_000).ATTEMPT_INTERRUPTED);
     expect(effects.map(({ type }) => type)).toEqual(['TEARDOWN', 'PROVISION', 'JOB_UPDATE']);

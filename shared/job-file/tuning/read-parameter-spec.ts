@@ -96,12 +96,12 @@ function readConditional(
   findings: Findings,
 ): ConditionalParameterDraft | undefined {
   const { parameterSpec, ...conditions } = openMapping(found, CONDITIONAL_PARAMETER_SPEC, findings);
-  const given = Object.entries(conditions).filter(([, condition]) => isSet(condition));
+  const setConditions = Object.entries(conditions).filter(([, condition]) => isSet(condition));
   if (found.node.kind !== 'MAPPING') {
     return undefined;
   }
-  checkCondition(found, { parentKind, names: given.map(([name]) => name) }, findings);
-  const values = given.flatMap(
+  checkCondition(found, { parentKind, names: setConditions.map(([name]) => name) }, findings);
+  const values = setConditions.flatMap(
     ([, condition]) => readTextList(openOptional(condition, PARENT_VALUES, findings).values, findings) ?? [],
   );
   if (!isSet(parameterSpec)) {

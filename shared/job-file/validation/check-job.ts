@@ -14,8 +14,9 @@ import {
 import { checkJobId, checkLabels } from '#shared/job-file/validation/check-names.ts';
 import { checkProgramOptions } from '#shared/job-file/validation/check-program-options.ts';
 import { checkPrograms, type ProgramsCheck } from '#shared/job-file/validation/check-programs.ts';
-import { checkProvisioning, checkReservation } from '#shared/job-file/validation/check-provisioning.ts';
+import { checkProvisioning } from '#shared/job-file/validation/check-provisioning.ts';
 import { checkRegion } from '#shared/job-file/validation/check-region.ts';
+import { checkReservation } from '#shared/job-file/validation/check-reservation.ts';
 import { checkSecrets } from '#shared/job-file/validation/check-secrets.ts';
 import { checkPythonVersion, checkRuntimeVersion } from '#shared/job-file/validation/check-versions.ts';
 import type { JobContext } from '#shared/job-file/validation/job-context.ts';

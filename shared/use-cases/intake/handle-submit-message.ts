@@ -18,8 +18,8 @@ export async function handleSubmitMessage(
   now: TimestampMs,
 ): Promise<SubmitOutcome> {
   const { uploadBucket } = ports.intake;
-  const beside = { bucket: uploadBucket, name: `submitted/${messageId}${REPORT_SUFFIX}` };
-  const source = { uri: `pubsub://submit/${messageId}`, deliveryId: messageId, reportUri: toGsUri(beside) };
+  const reportObject = { bucket: uploadBucket, name: `submitted/${messageId}${REPORT_SUFFIX}` };
+  const source = { uri: `pubsub://submit/${messageId}`, deliveryId: messageId, reportUri: toGsUri(reportObject) };
   const outcome = await submitJob(ports, {
     text: data,
     fileName: 'the message',
@@ -30,31 +30,31 @@ export async function handleSubmitMessage(
     now,
   });
   if (outcome.verdict !== 'ACCEPTED') {
-    await reportSubmission(ports, { source: source.uri, beside, generation: undefined }, outcome);
+    await reportSubmission(ports, { source: source.uri, reportObject, generation: undefined }, outcome);
   } else {
-    await reportDuplicate(ports, { beside, source, jobId: outcome.jobId });
+    await reportDuplicate(ports, { reportObject, source, jobId: outcome.jobId });
   }
   return outcome;
 }
 
 type Duplicate = {
-  readonly beside: ObjectName;
+  readonly reportObject: ObjectName;
   readonly source: { readonly uri: string; readonly reportUri: string };
   readonly jobId: string;
 };
 
 /**
  * Reports that a message repeated an earlier submission, such as one that its publisher sent again because the answer
- * was lost. The job's updates go to the report of the earlier one, so that otherwise this message would have none.
+ * was lost. The job's updates go to the report of the earlier one. Without this, the message would have no report.
  */
-async function reportDuplicate(ports: SubmitPorts, { beside, source, jobId }: Duplicate): Promise<void> {
+async function reportDuplicate(ports: SubmitPorts, { reportObject, source, jobId }: Duplicate): Promise<void> {
   const job = (await ports.jobs.read(jobId))?.job;
   if (job === undefined || job.source.reportUri === source.reportUri) {
     return;
   }
-  const subject = { beside, generation: undefined, acceptedJobId: jobId };
-  await updateReport(ports.objects, subject, async (present) =>
-    present === undefined
+  const subject = { reportObject, generation: undefined, acceptedJobId: jobId };
+  await updateReport(ports.objects, subject, async (current) =>
+    current === undefined
       ? { verdict: 'ACCEPTED', source: source.uri, jobId, problems: [], warnings: [...job.warnings], job: null }
       : null,
   );

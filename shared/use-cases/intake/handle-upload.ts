@@ -83,6 +83,6 @@ function fallbackJobIdOf({ name, generation }: ObjectInfo): string {
 }
 
 function reportUpload(ports: SubmitPorts, { bucket, name, generation }: ObjectInfo, outcome: SubmitOutcome) {
-  const beside = { bucket, name: `${name}${REPORT_SUFFIX}` };
-  return reportSubmission(ports, { source: toGsUri({ bucket, name }), beside, generation }, outcome);
+  const reportObject = { bucket, name: `${name}${REPORT_SUFFIX}` };
+  return reportSubmission(ports, { source: toGsUri({ bucket, name }), reportObject, generation }, outcome);
 }

@@ -32,5 +32,5 @@ export type IntakeSettings = {
 };
 
 export function usesZone({ zones }: Pick<IntakeSettings, 'zones'>, zone: string): boolean {
-  return zones === null || zones.some((place) => zone === place || zone.startsWith(`${place}-`));
+  return zones === null || zones.some((zoneOrRegion) => zone === zoneOrRegion || zone.startsWith(`${zoneOrRegion}-`));
 }

@@ -8,7 +8,7 @@ export type ReportedSubmission = {
   /** URI of the upload or message. */
   readonly source: string;
   /** The report object. */
-  readonly beside: ObjectName;
+  readonly reportObject: ObjectName;
   /** Generation of the upload; undefined for a message. */
   readonly generation: string | undefined;
 };
@@ -22,9 +22,9 @@ export async function reportSubmission(
   submission: ReportedSubmission,
   outcome: SubmitOutcome,
 ): Promise<void> {
-  const { beside, generation } = submission;
+  const { reportObject, generation } = submission;
   if (outcome.verdict !== 'ACCEPTED') {
-    await updateReport(ports.objects, { beside, generation, acceptedJobId: null }, async (present) => {
+    await updateReport(ports.objects, { reportObject, generation, acceptedJobId: null }, async (present) => {
       // A redelivery does not take an acceptance back, even if a package of the job is gone by now.
       const isAccepted = present?.verdict === 'ACCEPTED' && present.generation === generation;
       return isAccepted ? null : reportOf(submission, outcome);
@@ -34,7 +34,7 @@ export async function reportSubmission(
   const { jobId } = outcome;
   const hasReplaced = await updateReport(
     ports.objects,
-    { beside, generation, acceptedJobId: jobId },
+    { reportObject, generation, acceptedJobId: jobId },
     async (present) => {
       const isOfJob = present === undefined || (present.verdict === 'ACCEPTED' && present.jobId === jobId);
       return isOfJob ? null : reportOf(submission, outcome);

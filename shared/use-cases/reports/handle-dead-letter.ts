@@ -44,8 +44,8 @@ export async function handleDeadLetter(ports: DeadLetterPorts, letter: DeadLette
 
 /** Writes the report beside the upload, unless this generation has a report already, which is more specific. */
 async function reportUnhandledUpload(objects: ObjectStore, upload: StorageObject, message: string): Promise<void> {
-  const beside = { bucket: upload.bucket, name: `${upload.name}${REPORT_SUFFIX}` };
-  const subject = { beside, generation: upload.generation, acceptedJobId: null };
+  const reportObject = { bucket: upload.bucket, name: `${upload.name}${REPORT_SUFFIX}` };
+  const subject = { reportObject, generation: upload.generation, acceptedJobId: null };
   const remedy = 'Upload it again. If it fails again, report this message to the operator of the deployment.';
   const problems = [{ code: 'INTERNAL_ERROR', message, remedy }];
   await updateReport(objects, subject, async (present) => {

@@ -18,8 +18,8 @@ export async function reportJob(ports: ReportPorts, jobId: string, now: Timestam
   if (source === undefined) {
     return;
   }
-  const beside = parseGsUri(source.reportUri);
-  const subject = { beside, generation: generationOf(source), acceptedJobId: jobId };
+  const reportObject = parseGsUri(source.reportUri);
+  const subject = { reportObject, generation: generationOf(source), acceptedJobId: jobId };
   await updateReport(ports.objects, subject, async () => {
     const job = (await ports.jobs.read(jobId))?.job;
     if (job === undefined) {

@@ -8,8 +8,8 @@ const WRITE_TRIES_MAX = 5;
 
 /** What a report is about. */
 export type ReportSubject = {
-  /** The report beside the upload: `NAME.report.json`. */
-  readonly beside: ObjectName;
+  /** The report object beside the upload: `NAME.report.json`. */
+  readonly reportObject: ObjectName;
   /** Generation of the upload; undefined for a message, whose report has a unique name. */
   readonly generation: string | undefined;
   /** The job that was accepted; null for every other verdict. */
@@ -23,31 +23,33 @@ type StoredReport = { readonly objectGeneration: string; readonly report: Report
  * has its report at `NAME.GENERATION.report.json`, named by `earlierReport`: it is copied there before the report
  * beside the upload is replaced, and updated there from then on.
  *
- * `render` gets the present report and returns the next one, or null to keep it. The write is conditional on the
+ * `render` gets the current report and returns the next one, or null to keep it. The write is conditional on the
  * generation that was read, so that of two concurrent writers one retries. Returns whether a report was written.
  */
 export async function updateReport(
   objects: ObjectStore,
   subject: ReportSubject,
-  render: (present: Report | undefined) => Promise<Report | null>,
+  render: (current: Report | undefined) => Promise<Report | null>,
 ): Promise<boolean> {
   for (let writeTry = 1; writeTry <= WRITE_TRIES_MAX; writeTry += 1) {
-    const beside = await find(objects, subject.beside);
-    const isBeside = !isSuperseded(subject, beside.report);
-    const target = isBeside ? subject.beside : ownReportOf(subject.beside, subject.generation);
-    const present = isBeside ? beside : await find(objects, target);
-    const rendered = await render(present.report);
+    const uploadReport = await find(objects, subject.reportObject);
+    const isNewest = !isSuperseded(subject, uploadReport.report);
+    const target = isNewest ? subject.reportObject : ownReportOf(subject.reportObject, subject.generation);
+    const current = isNewest ? uploadReport : await find(objects, target);
+    const rendered = await render(current.report);
     if (rendered === null) {
       return false;
     }
-    const earlierReport = isBeside ? await keepEarlier(objects, subject, beside.report) : present.report?.earlierReport;
-    const generation = newerOf(present.report?.generation, subject.generation);
+    const earlierReport = isNewest
+      ? await keepEarlier(objects, subject, uploadReport.report)
+      : current.report?.earlierReport;
+    const generation = newerOf(current.report?.generation, subject.generation);
     const report = { ...rendered, generation, earlierReport };
-    if ((await writeReport(objects, target, { report, ifGeneration: present.objectGeneration })) !== 'CONFLICT') {
+    if ((await writeReport(objects, target, { report, ifGeneration: current.objectGeneration })) !== 'CONFLICT') {
       return true;
     }
   }
-  throw new Error(`${toGsUri(subject.beside)} kept changing while it was written. The message is redelivered.`);
+  throw new Error(`${toGsUri(subject.reportObject)} kept changing while it was written. The message is redelivered.`);
 }
 
 /** Whether the report beside the upload is about a newer upload that is not the same job. */
@@ -70,7 +72,7 @@ function isOfSameJob({ acceptedJobId }: ReportSubject, report: Report | undefine
 }
 
 /**
- * Copies a report that is about another job to that job's own report. Returns its URI, or the present `earlierReport`.
+ * Copies a report that is about another job to that job's own report. Returns its URI, or the current `earlierReport`.
  */
 async function keepEarlier(
   objects: ObjectStore,
@@ -80,7 +82,7 @@ async function keepEarlier(
   if (report?.verdict !== 'ACCEPTED' || isOfSameJob(subject, report) || report.generation === undefined) {
     return report?.earlierReport;
   }
-  const target = ownReportOf(subject.beside, report.generation);
+  const target = ownReportOf(subject.reportObject, report.generation);
   // A report that exists already is more recent.
   await writeReport(objects, target, { report, ifGeneration: '0' });
   return toGsUri(target);

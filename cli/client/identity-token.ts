@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import { GoogleAuth, UserRefreshClient } from 'google-auth-library';
 import { Failure } from '#cli/core/failure.ts';
 
-/** Identity tokens expire after one hour; refreshed earlier. */
+/** Identity tokens expire after one hour; a cached one is replaced after 45 minutes. */
 const TOKEN_AGE_MS_MAX = 45 * 60_000;
 
 const GCLOUD_TIMEOUT_MS = 30_000;

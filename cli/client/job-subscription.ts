@@ -6,13 +6,13 @@ import { describePubsubError } from '#cli/client/pubsub-error.ts';
 /** Pub/Sub deletes a subscription that nothing has used for this long; its minimum (docs, "Subscription properties"). */
 const EXPIRATION_SECONDS = 86_400;
 
-/** How long undelivered updates are kept; Pub/Sub's minimum. Older ones are of no use to a follower. */
+/** How long undelivered updates are kept; Pub/Sub's minimum. A command that follows the job needs only the newest. */
 const RETENTION_SECONDS = 600;
 
 const CALL_TIMEOUT_MS = 10_000;
 
 export type JobSubscription = JobUpdates & {
-  /** Deletes the subscription. Never rejects: what is left behind expires. */
+  /** Deletes the subscription. Never rejects; a subscription that could not be deleted expires. */
   close(): Promise<void>;
 };
 
@@ -25,7 +25,7 @@ type SubscribeOptions = {
   readonly onProblem: (problem: string) => void;
 };
 
-/** Subscribes to the updates of one job until it is closed. Returns at once: the subscription is created meanwhile. */
+/** Subscribes to the updates of one job until it is closed. Returns immediately; the subscription is created in the background. */
 export function subscribeToJob(options: SubscribeOptions): JobSubscription {
   const { projectId, topic, endpoint, jobId } = options;
   const client = new PubSub({

@@ -4,25 +4,25 @@ import type { Output } from '#cli/core/command.ts';
 
 /** For the help of commands that follow a job. */
 export const UPDATES_NOTE =
-  'On a deployment, a subscription to job updates shows changes at once for members of update_followers.';
+  'On a deployment, a subscription to job updates shows changes immediately for members of update_followers.';
 
 type WithUpdates<T> = {
   readonly jobId: string;
   readonly stderr: Output;
-  readonly work: (updates: JobUpdates | undefined) => Promise<T>;
+  readonly follow: (updates: JobUpdates | undefined) => Promise<T>;
 };
 
 /**
- * Does the work, which follows a job, with a subscription to the job's updates if the deployment has a topic for them;
- * otherwise, and without the right to subscribe, the work has only its polls. Deletes the subscription at the end.
+ * Runs `follow` with a subscription to the job's updates, and then deletes the subscription. Passes undefined if the
+ * deployment has no topic; without permission to subscribe, the job is polled.
  */
 export async function withJobUpdates<T>(
   { topics, projectId }: Pick<Target, 'topics' | 'projectId'>,
-  { jobId, stderr, work }: WithUpdates<T>,
+  { jobId, stderr, follow }: WithUpdates<T>,
 ): Promise<T> {
   const topic = topics?.jobUpdates;
   if (!topic) {
-    return work(undefined);
+    return follow(undefined);
   }
   // Loaded on demand: the client library takes half a second, and an embedded cloud does not need it.
   const { subscribeToJob } = await import('#cli/client/job-subscription.ts');
@@ -31,7 +31,7 @@ export async function withJobUpdates<T>(
     onProblem: (problem) => stderr.write(`INFO: ${problem} The job is polled instead.\n`),
   });
   try {
-    return await work(subscription);
+    return await follow(subscription);
   } finally {
     await subscription.close();
   }

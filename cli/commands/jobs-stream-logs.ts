@@ -19,7 +19,7 @@ export const jobsStreamLogs: Command = {
     const signal = io.interrupted;
     const work = withJobUpdates(target, {
       ...{ jobId, stderr: io.stderr },
-      work: (updates) =>
+      follow: (updates) =>
         streamLogs(createApiClient(target.api, signal), jobId, {
           ...{ signal, updates },
           onEntry: (entry) => print({ json: entry, text: formatLogEntry(entry, io.stdout) }),

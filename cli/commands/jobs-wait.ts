@@ -28,7 +28,7 @@ export const jobsWait: Command = {
     const signal = timeout === undefined ? io.interrupted : AbortSignal.any([io.interrupted, timeout]);
     const following = withJobUpdates(target, {
       ...{ jobId, stderr: io.stderr },
-      work: (updates) => followJob(createApiClient(target.api, signal), jobId, { signal, updates }),
+      follow: (updates) => followJob(createApiClient(target.api, signal), jobId, { signal, updates }),
     });
     const work = following.catch((error: unknown) => {
       throw timeout?.aborted && !io.interrupted.aborted

@@ -55,7 +55,7 @@ function describeFacts(job: JobView, nowMs: number): readonly string[] {
     .map(([name, value]) => `  ${name.padEnd(12)}${value}`);
 }
 
-/** The cause of the wait and its remedy. The remedy of a stockout in CAUSES is for a job that failed of it. */
+/** The cause of the wait and its remedy. The remedy of a stockout in CAUSES is for a job that failed because of it. */
 function describeWait({ code, message }: NonNullable<JobView['waitingFor']>): string {
   const remedy =
     code === 'STOCKOUT'

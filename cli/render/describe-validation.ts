@@ -83,7 +83,7 @@ function describePrice(price: JobFilePrice | null): readonly string[] {
 
 function describeSaving(vertex: number, onDemand: number, spot: number | null): string {
   const percentOf = (price: number) => `${Math.round((1 - price / vertex) * 100)} %`;
-  return `${percentOf(onDemand)} saved on demand${spot === null ? '' : `, ${percentOf(spot)} on Spot`}`;
+  return `${percentOf(onDemand)} cheaper on demand${spot === null ? '' : `, ${percentOf(spot)} on Spot`}`;
 }
 
 function formatUsd(usd: number): string {

@@ -136,7 +136,7 @@ async function follow({ io, print }: Invocation, target: Target, jobId: string):
   const signal = io.interrupted;
   const work = withJobUpdates(target, {
     ...{ jobId, stderr: io.stderr },
-    work: (updates) =>
+    follow: (updates) =>
       streamLogs(createApiClient(target.api, signal), jobId, {
         ...{ signal, updates },
         onEntry: (entry) => print({ json: entry, text: formatLogEntry(entry, io.stdout) }),

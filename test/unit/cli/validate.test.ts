@@ -31,7 +31,7 @@ describe('dropforge jobs validate', () => {
     expect(stdout).toMatch(/^good\.yaml: valid {2}\(AI Platform\)$/m);
     expect(stdout).toMatch(/^ {2}master +1 +n1-standard-8 +2 × nvidia-tesla-t4 +on demand$/m);
     expect(stdout).toMatch(/^ {2}price +on demand \$\d+\.\d\d per hour, Spot \$\d+\.\d\d \(list prices in [\w-]+, \d/m);
-    expect(stdout).toMatch(/^ +Vertex AI \$\d+\.\d\d: \d+ % saved on demand, \d+ % on Spot$/m);
+    expect(stdout).toMatch(/^ +Vertex AI \$\d+\.\d\d: \d+ % cheaper on demand, \d+ % on Spot$/m);
     expect(stdout).toMatch(/^bad\.yaml: invalid/m);
     expect(stdout).toMatch(
       /^ {2}error UNKNOWN_FIELD \(line 3, trainingInput\.regoin\): .*\n {6}→ Did you mean "region"/m,

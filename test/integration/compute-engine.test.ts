@@ -3,7 +3,7 @@ import { BODY, openComputeEngineForAllTests, ZONE } from '../support/embedded/co
 
 const { compute, call, insert } = openComputeEngineForAllTests();
 
-describe('other resources of the Compute Engine emulator', () => {
+describe('read-only resources of the Compute Engine emulator', () => {
   it.each([
     ['', { kind: 'compute#project', name: 'p', defaultServiceAccount: 'vm@p.test' }],
     [
@@ -50,7 +50,7 @@ describe('other resources of the Compute Engine emulator', () => {
       '/global/firewalls',
       'The embedded cloud does not support the Compute Engine method GET /compute/v1/projects/p/global/firewalls.',
     ],
-  ])('has no %s', async (path, message) => {
+  ])('returns 404 for %s', async (path, message) => {
     expect(await call(path)).toMatchObject({
       status: 404,
       json: { error: { code: 404, message, errors: [{ message, domain: 'global', reason: 'notFound' }] } },

@@ -7,7 +7,7 @@ import {
   occupancyOf,
   occupiedZonesOf,
 } from '#infra/embedded/compute-engine/vms/fleet.ts';
-import { change, type Machine } from '#infra/embedded/compute-engine/vms/machine.ts';
+import { type Machine, updateRecord } from '#infra/embedded/compute-engine/vms/machine.ts';
 import { readSerialPort } from '#infra/embedded/compute-engine/vms/process.ts';
 import { type VmRecord, vmOf } from '#infra/embedded/compute-engine/vms/table.ts';
 import { crash, halt, observe, preempt } from '#infra/embedded/compute-engine/vms/termination.ts';
@@ -94,7 +94,7 @@ export function createVmAdmin(fleet: Fleet): VmAdmin {
     describe(vm, part) {
       const machine = findNamed(fleet, vm);
       if (machine !== undefined) {
-        change(machine, { request: { ...machine.record.request, ...part } });
+        updateRecord(machine, { request: { ...machine.record.request, ...part } });
         machine.server?.notifyChange();
       }
       return machine?.record;
@@ -110,7 +110,7 @@ export function createVmAdmin(fleet: Fleet): VmAdmin {
 async function startTerminated(fleet: Fleet, vm: VmName): Promise<VmCreateFailure | undefined> {
   const named = findNamed(fleet, vm);
   // A stop requested earlier completes first.
-  await named?.tail;
+  await named?.lastWork;
   const python = named && (await fleet.findPython(named.record.request.machineImage));
   // No await from here to the change of the record: two VMs cannot use the same capacity.
   if (named === undefined || observe(named).status !== 'TERMINATED') {

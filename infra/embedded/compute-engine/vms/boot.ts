@@ -1,10 +1,10 @@
 import {
-  change,
   type Machine,
   openMetadata,
   runInBackground,
   runInOrder,
   treeOf,
+  updateRecord,
 } from '#infra/embedded/compute-engine/vms/machine.ts';
 import { bootVm, prepareBoot, readLeaderPid, removeDisk } from '#infra/embedded/compute-engine/vms/process.ts';
 import { findInTree, isAlive, killTree, type ProcessKey } from '#infra/embedded/compute-engine/vms/process-tree.ts';
@@ -34,18 +34,18 @@ export function reset(machine: Machine): Promise<void> {
 export function restart(machine: Machine): Promise<void> {
   const { clock } = machine.context;
   const deleteAt = clock.now() + machine.record.request.maxRunSeconds * 1_000;
-  change(machine, { status: 'STARTING', deleteAt });
+  updateRecord(machine, { status: 'STARTING', deleteAt });
   return runInOrder(machine, () => reboot(machine));
 }
 
 async function reboot(machine: Machine): Promise<void> {
-  change(machine, { status: 'STARTING' });
+  updateRecord(machine, { status: 'STARTING' });
   try {
     await openMetadata(machine);
     await killTree(treeOf(machine));
     await boot(machine);
   } catch (error) {
-    change(machine, { status: 'TERMINATED' });
+    updateRecord(machine, { status: 'TERMINATED' });
     throw error;
   }
 }
@@ -62,7 +62,7 @@ export async function resume(machine: Machine): Promise<void> {
   }
   const running = status === 'TERMINATED' ? null : await findRunningLeader(machine);
   if (running !== null) {
-    change(machine, { leader: running, status: 'RUNNING' });
+    updateRecord(machine, { leader: running, status: 'RUNNING' });
     await reopenMetadata(machine);
   } else if (leader === null) {
     await killTree(treeOf(machine));
@@ -70,7 +70,7 @@ export async function resume(machine: Machine): Promise<void> {
   } else if (status === 'TERMINATED') {
     await killTree(treeOf(machine));
   } else {
-    change(machine, { status: 'RUNNING' });
+    updateRecord(machine, { status: 'RUNNING' });
     observe(machine);
   }
 }
@@ -87,7 +87,7 @@ async function boot(machine: Machine): Promise<void> {
   const plan = { directory, instanceId, metadataPort, startupScript, python, host: context.host };
   await prepareBoot(plan);
   await bootVm(plan, {
-    onSpawned: (leader) => change(machine, { leader, status: 'RUNNING' }),
+    onSpawned: (leader) => updateRecord(machine, { leader, status: 'RUNNING' }),
     onEnded: () => void observe(machine),
   });
 }
@@ -124,7 +124,7 @@ async function recoverUnstarted(machine: Machine): Promise<void> {
   if (request.capacityWaitSeconds === null) {
     await remove(machine);
   } else {
-    change(machine, { status: 'PENDING', deleteAt: createdAt + request.capacityWaitSeconds * 1_000 });
+    updateRecord(machine, { status: 'PENDING', deleteAt: createdAt + request.capacityWaitSeconds * 1_000 });
   }
 }
 

@@ -2,7 +2,7 @@ import type { Occupancy } from '#infra/embedded/compute-engine/vms/admission.ts'
 import { hasCapacity } from '#infra/embedded/compute-engine/vms/admission.ts';
 import { start } from '#infra/embedded/compute-engine/vms/boot.ts';
 import type { Machine, MachineContext } from '#infra/embedded/compute-engine/vms/machine.ts';
-import { change, runInBackground } from '#infra/embedded/compute-engine/vms/machine.ts';
+import { runInBackground, updateRecord } from '#infra/embedded/compute-engine/vms/machine.ts';
 import type { VmRecord } from '#infra/embedded/compute-engine/vms/table.ts';
 import { observe } from '#infra/embedded/compute-engine/vms/termination.ts';
 
@@ -36,7 +36,7 @@ export function startPendingVms(fleet: Fleet): void {
   for (const machine of fleet.machines) {
     const { status, request } = machine.record;
     if (status === 'PENDING' && machine.destroying === null && hasCapacity(request.zone, occupancyOf(fleet))) {
-      change(machine, { status: 'STARTING', deleteAt: now + request.maxRunSeconds * 1_000 });
+      updateRecord(machine, { status: 'STARTING', deleteAt: now + request.maxRunSeconds * 1_000 });
       runInBackground(machine, start(machine));
     }
   }

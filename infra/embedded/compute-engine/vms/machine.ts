@@ -42,8 +42,8 @@ export type Machine = {
   record: VmRecord;
   server: MetadataServer | null;
   /** Settles when all work started on this VM so far has finished. */
-  tail: Promise<void>;
-  /** The deletion of the VM, once started. */
+  lastWork: Promise<void>;
+  /** Resolves when the VM is deleted; null before deletion starts. */
   destroying: Promise<void> | null;
   /** After a failure, the deletion is not retried before this time. */
   retryAt: number;
@@ -53,11 +53,11 @@ const RETRY_MS = 5_000;
 
 export function createMachine(context: MachineContext, record: VmRecord): Machine {
   const directory = join(context.directory, `${record.request.vmName}-${record.instanceId}`);
-  return { context, directory, record, server: null, tail: Promise.resolve(), destroying: null, retryAt: 0 };
+  return { context, directory, record, server: null, lastWork: Promise.resolve(), destroying: null, retryAt: 0 };
 }
 
 /** Changes the record; it is persisted before any dependent action. */
-export function change(machine: Machine, part: Partial<VmRecord>): void {
+export function updateRecord(machine: Machine, part: Partial<VmRecord>): void {
   const { closing, table } = machine.context;
   closing.throwIfAborted();
   machine.record = { ...machine.record, ...part };
@@ -66,8 +66,8 @@ export function change(machine: Machine, part: Partial<VmRecord>): void {
 
 /** Runs work on a VM sequentially, in the order of the calls. */
 export function runInOrder(machine: Machine, work: () => Promise<void>): Promise<void> {
-  const done = machine.tail.then(work);
-  machine.tail = done.catch(() => undefined);
+  const done = machine.lastWork.then(work);
+  machine.lastWork = done.catch(() => undefined);
   return done;
 }
 
@@ -95,10 +95,10 @@ export async function openMetadata(machine: Machine): Promise<void> {
     writeGuestAttribute(name, value) {
       const { attributes, status, message } = withGuestAttribute(machine.record, name, value);
       if (status === 200) {
-        change(machine, { guestAttributes: attributes });
+        updateRecord(machine, { guestAttributes: attributes });
       }
       return { status, message };
     },
   });
-  change(machine, { metadataPort: machine.server.port });
+  updateRecord(machine, { metadataPort: machine.server.port });
 }

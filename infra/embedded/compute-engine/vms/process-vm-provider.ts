@@ -90,12 +90,12 @@ export async function openProcessVmProvider(options: ProcessVmProviderOptions): 
       if (closing.signal.aborted) {
         return;
       }
-      const endings = await Promise.allSettled(isKeepingVms ? [] : [...fleet.machines].map(destroy));
+      const terminations = await Promise.allSettled(isKeepingVms ? [] : [...fleet.machines].map(destroy));
       closing.abort();
       await polling;
-      await Promise.all([...fleet.machines].map(({ tail }) => tail));
+      await Promise.all([...fleet.machines].map(({ lastWork }) => lastWork));
       await Promise.all([...fleet.machines].map(({ server }) => server?.close()));
-      const failed = endings.find((ending) => ending.status === 'rejected');
+      const failed = terminations.find((termination) => termination.status === 'rejected');
       if (failed !== undefined) {
         throw new Error('Some VMs could not be terminated. The next start tries again.', { cause: failed.reason });
       }
@@ -172,7 +172,7 @@ function newInstanceId(): string {
 }
 
 async function createExisting(machine: Machine, request: VmRequest): Promise<CreateOutcome> {
-  await machine.tail;
+  await machine.lastWork;
   const { record, context } = machine;
   const { vmName, zone } = request;
   const isSame = (['jobId', 'attempt', 'role', 'index'] as const).every((key) => record.request[key] === request[key]);

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import {
-  change,
   type Machine,
   runInBackground,
   runInOrder,
   treeOf,
+  updateRecord,
 } from '#infra/embedded/compute-engine/vms/machine.ts';
 import { removeDisk } from '#infra/embedded/compute-engine/vms/process.ts';
 import { isAlive, killTree, signalGroup } from '#infra/embedded/compute-engine/vms/process-tree.ts';
@@ -16,7 +16,7 @@ const STOP_POLL_MS = 5;
 export function observe(machine: Machine): VmRecord {
   const { record, context } = machine;
   if (record.status === 'RUNNING' && !context.closing.aborted && !isLeaderRunning(record)) {
-    change(machine, { status: 'TERMINATED' });
+    updateRecord(machine, { status: 'TERMINATED' });
     runInBackground(
       machine,
       record.isPreempted ? destroy(machine) : runInOrder(machine, () => onGuestTerminated(machine)),
@@ -38,13 +38,13 @@ export function destroy(machine: Machine): Promise<void> {
 export function preempt(machine: Machine): void {
   const { clock, config } = machine.context;
   const endsAt = clock.now() + config.preemptionNoticeMs;
-  change(machine, { isPreempted: true, deleteAt: Math.min(machine.record.deleteAt, endsAt) });
+  updateRecord(machine, { isPreempted: true, deleteAt: Math.min(machine.record.deleteAt, endsAt) });
   machine.server?.notifyChange();
 }
 
 /** Simulates a host error: kills all processes of the VM at once. */
 export async function crash(machine: Machine): Promise<void> {
-  change(machine, { status: 'TERMINATED' });
+  updateRecord(machine, { status: 'TERMINATED' });
   await killTree(treeOf(machine));
   await machine.context.onInterrupted(vmOf(machine.record), 'compute.instances.hostError');
 }
@@ -59,15 +59,15 @@ export function halt(machine: Machine): Promise<void> {
     if (status !== 'RUNNING' && !isHalting) {
       return;
     }
-    change(machine, { status: 'STOPPING', isHalting: true });
+    updateRecord(machine, { status: 'STOPPING', isHalting: true });
     try {
       await stop(machine);
     } catch (error) {
       // The next observation determines the VM's actual status.
-      change(machine, { status: 'RUNNING', isHalting: false });
+      updateRecord(machine, { status: 'RUNNING', isHalting: false });
       throw error;
     }
-    change(machine, { status: 'TERMINATED', isHalting: false });
+    updateRecord(machine, { status: 'TERMINATED', isHalting: false });
   });
 }
 
@@ -83,7 +83,7 @@ export function destroyWhenDue(machine: Machine): void {
 
 async function destroyNow(machine: Machine): Promise<void> {
   const { context, directory } = machine;
-  change(machine, { status: 'STOPPING', isHalting: false });
+  updateRecord(machine, { status: 'STOPPING', isHalting: false });
   await stop(machine);
   await machine.server?.close();
   machine.server = null;

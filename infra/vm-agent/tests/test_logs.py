@@ -29,7 +29,7 @@ class LineSplitterTest(unittest.TestCase):
         self.assertEqual(split(b' 1%\r 2%\r', b' 3%\r100%\n'), ['100%'])
         self.assertEqual(split(b'one\r', b'\ntwo\r\n'), ['one', 'two'])
 
-    def test_splits_an_endless_line(self) -> None:
+    def test_splits_a_line_longer_than_the_limit(self) -> None:
         lines = split(*[b'x' * 10_000] * 5)
         self.assertEqual(sum(map(len, lines)), 50_000)
         self.assertTrue(all(len(line) <= LINE_CHARS_MAX for line in lines))
@@ -114,7 +114,7 @@ class LogShipperTest(unittest.TestCase):
 
         lines = self.ship(send, 500)
         self.assertEqual(lines[:499], [f'line {number}' for number in range(500) if number != 317])
-        self.assertEqual(lines[499:], ['Cloud Logging rejected 1 lines, which are lost: 400 bad entry'])
+        self.assertEqual(lines[499:], ['Cloud Logging rejected 1 line, which is lost: 400 bad entry'])
 
     def test_abandons_a_batch_of_which_every_part_is_rejected(self) -> None:
         tries: List[int] = []
@@ -132,7 +132,7 @@ class LogShipperTest(unittest.TestCase):
         self.assertEqual(lines[10], 'The output exceeds 70 bytes; further lines are not logged.')
         self.assertEqual(lines[-1], '90 lines over the limit were not logged.')
 
-    def test_does_not_block_the_program_indefinitely(self) -> None:
+    def test_drops_lines_beyond_8_mb_rather_than_block_the_program(self) -> None:
         is_up = threading.Event()
 
         def send(batch: Sequence[LogLine]) -> None:

@@ -194,7 +194,7 @@ class GoldenFilesTest(unittest.TestCase):
             with self.subTest(name):
                 check(self, name)
 
-    def test_an_unknown_key_is_noticed_at_any_depth(self) -> None:
+    def test_an_unknown_key_is_reported_at_any_depth(self) -> None:
         body = golden('vm-config.json')
         package = {**body['program']['packages'][0], 'sha256': ''}
         changed = {
@@ -236,7 +236,7 @@ class ConfigTest(unittest.TestCase):
         with self.assertRaisesRegex(ConfigError, 'not valid JSON'):
             parse_config('{')
 
-    def test_obeys_only_the_command_stop(self) -> None:
+    def test_stops_only_on_the_command_stop(self) -> None:
         answer = golden('heartbeat-answer.json')
         for command in ('CONTINUE', 'WAIT'):
             self.assertIsNone(evaluate_answer({**answer, 'command': command}))

@@ -190,7 +190,8 @@ class LogShipper:
         raise AssertionError('backoff_delays never ends')
 
     def _report_lost(self, lost: Sequence[LogLine], rejection: BatchRejected) -> None:
-        text = f'Cloud Logging rejected {len(lost)} lines, which are lost: {rejection}'
+        lines = '1 line, which is lost' if len(lost) == 1 else f'{len(lost)} lines, which are lost'
+        text = f'Cloud Logging rejected {lines}: {rejection}'
         write_to_console(text)
         # For a lost line of the agent, the report would be lost for the same reason, and reported again.
         if isinstance(rejection, EntriesRejected) and any(line.stream != 'agent' for line in lost):

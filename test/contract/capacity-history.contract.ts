@@ -4,7 +4,7 @@ import type { CapacityHistory } from '#shared/ports/capacity-history.ts';
 import type { OpenStore, StoreUnderTest } from '../support/contract/store-under-test.ts';
 
 /** Limit on the entries that one recall returns. */
-const FAILURES_RECALLED_MAX = 500;
+const FAILURES_READ_MAX = 500;
 
 const NOW = 1_000_000_000;
 const query = { machineKey: 'n1-standard-4+1xNVIDIA_TESLA_T4', provisioningModel: 'STANDARD', since: 0 } as const;
@@ -64,10 +64,10 @@ export function describeCapacityHistoryContract(name: string, open: OpenStore<Ca
     });
 
     it('recalls a limited number, the newest', async () => {
-      const times = Array.from({ length: FAILURES_RECALLED_MAX + 20 }, (_, index) => NOW + index);
+      const times = Array.from({ length: FAILURES_READ_MAX + 20 }, (_, index) => NOW + index);
       await Promise.all(times.map((failedAt) => history.record(failure({ failedAt }))));
       const recalled = (await history.recall(query)).map(({ failedAt }) => failedAt);
-      expect(recalled.length).toBeLessThanOrEqual(FAILURES_RECALLED_MAX);
+      expect(recalled.length).toBeLessThanOrEqual(FAILURES_READ_MAX);
       expect(recalled.length).toBeGreaterThanOrEqual(100);
       expect([...recalled].sort()).toEqual(times.slice(-recalled.length));
     });

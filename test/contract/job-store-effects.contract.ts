@@ -10,7 +10,7 @@ import {
 } from '../support/contract/job-store-examples.ts';
 
 /** The outbox part of the JobStore contract; run by `describeJobStoreContract`. */
-export function describeOwedEffects(store: () => JobStore): void {
+export function describeOutbox(store: () => JobStore): void {
   it('lists outbox entries in commit order, with unique ids', async () => {
     await store().create(job, [provisionOf(1), provisionOf(2)]);
     for (const [eventId, effects] of [

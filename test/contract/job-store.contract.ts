@@ -11,7 +11,7 @@ import {
 } from '../support/contract/job-store-examples.ts';
 import type { OpenStore, StoreUnderTest } from '../support/contract/store-under-test.ts';
 import { closedJob } from '../support/domain/example-job.ts';
-import { describeOwedEffects } from './job-store-effects.contract.ts';
+import { describeOutbox } from './job-store-effects.contract.ts';
 
 /** The contract of every JobStore. */
 export function describeJobStoreContract(name: string, open: OpenStore<JobStore>): void {
@@ -27,7 +27,7 @@ export function describeJobStoreContract(name: string, open: OpenStore<JobStore>
 
     describeCreation(() => store);
     describeCommits(() => store);
-    describeOwedEffects(() => store);
+    describeOutbox(() => store);
     describeLists(() => store);
     describeConnections(() => opened);
   });

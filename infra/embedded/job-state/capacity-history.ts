@@ -2,7 +2,7 @@ import type { Database } from '#infra/embedded/data-dir/database.ts';
 import { CAPACITY_FAILURE_AGE_MS_MAX, type CapacityFailure } from '#shared/domain/capacity.ts';
 import type { CapacityHistory } from '#shared/ports/capacity-history.ts';
 
-const FAILURES_RECALLED_MAX = 500;
+const FAILURES_READ_MAX = 500;
 
 const SCHEMA = `
   create table if not exists capacity_refusals (
@@ -20,7 +20,7 @@ export function openSqliteCapacityHistory(database: Database): CapacityHistory {
   const deleteExpired = sql.prepare('delete from capacity_refusals where refused_at < ?');
   const recall = sql.prepare(`
     select * from capacity_refusals where machine_key = ? and provisioning_model = ? and refused_at >= ?
-    order by refused_at desc limit ${FAILURES_RECALLED_MAX}`);
+    order by refused_at desc limit ${FAILURES_READ_MAX}`);
 
   return {
     async record({ machineKey, provisioningModel, zone, failedAt }) {

@@ -26,8 +26,8 @@ export function openSqliteReplicaStore(database: Database): ReplicaStore {
       where not (replicas.instance_id = excluded.instance_id
         and (replicas.sequence > excluded.sequence or (replicas.has_exited and not excluded.has_exited)))`),
     expired: sql.prepare('select body from replicas where lease_expires_at <= ? order by lease_expires_at limit ?'),
-    lastHeard: sql.prepare(`
-      select json_extract(body, '$.heardAt') as heard_at from replicas where sequence > 0
+    latestHeartbeat: sql.prepare(`
+      select json_extract(body, '$.heardAt') as heartbeat_at from replicas where sequence > 0
       order by json_extract(body, '$.heardAt') desc limit 1`),
     byInstance: sql.prepare('select body from replicas where instance_id = ?'),
     byJob: sql.prepare('select body from replicas where job_id = ? order by attempt, replica'),
@@ -52,8 +52,8 @@ export function openSqliteReplicaStore(database: Database): ReplicaStore {
     },
     listExpired: async (now, countMax) => parseEach(statements.expired.all(now, countMax), parseReplica),
     async lastHeartbeatAt() {
-      const row = statements.lastHeard.get();
-      return row === undefined ? undefined : Number(row.heard_at);
+      const row = statements.latestHeartbeat.get();
+      return row === undefined ? undefined : Number(row.heartbeat_at);
     },
     async findByInstance(instanceId) {
       const row = statements.byInstance.get(instanceId);

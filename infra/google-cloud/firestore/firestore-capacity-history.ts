@@ -3,7 +3,7 @@ import { COLLECTIONS, EXPIRY_FIELD, toDocumentId } from '#infra/google-cloud/fir
 import { CAPACITY_FAILURE_AGE_MS_MAX, type CapacityFailure } from '#shared/domain/capacity.ts';
 import type { CapacityHistory } from '#shared/ports/capacity-history.ts';
 
-const FAILURES_COUNT_MAX = 500;
+const FAILURES_READ_MAX = 500;
 
 /** Capacity failures, one document each. Recording one twice has no effect; Firestore deletes them when they expire. */
 export function createFirestoreCapacityHistory(firestore: Firestore): CapacityHistory {
@@ -23,7 +23,7 @@ export function createFirestoreCapacityHistory(firestore: Firestore): CapacityHi
         .where('provisioningModel', '==', provisioningModel)
         .where('refusedAt', '>=', since)
         .orderBy('refusedAt', 'desc')
-        .limit(FAILURES_COUNT_MAX)
+        .limit(FAILURES_READ_MAX)
         .get();
       return found.docs.map(
         (document): CapacityFailure => ({

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openVmCloudUnderTest, PLACE, type VmCloudUnderTest } from '../support/contract/vm-cloud-under-test.ts';
-import { patientRequest } from './vm-provider.contract.ts';
+import { flexStartRequest } from './vm-provider.contract.ts';
 
 const NARROW = { zones: [{ name: PLACE.zone, vmsMax: 1 }] };
 
@@ -13,8 +13,8 @@ describe('VMs of the embedded cloud that wait for capacity', () => {
   afterEach(() => cloud.destroy());
 
   const request = (name: string, capacityWaitSeconds = 90) =>
-    cloud.vms().create({ ...patientRequest(PLACE, name), capacityWaitSeconds });
-  const remove = (name: string) => cloud.vms().delete(patientRequest(PLACE, name));
+    cloud.vms().create({ ...flexStartRequest(PLACE, name), capacityWaitSeconds });
+  const remove = (name: string) => cloud.vms().delete(flexStartRequest(PLACE, name));
 
   it('start when there is capacity, in the order of their requests, and use none before', async () => {
     await request('first');
@@ -60,7 +60,7 @@ describe('VMs of the embedded cloud that wait for capacity', () => {
 
   it('keep waiting if the cloud crashed while starting one', async () => {
     await request('unborn');
-    await cloud.vms().hostError(patientRequest(PLACE, 'unborn').vmName);
+    await cloud.vms().hostError(flexStartRequest(PLACE, 'unborn').vmName);
     await cloud.reopen(() => ({ leader: null, status: 'STARTING' }));
 
     await expect.poll(() => cloud.statusOf('unborn')).toBe('RUNNING');

@@ -35,7 +35,7 @@ export function vmRequest(harness: Pick<VmProviderHarness, 'zone' | 'machineImag
 }
 
 /** A VM that waits for capacity that never becomes available. */
-export function patientRequest(harness: Pick<VmProviderHarness, 'zone' | 'machineImage'>, name: string): VmRequest {
+export function flexStartRequest(harness: Pick<VmProviderHarness, 'zone' | 'machineImage'>, name: string): VmRequest {
   return {
     ...vmRequest(harness, name),
     machineType: 'a2-highgpu-1g',
@@ -91,7 +91,7 @@ export function describeVmProviderContract(name: string, open: () => Promise<VmP
     });
 
     it('queues a request that may wait for capacity, once if it is repeated', async () => {
-      const request = { ...patientRequest(harness, 'patient'), zone: harness.fullZone };
+      const request = { ...flexStartRequest(harness, 'patient'), zone: harness.fullZone };
       const outcomes = [await harness.vms.create(request), await harness.vms.create(request)];
 
       const instanceId = outcomes[0]?.outcome === 'PENDING' ? outcomes[0].instanceId : undefined;
@@ -102,7 +102,7 @@ export function describeVmProviderContract(name: string, open: () => Promise<VmP
     });
 
     it('creates a VM at once if there is capacity, even if it could have waited', async () => {
-      const request = patientRequest(harness, 'lucky');
+      const request = flexStartRequest(harness, 'lucky');
       const created = await harness.vms.create(request);
 
       expect(created).toMatchObject({ outcome: 'CREATED' });

@@ -67,7 +67,7 @@ const present = FRAMEWORKS.filter(({ requirement }) => isInstallable(requirement
 
 if (present.length < FRAMEWORKS.length) {
   const missing = FRAMEWORKS.filter((framework) => !present.includes(framework)).map(({ requirement }) => requirement);
-  process.stdout.write(`pip has no ${missing.join(' and no ')} here: jobs that need it are skipped.\n`);
+  process.stdout.write(`${missing.join(' and ')} cannot be installed with pip: jobs that need it are skipped.\n`);
 }
 
 describe('a package whose requirements come from an index', () => {
@@ -90,7 +90,7 @@ describe('a package whose requirements come from an index', () => {
     expect(scores).toHaveLength(1);
   });
 
-  it('fails on its VM with the name of the requirement that no index has', async () => {
+  it('fails with INSTALL_FAILED that names the requirement no index has', async () => {
     const jobId = 'with_nothing';
     await cloud.upload(`${jobId}.tar.gz`, await packTrainer(jobId, 'no-such-framework-anywhere', 'print(1)\n'));
 

@@ -22,7 +22,7 @@ const text = fc.oneof(
   fc.constantFrom(...values),
   fc.constantFrom(
     'gs://b/p',
-    '${X}',
+    `\${X}`,
     '<bucket>',
     'MACHINE_TYPE',
     'n1-standard-8',

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createComputeVmProvider } from '#infra/google-cloud/compute-engine/compute-vm-provider.ts';
 import type { VmProvider } from '#shared/ports/vm-provider.ts';
-import { describeVmProviderContract, patientRequest, vmRequest } from '../contract/vm-provider.contract.ts';
+import { describeVmProviderContract, flexStartRequest, vmRequest } from '../contract/vm-provider.contract.ts';
 import { PLACE } from '../support/contract/vm-cloud-under-test.ts';
 import { type ComputeUnderTest, openComputeUnderTest } from '../support/google-cloud/compute-under-test.ts';
 
@@ -78,7 +78,7 @@ describe('the VmProvider of Compute Engine, beyond the contract', () => {
   });
 
   it('finds a VM that waited for capacity in its current status', async () => {
-    const request = patientRequest(PLACE, 'patient');
+    const request = flexStartRequest(PLACE, 'patient');
     compute.cloud.vms().setStockout(PLACE.zone, true);
     const pending = await vms.create(request);
     expect(pending).toMatchObject({ outcome: 'PENDING' });
@@ -91,7 +91,7 @@ describe('the VmProvider of Compute Engine, beyond the contract', () => {
   it('does not wait for the insertion of a pending VM to end', async () => {
     compute.cloud.vms().setStockout(PLACE.zone, true);
     isOpenEnded = true;
-    const request = patientRequest(PLACE, 'long');
+    const request = flexStartRequest(PLACE, 'long');
 
     expect(await vms.create(request)).toMatchObject({ outcome: 'PENDING' });
     expect(await vms.create(request)).toMatchObject({ outcome: 'PENDING' });

@@ -26,7 +26,13 @@ const ALL_STOPS: readonly Mechanism[] = ['teardown', ...STOPS.map(({ stop }) => 
 /** Longest time that an orphaned VM ran, in simulated milliseconds. */
 async function longestOrphanLifetimeMs(seed: number, without: readonly Mechanism[]): Promise<number> {
   const world = createWorld(seed, without);
-  Object.assign(world.faults, { crash: 0, messageLost: 0, mute: 0, silentDeath: 0, createThrows: 0 });
+  Object.assign(world.faults, {
+    crash: 0,
+    messageLost: 0,
+    heartbeatsStop: 0,
+    crashesWithoutReport: 0,
+    createThrows: 0,
+  });
   const orphanedAt = new Map<string, number>();
   let longestMs = 0;
   for (const jobId of ['steady', 'wide', 'broken']) {

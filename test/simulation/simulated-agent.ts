@@ -6,9 +6,9 @@ import type { SimulatedCloud, SimulatedVm } from './simulated-cloud.ts';
 
 export type AgentFaults = {
   /** Chances per heartbeat. */
-  silentDeath: number;
+  crashesWithoutReport: number;
   /** The VM exists and is billed, but its agent sends nothing and ignores all commands. */
-  mute: number;
+  heartbeatsStop: number;
   preempted: number;
   heartbeatLost: number;
   heartbeatTwice: number;
@@ -66,10 +66,10 @@ export function runAgent(world: AgentWorld, vm: SimulatedVm): void {
       hasEnded = true;
       cloud.vanish(vm);
       world.onPreempted(vm);
-    } else if (prng.chance(faults.silentDeath)) {
+    } else if (prng.chance(faults.crashesWithoutReport)) {
       hasEnded = true;
       prng.chance(0.5) ? cloud.vanish(vm) : cloud.update(vm, { status: 'TERMINATED' });
-    } else if (prng.chance(faults.mute)) {
+    } else if (prng.chance(faults.heartbeatsStop)) {
       hasEnded = true;
     }
     return hasEnded;

@@ -43,7 +43,7 @@ function mergeRegions(catalog: Catalog, responses: readonly ApiRegion[]): Merged
   return { catalog: { ...catalog, regions }, changes, reviewNotes: [] };
 }
 
-/** Zones with other names, such as AI zones (`us-south1-ai1b`), have few machine types and limited access. */
+/** Returns whether this is a standard zone; AI zones (`us-south1-ai1b`) have few machine types and limited access. */
 function isStandardZone(region: string, zone: string): boolean {
   return zone.length === region.length + 2 && zone.startsWith(`${region}-`);
 }

@@ -95,12 +95,12 @@ describe('the JSON Schema of Dropforge’s own format', () => {
   });
 
   it('describes every field, with valid examples', () => {
-    const mute = Object.entries(properties).filter(([, field]) => field.description.length < 10);
-    expect(mute).toEqual([]);
+    const undescribed = Object.entries(properties).filter(([, field]) => field.description.length < 10);
+    expect(undescribed).toEqual([]);
     for (const [name, field] of Object.entries(properties)) {
       for (const example of 'examples' in field ? (field.examples ?? []) : []) {
-        const isRight = validate({ [name]: example });
-        expect(isRight, `${name}: ${JSON.stringify(example)}`).toBe(true);
+        const isValid = validate({ [name]: example });
+        expect(isValid, `${name}: ${JSON.stringify(example)}`).toBe(true);
       }
     }
   });

@@ -1,5 +1,13 @@
-import type { Effect } from '#shared/domain/event.ts';
 import { type Job, stateOf } from '#shared/domain/job.ts';
+
+/** What to do next, in the imperative: plain data, idempotent. Each becomes one message on a stage topic. */
+export type Effect =
+  | { readonly type: 'PROVISION'; readonly jobId: string; readonly attempt: number; readonly placementRound: number }
+  | { readonly type: 'TEARDOWN'; readonly jobId: string }
+  | { readonly type: 'JOB_UPDATE'; readonly jobId: string; readonly state: string; readonly attempt: number };
+
+/** The job after an event, and the effects to publish. */
+export type Transition = { readonly job: Job; readonly effects: readonly Effect[] };
 
 /** Asks the provision stage to place the current attempt and to create its VMs. */
 export function provisionOf({ jobId, attempt, placementRound }: Job): Effect {

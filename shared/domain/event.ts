@@ -1,5 +1,5 @@
 import type { Cause } from '#shared/domain/cause.ts';
-import type { Instance, Job, Placement, TimestampMs } from '#shared/domain/job.ts';
+import type { Instance, Placement, TimestampMs } from '#shared/domain/job.ts';
 
 /** Why Compute Engine could not create an attempt's VMs, and what its error says about other zones. */
 export type VmCreateFailure = {
@@ -76,11 +76,3 @@ export type JobEvent = { readonly eventId: string; readonly jobId: string; reado
 
 export type JobEventType = JobEvent['type'];
 export type EventOf<E extends JobEventType> = Extract<JobEvent, { type: E }>;
-
-/** What to do next, in the imperative: plain data, idempotent. Each becomes one message on a stage topic. */
-export type Effect =
-  | { readonly type: 'PROVISION'; readonly jobId: string; readonly attempt: number; readonly placementRound: number }
-  | { readonly type: 'TEARDOWN'; readonly jobId: string }
-  | { readonly type: 'JOB_UPDATE'; readonly jobId: string; readonly state: string; readonly attempt: number };
-
-export type Transition = { readonly job: Job; readonly effects: readonly Effect[] };

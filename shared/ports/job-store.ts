@@ -1,4 +1,4 @@
-import type { Effect } from '#shared/domain/event.ts';
+import type { Effect } from '#shared/domain/effect.ts';
 import type { Job, TimestampMs } from '#shared/domain/job.ts';
 
 export type StoredJob = { readonly job: Job; readonly revision: number };

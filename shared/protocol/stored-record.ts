@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { CAUSES, type Cause, type CauseCode } from '#shared/domain/cause.ts';
-import type { Effect, ReplicaExit } from '#shared/domain/event.ts';
+import type { Effect } from '#shared/domain/effect.ts';
+import type { ReplicaExit } from '#shared/domain/event.ts';
 import { JOB_STATES, type Job } from '#shared/domain/job.ts';
 import { BOOT_DISK_TYPES, type JobSpec, ROLES } from '#shared/domain/job-spec.ts';
 import { NO_PROGRESS, NO_USAGE, REPLICA_PHASES, type Replica } from '#shared/domain/replica.ts';

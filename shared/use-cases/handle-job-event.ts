@@ -1,4 +1,5 @@
-import type { Effect, JobEvent } from '#shared/domain/event.ts';
+import type { Effect } from '#shared/domain/effect.ts';
+import type { JobEvent } from '#shared/domain/event.ts';
 import type { Job } from '#shared/domain/job.ts';
 import { transition } from '#shared/domain/rules/transition.ts';
 import type { Timeouts } from '#shared/domain/timeouts.ts';

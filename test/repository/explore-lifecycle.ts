@@ -1,5 +1,5 @@
 import type { CauseCode } from '#shared/domain/cause.ts';
-import type { Effect } from '#shared/domain/event.ts';
+import type { Effect } from '#shared/domain/effect.ts';
 import { type Job, type JobIn, replicasOf, stateOf, type TimestampMs, type UnfinishedJob } from '#shared/domain/job.ts';
 import { transition } from '#shared/domain/rules/transition.ts';
 import { DELIVERY_FAILURES_IN_ROW_MAX, INTERRUPTIONS_IN_ROW_MAX } from '#shared/domain/timeouts.ts';

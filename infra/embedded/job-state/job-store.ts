@@ -1,5 +1,5 @@
 import type { Database } from '#infra/embedded/data-dir/database.ts';
-import type { Effect } from '#shared/domain/event.ts';
+import type { Effect } from '#shared/domain/effect.ts';
 import type { Job } from '#shared/domain/job.ts';
 import type { CommitOutcome, JobStore } from '#shared/ports/job-store.ts';
 import {

@@ -11,7 +11,7 @@ import {
   HANDLED_EVENT_AGE_MS_MAX,
   toDocumentId,
 } from '#infra/google-cloud/firestore/collections.ts';
-import type { Effect } from '#shared/domain/event.ts';
+import type { Effect } from '#shared/domain/effect.ts';
 import type { Job } from '#shared/domain/job.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { CommitOutcome, JobStore } from '#shared/ports/job-store.ts';

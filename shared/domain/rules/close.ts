@@ -1,6 +1,5 @@
 import { abridge, type Cause, causeOf } from '#shared/domain/cause.ts';
-import { teardownOf } from '#shared/domain/effect.ts';
-import type { Transition } from '#shared/domain/event.ts';
+import { type Transition, teardownOf } from '#shared/domain/effect.ts';
 import {
   ATTEMPT_RECORDS_MAX,
   type AttemptRecord,

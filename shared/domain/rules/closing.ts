@@ -1,5 +1,5 @@
-import { teardownOf } from '#shared/domain/effect.ts';
-import type { EventOf, Transition } from '#shared/domain/event.ts';
+import { type Transition, teardownOf } from '#shared/domain/effect.ts';
+import type { EventOf } from '#shared/domain/event.ts';
 import type { JobIn } from '#shared/domain/job.ts';
 import { commonFields, ignore, move } from '#shared/domain/rules/rule.ts';
 import type { Timeouts } from '#shared/domain/timeouts.ts';

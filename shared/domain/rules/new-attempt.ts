@@ -1,6 +1,6 @@
 import { type Cause, causeOf, classOf } from '#shared/domain/cause.ts';
-import { provisionOf, teardownOf } from '#shared/domain/effect.ts';
-import type { ReplicaExit, Transition } from '#shared/domain/event.ts';
+import { provisionOf, type Transition, teardownOf } from '#shared/domain/effect.ts';
+import type { ReplicaExit } from '#shared/domain/event.ts';
 import { type Job, type PlacedJob, remainingRunningMs } from '#shared/domain/job.ts';
 import { closeJob, failJob, recordAttempt } from '#shared/domain/rules/close.ts';
 import { maxRunningTimeExceeded } from '#shared/domain/rules/limits.ts';

@@ -1,6 +1,6 @@
 import { causeOf, classOf } from '#shared/domain/cause.ts';
-import { provisionOf } from '#shared/domain/effect.ts';
-import type { EventOf, Transition } from '#shared/domain/event.ts';
+import { provisionOf, type Transition } from '#shared/domain/effect.ts';
+import type { EventOf } from '#shared/domain/event.ts';
 import {
   allReplicasCreated,
   isCurrentRound,

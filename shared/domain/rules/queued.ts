@@ -1,6 +1,6 @@
 import { causeOf } from '#shared/domain/cause.ts';
-import { provisionOf } from '#shared/domain/effect.ts';
-import type { EventOf, Transition } from '#shared/domain/event.ts';
+import { provisionOf, type Transition } from '#shared/domain/effect.ts';
+import type { EventOf } from '#shared/domain/event.ts';
 import { isCurrentRound, type JobIn } from '#shared/domain/job.ts';
 import { cancelJob, failJob } from '#shared/domain/rules/close.ts';
 import { isWaitOver, maxWaitTimeExceeded } from '#shared/domain/rules/limits.ts';

@@ -1,6 +1,6 @@
 import { type Cause, type CauseClass, classOf } from '#shared/domain/cause.ts';
-import { jobUpdateOf } from '#shared/domain/effect.ts';
-import type { Effect, JobEvent, Transition } from '#shared/domain/event.ts';
+import { type Effect, jobUpdateOf, type Transition } from '#shared/domain/effect.ts';
+import type { JobEvent } from '#shared/domain/event.ts';
 import { type Job, stateOf, type TimestampMs } from '#shared/domain/job.ts';
 import type { Timeouts } from '#shared/domain/timeouts.ts';
 

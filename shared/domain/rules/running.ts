@@ -1,4 +1,5 @@
-import type { EventOf, Transition } from '#shared/domain/event.ts';
+import type { Transition } from '#shared/domain/effect.ts';
+import type { EventOf } from '#shared/domain/event.ts';
 import { type JobIn, MASTER } from '#shared/domain/job.ts';
 import { cancelJob, failJob } from '#shared/domain/rules/close.ts';
 import { maxRunningTimeExceeded } from '#shared/domain/rules/limits.ts';

@@ -1,4 +1,5 @@
-import type { EventOf, JobEvent, JobEventType, Transition } from '#shared/domain/event.ts';
+import type { Transition } from '#shared/domain/effect.ts';
+import type { EventOf, JobEvent, JobEventType } from '#shared/domain/event.ts';
 import type { Job, JobIn, JobStatus } from '#shared/domain/job.ts';
 import * as closing from '#shared/domain/rules/closing.ts';
 import * as preparing from '#shared/domain/rules/preparing.ts';

@@ -1,4 +1,4 @@
-import type { Effect } from '#shared/domain/event.ts';
+import type { Effect } from '#shared/domain/effect.ts';
 import type { JobIn } from '#shared/domain/job.ts';
 import type { JobStore } from '#shared/ports/job-store.ts';
 import { queuedJob } from '../domain/example-job.ts';

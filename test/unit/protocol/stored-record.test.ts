@@ -4,7 +4,7 @@ import { openDatabase } from '#infra/embedded/data-dir/database.ts';
 import { openSqliteJobStore } from '#infra/embedded/job-state/job-store.ts';
 import { openSqliteReplicaStore } from '#infra/embedded/job-state/replica-store.ts';
 import { causeOf } from '#shared/domain/cause.ts';
-import type { Effect } from '#shared/domain/event.ts';
+import type { Effect } from '#shared/domain/effect.ts';
 import type { Job } from '#shared/domain/job.ts';
 import type { ContainerProgram, JobSpec } from '#shared/domain/job-spec.ts';
 import type { Replica } from '#shared/domain/replica.ts';

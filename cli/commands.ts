@@ -8,7 +8,7 @@ export type CommandEntry = {
 };
 
 /** All commands, in the order of the help. */
-export const COMMANDS: readonly CommandEntry[] = [
+export const COMMANDS = [
   {
     name: 'demo',
     summary: 'Train examples/digits on this machine, from upload to trained model',
@@ -144,4 +144,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     summary: 'Simulate a stockout of a zone, or end it with --clear',
     load: async () => (await import('#cli/commands/admin.ts')).adminStockout,
   },
-];
+] as const satisfies readonly CommandEntry[];
+
+/** `jobs` and `jobs submit` for `jobs submit training`. */
+type GroupsOf<Name extends string, Parent extends string = ''> = Name extends `${infer Word} ${infer Rest}`
+  ? `${Parent}${Word}` | GroupsOf<Rest, `${Parent}${Word} `>
+  : never;
+
+export type GroupName = GroupsOf<(typeof COMMANDS)[number]['name']>;

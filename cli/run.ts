@@ -1,6 +1,6 @@
 import { styleText } from 'node:util';
 import { Argument, CommanderError, InvalidArgumentError, Option, Command as Parser } from 'commander';
-import { COMMANDS, type CommandEntry } from '#cli/commands.ts';
+import { COMMANDS, type CommandEntry, type GroupName } from '#cli/commands.ts';
 import type { Command, ExitCode, Flag, Invocation, Io, Operand } from '#cli/core/command.ts';
 import { createResultWriter, parseResultFormat, type ResultFormat } from '#cli/render/result-format.ts';
 import packageFile from '#package.json' with { type: 'json' };
@@ -8,7 +8,7 @@ import packageFile from '#package.json' with { type: 'json' };
 const { version: VERSION } = packageFile;
 const TEXT: ResultFormat = { kind: 'text' };
 
-const GROUPS: Readonly<Record<string, string>> = {
+const GROUPS: Readonly<Record<GroupName, string>> = {
   jobs: 'Submit and manage jobs',
   'jobs submit': 'Submit a job',
   'custom-jobs': 'Submit and manage jobs, with the command names and flags of Vertex AI',
@@ -85,7 +85,9 @@ function findGroup(query: { parents: Map<string, Parser>; parent: Parser; name: 
   if (known !== undefined) {
     return known;
   }
-  const group = createParser(query.name.split(' ').at(-1) ?? '', query.call).description(GROUPS[query.name] ?? '');
+  // The name consists of the first words of a command.
+  const title = GROUPS[query.name as GroupName];
+  const group = createParser(query.name.split(' ').at(-1) ?? '', query.call).description(title);
   query.parents.set(query.name, group);
   query.parent.addCommand(group);
   return group;

@@ -91,13 +91,13 @@ export function describeVmProviderContract(name: string, open: () => Promise<VmP
     });
 
     it('queues a request that may wait for capacity, once if it is repeated', async () => {
-      const request = { ...flexStartRequest(harness, 'patient'), zone: harness.fullZone };
+      const request = { ...flexStartRequest(harness, 'waiting'), zone: harness.fullZone };
       const outcomes = [await harness.vms.create(request), await harness.vms.create(request)];
 
       const instanceId = outcomes[0]?.outcome === 'PENDING' ? outcomes[0].instanceId : undefined;
       expect(outcomes).toEqual(Array(2).fill({ outcome: 'PENDING', instanceId: expect.stringMatching(/^\d+$/) }));
       expect(await harness.vms.find(request)).toMatchObject({ status: 'PENDING', instanceId });
-      expect(await harness.vms.list({ jobId: 'patient' })).toMatchObject([{ status: 'PENDING', instanceId }]);
+      expect(await harness.vms.list({ jobId: 'waiting' })).toMatchObject([{ status: 'PENDING', instanceId }]);
       await untilGone(request);
     });
 

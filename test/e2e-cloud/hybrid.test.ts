@@ -159,17 +159,17 @@ if (hosts === null) {
     it('keeps a Flex-start job waiting for capacity, unbilled, and runs it when there is capacity', async () => {
       const zones = ['a', 'b', 'c', 'f'].map((letter) => `us-central1-${letter}`);
       await Promise.all(zones.map((zone) => cloud.act(`/zones/${zone}:stockout`)));
-      await cloud.upload('patient.tar.gz', await packProgram(TRAINS, flexStartFile('patient')));
-      const pending = await cloud.awaitJob('patient', ({ waitingFor }) => waitingFor !== null);
+      await cloud.upload('waiting.tar.gz', await packProgram(TRAINS, flexStartFile('waiting')));
+      const pending = await cloud.awaitJob('waiting', ({ waitingFor }) => waitingFor !== null);
       expect(pending).toMatchObject({
         state: 'QUEUED',
         waitingFor: { code: 'CAPACITY_PENDING' },
         price: { billedSeconds: 0 },
       });
-      expect(await cloud.listVms()).toMatchObject([{ jobId: 'patient', status: 'PENDING' }]);
+      expect(await cloud.listVms()).toMatchObject([{ jobId: 'waiting', status: 'PENDING' }]);
 
       await Promise.all(zones.map((zone) => cloud.act(`/zones/${zone}:restock`)));
-      expect(await cloud.awaitJob('patient', undefined, JOB_MS_MAX)).toMatchObject({ state: 'SUCCEEDED', attempt: 1 });
+      expect(await cloud.awaitJob('waiting', undefined, JOB_MS_MAX)).toMatchObject({ state: 'SUCCEEDED', attempt: 1 });
       await untilVmsAreGone();
     });
 

@@ -29,18 +29,18 @@ const vmsOf = async (jobId: string) => (await cloud.listVms()).filter((vm) => vm
 it('a job waits for capacity with one unbilled request, and runs when another has ended', async () => {
   await submit('holder', jobFile('holder'), HOLDER);
   await cloud.awaitJob('holder', ({ state }) => state === 'RUNNING');
-  await submit('patient', flexStartFile('patient'));
+  await submit('waiting', flexStartFile('waiting'));
 
-  const pending = await cloud.awaitJob('patient', ({ waitingFor }) => waitingFor !== null);
+  const pending = await cloud.awaitJob('waiting', ({ waitingFor }) => waitingFor !== null);
   expect(pending).toMatchObject({
     state: 'QUEUED',
     waitingFor: { code: 'CAPACITY_PENDING' },
     price: { billedSeconds: 0 },
   });
-  expect(await vmsOf('patient')).toMatchObject([{ status: 'PENDING' }]);
+  expect(await vmsOf('waiting')).toMatchObject([{ status: 'PENDING' }]);
 
   await cloud.cancel('holder');
-  expect(await cloud.awaitJob('patient')).toMatchObject({
+  expect(await cloud.awaitJob('waiting')).toMatchObject({
     state: 'SUCCEEDED',
     attempt: 1,
     attempts: [{ zone: 'us-central1-a' }],

@@ -68,7 +68,7 @@ describe('the VmProvider of Compute Engine, beyond the contract', () => {
   afterEach(() => compute.close());
 
   it('retries in a zone that was out of capacity, although the request is the same', async () => {
-    const request = vmRequest(PLACE, 'patient');
+    const request = vmRequest(PLACE, 'waiting');
     compute.cloud.vms().setStockout(PLACE.zone, true);
     const failures = [await vms.create(request), await vms.create(request)];
     expect(failures).toMatchObject(Array(2).fill({ failure: { cause: { code: 'STOCKOUT' } } }));
@@ -78,7 +78,7 @@ describe('the VmProvider of Compute Engine, beyond the contract', () => {
   });
 
   it('finds a VM that waited for capacity in its current status', async () => {
-    const request = flexStartRequest(PLACE, 'patient');
+    const request = flexStartRequest(PLACE, 'waiting');
     compute.cloud.vms().setStockout(PLACE.zone, true);
     const pending = await vms.create(request);
     expect(pending).toMatchObject({ outcome: 'PENDING' });

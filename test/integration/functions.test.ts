@@ -128,14 +128,14 @@ it('resumes a job file that waits for its package, however many files the folder
   for (let number = 0; number < 60; number += 1) {
     await ports.objects.write({ bucket, name: `full/a${number}.txt` }, Buffer.from('x'));
   }
-  const job = JSON.stringify(jobFile('patient', { packageUris: ['pkg.tar.gz'] }));
+  const job = JSON.stringify(jobFile('waiting', { packageUris: ['pkg.tar.gz'] }));
   await ports.objects.write({ bucket, name: 'full/job.json' }, Buffer.from(job));
   const bytes = await packFiles({ 'pkg/trainer/__init__.py': '', 'pkg/trainer/task.py': 'print(1)' });
   const info = await ports.objects.write({ bucket, name: 'full/pkg.tar.gz' }, bytes);
 
   await finalize('full/pkg.tar.gz', typeof info === 'string' ? info : info.generation);
 
-  expect((await ports.functions.jobs.read('patient'))?.job.status).toBe('QUEUED');
+  expect((await ports.functions.jobs.read('waiting'))?.job.status).toBe('QUEUED');
 });
 
 it.each(['provision', 'teardown', 'on-control', 'on-interruption', 'report'] as const)(

@@ -10,7 +10,7 @@ const SEED_MS_MAX = 2_000;
 
 /** Jobs that can wait for capacity. Whether a zone has capacity at once, later or never depends on the seed. */
 const FLEX_START = { provisioningModel: 'FLEX_START', others: [] } as const;
-const FLEX_STARTS = { submissions: { steady: FLEX_START, patient: FLEX_START, broken: FLEX_START } };
+const FLEX_STARTS = { submissions: { steady: FLEX_START, waiting: FLEX_START, broken: FLEX_START } };
 const FLEX_STARTS_IN_STEPS = { ...FLEX_STARTS, stepMsMax: 20_000 };
 
 /**

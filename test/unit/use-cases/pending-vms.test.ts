@@ -12,17 +12,17 @@ let ports: ProvisionUnderTest['ports'];
 afterEach(() => stage.close());
 
 describe('a VM that waits for capacity', () => {
-  const deliver = (now: number) => stage.deliver('patient', now);
-  const readJob = () => stage.readJob('patient');
+  const deliver = (now: number) => stage.deliver('waiting', now);
+  const readJob = () => stage.readJob('waiting');
   const waiting = (status: Vm['status']): Vm => {
     const { vmName = '', zone = '' } = cloud.requests[0] ?? {};
-    return { vmName, zone, instanceId: '9', jobId: 'patient', attempt: 1, status };
+    return { vmName, zone, instanceId: '9', jobId: 'waiting', attempt: 1, status };
   };
 
   beforeEach(async () => {
     stage = openProvision();
     ({ cloud, ports } = stage);
-    await ports.jobs.create(simulatedJob('patient', 0, { provisioningModel: 'FLEX_START' }), []);
+    await ports.jobs.create(simulatedJob('waiting', 0, { provisioningModel: 'FLEX_START' }), []);
     cloud.answer = () => ({ outcome: 'PENDING', instanceId: '9' });
     await deliver(1_000);
   });
@@ -35,7 +35,7 @@ describe('a VM that waits for capacity', () => {
 
     expect(cloud.requests).toHaveLength(1);
     expect(await readJob()).toMatchObject({ status: 'PREPARING', pendingUntil: 7_201_000, instances: [] });
-    expect(await ports.replicas.listByJob('patient')).toEqual([]);
+    expect(await ports.replicas.listByJob('waiting')).toEqual([]);
   });
 
   it.each(['STARTING', 'RUNNING', 'TERMINATED'] as const)(
@@ -45,7 +45,7 @@ describe('a VM that waits for capacity', () => {
       await deliver(3_600_000);
 
       expect((await readJob()).instances).toMatchObject([{ instanceId: '9', role: 'master' }]);
-      expect(await ports.replicas.listByJob('patient')).toMatchObject([{ instanceId: '9', phase: 'BOOTING' }]);
+      expect(await ports.replicas.listByJob('waiting')).toMatchObject([{ instanceId: '9', phase: 'BOOTING' }]);
     },
   );
 
@@ -76,7 +76,7 @@ describe('a VM that waits for capacity', () => {
 
   it('is not a stockout if it has sent a heartbeat before it was lost', async () => {
     const { vmName, zone, instanceId } = waiting('RUNNING');
-    const event = { jobId: 'patient', attempt: 1, replica: 'master-0', at: 60_000 };
+    const event = { jobId: 'waiting', attempt: 1, replica: 'master-0', at: 60_000 };
     await handleJobEvent(ports, {
       ...event,
       type: 'REPLICA_REPORTED',

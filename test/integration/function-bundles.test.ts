@@ -13,6 +13,7 @@ import { closeServer, HOST, listen } from '#infra/embedded/http/server.ts';
 import { compileFunction, readCodeCache } from '#infra/tools/bundle-functions/archive/function-script.ts';
 import { type Bundle, bundleFunction, writeBundle } from '#infra/tools/bundle-functions/bundle-function.ts';
 import { firstResponse, pushBody, settingsAt, startBundle } from '../support/functions/bundle-process.ts';
+import { ANY_CONTENT_FUNCTIONS, SCHEMA_FUNCTIONS } from '../support/functions/message-content.ts';
 
 const BUNDLE_MS_MAX = 180_000;
 
@@ -50,26 +51,20 @@ async function send(name: FunctionName, body: string, { host, contentType }: Req
 }
 
 describe('a deployed function', () => {
-  it.each(['on-upload', 'provision', 'teardown', 'on-control', 'on-interruption', 'report'] as const)(
-    '%s logs a malformed message and acknowledges it',
-    async (name) => {
-      const { status, output } = await send(name, pushBody('not JSON'));
-      expect(status).toBe(204);
-      expect(output).toContain('message is malformed');
-    },
-  );
+  it.each(SCHEMA_FUNCTIONS)('%s logs a malformed message and acknowledges it', async (name) => {
+    const { status, output } = await send(name, pushBody('not JSON'));
+    expect(status).toBe(204);
+    expect(output).toContain('message is malformed');
+  });
 
-  it.each(['on-submit', 'on-dead-letter'] as const)(
-    '%s logs an event without a message and acknowledges it',
-    async (name) => {
-      const event = { specversion: '1.0', id: '1', source: '//example', type: 'example', data: {} };
-      const { status, output } = await send(name, JSON.stringify(event), {
-        contentType: 'application/cloudevents+json',
-      });
-      expect(status).toBe(204);
-      expect(output).toContain('event carries no message');
-    },
-  );
+  it.each(ANY_CONTENT_FUNCTIONS)('%s logs an event without a message and acknowledges it', async (name) => {
+    const event = { specversion: '1.0', id: '1', source: '//example', type: 'example', data: {} };
+    const { status, output } = await send(name, JSON.stringify(event), {
+      contentType: 'application/cloudevents+json',
+    });
+    expect(status).toBe(204);
+    expect(output).toContain('event carries no message');
+  });
 
   it.each(FUNCTION_NAMES)('%s rejects a body that is not JSON', async (name) => {
     expect((await send(name, '{')).status).toBe(400);
@@ -165,23 +160,24 @@ describe('a bundle', () => {
   const PUBSUB = /@google-cloud\/pubsub-api\//;
   const LIBRARIES = { PUBSUB, COMPUTE, STORAGE, JOSE: /\/jose\//, HONO: /\/hono\//, YAML: /\/yaml\// };
   const INTAKE = ['PUBSUB', 'STORAGE', 'YAML'];
+  const LIBRARIES_OF: Readonly<Record<FunctionName, readonly string[]>> = {
+    'on-upload': INTAKE,
+    'on-submit': INTAKE,
+    'on-dead-letter': ['PUBSUB', 'STORAGE'],
+    'on-control': ['PUBSUB'],
+    'on-interruption': ['PUBSUB'],
+    watch: ['PUBSUB'],
+    report: ['STORAGE'],
+    provision: ['PUBSUB', 'COMPUTE'],
+    teardown: ['PUBSUB', 'COMPUTE'],
+    heartbeat: ['PUBSUB', 'JOSE'],
+    api: ['PUBSUB', 'HONO'],
+  };
 
-  it.each<[FunctionName, readonly string[]]>([
-    ['on-upload', INTAKE],
-    ['on-submit', INTAKE],
-    ['on-dead-letter', ['PUBSUB', 'STORAGE']],
-    ['on-control', ['PUBSUB']],
-    ['on-interruption', ['PUBSUB']],
-    ['watch', ['PUBSUB']],
-    ['report', ['STORAGE']],
-    ['provision', ['PUBSUB', 'COMPUTE']],
-    ['teardown', ['PUBSUB', 'COMPUTE']],
-    ['heartbeat', ['PUBSUB', 'JOSE']],
-    ['api', ['PUBSUB', 'HONO']],
-  ])('of %s contains these of the libraries that only some functions use: %s', (name, libraries) => {
+  it.each(FUNCTION_NAMES)('of %s contains only those of the larger libraries that it uses', (name) => {
     const { inputs } = bundleOf(name);
     const has = Object.entries(LIBRARIES).filter(([, pattern]) => inputs.some((path) => pattern.test(path)));
-    expect(has.map(([library]) => library)).toEqual(libraries);
+    expect(has.map(([library]) => library)).toEqual(LIBRARIES_OF[name]);
   });
 
   it.each(FUNCTION_NAMES)('of %s contains no code of the embedded cloud, the CLI, or other functions', (name) => {

@@ -11,6 +11,7 @@ import { type FunctionServers, startFunctionServers } from '#infra/embedded/func
 import { createLogger } from '#shared/observability/logger.ts';
 import heartbeat from '#shared/protocol/golden/heartbeat-running.json' with { type: 'json' };
 import { jobFile, packFiles, packProgram } from '../support/e2e/cloud-under-test.ts';
+import { SCHEMA_FUNCTIONS } from '../support/functions/message-content.ts';
 
 const SOURCE_PORTS = { storage: 1, cloud: 1, api: 1, heartbeat: 1 };
 
@@ -138,16 +139,13 @@ it('resumes a job file that waits for its package, however many files the folder
   expect((await ports.functions.jobs.read('waiting'))?.job.status).toBe('QUEUED');
 });
 
-it.each(['provision', 'teardown', 'on-control', 'on-interruption', 'report'] as const)(
-  '%s logs a malformed message and acknowledges it',
-  async (name) => {
-    log.length = 0;
+it.each(SCHEMA_FUNCTIONS)('%s logs a malformed message and acknowledges it', async (name) => {
+  log.length = 0;
 
-    expect((await push(name, 'not JSON')).status).toBe(204);
+  expect((await push(name, 'not JSON')).status).toBe(204);
 
-    expect(log).toMatchObject([{ severity: 'ERROR', message: 'message is malformed' }]);
-  },
-);
+  expect(log).toMatchObject([{ severity: 'ERROR', message: 'message is malformed' }]);
+});
 
 it('cancels a job created after the cancel request, and drops the request for one that never exists', async () => {
   const cancel = (jobId: string, publishedAt: number) => {

@@ -63,11 +63,13 @@ function isInstallable(requirement: string): boolean {
   }
 }
 
-const present = FRAMEWORKS.filter(({ requirement }) => isInstallable(requirement));
+const installable = FRAMEWORKS.filter(({ requirement }) => isInstallable(requirement));
 
-if (present.length < FRAMEWORKS.length) {
-  const missing = FRAMEWORKS.filter((framework) => !present.includes(framework)).map(({ requirement }) => requirement);
-  process.stdout.write(`${missing.join(' and ')} cannot be installed with pip: jobs that need it are skipped.\n`);
+if (installable.length < FRAMEWORKS.length) {
+  const missing = FRAMEWORKS.filter((framework) => !installable.includes(framework)).map(
+    ({ requirement }) => requirement,
+  );
+  process.stdout.write(`${missing.join(' and ')} cannot be installed with pip: these tests are skipped.\n`);
 }
 
 describe('a package whose requirements come from an index', () => {
@@ -79,16 +81,19 @@ describe('a package whose requirements come from an index', () => {
 
   afterAll(() => cloud.stop());
 
-  it.each(present)('trains with $requirement and saves its model', async ({ requirement, jobId, program, output }) => {
-    await cloud.upload(`${jobId}.tar.gz`, await packTrainer(jobId, requirement, program));
+  it.each(installable)(
+    'trains with $requirement and saves its model',
+    async ({ requirement, jobId, program, output }) => {
+      await cloud.upload(`${jobId}.tar.gz`, await packTrainer(jobId, requirement, program));
 
-    const job = await cloud.awaitJob(jobId, undefined, INSTALL_MS_MAX);
+      const job = await cloud.awaitJob(jobId, undefined, INSTALL_MS_MAX);
 
-    expect(job.state, JSON.stringify(job.cause)).toBe('SUCCEEDED');
-    expect(await cloud.readObject(cloud.endpoints.jobsBucket, `${jobId}/${output}`)).toBeDefined();
-    const scores = (await cloud.readLog(jobId)).filter(({ text }) => /^score (0\.9|1\.0)/.test(text));
-    expect(scores).toHaveLength(1);
-  });
+      expect(job.state, JSON.stringify(job.cause)).toBe('SUCCEEDED');
+      expect(await cloud.readObject(cloud.endpoints.jobsBucket, `${jobId}/${output}`)).toBeDefined();
+      const scores = (await cloud.readLog(jobId)).filter(({ text }) => /^score (0\.9|1\.0)/.test(text));
+      expect(scores).toHaveLength(1);
+    },
+  );
 
   it('fails with INSTALL_FAILED that names the requirement no index has', async () => {
     const jobId = 'with_nothing';

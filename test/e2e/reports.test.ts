@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => cloud.stop());
 
-const beside = (name: string, matches?: (report: Report) => boolean) =>
+const awaitReportOf = (name: string, matches?: (report: Report) => boolean) =>
   cloud.awaitReport(`${name}.report.json`, matches);
 
 /** The report that another report names by its URI. */
@@ -25,11 +25,11 @@ const isRunning = ({ job }: Report) => job?.state === 'RUNNING';
 
 it('a changed package with the name of an ended job is rejected beside the upload, and the job keeps a report', async () => {
   await cloud.upload('digits.tar.gz', await packProgram('print(1)\n', jobFile('digits')));
-  await beside('digits.tar.gz', ({ job }) => job?.state === 'SUCCEEDED');
+  await awaitReportOf('digits.tar.gz', ({ job }) => job?.state === 'SUCCEEDED');
 
   await cloud.upload('digits.tar.gz', await packProgram('print(2)\n', jobFile('digits')));
 
-  const rejected = await beside('digits.tar.gz', ({ verdict }) => verdict === 'REFUSED');
+  const rejected = await awaitReportOf('digits.tar.gz', ({ verdict }) => verdict === 'REFUSED');
   expect(rejected).toMatchObject({ jobId: 'digits', problems: [{ code: 'JOB_ID_TAKEN' }], job: null });
   expect(await readNamed(rejected)).toMatchObject({ verdict: 'ACCEPTED', job: { state: 'SUCCEEDED' } });
 });
@@ -37,41 +37,41 @@ it('a changed package with the name of an ended job is rejected beside the uploa
 it('the same package uploaded again is the same job, even if another one was rejected in between', async () => {
   const bytes = await packProgram('print(1)\n', jobFile('again'));
   await cloud.upload('again.tar.gz', bytes);
-  await beside('again.tar.gz', ({ job }) => job?.state === 'SUCCEEDED');
+  await awaitReportOf('again.tar.gz', ({ job }) => job?.state === 'SUCCEEDED');
   await cloud.upload('again.tar.gz', await packProgram('print(2)\n', jobFile('again')));
-  const rejected = await beside('again.tar.gz', ({ verdict }) => verdict === 'REFUSED');
+  const rejected = await awaitReportOf('again.tar.gz', ({ verdict }) => verdict === 'REFUSED');
 
   await cloud.upload('again.tar.gz', bytes);
 
-  const accepted = await beside('again.tar.gz', ({ job }) => job?.state === 'SUCCEEDED');
+  const accepted = await awaitReportOf('again.tar.gz', ({ job }) => job?.state === 'SUCCEEDED');
   expect(BigInt(accepted.generation ?? 0)).toBeGreaterThan(BigInt(rejected.generation ?? 0));
 });
 
 it('a running job whose package is replaced continues to be reported, in a separate report', async () => {
   await cloud.upload('busy.tar.gz', await packProgram(HOLDER, jobFile('busy')));
-  await beside('busy.tar.gz', isRunning);
+  await awaitReportOf('busy.tar.gz', isRunning);
   await cloud.upload('busy.tar.gz', await packProgram('print(2)\n', jobFile('busy')));
-  const rejected = await beside('busy.tar.gz', ({ verdict }) => verdict === 'REFUSED');
+  const rejected = await awaitReportOf('busy.tar.gz', ({ verdict }) => verdict === 'REFUSED');
   expect(await readNamed(rejected)).toMatchObject({ job: { state: 'RUNNING' } });
 
   await cloud.cancel('busy');
 
   await readNamed(rejected, ({ job }) => job?.state === 'CANCELLED');
-  expect(await beside('busy.tar.gz')).toEqual(rejected);
+  expect(await awaitReportOf('busy.tar.gz')).toEqual(rejected);
 });
 
 it('the report of the newest upload is not replaced by updates of the previous job', async () => {
   const bytes = await packProgram(HOLDER, { module: 'trainer.task' });
   await cloud.upload('twice.tar.gz', bytes);
-  const first = await beside('twice.tar.gz', isRunning);
+  const first = await awaitReportOf('twice.tar.gz', isRunning);
   await cloud.upload('twice.tar.gz', bytes);
-  const second = await beside('twice.tar.gz', (report) => report.jobId !== first.jobId && isRunning(report));
+  const second = await awaitReportOf('twice.tar.gz', (report) => report.jobId !== first.jobId && isRunning(report));
 
   await cloud.cancel(first.jobId ?? '');
 
   const ended = await readNamed(second, ({ job }) => job?.state === 'CANCELLED');
   expect(ended.jobId).toBe(first.jobId);
-  expect(await beside('twice.tar.gz')).toMatchObject({ jobId: second.jobId, job: { state: 'RUNNING' } });
+  expect(await awaitReportOf('twice.tar.gz')).toMatchObject({ jobId: second.jobId, job: { state: 'RUNNING' } });
   await cloud.cancel(second.jobId ?? '');
-  await beside('twice.tar.gz', ({ job }) => job?.state === 'CANCELLED');
+  await awaitReportOf('twice.tar.gz', ({ job }) => job?.state === 'CANCELLED');
 });

@@ -24,9 +24,9 @@ export async function reportSubmission(
 ): Promise<void> {
   const { reportObject, generation } = submission;
   if (outcome.verdict !== 'ACCEPTED') {
-    await updateReport(ports.objects, { reportObject, generation, acceptedJobId: null }, async (present) => {
+    await updateReport(ports.objects, { reportObject, generation, acceptedJobId: null }, async (current) => {
       // A redelivery does not take an acceptance back, even if a package of the job is gone by now.
-      const isAccepted = present?.verdict === 'ACCEPTED' && present.generation === generation;
+      const isAccepted = current?.verdict === 'ACCEPTED' && current.generation === generation;
       return isAccepted ? null : reportOf(submission, outcome);
     });
     return;
@@ -35,8 +35,8 @@ export async function reportSubmission(
   const hasReplaced = await updateReport(
     ports.objects,
     { reportObject, generation, acceptedJobId: jobId },
-    async (present) => {
-      const isOfJob = present === undefined || (present.verdict === 'ACCEPTED' && present.jobId === jobId);
+    async (current) => {
+      const isOfJob = current === undefined || (current.verdict === 'ACCEPTED' && current.jobId === jobId);
       return isOfJob ? null : reportOf(submission, outcome);
     },
   );

@@ -48,8 +48,8 @@ async function reportUnhandledUpload(objects: ObjectStore, upload: StorageObject
   const subject = { reportObject, generation: upload.generation, acceptedJobId: null };
   const remedy = 'Upload it again. If it fails again, report this message to the operator of the deployment.';
   const problems = [{ code: 'INTERNAL_ERROR', message, remedy }];
-  await updateReport(objects, subject, async (present) => {
-    const isOlder = present === undefined || isNewer(upload.generation, present.generation ?? '0');
+  await updateReport(objects, subject, async (current) => {
+    const isOlder = current === undefined || isNewer(upload.generation, current.generation ?? '0');
     return isOlder
       ? { verdict: 'REFUSED', source: toGsUri(upload), jobId: null, problems, warnings: [], job: null }
       : null;

@@ -154,6 +154,11 @@ export function findFamily(
   return Object.hasOwn(families, name) ? families[name] : undefined;
 }
 
+/** The names of the families to whose machines GPUs can be attached. */
+export function listFamiliesThatAttachGpus({ families }: Pick<Catalog, 'families'> = readCatalog()): readonly string[] {
+  return Object.keys(families).filter((name) => families[name]?.attachesGpus);
+}
+
 /** Finds AI Platform's `cloud_tpu`, Vertex AI's `cloud-tpu`, or a TPU VM such as `ct5lp-hightpu-4t`. */
 export function findTpuMachineType(name: string): TpuMachineType | undefined {
   return readCatalog().tpuMachineTypes.find((type) => type.name === name);

@@ -1,4 +1,10 @@
-import { findAccelerator, type Gpus, readCatalog, toAcceleratorEnum } from '#shared/catalog/catalog.ts';
+import {
+  findAccelerator,
+  type Gpus,
+  listFamiliesThatAttachGpus,
+  readCatalog,
+  toAcceleratorEnum,
+} from '#shared/catalog/catalog.ts';
 import type { MachineRejection } from '#shared/catalog/resolve-machine.ts';
 import { quote } from '#shared/job-file/parser/record-findings.ts';
 import type { MachineFields } from '#shared/job-file/validation/machine-fields.ts';
@@ -38,7 +44,7 @@ export function describeMachineRejection(
     case 'MACHINE_TYPE_TAKES_NO_ACCELERATOR':
       return {
         message: `GPUs cannot be attached to ${machineType}.`,
-        remedy: 'GPUs can be attached to N1 machine types only: choose one such as n1-standard-8.',
+        remedy: `GPUs can be attached to ${printFamiliesThatAttachGpus()} machine types only: choose one such as n1-standard-8.`,
       };
     case 'WRONG_ACCELERATOR_COUNT':
       return {
@@ -72,6 +78,12 @@ function describeUnknownAccelerator(name: string) {
     message: `${quote(name)} is not a GPU type.`,
     remedy: `${didYouMean(name, known)}Choose one such as NVIDIA_TESLA_T4.`,
   };
+}
+
+/** `N1`, as Google writes the names of families. */
+function printFamiliesThatAttachGpus(): string {
+  const names = listFamiliesThatAttachGpus().map((name) => name.toUpperCase());
+  return new Intl.ListFormat('en').format(names);
 }
 
 /** `2 × T4`. */

@@ -36,6 +36,15 @@ describe('the catalog’s data', () => {
     ).toEqual([]);
   });
 
+  it('has sorted lists of zones', () => {
+    const lists = [
+      ...Object.values(regions),
+      ...Object.values(availability),
+      ...accelerators.map(({ zones }) => zones),
+    ];
+    expect(lists.filter((zones) => zones.join() !== zones.toSorted().join())).toEqual([]);
+  });
+
   it('has no dangling references', () => {
     expect(machineTypes.filter((type) => availability[type.availability] === undefined)).toEqual([]);
     expect(machineTypes.filter(({ gpu }) => gpu !== null && findAccelerator(gpu.type) === undefined)).toEqual([]);

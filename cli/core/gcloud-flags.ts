@@ -13,7 +13,7 @@ export type GcloudOnlyFlag = Omit<Flag, 'summary'> & {
 };
 
 /** Flags common to all gcloud commands (cloud.google.com/sdk/gcloud/reference) that this CLI does not implement. */
-export const GCLOUD_WIDE_FLAGS: readonly GcloudOnlyFlag[] = [
+const GCLOUD_WIDE_FLAGS: readonly GcloudOnlyFlag[] = [
   { name: 'quiet', letter: 'q', treatment: 'ACCEPTED', reason: 'there are no prompts' },
   { name: 'verbosity', value: 'LEVEL', treatment: 'ACCEPTED', reason: 'warnings and errors are always printed' },
   {

@@ -63,7 +63,7 @@ const SIMPLE_REQUIREMENT = /^[A-Za-z0-9][\w.-]*\s*(\[[\w.,\s-]*\])?\s*([<>=!~]=?
  * the given requirements and those of requirements.txt. A project with a setup.py or pyproject.toml is packaged as a
  * whole.
  */
-export async function buildWorkingDirectory(source: WorkingDirectory): Promise<SourceDistribution> {
+async function buildWorkingDirectory(source: WorkingDirectory): Promise<SourceDistribution> {
   const { path, module } = source;
   const [top = ''] = module.split('.');
   const isProject = (await exists(join(path, 'setup.py'))) || (await exists(join(path, 'pyproject.toml')));

@@ -33,7 +33,7 @@ export async function inspectLocalPackage(path: string): Promise<PackageReport> 
   return inspectBuiltPackage(await buildSourceDistribution(path));
 }
 
-export function inspectBuiltPackage({ fileName, bytes }: Pick<BuiltPackage, 'fileName' | 'bytes'>) {
+function inspectBuiltPackage({ fileName, bytes }: Pick<BuiltPackage, 'fileName' | 'bytes'>) {
   return inspectPackage(sourceOf(fileName, bytes));
 }
 

@@ -127,7 +127,7 @@ const METADATA_FILES = ['setup.py', 'setup.cfg', 'pyproject.toml'];
  * Reads a project's static metadata as intake does; null for values that are computed in code. Problems are not
  * reported here: the built archive is validated.
  */
-export async function readProjectMetadata(files: readonly SourceFile[]): Promise<ProjectMetadata> {
+async function readProjectMetadata(files: readonly SourceFile[]): Promise<ProjectMetadata> {
   const texts = new Map<string, string>();
   for (const { path, read } of files.filter((file) => METADATA_FILES.includes(file.path))) {
     texts.set(path, Buffer.from(await read()).toString('utf8'));

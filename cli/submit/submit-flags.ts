@@ -9,7 +9,7 @@ const ACCELERATOR = 'type=TYPE,count=N';
  * Flags that `gcloud ai-platform jobs submit training` and `gcloud ai custom-jobs create` have in common.
  * `--set-secrets` has the syntax of `gcloud run deploy`.
  */
-export const COMMON_SUBMIT_FLAGS: readonly Flag[] = [
+const COMMON_SUBMIT_FLAGS: readonly Flag[] = [
   { name: 'labels', value: 'KEY=VALUE,…', isRepeatable: true, summary: 'labels of the job' },
   {
     name: 'set-secrets',

@@ -44,7 +44,7 @@ export type PackageReport = ProjectMetadata & {
   readonly evidence: PackageEvidence;
 };
 
-export const MODULE_COUNT_MAX = 200;
+const MODULE_COUNT_MAX = 200;
 
 type PackageDetails = Omit<PackageReport, 'format' | 'problems' | 'warnings' | 'entryCount' | 'uncompressedBytes'>;
 

@@ -6,7 +6,7 @@ import { SUPPORTED_PROTOCOLS } from '#shared/protocol/vm-config.ts';
 const fraction = z.number().min(0).max(1);
 const bytes = z.int().min(0);
 
-export const replicaExitReportSchema = z.object({
+const replicaExitReportSchema = z.object({
   reason: z.enum(EXIT_REASONS),
   exitCode: z.int().nullable(),
   signal: z.int().nullable(),

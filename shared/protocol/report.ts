@@ -1,7 +1,7 @@
 import { z } from 'zod';
 
 /** A problem or warning of a submission: what it is, where, and how to fix it. */
-export const problemSchema = z.object({
+const problemSchema = z.object({
   code: z.string(),
   message: z.string(),
   remedy: z.string(),

@@ -52,5 +52,4 @@ export const storageObjectSchema = z.object({
   generation: z.union([z.string().regex(/^\d+$/), z.int()]).transform(String),
 });
 
-export type StageMessage = z.infer<typeof provisionMessageSchema> | z.infer<typeof teardownMessageSchema>;
 export type StorageObject = z.infer<typeof storageObjectSchema>;

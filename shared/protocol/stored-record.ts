@@ -226,14 +226,12 @@ export function parseEach<Stored, Item>(
   return readable;
 }
 
-/** Effects whose stored type differs from the code's. */
-const STORED_EFFECTS: Readonly<Record<string, string>> = { JOB_UPDATE: 'ANNOUNCE' };
-
-const effectSchema = z.discriminatedUnion('type', [
+/** A job update is stored under its type of version 0.1. */
+const storedEffectSchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('PROVISION'), jobId: z.string(), attempt: z.int(), placementRound: z.int() }),
   z.object({ type: z.literal('TEARDOWN'), jobId: z.string() }),
-  z.object({ type: z.literal('JOB_UPDATE'), jobId: z.string(), state: z.string(), attempt: z.int() }),
-]) satisfies z.ZodType<Effect>;
+  z.object({ type: z.literal('ANNOUNCE'), jobId: z.string(), state: z.string(), attempt: z.int() }),
+]);
 
 /** The stored form of a job. */
 export function formatStoredJob(job: Job): string {
@@ -258,34 +256,23 @@ export function parseStoredReplica(json: string): Replica {
 
 /** The stored form of the effect of an outbox entry. */
 export function formatStoredEffect(effect: Effect): string {
-  return JSON.stringify({ ...withStoredNames(effect), type: STORED_EFFECTS[effect.type] ?? effect.type });
+  const type = effect.type === 'JOB_UPDATE' ? 'ANNOUNCE' : effect.type;
+  return JSON.stringify({ ...withStoredNames(effect), type });
 }
 
 /** Parses the effect of a stored outbox entry; throws like `parseStoredJob`. */
 export function parseStoredEffect(json: string): Effect {
-  return parse(effectSchema, json, 'outbox entry');
+  const effect = parse(storedEffectSchema, json, 'outbox entry');
+  return effect.type === 'ANNOUNCE' ? { ...effect, type: 'JOB_UPDATE' } : effect;
 }
 
 function parse<Schema extends z.ZodType>(schema: Schema, json: string, what: string): z.infer<Schema> {
-  const record = current(JSON.parse(json) as unknown);
+  const record = withCurrentNames(JSON.parse(json));
   const parsed = schema.safeParse(record);
   if (!parsed.success) {
-    const name = isRecord(record) && typeof record.jobId === 'string' ? ` of job ${record.jobId}` : '';
+    const named = z.object({ jobId: z.string() }).safeParse(record);
+    const name = named.success ? ` of job ${named.data.jobId}` : '';
     throw new Error(`A stored ${what}${name} cannot be read by this version: ${z.prettifyError(parsed.error)}`);
   }
   return parsed.data;
-}
-
-/** The record with the current names of its own fields and of its effect. */
-function current(record: unknown): unknown {
-  const renamed = withCurrentNames(record);
-  if (isRecord(renamed) && typeof renamed.type === 'string') {
-    const [type] = Object.entries(STORED_EFFECTS).find(([, stored]) => stored === renamed.type) ?? [renamed.type];
-    return { ...renamed, type };
-  }
-  return renamed;
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

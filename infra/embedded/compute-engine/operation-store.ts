@@ -117,7 +117,7 @@ export type OperationsOptions = {
 /** Compute API, "zoneOperations.wait": at most 2 minutes. */
 const WAIT_MS_MAX = 120_000;
 
-export const INTERNAL_FAILURE: OperationFailure = {
+const INTERNAL_FAILURE: OperationFailure = {
   httpStatus: 500,
   httpMessage: 'INTERNAL SERVER ERROR',
   errors: [{ code: 'INTERNAL_ERROR', message: 'Internal error. Please try again or contact Google Support.' }],

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 
 /** The endpoints of a running embedded cloud; URLs have no trailing slash. */
-export const endpointsSchema = z.object({
+const endpointsSchema = z.object({
   /** The serving process. */
   pid: z.int().positive(),
   projectId: z.string().min(1),

@@ -7,7 +7,7 @@ const LESS =
   'Exclude data, checkpoints and virtual environments from the package: a program reads its data from a bucket.';
 
 /** The codes of all problems and warnings of packages, with their remedies. */
-export const PACKAGE_REMEDIES = {
+const PACKAGE_REMEDIES = {
   NOT_AN_ARCHIVE: 'Upload a Python source distribution (.tar.gz, .tar or .zip) or a wheel (.whl).',
   FORMAT_UNSUPPORTED: 'Pack it as .tar.gz: `tar -czf package.tar.gz DIRECTORY`.',
   FORMAT_NAME_MISMATCH: 'Rename the file to match its format; pip selects the format by file name.',

@@ -11,7 +11,6 @@ import {
 } from '#shared/domain/job.ts';
 import { ownsVm, type VmClaim } from '#shared/domain/ownership.ts';
 import type { Replica } from '#shared/domain/replica.ts';
-
 import { vmNameOf } from '#shared/domain/vm-name.ts';
 import type { ReplicaStore } from '#shared/ports/replica-store.ts';
 import type { Heartbeat, HeartbeatAnswer } from '#shared/protocol/heartbeat.ts';

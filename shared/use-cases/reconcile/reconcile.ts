@@ -11,7 +11,7 @@ import { reportLostReplica } from '#shared/use-cases/reconcile/report-lost-repli
 export type ReconcilePorts = EventPorts & { readonly replicas: ReplicaStore };
 
 /** Limit on each kind of work per tick; the next tick continues. */
-export const WORK_PER_TICK_MAX = 200;
+const WORK_PER_TICK_MAX = 200;
 
 /**
  * One tick of the reconciler: recovers from lost messages, crashes and unreachable VMs. It queries only what is due: a

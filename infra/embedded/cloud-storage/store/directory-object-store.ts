@@ -38,7 +38,7 @@ import type { Clock } from '#shared/ports/clock.ts';
 import type { ByteRange, ObjectInfo, ObjectName, ObjectStore } from '#shared/ports/object-store.ts';
 
 /** 5 TiB. Source: https://cloud.google.com/storage/quotas#objects */
-export const OBJECT_BYTES_MAX = 5 * 1024 ** 4;
+const OBJECT_BYTES_MAX = 5 * 1024 ** 4;
 
 export type DirectoryObjectStoreOptions = {
   readonly database: Database;

@@ -27,7 +27,7 @@ export type UploadSession = {
 };
 
 /** A resumable upload expires after a week. Source: https://cloud.google.com/storage/docs/resumable-uploads */
-export const UPLOAD_SESSION_AGE_MS_MAX = 7 * 86_400_000;
+const UPLOAD_SESSION_AGE_MS_MAX = 7 * 86_400_000;
 
 const SCHEMA = `
   create table if not exists upload_sessions (

@@ -29,7 +29,7 @@ export function isAlive({ pid, start }: ProcessKey): boolean {
  * The running processes of a tree: the leader's group and session, every process with a mark, and their descendants. On
  * Linux a process escapes only with a new session, a new parent and a cleared environment, all three.
  */
-export async function listTree(tree: ProcessTree): Promise<readonly ProcessInfo[]> {
+async function listTree(tree: ProcessTree): Promise<readonly ProcessInfo[]> {
   const processes = (await listProcesses()).filter(({ pid }) => pid !== process.pid);
   const group = groupOf(tree.leader, processes);
   const members = new Set(processes.filter((info) => isMarked(info, tree.marks) || isIn(info, group)));

@@ -3,14 +3,20 @@ import { Argument, Command, Option } from 'commander';
 import { benchArchiveInspection } from './archive-inspection.ts';
 import type { BenchRow } from './bench-row.ts';
 import { benchFunctionStart } from './function-start.ts';
+import { benchLogSpeed } from './log-speed.ts';
+import { benchPackageStart } from './package-start.ts';
 import { benchPipelineLatency } from './pipeline-latency.ts';
 import { benchReconcileReads } from './reconcile-reads.ts';
+import { benchTransfers } from './transfers.ts';
 
 const BENCHES: Readonly<Record<string, () => Promise<BenchRow[]>>> = {
   pipeline: () => benchPipelineLatency(process.env),
   archive: benchArchiveInspection,
   reconcile: benchReconcileReads,
   start: benchFunctionStart,
+  packages: benchPackageStart,
+  logs: benchLogSpeed,
+  transfers: () => benchTransfers(process.env),
 };
 
 function drawTable(rows: readonly BenchRow[]): string {

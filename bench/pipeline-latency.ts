@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
 import { buildSourceDistribution } from '#cli/submit/source-distribution.ts';
-import type { Environment } from '#infra/embedded/compute-engine/vms/environment.ts';
 import type { Endpoints } from '#infra/embedded/data-dir/endpoints.ts';
 import { startEmbeddedCloud } from '#infra/embedded/embedded-cloud.ts';
+import type { Environment } from '#infra/embedded/vm-proxy/environment.ts';
 import type { BenchRow } from './bench-row.ts';
 import { type EmptyHops, startEmptyHops } from './empty-hops.ts';
 import { createStopwatch, type Stopwatch, type Timestamps } from './stopwatch.ts';
@@ -97,7 +97,9 @@ async function packJob(dataDir: string, jobId: string, endFile: string): Promise
   await writeFile(join(packageDir, '__init__.py'), '');
   await writeFile(join(packageDir, 'task.py'), PROGRAM);
   const trainingInput = { region: 'us-central1', pythonModule: 'trainer.task', args: [endFile] };
-  const { bytes } = await buildSourceDistribution(packageDir, { 'job.json': JSON.stringify({ jobId, trainingInput }) });
+  const { bytes } = await buildSourceDistribution(packageDir, {
+    extraFiles: { 'job.json': JSON.stringify({ jobId, trainingInput }) },
+  });
   return bytes;
 }
 

@@ -130,6 +130,11 @@ export const COMMANDS = [
     load: async () => (await import('#cli/commands/admin.ts')).adminPreempt,
   },
   {
+    name: 'admin maintain',
+    summary: 'Give a VM notice of host maintenance, as long as that of a preemption',
+    load: async () => (await import('#cli/commands/admin.ts')).adminMaintain,
+  },
+  {
     name: 'admin reset',
     summary: 'Reset a VM: power off without notice, then boot from its disk',
     load: async () => (await import('#cli/commands/admin.ts')).adminReset,
@@ -143,6 +148,11 @@ export const COMMANDS = [
     name: 'admin stockout',
     summary: 'Simulate a stockout of a zone, or end it with --clear',
     load: async () => (await import('#cli/commands/admin.ts')).adminStockout,
+  },
+  {
+    name: 'admin outage',
+    summary: 'Make a zone unreachable for the control plane, or end it with --clear',
+    load: async () => (await import('#cli/commands/admin.ts')).adminOutage,
   },
 ] as const satisfies readonly CommandEntry[];
 

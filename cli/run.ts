@@ -1,7 +1,8 @@
-import { styleText } from 'node:util';
 import { Argument, CommanderError, InvalidArgumentError, Option, Command as Parser } from 'commander';
 import { COMMANDS, type CommandEntry, type GroupName } from '#cli/commands.ts';
 import type { Command, ExitCode, Flag, Invocation, Io, Operand } from '#cli/core/command.ts';
+import { setCloudFlagsOfHints } from '#cli/core/program-name.ts';
+import { createVisibleOutput, paint } from '#cli/render/paint.ts';
 import { createResultWriter, parseResultFormat, type ResultFormat } from '#cli/render/result-format.ts';
 import packageFile from '#package.json' with { type: 'json' };
 
@@ -17,7 +18,8 @@ const GROUPS: Readonly<Record<GroupName, string>> = {
 };
 
 /** Runs a command line and returns its exit code. Never throws, and does not exit the process. */
-export async function run(argv: readonly string[], io: Io): Promise<ExitCode> {
+export async function run(argv: readonly string[], rawIo: Io): Promise<ExitCode> {
+  const io = { ...rawIo, stdout: createVisibleOutput(rawIo.stdout), stderr: createVisibleOutput(rawIo.stderr) };
   const { args, rest } = splitRest(argv);
   const call: Call = { io, rest, hasRest: argv.includes('--'), exitCode: 0 };
   try {
@@ -190,6 +192,7 @@ async function createInvocation(parser: Parser, { io, rest }: Call): Promise<Inv
     const value = values.get(name);
     return value === undefined ? [] : Array.isArray(value) ? value.map(String) : [String(value)];
   };
+  setCloudFlagsOfHints({ 'data-dir': flag('data-dir'), deployment: flag('deployment') });
   return {
     io,
     rest,
@@ -209,7 +212,7 @@ async function createInvocation(parser: Parser, { io, rest }: Call): Promise<Inv
 
 async function reportError(error: unknown, io: Io): Promise<ExitCode> {
   const { Interruption, UsageFailure, describeError } = await import('#cli/core/failure.ts');
-  const label = io.stderr.hasColors ? styleText('red', 'error:', { validateStream: false }) : 'error:';
+  const label = paint('error:', 'red', io.stderr);
   const isAborted = io.interrupted.aborted && error instanceof Error && error.name === 'AbortError';
   const text = error instanceof Interruption ? error.message : `${label} ${describeError(error)}`;
   io.stderr.write(`${isAborted ? 'Interrupted.' : text}\n`);

@@ -41,6 +41,7 @@ export const FUNCTIONS = {
       'HEARTBEAT_AUDIENCE',
       'RUNTIME_IMAGES',
       'SECURE_BOOT',
+      'CACHE_BUCKET',
       'DISK_KMS_KEY',
     ],
   },

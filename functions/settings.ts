@@ -20,6 +20,7 @@ const runtimeImagesSchema = z.record(
         .string()
         .regex(/^\d+\.\d+$/)
         .optional(),
+      gpus: z.array(z.string().min(1)).max(50).optional(),
       runtime: z.string().min(1).optional(),
       note: z.string().optional(),
     })
@@ -41,6 +42,11 @@ export const SETTINGS = {
     .describe('the id of the Firestore database that holds the jobs'),
   UPLOAD_BUCKET: z.string().refine(isBucketName).describe('the name of the bucket whose uploads are submissions'),
   JOBS_BUCKET: z.string().refine(isBucketName).describe('the name of the bucket for jobs without a jobDir'),
+  CACHE_BUCKET: z
+    .string()
+    .refine(isBucketName)
+    .optional()
+    .describe('the name of the bucket for installed packages; without it, VMs install them at every start'),
   REGION_DEFAULT: z.string().regex(REGION_PATTERN).describe('the region of jobs without one'),
   RUNTIME_VERSION_DEFAULT: z.string().min(1).describe('the runtime version of jobs without one'),
   ZONES: z
@@ -71,7 +77,7 @@ export const SETTINGS = {
     .transform(readJson)
     .pipe(runtimeImagesSchema)
     .describe(
-      'JSON of runtime versions, each with its machineImages, image and pythonVersion, or the runtime that replaces it',
+      'JSON of runtime versions, each with its machineImages, image, pythonVersion and gpus, or the runtime that replaces it',
     ),
   FIRESTORE_EMULATOR_HOST: z.string().regex(HOST_PATTERN).optional().describe('host:port of a Firestore emulator'),
   PUBSUB_EMULATOR_HOST: z.string().regex(HOST_PATTERN).optional().describe('host:port of a Pub/Sub emulator'),

@@ -40,7 +40,7 @@ locals {
 
   account_bucket_grants = merge(flatten([
     for account, granted in local.permissions : [
-      for bucket in ["uploads", "jobs", "sources"] : {
+      for bucket in ["uploads", "jobs", "sources", "cache"] : {
         for right in try(granted[bucket], []) : "${account}/${bucket}/${right}" => {
           bucket    = bucket
           member    = module.identities.members[account]

@@ -15,7 +15,7 @@ locals {
     on-dead-letter  = { database = "write", uploads = ["list", "report"], publishes = local.stages }
     heartbeat       = { database = "write", publishes = local.stages }
     api             = { database = "write", publishes = local.stages, project = ["log_reader"] }
-    vm              = { uploads = ["get"], jobs = ["write"], secrets = "read", project = ["roles/logging.logWriter"] }
+    vm              = { uploads = ["get"], jobs = ["write"], cache = ["read", "create"], secrets = "read", project = ["roles/logging.logWriter"] }
     push            = {}
     build           = { sources = ["get"], archives = "read", project = ["roles/logging.logWriter"] }
   }
@@ -38,6 +38,7 @@ locals {
   # Granted on one bucket each. An account that reads objects that may be missing must be able to list as well: without
   # that permission Cloud Storage answers 403 instead of 404 (docs, "Error responses", 403: "Access denied").
   bucket_roles = {
+    create = "roles/storage.objectCreator"
     get    = "roles/storage.legacyObjectReader"
     list   = "roles/storage.legacyBucketReader"
     read   = "roles/storage.objectViewer"

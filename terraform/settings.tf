@@ -7,7 +7,7 @@ locals {
   )
   provision_settings = concat(
     local.store_settings,
-    ["SUBNETWORK", "VM_SERVICE_ACCOUNT", "HEARTBEAT_URL", "HEARTBEAT_AUDIENCE", "RUNTIME_IMAGES", "SECURE_BOOT"],
+    ["SUBNETWORK", "VM_SERVICE_ACCOUNT", "HEARTBEAT_URL", "HEARTBEAT_AUDIENCE", "RUNTIME_IMAGES", "SECURE_BOOT", "CACHE_BUCKET"],
     var.encryption == null ? [] : ["DISK_KMS_KEY"],
   )
   heartbeat_settings = concat(local.store_settings, ["HEARTBEAT_AUDIENCE", "VM_SERVICE_ACCOUNT"])
@@ -21,6 +21,7 @@ locals {
     FIRESTORE_DATABASE      = module.database.name
     UPLOAD_BUCKET           = module.storage.bucket_names["uploads"]
     JOBS_BUCKET             = module.storage.bucket_names["jobs"]
+    CACHE_BUCKET            = module.storage.bucket_names["cache"]
     REGION_DEFAULT          = coalesce(var.jobs.region, var.region)
     RUNTIME_VERSION_DEFAULT = coalesce(var.jobs.runtime_version, keys(var.runtime_images)[0])
     # A region includes all of its zones. VMs can run only in regions with a subnet.
@@ -38,6 +39,7 @@ locals {
           machineImages = var.encryption == null ? runtime.machine_images : []
           image         = runtime.image
           pythonVersion = runtime.python_version
+          gpus          = runtime.gpus
           runtime       = runtime.runtime
           note          = runtime.note
         } : key => value if value != null

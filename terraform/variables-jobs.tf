@@ -73,11 +73,12 @@ variable "network" {
 }
 
 variable "runtime_images" {
-  description = "Boot images of VMs by runtime version: machine images, an image, or both; or another runtime to use."
+  description = "Boot images of VMs by runtime version: machine images, an image, or both, and the GPUs that they support; or another runtime to use."
   type = map(object({
     machine_images = optional(list(string), [])
     image          = optional(string)
     python_version = optional(string)
+    gpus           = optional(list(string))
     runtime        = optional(string)
     note           = optional(string)
   }))

@@ -125,7 +125,7 @@ variable "region" {
 }
 
 variable "retention" {
-  description = "Days until objects are deleted; null for never. Noncurrent versions are deleted after noncurrent_days."
+  description = "Days until objects are deleted; null for never. Noncurrent versions are deleted after noncurrent_days; all but the three newest of an output, after one."
   type = object({
     uploads_days    = optional(number)
     jobs_days       = optional(number)

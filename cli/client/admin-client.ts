@@ -19,13 +19,14 @@ const statusSchema = z.object({
 });
 
 export type CloudStatus = z.infer<typeof statusSchema>;
-export type VmAction = 'preempt' | 'reset' | 'hostError';
+export type VmAction = 'preempt' | 'maintain' | 'reset' | 'hostError';
 
 /** Client of the embedded cloud's admin endpoint: status and fault injection. */
 export type AdminClient = {
   readStatus(): Promise<CloudStatus>;
   injectVmFault(vmName: string, action: VmAction): Promise<void>;
   setStockout(zone: string, isOut: boolean): Promise<void>;
+  setOutage(zone: string, isUnreachable: boolean): Promise<void>;
 };
 
 export function createAdminClient(admin: string, signal: AbortSignal): AdminClient {
@@ -36,5 +37,7 @@ export function createAdminClient(admin: string, signal: AbortSignal): AdminClie
     readStatus: () => requestJson(`${admin}/status`, statusSchema, { signal }),
     injectVmFault: (vmName, action) => post(`/vms/${encodeURIComponent(vmName)}:${action}`),
     setStockout: (zone, isOut) => post(`/zones/${encodeURIComponent(zone)}:${isOut ? 'stockout' : 'restock'}`),
+    setOutage: (zone, isUnreachable) =>
+      post(`/zones/${encodeURIComponent(zone)}:${isUnreachable ? 'outage' : 'recover'}`),
   };
 }

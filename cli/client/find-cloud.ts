@@ -50,8 +50,7 @@ export async function findCloud(caller: Caller & Pick<Invocation, 'deployment'>)
   const dataDir = await findDataDir(caller);
   const endpoints = await readEndpoints(dataDir);
   if (endpoints === undefined) {
-    const flag = caller.dataDir === undefined ? '' : ` --data-dir ${caller.dataDir}`;
-    throw new Failure(`No embedded cloud is running on ${dataDir}: run \`${programName()}${flag} up\` first.`);
+    throw new Failure(`No embedded cloud is running on ${dataDir}: run \`${programName()} up\` first.`);
   }
   return endpoints;
 }

@@ -1,9 +1,10 @@
-import { createAdminClient, type VmAction } from '#cli/client/admin-client.ts';
+import { type AdminClient, createAdminClient, type VmAction } from '#cli/client/admin-client.ts';
 import { findCloud } from '#cli/client/find-cloud.ts';
 import type { Command } from '#cli/core/command.ts';
 import { programName } from '#cli/core/program-name.ts';
 
 export const adminPreempt = vmFaultCommand('preempt', 'is being preempted');
+export const adminMaintain = vmFaultCommand('maintain', 'has notice of host maintenance');
 export const adminReset = vmFaultCommand('reset', 'was reset');
 export const adminHostError = vmFaultCommand('hostError', 'lost its host');
 
@@ -23,21 +24,44 @@ function vmFaultCommand(action: VmAction, outcome: string): Command {
   };
 }
 
-export const adminStockout: Command = {
-  operands: [{ name: 'ZONE', summary: 'name of the zone, such as us-central1-a', count: 'one' }],
-  flags: [{ name: 'clear', summary: 'end the stockout' }],
-  async run(invocation) {
-    const { io, operands, isSet, print } = invocation;
-    const { admin } = await findCloud(invocation);
-    const zone = operands[0] ?? '';
-    const isOut = !isSet('clear');
-    await createAdminClient(admin, io.interrupted).setStockout(zone, isOut);
-    print({
-      json: { zone, isOut },
-      text: isOut
-        ? `Zone ${zone} is out of capacity. To end the stockout, run \`${programName()} admin stockout ${zone} --clear\`.`
-        : `Zone ${zone} has capacity again.`,
-    });
-    return 0;
-  },
+export const adminStockout = zoneFaultCommand({
+  fault: 'stockout',
+  set: (client, zone, isOut) => client.setStockout(zone, isOut),
+  begun: 'is out of capacity',
+  ended: 'has capacity again',
+});
+
+export const adminOutage = zoneFaultCommand({
+  fault: 'outage',
+  set: (client, zone, isOut) => client.setOutage(zone, isOut),
+  begun: 'is unreachable',
+  ended: 'is reachable again',
+});
+
+type ZoneFault = {
+  readonly fault: string;
+  readonly set: (client: AdminClient, zone: string, isOut: boolean) => Promise<void>;
+  readonly begun: string;
+  readonly ended: string;
 };
+
+/** A command that injects a fault into a zone, or ends it. */
+function zoneFaultCommand({ fault, set, begun, ended }: ZoneFault): Command {
+  return {
+    operands: [{ name: 'ZONE', summary: 'name of the zone, such as us-central1-a', count: 'one' }],
+    flags: [{ name: 'clear', summary: `end the ${fault}` }],
+    async run(invocation) {
+      const { io, operands, isSet, print } = invocation;
+      const { admin } = await findCloud(invocation);
+      const zone = operands[0] ?? '';
+      const isOut = !isSet('clear');
+      await set(createAdminClient(admin, io.interrupted), zone, isOut);
+      const command = `${programName()} admin ${fault} ${zone} --clear`;
+      print({
+        json: { zone, isOut },
+        text: isOut ? `Zone ${zone} ${begun}. To end the ${fault}, run \`${command}\`.` : `Zone ${zone} ${ended}.`,
+      });
+      return 0;
+    },
+  };
+}

@@ -15,8 +15,11 @@ export const cat: Command = {
         invocation.print({ json: { uri: toGsUri(object), content }, text: content });
       } else {
         // Streamed as bytes: objects can be binary and larger than memory.
+        const decoder = new TextDecoder();
+        const { stdout } = invocation.io;
         for await (const chunk of client.open(object)) {
-          invocation.io.stdout.write(chunk);
+          // A terminal shows control characters as text; a pipe or a file gets the bytes.
+          stdout.write(stdout.terminal === null ? chunk : decoder.decode(chunk, { stream: true }));
         }
       }
     }

@@ -34,7 +34,7 @@ export const jobsDescribe: Command = {
     const report = await readReport(objects, readGsUri(job.report));
     const warnings = report?.warnings ?? [];
     print({
-      json: { ...job, warnings },
+      json: { ...job, warnings: [...warnings, ...job.warnings] },
       text: describeJob(job, { warnings, nowMs: Date.now(), output: io.stdout }),
     });
     return 0;

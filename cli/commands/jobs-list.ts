@@ -8,7 +8,9 @@ import { formatAgo, formatDuration } from '#cli/render/format.ts';
 import { formatTable } from '#cli/render/format-table.ts';
 import { paintState } from '#cli/render/paint.ts';
 import { readField } from '#cli/render/result-format.ts';
-import type { JobView } from '#shared/protocol/report.ts';
+import { JOB_STATES } from '#shared/domain/job.ts';
+import { type JobView, jobViewSchema } from '#shared/protocol/report.ts';
+import { didYouMean } from '#shared/text/nearest-name.ts';
 
 const JOBS_COUNT_MAX = 10_000;
 const JOBS_COUNT_DEFAULT = 20;
@@ -48,7 +50,7 @@ export const jobsList: Command = {
       formatAgo(job.createTime, nowMs),
       formatDurationOf(job, nowMs),
       String(job.attempt),
-      job.cause?.code ?? job.waitingFor?.code ?? '',
+      job.cause?.code ?? job.waitingFor?.code ?? describeCodes(job),
     ]);
     const text =
       rows.length === 0 && flag('filter') !== undefined
@@ -72,6 +74,12 @@ function formatDurationOf({ startTime, endTime }: JobView, nowMs: number): strin
     : formatDuration((endTime === null ? nowMs : Date.parse(endTime)) - Date.parse(startTime));
 }
 
+/** The warnings of a job that has no cause: `warning: METRIC_NOT_FINITE`. */
+function describeCodes({ warnings }: JobView): string {
+  const codes = [...new Set(warnings.map(({ code }) => code))];
+  return codes.length === 0 ? '' : `warning: ${codes.join(', ')}`;
+}
+
 const TERM = /^([\w-]+(?:\.[\w-]+)*)\s*(!=|=|:)\s*("[^"]*"|'[^']*'|[^\s"'()]+)$/;
 
 /**
@@ -87,6 +95,17 @@ function readJobFilter(text: string | undefined): (job: JobView) => boolean {
   return (job) => terms.every((matches) => matches(job));
 }
 
+/** A misspelled field has no value in any job, so that its filter would silently match none or all of them. */
+function rejectUnknownField(field: string): void {
+  const [name = ''] = field.split('.');
+  if (!Object.hasOwn(jobViewSchema.shape, name)) {
+    const fields = Object.keys(jobViewSchema.shape);
+    throw new UsageFailure(
+      `--filter: ${name} is not a field of a job. ${didYouMean(name, fields)}Fields: ${fields.join(', ')}.`,
+    );
+  }
+}
+
 function readTerm(text: string): (job: JobView) => boolean {
   const [, field, operator, value] = TERM.exec(text.trim()) ?? [];
   if (field === undefined || value === undefined) {
@@ -96,6 +115,12 @@ function readTerm(text: string): (job: JobView) => boolean {
     );
   }
   const expected = value.replaceAll(/^["']|["']$/g, '').toLowerCase();
+  rejectUnknownField(field);
+  if (field === 'state' && operator !== ':' && !JOB_STATES.some((state) => state.toLowerCase() === expected)) {
+    throw new UsageFailure(
+      `--filter: ${value} is not a state of a job. ${didYouMean(value, JOB_STATES)}States: ${JOB_STATES.join(', ')}.`,
+    );
+  }
   const textOf = (job: JobView) => String(readField(job, field) ?? '').toLowerCase();
   switch (operator) {
     case ':':

@@ -4,6 +4,7 @@ import { reportInterruption, streamLogs } from '#cli/client/follow-job.ts';
 import { UPDATES_NOTE, withJobUpdates } from '#cli/client/job-updates.ts';
 import type { Command } from '#cli/core/command.ts';
 import { checkJobFlags, GCLOUD_JOB_FLAGS } from '#cli/core/gcloud-flags.ts';
+import { describeWarnings } from '#cli/render/describe-report.ts';
 import { formatLogEntry } from '#cli/render/format.ts';
 import { paintState } from '#cli/render/paint.ts';
 
@@ -26,7 +27,8 @@ export const jobsStreamLogs: Command = {
         }),
     });
     const job = await reportInterruption(jobId, { signal, work });
-    io.stderr.write(`Job ${job.jobId} ended: ${paintState(job.state, io.stderr)}.\n`);
+    const title = `Job ${job.jobId} ended: ${paintState(job.state, io.stderr)}.`;
+    io.stderr.write(`${[title, ...describeWarnings(job.warnings, io.stderr)].join('\n')}\n`);
     return 0;
   },
 };

@@ -15,7 +15,7 @@ export const jobsValidate: Command = {
     {
       name: 'package',
       value: 'PATH',
-      summary: 'also check this package: an archive, or the folder of a Python package',
+      summary: 'also check this package: an archive, a folder, or a .py file',
     },
     {
       name: 'ignore',

@@ -6,6 +6,7 @@ import type { Command } from '#cli/core/command.ts';
 import { Failure, UsageFailure } from '#cli/core/failure.ts';
 import { checkJobFlags, GCLOUD_JOB_FLAGS } from '#cli/core/gcloud-flags.ts';
 import { describeCause } from '#cli/render/describe-job.ts';
+import { describeWarnings } from '#cli/render/describe-report.ts';
 import { paintState } from '#cli/render/paint.ts';
 
 /** One week: the maximum running time of a job. */
@@ -36,7 +37,9 @@ export const jobsWait: Command = {
         : error;
     });
     const job = await reportInterruption(jobId, { signal: io.interrupted, work });
-    print({ json: job, text: [`${job.jobId}  ${paintState(job.state, io.stdout)}`, ...describeCause(job)].join('\n') });
+    const title = `${job.jobId}  ${paintState(job.state, io.stdout)}`;
+    const text = [title, ...describeCause(job), ...describeWarnings(job.warnings, io.stdout)].join('\n');
+    print({ json: job, text });
     return job.state === 'SUCCEEDED' ? 0 : 1;
   },
 };

@@ -7,10 +7,28 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const PROGRAM = join(ROOT, 'cli', 'dropforge.js');
 
 let resolveName = (): string => 'npx dropforge';
+let cloudFlags = '';
 
 /** The command prefix for hints that users can copy; `npx dropforge` unless `setProgramNameSource` was called. */
 export function programName(): string {
+  return `${bareProgramName()}${cloudFlags}`;
+}
+
+/** `programName` without the flags that select a cloud. */
+export function bareProgramName(): string {
   return resolveName();
+}
+
+/** Adds the flags that select the caller's cloud to hints: without them, a copied hint would address another one. */
+export function setCloudFlagsOfHints(flags: Readonly<Record<'data-dir' | 'deployment', string | undefined>>): void {
+  cloudFlags = Object.entries(flags)
+    .map(([name, value]) => (value === undefined ? '' : ` --${name} ${quoteForShell(value)}`))
+    .join('');
+}
+
+/** Quotes a word for POSIX shells, if it needs it. */
+function quoteForShell(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }
 
 /** Called once by the composition root. The source is evaluated only when a hint is printed. */
@@ -27,7 +45,7 @@ export function findProgramName({ searchPath, cwd }: { readonly searchPath: stri
   if (searchPath.split(delimiter).some(isLinkedIn)) {
     return 'dropforge';
   }
-  return `${cwd}${sep}`.startsWith(ROOT) ? 'npx dropforge' : PROGRAM;
+  return `${cwd}${sep}`.startsWith(ROOT) ? 'npx dropforge' : quoteForShell(PROGRAM);
 }
 
 /** Ignores `node_modules/.bin`: npm prepends it to the PATH of scripts, but the caller's shell does not have it. */

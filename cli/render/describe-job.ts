@@ -1,11 +1,12 @@
 import type { Output } from '#cli/core/command.ts';
-import { describeProblem } from '#cli/render/describe-report.ts';
+import { describeWarnings } from '#cli/render/describe-report.ts';
 import { formatAgo, formatDuration, formatMoment } from '#cli/render/format.ts';
 import { formatTable } from '#cli/render/format-table.ts';
 import { paint, paintState } from '#cli/render/paint.ts';
 import { CAUSES } from '#shared/domain/cause.ts';
 import type { JobView, Problem } from '#shared/protocol/report.ts';
 
+/** `warnings`: those of intake. */
 type RenderOptions = { readonly warnings: readonly Problem[]; readonly nowMs: number; readonly output: Output };
 type ReplicaView = JobView['replicas'][number];
 
@@ -15,7 +16,7 @@ export function describeJob(job: JobView, { warnings, nowMs, output }: RenderOpt
   const sections = [
     [title, ...describeFacts(job, nowMs)],
     describeCause(job),
-    warnings.map((warning) => `${paint('warning:', 'yellow', output)} ${describeProblem(warning)}`),
+    describeWarnings([...warnings, ...job.warnings], output),
     job.attempts.length === 0 ? [] : ['Past attempts', ...indent(describeAttempts(job, nowMs))],
     job.replicas.length === 0 ? [] : ['Replicas', ...indent(describeReplicas(job.replicas, nowMs))],
   ];
@@ -112,7 +113,9 @@ export function describeProgress({
   metrics,
 }: Pick<ReplicaView, 'step' | 'stepsMax' | 'metrics'>): string {
   const steps = step === null ? [] : [`step ${step}${stepsMax === null ? '' : ` of ${stepsMax}`}`];
-  const values = Object.entries(metrics).map(([name, value]) => `${name} ${Number(value.toPrecision(4))}`);
+  const values = Object.entries(metrics).map(
+    ([name, value]) => `${name} ${typeof value === 'number' ? Number(value.toPrecision(4)) : value}`,
+  );
   return [...steps, ...values].join(', ');
 }
 

@@ -5,10 +5,12 @@ import type { Problem, Report } from '#shared/protocol/report.ts';
 
 /** Formats the verdict on a submission, with the problems to fix or the commands to follow the job. */
 export function describeReport(report: Report, output: Output): string {
-  const warnings = report.warnings.map(
-    (warning) => `${paint('warning:', 'yellow', output)} ${describeProblem(warning)}`,
-  );
-  return [...describeVerdict(report, output), ...warnings].join('\n');
+  const warnings = [...report.warnings, ...(report.job?.warnings ?? [])];
+  return [...describeVerdict(report, output), ...describeWarnings(warnings, output)].join('\n');
+}
+
+export function describeWarnings(warnings: readonly Problem[], output: Output): readonly string[] {
+  return warnings.map((warning) => `${paint('warning:', 'yellow', output)} ${describeProblem(warning)}`);
 }
 
 /** Formats a problem as `CODE (PATH, line N): MESSAGE → REMEDY`, on two lines. */

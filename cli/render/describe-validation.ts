@@ -1,14 +1,14 @@
 import type { Output } from '#cli/core/command.ts';
 import { formatTable } from '#cli/render/format-table.ts';
 import { paint } from '#cli/render/paint.ts';
-import { findMachineType, type Gpus } from '#shared/catalog/catalog.ts';
+import { type Gpus, gpusOf } from '#shared/catalog/catalog.ts';
 import type { JobFilePrice, JobFileValidation } from '#shared/job-file/validate-job-file.ts';
 import type { JobPlan } from '#shared/job-file/validation/check-job.ts';
 import type { Problem } from '#shared/protocol/report.ts';
 
 /** Converts the validation of one file to its JSON output. Unknown values are null. */
 export function toJson(file: string, validation: JobFileValidation): object {
-  const { dialect, verdict, isRunnable, errors, warnings, cluster, trials, price } = validation;
+  const { dialect, verdict, isRunnable, errors, warnings, cluster, trials, price, plan } = validation;
   return {
     file,
     dialect,
@@ -17,9 +17,18 @@ export function toJson(file: string, validation: JobFileValidation): object {
     errors,
     warnings,
     cluster,
+    runs: plan && describeRun(plan),
     trials,
     price: price && { onDemandPerHour: price.onDemandPerHour, spotPerHour: price.spotPerHour, asOf: price.asOf },
   };
+}
+
+/** The machines that are created, in which retired GPUs and legacy machine types are replaced. */
+function describeRun({ groups, provisioningModel }: JobPlan): readonly object[] {
+  return groups.map(({ role, count, ...machine }) => ({
+    ...{ role, count, machineType: machine.machineType, provisioningModel },
+    gpus: gpusOf(machine),
+  }));
 }
 
 /** Formats the validation of one file: errors and warnings with remedies, the machines and their price. */
@@ -50,11 +59,11 @@ const MODELS = { STANDARD: 'on demand', SPOT: 'Spot', FLEX_START: 'Flex-start' }
 
 /** Formats the machines of a job and their price per hour as indented lines. */
 export function describePlan({ plan, price, trials }: Plan): readonly string[] {
-  const rows = plan.groups.map(({ role, count, machineType, accelerator }) => [
+  const rows = plan.groups.map(({ role, count, ...machine }) => [
     role,
     String(count),
-    machineType,
-    describeGpus(accelerator ?? findMachineType(machineType)?.gpu ?? null),
+    machine.machineType,
+    describeGpus(gpusOf(machine)),
     MODELS[plan.provisioningModel],
   ]);
   const table = formatTable(['ROLE', 'COUNT', 'MACHINE', 'GPUS PER VM', 'PROVISIONING'], rows).split('\n');

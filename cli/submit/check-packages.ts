@@ -22,7 +22,7 @@ type Findings = { readonly problems: readonly Problem[]; readonly warnings: read
 /** Inspects an archive, or the archive built from a folder, with intake's checks. Throws Failure if unreadable. */
 export async function inspectLocalPackage(path: string): Promise<PackageReport> {
   const found = await statOf(path);
-  if (!found.isDirectory()) {
+  if (!found.isDirectory() && !path.endsWith('.py')) {
     return inspectPackage({
       name: basename(path),
       sizeBytes: found.size,
@@ -137,6 +137,7 @@ const REMOTE_PACKAGES: NamedReport = {
     ...{ name: null, version: null, requiresPython: null, requirements: [] },
     ...{ format: null, problems: [], warnings: [], entryCount: 0, uncompressedBytes: 0, wheelTags: [] },
     pythonModules: [],
+    programPathOf: () => null,
     validateModule: () => ({ problems: [], warnings: [] }),
     jobFiles: [],
     evidence: NO_EVIDENCE,

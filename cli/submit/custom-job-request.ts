@@ -5,6 +5,7 @@ import { readAllPairs, readKmsKey, splitList } from '#cli/submit/flag-values.ts'
 import { type JobRequest, readConfig } from '#cli/submit/job-request.ts';
 import { type PackageSource, readArchives } from '#cli/submit/package-source.ts';
 import { type PoolRequest, readWorkerPools } from '#cli/submit/worker-pool-flags.ts';
+import { isPrebuiltImage } from '#shared/catalog/executor-images.ts';
 import { applyOverrides, withArgs } from '#shared/job-file/draft/apply-overrides.ts';
 import { EMPTY_DRAFT, type JobDraft, type PoolDraft } from '#shared/job-file/draft/job-draft.ts';
 import type { Located } from '#shared/job-file/parser/findings.ts';
@@ -83,7 +84,9 @@ function withProgramFlags(
   { given, uriOf }: { readonly given: ProgramFlags; readonly uriOf: (source: PackageSource) => string },
 ): PoolDraft {
   const { pythonModule, executorImageUri, packageUris, imageUri } = pool.program;
-  const isPython = [pythonModule, executorImageUri, packageUris].some((value) => value !== undefined);
+  const isPython =
+    [pythonModule, executorImageUri, packageUris].some((value) => value !== undefined) ||
+    (imageUri !== undefined && given.command.length === 0 && isPrebuiltImage(imageUri.value));
   const sources = [
     ...packages.map((source) => ({ source, path: pool.path })),
     ...given.packageUris.map((source) => ({ source, path: '--python-package-uris' })),

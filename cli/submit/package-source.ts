@@ -3,23 +3,15 @@ import { isGsUri } from '#cli/client/gs-uri.ts';
 import { splitList } from '#cli/submit/flag-values.ts';
 
 /**
- * A package given on the command line: the folder of a Python package to build, a working directory that contains one
+ * A package given on the command line: the folder or file of a Python program, a working directory that contains one
  * (Vertex AI's autopackaging), a local archive, or an object.
  */
 export type PackageSource =
   | { readonly kind: 'FOLDER'; readonly path: string }
-  | WorkingDirectory
+  /** The requirements are additional ones, in pip's syntax: `numpy>=2`. */
+  | { readonly kind: 'WORKING_DIRECTORY'; readonly path: string; readonly requirements: readonly string[] }
   | { readonly kind: 'ARCHIVE'; readonly path: string; readonly flag: string }
   | { readonly kind: 'OBJECT'; readonly uri: string };
-
-export type WorkingDirectory = {
-  readonly kind: 'WORKING_DIRECTORY';
-  readonly path: string;
-  /** The module to run, relative to the working directory: `trainer.task`. */
-  readonly module: string;
-  /** Additional requirements, in pip's syntax: `numpy>=2`. */
-  readonly requirements: readonly string[];
-};
 
 /** Parses a comma-separated list of local archives and URIs, such as `--packages`. */
 export function readArchives(list: string | undefined, from: { readonly cwd: string; readonly flag: string }) {

@@ -13,9 +13,12 @@ export type SourceFile = {
 export type SourceFiles = {
   readonly packageName: string;
   readonly files: readonly SourceFile[];
-  /** Whether a setup.py or pyproject.toml is included. */
-  readonly isInstallable: boolean;
-  readonly notes: readonly string[];
+  /** Whether there is a setup.py or pyproject.toml. */
+  readonly hasBuildFile: boolean;
+  /**
+   * Whether the paths are relative to the folder `packageName`, whose name may be part of the module's: `folder.module`.
+   */
+  readonly isNamedFolder: boolean;
 };
 
 const FILES_COUNT_MAX = 20_000;
@@ -24,51 +27,69 @@ const FILES_COUNT_MAX = 20_000;
 const PROJECT_FILES =
   /^(setup\.py|setup\.cfg|pyproject\.toml|MANIFEST\.in|requirements[\w.-]*\.txt|(README|LICENSE|LICENCE|NOTICE)[\w.-]*)$/i;
 
+export const REQUIREMENTS_FILE = 'requirements.txt';
+
 const INSTALL_FILES: readonly string[] = ['setup.py', 'pyproject.toml'];
 
 /** Never included: caches, leftovers of installations, and hidden files. */
 const EXCLUDED = /^(\..*|__pycache__|.*\.py[co]|.*\.egg-info|node_modules)$/;
 
 /**
- * Collects the files of a training package. The path is either the package, a folder with `__init__.py` (as in gcloud),
- * or a project root with `setup.py` or `pyproject.toml`. Throws Failure if it is neither, or has too many files.
+ * Collects the files of a training package. The path is the package, a folder with `__init__.py` (as in gcloud), whose
+ * project is around it; a single .py file; or any other folder, such as a project root, which is included as a whole.
+ * Throws Failure if it cannot be read, or has too many files.
+ *
+ * @param isWhole includes a folder as a whole even if it has an `__init__.py`
  */
-export async function collectSourceFiles(packagePath: string): Promise<SourceFiles> {
+export async function collectSourceFiles(packagePath: string, isWhole = false): Promise<SourceFiles> {
   const path = resolve(packagePath);
+  if (path.endsWith('.py') && (await isFile(path))) {
+    return collectSingleFile(path);
+  }
   const names = await readNames(path);
-  if (names.includes('__init__.py')) {
-    return collect({ root: dirname(path), packageName: basename(path), notes: [] });
-  }
-  if (names.some((name) => INSTALL_FILES.includes(name))) {
-    return collect({
-      root: path,
-      packageName: basename(path),
-      notes: [`${packagePath} is a project root: all of its packages are included.`],
-    });
-  }
-  throw new Failure(
-    `${packagePath} is not a Python package: it has no __init__.py, setup.py or pyproject.toml. ` +
-      'Pass the folder that contains __init__.py, such as ./trainer.',
-  );
+  return names.includes('__init__.py') && !isWhole ? collectPackage(path) : collectFolder(path, names);
 }
 
-async function collect(source: { root: string; packageName: string; notes: readonly string[] }): Promise<SourceFiles> {
-  const { root, packageName, notes } = source;
+/** A program of one file, and the requirements beside it. */
+async function collectSingleFile(path: string): Promise<SourceFiles> {
+  const [root, program] = [dirname(path), basename(path)];
+  const names = (await readNames(root)).filter((name) => name === program || name === REQUIREMENTS_FILE).sort();
+  const files = await Promise.all(names.map((name) => describeFile(join(root, name), name)));
+  const packageName = program.slice(0, -'.py'.length);
+  return { packageName, files, hasBuildFile: false, isNamedFolder: false };
+}
+
+async function collectFolder(path: string, names: readonly string[]): Promise<SourceFiles> {
+  const files: SourceFile[] = [];
+  await addFolder(files, { path, relativePath: '' });
+  const hasBuildFile = names.some((name) => INSTALL_FILES.includes(name));
+  return { packageName: basename(path), files, hasBuildFile, isNamedFolder: !hasBuildFile };
+}
+
+async function collectPackage(packagePath: string): Promise<SourceFiles> {
+  const [root, packageName] = [dirname(packagePath), basename(packagePath)];
   const files: SourceFile[] = [];
   const entries = await readdir(root, { withFileTypes: true });
-  const isInstallable = entries.some(({ name }) => INSTALL_FILES.includes(name));
+  const hasBuildFile = entries.some(({ name }) => INSTALL_FILES.includes(name));
   for (const { name } of entries.sort(byName)) {
     const path = join(root, name);
     const found = await stat(path);
     const isPackage =
-      found.isDirectory() && (name === packageName || (isInstallable && (await containsCode(path, name))));
+      found.isDirectory() && (name === packageName || (hasBuildFile && (await containsCode(path, name))));
     if (isPackage) {
       await addFolder(files, { path, relativePath: name });
-    } else if (found.isFile() && (PROJECT_FILES.test(name) || (isInstallable && name.endsWith('.py')))) {
+    } else if (found.isFile() && (PROJECT_FILES.test(name) || (hasBuildFile && name.endsWith('.py')))) {
       files.push(await describeFile(path, name));
     }
   }
-  return { packageName, files, isInstallable, notes };
+  return { packageName, files, hasBuildFile, isNamedFolder: false };
+}
+
+async function isFile(path: string): Promise<boolean> {
+  return stat(path).then(
+    (found) => found.isFile(),
+    () => false,
+  );
 }
 
 /** The user's setup.py decides what is installed, so every package next to it is included. */
@@ -83,7 +104,8 @@ async function addFolder(files: SourceFile[], folder: { path: string; relativePa
     return;
   }
   for (const entry of entries.filter(({ name }) => !EXCLUDED.test(name)).sort(byName)) {
-    const [path, relativePath] = [join(folder.path, entry.name), `${folder.relativePath}/${entry.name}`];
+    const path = join(folder.path, entry.name);
+    const relativePath = folder.relativePath === '' ? entry.name : `${folder.relativePath}/${entry.name}`;
     // Symbolic links to folders are not followed, because they can form cycles.
     if (entry.isDirectory()) {
       await addFolder(files, { path, relativePath });
@@ -108,7 +130,7 @@ async function readNames(path: string): Promise<readonly string[]> {
     return await readdir(path);
   } catch (error) {
     const reason = error instanceof Error && 'code' in error ? error.code : error;
-    throw new Failure(`${path} cannot be read as a folder (${reason}): pass the folder of the Python package.`);
+    throw new Failure(`${path} cannot be read (${reason}): pass the folder of the Python package, or a .py file.`);
   }
 }
 

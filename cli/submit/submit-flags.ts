@@ -36,7 +36,11 @@ const COMMON_SUBMIT_FLAGS: readonly Flag[] = [
 
 /** All flags of `gcloud ai-platform jobs submit training`: stable, beta and alpha. */
 export const SUBMIT_FLAGS: readonly Flag[] = [
-  { name: 'package-path', value: 'DIR', summary: 'folder of the Python package to build and upload' },
+  {
+    name: 'package-path',
+    value: 'PATH',
+    summary: 'folder of the Python package, or a single .py file, to build and upload',
+  },
   { name: 'packages', value: 'LIST', summary: 'additional packages, comma-separated: local archives or gs:// URIs' },
   { name: 'module-name', value: 'MODULE', summary: 'the module to run, such as trainer.task' },
   { name: 'config', value: 'FILE', summary: 'job file in YAML or JSON, in any supported format' },

@@ -6,13 +6,14 @@ import { createObjectClient, type ObjectClient } from '#cli/client/object-client
 import type { ExitCode, Invocation } from '#cli/core/command.ts';
 import { rejectOtherProject } from '#cli/core/gcloud-flags.ts';
 import { describeCause } from '#cli/render/describe-job.ts';
-import { describeProblem, describeReport } from '#cli/render/describe-report.ts';
+import { describeProblem, describeReport, describeWarnings } from '#cli/render/describe-report.ts';
 import { describePlan } from '#cli/render/describe-validation.ts';
 import { formatLogEntry } from '#cli/render/format.ts';
 import { paint, paintState } from '#cli/render/paint.ts';
 import { buildPackages } from '#cli/submit/build-packages.ts';
 import { validateBuiltPackages } from '#cli/submit/check-packages.ts';
 import { OFFLINE_CONTEXT } from '#cli/submit/job-file.ts';
+import { withJobFilePackages } from '#cli/submit/job-file-packages.ts';
 import { type JobRequest, type ValidatedRequest, validateRequest } from '#cli/submit/job-request.ts';
 import { publishJobFile } from '#cli/submit/publish-job.ts';
 import { rejectConflictingFlags } from '#cli/submit/submit-flags.ts';
@@ -31,9 +32,10 @@ import type { Report } from '#shared/protocol/report.ts';
 const JOB_LOOKUP_MS_MAX = 10_000;
 
 /** Validates a job, uploads its packages and submits its job file; --dry-run only prints it, --stream-logs follows it. */
-export async function submit(invocation: Invocation, request: JobRequest): Promise<ExitCode> {
+export async function submit(invocation: Invocation, given: JobRequest): Promise<ExitCode> {
   const { io, flag, print } = invocation;
   rejectConflictingFlags(invocation);
+  const request = await withJobFilePackages(invocation, given);
   const stagingBucket = readStagingBucket(flag('staging-bucket'));
   const { validated, built } = await validateWithPackages(request);
   if (invocation.isSet('dry-run')) {
@@ -49,9 +51,6 @@ export async function submit(invocation: Invocation, request: JobRequest): Promi
   }
   const target = await findTarget(invocation);
   rejectOtherProject(invocation, target.projectId);
-  for (const note of built.flatMap(({ notes }) => notes)) {
-    io.stderr.write(`${note}\n`);
-  }
   const client = createObjectClient(target);
   const named = await chooseJobId(target, { request, jobId: validated.spec.jobId, client });
   const { jobId } = named;
@@ -143,7 +142,8 @@ async function follow({ io, print }: Invocation, target: Target, jobId: string):
       }),
   });
   const job = await reportInterruption(jobId, { signal, work });
-  const lines = [`Job ${job.jobId} ended: ${paintState(job.state, io.stderr)}.`, ...describeCause(job)];
+  const title = `Job ${job.jobId} ended: ${paintState(job.state, io.stderr)}.`;
+  const lines = [title, ...describeCause(job), ...describeWarnings(job.warnings, io.stderr)];
   io.stderr.write(`${lines.join('\n')}\n`);
   return job.state === 'SUCCEEDED' ? 0 : 1;
 }

@@ -15,8 +15,9 @@ const VERDICT_TIMEOUT_MS = 30_000;
 const VERDICT_POLL_MS = 200;
 
 /**
- * Submits a job by uploading its job file. Job ids are never reused, except that a rejected submission did not create a
- * job and can be submitted again with the same id. Throws Failure if the id is taken.
+ * Submits a job by uploading its job file. Job ids are never reused, except that a submission that was rejected, or
+ * that waits for packages, did not create a job and can be submitted again with the same id. Throws Failure if the id
+ * is taken.
  */
 export async function uploadJobFile(
   client: ObjectClient,
@@ -27,7 +28,8 @@ export async function uploadJobFile(
   if ((await client.write(object, body, { isNew: true })) === 'written') {
     return object;
   }
-  if ((await readReport(client, reportOf(object)))?.verdict !== 'REFUSED') {
+  const earlier = await readReport(client, reportOf(object));
+  if (earlier === undefined || earlier.verdict === 'ACCEPTED') {
     throw new Failure(`Job ${jobId} already exists (${toGsUri(object)}): choose another job id.`);
   }
   // Deleted first, so that it cannot be mistaken for the verdict on the new upload.

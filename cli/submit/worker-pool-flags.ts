@@ -26,12 +26,19 @@ export const POOL_KEYS: Readonly<Record<string, string | null>> = {
   'local-package-path': null,
   requirements: null,
   'extra-packages': null,
-  script: 'programs run as modules of a package; use python-module=PACKAGE.MODULE',
-  'extra-dirs': 'only packages are installed; move the folders into the package',
+  script: null,
+  'extra-dirs': 'local-package-path is included as a whole; use a folder that contains them',
   'output-image-uri': 'no container image is built; the package is installed on the machine image',
 };
 
-const PYTHON_KEYS = ['executor-image-uri', 'python-module', 'local-package-path', 'requirements', 'extra-packages'];
+const PYTHON_KEYS = [
+  'executor-image-uri',
+  'python-module',
+  'script',
+  'local-package-path',
+  'requirements',
+  'extra-packages',
+];
 
 /** The keys of one pool, and the flag's name in messages: `--worker-pool-spec[0]`. */
 type PoolFlag = { readonly keys: Readonly<Record<string, string>>; readonly path: string; readonly cwd: string };
@@ -56,7 +63,7 @@ export function readWorkerPools(texts: readonly string[], cwd: string): readonly
       ? { pool: empty, packages: [] }
       : { pool: readPool(given, empty), packages: readPackages(given) };
   });
-  return requests.map((request) => inheritFirstProgram(request, requests[0]));
+  return withSharedPackages(requests.map((request) => inheritFirstProgram(request, requests[0])));
 }
 
 function rejectInvalidKeys({ keys, path }: PoolFlag): void {
@@ -76,14 +83,27 @@ function rejectInvalidKeys({ keys, path }: PoolFlag): void {
   if (keys['container-image-uri'] !== undefined && python !== undefined) {
     throw new UsageFailure(`${path}: container-image-uri and ${python} are mutually exclusive: use one of them.`);
   }
-  const local = ['requirements', 'extra-packages'].find((name) => keys[name] !== undefined);
+  if (keys['python-module'] !== undefined && keys.script !== undefined) {
+    throw new UsageFailure(`${path}: python-module and script are mutually exclusive: use one of them.`);
+  }
+  rejectOtherScript(keys.script, path);
+  const local = ['script', 'requirements', 'extra-packages'].find((name) => keys[name] !== undefined);
   if (keys['local-package-path'] === undefined && local !== undefined) {
     throw new UsageFailure(
       `${path}: ${local} requires local-package-path; for uploaded packages, use --python-package-uris.`,
     );
   }
-  if (keys['local-package-path'] !== undefined && keys['python-module'] === undefined) {
-    throw new UsageFailure(`${path}: local-package-path requires python-module, such as python-module=trainer.task.`);
+  if (keys['local-package-path'] !== undefined && (keys['python-module'] ?? keys.script) === undefined) {
+    throw new UsageFailure(
+      `${path}: local-package-path requires python-module or script, such as python-module=trainer.task.`,
+    );
+  }
+}
+
+/** gcloud also accepts shell scripts. */
+function rejectOtherScript(script: string | undefined, path: string): void {
+  if (script !== undefined && !script.endsWith('.py')) {
+    throw new UsageFailure(`${path}: script=${script} is not supported: only Python scripts run, such as train.py.`);
   }
 }
 
@@ -102,22 +122,34 @@ function readPool(given: PoolFlag, empty: PoolDraft): PoolDraft {
       ...EMPTY_PROGRAM,
       imageUri: textOf(given, 'container-image-uri'),
       executorImageUri: textOf(given, 'executor-image-uri'),
-      pythonModule: textOf(given, 'python-module'),
+      pythonModule: textOf(given, 'python-module') ?? textOf(given, 'script'),
     },
   };
 }
 
 function readPackages({ keys, path: flag, cwd }: PoolFlag): readonly PackageSource[] {
-  const [path, module] = [keys['local-package-path'], keys['python-module']];
-  if (path === undefined || module === undefined) {
+  const path = keys['local-package-path'];
+  if (path === undefined) {
     return [];
   }
   const listOf = (name: string) => splitList(keys[name] ?? '', ';').filter((item) => item !== '');
   const requirements = listOf('requirements').map((item) => item.trim());
   return [
-    { kind: 'WORKING_DIRECTORY', path: resolve(cwd, path), module, requirements },
+    { kind: 'WORKING_DIRECTORY', path: resolve(cwd, path), requirements },
     ...listOf('extra-packages').map((extra) => archiveOf(extra, { cwd, flag: `${flag}: extra-packages` })),
   ];
+}
+
+/** Pools that name the same package share it, so that it is built and uploaded once. */
+function withSharedPackages(requests: readonly PoolRequest[]): readonly PoolRequest[] {
+  const shared = new Map<string, PackageSource>();
+  const share = (source: PackageSource): PackageSource => {
+    const key = JSON.stringify({ ...source, flag: null });
+    const first = shared.get(key) ?? source;
+    shared.set(key, first);
+    return first;
+  };
+  return requests.map(({ pool, packages }) => ({ pool, packages: packages.map(share) }));
 }
 
 /** If the first pool's program is built locally, pools without a program run it, too, like the image gcloud builds. */

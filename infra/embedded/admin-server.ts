@@ -1,17 +1,19 @@
 import { Hono } from 'hono';
 import type { EmbeddedObjectStore } from '#infra/embedded/cloud-storage/store/directory-object-store.ts';
 import type { EmbeddedVmProvider } from '#infra/embedded/compute-engine/vms/process-vm-provider.ts';
+import type { ZoneOutages } from '#infra/embedded/compute-engine/zone-outages.ts';
 import type { MessageQueue } from '#infra/embedded/pubsub/message-queue.ts';
 
 export type AdminPorts = {
   readonly projectId: string;
   readonly vms: EmbeddedVmProvider;
+  readonly outages: ZoneOutages;
   readonly queue: MessageQueue;
   readonly objects: Pick<EmbeddedObjectStore, 'measure'>;
 };
 
 /** The admin API, which only an embedded cloud has: the state of VMs and queues, and fault injection. */
-export function createAdminServer({ projectId, vms, queue, objects }: AdminPorts): Hono {
+export function createAdminServer({ projectId, vms, outages, queue, objects }: AdminPorts): Hono {
   const app = new Hono();
 
   app.get('/status', async (context) => {
@@ -36,24 +38,34 @@ export function createAdminServer({ projectId, vms, queue, objects }: AdminPorts
     const [name = '', verb] = context.req.param('target').split(':');
     const faults: Readonly<Record<string, (vmName: string) => Promise<unknown>>> = {
       preempt: vms.preempt,
+      maintain: vms.maintain,
       reset: vms.reset,
       hostError: vms.hostError,
     };
     const injectFault = faults[verb ?? ''];
     if (injectFault === undefined) {
-      return context.json(errorBody(`Unknown VM action ${verb}. Use preempt, reset or hostError.`), 400);
+      return context.json(errorBody(`Unknown VM action ${verb}. Use preempt, maintain, reset or hostError.`), 400);
     }
     return (await injectFault(name)) === undefined ? context.json(unknownVm(name), 404) : context.json({});
   });
 
   app.post('/zones/:target', (context) => {
     const [zone = '', verb] = context.req.param('target').split(':');
-    if (verb !== 'stockout' && verb !== 'restock') {
-      return context.json(errorBody(`Unknown zone action ${verb}. Use stockout or restock.`), 400);
+    const faults: Readonly<Record<string, () => void>> = {
+      stockout: () => vms.setStockout(zone, true),
+      restock: () => vms.setStockout(zone, false),
+      outage: () => outages.set(zone, true),
+      recover: () => outages.set(zone, false),
+    };
+    const injectFault = faults[verb ?? ''];
+    if (injectFault === undefined) {
+      return context.json(errorBody(`Unknown zone action ${verb}. Use ${Object.keys(faults).join(', ')}.`), 400);
     }
-    return vms.setStockout(zone, verb === 'stockout')
-      ? context.json({})
-      : context.json(errorBody(`Zone ${zone} does not exist in this embedded cloud. ${zonesToUse(vms)}`), 404);
+    if (!vms.listZones().some(({ name }) => name === zone)) {
+      return context.json(errorBody(`Zone ${zone} does not exist in this embedded cloud. ${zonesToUse(vms)}`), 404);
+    }
+    injectFault();
+    return context.json({});
   });
 
   return app;

@@ -1,5 +1,6 @@
 import type { FunctionPorts } from '#functions/function-ports.ts';
 import { EVENT_FUNCTION_NAMES, topicOf } from '#functions/functions.ts';
+import { startCacheTrimming } from '#infra/embedded/cloud-storage/trim-cache.ts';
 import { type Endpoints, writeEndpoints } from '#infra/embedded/data-dir/endpoints.ts';
 import type { ServerPorts } from '#infra/embedded/data-dir/server-ports.ts';
 import type { EmbeddedConfig } from '#infra/embedded/embedded-config.ts';
@@ -24,6 +25,9 @@ export type EmbeddedCloud = {
 const CONCURRENT_DELIVERIES_MAX = 8;
 
 const START_ATTEMPTS_MAX = 5;
+
+/** As in terraform/modules/storage/buckets.tf. */
+const CACHE_AGE_MS_MAX = 15 * 86_400_000;
 
 /** Starts Dropforge on this machine: the emulators of Google's services, the functions, and the message bus. */
 export async function startEmbeddedCloud(options: EmbeddedCloudOptions): Promise<EmbeddedCloud> {
@@ -59,6 +63,9 @@ async function startOnce(options: EmbeddedCloudOptions, resources: AsyncDisposab
   resources.defer(() => dispatcher.stop());
   const scheduler = startScheduler(ports.queue, config, logger);
   resources.defer(() => scheduler.stop());
+  const limits = { bucket: ports.cacheBucket, bytesMax: config.cacheBytesMax, ageMsMax: CACHE_AGE_MS_MAX };
+  const trimming = startCacheTrimming(ports.objects, limits, logger);
+  resources.defer(() => trimming.stop());
   const endpoints = endpointsOf(ports, serverPorts);
   await writeEndpoints(options.dataDir, endpoints);
   return endpoints;

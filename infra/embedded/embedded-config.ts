@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { parse } from 'yaml';
 import { z } from 'zod';
+import { isQuotaMetric } from '#shared/catalog/quota-demand.ts';
 
 const seconds = (fallback: number) => z.number().positive().max(86_400).default(fallback);
 
@@ -11,6 +12,16 @@ const machineImageSchema = z.object({
   name: z.string().min(1),
   /** The interpreter for VMs of this image: a path, or a name on the PATH. */
   python: z.string().min(1).default('python3'),
+});
+
+const quotaSchema = z.strictObject({
+  metric: z
+    .string()
+    .refine(isQuotaMetric, 'not the metric of a known quota, such as CPUS, NVIDIA_T4_GPUS or INSTANCES'),
+  family: z.string().optional(),
+  /** In all regions together if omitted. */
+  region: z.string().optional(),
+  limit: z.int().min(0),
 });
 
 /**
@@ -29,12 +40,24 @@ export const embeddedConfigSchema = z.strictObject({
   vmsMax: z.int().min(1).max(1_000).default(Math.max(2, availableParallelism())),
   /** The zones with capacity; defaults to every zone of the catalog. */
   zones: z.array(zoneSchema).min(1).optional(),
+  /** As a project of Google Cloud has; none by default. */
+  quotas: z.array(quotaSchema).default([]),
   machineImages: z
     .array(machineImageSchema)
     .min(1)
     .default([{ name: 'dropforge-runtime', python: 'python3' }]),
   /** Bytes that a job may write to its VM's disk, whatever boot disk size it requests: the disk is this machine's. */
   diskBytesMax: z
+    .int()
+    .positive()
+    .default(50 * 2 ** 30),
+  /** Bytes of this machine's disk that stay free for the control plane: below, the largest program is ended. */
+  diskReserveBytes: z
+    .int()
+    .min(0)
+    .default(512 * 2 ** 20),
+  /** Bytes of installed packages that are kept for later starts; the oldest are deleted first. */
+  cacheBytesMax: z
     .int()
     .positive()
     .default(10 * 2 ** 30),
@@ -44,6 +67,8 @@ export const embeddedConfigSchema = z.strictObject({
     .default(64 * 2 ** 20),
   /** Delivery attempts before a message becomes a dead letter; Pub/Sub's minimum is 5. */
   deliveriesMax: z.int().min(1).max(100).default(8),
+  /** Whether anonymous reads of buckets that the embedded cloud does not have are sent to Google. */
+  publicBucketReads: z.boolean().default(true),
   heartbeatSeconds: seconds(1),
   syncSeconds: seconds(2),
   logSeconds: seconds(0.5),
@@ -53,6 +78,8 @@ export const embeddedConfigSchema = z.strictObject({
   watchSeconds: seconds(1),
   sweepSeconds: seconds(5),
   leaseSeconds: seconds(30),
+  heartbeatDelaySeconds: seconds(2),
+  failureHoldSeconds: seconds(60),
   bootSeconds: seconds(1_800),
   pendingSeconds: seconds(2),
   provisionAnswerSeconds: seconds(20),

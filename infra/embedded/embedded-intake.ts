@@ -41,7 +41,7 @@ function runtimesOf(config: EmbeddedConfig, pythonVersion: string | null): Intak
   const { machineImages, runtimeVersionDefault } = config;
   return (version) => {
     const isKnown = version === runtimeVersionDefault || machineImages.some(({ name }) => name.endsWith(version));
-    const found = { note: null, pythonVersion, bootDiskGib: null };
+    const found = { note: null, pythonVersion, gpus: null, bootDiskGib: null };
     return isKnown
       ? { ...found, name: version }
       : {

@@ -1,14 +1,16 @@
 import { join } from 'node:path';
+import { getRequestListener } from '@hono/node-server';
 import { createLocalJWKSet } from 'jose';
 import type { FunctionPorts } from '#functions/function-ports.ts';
 import { type FileLogStore, openFileLogStore } from '#infra/embedded/cloud-logging/file-log-store.ts';
 import { finalizeNotificationOf } from '#infra/embedded/cloud-storage/notification.ts';
+import { createCloudStorageServer } from '#infra/embedded/cloud-storage/server.ts';
 import {
   type EmbeddedObjectStore,
   openDirectoryObjectStore,
 } from '#infra/embedded/cloud-storage/store/directory-object-store.ts';
 import { auditLogEntryOf } from '#infra/embedded/compute-engine/audit-log-entry.ts';
-import type { Environment } from '#infra/embedded/compute-engine/vms/environment.ts';
+import { withQuotas } from '#infra/embedded/compute-engine/quotas.ts';
 import { openVmIdentityIssuer, type VmIdentityIssuer } from '#infra/embedded/compute-engine/vms/identity.ts';
 import { localAddressOf } from '#infra/embedded/compute-engine/vms/local-address.ts';
 import type { InterruptionMethod } from '#infra/embedded/compute-engine/vms/machine.ts';
@@ -16,6 +18,7 @@ import {
   type EmbeddedVmProvider,
   openProcessVmProvider,
 } from '#infra/embedded/compute-engine/vms/process-vm-provider.ts';
+import { openZoneOutages, withOutages, type ZoneOutages } from '#infra/embedded/compute-engine/zone-outages.ts';
 import { type Database, openDatabase } from '#infra/embedded/data-dir/database.ts';
 import type { ServerPorts } from '#infra/embedded/data-dir/server-ports.ts';
 import type { EmbeddedConfig } from '#infra/embedded/embedded-config.ts';
@@ -26,6 +29,8 @@ import { openSqliteJobStore } from '#infra/embedded/job-state/job-store.ts';
 import { openSqliteReplicaStore } from '#infra/embedded/job-state/replica-store.ts';
 import { type MessageQueue, openSqliteMessageQueue } from '#infra/embedded/pubsub/message-queue.ts';
 import { openSqliteSecretStore, type SecretStore } from '#infra/embedded/secret-manager/secret-store.ts';
+import type { Environment } from '#infra/embedded/vm-proxy/environment.ts';
+import { createPublicReads } from '#infra/embedded/vm-proxy/public-reads.ts';
 import { packAgent, readShutdownScript, readStartupScript } from '#infra/vm-agent/pack-agent.ts';
 import { createVmIdentityVerifier } from '#shared/api/verify-vm-identity.ts';
 import { readCatalog } from '#shared/catalog/catalog.ts';
@@ -33,12 +38,17 @@ import type { Timeouts } from '#shared/domain/timeouts.ts';
 import type { Logger } from '#shared/observability/logger.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Vm } from '#shared/ports/vm-provider.ts';
+import { cachedEnvironmentsIn } from '#shared/use-cases/provision/cached-environments.ts';
 import type { VmSettings } from '#shared/use-cases/provision/vm-request.ts';
+
+/** Where public buckets are that the embedded cloud does not have. */
+const PUBLIC_STORAGE = 'https://storage.googleapis.com';
 
 export type EmbeddedPorts = {
   readonly projectId: string;
   readonly uploadBucket: string;
   readonly jobsBucket: string;
+  readonly cacheBucket: string;
   readonly clock: Clock;
   readonly database: Database;
   readonly queue: MessageQueue;
@@ -47,6 +57,7 @@ export type EmbeddedPorts = {
   readonly secrets: SecretStore;
   readonly identity: VmIdentityIssuer;
   readonly vms: EmbeddedVmProvider;
+  readonly outages: ZoneOutages;
   readonly functions: FunctionPorts;
 };
 
@@ -63,31 +74,37 @@ type Options = {
 export async function openEmbeddedPorts(options: Options): Promise<EmbeddedPorts> {
   const { dataDir, config, serverPorts, logger } = options;
   const { projectId } = config;
-  const [uploadBucket, jobsBucket] = [`${projectId}-uploads`, `${projectId}-jobs`];
+  const [uploadBucket, jobsBucket, cacheBucket] = [`${projectId}-uploads`, `${projectId}-jobs`, `${projectId}-cache`];
   const clock = { now: Date.now };
   const database = openDatabase(join(dataDir, 'dropforge.db'));
   const queue = openSqliteMessageQueue(database, clock);
   const objects = openObjects({ ...options, database, queue, uploadBucket, clock });
   objects.createBucket(uploadBucket);
   objects.createBucket(jobsBucket);
+  objects.createBucket(cacheBucket);
   const logs = openFileLogStore(join(dataDir, 'logs'));
   const secrets = openSqliteSecretStore(database, clock);
   const serviceAccountEmail = `dropforge-vm@${projectId}.iam.gserviceaccount.com`;
   const identity = await openVmIdentityIssuer({ database, clock, projectId, serviceAccountEmail });
-  const vms = await openVms({ ...options, database, clock, queue, identity });
+  const machines = await openVms({ ...options, database, clock, queue, objects, identity });
+  const vms = withQuotas(machines, config.quotas);
+  const outages = openZoneOutages(database);
   const heartbeatAudience = `http://${HOST}:${serverPorts.heartbeat}/heartbeat`;
   const functions: FunctionPorts = {
     jobs: openSqliteJobStore(database),
     replicas: openSqliteReplicaStore(database),
     capacity: openSqliteCapacityHistory(database),
     bus: queue,
-    vms,
+    vms: withOutages(vms, outages),
     objects,
     logs,
     clock,
     logger,
     timeouts: timeoutsOf(config),
-    vmSettings: await vmSettingsOf(config, serverPorts, heartbeatAudience),
+    vmSettings: {
+      ...(await vmSettingsOf(config, serverPorts, heartbeatAudience)),
+      cachedEnvironments: cachedEnvironmentsIn(cacheBucket, Math.floor(config.cacheBytesMax / 2)),
+    },
     intake: await readEmbeddedIntakeSettings(config, { uploadBucket, jobsBucket }),
     verifyVmIdentity: createVmIdentityVerifier({
       jwks: createLocalJWKSet(identity.jwks),
@@ -98,7 +115,7 @@ export async function openEmbeddedPorts(options: Options): Promise<EmbeddedPorts
     }),
   };
   const stores = { database, queue, objects, logs, secrets };
-  return { projectId, uploadBucket, jobsBucket, clock, ...stores, identity, vms, functions };
+  return { projectId, uploadBucket, jobsBucket, cacheBucket, clock, ...stores, identity, vms, outages, functions };
 }
 
 type WithDatabase = Options & { readonly database: Database; readonly clock: Clock; readonly queue: MessageQueue };
@@ -129,10 +146,12 @@ function openVms({
   database,
   clock,
   queue,
+  objects,
   identity,
   logger,
   environment,
-}: WithDatabase & { readonly identity: VmIdentityIssuer }) {
+}: WithDatabase & { readonly objects: EmbeddedObjectStore; readonly identity: VmIdentityIssuer }) {
+  const reportError = (error: Error) => logger.log('ERROR', 'storage server failed', { problem: String(error) });
   const zones =
     config.zones ??
     Object.values(readCatalog().regions)
@@ -143,6 +162,11 @@ function openVms({
     clock,
     identity,
     host: environment,
+    googleApis: {
+      storage: getRequestListener(createCloudStorageServer(objects, { reportError }).fetch),
+      hasBucket: (bucket) => objects.findBucket(bucket) !== undefined,
+      readPublicly: config.publicBucketReads ? createPublicReads(PUBLIC_STORAGE, environment) : undefined,
+    },
     writeLog: (line) => logger.log('WARNING', 'embedded VM', { problem: line }),
     directory: join(dataDir, 'vms'),
     config: {
@@ -151,6 +175,7 @@ function openVms({
       machineImages: config.machineImages,
       preemptionNoticeMs: config.preemptionNoticeSeconds * 1_000,
       stopGraceMs: config.stopGraceSeconds * 1_000,
+      diskReserveBytes: config.diskReserveBytes,
     },
     onInterrupted: async (vm, methodName) =>
       publishInterruption({ queue, clock, projectId: config.projectId }, vm, methodName),
@@ -197,6 +222,7 @@ async function vmSettingsOf(
       logBytesMax: config.logBytesMax,
       diskBytesMax: config.diskBytesMax,
     },
+    hasRequestedGpus: false,
     startupScript: await readStartupScript(),
     shutdownScript: await readShutdownScript(),
     agent: await packAgent(),
@@ -212,6 +238,8 @@ function timeoutsOf(config: EmbeddedConfig): Timeouts {
     pendingMs: config.pendingSeconds * 1_000,
     leaseMs: config.leaseSeconds * 1_000,
     controlPlaneTimeoutMs: config.controlPlaneTimeoutSeconds * 1_000,
+    heartbeatDelayMs: config.heartbeatDelaySeconds * 1_000,
+    failureHoldMs: config.failureHoldSeconds * 1_000,
     teardownMs: config.teardownSeconds * 1_000,
     maxRunningGraceMs: config.maxRunningGraceSeconds * 1_000,
     earlyCancelMs: config.earlyCancelSeconds * 1_000,

@@ -5,7 +5,6 @@ import { createAdminServer } from '#infra/embedded/admin-server.ts';
 import { createCloudLoggingServer } from '#infra/embedded/cloud-logging/server.ts';
 import { createCloudStorageServer } from '#infra/embedded/cloud-storage/server.ts';
 import { createComputeEngineServer } from '#infra/embedded/compute-engine/server.ts';
-import type { Environment } from '#infra/embedded/compute-engine/vms/environment.ts';
 import { removeEndpoints } from '#infra/embedded/data-dir/endpoints.ts';
 import { lockDataDir } from '#infra/embedded/data-dir/lock.ts';
 import { readServerPorts, type ServerPorts, writeServerPorts } from '#infra/embedded/data-dir/server-ports.ts';
@@ -19,6 +18,7 @@ import { type EmbeddedPorts, openEmbeddedPorts } from '#infra/embedded/embedded-
 import { closeServer, findFreePort, listen } from '#infra/embedded/http/server.ts';
 import { createPubsubServer } from '#infra/embedded/pubsub/server.ts';
 import { createSecretManagerServer } from '#infra/embedded/secret-manager/server.ts';
+import type { Environment } from '#infra/embedded/vm-proxy/environment.ts';
 import { createLogger, type Logger } from '#shared/observability/logger.ts';
 
 export type EmbeddedServersOptions = {

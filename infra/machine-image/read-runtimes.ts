@@ -5,7 +5,7 @@ import data from './runtimes.json' with { type: 'json' };
 const versionSchema = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/);
 
 /** `name==1.2.3`, optionally with extras and a local version: exact pins make builds reproducible. */
-const pinSchema = z.string().regex(/^[A-Za-z0-9._-]+(\[[a-z-]+\])?==\d+(\.\d+)+(\+[a-z0-9]+)?$/);
+const pinSchema = z.string().regex(/^[A-Za-z0-9._-]+(\[[a-z-]+\])?==\d+(\.\d+)+(\.dev\d+)?(\+[a-z0-9]+)?$/);
 
 const runtimeSchema = z.strictObject({
   name: versionSchema,
@@ -26,7 +26,7 @@ const runtimeSchema = z.strictObject({
   packages: z.array(pinSchema).min(1),
   extraIndexUrls: z.array(z.url()),
   /** Modules that must be importable in the image. */
-  imports: z.array(z.string().regex(/^[a-z_]+$/)).min(1),
+  imports: z.array(z.string().regex(/^[a-z_]+(\.[a-z_]+)*$/)).min(1),
   /** GPUs that driver and framework support, by Compute Engine's names. */
   gpus: z.array(z.string()).min(1),
   /** Number of machine images; 0 if its machine types boot only from the custom image. */
@@ -70,6 +70,7 @@ export type RuntimeImageEntry =
       readonly machineImages: readonly string[];
       readonly image: string;
       readonly pythonVersion: string;
+      readonly gpus: readonly string[];
       readonly runtime?: never;
     }
   /** The runtime that replaces this version, and a note on the differences. */
@@ -88,6 +89,7 @@ export function runtimeImagesFor({ projectId, build }: { readonly projectId: str
       machineImages: machineImages.map((name) => `${prefix}/machineImages/${name}`),
       image: `${prefix}/images/${image}`,
       pythonVersion: runtime.pythonVersion,
+      gpus: runtime.gpus,
     };
     for (const { versions, note } of runtime.aliases) {
       for (const version of versions) {
@@ -108,8 +110,8 @@ export function runtimeVariablesFor(options: { readonly projectId: string; reado
         if (entry.runtime !== undefined) {
           return [version, entry];
         }
-        const { machineImages, image, pythonVersion } = entry;
-        return [version, { machine_images: machineImages, image, python_version: pythonVersion }];
+        const { machineImages, image, pythonVersion, gpus } = entry;
+        return [version, { machine_images: machineImages, image, python_version: pythonVersion, gpus }];
       }),
     ),
   };

@@ -22,6 +22,11 @@ const machineFamilySchema = z.object({
   bootsFromMachineImages: z.boolean(),
   /** Whether GPUs can be attached to its machines; other families have theirs built in. */
   attachesGpus: z.boolean(),
+  /**
+   * What Compute Engine can do with the family's VMs without GPUs when their host is maintained: TERMINATE them or
+   * MIGRATE them live; MIGRATE_ONLY if it rejects TERMINATE ("Set the host maintenance policy", limitations).
+   */
+  hostMaintenance: z.enum(['MIGRATE', 'MIGRATE_ONLY', 'TERMINATE']),
   /** Vertex AI's price of custom training as a multiple of Compute Engine's. */
   vertexPremium: z.number().min(1),
 });
@@ -40,11 +45,7 @@ const machineTypeSchema = z.object({
   flexStartPerHourUsd: z.number().positive().nullable(),
 });
 
-const attachRuleSchema = z.object({
-  count: z.int().positive(),
-  ...limitsShape,
-  exceptions: z.array(z.object({ zone: z.string(), ...limitsShape })),
-});
+const attachRuleSchema = z.object({ count: z.int().positive(), ...limitsShape });
 
 const acceleratorSchema = z.object({
   /** Compute Engine's name: `nvidia-tesla-t4`. */
@@ -104,6 +105,8 @@ export const catalogSchema = z.object({
   regions: z.record(z.string(), z.array(z.string()).min(1)),
   availability: z.record(z.string(), z.array(z.string())),
   machineTypes: z.array(machineTypeSchema),
+  /** How the names of machine types begin that Compute Engine has, but that are not in `machineTypes`. */
+  notOffered: z.array(z.string()),
   accelerators: z.array(acceleratorSchema),
   legacyMachineTypes: z.array(legacyMachineTypeSchema),
   /** The enum names of AI Platform's and Vertex AI's APIs: `TPU_V2`. */
@@ -128,6 +131,16 @@ let parsed: Catalog | undefined;
 export function readCatalog(): Catalog {
   parsed ??= catalogSchema.parse(data);
   return parsed;
+}
+
+/** Whether Compute Engine has machines of this name, which cannot be chosen here: C4, for example, and local SSDs. */
+export function isNotOffered(name: string): boolean {
+  const { notOffered, machineTypes } = readCatalog();
+  const withoutDisk = name.replace(/-lssd$/, '');
+  return (
+    notOffered.some((start) => name.startsWith(start)) ||
+    (withoutDisk !== name && machineTypes.some((type) => type.name === withoutDisk))
+  );
 }
 
 /** Finds a machine type of Compute Engine, except those of TPUs. */
@@ -190,9 +203,13 @@ export function replacementOf({ replacement }: Accelerator, count: number): Gpus
   return countNow === undefined ? undefined : { type: replacement.type, count: countNow };
 }
 
-/** The number of attached or built-in GPUs of one machine. */
-export function countGpus({ machineType, accelerator }: Machine): number {
-  return accelerator?.count ?? findMachineType(machineType)?.gpu?.count ?? 0;
+/** The attached or built-in GPUs of one machine; null if it has none. */
+export function gpusOf({ machineType, accelerator }: Machine): Gpus | null {
+  return accelerator ?? findMachineType(machineType)?.gpu ?? null;
+}
+
+export function countGpus(machine: Machine): number {
+  return gpusOf(machine)?.count ?? 0;
 }
 
 export function isTpuMachine({ machineType }: Machine): boolean {

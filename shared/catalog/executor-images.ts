@@ -1,10 +1,26 @@
-/** The repositories of Vertex AI's prebuilt training images: three regional ones, and the original one. */
+/**
+ * The repositories of prebuilt training images: Vertex AI's three regional ones and its original one, and AI Platform's.
+ */
 const REPOSITORIES = [
   'us-docker.pkg.dev/vertex-ai/training/',
   'europe-docker.pkg.dev/vertex-ai/training/',
   'asia-docker.pkg.dev/vertex-ai/training/',
   'gcr.io/cloud-aiplatform/training/',
+  'gcr.io/cloud-ml-public/training/',
+  'gcr.io/cloud-ml-public/',
 ];
+
+/** AI Platform's built-in algorithms, such as `gcr.io/cloud-ml-algos/boosted_trees:latest`: programs of their own. */
+const ALGORITHMS = 'gcr.io/cloud-ml-algos/';
+
+/** Whether Google built this image for training: with frameworks or an algorithm, and without a user's program. */
+export function isPrebuiltImage(imageUri: string): boolean {
+  return isAlgorithmImage(imageUri) || REPOSITORIES.some((prefix) => imageUri.startsWith(prefix));
+}
+
+export function isAlgorithmImage(imageUri: string): boolean {
+  return imageUri.startsWith(ALGORITHMS);
+}
 
 /** `tf-gpu.2-11.py310:latest`: framework, device, version, and optionally Python version, tag and digest. */
 const NAME_PATTERN =
@@ -19,7 +35,7 @@ const PREFIXES: Readonly<Record<string, string>> = {
 };
 
 /**
- * The runtime version of one of Vertex AI's prebuilt training images (Vertex AI, "Prebuilt containers for custom
+ * The runtime version of one of the prebuilt training images (Vertex AI, "Prebuilt containers for custom
  * training"): `2.11` for TensorFlow, whose versions AI Platform used as runtime versions, `pytorch-1.13` and similar
  * for others; undefined for other images. Ignores the device, because the machine determines whether there are GPUs,
  * the Python version, which the runtime version determines, and the tag, which is always `latest`.

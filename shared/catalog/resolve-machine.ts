@@ -6,6 +6,7 @@ import {
   findTpu,
   findTpuMachineType,
   type Gpus,
+  isNotOffered,
   type Machine,
   type MachineType,
   readCatalog,
@@ -29,9 +30,12 @@ export type ResolvedMachine = {
   readonly isTpu: boolean;
 };
 
-/** Why a machine does not exist. Names are Compute Engine's, and the API's enum names for TPUs. */
+/** Why a machine cannot be chosen. Names are Compute Engine's, and the API's enum names for TPUs. */
 export type MachineRejection =
-  | { readonly reason: 'UNKNOWN_MACHINE_TYPE' | 'UNKNOWN_ACCELERATOR'; readonly name: string }
+  | {
+      readonly reason: 'UNKNOWN_MACHINE_TYPE' | 'MACHINE_TYPE_NOT_OFFERED' | 'UNKNOWN_ACCELERATOR';
+      readonly name: string;
+    }
   | { readonly reason: 'ACCELERATOR_ON_LEGACY_TYPE'; readonly means: Machine }
   | {
       readonly reason: 'ACCELERATOR_NOT_ATTACHABLE';
@@ -100,7 +104,8 @@ function resolveTpu({ name, tpuDefault }: TpuMachineType, accelerator: Gpus | nu
 function resolveNamed({ machineType, accelerator }: Machine): MachineResolution {
   const type = findMachineType(machineType);
   if (type === undefined) {
-    return reject({ reason: 'UNKNOWN_MACHINE_TYPE', name: machineType });
+    const reason = isNotOffered(machineType) ? 'MACHINE_TYPE_NOT_OFFERED' : 'UNKNOWN_MACHINE_TYPE';
+    return reject({ reason, name: machineType });
   }
   if (accelerator === null) {
     return resolved({ machineType, accelerator }, type.gpu);

@@ -1,11 +1,4 @@
-import {
-  type Accelerator,
-  findAccelerator,
-  findMachineType,
-  type Machine,
-  type MachineType,
-  readCatalog,
-} from '#shared/catalog/catalog.ts';
+import { findAccelerator, findMachineType, type Machine, readCatalog } from '#shared/catalog/catalog.ts';
 
 export function isRegion(name: string): boolean {
   return Object.hasOwn(readCatalog().regions, name);
@@ -36,22 +29,5 @@ function isAvailableIn(zone: string, { machineType, accelerator }: Machine): boo
   if (accelerator === null) {
     return true;
   }
-  const found = findAccelerator(accelerator.type);
-  return (
-    found?.zones.includes(zone) === true && isAttachableIn(zone, { type, accelerator: found, count: accelerator.count })
-  );
-}
-
-/** Some zones limit machines with four P100 GPUs further (Compute Engine docs, "GPU machine types"). */
-function isAttachableIn(
-  zone: string,
-  {
-    type,
-    accelerator,
-    count,
-  }: { readonly type: MachineType; readonly accelerator: Accelerator; readonly count: number },
-): boolean {
-  const rule = accelerator.attach?.find((candidate) => candidate.count === count);
-  const limits = rule?.exceptions.find((exception) => exception.zone === zone) ?? rule;
-  return limits !== undefined && type.vcpus <= limits.vcpusMax && type.memoryGib <= limits.memoryGibMax;
+  return findAccelerator(accelerator.type)?.zones.includes(zone) === true;
 }

@@ -47,8 +47,11 @@ export function chooseZone(
   if (best !== undefined) {
     return { zone: best.zone };
   }
-  const rounds = Math.floor(job.counts.createFailures / Math.max(1, job.zones.length));
-  return { zone: null, retryAt: now + zoneFallbackBackoffMs(rounds, timeouts) };
+  const { createFailures, unusedVms } = job.counts;
+  // A quota rules out all zones of a round at once.
+  const failuresPerRound = job.quotaWaitSince === null ? Math.max(1, job.zones.length) : 1;
+  const rounds = Math.floor(createFailures / failuresPerRound);
+  return { zone: null, retryAt: now + zoneFallbackBackoffMs(rounds, timeouts, { hasUnusedVms: unusedVms > 0 }) };
 }
 
 function penaltyOf(zone: string, failures: readonly CapacityFailure[], now: TimestampMs) {

@@ -34,7 +34,7 @@ export const CAUSES = {
   QUOTA_EXCEEDED: {
     class: 'quota',
     remedy:
-      'Request a higher limit for the named quota, or choose a machine type (or, for a regional quota, a region) that does not use it.',
+      'Request a higher limit for the named quota, use fewer replicas or GPUs, or choose a machine type (or, for a regional quota, a region) that does not use it.',
   },
   CAPACITY_PENDING: {
     class: 'capacity',
@@ -95,7 +95,17 @@ export const CAUSES = {
   MODULE_NOT_FOUND: {
     class: 'user',
     remedy:
-      'A module that the program imports is not installed. Add it to install_requires of the package, or choose a runtime that includes it.',
+      'A module that the program imports is neither installed nor in the package. Add it to install_requires or requirements.txt, include its file in the package, or choose a runtime that includes it.',
+  },
+  IMPORT_FAILED: {
+    class: 'user',
+    remedy:
+      'A module is installed in a version that does not fit the program. Pin the version that the program was written for in install_requires or requirements.txt, or choose the runtime that includes it.',
+  },
+  PROGRAM_NOT_FOUND: {
+    class: 'user',
+    remedy:
+      'The package was installed, but the module of the job is not in it. Correct module (pythonModule), or have the package contain it: find_packages() finds only folders with an __init__.py, and a wheel only what its setup lists.',
   },
   MAX_RUNNING_TIME_EXCEEDED: {
     class: 'user',
@@ -135,6 +145,11 @@ export const CAUSES = {
     remedy:
       'The VM could not read a secret that the job names. Add a version to it and grant the VM service account access, with the gcloud commands below; in the embedded cloud, use dropforge secrets create.',
   },
+  GPU_MISSING: {
+    class: 'configuration',
+    remedy:
+      'The driver of the VM does not have the GPUs that the job requested, so the program was not started. Choose a runtime whose image has a driver for this GPU, or have its image rebuilt; if the PCI bus has fewer devices than requested, submit again.',
+  },
   CONFIGURATION_REFUSED: {
     class: 'configuration',
     remedy: 'Compute Engine rejected the VM configuration. Correct what the message names and submit again.',
@@ -148,6 +163,11 @@ export const CAUSES = {
     class: 'configuration',
     remedy:
       'Several VMs in a row never sent a heartbeat. Check the machine image, its network and the heartbeat function, then submit again.',
+  },
+  UNUSED_VM_LIMIT_EXCEEDED: {
+    class: 'capacity',
+    remedy:
+      'VMs were created and deleted again too often, because others of the same job could not be created or did not start. Correct what the evidence names, or use fewer replicas, another machine type or another region, and submit again.',
   },
   CANCELLED_BY_USER: { class: 'cancel', remedy: 'No action needed: the job was cancelled on request.' },
   INTERNAL_ERROR: {

@@ -13,13 +13,18 @@ export type VmCreateFailure = {
 /** A quota's limit: for the project in all regions together, or for the region of the placement. */
 export type QuotaLimit = {
   readonly metric: string;
+  /** The family of machines or GPUs that the limit is for, of metrics that have several limits; otherwise null. */
+  readonly family: string | null;
   /** In the metric's own unit: GPUS_ALL_REGIONS counts GPUs, CPUS cores. */
   readonly limit: number;
   readonly scope: 'PROJECT' | 'REGION';
 };
 
 /** How a replica's program ended, as classified from its agent's report. */
-export type ReplicaExit = { readonly outcome: 'SUCCEEDED' } | { readonly outcome: 'FAILED'; readonly cause: Cause };
+export type ReplicaExit =
+  /** `savedNothing`: the job directory has no file of the program. */
+  | { readonly outcome: 'SUCCEEDED'; readonly savedNothing?: true | undefined }
+  | { readonly outcome: 'FAILED'; readonly cause: Cause };
 
 /**
  * What happened, in the past tense. `eventId` is derived from what happened, so that duplicate deliveries are one
@@ -38,7 +43,15 @@ export type JobEvent = { readonly eventId: string; readonly jobId: string; reado
       readonly placementRound: number;
       readonly retryAt: TimestampMs;
     }
-  | { readonly type: 'PLACEMENT_FAILED'; readonly attempt: number; readonly failure: VmCreateFailure }
+  | {
+      readonly type: 'PLACEMENT_FAILED';
+      readonly attempt: number;
+      readonly failure: VmCreateFailure;
+      /** How much of the exceeded quota the job itself needs; null if that is not known. */
+      readonly quotaDemand: number | null;
+      /** VMs of the attempt that were created and deleted again, since another one could not be created. */
+      readonly vmsCreated: number;
+    }
   | {
       readonly type: 'VMS_CREATED';
       readonly attempt: number;
@@ -59,7 +72,16 @@ export type JobEvent = { readonly eventId: string; readonly jobId: string; reado
   | { readonly type: 'REPLICA_STARTED'; readonly attempt: number; readonly replica: string }
   /** The replica's program has exited, and its outputs are being uploaded. */
   | { readonly type: 'REPLICA_UPLOADING'; readonly attempt: number; readonly replica: string }
-  | { readonly type: 'REPLICA_EXITED'; readonly attempt: number; readonly replica: string; readonly exit: ReplicaExit }
+  | {
+      readonly type: 'REPLICA_EXITED';
+      readonly attempt: number;
+      readonly replica: string;
+      readonly exit: ReplicaExit;
+      /** When the program ended, before its outputs were saved; absent if the agent did not report it. */
+      readonly endedAt?: TimestampMs;
+    }
+  /** How the attempt ends whose failure was held. */
+  | { readonly type: 'HELD_FAILURE_RESOLVED'; readonly attempt: number; readonly exit: ReplicaExit }
   | { readonly type: 'ATTEMPT_INTERRUPTED'; readonly attempt: number; readonly cause: Cause }
   | { readonly type: 'CANCEL_REQUESTED' }
   | {

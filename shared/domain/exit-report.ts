@@ -1,5 +1,6 @@
 import { type Cause, type CauseCode, causeOf } from '#shared/domain/cause.ts';
 import type { ReplicaExit } from '#shared/domain/event.ts';
+import { classifyProgramFailure } from '#shared/domain/program-failure.ts';
 
 /** Why a replica ended, as its agent reports it. The control plane decides what follows. */
 export const EXIT_REASONS = [
@@ -22,6 +23,8 @@ export const EXIT_REASONS = [
   /** Cloud Storage or Secret Manager returned no response, or only transient errors, for minutes during setup. */
   'SERVICE_UNREACHABLE',
   'SECRET_UNAVAILABLE',
+  /** The VM has fewer GPUs than its job requested. */
+  'GPU_MISSING',
   /** An error in the agent itself. */
   'AGENT_FAILED',
 ] as const;
@@ -33,6 +36,7 @@ export type ExitFacts = {
   readonly signal: number | null;
   readonly message: string;
   readonly evidence: readonly string[];
+  readonly savedNothing?: true | undefined;
 };
 
 const CODE_OF: Readonly<Record<Exclude<ExitFacts['reason'], 'EXITED'>, CauseCode>> = {
@@ -49,30 +53,25 @@ const CODE_OF: Readonly<Record<Exclude<ExitFacts['reason'], 'EXITED'>, CauseCode
   DISK_TOO_SMALL: 'DISK_TOO_SMALL',
   SERVICE_UNREACHABLE: 'SERVICE_UNREACHABLE',
   SECRET_UNAVAILABLE: 'SECRET_UNAVAILABLE',
+  GPU_MISSING: 'GPU_MISSING',
   AGENT_FAILED: 'INTERNAL_ERROR',
 };
 
 /** Success, or the cause from which the retry policy follows. */
 export function classifyExit(facts: ExitFacts, jobId: string): ReplicaExit {
   if (facts.reason === 'EXITED' && facts.exitCode === 0) {
-    return { outcome: 'SUCCEEDED' };
+    return facts.savedNothing === undefined ? { outcome: 'SUCCEEDED' } : { outcome: 'SUCCEEDED', savedNothing: true };
   }
-  const code = facts.reason === 'EXITED' ? codeOfProgram(facts) : CODE_OF[facts.reason];
-  return { outcome: 'FAILED', cause: describe(code, facts, jobId) };
-}
-
-function codeOfProgram({ signal, evidence }: ExitFacts): CauseCode {
-  if (signal !== null) {
-    return 'PROGRAM_KILLED';
+  if (facts.reason !== 'EXITED') {
+    return { outcome: 'FAILED', cause: describe(CODE_OF[facts.reason], facts, jobId) };
   }
-  const last = evidence.findLast((line) => /^[\w.]*(Error|Exception|Interrupt)\b/.test(line)) ?? evidence.at(-1) ?? '';
-  if (/^(ModuleNotFoundError|ImportError)\b|No module named/.test(last)) {
-    return 'MODULE_NOT_FOUND';
+  if (facts.signal !== null) {
+    return { outcome: 'FAILED', cause: describe('PROGRAM_KILLED', facts, jobId) };
   }
-  if (/^MemoryError\b|CUDA out of memory|OutOfMemoryError|ResourceExhaustedError/.test(last)) {
-    return 'OUT_OF_MEMORY';
-  }
-  return /No space left on device|Errno 28/.test(last) ? 'DISK_FULL' : 'PROGRAM_FAILED';
+  const { code, explanation } = classifyProgramFailure(facts.evidence);
+  const message = explanation === null ? facts.message : `${explanation} ${facts.message}`;
+  // The agent's message states the exit code.
+  return { outcome: 'FAILED', cause: causeOf(code, message, facts.evidence) };
 }
 
 function describe(code: CauseCode, { exitCode, signal, message, evidence }: ExitFacts, jobId: string): Cause {

@@ -14,7 +14,12 @@ export type JobSpec = {
   readonly pythonVersion: string | null;
   /** `gs://bucket/path` without a trailing slash. */
   readonly jobDir: string;
-  /** Whether the program receives its job directory as `--job-dir`, as on AI Platform; Vertex AI does not pass it. */
+  /** The service whose environment variables the program gets. */
+  readonly service: 'AI_PLATFORM' | 'VERTEX_AI';
+  /**
+   * Whether the program receives its job directory as `--job-dir`: as on AI Platform if the job sets it, and otherwise if
+   * the program seems to accept it. Vertex AI does not pass it.
+   */
   readonly passesJobDir: boolean;
   readonly programOptions: ProgramOptions;
   readonly limits: JobLimits;
@@ -97,6 +102,8 @@ export type ContainerProgram = {
 export type ProgramOptions = {
   /** 0 to 19, added to the agent's own niceness; 0 by default. */
   readonly nice?: number | undefined;
+  /** Whether packages that an earlier job has installed are used; true by default. */
+  readonly environmentCache?: boolean | undefined;
 };
 
 export type JobLimits = {

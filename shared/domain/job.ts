@@ -15,6 +15,11 @@ export type Placement = {
   readonly machineImage: string;
 };
 
+/** `us-central1-a` is a zone of `us-central1` (Compute Engine docs, "Regions and zones"). */
+export function regionOf(zone: string): string {
+  return zone.slice(0, zone.lastIndexOf('-'));
+}
+
 /** One member of a job's cluster. */
 export type ReplicaId = { readonly role: Role; readonly index: number };
 
@@ -91,6 +96,8 @@ type JobCommon = {
   readonly ledger: readonly AttemptRecord[];
   /** Why the job is waiting, as shown to the user; null while it is not. */
   readonly waitingFor: Cause | null;
+  /** When a quota was first exceeded that has been exceeded in every placement since; null if the last one was not. */
+  readonly quotaWaitSince: TimestampMs | null;
 };
 
 export type JobCounts = {
@@ -104,16 +111,34 @@ export type JobCounts = {
   readonly createFailures: number;
   /** Placement rounds in a row whose provision message became a dead letter before Compute Engine had answered. */
   readonly deliveryFailuresInRow: number;
+  /** VMs in a row that were created and deleted without the program having run: each is billed for a minute or more. */
+  readonly unusedVms: number;
 };
 
 /** Every job that is not closed has a deadline, `wakeAt`, at which the reconciler re-checks it. */
 type Unfinished = JobCommon & { readonly wakeAt: TimestampMs };
+
+/**
+ * The failure of a replica's program, until it is known whether another replica was interrupted: the others fail when
+ * they lose the connection to it.
+ */
+export type HeldFailure = {
+  readonly replica: string;
+  readonly cause: Cause;
+  /** When the program ended. */
+  readonly failedAt: TimestampMs;
+  readonly heldAt: TimestampMs;
+  /** Whether the master has succeeded after this failure. */
+  readonly hasMasterSucceeded: boolean;
+};
 
 type Placed = Unfinished & {
   readonly placement: Placement;
   /** Empty until Compute Engine has confirmed that all VMs of the attempt exist. */
   readonly instances: readonly Instance[];
   readonly placedAt: TimestampMs;
+  /** Set only for a cluster; `wakeAt` is then the next check on it. */
+  readonly heldFailure: HeldFailure | null;
 };
 
 /**

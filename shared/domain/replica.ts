@@ -28,11 +28,20 @@ export type ReplicaUsage = {
   }[];
 };
 
+/** Numbers that JSON does not have, as text, as in the JSON form of Protocol Buffers. */
+export const NON_FINITE_VALUES = ['NaN', 'Infinity', '-Infinity'] as const;
+export type NonFiniteValue = (typeof NON_FINITE_VALUES)[number];
+
 /** The last values that the program reported, by metric name, with their step. */
 export type ReplicaProgress = {
   readonly step: number | null;
   readonly stepsMax: number | null;
+  /** Without metrics whose last value is not finite. */
   readonly metrics: Readonly<Record<string, number>>;
+  /** By metric, the first value that was not finite, with its step if the program reports steps. */
+  readonly nonFinite?:
+    | Readonly<Record<string, { readonly value: NonFiniteValue; readonly step: number | null }>>
+    | undefined;
 };
 
 /** Usage of a VM that has not sent a heartbeat yet. */
@@ -46,6 +55,15 @@ export const NO_USAGE: ReplicaUsage = {
 };
 
 export const NO_PROGRESS: ReplicaProgress = { step: null, stepsMax: null, metrics: {} };
+
+/** Compute Engine ends the replica's VM. */
+export type InterruptionNotice = {
+  /** Whether the program is being stopped for it. */
+  readonly isStopping: boolean;
+  /** When the VM ends; null if that is unknown. */
+  readonly endsAt: TimestampMs | null;
+  readonly message: string;
+};
 
 /** A replica's last heartbeat. Each heartbeat writes this record and no other. */
 export type Replica = {
@@ -66,4 +84,14 @@ export type Replica = {
   readonly usage: ReplicaUsage;
   readonly progress: ReplicaProgress;
   readonly exit: ReplicaExit | null;
+  /** The exit that follows when the outputs are saved; null before the program has ended, and with that exit. */
+  readonly pendingExit: ReplicaExit | null;
+  /** When the program ended; null while it runs, and for agents that do not report it. */
+  readonly endedAt: TimestampMs | null;
+  readonly notice: InterruptionNotice | null;
+  /** When the VM booted again; null in its first boot. */
+  readonly rebootedAt: TimestampMs | null;
 };
+
+/** The values of a replica that was not interrupted and has not ended. */
+export const UNINTERRUPTED = { pendingExit: null, endedAt: null, notice: null, rebootedAt: null } as const;

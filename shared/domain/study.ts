@@ -13,7 +13,8 @@ export type Study = {
   readonly stoppingConditions: StoppingConditions | null;
   /** Which of a trial's measurements counts. */
   readonly measurement: 'LAST' | 'BEST';
-  readonly parameters: readonly [Parameter, ...Parameter[]];
+  /** Empty only if the study takes over those of `resumeJobId`. */
+  readonly parameters: readonly Parameter[];
   /** An earlier study whose trials this one starts from. */
   readonly resumeJobId: string | null;
 };

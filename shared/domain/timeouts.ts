@@ -14,6 +14,14 @@ export type Timeouts = {
   readonly leaseMs: number;
   /** An agent that cannot reach the control plane for this long stops its VM; its replica is then lost in any case. */
   readonly controlPlaneTimeoutMs: number;
+  /**
+   * Longest time between sending and receiving a heartbeat: agents wait for 10 s. Only a heartbeat that arrives this
+   * long after a failure was reported shows that its replica has outlived it. Also the interval between checks on a
+   * held failure.
+   */
+  readonly heartbeatDelayMs: number;
+  /** Longest time for which a replica's failure is held; then a replica without a heartbeat since it is lost. */
+  readonly failureHoldMs: number;
   /** Interval between deletion requests while the job is CLOSING. */
   readonly teardownMs: number;
   /** From maxRunningTime, at which the agent stops the program, until the control plane ends the job. */
@@ -36,6 +44,8 @@ export const TIMEOUTS: Timeouts = {
   pendingMs: 120_000,
   leaseMs: 120_000,
   controlPlaneTimeoutMs: 600_000,
+  heartbeatDelayMs: 30_000,
+  failureHoldMs: 600_000,
   teardownMs: 60_000,
   maxRunningGraceMs: 180_000,
   earlyCancelMs: 600_000,
@@ -57,6 +67,18 @@ export const SETUP_REPORT_MS = 120_000;
 export const UPLOAD_GRACE_MS = 1_800_000;
 
 /**
+ * How long before a failure of another replica a reboot may have been its reason: PyTorch's collectives fail after 10
+ * or 30 minutes by default (docs, torch.distributed.init_process_group).
+ */
+export const REBOOT_EFFECT_MS_MAX = 3_600_000;
+
+/** Failures within this time have no certain order: VMs report their ends by their own clocks. */
+export const FOLLOWING_FAILURE_MS_MAX = 10_000;
+
+/** How far the clock of a VM may be ahead of the control plane's to be trusted for the order of failures. */
+export const CLOCK_ERROR_MS_MAX = 5_000;
+
+/**
  * How long a Flex-start request may wait in one zone before the next zone is tried (Compute Engine docs, "About
  * Flex-start VMs": 90 seconds to two hours).
  */
@@ -71,6 +93,23 @@ export const BOOT_FAILURES_IN_ROW_MAX = 3;
  */
 export const INTERRUPTIONS_IN_ROW_MAX = 20;
 
+/**
+ * Limit on VMs in a row, for each replica of the job, that are created and deleted without the program having run. Each
+ * is billed for at least a minute (Compute Engine, "VM instance pricing"), so they cost less than an hour of the job's
+ * machines unless they fail to boot. With the backoff, a cluster that lacks one VM reaches it after most of a day.
+ */
+export const UNUSED_VMS_PER_REPLICA_MAX = 50;
+
+/** After VMs were created and deleted again, the longest backoff is longer by this factor. */
+const UNUSED_VMS_BACKOFF_FACTOR = 6;
+
+/**
+ * How long a job without a maxWaitTime waits for a quota that other VMs use: 24 hours, Vertex AI's default for waiting
+ * for resources (Scheduling.maxWaitDuration). By then most trainings have ended; a quota that is still exceeded has to
+ * be raised.
+ */
+export const QUOTA_WAIT_MS_MAX = 24 * 3_600_000;
+
 /** An attempt that ran for this long resets the interruption backoff. */
 export const STABLE_RUN_MS = 60_000;
 
@@ -84,8 +123,13 @@ const INTERRUPTION_BACKOFF_MS_MIN = 15_000;
 const INTERRUPTION_BACKOFF_MS_MAX = 300_000;
 
 /** Backoff after zone fallback has tried every zone `rounds` times. */
-export function zoneFallbackBackoffMs(rounds: number, { backoffMsMin, backoffMsMax }: Timeouts): number {
-  return Math.min(backoffMsMax, backoffMsMin * 2 ** Math.min(rounds, 10));
+export function zoneFallbackBackoffMs(
+  rounds: number,
+  { backoffMsMin, backoffMsMax }: Timeouts,
+  { hasUnusedVms } = { hasUnusedVms: false },
+): number {
+  const longestMs = hasUnusedVms ? backoffMsMax * UNUSED_VMS_BACKOFF_FACTOR : backoffMsMax;
+  return Math.min(longestMs, backoffMsMin * 2 ** Math.min(rounds, 10));
 }
 
 /** No backoff after the first interruption in a row, then exponential up to 5 minutes. */

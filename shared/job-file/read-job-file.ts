@@ -71,9 +71,10 @@ function readerOf({ entries }: Mapping): Reader | null {
   if (names.some(isVertexField)) {
     return readVertexJob;
   }
-  if (names.includes('trainingInput') || names.includes('jobId')) {
+  if (names.includes('trainingInput')) {
     return readAiPlatform;
   }
+  // Before jobId, so that in such a file it is a misspelled name, not every other field an unknown one.
   if (names.some(isDropforgeField)) {
     return readDropforgeJob;
   }

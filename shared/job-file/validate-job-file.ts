@@ -48,15 +48,16 @@ export type Cluster = Readonly<Partial<Record<Role, readonly (Count | Readonly<R
 /** Problems that a submission can still resolve, with flags or the package; a file without these values is valid. */
 const OPEN_CODES: ReadonlySet<string> = new Set(['MISSING_FIELD', PLACEHOLDER_CODE]);
 
-/** Fields, in the names of every format, that flags or the upload of the package can set. */
+/** Fields, in the names of every format, that flags or the upload of the package usually set: not worth a warning. */
 const SUBMISSION_FIELDS: ReadonlySet<string> = new Set([
   ...['jobId', 'packageUris', 'pythonModule'],
   ...['displayName', 'name', 'packages', 'module'],
 ]);
 
 /**
- * Validates a job file on its own. Values that a submission can add (job id, package, placeholders of a template) may
- * be missing; they are reported as warnings, and so are valid settings that this version cannot run.
+ * Validates a job file on its own. Values that a submission supplies (job id, package, module) may be missing; others
+ * that it can add (placeholders of a template) are reported as warnings, and so are valid settings that this version
+ * cannot run.
  */
 export function validateJobFile(
   source: string | Uint8Array,
@@ -74,7 +75,7 @@ const NOTHING_TO_RUN = { cluster: null, trials: null, price: null, plan: null, i
 
 function describe(draft: JobDraft, check: JobCheck): JobFileValidation {
   const errors = check.problems.filter(({ code }) => !OPEN_CODES.has(code));
-  const open = check.problems.filter(({ code }) => OPEN_CODES.has(code)).map(allowOnSubmission);
+  const open = check.problems.filter((problem) => OPEN_CODES.has(problem.code) && !isSuppliedOnSubmission(problem));
   const hasCluster = check.requested.length > 0 && !isEmptyJob(draft);
   return {
     verdict: errors.length === 0 ? 'valid' : 'invalid',
@@ -89,11 +90,8 @@ function describe(draft: JobDraft, check: JobCheck): JobFileValidation {
   };
 }
 
-function allowOnSubmission(problem: Problem): Problem {
-  const field = problem.path?.split('.').at(-1) ?? '';
-  return problem.code === 'MISSING_FIELD' && SUBMISSION_FIELDS.has(field)
-    ? { ...problem, remedy: `${problem.remedy} It can also be set on submission.` }
-    : problem;
+function isSuppliedOnSubmission({ code, path }: Problem): boolean {
+  return code === 'MISSING_FIELD' && SUBMISSION_FIELDS.has(path?.split('.').at(-1) ?? '');
 }
 
 export function describeCluster(dialect: Dialect, requested: readonly RequestedMachines[]): Cluster {

@@ -1,4 +1,4 @@
-import { checkContents, findRoot } from '#shared/package/archive/archive-checks.ts';
+import { checkContents, findTop } from '#shared/package/archive/archive-checks.ts';
 import {
   type ArchiveFormat,
   checkExtension,
@@ -15,11 +15,18 @@ import {
   printablePath,
 } from '#shared/package/archive/package-problem.ts';
 import type { PackageSource } from '#shared/package/archive/package-source.ts';
+import { readSingleFile } from '#shared/package/archive/single-file.ts';
 import { readTarArchive } from '#shared/package/archive/tar-archive.ts';
 import { readZipArchive } from '#shared/package/archive/zip-archive.ts';
 import type { ProjectMetadata } from '#shared/package/metadata/core-metadata.ts';
-import { openPackageFiles } from '#shared/package/metadata/package-files.ts';
-import { checkModule, findModules } from '#shared/package/metadata/python-modules.ts';
+import {
+  NO_PROJECT,
+  openPackageFiles,
+  type PackageFiles,
+  type Project,
+} from '#shared/package/metadata/package-files.ts';
+import { decideLayout, type PackageTree } from '#shared/package/metadata/package-layout.ts';
+import { checkModule, findModules, findProgram } from '#shared/package/metadata/python-modules.ts';
 import { readSourceProject } from '#shared/package/metadata/source-project.ts';
 import { readWheel } from '#shared/package/metadata/wheel.ts';
 import { gatherEvidence, NO_EVIDENCE, type PackageEvidence } from '#shared/package/package-evidence.ts';
@@ -36,7 +43,9 @@ export type PackageReport = ProjectMetadata & {
   readonly wheelTags: readonly string[];
   /** Modules that `python -m` can run, sorted, at most MODULE_COUNT_MAX. */
   readonly pythonModules: readonly string[];
-  /** Checks whether `python -m` can run a module of the package, such as `trainer.task`. */
+  /** The file, printable and relative to the archive, that runs for a module or script; null if there is none. */
+  readonly programPathOf: (module: string) => string | null;
+  /** Checks whether Python can run a module of the package, `trainer.task`, or a script, `examples/train.py`. */
   readonly validateModule: (module: string) => Pick<PackageReport, 'problems' | 'warnings'>;
   /** Job files in the root of the package, in order of preference; paths are relative to the archive. */
   readonly jobFiles: readonly { readonly path: string; readonly text: string }[];
@@ -55,6 +64,7 @@ const NO_DETAILS: PackageDetails = {
   requirements: [],
   wheelTags: [],
   pythonModules: [],
+  programPathOf: () => null,
   validateModule: () => ({ problems: [], warnings: [] }),
   jobFiles: [],
   evidence: NO_EVIDENCE,
@@ -76,8 +86,7 @@ export async function inspectPackage(
   const problems: Problem[] = [];
   try {
     result.format = await detectSourceFormat(source, findings);
-    const read = result.format === 'tar' || result.format === 'tar.gz' ? readTarArchive : readZipArchive;
-    await read({ source, isCompressed: result.format === 'tar.gz', listing, findings });
+    await READERS[result.format]({ source, isCompressed: result.format === 'tar.gz', listing, findings });
     result.details = readDetails(listing.contents, { source, format: result.format, findings });
   } catch (error) {
     if (!(error instanceof InspectionStopped)) {
@@ -97,6 +106,15 @@ export async function inspectPackage(
     uncompressedBytes,
   };
 }
+
+const READERS = {
+  'tar.gz': readTarArchive,
+  tar: readTarArchive,
+  zip: readZipArchive,
+  whl: readZipArchive,
+  py: readSingleFile,
+  txt: readSingleFile,
+} as const satisfies Record<ArchiveFormat, unknown>;
 
 async function detectSourceFormat(source: PackageSource, findings: Findings): Promise<ArchiveFormat> {
   const { name, sizeBytes } = source;
@@ -124,10 +142,14 @@ function readDetails(contents: ArchiveContents, { source, format, findings }: Su
   if (contents.entryCount === 0) {
     throw new InspectionStopped('ARCHIVE_EMPTY', `${printablePath(source.name)} has no entries.`);
   }
-  const root = format === 'whl' ? '' : findRoot(contents);
+  const paths = new Set([...contents.kinds].filter(([, kind]) => kind !== 'directory').map(([path]) => path));
+  const root = format === 'whl' ? '' : findTop(paths);
   checkContents(contents, root, findings);
   const files = openPackageFiles(contents, root, findings);
-  const project = format === 'whl' ? readWheel(source.name, files, findings) : readSourceProject(files, findings);
+  const own = readProject({ source, format, findings }, files);
+  const tree = openTree(contents, { name: source.name, paths });
+  const installed = decideLayout(tree, '').requirementFiles.map(printablePath);
+  const project = { ...own, requirementFiles: [...new Set([...own.requirementFiles, ...installed])] };
   const modules = findModules(files, project.roots);
   const jobFiles = JOB_FILE_NAMES.flatMap((path) => {
     const text = files.readText(path);
@@ -136,13 +158,35 @@ function readDetails(contents: ArchiveContents, { source, format, findings }: Su
   return {
     ...project.metadata,
     wheelTags: project.wheelTags,
+    programPathOf(module) {
+      const path = findProgram(module, { tree, modules });
+      return path === null ? null : printablePath(path);
+    },
     validateModule(module) {
       const moduleFindings = createFindings();
-      checkModule(module, modules, { project, findings: moduleFindings });
+      checkModule(module, { tree, project, modules }, moduleFindings);
       return moduleFindings;
     },
     pythonModules: [...modules.runnable.keys()].sort().slice(0, MODULE_COUNT_MAX),
     jobFiles,
-    evidence: gatherEvidence(files, { project, modules }),
+    evidence: gatherEvidence(files, project),
+  };
+}
+
+function readProject({ source, format, findings }: Subject, files: PackageFiles): Project {
+  if (format === 'whl') {
+    return readWheel(source.name, files, findings);
+  }
+  return format === 'txt' ? NO_PROJECT : readSourceProject(files, findings);
+}
+
+function openTree({ texts }: ArchiveContents, { name, paths }: Pick<PackageTree, 'name' | 'paths'>): PackageTree {
+  return {
+    name,
+    paths,
+    readText(path) {
+      const bytes = texts.get(path);
+      return bytes === undefined ? null : Buffer.from(bytes).toString('utf8');
+    },
   };
 }

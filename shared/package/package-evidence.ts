@@ -1,9 +1,9 @@
 import { printablePath } from '#shared/package/archive/package-problem.ts';
 import type { PackageFiles, Project } from '#shared/package/metadata/package-files.ts';
-import type { PythonModules } from '#shared/package/metadata/python-modules.ts';
 import type { CredentialKind } from '#shared/package/scan/credential-patterns.ts';
 import { SCAN_LIMITS } from '#shared/package/scan/file-scan.ts';
 import type { DistributionIndicator } from '#shared/package/scan/python-indicators.ts';
+import type { Tensorflow1Use } from '#shared/package/scan/tensorflow1.ts';
 
 /** Facts about a package whose meaning depends on the job's machines; input of the lint checks. Paths are printable. */
 export type PackageEvidence = {
@@ -13,11 +13,14 @@ export type PackageEvidence = {
   readonly imports: ReadonlySet<string>;
   readonly distribution: ReadonlySet<DistributionIndicator>;
   readonly credentials: readonly { readonly path: string; readonly kind: CredentialKind }[];
-  /** Files that Python 3 cannot parse, with the first such line and the file's name for `python -m`. */
-  readonly python2: readonly { readonly path: string; readonly line: number; readonly module: string | null }[];
+  /** Files that Python 3 cannot parse, with the first such line. */
+  readonly python2: readonly { readonly path: string; readonly line: number }[];
+  /** Whether its sources name a job directory, which programs do that accept `--job-dir`. */
+  readonly mentionsJobDir: boolean;
+  readonly tensorflow1: readonly { readonly path: string; readonly use: Tensorflow1Use }[];
   /** Whether pip runs setup.py: a pyproject.toml may specify another build backend. */
   readonly isBuiltBySetupScript: boolean;
-  /** Requirements files that a build file reads. */
+  /** Requirements files that are installed, or that a build file reads. */
   readonly requirementFiles: readonly { readonly path: string; readonly text: string }[];
   /** Wheels inside the archive that are CPU-only builds (`+cpu` in the version). */
   readonly cpuWheels: readonly string[];
@@ -32,6 +35,8 @@ export const NO_EVIDENCE: PackageEvidence = {
   distribution: new Set(),
   credentials: [],
   python2: [],
+  mentionsJobDir: false,
+  tensorflow1: [],
   isBuiltBySetupScript: false,
   requirementFiles: [],
   cpuWheels: [],
@@ -40,21 +45,16 @@ export const NO_EVIDENCE: PackageEvidence = {
 
 const CPU_WHEEL = /(?:^|\/)[^/]+\+cpu-[^/]+\.whl$/i;
 
-type ProjectModules = { readonly project: Project; readonly modules: PythonModules };
-
-export function gatherEvidence(files: PackageFiles, { project, modules }: ProjectModules): PackageEvidence {
+export function gatherEvidence(files: PackageFiles, project: Project): PackageEvidence {
   const { evidence } = files;
-  const python2 = [...evidence.python2Lines].map(([path, line]) => {
-    const printable = printablePath(path);
-    const module = [...modules.runnable].find(([, file]) => files.pathOf(file) === printable)?.[0];
-    return { path: printable, line, module: module ?? null };
-  });
   return {
     isComplete: evidence.isComplete,
     imports: evidence.imports,
     distribution: evidence.distribution,
     credentials: evidence.credentials.map(({ path, kind }) => ({ path: printablePath(path), kind })),
-    python2,
+    python2: [...evidence.python2Lines].map(([path, line]) => ({ path: printablePath(path), line })),
+    mentionsJobDir: evidence.mentionsJobDir,
+    tensorflow1: [...evidence.tensorflow1].map(([path, use]) => ({ path: printablePath(path), use })),
     isBuiltBySetupScript: files.has('setup.py') && !files.has('pyproject.toml'),
     requirementFiles: project.requirementFiles.map((path) => ({
       path,

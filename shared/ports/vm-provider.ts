@@ -45,12 +45,14 @@ export type CreateOutcome =
   | { readonly outcome: 'PENDING'; readonly instanceId: string }
   | { readonly outcome: 'FAILED'; readonly failure: VmCreateFailure };
 
-/** Some zones were unreachable: the VMs in `seen` exist, and there may be others. */
+/** Some zones were unreachable: the VMs in `seen` exist, and there may be others in `zones`. */
 export class IncompleteListError extends Error {
+  readonly zones: readonly string[];
   readonly seen: readonly Vm[];
 
   constructor(zones: readonly string[], seen: readonly Vm[]) {
     super(`The list of VMs is incomplete: ${zones.join(', ')} could not be reached. It is retried.`);
+    this.zones = zones;
     this.seen = seen;
   }
 }

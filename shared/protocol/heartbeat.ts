@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { EXIT_REASONS } from '#shared/domain/exit-report.ts';
-import { REPLICA_PHASES } from '#shared/domain/replica.ts';
+import { NON_FINITE_VALUES, REPLICA_PHASES } from '#shared/domain/replica.ts';
 import { SUPPORTED_PROTOCOLS } from '#shared/protocol/vm-config.ts';
 
 const fraction = z.number().min(0).max(1);
@@ -14,7 +14,28 @@ const replicaExitReportSchema = z.object({
   message: z.string().max(2_000),
   /** The last lines of stderr or other evidence, the newest last. */
   evidence: z.array(z.string().max(2_000)).max(40),
+  /** Present if the program has succeeded and the job directory has no file of it. */
+  savedNothing: z.literal(true).optional(),
 });
+
+/** Compute Engine has announced the end of this VM. */
+const interruptionNoticeSchema = z.object({
+  /** Whether the program is being stopped for it; false while it still runs, long before the end. */
+  isStopping: z.boolean(),
+  /** Until the VM ends; null if that is unknown. */
+  secondsLeft: z.number().min(0).nullable(),
+  /** One sentence. */
+  message: z.string().max(2_000),
+});
+
+/**
+ * When the program ended, twice, since a VM's clock may be wrong: by that clock, in milliseconds since the epoch, and
+ * as the time since then.
+ */
+const programEndSchema = z.object({ at: z.int().min(0), secondsAgo: z.number().min(0) });
+
+/** A boot of this VM after its first, numbered from 1, and the time since then. */
+const rebootSchema = z.object({ count: z.int().min(1), secondsAgo: z.number().min(0) });
 
 /** The body of the agent's POST to the heartbeat function: at most 64 KiB of JSON. */
 export const heartbeatSchema = z.object({
@@ -40,10 +61,23 @@ export const heartbeatSchema = z.object({
   progress: z.object({
     step: z.number().nullable(),
     stepsMax: z.number().nullable(),
+    /** The last values; a metric whose last value is not finite is missing. */
     metrics: z.record(z.string().max(128), z.number()),
+    /** By metric, the first value that was not finite, which JSON cannot hold as a number. Missing if there is none. */
+    nonFinite: z
+      .record(z.string().max(128), z.object({ value: z.enum(NON_FINITE_VALUES), step: z.number().nullable() }))
+      .optional(),
   }),
   /** Not null exactly when the phase is EXITED. */
   exit: replicaExitReportSchema.nullable(),
+  /** Absent until Compute Engine announces the end of the VM; sent before the outputs are saved. */
+  notice: interruptionNoticeSchema.optional(),
+  /** Absent while the program has not ended. */
+  programEnd: programEndSchema.optional(),
+  /** The exit that follows when the outputs are saved; absent before the program has ended, and with the exit. */
+  pendingExit: replicaExitReportSchema.optional(),
+  /** Absent in the first boot. */
+  reboot: rebootSchema.optional(),
 });
 
 /**

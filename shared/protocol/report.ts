@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { NON_FINITE_VALUES } from '#shared/domain/replica.ts';
 
 /** A problem or warning of a submission: what it is, where, and how to fix it. */
 const problemSchema = z.object({
@@ -66,9 +67,12 @@ export const jobViewSchema = z.object({
       ),
       step: z.number().nullable(),
       stepsMax: z.number().nullable(),
-      metrics: z.record(z.string(), z.number()),
+      /** The last values; one that is not a finite number is `NaN`, `Infinity` or `-Infinity`, as text. */
+      metrics: z.record(z.string(), z.union([z.number(), z.enum(NON_FINITE_VALUES)])),
     }),
   ),
+  /** What the replicas of the current attempt reported; those of intake are in the report. */
+  warnings: z.array(problemSchema).default([]),
   /** List prices of Compute Engine for the machines, in US dollars; null if a price is unknown. */
   price: z.object({
     perHourUsd: z.number().nullable(),

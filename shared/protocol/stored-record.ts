@@ -4,7 +4,7 @@ import type { Effect } from '#shared/domain/effect.ts';
 import type { ReplicaExit } from '#shared/domain/event.ts';
 import { JOB_STATES, type Job } from '#shared/domain/job.ts';
 import { BOOT_DISK_TYPES, type JobSpec, ROLES } from '#shared/domain/job-spec.ts';
-import { NO_PROGRESS, NO_USAGE, REPLICA_PHASES, type Replica } from '#shared/domain/replica.ts';
+import { NO_PROGRESS, NO_USAGE, NON_FINITE_VALUES, REPLICA_PHASES, type Replica } from '#shared/domain/replica.ts';
 import { STUDY_ALGORITHMS, type Study } from '#shared/domain/study.ts';
 import { UnreadableRecordsError } from '#shared/ports/unreadable-records.ts';
 import { programOptionsSchema } from '#shared/protocol/program-options.ts';
@@ -81,6 +81,7 @@ const specSchema = z.object({
   runtimeVersion: z.string(),
   pythonVersion: z.string().nullable(),
   jobDir: z.string(),
+  service: z.enum(['AI_PLATFORM', 'VERTEX_AI']).default('AI_PLATFORM'),
   passesJobDir: z.boolean().default(true),
   limits: z.object({ maxRunningMs: z.number(), maxWaitMs: z.number().nullable(), restartsMax: count }),
   programOptions: programOptionsSchema.default({}),
@@ -125,6 +126,7 @@ const jobCommon = {
       restarts: count,
       createFailures: count,
       deliveryFailuresInRow: count.default(0),
+      unusedVms: count.default(0),
     }),
   ),
   ledger: z.array(
@@ -139,15 +141,25 @@ const jobCommon = {
     }),
   ),
   waitingFor: causeSchema.nullable(),
+  quotaWaitSince: timestamp.nullable().default(null),
 };
 
 const unfinished = { ...jobCommon, wakeAt: timestamp };
+
+const heldFailureSchema = z.object({
+  replica: z.string(),
+  cause: causeSchema,
+  failedAt: timestamp,
+  heldAt: timestamp,
+  hasMasterSucceeded: z.boolean(),
+});
 
 const placed = {
   ...unfinished,
   placement: z.object({ zone: z.string(), provisioningModel, machineImage: z.string() }),
   instances: z.array(z.object({ role: z.enum(ROLES), index: count, vmName: z.string(), instanceId: z.string() })),
   placedAt: timestamp,
+  heldFailure: heldFailureSchema.nullable().default(null),
 };
 
 const verdict = z.object({ state: z.enum(['SUCCEEDED', 'FAILED', 'CANCELLED']), cause: causeSchema.nullable() });
@@ -171,7 +183,7 @@ const jobSchema = z.discriminatedUnion('status', [
 ]) satisfies z.ZodType<Job>;
 
 const exitSchema = z.discriminatedUnion('outcome', [
-  z.object({ outcome: z.literal('SUCCEEDED') }),
+  z.object({ outcome: z.literal('SUCCEEDED'), savedNothing: z.literal(true).optional() }),
   z.object({ outcome: z.literal('FAILED'), cause: causeSchema }),
 ]) satisfies z.ZodType<ReplicaExit>;
 
@@ -201,9 +213,21 @@ const replicaSchema = z.object({
     })
     .default({ ...NO_USAGE, gpus: [] }),
   progress: z
-    .object({ step: nullableNumber, stepsMax: nullableNumber, metrics: z.record(z.string(), z.number()) })
+    .object({
+      step: nullableNumber,
+      stepsMax: nullableNumber,
+      metrics: z.record(z.string(), z.number()),
+      nonFinite: z.record(z.string(), z.object({ value: z.enum(NON_FINITE_VALUES), step: nullableNumber })).optional(),
+    })
     .default({ ...NO_PROGRESS, metrics: {} }),
   exit: exitSchema.nullable(),
+  pendingExit: exitSchema.nullable().default(null),
+  endedAt: timestamp.nullable().default(null),
+  notice: z
+    .object({ isStopping: z.boolean(), endsAt: timestamp.nullable(), message: z.string() })
+    .nullable()
+    .default(null),
+  rebootedAt: timestamp.nullable().default(null),
 });
 
 /** Parses each of a list of records; throws UnreadableRecordsError with the others if some cannot be parsed. */

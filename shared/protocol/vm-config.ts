@@ -69,6 +69,15 @@ export const vmConfigSchema = z.object({
    * Replicas of the job, including evaluators. If more than one, programs do not start while heartbeats return WAIT.
    */
   replicaCount: z.int().min(1),
+  /**
+   * `CLUSTER_SPEC`'s addresses by worker pool, evaluators included, and its `job`, the CustomJobSpec with snake_case
+   * keys; null for jobs in AI Platform's format, which have no worker pools.
+   */
+  clusterSpec: z
+    .object({ cluster: z.record(z.string(), z.array(z.string())), job: z.record(z.string(), z.unknown()) })
+    .nullable(),
+  /** GPUs that the driver must have before the program starts; 0 if that is not checked. */
+  gpuCount: z.int().min(0).max(16),
   /** The TrainingInput with snake_case keys, for the key `job` of `TF_CONFIG`. */
   trainingInput: z.record(z.string(), z.unknown()),
   limits: z.object({
@@ -88,7 +97,7 @@ export const vmConfigSchema = z.object({
     uploadSeconds: z.number().positive(),
     /** Usage of the work disk, including outputs, at which the program is stopped. */
     diskBytesMax: z.int().positive(),
-    /** Output that is logged. Further output is counted and dropped, except for the last lines. */
+    /** Output of a stream that is logged. Further output is counted, and is in the complete log in the job directory. */
     logBytesMax: z.int().positive(),
   }),
   intervals: z.object({
@@ -96,6 +105,16 @@ export const vmConfigSchema = z.object({
     syncSeconds: z.number().positive(),
     logSeconds: z.number().positive(),
   }),
+  /** Where installed packages are kept for later starts; without it, they are installed at every start. */
+  cachedEnvironments: z
+    .object({
+      uri: gsUri,
+      /** How long an environment is used: unpinned requirements keep their versions until then. */
+      ageSecondsMax: z.number().positive(),
+      /** Larger environments are not stored. */
+      entryBytesMax: z.int().positive(),
+    })
+    .optional(),
 });
 
 export type VmConfig = z.infer<typeof vmConfigSchema>;

@@ -3,6 +3,8 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { SERIAL_PORT_BYTES_MAX } from '../../infra/embedded/compute-engine/vms/process.ts';
+import { openZoneOutages, withOutages } from '../../infra/embedded/compute-engine/zone-outages.ts';
+import { openDatabase } from '../../infra/embedded/data-dir/database.ts';
 import {
   isDead,
   openVmCloudUnderTest,
@@ -14,7 +16,18 @@ import { describeVmProviderContract, vmRequest } from './vm-provider.contract.ts
 
 describeVmProviderContract('the embedded cloud', async () => {
   const cloud = await openVmCloudUnderTest();
-  return { ...PLACE, vms: cloud.vms(), fullZone: 'local1-full', close: cloud.destroy };
+  const database = openDatabase(':memory:');
+  const outages = openZoneOutages(database);
+  return {
+    ...PLACE,
+    vms: withOutages(cloud.vms(), outages),
+    fullZone: 'local1-full',
+    setUnreachable: outages.set,
+    async close() {
+      await cloud.destroy();
+      database.close();
+    },
+  };
 });
 
 describe('the VMs of the embedded cloud', () => {

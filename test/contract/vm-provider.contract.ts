@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { VmProvider, VmRequest } from '../../shared/ports/vm-provider.ts';
 
 export type VmProviderHarness = {
@@ -8,6 +8,7 @@ export type VmProviderHarness = {
   /** Exists and never has capacity. */
   readonly fullZone: string;
   readonly machineImage: string;
+  setUnreachable(zone: string, isUnreachable: boolean): void;
   close(): Promise<void>;
 };
 
@@ -53,6 +54,11 @@ export function describeVmProviderContract(name: string, open: () => Promise<VmP
       harness = await open();
     });
     afterAll(() => harness.close());
+    afterEach(() => {
+      for (const zone of [harness.zone, harness.fullZone]) {
+        harness.setUnreachable(zone, false);
+      }
+    });
 
     const untilGone = (vm: { readonly vmName: string; readonly zone: string }) =>
       expect.poll(() => harness.vms.delete(vm)).toBe('GONE');
@@ -118,6 +124,24 @@ export function describeVmProviderContract(name: string, open: () => Promise<VmP
       expect((await harness.vms.list()).map(({ jobId }) => jobId)).toEqual(expect.arrayContaining(['one', 'other']));
       await Promise.all(requests.map(untilGone));
       expect(await harness.vms.list({ jobId: 'one' })).toEqual([]);
+    });
+
+    it('does not conclude from an unreachable zone that its VMs are gone', async () => {
+      const request = vmRequest(harness, 'isolated');
+      await harness.vms.create(request);
+      harness.setUnreachable(harness.fullZone, true);
+      await expect(harness.vms.list({ jobId: 'isolated' })).rejects.toMatchObject({
+        zones: [harness.fullZone],
+        seen: [{ jobId: 'isolated' }],
+      });
+      harness.setUnreachable(harness.fullZone, false);
+      harness.setUnreachable(harness.zone, true);
+      await expect(harness.vms.list()).rejects.toMatchObject({ zones: [harness.zone], seen: [] });
+      await expect(harness.vms.delete(request)).rejects.toThrow(/could not be reached|unreachable/);
+      harness.setUnreachable(harness.zone, false);
+
+      expect(await harness.vms.list({ jobId: 'isolated' })).toHaveLength(1);
+      await untilGone(request);
     });
 
     it('deletes a VM once for repeated and concurrent requests', async () => {

@@ -56,7 +56,7 @@ if (corpus === null) {
     it('are rejected only for unsupported features, or for values of variables and files that are missing here', () => {
       const rejections = outcomes.filter(({ code }) => code === 1).map(({ text }) => text);
       const reason =
-        /^error: (UNSUPPORTED_FIELD|PLACEHOLDER|MISSING_FIELD|INVALID_JOB_DIR|INVALID_PACKAGE_URI) |^dropforge: The job file .* cannot be read|cannot be read|is not a Python package: it has no __init__.py/m;
+        /^error: (UNSUPPORTED_FIELD|PLACEHOLDER|MISSING_FIELD|INVALID_JOB_DIR|INVALID_PACKAGE_URI|NOT_INSTALLABLE)[: ]|^dropforge: The job file .* cannot be read|cannot be read|is not a Python package: it has no __init__.py/m;
       expect(rejections.filter((text) => !reason.test(text))).toEqual([]);
       expect(outcomes.filter(({ text }) => /FLAG_NOT_IN_FORM|^\s+at .*:\d+:\d+/m.test(text))).toEqual([]);
     });
@@ -64,7 +64,7 @@ if (corpus === null) {
     it('have no usage error, except for arguments that gcloud rejects, too', () => {
       const usageErrors = outcomes.filter(({ code }) => code > 1).map(({ text }) => text);
       const isInvalidForGcloud =
-        /REPLICA_COUNT is not a whole number|'\[\.\.\.\]' is not|too many arguments|unknown option '--input-dir'|value\(name\)|script is not supported/;
+        /REPLICA_COUNT is not a whole number|'\[\.\.\.\]' is not|too many arguments|unknown option '--input-dir'|value\(name\)|script=SCRIPT_PATH is not supported/;
       expect(usageErrors.filter((text) => !isInvalidForGcloud.test(text))).toEqual([]);
     });
   });

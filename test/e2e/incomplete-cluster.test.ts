@@ -11,7 +11,9 @@ const SETTING_UP: readonly Replica['phase'][] = ['BOOTING', 'DOWNLOADING', 'INST
 let cloud: CloudUnderTest;
 
 beforeAll(async () => {
-  cloud = await startCloudUnderTest({ vmsMax: 3, syncSeconds: 0.3, stopGraceSeconds: 0.2 }, failLate);
+  const quotas = [{ metric: 'SSD_TOTAL_GB', region: 'europe-west4', limit: 150 }];
+  const config = { vmsMax: 3, quotas, syncSeconds: 0.3, stopGraceSeconds: 0.2 };
+  cloud = await startCloudUnderTest(config, { wrapPorts: failLate });
 });
 afterAll(() => cloud.stop());
 
@@ -62,4 +64,19 @@ it('a job whose machines are all created runs on each of them', async () => {
   await cloud.upload('whole.tar.gz', await packProgram(STANDALONE_PROGRAM, job));
 
   expect(await cloud.awaitJob('whole')).toMatchObject({ state: 'SUCCEEDED', attempt: 1 });
+});
+
+it('a job that is larger than a quota fails at once, with its own need and the limit', async () => {
+  const job = { name: 'large', module: 'trainer.task', workers: 1, region: 'europe-west4' };
+  await cloud.upload('large.tar.gz', await packProgram(STANDALONE_PROGRAM, job));
+
+  const { state, cause, attempt } = await cloud.awaitJob('large');
+  expect({ state, attempt }).toEqual({ state: 'FAILED', attempt: 1 });
+  expect(cause).toMatchObject({
+    code: 'QUOTA_EXCEEDED',
+    message: expect.stringContaining(
+      'SSD_TOTAL_GB is 150 in europe-west4, and the job needs 200, so waiting does not help',
+    ),
+  });
+  expect(await cloud.listVms()).toEqual([]);
 });

@@ -1,6 +1,12 @@
 import { getPriority } from 'node:os';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type CloudUnderTest, packFiles, startCloudUnderTest } from '../support/e2e/cloud-under-test.ts';
+import {
+  type CloudUnderTest,
+  jobFile,
+  packFiles,
+  packProgram,
+  startCloudUnderTest,
+} from '../support/e2e/cloud-under-test.ts';
 
 /** Connects to the others of its cluster at the chief's address, from TF_CONFIG and torch's variables. */
 const MEETS_THE_OTHERS = `
@@ -58,6 +64,7 @@ const CLUSTERS = {
       pythonModule: 'trainer.task',
       args: ['--epochs=3', '--verbose'],
       region: 'us-central1',
+      jobDir: 'gs://dropforge-local-jobs/aip',
     },
   },
 } as const;
@@ -144,3 +151,16 @@ function sourcesOf(job: object, program: string) {
     'pkg/job.json': JSON.stringify(job),
   };
 }
+
+it('a program that does not know --job-dir does not get it, unless the job sets it', async () => {
+  const program = 'import argparse\nargparse.ArgumentParser().parse_args()\n';
+  for (const [jobId, jobDir] of [
+    ['without_argument', {}],
+    ['with_argument', { jobDir: `gs://${cloud.endpoints.jobsBucket}/with_argument` }],
+  ] as const) {
+    await cloud.upload(`${jobId}.tar.gz`, await packProgram(program, jobFile(jobId, jobDir)));
+  }
+
+  expect(await cloud.awaitJob('without_argument')).toMatchObject({ state: 'SUCCEEDED' });
+  expect(await cloud.awaitJob('with_argument')).toMatchObject({ state: 'FAILED', cause: { code: 'PROGRAM_FAILED' } });
+});

@@ -21,22 +21,19 @@ describe('deleting VMs of Compute Engine', () => {
   /** Replaces the server's response to a wait for an operation. */
   let respondToWait: (() => Response | Promise<Response>) | null;
   let waitsCount: number;
-  /** A zone that Compute Engine cannot reach. */
-  let unreachableZone: string | null;
+  /** Replaces the server's response to an aggregated list. */
+  let respondToList: (() => Response) | null;
 
   beforeEach(async () => {
     respondToWait = null;
+    respondToList = null;
     waitsCount = 0;
     database = openDatabase(':memory:');
-    unreachableZone = null;
-    compute = await openComputeUnderTest({}, (request, pass) => {
+    compute = await openComputeUnderTest({}, (request) => {
       const { pathname } = new URL(request.url);
       const isWait = pathname.endsWith('/wait');
       waitsCount += isWait ? 1 : 0;
-      if (unreachableZone !== null && pathname.endsWith('/aggregated/instances')) {
-        return withoutZone(unreachableZone, pass(request));
-      }
-      return isWait ? respondToWait?.() : undefined;
+      return isWait ? respondToWait?.() : pathname.endsWith('/aggregated/instances') ? respondToList?.() : undefined;
     });
     vms = createComputeVmProvider(compute.engine);
   });
@@ -91,10 +88,11 @@ describe('deleting VMs of Compute Engine', () => {
   it('rejects a list as incomplete if a zone is unreachable', async () => {
     await vms.create(vmRequest(PLACE, 'seen'));
     await vms.create({ ...vmRequest(PLACE, 'unseen'), zone: OTHER_ZONE });
-    unreachableZone = OTHER_ZONE;
+    compute.outages.set(OTHER_ZONE, true);
 
     await expect(vms.list()).rejects.toMatchObject({
-      message: expect.stringContaining(`zones/${OTHER_ZONE} could not be reached`),
+      message: expect.stringContaining(`${OTHER_ZONE} could not be reached`),
+      zones: [OTHER_ZONE],
       seen: [{ jobId: 'seen' }],
     });
     await expect(vms.list({ jobId: 'unseen' })).rejects.toMatchObject({ seen: [] });
@@ -103,38 +101,50 @@ describe('deleting VMs of Compute Engine', () => {
   it('sweeps the reachable zones, and reports that others were not swept', async () => {
     await vms.create(vmRequest(PLACE, 'seen'));
     await vms.create({ ...vmRequest(PLACE, 'unseen'), zone: OTHER_ZONE });
-    unreachableZone = OTHER_ZONE;
+    compute.outages.set(OTHER_ZONE, true);
 
     await expect(sweep({ ...portsOn(database), vms }, Date.now())).rejects.toThrow(/could not be reached/);
 
-    unreachableZone = null;
+    compute.outages.set(OTHER_ZONE, false);
     await expect.poll(async () => (await vms.list()).map(({ jobId }) => jobId)).toEqual(['unseen']);
   });
 
   it('does not close a job while one of its VMs may be in an unreachable zone', async () => {
     const ports = { ...portsOn(database), vms };
-    await ports.jobs.create(simulatedJob('cancelled', 0), []);
+    await ports.jobs.create({ ...simulatedJob('cancelled', 0), zones: [PLACE.zone, OTHER_ZONE] }, []);
     await handleJobEvent(ports, { type: 'CANCEL_REQUESTED', eventId: 'cancel', jobId: 'cancelled', at: 1 });
     const statusOf = async () => (await ports.jobs.read('cancelled'))?.job.status;
     await vms.create(vmRequest(PLACE, 'cancelled'));
-    unreachableZone = OTHER_ZONE;
+    compute.outages.set(OTHER_ZONE, true);
 
     await expect(teardown(ports, 'cancelled', 2)).rejects.toThrow(/could not be reached/);
     expect(await statusOf()).toBe('CLOSING');
     expect(await vms.find(vmRequest(PLACE, 'cancelled'))).toBeUndefined();
 
-    unreachableZone = null;
+    compute.outages.set(OTHER_ZONE, false);
     await teardown(ports, 'cancelled', 3);
     expect(await statusOf()).toBe('CLOSED');
   });
-});
 
-/** Compute Engine's response if a zone is unreachable: 200, with a warning in its scope (API, InstancesScopedList). */
-async function withoutZone(zone: string, response: Response | Promise<Response>): Promise<Response> {
-  const list = (await (await response).json()) as { readonly items: object };
-  const warning = { code: 'UNREACHABLE', message: `The scope 'zones/${zone}' is unreachable.` };
-  return Response.json({ ...list, items: { ...list.items, [`zones/${zone}`]: { warning } } });
-}
+  it('closes a job while a zone is unreachable in which it cannot have VMs', async () => {
+    const ports = { ...portsOn(database), vms };
+    await ports.jobs.create({ ...simulatedJob('elsewhere', 0), zones: [PLACE.zone] }, []);
+    await handleJobEvent(ports, { type: 'CANCEL_REQUESTED', eventId: 'cancel', jobId: 'elsewhere', at: 1 });
+    await vms.create(vmRequest(PLACE, 'elsewhere'));
+    compute.outages.set(OTHER_ZONE, true);
+
+    await teardown(ports, 'elsewhere', 2);
+    expect((await ports.jobs.read('elsewhere'))?.job.status).toBe('CLOSED');
+  });
+
+  it('does not take a zone with another warning for one without VMs', async () => {
+    respondToList = () =>
+      Response.json({
+        items: { 'zones/local1-b': { warning: { code: 'LIST_OVERHEAD_QUOTA_EXCEED', message: 'Too many.' } } },
+      });
+    await expect(vms.list()).rejects.toMatchObject({ zones: [OTHER_ZONE], seen: [] });
+  });
+});
 
 function rejection(status: number, message: string): Response {
   return Response.json({ error: { code: status, message } }, { status });

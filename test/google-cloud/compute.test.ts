@@ -11,6 +11,7 @@ describeVmProviderContract('Compute Engine', async () => {
     ...PLACE,
     vms: createComputeVmProvider(compute.engine),
     fullZone: 'local1-full',
+    setUnreachable: compute.outages.set,
     close: compute.close,
   };
 });
@@ -76,6 +77,14 @@ describe('the VmProvider of Compute Engine, beyond the contract', () => {
 
     expect(await vms.create(request)).toMatchObject({ outcome: 'CREATED' });
   });
+
+  it.each(['e2-standard-4', 'n1-standard-4', 'a2-highgpu-1g'])(
+    'creates on-demand VMs of %s with a host maintenance policy that Compute Engine accepts',
+    async (machineType) => {
+      const request = { ...vmRequest(PLACE, 'steady'), machineType, provisioningModel: 'STANDARD' } as const;
+      expect(await vms.create(request)).toMatchObject({ outcome: 'CREATED' });
+    },
+  );
 
   it('finds a VM that waited for capacity in its current status', async () => {
     const request = flexStartRequest(PLACE, 'waiting');

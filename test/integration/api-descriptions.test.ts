@@ -151,9 +151,6 @@ function responseTo(method: string | undefined, url: string): unknown {
   if (url.includes(':publish')) {
     return { messageIds: ['8077205474014399999'] };
   }
-  if (url.includes('/aggregated/')) {
-    return { items: { 'zones/us-central1-a': { instances: [INSTANCE] } } };
-  }
   return method === 'GET' && url.includes('/instances/') ? INSTANCE : OPERATION;
 }
 
@@ -205,10 +202,6 @@ describe('a trimmed description of an API', () => {
     ],
     ['get', async (vms) => (await vms.get({ ...at, instance: vm.vmName }))[0]],
     ['delete', async (vms) => (await vms.delete({ ...at, instance: vm.vmName }))[0].latestResponse],
-    [
-      'aggregatedList',
-      async (vms) => Array.fromAsync(vms.aggregatedListAsync({ project: 'example', filter: 'labels.a = b' })),
-    ],
     ['wait', async (_, operations) => (await operations.wait({ ...at, operation: 'operation-1' }))[0]],
     [
       'publish',

@@ -122,6 +122,8 @@ describe('@google-cloud/storage', () => {
     await one.copy(two);
     const [combined] = await bucket.combine([one, two], 'combined');
     expect((await combined.download())[0].toString()).toBe('11');
+    const [composed] = await combined.getMetadata();
+    expect([composed.componentCount, composed.size, composed.md5Hash]).toEqual([2, '2', undefined]);
     await two.setMetadata({ contentType: 'text/new', metadata: { drop: null, add: 'a' } });
     expect((await two.getMetadata())[0]).toMatchObject({
       contentType: 'text/new',

@@ -185,6 +185,15 @@ describe('a resumable upload', () => {
     expect(((await (await fetch(objectUrl('nothing'))).json()) as { size: string }).size).toBe('0');
   });
 
+  it('receives chunks by POST, as gcsfs sends them', async () => {
+    const session = await startSession('posted');
+    const post = (contentRange: string, body: string) =>
+      fetch(session, { method: 'POST', headers: { 'content-range': contentRange }, body, redirect: 'manual' });
+    expect((await post('bytes 0-2/*', 'abc')).status).toBe(308);
+    expect((await post('bytes 3-5/6', 'def')).status).toBe(200);
+    expect(await (await fetch(`${objectUrl('posted')}?alt=media`)).text()).toBe('abcdef');
+  });
+
   it('rejects gaps between chunks and unknown sessions, and ends when it is canceled', async () => {
     const session = await startSession('gap');
     await expectProblem(await putChunk(session, 'bytes 5-9/10', Buffer.from('56789')), 400, 'invalid');

@@ -120,6 +120,41 @@ describe('reading', () => {
   });
 });
 
+describe('composing', () => {
+  const compose = (target: string, names: readonly string[], query = '') =>
+    fetch(`${objectUrl(target)}/compose${query}`, {
+      method: 'POST',
+      body: JSON.stringify({ sourceObjects: names.map((name) => ({ name })), deleteSourceObjects: true }),
+    });
+  const statusesOf = (urls: readonly string[]) => Promise.all(urls.map(async (url) => (await fetch(url)).status));
+
+  it('deletes the sources permanently if asked to, and only if the object was composed', async () => {
+    const parts = ['part-1', 'part-2'];
+    const uploaded: string[] = [];
+    for (const name of parts) {
+      uploaded.push(`${objectUrl(name)}?generation=${await generationOf(await upload(name, name))}`);
+    }
+    await expectProblem(await compose('whole', parts, '?ifGenerationMatch=1'), 412, 'conditionNotMet');
+    await expectProblem(await compose('whole', [...parts, 'missing']), 404, 'notFound');
+    expect(await statusesOf(parts.map(objectUrl))).toEqual([200, 200]);
+
+    const whole = (await (await compose('whole', parts, '?ifGenerationMatch=0')).json()) as object;
+
+    expect(whole).toMatchObject({ size: '12', componentCount: 2 });
+    expect(await (await fetch(`${objectUrl('whole')}?alt=media`)).text()).toBe('part-1part-2');
+    expect(await statusesOf([...parts.map(objectUrl), ...uploaded])).toEqual([404, 404, 404, 404]);
+    await expectProblem(await compose('whole', parts, '?ifGenerationMatch=0'), 404, 'notFound');
+  });
+
+  it('takes 1 to 32 sources', async () => {
+    await upload('one', '1');
+    const names = (count: number) => Array.from({ length: count }, () => 'one');
+    await expectProblem(await compose('none', []), 400, 'invalid');
+    await expectProblem(await compose('too-many', names(33)), 400, 'invalid');
+    expect(await (await compose('most', names(32))).json()).toMatchObject({ size: '32', componentCount: 32 });
+  });
+});
+
 describe('batch requests', () => {
   it('return the responses in order, as sent by Python’s client', async () => {
     await upload('batched-1', 'x');

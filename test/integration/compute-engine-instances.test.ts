@@ -53,7 +53,10 @@ describe('instances of the Compute Engine emulator', () => {
 
   it('fail with a stockout in a finished operation', async () => {
     compute().cloud.vms().setStockout(PLACE.zone, true);
-    const operation = await insert({ guestAccelerators: [{ acceleratorType: 'nvidia-l4', acceleratorCount: 1 }] });
+    const operation = await insert({
+      guestAccelerators: [{ acceleratorType: 'nvidia-l4', acceleratorCount: 1 }],
+      scheduling: { onHostMaintenance: 'TERMINATE' },
+    });
     compute().cloud.vms().setStockout(PLACE.zone, false);
     expect(operation).toMatchObject({
       status: 'DONE',
@@ -102,6 +105,28 @@ describe('instances of the Compute Engine emulator', () => {
       [400, 'invalid', "'resource.labels.team'", { labels: { team: 3 } }],
       [400, 'invalid', 'FLEX_START requires maxRunDuration', { scheduling: { provisioningModel: 'FLEX_START' } }],
       [400, 'invalid', 'Automatic restart', { scheduling: { provisioningModel: 'SPOT', automaticRestart: true } }],
+      [
+        400,
+        'invalid',
+        'do not support live migration',
+        {
+          guestAccelerators: [{ acceleratorType: 'nvidia-tesla-t4', acceleratorCount: 1 }],
+          scheduling: { onHostMaintenance: 'MIGRATE' },
+        },
+      ],
+      [400, 'invalid', 'do not support live migration', { machineType: 'g2-standard-4' }],
+      [
+        400,
+        'invalid',
+        'SPOT VMs must have',
+        { scheduling: { provisioningModel: 'SPOT', onHostMaintenance: 'MIGRATE' } },
+      ],
+      [
+        400,
+        'invalid',
+        'do not support onHostMaintenance=TERMINATE',
+        { machineType: 'e2-standard-4', scheduling: { onHostMaintenance: 'TERMINATE' } },
+      ],
       [400, 'invalid', '30 to 10368000 seconds', { scheduling: { maxRunDuration: { seconds: '5' } } }],
       [400, 'invalid', 'for SPOT only', { scheduling: { preemptionNoticeDuration: { seconds: 120 } } }],
       [404, 'notFound', "'projects/p/global/machineImages/none' was not found", { sourceMachineImage: 'none' }],

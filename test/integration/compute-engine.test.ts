@@ -36,6 +36,28 @@ describe('read-only resources of the Compute Engine emulator', () => {
     expect(await call(path)).toMatchObject({ status: 200, json: shown });
   });
 
+  it('lists the other zones if one is unreachable, to clients that accept partial results', async () => {
+    compute().outages.set('local1-b', true);
+    const failed = await call('/aggregated/instances');
+    const partial = await call('/aggregated/instances?returnPartialSuccess=true');
+    const inZone = await call('/zones/local1-b/instances');
+    compute().outages.set('local1-b', false);
+
+    expect(failed).toMatchObject({ status: 500, json: { error: { errors: [{ reason: 'internalError' }] } } });
+    expect(inZone.status).toBe(500);
+    expect(partial).toMatchObject({
+      status: 200,
+      json: {
+        unreachables: ['zones/local1-b'],
+        items: {
+          'zones/local1-a': { warning: { code: 'NO_RESULTS_ON_PAGE' } },
+          'zones/local1-b': { warning: { code: 'UNREACHABLE' } },
+        },
+      },
+    });
+    expect((await call('/aggregated/instances')).json).not.toHaveProperty('unreachables');
+  });
+
   it.each([
     ['/zones/nowhere1-a', "The resource 'projects/p/zones/nowhere1-a' was not found"],
     ['/zones/nowhere1-a/instances', "The resource 'projects/p/zones/nowhere1-a' was not found"],

@@ -14,7 +14,7 @@ let cloud: CloudUnderTest;
 let isIntakeBroken = false;
 
 beforeAll(async () => {
-  cloud = await startCloudUnderTest({ deliveriesMax: 3 }, (ports: FunctionPorts) => ({
+  const wrapPorts = (ports: FunctionPorts) => ({
     ...ports,
     jobs: {
       ...ports.jobs,
@@ -25,7 +25,8 @@ beforeAll(async () => {
         return ports.jobs.create(...input);
       },
     },
-  }));
+  });
+  cloud = await startCloudUnderTest({ deliveriesMax: 3 }, { wrapPorts });
 });
 
 afterAll(() => cloud.stop());

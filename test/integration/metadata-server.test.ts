@@ -50,6 +50,19 @@ describe('the metadata server of a VM', () => {
     expect(json.headers.get('ETag')).toMatch(/^[0-9a-f]{16}$/);
   });
 
+  it('gives notice of host maintenance, with the start of its window', async () => {
+    expect((await ask('/instance/upcoming-maintenance')).status).toBe(404);
+    // With the last ETag, the change is not missed even if it comes before the request.
+    const before = (await ask('/instance/maintenance-event')).headers.get('ETag');
+    const waiting = ask(`/instance/maintenance-event?wait_for_change=true&last_etag=${before}`);
+    const deleteAt = Date.parse('2026-11-22T12:00:00Z');
+    vm().record = { ...vm().record, isMaintained: true, deleteAt };
+    vm().server.notifyChange();
+    expect(await (await waiting).text()).toBe('TERMINATE_ON_HOST_MAINTENANCE');
+    const upcoming = await read('/instance/upcoming-maintenance?alt=json&recursive=true');
+    expect(JSON.parse(upcoming)).toMatchObject({ windowStartTime: '2026-11-22T12:00:00.000Z' });
+  });
+
   it('serves a directory as JSON: its own names in camelCase, user names verbatim, ids as integers', async () => {
     const text = await read('/instance/?recursive=true');
     expect(text).toContain(`"id":${INSTANCE_ID},`);
@@ -79,6 +92,7 @@ describe('the metadata server of a VM', () => {
     ['without the Metadata-Flavor header', {}],
     ['with another flavor', { 'Metadata-Flavor': 'Vanilla' }],
     ['that came through a proxy', { ...FLAVOR, 'X-Forwarded-For': '10.0.0.1' }],
+    ['of a web page', { ...FLAVOR, Origin: 'https://page.test' }],
   ])('rejects a request %s', async (_, headers) => {
     const json = await ask('/instance/service-accounts/default/token', { headers });
     expect(json.status).toBe(403);

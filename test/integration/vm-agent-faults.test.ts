@@ -105,6 +105,8 @@ describe('a VM that reboots with the same disk', () => {
     expect(await ended(second)).toMatchObject({ reason: 'STOPPED' });
     const sequences = cloud().heartbeats.map(({ sequence }) => sequence);
     expect(sequences).toEqual([...new Set(sequences)].sort((a, b) => a - b));
+    const boots = cloud().heartbeats.map(({ reboot }) => reboot?.count ?? 0);
+    expect([...new Set(boots)]).toEqual([0, 1]);
   });
 
   it('does not run a program again that has ended, and delivers its report', async () => {

@@ -47,6 +47,19 @@ describe('a program on a VM that is preempted', () => {
     expect(saved('checkpoint')).toBe('saved');
   });
 
+  it('is reported as interrupted at the notice, before it has saved its work', async () => {
+    const vm = await preempt(untilTerminated(SAVES_FOR_A_SECOND), 120);
+    await until(() => cloud().heartbeats.some(({ notice }) => notice !== undefined), vm);
+    const first = cloud().heartbeats.find(({ notice }) => notice !== undefined);
+    expect(first).toMatchObject({ phase: 'RUNNING', notice: { isStopping: true, message: expect.any(String) } });
+    expect(first?.notice?.secondsLeft).toBeGreaterThan(100);
+    expect(saved('checkpoint')).toBeUndefined();
+    await ended(vm);
+    const last = cloud().heartbeats.at(-1);
+    expect(last).toMatchObject({ phase: 'EXITED', notice: { isStopping: true } });
+    expect(Math.abs(Date.now() - (last?.programEnd?.at ?? 0))).toBeLessThan(10_000);
+  });
+
   it('is killed early enough for the final save', async () => {
     const vm = await preempt(untilTerminated(NEVER_ENDS), 1);
     expect(await ended(vm)).toMatchObject({ reason: 'PREEMPTED', signal: 9 });
@@ -58,5 +71,37 @@ describe('a program on a VM that is preempted', () => {
     await until(() => saved('signaled') !== undefined, vm);
     vm.kill('SIGTERM');
     expect(await ended(vm)).toMatchObject({ reason: 'PREEMPTED', signal: 9 });
+  });
+});
+
+describe('a program on a VM with notice of host maintenance', () => {
+  it('goes on with its output saved at once, and is stopped while there is time to save the rest', async () => {
+    const task = `
+import os, signal, sys, time
+out = os.environ['DROPFORGE_OUTPUT_DIR']
+def end(number, frame):
+    open(out + '/last', 'w').write('saved')
+    sys.exit(0)
+signal.signal(signal.SIGTERM, end)
+open(out + '/checkpoint', 'w').write('saved')
+print('on', flush=True)
+while True:
+    time.sleep(0.02)
+`;
+    configure(cloud(), [await makeSdist(task)], ({ intervals }) => ({ intervals: { ...intervals, syncSeconds: 16 } }));
+    const vm = machine().boot();
+    const isOn = () => cloud().logEntries.some(({ textPayload }) => textPayload === 'on');
+    await until(isOn, vm);
+    expect(saved('checkpoint')).toBeUndefined();
+    cloud().maintain(16);
+    const notices = () => cloud().heartbeats.flatMap(({ notice }) => (notice === undefined ? [] : [notice.isStopping]));
+    await until(() => saved('checkpoint') === 'saved' && notices().length > 0, vm);
+    expect(notices()).not.toContain(true);
+    expect(saved('last')).toBeUndefined();
+
+    expect(await ended(vm)).toMatchObject({ reason: 'PREEMPTED', exitCode: 0 });
+    expect(saved('last')).toBe('saved');
+    expect(notices()).toContain(true);
+    expect(Date.now()).toBeLessThan(cloud().maintenanceAt ?? 0);
   });
 });

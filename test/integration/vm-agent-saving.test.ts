@@ -9,6 +9,7 @@ import { makeSdist } from '../support/agent/vm-agent-package.ts';
 const { cloud, machine, ended } = startMachineForEachTest();
 
 const MODEL_BYTES = 20_000_000;
+const COMPOSED_BYTES = 70_000_000;
 const SAVES_A_MODEL = `
 import os
 open(os.environ['DROPFORGE_OUTPUT_DIR'] + '/model', 'wb').write(bytes(${MODEL_BYTES}))
@@ -31,6 +32,10 @@ function objectOf(name: string) {
 
 function savedBytes(name: string): number | undefined {
   return objectOf(name)?.body.length;
+}
+
+function savedText(name: string): string | undefined {
+  return objectOf(name)?.body.toString();
 }
 
 /** The generations that the manifest in the bucket commits, by file name. */
@@ -68,48 +73,34 @@ function forbidden(): Response {
 }
 
 describe('the output of a program that has ended', () => {
-  it.each([404, 410])('is saved although its upload session answers %i', async (status) => {
-    configure(cloud(), [await makeSdist(SAVES_A_MODEL)], savesAtTheEnd);
-    let chunks = 0;
-    cloud().intercept = ({ url }) => {
-      chunks += url.includes('/session/') ? 1 : 0;
-      return chunks === 2 && url.includes('/session/') ? new Response('gone', { status }) : undefined;
-    };
-
-    expect(await ended(machine().boot())).toMatchObject({ reason: 'EXITED', exitCode: 0 });
-
-    expect(savedBytes('model')).toBe(MODEL_BYTES);
-    expect(committedNames()).toEqual(['model']);
-  });
-
-  it('is saved although its first upload session persists nothing', async () => {
-    configure(cloud(), [await makeSdist(SAVES_A_MODEL)], savesAtTheEnd);
-    let deadUrl = '';
-    cloud().intercept = ({ url }) => {
-      deadUrl = deadUrl === '' && url.includes('/session/') ? url : deadUrl;
-      return url === deadUrl ? new Response(null, { status: 308 }) : undefined;
-    };
-
-    expect(await ended(machine().boot())).toMatchObject({ reason: 'EXITED', exitCode: 0 });
-
-    expect(savedBytes('model')).toBe(MODEL_BYTES);
-  });
-
-  it('is saved in one session even if the server answers 503 to chunks', async () => {
+  it('is saved although the server answers 503 to its first uploads', async () => {
     configure(cloud(), [await makeSdist(SAVES_A_MODEL)], (config) => savesAtTheEnd(config, 120));
-    let sessions = 0;
-    let chunks = 0;
+    let uploads = 0;
     cloud().intercept = (request) => {
-      const isChunk = /^bytes \d/.test(request.headers.get('content-range') ?? '');
-      sessions += isUploadOf('model', request) ? 1 : 0;
-      chunks += isChunk ? 1 : 0;
-      return isChunk && chunks > 1 && chunks <= 6 ? new Response('busy', { status: 503 }) : undefined;
+      uploads += isUploadOf('model', request) ? 1 : 0;
+      return isUploadOf('model', request) && uploads <= 3 ? new Response('busy', { status: 503 }) : undefined;
     };
 
     expect(await ended(machine().boot())).toMatchObject({ reason: 'EXITED', exitCode: 0 });
 
     expect(savedBytes('model')).toBe(MODEL_BYTES);
-    expect(sessions).toBe(1);
+  });
+
+  it('is saved in parts, which leave nothing behind, although the server answers 503 to each at first', async () => {
+    const task = SAVES_A_MODEL.replace(String(MODEL_BYTES), String(COMPOSED_BYTES));
+    configure(cloud(), [await makeSdist(task)], (config) => savesAtTheEnd(config, 120));
+    const rejected = new Set<string>();
+    cloud().intercept = ({ url }) => {
+      const isFirst = /parts|compose/.test(url) && !rejected.has(url);
+      rejected.add(url);
+      return isFirst ? new Response('busy', { status: 503 }) : undefined;
+    };
+
+    expect(await ended(machine().boot())).toMatchObject({ reason: 'EXITED', exitCode: 0 });
+
+    expect(savedBytes('model')).toBe(COMPOSED_BYTES);
+    expect(rejected.size).toBeGreaterThan(4);
+    expect([...cloud().objects.keys()].filter((name) => name.endsWith('.dropforge-part'))).toEqual([]);
   });
 
   it('is saved although its uploads are rejected at first', async () => {
@@ -167,35 +158,70 @@ describe('the output of a program that has ended', () => {
   });
 });
 
+it('a checkpoint that a program was rewriting when it was killed stays in its last complete version', async () => {
+  const task = `
+import os, sys, time
+out = os.environ['DROPFORGE_OUTPUT_DIR']
+for name in ('checkpoint', 'optimizer'):
+    open(out + '/' + name, 'w').write('complete')
+while not os.path.exists(out + '/go'):
+    time.sleep(0.02)
+open(out + '/optimizer', 'w').write('newer')
+file = open(out + '/checkpoint', 'w')
+file.write('ha')
+file.flush()
+open(out + '/result', 'w').write('of minutes ago')
+os.utime(out + '/result', (time.time() - 300, time.time() - 300))
+open(out + '/written', 'w').close()
+time.sleep(60)
+`;
+  configure(cloud(), [await makeSdist(task)]);
+  cloud().answerHeartbeat = () => {
+    const isHalfWritten = existsSync(join(machine().home, 'output', 'written'));
+    return { command: isHalfWritten ? 'STOP' : 'CONTINUE', reason: null };
+  };
+  const vm = machine().boot();
+  await until(() => isCommitted('checkpoint') && isCommitted('optimizer'), vm);
+  writeOutput('go', '');
+
+  expect(await ended(vm)).toMatchObject({ reason: 'STOPPED', signal: 15 });
+
+  expect([savedText('checkpoint'), savedText('optimizer'), savedText('result')]).toEqual([
+    'complete',
+    'complete',
+    'of minutes ago',
+  ]);
+  expect(isCommitted('checkpoint') && isCommitted('optimizer') && isCommitted('result')).toBe(true);
+});
+
 describe('a checkpoint that is overwritten during its upload', () => {
-  it('stays in the manifest in its last complete generation until it is stable, as do files that point to it', async () => {
+  it('is committed as it was when the upload began, with the file that points to it', async () => {
     configure(cloud(), [await makeSdist(WAITS_FOR_GO)]);
     const vm = machine().boot();
     await until(() => cloud().heartbeats.some(({ phase }) => phase === 'RUNNING'), vm);
     writeOutput('checkpoint', Buffer.alloc(MODEL_BYTES, 1));
     writeOutput('pointer', 'to checkpoint 1');
     await until(() => isCommitted('checkpoint') && isCommitted('pointer'), vm);
-    const complete = committed();
     let isOverwritten = false;
+    let whileUploading: string | undefined;
     cloud().intercept = (request) => {
-      const isLater = isOverwritten && (isUploadOf('checkpoint', request) || isUploadOf('pointer', request));
-      if (!isOverwritten && request.url.includes('/session/')) {
+      if (!isOverwritten && isUploadOf('checkpoint', request)) {
         writeOutput('checkpoint', Buffer.alloc(MODEL_BYTES, 3));
+        writeOutput('pointer', 'to checkpoint 3');
         isOverwritten = true;
       }
-      return isLater ? new Response('later', { status: 503 }) : undefined;
+      if (isOverwritten && isUploadOf('dropforge-manifest.json', request)) {
+        whileUploading ??= `${objectOf('checkpoint')?.body.at(-1)}, ${objectOf('pointer')?.body.toString()}`;
+      }
+      return undefined;
     };
 
-    const manifestGeneration = objectOf('dropforge-manifest.json')?.generation;
     writeOutput('checkpoint', Buffer.alloc(MODEL_BYTES, 2));
     writeOutput('pointer', 'to checkpoint 2');
-    await until(() => isOverwritten && objectOf('dropforge-manifest.json')?.generation !== manifestGeneration, vm);
+    await until(() => whileUploading !== undefined, vm);
 
-    expect(objectOf('checkpoint')?.generation).toBeGreaterThan(Number(complete.checkpoint));
-    expect(committed()).toEqual(complete);
-
-    cloud().intercept = () => undefined;
-    await until(() => isCommitted('checkpoint') && isCommitted('pointer'), vm);
+    expect(whileUploading).toBe('2, to checkpoint 2');
+    await until(() => savedText('pointer') === 'to checkpoint 3' && isCommitted('pointer'), vm);
     expect(objectOf('checkpoint')?.body.equals(Buffer.alloc(MODEL_BYTES, 3))).toBe(true);
     writeOutput('go', '');
     expect(await ended(vm)).toMatchObject({ reason: 'EXITED', exitCode: 0 });

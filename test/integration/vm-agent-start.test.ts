@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
+import { classOf } from '#shared/domain/cause.ts';
 import { classifyExit } from '#shared/domain/exit-report.ts';
 import { BUCKET, configure, JOB_DIR, until } from '../support/agent/vm-agent-cloud.ts';
 import { startMachineForEachTest } from '../support/agent/vm-agent-machine.ts';
@@ -151,5 +152,22 @@ describe('a checkpoint of an earlier attempt', () => {
     expect(await ended(machine().boot())).toMatchObject({ reason: 'EXITED', exitCode: 0 });
 
     expect(cloud().logEntries.some(({ textPayload }) => textPayload === '90000000')).toBe(true);
+  });
+});
+
+describe('a VM whose driver has fewer GPUs than the job requested', () => {
+  it('fails the job with what nvidia-smi says, before anything is downloaded', async () => {
+    configure(cloud(), [await makeSdist(NEVER_RUNS)], ({ limits }) => ({
+      gpuCount: 2,
+      limits: { ...limits, setupSeconds: SETUP_SECONDS },
+    }));
+    await machine().install('nvidia-smi', "echo 'GPU 0: Tesla T4 (UUID: GPU-1)'");
+    const report = await ended(machine().boot());
+    expect(report).toMatchObject({ reason: 'GPU_MISSING', message: expect.stringContaining('1 of its 2 GPUs') });
+    expect(report.evidence[0]).toBe('GPU 0: Tesla T4 (UUID: GPU-1)');
+    const exit = classifyExit(report, 'digits_1');
+    expect(exit).toMatchObject({ outcome: 'FAILED', cause: { code: 'GPU_MISSING' } });
+    expect(exit.outcome === 'FAILED' && classOf(exit.cause)).toBe('configuration');
+    expect(cloud().heartbeats.some(({ phase }) => phase === 'DOWNLOADING' || phase === 'RUNNING')).toBe(false);
   });
 });

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { BUCKET, configure, JOB_DIR, until } from '../support/agent/vm-agent-cloud.ts';
 import { startMachineForEachTest } from '../support/agent/vm-agent-machine.ts';
@@ -36,6 +37,7 @@ describe('a program that ends', () => {
     configure(cloud(), [await makeSdist(TRAINS)]);
     const report = await ended(machine().boot());
     expect(report).toMatchObject({ reason: 'EXITED', exitCode: 0, signal: null });
+    expect(report.savedNothing).toBeUndefined();
     const model = JSON.parse(saved('export/model.json') ?? '');
     expect(model).toMatchObject({
       args: ['--epochs', '2', '--job-dir=gs://jobs/digits'],
@@ -49,6 +51,36 @@ describe('a program that ends', () => {
     expect(logged('stdout')).toContain('training done');
     expect(logged('stderr')).toContain('to stderr');
     expect(cloud().heartbeats.at(-1)?.progress).toEqual({ step: 3, stepsMax: 10, metrics: { loss: 0.25 } });
+  });
+
+  it('reports that its loss became NaN and that it saved nothing', async () => {
+    const task = `
+import os
+with open(os.environ['DROPFORGE_METRICS_FILE'], 'a') as file:
+    file.write('{"step": 6, "loss": 0.25}\\n{"step": 7, "loss": NaN}\\n{"step": 8, "loss": NaN}\\n')
+`;
+    configure(cloud(), [await makeSdist(task)]);
+    expect(await ended(machine().boot())).toMatchObject({ reason: 'EXITED', exitCode: 0, savedNothing: true });
+    expect(cloud().heartbeats.at(-1)?.progress).toEqual({
+      step: 8,
+      stepsMax: null,
+      metrics: {},
+      nonFinite: { loss: { value: 'NaN', step: 7 } },
+    });
+  });
+
+  it('is warned of the files that it wrote to its working directory', async () => {
+    const task = `
+import os
+os.makedirs('outputs/run 1')
+open('outputs/run 1/best.ckpt', 'w').write('x' * 5000)
+open(os.environ['DROPFORGE_OUTPUT_DIR'] + '/model', 'w').write('saved')
+`;
+    configure(cloud(), [await makeSdist(task)]);
+    expect(await ended(machine().boot())).toMatchObject({ reason: 'EXITED', exitCode: 0 });
+    expect(logged('agent').filter((line) => line?.includes('working directory'))).toEqual([
+      expect.stringContaining('outputs/run 1/best.ckpt (5000 bytes).'),
+    ]);
   });
 
   it('has all of its lines logged, including JSON that only Python accepts', async () => {
@@ -163,12 +195,52 @@ sys.exit(3)
     configure(cloud(), [await makeSdist(task)]);
     const report = await ended(machine().boot());
     expect(report).toMatchObject({ reason: 'EXITED', exitCode: 3 });
-    expect(report.evidence.at(-1)).toBe('the end');
-    expect(logged('agent').some((line) => /exceeds 2000000 bytes; further lines are not logged/.test(line ?? ''))).toBe(
-      true,
-    );
+    expect(report.evidence.at(-1)).toMatch(/xthe end$/);
+    expect(logged('agent').some((line) => /reached its limit of 2000000 bytes/.test(line ?? ''))).toBe(true);
+    expect(logged('stdout').at(-1)).toMatch(/xthe end$/);
     const peakKib = Number(/VmHWM:\s+(\d+)/.exec(saved('agent-memory') ?? '')?.[1]);
     expect(peakKib).toBeLessThan(100_000);
+  });
+});
+
+describe('a program that prints faster than its log is shipped', () => {
+  const task =
+    "import sys\nfor number in range(100_000):\n    print('line', number)\nprint('the cause', file=sys.stderr)\n";
+
+  async function logOf(stream: string): Promise<string> {
+    const prefix = `${BUCKET}/${JOB_DIR}/dropforge-logs/digits_1/attempt-1-master-0-`;
+    const parts = [...cloud().objects].filter(
+      ([name]) => name.startsWith(prefix) && name.endsWith(`-${stream}.log.gz`),
+    );
+    return parts.map(([, { body }]) => gunzipSync(body).toString()).join('');
+  }
+
+  const ALL = Array.from({ length: 100_000 }, (_, number) => `line ${number}\n`).join('');
+
+  it('has every line in the complete log, and every line shipped or counted', async () => {
+    configure(cloud(), [await makeSdist(task)]);
+    expect(await ended(machine().boot())).toMatchObject({ reason: 'EXITED', exitCode: 0 });
+    expect(await logOf('stdout')).toBe(ALL);
+    const counts = logged('agent').map((line) =>
+      Number(/^(\d+) lines .* of stdout are folded/.exec(line ?? '')?.[1] ?? 0),
+    );
+    const shipped = logged('stdout');
+    expect(shipped.length + counts.reduce((sum, count) => sum + count, 0)).toBe(100_000);
+    expect(shipped.length).toBeLessThan(10_000);
+    expect(shipped.at(-1)).toBe('line 99999');
+    expect(logged('stderr')).toEqual(['the cause']);
+    const manifest = JSON.parse(saved('dropforge-manifest.json') ?? '');
+    expect(Object.keys(manifest.files)).toEqual([]);
+  });
+
+  it('has every line in the complete log although the log service rejects all of them', async () => {
+    configure(cloud(), [await makeSdist(task.replace('100_000', '100'))]);
+    cloud().intercept = ({ url }) =>
+      url.endsWith('/v2/entries:write')
+        ? Response.json({ error: { code: 403, message: 'The caller does not have permission' } }, { status: 403 })
+        : undefined;
+    expect(await ended(machine().boot())).toMatchObject({ reason: 'EXITED', exitCode: 0 });
+    expect(await logOf('stdout')).toBe(ALL.split('line 100\n')[0]);
   });
 });
 

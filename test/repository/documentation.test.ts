@@ -64,6 +64,26 @@ describe('every page', () => {
   });
 });
 
+describe('docs/adr', () => {
+  const records = pages.filter(({ path }) => path.startsWith('docs/adr/'));
+
+  it('has one decision for each number, without gaps', () => {
+    const numbers = records.map(({ path }) => Number(/\/(\d{4})-/.exec(path)?.[1]));
+    expect(numbers.toSorted((a, b) => a - b)).toEqual(records.map((_, index) => index + 1));
+  });
+
+  it('has the number of its file in the title of every decision', () => {
+    const titles = records.map(({ path, text }) => [path, Number(/^# (\d+)\. /.exec(text)?.[1])]);
+    expect(titles).toEqual(records.map(({ path }) => [path, Number(/\/(\d{4})-/.exec(path)?.[1])]));
+  });
+
+  it('is referred to by the number of the file that is linked', () => {
+    const references = pages.flatMap(({ text }) => [...text.matchAll(/\[ADR\s+(\d+)\]\([^)\s]*?(\d{4})-[^)\s]*\)/g)]);
+    expect(references.length).toBeGreaterThan(0);
+    expect(references.filter(([, named, linked]) => Number(named) !== Number(linked))).toEqual([]);
+  });
+});
+
 describe('ARCHITECTURE.md', () => {
   it('names for every guarantee a test that exists', () => {
     const text = files.find(({ path }) => path === 'ARCHITECTURE.md')?.text ?? '';

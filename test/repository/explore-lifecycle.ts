@@ -1,8 +1,21 @@
 import type { CauseCode } from '#shared/domain/cause.ts';
 import type { Effect } from '#shared/domain/effect.ts';
-import { type Job, type JobIn, replicasOf, stateOf, type TimestampMs, type UnfinishedJob } from '#shared/domain/job.ts';
+import {
+  isPlaced,
+  type Job,
+  type JobIn,
+  replicasOf,
+  stateOf,
+  type TimestampMs,
+  type UnfinishedJob,
+} from '#shared/domain/job.ts';
+import { hasTooManyUnusedVms } from '#shared/domain/rules/limits.ts';
 import { transition } from '#shared/domain/rules/transition.ts';
-import { DELIVERY_FAILURES_IN_ROW_MAX, INTERRUPTIONS_IN_ROW_MAX } from '#shared/domain/timeouts.ts';
+import {
+  DELIVERY_FAILURES_IN_ROW_MAX,
+  INTERRUPTIONS_IN_ROW_MAX,
+  UNUSED_VMS_PER_REPLICA_MAX,
+} from '#shared/domain/timeouts.ts';
 import { queuedJob } from '../support/domain/example-job.ts';
 import { LIFECYCLE_CASES, type LifecycleCase } from './lifecycle-cases.ts';
 
@@ -33,14 +46,19 @@ export const SUBSTATUSES = [
   'PREPARING, waiting for capacity',
   'PREPARING, VMs created',
   'PREPARING, setting up',
+  'PREPARING, failure held',
   'RUNNING',
   'RUNNING, uploading outputs',
+  'RUNNING, failure held',
   ...['CLOSING', 'CLOSED'].flatMap((status) =>
     ['SUCCEEDED', 'FAILED', 'CANCELLED'].map((state) => `${status} as ${state}`),
   ),
 ] as const;
 
 export function substatusOf(job: Job): string {
+  if (isPlaced(job) && job.heldFailure !== null) {
+    return `${job.status}, failure held`;
+  }
   switch (job.status) {
     case 'QUEUED':
       return job.isBackingOff ? 'QUEUED, backing off' : 'QUEUED';
@@ -80,16 +98,18 @@ function keyOf(job: Job): string {
     interruptionsOf(counts),
     counts.bootFailuresInRow,
     counts.deliveryFailuresInRow >= DELIVERY_FAILURES_IN_ROW_MAX - 1,
+    hasTooManyUnusedVms(job),
     firstRanAt === null,
     replicasOf(spec).length,
     'reportedAt' in job && job.reportedAt !== null,
+    isPlaced(job) && job.heldFailure?.hasMasterSucceeded === true,
   ]);
 }
 
 /**
  * Explores every reachable transition of accepted jobs: of one replica and of two, without limits, with restarts, with
- * a maxWaitTime, after many interruptions, and after many dead letters. Throws if one case has two outcomes, since the
- * table would then be wrong.
+ * a maxWaitTime, after many interruptions, many dead letters, and many unused VMs. Throws if one case has two outcomes,
+ * since the table would then be wrong.
  */
 export function exploreLifecycle(): Lifecycle {
   const oftenInterrupted = { ...queuedJob().counts, interruptionsInRow: INTERRUPTIONS_IN_ROW_MAX };
@@ -97,10 +117,12 @@ export function exploreLifecycle(): Lifecycle {
     queuedJob(),
     pairOf(queuedJob()),
     queuedJob({ restartsMax: 1 }),
+    pairOf(queuedJob({ restartsMax: 1 })),
     queuedJob({ maxWaitMs: 400_000 }),
     { ...queuedJob(), counts: oftenInterrupted },
     { ...pairOf(queuedJob()), counts: oftenInterrupted },
     { ...queuedJob(), counts: { ...queuedJob().counts, deliveryFailuresInRow: DELIVERY_FAILURES_IN_ROW_MAX - 1 } },
+    { ...queuedJob(), counts: { ...queuedJob().counts, unusedVms: UNUSED_VMS_PER_REPLICA_MAX } },
   ].map((job) => ({ job, now: 0 }));
   const visited = new Set(queue.map(({ job }) => keyOf(job)));
   const decisions = new Map<string, Decision>();

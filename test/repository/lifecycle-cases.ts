@@ -1,7 +1,15 @@
 import { type CauseClass, type CauseCode, causeOf, classOf } from '#shared/domain/cause.ts';
 import type { JobEvent, JobEventType, ReplicaExit } from '#shared/domain/event.ts';
-import { allReplicasCreated, type Job, type JobIn, type TimestampMs, type UnfinishedJob } from '#shared/domain/job.ts';
-import { isWaitOver, waitDeadlineOf } from '#shared/domain/rules/limits.ts';
+import {
+  allReplicasCreated,
+  isPlaced,
+  type Job,
+  type JobIn,
+  replicasOf,
+  type TimestampMs,
+  type UnfinishedJob,
+} from '#shared/domain/job.ts';
+import { hasTooManyUnusedVms, isWaitOver, waitDeadlineOf } from '#shared/domain/rules/limits.ts';
 import {
   BOOT_FAILURES_IN_ROW_MAX,
   DELIVERY_FAILURES_IN_ROW_MAX,
@@ -9,6 +17,7 @@ import {
   SETUP_MS_MAX,
   STABLE_RUN_MS,
   TIMEOUTS,
+  UNUSED_VMS_PER_REPLICA_MAX,
 } from '#shared/domain/timeouts.ts';
 import { eventsFor } from '../support/domain/example-job.ts';
 
@@ -42,7 +51,10 @@ function createFailure(code: CauseCode): LifecycleCase {
   });
 }
 
-const NO_QUOTA = { zonesAvailable: [], quota: { metric: 'GPUS_ALL_REGIONS', limit: 0, scope: 'PROJECT' } } as const;
+const NO_QUOTA = {
+  zonesAvailable: [],
+  quota: { metric: 'GPUS_ALL_REGIONS', family: null, limit: 0, scope: 'PROJECT' },
+} as const;
 
 function exit(when: string, replicaExit: ReplicaExit, facts: Partial<LifecycleCase> = {}): LifecycleCase {
   return lifecycleCase('REPLICA_EXITED', when, {
@@ -55,6 +67,20 @@ function failure(code: CauseCode): ReplicaExit {
   return { outcome: 'FAILED', cause: causeOf(code, 'The replica ended.') };
 }
 
+const isCluster = (job: UnfinishedJob) => replicasOf(job.spec).length > 1 && isPlaced(job) && allReplicasCreated(job);
+
+const hasHeldFailure = (job: UnfinishedJob) => isPlaced(job) && job.heldFailure !== null;
+
+const hasFinished = (job: UnfinishedJob) => isPlaced(job) && job.heldFailure?.hasMasterSucceeded === true;
+
+/** Cases of a held failure that is resolved, by the class of the outcome. */
+function resolved(when: string, replicaExit: ReplicaExit, applies: (job: UnfinishedJob) => boolean = () => true) {
+  return lifecycleCase('HELD_FAILURE_RESOLVED', when, {
+    event: (job, at) => ({ ...eventsFor(job, at).HELD_FAILURE_RESOLVED, exit: replicaExit }),
+    applies,
+  });
+}
+
 function finalExit(code: CauseCode, what: CauseClass | CauseCode): LifecycleCase {
   return exit(what === code ? code : `class ${what}`, failure(code));
 }
@@ -64,7 +90,10 @@ const isIncomplete = (job: UnfinishedJob) => job.status === 'PREPARING' && !allR
 
 const SUCCESS: ReplicaExit = { outcome: 'SUCCEEDED' };
 
-type Interruption = { readonly type: 'REPLICA_EXITED' | 'ATTEMPT_INTERRUPTED'; readonly what: string };
+type Interruption = {
+  readonly type: 'REPLICA_EXITED' | 'ATTEMPT_INTERRUPTED' | 'HELD_FAILURE_RESOLVED';
+  readonly what: string;
+};
 
 const stableSeconds = STABLE_RUN_MS / 1_000;
 
@@ -92,7 +121,19 @@ function earlyInterruptions({ type, what }: Interruption, event: LifecycleCase['
   ];
 }
 
-function interruptions({ type, what }: Interruption, event: LifecycleCase['event']): readonly LifecycleCase[] {
+function interruptions(interruption: Interruption, event: LifecycleCase['event']): readonly LifecycleCase[] {
+  const unfinished = interruptionsOfUnfinished(interruption, event).map((each) => ({
+    ...each,
+    applies: (job: UnfinishedJob, at: TimestampMs) => !hasFinished(job) && each.applies(job, at),
+  }));
+  const when = `${interruption.what}the master has succeeded while a failure was held`;
+  return [...unfinished, lifecycleCase(interruption.type, when, { event, applies: hasFinished })];
+}
+
+function interruptionsOfUnfinished(
+  { type, what }: Interruption,
+  event: LifecycleCase['event'],
+): readonly LifecycleCase[] {
   return [
     ...earlyInterruptions({ type, what }, event),
     lifecycleCase(type, `${what}after at least ${stableSeconds} s of running`, {
@@ -124,11 +165,11 @@ const waitOverAt: LifecycleCase['at'] = (job, now) => Math.max(now, job.wakeAt, 
 function deadline(
   status: Job['status'],
   when: string,
-  facts: Pick<Partial<LifecycleCase>, 'applies' | 'at'> = {},
+  { isHeld = false, ...facts }: Pick<Partial<LifecycleCase>, 'applies' | 'at'> & { readonly isHeld?: boolean } = {},
 ): LifecycleCase {
   return lifecycleCase('DEADLINE_PASSED', when, {
     at: facts.at ?? ((job, now) => Math.max(now, job.wakeAt)),
-    applies: (job, at) => job.status === status && (facts.applies?.(job, at) ?? true),
+    applies: (job, at) => job.status === status && hasHeldFailure(job) === isHeld && (facts.applies?.(job, at) ?? true),
   });
 }
 
@@ -186,11 +227,14 @@ const INCOMPLETE_SUCCESSES = earlyInterruptions(
 
 /** Every case of every event that the rules distinguish. */
 export const LIFECYCLE_CASES: readonly LifecycleCase[] = [
-  lifecycleCase('PLACEMENT_CHOSEN', ''),
+  lifecycleCase('PLACEMENT_CHOSEN', '', { applies: (job) => !hasTooManyUnusedVms(job) }),
+  lifecycleCase('PLACEMENT_CHOSEN', `${UNUSED_VMS_PER_REPLICA_MAX} unused VMs per replica in a row`, {
+    applies: hasTooManyUnusedVms,
+  }),
   lifecycleCase('NO_PLACEMENT_LEFT', ''),
   createFailure('STOCKOUT'),
   createFailure('QUOTA_EXCEEDED'),
-  lifecycleCase('PLACEMENT_FAILED', 'class quota, limit 0', {
+  lifecycleCase('PLACEMENT_FAILED', 'class quota, limit too low for the job alone', {
     event: (job, at) => ({
       ...eventsFor(job, at).PLACEMENT_FAILED,
       failure: { ...NO_QUOTA, cause: causeOf('QUOTA_EXCEEDED', 'None.') },
@@ -204,7 +248,12 @@ export const LIFECYCLE_CASES: readonly LifecycleCase[] = [
   lifecycleCase('REPLICA_REPORTED', 'the master'),
   lifecycleCase('REPLICA_STARTED', 'the master'),
   lifecycleCase('REPLICA_UPLOADING', 'the master'),
-  exit('the master succeeded', SUCCESS, { applies: (job) => !isIncomplete(job) }),
+  exit('the master succeeded', SUCCESS, { applies: (job) => !isIncomplete(job) && !hasHeldFailure(job) }),
+  exit('the master succeeded after the held failure', SUCCESS, { applies: hasHeldFailure }),
+  exit('the master succeeded before the held failure', SUCCESS, {
+    applies: hasHeldFailure,
+    event: (job, at) => ({ ...eventsFor(job, at).REPLICA_EXITED, exit: SUCCESS, endedAt: 0 }),
+  }),
   ...INCOMPLETE_SUCCESSES.map((each) => ({
     ...each,
     applies: (job: UnfinishedJob, at: TimestampMs) => isIncomplete(job) && each.applies(job, at),
@@ -213,13 +262,23 @@ export const LIFECYCLE_CASES: readonly LifecycleCase[] = [
     ...eventsFor(job, at).REPLICA_EXITED,
     exit: failure('PREEMPTED'),
   })),
+  exit('class user, in a cluster', failure('PROGRAM_FAILED'), { applies: isCluster }),
   exit('class user, restarts left', failure('PROGRAM_FAILED'), {
-    applies: (job) => hasRestarts(job) && job.counts.interruptionsInRow <= 1,
+    applies: (job) => !isCluster(job) && hasRestarts(job) && job.counts.interruptionsInRow <= 1,
   }),
   exit('class user, restarts left, after several interruptions in a row', failure('PROGRAM_FAILED'), {
-    applies: (job) => hasRestarts(job) && job.counts.interruptionsInRow > 1,
+    applies: (job) => !isCluster(job) && hasRestarts(job) && job.counts.interruptionsInRow > 1,
   }),
-  exit('class user, no restarts left', failure('PROGRAM_FAILED'), { applies: (job) => !hasRestarts(job) }),
+  exit('class user, no restarts left', failure('PROGRAM_FAILED'), {
+    applies: (job) => !isCluster(job) && !hasRestarts(job),
+  }),
+  resolved('the master succeeded', SUCCESS),
+  resolved('class user, restarts left', failure('PROGRAM_FAILED'), hasRestarts),
+  resolved('class user, no restarts left', failure('PROGRAM_FAILED'), (job) => !hasRestarts(job)),
+  ...interruptions({ type: 'HELD_FAILURE_RESOLVED', what: 'class interruption, ' }, (job, at) => ({
+    ...eventsFor(job, at).HELD_FAILURE_RESOLVED,
+    exit: failure('PREEMPTED'),
+  })),
   finalExit('MAX_RUNNING_TIME_EXCEEDED', 'MAX_RUNNING_TIME_EXCEEDED'),
   finalExit('JOB_DIR_UNWRITABLE', 'configuration'),
   finalExit('INTERNAL_ERROR', 'internal'),
@@ -242,6 +301,8 @@ export const LIFECYCLE_CASES: readonly LifecycleCase[] = [
   ...bootTimeouts((job, now) => Math.max(now, job.wakeAt)),
   ...bootTimeouts((job, now) => (job.status === 'PREPARING' ? Math.max(job.wakeAt, bootTimeoutAt(job)) : now)),
   deadline('RUNNING', 'maxRunningTime exceeded'),
+  deadline('PREPARING', 'failure held', { isHeld: true }),
+  deadline('RUNNING', 'failure held', { isHeld: true }),
   deadline('CLOSING', 'VMs not deleted yet'),
   lifecycleCase('VMS_GONE', ''),
 ];

@@ -1,11 +1,13 @@
 import { expect, it } from 'vitest';
-import { runSeed } from './run-seed.ts';
+import { runSeed, type Scenario } from './run-seed.ts';
 import type { Mechanism } from './world-faults.ts';
 
 /** A rare race needs many seeds; the search ends at the first violation. */
 const SEEDS_MAX = 1_500;
 
-const ABLATED: readonly { readonly mechanism: Mechanism; readonly promise: string }[] = [
+type Ablation = { readonly mechanism: Mechanism; readonly promise: string; readonly scenario?: Scenario };
+
+const ABLATED: readonly Ablation[] = [
   { mechanism: 'wakeDueJobs', promise: 'jobs wait indefinitely if due jobs are not woken' },
   {
     mechanism: 'publishOutbox',
@@ -19,15 +21,20 @@ const ABLATED: readonly { readonly mechanism: Mechanism; readonly promise: strin
     promise: 'a worker that never boots blocks its job if its first heartbeat has no lease',
   },
   { mechanism: 'gangScheduling', promise: 'a program runs before its cluster exists if its agent does not wait' },
+  {
+    mechanism: 'holding',
+    promise: 'a preempted replica fails its cluster if the failures of the others are not held',
+    scenario: { isConnected: true },
+  },
   { mechanism: 'leases', promise: 'an unreachable VM blocks its job if leases do not expire' },
 ];
 
 it.each(ABLATED)(
   '$promise',
-  async ({ mechanism }) => {
+  async ({ mechanism, scenario }) => {
     let broken: readonly string[] = [];
     for (let seed = 1; seed <= SEEDS_MAX && broken.length === 0; seed += 1) {
-      broken = await runSeed(seed, [mechanism]);
+      broken = await runSeed(seed, [mechanism], scenario);
     }
     expect(broken, `the simulation passes without ${mechanism}, so it does not cover it`).not.toEqual([]);
   },

@@ -1,9 +1,9 @@
 import { AssertionError } from 'node:assert/strict';
-import type { Cause } from '#shared/domain/cause.ts';
-import { type Job, replicasOf } from '#shared/domain/job.ts';
-import type { SchedulerOptions } from './scheduler.ts';
+import type { Cause, CauseCode } from '#shared/domain/cause.ts';
+import { type Job, replicaName, replicasOf } from '#shared/domain/job.ts';
+import { attemptOf } from './simulated-control-plane.ts';
 import type { Shape } from './simulated-job.ts';
-import { createWorld, memberOf } from './simulated-world.ts';
+import { createWorld, memberOf, type WorldOptions } from './simulated-world.ts';
 import type { Mechanism } from './world-faults.ts';
 
 const FAULTY_STEPS = 2_500;
@@ -19,7 +19,7 @@ const CLUSTERS: Submissions = { steady: undefined, wide: undefined, broken: unde
 
 type World = ReturnType<typeof createWorld>;
 
-export type Scenario = SchedulerOptions & { readonly submissions?: Submissions };
+export type Scenario = WorldOptions & { readonly submissions?: Submissions };
 
 /** Runs one seed: with faults for a while, then without until the world is at rest. Returns the violated guarantees. */
 export async function runSeed(
@@ -87,10 +87,7 @@ async function checkVerdicts(
     if (state === 'SUCCEEDED') {
       problems.push(...checkSuccess(world, job));
     } else if (cause?.code === 'PROGRAM_FAILED') {
-      const hasFailed = replicasOf(job.spec).some((replica) => world.finished.has(`${memberOf(job, replica)}/1`));
-      problems.push(
-        ...(hasFailed ? [] : [`job ${jobId} failed by attempt ${job.attempt}, in which no program failed`]),
-      );
+      problems.push(...checkFailure(world, job, cause));
     } else if (!(state === 'CANCELLED' && cancelled.has(jobId)) && !hasRetryLimit(cause)) {
       problems.push(`job ${jobId} ended as ${state} for ${cause?.code}`);
     }
@@ -98,18 +95,40 @@ async function checkVerdicts(
   return problems;
 }
 
-/** The job succeeds only if its master did, and only if no failure of another replica was reported before. */
+/** The job fails only if a program did, and its cause names one that failed by itself. */
+function checkFailure(world: World, job: Job, { message }: Cause): readonly string[] {
+  const failed = replicasOf(job.spec).filter((replica) => world.finished.has(`${memberOf(job, replica)}/1`));
+  if (failed.length === 0) {
+    return [`job ${job.jobId} failed by attempt ${job.attempt}, in which no program failed by itself`];
+  }
+  const named = /^Replica (\S+) failed first/.exec(message)?.[1];
+  const isNamed = named === undefined || failed.some((replica) => replicaName(replica) === named);
+  return isNamed ? [] : [`job ${job.jobId} failed because of ${named}, which only lost its connection`];
+}
+
+/**
+ * The job succeeds only if its master did, and only if no failure of another replica was reported before; except by an
+ * interruption after both, since a finished training is not repeated.
+ */
 function checkSuccess(world: World, { jobId, attempt }: Job): readonly string[] {
   const finishedAt = world.finished.get(`${memberOf({ jobId, attempt }, MASTER)}/0`);
   if (finishedAt === undefined) {
     return [`job ${jobId} succeeded by attempt ${attempt}, whose master never did`];
   }
   const failedAt = world.failureReportedAt.get(`${jobId}/${attempt}`) ?? Number.POSITIVE_INFINITY;
-  return failedAt < finishedAt ? [`job ${jobId} succeeded after a replica of attempt ${attempt} had failed`] : [];
+  return failedAt < finishedAt && !world.interrupted.has(attemptOf({ jobId, attempt }))
+    ? [`job ${jobId} succeeded after a replica of attempt ${attempt} had failed`]
+    : [];
 }
 
 const MASTER = { role: 'master', index: 0 } as const;
 
 function hasRetryLimit(cause: Cause | null): boolean {
-  return cause?.code === 'BOOT_FAILED_REPEATEDLY' || cause?.code === 'INTERRUPTED_REPEATEDLY';
+  return cause !== null && RETRY_LIMITS.includes(cause.code);
 }
+
+const RETRY_LIMITS: readonly CauseCode[] = [
+  'BOOT_FAILED_REPEATEDLY',
+  'INTERRUPTED_REPEATEDLY',
+  'UNUSED_VM_LIMIT_EXCEEDED',
+];

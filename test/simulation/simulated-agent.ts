@@ -29,10 +29,24 @@ export type AgentWorld = {
   readonly send: (vm: SimulatedVm, heartbeat: Heartbeat, onAnswer: (answer: HeartbeatAnswer) => void) => void;
   readonly onFinished: (vm: SimulatedVm, exitCode: number) => void;
   readonly onPreempted: (vm: SimulatedVm) => void;
+  /** Whether programs are connected: each fails when it loses another one. Then interruptions are of every kind. */
+  readonly isConnected: boolean;
+  /** Whether the program of this VM has lost its connection to another one. */
+  readonly hasLostPeer: (vm: SimulatedVm) => boolean;
+  /** The program of this VM has ended without success, or its VM is interrupted. */
+  readonly onLost: (vm: SimulatedVm, isInterruption: boolean) => void;
 };
 
 export const HEARTBEAT_MS = 30_000;
 export const CONTROL_PLANE_TIMEOUT_MS = 600_000;
+
+/** The agent's timeout for one heartbeat, and what the network adds. */
+const REQUEST_MS_MAX = 20_000;
+
+/** Heartbeats in which a VM with a preemption notice saves its outputs, unless it is ended before. */
+const SAVING_BEATS_MAX = 3;
+
+const SEQUENCES_PER_BOOT = 1_000_000;
 
 /** A slow `pip install`, whose heartbeats continue for longer than the boot deadline. */
 const SLOW_SETUP_CHANCE = 0.05;
@@ -51,10 +65,21 @@ export function runAgent(world: AgentWorld, vm: SimulatedVm): void {
   let hasEnded = false;
   let mayStart = world.isAlone(vm);
   let exit: Heartbeat['exit'] = null;
+  let endedAt: number | null = null;
+  let rebootedAt: number | null = null;
+  let savingBeats: number | null = null;
 
   function powerOff(): void {
     hasEnded = true;
+    recordLoss();
     cloud.update(vm, { status: 'TERMINATED' });
+  }
+
+  /** What happens to a VM after its program has ended does not matter to the others. */
+  function recordLoss(): void {
+    if (endedAt === null) {
+      world.onLost(vm, true);
+    }
   }
 
   function isRunning(): boolean {
@@ -63,16 +88,31 @@ export function runAgent(world: AgentWorld, vm: SimulatedVm): void {
 
   function applyFaults(): boolean {
     if (prng.chance(faults.preempted)) {
-      hasEnded = true;
-      cloud.vanish(vm);
-      world.onPreempted(vm);
+      interrupt(world.isConnected ? prng.integer(3) : 0);
     } else if (prng.chance(faults.crashesWithoutReport)) {
       hasEnded = true;
+      recordLoss();
       prng.chance(0.5) ? cloud.vanish(vm) : cloud.update(vm, { status: 'TERMINATED' });
     } else if (prng.chance(faults.heartbeatsStop)) {
       hasEnded = true;
     }
     return hasEnded;
+  }
+
+  /** Without notice, with one, or by a reboot of the same VM. */
+  function interrupt(kind: number): void {
+    recordLoss();
+    if (kind === 0) {
+      hasEnded = true;
+      cloud.vanish(vm);
+      world.onPreempted(vm);
+    } else if (kind === 1 && endedAt === null) {
+      savingBeats ??= 1 + prng.integer(SAVING_BEATS_MAX);
+    } else {
+      rebootedAt = scheduler.now();
+      sequence = SEQUENCES_PER_BOOT * Math.ceil((sequence + 1) / SEQUENCES_PER_BOOT);
+      setupBeats = endedAt === null ? 1 + prng.integer(2) : 0;
+    }
   }
 
   function handleAnswer(answer: HeartbeatAnswer): void {
@@ -83,7 +123,29 @@ export function runAgent(world: AgentWorld, vm: SimulatedVm): void {
     }
   }
 
+  function end(report: ExitReport): 'EXITED' {
+    exit ??= report;
+    endedAt ??= scheduler.now();
+    return 'EXITED';
+  }
+
+  /** The program has ended by itself. */
+  function finish(exitCode: number): void {
+    if (endedAt === null) {
+      endedAt = scheduler.now();
+      world.onFinished(vm, exitCode);
+      if (exitCode !== 0) {
+        world.onLost(vm, false);
+      }
+    }
+  }
+
   function nextPhase(): Heartbeat['phase'] {
+    if (exit === null && savingBeats !== null) {
+      endedAt ??= scheduler.now();
+      savingBeats -= 1;
+      return savingBeats >= 0 ? 'UPLOADING' : end(PREEMPTED);
+    }
     if (setupBeats > 0) {
       setupBeats -= 1;
       return 'INSTALLING';
@@ -92,20 +154,34 @@ export function runAgent(world: AgentWorld, vm: SimulatedVm): void {
       return 'WAITING';
     }
     const exitCode = world.exitCodeOf(vm);
-    if (trainBeats > 0 || exitCode === null) {
+    if (endedAt === null && world.hasLostPeer(vm)) {
+      return end({ ...exited(1), evidence: ['RuntimeError: Connection closed by peer'] });
+    }
+    if (endedAt === null && (trainBeats > 0 || exitCode === null)) {
       world.onRunning(vm);
       trainBeats -= world.isClusterUp(vm) ? 1 : 0;
       return 'RUNNING';
     }
+    finish(exitCode ?? 0);
     if (exit === null && uploadBeats > 0) {
       uploadBeats -= 1;
       return 'UPLOADING';
     }
-    if (exit === null) {
-      world.onFinished(vm, exitCode);
-      exit = { reason: 'EXITED', exitCode, signal: null, message: 'The program exited.', evidence: [] };
-    }
-    return 'EXITED';
+    return end(exited(exitCode));
+  }
+
+  /** Fields that only some heartbeats have. */
+  function rareFields(phase: Heartbeat['phase']): Partial<Heartbeat> {
+    const now = scheduler.now();
+    const pendingExit = savingBeats === null ? exited(world.exitCodeOf(vm)) : PREEMPTED;
+    return {
+      ...(phase === 'UPLOADING' && { pendingExit }),
+      ...(savingBeats !== null && {
+        notice: { isStopping: true, secondsLeft: null, message: 'Compute Engine is preempting the VM.' },
+      }),
+      ...(endedAt !== null && { programEnd: { at: endedAt, secondsAgo: (now - endedAt) / 1_000 } }),
+      ...(rebootedAt !== null && { reboot: { count: 1, secondsAgo: (now - rebootedAt) / 1_000 } }),
+    };
   }
 
   function beat(): void {
@@ -118,10 +194,15 @@ export function runAgent(world: AgentWorld, vm: SimulatedVm): void {
     }
     sequence += 1;
     const phase = nextPhase();
-    const heartbeat = heartbeatOf(vm, { sequence, phase, exit });
+    const heartbeat = heartbeatOf(vm, { sequence, phase, exit, ...rareFields(phase) });
     for (let copy = prng.chance(faults.heartbeatTwice) ? 2 : 1; copy > 0; copy -= 1) {
       if (!prng.chance(faults.heartbeatLost)) {
-        scheduler.at(scheduler.now() + prng.integer(5_000), () => world.send(vm, heartbeat, handleAnswer));
+        const timesOutAt = scheduler.now() + REQUEST_MS_MAX;
+        scheduler.at(scheduler.now() + prng.integer(5_000), () => {
+          if (!world.isConnected || scheduler.now() < timesOutAt) {
+            world.send(vm, heartbeat, handleAnswer);
+          }
+        });
       }
     }
     scheduler.at(scheduler.now() + HEARTBEAT_MS, beat);
@@ -130,7 +211,18 @@ export function runAgent(world: AgentWorld, vm: SimulatedVm): void {
   scheduler.at(scheduler.now() + prng.integer(HEARTBEAT_MS), beat);
 }
 
-function heartbeatOf(vm: SimulatedVm, said: Pick<Heartbeat, 'sequence' | 'phase' | 'exit'>): Heartbeat {
+type ExitReport = NonNullable<Heartbeat['exit']>;
+
+function exited(exitCode: number | null): ExitReport {
+  return { reason: 'EXITED', exitCode, signal: null, message: 'The program exited.', evidence: [] };
+}
+
+const PREEMPTED: ExitReport = { ...exited(0), reason: 'PREEMPTED' };
+
+function heartbeatOf(
+  vm: SimulatedVm,
+  said: Pick<Heartbeat, 'sequence' | 'phase' | 'exit'> & Partial<Heartbeat>,
+): Heartbeat {
   return {
     protocol: 2,
     jobId: vm.jobId,

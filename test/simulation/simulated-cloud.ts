@@ -2,6 +2,7 @@ import { causeOf } from '#shared/domain/cause.ts';
 import type { ReplicaId } from '#shared/domain/job.ts';
 import type { CreateOutcome, Vm, VmProvider, VmRequest } from '#shared/ports/vm-provider.ts';
 import type { Prng } from './prng.ts';
+import { ZONES } from './simulated-job.ts';
 
 /**
  * A VM in the simulated Compute Engine. With `bornAt` in the future, its creation is still in progress, or it is
@@ -26,16 +27,29 @@ export type CloudFaults = {
   deleteSlow: number;
 };
 
+/** A limit on VMs in the region, part of which VMs of others use: a quota, or the capacity of all zones. */
+export type SimulatedLimit = {
+  readonly code: 'QUOTA_EXCEEDED' | 'STOCKOUT';
+  readonly vmsMax: number;
+  readonly usedByOthers: number;
+};
+
+const MINUTE_MS = 60_000;
+
+type CloudOptions = {
+  readonly now: () => number;
+  readonly isRunBounded: boolean;
+  readonly limit?: SimulatedLimit | undefined;
+};
+
 /**
  * A simulated Compute Engine: runs out of capacity, times out, creates late, deletes slowly, and records what it did.
  */
-export function createSimulatedCloud(
-  prng: Prng,
-  faults: CloudFaults,
-  { now, isRunBounded }: { readonly now: () => number; readonly isRunBounded: boolean },
-) {
+export function createSimulatedCloud(prng: Prng, faults: CloudFaults, { now, isRunBounded, limit }: CloudOptions) {
   const vms = new Map<string, SimulatedVm>();
   const rejectedZones = new Set<string>();
+  /** Billed minutes of VMs that are gone, by instance id. */
+  const minutes = new Map<string, number>();
   let nextInstanceId = 1;
 
   const key = ({ zone, vmName }: { readonly zone: string; readonly vmName: string }) => `${zone}/${vmName}`;
@@ -47,7 +61,13 @@ export function createSimulatedCloud(
     }
   }
 
+  /** Each VM is billed for at least a minute. */
+  function minutesOf(vm: SimulatedVm): number {
+    return vm.status === 'PENDING' ? 0 : Math.max(1, Math.ceil((now() - vm.bornAt) / MINUTE_MS));
+  }
+
   function forget(vm: SimulatedVm): void {
+    minutes.set(vm.instanceId, minutesOf(vm));
     vms.delete(key(vm));
     recordVainWait(vm);
   }
@@ -86,6 +106,16 @@ export function createSimulatedCloud(
     return vm;
   }
 
+  /** The limit applies to all of the simulated zones. */
+  function exceedLimit({ jobId, attempt }: VmRequest, { code, vmsMax }: SimulatedLimit): CreateOutcome {
+    for (const zone of ZONES) {
+      rejectedZones.add(`${jobId}/${attempt}/${zone}`);
+    }
+    const cause = causeOf(code, `The region runs at most ${vmsMax} VMs.`);
+    const quota = { metric: 'INSTANCES', family: null, limit: vmsMax, scope: 'REGION' } as const;
+    return { outcome: 'FAILED', failure: { cause, zonesAvailable: [], ...(code === 'QUOTA_EXCEEDED' && { quota }) } };
+  }
+
   async function create(request: VmRequest): Promise<CreateOutcome> {
     applyDue();
     const existing = vms.get(key(request));
@@ -97,6 +127,9 @@ export function createSimulatedCloud(
         throw new Error('The VM of that name is being deleted.');
       }
       return { outcome: 'CREATED', instanceId: existing.instanceId };
+    }
+    if (limit !== undefined && vms.size + limit.usedByOthers >= limit.vmsMax) {
+      return exceedLimit(request, limit);
     }
     if (prng.chance(faults.stockout)) {
       if (request.capacityWaitSeconds !== null) {
@@ -157,6 +190,10 @@ export function createSimulatedCloud(
 
   return {
     provider,
+    /** Billed minutes of all VMs that ever existed, by instance id. */
+    billedMinutes(): ReadonlyMap<string, number> {
+      return new Map([...minutes, ...[...vms.values()].map((vm) => [vm.instanceId, minutesOf(vm)] as const)]);
+    },
     /** Whether this zone was ever out of capacity for this attempt of this job. */
     hasFailed: (jobId: string, attempt: number, zone: string) => rejectedZones.has(`${jobId}/${attempt}/${zone}`),
     alive(): readonly SimulatedVm[] {

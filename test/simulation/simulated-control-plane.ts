@@ -4,10 +4,12 @@ import { openSqliteCapacityHistory } from '#infra/embedded/job-state/capacity-hi
 import { openSqliteJobStore } from '#infra/embedded/job-state/job-store.ts';
 import { openSqliteReplicaStore } from '#infra/embedded/job-state/replica-store.ts';
 import { type Job, replicasOf } from '#shared/domain/job.ts';
+import { UNINTERRUPTED } from '#shared/domain/replica.ts';
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
 import type { JobStore } from '#shared/ports/job-store.ts';
 import type { MessageBus } from '#shared/ports/message-bus.ts';
 import type { ReplicaStore } from '#shared/ports/replica-store.ts';
+import type { VmProvider } from '#shared/ports/vm-provider.ts';
 import { provisionMessageSchema, teardownMessageSchema } from '#shared/protocol/stage-message.ts';
 import { provision } from '#shared/use-cases/provision/provision.ts';
 import { endExpiredLeases, publishOutboxes, wakeDueJobs } from '#shared/use-cases/reconcile/reconcile.ts';
@@ -52,6 +54,17 @@ function withoutBootLeases(replicas: ReplicaStore): ReplicaStore {
   };
 }
 
+/** A store in which every replica seems to be alive, so that no failure is held. */
+function withoutHolding(replicas: ReplicaStore, now: () => number): ReplicaStore {
+  return {
+    ...replicas,
+    async listByJob(jobId) {
+      const records = await replicas.listByJob(jobId);
+      return records.map((record) => ({ ...record, ...UNINTERRUPTED, phase: 'RUNNING', heardAt: now() }));
+    },
+  };
+}
+
 /**
  * A store in which an expired lease suffices: as if other replicas were always reporting, or each replica was suspect
  * before.
@@ -70,6 +83,27 @@ function withHastyLeases(
   };
 }
 
+/** A store in which no job counts the VMs that were created in vain. */
+function withoutUnusedVms(jobs: JobStore): JobStore {
+  const uncounted = (job: Job): Job => ({ ...job, counts: { ...job.counts, unusedVms: 0 } });
+  return { ...jobs, commit: (change) => jobs.commit({ ...change, job: uncounted(change.job) }) };
+}
+
+/** Compute Engine's errors without the limit of the quota, as if it was not known. */
+function withoutQuotaLimits(vms: VmProvider): VmProvider {
+  return {
+    ...vms,
+    async create(request) {
+      const outcome = await vms.create(request);
+      if (outcome.outcome !== 'FAILED') {
+        return outcome;
+      }
+      const { cause, zonesAvailable } = outcome.failure;
+      return { ...outcome, failure: { cause, zonesAvailable } };
+    },
+  };
+}
+
 /**
  * The production use cases over the embedded stores: messages, reconciler and sweep, on the virtual clock.
  */
@@ -77,7 +111,8 @@ export function createControlPlane({ prng, scheduler, cloud, faults, has }: Cont
   const { now } = scheduler;
   const database = openDatabase(':memory:');
   const jobs = openSqliteJobStore(database);
-  const replicas = openSqliteReplicaStore(database);
+  const stored = openSqliteReplicaStore(database);
+  const replicas = has('holding') ? stored : withoutHolding(stored, () => now() + TIMEOUTS.heartbeatDelayMs);
   /** End of each attempt, by `attemptOf`. */
   const endedAt = new Map<string, number>();
   /** Instance ids of VMs that were confirmed together with all others of their attempt. */
@@ -132,12 +167,12 @@ export function createControlPlane({ prng, scheduler, cloud, faults, has }: Cont
   };
 
   const ports = {
-    jobs: scheduler.interruptible(checkedJobs),
+    jobs: scheduler.interruptible(has('unusedVmLimit') ? checkedJobs : withoutUnusedVms(checkedJobs)),
     replicas: scheduler.interruptible(
       withHastyLeases(has('bootLeases') ? replicas : withoutBootLeases(replicas), { now, has }),
     ),
     capacity: scheduler.interruptible(openSqliteCapacityHistory(database)),
-    vms: scheduler.interruptible(cloud.provider),
+    vms: scheduler.interruptible(has('quotaDemand') ? cloud.provider : withoutQuotaLimits(cloud.provider)),
     bus: scheduler.interruptible(bus),
     timeouts: TIMEOUTS,
   };

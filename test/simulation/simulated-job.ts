@@ -64,6 +64,7 @@ export const simulatedSettings: VmSettings = {
   },
   startupScript: '#!/bin/bash',
   shutdownScript: '#!/bin/bash',
+  hasRequestedGpus: false,
   agent: '',
   machineImageOf: () => 'runtime-2-11',
   clusterAddressOf: ({ vmName }) => `${vmName}:2222`,

@@ -8,7 +8,7 @@ import { handleInterruption } from '#shared/use-cases/reconcile/handle-interrupt
 import { createPrng } from './prng.ts';
 import { createScheduler, type SchedulerOptions } from './scheduler.ts';
 import { CONTROL_PLANE_TIMEOUT_MS, HEARTBEAT_MS, runAgent } from './simulated-agent.ts';
-import { createSimulatedCloud, type SimulatedVm } from './simulated-cloud.ts';
+import { createSimulatedCloud, type SimulatedLimit, type SimulatedVm } from './simulated-cloud.ts';
 import { attemptOf, createControlPlane } from './simulated-control-plane.ts';
 import { drawOthers, type Shape, simulatedJob } from './simulated-job.ts';
 import { drawFaults, type Mechanism } from './world-faults.ts';
@@ -34,15 +34,25 @@ function exitCodeOf({ jobId, role }: SimulatedVm): number | null {
   return jobId === (role === 'master' ? 'broken' : 'brittle') ? 1 : 0;
 }
 
+export type WorldOptions = SchedulerOptions & {
+  readonly limit?: SimulatedLimit;
+  /** Whether the programs of a cluster fail when they lose the connection to another one. */
+  readonly isConnected?: boolean;
+};
+
 /**
  * The production use cases on a virtual clock, over the embedded stores and a simulated Compute Engine, from one seed.
  */
-export function createWorld(seed: number, without: readonly Mechanism[] = [], options: SchedulerOptions = {}) {
+export function createWorld(
+  seed: number,
+  without: readonly Mechanism[] = [],
+  { limit, isConnected = false, ...options }: WorldOptions = {},
+) {
   const prng = createPrng(seed);
   const faults = drawFaults(prng);
   const scheduler = createScheduler(prng, faults, options);
   const { now } = scheduler;
-  const cloud = createSimulatedCloud(prng, faults, { now, isRunBounded: !without.includes('maxRunDuration') });
+  const cloud = createSimulatedCloud(prng, faults, { now, limit, isRunBounded: !without.includes('maxRunDuration') });
   const has = (mechanism: Mechanism) => !without.includes(mechanism);
   const { jobs, replicas, ports, endedAt, confirmed, close } = createControlPlane({
     prng,
@@ -57,8 +67,13 @@ export function createWorld(seed: number, without: readonly Mechanism[] = [], op
   const failureReportedAt = new Map<string, number>();
   let heartbeatsDownUntil = 0;
   const started = new Set<string>();
+  /** Instance ids of VMs on which the program has run. */
+  const used = new Set<string>();
   const running = new Set<string>();
   const clusters = new Map<string, readonly ReplicaId[]>();
+  /** When the program of a member was lost, by member and zone; and attempts in which a VM was interrupted. */
+  const lostAt = new Map<string, number>();
+  const interrupted = new Set<string>();
 
   /** Without fencing, the heartbeat of any VM counts as one of the current attempt. */
   async function addressHeartbeat(vm: SimulatedVm, heartbeat: Heartbeat) {
@@ -109,6 +124,7 @@ export function createWorld(seed: number, without: readonly Mechanism[] = [], op
     isAlone,
     onRunning(vm: SimulatedVm) {
       started.add(memberOf(vm, vm));
+      used.add(vm.instanceId);
       const endedForMs = now() - Math.max(vm.bornAt, endedAt.get(attemptOf(vm)) ?? now());
       const canBeStopped = has('agentsStopThemselves') && has('fencing');
       assert(
@@ -120,6 +136,20 @@ export function createWorld(seed: number, without: readonly Mechanism[] = [], op
     isClusterUp: (vm: SimulatedVm) =>
       (clusters.get(vm.jobId) ?? []).every((replica) => started.has(memberOf(vm, replica))),
     onFinished: (vm: SimulatedVm, exitCode: number) => void finished.set(`${memberOf(vm, vm)}/${exitCode}`, now()),
+    isConnected,
+    hasLostPeer(vm: SimulatedVm) {
+      const peers = (clusters.get(vm.jobId) ?? []).filter(({ role, index }) => role !== vm.role || index !== vm.index);
+      const isLost = (peer: ReplicaId) => (lostAt.get(`${memberOf(vm, peer)}/${vm.zone}`) ?? 0) > vm.bornAt;
+      return isConnected && peers.some(isLost);
+    },
+    onLost(vm: SimulatedVm, isInterruption: boolean) {
+      if (used.has(vm.instanceId)) {
+        lostAt.set(`${memberOf(vm, vm)}/${vm.zone}`, now());
+      }
+      if (isInterruption) {
+        interrupted.add(attemptOf(vm));
+      }
+    },
     onPreempted(vm: SimulatedVm) {
       if (!prng.chance(faults.messageLost)) {
         const interruption = { instanceId: vm.instanceId, methodName: 'compute.instances.preempted' };
@@ -146,6 +176,7 @@ export function createWorld(seed: number, without: readonly Mechanism[] = [], op
     replicas,
     cloud,
     finished,
+    interrupted,
     failureReportedAt,
     faults,
     prng,
@@ -175,6 +206,10 @@ export function createWorld(seed: number, without: readonly Mechanism[] = [], op
       for (const fault of Object.keys(faults) as (keyof typeof faults)[]) {
         faults[fault] = 0;
       }
+    },
+    /** Billed minutes of each VM on which no program ever ran. */
+    unusedVmMinutes(): readonly number[] {
+      return [...cloud.billedMinutes()].flatMap(([instanceId, minutes]) => (used.has(instanceId) ? [] : [minutes]));
     },
     /** Billed VMs that no job owns. */
     async orphans(): Promise<readonly SimulatedVm[]> {

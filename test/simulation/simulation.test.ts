@@ -32,16 +32,22 @@ it('passes every seed that has failed once', async () => {
   }
 });
 
-it.each<{ readonly promise: string; readonly scenario: Scenario }>([
-  { promise: 'every job ends correctly and no VM is left running, whatever fails', scenario: {} },
+it.each<{ readonly promise: string; readonly scenario: Scenario; readonly seeds: number }>([
+  { promise: 'every job ends correctly and no VM is left running, whatever fails', scenario: {}, seeds: SEEDS },
+  {
+    promise: 'no interruption fails a cluster whose programs fail when they lose a connection',
+    scenario: { isConnected: true },
+    seeds: Math.ceil(SEEDS / 4),
+  },
   {
     promise: 'every job that waits for capacity ends correctly, whatever fails in the meantime',
     scenario: FLEX_STARTS_IN_STEPS,
+    seeds: SEEDS,
   },
 ])(
-  `$promise, for ${SEEDS} seeds`,
-  async ({ scenario }) => {
-    for (let seed = FIRST_SEED; seed < FIRST_SEED + (process.env.SEED === undefined ? SEEDS : 1); seed += 1) {
+  '$promise, for $seeds seeds',
+  async ({ scenario, seeds }) => {
+    for (let seed = FIRST_SEED; seed < FIRST_SEED + (process.env.SEED === undefined ? seeds : 1); seed += 1) {
       const problems = await runSeed(seed, [], scenario);
       expect(problems, `seed ${seed} (replay: SEED=${seed} npm run simulate)`).toEqual([]);
     }

@@ -12,9 +12,12 @@ export const MECHANISMS = [
   'newestHeartbeat',
   'suspectFirst',
   'gangScheduling',
+  'holding',
   'agentsStopThemselves',
   'maxRunDuration',
   'teardown',
+  'quotaDemand',
+  'unusedVmLimit',
 ] as const;
 export type Mechanism = (typeof MECHANISMS)[number];
 

@@ -145,6 +145,8 @@ function describePermissions() {
         ]),
         'vm → uploads roles/storage.legacyObjectReader',
         'vm → jobs roles/storage.objectUser',
+        'vm → cache roles/storage.objectCreator',
+        'vm → cache roles/storage.objectViewer',
         'build → sources roles/storage.legacyObjectReader',
       ].sort(),
     );
@@ -173,7 +175,7 @@ function describePermissions() {
     expect(resources.filter(({ type }) => type.includes('secret_version'))).toEqual([]);
   });
 
-  it('let VMs call one function, write one bucket, read the secrets, and write logs', () => {
+  it('let VMs call one function, write one bucket, add to the cache, read the secrets, and write logs', () => {
     const vmGrants = resources
       .filter(({ type }) => type.includes('_iam_'))
       .filter(({ values }) => JSON.stringify([values.member, values.members]).includes('dropforge-vm/member'))
@@ -184,7 +186,9 @@ function describePermissions() {
       'google_secret_manager_secret_iam_member roles/secretmanager.secretAccessor',
       'google_secret_manager_secret_iam_member roles/secretmanager.secretAccessor',
       'google_storage_bucket_iam_member roles/storage.legacyObjectReader',
+      'google_storage_bucket_iam_member roles/storage.objectCreator',
       'google_storage_bucket_iam_member roles/storage.objectUser',
+      'google_storage_bucket_iam_member roles/storage.objectViewer',
     ]);
   });
 

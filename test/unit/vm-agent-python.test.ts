@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 
 const AGENT = new URL('../../infra/vm-agent/', import.meta.url).pathname;
 
-it('the Python tests of the VM agent pass', { timeout: 60_000 }, () => {
+it('the Python tests of the VM agent pass', { timeout: 240_000 }, () => {
   const { status, stderr } = spawnSync('python3', ['-B', '-m', 'unittest', 'discover', '-s', `${AGENT}tests`], {
     encoding: 'utf8',
   });

@@ -31,7 +31,9 @@ export async function uploadExample(
   jobFile.set('jobId', target.jobId);
   // The pure Python engine, because with NumPy the training ends before any progress is visible.
   jobFile.setIn(['trainingInput', 'args'], ['--epochs', '30', '--engine', 'python']);
-  const { fileName, bytes } = await buildSourceDistribution(EXAMPLE_DIR, { 'job.yaml': String(jobFile) });
+  const { fileName, bytes } = await buildSourceDistribution(EXAMPLE_DIR, {
+    extraFiles: { 'job.yaml': String(jobFile) },
+  });
   const object = { bucket: target.bucket, name: `${target.jobId}/${fileName}` };
   await client.write(object, bytes, { isNew: true });
   return object;

@@ -2,7 +2,7 @@ import { Presets, SingleBar } from 'cli-progress';
 import { stageOf } from '#cli/commands/demo/demo-stages.ts';
 import type { Invocation } from '#cli/core/command.ts';
 import { describeProgress } from '#cli/render/describe-job.ts';
-import { paint, paintState } from '#cli/render/paint.ts';
+import { paint, paintState, showControls } from '#cli/render/paint.ts';
 import type { JobView } from '#shared/protocol/report.ts';
 
 /** Prints the progress of a job: a line per change and, on a terminal, a progress bar for its steps. */
@@ -62,7 +62,7 @@ function createStepDisplay(terminal: NodeJS.WritableStream | null, print: DemoPr
         return;
       }
       bar ??= startBar(terminal, stepsMax ?? step);
-      bar.update(step, { metrics: describeProgress({ step: null, stepsMax: null, metrics }) });
+      bar.update(step, { metrics: showControls(describeProgress({ step: null, stepsMax: null, metrics })) });
     },
     close(): void {
       bar?.stop();

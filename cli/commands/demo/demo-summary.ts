@@ -2,8 +2,9 @@ import type { CloudStatus } from '#cli/client/admin-client.ts';
 import { EXAMPLE_DIR, type Results } from '#cli/commands/demo/demo-job.ts';
 import type { Stage } from '#cli/commands/demo/demo-stages.ts';
 import type { Output } from '#cli/core/command.ts';
-import { programName } from '#cli/core/program-name.ts';
+import { bareProgramName } from '#cli/core/program-name.ts';
 import { describeCause, describePrice, describeProgress } from '#cli/render/describe-job.ts';
+import { describeWarnings } from '#cli/render/describe-report.ts';
 import { formatDuration, shortenPath } from '#cli/render/format.ts';
 import { paintState } from '#cli/render/paint.ts';
 import type { JobView } from '#shared/protocol/report.ts';
@@ -40,6 +41,7 @@ export function summarizeDemo(outcome: Outcome, options: SummaryOptions): string
     '',
     `${job.jobId}  ${paintState(job.state, output)}`,
     ...describeCause(job),
+    ...describeWarnings(job.warnings, output),
     ...facts.filter(([, value]) => value !== '').map(([name, value]) => `  ${name.padEnd(10)}${value}`),
     '',
     ...describeNextSteps(outcome, options),
@@ -47,7 +49,7 @@ export function summarizeDemo(outcome: Outcome, options: SummaryOptions): string
 }
 
 function describeNextSteps({ job, results }: Outcome, { cwd, dataDir }: SummaryOptions): readonly string[] {
-  const cli = `${programName()} --data-dir ${shortenPath(cwd, dataDir)}`;
+  const cli = `${bareProgramName()} --data-dir ${shortenPath(cwd, dataDir)}`;
   const predict = `(cd ${shortenPath(cwd, EXAMPLE_DIR)} && python3 -m trainer.predict ${results.modelFile} --sample 3)`;
   return [
     ...(results.modelFile === null ? [] : ['To classify some digits with the model, run:', `  ${predict}`]),

@@ -146,7 +146,7 @@ async function moveObject(context: Context, store: EmbeddedObjectStore): Promise
 
 async function composeObject(context: Context, store: EmbeddedObjectStore): Promise<Response> {
   const target = objectOf(context);
-  const { sourceObjects, destination = {} } = await jsonBodyOf(context, composeBodySchema);
+  const { sourceObjects, destination = {}, deleteSourceObjects } = await jsonBodyOf(context, composeBodySchema);
   const sources = sourceObjects.map(({ name, generation, objectPreconditions }) => ({
     ...parseObjectName(target.bucket, name),
     generation,
@@ -157,6 +157,6 @@ async function composeObject(context: Context, store: EmbeddedObjectStore): Prom
     throw rejectionError('NO_OBJECT', missing);
   }
   const options = { attributes: attributesOfBody(destination), preconditions: preconditionsOf(context) };
-  const outcome = await store.compose(sources, target, options);
+  const outcome = await store.compose(sources, target, { ...options, deletesSources: deleteSourceObjects });
   return context.json(objectResource(unwrapOutcome(outcome, target), originOf(context)));
 }

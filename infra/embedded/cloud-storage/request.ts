@@ -84,6 +84,7 @@ export const composeBodySchema = z.object({
     .min(1)
     .max(32),
   destination: objectBodySchema.optional(),
+  deleteSourceObjects: z.boolean().default(false),
 });
 
 export const bucketBodySchema = z.object({ name: z.string() });

@@ -40,6 +40,10 @@ export function createUploadRoutes(store: EmbeddedObjectStore): Hono {
   // gcloud and gsutil send resumable uploads to a different path.
   for (const path of [UPLOAD_PATH, `/resumable${UPLOAD_PATH}`]) {
     routes.post(path, (context) => {
+      // gcsfs sends the chunks of a session with POST.
+      if (context.req.query('upload_id') !== undefined) {
+        return continueSession(context, store);
+      }
       const { uploadType } = parseInput(uploadQuerySchema, context.req.query());
       const receive = { media: receiveMedia, multipart: receiveMultipart, resumable: startSession }[uploadType];
       return receive(context, store);

@@ -4,12 +4,14 @@ import { aggregatedListOf, listOf, pageOf } from '#infra/embedded/compute-engine
 import {
   type ComputePorts,
   projectContextOf,
+  scopesOf,
   selfLinkOf,
   zoneNamesOf,
   zoneOf,
 } from '#infra/embedded/compute-engine/request.ts';
 import { idOf, type ProjectContext, timestampOf } from '#infra/embedded/compute-engine/resource.ts';
 import { type MachineType, readCatalog } from '#shared/catalog/catalog.ts';
+import { regionOf } from '#shared/domain/job.ts';
 
 const MIB_PER_GIB = 1_024;
 
@@ -40,9 +42,8 @@ export function createCatalogRoutes(ports: ComputePorts): Hono {
       context,
       types.map((type) => ({ ...type, zone: `${base}/zones/${type.zone}` })),
     );
-    const selfLink = selfLinkOf(context);
-    const kind = 'machineTypeAggregatedList';
-    return context.json(aggregatedListOf(page, { kind, key: 'machineTypes', zones, selfLink }));
+    const scopes = scopesOf(context, ports);
+    return context.json(aggregatedListOf(page, { kind: 'machineTypeAggregatedList', key: 'machineTypes', ...scopes }));
   });
   routes.get('/zones/:zone/machineTypes', (context) => {
     const zone = zoneOf(context, ports);
@@ -112,7 +113,7 @@ function toZone(name: string, { base }: ProjectContext) {
     name,
     description: name,
     status: 'UP',
-    region: `${base}/regions/${name.replace(/-[a-z]+$/, '')}`,
+    region: `${base}/regions/${regionOf(name)}`,
     selfLink: `${base}/zones/${name}`,
   };
 }

@@ -2,7 +2,8 @@ import type { Context } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import type { OperationFailure } from '#infra/embedded/compute-engine/operation-store.ts';
-import type { VmCreateFailure } from '#shared/domain/event.ts';
+import type { QuotaLimit, VmCreateFailure } from '#shared/domain/event.ts';
+import { regionOf } from '#shared/domain/job.ts';
 import type { VmRequest } from '#shared/ports/vm-provider.ts';
 
 /** Errors that Compute Engine returns immediately (docs, "Troubleshooting API errors"): reason and HTTP status. */
@@ -18,6 +19,7 @@ const REASONS = {
   conditionNotMet: { status: 412 },
   uploadTooLarge: { status: 413 },
   backendError: { status: 500 },
+  internalError: { status: 500 },
 } as const satisfies Readonly<Record<string, { readonly status: ContentfulStatusCode }>>;
 
 export type ComputeReason = keyof typeof REASONS;
@@ -72,10 +74,14 @@ const HELP = {
 
 /**
  * A create failure as the failed operation that Compute Engine returns: a stockout as
- * ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS (docs, "Troubleshooting resource availability errors"), everything else as
- * an invalid request.
+ * ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS (docs, "Troubleshooting resource availability errors"), a quota as
+ * QUOTA_EXCEEDED, everything else as an invalid request.
  */
-export function operationFailureOf({ cause, zonesAvailable }: VmCreateFailure, request: VmRequest): OperationFailure {
+export function operationFailureOf(failure: VmCreateFailure, request: VmRequest): OperationFailure {
+  const { cause, zonesAvailable, quota } = failure;
+  if (quota !== undefined) {
+    return quotaFailureOf(cause.message, quota, request);
+  }
   if (cause.code !== 'STOCKOUT') {
     return {
       httpStatus: 400,
@@ -112,5 +118,25 @@ export function operationFailureOf({ cause, zonesAvailable }: VmCreateFailure, r
         ],
       },
     ],
+  };
+}
+
+/** `quotaInfo` as in Compute Engine's errors: metric and limit in its own spelling, and the dimensions of the limit. */
+function quotaFailureOf(message: string, quota: QuotaLimit, { zone }: VmRequest): OperationFailure {
+  const { metric, family, limit, scope } = quota;
+  const familyKey = metric.includes('GPU') ? 'gpu_family' : 'vm_family';
+  const quotaInfo = {
+    metricName: `compute.googleapis.com/${metric.toLowerCase()}`,
+    limitName: `${metric.replaceAll('_', '-')}-per-project${scope === 'REGION' ? '-region' : ''}`,
+    dimensions: {
+      ...(scope === 'REGION' ? { region: regionOf(zone) } : { global: 'global' }),
+      ...(family !== null && { [familyKey]: family }),
+    },
+    limit,
+  };
+  return {
+    httpStatus: 403,
+    httpMessage: 'FORBIDDEN',
+    errors: [{ code: 'QUOTA_EXCEEDED', message, errorDetails: [{ quotaInfo }] }],
   };
 }

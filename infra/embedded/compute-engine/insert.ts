@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { computeError } from '#infra/embedded/compute-engine/error.ts';
 import { findLabelsProblem, ownershipOf } from '#infra/embedded/compute-engine/labels.ts';
 import { findMetadataProblem } from '#infra/embedded/compute-engine/vms/admission.ts';
-import { findMachineType } from '#shared/catalog/catalog.ts';
+import { countGpus, findFamily, findMachineType } from '#shared/catalog/catalog.ts';
 import { BOOT_DISK_TYPES, type Reservation } from '#shared/domain/job-spec.ts';
 import type { VmRequest } from '#shared/ports/vm-provider.ts';
 
@@ -98,16 +98,18 @@ export function readInstanceBody(given: unknown): InstanceBody {
 }
 
 /** Compute API, "Scheduling": settings that are incompatible with provisioning models and GPUs. */
-function findSchedulingProblem({ scheduling, guestAccelerators }: InstanceBody): string | undefined {
-  const { automaticRestart, onHostMaintenance, maxRunDuration, preemptionNoticeDuration } = scheduling;
+function findSchedulingProblem(body: InstanceBody): string | undefined {
+  const { scheduling } = body;
+  const { automaticRestart, maxRunDuration, preemptionNoticeDuration } = scheduling;
   const model = modelOf(scheduling);
   const seconds = maxRunDuration?.seconds;
   const secondsMax = model === 'FLEX_START' ? FLEX_START_RUN_SECONDS_MAX : RUN_SECONDS_MAX;
   if (model !== 'STANDARD' && automaticRestart !== false && automaticRestart !== undefined) {
     return `Automatic restart is not supported for ${model}.`;
   }
-  if (onHostMaintenance === 'MIGRATE' && (model !== 'STANDARD' || guestAccelerators.length > 0)) {
-    return `${model} VMs and VMs with GPUs must have onHostMaintenance TERMINATE.`;
+  const maintenanceProblem = findMaintenanceProblem(body);
+  if (maintenanceProblem !== undefined) {
+    return maintenanceProblem;
   }
   if (model === 'FLEX_START' && seconds === undefined) {
     return 'FLEX_START requires maxRunDuration.';
@@ -118,6 +120,30 @@ function findSchedulingProblem({ scheduling, guestAccelerators }: InstanceBody):
   return preemptionNoticeDuration !== undefined && model !== 'SPOT'
     ? 'preemptionNoticeDuration is supported for SPOT only.'
     : undefined;
+}
+
+/**
+ * Docs, "Set the host maintenance policy", limitations. The default is MIGRATE for STANDARD VMs, those with GPUs too,
+ * which are then rejected.
+ */
+function findMaintenanceProblem(body: InstanceBody): string | undefined {
+  const { scheduling, guestAccelerators } = body;
+  const model = modelOf(scheduling);
+  const { onHostMaintenance = model === 'STANDARD' ? 'MIGRATE' : 'TERMINATE' } = scheduling;
+  const machineType = lastOf(body.machineType ?? MACHINE_TYPE_DEFAULT);
+  const { hostMaintenance } = findFamily(machineType) ?? {};
+  if (onHostMaintenance === 'TERMINATE') {
+    return model === 'STANDARD' && hostMaintenance === 'MIGRATE_ONLY'
+      ? `Instances of ${machineType} do not support onHostMaintenance=TERMINATE unless they are Spot VMs.`
+      : undefined;
+  }
+  if (model !== 'STANDARD') {
+    return `${model} VMs must have onHostMaintenance TERMINATE.`;
+  }
+  if (guestAccelerators.length > 0 || countGpus({ machineType, accelerator: null }) > 0) {
+    return 'Instances with guest accelerators do not support live migration. Set onHostMaintenance to TERMINATE.';
+  }
+  return hostMaintenance === 'TERMINATE' ? `Instances of ${machineType} do not support live migration.` : undefined;
 }
 
 function findWaitProblem({ scheduling, params }: InstanceBody): string | undefined {

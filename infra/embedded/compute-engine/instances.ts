@@ -10,8 +10,8 @@ import {
   readJsonBody,
   recordOf,
   requestIdOf,
+  scopesOf,
   selfLinkOf,
-  zoneNamesOf,
   zoneOf,
 } from '#infra/embedded/compute-engine/request.ts';
 import { toInstanceResource, toOperationResource } from '#infra/embedded/compute-engine/resource.ts';
@@ -26,9 +26,8 @@ export function createInstanceRoutes(ports: ComputePorts): Hono {
 
   routes.get('/aggregated/instances', (context) => {
     const page = pageOf(context, ports.vms.listRecords().map(show(context)));
-    const zones = zoneNamesOf(ports);
-    const selfLink = selfLinkOf(context);
-    return context.json(aggregatedListOf(page, { kind: 'instanceAggregatedList', key: 'instances', zones, selfLink }));
+    const scopes = scopesOf(context, ports);
+    return context.json(aggregatedListOf(page, { kind: 'instanceAggregatedList', key: 'instances', ...scopes }));
   });
   routes.get('/zones/:zone/instances', (context) => {
     const zone = zoneOf(context, ports);

@@ -49,22 +49,30 @@ type Aggregation = {
   /** The field that holds a zone's resources. */
   readonly key: string;
   readonly zones: readonly string[];
+  readonly unreachable: readonly string[];
   readonly selfLink: string;
 };
 
-/** Zones without a resource on this page have a warning, as in Google's API. */
-export function aggregatedListOf(page: Page<Named>, { kind, key, zones, selfLink }: Aggregation) {
+/** Zones that are unreachable or have no resource on this page have a warning instead, as in Google's API. */
+export function aggregatedListOf(page: Page<Named>, { kind, key, zones, unreachable, selfLink }: Aggregation) {
   const items = zones.map((zone) => {
-    const inZone = page.items.filter((resource) => resource.zone?.endsWith(`/${zone}`));
     const scope = `zones/${zone}`;
+    const isUnreachable = unreachable.includes(zone);
+    const inZone = isUnreachable ? [] : page.items.filter((resource) => resource.zone?.endsWith(`/${zone}`));
     const warning = {
-      code: 'NO_RESULTS_ON_PAGE',
-      message: `There are no results for scope '${scope}' on this page.`,
+      code: isUnreachable ? 'UNREACHABLE' : 'NO_RESULTS_ON_PAGE',
+      message: isUnreachable
+        ? `The scope '${scope}' is unreachable.`
+        : `There are no results for scope '${scope}' on this page.`,
       data: [{ key: 'scope', value: scope }],
     };
     return [scope, inZone.length > 0 ? { [key]: inZone } : { warning }] as const;
   });
-  return { ...listOf(kind, { ...page, items: [] }, selfLink), items: Object.fromEntries(items) };
+  return {
+    ...listOf(kind, { ...page, items: [] }, selfLink),
+    items: Object.fromEntries(items),
+    ...(unreachable.length > 0 && { unreachables: unreachable.map((zone) => `zones/${zone}`) }),
+  };
 }
 
 function keyOf({ zone = '', name }: Named): string {

@@ -5,8 +5,8 @@ import type { OperationRecord } from '#infra/embedded/compute-engine/operation-s
 import {
   type ComputePorts,
   projectContextOf,
+  scopesOf,
   selfLinkOf,
-  zoneNamesOf,
   zoneOf,
 } from '#infra/embedded/compute-engine/request.ts';
 import { toOperationResource } from '#infra/embedded/compute-engine/resource.ts';
@@ -20,11 +20,8 @@ export function createOperationRoutes(ports: ComputePorts): Hono {
 
   routes.get('/aggregated/operations', (context) => {
     const page = pageOf(context, operations.readAll().map(show(context)));
-    const zones = zoneNamesOf(ports);
-    const selfLink = selfLinkOf(context);
-    return context.json(
-      aggregatedListOf(page, { kind: 'operationAggregatedList', key: 'operations', zones, selfLink }),
-    );
+    const scopes = scopesOf(context, ports);
+    return context.json(aggregatedListOf(page, { kind: 'operationAggregatedList', key: 'operations', ...scopes }));
   });
   routes.get('/zones/:zone/operations', (context) => {
     const zone = zoneOf(context, ports);

@@ -5,6 +5,7 @@ import type { ProjectContext } from '#infra/embedded/compute-engine/resource.ts'
 import type { VmIdentityIssuer } from '#infra/embedded/compute-engine/vms/identity.ts';
 import type { EmbeddedVmProvider } from '#infra/embedded/compute-engine/vms/process-vm-provider.ts';
 import type { VmRecord } from '#infra/embedded/compute-engine/vms/table.ts';
+import type { ZoneOutages } from '#infra/embedded/compute-engine/zone-outages.ts';
 import { readBoundedText } from '#infra/embedded/http/body.ts';
 import type { VmRequest } from '#shared/ports/vm-provider.ts';
 import { parseJson } from '#shared/protocol/parse-json.ts';
@@ -14,6 +15,7 @@ export type ComputePorts = {
   readonly identity: Pick<VmIdentityIssuer, 'projectId' | 'projectNumber' | 'serviceAccountEmail'>;
   readonly vms: EmbeddedVmProvider;
   readonly operations: Operations;
+  readonly outages: ZoneOutages;
 };
 
 /** Metadata alone may have 512 KiB, and JSON may escape each byte as six. */
@@ -31,17 +33,33 @@ export function selfLinkOf(context: Context): string {
   return `${origin}${pathname}`;
 }
 
-/** The zone in the path. Throws a notFound error if this cloud has no such zone. */
-export function zoneOf(context: Context, { identity, vms }: ComputePorts): string {
+/** The zone in the path. Throws a notFound error if there is no such zone, an internal error if it is unreachable. */
+export function zoneOf(context: Context, { identity, vms, outages }: ComputePorts): string {
   const zone = context.req.param('zone') ?? '';
   if (!vms.listZones().some(({ name }) => name === zone)) {
     throw notFoundError(identity.projectId, `zones/${zone}`);
+  }
+  if (outages.list().includes(zone)) {
+    throw computeError('internalError', `Internal error. ${zone} could not be reached.`);
   }
   return zone;
 }
 
 export function zoneNamesOf({ vms }: ComputePorts): readonly string[] {
   return vms.listZones().map(({ name }) => name);
+}
+
+/**
+ * The zones of an aggregated list, and which are unreachable. Throws an internal error if some are and the client does
+ * not accept partial results (Compute API, aggregatedList, `returnPartialSuccess`).
+ */
+export function scopesOf(context: Context, ports: ComputePorts) {
+  const zones = zoneNamesOf(ports);
+  const unreachable = ports.outages.list().filter((zone) => zones.includes(zone));
+  if (unreachable.length > 0 && context.req.query('returnPartialSuccess') !== 'true') {
+    throw computeError('internalError', `Internal error. ${unreachable.join(', ')} could not be reached.`);
+  }
+  return { zones, unreachable, selfLink: selfLinkOf(context) };
 }
 
 export async function readJsonBody({ req }: Context): Promise<unknown> {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { OperationRecord } from '#infra/embedded/compute-engine/operation-store.ts';
 import { NO_JOB, type VmRecord } from '#infra/embedded/compute-engine/vms/table.ts';
+import { hostMaintenanceOf } from '#shared/catalog/host-maintenance.ts';
 import type { VmStatus } from '#shared/ports/vm-provider.ts';
 import { toLabels } from '#shared/protocol/vm-labels.ts';
 
@@ -94,7 +95,7 @@ function schedulingOf({ request }: VmRecord) {
   return {
     provisioningModel,
     preemptible: provisioningModel === 'SPOT',
-    onHostMaintenance: 'TERMINATE',
+    onHostMaintenance: hostMaintenanceOf(request, provisioningModel),
     automaticRestart: false,
     instanceTerminationAction: 'DELETE',
     maxRunDuration: { seconds: String(maxRunSeconds) },

@@ -4,6 +4,7 @@ import { aggregatedListOf, listOf, pageOf } from '#infra/embedded/compute-engine
 import {
   type ComputePorts,
   projectContextOf,
+  scopesOf,
   selfLinkOf,
   zoneNamesOf,
   zoneOf,
@@ -11,6 +12,7 @@ import {
 import { idOf, timestampOf } from '#infra/embedded/compute-engine/resource.ts';
 import type { VmRecord } from '#infra/embedded/compute-engine/vms/table.ts';
 import { readCatalog } from '#shared/catalog/catalog.ts';
+import { regionOf } from '#shared/domain/job.ts';
 
 type Zonal = Readonly<Record<string, unknown>> & { readonly name: string; readonly zone: string };
 
@@ -54,8 +56,8 @@ export function createScopeRoutes(ports: ComputePorts): Hono {
 function addCollectionRoutes(routes: Hono, ports: ComputePorts, { name, kind, list }: Collection): void {
   routes.get(`/aggregated/${name}`, (context) => {
     const page = pageOf(context, list(context, ports));
-    const options = { kind: `${kind}AggregatedList`, key: name, zones: zoneNamesOf(ports) };
-    return context.json(aggregatedListOf(page, { ...options, selfLink: selfLinkOf(context) }));
+    const scopes = scopesOf(context, ports);
+    return context.json(aggregatedListOf(page, { kind: `${kind}AggregatedList`, key: name, ...scopes }));
   });
   const listIn = (context: Context, zone: string) =>
     list(context, ports).filter((resource) => resource.zone.endsWith(`/${zone}`));
@@ -72,10 +74,6 @@ function addCollectionRoutes(routes: Hono, ports: ComputePorts, { name, kind, li
     }
     return context.json(found);
   });
-}
-
-function regionOf(zone: string): string {
-  return zone.replace(/-[a-z]+$/, '');
 }
 
 function toRegion(name: string, zones: readonly string[], base: string) {

@@ -11,6 +11,7 @@ import {
 import { createOperationRoutes } from '#infra/embedded/compute-engine/operations.ts';
 import type { ComputePorts } from '#infra/embedded/compute-engine/request.ts';
 import { createScopeRoutes } from '#infra/embedded/compute-engine/scopes.ts';
+import { openZoneOutages } from '#infra/embedded/compute-engine/zone-outages.ts';
 import type { Database } from '#infra/embedded/data-dir/database.ts';
 import { createBatchRoute } from '#infra/embedded/http/batch.ts';
 import type { Clock } from '#shared/ports/clock.ts';
@@ -39,7 +40,12 @@ export function createComputeEngineServer({
 }: ComputeEngineServerOptions): Hono {
   const options = { table: openOperationTable(database), clock, reportError };
   recoverOperations(options, vms.listRecords());
-  const ports: ComputePorts = { identity, vms, operations: createOperations(options) };
+  const ports: ComputePorts = {
+    identity,
+    vms,
+    operations: createOperations(options),
+    outages: openZoneOutages(database),
+  };
   const api = new Hono();
   api.use(async (context, next) => {
     const project = context.req.param('project') ?? '';

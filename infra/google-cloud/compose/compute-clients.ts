@@ -2,9 +2,11 @@ import { InstancesClient } from '@google-cloud/compute/build/src/v1/instances_cl
 import { ZoneOperationsClient } from '@google-cloud/compute/build/src/v1/zone_operations_client.js';
 import type { Settings } from '#functions/settings.ts';
 import { clientOptionsFor } from '#infra/google-cloud/compose/client-options.ts';
+import { COMPUTE_URL } from '#infra/google-cloud/compute-engine/list-instances.ts';
 
-/** The Compute Engine clients that creating, listing and deleting VMs require. */
+/** What creating, listing and deleting VMs require of Compute Engine. */
 export function connectComputeClients({ COMPUTE_ENDPOINT }: Settings<'COMPUTE_ENDPOINT'>) {
   const options = clientOptionsFor(COMPUTE_ENDPOINT);
-  return { instances: new InstancesClient(options), operations: new ZoneOperationsClient(options) };
+  const rest = { url: (COMPUTE_ENDPOINT ?? COMPUTE_URL).replace(/\/$/, ''), auth: options.auth };
+  return { instances: new InstancesClient(options), operations: new ZoneOperationsClient(options), rest };
 }

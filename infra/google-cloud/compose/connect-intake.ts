@@ -24,6 +24,7 @@ export function connectIntake(settings: EventSettings & OwnSettings) {
           name: found.name,
           note: images[version]?.note ?? null,
           pythonVersion: found.image.pythonVersion ?? null,
+          gpus: found.image.gpus ?? null,
           bootDiskGib: found.image.image === undefined ? MACHINE_IMAGE_DISK.bootDiskGib : null,
         }
       );

@@ -2,6 +2,7 @@ import type { Settings } from '#functions/settings.ts';
 import { PREEMPTION_NOTICE_SECONDS } from '#infra/google-cloud/compute-engine/instance-request.ts';
 import { packAgent, readShutdownScript, readStartupScript } from '#infra/vm-agent/pack-agent.ts';
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
+import { cachedEnvironmentsIn } from '#shared/use-cases/provision/cached-environments.ts';
 import type { VmSettings } from '#shared/use-cases/provision/vm-request.ts';
 
 /** The port that AI Platform's clusters used (docs, "Distributed training details"). */
@@ -23,6 +24,7 @@ export async function readVmSettings(
     | 'STORAGE_EMULATOR_HOST'
     | 'LOGGING_ENDPOINT'
     | 'SECRET_MANAGER_ENDPOINT'
+    | 'CACHE_BUCKET'
   >,
 ): Promise<VmSettings> {
   return {
@@ -34,6 +36,7 @@ export async function readVmSettings(
       loggingUrl: settings.LOGGING_ENDPOINT ?? 'https://logging.googleapis.com',
       secretManagerUrl: settings.SECRET_MANAGER_ENDPOINT ?? 'https://secretmanager.googleapis.com',
     },
+    ...(settings.CACHE_BUCKET !== undefined && { cachedEnvironments: cachedEnvironmentsIn(settings.CACHE_BUCKET) }),
     intervals: { heartbeatSeconds: 20, syncSeconds: 30, logSeconds: 5 },
     limits: {
       // A preempted Spot VM has 30 s to shut down (Compute Engine docs, "Preemption process"), including its final
@@ -44,6 +47,7 @@ export async function readVmSettings(
       logBytesMax: 256 * 2 ** 20,
       diskBytesMax: DISK_BYTES_MAX,
     },
+    hasRequestedGpus: true,
     startupScript: await readStartupScript(),
     shutdownScript: await readShutdownScript(),
     agent: await packAgent(),

@@ -108,11 +108,13 @@ const QUOTA_SENTENCE = /Quota '(\w+)' exceeded\.\s+Limit: (\d+(?:\.\d+)?) (globa
 
 /**
  * The quota that was exceeded; null if the error names none. If it names several, the one with the lowest limit. The
- * message takes precedence over the details, because it has the metric's name as shown in the console.
+ * message takes precedence over the details, because it has the metric's name as shown in the console; only the details
+ * name a family.
  */
 function findQuota(message: string, infos: readonly QuotaInfo[]): QuotaLimit | null {
+  const family = infos.flatMap((info) => familyOf(info) ?? [])[0] ?? null;
   const named = [...message.matchAll(QUOTA_SENTENCE)].map(([, metric = '', limit, scope]): QuotaLimit => {
-    return { metric, limit: Number(limit), scope: scope === 'globally' ? 'PROJECT' : 'REGION' };
+    return { metric, family, limit: Number(limit), scope: scope === 'globally' ? 'PROJECT' : 'REGION' };
   });
   const quotas = named.length > 0 ? named : infos.flatMap(toQuota);
   return quotas.reduce<QuotaLimit | null>(
@@ -121,9 +123,19 @@ function findQuota(message: string, infos: readonly QuotaInfo[]): QuotaLimit | n
   );
 }
 
-function toQuota({ metricName, limit, dimensions }: QuotaInfo): readonly QuotaLimit[] {
+function toQuota(info: QuotaInfo): readonly QuotaLimit[] {
+  const { metricName, limit, dimensions } = info;
   if (typeof metricName !== 'string' || typeof limit !== 'number') {
     return [];
   }
-  return [{ metric: metricName, limit, scope: dimensions?.region === undefined ? 'PROJECT' : 'REGION' }];
+  if (dimensions?.zone !== undefined) {
+    // A quota of one zone: another zone is tried, as without the quota's limit.
+    return [];
+  }
+  const scope = dimensions?.region === undefined ? 'PROJECT' : 'REGION';
+  return [{ metric: metricName, family: familyOf(info), limit, scope }];
+}
+
+function familyOf({ dimensions }: QuotaInfo): string | null {
+  return dimensions?.gpu_family ?? dimensions?.vm_family ?? null;
 }

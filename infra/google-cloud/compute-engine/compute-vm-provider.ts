@@ -14,6 +14,7 @@ import {
 } from '#infra/google-cloud/compute-engine/compute-fault.ts';
 import { createComputeVmRemoval } from '#infra/google-cloud/compute-engine/compute-vm-removal.ts';
 import { requestIdOf, toInsertRequest, type VmDefaults } from '#infra/google-cloud/compute-engine/instance-request.ts';
+import type { ComputeRest } from '#infra/google-cloud/compute-engine/list-instances.ts';
 import { findInstance, type NamedVm, toVm } from '#infra/google-cloud/compute-engine/read-instance.ts';
 import { causeOf } from '#shared/domain/cause.ts';
 import type { CreateOutcome, VmProvider, VmRequest } from '#shared/ports/vm-provider.ts';
@@ -22,6 +23,7 @@ import type { CreateOutcome, VmProvider, VmRequest } from '#shared/ports/vm-prov
 export type ComputeEngine = {
   readonly instances: InstancesClient;
   readonly operations: ZoneOperationsClient;
+  readonly rest: ComputeRest;
   readonly defaults: VmDefaults;
   readonly images: RuntimeImages;
 };
@@ -38,10 +40,10 @@ const insertedSchema = z.object({ targetId: z.coerce.string().regex(/^\d+$/) });
 
 /** VMs on Compute Engine. Creation is idempotent: VM names and request ids are derived from the job. */
 export function createComputeVmProvider(engine: ComputeEngine): VmProvider {
-  const { instances, operations, defaults } = engine;
+  const { instances, operations, rest, defaults } = engine;
   const { projectId } = defaults;
   return {
-    ...createComputeVmRemoval({ instances, operations, projectId }),
+    ...createComputeVmRemoval({ instances, operations, rest, projectId }),
     create: (request) => createVm(engine, request),
     async find(vm) {
       const found = await findInstance({ instances, projectId }, vm);

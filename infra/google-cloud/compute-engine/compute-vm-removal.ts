@@ -1,14 +1,16 @@
 import type { InstancesClient, ZoneOperationsClient } from '@google-cloud/compute';
 import { z } from 'zod';
 import { parseRequestFault } from '#infra/google-cloud/compute-engine/compute-fault.ts';
+import { type ComputeRest, listInstances } from '#infra/google-cloud/compute-engine/list-instances.ts';
 import { readInstance, toVm } from '#infra/google-cloud/compute-engine/read-instance.ts';
-import { IncompleteListError, type Vm, type VmRemoval } from '#shared/ports/vm-provider.ts';
+import { IncompleteListError, type VmRemoval } from '#shared/ports/vm-provider.ts';
 import { filterOf } from '#shared/protocol/vm-labels.ts';
 
 /** Clients, and the project whose VMs are listed and deleted. */
 export type ComputeProject = {
   readonly instances: InstancesClient;
   readonly operations: ZoneOperationsClient;
+  readonly rest: ComputeRest;
   readonly projectId: string;
 };
 
@@ -20,20 +22,14 @@ const DEADLINE_EXCEEDED = 4;
 /** Far more VMs than a deployment should ever have. A sweep that finds more fails instead of running out of time. */
 const VMS_COUNT_MAX = 10_000;
 
-/**
- * Warnings of a scope of an aggregated list that could not be reached, although the response's status is 200 (API,
- * InstancesScopedList.warning). Other warnings, such as that a page has no results for a zone, are ignored.
- */
-const INCOMPLETE = /^(UNREACHABLE|PARTIAL_SUCCESS)$/;
-
 const operationSchema = z.object({ name: z.string() });
 
 /** Lists and deletes the VMs that Dropforge has created on Compute Engine. */
 export function createComputeVmRemoval(compute: ComputeProject): VmRemoval {
-  const { instances, projectId: project } = compute;
+  const { instances, rest, projectId } = compute;
   return {
     async delete({ vmName, zone }, { isWaitedFor } = { isWaitedFor: true }) {
-      const vm = { project, zone, instance: vmName };
+      const vm = { project: projectId, zone, instance: vmName };
       try {
         const [started] = await instances.delete(vm);
         if (!isWaitedFor) {
@@ -50,25 +46,17 @@ export function createComputeVmRemoval(compute: ComputeProject): VmRemoval {
       }
     },
     async list(query) {
-      const vms: Vm[] = [];
-      const unreachable: string[] = [];
-      // The iterator reads all pages. Without `autoPaginate: false` the client sets it and logs a warning.
-      const pages = instances.aggregatedListAsync({ project, filter: filterOf(query) }, { autoPaginate: false });
-      for await (const [scope, zone] of pages) {
-        if (INCOMPLETE.test(String(zone.warning?.code ?? ''))) {
-          unreachable.push(scope);
-        }
-        vms.push(...(zone.instances ?? []).flatMap((instance) => toVm(readInstance(instance)) ?? []));
-        if (vms.length > VMS_COUNT_MAX) {
-          throw new Error(`The project ${project} has more than ${VMS_COUNT_MAX} Dropforge VMs.`);
-        }
+      const { instances: found, unreachable } = await listInstances(rest, { projectId, filter: filterOf(query) });
+      if (found.length > VMS_COUNT_MAX) {
+        throw new Error(`The project ${projectId} has more than ${VMS_COUNT_MAX} Dropforge VMs.`);
       }
+      const vms = found.flatMap((instance) => toVm(readInstance(instance)) ?? []);
       // The filter matches only the first label of a long job id.
-      const found = query === undefined ? vms : vms.filter(({ jobId }) => jobId === query.jobId);
+      const ofQuery = query === undefined ? vms : vms.filter(({ jobId }) => jobId === query.jobId);
       if (unreachable.length > 0) {
-        throw new IncompleteListError(unreachable, found);
+        throw new IncompleteListError(unreachable, ofQuery);
       }
-      return found;
+      return ofQuery;
     },
   };
 }

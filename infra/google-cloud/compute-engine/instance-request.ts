@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto';
 import type { protos } from '@google-cloud/compute';
 import { z } from 'zod';
 import type { BootSource } from '#infra/google-cloud/compute-engine/boot-source.ts';
+import { hostMaintenanceOf } from '#shared/catalog/host-maintenance.ts';
+import { regionOf } from '#shared/domain/job.ts';
 import type { Reservation } from '#shared/domain/job-spec.ts';
 import type { VmRequest } from '#shared/ports/vm-provider.ts';
 import { toLabels } from '#shared/protocol/vm-labels.ts';
@@ -92,15 +94,14 @@ function toBootDisk({ zone, bootDiskGib, bootDiskType }: VmRequest, defaults: Vm
   };
 }
 
-/**
- * The VM is deleted however it ends, at `maxRunDuration` at the latest. Compute Engine never migrates or restarts it.
- */
-function toScheduling({ provisioningModel, maxRunSeconds, capacityWaitSeconds }: VmRequest) {
+/** The VM is deleted however it ends, at `maxRunDuration` at the latest. Compute Engine never restarts it. */
+function toScheduling(request: VmRequest) {
+  const { provisioningModel, maxRunSeconds, capacityWaitSeconds } = request;
   const scheduling = {
     provisioningModel,
     instanceTerminationAction: 'DELETE',
     maxRunDuration: { seconds: String(maxRunSeconds) },
-    onHostMaintenance: 'TERMINATE',
+    onHostMaintenance: hostMaintenanceOf(request, provisioningModel),
     automaticRestart: false,
   };
   switch (provisioningModel) {
@@ -139,10 +140,6 @@ function toSpecificReservation({ names }: Extract<Reservation, { kind: 'SPECIFIC
 
 function globalName(name: string, collection: string, projectId: string): string {
   return name.includes('/') ? name : `projects/${projectId}/global/${collection}/${name}`;
-}
-
-function regionOf(zone: string): string {
-  return zone.replace(/-[a-z]$/, '');
 }
 
 /** A UUID that is derived from the text (RFC 9562, version 8: custom). */

@@ -1,4 +1,4 @@
-import type { InstancesClient, protos } from '@google-cloud/compute';
+import type { InstancesClient } from '@google-cloud/compute';
 import { z } from 'zod';
 import { parseRequestFault } from '#infra/google-cloud/compute-engine/compute-fault.ts';
 import type { Vm, VmStatus } from '#shared/ports/vm-provider.ts';
@@ -36,7 +36,8 @@ export type NamedVm = Omit<Vm, 'jobId' | 'attempt'> & {
   readonly owner: { readonly jobId: string; readonly attempt: number } | null;
 };
 
-export function readInstance(instance: protos.google.cloud.compute.v1.IInstance): NamedVm {
+/** Parses an instance resource of the API or of the client. */
+export function readInstance(instance: unknown): NamedVm {
   const { name, id, zone, status, labels } = instanceSchema.parse(instance);
   return {
     vmName: name,

@@ -24,10 +24,10 @@ export type ApiCalls = {
   readonly calls: Readonly<Record<string, readonly string[]>>;
 };
 
-/** The methods that infra/google-cloud/compute-engine calls. */
+/** The methods that infra/google-cloud/compute-engine calls with the client library. */
 export const COMPUTE_CALLS: ApiCalls = {
   package: 'google.cloud.compute.v1',
-  calls: { Instances: ['Insert', 'Get', 'Delete', 'AggregatedList'], ZoneOperations: ['Get', 'Wait'] },
+  calls: { Instances: ['Insert', 'Get', 'Delete'], ZoneOperations: ['Get', 'Wait'] },
 };
 
 /** The methods that infra/google-cloud/pubsub calls. */

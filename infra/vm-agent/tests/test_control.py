@@ -2,6 +2,7 @@ import os
 import signal
 import sys
 import tempfile
+import threading
 import unittest
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +20,12 @@ from vm_agent.control.decisions import (
     grace_seconds,
     plan_boot,
 )
-from vm_agent.control.machine_notices import parse_maintenance_event, parse_preempted
+from vm_agent.control.machine_notices import (
+    is_terminating,
+    parse_preempted,
+    seconds_until_window,
+    stop_lead_seconds,
+)
 from vm_agent.control.state_file import State, StateFile
 from vm_agent.control.stop_signal import StopSignal
 from vm_agent.program.exit_report import ExitReport
@@ -61,14 +67,28 @@ class LimitsTest(unittest.TestCase):
         for reason in ('PREEMPTED', 'STOPPED'):
             self.assertEqual(grace_seconds(StopNotice(reason, ''), LIMITS), 20)
 
-    def test_preemption_and_maintenance_have_notices_of_different_length(self) -> None:
-        preempted, maintained = parse_preempted('TRUE', 120), parse_maintenance_event('TERMINATE_ON_HOST_MAINTENANCE')
-        self.assertEqual([notice and notice.seconds_left for notice in (preempted, maintained)], [120, 60])
-
     def test_stops_for_preemption_and_terminating_maintenance_only(self) -> None:
         self.assertEqual([parse_preempted(value, 120) is None for value in ('TRUE', 'FALSE')], [False, True])
         values = ('TERMINATE_ON_HOST_MAINTENANCE', 'MIGRATE_ON_HOST_MAINTENANCE', 'NONE')
-        self.assertEqual([parse_maintenance_event(value) is None for value in values], [False, True, True])
+        self.assertEqual([is_terminating(value) for value in values], [True, False, False])
+
+    def test_stops_the_program_five_minutes_before_maintenance_or_at_half_of_a_short_notice(self) -> None:
+        for seconds_left, expected_seconds in ((3_600, 300), (600, 300), (60, 30), (0, 0)):
+            self.assertEqual(stop_lead_seconds(seconds_left), expected_seconds)
+
+    def test_maintenance_begins_at_its_window_if_there_is_one_within_the_notice(self) -> None:
+        now = 1_795_345_200.0
+        for upcoming, expected_seconds in (
+            ('{"windowStartTime": "2026-11-22T11:30:00Z"}', 1_800),
+            ('{"window_start_time": "2026-11-22T11:30:00+00:00"}', 1_800),
+            ('{"windowStartTime": "2026-11-22T10:00:00Z"}', 0),
+            ('{"windowStartTime": "2026-11-25T10:00:00Z"}', 3_600),
+            ('{"maintenanceStatus": "PENDING"}', 3_600),
+            ('[]', 3_600),
+            ('', 3_600),
+        ):
+            with self.subTest(upcoming):
+                self.assertEqual(seconds_until_window(upcoming, now, 3_600), expected_seconds)
 
 
 class EndTest(unittest.TestCase):
@@ -134,6 +154,20 @@ class StopSignalTest(unittest.TestCase):
         stop_signal.request_stop(StopNotice('STOPPED', 'second'))
         self.assertTrue(stop_signal.requested.wait(10))
         self.assertEqual(stop_signal.notice, StopNotice('PREEMPTED', 'first'))
+
+    def test_announces_an_interruption_of_the_machine_and_no_other_stop(self) -> None:
+        stop_signal = StopSignal()
+        announced = threading.Event()
+        stop_signal.on_interruption.append(announced.set)
+        stop_signal.request_stop(StopNotice('STOPPED', 'by the control plane'))
+        self.assertTrue(stop_signal.requested.wait(10))
+        self.assertIsNone(stop_signal.interruption)
+        stop_signal.request_stop(StopNotice('PREEMPTED', 'preempted', 30.0, is_interruption=True))
+        self.assertTrue(announced.wait(10))
+        interruption = stop_signal.interruption
+        assert interruption is not None and interruption.seconds_left is not None
+        self.assertEqual((interruption.message, interruption.is_stopping), ('preempted', True))
+        self.assertTrue(20 < interruption.seconds_left <= 30)
 
     def test_a_termination_signal_requests_a_stop(self) -> None:
         before = [(number, signal.getsignal(number)) for number in (signal.SIGTERM, signal.SIGINT)]

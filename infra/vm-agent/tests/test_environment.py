@@ -1,6 +1,5 @@
 import json
 import sys
-import tempfile
 import unittest
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +9,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from vm_agent.setup.environment import (
     ProgramPaths,
     ReplicaSpec,
-    create_work_directory,
     describe_cluster,
     program_arguments,
     program_environment,
@@ -54,13 +52,36 @@ class EnvironmentTest(unittest.TestCase):
             [worker[name] for name in ('MASTER_ADDR', 'MASTER_PORT', 'RANK', 'WORLD_SIZE')], ['a', '2222', '2', '3']
         )
         self.assertNotIn('RANK', environment_of(cluster=cluster, role='ps', index=0))
-        alone = environment_of()
-        self.assertEqual([alone[name] for name in ('MASTER_ADDR', 'RANK', 'WORLD_SIZE')], ['localhost', '0', '1'])
+        self.assertEqual(worker['NODE_RANK'], '2')
+
+    def test_a_single_machine_has_no_rank(self) -> None:
+        for name in ('MASTER_ADDR', 'MASTER_PORT', 'NODE_RANK', 'RANK', 'WORLD_SIZE'):
+            self.assertNotIn(name, environment_of())
+        self.assertEqual(environment_of(environment={'RANK': '0'})['RANK'], '0')
+
+    def test_describes_the_worker_pools_of_vertex_ai(self) -> None:
+        pools = {'workerpool0': ['a:2222'], 'workerpool3': ['b:2222']}
+        job = {'scheduling': {'timeout': '60s'}}
+        environment = environment_of(role='evaluator', cluster_spec={'cluster': pools, 'job': job})
+        self.assertEqual(
+            json.loads(environment['CLUSTER_SPEC']),
+            {'cluster': pools, 'environment': 'cloud', 'task': {'type': 'workerpool3', 'index': 0}, 'job': job},
+        )
+        self.assertEqual(json.loads(environment['TF_CONFIG'])['task']['type'], 'evaluator')
+        alone = environment_of(cluster_spec={'cluster': {'workerpool0': ['a:2222']}, 'job': job})
+        self.assertNotIn('TF_CONFIG', alone)
 
     def test_names_the_master_as_the_cluster_does(self) -> None:
         spec = replace(SPEC, cluster={'master': ('a:2222',)})
         self.assertEqual(describe_cluster(spec)['task'], {'type': 'master', 'index': 0})
         self.assertEqual(describe_cluster(replace(spec, role='evaluator'))['task']['type'], 'evaluator')
+
+    def test_the_users_variables_override_and_remove_the_machines(self) -> None:
+        tools = {'http_proxy': 'http://proxy', 'LANG': 'C.UTF-8', 'HOME': '/root'}
+        spec = replace(SPEC, environment={'http_proxy': '', 'LANG': 'de_DE.UTF-8', 'EMPTY': ''})
+        environment = program_environment(spec, PATHS, tools)
+        self.assertNotIn('http_proxy', environment)
+        self.assertEqual([environment[name] for name in ('LANG', 'HOME', 'EMPTY')], ['de_DE.UTF-8', '/root', ''])
 
     def test_adds_the_job_directory_once(self) -> None:
         self.assertEqual(program_arguments(SPEC)[-1], '--job-dir=gs://dropforge-local-jobs/digits')
@@ -83,15 +104,6 @@ class EnvironmentTest(unittest.TestCase):
         self.assertEqual(environment['B'], '$(A) digits_20261121-$(B)')
         self.assertIn('cluster', json.loads(environment['TF_CONFIG']))
         self.assertEqual(environment['PYTHONPATH'], '/h/sources/0:/mine:/image')
-
-    def test_links_the_path_of_the_job_directory_to_the_output_directory(self) -> None:
-        with tempfile.TemporaryDirectory() as folder:
-            output, work = Path(folder, 'output'), Path(folder, 'work')
-            output.mkdir()
-            work.mkdir()
-            create_work_directory(work, 'gs://bucket/a/b', output)
-            Path(f'{work}/gs://bucket/a/b/model').write_text('m')
-            self.assertEqual((output / 'model').read_text(), 'm')
 
 
 if __name__ == '__main__':

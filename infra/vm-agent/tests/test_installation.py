@@ -1,7 +1,5 @@
-import io
 import os
 import sys
-import tarfile
 import tempfile
 import threading
 import unittest
@@ -12,99 +10,14 @@ from typing import Dict, List, Sequence
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from vm_agent.http.credentials import without_credentials
 from vm_agent.program.exit_report import ReplicaEnded
-from vm_agent.setup.installation import InstallPaths, ToolResult, find_error, find_missing, install
-from vm_agent.setup.package_index import Indexes, without_credentials
-from vm_agent.setup.source_tree import InvalidArchive, can_build, inspect, read_requires_txt, unpack
+from vm_agent.setup.installation import Installer, find_error, find_missing
+from vm_agent.setup.installers import InstallPaths, ToolResult, read_uv_plan
+from vm_agent.setup.package_index import Indexes
+from vm_agent.setup.package_plan import PackagePlan, Program, plan_packages
 
 SETUP = "from setuptools import setup\nsetup(name='trainer', packages=['trainer'])\n"
-
-
-class SourceTreeTest(unittest.TestCase):
-    def setUp(self) -> None:
-        holder = tempfile.TemporaryDirectory()
-        self.addCleanup(holder.cleanup)
-        self.folder = Path(holder.name)
-
-    def tree(self, files: Dict[str, str]) -> Path:
-        root = self.folder / 'tree'
-        for name, text in files.items():
-            (root / name).parent.mkdir(parents=True, exist_ok=True)
-            (root / name).write_text(text)
-        return root
-
-    def zip(self, *names: str) -> Path:
-        path = self.folder / 'archive.zip'
-        with zipfile.ZipFile(path, 'w') as archive:
-            for name in names:
-                archive.writestr(name, name)
-        return path
-
-    def tar(self, *members: tarfile.TarInfo) -> Path:
-        path = self.folder / 'archive.tar.gz'
-        with tarfile.open(path, 'w:gz') as archive:
-            for member in members:
-                archive.addfile(member, io.BytesIO(b'x' * member.size))
-        return path
-
-    def test_finds_the_root_of_a_project_and_of_a_plain_package(self) -> None:
-        project = unpack(self.zip('trainer-1/setup.py', 'trainer-1/trainer/__init__.py'), self.folder / 'a')
-        self.assertEqual((project.root.name, project.has_build_file), ('trainer-1', True))
-        package = unpack(self.zip('trainer/__init__.py', 'trainer/task.py'), self.folder / 'b')
-        self.assertEqual((package.import_root, package.has_build_file), (self.folder / 'b', False))
-
-    def test_writes_nothing_outside_its_folder(self) -> None:
-        for name in ('../out', '/out', 'a/../../out'):
-            with self.subTest(name), self.assertRaises(InvalidArchive):
-                unpack(self.zip(name), self.folder / 'inside')
-        self.assertFalse((self.folder / 'out').exists())
-
-    def test_ignores_links_and_devices(self) -> None:
-        link, device, file = tarfile.TarInfo('link'), tarfile.TarInfo('device'), tarfile.TarInfo('link/file')
-        link.type, link.linkname = tarfile.SYMTYPE, str(self.folder)
-        device.type = tarfile.CHRTYPE
-        file.size = 3
-        root = unpack(self.tar(link, device, file), self.folder / 'inside').root
-        self.assertFalse((self.folder / 'file').exists())
-        self.assertFalse(any(path.is_symlink() for path in root.rglob('*')))
-
-    def test_rejects_invalid_and_truncated_archives(self) -> None:
-        complete = self.tar(*[tarfile.TarInfo(f'file-{number}') for number in range(50)]).read_bytes()
-        for body in (b'', b'not an archive', complete[: len(complete) // 2]):
-            path = self.folder / 'broken.tar.gz'
-            path.write_bytes(body)
-            with self.subTest(len(body)), self.assertRaises(InvalidArchive):
-                unpack(path, self.folder / 'inside')
-
-    def test_imports_from_the_directory_of_the_egg_info_with_its_requirements(self) -> None:
-        files = {
-            'setup.py': "setup(package_dir={'': 'src'})",
-            'src/trainer.egg-info/requires.txt': 'numpy>=1\n\n[extra]\nscipy\n\n[:python_version < "3.8"]\nbackport\n',
-            'src/trainer/__init__.py': '',
-        }
-        tree = inspect(self.tree(files))
-        self.assertEqual(tree.import_root, tree.root / 'src')
-        self.assertEqual(tree.requirements, ('numpy>=1', 'backport ; python_version < "3.8"'))
-
-    def test_leaves_to_a_build_what_cannot_be_imported_directly(self) -> None:
-        for files in (
-            {'setup.py': SETUP.replace('name', 'cmdclass={}, name')},
-            {'setup.py': SETUP, 'trainer/fast.pyx': ''},
-            {'setup.py': SETUP.replace('name', "install_requires=['x'], name")},
-            {'setup.py': SETUP, 'src/trainer/__init__.py': ''},
-        ):
-            with self.subTest(files), tempfile.TemporaryDirectory() as folder:
-                self.folder = Path(folder)
-                self.assertIsNone(inspect(self.tree(files)).import_root)
-
-    def test_can_build_only_with_the_build_backend_of_the_project(self) -> None:
-        root = self.tree({'pyproject.toml': '[build-system]\nbuild-backend = "no_such_backend.api"\n'})
-        self.assertFalse(can_build(root))
-        (root / 'pyproject.toml').write_text('[build-system]\nbuild-backend = "json.tool"\n')
-        self.assertTrue(can_build(root))
-
-    def test_ignores_the_requirements_of_extras(self) -> None:
-        self.assertEqual(read_requires_txt('\n[dev]\nx\n'), ())
 
 
 class QuietIndex(SimpleHTTPRequestHandler):
@@ -137,8 +50,8 @@ class InstallTest(unittest.TestCase):
             self.commands.append(argv)
             return ToolResult(exit_code, ("Cannot import 'no_such_backend.api'",))
 
-        paths = InstallPaths(self.folder / 'venv', self.folder / 'sources', os.environ)
-        install([archive], paths, run_tool)
+        plan = plan_packages([archive], self.folder / 'sources', 'trainer.task')
+        Installer(InstallPaths(self.folder / 'venv', os.environ), run_tool, None, lambda *_: None).install(plan)
 
     def ran_without_isolation(self) -> List[bool]:
         return ['--no-build-isolation' in command for command in self.commands if 'install' in command]
@@ -158,6 +71,79 @@ class InstallTest(unittest.TestCase):
             self.install_with_unknown_backend(exit_code=1)
         self.assertEqual(self.ran_without_isolation(), [True])
         self.assertIn('no_such_backend.api is missing', ended.exception.report.message)
+
+
+class UvTest(unittest.TestCase):
+    """uv itself is not run: its command lines, what is read from its output, and that pip does what it cannot."""
+
+    def setUp(self) -> None:
+        holder = tempfile.TemporaryDirectory()
+        self.addCleanup(holder.cleanup)
+        self.folder = Path(holder.name)
+        self.commands: List[Sequence[str]] = []
+        self.logged: List[str] = []
+        self.plan = ['Resolved 3 packages in 5ms', 'Would install 1 package', ' + einops==0.8.1']
+
+    def install(self, exit_codes: Dict[str, int], **variables: str) -> None:
+        """Installs a requirement that the image lacks, from an index that answers; `exit_codes` by tool."""
+        bin_folder = self.folder / 'bin'
+        bin_folder.mkdir()
+        (bin_folder / 'uv').write_text('')
+        (bin_folder / 'uv').chmod(0o755)
+        (self.folder / 'simple').mkdir()
+
+        def run_tool(argv: Sequence[str]) -> ToolResult:
+            self.commands.append(argv)
+            if '--no-index' in argv:
+                return ToolResult(1, ('ERROR: No matching distribution found for einops',))
+            lines = tuple(self.plan) if '--dry-run' in argv else ('installed',)
+            return ToolResult(exit_codes.get(Path(argv[0]).name, 0), lines)
+
+        environment = {
+            'PATH': f'{bin_folder}{os.pathsep}{os.environ["PATH"]}',
+            'PIP_CONFIG_FILE': os.devnull,
+            'PIP_INDEX_URL': f'file://{self.folder}/simple',
+            **variables,
+        }
+        plan = PackagePlan((), (), ('einops',), True, (), Program())
+        paths = InstallPaths(self.folder / 'venv', environment)
+        Installer(paths, run_tool, None, lambda text, _severity: self.logged.append(text)).install(plan)
+
+    def tools(self) -> List[str]:
+        return [Path(argv[0]).name for argv in self.commands if 'install' in argv and '--no-index' not in argv]
+
+    def test_asks_what_the_image_lacks_and_installs_only_that(self) -> None:
+        self.install({})
+        self.assertEqual(self.tools(), ['uv', 'uv'])
+        plan, installation = self.commands[-2:]
+        self.assertEqual(plan[plan.index('--python') + 1], sys.executable)
+        self.assertEqual(installation[installation.index('--python') + 1], str(self.folder / 'venv/bin/python'))
+        self.assertIn('--no-deps', installation)
+        self.assertEqual(installation[-1], 'einops==0.8.1')
+        self.assertIn('--default-index', installation)
+
+    def test_logs_that_the_errors_of_the_attempt_without_an_index_are_none(self) -> None:
+        self.install({})
+        self.assertIn('The machine image lacks einops, so a package index is used. This is not an error.', self.logged)
+
+    def test_leaves_to_pip_what_uv_cannot_do(self) -> None:
+        self.install({'uv': 1})
+        self.assertEqual(self.tools(), ['uv', 'python'])
+
+    def test_leaves_to_pip_a_plan_that_is_incomplete(self) -> None:
+        self.plan = ['Would install 2 packages', ' + einops==0.8.1']
+        self.install({})
+        self.assertEqual(self.tools(), ['uv', 'python'])
+
+    def test_leaves_to_pip_a_configuration_that_uv_does_not_read(self) -> None:
+        self.install({}, PIP_FIND_LINKS='/wheels')
+        self.assertEqual(self.tools(), ['python'])
+
+    def test_reads_versions_and_files_from_a_plan(self) -> None:
+        lines = ['Would install 2 packages', ' + a==1.0', ' + trainer==0.1 (from file:///home/trainer.whl)', ' - b==2']
+        self.assertEqual(read_uv_plan(lines), ['a==1.0', 'trainer @ file:///home/trainer.whl'])
+        self.assertEqual(read_uv_plan(['Audited 3 packages in 1ms', 'Would make no changes']), [])
+        self.assertIsNone(read_uv_plan(['error: unknown']))
 
 
 class PipTest(unittest.TestCase):

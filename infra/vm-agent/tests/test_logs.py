@@ -10,7 +10,7 @@ from vm_agent.http.retry import TransientError
 from vm_agent.logs.cloud_logging import BatchRejected, EntriesRejected, encode
 from vm_agent.logs.log_entries import LogLine, to_entry
 from vm_agent.logs.log_shipper import BATCH_ENTRIES_MAX, LogSettings, LogShipper
-from vm_agent.logs.output_lines import LINE_CHARS_MAX, TAIL_CHARS_MAX, LineSplitter, OutputTail
+from vm_agent.logs.output_lines import LINE_CHARS_MAX, TAIL_BYTES_MAX, LineSplitter, OutputTail
 
 
 def split(*chunks: bytes) -> List[str]:
@@ -36,22 +36,31 @@ class LineSplitterTest(unittest.TestCase):
         self.assertEqual(len(split(b'y' * 40_000 + b'\n')), 3)
 
     def test_the_tail_keeps_the_last_lines_within_its_limit(self) -> None:
+        for block_lines in (1, 1_000, 100_000):
+            tail = OutputTail()
+            lines = [f'line {number}' for number in range(100_000)]
+            for start in range(0, len(lines), block_lines):
+                tail.add(''.join(f'{line}\n' for line in lines[start : start + block_lines]).encode())
+            kept = tail.lines()
+            self.assertEqual(list(kept), lines[-len(kept) :])
+            self.assertLessEqual(sum(len(line) + 1 for line in kept), TAIL_BYTES_MAX)
+            self.assertGreater(sum(len(line) + 1 for line in kept), TAIL_BYTES_MAX - 20)
+
+    def test_the_tail_keeps_the_end_of_a_line_longer_than_its_limit(self) -> None:
         tail = OutputTail()
-        for number in range(100_000):
-            tail.add(f'line {number}')
-        self.assertEqual(tail.lines()[-1], 'line 99999')
-        self.assertLessEqual(sum(len(line) + 1 for line in tail.lines()), TAIL_CHARS_MAX)
+        tail.add(b'x' * 1_000_000 + b'the end\n')
+        self.assertTrue(tail.lines()[-1].endswith('xthe end'))
 
 
 class LogShipperTest(unittest.TestCase):
     def setUp(self) -> None:
         self.batches: List[Sequence[LogLine]] = []
 
-    def ship(self, send: object, lines: int, bytes_max: int = 10_000_000) -> List[str]:
-        shipper = LogShipper(LogSettings('vm-0', 0.01, bytes_max), send)  # type: ignore[arg-type]
+    def ship(self, send: object, lines: int) -> List[str]:
+        shipper = LogShipper(LogSettings('vm-0', 0.01), send)  # type: ignore[arg-type]
         shipper.start()
         for number in range(lines):
-            shipper.add_output('stdout', f'line {number}')
+            shipper.add_output('stdout', [f'line {number}'])
         shipper.close(10)
         return [line.text for batch in self.batches for line in batch]
 
@@ -65,9 +74,9 @@ class LogShipperTest(unittest.TestCase):
 
         for is_unreachable, delivered in ((True, ['last']), (False, [])):
             failures, self.batches = iter(range(4)), []
-            shipper = LogShipper(LogSettings('vm-0', 0.01, 1_000), send)
+            shipper = LogShipper(LogSettings('vm-0', 0.01), send)
             shipper.start()
-            shipper.add_output('stdout', 'last')
+            shipper.add_output('stdout', ['last'])
             shipper.close(0.05, lambda is_unreachable=is_unreachable: is_unreachable and not self.batches)
             self.assertEqual([line.text for batch in self.batches for line in batch], delivered)
 
@@ -98,11 +107,11 @@ class LogShipperTest(unittest.TestCase):
                 raise BatchRejected('400 bad entry')
             self.batches.append(batch)
 
-        shipper = LogShipper(LogSettings('vm-0', 0.01, 1_000_000), send)
+        shipper = LogShipper(LogSettings('vm-0', 0.01), send)
         shipper.start()
-        shipper.add_output('stdout', 'bad')
+        shipper.add_output('stdout', ['bad'])
         self.assertTrue(rejected.wait(10))
-        shipper.add_output('stdout', 'good')
+        shipper.add_output('stdout', ['good'])
         shipper.close(10)
         self.assertEqual([line.text for batch in self.batches for line in batch], ['good'])
 
@@ -125,31 +134,6 @@ class LogShipperTest(unittest.TestCase):
 
         self.ship(send, 500)
         self.assertLess(len(tries), 100)
-
-    def test_drops_and_counts_lines_over_the_limit(self) -> None:
-        lines = self.ship(self.batches.append, 100, bytes_max=70)
-        self.assertEqual(lines[:10], [f'line {number}' for number in range(10)])
-        self.assertEqual(lines[10], 'The output exceeds 70 bytes; further lines are not logged.')
-        self.assertEqual(lines[-1], '90 lines over the limit were not logged.')
-
-    def test_drops_lines_beyond_8_mb_rather_than_block_the_program(self) -> None:
-        is_up = threading.Event()
-
-        def send(batch: Sequence[LogLine]) -> None:
-            if not is_up.wait(0.05):
-                raise TransientError('down')
-            self.batches.append(batch)
-
-        shipper = LogShipper(LogSettings('vm-0', 0.01, 10**9), send)
-        shipper.start()
-        # 16 MB exceed the queue of 8 MB: this loop ends only because lines are dropped.
-        for _ in range(1_000):
-            shipper.add_output('stdout', 'x' * 16_000)
-        is_up.set()
-        shipper.close(20)
-        count = sum(len(batch) for batch in self.batches)
-        self.assertGreater(count, 400)
-        self.assertLess(count, 700)
 
     def test_parses_structured_lines(self) -> None:
         line = LogLine('stdout', '{"severity": "warning", "message": "m", "step": 3}', 'INFO', 0.5, 'id')

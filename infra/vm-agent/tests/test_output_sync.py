@@ -2,15 +2,14 @@ import os
 import sys
 import tempfile
 import unittest
+from dataclasses import replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from vm_agent.storage.client import Author, ObjectInfo, split_gs_uri
-from vm_agent.storage.crc32c import encode, extend_in_python
 from vm_agent.storage.manifest import Manifest, decode_manifest, encode_manifest
-from vm_agent.storage.output_files import MANIFEST_NAME, Stamp, is_restorable, scan_output
-from vm_agent.storage.output_sync import UploadedFile, select_files
+from vm_agent.storage.output_files import MANIFEST_NAME, is_restorable, scan_output
 
 AUTHOR = Author('digits', 3)
 
@@ -51,31 +50,13 @@ class ScanTest(unittest.TestCase):
         self.assertTrue(is_restorable('a/b..c/.d'))
 
 
-class SelectionTest(unittest.TestCase):
-    def test_selects_changed_and_stable_files_in_the_order_of_their_modification(self) -> None:
-        found = {'pointer': Stamp(1, 30), 'weights': Stamp(9, 20), 'moving': Stamp(5, 40), 'same': Stamp(1, 1)}
-        before = {**found, 'moving': Stamp(4, 35)}
-        uploaded = {
-            'same': UploadedFile(Stamp(1, 1), info('same', 1)),
-            'weights': UploadedFile(Stamp(8, 10), info('weights', 1)),
-        }
-        self.assertEqual(select_files(found, before, uploaded), ['weights', 'pointer'])
-        self.assertEqual(select_files(found, None, uploaded), ['weights', 'pointer', 'moving'])
-        self.assertEqual(select_files(found, {}, uploaded), [])
-
-
 class FormatTest(unittest.TestCase):
     def test_decodes_the_manifest_that_it_encoded_and_rejects_any_other(self) -> None:
-        manifest = Manifest(AUTHOR, {'a': info('a', 7)}, '6')
+        manifest = Manifest(AUTHOR, {'a': info('a', 7), 'b': replace(info('b', 8), modified_ns=9)})
         self.assertEqual(decode_manifest(encode_manifest(manifest), 'bucket', 'p/'), manifest)
         for body in (b'', b'[]', b'{"attempt": 1}', b'{"attempt": 1, "files": []}'):
             with self.assertRaises(ValueError):
                 decode_manifest(body, 'bucket', 'p/')
-
-    def test_crc32c_has_the_check_value_of_its_definition(self) -> None:
-        self.assertEqual(extend_in_python(0, b'123456789'), 0xE3069283)
-        self.assertEqual(extend_in_python(extend_in_python(0, b'12345'), b'6789'), 0xE3069283)
-        self.assertEqual(encode(0), 'AAAAAA==')
 
     def test_splits_gs_uris(self) -> None:
         self.assertEqual(split_gs_uri('gs://bucket/a/b'), ('bucket', 'a/b'))

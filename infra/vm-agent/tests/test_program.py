@@ -8,10 +8,38 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from vm_agent.program import processes
 from vm_agent.program.exit_report import truncate_evidence
 from vm_agent.program.processes import kill_remaining
-from vm_agent.program.progress import Progress, ProgressReader, parse_record
+from vm_agent.program.progress import NonFinite, Progress, ProgressReader, parse_record
+from vm_agent.program.unsaved_files import describe_unsaved
 from vm_agent.program.usage import CpuTimes, cpu_fraction, measure_tree, parse_gpus
+
+
+class UnsavedFilesTest(unittest.TestCase):
+    def test_names_the_largest_files_that_a_program_wrote(self) -> None:
+        with tempfile.TemporaryDirectory() as holder:
+            folder, output = Path(holder, 'work'), Path(holder, 'output')
+            (folder / '__pycache__').mkdir(parents=True)
+            output.mkdir()
+            (folder / 'train.py').write_text('print(1)')
+            started_at = (folder / 'train.py').stat().st_ctime + 0.001
+            (folder / 'gs:').symlink_to(output)
+            while not self._is_written_after(folder / '__pycache__' / 'train.pyc', started_at):
+                pass
+            (output / 'model').write_text('saved')
+            self.assertIsNone(describe_unsaved(folder, started_at))
+            (folder / 'runs').mkdir()
+            for size in range(5):
+                (folder / 'runs' / f'{size}.pt').write_text('x' * size)
+            self.assertIn(
+                'runs/4.pt (4 bytes), runs/3.pt (3 bytes), runs/2.pt (2 bytes) and 2 more.',
+                str(describe_unsaved(folder, started_at)),
+            )
+
+    def _is_written_after(self, path: Path, started_at: float) -> bool:
+        path.write_text('compiled')
+        return path.stat().st_ctime >= started_at
 
 
 class ProgressTest(unittest.TestCase):
@@ -23,8 +51,44 @@ class ProgressTest(unittest.TestCase):
             metrics.write_bytes(b'{"step": 1, "steps": 10, "loss": 0.5}\nnonsense\n\xff\n[1]\n{"step": 2, "lo')
             self.assertEqual(reader.read(), Progress(step=1, steps_max=10, metrics={'loss': 0.5}))
             with open(metrics, 'ab') as file:
-                file.write(b'ss": 0.25, "name": "x", "nan": NaN}\n')
+                file.write(b'ss": 0.25, "name": "x", "flag": true}\n')
             self.assertEqual(reader.read(), Progress(step=2, steps_max=10, metrics={'loss': 0.25}))
+
+    def test_keeps_the_first_value_that_is_not_finite_and_never_a_number_from_before_it(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            metrics = Path(folder, 'metrics.jsonl')
+            metrics.write_text(
+                '{"step": 1, "loss": 0.5, "accuracy": 0.9, "norm": 2}\n'
+                '{"step": 2, "loss": NaN, "norm": 1e999, "gain": "-inf"}\n'
+                '{"step": 3, "loss": "nan", "norm": 3, "huge": ' + '9' * 400 + '}\n'
+                '{"step": NaN}\n'
+            )
+            progress = ProgressReader(metrics, Path(folder, 'none')).read()
+        self.assertEqual((progress.step, progress.metrics), (3, {'accuracy': 0.9, 'norm': 3}))
+        self.assertEqual(
+            progress.to_json()['nonFinite'],
+            {
+                'loss': {'value': 'NaN', 'step': 2},
+                'norm': {'value': 'Infinity', 'step': 2},
+                'gain': {'value': '-Infinity', 'step': 2},
+                'huge': {'value': 'Infinity', 'step': 3},
+            },
+        )
+        json.dumps(progress.to_json(), allow_nan=False)
+
+    def test_limits_the_metrics(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            metrics = Path(folder, 'metrics.jsonl')
+            metrics.write_text(''.join(f'{{"m{number}": {"NaN" if number % 2 else 1}}}\n' for number in range(1_000)))
+            progress = ProgressReader(metrics, Path(folder, 'none')).read()
+        self.assertEqual((len(progress.metrics), len(progress.non_finite)), (32, 32))
+
+    def test_reports_nan_of_hypertune(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            hypertune = Path(folder, 'output.metrics')
+            hypertune.write_text('{"global_step": "7", "timestamp": 1.5, "trial": "0", "loss": "nan"}\n')
+            progress = ProgressReader(Path(folder, 'none'), hypertune).read()
+        self.assertEqual(progress.non_finite, {'loss': NonFinite('NaN', 7.0)})
 
     def test_reads_the_last_line_of_hypertune(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
@@ -34,8 +98,8 @@ class ProgressTest(unittest.TestCase):
             reader = ProgressReader(Path(folder, 'none'), hypertune)
             self.assertEqual(reader.read(), Progress(step=2.0, steps_max=None, metrics={'accuracy': 0.75}))
 
-    def test_accepts_finite_numbers_only(self) -> None:
-        self.assertEqual(parse_record(b'{"a": true, "b": null, "c": 1e999, "d": "2", "e": [1]}'), {'d': 2.0})
+    def test_accepts_numbers_only(self) -> None:
+        self.assertEqual(parse_record(b'{"a": true, "b": null, "c": "x", "d": "2", "e": [1]}'), {'d': 2.0})
         self.assertEqual(parse_record(b'[' * 100_000), {})
 
 
@@ -51,7 +115,10 @@ class UsageTest(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             Path(folder, 'deep').mkdir()
             Path(folder, 'deep', 'file').write_bytes(b'x' * 1_000_000)
-            self.assertGreaterEqual(measure_tree(Path(folder)), 1_000_000)
+            Path(folder, 'staging').mkdir()
+            Path(folder, 'staging', '1').write_bytes(b'x' * 1_000_000)
+            measured = measure_tree(Path(folder), Path(folder, 'staging'))
+            self.assertTrue(1_000_000 <= measured < 2_000_000, measured)
 
 
 class EvidenceTest(unittest.TestCase):
@@ -63,6 +130,21 @@ class EvidenceTest(unittest.TestCase):
         self.assertTrue(all(len(line.encode('utf-16-le')) <= 4000 for line in kept))
         self.assertLess(len(json.dumps(kept)), 45_000)
         self.assertEqual(len(truncate_evidence(['short'] * 100)), 40)
+
+    def test_keeps_both_ends_of_a_long_line(self) -> None:
+        (line,) = truncate_evidence(['ValueError: ' + '\U0001f600' * 3_000 + ' is not a label'])
+        self.assertTrue(line.startswith('ValueError: \U0001f600') and line.endswith('\U0001f600 is not a label'))
+        self.assertLessEqual(len(line.encode('utf-16-le')), 4_000)
+
+
+class MarkerTest(unittest.TestCase):
+    def test_rejects_a_marker_that_every_process_would_have(self) -> None:
+        # Without processes to find, a missing check kills none of this machine's.
+        self.addCleanup(setattr, processes, 'PROC', processes.PROC)
+        processes.PROC = Path('/nonexistent')
+        for marker in (b'', b'=', b'DROPFORGE_VM=', b'vm-1'):
+            with self.assertRaisesRegex(ValueError, 'is not a marker'):
+                kill_remaining(-1, marker)
 
 
 @unittest.skipUnless(Path('/proc/self/environ').exists(), 'needs /proc')

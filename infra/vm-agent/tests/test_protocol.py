@@ -26,11 +26,13 @@ from vm_agent.control.config import (
     read_config,
     upgrade,
 )
-from vm_agent.control.heartbeats import Status, evaluate_answer, heartbeat_body
-from vm_agent.program.exit_report import EXIT_REASONS, ExitReport
-from vm_agent.program.progress import Progress
+from vm_agent.control.heartbeats import ProgramEndTime, Reboot, Status, evaluate_answer, heartbeat_body
+from vm_agent.control.stop_signal import Interruption
+from vm_agent.program.exit_report import EXIT_REASONS, ExitReport, parse_exit_report
+from vm_agent.program.progress import NonFinite, Progress
 from vm_agent.program.usage import GpuUsage, Usage
 from vm_agent.setup.environment import ProgramPaths, program_environment, tool_environment
+from vm_agent.setup.package_layout import PackageTree, decide_layout
 
 GOLDEN = HERE.parents[2] / 'shared' / 'protocol' / 'golden'
 JOB_FILE_SCHEMA = HERE.parents[2] / 'shared' / 'job-file' / 'formats' / 'dropforge' / 'job.schema.json'
@@ -125,6 +127,29 @@ def exited_heartbeat(config: Config) -> Dict[str, Any]:
     return heartbeat_body(config, 19, Status('EXITED', Usage(), Progress(), report))
 
 
+def interrupted_heartbeat(config: Config) -> Dict[str, Any]:
+    """In the second boot, while the output is being saved after a failure and a notice."""
+    evidence = ('RuntimeError: Connection closed by peer [10.0.0.3]:33421',)
+    report = ExitReport('PREEMPTED', 'Compute Engine is preempting the VM.', exit_code=1, evidence=evidence)
+    status = Status(
+        'UPLOADING',
+        Usage(),
+        Progress(),
+        notice=Interruption('Compute Engine is preempting the VM.', True, None),
+        program_end=ProgramEndTime(1_795_345_200.125, 2.5),
+        pending_exit=report,
+        reboot=Reboot(1, 61.5),
+    )
+    return heartbeat_body(config, 1_000_007, status)
+
+
+def warning_heartbeat(config: Config) -> Dict[str, Any]:
+    report = ExitReport('EXITED', 'The program ended with exit code 0.', exit_code=0, saved_nothing=True)
+    non_finite = {'loss': NonFinite('NaN', 7), 'norm': NonFinite('Infinity', None)}
+    progress = Progress(step=10, steps_max=10, metrics={'accuracy': 0.1}, non_finite=non_finite)
+    return heartbeat_body(config, 23, Status('EXITED', Usage(), progress, parse_exit_report(report.to_json())))
+
+
 def check_config(test: unittest.TestCase, name: str) -> None:
     body = {**upgrade(golden(name)), 'protocol': PROTOCOL_VERSION}
     recorder = KeyRecorder(body)
@@ -146,14 +171,19 @@ def check_answer(test: unittest.TestCase, name: str) -> None:
 
 
 def check_service_variables(test: unittest.TestCase, name: str) -> None:
-    """The reserved names are exactly those that the agent sets, and every reserved prefix is in use."""
+    """
+    The reserved names are those that the agent sets for a member of a cluster, except for one that users may replace;
+    every reserved prefix is in use.
+    """
     reserved = golden(name)
     test.assertEqual(sorted(reserved), ['names', 'prefixes'])
     prefixes = tuple(reserved['prefixes'])
-    spec = replace(golden_config().spec, environment={})
+    cluster = {'chief': ('a:2222',), 'worker': ('b:2222',)}
+    spec = replace(golden_config().spec, environment={}, cluster=cluster)
     paths = ProgramPaths(Path('/h/venv/bin/python'), Path('/h/output'), Path('/h/m'), Path('/h/t'), ('/h/sources/0',))
     variables = program_environment(spec, paths, tool_environment({}, paths, 'vm'))
-    test.assertEqual({variable for variable in variables if not variable.startswith(prefixes)}, set(reserved['names']))
+    set_names = {variable for variable in variables if not variable.startswith(prefixes)}
+    test.assertEqual(set_names, {*reserved['names'], 'PYTHONUNBUFFERED'})
     for prefix in prefixes:
         test.assertTrue(any(variable.startswith(prefix) for variable in variables), prefix)
 
@@ -174,11 +204,30 @@ def check_produced(
     return check
 
 
+def check_layouts(test: unittest.TestCase, name: str) -> None:
+    for case in golden(name):
+        tree = PackageTree(case['archive'], set(case['files']), case['files'].get)
+        layout = decide_layout(tree, case['module'])
+        decided = {
+            'style': layout.style,
+            'root': layout.root,
+            'importRoots': list(layout.import_roots),
+            'program': None if layout.program is None else vars(layout.program),
+            'workingDirectory': layout.working_directory,
+            'requirementFiles': list(layout.requirement_files),
+            'requirements': list(layout.requirements),
+        }
+        test.assertEqual(decided, case['layout'], case['what'])
+
+
 CHECKS: Dict[str, Callable[[unittest.TestCase, str], None]] = {
     'exit-reasons.json': check_exit_reasons,
     'heartbeat-answer.json': check_answer,
     'heartbeat-exited.json': check_produced(exited_heartbeat),
+    'heartbeat-interrupted.json': check_produced(interrupted_heartbeat),
     'heartbeat-running.json': check_produced(running_heartbeat),
+    'heartbeat-warnings.json': check_produced(warning_heartbeat),
+    'package-layouts.json': check_layouts,
     'service-variables.json': check_service_variables,
     'vm-config.json': check_config,
     'protocol-1/heartbeat-running.json': check_produced(running_heartbeat, protocol=1),
@@ -245,9 +294,18 @@ class ConfigTest(unittest.TestCase):
 class OptionalFieldsTest(unittest.TestCase):
     def test_have_the_defaults_of_the_job_file(self) -> None:
         schema = json.loads((JOB_FILE_SCHEMA).read_text('utf-8'))
-        for (section, field), default in OPTIONAL_FIELDS.items():
-            self.assertEqual(section, 'program')
-            self.assertEqual(schema['properties'][field]['default'], default, field)
+        for path, default in OPTIONAL_FIELDS.items():
+            if path[0] == 'program':
+                self.assertEqual(schema['properties'][path[1]]['default'], default, path)
+
+    def test_a_configuration_without_a_cache_installs_at_every_start(self) -> None:
+        body = golden('vm-config.json')
+        cache = read_config(body).environment_cache
+        self.assertEqual((cache.bucket, cache.prefix), ('dropforge-local-cache', 'environments-1'))
+        without = {**body, 'program': {**body['program'], 'environmentCache': False}}
+        self.assertIsNone(read_config(without).environment_cache)
+        del body['cachedEnvironments']
+        self.assertIsNone(read_config(body).environment_cache)
 
 
 class ProtocolVersionTest(unittest.TestCase):

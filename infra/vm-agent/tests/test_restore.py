@@ -13,14 +13,14 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).res
 from fake_storage import BUCKET, FakeStorage, Received, StoredObject
 from vm_agent.http.retry import RetryPolicy, TransientError
 from vm_agent.program.exit_report import ReplicaEnded
-from vm_agent.storage.client import Author, ObjectInfo, parse_object_info
+from vm_agent.storage.client import REQUESTS_MAX, Author, ObjectInfo, parse_object_info
 from vm_agent.storage.job_directory import JobDirectory
 from vm_agent.storage.manifest import Manifest
-from vm_agent.storage.restore import CONNECTIONS_MAX, Restore, describe_restore_error, select_objects
+from vm_agent.storage.output_files import PARTS_PREFIX
+from vm_agent.storage.restore import Restore, describe_restore_error, select_objects
 
 EARLIER = Author('digits', 3)
 AUTHOR = Author('digits', 4)
-COMMITTED_AT = 10
 POLICY = RetryPolicy(tries_max=3, seconds_max=30)
 
 
@@ -31,40 +31,26 @@ def info(name: str, generation: int, author: Optional[Author] = EARLIER) -> Obje
 def committed(*objects: StoredObject) -> Manifest:
     """The last manifest of an earlier attempt; it has fewer checksums than the object resources."""
     files = {one.name[len('p/') :]: replace(parse_object_info(one.resource), md5=None, author=None) for one in objects}
-    return Manifest(EARLIER, files, str(COMMITTED_AT))
+    return Manifest(EARLIER, files)
 
 
 class SelectionTest(unittest.TestCase):
-    def test_selects_the_committed_generations_and_what_was_uploaded_after_them(self) -> None:
+    def test_selects_exactly_the_generations_that_the_manifest_names(self) -> None:
         live = {
             'kept': info('kept', 5),
             'rewritten': info('rewritten', 12),
-            'new': info('new', 11),
-            'old': info('old', 2),
-        }
-        manifest = Manifest(
-            EARLIER, {'kept': info('kept', 5), 'rewritten': info('rewritten', 6), 'gone': info('gone', 4)}, '10'
-        )
-        selected = select_objects(live, manifest, 'digits')
-        generations = {name: found.generation for name, found in selected.items()}
-        self.assertEqual(generations, {'kept': '5', 'rewritten': '6', 'gone': '4', 'new': '11'})
-        self.assertEqual(select_objects(live, Manifest(None, {}, '0'), 'digits'), live)
-
-    def test_selects_objects_of_other_writers_only_if_they_are_committed(self) -> None:
-        live = {
+            'uploaded-but-never-committed': info('uploaded-but-never-committed', 11),
+            'deleted-by-the-program': info('deleted-by-the-program', 2),
             'by-the-program': info('by-the-program', 11, None),
-            'by-another-job': info('by-another-job', 12, Author('older', 9)),
-            'by-this-job': info('by-this-job', 13),
-            'committed': info('committed', 5, None),
+            'committed-by-the-program': info('committed-by-the-program', 3, None),
         }
-        manifest = Manifest(Author('older', 9), {'committed': info('committed', 5, None)}, '10')
-        self.assertEqual(sorted(select_objects(live, manifest, 'digits')), ['by-this-job', 'committed'])
-        self.assertEqual(sorted(select_objects(live, Manifest(None, {}, '0'), 'digits')), ['by-this-job'])
+        generations = {'kept': 5, 'rewritten': 6, 'gone': 4, 'committed-by-the-program': 3}
+        manifest = Manifest(EARLIER, {name: info(name, generation) for name, generation in generations.items()})
+        selected = select_objects(live, manifest)
+        self.assertEqual({name: int(found.generation) for name, found in selected.items()}, generations)
 
-    def test_selects_the_newer_one_if_a_file_became_a_folder(self) -> None:
-        manifest = Manifest(EARLIER, {'model': info('model', 5), 'a/b/c': info('a/b/c', 6)}, '10')
-        live = {'model/weights': info('model/weights', 11), 'a': info('a', 12), 'model2': info('model2', 13)}
-        self.assertEqual(sorted(select_objects(live, manifest, 'digits')), ['a', 'model/weights', 'model2'])
+    def test_selects_nothing_before_the_first_commit(self) -> None:
+        self.assertEqual(select_objects({'half-of-a-set': info('half-of-a-set', 5)}, Manifest(None)), {})
 
 
 class RestoreTest(unittest.TestCase):
@@ -75,12 +61,14 @@ class RestoreTest(unittest.TestCase):
         self.addCleanup(holder.cleanup)
         self.folder = Path(holder.name, 'output')
         self.folder.mkdir()
+        self.logged: List[str] = []
 
     def restore(
         self, manifest: Manifest, bytes_max: int = 1_000, policy: RetryPolicy = POLICY
     ) -> Dict[str, ObjectInfo]:
         directory = JobDirectory(self.cloud.connect(), f'gs://{BUCKET}/p', AUTHOR)
-        return Restore(directory, self.folder, bytes_max, policy, lambda _text, _severity: None).run(manifest)
+        restore = Restore(directory, self.folder, bytes_max, policy, lambda text, _: self.logged.append(text))
+        return restore.run(manifest)
 
     def assert_ends(self, reason: str, manifest: Manifest, evidence: str, bytes_max: int = 1_000) -> None:
         with self.assertRaises(ReplicaEnded) as caught:
@@ -94,6 +82,13 @@ class RestoreTest(unittest.TestCase):
         restored = self.restore(committed(*files), bytes_max=400)
         self.assertEqual(sorted(restored), ['step/1', 'step/2', 'step/3', 'step/4'])
         self.assertEqual((self.folder / 'step' / '4').read_bytes(), b'x' * 100)
+
+    def test_deletes_the_parts_that_earlier_attempts_left_behind(self) -> None:
+        for number, author in enumerate((EARLIER, AUTHOR, Author('digits', 5), Author('other', 1)), start=1):
+            self.cloud.put(f'p/{PARTS_PREFIX}{number}/000000.dropforge-part', b'x', number, author)
+        self.assertEqual(self.restore(Manifest(None)), {})
+        left = sorted(int(name.split('/')[2]) for name in self.cloud.objects if PARTS_PREFIX in name)
+        self.assertEqual(left, [2, 3, 4])
 
     def test_counts_the_space_of_files_that_it_replaces_as_free(self) -> None:
         (self.folder / 'model').write_bytes(b'y' * 80)
@@ -128,11 +123,12 @@ class RestoreTest(unittest.TestCase):
         with self.assertRaises(TransientError):
             self.restore(manifest)
 
-    def test_restores_the_live_generation_if_the_committed_one_was_replaced(self) -> None:
+    def test_restores_the_live_generation_with_a_warning_if_the_committed_one_is_gone(self) -> None:
         manifest = committed(self.cloud.put('p/model', b'committed', 1, EARLIER))
         self.cloud.put('p/model', b'later', 11, EARLIER)
         self.assertEqual(self.restore(manifest)['model'].generation, '11')
         self.assertEqual((self.folder / 'model').read_bytes(), b'later')
+        self.assertIn('The version of model that was saved with the other files no longer exists', self.logged[0])
 
     def test_follows_a_file_that_is_replaced_during_its_download(self) -> None:
         manifest = committed(self.cloud.put('p/model', b'committed', 1, EARLIER))
@@ -154,7 +150,7 @@ class RestoreTest(unittest.TestCase):
         self.assertEqual(self.cloud.tokens_fetched, 2)
 
     def test_downloads_as_many_files_in_parallel_as_allowed(self) -> None:
-        together = threading.Barrier(CONNECTIONS_MAX, timeout=30)
+        together = threading.Barrier(REQUESTS_MAX, timeout=30)
         downloading: List[Received] = []
         counts: List[int] = []
 
@@ -166,9 +162,9 @@ class RestoreTest(unittest.TestCase):
             together.wait()
 
         self.cloud.before_sending = wait_for_others
-        files = [self.cloud.put(f'p/{number}', b'x', number, EARLIER) for number in range(1, 3 * CONNECTIONS_MAX + 1)]
+        files = [self.cloud.put(f'p/{number}', b'x', number, EARLIER) for number in range(1, 3 * REQUESTS_MAX + 1)]
         self.assertEqual(len(self.restore(committed(*files))), len(files))
-        self.assertEqual(max(counts), CONNECTIONS_MAX)
+        self.assertEqual(max(counts), REQUESTS_MAX)
 
     def test_cancels_all_downloads_when_one_file_cannot_be_restored(self) -> None:
         lost, waiting = self.cloud.put('p/lost', b'lost', 1, EARLIER), self.cloud.put('p/waiting', b'w', 2, EARLIER)
@@ -190,7 +186,15 @@ class RestoreTest(unittest.TestCase):
         with self.assertRaises(TransientError):
             self.restore(committed(*files), policy=RetryPolicy(1_000, 600, cancelled))
 
-    def test_orders_modification_times_by_generation(self) -> None:
+    def test_keeps_the_order_in_which_the_program_wrote_the_files(self) -> None:
+        stored = [self.cloud.put(f'p/step-{step}', b'x', step, EARLIER) for step in (9, 10, 11)]
+        files = committed(*stored).files
+        modified = {name: replace(info, modified_ns=100 - int(info.generation)) for name, info in files.items()}
+        self.restore(Manifest(EARLIER, modified))
+        by_age = sorted(self.folder.iterdir(), key=lambda path: path.stat().st_mtime_ns)
+        self.assertEqual([path.name for path in by_age], ['step-11', 'step-10', 'step-9'])
+
+    def test_orders_files_of_earlier_agents_by_their_upload(self) -> None:
         files = [self.cloud.put(f'p/step-{step}', b'x', 100 - step, EARLIER) for step in (9, 10, 11)]
         self.restore(committed(*files))
         by_age = sorted(self.folder.iterdir(), key=lambda path: path.stat().st_mtime_ns)

@@ -11,6 +11,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).res
 from fake_storage import FakeStorage
 from vm_agent.http.retry import RetryPolicy, TransientError, call_with_retry
 from vm_agent.storage.client import StorageRejected, parse_object_info
+from vm_agent.storage.download import download_file
 
 TRIES_MAX = 3
 
@@ -58,7 +59,7 @@ class DownloadTest(unittest.TestCase):
         self.stored = self.cloud.put('checkpoint', bytes(range(100)) * 10, 1)
 
     def download(self, policy: RetryPolicy) -> None:
-        self.cloud.connect().download(parse_object_info(self.stored.resource), self.target, policy)
+        download_file(self.cloud.connect(), parse_object_info(self.stored.resource), self.target, policy)
 
     def test_that_makes_progress_is_resumed_after_any_number_of_broken_connections(self) -> None:
         self.cloud.bytes_per_connection = 100

@@ -1,6 +1,7 @@
 """Secrets reach the program's environment only."""
 
 import base64
+import gzip
 import json
 import sys
 import tempfile
@@ -16,9 +17,11 @@ sys.path.insert(0, str(HERE.parent))
 from vm_agent.control.config import parse_config
 from vm_agent.http.cached_token import CachedToken
 from vm_agent.http.retry import RetryPolicy, TransientError
+from vm_agent.logs.full_log import FullLog
 from vm_agent.logs.log_shipper import LogSettings, LogShipper
 from vm_agent.logs.mask import Mask
-from vm_agent.logs.output_lines import LINE_CHARS_MAX, LineSplitter
+from vm_agent.logs.output_lines import LINE_CHARS_MAX, PENDING_BYTES_MAX, BlockSplitter, LineSplitter, OutputTail
+from vm_agent.program.child_process import ChildProcess, Command
 from vm_agent.program.exit_report import ReplicaEnded
 from vm_agent.program.progress import ProgressReader
 from vm_agent.setup.environment import ProgramPaths, program_environment
@@ -57,7 +60,7 @@ class MaskTest(unittest.TestCase):
     def test_does_not_mask_values_that_are_too_short(self) -> None:
         self.mask.add('abc')
         self.mask.add('')
-        self.assertEqual((self.mask('abcabc'), self.mask.chars_max), ('abcabc', 0))
+        self.assertEqual((self.mask('abcabc'), self.mask.bytes_max), ('abcabc', 0))
         self.mask.add('abcd')
         self.assertEqual(self.mask('abcabcd'), 'abc***')
 
@@ -80,9 +83,9 @@ class LineMaskTest(unittest.TestCase):
         self.mask.add('0123456789')
 
     def split(self, *chunks: bytes) -> list:
-        splitter = LineSplitter(self.mask)
-        lines = [line for chunk in chunks for line in splitter.feed(chunk)]
-        return [*lines, *splitter.finish()]
+        blocks, lines = BlockSplitter(self.mask), LineSplitter()
+        masked = [*(blocks.feed(chunk) for chunk in chunks), blocks.finish()]
+        return [*(line for block in masked for line in lines.feed(block)), *lines.finish()]
 
     def test_masks_a_value_that_arrives_in_several_chunks(self) -> None:
         self.assertEqual(self.split(b'a 01234', b'56789 b\n0123', b'456789'), ['a *** b', '***'])
@@ -95,9 +98,35 @@ class LineMaskTest(unittest.TestCase):
                 self.assertEqual(text.replace('x', '').replace('y', ''), '***')
                 self.assertEqual(text.count('y'), 30_000)
 
+    def test_masks_a_value_where_a_line_that_does_not_end_is_forwarded(self) -> None:
+        for offset in range(-11, 2):
+            data = b'x' * (PENDING_BYTES_MAX + offset) + b'0123456789' + b'y' * 300_000
+            size = 65_536 + offset
+            text = ''.join(self.split(*(data[at : at + size] for at in range(0, len(data), size))))
+            self.assertEqual(text.replace('x', '').replace('y', ''), '***')
+
+    def test_masks_the_evidence_and_the_complete_log_like_the_lines(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            code = 'import sys; print("a 01234", end="", flush=True); print("56789 b"); sys.exit("0123456789")'
+            full_log, tail = FullLog(Path(folder), 'log', 1_000_000), OutputTail()
+            command = Command([sys.executable, '-c', code], {}, Path(folder), f'DROPFORGE_VM={folder}'.encode(), self.mask)
+
+            def forward(stream: str, block: bytes) -> None:
+                tail.add(block)
+                full_log.write(stream, block)
+
+            ended = threading.Event()
+            child = ChildProcess(command, forward, ended.set)
+            ended.wait(30)
+            child.clean_up()
+            full_log.finish()
+            texts = [gzip.decompress(part.read_bytes()) for part in sorted(Path(folder).glob('*.gz'))]
+        self.assertEqual(sorted(texts), [b'***\n', b'a *** b\n'])
+        self.assertEqual(sorted(tail.lines()), ['***', 'a *** b'])
+
     def test_masks_a_value_in_the_agents_own_log_lines(self) -> None:
         sent = []
-        shipper = LogShipper(LogSettings('i', 60.0, 1_000, self.mask), sent.extend)
+        shipper = LogShipper(LogSettings('i', 60.0, self.mask), sent.extend)
         shipper.start()
         shipper.log('cannot use 0123456789')
         shipper.close(5.0)

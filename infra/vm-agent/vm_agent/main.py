@@ -1,11 +1,13 @@
 """Runs the agent: one boot of the VM, from its configuration to the delivered exit report."""
 
 import os
+import shutil
 import threading
 import traceback
 from dataclasses import replace
 from pathlib import Path
 
+from vm_agent.cache.store import BackgroundStore
 from vm_agent.control.config import Config, ConfigError, parse_config
 from vm_agent.control.decisions import BootPlan, StopNotice, plan_boot
 from vm_agent.control.heartbeats import Heartbeats, Probes
@@ -24,9 +26,12 @@ from vm_agent.control.supervisor import Monitored, Supervisor
 from vm_agent.http.request import is_disk_full
 from vm_agent.http.retry import TransientError
 from vm_agent.logs.cloud_logging import CloudLogging
+from vm_agent.logs.fold import FoldLimits
+from vm_agent.logs.full_log import FullLog
 from vm_agent.logs.log_entries import LogSource
 from vm_agent.logs.log_shipper import LogSettings, LogShipper
 from vm_agent.logs.mask import Mask
+from vm_agent.logs.output_log import OutputLog
 from vm_agent.logs.serial_console import write_to_console
 from vm_agent.program.exit_report import ExitReport, ReplicaEnded
 from vm_agent.program.processes import become_subreaper
@@ -35,10 +40,17 @@ from vm_agent.program.usage import DiskMeter, UsageMeter
 from vm_agent.setup.job_secrets import JobSecrets, SecretManager
 from vm_agent.storage.client import Author, Storage
 from vm_agent.storage.job_directory import JobDirectory
+from vm_agent.storage.log_upload import LogUpload, logs_prefix_of
 from vm_agent.storage.output_sync import OutputSync
+from vm_agent.storage.staging import STAGING_FOLDER, Staging
 
 DEFAULT_HOME = '/var/lib/dropforge'
 LOG_FLUSH_SECONDS_MAX = 10.0
+# For the rest of the complete log after a program that ended by itself.
+LOG_UPLOAD_SECONDS_MAX = 300.0
+# The share of the work disk that the complete log may take until it is uploaded.
+LOG_DISK_FRACTION_MAX = 0.1
+LOG_DISK_BYTES_MAX = 2_147_483_648
 
 
 def main() -> int:
@@ -76,30 +88,47 @@ class Boot:
         settings = LogSettings(
             id_prefix=f'{self._instance.instance_id}-{self._state.boot}',
             flush_seconds=config.intervals.log_seconds,
-            program_bytes_max=config.limits.log_bytes_max,
             mask=self._mask,
         )
         source = LogSource(
             spec.project_id, spec.job_id, spec.attempt, spec.name, self._instance.instance_id, self._instance.zone
         )
         self._logs = LogShipper(settings, CloudLogging(endpoints.logging_url, source, self._token).write)
+        log_bytes_max = min(LOG_DISK_BYTES_MAX, int(LOG_DISK_FRACTION_MAX * config.limits.disk_bytes_max))
+        log_name = f'attempt-{spec.attempt}-{spec.name}-boot-{self._state.boot:04d}'
+        self._full_log = FullLog(home / 'logs', log_name, log_bytes_max)
+        fold_limits = FoldLimits(config.limits.log_bytes_max)
+        log_uri = f'{spec.job_dir}/{logs_prefix_of(spec.job_id)}'
+        self._output = OutputLog(self._logs, self._full_log, fold_limits, log_uri)
         identity = identity_token(metadata, endpoints.heartbeat_audience)
         self._heartbeats = Heartbeats(config, identity, stop_signal, self._logs.log)
-        self._disk = DiskMeter(home)
+        self._staging_folder = home / STAGING_FOLDER
+        self._disk = DiskMeter(home, self._staging_folder)
+        self._background_store = BackgroundStore(self._logs.log)
 
     def run(self) -> int:
         plan = plan_boot(self._state)
         if plan == BootPlan.POWER_OFF:
             return 0
+        report = self._state.exit
+        if report is not None:
+            self._heartbeats.set_program_end(report, self._state.program_ended_at)
         self._start_threads()
         replica = self._create_replica()
-        report = self._state.exit
+        log_upload = LogUpload(self._full_log, replica.directory, self._logs.log)
+        log_upload.start()
         if plan == BootPlan.RUN or report is None:
             report = self._run_program(replica)
+            self._output.finish()
+        self._heartbeats.set_program_end(report, self._state.program_ended_at)
         if not self._state.is_output_saved:
             report = self._save_output(replica, report)
+        self._background_store.finish(report.is_stopped)
+        log_upload.finish(LOG_FLUSH_SECONDS_MAX if report.is_stopped else LOG_UPLOAD_SECONDS_MAX)
         self._logs.log(f'{report.reason}: {report.message}')
         self._logs.close(LOG_FLUSH_SECONDS_MAX, self._heartbeats.is_unreachable)
+        # What could not be delivered until now makes the complete log wanted.
+        log_upload.finish(LOG_FLUSH_SECONDS_MAX)
         is_delivered = self._heartbeats.deliver_exit(report)
         self._write_state(replace(self._state, is_exit_delivered=is_delivered))
         return 0 if is_delivered else 1
@@ -107,28 +136,38 @@ class Boot:
     def _start_threads(self) -> None:
         spec, limits = self._config.spec, self._config.limits
         threading.excepthook = self._on_thread_error
+        self._logs.on_flush, self._logs.on_lost = self._output.flush, self._full_log.want
         self._logs.start()
         self._logs.log(f'Boot {self._state.boot} for attempt {spec.attempt} of job {spec.job_id}.')
         self._disk.start()
         metrics = self._home / 'metrics'
         progress = ProgressReader(metrics / 'metrics.jsonl', metrics / 'hypertune' / 'output.metrics', self._mask)
         usage = UsageMeter(self._disk, limits.disk_bytes_max)
-        self._heartbeats.start(self._state.first_sequence, Probes(usage.measure, progress.read))
-        watch_machine(self._metadata, self._stop_signal, limits.preemption_notice_seconds)
+        state = self._state
+        self._heartbeats.start(state.boot, state.first_sequence, Probes(usage.measure, progress.read))
+        self._stop_signal.on_interruption.append(self._log_interruption)
+        watch_machine(
+            self._metadata, self._stop_signal, limits.preemption_notice_seconds, self._config.gpu_count > 0
+        )
 
     def _create_replica(self) -> Replica:
         config = self._config
         spec, endpoints = config.spec, config.endpoints
         storage = Storage(endpoints.storage_url, self._token)
         directory = JobDirectory(storage, spec.job_dir, Author(spec.job_id, spec.attempt))
+        output = self._home / 'output'
+        staging = Staging(self._staging_folder, output, self._staging_bytes)
         secret_manager = SecretManager(endpoints.secret_manager_url, self._token, self._metadata.service_account)
+        sync = OutputSync(directory, output, staging, self._logs.log)
         monitored = Monitored(
             limits=config.limits,
             stop_signal=self._stop_signal,
             last_answer_at=lambda: self._heartbeats.last_answer_at,
             disk_bytes=lambda: self._disk.used_bytes,
-            on_line=self._logs.add_output,
+            on_output=self._output.add,
+            before_signal=sync.record_signal,
         )
+        self._stop_signal.on_interruption.append(sync.request_sync)
         return Replica(
             config=config,
             home=self._home,
@@ -136,14 +175,26 @@ class Boot:
             storage=storage,
             directory=directory,
             secrets=JobSecrets(secret_manager, config.secrets, self._mask),
-            sync=OutputSync(directory, self._home / 'output', self._logs.log),
+            sync=sync,
             supervisor=Supervisor(monitored),
+            background_store=self._background_store,
             stop_signal=self._stop_signal,
             set_phase=self._heartbeats.set_phase,
             may_start=lambda: self._heartbeats.may_start,
             log=self._logs.log,
             write_state=self._write_state,
         )
+
+    def _log_interruption(self) -> None:
+        interruption = self._stop_signal.interruption
+        if interruption is not None:
+            then = 'The program is stopped.' if interruption.is_stopping else 'The output is saved, the program goes on.'
+            self._logs.log(f'{interruption.message} {then}', 'WARNING')
+
+    def _staging_bytes(self) -> int:
+        """Returns the bytes that copies of the output may take: half of what is free, so that the program has space."""
+        allowed_bytes = self._config.limits.disk_bytes_max - self._disk.used_bytes
+        return min(allowed_bytes, shutil.disk_usage(self._home).free) // 2
 
     def _run_program(self, replica: Replica) -> ExitReport:
         """Any exception becomes a report: a VM that ends without one would be replaced again and again."""
@@ -155,22 +206,26 @@ class Boot:
             report = describe_internal_error(error)
         report = self._mask_report(report)
         has_output = self._state.program_started_at is not None
-        self._write_state(replace(self._state, exit=report, is_output_saved=not has_output))
+        ended_at = replica.supervisor.program_ended_at
+        self._write_state(
+            replace(self._state, exit=report, program_ended_at=ended_at, is_output_saved=not has_output)
+        )
         return report
 
     def _save_output(self, replica: Replica, report: ExitReport) -> ExitReport:
-        limits = self._config.limits
-        # A VM that was told to stop or has no control plane may be an orphan; it gets less time than a program that
-        # has ended by itself.
-        is_stopped = report.reason in ('STOPPED', 'PREEMPTED')
-        seconds_max = limits.control_plane_timeout_seconds if is_stopped else limits.upload_seconds
         try:
-            report = save_output(replica, report, seconds_max)
+            report = save_output(replica, report, self._saving_seconds(report))
         except Exception as error:
             report = describe_internal_error(error)
         report = self._mask_report(report)
         self._write_state(replace(self._state, exit=report, is_output_saved=True))
         return report
+
+    def _saving_seconds(self, report: ExitReport) -> float:
+        limits = self._config.limits
+        # A VM that was told to stop or has no control plane may be an orphan; it gets less time than a program that
+        # has ended by itself.
+        return limits.control_plane_timeout_seconds if report.is_stopped else limits.upload_seconds
 
     def _mask_report(self, report: ExitReport) -> ExitReport:
         """The program's lines are already masked; the agent's own texts may contain a secret, too."""

@@ -1,10 +1,18 @@
 import { type Cause, causeOf } from '#shared/domain/cause.ts';
-import type { Job, TimestampMs } from '#shared/domain/job.ts';
+import { type Job, replicasOf, type TimestampMs } from '#shared/domain/job.ts';
+import type { JobSpec } from '#shared/domain/job-spec.ts';
+import { QUOTA_WAIT_MS_MAX, UNUSED_VMS_PER_REPLICA_MAX } from '#shared/domain/timeouts.ts';
 
-/** Latest time by which the job must run for the first time; null if it has run already or may wait indefinitely. */
+/**
+ * Latest time by which the job must run: its maxWaitTime, for the first time only; otherwise, while it waits for a
+ * quota, the default for such a wait. Null if it may wait indefinitely.
+ */
 export function waitDeadlineOf(job: Job): TimestampMs | null {
   const { maxWaitMs } = job.spec.limits;
-  return maxWaitMs === null || job.firstRanAt !== null ? null : job.createdAt + maxWaitMs;
+  if (maxWaitMs !== null && job.firstRanAt === null) {
+    return job.createdAt + maxWaitMs;
+  }
+  return job.quotaWaitSince === null ? null : job.quotaWaitSince + QUOTA_WAIT_MS_MAX;
 }
 
 export function isWaitOver(job: Job, at: TimestampMs): boolean {
@@ -17,10 +25,32 @@ export function nextWakeAt(job: Job, at: TimestampMs, waitMs: number): Timestamp
   return Math.max(at, Math.min(at + waitMs, waitDeadlineOf(job) ?? Number.POSITIVE_INFINITY));
 }
 
-export function maxWaitTimeExceeded({ jobId, spec, waitingFor }: Job): Cause {
-  const evidence = waitingFor === null ? [] : [`${waitingFor.code}: ${waitingFor.message}`, ...waitingFor.evidence];
-  const message = `Job ${jobId} did not start running within its maxWaitTime of ${(spec.limits.maxWaitMs ?? 0) / 1_000} s.`;
-  return causeOf('MAX_WAIT_TIME_EXCEEDED', message, evidence);
+export function maxWaitTimeExceeded(job: Job): Cause {
+  const { jobId, spec, firstRanAt } = job;
+  const { maxWaitMs } = spec.limits;
+  const message =
+    maxWaitMs !== null && firstRanAt === null
+      ? `Job ${jobId} did not start running within its maxWaitTime of ${maxWaitMs / 1_000} s.`
+      : `Job ${jobId} waited for a quota for ${QUOTA_WAIT_MS_MAX / 3_600_000} hours, the default maxWaitTime of such a wait.`;
+  return causeOf('MAX_WAIT_TIME_EXCEEDED', message, lastFailureOf(job));
+}
+
+/** Limit on VMs in a row on which the program has not run. */
+export function unusedVmsMax(spec: JobSpec): number {
+  return UNUSED_VMS_PER_REPLICA_MAX * replicasOf(spec).length;
+}
+
+export function hasTooManyUnusedVms({ counts, spec }: Job): boolean {
+  return counts.unusedVms >= unusedVmsMax(spec);
+}
+
+export function unusedVmLimitExceeded(job: Job): Cause {
+  const message = `${job.counts.unusedVms} VMs of job ${job.jobId} were created and deleted in a row without its program having run; the limit is ${unusedVmsMax(job.spec)}.`;
+  return causeOf('UNUSED_VM_LIMIT_EXCEEDED', message, lastFailureOf(job));
+}
+
+function lastFailureOf({ waitingFor }: Job): readonly string[] {
+  return waitingFor === null ? [] : [`${waitingFor.code}: ${waitingFor.message}`, ...waitingFor.evidence];
 }
 
 export function maxRunningTimeExceeded({ jobId, spec }: Job, evidence: readonly string[]): Cause {

@@ -1,7 +1,7 @@
 import { type Cause, causeOf, classOf } from '#shared/domain/cause.ts';
 import { provisionOf, type Transition, teardownOf } from '#shared/domain/effect.ts';
 import type { ReplicaExit } from '#shared/domain/event.ts';
-import { type Job, type PlacedJob, remainingRunningMs } from '#shared/domain/job.ts';
+import { billedSince, type Job, type PlacedJob, remainingRunningMs, replicasOf } from '#shared/domain/job.ts';
 import { closeJob, failJob, recordAttempt } from '#shared/domain/rules/close.ts';
 import { maxRunningTimeExceeded } from '#shared/domain/rules/limits.ts';
 import { commonFields, type Moment, move } from '#shared/domain/rules/rule.ts';
@@ -59,6 +59,7 @@ function startNewAttempt(job: PlacedJob, cause: Cause, { at, timeouts }: Moment)
   const backoffMs = interruptionBackoffMs(job.counts.interruptionsInRow);
   const next: Job = {
     ...commonFields(job),
+    counts: { ...job.counts, unusedVms: job.counts.unusedVms + countUnusedVms(job) },
     ranMs,
     attempt: job.attempt + 1,
     placementRound: 1,
@@ -70,4 +71,9 @@ function startNewAttempt(job: PlacedJob, cause: Cause, { at, timeouts }: Moment)
     wakeAt: at + (backoffMs > 0 ? backoffMs : timeouts.provisionAnswerMs),
   };
   return move(job, next, next.isBackingOff ? [teardownOf(job)] : [teardownOf(job), provisionOf(next)]);
+}
+
+/** The VMs of an attempt that ends before its program ran: all, unless they were waiting for capacity. */
+function countUnusedVms(job: PlacedJob): number {
+  return job.status === 'PREPARING' && billedSince(job) !== null ? replicasOf(job.spec).length : 0;
 }

@@ -1,6 +1,6 @@
 import { type Cause, causeOf } from '#shared/domain/cause.ts';
 import type { EventOf, QuotaLimit } from '#shared/domain/event.ts';
-import type { Job, JobIn, TimestampMs } from '#shared/domain/job.ts';
+import { type Job, type JobIn, regionOf, type TimestampMs } from '#shared/domain/job.ts';
 import { nextWakeAt } from '#shared/domain/rules/limits.ts';
 import { commonFields } from '#shared/domain/rules/rule.ts';
 import { DELIVERY_FAILURES_IN_ROW_MAX } from '#shared/domain/timeouts.ts';
@@ -25,26 +25,26 @@ export function preferZones(zones: readonly string[], recommended: readonly stri
   ];
 }
 
-/** The job's zones in which the quota is 0, so that no wait helps; empty for any other limit. */
-export function zonesWithoutQuota(
-  { limit, scope }: QuotaLimit,
-  { zones, placement }: JobIn<'PREPARING'>,
-): readonly string[] {
-  if (limit > 0) {
-    return [];
-  }
+/** The job's zones in which the quota applies: all, or those of the placement's region. */
+export function zonesOfQuota({ scope }: QuotaLimit, { zones, placement }: JobIn<'PREPARING'>): readonly string[] {
   return scope === 'PROJECT' ? zones : zones.filter((zone) => regionOf(zone) === regionOf(placement.zone));
 }
 
-export function zeroQuotaCause({ placement }: JobIn<'PREPARING'>, { metric, scope }: QuotaLimit, cause: Cause): Cause {
+/**
+ * The cause if the job could not run even if nothing else used the quota; null if it could, or if that is not known.
+ */
+export function tooSmallQuotaCause(
+  { placement }: JobIn<'PREPARING'>,
+  { cause, quota, demand }: { readonly cause: Cause; readonly quota: QuotaLimit; readonly demand: number | null },
+): Cause | null {
+  const { metric, limit, scope } = quota;
+  if (limit > 0 && (demand === null || demand <= limit)) {
+    return null;
+  }
   const where = scope === 'PROJECT' ? 'in the whole project' : `in ${regionOf(placement.zone)}`;
-  const message = `The quota ${metric} is 0 ${where}, so waiting does not help. ${cause.message}`;
+  const need = demand === null ? '' : `, and the job needs ${demand}`;
+  const message = `The quota ${metric} is ${limit} ${where}${need}, so waiting does not help. ${cause.message}`;
   return causeOf(cause.code, message, cause.evidence);
-}
-
-/** `us-central1-a` is a zone of `us-central1` (Compute Engine docs, "Regions and zones"). */
-function regionOf(zone: string): string {
-  return zone.slice(0, zone.lastIndexOf('-'));
 }
 
 /** The job with one more delivery failure in a row, shown as what it waits for. */

@@ -1,6 +1,6 @@
 import { causeOf, classOf } from '#shared/domain/cause.ts';
 import { provisionOf, type Transition } from '#shared/domain/effect.ts';
-import type { EventOf } from '#shared/domain/event.ts';
+import type { EventOf, VmCreateFailure } from '#shared/domain/event.ts';
 import {
   allReplicasCreated,
   isCurrentRound,
@@ -11,14 +11,15 @@ import {
   remainingRunningMs,
 } from '#shared/domain/job.ts';
 import { cancelJob, failJob } from '#shared/domain/rules/close.ts';
+import { endOrHold, interruptUnlessFinished, recheckHeldFailure } from '#shared/domain/rules/holding.ts';
 import { isWaitOver, maxWaitTimeExceeded, nextWakeAt } from '#shared/domain/rules/limits.ts';
-import { endAttempt, interruptAttempt } from '#shared/domain/rules/new-attempt.ts';
+import { interruptAttempt } from '#shared/domain/rules/new-attempt.ts';
 import {
   backOffUntil,
   countDeliveryFailure,
   preferZones,
-  zeroQuotaCause,
-  zonesWithoutQuota,
+  tooSmallQuotaCause,
+  zonesOfQuota,
 } from '#shared/domain/rules/placement.ts';
 import { commonFields, ignore, type Moment, move } from '#shared/domain/rules/rule.ts';
 import { SETUP_MS_MAX, type Timeouts, zoneFallbackBackoffMs } from '#shared/domain/timeouts.ts';
@@ -35,12 +36,12 @@ export function onPlacementFailed(job: Preparing, event: EventOf<'PLACEMENT_FAIL
     return ignore(job);
   }
   const { at, failure } = event;
-  const counts = { ...job.counts, createFailures: job.counts.createFailures + 1, deliveryFailuresInRow: 0 };
-  const failed: Preparing = { ...job, counts, waitingFor: failure.cause };
+  const failed = countCreateFailure(job, event);
   switch (classOf(failure.cause)) {
     case 'capacity':
-    case 'quota':
       return fallBackToNextZone(failed, failure, { from: job, at, timeouts });
+    case 'quota':
+      return waitForQuota(failed, event, { from: job, at, timeouts });
     case 'rate':
       return move(job, backOffUntil(failed, at + zoneFallbackBackoffMs(0, timeouts), at));
     default:
@@ -48,19 +49,46 @@ export function onPlacementFailed(job: Preparing, event: EventOf<'PLACEMENT_FAIL
   }
 }
 
+function countCreateFailure(job: Preparing, { at, failure, vmsCreated }: EventOf<'PLACEMENT_FAILED'>): Preparing {
+  const { createFailures, unusedVms } = job.counts;
+  const counts = {
+    ...job.counts,
+    createFailures: createFailures + 1,
+    unusedVms: unusedVms + vmsCreated,
+    deliveryFailuresInRow: 0,
+  };
+  const isQuota = classOf(failure.cause) === 'quota';
+  return { ...job, counts, waitingFor: failure.cause, quotaWaitSince: isQuota ? (job.quotaWaitSince ?? at) : null };
+}
+
+type Failed = Moment & { readonly from: Preparing };
+
+/**
+ * The quota rules out all zones in which it applies for this round. The job fails if none has enough of it for the job
+ * alone, and otherwise waits for the VMs that use it.
+ */
+function waitForQuota(
+  job: Preparing,
+  { failure, quotaDemand }: EventOf<'PLACEMENT_FAILED'>,
+  { from, at, timeouts }: Failed,
+): Transition {
+  const { cause, quota } = failure;
+  const ruledOut = quota === undefined ? [] : zonesOfQuota(quota, job);
+  const tooSmall = quota === undefined ? null : tooSmallQuotaCause(job, { cause, quota, demand: quotaDemand });
+  return tooSmall !== null && ruledOut.length === job.zones.length
+    ? failJob(job, tooSmall, { at, timeouts })
+    : fallBackToNextZone(job, failure, { from, at, timeouts, ruledOut });
+}
+
 function fallBackToNextZone(
   job: Preparing,
-  { cause, zonesAvailable, quota }: EventOf<'PLACEMENT_FAILED'>['failure'],
-  { from, at, timeouts }: Moment & { readonly from: Preparing },
+  { zonesAvailable }: VmCreateFailure,
+  { from, at, timeouts, ruledOut = [] }: Failed & { readonly ruledOut?: readonly string[] },
 ): Transition {
-  const withoutQuota = quota === undefined ? [] : zonesWithoutQuota(quota, job);
-  if (quota !== undefined && withoutQuota.length === job.zones.length) {
-    return failJob(job, zeroQuotaCause(job, quota, cause), { at, timeouts });
-  }
   const next: Job = {
     ...commonFields(job),
     zones: preferZones(job.zones, zonesAvailable),
-    exhaustedZones: [...new Set([...job.exhaustedZones, job.placement.zone, ...withoutQuota])],
+    exhaustedZones: [...new Set([...job.exhaustedZones, job.placement.zone, ...ruledOut])],
     placementRound: job.placementRound + 1,
     status: 'QUEUED',
     isBackingOff: false,
@@ -82,6 +110,7 @@ export function onVmsPending(job: Preparing, event: EventOf<'VMS_PENDING'>, time
   return move(job, {
     ...job,
     pendingUntil: until,
+    quotaWaitSince: null,
     counts: { ...job.counts, deliveryFailuresInRow: 0 },
     waitingFor: causeOf('CAPACITY_PENDING', message),
     wakeAt: nextWakeAt(job, at, timeouts.pendingMs),
@@ -97,7 +126,8 @@ export function onVmsCreated(job: Preparing, event: EventOf<'VMS_CREATED'>, time
   const waitMs = job.reportedAt === null ? timeouts.bootMs : SETUP_MS_MAX;
   const wasPending = job.pendingUntil !== null && { pendingUntil: null, placedAt: at, waitingFor: null };
   const counts = { ...job.counts, deliveryFailuresInRow: 0 };
-  return move(job, { ...job, ...wasPending, counts, instances, wakeAt: nextWakeAt(job, at, waitMs) });
+  const created: Preparing = { ...job, ...wasPending, counts, instances, quotaWaitSince: null };
+  return move(job, { ...created, wakeAt: nextWakeAt(created, at, waitMs) });
 }
 
 /**
@@ -109,7 +139,8 @@ export function onReplicaReported(job: Preparing, { at, ...event }: EventOf<'REP
   if (event.attempt !== job.attempt || event.replica !== MASTER || job.reportedAt !== null) {
     return ignore(job);
   }
-  const wakeAt = job.instances.length === 0 ? job.wakeAt : nextWakeAt(job, at, SETUP_MS_MAX);
+  const keepsDeadline = job.instances.length === 0 || job.heldFailure !== null;
+  const wakeAt = keepsDeadline ? job.wakeAt : nextWakeAt(job, at, SETUP_MS_MAX);
   return move(job, { ...job, reportedAt: at, wakeAt }, job.pendingUntil === null ? [] : [provisionOf(job)]);
 }
 
@@ -118,25 +149,28 @@ export function onReplicaStarted(job: Preparing, event: EventOf<'REPLICA_STARTED
   if (event.attempt !== job.attempt || event.replica !== MASTER || job.instances.length === 0) {
     return ignore(job);
   }
-  const { placement, instances, placedAt } = job;
+  const { placement, instances, placedAt, heldFailure } = job;
+  const deadline = event.at + remainingRunningMs(job) + timeouts.maxRunningGraceMs;
   return move(job, {
     ...commonFields(job),
+    counts: { ...job.counts, unusedVms: 0 },
     placement,
     instances,
     placedAt,
+    heldFailure,
     status: 'RUNNING',
     ranAt: event.at,
     uploadingAt: null,
     firstRanAt: job.firstRanAt ?? event.at,
     waitingFor: null,
-    wakeAt: event.at + remainingRunningMs(job) + timeouts.maxRunningGraceMs,
+    wakeAt: heldFailure === null ? deadline : job.wakeAt,
   });
 }
 
 /**
- * The master's exit decides. The failure of another replica ends the attempt too; its success changes nothing. A
- * success before all VMs are confirmed is not accepted: agents wait for that, so the program has run on a part of the
- * cluster.
+ * The master's exit decides. The failure of another replica ends the attempt too, unless it is held (see the rule for
+ * RUNNING); its success changes nothing. A success before all VMs are confirmed is not accepted: agents wait for that,
+ * so the program has run on a part of the cluster.
  */
 export function onReplicaExited(job: Preparing, event: EventOf<'REPLICA_EXITED'>, timeouts: Timeouts): Transition {
   const { at, exit, attempt, replica } = event;
@@ -147,7 +181,7 @@ export function onReplicaExited(job: Preparing, event: EventOf<'REPLICA_EXITED'>
     const message = `The master of job ${job.jobId} exited before all VMs of the cluster were confirmed to exist.`;
     return interruptAttempt(job, causeOf('CLUSTER_INCOMPLETE', message), { at, timeouts });
   }
-  return endAttempt(job, exit, { at, timeouts });
+  return endOrHold(job, event, { at, timeouts });
 }
 
 export function onInterrupted(
@@ -155,7 +189,7 @@ export function onInterrupted(
   { at, attempt, cause }: EventOf<'ATTEMPT_INTERRUPTED'>,
   timeouts: Timeouts,
 ): Transition {
-  return attempt === job.attempt ? interruptAttempt(job, cause, { at, timeouts }) : ignore(job);
+  return attempt === job.attempt ? interruptUnlessFinished(job, cause, { at, timeouts }) : ignore(job);
 }
 
 export function onCancelRequested(job: Preparing, { at }: EventOf<'CANCEL_REQUESTED'>, timeouts: Timeouts): Transition {
@@ -191,6 +225,9 @@ export function onDeliveryExhausted(
 export function onDeadlinePassed(job: Preparing, { at }: EventOf<'DEADLINE_PASSED'>, timeouts: Timeouts): Transition {
   if (at < job.wakeAt) {
     return ignore(job);
+  }
+  if (job.heldFailure !== null) {
+    return recheckHeldFailure(job, at, timeouts);
   }
   if (isWaitOver(job, at)) {
     return failJob(job, maxWaitTimeExceeded(job), { at, timeouts });

@@ -3,17 +3,28 @@ import { provisionOf, type Transition } from '#shared/domain/effect.ts';
 import type { EventOf } from '#shared/domain/event.ts';
 import { isCurrentRound, type JobIn } from '#shared/domain/job.ts';
 import { cancelJob, failJob } from '#shared/domain/rules/close.ts';
-import { isWaitOver, maxWaitTimeExceeded } from '#shared/domain/rules/limits.ts';
+import {
+  hasTooManyUnusedVms,
+  isWaitOver,
+  maxWaitTimeExceeded,
+  unusedVmLimitExceeded,
+} from '#shared/domain/rules/limits.ts';
 import { backOffUntil, countDeliveryFailure } from '#shared/domain/rules/placement.ts';
 import { commonFields, ignore, move } from '#shared/domain/rules/rule.ts';
 import { type Timeouts, zoneFallbackBackoffMs } from '#shared/domain/timeouts.ts';
 
 type Queued = JobIn<'QUEUED'>;
 
-/** The zone is committed before anything is created in it, so that a retry after a crash creates the same VMs. */
+/**
+ * The zone is committed before anything is created in it, so that a retry after a crash creates the same VMs. Nothing
+ * is created any more once too many VMs were in vain.
+ */
 export function onPlacementChosen(job: Queued, event: EventOf<'PLACEMENT_CHOSEN'>, timeouts: Timeouts): Transition {
   if (!isCurrentRound(job, event) || job.isBackingOff) {
     return ignore(job);
+  }
+  if (hasTooManyUnusedVms(job)) {
+    return failJob(job, unusedVmLimitExceeded(job), { at: event.at, timeouts });
   }
   return move(job, {
     ...commonFields(job),
@@ -23,6 +34,7 @@ export function onPlacementChosen(job: Queued, event: EventOf<'PLACEMENT_CHOSEN'
     placedAt: event.at,
     reportedAt: null,
     pendingUntil: null,
+    heldFailure: null,
     wakeAt: event.at + timeouts.provisionAnswerMs,
   });
 }

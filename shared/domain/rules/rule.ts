@@ -38,7 +38,7 @@ function isNewWait(before: Cause | null, after: Cause | null): boolean {
 /** The fields that a job has in every status. */
 export function commonFields(job: Job) {
   const { jobId, spec, packages, source, warnings, createdAt, attempt, placementRound, exhaustedZones, zones } = job;
-  const { firstRanAt, ranMs, counts, ledger, waitingFor } = job;
+  const { firstRanAt, ranMs, counts, ledger, waitingFor, quotaWaitSince } = job;
   return {
     jobId,
     spec,
@@ -55,5 +55,6 @@ export function commonFields(job: Job) {
     counts,
     ledger,
     waitingFor,
+    quotaWaitSince,
   };
 }

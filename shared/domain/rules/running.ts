@@ -2,8 +2,8 @@ import type { Transition } from '#shared/domain/effect.ts';
 import type { EventOf } from '#shared/domain/event.ts';
 import { type JobIn, MASTER } from '#shared/domain/job.ts';
 import { cancelJob, failJob } from '#shared/domain/rules/close.ts';
+import { endOrHold, interruptUnlessFinished, recheckHeldFailure } from '#shared/domain/rules/holding.ts';
 import { maxRunningTimeExceeded } from '#shared/domain/rules/limits.ts';
-import { endAttempt, interruptAttempt } from '#shared/domain/rules/new-attempt.ts';
 import { ignore, move } from '#shared/domain/rules/rule.ts';
 import { type Timeouts, UPLOAD_GRACE_MS } from '#shared/domain/timeouts.ts';
 
@@ -14,16 +14,20 @@ export function onReplicaUploading(job: Running, event: EventOf<'REPLICA_UPLOADI
   if (event.attempt !== job.attempt || event.replica !== MASTER || job.uploadingAt !== null) {
     return ignore(job);
   }
-  return move(job, { ...job, uploadingAt: event.at, wakeAt: job.wakeAt + UPLOAD_GRACE_MS });
+  const wakeAt = job.heldFailure === null ? job.wakeAt + UPLOAD_GRACE_MS : job.wakeAt;
+  return move(job, { ...job, uploadingAt: event.at, wakeAt });
 }
 
-/** The master's exit decides. The failure of another replica ends the attempt too; its success changes nothing. */
+/**
+ * The master's exit decides. The failure of another replica ends the attempt too; its success changes nothing. In a
+ * cluster, a failure is held until it is known whether another replica was interrupted.
+ */
 export function onReplicaExited(job: Running, event: EventOf<'REPLICA_EXITED'>, timeouts: Timeouts): Transition {
   const { at, exit, attempt, replica } = event;
   if (attempt !== job.attempt || (exit.outcome === 'SUCCEEDED' && replica !== MASTER)) {
     return ignore(job);
   }
-  return endAttempt(job, exit, { at, timeouts });
+  return endOrHold(job, event, { at, timeouts });
 }
 
 export function onInterrupted(
@@ -31,7 +35,7 @@ export function onInterrupted(
   { at, attempt, cause }: EventOf<'ATTEMPT_INTERRUPTED'>,
   timeouts: Timeouts,
 ): Transition {
-  return attempt === job.attempt ? interruptAttempt(job, cause, { at, timeouts }) : ignore(job);
+  return attempt === job.attempt ? interruptUnlessFinished(job, cause, { at, timeouts }) : ignore(job);
 }
 
 export function onCancelRequested(job: Running, { at }: EventOf<'CANCEL_REQUESTED'>, timeouts: Timeouts): Transition {
@@ -42,6 +46,9 @@ export function onCancelRequested(job: Running, { at }: EventOf<'CANCEL_REQUESTE
 export function onDeadlinePassed(job: Running, { at }: EventOf<'DEADLINE_PASSED'>, timeouts: Timeouts): Transition {
   if (at < job.wakeAt) {
     return ignore(job);
+  }
+  if (job.heldFailure !== null) {
+    return recheckHeldFailure(job, at, timeouts);
   }
   const evidence =
     job.uploadingAt === null ? [] : ['The program had exited, but its outputs were still being uploaded.'];

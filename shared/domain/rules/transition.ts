@@ -2,6 +2,7 @@ import type { Transition } from '#shared/domain/effect.ts';
 import type { EventOf, JobEvent, JobEventType } from '#shared/domain/event.ts';
 import type { Job, JobIn, JobStatus } from '#shared/domain/job.ts';
 import * as closing from '#shared/domain/rules/closing.ts';
+import { onHeldFailureResolved } from '#shared/domain/rules/holding.ts';
 import * as preparing from '#shared/domain/rules/preparing.ts';
 import * as queued from '#shared/domain/rules/queued.ts';
 import { ignore, type Rule } from '#shared/domain/rules/rule.ts';
@@ -28,6 +29,7 @@ export const RULES: Rules = {
     REPLICA_REPORTED: preparing.onReplicaReported,
     REPLICA_STARTED: preparing.onReplicaStarted,
     REPLICA_EXITED: preparing.onReplicaExited,
+    HELD_FAILURE_RESOLVED: onHeldFailureResolved,
     ATTEMPT_INTERRUPTED: preparing.onInterrupted,
     CANCEL_REQUESTED: preparing.onCancelRequested,
     DELIVERY_EXHAUSTED: preparing.onDeliveryExhausted,
@@ -36,6 +38,7 @@ export const RULES: Rules = {
   RUNNING: {
     REPLICA_UPLOADING: running.onReplicaUploading,
     REPLICA_EXITED: running.onReplicaExited,
+    HELD_FAILURE_RESOLVED: onHeldFailureResolved,
     ATTEMPT_INTERRUPTED: running.onInterrupted,
     CANCEL_REQUESTED: running.onCancelRequested,
     DEADLINE_PASSED: running.onDeadlinePassed,

@@ -70,7 +70,11 @@ export function applyOverrides(draft: JobDraft, overrides: TrainingOverrides): J
   const jobId = from('JOB', overrides.jobId);
   const named = draft.dialect === 'vertex-ai' ? { displayName: jobId ?? draft.displayName } : {};
   return withoutReplacedPlaceholders(draft, {
-    ...withGroup(withGroup(withMaster(draft, overrides), 'worker', worker), 'ps', parameterServer),
+    ...withGroup(
+      withGroup(withPackages(withMaster(draft, overrides), overrides), 'worker', worker),
+      'ps',
+      parameterServer,
+    ),
     ...named,
     jobId: draft.dialect === 'vertex-ai' ? draft.jobId : (jobId ?? draft.jobId),
     labels: pairsFrom('--labels', overrides.labels) ?? draft.labels,
@@ -110,6 +114,27 @@ function withMaster(draft: JobDraft, overrides: TrainingOverrides): JobDraft {
       program: args === undefined ? program : withArgs(program, args, draft.dialect),
     };
   });
+}
+
+/** In Vertex AI's format each pool names its own packages: those of the flags are for all pools that run Python. */
+function withPackages(draft: JobDraft, { packageUris, pythonModule }: TrainingOverrides): JobDraft {
+  if (draft.dialect !== 'vertex-ai' || packageUris === undefined) {
+    return draft;
+  }
+  const runsPython = ({ program }: PoolDraft) =>
+    program.pythonModule !== undefined || program.executorImageUri !== undefined;
+  const fill = (pool: PoolDraft): PoolDraft => ({
+    ...pool,
+    program: {
+      ...pool.program,
+      packageUris: fromEach('--packages', packageUris),
+      pythonModule: pool.program.pythonModule ?? from('--module-name', pythonModule),
+    },
+  });
+  return {
+    ...draft,
+    pools: draft.pools.map((pool) => (pool.role !== 'master' && runsPython(pool) ? fill(pool) : pool)),
+  };
 }
 
 /** In Dropforge's own format the machine type follows from the GPUs, also if a flag changes them. */

@@ -3,6 +3,7 @@ import { textMapOf, valuesOf } from '#shared/job-file/draft/print-fields.ts';
 import { type Findings, type Located, locationOf } from '#shared/job-file/parser/findings.ts';
 import {
   type FoundNode,
+  readBoolean,
   readInteger,
   readText,
   readTextList,
@@ -70,6 +71,16 @@ export function integer({ min, max, code, remedy, ...rest }: IntegerLimits): Kin
       findings.problems.push({ code, message, remedy, ...locationOf(value) });
       return false;
     },
+  };
+}
+
+/** `true` or `false`. */
+export function flag(schema: JsonSchema = {}): Kind<Located<boolean> | undefined> {
+  return {
+    type: 'boolean',
+    schema: { type: 'boolean', ...schema },
+    read: readBoolean,
+    print: (value) => value?.value,
   };
 }
 

@@ -24,11 +24,14 @@ const KIND_UNSPECIFIED = 'PARAMETER_TYPE_UNSPECIFIED';
 /** The field that contains the parameters. */
 const PARAMETERS_FIELD = { 'ai-platform': 'params', 'vertex-ai': 'parameters', dropforge: 'parameters' } as const;
 
-/** The parameters to tune; null if one is missing or invalid. */
+/** The parameters to tune; null if one is missing or invalid. A study that resumes another needs none. */
 export function checkParameters(study: StudyDraft, dialect: Dialect, findings: Findings): Study['parameters'] | null {
   const { parameters: drafts = [] } = study;
   const location = locationIn(study, PARAMETERS_FIELD[dialect]);
   const count = countAll(drafts);
+  if (count === 0 && (study.resumeJobId?.value ?? '') !== '' && !hasProblemAt(location.path, findings)) {
+    return [];
+  }
   if (count === 0 || count > PARAMETERS_COUNT_MAX) {
     if (!hasProblemAt(location.path, findings)) {
       findings.problems.push({ ...describeCount(count), ...location });
@@ -37,8 +40,8 @@ export function checkParameters(study: StudyDraft, dialect: Dialect, findings: F
   }
   const ids: Ids = new Map();
   const parameters = drafts.map((draft) => checkParameter(draft, { ids, condition: undefined }, findings));
-  const [first, ...others] = parameters.filter((parameter) => parameter !== null);
-  return first === undefined || others.length + 1 < parameters.length ? null : [first, ...others];
+  const valid = parameters.filter((parameter) => parameter !== null);
+  return valid.length < parameters.length ? null : valid;
 }
 
 function countAll(parameters: readonly ParameterDraft[]): number {

@@ -1,5 +1,6 @@
 import type { JobSpec, ProvisioningModel, ReplicaGroup } from '#shared/domain/job-spec.ts';
 import type { JobDraft } from '#shared/job-file/draft/job-draft.ts';
+import { withPrebuiltRuntimes } from '#shared/job-file/draft/prebuilt-images.ts';
 import { type Findings, inFileOrder } from '#shared/job-file/parser/findings.ts';
 import { checkStudy } from '#shared/job-file/tuning/check-study.ts';
 import { checkDisk } from '#shared/job-file/validation/check-disk.ts';
@@ -48,7 +49,8 @@ export type JobPlan = {
  * draft, are returned in file order. Missing fields have the code MISSING_FIELD, unfilled values of a template
  * PLACEHOLDER.
  */
-export function checkJob(draft: JobDraft, context: JobContext): JobCheck {
+export function checkJob(given: JobDraft, context: JobContext): JobCheck {
+  const draft = withPrebuiltRuntimes(given);
   const findings: Findings = {
     problems: [...draft.problems],
     warnings: [...draft.warnings],
@@ -83,6 +85,7 @@ export function checkJob(draft: JobDraft, context: JobContext): JobCheck {
       ? {
           ...parts,
           ...choices,
+          service: draft.dialect === 'ai-platform' ? 'AI_PLATFORM' : 'VERTEX_AI',
           passesJobDir: draft.dialect === 'ai-platform',
           replicaGroups: plan.groups,
           region: regionCheck.region,

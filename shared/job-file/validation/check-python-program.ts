@@ -8,6 +8,8 @@ import { quote } from '#shared/job-file/parser/record-findings.ts';
 import { checkArguments, checkEnvironment } from '#shared/job-file/validation/check-arguments.ts';
 import { rejectStorageUri, warnOfEmptyPart } from '#shared/job-file/validation/check-storage-uri.ts';
 import type { JobContext } from '#shared/job-file/validation/job-context.ts';
+import { isSingleFileName } from '#shared/package/archive/archive-format.ts';
+import { SCRIPT_PATH } from '#shared/package/metadata/python-modules.ts';
 
 /** AI Platform's limit (TrainingInput.packageUris), and Vertex AI's (PythonPackageSpec.packageUris). */
 const PACKAGES_COUNT_MAX = 100;
@@ -28,7 +30,7 @@ type CheckInput = { readonly dialect: Dialect; readonly context: JobContext };
 
 /**
  * The Python program of a pool; null if any part of it is missing or invalid. The context's default package applies to
- * the master only.
+ * every pool that names none.
  */
 export function checkPythonProgram(
   pool: PoolDraft,
@@ -38,7 +40,9 @@ export function checkPythonProgram(
   const { program } = pool;
   const pathOf = (name: 'packageUris' | 'pythonModule') =>
     dialect === 'vertex-ai' && pool.path !== '' ? `${pool.path}.pythonPackageSpec.${name}` : fieldPath(dialect, name);
-  const defaults: Partial<JobContext['defaults']> = pool.role === 'master' ? context.defaults : {};
+  // The default module is that of the default package, and the master's may be in its own.
+  const isDefaultModule = pool.role === 'master' || !isNonEmpty(program.packageUris);
+  const defaults = { ...context.defaults, ...(!isDefaultModule && { pythonModule: undefined }) };
   const packageUris = isNonEmpty(program.packageUris)
     ? checkPackages(program.packageUris, context, findings)
     : (defaults.packageUris ??
@@ -95,12 +99,12 @@ function checkPackage(given: Located<string>, context: JobContext, findings: Fin
     reportInvalid(given, { code, message, remedy }, findings);
     return null;
   }
-  if (PACKAGE_SUFFIXES.some((suffix) => parsed.path.endsWith(suffix))) {
+  if (isSingleFileName(parsed.path) || PACKAGE_SUFFIXES.some((suffix) => parsed.path.endsWith(suffix))) {
     warnOfEmptyPart(given, parsed, findings);
     return printStorageUri(parsed);
   }
   const message = `${quote(given.value)} is not a package: its name must end with ${PACKAGE_SUFFIXES.slice(0, -1).join(', ')} or ${PACKAGE_SUFFIXES.at(-1)}.`;
-  const remedy = `Build a source distribution or a wheel. ${PACKAGE_REMEDY}`;
+  const remedy = `Build a source distribution or a wheel, or name a single .py file or requirements.txt. ${PACKAGE_REMEDY}`;
   reportInvalid(given, { code, message, remedy }, findings);
   return null;
 }
@@ -127,7 +131,9 @@ function resolvePackage(
 
 function checkModule(pythonModule: Located<string>, findings: Findings): string | null {
   const { value } = pythonModule;
-  if (MODULE_PATTERN.test(value) && value.length <= MODULE_CHARACTERS_MAX && !value.endsWith('.py')) {
+  // trainer.task.py is more likely the module trainer.task than a script of that name.
+  const isScript = SCRIPT_PATH.test(value) && value !== 'setup.py' && (value.includes('/') || !/\..*\./.test(value));
+  if ((isScript || (MODULE_PATTERN.test(value) && !value.endsWith('.py'))) && value.length <= MODULE_CHARACTERS_MAX) {
     return value;
   }
   const dotted = value
@@ -136,7 +142,7 @@ function checkModule(pythonModule: Located<string>, findings: Findings): string 
     .replace(/^\.+/, '');
   const suggestion = MODULE_PATTERN.test(dotted) && dotted.length <= MODULE_CHARACTERS_MAX ? dotted : 'trainer.task';
   const message = `${quote(value)} is not a valid name of a Python module.`;
-  const remedy = `Write names separated by dots, as for "python -m": ${suggestion}`;
+  const remedy = `Write names separated by dots, as for "python -m": ${suggestion}. A script is written as its path in the package: src/train.py.`;
   reportInvalid(pythonModule, { code: 'INVALID_PYTHON_MODULE', message, remedy }, findings);
   return null;
 }

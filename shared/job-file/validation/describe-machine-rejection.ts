@@ -16,7 +16,7 @@ const TYPES_SHOWN_MAX = 6;
 /** The machine type as written, and the dialect's names for the fields that requested it. */
 export type RejectedMachine = { readonly machineType: string; readonly fields: MachineFields };
 
-/** The message and remedy for a machine that does not exist. */
+/** The message and remedy for a machine that cannot be chosen. */
 export function describeMachineRejection(
   rejection: MachineRejection,
   { machineType, fields }: RejectedMachine,
@@ -24,6 +24,11 @@ export function describeMachineRejection(
   switch (rejection.reason) {
     case 'UNKNOWN_MACHINE_TYPE':
       return describeUnknownType(rejection.name);
+    case 'MACHINE_TYPE_NOT_OFFERED':
+      return {
+        message: `${rejection.name} is a machine type of Compute Engine that Dropforge does not offer.`,
+        remedy: 'Choose one of another family, such as n2-standard-8, c3-standard-8 or n4-standard-8.',
+      };
     case 'UNKNOWN_ACCELERATOR':
       return describeUnknownAccelerator(rejection.name);
     case 'ACCELERATOR_ON_LEGACY_TYPE':

@@ -93,7 +93,9 @@ function rejectMachine(
 ): void {
   const isDefaultMachine = dialect === 'dropforge' && pool.machineType === undefined;
   const reported = isDefaultMachine ? withoutMachineType(rejection) : rejection;
-  const isAboutGpu = !['UNKNOWN_MACHINE_TYPE', 'MACHINE_TYPE_TOO_LARGE'].includes(reported.reason);
+  const isAboutGpu = !['UNKNOWN_MACHINE_TYPE', 'MACHINE_TYPE_NOT_OFFERED', 'MACHINE_TYPE_TOO_LARGE'].includes(
+    reported.reason,
+  );
   const text = findingTextOf(reported, { machineType: machineType.value, fields: machineFieldsOf(dialect, pool) });
   rejectOnce((isAboutGpu ? accelerator.type : undefined) ?? machineType, text, findings);
 }

@@ -4,21 +4,27 @@ import { isArchiveName } from '#shared/package/archive/package-file-names.ts';
 import { PACKAGE_LIMITS } from '#shared/package/archive/package-limits.ts';
 import { type Findings, packageProblem, printablePath } from '#shared/package/archive/package-problem.ts';
 
+/** Entries at the root that macOS adds to archives. */
+const NOISE = /^(?:__MACOSX|\.DS_Store|\._[^/]*)$/;
+
 /**
- * The top-level directory that contains all entries, as in a source distribution; '' if there is none. pip strips such
- * a directory when unpacking (`has_leading_dir`), so a link out of it is a link out of the package.
+ * The top-level directory that contains all files, as in a source distribution; '' if there is none. pip strips such a
+ * directory when unpacking (`has_leading_dir`), so a link out of it is a link out of the package.
  */
-export function findRoot({ kinds }: Pick<ArchiveContents, 'kinds'>): string {
-  let root: string | undefined;
-  for (const [path, kind] of kinds) {
+export function findTop(paths: Iterable<string>): string {
+  let top: string | undefined;
+  for (const path of paths) {
     const slash = path.indexOf('/');
     const first = slash < 0 ? path : path.slice(0, slash);
-    if ((slash < 0 && kind !== 'directory') || (root !== undefined && root !== first)) {
+    if (NOISE.test(first)) {
+      continue;
+    }
+    if (slash < 0 || (top !== undefined && top !== first)) {
       return '';
     }
-    root = first;
+    top = first;
   }
-  return root ?? '';
+  return top ?? '';
 }
 
 /** Checks rules between entries. Runs after all entries are listed, so their order in the archive does not matter. */

@@ -6,7 +6,8 @@ import {
 } from '#shared/package/archive/package-problem.ts';
 import type { Problem } from '#shared/protocol/report.ts';
 
-export type ArchiveFormat = 'tar.gz' | 'tar' | 'zip' | 'whl';
+/** The formats of a package; `py` and `txt` are single files, a program and a requirements file. */
+export type ArchiveFormat = 'tar.gz' | 'tar' | 'zip' | 'whl' | 'py' | 'txt';
 
 /** Includes the magic of a tar, at byte 257 of its first header (POSIX.1-2017, pax, "ustar interchange format"). */
 export const FORMAT_HEAD_BYTES = 512;
@@ -17,6 +18,8 @@ const EXTENSIONS: Readonly<Record<ArchiveFormat, readonly string[]>> = {
   tar: ['.tar'],
   zip: ['.zip'],
   whl: ['.whl'],
+  py: ['.py'],
+  txt: ['.txt'],
 };
 
 type Magic = { readonly name: string; readonly offset: number; readonly bytes: readonly number[] };
@@ -34,8 +37,8 @@ const ZIP: Magic = { name: 'zip', offset: 0, bytes: [0x50, 0x4b, 0x03, 0x04] };
 const ZIP_WITHOUT_ENTRIES: Magic = { name: 'zip', offset: 0, bytes: [0x50, 0x4b, 0x05, 0x06] };
 
 /**
- * Detects the format from the first bytes; a zip is a wheel if its name says so. Throws InspectionStopped for an
- * unsupported format.
+ * Detects the format from the first bytes; a zip is a wheel, and a text is a program or a requirements file, if its
+ * name says so. Throws InspectionStopped for an unsupported format.
  */
 export function detectFormat(name: string, head: Uint8Array): ArchiveFormat {
   if (hasMagic(head, GZIP)) {
@@ -47,8 +50,16 @@ export function detectFormat(name: string, head: Uint8Array): ArchiveFormat {
   if (hasMagic(head, ZIP)) {
     return name.toLowerCase().endsWith('.whl') ? 'whl' : 'zip';
   }
+  if (isSingleFileName(name) && isText(Buffer.from(head).toString('utf8'))) {
+    return name.endsWith('.py') ? 'py' : 'txt';
+  }
   const [code, reason] = describeOther(head);
   throw new InspectionStopped(code, `${printablePath(name)} ${reason}.`);
+}
+
+/** Whether an object is named as a package of one file: a Python program, or requirements for pip. */
+export function isSingleFileName(name: string): boolean {
+  return /\.py$|(?:^|\/)requirements[\w.-]*\.txt$/.test(name);
 }
 
 /** pip selects the format by file name: a tar file named .tar.gz cannot be installed. */
@@ -89,7 +100,7 @@ function hasMagic(head: Uint8Array, { offset, bytes }: Magic): boolean {
   return bytes.every((byte, index) => head[offset + index] === byte);
 }
 
-/** Ignores the last character, which may be incomplete. */
+/** Ignores the end, where the bytes of a character may be missing. */
 function isText(text: string): boolean {
-  return !/[^\P{Cc}\t\n\f\r]|\uFFFD/u.test(text.slice(0, -1));
+  return !/[^\P{Cc}\t\n\f\r]|\uFFFD/u.test(text.replace(/\uFFFD{1,3}$/, '').slice(0, -1));
 }

@@ -40,9 +40,7 @@ const PACKAGE_REMEDIES = {
   INNER_ARCHIVES: 'Nothing to do if they are data. List dependencies in `packageUris` or `install_requires` instead.',
   TEXT_TOO_LARGE: 'Make the file smaller: it is metadata that is read at submission.',
   TEXT_NOT_UTF8: 'Save the file as UTF-8.',
-  NOT_INSTALLABLE: 'Put setup.py or pyproject.toml in the root of the archive, or in its only top-level directory.',
-  PLAIN_SOURCE_TREE:
-    'Nothing to do if the machine image has everything they import; otherwise add a setup.py with install_requires.',
+  NOT_INSTALLABLE: 'Pack the folder that contains the Python files: `tar -czf package.tar.gz DIRECTORY`.',
   PYPROJECT_INVALID: 'Fix pyproject.toml; `python -m build` shows the same error.',
   WHEEL_NAME_INVALID:
     'Use the file name from `pip wheel` or `python -m build --wheel`: name-version-python-abi-platform.whl.',
@@ -50,12 +48,10 @@ const PACKAGE_REMEDIES = {
   WHEEL_PLATFORM_UNSUITABLE:
     'Build the wheel for Linux on x86-64 or for any platform, or upload the source distribution.',
   WHEEL_RECORD_MISMATCH: 'Build the wheel again instead of changing its files: `python -m build --wheel`.',
-  MODULE_NAME_INVALID: 'Write the module as in an import, with dots and without .py: trainer.task.',
+  MODULE_NAME_INVALID:
+    'Write the module as in an import, trainer.task, or the path of a script in the package, src/train.py.',
   MODULE_NOT_FOUND: 'Correct pythonModule (module in Dropforge job files), or add the module to the package.',
   MODULE_NOT_RUNNABLE: 'Use a module inside the package, or add a __main__.py, which `python -m` runs.',
-  MODULE_NOT_IN_PACKAGES:
-    'List the package in setup(packages=…), or use find_packages(); packages that are not listed are not installed.',
-  PACKAGE_INIT_MISSING: 'Add an empty __init__.py: find_packages() skips directories without one.',
   PROBLEM_COUNT_EXCEEDED: 'Fix the problems above and upload again; the rest of the archive was not checked.',
 } as const satisfies Readonly<Record<string, string>>;
 

@@ -68,10 +68,10 @@ function fitsTag(tag: string, major: number, minor: number): boolean {
  * Other files are ignored: the program may never import them.
  */
 export function checkPython2({ packages, program }: LintSubject): LintFinding[] {
-  return packages.flatMap(({ evidence, wheelTags }) =>
-    evidence.python2.flatMap(({ path, line, module }) => {
+  return packages.flatMap(({ evidence, wheelTags, programPathOf }) =>
+    evidence.python2.flatMap(({ path, line }) => {
       const isSetup = wheelTags.length === 0 && /^(?:[^/]+\/)?setup\.py$/.test(path);
-      if (!isSetup && module !== program.module) {
+      if (!isSetup && path !== programPathOf(program.module)) {
         return [];
       }
       const severity = isSetup && evidence.isBuiltBySetupScript ? ('ERROR' as const) : ('WARNING' as const);

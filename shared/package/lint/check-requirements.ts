@@ -2,22 +2,33 @@ import type { LintSubject } from '#shared/package/lint/lint-subject.ts';
 import type { LintFinding } from '#shared/package/lint/package-checks.ts';
 import { printableRequirement } from '#shared/package/lint/requirement.ts';
 
+type InvalidRequirement = {
+  readonly pattern: RegExp;
+  readonly problem: string;
+  readonly remedy: string;
+  /** Whether pip accepts it in a requirements file. */
+  readonly isValidInFile?: true;
+};
+
 /** Invalid requirements in metadata; the first match is reported. */
-const INVALID: readonly { readonly pattern: RegExp; readonly problem: string; readonly remedy: string }[] = [
+const INVALID: readonly InvalidRequirement[] = [
   {
     pattern: /^-/,
     problem: 'is a pip option, which is valid only in a requirements file',
     remedy: 'Remove the line from the requirements of setup.py or pyproject.toml.',
+    isValidInFile: true,
   },
   {
     pattern: /^(?:git\+|https?:\/\/|file:)/,
     problem: 'is a URL without a package name',
     remedy: 'Write `name @ url`.',
+    isValidInFile: true,
   },
   {
     pattern: /^(?:\.{1,2})?\//,
     problem: 'is a path, which is valid only on the command line of pip',
     remedy: 'Upload that package as well, and add it to packageUris.',
+    isValidInFile: true,
   },
   {
     pattern: /^[A-Za-z0-9][\w.-]*[ \t]*(?:\[[^\]]*\])?[ \t]*=(?!=)/,
@@ -48,29 +59,43 @@ const INVALID: readonly { readonly pattern: RegExp; readonly problem: string; re
 
 const REQUIREMENT_CHARACTERS_MAX = 500;
 
+/** Lines of one requirements file; exported ones list a few hundred. */
+const LINE_COUNT_MAX = 1_000;
+
 /**
- * BROKEN_REQUIREMENT: warning for a requirement of the metadata that pip always rejects (PyPA, "Dependency
- * specifiers"): an option, path or URL instead of a name, `numpy=1.2`, `numpy 1.2`, `python>=3.5`, and the stubs
- * `sklearn` (fails since December 2023) and `skimage`. Misspelled names are not detected.
+ * BROKEN_REQUIREMENT: warning for a requirement that pip always rejects (PyPA, "Dependency specifiers"): in metadata, an
+ * option, path or URL instead of a name; there and in requirements files, `numpy=1.2`, `numpy 1.2`, `python>=3.5`, and
+ * the stubs `sklearn` (fails since December 2023) and `skimage`. Misspelled names are not detected.
  */
 export function checkRequirements({ packages }: LintSubject): LintFinding[] {
-  return packages
-    .flatMap(({ requirements }) => requirements)
-    .flatMap((requirement): LintFinding[] => {
-      const text = requirement
-        .slice(0, REQUIREMENT_CHARACTERS_MAX)
-        .replace(/(?:^|\s)#.*/, '')
-        .trim();
-      const found = INVALID.find(({ pattern }) => pattern.test(text));
-      return found === undefined
-        ? []
-        : [
-            {
-              code: 'BROKEN_REQUIREMENT',
-              severity: 'WARNING',
-              message: `The requirement "${printableRequirement(text)}" ${found.problem}.`,
-              remedy: found.remedy,
-            },
-          ];
-    });
+  return packages.flatMap(({ requirements, evidence }) => [
+    ...requirements.flatMap((requirement) => findingsOf(requirement, INVALID, null)),
+    ...evidence.requirementFiles.flatMap(({ path, text }) =>
+      text
+        .split('\n')
+        .slice(0, LINE_COUNT_MAX)
+        .flatMap((line) => findingsOf(line, INVALID_IN_FILE, path)),
+    ),
+  ]);
+}
+
+const INVALID_IN_FILE = INVALID.filter(({ isValidInFile }) => isValidInFile === undefined);
+
+function findingsOf(
+  requirement: string,
+  patterns: readonly InvalidRequirement[],
+  path: string | null,
+): readonly LintFinding[] {
+  const text = requirement
+    .slice(0, REQUIREMENT_CHARACTERS_MAX)
+    .replace(/(?:^|\s)#.*/, '')
+    .trim();
+  const found = patterns.find(({ pattern }) => pattern.test(text));
+  if (found === undefined) {
+    return [];
+  }
+  const place = path === null ? '' : ` of ${path}`;
+  const message = `The requirement "${printableRequirement(text)}"${place} ${found.problem}.`;
+  const finding = { code: 'BROKEN_REQUIREMENT', severity: 'WARNING', message, remedy: found.remedy } as const;
+  return [path === null ? finding : { ...finding, path }];
 }

@@ -6,6 +6,7 @@ import { checkDistribution } from '#shared/package/lint/check-distribution.ts';
 import { checkGpuBuilds, checkTensorflowGpu } from '#shared/package/lint/check-gpu-builds.ts';
 import { checkPython2, checkPythonLimit } from '#shared/package/lint/check-python.ts';
 import { checkRequirements } from '#shared/package/lint/check-requirements.ts';
+import { checkTensorflow1 } from '#shared/package/lint/check-tensorflow1.ts';
 import { createLintSubject, type LintInput } from '#shared/package/lint/lint-subject.ts';
 import { isPackageCheck, type LintFinding, PACKAGE_CHECKS, problemOf } from '#shared/package/lint/package-checks.ts';
 import type { Problem } from '#shared/protocol/report.ts';
@@ -19,6 +20,7 @@ const CHECKS = [
   checkDistribution,
   checkCredentials,
   checkPython2,
+  checkTensorflow1,
   checkRequirements,
 ] as const;
 

@@ -1,6 +1,6 @@
 import type { ArchiveContents } from '#shared/package/archive/archive-listing.ts';
 import { type Findings, packageProblem, printablePath } from '#shared/package/archive/package-problem.ts';
-import type { ProjectMetadata } from '#shared/package/metadata/core-metadata.ts';
+import { NO_METADATA, type ProjectMetadata } from '#shared/package/metadata/core-metadata.ts';
 import type { FileEvidence } from '#shared/package/scan/file-scan.ts';
 
 /** A directory on the import path, or the directory of a package with a different name (`package_dir`). */
@@ -31,21 +31,30 @@ export type PackageFiles = {
 export type Project = {
   readonly metadata: ProjectMetadata;
   readonly roots: readonly PackageRoot[];
-  /** The packages that setup.py lists as literals; others are not installed. Null if the list is computed. */
-  readonly declaredPackages: readonly string[] | null;
   /** Compatibility tags of a wheel, `py3-none-any`. */
   readonly wheelTags: readonly string[];
   /** Codes of lint checks that pyproject.toml disables. */
   readonly ignoredChecks: readonly string[];
-  /** Requirements files in the root that a build file mentions; paths are relative to the archive. */
+  /** Requirements files that are installed or that a build file mentions; paths are relative to the archive. */
   readonly requirementFiles: readonly string[];
+};
+
+/** A package that is not Python code. */
+export const NO_PROJECT: Project = {
+  metadata: NO_METADATA,
+  roots: [],
+  wheelTags: [],
+  ignoredChecks: [],
+  requirementFiles: [],
 };
 
 export function openPackageFiles(contents: ArchiveContents, root: string, findings: Findings): PackageFiles {
   const start = root === '' ? 0 : root.length + 1;
   const inArchive = (path: string) => (root === '' ? path : `${root}/${path}`);
   // Symbolic links are included, because they are installed as files.
-  const paths = [...contents.kinds].filter(([, kind]) => kind !== 'directory').map(([path]) => path.slice(start));
+  const paths = [...contents.kinds]
+    .filter(([path, kind]) => kind !== 'directory' && (root === '' || path.startsWith(`${root}/`)))
+    .map(([path]) => path.slice(start));
   const known = new Set(paths);
   return {
     paths,

@@ -1,6 +1,7 @@
+import { findTop } from '#shared/package/archive/archive-checks.ts';
 import { type Findings, packageProblem, printablePath } from '#shared/package/archive/package-problem.ts';
-import type { ProjectMetadata } from '#shared/package/metadata/core-metadata.ts';
 import type { PackageFiles, PackageRoot, Project } from '#shared/package/metadata/package-files.ts';
+import { decideLayout, type PackageTree } from '#shared/package/metadata/package-layout.ts';
 import { editDistance } from '#shared/text/nearest-name.ts';
 
 /** Python modules of a package by dotted name. */
@@ -9,9 +10,13 @@ export type PythonModules = {
   readonly runnable: ReadonlyMap<string, string>;
   /** Directories with an `__init__.py`. */
   readonly packages: ReadonlySet<string>;
+  /** The path of a file relative to the archive. */
+  readonly pathOf: (path: string) => string;
 };
 
 const MODULE_NAME = /^[\p{L}\p{N}_][\p{L}\p{N}_-]*(?:\.[\p{L}\p{N}_][\p{L}\p{N}_-]*)*$/u;
+/** The path of a script; `..` and a leading slash are excluded. */
+export const SCRIPT_PATH = /^(?!(?:.*\/)?\.\.\/)[^/\\\p{Cc}][^\\\p{Cc}]*\.py$/u;
 const SIMILAR_COUNT_MAX = 3;
 /** Limits the time of the search for similar names. */
 const COMPARED_NAMES_MAX = 2_000;
@@ -42,7 +47,7 @@ export function findModules(files: PackageFiles, roots: readonly PackageRoot[]):
       runnable.delete(name);
     }
   }
-  return { runnable, packages };
+  return { runnable, packages, pathOf: files.pathOf };
 }
 
 /** The dotted name of a .py file, relative to the first root that contains it; null if it cannot be imported. */
@@ -61,60 +66,83 @@ function moduleNameOf(path: string, roots: readonly PackageRoot[]): string | nul
   return null;
 }
 
-/** Checks that `python -m` can run a module; otherwise suggests similar names. */
-export function checkModule(module: string, modules: PythonModules, { project, findings }: ModuleCheck): void {
-  if (!MODULE_NAME.test(module)) {
+type ModuleCheck = {
+  readonly tree: PackageTree;
+  readonly project: Project;
+  readonly modules: PythonModules;
+};
+
+/**
+ * The file, relative to the archive, that runs for a module or the path of a script; null if the package does not
+ * contain it. Includes modules that only an installation can rename (`package_dir`).
+ */
+export function findProgram(module: string, { tree, modules }: Pick<ModuleCheck, 'tree' | 'modules'>): string | null {
+  const renamed = modules.runnable.get(module);
+  return decideLayout(tree, module).program?.path ?? (renamed === undefined ? null : modules.pathOf(renamed));
+}
+
+/** Checks that Python can run a module, or a script by its path; otherwise suggests similar names. */
+export function checkModule(module: string, check: ModuleCheck, findings: Findings): void {
+  if (!MODULE_NAME.test(module) && !SCRIPT_PATH.test(module)) {
     findings.addProblem(
       packageProblem('MODULE_NAME_INVALID', `"${printablePath(module)}" is not a valid name of a Python module.`),
     );
-    return;
-  }
-  const path = modules.runnable.get(module);
-  if (path === undefined) {
-    findings.addProblem(describeMissing(module, modules, project.metadata));
-    return;
-  }
-  const parents = parentsOf(module);
-  const [parent] = parents;
-  if (parent !== undefined && project.declaredPackages?.includes(parent) === false) {
-    const message = `${path} is in the archive, but setup.py does not list the package ${parent}.`;
-    findings.addWarning(packageProblem('MODULE_NOT_IN_PACKAGES', message, path));
-  }
-  const uninitialized = parents.find((name) => !modules.packages.has(name));
-  if (uninitialized !== undefined && project.wheelTags.length === 0) {
-    findings.addWarning(
-      packageProblem('PACKAGE_INIT_MISSING', `The package ${uninitialized} has no __init__.py.`, path),
-    );
+  } else if (findProgram(module, check) === null) {
+    findings.addProblem(describeMissing(module, check));
   }
 }
 
-type ModuleCheck = { readonly project: Project; readonly findings: Findings };
-
-function describeMissing(module: string, { runnable, packages }: PythonModules, { name }: ProjectMetadata) {
-  const similar = findSimilar(module, [...runnable.keys()]);
+function describeMissing(module: string, { tree, project, modules }: ModuleCheck) {
+  const names = module.endsWith('.py') ? scriptsOf(tree) : namesOf(tree, modules);
+  const similar = findSimilar(module, names);
   const suggestion = similar.length === 0 ? 'It contains no Python modules.' : `Similar names: ${similar.join(', ')}.`;
-  if (packages.has(module)) {
+  if (modules.packages.has(module)) {
     const message = `${module} is a package without __main__.py, which python -m cannot run. ${suggestion}`;
     return packageProblem('MODULE_NOT_RUNNABLE', message);
   }
-  return packageProblem(
-    'MODULE_NOT_FOUND',
-    `The package ${name ?? ''} has no module ${module}. ${suggestion}`.replace('  ', ' '),
-  );
+  const { style, root } = decideLayout(tree, module);
+  const deeper = [...tree.paths].find((path) => /[^/]\/(?:setup\.py|pyproject\.toml)$/.test(path));
+  const location =
+    style === 'SOURCES' && deeper !== undefined && !deeper.startsWith(`${root}/setup.py`)
+      ? ` There is a project at ${printablePath(deeper)}, which is not at the root of the archive.`
+      : '';
+  const what = module.endsWith('.py') ? `script ${printablePath(module)}` : `module ${module}`;
+  const message = `The package ${project.metadata.name ?? ''} has no ${what}. ${suggestion}${location}`;
+  return packageProblem('MODULE_NOT_FOUND', message.replace('  ', ' '));
 }
 
-/** The parent packages of a module, the nearest first: a.b and a for a.b.c. */
-function parentsOf(module: string): string[] {
-  const names = module.split('.');
-  return names.slice(1).map((_, index) => names.slice(0, names.length - 1 - index).join('.'));
+/** The paths of scripts, relative to the only top-level directory if there is one. */
+function scriptsOf({ paths }: PackageTree): string[] {
+  const top = findTop(paths);
+  const start = top === '' ? 0 : top.length + 1;
+  return [...paths].filter((path) => path.endsWith('.py')).map((path) => path.slice(start));
 }
 
+/** The names that the program may have: also below the only top-level directory. */
+function namesOf(tree: PackageTree, { runnable }: PythonModules): string[] {
+  const top = findTop(tree.paths);
+  const names = [...runnable.keys()];
+  return decideLayout(tree, '').style === 'SOURCES' && MODULE_NAME.test(top) && !top.includes('.')
+    ? [...names, ...names.map((name) => `${top}.${name}`)]
+    : names;
+}
+
+/** Names that end with the same module first. */
 function findSimilar(module: string, names: readonly string[]): string[] {
   const head = module.slice(0, COMPARED_CHARACTERS_MAX);
+  const last = lastPartOf(module);
   return names
     .slice(0, COMPARED_NAMES_MAX)
-    .map((name) => ({ name, distance: editDistance(head, name.slice(0, COMPARED_CHARACTERS_MAX)) }))
-    .sort((a, b) => a.distance - b.distance || (a.name < b.name ? -1 : 1))
+    .map((name) => ({
+      name,
+      isSame: lastPartOf(name) === last,
+      distance: editDistance(head, name.slice(0, COMPARED_CHARACTERS_MAX)),
+    }))
+    .sort((a, b) => Number(b.isSame) - Number(a.isSame) || a.distance - b.distance || (a.name < b.name ? -1 : 1))
     .slice(0, SIMILAR_COUNT_MAX)
-    .map(({ name }) => name);
+    .map(({ name }) => printablePath(name));
+}
+
+function lastPartOf(name: string): string {
+  return name.replace(/\.py$/, '').split(/[./]/).at(-1) ?? '';
 }

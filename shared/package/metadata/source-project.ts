@@ -26,7 +26,7 @@ export function readSourceProject(files: PackageFiles, findings: Findings): Proj
   const scriptText = files.readText('setup.py');
   const configText = files.readText('setup.cfg');
   if (!files.has('setup.py') && !files.has('pyproject.toml')) {
-    reportMissingBuildFile(files, findings);
+    checkContainsPython(files, findings);
   }
   const pyproject = pyprojectText === null ? null : readPyproject(pyprojectText, files.pathOf('pyproject.toml'));
   if (pyproject !== null && 'code' in pyproject) {
@@ -44,7 +44,6 @@ export function readSourceProject(files: PackageFiles, findings: Findings): Proj
       metadataOfScript(script),
     ]),
     roots: roots.length > 0 ? roots : DISCOVERED_ROOTS,
-    declaredPackages: listOf(script.get('packages')),
     wheelTags: [],
     ignoredChecks: valid.ignoredChecks,
     requirementFiles: findRequirementFiles(files, [scriptText, configText, pyprojectText]),
@@ -59,23 +58,13 @@ function findRequirementFiles(files: PackageFiles, buildTexts: readonly (string 
     .map((path) => files.pathOf(path));
 }
 
-/**
- * Plain modules run from the directory where they are unpacked; a build file where pip does not find it is an error.
- */
-function reportMissingBuildFile(files: PackageFiles, findings: Findings): void {
-  const deeper = files.paths.find((path) => /(?:^|\/)(?:setup\.py|pyproject\.toml)$/.test(path));
-  const macos = files.paths.some((path) => path.startsWith('__MACOSX/'))
-    ? ' The directory __MACOSX was added by the macOS Finder: pack with `zip -r` or `tar -czf` instead.'
-    : '';
-  const wheel = files.paths.some((path) => /^[^/]+\.dist-info\/WHEEL$/.test(path))
-    ? ' The archive is a wheel: restore its name, which ends in .whl.'
-    : '';
-  const location = deeper === undefined ? '' : ` There is one at ${deeper}, where pip does not find it.`;
-  const message = `Neither setup.py nor pyproject.toml is in the root of the package.${location}${macos}${wheel}`;
-  if (`${location}${macos}${wheel}` === '' && files.paths.some((path) => path.endsWith('.py'))) {
-    findings.addWarning(packageProblem('PLAIN_SOURCE_TREE', `${message} Its modules run without installation.`));
-  } else {
-    findings.addProblem(packageProblem('NOT_INSTALLABLE', message, deeper));
+/** Sources run without a build file. */
+function checkContainsPython(files: PackageFiles, findings: Findings): void {
+  if (files.paths.some((path) => /^[^/]+\.dist-info\/WHEEL$/.test(path))) {
+    const message = 'The archive is a wheel: restore its name, which ends in .whl.';
+    findings.addProblem(packageProblem('NOT_INSTALLABLE', message));
+  } else if (!files.paths.some((path) => path.endsWith('.py'))) {
+    findings.addProblem(packageProblem('NOT_INSTALLABLE', 'The package contains no Python files.'));
   }
 }
 

@@ -32,7 +32,6 @@ export function readWheel(name: string, files: PackageFiles, findings: Findings)
   const distInfo = findDistInfo(files, findings);
   const base = {
     roots: [rootOf(''), ...dataRootsOf(files)],
-    declaredPackages: null,
     ignoredChecks: [],
     requirementFiles: [],
   };

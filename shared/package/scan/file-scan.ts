@@ -6,6 +6,7 @@ import {
   findPython2,
 } from '#shared/package/scan/python-indicators.ts';
 import { blankStrings } from '#shared/package/scan/python-text.ts';
+import { findTensorflow1, type Tensorflow1Use } from '#shared/package/scan/tensorflow1.ts';
 
 const KIB = 1_024;
 const MIB = 1_024 * KIB;
@@ -37,6 +38,9 @@ export type FileEvidence = {
   readonly distribution: ReadonlySet<DistributionIndicator>;
   /** The number, from 1, of the first line that Python 3 cannot parse, by path. */
   readonly python2Lines: ReadonlyMap<string, number>;
+  readonly tensorflow1: ReadonlyMap<string, Tensorflow1Use>;
+  /** Whether a Python source names a job directory, as an argument or a variable. */
+  readonly mentionsJobDir: boolean;
   /** Location and kind of credentials, never the secret itself. */
   readonly credentials: readonly { readonly path: string; readonly kind: CredentialKind }[];
   readonly requirementFiles: ReadonlyMap<string, string>;
@@ -52,6 +56,9 @@ export type FileScan = {
 
 /** Environments and checkouts that were packed by mistake contain third-party code. */
 const THIRD_PARTY = /(?:^|\/)(?:\.?venv|site-packages|node_modules|\.git|\.tox|\.nox|\.eggs)\//;
+
+/** The argument that AI Platform passes, in every spelling that argument parsers turn it into. */
+const JOB_DIR = /job[-_]?dir/i;
 
 /** In the root or the only top-level directory. */
 const REQUIREMENT_FILE = /^(?:[^/]+\/)?requirements[\w.-]*\.txt$/;
@@ -79,6 +86,8 @@ type MutableEvidence = {
   readonly imports: Set<string>;
   readonly distribution: Set<DistributionIndicator>;
   readonly python2Lines: Map<string, number>;
+  readonly tensorflow1: Map<string, Tensorflow1Use>;
+  mentionsJobDir: boolean;
   readonly credentials: { readonly path: string; readonly kind: CredentialKind }[];
   readonly requirementFiles: Map<string, string>;
 };
@@ -89,6 +98,8 @@ export function createFileScan(): FileScan {
     imports: new Set(),
     distribution: new Set(),
     python2Lines: new Map(),
+    tensorflow1: new Map(),
+    mentionsJobDir: false,
     credentials: [],
     requirementFiles: new Map(),
   };
@@ -127,6 +138,11 @@ function scanFile(evidence: MutableEvidence, path: string, bytes: Buffer): void 
     const line = findPython2(code);
     if (line !== null && evidence.python2Lines.size < SCAN_LIMITS.findingCountMax) {
       evidence.python2Lines.set(path, line);
+    }
+    evidence.mentionsJobDir ||= JOB_DIR.test(text);
+    const use = findTensorflow1(code);
+    if (use !== null && evidence.tensorflow1.size < SCAN_LIMITS.findingCountMax) {
+      evidence.tensorflow1.set(path, use);
     }
   }
   const kind = evidence.credentials.length < SCAN_LIMITS.findingCountMax ? findCredential(path, text) : null;

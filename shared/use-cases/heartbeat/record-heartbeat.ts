@@ -10,11 +10,13 @@ import {
   type TimestampMs,
 } from '#shared/domain/job.ts';
 import { ownsVm, type VmClaim } from '#shared/domain/ownership.ts';
-import type { Replica } from '#shared/domain/replica.ts';
+import type { InterruptionNotice, Replica } from '#shared/domain/replica.ts';
+import { CLOCK_ERROR_MS_MAX, type Timeouts } from '#shared/domain/timeouts.ts';
 import { vmNameOf } from '#shared/domain/vm-name.ts';
 import type { ReplicaStore } from '#shared/ports/replica-store.ts';
 import type { Heartbeat, HeartbeatAnswer } from '#shared/protocol/heartbeat.ts';
 import { type EventPorts, handleJobEvent } from '#shared/use-cases/handle-job-event.ts';
+import { resolveHeldFailure } from '#shared/use-cases/heartbeat/resolve-held-failure.ts';
 
 type PhaseEvent = 'REPLICA_REPORTED' | 'REPLICA_STARTED' | 'REPLICA_UPLOADING';
 
@@ -23,8 +25,8 @@ export type HeartbeatPorts = EventPorts & { readonly replicas: ReplicaStore };
 /**
  * Records one heartbeat of a VM whose identity was verified. It writes the replica's record only, except for the few
  * heartbeats that become a job event, each once per attempt: the master's first heartbeat, its first RUNNING, its first
- * UPLOADING, and the exit of every replica. A VM that the current attempt does not own is told to stop, and its
- * heartbeat is not recorded.
+ * UPLOADING, and the exit of every replica. While the failure of another replica is held, each heartbeat also evaluates
+ * it. A VM that the current attempt does not own is told to stop, and its heartbeat is not recorded.
  *
  * An exit before all VMs of a cluster are confirmed is recorded, but does not become an event yet: if the creation of
  * another VM fails, the VMs that were created are deleted, and their exits are not interruptions. The reconciler
@@ -40,13 +42,13 @@ export async function recordHeartbeat(
   if (job === undefined || !isPlaced(job) || rejection !== null) {
     return { command: 'STOP', reason: rejection };
   }
-  const replica = toReplica(heartbeat, sender, ports.timeouts.leaseMs);
+  const replica = toReplica(heartbeat, sender, ports.timeouts);
   if ((await ports.replicas.record(replica)) === 'OUTDATED') {
     return answerOf(job);
   }
   if (replica.exit !== null) {
     if (allReplicasCreated(job)) {
-      await reportExit(ports, replica, sender.at);
+      await resolveHeldFailure(ports, await reportExit(ports, replica, sender.at), sender.at);
     }
     return { command: 'STOP', reason: `Replica ${replica.replica} has reported its exit.` };
   }
@@ -56,6 +58,7 @@ export async function recordHeartbeat(
     const eventId = `${type}-${attempt}-${replica.replica}-${instanceId}`;
     await handleJobEvent(ports, { type, eventId, jobId, at: sender.at, attempt, replica: replica.replica });
   }
+  await resolveHeldFailure(ports, job, sender.at);
   return answerOf(job);
 }
 
@@ -68,23 +71,18 @@ function answerOf(job: PlacedJob): HeartbeatAnswer {
 
 /**
  * Reports a replica's exit to its job, once per VM, and clears the lease afterwards: until then the reconciler finds an
- * exit that a crash has kept from the job.
+ * exit that a crash has kept from the job. Returns the job afterwards.
  */
-export async function reportExit(ports: HeartbeatPorts, replica: Replica, at: TimestampMs): Promise<void> {
-  const { jobId, attempt, exit, instanceId } = replica;
+export async function reportExit(ports: HeartbeatPorts, replica: Replica, at: TimestampMs): Promise<Job | undefined> {
+  const { jobId, attempt, exit, instanceId, endedAt } = replica;
+  let job: Job | undefined;
   if (exit !== null) {
     const eventId = `exited-${attempt}-${replica.replica}-${instanceId}`;
-    await handleJobEvent(ports, {
-      type: 'REPLICA_EXITED',
-      eventId,
-      jobId,
-      at,
-      attempt,
-      replica: replica.replica,
-      exit,
-    });
+    const event = { eventId, jobId, at, attempt, replica: replica.replica, exit };
+    job = await handleJobEvent(ports, { type: 'REPLICA_EXITED', ...event, ...(endedAt !== null && { endedAt }) });
   }
   await ports.replicas.record({ ...replica, leaseExpiresAt: null });
+  return job;
 }
 
 /** Reason to reject this VM's heartbeat, or null. */
@@ -116,7 +114,8 @@ function phaseEventOf(job: Job, { replica, phase }: Replica): PhaseEvent | null 
   return isUploading ? 'REPLICA_UPLOADING' : null;
 }
 
-function toReplica(heartbeat: Heartbeat, sender: VmClaim & { readonly at: TimestampMs }, leaseMs: number): Replica {
+function toReplica(heartbeat: Heartbeat, sender: VmClaim & { readonly at: TimestampMs }, timeouts: Timeouts): Replica {
+  const { exit, pendingExit, reboot, jobId } = heartbeat;
   return {
     jobId: heartbeat.jobId,
     attempt: heartbeat.attempt,
@@ -125,10 +124,39 @@ function toReplica(heartbeat: Heartbeat, sender: VmClaim & { readonly at: Timest
     instanceId: sender.instanceId,
     sequence: heartbeat.sequence,
     heardAt: sender.at,
-    leaseExpiresAt: sender.at + leaseMs,
+    leaseExpiresAt: sender.at + timeouts.leaseMs,
     phase: heartbeat.phase,
     usage: heartbeat.usage,
     progress: heartbeat.progress,
-    exit: heartbeat.exit === null ? null : classifyExit(heartbeat.exit, heartbeat.jobId),
+    exit: exit === null ? null : classifyExit(exit, jobId),
+    pendingExit: pendingExit === undefined ? null : classifyExit(pendingExit, jobId),
+    endedAt: endOf(heartbeat, sender.at, timeouts),
+    notice: noticeOf(heartbeat, sender.at),
+    rebootedAt: reboot === undefined ? null : before(sender.at, reboot.secondsAgo),
   };
+}
+
+/**
+ * When the program ended: by the VM's clock, which is precise, unless it is wrong. The estimate from the time since
+ * then is too late by the time that the heartbeat was under way.
+ */
+function endOf({ programEnd }: Heartbeat, at: TimestampMs, { heartbeatDelayMs }: Timeouts): TimestampMs | null {
+  if (programEnd === undefined) {
+    return null;
+  }
+  const estimate = before(at, programEnd.secondsAgo);
+  const isPlausible = programEnd.at >= estimate - heartbeatDelayMs && programEnd.at <= estimate + CLOCK_ERROR_MS_MAX;
+  return isPlausible ? programEnd.at : estimate;
+}
+
+function noticeOf({ notice }: Heartbeat, at: TimestampMs): InterruptionNotice | null {
+  if (notice === undefined) {
+    return null;
+  }
+  const { isStopping, secondsLeft, message } = notice;
+  return { isStopping, endsAt: secondsLeft === null ? null : Math.round(at + secondsLeft * 1_000), message };
+}
+
+function before(at: TimestampMs, seconds: number): TimestampMs {
+  return Math.round(at - seconds * 1_000);
 }

@@ -1,3 +1,4 @@
+import { gpusOf } from '#shared/catalog/catalog.ts';
 import type { JobSpec, ReplicaGroup } from '#shared/domain/job-spec.ts';
 import { type Dialect, fieldPath } from '#shared/job-file/draft/job-draft.ts';
 import type { ObjectStore } from '#shared/ports/object-store.ts';
@@ -9,18 +10,21 @@ type RequestedRuntime = {
   readonly runtimeVersion: string;
   readonly pythonVersion: string | null;
   readonly dialect: Dialect;
-  readonly replicaGroups: readonly Pick<ReplicaGroup, 'role' | 'bootDiskGib'>[];
+  readonly replicaGroups: readonly Pick<ReplicaGroup, 'role' | 'bootDiskGib' | 'machineType' | 'accelerator'>[];
 };
 
+type Runtimes = Pick<IntakeSettings, 'runtimeOf' | 'runtimeVersions'>;
+
 /**
- * Whether the deployment offers the job's runtime with its boot disks. A missing runtime is a problem; a runtime that
- * replaces it is a warning.
+ * Whether the deployment offers the job's runtime with its boot disks and GPUs. A missing runtime is a problem; a
+ * runtime that replaces it is a warning.
  */
 export function checkRuntime(
   requested: RequestedRuntime,
-  { runtimeOf, runtimeVersions }: Pick<IntakeSettings, 'runtimeOf' | 'runtimeVersions'>,
+  runtimes: Runtimes,
 ): { readonly problems: readonly Problem[]; readonly warnings: readonly Problem[] } {
   const { runtimeVersion, dialect } = requested;
+  const { runtimeOf, runtimeVersions } = runtimes;
   const path = fieldPath(dialect, 'runtimeVersion');
   const runtime = runtimeOf(runtimeVersion);
   if (runtime === undefined) {
@@ -28,7 +32,7 @@ export function checkRuntime(
     const remedy = `Choose one of ${runtimeVersions.join(', ')}, or have an image added to runtime_images.`;
     return { problems: [{ code: 'UNKNOWN_RUNTIME', message, remedy, path }], warnings: [] };
   }
-  const problems = checkDisks(runtime, requested.replicaGroups);
+  const problems = [...checkDisks(runtime, requested.replicaGroups), ...checkGpus(runtime, requested, runtimes)];
   const warnings = checkPython(runtime, requested);
   if (runtime.name === runtimeVersion) {
     return { problems, warnings };
@@ -53,6 +57,26 @@ function checkPython({ pythonVersion }: RuntimeFound, requested: RequestedRuntim
   const message = `The job requests Python ${wanted}, but its runtime has Python ${pythonVersion}.`;
   const remedy = `Check that the program runs on ${pythonVersion} and set it, or choose a runtime with ${wanted}.`;
   return [{ code: 'PYTHON_REPLACED', message, remedy, path: fieldPath(requested.dialect, 'pythonVersion') }];
+}
+
+/** A driver that does not support the GPU leaves the program without it: Blackwell needs NVIDIA's open modules. */
+function checkGpus(
+  { name, gpus }: RuntimeFound,
+  { dialect, replicaGroups }: RequestedRuntime,
+  { runtimeOf, runtimeVersions }: Runtimes,
+): readonly Problem[] {
+  const types = [...new Set(replicaGroups.flatMap((group) => gpusOf(group)?.type ?? []))];
+  const unsupported = types.filter((type) => gpus !== null && !gpus.includes(type));
+  return unsupported.map((type) => {
+    const others = runtimeVersions.filter((version) => runtimeOf(version)?.gpus?.includes(type));
+    const instead = others.length === 0 ? 'have an image for it added to runtime_images' : others.join(' or ');
+    return {
+      code: 'GPU_NOT_IN_RUNTIME',
+      message: `The image of runtime ${name} does not support the GPU ${type}.`,
+      remedy: `Choose ${others.length === 0 ? 'another GPU, or ' : 'the runtime '}${instead}.`,
+      path: fieldPath(dialect, 'runtimeVersion'),
+    };
+  });
 }
 
 /** A machine image fixes the size of its disk: a VM with a smaller disk than requested would fail after hours. */

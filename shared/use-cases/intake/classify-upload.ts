@@ -1,5 +1,6 @@
 import { buffer } from 'node:stream/consumers';
 import { readJobFile } from '#shared/job-file/read-job-file.ts';
+import { isSingleFileName } from '#shared/package/archive/archive-format.ts';
 import { packageSourceOf } from '#shared/package/archive/package-source.ts';
 import { inspectPackage } from '#shared/package/inspect-package.ts';
 import type { ObjectInfo, ObjectName, ObjectStore } from '#shared/ports/object-store.ts';
@@ -68,6 +69,11 @@ export async function classifyUpload(objects: ObjectStore, upload: Upload): Prom
   }
   if (JOB_FILE_NAME.test(info.name)) {
     return classifyJobFile(objects, info);
+  }
+  if (isSingleFileName(info.name)) {
+    // Sources are also uploaded with folders: only a job file that names one makes it a package.
+    const jobFiles = await findWaitingJobFiles(objects, info);
+    return jobFiles.length > 0 ? { kind: 'AWAITED_PACKAGE', jobFiles } : { kind: 'IGNORED' };
   }
   return PACKAGE_NAME.test(info.name) ? classifyPackage(objects, info) : { kind: 'IGNORED' };
 }

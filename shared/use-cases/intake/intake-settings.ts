@@ -7,6 +7,8 @@ export type RuntimeFound = {
   readonly remedy?: string | undefined;
   /** The Python version of the image, such as `3.10`; null if unknown. */
   readonly pythonVersion: string | null;
+  /** Compute Engine's names of the GPUs that driver and framework of the image support; null if unknown. */
+  readonly gpus: readonly string[] | null;
   /** Size of the boot disk if the runtime boots from machine images only; null if any size is possible. */
   readonly bootDiskGib: number | null;
 };

@@ -40,9 +40,11 @@ export function newJob(spec: JobSpec, { source, zones, packages, warnings, now, 
       restarts: 0,
       createFailures: 0,
       deliveryFailuresInRow: 0,
+      unusedVms: 0,
     },
     ledger: [],
     waitingFor: null,
+    quotaWaitSince: null,
   };
 }
 

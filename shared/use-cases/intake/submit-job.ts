@@ -5,6 +5,7 @@ import { inFileOrder } from '#shared/job-file/parser/findings.ts';
 import { readJobFile } from '#shared/job-file/read-job-file.ts';
 import { checkJob } from '#shared/job-file/validation/check-job.ts';
 import type { JobContext } from '#shared/job-file/validation/job-context.ts';
+import type { PackageReport } from '#shared/package/inspect-package.ts';
 import type { ObjectStore } from '#shared/ports/object-store.ts';
 import type { Problem } from '#shared/protocol/report.ts';
 import { type EventPorts, publishOutbox } from '#shared/use-cases/handle-job-event.ts';
@@ -81,10 +82,21 @@ export async function submitJob(ports: SubmitPorts, submission: Submission): Pro
   }
   const source = { ...submission.source, digest: digestOf(submission.text, packages.packages) };
   const accepted = { source, zones, packages: packages.packages, warnings: found.warnings };
-  const limited = enforceSizeLimit(newJob(spec, { ...accepted, now: submission.now, timeouts: ports.timeouts }));
+  const passesJobDir = spec.passesJobDir && (draft.jobDir !== undefined || packages.reports.some(mayTakeJobDir));
+  const limited = enforceSizeLimit(
+    newJob({ ...spec, passesJobDir }, { ...accepted, now: submission.now, timeouts: ports.timeouts }),
+  );
   return 'problem' in limited
     ? { verdict: 'REFUSED', jobId, problems: [limited.problem], warnings: found.warnings }
     : createJob(ports, limited.job);
+}
+
+/**
+ * AI Platform passes `--job-dir` only if the job sets it. Here every job has a job directory, but a program that does not
+ * know the argument would reject it. A program that was not scanned completely may know it.
+ */
+function mayTakeJobDir({ evidence }: PackageReport): boolean {
+  return evidence.mentionsJobDir || !evidence.isComplete;
 }
 
 function jobContextOf(intake: IntakeSettings, submission: Submission): JobContext {

@@ -11,7 +11,8 @@ import { type VmSettings, vmRequestOf } from '#shared/use-cases/provision/vm-req
 export type Created =
   | { readonly instances: readonly Instance[] }
   | { readonly pendingUntil: TimestampMs }
-  | { readonly failure: VmCreateFailure };
+  /** `vmsCreated`: how many were created and deleted again. */
+  | { readonly failure: VmCreateFailure; readonly vmsCreated: number };
 
 export type VmPorts = { readonly vms: VmCreation; readonly timeouts: Timeouts };
 
@@ -48,7 +49,7 @@ export async function createVms(
     await Promise.all(
       requests.map((request) => (created.has(request) ? vms.delete(request) : deleteOwn(vms, request))),
     );
-    return { failure: failed.failure };
+    return { failure: failed.failure, vmsCreated: answers.filter(isBilled).length };
   }
   const rejected = answers.find((answer) => answer.status === 'rejected');
   if (rejected !== undefined) {
@@ -96,6 +97,11 @@ function isCreated(answer: Answer): boolean {
   return answer.status === 'fulfilled' && answer.value.outcome !== 'FAILED';
 }
 
+/** A request without an answer may have created a VM. */
+function isBilled(answer: Answer): boolean {
+  return answer.status === 'rejected' || answer.value.outcome === 'CREATED';
+}
+
 function isRateLimited(answer: Answer): answer is PromiseFulfilledResult<Failed> {
   return (
     answer.status === 'fulfilled' && answer.value.outcome === 'FAILED' && classOf(answer.value.failure.cause) === 'rate'
@@ -139,7 +145,7 @@ export async function findPendingVms(
   }
   if (isGone || isOverdue) {
     await Promise.all(wanted.map((vm) => vms.delete(vm)));
-    return { failure: capacityWaitOver(job) };
+    return { failure: capacityWaitOver(job), vmsCreated: 0 };
   }
   if (isWaiting) {
     return undefined;

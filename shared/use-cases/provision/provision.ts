@@ -1,3 +1,4 @@
+import { quotaDemandOf } from '#shared/catalog/quota-demand.ts';
 import { CAPACITY_FAILURE_AGE_MS_MAX, chooseZone, machineKeyOf } from '#shared/domain/capacity.ts';
 import { classOf } from '#shared/domain/cause.ts';
 import type { VmCreateFailure } from '#shared/domain/event.ts';
@@ -14,12 +15,12 @@ import {
   type TimestampMs,
 } from '#shared/domain/job.ts';
 import { ownsVm } from '#shared/domain/ownership.ts';
-import { NO_PROGRESS, NO_USAGE } from '#shared/domain/replica.ts';
+import { NO_PROGRESS, NO_USAGE, UNINTERRUPTED } from '#shared/domain/replica.ts';
 import type { CapacityHistory } from '#shared/ports/capacity-history.ts';
 import type { ReplicaStore } from '#shared/ports/replica-store.ts';
 import type { VmCreation } from '#shared/ports/vm-provider.ts';
 import { type EventPorts, handleJobEvent } from '#shared/use-cases/handle-job-event.ts';
-import { createVms, findPendingVms } from '#shared/use-cases/provision/create-vms.ts';
+import { type Created, createVms, findPendingVms } from '#shared/use-cases/provision/create-vms.ts';
 import type { VmSettings } from '#shared/use-cases/provision/vm-request.ts';
 
 export type ProvisionPorts = EventPorts & {
@@ -64,7 +65,7 @@ export async function provision(
     return;
   }
   if ('failure' in created) {
-    await reportFailure(ports, placed, { failure: created.failure, now });
+    await reportFailure(ports, placed, { ...created, now });
   } else if ('pendingUntil' in created) {
     await reportPending(ports, placed, { until: created.pendingUntil, now });
   } else {
@@ -107,23 +108,29 @@ async function choosePlacement(
   return readCurrent(ports, { jobId, attempt, placementRound });
 }
 
+type Failure = Extract<Created, { readonly failure: VmCreateFailure }>;
+
 async function reportFailure(
   ports: ProvisionPorts,
   job: JobIn<'PREPARING'>,
-  { failure, now }: { readonly failure: VmCreateFailure; readonly now: TimestampMs },
+  { failure, vmsCreated, now }: Failure & { readonly now: TimestampMs },
 ): Promise<void> {
-  const { jobId, attempt, placement, placedAt } = job;
+  const { jobId, attempt, placement, placedAt, spec } = job;
+  const quotaDemand = failure.quota === undefined ? null : quotaDemandOf(spec.replicaGroups, failure.quota);
   if (!allReplicasCreated(job)) {
     // The other VMs of the cluster are deleted: neither their exits nor their expired leases may end the attempt.
     await ports.replicas.clearLeases(jobId, attempt);
   }
-  if (classOf(failure.cause) === 'capacity' || classOf(failure.cause) === 'quota') {
+  // A job that is larger than a quota says nothing about the zone for other jobs.
+  const isTooLarge = quotaDemand !== null && failure.quota !== undefined && quotaDemand > failure.quota.limit;
+  if (classOf(failure.cause) === 'capacity' || (classOf(failure.cause) === 'quota' && !isTooLarge)) {
     const { zone, provisioningModel } = placement;
     await ports.capacity.record({ zone, provisioningModel, machineKey: machineKeyOf(job), failedAt: now });
   }
   // Named after the placement, not the round: a placement can outlast its round (DELIVERY_EXHAUSTED), and fails once.
   const eventId = `refused-${attempt}-${placement.zone}-${placedAt}`;
-  await handleJobEvent(ports, { type: 'PLACEMENT_FAILED', eventId, jobId, at: now, attempt, failure });
+  const base = { eventId, jobId, at: now, attempt };
+  await handleJobEvent(ports, { ...base, type: 'PLACEMENT_FAILED', failure, quotaDemand, vmsCreated });
 }
 
 /** No VM is running yet: the job is re-checked periodically and on the VM's first heartbeat. */
@@ -194,5 +201,6 @@ function expectedReplica(
     usage: NO_USAGE,
     progress: NO_PROGRESS,
     exit: null,
+    ...UNINTERRUPTED,
   } as const;
 }

@@ -1,5 +1,6 @@
+import { countGpus } from '#shared/catalog/catalog.ts';
 import { type JobIn, type ReplicaId, remainingRunningMs, replicasOf } from '#shared/domain/job.ts';
-import type { JobSpec, Role } from '#shared/domain/job-spec.ts';
+import { type JobSpec, type ReplicaGroup, ROLES, type Role } from '#shared/domain/job-spec.ts';
 import { waitDeadlineOf } from '#shared/domain/rules/limits.ts';
 import {
   CAPACITY_WAIT_MS_MAX,
@@ -11,6 +12,7 @@ import {
 } from '#shared/domain/timeouts.ts';
 import { vmNameOf } from '#shared/domain/vm-name.ts';
 import { toTrainingInputDictionary } from '#shared/job-file/formats/ai-platform/training-input-dictionary.ts';
+import { toCustomJobSpecDictionary } from '#shared/job-file/formats/vertex-ai/custom-job-spec-dictionary.ts';
 import type { VmRequest } from '#shared/ports/vm-provider.ts';
 import { METADATA_KEYS, PROTOCOL_VERSION, type VmConfig } from '#shared/protocol/vm-config.ts';
 
@@ -19,6 +21,8 @@ export type VmSettings = {
   readonly projectId: string;
   readonly endpoints: VmConfig['endpoints'];
   readonly intervals: VmConfig['intervals'];
+  /** Undefined: VMs install their packages at every start. */
+  readonly cachedEnvironments?: VmConfig['cachedEnvironments'];
   readonly limits: Pick<
     VmConfig['limits'],
     'stopGraceSeconds' | 'preemptionNoticeSeconds' | 'controlPlaneTimeoutSeconds' | 'logBytesMax'
@@ -26,6 +30,8 @@ export type VmSettings = {
     /** Limit on disk usage if the machine has no disk of its own, as in the embedded cloud. */
     readonly diskBytesMax: number;
   };
+  /** Whether VMs have the GPUs that they request; the embedded cloud's have those of its machine, if any. */
+  readonly hasRequestedGpus: boolean;
   /** `startup.sh`, `shutdown.sh`, and the agent as a base64 zipapp. */
   readonly startupScript: string;
   readonly shutdownScript: string;
@@ -59,7 +65,7 @@ export function vmRequestOf(job: JobIn<'PREPARING'>, replica: ReplicaId, { setti
   const remainingMs = Math.max(REMAINING_MS_MIN, remainingRunningMs(job));
   // maxRunningTime counts from the master's start. Other programs may have started, and waited, a whole setup earlier.
   const programMs = replica.role === 'master' ? remainingMs : remainingMs + SETUP_MS_MAX;
-  const config = vmConfigOf(job, replica, { settings, programMs, bootDiskGib: group.bootDiskGib });
+  const config = vmConfigOf(job, replica, { settings, programMs, group });
   const aliveMs = timeouts.bootMs + SETUP_MS_MAX + remainingMs + timeouts.maxRunningGraceMs + UPLOAD_GRACE_MS;
   return {
     ...replica,
@@ -98,9 +104,9 @@ function capacityWaitSecondsOf(job: JobIn<'PREPARING'>): number | null {
 function vmConfigOf(
   job: JobIn<'PREPARING'>,
   { role, index }: ReplicaId,
-  given: { readonly settings: VmSettings; readonly programMs: number; readonly bootDiskGib: number },
+  given: { readonly settings: VmSettings; readonly programMs: number; readonly group: ReplicaGroup },
 ): VmConfig {
-  const { settings, programMs, bootDiskGib } = given;
+  const { settings, programMs, group } = given;
   const { diskBytesMax, ...limits } = settings.limits;
   return {
     protocol: PROTOCOL_VERSION,
@@ -114,6 +120,8 @@ function vmConfigOf(
     jobDir: job.spec.jobDir,
     cluster: clusterOf(job, settings),
     replicaCount: replicasOf(job.spec).length,
+    clusterSpec: clusterSpecOf(job, settings),
+    gpuCount: settings.hasRequestedGpus ? countGpus(group) : 0,
     trainingInput: toTrainingInputDictionary(job.spec),
     limits: {
       ...limits,
@@ -121,9 +129,10 @@ function vmConfigOf(
       setupSeconds: (SETUP_MS_MAX - SETUP_REPORT_MS) / 1_000,
       // The agent stops first and reports why: the rules add `maxRunningGraceMs`.
       uploadSeconds: UPLOAD_GRACE_MS / 1_000,
-      diskBytesMax: Math.min(diskBytesMax, Math.floor(bootDiskGib * 2 ** 30 * 0.95)),
+      diskBytesMax: Math.min(diskBytesMax, Math.floor(group.bootDiskGib * 2 ** 30 * 0.95)),
     },
     intervals: settings.intervals,
+    ...(settings.cachedEnvironments !== undefined && { cachedEnvironments: settings.cachedEnvironments }),
   };
 }
 
@@ -159,19 +168,32 @@ function secretsOf({ secrets }: JobSpec, projectId: string): Record<string, stri
  * `TF_CONFIG`'s cluster: the master is called `chief`; evaluators are never in it (AI Platform, distributed training
  * details).
  */
-function clusterOf(
+function clusterOf(job: JobIn<'PREPARING'>, settings: VmSettings): Record<string, string[]> {
+  const { evaluator: _, master = [], ...others } = addressesByRole(job, settings);
+  return { chief: master, ...others };
+}
+
+/** Vertex AI's form of the same: its worker pools are the roles in this order, evaluators included. */
+function clusterSpecOf(job: JobIn<'PREPARING'>, settings: VmSettings): VmConfig['clusterSpec'] {
+  if (job.spec.service === 'AI_PLATFORM') {
+    return null;
+  }
+  const addresses = addressesByRole(job, settings);
+  const pools = ROLES.map((role, pool) => [`workerpool${pool}`, addresses[role] ?? []] as const);
+  return {
+    cluster: Object.fromEntries(pools.filter(([_, hosts]) => hosts.length > 0)),
+    job: toCustomJobSpecDictionary(job.spec),
+  };
+}
+
+function addressesByRole(
   { jobId, attempt, spec }: JobIn<'PREPARING'>,
   { clusterAddressOf }: VmSettings,
-): Record<string, string[]> {
-  const members = replicasOf(spec).map((replica, position) => ({
-    name: replica.role === 'master' ? 'chief' : replica.role,
-    address: clusterAddressOf({ jobId, attempt, position, vmName: vmNameOf(jobId, attempt, replica) }),
-  }));
-  const cluster: Record<string, string[]> = {};
-  for (const { name, address } of members) {
-    if (name !== 'evaluator') {
-      cluster[name] = [...(cluster[name] ?? []), address];
-    }
+): Partial<Record<Role, string[]>> {
+  const addresses: Partial<Record<Role, string[]>> = {};
+  for (const [position, replica] of replicasOf(spec).entries()) {
+    const address = clusterAddressOf({ jobId, attempt, position, vmName: vmNameOf(jobId, attempt, replica) });
+    addresses[replica.role] = [...(addresses[replica.role] ?? []), address];
   }
-  return cluster;
+  return addresses;
 }

@@ -6,6 +6,7 @@ import type { ReplicaStore } from '#shared/ports/replica-store.ts';
 import { readableOf } from '#shared/ports/unreadable-records.ts';
 import { attemptAll } from '#shared/use-cases/attempt-all.ts';
 import { type EventPorts, handleJobEvent, publishOutbox } from '#shared/use-cases/handle-job-event.ts';
+import { resolveHeldFailure } from '#shared/use-cases/heartbeat/resolve-held-failure.ts';
 import { reportLostReplica } from '#shared/use-cases/reconcile/report-lost-replica.ts';
 
 export type ReconcilePorts = EventPorts & { readonly replicas: ReplicaStore };
@@ -30,12 +31,13 @@ export async function publishOutboxes(ports: ReconcilePorts): Promise<void> {
 /**
  * Tells every due job that its deadline has passed. The event id contains deadline and tick. The rules make sure that
  * two ticks wake a job once; an id without the tick would not do, since a late answer can set the deadline back to a
- * time for which the job was woken before.
+ * time for which the job was woken before. A failure that is held is evaluated at each of these deadlines.
  */
 export async function wakeDueJobs(ports: ReconcilePorts, now: TimestampMs): Promise<void> {
-  await attemptAll(await ports.jobs.listDue(now, WORK_PER_TICK_MAX), ({ jobId, wakeAt }) => {
+  await attemptAll(await ports.jobs.listDue(now, WORK_PER_TICK_MAX), async ({ jobId, wakeAt }) => {
     const eventId = `deadline-${wakeAt}-${now}`;
-    return handleJobEvent(ports, { type: 'DEADLINE_PASSED', eventId, jobId, at: now });
+    const job = await handleJobEvent(ports, { type: 'DEADLINE_PASSED', eventId, jobId, at: now });
+    await resolveHeldFailure(ports, job, now);
   });
 }
 

@@ -3,6 +3,7 @@ import type { TimestampMs } from '#shared/domain/job.ts';
 import type { Replica } from '#shared/domain/replica.ts';
 import { handleJobEvent } from '#shared/use-cases/handle-job-event.ts';
 import { type HeartbeatPorts, reportExit } from '#shared/use-cases/heartbeat/record-heartbeat.ts';
+import { resolveHeldFailure } from '#shared/use-cases/heartbeat/resolve-held-failure.ts';
 
 /**
  * Interrupts the attempt of a replica whose VM is lost. A replica that had reported its exit before is classified by
@@ -14,7 +15,7 @@ export async function reportLostReplica(
   loss: { readonly at: TimestampMs; readonly cause: Cause },
 ): Promise<void> {
   if (replica.exit !== null) {
-    await reportExit(ports, replica, loss.at);
+    await resolveHeldFailure(ports, await reportExit(ports, replica, loss.at), loss.at);
     return;
   }
   const { jobId, attempt, instanceId } = replica;

@@ -1,7 +1,8 @@
 import { priceOf } from '#shared/catalog/price.ts';
 import { CAUSES, type Cause, classOf, remedyOf } from '#shared/domain/cause.ts';
 import { type AttemptRecord, billedSince, isPlaced, type Job, stateOf, type TimestampMs } from '#shared/domain/job.ts';
-import { NO_USAGE, type Replica } from '#shared/domain/replica.ts';
+import { NO_USAGE, type Replica, type ReplicaProgress } from '#shared/domain/replica.ts';
+import { findRunWarnings } from '#shared/domain/run-warnings.ts';
 import type { JobView } from '#shared/protocol/report.ts';
 
 /** Compute Engine bills a VM for at least a minute, then by the second (docs, "VM instance pricing"). */
@@ -10,6 +11,7 @@ const BILLED_SECONDS_MIN = 60;
 /** A job as users see it in reports and the API; `now` is for the price of a running job. */
 export function viewJob(job: Job, replicas: readonly Replica[], now: TimestampMs): JobView {
   const cause = 'verdict' in job ? job.verdict.cause : null;
+  const shown = replicas.filter((replica) => isShown(job, replica));
   return {
     jobId: job.jobId,
     state: stateOf(job),
@@ -32,7 +34,8 @@ export function viewJob(job: Job, replicas: readonly Replica[], now: TimestampMs
     cause: cause === null ? null : viewCause(cause),
     waitingFor: viewWait(job),
     attempts: job.ledger.map(viewAttempt),
-    replicas: replicas.filter((replica) => isShown(job, replica)).map((replica) => viewReplica(job, replica)),
+    replicas: shown.map((replica) => viewReplica(job, replica)),
+    warnings: [...findRunWarnings(shown, job.spec.jobDir)],
     price: viewPrice(job, now),
   };
 }
@@ -88,8 +91,14 @@ function viewReplica(job: Job, replica: Replica): JobView['replicas'][number] {
     gpus: [...usage.gpus],
     step: progress.step,
     stepsMax: progress.stepsMax,
-    metrics: progress.metrics,
+    metrics: viewMetrics(progress),
   };
+}
+
+/** A metric that is not finite now has no number; a number replaces the value that was not finite. */
+function viewMetrics({ metrics, nonFinite }: ReplicaProgress): JobView['replicas'][number]['metrics'] {
+  const texts = Object.entries(nonFinite ?? {}).map(([name, { value }]) => [name, value] as const);
+  return { ...Object.fromEntries(texts), ...metrics };
 }
 
 /** List price of the job's VMs, from the placement of each attempt until its end. */

@@ -11,14 +11,14 @@ export type TeardownPorts = HeartbeatPorts & { readonly vms: VmRemoval };
 
 /**
  * The teardown stage: deletes every VM of the job that its current attempt does not own. A CLOSING job is CLOSED once
- * Compute Engine lists none of its VMs; until then its deadline repeats the teardown. If the list is incomplete, the
- * listed VMs are deleted before the error is thrown.
+ * Compute Engine lists none of its VMs; until then its deadline repeats the teardown. If a zone of the job is
+ * unreachable, the listed VMs are deleted before the error is thrown.
  */
 export async function teardown(ports: TeardownPorts, jobId: string, now: TimestampMs): Promise<void> {
   const job = (await ports.jobs.read(jobId))?.job;
   const { listed, incomplete } = await listVms(ports, { jobId });
   const deletions = await Promise.all(orphansOf(job, listed).map((vm) => ports.vms.delete(vm)));
-  if (incomplete !== null) {
+  if (incomplete !== null && mayHideVms(incomplete, job)) {
     throw incomplete;
   }
   if (job === undefined || job.status === 'CLOSED') {
@@ -27,7 +27,7 @@ export async function teardown(ports: TeardownPorts, jobId: string, now: Timesta
   const isClosing = job.status === 'CLOSING';
   await ports.replicas.clearLeases(jobId, isClosing ? job.attempt : job.attempt - 1);
   const isGone = deletions.every((outcome) => outcome === 'GONE');
-  if (isClosing && isGone && (await ports.vms.list({ jobId })).length === 0) {
+  if (isClosing && isGone && (await hasNoVms(ports, job))) {
     await handleJobEvent(ports, { type: 'VMS_GONE', eventId: `vms-gone-${job.attempt}`, jobId, at: now });
   }
 }
@@ -46,6 +46,17 @@ export async function sweep(ports: TeardownPorts, now: TimestampMs): Promise<voi
   if (incomplete !== null) {
     throw incomplete;
   }
+}
+
+/** Whether Compute Engine lists no VM of the job in any zone in which it can have one. */
+async function hasNoVms(ports: TeardownPorts, job: Job): Promise<boolean> {
+  const { listed, incomplete } = await listVms(ports, { jobId: job.jobId });
+  return listed.length === 0 && (incomplete === null || !mayHideVms(incomplete, job));
+}
+
+/** Whether VMs of the job may exist in a zone that could not be listed: all of its placements are in its own zones. */
+function mayHideVms({ zones }: IncompleteListError, job: Job | undefined): boolean {
+  return job === undefined || zones.some((zone) => job.zones.includes(zone));
 }
 
 /** The VMs that could be listed, and the error if there may be others. */

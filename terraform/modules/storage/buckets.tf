@@ -1,9 +1,17 @@
 locals {
+  # A running job replaces its checkpoints all the time, and each replaced version is billed like the current one. The
+  # newest ones are kept as long as any: the next attempt restores what the manifest names, which may be older than what
+  # an interrupted upload has already replaced. Agents delete uploads that they replace before a manifest names them, so
+  # one newer version exists, or two after a lost answer.
+  replaced_checkpoints = { newer_versions = 3, days = 1 }
+
   buckets = {
     # Jobs refer to the generation of a package: versioning keeps it when the object is replaced.
-    uploads = { days = var.retention.uploads_days }
-    jobs    = { days = var.retention.jobs_days }
-    sources = { days = null }
+    uploads = { days = var.retention.uploads_days, replaced = null, is_versioned = true }
+    jobs    = { days = var.retention.jobs_days, replaced = local.replaced_checkpoints, is_versioned = true }
+    sources = { days = null, replaced = null, is_versioned = true }
+    # Installed packages: an entry is used for a week and needs parts of the week before (vm_agent/cache/location.py).
+    cache = { days = 15, replaced = null, is_versioned = false }
   }
 }
 
@@ -19,7 +27,7 @@ resource "google_storage_bucket" "this" {
   labels                      = var.labels
 
   versioning {
-    enabled = true
+    enabled = each.value.is_versioned
   }
 
   # Versioning already covers soft deletion, which would store every replaced checkpoint a second time.
@@ -34,6 +42,35 @@ resource "google_storage_bucket" "this" {
     condition {
       days_since_noncurrent_time = var.retention.noncurrent_days
       with_state                 = "ARCHIVED"
+    }
+  }
+
+  dynamic "lifecycle_rule" {
+    for_each = each.value.replaced == null ? [] : [each.value.replaced]
+    content {
+      action {
+        type = "Delete"
+      }
+      condition {
+        days_since_noncurrent_time = lifecycle_rule.value.days
+        num_newer_versions         = lifecycle_rule.value.newer_versions
+        with_state                 = "ARCHIVED"
+      }
+    }
+  }
+
+  # Parts of large files that a killed agent left behind: no upload takes a day.
+  dynamic "lifecycle_rule" {
+    for_each = each.key == "jobs" ? [".dropforge-part"] : []
+    content {
+      action {
+        type = "Delete"
+      }
+      condition {
+        age            = 2
+        matches_suffix = [lifecycle_rule.value]
+        with_state     = "ANY"
+      }
     }
   }
 

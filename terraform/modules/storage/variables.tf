@@ -6,7 +6,7 @@ variable "force_destroy" {
 }
 
 variable "grants" {
-  description = "IAM grants on the buckets uploads, jobs and sources."
+  description = "IAM grants on the buckets uploads, jobs, sources and cache."
   type = map(object({
     bucket    = string
     role      = string
@@ -16,8 +16,8 @@ variable "grants" {
   nullable = false
   default  = {}
   validation {
-    condition     = alltrue([for grant in values(var.grants) : contains(["uploads", "jobs", "sources"], grant.bucket)])
-    error_message = "bucket must be uploads, jobs or sources."
+    condition     = alltrue([for grant in values(var.grants) : contains(["uploads", "jobs", "sources", "cache"], grant.bucket)])
+    error_message = "bucket must be uploads, jobs, sources or cache."
   }
 }
 

@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { crc32c } from '@node-rs/crc32';
 import { type Context, Hono } from 'hono';
 
@@ -11,7 +11,12 @@ export type StoredObject = {
 };
 
 type Upload = { readonly bucket: string; readonly query: URLSearchParams; readonly metadata: Record<string, string> };
-type Session = Upload & { readonly sizeBytes: number; body: Buffer };
+
+type Composition = {
+  readonly sourceObjects: readonly { readonly name: string }[];
+  readonly destination: { readonly metadata?: Record<string, string> };
+  readonly deleteSourceObjects?: boolean;
+};
 
 type Content = { readonly body: Buffer | string; readonly metadata?: Readonly<Record<string, string>> };
 
@@ -23,7 +28,6 @@ const PAGE_COUNT = 2;
  */
 export function createBucketServer(bucketNames: readonly string[]) {
   const objects = new Map<string, StoredObject>();
-  const sessions = new Map<string, Session>();
   let generation = 1_763_700_000_000_000;
 
   function put(bucket: string, name: string, content: Content): StoredObject {
@@ -48,13 +52,6 @@ export function createBucketServer(bucketNames: readonly string[]) {
     if (!bucketNames.includes(bucket)) {
       return errorResponse(404, 'The specified bucket does not exist.');
     }
-    if (query.get('uploadType') === 'resumable') {
-      const { metadata = {} } = await c.req.json<{ metadata?: Record<string, string> }>();
-      const id = randomUUID();
-      const sizeBytes = Number(c.req.header('x-upload-content-length'));
-      sessions.set(id, { bucket, query, metadata, sizeBytes, body: Buffer.alloc(0) });
-      return new Response(null, { headers: { location: `${new URL(c.req.url).origin}/session/${id}` } });
-    }
     const [head, body] = splitMultipart(Buffer.from(await c.req.arrayBuffer()), c.req.header('content-type') ?? '');
     const { metadata = {}, md5Hash } = JSON.parse(head.toString()) as {
       metadata?: Record<string, string>;
@@ -66,21 +63,22 @@ export function createBucketServer(bucketNames: readonly string[]) {
     return insert({ bucket, query, metadata }, body);
   }
 
-  async function append(c: Context): Promise<Response> {
-    const session = sessions.get(c.req.param('id') ?? '');
-    if (session === undefined) {
-      return errorResponse(404, 'No such session.');
+  async function compose(c: Context): Promise<Response> {
+    const { bucket = '', object = '' } = c.req.param();
+    const { sourceObjects, destination, deleteSourceObjects } = await c.req.json<Composition>();
+    const keys = sourceObjects.map(({ name }) => `${bucket}/${name}`);
+    const sources = keys.flatMap((key) => objects.get(key) ?? []);
+    if (sources.length < keys.length || keys.length > 32) {
+      return errorResponse(keys.length > 32 ? 400 : 404, 'A source is missing, or there are more than 32.');
     }
-    const start = /^bytes (\d+)-/.exec(c.req.header('content-range') ?? '')?.[1];
-    if (start !== undefined && Number(start) === session.body.length) {
-      session.body = Buffer.concat([session.body, Buffer.from(await c.req.arrayBuffer())]);
+    const query = new URL(c.req.url).searchParams;
+    query.set('name', object);
+    const body = Buffer.concat(sources.map((source) => source.body));
+    const response = insert({ bucket, query, metadata: destination.metadata ?? {} }, body);
+    for (const key of response.ok && deleteSourceObjects ? keys : []) {
+      objects.delete(key);
     }
-    if (session.body.length === session.sizeBytes) {
-      return insert(session, session.body);
-    }
-    const kept: Record<string, string> =
-      session.body.length === 0 ? {} : { range: `bytes=0-${session.body.length - 1}` };
-    return new Response(null, { status: 308, headers: kept });
+    return response;
   }
 
   function list(c: Context): Response {
@@ -106,14 +104,18 @@ export function createBucketServer(bucketNames: readonly string[]) {
     if (c.req.query('alt') !== 'media') {
       return Response.json(describe(stored));
     }
-    const start = Number(/^bytes=(\d+)-$/.exec(c.req.header('range') ?? '')?.[1] ?? 0);
+    const [, first, last] = /^bytes=(\d+)-(\d*)$/.exec(c.req.header('range') ?? '') ?? [];
+    const end = last ? Number(last) + 1 : stored.body.length;
     const headers = { 'x-goog-generation': String(stored.generation) };
-    return new Response(new Uint8Array(stored.body.subarray(start)), { status: start > 0 ? 206 : 200, headers });
+    return new Response(new Uint8Array(stored.body.subarray(Number(first ?? 0), end)), {
+      status: first ? 206 : 200,
+      headers,
+    });
   }
 
   const app = new Hono()
     .post('/upload/storage/v1/b/:bucket/o', upload)
-    .put('/session/:id', append)
+    .post('/storage/v1/b/:bucket/o/:object/compose', compose)
     .get('/storage/v1/b/:bucket/o', list)
     .get('/storage/v1/b/:bucket/o/:object', read);
   return { app, objects, put };

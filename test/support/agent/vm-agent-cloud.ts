@@ -35,12 +35,21 @@ export async function startCloud() {
     logEntries,
     attributes,
     isPreempted: false,
+    /** When host maintenance terminates the VM, in milliseconds since the epoch. */
+    maintenanceAt: null as number | null,
     answerHeartbeat: (_heartbeat: Heartbeat): HeartbeatAnswer | Response => ({ command: 'CONTINUE', reason: null }),
     /** Returns a response in place of the server, or undefined to let the request through. */
     intercept: (_request: Request): Response | undefined => undefined,
     url: '',
     preempt() {
       cloud.isPreempted = true;
+      for (const answer of waiting) {
+        answer();
+      }
+    },
+    /** Gives notice of host maintenance in so many seconds. */
+    maintain(seconds: number) {
+      cloud.maintenanceAt = Date.now() + seconds * 1_000;
       for (const answer of waiting) {
         answer();
       }
@@ -75,7 +84,21 @@ export async function startCloud() {
       const claims = { aud: c.req.query('audience'), exp: Math.floor(Date.now() / 1000) + 3600 };
       return c.text(`e30.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.sig`);
     })
-    .get('/maintenance-event', () => new Promise<Response>(() => undefined))
+    .get('/maintenance-event', async (c) => {
+      const value = () => (cloud.maintenanceAt === null ? 'NONE' : 'TERMINATE_ON_HOST_MAINTENANCE');
+      if (c.req.query('last_etag') === value()) {
+        await new Promise<void>((answer) => {
+          waiting.add(answer);
+          setTimeout(answer, Number(c.req.query('timeout_sec')) * 1_000).unref();
+        });
+      }
+      return c.text(value(), 200, { etag: value() });
+    })
+    .get('/upcoming-maintenance', (c) =>
+      cloud.maintenanceAt === null
+        ? c.notFound()
+        : c.json({ maintenanceStatus: 'PENDING', windowStartTime: new Date(cloud.maintenanceAt).toISOString() }),
+    )
     .get('/preempted', async (c) => {
       const etag = () => (cloud.isPreempted ? 'late' : 'early');
       if (c.req.query('wait_for_change') === 'true' && c.req.query('last_etag') === etag()) {
@@ -144,6 +167,8 @@ export function configure(
     jobDir: `gs://${BUCKET}/${JOB_DIR}`,
     cluster: { chief: ['df-digits-a1-master-0:2222'] },
     replicaCount: 1,
+    gpuCount: 0,
+    clusterSpec: null,
     trainingInput: { scale_tier: 'BASIC', python_module: 'trainer.task' },
     limits: {
       maxRunningSeconds: 60,

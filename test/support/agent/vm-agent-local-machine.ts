@@ -29,6 +29,11 @@ export async function createMachine(cloud: Cloud) {
 
   return {
     home: join(folder, 'home'),
+    /** Puts a shell script on the machine's PATH. */
+    async install(name: string, script: string): Promise<void> {
+      await writeFile(join(bin, name), `#!/bin/sh\n${script}\n`);
+      await chmod(join(bin, name), 0o755);
+    },
     /** Runs the startup script, as a boot of the VM does. */
     boot(more: Readonly<Record<string, string>> = {}) {
       const child = spawn('bash', [STARTUP_SCRIPT], { detached: true, env: { ...environment, ...more } });

@@ -50,11 +50,12 @@ export const EXAMPLE_CATALOG: Catalog = {
       provisioningModels: ['STANDARD', 'SPOT', 'FLEX_START'],
     }),
   ],
+  notOffered: [],
   accelerators: [
     {
       ...gpu('nvidia-tesla-t4', 'T4'),
       onDemandPerHourUsd: 0.35,
-      attach: [{ count: 1, vcpusMax: 48, memoryGibMax: 312, exceptions: [] }],
+      attach: [{ count: 1, vcpusMax: 48, memoryGibMax: 312 }],
       zones: ['us-central1-a'],
     },
     gpu('nvidia-l4', 'L4'),
@@ -87,6 +88,7 @@ function family(rest: Partial<MachineFamily>): MachineFamily {
     bootDisks: ['pd-ssd'],
     bootsFromMachineImages: true,
     attachesGpus: false,
+    hostMaintenance: 'MIGRATE',
     vertexPremium: 1.15,
     ...rest,
   };

@@ -196,6 +196,7 @@ export function viewOf(jobId: string, overrides: Partial<JobView> = {}): JobView
     waitingFor: null,
     attempts: [],
     replicas: [],
+    warnings: [],
     price: NO_PRICE,
     ...overrides,
   };

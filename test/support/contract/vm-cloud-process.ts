@@ -3,6 +3,7 @@ import { openVmIdentityIssuer } from '../../../infra/embedded/compute-engine/vms
 import { openProcessVmProvider } from '../../../infra/embedded/compute-engine/vms/process-vm-provider.ts';
 import { openDatabase } from '../../../infra/embedded/data-dir/database.ts';
 import type { VmRequest } from '../../../shared/ports/vm-provider.ts';
+import { NO_GOOGLE_APIS } from '../embedded/no-google-apis.ts';
 
 /**
  * A cloud to be killed: creates one VM, reports it and keeps running. Arguments: data directory, configuration,
@@ -12,6 +13,7 @@ const [directory = '', config = '', request = ''] = process.argv.slice(2);
 const database = openDatabase(join(directory, 'cloud.sqlite'));
 const clock = { now: Date.now };
 const vms = await openProcessVmProvider({
+  googleApis: NO_GOOGLE_APIS,
   database,
   directory: join(directory, 'vms'),
   clock,

@@ -15,6 +15,7 @@ import { openVmTable, type VmRecord } from '../../../infra/embedded/compute-engi
 import { type Database, openDatabase } from '../../../infra/embedded/data-dir/database.ts';
 import type { VmRequest } from '../../../shared/ports/vm-provider.ts';
 import { vmRequest } from '../../contract/vm-provider.contract.ts';
+import { NO_GOOGLE_APIS } from '../embedded/no-google-apis.ts';
 
 export const CONFIG = {
   zones: [
@@ -29,6 +30,7 @@ export const CONFIG = {
   vmsMax: 5,
   preemptionNoticeMs: 4_000,
   stopGraceMs: 200,
+  diskReserveBytes: 0,
 } satisfies VmProviderConfig;
 
 export const PLACE = { zone: 'local1-a', machineImage: 'python' };
@@ -48,6 +50,7 @@ async function openProvider(directory: string, config: Partial<VmProviderConfig>
   const clock = { now: Date.now };
   const interruptions: string[] = [];
   const vms = await openProcessVmProvider({
+    googleApis: NO_GOOGLE_APIS,
     database,
     directory: join(directory, 'vms'),
     clock,

@@ -21,6 +21,7 @@ const WEIGHTS: Readonly<Record<JobEventType, number>> = {
   REPLICA_REPORTED: 3,
   REPLICA_UPLOADING: 3,
   REPLICA_EXITED: 3,
+  HELD_FAILURE_RESOLVED: 3,
   ATTEMPT_INTERRUPTED: 3,
   PLACEMENT_FAILED: 3,
   VMS_GONE: 3,
@@ -45,9 +46,12 @@ const events: fc.Arbitrary<JobEvent> = fc
     zonesAvailable: fc.subarray([...ZONES, 'europe-west4-a']),
     quota: fc.record({
       metric: fc.constant('CPUS'),
+      family: fc.constant(null),
       limit: fc.constantFrom(0, 24),
       scope: fc.constantFrom('PROJECT', 'REGION'),
     }),
+    quotaDemand: fc.constantFrom(null, 4, 96),
+    vmsCreated: fc.integer({ min: 0, max: 30 }),
     replica: fc.constantFrom('master-0', 'master-0', 'worker-1'),
     cause: causes,
     isSuccess: fc.boolean(),
@@ -68,6 +72,11 @@ const events: fc.Arbitrary<JobEvent> = fc
     return allFields as JobEvent;
   });
 
+function pairOf(job: Job): Job {
+  const [master] = job.spec.replicaGroups;
+  return { ...job, spec: { ...job.spec, replicaGroups: [master, { ...master, role: 'worker', count: 2 }] } };
+}
+
 /**
  * A job that was just accepted, and a sequence of events. Half of the events are made current when they are applied,
  * since jobs would hardly progress otherwise.
@@ -75,11 +84,12 @@ const events: fc.Arbitrary<JobEvent> = fc
 export const jobsWithEvents = fc.record({
   job: fc
     .record({
+      isCluster: fc.boolean(),
       maxRunningMs: fc.integer({ min: 1_000, max: 4 * 3_600_000 }),
       maxWaitMs: fc.option(fc.integer({ min: 1, max: 3_600_000 })),
       restartsMax: fc.integer({ min: 0, max: 2 }),
     })
-    .map((limits): Job => queuedJob(limits)),
+    .map(({ isCluster, ...limits }): Job => (isCluster ? pairOf(queuedJob(limits)) : queuedJob(limits))),
   steps: fc.array(fc.record({ event: events, isCurrent: fc.boolean() }), { maxLength: 60, size: 'max' }),
 });
 

@@ -1,8 +1,9 @@
 import { causeOf } from '#shared/domain/cause.ts';
 import type { EventOf, JobEventType } from '#shared/domain/event.ts';
-import type { Job, JobIn, Placement } from '#shared/domain/job.ts';
+import { isPlaced, type Job, type JobIn, type Placement } from '#shared/domain/job.ts';
 import type { JobLimits } from '#shared/domain/job-spec.ts';
 import { transition } from '#shared/domain/rules/transition.ts';
+import { TIMEOUTS } from '#shared/domain/timeouts.ts';
 
 export const ZONES = ['us-central1-a', 'us-central1-b'];
 export const PLACEMENT: Placement = {
@@ -46,6 +47,7 @@ export function queuedJob(limits: Partial<JobLimits> = {}): JobIn<'QUEUED'> {
       runtimeVersion: '2.11',
       pythonVersion: null,
       jobDir: 'gs://jobs/digits',
+      service: 'AI_PLATFORM',
       passesJobDir: true,
       serviceAccount: null,
       network: null,
@@ -77,9 +79,11 @@ export function queuedJob(limits: Partial<JobLimits> = {}): JobIn<'QUEUED'> {
       restarts: 0,
       createFailures: 0,
       deliveryFailuresInRow: 0,
+      unusedVms: 0,
     },
     ledger: [],
     waitingFor: null,
+    quotaWaitSince: null,
   };
 }
 
@@ -93,13 +97,20 @@ export function eventsFor(job: Job, at: number): { readonly [E in JobEventType]:
   return {
     PLACEMENT_CHOSEN: { ...named('PLACEMENT_CHOSEN'), attempt, placementRound, placement: PLACEMENT },
     NO_PLACEMENT_LEFT: { ...named('NO_PLACEMENT_LEFT'), attempt, placementRound, retryAt: at + 15_000 },
-    PLACEMENT_FAILED: { ...named('PLACEMENT_FAILED'), attempt, failure: { cause: stockout, zonesAvailable: [] } },
+    PLACEMENT_FAILED: {
+      ...named('PLACEMENT_FAILED'),
+      attempt,
+      failure: { cause: stockout, zonesAvailable: [] },
+      quotaDemand: null,
+      vmsCreated: 0,
+    },
     VMS_PENDING: { ...named('VMS_PENDING'), attempt, placementRound, until: at + 7_200_000 },
     VMS_CREATED: { ...named('VMS_CREATED'), attempt, placementRound, instances: [INSTANCE] },
     REPLICA_REPORTED: { ...named('REPLICA_REPORTED'), attempt, replica: 'master-0' },
     REPLICA_STARTED: { ...named('REPLICA_STARTED'), attempt, replica: 'master-0' },
     REPLICA_UPLOADING: { ...named('REPLICA_UPLOADING'), attempt, replica: 'master-0' },
     REPLICA_EXITED: { ...named('REPLICA_EXITED'), attempt, replica: 'master-0', exit: { outcome: 'SUCCEEDED' } },
+    HELD_FAILURE_RESOLVED: { ...named('HELD_FAILURE_RESOLVED'), attempt, exit: { outcome: 'FAILED', cause } },
     ATTEMPT_INTERRUPTED: { ...named('ATTEMPT_INTERRUPTED'), attempt, cause },
     CANCEL_REQUESTED: named('CANCEL_REQUESTED'),
     DELIVERY_EXHAUSTED: {
@@ -117,6 +128,16 @@ export function eventsFor(job: Job, at: number): { readonly [E in JobEventType]:
 /** The job after these events, each about the attempt that was current at its time. */
 export function jobAfter(job: Job, ...steps: readonly (readonly [JobEventType, number])[]): Job {
   return steps.reduce((current: Job, [type, at]) => transition(current, eventsFor(current, at)[type]).job, job);
+}
+
+/** A job whose worker has failed, before it is known whether another replica was interrupted. */
+export function holdingJob(job: Job, at: number): Job {
+  if (!isPlaced(job)) {
+    throw new Error(`The job is ${job.status}: it has no VMs that could fail.`);
+  }
+  const cause = causeOf('PROGRAM_FAILED', 'The program ended with exit code 1.');
+  const heldFailure = { replica: 'worker-0', cause, failedAt: at, heldAt: at, hasMasterSucceeded: false };
+  return { ...job, heldFailure, wakeAt: at + TIMEOUTS.heartbeatDelayMs };
 }
 
 /** The example job, cancelled and closed. */

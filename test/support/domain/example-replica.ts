@@ -1,4 +1,4 @@
-import type { Replica } from '#shared/domain/replica.ts';
+import { type Replica, UNINTERRUPTED } from '#shared/domain/replica.ts';
 
 /** The master of the example job after its first heartbeat. */
 export function exampleReplica(): Replica {
@@ -15,5 +15,6 @@ export function exampleReplica(): Replica {
     usage: { cpuFraction: 0.5, memoryBytes: 1, memoryBytesMax: 2, diskBytes: 3, diskBytesMax: 4, gpus: [] },
     progress: { step: null, stepsMax: null, metrics: {} },
     exit: null,
+    ...UNINTERRUPTED,
   };
 }

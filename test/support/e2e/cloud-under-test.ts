@@ -14,23 +14,26 @@ const FINAL_STATES = ['SUCCEEDED', 'FAILED', 'CANCELLED'];
 
 export type Files = Readonly<Record<string, string | Uint8Array>>;
 
+/** `subdirectory` is the path of the data directory in a new temporary directory. */
+type Options = Pick<EmbeddedCloudOptions, 'wrapPorts'> &
+  Partial<Pick<EmbeddedCloudOptions, 'environment'>> & { readonly subdirectory?: string };
+
 /** An embedded cloud as a user starts it, in its own directory, used through its HTTP APIs only. */
-export async function startCloudUnderTest(
-  config: EmbeddedConfigInput = {},
-  wrapPorts?: EmbeddedCloudOptions['wrapPorts'],
-) {
-  const dataDir = await mkdtemp(join(tmpdir(), 'dropforge-e2e-'));
+export async function startCloudUnderTest(config: EmbeddedConfigInput = {}, options: Options = {}) {
+  const { wrapPorts, environment = process.env, subdirectory = '' } = options;
+  const temporary = await mkdtemp(join(tmpdir(), 'dropforge-e2e-'));
+  const dataDir = join(temporary, subdirectory);
   const log: string[] = [];
   const cloud = await startEmbeddedCloud({
     dataDir,
     config,
-    environment: process.env,
+    environment,
     wrapPorts,
     writeLog: (line) => void log.push(line),
   });
   async function stop(): Promise<void> {
     await cloud.stop();
-    await rm(dataDir, { recursive: true, force: true });
+    await rm(temporary, { recursive: true, force: true });
   }
   return Object.assign(createUser(cloud.endpoints), { dataDir, log, endpoints: cloud.endpoints, stop });
 }
@@ -109,12 +112,23 @@ export function createUser(endpoints: EmbeddedCloud['endpoints']) {
     async cancel(jobId: string): Promise<void> {
       await fetch(`${api}/v1/jobs/${jobId}:cancel`, { method: 'POST' });
     },
-    async readLog(jobId: string): Promise<readonly { readonly text: string; readonly stream: string }[]> {
-      const response = await fetch(`${api}/v1/jobs/${jobId}/logs`);
-      return ((await response.json()) as { entries: { text: string; stream: string }[] }).entries;
+    async readLog(jobId: string): Promise<readonly LogEntry[]> {
+      const entries: LogEntry[] = [];
+      let cursor = '';
+      for (;;) {
+        const response = await fetch(`${api}/v1/jobs/${jobId}/logs?${new URLSearchParams({ cursor })}`);
+        const page = (await response.json()) as { readonly entries: readonly LogEntry[]; readonly cursor: string };
+        if (page.entries.length === 0) {
+          return entries;
+        }
+        entries.push(...page.entries);
+        cursor = page.cursor;
+      }
     },
   };
 }
+
+type LogEntry = { readonly text: string; readonly stream: string };
 
 export async function until<T>(what: string, look: () => Promise<T | undefined>, timeoutMs = 60_000): Promise<T> {
   const deadline = Date.now() + timeoutMs;

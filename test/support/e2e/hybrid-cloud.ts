@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PubSub } from '@google-cloud/pubsub';
@@ -40,7 +40,7 @@ export async function startHybridCloud(hosts: EmulatorHosts) {
     {
       dataDir,
       config: { vmsMax: 4, deliveriesMax: DELIVERIES_MAX },
-      environment: process.env,
+      environment: { ...process.env, PATH: `${await writeGpuDriver(dataDir)}:${process.env.PATH}` },
       writeLog: (line) => void log.push(line),
     },
     resources,
@@ -59,13 +59,22 @@ export async function startHybridCloud(hosts: EmulatorHosts) {
   return Object.assign(createUser(endpoints), { endpoints, log, stop: () => resources.disposeAsync() });
 }
 
+/** VMs of Google's adapter wait for the GPUs that a job requested; these have one, which is listed and not measured. */
+async function writeGpuDriver(parent: string): Promise<string> {
+  const directory = join(parent, 'gpu-driver');
+  await mkdir(directory);
+  const script = '#!/bin/sh\n[ "$*" = -L ] && echo "GPU 0: NVIDIA L4 (UUID: GPU-0)"\n';
+  await writeFile(join(directory, 'nvidia-smi'), script, { mode: 0o755 });
+  return directory;
+}
+
 export type HybridCloud = Awaited<ReturnType<typeof startHybridCloud>>;
 
-function endpointsOf({ ports: { projectId, uploadBucket, jobsBucket }, serverPorts }: EmbeddedServers) {
+function endpointsOf({ ports: { projectId, uploadBucket, jobsBucket, cacheBucket }, serverPorts }: EmbeddedServers) {
   const cloud = `http://127.0.0.1:${serverPorts.cloud}`;
   const storage = `http://127.0.0.1:${serverPorts.storage}`;
   const services = { compute: cloud, secretManager: cloud, admin: `${cloud}/admin` };
-  return { pid: process.pid, projectId, storage, ...services, uploadBucket, jobsBucket };
+  return { pid: process.pid, projectId, storage, ...services, uploadBucket, jobsBucket, cacheBucket };
 }
 
 /** The settings that Terraform sets, and the endpoints of Google's services. */
@@ -74,13 +83,14 @@ function environmentOf(
   hosts: EmulatorHosts,
   ports: ReadonlyMap<FunctionName, number>,
 ): Readonly<Record<string, string>> {
-  const { projectId, storage, compute, uploadBucket, jobsBucket } = endpointsOf(servers);
+  const { projectId, storage, compute, uploadBucket, jobsBucket, cacheBucket } = endpointsOf(servers);
   const [machineImage] = servers.config.machineImages;
   return {
     PROJECT_ID: projectId,
     FIRESTORE_DATABASE: '(default)',
     UPLOAD_BUCKET: uploadBucket,
     JOBS_BUCKET: jobsBucket,
+    CACHE_BUCKET: cacheBucket,
     REGION_DEFAULT: servers.config.regionDefault,
     ZONES: servers.config.regionDefault,
     RUNTIME_VERSION_DEFAULT: RUNTIME_VERSION,

@@ -4,6 +4,7 @@ export const EXAMPLE_SETTINGS: Readonly<Record<string, string>> = {
   FIRESTORE_DATABASE: 'dropforge',
   UPLOAD_BUCKET: 'example-uploads',
   JOBS_BUCKET: 'example-jobs',
+  CACHE_BUCKET: 'example-cache',
   REGION_DEFAULT: 'us-central1',
   ZONES: 'us-central1,europe-west4-a',
   RUNTIME_VERSION_DEFAULT: '2.11',

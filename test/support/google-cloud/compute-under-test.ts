@@ -4,8 +4,10 @@ import { InstancesClient } from '@google-cloud/compute/build/src/v1/instances_cl
 import { ZoneOperationsClient } from '@google-cloud/compute/build/src/v1/zone_operations_client.js';
 import { getRequestListener } from '@hono/node-server';
 import { GoogleAuth, PassThroughClient } from 'google-auth-library';
+import { type Quota, withQuotas } from '#infra/embedded/compute-engine/quotas.ts';
 import { createComputeEngineServer } from '#infra/embedded/compute-engine/server.ts';
 import type { VmProviderConfig } from '#infra/embedded/compute-engine/vms/admission.ts';
+import { openZoneOutages } from '#infra/embedded/compute-engine/zone-outages.ts';
 import { openDatabase } from '#infra/embedded/data-dir/database.ts';
 import { closeServer, listen } from '#infra/embedded/http/server.ts';
 import type { ComputeEngine } from '#infra/google-cloud/compute-engine/compute-vm-provider.ts';
@@ -19,6 +21,7 @@ export type ComputeUnderTest = Awaited<ReturnType<typeof openComputeUnderTest>>;
 export async function openComputeUnderTest(
   config: Partial<VmProviderConfig> = {},
   intercept: (request: Request, pass: Pass) => ReturnType<Pass> | undefined = () => undefined,
+  quotas: readonly Quota[] = [],
 ) {
   const cloud = await openVmCloudUnderTest(config);
   const database = openDatabase(join(cloud.directory, 'operations.sqlite'));
@@ -26,7 +29,7 @@ export async function openComputeUnderTest(
   const identity = await IDENTITY;
   const app = createComputeEngineServer({
     identity,
-    vms: cloud.vms(),
+    vms: withQuotas(cloud.vms(), quotas),
     database,
     clock: { now: Date.now },
     reportError: (error) => void faults.push(String(error)),
@@ -36,6 +39,10 @@ export async function openComputeUnderTest(
   const clients = createClients(port);
   const engine: ComputeEngine = {
     ...clients,
+    rest: {
+      url: `http://127.0.0.1:${port}`,
+      auth: new GoogleAuth({ authClient: new PassThroughClient() }),
+    },
     defaults: {
       projectId: identity.projectId,
       subnetwork: `projects/${identity.projectId}/regions/{region}/subnetworks/dropforge`,
@@ -52,6 +59,7 @@ export async function openComputeUnderTest(
   return {
     cloud,
     faults,
+    outages: openZoneOutages(database),
     engine,
     ...clients,
     origin: `http://127.0.0.1:${port}`,

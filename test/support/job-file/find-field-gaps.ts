@@ -48,6 +48,7 @@ const INVALID: Readonly<Record<string, unknown>> = {
   packages: ['gs://base/base.exe'],
   env: { 'NOT-A-NAME': 'a' },
   secrets: { HF_TOKEN: 'not a secret' },
+  environmentCache: 'often',
   runtime: 'not a version',
   python: 'python',
   gpu: 'T44',

@@ -5,7 +5,7 @@ import { copyTerraform, hasTerraform, type TerraformCopy } from './terraform.ts'
 export const PROJECT = 'my-project';
 export const VARIABLES = [
   `-var=project_id=${PROJECT}`,
-  '-var=runtime_images={"2.11"={machine_images=["m-a","m-b"],image="i",python_version="3.10"}}',
+  '-var=runtime_images={"2.11"={machine_images=["m-a","m-b"],image="i",python_version="3.10",gpus=["nvidia-l4"]}}',
   '-var=jobs={zones=["us-central1-a","us-central1-b"]}',
 ];
 

@@ -45,6 +45,8 @@ describe('dropforge status, env and admin', () => {
     [['host-error', 'vm-1'], 'POST /vms/vm-1:hostError'],
     [['stockout', 'us-central1-a'], 'POST /zones/us-central1-a:stockout'],
     [['stockout', 'us-central1-a', '--clear'], 'POST /zones/us-central1-a:restock'],
+    [['outage', 'us-central1-a'], 'POST /zones/us-central1-a:outage'],
+    [['outage', 'us-central1-a', '--clear'], 'POST /zones/us-central1-a:recover'],
   ])('sends admin %j to the admin endpoint', async (argv, request) => {
     expect((await cli('admin', ...argv)).code).toBe(0);
     expect(cloud.requests).toEqual([request]);

@@ -28,10 +28,8 @@ describe('results in gcloud’s formats', () => {
   );
 
   it('are YAML documents, one per job', async () => {
-    const { warnings: _, ...job } =
-      parseAllDocuments((await cli('jobs', 'describe', 'one', '--format=yaml')).stdout).map(
-        (document) => document.toJS() as Record<string, unknown>,
-      )[0] ?? {};
+    const [described] = parseAllDocuments((await cli('jobs', 'describe', 'one', '--format=yaml')).stdout);
+    const job = described?.toJS();
     expect(job).toEqual(viewOf('one', { state: 'RUNNING', labels: { team: 'vision' } }));
     const { stdout } = await cli('jobs', 'list', '--format=yaml');
     expect(stdout).toMatch(/^---\njobId: one\n/);

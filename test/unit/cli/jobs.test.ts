@@ -132,6 +132,18 @@ describe('dropforge jobs describe', () => {
     expect((await cli('jobs', 'describe', 'one')).stdout).toMatch(/^ {2}master-0\s+vm-1\s+BOOTING\s.*ago\s+-\s+-$/m);
   });
 
+  it('prints the warnings of the run, as do list, wait and stream-logs', async () => {
+    const warnings = [{ code: 'METRIC_NOT_FINITE', message: 'Metric loss became NaN.', remedy: 'Check the data.' }];
+    cloud.jobs.set('one', [viewOf('one', { warnings, replicas: [replicaOf({ metrics: { loss: 'NaN' } })] })]);
+    const described = (await cli('jobs', 'describe', 'one')).stdout;
+    expect(described).toContain('warning: METRIC_NOT_FINITE: Metric loss became NaN.\n    → Check the data.');
+    expect(described).toContain('loss NaN');
+    expect((await cli('jobs', 'list')).stdout).toContain('warning: METRIC_NOT_FINITE');
+    expect((await cli('jobs', 'wait', 'one')).stdout).toContain('METRIC_NOT_FINITE');
+    expect((await cli('jobs', 'stream-logs', 'one')).stderr).toContain('METRIC_NOT_FINITE');
+    expect((await cli('--format=json', 'jobs', 'describe', 'one')).json()).toMatchObject([{ warnings }]);
+  });
+
   it('prints the warnings of intake, from the report', async () => {
     cloud.jobs.set('one', [viewOf('one')]);
     expect((await cli('jobs', 'describe', 'one')).stdout).not.toContain('warning');

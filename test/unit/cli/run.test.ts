@@ -65,6 +65,8 @@ describe('the command line', () => {
     [['jobs', 'list', '--format', 'xml'], /Use text, json, yaml, or value\(FIELD,FIELD\)/],
     [['jobs', 'list', '--format', 'value()'], /Use text, json, yaml/],
     [['jobs', 'list', '--filter', 'state>RUNNING'], /--filter 'state>RUNNING' is not supported: use FIELD=VALUE/],
+    [['jobs', 'list', '--filter', 'stat=RUNNING'], /stat is not a field of a job. Did you mean "state"/],
+    [['jobs', 'list', '--filter', 'state=RUNING'], /RUNING is not a state of a job. Did you mean "RUNNING"/],
     [['jobs', 'wait', 'a', '--timeout', 'soon'], /--timeout must be a whole number of seconds/],
     [['jobs', 'cancel', 'a', '--', 'b'], /does not accept arguments after --/],
     [['cp', 'gs://a/b', '-'], /to print objects use `dropforge cat`/],
@@ -106,6 +108,9 @@ describe('the command line', () => {
     await writeFile(join(empty, 'endpoints.json'), JSON.stringify({ pid: 4_194_305, ...endpoints }));
     expect((await runCli(['status', '--data-dir', empty])).stderr).toContain(
       `run \`npx dropforge --data-dir ${empty} up\` first`,
+    );
+    expect((await runCli(['status', '--data-dir', join(empty, "it's here")])).stderr).toContain(
+      `run \`npx dropforge --data-dir '${empty}/it'\\''s here' up\` first`,
     );
     await writeFile(join(empty, 'endpoints.json'), JSON.stringify({ pid: process.pid, ...endpoints }));
     expect((await runCli(['status'], { dataDir: empty })).stderr).toContain('http://127.0.0.1:1 is unreachable');

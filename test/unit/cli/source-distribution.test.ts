@@ -1,10 +1,8 @@
-import { execFile } from 'node:child_process';
-import { chmod, mkdir, mkdtemp, readFile, rm, symlink, truncate, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, rm, symlink, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { promisify } from 'node:util';
 import { createGunzip } from 'node:zlib';
 import { extract } from 'tar-stream';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -33,13 +31,13 @@ async function unpack(bytes: Uint8Array): Promise<Map<string, Packed>> {
   return packed;
 }
 
-async function pack(path: string, extraFiles: Readonly<Record<string, string>> = {}) {
-  const distribution = await buildSourceDistribution(join(root, path), extraFiles);
+async function pack(path: string, options: Parameters<typeof buildSourceDistribution>[1] = {}) {
+  const distribution = await buildSourceDistribution(join(root, path), options);
   return { ...distribution, entries: await unpack(distribution.bytes) };
 }
 
 describe('a source distribution', () => {
-  it('contains the package, sub-packages and data, with a minimal setup.py if there is none', async () => {
+  it('contains the package, sub-packages and data, and the requirements beside them', async () => {
     await write({
       'trainer/__init__.py': '',
       'trainer/task.py': 'print(1)',
@@ -50,36 +48,16 @@ describe('a source distribution', () => {
       'other/__init__.py': '',
       'data.csv': '1,2',
     });
-    const { entries, fileName, notes } = await pack('trainer');
+    const { entries, fileName } = await pack('trainer');
     expect(fileName).toBe('trainer-0.0.0.tar.gz');
-    expect([...entries.keys()].sort()).toEqual(
-      [
-        'PKG-INFO',
-        'README.md',
-        'requirements.txt',
-        'setup.py',
-        'trainer/__init__.py',
-        'trainer/env/__init__.py',
-        'trainer/task.py',
-        'trainer/words.txt',
-      ].map((name) => `trainer-0.0.0/${name}`),
-    );
-    expect(entries.get('trainer-0.0.0/setup.py')?.content).toContain(
-      'find_packages(include=["trainer", "trainer" + \'.*\'])',
-    );
-    expect(notes).toEqual([expect.stringContaining('added a minimal one to the archive')]);
-  });
-
-  it('is installable: the generated setup.py includes packages and data', { timeout: 60_000 }, async () => {
-    await write({ 'trainer/__init__.py': '', 'trainer/deep/__init__.py': '', 'trainer/deep/data.txt': 'here' });
-    const { entries } = await pack('trainer');
-    for (const [name, { content }] of entries) {
-      await mkdir(dirname(join(root, 'unpacked', name)), { recursive: true });
-      await writeFile(join(root, 'unpacked', name), content);
-    }
-    const cwd = join(root, 'unpacked', 'trainer-0.0.0');
-    await promisify(execFile)('python3', ['setup.py', '-q', 'build', '--build-lib', 'built'], { cwd });
-    expect(await readFile(join(cwd, 'built/trainer/deep/data.txt'), 'utf8')).toBe('here');
+    expect([...entries.keys()].sort()).toEqual([
+      'README.md',
+      'requirements.txt',
+      'trainer/__init__.py',
+      'trainer/env/__init__.py',
+      'trainer/task.py',
+      'trainer/words.txt',
+    ]);
   });
 
   it("keeps the user's own setup.py and includes every package that it can install", async () => {
@@ -93,7 +71,7 @@ describe('a source distribution', () => {
       'data/big.csv': '1',
       'notes.txt': '',
     });
-    const { entries, notes } = await pack('trainer');
+    const { entries } = await pack('trainer');
     expect([...entries.keys()].map((name) => name.slice('trainer-0.0.0/'.length)).sort()).toEqual([
       'MANIFEST.in',
       'PKG-INFO',
@@ -104,7 +82,6 @@ describe('a source distribution', () => {
       'version.py',
     ]);
     expect(entries.get('trainer-0.0.0/setup.py')?.content).toBe('# mine');
-    expect(notes).toEqual([]);
   });
 
   it.each([
@@ -126,12 +103,40 @@ describe('a source distribution', () => {
     );
   });
 
-  it('includes all packages of a project root, with a note', async () => {
-    await write({ 'project/pyproject.toml': '[project]', 'project/trainer/__init__.py': '' });
-    const { entries, notes, fileName } = await pack('project');
+  it('includes a project root as a whole, for scripts and their files', async () => {
+    await write({
+      'project/pyproject.toml': '[project]',
+      'project/trainer/__init__.py': '',
+      'project/run/xor.cfg': '',
+    });
+    const { entries, fileName } = await pack('project');
     expect(fileName).toBe('project-0.0.0.tar.gz');
-    expect(entries.has('project-0.0.0/trainer/__init__.py')).toBe(true);
-    expect(notes).toEqual([expect.stringContaining('is a project root')]);
+    expect([...entries.keys()].sort()).toEqual(
+      ['PKG-INFO', 'pyproject.toml', 'run/xor.cfg', 'trainer/__init__.py'].map((name) => `project-0.0.0/${name}`),
+    );
+  });
+
+  it('includes a folder of scripts under its own name', async () => {
+    await write({ 'mine/train.py': '', 'mine/data/words.txt': '', 'mine/.git/config': '', 'other.py': '' });
+    const { entries, fileName } = await pack('mine');
+    expect(fileName).toBe('mine-0.0.0.tar.gz');
+    expect([...entries.keys()]).toEqual(['mine/data/words.txt', 'mine/train.py']);
+  });
+
+  it('contains a single file with the requirements beside it', async () => {
+    await write({ 'train.py': '', 'other.py': '', 'requirements.txt': 'numpy' });
+    const { entries, fileName } = await pack('train.py');
+    expect(fileName).toBe('train-0.0.0.tar.gz');
+    expect([...entries.keys()]).toEqual(['requirements.txt', 'train.py']);
+  });
+
+  it('adds requirements, unless the project lists its own', async () => {
+    await write({ 'app/requirements.txt': 'numpy', 'app/__init__.py': '', 'app/task.py': '' });
+    const options = { requirements: ['git+https://example.com/x.git'], isWhole: true };
+    const { entries } = await pack('app', options);
+    expect(entries.get('app/requirements.txt')?.content).toBe('numpy\ngit+https://example.com/x.git\n');
+    await write({ 'app/setup.py': "setup(install_requires=['numpy'])" });
+    await expect(pack('app', options)).rejects.toThrow(/declares its own requirements: add git\+https/);
   });
 
   it('excludes caches, hidden files and virtual environments', async () => {
@@ -146,8 +151,8 @@ describe('a source distribution', () => {
       'trainer/my-env/lib/site.py': '',
       'trainer.egg-info/PKG-INFO': '',
     });
-    expect([...(await pack('trainer')).entries.keys()].filter((name) => name.includes('/trainer/'))).toEqual([
-      'trainer-0.0.0/trainer/__init__.py',
+    expect([...(await pack('trainer')).entries.keys()].filter((name) => name.startsWith('trainer/'))).toEqual([
+      'trainer/__init__.py',
     ]);
   });
 
@@ -165,22 +170,21 @@ describe('a source distribution', () => {
     await symlink('../shared.py', join(root, 'trainer/linked.py'));
     await symlink('.', join(root, 'trainer/loop'));
     const { entries } = await pack('trainer');
-    expect(entries.get('trainer-0.0.0/trainer/run.sh')?.mode).toBe(0o755);
-    expect(entries.get('trainer-0.0.0/trainer/linked.py')?.content).toBe('x = 1');
+    expect(entries.get('trainer/run.sh')?.mode).toBe(0o755);
+    expect(entries.get('trainer/linked.py')?.content).toBe('x = 1');
     expect([...entries.keys()].filter((name) => name.includes('loop'))).toEqual([]);
   });
 
   it('adds extra files to the root, or replaces existing ones', async () => {
     await write({ 'trainer/__init__.py': '', 'requirements.txt': 'old' });
-    const { entries } = await pack('trainer', { 'job.yaml': 'jobId: one', 'requirements.txt': 'new' });
-    expect(entries.get('trainer-0.0.0/job.yaml')?.content).toBe('jobId: one');
-    expect(entries.get('trainer-0.0.0/requirements.txt')?.content).toBe('new');
+    const { entries } = await pack('trainer', { extraFiles: { 'job.yaml': 'jobId: one', 'requirements.txt': 'new' } });
+    expect(entries.get('job.yaml')?.content).toBe('jobId: one');
+    expect(entries.get('requirements.txt')?.content).toBe('new');
   });
 
-  it('rejects a folder without a package, a missing folder, and a package with training data', async () => {
-    await write({ 'plain/task.py': '', 'trainer/__init__.py': '', 'trainer/images.bin': '' });
-    await expect(pack('plain')).rejects.toThrow(/has no __init__\.py/);
-    await expect(pack('none')).rejects.toThrow(/cannot be read as a folder \(ENOENT\)/);
+  it('rejects a missing folder, and a package with training data', async () => {
+    await write({ 'trainer/__init__.py': '', 'trainer/images.bin': '' });
+    await expect(pack('none')).rejects.toThrow(/cannot be read \(ENOENT\)/);
     await truncate(join(root, 'trainer/images.bin'), 201 * 2 ** 20);
     await expect(pack('trainer')).rejects.toThrow(
       /201 MiB, more than the maximum of 200 MiB.*trainer\/images\.bin.*into a bucket/,

@@ -39,7 +39,7 @@ describe('dropforge jobs submit training', () => {
 
   it.each([
     [['--packages', 'none.whl'], /none\.whl cannot be read/],
-    [['--package-path', 'nowhere'], /cannot be read as a folder/],
+    [['--package-path', 'nowhere'], /nowhere cannot be read \(ENOENT\): pass the folder/],
     [['--config', 'none.yaml'], /cannot be read .*check --config/],
   ])('fails for %j, which does not exist', async (flags, message) => {
     const result = await submit('one', ...PROGRAM, ...flags);

@@ -30,7 +30,7 @@ describe('dropforge jobs submit training', () => {
     expect(code).toBe(0);
     expect(stdout).toContain('Job one ACCEPTED: QUEUED');
     expect(stdout).toContain('npx dropforge jobs stream-logs one');
-    expect(stderr).toContain('No setup.py found next to trainer');
+    expect(stderr).toBe('');
     const packages = await listNames('jobs');
     expect(packages).toEqual([
       expect.stringMatching(/^one\/packages\/[0-9a-f]{64}\/(dep\.tar\.gz|trainer-0\.0\.0\.tar\.gz)$/),
@@ -152,6 +152,29 @@ describe('dropforge jobs submit training', () => {
     expect((await submit('one', ...PROGRAM, '--region', 'us-east1', '--format=json')).json()).toEqual([
       expect.objectContaining({ verdict: 'ACCEPTED' }),
     ]);
+  });
+
+  it('submits a job again that waits for packages', async () => {
+    const waiting = {
+      source: 'gs://uploads/one/job.yaml',
+      jobId: 'one',
+      verdict: 'WAITING',
+      problems: [],
+      warnings: [],
+    };
+    // Intake has answered this upload with the report below, and with no other.
+    cloud().onObject = () => undefined;
+    await cloud().store.write({ bucket: 'uploads', name: 'one/job.yaml' }, Buffer.from('name: one\n'));
+    const report = { bucket: 'uploads', name: 'one/job.yaml.report.json' };
+    await cloud().store.write(report, Buffer.from(JSON.stringify({ ...waiting, job: null })));
+    answer({ verdict: 'ACCEPTED' });
+    expect(await submit('one', ...PROGRAM)).toMatchObject({ code: 0, stdout: expect.stringContaining('ACCEPTED') });
+    expect(await readJob()).toMatchObject({ jobId: 'one' });
+  });
+
+  it('prints commands that address the same cloud', async () => {
+    const { stdout } = await submit('one', ...PROGRAM, '--data-dir', cloud().dataDir);
+    expect(stdout).toContain(`npx dropforge --data-dir ${cloud().dataDir} jobs stream-logs one`);
   });
 
   it('does not submit a second job with the same id', async () => {

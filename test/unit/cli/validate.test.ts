@@ -48,6 +48,12 @@ describe('dropforge jobs validate', () => {
       errors: [],
       warnings: [],
       cluster: { master: ['n1-standard-8', { NVIDIA_TESLA_T4: 2 }] },
+      runs: [
+        {
+          ...{ role: 'master', count: 1, machineType: 'n1-standard-8', provisioningModel: 'STANDARD' },
+          gpus: { type: 'nvidia-tesla-t4', count: 2 },
+        },
+      ],
       trials: null,
       price: {
         onDemandPerHour: expect.any(Number),
@@ -58,7 +64,7 @@ describe('dropforge jobs validate', () => {
     expect(bad).toMatchObject({ verdict: 'invalid', errors: [{ code: 'UNKNOWN_FIELD', line: 3 }] });
   });
 
-  it('reports fields that a submission can add as warnings', async () => {
+  it('accepts a file without fields that a submission supplies', async () => {
     await writeFile(join(work, 'open.yaml'), 'trainingInput: {scaleTier: STANDARD_1, region: us-central1}\n');
     expect(await validateJson('open.yaml')).toMatchObject([{ verdict: 'valid', isRunnable: true }]);
     expect((await validate('open.yaml')).code).toBe(0);
@@ -76,7 +82,7 @@ describe('dropforge jobs validate', () => {
       stdout: expect.stringContaining('not supported by this version'),
     });
     const codes = new Set(warnings.map(({ code }) => code));
-    expect(codes).toEqual(new Set(['MISSING_FIELD', 'PLACEHOLDER', 'UNSUPPORTED_FIELD']));
+    expect(codes).toEqual(new Set(['PLACEHOLDER', 'UNSUPPORTED_FIELD']));
   });
 
   it('prints the number of trials of a study', async () => {

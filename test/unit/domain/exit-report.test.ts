@@ -29,8 +29,29 @@ describe('classifyExit', () => {
     ['PROGRAM_FAILED', stderr('MemoryError: was handled', 'ValueError: then this')],
     ['PROGRAM_FAILED', { exitCode: 3 }],
     ['MODULE_NOT_FOUND', stderr("ModuleNotFoundError: No module named 'torch'")],
-    ['MODULE_NOT_FOUND', stderr("ImportError: cannot import name 'x' from 'y'", 'exit soon')],
-    ['MODULE_NOT_FOUND', stderr('/usr/bin/python3: No module named trainer.task')],
+    ['MODULE_NOT_FOUND', stderr('ImportError: No module named yaml')],
+    ['MODULE_NOT_FOUND', stderr("ImportError: Missing optional dependency 'openpyxl'. Use pip to install openpyxl.")],
+    ['IMPORT_FAILED', stderr("ImportError: cannot import name 'x' from 'y'", 'exit soon')],
+    ['IMPORT_FAILED', stderr('ImportError: cannot import name loader_impl')],
+    ['IMPORT_FAILED', stderr('ImportError: libcudart.so.8.0: cannot open shared object file: No such file')],
+    ['IMPORT_FAILED', stderr('OSError: libcudart.so.10.2: cannot open shared object file: No such file')],
+    [
+      'PROGRAM_FAILED',
+      stderr("ImportError: cannot import name 'f' from 'trainer.util' (/h/sources/0/trainer/util.py)"),
+    ],
+    ['PROGRAM_NOT_FOUND', stderr('/usr/bin/python3: No module named trainer.task')],
+    [
+      'PROGRAM_NOT_FOUND',
+      stderr(
+        'ValueError: of an earlier line',
+        "/v/bin/python: Error while finding module specification for 'trainer.task' (ModuleNotFoundError: No module named 'trainer')",
+      ),
+    ],
+    ['PROGRAM_NOT_FOUND', stderr("/v/bin/python3.12: can't open file '/h/work/train.py': [Errno 2] No such file")],
+    [
+      'OUT_OF_MEMORY',
+      stderr('RuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 14285187448 bytes.'),
+    ],
     ['OUT_OF_MEMORY', stderr('MemoryError')],
     ['OUT_OF_MEMORY', stderr('torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB')],
     ['OUT_OF_MEMORY', stderr('RuntimeError: CUDA out of memory.')],
@@ -54,6 +75,7 @@ describe('classifyExit', () => {
     ['DISK_TOO_SMALL', { reason: 'DISK_TOO_SMALL', exitCode: null }],
     ['SERVICE_UNREACHABLE', { reason: 'SERVICE_UNREACHABLE', exitCode: null }],
     ['SECRET_UNAVAILABLE', { reason: 'SECRET_UNAVAILABLE', exitCode: null }],
+    ['GPU_MISSING', { reason: 'GPU_MISSING', exitCode: null }],
     ['INTERNAL_ERROR', { reason: 'AGENT_FAILED', exitCode: null }],
   ])('is %s for %j', (code, change) => {
     expect(causeOfExit(change).code).toBe(code);
@@ -66,10 +88,20 @@ describe('classifyExit', () => {
     expect(classOf(causeOfExit({}))).toBe('user');
   });
 
-  it('contains status and signal, with the shell’s exit status if there is only a signal', () => {
-    expect(causeOfExit({ exitCode: 3 }).message).toBe(
-      'The program ended. The program of job digits exited with status 3.',
-    );
+  it.each([
+    ["ModuleNotFoundError: No module named 'yaml'", 'Module yaml is not installed. '],
+    [
+      "ImportError: cannot import name 'Iterable' from 'collections' (/usr/lib/python3.11/collections/__init__.py)",
+      'The installed version of collections has no Iterable. ',
+    ],
+    ['/usr/bin/python3: No module named trainer.task', 'Python found no module trainer.task in what was installed. '],
+    ['ValueError: x', ''],
+  ])('says of %s what is missing', (line, explanation) => {
+    expect(causeOfExit(stderr(line)).message).toBe(`${explanation}The program ended.`);
+  });
+
+  it('contains the signal, with the shell’s exit status, and no status that the message states already', () => {
+    expect(causeOfExit({ exitCode: 3 }).message).toBe('The program ended.');
     expect(causeOfExit({ exitCode: null, signal: 9 }).message).toContain('status 137 (signal 9)');
     expect(causeOfExit({ exitCode: null, reason: 'AGENT_FAILED' }).message).toBe('The program ended.');
   });

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { causeOf } from '#shared/domain/cause.ts';
 import type { JobEventType } from '#shared/domain/event.ts';
-import { ATTEMPT_RECORDS_MAX, JOB_STATUSES, type Job, stateOf } from '#shared/domain/job.ts';
+import { ATTEMPT_RECORDS_MAX, isPlaced, JOB_STATUSES, type Job, stateOf } from '#shared/domain/job.ts';
 import { RULES, transition } from '#shared/domain/rules/transition.ts';
 import { INTERRUPTIONS_IN_ROW_MAX, STABLE_RUN_MS, TIMEOUTS } from '#shared/domain/timeouts.ts';
-import { eventsFor, INSTANCE, jobAfter, PLACEMENT, queuedJob } from '../../support/domain/example-job.ts';
+import { eventsFor, holdingJob, INSTANCE, jobAfter, PLACEMENT, queuedJob } from '../../support/domain/example-job.ts';
 
 /** The fields by which an event names what it is about; one that names an earlier one is outdated. */
 const FENCES = ['attempt', 'placementRound'] as const;
@@ -84,7 +84,8 @@ describe('an event of another attempt or placement round', () => {
     ['REPLICA_EXITED', 104_000],
     ['VMS_GONE', 105_000],
   ];
-  const second = steps.map((_, index) => jobAfter(running, ...steps.slice(0, index + 1)));
+  const followed = steps.map((_, index) => jobAfter(running, ...steps.slice(0, index + 1)));
+  const second = [...followed, ...followed.filter(isPlaced).map((job) => holdingJob(job, 104_000))];
   const fenced = Object.values(eventsFor(running, 0)).flatMap((event) =>
     FENCES.filter((fence) => fence in event).map((fence) => ({ type: event.type, fence })),
   );

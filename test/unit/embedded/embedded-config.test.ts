@@ -8,3 +8,9 @@ it('accepts a key of version 0.1 as its current name', () => {
 it('rejects an unknown key, with the name of the file', () => {
   expect(() => parseEmbeddedConfig({ deadMen: 7 }, 'config.yaml')).toThrow(/config\.yaml .*\n.*deadMen/s);
 });
+
+it('rejects a quota whose metric it could not count, rather than never enforce it', () => {
+  const quotaOf = (metric: string) => ({ quotas: [{ metric, region: 'us-central1', limit: 2 }] });
+  expect(parseEmbeddedConfig(quotaOf('NVIDIA_T4_GPUS'), 'x.yaml').quotas).toHaveLength(1);
+  expect(() => parseEmbeddedConfig(quotaOf('T4_GPUS'), 'x.yaml')).toThrow(/metric of a known quota/);
+});

@@ -32,7 +32,7 @@ describe('settings', () => {
   });
 
   it.each(FUNCTION_NAMES)('that are missing are named by %s all at once', (name) => {
-    const optional: readonly string[] = ['DISK_KMS_KEY', ...ENDPOINT_SETTINGS];
+    const optional: readonly string[] = ['DISK_KMS_KEY', 'CACHE_BUCKET', ...ENDPOINT_SETTINGS];
     const needed = settingsOf(name).filter((setting) => !optional.includes(setting));
     const problem = problemOf(name, {});
     expect(problem.match(/^[A-Z_]+(?= is missing)/gm)?.toSorted()).toEqual(needed.toSorted());
@@ -43,6 +43,7 @@ describe('settings', () => {
     ['PROJECT_ID', 'watch', 'My Project hunter2'],
     ['FIRESTORE_DATABASE', 'watch', 'Hunter2!'],
     ['UPLOAD_BUCKET', 'on-upload', 'gs://hunter2'],
+    ['CACHE_BUCKET', 'provision', 'gs://hunter2'],
     ['REGION_DEFAULT', 'on-upload', 'hunter2'],
     ['ZONES', 'on-upload', 'us-central1-a, hunter2'],
     ['SUBNETWORK', 'provision', 'hunter2'],

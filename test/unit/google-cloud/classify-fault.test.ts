@@ -68,12 +68,12 @@ describe('a failed operation', () => {
     {
       name: 'zero in all regions',
       error: GLOBAL_QUOTA,
-      quota: { metric: 'GPUS_ALL_REGIONS', limit: 0, scope: 'PROJECT' },
+      quota: { metric: 'GPUS_ALL_REGIONS', family: null, limit: 0, scope: 'PROJECT' },
     },
     {
       name: 'a limit in one region',
       error: { code: 'QUOTA_EXCEEDED', message: "Quota 'CPUS' exceeded. Limit: 24.0 in region us-west1." },
-      quota: { metric: 'CPUS', limit: 24, scope: 'REGION' },
+      quota: { metric: 'CPUS', family: null, limit: 24, scope: 'REGION' },
     },
     {
       name: 'zero in one region, from the details',
@@ -84,7 +84,36 @@ describe('a failed operation', () => {
           { quotaInfo: { metricName: 'compute.googleapis.com/cpus', limit: 0, dimensions: { region: 'r' } } },
         ],
       },
-      quota: { metric: 'compute.googleapis.com/cpus', limit: 0, scope: 'REGION' },
+      quota: { metric: 'compute.googleapis.com/cpus', family: null, limit: 0, scope: 'REGION' },
+    },
+    {
+      name: 'of one family of GPUs',
+      error: {
+        code: 'QUOTA_EXCEEDED',
+        message: "Quota 'GPUS_PER_GPU_FAMILY' exceeded.  Limit: 8.0 in region us-central1.",
+        errorDetails: [
+          {
+            quotaInfo: {
+              metricName: 'compute.googleapis.com/gpus_per_gpu_family',
+              limitName: 'GPUS-PER-GPU-FAMILY-per-project-region',
+              dimensions: { region: 'us-central1', gpu_family: 'NVIDIA_H100' },
+              limit: 8,
+            },
+          },
+        ],
+      },
+      quota: { metric: 'GPUS_PER_GPU_FAMILY', family: 'NVIDIA_H100', limit: 8, scope: 'REGION' },
+    },
+    {
+      name: 'of one zone, which rules out no other',
+      error: {
+        code: 'QUOTA_EXCEEDED',
+        message: 'Too much.',
+        errorDetails: [
+          { quotaInfo: { metricName: 'compute.googleapis.com/local_ssd', limit: 0, dimensions: { zone: 'r-a' } } },
+        ],
+      },
+      quota: undefined,
     },
     { name: 'unknown quota', error: { code: 'QUOTA_EXCEEDED', message: 'Too much.' }, quota: undefined },
   ])('returns the limit of the quota: $name', ({ error, quota }) => {
@@ -159,7 +188,12 @@ describe('a rejected request', () => {
 
   it('returns the limit of the quota', () => {
     const error = requestError(403, "Quota 'NVIDIA_L4_GPUS' exceeded.  Limit: 0.0 in region us-central1.");
-    expect(classify(parseRequestFault(error))?.quota).toEqual({ metric: 'NVIDIA_L4_GPUS', limit: 0, scope: 'REGION' });
+    expect(classify(parseRequestFault(error))?.quota).toEqual({
+      metric: 'NVIDIA_L4_GPUS',
+      family: null,
+      limit: 0,
+      scope: 'REGION',
+    });
   });
 
   it.each([

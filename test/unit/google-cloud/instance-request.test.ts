@@ -116,6 +116,27 @@ describe('the insert request of a VM', () => {
     expect(InsertInstanceRequest.toObject(message, { longs: String, enums: String })).toEqual(golden);
   });
 
+  it.each<{ readonly what: string; readonly change: Partial<VmRequest>; readonly policy: string }>([
+    {
+      what: 'on-demand VM without GPUs',
+      change: { machineType: 'n1-standard-8', accelerator: null },
+      policy: 'MIGRATE',
+    },
+    {
+      what: 'Spot VM without GPUs',
+      change: { machineType: 'n1-standard-8', accelerator: null, provisioningModel: 'SPOT' },
+      policy: 'TERMINATE',
+    },
+    { what: 'on-demand VM with attached GPUs', change: {}, policy: 'TERMINATE' },
+    {
+      what: 'on-demand VM with built-in GPUs',
+      change: { machineType: 'g2-standard-8', accelerator: null },
+      policy: 'TERMINATE',
+    },
+  ])('lets Compute Engine $policy the VM when its host is maintained: $what', ({ change, policy }) => {
+    expect(insertRequest(change).instanceResource?.scheduling?.onHostMaintenance).toBe(policy);
+  });
+
   it('is compared in a way that detects unknown fields', () => {
     const { InsertInstanceRequest } = protos.google.cloud.compute.v1;
     const wrong = { project: 'acme', instanceResource: { name: 'x', machineTyp: 'n1' } };

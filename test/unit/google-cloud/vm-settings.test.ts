@@ -16,6 +16,7 @@ it('configures the agent with the preemption notice that the VM requests', async
     STORAGE_EMULATOR_HOST: undefined,
     LOGGING_ENDPOINT: undefined,
     SECRET_MANAGER_ENDPOINT: undefined,
+    CACHE_BUCKET: undefined,
   });
   const request = vmRequest({ zone: 'us-central1-a', machineImage: 'image' }, 'spot');
 

@@ -104,6 +104,21 @@ describe('flags over a job file', () => {
     });
   });
 
+  it("fill the Python packages of all of a Vertex AI job's pools, and of no container", () => {
+    const python = '{executorImageUri: us-docker.pkg.dev/vertex-ai/training/tf-cpu.2-11:latest, pythonModule: a.b}';
+    const pools = [
+      `{machineSpec: {machineType: n1-standard-4}, replicaCount: 1, pythonPackageSpec: ${python}}`,
+      `{machineSpec: {machineType: n1-standard-4}, replicaCount: 2, pythonPackageSpec: ${python}}`,
+      '{machineSpec: {machineType: n1-standard-4}, replicaCount: 1, containerSpec: {imageUri: gcr.io/a/b}}',
+    ];
+    const printed = applyOverrides(read(`workerPoolSpecs: [${pools.join()}]`), { packageUris: ['gs://b/p.whl'] });
+    expect(printed.pools.map(({ program }) => program.packageUris?.map(({ value }) => value))).toEqual([
+      ['gs://b/p.whl'],
+      ['gs://b/p.whl'],
+      undefined,
+    ]);
+  });
+
   it("apply to Dropforge's own format as well", () => {
     const overrides = { jobId: 'b', masterAccelerator: { type: 'nvidia-tesla-t4', count: 1 }, args: ['-x'] };
     expect(printAfter('module: a.b\nmachine: n1-highmem-8\n', overrides)).toEqual({

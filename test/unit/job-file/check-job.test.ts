@@ -122,9 +122,10 @@ describe('checkJob', () => {
 
   it('returns the zones that have the machine, sorted by name', () => {
     expect(check({}).zones).toEqual(['us-central1-a', 'us-central1-b', 'us-central1-c', 'us-central1-f']);
-    expect(check({ scaleTier: 'CUSTOM', masterType: 'standard_p100' }).zones).toEqual([
+    const masterAccelerator = { type: 'NVIDIA_TESLA_P4', count: 1 };
+    expect(check({ scaleTier: 'CUSTOM', masterType: 'n1-standard-8', masterAccelerator }).zones).toEqual([
+      'us-central1-a',
       'us-central1-c',
-      'us-central1-f',
     ]);
   });
 

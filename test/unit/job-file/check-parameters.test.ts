@@ -40,7 +40,7 @@ describe('a parameter', () => {
     ['UNIT_LOG_SCALE', 'LOG'],
     ['UNIT_REVERSE_LOG_SCALE', 'REVERSE_LOG'],
   ])('with %s has the scale %s', (word, scale) => {
-    expect(check(scaled(doubleDraft('p', 0.1, 1), word)).found?.[0].scale).toBe(scale);
+    expect(check(scaled(doubleDraft('p', 0.1, 1), word)).found?.[0]?.scale).toBe(scale);
   });
 
   it.each<[string, ParameterDraft, string]>([
@@ -85,7 +85,7 @@ describe('a parameter', () => {
 
   it('keeps the scale of discrete values', () => {
     const { found, codes } = check(scaled(list('p', 'DISCRETE', ['0.01', '0.1']), 'UNIT_LOG_SCALE'));
-    expect({ scale: found?.[0].scale, codes }).toEqual({ scale: 'LOG', codes: [] });
+    expect({ scale: found?.[0]?.scale, codes }).toEqual({ scale: 'LOG', codes: [] });
   });
 
   it.each<[string, ParameterDraft, string]>([
@@ -112,7 +112,7 @@ describe('a parameter', () => {
     ],
   ])('with %s is accepted with a warning', (_, parameter, code) => {
     const { found, codes } = check(parameter);
-    expect(found?.[0].scale).toBe('NONE');
+    expect(found?.[0]?.scale).toBe('NONE');
     expect(codes).toEqual([code]);
   });
 
@@ -174,7 +174,7 @@ describe('a conditional parameter', () => {
   ])('is used for values of its parent', (parent, text, parsed) => {
     const { found, codes } = check({ ...parent, children: [child(rate, text)] });
     expect(codes).toEqual([]);
-    expect(found?.[0].children).toMatchObject([{ parentValues: [parsed], parameter: { id: 'rate' } }]);
+    expect(found?.[0]?.children).toMatchObject([{ parentValues: [parsed], parameter: { id: 'rate' } }]);
   });
 
   it.each<[string, ParameterDraft, readonly string[]]>([

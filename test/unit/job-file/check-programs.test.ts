@@ -69,14 +69,20 @@ describe('a Python package', () => {
     expect(check(jobOf({ master: many(101) })).codes).toEqual(['TOO_MANY_PACKAGES packageUris[0]']);
   });
 
-  it.each(['trainer.task', 'cnn-model.task', '02_train.task', 'träiner'])('accepts the module %s', (module) => {
-    expect(check(jobOf({ master: packaged(undefined, module) })).programs?.program).toMatchObject({ module });
-  });
+  it.each(['trainer.task', 'cnn-model.task', '02_train.task', 'träiner', 'train.py', './src/v1.2/train-all.py'])(
+    'accepts the module %s',
+    (module) => {
+      expect(check(jobOf({ master: packaged(undefined, module) })).programs?.program).toMatchObject({ module });
+    },
+  );
 
-  it.each(['trainer/task.py', 'trainer.task.py', 'a b', '', '{{MODULE}}'])('rejects the module "%s"', (module) => {
-    const code = module.startsWith('{') ? 'PLACEHOLDER' : 'INVALID_PYTHON_MODULE';
-    expect(check(jobOf({ master: packaged(undefined, module) })).codes).toEqual([`${code} pythonModule`]);
-  });
+  it.each(['trainer/task', '../train.py', '/train.py', 'setup.py', 'trainer.task.py', 'a b', '', '{{MODULE}}'])(
+    'rejects the module "%s"',
+    (module) => {
+      const code = module.startsWith('{') ? 'PLACEHOLDER' : 'INVALID_PYTHON_MODULE';
+      expect(check(jobOf({ master: packaged(undefined, module) })).codes).toEqual([`${code} pythonModule`]);
+    },
+  );
 });
 
 describe('arguments and environment variables', () => {

@@ -18,24 +18,25 @@ function machine(type: string): string {
   return `machineSpec: {machineType: ${type}}, replicaCount: 1`;
 }
 
+const P4 = 'masterType: n1-standard-8, masterConfig: {acceleratorConfig: {type: NVIDIA_TESLA_P4, count: 1}}';
+
 describe('the region of a job', () => {
   it('is the given one or the default, with the zones that have the machine', () => {
-    expect(regionOf(custom('masterType: standard_p100'))).toEqual({
-      result: { region: 'us-central1', zones: ['us-central1-c', 'us-central1-f'] },
+    expect(regionOf(custom(P4))).toEqual({
+      result: { region: 'us-central1', zones: ['us-central1-a', 'us-central1-c'] },
       found: [],
     });
-    expect(regionOf(custom('masterType: standard_p100, region: europe-west4')).result).toEqual({
+    expect(regionOf(custom(`${P4}, region: europe-west4`)).result).toEqual({
       region: 'europe-west4',
-      zones: ['europe-west4-a'],
+      zones: ['europe-west4-b', 'europe-west4-c'],
     });
   });
 
   it('has only the zones that have all machines', () => {
-    const zonesOf = (...specs: readonly string[]) => regionOf(pools(...specs)).result?.zones;
-    const [p100, l4] = [gpu('NVIDIA_TESLA_P100'), machine('g2-standard-8')];
-    expect(zonesOf(p100)).toEqual(['us-central1-c', 'us-central1-f']);
-    expect(zonesOf(l4)).toEqual(['us-central1-a', 'us-central1-b', 'us-central1-c']);
-    expect(zonesOf(p100, l4)).toEqual(['us-central1-c']);
+    const zonesOf = (...specs: readonly string[]) => regionOf(pools(...specs), 'europe-west4').result?.zones;
+    const [p4, a100] = [gpu('NVIDIA_TESLA_P4'), machine('a2-highgpu-1g')];
+    expect(zonesOf(p4)).toEqual(['europe-west4-b', 'europe-west4-c']);
+    expect(zonesOf(p4, a100)).toEqual(['europe-west4-b']);
   });
 
   it('is null without a zone that has the machine; other regions are suggested, the nearest first', () => {
@@ -53,16 +54,16 @@ describe('the region of a job', () => {
   });
 
   it('is null if no zone has all machines; regions that have all of them are suggested', () => {
-    const text = pools(gpu('NVIDIA_TESLA_T4'), gpu('NVIDIA_TESLA_P100'));
+    const text = pools(gpu('NVIDIA_TESLA_P4'), machine('a3-megagpu-8g'));
     const { result, found } = regionOf(text, 'australia-southeast1');
     expect(result).toBeNull();
     expect(found).toEqual([
       {
         code: 'NO_ZONE',
         message:
-          'The region australia-southeast1 has zones for each of the machines, but no zone with all of them: n1-standard-8 with 1 × T4, n1-standard-8 with 1 × P100.',
+          'The region australia-southeast1 has zones for each of the machines, but no zone with all of them: n1-standard-8 with 1 × P4, a3-megagpu-8g.',
         remedy:
-          'Choose other machine types, or one of the regions asia-east1, europe-west1, europe-west4, us-central1, us-east1, us-west1.',
+          'Choose other machine types, or one of the regions asia-southeast1, europe-west4, us-central1, us-east4.',
         path: '--region',
       },
     ]);
@@ -90,12 +91,14 @@ describe('the region of a job', () => {
   });
 
   it('ignores TPUs, and machines that are available by reservation only', () => {
-    expect(regionOf(custom('masterType: standard_p100, workerType: cloud_tpu, workerCount: 1')).result?.zones).toEqual([
+    expect(regionOf(custom(`${P4}, workerType: cloud_tpu, workerCount: 1`)).result?.zones).toEqual([
+      'us-central1-a',
       'us-central1-c',
-      'us-central1-f',
     ]);
     const reserved = 'reservationAffinity: {reservationAffinityType: SPECIFIC_RESERVATION}';
     expect(regionOf(pools(`machineSpec: {machineType: a4x-highgpu-4g, ${reserved}}`)).found).toEqual([]);
-    expect(regionOf(pools(machine('a4x-highgpu-4g'))).found.map(describeProblem)).toEqual(['NO_ZONE --region']);
+    expect(regionOf(pools(machine('a4x-highgpu-4g')), 'us-west2').found.map(describeProblem)).toEqual([
+      'NO_ZONE --region',
+    ]);
   });
 });

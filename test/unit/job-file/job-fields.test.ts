@@ -50,7 +50,20 @@ describe('the options of the program', () => {
     expect(names.filter((name) => !(name in goldenConfig.program))).toEqual([]);
   });
 
-  it.each(options)('%s has the same limits in the job file and in the configuration of a VM', (name, { schema }) => {
+  it('that are booleans are booleans in the configuration of a VM, too', () => {
+    const flags = options.filter(([, { schema }]) => schema.type === 'boolean').map(([name]) => name);
+    expect(flags).toEqual(['environmentCache']);
+    for (const name of flags) {
+      expect([true, 'true', 1].map((value) => programOptionsSchema.safeParse({ [name]: value }).success)).toEqual([
+        true,
+        false,
+        false,
+      ]);
+    }
+  });
+
+  const numbers = options.filter(([, { schema }]) => schema.type === 'integer');
+  it.each(numbers)('%s has the same limits in the job file and in the configuration of a VM', (name, { schema }) => {
     const { minimum, maximum } = schema as { readonly minimum?: number; readonly maximum?: number };
     const accepts = (value: number) => programOptionsSchema.safeParse({ [name]: value }).success;
     expect([minimum, maximum].map((limit) => limit !== undefined && accepts(limit))).toEqual([true, true]);

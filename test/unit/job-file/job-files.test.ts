@@ -103,6 +103,7 @@ describe('job files', () => {
       runtimeVersion: '1.10',
       pythonVersion: '3.7',
       jobDir: 'gs://my-bucket/jobs/census',
+      service: 'AI_PLATFORM',
       passesJobDir: true,
       serviceAccount: null,
       network: null,

@@ -33,6 +33,12 @@ describe('syntax errors', () => {
     ]);
   });
 
+  it('include jobId instead of name', () => {
+    const { draft, problems } = readOwn('jobId: a\nmodule: train\nenv: {A: b}\n');
+    expect(draft?.dialect).toBe('dropforge');
+    expect(problems).toMatchObject([{ code: 'UNKNOWN_FIELD', path: 'jobId', remedy: 'Write name.' }]);
+  });
+
   it('include spot with flexStart, unless one of them is false', () => {
     const { problems } = readOwn('module: t\nspot: true\nflexStart: true');
     expect(problems.map(describeProblem)).toEqual(['CONFLICTING_FIELDS flexStart']);

@@ -7,21 +7,33 @@ function validate(source: string) {
 }
 
 describe('validateJobFile', () => {
-  it('reports values that a submission can add as warnings', () => {
+  it('does not report what a submission supplies: job id, package and module', () => {
     const { verdict, errors, warnings, isRunnable } = validate('trainingInput: {scaleTier: BASIC}');
-    expect({ verdict, errors, codes: warnings.map(({ code }) => code), isRunnable }).toEqual({
-      verdict: 'valid',
-      errors: [],
-      codes: ['MISSING_FIELD', 'MISSING_FIELD', 'MISSING_FIELD'],
+    expect({ verdict, errors, warnings, isRunnable }).toEqual({
+      ...{ verdict: 'valid', errors: [], warnings: [] },
       isRunnable: true,
     });
-    expect(warnings.every(({ remedy }) => remedy.endsWith('It can also be set on submission.'))).toBe(true);
   });
 
-  it('does not offer to set on submission what no flag can set', () => {
+  it('reports what no flag can set', () => {
     const { warnings } = validate('module: a.b\ntune: {parameters: {rate: {min: 0.1, max: 1}}}');
-    const metric = warnings.find(({ code, path }) => code === 'MISSING_FIELD' && path === 'tune.metric');
-    expect(metric?.remedy).not.toContain('on submission');
+    expect(warnings.map(({ code, path }) => `${code} ${path}`)).toContain('MISSING_FIELD tune.metric');
+  });
+
+  it('accepts a study without parameters if it resumes another', () => {
+    const { verdict, errors } = validate(
+      'trainingInput: {scaleTier: BASIC, hyperparameters: {goal: MAXIMIZE, maxTrials: 5, resumePreviousJobId: first}}',
+    );
+    expect({ verdict, errors }).toEqual({ verdict: 'valid', errors: [] });
+  });
+
+  it('names a machine type of Compute Engine that is not offered as such', () => {
+    for (const type of ['c4-standard-8', 'h4d-standard-192', 'c3-standard-22-lssd', 'e2-medium']) {
+      const { errors } = validate(`trainingInput: {scaleTier: CUSTOM, masterType: ${type}}`);
+      expect(errors.map(({ code, message }) => `${code}: ${message}`)).toEqual([
+        `MACHINE_TYPE_NOT_OFFERED: ${type} is a machine type of Compute Engine that Dropforge does not offer.`,
+      ]);
+    }
   });
 
   it('returns the requested GPUs, and the price of those that would run', () => {

@@ -37,8 +37,8 @@ describe('the default runtimes', () => {
     expect(wrong.map(({ name }) => name)).toEqual([]);
   });
 
-  it('contain the packages that are needed to build others offline', () => {
-    const builders = ['pip', 'setuptools', 'wheel'];
+  it('contain the packages that build others offline, and install them', () => {
+    const builders = ['pip', 'setuptools', 'wheel', 'uv'];
     const lacking = RUNTIMES.runtimes.filter(({ packages }) =>
       builders.some((name) => !packages.some((pin) => pin.startsWith(`${name}==`))),
     );
@@ -98,7 +98,9 @@ describe('the images of a build', () => {
       machineImages: ['a', 'b'].map((copy) => `projects/my-project/global/machineImages/dropforge-2-15-v7-${copy}`),
       image: 'projects/my-project/global/images/dropforge-2-15-v7',
       pythonVersion: '3.10',
+      gpus: expect.arrayContaining(['nvidia-tesla-t4', 'nvidia-tesla-v100']),
     });
+    expect(images['2.15']).not.toMatchObject({ gpus: expect.arrayContaining(['nvidia-b200']) });
   });
 
   it('use at most half of the 32 KiB of an environment variable', () => {
@@ -111,7 +113,11 @@ describe('the images of a build', () => {
     expect(JSON.parse(stdout)).toMatchObject({
       jobs: { runtime_version: '2.20' },
       runtime_images: {
-        '2.20': { image: 'projects/my-project/global/images/dropforge-2-20-v7', python_version: '3.12' },
+        '2.20': {
+          image: 'projects/my-project/global/images/dropforge-2-20-v7',
+          python_version: '3.12',
+          gpus: expect.arrayContaining(['nvidia-l4']),
+        },
         '2.17': { runtime: '2.20' },
       },
     });

@@ -44,6 +44,22 @@ describe('inspecting a package', () => {
     });
   });
 
+  it('reads a single file as a package', async () => {
+    const report = await inspectPackage(sourceOf('train.py', Buffer.from('import torch\n# Größe\n')), {
+      module: 'train',
+    });
+    expect(report).toMatchObject({ format: 'py', problems: [], warnings: [], pythonModules: ['train'], entryCount: 1 });
+    expect([...report.evidence.imports]).toEqual(['torch']);
+    const other = await inspectPackage(sourceOf('train.py', Buffer.from('1')), { module: 'trian.py' });
+    expect(other.problems).toMatchObject([{ code: 'MODULE_NOT_FOUND', message: expect.stringContaining('train.py') }]);
+  });
+
+  it('reads a requirements file as a package', async () => {
+    const report = await inspectPackage(sourceOf('requirements.txt', Buffer.from('torch==2.2.0+cpu\n')));
+    expect(report).toMatchObject({ format: 'txt', problems: [], warnings: [] });
+    expect(report.evidence.requirementFiles).toEqual([{ path: 'requirements.txt', text: 'torch==2.2.0+cpu\n' }]);
+  });
+
   it('returns only job files of the root, in order of preference', async () => {
     const files = [
       { path: 'trainer-1.0/config.yaml', data: 'a: 1' },
@@ -96,12 +112,17 @@ describe('files that are not packages', () => {
     expect(await codesOf(sourceOf(name, bytes))).toEqual(['FORMAT_NAME_MISMATCH']);
   });
 
-  it('rejects an archive that pip cannot install, with the location of setup.py', async () => {
+  it('tells where the project is that is not at the root', async () => {
     const deeper = TRAINER.map(({ path, data }) => ({ path: `a/${path}`, data }));
-    const { problems } = await inspectPackage(sourceOf('t.tar.gz', tarGzOf(deeper)));
+    const { problems } = await inspectPackage(sourceOf('t.tar.gz', tarGzOf(deeper)), MODULE);
     expect(problems).toMatchObject([
-      { code: 'NOT_INSTALLABLE', message: expect.stringContaining('trainer-1.0/setup.py'), remedy: expect.any(String) },
+      { code: 'MODULE_NOT_FOUND', message: expect.stringContaining('a/trainer-1.0/setup.py') },
     ]);
+  });
+
+  it('rejects an archive without Python files', async () => {
+    const { problems } = await inspectPackage(sourceOf('t.tar.gz', tarGzOf([{ path: 'data/train.csv', data: '1' }])));
+    expect(problems).toMatchObject([{ code: 'NOT_INSTALLABLE', message: 'The package contains no Python files.' }]);
   });
 });
 

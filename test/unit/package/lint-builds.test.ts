@@ -57,7 +57,7 @@ describe('CPU_ONLY_BUILD', () => {
     const text = '--extra-index-url https://download.pytorch.org/whl/cpu\ntorch==2.2.0\n';
     const reading = "setup(name='trainer', install_requires=open('requirements.txt').read().split())";
     expect(await verdictOf({ 'setup.py': reading, 'requirements.txt': text })).toEqual([WARNS]);
-    expect(await verdictOf({ 'requirements.txt': text })).toEqual([]);
+    expect(await verdictOf({ 'requirements.txt': text })).toEqual([WARNS]);
     const cuda = text.replace('whl/cpu', 'whl/cu121');
     expect(await verdictOf({ 'setup.py': reading, 'requirements.txt': cuda })).toEqual([]);
     const pinned = 'tensorflow-cpu==2.12 --hash=sha256:00\r\n';
@@ -173,6 +173,17 @@ describe('BROKEN_REQUIREMENT', () => {
     ['# a comment of a file that setup.py read'],
   ])('is not reported for %s', async (requirement) => {
     expect(await verdictOf(setupOf(requirement))).toEqual([]);
+  });
+
+  it('is a warning in a requirements file that is installed, where options and paths are valid', async () => {
+    const text = '-r base.txt\n./own.whl\ngit+https://host.example/own\nnumpy==1.2\npython>=3.5\n';
+    const { warnings } = lint([await reportOf({ 'requirements.txt': text })]);
+    expect(warnings).toMatchObject([
+      {
+        message: expect.stringContaining('"python>=3.5" of trainer-1.0/requirements.txt'),
+        path: 'trainer-1.0/requirements.txt',
+      },
+    ]);
   });
 
   it('is shown without the password in its URL', async () => {

@@ -14,6 +14,7 @@ import { programOptionsSchema } from '#shared/protocol/program-options.ts';
 import { SERVICE_VARIABLES } from '#shared/protocol/service-variables.ts';
 import { METADATA_KEYS, PROTOCOL_VERSION, vmConfigSchema } from '#shared/protocol/vm-config.ts';
 import { recordHeartbeat } from '#shared/use-cases/heartbeat/record-heartbeat.ts';
+import { cachedEnvironmentsIn } from '#shared/use-cases/provision/cached-environments.ts';
 import { type VmSettings, vmRequestOf } from '#shared/use-cases/provision/vm-request.ts';
 import { simulatedSettings } from '../../simulation/simulated-job.ts';
 import { jobAfter, queuedJob } from '../../support/domain/example-job.ts';
@@ -34,7 +35,11 @@ const SCHEMAS: Readonly<Record<string, z.ZodType | null>> = {
   'exit-reasons.json': null,
   'heartbeat-answer.json': heartbeatAnswerSchema,
   'heartbeat-exited.json': heartbeatSchema,
+  'heartbeat-interrupted.json': heartbeatSchema,
   'heartbeat-running.json': heartbeatSchema,
+  'heartbeat-warnings.json': heartbeatSchema,
+  // Decided in test/unit/package/package-layout.test.ts.
+  'package-layouts.json': null,
   'service-variables.json': null,
   'vm-config.json': vmConfigSchema,
   'protocol-1/heartbeat-running.json': heartbeatSchema,
@@ -55,10 +60,24 @@ function sha256Of(bytes: Uint8Array): string {
 }
 
 /** Objects whose keys are the user's: any of them may be missing. */
-const OPEN_OBJECTS = ['program.environment', 'program.secrets', 'cluster', 'trainingInput', 'progress.metrics'];
+const OPEN_OBJECTS = [
+  'program.environment',
+  'program.secrets',
+  'cluster',
+  'trainingInput',
+  'progress.metrics',
+  'progress.nonFinite',
+];
 
-/** Fields that may be missing: VMs and stored jobs of an older deployment lack the newest options of the program. */
-const OPTIONAL_FIELDS = Object.keys(programOptionsSchema.shape).map((name) => `program.${name}`);
+/**
+ * Fields that may be missing: VMs and stored jobs of an older deployment lack the newest options of the program, and
+ * most heartbeats report no interruption and no warning.
+ */
+const OPTIONAL_FIELDS = [
+  ...Object.keys(programOptionsSchema.shape).map((name) => `program.${name}`),
+  ...['notice', 'programEnd', 'pendingExit', 'reboot', 'progress.nonFinite', 'exit.savedNothing'],
+  'cachedEnvironments',
+];
 
 /** Every path to a required key of the value, through arrays too. */
 function pathsOf(value: unknown, path: readonly string[] = []): readonly (readonly string[])[] {
@@ -100,9 +119,12 @@ describe('the golden files', () => {
     expect(accepted.map((path) => path.join('.'))).toEqual([]);
   });
 
-  it.each(['heartbeat-running.json', 'heartbeat-exited.json', 'vm-config.json'])('%s is of this version', (name) => {
-    expect(golden(name)).toMatchObject({ protocol: PROTOCOL_VERSION });
-  });
+  it.each(['heartbeat-running.json', 'heartbeat-interrupted.json', 'heartbeat-exited.json', 'vm-config.json'])(
+    '%s is of this version',
+    (name) => {
+      expect(golden(name)).toMatchObject({ protocol: PROTOCOL_VERSION });
+    },
+  );
 
   it('of the version before are never edited: VMs of that version still send them', () => {
     const sums = Object.keys(SCHEMAS)
@@ -164,6 +186,7 @@ const settings: VmSettings = {
     secretManagerUrl: 'http://127.0.0.1:8084',
   },
   intervals: { heartbeatSeconds: 15, syncSeconds: 10, logSeconds: 2 },
+  cachedEnvironments: cachedEnvironmentsIn('dropforge-local-cache'),
   limits: {
     stopGraceSeconds: 20,
     preemptionNoticeSeconds: 120,

@@ -7,7 +7,7 @@ import { causeOf } from '#shared/domain/cause.ts';
 import type { Effect } from '#shared/domain/effect.ts';
 import type { Job } from '#shared/domain/job.ts';
 import type { ContainerProgram, JobSpec } from '#shared/domain/job-spec.ts';
-import type { Replica } from '#shared/domain/replica.ts';
+import { type Replica, UNINTERRUPTED } from '#shared/domain/replica.ts';
 import { readableOf } from '#shared/ports/unreadable-records.ts';
 import { provisionMessageSchema } from '#shared/protocol/stage-message.ts';
 import {
@@ -18,7 +18,7 @@ import {
   parseStoredJob,
   parseStoredReplica,
 } from '#shared/protocol/stored-record.ts';
-import { closedJob, jobAfter, queuedJob } from '../../support/domain/example-job.ts';
+import { closedJob, holdingJob, jobAfter, queuedJob } from '../../support/domain/example-job.ts';
 import { exampleReplica } from '../../support/domain/example-replica.ts';
 
 /** A job in every status and a suspect replica, as version 0.1 wrote them. */
@@ -87,6 +87,7 @@ describe('a stored job', () => {
     ['PREPARING', jobAfter(queuedJob(), ['PLACEMENT_CHOSEN', 1])],
     ['PREPARING, pending', jobAfter(queuedJob(), ['PLACEMENT_CHOSEN', 1], ['VMS_PENDING', 2])],
     ['RUNNING', jobAfter(queuedJob(), ['PLACEMENT_CHOSEN', 1], ['VMS_CREATED', 2], ['REPLICA_STARTED', 3])],
+    ['PREPARING, failure held', holdingJob(jobAfter(queuedJob(), ['PLACEMENT_CHOSEN', 1]), 3)],
     ['CLOSING', jobAfter(queuedJob(), ['CANCEL_REQUESTED', 1])],
     ['CLOSED', closedJob()],
   ])('that is %s is parsed as it was written', (_, job) => {
@@ -100,7 +101,8 @@ describe('a stored job', () => {
     expect(job.spec).toMatchObject({ secrets: {}, study: null, network: null, passesJobDir: true });
     expect(job.spec.program).toMatchObject({ environment: {} });
     expect(job.spec.replicaGroups[0]).toMatchObject({ reservation: null, program: null });
-    expect(job.counts).toMatchObject({ interruptions: 1, interruptionsInRow: 0, bootFailuresInRow: 0 });
+    expect(job.counts).toMatchObject({ interruptions: 1, interruptionsInRow: 0, bootFailuresInRow: 0, unusedVms: 0 });
+    expect(job.quotaWaitSince).toBeNull();
   });
 
   it.each<readonly [string, Parameters<typeof jobAfter>[1][]]>([
@@ -142,8 +144,12 @@ describe('a stored job', () => {
     'that is %s has the fields of version 0.1, which can run beside this version or after a rollback',
     (name, steps) => {
       const stored = JSON.parse(formatStoredJob(jobAfter(queuedJob(), ...steps)));
-      // Added since; version 0.1 ignores it.
+      // Added since; version 0.1 ignores them.
       delete stored.spec.programOptions;
+      delete stored.spec.service;
+      delete stored.counts.unusedVms;
+      delete stored.quotaWaitSince;
+      delete stored.heldFailure;
       expect(fieldsOf(stored)).toEqual(fieldsOf(OLD_RECORDS.jobs[name]));
     },
   );
@@ -184,6 +190,16 @@ describe('a stored replica record', () => {
   it.each<readonly [string, Replica]>([
     ['healthy', exampleReplica()],
     ['with an expired lease', { ...exampleReplica(), suspectSince: 130_000 }],
+    [
+      'interrupted',
+      {
+        ...exampleReplica(),
+        pendingExit: { outcome: 'FAILED', cause: waiting },
+        endedAt: 120_000,
+        notice: { isStopping: true, endsAt: 150_000, message: 'Compute Engine is preempting the VM.' },
+        rebootedAt: 60_000,
+      },
+    ],
     ['with an exit', { ...exampleReplica(), exit: { outcome: 'FAILED', cause: waiting }, leaseExpiresAt: null }],
   ])('that is %s is parsed as it was written', (_, replica) => {
     expect(parseStoredReplica(formatStoredReplica(replica))).toEqual(replica);
@@ -204,6 +220,10 @@ it('a replica record that cannot be read keeps no other lease from being evaluat
 
 it('a suspect replica has the fields of version 0.1', () => {
   const stored = JSON.parse(formatStoredReplica({ ...exampleReplica(), suspectSince: 130_000 }));
+  // Added since; version 0.1 ignores them.
+  for (const field of Object.keys(UNINTERRUPTED)) {
+    delete stored[field];
+  }
   expect(stored).toEqual(OLD_RECORDS.replica);
 });
 

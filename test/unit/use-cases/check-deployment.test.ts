@@ -3,12 +3,13 @@ import { readSettings } from '#functions/read-settings.ts';
 import { parseEmbeddedConfig } from '#infra/embedded/embedded-config.ts';
 import { readEmbeddedIntakeSettings } from '#infra/embedded/embedded-intake.ts';
 import { connectIntake } from '#infra/google-cloud/compose/connect-intake.ts';
-import type { Role } from '#shared/domain/job-spec.ts';
+import type { ReplicaGroup } from '#shared/domain/job-spec.ts';
 import { checkRuntime } from '#shared/use-cases/intake/check-deployment.ts';
 import { EXAMPLE_SETTINGS } from '../../support/functions/example-settings.ts';
 
 const RUNTIME_IMAGES = JSON.stringify({
-  '2.20': { image: 'dropforge-2-20', pythonVersion: '3.12' },
+  '2.20': { image: 'dropforge-2-20', pythonVersion: '3.12', gpus: ['nvidia-tesla-t4'] },
+  blackwell: { image: 'dropforge-blackwell', gpus: ['nvidia-tesla-t4', 'nvidia-b200'] },
   vision: { machineImages: ['vision-a'] },
   2.11: { runtime: '2.20', note: 'Keras is 3 there.' },
   lost: { runtime: 'nowhere' },
@@ -16,7 +17,9 @@ const RUNTIME_IMAGES = JSON.stringify({
   sight: { runtime: 'vision' },
 });
 
-const MASTER = { role: 'master', bootDiskGib: 100 } as const;
+type Group = Pick<ReplicaGroup, 'role' | 'bootDiskGib' | 'machineType' | 'accelerator'>;
+
+const MASTER = { role: 'master', bootDiskGib: 100, machineType: 'n1-standard-4', accelerator: null } as const;
 
 function intakeOf(environment: Readonly<Record<string, string>>) {
   const reading = readSettings('on-upload', environment);
@@ -28,7 +31,7 @@ function intakeOf(environment: Readonly<Record<string, string>>) {
 
 describe('the runtime of a job, in a deployment', () => {
   const intake = intakeOf({ ...EXAMPLE_SETTINGS, RUNTIME_IMAGES });
-  const check = (runtimeVersion: string, groups: readonly { role: Role; bootDiskGib: number }[] = [MASTER]) =>
+  const check = (runtimeVersion: string, groups: readonly Group[] = [MASTER]) =>
     checkRuntime({ runtimeVersion, pythonVersion: null, dialect: 'ai-platform', replicaGroups: groups }, intake);
 
   it.each(['2.20', 'vision'])('%s exists and has no findings', (runtimeVersion) => {
@@ -84,7 +87,7 @@ describe('the runtime of a job, in a deployment', () => {
   });
 
   it.each(['vision', 'sight'])('%s offers only the disk size of its machine images', (runtimeVersion) => {
-    const large = { role: 'worker', bootDiskGib: 500 } as const;
+    const large = { ...MASTER, role: 'worker', bootDiskGib: 500 } as const;
     expect(check(runtimeVersion, [MASTER, large]).problems).toEqual([
       {
         code: 'DISK_OF_MACHINE_IMAGE',
@@ -99,6 +102,28 @@ describe('the runtime of a job, in a deployment', () => {
     expect(check(runtimeVersion, [{ ...MASTER, bootDiskGib: 500 }]).problems).toEqual([]);
   });
 
+  it('is rejected for a GPU that its driver does not support, with the runtimes that do', () => {
+    const blackwell = { ...MASTER, role: 'worker', machineType: 'a4-highgpu-8g' } as const;
+    expect(check('2.20', [MASTER, blackwell, { ...blackwell, role: 'evaluator' }]).problems).toEqual([
+      {
+        code: 'GPU_NOT_IN_RUNTIME',
+        message: 'The image of runtime 2.20 does not support the GPU nvidia-b200.',
+        remedy: 'Choose the runtime blackwell.',
+        path: 'trainingInput.runtimeVersion',
+      },
+    ]);
+    expect(check('blackwell', [blackwell]).problems).toEqual([]);
+    const rare = { ...MASTER, accelerator: { type: 'nvidia-tesla-v100', count: 1 } } as const;
+    expect(check('2.11', [rare]).problems).toMatchObject([
+      { remedy: 'Choose another GPU, or have an image for it added to runtime_images.' },
+    ]);
+  });
+
+  it('supports any GPU if its image lists none', () => {
+    const attached = { ...MASTER, accelerator: { type: 'nvidia-b200', count: 8 } } as const;
+    expect(check('both', [attached]).problems).toEqual([]);
+  });
+
   it.each(['2.9', 'constructor', 'lost'])(
     '%s is rejected at intake, with the available versions in the remedy',
     (runtimeVersion) => {
@@ -107,7 +132,7 @@ describe('the runtime of a job, in a deployment', () => {
           {
             code: 'UNKNOWN_RUNTIME',
             message: `This deployment has no image for runtime ${runtimeVersion}.`,
-            remedy: 'Choose one of 2.20, vision, both, or have an image added to runtime_images.',
+            remedy: 'Choose one of 2.20, blackwell, vision, both, or have an image added to runtime_images.',
           },
         ],
       });

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import type { Job } from '#shared/domain/job.ts';
 import type { Replica } from '#shared/domain/replica.ts';
+import { formatStoredReplica, parseStoredReplica } from '#shared/protocol/stored-record.ts';
 import { viewJob } from '#shared/use-cases/reports/job-view.ts';
 import { jobAfter, queuedJob } from '../../support/domain/example-job.ts';
 import { exampleReplica } from '../../support/domain/example-replica.ts';
@@ -49,4 +50,19 @@ it('shows the reason for waiting only while the job waits, and not the cause of 
 it('shows the interruption that caused a backoff', () => {
   const again = jobAfter(placedAgain, ['VMS_CREATED', 6_000], ['ATTEMPT_INTERRUPTED', 7_000]);
   expect(viewJob(again, [], 9_000)).toMatchObject({ state: 'QUEUED', waitingFor: { code: 'PREEMPTED' } });
+});
+
+it('warns of metrics that became NaN and of a program that saved nothing, after the end too', () => {
+  const nonFinite = { loss: { value: 'NaN', step: 7 }, norm: { value: '-Infinity', step: null } } as const;
+  const progress = { step: 10, stepsMax: 10, metrics: { accuracy: 0.1, norm: 2 }, nonFinite };
+  const replica = training({ progress, exit: { outcome: 'SUCCEEDED', savedNothing: true } });
+  const stored = parseStoredReplica(formatStoredReplica(replica));
+  const { replicas, warnings } = viewJob(cancelled, [stored], 9_000);
+  expect(replicas).toMatchObject([{ metrics: { accuracy: 0.1, loss: 'NaN', norm: 2 } }]);
+  expect(warnings.map(({ code, message }) => [code, message])).toEqual([
+    ['METRIC_NOT_FINITE', 'Metric loss of master-0 became NaN at step 7.'],
+    ['METRIC_NOT_FINITE', 'Metric norm of master-0 became -Infinity, and is 2 now.'],
+    ['NOTHING_SAVED', 'The program succeeded, but saved no file in gs://jobs/digits.'],
+  ]);
+  expect(viewJob(cancelled, [training()], 9_000).warnings).toEqual([]);
 });

@@ -32,7 +32,11 @@ describe('a cluster', () => {
     await deliverPair(1_000);
 
     expect(cloud.deleted).toEqual(cloud.requests.filter((request) => !isWorker(request)).map(({ vmName }) => vmName));
-    expect(await readPair()).toMatchObject({ status: 'QUEUED', exhaustedZones: [ZONES[0]] });
+    expect(await readPair()).toMatchObject({
+      status: 'QUEUED',
+      exhaustedZones: [ZONES[0]],
+      counts: { unusedVms: 1 },
+    });
   });
 
   it.each([

@@ -72,6 +72,24 @@ it('falls back to the next zone after a create failure, which is shared by all j
   expect(await ports.capacity.recall(query)).toMatchObject([{ zone: ZONES[0], failedAt: 1_000 }]);
 });
 
+it.each([
+  { what: 'is too low for the job alone', limit: 2, state: 'CLOSING', failures: 0 },
+  { what: 'others use', limit: 4, state: 'QUEUED', failures: 1 },
+])(
+  'records a failure for other jobs unless the quota is too low for this job alone: one that $what',
+  async ({ limit, state, failures }) => {
+    const quota = { metric: 'CPUS', family: null, limit, scope: 'REGION' } as const;
+    const cause = causeOf('QUOTA_EXCEEDED', 'Too much.');
+    cloud.answer = () => ({ outcome: 'FAILED', failure: { cause, zonesAvailable: [], quota } });
+
+    await deliver(1_000);
+
+    expect((await readJob()).status).toBe(state);
+    const query = { machineKey: 'n1-standard-4', provisioningModel: 'STANDARD', since: 0 } as const;
+    expect(await ports.capacity.recall(query)).toHaveLength(failures);
+  },
+);
+
 it('does not count the failure of an earlier zone against the current one, even if two rounds found it', async () => {
   const deadLetter = {
     jobId: 'digits',

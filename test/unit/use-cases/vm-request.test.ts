@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Job, JobIn, ReplicaId } from '#shared/domain/job.ts';
+import type { ReplicaGroup } from '#shared/domain/job-spec.ts';
 import { SETUP_MS_MAX, SETUP_REPORT_MS, TIMEOUTS, UPLOAD_GRACE_MS } from '#shared/domain/timeouts.ts';
 import { METADATA_KEYS, type VmConfig } from '#shared/protocol/vm-config.ts';
 import { vmRequestOf } from '#shared/use-cases/provision/vm-request.ts';
@@ -42,6 +43,27 @@ const second = place(
   ),
   20 * HOUR_MS,
 );
+
+describe('the cluster of a job', () => {
+  const configOf = (job: Job, replica: ReplicaId) =>
+    JSON.parse(requestFor(place(job, 0), replica).metadata[METADATA_KEYS.config] ?? '') as VmConfig;
+  const vertex = { ...accepted, spec: { ...accepted.spec, service: 'VERTEX_AI' as const } };
+
+  it('has worker pools in the format of Vertex AI, and its job', () => {
+    const { cluster, clusterSpec } = configOf(vertex, WORKER);
+    expect(clusterSpec?.cluster).toEqual({ workerpool0: cluster.chief, workerpool1: cluster.worker });
+    expect(clusterSpec?.job).toMatchObject({
+      worker_pool_specs: [{ replica_count: '1' }, { replica_count: '1' }],
+      base_output_directory: { output_uri_prefix: accepted.spec.jobDir },
+    });
+  });
+
+  it('has none in the format of AI Platform', () => {
+    expect(
+      configOf({ ...accepted, spec: { ...accepted.spec, service: 'AI_PLATFORM' } }, MASTER).clusterSpec,
+    ).toBeNull();
+  });
+});
 
 describe('the secrets of a job', () => {
   it('are passed to a VM as full resource names, in the deployment’s project unless another is named', () => {
@@ -106,4 +128,25 @@ it('gives the agent as long for uploading outputs as the control plane waits', (
   const endsAt = HOUR_MS + TIMEOUTS.maxRunningGraceMs;
   expect(running).toMatchObject({ status: 'RUNNING', wakeAt: endsAt });
   expect(uploading).toMatchObject({ status: 'RUNNING', wakeAt: endsAt + uploadSeconds * 1_000 });
+});
+
+describe('the GPUs that the agent awaits', () => {
+  const gpusOf = (machineType: string, accelerator: ReplicaGroup['accelerator'], hasRequestedGpus = true) => {
+    const job = place(accepted, 0);
+    const [first, ...others] = job.spec.replicaGroups;
+    const spec = { ...job.spec, replicaGroups: [{ ...first, machineType, accelerator }, ...others] as const };
+    const settings = { ...simulatedSettings, hasRequestedGpus };
+    const { metadata } = vmRequestOf({ ...job, spec }, MASTER, { settings, timeouts: TIMEOUTS });
+    return (JSON.parse(metadata[METADATA_KEYS.config] ?? '') as VmConfig).gpuCount;
+  };
+
+  it('are those that are attached to the machine or that its type includes', () => {
+    expect(gpusOf('n1-standard-8', { type: 'nvidia-tesla-t4', count: 2 })).toBe(2);
+    expect(gpusOf('g2-standard-24', null)).toBe(2);
+    expect(gpusOf('n1-standard-8', null)).toBe(0);
+  });
+
+  it('are none where VMs do not have what they request, as in the embedded cloud', () => {
+    expect(gpusOf('n1-standard-8', { type: 'nvidia-tesla-t4', count: 2 }, false)).toBe(0);
+  });
 });

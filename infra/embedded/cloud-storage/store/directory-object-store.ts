@@ -40,6 +40,9 @@ import type { ByteRange, ObjectInfo, ObjectName, ObjectStore } from '#shared/por
 /** 5 TiB. Source: https://cloud.google.com/storage/quotas#objects */
 const OBJECT_BYTES_MAX = 5 * 1024 ** 4;
 
+/** Where the count saturates. Source: https://cloud.google.com/storage/docs/composite-objects */
+const COMPONENT_COUNT_MAX = 2 ** 31 - 1;
+
 export type DirectoryObjectStoreOptions = {
   readonly database: Database;
   /** Directory of the blobs; created if missing. Only one process at a time may use it. */
@@ -55,6 +58,11 @@ export type PutOptions = {
   readonly preconditions?: Preconditions;
   /** The checksums that the client sent; if the bytes differ, nothing is stored. */
   readonly expected?: Partial<Checksums>;
+};
+
+export type ComposeOptions = PutOptions & {
+  /** Permanently deletes the generations of the sources with the commit of the composed object. */
+  readonly deletesSources?: boolean;
 };
 
 export type SourceObject = ObjectName & {
@@ -79,7 +87,7 @@ export type EmbeddedObjectStore = ObjectStore &
     compose(
       sources: readonly SourceObject[],
       target: ObjectName,
-      options?: PutOptions,
+      options?: ComposeOptions,
     ): Promise<StoredObject | WriteRejection | 'NO_OBJECT'>;
     page(query: ListQuery): ListPage;
     /** Bytes on disk of all buckets, and how many of them only noncurrent generations use. */
@@ -193,10 +201,11 @@ async function copyObject(
   });
 }
 
-type Composition = PutOptions & { readonly sources: readonly SourceObject[]; readonly target: ObjectName };
+type Composition = ComposeOptions & { readonly sources: readonly SourceObject[]; readonly target: ObjectName };
 
-async function composeObject(context: Context, { sources, target, attributes, preconditions = {} }: Composition) {
+async function composeObject(context: Context, composition: Composition) {
   const { index, blobs, changes } = context;
+  const { sources, target, attributes, preconditions = {}, deletesSources = false } = composition;
   assertName(findObjectNameProblem(target));
   const found: IndexedObject[] = [];
   for (const source of sources) {
@@ -209,21 +218,32 @@ async function composeObject(context: Context, { sources, target, attributes, pr
     }
     found.push(component);
   }
+  const rejection = findWriteRejection(index, target, preconditions);
+  if (rejection !== undefined) {
+    return rejection;
+  }
+  const componentCount = found.reduce((count, { object }) => count + (object.componentCount ?? 1), 0);
+  const freed: string[] = [];
   const staged = await blobs.stage();
   try {
     for (const component of found) {
       await staged.append(readBlob(context, component));
     }
-    const blob = await staged.seal();
-    return await changes.commit({
+    const change = {
       target,
-      blob: { ...blob, md5: null },
+      blob: { ...(await staged.seal()), md5: null },
       attributes: { ...DEFAULT_ATTRIBUTES, ...attributes },
       preconditions,
-      componentCount: found.reduce((count, { object }) => count + (object.componentCount ?? 1), 0),
+      componentCount: Math.min(componentCount, COMPONENT_COUNT_MAX),
+    };
+    return await changes.commit(change, (outcome) => {
+      if (deletesSources && typeof outcome !== 'string') {
+        freed.push(...found.flatMap(({ object }) => index.delete(object)));
+      }
     });
   } finally {
     await blobs.discard(staged.blobId);
+    await changes.removeUnreferenced(freed);
   }
 }
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import {
@@ -12,6 +12,8 @@ import {
   renderListing,
   renderText,
 } from '#infra/embedded/compute-engine/metadata-server/tree.ts';
+import { hostNameOf, isMetadataHost } from '#infra/embedded/vm-proxy/google-hosts.ts';
+import type { VmProxy } from '#infra/embedded/vm-proxy/proxy.ts';
 
 export type MetadataServer = {
   readonly port: number;
@@ -29,6 +31,8 @@ export type MetadataServerOptions = {
     name: string,
     value: string | null,
   ) => { readonly status: number; readonly message: string };
+  /** The VM's proxy, on the same port: its requests have an absolute URL or the method CONNECT. */
+  readonly proxy?: VmProxy;
 };
 
 const ROOT = '/computeMetadata/v1';
@@ -37,7 +41,8 @@ const GUEST_ATTRIBUTE_BYTES_MAX = 262_144;
 
 /** The longest wait for a change; also the default. */
 const WAIT_SECONDS_MAX = 86_400;
-const CONNECTIONS_MAX = 256;
+/** Of the VM's programs, for metadata and through the proxy. */
+const CONNECTIONS_MAX = 2_048;
 
 const CONTENT_TYPES = { text: 'application/text', json: 'application/json' } as const;
 
@@ -50,12 +55,18 @@ type MetadataResponse = MetadataContent & { readonly headers?: Readonly<Record<s
  */
 export async function openMetadataServer(options: MetadataServerOptions): Promise<MetadataServer> {
   const changes = new EventEmitter().setMaxListeners(0);
-  const server = createServer((request, response) => {
+  const onMetadataRequest: RequestListener = (request, response) => {
     serve({ ...options, changes }, request, response).catch((error: unknown) => {
       const reason = error instanceof Error ? error.message : String(error);
       response.writeHead(error instanceof URIError ? 400 : 500).end(`The metadata server failed: ${reason}\n`);
     });
-  });
+  };
+  const server = createServer();
+  if (options.proxy === undefined) {
+    server.on('request', onMetadataRequest);
+  } else {
+    options.proxy.attach(server, onMetadataRequest);
+  }
   server.maxConnections = CONNECTIONS_MAX;
   server.listen(options.port, '127.0.0.1');
   await once(server, 'listening');
@@ -65,6 +76,7 @@ export async function openMetadataServer(options: MetadataServerOptions): Promis
     async close() {
       const closed = once(server, 'close');
       server.close();
+      options.proxy?.close();
       server.closeAllConnections();
       await closed;
     },
@@ -97,10 +109,19 @@ function rejectUnsafe({ headers }: IncomingMessage, path: string): MetadataRespo
   if (headers['x-forwarded-for'] !== undefined) {
     return textResponse(403, 'Requests with an X-Forwarded-For header are rejected.');
   }
+  if (headers.origin !== undefined || !isOwnHost(headers.host ?? '')) {
+    return textResponse(403, 'Requests from web pages are rejected.');
+  }
   if (path.startsWith('/computeMetadata/') && headers['metadata-flavor']?.toString().toLowerCase() !== 'google') {
     return textResponse(403, 'Missing Metadata-Flavor:Google header.');
   }
   return undefined;
+}
+
+/** A page with a name of its own, which DNS rebinding has pointed at this machine, sends that name. */
+function isOwnHost(authority: string): boolean {
+  const host = hostNameOf(authority);
+  return isMetadataHost(host) || ['127.0.0.1', 'localhost', '::1'].includes(host);
 }
 
 async function handleRead(context: ServerContext, request: Request): Promise<MetadataResponse> {

@@ -10,7 +10,7 @@ import {
 import { type Machine, updateRecord } from '#infra/embedded/compute-engine/vms/machine.ts';
 import { readSerialPort } from '#infra/embedded/compute-engine/vms/process.ts';
 import { type VmRecord, vmOf } from '#infra/embedded/compute-engine/vms/table.ts';
-import { crash, halt, observe, preempt } from '#infra/embedded/compute-engine/vms/termination.ts';
+import { crash, halt, maintain, observe, preempt } from '#infra/embedded/compute-engine/vms/termination.ts';
 import type { VmCreateFailure } from '#shared/domain/event.ts';
 import type { Vm, VmRequest } from '#shared/ports/vm-provider.ts';
 
@@ -33,6 +33,8 @@ export type VmName = Pick<VmRequest, 'vmName' | 'zone'>;
 export type VmAdmin = {
   /** Sends the preemption notice; the VM is deleted when the notice period is over. */
   preempt(vmName: string): Promise<Vm | undefined>;
+  /** Sends a notice of host maintenance; the VM is deleted when it is over. */
+  maintain(vmName: string): Promise<Vm | undefined>;
   /** Reboots the VM on the same disk. */
   reset(vmName: string, zone?: string): Promise<Vm | undefined>;
   /** Simulates a host error: kills all processes of the VM. */
@@ -73,6 +75,7 @@ export function createVmAdmin(fleet: Fleet): VmAdmin {
 
   return {
     preempt: (vmName) => act({ vmName }, preempt),
+    maintain: (vmName) => act({ vmName }, maintain),
     reset: (vmName, zone) => act(zone === undefined ? { vmName } : { vmName, zone }, reset),
     hostError: (vmName) => act({ vmName }, crash),
     setStockout(zone, isStockedOut) {

@@ -13,15 +13,23 @@ export type VmProviderConfig = {
   readonly preemptionNoticeMs: number;
   /** Time between SIGTERM and SIGKILL when a VM is deleted. 120 s on Compute Engine, 30 s for Spot VMs. */
   readonly stopGraceMs: number;
+  /** Free bytes of this machine's disk below which the largest program is ended and no VM is created; 0 for no limit. */
+  readonly diskReserveBytes: number;
 };
 
-export const VM_PROVIDER_DEFAULTS = { vmsMax: 8, preemptionNoticeMs: 30_000, stopGraceMs: 10_000 } as const;
+export const VM_PROVIDER_DEFAULTS = {
+  vmsMax: 8,
+  preemptionNoticeMs: 30_000,
+  stopGraceMs: 10_000,
+  diskReserveBytes: 0,
+} as const;
 
 export type Occupancy = {
   readonly config: VmProviderConfig;
   /** The zone of each VM that uses capacity. */
   readonly occupiedZones: readonly string[];
   readonly stockouts: readonly string[];
+  readonly isDiskLow: boolean;
 };
 
 export type Admission = Occupancy & {
@@ -87,9 +95,9 @@ export function findMetadataProblem(metadata: VmRequest['metadata']): string | u
 }
 
 /** Whether the zone has capacity for one more VM. */
-export function hasCapacity(zone: string, { config, occupiedZones, stockouts }: Occupancy): boolean {
+export function hasCapacity(zone: string, { config, occupiedZones, stockouts, isDiskLow }: Occupancy): boolean {
   const vmsMax = config.zones.find(({ name }) => name === zone)?.vmsMax ?? 0;
-  const isFull = occupiedZones.length >= config.vmsMax || stockouts.includes(zone);
+  const isFull = isDiskLow || occupiedZones.length >= config.vmsMax || stockouts.includes(zone);
   return !isFull && occupiedZones.filter((occupied) => occupied === zone).length < vmsMax;
 }
 
@@ -103,6 +111,12 @@ const STOCKOUT_CODES = ['ZONE_RESOURCE_POOL_EXHAUSTED_WITH_DETAILS'];
 function stockoutOf({ zone, machineType, accelerator }: VmRequest, admission: Admission) {
   const { config, occupiedZones, projectId } = admission;
   const zoneVmsMax = config.zones.find(({ name }) => name === zone)?.vmsMax ?? 0;
+  if (admission.isDiskLow) {
+    const message =
+      `Less than ${config.diskReserveBytes} bytes are free on the disk of this machine (diskReserveBytes in the ` +
+      'configuration of dropforge up). Free some space: `dropforge status` shows what the buckets use.';
+    return causeOf('STOCKOUT', message, STOCKOUT_CODES);
+  }
   if (occupiedZones.length >= config.vmsMax) {
     const message =
       `This machine runs at most ${config.vmsMax} VMs at a time (vmsMax in the configuration of dropforge up), and all ` +

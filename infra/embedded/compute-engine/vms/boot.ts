@@ -1,3 +1,4 @@
+import { trustDirectoryOf } from '#infra/embedded/compute-engine/vms/environment.ts';
 import {
   type Machine,
   openMetadata,
@@ -9,6 +10,7 @@ import {
 import { bootVm, prepareBoot, readLeaderPid, removeDisk } from '#infra/embedded/compute-engine/vms/process.ts';
 import { findInTree, isAlive, killTree, type ProcessKey } from '#infra/embedded/compute-engine/vms/process-tree.ts';
 import { crash, destroy, halt, observe } from '#infra/embedded/compute-engine/vms/termination.ts';
+import { renewTrust } from '#infra/embedded/vm-proxy/trust.ts';
 
 /** The first boot. If it fails, the VM is removed and the error rethrown. */
 export function start(machine: Machine): Promise<void> {
@@ -86,10 +88,20 @@ async function boot(machine: Machine): Promise<void> {
   const startupScript = metadata['startup-script'] ?? '';
   const plan = { directory, instanceId, metadataPort, startupScript, python, host: context.host };
   await prepareBoot(plan);
+  machine.certificate = await renewTrust(trustDirectoryOf(directory), context.host);
   await bootVm(plan, {
     onSpawned: (leader) => updateRecord(machine, { leader, status: 'RUNNING' }),
-    onEnded: () => void observe(machine),
+    onEnded: () => observeEnd(machine),
   });
+}
+
+/** If the record cannot be updated now, because the disk is full, the next check of the VMs does it. */
+function observeEnd(machine: Machine): void {
+  try {
+    observe(machine);
+  } catch (error) {
+    machine.context.writeLog(`VM ${machine.record.request.vmName} has ended: ${String(error)}`);
+  }
 }
 
 /** The first process, by the record or, if the cloud crashed before writing that, by the pid file of the VM. */
@@ -130,7 +142,7 @@ async function recoverUnstarted(machine: Machine): Promise<void> {
 
 async function remove(machine: Machine): Promise<void> {
   const { context, directory, record } = machine;
-  await removeDisk(directory);
+  await removeDisk({ directory, instanceId: record.instanceId });
   context.table.remove(record.instanceId);
   context.onRemoved(machine);
 }

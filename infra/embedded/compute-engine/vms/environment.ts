@@ -1,22 +1,14 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-
-export type Environment = Readonly<Record<string, string | undefined>>;
+import { temporaryPathOf } from '#infra/embedded/compute-engine/vms/temporary-directory.ts';
+import { type Environment, proxyVariablesOf } from '#infra/embedded/vm-proxy/environment.ts';
+import { trustFilesOf } from '#infra/embedded/vm-proxy/trust.ts';
 
 /** Set in the environment of every process of a VM: identifies the VM even of detached processes. */
 export const VM_MARK_VARIABLE = 'DROPFORGE_VM';
 
 /** Settings that a real VM gets from its network and administrator, and that installing a training package may need. */
-const INHERITED = [
-  'SSL_CERT_FILE',
-  'SSL_CERT_DIR',
-  'REQUESTS_CA_BUNDLE',
-  'CURL_CA_BUNDLE',
-  ...['http_proxy', 'https_proxy', 'ftp_proxy', 'all_proxy'].flatMap((name) => [name, name.toUpperCase()]),
-];
-
-/** The servers of the embedded cloud are on this machine and must not be reached through a proxy. */
-const LOCAL_HOSTS = '127.0.0.1,localhost';
+const INHERITED = ['SSL_CERT_DIR', ...['ftp_proxy', 'all_proxy'].flatMap((name) => [name, name.toUpperCase()])];
 
 /**
  * The complete environment of a VM. Of `host`, the environment of this machine, it inherits only settings for network
@@ -30,18 +22,23 @@ export function vmEnvironmentOf(
   return {
     ...inheritedOf(host),
     ...pipConfigurationOf(host),
-    ...proxyExceptionsOf(host),
+    ...proxyVariablesOf(host, metadataHost, trustFilesOf(trustDirectoryOf(vm.directory))),
     PATH: [join(vm.directory, 'bin'), host.PATH ?? '/usr/local/bin:/usr/bin:/bin'].join(':'),
     HOME: join(vm.directory, 'home'),
-    TMPDIR: join(vm.directory, 'tmp'),
+    TMPDIR: temporaryPathOf(vm.instanceId),
     LANG: 'C.UTF-8',
     DROPFORGE_HOME: join(vm.directory, 'disk'),
     [VM_MARK_VARIABLE]: vm.instanceId,
     // Google's libraries use GCE_METADATA_HOST, and detect the metadata server at GCE_METADATA_IP first.
     GCE_METADATA_HOST: metadataHost,
     GCE_METADATA_IP: metadataHost,
+    // The only name that gcloud and gsutil read.
+    GCE_METADATA_ROOT: metadataHost,
   };
 }
+
+/** Where the certificates of the VM's proxy are. */
+export const trustDirectoryOf = (directory: string): string => join(directory, 'proxy');
 
 function inheritedOf(host: Environment): Record<string, string> {
   const isInherited = (name: string) => name.startsWith('PIP_') || INHERITED.includes(name);
@@ -62,10 +59,4 @@ function pipConfigurationOf(host: Environment): Record<string, string> {
     join(home, '.pip', 'pip.conf'),
   ].find((candidate) => existsSync(candidate));
   return file === undefined ? {} : { PIP_CONFIG_FILE: file };
-}
-
-function proxyExceptionsOf(host: Environment): Record<string, string> {
-  const given = host.no_proxy ?? host.NO_PROXY;
-  const hosts = given === undefined || given === '' ? LOCAL_HOSTS : `${given},${LOCAL_HOSTS}`;
-  return { no_proxy: hosts, NO_PROXY: hosts };
 }

@@ -1,12 +1,17 @@
 import { join } from 'node:path';
 import { type MetadataServer, openMetadataServer } from '#infra/embedded/compute-engine/metadata-server/server.ts';
+import { findNode, type MetadataDirectory } from '#infra/embedded/compute-engine/metadata-server/tree.ts';
 import type { VmProviderConfig } from '#infra/embedded/compute-engine/vms/admission.ts';
-import type { Environment } from '#infra/embedded/compute-engine/vms/environment.ts';
+import { trustDirectoryOf } from '#infra/embedded/compute-engine/vms/environment.ts';
 import type { VmIdentityIssuer } from '#infra/embedded/compute-engine/vms/identity.ts';
 import { createVmMetadata, withGuestAttribute } from '#infra/embedded/compute-engine/vms/metadata.ts';
 import { marksOf } from '#infra/embedded/compute-engine/vms/process.ts';
 import type { ProcessTree } from '#infra/embedded/compute-engine/vms/process-tree.ts';
 import type { VmRecord, VmTable } from '#infra/embedded/compute-engine/vms/table.ts';
+import type { Environment } from '#infra/embedded/vm-proxy/environment.ts';
+import type { GoogleApisOptions } from '#infra/embedded/vm-proxy/google-apis.ts';
+import { createVmProxy } from '#infra/embedded/vm-proxy/proxy.ts';
+import { type HostCertificate, readTrust } from '#infra/embedded/vm-proxy/trust.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { Vm } from '#shared/ports/vm-provider.ts';
 
@@ -27,6 +32,8 @@ export type MachineContext = {
   /** The environment of this machine. */
   readonly host: Environment;
   readonly config: VmProviderConfig;
+  /** What the proxies of the VMs answer for Google's hosts. */
+  readonly googleApis: Omit<GoogleApisOptions, 'issueToken'>;
   readonly findPython: (machineImage: string) => Promise<string | undefined>;
   readonly onInterrupted: (vm: Vm, method: InterruptionMethod) => Promise<void>;
   readonly onRemoved: (machine: Machine) => void;
@@ -41,6 +48,8 @@ export type Machine = {
   readonly directory: string;
   record: VmRecord;
   server: MetadataServer | null;
+  /** Of the VM's proxy; undefined before the first boot. */
+  certificate: HostCertificate | undefined;
   /** Settles when all work started on this VM so far has finished. */
   lastWork: Promise<void>;
   /** Resolves when the VM is deleted; null before deletion starts. */
@@ -53,7 +62,16 @@ const RETRY_MS = 5_000;
 
 export function createMachine(context: MachineContext, record: VmRecord): Machine {
   const directory = join(context.directory, `${record.request.vmName}-${record.instanceId}`);
-  return { context, directory, record, server: null, lastWork: Promise.resolve(), destroying: null, retryAt: 0 };
+  return {
+    context,
+    directory,
+    record,
+    server: null,
+    certificate: undefined,
+    lastWork: Promise.resolve(),
+    destroying: null,
+    retryAt: 0,
+  };
 }
 
 /** Changes the record; it is persisted before any dependent action. */
@@ -86,12 +104,23 @@ export function treeOf({ record, directory }: Machine): ProcessTree {
   return { leader: record.leader, marks: marksOf({ instanceId: record.instanceId, directory }) };
 }
 
-/** Opens the metadata server on the port that the VM was given at its first boot. Throws if the port is in use. */
+/**
+ * Opens the metadata server and the proxy on the port that the VM was given at its first boot. Throws if the port is in
+ * use.
+ */
 export async function openMetadata(machine: Machine): Promise<void> {
   const { identity, clock } = machine.context;
+  const tree = createVmMetadata({ identity, clock, record: () => machine.record });
+  machine.certificate ??= await readTrust(trustDirectoryOf(machine.directory));
   machine.server ??= await openMetadataServer({
     port: machine.record.metadataPort,
-    tree: createVmMetadata({ identity, clock, record: () => machine.record }),
+    tree,
+    proxy: createVmProxy({
+      ...machine.context.googleApis,
+      host: machine.context.host,
+      certificate: () => machine.certificate,
+      issueToken: () => issueToken(tree()),
+    }),
     writeGuestAttribute(name, value) {
       const { attributes, status, message } = withGuestAttribute(machine.record, name, value);
       if (status === 200) {
@@ -101,4 +130,13 @@ export async function openMetadata(machine: Machine): Promise<void> {
     },
   });
   updateRecord(machine, { metadataPort: machine.server.port });
+}
+
+/** The access token that the metadata server returns for the VM's service account. */
+async function issueToken(tree: MetadataDirectory): Promise<string> {
+  const token = findNode(tree, ['instance', 'service-accounts', 'default', 'token']);
+  if (token?.kind !== 'ACTION') {
+    throw new Error('The VM has no service account.');
+  }
+  return (await token.respond(new URLSearchParams())).body;
 }

@@ -10,6 +10,7 @@ import {
 } from '#infra/embedded/compute-engine/metadata-server/tree.ts';
 import type { VmIdentityIssuer } from '#infra/embedded/compute-engine/vms/identity.ts';
 import type { VmRecord } from '#infra/embedded/compute-engine/vms/table.ts';
+import { VM_TOKEN_PREFIX } from '#infra/embedded/vm-proxy/google-apis.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 
 export type VmMetadataOptions = {
@@ -67,7 +68,8 @@ function instanceEntries(record: VmRecord, { projectId, projectNumber }: VmIdent
     // Compute Engine leaves it empty for VMs created from a machine image.
     image: textLeaf(''),
     'machine-type': textLeaf(`projects/${projectNumber}/machineTypes/${request.machineType}`),
-    'maintenance-event': textLeaf('NONE'),
+    'maintenance-event': textLeaf(record.isMaintained ? 'TERMINATE_ON_HOST_MAINTENANCE' : 'NONE'),
+    ...(record.isMaintained && { 'upcoming-maintenance': maintenanceAt(record.deleteAt) }),
     name: textLeaf(request.vmName),
     preempted: textLeaf(isPreempted ? 'TRUE' : 'FALSE'),
     scheduling: directory({
@@ -78,6 +80,14 @@ function instanceEntries(record: VmRecord, { projectId, projectNumber }: VmIdent
     tags: { kind: 'LEAF', text: '[]', json: '[]' } as const,
     zone: textLeaf(`projects/${projectNumber}/zones/${request.zone}`),
   };
+}
+
+function maintenanceAt(timestampMs: number): MetadataDirectory {
+  return directory({
+    'can-reschedule': textLeaf('FALSE'),
+    'maintenance-status': textLeaf('PENDING'),
+    'window-start-time': textLeaf(new Date(timestampMs).toISOString()),
+  });
 }
 
 function guestAttributesDirectory(attributes: VmRecord['guestAttributes']): MetadataDirectory {
@@ -134,7 +144,7 @@ function createTokenResponder(clock: Clock): () => Promise<MetadataContent> {
   let expiresAt = 0;
   return async () => {
     if (expiresAt - clock.now() < TOKEN_REMAINING_MS_MIN) {
-      token = `ya29.c.${randomBytes(96).toString('base64url')}`;
+      token = `${VM_TOKEN_PREFIX}${randomBytes(96).toString('base64url')}`;
       expiresAt = clock.now() + TOKEN_LIFETIME_MS;
     }
     const expiresIn = Math.floor((expiresAt - clock.now()) / 1_000);

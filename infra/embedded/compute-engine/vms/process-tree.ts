@@ -55,6 +55,13 @@ export function signalGroup(leader: ProcessKey, signal: NodeJS.Signals): void {
   }
 }
 
+/** Sends a signal to one process, if it is running. */
+export function signalProcess(key: ProcessKey, signal: NodeJS.Signals): void {
+  if (isAlive(key)) {
+    sendSignal(key.pid, signal);
+  }
+}
+
 /** Kills the tree repeatedly until it is empty, including processes forked meanwhile. Throws after KILL_MS_MAX. */
 export async function killTree(tree: ProcessTree): Promise<void> {
   // Listed before the first kill: an orphaned child can no longer be found as a descendant.

@@ -8,7 +8,7 @@ import {
   type VmProviderConfig,
 } from '#infra/embedded/compute-engine/vms/admission.ts';
 import { resume, start } from '#infra/embedded/compute-engine/vms/boot.ts';
-import type { Environment } from '#infra/embedded/compute-engine/vms/environment.ts';
+import { createDiskGuard, type DiskUser } from '#infra/embedded/compute-engine/vms/disk-guard.ts';
 import {
   type Fleet,
   findNamed,
@@ -21,12 +21,14 @@ import {
   createMachine,
   type InterruptionMethod,
   type Machine,
+  type MachineContext,
   runInBackground,
 } from '#infra/embedded/compute-engine/vms/machine.ts';
 import { findInterpreter, truncateSerialPort } from '#infra/embedded/compute-engine/vms/process.ts';
 import { NO_JOB, openVmTable, vmOf } from '#infra/embedded/compute-engine/vms/table.ts';
-import { destroy, destroyWhenDue, observe } from '#infra/embedded/compute-engine/vms/termination.ts';
+import { destroy, destroyWhenDue, endForFullDisk, observe } from '#infra/embedded/compute-engine/vms/termination.ts';
 import type { Database } from '#infra/embedded/data-dir/database.ts';
+import type { Environment } from '#infra/embedded/vm-proxy/environment.ts';
 import { causeOf } from '#shared/domain/cause.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { CreateOutcome, Vm, VmProvider, VmRequest, VmStatus } from '#shared/ports/vm-provider.ts';
@@ -40,6 +42,7 @@ export type ProcessVmProviderOptions = {
   readonly identity: VmIdentityIssuer;
   /** The environment of this machine, the source of the VMs' settings for network, interpreters and Python packages. */
   readonly host: Environment;
+  readonly googleApis: MachineContext['googleApis'];
   /** Called at least once for a VM that ended without having been deleted. */
   readonly onInterrupted: (vm: Vm, method: InterruptionMethod) => Promise<void>;
   /** Receives errors of background work. */
@@ -104,12 +107,19 @@ export async function openProcessVmProvider(options: ProcessVmProviderOptions): 
 }
 
 function createFleet(options: ProcessVmProviderOptions, closing: AbortSignal): Fleet {
-  const { database, directory, clock, identity, host, onInterrupted, writeLog } = options;
+  const { database, directory, clock, identity, host, googleApis, onInterrupted, writeLog } = options;
   const config = { ...VM_PROVIDER_DEFAULTS, ...options.config };
   const machines = new Set<Machine>();
   const interpreters = new Map<string, string>();
+  const disk = createDiskGuard({
+    directory,
+    writeLog,
+    reserveBytes: config.diskReserveBytes,
+    listUsers: () => [...machines].filter(({ record }) => record.status === 'RUNNING').map(toDiskUser),
+    now: clock.now,
+  });
   return {
-    ...{ directory, clock, identity, host, onInterrupted, writeLog, config, machines, closing },
+    ...{ directory, clock, identity, host, googleApis, onInterrupted, writeLog, config, machines, closing, disk },
     table: openVmTable(database),
     onRemoved: (machine) => void machines.delete(machine),
     async findPython(machineImage) {
@@ -121,6 +131,11 @@ function createFleet(options: ProcessVmProviderOptions, closing: AbortSignal): F
       return found;
     },
   };
+}
+
+function toDiskUser(machine: Machine): DiskUser {
+  const { directory, record } = machine;
+  return { directory, name: record.request.vmName, end: () => endForFullDisk(machine) };
 }
 
 async function create(fleet: Fleet, request: VmRequest): Promise<CreateOutcome> {
@@ -206,13 +221,26 @@ async function remove(
 }
 
 async function pollVms(fleet: Fleet): Promise<void> {
-  const { machines, closing } = fleet;
+  const { closing, writeLog } = fleet;
   while (!closing.aborted) {
-    startPendingVms(fleet);
-    for (const machine of machines) {
-      destroyWhenDue(machine);
-      runInBackground(machine, truncateSerialPort(machine.directory));
+    try {
+      await checkVms(fleet);
+    } catch (error) {
+      // A full disk, for example: the next round tries again.
+      writeLog(`The VMs could not be checked: ${error instanceof Error ? error.message : String(error)}`);
     }
     await delay(POLL_MS, undefined, { signal: closing, ref: false }).catch(() => undefined);
+  }
+}
+
+async function checkVms(fleet: Fleet): Promise<void> {
+  await fleet.disk.check();
+  if (fleet.closing.aborted) {
+    return;
+  }
+  startPendingVms(fleet);
+  for (const machine of fleet.machines) {
+    destroyWhenDue(machine);
+    runInBackground(machine, truncateSerialPort(machine.directory));
   }
 }

@@ -4,9 +4,14 @@ import { closeSync, openSync } from 'node:fs';
 import { chmod, mkdir, open, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { type Environment, VM_MARK_VARIABLE, vmEnvironmentOf } from '#infra/embedded/compute-engine/vms/environment.ts';
+import { VM_MARK_VARIABLE, vmEnvironmentOf } from '#infra/embedded/compute-engine/vms/environment.ts';
 import { readProcessStart } from '#infra/embedded/compute-engine/vms/process-list.ts';
 import type { ProcessKey } from '#infra/embedded/compute-engine/vms/process-tree.ts';
+import {
+  linkTemporaryDirectory,
+  unlinkTemporaryDirectory,
+} from '#infra/embedded/compute-engine/vms/temporary-directory.ts';
+import type { Environment } from '#infra/embedded/vm-proxy/environment.ts';
 
 /** The serial port log keeps the newest output, between half of this limit and all of it; Compute Engine keeps 1 MB. */
 export const SERIAL_PORT_BYTES_MAX = 1_048_576;
@@ -41,16 +46,20 @@ export async function findInterpreter(python: string, host: Environment): Promis
 
 /**
  * Strings that identify the processes of a VM: in their environment or, if that is not visible, in their command line.
+ * The agent appends `@` and its home directory to the mark of the programs that it starts, to distinguish them from
+ * itself.
  */
 export function marksOf(vm: Pick<VmBoot, 'instanceId' | 'directory'>): readonly string[] {
-  return [`\0${VM_MARK_VARIABLE}=${vm.instanceId}\0`, startupPathOf(vm.directory)];
+  const mark = `\0${VM_MARK_VARIABLE}=${vm.instanceId}`;
+  return [`${mark}\0`, `${mark}@`, startupPathOf(vm.directory)];
 }
 
 /** Writes the VM's files; data of an earlier boot is kept on the disk. */
-export async function prepareBoot({ directory, startupScript, python }: VmBoot): Promise<void> {
-  for (const name of ['bin', 'disk', 'home', 'tmp']) {
+export async function prepareBoot({ directory, instanceId, startupScript, python }: VmBoot): Promise<void> {
+  for (const name of ['bin', 'disk', 'home']) {
     await mkdir(join(directory, name), { recursive: true });
   }
+  await linkTemporaryDirectory({ directory, instanceId });
   await writeFile(startupPathOf(directory), startupScript);
   const runPython = `#!/bin/sh\nexec '${python.replaceAll("'", "'\\''")}' "$@"\n`;
   await writeExecutable(join(directory, 'bin', 'python3'), runPython);
@@ -68,9 +77,18 @@ const POWER_OFF = '#!/bin/sh\nkill -s KILL -- "-$(cat "$(dirname "$0")/../leader
 const BOOT = 'echo "$$" > leader.pid; exec bash "$0"';
 
 /** The pid that the VM's first process has written; null if it has not written it yet. */
-export async function readLeaderPid(directory: string): Promise<number | null> {
-  const written = await readFile(join(directory, 'leader.pid'), 'utf8').catch(ignoreMissing);
-  return written === undefined ? null : Number.parseInt(written, 10);
+export function readLeaderPid(directory: string): Promise<number | null> {
+  return readPid(join(directory, 'leader.pid'));
+}
+
+/** The pid of the agent, which the startup script has written; null if it has not. */
+export function readAgentPid(directory: string): Promise<number | null> {
+  return readPid(join(directory, 'disk', 'agent.pid'));
+}
+
+async function readPid(path: string): Promise<number | null> {
+  const pid = Number.parseInt((await readFile(path, 'utf8').catch(ignoreMissing)) ?? '', 10);
+  return Number.isNaN(pid) ? null : pid;
 }
 
 /**
@@ -132,7 +150,8 @@ export async function truncateSerialPort(directory: string): Promise<void> {
  * Removes the VM's directory, even if its program has removed write permissions or nested directories deeper than the
  * maximum path length: unlike Node, `rm` and `chmod` traverse directories by descriptor.
  */
-export async function removeDisk(directory: string): Promise<void> {
+export async function removeDisk({ directory, instanceId }: Pick<VmBoot, 'directory' | 'instanceId'>): Promise<void> {
+  await unlinkTemporaryDirectory({ directory, instanceId });
   try {
     await rm(directory, { recursive: true, force: true, maxRetries: 3 });
   } catch {

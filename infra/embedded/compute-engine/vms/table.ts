@@ -17,9 +17,11 @@ export type VmRecord = {
    * The port of its metadata server, kept across restarts of the cloud: the VM is given it once. 0 before it is opened.
    */
   readonly metadataPort: number;
-  /** When the VM is deleted: at the end of its wait for capacity, of maxRunSeconds or of the preemption notice. */
+  /** When the VM is deleted: at the end of its wait for capacity, of maxRunSeconds or of a notice. */
   readonly deleteAt: number;
   readonly isPreempted: boolean;
+  /** Whether host maintenance terminates the VM at `deleteAt`. */
+  readonly isMaintained?: boolean;
   /** While STOPPING: whether the VM becomes TERMINATED and keeps its disk, instead of being deleted. */
   readonly isHalting?: boolean;
   /** By `namespace/key`. */

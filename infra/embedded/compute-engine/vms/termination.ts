@@ -6,8 +6,14 @@ import {
   treeOf,
   updateRecord,
 } from '#infra/embedded/compute-engine/vms/machine.ts';
-import { removeDisk } from '#infra/embedded/compute-engine/vms/process.ts';
-import { isAlive, killTree, signalGroup } from '#infra/embedded/compute-engine/vms/process-tree.ts';
+import { readAgentPid, removeDisk } from '#infra/embedded/compute-engine/vms/process.ts';
+import {
+  findInTree,
+  isAlive,
+  killTree,
+  signalGroup,
+  signalProcess,
+} from '#infra/embedded/compute-engine/vms/process-tree.ts';
 import { type VmRecord, vmOf } from '#infra/embedded/compute-engine/vms/table.ts';
 
 const STOP_POLL_MS = 5;
@@ -19,7 +25,9 @@ export function observe(machine: Machine): VmRecord {
     updateRecord(machine, { status: 'TERMINATED' });
     runInBackground(
       machine,
-      record.isPreempted ? destroy(machine) : runInOrder(machine, () => onGuestTerminated(machine)),
+      record.isPreempted || record.isMaintained
+        ? destroy(machine)
+        : runInOrder(machine, () => onGuestTerminated(machine)),
     );
   }
   return machine.record;
@@ -42,11 +50,32 @@ export function preempt(machine: Machine): void {
   machine.server?.notifyChange();
 }
 
+/** Sends the notice of host maintenance, as long as that of a preemption; the VM is deleted when it is over. */
+export function maintain(machine: Machine): void {
+  const { clock, config } = machine.context;
+  const endsAt = clock.now() + config.preemptionNoticeMs;
+  updateRecord(machine, { isMaintained: true, deleteAt: Math.min(machine.record.deleteAt, endsAt) });
+  machine.server?.notifyChange();
+}
+
 /** Simulates a host error: kills all processes of the VM at once. */
 export async function crash(machine: Machine): Promise<void> {
   updateRecord(machine, { status: 'TERMINATED' });
   await killTree(treeOf(machine));
   await machine.context.onInterrupted(vmOf(machine.record), 'compute.instances.hostError');
+}
+
+/**
+ * Has the VM's agent end its program with DISK_FULL: SIGXFSZ needs neither disk space nor a server. Resolves with false
+ * if the agent does not run.
+ */
+export async function endForFullDisk(machine: Machine): Promise<boolean> {
+  const pid = await readAgentPid(machine.directory);
+  const agent = pid === null ? null : await findInTree(treeOf(machine), pid);
+  if (agent !== null) {
+    signalProcess(agent, 'SIGXFSZ');
+  }
+  return agent !== null;
 }
 
 /**
@@ -89,8 +118,10 @@ async function destroyNow(machine: Machine): Promise<void> {
   machine.server = null;
   if (machine.record.isPreempted) {
     await context.onInterrupted(vmOf(machine.record), 'compute.instances.preempted');
+  } else if (machine.record.isMaintained) {
+    await context.onInterrupted(vmOf(machine.record), 'compute.instances.terminateOnHostMaintenance');
   }
-  await removeDisk(directory);
+  await removeDisk({ directory, instanceId: machine.record.instanceId });
   context.closing.throwIfAborted();
   context.table.remove(machine.record.instanceId);
   context.onRemoved(machine);

@@ -2,8 +2,9 @@
 
 import json
 from dataclasses import dataclass
-from typing import Any, Mapping, Tuple, Type
+from typing import Any, Mapping, Optional, Tuple, Type
 
+from vm_agent.cache.location import CacheLocation
 from vm_agent.setup.environment import ReplicaSpec
 from vm_agent.setup.packages import Package
 from vm_agent.storage.client import split_gs_uri
@@ -21,7 +22,13 @@ RENAMED_FIELDS: Mapping[int, Mapping[Tuple[str, ...], str]] = {
 }
 
 # The fields that a configuration of any version may lack, as paths, and their values if it does.
-OPTIONAL_FIELDS: Mapping[Tuple[str, ...], Any] = {('program', 'nice'): 0}
+OPTIONAL_FIELDS: Mapping[Tuple[str, ...], Any] = {
+    ('program', 'nice'): 0,
+    ('program', 'environmentCache'): True,
+    ('clusterSpec',): None,
+    ('gpuCount',): 0,
+    ('cachedEnvironments',): None,
+}
 
 
 @dataclass(frozen=True)
@@ -67,8 +74,12 @@ class Config:
     nice: int
     """Added to the agent's niceness for the program, 0 to 19."""
     replica_count: int
+    gpu_count: int
+    """GPUs that the driver must have before the program starts; 0 if that is not checked."""
     limits: Limits
     intervals: Intervals
+    environment_cache: Optional[CacheLocation]
+    """None if the deployment has none or the job does not use it: packages are installed at every start."""
 
 
 class ConfigError(Exception):
@@ -96,8 +107,10 @@ def read_config(body: Any) -> Config:
         packages=tuple(_read_package(package) for package in _field(program, 'packages', list)),
         nice=_field(program, 'nice', int),
         replica_count=_field(body, 'replicaCount', int),
+        gpu_count=_field(body, 'gpuCount', int),
         limits=_read_limits(_field(body, 'limits', dict)),
         intervals=_read_intervals(_field(body, 'intervals', dict)),
+        environment_cache=_read_cache(body.get('cachedEnvironments'), _field(program, 'environmentCache', bool)),
     )
 
 
@@ -155,7 +168,15 @@ def _read_spec(body: Mapping[str, Any], program: Mapping[str, Any]) -> ReplicaSp
         job_dir=_field(body, 'jobDir', str).rstrip('/'),
         cluster={role: tuple(hosts) for role, hosts in _field(body, 'cluster', dict).items()},
         training_input=_field(body, 'trainingInput', dict),
+        cluster_spec=_read_cluster_spec(body),
     )
+
+
+def _read_cluster_spec(body: Mapping[str, Any]) -> Optional[Mapping[str, Any]]:
+    if body.get('clusterSpec') is None:
+        return None
+    spec = _field(body, 'clusterSpec', dict)
+    return {'cluster': _field(spec, 'cluster', dict), 'job': _field(spec, 'job', dict)}
 
 
 def _read_endpoints(body: Mapping[str, Any]) -> Endpoints:
@@ -201,6 +222,19 @@ def _read_intervals(body: Mapping[str, Any]) -> Intervals:
         sync_seconds=_field(body, 'syncSeconds', float),
         log_seconds=_field(body, 'logSeconds', float),
     )
+
+
+def _read_cache(body: Any, is_used: bool) -> Optional[CacheLocation]:
+    if not isinstance(body, dict):
+        return None
+    bucket, prefix = split_gs_uri(_field(body, 'uri', str))
+    location = CacheLocation(
+        bucket=bucket,
+        prefix=prefix.strip('/'),
+        age_seconds_max=_field(body, 'ageSecondsMax', float),
+        entry_bytes_max=_field(body, 'entryBytesMax', int),
+    )
+    return location if is_used else None
 
 
 def _field(body: Mapping[str, Any], name: str, kind: Type[Any]) -> Any:

@@ -24,6 +24,8 @@ class StopNotice:
     message: str
     seconds_left: Optional[float] = None
     """Until the VM is shut down; None if that is unknown."""
+    is_interruption: bool = False
+    """Whether Compute Engine ends the VM: heartbeats report it before the output is saved."""
 
 
 @dataclass(frozen=True)

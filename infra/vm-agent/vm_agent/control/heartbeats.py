@@ -9,17 +9,34 @@ from typing import Any, Callable, Dict, Mapping, Optional
 
 from vm_agent.control.config import Config
 from vm_agent.control.decisions import StopNotice
-from vm_agent.control.stop_signal import StopSignal
+from vm_agent.control.stop_signal import Interruption, StopSignal
 from vm_agent.http.cached_token import CachedToken
 from vm_agent.http.request import Request, error_message, send
 from vm_agent.http.retry import TransientError, backoff_delays
-from vm_agent.program.exit_report import ExitReport
+from vm_agent.program.exit_report import MESSAGE_CHARS_MAX, ExitReport, truncate
 from vm_agent.program.progress import Progress
 from vm_agent.program.usage import Usage
 
 SEND_SECONDS_MAX = 10.0
 # A replica that is ready to start costs money while it waits for the rest of its cluster.
 WAITING_INTERVAL_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class ProgramEndTime:
+    """When the program ended, by this VM's clock and as the time since then: the clock may be wrong."""
+
+    at: float
+    """Seconds since the epoch."""
+    seconds_ago: float
+
+
+@dataclass(frozen=True)
+class Reboot:
+    """A boot after the VM's first, numbered from 1."""
+
+    count: int
+    seconds_ago: float
 
 
 @dataclass(frozen=True)
@@ -30,6 +47,11 @@ class Status:
     usage: Usage
     progress: Progress
     exit: Optional[ExitReport] = None
+    notice: Optional[Interruption] = None
+    program_end: Optional[ProgramEndTime] = None
+    pending_exit: Optional[ExitReport] = None
+    """The exit that follows when the output is saved."""
+    reboot: Optional[Reboot] = None
 
 
 @dataclass(frozen=True)
@@ -53,7 +75,28 @@ def heartbeat_body(config: Config, sequence: int, status: Status) -> Dict[str, A
         'usage': status.usage.to_json(),
         'progress': status.progress.to_json(),
         'exit': None if status.exit is None else status.exit.to_json(),
+        **_optional_fields(status),
     }
+
+
+def _optional_fields(status: Status) -> Dict[str, Any]:
+    """Returns the fields that only some heartbeats have; an older control plane ignores them."""
+    fields: Dict[str, Any] = {}
+    if status.notice is not None:
+        notice = status.notice
+        fields['notice'] = {
+            'isStopping': notice.is_stopping,
+            'secondsLeft': notice.seconds_left,
+            'message': truncate(notice.message, MESSAGE_CHARS_MAX),
+        }
+    if status.program_end is not None:
+        end = status.program_end
+        fields['programEnd'] = {'at': max(0, round(end.at * 1_000)), 'secondsAgo': end.seconds_ago}
+    if status.pending_exit is not None:
+        fields['pendingExit'] = status.pending_exit.to_json()
+    if status.reboot is not None:
+        fields['reboot'] = {'count': status.reboot.count, 'secondsAgo': status.reboot.seconds_ago}
+    return fields
 
 
 def evaluate_answer(answer: Mapping[str, Any]) -> Optional[StopNotice]:
@@ -65,7 +108,10 @@ def evaluate_answer(answer: Mapping[str, Any]) -> Optional[StopNotice]:
 
 
 class Heartbeats:
-    """Sends a heartbeat at every interval, and immediately when the phase changes. A STOP answer requests a stop."""
+    """
+    Sends a heartbeat at every interval, and immediately when the phase changes or Compute Engine announces the end of
+    the VM. A STOP answer requests a stop.
+    """
 
     def __init__(
         self, config: Config, token: CachedToken, stop_signal: StopSignal, log: Callable[[str, str], None]
@@ -75,6 +121,10 @@ class Heartbeats:
         self._stop_signal = stop_signal
         self._log = log
         self._phase = 'BOOTING'
+        self._started_at = time.monotonic()
+        self._boot = 0
+        self._pending_exit: Optional[ExitReport] = None
+        self._ended_at: Optional[float] = None
         self._changed = threading.Event()
         self._is_finished = False
         self._sending = threading.Lock()
@@ -83,23 +133,33 @@ class Heartbeats:
         self.may_start = config.replica_count == 1
         """Whether the control plane has confirmed that all VMs of the cluster exist; not needed for a single VM."""
 
-    def start(self, first_sequence: int, probes: Probes) -> None:
+    def start(self, boot: int, first_sequence: int, probes: Probes) -> None:
+        """`boot` is 0 for the VM's first boot."""
+        self._boot = boot
         self._sequence = itertools.count(first_sequence)
         self._probes = probes
+        self._stop_signal.on_interruption.append(self._changed.set)
         threading.Thread(target=self._run, name='heartbeat', daemon=True).start()
 
     def set_phase(self, phase: str) -> None:
         self._phase = phase
         self._changed.set()
 
+    def set_program_end(self, report: ExitReport, ended_at: Optional[float]) -> None:
+        """
+        Reports from now on how the program ended, while its output is still being saved. `ended_at` is in seconds since
+        the epoch, None if the program was never started.
+        """
+        self._pending_exit, self._ended_at = report, ended_at
+
     def deliver_exit(self, report: ExitReport) -> bool:
         """Sends the last heartbeat until it is answered. Returns False if the control-plane timeout ends first."""
         self._is_finished = True
         self._changed.set()
         with self._sending:
-            last = Status('EXITED', Usage(), self._probes.progress(), report)
+            progress = self._probes.progress()
             for delay_seconds in backoff_delays():
-                if self._exchange(last) is not None:
+                if self._exchange(self._status('EXITED', Usage(), progress, report)) is not None:
                     return True
                 if self._unanswered_seconds() > self._config.limits.control_plane_timeout_seconds:
                     return False
@@ -121,7 +181,7 @@ class Heartbeats:
             with self._sending:
                 if self._is_finished:
                     return
-                answer = self._exchange(Status(self._phase, self._probes.usage(), self._probes.progress()))
+                answer = self._exchange(self._status(self._phase, self._probes.usage(), self._probes.progress()))
             if answer is not None:
                 delays = backoff_delays()
                 notice = evaluate_answer(answer)
@@ -130,6 +190,22 @@ class Heartbeats:
                 self._update_may_start(answer)
             interval = self._interval()
             self._changed.wait(interval if answer is not None else min(next(delays), interval))
+
+    def _status(
+        self, phase: str, usage: Usage, progress: Progress, report: Optional[ExitReport] = None
+    ) -> Status:
+        ended_at = self._ended_at
+        end = None if ended_at is None else ProgramEndTime(ended_at, max(0.0, time.time() - ended_at))
+        return Status(
+            phase=phase,
+            usage=usage,
+            progress=progress,
+            exit=report,
+            notice=self._stop_signal.interruption,
+            program_end=end,
+            pending_exit=self._pending_exit if report is None else None,
+            reboot=Reboot(self._boot, time.monotonic() - self._started_at) if self._boot > 0 else None,
+        )
 
     def _update_may_start(self, answer: Mapping[str, Any]) -> None:
         if answer['command'] == 'CONTINUE' and not self.may_start:

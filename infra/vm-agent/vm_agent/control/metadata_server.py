@@ -2,6 +2,7 @@
 
 import base64
 import json
+import math
 import time
 from dataclasses import dataclass
 from typing import Optional, Tuple
@@ -62,9 +63,12 @@ class MetadataServer:
         except (MetadataMissing, TransientError):
             return None
 
-    def wait_for_change(self, path: str, last_etag: Optional[str]) -> Value:
-        """Returns a value as soon as its etag differs from `last_etag`, or after LONG_POLL_SECONDS."""
-        query = {'wait_for_change': 'true', 'timeout_sec': str(LONG_POLL_SECONDS)}
+    def wait_for_change(
+        self, path: str, last_etag: Optional[str], seconds_max: float = LONG_POLL_SECONDS
+    ) -> Value:
+        """Returns a value as soon as its etag differs from `last_etag`, or after LONG_POLL_SECONDS or `seconds_max`."""
+        seconds = max(1, math.ceil(min(seconds_max, LONG_POLL_SECONDS)))
+        query = {'wait_for_change': 'true', 'timeout_sec': str(seconds)}
         if last_etag is not None:
             query['last_etag'] = last_etag
         response = self._request(f'{path}?{urlencode(query)}', LONG_POLL_SECONDS + LONG_POLL_MARGIN_SECONDS)

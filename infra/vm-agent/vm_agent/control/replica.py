@@ -6,36 +6,49 @@ import sys
 import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Callable, Dict, Mapping, Sequence, Tuple
+from typing import Callable, Dict, Mapping, Optional, Sequence, Tuple
 
+from vm_agent.cache.environment_cache import EnvironmentCache
+from vm_agent.cache.store import BackgroundStore
 from vm_agent.control.config import Config
 from vm_agent.control.decisions import ProgramEnd, StopNotice, describe_end
 from vm_agent.control.state_file import State
 from vm_agent.control.stop_signal import StopSignal
 from vm_agent.control.supervisor import POLL_SECONDS, Supervisor
 from vm_agent.http.retry import RetryPolicy, TransientError
+from vm_agent.paths.installer import install_path_hook
 from vm_agent.program.child_process import Command
 from vm_agent.program.exit_report import ExitReport, ReplicaEnded
+from vm_agent.program.gpus import AWAIT_SECONDS_MAX, await_gpus
+from vm_agent.program.unsaved_files import describe_unsaved
 from vm_agent.program.usage import measure_tree
 from vm_agent.setup.environment import (
     VM_MARKER,
     ProgramPaths,
-    create_work_directory,
     program_arguments,
     program_environment,
     tool_environment,
 )
-from vm_agent.setup.installation import InstallPaths, ToolResult, install
+from vm_agent.setup.installation import Installer
+from vm_agent.setup.installers import InstallPaths, ToolResult
 from vm_agent.setup.job_secrets import JobSecrets
+from vm_agent.setup.package_plan import find_import_roots, plan_packages
 from vm_agent.setup.packages import download_packages
+from vm_agent.setup.work_directory import create_job_dir_link, link_neighbors
 from vm_agent.storage.client import Storage, StorageRejected
 from vm_agent.storage.job_directory import Fenced, JobDirectory
 from vm_agent.storage.manifest import Manifest
 from vm_agent.storage.output_sync import OutputSync
 from vm_agent.storage.restore import Restore
+from vm_agent.storage.staging import STAGING_FOLDER
 
 # How long Cloud Storage may fail during setup before another VM is tried; heartbeats extend the lease meanwhile.
 SETUP_RETRY_SECONDS_MAX = 300.0
+# For a warning that nothing was saved.
+LIST_SECONDS_MAX = 10.0
+# Installing takes the place of a cache that fails for longer.
+CACHE_TRIES_MAX = 3
+CACHE_RETRY_SECONDS_MAX = 10.0
 
 
 @dataclass(frozen=True)
@@ -51,6 +64,7 @@ class Replica:
     secrets: JobSecrets
     sync: OutputSync
     supervisor: Supervisor
+    background_store: BackgroundStore
     stop_signal: StopSignal
     set_phase: Callable[[str], None]
     may_start: Callable[[], bool]
@@ -99,16 +113,24 @@ def save_output(replica: Replica, report: ExitReport, seconds_max: float) -> Exi
         return report
     replica.set_phase('UPLOADING')
     try:
-        problems = replica.sync.finish(RetryPolicy(tries_max=sys.maxsize, seconds_max=seconds_max))
+        policy = RetryPolicy(tries_max=sys.maxsize, seconds_max=seconds_max)
+        problems = replica.sync.finish(policy, was_killed=report.signal is not None)
     except Fenced as fenced:
         return ExitReport('STOPPED', str(fenced), report.exit_code, report.signal)
     if not problems:
-        return report
+        return replace(report, saved_nothing=report.is_success and not _has_files(replica))
     message = f'{report.message} The output could not be saved: {problems[0]}'
-    is_success = report.reason == 'EXITED' and report.exit_code == 0
-    if is_success:
+    if report.is_success:
         return replace(report, reason='JOB_DIR_UNWRITABLE', message=message, evidence=problems)
     return replace(report, message=message)
+
+
+def _has_files(replica: Replica) -> bool:
+    """Whether the job directory has a file of the program; True if that is unknown."""
+    try:
+        return replica.directory.has_files(RetryPolicy(tries_max=3, seconds_max=LIST_SECONDS_MAX))
+    except (TransientError, StorageRejected):
+        return True
 
 
 def _on_fenced(replica: Replica, fenced: Fenced) -> None:
@@ -119,6 +141,7 @@ def _set_up(replica: Replica, state: State) -> Tuple[State, Mapping[str, str]]:
     """Prepares everything before the program's start; returns the job's secrets, which are never on a disk."""
     try:
         claimed = _claim(replica)
+        _check_gpus(replica)
         secrets = _read_secrets(replica)
         return _restore(replica, _install(replica, state, secrets), claimed), secrets
     except TransientError as error:
@@ -155,6 +178,19 @@ def _claim(replica: Replica) -> Manifest:
         raise ReplicaEnded(ExitReport('JOB_DIR_UNWRITABLE', message, evidence=(str(error),))) from error
 
 
+def _check_gpus(replica: Replica) -> None:
+    """Checked before anything is downloaded, and again after a reboot."""
+
+    def wait(seconds: float) -> None:
+        replica.stop_signal.wait(seconds)
+        replica.supervisor.check()
+
+    seconds_left = max(0.0, replica.setup_deadline - time.monotonic())
+    report = await_gpus(replica.config.gpu_count, wait, min(AWAIT_SECONDS_MAX, seconds_left / 2))
+    if report is not None:
+        raise ReplicaEnded(report)
+
+
 def _read_secrets(replica: Replica) -> Dict[str, str]:
     """Reads the secrets first, so that nothing is downloaded in vain, and again after a reboot."""
     try:
@@ -180,15 +216,39 @@ def _install(replica: Replica, state: State, secrets: Mapping[str, str]) -> Stat
     replica.supervisor.check()
     replica.set_phase('INSTALLING')
     environment = {**tool_environment(os.environ, _program_paths(replica, ()), replica.vm), **secrets}
-    paths = InstallPaths(replica.home / 'venv', replica.home / 'sources', environment)
+    paths = InstallPaths(replica.home / 'venv', environment)
 
     def run_tool(argv: Sequence[str]) -> ToolResult:
         return replica.supervisor.run_tool(_command(replica, argv, environment, replica.home))
 
-    roots = install(archives, paths, run_tool)
-    state = replace(state, import_roots=tuple(str(root) for root in roots))
+    module = replica.config.spec.module
+    plan = plan_packages(archives, replica.home / 'sources', module)
+    installed = Installer(paths, run_tool, _environment_cache(replica), replica.log).install(plan)
+    if installed.store is not None:
+        replica.background_store.start(installed.store, installed.seconds)
+    roots, folder = find_import_roots(plan, module, paths.python), plan.program.working_directory
+    state = replace(
+        state,
+        import_roots=tuple(str(root) for root in roots),
+        script=plan.program.script,
+        working_directory=None if folder is None else str(folder),
+    )
     replica.write_state(state)
     return state
+
+
+def _environment_cache(replica: Replica) -> Optional[EnvironmentCache]:
+    location = replica.config.environment_cache
+    if location is None:
+        return None
+    return EnvironmentCache(
+        storage=replica.storage,
+        location=location,
+        author=replica.directory.author,
+        may_store=replica.config.spec.saves_output,
+        policy=replace(replica.retry_policy, tries_max=CACHE_TRIES_MAX, seconds_max=CACHE_RETRY_SECONDS_MAX),
+        log=replica.log,
+    )
 
 
 def _restore(replica: Replica, state: State, claimed: Manifest) -> State:
@@ -211,7 +271,7 @@ def _restore(replica: Replica, state: State, claimed: Manifest) -> State:
 
 def _measure_space(replica: Replica) -> int:
     """Returns the bytes that may be written: within the job's limit and the free space, which the image shares."""
-    allowed_bytes = replica.config.limits.disk_bytes_max - measure_tree(replica.home)
+    allowed_bytes = replica.config.limits.disk_bytes_max - measure_tree(replica.home, replica.home / STAGING_FOLDER)
     return min(allowed_bytes, shutil.disk_usage(replica.output).free)
 
 
@@ -219,17 +279,34 @@ def _run_program(replica: Replica, state: State, secrets: Mapping[str, str]) -> 
     spec = replica.config.spec
     ran_seconds = max(0.0, time.time() - (state.program_started_at or time.time()))
     paths = _program_paths(replica, state.import_roots or ())
-    folder = replica.home / 'work'
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    create_work_directory(folder, spec.job_dir, replica.output)
+    folder = _work_directory(replica, state)
+    create_job_dir_link(folder, spec.job_dir, replica.output)
+    install_path_hook(replica.home / 'venv', spec.job_dir, replica.output, replica.home / 'objects')
     for file in (paths.metrics_file, paths.hypertune_file):
         file.parent.mkdir(parents=True, exist_ok=True)
     tools = {**tool_environment(os.environ, paths, replica.vm), **secrets}
     environment = program_environment(spec, paths, tools)
-    argv = [*_nice(replica.config.nice), str(paths.python), '-m', spec.module, *program_arguments(spec)]
+    target = ['-m', spec.module] if state.script is None else [state.script]
+    argv = [*_nice(replica.config.nice), str(paths.python), *target, *program_arguments(spec)]
     replica.set_phase('RUNNING')
-    return replica.supervisor.run_program(_command(replica, argv, environment, folder), ran_seconds)
+    end = replica.supervisor.run_program(_command(replica, argv, environment, folder), ran_seconds)
+    unsaved = describe_unsaved(folder, state.program_started_at or time.time())
+    if unsaved is not None:
+        replica.log(unsaved, 'WARNING')
+    return end
+
+
+def _work_directory(replica: Replica, state: State) -> Path:
+    """Returns the directory of the program's package, or an empty one if the program is installed."""
+    if state.working_directory is None:
+        folder = replica.home / 'work'
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        return folder
+    folder = Path(state.working_directory)
+    if state.script is not None:
+        link_neighbors(folder / state.script, folder)
+    return folder
 
 
 def _nice(increment: int) -> Sequence[str]:

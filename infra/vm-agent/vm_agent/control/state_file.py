@@ -20,10 +20,16 @@ class State:
     boot: int = 0
     import_roots: Optional[Tuple[str, ...]] = None
     """Directories for PYTHONPATH; None until everything is installed."""
+    script: Optional[str] = None
+    """The path of the program in the working directory; None for a module."""
+    working_directory: Optional[str] = None
+    """The directory of an unpacked package; None if the program runs in an empty directory."""
     is_restored: bool = False
     program_started_at: Optional[float] = None
     """Seconds since the epoch; the running time continues across a reboot."""
     exit: Optional[ExitReport] = None
+    program_ended_at: Optional[float] = None
+    """Seconds since the epoch; None until the program has ended."""
     is_output_saved: bool = False
     is_exit_delivered: bool = False
 

@@ -3,11 +3,31 @@
 import queue
 import signal
 import threading
-from typing import Callable, Optional
+import time
+from dataclasses import dataclass
+from typing import Callable, List, Optional
 
 from vm_agent.control.decisions import StopNotice
 
+# The program is killed at once: each write brings the machine closer to a standstill.
+DISK_FULL = StopNotice('DISK_FULL', 'The disk of the machine is full, and this VM uses the most of it.', 0.0)
+
 NoticeSource = Callable[[], Optional[StopNotice]]
+
+
+@dataclass(frozen=True)
+class Interruption:
+    """A notice of Compute Engine that it ends the VM."""
+
+    message: str
+    is_stopping: bool
+    """Whether the program is being stopped for it."""
+    ends_at: Optional[float]
+    """When the VM ends, by time.monotonic(); None if that is unknown."""
+
+    @property
+    def seconds_left(self) -> Optional[float]:
+        return None if self.ends_at is None else max(0.0, self.ends_at - time.monotonic())
 
 
 class StopSignal:
@@ -16,6 +36,10 @@ class StopSignal:
         """Set by the first request; cancels retries and waits."""
         self.latest: Optional[StopNotice] = None
         """The latest notice, which may leave less time than the first one."""
+        self.interruption: Optional[Interruption] = None
+        """The latest notice that Compute Engine ends the VM."""
+        self.on_interruption: List[Callable[[], None]] = []
+        """Called after `interruption` has changed."""
         self._first: Optional[StopNotice] = None
         self._wake = threading.Event()
         # The only primitive of the standard library that is reentrant, hence safe to use in a signal handler.
@@ -30,6 +54,24 @@ class StopSignal:
     def request_stop(self, notice: StopNotice) -> None:
         self._sources.put(lambda: notice)
 
+    def announce(self, notice: StopNotice) -> None:
+        """Reports that Compute Engine will end the VM; the program goes on until a stop is requested."""
+
+        def record() -> None:
+            if not self.requested.is_set():
+                self._set_interruption(notice, is_stopping=False)
+
+        self._sources.put(record)
+
+    def withdraw(self) -> None:
+        """Compute Engine will not end the VM after all."""
+
+        def forget() -> None:
+            if not self.requested.is_set():
+                self.interruption = None
+
+        self._sources.put(forget)
+
     def wake(self) -> None:
         """Makes `wait` return."""
         self._sources.put(lambda: None)
@@ -40,9 +82,14 @@ class StopSignal:
         self._wake.clear()
 
     def handle_termination_signals(self, explain: Callable[[], StopNotice]) -> None:
-        """Turns SIGTERM and SIGINT into the notice that `explain` returns; it is called outside the signal handler."""
+        """
+        Turns SIGTERM and SIGINT into the notice that `explain` returns, which is called outside the signal handler, and
+        SIGXFSZ into DISK_FULL.
+        """
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda _number, _frame: self._sources.put(explain))
+        # The machine's disk is full although the VM's limit is not reached: the embedded cloud's VMs share one disk.
+        signal.signal(signal.SIGXFSZ, lambda _number, _frame: self._sources.put(lambda: DISK_FULL))
 
     def _run(self) -> None:
         while True:
@@ -51,4 +98,12 @@ class StopSignal:
                 self.latest = notice
                 self._first = self._first or notice
                 self.requested.set()
+                if notice.is_interruption:
+                    self._set_interruption(notice, is_stopping=True)
             self._wake.set()
+
+    def _set_interruption(self, notice: StopNotice, is_stopping: bool) -> None:
+        ends_at = None if notice.seconds_left is None else time.monotonic() + notice.seconds_left
+        self.interruption = Interruption(notice.message, is_stopping, ends_at)
+        for callback in self.on_interruption:
+            callback()

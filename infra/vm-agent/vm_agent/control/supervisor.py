@@ -10,9 +10,10 @@ from vm_agent.control.config import Limits
 from vm_agent.control.decisions import ProgramEnd, Readings, StopNotice, check_limits, grace_seconds
 from vm_agent.control.stop_signal import StopSignal
 from vm_agent.logs.output_lines import OutputTail
+from vm_agent.logs.output_pump import Forward
 from vm_agent.program.child_process import ChildProcess, Command
 from vm_agent.program.exit_report import ExitReport, ReplicaEnded
-from vm_agent.setup.installation import ToolResult
+from vm_agent.setup.installers import ToolResult
 
 POLL_SECONDS = 0.5
 
@@ -26,13 +27,17 @@ class Monitored:
     last_answer_at: Callable[[], float]
     """When the control plane last answered, by time.monotonic()."""
     disk_bytes: Callable[[], int]
-    on_line: Callable[[str, str], None]
-    """Receives each line of output with the name of its stream."""
+    on_output: Forward
+    """Receives the name of a stream, and a block of its whole lines."""
+    before_signal: Callable[[], None] = lambda: None
+    """Called just before a signal that stops a process."""
 
 
 class Supervisor:
     def __init__(self, monitored: Monitored) -> None:
         self._monitored = monitored
+        self.program_ended_at: Optional[float] = None
+        """Seconds since the epoch; None until the program has ended."""
 
     def check(self) -> None:
         """Raises ReplicaEnded if there is a reason to stop; called between the agent's own steps."""
@@ -42,31 +47,33 @@ class Supervisor:
 
     def run_tool(self, command: Command) -> ToolResult:
         """Runs one of the agent's tools. Raises ReplicaEnded if it had to be stopped."""
-        end = self._run(command, None, lambda _stream, line: self._monitored.on_line('agent', line))
+        end = self._run(command, None, lambda _stream, block: self._monitored.on_output('agent', block))
         if end.notice is not None:
             raise ReplicaEnded(ExitReport(end.notice.reason, end.notice.message, evidence=tuple(end.stderr)))
         return ToolResult(end.return_code, (*end.stdout, *end.stderr))
 
     def run_program(self, command: Command, ran_seconds: float) -> ProgramEnd:
         """Runs the user's program. `ran_seconds` is its running time before a reboot."""
-        return self._run(command, time.monotonic() - ran_seconds, self._monitored.on_line)
+        return self._run(command, time.monotonic() - ran_seconds, self._monitored.on_output)
 
-    def _run(self, command: Command, started_at: Optional[float], on_line: Callable[[str, str], None]) -> ProgramEnd:
+    def _run(self, command: Command, started_at: Optional[float], on_output: Forward) -> ProgramEnd:
         tails = {'stdout': OutputTail(), 'stderr': OutputTail()}
 
-        def keep_and_forward(stream: str, line: str) -> None:
-            tails[stream].add(line)
-            on_line(stream, line)
+        def keep_and_forward(stream: str, block: bytes) -> None:
+            tails[stream].add(block)
+            on_output(stream, block)
 
         kills_before = count_memory_kills()
         process = ChildProcess(command, keep_and_forward, self._monitored.stop_signal.wake)
         notice = self._await_end(process, started_at)
+        if started_at is not None:
+            self.program_ended_at = time.time()
         return_code = process.return_code
         assert return_code is not None
         process.clean_up()
         return ProgramEnd(
             return_code=return_code,
-            notice=notice,
+            notice=notice or self._find_interruption(return_code),
             stderr=tails['stderr'].lines(),
             stdout=tails['stdout'].lines(),
             was_out_of_memory=count_memory_kills() > kills_before,
@@ -88,14 +95,21 @@ class Supervisor:
                 notice = handled = self._find_reason(started_at)
                 if notice is not None and process.return_code is None:
                     kill_at = time.monotonic() + grace_seconds(notice, limits)
+                    self._monitored.before_signal()
                     process.send_signal(signal.SIGTERM)
             elif not is_killed and time.monotonic() >= kill_at:
+                self._monitored.before_signal()
                 process.send_signal(signal.SIGKILL)
                 is_killed, kill_at = True, float('inf')
             elif not is_killed and latest is not None and latest != handled:
                 # The shutdown may begin before the time of its notice is over.
                 handled, kill_at = latest, min(kill_at, time.monotonic() + grace_seconds(latest, limits))
         return notice
+
+    def _find_interruption(self, return_code: int) -> Optional[StopNotice]:
+        """Returns the notice of an interruption that came just before the process failed: it may be the reason."""
+        notice = self._monitored.stop_signal.latest
+        return notice if return_code != 0 and notice is not None and notice.is_interruption else None
 
     def _find_reason(self, started_at: Optional[float]) -> Optional[StopNotice]:
         now = time.monotonic()

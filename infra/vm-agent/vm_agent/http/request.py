@@ -5,14 +5,25 @@ import http.client
 import json
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Iterator, Mapping, Optional, Union
-from urllib.parse import urlsplit
+from typing import Any, Iterator, Mapping, Optional, Protocol, Union
+from urllib.parse import SplitResult, urlsplit
 
+from vm_agent.http.connections import Connections, open_connection
 from vm_agent.http.retry import TransientError
 
 TIMEOUT_SECONDS = 30.0
 RESPONSE_BYTES_MAX = 33_554_432
 READ_BYTES = 65_536
+# What a server does to a connection that it no longer uses.
+DISCONNECTED = (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError)
+
+
+class StreamedBody(Protocol):
+    """A body that is sent piece by piece, from its start at every try."""
+
+    size_bytes: int
+
+    def __iter__(self) -> Iterator[bytes]: ...
 
 
 @dataclass(frozen=True)
@@ -20,7 +31,7 @@ class Request:
     method: str
     url: str
     headers: Mapping[str, str]
-    body: Union[bytes, None] = None
+    body: Union[bytes, StreamedBody, None] = None
     timeout_seconds: float = TIMEOUT_SECONDS
 
 
@@ -39,9 +50,9 @@ class Response:
             raise TransientError(f'The response is not JSON: {self.body[:200]!r}') from error
 
 
-def send(request: Request) -> Response:
+def send(request: Request, connections: Optional[Connections] = None) -> Response:
     """Returns the response, whatever its status; raises TransientError for 408, 429, 5xx and connection errors."""
-    with open_response(request) as response:
+    with open_response(request, connections) as response:
         body = bytearray()
         # In chunks: up to Python 3.9, read(n) allocates n bytes however few arrive.
         while chunk := response.read(READ_BYTES):
@@ -49,33 +60,74 @@ def send(request: Request) -> Response:
             if len(body) > RESPONSE_BYTES_MAX:
                 url = _without_query(request.url)
                 raise TransientError(f'The response of {url} is larger than {RESPONSE_BYTES_MAX} bytes.')
+        # http.client does not report it when it reads in chunks.
+        announced = response.getheader('content-length')
+        if announced is not None and request.method != 'HEAD' and len(body) < int(announced):
+            url = _without_query(request.url)
+            raise TransientError(f'The response of {url} ended after {len(body)} of {announced} bytes.')
         return Response(response.status, {name.lower(): value for name, value in response.getheaders()}, bytes(body))
 
 
 @contextmanager
-def open_response(request: Request) -> Iterator[http.client.HTTPResponse]:
+def open_response(
+    request: Request, connections: Optional[Connections] = None
+) -> Iterator[http.client.HTTPResponse]:
     """
-    Sends a request and yields the response with its body unread. Raises TransientError as `send` does; connection
-    errors while the body is read become TransientError, too.
+    Sends a request and yields the response with its body unread, on a connection of `connections` if one is idle.
+    Raises TransientError as `send` does; connection errors while the body is read become TransientError, too.
     """
-    parts = urlsplit(request.url)
-    connect = http.client.HTTPSConnection if parts.scheme == 'https' else http.client.HTTPConnection
-    connection = connect(parts.netloc, timeout=request.timeout_seconds)
+    server = urlsplit(request.url)
+    idle = None if connections is None else connections.take(server, request.timeout_seconds)
+    connection = idle or open_connection(server, request.timeout_seconds)
     url = _without_query(request.url)
+    is_reusable = False
     try:
-        target = parts.path + (f'?{parts.query}' if parts.query else '')
-        connection.request(request.method, target or '/', body=request.body, headers=dict(request.headers))
-        response = connection.getresponse()
+        try:
+            response = _exchange(connection, request, server)
+        except DISCONNECTED:
+            # The server may have closed an idle connection at any time: that says nothing about the request.
+            if idle is None:
+                raise
+            connection.close()
+            connection = open_connection(server, request.timeout_seconds)
+            response = _exchange(connection, request, server)
         if is_transient(response.status):
-            raise TransientError(f'{request.method} {url} answered {response.status}: {_excerpt(response)}')
+            message = f'{request.method} {url} answered {response.status}: {_excerpt(response)}'
+            raise TransientError(message, is_overload=response.status in (429, 503))
         yield response
+        is_reusable = response.isclosed() and not response.will_close
     except (OSError, http.client.HTTPException) as error:
         if is_disk_full(error):
             # Raised by a caller that writes the body to the disk: a retry does not free space.
             raise
         raise TransientError(f'{request.method} {url} failed: {error or type(error).__name__}') from error
     finally:
-        connection.close()
+        if is_reusable and connections is not None:
+            connections.give_back(server, connection)
+        else:
+            connection.close()
+
+
+def _exchange(
+    connection: http.client.HTTPConnection, request: Request, server: SplitResult
+) -> http.client.HTTPResponse:
+    target = (server.path or '/') + (f'?{server.query}' if server.query else '')
+    headers = dict(request.headers)
+    if request.body is not None and not isinstance(request.body, bytes):
+        headers['Content-Length'] = str(request.body.size_bytes)
+    try:
+        connection.request(request.method, target, body=request.body, headers=headers)
+    except DISCONNECTED as error:
+        # A server may reject a request before it has read the body, and then close the connection.
+        return _response_after(error, connection)
+    return connection.getresponse()
+
+
+def _response_after(error: Exception, connection: http.client.HTTPConnection) -> http.client.HTTPResponse:
+    try:
+        return connection.getresponse()
+    except (OSError, http.client.HTTPException):
+        raise error from None
 
 
 def is_transient(status: int) -> bool:

@@ -5,16 +5,42 @@ import random
 import threading
 import time
 from dataclasses import dataclass, field
-from typing import Callable, Iterator, TypeVar
+from typing import Callable, Iterator, Optional, TypeVar
 
 Result = TypeVar('Result')
 
 FIRST_DELAY_SECONDS = 0.2
 DELAY_SECONDS_MAX = 20.0
+PARENT_POLL_SECONDS = 0.2
 
 
 class TransientError(Exception):
     """A failure that a retry may fix: no connection, a timeout, 408, 429 or 5xx."""
+
+    def __init__(self, message: str, is_overload: bool = False) -> None:
+        """`is_overload`: the server asks for fewer requests (429 or 503)."""
+        super().__init__(message)
+        self.is_overload = is_overload
+
+
+class ChildEvent(threading.Event):
+    """Is set once it or its parent is."""
+
+    def __init__(self, parent: threading.Event) -> None:
+        super().__init__()
+        self._parent = parent
+
+    def is_set(self) -> bool:
+        return super().is_set() or self._parent.is_set()
+
+    def wait(self, timeout: Optional[float] = None) -> bool:
+        give_up_at = math.inf if timeout is None else time.monotonic() + timeout
+        while not self.is_set():
+            left_seconds = give_up_at - time.monotonic()
+            if left_seconds <= 0:
+                return False
+            super().wait(min(left_seconds, PARENT_POLL_SECONDS))
+        return True
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,1 @@
-"""From a program's output to Cloud Logging: lines, masking of secrets, log entries and their delivery."""
+"""From a program's output to Cloud Logging: blocks, masking of secrets, lines, folding, the complete log and delivery."""

@@ -1,4 +1,4 @@
-"""Delivers log lines to Cloud Logging in batches, retried until accepted, in bounded memory."""
+"""Delivers log lines to Cloud Logging in batches, retried until accepted, in bounded memory; never blocks a writer."""
 
 import threading
 import time
@@ -15,8 +15,6 @@ from vm_agent.logs.serial_console import write_to_console
 BATCH_BYTES_MAX = 1_048_576
 BATCH_ENTRIES_MAX = 500
 QUEUE_BYTES_MAX = 8_388_608
-# How long a writer blocks once when the queue is full; then lines are dropped and counted until it has half emptied.
-STALL_SECONDS_MAX = 2.0
 # Rejected parts of one batch: bisection finds one bad entry of 500 in ten; if all parts are rejected, the cause is not
 # single entries.
 REJECTIONS_MAX = 64
@@ -27,8 +25,6 @@ class LogSettings:
     id_prefix: str
     """Prefix of each insertId, from instance and boot."""
     flush_seconds: float
-    program_bytes_max: int
-    """Limit on the program's output; later lines are counted and dropped."""
     mask: Mask = field(default_factory=Mask)
     """Applied to the agent's own lines; the program's are already masked."""
 
@@ -39,9 +35,12 @@ class LogShipper:
         self._settings = settings
         self._send = send
         self._queue: Deque[LogLine] = deque()
-        self._queued_bytes = self._program_bytes = 0
-        self._sequence = self._dropped_lines = self._over_limit_lines = 0
-        self._is_dropping = self._is_closing = False
+        self._queued_bytes = self._sequence = 0
+        self._is_closing = False
+        self.on_flush: Callable[[], None] = lambda: None
+        """Called at every flush, before it, from the shipper's thread."""
+        self.on_lost: Callable[[], None] = lambda: None
+        """Called when lines of the program were lost."""
         self._give_up_at = float('inf')
         self._flush_seconds_max = 0.0
         self._is_unreachable: Callable[[], bool] = lambda: False
@@ -51,23 +50,16 @@ class LogShipper:
     def start(self) -> None:
         self._thread.start()
 
-    def add_output(self, stream: str, text: str) -> None:
-        """Queues a line of the program. Blocks for at most STALL_SECONDS_MAX while the queue is full."""
-        with self._changed:
-            self._program_bytes += len(text) + 1
-            if self._program_bytes > self._settings.program_bytes_max:
-                if self._over_limit_lines == 0:
-                    self._append(
-                        'agent',
-                        f'The output exceeds {self._settings.program_bytes_max} bytes; further lines are not logged.',
-                        'WARNING',
-                    )
-                self._over_limit_lines += 1
-                return
-            if self._has_room():
-                self._append(stream, text, SEVERITY_OF_STREAM[stream])
-            else:
-                self._dropped_lines += 1
+    def has_room(self, fraction: float = 1.0) -> bool:
+        """Whether less than this fraction of the queue is in use."""
+        return self._queued_bytes < fraction * QUEUE_BYTES_MAX
+
+    def add_output(self, stream: str, lines: Sequence[str]) -> None:
+        """Queues lines of the program, which `has_room` allows; never blocks."""
+        if lines:
+            with self._changed:
+                for text in lines:
+                    self._append(stream, text, SEVERITY_OF_STREAM[stream])
 
     def log(self, text: str, severity: str = 'INFO') -> None:
         """Queues a line of the agent, and writes it to the serial console."""
@@ -85,29 +77,12 @@ class LogShipper:
         with self._changed:
             self._is_unreachable = is_unreachable
             self._flush_seconds_max = seconds_max
-            if self._over_limit_lines:
-                self._append('agent', f'{self._over_limit_lines} lines over the limit were not logged.', 'WARNING')
             self._is_closing = True
             self._give_up_at = time.monotonic() + seconds_max
             self._changed.notify_all()
         self._thread.join(seconds_max + 1)
         while self._thread.is_alive() and is_unreachable():
             self._thread.join(seconds_max + 1)
-
-    def _has_room(self) -> bool:
-        if self._is_dropping:
-            if self._queued_bytes > QUEUE_BYTES_MAX / 2:
-                return False
-        elif not self._changed.wait_for(lambda: self._queued_bytes < QUEUE_BYTES_MAX, STALL_SECONDS_MAX):
-            self._is_dropping = True
-            return False
-        if self._dropped_lines:
-            text = (
-                f'{self._dropped_lines} lines were dropped: they were printed faster than Cloud Logging accepted them.'
-            )
-            self._append('agent', text, 'WARNING')
-        self._is_dropping, self._dropped_lines = False, 0
-        return True
 
     def _append(self, stream: str, text: str, severity: str) -> None:
         self._sequence += 1
@@ -124,6 +99,7 @@ class LogShipper:
                     lambda: self._is_closing or self._queued_bytes > BATCH_BYTES_MAX, self._settings.flush_seconds
                 )
                 is_last = self._is_closing
+            self.on_flush()
             while batch := self._take_batch():
                 if not self._deliver(batch):
                     return
@@ -183,6 +159,7 @@ class LogShipper:
                         self._give_up_at = time.monotonic() + self._flush_seconds_max
                     elif seconds_left < delay_seconds:
                         write_to_console(f'the last log lines were not delivered to Cloud Logging: {error}')
+                        self.on_lost()
                         return False
                     self._changed.wait_for(lambda: self._is_closing, delay_seconds)
                 if self._is_closing:
@@ -193,6 +170,8 @@ class LogShipper:
         lines = '1 line, which is lost' if len(lost) == 1 else f'{len(lost)} lines, which are lost'
         text = f'Cloud Logging rejected {lines}: {rejection}'
         write_to_console(text)
+        if any(line.stream != 'agent' for line in lost):
+            self.on_lost()
         # For a lost line of the agent, the report would be lost for the same reason, and reported again.
         if isinstance(rejection, EntriesRejected) and any(line.stream != 'agent' for line in lost):
             with self._changed:

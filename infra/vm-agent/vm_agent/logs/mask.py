@@ -5,6 +5,7 @@ from typing import Set, Tuple
 from urllib.parse import quote
 
 REPLACEMENT = '***'
+REPLACEMENT_BYTES = REPLACEMENT.encode()
 # Masking shorter values would make logs unreadable, and they are too short to be secrets.
 MASKED_CHARS_MIN = 4
 
@@ -14,11 +15,12 @@ class Mask:
 
     def __init__(self) -> None:
         self._masked: Tuple[str, ...] = ()
+        self._masked_bytes: Tuple[bytes, ...] = ()
 
     @property
-    def chars_max(self) -> int:
-        """The length of the longest masked text; 0 if there is none."""
-        return len(self._masked[0]) if self._masked else 0
+    def bytes_max(self) -> int:
+        """The length of the longest masked text in UTF-8; 0 if there is none."""
+        return len(self._masked_bytes[0]) if self._masked_bytes else 0
 
     def add(self, value: str) -> None:
         """
@@ -33,11 +35,18 @@ class Mask:
                 encodings |= {text, _to_json(text, True), _to_json(text, False), quote(text), quote(text, safe='')}
         # The longest first: one value may be a prefix of another.
         self._masked = tuple(sorted(encodings, key=len, reverse=True))
+        self._masked_bytes = tuple(sorted((text.encode('utf-8', 'replace') for text in encodings), key=len, reverse=True))
 
     def __call__(self, text: str) -> str:
         for masked in self._masked:
             text = text.replace(masked, REPLACEMENT)
         return text
+
+    def mask_bytes(self, data: bytes) -> bytes:
+        """Masks UTF-8. The cost depends on the number of bytes, not of lines."""
+        for masked in self._masked_bytes:
+            data = data.replace(masked, REPLACEMENT_BYTES)
+        return data
 
 
 def _to_json(text: str, is_ascii: bool) -> str:

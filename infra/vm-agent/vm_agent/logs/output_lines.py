@@ -1,4 +1,4 @@
-"""Lines of a process's output: split from its byte stream, and the last ones kept as evidence; in bounded memory."""
+"""A process's output: masked blocks of its byte stream, their lines, and the last ones as evidence; in bounded memory."""
 
 import codecs
 import threading
@@ -8,27 +8,58 @@ from typing import Deque, Iterator, Optional, Tuple
 from vm_agent.logs.mask import Mask
 
 LINE_CHARS_MAX = 16_384
-TAIL_CHARS_MAX = 65_536
+TAIL_BYTES_MAX = 65_536
+# A line without an end is held back up to this size, so that no secret in it is cut.
+PENDING_BYTES_MAX = 262_144
 
 
-class LineSplitter:
+class BlockSplitter:
     """
-    Splits bytes into masked lines without their line ends; lines over LINE_CHARS_MAX are split into several. Of text
-    that carriage returns overwrite (a progress bar), only the last state is kept, as a terminal would show it.
+    Cuts a byte stream into masked blocks that end with a line end or a carriage return. A longer line is cut where no
+    secret can be cut. Its cost depends on the number of bytes, not of lines.
     """
 
     def __init__(self, mask: Optional[Mask] = None) -> None:
         self._mask = mask or Mask()
+        self._pending = b''
+
+    def feed(self, data: bytes) -> bytes:
+        """Returns what is complete; empty if nothing is."""
+        data = self._pending + data
+        end = max(data.rfind(b'\n'), data.rfind(b'\r')) + 1
+        # Masked before it is cut, so that no secret is cut.
+        complete, self._pending = self._mask.mask_bytes(data[:end]), data[end:]
+        if len(self._pending) <= PENDING_BYTES_MAX:
+            return complete
+        masked = self._mask.mask_bytes(self._pending)
+        # The margin of one secret's length keeps a secret together of which only the first part has arrived.
+        cut = max(0, len(masked) - self._mask.bytes_max)
+        self._pending = masked[cut:]
+        return complete + masked[:cut]
+
+    def finish(self) -> bytes:
+        """Returns what is left at the end of the stream."""
+        rest, self._pending = self._mask.mask_bytes(self._pending), b''
+        return rest
+
+
+class LineSplitter:
+    """
+    Splits masked blocks into lines without their line ends; lines over LINE_CHARS_MAX are split into several. Of text
+    that carriage returns overwrite (a progress bar), only the last state is kept, as a terminal would show it.
+    """
+
+    def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder('utf-8')('replace')
         self._pending = ''
 
-    def feed(self, data: bytes) -> Iterator[str]:
-        return self._split(self._decoder.decode(data))
+    def feed(self, block: bytes) -> Iterator[str]:
+        return self._split(self._decoder.decode(block))
 
     def finish(self) -> Iterator[str]:
         """Yields what is left at the end of the stream."""
         yield from self._split(self._decoder.decode(b'', final=True))
-        last = self._mask(_last_state(self._pending))
+        last = _last_state(self._pending)
         self._pending = ''
         if last:
             yield from _chunks(last)
@@ -36,38 +67,45 @@ class LineSplitter:
     def _split(self, text: str) -> Iterator[str]:
         *complete, rest = (self._pending + text).split('\n')
         for line in complete:
-            # Masked before it is split, so that no secret is split.
-            yield from _chunks(self._mask(_last_state(line)))
+            yield from _chunks(_last_state(line))
         # A trailing carriage return may be the first half of a line end: the text before it is kept.
         ending = '\r' if rest.endswith('\r') else ''
         self._pending = _last_state(rest) + ending
-        # The margin of one secret's length keeps a secret together of which only the first part has arrived.
-        chars_max = LINE_CHARS_MAX + self._mask.chars_max
-        if len(self._pending) > chars_max:
-            self._pending = self._mask(self._pending)
-        while len(self._pending) > chars_max:
+        while len(self._pending) > LINE_CHARS_MAX:
             yield self._pending[:LINE_CHARS_MAX]
             self._pending = self._pending[LINE_CHARS_MAX:]
 
 
 class OutputTail:
-    """Keeps the last lines of a stream, up to TAIL_CHARS_MAX characters. Thread-safe."""
+    """Keeps the last blocks of a stream, at least TAIL_BYTES_MAX bytes of it and at most one block more. Thread-safe."""
 
     def __init__(self) -> None:
-        self._lines: Deque[str] = deque()
-        self._chars = 0
+        self._blocks: Deque[bytes] = deque()
+        self._bytes = 0
         self._lock = threading.Lock()
 
-    def add(self, line: str) -> None:
+    def add(self, block: bytes) -> None:
         with self._lock:
-            self._lines.append(line)
-            self._chars += len(line) + 1
-            while self._chars > TAIL_CHARS_MAX and len(self._lines) > 1:
-                self._chars -= len(self._lines.popleft()) + 1
+            # One byte more shows whether the first line is complete.
+            self._blocks.append(block[-TAIL_BYTES_MAX - 1 :])
+            self._bytes += len(self._blocks[-1])
+            while self._bytes - len(self._blocks[0]) > TAIL_BYTES_MAX:
+                self._bytes -= len(self._blocks.popleft())
 
     def lines(self) -> Tuple[str, ...]:
+        """Returns the last lines, up to TAIL_BYTES_MAX bytes."""
         with self._lock:
-            return tuple(self._lines)
+            return last_lines(b''.join(self._blocks), TAIL_BYTES_MAX)
+
+
+def last_lines(data: bytes, bytes_max: int) -> Tuple[str, ...]:
+    """Returns the lines of the last `bytes_max` bytes; the first one is left out if it is incomplete."""
+    tail = data[-bytes_max:]
+    first_end = tail.find(b'\n')
+    if len(tail) < len(data) and data[-len(tail) - 1] != ord('\n') and first_end + 1 not in (0, len(tail)):
+        tail = tail[first_end + 1 :]
+    splitter = LineSplitter()
+    return (*splitter.feed(tail), *splitter.finish())
 
 
 def _last_state(line: str) -> str:

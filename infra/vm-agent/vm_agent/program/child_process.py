@@ -6,13 +6,12 @@ import subprocess
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Callable, Mapping, Optional, Sequence
+from typing import Callable, Mapping, Optional, Sequence
 
 from vm_agent.logs.mask import Mask
-from vm_agent.logs.output_lines import LineSplitter
+from vm_agent.logs.output_pump import Forward, OutputPump
 from vm_agent.program.processes import kill_remaining
 
-READ_BYTES = 65_536
 # The pipes end with the last process; the limit is for a process that could not be found and killed.
 PIPE_SECONDS_MAX = 2.0
 
@@ -25,16 +24,17 @@ class Command:
     marker: bytes
     """`NAME=value` of the environment that identifies every process of this VM."""
     mask: Mask = field(default_factory=Mask)
-    """Applied to every line of its output."""
+    """Applied to its output."""
 
 
 class ChildProcess:
-    """Starts at construction. `on_line(stream, line)` and `on_exit()` are called from other threads."""
+    """
+    Starts at construction. `on_output(stream, block)`, with masked blocks of whole lines, and `on_exit()` are called
+    from other threads.
+    """
 
-    def __init__(self, command: Command, on_line: Callable[[str, str], None], on_exit: Callable[[], None]) -> None:
+    def __init__(self, command: Command, on_output: Forward, on_exit: Callable[[], None]) -> None:
         self._marker = command.marker
-        self._mask = command.mask
-        self._on_line = on_line
         self._process = subprocess.Popen(
             command.argv,
             env=dict(command.environment),
@@ -45,10 +45,9 @@ class ChildProcess:
             start_new_session=True,
         )
         self._exited = threading.Event()
-        self._readers = [
-            self._start_reader('stdout', self._process.stdout),
-            self._start_reader('stderr', self._process.stderr),
-        ]
+        self._output = OutputPump(command.mask, on_output)
+        self._output.add('stdout', self._process.stdout)
+        self._output.add('stderr', self._process.stderr)
         threading.Thread(target=self._wait, args=(on_exit,), name='child-wait', daemon=True).start()
 
     @property
@@ -68,24 +67,8 @@ class ChildProcess:
         """Kills the remaining descendants, and reads the rest of the output; returns how many there were."""
         self.send_signal(signal.SIGKILL)
         count = kill_remaining(self._process.pid, self._marker)
-        for reader in self._readers:
-            reader.join(PIPE_SECONDS_MAX)
+        self._output.finish(PIPE_SECONDS_MAX)
         return count
-
-    def _start_reader(self, stream: str, pipe: Optional[IO[bytes]]) -> threading.Thread:
-        assert pipe is not None
-        thread = threading.Thread(target=self._read, args=(stream, pipe), name=f'child-{stream}', daemon=True)
-        thread.start()
-        return thread
-
-    def _read(self, stream: str, pipe: IO[bytes]) -> None:
-        splitter = LineSplitter(self._mask)
-        with pipe:
-            while data := os.read(pipe.fileno(), READ_BYTES):
-                for line in splitter.feed(data):
-                    self._on_line(stream, line)
-        for line in splitter.finish():
-            self._on_line(stream, line)
 
     def _wait(self, on_exit: Callable[[], None]) -> None:
         self._process.wait()

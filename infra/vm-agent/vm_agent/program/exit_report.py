@@ -19,12 +19,14 @@ EXIT_REASONS = (
     'DISK_TOO_SMALL',
     'SERVICE_UNREACHABLE',
     'SECRET_UNAVAILABLE',
+    'GPU_MISSING',
     'AGENT_FAILED',
 )
 
 MESSAGE_CHARS_MAX = 2_000
 LINE_CHARS_MAX = 2_000
 EVIDENCE_LINES_MAX = 40
+OMISSION = ' … '
 # A heartbeat may have 64 KiB; the rest is for usage and progress.
 EVIDENCE_BYTES_MAX = 40_960
 
@@ -37,10 +39,21 @@ class ExitReport:
     exit_code: Optional[int] = None
     signal: Optional[int] = None
     evidence: Tuple[str, ...] = ()
+    saved_nothing: bool = False
+    """Whether the program succeeded, and the job directory has no file of it."""
 
     def __post_init__(self) -> None:
         if self.reason not in EXIT_REASONS:
             raise ValueError(f'{self.reason} is not an exit reason.')
+
+    @property
+    def is_success(self) -> bool:
+        return self.reason == 'EXITED' and self.exit_code == 0
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether the VM was told to stop, is shut down, or has no control plane: it may have little time left."""
+        return self.reason in ('STOPPED', 'PREEMPTED')
 
     def to_json(self) -> Dict[str, Any]:
         return {
@@ -49,6 +62,7 @@ class ExitReport:
             'signal': self.signal,
             'message': truncate(self.message, MESSAGE_CHARS_MAX),
             'evidence': list(truncate_evidence(self.evidence)),
+            **({'savedNothing': True} if self.saved_nothing else {}),
         }
 
 
@@ -68,6 +82,7 @@ def parse_exit_report(body: Mapping[str, Any]) -> ExitReport:
         exit_code=body['exitCode'],
         signal=body['signal'],
         evidence=tuple(body['evidence']),
+        saved_nothing=body.get('savedNothing', False),
     )
 
 
@@ -77,12 +92,21 @@ def truncate(text: str, chars_max: int) -> str:
     return units[: 2 * chars_max].decode('utf-16-le', 'ignore')
 
 
+def shorten(text: str, chars_max: int) -> str:
+    """Leaves out the middle of a longer text, counted like `truncate`: both ends of an error message can matter."""
+    units = text.encode('utf-16-le', 'replace')
+    if len(units) <= 2 * chars_max:
+        return truncate(text, chars_max)
+    end = units[-(chars_max - chars_max % 2) + 2 * len(OMISSION) :]
+    return truncate(text, chars_max // 2) + OMISSION + end.decode('utf-16-le', 'ignore')
+
+
 def truncate_evidence(lines: Iterable[str]) -> Tuple[str, ...]:
     """Returns the last lines, without blank ones, that the schema and the size of a heartbeat allow."""
     kept = []
     bytes_left = EVIDENCE_BYTES_MAX
     for line in reversed([line for line in lines if line.strip()][-EVIDENCE_LINES_MAX:]):
-        truncated = truncate(line, LINE_CHARS_MAX)
+        truncated = shorten(line, LINE_CHARS_MAX)
         bytes_left -= len(json.dumps(truncated))
         if bytes_left < 0:
             break

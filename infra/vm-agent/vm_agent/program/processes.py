@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import re
 import signal
 import sys
 import time
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Dict, Set
 
 PROC = Path('/proc')
+MARKER_PATTERN = re.compile(rb'[A-Z_]+=.+', re.DOTALL)
 # linux/prctl.h: orphaned descendants become children of this process instead of init's.
 PR_SET_CHILD_SUBREAPER = 36
 KILL_SECONDS_MAX = 5.0
@@ -31,8 +33,11 @@ def become_subreaper() -> None:
 def kill_remaining(session: int, marker: bytes) -> int:
     """
     Kills the processes of the session, those with `marker` in their environment, and adopted descendants; returns how
-    many there were. Gives up after KILL_SECONDS_MAX.
+    many there were. Gives up after KILL_SECONDS_MAX. Raises ValueError for a marker that is not `NAME=value`: an empty
+    one is part of every environment, and would kill every process of the machine.
     """
+    if not MARKER_PATTERN.fullmatch(marker):
+        raise ValueError(f'{marker!r} is not a marker of the form NAME=value.')
     killed: Set[int] = set()
     give_up_at = time.monotonic() + KILL_SECONDS_MAX
     while True:

@@ -18,16 +18,29 @@ HYPERTUNE_FIELDS = ('timestamp', 'trial', 'global_step', 'checkpoint_path')
 
 
 @dataclass(frozen=True)
+class NonFinite:
+    """A value that JSON cannot hold as a number."""
+
+    value: str
+    """`NaN`, `Infinity` or `-Infinity`."""
+    step: Optional[float]
+
+
+@dataclass(frozen=True)
 class Progress:
     """The `progress` of a heartbeat."""
 
     step: Optional[float] = None
     steps_max: Optional[float] = None
     metrics: Mapping[str, float] = field(default_factory=dict)
-    """The last value of every metric."""
+    """The last value of every metric, if that is finite."""
+    non_finite: Mapping[str, NonFinite] = field(default_factory=dict)
+    """The first value of every metric that was not finite."""
 
     def to_json(self) -> Dict[str, Any]:
-        return {'step': self.step, 'stepsMax': self.steps_max, 'metrics': dict(self.metrics)}
+        body = {'step': self.step, 'stepsMax': self.steps_max, 'metrics': dict(self.metrics)}
+        non_finite = {name: {'value': first.value, 'step': first.step} for name, first in self.non_finite.items()}
+        return {**body, 'nonFinite': non_finite} if non_finite else body
 
 
 class ProgressReader:
@@ -41,12 +54,13 @@ class ProgressReader:
         self._step: Optional[float] = None
         self._steps_max: Optional[float] = None
         self._metrics: Dict[str, float] = {}
+        self._non_finite: Dict[str, NonFinite] = {}
 
     def read(self) -> Progress:
         """Reads what was written since the last call. A missing or unreadable file is read by a later call."""
         self._read_hypertune()
         self._read_metrics()
-        return Progress(self._step, self._steps_max, dict(self._metrics))
+        return Progress(self._step, self._steps_max, dict(self._metrics), dict(self._non_finite))
 
     def _read_metrics(self) -> None:
         try:
@@ -81,18 +95,27 @@ class ProgressReader:
     def _update(self, record: Mapping[str, float]) -> None:
         step_name = next((name for name in STEP_NAMES if name in record), None)
         steps_name = next((name for name in STEPS_NAMES if name in record), None)
-        self._step = self._step if step_name is None else record[step_name]
-        self._steps_max = self._steps_max if steps_name is None else record[steps_name]
+        self._step = self._step if step_name is None else _finite(record[step_name], self._step)
+        self._steps_max = self._steps_max if steps_name is None else _finite(record[steps_name], self._steps_max)
         for name, value in record.items():
-            is_metric = name not in (step_name, steps_name)
-            if is_metric and (name in self._metrics or len(self._metrics) < METRIC_COUNT_MAX):
-                self._metrics[self._mask(name)[:NAME_CHARS_MAX]] = value
+            if name not in (step_name, steps_name):
+                self._update_metric(self._mask(name)[:NAME_CHARS_MAX], value)
+
+    def _update_metric(self, name: str, value: float) -> None:
+        is_known = name in self._metrics or name in self._non_finite
+        if not is_known and len({*self._metrics, *self._non_finite}) >= METRIC_COUNT_MAX:
+            return
+        if math.isfinite(value):
+            self._metrics[name] = value
+        else:
+            self._metrics.pop(name, None)
+            self._non_finite.setdefault(name, NonFinite(_to_text(value), self._step))
 
 
 def parse_record(line: bytes) -> Dict[str, float]:
     """
-    Returns the finite numbers of one JSON object; empty if the line is anything else. Numbers in strings count:
-    hypertune writes them so.
+    Returns the numbers of one JSON object, NaN and infinite ones too; empty if the line is anything else. Numbers in
+    strings count: hypertune writes them so.
     """
     try:
         body = json.loads(line)
@@ -109,8 +132,16 @@ def _to_number(value: object) -> Optional[float]:
         return None
     try:
         number = float(value)
-    except (ValueError, OverflowError):
+    except ValueError:
         return None
-    if not math.isfinite(number):
-        return None
+    except OverflowError:
+        return math.inf if isinstance(value, int) and value > 0 else -math.inf
     return value if isinstance(value, int) else number
+
+
+def _finite(value: float, default: Optional[float]) -> Optional[float]:
+    return value if math.isfinite(value) else default
+
+
+def _to_text(value: float) -> str:
+    return 'NaN' if math.isnan(value) else 'Infinity' if value > 0 else '-Infinity'

@@ -105,24 +105,26 @@ class UsageMeter:
 class DiskMeter:
     """Measures the bytes below a folder continuously, with at most a tenth of one core."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, ignored: Path) -> None:
+        """`ignored` is a folder in it that is not measured: the agent's own copies of what the program wrote."""
         self._folder = folder
+        self._ignored = ignored
         self.used_bytes = 0
 
     def start(self) -> None:
         """Measures once before it returns."""
-        self.used_bytes = measure_tree(self._folder)
+        self.used_bytes = measure_tree(self._folder, self._ignored)
         threading.Thread(target=self._run, name='disk-meter', daemon=True).start()
 
     def _run(self) -> None:
         while True:
             started_at = time.monotonic()
-            self.used_bytes = measure_tree(self._folder)
+            self.used_bytes = measure_tree(self._folder, self._ignored)
             time.sleep(max(0.5, 10 * (time.monotonic() - started_at)))
 
 
-def measure_tree(folder: Path) -> int:
-    """Returns the bytes that the files below a folder occupy on the disk. Links are not followed."""
+def measure_tree(folder: Path, ignored: Path) -> int:
+    """Returns the bytes that the files below a folder, except for one in it, occupy on the disk. Follows no links."""
     total = 0
     folders = [str(folder)]
     while folders:
@@ -130,7 +132,8 @@ def measure_tree(folder: Path) -> int:
             with os.scandir(folders.pop()) as entries:
                 for entry in entries:
                     if entry.is_dir(follow_symlinks=False):
-                        folders.append(entry.path)
+                        if entry.path != str(ignored):
+                            folders.append(entry.path)
                     else:
                         total += entry.stat(follow_symlinks=False).st_blocks * SECTOR_BYTES
         except OSError:

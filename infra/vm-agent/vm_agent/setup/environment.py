@@ -5,13 +5,15 @@ import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 # AI Platform calls the master `chief` in TF_CONFIG from runtime version 2.1 on
 # (cloud.google.com/ai-platform/training/docs/distributed-training-details).
 TASK_TYPE_OF_MASTER = 'chief'
 DEFAULT_PORT = '2222'
 RANKED_ROLES = (TASK_TYPE_OF_MASTER, 'worker')
+# Vertex AI's worker pools by their purpose (Vertex AI docs, "Distributed training").
+WORKER_POOLS = {'master': 'workerpool0', 'worker': 'workerpool1', 'ps': 'workerpool2', 'evaluator': 'workerpool3'}
 VM_MARKER = 'DROPFORGE_VM'
 REFERENCE_PATTERN = re.compile(r'(\$?)\$\(([A-Za-z_][A-Za-z0-9_]*)\)')
 
@@ -35,6 +37,8 @@ class ReplicaSpec:
     cluster: Mapping[str, Tuple[str, ...]]
     """`host:port` addresses by task type."""
     training_input: Mapping[str, Any]
+    cluster_spec: Optional[Mapping[str, Any]] = None
+    """`cluster` and `job` of CLUSTER_SPEC as on Vertex AI; None on AI Platform."""
 
     @property
     def name(self) -> str:
@@ -71,9 +75,15 @@ def tool_environment(inherited: Mapping[str, str], paths: ProgramPaths, vm: str)
 
 
 def program_environment(spec: ReplicaSpec, paths: ProgramPaths, tools: Mapping[str, str]) -> Dict[str, str]:
-    """Returns all variables of the program; none is a token. Dropforge's variables override the user's."""
+    """
+    Returns all variables of the program; none is a token. The user's variables override the machine's, and an empty one
+    removes it; Dropforge's variables override the user's.
+    """
     service = _service_environment(spec, paths)
     own = expand_variables(spec.environment, {**tools, **service})
+    removed = {name for name, value in own.items() if value == '' and name in tools}
+    tools = {name: value for name, value in tools.items() if name not in removed}
+    own = {name: value for name, value in own.items() if name not in removed}
     python_path = [*paths.import_roots, *filter(None, [own.get('PYTHONPATH'), tools.get('PYTHONPATH')])]
     return {
         **tools,
@@ -103,11 +113,9 @@ def expand_variables(variables: Mapping[str, str], known: Mapping[str, str]) -> 
 
 def _service_environment(spec: ReplicaSpec, paths: ProgramPaths) -> Dict[str, str]:
     """Every name is reserved in shared/protocol/service-variables.ts."""
-    cluster_config = json.dumps(describe_cluster(spec))
     return {
         **_rendezvous(spec),
-        'TF_CONFIG': cluster_config,
-        'CLUSTER_SPEC': cluster_config,
+        **_cluster_variables(spec),
         'CLOUD_ML_JOB_ID': spec.job_id,
         'CLOUD_ML_PROJECT_ID': spec.project_id,
         'CLOUD_ML_HP_METRIC_FILE': str(paths.hypertune_file),
@@ -118,6 +126,29 @@ def _service_environment(spec: ReplicaSpec, paths: ProgramPaths) -> Dict[str, st
         'DROPFORGE_OUTPUT_DIR': str(paths.output),
         'DROPFORGE_METRICS_FILE': str(paths.metrics_file),
         'DROPFORGE_ATTEMPT': str(spec.attempt),
+    }
+
+
+def _cluster_variables(spec: ReplicaSpec) -> Dict[str, str]:
+    """
+    AI Platform sets TF_CONFIG for every job; Vertex AI sets CLUSTER_SPEC for every job, and TF_CONFIG for jobs with
+    several replicas only (Vertex AI docs, "Distributed training").
+    """
+    cluster_config = json.dumps(describe_cluster(spec))
+    if spec.cluster_spec is None:
+        return {'TF_CONFIG': cluster_config, 'CLUSTER_SPEC': cluster_config}
+    pools = spec.cluster_spec['cluster']
+    is_distributed = sum(len(hosts) for hosts in pools.values()) > 1
+    return {
+        **({'TF_CONFIG': cluster_config} if is_distributed else {}),
+        'CLUSTER_SPEC': json.dumps(
+            {
+                'cluster': pools,
+                'environment': 'cloud',
+                'task': {'type': WORKER_POOLS[spec.role], 'index': spec.index},
+                'job': spec.cluster_spec['job'],
+            }
+        ),
     }
 
 
@@ -145,35 +176,23 @@ def task_type(spec: ReplicaSpec) -> str:
 
 
 def _rendezvous(spec: ReplicaSpec) -> Dict[str, str]:
-    """Returns the variables that torch.distributed reads. Parameter servers and evaluators have no rank."""
+    """
+    Returns the variables that torch.distributed and Lightning read. Parameter servers and evaluators have no rank; nor
+    has a single machine, whose programs would take it for a member of a cluster.
+    """
     members = [
         (role, index, address)
         for role in ('master', *RANKED_ROLES)
         for index, address in enumerate(spec.cluster.get(role, ()))
     ]
-    if not members:
-        return _ranks('localhost', DEFAULT_PORT, 0, 1) if spec.saves_output else {}
-    host, _, port = members[0][2].partition(':')
-    # A single replica need not resolve its own name.
-    address = 'localhost' if len(members) == 1 else host
     mine = [rank for rank, (role, index, _) in enumerate(members) if (role, index) == (task_type(spec), spec.index)]
-    return _ranks(address, port or DEFAULT_PORT, mine[0], len(members)) if mine else {}
-
-
-def _ranks(host: str, port: str, rank: int, world_size: int) -> Dict[str, str]:
-    return {'MASTER_ADDR': host, 'MASTER_PORT': port, 'RANK': str(rank), 'WORLD_SIZE': str(world_size)}
-
-
-def create_work_directory(folder: Path, job_dir: str, output: Path) -> None:
-    """
-    Prepares the program's working directory, in which the relative path `gs://bucket/path` is a link to the local
-    output directory: a program that opens its job directory as a file path writes files that the agent uploads.
-    """
-    bucket, *parts = _segments(job_dir)
-    link = folder.joinpath('gs:', bucket, *parts)
-    link.parent.mkdir(parents=True, exist_ok=True)
-    link.symlink_to(output, target_is_directory=True)
-
-
-def _segments(job_dir: str) -> Sequence[str]:
-    return [part for part in job_dir[len('gs://') :].split('/') if part]
+    if len(members) < 2 or not mine:
+        return {}
+    host, _, port = members[0][2].partition(':')
+    return {
+        'MASTER_ADDR': host,
+        'MASTER_PORT': port or DEFAULT_PORT,
+        'NODE_RANK': str(mine[0]),
+        'RANK': str(mine[0]),
+        'WORLD_SIZE': str(len(members)),
+    }

@@ -1,26 +1,29 @@
 """
-Makes the job's packages importable. The machine image's packages come first; an index is used only for what is missing.
+Makes the job's packages importable. The machine image's packages come first; an index is used only for what is missing,
+and only if the cache does not have an environment with the same requirements.
 
 Measured where the default index is unreachable: pip alone spends 24 s on retries for the build requirements of a
 package that needs nothing; this module installs the same package in well under a second.
 """
 
 import re
-import shutil
-import site
-import subprocess
-import sys
-import venv
+import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Callable, List, Mapping, Optional, Sequence, Tuple
+from typing import Callable, Optional, Sequence, Tuple
 
+from vm_agent.cache.environment_cache import EnvironmentCache, Restored
+from vm_agent.cache.files import NotCacheable, describe_environment, list_distributions
+from vm_agent.cache.key import Installation, environment_key
+from vm_agent.cache.store import Store
 from vm_agent.program.exit_report import ExitReport, ReplicaEnded
+from vm_agent.setup.installers import InstallPaths, Pip, RunTool, ToolResult, find_uv
+from vm_agent.setup.own_packages import OwnPackages, UnreadableWheel, read_own_packages, unpack_plain_wheel
 from vm_agent.setup.package_index import Indexes, probe_indexes
-from vm_agent.setup.source_tree import InvalidArchive, SourceTree, can_build, unpack
+from vm_agent.setup.package_plan import PackagePlan
+from vm_agent.setup.pip_output import describe_conflict, describe_missing
+from vm_agent.setup.virtual_environment import create_venv
 
-PIP_RETRIES = 2
-PIP_TIMEOUT_SECONDS = 15
 # pip's messages for a missing requirement, from resolving and from building.
 MISSING_PATTERNS = (
     r'No matching distribution found for ([^\n]+)',
@@ -31,62 +34,164 @@ MISSING_PATTERNS = (
 )
 
 
+
 @dataclass(frozen=True)
-class ToolResult:
-    exit_code: int
-    lines: Tuple[str, ...]
-    """The last lines of its output."""
+class Installed:
+    store: Optional[Store]
+    """Stores the new environment in the cache; None if there is nothing to store."""
+    seconds: float
 
 
 @dataclass(frozen=True)
 class _Targets:
-    paths: Sequence[str]
-    """Wheels, source trees and requirements, as pip's arguments."""
+    """What is installed; all texts are pip's arguments."""
+
+    wheels: Tuple[str, ...]
+    trees: Tuple[str, ...]
+    requirements: Tuple[str, ...]
     is_buildable: bool
     """Whether the image has the build requirements, so that pip is tried without an index first."""
 
-
-RunTool = Callable[[Sequence[str]], ToolResult]
-"""Runs a command under the supervisor; raises ReplicaEnded if the VM is told to stop in the meantime."""
+    @property
+    def paths(self) -> Tuple[str, ...]:
+        return (*self.wheels, *self.trees, *self.requirements)
 
 
 @dataclass(frozen=True)
-class InstallPaths:
-    """The directories on the work disk, and the environment variables of pip."""
+class Installer:
+    """Installs one job's packages."""
 
-    venv: Path
-    sources: Path
-    environment: Mapping[str, str]
+    paths: InstallPaths
+    run_tool: RunTool
+    cache: Optional[EnvironmentCache]
+    """None if the deployment or the job does not use it."""
+    log: Callable[[str, str], None]
+
+    def install(self, plan: PackagePlan) -> Installed:
+        """
+        Installs the packages into a virtual environment that includes the image's packages. Raises ReplicaEnded with
+        INSTALL_FAILED, which names the requirement.
+        """
+        started_at = time.monotonic()
+        create_venv(self.paths.venv)
+        targets = _Targets(plan.wheels, plan.trees, plan.requirements, plan.is_buildable)
+        store = self._install(targets) if targets.paths else None
+        return Installed(store, time.monotonic() - started_at)
 
     @property
-    def python(self) -> Path:
-        return self.venv / 'bin' / 'python'
+    def _pip(self) -> Pip:
+        return Pip(self.paths.python, self.run_tool)
 
+    def _install(self, targets: _Targets) -> Optional[Store]:
+        own = None if self.cache is None else self._build_own_packages(targets)
+        if self.cache is None or own is None:
+            self._install_with_index(targets)
+            return None
+        built = _Targets(tuple(map(str, own.wheels)), (), own.requirements, is_buildable=True)
+        if not own.requirements and self._install_own_packages(own):
+            return None
+        normalized = own.normalized_requirements()
+        if normalized is None:
+            self.log('The environment is not cached: a requirement is a URL, a path or an option of pip.', 'INFO')
+        if not normalized:
+            self._install_with_index(built)
+            return None
+        key = environment_key(Installation(normalized, own.names, self.paths.environment))
+        restored = self.cache.restore(key, self.paths.venv)
+        if restored == Restored.YES and self._install_own_packages(own):
+            return None
+        if restored != Restored.NO:
+            create_venv(self.paths.venv)
+        return self._install_and_describe(built, own, key)
 
-def install(archives: Sequence[Path], paths: InstallPaths, run_tool: RunTool) -> Tuple[Path, ...]:
-    """
-    Installs the packages into a virtual environment that includes the image's packages. Returns the directories for
-    PYTHONPATH: source trees that are imported without installation. Raises ReplicaEnded with INSTALL_FAILED, which
-    names the requirement, or PACKAGE_UNREADABLE.
-    """
-    _create_venv(paths.venv)
-    targets: List[str] = []
-    is_buildable = True
-    roots: List[Path] = []
-    for number, archive in enumerate(archives):
-        if archive.suffix == '.whl':
-            targets.append(str(archive))
-            continue
-        tree = _unpack(archive, paths.sources / str(number))
-        if tree.import_root is not None and not (tree.has_build_file and can_build(tree.root)):
-            roots.append(tree.import_root)
-            targets.extend(tree.requirements)
-        else:
-            targets.append(str(tree.root))
-            is_buildable = is_buildable and can_build(tree.root)
-    if targets:
-        _install_with_pip(_Targets(targets, is_buildable), paths, run_tool)
-    return tuple(roots)
+    def _install_and_describe(self, built: _Targets, own: OwnPackages, key: str) -> Optional[Store]:
+        assert self.cache is not None
+        before = list_distributions(self.paths.venv)
+        self._install_with_index(built)
+        if not self.cache.may_store:
+            return None
+        added = list_distributions(self.paths.venv) - before
+        try:
+            environment = describe_environment(self.paths.venv, added, own.names)
+        except NotCacheable as error:
+            self.log(f'The environment is not stored in the cache: {error}.', 'INFO')
+            return None
+        return self.cache.store(key, environment) if environment.distributions else None
+
+    def _build_own_packages(self, targets: _Targets) -> Optional[OwnPackages]:
+        """Returns None if that fails: then pip is run as if there were no cache, and reports the error."""
+        wheels = [Path(wheel) for wheel in targets.wheels]
+        folder = self.paths.built_wheels
+        if targets.trees:
+            self._ensure_pip()
+            if not self._build_wheels(targets, folder):
+                return None
+            wheels += sorted(folder.glob('*.whl'))
+        try:
+            return read_own_packages(wheels, targets.requirements)
+        except UnreadableWheel:
+            return None
+
+    def _build_wheels(self, targets: _Targets, folder: Path) -> bool:
+        if targets.is_buildable:
+            return self._pip.build_wheels(targets.trees, folder).exit_code == 0
+        indexes = probe_indexes(self.paths.python, self.paths.environment)
+        return bool(indexes.reachable) and self._pip.build_isolated(targets.trees, folder, indexes).exit_code == 0
+
+    def _install_own_packages(self, own: OwnPackages) -> bool:
+        """Into an environment that has everything that they require."""
+        built = self.paths.built_wheels
+        left = [
+            wheel for wheel in own.wheels if wheel.parent != built or not unpack_plain_wheel(wheel, self.paths.library)
+        ]
+        return not left or self._pip.install_alone([str(wheel) for wheel in left]).exit_code == 0
+
+    def _install_with_index(self, targets: _Targets) -> None:
+        started_at = time.monotonic()
+        before = list_distributions(self.paths.venv)
+        name = self._install_offline_or_online(targets)
+        count = len(list_distributions(self.paths.venv) - before)
+        if count > 0:
+            packages = '1 package' if count == 1 else f'{count} packages'
+            self.log(f'Installed {packages} with {name} in {time.monotonic() - started_at:.1f} s.', 'INFO')
+
+    def _install_offline_or_online(self, targets: _Targets) -> str:
+        """Returns the name of the installer that succeeded."""
+        self._ensure_pip()
+        # A build that is bound to fail offline would put a misleading error into the log.
+        indexes = None if targets.is_buildable else probe_indexes(self.paths.python, self.paths.environment)
+        if indexes is None or not indexes.reachable:
+            offline = self._pip.install_offline(targets.paths)
+            if offline.exit_code == 0:
+                return 'pip'
+            missing = find_missing(offline.lines)
+            if missing is None:
+                raise _failure(f'pip could not install the package: {find_error(offline.lines)}', offline, '')
+            indexes = indexes or probe_indexes(self.paths.python, self.paths.environment)
+            if not indexes.reachable:
+                raise _missing(offline, indexes)
+            # pip has logged errors, which are none if the index has what is missing.
+            self.log(f'The machine image lacks {missing}, so a package index is used. This is not an error.', 'INFO')
+        if self._install_with_uv(targets, indexes):
+            return 'uv'
+        online = self._pip.install(targets.paths, indexes)
+        if online.exit_code != 0:
+            raise _missing(online, indexes)
+        return 'pip'
+
+    def _install_with_uv(self, targets: _Targets, indexes: Indexes) -> bool:
+        """Whatever uv cannot do is left to pip, whose errors are those that users know."""
+        uv = find_uv(self.paths, self.run_tool) if indexes.is_complete else None
+        if uv is None:
+            return False
+        result = uv.install(targets.paths, indexes)
+        return result is not None and result.exit_code == 0
+
+    def _ensure_pip(self) -> None:
+        if not self._pip.is_installed():
+            ensured = self._pip.ensure()
+            if ensured.exit_code != 0:
+                raise _failure('The machine image has no pip, and ensurepip could not install it.', ensured, '')
 
 
 def find_missing(lines: Sequence[str]) -> Optional[str]:
@@ -106,56 +211,10 @@ def find_error(lines: Sequence[str]) -> str:
     return (exceptions or errors or [line.strip() for line in lines if line.strip()] or ['pip printed nothing'])[-1]
 
 
-def _create_venv(folder: Path) -> None:
-    # The image's pip works in the environment through system_site_packages; installing one takes 3 s.
-    shutil.rmtree(folder, ignore_errors=True)
-    venv.EnvBuilder(system_site_packages=True, symlinks=True, with_pip=False).create(folder)
-    if sys.prefix != sys.base_prefix:
-        # The image's Python is a virtual environment itself, whose packages are not in the system's site-packages.
-        (site_packages,) = folder.glob('lib/python*/site-packages')
-        (site_packages / 'image.pth').write_text('\n'.join(site.getsitepackages()), 'utf-8')
-
-
-def _unpack(archive: Path, folder: Path) -> SourceTree:
-    try:
-        return unpack(archive, folder)
-    except InvalidArchive as error:
-        message = f'Package {archive.name} could not be unpacked: {error}.'
-        raise ReplicaEnded(ExitReport('PACKAGE_UNREADABLE', message, evidence=(str(error),))) from error
-
-
-def _install_with_pip(targets: _Targets, paths: InstallPaths, run_tool: RunTool) -> None:
-    python = paths.python
-    pip = [str(python), '-m', 'pip', 'install', '--no-input', '--disable-pip-version-check', '--no-color']
-    if not _has_pip(python):
-        ensured = run_tool([str(python), '-m', 'ensurepip', '--default-pip'])
-        if ensured.exit_code != 0:
-            raise _failure('The machine image has no pip, and ensurepip could not install it.', ensured, '')
-    # A build that is bound to fail offline would put a misleading error into the log.
-    indexes = None if targets.is_buildable else probe_indexes(python, paths.environment)
-    if indexes is None or not indexes.reachable:
-        offline = run_tool([*pip, '--no-index', '--no-build-isolation', *targets.paths])
-        if offline.exit_code == 0:
-            return
-        if find_missing(offline.lines) is None:
-            raise _failure(f'pip could not install the package: {find_error(offline.lines)}', offline, '')
-        indexes = indexes or probe_indexes(python, paths.environment)
-        if not indexes.reachable:
-            raise _missing(offline, indexes)
-    options = ['--retries', str(PIP_RETRIES), '--timeout', str(PIP_TIMEOUT_SECONDS), *indexes.pip_options()]
-    online = run_tool([*pip, *options, *targets.paths])
-    if online.exit_code != 0:
-        raise _missing(online, indexes)
-
-
-def _has_pip(python: Path) -> bool:
-    probe = [str(python), '-c', 'import importlib.util, sys; sys.exit(importlib.util.find_spec("pip") is None)']
-    return subprocess.run(probe, stdin=subprocess.DEVNULL, timeout=60, check=False).returncode == 0
-
-
 def _missing(result: ToolResult, indexes: Indexes) -> ReplicaEnded:
     missing = find_missing(result.lines)
-    reason = f'requirement {missing} is missing' if missing else find_error(result.lines)
+    conflict = describe_conflict(result.lines)
+    reason = conflict or (describe_missing(missing, result.lines) if missing else find_error(result.lines))
     return _failure(f'pip could not install the package: {reason}.', result, indexes.describe_unreachable())
 
 

@@ -10,16 +10,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import List, Mapping, Tuple
 
+from vm_agent.cache.key import TRANSPORT_SETTINGS
+from vm_agent.http.credentials import without_credentials
+
 DEFAULT_INDEX = 'https://pypi.org/simple'
 PROBE_SECONDS = 4.0
 # On an overloaded machine, pip alone may take more than 30 s to start.
 PIP_CONFIG_SECONDS_MAX = 120.0
+
+INDEX_SETTINGS = frozenset(('config-file', 'index-url', 'extra-index-url'))
 
 
 @dataclass(frozen=True)
 class Indexes:
     reachable: Tuple[str, ...]
     unreachable: Tuple[str, ...]
+    is_complete: bool = True
+    """Whether these URLs are all that pip's configuration says about where packages come from, and which."""
 
     def describe_unreachable(self) -> str:
         """Returns a sentence for the user about the unreachable indexes; empty if there are none."""
@@ -32,23 +39,28 @@ class Indexes:
             return ('--no-index',)
         return ('--index-url', self.reachable[0]) if self.unreachable else ()
 
+    def uv_options(self) -> Tuple[str, ...]:
+        """Makes uv use the reachable indexes as pip does: the best version of all of them."""
+        if not self.reachable:
+            return ('--no-index',)
+        others = (option for url in self.reachable[1:] for option in ('--index', url))
+        return ('--default-index', self.reachable[0], *others, '--index-strategy', 'unsafe-best-match')
+
 
 def probe_indexes(python: Path, environment: Mapping[str, str]) -> Indexes:
     """Probes in parallel every index of pip's configuration, including its environment variables."""
-    urls = _configured_indexes(python, environment)
+    settings = _pip_settings(python, environment)
+    urls = _configured_indexes(settings)
     with ThreadPoolExecutor(max_workers=len(urls)) as pool:
         results = list(pool.map(_is_reachable, urls))
     return Indexes(
         reachable=tuple(url for url, is_reachable in zip(urls, results) if is_reachable),
         unreachable=tuple(url for url, is_reachable in zip(urls, results) if not is_reachable),
+        is_complete=set(settings) <= INDEX_SETTINGS | TRANSPORT_SETTINGS,
     )
 
 
-def without_credentials(url: str) -> str:
-    return re.sub(r'//[^/@]*@', '//', url)
-
-
-def _configured_indexes(python: Path, environment: Mapping[str, str]) -> Tuple[str, ...]:
+def _pip_settings(python: Path, environment: Mapping[str, str]) -> Mapping[str, str]:
     command = [str(python), '-m', 'pip', 'config', 'list']
     listing = subprocess.run(
         command,
@@ -59,7 +71,10 @@ def _configured_indexes(python: Path, environment: Mapping[str, str]) -> Tuple[s
         timeout=PIP_CONFIG_SECONDS_MAX,
         check=False,
     )
-    settings = dict(re.findall(r"^(?:global|install|:env:)\.([\w-]+)='(.*)'$", listing.stdout, re.MULTILINE))
+    return dict(re.findall(r"^(?:global|install|:env:)\.([\w-]+)='(.*)'$", listing.stdout, re.MULTILINE))
+
+
+def _configured_indexes(settings: Mapping[str, str]) -> Tuple[str, ...]:
     if settings.get('no-index', '').lower() in ('1', 'true', 'yes', 'on'):
         return (os.devnull,)
     urls: List[str] = [settings.get('index-url', DEFAULT_INDEX)]

@@ -6,7 +6,8 @@ from typing import Sequence, Tuple
 
 from vm_agent.http.retry import RetryPolicy
 from vm_agent.program.exit_report import ExitReport, ReplicaEnded
-from vm_agent.storage.client import ContentMismatch, ObjectInfo, Storage, StorageRejected
+from vm_agent.storage.client import ObjectInfo, Storage, StorageRejected
+from vm_agent.storage.download import ContentMismatch, download_file
 
 
 @dataclass(frozen=True)
@@ -31,11 +32,13 @@ def download_packages(
     Returns the packages' files, in order. Raises ReplicaEnded with PACKAGE_UNREADABLE if one was rejected or differs
     from what was validated, and TransientError.
     """
-    return tuple(
+
+    def download(numbered: Tuple[int, Package]) -> Path:
+        number, package = numbered
         # A folder each: two packages may have the same file name, which pip parses and must not be changed.
-        _download(storage, package, folder / str(number) / package.file_name, policy)
-        for number, package in enumerate(packages)
-    )
+        return _download(storage, package, folder / str(number) / package.file_name, policy)
+
+    return tuple(storage.transfers.map(download, enumerate(packages)))
 
 
 def _download(storage: Storage, package: Package, target: Path, policy: RetryPolicy) -> Path:
@@ -44,7 +47,7 @@ def _download(storage: Storage, package: Package, target: Path, policy: RetryPol
         package.bucket, package.name, package.generation, package.size_bytes, package.crc32c, None, None
     )
     try:
-        storage.download(expected, target, policy)
+        download_file(storage, expected, target, policy)
     except (StorageRejected, ContentMismatch) as error:
         raise ReplicaEnded(
             ExitReport(

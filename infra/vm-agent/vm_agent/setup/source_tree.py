@@ -1,16 +1,22 @@
-"""Unpacks an untrusted source archive, and finds out how its modules can be made importable."""
+"""Unpacks an untrusted archive, and finds out whether a project can be imported without a build."""
 
 import importlib.metadata
 import importlib.util
+import os
+import posixpath
 import re
 import shutil
 import tarfile
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import IO, Iterator, Optional, Tuple
+from typing import IO, Iterator, Optional, Set, Tuple
+
+from vm_agent.setup.package_layout import PackageTree
 
 ENTRY_COUNT_MAX = 100_000
+# A link to a link, and so on; Linux follows as many (path_resolution(7)).
+LINK_HOPS_MAX = 40
 UNPACKED_BYTES_MAX = 10_737_418_240
 COMPILED_SUFFIXES = ('.c', '.cc', '.cpp', '.cu', '.pyx', '.f', '.f90', '.rs')
 # Since this version, setuptools builds wheels without `wheel` (setuptools.pypa.io/en/stable/history.html#v70-1-0).
@@ -22,53 +28,47 @@ class InvalidArchive(Exception):
 
 
 @dataclass(frozen=True)
-class SourceTree:
-    root: Path
-    """The directory of setup.py or pyproject.toml; without them, the directory for PYTHONPATH."""
-    has_build_file: bool
+class Project:
     import_root: Optional[Path]
     """The directory from which the modules can be imported without a build; None if only a build can tell."""
     requirements: Tuple[str, ...]
-    """The requirements in the tree's metadata; empty if import_root is None."""
+    """The requirements in the project's metadata; empty if import_root is None."""
 
 
-def unpack(archive: Path, folder: Path) -> SourceTree:
+def unpack(archive: Path, folder: Path) -> PackageTree:
     """
-    Unpacks regular files from tar, tar.gz and zip to paths below the folder; links and devices are ignored. Raises
-    InvalidArchive, also for more than ENTRY_COUNT_MAX entries or UNPACKED_BYTES_MAX bytes.
+    Unpacks regular files from tar, tar.gz and zip to paths below the folder. A link to a file of the archive becomes
+    that file, as in intake's list; other links, and devices, are ignored. A single file (.py or .txt) is copied; a
+    wheel is only listed. Raises InvalidArchive, also for more than ENTRY_COUNT_MAX entries or UNPACKED_BYTES_MAX bytes.
     """
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
+    paths: Set[str] = set()
     try:
-        entry_count, bytes_left = 0, UNPACKED_BYTES_MAX
-        for name, size_bytes, source in _entries(archive):
-            entry_count, bytes_left = entry_count + 1, bytes_left - size_bytes
-            if entry_count > ENTRY_COUNT_MAX or bytes_left < 0:
-                raise InvalidArchive(f'it has more than {ENTRY_COUNT_MAX} entries or {UNPACKED_BYTES_MAX} bytes')
-            target = folder / _safe_path(name)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with open(target, 'wb') as file:
-                shutil.copyfileobj(source, file)
+        if archive.suffix in ('.py', '.txt'):
+            shutil.copyfile(archive, folder / archive.name)
+            paths.add(archive.name)
+        elif archive.suffix == '.whl':
+            with zipfile.ZipFile(archive) as wheel:
+                paths.update(name for name in wheel.namelist() if not name.endswith('/'))
+        else:
+            paths.update(_extract(archive, folder))
+            paths.update(_extract_links(archive, folder))
     except (tarfile.TarError, zipfile.BadZipFile, EOFError, OSError, RuntimeError) as error:
         raise InvalidArchive(str(error)) from error
-    return inspect(_root_of(folder))
+    return PackageTree(archive.name, paths, lambda path: _read_text(folder / path))
 
 
-def inspect(root: Path) -> SourceTree:
-    """Inspects an unpacked tree without executing any of it."""
-    has_build_file = any((root / name).is_file() for name in ('setup.py', 'pyproject.toml'))
-    if not has_build_file:
-        return SourceTree(root, False, root, ())
+def inspect(root: Path) -> Project:
+    """Inspects the directory of a setup.py or pyproject.toml without executing any of it."""
     metadata = _find_egg_info(root)
     if _needs_build(root):
-        return SourceTree(root, True, None, ())
+        return Project(None, ())
     if metadata is not None:
-        requires = metadata / 'requires.txt'
-        text = requires.read_text('utf-8', 'replace') if requires.is_file() else ''
-        return SourceTree(root, True, metadata.parent, read_requires_txt(text))
+        return Project(metadata.parent, read_requires_txt(_read_text(metadata / 'requires.txt') or ''))
     if _declares_requirements(root) or (root / 'src').is_dir():
-        return SourceTree(root, True, None, ())
-    return SourceTree(root, True, root, ())
+        return Project(None, ())
+    return Project(root, ())
 
 
 def read_requires_txt(text: str) -> Tuple[str, ...]:
@@ -98,6 +98,54 @@ def can_build(root: Path) -> bool:
     return tuple(int(number) for number in numbers) >= SETUPTOOLS_WITHOUT_WHEEL
 
 
+def _extract(archive: Path, folder: Path) -> Iterator[str]:
+    entry_count, bytes_left = 0, UNPACKED_BYTES_MAX
+    for name, size_bytes, source in _entries(archive):
+        entry_count, bytes_left = entry_count + 1, bytes_left - size_bytes
+        if entry_count > ENTRY_COUNT_MAX or bytes_left < 0:
+            raise InvalidArchive(f'it has more than {ENTRY_COUNT_MAX} entries or {UNPACKED_BYTES_MAX} bytes')
+        path = _safe_path(name)
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        with open(folder / path, 'wb') as file:
+            shutil.copyfileobj(source, file)
+        yield path.as_posix()
+
+
+def _extract_links(archive: Path, folder: Path) -> Iterator[str]:
+    """Hard links and symbolic links of a tar, to files that were extracted: a link on the disk costs no space."""
+    pending = [] if zipfile.is_zipfile(archive) else list(_links(archive))
+    for _ in range(LINK_HOPS_MAX):
+        remaining = []
+        for path, target in pending:
+            source = folder / target
+            if not source.is_file() or (folder / path).exists():
+                remaining.append((path, target))
+                continue
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            os.link(source, folder / path)
+            yield path.as_posix()
+        if len(remaining) in (0, len(pending)):
+            return
+        pending = remaining
+
+
+def _links(archive: Path) -> Iterator[Tuple[PurePosixPath, PurePosixPath]]:
+    """The links of a tar, and the paths in the archive that they name."""
+    with tarfile.open(archive) as opened:
+        for member in opened:
+            path = _safe_path(member.name)
+            if member.islnk():
+                yield path, _safe_path(member.linkname)
+            elif member.issym():
+                target = posixpath.normpath(posixpath.join(posixpath.dirname(member.name), member.linkname))
+                if not target.startswith(('/', '../')):
+                    yield path, PurePosixPath(target)
+
+
+def _read_text(path: Path) -> Optional[str]:
+    return path.read_text('utf-8', 'replace') if path.is_file() else None
+
+
 def _entries(archive: Path) -> Iterator[Tuple[str, int, IO[bytes]]]:
     if zipfile.is_zipfile(archive):
         with zipfile.ZipFile(archive) as opened_zip:
@@ -118,20 +166,6 @@ def _safe_path(name: str) -> PurePosixPath:
     if path.is_absolute() or '..' in path.parts or '\\' in name or '\0' in name:
         raise InvalidArchive(f'entry {name!r} is not a path inside the archive')
     return path
-
-
-def _root_of(folder: Path) -> Path:
-    """
-    Returns the top-level directory of a source distribution, or the folder itself: a plain package (`trainer/`) is not
-    such a directory.
-    """
-    entries = list(folder.iterdir())
-    has_wrapper = len(entries) == 1 and entries[0].is_dir() and not (entries[0] / '__init__.py').exists()
-    if not has_wrapper:
-        return folder
-    inner = entries[0]
-    is_project = any((inner / name).exists() for name in ('setup.py', 'pyproject.toml', 'PKG-INFO'))
-    return inner if is_project or any((child / '__init__.py').exists() for child in inner.iterdir()) else folder
 
 
 def _find_egg_info(root: Path) -> Optional[Path]:

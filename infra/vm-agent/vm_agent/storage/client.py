@@ -1,24 +1,35 @@
 """A client of the Cloud Storage JSON API (cloud.google.com/storage/docs/json_api/v1)."""
 
 import base64
-import hashlib
 import json
-import threading
 import uuid
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
+from http.client import HTTPResponse
+from typing import Any, Dict, Iterator, Mapping, Optional, Sequence, Tuple
 from urllib.parse import quote, urlencode
 
 from vm_agent.http.cached_token import CachedToken
+from vm_agent.http.connections import Connections
 from vm_agent.http.request import Request, Response, error_message, open_response, send
+from vm_agent.http.request_limit import RequestLimit
 from vm_agent.http.retry import RetryPolicy, TransientError, call_with_retry
-from vm_agent.storage import crc32c
+from vm_agent.storage.body import Body, MultipartBody
+from vm_agent.storage.transfer_pool import TransferPool
 
-CHUNK_BYTES = 1_048_576
+# Parallel requests, as many as threads: enough for 1,000 small objects per second at 30 ms each.
+REQUESTS_MAX = 32
 LIST_PAGE_COUNT = 1_000
+# Sources of one compose request (cloud.google.com/storage/docs/composite-objects).
+COMPOSE_COUNT_MAX = 32
+# Until Cloud Storage has taken the next bytes, or answers after the last one.
+UPLOAD_SECONDS_MAX = 120.0
+ERROR_BYTES_MAX = 65_536
 JOB_KEY = 'dropforge-job'
 ATTEMPT_KEY = 'dropforge-attempt'
+PARTS_KEY = 'dropforge-parts-md5'
+# A smaller part in the metadata of an object was not written by an agent.
+PART_BYTES_MIN = 1_048_576
 
 
 class StorageRejected(Exception):
@@ -31,10 +42,6 @@ class StorageRejected(Exception):
 
 class PreconditionFailed(Exception):
     """The live object has another generation than expected."""
-
-
-class ContentMismatch(Exception):
-    """The downloaded bytes are not the stored ones, by size or by checksum."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +57,18 @@ class Author:
 
 
 @dataclass(frozen=True)
+class PartsMd5:
+    """The MD5 of the MD5s of an object's parts: unlike a composed object's CRC32C, it is computed in parallel."""
+
+    part_bytes: int
+    """Of all parts but the last one."""
+    md5: str
+
+    def encode(self) -> str:
+        return f'{self.part_bytes}:{self.md5}'
+
+
+@dataclass(frozen=True)
 class ObjectInfo:
     bucket: str
     name: str
@@ -60,6 +79,9 @@ class ObjectInfo:
     md5: Optional[str]
     author: Optional[Author]
     """None if no agent wrote it."""
+    modified_ns: Optional[int] = None
+    """When the program wrote the file, since the epoch; None if unknown."""
+    parts: Optional[PartsMd5] = None
 
 
 @dataclass(frozen=True)
@@ -70,13 +92,22 @@ class Upload:
     name: str
     if_generation: str
     author: Author
+    parts_prefix: str = 'dropforge-parts/'
+    """Where the parts of a large file are until they are composed."""
+    parts: Optional[PartsMd5] = None
+
+    def part(self, name: str) -> 'Upload':
+        """Returns the upload of a part, whose name is new."""
+        return replace(self, name=name, if_generation='0', parts=None)
 
     def query(self, upload_type: str) -> str:
         return urlencode({'uploadType': upload_type, 'name': self.name, 'ifGenerationMatch': self.if_generation})
 
     def resource(self) -> Dict[str, Any]:
         metadata = {JOB_KEY: self.author.job_id, ATTEMPT_KEY: str(self.author.attempt)}
-        return {'name': self.name, 'metadata': metadata}
+        if self.parts is not None:
+            metadata[PARTS_KEY] = self.parts.encode()
+        return {'name': self.name, 'contentType': 'application/octet-stream', 'metadata': metadata}
 
 
 def split_gs_uri(uri: str) -> Tuple[str, str]:
@@ -91,11 +122,18 @@ class Storage:
     def __init__(self, url: str, token: CachedToken) -> None:
         """`url` has no trailing slash."""
         self.url = url
+        self.transfers = TransferPool(REQUESTS_MAX)
         self._token = token
+        self._connections = Connections()
+        self._limit = RequestLimit(REQUESTS_MAX)
+
+    def close(self) -> None:
+        """Closes the idle connections; the storage can still be used."""
+        self._connections.close()
 
     def stat(self, bucket: str, name: str) -> Optional[ObjectInfo]:
         """Returns the live object, or None. Does not retry: raises TransientError or StorageRejected."""
-        response = self.call(Request('GET', self._object_url(bucket, name), {}))
+        response = self.call(Request('GET', self.object_url(bucket, name), {}))
         return None if response.status == 404 else parse_object_info(raise_for_status(response).json())
 
     def list(self, bucket: str, prefix: str, policy: RetryPolicy) -> Iterator[ObjectInfo]:
@@ -121,48 +159,67 @@ class Storage:
 
     def read(self, bucket: str, name: str, policy: RetryPolicy) -> Optional[Tuple[bytes, str]]:
         """Returns the bytes and the generation of a small object, or None if it does not exist."""
-        url = f'{self._object_url(bucket, name)}?alt=media'
+        url = f'{self.object_url(bucket, name)}?alt=media'
         response = call_with_retry(lambda: self.call(Request('GET', url, {})), policy)
         if response.status == 404:
             return None
         return raise_for_status(response).body, response.headers.get('x-goog-generation', '0')
 
-    def download(self, expected: ObjectInfo, target: Path, policy: RetryPolicy) -> None:
+    def insert(self, upload: Upload, body: Body) -> ObjectInfo:
         """
-        Downloads one generation of an object to a file, and resumes it after a broken connection; the policy's tries
-        and seconds start over whenever bytes have arrived. Raises StorageRejected, ContentMismatch if size or checksum
-        differ from `expected`, or the last TransientError.
+        Writes an object by one request, which Cloud Storage rejects if the bytes differ from their MD5. Does not retry:
+        raises TransientError, PreconditionFailed or StorageRejected.
         """
-        url = f'{self._object_url(expected.bucket, expected.name)}?alt=media&generation={expected.generation}'
-        target.unlink(missing_ok=True)
-        target.touch()
-        call_with_retry(
-            lambda: self._download_rest(url, expected.size_bytes, target, policy.cancelled),
-            policy,
-            progress=lambda: target.stat().st_size,
-        )
-        _verify(expected, target)
-
-    def insert(self, upload: Upload, body: bytes) -> ObjectInfo:
-        """Writes a small object. Does not retry: raises TransientError, PreconditionFailed or StorageRejected."""
-        md5 = base64.b64encode(hashlib.md5(body, usedforsecurity=False).digest()).decode('ascii')
+        md5 = base64.b64encode(body.md5()).decode('ascii')
         boundary = uuid.uuid4().hex
         head = json.dumps({**upload.resource(), 'md5Hash': md5}, allow_nan=False)
-        parts = (
+        start = (
             f'--{boundary}\r\nContent-Type: application/json; charset=UTF-8\r\n\r\n{head}\r\n'
             f'--{boundary}\r\nContent-Type: application/octet-stream\r\n\r\n'
         )
         url = f'{self.upload_url(upload.bucket)}?{upload.query("multipart")}'
         headers = {'Content-Type': f'multipart/related; boundary={boundary}'}
-        response = self.call(Request('POST', url, headers, parts.encode() + body + f'\r\n--{boundary}--\r\n'.encode()))
+        multipart = MultipartBody(start.encode(), body, f'\r\n--{boundary}--\r\n'.encode())
+        response = self.call(Request('POST', url, headers, multipart, timeout_seconds=UPLOAD_SECONDS_MAX))
         return parse_object_info(raise_for_status(response).json())
+
+    def compose(self, upload: Upload, sources: Sequence[ObjectInfo]) -> ObjectInfo:
+        """
+        Concatenates 1 to COMPOSE_COUNT_MAX objects of the bucket into one, and deletes them in the same operation. Does
+        not retry, as `insert`; a repeated request finds the sources deleted.
+        """
+        named = [{'name': one.name, 'generation': one.generation} for one in sources]
+        body = {'sourceObjects': named, 'destination': upload.resource(), 'deleteSourceObjects': True}
+        query = urlencode({'ifGenerationMatch': upload.if_generation})
+        url = f'{self.object_url(upload.bucket, upload.name)}/compose?{query}'
+        headers = {'Content-Type': 'application/json; charset=UTF-8'}
+        encoded = json.dumps(body, allow_nan=False).encode()
+        response = self.call(Request('POST', url, headers, encoded, timeout_seconds=UPLOAD_SECONDS_MAX))
+        return parse_object_info(raise_for_status(response).json())
+
+    def delete(self, info: ObjectInfo) -> None:
+        """Deletes one generation permanently, if it exists. Does not retry, as `stat`."""
+        url = f'{self.object_url(info.bucket, info.name)}?generation={info.generation}'
+        response = self.call(Request('DELETE', url, {}))
+        if response.status != 404:
+            raise_for_status(response)
 
     def upload_url(self, bucket: str) -> str:
         return f'{self.url}/upload/storage/v1/b/{quote(bucket, safe="")}/o'
 
     def call(self, request: Request) -> Response:
         """Sends one request as the VM's service account. Raises TransientError."""
-        return self._check_token(send(self._authorize(request)))
+        with self._limit.slot():
+            return self._check_token(send(self._authorize(request), self._connections))
+
+    @contextmanager
+    def open(self, request: Request) -> Iterator[HTTPResponse]:
+        """Sends one request and yields its response with the body unread. Raises TransientError or StorageRejected."""
+        with self._limit.slot(), open_response(self._authorize(request), self._connections) as response:
+            if response.status >= 300:
+                body = response.read(ERROR_BYTES_MAX)
+                raise_for_status(self._check_token(Response(response.status, {}, body)))
+            yield response
 
     def _check_token(self, response: Response) -> Response:
         """Raises TransientError for a 401: the next try fetches a new token."""
@@ -174,28 +231,8 @@ class Storage:
     def _authorize(self, request: Request) -> Request:
         return replace(request, headers={**request.headers, 'Authorization': self._token.bearer()})
 
-    def _download_rest(self, url: str, size_bytes: int, target: Path, cancelled: threading.Event) -> None:
-        with open(target, 'ab') as file:
-            start = file.tell()
-            if start >= size_bytes:
-                return
-            headers = {'Range': f'bytes={start}-'} if start else {}
-            with open_response(self._authorize(Request('GET', url, headers))) as response:
-                if response.status not in (200, 206):
-                    body = response.read(CHUNK_BYTES)
-                    raise_for_status(self._check_token(Response(response.status, {}, body)))
-                if response.status == 200:
-                    file.truncate(0)
-                while chunk := response.read(CHUNK_BYTES):
-                    file.write(chunk)
-                    if cancelled.is_set():
-                        raise TransientError('The download was canceled: the VM is stopping.')
-                    if file.tell() > size_bytes:
-                        raise ContentMismatch(f'The download has more than the expected {size_bytes} bytes.')
-            if file.tell() < size_bytes:
-                raise TransientError(f'The download ended after {file.tell()} of {size_bytes} bytes.')
-
-    def _object_url(self, bucket: str, name: str) -> str:
+    def object_url(self, bucket: str, name: str) -> str:
+        """Returns the URL of an object's resource."""
         return f'{self.url}/storage/v1/b/{quote(bucket, safe="")}/o/{quote(name, safe="")}'
 
 
@@ -220,25 +257,12 @@ def parse_object_info(item: Mapping[str, Any]) -> ObjectInfo:
         crc32c=item.get('crc32c', ''),
         md5=item.get('md5Hash'),
         author=Author(str(metadata.get(JOB_KEY, '')), int(attempt)) if attempt.isdecimal() else None,
+        parts=_parse_parts(str(metadata.get(PARTS_KEY, ''))),
     )
 
 
-def _verify(expected: ObjectInfo, path: Path) -> None:
-    size_bytes = path.stat().st_size
-    if size_bytes != expected.size_bytes:
-        raise ContentMismatch(f'The download has {size_bytes} bytes instead of {expected.size_bytes}.')
-    # MD5 runs in C, CRC32C in pure Python at about 15 MB/s; composite objects have no MD5.
-    md5, crc = hashlib.md5(usedforsecurity=False), 0
-    with open(path, 'rb') as file:
-        while chunk := file.read(CHUNK_BYTES):
-            if expected.md5 is None:
-                crc = crc32c.extend(crc, chunk)
-            else:
-                md5.update(chunk)
-    name, actual, stored = (
-        ('CRC32C', crc32c.encode(crc), expected.crc32c)
-        if expected.md5 is None
-        else ('MD5', base64.b64encode(md5.digest()).decode('ascii'), expected.md5)
-    )
-    if stored and actual != stored:
-        raise ContentMismatch(f'The {name} of the download is {actual}, not {stored}.')
+def _parse_parts(text: str) -> Optional[PartsMd5]:
+    part_bytes, _, md5 = text.partition(':')
+    is_valid = part_bytes.isdecimal() and int(part_bytes) >= PART_BYTES_MIN
+    return PartsMd5(int(part_bytes), md5) if is_valid else None
+

@@ -13,19 +13,20 @@ class Manifest:
     """The last attempt that claimed the directory; None if none has."""
     files: Mapping[str, ObjectInfo] = field(default_factory=dict)
     """By name below the job directory."""
-    complete_to: Optional[str] = None
-    """The generation up to which `files` is complete; None if that is the manifest's own."""
 
 
 def encode_manifest(manifest: Manifest) -> bytes:
-    files = {
-        name: {'sizeBytes': info.size_bytes, 'crc32c': info.crc32c, 'generation': info.generation}
-        for name, info in sorted(manifest.files.items())
-    }
+    files = {name: _encode_file(info) for name, info in sorted(manifest.files.items())}
     author = manifest.author
     claim = {} if author is None else {'jobId': author.job_id, 'attempt': author.attempt}
-    body = {**claim, 'completeTo': manifest.complete_to, 'files': files}
+    # Agents of earlier versions require `completeTo`.
+    body = {**claim, 'completeTo': None, 'files': files}
     return json.dumps(body, indent=1, allow_nan=False).encode('utf-8')
+
+
+def _encode_file(info: ObjectInfo) -> Dict[str, Any]:
+    modified = {} if info.modified_ns is None else {'modifiedNs': str(info.modified_ns)}
+    return {'sizeBytes': info.size_bytes, 'crc32c': info.crc32c, 'generation': info.generation, **modified}
 
 
 def decode_manifest(body: bytes, bucket: str, prefix: str) -> Manifest:
@@ -42,9 +43,10 @@ def decode_manifest(body: bytes, bucket: str, prefix: str) -> Manifest:
                 crc32c=str(file['crc32c']),
                 md5=None,
                 author=None,
+                # Manifests of earlier versions do not have it.
+                modified_ns=int(file['modifiedNs']) if 'modifiedNs' in file else None,
             )
-        complete_to = parsed['completeTo']
         author = Author(str(parsed['jobId']), int(parsed['attempt']))
-        return Manifest(author, files, None if complete_to is None else str(complete_to))
+        return Manifest(author, files)
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f'not a valid manifest: {error!r}') from error

@@ -4,10 +4,14 @@ import os
 import stat
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Dict, Optional, Tuple
+from typing import Dict, List, Optional, Tuple
 
 MANIFEST_NAME = 'dropforge-manifest.json'
 PACKAGES_PREFIX = 'packages/'
+# The complete logs of replicas, as far as Cloud Logging does not have all lines.
+LOGS_PREFIX = 'dropforge-logs/'
+# The parts of files that are being uploaded.
+PARTS_PREFIX = 'dropforge-parts/'
 FILE_COUNT_MAX = 100_000
 # cloud.google.com/storage/docs/objects#naming
 NAME_BYTES_MAX = 1_024
@@ -15,8 +19,9 @@ NAME_BYTES_MAX = 1_024
 
 @dataclass(frozen=True)
 class Stamp:
-    """Size and modification time of a file: if both are equal, the file has not been written to."""
+    """One version of a file: if all are equal, the file has been neither replaced nor written to."""
 
+    inode: int
     size_bytes: int
     mtime_ns: int
 
@@ -24,39 +29,66 @@ class Stamp:
 @dataclass(frozen=True)
 class Scan:
     files: Dict[str, Stamp]
-    skipped: Tuple[str, ...]
+    directories: Dict[str, int]
+    """The modification time in ns by name, '' for the scanned folder itself: it changes when an entry comes or goes."""
+    skipped: Tuple[str, ...] = ()
     """Names that cannot be uploaded, with the reason."""
 
 
+def to_stamp(found: os.stat_result) -> Stamp:
+    return Stamp(found.st_ino, found.st_size, found.st_mtime_ns)
+
+
 def stamp_of(path: Path) -> Stamp:
-    found = path.stat()
-    return Stamp(found.st_size, found.st_mtime_ns)
+    return to_stamp(path.stat())
+
+
+def parent_of(name: str) -> str:
+    """Returns the directory of a file; '' for the output directory itself."""
+    return name.rpartition('/')[0]
 
 
 def scan_output(folder: Path, prefix: str) -> Scan:
     """Finds regular files, and links to files inside the folder. Linked directories and special files are ignored."""
     files: Dict[str, Stamp] = {}
+    directories: Dict[str, int] = {}
     skipped = []
     real_folder = os.path.realpath(folder)
-    for parent, _, names in os.walk(folder):
-        for name in names:
-            path = Path(parent, name)
-            relative = path.relative_to(folder).as_posix()
-            reason = (
-                _reason_to_skip(relative, prefix) if _is_inside(path, real_folder) else 'a link out of the directory'
-            )
-            if reason is None and len(files) >= FILE_COUNT_MAX:
-                reason = f'more than {FILE_COUNT_MAX} files'
-            if reason is not None:
-                skipped.append(f'{relative!r}: {reason}')
+    pending = ['']
+    while pending:
+        parent = pending.pop()
+        for entry in _list_entries(folder, parent, directories):
+            name = f'{parent}/{entry.name}' if parent else entry.name
+            if entry.is_dir(follow_symlinks=False):
+                pending.append(name)
                 continue
             try:
-                found = path.stat()
+                found = entry.stat()
             except OSError:
                 continue
-            if stat.S_ISREG(found.st_mode):
-                files[relative] = Stamp(found.st_size, found.st_mtime_ns)
-    return Scan(files, tuple(skipped))
+            if not stat.S_ISREG(found.st_mode):
+                continue
+            reason = _reason_to_skip(name, prefix) if _is_inside(entry, real_folder) else 'a link out of the directory'
+            if reason is None and len(files) >= FILE_COUNT_MAX:
+                reason = f'more than {FILE_COUNT_MAX} files'
+            if reason is None:
+                files[name] = to_stamp(found)
+            else:
+                skipped.append(f'{name!r}: {reason}')
+    return Scan(files, directories, tuple(skipped))
+
+
+def _list_entries(folder: Path, name: str, directories: Dict[str, int]) -> List['os.DirEntry[str]']:
+    """Returns the entries of a directory, and records its modification time; nothing if it is gone by now."""
+    path = os.path.join(folder, name)
+    try:
+        mtime_ns = os.stat(path).st_mtime_ns
+        with os.scandir(path) as entries:
+            listed = list(entries)
+    except OSError:
+        return []
+    directories[name] = mtime_ns
+    return listed
 
 
 def is_restorable(name: str) -> bool:
@@ -67,7 +99,7 @@ def is_restorable(name: str) -> bool:
         is_plain
         and not PurePosixPath(name).is_absolute()
         and name != MANIFEST_NAME
-        and not name.startswith(PACKAGES_PREFIX)
+        and not name.startswith((PACKAGES_PREFIX, LOGS_PREFIX, PARTS_PREFIX))
     )
 
 
@@ -83,5 +115,5 @@ def _reason_to_skip(relative: str, prefix: str) -> Optional[str]:
     return f'the name is longer than {NAME_BYTES_MAX} bytes' if name_bytes > NAME_BYTES_MAX else None
 
 
-def _is_inside(path: Path, real_folder: str) -> bool:
-    return not path.is_symlink() or os.path.realpath(path).startswith(real_folder + os.sep)
+def _is_inside(entry: 'os.DirEntry[str]', real_folder: str) -> bool:
+    return not entry.is_symlink() or os.path.realpath(entry.path).startswith(real_folder + os.sep)

@@ -1,104 +1,112 @@
-"""Uploads the local output directory to the job directory: changed files first, the manifest last."""
+"""Saves the local output directory in the job directory: whole snapshots, each committed by its manifest."""
 
 import threading
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Callable, Dict, List, Mapping, Optional, Set, Tuple
+from typing import Callable, Dict, FrozenSet, Mapping, Optional, Set, Tuple
 
 from vm_agent.http.retry import RetryPolicy, TransientError, backoff_delays
+from vm_agent.storage.body import FileChanged
 from vm_agent.storage.client import ObjectInfo, StorageRejected
+from vm_agent.storage.half_written import HalfWritten
 from vm_agent.storage.job_directory import Fenced, JobDirectory
-from vm_agent.storage.output_files import Scan, Stamp, scan_output, stamp_of
-from vm_agent.storage.resumable_upload import FileChanged
+from vm_agent.storage.open_files import find_open_files, is_log_name
+from vm_agent.storage.output_changes import Saved, SavedFile
+from vm_agent.storage.output_files import Stamp, scan_output, stamp_of
+from vm_agent.storage.snapshot import Snapshot, Snapshots
+from vm_agent.storage.staging import Staging, tail_of
+from vm_agent.storage.upload_batch import UploadBatch, UploadResults, upload_batch
 
 ROUND_TRIES_MAX = 5
 # The share of the remaining time that one file may take in the final rounds: a file that cannot be uploaded must not
 # keep the others from being uploaded.
 FINAL_STEP_FRACTION = 0.25
-# Differs from every file's stamp, so that the file is uploaded again.
-UNKNOWN_STAMP = Stamp(-1, -1)
 # Each warning is logged once; a bound on the memory for that.
 WARNING_COUNT_MAX = 100
 
 
 @dataclass(frozen=True)
-class UploadedFile:
-    """A file as it was when it was last equal to its object."""
+class _FinalRound:
+    """The program has ended: no file changes any more."""
 
-    stamp: Stamp
-    info: ObjectInfo
-
-
-@dataclass(frozen=True)
-class _Round:
-    is_final: bool
-    """The program has ended: no file changes any more, and there is no later round."""
     policy: RetryPolicy
-    give_up_at: float = float('inf')
+    give_up_at: float
     """By time.monotonic()."""
 
     def step_policy(self) -> RetryPolicy:
         """Returns the policy for the next file."""
-        if not self.is_final:
-            return self.policy
         return replace(self.policy, seconds_max=FINAL_STEP_FRACTION * (self.give_up_at - time.monotonic()))
 
 
-def select_files(
-    found: Dict[str, Stamp], before: Optional[Dict[str, Stamp]], uploaded: Dict[str, UploadedFile]
-) -> List[str]:
-    """
-    Returns the files to upload: those that differ from their objects and, while the program runs, have not changed
-    since the scan `before` (None: the program has ended). Sorted by modification time, so that a file that points to a
-    checkpoint is uploaded after the checkpoint.
-    """
-    changed = [name for name, stamp in found.items() if name not in uploaded or uploaded[name].stamp != stamp]
-    stable = [name for name in changed if before is None or before.get(name) == found[name]]
-    return sorted(stable, key=lambda name: (found[name].mtime_ns, name))
-
-
 class OutputSync:
-    def __init__(self, directory: JobDirectory, folder: Path, log: Callable[[str, str], None]) -> None:
+    def __init__(
+        self, directory: JobDirectory, folder: Path, staging: Staging, log: Callable[[str, str], None]
+    ) -> None:
         """`log(text, severity)` logs a line."""
         self._directory = directory
         self._folder = folder
+        self._staging = staging
         self._log = log
-        self._uploaded: Dict[str, UploadedFile] = {}
-        self._last_scan: Dict[str, Stamp] = {}
+        self._snapshots = Snapshots(folder, directory.prefix, staging, self._warn_once)
+        self._saved = Saved()
         self._warnings: Set[str] = set()
-        # Whether the manifest in the bucket names everything that is uploaded.
-        self._is_committed = True
         self._round = threading.Lock()
         self._is_finishing = threading.Event()
+        self._is_due = threading.Event()
 
     def record_restored(self, restored: Mapping[str, ObjectInfo]) -> None:
         """Records files that have just been downloaded, and therefore need no upload."""
         for name, info in restored.items():
-            self._uploaded[name] = UploadedFile(stamp_of(self._folder / name), info)
+            path = self._folder / name
+            stamp = stamp_of(path)
+            self._saved.files[name] = SavedFile(stamp, info, tail_of(path, stamp.size_bytes))
+        self._saved.committed = dict(restored)
 
     def record_committed(self, files: Mapping[str, ObjectInfo]) -> None:
         """
         Records, after a reboot, the files of the last manifest: each stays in the manifest until what the disk holds of
         it is uploaded.
         """
-        for name, info in files.items():
-            self._uploaded[name] = UploadedFile(UNKNOWN_STAMP, info)
+        self._saved.committed = dict(files)
 
     def start(self, interval_seconds: float, on_fenced: Callable[[Fenced], None]) -> None:
         """Syncs at every interval until `finish`, or until a later attempt has claimed the directory."""
+        self._staging.clear()
         threading.Thread(target=self._run, args=(interval_seconds, on_fenced), name='output-sync', daemon=True).start()
 
-    def finish(self, policy: RetryPolicy) -> Tuple[str, ...]:
+    def request_sync(self) -> None:
+        """Starts the next round at once."""
+        self._is_due.set()
+
+    def record_signal(self) -> None:
+        """Records the files that are being written, just before a signal that may kill the program."""
+        names = frozenset(
+            name
+            for name, only_appends in find_open_files(self._folder).items()
+            if not only_appends and not is_log_name(name) and not self._is_kept_open(name)
+        )
+        self._snapshots.half_written = HalfWritten(names, time.time_ns())
+
+    def _is_kept_open(self, name: str) -> bool:
+        """Whether the program has had a file open since an earlier round: every part of it may be of use."""
+        return name not in self._saved.files and name in self._snapshots.open_before
+
+    def finish(self, policy: RetryPolicy, was_killed: bool = False) -> Tuple[str, ...]:
         """
         Uploads everything in final rounds, until all is uploaded or `policy.seconds_max` has passed: the VM's disk is
-        deleted afterwards. Returns why files could not be uploaded. Raises Fenced.
+        deleted afterwards. If a signal killed the program, files that it was writing stay in their last committed
+        version. Returns why files could not be uploaded. Raises Fenced.
         """
+        if not was_killed:
+            self._snapshots.half_written = HalfWritten()
         self._is_finishing.set()
+        self._is_due.set()
         with self._round:
+            self._staging.clear()
             give_up_at = time.monotonic() + policy.seconds_max
             for delay_seconds in backoff_delays():
-                problems = self._sync(_Round(True, policy, give_up_at))
+                problems = self._sync_final(_FinalRound(policy, give_up_at))
                 is_out_of_time = time.monotonic() + delay_seconds > give_up_at
                 if not problems or is_out_of_time or policy.cancelled.wait(delay_seconds):
                     return problems
@@ -106,71 +114,117 @@ class OutputSync:
         raise AssertionError('backoff_delays never ends')
 
     def _run(self, interval_seconds: float, on_fenced: Callable[[Fenced], None]) -> None:
-        while not self._is_finishing.wait(interval_seconds):
+        policy = RetryPolicy(ROUND_TRIES_MAX, 4 * interval_seconds, self._is_finishing)
+        next_at = time.monotonic() + interval_seconds
+        while True:
+            self._is_due.wait(max(0.0, next_at - time.monotonic()))
+            if self._is_finishing.is_set():
+                return
+            self._is_due.clear()
+            next_at = time.monotonic() + interval_seconds
             with self._round:
                 try:
-                    policy = RetryPolicy(ROUND_TRIES_MAX, 4 * interval_seconds, self._is_finishing)
-                    for problem in self._sync(_Round(False, policy)):
-                        self._warn_once(f'The output could not be uploaded yet: {problem}')
+                    self._sync(interval_seconds, policy)
+                except (TransientError, StorageRejected) as error:
+                    self._warn_once(f'The output could not be uploaded yet: {error}')
                 except Fenced as fenced:
                     on_fenced(fenced)
                     return
 
-    def _sync(self, round_: _Round) -> Tuple[str, ...]:
+    def _sync(self, interval_seconds: float, policy: RetryPolicy) -> None:
+        """Saves one snapshot. A file that the program rewrote during its upload is copied in a second try."""
+        for _ in range(2):
+            snapshot = self._snapshots.take(self._saved, interval_seconds, self._is_finishing)
+            if snapshot is None or self._save(snapshot, policy):
+                return
+
+    def _save(self, snapshot: Snapshot, policy: RetryPolicy) -> bool:
+        """Uploads and commits a snapshot. Returns False if files of it were rewritten meanwhile."""
+        if snapshot.staged:
+            self._directory.check_claim(policy)
+        paths = {name: file.path for name, file in snapshot.staged.items()}
+        batch = UploadBatch(self._directory, lambda: policy, self._is_finishing.is_set, stops_at_outage=True)
+        results = upload_batch(batch, paths)
+        rewritten = [name for name in results.stored if not snapshot.staged[name].is_intact()]
+        for name, info in results.stored.items():
+            if name not in rewritten:
+                staged = snapshot.staged[name]
+                self._saved.files[name] = SavedFile(staged.stamp, info, staged.tail)
+                self._staging.discard(name)
+        rewritten += [name for name, error in results.failed.items() if isinstance(error, FileChanged)]
+        for name in rewritten:
+            self._snapshots.record_rewritten(name)
+        self._raise_outage(results)
+        if rewritten or len(results.stored) + len(results.failed) < len(paths):
+            return not rewritten
+        for name, error in results.failed.items():
+            self._warn_once(f'The output could not be uploaded yet: {name}: {error}')
+        self._commit(snapshot.files, snapshot.held.union(results.failed), policy)
+        return True
+
+    def _raise_outage(self, results: UploadResults) -> None:
+        """Raises the first transient error: the snapshot is uploaded, and committed, when the outage is over."""
+        for name, error in results.failed.items():
+            if isinstance(error, TransientError):
+                raise TransientError(f'{name}: {error}') from error
+
+    def _sync_final(self, round_: _FinalRound) -> Tuple[str, ...]:
         scan = scan_output(self._folder, self._directory.prefix)
-        before, self._last_scan = self._last_scan, scan.files
         for problem in scan.skipped:
             self._warn_once(f'A file of the output cannot be uploaded: {problem}.')
-        selected = select_files(scan.files, None if round_.is_final else before, self._uploaded)
-        self._is_committed = self._is_committed and not selected and all(name in scan.files for name in self._uploaded)
-        if self._is_committed:
-            return ()
+        half_written = self._snapshots.half_written
+        half_saved = half_written.find_half_saved(scan.files)
+        for name in half_written.find(scan.files):
+            self._warn_once(f'{name} was being written when the program was killed: its last saved version is kept.')
+        changed = [
+            name
+            for name, stamp in scan.files.items()
+            if name not in half_saved and not self._saved.has_version(name, stamp)
+        ]
+        half_saved = frozenset(name for name in half_saved if not self._saved.has_version(name, scan.files[name]))
+        oldest_first = sorted(changed, key=lambda name: (scan.files[name].mtime_ns, name))
         try:
-            self._directory.check_claim(round_.step_policy())
-            problems = self._upload_all(selected, round_)
-            self._write_manifest(scan, round_.step_policy())
+            if changed:
+                self._directory.check_claim(round_.step_policy())
+            problems = self._upload_final({name: scan.files[name] for name in oldest_first}, round_)
+            self._commit(scan.files, half_saved.union(problems), round_.step_policy())
         except (TransientError, StorageRejected) as error:
             return (str(error),)
+        return tuple(f'{name}: {problem}' for name, problem in problems.items())
+
+    def _upload_final(self, changed: Mapping[str, Stamp], round_: _FinalRound) -> Dict[str, str]:
+        """Uploads files from where they are. Returns why files could not be uploaded, by name."""
+        batch = UploadBatch(self._directory, round_.step_policy, lambda: False, stops_at_outage=False)
+        results = upload_batch(batch, {name: self._folder / name for name in changed})
+        problems = {name: str(error) for name, error in results.failed.items()}
+        for name, info in results.stored.items():
+            path = self._folder / name
+            stamp = _stamp_if_exists(path)
+            if stamp == changed[name]:
+                self._saved.files[name] = SavedFile(stamp, info, tail_of(path, stamp.size_bytes))
+            else:
+                # The object may mix old and new bytes: the manifest keeps naming the previous generation.
+                problems[name] = 'a process is still writing to it'
         return problems
 
-    def _upload_all(self, names: List[str], round_: _Round) -> Tuple[str, ...]:
-        problems = []
-        for name in names:
-            if self._is_finishing.is_set() and not round_.is_final:
-                # The final round waits for this one, and scans again.
-                break
-            try:
-                self._upload(name, round_.step_policy())
-            except FileNotFoundError:
-                continue
-            except FileChanged:
-                if not round_.is_final:
-                    # Files written after this one may point to it: all of them wait for the next round.
-                    break
-                problems.append(f'{name}: a process is still writing to it')
-            except (StorageRejected, OSError) as error:
-                problems.append(f'{name}: {error}')
-            except TransientError as error:
-                if not round_.is_final:
-                    raise
-                problems.append(f'{name}: {error}')
-        return tuple(problems)
-
-    def _upload(self, name: str, policy: RetryPolicy) -> None:
-        path = self._folder / name
-        stamp = stamp_of(path)
-        info = self._directory.upload(name, path, policy)
-        if stamp_of(path) != stamp:
-            # The object may mix old and new bytes: the manifest keeps naming the previous generation.
-            raise FileChanged()
-        self._uploaded[name] = UploadedFile(stamp, info)
-
-    def _write_manifest(self, scan: Scan, policy: RetryPolicy) -> None:
-        self._uploaded = {name: file for name, file in self._uploaded.items() if name in scan.files}
-        self._directory.write_manifest({name: file.info for name, file in self._uploaded.items()}, policy)
-        self._is_committed = True
+    def _commit(self, files: Mapping[str, Stamp], held: FrozenSet[str], policy: RetryPolicy) -> None:
+        """Writes the manifest, unless it is the same: held files stay in their last committed version."""
+        named = {name: self._saved.files[name].info for name in files if name not in held}
+        kept = {name: self._saved.committed[name] for name in held if name in self._saved.committed}
+        committed = {**named, **kept}
+        if committed != self._saved.committed:
+            self._directory.write_manifest(committed, policy)
+        self._saved.committed = committed
+        self._saved.files = {name: file for name, file in self._saved.files.items() if name in committed}
 
     def _warn_once(self, text: str) -> None:
         if text not in self._warnings and len(self._warnings) < WARNING_COUNT_MAX:
             self._warnings.add(text)
             self._log(text, 'WARNING')
+
+
+def _stamp_if_exists(path: Path) -> Optional[Stamp]:
+    try:
+        return stamp_of(path)
+    except OSError:
+        return None

@@ -10,7 +10,7 @@ import {
   rulesOf,
   synonymsOf,
 } from '#shared/job-file/fields/field.ts';
-import { integer, text, textList, textMap } from '#shared/job-file/fields/kind.ts';
+import { flag, integer, text, textList, textMap } from '#shared/job-file/fields/kind.ts';
 import { inJob, inMaster, inProgram, withMaster } from '#shared/job-file/fields/slot.ts';
 import { duration } from '#shared/job-file/formats/dropforge/durations.ts';
 import { gpus } from '#shared/job-file/formats/dropforge/gpus.ts';
@@ -56,7 +56,8 @@ export const JOB_FIELDS = {
     goesTo: { spec: 'jobId', vm: 'jobId' },
   }),
   module: field(inProgram('pythonModule'), text(), {
-    description: 'The Python module to run, as after `python -m`.',
+    description:
+      'The Python module to run, as after `python -m`, or the path of a script in the package: `src/train.py`.',
     omitted: '–',
     examples: ['trainer.task'],
     synonyms: ['pythonModule', 'entrypoint'],
@@ -85,7 +86,8 @@ export const JOB_FIELDS = {
     goesTo: { spec: 'program.args', vm: 'config.program.args' },
   }),
   packages: field(inProgram('packageUris'), textList({ type: 'array', items: { type: 'string' } }), {
-    description: 'Source distributions and wheels: gs:// addresses, or paths relative to the job file.',
+    description:
+      'Archives of the program, wheels, single `.py` files and `requirements.txt`: gs:// addresses, or paths relative to the job file.',
     omitted: 'the package that contains the job file',
     examples: [['dist/trainer-0.1.tar.gz']],
     synonyms: ['packageUris', 'packagePath'],
@@ -132,6 +134,13 @@ export const JOB_FIELDS = {
       synonyms: ['niceness', 'renice'],
     },
   ),
+  environmentCache: programOption('environmentCache', flag({ default: true }), {
+    description:
+      'Whether the requirements may be packages that a job with the same requirements has installed within the last week; false installs them again.',
+    omitted: 'true',
+    examples: [false],
+    synonyms: ['cache', 'packageCache'],
+  }),
   runtime: field(inJob('runtimeVersion'), text(VERSION), {
     description: 'The runtime version, which selects a machine image.',
     omitted: "the deployment's",
@@ -223,7 +232,7 @@ export const JOB_FIELDS = {
   }),
   maxWait: field(inJob('maxWaitTime'), duration(MAX_WAIT_MS_MAX), {
     description: 'How long the job may wait for machines; then it fails.',
-    omitted: 'it waits indefinitely',
+    omitted: '24 hours while it waits for a quota, otherwise it waits indefinitely',
     examples: ['2h'],
     synonyms: ['maxWaitTime', 'maxWaitDuration'],
     goesTo: { spec: 'limits.maxWaitMs', vm: 'config.trainingInput.scheduling.max_wait_time' },

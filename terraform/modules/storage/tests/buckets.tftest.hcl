@@ -10,10 +10,16 @@ run "keeps_buckets_private_and_versioned" {
   command = plan
   assert {
     condition = alltrue([
-      for bucket in google_storage_bucket.this :
-      bucket.public_access_prevention == "enforced" && bucket.versioning[0].enabled
+      for name, bucket in google_storage_bucket.this :
+      bucket.public_access_prevention == "enforced" && bucket.versioning[0].enabled == (name != "cache")
     ])
-    error_message = "Every bucket must be private and versioned."
+    error_message = "Every bucket must be private, and versioned unless it is a cache."
+  }
+  assert {
+    condition = contains(
+      [for rule in google_storage_bucket.this["cache"].lifecycle_rule : one(rule.condition).age], 15
+    )
+    error_message = "Cached packages must be deleted after 15 days."
   }
   assert {
     condition     = length(google_storage_bucket.this["uploads"].lifecycle_rule) == 2
@@ -33,8 +39,26 @@ run "deletes_uploads_after_uploads_days" {
     error_message = "uploads_days must be a lifecycle rule of the upload bucket."
   }
   assert {
-    condition     = length(google_storage_bucket.this["jobs"].lifecycle_rule) == 2
+    condition     = length(google_storage_bucket.this["jobs"].lifecycle_rule) == 4
     error_message = "uploads_days must not affect the job bucket."
+  }
+}
+
+run "deletes_replaced_checkpoints_early_but_keeps_the_newest" {
+  command = plan
+  assert {
+    condition = contains(
+      [
+        for rule in google_storage_bucket.this["jobs"].lifecycle_rule :
+        "${one(rule.condition).days_since_noncurrent_time} ${one(rule.condition).num_newer_versions}"
+      ],
+      "1 3"
+    )
+    error_message = "Of a replaced object, the three newest versions must be kept longer than a day, and no others."
+  }
+  assert {
+    condition     = length(google_storage_bucket.this["uploads"].lifecycle_rule) == 2
+    error_message = "Packages that a job has pinned must not be deleted early."
   }
 }
 

@@ -1,0 +1,45 @@
+"""Saves or restores a folder as the agent does; prints the seconds that it took, and the peak memory in bytes."""
+
+import json
+import resource
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'infra' / 'vm-agent'))
+
+from vm_agent.http.cached_token import CachedToken
+from vm_agent.http.retry import RetryPolicy
+from vm_agent.storage.client import Author, Storage
+from vm_agent.storage.job_directory import JobDirectory
+from vm_agent.storage.output_sync import OutputSync
+from vm_agent.storage.restore import Restore
+from vm_agent.storage.staging import Staging
+
+DISK_BYTES_MAX = 1 << 40
+
+
+def main(direction: str, url: str, job_dir: str, folder: Path) -> None:
+    def log(text: str, severity: str) -> None:
+        print(f'{severity} {text}', file=sys.stderr)
+
+    started_at = time.monotonic()
+    policy = RetryPolicy(tries_max=sys.maxsize, seconds_max=1_800)
+    storage = Storage(url, CachedToken(lambda: ('token', time.time() + 3_600)))
+    attempt = 1 if direction == 'save' else 2
+    directory = JobDirectory(storage, job_dir, Author('bench', attempt))
+    claimed = directory.claim(policy)
+    if direction == 'save':
+        staging = Staging(folder.parent / 'staging', folder, lambda: DISK_BYTES_MAX)
+        problems = OutputSync(directory, folder, staging, log).finish(policy, was_killed=False)
+        if problems:
+            sys.exit(f'Not saved: {problems}')
+    else:
+        folder.mkdir()
+        Restore(directory, folder, DISK_BYTES_MAX, policy, log).run(claimed)
+    seconds = time.monotonic() - started_at
+    peak_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1_024
+    print(json.dumps({'seconds': seconds, 'peakMemoryBytes': peak_bytes}))
+
+
+main(sys.argv[1], sys.argv[2], sys.argv[3], Path(sys.argv[4]))

@@ -1,0 +1,85 @@
+"""The paths of Cloud Storage in the program's interpreter."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+import venv
+from pathlib import Path
+
+AGENT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(AGENT))
+
+from vm_agent.paths.hook import PathMapper  # noqa: E402
+from vm_agent.paths.installer import install_path_hook  # noqa: E402
+
+REAL = {'stat': os.stat, 'makedirs': os.makedirs}
+
+PROGRAM = """
+import errno, glob, os, pathlib, shutil
+for root in ('/gcs/jobs/mine', 'gs://jobs/mine'):
+    shutil.rmtree(root)
+    os.makedirs(root + '/a/b')
+    with open(root + '/a/b/x.txt', 'w') as file:
+        file.write('text')
+    with open(root + '/new/folder.txt', 'x') as file:
+        file.write('in a bucket, folders need not be made')
+    assert os.path.isfile(root + '/a/b/x.txt') and os.path.getsize((root + '/a/b/x.txt').encode()) == 4
+    assert pathlib.Path(root, 'a', 'b', 'x.txt').read_text() == 'text'
+    assert sorted(name for _, _, names in os.walk(root) for name in names) == ['folder.txt', 'x.txt']
+    assert glob.glob(root + '/*/*/*.txt') == [root + '/a/b/x.txt']
+    os.replace(root + '/a/b/x.txt', root + '/y.txt')
+    assert sorted(os.listdir(root)) == ['a', 'new', 'y.txt'], os.listdir(root)
+    shutil.copy(root + '/y.txt', root + '/a/z.txt')
+    os.remove(root + '/a/z.txt')
+    try:
+        open(root + '/missing')
+        raise SystemExit('opened')
+    except FileNotFoundError:
+        pass
+try:
+    open('/gcs/other/x', 'w')
+    raise SystemExit('written')
+except OSError as error:
+    assert error.errno == errno.EROFS and 'Only the job directory' in str(error)
+"""
+
+
+class HookTest(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.output = self.folder / 'output'
+        self.output.mkdir()
+
+    def test_the_job_directory_is_the_output_directory_for_the_file_functions_of_python(self) -> None:
+        venv.EnvBuilder(symlinks=True, with_pip=False).create(self.folder / 'venv')
+        install_path_hook(self.folder / 'venv', 'gs://jobs/mine', self.output, self.folder / 'cache')
+        install_path_hook(self.folder / 'venv', 'gs://jobs/mine', self.output, self.folder / 'cache')
+        # No proxy and no metadata server: an object outside of the directory must not be looked for.
+        environment = {'GCE_METADATA_HOST': '127.0.0.1:9', 'https_proxy': 'http://127.0.0.1:9'}
+        python = self.folder / 'venv' / 'bin' / 'python'
+        ran = subprocess.run(
+            [python, '-c', PROGRAM], env=environment, cwd=self.folder, capture_output=True, text=True, check=False
+        )
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        self.assertEqual((self.output / 'y.txt').read_text(), 'text')
+        self.assertEqual((self.output / 'new' / 'folder.txt').read_text()[:4], 'in a')
+
+    def test_maps_only_paths_of_cloud_storage(self) -> None:
+        mapper = PathMapper('gs://jobs/a/mine', str(self.output), '/cache', REAL)
+        for path in ('/gcs/jobs/a/mine/x', 'gs://jobs/a/mine/x', 'gs:/jobs/a/mine//x', b'/gcs/jobs/a/mine/x'):
+            target = mapper.split(path)
+            self.assertEqual(target, ('jobs', 'a/mine/x'), path)
+            self.assertEqual(mapper.local(('jobs', 'a/mine/x')), f'{self.output}/x')
+        for other in ('gs', '/gcsfuse/x', '/tmp/gs://x', 3, '', None, '/gcs/', 'gs://', 'gs://../etc/passwd'):
+            self.assertIsNone(mapper.split(other), other)
+        self.assertIsNone(mapper.local(('jobs', 'a/mine-2/x')))
+        self.assertIsNone(mapper.local(('jobs-2', 'a/mine/x')))
+        self.assertEqual(mapper.local(('jobs', 'a/mine')), str(self.output))
+
+
+if __name__ == '__main__':
+    unittest.main()

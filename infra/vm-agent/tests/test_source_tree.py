@@ -1,0 +1,121 @@
+import io
+import sys
+import tarfile
+import tempfile
+import unittest
+import zipfile
+from pathlib import Path
+from typing import Dict
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from vm_agent.setup.source_tree import InvalidArchive, can_build, inspect, read_requires_txt, unpack
+
+SETUP = "from setuptools import setup\nsetup(name='trainer', packages=['trainer'])\n"
+
+
+class SourceTreeTest(unittest.TestCase):
+    def setUp(self) -> None:
+        holder = tempfile.TemporaryDirectory()
+        self.addCleanup(holder.cleanup)
+        self.folder = Path(holder.name)
+
+    def tree(self, files: Dict[str, str]) -> Path:
+        root = self.folder / 'tree'
+        for name, text in files.items():
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_text(text)
+        return root
+
+    def zip(self, *names: str) -> Path:
+        path = self.folder / 'archive.zip'
+        with zipfile.ZipFile(path, 'w') as archive:
+            for name in names:
+                archive.writestr(name, name)
+        return path
+
+    def tar(self, *members: tarfile.TarInfo) -> Path:
+        path = self.folder / 'archive.tar.gz'
+        with tarfile.open(path, 'w:gz') as archive:
+            for member in members:
+                archive.addfile(member, io.BytesIO(b'x' * member.size))
+        return path
+
+    def test_lists_the_files_of_an_archive_a_wheel_and_a_single_file(self) -> None:
+        project = unpack(self.zip('trainer-1/setup.py', 'trainer-1/trainer/__init__.py'), self.folder / 'a')
+        self.assertEqual(project.paths, {'trainer-1/setup.py', 'trainer-1/trainer/__init__.py'})
+        self.assertEqual(project.read_text('trainer-1/setup.py'), 'trainer-1/setup.py')
+        wheel = self.folder / 'trainer-1-py3-none-any.whl'
+        self.zip('trainer/task.py').rename(wheel)
+        self.assertEqual(unpack(wheel, self.folder / 'b').paths, {'trainer/task.py'})
+        (self.folder / 'train.py').write_text('1')
+        self.assertEqual(unpack(self.folder / 'train.py', self.folder / 'c').paths, {'train.py'})
+
+    def test_writes_nothing_outside_its_folder(self) -> None:
+        for name in ('../out', '/out', 'a/../../out'):
+            with self.subTest(name), self.assertRaises(InvalidArchive):
+                unpack(self.zip(name), self.folder / 'inside')
+        self.assertFalse((self.folder / 'out').exists())
+
+    def test_ignores_links_and_devices(self) -> None:
+        link, device, file = tarfile.TarInfo('link'), tarfile.TarInfo('device'), tarfile.TarInfo('link/file')
+        link.type, link.linkname = tarfile.SYMTYPE, str(self.folder)
+        device.type = tarfile.CHRTYPE
+        file.size = 3
+        unpack(self.tar(link, device, file), self.folder / 'inside')
+        self.assertFalse((self.folder / 'file').exists())
+        self.assertFalse(any(path.is_symlink() for path in (self.folder / 'inside').rglob('*')))
+
+    def test_unpacks_links_to_files_of_the_archive(self) -> None:
+        file, hard, chain = tarfile.TarInfo('p/train.py'), tarfile.TarInfo('p/hard.py'), tarfile.TarInfo('p/a/chain.py')
+        file.size = 3
+        hard.type, hard.linkname = tarfile.LNKTYPE, 'p/train.py'
+        chain.type, chain.linkname = tarfile.SYMTYPE, '../hard.py'
+        outside, loop = tarfile.TarInfo('p/outside'), tarfile.TarInfo('p/loop')
+        outside.type, outside.linkname = tarfile.SYMTYPE, '../../etc/passwd'
+        loop.type, loop.linkname = tarfile.SYMTYPE, 'loop'
+        tree = unpack(self.tar(chain, file, hard, outside, loop), self.folder / 'inside')
+        self.assertEqual(tree.paths, {'p/train.py', 'p/hard.py', 'p/a/chain.py'})
+        self.assertEqual((self.folder / 'inside/p/a/chain.py').read_text(), 'xxx')
+
+    def test_rejects_invalid_and_truncated_archives(self) -> None:
+        complete = self.tar(*[tarfile.TarInfo(f'file-{number}') for number in range(50)]).read_bytes()
+        for body in (b'', b'not an archive', complete[: len(complete) // 2]):
+            path = self.folder / 'broken.tar.gz'
+            path.write_bytes(body)
+            with self.subTest(len(body)), self.assertRaises(InvalidArchive):
+                unpack(path, self.folder / 'inside')
+
+    def test_imports_from_the_directory_of_the_egg_info_with_its_requirements(self) -> None:
+        files = {
+            'setup.py': "setup(package_dir={'': 'src'})",
+            'src/trainer.egg-info/requires.txt': 'numpy>=1\n\n[extra]\nscipy\n\n[:python_version < "3.8"]\nbackport\n',
+            'src/trainer/__init__.py': '',
+        }
+        root = self.tree(files)
+        self.assertEqual(inspect(root).import_root, root / 'src')
+        self.assertEqual(inspect(root).requirements, ('numpy>=1', 'backport ; python_version < "3.8"'))
+
+    def test_leaves_to_a_build_what_cannot_be_imported_directly(self) -> None:
+        for files in (
+            {'setup.py': SETUP.replace('name', 'cmdclass={}, name')},
+            {'setup.py': SETUP, 'trainer/fast.pyx': ''},
+            {'setup.py': SETUP.replace('name', "install_requires=['x'], name")},
+            {'setup.py': SETUP, 'src/trainer/__init__.py': ''},
+        ):
+            with self.subTest(files), tempfile.TemporaryDirectory() as folder:
+                self.folder = Path(folder)
+                self.assertIsNone(inspect(self.tree(files)).import_root)
+
+    def test_can_build_only_with_the_build_backend_of_the_project(self) -> None:
+        root = self.tree({'pyproject.toml': '[build-system]\nbuild-backend = "no_such_backend.api"\n'})
+        self.assertFalse(can_build(root))
+        (root / 'pyproject.toml').write_text('[build-system]\nbuild-backend = "json.tool"\n')
+        self.assertTrue(can_build(root))
+
+    def test_ignores_the_requirements_of_extras(self) -> None:
+        self.assertEqual(read_requires_txt('\n[dev]\nx\n'), ())
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,1 @@
+"""Environments of third-party packages, kept between jobs in a bucket."""

@@ -1,0 +1,359 @@
+"""
+Runs in the program's interpreter before the program: lets Python's file functions open gs://BUCKET/OBJECT and
+/gcs/BUCKET/OBJECT. What lies in the job directory is in the local output directory, which the agent uploads. Other
+objects can be read: they are downloaded when they are opened. Libraries that open files otherwise do not use it.
+"""
+
+from __future__ import annotations
+
+import builtins
+import errno
+import importlib.machinery
+import io
+import os
+import posixpath
+import sys
+
+# typing takes longer to import than this module, at every start of an interpreter.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Dict, Optional, Tuple
+
+    Target = Tuple[str, str]
+    """Bucket and name."""
+
+_PREFIXES = ('gs:/', '/gcs/')
+_WRITE_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+
+
+class PathMapper:
+    """Maps the paths of one job. `real` has the functions of the os module, and `open`, before they were replaced."""
+
+    def __init__(self, job_dir: str, output: str, cache: str, real: Dict[str, Callable[..., Any]]) -> None:
+        self._bucket, _, prefix = job_dir[len('gs://') :].partition('/')
+        self._prefix = prefix.strip('/')
+        self._output = output
+        self._cache = cache
+        self._real = real
+        self._objects: Any = None
+        self._mounted: Dict[str, bool] = {}
+
+    def split(self, path: Any) -> Optional[Target]:
+        """Returns the bucket and name of a path of Cloud Storage, else None."""
+        if isinstance(path, int):
+            return None
+        try:
+            text = os.fsdecode(path)
+        except TypeError:
+            return None
+        if not text.startswith(_PREFIXES):
+            return None
+        rest = text[4:] if text.startswith('gs:/') else text[5:]
+        bucket, _, name = posixpath.normpath(rest.lstrip('/')).partition('/')
+        is_object = bucket not in ('', '.', '..') and not (text.startswith('/gcs/') and self._is_mounted(bucket))
+        return (bucket, name) if is_object else None
+
+    def local(self, target: Target) -> Optional[str]:
+        """Returns the path in the local output directory, or None if it is outside of the job directory."""
+        bucket, name = target
+        if bucket != self._bucket or not f'{name}/'.startswith(f'{self._prefix}/' if self._prefix else ''):
+            return None
+        return os.path.join(self._output, name[len(self._prefix) :].strip('/')).rstrip('/')
+
+    def is_parent(self, target: Target) -> bool:
+        """Whether the job directory is below this directory, which therefore exists."""
+        bucket, name = target
+        return bucket == self._bucket and (not name or self._prefix.startswith(f'{name}/'))
+
+    def _is_package(self, target: Target) -> bool:
+        """Packages lie in the job directory, but are not restored to the local one."""
+        return target[1].startswith(f'{self._prefix}/packages/'.lstrip('/'))
+
+    def readable(self, target: Target, path: Any) -> str:
+        """Returns a local file with the object's bytes. Raises OSError."""
+        local = self.local(target)
+        if local is not None and not self._is_package(target):
+            return local
+        downloaded: str = self.objects.download(*target, os.fsdecode(path))
+        return downloaded
+
+    def writable(self, target: Target, path: Any) -> str:
+        """Returns the local file to write, whose directory exists as in a bucket. Raises OSError."""
+        local = self.local(target)
+        if local is None and self.is_parent(target):
+            raise OSError(errno.EEXIST, os.strerror(errno.EEXIST), os.fsdecode(path))
+        if local is None:
+            message = 'Only the job directory can be written by path: use a client of Cloud Storage for other buckets'
+            raise OSError(errno.EROFS, message, os.fsdecode(path))
+        folder = os.path.dirname(local)
+        if not self._exists(folder):
+            os.makedirs(folder, exist_ok=True)
+        return local
+
+    @property
+    def objects(self) -> Any:
+        if self._objects is None:
+            import importlib
+
+            module = importlib.import_module(f'{__name__.rpartition(".")[0]}.bucket_objects')
+            self._real['makedirs'](self._cache, exist_ok=True)
+            self._objects = module.Bucket(self._cache)
+        return self._objects
+
+    def _exists(self, path: str) -> bool:
+        try:
+            self._real['stat'](path)
+            return True
+        except OSError:
+            return False
+
+    def _is_mounted(self, bucket: str) -> bool:
+        """Whether the machine has the bucket at /gcs itself, as with gcsfuse."""
+        if bucket not in self._mounted:
+            self._mounted[bucket] = self._exists(f'/gcs/{bucket}')
+        return self._mounted[bucket]
+
+
+def install(job_dir: str, output: str, cache: str) -> None:
+    """Replaces the file functions of this interpreter."""
+    real: Dict[str, Callable[..., Any]] = {
+        name: getattr(os, name) for name in (*_READERS, *_WRITERS, *_TWO_PATHS, 'open', 'makedirs')
+    }
+    mapper = PathMapper(job_dir, output, cache, real)
+    builtins.open = io.open = _wrap_open(mapper, io.open)
+    os.open = _like(real['open'], _wrap_os_open(mapper, real['open']))
+    for name in _READERS:
+        setattr(os, name, _like(real[name], _wrap_reader(mapper, name, real[name])))
+    for name in _WRITERS:
+        setattr(os, name, _like(real[name], _wrap_writer(mapper, real[name])))
+    for name in _TWO_PATHS:
+        setattr(os, name, _like(real[name], _wrap_two_paths(mapper, real[name])))
+    sys.meta_path.insert(0, _PatchAfterImport(mapper))
+
+
+_READERS = ('stat', 'lstat', 'access', 'listdir', 'scandir')
+_WRITERS = ('mkdir', 'remove', 'unlink', 'rmdir', 'chmod', 'utime', 'truncate')
+_TWO_PATHS = ('rename', 'replace', 'link', 'symlink')
+
+
+def _like(real: Any, wrapper: Any) -> Any:
+    wrapper.__name__, wrapper.__doc__ = real.__name__, real.__doc__
+    # The standard library looks functions up in these sets before it passes such arguments.
+    for supported in (os.supports_fd, os.supports_dir_fd, os.supports_follow_symlinks, os.supports_effective_ids):
+        if real in supported:
+            supported.add(wrapper)
+    return wrapper
+
+
+def _as_given(path: Any, mapped: str) -> Any:
+    return os.fsencode(mapped) if isinstance(os.fspath(path), bytes) else mapped
+
+
+def _wrap_open(mapper: PathMapper, real: Any) -> Any:
+    def open(file: Any, mode: str = 'r', *args: Any, **kwargs: Any) -> Any:
+        target = mapper.split(file)
+        if target is not None:
+            file = (mapper.writable if set('wax+') & set(mode) else mapper.readable)(target, file)
+        return real(file, mode, *args, **kwargs)
+
+    return open
+
+
+def _wrap_os_open(mapper: PathMapper, real: Any) -> Any:
+    def open(path: Any, flags: int, *args: Any, **kwargs: Any) -> Any:
+        target = mapper.split(path)
+        if target is not None:
+            path = (mapper.writable if flags & _WRITE_FLAGS else mapper.readable)(target, path)
+        return real(path, flags, *args, **kwargs)
+
+    return open
+
+
+def _wrap_reader(mapper: PathMapper, name: str, real: Any) -> Any:
+    def read(path: Any = '.', *args: Any, **kwargs: Any) -> Any:
+        target = mapper.split(path)
+        if target is None:
+            return real(path, *args, **kwargs)
+        local = mapper.local(target)
+        if local is None and mapper.is_parent(target) and name in ('stat', 'lstat'):
+            return real('/', *args, **kwargs)
+        if local is not None:
+            return real(_as_given(path, local), *args, **kwargs)
+        return _read_remote(mapper, name, (target, path), args)
+
+    return read
+
+
+def _read_remote(mapper: PathMapper, name: str, found: Tuple[Target, Any], args: Tuple[Any, ...]) -> Any:
+    target, path = found
+    text = os.fsdecode(path)
+    if name == 'access':
+        try:
+            mapper.objects.stat(*target, text)
+        except OSError:
+            return False
+        return not (args and args[0] & os.W_OK)
+    if name in ('stat', 'lstat'):
+        return mapper.objects.stat(*target, text)
+    entries = mapper.objects.list(*target, text)
+    return [entry.name for entry in entries] if name == 'listdir' else _Scan(entries)
+
+
+class _Scan:
+    """The iterator of os.scandir, which is a context manager."""
+
+    def __init__(self, entries: Any) -> None:
+        self._entries = iter(entries)
+
+    def __iter__(self) -> '_Scan':
+        return self
+
+    def __next__(self) -> Any:
+        return next(self._entries)
+
+    def __enter__(self) -> '_Scan':
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._entries = iter(())
+
+
+def _wrap_writer(mapper: PathMapper, real: Any) -> Any:
+    def write(path: Any, *args: Any, **kwargs: Any) -> Any:
+        target = mapper.split(path)
+        if target is not None:
+            path = _as_given(path, mapper.writable(target, path))
+        return real(path, *args, **kwargs)
+
+    return write
+
+
+def _wrap_two_paths(mapper: PathMapper, real: Any) -> Any:
+    def write(src: Any, dst: Any, *args: Any, **kwargs: Any) -> Any:
+        paths = []
+        for path in (src, dst):
+            target = mapper.split(path)
+            paths.append(path if target is None else _as_given(path, mapper.writable(target, path)))
+        return real(*paths, *args, **kwargs)
+
+    return write
+
+
+class _PatchAfterImport:
+    """Patches the modules that open files without Python, once they have been imported."""
+
+    def __init__(self, mapper: PathMapper) -> None:
+        self._mapper = mapper
+        self._patches: Dict[str, Callable[[PathMapper, Any], None]] = {
+            'h5py._hl.files': _patch_h5py,
+            'safetensors.torch': _patch_safetensors,
+            'tensorflow.python.lib.io.file_io': _patch_tensorflow,
+            'torch.serialization': _patch_torch,
+            'tensorboard.compat.tensorflow_stub.io.gfile': _patch_tensorboard,
+        }
+
+    def find_spec(self, fullname: str, path: Any, target: Any = None) -> Any:
+        patch = self._patches.pop(fullname, None)
+        spec = patch and importlib.machinery.PathFinder.find_spec(fullname, path, target)
+        if not patch or spec is None or spec.loader is None:
+            return None
+        execute = spec.loader.exec_module
+
+        def execute_and_patch(module: Any) -> None:
+            execute(module)
+            try:
+                patch(self._mapper, module)
+            except Exception:
+                # Another version of the library: it works as without this.
+                return
+
+        spec.loader.exec_module = execute_and_patch
+        return spec
+
+
+def _patch_torch(mapper: PathMapper, module: Any) -> None:
+    """torch.save opens the path of its file in C++."""
+    real = module._open_zipfile_writer
+
+    def open_writer(name_or_buffer: Any) -> Any:
+        target = mapper.split(name_or_buffer) if isinstance(name_or_buffer, (str, os.PathLike)) else None
+        return real(name_or_buffer if target is None else mapper.writable(target, name_or_buffer))
+
+    module._open_zipfile_writer = open_writer
+
+
+def _patch_tensorflow(mapper: PathMapper, module: Any) -> None:
+    """TensorFlow knows gs:// itself, but not /gcs, which Keras passes to tf.io.gfile."""
+    real_copy, real_check = module.copy_v2, module.FileIO._prewrite_check
+
+    def to_known(path: Any) -> Any:
+        target = mapper.split(path) if os.fsdecode(path).startswith('/gcs/') else None
+        return path if target is None else mapper.local(target) or f'gs://{target[0]}/{target[1]}'
+
+    def make_folder(path: Any) -> None:
+        """A bucket needs none."""
+        target = mapper.split(path) if os.fsdecode(path).startswith('/gcs/') else None
+        if target is not None and mapper.local(target) is not None:
+            mapper.writable(target, path)
+
+    def copy(src: Any, dst: Any, overwrite: bool = False) -> Any:
+        make_folder(dst)
+        return real_copy(src, dst, overwrite)
+
+    def check_before_write(file: Any) -> Any:
+        make_folder(file.name)
+        return real_check(file)
+
+    class Compat:
+        """TensorFlow's module `compat`, through which every path of this module goes."""
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(real_compat, name)
+
+        def path_to_bytes(self, path: Any) -> Any:
+            return real_compat.path_to_bytes(to_known(path))
+
+        def path_to_str(self, path: Any) -> Any:
+            return real_compat.path_to_str(to_known(path))
+
+    real_compat = module.compat
+    module.compat = Compat()
+    module.copy_v2 = copy
+    module.FileIO._prewrite_check = check_before_write
+
+
+def _patch_h5py(mapper: PathMapper, module: Any) -> None:
+    real = module.File.__init__
+
+    def initialize(self: Any, name: Any, mode: str = 'r', *args: Any, **kwargs: Any) -> None:
+        target = mapper.split(name) if isinstance(name, (str, bytes, os.PathLike)) else None
+        if target is not None:
+            name = (mapper.readable if mode == 'r' else mapper.writable)(target, name)
+        real(self, name, mode, *args, **kwargs)
+
+    module.File.__init__ = initialize
+
+
+def _patch_safetensors(mapper: PathMapper, module: Any) -> None:
+    real_save, real_load = module.save_file, module.load_file
+
+    def save_file(tensors: Any, filename: Any, *args: Any, **kwargs: Any) -> Any:
+        target = mapper.split(filename)
+        return real_save(tensors, filename if target is None else mapper.writable(target, filename), *args, **kwargs)
+
+    def load_file(filename: Any, *args: Any, **kwargs: Any) -> Any:
+        target = mapper.split(filename)
+        return real_load(filename if target is None else mapper.readable(target, filename), *args, **kwargs)
+
+    module.save_file, module.load_file = save_file, load_file
+
+
+def _patch_tensorboard(mapper: PathMapper, module: Any) -> None:
+    """Without TensorFlow, TensorBoard opens gs:// by gcsfs; without gcsfs, by the functions above."""
+    import importlib.util
+
+    if importlib.util.find_spec('gcsfs') is None:
+        module.register_filesystem('gs', module.LocalFileSystem())

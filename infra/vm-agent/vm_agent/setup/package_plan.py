@@ -1,0 +1,154 @@
+"""What is installed for a job's packages, and from where its program runs. Nothing is installed or executed here."""
+
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import List, Optional, Sequence, Tuple
+
+from vm_agent.program.exit_report import ExitReport, ReplicaEnded
+from vm_agent.setup.package_layout import PackageLayout, decide_layout
+from vm_agent.setup.source_tree import InvalidArchive, can_build, inspect, unpack
+
+# A requirement that can be an argument of pip by itself: no option, URL without a name, path, hash or continued line.
+PLAIN_REQUIREMENT = re.compile(r'[A-Za-z0-9][\w.-]*\s*(?:\[[^\]]*\])?\s*(?:$|[<>=!~;(@])(?!.*(?:\\$|\s--))')
+# The project itself, as exported requirements contain it (`-e .`): its sources are importable already.
+OWN_PROJECT = re.compile(r'(?:(?:-e|--editable)(?:\s+|=))?(?:file:)?\.(?:/|\[[^\]]*\])*\s*(?:[#;].*)?$')
+SETUP_SHIM = 'from setuptools import setup\n\nsetup()\n'
+# Finds a module without importing its parent packages, which may take seconds and print.
+FIND_MODULE = (
+    'import sys; from importlib.machinery import PathFinder\n'
+    'path, name = None, ""\n'
+    'for part in sys.argv[1].split("."):\n'
+    '    name = f"{name}.{part}" if name else part\n'
+    '    spec = PathFinder.find_spec(name, path)\n'
+    '    if spec is None: sys.exit(1)\n'
+    '    path = spec.submodule_search_locations or []\n'
+)
+FIND_MODULE_SECONDS_MAX = 60
+
+
+@dataclass(frozen=True)
+class Program:
+    """The program of a job, `python -m MODULE` or `python SCRIPT`."""
+
+    script: Optional[str] = None
+    """The path of the script in the working directory; None for a module."""
+    working_directory: Optional[Path] = None
+    """The directory of the unpacked package in which it runs; None for a directory without its files."""
+    source_roots: Tuple[Path, ...] = ()
+    """From where the module is imported if no installed package contains it."""
+
+
+@dataclass(frozen=True)
+class PackagePlan:
+    wheels: Tuple[str, ...]
+    trees: Tuple[str, ...]
+    """Directories that pip builds and installs."""
+    requirements: Tuple[str, ...]
+    """pip's arguments: requirements, and `-r` with a file."""
+    is_buildable: bool
+    """Whether the image has the build requirements of all trees, so that no index is needed for them."""
+    import_roots: Tuple[Path, ...]
+    """Directories for PYTHONPATH: sources that are imported without installation."""
+    program: Program
+
+
+@dataclass
+class _Draft:
+    wheels: List[str]
+    trees: List[str]
+    requirements: List[str]
+    is_buildable: bool
+    roots: List[Path]
+    program: Optional[Program]
+
+
+def plan_packages(archives: Sequence[Path], sources: Path, module: str) -> PackagePlan:
+    """
+    Unpacks the packages into folders of `sources`. `module` is the program: a module's name or a script's path. Raises
+    ReplicaEnded with PACKAGE_UNREADABLE.
+    """
+    draft = _Draft([], [], [], True, [], None)
+    for number, archive in enumerate(archives):
+        _add_package(draft, archive, sources / str(number), module)
+    return PackagePlan(
+        wheels=tuple(draft.wheels),
+        trees=tuple(draft.trees),
+        requirements=tuple(draft.requirements),
+        is_buildable=draft.is_buildable,
+        import_roots=tuple(draft.roots),
+        program=draft.program or Program(),
+    )
+
+
+def find_import_roots(plan: PackagePlan, module: str, python: Path) -> Tuple[Path, ...]:
+    """
+    Returns the directories for PYTHONPATH after the installation. Sources whose module no installed package contains
+    (setup.py lists other packages, or a folder has no __init__.py) are among them.
+    """
+    if not plan.program.source_roots or plan.program.script is not None:
+        return plan.import_roots
+    probe = [str(python), '-c', FIND_MODULE, module]
+    found = subprocess.run(probe, stdin=subprocess.DEVNULL, timeout=FIND_MODULE_SECONDS_MAX, check=False)
+    return plan.import_roots if found.returncode == 0 else (*plan.import_roots, *plan.program.source_roots)
+
+
+def _add_package(draft: _Draft, archive: Path, folder: Path, module: str) -> None:
+    try:
+        tree = unpack(archive, folder)
+    except InvalidArchive as error:
+        message = f'Package {archive.name} could not be unpacked: {error}.'
+        raise ReplicaEnded(ExitReport('PACKAGE_UNREADABLE', message, evidence=(str(error),))) from error
+    layout = decide_layout(tree, module)
+    if layout.style == 'WHEEL':
+        draft.wheels.append(str(archive))
+    elif layout.style == 'PROJECT':
+        _add_project(draft, folder / layout.root)
+    else:
+        draft.roots.extend(folder / root for root in layout.import_roots)
+    draft.requirements.extend(layout.requirements)
+    for path in layout.requirement_files:
+        draft.requirements.extend(read_requirements(folder / path))
+    if draft.program is None and layout.program is not None:
+        draft.program = _program_of(layout, folder)
+
+
+def _add_project(draft: _Draft, root: Path) -> None:
+    if not any((root / name).is_file() for name in ('setup.py', 'pyproject.toml')):
+        # pip rejects a directory that has only a setup.cfg.
+        (root / 'setup.py').write_text(SETUP_SHIM, 'utf-8')
+    project, has_build_requirements = inspect(root), can_build(root)
+    if project.import_root is not None and not has_build_requirements:
+        draft.roots.append(project.import_root)
+        draft.requirements.extend(project.requirements)
+    else:
+        draft.trees.append(str(root))
+        draft.is_buildable = draft.is_buildable and has_build_requirements
+
+
+def _program_of(layout: PackageLayout, folder: Path) -> Program:
+    assert layout.program is not None
+    directory = None if layout.working_directory is None else folder / layout.working_directory
+    is_script = layout.program.kind == 'SCRIPT' and directory is not None
+    return Program(
+        script=(folder / layout.program.path).relative_to(directory).as_posix() if is_script else None,
+        working_directory=directory,
+        source_roots=tuple(folder / root for root in layout.import_roots) if layout.style == 'PROJECT' else (),
+    )
+
+
+def read_requirements(path: Path) -> Tuple[str, ...]:
+    """
+    Returns the requirements of a file as arguments of pip: one by one if all are plain, else `-r` and the file. Lines
+    that name the project itself are omitted, in a copy of the file beside it.
+    """
+    text = path.read_text('utf-8', 'replace').lstrip('\ufeff')
+    lines = [line for line in text.splitlines() if not OWN_PROJECT.match(line.strip())]
+    stated = [re.sub(r'(?:^|\s)#.*', '', line).strip() for line in lines]
+    requirements = tuple(line for line in stated if line)
+    if all(PLAIN_REQUIREMENT.match(line) for line in requirements):
+        return requirements
+    copy = path.with_name(f'.dropforge-{path.name}')
+    copy.write_text('\n'.join(lines) + '\n', 'utf-8')
+    return '-r', str(copy)

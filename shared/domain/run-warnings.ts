@@ -1,0 +1,36 @@
+import { MASTER, type Warning } from '#shared/domain/job.ts';
+import type { Replica } from '#shared/domain/replica.ts';
+
+/** Metrics named in warnings, of all replicas together; the workers of a cluster often report the same ones. */
+const METRIC_WARNINGS_MAX = 10;
+
+/** Returns what the replicas of a job reported that its end alone does not show. */
+export function findRunWarnings(replicas: readonly Replica[], jobDir: string): readonly Warning[] {
+  return [
+    ...replicas.flatMap(warnOfMetrics).slice(0, METRIC_WARNINGS_MAX),
+    ...replicas.filter(hasSavedNothing).map(() => ({
+      code: 'NOTHING_SAVED',
+      message: `The program succeeded, but saved no file in ${jobDir}.`,
+      remedy:
+        'Write the model to the directory in --job-dir, AIP_MODEL_DIR or DROPFORGE_OUTPUT_DIR: files in the working directory are deleted, and the log names them. If the program saves its results elsewhere, no action is needed.',
+    })),
+  ];
+}
+
+function hasSavedNothing({ replica, exit }: Replica): boolean {
+  return replica === MASTER && exit?.outcome === 'SUCCEEDED' && exit.savedNothing === true;
+}
+
+function warnOfMetrics({ replica, progress }: Replica): readonly Warning[] {
+  return Object.entries(progress.nonFinite ?? {}).map(([name, { value, step }]) => {
+    const since = step === null ? '' : ` at step ${step}`;
+    const last = progress.metrics[name];
+    const rest = last === undefined ? '' : `, and is ${last} now`;
+    return {
+      code: 'METRIC_NOT_FINITE',
+      message: `Metric ${name} of ${replica} became ${value}${since}${rest}.`,
+      remedy:
+        'Check the learning rate, the input data and mixed precision. Checkpoints that were saved after that step may be unusable.',
+    };
+  });
+}

@@ -1,0 +1,147 @@
+import { findTop } from '#shared/package/archive/archive-checks.ts';
+import { declaresDependencies, isInstallable, readDependencies } from '#shared/package/metadata/project-files.ts';
+
+/** The files of a package by path relative to its archive; a single file has the archive's name. */
+export type PackageTree = {
+  /** The file name of the archive. */
+  readonly name: string;
+  readonly paths: ReadonlySet<string>;
+  /** The text of setup.py, setup.cfg or pyproject.toml; null if the file does not exist. */
+  readonly readText: (path: string) => string | null;
+};
+
+/** What `python -m MODULE` or `python SCRIPT` runs, and its file. */
+export type PackageProgram = { readonly kind: 'MODULE' | 'SCRIPT'; readonly path: string };
+
+/**
+ * How a package is made runnable. Directories and files are relative to the archive; '' is its root. `PROJECT` and
+ * `WHEEL` are installed with pip; `SOURCES` and `FILE` (a program, or a requirements file) stay where they are unpacked.
+ */
+export type PackageLayout = {
+  readonly style: 'WHEEL' | 'PROJECT' | 'SOURCES' | 'FILE';
+  /** The directory of the project's build file, or the directory from which the sources run. */
+  readonly root: string;
+  /** Directories from which the package's modules can be imported without an installation, in order. */
+  readonly importRoots: readonly string[];
+  /** The program to run; null if the package does not contain it. */
+  readonly program: PackageProgram | null;
+  /** The program's working directory; null if it is a directory without the package's files. */
+  readonly workingDirectory: string | null;
+  /** Requirements files to install. */
+  readonly requirementFiles: readonly string[];
+  /** Requirements to install, from the pyproject.toml of sources. */
+  readonly requirements: readonly string[];
+};
+
+const REQUIREMENTS_FILE = 'requirements.txt';
+
+/** Build and test files, which are never the program. */
+const NO_PROGRAMS: ReadonlySet<string> = new Set(['setup', 'conftest', 'noxfile']);
+
+/**
+ * Decides the root of a package, its style, and what its program needs. The agent decides by the same rule
+ * (infra/vm-agent/vm_agent/setup/package_layout.py); shared/protocol/golden/package-layouts.json binds both.
+ *
+ * @param module the program: a dotted name, `trainer.task`, or the path of a script, `examples/train.py`
+ */
+export function decideLayout(tree: PackageTree, module: string): PackageLayout {
+  if (/\.(?:whl|py|txt)$/i.test(tree.name)) {
+    return layoutOfFile(tree, module);
+  }
+  const top = findTop(tree.paths);
+  const bases = top === '' ? [''] : [top, ''];
+  const project = bases.find((base) => isInstallable(filesOf(tree, base)));
+  const roots = bases.flatMap((base) => importRootsOf(tree, base));
+  const found = module.endsWith('.py') ? findScript(tree, bases, module) : findModule(tree, roots, module);
+  const isPackage = tree.paths.has(join(top, '__init__.py'));
+  const root = project ?? baseOf(found?.root, bases) ?? (isPackage ? '' : top);
+  const program = found?.program ?? null;
+  const importRoots = [...(found === null ? [] : [found.root]), ...importRootsOf(tree, root)];
+  const isModuleOfProject = project !== undefined && program?.kind !== 'SCRIPT';
+  return {
+    style: project === undefined ? 'SOURCES' : 'PROJECT',
+    root,
+    importRoots: [...new Set(importRoots)],
+    program,
+    workingDirectory: isModuleOfProject ? null : root,
+    requirementFiles:
+      project !== undefined && declaresDependencies(filesOf(tree, root))
+        ? []
+        : findRequirementFiles(tree, root, program),
+    requirements: project === undefined ? readDependencies(filesOf(tree, root)) : [],
+  };
+}
+
+function layoutOfFile(tree: PackageTree, module: string): PackageLayout {
+  const isWheel = /\.whl$/i.test(tree.name);
+  const found = module.endsWith('.py')
+    ? isWheel
+      ? null
+      : findScript(tree, [''], module)
+    : findModule(tree, [''], module);
+  return {
+    style: isWheel ? 'WHEEL' : 'FILE',
+    root: '',
+    importRoots: [''],
+    program: found?.program ?? null,
+    workingDirectory: found === null || isWheel ? null : '',
+    requirementFiles: /\.txt$/i.test(tree.name) ? [tree.name] : [],
+    requirements: [],
+  };
+}
+
+type Found = { readonly root: string; readonly program: PackageProgram };
+
+function findScript({ paths }: PackageTree, bases: readonly string[], script: string): Found | null {
+  const relative = script.replace(/^(?:\.\/)+/, '');
+  const root = relative === 'setup.py' ? undefined : bases.find((base) => paths.has(join(base, relative)));
+  return root === undefined ? null : { root, program: { kind: 'SCRIPT', path: join(root, relative) } };
+}
+
+function findModule({ paths }: PackageTree, roots: readonly string[], module: string): Found | null {
+  if (NO_PROGRAMS.has(module) || module === '') {
+    return null;
+  }
+  for (const root of roots) {
+    const stem = join(root, module.replaceAll('.', '/'));
+    // A package takes precedence over a module of the same name, and python -m runs only its __main__.
+    const isPackage = paths.has(`${stem}/__init__.py`);
+    const path = [`${stem}/__main__.py`, ...(isPackage ? [] : [`${stem}.py`])].find((one) => paths.has(one));
+    if (path !== undefined) {
+      return { root, program: { kind: 'MODULE', path } };
+    }
+  }
+  return null;
+}
+
+function importRootsOf({ paths }: PackageTree, base: string): string[] {
+  const source = join(base, 'src');
+  const hasSource = [...paths].some((path) => path.startsWith(`${source}/`) && path.endsWith('.py'));
+  return hasSource ? [base, source] : [base];
+}
+
+/** The base directory of an import root: of `src` too. */
+function baseOf(root: string | undefined, bases: readonly string[]): string | undefined {
+  return root === undefined ? undefined : bases.find((base) => root === base || root === join(base, 'src'));
+}
+
+/** `requirements.txt` in the root, and in the directories between it and the program. */
+function findRequirementFiles({ paths }: PackageTree, root: string, program: PackageProgram | null): string[] {
+  const inRoot = program !== null && (root === '' || program.path.startsWith(`${root}/`));
+  const below = inRoot ? program.path.slice(root === '' ? 0 : root.length + 1).split('/') : [''];
+  return below
+    .map((_, depth) => join(root, [...below.slice(0, depth), REQUIREMENTS_FILE].join('/')))
+    .filter((path) => paths.has(path));
+}
+
+function filesOf({ readText }: PackageTree, base: string) {
+  return {
+    setupScript: readText(join(base, 'setup.py')),
+    setupConfig: readText(join(base, 'setup.cfg')),
+    pyproject: readText(join(base, 'pyproject.toml')),
+  };
+}
+
+function join(directory: string, path: string): string {
+  return directory === '' ? path : `${directory}/${path}`;
+}

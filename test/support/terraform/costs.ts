@@ -1,0 +1,115 @@
+/** List prices in us-central1, US dollars, November 2026 (cloud.google.com/run/pricing, …/firestore/pricing, …/logging). */
+const PRICES = {
+  vcpuSecond: 0.000024,
+  gibSecond: 0.0000025,
+  request: 0.4e-6,
+  firestoreRead: 0.3e-6,
+  firestoreWrite: 0.9e-6,
+  loggedGib: 0.5,
+  storedGbMonth: 0.02,
+} as const;
+
+/** CPUs of a function whose CPU is not set (cloud.google.com/run/docs/configuring/functions/memory-and-cpu). */
+const DEFAULT_CPUS: Readonly<Record<string, readonly [number, string]>> = {
+  '256Mi': [1 / 6, '1/6 vCPU'],
+  '512Mi': [1 / 3, '1/3 vCPU'],
+};
+
+/** Cloud Run bills the time of an instance with requests in steps of 100 ms. */
+const BILLED_SECONDS_MIN = 0.1;
+const DAYS_A_MONTH = 30;
+const MINUTES_A_MONTH = DAYS_A_MONTH * 24 * 60;
+const JOBS = 1_000;
+const SECONDS_A_JOB = 3_600;
+
+/** `cpu` is null if it follows from the memory. */
+type FunctionSize = { readonly memory: string; readonly cpu: string | null };
+
+/** What is deployed, as far as its price depends on it. */
+export type DeployedSettings = {
+  readonly functionOf: (name: string) => FunctionSize;
+  readonly watchMinutes: number;
+  readonly sweepMinutes: number;
+  readonly heartbeatSeconds: number;
+  /** Days for which a replaced checkpoint is billed. */
+  readonly replacedDays: number;
+};
+
+type Row = { readonly name: string; readonly usage: string; readonly dollars: number };
+
+/** The rows of README's tables of costs, and the sentence on checkpoints; each is a line or a part of one. */
+export function describeCosts(deployed: DeployedSettings): readonly string[] {
+  const idle = idleRows(deployed);
+  const jobs = jobRows(deployed);
+  const checkpoint = (PRICES.storedGbMonth / DAYS_A_MONTH) * deployed.replacedDays;
+  return [
+    ...[...idle, sumOf(idle), ...jobs, sumOf(jobs)].map(({ name, usage, dollars }) =>
+      `| ${name} | ${usage} | ${name.startsWith('**') ? `**${dollars.toFixed(2)}**` : dollars.toFixed(2)} |`.replace(
+        '|  |',
+        '| |',
+      ),
+    ),
+    `${checkpoint.toFixed(4)} dollars`,
+  ];
+}
+
+function idleRows(deployed: DeployedSettings): readonly Row[] {
+  const ticks = MINUTES_A_MONTH / deployed.watchMinutes;
+  const sweeps = MINUTES_A_MONTH / deployed.sweepMinutes;
+  const watch = runs(deployed.functionOf('watch'), ticks, 0.5);
+  const reads = ticks * 3;
+  return [
+    {
+      name: 'reconcile (`watch`)',
+      usage: `${count(ticks)} runs of 0.5 s, ${watch.size}; ${count(reads)} reads`,
+      dollars: watch.dollars + reads * PRICES.firestoreRead,
+    },
+    row('sweep', 'runs of 1.5 s', runs(deployed.functionOf('teardown'), sweeps, 1.5)),
+  ];
+}
+
+function jobRows(deployed: DeployedSettings): readonly Row[] {
+  const heartbeats = (JOBS * SECONDS_A_JOB) / deployed.heartbeatSeconds;
+  const small = runs(deployed.functionOf('report'), 8 * JOBS, 2);
+  const [reads, writes] = [16 * JOBS, 24 * JOBS];
+  return [
+    row('heartbeats', 'requests of 0.1 s', runs(deployed.functionOf('heartbeat'), heartbeats, BILLED_SECONDS_MIN)),
+    {
+      name: 'heartbeats in Firestore',
+      usage: `${count(heartbeats)} reads and writes`,
+      dollars: heartbeats * (PRICES.firestoreRead + PRICES.firestoreWrite),
+    },
+    row(
+      'provision and teardown, including waiting for Compute Engine',
+      'runs of 45 s',
+      runs(deployed.functionOf('provision'), 2 * JOBS, 45),
+    ),
+    { name: 'intake, reports', usage: `${count(8 * JOBS)} runs of 1 to 3 s`, dollars: small.dollars },
+    {
+      name: 'jobs in Firestore',
+      usage: `${count(reads)} reads, ${count(writes)} writes`,
+      dollars: reads * PRICES.firestoreRead + writes * PRICES.firestoreWrite,
+    },
+    { name: 'logs', usage: '1 GB, after the free 50 GB', dollars: PRICES.loggedGib },
+  ];
+}
+
+function row(name: string, runsOf: string, { times, size, dollars }: ReturnType<typeof runs>): Row {
+  return { name, usage: `${count(times)} ${runsOf}, ${size}`, dollars };
+}
+
+function runs({ memory, cpu }: FunctionSize, times: number, seconds: number) {
+  const [cpus, cpuName] = cpu === null ? (DEFAULT_CPUS[memory] ?? [1, '1 vCPU']) : [Number(cpu), `${cpu} vCPU`];
+  const mebibytes = Number.parseInt(memory, 10);
+  const perSecond = cpus * PRICES.vcpuSecond + (mebibytes / 1_024) * PRICES.gibSecond;
+  return { times, size: `${cpuName}, ${mebibytes} MiB`, dollars: times * (seconds * perSecond + PRICES.request) };
+}
+
+function sumOf(rows: readonly Row[]): Row {
+  const dollars = rows.reduce((sum, part) => sum + Number(part.dollars.toFixed(2)), 0);
+  return { name: '**sum**', usage: '', dollars };
+}
+
+function count(value: number): string {
+  return value.toLocaleString('en-US');
+}

@@ -1,3 +1,4 @@
+import itertools
 import sys
 import threading
 import unittest
@@ -79,6 +80,20 @@ class LogShipperTest(unittest.TestCase):
             shipper.add_output('stdout', ['last'])
             shipper.close(0.05, lambda is_unreachable=is_unreachable: is_unreachable and not self.batches)
             self.assertEqual([line.text for batch in self.batches for line in batch], delivered)
+
+    def test_delivers_the_last_lines_after_an_outage_that_made_its_pauses_long(self) -> None:
+        failures = iter(range(2))
+
+        def send(batch: Sequence[LogLine]) -> None:
+            if next(failures, None) is not None:
+                raise TransientError('no connection')
+            self.batches.append(batch)
+
+        shipper = LogShipper(LogSettings('vm-0', 0.01, delays=lambda: itertools.repeat(20.0)), send)
+        shipper.add_output('stdout', ['last'])
+        shipper.start()
+        shipper.close(10)
+        self.assertEqual([line.text for batch in self.batches for line in batch], ['last'])
 
     def test_sends_every_line_once_in_order_and_in_bounded_batches(self) -> None:
         self.assertEqual(self.ship(self.batches.append, 2_000), [f'line {number}' for number in range(2_000)])

@@ -4,7 +4,7 @@ import threading
 import time
 from collections import deque
 from dataclasses import dataclass, field
-from typing import Callable, Deque, List, Sequence
+from typing import Callable, Deque, Iterator, List, Sequence
 
 from vm_agent.http.retry import TransientError, backoff_delays
 from vm_agent.logs.cloud_logging import BatchRejected, EntriesRejected
@@ -18,6 +18,8 @@ QUEUE_BYTES_MAX = 8_388_608
 # Rejected parts of one batch: bisection finds one bad entry of 500 in ten; if all parts are rejected, the cause is not
 # single entries.
 REJECTIONS_MAX = 64
+# While closing: a pause that grew during an outage would exceed what is left of `seconds_max`, and end the delivery.
+CLOSING_DELAY_SECONDS_MAX = 1.0
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,8 @@ class LogSettings:
     flush_seconds: float
     mask: Mask = field(default_factory=Mask)
     """Applied to the agent's own lines; the program's are already masked."""
+    delays: Callable[[], Iterator[float]] = backoff_delays
+    """Seconds to wait between tries."""
 
 
 class LogShipper:
@@ -148,12 +152,14 @@ class LogShipper:
         return True
 
     def _send_with_retry(self, batch: Sequence[LogLine]) -> bool:
-        for delay_seconds in backoff_delays():
+        for delay_seconds in self._settings.delays():
             try:
                 self._send(batch)
                 return True
             except TransientError as error:
                 with self._changed:
+                    if self._is_closing:
+                        delay_seconds = min(delay_seconds, CLOSING_DELAY_SECONDS_MAX)
                     seconds_left = self._give_up_at - time.monotonic()
                     if seconds_left < delay_seconds and self._is_unreachable():
                         self._give_up_at = time.monotonic() + self._flush_seconds_max
@@ -163,8 +169,8 @@ class LogShipper:
                         return False
                     self._changed.wait_for(lambda: self._is_closing, delay_seconds)
                 if self._is_closing:
-                    time.sleep(min(delay_seconds, 1))
-        raise AssertionError('backoff_delays never ends')
+                    time.sleep(min(delay_seconds, CLOSING_DELAY_SECONDS_MAX))
+        raise AssertionError('delays never end')
 
     def _report_lost(self, lost: Sequence[LogLine], rejection: BatchRejected) -> None:
         lines = '1 line, which is lost' if len(lost) == 1 else f'{len(lost)} lines, which are lost'

@@ -4,6 +4,8 @@ import { type Job, stateOf } from '#shared/domain/job.ts';
 export type Effect =
   | { readonly type: 'PROVISION'; readonly jobId: string; readonly attempt: number; readonly placementRound: number }
   | { readonly type: 'TEARDOWN'; readonly jobId: string }
+  /** Tell the tuning that the job of its trial has closed. */
+  | { readonly type: 'REPORT_TRIAL'; readonly jobId: string; readonly tuningId: string; readonly ordinal: number }
   | { readonly type: 'JOB_UPDATE'; readonly jobId: string; readonly state: string; readonly attempt: number };
 
 /** The job after an event, and the effects to publish. */

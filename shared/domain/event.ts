@@ -84,6 +84,8 @@ export type JobEvent = { readonly eventId: string; readonly jobId: string; reado
   | { readonly type: 'HELD_FAILURE_RESOLVED'; readonly attempt: number; readonly exit: ReplicaExit }
   | { readonly type: 'ATTEMPT_INTERRUPTED'; readonly attempt: number; readonly cause: Cause }
   | { readonly type: 'CANCEL_REQUESTED' }
+  /** End the program before its own end, save its outputs, and succeed. */
+  | { readonly type: 'STOP_REQUESTED' }
   | {
       readonly type: 'DELIVERY_EXHAUSTED';
       readonly topic: string;

@@ -71,10 +71,26 @@ export type AttemptRecord = {
 export const ATTEMPT_RECORDS_MAX = 50;
 
 /** How a job ends; decided before its VMs are deleted. */
-export type Verdict = { readonly state: 'SUCCEEDED' | 'FAILED' | 'CANCELLED'; readonly cause: Cause | null };
+export type Verdict = {
+  readonly state: 'SUCCEEDED' | 'FAILED' | 'CANCELLED';
+  readonly cause: Cause | null;
+  /** Set if the program was asked to end before its own end, and succeeded with what it had. */
+  readonly isStoppedEarly?: true | undefined;
+};
+
+/** The tuning and the trial that a job belongs to. */
+export type TrialRef = {
+  readonly tuningId: string;
+  /** From 1; as text, the trial's id. */
+  readonly ordinal: number;
+  /** The metrics that the tuning needs: the agent reports their history, not only their last values. */
+  readonly metricIds: readonly string[];
+};
 
 type JobCommon = {
   readonly jobId: string;
+  /** Null for a job that users submitted. */
+  readonly trial: TrialRef | null;
   readonly spec: JobSpec;
   readonly packages: readonly PackageRef[];
   readonly source: JobSource;
@@ -162,6 +178,11 @@ export type Job =
       readonly status: 'RUNNING';
       readonly ranAt: TimestampMs;
       readonly uploadingAt: TimestampMs | null;
+      /**
+       * When the program was asked to end before its own end; null if it was not. Heartbeats are answered STOP, and the
+       * job succeeds once its outputs are saved.
+       */
+      readonly stopRequestedAt: TimestampMs | null;
     })
   | (Unfinished & { readonly status: 'CLOSING'; readonly verdict: Verdict; readonly shownAs: JobState })
   | (JobCommon & { readonly status: 'CLOSED'; readonly verdict: Verdict; readonly endedAt: TimestampMs });

@@ -17,6 +17,8 @@ export type Study = {
   readonly parameters: readonly Parameter[];
   /** An earlier study whose trials this one starts from. */
   readonly resumeJobId: string | null;
+  /** List price of all trials in US dollars at which the study ends with what it has found; null for no limit. */
+  readonly maxCostUsd: number | null;
 };
 
 export const STUDY_ALGORITHMS = ['BAYESIAN', 'GRID', 'RANDOM', 'POPULATION_BASED'] as const;
@@ -34,6 +36,8 @@ export type Metric = {
 /** When an unpromising trial is stopped. AUTOMATIC leaves the rule to the service, as AI Platform did. */
 export type EarlyStopping =
   | { readonly rule: 'AUTOMATIC' }
+  /** Asynchronous successive halving (Li et al. 2020): at each rung, the best third of the trials so far go on. */
+  | { readonly rule: 'ASHA' }
   | { readonly rule: 'DECAY_CURVE' | 'MEDIAN'; readonly usesElapsedTime: boolean }
   | {
       readonly rule: 'CONVEX';

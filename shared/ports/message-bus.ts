@@ -5,6 +5,7 @@ export const TOPICS = [
   'control',
   'provision',
   'teardown',
+  'tuning',
   'job-updates',
   'tick',
   'interruptions',

@@ -68,6 +68,21 @@ export const heartbeatSchema = z.object({
       .record(z.string().max(128), z.object({ value: z.enum(NON_FINITE_VALUES), step: z.number().nullable() }))
       .optional(),
   }),
+  /**
+   * Only from the master of a trial: what the program reported of the study's metrics since the last heartbeat that was
+   * answered, by increasing step; repeated until then.
+   */
+  measurements: z
+    .array(
+      z.object({
+        step: z.number(),
+        /** Running time of the program in this attempt. */
+        elapsedMs: z.number().min(0),
+        values: z.record(z.string().max(128), z.union([z.number(), z.enum(NON_FINITE_VALUES)])),
+      }),
+    )
+    .max(50)
+    .optional(),
   /** Not null exactly when the phase is EXITED. */
   exit: replicaExitReportSchema.nullable(),
   /** Absent until Compute Engine announces the end of the VM; sent before the outputs are saved. */

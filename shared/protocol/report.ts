@@ -11,6 +11,57 @@ const problemSchema = z.object({
   line: z.int().optional(),
 });
 
+/** Vertex AI's states of a trial (`Trial.State`), plus LOST for a trial that a machine or a user ended. */
+export const TRIAL_STATES = ['REQUESTED', 'ACTIVE', 'STOPPING', 'SUCCEEDED', 'INFEASIBLE', 'FAILED', 'LOST'] as const;
+
+/** One trial of a tuning. */
+export const trialViewSchema = z.object({
+  /** The ordinal as text: the first trial is `1`. */
+  trialId: z.string(),
+  jobId: z.string(),
+  state: z.enum(TRIAL_STATES),
+  parameters: z.record(z.string(), z.union([z.string(), z.number()])),
+  /** The measurement that counts; of a trial that has not ended, the last one. Null if there is none. */
+  objective: z.number().nullable(),
+  step: z.number().nullable(),
+  isTrialStoppedEarly: z.boolean(),
+  startTime: z.string().nullable(),
+  endTime: z.string().nullable(),
+  costUsd: z.number().nullable(),
+  /** Why a trial is INFEASIBLE, FAILED or LOST, in one sentence. */
+  reason: z.string().nullable(),
+  /** The lost trial whose values this one repeats. */
+  repeats: z.string().nullable(),
+});
+
+/** What a tuning adds to the view of a job. */
+export const tuningViewSchema = z.object({
+  metricId: z.string(),
+  goal: z.enum(['MAXIMIZE', 'MINIMIZE']),
+  algorithm: z.string(),
+  /** The rule of early stopping that is applied; null for none. */
+  earlyStopping: z.enum(['MEDIAN', 'ASHA']).nullable(),
+  trialsMax: z.int(),
+  parallelTrialsMax: z.int(),
+  /** Trials that have ended. */
+  completedTrialCount: z.int(),
+  counts: z.object({
+    succeeded: z.int(),
+    stoppedEarly: z.int(),
+    infeasible: z.int(),
+    failed: z.int(),
+    lost: z.int(),
+    running: z.int(),
+  }),
+  best: trialViewSchema.nullable(),
+  /** Why the tuning ended; null while it runs. */
+  stopReason: z.string().nullable(),
+  maxCostUsd: z.number().nullable(),
+  /** From the trials that have ended; null before the first, and for a tuning that has ended. */
+  forecast: z.object({ endTime: z.string().nullable(), totalUsd: z.number().nullable() }).nullable(),
+  resumes: z.array(z.string()),
+});
+
 /**
  * The user-facing view of a job: in the API, in `describe` and in the report. Times are RFC 3339, as on AI Platform.
  */
@@ -71,6 +122,10 @@ export const jobViewSchema = z.object({
       metrics: z.record(z.string(), z.union([z.number(), z.enum(NON_FINITE_VALUES)])),
     }),
   ),
+  /** Set for a hyperparameter tuning: its trials are jobs of their own. */
+  tuning: tuningViewSchema.nullable().default(null),
+  /** Set for the job of a trial. */
+  trial: z.object({ tuningId: z.string(), trialId: z.string() }).nullable().default(null),
   /** What the replicas of the current attempt reported; those of intake are in the report. */
   warnings: z.array(problemSchema).default([]),
   /** List prices of Compute Engine for the machines, in US dollars; null if a price is unknown. */
@@ -100,6 +155,8 @@ export const reportSchema = z.object({
 });
 
 export type Problem = z.infer<typeof problemSchema>;
+export type TrialView = z.infer<typeof trialViewSchema>;
+export type TuningView = z.infer<typeof tuningViewSchema>;
 export type JobView = z.infer<typeof jobViewSchema>;
 export type Report = z.infer<typeof reportSchema>;
 

@@ -21,6 +21,29 @@ export const teardownMessageSchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('SWEEP') }),
 ]);
 
+/** Message of the topic `tuning`: one step of a tuning, or the end of one of its trials' jobs. */
+export const tuningMessageSchema = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('SUGGEST'), tuningId: jobId, from: z.int().min(1), count: z.int().min(1) }),
+  z.object({ type: z.literal('START_TRIAL'), tuningId: jobId, ordinal: z.int().min(1) }),
+  z.object({
+    type: z.literal('STOP_TRIAL'),
+    tuningId: jobId,
+    ordinal: z.int().min(1),
+    how: z.enum(['STOP', 'CANCEL']),
+  }),
+  z.object({ type: z.literal('REPORT_TRIAL'), jobId, tuningId: jobId, ordinal: z.int().min(1) }),
+  /** A running trial has reached a rung of ASHA; `value` is of what is minimized. */
+  z.object({
+    type: z.literal('REPORT_RUNG'),
+    tuningId: jobId,
+    ordinal: z.int().min(1),
+    step: z.number(),
+    value: z.number(),
+  }),
+]);
+
+export type TuningMessage = z.infer<typeof tuningMessageSchema>;
+
 /**
  * A job update, on the topic `job-updates`: the state that users see changed. The job itself has the rest. `ANNOUNCE`
  * is the name that versions before 0.2 gave it.

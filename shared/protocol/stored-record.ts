@@ -96,6 +96,10 @@ const specSchema = z.object({
 
 const jobCommon = {
   jobId: z.string(),
+  trial: z
+    .object({ tuningId: z.string(), ordinal: z.int().min(1), metricIds: z.array(z.string()) })
+    .nullable()
+    .default(null),
   spec: specSchema,
   packages: z.array(z.object({ uri: z.string(), generation: z.string(), crc32c: z.string(), sizeBytes: z.number() })),
   source: z.object({ uri: z.string(), deliveryId: z.string(), digest: z.string(), reportUri: z.string() }),
@@ -162,7 +166,11 @@ const placed = {
   heldFailure: heldFailureSchema.nullable().default(null),
 };
 
-const verdict = z.object({ state: z.enum(['SUCCEEDED', 'FAILED', 'CANCELLED']), cause: causeSchema.nullable() });
+const verdict = z.object({
+  state: z.enum(['SUCCEEDED', 'FAILED', 'CANCELLED']),
+  cause: causeSchema.nullable(),
+  isStoppedEarly: z.literal(true).optional(),
+});
 
 const jobSchema = z.discriminatedUnion('status', [
   z.object({ ...unfinished, status: z.literal('QUEUED'), isBackingOff: z.boolean() }),
@@ -177,6 +185,7 @@ const jobSchema = z.discriminatedUnion('status', [
     status: z.literal('RUNNING'),
     ranAt: timestamp,
     uploadingAt: timestamp.nullable().default(null),
+    stopRequestedAt: timestamp.nullable().default(null),
   }),
   z.object({ ...unfinished, status: z.literal('CLOSING'), verdict, shownAs: z.enum(JOB_STATES) }),
   z.object({ ...jobCommon, status: z.literal('CLOSED'), verdict, endedAt: timestamp }),
@@ -254,6 +263,7 @@ export function parseEach<Stored, Item>(
 const storedEffectSchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('PROVISION'), jobId: z.string(), attempt: z.int(), placementRound: z.int() }),
   z.object({ type: z.literal('TEARDOWN'), jobId: z.string() }),
+  z.object({ type: z.literal('REPORT_TRIAL'), jobId: z.string(), tuningId: z.string(), ordinal: z.int() }),
   z.object({ type: z.literal('ANNOUNCE'), jobId: z.string(), state: z.string(), attempt: z.int() }),
 ]);
 

@@ -105,6 +105,8 @@ export const vmConfigSchema = z.object({
     syncSeconds: z.number().positive(),
     logSeconds: z.number().positive(),
   }),
+  /** Only for a trial of a tuning: its id, and the metrics whose history is reported. */
+  trial: z.object({ trialId: z.string().min(1), metricIds: z.array(z.string().min(1)).min(1).max(20) }).optional(),
   /** Where installed packages are kept for later starts; without it, they are installed at every start. */
   cachedEnvironments: z
     .object({

@@ -16,6 +16,7 @@ const COMMIT_TRIES_MAX = 8;
 const TOPIC_OF: Readonly<Record<Effect['type'], Topic>> = {
   PROVISION: 'provision',
   TEARDOWN: 'teardown',
+  REPORT_TRIAL: 'tuning',
   JOB_UPDATE: 'job-updates',
 };
 

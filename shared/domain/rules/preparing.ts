@@ -161,6 +161,7 @@ export function onReplicaStarted(job: Preparing, event: EventOf<'REPLICA_STARTED
     status: 'RUNNING',
     ranAt: event.at,
     uploadingAt: null,
+    stopRequestedAt: null,
     firstRanAt: job.firstRanAt ?? event.at,
     waitingFor: null,
     wakeAt: heldFailure === null ? deadline : job.wakeAt,

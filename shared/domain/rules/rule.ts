@@ -37,10 +37,12 @@ function isNewWait(before: Cause | null, after: Cause | null): boolean {
 
 /** The fields that a job has in every status. */
 export function commonFields(job: Job) {
-  const { jobId, spec, packages, source, warnings, createdAt, attempt, placementRound, exhaustedZones, zones } = job;
+  const { jobId, trial, spec, packages, source, warnings, createdAt, attempt, placementRound, exhaustedZones, zones } =
+    job;
   const { firstRanAt, ranMs, counts, ledger, waitingFor, quotaWaitSince } = job;
   return {
     jobId,
+    trial,
     spec,
     packages,
     source,

@@ -41,7 +41,7 @@ export function checkStudy({ study, dialect }: JobDraft, findings: Findings): St
   const isComplete =
     metrics !== null && parameters !== null && algorithm !== null && trials !== null && measurement !== null;
   return isComplete && findings.problems.length === problemCount
-    ? { metrics, parameters, algorithm, measurement, ...trials, ...choices }
+    ? { metrics, parameters, algorithm, measurement, ...trials, ...choices, maxCostUsd: null }
     : null;
 }
 

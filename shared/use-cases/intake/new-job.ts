@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Job, JobIn, JobSource, PackageRef, TimestampMs, Warning } from '#shared/domain/job.ts';
+import type { Job, JobIn, JobSource, PackageRef, TimestampMs, TrialRef, Warning } from '#shared/domain/job.ts';
 import { ACCEPTED_BYTES_MAX, jsonBytesOf, WARNINGS_BYTES_MAX } from '#shared/domain/job-size.ts';
 import type { JobSpec } from '#shared/domain/job-spec.ts';
 import type { Timeouts } from '#shared/domain/timeouts.ts';
@@ -13,15 +13,21 @@ export type NewJob = {
   readonly warnings: readonly Problem[];
   readonly now: TimestampMs;
   readonly timeouts: Timeouts;
+  /** Set for the job of a tuning's trial. */
+  readonly trial?: TrialRef | null;
 };
 
 /** The job at the start of its first attempt. */
-export function newJob(spec: JobSpec, { source, zones, packages, warnings, now, timeouts }: NewJob): JobIn<'QUEUED'> {
+export function newJob(
+  spec: JobSpec,
+  { source, zones, packages, warnings, now, timeouts, trial = null }: NewJob,
+): JobIn<'QUEUED'> {
   return {
     status: 'QUEUED',
     isBackingOff: false,
     wakeAt: now + timeouts.provisionAnswerMs,
     jobId: spec.jobId,
+    trial,
     spec,
     packages,
     source,

@@ -35,6 +35,8 @@ export function viewJob(job: Job, replicas: readonly Replica[], now: TimestampMs
     waitingFor: viewWait(job),
     attempts: job.ledger.map(viewAttempt),
     replicas: shown.map((replica) => viewReplica(job, replica)),
+    tuning: null,
+    trial: job.trial === null ? null : { tuningId: job.trial.tuningId, trialId: String(job.trial.ordinal) },
     warnings: [...findRunWarnings(shown, job.spec.jobDir)],
     price: viewPrice(job, now),
   };

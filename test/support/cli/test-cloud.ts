@@ -197,6 +197,8 @@ export function viewOf(jobId: string, overrides: Partial<JobView> = {}): JobView
     attempts: [],
     replicas: [],
     warnings: [],
+    tuning: null,
+    trial: null,
     price: NO_PRICE,
     ...overrides,
   };

@@ -27,6 +27,7 @@ const WEIGHTS: Readonly<Record<JobEventType, number>> = {
   VMS_GONE: 3,
   NO_PLACEMENT_LEFT: 1,
   CANCEL_REQUESTED: 1,
+  STOP_REQUESTED: 1,
   DELIVERY_EXHAUSTED: 1,
 };
 const types: fc.Arbitrary<JobEventType> = fc.oneof(

@@ -20,6 +20,7 @@ export function queuedJob(limits: Partial<JobLimits> = {}): JobIn<'QUEUED'> {
     isBackingOff: false,
     wakeAt: 180_000,
     jobId: 'digits',
+    trial: null,
     spec: {
       jobId: 'digits',
       labels: {},
@@ -113,6 +114,7 @@ export function eventsFor(job: Job, at: number): { readonly [E in JobEventType]:
     HELD_FAILURE_RESOLVED: { ...named('HELD_FAILURE_RESOLVED'), attempt, exit: { outcome: 'FAILED', cause } },
     ATTEMPT_INTERRUPTED: { ...named('ATTEMPT_INTERRUPTED'), attempt, cause },
     CANCEL_REQUESTED: named('CANCEL_REQUESTED'),
+    STOP_REQUESTED: named('STOP_REQUESTED'),
     DELIVERY_EXHAUSTED: {
       ...named('DELIVERY_EXHAUSTED'),
       attempt,

@@ -96,6 +96,7 @@ describe('the TrainingInput of a job', () => {
         { id: 'kind', space: { kind: 'CATEGORICAL', values: ['A', 'b'] }, scale: 'NONE', children: [] },
       ],
       resumeJobId: 'before',
+      maxCostUsd: null,
     };
     expect(toTrainingInputDictionary({ ...SPEC, study }).hyperparameters).toEqual({
       goal: 'MAXIMIZE',

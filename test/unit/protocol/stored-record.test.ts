@@ -64,6 +64,7 @@ const fullSpec: JobSpec = {
     measurement: 'LAST',
     parameters: [{ id: 'rate', space: { kind: 'DOUBLE', min: 0, max: 1 }, scale: 'LINEAR', children: [] }],
     resumeJobId: null,
+    maxCostUsd: null,
   },
 };
 
@@ -149,6 +150,8 @@ describe('a stored job', () => {
       delete stored.spec.service;
       delete stored.counts.unusedVms;
       delete stored.quotaWaitSince;
+      delete stored.trial;
+      delete stored.stopRequestedAt;
       delete stored.heldFailure;
       expect(fieldsOf(stored)).toEqual(fieldsOf(OLD_RECORDS.jobs[name]));
     },

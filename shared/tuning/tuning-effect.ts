@@ -1,0 +1,29 @@
+import type { Trial } from '#shared/tuning/trial.ts';
+import { stateOfTuning, type Tuning } from '#shared/tuning/tuning.ts';
+
+/** What to do next, in the imperative: plain data, idempotent. Each becomes one message. */
+export type TuningEffect =
+  /** Choose values for the trials `from` to `from + count - 1`. */
+  | { readonly type: 'SUGGEST'; readonly tuningId: string; readonly from: number; readonly count: number }
+  /** Create the trial's job if there is none; report its end if it is closed. */
+  | { readonly type: 'START_TRIAL'; readonly tuningId: string; readonly ordinal: number }
+  /** STOP: end the program, save its outputs, count what it has reported. CANCEL: end it now. */
+  | {
+      readonly type: 'STOP_TRIAL';
+      readonly tuningId: string;
+      readonly ordinal: number;
+      readonly how: 'STOP' | 'CANCEL';
+    }
+  | { readonly type: 'JOB_UPDATE'; readonly jobId: string; readonly state: string; readonly attempt: 0 };
+
+/** The tuning after an event, the trials that were added or changed with it, and the effects to publish. */
+export type TuningTransition = {
+  readonly tuning: Tuning;
+  readonly trials: readonly Trial[];
+  readonly effects: readonly TuningEffect[];
+};
+
+/** Tells subscribers of job updates, and the report stage, what users see now. */
+export function tuningUpdateOf(tuning: Tuning): TuningEffect {
+  return { type: 'JOB_UPDATE', jobId: tuning.tuningId, state: stateOfTuning(tuning), attempt: 0 };
+}

@@ -1,0 +1,126 @@
+import type { JobSource, JobState, PackageRef, TimestampMs, Verdict, Warning } from '#shared/domain/job.ts';
+import type { JobSpec } from '#shared/domain/job-spec.ts';
+import type { Study } from '#shared/domain/study.ts';
+
+/** A trial that was started and is not known to have ended. */
+export type RunningTrial = {
+  readonly ordinal: number;
+  readonly jobId: string;
+  readonly since: TimestampMs;
+  /** Whether it was asked to stop before its end. */
+  readonly isStopping: boolean;
+};
+
+/**
+ * The values to beat at each step: the median of the completed trials' running means (Vizier's median stopping rule,
+ * Golovin et al. 2017, section 3.2.2), of what is minimized. Computed when a trial completes, so that a heartbeat reads
+ * no curves. At most CURVE_POINTS_MAX steps.
+ */
+export type MedianBar = {
+  readonly steps: readonly number[];
+  readonly medians: readonly number[];
+  readonly completedCount: number;
+};
+
+/** One rung of ASHA (Li et al. 2020): the best values so far, of what is minimized, of the trials that reached it. */
+export type Rung = {
+  readonly step: number;
+  readonly reachedCount: number;
+  /** The lowest values, ascending; as many as can decide whether a further one is among the best 1/3, at most 500. */
+  readonly best: readonly number[];
+};
+
+export type TuningCounts = {
+  /** Trials with an objective, those stopped early included. */
+  readonly succeeded: number;
+  readonly stoppedEarly: number;
+  readonly infeasible: number;
+  readonly failed: number;
+  readonly lost: number;
+};
+
+export type BestTrial = {
+  readonly ordinal: number;
+  readonly objective: number;
+  readonly at: TimestampMs;
+  /** Number of trials that had ended when it did, itself included. */
+  readonly afterTrials: number;
+};
+
+/** Why a tuning ended before `trialsMax`; null while it runs, and if it ran all trials. */
+export type StopReason =
+  | 'MAX_COST'
+  | 'MAX_RUNTIME'
+  | 'NO_PROGRESS'
+  | 'SPACE_EXHAUSTED'
+  | 'TRIALS_MAX'
+  | 'FAILED'
+  | 'CANCELLED';
+
+export type TuningCommon = {
+  /** Also the job id that users see. */
+  readonly tuningId: string;
+  /** What every trial runs, without its values. `spec.study` is null: `study` has it. */
+  readonly spec: JobSpec;
+  readonly study: Study;
+  readonly packages: readonly PackageRef[];
+  readonly zones: readonly string[];
+  readonly source: JobSource;
+  readonly warnings: readonly Warning[];
+  readonly createdAt: TimestampMs;
+  /** Earlier tunings whose trials are known here, the nearest first; at most RESUMES_MAX. */
+  readonly resumes: readonly string[];
+  /** Number of trials whose values are chosen; the next ordinal is one more. */
+  readonly suggestedCount: number;
+  readonly running: readonly RunningTrial[];
+  readonly counts: TuningCounts;
+  /** Lost trials since one that was not. */
+  readonly lostInRow: number;
+  readonly best: BestTrial | null;
+  readonly bar: MedianBar | null;
+  readonly rungs: readonly Rung[];
+  /** The last step of the longest completed curve; null before the first. */
+  readonly longestStep: number | null;
+  /** List price of the VMs of one trial, in US dollars an hour; null if unknown. */
+  readonly perHourUsd: number | null;
+  /** Of ended trials; those of unknown price count 0. */
+  readonly spentUsd: number;
+  readonly firstTrialAt: TimestampMs | null;
+  readonly stopReason: StopReason | null;
+};
+
+/**
+ * Hyperparameter tuning. CLOSING: the verdict is final, and trials that still run are being ended.
+ * Every tuning that is not CLOSED has a deadline, `wakeAt`, at which the reconciler re-checks it.
+ */
+export type Tuning =
+  | (TuningCommon & {
+      readonly status: 'SEARCHING';
+      /** The suggestions that are under way: at most one request at a time, for all free slots. */
+      readonly asked: { readonly from: number; readonly count: number; readonly at: TimestampMs } | null;
+      /** Whether there are no more values to try. */
+      readonly isExhausted: boolean;
+      /** Suggestion requests in a row that no delivery could handle. */
+      readonly suggestFailuresInRow: number;
+      readonly wakeAt: TimestampMs;
+    })
+  | (TuningCommon & { readonly status: 'CLOSING'; readonly verdict: Verdict; readonly wakeAt: TimestampMs })
+  | (TuningCommon & { readonly status: 'CLOSED'; readonly verdict: Verdict; readonly endedAt: TimestampMs });
+
+export const TUNING_STATUSES = ['SEARCHING', 'CLOSING', 'CLOSED'] as const satisfies readonly Tuning['status'][];
+export type TuningStatus = (typeof TUNING_STATUSES)[number];
+export type TuningIn<S extends TuningStatus> = Extract<Tuning, { status: S }>;
+
+export const RESUMES_MAX = 10;
+
+/** The state that users see. */
+export function stateOfTuning(tuning: Tuning): JobState {
+  switch (tuning.status) {
+    case 'CLOSED':
+      return tuning.verdict.state;
+    case 'CLOSING':
+      return tuning.verdict.state === 'CANCELLED' ? 'CANCELLING' : 'RUNNING';
+    default:
+      return tuning.suggestedCount === 0 ? 'QUEUED' : 'RUNNING';
+  }
+}

@@ -1,0 +1,50 @@
+import type { TimestampMs } from '#shared/domain/job.ts';
+import type { TrialOutcome, Values } from '#shared/tuning/trial.ts';
+import type { MedianBar } from '#shared/tuning/tuning.ts';
+
+/** What happened to a tuning, in the past tense. `eventId` is derived, so that duplicate deliveries are one event. */
+export type TuningEvent = {
+  readonly eventId: string;
+  readonly tuningId: string;
+  readonly at: TimestampMs;
+} /** Id `chosen-<from>`. Fewer values than asked for: the space has no others. */ & (
+  | {
+      readonly type: 'VALUES_CHOSEN';
+      readonly from: number;
+      readonly askedCount: number;
+      readonly values: readonly Values[];
+    }
+  /** Id `closed-<ordinal>`. */
+  | {
+      readonly type: 'TRIAL_CLOSED';
+      readonly ordinal: number;
+      readonly values: Values;
+      readonly chosenAt: TimestampMs;
+      readonly repeats: number | null;
+      readonly outcome: TrialOutcome;
+      readonly startedAt: TimestampMs | null;
+      readonly endedAt: TimestampMs;
+      readonly costUsd: number | null;
+      /** With this trial's curve; null if the study has no median rule or too few trials have completed. */
+      readonly bar: MedianBar | null;
+      /** The last step of this trial's curve; null if it has none or was stopped early. */
+      readonly completedStep: number | null;
+      /** Names of the metrics that the program reported, for the cause if none is the study's. */
+      readonly metricNames: readonly string[];
+    }
+  /** Id `rung-<ordinal>-<step>`. A running trial has reached a rung with this value, of what is minimized. */
+  | { readonly type: 'RUNG_REACHED'; readonly ordinal: number; readonly step: number; readonly value: number }
+  | { readonly type: 'CANCEL_REQUESTED' }
+  | { readonly type: 'DEADLINE_PASSED' }
+  /** A message of this tuning that no delivery could handle; `ordinal` is null for a suggestion request. */
+  | {
+      readonly type: 'DELIVERY_EXHAUSTED';
+      readonly messageType: string;
+      readonly ordinal: number | null;
+      readonly from: number | null;
+      readonly problem: string;
+    }
+);
+
+export type TuningEventType = TuningEvent['type'];
+export type TuningEventOf<E extends TuningEventType> = Extract<TuningEvent, { type: E }>;

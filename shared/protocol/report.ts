@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { NON_FINITE_VALUES } from '#shared/domain/replica.ts';
+import type { Study } from '#shared/domain/study.ts';
 
 /** A problem or warning of a submission: what it is, where, and how to fix it. */
 const problemSchema = z.object({
@@ -60,6 +61,8 @@ export const tuningViewSchema = z.object({
   /** From the trials that have ended; null before the first, and for a tuning that has ended. */
   forecast: z.object({ endTime: z.string().nullable(), totalUsd: z.number().nullable() }).nullable(),
   resumes: z.array(z.string()),
+  /** What is searched and how, as validated: descriptions in Vertex AI's form and exports show the parameters. */
+  study: z.custom<Study>((value) => typeof value === 'object' && value !== null && 'parameters' in value),
 });
 
 /**

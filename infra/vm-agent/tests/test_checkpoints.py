@@ -87,6 +87,9 @@ class Run:
         assert program.stdout is not None
         kill = threading.Timer(RUN_SECONDS, program.kill)
         for line in program.stdout:
+            if not line.endswith('\n'):
+                # The program was killed while it printed.
+                break
             self.steps.append(SavedStep(*map(float, line.split()[1:])))
             if len(self.steps) == SAVES_MIN:
                 kill.interval = max(0.0, self.steps[0].at + RUN_SECONDS - time.time())

@@ -8,6 +8,7 @@ import type { LogStore } from '#shared/ports/log-store.ts';
 import type { MessageBus } from '#shared/ports/message-bus.ts';
 import type { ObjectStore } from '#shared/ports/object-store.ts';
 import type { ReplicaStore } from '#shared/ports/replica-store.ts';
+import type { CurveStore, TuningStore } from '#shared/ports/tuning-store.ts';
 import type { VmProvider } from '#shared/ports/vm-provider.ts';
 import type { IntakeSettings } from '#shared/use-cases/intake/intake-settings.ts';
 import type { VmSettings } from '#shared/use-cases/provision/vm-request.ts';
@@ -16,6 +17,8 @@ import type { VmSettings } from '#shared/use-cases/provision/vm-request.ts';
 export type FunctionPorts = {
   readonly jobs: JobStore;
   readonly replicas: ReplicaStore;
+  readonly tunings: TuningStore;
+  readonly curves: CurveStore;
   readonly capacity: CapacityHistory;
   readonly bus: MessageBus;
   readonly vms: VmProvider;

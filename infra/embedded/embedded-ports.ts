@@ -25,8 +25,10 @@ import type { EmbeddedConfig } from '#infra/embedded/embedded-config.ts';
 import { readEmbeddedIntakeSettings } from '#infra/embedded/embedded-intake.ts';
 import { HOST } from '#infra/embedded/http/server.ts';
 import { openSqliteCapacityHistory } from '#infra/embedded/job-state/capacity-history.ts';
+import { openSqliteCurveStore } from '#infra/embedded/job-state/curve-store.ts';
 import { openSqliteJobStore } from '#infra/embedded/job-state/job-store.ts';
 import { openSqliteReplicaStore } from '#infra/embedded/job-state/replica-store.ts';
+import { openSqliteTuningStore } from '#infra/embedded/job-state/tuning-store.ts';
 import { type MessageQueue, openSqliteMessageQueue } from '#infra/embedded/pubsub/message-queue.ts';
 import { openSqliteSecretStore, type SecretStore } from '#infra/embedded/secret-manager/secret-store.ts';
 import type { Environment } from '#infra/embedded/vm-proxy/environment.ts';
@@ -93,6 +95,8 @@ export async function openEmbeddedPorts(options: Options): Promise<EmbeddedPorts
   const functions: FunctionPorts = {
     jobs: openSqliteJobStore(database),
     replicas: openSqliteReplicaStore(database),
+    tunings: openSqliteTuningStore(database),
+    curves: openSqliteCurveStore(database),
     capacity: openSqliteCapacityHistory(database),
     bus: queue,
     vms: withOutages(vms, outages),

@@ -34,7 +34,10 @@ export type JobStore = {
   listOutbox(jobId: string): Promise<readonly OutboxEntry[]>;
   /** Deletes a published entry; idempotent. */
   markPublished(jobId: string, entryId: string): Promise<void>;
-  /** Newest jobs first, then by id; `after` is the last job of the previous page. */
+  /**
+   * The jobs that users submitted, without those of trials, newest first, then by id; `after` is the last job of the
+   * previous page.
+   */
   list(page: {
     readonly countMax: number;
     readonly after?: { readonly createdAt: TimestampMs; readonly jobId: string };

@@ -23,7 +23,7 @@ const textMap = z.record(z.string(), z.string());
 
 const CAUSE_CODES = Object.keys(CAUSES) as [CauseCode, ...CauseCode[]];
 
-const causeSchema = z.object({
+export const storedCauseSchema = z.object({
   // A newer version may have written a code that is unknown here; its message and evidence are still valid.
   code: z.enum(CAUSE_CODES).catch('INTERNAL_ERROR'),
   message: z.string(),
@@ -65,13 +65,13 @@ const replicaGroupSchema = z.object({
   program: programSchema.nullable().default(null),
 });
 
-/** A study is stored with its job but not run by this version, so it is read back unchanged. */
+/** The study of a job file that was accepted by mistake; that of a tuning is stored with the tuning. */
 const studySchema = z.custom<Study>(
   (value) =>
     z.object({ metrics: z.array(z.unknown()).min(1), algorithm: z.enum(STUDY_ALGORITHMS) }).safeParse(value).success,
 );
 
-const specSchema = z.object({
+export const storedSpecSchema = z.object({
   jobId: z.string(),
   labels: textMap,
   replicaGroups: z.tuple([replicaGroupSchema], replicaGroupSchema),
@@ -94,14 +94,11 @@ const specSchema = z.object({
   study: studySchema.nullable().default(null),
 }) satisfies z.ZodType<JobSpec>;
 
-const jobCommon = {
-  jobId: z.string(),
-  trial: z
-    .object({ tuningId: z.string(), ordinal: z.int().min(1), metricIds: z.array(z.string()) })
-    .nullable()
-    .default(null),
-  spec: specSchema,
+/** What intake has accepted, in jobs and in tunings; no event changes it. */
+export const storedSubmission = {
+  spec: storedSpecSchema,
   packages: z.array(z.object({ uri: z.string(), generation: z.string(), crc32c: z.string(), sizeBytes: z.number() })),
+  zones: z.array(z.string()),
   source: z.object({ uri: z.string(), deliveryId: z.string(), digest: z.string(), reportUri: z.string() }),
   warnings: z
     .array(
@@ -115,10 +112,18 @@ const jobCommon = {
     )
     .default([]),
   createdAt: timestamp,
+};
+
+const jobCommon = {
+  ...storedSubmission,
+  jobId: z.string(),
+  trial: z
+    .object({ tuningId: z.string(), ordinal: z.int().min(1), metricIds: z.array(z.string()) })
+    .nullable()
+    .default(null),
   attempt: z.int().min(1),
   placementRound: count,
   exhaustedZones: z.array(z.string()),
-  zones: z.array(z.string()),
   firstRanAt: timestamp.nullable(),
   ranMs: z.number().default(0),
   counts: z.preprocess(
@@ -141,10 +146,10 @@ const jobCommon = {
       placedAt: timestamp.nullable(),
       ranAt: timestamp.nullable(),
       endedAt: timestamp,
-      cause: causeSchema.nullable(),
+      cause: storedCauseSchema.nullable(),
     }),
   ),
-  waitingFor: causeSchema.nullable(),
+  waitingFor: storedCauseSchema.nullable(),
   quotaWaitSince: timestamp.nullable().default(null),
 };
 
@@ -152,7 +157,7 @@ const unfinished = { ...jobCommon, wakeAt: timestamp };
 
 const heldFailureSchema = z.object({
   replica: z.string(),
-  cause: causeSchema,
+  cause: storedCauseSchema,
   failedAt: timestamp,
   heldAt: timestamp,
   hasMasterSucceeded: z.boolean(),
@@ -166,9 +171,9 @@ const placed = {
   heldFailure: heldFailureSchema.nullable().default(null),
 };
 
-const verdict = z.object({
+export const storedVerdictSchema = z.object({
   state: z.enum(['SUCCEEDED', 'FAILED', 'CANCELLED']),
-  cause: causeSchema.nullable(),
+  cause: storedCauseSchema.nullable(),
   isStoppedEarly: z.literal(true).optional(),
 });
 
@@ -187,13 +192,13 @@ const jobSchema = z.discriminatedUnion('status', [
     uploadingAt: timestamp.nullable().default(null),
     stopRequestedAt: timestamp.nullable().default(null),
   }),
-  z.object({ ...unfinished, status: z.literal('CLOSING'), verdict, shownAs: z.enum(JOB_STATES) }),
-  z.object({ ...jobCommon, status: z.literal('CLOSED'), verdict, endedAt: timestamp }),
+  z.object({ ...unfinished, status: z.literal('CLOSING'), verdict: storedVerdictSchema, shownAs: z.enum(JOB_STATES) }),
+  z.object({ ...jobCommon, status: z.literal('CLOSED'), verdict: storedVerdictSchema, endedAt: timestamp }),
 ]) satisfies z.ZodType<Job>;
 
 const exitSchema = z.discriminatedUnion('outcome', [
   z.object({ outcome: z.literal('SUCCEEDED'), savedNothing: z.literal(true).optional() }),
-  z.object({ outcome: z.literal('FAILED'), cause: causeSchema }),
+  z.object({ outcome: z.literal('FAILED'), cause: storedCauseSchema }),
 ]) satisfies z.ZodType<ReplicaExit>;
 
 const nullableNumber = z.number().nullable();
@@ -274,7 +279,7 @@ export function formatStoredJob(job: Job): string {
 
 /** Parses a stored job; throws an error that names the job and the field if no version could have written it. */
 export function parseStoredJob(json: string): Job {
-  return parse(jobSchema, json, 'job');
+  return parseStored(jobSchema, json, 'job');
 }
 
 /** The stored form of a replica record. */
@@ -284,7 +289,7 @@ export function formatStoredReplica(replica: Replica): string {
 
 /** Parses a stored replica record; throws like `parseStoredJob`. */
 export function parseStoredReplica(json: string): Replica {
-  const { suspectSince, ...replica } = parse(replicaSchema, json, 'replica record');
+  const { suspectSince, ...replica } = parseStored(replicaSchema, json, 'replica record');
   return suspectSince === undefined ? replica : { ...replica, suspectSince };
 }
 
@@ -296,16 +301,22 @@ export function formatStoredEffect(effect: Effect): string {
 
 /** Parses the effect of a stored outbox entry; throws like `parseStoredJob`. */
 export function parseStoredEffect(json: string): Effect {
-  const effect = parse(storedEffectSchema, json, 'outbox entry');
+  const effect = parseStored(storedEffectSchema, json, 'outbox entry');
   return effect.type === 'ANNOUNCE' ? { ...effect, type: 'JOB_UPDATE' } : effect;
 }
 
-function parse<Schema extends z.ZodType>(schema: Schema, json: string, what: string): z.infer<Schema> {
+/** Parses the JSON of a record; throws an error that names the record and the field if it is not valid. */
+export function parseStored<Schema extends z.ZodType>(schema: Schema, json: string, what: string): z.infer<Schema> {
   const record = withCurrentNames(JSON.parse(json));
   const parsed = schema.safeParse(record);
   if (!parsed.success) {
     const named = z.object({ jobId: z.string() }).safeParse(record);
-    const name = named.success ? ` of job ${named.data.jobId}` : '';
+    const tuning = z.object({ tuningId: z.string() }).safeParse(record);
+    const name = tuning.success
+      ? ` of tuning ${tuning.data.tuningId}`
+      : named.success
+        ? ` of job ${named.data.jobId}`
+        : '';
     throw new Error(`A stored ${what}${name} cannot be read by this version: ${z.prettifyError(parsed.error)}`);
   }
   return parsed.data;

@@ -146,6 +146,15 @@ function describeLists(store: () => JobStore): void {
     expect(idsOf(await store().list(pageAfter(2_000)))).toEqual(['at_1000']);
   });
 
+  it('lists no job of a trial, which is read and due as any other', async () => {
+    const trial = { tuningId: 'study', ordinal: 1, metricIds: ['accuracy'] };
+    await store().create(jobOf('study_trial_1', { createdAt: 2_000, wakeAt: 1_000, trial }), []);
+    await store().create(jobOf('digits', { createdAt: 1_000, wakeAt: 2_000 }), []);
+    expect(idsOf(await store().list({ countMax: 1 }))).toEqual(['digits']);
+    expect(idsOf(await store().listDue(2_000, 10))).toEqual(['study_trial_1', 'digits']);
+    expect((await store().read('study_trial_1'))?.job.trial).toEqual(trial);
+  });
+
   it('skips no job if a page ends between two of the same millisecond', async () => {
     for (const jobId of ['c', 'a', 'b']) {
       await store().create(jobOf(jobId, { createdAt: 1_000 }), []);

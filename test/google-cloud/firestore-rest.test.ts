@@ -2,8 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { describe, expect, inject, it } from 'vitest';
 import { connectState } from '#infra/google-cloud/compose/connect-state.ts';
 import { describeCapacityHistoryContract } from '../contract/capacity-history.contract.ts';
+import { describeCurveStoreContract } from '../contract/curve-store.contract.ts';
 import { describeJobStoreContract } from '../contract/job-store.contract.ts';
 import { describeReplicaStoreContract } from '../contract/replica-store.contract.ts';
+import { describeTuningStoreContract } from '../contract/tuning-store.contract.ts';
 import type { OpenStore } from '../support/contract/store-under-test.ts';
 
 const hosts = inject('emulatorHosts');
@@ -18,6 +20,8 @@ if (hosts === null) {
   // The library reads the emulator's address from the environment of the process, as in a deployed function.
   process.env.FIRESTORE_EMULATOR_HOST = hosts.firestore;
   describeJobStoreContract('Firestore over REST', asDeployed(hosts.firestore, 'jobs'));
+  describeTuningStoreContract('Firestore over REST', asDeployed(hosts.firestore, 'tunings'));
+  describeCurveStoreContract('Firestore over REST', asDeployed(hosts.firestore, 'curves'));
   describeReplicaStoreContract('Firestore over REST', asDeployed(hosts.firestore, 'replicas'));
   describeCapacityHistoryContract('Firestore over REST', asDeployed(hosts.firestore, 'capacity'));
 }

@@ -1,10 +1,14 @@
 import { describe, expect, inject, it } from 'vitest';
 import { createFirestoreCapacityHistory } from '#infra/google-cloud/firestore/firestore-capacity-history.ts';
+import { createFirestoreCurveStore } from '#infra/google-cloud/firestore/firestore-curve-store.ts';
 import { createFirestoreJobStore } from '#infra/google-cloud/firestore/firestore-job-store.ts';
 import { createFirestoreReplicaStore } from '#infra/google-cloud/firestore/firestore-replica-store.ts';
+import { createFirestoreTuningStore } from '#infra/google-cloud/firestore/firestore-tuning-store.ts';
 import { describeCapacityHistoryContract } from '../contract/capacity-history.contract.ts';
+import { describeCurveStoreContract } from '../contract/curve-store.contract.ts';
 import { describeJobStoreContract } from '../contract/job-store.contract.ts';
 import { describeReplicaStoreContract } from '../contract/replica-store.contract.ts';
+import { describeTuningStoreContract } from '../contract/tuning-store.contract.ts';
 import { onFirestore } from '../support/google-cloud/firestore-under-test.ts';
 
 const hosts = inject('emulatorHosts');
@@ -20,6 +24,14 @@ if (hosts === null) {
   describeJobStoreContract(
     'Firestore',
     onFirestore(hosts.firestore, (firestore) => createFirestoreJobStore(firestore, clock)),
+  );
+  describeTuningStoreContract(
+    'Firestore',
+    onFirestore(hosts.firestore, (firestore) => createFirestoreTuningStore(firestore, clock)),
+  );
+  describeCurveStoreContract(
+    'Firestore',
+    onFirestore(hosts.firestore, (firestore) => createFirestoreCurveStore(firestore, clock)),
   );
   describeReplicaStoreContract('Firestore', onFirestore(hosts.firestore, createFirestoreReplicaStore));
   describeCapacityHistoryContract('Firestore', onFirestore(hosts.firestore, createFirestoreCapacityHistory));

@@ -15,7 +15,9 @@ const SCHEMA = `
     job_id text primary key, revision integer not null, wake_at integer, created_at integer not null, body text not null
   ) strict;
   create index if not exists jobs_due on jobs (wake_at) where wake_at is not null;
-  create index if not exists jobs_by_age on jobs (created_at desc, job_id);
+  drop index if exists jobs_by_age;
+  create index if not exists jobs_listed on jobs (created_at desc, job_id)
+    where json_extract(body, '$.trial.tuningId') is null;
   create table if not exists handled_events (
     job_id text not null, event_id text not null, primary key (job_id, event_id)
   ) strict, without rowid;
@@ -107,7 +109,9 @@ function prepareStatements({ sql }: Database) {
     outbox: sql.prepare('select entry_id, body from owed_effects where job_id = ? order by position'),
     markPublished: sql.prepare('delete from owed_effects where job_id = ? and entry_id = ?'),
     list: sql.prepare(`
-      select body from jobs where created_at < :created_at or (created_at = :created_at and job_id > :job_id)
+      select body from jobs
+      where json_extract(body, '$.trial.tuningId') is null
+        and (created_at < :created_at or (created_at = :created_at and job_id > :job_id))
       order by created_at desc, job_id limit :count`),
   };
 }

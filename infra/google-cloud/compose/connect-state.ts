@@ -2,8 +2,10 @@ import { Firestore } from '@google-cloud/firestore';
 import type { Settings } from '#functions/settings.ts';
 import { authFor } from '#infra/google-cloud/compose/client-options.ts';
 import { createFirestoreCapacityHistory } from '#infra/google-cloud/firestore/firestore-capacity-history.ts';
+import { createFirestoreCurveStore } from '#infra/google-cloud/firestore/firestore-curve-store.ts';
 import { createFirestoreJobStore } from '#infra/google-cloud/firestore/firestore-job-store.ts';
 import { createFirestoreReplicaStore } from '#infra/google-cloud/firestore/firestore-replica-store.ts';
+import { createFirestoreTuningStore } from '#infra/google-cloud/firestore/firestore-tuning-store.ts';
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
 
 export type StateSettings = Settings<'PROJECT_ID' | 'FIRESTORE_DATABASE' | 'FIRESTORE_EMULATOR_HOST'>;
@@ -25,6 +27,8 @@ export function connectState(settings: StateSettings) {
     timeouts: TIMEOUTS,
     jobs: createFirestoreJobStore(firestore, clock),
     replicas: createFirestoreReplicaStore(firestore),
+    tunings: createFirestoreTuningStore(firestore, clock),
+    curves: createFirestoreCurveStore(firestore, clock),
     capacity: createFirestoreCapacityHistory(firestore),
   };
 }

@@ -9,6 +9,11 @@ export const COLLECTIONS = {
   outbox: 'owedEffects',
   replicas: 'replicas',
   capacityHistory: 'capacityRefusals',
+  tunings: 'tunings',
+  /** Below the document of their tuning, as are `curves` and the `handledEvents` of tunings. */
+  trials: 'trials',
+  curves: 'curves',
+  tuningOutbox: 'tuningOutbox',
 } as const;
 
 /** The composite indexes that these adapters' queries require. Firestore indexes single fields automatically. */
@@ -31,6 +36,18 @@ export const COMPOSITE_INDEXES = [
       ['refusedAt', 'DESCENDING'] as const,
     ],
   },
+  {
+    collection: COLLECTIONS.tunings,
+    fields: [['createdAt', 'DESCENDING'] as const, ['tuningId', 'ASCENDING'] as const],
+  },
+  {
+    collection: COLLECTIONS.tuningOutbox,
+    fields: [['addedAt', 'ASCENDING'] as const, ['position', 'ASCENDING'] as const],
+  },
+  {
+    collection: COLLECTIONS.tuningOutbox,
+    fields: [['tuningId', 'ASCENDING'] as const, ['addedAt', 'ASCENDING'] as const, ['position', 'ASCENDING'] as const],
+  },
 ] as const;
 
 /** Fields that hold whole records and are never queried: indexing them would cost writes and storage. */
@@ -38,6 +55,10 @@ export const UNINDEXED_FIELDS = [
   { collection: COLLECTIONS.jobs, field: 'body' },
   { collection: COLLECTIONS.outbox, field: 'effect' },
   { collection: COLLECTIONS.replicas, field: 'body' },
+  { collection: COLLECTIONS.tunings, field: 'body' },
+  { collection: COLLECTIONS.trials, field: 'body' },
+  { collection: COLLECTIONS.curves, field: 'body' },
+  { collection: COLLECTIONS.tuningOutbox, field: 'effect' },
 ] as const;
 
 /** The TTL field: Firestore deletes the document, typically within 24 hours after that time (docs, "TTL policies"). */
@@ -48,6 +69,7 @@ export const EXPIRING_COLLECTIONS = [
   COLLECTIONS.handledEvents,
   COLLECTIONS.replicas,
   COLLECTIONS.capacityHistory,
+  COLLECTIONS.curves,
 ] as const;
 
 const DAY_MS = 86_400_000;
@@ -58,7 +80,15 @@ export const HANDLED_EVENT_AGE_MS_MAX = 30 * DAY_MS;
 /** Usage and progress are read while a job runs and for some time after. */
 export const REPLICA_AGE_MS_MAX = 90 * DAY_MS;
 
+/** Curves are shown for some time after their trial; what counts of them is in the trial's own record. */
+export const CURVE_AGE_MS_MAX = 90 * DAY_MS;
+
 /** Converts any text to a valid document id, which may not contain `/` and may not be `.`, `..` or `__name__`. */
 export function toDocumentId(text: string): string {
   return `k${encodeURIComponent(text)}`;
+}
+
+/** The document id of a trial's records: ids in the order of the ordinals, which no query needs an index for. */
+export function toOrdinalId(ordinal: number): string {
+  return `t${String(ordinal).padStart(6, '0')}`;
 }

@@ -11,6 +11,7 @@ import {
   HANDLED_EVENT_AGE_MS_MAX,
   toDocumentId,
 } from '#infra/google-cloud/firestore/collections.ts';
+import { isAlreadyExisting } from '#infra/google-cloud/firestore/firestore-errors.ts';
 import type { Effect } from '#shared/domain/effect.ts';
 import type { Job } from '#shared/domain/job.ts';
 import type { Clock } from '#shared/ports/clock.ts';
@@ -24,9 +25,6 @@ import {
 } from '#shared/protocol/stored-record.ts';
 
 type Commit = Parameters<JobStore['commit']>[0];
-
-/** The gRPC code that Firestore's client throws if a document to be created exists (google.rpc.Code). */
-const ALREADY_EXISTS = 6;
 
 /**
  * Jobs in Firestore. One transaction writes the job's document, the handled event's and one for each outbox entry. The
@@ -111,7 +109,7 @@ async function create(documents: Documents, job: Job, effects: readonly Effect[]
     await batch.commit();
     return 'CREATED';
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === ALREADY_EXISTS) {
+    if (isAlreadyExisting(error)) {
       return 'EXISTS';
     }
     throw error;
@@ -158,11 +156,15 @@ function toOutboxEntries(
   });
 }
 
-/** Fields that are queried are stored beside the record. A closed job has no `wakeAt`, so it is never due. */
+/**
+ * Fields that are queried are stored beside the record. A closed job has no `wakeAt`, so it is never due; the job of a
+ * trial has no `createdAt`, so it is not listed.
+ */
 function toDocument(job: Job, revision: number): Parameters<DocumentReference['set']>[0] {
-  const { jobId, status, createdAt } = job;
+  const { jobId, status } = job;
   const wakeAt = job.status === 'CLOSED' ? null : job.wakeAt;
-  return { jobId, status, createdAt, wakeAt, revision, body: formatStoredJob(job) };
+  const listed = job.trial === null ? { createdAt: job.createdAt } : {};
+  return { jobId, status, ...listed, wakeAt, revision, body: formatStoredJob(job) };
 }
 
 function jobOf(document: DocumentSnapshot): Job {

@@ -22,17 +22,33 @@ locals {
       collection = "capacityRefusals"
       fields     = [["machineKey", "ASCENDING"], ["provisioningModel", "ASCENDING"], ["refusedAt", "DESCENDING"]]
     }
+    tunings-by-creation-time = {
+      collection = "tunings"
+      fields     = [["createdAt", "DESCENDING"], ["tuningId", "ASCENDING"]]
+    }
+    tuning-outbox-by-age = {
+      collection = "tuningOutbox"
+      fields     = [["addedAt", "ASCENDING"], ["position", "ASCENDING"]]
+    }
+    tuning-outbox-by-tuning = {
+      collection = "tuningOutbox"
+      fields     = [["tuningId", "ASCENDING"], ["addedAt", "ASCENDING"], ["position", "ASCENDING"]]
+    }
   }
 
   # Serialized records that no query filters by.
   unindexed_fields = {
-    job-body     = { collection = "jobs", field = "body" }
-    effect       = { collection = "owedEffects", field = "effect" }
-    replica-body = { collection = "replicas", field = "body" }
+    job-body      = { collection = "jobs", field = "body" }
+    effect        = { collection = "owedEffects", field = "effect" }
+    replica-body  = { collection = "replicas", field = "body" }
+    tuning-body   = { collection = "tunings", field = "body" }
+    trial-body    = { collection = "trials", field = "body" }
+    curve-body    = { collection = "curves", field = "body" }
+    tuning-effect = { collection = "tuningOutbox", field = "effect" }
   }
 
   expiry_field         = "expireAt"
-  expiring_collections = ["handledEvents", "replicas", "capacityRefusals"]
+  expiring_collections = ["handledEvents", "replicas", "capacityRefusals", "curves"]
 }
 
 resource "google_firestore_index" "this" {

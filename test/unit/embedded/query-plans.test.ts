@@ -3,6 +3,7 @@ import { type Database, openDatabase } from '#infra/embedded/data-dir/database.t
 import { openSqliteCapacityHistory } from '#infra/embedded/job-state/capacity-history.ts';
 import { openSqliteJobStore } from '#infra/embedded/job-state/job-store.ts';
 import { openSqliteReplicaStore } from '#infra/embedded/job-state/replica-store.ts';
+import { openSqliteTuningStore } from '#infra/embedded/job-state/tuning-store.ts';
 import { openSqliteMessageQueue } from '#infra/embedded/pubsub/message-queue.ts';
 import { closedJob, queuedJob } from '../../support/domain/example-job.ts';
 import { exampleReplica } from '../../support/domain/example-replica.ts';
@@ -56,6 +57,18 @@ describe('the cost of a reconciler tick', () => {
     expect(planOf('where wake_at <= ?')).toMatch(
       /^SEARCH jobs USING INDEX jobs_due \(wake_at[><=?]+( AND wake_at<\?)?\)$/,
     );
+  });
+
+  it('finds due tunings in the index of wake times, which has no closed tunings', () => {
+    openSqliteTuningStore(database);
+    expect(planOf('from tunings where wake_at <= ?')).toMatch(
+      /^SEARCH tunings USING INDEX tunings_due \(wake_at[><=?]+( AND wake_at<\?)?\)$/,
+    );
+  });
+
+  it('lists jobs from the index of those that users submitted, without sorting', () => {
+    openSqliteJobStore(database);
+    expect(planOf('order by created_at desc, job_id')).toBe('SEARCH jobs USING INDEX jobs_listed (created_at<?)');
   });
 
   it('pulls messages from the index of their topic, without sorting', () => {

@@ -1,0 +1,36 @@
+import type { Database } from '#infra/embedded/data-dir/database.ts';
+import type { CurveStore } from '#shared/ports/tuning-store.ts';
+import { parseEach } from '#shared/protocol/stored-record.ts';
+import { formatStoredCurve, parseStoredCurve } from '#shared/protocol/stored-tuning.ts';
+
+const SCHEMA = `
+  create table if not exists curves (
+    tuning_id text not null, ordinal integer not null, attempt integer not null, body text not null,
+    primary key (tuning_id, ordinal)
+  ) strict, without rowid;
+`;
+
+/** What trials have reported, one row per trial. */
+export function openSqliteCurveStore({ sql }: Database): CurveStore {
+  sql.exec(SCHEMA);
+  const write = sql.prepare(`
+    insert into curves values (?, ?, ?, ?)
+    on conflict do update set attempt = excluded.attempt, body = excluded.body
+    where curves.attempt <= excluded.attempt`);
+  const read = sql.prepare('select body from curves where tuning_id = ? and ordinal = ?');
+
+  return {
+    async read(tuningId, ordinal) {
+      const row = read.get(tuningId, ordinal);
+      return row && parseStoredCurve(String(row.body));
+    },
+    async write(curve) {
+      const { changes } = write.run(curve.tuningId, curve.ordinal, curve.attempt, formatStoredCurve(curve));
+      return changes === 0 ? 'OUTDATED' : 'WRITTEN';
+    },
+    async readMany(tuningId, ordinals) {
+      const rows = ordinals.map((ordinal) => read.get(tuningId, ordinal)).filter((row) => row !== undefined);
+      return parseEach(rows, ({ body }) => parseStoredCurve(String(body)));
+    },
+  };
+}

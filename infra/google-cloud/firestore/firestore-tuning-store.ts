@@ -1,0 +1,200 @@
+import {
+  type DocumentReference,
+  type DocumentSnapshot,
+  FieldPath,
+  FieldValue,
+  type Firestore,
+  Timestamp,
+} from '@google-cloud/firestore';
+import {
+  COLLECTIONS,
+  EXPIRY_FIELD,
+  HANDLED_EVENT_AGE_MS_MAX,
+  toDocumentId,
+  toOrdinalId,
+} from '#infra/google-cloud/firestore/collections.ts';
+import { isAlreadyExisting } from '#infra/google-cloud/firestore/firestore-errors.ts';
+import type { Clock } from '#shared/ports/clock.ts';
+import type { CommitOutcome } from '#shared/ports/job-store.ts';
+import type { TuningStore } from '#shared/ports/tuning-store.ts';
+import { parseEach } from '#shared/protocol/stored-record.ts';
+import {
+  formatStoredTrial,
+  formatStoredTuning,
+  formatStoredTuningEffect,
+  parseStoredTrial,
+  parseStoredTuning,
+  parseStoredTuningEffect,
+} from '#shared/protocol/stored-tuning.ts';
+import type { Trial } from '#shared/tuning/trial.ts';
+import type { Tuning } from '#shared/tuning/tuning.ts';
+import type { TuningEffect } from '#shared/tuning/tuning-effect.ts';
+
+type Commit = Parameters<TuningStore['commit']>[0];
+
+/**
+ * Tunings in Firestore. One transaction writes the tuning's document, one for each changed trial, the handled event's
+ * and one for each outbox entry: with PARALLEL_TRIALS_MAX new trials, 202 documents of a few KB each. Firestore limits
+ * a transaction to 10 MiB (docs, "Usage and limits").
+ */
+export function createFirestoreTuningStore(firestore: Firestore, clock: Clock): TuningStore {
+  const documents = documentsOf(firestore);
+  return {
+    create: (tuning, effects) => create(documents, tuning, effects),
+    commit: (change) => commit(documents, change, clock.now() + HANDLED_EVENT_AGE_MS_MAX),
+    async read(tuningId) {
+      const found = await documents.tuning(tuningId).get();
+      return found.exists ? { revision: Number(found.get('revision')), tuning: tuningOf(found) } : undefined;
+    },
+    async markPublished(tuningId, entryId) {
+      await documents.outboxEntry(tuningId, entryId).delete();
+    },
+    async readTrial(tuningId, ordinal) {
+      const found = await documents.trials(tuningId).doc(toOrdinalId(ordinal)).get();
+      return found.exists ? trialOf(found) : undefined;
+    },
+    async listTrials(tuningId, { afterOrdinal, countMax }) {
+      const page = documents
+        .trials(tuningId)
+        .orderBy(FieldPath.documentId())
+        .startAfter(toOrdinalId(afterOrdinal))
+        .limit(countMax);
+      return parseEach((await page.get()).docs, trialOf);
+    },
+    ...createLists(documents),
+  };
+}
+
+function createLists({
+  tunings,
+  outbox,
+}: Documents): Pick<TuningStore, 'listDue' | 'listTuningsWithOutbox' | 'listOutbox' | 'list'> {
+  return {
+    async listDue(now, countMax) {
+      const found = await tunings
+        .where('wakeAt', '<=', now)
+        .orderBy('wakeAt')
+        .limit(countMax)
+        .select('tuningId', 'wakeAt')
+        .get();
+      return found.docs.map((document) => ({
+        tuningId: String(document.get('tuningId')),
+        wakeAt: Number(document.get('wakeAt')),
+      }));
+    },
+    async listTuningsWithOutbox(countMax) {
+      const found = await outbox.orderBy('addedAt').orderBy('position').limit(countMax).select('tuningId').get();
+      return [...new Set(found.docs.map((document) => String(document.get('tuningId'))))];
+    },
+    async listOutbox(tuningId) {
+      const found = await outbox.where('tuningId', '==', tuningId).orderBy('addedAt').orderBy('position').get();
+      return found.docs.map((document) => ({
+        entryId: String(document.get('entryId')),
+        effect: parseStoredTuningEffect(String(document.get('effect'))),
+      }));
+    },
+    async list({ countMax, after }) {
+      const newest = tunings.orderBy('createdAt', 'desc').orderBy('tuningId').limit(countMax);
+      const page = after === undefined ? newest : newest.startAfter(after.createdAt, after.jobId);
+      return parseEach((await page.get()).docs, tuningOf);
+    },
+  };
+}
+
+function documentsOf(firestore: Firestore) {
+  const tunings = firestore.collection(COLLECTIONS.tunings);
+  const outbox = firestore.collection(COLLECTIONS.tuningOutbox);
+  const tuning = (tuningId: string) => tunings.doc(toDocumentId(tuningId));
+  return {
+    firestore,
+    tunings,
+    outbox,
+    tuning,
+    trials: (tuningId: string) => tuning(tuningId).collection(COLLECTIONS.trials),
+    outboxEntry: (tuningId: string, entryId: string) => outbox.doc(toDocumentId(`${tuningId}/${entryId}`)),
+    handled: (tuningId: string, eventId: string) =>
+      tuning(tuningId).collection(COLLECTIONS.handledEvents).doc(toDocumentId(eventId)),
+  };
+}
+
+type Documents = ReturnType<typeof documentsOf>;
+
+async function create(
+  documents: Documents,
+  tuning: Tuning,
+  effects: readonly TuningEffect[],
+): Promise<'CREATED' | 'EXISTS'> {
+  const batch = documents.firestore.batch();
+  batch.create(documents.tuning(tuning.tuningId), toDocument(tuning, 1));
+  for (const [document, entry] of toOutboxEntries(documents, tuning, { cause: 'created', effects })) {
+    batch.create(document, entry);
+  }
+  try {
+    await batch.commit();
+    return 'CREATED';
+  } catch (error) {
+    if (isAlreadyExisting(error)) {
+      return 'EXISTS';
+    }
+    throw error;
+  }
+}
+
+async function commit(
+  documents: Documents,
+  { expectedRevision, eventId, tuning, trials, effects }: Commit,
+  expireAt: number,
+): Promise<CommitOutcome> {
+  const tuningDocument = documents.tuning(tuning.tuningId);
+  const handled = documents.handled(tuning.tuningId, eventId);
+  return documents.firestore.runTransaction(async (transaction) => {
+    const [storedEvent, storedTuning] = await transaction.getAll(handled, tuningDocument);
+    if (storedEvent?.exists) {
+      return 'DUPLICATE';
+    }
+    if (storedTuning?.get('revision') !== expectedRevision) {
+      return 'STALE';
+    }
+    transaction.set(tuningDocument, toDocument(tuning, expectedRevision + 1));
+    for (const trial of trials) {
+      const document = documents.trials(trial.tuningId).doc(toOrdinalId(trial.ordinal));
+      transaction.set(document, { body: formatStoredTrial(trial) });
+    }
+    transaction.create(handled, { [EXPIRY_FIELD]: Timestamp.fromMillis(expireAt) });
+    for (const [document, entry] of toOutboxEntries(documents, tuning, { cause: eventId, effects })) {
+      transaction.create(document, entry);
+    }
+    return 'COMMITTED';
+  });
+}
+
+/** One document for each effect. Entries of one commit have the same time and are ordered by position. */
+function toOutboxEntries(
+  documents: Documents,
+  { tuningId }: Tuning,
+  { cause, effects }: { readonly cause: string; readonly effects: readonly TuningEffect[] },
+) {
+  return effects.map((effect, position) => {
+    const entryId = `${cause}/${position}`;
+    const addedAt = FieldValue.serverTimestamp();
+    return [
+      documents.outboxEntry(tuningId, entryId),
+      { tuningId, entryId, position, addedAt, effect: formatStoredTuningEffect(effect) },
+    ] as const;
+  });
+}
+
+/** Fields that are queried are stored beside the record. A closed tuning has no `wakeAt`, so it is never due. */
+function toDocument(tuning: Tuning, revision: number): Parameters<DocumentReference['set']>[0] {
+  const { tuningId, createdAt } = tuning;
+  const wakeAt = tuning.status === 'CLOSED' ? null : tuning.wakeAt;
+  return { tuningId, createdAt, wakeAt, revision, body: formatStoredTuning(tuning) };
+}
+
+function tuningOf(document: DocumentSnapshot): Tuning {
+  return parseStoredTuning(String(document.get('body')));
+}
+
+function trialOf(document: DocumentSnapshot): Trial {
+  return parseStoredTrial(String(document.get('body')));
+}

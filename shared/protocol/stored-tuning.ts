@@ -1,0 +1,214 @@
+import { z } from 'zod';
+import { NON_FINITE_VALUES } from '#shared/domain/replica.ts';
+import { type ConditionalParameter, type Parameter, STUDY_ALGORITHMS, type Study } from '#shared/domain/study.ts';
+import {
+  parseStored,
+  storedCauseSchema,
+  storedSubmission,
+  storedVerdictSchema,
+} from '#shared/protocol/stored-record.ts';
+import type { Curve, Measurement, Trial, TrialOutcome } from '#shared/tuning/trial.ts';
+import type { Tuning } from '#shared/tuning/tuning.ts';
+import type { TuningEffect } from '#shared/tuning/tuning-effect.ts';
+
+/**
+ * The stored form of the records that both tuning stores keep as JSON: tunings, trials, curves and outbox entries. Only
+ * this module knows it: a field that an older version did not write gets its default here.
+ */
+
+const timestamp = z.int();
+const count = z.int().min(0);
+const ordinal = z.int().min(1);
+const nullableNumber = z.number().nullable();
+const nullableTimestamp = timestamp.nullable();
+
+const scaleSchema = z.enum(['NONE', 'LINEAR', 'LOG', 'REVERSE_LOG']);
+
+const spaceSchema = z.discriminatedUnion('kind', [
+  z.object({ kind: z.enum(['DOUBLE', 'INTEGER']), min: z.number(), max: z.number() }),
+  z.object({ kind: z.literal('CATEGORICAL'), values: z.array(z.string()) }),
+  z.object({ kind: z.literal('DISCRETE'), values: z.array(z.number()) }),
+]);
+
+const parameterSchema: z.ZodType<Parameter> = z.object({
+  id: z.string(),
+  space: spaceSchema,
+  scale: scaleSchema,
+  children: z.lazy(() => z.array(childSchema)),
+});
+
+const childSchema: z.ZodType<ConditionalParameter> = z.object({
+  parentValues: z.array(z.union([z.string(), z.number()])),
+  parameter: parameterSchema,
+});
+
+const earlyStoppingSchema = z.discriminatedUnion('rule', [
+  z.object({ rule: z.enum(['AUTOMATIC', 'ASHA']) }),
+  z.object({ rule: z.enum(['DECAY_CURVE', 'MEDIAN']), usesElapsedTime: z.boolean() }),
+  z.object({
+    rule: z.literal('CONVEX'),
+    usesElapsedTime: z.boolean(),
+    stepsMax: nullableNumber,
+    stepsMin: nullableNumber,
+    measurementsMin: nullableNumber,
+    learningRateParameterId: z.string().nullable(),
+    updatesAllStoppedTrials: z.boolean(),
+  }),
+]);
+
+const runtimeConstraintSchema = z
+  .union([z.object({ maxMs: z.number() }), z.object({ endTime: z.string() })])
+  .nullable();
+
+const metricSchema = z.object({
+  id: z.string(),
+  goal: z.enum(['MAXIMIZE', 'MINIMIZE']),
+  safety: z.object({ threshold: z.number(), safeTrialsFractionMin: z.number() }).nullable(),
+});
+
+const studySchema = z.object({
+  metrics: z.tuple([metricSchema], metricSchema),
+  algorithm: z.enum(STUDY_ALGORITHMS),
+  trialsMax: ordinal,
+  parallelTrialsMax: ordinal,
+  failedTrialsMax: nullableNumber,
+  earlyStopping: earlyStoppingSchema.nullable(),
+  stoppingConditions: z
+    .object({
+      stopsRunningTrials: z.boolean(),
+      minimumRuntime: runtimeConstraintSchema,
+      maximumRuntime: runtimeConstraintSchema,
+      trialsMin: nullableNumber,
+      trialsMax: nullableNumber,
+      trialsWithoutProgressMax: nullableNumber,
+      withoutProgressMaxMs: nullableNumber,
+    })
+    .nullable(),
+  measurement: z.enum(['LAST', 'BEST']),
+  parameters: z.array(parameterSchema),
+  resumeJobId: z.string().nullable(),
+  maxCostUsd: nullableNumber,
+}) satisfies z.ZodType<Study>;
+
+const measurementSchema = z.object({
+  step: z.number(),
+  elapsedMs: z.number(),
+  values: z.record(z.string(), z.union([z.number(), z.enum(NON_FINITE_VALUES)])),
+}) satisfies z.ZodType<Measurement>;
+
+const outcomeSchema = z.discriminatedUnion('kind', [
+  z.object({
+    kind: z.literal('SUCCEEDED'),
+    objective: z.number(),
+    final: measurementSchema,
+    isStoppedEarly: z.boolean(),
+  }),
+  z.object({
+    kind: z.literal('INFEASIBLE'),
+    reason: z.enum(['METRIC_MISSING', 'NOT_FINITE', 'UNSAFE']),
+    message: z.string(),
+  }),
+  z.object({ kind: z.literal('FAILED'), cause: storedCauseSchema }),
+  z.object({ kind: z.literal('LOST'), cause: storedCauseSchema }),
+]) satisfies z.ZodType<TrialOutcome>;
+
+const trialSchema = z.object({
+  tuningId: z.string(),
+  ordinal,
+  jobId: z.string(),
+  values: z.record(z.string(), z.union([z.string(), z.number()])),
+  chosenAt: timestamp,
+  repeats: ordinal.nullable(),
+  startedAt: nullableTimestamp,
+  endedAt: nullableTimestamp,
+  costUsd: nullableNumber,
+  outcome: outcomeSchema.nullable(),
+}) satisfies z.ZodType<Trial>;
+
+const curveSchema = z.object({
+  tuningId: z.string(),
+  ordinal,
+  attempt: z.int().min(1),
+  points: z.array(measurementSchema),
+}) satisfies z.ZodType<Curve>;
+
+const tuningCommon = {
+  ...storedSubmission,
+  tuningId: z.string(),
+  study: studySchema,
+  resumes: z.array(z.string()),
+  suggestedCount: count,
+  running: z.array(z.object({ ordinal, jobId: z.string(), since: timestamp, isStopping: z.boolean() })),
+  counts: z.object({ succeeded: count, stoppedEarly: count, infeasible: count, failed: count, lost: count }),
+  lostInRow: count,
+  best: z.object({ ordinal, objective: z.number(), at: timestamp, afterTrials: count }).nullable(),
+  bar: z.object({ steps: z.array(z.number()), medians: z.array(z.number()), completedCount: count }).nullable(),
+  rungs: z.array(z.object({ step: z.number(), reachedCount: count, best: z.array(z.number()) })),
+  longestStep: nullableNumber,
+  perHourUsd: nullableNumber,
+  spentUsd: z.number(),
+  firstTrialAt: nullableTimestamp,
+  stopReason: z
+    .enum(['MAX_COST', 'MAX_RUNTIME', 'NO_PROGRESS', 'SPACE_EXHAUSTED', 'TRIALS_MAX', 'FAILED', 'CANCELLED'])
+    .nullable(),
+};
+
+const tuningSchema = z.discriminatedUnion('status', [
+  z.object({
+    ...tuningCommon,
+    status: z.literal('SEARCHING'),
+    asked: z.object({ from: ordinal, count: ordinal, at: timestamp }).nullable(),
+    isExhausted: z.boolean(),
+    suggestFailuresInRow: count,
+    wakeAt: timestamp,
+  }),
+  z.object({ ...tuningCommon, status: z.literal('CLOSING'), verdict: storedVerdictSchema, wakeAt: timestamp }),
+  z.object({ ...tuningCommon, status: z.literal('CLOSED'), verdict: storedVerdictSchema, endedAt: timestamp }),
+]) satisfies z.ZodType<Tuning>;
+
+const effectSchema = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('SUGGEST'), tuningId: z.string(), from: ordinal, count: ordinal }),
+  z.object({ type: z.literal('START_TRIAL'), tuningId: z.string(), ordinal }),
+  z.object({ type: z.literal('STOP_TRIAL'), tuningId: z.string(), ordinal, how: z.enum(['STOP', 'CANCEL']) }),
+  z.object({ type: z.literal('JOB_UPDATE'), jobId: z.string(), state: z.string(), attempt: z.literal(0) }),
+]) satisfies z.ZodType<TuningEffect>;
+
+/** The stored form of a tuning. */
+export function formatStoredTuning(tuning: Tuning): string {
+  return JSON.stringify(tuning);
+}
+
+/** Parses a stored tuning; throws an error that names the tuning and the field if no version could have written it. */
+export function parseStoredTuning(json: string): Tuning {
+  return parseStored(tuningSchema, json, 'tuning');
+}
+
+/** The stored form of a trial. */
+export function formatStoredTrial(trial: Trial): string {
+  return JSON.stringify(trial);
+}
+
+/** Parses a stored trial; throws like `parseStoredTuning`. */
+export function parseStoredTrial(json: string): Trial {
+  return parseStored(trialSchema, json, 'trial');
+}
+
+/** The stored form of a curve. */
+export function formatStoredCurve(curve: Curve): string {
+  return JSON.stringify(curve);
+}
+
+/** Parses a stored curve; throws like `parseStoredTuning`. */
+export function parseStoredCurve(json: string): Curve {
+  return parseStored(curveSchema, json, 'curve');
+}
+
+/** The stored form of the effect of an outbox entry. */
+export function formatStoredTuningEffect(effect: TuningEffect): string {
+  return JSON.stringify(effect);
+}
+
+/** Parses the effect of a stored outbox entry; throws like `parseStoredTuning`. */
+export function parseStoredTuningEffect(json: string): TuningEffect {
+  return parseStored(effectSchema, json, 'outbox entry');
+}

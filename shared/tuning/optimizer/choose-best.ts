@@ -1,0 +1,55 @@
+import type { Metric, Parameter } from '#shared/domain/study.ts';
+import { fitHyperparameters } from './fit-hyperparameters.ts';
+import { conditionOn } from './gaussian-process.ts';
+import { readSearchSpace } from './search-space.ts';
+import { type FinishedTrial, observationsOf, readTrials, selectTrials } from './trial-data.ts';
+
+/** Positions in the list of finished trials. */
+export type BestTrials = {
+  /** The trial that reported the best objective. */
+  readonly reported: number;
+  /** The trial whose values are expected to be best, given all trials: under noise, the best report was also lucky. */
+  readonly recommended: number;
+  /** The objective that the recommended trial's values are expected to have. */
+  readonly expected: number;
+};
+
+const FIT_TRIALS_MAX = 120;
+const MODEL_TRIALS_MAX = 300;
+const NOISE_MIN = 1e-3;
+
+/** The best of the finished trials; null if none has an objective. */
+export function chooseBest(request: {
+  readonly parameters: readonly Parameter[];
+  readonly goal: Metric['goal'];
+  readonly finished: readonly FinishedTrial[];
+}): BestTrials | null {
+  const space = readSearchSpace(request.parameters);
+  const data = readTrials(request.finished, { space, goal: request.goal });
+  const reported = indexOfLowest(data.targets);
+  if (reported === undefined) {
+    return null;
+  }
+  const fitted = fitHyperparameters(observationsOf(selectTrials(data, FIT_TRIALS_MAX), space));
+  const model = conditionOn(observationsOf(selectTrials(data, MODEL_TRIALS_MAX), space), fitted);
+  const means = data.points.map((point) => model.predict(point).mean);
+  const isNoisy = fitted.noiseVariance > NOISE_MIN;
+  const recommended = isNoisy ? (indexOfLowest(means) ?? reported) : reported;
+  return {
+    reported: data.positions[reported] ?? 0,
+    recommended: data.positions[recommended] ?? 0,
+    expected: isNoisy
+      ? data.objectiveOf(means[recommended] ?? 0)
+      : (request.finished[data.positions[reported] ?? 0]?.objective ?? 0),
+  };
+}
+
+function indexOfLowest(values: ArrayLike<number>): number | undefined {
+  let lowest: number | undefined;
+  for (let index = 0; index < values.length; index += 1) {
+    if (lowest === undefined || (values[index] ?? 0) < (values[lowest] ?? 0)) {
+      lowest = index;
+    }
+  }
+  return lowest;
+}

@@ -1,0 +1,142 @@
+import type { Metric } from '#shared/domain/study.ts';
+import { fitHyperparameters } from './fit-hyperparameters.ts';
+import { conditionOn, type GaussianProcess, type Hyperparameters, type Observations } from './gaussian-process.ts';
+import { createHalton, type Random } from './random.ts';
+import { findMostPromising } from './search-acquisition.ts';
+import { type Point, pointFromSamples, type SearchSpace } from './search-space.ts';
+import { type FinishedTrial, readTrials, selectEvenly, selectTrials, type TrialData } from './trial-data.ts';
+
+/** More trials would improve the model little, and its time grows with the square of their number. */
+const MODEL_TRIALS_MAX = 300;
+/** A step of the fit takes the cube of the number of trials. */
+const FIT_TRIALS_MAX = 120;
+const FAILURE_TRIALS_MAX = 150;
+const FAILURE_NOISE = 0.05;
+const ANCHORS_MAX = 5;
+/** Every so many suggestions, the model is made less certain between its trials. */
+const EXPLORATION_PERIOD = 4;
+const EXPLORATION_PRECISION_FACTOR = 4;
+const CANDIDATES_MIN = 150;
+const CANDIDATES_MAX = 500;
+const CANDIDATE_PRODUCTS_MAX = 2e7;
+
+export type SearchRequest = {
+  readonly finished: readonly FinishedTrial[];
+  readonly goal: Metric['goal'];
+  readonly seed: string;
+};
+
+export type SearchStep = {
+  readonly pending: readonly Point[];
+  readonly ordinal: number;
+  readonly random: Random;
+  readonly isTaken: (point: Point) => boolean;
+};
+
+export type Searcher = {
+  /** The next point to try; undefined if every point that was considered is taken. */
+  search(step: SearchStep): Point | undefined;
+};
+
+/** Searches with a Gaussian process; with points that cover the space evenly until there are trials to model. */
+export function createSearcher(request: SearchRequest, space: SearchSpace): Searcher {
+  const data = readTrials(request.finished, { space, goal: request.goal });
+  const startCount = Math.min(8, Math.max(4, space.dimensions.length + 1));
+  // If most trials fail, waiting for more that succeed would be a random search.
+  if (data.points.length < (data.failed.length > 20 ? 2 : startCount)) {
+    return createStart(space, { seed: request.seed, isEmpty: request.finished.length === 0 });
+  }
+  const fitted = fitModel(data, space);
+  const cautious = {
+    ...fitted,
+    precisions: fitted.precisions.map((precision) => precision * EXPLORATION_PRECISION_FACTOR),
+  };
+  const usual = createPendingModel(data, fitted, space);
+  const exploring = createPendingModel(data, cautious, space);
+  const failureModel = modelFailures(data, fitted, space);
+  return {
+    search({ pending, ordinal, random, isTaken }) {
+      const isExploring = ordinal % EXPLORATION_PERIOD === EXPLORATION_PERIOD - 1;
+      const { model, points } = (isExploring ? exploring : usual).with(pending);
+      const ranked = points
+        .map((point) => ({ point, mean: model.predict(point).mean }))
+        .sort((a, b) => a.mean - b.mean);
+      const candidates = Math.floor(CANDIDATE_PRODUCTS_MAX / points.length ** 2);
+      return findMostPromising({
+        space,
+        model,
+        failureModel,
+        best: ranked[0]?.mean ?? 0,
+        anchors: ranked.slice(0, ANCHORS_MAX).map(({ point }) => point),
+        candidatesCount: Math.min(CANDIDATES_MAX, Math.max(CANDIDATES_MIN, candidates)),
+        isTaken,
+        seed: `${request.seed}/${ordinal}/candidates`,
+        random,
+      });
+    },
+  };
+}
+
+/** A middle point first, then points that cover the space evenly. */
+function createStart(space: SearchSpace, { seed, isEmpty }: { seed: string; isEmpty: boolean }): Searcher {
+  const halton = createHalton(space.dimensions.length, seed);
+  const middle = new Float64Array(space.dimensions.length).fill(0.5);
+  return {
+    search({ ordinal, isTaken }) {
+      const point = pointFromSamples(space, ordinal === 0 && isEmpty ? middle : halton(ordinal));
+      return isTaken(point) ? undefined : point;
+    },
+  };
+}
+
+function fitModel(data: TrialData, space: SearchSpace): Hyperparameters {
+  return fitHyperparameters(observe(selectTrials(data, FIT_TRIALS_MAX), space));
+}
+
+function observe(
+  { points, targets }: Pick<TrialData, 'points' | 'targets'>,
+  { dimensions }: SearchSpace,
+): Observations {
+  return { points, targets, isCategory: dimensions.map(({ isCategory }) => isCategory) };
+}
+
+/**
+ * A model in which pending trials have ended as it predicts, so that the search does not return to them. Pending points
+ * are expected to be appended only.
+ */
+function createPendingModel(data: TrialData, hyperparameters: Hyperparameters, space: SearchSpace) {
+  const points: Point[] = [];
+  let model: GaussianProcess | null = null;
+  let pendingCount = 0;
+  return {
+    with(pending: readonly Point[]): { readonly model: GaussianProcess; readonly points: readonly Point[] } {
+      let current: GaussianProcess;
+      if (model === null) {
+        const observations = observe(selectTrials(data, MODEL_TRIALS_MAX), space);
+        points.push(...observations.points);
+        current = conditionOn(observations, hyperparameters);
+      } else {
+        current = model;
+      }
+      for (const point of pending.slice(pendingCount)) {
+        current = current.observe(point, current.predict(point).mean);
+        points.push(point);
+        pendingCount += 1;
+      }
+      model = current;
+      return { model, points };
+    },
+  };
+}
+
+/** Failed trials have no objective, and would be a cliff beside the optimum if they were given a bad one. */
+function modelFailures(data: TrialData, { precisions }: Hyperparameters, space: SearchSpace): GaussianProcess | null {
+  if (data.failed.length === 0) {
+    return null;
+  }
+  const succeeded = selectTrials(data, FAILURE_TRIALS_MAX).points;
+  const failed = selectEvenly(data.failed, FAILURE_TRIALS_MAX);
+  const targets = Float64Array.from([...succeeded.map(() => 1), ...failed.map(() => -1)]);
+  const hyperparameters = { precisions, signalVariance: 1, noiseVariance: FAILURE_NOISE };
+  return conditionOn(observe({ points: [...succeeded, ...failed], targets }, space), hyperparameters);
+}

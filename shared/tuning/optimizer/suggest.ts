@@ -1,0 +1,111 @@
+import type { Metric, Parameter, StudyAlgorithm } from '#shared/domain/study.ts';
+import type { Values } from '#shared/tuning/trial.ts';
+import { gridSize, gridValues } from './grid.ts';
+import { createRandom, type Random } from './random.ts';
+import {
+  keyOf,
+  type Point,
+  pointFromSamples,
+  pointOf,
+  readSearchSpace,
+  type SearchSpace,
+  valuesOf,
+} from './search-space.ts';
+import { createSearcher } from './searcher.ts';
+import type { FinishedTrial } from './trial-data.ts';
+
+export type SuggestRequest = {
+  readonly parameters: readonly Parameter[];
+  readonly goal: Metric['goal'];
+  readonly algorithm: Exclude<StudyAlgorithm, 'POPULATION_BASED'>;
+  /** Trials of earlier tunings come first; those with values that this space does not have are ignored. */
+  readonly finished: readonly FinishedTrial[];
+  readonly pending: readonly Values[];
+  /** The number of trials that were suggested before. */
+  readonly ordinal: number;
+  /** The tuning's id. */
+  readonly seed: string;
+};
+
+/**
+ * The values of the next trials, each chosen as if those before it were pending. The same request returns the same
+ * values. Returns fewer than `count` only at the end of a grid.
+ */
+export function suggest(request: SuggestRequest, count: number): readonly Values[] {
+  const { parameters, algorithm } = request;
+  const size = gridSize(parameters);
+  return algorithm === 'GRID' && size !== Infinity
+    ? listGrid(request, { size, count })
+    : chooseOneByOne(request, { size, count });
+}
+
+/** The first combinations that were not tried. */
+function listGrid({ parameters, finished, pending }: SuggestRequest, { size, count }: Extent): Values[] {
+  const space = readSearchSpace(parameters);
+  const taken = takenKeys(space, [...finished.map(({ values }) => values), ...pending]);
+  const chosen: Values[] = [];
+  for (let index = 0; index < size && chosen.length < count; index += 1) {
+    const values = gridValues(parameters, index);
+    const point = pointOf(space, values);
+    if (point === undefined || !taken.has(keyOf(point))) {
+      chosen.push(values);
+    }
+  }
+  return chosen;
+}
+
+/** The number of combinations, and of suggestions to make. */
+type Extent = { readonly size: number; readonly count: number };
+
+function chooseOneByOne(request: SuggestRequest, { size, count }: Extent): Values[] {
+  const space = readSearchSpace(request.parameters);
+  const pending = request.pending.flatMap((values) => pointOf(space, values) ?? []);
+  const taken = takenKeys(space, [...request.finished.map(({ values }) => values), ...request.pending]);
+  const searcher = request.algorithm === 'BAYESIAN' ? createSearcher(request, space) : null;
+  return Array.from({ length: count }, (_, index) => {
+    const ordinal = request.ordinal + index;
+    const random = createRandom(`${request.seed}/${ordinal}`);
+    const isTaken = (point: Point) => taken.has(keyOf(point));
+    const point =
+      searcher?.search({ pending, ordinal, random, isTaken }) ??
+      drawUntaken(request.parameters, { space, size, takenCount: taken.size, isTaken, random });
+    pending.push(point);
+    taken.add(keyOf(point));
+    return valuesOf(space, point);
+  });
+}
+
+function takenKeys(space: SearchSpace, trials: readonly Values[]): Set<string> {
+  return new Set(trials.flatMap((values) => pointOf(space, values) ?? []).map(keyOf));
+}
+
+type Draw = {
+  readonly space: SearchSpace;
+  readonly size: number;
+  readonly takenCount: number;
+  readonly isTaken: (point: Point) => boolean;
+  readonly random: Random;
+};
+
+const DRAWS_MAX = 20;
+
+/** A random point, of a finite space one that was not tried; any if all were. */
+function drawUntaken(parameters: readonly Parameter[], { space, size, takenCount, isTaken, random }: Draw): Point {
+  const draw = () => pointFromSamples(space, Float64Array.from(space.dimensions, random));
+  for (let tries = 0; tries < DRAWS_MAX; tries += 1) {
+    const point = draw();
+    if (!isTaken(point)) {
+      return point;
+    }
+  }
+  if (Number.isSafeInteger(size)) {
+    const first = Math.floor(random() * size);
+    for (let offset = 0; offset < Math.min(size, takenCount + 1); offset += 1) {
+      const point = pointOf(space, gridValues(parameters, (first + offset) % size));
+      if (point !== undefined && !isTaken(point)) {
+        return point;
+      }
+    }
+  }
+  return draw();
+}

@@ -21,7 +21,11 @@ export type Regrets = {
   readonly recommended: number;
 };
 
-export type SearchResult = { readonly regrets: readonly Regrets[]; readonly msPerSuggestion: number };
+export type SearchResult = {
+  readonly finished: readonly FinishedTrial[];
+  readonly regrets: readonly Regrets[];
+  readonly msPerSuggestion: number;
+};
 
 /** `parallel` trials are always pending; which of them ends next is drawn, equally for all samplers. */
 export async function runSearch(sampler: Sampler, options: RunOptions & { trials: number }): Promise<SearchResult> {
@@ -45,7 +49,7 @@ export async function runSearch(sampler: Sampler, options: RunOptions & { trials
       regrets.push({ trials: finished.length, ...regretsOf(problem, finished) });
     }
   }
-  return { regrets, msPerSuggestion: ms / trials };
+  return { finished, regrets, msPerSuggestion: ms / trials };
 }
 
 const NO_OBJECTIVE_REGRET = 3;

@@ -1,10 +1,17 @@
 import type { Metric } from '#shared/domain/study.ts';
 import { fitHyperparameters } from './fit-hyperparameters.ts';
-import { conditionOn, type GaussianProcess, type Hyperparameters, type Observations } from './gaussian-process.ts';
+import { conditionOn, type GaussianProcess, type Hyperparameters } from './gaussian-process.ts';
 import { createHalton, type Random } from './random.ts';
 import { findMostPromising } from './search-acquisition.ts';
 import { type Point, pointFromSamples, type SearchSpace } from './search-space.ts';
-import { type FinishedTrial, readTrials, selectEvenly, selectTrials, type TrialData } from './trial-data.ts';
+import {
+  type FinishedTrial,
+  observationsOf,
+  readTrials,
+  selectEvenly,
+  selectTrials,
+  type TrialData,
+} from './trial-data.ts';
 
 /** More trials would improve the model little, and its time grows with the square of their number. */
 const MODEL_TRIALS_MAX = 300;
@@ -18,7 +25,7 @@ const EXPLORATION_PERIOD = 4;
 const EXPLORATION_PRECISION_FACTOR = 4;
 const CANDIDATES_MIN = 150;
 const CANDIDATES_MAX = 500;
-const CANDIDATE_PRODUCTS_MAX = 2e7;
+const CANDIDATE_PRODUCTS_MAX = 1e7;
 
 export type SearchRequest = {
   readonly finished: readonly FinishedTrial[];
@@ -90,14 +97,7 @@ function createStart(space: SearchSpace, { seed, isEmpty }: { seed: string; isEm
 }
 
 function fitModel(data: TrialData, space: SearchSpace): Hyperparameters {
-  return fitHyperparameters(observe(selectTrials(data, FIT_TRIALS_MAX), space));
-}
-
-function observe(
-  { points, targets }: Pick<TrialData, 'points' | 'targets'>,
-  { dimensions }: SearchSpace,
-): Observations {
-  return { points, targets, isCategory: dimensions.map(({ isCategory }) => isCategory) };
+  return fitHyperparameters(observationsOf(selectTrials(data, FIT_TRIALS_MAX), space));
 }
 
 /**
@@ -112,7 +112,7 @@ function createPendingModel(data: TrialData, hyperparameters: Hyperparameters, s
     with(pending: readonly Point[]): { readonly model: GaussianProcess; readonly points: readonly Point[] } {
       let current: GaussianProcess;
       if (model === null) {
-        const observations = observe(selectTrials(data, MODEL_TRIALS_MAX), space);
+        const observations = observationsOf(selectTrials(data, MODEL_TRIALS_MAX), space);
         points.push(...observations.points);
         current = conditionOn(observations, hyperparameters);
       } else {
@@ -138,5 +138,5 @@ function modelFailures(data: TrialData, { precisions }: Hyperparameters, space: 
   const failed = selectEvenly(data.failed, FAILURE_TRIALS_MAX);
   const targets = Float64Array.from([...succeeded.map(() => 1), ...failed.map(() => -1)]);
   const hyperparameters = { precisions, signalVariance: 1, noiseVariance: FAILURE_NOISE };
-  return conditionOn(observe({ points: [...succeeded, ...failed], targets }, space), hyperparameters);
+  return conditionOn(observationsOf({ points: [...succeeded, ...failed], targets }, space), hyperparameters);
 }

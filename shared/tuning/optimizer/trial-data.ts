@@ -1,5 +1,6 @@
 import type { Metric } from '#shared/domain/study.ts';
 import type { Values } from '#shared/tuning/trial.ts';
+import type { Observations } from './gaussian-process.ts';
 import { type Point, pointOf, type SearchSpace } from './search-space.ts';
 import { standardize } from './standardize.ts';
 
@@ -64,4 +65,11 @@ export function selectEvenly<T>(items: readonly T[], countMax: number): readonly
   return items.length <= countMax
     ? items
     : Array.from({ length: countMax }, (_, index) => items[Math.floor((index * items.length) / countMax)] as T);
+}
+
+export function observationsOf(
+  { points, targets }: Pick<TrialData, 'points' | 'targets'>,
+  { dimensions }: SearchSpace,
+): Observations {
+  return { points, targets, isCategory: dimensions.map(({ isCategory }) => isCategory) };
 }

@@ -102,6 +102,6 @@ if __name__ == '__main__':
         if len(sys.argv) < 2 or make.__name__ in sys.argv[1:]:
             start = time.process_time()
             table = make()
-            with open(os.path.join(DATA, f'{make.__name__}.json'), 'w') as file:
+            with open(os.path.join(DATA, f'{make.__name__.replace("_", "-")}.json'), 'w') as file:
                 json.dump(table, file, separators=(',', ':'))
             print(make.__name__, f'{time.process_time() - start:.0f} s of CPU', flush=True)

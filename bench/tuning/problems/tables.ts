@@ -21,7 +21,7 @@ const lowest = (values: readonly unknown[]) =>
 /** Interpolated between the trained models, it is a continuous problem. */
 function svmDigits(): Problem {
   const schema = z.object({ log10C: numbers, log10gamma: numbers, error: z.array(numbers) });
-  const { log10C, log10gamma, error } = readTable('svm_digits', schema);
+  const { log10C, log10gamma, error } = readTable('svm-digits', schema);
   const bounds = (axis: readonly number[]) => [10 ** (axis[0] ?? 0), 10 ** (axis.at(-1) ?? 0)] as const;
   const locate = (axis: readonly number[], value: number) => {
     const [start = 0, next = 1] = axis;
@@ -47,7 +47,7 @@ function svmDigits(): Problem {
 function boostingCancer(): Problem {
   const loss = z.array(z.array(z.array(numbers)));
   const schema = z.object({ rates: numbers, depths: numbers, subsamples: numbers, loss });
-  const table = readTable('boosting_cancer', schema);
+  const table = readTable('boosting-cancer', schema);
   return define('boosting_cancer', {
     parameters: [
       list('rate', table.rates, 'LOG'),
@@ -67,7 +67,7 @@ function boostingCancer(): Problem {
 function mlpDigits(): Problem {
   const error = z.array(z.array(z.array(z.array(z.array(numbers)))));
   const lists = { rates: numbers, momenta: numbers, hidden: numbers, batches: numbers };
-  const table = readTable('mlp_digits', z.object({ ...lists, activations: z.array(z.string()), error }));
+  const table = readTable('mlp-digits', z.object({ ...lists, activations: z.array(z.string()), error }));
   const last = (values: readonly number[] | undefined) => values?.at(-1) ?? 1;
   return define('mlp_digits', {
     parameters: [
@@ -90,7 +90,7 @@ function mlpDigits(): Problem {
 function lightgbmDiabetes(): Problem {
   const lists = { rate: numbers, leaves: numbers, minimum: numbers, fraction: numbers, rounds: numbers };
   const error = z.array(z.array(z.array(z.array(numbers))));
-  const table = readTable('lightgbm_diabetes', z.object({ ...lists, error }));
+  const table = readTable('lightgbm-diabetes', z.object({ ...lists, error }));
   return define('lightgbm_diabetes', {
     parameters: [
       list('rate', table.rate, 'LOG'),
@@ -114,7 +114,7 @@ function torchDigits(): Problem {
   const loss = z.array(z.array(z.array(z.array(numbers))));
   const part = z.object({ rate: numbers, extra: numbers, loss });
   const { hidden, dropout, sgd, adam } = readTable(
-    'torch_digits',
+    'torch-digits',
     z.object({ hidden: numbers, dropout: numbers, sgd: part, adam: part }),
   );
   const lossesOf = (values: Values) => {

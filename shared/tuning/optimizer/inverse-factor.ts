@@ -1,6 +1,6 @@
 /**
- * The inverse of a Cholesky factor, row by row: K⁻¹ = RᵀR for the lower triangular matrix R of these rows. It grows with
- * K at the cost of two products per row, which is also how it is built.
+ * The inverse of a Cholesky factor, row by row: K⁻¹ = RᵀR for the lower triangular matrix R of these rows. When K gets
+ * one more row, R does, at the cost of two products with a vector.
  */
 export type InverseFactor = readonly Float64Array[];
 

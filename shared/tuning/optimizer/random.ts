@@ -30,8 +30,8 @@ export function sampleNormal(random: Random): number {
 const PRIMES = [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37];
 
 /**
- * A Halton sequence in [0, 1), rotated by the seed: each prefix covers the cube evenly. Dimensions after the twelfth are
- * random, because sequences of large primes are correlated until their first period ends.
+ * A Halton sequence in [0, 1), rotated by the seed: each prefix covers the cube evenly. Dimensions after the twelfth
+ * are random, because sequences of large primes are correlated until their first period ends.
  */
 export function createHalton(dimensionsCount: number, seed: string): (index: number) => Float64Array {
   const shifts = Float64Array.from({ length: dimensionsCount }, createRandom(seed));

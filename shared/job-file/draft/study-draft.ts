@@ -16,6 +16,7 @@ export type StudyDraft = {
   /** Undefined if absent or empty. */
   readonly parameters: readonly ParameterDraft[] | undefined;
   readonly resumeJobId: Located<string> | undefined;
+  readonly maxCostUsd: Located<number> | undefined;
 };
 
 export type MetricDraft = {
@@ -28,7 +29,7 @@ export type MetricDraft = {
 };
 
 export type EarlyStoppingDraft = {
-  readonly rule: Located<'AUTOMATIC' | 'DECAY_CURVE' | 'MEDIAN' | 'CONVEX'>;
+  readonly rule: Located<'AUTOMATIC' | 'ASHA' | 'DECAY_CURVE' | 'MEDIAN' | 'CONVEX'>;
   readonly usesElapsedTime: Located<boolean> | undefined;
   readonly stepsMax: Located<number> | undefined;
   readonly stepsMin: Located<number> | undefined;

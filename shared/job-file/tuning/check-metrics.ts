@@ -11,6 +11,9 @@ const METRIC_TAG_DEFAULT = 'training/hptuning/metric';
 /** More than a search can optimize together. */
 const METRICS_COUNT_MAX = 100;
 
+/** Measurements carry the names of their metrics. */
+const METRIC_ID_CHARACTERS_MAX = 128;
+
 /** The metrics of trials; null if one is missing or invalid. */
 export function checkMetrics(study: StudyDraft, dialect: Dialect, findings: Findings): Study['metrics'] | null {
   if (study.metrics.length > METRICS_COUNT_MAX) {
@@ -57,10 +60,13 @@ function checkId(metric: MetricDraft, dialect: Dialect, findings: Findings): str
   }
   // Only Vertex AI disallows white space; TensorFlow tags may contain it.
   const isValid = dialect === 'vertex-ai' ? !/[\s\p{Cc}\p{Cs}]/u.test(id.value) : !/[\p{Cc}\p{Cs}]/u.test(id.value);
-  if (isValid) {
+  if (isValid && id.value.length <= METRIC_ID_CHARACTERS_MAX) {
     return id.value;
   }
-  const message = `${quote(id.value)} is not a valid metric name.`;
+  const reason = isValid
+    ? `it is longer than ${METRIC_ID_CHARACTERS_MAX} characters`
+    : 'it contains white space or control characters';
+  const message = `${quote(id.value)} is not a valid metric name: ${reason}.`;
   reportInvalid(
     id,
     { code: 'INVALID_METRIC_ID', message, remedy: 'Write a name without spaces, such as accuracy.' },
@@ -121,6 +127,12 @@ function checkSafety(metric: MetricDraft, findings: Findings): Metric['safety'] 
     const location = locationOf(safeTrialsFractionMin);
     findings.problems.push({ code: 'INVALID_SAFE_FRACTION', message, remedy, ...location });
     return 'INVALID';
+  }
+  if (safeTrialsFractionMin !== undefined && fraction > 0) {
+    const message = `${safeTrialsFractionMin.path} is not guaranteed: unsafe trials are avoided, but not counted.`;
+    const remedy = 'Remove it, or narrow the ranges to values that are known to be safe.';
+    const location = locationOf(safeTrialsFractionMin);
+    findings.warnings.push({ code: 'SAFE_FRACTION_NOT_GUARANTEED', message, remedy, ...location });
   }
   return safetyThreshold === undefined && safeTrialsFractionMin === undefined
     ? null

@@ -13,7 +13,7 @@ import { hasProblemAt, quote } from '#shared/job-file/parser/record-findings.ts'
 import { KINDS, resolveAlias, SCALES } from '#shared/job-file/tuning/study-enums.ts';
 
 /** Larger searches are not feasible, and each parameter is an argument of the program. Includes children. */
-const PARAMETERS_COUNT_MAX = 500;
+export const PARAMETERS_COUNT_MAX = 500;
 
 /** Both APIs' limit of discrete values; for categories it is Dropforge's own. */
 const VALUES_COUNT_MAX = 1_000;

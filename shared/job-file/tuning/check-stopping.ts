@@ -24,8 +24,10 @@ export function checkEarlyStopping(
   }
   const rule = earlyStopping.rule.value;
   const usesElapsedTime = earlyStopping.usesElapsedTime?.value ?? false;
+  warnOfReplacedRule(earlyStopping, findings);
   switch (rule) {
     case 'AUTOMATIC':
+    case 'ASHA':
       return { rule };
     case 'DECAY_CURVE':
     case 'MEDIAN':
@@ -38,6 +40,16 @@ export function checkEarlyStopping(
         learningRateParameterId: checkLearningRate(earlyStopping, parameters, findings),
         updatesAllStoppedTrials: earlyStopping.updatesAllStoppedTrials?.value ?? false,
       };
+  }
+}
+
+/** Vertex AI's rules that extrapolate the curve of a trial. AI Platform does not say which rule AUTOMATIC is. */
+function warnOfReplacedRule({ rule }: EarlyStoppingDraft, findings: Findings): void {
+  if (rule.value === 'DECAY_CURVE' || rule.value === 'CONVEX') {
+    const settings = rule.value === 'CONVEX' ? ', and its settings have no effect except useElapsedDuration' : '';
+    const message = `${rule.path} runs as the median rule, which compares trials at equal steps${settings}.`;
+    const remedy = 'Write medianAutomatedStoppingSpec, or remove it to run all trials to their end.';
+    findings.warnings.push({ code: 'EARLY_STOPPING_RULE', message, remedy, ...locationOf(rule) });
   }
 }
 

@@ -1,16 +1,18 @@
 import { JOB_ID_PATTERN } from '#shared/domain/job-spec.ts';
-import type { Parameter, Study, StudyAlgorithm } from '#shared/domain/study.ts';
+import type { Study } from '#shared/domain/study.ts';
 import type { Dialect, JobDraft } from '#shared/job-file/draft/job-draft.ts';
 import type { StudyDraft } from '#shared/job-file/draft/study-draft.ts';
 import { type Findings, type Located, locationOf, reportInvalid } from '#shared/job-file/parser/findings.ts';
 import { hasProblemAt, quote } from '#shared/job-file/parser/record-findings.ts';
+import { checkGrid } from '#shared/job-file/tuning/check-grid.ts';
 import { checkMetrics } from '#shared/job-file/tuning/check-metrics.ts';
 import { checkParameters } from '#shared/job-file/tuning/check-parameters.ts';
 import { checkEarlyStopping, checkStoppingConditions } from '#shared/job-file/tuning/check-stopping.ts';
 import { ALGORITHMS, MEASUREMENTS, resolveAlias } from '#shared/job-file/tuning/study-enums.ts';
+import { PARALLEL_TRIALS_MAX, TRIALS_MAX } from '#shared/tuning/trial.ts';
 
-/** Larger than any study of either service; bounds the multiplication of plans and prices. */
-const TRIALS_COUNT_MAX = 10_000;
+/** Larger limits are typing errors. */
+const COST_USD_MAX = 1_000_000;
 
 /**
  * Checks a hyperparameter study by the rules of AI Platform's HyperparameterSpec and Vertex AI's StudySpec. Null if
@@ -36,12 +38,13 @@ export function checkStudy({ study, dialect }: JobDraft, findings: Findings): St
     earlyStopping: checkEarlyStopping(study, parameters ?? [], findings),
     stoppingConditions: checkStoppingConditions(study.stopping, findings),
     resumeJobId: checkResumed(study.resumeJobId, findings),
+    maxCostUsd: checkMaxCost(study.maxCostUsd, findings),
   };
-  checkGrid({ study, algorithm, parameters: parameters ?? [] }, findings);
+  checkGrid({ study, algorithm, parameters: parameters ?? [], trialsMax: trials?.trialsMax ?? null }, findings);
   const isComplete =
     metrics !== null && parameters !== null && algorithm !== null && trials !== null && measurement !== null;
   return isComplete && findings.problems.length === problemCount
-    ? { metrics, parameters, algorithm, measurement, ...trials, ...choices, maxCostUsd: null }
+    ? { metrics, parameters, algorithm, measurement, ...trials, ...choices }
     : null;
 }
 
@@ -51,9 +54,9 @@ type Trials = Pick<Study, 'trialsMax' | 'parallelTrialsMax' | 'failedTrialsMax'>
 function checkTrials(study: StudyDraft, dialect: Dialect, findings: Findings): Trials | null {
   const { maxTrials, parallelTrials, maxFailedTrials } = study;
   const least = dialect === 'vertex-ai' ? null : 1;
-  const max = checkCount(maxTrials, findings) ?? least;
-  const parallel = checkCount(parallelTrials, findings) ?? least;
-  const failed = checkCount(maxFailedTrials, findings);
+  const max = checkCount(maxTrials, TRIALS_MAX, findings) ?? least;
+  const parallel = checkCount(parallelTrials, PARALLEL_TRIALS_MAX, findings) ?? least;
+  const failed = checkCount(maxFailedTrials, TRIALS_MAX, findings);
   if (max === null || parallel === null) {
     const job = study.path.replace(/studySpec$/, '');
     rejectMissing(`${job}maxTrialCount`, max, findings);
@@ -88,12 +91,12 @@ function warnOfDefault({ maxTrials, path, line }: StudyDraft, dialect: Dialect, 
 }
 
 /** In proto3 a count of 0 is the same as no count. */
-function checkCount(count: Located<number> | undefined, findings: Findings): number | null {
+function checkCount(count: Located<number> | undefined, countMax: number, findings: Findings): number | null {
   if (count === undefined || count.value === 0) {
     return null;
   }
-  if (count.value < 0 || count.value > TRIALS_COUNT_MAX) {
-    const message = `${count.path} must be 1 to ${TRIALS_COUNT_MAX}, but is ${count.value}.`;
+  if (count.value < 0 || count.value > countMax) {
+    const message = `${count.path} must be 1 to ${countMax}, but is ${count.value}.`;
     const remedy = 'Write a number in this range.';
     findings.problems.push({ code: 'INVALID_TRIAL_COUNT', message, remedy, ...locationOf(count) });
   }
@@ -124,27 +127,11 @@ function checkResumed(jobId: Located<string> | undefined, findings: Findings): s
   return null;
 }
 
-type Grid = {
-  readonly study: StudyDraft;
-  readonly algorithm: StudyAlgorithm | null;
-  readonly parameters: readonly Parameter[];
-};
-
-/** Both services document that GRID_SEARCH does not support DOUBLE parameters. */
-function checkGrid({ study, algorithm, parameters }: Grid, findings: Findings): void {
-  const range = algorithm === 'GRID' ? findDouble(parameters) : undefined;
-  if (range !== undefined && study.algorithm !== undefined) {
-    const message = `The grid search algorithm does not support the parameter ${quote(range.id)} of type DOUBLE.`;
-    const remedy = 'Change its type to DISCRETE with a list of values, or choose another algorithm.';
-    findings.problems.push({ code: 'GRID_OF_DOUBLES', message, remedy, ...locationOf(study.algorithm) });
+function checkMaxCost(cost: Located<number> | undefined, findings: Findings): number | null {
+  if (cost !== undefined && !(cost.value > 0 && cost.value <= COST_USD_MAX)) {
+    const message = `${cost.path} must be above 0 and at most ${COST_USD_MAX} US dollars, but is ${cost.value}.`;
+    const remedy = 'Write the amount in US dollars, such as 20, or remove it for no limit.';
+    findings.problems.push({ code: 'INVALID_MAX_COST', message, remedy, ...locationOf(cost) });
   }
-}
-
-function findDouble(parameters: readonly Parameter[]): Parameter | undefined {
-  const own = parameters.find(({ space }) => space.kind === 'DOUBLE');
-  return own ?? (parameters.length === 0 ? undefined : findDouble(parameters.flatMap(childrenOf)));
-}
-
-function childrenOf({ children }: Parameter): readonly Parameter[] {
-  return children.map(({ parameter }) => parameter);
+  return cost?.value ?? null;
 }

@@ -11,6 +11,8 @@ export const HYPERPARAMETER_FIELDS = {
   enableTrialEarlyStopping: READ,
   resumePreviousJobId: READ,
   params: READ,
+  // Not a field of the API: carries --max-cost from the command line to intake.
+  dropforgeMaxCost: READ,
 } as const satisfies FieldRules;
 
 /** All fields of its ParameterSpec. */

@@ -15,6 +15,7 @@ export function printHyperparameterSpec(study: StudyDraft): Record<string, unkno
     enableTrialEarlyStopping: study.earlyStopping && true,
     resumePreviousJobId: study.resumeJobId?.value,
     params: study.parameters?.map(printParameter),
+    dropforgeMaxCost: study.maxCostUsd?.value,
   });
   return spec ?? { params: [] };
 }

@@ -8,7 +8,7 @@ import type {
   StudyDraft,
 } from '#shared/job-file/draft/study-draft.ts';
 
-/** Prints Vertex AI's StudySpec, which has no fields for AI Platform's `resumeJobId` and AUTOMATIC rule. */
+/** Prints Vertex AI's StudySpec, which has no fields for `resumeJobId` and the rules of the other formats. */
 export function printStudySpec(study: StudyDraft): Record<string, unknown> {
   return omitUndefined({
     metrics: omitEmptyList(study.metrics.map(printMetric)),
@@ -35,6 +35,7 @@ function printEarlyStopping(stopping: EarlyStoppingDraft): Record<string, unknow
   const useElapsedDuration = stopping.usesElapsedTime?.value;
   switch (stopping.rule.value) {
     case 'AUTOMATIC':
+    case 'ASHA':
       return {};
     case 'DECAY_CURVE':
       return { decayCurveStoppingSpec: omitUndefined({ useElapsedDuration }) };

@@ -1,28 +1,52 @@
 import { omitUndefined } from '#shared/job-file/draft/print-fields.ts';
 import type { ParameterDraft, StudyDraft } from '#shared/job-file/draft/study-draft.ts';
+import type { Located } from '#shared/job-file/parser/findings.ts';
 import { toShortName } from '#shared/job-file/parser/short-names.ts';
-import { ALGORITHMS, GOALS, PARAMETER_TYPES, SCALES } from '#shared/job-file/tuning/tune-fields.ts';
+import {
+  ALGORITHMS,
+  GOALS,
+  MEASUREMENTS,
+  PARAMETER_TYPES,
+  SCALES,
+  STOPPING_RULES,
+} from '#shared/job-file/tuning/tune-fields.ts';
 
 /** Prints `tune` of Dropforge's own format. */
 export function printTune(study: StudyDraft): Record<string, unknown> {
   const [metric] = study.metrics;
   const goal = metric?.goal && toShortName(metric.goal.value, GOALS);
+  const rule = study.earlyStopping?.rule.value;
   return omitUndefined({
     metric: metric?.id?.value,
     goal: metric?.goal?.value === GOALS.maximize ? undefined : goal,
     trials: study.maxTrials?.value,
     parallel: study.parallelTrials?.value,
     algorithm: study.algorithm && toShortName(study.algorithm.value, ALGORITHMS),
-    earlyStopping: study.earlyStopping && true,
-    parameters:
-      study.parameters &&
-      Object.fromEntries(study.parameters.map((parameter) => [parameter.id?.value ?? '', printParameter(parameter)])),
+    stopping: rule === undefined || rule === 'AUTOMATIC' ? undefined : toShortName(rule, STOPPING_RULES),
+    earlyStopping: rule === 'AUTOMATIC' ? true : undefined,
+    measurement: study.measurement && toShortName(study.measurement.value, MEASUREMENTS),
+    maxCost: study.maxCostUsd?.value,
+    maxFailedTrials: study.maxFailedTrials?.value,
+    resume: study.resumeJobId?.value,
+    // A Map: an object would move names like `10` to the front.
+    parameters: study.parameters && new Map(study.parameters.flatMap((parameter) => printWithChildren(parameter))),
   });
 }
 
-function printParameter({ kind, min, max, values, scale }: ParameterDraft): unknown {
-  const isDiscrete = kind?.value === PARAMETER_TYPES.discrete;
-  const choices = values?.map(({ value }) => (isDiscrete && String(Number(value)) === value ? Number(value) : value));
+/** The parameter and those that depend on it, which refer to it by name. */
+function printWithChildren(parameter: ParameterDraft, when?: unknown): readonly (readonly [string, unknown])[] {
+  const id = parameter.id?.value ?? '';
+  return [
+    [id, printParameter(parameter, when)],
+    ...parameter.children.flatMap((child) => {
+      const values = printValues(child.parentValues, parameter.kind?.value);
+      return printWithChildren(child.parameter, new Map([[id, values.length === 1 ? values[0] : values]]));
+    }),
+  ];
+}
+
+function printParameter({ kind, min, max, values, scale }: ParameterDraft, when: unknown): unknown {
+  const choices = values && printValues(values, kind?.value);
   const fields = omitUndefined({
     min: min?.value,
     max: max?.value,
@@ -32,8 +56,17 @@ function printParameter({ kind, min, max, values, scale }: ParameterDraft): unkn
         ? undefined
         : kind && toShortName(kind.value, PARAMETER_TYPES),
     scale: scale && toShortName(scale.value, SCALES),
+    when,
   });
   return choices !== undefined && Object.keys(fields).length === 1 ? choices : fields;
+}
+
+/** Numbers of discrete and integer parameters; all other values are texts. */
+function printValues(values: readonly Located<string>[], kind: string | undefined): readonly (string | number)[] {
+  const areNumbers = kind === PARAMETER_TYPES.discrete || kind === PARAMETER_TYPES.integer;
+  return values.map(({ value }) =>
+    areNumbers && Number.isFinite(Number(value)) && String(Number(value)) === value ? Number(value) : value,
+  );
 }
 
 /** The kind that the reader infers from the values if no type is given. */

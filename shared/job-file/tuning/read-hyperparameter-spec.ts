@@ -54,6 +54,7 @@ export function readHyperparameterSpec(
     measurement: undefined,
     parameters: parameters.length === 0 ? undefined : parameters,
     resumeJobId: readText(spec.resumePreviousJobId, findings),
+    maxCostUsd: readNumber(spec.dropforgeMaxCost, findings),
   };
 }
 
@@ -121,11 +122,13 @@ export function readAutomaticStopping(
   findings: Findings,
 ): EarlyStoppingDraft | undefined {
   const isEnabled = readBoolean(found, findings);
-  if (isEnabled?.value !== true) {
-    return undefined;
-  }
+  return isEnabled?.value === true ? stoppingBy({ ...isEnabled, value: 'AUTOMATIC' }) : undefined;
+}
+
+/** Early stopping by a rule without settings. */
+export function stoppingBy(rule: EarlyStoppingDraft['rule']): EarlyStoppingDraft {
   return {
-    rule: { ...isEnabled, value: 'AUTOMATIC' },
+    rule,
     usesElapsedTime: undefined,
     stepsMax: undefined,
     stepsMin: undefined,

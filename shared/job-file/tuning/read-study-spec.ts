@@ -48,6 +48,7 @@ export function readStudySpec({ path, node }: StudySpecPlace, findings: Findings
     measurement: readText(study.measurementSelectionType, findings),
     parameters: readParameters(study.parameters, findings),
     resumeJobId: undefined,
+    maxCostUsd: undefined,
   };
 }
 

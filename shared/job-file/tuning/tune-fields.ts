@@ -1,6 +1,7 @@
 import { type Field, mappingSchema, rulesOf, synonymsOf } from '#shared/job-file/fields/field.ts';
-import { type JsonSchema, oneOf, SCALAR_LIST_SCHEMA } from '#shared/job-file/fields/kind.ts';
+import { type JsonSchema, oneOf, SCALAR_LIST_SCHEMA, SCALAR_SCHEMA } from '#shared/job-file/fields/kind.ts';
 import type { ShortNames } from '#shared/job-file/parser/short-names.ts';
+import { PARALLEL_TRIALS_MAX, TRIALS_MAX } from '#shared/tuning/trial.ts';
 
 export const GOALS = { maximize: 'MAXIMIZE', minimize: 'MINIMIZE' } as const satisfies ShortNames;
 
@@ -9,6 +10,14 @@ export const ALGORITHMS = {
   bayesian: 'ALGORITHM_UNSPECIFIED',
   grid: 'GRID_SEARCH',
   random: 'RANDOM_SEARCH',
+} as const satisfies ShortNames;
+
+/** Rules of early stopping; `none` is the same as no rule. */
+export const STOPPING_RULES = { asha: 'ASHA', median: 'MEDIAN', none: 'NONE' } as const satisfies ShortNames;
+
+export const MEASUREMENTS = {
+  last: 'LAST_MEASUREMENT',
+  best: 'BEST_MEASUREMENT',
 } as const satisfies ShortNames;
 
 export const SCALES = {
@@ -42,15 +51,15 @@ export const TUNE_FIELDS = {
   },
   trials: {
     description: 'The number of trials.',
-    type: 'integer',
-    schema: { type: 'integer', minimum: 1, default: 1 },
+    type: `integer, 1 to ${TRIALS_MAX}`,
+    schema: { type: 'integer', minimum: 1, maximum: TRIALS_MAX, default: 1 },
     omitted: '1',
     synonyms: ['maxTrials', 'maxTrialCount'],
   },
   parallel: {
     description: 'The number of trials that run at the same time.',
-    type: 'integer',
-    schema: { type: 'integer', minimum: 1, default: 1 },
+    type: `integer, 1 to ${PARALLEL_TRIALS_MAX}`,
+    schema: { type: 'integer', minimum: 1, maximum: PARALLEL_TRIALS_MAX, default: 1 },
     omitted: '1',
     synonyms: ['maxParallelTrials', 'parallelTrialCount'],
   },
@@ -60,12 +69,51 @@ export const TUNE_FIELDS = {
     schema: { ...oneOf(ALGORITHMS).schema, default: 'bayesian' },
     omitted: '`bayesian`',
   },
+  stopping: {
+    description:
+      'When an unpromising trial is stopped: `median` stops one that is worse than the median of earlier trials at the same step; `asha` lets only the best third go on at each of a few steps, which saves more and can stop the best trial.',
+    type: oneOf(STOPPING_RULES).type,
+    schema: { ...oneOf(STOPPING_RULES).schema, default: 'none' },
+    omitted: '`none`',
+    synonyms: ['medianAutomatedStoppingSpec', 'decayCurveStoppingSpec', 'convexAutomatedStoppingSpec'],
+  },
   earlyStopping: {
-    description: 'Whether unpromising trials are stopped early.',
+    description: '`true` is the same as `stopping: median`.',
     type: 'boolean',
     schema: { type: 'boolean', default: false },
     omitted: '`false`',
     synonyms: ['enableTrialEarlyStopping'],
+  },
+  measurement: {
+    description: 'Which of the values that a trial reports counts.',
+    type: oneOf(MEASUREMENTS).type,
+    schema: { ...oneOf(MEASUREMENTS).schema, default: 'last' },
+    omitted: '`last`',
+    synonyms: ['measurementSelectionType'],
+  },
+  maxCost: {
+    description:
+      'The cost in US dollars, at the list prices of the VMs, at which no further trial is started; the tuning then ends with the best value that it has found.',
+    type: 'number, above 0',
+    schema: { type: 'number', exclusiveMinimum: 0 },
+    omitted: 'no limit',
+    examples: [20],
+    synonyms: ['dropforgeMaxCost', 'budget'],
+  },
+  maxFailedTrials: {
+    description: 'The number of failed trials at which the tuning fails.',
+    type: 'integer',
+    schema: { type: 'integer', minimum: 0, maximum: TRIALS_MAX },
+    omitted: 'decided by Dropforge: three if none has succeeded, otherwise more than half of more than ten',
+    synonyms: ['maxFailedTrialCount'],
+  },
+  resume: {
+    description: 'The id of an earlier tuning with the same metric, whose trials this one learns from.',
+    type: 'text',
+    schema: { type: 'string' },
+    omitted: 'none',
+    examples: ['search_1'],
+    synonyms: ['resumePreviousJobId'],
   },
   parameters: {
     description: 'The hyperparameters, by the names of their flags: a list of values, or a mapping.',
@@ -119,6 +167,20 @@ export const PARAMETER_FIELDS = {
     schema: oneOf(SCALES).schema,
     omitted: 'linear',
     synonyms: ['scaleType'],
+  },
+  when: {
+    description:
+      'For a conditional parameter: another parameter, and its values for which this one is used, as in `when: { optimizer: momentum }`.',
+    type: 'mapping',
+    schema: {
+      type: 'object',
+      minProperties: 1,
+      maxProperties: 1,
+      additionalProperties: { anyOf: [SCALAR_SCHEMA, { ...SCALAR_LIST_SCHEMA, minItems: 1 }] },
+    },
+    omitted: 'always',
+    examples: [{ optimizer: 'momentum' }],
+    synonyms: ['conditionalParameterSpecs', 'parent', 'if'],
   },
 } as const satisfies Readonly<Record<string, Field>>;
 

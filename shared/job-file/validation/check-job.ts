@@ -3,6 +3,7 @@ import type { JobDraft } from '#shared/job-file/draft/job-draft.ts';
 import { withPrebuiltRuntimes } from '#shared/job-file/draft/prebuilt-images.ts';
 import { type Findings, inFileOrder } from '#shared/job-file/parser/findings.ts';
 import { checkStudy } from '#shared/job-file/tuning/check-study.ts';
+import { checkTuningJob } from '#shared/job-file/tuning/check-tuning-job.ts';
 import { checkDisk } from '#shared/job-file/validation/check-disk.ts';
 import { checkIdentity } from '#shared/job-file/validation/check-identity.ts';
 import { checkJobDir } from '#shared/job-file/validation/check-job-dir.ts';
@@ -78,6 +79,7 @@ export function checkJob(given: JobDraft, context: JobContext): JobCheck {
   };
   const groups = checkPools(draft, { machines, programs }, findings);
   const plan = isNonEmpty(groups) && provisioningModel !== null ? { groups, provisioningModel } : null;
+  checkTuningJob(draft, { jobId, study: choices.study, plan }, findings);
   findings.unsupported.push(...listUnsupported(draft, { machines, programs }));
   const isValid = findings.problems.length === 0 && plan !== null && regionCheck !== null && isComplete(parts);
   return {

@@ -3,6 +3,7 @@ import { fieldPath, type JobDraft } from '#shared/job-file/draft/job-draft.ts';
 import { type Findings, type Located, locationOf, reportInvalid } from '#shared/job-file/parser/findings.ts';
 import { findPlaceholder } from '#shared/job-file/parser/placeholder.ts';
 import { quote } from '#shared/job-file/parser/record-findings.ts';
+import { TRIAL_JOB_ID_PATTERN, TUNING_ID_CHARS_MAX } from '#shared/tuning/trial.ts';
 
 const JOB_ID_CHARACTERS_MAX = 128;
 
@@ -22,7 +23,7 @@ const LABEL_VALUE_PATTERN = /^[\p{Ll}\p{Lo}\p{N}_-]{0,63}$/u;
 export function checkJobId(draft: JobDraft, jobIdDefault: string | undefined, findings: Findings): string | null {
   const { jobId, displayName } = draft;
   if (jobId === undefined && displayName !== undefined && displayName.value !== '') {
-    return deriveJobId(displayName, findings);
+    return deriveJobId(displayName, idCharactersMax(draft), findings);
   }
   const path = fieldPath(draft.dialect, 'jobId');
   const given = jobId ?? (jobIdDefault === undefined ? undefined : { value: jobIdDefault, path });
@@ -33,7 +34,7 @@ export function checkJobId(draft: JobDraft, jobIdDefault: string | undefined, fi
     return null;
   }
   if (JOB_ID_PATTERN.test(given.value)) {
-    return given.value;
+    return checkReserved(given, idCharactersMax(draft), findings);
   }
   const message = `${quote(given.value)} is not a valid job id: it must be a letter followed by letters, digits and underscores, at most ${JOB_ID_CHARACTERS_MAX} characters.`;
   const remedy = `For example: ${suggestJobId(given.value)}`;
@@ -41,7 +42,29 @@ export function checkJobId(draft: JobDraft, jobIdDefault: string | undefined, fi
   return null;
 }
 
-function deriveJobId(displayName: Located<string>, findings: Findings): string | null {
+/** The ids of trials are longer than that of their tuning. */
+function idCharactersMax({ study }: JobDraft): number {
+  return study === undefined ? JOB_ID_CHARACTERS_MAX : TUNING_ID_CHARS_MAX;
+}
+
+function checkReserved(jobId: Located<string>, charactersMax: number, findings: Findings): string | null {
+  const { value } = jobId;
+  if (value.length > charactersMax) {
+    const message = `The job id has ${value.length} characters; a tuning job has at most ${charactersMax}, because the ids of its trials are longer.`;
+    const remedy = `For example: ${suggestJobId(value, charactersMax)}`;
+    findings.problems.push({ code: 'INVALID_JOB_ID', message, remedy, ...locationOf(jobId) });
+    return null;
+  }
+  if (TRIAL_JOB_ID_PATTERN.test(value)) {
+    const message = `${quote(value)} is reserved: ids that end in _trial_ and a number are those of a tuning job's trials.`;
+    const remedy = `For example: ${value.replace(TRIAL_JOB_ID_PATTERN, (suffix) => suffix.replaceAll('_', ''))}`;
+    findings.problems.push({ code: 'RESERVED_JOB_ID', message, remedy, ...locationOf(jobId) });
+    return null;
+  }
+  return value;
+}
+
+function deriveJobId(displayName: Located<string>, charactersMax: number, findings: Findings): string | null {
   const { value } = displayName;
   const characterCount = [...value].length;
   if (characterCount > DISPLAY_NAME_CHARACTERS_MAX || findPlaceholder(value, displayName.path) !== undefined) {
@@ -49,8 +72,8 @@ function deriveJobId(displayName: Located<string>, findings: Findings): string |
     reportInvalid(displayName, { code: 'DISPLAY_NAME_TOO_LONG', message, remedy: 'Write a shorter name.' }, findings);
     return null;
   }
-  const jobId = suggestJobId(value);
-  if (jobId !== value) {
+  const jobId = checkReserved({ ...displayName, value: suggestJobId(value, charactersMax) }, charactersMax, findings);
+  if (jobId !== null && jobId !== value) {
     const message = `The job id is ${jobId}, derived from the name ${quote(value)}: job ids contain only letters, digits and underscores.`;
     const remedy = 'Use this name, or choose another job id when submitting the job.';
     findings.warnings.push({ code: 'JOB_ID_FROM_DISPLAY_NAME', message, remedy, ...locationOf(displayName) });
@@ -59,10 +82,10 @@ function deriveJobId(displayName: Located<string>, findings: Findings): string |
 }
 
 /** A valid job id that resembles the text. */
-export function suggestJobId(text: string): string {
+export function suggestJobId(text: string, charactersMax = JOB_ID_CHARACTERS_MAX): string {
   const replaced = text.replaceAll(/[^A-Za-z0-9]+/g, '_').replaceAll(/^_+|_+$/g, '');
   const prefixed = /^[A-Za-z]/.test(replaced) ? replaced : `job_${replaced}`;
-  return prefixed.slice(0, JOB_ID_CHARACTERS_MAX).replace(/_+$/, '');
+  return prefixed.slice(0, charactersMax).replace(/_+$/, '');
 }
 
 /** The job's labels; null if one is invalid or reserved by Dropforge, or if there are too many. */

@@ -112,6 +112,7 @@ const study: fc.Arbitrary<StudyDraft> = fc.record({
   measurement: fc.constant(undefined),
   parameters: fc.option(fc.array(parameter, { minLength: 1, maxLength: 4 }), { nil: undefined }),
   resumeJobId: text,
+  maxCostUsd: number,
 });
 
 const program = fc.record({ packageUris: texts, pythonModule: text, args: texts });

@@ -55,6 +55,7 @@ export const STUDY_DRAFT: StudyDraft = {
   measurement: undefined,
   parameters: [doubleDraft('rate', 0.1, 1)],
   resumeJobId: undefined,
+  maxCostUsd: undefined,
 };
 
 export function earlyStoppingDraft(rule: EarlyStoppingDraft['rule']['value']): EarlyStoppingDraft {

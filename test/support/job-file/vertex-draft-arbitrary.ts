@@ -176,6 +176,7 @@ const study: fc.Arbitrary<StudyDraft> = fc.record({
   measurement: text,
   parameters: fc.option(fc.array(parameter(2), { minLength: 1, maxLength: 3 }), { nil: undefined }),
   resumeJobId: fc.constant(undefined),
+  maxCostUsd: number,
 });
 
 const pairs = fc

@@ -5,6 +5,7 @@ import { EMPTY_DRAFT, type JobDraft } from '#shared/job-file/draft/job-draft.ts'
 import { createFindings } from '#shared/job-file/parser/findings.ts';
 import { checkJobId, checkLabels, suggestJobId } from '#shared/job-file/validation/check-names.ts';
 import { located } from '../../support/job-file/located.ts';
+import { STUDY_DRAFT } from '../../support/job-file/study-drafts.ts';
 
 const VERTEX: JobDraft = { ...EMPTY_DRAFT, dialect: 'vertex-ai' };
 
@@ -45,6 +46,25 @@ describe('the job id', () => {
   it('is reported as PLACEHOLDER if it is one', () => {
     expect(idOf({ jobId: located('run_{{STAMP}}', 'jobId', 1) }).codes).toEqual(['PLACEHOLDER jobId']);
     expect(idOf(named('$NAME')).codes).toEqual(['PLACEHOLDER displayName']);
+  });
+});
+
+describe('the id of a tuning job', () => {
+  it.each(['search_trial_3', 'a_trial_10000'])('is never that of a trial: %s', (text) => {
+    expect(idOf({ jobId: located(text, 'jobId', 1) })).toEqual({ jobId: null, codes: ['RESERVED_JOB_ID jobId'] });
+    expect(idOf(named(text.replaceAll('_', ' '))).codes).toEqual(['RESERVED_JOB_ID displayName']);
+  });
+
+  it.each(['search_trial', 'trial_3', 'search_trial_x', 'search_trials_3'])('can be similar: %s', (text) => {
+    expect(idOf({ jobId: located(text, 'jobId', 1) })).toEqual({ jobId: text, codes: [] });
+  });
+
+  it('leaves room for the ids of its trials', () => {
+    const ofLength = (length: number) => ({ jobId: located('a'.repeat(length), 'jobId', 1) });
+    expect(idOf({ ...ofLength(115), study: STUDY_DRAFT }).codes).toEqual([]);
+    expect(idOf({ ...ofLength(116), study: STUDY_DRAFT }).codes).toEqual(['INVALID_JOB_ID jobId']);
+    expect(idOf(ofLength(116)).codes).toEqual([]);
+    expect(idOf({ ...named('a'.repeat(128)), study: STUDY_DRAFT }).jobId).toBe('a'.repeat(115));
   });
 });
 

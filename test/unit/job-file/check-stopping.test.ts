@@ -12,7 +12,8 @@ const CONVEX = earlyStoppingDraft('CONVEX');
 function checkEarly(earlyStopping: EarlyStoppingDraft) {
   const findings = createFindings();
   const stopping = checkEarlyStopping({ ...STUDY_DRAFT, earlyStopping }, [RATE], findings);
-  return { stopping, codes: findings.problems.map(({ code, path }) => `${code} ${path}`) };
+  const codes = findings.problems.map(({ code, path }) => `${code} ${path}`);
+  return { stopping, codes, warnings: findings.warnings.map(({ message }) => message) };
 }
 
 function checkWhole(more: Partial<StoppingDraft>) {
@@ -28,11 +29,12 @@ describe('stopping trials early', () => {
 
   it.each([
     ['AUTOMATIC', { rule: 'AUTOMATIC' }],
+    ['ASHA', { rule: 'ASHA' }],
     ['DECAY_CURVE', { rule: 'DECAY_CURVE', usesElapsedTime: true }],
     ['MEDIAN', { rule: 'MEDIAN', usesElapsedTime: true }],
   ] as const)('supports the rule %s', (rule, stopping) => {
     const draft = { ...earlyStoppingDraft(rule), usesElapsedTime: located(true, 'elapsed') };
-    expect(checkEarly(draft)).toEqual({ stopping, codes: [] });
+    expect(checkEarly(draft)).toMatchObject({ stopping, codes: [] });
   });
 
   it('supports all settings of a convex curve', () => {
@@ -44,7 +46,7 @@ describe('stopping trials early', () => {
       learningRateParameterId: located('rate', 'rate'),
       updatesAllStoppedTrials: located(true, 'updates'),
     };
-    expect(checkEarly(draft)).toEqual({
+    expect(checkEarly(draft)).toMatchObject({
       stopping: {
         rule: 'CONVEX',
         usesElapsedTime: false,
@@ -56,6 +58,17 @@ describe('stopping trials early', () => {
       },
       codes: [],
     });
+  });
+
+  it.each([
+    ['DECAY_CURVE', 'stopping runs as the median rule'],
+    ['CONVEX', 'its settings have no effect except useElapsedDuration'],
+  ] as const)('says that %s runs as the median rule', (rule, text) => {
+    expect(checkEarly(earlyStoppingDraft(rule)).warnings).toEqual([expect.stringContaining(text)]);
+  });
+
+  it.each(['AUTOMATIC', 'MEDIAN', 'ASHA'] as const)('applies %s without a warning', (rule) => {
+    expect(checkEarly(earlyStoppingDraft(rule)).warnings).toEqual([]);
   });
 
   it.each<[string, Partial<EarlyStoppingDraft>, string]>([

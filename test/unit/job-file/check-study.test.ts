@@ -17,6 +17,7 @@ const STUDY = {
   measurement: 'LAST',
   parameters: [{ id: 'rate', space: { kind: 'DOUBLE', min: 0.1, max: 1 }, scale: 'NONE', children: [] }],
   resumeJobId: null,
+  maxCostUsd: null,
 };
 
 function check(study: Partial<StudyDraft>, dialect: Dialect = 'ai-platform') {
@@ -84,6 +85,50 @@ describe('checkStudy', () => {
     expect(check({ algorithm, parameters: [parent] }).codes).toEqual(['GRID_OF_DOUBLES algorithm']);
     expect(check({ algorithm, parameters: [integer] }).study?.algorithm).toBe('GRID');
   });
+
+  it.each<[string, readonly [number, number], readonly string[]]>([
+    ['as many combinations as trials', [20, 1], []],
+    ['more combinations than trials', [21, 1], ['GRID_ABOVE_MAX_TRIALS algorithm']],
+    ['10,000 combinations', [100, 100], ['GRID_ABOVE_MAX_TRIALS algorithm']],
+    ['more than any study has trials', [100, 101], ['GRID_TOO_LARGE algorithm']],
+    ['a billion combinations', [1e5, 1e4], ['GRID_TOO_LARGE algorithm']],
+  ])('compares a grid with its limits: %s', (_, [first, second], codes) => {
+    const range = (id: string, max: number) => ({ ...doubleDraft(id, 1, max), kind: located('INTEGER', `${id}.type`) });
+    const parameters = [range('a', first), range('b', second)];
+    const found = check({ algorithm: located('GRID_SEARCH', 'algorithm'), parameters }).codes;
+    expect(found.filter((code) => code.startsWith('GRID'))).toEqual(codes);
+  });
+
+  it('counts the combinations of conditional parameters once for each value that activates them', () => {
+    const range = (id: string, max: number) => ({ ...doubleDraft(id, 1, max), kind: located('INTEGER', `${id}.type`) });
+    const child = {
+      path: 'a.c',
+      parentValues: [located('2', 'a.c.v'), located('3', 'a.c.v')],
+      parameter: range('b', 7),
+    };
+    const parameters = [{ ...range('a', 5), children: [child] }];
+    const algorithm = located('GRID_SEARCH', 'algorithm');
+    const findings = createFindings();
+    checkStudy(
+      { ...EMPTY_DRAFT, study: { ...STUDY_DRAFT, algorithm, parameters, maxTrials: located(16, 'max') } },
+      findings,
+    );
+    expect(findings.warnings.map(({ message }) => message)).toEqual([
+      'The grid has 17 combinations, of which only the first 16 are tried.',
+    ]);
+  });
+
+  it.each([
+    [20, []],
+    [0.01, []],
+    [0, ['INVALID_MAX_COST cost']],
+    [-1, ['INVALID_MAX_COST cost']],
+    [1e7, ['INVALID_MAX_COST cost']],
+  ])('accepts a positive amount of US dollars as limit: %d', (cost, codes) => {
+    const { study, codes: found } = check({ maxCostUsd: located(cost, 'cost') });
+    expect(found).toEqual(codes);
+    expect(study?.maxCostUsd ?? null).toBe(codes.length === 0 ? cost : null);
+  });
 });
 
 describe('the number of trials', () => {
@@ -122,6 +167,14 @@ describe('the number of trials', () => {
     expect(check({ maxFailedTrials: count(value, 'failed') }).codes).toEqual(['INVALID_TRIAL_COUNT failed']);
   });
 
+  it('in parallel is at most 100', () => {
+    expect(check({ maxTrials: count(500, 'max'), parallelTrials: count(100, 'parallel') }).codes).toEqual([]);
+    expect(check({ maxTrials: count(500, 'max'), parallelTrials: count(101, 'parallel') })).toEqual({
+      study: null,
+      codes: ['INVALID_TRIAL_COUNT parallel'],
+    });
+  });
+
   it('that may fail defaults to null if it is 0', () => {
     expect(check({ maxFailedTrials: count(0, 'failed') }).study?.failedTrialsMax).toBeNull();
     expect(check({ maxFailedTrials: count(2, 'failed') }).study?.failedTrialsMax).toBe(2);
@@ -148,6 +201,7 @@ describe('a metric', () => {
     ['no metric', { metrics: [] }, 'METRIC_MISSING trainingInput.hyperparameters.metrics'],
     ['a missing name', metric({ id: undefined }), 'METRIC_MISSING metric.metricId'],
     ['a missing goal', metric({ goal: undefined }), 'METRIC_MISSING metric.goal'],
+    ['a name of 129 characters', metric({ id: located('a'.repeat(129), 'id') }), 'INVALID_METRIC_ID id'],
     ['a name with a space', metric({ id: located('a b', 'id') }), 'INVALID_METRIC_ID id'],
     ['an unknown goal', metric({ goal: located('max', 'goal') }), 'UNKNOWN_GOAL goal'],
     ['a placeholder as goal', metric({ goal: located('{{GOAL}}', 'goal') }), 'PLACEHOLDER goal'],
@@ -181,9 +235,8 @@ describe('a metric', () => {
       safetyThreshold: located(3, 'x'),
       safeTrialsFractionMin: located(0.5, 'y'),
     };
-    expect(check({ metrics: [metricDraft('accuracy'), safe] }, 'vertex-ai').study?.metrics[1]?.safety).toEqual({
-      threshold: 3,
-      safeTrialsFractionMin: 0.5,
-    });
+    const { study, codes } = check({ metrics: [metricDraft('accuracy'), safe] }, 'vertex-ai');
+    expect(study?.metrics[1]?.safety).toEqual({ threshold: 3, safeTrialsFractionMin: 0.5 });
+    expect(codes).toEqual(['SAFE_FRACTION_NOT_GUARANTEED y']);
   });
 });

@@ -72,6 +72,26 @@ describe('listUnsupported', () => {
     expect(unsupportedOf(text)).toEqual([]);
   });
 
+  it.each([
+    [
+      'population based training',
+      'trainingInput: {hyperparameters: {algorithm: POPULATION_BASED_TRAINING, params: []}}',
+      'trainingInput.hyperparameters.algorithm',
+    ],
+    [
+      'several objectives',
+      'studySpec: {metrics: [{metricId: a}, {metricId: b, safetyConfig: {}}, {metricId: c}]}',
+      'studySpec.metrics[2].metricId',
+    ],
+  ])('reports %s with its field', (_, text, path) => {
+    expect(unsupportedOf(text).map(describeProblem)).toContain(`UNSUPPORTED_FIELD ${path}`);
+  });
+
+  it('does not report a metric with a limit as a second objective', () => {
+    const found = unsupportedOf('studySpec: {metrics: [{metricId: a}, {metricId: b, safetyConfig: {}}]}');
+    expect(found.filter(({ path }) => path?.includes('metrics'))).toEqual([]);
+  });
+
   it('reports everything at once, with a reason, a remedy and a line', () => {
     const found = unsupportedOf(`image: gcr.io/lab/a\n${TUNE}\nkmsKey: k`);
     expect(found.map(({ line }) => line)).toEqual([1, 2, 3]);

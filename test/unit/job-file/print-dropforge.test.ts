@@ -49,6 +49,12 @@ const parameter = fc.oneof(
       type: fc.constantFrom('double', 'integer', 'discrete', 'categorical'),
       values: fc.array(fc.oneof(number, line), { maxLength: 3 }),
       scale: fc.constantFrom('linear', 'log', 'reverseLog'),
+      when: fc.oneof(
+        fc.dictionary(fc.constantFrom('a', 'b', '10'), fc.oneof(number, line, fc.array(line, { maxLength: 2 })), {
+          minKeys: 1,
+          maxKeys: 1,
+        }),
+      ),
     },
     { requiredKeys: [] },
   ),
@@ -60,8 +66,13 @@ const tune = fc.record(
     trials: fc.integer(),
     parallel: fc.integer(),
     algorithm: fc.constantFrom('bayesian', 'grid', 'random'),
+    stopping: fc.constantFrom('asha', 'median', 'none'),
     earlyStopping: fc.boolean(),
-    parameters: fc.dictionary(line, parameter, { maxKeys: 4 }),
+    measurement: fc.constantFrom('last', 'best'),
+    maxCost: number,
+    maxFailedTrials: fc.integer(),
+    resume: line,
+    parameters: fc.dictionary(fc.oneof(fc.constantFrom('a', 'b', '10'), line), parameter, { maxKeys: 4 }),
   },
   { requiredKeys: [] },
 );
@@ -140,7 +151,7 @@ tune: {metric: auc, goal: maximize, parameters: {n: {min: 1, max: 2, type: integ
       maxRuntime: '2h',
       disk: 200,
       reservation: ['projects/p/zones/z/reservations/r'],
-      tune: { metric: 'auc', parameters: { n: { min: 1, max: 2 } } },
+      tune: { metric: 'auc', parameters: new Map([['n', { min: 1, max: 2 }]]) },
     });
   });
 

@@ -107,20 +107,65 @@ describe('reading Dropforge’s own format', () => {
       maxTrials: { value: 20 },
       parallelTrials: { value: 4 },
       earlyStopping: { rule: { value: 'AUTOMATIC', path: 'tune.earlyStopping' } },
+      measurement: { value: 'BEST_MEASUREMENT' },
+      maxCostUsd: { value: 12.5 },
+      maxFailedTrials: { value: 3 },
+      resumeJobId: { value: 'search_before' },
     });
     const children: readonly never[] = [];
     expect(valuesOf(study?.parameters)).toEqual([
       { id: 'learning_rate', kind: 'DOUBLE', min: 1e-5, max: 0.1, scale: 'UNIT_LOG_SCALE', children },
-      { id: 'layers', kind: 'INTEGER', min: 1, max: 8, children },
+      {
+        id: 'layers',
+        kind: 'INTEGER',
+        min: 1,
+        max: 8,
+        children: [
+          { parentValues: ['7', '8'], parameter: { id: 'layer_norm', kind: 'DISCRETE', values: ['0', '1'], children } },
+        ],
+      },
       { id: 'units', kind: 'DOUBLE', min: 1, max: 8, children },
       { id: 'momentum', kind: 'DOUBLE', min: 0.1, max: 1, scale: 'UNIT_REVERSE_LOG_SCALE', children },
       { id: 'batch_size', kind: 'DISCRETE', values: ['16', '32', '64'], children },
       { id: 'decay', kind: 'DISCRETE', values: ['0.001', '0.01', '1'], scale: 'UNIT_LOG_SCALE', children },
       { id: 'classes', kind: 'CATEGORICAL', values: ['1.0', '2'], children },
-      { id: 'optimizer', kind: 'CATEGORICAL', values: ['adam', 'sgd'], children },
+      {
+        id: 'optimizer',
+        kind: 'CATEGORICAL',
+        values: ['adam', 'sgd'],
+        children: [
+          {
+            parentValues: ['sgd'],
+            parameter: { id: 'momentum_of_sgd', kind: 'DOUBLE', min: 0.5, max: 0.99, children },
+          },
+          {
+            parentValues: ['sgd'],
+            parameter: {
+              id: 'momentum_kind',
+              kind: 'CATEGORICAL',
+              values: ['plain', '1.0', '2'],
+              children: [
+                {
+                  parentValues: ['plain', '1.0'],
+                  parameter: { id: 'nesterov', kind: 'CATEGORICAL', values: ['true', 'false'], children },
+                },
+              ],
+            },
+          },
+        ],
+      },
       { id: 'augment', kind: 'CATEGORICAL', values: ['true', 'false'], children },
       { id: 'depth', kind: 'CATEGORICAL', values: ['1', '2'], children },
     ]);
+  });
+
+  it.each([
+    ['asha', 'ASHA'],
+    ['median', 'MEDIAN'],
+    ['none', undefined],
+  ])('stops trials by the rule %s', (stopping, rule) => {
+    const { study } = readOwn(`module: a\ntune: {metric: auc, stopping: ${stopping}}`).draft;
+    expect(study?.earlyStopping?.rule.value).toBe(rule);
   });
 
   it('maximizes metrics by default, and uses AI Platform’s name of the Bayesian algorithm', () => {

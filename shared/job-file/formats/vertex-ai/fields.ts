@@ -43,6 +43,8 @@ const TUNING_JOB_FIELDS = {
   parallelTrialCount: READ,
   maxFailedTrialCount: READ,
   trialJobSpec: READ,
+  // Not a field of the API: carries --max-cost from the command line to intake.
+  dropforgeMaxCost: READ,
   labels: readInto(inJob('labels'), textMap()),
   encryptionSpec: READ,
   ...OUTPUT_FIELDS,

@@ -36,6 +36,7 @@ function printJob(draft: JobDraft): Record<string, unknown> {
     parallelTrialCount: study.parallelTrials?.value,
     maxFailedTrialCount: study.maxFailedTrials?.value,
     trialJobSpec: jobSpec,
+    dropforgeMaxCost: study.maxCostUsd?.value,
     encryptionSpec,
   });
 }

@@ -12,7 +12,7 @@ import {
 import { readWorkerPools } from '#shared/job-file/formats/vertex-ai/read-worker-pool.ts';
 import { type Findings, type Located, locationOf } from '#shared/job-file/parser/findings.ts';
 import { type FieldRules, openMapping, openOptional, toCamelCase } from '#shared/job-file/parser/open-mapping.ts';
-import { type FoundNode, readInteger, readText } from '#shared/job-file/parser/read-values.ts';
+import { type FoundNode, readInteger, readNumber, readText } from '#shared/job-file/parser/read-values.ts';
 import { readStudySpec } from '#shared/job-file/tuning/read-study-spec.ts';
 
 const EMPTY_VERTEX_DRAFT: JobDraft = { ...EMPTY_DRAFT, dialect: 'vertex-ai' };
@@ -96,6 +96,7 @@ function readTuningJob(found: FoundNode, findings: Findings): JobDraft {
       maxTrials: readInteger(job.maxTrialCount, findings),
       parallelTrials: readInteger(job.parallelTrialCount, findings),
       maxFailedTrials: readInteger(job.maxFailedTrialCount, findings),
+      maxCostUsd: readNumber(job.dropforgeMaxCost, findings),
     },
   };
 }

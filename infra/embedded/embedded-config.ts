@@ -87,6 +87,9 @@ export const embeddedConfigSchema = z.strictObject({
   maxRunningGraceSeconds: seconds(30),
   /** With the default `deliveriesMax`, a message becomes a dead letter after about 25 s of retries. */
   earlyCancelSeconds: seconds(20),
+  suggestionAnswerSeconds: seconds(20),
+  trialCheckSeconds: seconds(20),
+  trialCancelSeconds: seconds(5),
   coolDownSeconds: seconds(1),
   backoffSecondsMin: seconds(1),
   backoffSecondsMax: seconds(10),

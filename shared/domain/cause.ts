@@ -169,6 +169,34 @@ export const CAUSES = {
     remedy:
       'VMs were created and deleted again too often, because others of the same job could not be created or did not start. Correct what the evidence names, or use fewer replicas, another machine type or another region, and submit again.',
   },
+  METRIC_NOT_REPORTED: {
+    class: 'user',
+    remedy:
+      'The programs of the trials ended without reporting the metric that the tuning optimizes. Correct its name (hyperparameterMetricTag, metricId), or have the program report it: with cloudml-hypertune, a TensorFlow summary, or one JSON object a line on stdout.',
+  },
+  METRIC_NOT_FINITE: {
+    class: 'user',
+    remedy:
+      'The metric was not a finite number. Narrow the ranges of the parameters that let the training diverge, such as the learning rate.',
+  },
+  METRIC_UNSAFE: {
+    class: 'user',
+    remedy: 'A safety metric was on the wrong side of its threshold. Narrow the ranges, or change safetyThreshold.',
+  },
+  NO_TRIAL_SUCCEEDED: {
+    class: 'user',
+    remedy:
+      'The tuning ended without a result. Read the outcomes of its trials (dropforge trials), correct what they name and submit again.',
+  },
+  SUGGESTION_FAILED: {
+    class: 'internal',
+    remedy:
+      'Dropforge could not choose values for the next trials. Report the evidence to the operator of the deployment. A new tuning can start from these trials: set resumePreviousJobId.',
+  },
+  TRIAL_STOPPED: {
+    class: 'cancel',
+    remedy: 'No action needed: the tuning stopped this trial before it had a result.',
+  },
   CANCELLED_BY_USER: { class: 'cancel', remedy: 'No action needed: the job was cancelled on request.' },
   INTERNAL_ERROR: {
     class: 'internal',

@@ -33,6 +33,11 @@ export type Metric = {
   readonly safety: { readonly threshold: number; readonly safeTrialsFractionMin: number } | null;
 };
 
+/** The metric that is optimized. Safety metrics are not. */
+export function objectiveMetricOf({ metrics }: Pick<Study, 'metrics'>): Metric {
+  return metrics.find(({ safety }) => safety === null) ?? metrics[0];
+}
+
 /** When an unpromising trial is stopped. AUTOMATIC leaves the rule to the service, as AI Platform did. */
 export type EarlyStopping =
   | { readonly rule: 'AUTOMATIC' }

@@ -31,6 +31,12 @@ export type Timeouts = {
    * letter.
    */
   readonly earlyCancelMs: number;
+  /** From a tuning's suggestion request until values are chosen. Then it is repeated. */
+  readonly suggestionAnswerMs: number;
+  /** Interval between checks on the job of a running trial, whose end could not be reported otherwise. */
+  readonly trialCheckMs: number;
+  /** Interval between cancel requests to the trials of a tuning that is CLOSING. */
+  readonly trialCancelMs: number;
   /** After a capacity failure, no job requests the same machine in that zone for this long. */
   readonly coolDownMs: number;
   /** Backoff after every zone was out of capacity: exponential, from MsMin to MsMax. */
@@ -49,6 +55,9 @@ export const TIMEOUTS: Timeouts = {
   teardownMs: 60_000,
   maxRunningGraceMs: 180_000,
   earlyCancelMs: 600_000,
+  suggestionAnswerMs: 180_000,
+  trialCheckMs: 600_000,
+  trialCancelMs: 60_000,
   coolDownMs: 60_000,
   backoffMsMin: 15_000,
   backoffMsMax: 600_000,
@@ -65,6 +74,9 @@ export const SETUP_REPORT_MS = 120_000;
 
 /** Added to a job's deadline while its program has exited and its outputs are being uploaded. */
 export const UPLOAD_GRACE_MS = 1_800_000;
+
+/** Longest time from SIGTERM until the agent ends a program by SIGKILL. */
+export const PROGRAM_STOP_MS_MAX = 60_000;
 
 /**
  * How long before a failure of another replica a reboot may have been its reason: PyTorch's collectives fail after 10
@@ -118,6 +130,15 @@ export const STABLE_RUN_MS = 60_000;
  * deliveries: an overloaded or failing stage should not end the jobs that wait for it any sooner.
  */
 export const DELIVERY_FAILURES_IN_ROW_MAX = 5;
+
+/** Limit on suggestion requests in a row that no delivery could handle; then the tuning fails. */
+export const SUGGESTION_FAILURES_IN_ROW_MAX = 3;
+
+/** Limit on lost trials in a row with the same values; a tuning of which no others succeed in between fails. */
+export const LOST_TRIALS_IN_ROW_MAX = 3;
+
+/** Limit on trials that are checked when a tuning's deadline passes: each is a message. */
+export const TRIAL_CHECKS_MAX = 20;
 
 const INTERRUPTION_BACKOFF_MS_MIN = 15_000;
 const INTERRUPTION_BACKOFF_MS_MAX = 300_000;

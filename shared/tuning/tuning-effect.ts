@@ -5,9 +5,13 @@ import { stateOfTuning, type Tuning } from '#shared/tuning/tuning.ts';
 export type TuningEffect =
   /** Choose values for the trials `from` to `from + count - 1`. */
   | { readonly type: 'SUGGEST'; readonly tuningId: string; readonly from: number; readonly count: number }
-  /** Create the trial's job if there is none; report its end if it is closed. */
+  /** Create the job of a trial that has not ended, if there is none; report its end if it is closed. */
   | { readonly type: 'START_TRIAL'; readonly tuningId: string; readonly ordinal: number }
-  /** STOP: end the program, save its outputs, count what it has reported. CANCEL: end it now. */
+  /**
+   * As START_TRIAL, and then ask the job to end, so that a START_TRIAL that arrives later finds it. STOP: end the
+   * program, save its outputs, count what it has reported. CANCEL: end it now. Of a trial that has ended, nothing is
+   * created.
+   */
   | {
       readonly type: 'STOP_TRIAL';
       readonly tuningId: string;

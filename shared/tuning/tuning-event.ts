@@ -36,7 +36,10 @@ export type TuningEvent = {
   | { readonly type: 'RUNG_REACHED'; readonly ordinal: number; readonly step: number; readonly value: number }
   | { readonly type: 'CANCEL_REQUESTED' }
   | { readonly type: 'DEADLINE_PASSED' }
-  /** A message of this tuning that no delivery could handle; `ordinal` is null for a suggestion request. */
+  /**
+   * A message of this tuning that no delivery could handle; `ordinal` is null for a suggestion request. A trial that was
+   * never started for this reason is TRIAL_CLOSED as LOST.
+   */
   | {
       readonly type: 'DELIVERY_EXHAUSTED';
       readonly messageType: string;

@@ -1,14 +1,28 @@
+import type { Cause } from '#shared/domain/cause.ts';
 import type { JobSource, JobState, PackageRef, TimestampMs, Verdict, Warning } from '#shared/domain/job.ts';
 import type { JobSpec } from '#shared/domain/job-spec.ts';
 import type { Study } from '#shared/domain/study.ts';
+import type { TrialOutcome } from '#shared/tuning/trial.ts';
 
 /** A trial that was started and is not known to have ended. */
 export type RunningTrial = {
   readonly ordinal: number;
   readonly jobId: string;
   readonly since: TimestampMs;
+  /** When its job was last requested to start or to stop: both requests also report the end of a closed job. */
+  readonly checkedAt: TimestampMs;
   /** Whether it was asked to stop before its end. */
   readonly isStopping: boolean;
+  /** Number of lost trials in a row whose values this one repeats. */
+  readonly lostBefore: number;
+};
+
+/** How many trials ended with one cause code, which is that of the last one. */
+export type FailureTally = {
+  readonly kind: Exclude<TrialOutcome['kind'], 'SUCCEEDED'>;
+  /** With a shorter message and less evidence than the trial's own. */
+  readonly cause: Cause;
+  readonly count: number;
 };
 
 /**
@@ -43,11 +57,14 @@ export type BestTrial = {
   readonly ordinal: number;
   readonly objective: number;
   readonly at: TimestampMs;
-  /** Number of trials that had ended when it did, itself included. */
+  /** Number of trials that had ended when it did, itself included; without those that were lost. */
   readonly afterTrials: number;
 };
 
-/** Why a tuning ended before `trialsMax`; null while it runs, and if it ran all trials. */
+/**
+ * Why a tuning ends before `trialsMax`; null if it runs all trials. Set when that is decided: trials that are running go
+ * on, or are asked to stop.
+ */
 export type StopReason =
   | 'MAX_COST'
   | 'MAX_RUNTIME'
@@ -70,12 +87,16 @@ export type TuningCommon = {
   readonly createdAt: TimestampMs;
   /** Earlier tunings whose trials are known here, the nearest first; at most RESUMES_MAX. */
   readonly resumes: readonly string[];
-  /** Number of trials whose values are chosen; the next ordinal is one more. */
+  /** Number of trials whose values were suggested; those that repeat the values of a lost trial are not counted. */
   readonly suggestedCount: number;
+  /** The highest ordinal that a trial has or that was asked for. An ordinal is never given out twice. */
+  readonly lastOrdinal: number;
   readonly running: readonly RunningTrial[];
   readonly counts: TuningCounts;
   /** Lost trials since one that was not. */
   readonly lostInRow: number;
+  /** The commonest first; at most FAILURE_TALLIES_MAX. */
+  readonly failures: readonly FailureTally[];
   readonly best: BestTrial | null;
   readonly bar: MedianBar | null;
   readonly rungs: readonly Rung[];
@@ -112,6 +133,7 @@ export type TuningStatus = (typeof TUNING_STATUSES)[number];
 export type TuningIn<S extends TuningStatus> = Extract<Tuning, { status: S }>;
 
 export const RESUMES_MAX = 10;
+export const FAILURE_TALLIES_MAX = 8;
 
 /** The state that users see. */
 export function stateOfTuning(tuning: Tuning): JobState {

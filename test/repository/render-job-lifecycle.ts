@@ -33,6 +33,9 @@ const TIMEOUT_MEANINGS: Readonly<Record<keyof Timeouts, string>> = {
   maxRunningGraceMs: 'The agent has not stopped the program at maxRunningTime: the control plane fails the job.',
   earlyCancelMs:
     'A cancel message arrived, and its job was not submitted within this time: the message is acknowledged.',
+  suggestionAnswerMs: 'No values were chosen for the next trials of a tuning: the request is published again.',
+  trialCheckMs: 'The job of a running trial is checked: it is created if there is none, and its end is reported.',
+  trialCancelMs: 'Trials of a closing tuning have not ended: they are cancelled again.',
   coolDownMs: 'A zone that was out of capacity is tried again, by any job that needs the same machine.',
   backoffMsMin:
     'Every zone was out of capacity: placement restarts from the first zone after this backoff, which then doubles.',

@@ -95,12 +95,13 @@ function describeCreation(store: () => TuningStore): void {
         ],
       },
       resumes: ['earlier'],
-      running: [{ ordinal: 1, jobId: 'digits_trial_1', since: 5, isStopping: true }],
+      running: [{ ordinal: 1, jobId: 'digits_trial_1', since: 5, checkedAt: 5, isStopping: true, lostBefore: 0 }],
       best: { ordinal: 1, objective: -0.25, at: 9, afterTrials: 1 },
       bar: { steps: [1, 2], medians: [0.5, 1e-300], completedCount: 5 },
       rungs: [{ step: 3, reachedCount: 4, best: [0.1, 0.2] }],
       longestStep: 27,
       firstTrialAt: 4,
+      failures: [{ kind: 'LOST', cause: { code: 'STOCKOUT', message: 'Full.', evidence: ['a'] }, count: 3 }],
     };
     expect(await store().create(full, [])).toBe('CREATED');
     expect((await store().read('digits'))?.tuning).toEqual(full);
@@ -180,7 +181,9 @@ function describeCommits(store: () => TuningStore): void {
       ordinal,
       jobId: `digits_trial_${ordinal}`,
       since: 0,
+      checkedAt: 0,
       isStopping: false,
+      lostBefore: 0,
     }));
     const next = { ...tuning, suggestedCount: PARALLEL_TRIALS_MAX, running };
     expect(await store().commit({ expectedRevision, eventId: 'chosen-1', tuning: next, trials, effects })).toBe(

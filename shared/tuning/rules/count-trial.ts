@@ -1,0 +1,130 @@
+import { type Cause, causeOf } from '#shared/domain/cause.ts';
+import { clip, clipLines } from '#shared/domain/job-size.ts';
+import { objectiveMetricOf, type Study } from '#shared/domain/study.ts';
+import type { InfeasibleReason, Trial, TrialOutcome } from '#shared/tuning/trial.ts';
+import {
+  type BestTrial,
+  FAILURE_TALLIES_MAX,
+  type FailureTally,
+  type RunningTrial,
+  type TuningCommon,
+  type TuningCounts,
+} from '#shared/tuning/tuning.ts';
+import type { TuningEventOf } from '#shared/tuning/tuning-event.ts';
+
+/** Limits on what a tuning keeps of a trial's cause; the trial and its job have the rest. */
+const KEPT_MESSAGE_BYTES_MAX = 512;
+const KEPT_EVIDENCE_BYTES_MAX = 1 << 10;
+
+/** A tuning with the end of one of its running trials counted, and that trial. */
+export type Counted<T extends TuningCommon> = {
+  readonly counted: T;
+  readonly ended: RunningTrial;
+  readonly trial: Trial;
+};
+
+/** Counts the end of a trial; undefined if the trial is not running, so that no outcome is counted twice. */
+export function countTrial<T extends TuningCommon>(
+  tuning: T,
+  event: TuningEventOf<'TRIAL_CLOSED'>,
+): Counted<T> | undefined {
+  const ended = tuning.running.find(({ ordinal }) => ordinal === event.ordinal);
+  if (ended === undefined) {
+    return undefined;
+  }
+  const { outcome } = event;
+  const counts = countOutcome(tuning.counts, outcome);
+  const isLost = outcome.kind === 'LOST';
+  const counted: T = {
+    ...tuning,
+    running: tuning.running.filter((one) => one !== ended),
+    counts,
+    lostInRow: isLost ? tuning.lostInRow + 1 : 0,
+    failures: tallyFailure(tuning.failures, outcome),
+    best: betterOf(tuning, event, endedCountOf(counts)),
+    bar: newerBarOf(tuning, event),
+    longestStep: longerOf(tuning.longestStep, event.completedStep),
+    spentUsd: tuning.spentUsd + (event.costUsd ?? 0),
+  };
+  return { counted, ended, trial: trialOf(tuning, ended, event) };
+}
+
+function trialOf(
+  { tuningId }: TuningCommon,
+  { ordinal, jobId }: RunningTrial,
+  { values, chosenAt, repeats, outcome, startedAt, endedAt, costUsd }: TuningEventOf<'TRIAL_CLOSED'>,
+): Trial {
+  return { tuningId, ordinal, jobId, values, chosenAt, repeats, startedAt, endedAt, costUsd, outcome };
+}
+
+function countOutcome(counts: TuningCounts, outcome: TrialOutcome): TuningCounts {
+  switch (outcome.kind) {
+    case 'SUCCEEDED': {
+      const stoppedEarly = counts.stoppedEarly + (outcome.isStoppedEarly ? 1 : 0);
+      return { ...counts, succeeded: counts.succeeded + 1, stoppedEarly };
+    }
+    case 'INFEASIBLE':
+      return { ...counts, infeasible: counts.infeasible + 1 };
+    case 'FAILED':
+      return { ...counts, failed: counts.failed + 1 };
+    default:
+      return { ...counts, lost: counts.lost + 1 };
+  }
+}
+
+/** Trials that have ended, without those that were lost: they say nothing about their values. */
+export function endedCountOf({ succeeded, infeasible, failed }: TuningCounts): number {
+  return succeeded + infeasible + failed;
+}
+
+function betterOf(
+  { best, study }: TuningCommon,
+  { ordinal, outcome, endedAt }: TuningEventOf<'TRIAL_CLOSED'>,
+  afterTrials: number,
+): BestTrial | null {
+  if (outcome.kind !== 'SUCCEEDED' || (best !== null && !isBetter(outcome.objective, best.objective, study))) {
+    return best;
+  }
+  return { ordinal, objective: outcome.objective, at: endedAt, afterTrials };
+}
+
+function isBetter(objective: number, other: number, study: Study): boolean {
+  return objectiveMetricOf(study).goal === 'MAXIMIZE' ? objective > other : objective < other;
+}
+
+/** Ends are handled in any order: a bar of fewer trials is older. */
+function newerBarOf({ bar }: TuningCommon, event: TuningEventOf<'TRIAL_CLOSED'>): TuningCommon['bar'] {
+  return event.bar !== null && event.bar.completedCount >= (bar?.completedCount ?? 0) ? event.bar : bar;
+}
+
+function longerOf(longest: number | null, step: number | null): number | null {
+  return longest === null || step === null ? (longest ?? step) : Math.max(longest, step);
+}
+
+/** The most frequent causes, each with its last message. A new cause replaces the rarest one if there are too many. */
+function tallyFailure(failures: readonly FailureTally[], outcome: TrialOutcome): readonly FailureTally[] {
+  if (outcome.kind === 'SUCCEEDED') {
+    return failures;
+  }
+  const cause = shortened(causeOfOutcome(outcome));
+  const known = failures.find((tally) => tally.cause.code === cause.code && tally.kind === outcome.kind);
+  const others = failures.filter((tally) => tally !== known);
+  const kept = known === undefined ? others.slice(0, FAILURE_TALLIES_MAX - 1) : others;
+  const tally = { kind: outcome.kind, cause, count: (known?.count ?? 0) + 1 };
+  return [...kept, tally].sort((a, b) => b.count - a.count);
+}
+
+const CODE_OF: Readonly<Record<InfeasibleReason, 'METRIC_NOT_REPORTED' | 'METRIC_NOT_FINITE' | 'METRIC_UNSAFE'>> = {
+  METRIC_MISSING: 'METRIC_NOT_REPORTED',
+  NOT_FINITE: 'METRIC_NOT_FINITE',
+  UNSAFE: 'METRIC_UNSAFE',
+};
+
+export function causeOfOutcome(outcome: Exclude<TrialOutcome, { kind: 'SUCCEEDED' }>): Cause {
+  return outcome.kind === 'INFEASIBLE' ? causeOf(CODE_OF[outcome.reason], outcome.message) : outcome.cause;
+}
+
+function shortened({ code, message, evidence }: Cause): Cause {
+  const kept = clipLines(evidence, KEPT_EVIDENCE_BYTES_MAX);
+  return { code, message: clip(message, KEPT_MESSAGE_BYTES_MAX), evidence: kept };
+}

@@ -1,0 +1,47 @@
+import type { TimestampMs } from '#shared/domain/job.ts';
+import type { Timeouts } from '#shared/domain/timeouts.ts';
+import type { Trial } from '#shared/tuning/trial.ts';
+import { stateOfTuning, type Tuning, type TuningCommon, type TuningIn } from '#shared/tuning/tuning.ts';
+import { type TuningEffect, type TuningTransition, tuningUpdateOf } from '#shared/tuning/tuning-effect.ts';
+import type { TuningEvent } from '#shared/tuning/tuning-event.ts';
+
+export type Searching = TuningIn<'SEARCHING'>;
+export type Closing = TuningIn<'CLOSING'>;
+
+/** One entry of the table: the tuning after an event, the changed trials, and the effects to publish. */
+export type TuningRule<T extends Tuning, E extends TuningEvent> = (
+  tuning: T,
+  event: E,
+  timeouts: Timeouts,
+) => TuningTransition;
+
+/** When an event happened, and the timeouts from which the next deadline follows. */
+export type Moment = { readonly at: TimestampMs; readonly timeouts: Timeouts };
+
+/** What is committed and published with the next tuning. */
+export type Changes = { readonly trials: readonly Trial[]; readonly effects: readonly TuningEffect[] };
+
+export const NO_CHANGES: Changes = { trials: [], effects: [] };
+
+/** Returns the same tuning object, by which callers recognize that there is nothing to commit. */
+export function ignore(tuning: Tuning): TuningTransition {
+  return { tuning, ...NO_CHANGES };
+}
+
+/** Adds an update when users see another state than before, or another trial has ended. */
+export function move(from: Tuning, to: Tuning, { trials, effects }: Changes): TuningTransition {
+  const hasEndedTrial = trials.some(({ outcome }) => outcome !== null);
+  const isVisible = hasEndedTrial || stateOfTuning(from) !== stateOfTuning(to);
+  return { tuning: to, trials, effects: isVisible ? [...effects, tuningUpdateOf(to)] : effects };
+}
+
+/** The fields that a tuning has in every status. */
+export function commonFields(tuning: Searching | Closing): TuningCommon {
+  if (tuning.status === 'CLOSING') {
+    const { status: _status, verdict: _verdict, wakeAt: _wakeAt, ...common } = tuning;
+    return common;
+  }
+  const { status: _status, asked: _asked, isExhausted: _isExhausted, wakeAt: _wakeAt, ...others } = tuning;
+  const { suggestFailuresInRow: _suggestFailuresInRow, ...common } = others;
+  return common;
+}

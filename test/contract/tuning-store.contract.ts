@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { causeOf } from '#shared/domain/cause.ts';
 import type { TuningStore } from '#shared/ports/tuning-store.ts';
 import { PARALLEL_TRIALS_MAX } from '#shared/tuning/trial.ts';
+import type { TuningIn } from '#shared/tuning/tuning.ts';
 import type { TuningEffect } from '#shared/tuning/tuning-effect.ts';
 import type { OpenStore, StoreUnderTest } from '../support/contract/store-under-test.ts';
 import {
@@ -57,7 +58,7 @@ function idsOf(tunings: readonly { readonly tuningId: string }[]): readonly stri
 
 function describeCreation(store: () => TuningStore): void {
   it('reads a tuning exactly as it was created', async () => {
-    const full = {
+    const full: TuningIn<'SEARCHING'> = {
       ...tuning,
       study: {
         ...STUDY,

@@ -10,6 +10,7 @@ import { cancelTuning, failTuning } from '#shared/tuning/rules/close.ts';
 import { type Counted, countTrial } from '#shared/tuning/rules/count-trial.ts';
 import { failureOf } from '#shared/tuning/rules/failure-limits.ts';
 import { ignore, NO_CHANGES, type Searching } from '#shared/tuning/rules/rule.ts';
+import { recordRung } from '#shared/tuning/stopping/asha.ts';
 import type { TuningTransition } from '#shared/tuning/tuning-effect.ts';
 import type { TuningEventOf } from '#shared/tuning/tuning-event.ts';
 
@@ -85,6 +86,23 @@ function repeatOf(event: TuningEventOf<'TRIAL_CLOSED'>, { counted, ended }: Coun
   return isRepeated && !ended.isStopping
     ? { ordinal: counted.lastOrdinal + 1, values, repeats: ordinal, lostBefore }
     : null;
+}
+
+/** ASHA compares the trial with those that reached the rung before it, and stops it unless it is among the best. */
+export function onRungReached(
+  tuning: Searching,
+  { at, ordinal, step, value }: TuningEventOf<'RUNG_REACHED'>,
+  timeouts: Timeouts,
+): TuningTransition {
+  const trial = tuning.running.find((one) => one.ordinal === ordinal);
+  if (trial === undefined || trial.isStopping) {
+    return ignore(tuning);
+  }
+  const { rungs, isKept } = recordRung(tuning.rungs, { step, value });
+  const stopped = { ...trial, isStopping: true, checkedAt: at };
+  const running = isKept ? tuning.running : tuning.running.map((one) => (one === trial ? stopped : one));
+  const effects = isKept ? [] : [requestOf(tuning, stopped)];
+  return advance({ ...tuning, rungs, running }, { from: tuning, at, timeouts, trials: [], effects });
 }
 
 export function onCancelRequested(

@@ -15,6 +15,7 @@ export const RULES: TuningRules = {
   SEARCHING: {
     VALUES_CHOSEN: searching.onValuesChosen,
     TRIAL_CLOSED: searching.onTrialClosed,
+    RUNG_REACHED: searching.onRungReached,
     CANCEL_REQUESTED: searching.onCancelRequested,
     DELIVERY_EXHAUSTED: searching.onDeliveryExhausted,
     DEADLINE_PASSED: searching.onDeadlinePassed,

@@ -1,0 +1,59 @@
+import type { JobSource, PackageRef, TimestampMs, Warning } from '#shared/domain/job.ts';
+import type { JobSpec } from '#shared/domain/job-spec.ts';
+import type { Study } from '#shared/domain/study.ts';
+import type { Timeouts } from '#shared/domain/timeouts.ts';
+import type { TuningIn } from '#shared/tuning/tuning.ts';
+import { type TuningEffect, tuningUpdateOf } from '#shared/tuning/tuning-effect.ts';
+
+/** What an accepted tuning consists of. */
+export type NewTuning = {
+  /** The job without its study: what every trial runs. */
+  readonly spec: JobSpec;
+  readonly study: Study;
+  readonly packages: readonly PackageRef[];
+  readonly zones: readonly string[];
+  readonly source: JobSource;
+  readonly warnings: readonly Warning[];
+  readonly resumes: readonly string[];
+  /** Of one trial; null if a price is unknown. */
+  readonly perHourUsd: number | null;
+  readonly now: TimestampMs;
+  readonly timeouts: Timeouts;
+};
+
+/** The tuning when it is accepted, and the effects to publish: it waits for the values of its first trials. */
+export function newTuning({ spec, study, now, timeouts, ...accepted }: NewTuning): {
+  readonly tuning: TuningIn<'SEARCHING'>;
+  readonly effects: readonly TuningEffect[];
+} {
+  const tuningId = spec.jobId;
+  const count = Math.min(study.parallelTrialsMax, study.stoppingConditions?.trialsMax ?? study.trialsMax);
+  const asked = { from: 1, count: Math.min(count, study.trialsMax), at: now };
+  const tuning: TuningIn<'SEARCHING'> = {
+    ...accepted,
+    status: 'SEARCHING',
+    asked,
+    isExhausted: false,
+    suggestFailuresInRow: 0,
+    wakeAt: now + timeouts.suggestionAnswerMs,
+    tuningId,
+    spec: { ...spec, study: null },
+    study,
+    createdAt: now,
+    suggestedCount: 0,
+    lastOrdinal: asked.count,
+    running: [],
+    counts: { succeeded: 0, stoppedEarly: 0, infeasible: 0, failed: 0, lost: 0 },
+    lostInRow: 0,
+    failures: [],
+    best: null,
+    bar: null,
+    rungs: [],
+    longestStep: null,
+    spentUsd: 0,
+    firstTrialAt: null,
+    stopReason: null,
+  };
+  const suggest: TuningEffect = { type: 'SUGGEST', tuningId, from: asked.from, count: asked.count };
+  return { tuning, effects: [suggest, tuningUpdateOf(tuning)] };
+}

@@ -1,0 +1,135 @@
+import { causeOf, classOf } from '#shared/domain/cause.ts';
+import type { JobIn } from '#shared/domain/job.ts';
+import { type Metric, objectiveMetricOf, type Study } from '#shared/domain/study.ts';
+import { nearestName } from '#shared/text/nearest-name.ts';
+import type { Curve, InfeasibleReason, Measurement, MetricValue, TrialOutcome } from '#shared/tuning/trial.ts';
+
+/** What is known when the job of a trial is closed. */
+export type EndedTrial = {
+  readonly job: JobIn<'CLOSED'>;
+  /** Undefined if the trial has reported none of the study's metrics. */
+  readonly curve: Curve | undefined;
+  readonly study: Study;
+  /** Names of all metrics that the program reported. */
+  readonly metricNames: readonly string[];
+};
+
+/**
+ * How the trial ended, and what that says about its values. A failure of class `user` may be due to the values, and one
+ * of class `configuration` ends the tuning; any other end says nothing about them.
+ */
+export function outcomeOf({ job, curve, study, metricNames }: EndedTrial): TrialOutcome {
+  const { state, cause, isStoppedEarly = false } = job.verdict;
+  if (state !== 'SUCCEEDED') {
+    const known = cause ?? causeOf('INTERNAL_ERROR', `Job ${job.jobId} ended without a cause.`);
+    const isOwn = state === 'FAILED' && ['user', 'configuration'].includes(classOf(known));
+    return { kind: isOwn ? 'FAILED' : 'LOST', cause: known };
+  }
+  const final = measurementOf(curve, study, { isStoppedEarly });
+  if (final === null && isStoppedEarly) {
+    const message = `Job ${job.jobId} was stopped before it had reported the metric.`;
+    return { kind: 'LOST', cause: causeOf('TRIAL_STOPPED', message) };
+  }
+  const reason = final === null ? 'METRIC_MISSING' : findInfeasibility(final, { curve, study });
+  if (final === null || reason !== null) {
+    return infeasible(reason ?? 'METRIC_MISSING', { final, curve, study, metricNames });
+  }
+  return { kind: 'SUCCEEDED', objective: objectiveOf(final, study) ?? 0, final, isStoppedEarly };
+}
+
+/**
+ * The measurement that counts: the last or the best, as the study selects. Of a trial that was stopped early, the best.
+ * Its value is not finite if LAST selects such a one, or if there is no other. Null if the metric was never reported.
+ */
+export function measurementOf(
+  curve: Curve | undefined,
+  study: Study,
+  { isStoppedEarly }: { readonly isStoppedEarly: boolean } = { isStoppedEarly: false },
+): Measurement | null {
+  const { id } = objectiveMetricOf(study);
+  const points = (curve?.points ?? []).filter(({ values }) => values[id] !== undefined);
+  const last = points.at(-1) ?? null;
+  if (study.measurement === 'LAST' && !isStoppedEarly) {
+    return last;
+  }
+  const costed = points.flatMap((point) => {
+    const objective = objectiveOf(point, study);
+    return objective === null ? [] : [{ point, cost: costOfObjective(objective, study) }];
+  });
+  const [first, ...others] = costed;
+  return first === undefined ? last : others.reduce((best, each) => (each.cost < best.cost ? each : best), first).point;
+}
+
+/** The value to optimize; null if it is missing or not finite. */
+export function objectiveOf({ values }: Measurement, study: Pick<Study, 'metrics'>): number | null {
+  const value = values[objectiveMetricOf(study).id];
+  return typeof value === 'number' && Number.isFinite(value) ? value : null;
+}
+
+/** What is minimized: the objective, or its negative if it is to be maximized. */
+export function costOfObjective(objective: number, study: Pick<Study, 'metrics'>): number {
+  return objectiveMetricOf(study).goal === 'MINIMIZE' ? objective : 0 - objective;
+}
+
+type Measured = { readonly curve: Curve | undefined; readonly study: Study };
+
+function findInfeasibility(final: Measurement, { curve, study }: Measured): InfeasibleReason | null {
+  if (objectiveOf(final, study) === null) {
+    return 'NOT_FINITE';
+  }
+  const safety = study.metrics.filter((metric) => metric.safety !== null);
+  const values = safety.map((metric) => ({ metric, value: valueAt(final, metric, curve) }));
+  if (values.some(({ value }) => value === undefined)) {
+    return 'METRIC_MISSING';
+  }
+  return values.every(({ metric, value }) => isSafe(metric, value)) ? null : 'UNSAFE';
+}
+
+/** The value of the measurement that counts or, if it lacks this metric, the last one before it. */
+function valueAt({ step, values }: Measurement, { id }: Metric, curve: Curve | undefined): MetricValue | undefined {
+  const before = curve?.points.findLast((point) => point.step <= step && point.values[id] !== undefined);
+  return values[id] ?? before?.values[id];
+}
+
+/** The threshold is safe; a value that is not finite is not. */
+function isSafe({ goal, safety }: Metric, value: MetricValue | undefined): boolean {
+  if (safety === null || typeof value !== 'number') {
+    return safety === null;
+  }
+  return goal === 'MAXIMIZE' ? value >= safety.threshold : value <= safety.threshold;
+}
+
+type Infeasible = Measured & { readonly final: Measurement | null; readonly metricNames: readonly string[] };
+
+function infeasible(reason: InfeasibleReason, { final, curve, study, metricNames }: Infeasible): TrialOutcome {
+  const metric = objectiveMetricOf(study);
+  if (reason === 'METRIC_MISSING') {
+    const missing = study.metrics.find(({ id }) => !curve?.points.some(({ values }) => values[id] !== undefined));
+    return { kind: 'INFEASIBLE', reason, message: describeMissing((missing ?? metric).id, metricNames) };
+  }
+  if (reason === 'NOT_FINITE') {
+    const message = `The metric ${quote(metric.id)} was ${final?.values[metric.id]} at step ${final?.step}.`;
+    return { kind: 'INFEASIBLE', reason, message };
+  }
+  const unsafe = study.metrics.find((each) => final !== null && !isSafe(each, valueAt(final, each, curve)));
+  const value = unsafe === undefined || final === null ? undefined : valueAt(final, unsafe, curve);
+  const message = `The safety metric ${quote(unsafe?.id ?? '')} was ${value}; its threshold is ${unsafe?.safety?.threshold}.`;
+  return { kind: 'INFEASIBLE', reason, message };
+}
+
+/** Programs choose the names of their metrics: a message contains some of them. */
+const SHOWN_NAMES_MAX = 20;
+const SHOWN_NAME_CHARACTERS_MAX = 64;
+
+function describeMissing(id: string, metricNames: readonly string[]): string {
+  const shown = metricNames.slice(0, SHOWN_NAMES_MAX).map((name) => quote(name.slice(0, SHOWN_NAME_CHARACTERS_MAX)));
+  const more = metricNames.length > shown.length ? ` and ${metricNames.length - shown.length} more` : '';
+  const reported = shown.length === 0 ? 'no metric at all' : `${shown.join(', ')}${more}`;
+  const nearest = nearestName(id, metricNames);
+  const hint = nearest === undefined ? '' : ` Did you mean ${quote(nearest)}?`;
+  return `The program ended without reporting the metric ${quote(id)}; it reported ${reported}.${hint}`;
+}
+
+function quote(name: string): string {
+  return JSON.stringify(name);
+}

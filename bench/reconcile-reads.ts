@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { type Database, openDatabase } from '#infra/embedded/data-dir/database.ts';
 import { openSqliteJobStore } from '#infra/embedded/job-state/job-store.ts';
 import { openSqliteReplicaStore } from '#infra/embedded/job-state/replica-store.ts';
+import { openSqliteTuningStore } from '#infra/embedded/job-state/tuning-store.ts';
 import { openSqliteMessageQueue } from '#infra/embedded/pubsub/message-queue.ts';
 import type { JobIn } from '#shared/domain/job.ts';
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
@@ -62,6 +63,7 @@ async function measureTick(replicas: number): Promise<Tick> {
     const ports = {
       jobs: openSqliteJobStore(database),
       replicas: openSqliteReplicaStore(database),
+      tunings: openSqliteTuningStore(database),
       bus: openSqliteMessageQueue(database, { now: () => NOW }),
       timeouts: TIMEOUTS,
     };

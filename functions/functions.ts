@@ -46,6 +46,7 @@ export const FUNCTIONS = {
     ],
   },
   teardown: { trigger: { topic: 'teardown' }, settings: [...EVENTS, 'COMPUTE_ENDPOINT'] },
+  tuning: { trigger: { topic: 'tuning' }, settings: EVENTS },
   watch: { trigger: { topic: 'tick' }, settings: EVENTS },
   'on-interruption': { trigger: { topic: 'interruptions' }, settings: EVENTS },
   report: { trigger: { topic: 'job-updates' }, settings: [...STATE, 'STORAGE_EMULATOR_HOST'] },

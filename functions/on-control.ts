@@ -3,14 +3,13 @@ import { decodeMessage } from '#functions/decode-message.ts';
 import type { PortsFor } from '#functions/function-ports.ts';
 import { RedeliverLater } from '#functions/redeliver-later.ts';
 import { controlMessageSchema } from '#shared/protocol/stage-message.ts';
-import type { EventPorts } from '#shared/use-cases/handle-job-event.ts';
-import { handleCancelMessage } from '#shared/use-cases/intake/cancel-job.ts';
+import { type CancelPorts, handleCancelMessage } from '#shared/use-cases/intake/cancel-job.ts';
 
 /**
  * Control topic → cancel. An unknown job may not have been submitted yet: the message is redelivered for a while. After
  * that it is logged and acknowledged.
  */
-export function createOnControl(ports: PortsFor<EventPorts>) {
+export function createOnControl(ports: PortsFor<CancelPorts>) {
   return async (event: CloudEvent<unknown>): Promise<void> => {
     const message = decodeMessage(event, controlMessageSchema, ports.logger);
     if (message === undefined) {

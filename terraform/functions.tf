@@ -35,6 +35,18 @@ locals {
       timeout_seconds = 300
       settings        = local.store_settings
     }
+    tuning = {
+      description = "Runs hyperparameter tuning: chooses values, starts and ends trials, counts their outcomes."
+      topic       = "tuning"
+      # A suggestion computes for seconds.
+      memory_mib      = 512
+      cpu             = "1"
+      timeout_seconds = 120
+      # Trials of one tuning that end together commit to one document. As many as this can conflict, which is not more
+      # than one message tries to commit (shared/use-cases/handle-tuning-event.ts); others wait in the subscription.
+      instances_max = 8
+      settings      = local.store_settings
+    }
     watch = {
       description     = "Reconciles jobs: wakes due jobs, evaluates leases, publishes outbox entries."
       topic           = "tick"

@@ -1,7 +1,7 @@
 # All permissions: one row per account, one column per resource; everything else is denied. README.md has the reasons.
 locals {
-  # Every function that handles a job's event publishes the job's outbox, which are messages to these stages.
-  stages = ["provision", "teardown", "job-updates"]
+  # Every function that handles an event of a job or a tuning publishes its outbox, which are messages to these stages.
+  stages = ["provision", "teardown", "tuning", "job-updates"]
 
   permissions = {
     on-upload       = { database = "write", uploads = ["read", "report"], jobs = ["list"], publishes = local.stages }
@@ -9,6 +9,7 @@ locals {
     on-control      = { database = "write", publishes = local.stages }
     provision       = { database = "write", publishes = local.stages, project = ["vm_creator"], acts_as = ["vm"] }
     teardown        = { database = "write", publishes = local.stages, project = ["vm_remover"] }
+    tuning          = { database = "write", publishes = local.stages }
     watch           = { database = "write", publishes = local.stages }
     on-interruption = { database = "write", publishes = local.stages }
     report          = { database = "read", uploads = ["list", "report"] }

@@ -13,6 +13,7 @@ import { createProvision } from '#functions/provision.ts';
 import { type HandlerOf, registerFunction } from '#functions/register-function.ts';
 import { createReport } from '#functions/report.ts';
 import { createTeardown } from '#functions/teardown.ts';
+import { createTuning } from '#functions/tuning.ts';
 import { createWatch } from '#functions/watch.ts';
 import { closeServer, listen } from '#infra/embedded/http/server.ts';
 
@@ -22,6 +23,7 @@ const HANDLERS: { readonly [Name in FunctionName]: (ports: FunctionPorts) => Han
   'on-control': createOnControl,
   provision: createProvision,
   teardown: createTeardown,
+  tuning: createTuning,
   watch: createWatch,
   'on-interruption': createOnInterruption,
   report: createReport,

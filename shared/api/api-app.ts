@@ -3,12 +3,15 @@ import { HTTPException } from 'hono/http-exception';
 import { JOB_ID_PATTERN } from '#shared/domain/job-spec.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import { type LogStore, LogsBusyError } from '#shared/ports/log-store.ts';
+import type { CurveStore } from '#shared/ports/tuning-store.ts';
 import { readableOf } from '#shared/ports/unreadable-records.ts';
+import type { TuningEventPorts } from '#shared/use-cases/handle-tuning-event.ts';
 import type { HeartbeatPorts } from '#shared/use-cases/heartbeat/record-heartbeat.ts';
 import { cancelJob } from '#shared/use-cases/intake/cancel-job.ts';
 import { viewJob } from '#shared/use-cases/reports/job-view.ts';
 
-export type ApiPorts = HeartbeatPorts & { readonly logs: LogStore; readonly clock: Clock };
+export type ApiPorts = HeartbeatPorts &
+  TuningEventPorts & { readonly curves: CurveStore; readonly logs: LogStore; readonly clock: Clock };
 
 const JOBS_PER_PAGE_MAX = 100;
 const JOBS_PER_PAGE_DEFAULT = 20;

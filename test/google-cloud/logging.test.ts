@@ -9,8 +9,10 @@ import { openFileLogStore } from '#infra/embedded/cloud-logging/file-log-store.t
 import { createCloudLoggingServer } from '#infra/embedded/cloud-logging/server.ts';
 import { openDatabase } from '#infra/embedded/data-dir/database.ts';
 import { closeServer, HOST, listen } from '#infra/embedded/http/server.ts';
+import { openSqliteCurveStore } from '#infra/embedded/job-state/curve-store.ts';
 import { openSqliteJobStore } from '#infra/embedded/job-state/job-store.ts';
 import { openSqliteReplicaStore } from '#infra/embedded/job-state/replica-store.ts';
+import { openSqliteTuningStore } from '#infra/embedded/job-state/tuning-store.ts';
 import { createCloudLogStore } from '#infra/google-cloud/cloud-logging/cloud-log-store.ts';
 import { createApiApp } from '#shared/api/api-app.ts';
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
@@ -37,6 +39,8 @@ it('reports an exceeded quota with the time to retry after, without retrying its
   const api = createApiApp({
     jobs: openSqliteJobStore(database),
     replicas: openSqliteReplicaStore(database),
+    tunings: openSqliteTuningStore(database),
+    curves: openSqliteCurveStore(database),
     bus: { publish: async () => 'id' },
     clock: { now: Date.now },
     timeouts: TIMEOUTS,

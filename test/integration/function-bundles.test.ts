@@ -170,6 +170,7 @@ describe('a bundle', () => {
     report: ['STORAGE'],
     provision: ['PUBSUB', 'COMPUTE'],
     teardown: ['PUBSUB', 'COMPUTE'],
+    tuning: ['PUBSUB'],
     heartbeat: ['PUBSUB', 'JOSE'],
     api: ['PUBSUB', 'HONO'],
   };

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { openDatabase } from '#infra/embedded/data-dir/database.ts';
 import { openSqliteCapacityHistory } from '#infra/embedded/job-state/capacity-history.ts';
+import { openSqliteCurveStore } from '#infra/embedded/job-state/curve-store.ts';
 import { openSqliteJobStore } from '#infra/embedded/job-state/job-store.ts';
 import { openSqliteReplicaStore } from '#infra/embedded/job-state/replica-store.ts';
+import { openSqliteTuningStore } from '#infra/embedded/job-state/tuning-store.ts';
 import { type Job, replicasOf } from '#shared/domain/job.ts';
 import { UNINTERRUPTED } from '#shared/domain/replica.ts';
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
@@ -171,6 +173,8 @@ export function createControlPlane({ prng, scheduler, cloud, faults, has }: Cont
     replicas: scheduler.interruptible(
       withHastyLeases(has('bootLeases') ? replicas : withoutBootLeases(replicas), { now, has }),
     ),
+    tunings: scheduler.interruptible(openSqliteTuningStore(database)),
+    curves: scheduler.interruptible(openSqliteCurveStore(database)),
     capacity: scheduler.interruptible(openSqliteCapacityHistory(database)),
     vms: scheduler.interruptible(has('quotaDemand') ? cloud.provider : withoutQuotaLimits(cloud.provider)),
     bus: scheduler.interruptible(bus),

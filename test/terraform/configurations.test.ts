@@ -107,7 +107,7 @@ function describeConfigurations() {
         'google_secret_manager_secret',
       ].includes(type),
     );
-    expect(stores.length).toBe(4 + 9 + 1 + 1);
+    expect(stores.length).toBe(4 + 10 + 1 + 1);
     expect(stores.filter(({ values }) => !JSON.stringify(values).includes(KEY))).toEqual([]);
     const agents = resources.filter(({ type }) => type === 'google_kms_crypto_key_iam_member');
     expect(agents).toHaveLength(5);

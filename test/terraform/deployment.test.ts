@@ -15,6 +15,7 @@ import {
 } from '#infra/google-cloud/firestore/collections.ts';
 import { TOPIC_PREFIX } from '#infra/google-cloud/pubsub/pubsub-message-bus.ts';
 import { MANAGED_BY } from '#shared/protocol/vm-labels.ts';
+import { TUNING_COMMIT_TRIES_MAX } from '#shared/use-cases/handle-tuning-event.ts';
 import { type AppliedRoot, describeAppliedRoot, PROJECT, VARIABLES } from '../support/terraform/applied-root.ts';
 
 describeAppliedRoot(describeDeployment);
@@ -67,9 +68,16 @@ function describeDeployment({
       expect(readSettings(name, environmentOf(name))).not.toHaveProperty('problem');
     });
 
-    it.each(FUNCTION_NAMES)('%s has the memory that its client libraries need', (name) => {
-      const callsComputeEngine = name === 'provision' || name === 'teardown';
-      expect(configOf(name).available_memory).toBe(callsComputeEngine ? '512Mi' : '256Mi');
+    it.each(FUNCTION_NAMES)('%s has the memory that its client libraries and computations need', (name) => {
+      const needsMore = ['provision', 'teardown', 'tuning'].includes(name);
+      expect(configOf(name).available_memory).toBe(needsMore ? '512Mi' : '256Mi');
+    });
+
+    it('handle no more messages of tunings at once than one commit has tries', () => {
+      const { max_instance_count, max_instance_request_concurrency } = configOf('tuning');
+      expect(Number(max_instance_count) * Number(max_instance_request_concurrency)).toBeLessThanOrEqual(
+        TUNING_COMMIT_TRIES_MAX,
+      );
     });
 
     it.each(FUNCTION_NAMES)('%s can be called only by its invokers', (name) => {

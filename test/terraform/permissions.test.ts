@@ -13,9 +13,9 @@ const VARIABLES = [
   '-var=secrets=["hf-token","wandb-key"]',
 ];
 
-/** Functions that handle a job's events, and therefore publish its outbox to these topics. */
+/** Functions that handle events of jobs and tunings, and therefore publish their outboxes to these topics. */
 const PUBLISHING = FUNCTION_NAMES.filter((name) => name !== 'report');
-const STAGES = ['job-updates', 'provision', 'teardown'];
+const STAGES = ['job-updates', 'provision', 'teardown', 'tuning'];
 
 let terraform: TerraformCopy;
 let resources: readonly Resource[] = [];

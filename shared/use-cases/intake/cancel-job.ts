@@ -1,9 +1,27 @@
+import type { EventOf } from '#shared/domain/event.ts';
 import type { Job, TimestampMs } from '#shared/domain/job.ts';
+import type { Tuning } from '#shared/tuning/tuning.ts';
 import { type EventPorts, handleJobEvent } from '#shared/use-cases/handle-job-event.ts';
+import { handleTuningEvent, type TuningEventPorts } from '#shared/use-cases/handle-tuning-event.ts';
 
-/** Cancels a job; idempotent, and without effect on a closed job. Returns undefined if there is no such job. */
-export function cancelJob(ports: EventPorts, jobId: string, now: TimestampMs): Promise<Job | undefined> {
-  return handleJobEvent(ports, { type: 'CANCEL_REQUESTED', eventId: 'cancel-requested', jobId, at: now });
+export type CancelPorts = EventPorts & TuningEventPorts;
+
+/**
+ * Cancels a job or a tuning; idempotent, and without effect on a closed one. Returns undefined if there is neither of
+ * that id.
+ */
+export async function cancelJob(
+  ports: CancelPorts,
+  jobId: string,
+  now: TimestampMs,
+): Promise<Job | Tuning | undefined> {
+  const event = cancelEventOf(jobId, now);
+  return (await handleJobEvent(ports, event)) ?? (await handleTuningEvent(ports, { ...event, tuningId: jobId }));
+}
+
+/** The request to cancel a job; however often it is made, it is one event. */
+export function cancelEventOf(jobId: string, at: TimestampMs): EventOf<'CANCEL_REQUESTED'> {
+  return { type: 'CANCEL_REQUESTED', eventId: 'cancel-requested', jobId, at };
 }
 
 export type CancelMessage = { readonly jobId: string; readonly publishedAt: TimestampMs };
@@ -13,7 +31,7 @@ export type CancelMessage = { readonly jobId: string; readonly publishedAt: Time
  * and billed: TOO_EARLY asks for redelivery until `earlyCancelMs` after it was published, then the job is UNKNOWN.
  */
 export async function handleCancelMessage(
-  ports: EventPorts,
+  ports: CancelPorts,
   { jobId, publishedAt }: CancelMessage,
   now: TimestampMs,
 ): Promise<'CANCELLED' | 'TOO_EARLY' | 'UNKNOWN'> {

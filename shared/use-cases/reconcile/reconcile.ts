@@ -6,26 +6,53 @@ import type { ReplicaStore } from '#shared/ports/replica-store.ts';
 import { readableOf } from '#shared/ports/unreadable-records.ts';
 import { attemptAll } from '#shared/use-cases/attempt-all.ts';
 import { type EventPorts, handleJobEvent, publishOutbox } from '#shared/use-cases/handle-job-event.ts';
+import {
+  handleTuningEvent,
+  publishTuningOutbox,
+  type TuningEventPorts,
+} from '#shared/use-cases/handle-tuning-event.ts';
 import { resolveHeldFailure } from '#shared/use-cases/heartbeat/resolve-held-failure.ts';
 import { reportLostReplica } from '#shared/use-cases/reconcile/report-lost-replica.ts';
 
-export type ReconcilePorts = EventPorts & { readonly replicas: ReplicaStore };
+type JobPorts = EventPorts & { readonly replicas: ReplicaStore };
+
+export type ReconcilePorts = JobPorts & TuningEventPorts;
 
 /** Limit on each kind of work per tick; the next tick continues. */
 const WORK_PER_TICK_MAX = 200;
 
 /**
  * One tick of the reconciler: recovers from lost messages, crashes and unreachable VMs. It queries only what is due: a
- * healthy replica, or a job whose deadline has not passed, costs no read.
+ * healthy replica, or a job or tuning whose deadline has not passed, costs no read.
  */
 export async function reconcile(ports: ReconcilePorts, now: TimestampMs): Promise<void> {
-  const parts = [() => publishOutboxes(ports), () => endExpiredLeases(ports, now), () => wakeDueJobs(ports, now)];
+  const parts = [
+    () => publishOutboxes(ports),
+    () => publishTuningOutboxes(ports),
+    () => endExpiredLeases(ports, now),
+    () => wakeDueJobs(ports, now),
+    () => wakeDueTunings(ports, now),
+  ];
   await attemptAll(parts, (part) => part());
 }
 
 /** Publishes the outbox entries of processes that died after their commit. */
-export async function publishOutboxes(ports: ReconcilePorts): Promise<void> {
+export async function publishOutboxes(ports: EventPorts): Promise<void> {
   await attemptAll(await ports.jobs.listJobsWithOutbox(WORK_PER_TICK_MAX), (jobId) => publishOutbox(ports, jobId));
+}
+
+/** As `publishOutboxes`, for tunings. */
+export async function publishTuningOutboxes(ports: TuningEventPorts): Promise<void> {
+  const tuningIds = await ports.tunings.listTuningsWithOutbox(WORK_PER_TICK_MAX);
+  await attemptAll(tuningIds, (tuningId) => publishTuningOutbox(ports, tuningId));
+}
+
+/** As `wakeDueJobs`, for tunings: a lost suggestion, trial end or cancellation is requested again. */
+export async function wakeDueTunings(ports: TuningEventPorts, now: TimestampMs): Promise<void> {
+  await attemptAll(await ports.tunings.listDue(now, WORK_PER_TICK_MAX), async ({ tuningId, wakeAt }) => {
+    const eventId = `deadline-${wakeAt}-${now}`;
+    await handleTuningEvent(ports, { type: 'DEADLINE_PASSED', eventId, tuningId, at: now });
+  });
 }
 
 /**
@@ -33,7 +60,7 @@ export async function publishOutboxes(ports: ReconcilePorts): Promise<void> {
  * two ticks wake a job once; an id without the tick would not do, since a late answer can set the deadline back to a
  * time for which the job was woken before. A failure that is held is evaluated at each of these deadlines.
  */
-export async function wakeDueJobs(ports: ReconcilePorts, now: TimestampMs): Promise<void> {
+export async function wakeDueJobs(ports: JobPorts, now: TimestampMs): Promise<void> {
   await attemptAll(await ports.jobs.listDue(now, WORK_PER_TICK_MAX), async ({ jobId, wakeAt }) => {
     const eventId = `deadline-${wakeAt}-${now}`;
     const job = await handleJobEvent(ports, { type: 'DEADLINE_PASSED', eventId, jobId, at: now });
@@ -45,7 +72,7 @@ export async function wakeDueJobs(ports: ReconcilePorts, now: TimestampMs): Prom
  * Ends attempts whose replicas missed their lease, provided other replicas are still reporting. The newest heartbeat is
  * queried only if a lease has expired. Throws at the end if a record cannot be read.
  */
-export async function endExpiredLeases(ports: ReconcilePorts, now: TimestampMs): Promise<void> {
+export async function endExpiredLeases(ports: JobPorts, now: TimestampMs): Promise<void> {
   const { items: expired, error } = await readableOf(ports.replicas.listExpired(now, WORK_PER_TICK_MAX));
   const lastHeartbeatAt = expired.length === 0 ? undefined : await ports.replicas.lastHeartbeatAt();
   await attemptAll(expired, (replica) => handleExpiredLease(ports, replica, { now, lastHeartbeatAt }));
@@ -55,7 +82,7 @@ export async function endExpiredLeases(ports: ReconcilePorts, now: TimestampMs):
 }
 
 async function handleExpiredLease(
-  ports: ReconcilePorts,
+  ports: JobPorts,
   replica: Replica,
   { now, lastHeartbeatAt }: { readonly now: TimestampMs; readonly lastHeartbeatAt: TimestampMs | undefined },
 ): Promise<void> {

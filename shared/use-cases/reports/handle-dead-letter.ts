@@ -4,11 +4,12 @@ import type { ObjectStore } from '#shared/ports/object-store.ts';
 import { toGsUri } from '#shared/protocol/gs-uri.ts';
 import { withCurrentNames } from '#shared/protocol/renamed-fields.ts';
 import { REPORT_SUFFIX } from '#shared/protocol/report.ts';
-import { type StorageObject, storageObjectSchema } from '#shared/protocol/stage-message.ts';
+import { type StorageObject, storageObjectSchema, tuningMessageSchema } from '#shared/protocol/stage-message.ts';
 import { type EventPorts, handleJobEvent } from '#shared/use-cases/handle-job-event.ts';
+import { handleTuningEvent, type TuningEventPorts } from '#shared/use-cases/handle-tuning-event.ts';
 import { isNewer, updateReport } from '#shared/use-cases/reports/update-report.ts';
 
-export type DeadLetterPorts = EventPorts & { readonly objects: ObjectStore };
+export type DeadLetterPorts = EventPorts & TuningEventPorts & { readonly objects: ObjectStore };
 
 export type DeadLetter = {
   /** The topic on which the message could not be handled. */
@@ -25,15 +26,23 @@ const aboutJobSchema = z.preprocess(
 );
 
 /**
- * Handles a message that no delivery could: a job that it is about gets an event, and fails with the evidence if it
- * waits for that message; an upload that it is about gets a report. No failure stays invisible to the user.
+ * Handles a message that no delivery could: a job or a tuning that it is about gets an event, and fails with the
+ * evidence if it waits for that message; an upload that it is about gets a report. No failure stays invisible to the
+ * user.
  */
 export async function handleDeadLetter(ports: DeadLetterPorts, letter: DeadLetter, now: TimestampMs): Promise<void> {
   const { topic, messageId, body } = letter;
   const problem = `Message ${messageId} of topic ${topic} could not be handled in ${letter.tries} deliveries: ${JSON.stringify(body)}`;
+  const eventId = `dead-${topic}-${messageId}`;
+  const step = tuningMessageSchema.safeParse(body);
   const about = aboutJobSchema.safeParse(body);
-  if (about.success) {
-    const eventId = `dead-${topic}-${messageId}`;
+  if (step.success) {
+    const { type: messageType, tuningId } = step.data;
+    const ordinal = 'ordinal' in step.data ? step.data.ordinal : null;
+    const from = 'from' in step.data ? step.data.from : null;
+    const event = { eventId, tuningId, at: now, messageType, ordinal, from, problem };
+    await handleTuningEvent(ports, { type: 'DELIVERY_EXHAUSTED', ...event });
+  } else if (about.success) {
     await handleJobEvent(ports, { type: 'DELIVERY_EXHAUSTED', eventId, at: now, topic, problem, ...about.data });
   }
   const upload = storageObjectSchema.safeParse(body);

@@ -1,12 +1,9 @@
-import { priceOf } from '#shared/catalog/price.ts';
 import { CAUSES, type Cause, classOf, remedyOf } from '#shared/domain/cause.ts';
-import { type AttemptRecord, billedSince, isPlaced, type Job, stateOf, type TimestampMs } from '#shared/domain/job.ts';
+import { type AttemptRecord, isPlaced, type Job, stateOf, type TimestampMs } from '#shared/domain/job.ts';
 import { NO_USAGE, type Replica, type ReplicaProgress } from '#shared/domain/replica.ts';
 import { findRunWarnings } from '#shared/domain/run-warnings.ts';
 import type { JobView } from '#shared/protocol/report.ts';
-
-/** Compute Engine bills a VM for at least a minute, then by the second (docs, "VM instance pricing"). */
-const BILLED_SECONDS_MIN = 60;
+import { priceOfJob } from '#shared/use-cases/reports/job-price.ts';
 
 /** A job as users see it in reports and the API; `now` is for the price of a running job. */
 export function viewJob(job: Job, replicas: readonly Replica[], now: TimestampMs): JobView {
@@ -38,7 +35,7 @@ export function viewJob(job: Job, replicas: readonly Replica[], now: TimestampMs
     tuning: null,
     trial: job.trial === null ? null : { tuningId: job.trial.tuningId, trialId: String(job.trial.ordinal) },
     warnings: [...findRunWarnings(shown, job.spec.jobDir)],
-    price: viewPrice(job, now),
+    price: priceOfJob(job, now),
   };
 }
 
@@ -58,7 +55,7 @@ function isShown(job: Job, { attempt, heardAt }: Replica): boolean {
   return attempt === job.attempt && job.status !== 'QUEUED' && (!isPlaced(job) || heardAt >= job.placedAt);
 }
 
-function viewCause(cause: Cause): NonNullable<JobView['cause']> {
+export function viewCause(cause: Cause): NonNullable<JobView['cause']> {
   const { code, message, evidence } = cause;
   return { code, class: CAUSES[code].class, message, remedy: remedyOf(cause), evidence: [...evidence] };
 }
@@ -103,17 +100,6 @@ function viewMetrics({ metrics, nonFinite }: ReplicaProgress): JobView['replicas
   return { ...Object.fromEntries(texts), ...metrics };
 }
 
-/** List price of the job's VMs, from the placement of each attempt until its end. */
-function viewPrice(job: Job, now: TimestampMs): JobView['price'] {
-  const current = { placedAt: billedSince(job), endedAt: now };
-  const billedSeconds = [...job.ledger, current].reduce((sum, { placedAt, endedAt }) => {
-    return placedAt === null ? sum : sum + Math.max(BILLED_SECONDS_MIN, Math.ceil((endedAt - placedAt) / 1_000));
-  }, 0);
-  const { perHourUsd, asOf } = priceOf(job.spec.replicaGroups, job.spec.provisioningModel);
-  const totalUsd = perHourUsd === null ? null : (perHourUsd * billedSeconds) / 3_600;
-  return { perHourUsd, billedSeconds, totalUsd, asOf };
-}
-
-function rfc3339(at: TimestampMs): string {
+export function rfc3339(at: TimestampMs): string {
   return new Date(at).toISOString();
 }

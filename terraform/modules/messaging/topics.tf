@@ -1,7 +1,7 @@
 locals {
   # shared/ports/message-bus.ts
   topics = [
-    "uploads", "submit", "control", "provision", "teardown", "job-updates", "tick", "interruptions", "dead-letters",
+    "uploads", "submit", "control", "provision", "teardown", "tuning", "job-updates", "tick", "interruptions", "dead-letters",
   ]
 }
 

@@ -57,7 +57,7 @@ function idleRows(deployed: DeployedSettings): readonly Row[] {
   const ticks = MINUTES_A_MONTH / deployed.watchMinutes;
   const sweeps = MINUTES_A_MONTH / deployed.sweepMinutes;
   const watch = runs(deployed.functionOf('watch'), ticks, 0.5);
-  const reads = ticks * 3;
+  const reads = ticks * 5;
   return [
     {
       name: 'reconcile (`watch`)',

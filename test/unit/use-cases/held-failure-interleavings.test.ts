@@ -1,8 +1,10 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { openDatabase } from '#infra/embedded/data-dir/database.ts';
+import { openSqliteCurveStore } from '#infra/embedded/job-state/curve-store.ts';
 import { openSqliteJobStore } from '#infra/embedded/job-state/job-store.ts';
 import { openSqliteReplicaStore } from '#infra/embedded/job-state/replica-store.ts';
+import { openSqliteTuningStore } from '#infra/embedded/job-state/tuning-store.ts';
 import { type Job, type ReplicaId, replicaName, replicasOf } from '#shared/domain/job.ts';
 import { NO_PROGRESS, NO_USAGE } from '#shared/domain/replica.ts';
 import { transition } from '#shared/domain/rules/transition.ts';
@@ -154,6 +156,8 @@ async function play(scenario: Scenario): Promise<{ readonly job: Job; readonly a
   const ports = {
     jobs: openSqliteJobStore(database),
     replicas: openSqliteReplicaStore(database),
+    tunings: openSqliteTuningStore(database),
+    curves: openSqliteCurveStore(database),
     bus: { publish: async () => 'id' },
     timeouts: TIMEOUTS,
   };

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Database, openDatabase } from '#infra/embedded/data-dir/database.ts';
 import { openSqliteJobStore } from '#infra/embedded/job-state/job-store.ts';
 import { openSqliteReplicaStore } from '#infra/embedded/job-state/replica-store.ts';
+import { openSqliteTuningStore } from '#infra/embedded/job-state/tuning-store.ts';
 import type { Replica } from '#shared/domain/replica.ts';
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
 import type { Vm } from '#shared/ports/vm-provider.ts';
@@ -20,6 +21,7 @@ beforeEach(() => {
   ports = {
     jobs: openSqliteJobStore(database),
     replicas: openSqliteReplicaStore(database),
+    tunings: openSqliteTuningStore(database),
     bus: { publish: async () => 'id' },
     timeouts: TIMEOUTS,
   };

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Database, openDatabase } from '#infra/embedded/data-dir/database.ts';
 import { openSqliteJobStore } from '#infra/embedded/job-state/job-store.ts';
 import { openSqliteReplicaStore } from '#infra/embedded/job-state/replica-store.ts';
+import { openSqliteTuningStore } from '#infra/embedded/job-state/tuning-store.ts';
 import type { JobEvent } from '#shared/domain/event.ts';
 import type { Job, ReplicaId } from '#shared/domain/job.ts';
 import { NO_PROGRESS, NO_USAGE, type ReplicaPhase } from '#shared/domain/replica.ts';
@@ -11,7 +12,7 @@ import { vmNameOf } from '#shared/domain/vm-name.ts';
 import type { Heartbeat } from '#shared/protocol/heartbeat.ts';
 import { handleJobEvent } from '#shared/use-cases/handle-job-event.ts';
 import { type HeartbeatPorts, recordHeartbeat } from '#shared/use-cases/heartbeat/record-heartbeat.ts';
-import { reconcile } from '#shared/use-cases/reconcile/reconcile.ts';
+import { type ReconcilePorts, reconcile } from '#shared/use-cases/reconcile/reconcile.ts';
 import { simulatedJob } from '../../simulation/simulated-job.ts';
 import { eventsFor, jobAfter, PLACEMENT } from '../../support/domain/example-job.ts';
 
@@ -20,7 +21,7 @@ const WORKER: ReplicaId = { role: 'worker', index: 0 };
 const HEARTBEAT_MS = 30_000;
 
 let database: Database;
-let ports: HeartbeatPorts;
+let ports: HeartbeatPorts & ReconcilePorts;
 let commits: string[];
 let sequence: number;
 
@@ -38,6 +39,7 @@ beforeEach(async () => {
       },
     },
     replicas: openSqliteReplicaStore(database),
+    tunings: openSqliteTuningStore(database),
     bus: { publish: async () => 'id' },
     timeouts: TIMEOUTS,
   };

@@ -1,0 +1,34 @@
+import type { CloudEvent } from '@google-cloud/functions-framework';
+import { decodeMessage } from '#functions/decode-message.ts';
+import type { PortsFor } from '#functions/function-ports.ts';
+import { type TuningMessage, tuningMessageSchema } from '#shared/protocol/stage-message.ts';
+import { reportRung } from '#shared/use-cases/tuning/report-rung.ts';
+import { reportTrial } from '#shared/use-cases/tuning/report-trial.ts';
+import { type StartTrialPorts, startTrial } from '#shared/use-cases/tuning/start-trial.ts';
+import { stopTrial } from '#shared/use-cases/tuning/stop-trial.ts';
+import { suggestTrials } from '#shared/use-cases/tuning/suggest-trials.ts';
+
+/** Topic `tuning` → one step of a tuning. */
+export function createTuning(ports: PortsFor<StartTrialPorts>) {
+  return async (event: CloudEvent<unknown>): Promise<void> => {
+    const message = decodeMessage(event, tuningMessageSchema, ports.logger);
+    if (message !== undefined) {
+      await handle(ports, message, ports.clock.now());
+    }
+  };
+}
+
+function handle(ports: StartTrialPorts, message: TuningMessage, now: number): Promise<void> {
+  switch (message.type) {
+    case 'SUGGEST':
+      return suggestTrials(ports, message, now);
+    case 'START_TRIAL':
+      return startTrial(ports, message, now);
+    case 'STOP_TRIAL':
+      return stopTrial(ports, message, now);
+    case 'REPORT_TRIAL':
+      return reportTrial(ports, message, now);
+    case 'REPORT_RUNG':
+      return reportRung(ports, message, now);
+  }
+}

@@ -1,0 +1,63 @@
+import type { Timeouts } from '#shared/domain/timeouts.ts';
+import type { MessageBus, Topic } from '#shared/ports/message-bus.ts';
+import type { TuningStore } from '#shared/ports/tuning-store.ts';
+import { transitionTuning } from '#shared/tuning/rules/transition.ts';
+import type { Tuning } from '#shared/tuning/tuning.ts';
+import type { TuningEffect } from '#shared/tuning/tuning-effect.ts';
+import type { TuningEvent } from '#shared/tuning/tuning-event.ts';
+
+export type TuningOutboxPorts = { readonly tunings: TuningStore; readonly bus: MessageBus };
+
+export type TuningEventPorts = TuningOutboxPorts & { readonly timeouts: Timeouts };
+
+/**
+ * Trials that end together commit to one tuning; of conflicting commits, one succeeds each time. The function `tuning`
+ * handles at most as many messages at once.
+ */
+export const TUNING_COMMIT_TRIES_MAX = 8;
+
+const TOPIC_OF: Readonly<Record<TuningEffect['type'], Topic>> = {
+  SUGGEST: 'tuning',
+  START_TRIAL: 'tuning',
+  STOP_TRIAL: 'tuning',
+  JOB_UPDATE: 'job-updates',
+};
+
+/**
+ * Handles an event exactly once, however often it is delivered: read the tuning, apply the rules, commit it with its
+ * trials, publish the outbox. Returns the tuning afterwards, or undefined if it does not exist. Throws after
+ * TUNING_COMMIT_TRIES_MAX conflicting commits, so that the event is redelivered.
+ */
+export async function handleTuningEvent(ports: TuningEventPorts, event: TuningEvent): Promise<Tuning | undefined> {
+  const { tuningId, eventId } = event;
+  for (let commitTry = 1; commitTry <= TUNING_COMMIT_TRIES_MAX; commitTry += 1) {
+    const stored = await ports.tunings.read(tuningId);
+    if (stored === undefined) {
+      return undefined;
+    }
+    const { tuning, trials, effects } = transitionTuning(stored.tuning, event, ports.timeouts);
+    if (tuning === stored.tuning) {
+      return tuning;
+    }
+    const expectedRevision = stored.revision;
+    const outcome = await ports.tunings.commit({ expectedRevision, eventId, tuning, trials, effects });
+    if (outcome === 'STALE') {
+      continue;
+    }
+    await publishTuningOutbox(ports, tuningId);
+    return outcome === 'COMMITTED' ? tuning : (await ports.tunings.read(tuningId))?.tuning;
+  }
+  throw new Error(`Tuning ${tuningId} kept changing while event ${eventId} was handled; it is redelivered.`);
+}
+
+/**
+ * Publishes the outbox entries of a tuning, oldest first, and marks each as published. A crash in between publishes an
+ * entry again: every effect is idempotent.
+ */
+export async function publishTuningOutbox(ports: TuningOutboxPorts, tuningId: string): Promise<void> {
+  for (const { entryId, effect } of await ports.tunings.listOutbox(tuningId)) {
+    // As an attribute too, by which a subscription can be filtered: `attributes.jobId = "digits"`.
+    await ports.bus.publish(TOPIC_OF[effect.type], effect, { jobId: tuningId });
+    await ports.tunings.markPublished(tuningId, entryId);
+  }
+}

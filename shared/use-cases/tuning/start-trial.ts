@@ -1,0 +1,36 @@
+import { jobUpdateOf, provisionOf } from '#shared/domain/effect.ts';
+import type { TimestampMs } from '#shared/domain/job.ts';
+import { type EventPorts, publishOutbox } from '#shared/use-cases/handle-job-event.ts';
+import { type ReportTrialPorts, reportTrial } from '#shared/use-cases/tuning/report-trial.ts';
+import { stopTrial } from '#shared/use-cases/tuning/stop-trial.ts';
+import { readTrial, type TrialId, trialJobOf } from '#shared/use-cases/tuning/trial-job.ts';
+
+export type StartTrialPorts = EventPorts & ReportTrialPorts;
+
+/**
+ * Creates the job of a trial if there is none; the repeated request is also how a tuning checks on a trial, so the end
+ * of a closed job is reported again. A trial that the tuning does not wait for any more is cancelled.
+ */
+export async function startTrial(ports: StartTrialPorts, id: TrialId, now: TimestampMs): Promise<void> {
+  const found = await readTrial(ports.tunings, id);
+  if (found === undefined) {
+    return;
+  }
+  const { tuning, trial } = found;
+  const running = tuning.running.find(({ ordinal }) => ordinal === id.ordinal);
+  if (running === undefined || tuning.status !== 'SEARCHING') {
+    await stopTrial(ports, { ...id, how: 'CANCEL' }, now);
+    return;
+  }
+  const existing = (await ports.jobs.read(trial.jobId))?.job;
+  if (existing?.status === 'CLOSED') {
+    await reportTrial(ports, { ...id, jobId: trial.jobId }, now);
+    return;
+  }
+  if (existing === undefined) {
+    const job = trialJobOf(tuning, trial, { now, timeouts: ports.timeouts });
+    // If it exists by now, another delivery of this message or a request to stop the trial was faster.
+    await ports.jobs.create(job, [provisionOf(job), jobUpdateOf(job)]);
+  }
+  await publishOutbox(ports, trial.jobId);
+}

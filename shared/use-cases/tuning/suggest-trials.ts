@@ -1,0 +1,64 @@
+import type { TimestampMs } from '#shared/domain/job.ts';
+import { objectiveMetricOf } from '#shared/domain/study.ts';
+import { suggest } from '#shared/tuning/optimizer/suggest.ts';
+import type { FinishedTrial } from '#shared/tuning/optimizer/trial-data.ts';
+import type { Trial, Values } from '#shared/tuning/trial.ts';
+import type { TuningIn } from '#shared/tuning/tuning.ts';
+import { handleTuningEvent, type TuningEventPorts } from '#shared/use-cases/handle-tuning-event.ts';
+import { listAllTrials } from '#shared/use-cases/tuning/list-all-trials.ts';
+
+export type SuggestionRequest = { readonly tuningId: string; readonly from: number; readonly count: number };
+
+/**
+ * Chooses the values of the next trials from the results of this tuning and of those that it resumes. A request that
+ * the tuning does not wait for is ignored. The choice depends on nothing but the stored trials, so that a redelivery
+ * whose event was committed costs time and changes nothing.
+ */
+export async function suggestTrials(
+  ports: TuningEventPorts,
+  { tuningId, from }: SuggestionRequest,
+  now: TimestampMs,
+): Promise<void> {
+  const tuning = (await ports.tunings.read(tuningId))?.tuning;
+  if (tuning?.status !== 'SEARCHING' || tuning.asked?.from !== from) {
+    return;
+  }
+  const values = await chooseValues(ports, tuning, tuning.asked);
+  const eventId = `chosen-${from}`;
+  const { count: askedCount } = tuning.asked;
+  await handleTuningEvent(ports, { type: 'VALUES_CHOSEN', eventId, tuningId, at: now, from, askedCount, values });
+}
+
+async function chooseValues(
+  { tunings }: TuningEventPorts,
+  { tuningId, study, resumes }: TuningIn<'SEARCHING'>,
+  { from, count }: { readonly from: number; readonly count: number },
+): Promise<readonly Values[]> {
+  const { parameters, algorithm } = study;
+  if (algorithm === 'POPULATION_BASED') {
+    throw new Error(`Tuning ${tuningId} has the algorithm ${algorithm}, which intake rejects.`);
+  }
+  const earlier: Trial[] = [];
+  for (const id of [...resumes].reverse()) {
+    earlier.push(...(await listAllTrials(tunings, id)));
+  }
+  const own = await listAllTrials(tunings, tuningId);
+  const request = {
+    parameters,
+    algorithm,
+    goal: objectiveMetricOf(study).goal,
+    finished: [...earlier, ...own].flatMap((trial) => finishedOf(trial) ?? []),
+    pending: own.filter(({ outcome }) => outcome === null).map(({ values }) => values),
+    ordinal: from - 1,
+    seed: tuningId,
+  };
+  return suggest(request, count);
+}
+
+/** What a trial says about its values; undefined if nothing, since it has not ended or was lost. */
+function finishedOf({ values, outcome }: Trial): FinishedTrial | undefined {
+  if (outcome === null || outcome.kind === 'LOST') {
+    return undefined;
+  }
+  return { values, objective: outcome.kind === 'SUCCEEDED' ? outcome.objective : null };
+}

@@ -47,7 +47,10 @@ function endSearch(tuning: Searching, stopReason: StopReason, { at, changes }: C
   return {
     next: { ...tuning, stopReason, asked: null, running },
     trials: changes.trials,
-    effects: [...changes.effects, ...stopped.map((trial) => requestOf(tuning, { ...trial, isStopping: true }))],
+    effects: [
+      ...changes.effects.filter(({ type }) => type !== 'SUGGEST'),
+      ...stopped.map((trial) => requestOf(tuning, { ...trial, isStopping: true })),
+    ],
   };
 }
 
@@ -68,7 +71,12 @@ function startAndAsk(tuning: Searching, starts: readonly NewTrial[], { at, chang
       lostBefore,
     }),
   );
-  const started: Searching = { ...tuning, running: [...tuning.running, ...running] };
+  const started: Searching = {
+    ...tuning,
+    running: [...tuning.running, ...running],
+    suggestedCount: tuning.suggestedCount + starts.filter(({ repeats }) => repeats === null).length,
+    firstTrialAt: tuning.firstTrialAt ?? (running.length > 0 ? at : null),
+  };
   const next = askForValues(started, at);
   const starting = running.map((trial) => requestOf(tuning, trial));
   const asking = next === started ? [] : suggestionOf(next);

@@ -33,8 +33,6 @@ export function onValuesChosen(
     asked: null,
     suggestFailuresInRow: 0,
     isExhausted: chosen.length < asked.count,
-    suggestedCount: tuning.suggestedCount + chosen.length,
-    firstTrialAt: tuning.firstTrialAt ?? at,
   };
   const starts = chosen.map((each, index) => ({ ordinal: from + index, values: each, repeats: null, lostBefore: 0 }));
   return advance(answered, { from: tuning, at, timeouts, starts, ...NO_CHANGES });

@@ -90,6 +90,36 @@ export const COMMANDS = [
     load: async () => (await import('#cli/commands/jobs-cancel.ts')).jobsCancel,
   },
   {
+    name: 'hp-tuning-jobs create',
+    summary: 'Submit a tuning job with the flags of Vertex AI',
+    load: async () => (await import('#cli/commands/hp-tuning-jobs.ts')).hpTuningJobsCreate,
+  },
+  {
+    name: 'hp-tuning-jobs list',
+    summary: 'List tuning jobs, newest first',
+    load: async () => (await import('#cli/commands/hp-tuning-jobs.ts')).hpTuningJobsList,
+  },
+  {
+    name: 'hp-tuning-jobs describe',
+    summary: 'Show the best values, progress and cost of a tuning job',
+    load: async () => (await import('#cli/commands/hp-tuning-jobs.ts')).hpTuningJobsDescribe,
+  },
+  {
+    name: 'hp-tuning-jobs stream-logs',
+    summary: 'Same as jobs stream-logs',
+    load: async () => (await import('#cli/commands/jobs-stream-logs.ts')).jobsStreamLogs,
+  },
+  {
+    name: 'hp-tuning-jobs cancel',
+    summary: 'Same as jobs cancel',
+    load: async () => (await import('#cli/commands/jobs-cancel.ts')).jobsCancel,
+  },
+  {
+    name: 'trials',
+    summary: 'List the trials of a tuning job, best first, or show one of them',
+    load: async () => (await import('#cli/commands/trials.ts')).trials,
+  },
+  {
     name: 'ls',
     summary: 'List buckets or objects',
     load: async () => (await import('#cli/commands/ls.ts')).ls,

@@ -13,6 +13,7 @@ const GROUPS: Readonly<Record<GroupName, string>> = {
   jobs: 'Submit and manage jobs',
   'jobs submit': 'Submit a job',
   'custom-jobs': 'Submit and manage jobs, with the command names and flags of Vertex AI',
+  'hp-tuning-jobs': 'Submit and manage tuning jobs, with the command names and flags of Vertex AI',
   secrets: 'Manage the secrets of the embedded cloud',
   admin: 'Inject faults into the embedded cloud',
 };
@@ -55,7 +56,10 @@ function buildParser(call: Call): Parser {
   const root = createParser('dropforge', call)
     .description('Drop a training package into a bucket; get a trained model out, and nothing left running.')
     .addOption(
-      new Option('--format <FORMAT>', 'output format: text, json, yaml, or value(FIELD,…), separated by tabs')
+      new Option(
+        '--format <FORMAT>',
+        'output format: text, json, yaml, csv, csv(FIELD,…), or value(FIELD,…), separated by tabs',
+      )
         .argParser(readFormat)
         .default(TEXT, 'text'),
     )
@@ -168,7 +172,7 @@ function writeOperand({ name, count }: Operand): string {
 function readFormat(text: string): ResultFormat {
   const format = parseResultFormat(text);
   if (format === undefined) {
-    throw new InvalidArgumentError('Use text, json, yaml, or value(FIELD,FIELD).');
+    throw new InvalidArgumentError('Use text, json, yaml, csv, csv(FIELD,FIELD) or value(FIELD,FIELD).');
   }
   return format;
 }
@@ -239,12 +243,6 @@ function explainGcloudPrefix(args: readonly string[]): string | undefined {
     return undefined;
   }
   const [group = 'jobs', ...others] = args.slice(leading.length);
-  if (group === 'hp-tuning-jobs') {
-    return (
-      `hp-tuning-jobs is not supported. Instead of \`${[...leading, group].join(' ')}\`, use ` +
-      '`dropforge jobs submit training JOB --config FILE` with the tuning job in the file.'
-    );
-  }
   const flags = others.findIndex((arg) => arg.startsWith('-'));
   const command = [group, ...(flags === -1 ? others : others.slice(0, flags))].slice(0, 3).join(' ');
   return `This is a gcloud command line. Replace \`${leading.join(' ')}\` with dropforge: \`dropforge ${command} …\`.`;

@@ -1,10 +1,13 @@
 import { z } from 'zod';
 import { type Remedies, requestJson } from '#cli/client/request-json.ts';
+import { NON_FINITE_VALUES } from '#shared/domain/replica.ts';
 import type { LogPage } from '#shared/ports/log-store.ts';
-import { type JobView, jobViewSchema } from '#shared/protocol/report.ts';
+import { type JobView, jobViewSchema, type TrialView, trialViewSchema } from '#shared/protocol/report.ts';
+import { CURVE_POINTS_MAX } from '#shared/tuning/trial.ts';
 
 /** Page sizes: the maximum that the API allows. */
 const JOBS_PER_PAGE_MAX = 100;
+const TRIALS_PER_PAGE_MAX = 100;
 export const LOG_ENTRIES_PER_PAGE_MAX = 1_000;
 
 /** How to reach a Dropforge API. */
@@ -31,9 +34,31 @@ export type ApiClient = {
   listJobs(countMax: number): Promise<readonly JobView[]>;
   getJob(jobId: string): Promise<JobView>;
   cancelJob(jobId: string): Promise<JobView>;
+  /** A page of a tuning's trials, in the order of their ids; the first one without a token. */
+  readTrials(tuningId: string, pageToken?: string): Promise<TrialPage>;
+  getTrial(tuningId: string, trialId: string): Promise<TrialDetail>;
   /** Returns the entries after the cursor; an empty cursor starts at the beginning. */
   readLogs(jobId: string, cursor: string): Promise<LogPage>;
 };
+
+export type TrialPage = { readonly trials: readonly TrialView[]; readonly nextPageToken?: string | undefined };
+
+/** A trial with what its program has reported so far. */
+export type TrialDetail = z.infer<typeof trialDetailSchema>;
+
+const trialPageSchema = z.object({ trials: z.array(trialViewSchema), nextPageToken: z.string().optional() });
+
+const trialDetailSchema = trialViewSchema.extend({
+  curve: z
+    .array(
+      z.object({
+        step: z.number(),
+        elapsedMs: z.number(),
+        values: z.record(z.string(), z.union([z.number(), z.enum(NON_FINITE_VALUES)])),
+      }),
+    )
+    .max(CURVE_POINTS_MAX),
+});
 
 const jobListSchema = z.object({ jobs: z.array(jobViewSchema), nextPageToken: z.string().optional() });
 
@@ -76,6 +101,13 @@ export function createApiClient({ url, authorize, remedies, pollIntervals }: Api
     },
     getJob: (jobId) => request(urlOf(jobId), jobViewSchema),
     cancelJob: (jobId) => request(urlOf(jobId, ':cancel'), jobViewSchema, 'POST'),
+    readTrials(tuningId, pageToken) {
+      const pageSize = String(TRIALS_PER_PAGE_MAX);
+      const query = new URLSearchParams({ pageSize, ...(pageToken !== undefined && { pageToken }) });
+      return request(urlOf(tuningId, `/trials?${query}`), trialPageSchema);
+    },
+    getTrial: (tuningId, trialId) =>
+      request(urlOf(tuningId, `/trials/${encodeURIComponent(trialId)}`), trialDetailSchema),
     readLogs(jobId, cursor) {
       const query = new URLSearchParams({ cursor, pageSize: String(LOG_ENTRIES_PER_PAGE_MAX) });
       return request(urlOf(jobId, `/logs?${query}`), logPageSchema);

@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ApiClient, LOG_ENTRIES_PER_PAGE_MAX } from '#cli/client/api-client.ts';
+import { createEndedTrials } from '#cli/client/trials.ts';
 import { Interruption, RetryableFailure } from '#cli/core/failure.ts';
 import { programName } from '#cli/core/program-name.ts';
 import type { LogEntry } from '#shared/ports/log-store.ts';
-import type { JobView } from '#shared/protocol/report.ts';
+import type { JobView, TrialView } from '#shared/protocol/report.ts';
 
 /** Consecutive retryable failures to tolerate: about five minutes on a deployment. */
 const RETRIES_MAX = 60;
@@ -90,18 +91,32 @@ async function sleepUntilUpdate(
   signal.throwIfAborted();
 }
 
-/** Passes all log entries to `onEntry`, oldest first, until the job has ended and its log has been read to the end. */
+type StreamOptions = Omit<FollowOptions, 'onJob'> & {
+  readonly onEntry: (entry: LogEntry) => void;
+  /** Called at each poll of a tuning, with the trials that have ended since the last one. */
+  readonly onTuning?: (job: JobView, ended: readonly TrialView[]) => void;
+};
+
+/**
+ * Passes all log entries to `onEntry`, oldest first, until the job has ended and its log has been read to the end. A
+ * tuning has no log of its own, but trials, which are passed to `onTuning`.
+ */
 export async function streamLogs(
   api: ApiClient,
   jobId: string,
-  { signal, updates, onEntry }: Omit<FollowOptions, 'onJob'> & { readonly onEntry: (entry: LogEntry) => void },
+  { signal, updates, onEntry, onTuning }: StreamOptions,
 ): Promise<JobView> {
   let cursor = '';
+  const ended = createEndedTrials(api);
   // Each poll reads the job before its log, so that no entry written before the job's end is missed.
   return followJob(api, jobId, {
     signal,
     updates,
     onJob: async (job) => {
+      if (job.tuning !== null) {
+        onTuning?.(job, await ended.read(job));
+        return;
+      }
       for (;;) {
         const page = await api.readLogs(jobId, cursor);
         cursor = page.cursor;

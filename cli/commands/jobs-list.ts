@@ -1,13 +1,14 @@
 import { createApiClient } from '#cli/client/api-client.ts';
 import { findTarget } from '#cli/client/find-target.ts';
-import type { Command } from '#cli/core/command.ts';
+import type { Command, Flag, Output } from '#cli/core/command.ts';
 import { UsageFailure } from '#cli/core/failure.ts';
 import { checkJobFlags, GCLOUD_LIST_FLAGS } from '#cli/core/gcloud-flags.ts';
 import { programName } from '#cli/core/program-name.ts';
+import { formatNumber } from '#cli/render/describe-trial.ts';
 import { formatAgo, formatDuration } from '#cli/render/format.ts';
 import { formatTable } from '#cli/render/format-table.ts';
 import { paintState } from '#cli/render/paint.ts';
-import { readField } from '#cli/render/result-format.ts';
+import { readField } from '#cli/render/read-field.ts';
 import { JOB_STATES } from '#shared/domain/job.ts';
 import { type JobView, jobViewSchema } from '#shared/protocol/report.ts';
 import { didYouMean } from '#shared/text/nearest-name.ts';
@@ -15,58 +16,98 @@ import { didYouMean } from '#shared/text/nearest-name.ts';
 const JOBS_COUNT_MAX = 10_000;
 const JOBS_COUNT_DEFAULT = 20;
 
-export const jobsList: Command = {
-  operands: [],
-  flags: [
-    {
-      name: 'limit',
-      value: 'N',
-      summary: `maximum number of jobs, 1 to ${JOBS_COUNT_MAX} (default ${JOBS_COUNT_DEFAULT})`,
-    },
-    {
-      name: 'filter',
-      value: 'TERMS',
-      summary: 'terms such as state=RUNNING, labels.team=vision, jobId:digits, combined with AND',
-    },
-    ...GCLOUD_LIST_FLAGS,
-  ],
-  async run(invocation) {
-    const { io, flag, print } = invocation;
-    const countMax = Number(flag('limit') ?? JOBS_COUNT_DEFAULT);
-    if (!Number.isInteger(countMax) || countMax < 1 || countMax > JOBS_COUNT_MAX) {
-      throw new UsageFailure(`--limit must be a whole number from 1 to ${JOBS_COUNT_MAX}, not '${flag('limit')}'.`);
-    }
-    const matchesFilter = readJobFilter(flag('filter'));
-    const target = await findTarget(invocation);
-    checkJobFlags(invocation, target);
-    // One more than printed, to detect whether there are more. A filter is applied to all jobs.
-    const fetchedMax = flag('filter') === undefined ? countMax + 1 : JOBS_COUNT_MAX;
-    const found = (await createApiClient(target.api, io.interrupted).listJobs(fetchedMax)).filter(matchesFilter);
-    const jobs = found.slice(0, countMax);
-    const nowMs = Date.now();
-    const rows = jobs.map((job) => [
-      job.jobId,
-      paintState(job.state, io.stdout),
-      formatAgo(job.createTime, nowMs),
-      formatDurationOf(job, nowMs),
-      String(job.attempt),
-      job.cause?.code ?? job.waitingFor?.code ?? describeCodes(job),
-    ]);
-    const text =
-      rows.length === 0 && flag('filter') !== undefined
-        ? `No jobs match ${flag('filter')}.`
-        : rows.length === 0
-          ? `There are no jobs yet. To submit one, see \`${programName()} jobs submit training --help\`.`
-          : formatTable(['JOB', 'STATE', 'CREATED', 'DURATION', 'ATTEMPT', 'CAUSE'], rows);
-    print({ json: jobs, text });
-    if (found.length > countMax) {
-      io.stderr.write(
-        `There are more jobs: use --limit ${Math.min(JOBS_COUNT_MAX, countMax * 5)} to list older ones.\n`,
-      );
-    }
-    return 0;
-  },
+type ListOptions = {
+  /** Which jobs are listed; undefined for all. */
+  readonly isListed?: (job: JobView) => boolean;
+  /** A job in the form that is printed as JSON. */
+  readonly toJson: (job: JobView) => unknown;
 };
+
+const FLAGS: readonly Flag[] = [
+  {
+    name: 'limit',
+    value: 'N',
+    summary: `maximum number of jobs, 1 to ${JOBS_COUNT_MAX} (default ${JOBS_COUNT_DEFAULT})`,
+  },
+  {
+    name: 'filter',
+    value: 'TERMS',
+    summary: 'terms such as state=RUNNING, labels.team=vision, jobId:digits, combined with AND',
+  },
+  ...GCLOUD_LIST_FLAGS,
+];
+
+export const jobsList = createListCommand({ toJson: (job) => job });
+
+/** A command that lists all or some of the jobs. */
+export function createListCommand({ isListed, toJson }: ListOptions): Command {
+  return {
+    operands: [],
+    flags: FLAGS,
+    async run(invocation) {
+      const { io, flag, print } = invocation;
+      const countMax = readLimit(flag('limit'));
+      const matchesFilter = readJobFilter(flag('filter'));
+      const target = await findTarget(invocation);
+      checkJobFlags(invocation, target);
+      // One more than printed, to detect whether there are more. A filter is applied to all jobs.
+      const isComplete = flag('filter') === undefined && isListed === undefined;
+      const fetchedMax = isComplete ? countMax + 1 : JOBS_COUNT_MAX;
+      const fetched = await createApiClient(target.api, io.interrupted).listJobs(fetchedMax);
+      const found = fetched.filter((job) => (isListed?.(job) ?? true) && matchesFilter(job));
+      const jobs = found.slice(0, countMax);
+      print({ json: jobs.map(toJson), text: formatJobs(jobs, { filter: flag('filter'), output: io.stdout }) });
+      if (found.length > countMax) {
+        io.stderr.write(
+          `There are more jobs: use --limit ${Math.min(JOBS_COUNT_MAX, countMax * 5)} to list older ones.\n`,
+        );
+      }
+      return 0;
+    },
+  };
+}
+
+function readLimit(text: string | undefined): number {
+  const countMax = Number(text ?? JOBS_COUNT_DEFAULT);
+  if (!Number.isInteger(countMax) || countMax < 1 || countMax > JOBS_COUNT_MAX) {
+    throw new UsageFailure(`--limit must be a whole number from 1 to ${JOBS_COUNT_MAX}, not '${text}'.`);
+  }
+  return countMax;
+}
+
+function formatJobs(
+  jobs: readonly JobView[],
+  { filter, output }: { readonly filter: string | undefined; readonly output: Output },
+): string {
+  if (jobs.length === 0) {
+    return filter !== undefined
+      ? `No jobs match ${filter}.`
+      : `There are no jobs yet. To submit one, see \`${programName()} jobs submit training --help\`.`;
+  }
+  const nowMs = Date.now();
+  const hasTunings = jobs.some(({ tuning }) => tuning !== null);
+  const rows = jobs.map((job) => [
+    job.jobId,
+    paintState(job.state, output),
+    formatAgo(job.createTime, nowMs),
+    formatDurationOf(job, nowMs),
+    job.tuning === null ? String(job.attempt) : '-',
+    ...(hasTunings ? [describeTrials(job)] : []),
+    job.cause?.code ?? job.waitingFor?.code ?? describeCodes(job),
+  ]);
+  const head = ['JOB', 'STATE', 'CREATED', 'DURATION', 'ATTEMPT', ...(hasTunings ? ['TRIALS'] : []), 'CAUSE'];
+  return formatTable(head, rows);
+}
+
+/** `12/40 trials, best 0.983`; a dash for a job that is not a tuning. */
+function describeTrials({ tuning }: JobView): string {
+  if (tuning === null) {
+    return '-';
+  }
+  const { completedTrialCount, trialsMax, best } = tuning;
+  const objective = best?.objective ?? null;
+  return `${completedTrialCount}/${trialsMax} trials${objective === null ? '' : `, best ${formatNumber(objective)}`}`;
+}
 
 function formatDurationOf({ startTime, endTime }: JobView, nowMs: number): string {
   return startTime === null

@@ -1,34 +1,35 @@
-import { createApiClient } from '#cli/client/api-client.ts';
 import { findTarget } from '#cli/client/find-target.ts';
-import { reportInterruption, streamLogs } from '#cli/client/follow-job.ts';
-import { UPDATES_NOTE, withJobUpdates } from '#cli/client/job-updates.ts';
+import { UPDATES_NOTE } from '#cli/client/job-updates.ts';
 import type { Command } from '#cli/core/command.ts';
+import { UsageFailure } from '#cli/core/failure.ts';
 import { checkJobFlags, GCLOUD_JOB_FLAGS } from '#cli/core/gcloud-flags.ts';
 import { describeWarnings } from '#cli/render/describe-report.ts';
-import { formatLogEntry } from '#cli/render/format.ts';
+import { describeResult, isTuningJob } from '#cli/render/describe-tuning.ts';
 import { paintState } from '#cli/render/paint.ts';
+import { streamJob } from '#cli/submit/stream-job.ts';
+import { trialJobIdOf } from '#shared/tuning/trial.ts';
 
 export const jobsStreamLogs: Command = {
   operands: [{ name: 'JOB', summary: 'the job id', count: 'one' }],
-  flags: GCLOUD_JOB_FLAGS,
-  notes: UPDATES_NOTE,
+  flags: [{ name: 'trial', value: 'N', summary: 'print the log of this trial of a tuning job' }, ...GCLOUD_JOB_FLAGS],
+  notes: `Of a tuning job without --trial, prints a line for each trial that has ended.\n${UPDATES_NOTE}`,
   async run(invocation) {
-    const { io, operands, print } = invocation;
+    const { io, operands, flag } = invocation;
+    const [jobId = ''] = operands;
+    const streamed = readTrial(jobId, flag('trial'));
     const target = await findTarget(invocation);
     checkJobFlags(invocation, target);
-    const [jobId = ''] = operands;
-    const signal = io.interrupted;
-    const work = withJobUpdates(target, {
-      ...{ jobId, stderr: io.stderr },
-      follow: (updates) =>
-        streamLogs(createApiClient(target.api, signal), jobId, {
-          ...{ signal, updates },
-          onEntry: (entry) => print({ json: entry, text: formatLogEntry(entry, io.stdout) }),
-        }),
-    });
-    const job = await reportInterruption(jobId, { signal, work });
+    const job = await streamJob(invocation, target, streamed);
     const title = `Job ${job.jobId} ended: ${paintState(job.state, io.stderr)}.`;
-    io.stderr.write(`${[title, ...describeWarnings(job.warnings, io.stderr)].join('\n')}\n`);
+    const best = isTuningJob(job) ? [describeResult(job)] : [];
+    io.stderr.write(`${[title, ...best, ...describeWarnings(job.warnings, io.stderr)].join('\n')}\n`);
     return 0;
   },
 };
+
+function readTrial(jobId: string, trial: string | undefined): string {
+  if (trial !== undefined && !/^[1-9]\d{0,5}$/.test(trial)) {
+    throw new UsageFailure(`--trial must be the id of a trial, a number from 1, not '${trial}'.`);
+  }
+  return trial === undefined ? jobId : trialJobIdOf(jobId, Number(trial));
+}

@@ -7,6 +7,7 @@ import { Failure, UsageFailure } from '#cli/core/failure.ts';
 import { checkJobFlags, GCLOUD_JOB_FLAGS } from '#cli/core/gcloud-flags.ts';
 import { describeCause } from '#cli/render/describe-job.ts';
 import { describeWarnings } from '#cli/render/describe-report.ts';
+import { describeResult, isTuningJob } from '#cli/render/describe-tuning.ts';
 import { paintState } from '#cli/render/paint.ts';
 
 /** One week: the maximum running time of a job. */
@@ -38,7 +39,8 @@ export const jobsWait: Command = {
     });
     const job = await reportInterruption(jobId, { signal: io.interrupted, work });
     const title = `${job.jobId}  ${paintState(job.state, io.stdout)}`;
-    const text = [title, ...describeCause(job), ...describeWarnings(job.warnings, io.stdout)].join('\n');
+    const best = isTuningJob(job) ? [describeResult(job)] : [];
+    const text = [title, ...best, ...describeCause(job), ...describeWarnings(job.warnings, io.stdout)].join('\n');
     print({ json: job, text });
     return job.state === 'SUCCEEDED' ? 0 : 1;
   },

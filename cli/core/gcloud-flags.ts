@@ -60,6 +60,12 @@ const WEB_ACCESS: GcloudOnlyFlag = {
   reason: 'there is no interactive shell for a running job; use `jobs stream-logs`',
 };
 
+const DASHBOARD_ACCESS: GcloudOnlyFlag = {
+  name: 'enable-dashboard-access',
+  treatment: 'IGNORED',
+  reason: 'no ports of a running job are exposed',
+};
+
 export const TRAINING_GCLOUD_ONLY_FLAGS: readonly GcloudOnlyFlag[] = [
   WEB_ACCESS,
   {
@@ -75,13 +81,20 @@ export const TRAINING_GCLOUD_ONLY_FLAGS: readonly GcloudOnlyFlag[] = [
 
 export const CUSTOM_JOB_GCLOUD_ONLY_FLAGS: readonly GcloudOnlyFlag[] = [
   WEB_ACCESS,
-  { name: 'enable-dashboard-access', treatment: 'IGNORED', reason: 'no ports of a running job are exposed' },
+  DASHBOARD_ACCESS,
   {
     name: 'persistent-resource-id',
     value: 'ID',
     treatment: 'REJECTED',
     reason: 'machines are created per job and deleted after it',
   },
+  ...GCLOUD_WIDE_FLAGS,
+];
+
+/** Of `gcloud ai hp-tuning-jobs create`. */
+export const TUNING_JOB_GCLOUD_ONLY_FLAGS: readonly GcloudOnlyFlag[] = [
+  WEB_ACCESS,
+  DASHBOARD_ACCESS,
   ...GCLOUD_WIDE_FLAGS,
 ];
 

@@ -14,7 +14,7 @@ type ReplicaView = JobView['replicas'][number];
 export function describeJob(job: JobView, { warnings, nowMs, output }: RenderOptions): string {
   const title = `${paint(job.jobId, 'bold', output)}  ${paintState(job.state, output)}`;
   const sections = [
-    [title, ...describeFacts(job, nowMs)],
+    [title, ...formatFacts(listFacts(job, nowMs))],
     describeCause(job),
     describeWarnings([...warnings, ...job.warnings], output),
     job.attempts.length === 0 ? [] : ['Past attempts', ...indent(describeAttempts(job, nowMs))],
@@ -26,13 +26,23 @@ export function describeJob(job: JobView, { warnings, nowMs, output }: RenderOpt
     .join('\n\n');
 }
 
-function describeFacts(job: JobView, nowMs: number): readonly string[] {
+type Facts = readonly (readonly [string, string | null])[];
+
+/** Formats facts as indented lines; those without a value are omitted. */
+export function formatFacts(facts: Facts): readonly string[] {
+  return facts
+    .filter(([, value]) => value !== null && value !== '')
+    .map(([name, value]) => `  ${name.padEnd(12)}${value}`);
+}
+
+function listFacts(job: JobView, nowMs: number): Facts {
   const { placement, price } = job;
   const machines = job.machines.map(
     ({ role, count, machineType, accelerator }) =>
       `${count} ${role} on ${machineType}${accelerator ? ` with ${accelerator}` : ''}`,
   );
-  const facts: readonly (readonly [string, string | null])[] = [
+  return [
+    ['trial', job.trial && `trial ${job.trial.trialId} of tuning ${job.trial.tuningId}`],
     ['created', formatMoment(job.createTime, nowMs)],
     ['started', job.startTime && formatMoment(job.startTime, nowMs)],
     ['ended', job.endTime && formatMoment(job.endTime, nowMs)],
@@ -51,9 +61,6 @@ function describeFacts(job: JobView, nowMs: number): readonly string[] {
     ],
     ['price', describePrice(price)],
   ];
-  return facts
-    .filter(([, value]) => value !== null && value !== '')
-    .map(([name, value]) => `  ${name.padEnd(12)}${value}`);
 }
 
 /** The cause of the wait and its remedy. The remedy of a stockout in CAUSES is for a job that failed because of it. */

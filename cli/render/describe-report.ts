@@ -31,6 +31,7 @@ function describeVerdict(report: Report, output: Output): readonly string[] {
         ...(report.job === null ? [] : [`  output   ${report.job.jobDir}`]),
         `  follow   ${programName()} jobs stream-logs ${jobId}`,
         `  details  ${programName()} jobs describe ${jobId}`,
+        ...(report.job?.tuning ? [`  trials   ${programName()} trials ${jobId}`] : []),
       ];
     case 'REFUSED':
       return [`${jobId} was ${verdict}:`, ...report.problems.map((problem) => `  - ${describeProblem(problem)}`)];

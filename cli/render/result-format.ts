@@ -1,6 +1,11 @@
+import { formatCsv } from '#cli/render/format-csv.ts';
+import { readField } from '#cli/render/read-field.ts';
+
 /** The value of `--format`: text, or one of gcloud's machine-readable formats. */
 export type ResultFormat =
   | { readonly kind: 'text' | 'json' | 'yaml' }
+  /** A row per result, after a row of names; all fields if none are named: `csv(state,placement.zone)`. */
+  | { readonly kind: 'csv'; readonly fields: readonly string[] }
   /** One line per result, with the fields' values separated by tabs: `value(state,placement.zone)`. */
   | { readonly kind: 'value'; readonly fields: readonly string[] };
 
@@ -11,11 +16,15 @@ export function parseResultFormat(text: string): ResultFormat | undefined {
   if (text === 'text' || text === 'json' || text === 'yaml') {
     return { kind: text };
   }
-  const fields = /^value\((.+)\)$/
-    .exec(text)?.[1]
-    ?.split(',')
-    .map((field) => field.trim());
-  return fields?.every((field) => FIELD.test(field)) ? { kind: 'value', fields } : undefined;
+  if (text === 'table') {
+    return { kind: 'text' };
+  }
+  if (text === 'csv') {
+    return { kind: 'csv', fields: [] };
+  }
+  const [, kind, list] = /^(value|csv)\((.+)\)$/.exec(text) ?? [];
+  const fields = list?.split(',').map((field) => field.trim());
+  return fields?.every((field) => FIELD.test(field)) ? { kind: kind === 'csv' ? 'csv' : 'value', fields } : undefined;
 }
 
 /** Returns a function that formats one result after the other. The YAML library is loaded only if it is needed. */
@@ -32,6 +41,18 @@ export async function createResultWriter(
         listOf(json)
           .map((item) => `${format.fields.map((field) => describeValue(readField(item, field))).join('\t')}\n`)
           .join('');
+    case 'csv': {
+      let fields = format.fields;
+      let count = 0;
+      return ({ json }) => {
+        const rows = listOf(json);
+        const { text, fields: found } = formatCsv(rows, { fields, hasHead: count === 0 });
+        count += 1;
+        // The rows of later results have the columns of the first one.
+        fields = found;
+        return text;
+      };
+    }
     case 'yaml': {
       const { stringify } = await import('yaml');
       let count = 0;
@@ -42,15 +63,6 @@ export async function createResultWriter(
           .join('');
     }
   }
-}
-
-/** Returns the value at a path such as `placement.zone` or `attempts.0.cause`; null if there is none. */
-export function readField(item: unknown, path: string): unknown {
-  let value = item;
-  for (const name of path.split('.')) {
-    value = typeof value === 'object' && value !== null && Object.hasOwn(value, name) ? Reflect.get(value, name) : null;
-  }
-  return value;
 }
 
 function listOf(json: unknown): readonly unknown[] {

@@ -60,6 +60,16 @@ export function readCount(flagName: string, flag: Flag): number | undefined {
   return text === undefined ? undefined : Number(text);
 }
 
+/** Parses `--max-cost`: US dollars, above 0. */
+export function readMaxCost(flag: Flag): number | undefined {
+  const text = flag('max-cost');
+  const usd = Number(text?.replace(/^\$/, ''));
+  if (text !== undefined && !(/\d/.test(text) && usd > 0 && Number.isFinite(usd))) {
+    throw new UsageFailure(`--max-cost ${text}: use an amount of US dollars above 0, such as 20.`);
+  }
+  return text === undefined ? undefined : usd;
+}
+
 /** Accepts `standard-1` and `STANDARD_1`; returns the API's spelling. */
 export function readScaleTier(flag: Flag): string | undefined {
   const text = flag('scale-tier');

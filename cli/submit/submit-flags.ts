@@ -1,6 +1,11 @@
 import type { Flag, Invocation } from '#cli/core/command.ts';
 import { UsageFailure } from '#cli/core/failure.ts';
-import { CUSTOM_JOB_GCLOUD_ONLY_FLAGS, TRAINING_GCLOUD_ONLY_FLAGS, toFlag } from '#cli/core/gcloud-flags.ts';
+import {
+  CUSTOM_JOB_GCLOUD_ONLY_FLAGS,
+  TRAINING_GCLOUD_ONLY_FLAGS,
+  TUNING_JOB_GCLOUD_ONLY_FLAGS,
+  toFlag,
+} from '#cli/core/gcloud-flags.ts';
 import { POOL_KEYS } from '#cli/submit/worker-pool-flags.ts';
 
 const ACCELERATOR = 'type=TYPE,count=N';
@@ -34,6 +39,12 @@ const COMMON_SUBMIT_FLAGS: readonly Flag[] = [
   { name: 'project', value: 'PROJECT', summary: 'must match the project of the cloud' },
 ];
 
+const MAX_COST: Flag = {
+  name: 'max-cost',
+  value: 'USD',
+  summary: 'of a tuning job: end it with the best values so far when its trials have cost this much, in US dollars',
+};
+
 /** All flags of `gcloud ai-platform jobs submit training`: stable, beta and alpha. */
 export const SUBMIT_FLAGS: readonly Flag[] = [
   {
@@ -58,6 +69,7 @@ export const SUBMIT_FLAGS: readonly Flag[] = [
   { name: 'master-image-uri', value: 'IMAGE', summary: 'container image to run instead of a Python package' },
   ...groupFlags('worker', 'workers'),
   ...groupFlags('parameter-server', 'parameter servers'),
+  MAX_COST,
   ...COMMON_SUBMIT_FLAGS,
   ...TRAINING_GCLOUD_ONLY_FLAGS.map(toFlag),
 ];
@@ -110,4 +122,25 @@ export const CUSTOM_JOB_FLAGS: readonly Flag[] = [
   },
   ...COMMON_SUBMIT_FLAGS,
   ...CUSTOM_JOB_GCLOUD_ONLY_FLAGS.map(toFlag),
+];
+
+/** All flags of `gcloud ai hp-tuning-jobs create`: stable, beta and alpha. */
+export const TUNING_JOB_FLAGS: readonly Flag[] = [
+  { name: 'display-name', value: 'NAME', summary: 'display name, from which the job id is derived' },
+  { name: 'region', value: 'REGION', summary: 'region of the machines' },
+  { name: 'config', value: 'FILE', summary: 'HyperparameterTuningJob in YAML or JSON: studySpec and trialJobSpec' },
+  { name: 'max-trial-count', value: 'N', summary: 'number of trials (default: that of the file, or 1)' },
+  {
+    name: 'parallel-trial-count',
+    value: 'N',
+    summary: 'number of trials that run at the same time (default: that of the file, or 1)',
+  },
+  {
+    name: 'algorithm',
+    value: 'ALGORITHM',
+    summary: 'algorithm-unspecified (Bayesian optimization), grid-search or random-search',
+  },
+  MAX_COST,
+  ...COMMON_SUBMIT_FLAGS,
+  ...TUNING_JOB_GCLOUD_ONLY_FLAGS.map(toFlag),
 ];

@@ -1,14 +1,14 @@
 import { createApiClient } from '#cli/client/api-client.ts';
 import { findTarget, type Target } from '#cli/client/find-target.ts';
-import { reportInterruption, streamLogs } from '#cli/client/follow-job.ts';
-import { withJobUpdates } from '#cli/client/job-updates.ts';
+import { reportInterruption } from '#cli/client/follow-job.ts';
 import { createObjectClient, type ObjectClient } from '#cli/client/object-client.ts';
 import type { ExitCode, Invocation } from '#cli/core/command.ts';
 import { rejectOtherProject } from '#cli/core/gcloud-flags.ts';
 import { describeCause } from '#cli/render/describe-job.ts';
 import { describeProblem, describeReport, describeWarnings } from '#cli/render/describe-report.ts';
+import { describeResult, isTuningJob } from '#cli/render/describe-tuning.ts';
+import { describeTuningPlan } from '#cli/render/describe-tuning-plan.ts';
 import { describePlan } from '#cli/render/describe-validation.ts';
-import { formatLogEntry } from '#cli/render/format.ts';
 import { paint, paintState } from '#cli/render/paint.ts';
 import { buildPackages } from '#cli/submit/build-packages.ts';
 import { validateBuiltPackages } from '#cli/submit/check-packages.ts';
@@ -16,6 +16,7 @@ import { OFFLINE_CONTEXT } from '#cli/submit/job-file.ts';
 import { withJobFilePackages } from '#cli/submit/job-file-packages.ts';
 import { type JobRequest, type ValidatedRequest, validateRequest } from '#cli/submit/job-request.ts';
 import { publishJobFile } from '#cli/submit/publish-job.ts';
+import { streamJob } from '#cli/submit/stream-job.ts';
 import { rejectConflictingFlags } from '#cli/submit/submit-flags.ts';
 import {
   isJobIdTaken,
@@ -39,7 +40,7 @@ export async function submit(invocation: Invocation, given: JobRequest): Promise
   const stagingBucket = readStagingBucket(flag('staging-bucket'));
   const { validated, built } = await validateWithPackages(request);
   if (invocation.isSet('dry-run')) {
-    return showDryRun(invocation, validated);
+    return showDryRun(invocation, validated, request);
   }
   for (const note of request.notes) {
     io.stderr.write(`${describeProblem(note)}\n`);
@@ -56,6 +57,10 @@ export async function submit(invocation: Invocation, given: JobRequest): Promise
   const { jobId } = named;
   if (jobId !== validated.spec.jobId) {
     io.stderr.write(`Job ${validated.spec.jobId} already exists: this one is submitted as ${jobId}.\n`);
+  }
+  const hasTimeLimit = request.file.draft.maxRunningTime !== undefined;
+  for (const line of describeTuningPlan({ ...validated.spec, jobId }, { hasTimeLimit })) {
+    io.stderr.write(`${line}\n`);
   }
   const bucket = stagingBucket ?? target.stagingBucket;
   const uriOf = await uploadPackages(client, { built, jobId, bucket });
@@ -131,34 +136,33 @@ function toRejectionReport({ jobId, problems, warnings }: ValidatedRequest, conf
 }
 
 /** As in gcloud, returns 0 only if the job succeeded. */
-async function follow({ io, print }: Invocation, target: Target, jobId: string): Promise<ExitCode> {
-  const signal = io.interrupted;
-  const work = withJobUpdates(target, {
-    ...{ jobId, stderr: io.stderr },
-    follow: (updates) =>
-      streamLogs(createApiClient(target.api, signal), jobId, {
-        ...{ signal, updates },
-        onEntry: (entry) => print({ json: entry, text: formatLogEntry(entry, io.stdout) }),
-      }),
-  });
-  const job = await reportInterruption(jobId, { signal, work });
+async function follow(invocation: Invocation, target: Target, jobId: string): Promise<ExitCode> {
+  const { io } = invocation;
+  const job = await streamJob(invocation, target, jobId);
   const title = `Job ${job.jobId} ended: ${paintState(job.state, io.stderr)}.`;
-  const lines = [title, ...describeCause(job), ...describeWarnings(job.warnings, io.stderr)];
+  const lines = [
+    title,
+    ...(isTuningJob(job) ? [describeResult(job)] : []),
+    ...describeCause(job),
+    ...describeWarnings(job.warnings, io.stderr),
+  ];
   io.stderr.write(`${lines.join('\n')}\n`);
   return job.state === 'SUCCEEDED' ? 0 : 1;
 }
 
 /** Prints the job that would be submitted: the completed job file, the machines, and the problems. */
-function showDryRun({ io, print }: Invocation, validated: ValidatedRequest): ExitCode {
+function showDryRun({ io, print }: Invocation, validated: ValidatedRequest, { file }: JobRequest): ExitCode {
   const { jobFile, spec, problems, warnings } = validated;
   const preview =
     jobFile === null ? null : validateJobFile(jobFile, { fileName: 'job.yaml', context: OFFLINE_CONTEXT });
   const plan = preview?.plan ?? null;
+  const hasTimeLimit = file.draft?.maxRunningTime !== undefined;
   print({
     json: { spec, jobFile, plan, problems, warnings },
     text: [
       ...(jobFile === null ? [] : [jobFile.trimEnd()]),
       ...(preview === null || plan === null ? [] : ['', ...describePlan({ ...preview, plan })]),
+      ...(spec === null ? [] : describeTuningPlan(spec, { hasTimeLimit }).map((line) => `  ${line}`)),
       ...problems.map((problem) => `${paint('error:', 'red', io.stdout)} ${describeProblem(problem)}`),
       ...warnings.map((warning) => `${paint('warning:', 'yellow', io.stdout)} ${describeProblem(warning)}`),
     ].join('\n'),

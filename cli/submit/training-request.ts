@@ -2,7 +2,14 @@ import { resolve } from 'node:path';
 import type { Invocation } from '#cli/core/command.ts';
 import { UsageFailure } from '#cli/core/failure.ts';
 import { checkGcloudOnlyFlags, TRAINING_GCLOUD_ONLY_FLAGS } from '#cli/core/gcloud-flags.ts';
-import { readAccelerator, readAllPairs, readCount, readKmsKey, readScaleTier } from '#cli/submit/flag-values.ts';
+import {
+  readAccelerator,
+  readAllPairs,
+  readCount,
+  readKmsKey,
+  readMaxCost,
+  readScaleTier,
+} from '#cli/submit/flag-values.ts';
 import { type JobRequest, readConfig } from '#cli/submit/job-request.ts';
 import { type PackageSource, readArchives } from '#cli/submit/package-source.ts';
 import { JOB_ID_PATTERN } from '#shared/domain/job-spec.ts';
@@ -30,6 +37,9 @@ export async function readTrainingRequest(invocation: Invocation): Promise<JobRe
   const file = await readConfig(invocation, EMPTY_DRAFT);
   if (jobId === undefined && file.draft !== null && file.draft.jobId === undefined) {
     throw new UsageFailure('The job id is missing: pass it before the flags, or set it in the --config file.');
+  }
+  if (isSet('max-cost') && file.draft !== null && file.draft.study === undefined) {
+    throw new UsageFailure('--max-cost is for tuning jobs, and the job has no hyperparameters: remove the flag.');
   }
   return {
     file,
@@ -62,6 +72,7 @@ function readOverrides({ flag, flags, rest }: Invocation): TrainingOverrides {
     serviceAccount: flag('service-account'),
     network: flag('network'),
     kmsKeyName: readKmsKey(flag),
+    maxCostUsd: readMaxCost(flag),
   };
 }
 

@@ -37,6 +37,11 @@ export type TrainingOverrides = Optional<{
   serviceAccount: string;
   network: string;
   kmsKeyName: string;
+  /** These four are for jobs with a study; `algorithm` is in the API's spelling. */
+  maxTrials: number;
+  parallelTrials: number;
+  algorithm: string;
+  maxCostUsd: number;
 }>;
 
 /** The type in either spelling: `nvidia-tesla-t4` or `NVIDIA_TESLA_T4`. */
@@ -87,6 +92,13 @@ export function applyOverrides(draft: JobDraft, overrides: TrainingOverrides): J
     serviceAccount: from('--service-account', overrides.serviceAccount) ?? draft.serviceAccount,
     network: from('--network', overrides.network) ?? draft.network,
     kmsKeyName: from('--kms-key', overrides.kmsKeyName) ?? draft.kmsKeyName,
+    study: draft.study && {
+      ...draft.study,
+      maxTrials: from('--max-trial-count', overrides.maxTrials) ?? draft.study.maxTrials,
+      parallelTrials: from('--parallel-trial-count', overrides.parallelTrials) ?? draft.study.parallelTrials,
+      algorithm: from('--algorithm', overrides.algorithm) ?? draft.study.algorithm,
+      maxCostUsd: from('--max-cost', overrides.maxCostUsd) ?? draft.study.maxCostUsd,
+    },
   });
 }
 

@@ -2,6 +2,7 @@ import type { Parameter, StudyAlgorithm } from '#shared/domain/study.ts';
 import type { StudyDraft } from '#shared/job-file/draft/study-draft.ts';
 import { type Findings, locationOf } from '#shared/job-file/parser/findings.ts';
 import { quote } from '#shared/job-file/parser/record-findings.ts';
+import { gridSize } from '#shared/tuning/optimizer/grid.ts';
 import { TRIALS_MAX } from '#shared/tuning/trial.ts';
 
 type Grid = {
@@ -48,20 +49,4 @@ function findDouble(parameters: readonly Parameter[]): Parameter | undefined {
 
 function childrenOf({ children }: Parameter): readonly Parameter[] {
   return children.map(({ parameter }) => parameter);
-}
-
-/** The number of combinations of active values. */
-function gridSize(parameters: readonly Parameter[]): number {
-  return parameters.reduce((product, parameter) => product * sizeOf(parameter), 1);
-}
-
-/** Each value of a parent counts once for every combination of the parameters that it activates. */
-function sizeOf({ space, children }: Parameter): number {
-  const count = 'values' in space ? space.values.length : space.max - space.min + 1;
-  const parentValues = new Set(children.flatMap((child) => child.parentValues));
-  const activeFor = (value: string | number) => children.filter((child) => child.parentValues.includes(value));
-  return [...parentValues].reduce<number>(
-    (sum, value) => sum + gridSize(activeFor(value).map(({ parameter }) => parameter)) - 1,
-    count,
-  );
 }

@@ -93,7 +93,7 @@ export const TUNE_FIELDS = {
   },
   maxCost: {
     description:
-      'The cost in US dollars, at the list prices of the VMs, at which no further trial is started; the tuning then ends with the best value that it has found.',
+      'The cost in US dollars, at the list prices of the VMs, at which the tuning ends with the best value that it has found.',
     type: 'number, above 0',
     schema: { type: 'number', exclusiveMinimum: 0 },
     omitted: 'no limit',

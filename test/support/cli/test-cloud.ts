@@ -12,9 +12,10 @@ import { openDirectoryObjectStore } from '../../../infra/embedded/cloud-storage/
 import { openDatabase } from '../../../infra/embedded/data-dir/database.ts';
 import { type Endpoints, removeEndpoints, writeEndpoints } from '../../../infra/embedded/data-dir/endpoints.ts';
 import { closeServer, listen } from '../../../infra/embedded/http/server.ts';
+import type { Study } from '../../../shared/domain/study.ts';
 import type { LogEntry } from '../../../shared/ports/log-store.ts';
 import type { ObjectInfo } from '../../../shared/ports/object-store.ts';
-import type { JobView } from '../../../shared/protocol/report.ts';
+import type { JobView, TrialView, TuningView } from '../../../shared/protocol/report.ts';
 
 /** The servers that the CLI uses: the real Cloud Storage emulator, and an API with data provided by the test. */
 export type TestCloud = {
@@ -23,6 +24,8 @@ export type TestCloud = {
   readonly store: ReturnType<typeof openDirectoryObjectStore>;
   /** Each GET of a job consumes its next view; the last one is kept. */
   readonly jobs: Map<string, JobView[]>;
+  /** The trials of every tuning. */
+  readonly trials: TrialView[];
   readonly logs: LogEntry[];
   readonly vms: object[];
   /** `METHOD path` of every request to the API and the admin endpoint. */
@@ -53,6 +56,7 @@ export async function startTestCloud(): Promise<TestCloud> {
   };
   const state = {
     jobs: new Map<string, JobView[]>(),
+    trials: [] as TrialView[],
     logs: [] as LogEntry[],
     vms: [] as object[],
     requests: [] as string[],
@@ -91,9 +95,9 @@ export async function startTestCloud(): Promise<TestCloud> {
   return cloud;
 }
 
-type State = Pick<TestCloud, 'jobs' | 'logs' | 'vms' | 'requests' | 'store'>;
+type State = Pick<TestCloud, 'jobs' | 'trials' | 'logs' | 'vms' | 'requests' | 'store'>;
 
-function createApi({ jobs, logs, vms, requests, store }: State, onAnswer: TestCloud['onAnswer']): Hono {
+function createApi({ jobs, trials, logs, vms, requests, store }: State, onAnswer: TestCloud['onAnswer']): Hono {
   const app = new Hono();
   app.use(async ({ req }, next) => {
     const request = `${req.method} ${req.path}`;
@@ -119,6 +123,21 @@ function createApi({ jobs, logs, vms, requests, store }: State, onAnswer: TestCl
   app.post('/v1/jobs/:target', (context) =>
     context.json(jobs.get(context.req.param('target').replace(':cancel', ''))?.[0]),
   );
+  app.get('/v1/jobs/:jobId/trials', (context) => {
+    const start = Number(context.req.query('pageToken') ?? 0);
+    // Pages of two trials, so that a client which reads only one page fails the test.
+    const end = start + 2;
+    return context.json({
+      trials: trials.slice(start, end),
+      ...(end < trials.length && { nextPageToken: String(end) }),
+    });
+  });
+  app.get('/v1/jobs/:jobId/trials/:trialId', (context) => {
+    const trial = trials.find(({ trialId }) => trialId === context.req.param('trialId'));
+    const curve = [1, 2, 3].map((step) => ({ step, elapsedMs: step * 1_000, values: { accuracy: step / 10 } }));
+    const error = { code: 404, message: 'There is no such trial.' };
+    return trial === undefined ? context.json({ error }, 404) : context.json({ ...trial, curve });
+  });
   app.get('/v1/jobs/:jobId/logs', (context) => {
     const start = Number(context.req.query('cursor') || 0);
     // Pages of two entries, so that a client which reads only one page fails the test.
@@ -220,6 +239,72 @@ export function replicaOf(overrides: Partial<JobView['replicas'][number]> = {}):
     step: 12,
     stepsMax: 30,
     metrics: { loss: 0.1203, accuracy: 0.961111 },
+    ...overrides,
+  };
+}
+
+export const STUDY: Study = {
+  metrics: [{ id: 'accuracy', goal: 'MAXIMIZE', safety: null }],
+  algorithm: 'BAYESIAN',
+  trialsMax: 40,
+  parallelTrialsMax: 3,
+  failedTrialsMax: null,
+  earlyStopping: { rule: 'MEDIAN', usesElapsedTime: false },
+  stoppingConditions: null,
+  measurement: 'LAST',
+  parameters: [
+    { id: 'learning_rate', space: { kind: 'DOUBLE', min: 1e-4, max: 1 }, scale: 'LOG', children: [] },
+    { id: 'hidden', space: { kind: 'INTEGER', min: 8, max: 128 }, scale: 'NONE', children: [] },
+    {
+      id: 'optimizer',
+      space: { kind: 'CATEGORICAL', values: ['sgd', 'momentum'] },
+      scale: 'NONE',
+      children: [
+        {
+          parentValues: ['momentum'],
+          parameter: { id: 'momentum', space: { kind: 'DISCRETE', values: [0.5, 0.9] }, scale: 'NONE', children: [] },
+        },
+      ],
+    },
+  ],
+  resumeJobId: null,
+  maxCostUsd: null,
+};
+
+export function trialOf(trialId: string, overrides: Partial<TrialView> = {}): TrialView {
+  return {
+    trialId,
+    jobId: `search_trial_${trialId}`,
+    state: 'SUCCEEDED',
+    parameters: { learning_rate: 0.03125, hidden: 64, optimizer: 'sgd' },
+    objective: 0.95,
+    step: 30,
+    isTrialStoppedEarly: false,
+    startTime: '2026-11-21T06:00:05.000Z',
+    endTime: `2026-11-21T06:0${Number(trialId) % 10}:35.000Z`,
+    costUsd: 0.0123,
+    reason: null,
+    repeats: null,
+    ...overrides,
+  };
+}
+
+export function tuningOf(overrides: Partial<TuningView> = {}): TuningView {
+  return {
+    metricId: 'accuracy',
+    goal: 'MAXIMIZE',
+    algorithm: 'BAYESIAN',
+    earlyStopping: 'MEDIAN',
+    trialsMax: 40,
+    parallelTrialsMax: 3,
+    completedTrialCount: 0,
+    counts: { succeeded: 0, stoppedEarly: 0, infeasible: 0, failed: 0, lost: 0, running: 0 },
+    best: null,
+    stopReason: null,
+    maxCostUsd: null,
+    forecast: null,
+    resumes: [],
+    study: STUDY,
     ...overrides,
   };
 }

@@ -1,6 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { CUSTOM_JOB_GCLOUD_ONLY_FLAGS, TRAINING_GCLOUD_ONLY_FLAGS } from '#cli/core/gcloud-flags.ts';
-import { CUSTOM_JOB_FLAGS, SUBMIT_FLAGS } from '#cli/submit/submit-flags.ts';
+import {
+  CUSTOM_JOB_GCLOUD_ONLY_FLAGS,
+  TRAINING_GCLOUD_ONLY_FLAGS,
+  TUNING_JOB_GCLOUD_ONLY_FLAGS,
+} from '#cli/core/gcloud-flags.ts';
+import { CUSTOM_JOB_FLAGS, SUBMIT_FLAGS, TUNING_JOB_FLAGS } from '#cli/submit/submit-flags.ts';
 import { runCli } from '../../support/cli/test-cloud.ts';
 
 /**
@@ -19,6 +23,9 @@ const TRAINING =
 const CUSTOM_JOB =
   'args command config display-name enable-dashboard-access enable-web-access kms-key kms-keyring kms-location ' +
   'kms-project labels network persistent-resource-id python-package-uris region service-account worker-pool-spec';
+const TUNING_JOB =
+  'algorithm config display-name enable-dashboard-access enable-web-access kms-key kms-keyring kms-location ' +
+  'kms-project labels max-trial-count network parallel-trial-count region service-account';
 
 const COMMANDS = [
   { command: 'jobs submit training', names: TRAINING, flags: SUBMIT_FLAGS, gcloudOnly: TRAINING_GCLOUD_ONLY_FLAGS },
@@ -27,6 +34,12 @@ const COMMANDS = [
     names: CUSTOM_JOB,
     flags: CUSTOM_JOB_FLAGS,
     gcloudOnly: CUSTOM_JOB_GCLOUD_ONLY_FLAGS,
+  },
+  {
+    command: 'hp-tuning-jobs create',
+    names: TUNING_JOB,
+    flags: TUNING_JOB_FLAGS,
+    gcloudOnly: TUNING_JOB_GCLOUD_ONLY_FLAGS,
   },
 ] as const;
 
@@ -40,14 +53,14 @@ describe.each(COMMANDS)('$command', ({ command, names, flags, gcloudOnly }) => {
   const rejected = gcloudOnly.filter(({ treatment }) => treatment === 'REJECTED').map(({ name }) => name);
 
   it.each(rejected)('rejects --%s with the reason', async (name) => {
-    const words = command === 'custom-jobs create' ? ['--display-name=a', '--config=a.yaml'] : ['a'];
+    const words = command !== 'jobs submit training' ? ['--display-name=a', '--config=a.yaml'] : ['a'];
     const { code, stderr } = await runCli([...command.split(' '), ...words, `--${name}=x`]);
     expect(code).toBe(2);
     expect(stderr).toContain(`error: --${name} is not supported: `);
   });
 
   it('treats the --no- variant of a switch as the switch not being set', async () => {
-    const words = command === 'custom-jobs create' ? ['--display-name=a', '--config=a.yaml'] : ['a'];
+    const words = command !== 'jobs submit training' ? ['--display-name=a', '--config=a.yaml'] : ['a'];
     const switches = gcloudOnly.filter(({ value, isValueOptional }) => value === undefined || isValueOptional === true);
     const negated = switches.map(({ name }) => `--no-${name}`);
     const { stderr } = await runCli([...command.split(' '), ...words, '--dry-run', '--no-stream-logs', ...negated]);
@@ -84,6 +97,6 @@ describe('a pasted gcloud command line', () => {
   it('gets a hint for tuning jobs', async () => {
     const { code, stderr } = await runCli(['gcloud', 'ai', 'hp-tuning-jobs', 'create', '--config=a.yaml']);
     expect(code).toBe(2);
-    expect(stderr).toContain('`dropforge jobs submit training JOB --config FILE`');
+    expect(stderr).toContain('`dropforge hp-tuning-jobs create …`');
   });
 });

@@ -62,7 +62,7 @@ describe('the command line', () => {
     [['jobs', 'list', '--limit', 'all'], /--limit must be a whole number from 1 to 10000/],
     [['jobs', 'list', 'extra'], /too many arguments/],
     [['jobs', 'describe'], /missing required argument 'JOB'/],
-    [['jobs', 'list', '--format', 'xml'], /Use text, json, yaml, or value\(FIELD,FIELD\)/],
+    [['jobs', 'list', '--format', 'xml'], /Use text, json, yaml, csv, csv\(FIELD,FIELD\) or value\(FIELD,FIELD\)/],
     [['jobs', 'list', '--format', 'value()'], /Use text, json, yaml/],
     [['jobs', 'list', '--filter', 'state>RUNNING'], /--filter 'state>RUNNING' is not supported: use FIELD=VALUE/],
     [['jobs', 'list', '--filter', 'stat=RUNNING'], /stat is not a field of a job. Did you mean "state"/],

@@ -1,0 +1,163 @@
+import { writeFile } from 'node:fs/promises';
+import { extname, resolve } from 'node:path';
+import { type ApiClient, createApiClient } from '#cli/client/api-client.ts';
+import { findTarget } from '#cli/client/find-target.ts';
+import { listTrials } from '#cli/client/trials.ts';
+import type { Command, ExitCode, Flag, Invocation } from '#cli/core/command.ts';
+import { describeError, Failure, UsageFailure } from '#cli/core/failure.ts';
+import { checkJobFlags, GCLOUD_JOB_FLAGS } from '#cli/core/gcloud-flags.ts';
+import { programName } from '#cli/core/program-name.ts';
+import { formatTrials } from '#cli/render/describe-trial.ts';
+import { isTuningJob, type TuningJob } from '#cli/render/describe-tuning.ts';
+import { formatCsv } from '#cli/render/format-csv.ts';
+import { describeMeasuredTrial } from '#cli/render/measured-trial.ts';
+import { formatOptunaJournal } from '#cli/render/optuna-journal.ts';
+import { sortBestFirst, sortTrials } from '#cli/render/sort-trials.ts';
+import type { TrialView } from '#shared/protocol/report.ts';
+import { TRIALS_MAX } from '#shared/tuning/trial.ts';
+
+const TRIALS_COUNT_DEFAULT = 50;
+
+/** Requests for the measurements of trials that are sent at the same time. */
+const CONCURRENT_REQUESTS = 8;
+
+const JOURNAL_SUFFIXES = ['.db', '.log'];
+
+const FLAGS: readonly Flag[] = [
+  {
+    name: 'sort-by',
+    value: 'COLUMN',
+    summary: 'trial, state, objective, step, start, end, duration, cost, or a parameter; ~COLUMN for descending order',
+  },
+  {
+    name: 'limit',
+    value: 'N',
+    summary: `maximum number of trials, 1 to ${TRIALS_MAX} (default ${TRIALS_COUNT_DEFAULT})`,
+  },
+  {
+    name: 'export',
+    value: 'FILE',
+    summary: 'write all trials: FILE.csv, or FILE.log or FILE.db as a journal of Optuna',
+  },
+  ...GCLOUD_JOB_FLAGS,
+];
+
+export const trials: Command = {
+  operands: [
+    { name: 'JOB', summary: 'the id of the tuning job', count: 'one' },
+    { name: 'TRIAL', summary: 'show one trial with what it has measured', count: 'optional' },
+  ],
+  flags: FLAGS,
+  notes:
+    'Sorted best first. To open an export in Optuna: optuna-dashboard FILE.log, or optuna.load_study(study_name="JOB",\n' +
+    'storage=JournalStorage(JournalFileBackend("FILE.log"))).',
+  async run(invocation) {
+    const { flag, isSet, io, operands } = invocation;
+    const countMax = readLimit(flag('limit'));
+    const [jobId = '', trialId] = operands;
+    const file = flag('export');
+    if (file !== undefined && !isCsv(file) && !isJournal(file)) {
+      throw new UsageFailure(`--export ${file}: use a name that ends with .csv, ${JOURNAL_SUFFIXES.join(' or ')}.`);
+    }
+    if (trialId !== undefined && (isSet('export') || isSet('sort-by') || isSet('limit'))) {
+      throw new UsageFailure('--export, --sort-by and --limit are for the list of trials: remove them or TRIAL.');
+    }
+    const target = await findTarget(invocation);
+    checkJobFlags(invocation, target);
+    const api = createApiClient(target.api, io.interrupted);
+    const job = await getTuning(api, jobId);
+    if (trialId !== undefined) {
+      return showTrial(invocation, { api, job, trialId });
+    }
+    const found = await listTrials(api, jobId);
+    const by = flag('sort-by');
+    const sorted = by === undefined ? sortBestFirst(found, job.tuning) : sortTrials(found, { by, tuning: job.tuning });
+    return file === undefined
+      ? showTrials(invocation, { job, sorted, countMax })
+      : exportTrials(invocation, { api, job, sorted, file });
+  },
+};
+
+/** Throws Failure if the job is not a tuning. */
+async function getTuning(api: ApiClient, jobId: string): Promise<TuningJob> {
+  const job = await api.getJob(jobId);
+  if (!isTuningJob(job)) {
+    const instead =
+      job.trial === null
+        ? `see \`${programName()} jobs describe ${jobId}\``
+        : `see \`${programName()} trials ${job.trial.tuningId} ${job.trial.trialId}\``;
+    throw new Failure(`Job ${jobId} is not a tuning job, and has no trials: ${instead}.`);
+  }
+  return job;
+}
+
+function readLimit(text: string | undefined): number {
+  const countMax = Number(text ?? TRIALS_COUNT_DEFAULT);
+  if (!Number.isInteger(countMax) || countMax < 1 || countMax > TRIALS_MAX) {
+    throw new UsageFailure(`--limit must be a whole number from 1 to ${TRIALS_MAX}, not '${text}'.`);
+  }
+  return countMax;
+}
+
+async function showTrial(
+  { io, print }: Invocation,
+  { api, job, trialId }: { readonly api: ApiClient; readonly job: TuningJob; readonly trialId: string },
+): Promise<ExitCode> {
+  if (!/^[1-9]\d{0,5}$/.test(trialId)) {
+    throw new UsageFailure(`'${trialId}' is not the id of a trial: use a number from 1.`);
+  }
+  const trial = await api.getTrial(job.jobId, trialId);
+  print({ json: trial, text: describeMeasuredTrial(trial, { job, nowMs: Date.now(), output: io.stdout }) });
+  return 0;
+}
+
+type Found = { readonly job: TuningJob; readonly sorted: readonly TrialView[] };
+
+function showTrials({ io, print }: Invocation, { job, sorted, countMax }: Found & { countMax: number }): ExitCode {
+  const shown = sorted.slice(0, countMax);
+  const text =
+    shown.length === 0
+      ? `Job ${job.jobId} has no trials yet: its first values are being chosen.`
+      : formatTrials(shown, job.tuning, io.stdout);
+  print({ json: shown, text });
+  if (sorted.length > shown.length) {
+    io.stderr.write(`There are ${sorted.length} trials: use --limit ${sorted.length} to list all of them.\n`);
+  }
+  return 0;
+}
+
+function isCsv(file: string): boolean {
+  return extname(file).toLowerCase() === '.csv';
+}
+
+function isJournal(file: string): boolean {
+  return JOURNAL_SUFFIXES.includes(extname(file).toLowerCase());
+}
+
+async function exportTrials(
+  { io, print }: Invocation,
+  { api, job, sorted, file }: Found & { readonly api: ApiClient; readonly file: string },
+): Promise<ExitCode> {
+  const text = isCsv(file)
+    ? formatCsv(sorted, { fields: [], hasHead: true }).text
+    : formatOptunaJournal(job.jobId, job.tuning, await measureAll(api, job.jobId, sorted));
+  const path = resolve(io.cwd, file);
+  try {
+    await writeFile(path, text);
+  } catch (error) {
+    throw new Failure(`The trials cannot be written to ${path} (${describeError(error)}): check --export.`);
+  }
+  print({ json: { file: path, trialCount: sorted.length }, text: `${sorted.length} trials are in ${file}.` });
+  return 0;
+}
+
+/** The trials in the order of their ids, each with its measurements. */
+async function measureAll(api: ApiClient, jobId: string, found: readonly TrialView[]) {
+  const byId = [...found].sort((a, b) => Number(a.trialId) - Number(b.trialId));
+  const measured = [];
+  for (let start = 0; start < byId.length; start += CONCURRENT_REQUESTS) {
+    const batch = byId.slice(start, start + CONCURRENT_REQUESTS);
+    measured.push(...(await Promise.all(batch.map(({ trialId }) => api.getTrial(jobId, trialId)))));
+  }
+  return measured;
+}

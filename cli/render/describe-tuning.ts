@@ -1,0 +1,174 @@
+import type { Output } from '#cli/core/command.ts';
+import { programName } from '#cli/core/program-name.ts';
+import { describeCause, formatFacts } from '#cli/render/describe-job.ts';
+import { describeWarnings } from '#cli/render/describe-report.ts';
+import { formatNumber, formatParameters, formatTrials, formatUsd } from '#cli/render/describe-trial.ts';
+import { formatMoment, formatUtc } from '#cli/render/format.ts';
+import { paint, paintState } from '#cli/render/paint.ts';
+import type { JobView, Problem, TrialView, TuningView } from '#shared/protocol/report.ts';
+
+/** The job of a tuning. */
+export type TuningJob = JobView & { readonly tuning: TuningView };
+
+export function isTuningJob(job: JobView): job is TuningJob {
+  return job.tuning !== null;
+}
+
+type RenderOptions = {
+  /** The best trials, best first. */
+  readonly top: readonly TrialView[];
+  /** Those of intake. */
+  readonly warnings: readonly Problem[];
+  readonly nowMs: number;
+  readonly output: Output;
+};
+
+/** Formats a tuning: best values, progress, cost and forecast, why it ended, the best trials, and what to do next. */
+export function describeTuning(job: TuningJob, { top, warnings, nowMs, output }: RenderOptions): string {
+  const { tuning } = job;
+  const title = `${paint(job.jobId, 'bold', output)}  ${paintState(job.state, output)}`;
+  const sections = [
+    [title, ...formatFacts(listFacts(job, nowMs))],
+    describeCause(job),
+    describeWarnings([...warnings, ...job.warnings], output),
+    top.length === 0 ? [] : ['Best trials', ...indent(formatTrials(top, tuning, output))],
+    ['Next', ...indent(listNextSteps(job).join('\n'))],
+  ];
+  return sections
+    .filter((lines) => lines.length > 0)
+    .map((lines) => lines.join('\n'))
+    .join('\n\n');
+}
+
+function listFacts(job: TuningJob, nowMs: number): readonly (readonly [string, string | null])[] {
+  const { tuning } = job;
+  return [
+    ['created', formatMoment(job.createTime, nowMs)],
+    ['started', job.startTime && formatMoment(job.startTime, nowMs)],
+    ['ended', job.endTime && formatMoment(job.endTime, nowMs)],
+    ['tuning', describeSearch(tuning)],
+    ['progress', describeProgress(tuning)],
+    ['best', tuning.best && describeBest(tuning, tuning.best)],
+    ['cost', describeCost(job)],
+    ['forecast', describeForecast(tuning)],
+    ['stopped', job.endTime && describeStop(tuning)],
+    ['resumes', tuning.resumes.join(', ')],
+    ['machines', `each trial: ${job.machines.map(describeMachine).join(', ')}`],
+    ['output', `${job.jobDir}/TRIAL`],
+    ['source', job.source],
+    [
+      'labels',
+      Object.entries(job.labels)
+        .map((label) => label.join('='))
+        .join(', '),
+    ],
+  ];
+}
+
+function describeMachine({ role, count, machineType, accelerator }: JobView['machines'][number]): string {
+  return `${count} ${role} on ${machineType}${accelerator ? ` with ${accelerator}` : ''}`;
+}
+
+const ALGORITHMS: Readonly<Record<string, string>> = {
+  BAYESIAN: 'Bayesian optimization',
+  GRID: 'grid search',
+  RANDOM: 'random search',
+};
+
+const RULES = {
+  MEDIAN: 'trials below the median of earlier ones are stopped',
+  ASHA: 'only the best third of the trials go on at each rung (ASHA)',
+} as const;
+
+/** `maximizes accuracy by Bayesian optimization; trials below the median of earlier ones are stopped`. */
+export function describeSearch({ metricId, goal, algorithm, earlyStopping }: TuningView): string {
+  const by = ALGORITHMS[algorithm] ?? algorithm;
+  const rule = earlyStopping === null ? '' : `; ${RULES[earlyStopping]}`;
+  return `${goal === 'MAXIMIZE' ? 'maximizes' : 'minimizes'} ${metricId} by ${by}${rule}`;
+}
+
+/** `12 of 40 trials, 3 running (1 failed, 4 stopped early)`. */
+export function describeProgress({ completedTrialCount, trialsMax, counts }: TuningView): string {
+  const running = counts.running === 0 ? '' : `, ${counts.running} running`;
+  const parts = [
+    [counts.stoppedEarly, 'stopped early'],
+    [counts.infeasible, 'infeasible'],
+    [counts.failed, 'failed'],
+    [counts.lost, 'lost and repeated'],
+  ] as const;
+  const details = parts.flatMap(([count, name]) => (count === 0 ? [] : [`${count} ${name}`]));
+  return `${completedTrialCount} of ${trialsMax} trials${running}${details.length === 0 ? '' : ` (${details.join(', ')})`}`;
+}
+
+function describeBest({ metricId }: TuningView, best: TrialView): string {
+  const objective = best.objective === null ? '' : ` ${formatNumber(best.objective)}`;
+  const step = best.step === null ? '' : ` at step ${formatNumber(best.step)}`;
+  return `trial ${best.trialId}: ${metricId}${objective}${step}\n              ${formatParameters(best)}`;
+}
+
+/** The result of a tuning in one line: `12 of 40 trials, best trial 7: accuracy 0.9833 with learning_rate=0.03`. */
+export function describeResult({ tuning }: TuningJob): string {
+  const { best, metricId } = tuning;
+  const stop = describeStop(tuning);
+  const parts = [
+    describeProgress(tuning),
+    ...(stop === null ? [] : [`ended early because ${stop}`]),
+    best === null || best.objective === null
+      ? 'no trial has a result'
+      : `best trial ${best.trialId}: ${metricId} ${formatNumber(best.objective)} with ${formatParameters(best)}`,
+  ];
+  return parts.join('; ');
+}
+
+function describeCost({ price, tuning }: TuningJob): string {
+  const limit = tuning.maxCostUsd === null ? '' : `, of at most ${formatUsd(tuning.maxCostUsd)}`;
+  if (price.totalUsd === null) {
+    return 'unknown for these machines';
+  }
+  const rate = price.perHourUsd === null ? '' : `; an hour of a trial is ${formatUsd(price.perHourUsd)}`;
+  return `${formatUsd(price.totalUsd)} so far on Google Cloud${limit}${rate} (list prices as of ${price.asOf})`;
+}
+
+function describeForecast({ forecast }: TuningView): string | null {
+  if (forecast === null) {
+    return null;
+  }
+  const parts = [
+    forecast.totalUsd === null ? '' : `${formatUsd(forecast.totalUsd)} in total`,
+    forecast.endTime === null ? '' : `ends about ${formatUtc(forecast.endTime)}`,
+  ].filter((part) => part !== '');
+  return parts.length === 0 ? null : `${parts.join(', ')}, if the other trials are like those that have ended`;
+}
+
+const STOP_REASONS: Readonly<Record<string, string>> = {
+  MAX_COST: 'the limit of the cost was reached',
+  MAX_RUNTIME: 'the limit of the running time was reached',
+  NO_PROGRESS: 'there was no better trial for as long as studyStoppingConfig allows',
+  SPACE_EXHAUSTED: 'all combinations of values were tried',
+  TRIALS_MAX: 'maxNumTrials of studyStoppingConfig was reached',
+  FAILED: 'too many trials failed',
+  CANCELLED: 'it was cancelled',
+};
+
+/** Why the tuning ended before all of its trials; null if it ran all of them. */
+export function describeStop({ stopReason }: TuningView): string | null {
+  return stopReason === null ? null : (STOP_REASONS[stopReason] ?? stopReason);
+}
+
+function listNextSteps({ jobId, jobDir, tuning, endTime }: TuningJob): readonly string[] {
+  const { best } = tuning;
+  return [
+    ...(endTime === null ? [`${programName()} jobs stream-logs ${jobId}`] : []),
+    `${programName()} trials ${jobId}`,
+    ...(best === null
+      ? [`${programName()} jobs stream-logs ${jobId} --trial 1`]
+      : [
+          `${programName()} jobs stream-logs ${jobId} --trial ${best.trialId}`,
+          `${programName()} cp -r ${jobDir}/${best.trialId} .`,
+        ]),
+  ];
+}
+
+function indent(text: string): readonly string[] {
+  return text.split('\n').map((line) => `  ${line}`);
+}

@@ -1,0 +1,62 @@
+import type { Output } from '#cli/core/command.ts';
+import { programName } from '#cli/core/program-name.ts';
+import { formatFacts } from '#cli/render/describe-job.ts';
+import { formatNumber, formatUsd } from '#cli/render/describe-trial.ts';
+import type { TuningJob } from '#cli/render/describe-tuning.ts';
+import { formatDuration, formatMoment } from '#cli/render/format.ts';
+import { formatTable } from '#cli/render/format-table.ts';
+import type { MeasuredTrial } from '#cli/render/optuna-journal.ts';
+import { paint, paintState } from '#cli/render/paint.ts';
+
+/** More points of a curve are thinned out evenly; the last one is always shown. */
+const POINTS_SHOWN_MAX = 20;
+
+type RenderOptions = { readonly job: TuningJob; readonly nowMs: number; readonly output: Output };
+
+/** Formats one trial: its values, its result, and what its program has reported. */
+export function describeMeasuredTrial(trial: MeasuredTrial, { job, nowMs, output }: RenderOptions): string {
+  const { trialId, state, objective, step, startTime, endTime, costUsd, reason, repeats, jobId } = trial;
+  const { metricId } = job.tuning;
+  const title = `${paint(`Trial ${trialId} of ${job.jobId}`, 'bold', output)}  ${paintState(state, output)}`;
+  const values = Object.entries(trial.parameters).map(([name, value]) => [
+    name,
+    typeof value === 'number' ? String(value) : value,
+  ]);
+  const facts = formatFacts([
+    [metricId, objective === null ? '-' : `${objective}${step === null ? '' : ` at step ${formatNumber(step)}`}`],
+    ['stopped', trial.isTrialStoppedEarly ? 'early: it fell behind the other trials' : null],
+    ['reason', reason],
+    ['repeats', repeats && `trial ${repeats}, which was lost`],
+    ['started', startTime && formatMoment(startTime, nowMs)],
+    ['ended', endTime && formatMoment(endTime, nowMs)],
+    ['cost', costUsd === null ? null : formatUsd(costUsd)],
+    ['job', jobId],
+    ['output', `${job.jobDir}/${trialId}`],
+  ]);
+  return [
+    [title, ...facts].join('\n'),
+    ['Values', ...indent(formatTable(['PARAMETER', 'VALUE'], values))].join('\n'),
+    ...(trial.curve.length === 0 ? [] : [['Measurements', ...indent(formatCurve(trial))].join('\n')]),
+    ['Next', ...indent(`${programName()} jobs stream-logs ${job.jobId} --trial ${trialId}`)].join('\n'),
+  ].join('\n\n');
+}
+
+function formatCurve({ curve }: MeasuredTrial): string {
+  const names = [...new Set(curve.flatMap(({ values }) => Object.keys(values)))];
+  const stride = Math.ceil(curve.length / POINTS_SHOWN_MAX);
+  const shown = curve.filter((_, index) => index === curve.length - 1 || index % stride === 0);
+  const rows = shown.map(({ step, elapsedMs, values }) => [
+    formatNumber(step),
+    formatDuration(elapsedMs),
+    ...names.map((name) => formatValue(values[name])),
+  ]);
+  return formatTable(['STEP', 'ELAPSED', ...names], rows);
+}
+
+function formatValue(value: number | string | undefined): string {
+  return value === undefined ? '-' : typeof value === 'number' ? formatNumber(value) : value;
+}
+
+function indent(text: string): readonly string[] {
+  return text.split('\n').map((line) => `  ${line}`);
+}

@@ -1,0 +1,88 @@
+import { UsageFailure } from '#cli/core/failure.ts';
+import type { TrialView, TuningView } from '#shared/protocol/report.ts';
+import { didYouMean } from '#shared/text/nearest-name.ts';
+
+type Key = (trial: TrialView) => number | string | null;
+
+const COLUMNS: Readonly<Record<string, Key>> = {
+  trial: ({ trialId }) => Number(trialId),
+  state: ({ state }) => state,
+  objective: ({ objective }) => objective,
+  step: ({ step }) => step,
+  start: ({ startTime }) => startTime,
+  end: ({ endTime }) => endTime,
+  duration: durationMsOf,
+  cost: ({ costUsd }) => costUsd,
+};
+
+/** How long the trial ran; null if it has not started, or not ended. */
+export function durationMsOf({ startTime, endTime }: TrialView): number | null {
+  return startTime === null || endTime === null ? null : Date.parse(endTime) - Date.parse(startTime);
+}
+
+/** Best first; trials without a result come last, by their ids. */
+export function sortBestFirst(trials: readonly TrialView[], { goal }: Pick<TuningView, 'goal'>): readonly TrialView[] {
+  const sign = goal === 'MAXIMIZE' ? -1 : 1;
+  return sortBy(trials, ({ state, objective }) =>
+    state !== 'SUCCEEDED' || objective === null ? null : sign * objective,
+  );
+}
+
+/**
+ * Sorts by a column, `~` before its name for descending order, as in gcloud: `cost`, `~objective`, or the name of a
+ * metric or parameter. Trials without a value come last. Throws UsageFailure for an unknown name.
+ */
+export function sortTrials(
+  trials: readonly TrialView[],
+  { by, tuning }: { readonly by: string; readonly tuning: TuningView },
+): readonly TrialView[] {
+  const name = by.replace(/^~/, '');
+  const key = findKey(name, tuning, trials);
+  if (key === undefined) {
+    const names = [...Object.keys(COLUMNS), tuning.metricId, ...parameterNames(tuning, trials)];
+    throw new UsageFailure(
+      `--sort-by: ${name} is not a column. ${didYouMean(name, names)}Columns: ${[...new Set(names)].join(', ')}.`,
+    );
+  }
+  return sortBy(trials, key, by.startsWith('~'));
+}
+
+/** The names of all parameters: those of the study, then any others of the trials. */
+export function parameterNames({ study }: Pick<TuningView, 'study'>, trials: readonly TrialView[]): readonly string[] {
+  const names = (parameters: TuningView['study']['parameters']): readonly string[] =>
+    parameters.flatMap(({ id, children }) => [id, ...names(children.map(({ parameter }) => parameter))]);
+  return [...new Set([...names(study.parameters), ...trials.flatMap(({ parameters }) => Object.keys(parameters))])];
+}
+
+function findKey(name: string, tuning: TuningView, trials: readonly TrialView[]): Key | undefined {
+  const parameter = name.replace(/^parameters\./, '');
+  if (name === parameter && Object.hasOwn(COLUMNS, name)) {
+    return COLUMNS[name];
+  }
+  if (name === tuning.metricId) {
+    return COLUMNS.objective;
+  }
+  const isKnown = parameterNames(tuning, trials).includes(parameter);
+  return isKnown ? ({ parameters }) => parameters[parameter] ?? null : undefined;
+}
+
+function sortBy(trials: readonly TrialView[], key: Key, isDescending = false): readonly TrialView[] {
+  const rows = trials.map((trial) => ({ trial, value: key(trial) }));
+  return rows
+    .sort((a, b) => {
+      if (a.value === null || b.value === null) {
+        return Number(a.value === null) - Number(b.value === null) || byId(a.trial, b.trial);
+      }
+      const order = compare(a.value, b.value);
+      return (isDescending ? -order : order) || byId(a.trial, b.trial);
+    })
+    .map(({ trial }) => trial);
+}
+
+function compare(a: number | string, b: number | string): number {
+  return typeof a === 'number' && typeof b === 'number' ? a - b : String(a).localeCompare(String(b));
+}
+
+function byId(a: TrialView, b: TrialView): number {
+  return Number(a.trialId) - Number(b.trialId);
+}

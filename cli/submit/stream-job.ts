@@ -1,0 +1,49 @@
+import { createApiClient } from '#cli/client/api-client.ts';
+import type { Target } from '#cli/client/find-target.ts';
+import { reportInterruption, streamLogs } from '#cli/client/follow-job.ts';
+import { withJobUpdates } from '#cli/client/job-updates.ts';
+import type { Invocation } from '#cli/core/command.ts';
+import { programName } from '#cli/core/program-name.ts';
+import { type BestSoFar, betterOf, formatEndedTrial } from '#cli/render/describe-trial.ts';
+import { describeSearch, isTuningJob } from '#cli/render/describe-tuning.ts';
+import { formatLogEntry } from '#cli/render/format.ts';
+import type { JobView, TrialView } from '#shared/protocol/report.ts';
+
+/** Prints the log of a job, or of a tuning a line for each trial that has ended, until the job has ended. */
+export function streamJob(invocation: Invocation, target: Target, jobId: string): Promise<JobView> {
+  const { io, print } = invocation;
+  const signal = io.interrupted;
+  const work = withJobUpdates(target, {
+    ...{ jobId, stderr: io.stderr },
+    follow: (updates) =>
+      streamLogs(createApiClient(target.api, signal), jobId, {
+        ...{ signal, updates, onTuning: createTrialPrinter(invocation) },
+        onEntry: (entry) => print({ json: entry, text: formatLogEntry(entry, io.stdout) }),
+      }),
+  });
+  return reportInterruption(jobId, { signal, work });
+}
+
+/** Prints what is searched, and then a line for each trial. */
+function createTrialPrinter({ io, print }: Invocation): (job: JobView, ended: readonly TrialView[]) => void {
+  let best: BestSoFar | undefined;
+  let isFirst = true;
+  return (job, ended) => {
+    if (!isTuningJob(job)) {
+      return;
+    }
+    const { tuning, jobId } = job;
+    if (isFirst) {
+      isFirst = false;
+      const lines = [
+        `Job ${jobId} ${describeSearch(tuning)}: ${tuning.trialsMax} trials, ${tuning.parallelTrialsMax} at a time.`,
+        `Each trial has a log of its own: ${programName()} jobs stream-logs ${jobId} --trial N`,
+      ];
+      io.stderr.write(`${lines.join('\n')}\n`);
+    }
+    for (const trial of ended) {
+      best = betterOf(best, trial, tuning);
+      print({ json: trial, text: formatEndedTrial(trial, { tuning, best, output: io.stdout }) });
+    }
+  };
+}

@@ -1,0 +1,165 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { runCli, startTestCloud, type TestCloud, trialOf, tuningOf, viewOf } from '../../support/cli/test-cloud.ts';
+
+let cloud: TestCloud;
+beforeEach(async () => {
+  cloud = await startTestCloud();
+  cloud.jobs.set('search', [viewOf('search', { tuning: tuningOf({ completedTrialCount: 4 }) })]);
+  cloud.trials.push(
+    trialOf('1', { objective: 0.91, costUsd: 0.03 }),
+    trialOf('2', { objective: 0.97, costUsd: 0.01, parameters: { optimizer: 'momentum', momentum: 0.9, hidden: 8 } }),
+    trialOf('3', { state: 'FAILED', objective: null, step: null, reason: 'NON_ZERO_EXIT: It "broke", twice.' }),
+    trialOf('4', { objective: 0.42, isTrialStoppedEarly: true, step: 3 }),
+    trialOf('5', { state: 'ACTIVE', objective: 0.99, endTime: null, costUsd: null }),
+  );
+});
+afterEach(() => cloud.close());
+
+const cli = (...argv: string[]) => runCli(argv, { dataDir: cloud.dataDir, cwd: cloud.dataDir });
+const trialsIn = (text: string) =>
+  text
+    .trimEnd()
+    .split('\n')
+    .slice(1)
+    .map((line) => line.split(/\s/)[0]);
+
+describe('dropforge trials', () => {
+  it('lists all pages, best first, with a column per parameter', async () => {
+    const { code, stdout } = await cli('trials', 'search');
+    expect(code).toBe(0);
+    const [head, ...lines] = stdout.trimEnd().split('\n');
+    expect(head?.split(/\s{2,}/)).toEqual([
+      ...['TRIAL', 'STATE', 'accuracy', 'STEP', 'learning_rate', 'hidden', 'optimizer', 'momentum', 'DURATION', 'COST'],
+    ]);
+    expect(lines[0]?.split(/\s{2,}/)).toEqual([
+      ...['2', 'SUCCEEDED', '0.97', '30', '-', '8', 'momentum', '0.9', '2 min 30 s', '$0.0100'],
+    ]);
+    expect(trialsIn(stdout)).toEqual(['2', '1', '4', '3', '5']);
+    expect(lines[2]).toContain('SUCCEEDED, stopped early');
+  });
+
+  it('puts the lowest value first if it is minimized', async () => {
+    cloud.jobs.set('search', [viewOf('search', { tuning: tuningOf({ goal: 'MINIMIZE' }) })]);
+    expect(trialsIn((await cli('trials', 'search')).stdout)).toEqual(['4', '1', '2', '3', '5']);
+  });
+
+  it.each([
+    ['trial', ['1', '2', '3', '4', '5']],
+    ['~trial', ['5', '4', '3', '2', '1']],
+    ['cost', ['2', '3', '4', '1', '5']],
+    ['accuracy', ['4', '1', '2', '5', '3']],
+    ['hidden', ['2', '1', '3', '4', '5']],
+    ['parameters.momentum', ['2', '1', '3', '4', '5']],
+  ])('sorts by %s, with missing values last', async (column, order) => {
+    expect(trialsIn((await cli('trials', 'search', `--sort-by=${column}`)).stdout)).toEqual(order);
+  });
+
+  it('suggests the nearest column', async () => {
+    const { code, stderr } = await cli('trials', 'search', '--sort-by', 'learning_rat');
+    expect([code, stderr]).toEqual([2, expect.stringContaining('Did you mean "learning_rate"?')]);
+  });
+
+  it('lists some of them as JSON, and says how many there are', async () => {
+    const { stdout, stderr } = await cli('trials', 'search', '--limit=1', '--format=json');
+    expect(JSON.parse(stdout)).toEqual([cloud.trials[1]]);
+    expect(stderr).toBe('There are 5 trials: use --limit 5 to list all of them.\n');
+  });
+
+  it('prints CSV with a column per field', async () => {
+    const { stdout } = await cli('trials', 'search', '--format=csv', '--sort-by=trial');
+    const lines = stdout.trimEnd().split('\n');
+    expect(lines).toHaveLength(6);
+    expect(lines[0]).toBe(
+      'trialId,jobId,state,parameters.learning_rate,parameters.hidden,parameters.optimizer,objective,step,' +
+        'isTrialStoppedEarly,startTime,endTime,costUsd,reason,repeats,parameters.momentum',
+    );
+    expect(lines[3]).toContain('"NON_ZERO_EXIT: It ""broke"", twice."');
+    expect((await cli('trials', 'search', '--format=csv(trialId,objective)')).stdout).toContain(
+      'trialId,objective\n2,0.97\n',
+    );
+  });
+
+  it('shows one trial with its values and measurements', async () => {
+    const { stdout } = await cli('trials', 'search', '4');
+    expect(stdout).toContain('Trial 4 of search  SUCCEEDED');
+    expect(stdout).toContain('accuracy    0.42 at step 3');
+    expect(stdout).toMatch(/^ {2}learning_rate\s+0\.03125$/m);
+    expect(stdout).toMatch(/^ {2}2\s+2\.0 s\s+0\.2$/m);
+    expect(stdout).toContain('jobs stream-logs search --trial 4');
+  });
+
+  it.each([
+    [['trials', 'search', '9'], 1, 'There is no such trial.'],
+    [['trials', 'search', 'x'], 2, "'x' is not the id of a trial"],
+    [['trials', 'search', '--limit=0'], 2, '--limit must be a whole number from 1 to 10000'],
+    [['trials', 'search', '--export=a.xlsx'], 2, 'use a name that ends with .csv, .db or .log'],
+    [['trials', 'search', '1', '--sort-by=cost'], 2, 'are for the list of trials'],
+    [['trials', 'search', '--export=none/a.csv'], 1, 'cannot be written'],
+  ])('rejects %j', async (argv, code, message) => {
+    expect(await cli(...argv)).toMatchObject({ code, stdout: '', stderr: expect.stringContaining(message) });
+  });
+
+  it('says of another job that it has no trials, and of a trial where to look', async () => {
+    cloud.jobs.set('one', [viewOf('one')]);
+    cloud.jobs.set('search_trial_2', [viewOf('search_trial_2', { trial: { tuningId: 'search', trialId: '2' } })]);
+    expect(await cli('trials', 'one')).toMatchObject({ code: 1, stderr: expect.stringContaining('jobs describe one') });
+    expect((await cli('trials', 'search_trial_2')).stderr).toContain('trials search 2');
+  });
+});
+
+describe('exporting trials', () => {
+  it('writes all of them as CSV', async () => {
+    expect(await cli('trials', 'search', '--export=t.csv', '--limit=1')).toMatchObject({
+      code: 0,
+      stdout: '5 trials are in t.csv.\n',
+    });
+    const text = await readFile(join(cloud.dataDir, 't.csv'), 'utf8');
+    expect(text).toBe((await cli('trials', 'search', '--format=csv')).stdout);
+  });
+
+  it('writes a journal of Optuna', async () => {
+    expect((await cli('trials', 'search', '--export=t.log')).code).toBe(0);
+    const text = await readFile(join(cloud.dataDir, 't.log'), 'utf8');
+    const records = text
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+    const worker_id = 'dropforge';
+    expect(records.slice(0, 2)).toEqual([
+      { op_code: 0, worker_id, study_name: 'search', directions: [2] },
+      { op_code: 3, worker_id, study_id: 0, system_attr: { 'study:metric_names': ['accuracy'] } },
+    ]);
+    const [, , , first, second, third, fourth, fifth] = records;
+    expect(records).toHaveLength(8);
+    expect(second).toEqual({
+      op_code: 4,
+      worker_id,
+      study_id: 0,
+      state: 1,
+      value: 0.97,
+      values: null,
+      datetime_start: '2026-11-21T06:00:05.000Z',
+      datetime_complete: '2026-11-21T06:02:35.000Z',
+      distributions: {
+        hidden: '{"name":"IntDistribution","attributes":{"log":false,"step":1,"low":8,"high":128}}',
+        optimizer: '{"name":"CategoricalDistribution","attributes":{"choices":["sgd","momentum"]}}',
+        momentum: '{"name":"CategoricalDistribution","attributes":{"choices":[0.5,0.9]}}',
+      },
+      params: { hidden: 8, optimizer: 1, momentum: 1 },
+      user_attrs: { trial_id: '2', job_id: 'search_trial_2', state: 'SUCCEEDED', cost_usd: 0.01 },
+      system_attrs: {},
+      intermediate_values: { 1: 0.1, 2: 0.2, 3: 0.3 },
+    });
+    expect(first?.distributions).toMatchObject({
+      learning_rate: '{"name":"FloatDistribution","attributes":{"step":null,"low":0.0001,"high":1,"log":true}}',
+    });
+    expect([third, fourth, fifth]).toMatchObject([
+      { state: 3, value: null, user_attrs: { reason: 'NON_ZERO_EXIT: It "broke", twice.' } },
+      { state: 2, value: 0.42 },
+      { state: 0, value: null },
+    ]);
+    expect(fifth).not.toHaveProperty('datetime_complete');
+  });
+});

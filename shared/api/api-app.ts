@@ -3,36 +3,35 @@ import { HTTPException } from 'hono/http-exception';
 import { JOB_ID_PATTERN } from '#shared/domain/job-spec.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import { type LogStore, LogsBusyError } from '#shared/ports/log-store.ts';
-import type { CurveStore } from '#shared/ports/tuning-store.ts';
 import { readableOf } from '#shared/ports/unreadable-records.ts';
-import type { TuningEventPorts } from '#shared/use-cases/handle-tuning-event.ts';
-import type { HeartbeatPorts } from '#shared/use-cases/heartbeat/record-heartbeat.ts';
-import { cancelJob } from '#shared/use-cases/intake/cancel-job.ts';
-import { viewJob } from '#shared/use-cases/reports/job-view.ts';
+import type { Tuning } from '#shared/tuning/tuning.ts';
+import { type CancelPorts, cancelJob } from '#shared/use-cases/intake/cancel-job.ts';
+import { listSubmitted } from '#shared/use-cases/reports/list-submitted.ts';
+import { readSubmitted, type Submitted } from '#shared/use-cases/reports/read-submitted.ts';
+import { readTrialViews, type ViewPorts, viewListed, viewSubmitted } from '#shared/use-cases/reports/view-submitted.ts';
 
-export type ApiPorts = HeartbeatPorts &
-  TuningEventPorts & { readonly curves: CurveStore; readonly logs: LogStore; readonly clock: Clock };
+export type ApiPorts = CancelPorts & ViewPorts & { readonly logs: LogStore; readonly clock: Clock };
 
 const JOBS_PER_PAGE_MAX = 100;
 const JOBS_PER_PAGE_DEFAULT = 20;
+const TRIALS_PER_PAGE_MAX = 500;
 const LOG_ENTRIES_PER_PAGE_MAX = 1_000;
 
-/** The HTTP API: jobs in the style of AI Platform's REST resource, `POST …:cancel`, and paginated logs. */
+/**
+ * The HTTP API: jobs in the style of AI Platform's REST resource, tunings among them, `POST …:cancel`, and trials and
+ * logs page by page.
+ */
 export function createApiApp(ports: ApiPorts): Hono {
   const app = new Hono();
 
   app.get('/v1/jobs', async (context) => {
     const countMax = readCount(context.req.query('pageSize'), JOBS_PER_PAGE_DEFAULT, JOBS_PER_PAGE_MAX);
     const after = readPageToken(context.req.query('pageToken'));
-    // An unreadable job must not hide the others; reading it by its id reports the error.
-    const { items: jobs, error } = await readableOf(
-      ports.jobs.list({ countMax, ...(after === undefined ? {} : { after }) }),
-    );
+    const { items, next } = await listSubmitted(ports, { countMax, ...(after === undefined ? {} : { after }) });
     const now = ports.clock.now();
-    const last = jobs.length === countMax || error !== null ? jobs.at(-1) : undefined;
     return context.json({
-      jobs: jobs.map((job) => viewJob(job, [], now)),
-      ...(last === undefined ? {} : { nextPageToken: `${last.createdAt}.${last.jobId}` }),
+      jobs: await Promise.all(items.map((item) => viewListed(ports, item, now))),
+      ...(next === null ? {} : { nextPageToken: `${next.createdAt}.${next.jobId}` }),
     });
   });
 
@@ -43,6 +42,8 @@ export function createApiApp(ports: ApiPorts): Hono {
     const countMax = readCount(context.req.query('pageSize'), LOG_ENTRIES_PER_PAGE_MAX, LOG_ENTRIES_PER_PAGE_MAX);
     return context.json(await ports.logs.read({ jobId, cursor: context.req.query('cursor') ?? '', countMax }));
   });
+
+  routeTrials(app, ports);
 
   app.post('/v1/jobs/:target{.+:cancel}', async (context) => {
     const jobId = readJobId(context.req.param('target').replace(/:cancel$/, ''));
@@ -68,13 +69,64 @@ export function createApiApp(ports: ApiPorts): Hono {
   return app;
 }
 
+/** The trials of a tuning, in the order of their ids, page by page; and one trial with all of its measurements. */
+function routeTrials(app: Hono, ports: ApiPorts): void {
+  app.get('/v1/jobs/:jobId/trials', async (context) => {
+    const countMax = readCount(context.req.query('pageSize'), TRIALS_PER_PAGE_MAX, TRIALS_PER_PAGE_MAX);
+    const afterOrdinal = readTrialId(context.req.query('pageToken') ?? '0', 'page token');
+    const tuning = await readTuning(ports, context.req.param('jobId'));
+    const { items: trials, error } = await readableOf(
+      ports.tunings.listTrials(tuning.tuningId, { afterOrdinal, countMax }),
+    );
+    const last = trials.length === countMax || error !== null ? trials.at(-1) : undefined;
+    return context.json({
+      trials: await readTrialViews(ports, { tuning, trials }, ports.clock.now()),
+      ...(last === undefined ? {} : { nextPageToken: String(last.ordinal) }),
+    });
+  });
+
+  app.get('/v1/jobs/:jobId/trials/:trialId', async (context) => {
+    const ordinal = readTrialId(context.req.param('trialId'), 'trial id');
+    const tuning = await readTuning(ports, context.req.param('jobId'));
+    const { tuningId } = tuning;
+    const trial = await ports.tunings.readTrial(tuningId, ordinal);
+    if (trial === undefined) {
+      const remedy = `List the trials to see their ids: dropforge trials ${tuningId}.`;
+      throw errorResponse(404, `Job ${tuningId} has no trial ${ordinal}.`, remedy);
+    }
+    const [view] = await readTrialViews(ports, { tuning, trials: [trial] }, ports.clock.now());
+    return context.json({ ...view, curve: (await ports.curves.read(tuningId, ordinal))?.points ?? [] });
+  });
+}
+
 async function readView(ports: ApiPorts, given: string) {
+  return viewSubmitted(ports, await read(ports, given), ports.clock.now());
+}
+
+async function read(ports: ApiPorts, given: string): Promise<Submitted> {
   const jobId = readJobId(given);
-  const stored = await ports.jobs.read(jobId);
-  if (stored === undefined) {
+  const submitted = await readSubmitted(ports, jobId);
+  if (submitted === undefined) {
     throw errorResponse(404, `Job ${jobId} does not exist.`, 'List the jobs to see their ids: dropforge jobs list.');
   }
-  return viewJob(stored.job, await ports.replicas.listByJob(jobId), ports.clock.now());
+  return submitted;
+}
+
+async function readTuning(ports: ApiPorts, given: string): Promise<Tuning> {
+  const submitted = await read(ports, given);
+  if ('tuningId' in submitted) {
+    return submitted;
+  }
+  const { jobId, trial } = submitted;
+  const remedy = trial === null ? 'Describe it instead.' : `List the trials of ${trial.tuningId}.`;
+  throw errorResponse(404, `Job ${jobId} tunes no hyperparameters, so it has no trials.`, remedy);
+}
+
+function readTrialId(given: string, what: string): number {
+  if (!/^\d{1,6}$/.test(given)) {
+    throw errorResponse(400, `${given} is not a valid ${what}.`, 'A trial id is a number, such as 1.');
+  }
+  return Number(given);
 }
 
 function readJobId(given: string): string {

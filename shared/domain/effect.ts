@@ -21,7 +21,9 @@ export function teardownOf({ jobId }: Job): Effect {
   return { type: 'TEARDOWN', jobId };
 }
 
+export type JobUpdate = Extract<Effect, { type: 'JOB_UPDATE' }>;
+
 /** Tells subscribers of job updates, and the report stage, what users see now. */
-export function jobUpdateOf(job: Job): Effect {
+export function jobUpdateOf(job: Job): JobUpdate {
   return { type: 'JOB_UPDATE', jobId: job.jobId, state: stateOf(job), attempt: job.attempt };
 }

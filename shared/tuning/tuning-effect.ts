@@ -28,6 +28,6 @@ export type TuningTransition = {
 };
 
 /** Tells subscribers of job updates, and the report stage, what users see now. */
-export function tuningUpdateOf(tuning: Tuning): TuningEffect {
+export function tuningUpdateOf(tuning: Tuning): Extract<TuningEffect, { type: 'JOB_UPDATE' }> {
   return { type: 'JOB_UPDATE', jobId: tuning.tuningId, state: stateOfTuning(tuning), attempt: 0 };
 }

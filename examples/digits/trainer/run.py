@@ -16,9 +16,6 @@ class Settings(NamedTuple):
     learning_rate: float
     hidden: int
     seed: int
-    optimizer: str
-    momentum: float
-    validate: bool
 
 
 class TrainingRun:
@@ -36,11 +33,7 @@ class TrainingRun:
         self.step: int = saved['step']
         self.metrics: dict[str, float] = saved['metrics']
         self._loss_sum: float = saved['loss_sum']
-        self._network = engine.Network(
-            saved.get('parameters') or create_parameters(settings.hidden, settings.seed),
-            settings.momentum if settings.optimizer == 'momentum' else 0.0,
-            saved.get('velocities'),
-        )
+        self._network = engine.Network(saved.get('parameters') or create_parameters(settings.hidden, settings.seed))
 
     @property
     def epoch(self) -> int:
@@ -60,8 +53,7 @@ class TrainingRun:
             images, labels = _take(train, order[start : start + size])
             self._loss_sum += self._network.train_batch(images, labels, self._settings.learning_rate)
             self.step += 1
-        measured = self._digits.validation if self._settings.validate else self._digits.test
-        self.metrics = {'loss': self._loss_sum / len(order), 'accuracy': self._measure_accuracy(measured)}
+        self.metrics = {'loss': self._loss_sum / len(order), 'accuracy': self._measure_accuracy()}
         self._loss_sum = 0.0
         self._save()
         return True
@@ -69,11 +61,8 @@ class TrainingRun:
     def export_model(self) -> dict:
         return {'format': 'digits-network/1', 'parameters': self._network.to_lists()}
 
-    def measure_test_accuracy(self) -> float:
-        return self._measure_accuracy(self._digits.test)
-
-    def _measure_accuracy(self, digits: Digits) -> float:
-        images, labels = digits
+    def _measure_accuracy(self) -> float:
+        images, labels = self._digits.test
         hits = sum(guess == label for guess, label in zip(self._network.predict(images), labels))
         return hits / len(labels)
 
@@ -84,7 +73,6 @@ class TrainingRun:
             'metrics': self.metrics,
             'loss_sum': self._loss_sum,
             'parameters': self._network.to_lists(),
-            'velocities': self._network.velocities_to_lists(),
         }
         save_checkpoint(self._checkpoints, checkpoint)
 

@@ -4,6 +4,7 @@ import { toGsUri } from '#shared/protocol/gs-uri.ts';
 import { REPORT_SUFFIX } from '#shared/protocol/report.ts';
 import { reportSubmission } from '#shared/use-cases/intake/report-submission.ts';
 import { type SubmitOutcome, type SubmitPorts, submitJob } from '#shared/use-cases/intake/submit-job.ts';
+import { readSubmitted } from '#shared/use-cases/reports/read-submitted.ts';
 import { updateReport } from '#shared/use-cases/reports/update-report.ts';
 
 export type SubmitMessage = { readonly messageId: string; readonly data: Uint8Array };
@@ -48,14 +49,15 @@ type Duplicate = {
  * was lost. The job's updates go to the report of the earlier one. Without this, the message would have no report.
  */
 async function reportDuplicate(ports: SubmitPorts, { reportObject, source, jobId }: Duplicate): Promise<void> {
-  const job = (await ports.jobs.read(jobId))?.job;
-  if (job === undefined || job.source.reportUri === source.reportUri) {
+  const submitted = await readSubmitted(ports, jobId);
+  if (submitted === undefined || submitted.source.reportUri === source.reportUri) {
     return;
   }
+  const warnings = [...submitted.warnings];
   const subject = { reportObject, generation: undefined, acceptedJobId: jobId };
   await updateReport(ports.objects, subject, async (current) =>
     current === undefined
-      ? { verdict: 'ACCEPTED', source: source.uri, jobId, problems: [], warnings: [...job.warnings], job: null }
+      ? { verdict: 'ACCEPTED', source: source.uri, jobId, problems: [], warnings, job: null }
       : null,
   );
 }

@@ -72,13 +72,17 @@ function submissionOf({ upload, text, fileName, enclosingPackage }: UploadedJobF
   };
 }
 
-/** The job id for a file that sets none: derived from the upload's name and generation, so equal for every delivery. */
+/**
+ * The job id for a file that sets none: derived from the upload's name and generation, so equal for every delivery. It
+ * is short enough for a tuning, and not that of a trial.
+ */
 function fallbackJobIdOf({ name, generation }: ObjectInfo): string {
   const stem = fileNameOf(name).replace(/\.(tar\.gz|[a-z0-9]+)$/i, '');
   const letters = stem
     .replace(/\W+/g, '_')
     .replace(/^[^A-Za-z]+/, '')
-    .slice(0, 100);
+    .slice(0, 90)
+    .replace(/_trial$/, '_trials');
   return `${letters === '' ? 'job' : letters}_${generation}`;
 }
 

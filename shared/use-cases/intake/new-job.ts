@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Job, JobIn, JobSource, PackageRef, TimestampMs, TrialRef, Warning } from '#shared/domain/job.ts';
+import type { JobIn, JobSource, PackageRef, TimestampMs, TrialRef, Warning } from '#shared/domain/job.ts';
 import { ACCEPTED_BYTES_MAX, jsonBytesOf, WARNINGS_BYTES_MAX } from '#shared/domain/job-size.ts';
 import type { JobSpec } from '#shared/domain/job-spec.ts';
 import type { Timeouts } from '#shared/domain/timeouts.ts';
@@ -63,14 +63,18 @@ export function digestOf(text: Uint8Array, packages: readonly PackageRef[]): str
   return hash.digest('hex');
 }
 
-/** The job with its warnings truncated to WARNINGS_BYTES_MAX, or the problem if it exceeds ACCEPTED_BYTES_MAX. */
-export function enforceSizeLimit<J extends Job>(job: J): { readonly job: J } | { readonly problem: Problem } {
-  const limited = { ...job, warnings: truncateWarnings(job.warnings) };
+/**
+ * The job or tuning with its warnings truncated to WARNINGS_BYTES_MAX, or the problem if it exceeds ACCEPTED_BYTES_MAX.
+ */
+export function enforceSizeLimit<Record extends { readonly warnings: readonly Warning[] }>(
+  record: Record,
+): { readonly limited: Record } | { readonly problem: Problem } {
+  const limited = { ...record, warnings: truncateWarnings(record.warnings) };
   const sizeBytes = jsonBytesOf(limited);
   if (sizeBytes <= ACCEPTED_BYTES_MAX) {
-    return { job: limited };
+    return { limited };
   }
-  const message = `The job has ${sizeBytes} bytes including all arguments, environment variables and packages; the limit is ${ACCEPTED_BYTES_MAX}.`;
+  const message = `The job has ${sizeBytes} bytes including all arguments, environment variables, packages and parameters to tune; the limit is ${ACCEPTED_BYTES_MAX}.`;
   const remedy = 'Put long arguments and values into a file in the bucket or in the package, and pass its name.';
   return { problem: { code: 'JOB_TOO_LARGE', message, remedy } };
 }

@@ -1,7 +1,7 @@
-import { jobUpdateOf } from '#shared/domain/effect.ts';
 import type { ObjectName } from '#shared/ports/object-store.ts';
 import type { Report } from '#shared/protocol/report.ts';
 import type { SubmitOutcome, SubmitPorts } from '#shared/use-cases/intake/submit-job.ts';
+import { readSubmitted, updateOf } from '#shared/use-cases/reports/read-submitted.ts';
 import { updateReport } from '#shared/use-cases/reports/update-report.ts';
 
 export type ReportedSubmission = {
@@ -40,10 +40,10 @@ export async function reportSubmission(
       return isOfJob ? null : reportOf(submission, outcome);
     },
   );
-  const job = hasReplaced ? (await ports.jobs.read(jobId))?.job : undefined;
-  if (job !== undefined) {
-    // The job may have been accepted long ago, and publish no further updates of its own.
-    await ports.bus.publish('job-updates', jobUpdateOf(job), { jobId });
+  const submitted = hasReplaced ? await readSubmitted(ports, jobId) : undefined;
+  if (submitted !== undefined) {
+    // It may have been accepted long ago, and publish no further updates of its own.
+    await ports.bus.publish('job-updates', updateOf(submitted), { jobId });
   }
 }
 

@@ -1,5 +1,4 @@
-import { jobUpdateOf, provisionOf } from '#shared/domain/effect.ts';
-import { type Job, type JobSource, stateOf, type TimestampMs } from '#shared/domain/job.ts';
+import type { JobSource, TimestampMs } from '#shared/domain/job.ts';
 import { type Dialect, fieldPath } from '#shared/job-file/draft/job-draft.ts';
 import { inFileOrder } from '#shared/job-file/parser/findings.ts';
 import { readJobFile } from '#shared/job-file/read-job-file.ts';
@@ -8,13 +7,19 @@ import type { JobContext } from '#shared/job-file/validation/job-context.ts';
 import type { PackageReport } from '#shared/package/inspect-package.ts';
 import type { ObjectStore } from '#shared/ports/object-store.ts';
 import type { Problem } from '#shared/protocol/report.ts';
-import { type EventPorts, publishOutbox } from '#shared/use-cases/handle-job-event.ts';
+import {
+  type Accepted,
+  type AcceptPorts,
+  acceptJob,
+  acceptTuning,
+} from '#shared/use-cases/intake/accept-submission.ts';
 import { checkJobDir, checkRuntime, checkVmCount, checkZones } from '#shared/use-cases/intake/check-deployment.ts';
 import { checkPackages, type InspectedPackage, lintJobPackages } from '#shared/use-cases/intake/check-packages.ts';
+import { checkResumedTuning } from '#shared/use-cases/intake/check-resumed-tuning.ts';
 import { type IntakeSettings, usesZone } from '#shared/use-cases/intake/intake-settings.ts';
-import { digestOf, enforceSizeLimit, newJob } from '#shared/use-cases/intake/new-job.ts';
+import { digestOf } from '#shared/use-cases/intake/new-job.ts';
 
-export type SubmitPorts = EventPorts & { readonly objects: ObjectStore; readonly intake: IntakeSettings };
+export type SubmitPorts = AcceptPorts & { readonly objects: ObjectStore; readonly intake: IntakeSettings };
 
 /** A job file, from an upload or a message. */
 export type Submission = {
@@ -42,7 +47,7 @@ export type SubmitOutcome =
     };
 
 /**
- * Validates a submission and creates its job: specification, packages, then one commit of the job and its outbox
+ * Validates a submission and creates its job or tuning: specification, packages, then one commit of it and its outbox
  * entries. A repeated submission finds the existing job; a different one with the same job id is rejected.
  */
 export async function submitJob(ports: SubmitPorts, submission: Submission): Promise<SubmitOutcome> {
@@ -62,6 +67,7 @@ export async function submitJob(ports: SubmitPorts, submission: Submission): Pro
   const packages = await checkPackages(ports, program, submission.enclosingPackage);
   const runtime = checkRuntime({ ...spec, dialect }, ports.intake);
   const lint = lintJobPackages(spec, { program, packages: packages.reports }, ports.intake);
+  const resumed = spec.study && (await checkResumedTuning(ports, spec.study, draft.study));
   const found = {
     problems: [
       ...packages.problems,
@@ -70,8 +76,9 @@ export async function submitJob(ports: SubmitPorts, submission: Submission): Pro
       ...checkZones(zones, spec, dialect),
       ...checkVmCount(spec, ports.intake),
       ...runtime.problems,
+      ...(resumed?.problems ?? []),
     ],
-    warnings: [...warnings, ...runtime.warnings, ...packages.warnings, ...lint.warnings],
+    warnings: [...warnings, ...runtime.warnings, ...packages.warnings, ...lint.warnings, ...(resumed?.warnings ?? [])],
   };
   if (found.problems.length > 0) {
     return { verdict: 'REFUSED', jobId, ...found };
@@ -81,14 +88,19 @@ export async function submitJob(ports: SubmitPorts, submission: Submission): Pro
     return { verdict: 'WAITING', jobId, problems: missing, warnings: found.warnings };
   }
   const source = { ...submission.source, digest: digestOf(submission.text, packages.packages) };
-  const accepted = { source, zones, packages: packages.packages, warnings: found.warnings };
   const passesJobDir = spec.passesJobDir && (draft.jobDir !== undefined || packages.reports.some(mayTakeJobDir));
-  const limited = enforceSizeLimit(
-    newJob({ ...spec, passesJobDir }, { ...accepted, now: submission.now, timeouts: ports.timeouts }),
-  );
-  return 'problem' in limited
-    ? { verdict: 'REFUSED', jobId, problems: [limited.problem], warnings: found.warnings }
-    : createJob(ports, limited.job);
+  const accepted: Accepted = {
+    spec: { ...spec, passesJobDir },
+    source,
+    zones,
+    packages: packages.packages,
+    warnings: found.warnings,
+    now: submission.now,
+  };
+  const outcome = resumed === null ? await acceptJob(ports, accepted) : await acceptTuning(ports, accepted, resumed);
+  return outcome === 'ACCEPTED'
+    ? { verdict: 'ACCEPTED', jobId }
+    : { verdict: 'REFUSED', jobId, problems: [outcome], warnings: found.warnings };
 }
 
 /**
@@ -121,30 +133,5 @@ function missingPackage(uri: string, dialect: Dialect): Problem {
     remedy:
       'Upload it. If it is in the folder of its job file, the job then starts; otherwise upload the job file again.',
     path: fieldPath(dialect, 'packageUris'),
-  };
-}
-
-async function createJob(ports: SubmitPorts, job: Job): Promise<SubmitOutcome> {
-  const { jobId, source } = job;
-  if ((await ports.jobs.create(job, [provisionOf(job), jobUpdateOf(job)])) === 'EXISTS') {
-    const existing = (await ports.jobs.read(jobId))?.job;
-    if (existing !== undefined && !isSameSubmission(existing.source, source)) {
-      return { verdict: 'REFUSED', jobId, problems: [jobIdTaken(existing)], warnings: [] };
-    }
-  }
-  await publishOutbox(ports, jobId);
-  return { verdict: 'ACCEPTED', jobId };
-}
-
-function isSameSubmission(one: JobSource, other: JobSource): boolean {
-  return one.digest === other.digest || (one.uri === other.uri && one.deliveryId === other.deliveryId);
-}
-
-function jobIdTaken(existing: Job): Problem {
-  return {
-    code: 'JOB_ID_TAKEN',
-    message: `A job ${existing.jobId} already exists (${stateOf(existing)}, from ${existing.source.uri}) and was not changed.`,
-    remedy: 'Set another jobId and upload the file again.',
-    path: 'jobId',
   };
 }

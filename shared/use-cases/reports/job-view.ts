@@ -1,5 +1,6 @@
 import { CAUSES, type Cause, classOf, remedyOf } from '#shared/domain/cause.ts';
 import { type AttemptRecord, isPlaced, type Job, stateOf, type TimestampMs } from '#shared/domain/job.ts';
+import type { JobSpec } from '#shared/domain/job-spec.ts';
 import { NO_USAGE, type Replica, type ReplicaProgress } from '#shared/domain/replica.ts';
 import { findRunWarnings } from '#shared/domain/run-warnings.ts';
 import type { JobView } from '#shared/protocol/report.ts';
@@ -22,12 +23,7 @@ export function viewJob(job: Job, replicas: readonly Replica[], now: TimestampMs
     report: job.source.reportUri,
     attempt: job.attempt,
     placement: 'placement' in job ? job.placement : null,
-    machines: job.spec.replicaGroups.map(({ role, count, machineType, accelerator }) => ({
-      role,
-      count,
-      machineType,
-      accelerator: accelerator === null ? null : `${accelerator.count} x ${accelerator.type}`,
-    })),
+    machines: viewMachines(job.spec),
     cause: cause === null ? null : viewCause(cause),
     waitingFor: viewWait(job),
     attempts: job.ledger.map(viewAttempt),
@@ -39,8 +35,17 @@ export function viewJob(job: Job, replicas: readonly Replica[], now: TimestampMs
   };
 }
 
+export function viewMachines({ replicaGroups }: JobSpec): JobView['machines'] {
+  return replicaGroups.map(({ role, count, machineType, accelerator }) => ({
+    role,
+    count,
+    machineType,
+    accelerator: accelerator === null ? null : `${accelerator.count} x ${accelerator.type}`,
+  }));
+}
+
 /** The cause of an ended attempt is in the list of attempts; it is a reason for waiting only during the backoff. */
-function viewWait(job: Job): JobView['waitingFor'] {
+export function viewWait(job: Job): JobView['waitingFor'] {
   const { waitingFor } = job;
   if (waitingFor === null || stateOf(job) !== 'QUEUED') {
     return null;
@@ -100,6 +105,7 @@ function viewMetrics({ metrics, nonFinite }: ReplicaProgress): JobView['replicas
   return { ...Object.fromEntries(texts), ...metrics };
 }
 
+/** The time in UTC, as `2026-11-20T12:00:00.000Z`. */
 export function rfc3339(at: TimestampMs): string {
   return new Date(at).toISOString();
 }

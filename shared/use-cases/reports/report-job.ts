@@ -1,32 +1,32 @@
 import type { JobSource, TimestampMs } from '#shared/domain/job.ts';
-import type { JobStore } from '#shared/ports/job-store.ts';
 import type { ObjectStore } from '#shared/ports/object-store.ts';
-import type { ReplicaStore } from '#shared/ports/replica-store.ts';
 import { parseGsUri } from '#shared/protocol/gs-uri.ts';
 import { REPORT_SUFFIX } from '#shared/protocol/report.ts';
-import { viewJob } from '#shared/use-cases/reports/job-view.ts';
+import { readSubmitted } from '#shared/use-cases/reports/read-submitted.ts';
 import { updateReport } from '#shared/use-cases/reports/update-report.ts';
+import { type ViewPorts, viewSubmitted } from '#shared/use-cases/reports/view-submitted.ts';
 
-export type ReportPorts = { readonly jobs: JobStore; readonly replicas: ReplicaStore; readonly objects: ObjectStore };
+export type ReportPorts = ViewPorts & { readonly objects: ObjectStore };
 
 /**
- * Writes the current state of a job to the report beside its upload, for users with nothing but `gcloud storage`. If
- * the upload was replaced since, the job has a report of its own.
+ * Writes the current state of a job or a tuning to the report beside its upload, for users with nothing but `gcloud
+ * storage`. If the upload was replaced since, the job has a report of its own. The job of a trial has no upload.
  */
 export async function reportJob(ports: ReportPorts, jobId: string, now: TimestampMs): Promise<void> {
-  const source = (await ports.jobs.read(jobId))?.job.source;
-  if (source === undefined) {
+  const submitted = await readSubmitted(ports, jobId);
+  if (submitted === undefined || ('trial' in submitted && submitted.trial !== null)) {
     return;
   }
+  const { source } = submitted;
   const reportObject = parseGsUri(source.reportUri);
   const subject = { reportObject, generation: generationOf(source), acceptedJobId: jobId };
   await updateReport(ports.objects, subject, async () => {
-    const job = (await ports.jobs.read(jobId))?.job;
-    if (job === undefined) {
+    const current = await readSubmitted(ports, jobId);
+    if (current === undefined) {
       return null;
     }
-    const view = viewJob(job, await ports.replicas.listByJob(jobId), now);
-    return { verdict: 'ACCEPTED', source: source.uri, jobId, problems: [], warnings: [...job.warnings], job: view };
+    const job = await viewSubmitted(ports, current, now);
+    return { verdict: 'ACCEPTED', source: source.uri, jobId, problems: [], warnings: [...current.warnings], job };
   });
 }
 

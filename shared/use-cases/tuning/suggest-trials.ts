@@ -5,7 +5,7 @@ import type { FinishedTrial } from '#shared/tuning/optimizer/trial-data.ts';
 import type { Trial, Values } from '#shared/tuning/trial.ts';
 import type { TuningIn } from '#shared/tuning/tuning.ts';
 import { handleTuningEvent, type TuningEventPorts } from '#shared/use-cases/handle-tuning-event.ts';
-import { listAllTrials } from '#shared/use-cases/tuning/list-all-trials.ts';
+import { listAllTrials } from '#shared/use-cases/list-all-trials.ts';
 
 export type SuggestionRequest = { readonly tuningId: string; readonly from: number; readonly count: number };
 

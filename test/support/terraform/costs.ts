@@ -71,7 +71,7 @@ function idleRows(deployed: DeployedSettings): readonly Row[] {
 function jobRows(deployed: DeployedSettings): readonly Row[] {
   const heartbeats = (JOBS * SECONDS_A_JOB) / deployed.heartbeatSeconds;
   const small = runs(deployed.functionOf('report'), 8 * JOBS, 2);
-  const [reads, writes] = [16 * JOBS, 24 * JOBS];
+  const [reads, writes] = [18 * JOBS, 24 * JOBS];
   return [
     row('heartbeats', 'requests of 0.1 s', runs(deployed.functionOf('heartbeat'), heartbeats, BILLED_SECONDS_MIN)),
     {

@@ -65,8 +65,8 @@ function interruptAttempt(job: Job, at: number): Job {
 describe('the stored job', () => {
   it('stays below the limit of the store at its largest', () => {
     const largest = enforceSizeLimit(largestJob());
-    expect(largest).toHaveProperty('job');
-    let job = 'job' in largest ? largest.job : queuedJob();
+    expect(largest).toHaveProperty('limited');
+    let job: Job = 'limited' in largest ? largest.limited : queuedJob();
     for (let count = 1; count <= 60; count += 1) {
       job = interruptAttempt(job, count * 10_000_000);
       expect(jsonBytesOf(job), `after ${count} attempts`).toBeLessThanOrEqual(JOB_BYTES_MAX);
@@ -149,7 +149,7 @@ describe('intake', () => {
   it('truncates warnings to the size limit, and counts those omitted', () => {
     const warning = { code: 'W', message: 'm'.repeat(1_000), remedy: 'r' };
     const limited = enforceSizeLimit({ ...queuedJob(), warnings: Array.from({ length: 100 }, () => warning) });
-    const warnings = 'job' in limited ? limited.job.warnings : [];
+    const warnings = 'limited' in limited ? limited.limited.warnings : [];
     expect(warnings.length).toBeGreaterThan(50);
     expect(warnings.at(-1)).toMatchObject({
       code: 'TOO_MANY_FINDINGS',

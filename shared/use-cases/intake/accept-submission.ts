@@ -1,0 +1,99 @@
+import { priceOf } from '#shared/catalog/price.ts';
+import { jobUpdateOf, provisionOf } from '#shared/domain/effect.ts';
+import type { JobSource, PackageRef, TimestampMs } from '#shared/domain/job.ts';
+import type { JobSpec } from '#shared/domain/job-spec.ts';
+import type { Study } from '#shared/domain/study.ts';
+import type { Problem } from '#shared/protocol/report.ts';
+import { newTuning } from '#shared/tuning/new-tuning.ts';
+import { type EventPorts, publishOutbox } from '#shared/use-cases/handle-job-event.ts';
+import { publishTuningOutbox, type TuningEventPorts } from '#shared/use-cases/handle-tuning-event.ts';
+import { enforceSizeLimit, newJob } from '#shared/use-cases/intake/new-job.ts';
+import { readSubmitted, updateOf } from '#shared/use-cases/reports/read-submitted.ts';
+
+export type AcceptPorts = EventPorts & TuningEventPorts;
+
+/** A submission that passed all checks. */
+export type Accepted = {
+  readonly spec: JobSpec;
+  readonly source: JobSource;
+  readonly zones: readonly string[];
+  readonly packages: readonly PackageRef[];
+  readonly warnings: readonly Problem[];
+  readonly now: TimestampMs;
+};
+
+/** The study of a tuning, and the earlier tunings that it resumes. */
+export type AcceptedStudy = { readonly study: Study; readonly resumes: readonly string[] };
+
+/**
+ * Creates the job of a submission with its outbox entries, or finds the one that an earlier delivery has created.
+ * Returns the problem if it is too large, or if another submission has its id.
+ */
+export async function acceptJob(ports: AcceptPorts, { spec, ...accepted }: Accepted): Promise<Problem | 'ACCEPTED'> {
+  const checked = enforceSizeLimit(newJob(spec, { ...accepted, timeouts: ports.timeouts }));
+  if ('problem' in checked) {
+    return checked.problem;
+  }
+  const { limited: job } = checked;
+  const taken = await findOther(ports, job);
+  if (taken !== null) {
+    return taken;
+  }
+  if ((await ports.jobs.create(job, [provisionOf(job), jobUpdateOf(job)])) === 'EXISTS') {
+    const other = await findOther(ports, job);
+    if (other !== null) {
+      return other;
+    }
+  }
+  await publishOutbox(ports, job.jobId);
+  return 'ACCEPTED';
+}
+
+/** As `acceptJob`, for the tuning of a submission with a study. */
+export async function acceptTuning(
+  ports: AcceptPorts,
+  { spec, ...accepted }: Accepted,
+  { study, resumes }: AcceptedStudy,
+): Promise<Problem | 'ACCEPTED'> {
+  const { perHourUsd } = priceOf(spec.replicaGroups, spec.provisioningModel);
+  const { timeouts } = ports;
+  const { tuning: created, effects } = newTuning({ ...accepted, spec, study, resumes, perHourUsd, timeouts });
+  const checked = enforceSizeLimit(created);
+  if ('problem' in checked) {
+    return checked.problem;
+  }
+  const { limited: tuning } = checked;
+  const submitted = { jobId: tuning.tuningId, source: tuning.source };
+  const taken = await findOther(ports, submitted);
+  if (taken !== null) {
+    return taken;
+  }
+  if ((await ports.tunings.create(tuning, effects)) === 'EXISTS') {
+    const other = await findOther(ports, submitted);
+    if (other !== null) {
+      return other;
+    }
+  }
+  await publishTuningOutbox(ports, tuning.tuningId);
+  return 'ACCEPTED';
+}
+
+/** The problem that another submission has the id; null if none has, or an earlier delivery of this one. */
+async function findOther(
+  ports: AcceptPorts,
+  { jobId, source }: { readonly jobId: string; readonly source: JobSource },
+): Promise<Problem | null> {
+  const existing = await readSubmitted(ports, jobId);
+  return existing === undefined || isSameSubmission(existing.source, source)
+    ? null
+    : {
+        code: 'JOB_ID_TAKEN',
+        message: `A job ${jobId} already exists (${updateOf(existing).state}, from ${existing.source.uri}) and was not changed.`,
+        remedy: 'Set another jobId and upload the file again.',
+        path: 'jobId',
+      };
+}
+
+function isSameSubmission(one: JobSource, other: JobSource): boolean {
+  return one.digest === other.digest || (one.uri === other.uri && one.deliveryId === other.deliveryId);
+}

@@ -1,0 +1,58 @@
+import type { Job, TimestampMs } from '#shared/domain/job.ts';
+import type { Study } from '#shared/domain/study.ts';
+import type { TrialView } from '#shared/protocol/report.ts';
+import type { Measurement, Trial } from '#shared/tuning/trial.ts';
+import { objectiveOf } from '#shared/tuning/trial-outcome.ts';
+import type { RunningTrial } from '#shared/tuning/tuning.ts';
+import { priceOfJob } from '#shared/use-cases/reports/job-price.ts';
+import { rfc3339 } from '#shared/use-cases/reports/job-view.ts';
+
+/** What is known of a trial besides its record, while it has not ended. */
+export type TrialFacts = {
+  readonly study: Study;
+  /** Undefined if the tuning does not wait for the trial. */
+  readonly running?: RunningTrial | undefined;
+  /** Undefined if it has no job yet. */
+  readonly job?: Job | undefined;
+  /** The last measurement; undefined if the program has reported none. */
+  readonly last?: Measurement | undefined;
+  readonly now: TimestampMs;
+};
+
+/** A trial as users see it in reports and the API. */
+export function viewTrial(trial: Trial, facts: TrialFacts): TrialView {
+  const { outcome } = trial;
+  const measured = outcome === null ? facts.last : outcome.kind === 'SUCCEEDED' ? outcome.final : undefined;
+  const startedAt = trial.startedAt ?? facts.job?.firstRanAt ?? null;
+  return {
+    trialId: String(trial.ordinal),
+    jobId: trial.jobId,
+    state: stateOfTrial(trial, facts),
+    parameters: trial.values,
+    objective: measured === undefined ? null : objectiveOf(measured, facts.study),
+    step: measured?.step ?? null,
+    isTrialStoppedEarly: outcome?.kind === 'SUCCEEDED' && outcome.isStoppedEarly,
+    startTime: startedAt === null ? null : rfc3339(startedAt),
+    endTime: trial.endedAt === null ? null : rfc3339(trial.endedAt),
+    costUsd: outcome === null && facts.job ? priceOfJob(facts.job, facts.now).totalUsd : trial.costUsd,
+    reason: reasonOf(trial),
+    repeats: trial.repeats === null ? null : String(trial.repeats),
+  };
+}
+
+function stateOfTrial({ outcome }: Trial, { running, job }: TrialFacts): TrialView['state'] {
+  if (outcome !== null) {
+    return outcome.kind;
+  }
+  if (running?.isStopping) {
+    return 'STOPPING';
+  }
+  return job === undefined || job.firstRanAt === null ? 'REQUESTED' : 'ACTIVE';
+}
+
+function reasonOf({ outcome }: Trial): string | null {
+  if (outcome === null || outcome.kind === 'SUCCEEDED') {
+    return null;
+  }
+  return outcome.kind === 'INFEASIBLE' ? outcome.message : outcome.cause.message;
+}

@@ -1,0 +1,120 @@
+import { priceOf } from '#shared/catalog/price.ts';
+import { isPlaced, type Job, type TimestampMs } from '#shared/domain/job.ts';
+import { objectiveMetricOf, type Study } from '#shared/domain/study.ts';
+import type { JobView, TrialView, TuningView } from '#shared/protocol/report.ts';
+import { stateOfTuning, type Tuning } from '#shared/tuning/tuning.ts';
+import { priceOfJob } from '#shared/use-cases/reports/job-price.ts';
+import { rfc3339, viewCause, viewMachines, viewWait } from '#shared/use-cases/reports/job-view.ts';
+
+/** What is read besides the tuning itself. */
+export type TuningFacts = {
+  readonly best: TrialView | null;
+  /** The jobs of the trials that have not ended; empty in lists, whose prices leave them out. */
+  readonly jobs: readonly Job[];
+  readonly now: TimestampMs;
+};
+
+/** A tuning as users see it in reports and the API: a job whose `tuning` is set. */
+export function viewTuning(tuning: Tuning, facts: TuningFacts): JobView {
+  const { spec, source, firstTrialAt } = tuning;
+  const cause = 'verdict' in tuning ? tuning.verdict.cause : null;
+  return {
+    jobId: tuning.tuningId,
+    state: stateOfTuning(tuning),
+    createTime: rfc3339(tuning.createdAt),
+    startTime: firstTrialAt === null ? null : rfc3339(firstTrialAt),
+    endTime: tuning.status === 'CLOSED' ? rfc3339(tuning.endedAt) : null,
+    errorMessage: cause === null ? null : cause.message,
+    labels: spec.labels,
+    jobDir: spec.jobDir,
+    source: source.uri,
+    report: source.reportUri,
+    attempt: 0,
+    placement: null,
+    machines: viewMachines(spec),
+    cause: cause === null ? null : viewCause(cause),
+    waitingFor: viewTrialsWait(facts.jobs),
+    attempts: [],
+    replicas: [],
+    tuning: viewSearch(tuning, facts),
+    trial: null,
+    warnings: [],
+    price: viewPrice(tuning, facts),
+  };
+}
+
+/** Why no trial runs, if all of them wait for VMs. */
+function viewTrialsWait(jobs: readonly Job[]): JobView['waitingFor'] {
+  const waits = jobs.map((job) => (isPlaced(job) ? null : viewWait(job)));
+  return waits.every((wait) => wait !== null) ? (waits[0] ?? null) : null;
+}
+
+function viewSearch(tuning: Tuning, { best, jobs, now }: TuningFacts): TuningView {
+  const { study, counts, running, stopReason, resumes } = tuning;
+  const { id, goal } = objectiveMetricOf(study);
+  const { succeeded, infeasible, failed, lost } = counts;
+  return {
+    metricId: id,
+    goal,
+    algorithm: study.algorithm,
+    earlyStopping: appliedRuleOf(study),
+    trialsMax: study.trialsMax,
+    parallelTrialsMax: study.parallelTrialsMax,
+    completedTrialCount: succeeded + infeasible + failed + lost,
+    counts: { ...counts, running: running.length },
+    best,
+    stopReason,
+    maxCostUsd: study.maxCostUsd,
+    forecast: forecast(tuning, { runningUsd: priceOfRunning(jobs, now), now }),
+    resumes: [...resumes],
+    study,
+  };
+}
+
+/** DECAY_CURVE, CONVEX and AUTOMATIC are applied as the median rule. */
+function appliedRuleOf({ earlyStopping }: Study): TuningView['earlyStopping'] {
+  return earlyStopping === null ? null : earlyStopping.rule === 'ASHA' ? 'ASHA' : 'MEDIAN';
+}
+
+function priceOfRunning(jobs: readonly Job[], now: TimestampMs): number {
+  return jobs.reduce((sum, job) => sum + (priceOfJob(job, now).totalUsd ?? 0), 0);
+}
+
+/** The price per hour is that of one trial, as the machines are. */
+function viewPrice({ spec, spentUsd }: Tuning, { jobs, now }: TuningFacts): JobView['price'] {
+  const { perHourUsd, asOf } = priceOf(spec.replicaGroups, spec.provisioningModel);
+  if (perHourUsd === null) {
+    return { perHourUsd, billedSeconds: 0, totalUsd: null, asOf };
+  }
+  const totalUsd = spentUsd + priceOfRunning(jobs, now);
+  const billedSeconds = perHourUsd === 0 ? 0 : Math.round((totalUsd / perHourUsd) * 3_600);
+  return { perHourUsd, billedSeconds, totalUsd, asOf };
+}
+
+type Moment = { readonly runningUsd: number; readonly now: TimestampMs };
+
+/**
+ * When the last trial will end and what all will have cost, if the others take as long as those that have ended, with
+ * waiting for VMs and repeating lost trials. Null before the first trial has ended, and after the search.
+ */
+function forecast(tuning: Tuning, { runningUsd, now }: Moment): TuningView['forecast'] {
+  const { study, counts, running, firstTrialAt, spentUsd, perHourUsd } = tuning;
+  const ended = counts.succeeded + counts.infeasible + counts.failed;
+  if (tuning.status !== 'SEARCHING' || tuning.stopReason !== null || ended === 0 || firstTrialAt === null) {
+    return null;
+  }
+  const { trialsMax } = study;
+  const slots = Math.min(study.parallelTrialsMax, trialsMax);
+  const busyMs = running.map(({ since }) => Math.max(0, now - since));
+  const sum = (numbers: readonly number[]) => numbers.reduce((total, number) => total + number, 0);
+  const perTrialMs = Math.max(0, slots * (now - firstTrialAt) - sum(busyMs)) / ended;
+  const left = Math.max(0, trialsMax - ended);
+  const leftMs = left * perTrialMs - sum(busyMs.map((ms) => Math.min(ms, perTrialMs)));
+  // Trials are not divisible: the last one takes as long as any.
+  const lastMs = Math.max(...busyMs.map((ms) => perTrialMs - ms), left > running.length ? perTrialMs : 0, 0);
+  const totalUsd = Math.max((spentUsd / ended) * trialsMax, spentUsd + runningUsd);
+  return {
+    endTime: rfc3339(Math.round(now + Math.max(leftMs / slots, lastMs))),
+    totalUsd: perHourUsd === null ? null : Math.min(totalUsd, study.maxCostUsd ?? totalUsd),
+  };
+}

@@ -1,0 +1,79 @@
+import type { TimestampMs } from '#shared/domain/job.ts';
+import type { JobStore } from '#shared/ports/job-store.ts';
+import type { ReplicaStore } from '#shared/ports/replica-store.ts';
+import type { CurveStore, TuningStore } from '#shared/ports/tuning-store.ts';
+import type { JobView, TrialView } from '#shared/protocol/report.ts';
+import type { Curve, Trial } from '#shared/tuning/trial.ts';
+import type { Tuning } from '#shared/tuning/tuning.ts';
+import { viewJob } from '#shared/use-cases/reports/job-view.ts';
+import type { Submitted } from '#shared/use-cases/reports/read-submitted.ts';
+import { viewTrial } from '#shared/use-cases/reports/trial-view.ts';
+import { viewTuning } from '#shared/use-cases/reports/tuning-view.ts';
+
+export type ViewPorts = {
+  readonly jobs: JobStore;
+  readonly replicas: ReplicaStore;
+  readonly tunings: TuningStore;
+  readonly curves: CurveStore;
+};
+
+/** A job or a tuning as users see it, with what its view shows besides. */
+export async function viewSubmitted(ports: ViewPorts, submitted: Submitted, now: TimestampMs): Promise<JobView> {
+  return 'tuningId' in submitted
+    ? readTuningView(ports, submitted, now)
+    : viewJob(submitted, await ports.replicas.listByJob(submitted.jobId), now);
+}
+
+/** Reads what a tuning's view shows besides the tuning: its best trial, and the jobs of those that run. */
+async function readTuningView(ports: ViewPorts, tuning: Tuning, now: TimestampMs): Promise<JobView> {
+  const [best, ...jobs] = await Promise.all([
+    readBest(ports, tuning, now),
+    ...tuning.running.map(async ({ jobId }) => (await ports.jobs.read(jobId))?.job),
+  ]);
+  return viewTuning(tuning, { best, jobs: jobs.filter((job) => job !== undefined), now });
+}
+
+/** A job or a tuning as an entry of a list: without replicas, and without the jobs of running trials. */
+export async function viewListed(ports: ViewPorts, submitted: Submitted, now: TimestampMs): Promise<JobView> {
+  return 'tuningId' in submitted
+    ? viewTuning(submitted, { best: await readBest(ports, submitted, now), jobs: [], now })
+    : viewJob(submitted, [], now);
+}
+
+async function readBest(
+  { tunings }: ViewPorts,
+  { tuningId, best, study }: Tuning,
+  now: TimestampMs,
+): Promise<TrialView | null> {
+  const trial = best === null ? undefined : await tunings.readTrial(tuningId, best.ordinal);
+  return trial === undefined ? null : viewTrial(trial, { study, now });
+}
+
+/** Reads what the views of trials show besides their records: jobs and last measurements of those that run. */
+export async function readTrialViews(
+  ports: ViewPorts,
+  { tuning, trials }: { readonly tuning: Tuning; readonly trials: readonly Trial[] },
+  now: TimestampMs,
+): Promise<readonly TrialView[]> {
+  const { tuningId, study } = tuning;
+  const open = trials.filter(({ outcome }) => outcome === null);
+  const curves = await ports.curves.readMany(
+    tuningId,
+    open.map(({ ordinal }) => ordinal),
+  );
+  return Promise.all(
+    trials.map(async (trial) => {
+      if (trial.outcome !== null) {
+        return viewTrial(trial, { study, now });
+      }
+      const { ordinal, jobId } = trial;
+      const running = tuning.running.find((one) => one.ordinal === ordinal);
+      const job = (await ports.jobs.read(jobId))?.job;
+      return viewTrial(trial, { study, running, job, last: lastOf(curves, ordinal), now });
+    }),
+  );
+}
+
+function lastOf(curves: readonly Curve[], ordinal: number) {
+  return curves.find((curve) => curve.ordinal === ordinal)?.points.at(-1);
+}

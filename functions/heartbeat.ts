@@ -3,10 +3,11 @@ import { z } from 'zod';
 import type { FunctionPorts, PortsFor } from '#functions/function-ports.ts';
 import { HEARTBEAT_BYTES_MAX, heartbeatSchema } from '#shared/protocol/heartbeat.ts';
 import { type HeartbeatPorts, recordHeartbeat } from '#shared/use-cases/heartbeat/record-heartbeat.ts';
+import type { MeasurementPorts } from '#shared/use-cases/heartbeat/record-measurements.ts';
 
 /** The only endpoint for VMs: receives a signed identity and a heartbeat, returns CONTINUE, WAIT or STOP. */
 export function createHeartbeat(
-  ports: PortsFor<HeartbeatPorts & Pick<FunctionPorts, 'verifyVmIdentity'>>,
+  ports: PortsFor<HeartbeatPorts & MeasurementPorts & Pick<FunctionPorts, 'verifyVmIdentity'>>,
 ): HttpFunction {
   return async (request, response) => {
     const verified = await ports.verifyVmIdentity(request.headers.authorization);

@@ -169,6 +169,8 @@ export function createControlPlane({ prng, scheduler, cloud, faults, has }: Cont
   };
 
   const ports = {
+    tunings: scheduler.interruptible(openSqliteTuningStore(database)),
+    curves: scheduler.interruptible(openSqliteCurveStore(database)),
     jobs: scheduler.interruptible(has('unusedVmLimit') ? checkedJobs : withoutUnusedVms(checkedJobs)),
     replicas: scheduler.interruptible(
       withHastyLeases(has('bootLeases') ? replicas : withoutBootLeases(replicas), { now, has }),

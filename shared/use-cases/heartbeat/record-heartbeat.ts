@@ -4,7 +4,6 @@ import {
   isPlaced,
   type Job,
   MASTER,
-  type PlacedJob,
   replicaName,
   stateOf,
   type TimestampMs,
@@ -16,6 +15,7 @@ import { vmNameOf } from '#shared/domain/vm-name.ts';
 import type { ReplicaStore } from '#shared/ports/replica-store.ts';
 import type { Heartbeat, HeartbeatAnswer } from '#shared/protocol/heartbeat.ts';
 import { type EventPorts, handleJobEvent } from '#shared/use-cases/handle-job-event.ts';
+import { type MeasurementPorts, recordMeasurements } from '#shared/use-cases/heartbeat/record-measurements.ts';
 import { resolveHeldFailure } from '#shared/use-cases/heartbeat/resolve-held-failure.ts';
 
 type PhaseEvent = 'REPLICA_REPORTED' | 'REPLICA_STARTED' | 'REPLICA_UPLOADING';
@@ -31,9 +31,12 @@ export type HeartbeatPorts = EventPorts & { readonly replicas: ReplicaStore };
  * An exit before all VMs of a cluster are confirmed is recorded, but does not become an event yet: if the creation of
  * another VM fails, the VMs that were created are deleted, and their exits are not interruptions. The reconciler
  * reports the exit when the replica's lease expires, unless the create failure has cleared the lease by then.
+ *
+ * A trial's measurements are recorded before anything else of the heartbeat: whichever process reports the trial's exit
+ * to its tuning finds the last one.
  */
 export async function recordHeartbeat(
-  ports: HeartbeatPorts,
+  ports: HeartbeatPorts & MeasurementPorts,
   heartbeat: Heartbeat,
   sender: VmClaim & { readonly at: TimestampMs },
 ): Promise<HeartbeatAnswer> {
@@ -42,9 +45,10 @@ export async function recordHeartbeat(
   if (job === undefined || !isPlaced(job) || rejection !== null) {
     return { command: 'STOP', reason: rejection };
   }
+  const measured = await recordMeasurements(ports, job, { heartbeat, at: sender.at });
   const replica = toReplica(heartbeat, sender, ports.timeouts);
   if ((await ports.replicas.record(replica)) === 'OUTDATED') {
-    return answerOf(job);
+    return answerOf(measured);
   }
   if (replica.exit !== null) {
     if (allReplicasCreated(job)) {
@@ -59,14 +63,28 @@ export async function recordHeartbeat(
     await handleJobEvent(ports, { type, eventId, jobId, at: sender.at, attempt, replica: replica.replica });
   }
   await resolveHeldFailure(ports, job, sender.at);
-  return answerOf(job);
+  return answerOf(measured);
 }
 
 /** Based on the job as it was read; VMs that are confirmed meanwhile are taken into account at the next heartbeat. */
-function answerOf(job: PlacedJob): HeartbeatAnswer {
+function answerOf(job: Job): HeartbeatAnswer {
+  if (!isPlaced(job)) {
+    return { command: 'STOP', reason: endOf(job) };
+  }
+  if (job.status === 'RUNNING' && job.stopRequestedAt !== null) {
+    return { command: 'STOP', reason: `${nameOf(job)} is stopped early. Its outputs are saved.` };
+  }
   return allReplicasCreated(job)
     ? { command: 'CONTINUE', reason: null }
     : { command: 'WAIT', reason: `Not all VMs of job ${job.jobId} are confirmed to exist.` };
+}
+
+function nameOf({ jobId, trial }: Job): string {
+  return trial === null ? `Job ${jobId}` : `Trial ${trial.ordinal} of tuning ${trial.tuningId}`;
+}
+
+function endOf(job: Job): string {
+  return `Job ${job.jobId} has ended: ${stateOf(job)}.`;
 }
 
 /**
@@ -91,7 +109,7 @@ function reasonToReject(job: Job | undefined, heartbeat: Heartbeat, sender: VmCl
     return `Job ${heartbeat.jobId} does not exist.`;
   }
   if (job.status === 'CLOSING' || job.status === 'CLOSED') {
-    return `Job ${job.jobId} has ended: ${stateOf(job)}.`;
+    return endOf(job);
   }
   const isItself = sender.vmName === vmNameOf(job.jobId, heartbeat.attempt, heartbeat);
   return isItself && heartbeat.attempt === job.attempt && ownsVm(job, sender)
@@ -130,7 +148,7 @@ function toReplica(heartbeat: Heartbeat, sender: VmClaim & { readonly at: Timest
     progress: heartbeat.progress,
     exit: exit === null ? null : classifyExit(exit, jobId),
     pendingExit: pendingExit === undefined ? null : classifyExit(pendingExit, jobId),
-    endedAt: endOf(heartbeat, sender.at, timeouts),
+    endedAt: programEndOf(heartbeat, sender.at, timeouts),
     notice: noticeOf(heartbeat, sender.at),
     rebootedAt: reboot === undefined ? null : before(sender.at, reboot.secondsAgo),
   };
@@ -140,7 +158,7 @@ function toReplica(heartbeat: Heartbeat, sender: VmClaim & { readonly at: Timest
  * When the program ended: by the VM's clock, which is precise, unless it is wrong. The estimate from the time since
  * then is too late by the time that the heartbeat was under way.
  */
-function endOf({ programEnd }: Heartbeat, at: TimestampMs, { heartbeatDelayMs }: Timeouts): TimestampMs | null {
+function programEndOf({ programEnd }: Heartbeat, at: TimestampMs, { heartbeatDelayMs }: Timeouts): TimestampMs | null {
   if (programEnd === undefined) {
     return null;
   }

@@ -132,6 +132,9 @@ function vmConfigOf(
       diskBytesMax: Math.min(diskBytesMax, Math.floor(group.bootDiskGib * 2 ** 30 * 0.95)),
     },
     intervals: settings.intervals,
+    ...(job.trial !== null && {
+      trial: { trialId: String(job.trial.ordinal), metricIds: [...job.trial.metricIds] },
+    }),
     ...(settings.cachedEnvironments !== undefined && { cachedEnvironments: settings.cachedEnvironments }),
   };
 }

@@ -3,8 +3,10 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { z } from 'zod';
 import { type Database, openDatabase } from '#infra/embedded/data-dir/database.ts';
+import { openSqliteCurveStore } from '#infra/embedded/job-state/curve-store.ts';
 import { openSqliteJobStore } from '#infra/embedded/job-state/job-store.ts';
 import { openSqliteReplicaStore } from '#infra/embedded/job-state/replica-store.ts';
+import { openSqliteTuningStore } from '#infra/embedded/job-state/tuning-store.ts';
 import { EXIT_REASONS } from '#shared/domain/exit-report.ts';
 import type { JobIn } from '#shared/domain/job.ts';
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
@@ -37,6 +39,7 @@ const SCHEMAS: Readonly<Record<string, z.ZodType | null>> = {
   'heartbeat-exited.json': heartbeatSchema,
   'heartbeat-interrupted.json': heartbeatSchema,
   'heartbeat-running.json': heartbeatSchema,
+  'heartbeat-trial.json': heartbeatSchema,
   'heartbeat-warnings.json': heartbeatSchema,
   // Decided in test/unit/package/package-layout.test.ts.
   'package-layouts.json': null,
@@ -67,6 +70,8 @@ const OPEN_OBJECTS = [
   'trainingInput',
   'progress.metrics',
   'progress.nonFinite',
+  'measurements.0.values',
+  'measurements.1.values',
 ];
 
 /**
@@ -77,6 +82,9 @@ const OPTIONAL_FIELDS = [
   ...Object.keys(programOptionsSchema.shape).map((name) => `program.${name}`),
   ...['notice', 'programEnd', 'pendingExit', 'reboot', 'progress.nonFinite', 'exit.savedNothing'],
   'cachedEnvironments',
+  // Only trials of a tuning have them.
+  'trial',
+  'measurements',
 ];
 
 /** Every path to a required key of the value, through arrays too. */
@@ -164,7 +172,7 @@ function goldenJob(): JobIn<'PREPARING'> {
   };
   const packages = [{ uri: packageUri, generation: '1763700000000001', crc32c: 'yZRlqg==', sizeBytes: 61_234 }];
   const placed = jobAfter(
-    { ...job, jobId, spec, packages },
+    { ...job, jobId, spec, packages, trial: { tuningId: 'digits', ordinal: 7, metricIds: ['accuracy', 'loss'] } },
     ['PLACEMENT_CHOSEN', 1_000],
     ['ATTEMPT_INTERRUPTED', 2_000],
     ['PLACEMENT_CHOSEN', 3_000],
@@ -217,7 +225,8 @@ describe('the TypeScript sender', () => {
     await jobs.create(job, []);
     const heartbeat = golden('heartbeat-running.json') as Heartbeat;
     const sender = { vmName: 'df-digits', instanceId: '1', zone: 'us-central1-a', at: 5_000 };
-    const ports = { jobs, replicas, bus: { publish: async () => 'id' }, timeouts: TIMEOUTS };
+    const [tunings, curves] = [openSqliteTuningStore(database), openSqliteCurveStore(database)];
+    const ports = { jobs, replicas, tunings, curves, bus: { publish: async () => 'id' }, timeouts: TIMEOUTS };
     expect(await recordHeartbeat(ports, heartbeat, sender)).toEqual(golden('heartbeat-answer.json'));
   });
 

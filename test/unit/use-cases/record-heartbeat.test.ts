@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Database, openDatabase } from '#infra/embedded/data-dir/database.ts';
+import { openSqliteCurveStore } from '#infra/embedded/job-state/curve-store.ts';
 import { openSqliteJobStore } from '#infra/embedded/job-state/job-store.ts';
 import { openSqliteReplicaStore } from '#infra/embedded/job-state/replica-store.ts';
 import { openSqliteTuningStore } from '#infra/embedded/job-state/tuning-store.ts';
@@ -12,6 +13,7 @@ import { vmNameOf } from '#shared/domain/vm-name.ts';
 import type { Heartbeat } from '#shared/protocol/heartbeat.ts';
 import { handleJobEvent } from '#shared/use-cases/handle-job-event.ts';
 import { type HeartbeatPorts, recordHeartbeat } from '#shared/use-cases/heartbeat/record-heartbeat.ts';
+import type { MeasurementPorts } from '#shared/use-cases/heartbeat/record-measurements.ts';
 import { type ReconcilePorts, reconcile } from '#shared/use-cases/reconcile/reconcile.ts';
 import { simulatedJob } from '../../simulation/simulated-job.ts';
 import { eventsFor, jobAfter, PLACEMENT } from '../../support/domain/example-job.ts';
@@ -21,7 +23,7 @@ const WORKER: ReplicaId = { role: 'worker', index: 0 };
 const HEARTBEAT_MS = 30_000;
 
 let database: Database;
-let ports: HeartbeatPorts & ReconcilePorts;
+let ports: HeartbeatPorts & MeasurementPorts & ReconcilePorts;
 let commits: string[];
 let sequence: number;
 
@@ -40,6 +42,7 @@ beforeEach(async () => {
     },
     replicas: openSqliteReplicaStore(database),
     tunings: openSqliteTuningStore(database),
+    curves: openSqliteCurveStore(database),
     bus: { publish: async () => 'id' },
     timeouts: TIMEOUTS,
   };

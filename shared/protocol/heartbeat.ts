@@ -102,6 +102,8 @@ export const heartbeatSchema = z.object({
 export const heartbeatAnswerSchema = z.object({
   command: z.enum(['CONTINUE', 'WAIT', 'STOP']),
   reason: z.string().nullable(),
+  /** With STOP: the job goes on to succeed, so that its outputs are saved as after a program that ended by itself. */
+  isEarlyStop: z.literal(true).optional(),
 });
 
 export type Heartbeat = z.infer<typeof heartbeatSchema>;

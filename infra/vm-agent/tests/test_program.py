@@ -11,7 +11,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from vm_agent.program import processes
 from vm_agent.program.exit_report import truncate_evidence
 from vm_agent.program.processes import kill_remaining
-from vm_agent.program.progress import NonFinite, Progress, ProgressReader, parse_record
 from vm_agent.program.unsaved_files import describe_unsaved
 from vm_agent.program.usage import CpuTimes, cpu_fraction, measure_tree, parse_gpus
 
@@ -40,67 +39,6 @@ class UnsavedFilesTest(unittest.TestCase):
     def _is_written_after(self, path: Path, started_at: float) -> bool:
         path.write_text('compiled')
         return path.stat().st_ctime >= started_at
-
-
-class ProgressTest(unittest.TestCase):
-    def test_reads_appended_lines_and_ignores_invalid_ones(self) -> None:
-        with tempfile.TemporaryDirectory() as folder:
-            metrics, hypertune = Path(folder, 'metrics.jsonl'), Path(folder, 'output.metrics')
-            reader = ProgressReader(metrics, hypertune)
-            self.assertEqual(reader.read(), Progress(step=None, steps_max=None, metrics={}))
-            metrics.write_bytes(b'{"step": 1, "steps": 10, "loss": 0.5}\nnonsense\n\xff\n[1]\n{"step": 2, "lo')
-            self.assertEqual(reader.read(), Progress(step=1, steps_max=10, metrics={'loss': 0.5}))
-            with open(metrics, 'ab') as file:
-                file.write(b'ss": 0.25, "name": "x", "flag": true}\n')
-            self.assertEqual(reader.read(), Progress(step=2, steps_max=10, metrics={'loss': 0.25}))
-
-    def test_keeps_the_first_value_that_is_not_finite_and_never_a_number_from_before_it(self) -> None:
-        with tempfile.TemporaryDirectory() as folder:
-            metrics = Path(folder, 'metrics.jsonl')
-            metrics.write_text(
-                '{"step": 1, "loss": 0.5, "accuracy": 0.9, "norm": 2}\n'
-                '{"step": 2, "loss": NaN, "norm": 1e999, "gain": "-inf"}\n'
-                '{"step": 3, "loss": "nan", "norm": 3, "huge": ' + '9' * 400 + '}\n'
-                '{"step": NaN}\n'
-            )
-            progress = ProgressReader(metrics, Path(folder, 'none')).read()
-        self.assertEqual((progress.step, progress.metrics), (3, {'accuracy': 0.9, 'norm': 3}))
-        self.assertEqual(
-            progress.to_json()['nonFinite'],
-            {
-                'loss': {'value': 'NaN', 'step': 2},
-                'norm': {'value': 'Infinity', 'step': 2},
-                'gain': {'value': '-Infinity', 'step': 2},
-                'huge': {'value': 'Infinity', 'step': 3},
-            },
-        )
-        json.dumps(progress.to_json(), allow_nan=False)
-
-    def test_limits_the_metrics(self) -> None:
-        with tempfile.TemporaryDirectory() as folder:
-            metrics = Path(folder, 'metrics.jsonl')
-            metrics.write_text(''.join(f'{{"m{number}": {"NaN" if number % 2 else 1}}}\n' for number in range(1_000)))
-            progress = ProgressReader(metrics, Path(folder, 'none')).read()
-        self.assertEqual((len(progress.metrics), len(progress.non_finite)), (32, 32))
-
-    def test_reports_nan_of_hypertune(self) -> None:
-        with tempfile.TemporaryDirectory() as folder:
-            hypertune = Path(folder, 'output.metrics')
-            hypertune.write_text('{"global_step": "7", "timestamp": 1.5, "trial": "0", "loss": "nan"}\n')
-            progress = ProgressReader(Path(folder, 'none'), hypertune).read()
-        self.assertEqual(progress.non_finite, {'loss': NonFinite('NaN', 7.0)})
-
-    def test_reads_the_last_line_of_hypertune(self) -> None:
-        with tempfile.TemporaryDirectory() as folder:
-            hypertune = Path(folder, 'output.metrics')
-            record = '{"checkpoint_path": "", "global_step": "%d", "timestamp": 1.5, "trial": "0", "accuracy": "%s"}'
-            hypertune.write_text(record % (1, '0.5') + '\n' + record % (2, '0.75') + '\n')
-            reader = ProgressReader(Path(folder, 'none'), hypertune)
-            self.assertEqual(reader.read(), Progress(step=2.0, steps_max=None, metrics={'accuracy': 0.75}))
-
-    def test_accepts_numbers_only(self) -> None:
-        self.assertEqual(parse_record(b'{"a": true, "b": null, "c": "x", "d": "2", "e": [1]}'), {'d': 2.0})
-        self.assertEqual(parse_record(b'[' * 100_000), {})
 
 
 class UsageTest(unittest.TestCase):

@@ -28,8 +28,9 @@ from vm_agent.control.config import (
 )
 from vm_agent.control.heartbeats import ProgramEndTime, Reboot, Status, evaluate_answer, heartbeat_body
 from vm_agent.control.stop_signal import Interruption
+from vm_agent.metrics.measurements import Measurements
+from vm_agent.metrics.progress import NonFinite, Progress
 from vm_agent.program.exit_report import EXIT_REASONS, ExitReport, parse_exit_report
-from vm_agent.program.progress import NonFinite, Progress
 from vm_agent.program.usage import GpuUsage, Usage
 from vm_agent.setup.environment import ProgramPaths, program_environment, tool_environment
 from vm_agent.setup.package_layout import PackageTree, decide_layout
@@ -107,7 +108,7 @@ def without_optional_fields(body: Dict[str, Any]) -> Dict[str, Any]:
     return body
 
 
-def running_heartbeat(config: Config) -> Dict[str, Any]:
+def running_heartbeat(config: Config, **changes: Any) -> Dict[str, Any]:
     gpu = GpuUsage(name='Tesla T4', busy_fraction=0.93, memory_bytes=9_000_000_000, memory_bytes_max=16_106_127_360)
     usage = Usage(
         cpu_fraction=0.48,
@@ -118,7 +119,15 @@ def running_heartbeat(config: Config) -> Dict[str, Any]:
         gpus=(gpu,),
     )
     progress = Progress(step=3, steps_max=10, metrics={'loss': 0.31, 'accuracy': 0.91})
-    return heartbeat_body(config, 7, Status('RUNNING', usage, progress))
+    return heartbeat_body(config, 7, Status('RUNNING', usage, progress, **changes))
+
+
+def trial_heartbeat(config: Config) -> Dict[str, Any]:
+    measurements = Measurements(['accuracy', 'loss'])
+    measurements.add('accuracy', 0.88, (2, 41_250))
+    measurements.add('loss', float('nan'), (2, 41_250))
+    measurements.add('accuracy', 0.91, (3, 60_500))
+    return running_heartbeat(config, measurements=measurements.batch())
 
 
 def exited_heartbeat(config: Config) -> Dict[str, Any]:
@@ -167,6 +176,7 @@ def check_answer(test: unittest.TestCase, name: str) -> None:
     notice = evaluate_answer(recorder)
     test.assertEqual(recorder.unread(), [], 'keys that the agent does not read')
     test.assertEqual((body['command'], notice and notice.reason), ('STOP', 'STOPPED'))
+    test.assertEqual(body.get('isEarlyStop', False), notice is not None and notice.is_early_stop)
     test.assertIn(body['reason'], notice.message if notice else '')
 
 
@@ -223,9 +233,11 @@ def check_layouts(test: unittest.TestCase, name: str) -> None:
 CHECKS: Dict[str, Callable[[unittest.TestCase, str], None]] = {
     'exit-reasons.json': check_exit_reasons,
     'heartbeat-answer.json': check_answer,
+    'heartbeat-answer-early-stop.json': check_answer,
     'heartbeat-exited.json': check_produced(exited_heartbeat),
     'heartbeat-interrupted.json': check_produced(interrupted_heartbeat),
     'heartbeat-running.json': check_produced(running_heartbeat),
+    'heartbeat-trial.json': check_produced(trial_heartbeat),
     'heartbeat-warnings.json': check_produced(warning_heartbeat),
     'package-layouts.json': check_layouts,
     'service-variables.json': check_service_variables,

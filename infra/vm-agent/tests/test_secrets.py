@@ -21,9 +21,9 @@ from vm_agent.logs.full_log import FullLog
 from vm_agent.logs.log_shipper import LogSettings, LogShipper
 from vm_agent.logs.mask import Mask
 from vm_agent.logs.output_lines import LINE_CHARS_MAX, PENDING_BYTES_MAX, BlockSplitter, LineSplitter, OutputTail
+from vm_agent.metrics.program_metrics import MetricPaths, ProgramMetrics
 from vm_agent.program.child_process import ChildProcess, Command
 from vm_agent.program.exit_report import ReplicaEnded
-from vm_agent.program.progress import ProgressReader
 from vm_agent.setup.environment import ProgramPaths, program_environment
 from vm_agent.setup.job_secrets import JobSecrets, SecretManager
 from vm_agent.storage import crc32c
@@ -134,10 +134,12 @@ class LineMaskTest(unittest.TestCase):
 
     def test_masks_a_value_in_the_names_of_metrics(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
-            metrics = Path(folder, 'metrics.jsonl')
-            metrics.write_text('{"0123456789": 1, "loss": 2}\n')
-            progress = ProgressReader(metrics, Path(folder, 'none'), self.mask).read()
-            self.assertEqual(progress.metrics, {'***': 1, 'loss': 2})
+            paths = MetricPaths(Path(folder))
+            paths.metrics_file.parent.mkdir()
+            paths.metrics_file.write_text('{"0123456789": 1, "loss": 2}\n')
+            metrics = ProgramMetrics(paths, self.mask)
+            metrics.start(0.0, False, 60.0)
+            self.assertEqual(metrics.read().metrics, {'***': 1, 'loss': 2})
 
 
 class ManagerTest(unittest.TestCase):

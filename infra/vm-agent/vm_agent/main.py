@@ -33,9 +33,10 @@ from vm_agent.logs.log_shipper import LogSettings, LogShipper
 from vm_agent.logs.mask import Mask
 from vm_agent.logs.output_log import OutputLog
 from vm_agent.logs.serial_console import write_to_console
+from vm_agent.metrics.bucket_events import BucketEvents
+from vm_agent.metrics.program_metrics import MetricPaths, ProgramMetrics, TrialMetrics
 from vm_agent.program.exit_report import ExitReport, ReplicaEnded
 from vm_agent.program.processes import become_subreaper
-from vm_agent.program.progress import ProgressReader
 from vm_agent.program.usage import DiskMeter, UsageMeter
 from vm_agent.setup.job_secrets import JobSecrets, SecretManager
 from vm_agent.storage.client import Author, Storage
@@ -105,6 +106,18 @@ class Boot:
         self._staging_folder = home / STAGING_FOLDER
         self._disk = DiskMeter(home, self._staging_folder)
         self._background_store = BackgroundStore(self._logs.log)
+        self._storage = Storage(endpoints.storage_url, self._token)
+        self._directory = JobDirectory(self._storage, spec.job_dir, Author(spec.job_id, spec.attempt))
+        self._metrics = self._create_metrics()
+
+    def _create_metrics(self) -> ProgramMetrics:
+        config, spec = self._config, self._config.spec
+        trial = None
+        # Of a cluster, only the master's metrics count.
+        if config.trial is not None and spec.saves_output:
+            bucket_events = BucketEvents(self._storage, self._directory)
+            trial = TrialMetrics(f'{spec.job_id}/{spec.attempt}', config.trial.metric_ids, bucket_events)
+        return ProgramMetrics(MetricPaths(self._home), self._mask, trial)
 
     def run(self) -> int:
         plan = plan_boot(self._state)
@@ -112,6 +125,7 @@ class Boot:
             return 0
         report = self._state.exit
         if report is not None:
+            self._metrics.resume(self._state.program_started_at)
             self._heartbeats.set_program_end(report, self._state.program_ended_at)
         self._start_threads()
         replica = self._create_replica()
@@ -120,11 +134,13 @@ class Boot:
         if plan == BootPlan.RUN or report is None:
             report = self._run_program(replica)
             self._output.finish()
+            self._metrics.finish(self._state.is_hurried)
         self._heartbeats.set_program_end(report, self._state.program_ended_at)
         if not self._state.is_output_saved:
             report = self._save_output(replica, report)
-        self._background_store.finish(report.is_stopped)
-        log_upload.finish(LOG_FLUSH_SECONDS_MAX if report.is_stopped else LOG_UPLOAD_SECONDS_MAX)
+        is_hurried = self._state.is_hurried
+        self._background_store.finish(is_hurried)
+        log_upload.finish(LOG_FLUSH_SECONDS_MAX if is_hurried else LOG_UPLOAD_SECONDS_MAX)
         self._logs.log(f'{report.reason}: {report.message}')
         self._logs.close(LOG_FLUSH_SECONDS_MAX, self._heartbeats.is_unreachable)
         # What could not be delivered until now makes the complete log wanted.
@@ -140,11 +156,9 @@ class Boot:
         self._logs.start()
         self._logs.log(f'Boot {self._state.boot} for attempt {spec.attempt} of job {spec.job_id}.')
         self._disk.start()
-        metrics = self._home / 'metrics'
-        progress = ProgressReader(metrics / 'metrics.jsonl', metrics / 'hypertune' / 'output.metrics', self._mask)
         usage = UsageMeter(self._disk, limits.disk_bytes_max)
         state = self._state
-        self._heartbeats.start(state.boot, state.first_sequence, Probes(usage.measure, progress.read))
+        self._heartbeats.start(state.boot, state.first_sequence, Probes(usage.measure, self._metrics))
         self._stop_signal.on_interruption.append(self._log_interruption)
         watch_machine(
             self._metadata, self._stop_signal, limits.preemption_notice_seconds, self._config.gpu_count > 0
@@ -152,19 +166,17 @@ class Boot:
 
     def _create_replica(self) -> Replica:
         config = self._config
-        spec, endpoints = config.spec, config.endpoints
-        storage = Storage(endpoints.storage_url, self._token)
-        directory = JobDirectory(storage, spec.job_dir, Author(spec.job_id, spec.attempt))
+        endpoints = config.endpoints
         output = self._home / 'output'
         staging = Staging(self._staging_folder, output, self._staging_bytes)
         secret_manager = SecretManager(endpoints.secret_manager_url, self._token, self._metadata.service_account)
-        sync = OutputSync(directory, output, staging, self._logs.log)
+        sync = OutputSync(self._directory, output, staging, self._logs.log)
         monitored = Monitored(
             limits=config.limits,
             stop_signal=self._stop_signal,
             last_answer_at=lambda: self._heartbeats.last_answer_at,
             disk_bytes=lambda: self._disk.used_bytes,
-            on_output=self._output.add,
+            on_output=self._add_output,
             before_signal=sync.record_signal,
         )
         self._stop_signal.on_interruption.append(sync.request_sync)
@@ -172,8 +184,8 @@ class Boot:
             config=config,
             home=self._home,
             vm=f'{self._instance.instance_id}@{self._home}',
-            storage=storage,
-            directory=directory,
+            storage=self._storage,
+            directory=self._directory,
             secrets=JobSecrets(secret_manager, config.secrets, self._mask),
             sync=sync,
             supervisor=Supervisor(monitored),
@@ -183,7 +195,12 @@ class Boot:
             may_start=lambda: self._heartbeats.may_start,
             log=self._logs.log,
             write_state=self._write_state,
+            metrics=self._metrics,
         )
+
+    def _add_output(self, stream: str, block: bytes) -> None:
+        self._output.add(stream, block)
+        self._metrics.add_output(stream, block)
 
     def _log_interruption(self) -> None:
         interruption = self._stop_signal.interruption
@@ -206,26 +223,31 @@ class Boot:
             report = describe_internal_error(error)
         report = self._mask_report(report)
         has_output = self._state.program_started_at is not None
-        ended_at = replica.supervisor.program_ended_at
-        self._write_state(
-            replace(self._state, exit=report, program_ended_at=ended_at, is_output_saved=not has_output)
+        notice = self._stop_signal.notice
+        state = replace(
+            self._state,
+            exit=report,
+            program_ended_at=replica.supervisor.program_ended_at,
+            is_stopped_early=notice is not None and notice.is_early_stop and report.reason == notice.reason,
+            is_output_saved=not has_output,
         )
+        self._write_state(state)
         return report
 
     def _save_output(self, replica: Replica, report: ExitReport) -> ExitReport:
         try:
-            report = save_output(replica, report, self._saving_seconds(report))
+            report = save_output(replica, report, self._saving_seconds())
         except Exception as error:
             report = describe_internal_error(error)
         report = self._mask_report(report)
         self._write_state(replace(self._state, exit=report, is_output_saved=True))
         return report
 
-    def _saving_seconds(self, report: ExitReport) -> float:
+    def _saving_seconds(self) -> float:
         limits = self._config.limits
         # A VM that was told to stop or has no control plane may be an orphan; it gets less time than a program that
         # has ended by itself.
-        return limits.control_plane_timeout_seconds if report.is_stopped else limits.upload_seconds
+        return limits.control_plane_timeout_seconds if self._state.is_hurried else limits.upload_seconds
 
     def _mask_report(self, report: ExitReport) -> ExitReport:
         """The program's lines are already masked; the agent's own texts may contain a secret, too."""

@@ -72,7 +72,11 @@ function answerOf(job: Job): HeartbeatAnswer {
     return { command: 'STOP', reason: endOf(job) };
   }
   if (job.status === 'RUNNING' && job.stopRequestedAt !== null) {
-    return { command: 'STOP', reason: `${nameOf(job)} is stopped early. Its outputs are saved.` };
+    return {
+      command: 'STOP',
+      reason: `${nameOf(job)} is stopped early. Its outputs are saved.`,
+      isEarlyStop: true,
+    };
   }
   return allReplicasCreated(job)
     ? { command: 'CONTINUE', reason: null }

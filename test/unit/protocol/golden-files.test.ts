@@ -10,6 +10,7 @@ import { openSqliteTuningStore } from '#infra/embedded/job-state/tuning-store.ts
 import { EXIT_REASONS } from '#shared/domain/exit-report.ts';
 import type { JobIn } from '#shared/domain/job.ts';
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
+import { vmNameOf } from '#shared/domain/vm-name.ts';
 import { type Heartbeat, heartbeatAnswerSchema, heartbeatSchema } from '#shared/protocol/heartbeat.ts';
 import { parseJson } from '#shared/protocol/parse-json.ts';
 import { programOptionsSchema } from '#shared/protocol/program-options.ts';
@@ -19,7 +20,7 @@ import { recordHeartbeat } from '#shared/use-cases/heartbeat/record-heartbeat.ts
 import { cachedEnvironmentsIn } from '#shared/use-cases/provision/cached-environments.ts';
 import { type VmSettings, vmRequestOf } from '#shared/use-cases/provision/vm-request.ts';
 import { simulatedSettings } from '../../simulation/simulated-job.ts';
-import { jobAfter, queuedJob } from '../../support/domain/example-job.ts';
+import { INSTANCE, jobAfter, queuedJob } from '../../support/domain/example-job.ts';
 
 /**
  * The files of shared/protocol/golden bind both languages: here they are parsed strictly and produced by the TypeScript
@@ -36,6 +37,7 @@ const SCHEMAS: Readonly<Record<string, z.ZodType | null>> = {
   // Constants here, compared below.
   'exit-reasons.json': null,
   'heartbeat-answer.json': heartbeatAnswerSchema,
+  'heartbeat-answer-early-stop.json': heartbeatAnswerSchema,
   'heartbeat-exited.json': heartbeatSchema,
   'heartbeat-interrupted.json': heartbeatSchema,
   'heartbeat-running.json': heartbeatSchema,
@@ -85,6 +87,7 @@ const OPTIONAL_FIELDS = [
   // Only trials of a tuning have them.
   'trial',
   'measurements',
+  'isEarlyStop',
 ];
 
 /** Every path to a required key of the value, through arrays too. */
@@ -228,6 +231,19 @@ describe('the TypeScript sender', () => {
     const [tunings, curves] = [openSqliteTuningStore(database), openSqliteCurveStore(database)];
     const ports = { jobs, replicas, tunings, curves, bus: { publish: async () => 'id' }, timeouts: TIMEOUTS };
     expect(await recordHeartbeat(ports, heartbeat, sender)).toEqual(golden('heartbeat-answer.json'));
+  });
+
+  it('produces the answer to the heartbeat of a trial that is stopped early', async () => {
+    const jobs = openSqliteJobStore(database);
+    const [tunings, curves] = [openSqliteTuningStore(database), openSqliteCurveStore(database)];
+    const replicas = openSqliteReplicaStore(database);
+    const vmName = vmNameOf('digits_20261121', 2, INSTANCE);
+    const running = jobAfter(goldenJob(), ['VMS_CREATED', 4_000], ['REPLICA_STARTED', 5_000]) as JobIn<'RUNNING'>;
+    await jobs.create({ ...running, instances: [{ ...INSTANCE, vmName }], stopRequestedAt: 6_000 }, []);
+    const heartbeat = golden('heartbeat-trial.json') as Heartbeat;
+    const sender = { vmName, instanceId: INSTANCE.instanceId, zone: 'us-central1-a', at: 7_000 };
+    const ports = { jobs, replicas, tunings, curves, bus: { publish: async () => 'id' }, timeouts: TIMEOUTS };
+    expect(await recordHeartbeat(ports, heartbeat, sender)).toEqual(golden('heartbeat-answer-early-stop.json'));
   });
 
   it('holds the service variables and the exit reasons', () => {

@@ -258,8 +258,8 @@ describe('a trial that is behind the bar of the median rule', () => {
   it('is told to stop until its program has ended', async () => {
     const ports = await createTrial(runningJob({ stopRequestedAt: NOW - 1 }), MEDIAN_TUNING);
     const reason = 'Trial 7 of tuning digits is stopped early. Its outputs are saved.';
-    expect(await send(ports, [])).toEqual({ command: 'STOP', reason });
-    expect(await send(ports, losses(0.1))).toEqual({ command: 'STOP', reason });
+    expect(await send(ports, [])).toEqual({ command: 'STOP', reason, isEarlyStop: true });
+    expect(await send(ports, losses(0.1))).toEqual({ command: 'STOP', reason, isEarlyStop: true });
   });
 
   it.each<readonly [string, Change]>([

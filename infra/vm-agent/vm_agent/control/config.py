@@ -28,6 +28,7 @@ OPTIONAL_FIELDS: Mapping[Tuple[str, ...], Any] = {
     ('clusterSpec',): None,
     ('gpuCount',): 0,
     ('cachedEnvironments',): None,
+    ('trial',): None,
 }
 
 
@@ -63,6 +64,15 @@ class Intervals:
 
 
 @dataclass(frozen=True)
+class Trial:
+    """The trial of a tuning that the job is."""
+
+    trial_id: str
+    metric_ids: Tuple[str, ...]
+    """The metrics whose history is reported."""
+
+
+@dataclass(frozen=True)
 class Config:
     protocol: int
     """One of SUPPORTED_PROTOCOLS; heartbeats are sent in the same version."""
@@ -80,6 +90,8 @@ class Config:
     intervals: Intervals
     environment_cache: Optional[CacheLocation]
     """None if the deployment has none or the job does not use it: packages are installed at every start."""
+    trial: Optional[Trial] = None
+    """None for a job that is not a trial."""
 
 
 class ConfigError(Exception):
@@ -111,6 +123,7 @@ def read_config(body: Any) -> Config:
         limits=_read_limits(_field(body, 'limits', dict)),
         intervals=_read_intervals(_field(body, 'intervals', dict)),
         environment_cache=_read_cache(body.get('cachedEnvironments'), _field(program, 'environmentCache', bool)),
+        trial=_read_trial(body.get('trial')),
     )
 
 
@@ -169,7 +182,19 @@ def _read_spec(body: Mapping[str, Any], program: Mapping[str, Any]) -> ReplicaSp
         cluster={role: tuple(hosts) for role, hosts in _field(body, 'cluster', dict).items()},
         training_input=_field(body, 'trainingInput', dict),
         cluster_spec=_read_cluster_spec(body),
+        trial_id=_read_trial_id(body),
     )
+
+
+def _read_trial_id(body: Mapping[str, Any]) -> Optional[str]:
+    trial = _read_trial(body.get('trial'))
+    return None if trial is None else trial.trial_id
+
+
+def _read_trial(body: Any) -> Optional[Trial]:
+    if not isinstance(body, dict):
+        return None
+    return Trial(_field(body, 'trialId', str), tuple(str(name) for name in _field(body, 'metricIds', list)))
 
 
 def _read_cluster_spec(body: Mapping[str, Any]) -> Optional[Mapping[str, Any]]:

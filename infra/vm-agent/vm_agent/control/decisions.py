@@ -26,6 +26,8 @@ class StopNotice:
     """Until the VM is shut down; None if that is unknown."""
     is_interruption: bool = False
     """Whether Compute Engine ends the VM: heartbeats report it before the output is saved."""
+    is_early_stop: bool = False
+    """Whether the job goes on to succeed: its output is saved as after a program that ended by itself."""
 
 
 @dataclass(frozen=True)

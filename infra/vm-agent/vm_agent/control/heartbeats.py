@@ -5,7 +5,7 @@ import json
 import threading
 import time
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Mapping, Optional
+from typing import Any, Callable, Dict, Mapping, Optional, Protocol, Sequence, Tuple
 
 from vm_agent.control.config import Config
 from vm_agent.control.decisions import StopNotice
@@ -13,8 +13,9 @@ from vm_agent.control.stop_signal import Interruption, StopSignal
 from vm_agent.http.cached_token import CachedToken
 from vm_agent.http.request import Request, error_message, send
 from vm_agent.http.retry import TransientError, backoff_delays
+from vm_agent.metrics.measurements import Measurement
+from vm_agent.metrics.progress import Progress
 from vm_agent.program.exit_report import MESSAGE_CHARS_MAX, ExitReport, truncate
-from vm_agent.program.progress import Progress
 from vm_agent.program.usage import Usage
 
 SEND_SECONDS_MAX = 10.0
@@ -52,6 +53,18 @@ class Status:
     pending_exit: Optional[ExitReport] = None
     """The exit that follows when the output is saved."""
     reboot: Optional[Reboot] = None
+    measurements: Tuple[Measurement, ...] = ()
+    """Of a trial, since the last heartbeat that was answered."""
+
+
+class Metrics(Protocol):
+    """The program's metrics, as heartbeats report them."""
+
+    def read(self) -> Progress: ...
+
+    def batch(self) -> Tuple[Measurement, ...]: ...
+
+    def remove(self, batch: Sequence[Measurement]) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -59,7 +72,7 @@ class Probes:
     """Measure what each heartbeat reports."""
 
     usage: Callable[[], Usage]
-    progress: Callable[[], Progress]
+    metrics: Metrics
 
 
 def heartbeat_body(config: Config, sequence: int, status: Status) -> Dict[str, Any]:
@@ -94,6 +107,8 @@ def _optional_fields(status: Status) -> Dict[str, Any]:
         fields['programEnd'] = {'at': max(0, round(end.at * 1_000)), 'secondsAgo': end.seconds_ago}
     if status.pending_exit is not None:
         fields['pendingExit'] = status.pending_exit.to_json()
+    if status.measurements:
+        fields['measurements'] = [measurement.to_json() for measurement in status.measurements]
     if status.reboot is not None:
         fields['reboot'] = {'count': status.reboot.count, 'secondsAgo': status.reboot.seconds_ago}
     return fields
@@ -104,7 +119,8 @@ def evaluate_answer(answer: Mapping[str, Any]) -> Optional[StopNotice]:
     if answer['command'] != 'STOP':
         return None
     reason = answer.get('reason') or 'no reason given'
-    return StopNotice('STOPPED', f'The control plane stopped this replica: {reason}')
+    is_early_stop = answer.get('isEarlyStop') is True
+    return StopNotice('STOPPED', f'The control plane stopped this replica: {reason}', is_early_stop=is_early_stop)
 
 
 class Heartbeats:
@@ -157,7 +173,7 @@ class Heartbeats:
         self._is_finished = True
         self._changed.set()
         with self._sending:
-            progress = self._probes.progress()
+            progress = self._probes.metrics.read()
             for delay_seconds in backoff_delays():
                 if self._exchange(self._status('EXITED', Usage(), progress, report)) is not None:
                     return True
@@ -181,7 +197,7 @@ class Heartbeats:
             with self._sending:
                 if self._is_finished:
                     return
-                answer = self._exchange(self._status(self._phase, self._probes.usage(), self._probes.progress()))
+                answer = self._exchange(self._status(self._phase, self._probes.usage(), self._probes.metrics.read()))
             if answer is not None:
                 delays = backoff_delays()
                 notice = evaluate_answer(answer)
@@ -205,6 +221,7 @@ class Heartbeats:
             program_end=end,
             pending_exit=self._pending_exit if report is None else None,
             reboot=Reboot(self._boot, time.monotonic() - self._started_at) if self._boot > 0 else None,
+            measurements=self._probes.metrics.batch(),
         )
 
     def _update_may_start(self, answer: Mapping[str, Any]) -> None:
@@ -227,6 +244,7 @@ class Heartbeats:
                 answer = response.json()
                 if isinstance(answer, dict) and answer.get('command') in ('CONTINUE', 'WAIT', 'STOP'):
                     self.last_answer_at = time.monotonic()
+                    self._probes.metrics.remove(status.measurements)
                     return answer
             if response.status == 401:
                 self._token.invalidate()

@@ -16,6 +16,7 @@ from vm_agent.control.state_file import State
 from vm_agent.control.stop_signal import StopSignal
 from vm_agent.control.supervisor import POLL_SECONDS, Supervisor
 from vm_agent.http.retry import RetryPolicy, TransientError
+from vm_agent.metrics.program_metrics import MetricPaths, ProgramMetrics
 from vm_agent.paths.installer import install_path_hook
 from vm_agent.program.child_process import Command
 from vm_agent.program.exit_report import ExitReport, ReplicaEnded
@@ -71,6 +72,7 @@ class Replica:
     """Whether all VMs of the cluster are known to exist."""
     log: Callable[[str, str], None]
     write_state: Callable[[State], None]
+    metrics: ProgramMetrics
     started_at: float = field(default_factory=time.monotonic)
 
     @property
@@ -101,6 +103,8 @@ def run_replica(replica: Replica, state: State) -> ExitReport:
         replica.sync.start(replica.config.intervals.sync_seconds, lambda fenced: _on_fenced(replica, fenced))
     replica.supervisor.check()
     started_at = state.program_started_at or time.time()
+    is_continued = state.program_started_at is not None
+    replica.metrics.start(started_at, is_continued, replica.config.intervals.sync_seconds)
     state = replace(state, program_started_at=started_at)
     replica.write_state(state)
     end = _run_program(replica, state, secrets)
@@ -315,12 +319,12 @@ def _nice(increment: int) -> Sequence[str]:
 
 
 def _program_paths(replica: Replica, import_roots: Tuple[str, ...]) -> ProgramPaths:
-    home = replica.home
+    home, metric_paths = replica.home, MetricPaths(replica.home)
     return ProgramPaths(
         python=home / 'venv' / 'bin' / 'python',
         output=replica.output,
-        metrics_file=home / 'metrics' / 'metrics.jsonl',
-        hypertune_file=home / 'metrics' / 'hypertune' / 'output.metrics',
+        metrics_file=metric_paths.metrics_file,
+        hypertune_file=metric_paths.hypertune_file,
         import_roots=import_roots,
     )
 

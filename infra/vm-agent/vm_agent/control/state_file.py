@@ -30,8 +30,18 @@ class State:
     exit: Optional[ExitReport] = None
     program_ended_at: Optional[float] = None
     """Seconds since the epoch; None until the program has ended."""
+    is_stopped_early: bool = False
+    """Whether the job goes on to succeed although its program was stopped."""
     is_output_saved: bool = False
     is_exit_delivered: bool = False
+
+    @property
+    def is_hurried(self) -> bool:
+        """
+        Whether the VM was told to stop, is shut down, or has no control plane, so that it may have little time left; not
+        if a trial was stopped early, whose output is wanted.
+        """
+        return self.exit is not None and self.exit.is_stopped and not self.is_stopped_early
 
     @property
     def first_sequence(self) -> int:

@@ -1,1 +1,1 @@
-"""The program as a process: running and ending it, its progress and resource usage, and the report of its exit."""
+"""The program as a process: running and ending it, its resource usage, and the report of its exit."""

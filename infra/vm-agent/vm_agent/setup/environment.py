@@ -39,6 +39,8 @@ class ReplicaSpec:
     training_input: Mapping[str, Any]
     cluster_spec: Optional[Mapping[str, Any]] = None
     """`cluster` and `job` of CLUSTER_SPEC as on Vertex AI; None on AI Platform."""
+    trial_id: Optional[str] = None
+    """Of a tuning, from '1'; None for a job that is not a trial."""
 
     @property
     def name(self) -> str:
@@ -119,7 +121,7 @@ def _service_environment(spec: ReplicaSpec, paths: ProgramPaths) -> Dict[str, st
         'CLOUD_ML_JOB_ID': spec.job_id,
         'CLOUD_ML_PROJECT_ID': spec.project_id,
         'CLOUD_ML_HP_METRIC_FILE': str(paths.hypertune_file),
-        'CLOUD_ML_TRIAL_ID': '0',
+        'CLOUD_ML_TRIAL_ID': spec.trial_id or '0',
         'AIP_MODEL_DIR': f'{spec.job_dir}/model/',
         'AIP_CHECKPOINT_DIR': f'{spec.job_dir}/checkpoints/',
         'AIP_TENSORBOARD_LOG_DIR': f'{spec.job_dir}/logs/',
@@ -145,7 +147,7 @@ def _cluster_variables(spec: ReplicaSpec) -> Dict[str, str]:
             {
                 'cluster': pools,
                 'environment': 'cloud',
-                'task': {'type': WORKER_POOLS[spec.role], 'index': spec.index},
+                'task': {'type': WORKER_POOLS[spec.role], 'index': spec.index, **_trial_of(spec)},
                 'job': spec.cluster_spec['job'],
             }
         ),
@@ -163,10 +165,15 @@ def describe_cluster(spec: ReplicaSpec) -> Dict[str, Any]:
     """Returns the value of TF_CONFIG."""
     return {
         'cluster': {role: list(hosts) for role, hosts in spec.cluster.items()},
-        'task': {'type': task_type(spec), 'index': spec.index},
+        'task': {'type': task_type(spec), 'index': spec.index, **_trial_of(spec)},
         'job': dict(spec.training_input),
         'environment': 'cloud',
     }
+
+
+def _trial_of(spec: ReplicaSpec) -> Dict[str, str]:
+    """Both services add the trial to `task` in hyperparameter tuning, as text (distributed training details)."""
+    return {} if spec.trial_id is None else {'trial': spec.trial_id}
 
 
 def task_type(spec: ReplicaSpec) -> str:

@@ -175,8 +175,6 @@ export function createControlPlane({ prng, scheduler, cloud, faults, has }: Cont
     replicas: scheduler.interruptible(
       withHastyLeases(has('bootLeases') ? replicas : withoutBootLeases(replicas), { now, has }),
     ),
-    tunings: scheduler.interruptible(openSqliteTuningStore(database)),
-    curves: scheduler.interruptible(openSqliteCurveStore(database)),
     capacity: scheduler.interruptible(openSqliteCapacityHistory(database)),
     vms: scheduler.interruptible(has('quotaDemand') ? cloud.provider : withoutQuotaLimits(cloud.provider)),
     bus: scheduler.interruptible(bus),

@@ -21,8 +21,8 @@ const STEP_MAX = Number.MAX_SAFE_INTEGER;
 
 /**
  * Adds what a trial's master reports to the trial's curve, and stops the trial if the study stops early and the trial
- * is behind. Reads no curves of other trials: the tuning has the bar of the median rule, and evaluates ASHA's rungs when
- * a trial has reached one. Nothing happens for other jobs, replicas and heartbeats. Returns the job afterwards.
+ * is behind. Reads no curves of other trials: the tuning has the bar of the median rule, and evaluates ASHA's rungs
+ * when a trial has reached one. Nothing happens for other jobs, replicas and heartbeats. Returns the job afterwards.
  *
  * Safe to repeat: the agent repeats measurements until a heartbeat is answered. Rungs are published before the curve is
  * written, after which they would not be found again.

@@ -255,11 +255,23 @@ describe('measurements that a VM must not send', () => {
 });
 
 describe('a trial that is behind the bar of the median rule', () => {
-  it('is told to stop until its program has ended', async () => {
-    const ports = await createTrial(runningJob({ stopRequestedAt: NOW - 1 }), MEDIAN_TUNING);
+  it('is told to stop, by the same heartbeat and by all later ones', async () => {
+    const ports = await createTrial(runningJob(), MEDIAN_TUNING);
     const reason = 'Trial 7 of tuning digits is stopped early. Its outputs are saved.';
+    expect(await send(ports, BEHIND)).toEqual({ command: 'STOP', reason, isEarlyStop: true });
     expect(await send(ports, [])).toEqual({ command: 'STOP', reason, isEarlyStop: true });
-    expect(await send(ports, losses(0.1))).toEqual({ command: 'STOP', reason, isEarlyStop: true });
+    expect((await ports.jobs.read('digits'))?.job).toMatchObject({ status: 'RUNNING', stopRequestedAt: NOW });
+  });
+
+  it('is stopped by a repeated heartbeat if the first one was lost after its curve was written', async () => {
+    const ports = await createTrial(runningJob(), MEDIAN_TUNING);
+    await ports.curves.write(
+      curveOf(
+        Array.from({ length: 11 }, () => 0.9),
+        { ordinal: 7 },
+      ),
+    );
+    expect(await send(ports, BEHIND)).toMatchObject({ command: 'STOP' });
   });
 
   it.each<readonly [string, Change]>([

@@ -38,8 +38,8 @@ class State:
     @property
     def is_hurried(self) -> bool:
         """
-        Whether the VM was told to stop, is shut down, or has no control plane, so that it may have little time left; not
-        if a trial was stopped early, whose output is wanted.
+        Whether the VM was told to stop, is shut down, or has no control plane, so that it may have little time left;
+        not if a trial was stopped early, whose output is wanted.
         """
         return self.exit is not None and self.exit.is_stopped and not self.is_stopped_early
 

@@ -106,7 +106,8 @@ class BucketEvents:
         # Of an object that is too large for one round, the rest is read in the next one.
         is_whole = offset + len(data) >= info.size_bytes
         self._offsets[name] = (info.generation if is_whole else '', offset + used)
-        scalars = [one for one in scalars if one.wall_time == 0 or one.wall_time >= self._started_at - CLOCK_ERROR_SECONDS]
+        since = self._started_at - CLOCK_ERROR_SECONDS
+        scalars = [one for one in scalars if one.wall_time == 0 or one.wall_time >= since]
         with self._lock:
             self._scalars += self._evaluation_first.select(name, scalars)
         return len(data)

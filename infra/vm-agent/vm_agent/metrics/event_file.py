@@ -1,6 +1,6 @@
 """
-TensorFlow event files while they grow: records (length, its CRC, data, its CRC), each an Event. A file may be cut at any
-byte, damaged, or not an event file at all; none of these raises an exception, and the memory is bounded.
+TensorFlow event files while they grow: records (length, its CRC, data, its CRC), each an Event. A file may be cut at
+any byte, damaged, or not an event file at all; none of these raises an exception, and the memory is bounded.
 """
 
 import struct
@@ -41,8 +41,8 @@ class _Window:
 
 def read_scalars(read_at: ReadAt, offset: int, bytes_max: int) -> Tuple[List[Scalar], int]:
     """
-    Returns the scalars of the whole records from an offset on, and the offset at which to go on when the file has grown.
-    Stops after about `bytes_max` bytes.
+    Returns the scalars of the whole records from an offset on, and the offset at which to go on when the file has
+    grown. Stops after about `bytes_max` bytes.
     """
     scalars: List[Scalar] = []
     window = _Window(read_at)

@@ -8,6 +8,7 @@ import { benchPackageStart } from './package-start.ts';
 import { benchPipelineLatency } from './pipeline-latency.ts';
 import { benchReconcileReads } from './reconcile-reads.ts';
 import { benchTransfers } from './transfers.ts';
+import { benchTuning } from './tuning.ts';
 
 const BENCHES: Readonly<Record<string, () => Promise<BenchRow[]>>> = {
   pipeline: () => benchPipelineLatency(process.env),
@@ -17,6 +18,7 @@ const BENCHES: Readonly<Record<string, () => Promise<BenchRow[]>>> = {
   packages: benchPackageStart,
   logs: benchLogSpeed,
   transfers: () => benchTransfers(process.env),
+  tuning: () => benchTuning(process.env),
 };
 
 function drawTable(rows: readonly BenchRow[]): string {

@@ -41,7 +41,8 @@ export type ExitFacts = {
 
 const CODE_OF: Readonly<Record<Exclude<ExitFacts['reason'], 'EXITED'>, CauseCode>> = {
   PREEMPTED: 'PREEMPTED',
-  // The control plane stops only closed or fenced-off replicas, so any other stop came from the machine.
+  // The control plane stops replicas that are closed or fenced off, and those of a job that is stopped early, which may
+  // exit in any way. Any other stop came from the machine.
   STOPPED: 'VM_TERMINATED',
   MAX_RUNNING_TIME: 'MAX_RUNNING_TIME_EXCEEDED',
   OUT_OF_MEMORY: 'OUT_OF_MEMORY',

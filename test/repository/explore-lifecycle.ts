@@ -50,6 +50,7 @@ export const SUBSTATUSES = [
   'RUNNING',
   'RUNNING, uploading outputs',
   'RUNNING, failure held',
+  'RUNNING, stopping early',
   ...['CLOSING', 'CLOSED'].flatMap((status) =>
     ['SUCCEEDED', 'FAILED', 'CANCELLED'].map((state) => `${status} as ${state}`),
   ),
@@ -65,7 +66,7 @@ export function substatusOf(job: Job): string {
     case 'PREPARING':
       return substatusOfPreparing(job);
     case 'RUNNING':
-      return job.uploadingAt === null ? 'RUNNING' : 'RUNNING, uploading outputs';
+      return substatusOfRunning(job);
     default:
       return `${job.status} as ${job.verdict.state}`;
   }
@@ -76,6 +77,13 @@ function substatusOfPreparing({ instances, reportedAt, pendingUntil }: JobIn<'PR
     return pendingUntil === null ? 'PREPARING, no answer yet' : 'PREPARING, waiting for capacity';
   }
   return reportedAt === null ? 'PREPARING, VMs created' : 'PREPARING, setting up';
+}
+
+function substatusOfRunning({ uploadingAt, stopRequestedAt }: JobIn<'RUNNING'>): string {
+  if (stopRequestedAt !== null) {
+    return 'RUNNING, stopping early';
+  }
+  return uploadingAt === null ? 'RUNNING' : 'RUNNING, uploading outputs';
 }
 
 /** Reduced to what leads to different outcomes: none, one, several, or the limit. */
@@ -103,13 +111,15 @@ function keyOf(job: Job): string {
     replicasOf(spec).length,
     'reportedAt' in job && job.reportedAt !== null,
     isPlaced(job) && job.heldFailure?.hasMasterSucceeded === true,
+    'uploadingAt' in job && job.uploadingAt !== null,
+    job.trial === null,
   ]);
 }
 
 /**
  * Explores every reachable transition of accepted jobs: of one replica and of two, without limits, with restarts, with
- * a maxWaitTime, after many interruptions, many dead letters, and many unused VMs. Throws if one case has two outcomes,
- * since the table would then be wrong.
+ * a maxWaitTime, of a trial, after many interruptions, many dead letters, and many unused VMs. Throws if one case has
+ * two outcomes, since the table would then be wrong.
  */
 export function exploreLifecycle(): Lifecycle {
   const oftenInterrupted = { ...queuedJob().counts, interruptionsInRow: INTERRUPTIONS_IN_ROW_MAX };
@@ -119,6 +129,7 @@ export function exploreLifecycle(): Lifecycle {
     queuedJob({ restartsMax: 1 }),
     pairOf(queuedJob({ restartsMax: 1 })),
     queuedJob({ maxWaitMs: 400_000 }),
+    { ...queuedJob(), trial: { tuningId: 'digits', ordinal: 1, metricIds: ['accuracy'] } },
     { ...queuedJob(), counts: oftenInterrupted },
     { ...pairOf(queuedJob()), counts: oftenInterrupted },
     { ...queuedJob(), counts: { ...queuedJob().counts, deliveryFailuresInRow: DELIVERY_FAILURES_IN_ROW_MAX - 1 } },

@@ -225,8 +225,33 @@ const INCOMPLETE_SUCCESSES = earlyInterruptions(
   (job, at) => ({ ...eventsFor(job, at).REPLICA_EXITED, exit: SUCCESS }),
 );
 
-/** Every case of every event that the rules distinguish. */
-export const LIFECYCLE_CASES: readonly LifecycleCase[] = [
+const isStopping = (job: UnfinishedJob) => job.status === 'RUNNING' && job.stopRequestedAt !== null;
+
+/** Once a job is asked to stop, the classes of failures no longer matter, except for those that the stop cannot cause. */
+const STOPPING_CASES: readonly LifecycleCase[] = [
+  exit('the master succeeded', SUCCESS),
+  exit('class interruption', failure('PREEMPTED')),
+  exit('class user, after the request to stop', failure('PROGRAM_FAILED')),
+  exit('class user, before the request to stop, single VM', failure('PROGRAM_FAILED'), {
+    applies: (job) => replicasOf(job.spec).length === 1,
+    event: (job, at) => ({
+      ...eventsFor(job, at).REPLICA_EXITED,
+      exit: failure('PROGRAM_FAILED'),
+      endedAt: (job.status === 'RUNNING' ? (job.stopRequestedAt ?? at) : at) - STEP_MS,
+    }),
+  }),
+  finalExit('JOB_DIR_UNWRITABLE', 'configuration'),
+  finalExit('INTERNAL_ERROR', 'internal'),
+  lifecycleCase('ATTEMPT_INTERRUPTED', ''),
+  lifecycleCase('REPLICA_UPLOADING', 'the master', {
+    applies: (job) => job.status === 'RUNNING' && job.uploadingAt === null,
+  }),
+  lifecycleCase('CANCEL_REQUESTED', ''),
+  deadline('RUNNING', 'the program has not ended in time'),
+];
+
+/** The cases of events that lead elsewhere once the job is asked to stop. */
+const OTHER_CASES: readonly LifecycleCase[] = [
   lifecycleCase('PLACEMENT_CHOSEN', '', { applies: (job) => !hasTooManyUnusedVms(job) }),
   lifecycleCase('PLACEMENT_CHOSEN', `${UNUSED_VMS_PER_REPLICA_MAX} unused VMs per replica in a row`, {
     applies: hasTooManyUnusedVms,
@@ -304,5 +329,22 @@ export const LIFECYCLE_CASES: readonly LifecycleCase[] = [
   deadline('PREPARING', 'failure held', { isHeld: true }),
   deadline('RUNNING', 'failure held', { isHeld: true }),
   deadline('CLOSING', 'VMs not deleted yet'),
-  lifecycleCase('VMS_GONE', ''),
+  lifecycleCase('VMS_GONE', 'a trial of a tuning', { applies: ({ trial }) => trial !== null }),
+  lifecycleCase('VMS_GONE', 'not a trial', { applies: ({ trial }) => trial === null }),
+  lifecycleCase('STOP_REQUESTED', 'the program has run', { applies: ({ firstRanAt }) => firstRanAt !== null }),
+  lifecycleCase('STOP_REQUESTED', 'the program has not run', { applies: ({ firstRanAt }) => firstRanAt === null }),
 ];
+
+/** Every case of every event that the rules distinguish. */
+export const LIFECYCLE_CASES: readonly LifecycleCase[] = [
+  ...OTHER_CASES.map((each) => restrict(each, (job) => !isStopping(job))),
+  ...STOPPING_CASES.map((each) => restrict({ ...each, when: stoppingWhen(each.when) }, isStopping)),
+];
+
+function stoppingWhen(when: string): string {
+  return when === '' ? 'asked to stop' : `asked to stop, ${when}`;
+}
+
+function restrict(each: LifecycleCase, condition: (job: UnfinishedJob) => boolean): LifecycleCase {
+  return { ...each, applies: (job, at) => condition(job) && each.applies(job, at) };
+}

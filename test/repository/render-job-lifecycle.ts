@@ -3,6 +3,7 @@ import type { Job } from '#shared/domain/job.ts';
 import { transition } from '#shared/domain/rules/transition.ts';
 import {
   BOOT_FAILURES_IN_ROW_MAX,
+  PROGRAM_STOP_MS_MAX,
   QUOTA_WAIT_MS_MAX,
   SETUP_MS_MAX,
   TIMEOUTS,
@@ -59,13 +60,15 @@ export function renderJobLifecycle(): string {
       '`QUEUED, backing off` waits before the next placement round. A `CLOSING` job has its verdict and still has VMs: users',
       'see its last state, or `CANCELLING`, until Compute Engine lists none of them. Then the job is `CLOSED`, and users see',
       'the verdict. `failure held` means that the program of one replica has failed, and that it is not known yet whether',
-      'another replica was interrupted.',
+      'another replica was interrupted. `stopping early` means that the program was asked to end before its own end, as trials',
+      'of a tuning are: the job succeeds with what it has.',
     ].join('\n'),
     '## Transitions',
     [
       '*Shown state* is the new state that users see; a dash means no change. Effects are messages: `PROVISION` and `TEARDOWN`',
       'to the stages of those names, `JOB_UPDATE` to the topic `job-updates`. A new attempt fences off the previous one. A job',
-      'update is also published whenever the reason for waiting changes.',
+      'update is also published whenever the reason for waiting changes. `REPORT_TRIAL` reports the end of a trial to its',
+      'tuning (docs/tuning-lifecycle.md).',
     ].join('\n'),
     renderDecisions(lifecycle.decisions),
     '## Timeouts',
@@ -131,6 +134,11 @@ function renderTimeouts(): string {
       'UPLOAD_GRACE_MS',
       UPLOAD_GRACE_MS,
       'Added to the deadline of a job whose master is uploading its outputs: the job fails.',
+    ),
+    renderTimeout(
+      'PROGRAM_STOP_MS_MAX',
+      PROGRAM_STOP_MS_MAX,
+      'With UPLOAD_GRACE_MS, from the request to stop early until the program has ended and its outputs are saved: the job succeeds without the rest.',
     ),
   ];
   return renderTable(['timeout', 'duration', 'when it has expired'], rows);

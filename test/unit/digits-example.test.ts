@@ -70,6 +70,7 @@ describe('the digits trainer', () => {
       expect(epochs).toBe(8);
       expect(accuracy).toBeGreaterThanOrEqual(0.94);
       expect({ accuracy, loss }).toEqual({ accuracy: reported[7].accuracy, loss: reported[7].loss });
+      expect((await readJson(join(jobDir, 'metrics.json'))).test_accuracy).toBe(accuracy);
 
       const sample = await finish(['-m', 'trainer.predict', join(jobDir, 'model.json'), '--sample', '50']);
       const predictions = [...sample.stdout.matchAll(/^predicted (\d), actual (\d)$/gm)];
@@ -78,12 +79,26 @@ describe('the digits trainer', () => {
     },
   );
 
-  it(
-    'saves a checkpoint on SIGTERM, exits with 143, and resumes with the result of an uninterrupted run',
+  it('compares settings on digits that it is not tested on', PROCESS, async () => {
+    const jobDir = join(root, 'validated');
+    const args = ['--epochs', '2', '--hidden', '16', '--optimizer=momentum', '--momentum=0.8', '--validate'];
+    const { stdout } = await finish([...TRAIN, '--job-dir', jobDir, ...args]);
+    expect(stdout).toContain('Training on 1078 digits, validating on 360, testing on 359,');
+    const { accuracy, test_accuracy } = await readJson(join(jobDir, 'metrics.json'));
+    expect(accuracy).toBeGreaterThan(0.8);
+    expect(test_accuracy).toBeGreaterThan(0.8);
+    expect(test_accuracy).not.toBe(accuracy);
+  });
+
+  it.each([
+    ['gradient descent', []],
+    ['momentum', ['--optimizer', 'momentum']],
+  ])(
+    'with %s, saves a checkpoint on SIGTERM, exits with 143, and resumes with the result of an uninterrupted run',
     PROCESS,
-    async () => {
-      const [uninterrupted, interrupted] = [join(root, 'uninterrupted'), join(root, 'interrupted')];
-      const epochs = ['--epochs', '4', '--seed', '7'];
+    async (name, optimizer) => {
+      const [uninterrupted, interrupted] = [join(root, `uninterrupted-${name}`), join(root, `interrupted-${name}`)];
+      const epochs = ['--epochs', '4', '--seed', '7', ...optimizer];
       const [first, code] = await Promise.all([
         finish([...TRAIN, '--job-dir', uninterrupted, ...epochs]),
         interruptAt(/^Training on/, [...TRAIN, '--job-dir', interrupted, ...epochs]),
@@ -146,6 +161,8 @@ describe('the digits trainer', () => {
     ['--epochs', '0'],
     ['--learning-rate', '-1'],
     ['--batch-size', 'many'],
+    ['--momentum', '1'],
+    ['--optimizer', 'adam'],
   ])('rejects %s %s', async (flag, value) => {
     const { code, stderr } = await finish([...TRAIN, '--job-dir', root, flag, value]);
     expect(code).toBe(2);

@@ -6,6 +6,7 @@
 import math
 import random
 from operator import mul
+from typing import Optional
 
 from trainer.data import CLASSES, PIXELS
 
@@ -28,11 +29,19 @@ def create_parameters(hidden: int, seed: int) -> Parameters:
 
 
 class Network:
-    def __init__(self, parameters: Parameters) -> None:
+    """With a momentum above 0, each step also repeats this fraction of the previous one, its velocity."""
+
+    def __init__(self, parameters: Parameters, momentum: float = 0.0, velocities: Optional[Parameters] = None) -> None:
         self._parameters = parameters
+        self._momentum = momentum
+        self._velocities = velocities or (zeros_like(parameters) if momentum > 0 else {})
 
     def to_lists(self) -> Parameters:
         return self._parameters
+
+    def velocities_to_lists(self) -> Parameters:
+        """Returns the velocities, which a resumed run needs; empty without momentum."""
+        return self._velocities
 
     def predict(self, images: Matrix) -> list[int]:
         """Returns the most likely digit of each image."""
@@ -69,11 +78,29 @@ class Network:
         weights, biases = self._parameters[f'{layer}_weights'], self._parameters[f'{layer}_biases']
         columns = _transpose(inputs)
         for neuron, error in enumerate(_transpose(errors)):
-            if any(error):
+            if self._momentum > 0:
+                self._accelerate(layer, neuron, [step * _dot(error, column) for column in columns], step * sum(error))
+            elif any(error):
                 weights[neuron] = [
                     weight - step * _dot(error, column) for weight, column in zip(weights[neuron], columns)
                 ]
                 biases[neuron] -= step * sum(error)
+
+
+    def _accelerate(self, layer: str, neuron: int, weight_step: Vector, bias_step: float) -> None:
+        weights, biases = self._parameters[f'{layer}_weights'], self._parameters[f'{layer}_biases']
+        speeds, bias_speeds = self._velocities[f'{layer}_weights'], self._velocities[f'{layer}_biases']
+        speeds[neuron] = [self._momentum * speed - step for speed, step in zip(speeds[neuron], weight_step)]
+        bias_speeds[neuron] = self._momentum * bias_speeds[neuron] - bias_step
+        weights[neuron] = [weight + speed for weight, speed in zip(weights[neuron], speeds[neuron])]
+        biases[neuron] += bias_speeds[neuron]
+
+
+def zeros_like(parameters: Parameters) -> Parameters:
+    return {
+        name: [[0.0] * len(value) if isinstance(value, list) else 0.0 for value in values]
+        for name, values in parameters.items()
+    }
 
 
 def _dot(left, right) -> float:

@@ -1,18 +1,26 @@
 """The network of `network` on NumPy arrays: the same steps, about a hundred times faster."""
 
+from typing import Optional
+
 import numpy
 
-from trainer.network import Matrix, Parameters
+from trainer.network import Matrix, Parameters, zeros_like
 
 NAME = 'NumPy'
 
 
 class Network:
-    def __init__(self, parameters: Parameters) -> None:
-        self._parameters = {name: numpy.array(values) for name, values in parameters.items()}
+    def __init__(self, parameters: Parameters, momentum: float = 0.0, velocities: Optional[Parameters] = None) -> None:
+        self._parameters = _to_arrays(parameters)
+        self._momentum = momentum
+        self._velocities = _to_arrays(velocities or (zeros_like(parameters) if momentum > 0 else {}))
 
     def to_lists(self) -> Parameters:
         return {name: values.tolist() for name, values in self._parameters.items()}
+
+    def velocities_to_lists(self) -> Parameters:
+        """Returns the velocities, which a resumed run needs; empty without momentum."""
+        return {name: values.tolist() for name, values in self._velocities.items()}
 
     def predict(self, images: Matrix) -> list[int]:
         """Returns the most likely digit of each image."""
@@ -39,5 +47,13 @@ class Network:
         return hidden, hidden @ self._parameters['output_weights'].T + self._parameters['output_biases']
 
     def _descend(self, layer: str, errors, inputs, step: float) -> None:
-        self._parameters[f'{layer}_weights'] -= step * (errors.T @ inputs)
-        self._parameters[f'{layer}_biases'] -= step * errors.sum(axis=0)
+        for name, gradient in ((f'{layer}_weights', errors.T @ inputs), (f'{layer}_biases', errors.sum(axis=0))):
+            if self._momentum > 0:
+                self._velocities[name] = self._momentum * self._velocities[name] - step * gradient
+                self._parameters[name] += self._velocities[name]
+            else:
+                self._parameters[name] -= step * gradient
+
+
+def _to_arrays(parameters: Parameters):
+    return {name: numpy.array(values) for name, values in parameters.items()}

@@ -16,6 +16,9 @@ class Settings(NamedTuple):
     learning_rate: float
     hidden: int
     seed: int
+    optimizer: str
+    momentum: float
+    validate: bool
 
 
 class TrainingRun:
@@ -33,7 +36,11 @@ class TrainingRun:
         self.step: int = saved['step']
         self.metrics: dict[str, float] = saved['metrics']
         self._loss_sum: float = saved['loss_sum']
-        self._network = engine.Network(saved.get('parameters') or create_parameters(settings.hidden, settings.seed))
+        self._network = engine.Network(
+            saved.get('parameters') or create_parameters(settings.hidden, settings.seed),
+            settings.momentum if settings.optimizer == 'momentum' else 0.0,
+            saved.get('velocities'),
+        )
 
     @property
     def epoch(self) -> int:
@@ -53,7 +60,8 @@ class TrainingRun:
             images, labels = _take(train, order[start : start + size])
             self._loss_sum += self._network.train_batch(images, labels, self._settings.learning_rate)
             self.step += 1
-        self.metrics = {'loss': self._loss_sum / len(order), 'accuracy': self._measure_accuracy()}
+        measured = self._digits.validation if self._settings.validate else self._digits.test
+        self.metrics = {'loss': self._loss_sum / len(order), 'accuracy': self._measure_accuracy(measured)}
         self._loss_sum = 0.0
         self._save()
         return True
@@ -61,8 +69,11 @@ class TrainingRun:
     def export_model(self) -> dict:
         return {'format': 'digits-network/1', 'parameters': self._network.to_lists()}
 
-    def _measure_accuracy(self) -> float:
-        images, labels = self._digits.test
+    def measure_test_accuracy(self) -> float:
+        return self._measure_accuracy(self._digits.test)
+
+    def _measure_accuracy(self, digits: Digits) -> float:
+        images, labels = digits
         hits = sum(guess == label for guess, label in zip(self._network.predict(images), labels))
         return hits / len(labels)
 
@@ -73,6 +84,7 @@ class TrainingRun:
             'metrics': self.metrics,
             'loss_sum': self._loss_sum,
             'parameters': self._network.to_lists(),
+            'velocities': self._network.velocities_to_lists(),
         }
         save_checkpoint(self._checkpoints, checkpoint)
 

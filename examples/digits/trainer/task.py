@@ -28,14 +28,16 @@ def main(argv: Optional[list[str]] = None) -> int:
     flags = parse_flags(argv)
     settings = Settings(*(getattr(flags, name) for name in Settings._fields))
     engine = choose_engine(flags.engine)
-    digits = load_digits()
+    digits = load_digits(settings.validate)
     try:
         run = TrainingRun(engine, settings, digits, flags.job_dir / 'checkpoints')
     except CheckpointMismatch as problem:
         print(f'error: {problem}', file=sys.stderr)
         return EXIT_USAGE
+    validation = f'validating on {len(digits.validation.labels)}, ' if settings.validate else ''
     print(
-        f'Training on {len(digits.train.labels)} digits, testing on {len(digits.test.labels)}, with {engine.NAME}.',
+        f'Training on {len(digits.train.labels)} digits, {validation}testing on {len(digits.test.labels)}, '
+        f'with {engine.NAME}.',
         flush=True,
     )
     if run.is_resumed:
@@ -51,7 +53,8 @@ def train(run: TrainingRun, flags: argparse.Namespace, is_stopping) -> int:
             return EXIT_TERMINATED
         report_epoch(run, flags.epochs)
     write_json(flags.job_dir / 'model.json', run.export_model())
-    write_json(flags.job_dir / 'metrics.json', {'epochs': run.epoch, **run.metrics})
+    final = {'epochs': run.epoch, **run.metrics, 'test_accuracy': run.measure_test_accuracy()}
+    write_json(flags.job_dir / 'metrics.json', final)
     print(f'Trained in {time.monotonic() - started_at:.1f} s: {flags.job_dir / "model.json"}', flush=True)
     return 0
 
@@ -98,9 +101,23 @@ def parse_flags(argv: Optional[list[str]]) -> argparse.Namespace:
     parser.add_argument('--batch-size', type=_positive(int), default=16, help='images per step')
     parser.add_argument('--learning-rate', type=_positive(float), default=0.1, help='step size of gradient descent')
     parser.add_argument('--hidden', type=_positive(int), default=32, help='units in the hidden layer')
+    parser.add_argument('--optimizer', choices=['sgd', 'momentum'], default='sgd', help='how the weights are changed')
+    parser.add_argument('--momentum', type=_fraction, default=0.9, help='of --optimizer momentum, below 1')
+    parser.add_argument(
+        '--validate',
+        action='store_true',
+        help='report the accuracy on a quarter of the training digits, to compare settings; default: on the test digits',
+    )
     parser.add_argument('--seed', type=int, default=0, help='seed of the initial weights and the image order')
     parser.add_argument('--engine', choices=['auto', 'python', 'numpy'], default='auto', help='implementation to use')
     return parser.parse_args(argv)
+
+
+def _fraction(text: str) -> float:
+    value = float(text)
+    if not 0 <= value < 1:
+        raise argparse.ArgumentTypeError(f'{text} is not at least 0 and less than 1')
+    return value
 
 
 def _positive(kind):

@@ -1,6 +1,6 @@
-import { type Transition, teardownOf } from '#shared/domain/effect.ts';
+import { type Effect, type Transition, teardownOf } from '#shared/domain/effect.ts';
 import type { EventOf } from '#shared/domain/event.ts';
-import type { JobIn } from '#shared/domain/job.ts';
+import type { Job, JobIn } from '#shared/domain/job.ts';
 import { commonFields, ignore, move } from '#shared/domain/rules/rule.ts';
 import type { Timeouts } from '#shared/domain/timeouts.ts';
 
@@ -14,5 +14,10 @@ export function onDeadlinePassed(job: Closing, { at }: EventOf<'DEADLINE_PASSED'
 }
 
 export function onVmsGone(job: Closing, { at }: EventOf<'VMS_GONE'>): Transition {
-  return move(job, { ...commonFields(job), status: 'CLOSED', verdict: job.verdict, endedAt: at });
+  return move(job, { ...commonFields(job), status: 'CLOSED', verdict: job.verdict, endedAt: at }, reportTrialOf(job));
+}
+
+/** Only now: a trial counts as running, and its outputs may change, for as long as it has VMs. */
+function reportTrialOf({ jobId, trial }: Job): readonly Effect[] {
+  return trial === null ? [] : [{ type: 'REPORT_TRIAL', jobId, tuningId: trial.tuningId, ordinal: trial.ordinal }];
 }

@@ -5,6 +5,7 @@ import { cancelJob, failJob } from '#shared/domain/rules/close.ts';
 import { endOrHold, interruptUnlessFinished, recheckHeldFailure } from '#shared/domain/rules/holding.ts';
 import { maxRunningTimeExceeded } from '#shared/domain/rules/limits.ts';
 import { ignore, move } from '#shared/domain/rules/rule.ts';
+import { closeStopped, endStopped, isStopping } from '#shared/domain/rules/stopping.ts';
 import { type Timeouts, UPLOAD_GRACE_MS } from '#shared/domain/timeouts.ts';
 
 type Running = JobIn<'RUNNING'>;
@@ -14,7 +15,8 @@ export function onReplicaUploading(job: Running, event: EventOf<'REPLICA_UPLOADI
   if (event.attempt !== job.attempt || event.replica !== MASTER || job.uploadingAt !== null) {
     return ignore(job);
   }
-  const wakeAt = job.heldFailure === null ? job.wakeAt + UPLOAD_GRACE_MS : job.wakeAt;
+  const keepsDeadline = job.heldFailure !== null || isStopping(job);
+  const wakeAt = keepsDeadline ? job.wakeAt : job.wakeAt + UPLOAD_GRACE_MS;
   return move(job, { ...job, uploadingAt: event.at, wakeAt });
 }
 
@@ -27,7 +29,7 @@ export function onReplicaExited(job: Running, event: EventOf<'REPLICA_EXITED'>, 
   if (attempt !== job.attempt || (exit.outcome === 'SUCCEEDED' && replica !== MASTER)) {
     return ignore(job);
   }
-  return endOrHold(job, event, { at, timeouts });
+  return isStopping(job) ? endStopped(job, event, { at, timeouts }) : endOrHold(job, event, { at, timeouts });
 }
 
 export function onInterrupted(
@@ -35,17 +37,23 @@ export function onInterrupted(
   { at, attempt, cause }: EventOf<'ATTEMPT_INTERRUPTED'>,
   timeouts: Timeouts,
 ): Transition {
-  return attempt === job.attempt ? interruptUnlessFinished(job, cause, { at, timeouts }) : ignore(job);
+  if (attempt !== job.attempt) {
+    return ignore(job);
+  }
+  return isStopping(job) ? closeStopped(job, { at, timeouts }) : interruptUnlessFinished(job, cause, { at, timeouts });
 }
 
 export function onCancelRequested(job: Running, { at }: EventOf<'CANCEL_REQUESTED'>, timeouts: Timeouts): Transition {
   return cancelJob(job, { at, timeouts });
 }
 
-/** The agent stops the program at maxRunningTime. The control plane ends the job if the agent has not. */
+/** The agent stops the program when it is asked to, or at maxRunningTime. The control plane ends the job if it has not. */
 export function onDeadlinePassed(job: Running, { at }: EventOf<'DEADLINE_PASSED'>, timeouts: Timeouts): Transition {
   if (at < job.wakeAt) {
     return ignore(job);
+  }
+  if (isStopping(job)) {
+    return closeStopped(job, { at, timeouts });
   }
   if (job.heldFailure !== null) {
     return recheckHeldFailure(job, at, timeouts);

@@ -7,6 +7,7 @@ import * as preparing from '#shared/domain/rules/preparing.ts';
 import * as queued from '#shared/domain/rules/queued.ts';
 import { ignore, type Rule } from '#shared/domain/rules/rule.ts';
 import * as running from '#shared/domain/rules/running.ts';
+import * as stopping from '#shared/domain/rules/stopping.ts';
 import { TIMEOUTS, type Timeouts } from '#shared/domain/timeouts.ts';
 
 export type Rules = {
@@ -19,6 +20,7 @@ export const RULES: Rules = {
     PLACEMENT_CHOSEN: queued.onPlacementChosen,
     NO_PLACEMENT_LEFT: queued.onNoPlacementLeft,
     CANCEL_REQUESTED: queued.onCancelRequested,
+    STOP_REQUESTED: stopping.onStopRequestedWhileWaiting,
     DELIVERY_EXHAUSTED: queued.onDeliveryExhausted,
     DEADLINE_PASSED: queued.onDeadlinePassed,
   },
@@ -32,6 +34,7 @@ export const RULES: Rules = {
     HELD_FAILURE_RESOLVED: onHeldFailureResolved,
     ATTEMPT_INTERRUPTED: preparing.onInterrupted,
     CANCEL_REQUESTED: preparing.onCancelRequested,
+    STOP_REQUESTED: stopping.onStopRequestedWhileWaiting,
     DELIVERY_EXHAUSTED: preparing.onDeliveryExhausted,
     DEADLINE_PASSED: preparing.onDeadlinePassed,
   },
@@ -41,6 +44,7 @@ export const RULES: Rules = {
     HELD_FAILURE_RESOLVED: onHeldFailureResolved,
     ATTEMPT_INTERRUPTED: running.onInterrupted,
     CANCEL_REQUESTED: running.onCancelRequested,
+    STOP_REQUESTED: stopping.onStopRequested,
     DEADLINE_PASSED: running.onDeadlinePassed,
   },
   CLOSING: {

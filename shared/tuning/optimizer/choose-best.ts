@@ -1,6 +1,7 @@
 import type { Metric, Parameter } from '#shared/domain/study.ts';
 import { fitHyperparameters } from './fit-hyperparameters.ts';
 import { conditionOn } from './gaussian-process.ts';
+import { compareRepeats, isNoisy } from './noise.ts';
 import { readSearchSpace } from './search-space.ts';
 import { type FinishedTrial, observationsOf, readTrials, selectTrials } from './trial-data.ts';
 
@@ -14,9 +15,8 @@ export type BestTrials = {
   readonly expected: number;
 };
 
-const FIT_TRIALS_MAX = 120;
+const FIT_TRIALS_MAX = 80;
 const MODEL_TRIALS_MAX = 300;
-const NOISE_MIN = 1e-3;
 
 /** The best of the finished trials; null if none has an objective. */
 export function chooseBest(request: {
@@ -26,19 +26,19 @@ export function chooseBest(request: {
 }): BestTrials | null {
   const space = readSearchSpace(request.parameters);
   const data = readTrials(request.finished, { space, goal: request.goal });
-  const reported = indexOfLowest(data.targets);
+  const reported = indexOfLowest(data.costs);
   if (reported === undefined) {
     return null;
   }
   const fitted = fitHyperparameters(observationsOf(selectTrials(data, FIT_TRIALS_MAX), space));
   const model = conditionOn(observationsOf(selectTrials(data, MODEL_TRIALS_MAX), space), fitted);
   const means = data.points.map((point) => model.predict(point).mean);
-  const isNoisy = fitted.noiseVariance > NOISE_MIN;
-  const recommended = isNoisy ? (indexOfLowest(means) ?? reported) : reported;
+  const usesModel = isNoisy(fitted, compareRepeats(data));
+  const recommended = usesModel ? (indexOfLowest(means) ?? reported) : reported;
   return {
     reported: data.positions[reported] ?? 0,
     recommended: data.positions[recommended] ?? 0,
-    expected: isNoisy
+    expected: usesModel
       ? data.objectiveOf(means[recommended] ?? 0)
       : (request.finished[data.positions[reported] ?? 0]?.objective ?? 0),
   };

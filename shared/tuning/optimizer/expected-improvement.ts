@@ -10,12 +10,14 @@ export type Score = { readonly value: number; readonly perMean: number; readonly
 export function logExpectedImprovement({ mean, deviation }: Prediction, best: number): Score {
   const z = (best - mean) / deviation;
   if (z < -5) {
+    // The asymptotic series of the normal distribution's tail, and of the integral of that tail.
     const square = 1 / (z * z);
-    const gain = Math.log(square * (1 - 3 * square + 15 * square * square));
+    const tail = 1 - square * (1 - square * (3 - 15 * square));
+    const gain = 1 - square * (3 - square * (15 - 105 * square));
     return {
-      value: (-z * z) / 2 - Math.log(2 * Math.PI) / 2 + gain + Math.log(deviation),
-      perMean: (z * (1 - square)) / (1 - 3 * square) / deviation,
-      perDeviation: (z * z) / (1 - 3 * square) / deviation,
+      value: (-z * z) / 2 - Math.log(2 * Math.PI) / 2 + Math.log(square * gain) + Math.log(deviation),
+      perMean: (z * tail) / gain / deviation,
+      perDeviation: (z * z) / gain / deviation,
     };
   }
   const density = Math.exp((-z * z) / 2) / Math.sqrt(2 * Math.PI);
@@ -27,6 +29,16 @@ export function logExpectedImprovement({ mean, deviation }: Prediction, best: nu
     perDeviation: density / gain / deviation,
   };
 }
+
+/**
+ * The logarithm of the share of the uncertainty that a trial with noise removes (augmented expected improvement, Huang
+ * et al. 2006): it keeps a noisy search from repeating what it knows as well as the noise allows.
+ */
+export function logLearningShare({ deviation }: Prediction, noiseVariance: number): number {
+  return Math.log(Math.max(SHARE_MIN, 1 - Math.sqrt(noiseVariance / (noiseVariance + deviation * deviation))));
+}
+
+const SHARE_MIN = 1e-12;
 
 /** Added to the variance of the failure model, so that its estimates are never certain. */
 const FAILURE_VARIANCE = 0.1;

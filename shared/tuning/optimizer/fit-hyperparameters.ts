@@ -9,9 +9,10 @@ import {
 import { addTransposed, halfLogDeterminant, invert, nextRow, whiten } from './inverse-factor.ts';
 import { type Evaluation, type Interval, minimize } from './minimize.ts';
 
-const FIT_STEPS_MAX = 30;
+const FIT_STEPS_MAX = 20;
 const JITTER = 1e-9;
-const NOISE_STARTS = [1e-3];
+/** Little and much: a rough function and a noisy smooth one are two local optima of the fit. */
+const NOISE_STARTS = [1e-3, 0.1];
 
 /** Logarithms: the precision of each dimension, the signal variance, the noise variance. */
 type Logarithms = Float64Array;
@@ -55,7 +56,8 @@ function evaluatePosterior({ observations, gaps }: Fit, x: Logarithms): Evaluati
   const { targets } = observations;
   const { precisions, signalVariance, noiseVariance } = readLogarithms(x);
   const squares = squaredDistances(gaps, precisions);
-  const factor = factorOf(squares, targets.length, { signalVariance, noiseVariance });
+  const kernel = squares.map(matern);
+  const factor = factorOf(kernel, targets.length, { signalVariance, noiseVariance });
   const whitened = whiten(factor, targets);
   const alpha = new Float64Array(targets.length);
   addTransposed(factor, whitened, alpha);
@@ -68,7 +70,7 @@ function evaluatePosterior({ observations, gaps }: Fit, x: Logarithms): Evaluati
     noiseSum += weight * weight - (row[i] as number);
     for (let j = 0; j < i; j += 1, pair += 1) {
       const pull = weight * (alpha[j] as number) - (row[j] as number);
-      signalSum += 2 * pull * matern(squares[pair] as number);
+      signalSum += 2 * pull * (kernel[pair] as number);
       const slope = -pull * signalVariance * maternSlope(squares[pair] as number);
       for (let d = 0, at = pair * precisions.length; d < precisions.length; d += 1, at += 1) {
         gradient[d] = (gradient[d] as number) + slope * (gaps[at] as number) * (precisions[d] as number);
@@ -94,13 +96,16 @@ function squaredDistances(gaps: Float64Array, precisions: Float64Array): Float64
 }
 
 function factorOf(
-  squares: Float64Array,
+  kernel: Float64Array,
   count: number,
   { signalVariance, noiseVariance }: Pick<Hyperparameters, 'signalVariance' | 'noiseVariance'>,
 ): Float64Array[] {
   const factor: Float64Array[] = [];
-  for (let i = 0, pair = 0; i < count; i += 1, pair += i - 1) {
-    const covariances = squares.subarray(pair, pair + i).map((square) => signalVariance * matern(square));
+  const covariances = new Float64Array(count);
+  for (let i = 0, pair = 0; i < count; i += 1) {
+    for (let j = 0; j < i; j += 1, pair += 1) {
+      covariances[j] = signalVariance * (kernel[pair] as number);
+    }
     factor.push(nextRow(factor, covariances, signalVariance + noiseVariance + JITTER));
   }
   return factor;

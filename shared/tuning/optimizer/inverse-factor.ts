@@ -33,16 +33,19 @@ export function nextRow(factor: InverseFactor, covariances: Float64Array, diagon
   return row;
 }
 
-/** R · vector. */
+/** R · vector. Two sums at a time: an addition waits for the one before it. */
 export function whiten(factor: InverseFactor, vector: Float64Array): Float64Array {
   const result = new Float64Array(factor.length);
   for (let i = 0; i < factor.length; i += 1) {
     const row = factor[i] as Float64Array;
-    let sum = 0;
-    for (let j = 0; j <= i; j += 1) {
-      sum += (row[j] as number) * (vector[j] as number);
+    let even = 0;
+    let odd = 0;
+    let j = 0;
+    for (; j < i; j += 2) {
+      even += (row[j] as number) * (vector[j] as number);
+      odd += (row[j + 1] as number) * (vector[j + 1] as number);
     }
-    result[i] = sum;
+    result[i] = j === i ? even + odd + (row[i] as number) * (vector[i] as number) : even + odd;
   }
   return result;
 }

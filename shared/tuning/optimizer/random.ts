@@ -36,7 +36,7 @@ const PRIMES = [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37];
 export function createHalton(dimensionsCount: number, seed: string): (index: number) => Float64Array {
   const shifts = Float64Array.from({ length: dimensionsCount }, createRandom(seed));
   return (index) => {
-    const random = createRandom(`${seed}/${index}`);
+    const random = dimensionsCount > PRIMES.length ? createRandom(`${seed}/${index}`) : () => 0;
     return shifts.map((shift, dimension) => {
       const base = PRIMES[dimension];
       return base === undefined ? random() : (radicalInverse(index + 1, base) + shift) % 1;

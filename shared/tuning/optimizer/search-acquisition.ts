@@ -1,11 +1,11 @@
 import type { Dimension } from './dimension.ts';
-import { logExpectedImprovement, logSuccessProbability } from './expected-improvement.ts';
+import { logExpectedImprovement, logLearningShare, logSuccessProbability } from './expected-improvement.ts';
 import type { GaussianProcess } from './gaussian-process.ts';
 import { minimize } from './minimize.ts';
 import { createHalton, type Random, sampleNormal } from './random.ts';
 import { coordinateOf, isActive, type Point, pointFromSamples, type SearchSpace, snap } from './search-space.ts';
 
-const NEAR_CANDIDATES = 40;
+const NEAR_CANDIDATES = 30;
 const REFINED_STARTS = 6;
 const REFINE_STEPS_MAX = 25;
 const NEIGHBOR_ROUNDS_MAX = 4;
@@ -46,7 +46,9 @@ export function findMostPromising(search: Search): Point | undefined {
 
 function score({ model, failureModel, best }: Search, point: Point): number {
   const success = failureModel === null ? 0 : logSuccessProbability(failureModel.predict(point)).value;
-  return logExpectedImprovement(model.predict(point), best).value + success;
+  const prediction = model.predict(point);
+  const learning = logLearningShare(prediction, model.hyperparameters.noiseVariance);
+  return logExpectedImprovement(prediction, best).value + learning + success;
 }
 
 function listCandidates(search: Search): Point[] {

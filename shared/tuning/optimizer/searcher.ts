@@ -1,9 +1,10 @@
 import type { Metric } from '#shared/domain/study.ts';
 import { fitHyperparameters } from './fit-hyperparameters.ts';
 import { conditionOn, type GaussianProcess, type Hyperparameters } from './gaussian-process.ts';
+import { compareRepeats, isNoisy } from './noise.ts';
 import { createHalton, type Random } from './random.ts';
 import { findMostPromising } from './search-acquisition.ts';
-import { type Point, pointFromSamples, type SearchSpace } from './search-space.ts';
+import { coordinateOf, keyOf, type Point, pointFromSamples, type SearchSpace } from './search-space.ts';
 import {
   type FinishedTrial,
   observationsOf,
@@ -16,15 +17,17 @@ import {
 /** More trials would improve the model little, and its time grows with the square of their number. */
 const MODEL_TRIALS_MAX = 300;
 /** A step of the fit takes the cube of the number of trials. */
-const FIT_TRIALS_MAX = 120;
+const FIT_TRIALS_MAX = 80;
 const FAILURE_TRIALS_MAX = 150;
 const FAILURE_NOISE = 0.05;
 const ANCHORS_MAX = 5;
 /** Every so many suggestions, the model is made less certain between its trials. */
 const EXPLORATION_PERIOD = 4;
 const EXPLORATION_PRECISION_FACTOR = 4;
+const REPETITION_TRIALS_MIN = 10;
+const PENDING_DISTANCE_MIN = 0.01;
 const CANDIDATES_MIN = 150;
-const CANDIDATES_MAX = 500;
+const CANDIDATES_MAX = 300;
 const CANDIDATE_PRODUCTS_MAX = 1e7;
 
 export type SearchRequest = {
@@ -61,8 +64,12 @@ export function createSearcher(request: SearchRequest, space: SearchSpace): Sear
   const usual = createPendingModel(data, fitted, space);
   const exploring = createPendingModel(data, cautious, space);
   const failureModel = modelFailures(data, fitted, space);
+  const repeated = findPointToRepeat(data, fitted);
   return {
     search({ pending, ordinal, random, isTaken }) {
+      if (repeated !== undefined && !pending.some((point) => keyOf(point) === keyOf(repeated))) {
+        return repeated;
+      }
       const isExploring = ordinal % EXPLORATION_PERIOD === EXPLORATION_PERIOD - 1;
       const { model, points } = (isExploring ? exploring : usual).with(pending);
       const ranked = points
@@ -76,12 +83,35 @@ export function createSearcher(request: SearchRequest, space: SearchSpace): Sear
         best: ranked[0]?.mean ?? 0,
         anchors: ranked.slice(0, ANCHORS_MAX).map(({ point }) => point),
         candidatesCount: Math.min(CANDIDATES_MAX, Math.max(CANDIDATES_MIN, candidates)),
-        isTaken,
+        isTaken: (point) => isTaken(point) || pending.some((other) => areNear(space, point, other)),
         seed: `${request.seed}/${ordinal}/candidates`,
         random,
       });
     },
   };
+}
+
+/**
+ * The point with the best report, if the model suspects noise and no values were tried twice: the second report shows
+ * whether there is any, and whether the first one was luck. Further repetitions are not better than other trials.
+ */
+function findPointToRepeat(data: TrialData, fitted: Hyperparameters): Point | undefined {
+  const repeats = data.points.length < REPETITION_TRIALS_MIN ? 'EQUAL' : compareRepeats(data);
+  return repeats === 'NONE' && isNoisy(fitted, repeats)
+    ? data.points[data.costs.indexOf(lowestOf(data.costs))]
+    : undefined;
+}
+
+function lowestOf(costs: readonly number[]): number {
+  return costs.reduce((lowest, cost) => Math.min(lowest, cost), Infinity);
+}
+
+/** In every dimension; two such trials at the same time would teach hardly more than one. */
+function areNear({ dimensions }: SearchSpace, one: Point, other: Point): boolean {
+  return dimensions.every(({ isSmooth }, index) => {
+    const gap = Math.abs(coordinateOf(one, index) - coordinateOf(other, index));
+    return gap < (isSmooth ? PENDING_DISTANCE_MIN : Number.EPSILON);
+  });
 }
 
 /** A middle point first, then points that cover the space evenly. */

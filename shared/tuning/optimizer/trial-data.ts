@@ -10,7 +10,9 @@ export type FinishedTrial = { readonly values: Values; readonly objective: numbe
 export type TrialData = {
   /** Trials with an objective, in the order in which they were given. */
   readonly points: readonly Point[];
-  /** What is to be minimized, with mean 0 and variance 1. */
+  /** What is to be minimized. */
+  readonly costs: readonly number[];
+  /** The costs, standardized. */
   readonly targets: Float64Array;
   /** The positions of these trials in the list that was given. */
   readonly positions: readonly number[];
@@ -40,7 +42,7 @@ export function readTrials(
     }
   }
   const { targets, costOf } = standardize(costs);
-  return { points, targets, positions, failed, objectiveOf: (target) => sign * costOf(target) };
+  return { points, costs, targets, positions, failed, objectiveOf: (target) => sign * costOf(target) };
 }
 
 /** At most `countMax` trials: the best third, and of the others an even selection by rank. */

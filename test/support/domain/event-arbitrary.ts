@@ -86,11 +86,16 @@ export const jobsWithEvents = fc.record({
   job: fc
     .record({
       isCluster: fc.boolean(),
+      isTrial: fc.boolean(),
       maxRunningMs: fc.integer({ min: 1_000, max: 4 * 3_600_000 }),
       maxWaitMs: fc.option(fc.integer({ min: 1, max: 3_600_000 })),
       restartsMax: fc.integer({ min: 0, max: 2 }),
     })
-    .map(({ isCluster, ...limits }): Job => (isCluster ? pairOf(queuedJob(limits)) : queuedJob(limits))),
+    .map(({ isCluster, isTrial, ...limits }): Job => {
+      const trial = isTrial ? { tuningId: 'tuning', ordinal: 1, metricIds: ['accuracy'] } : null;
+      const job = { ...queuedJob(limits), trial };
+      return isCluster ? pairOf(job) : job;
+    }),
   steps: fc.array(fc.record({ event: events, isCurrent: fc.boolean() }), { maxLength: 60, size: 'max' }),
 });
 

@@ -89,7 +89,7 @@ describe('for any events, in any order and number', () => {
 
   it('identity and specification never change', () => {
     checkInvariant(({ before, after }) => {
-      for (const fact of ['jobId', 'spec', 'packages', 'source', 'warnings', 'createdAt'] as const) {
+      for (const fact of ['jobId', 'trial', 'spec', 'packages', 'source', 'warnings', 'createdAt'] as const) {
         expect(after[fact]).toBe(before[fact]);
       }
       expect([...after.zones].sort()).toEqual([...before.zones].sort());
@@ -114,6 +114,26 @@ describe('for any events, in any order and number', () => {
     checkInvariant(({ before, after, effects }) => {
       const hasEnded = after.attempt > before.attempt || (after.status === 'CLOSING' && before.status !== 'CLOSING');
       expect(!hasEnded || effects.some(({ type }) => type === 'TEARDOWN')).toBe(true);
+    });
+  });
+
+  it('a job that is asked to stop holds no failure, starts no attempt, and does not take the request back', () => {
+    checkInvariant(({ before, after }) => {
+      if (before.status === 'RUNNING' && before.stopRequestedAt !== null) {
+        expect(after.attempt).toBe(before.attempt);
+        expect(after.status).toBeOneOf(['RUNNING', 'CLOSING']);
+        expect(after.status !== 'RUNNING' || after.stopRequestedAt === before.stopRequestedAt).toBe(true);
+        expect(after.status !== 'RUNNING' || after.heldFailure === null).toBe(true);
+      }
+    });
+  });
+
+  it('the end of a trial is reported once, when its VMs are gone', () => {
+    checkInvariant(({ before, after, effects }) => {
+      const reports = effects.filter(({ type }) => type === 'REPORT_TRIAL');
+      const isEnd = after.status === 'CLOSED' && before.status !== 'CLOSED' && after.trial !== null;
+      const report = { type: 'REPORT_TRIAL', jobId: 'digits', tuningId: 'tuning', ordinal: 1 };
+      expect(reports).toEqual(isEnd ? [report] : []);
     });
   });
 

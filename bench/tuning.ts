@@ -1,0 +1,111 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { z } from 'zod';
+import type { BenchRow } from './bench-row.ts';
+import { averageRanks, type Competitor, compareProblems } from './tuning/compare-regrets.ts';
+import { listProblems } from './tuning/problems/list-problems.ts';
+import { type RegretRow, runPlan } from './tuning/regret-row.ts';
+import { createSamplers, type SamplerName } from './tuning/samplers.ts';
+
+const MIB = 1_024 ** 2;
+const SUGGESTION_MS_MAX = 150;
+const MEMORY_BYTES_MAX = 150 * MIB;
+const COST_PROBLEM = 'mixed';
+
+/**
+ * Measures suggestions and compares their results with random trials, in about a minute. DROPFORGE_BENCH_TUNING=full
+ * takes 20 repetitions of 100 trials, one and five at a time, which takes hours, and adds Optuna's TPE if TUNING_PYTHON
+ * is an interpreter that has it.
+ */
+export async function benchTuning(environment: NodeJS.ProcessEnv): Promise<BenchRow[]> {
+  return [...(await measureCosts()), ...(await compareSamplers(environment))];
+}
+
+const costSchema = z.object({ milliseconds: z.array(z.number()), memoryBytes: z.number() });
+
+async function measureCosts(): Promise<BenchRow[]> {
+  const rows: BenchRow[] = [];
+  for (const trials of [10, 50, 200, 1_000]) {
+    const script = new URL('tuning/suggestion-cost.ts', import.meta.url).pathname;
+    const { stdout } = await promisify(execFile)(process.execPath, [script, COST_PROBLEM, String(trials)]);
+    const { milliseconds, memoryBytes } = costSchema.parse(JSON.parse(stdout));
+    const [first = 0, ...later] = milliseconds;
+    const slowest = Math.max(...later);
+    const after = `after ${trials.toLocaleString('en')} trials`;
+    rows.push(
+      limitRow(`suggestion ${after}: CPU time (first in its process: ${first.toFixed(0)} ms)`, {
+        measured: slowest,
+        limit: SUGGESTION_MS_MAX,
+        show: (ms) => `${ms.toFixed(0)} ms`,
+      }),
+      limitRow(`suggestion ${after}: peak memory`, {
+        measured: memoryBytes,
+        limit: MEMORY_BYTES_MAX,
+        show: (bytes) => `${(bytes / MIB).toFixed(0)} MiB`,
+      }),
+    );
+  }
+  return rows;
+}
+
+type Measurement = { readonly measured: number; readonly limit: number; readonly show: (value: number) => string };
+
+function limitRow(name: string, { measured, limit, show }: Measurement): BenchRow {
+  const ratio = measured / limit;
+  return { name, measured: show(measured), floor: show(limit), ratio, goal: 'limit <= 1', isMet: ratio <= 1 };
+}
+
+async function compareSamplers(environment: NodeJS.ProcessEnv): Promise<BenchRow[]> {
+  const isFull = environment.DROPFORGE_BENCH_TUNING === 'full';
+  const python = environment.TUNING_PYTHON;
+  const others: SamplerName[] = ['random', 'halton', ...(isFull && python !== undefined ? ['tpe' as const] : [])];
+  const samplers = createSamplers(isFull ? python : undefined);
+  const rows: RegretRow[] = [];
+  const plan = {
+    problems: listProblems(),
+    samplers: ['dropforge' as const, ...others],
+    parallel: isFull ? [1, 5] : [1],
+    seeds: Array.from({ length: isFull ? 20 : 3 }, (_, seed) => seed),
+    trials: isFull ? 100 : 50,
+  };
+  for await (const row of runPlan(plan, samplers)) {
+    rows.push(row);
+  }
+  await samplers.stop();
+  const competitors: Competitor[] = [
+    { title: 'Dropforge', sampler: 'dropforge', regret: 'recommended' },
+    ...others.map((sampler) => ({ title: sampler, sampler, regret: 'reported' as const })),
+  ];
+  return plan.parallel.flatMap((parallel) =>
+    [20, 50, ...(isFull ? [100] : [])].flatMap((trials) => {
+      const part = rows.filter((row) => row.parallel === parallel && row.trials === trials);
+      return compareAt(part, competitors, `${trials} trials, ${parallel} at a time`);
+    }),
+  );
+}
+
+function compareAt(rows: readonly RegretRow[], competitors: readonly Competitor[], title: string): BenchRow[] {
+  const comparisons = compareProblems(rows, competitors);
+  const [own = 0, ...others] = averageRanks(comparisons);
+  const best = Math.min(...others);
+  const next = competitors[others.indexOf(best) + 1]?.title ?? '';
+  const worse = comparisons.filter(({ means }) => (means[0] ?? 0) > (means[1] ?? 0)).map(({ problem }) => problem);
+  return [
+    {
+      name: `${title}: average rank (floor: the best other, ${next})`,
+      measured: own.toFixed(2),
+      floor: best.toFixed(2),
+      ratio: own / best,
+      goal: 'rank < 1',
+      isMet: own < best,
+    },
+    {
+      name: `${title}: problems on which the mean regret is worse than random's${worse.length > 0 ? ` (${worse.join(', ')})` : ''}`,
+      measured: String(worse.length),
+      floor: String(comparisons.length),
+      ratio: worse.length / comparisons.length,
+      goal: 'problems <= 0',
+      isMet: worse.length === 0,
+    },
+  ];
+}

@@ -1,0 +1,137 @@
+import { execFileSync } from 'node:child_process';
+import { describe, expect, it } from 'vitest';
+import type { Parameter } from '#shared/domain/study.ts';
+import { type SuggestRequest, suggest } from '#shared/tuning/optimizer/suggest.ts';
+import type { FinishedTrial } from '#shared/tuning/optimizer/trial-data.ts';
+import type { Values } from '#shared/tuning/trial.ts';
+import { BRANIN, FAILING, median, NETWORK, type SearchProblem, search } from './search-problem.ts';
+
+const SEEDS = ['a', 'b', 'c', 'd', 'e'];
+
+function requestAfter(problem: SearchProblem, finished: readonly FinishedTrial[]): SuggestRequest {
+  const { parameters } = problem;
+  const ordinal = finished.length;
+  return { parameters, goal: 'MINIMIZE', algorithm: 'BAYESIAN', finished, pending: [], ordinal, seed: 'tuning-1' };
+}
+
+function lowest(trials: readonly FinishedTrial[]): number {
+  return Math.min(...trials.map(({ objective }) => objective ?? Infinity));
+}
+
+describe('a Bayesian search', () => {
+  it.each([
+    ['a network with a conditional parameter', NETWORK],
+    ['a function with curved valleys', BRANIN],
+  ])('is ten times nearer to the optimum of %s than random trials are, after 30 trials', (_, problem) => {
+    const regrets = (algorithm: SuggestRequest['algorithm']) =>
+      SEEDS.map((seed) => lowest(search(problem, { algorithm, seed, trials: 30 })));
+    expect(median(regrets('BAYESIAN'))).toBeLessThan(median(regrets('RANDOM')) / 10);
+  });
+
+  it('maximizes if that is the goal', () => {
+    const finished = search(BRANIN, { algorithm: 'BAYESIAN', seed: 'a', trials: 12 });
+    const negated = finished.map(({ values, objective }) => ({ values, objective: -(objective ?? 0) }));
+    const request = requestAfter(BRANIN, finished);
+    expect(suggest({ ...request, goal: 'MAXIMIZE', finished: negated }, 2)).toEqual(suggest(request, 2));
+  });
+
+  it('suggests the same values for the same request, in another process too', () => {
+    const request = requestAfter(NETWORK, search(NETWORK, { algorithm: 'BAYESIAN', seed: 'a', trials: 10 }));
+    const script = `import { suggest } from '#shared/tuning/optimizer/suggest.ts';
+      process.stdout.write(JSON.stringify(suggest(${JSON.stringify(request)}, 3)));`;
+    const output = execFileSync(process.execPath, ['--input-type=module', '--eval', script], { encoding: 'utf8' });
+    expect(JSON.parse(output)).toEqual(suggest(request, 3));
+  });
+
+  it('suggests other values to other tunings', () => {
+    const request = requestAfter(NETWORK, search(NETWORK, { algorithm: 'BAYESIAN', seed: 'a', trials: 2 }));
+    expect(suggest({ ...request, seed: 'tuning-2' }, 1)).not.toEqual(suggest(request, 1));
+  });
+
+  it('suggests several trials as if each were pending for the next', () => {
+    const finished = search(NETWORK, { algorithm: 'BAYESIAN', seed: 'a', trials: 10 });
+    let request = requestAfter(NETWORK, finished);
+    const together = suggest(request, 5);
+    const alone = together.map(() => {
+      const [values = {}] = suggest(request, 1);
+      request = { ...request, pending: [...request.pending, values], ordinal: request.ordinal + 1 };
+      return values;
+    });
+    expect(together).toEqual(alone);
+  });
+
+  it('keeps away from pending trials', () => {
+    for (const seed of SEEDS) {
+      const request = requestAfter(BRANIN, search(BRANIN, { algorithm: 'BAYESIAN', seed, trials: 12 }));
+      const suggestions = suggest(request, 10);
+      const distances = suggestions.flatMap((one, index) =>
+        suggestions.slice(0, index).map((other) => distance(one, other)),
+      );
+      expect(Math.min(...distances)).toBeGreaterThanOrEqual(0.01);
+    }
+  });
+
+  it('learns where trials fail, and finds an optimum beside that region', () => {
+    const finished = search(FAILING, { algorithm: 'BAYESIAN', seed: 'a', trials: 30 });
+    const random = search(FAILING, { algorithm: 'RANDOM', seed: 'a', trials: 30 });
+    const countFailed = (trials: readonly FinishedTrial[]) =>
+      trials.filter(({ objective }) => objective === null).length;
+    expect(countFailed(finished)).toBeLessThan(countFailed(random));
+    expect(lowest(finished)).toBeLessThan(lowest(random) / 50);
+  });
+
+  it('goes on from the trials of an earlier tuning', () => {
+    const earlier = search(NETWORK, { algorithm: 'BAYESIAN', seed: 'earlier', trials: 15 });
+    const next = suggest({ ...requestAfter(NETWORK, earlier), ordinal: 0 }, 5);
+    const first = suggest(requestAfter(NETWORK, []), 5);
+    const lowestOf = (values: readonly Values[]) =>
+      Math.min(...values.map((one) => NETWORK.objective(one) ?? Infinity));
+    expect(lowestOf(next)).toBeLessThan(lowestOf(first) / 10);
+  });
+
+  it('repeats the best trial once if reports seem to be noisy', () => {
+    const finished = search(BRANIN, { algorithm: 'BAYESIAN', seed: 'a', trials: 40, noise: 20 });
+    const keys = finished.map(({ values }) => JSON.stringify(values));
+    expect(new Set(keys).size).toBe(39);
+    const again = keys.findIndex((key, index) => keys.indexOf(key) < index);
+    const before = finished.slice(0, again);
+    expect(before.find(({ values }) => JSON.stringify(values) === keys[again])?.objective).toBe(lowest(before));
+  });
+
+  it('ignores earlier trials with values that its space does not have', () => {
+    const finished = search(BRANIN, { algorithm: 'BAYESIAN', seed: 'a', trials: 12 });
+    const others: Values[] = [
+      { x: 1 },
+      { x: 1, y: 1, z: 1 },
+      { x: 1, y: 16 },
+      { x: 'a', y: 1 },
+      { x: Number.NaN, y: 1 },
+    ];
+    const foreign = others.map((values) => ({ values, objective: -1e6 }));
+    const request = requestAfter(BRANIN, finished);
+    expect(suggest({ ...request, finished: [...foreign, ...finished] }, 1)).toEqual(suggest(request, 1));
+  });
+
+  it('tries each combination of a finite space before it repeats one', () => {
+    const layers: Parameter = {
+      id: 'layers',
+      space: { kind: 'INTEGER', min: 1, max: 8 },
+      scale: 'LINEAR',
+      children: [],
+    };
+    const kind: Parameter = {
+      id: 'kind',
+      space: { kind: 'CATEGORICAL', values: ['relu', 'tanh', 'elu'] },
+      scale: 'NONE',
+      children: [],
+    };
+    const objective = (values: Values) => Math.abs(Number(values.layers) - 6) + (values.kind === 'elu' ? 0 : 1);
+    const trials = search({ parameters: [layers, kind], objective }, { algorithm: 'BAYESIAN', seed: 'a', trials: 26 });
+    expect(new Set(trials.slice(0, 24).map(({ values }) => JSON.stringify(values))).size).toBe(24);
+    expect(lowest(trials.slice(0, 12))).toBe(0);
+  });
+});
+
+function distance(one: Values, other: Values): number {
+  return Math.max(...['x', 'y'].map((id) => Math.abs(Number(one[id]) - Number(other[id])) / 15));
+}

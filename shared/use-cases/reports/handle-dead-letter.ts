@@ -7,6 +7,7 @@ import { REPORT_SUFFIX } from '#shared/protocol/report.ts';
 import { type StorageObject, storageObjectSchema, tuningMessageSchema } from '#shared/protocol/stage-message.ts';
 import { type EventPorts, handleJobEvent } from '#shared/use-cases/handle-job-event.ts';
 import { handleTuningEvent, type TuningEventPorts } from '#shared/use-cases/handle-tuning-event.ts';
+import { reportUndelivered } from '#shared/use-cases/reports/report-undelivered.ts';
 import { isNewer, updateReport } from '#shared/use-cases/reports/update-report.ts';
 
 export type DeadLetterPorts = EventPorts & TuningEventPorts & { readonly objects: ObjectStore };
@@ -42,6 +43,9 @@ export async function handleDeadLetter(ports: DeadLetterPorts, letter: DeadLette
     const from = 'from' in step.data ? step.data.from : null;
     const event = { eventId, tuningId, at: now, messageType, ordinal, from, problem };
     await handleTuningEvent(ports, { type: 'DELIVERY_EXHAUSTED', ...event });
+    if (ordinal !== null && messageType !== 'REPORT_RUNG') {
+      await reportUndelivered(ports, { tuningId, ordinal, problem }, now);
+    }
   } else if (about.success) {
     await handleJobEvent(ports, { type: 'DELIVERY_EXHAUSTED', eventId, at: now, topic, problem, ...about.data });
   }

@@ -1,7 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { causeOf } from '#shared/domain/cause.ts';
+import type { ObjectStore } from '#shared/ports/object-store.ts';
 import type { Trial } from '#shared/tuning/trial.ts';
 import { reconcile } from '#shared/use-cases/reconcile/reconcile.ts';
+import { handleDeadLetter } from '#shared/use-cases/reports/handle-dead-letter.ts';
 import { exampleReplica } from '../../support/domain/example-replica.ts';
 import { openTuning, type TuningUnderTest } from '../../support/use-cases/tuning-under-test.ts';
 
@@ -229,6 +231,33 @@ describe('the end of a trial', () => {
     const trials = await listTrials();
     expect(trials[0]?.outcome?.kind).toBe('LOST');
     expect(trials.find(({ repeats }) => repeats === 1)?.values).toEqual(first?.values);
+  });
+});
+
+describe('a message about a trial that no delivery could handle', () => {
+  const letter = (body: object) => ({ topic: 'tuning', messageId: '7', tries: 'many', body });
+  const START = { type: 'START_TRIAL', tuningId: 'digits', ordinal: 1 } as const;
+  const objects = {} as ObjectStore;
+
+  it('makes the trial lost if its job was never created, so that its values are tried again', async () => {
+    await world.create();
+    await world.deliver(SUGGEST);
+    await handleDeadLetter({ ...world.ports, objects }, letter(START), world.state.now);
+    expect(await runningOrdinals()).toEqual([2, 3]);
+    expect((await listTrials())[0]?.outcome).toMatchObject({ kind: 'LOST', cause: { code: 'INTERNAL_ERROR' } });
+  });
+
+  it('makes the trial lost if its end cannot be reported', async () => {
+    await startTwo();
+    await world.endTrial(1, { accuracies: [0.2] });
+    await handleDeadLetter({ ...world.ports, objects }, letter(REPORT), world.state.now);
+    expect((await listTrials())[0]?.outcome).toMatchObject({ kind: 'LOST', cause: { code: 'INTERNAL_ERROR' } });
+  });
+
+  it('changes nothing while its job runs', async () => {
+    await startTwo();
+    await handleDeadLetter({ ...world.ports, objects }, letter(START), world.state.now);
+    expect(await runningOrdinals()).toEqual([1, 2]);
   });
 });
 

@@ -13,10 +13,10 @@ const RUNG_FRACTIONS = [1 / ETA ** 2, 1 / ETA];
 const RUNG_TOLERANCE = 4 / 3;
 
 /** Rungs of a tuning whose trials announce different lengths. Further ones are ignored. */
-export const RUNGS_MAX = 20;
+export const RUNGS_MAX = 4;
 
-/** Exact for the first 1,500 trials; after that, a rung is passed by the best 500 only. */
-export const RUNG_VALUES_MAX = 500;
+/** Exact for the first 900 trials; after that, a rung is passed by the best 300 only. */
+export const RUNG_VALUES_MAX = 300;
 
 /**
  * The steps of the rungs of asynchronous successive halving (Li et al., "A System for Massively Parallel Hyperparameter

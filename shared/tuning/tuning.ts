@@ -40,7 +40,7 @@ export type MedianBar = {
 export type Rung = {
   readonly step: number;
   readonly reachedCount: number;
-  /** The lowest values, ascending; as many as can decide whether a further one is among the best 1/3, at most 300. */
+  /** The lowest values, ascending; as many as can decide whether a further one is among the best 1/3, at most 250. */
   readonly best: readonly number[];
 };
 

@@ -14,7 +14,7 @@ import type { TuningEventOf } from '#shared/tuning/tuning-event.ts';
 
 /** Limits on what a tuning keeps of a trial's cause; the trial and its job have the rest. */
 const KEPT_MESSAGE_BYTES_MAX = 512;
-const KEPT_EVIDENCE_BYTES_MAX = 1 << 10;
+const KEPT_EVIDENCE_BYTES_MAX = 512;
 
 /** A tuning with the end of one of its running trials counted, and that trial. */
 export type Counted<T extends TuningCommon> = {

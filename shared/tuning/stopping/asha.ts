@@ -15,8 +15,8 @@ const RUNG_TOLERANCE = 4 / 3;
 /** Rungs of a tuning whose trials announce different lengths. Further ones are ignored. */
 export const RUNGS_MAX = 4;
 
-/** Exact for the first 900 trials; after that, a rung is passed by the best 300 only. */
-export const RUNG_VALUES_MAX = 300;
+/** Exact for the first 750 trials; after that, a rung is passed by the best 250 only. */
+export const RUNG_VALUES_MAX = 250;
 
 /**
  * The steps of the rungs of asynchronous successive halving (Li et al., "A System for Massively Parallel Hyperparameter

@@ -86,7 +86,7 @@ describe('a trial at a rung', () => {
     );
   });
 
-  it('is compared with the best 300 in a rung of any size', () => {
+  it('is compared with the best 250 in a rung of any size', () => {
     const best = Array.from({ length: RUNG_VALUES_MAX }, (_, index) => index);
     const full = [{ step: 3, reachedCount: 9_000, best }];
     const bad = recordRung(full, { step: 3, value: 1_000 });

@@ -30,11 +30,6 @@ const UNSUPPORTED: readonly Unsupported[] = [
     remedy: 'Use the same package and module in every pool; TF_CONFIG tells the program its role.',
   },
   {
-    find: ({ study }) => study && { path: study.path, ...(study.line !== undefined && { line: study.line }) },
-    message: 'The job tunes hyperparameters; this version runs only single trainings.',
-    remedy: 'Submit one job for each set of values, and pass the values as arguments.',
-  },
-  {
     find: ({ study }) => (study?.algorithm?.value === 'POPULATION_BASED_TRAINING' ? study.algorithm : undefined),
     message: 'The job tunes with population based training, whose trials continue from the checkpoints of others.',
     remedy: 'Remove the algorithm for Bayesian optimization, or write RANDOM_SEARCH or GRID_SEARCH.',

@@ -37,7 +37,6 @@ describe('listUnsupported', () => {
       `workerPoolSpecs: [${poolOf('t')}, ${poolOf('worker')}]`,
       'workerPoolSpecs[1].pythonPackageSpec.pythonModule',
     ],
-    ['tuning', `module: t\n${TUNE}`, 'tune'],
     ['TPUs', custom('masterType: cloud_tpu'), 'trainingInput.masterType'],
     ['service accounts', 'module: t\nserviceAccount: a@b.iam.gserviceaccount.com', 'serviceAccount'],
     ['networks', 'module: t\nnetwork: projects/lab/global/networks/n', 'network'],
@@ -63,6 +62,7 @@ describe('listUnsupported', () => {
       'FLEX_START for one machine',
       `workerPoolSpecs: [{${A2}, pythonPackageSpec: {pythonModule: t}}]\nscheduling: {strategy: FLEX_START}`,
     ],
+    ['tuning', `module: t\n${TUNE}`],
     ['Spot VMs', 'module: t\nspot: true'],
     ['any reservation', 'module: t\nreservation: any'],
     ['no reservation', 'module: t\nreservation: none'],
@@ -93,7 +93,7 @@ describe('listUnsupported', () => {
   });
 
   it('reports everything at once, with a reason, a remedy and a line', () => {
-    const found = unsupportedOf(`image: gcr.io/lab/a\n${TUNE}\nkmsKey: k`);
+    const found = unsupportedOf('image: gcr.io/lab/a\nserviceAccount: a@b.iam.gserviceaccount.com\nkmsKey: k');
     expect(found.map(({ line }) => line)).toEqual([1, 2, 3]);
     for (const { message, remedy } of found) {
       expect(message).toMatch(/\.$/);

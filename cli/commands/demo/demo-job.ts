@@ -1,7 +1,7 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parseDocument } from 'yaml';
+import { type Document, parseDocument } from 'yaml';
 import type { ApiClient } from '#cli/client/api-client.ts';
 import { planCopies, runCopy } from '#cli/client/copy-objects.ts';
 import { streamLogs } from '#cli/client/follow-job.ts';
@@ -15,8 +15,8 @@ import type { JobView } from '#shared/protocol/report.ts';
 export const EXAMPLE_DIR = fileURLToPath(new URL('../../../examples/digits', import.meta.url));
 
 /** Returns a new job id: `digits_20261121_064449`. */
-export function createDemoJobId(now: Date): string {
-  return `digits_${now.toISOString().slice(0, 19).replaceAll(/[-:]/g, '').replace('T', '_')}`;
+export function createDemoJobId(now: Date, name = 'digits'): string {
+  return `${name}_${now.toISOString().slice(0, 19).replaceAll(/[-:]/g, '').replace('T', '_')}`;
 }
 
 /** Local paths of the results. No model file if the training failed. */
@@ -31,6 +31,26 @@ export async function uploadExample(
   jobFile.set('jobId', target.jobId);
   // The pure Python engine, because with NumPy the training ends before any progress is visible.
   jobFile.setIn(['trainingInput', 'args'], ['--epochs', '30', '--engine', 'python']);
+  return uploadPackage(client, { ...target, jobFile });
+}
+
+/** Submits the search of tune.yaml, or with `isTuned` false one training with the same arguments and no values. */
+export async function uploadTuningExample(
+  client: ObjectClient,
+  { isTuned, ...target }: { bucket: string; jobId: string; isTuned: boolean },
+): Promise<ObjectName> {
+  const jobFile = parseDocument(await readFile(join(EXAMPLE_DIR, 'tune.yaml'), 'utf8'));
+  jobFile.set('name', target.jobId);
+  if (!isTuned) {
+    jobFile.delete('tune');
+  }
+  return uploadPackage(client, { ...target, jobFile });
+}
+
+async function uploadPackage(
+  client: ObjectClient,
+  { jobFile, ...target }: { bucket: string; jobId: string; jobFile: Document },
+): Promise<ObjectName> {
   const { fileName, bytes } = await buildSourceDistribution(EXAMPLE_DIR, {
     extraFiles: { 'job.yaml': String(jobFile) },
   });

@@ -6,29 +6,24 @@ import { targetOf } from '#cli/client/find-target.ts';
 import { followJob } from '#cli/client/follow-job.ts';
 import { openFunctionsLog } from '#cli/client/functions-log.ts';
 import { createObjectClient } from '#cli/client/object-client.ts';
+import { cancelInterrupted, type DemoCloud } from '#cli/commands/demo/demo-cloud.ts';
 import { createDemoJobId, downloadResults, uploadExample } from '#cli/commands/demo/demo-job.ts';
-import { createDemoProgress, type DemoProgress } from '#cli/commands/demo/demo-progress.ts';
+import { createDemoProgress } from '#cli/commands/demo/demo-progress.ts';
 import { measureStages, type StageSample, stageOf } from '#cli/commands/demo/demo-stages.ts';
 import { summarizeDemo } from '#cli/commands/demo/demo-summary.ts';
+import { tuneExample } from '#cli/commands/demo/demo-tuning.ts';
 import type { Command, ExitCode, Invocation } from '#cli/core/command.ts';
-import { describeError } from '#cli/core/failure.ts';
 import { describeReport } from '#cli/render/describe-report.ts';
 import { shortenPath } from '#cli/render/format.ts';
 import { waitForVerdict } from '#cli/submit/upload-job.ts';
-import type { Endpoints } from '#infra/embedded/data-dir/endpoints.ts';
 import { toGsUri } from '#shared/protocol/gs-uri.ts';
-
-/** Time that an interrupted demo waits for the cancellation of its job and the deletion of the VM. */
-const CLEAN_UP_TIMEOUT_MS = 30_000;
 
 /** If the demo fails, the last warnings and errors of the cloud are printed. */
 const PROBLEMS_SHOWN_MAX = 50;
 
-type DemoCloud = { readonly progress: DemoProgress; readonly dataDir: string; readonly endpoints: Endpoints };
-
 export const demo: Command = {
   operands: [],
-  flags: [],
+  flags: [{ name: 'tuning', summary: 'tune the example: search better settings than its defaults' }],
   notes: 'Runs an embedded cloud in .dropforge/demo, where the model is kept. Nothing is left running.',
   async run(invocation) {
     const { io } = invocation;
@@ -44,7 +39,8 @@ export const demo: Command = {
     const cloud = await io.startCloud({ dataDir, writeLog: log.write });
     let exitCode: ExitCode = 1;
     try {
-      exitCode = await trainExample(invocation, { progress, dataDir, endpoints: cloud.endpoints });
+      const work = invocation.isSet('tuning') ? tuneExample : trainExample;
+      exitCode = await work(invocation, { progress, dataDir, endpoints: cloud.endpoints });
     } finally {
       progress.close();
       await cloud.stop();
@@ -91,26 +87,8 @@ async function trainExample(invocation: Invocation, { progress, dataDir, endpoin
     return job.state === 'SUCCEEDED' && vms.length === 0 ? 0 : 1;
   } catch (error) {
     if (signal.aborted) {
-      await cancelInterrupted({ io, endpoints, jobId });
+      await cancelInterrupted({ io, endpoints, jobIds: [jobId] });
     }
     throw error;
-  }
-}
-
-/** Cancels the job, which would otherwise resume at the next start of the cloud. */
-async function cancelInterrupted({
-  io,
-  endpoints,
-  jobId,
-}: Pick<Invocation, 'io'> & { endpoints: Endpoints; jobId: string }) {
-  io.stderr.write(`Cancelling job ${jobId} and waiting for its VM to be deleted.\n`);
-  const signal = AbortSignal.timeout(CLEAN_UP_TIMEOUT_MS);
-  const api = createApiClient(targetOf(endpoints).api, signal);
-  try {
-    await api.cancelJob(jobId);
-    await followJob(api, jobId, { signal });
-  } catch (error) {
-    // Not rethrown: the command reports the interruption.
-    io.stderr.write(`Job ${jobId} may still be running: the cancellation failed (${describeError(error)}).\n`);
   }
 }

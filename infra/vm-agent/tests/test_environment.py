@@ -71,6 +71,18 @@ class EnvironmentTest(unittest.TestCase):
         alone = environment_of(cluster_spec={'cluster': {'workerpool0': ['a:2222']}, 'job': job})
         self.assertNotIn('TF_CONFIG', alone)
 
+    def test_tells_a_trial_its_id_where_both_services_do(self) -> None:
+        pools = {'workerpool0': ['a:2222']}
+        environment = environment_of(trial_id='7', cluster_spec={'cluster': pools, 'job': {}})
+        self.assertEqual(environment['CLOUD_ML_TRIAL_ID'], '7')
+        self.assertEqual(
+            json.loads(environment['CLUSTER_SPEC'])['task'], {'type': 'workerpool0', 'index': 0, 'trial': '7'}
+        )
+        task = json.loads(environment_of(trial_id='7')['TF_CONFIG'])['task']
+        self.assertEqual(task['trial'], '7')
+        self.assertEqual(environment_of()['CLOUD_ML_TRIAL_ID'], '0')
+        self.assertNotIn('trial', json.loads(environment_of()['TF_CONFIG'])['task'])
+
     def test_names_the_master_as_the_cluster_does(self) -> None:
         spec = replace(SPEC, cluster={'master': ('a:2222',)})
         self.assertEqual(describe_cluster(spec)['task'], {'type': 'master', 'index': 0})

@@ -2,6 +2,7 @@ import Table from 'cli-table3';
 import { Argument, Command, Option } from 'commander';
 import { benchArchiveInspection } from './archive-inspection.ts';
 import type { BenchRow } from './bench-row.ts';
+import { benchEarlyStopping } from './early-stopping.ts';
 import { benchFunctionStart } from './function-start.ts';
 import { benchLogSpeed } from './log-speed.ts';
 import { benchPackageStart } from './package-start.ts';
@@ -19,6 +20,7 @@ const BENCHES: Readonly<Record<string, () => Promise<BenchRow[]>>> = {
   logs: benchLogSpeed,
   transfers: () => benchTransfers(process.env),
   tuning: () => benchTuning(process.env),
+  'early-stopping': benchEarlyStopping,
 };
 
 function drawTable(rows: readonly BenchRow[]): string {

@@ -113,29 +113,33 @@ function readRange({ kind, min, max }: Range, scale: ParameterScale): Space {
 
 type Bounds = { readonly min: number; readonly max: number };
 
-/** REVERSE_LOG is the log scale of the distance from the top. Scales that the bounds do not allow are linear. */
+/**
+ * REVERSE_LOG is the log scale of the distance from the top. Scales that the bounds do not allow are linear, and ranges
+ * that are too narrow for their scale have a single coordinate.
+ */
 function createScale(scale: ParameterScale, { min, max }: Bounds) {
-  if (min === max) {
-    return { toUnit: () => 0.5, fromUnit: () => min };
-  }
   if (min > 0 && scale === 'LOG') {
     const [low, width] = [Math.log(min), Math.log(max) - Math.log(min)];
     return {
-      toUnit: (value: number) => (Math.log(value) - low) / width,
+      toUnit: (value: number) => divide(Math.log(value) - low, width),
       fromUnit: (unit: number) => Math.exp(low + unit * width),
     };
   }
   if (min > 0 && scale === 'REVERSE_LOG' && Number.isFinite(min + max)) {
     const [high, width] = [Math.log(max), Math.log(max) - Math.log(min)];
     return {
-      toUnit: (value: number) => (high - Math.log(min + max - value)) / width,
+      toUnit: (value: number) => divide(high - Math.log(min + max - value), width),
       fromUnit: (unit: number) => min + max - Math.exp(high - unit * width),
     };
   }
   // Halves, because the width of a range of large numbers can overflow.
   const width = max / 2 - min / 2;
   return {
-    toUnit: (value: number) => (value / 2 - min / 2) / width,
+    toUnit: (value: number) => divide(value / 2 - min / 2, width),
     fromUnit: (unit: number) => min * (1 - unit) + max * unit,
   };
+}
+
+function divide(part: number, width: number): number {
+  return width > 0 ? part / width : 0.5;
 }

@@ -9,7 +9,9 @@ import {
 import { addTransposed, halfLogDeterminant, invert, nextRow, whiten } from './inverse-factor.ts';
 import { type Evaluation, type Interval, minimize } from './minimize.ts';
 
-const FIT_STEPS_MAX = 20;
+/** From each start; the fit goes on from the better result. */
+const TRIAL_STEPS_MAX = 6;
+const FIT_STEPS_MAX = 14;
 const JITTER = 1e-9;
 /** Little and much: a rough function and a noisy smooth one are two local optima of the fit. */
 const NOISE_STARTS = [1e-3, 0.1];
@@ -27,10 +29,11 @@ export function fitHyperparameters(observations: Observations): Hyperparameters 
   ];
   const gaps = listSquaredGaps(observations);
   const evaluate = (x: Logarithms) => evaluatePosterior({ observations, gaps }, x);
-  const results = NOISE_STARTS.map((noise) =>
-    minimize(evaluate, startAt(dimensionsCount, noise), { bounds, stepsMax: FIT_STEPS_MAX }),
+  const trials = NOISE_STARTS.map((noise) =>
+    minimize(evaluate, startAt(dimensionsCount, noise), { bounds, stepsMax: TRIAL_STEPS_MAX }),
   );
-  const best = results.reduce((one, other) => (other.value < one.value ? other : one));
+  const better = trials.reduce((one, other) => (other.value < one.value ? other : one));
+  const best = minimize(evaluate, better.x, { bounds, stepsMax: FIT_STEPS_MAX });
   return readLogarithms(Number.isFinite(best.value) ? best.x : startAt(dimensionsCount, 1e-3));
 }
 
@@ -57,6 +60,7 @@ function evaluatePosterior({ observations, gaps }: Fit, x: Logarithms): Evaluati
   const { precisions, signalVariance, noiseVariance } = readLogarithms(x);
   const squares = squaredDistances(gaps, precisions);
   const kernel = squares.map(matern);
+  const slopes = squares.map(maternSlope);
   const factor = factorOf(kernel, targets.length, { signalVariance, noiseVariance });
   const whitened = whiten(factor, targets);
   const alpha = new Float64Array(targets.length);
@@ -71,7 +75,7 @@ function evaluatePosterior({ observations, gaps }: Fit, x: Logarithms): Evaluati
     for (let j = 0; j < i; j += 1, pair += 1) {
       const pull = weight * (alpha[j] as number) - (row[j] as number);
       signalSum += 2 * pull * (kernel[pair] as number);
-      const slope = -pull * signalVariance * maternSlope(squares[pair] as number);
+      const slope = -pull * signalVariance * (slopes[pair] as number);
       for (let d = 0, at = pair * precisions.length; d < precisions.length; d += 1, at += 1) {
         gradient[d] = (gradient[d] as number) + slope * (gaps[at] as number) * (precisions[d] as number);
       }

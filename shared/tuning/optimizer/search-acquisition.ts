@@ -9,6 +9,7 @@ const NEAR_CANDIDATES = 30;
 const REFINED_STARTS = 6;
 const REFINE_STEPS_MAX = 25;
 const NEIGHBOR_ROUNDS_MAX = 4;
+const NEIGHBORS_MAX = 200;
 const NEIGHBOR_CATEGORIES_MAX = 12;
 const STEP_SIZES = [0.2, 0.05, 0.01];
 /** Starts that are nearer to each other than this in all dimensions end at the same maximum. */
@@ -135,21 +136,29 @@ function followSlopes({ space, model, failureModel, best }: Search, point: Point
   return snap(space, minimize(evaluate, point, { bounds, stepsMax: REFINE_STEPS_MAX }).x);
 }
 
-/** Changes one coordinate at a time, as long as that helps: other categories, and neighboring values on a grid. */
+/**
+ * Changes one coordinate at a time, as long as that helps: other categories, and neighboring values on a grid. A limit
+ * on the changes that are tried bounds its time in large spaces; there it starts with a random parameter.
+ */
 function tryNeighbors(search: Search, start: Point): Candidate {
-  const { space } = search;
+  const { space, random } = search;
+  const { length } = space.dimensions;
+  const first = length > NEIGHBORS_MAX / 4 ? Math.floor(random() * length) : 0;
   let current: Candidate = { point: start, value: score(search, start) };
+  let tried = 0;
   for (let round = 0, improved = true; improved && round < NEIGHBOR_ROUNDS_MAX; round += 1) {
     improved = false;
-    for (const [index, dimension] of space.dimensions.entries()) {
-      if (!isActive(space, current.point, index)) {
-        continue;
-      }
-      for (const coordinate of listNeighbors(search, dimension, coordinateOf(current.point, index))) {
+    for (let step = 0; step < length; step += 1) {
+      const index = (first + step) % length;
+      for (const coordinate of listNeighbors(search, current.point, index)) {
         const point = changeCoordinate(search, current.point, { index, coordinate });
         const value = score(search, point);
         if (value > current.value + 1e-9) {
           [current, improved] = [{ point, value }, true];
+        }
+        tried += 1;
+        if (tried === NEIGHBORS_MAX) {
+          return current;
         }
       }
     }
@@ -167,13 +176,17 @@ function changeCoordinate({ space, random }: Search, from: Point, change: { inde
   return snap(space, point);
 }
 
-function listNeighbors({ random }: Search, dimension: Dimension, coordinate: number): number[] {
-  const { count, isCategory } = dimension;
-  if (count === Infinity || count < 2) {
+function listNeighbors({ space, random }: Search, point: Point, dimensionIndex: number): number[] {
+  const dimension = space.dimensions[dimensionIndex];
+  if (dimension === undefined || !(dimension.count < Infinity && dimension.count > 1)) {
     return [];
   }
+  if (!isActive(space, point, dimensionIndex)) {
+    return [];
+  }
+  const { count, isCategory } = dimension;
   if (!isCategory) {
-    const index = dimension.indexAt(coordinate);
+    const index = dimension.indexAt(coordinateOf(point, dimensionIndex));
     return [-1, 1, -3, 3]
       .map((steps) => index + steps)
       .filter((other) => other >= 0 && other < count)

@@ -100,9 +100,9 @@ export function pointOf(space: SearchSpace, values: Values): Point | undefined {
   return activeIds.size === Object.keys(values).length ? point : undefined;
 }
 
-/** Equal for equal points. */
+/** Equal for equal points: the bytes of their coordinates, because numbers as text are ten times as slow. */
 export function keyOf(point: Point): string {
-  return point.join();
+  return String.fromCharCode(...new Uint16Array(point.slice().buffer));
 }
 
 export function coordinateOf(point: Point, index: number): number {

@@ -1,18 +1,10 @@
-import type { Metric } from '#shared/domain/study.ts';
 import { fitHyperparameters } from './fit-hyperparameters.ts';
 import { conditionOn, type GaussianProcess, type Hyperparameters } from './gaussian-process.ts';
 import { compareRepeats, isNoisy } from './noise.ts';
 import { createHalton, type Random } from './random.ts';
 import { findMostPromising } from './search-acquisition.ts';
 import { coordinateOf, keyOf, type Point, pointFromSamples, type SearchSpace } from './search-space.ts';
-import {
-  type FinishedTrial,
-  observationsOf,
-  readTrials,
-  selectEvenly,
-  selectTrials,
-  type TrialData,
-} from './trial-data.ts';
+import { observationsOf, selectEvenly, selectTrials, type TrialData } from './trial-data.ts';
 
 /** More trials would improve the model little, and its time grows with the square of their number. */
 const MODEL_TRIALS_MAX = 300;
@@ -30,12 +22,6 @@ const CANDIDATES_MIN = 150;
 const CANDIDATES_MAX = 300;
 const CANDIDATE_PRODUCTS_MAX = 1e7;
 
-export type SearchRequest = {
-  readonly finished: readonly FinishedTrial[];
-  readonly goal: Metric['goal'];
-  readonly seed: string;
-};
-
 export type SearchStep = {
   readonly pending: readonly Point[];
   readonly ordinal: number;
@@ -49,12 +35,14 @@ export type Searcher = {
 };
 
 /** Searches with a Gaussian process; with points that cover the space evenly until there are trials to model. */
-export function createSearcher(request: SearchRequest, space: SearchSpace): Searcher {
-  const data = readTrials(request.finished, { space, goal: request.goal });
+export function createSearcher(
+  space: SearchSpace,
+  { data, seed }: { readonly data: TrialData; readonly seed: string },
+): Searcher {
   const startCount = Math.min(8, Math.max(4, space.dimensions.length + 1));
   // If most trials fail, waiting for more that succeed would be a random search.
   if (data.points.length < (data.failed.length > 20 ? 2 : startCount)) {
-    return createStart(space, { seed: request.seed, isEmpty: request.finished.length === 0 });
+    return createStart(space, { seed, isEmpty: data.points.length + data.failed.length === 0 });
   }
   const fitted = fitModel(data, space);
   const cautious = {
@@ -84,7 +72,7 @@ export function createSearcher(request: SearchRequest, space: SearchSpace): Sear
         anchors: ranked.slice(0, ANCHORS_MAX).map(({ point }) => point),
         candidatesCount: Math.min(CANDIDATES_MAX, Math.max(CANDIDATES_MIN, candidates)),
         isTaken: (point) => isTaken(point) || pending.some((other) => areNear(space, point, other)),
-        seed: `${request.seed}/${ordinal}/candidates`,
+        seed: `${seed}/${ordinal}/candidates`,
         random,
       });
     },

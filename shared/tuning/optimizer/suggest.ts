@@ -12,7 +12,7 @@ import {
   valuesOf,
 } from './search-space.ts';
 import { createSearcher } from './searcher.ts';
-import type { FinishedTrial } from './trial-data.ts';
+import { type FinishedTrial, readTrials } from './trial-data.ts';
 
 export type SuggestRequest = {
   readonly parameters: readonly Parameter[];
@@ -40,9 +40,10 @@ export function suggest(request: SuggestRequest, count: number): readonly Values
 }
 
 /** The first combinations that were not tried. */
-function listGrid({ parameters, finished, pending }: SuggestRequest, { size, count }: Extent): Values[] {
+function listGrid(request: SuggestRequest, { size, count }: Extent): Values[] {
+  const { parameters } = request;
   const space = readSearchSpace(parameters);
-  const taken = takenKeys(space, [...finished.map(({ values }) => values), ...pending]);
+  const { taken } = readRequest(request, space);
   const chosen: Values[] = [];
   for (let index = 0; index < size && chosen.length < count; index += 1) {
     const values = gridValues(parameters, index);
@@ -59,9 +60,8 @@ type Extent = { readonly size: number; readonly count: number };
 
 function chooseOneByOne(request: SuggestRequest, { size, count }: Extent): Values[] {
   const space = readSearchSpace(request.parameters);
-  const pending = request.pending.flatMap((values) => pointOf(space, values) ?? []);
-  const taken = takenKeys(space, [...request.finished.map(({ values }) => values), ...request.pending]);
-  const searcher = request.algorithm === 'BAYESIAN' ? createSearcher(request, space) : null;
+  const { data, pending, taken } = readRequest(request, space);
+  const searcher = request.algorithm === 'BAYESIAN' ? createSearcher(space, { data, seed: request.seed }) : null;
   return Array.from({ length: count }, (_, index) => {
     const ordinal = request.ordinal + index;
     const random = createRandom(`${request.seed}/${ordinal}`);
@@ -75,8 +75,10 @@ function chooseOneByOne(request: SuggestRequest, { size, count }: Extent): Value
   });
 }
 
-function takenKeys(space: SearchSpace, trials: readonly Values[]): Set<string> {
-  return new Set(trials.flatMap((values) => pointOf(space, values) ?? []).map(keyOf));
+function readRequest({ finished, goal, pending: pendingValues }: SuggestRequest, space: SearchSpace) {
+  const data = readTrials(finished, { space, goal });
+  const pending = pendingValues.flatMap((values) => pointOf(space, values) ?? []);
+  return { data, pending, taken: new Set([...data.points, ...data.failed, ...pending].map(keyOf)) };
 }
 
 type Draw = {

@@ -10,25 +10,29 @@ export type Standardized = {
  * optimum, and one that diverged must not make all others look equal (after Vizier's half-rank warping).
  */
 export function standardize(costs: readonly number[]): Standardized {
-  // Costs of 1e300 would overflow when they are squared.
-  const unit = costs.reduce((max, cost) => Math.max(max, Math.abs(cost)), 0) || 1;
-  const scaled = costs.map((cost) => cost / unit);
-  const sorted = scaled.toSorted((a, b) => a - b);
+  // Halves, because the difference of two large costs can overflow.
+  const halves = costs.map((cost) => cost / 2);
+  const sorted = halves.toSorted((a, b) => a - b);
   const median = sorted[Math.floor((sorted.length - 1) / 2)] ?? 0;
-  const better = sorted.filter((cost) => cost <= median);
-  const spread = Math.sqrt(better.reduce((sum, cost) => sum + (cost - median) ** 2, 0) / better.length) || 1;
-  const ranks = new Map(sorted.map((cost, index) => [cost, index]).toReversed() as [number, number][]);
-  const warped = Float64Array.from(scaled, (cost) => {
-    const offset = (cost - median) / spread;
-    const rank = ((ranks.get(cost) ?? 0) + 0.5) / sorted.length;
+  const spread = rootMeanSquare(sorted.filter((half) => half <= median).map((half) => half - median));
+  const ranks = new Map([...sorted.entries()].toReversed().map(([index, half]) => [half, index]));
+  const warped = Float64Array.from(halves, (half) => {
+    const offset = (half - median) / spread;
+    const rank = ((ranks.get(half) ?? 0) + 0.5) / sorted.length;
     return offset <= 0 ? offset : Math.min(offset, Math.max(0, normalQuantile(rank)) * 1.5);
   });
   const mean = warped.reduce((sum, value) => sum + value, 0) / warped.length;
-  const deviation = Math.sqrt(warped.reduce((sum, value) => sum + (value - mean) ** 2, 0) / warped.length) || 1;
+  const deviation = rootMeanSquare([...warped].map((value) => value - mean));
   return {
     targets: warped.map((value) => (value - mean) / deviation),
-    costOf: (target) => (median + spread * (target * deviation + mean)) * unit,
+    costOf: (target) => 2 * (median + spread * (target * deviation + mean)),
   };
+}
+
+/** Of numbers of any magnitude; 1 if all of them are 0. */
+function rootMeanSquare(values: readonly number[]): number {
+  const largest = values.reduce((max, value) => Math.max(max, Math.abs(value)), 0) || 1;
+  return largest * Math.sqrt(values.reduce((sum, value) => sum + (value / largest) ** 2, 0) / values.length) || 1;
 }
 
 /** Tukey's lambda approximation; its error is below 0.02. */

@@ -3,7 +3,7 @@ import { chooseBest } from '#shared/tuning/optimizer/choose-best.ts';
 import type { FinishedTrial } from '#shared/tuning/optimizer/trial-data.ts';
 import { BRANIN, NETWORK, type SearchProblem, search } from './search-problem.ts';
 
-const SEEDS = ['a', 'b', 'c', 'd', 'e', 'f', 'g'];
+const SEEDS = ['a', 'b', 'c', 'd', 'e'];
 
 function truthOf({ objective }: SearchProblem, trial: FinishedTrial | undefined): number {
   return objective(trial?.values ?? {}) ?? Infinity;
@@ -14,7 +14,7 @@ const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + 
 describe('the best trial', () => {
   it('is recommended by its expected objective under noise, which is nearer to the truth than the best report', () => {
     const runs = SEEDS.map((seed) => {
-      const finished = search(NETWORK, { algorithm: 'BAYESIAN', seed, trials: 40, noise: 0.3 });
+      const finished = search(NETWORK, { algorithm: 'BAYESIAN', seed, trials: 30, noise: 0.3 });
       const best = chooseBest({ parameters: NETWORK.parameters, goal: 'MINIMIZE', finished });
       const [reported, recommended] = [finished[best?.reported ?? -1], finished[best?.recommended ?? -1]];
       const [reportedTruth, recommendedTruth] = [truthOf(NETWORK, reported), truthOf(NETWORK, recommended)];
@@ -23,7 +23,7 @@ describe('the best trial', () => {
       return { reportedTruth, recommendedTruth, reportedError, expectedError };
     });
     expect(mean(runs.map((run) => run.recommendedTruth))).toBeLessThan(mean(runs.map((run) => run.reportedTruth)));
-    expect(mean(runs.map((run) => run.expectedError))).toBeLessThan(mean(runs.map((run) => run.reportedError)) / 3);
+    expect(mean(runs.map((run) => run.expectedError))).toBeLessThan(mean(runs.map((run) => run.reportedError)) / 2);
   });
 
   it('is the one that reported the best objective if reports have no noise', () => {

@@ -71,6 +71,14 @@ describe('a Bayesian search', () => {
     }
   });
 
+  it('spreads pending trials as far as what it knows allows', () => {
+    const widths = SEEDS.map((seed) => {
+      const suggestions = suggest(requestAfter(BRANIN, search(BRANIN, { algorithm: 'BAYESIAN', seed, trials: 6 })), 4);
+      return Math.max(...suggestions.flatMap((one) => suggestions.map((other) => distance(one, other))));
+    });
+    expect(median(widths)).toBeGreaterThan(0.3);
+  });
+
   it('learns where trials fail, and finds an optimum beside that region', () => {
     const finished = search(FAILING, { algorithm: 'BAYESIAN', seed: 'a', trials: 30 });
     const random = search(FAILING, { algorithm: 'RANDOM', seed: 'a', trials: 30 });

@@ -1,0 +1,234 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type Database, openDatabase } from '#infra/embedded/data-dir/database.ts';
+import { openSqliteJobStore } from '#infra/embedded/job-state/job-store.ts';
+import { openSqliteTuningStore } from '#infra/embedded/job-state/tuning-store.ts';
+import { JOB_BYTES_MAX, jsonBytesOf } from '#shared/domain/job-size.ts';
+import type { Study } from '#shared/domain/study.ts';
+import { TIMEOUTS } from '#shared/domain/timeouts.ts';
+import { formatStoredTuning } from '#shared/protocol/stored-tuning.ts';
+import { RUNG_VALUES_MAX, RUNGS_MAX } from '#shared/tuning/stopping/asha.ts';
+import { CURVE_POINTS_MAX, PARALLEL_TRIALS_MAX, type Trial } from '#shared/tuning/trial.ts';
+import { RESUMES_MAX } from '#shared/tuning/tuning.ts';
+import {
+  type Accepted,
+  type AcceptPorts,
+  acceptJob,
+  acceptTuning,
+} from '#shared/use-cases/intake/accept-submission.ts';
+import { cancelJob, handleCancelMessage } from '#shared/use-cases/intake/cancel-job.ts';
+import { checkResumedTuning } from '#shared/use-cases/intake/check-resumed-tuning.ts';
+import { handleDeadLetter } from '#shared/use-cases/reports/handle-dead-letter.ts';
+import { listSubmitted } from '#shared/use-cases/reports/list-submitted.ts';
+import { queuedJob } from '../../support/domain/example-job.ts';
+import { closedTuning, STUDY, searchingTuning, succeededTrial } from '../../support/domain/example-tuning.ts';
+
+let database: Database;
+let published: { readonly topic: string; readonly data: object }[];
+let ports: AcceptPorts;
+
+beforeEach(() => {
+  database = openDatabase(':memory:');
+  published = [];
+  ports = {
+    jobs: openSqliteJobStore(database),
+    tunings: openSqliteTuningStore(database),
+    bus: { publish: async (topic, data) => String(published.push({ topic, data })) },
+    timeouts: TIMEOUTS,
+  };
+});
+afterEach(() => database.close());
+
+const study = { study: STUDY, resumes: [] };
+
+function accepted(changes: { readonly digest?: string; readonly now?: number } = {}): Accepted {
+  const { spec, source, zones, packages, warnings } = queuedJob();
+  const { digest = source.digest, now = 1_000 } = changes;
+  return { spec, source: { ...source, digest, deliveryId: digest }, zones, packages, warnings, now };
+}
+
+describe('an accepted tuning', () => {
+  it('is created with a suggestion request, once, however often its submission is delivered', async () => {
+    expect(await acceptTuning(ports, accepted(), study)).toBe('ACCEPTED');
+    expect(published.map(({ topic }) => topic)).toEqual(['tuning', 'job-updates']);
+    expect(await acceptTuning(ports, accepted({ now: 5_000 }), study)).toBe('ACCEPTED');
+    expect((await ports.tunings.read('digits'))?.tuning.createdAt).toBe(1_000);
+    expect(published).toHaveLength(2);
+  });
+
+  it('has an id that no other job and no other tuning has', async () => {
+    const other = accepted({ digest: 'other' });
+    await acceptTuning(ports, accepted(), study);
+    expect(await acceptTuning(ports, other, study)).toMatchObject({ code: 'JOB_ID_TAKEN' });
+    expect(await acceptJob(ports, other)).toMatchObject({
+      code: 'JOB_ID_TAKEN',
+      message: expect.stringContaining('QUEUED'),
+    });
+    expect(await ports.jobs.read('digits')).toBeUndefined();
+  });
+
+  it('is not created beside a job of its id', async () => {
+    await acceptJob(ports, accepted());
+    expect(await acceptTuning(ports, accepted({ digest: 'other' }), study)).toMatchObject({ code: 'JOB_ID_TAKEN' });
+    expect(await ports.tunings.read('digits')).toBeUndefined();
+  });
+
+  it('is refused if spec and study together are too large', async () => {
+    const values = Array.from({ length: 1_000 }, (_, index) => `${index}${'v'.repeat(600)}`);
+    const large: Study = {
+      ...STUDY,
+      parameters: [{ id: 'p', space: { kind: 'CATEGORICAL', values }, scale: 'NONE', children: [] }],
+    };
+    expect(await acceptTuning(ports, accepted(), { study: large, resumes: [] })).toMatchObject({
+      code: 'JOB_TOO_LARGE',
+    });
+  });
+
+  it('stays below the limit of the store at its largest', () => {
+    const id = 'x'.repeat(115);
+    const numbers = (count: number) =>
+      Array.from({ length: count }, (_, index) => -1.234567890123456e-100 * (index + 1));
+    const running = Array.from({ length: PARALLEL_TRIALS_MAX }, (_, index) => ({
+      ordinal: 10_000 + index,
+      jobId: `${id}_trial_${10_000 + index}`,
+      since: 1_800_000_000_000,
+      checkedAt: 1_800_000_000_000,
+      isStopping: false,
+      lostBefore: 9,
+    }));
+    const largest = searchingTuning({
+      tuningId: id,
+      running,
+      resumes: Array(RESUMES_MAX).fill(id),
+      bar: { steps: numbers(CURVE_POINTS_MAX), medians: numbers(CURVE_POINTS_MAX), completedCount: 10_000 },
+      rungs: numbers(RUNGS_MAX).map((step) => ({ step, reachedCount: 10_000, best: numbers(RUNG_VALUES_MAX) })),
+    });
+    const own = Buffer.byteLength(formatStoredTuning(largest)) - jsonBytesOf(searchingTuning());
+    // What intake accepts, the evidence of a verdict, and some KB of failures are added to it.
+    expect(own + (480 << 10) + (32 << 10) + (64 << 10)).toBeLessThanOrEqual(JOB_BYTES_MAX);
+  });
+});
+
+describe('a tuning that is resumed', () => {
+  const resuming = (changes: Partial<Study> = {}): Study => ({ ...STUDY, resumeJobId: 'digits', ...changes });
+  const codesOf = async (changes: Partial<Study> = {}) =>
+    (await checkResumedTuning(ports, resuming(changes), undefined)).problems.map(({ code }) => code);
+
+  async function createClosed(changes: object = {}, trials: readonly Trial[] = []): Promise<void> {
+    await ports.tunings.create(searchingTuning(), []);
+    const tuning = { ...closedTuning(), ...changes };
+    await ports.tunings.commit({ expectedRevision: 1, eventId: 'e', tuning, trials, effects: [] });
+  }
+
+  it('must exist, and be a tuning', async () => {
+    expect(await codesOf()).toEqual(['RESUMED_TUNING_MISSING']);
+    await ports.jobs.create(queuedJob(), []);
+    const { problems } = await checkResumedTuning(ports, resuming(), undefined);
+    expect(problems[0]?.message).toContain('tunes no hyperparameters');
+  });
+
+  it('must have ended', async () => {
+    await ports.tunings.create(searchingTuning(), []);
+    expect(await codesOf()).toEqual(['RESUMED_TUNING_RUNS']);
+  });
+
+  it('must have the same metric and goal', async () => {
+    await createClosed();
+    expect(await codesOf()).toEqual([]);
+    expect(await codesOf({ metrics: [{ id: 'loss', goal: 'MAXIMIZE', safety: null }] })).toEqual([
+      'RESUMED_METRIC_DIFFERS',
+    ]);
+    expect(await codesOf({ metrics: [{ id: 'accuracy', goal: 'MINIMIZE', safety: null }] })).toEqual([
+      'RESUMED_METRIC_DIFFERS',
+    ]);
+  });
+
+  it('adds itself to those that it has resumed, up to a limit', async () => {
+    await createClosed({ resumes: Array.from({ length: RESUMES_MAX - 1 }, (_, index) => `earlier_${index}`) });
+    const { resumes, problems } = await checkResumedTuning(ports, resuming(), undefined);
+    expect([resumes.length, resumes[0], problems]).toEqual([RESUMES_MAX, 'digits', []]);
+    await ports.tunings.create(searchingTuning({ tuningId: 'last' }), []);
+    const last = { ...closedTuning(), tuningId: 'last', resumes };
+    await ports.tunings.commit({ expectedRevision: 1, eventId: 'e', tuning: last, trials: [], effects: [] });
+    expect(await codesOf({ resumeJobId: 'last' })).toEqual(['TOO_MANY_RESUMES']);
+  });
+
+  it('gives its parameters to a study that has none', async () => {
+    await createClosed();
+    const found = await checkResumedTuning(ports, resuming({ parameters: [] }), undefined);
+    expect(found.study.parameters).toEqual(STUDY.parameters);
+  });
+
+  it('is a warning if some of its trials have values that the study does not', async () => {
+    await createClosed({}, [succeededTrial(1, 0.5), succeededTrial(2, 0.5, { values: { other: 1 } })]);
+    const { warnings } = await checkResumedTuning(ports, resuming(), undefined);
+    expect(warnings).toMatchObject([{ code: 'RESUMED_TRIALS_IGNORED', message: expect.stringMatching(/^1 of 2 /) }]);
+  });
+});
+
+describe('a request to cancel', () => {
+  it('cancels the tuning of that id, and is redelivered if it overtakes the submission', async () => {
+    const message = { jobId: 'digits', publishedAt: 0 };
+    expect(await handleCancelMessage(ports, message, 1_000)).toBe('TOO_EARLY');
+    await acceptTuning(ports, accepted(), study);
+    expect(await handleCancelMessage(ports, message, 2_000)).toBe('CANCELLED');
+    expect((await ports.tunings.read('digits'))?.tuning).toMatchObject({
+      status: 'CLOSED',
+      verdict: { state: 'CANCELLED' },
+    });
+    expect(await cancelJob(ports, 'digits', 3_000)).toMatchObject({ status: 'CLOSED' });
+    expect(await cancelJob(ports, 'unknown', 3_000)).toBeUndefined();
+  });
+});
+
+describe('dead letters of a tuning', () => {
+  it('fail it when several requests for values in a row could not be handled', async () => {
+    await acceptTuning(ports, accepted(), study);
+    const objects = {} as Parameters<typeof handleDeadLetter>[0]['objects'];
+    for (let count = 1; count <= 10; count += 1) {
+      const tuning = (await ports.tunings.read('digits'))?.tuning;
+      if (tuning?.status !== 'SEARCHING') {
+        break;
+      }
+      const body = { type: 'SUGGEST', tuningId: 'digits', from: tuning.asked?.from, count: 2 };
+      const letter = { topic: 'tuning', messageId: String(count), tries: '10', body };
+      await handleDeadLetter({ ...ports, objects }, letter, 2_000);
+    }
+    expect((await ports.tunings.read('digits'))?.tuning).toMatchObject({
+      verdict: { state: 'FAILED', cause: { code: 'SUGGESTION_FAILED' } },
+    });
+  });
+});
+
+describe('the list of jobs and tunings', () => {
+  it('has the newest first, page by page, each once', async () => {
+    for (const createdAt of [1, 4, 5, 8]) {
+      await ports.jobs.create({ ...queuedJob(), jobId: `job_${createdAt}`, createdAt }, []);
+    }
+    for (const createdAt of [2, 3, 5, 7]) {
+      await ports.tunings.create(searchingTuning({ tuningId: `tuning_${createdAt}`, createdAt }), []);
+    }
+    const ids: string[] = [];
+    for (let after: { createdAt: number; jobId: string } | null | undefined; after !== null; ) {
+      const page = await listSubmitted(ports, { countMax: 3, ...(after === undefined ? {} : { after }) });
+      expect(page.items.length).toBeLessThanOrEqual(3);
+      ids.push(...page.items.map((item) => ('tuningId' in item ? item.tuningId : item.jobId)));
+      after = page.next;
+    }
+    expect(ids).toEqual(['job_8', 'tuning_7', 'job_5', 'tuning_5', 'job_4', 'tuning_3', 'tuning_2', 'job_1']);
+  });
+
+  it('has all others if one cannot be read', async () => {
+    for (const createdAt of [1, 3, 5]) {
+      await ports.jobs.create({ ...queuedJob(), jobId: `job_${createdAt}`, createdAt }, []);
+      await ports.tunings.create(searchingTuning({ tuningId: `tuning_${createdAt}`, createdAt: createdAt + 1 }), []);
+    }
+    database.sql.exec(`update tunings set body = '{}' where tuning_id = 'tuning_3'`);
+    const ids: string[] = [];
+    for (let after: { createdAt: number; jobId: string } | null | undefined; after !== null; ) {
+      const page = await listSubmitted(ports, { countMax: 2, ...(after === undefined ? {} : { after }) });
+      ids.push(...page.items.map((item) => ('tuningId' in item ? item.tuningId : item.jobId)));
+      after = page.next;
+    }
+    expect(ids).toEqual(['tuning_5', 'job_5', 'job_3', 'tuning_1', 'job_1']);
+  });
+});

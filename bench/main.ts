@@ -10,6 +10,7 @@ import { benchPipelineLatency } from './pipeline-latency.ts';
 import { benchReconcileReads } from './reconcile-reads.ts';
 import { benchTransfers } from './transfers.ts';
 import { benchTuning } from './tuning.ts';
+import { benchTuningPipeline } from './tuning-pipeline.ts';
 
 const BENCHES: Readonly<Record<string, () => Promise<BenchRow[]>>> = {
   pipeline: () => benchPipelineLatency(process.env),
@@ -21,6 +22,7 @@ const BENCHES: Readonly<Record<string, () => Promise<BenchRow[]>>> = {
   transfers: () => benchTransfers(process.env),
   tuning: () => benchTuning(process.env),
   'early-stopping': benchEarlyStopping,
+  'tuning-pipeline': () => benchTuningPipeline(process.env),
 };
 
 function drawTable(rows: readonly BenchRow[]): string {

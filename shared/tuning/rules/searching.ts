@@ -86,20 +86,24 @@ function repeatOf(event: TuningEventOf<'TRIAL_CLOSED'>, { counted, ended }: Coun
     : null;
 }
 
-/** ASHA compares the trial with those that reached the rung before it, and stops it unless it is among the best. */
+/**
+ * ASHA compares the trial with those that reached the rung before it, and stops it unless it is among the best. A trial
+ * that has ended by now is one that later trials are compared with.
+ */
 export function onRungReached(
   tuning: Searching,
   { at, ordinal, step, value }: TuningEventOf<'RUNG_REACHED'>,
   timeouts: Timeouts,
 ): TuningTransition {
   const trial = tuning.running.find((one) => one.ordinal === ordinal);
-  if (trial === undefined || trial.isStopping) {
+  if (ordinal > tuning.lastOrdinal || trial?.isStopping === true) {
     return ignore(tuning);
   }
   const { rungs, isKept } = recordRung(tuning.rungs, { step, value });
-  const stopped = { ...trial, isStopping: true, checkedAt: at };
-  const running = isKept ? tuning.running : tuning.running.map((one) => (one === trial ? stopped : one));
-  const effects = isKept ? [] : [requestOf(tuning, stopped)];
+  const isStopped = !isKept && trial !== undefined;
+  const stopped = isStopped ? [{ ...trial, isStopping: true, checkedAt: at }] : [];
+  const running = tuning.running.map((one) => stopped.find((changed) => changed.ordinal === one.ordinal) ?? one);
+  const effects = stopped.map((changed) => requestOf(tuning, changed));
   return advance({ ...tuning, rungs, running }, { from: tuning, at, timeouts, trials: [], effects });
 }
 

@@ -45,14 +45,15 @@ export async function recordMeasurements(
     ranMs: job.ranMs,
     measurements: measurements.flatMap((one) => toMeasurement(one, job, at)),
   });
-  const tuning = canBeStopped(job, heartbeat) ? (await ports.tunings.read(tuningId))?.tuning : undefined;
-  const isCompared = tuning?.status === 'SEARCHING' && isRunning(tuning, ordinal);
-  if (isCompared) {
+  const tuning = (await ports.tunings.read(tuningId))?.tuning;
+  // A trial that has ended is one that others are compared with; a trial that was stopped is not.
+  if (tuning?.status === 'SEARCHING' && !isStopping(job)) {
     await publishRungs(ports, tuning, { before, after, stepsMax: heartbeat.progress.stepsMax });
   }
   if (after !== before && (await ports.curves.write(after)) === 'OUTDATED') {
     return job;
   }
+  const isCompared = tuning?.status === 'SEARCHING' && isRunning(tuning, ordinal) && canBeStopped(job, heartbeat);
   return isCompared && isBehind(tuning, after) ? stopEarly(ports, job, at) : job;
 }
 
@@ -60,9 +61,13 @@ function isTrial(job: PlacedJob): job is TrialJob {
   return job.trial !== null;
 }
 
+function isStopping(job: TrialJob): boolean {
+  return job.status === 'RUNNING' && job.stopRequestedAt !== null;
+}
+
 /** Only while the program runs: one that has ended has nothing to save by being stopped. */
 function canBeStopped(job: TrialJob, { phase }: Heartbeat): boolean {
-  return job.status === 'RUNNING' && job.stopRequestedAt === null && job.uploadingAt === null && phase === 'RUNNING';
+  return job.status === 'RUNNING' && !isStopping(job) && job.uploadingAt === null && phase === 'RUNNING';
 }
 
 function isRunning(tuning: Tuning, ordinal: number): boolean {

@@ -307,6 +307,18 @@ describe('a trial that reaches a rung of ASHA', () => {
     expect(calls.indexOf('publish tuning')).toBeLessThan(calls.indexOf('write curve'));
   });
 
+  it('reports it in its exit, too, since others are compared with it', async () => {
+    const ports = await createTrial(runningJob(), { study: studyOf(ASHA), longestStep: 27 });
+    await send(ports, losses(0.9, 0.7, 0.8), EXITED);
+    expect(published).toContainEqual(rung(3, 0.7));
+  });
+
+  it('does not report it after it was stopped', async () => {
+    const ports = await createTrial(runningJob({ stopRequestedAt: 5 }), { study: studyOf(ASHA), longestStep: 27 });
+    await send(ports, losses(0.9, 0.7, 0.8));
+    expect(published).toEqual([]);
+  });
+
   it('derives the rungs from the steps that it announces until a trial has completed', async () => {
     const ports = await createTrial(runningJob(), { study: studyOf(ASHA) });
     await send(ports, losses(0.9, 0.8));

@@ -301,6 +301,13 @@ describe('asynchronous successive halving', () => {
     expect(run.rung(3, 0.05).tuning).toBe(run.tuning);
     expect(run.rung(9, 0.05).tuning).toBe(run.tuning);
   });
+
+  it('compares trials with those that have ended before their rung was reported', () => {
+    const ended = start({ parallelTrialsMax: 2 }).closed(1, success(1), 2_000).closed(2, success(1), 2_000);
+    const run = ended.rung(1, 0.1).rung(2, 0.2);
+    expect(run.requests).toEqual([]);
+    expect(run.tuning.rungs).toEqual([{ step: 3, reachedCount: 2, best: [0.1, 0.2] }]);
+  });
 });
 
 describe('a deadline', () => {

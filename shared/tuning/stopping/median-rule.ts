@@ -83,7 +83,9 @@ function runningMeansOf(points: readonly MinimizedPoint[]): readonly MinimizedPo
     const before = points[index - 1];
     const weight = Math.max(Number.MIN_VALUE, before === undefined ? firstWeight : at - before.at);
     weights += weight;
-    sum += (value - sum) * (weight / weights);
+    // In halves: the difference of two finite numbers can overflow, and a bar that is not finite cannot be stored.
+    const half = (value / 2 - sum / 2) * (weight / weights);
+    sum = sum + half + half;
     return { at, value: sum };
   });
 }

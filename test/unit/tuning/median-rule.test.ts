@@ -50,6 +50,11 @@ describe('the bar of the median rule', () => {
     expect(barOf(LEVELS, studyOf(MEDIAN, 'MAXIMIZE')).medians[0]).toBeCloseTo(-0.3);
   });
 
+  it('is finite for any finite values, since a record cannot hold others', () => {
+    const extreme = Array.from({ length: 5 }, () => curveOf([Number.MAX_VALUE, -Number.MAX_VALUE, Number.MAX_VALUE]));
+    expect(barOf(extreme).medians.every(Number.isFinite)).toBe(true);
+  });
+
   it('is by running time if the rule uses it', () => {
     const bar = barOf(LEVELS, studyOf({ rule: 'MEDIAN', usesElapsedTime: true }));
     expect(bar.steps.slice(0, 3)).toEqual([1_000, 2_000, 3_000]);

@@ -3,6 +3,7 @@ import type { Dialect } from '#shared/job-file/draft/job-draft.ts';
 import type { MetricDraft, StudyDraft } from '#shared/job-file/draft/study-draft.ts';
 import { type Findings, locationOf, reportInvalid, type SourceLocation } from '#shared/job-file/parser/findings.ts';
 import { hasProblemAt, quote } from '#shared/job-file/parser/record-findings.ts';
+import { isReservedName } from '#shared/job-file/tuning/reserved-names.ts';
 import { GOALS, resolveAlias } from '#shared/job-file/tuning/study-enums.ts';
 
 /** The default of HyperparameterSpec.hyperparameterMetricTag. */
@@ -59,13 +60,13 @@ function checkId(metric: MetricDraft, dialect: Dialect, findings: Findings): str
     return completeId(metric, dialect, findings);
   }
   // Only Vertex AI disallows white space; TensorFlow tags may contain it.
-  const isValid = dialect === 'vertex-ai' ? !/[\s\p{Cc}\p{Cs}]/u.test(id.value) : !/[\p{Cc}\p{Cs}]/u.test(id.value);
-  if (isValid && id.value.length <= METRIC_ID_CHARACTERS_MAX) {
+  const isText = dialect === 'vertex-ai' ? !/[\s\p{Cc}\p{Cs}]/u.test(id.value) : !/[\p{Cc}\p{Cs}]/u.test(id.value);
+  const isReserved = isReservedName(id.value);
+  if (isText && !isReserved && id.value.length <= METRIC_ID_CHARACTERS_MAX) {
     return id.value;
   }
-  const reason = isValid
-    ? `it is longer than ${METRIC_ID_CHARACTERS_MAX} characters`
-    : 'it contains white space or control characters';
+  const length = isReserved ? 'it is reserved' : `it is longer than ${METRIC_ID_CHARACTERS_MAX} characters`;
+  const reason = isText ? length : 'it contains white space or control characters';
   const message = `${quote(id.value)} is not a valid metric name: ${reason}.`;
   reportInvalid(
     id,

@@ -10,6 +10,7 @@ import {
 } from '#shared/job-file/parser/findings.ts';
 import { parseNumber } from '#shared/job-file/parser/read-values.ts';
 import { hasProblemAt, quote } from '#shared/job-file/parser/record-findings.ts';
+import { isReservedName } from '#shared/job-file/tuning/reserved-names.ts';
 import { KINDS, resolveAlias, SCALES } from '#shared/job-file/tuning/study-enums.ts';
 
 /** Larger searches are not feasible, and each parameter is an argument of the program. Includes children. */
@@ -88,10 +89,15 @@ function checkId({ draft, hasProblem }: ParameterReading, findings: Findings): s
     }
     return null;
   }
-  if (!/[\s=\p{Cc}\p{Cs}]/u.test(id.value)) {
+  const reason = isReservedName(id.value)
+    ? 'it is reserved'
+    : /[\s=\p{Cc}\p{Cs}]/u.test(id.value)
+      ? 'it is passed to the program as a flag'
+      : null;
+  if (reason === null) {
     return id.value;
   }
-  const message = `${quote(id.value)} is not a valid parameter name: it is passed to the program as a flag.`;
+  const message = `${quote(id.value)} is not a valid parameter name: ${reason}.`;
   const remedy = 'Write a name without spaces and equals signs, such as learning_rate.';
   reportInvalid(id, { code: 'INVALID_PARAMETER_NAME', message, remedy }, findings);
   return null;

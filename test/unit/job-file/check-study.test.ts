@@ -202,6 +202,7 @@ describe('a metric', () => {
     ['a missing name', metric({ id: undefined }), 'METRIC_MISSING metric.metricId'],
     ['a missing goal', metric({ goal: undefined }), 'METRIC_MISSING metric.goal'],
     ['a name of 129 characters', metric({ id: located('a'.repeat(129), 'id') }), 'INVALID_METRIC_ID id'],
+    ['a reserved name', metric({ id: located('__proto__', 'id') }), 'INVALID_METRIC_ID id'],
     ['a name with a space', metric({ id: located('a b', 'id') }), 'INVALID_METRIC_ID id'],
     ['an unknown goal', metric({ goal: located('max', 'goal') }), 'UNKNOWN_GOAL goal'],
     ['a placeholder as goal', metric({ goal: located('{{GOAL}}', 'goal') }), 'PLACEHOLDER goal'],

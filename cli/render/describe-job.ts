@@ -1,4 +1,5 @@
 import type { Output } from '#cli/core/command.ts';
+import { programName } from '#cli/core/program-name.ts';
 import { describeWarnings } from '#cli/render/describe-report.ts';
 import { formatAgo, formatDuration, formatMoment } from '#cli/render/format.ts';
 import { formatTable } from '#cli/render/format-table.ts';
@@ -42,7 +43,7 @@ function listFacts(job: JobView, nowMs: number): Facts {
       `${count} ${role} on ${machineType}${accelerator ? ` with ${accelerator}` : ''}`,
   );
   return [
-    ['trial', job.trial && `trial ${job.trial.trialId} of tuning ${job.trial.tuningId}`],
+    ['trial', job.trial && describeTrial(job.trial)],
     ['created', formatMoment(job.createTime, nowMs)],
     ['started', job.startTime && formatMoment(job.startTime, nowMs)],
     ['ended', job.endTime && formatMoment(job.endTime, nowMs)],
@@ -61,6 +62,10 @@ function listFacts(job: JobView, nowMs: number): Facts {
     ],
     ['price', describePrice(price)],
   ];
+}
+
+function describeTrial({ tuningId, trialId }: NonNullable<JobView['trial']>): string {
+  return `${trialId} of tuning ${tuningId}; for its values and measurements: ${programName()} trials ${tuningId} ${trialId}`;
 }
 
 /** The cause of the wait and its remedy. The remedy of a stockout in CAUSES is for a job that failed because of it. */

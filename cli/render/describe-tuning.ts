@@ -94,7 +94,7 @@ export function describeProgress({ completedTrialCount, trialsMax, counts }: Tun
     [counts.stoppedEarly, 'stopped early'],
     [counts.infeasible, 'infeasible'],
     [counts.failed, 'failed'],
-    [counts.lost, 'lost and repeated'],
+    [counts.lost, 'lost'],
   ] as const;
   const details = parts.flatMap(([count, name]) => (count === 0 ? [] : [`${count} ${name}`]));
   return `${completedTrialCount} of ${trialsMax} trials${running}${details.length === 0 ? '' : ` (${details.join(', ')})`}`;
@@ -120,13 +120,14 @@ export function describeResult({ tuning }: TuningJob): string {
   return parts.join('; ');
 }
 
-function describeCost({ price, tuning }: TuningJob): string {
+function describeCost({ price, tuning, endTime }: TuningJob): string {
   const limit = tuning.maxCostUsd === null ? '' : `, of at most ${formatUsd(tuning.maxCostUsd)}`;
   if (price.totalUsd === null) {
     return 'unknown for these machines';
   }
   const rate = price.perHourUsd === null ? '' : `; an hour of a trial is ${formatUsd(price.perHourUsd)}`;
-  return `${formatUsd(price.totalUsd)} so far on Google Cloud${limit}${rate} (list prices as of ${price.asOf})`;
+  const soFar = endTime === null ? ' so far' : '';
+  return `${formatUsd(price.totalUsd)}${soFar} on Google Cloud${limit}${rate} (list prices as of ${price.asOf})`;
 }
 
 function describeForecast({ forecast }: TuningView): string | null {

@@ -42,7 +42,12 @@ export function formatOptunaJournal(jobId: string, tuning: TuningView, trials: r
       ...study,
       system_attr: { 'study:metric_names': [tuning.metricId] },
     },
-    { op_code: OPERATIONS.SET_STUDY_USER_ATTR, ...study, user_attr: attributes },
+    // One attribute a record, or Optuna fails to read it.
+    ...Object.entries(attributes).map(([name, value]) => ({
+      op_code: OPERATIONS.SET_STUDY_USER_ATTR,
+      ...study,
+      user_attr: { [name]: value },
+    })),
     ...trials.map((trial) => ({ op_code: OPERATIONS.CREATE_TRIAL, ...study, ...toTrial(trial, tuning) })),
   ];
   return records.map((record) => `${JSON.stringify(record)}\n`).join('');

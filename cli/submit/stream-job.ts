@@ -36,7 +36,7 @@ function createTrialPrinter({ io, print }: Invocation): (job: JobView, ended: re
     if (isFirst) {
       isFirst = false;
       const lines = [
-        `Job ${jobId} ${describeSearch(tuning)}: ${tuning.trialsMax} trials, ${tuning.parallelTrialsMax} at a time.`,
+        `Job ${jobId} runs ${tuning.trialsMax} trials, ${tuning.parallelTrialsMax} at a time: it ${describeSearch(tuning)}.`,
         `Each trial has a log of its own: ${programName()} jobs stream-logs ${jobId} --trial N`,
       ];
       io.stderr.write(`${lines.join('\n')}\n`);

@@ -101,7 +101,7 @@ async function followSearch(
       const { tuning } = polled;
       if (isFirst) {
         isFirst = false;
-        const text = `${jobId} ${describeSearch(tuning)}: ${tuning.trialsMax} trials, ${tuning.parallelTrialsMax} at a time`;
+        const text = `${jobId} runs ${tuning.trialsMax} trials, ${tuning.parallelTrialsMax} at a time: it ${describeSearch(tuning)}`;
         cloud.progress.print({ event: 'search', trialsMax: tuning.trialsMax }, text);
       }
       for (const trial of ended) {

@@ -131,8 +131,14 @@ describe('exporting trials', () => {
       { op_code: 0, worker_id, study_name: 'search', directions: [2] },
       { op_code: 3, worker_id, study_id: 0, system_attr: { 'study:metric_names': ['accuracy'] } },
     ]);
-    const [, , , first, second, third, fourth, fifth] = records;
-    expect(records).toHaveLength(8);
+    const [, , ...attributes] = records.slice(0, 5);
+    expect(attributes.map(({ op_code, user_attr }) => [op_code, user_attr])).toEqual([
+      [2, { job_id: 'search' }],
+      [2, { algorithm: 'BAYESIAN' }],
+      [2, { early_stopping: 'MEDIAN' }],
+    ]);
+    const [first, second, third, fourth, fifth, ...others] = records.slice(5);
+    expect(others).toEqual([]);
     expect(second).toEqual({
       op_code: 4,
       worker_id,

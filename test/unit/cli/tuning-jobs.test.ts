@@ -58,6 +58,7 @@ describe('jobs describe of a tuning', () => {
     const { stdout } = await cli('jobs', 'describe', 'search');
     expect(stdout).toContain('stopped     the limit of the cost was reached');
     expect(stdout).not.toContain('forecast');
+    expect(stdout).toContain('$0.0016 on Google Cloud');
   });
 
   it('has AI Platform’s trainingOutput as JSON, best trial first', async () => {
@@ -86,7 +87,9 @@ describe('jobs describe of a tuning', () => {
 
   it('names the tuning of a trial’s job', async () => {
     cloud.jobs.set('search_trial_2', [viewOf('search_trial_2', { trial: { tuningId: 'search', trialId: '2' } })]);
-    expect((await cli('jobs', 'describe', 'search_trial_2')).stdout).toContain('trial 2 of tuning search');
+    expect((await cli('jobs', 'describe', 'search_trial_2')).stdout).toContain(
+      '2 of tuning search; for its values and measurements: npx dropforge trials search 2',
+    );
   });
 });
 

@@ -2,6 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { OFFLINE_CONTEXT } from '#cli/submit/job-file.ts';
+import { validateJobFile } from '#shared/job-file/validate-job-file.ts';
 import { compareCorpus } from './compare-corpus.ts';
 import { expandVariables } from './expand-variables.ts';
 import { KNOWN_DISAGREEMENTS } from './known-disagreements.ts';
@@ -30,6 +32,17 @@ if (corpus === null) {
       expect(found.sort()).toEqual(Object.keys(KNOWN_DISAGREEMENTS).sort());
     });
 
+    it('run if they tune, unless they use another feature that is not supported', () => {
+      const tunings = corpus.jobFiles
+        .map(({ file, bytes }) => validateJobFile(bytes, { fileName: file, context: OFFLINE_CONTEXT }))
+        .filter(({ verdict, trials }) => verdict === 'valid' && trials !== null);
+      const reasons = tunings.flatMap(({ isRunnable, warnings }) =>
+        isRunnable ? [] : warnings.filter(({ code }) => code === 'UNSUPPORTED_FIELD').map(({ message }) => message),
+      );
+      expect(tunings.length).toBeGreaterThan(50);
+      expect(reasons.filter((reason) => !/is a container|own program|service account|TPU/.test(reason))).toEqual([]);
+    });
+
     it('agree in at least 99 % of the files', () => {
       const wrong = new Set(disagreements.filter(({ what }) => what !== 'trials').map(({ file }) => file));
       expect(wrong.size / corpus.jobFiles.length).toBeLessThanOrEqual(0.01);
@@ -49,8 +62,8 @@ if (corpus === null) {
       outcomes = all.filter((outcome) => outcome !== null);
     });
 
-    it('are mostly of the two supported commands', () => {
-      expect(outcomes.length / corpus.commandLines.length).toBeGreaterThan(0.9);
+    it('are mostly of the three supported commands', () => {
+      expect(outcomes.length / corpus.commandLines.length).toBeGreaterThan(0.95);
     });
 
     it('are rejected only for unsupported features, or for values of variables and files that are missing here', () => {
@@ -59,6 +72,12 @@ if (corpus === null) {
         /^error: (UNSUPPORTED_FIELD|PLACEHOLDER|MISSING_FIELD|INVALID_JOB_DIR|INVALID_PACKAGE_URI|NOT_INSTALLABLE)[: ]|^dropforge: The job file .* cannot be read|cannot be read|is not a Python package: it has no __init__.py/m;
       expect(rejections.filter((text) => !reason.test(text))).toEqual([]);
       expect(outcomes.filter(({ text }) => /FLAG_NOT_IN_FORM|^\s+at .*:\d+:\d+/m.test(text))).toEqual([]);
+    });
+
+    it('are accepted if they tune', () => {
+      const tunings = outcomes.filter(({ line }) => line.includes('hp-tuning-jobs'));
+      expect(tunings.map(({ code, text }) => (code === 0 ? 0 : text))).toEqual(tunings.map(() => 0));
+      expect(tunings.length).toBeGreaterThan(0);
     });
 
     it('have no usage error, except for arguments that gcloud rejects, too', () => {

@@ -14,12 +14,15 @@ const CONFIGS = {
   'jobs submit training': 'trainingInput: {}\n',
   'custom-jobs create':
     'workerPoolSpecs:\n- machineSpec: {machineType: n1-standard-4}\n  replicaCount: 1\n  containerSpec: {imageUri: gcr.io/p/i}\n',
+  'hp-tuning-jobs create':
+    'studySpec:\n  metrics: [{metricId: a, goal: MAXIMIZE}]\n  parameters: [{parameterId: b, doubleValueSpec: {minValue: 0, maxValue: 1}}]\ntrialJobSpec:\n  workerPoolSpecs:\n  - machineSpec: {machineType: n1-standard-4}\n    replicaCount: 1\n    pythonPackageSpec: {packageUris: [gs://my-bucket/p.tar.gz], pythonModule: t, executorImageUri: us-docker.pkg.dev/vertex-ai/training/tf-cpu.2-11.py310:latest}\n',
 } as const;
 
 /** The gcloud commands and the commands that replace them. */
 const COMMANDS: readonly (readonly [RegExp, keyof typeof CONFIGS])[] = [
   [/^gcloud\s+(alpha\s+|beta\s+)?(ml-engine|ai-platform)\s+jobs\s+submit\s+training\b/, 'jobs submit training'],
   [/^gcloud\s+(alpha\s+|beta\s+)?ai\s+custom-jobs\s+create\b/, 'custom-jobs create'],
+  [/^gcloud\s+(alpha\s+|beta\s+)?ai\s+hp-tuning-jobs\s+create\b/, 'hp-tuning-jobs create'],
 ];
 
 /** Runs a gcloud line as a Dropforge command with --dry-run; null if it is another command. */

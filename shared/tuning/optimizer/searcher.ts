@@ -21,6 +21,9 @@ const PENDING_DISTANCE_MIN = 0.01;
 const CANDIDATES_MIN = 150;
 const CANDIDATES_MAX = 300;
 const CANDIDATE_PRODUCTS_MAX = 1e7;
+const START_CANDIDATES = 32;
+/** Success is 1, failure -1, and what is unknown 0. */
+const EXPECTED_FAILURE = -0.1;
 
 export type SearchStep = {
   readonly pending: readonly Point[];
@@ -42,7 +45,7 @@ export function createSearcher(
   const startCount = Math.min(8, Math.max(4, space.dimensions.length + 1));
   // If most trials fail, waiting for more that succeed would be a random search.
   if (data.points.length < (data.failed.length > 20 ? 2 : startCount)) {
-    return createStart(space, { seed, isEmpty: data.points.length + data.failed.length === 0 });
+    return createStart(space, { data, seed });
   }
   const fitted = fitModel(data, space);
   const cautious = {
@@ -102,16 +105,48 @@ function areNear({ dimensions }: SearchSpace, one: Point, other: Point): boolean
   });
 }
 
-/** A middle point first, then points that cover the space evenly. */
-function createStart(space: SearchSpace, { seed, isEmpty }: { seed: string; isEmpty: boolean }): Searcher {
-  const halton = createHalton(space.dimensions.length, seed);
-  const middle = new Float64Array(space.dimensions.length).fill(0.5);
+/**
+ * A middle point first, then points that cover the space evenly. Once trials have failed, a point that is expected to
+ * fail is replaced by one of START_CANDIDATES others: failures alone would otherwise teach nothing until the model
+ * begins, and a category that always fails would be tried as often as the others.
+ */
+function createStart(
+  space: SearchSpace,
+  { data, seed }: { readonly data: TrialData; readonly seed: string },
+): Searcher {
+  const { length } = space.dimensions;
+  const halton = createHalton(length, seed);
+  const isEmpty = data.points.length + data.failed.length === 0;
+  const failureModel = data.failed.length === 0 ? null : modelFailures(data, fitFailures(data, space), space);
+  const toPoint = (samples: Float64Array) => pointFromSamples(space, samples);
+  const samplesAt = (ordinal: number) =>
+    ordinal === 0 && isEmpty ? new Float64Array(length).fill(0.5) : halton(ordinal);
   return {
     search({ ordinal, isTaken }) {
-      const point = pointFromSamples(space, ordinal === 0 && isEmpty ? middle : halton(ordinal));
-      return isTaken(point) ? undefined : point;
+      const first = toPoint(samplesAt(ordinal));
+      const success = (point: Point) => failureModel?.predict(point).mean ?? 0;
+      if (success(first) >= EXPECTED_FAILURE) {
+        return isTaken(first) ? undefined : first;
+      }
+      const others = createHalton(length, `${seed}/${ordinal}/start`);
+      const candidates = [first, ...Array.from({ length: START_CANDIDATES }, (_, index) => toPoint(others(index)))]
+        .filter((point) => !isTaken(point))
+        .map((point) => ({ point, mean: success(point) }));
+      // The first that may succeed, not the most probable one: the points should still cover the space.
+      const chosen = candidates.find(({ mean }) => mean >= EXPECTED_FAILURE);
+      return (chosen ?? candidates.sort((a, b) => b.mean - a.mean)[0])?.point;
     },
   };
+}
+
+/** Which parameters the failures depend on; as far apart as the priors say if none or all trials have failed. */
+function fitFailures({ points, failed }: TrialData, space: SearchSpace): Hyperparameters {
+  const both = [...selectEvenly(points, FIT_TRIALS_MAX / 2), ...selectEvenly(failed, FIT_TRIALS_MAX / 2)];
+  const targets = both.map((point) => (failed.includes(point) ? -1 : 1));
+  const mean = targets.reduce((sum, target) => sum + target, 0) / targets.length;
+  const deviation = Math.sqrt(Math.max(1e-9, 1 - mean * mean));
+  const standardized = Float64Array.from(targets, (target) => (target - mean) / deviation);
+  return fitHyperparameters(observationsOf({ points: both, targets: standardized }, space));
 }
 
 function fitModel(data: TrialData, space: SearchSpace): Hyperparameters {

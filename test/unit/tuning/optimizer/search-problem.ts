@@ -38,8 +38,8 @@ export const NETWORK: SearchProblem = {
   },
 };
 
-const X: Parameter = { id: 'x', space: { kind: 'DOUBLE', min: -5, max: 10 }, scale: 'LINEAR', children: [] };
-const Y: Parameter = { id: 'y', space: { kind: 'DOUBLE', min: 0, max: 15 }, scale: 'LINEAR', children: [] };
+export const X: Parameter = { id: 'x', space: { kind: 'DOUBLE', min: -5, max: 10 }, scale: 'LINEAR', children: [] };
+export const Y: Parameter = { id: 'y', space: { kind: 'DOUBLE', min: 0, max: 15 }, scale: 'LINEAR', children: [] };
 
 /** Branin's function: three equal optima in curved valleys. */
 export const BRANIN: SearchProblem = {

@@ -4,7 +4,7 @@ import type { Parameter } from '#shared/domain/study.ts';
 import { type SuggestRequest, suggest } from '#shared/tuning/optimizer/suggest.ts';
 import type { FinishedTrial } from '#shared/tuning/optimizer/trial-data.ts';
 import type { Values } from '#shared/tuning/trial.ts';
-import { BRANIN, FAILING, median, NETWORK, type SearchProblem, search } from './search-problem.ts';
+import { BRANIN, FAILING, median, NETWORK, type SearchProblem, search, X, Y } from './search-problem.ts';
 
 const SEEDS = ['a', 'b', 'c', 'd', 'e'];
 
@@ -86,6 +86,22 @@ describe('a Bayesian search', () => {
       trials.filter(({ objective }) => objective === null).length;
     expect(countFailed(finished)).toBeLessThan(countFailed(random));
     expect(lowest(finished)).toBeLessThan(lowest(random) / 50);
+  });
+
+  it('learns from failures before it has enough trials to model the objective', () => {
+    const kind: Parameter = {
+      id: 'kind',
+      space: { kind: 'CATEGORICAL', values: ['works', 'always fails'] },
+      scale: 'NONE',
+      children: [],
+    };
+    const objective = (values: Values) => (values.kind === 'works' ? (BRANIN.objective(values) ?? 0) : null);
+    const failures = SEEDS.map((seed) => {
+      const options = { algorithm: 'BAYESIAN', seed, trials: 9 } as const;
+      const trials = search({ parameters: [X, Y, kind], objective }, options);
+      return trials.filter((trial) => trial.objective === null).length;
+    });
+    expect(median(failures)).toBeLessThanOrEqual(2);
   });
 
   it('goes on from the trials of an earlier tuning', () => {

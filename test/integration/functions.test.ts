@@ -10,6 +10,7 @@ import { type EmbeddedPorts, openEmbeddedPorts } from '#infra/embedded/embedded-
 import { type FunctionServers, startFunctionServers } from '#infra/embedded/function-servers.ts';
 import { createLogger } from '#shared/observability/logger.ts';
 import heartbeat from '#shared/protocol/golden/heartbeat-running.json' with { type: 'json' };
+import { runningTrial, searchingTuning } from '../support/domain/example-tuning.ts';
 import { jobFile, packFiles, packProgram } from '../support/e2e/cloud-under-test.ts';
 import { SCHEMA_FUNCTIONS } from '../support/functions/message-content.ts';
 
@@ -178,6 +179,23 @@ it('responds to a transient error with 500, so that the message is redelivered',
 
   isStoreDown = false;
   expect((await push('teardown', message)).status).toBe(204);
+});
+
+it('handles a step of a tuning, and has it redelivered after a transient error', async () => {
+  const { tunings, jobs } = ports.functions;
+  const running = [{ ordinal: 1, jobId: 'study_trial_1', since: 0, checkedAt: 0, isStopping: false, lostBefore: 0 }];
+  const tuning = searchingTuning({ tuningId: 'study', running });
+  await tunings.create(tuning, []);
+  const trials = [runningTrial(1, { tuningId: 'study' })];
+  await tunings.commit({ expectedRevision: 1, eventId: 'e', tuning, trials, effects: [] });
+  const message = JSON.stringify({ type: 'START_TRIAL', tuningId: 'study', ordinal: 1 });
+
+  isStoreDown = true;
+  expect((await push('tuning', message)).status).toBe(500);
+  isStoreDown = false;
+  expect((await push('tuning', message)).status).toBe(204);
+
+  expect((await jobs.read('study_trial_1'))?.job).toMatchObject({ status: 'QUEUED', trial: { ordinal: 1 } });
 });
 
 it('records a dead letter on its job', async () => {

@@ -1,0 +1,125 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type Database, openDatabase } from '#infra/embedded/data-dir/database.ts';
+import { openSqliteCurveStore } from '#infra/embedded/job-state/curve-store.ts';
+import { openSqliteJobStore } from '#infra/embedded/job-state/job-store.ts';
+import { openSqliteReplicaStore } from '#infra/embedded/job-state/replica-store.ts';
+import { openSqliteTuningStore } from '#infra/embedded/job-state/tuning-store.ts';
+import { type ApiPorts, createApiApp } from '#shared/api/api-app.ts';
+import { TIMEOUTS } from '#shared/domain/timeouts.ts';
+import { jobAfter, queuedJob } from '../support/domain/example-job.ts';
+import { exampleCurve, runningTrial, searchingTuning, succeededTrial } from '../support/domain/example-tuning.ts';
+
+const RUNNING = {
+  ordinal: 4,
+  jobId: 'digits_trial_4',
+  since: 1_000,
+  checkedAt: 1_000,
+  isStopping: false,
+  lostBefore: 0,
+};
+const best = { ordinal: 2, objective: 0.9, at: 62_000, afterTrials: 2 };
+
+let database: Database;
+let ports: ApiPorts;
+
+beforeEach(async () => {
+  database = openDatabase(':memory:');
+  ports = {
+    jobs: openSqliteJobStore(database),
+    replicas: openSqliteReplicaStore(database),
+    tunings: openSqliteTuningStore(database),
+    curves: openSqliteCurveStore(database),
+    bus: { publish: async () => 'id' },
+    timeouts: TIMEOUTS,
+    clock: { now: () => 100_000 },
+    logs: {
+      write: async () => undefined,
+      read: async () => ({ entries: [], cursor: '' }),
+    } as unknown as ApiPorts['logs'],
+  };
+  const tuning = searchingTuning({ createdAt: 5_000, running: [RUNNING], best, suggestedCount: 4, asked: null });
+  await ports.tunings.create(tuning, []);
+  const trials = [succeededTrial(1, 0.5), succeededTrial(2, 0.9), succeededTrial(3, 0.7), runningTrial(4)];
+  await ports.tunings.commit({ expectedRevision: 1, eventId: 'e', tuning, trials, effects: [] });
+  await ports.jobs.create({ ...queuedJob(), jobId: 'plain', createdAt: 1_000 }, []);
+  const trial = { tuningId: 'digits', ordinal: 4, metricIds: ['accuracy'] };
+  const job = jobAfter(queuedJob(), ['PLACEMENT_CHOSEN', 1_000], ['VMS_CREATED', 2_000], ['REPLICA_STARTED', 3_000]);
+  await ports.jobs.create({ ...job, jobId: 'digits_trial_4', trial }, []);
+  await ports.curves.write(exampleCurve(4, [0.1, 0.2]));
+});
+afterEach(() => database.close());
+
+type Answer = { readonly status: number; readonly body: Record<string, unknown> & { readonly error?: object } };
+
+async function call(path: string, method = 'GET'): Promise<Answer> {
+  const response = await createApiApp(ports).request(path, { method });
+  return { status: response.status, body: (await response.json()) as Answer['body'] };
+}
+
+describe('the API', () => {
+  it('lists jobs and tunings together, without the jobs of trials', async () => {
+    const { body } = await call('/v1/jobs');
+    expect(body).toMatchObject({ jobs: [{ jobId: 'digits', tuning: { best: { trialId: '2' } } }, { jobId: 'plain' }] });
+    expect(body.nextPageToken).toBeUndefined();
+    const first = await call('/v1/jobs?pageSize=1');
+    expect(first.body).toMatchObject({ jobs: [{ jobId: 'digits' }], nextPageToken: '5000.digits' });
+    expect((await call('/v1/jobs?pageSize=1&pageToken=5000.digits')).body).toMatchObject({
+      jobs: [{ jobId: 'plain' }],
+    });
+  });
+
+  it('describes a tuning, and the job of a trial with its tuning', async () => {
+    expect((await call('/v1/jobs/digits')).body).toMatchObject({
+      state: 'RUNNING',
+      tuning: { counts: { running: 1 }, best: { objective: 0.9 } },
+    });
+    expect((await call('/v1/jobs/digits_trial_4')).body).toMatchObject({
+      state: 'RUNNING',
+      tuning: null,
+      trial: { tuningId: 'digits', trialId: '4' },
+    });
+  });
+
+  it('lists trials page by page, with what running ones have reported', async () => {
+    const { body } = await call('/v1/jobs/digits/trials?pageSize=3');
+    expect(body).toMatchObject({ trials: [{ trialId: '1' }, { trialId: '2' }, { trialId: '3' }], nextPageToken: '3' });
+    const rest = (await call('/v1/jobs/digits/trials?pageSize=3&pageToken=3')).body;
+    expect(rest).toMatchObject({ trials: [{ trialId: '4', state: 'ACTIVE', objective: 0.2, step: 1 }] });
+    expect(rest.nextPageToken).toBeUndefined();
+  });
+
+  it('shows one trial with its curve', async () => {
+    const { points } = exampleCurve(4, [0.1, 0.2]);
+    expect((await call('/v1/jobs/digits/trials/4')).body).toMatchObject({ trialId: '4', curve: points });
+    expect((await call('/v1/jobs/digits/trials/1')).body).toMatchObject({ state: 'SUCCEEDED', curve: [] });
+  });
+
+  it('says what does not exist, and what is not a number', async () => {
+    const messages = await Promise.all(
+      [
+        '/v1/jobs/digits/trials/9',
+        '/v1/jobs/plain/trials',
+        '/v1/jobs/digits_trial_4/trials',
+        '/v1/jobs/unknown/trials',
+        '/v1/jobs/digits/trials/first',
+        '/v1/jobs/digits/trials?pageSize=501',
+      ].map(async (path) => {
+        const { status, body } = await call(path);
+        return [status, (body.error as { message: string }).message];
+      }),
+    );
+    expect(messages).toEqual([
+      [404, 'Job digits has no trial 9.'],
+      [404, 'Job plain tunes no hyperparameters, so it has no trials.'],
+      [404, 'Job digits_trial_4 tunes no hyperparameters, so it has no trials.'],
+      [404, 'Job unknown does not exist.'],
+      [400, 'first is not a valid trial id.'],
+      [400, '501 is not an integer from 1 to 500.'],
+    ]);
+  });
+
+  it('cancels a tuning', async () => {
+    const { body } = await call('/v1/jobs/digits:cancel', 'POST');
+    expect(body).toMatchObject({ state: 'CANCELLING', tuning: { stopReason: 'CANCELLED' } });
+  });
+});

@@ -49,6 +49,7 @@ function listFacts(job: TuningJob, nowMs: number): readonly (readonly [string, s
     ['tuning', describeSearch(tuning)],
     ['progress', describeProgress(tuning)],
     ['best', tuning.best && describeBest(tuning, tuning.best)],
+    ['recommended', tuning.recommended && describeRecommended(tuning, tuning.recommended)],
     ['cost', describeCost(job)],
     ['forecast', describeForecast(tuning)],
     ['stopped', job.endTime && describeStop(tuning)],
@@ -104,6 +105,13 @@ function describeBest({ metricId }: TuningView, best: TrialView): string {
   const objective = best.objective === null ? '' : ` ${formatNumber(best.objective)}`;
   const step = best.step === null ? '' : ` at step ${formatNumber(best.step)}`;
   return `trial ${best.trialId}: ${metricId}${objective}${step}\n              ${formatParameters(best)}`;
+}
+
+/** Set if the metric is noisy: the best report was also lucky. */
+function describeRecommended({ metricId }: TuningView, found: NonNullable<TuningView['recommended']>): string {
+  const { trial, expectedObjective } = found;
+  const expected = `${metricId} ${formatNumber(expectedObjective)} expected, given the noise of all trials`;
+  return `trial ${trial.trialId}: ${expected}\n              ${formatParameters(trial)}`;
 }
 
 /** The result of a tuning in one line: `12 of 40 trials, best trial 7: accuracy 0.9833 with learning_rate=0.03`. */

@@ -44,7 +44,7 @@ export const tuningViewSchema = z.object({
   earlyStopping: z.enum(['MEDIAN', 'ASHA']).nullable(),
   trialsMax: z.int(),
   parallelTrialsMax: z.int(),
-  /** Trials that have ended. */
+  /** Trials that have ended, without those that were lost. */
   completedTrialCount: z.int(),
   counts: z.object({
     succeeded: z.int(),
@@ -55,6 +55,12 @@ export const tuningViewSchema = z.object({
     running: z.int(),
   }),
   best: trialViewSchema.nullable(),
+  /**
+   * The trial whose values are expected to be best, given the results of all trials, with the objective that they are
+   * expected to have. Set when the tuning has ended, if the metric is so noisy that another trial reported the best
+   * one, which was also lucky.
+   */
+  recommended: z.object({ trial: trialViewSchema, expectedObjective: z.number() }).nullable().default(null),
   /** Why the tuning ended; null while it runs. */
   stopReason: z.string().nullable(),
   maxCostUsd: z.number().nullable(),

@@ -6,8 +6,15 @@ import { openSqliteReplicaStore } from '#infra/embedded/job-state/replica-store.
 import { openSqliteTuningStore } from '#infra/embedded/job-state/tuning-store.ts';
 import { type ApiPorts, createApiApp } from '#shared/api/api-app.ts';
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
+import { jobViewSchema } from '#shared/protocol/report.ts';
 import { jobAfter, queuedJob } from '../support/domain/example-job.ts';
-import { exampleCurve, runningTrial, searchingTuning, succeededTrial } from '../support/domain/example-tuning.ts';
+import {
+  closedTuning,
+  exampleCurve,
+  runningTrial,
+  searchingTuning,
+  succeededTrial,
+} from '../support/domain/example-tuning.ts';
 
 const RUNNING = {
   ordinal: 4,
@@ -116,6 +123,32 @@ describe('the API', () => {
       [400, 'first is not a valid trial id.'],
       [400, '501 is not an integer from 1 to 500.'],
     ]);
+  });
+
+  it('recommends another trial than the best reported one of a noisy metric, once the tuning has ended', async () => {
+    const noisy = (index: number) => 0.2 * (((index * 7_919) % 31) / 31 - 0.5);
+    const objectiveAt = (rate: number, noise: number) => 1 - (Math.log10(rate) + 1) ** 2 / 4 + noise;
+    for (const [tuningId, noise] of [
+      ['noisy', noisy],
+      ['exact', () => 0],
+    ] as const) {
+      const trials = Array.from({ length: 40 }, (_, index) => {
+        const rate = 10 ** (-3 + (3 * index) / 39);
+        return succeededTrial(index + 1, objectiveAt(rate, noise(index)), { tuningId, values: { rate } });
+      });
+      const objectives = trials.map(({ outcome }) => (outcome?.kind === 'SUCCEEDED' ? outcome.objective : 0));
+      const ordinal = objectives.indexOf(Math.max(...objectives)) + 1;
+      const counts = { succeeded: 40, stoppedEarly: 0, infeasible: 0, failed: 0, lost: 0 };
+      const tuning = { ...closedTuning(), tuningId, counts, best: { ...best, ordinal } };
+      await ports.tunings.create(searchingTuning({ tuningId }), []);
+      await ports.tunings.commit({ expectedRevision: 1, eventId: 'e', tuning, trials, effects: [] });
+    }
+    const recommendedOf = async (id: string) => jobViewSchema.parse((await call(`/v1/jobs/${id}`)).body).tuning;
+    expect(await recommendedOf('exact')).toMatchObject({ recommended: null });
+    const { recommended, best: reported } = (await recommendedOf('noisy')) ?? {};
+    expect(recommended?.trial.trialId).not.toBe(reported?.trialId);
+    expect(Math.log10(Number(recommended?.trial.parameters.rate))).toBeCloseTo(-1, 0);
+    expect(recommended?.expectedObjective).toBeCloseTo(1, 0);
   });
 
   it('cancels a tuning', async () => {

@@ -9,6 +9,8 @@ import { rfc3339, viewCause, viewMachines, viewWait } from '#shared/use-cases/re
 /** What is read besides the tuning itself. */
 export type TuningFacts = {
   readonly best: TrialView | null;
+  /** Null in lists. */
+  readonly recommended?: TuningView['recommended'];
   /** The jobs of the trials that have not ended; empty in lists, whose prices leave them out. */
   readonly jobs: readonly Job[];
   readonly now: TimestampMs;
@@ -49,10 +51,10 @@ function viewTrialsWait(jobs: readonly Job[]): JobView['waitingFor'] {
   return waits.every((wait) => wait !== null) ? (waits[0] ?? null) : null;
 }
 
-function viewSearch(tuning: Tuning, { best, jobs, now }: TuningFacts): TuningView {
+function viewSearch(tuning: Tuning, { best, recommended = null, jobs, now }: TuningFacts): TuningView {
   const { study, counts, running, stopReason, resumes } = tuning;
   const { id, goal } = objectiveMetricOf(study);
-  const { succeeded, infeasible, failed, lost } = counts;
+  const { succeeded, infeasible, failed } = counts;
   return {
     metricId: id,
     goal,
@@ -60,9 +62,10 @@ function viewSearch(tuning: Tuning, { best, jobs, now }: TuningFacts): TuningVie
     earlyStopping: appliedRuleOf(study),
     trialsMax: study.trialsMax,
     parallelTrialsMax: study.parallelTrialsMax,
-    completedTrialCount: succeeded + infeasible + failed + lost,
+    completedTrialCount: succeeded + infeasible + failed,
     counts: { ...counts, running: running.length },
     best,
+    recommended,
     stopReason,
     maxCostUsd: study.maxCostUsd,
     forecast: forecast(tuning, { runningUsd: priceOfRunning(jobs, now), now }),

@@ -1,10 +1,13 @@
 import type { TimestampMs } from '#shared/domain/job.ts';
+import { objectiveMetricOf } from '#shared/domain/study.ts';
 import type { JobStore } from '#shared/ports/job-store.ts';
 import type { ReplicaStore } from '#shared/ports/replica-store.ts';
 import type { CurveStore, TuningStore } from '#shared/ports/tuning-store.ts';
-import type { JobView, TrialView } from '#shared/protocol/report.ts';
+import type { JobView, TrialView, TuningView } from '#shared/protocol/report.ts';
+import { chooseBest } from '#shared/tuning/optimizer/choose-best.ts';
 import type { Curve, Trial } from '#shared/tuning/trial.ts';
 import type { Tuning } from '#shared/tuning/tuning.ts';
+import { finishedOf, listAllTrials } from '#shared/use-cases/read-trials.ts';
 import { viewJob } from '#shared/use-cases/reports/job-view.ts';
 import type { Submitted } from '#shared/use-cases/reports/read-submitted.ts';
 import { viewTrial } from '#shared/use-cases/reports/trial-view.ts';
@@ -24,13 +27,17 @@ export async function viewSubmitted(ports: ViewPorts, submitted: Submitted, now:
     : viewJob(submitted, await ports.replicas.listByJob(submitted.jobId), now);
 }
 
+/** Limit on the trials of a tuning that has a recommendation: each of them is read and compared. */
+const RECOMMENDED_OF_MAX = 2_000;
+
 /** Reads what a tuning's view shows besides the tuning: its best trial, and the jobs of those that run. */
 async function readTuningView(ports: ViewPorts, tuning: Tuning, now: TimestampMs): Promise<JobView> {
-  const [best, ...jobs] = await Promise.all([
+  const [best, recommended, ...jobs] = await Promise.all([
     readBest(ports, tuning, now),
+    readRecommended(ports, tuning, now),
     ...tuning.running.map(async ({ jobId }) => (await ports.jobs.read(jobId))?.job),
   ]);
-  return viewTuning(tuning, { best, jobs: jobs.filter((job) => job !== undefined), now });
+  return viewTuning(tuning, { best, recommended, jobs: jobs.filter((job) => job !== undefined), now });
 }
 
 /** A job or a tuning as an entry of a list: without replicas, and without the jobs of running trials. */
@@ -47,6 +54,24 @@ async function readBest(
 ): Promise<TrialView | null> {
   const trial = best === null ? undefined : await tunings.readTrial(tuningId, best.ordinal);
   return trial === undefined ? null : viewTrial(trial, { study, now });
+}
+
+async function readRecommended(
+  { tunings }: ViewPorts,
+  { status, tuningId, study, counts, best, lastOrdinal }: Tuning,
+  now: TimestampMs,
+): Promise<TuningView['recommended']> {
+  if (status !== 'CLOSED' || counts.succeeded < 2 || lastOrdinal > RECOMMENDED_OF_MAX) {
+    return null;
+  }
+  const trials = (await listAllTrials(tunings, tuningId)).filter((trial) => finishedOf(trial) !== undefined);
+  const finished = trials.flatMap((trial) => finishedOf(trial) ?? []);
+  const { parameters } = study;
+  const chosen = chooseBest({ parameters, goal: objectiveMetricOf(study).goal, finished });
+  const trial = chosen === null ? undefined : trials[chosen.recommended];
+  return chosen === null || trial === undefined || trial.ordinal === best?.ordinal
+    ? null
+    : { trial: viewTrial(trial, { study, now }), expectedObjective: chosen.expected };
 }
 
 /** Reads what the views of trials show besides their records: jobs and last measurements of those that run. */

@@ -1,11 +1,10 @@
 import type { TimestampMs } from '#shared/domain/job.ts';
 import { objectiveMetricOf } from '#shared/domain/study.ts';
 import { suggest } from '#shared/tuning/optimizer/suggest.ts';
-import type { FinishedTrial } from '#shared/tuning/optimizer/trial-data.ts';
 import type { Trial, Values } from '#shared/tuning/trial.ts';
 import type { TuningIn } from '#shared/tuning/tuning.ts';
 import { handleTuningEvent, type TuningEventPorts } from '#shared/use-cases/handle-tuning-event.ts';
-import { listAllTrials } from '#shared/use-cases/list-all-trials.ts';
+import { finishedOf, listAllTrials } from '#shared/use-cases/read-trials.ts';
 
 export type SuggestionRequest = { readonly tuningId: string; readonly from: number; readonly count: number };
 
@@ -53,12 +52,4 @@ async function chooseValues(
     seed: tuningId,
   };
   return suggest(request, count);
-}
-
-/** What a trial says about its values; undefined if nothing, since it has not ended or was lost. */
-function finishedOf({ values, outcome }: Trial): FinishedTrial | undefined {
-  if (outcome === null || outcome.kind === 'LOST') {
-    return undefined;
-  }
-  return { values, objective: outcome.kind === 'SUCCEEDED' ? outcome.objective : null };
 }

@@ -300,6 +300,7 @@ export function tuningOf(overrides: Partial<TuningView> = {}): TuningView {
     completedTrialCount: 0,
     counts: { succeeded: 0, stoppedEarly: 0, infeasible: 0, failed: 0, lost: 0, running: 0 },
     best: null,
+    recommended: null,
     stopReason: null,
     maxCostUsd: null,
     forecast: null,

@@ -1,4 +1,5 @@
 import type { TuningStore } from '#shared/ports/tuning-store.ts';
+import type { FinishedTrial } from '#shared/tuning/optimizer/trial-data.ts';
 import type { Trial } from '#shared/tuning/trial.ts';
 
 const PAGE_COUNT_MAX = 500;
@@ -14,4 +15,12 @@ export async function listAllTrials(tunings: TuningStore, tuningId: string): Pro
       return trials;
     }
   }
+}
+
+/** What a trial says about its values; undefined if nothing, since it has not ended or was lost. */
+export function finishedOf({ values, outcome }: Trial): FinishedTrial | undefined {
+  if (outcome === null || outcome.kind === 'LOST') {
+    return undefined;
+  }
+  return { values, objective: outcome.kind === 'SUCCEEDED' ? outcome.objective : null };
 }

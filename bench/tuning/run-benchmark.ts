@@ -1,4 +1,4 @@
-/** Runs samplers on the problems and appends their regrets to a CSV file, which print-tables.ts reads. */
+/** Runs samplers on the problems and appends their regrets to a CSV file: npm run bench:samplers -- FILE --help */
 import { Command, Option } from 'commander';
 import { listProblems } from './problems/list-problems.ts';
 import { appendRow, runPlan } from './regret-row.ts';

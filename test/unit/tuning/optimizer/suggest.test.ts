@@ -24,7 +24,7 @@ describe('a Bayesian search', () => {
     ['a function with curved valleys', BRANIN],
   ])('is ten times nearer to the optimum of %s than random trials are, after 30 trials', (_, problem) => {
     const regrets = (algorithm: SuggestRequest['algorithm']) =>
-      SEEDS.map((seed) => lowest(search(problem, { algorithm, seed, trials: 30 })));
+      SEEDS.slice(0, 3).map((seed) => lowest(search(problem, { algorithm, seed, trials: 30 })));
     expect(median(regrets('BAYESIAN'))).toBeLessThan(median(regrets('RANDOM')) / 10);
   });
 
@@ -135,6 +135,25 @@ describe('a Bayesian search', () => {
     const foreign = others.map((values) => ({ values, objective: -1e6 }));
     const request = requestAfter(BRANIN, finished);
     expect(suggest({ ...request, finished: [...foreign, ...finished] }, 1)).toEqual(suggest(request, 1));
+  });
+
+  it('takes 10,000 finished and 100 pending trials of 10 parameters into account', () => {
+    const parameters = Array.from({ length: 10 }, (_, index): Parameter => {
+      return { id: `p${index}`, space: { kind: 'DOUBLE', min: 0, max: 1 }, scale: 'LINEAR', children: [] };
+    });
+    const objective = ({ p0, p1 }: Values) => (Number(p0) - 0.3) ** 2 + (Number(p1) - 0.6) ** 2;
+    const request = { ...requestAfter({ parameters, objective }, []), algorithm: 'RANDOM', ordinal: 0 } as const;
+    const drawn = suggest(request, 10_100);
+    const finished = drawn.slice(0, 10_000).map((values) => ({ values, objective: objective(values) }));
+    const all: SuggestRequest = {
+      ...request,
+      algorithm: 'BAYESIAN',
+      finished,
+      pending: drawn.slice(10_000),
+      ordinal: 10_100,
+    };
+    const [values = {}] = suggest(all, 1);
+    expect(objective(values)).toBeLessThan(median(finished.map((trial) => trial.objective)) / 10);
   });
 
   it('tries each combination of a finite space before it repeats one', () => {

@@ -6,7 +6,7 @@ import type { Shape } from './simulated-job.ts';
 import { createWorld, memberOf, type WorldOptions } from './simulated-world.ts';
 import type { Mechanism } from './world-faults.ts';
 
-const FAULTY_STEPS = 2_500;
+export const FAULTY_STEPS = 2_500;
 const CALM_STEPS_MAX = 40_000;
 
 /** Limit on simulated time until a world is at rest once faults have stopped. */
@@ -17,7 +17,7 @@ type Submissions = Readonly<Record<string, Shape | undefined>>;
 
 const CLUSTERS: Submissions = { steady: undefined, wide: undefined, broken: undefined, brittle: undefined };
 
-type World = ReturnType<typeof createWorld>;
+export type World = ReturnType<typeof createWorld>;
 
 export type Scenario = WorldOptions & { readonly submissions?: Submissions };
 
@@ -56,18 +56,21 @@ export async function runSeed(
   }
 }
 
-async function rest(world: World): Promise<void> {
+export async function rest(world: World, calmMsMax = CALM_MS_MAX): Promise<void> {
   const calmSince = world.now();
   for (let step = 0; step < CALM_STEPS_MAX; step += 1) {
-    if (world.now() - calmSince > CALM_MS_MAX || !(await world.isBusy())) {
+    if (world.now() - calmSince > calmMsMax || !(await world.isBusy())) {
       return;
     }
     await world.step();
   }
 }
 
-async function checkRest(world: World): Promise<readonly string[]> {
-  const unpublished = await world.jobs.listJobsWithOutbox(10);
+export async function checkRest(world: World): Promise<readonly string[]> {
+  const unpublished = [
+    ...(await world.jobs.listJobsWithOutbox(10)),
+    ...(await world.tunings.listTuningsWithOutbox(10)),
+  ];
   const vms = world.cloud.all().map(({ vmName, status }) => `VM ${vmName} is still billed (${status})`);
   return [...vms, ...unpublished.map((jobId) => `job ${jobId} still has outbox entries`)];
 }

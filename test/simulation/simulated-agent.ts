@@ -1,5 +1,6 @@
 import { NO_USAGE } from '#shared/domain/replica.ts';
 import type { Heartbeat, HeartbeatAnswer } from '#shared/protocol/heartbeat.ts';
+import type { Measurement } from '#shared/tuning/trial.ts';
 import type { Prng } from './prng.ts';
 import type { Scheduler } from './scheduler.ts';
 import type { SimulatedCloud, SimulatedVm } from './simulated-cloud.ts';
@@ -29,6 +30,8 @@ export type AgentWorld = {
   readonly send: (vm: SimulatedVm, heartbeat: Heartbeat, onAnswer: (answer: HeartbeatAnswer) => void) => void;
   readonly onFinished: (vm: SimulatedVm, exitCode: number) => void;
   readonly onPreempted: (vm: SimulatedVm) => void;
+  /** What the program reports at a step, if it is that of a trial. */
+  readonly measure: (vm: SimulatedVm, step: number) => Measurement['values'] | null;
   /** Whether programs are connected: each fails when it loses another one. Then interruptions are of every kind. */
   readonly isConnected: boolean;
   /** Whether the program of this VM has lost its connection to another one. */
@@ -68,6 +71,7 @@ export function runAgent(world: AgentWorld, vm: SimulatedVm): void {
   let endedAt: number | null = null;
   let rebootedAt: number | null = null;
   let savingBeats: number | null = null;
+  const measurements: Measurement[] = [];
 
   function powerOff(): void {
     hasEnded = true;
@@ -118,6 +122,10 @@ export function runAgent(world: AgentWorld, vm: SimulatedVm): void {
   function handleAnswer(answer: HeartbeatAnswer): void {
     lastAnswerAt = scheduler.now();
     mayStart ||= answer.command === 'CONTINUE';
+    if (answer.isEarlyStop && exit === null) {
+      end(STOPPED);
+      return;
+    }
     if (answer.command === 'STOP' && isRunning()) {
       powerOff();
     }
@@ -140,7 +148,22 @@ export function runAgent(world: AgentWorld, vm: SimulatedVm): void {
     }
   }
 
+  /** The next step of the training. */
+  function train(): 'RUNNING' {
+    world.onRunning(vm);
+    trainBeats -= world.isClusterUp(vm) ? 1 : 0;
+    const step = measurements.length + 1;
+    const values = world.measure(vm, step);
+    if (values !== null) {
+      measurements.push({ step, elapsedMs: step * HEARTBEAT_MS, values });
+    }
+    return 'RUNNING';
+  }
+
   function nextPhase(): Heartbeat['phase'] {
+    if (exit === STOPPED) {
+      return 'EXITED';
+    }
     if (exit === null && savingBeats !== null) {
       endedAt ??= scheduler.now();
       savingBeats -= 1;
@@ -158,9 +181,7 @@ export function runAgent(world: AgentWorld, vm: SimulatedVm): void {
       return end({ ...exited(1), evidence: ['RuntimeError: Connection closed by peer'] });
     }
     if (endedAt === null && (trainBeats > 0 || exitCode === null)) {
-      world.onRunning(vm);
-      trainBeats -= world.isClusterUp(vm) ? 1 : 0;
-      return 'RUNNING';
+      return train();
     }
     finish(exitCode ?? 0);
     if (exit === null && uploadBeats > 0) {
@@ -176,6 +197,8 @@ export function runAgent(world: AgentWorld, vm: SimulatedVm): void {
     const pendingExit = savingBeats === null ? exited(world.exitCodeOf(vm)) : PREEMPTED;
     return {
       ...(phase === 'UPLOADING' && { pendingExit }),
+      // All of them, as an agent does none of whose heartbeats was answered.
+      ...(measurements.length > 0 && { measurements }),
       ...(savingBeats !== null && {
         notice: { isStopping: true, secondsLeft: null, message: 'Compute Engine is preempting the VM.' },
       }),
@@ -218,6 +241,7 @@ function exited(exitCode: number | null): ExitReport {
 }
 
 const PREEMPTED: ExitReport = { ...exited(0), reason: 'PREEMPTED' };
+const STOPPED: ExitReport = { ...exited(0), reason: 'STOPPED' };
 
 function heartbeatOf(
   vm: SimulatedVm,

@@ -12,14 +12,22 @@ import type { JobStore } from '#shared/ports/job-store.ts';
 import type { MessageBus } from '#shared/ports/message-bus.ts';
 import type { ReplicaStore } from '#shared/ports/replica-store.ts';
 import type { VmProvider } from '#shared/ports/vm-provider.ts';
-import { provisionMessageSchema, teardownMessageSchema } from '#shared/protocol/stage-message.ts';
+import { provisionMessageSchema, teardownMessageSchema, tuningMessageSchema } from '#shared/protocol/stage-message.ts';
 import { provision } from '#shared/use-cases/provision/provision.ts';
-import { endExpiredLeases, publishOutboxes, wakeDueJobs } from '#shared/use-cases/reconcile/reconcile.ts';
+import {
+  endExpiredLeases,
+  publishOutboxes,
+  publishTuningOutboxes,
+  wakeDueJobs,
+  wakeDueTunings,
+} from '#shared/use-cases/reconcile/reconcile.ts';
 import { sweep, teardown } from '#shared/use-cases/teardown/teardown.ts';
 import type { Prng } from './prng.ts';
 import type { Scheduler } from './scheduler.ts';
 import type { SimulatedCloud } from './simulated-cloud.ts';
 import { simulatedSettings } from './simulated-job.ts';
+import { createTrialRecords } from './trial-records.ts';
+import { createTuningStage } from './tuning-stage.ts';
 import type { Faults, Mechanism } from './world-faults.ts';
 
 const RECONCILE_EVERY_MS = 60_000;
@@ -34,7 +42,11 @@ export type ControlPlaneWorld = {
   readonly cloud: SimulatedCloud;
   readonly faults: Faults;
   readonly has: (mechanism: Mechanism) => boolean;
+  /** Whether the reconciler also handles tunings. */
+  readonly hasTunings: boolean;
 };
+
+type Stage = 'provision' | 'teardown' | 'tuning';
 
 type InAttempt = { readonly jobId: string; readonly attempt: number };
 
@@ -109,10 +121,14 @@ function withoutQuotaLimits(vms: VmProvider): VmProvider {
 /**
  * The production use cases over the embedded stores: messages, reconciler and sweep, on the virtual clock.
  */
-export function createControlPlane({ prng, scheduler, cloud, faults, has }: ControlPlaneWorld) {
+export function createControlPlane({ prng, scheduler, cloud, faults, has, hasTunings }: ControlPlaneWorld) {
   const { now } = scheduler;
+  const trials = createTrialRecords(now);
+  const tuningStage = createTuningStage(() => ports, { now, has });
   const database = openDatabase(':memory:');
   const jobs = openSqliteJobStore(database);
+  const tunings = openSqliteTuningStore(database);
+  const curves = openSqliteCurveStore(database);
   const stored = openSqliteReplicaStore(database);
   const replicas = has('holding') ? stored : withoutHolding(stored, () => now() + TIMEOUTS.heartbeatDelayMs);
   /** End of each attempt, by `attemptOf`. */
@@ -135,6 +151,13 @@ export function createControlPlane({ prng, scheduler, cloud, faults, has }: Cont
 
   const checkedJobs: JobStore = {
     ...jobs,
+    async create(job, effects) {
+      const outcome = await jobs.create(job, effects);
+      if (outcome === 'CREATED') {
+        trials.onJobCreated(job);
+      }
+      return outcome;
+    },
     async commit(change) {
       const { job } = change;
       commits += 1;
@@ -145,6 +168,7 @@ export function createControlPlane({ prng, scheduler, cloud, faults, has }: Cont
         recordEnd(job);
         assertGangScheduled(job);
         recordConfirmed(job);
+        trials.onJobCommitted(job);
       }
       const untried = job.exhaustedZones.filter((zone) => !cloud.hasFailed(job.jobId, job.attempt, zone));
       assert(
@@ -157,10 +181,11 @@ export function createControlPlane({ prng, scheduler, cloud, faults, has }: Cont
 
   const bus: MessageBus = {
     async publish(topic, data) {
-      if (topic === 'provision' || topic === 'teardown') {
+      const isTuning = topic === 'tuning' && tuningStage.isPublished(tuningMessageSchema.parse(data));
+      if (topic === 'provision' || topic === 'teardown' || isTuning) {
         for (let copy = prng.chance(faults.messageTwice) ? 2 : 1; copy > 0; copy -= 1) {
           if (!prng.chance(faults.messageLost)) {
-            deliverLater(topic, data, prng.integer(prng.chance(0.1) ? 120_000 : 5_000));
+            deliverLater(topic as Stage, data, prng.integer(prng.chance(0.1) ? 120_000 : 5_000));
           }
         }
       }
@@ -169,8 +194,8 @@ export function createControlPlane({ prng, scheduler, cloud, faults, has }: Cont
   };
 
   const ports = {
-    tunings: scheduler.interruptible(openSqliteTuningStore(database)),
-    curves: scheduler.interruptible(openSqliteCurveStore(database)),
+    tunings: scheduler.interruptible(trials.check(tunings)),
+    curves: scheduler.interruptible(curves),
     jobs: scheduler.interruptible(has('unusedVmLimit') ? checkedJobs : withoutUnusedVms(checkedJobs)),
     replicas: scheduler.interruptible(
       withHastyLeases(has('bootLeases') ? replicas : withoutBootLeases(replicas), { now, has }),
@@ -182,7 +207,11 @@ export function createControlPlane({ prng, scheduler, cloud, faults, has }: Cont
   };
 
   /** Parses the message as its function does. */
-  async function handle(topic: 'provision' | 'teardown', message: object): Promise<void> {
+  async function handle(topic: Stage, message: object): Promise<void> {
+    if (topic === 'tuning') {
+      await tuningStage.handle(message);
+      return;
+    }
     if (topic === 'provision') {
       await provision(ports, provisionMessageSchema.parse(message), { now: now(), settings: simulatedSettings });
       return;
@@ -193,7 +222,7 @@ export function createControlPlane({ prng, scheduler, cloud, faults, has }: Cont
     }
   }
 
-  function deliverLater(topic: 'provision' | 'teardown', message: object, delayMs: number): void {
+  function deliverLater(topic: Stage, message: object, delayMs: number): void {
     scheduler.at(now() + delayMs, () =>
       scheduler.start(
         () => handle(topic, message),
@@ -213,8 +242,12 @@ export function createControlPlane({ prng, scheduler, cloud, faults, has }: Cont
     await (has('publishOutbox') ? publishOutboxes(ports) : undefined);
     await (has('leases') ? endExpiredLeases(ports, now()) : undefined);
     await (has('wakeDueJobs') ? wakeDueJobs(ports, now()) : undefined);
+    if (hasTunings) {
+      await publishTuningOutboxes(ports);
+      await wakeDueTunings(ports, now());
+    }
   });
   every(SWEEP_EVERY_MS, async () => (has('sweep') ? sweep(ports, now()) : undefined));
 
-  return { jobs, replicas, ports, endedAt, confirmed, close: () => database.close() };
+  return { jobs, replicas, tunings, curves, trials, ports, endedAt, confirmed, close: () => database.close() };
 }

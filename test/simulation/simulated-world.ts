@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import { type Job, type ReplicaId, replicaName, replicasOf } from '#shared/domain/job.ts';
 import { ownsVm } from '#shared/domain/ownership.ts';
+import type { Study } from '#shared/domain/study.ts';
+import { TIMEOUTS } from '#shared/domain/timeouts.ts';
 import type { Heartbeat, HeartbeatAnswer } from '#shared/protocol/heartbeat.ts';
+import { newTuning } from '#shared/tuning/new-tuning.ts';
 import { recordHeartbeat } from '#shared/use-cases/heartbeat/record-heartbeat.ts';
 import { cancelJob } from '#shared/use-cases/intake/cancel-job.ts';
 import { handleInterruption } from '#shared/use-cases/reconcile/handle-interruption.ts';
@@ -11,6 +14,7 @@ import { CONTROL_PLANE_TIMEOUT_MS, HEARTBEAT_MS, runAgent } from './simulated-ag
 import { createSimulatedCloud, type SimulatedLimit, type SimulatedVm } from './simulated-cloud.ts';
 import { attemptOf, createControlPlane } from './simulated-control-plane.ts';
 import { drawOthers, type Shape, simulatedJob } from './simulated-job.ts';
+import { valuesAt } from './simulated-trial.ts';
 import { drawFaults, type Mechanism } from './world-faults.ts';
 
 /**
@@ -38,6 +42,7 @@ export type WorldOptions = SchedulerOptions & {
   readonly limit?: SimulatedLimit;
   /** Whether the programs of a cluster fail when they lose the connection to another one. */
   readonly isConnected?: boolean;
+  readonly hasTunings?: boolean;
 };
 
 /**
@@ -46,7 +51,7 @@ export type WorldOptions = SchedulerOptions & {
 export function createWorld(
   seed: number,
   without: readonly Mechanism[] = [],
-  { limit, isConnected = false, ...options }: WorldOptions = {},
+  { limit, isConnected = false, hasTunings = false, ...options }: WorldOptions = {},
 ) {
   const prng = createPrng(seed);
   const faults = drawFaults(prng);
@@ -54,12 +59,13 @@ export function createWorld(
   const { now } = scheduler;
   const cloud = createSimulatedCloud(prng, faults, { now, limit, isRunBounded: !without.includes('maxRunDuration') });
   const has = (mechanism: Mechanism) => !without.includes(mechanism);
-  const { jobs, replicas, ports, endedAt, confirmed, close } = createControlPlane({
+  const { jobs, replicas, tunings, curves, trials, ports, endedAt, confirmed, close } = createControlPlane({
     prng,
     scheduler,
     cloud,
     faults,
     has,
+    hasTunings,
   });
   /** When the program of a replica exited, by attempt, replica and exit code. */
   const finished = new Map<string, number>();
@@ -74,6 +80,8 @@ export function createWorld(
   /** When the program of a member was lost, by member and zone; and attempts in which a VM was interrupted. */
   const lostAt = new Map<string, number>();
   const interrupted = new Set<string>();
+  /** Steps that the master has trained, by attempt. */
+  const stepsOf = new Map<string, number>();
 
   /** Without fencing, the heartbeat of any VM counts as one of the current attempt. */
   async function addressHeartbeat(vm: SimulatedVm, heartbeat: Heartbeat) {
@@ -113,14 +121,21 @@ export function createWorld(
     );
   }
 
-  const isAlone = ({ jobId }: SimulatedVm) => clusters.get(jobId)?.length === 1;
+  /** Trials, which no world submits, are single replicas. */
+  const clusterOf = ({ jobId }: SimulatedVm) => clusters.get(jobId) ?? [{ role: 'master', index: 0 }];
+  const isAlone = (vm: SimulatedVm) => clusterOf(vm).length === 1;
   const agentWorld = {
     prng,
     scheduler,
     cloud,
     faults,
     send,
-    exitCodeOf,
+    exitCodeOf: (vm: SimulatedVm) => trials.programOf(vm.jobId)?.exitCode ?? exitCodeOf(vm),
+    measure(vm: SimulatedVm, step: number) {
+      const program = trials.programOf(vm.jobId);
+      stepsOf.set(attemptOf(vm), step);
+      return program === undefined ? null : valuesAt(program, step);
+    },
     isAlone,
     onRunning(vm: SimulatedVm) {
       started.add(memberOf(vm, vm));
@@ -133,12 +148,11 @@ export function createWorld(
       );
       assert(!canBeStopped || endedForMs <= STOP_MS_MAX, `${vm.vmName} still runs ${endedForMs} ms after its attempt`);
     },
-    isClusterUp: (vm: SimulatedVm) =>
-      (clusters.get(vm.jobId) ?? []).every((replica) => started.has(memberOf(vm, replica))),
+    isClusterUp: (vm: SimulatedVm) => clusterOf(vm).every((replica) => started.has(memberOf(vm, replica))),
     onFinished: (vm: SimulatedVm, exitCode: number) => void finished.set(`${memberOf(vm, vm)}/${exitCode}`, now()),
     isConnected,
     hasLostPeer(vm: SimulatedVm) {
-      const peers = (clusters.get(vm.jobId) ?? []).filter(({ role, index }) => role !== vm.role || index !== vm.index);
+      const peers = clusterOf(vm).filter(({ role, index }) => role !== vm.role || index !== vm.index);
       const isLost = (peer: ReplicaId) => (lostAt.get(`${memberOf(vm, peer)}/${vm.zone}`) ?? 0) > vm.bornAt;
       return isConnected && peers.some(isLost);
     },
@@ -174,6 +188,10 @@ export function createWorld(
   return {
     jobs,
     replicas,
+    tunings,
+    curves,
+    trials,
+    stepsOf,
     cloud,
     finished,
     interrupted,
@@ -185,6 +203,13 @@ export function createWorld(
       const job = simulatedJob(jobId, now(), shape);
       clusters.set(jobId, replicasOf(job.spec));
       await jobs.create(job, [{ type: 'PROVISION', jobId, attempt: 1, placementRound: 1 }]);
+    },
+    async submitTuning(tuningId: string, study: Study): Promise<void> {
+      const { spec, packages, zones, source, warnings } = simulatedJob(tuningId, now());
+      const price = { resumes: [], perHourUsd: 0.19 };
+      const accepted = { spec, study, packages, zones, source, warnings, ...price, now: now(), timeouts: TIMEOUTS };
+      const { tuning, effects } = newTuning(accepted);
+      await trials.check(tunings).create(tuning, effects);
     },
     cancelLater(jobId: string, delayMs: number): void {
       scheduler.at(now() + delayMs, () =>
@@ -222,7 +247,9 @@ export function createWorld(
     async isBusy(): Promise<boolean> {
       const all = await jobs.list({ countMax: 100 });
       const isUnfinished = all.some(({ status }) => status !== 'CLOSED');
-      return isUnfinished || cloud.all().length > 0 || (await jobs.listJobsWithOutbox(1)).length > 0;
+      const isSearching = (await tunings.list({ countMax: 100 })).some(({ status }) => status !== 'CLOSED');
+      const outboxes = [...(await jobs.listJobsWithOutbox(1)), ...(await tunings.listTuningsWithOutbox(1))];
+      return isUnfinished || isSearching || cloud.all().length > 0 || outboxes.length > 0;
     },
     close,
   };

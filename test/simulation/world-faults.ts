@@ -18,6 +18,11 @@ export const MECHANISMS = [
   'teardown',
   'quotaDemand',
   'unusedVmLimit',
+  'suggestionFence',
+  'repeatedSuggestions',
+  'repeatedStarts',
+  'trialReports',
+  'pendingTrials',
 ] as const;
 export type Mechanism = (typeof MECHANISMS)[number];
 

@@ -1,5 +1,5 @@
 import type { TimestampMs } from '#shared/domain/job.ts';
-import { objectiveMetricOf } from '#shared/domain/study.ts';
+import { objectiveMetricOf, type StudyAlgorithm } from '#shared/domain/study.ts';
 import { suggest } from '#shared/tuning/optimizer/suggest.ts';
 import type { Trial, Values } from '#shared/tuning/trial.ts';
 import type { TuningIn } from '#shared/tuning/tuning.ts';
@@ -47,9 +47,14 @@ async function chooseValues(
     algorithm,
     goal: objectiveMetricOf(study).goal,
     finished: [...earlier, ...own].flatMap((trial) => finishedOf(trial) ?? []),
-    pending: own.filter(({ outcome }) => outcome === null).map(({ values }) => values),
+    pending: own.filter((trial) => isTaken(trial, algorithm)).map(({ values }) => values),
     ordinal: from - 1,
     seed: tuningId,
   };
   return suggest(request, count);
+}
+
+/** Values that are being tried; of a grid, also those of lost trials, which are repeated without being suggested. */
+function isTaken({ outcome }: Trial, algorithm: StudyAlgorithm): boolean {
+  return outcome === null || (algorithm === 'GRID' && outcome.kind === 'LOST');
 }

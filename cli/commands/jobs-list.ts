@@ -5,6 +5,7 @@ import { UsageFailure } from '#cli/core/failure.ts';
 import { checkJobFlags, GCLOUD_LIST_FLAGS } from '#cli/core/gcloud-flags.ts';
 import { programName } from '#cli/core/program-name.ts';
 import { formatNumber } from '#cli/render/describe-trial.ts';
+import { countProgress } from '#cli/render/describe-tuning.ts';
 import { formatAgo, formatDuration } from '#cli/render/format.ts';
 import { formatTable } from '#cli/render/format-table.ts';
 import { paintState } from '#cli/render/paint.ts';
@@ -104,9 +105,8 @@ function describeTrials({ tuning }: JobView): string {
   if (tuning === null) {
     return '-';
   }
-  const { completedTrialCount, trialsMax, best } = tuning;
-  const objective = best?.objective ?? null;
-  return `${completedTrialCount}/${trialsMax} trials${objective === null ? '' : `, best ${formatNumber(objective)}`}`;
+  const objective = tuning.best?.objective ?? null;
+  return `${countProgress(tuning)} trials${objective === null ? '' : `, best ${formatNumber(objective)}`}`;
 }
 
 function formatDurationOf({ startTime, endTime }: JobView, nowMs: number): string {

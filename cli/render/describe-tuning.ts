@@ -88,8 +88,14 @@ export function describeSearch({ metricId, goal, algorithm, earlyStopping }: Tun
   return `${goal === 'MAXIMIZE' ? 'maximizes' : 'minimizes'} ${metricId} by ${by}${rule}`;
 }
 
+/** The trials that have ended, of those to run: a lost one does not count, because another one repeats its values. */
+export function countProgress({ completedTrialCount, trialsMax, counts }: TuningView): string {
+  return `${completedTrialCount - counts.lost}/${trialsMax}`;
+}
+
 /** `12 of 40 trials, 3 running (1 failed, 4 stopped early)`. */
-export function describeProgress({ completedTrialCount, trialsMax, counts }: TuningView): string {
+export function describeProgress(tuning: TuningView): string {
+  const { counts } = tuning;
   const running = counts.running === 0 ? '' : `, ${counts.running} running`;
   const parts = [
     [counts.stoppedEarly, 'stopped early'],
@@ -98,7 +104,7 @@ export function describeProgress({ completedTrialCount, trialsMax, counts }: Tun
     [counts.lost, 'lost'],
   ] as const;
   const details = parts.flatMap(([count, name]) => (count === 0 ? [] : [`${count} ${name}`]));
-  return `${completedTrialCount} of ${trialsMax} trials${running}${details.length === 0 ? '' : ` (${details.join(', ')})`}`;
+  return `${countProgress(tuning).replace('/', ' of ')} trials${running}${details.length === 0 ? '' : ` (${details.join(', ')})`}`;
 }
 
 function describeBest({ metricId }: TuningView, best: TrialView): string {

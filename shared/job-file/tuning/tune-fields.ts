@@ -104,7 +104,7 @@ export const TUNE_FIELDS = {
     description: 'The number of failed trials at which the tuning fails.',
     type: 'integer',
     schema: { type: 'integer', minimum: 0, maximum: TRIALS_MAX },
-    omitted: 'decided by Dropforge: three if none has succeeded, otherwise more than half of more than ten',
+    omitted: '3 if no trial has succeeded, otherwise more than 10 that are more than half of all',
     synonyms: ['maxFailedTrialCount'],
   },
   resume: {

@@ -10,8 +10,8 @@ const SEARCH = viewOf('search', {
   endTime: null,
   placement: null,
   tuning: tuningOf({
-    completedTrialCount: 3,
-    counts: COUNTS,
+    completedTrialCount: 4,
+    counts: { ...COUNTS, lost: 1 },
     best: BEST,
     maxCostUsd: 5,
     forecast: { endTime: '2026-11-21T08:00:00.000Z', totalUsd: 1.5 },
@@ -43,7 +43,7 @@ describe('jobs describe of a tuning', () => {
     expect(code).toBe(0);
     expect(stdout).toContain('search  RUNNING');
     expect(stdout).toContain('maximizes accuracy by Bayesian optimization; trials below the median');
-    expect(stdout).toContain('3 of 40 trials, 3 running (1 stopped early, 1 failed)');
+    expect(stdout).toContain('3 of 40 trials, 3 running (1 stopped early, 1 failed, 1 lost)');
     expect(stdout).toContain('trial 2: accuracy 0.9765 at step 30\n              learning_rate=0.25 optimizer=sgd');
     expect(stdout).toContain('$0.0016 so far on Google Cloud, of at most $5.00');
     expect(stdout).toContain('$1.50 in total, ends about 2026-11-21 08:00:00 UTC');

@@ -1,9 +1,8 @@
 import type { Metric, Parameter } from '#shared/domain/study.ts';
-import { fitHyperparameters } from './fit-hyperparameters.ts';
-import { conditionOn } from './gaussian-process.ts';
 import { compareRepeats, isNoisy } from './noise.ts';
 import { readSearchSpace } from './search-space.ts';
-import { type FinishedTrial, observationsOf, readTrials, selectTrials } from './trial-data.ts';
+import { type FinishedTrial, readTrials } from './trial-data.ts';
+import { fitModel, modelTrials } from './trial-model.ts';
 
 /** Positions in the list of finished trials. */
 export type BestTrials = {
@@ -14,9 +13,6 @@ export type BestTrials = {
   /** The objective that the recommended trial's values are expected to have. */
   readonly expected: number;
 };
-
-const FIT_TRIALS_MAX = 80;
-const MODEL_TRIALS_MAX = 300;
 
 /** The best of the finished trials; null if none has an objective. */
 export function chooseBest(request: {
@@ -30,8 +26,8 @@ export function chooseBest(request: {
   if (reported === undefined) {
     return null;
   }
-  const fitted = fitHyperparameters(observationsOf(selectTrials(data, FIT_TRIALS_MAX), space));
-  const model = conditionOn(observationsOf(selectTrials(data, MODEL_TRIALS_MAX), space), fitted);
+  const fitted = fitModel(data, space);
+  const { model } = modelTrials(data, fitted, space);
   const means = data.points.map((point) => model.predict(point).mean);
   const usesModel = isNoisy(fitted, compareRepeats(data));
   const recommended = usesModel ? (indexOfLowest(means) ?? reported) : reported;

@@ -1,17 +1,12 @@
-import { fitHyperparameters } from './fit-hyperparameters.ts';
-import { conditionOn, type GaussianProcess, type Hyperparameters } from './gaussian-process.ts';
+import { fitFailures, modelFailures } from './failure-model.ts';
+import type { Hyperparameters } from './gaussian-process.ts';
 import { compareRepeats, isNoisy } from './noise.ts';
 import { createHalton, type Random } from './random.ts';
 import { findMostPromising } from './search-acquisition.ts';
 import { coordinateOf, keyOf, type Point, pointFromSamples, type SearchSpace } from './search-space.ts';
-import { observationsOf, selectEvenly, selectTrials, type TrialData } from './trial-data.ts';
+import type { TrialData } from './trial-data.ts';
+import { fitModel, modelTrials, type TrialModel } from './trial-model.ts';
 
-/** More trials would improve the model little, and its time grows with the square of their number. */
-const MODEL_TRIALS_MAX = 300;
-/** A step of the fit takes the cube of the number of trials. */
-const FIT_TRIALS_MAX = 80;
-const FAILURE_TRIALS_MAX = 150;
-const FAILURE_NOISE = 0.05;
 const ANCHORS_MAX = 5;
 /** Every so many suggestions, the model is made less certain between its trials. */
 const EXPLORATION_PERIOD = 4;
@@ -139,57 +134,23 @@ function createStart(
   };
 }
 
-/** Which parameters the failures depend on; as far apart as the priors say if none or all trials have failed. */
-function fitFailures({ points, failed }: TrialData, space: SearchSpace): Hyperparameters {
-  const both = [...selectEvenly(points, FIT_TRIALS_MAX / 2), ...selectEvenly(failed, FIT_TRIALS_MAX / 2)];
-  const targets = both.map((point) => (failed.includes(point) ? -1 : 1));
-  const mean = targets.reduce((sum, target) => sum + target, 0) / targets.length;
-  const deviation = Math.sqrt(Math.max(1e-9, 1 - mean * mean));
-  const standardized = Float64Array.from(targets, (target) => (target - mean) / deviation);
-  return fitHyperparameters(observationsOf({ points: both, targets: standardized }, space));
-}
-
-function fitModel(data: TrialData, space: SearchSpace): Hyperparameters {
-  return fitHyperparameters(observationsOf(selectTrials(data, FIT_TRIALS_MAX), space));
-}
-
 /**
  * A model in which pending trials have ended as it predicts, so that the search does not return to them. Pending points
  * are expected to be appended only.
  */
 function createPendingModel(data: TrialData, hyperparameters: Hyperparameters, space: SearchSpace) {
-  const points: Point[] = [];
-  let model: GaussianProcess | null = null;
+  let current: TrialModel | null = null;
   let pendingCount = 0;
   return {
-    with(pending: readonly Point[]): { readonly model: GaussianProcess; readonly points: readonly Point[] } {
-      let current: GaussianProcess;
-      if (model === null) {
-        const observations = observationsOf(selectTrials(data, MODEL_TRIALS_MAX), space);
-        points.push(...observations.points);
-        current = conditionOn(observations, hyperparameters);
-      } else {
-        current = model;
-      }
+    with(pending: readonly Point[]): TrialModel {
+      let next = current ?? modelTrials(data, hyperparameters, space);
       for (const point of pending.slice(pendingCount)) {
-        current = current.observe(point, current.predict(point).mean);
-        points.push(point);
-        pendingCount += 1;
+        const { model, points } = next;
+        next = { model: model.observe(point, model.predict(point).mean), points: [...points, point] };
       }
-      model = current;
-      return { model, points };
+      current = next;
+      pendingCount = pending.length;
+      return next;
     },
   };
-}
-
-/** Failed trials have no objective, and would be a cliff beside the optimum if they were given a bad one. */
-function modelFailures(data: TrialData, { precisions }: Hyperparameters, space: SearchSpace): GaussianProcess | null {
-  if (data.failed.length === 0) {
-    return null;
-  }
-  const succeeded = selectTrials(data, FAILURE_TRIALS_MAX).points;
-  const failed = selectEvenly(data.failed, FAILURE_TRIALS_MAX);
-  const targets = Float64Array.from([...succeeded.map(() => 1), ...failed.map(() => -1)]);
-  const hyperparameters = { precisions, signalVariance: 1, noiseVariance: FAILURE_NOISE };
-  return conditionOn(observationsOf({ points: [...succeeded, ...failed], targets }, space), hyperparameters);
 }

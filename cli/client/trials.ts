@@ -1,5 +1,5 @@
 import type { ApiClient } from '#cli/client/api-client.ts';
-import type { JobView, TrialView } from '#shared/protocol/report.ts';
+import type { JobView, TrialView, TuningView } from '#shared/protocol/report.ts';
 
 /** All trials of a tuning, in the order of their ids. */
 export async function listTrials(api: ApiClient, tuningId: string): Promise<readonly TrialView[]> {
@@ -19,13 +19,18 @@ export type EndedTrials = {
   read(job: JobView): Promise<readonly TrialView[]>;
 };
 
+/** Lost trials have ended, too; `completedTrialCount` omits them, because others repeat them. */
+function endedCountOf({ counts: { succeeded, infeasible, failed, lost } }: TuningView): number {
+  return succeeded + infeasible + failed + lost;
+}
+
 export function createEndedTrials(api: ApiClient): EndedTrials {
   const reported = new Set<string>();
   // The first page that can still have running trials: the pages before it are not read again.
   let firstPage: string | undefined;
   return {
     async read({ jobId, tuning }) {
-      if (tuning === null || tuning.completedTrialCount === reported.size) {
+      if (tuning === null || endedCountOf(tuning) === reported.size) {
         return [];
       }
       const ended: TrialView[] = [];

@@ -197,6 +197,10 @@ export const CAUSES = {
     class: 'cancel',
     remedy: 'No action needed: the tuning stopped this trial before it had a result.',
   },
+  TRIAL_CANCELLED: {
+    class: 'cancel',
+    remedy: 'No action needed: the tuning of this trial ended before it had a result.',
+  },
   CANCELLED_BY_USER: { class: 'cancel', remedy: 'No action needed: the job was cancelled on request.' },
   INTERNAL_ERROR: {
     class: 'internal',

@@ -83,7 +83,8 @@ export type JobEvent = { readonly eventId: string; readonly jobId: string; reado
   /** How the attempt ends whose failure was held. */
   | { readonly type: 'HELD_FAILURE_RESOLVED'; readonly attempt: number; readonly exit: ReplicaExit }
   | { readonly type: 'ATTEMPT_INTERRUPTED'; readonly attempt: number; readonly cause: Cause }
-  | { readonly type: 'CANCEL_REQUESTED' }
+  /** By the tuning of a trial if that has ended, otherwise by a user. */
+  | { readonly type: 'CANCEL_REQUESTED'; readonly by?: 'TUNING' }
   /** End the program before its own end, save its outputs, and succeed. */
   | { readonly type: 'STOP_REQUESTED' }
   | {

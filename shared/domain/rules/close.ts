@@ -1,5 +1,6 @@
 import { abridge, type Cause, causeOf } from '#shared/domain/cause.ts';
 import { type Transition, teardownOf } from '#shared/domain/effect.ts';
+import type { EventOf } from '#shared/domain/event.ts';
 import {
   ATTEMPT_RECORDS_MAX,
   type AttemptRecord,
@@ -14,6 +15,7 @@ import {
 } from '#shared/domain/job.ts';
 import { EVIDENT_RECORDS_MAX } from '#shared/domain/job-size.ts';
 import { commonFields, type Moment, move } from '#shared/domain/rules/rule.ts';
+import type { Timeouts } from '#shared/domain/timeouts.ts';
 
 type OpenJob = Exclude<UnfinishedJob, JobIn<'CLOSING'>>;
 
@@ -35,9 +37,12 @@ export function failJob(job: OpenJob, cause: Cause, moment: Moment): Transition 
   return closeJob(job, { state: 'FAILED', cause }, moment);
 }
 
-export function cancelJob(job: OpenJob, moment: Moment): Transition {
-  const cause = causeOf('CANCELLED_BY_USER', `Job ${job.jobId} was cancelled on request.`);
-  return closeJob(job, { state: 'CANCELLED', cause }, moment);
+export function cancelJob(job: OpenJob, { at, by }: EventOf<'CANCEL_REQUESTED'>, timeouts: Timeouts): Transition {
+  const cause =
+    by === 'TUNING'
+      ? causeOf('TRIAL_CANCELLED', `Job ${job.jobId} was cancelled, because its tuning has ended.`)
+      : causeOf('CANCELLED_BY_USER', `Job ${job.jobId} was cancelled on request.`);
+  return closeJob(job, { state: 'CANCELLED', cause }, { at, timeouts });
 }
 
 /** The ledger with the current attempt added. Only the newest records keep their evidence. */

@@ -193,8 +193,8 @@ export function onInterrupted(
   return attempt === job.attempt ? interruptUnlessFinished(job, cause, { at, timeouts }) : ignore(job);
 }
 
-export function onCancelRequested(job: Preparing, { at }: EventOf<'CANCEL_REQUESTED'>, timeouts: Timeouts): Transition {
-  return cancelJob(job, { at, timeouts });
+export function onCancelRequested(job: Preparing, event: EventOf<'CANCEL_REQUESTED'>, timeouts: Timeouts): Transition {
+  return cancelJob(job, event, timeouts);
 }
 
 /**

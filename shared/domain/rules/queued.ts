@@ -53,8 +53,8 @@ const STOCKOUT_OF_OTHER_JOBS = causeOf(
   "Every zone that offers the job's machines has just been out of capacity for another job.",
 );
 
-export function onCancelRequested(job: Queued, { at }: EventOf<'CANCEL_REQUESTED'>, timeouts: Timeouts): Transition {
-  return cancelJob(job, { at, timeouts });
+export function onCancelRequested(job: Queued, event: EventOf<'CANCEL_REQUESTED'>, timeouts: Timeouts): Transition {
+  return cancelJob(job, event, timeouts);
 }
 
 /**

@@ -43,8 +43,8 @@ export function onInterrupted(
   return isStopping(job) ? closeStopped(job, { at, timeouts }) : interruptUnlessFinished(job, cause, { at, timeouts });
 }
 
-export function onCancelRequested(job: Running, { at }: EventOf<'CANCEL_REQUESTED'>, timeouts: Timeouts): Transition {
-  return cancelJob(job, { at, timeouts });
+export function onCancelRequested(job: Running, event: EventOf<'CANCEL_REQUESTED'>, timeouts: Timeouts): Transition {
+  return cancelJob(job, event, timeouts);
 }
 
 /** The agent stops the program when it is asked to, or at maxRunningTime. The control plane ends the job if it has not. */

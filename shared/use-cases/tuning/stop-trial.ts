@@ -20,7 +20,7 @@ export async function stopTrial(ports: StopTrialPorts, { how, ...id }: StopReque
     return;
   }
   const { jobId } = found.trial;
-  const cancel = cancelEventOf(jobId, now);
+  const cancel = { ...cancelEventOf(jobId, now), by: 'TUNING' as const };
   const event = how === 'CANCEL' ? cancel : { ...cancel, type: 'STOP_REQUESTED' as const, eventId: 'stop-requested' };
   const job = await handleJobEvent(ports, event);
   if (job?.status === 'CLOSED') {

@@ -3,6 +3,7 @@ import type { JobView } from '../../../shared/protocol/report.ts';
 import { runCli, startTestCloud, type TestCloud, trialOf, tuningOf, viewOf } from '../../support/cli/test-cloud.ts';
 
 const BEST = trialOf('2', { objective: 0.97654, parameters: { learning_rate: 0.25, optimizer: 'sgd' } });
+const NONE = { succeeded: 0, stoppedEarly: 0, infeasible: 0, failed: 0, lost: 0, running: 0 };
 const COUNTS = { succeeded: 2, stoppedEarly: 1, infeasible: 0, failed: 1, lost: 0, running: 3 };
 
 const SEARCH = viewOf('search', {
@@ -175,7 +176,7 @@ describe('lists of jobs', () => {
 
 describe('following a tuning', () => {
   it('prints a line for each trial that has ended, with the best so far', async () => {
-    const tuning = (completedTrialCount: number) => tuningOf({ completedTrialCount });
+    const tuning = (succeeded: number) => tuningOf({ counts: { ...NONE, succeeded } });
     const trials = cloud.trials.splice(0);
     cloud.jobs.set('search', [
       viewOf('search', { state: 'RUNNING', tuning: tuning(0) }),
@@ -197,6 +198,22 @@ describe('following a tuning', () => {
     ]);
     expect(stderr).toContain('Each trial has a log of its own: npx dropforge jobs stream-logs search --trial N');
     expect(stderr).toContain('Job search ended: SUCCEEDED.\n3 of 40 trials (1 stopped early, 1 failed); best trial 2');
+  });
+
+  it('prints the trials that end after a lost one', async () => {
+    const lost = trialOf('1', { state: 'LOST', objective: null, step: null, reason: 'There was no VM.' });
+    cloud.trials.splice(0, cloud.trials.length, lost);
+    cloud.jobs.set('search', [
+      viewOf('search', { state: 'RUNNING', tuning: tuningOf({ counts: { ...NONE, lost: 1 } }) }),
+      ended({ tuning: tuningOf({ completedTrialCount: 1, counts: { ...NONE, lost: 1, succeeded: 1 } }) }),
+    ]);
+    cloud.onAnswer = (request) => {
+      cloud.trials.push(
+        ...(request.startsWith('GET /v1/jobs/search/trials') && cloud.trials.length === 1 ? [BEST] : []),
+      );
+    };
+    const { stdout } = await cli('jobs', 'stream-logs', 'search');
+    expect(stdout).toMatch(/^trial 1 .*LOST: There was no VM[\s\S]*^trial 2 .*accuracy 0.9765/m);
   });
 
   it('prints the log of one trial', async () => {

@@ -159,7 +159,7 @@ describe('a request to cancel a trial', () => {
     world.published.length = 0;
     await world.deliver(CANCEL);
     expect(await runningOrdinals()).not.toContain(1);
-    expect((await listTrials())[0]?.outcome).toMatchObject({ kind: 'LOST', cause: { code: 'CANCELLED_BY_USER' } });
+    expect((await listTrials())[0]?.outcome).toMatchObject({ kind: 'LOST', cause: { code: 'TRIAL_CANCELLED' } });
   });
 
   it('that overtakes the start leaves a cancelled job, which the start does not replace', async () => {

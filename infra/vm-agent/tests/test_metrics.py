@@ -148,6 +148,12 @@ class HypertuneTest(MetricsTest):
                 seen += [sample.value for sample in self.read(text[:cut])]
         self.assertEqual(seen, [float(step) for step in range(1, 296)])
 
+    def test_reads_the_end_of_a_file_of_any_length_once(self) -> None:
+        text = ''.join(hypertune_line('loss', '0.5', step, float(step)) for step in range(20_000))
+        self.assertEqual(self.read(text)[-1].step, 19_999)
+        self.assertEqual(self.read(text), [])
+        self.assertEqual([one.step for one in self.read(text + hypertune_line('loss', '1', 20_000))], [20_000])
+
     def test_counts_reports_without_a_step(self) -> None:
         samples = self.read(''.join(hypertune_line('loss', '0.5', 0, float(at)) for at in range(3)))
         self.assertEqual([sample.step for sample in samples], [0, 1, 2])

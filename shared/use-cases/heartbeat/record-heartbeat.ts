@@ -56,13 +56,13 @@ export async function recordHeartbeat(
     }
     return { command: 'STOP', reason: `Replica ${replica.replica} has reported its exit.` };
   }
-  const type = phaseEventOf(job, replica);
+  const type = phaseEventOf(measured, replica);
   if (type !== null) {
     const { jobId, attempt, instanceId } = replica;
     const eventId = `${type}-${attempt}-${replica.replica}-${instanceId}`;
     await handleJobEvent(ports, { type, eventId, jobId, at: sender.at, attempt, replica: replica.replica });
   }
-  await resolveHeldFailure(ports, job, sender.at);
+  await resolveHeldFailure(ports, measured, sender.at);
   return answerOf(measured);
 }
 

@@ -11,8 +11,10 @@ from typing import Any, Dict, List, Optional, Tuple
 from vm_agent.metrics.records import Sample, parse_record
 
 READ_BYTES_MAX = 1_048_576
-# More than the library keeps: a file that is found half-written must not make its other lines new again.
-SEEN_COUNT_MAX = 1_000
+# The library keeps 100.
+LINE_COUNT_MAX = 500
+# More than are read: a file that is found half-written must not make its other lines new again.
+SEEN_COUNT_MAX = 2 * LINE_COUNT_MAX
 # Fields of a record that are not metrics.
 FIELDS = ('timestamp', 'trial', 'global_step', 'checkpoint_path')
 
@@ -32,10 +34,11 @@ class HypertuneFile:
         """
         try:
             with open(self._path, 'rb') as file:
+                file.seek(max(0, file.seek(0, 2) - READ_BYTES_MAX))
                 lines = file.read(READ_BYTES_MAX).split(b'\n')
         except OSError:
             return []
-        return [sample for line in lines for sample in self._samples_of(line)]
+        return [sample for line in lines[-LINE_COUNT_MAX:] for sample in self._samples_of(line)]
 
     def _samples_of(self, line: bytes) -> List[Sample]:
         record = parse_record(line)

@@ -19,6 +19,7 @@ import { cancelJob, handleCancelMessage } from '#shared/use-cases/intake/cancel-
 import { checkResumedTuning } from '#shared/use-cases/intake/check-resumed-tuning.ts';
 import { handleDeadLetter } from '#shared/use-cases/reports/handle-dead-letter.ts';
 import { listSubmitted } from '#shared/use-cases/reports/list-submitted.ts';
+import { type ReportPorts, reportJob } from '#shared/use-cases/reports/report-job.ts';
 import { queuedJob } from '../../support/domain/example-job.ts';
 import { closedTuning, STUDY, searchingTuning, succeededTrial } from '../../support/domain/example-tuning.ts';
 
@@ -199,6 +200,14 @@ describe('dead letters of a tuning', () => {
   });
 });
 
+it('writes no report for the job of a trial, whose tuning has the report of the upload', async () => {
+  const trial = { tuningId: 'digits', ordinal: 1, metricIds: ['accuracy'] };
+  await ports.jobs.create({ ...queuedJob(), jobId: 'digits_trial_1', trial }, []);
+  const none = {} as ReportPorts['objects'] & ReportPorts['replicas'] & ReportPorts['curves'];
+  const reading = { ...ports, objects: none, replicas: none, curves: none };
+  await expect(reportJob(reading, 'digits_trial_1', 1_000)).resolves.toBeUndefined();
+});
+
 describe('the list of jobs and tunings', () => {
   it('has the newest first, page by page, each once', async () => {
     for (const createdAt of [1, 4, 5, 8]) {
@@ -207,28 +216,37 @@ describe('the list of jobs and tunings', () => {
     for (const createdAt of [2, 3, 5, 7]) {
       await ports.tunings.create(searchingTuning({ tuningId: `tuning_${createdAt}`, createdAt }), []);
     }
-    const ids: string[] = [];
-    for (let after: { createdAt: number; jobId: string } | null | undefined; after !== null; ) {
-      const page = await listSubmitted(ports, { countMax: 3, ...(after === undefined ? {} : { after }) });
-      expect(page.items.length).toBeLessThanOrEqual(3);
-      ids.push(...page.items.map((item) => ('tuningId' in item ? item.tuningId : item.jobId)));
-      after = page.next;
-    }
-    expect(ids).toEqual(['job_8', 'tuning_7', 'job_5', 'tuning_5', 'job_4', 'tuning_3', 'tuning_2', 'job_1']);
+    expect(await listAll(3)).toEqual([
+      'job_8',
+      'tuning_7',
+      'job_5',
+      'tuning_5',
+      'job_4',
+      'tuning_3',
+      'tuning_2',
+      'job_1',
+    ]);
   });
 
-  it('has all others if one cannot be read', async () => {
-    for (const createdAt of [1, 3, 5]) {
+  it('has all others if one cannot be read, also older ones of the same kind', async () => {
+    for (const createdAt of [6, 7]) {
       await ports.jobs.create({ ...queuedJob(), jobId: `job_${createdAt}`, createdAt }, []);
-      await ports.tunings.create(searchingTuning({ tuningId: `tuning_${createdAt}`, createdAt: createdAt + 1 }), []);
     }
-    database.sql.exec(`update tunings set body = '{}' where tuning_id = 'tuning_3'`);
+    for (const createdAt of [8, 9, 10]) {
+      await ports.tunings.create(searchingTuning({ tuningId: `tuning_${createdAt}`, createdAt }), []);
+    }
+    database.sql.exec(`update tunings set body = '{}' where tuning_id = 'tuning_9'`);
+    expect(await listAll(2)).toEqual(['tuning_10', 'tuning_8', 'job_7', 'job_6']);
+  });
+
+  async function listAll(countMax: number): Promise<readonly string[]> {
     const ids: string[] = [];
     for (let after: { createdAt: number; jobId: string } | null | undefined; after !== null; ) {
-      const page = await listSubmitted(ports, { countMax: 2, ...(after === undefined ? {} : { after }) });
+      const page = await listSubmitted(ports, { countMax, ...(after === undefined ? {} : { after }) });
+      expect(page.items.length).toBeLessThanOrEqual(countMax);
       ids.push(...page.items.map((item) => ('tuningId' in item ? item.tuningId : item.jobId)));
       after = page.next;
     }
-    expect(ids).toEqual(['tuning_5', 'job_5', 'job_3', 'tuning_1', 'job_1']);
-  });
+    return ids;
+  }
 });

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { causeOf } from '#shared/domain/cause.ts';
 import type { ObjectStore } from '#shared/ports/object-store.ts';
 import type { Trial } from '#shared/tuning/trial.ts';
+import { TUNING_COMMIT_TRIES_MAX } from '#shared/use-cases/handle-tuning-event.ts';
 import { reconcile } from '#shared/use-cases/reconcile/reconcile.ts';
 import { handleDeadLetter } from '#shared/use-cases/reports/handle-dead-letter.ts';
 import { exampleReplica } from '../../support/domain/example-replica.ts';
@@ -186,6 +187,22 @@ describe('the end of a trial', () => {
     });
     expect(spentUsd).toBeGreaterThan(0);
     expect((await listTrials())[0]).toMatchObject({ costUsd: spentUsd, outcome: { final: { step: 1 } } });
+  });
+
+  it('is counted at once with as many others as the function handles together', async () => {
+    using scope = new DisposableStack();
+    const other = openTuning({ parallelTrialsMax: TUNING_COMMIT_TRIES_MAX });
+    scope.defer(() => other.close());
+    await other.create();
+    await other.deliverAll();
+    const ordinals = Array.from({ length: TUNING_COMMIT_TRIES_MAX }, (_, index) => index + 1);
+    for (const ordinal of ordinals) {
+      await other.endTrial(ordinal, { accuracies: [ordinal / 10] });
+    }
+    await Promise.all(
+      ordinals.map((ordinal) => other.deliver({ ...REPORT, jobId: `digits_trial_${ordinal}`, ordinal })),
+    );
+    expect(await other.tuning()).toMatchObject({ counts: { succeeded: 8 }, best: { ordinal: 8 } });
   });
 
   it('is not reported before the job is closed', async () => {

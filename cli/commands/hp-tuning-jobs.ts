@@ -1,11 +1,7 @@
-import { createApiClient } from '#cli/client/api-client.ts';
-import { findTarget } from '#cli/client/find-target.ts';
-import { listTrials } from '#cli/client/trials.ts';
-import { describeJobTo } from '#cli/commands/jobs-describe.ts';
+import { createDescribeCommand } from '#cli/commands/jobs-describe.ts';
 import { createListCommand } from '#cli/commands/jobs-list.ts';
 import type { Command } from '#cli/core/command.ts';
 import { Failure } from '#cli/core/failure.ts';
-import { checkJobFlags, GCLOUD_JOB_FLAGS } from '#cli/core/gcloud-flags.ts';
 import { programName } from '#cli/core/program-name.ts';
 import { isTuningJob } from '#cli/render/describe-tuning.ts';
 import { toVertexTuningJob } from '#cli/render/vertex-tuning-job.ts';
@@ -25,21 +21,12 @@ export const hpTuningJobsList: Command = createListCommand({
   toJson: (job) => (isTuningJob(job) ? toVertexTuningJob(job) : job),
 });
 
-export const hpTuningJobsDescribe: Command = {
-  operands: [{ name: 'JOB', summary: 'the id of the tuning job', count: 'one' }],
-  flags: GCLOUD_JOB_FLAGS,
+export const hpTuningJobsDescribe: Command = createDescribeCommand({
   notes: 'With --format=json, the tuning is a HyperparameterTuningJob of Vertex AI, with its best trial first.',
-  async run(invocation) {
-    const { io, operands } = invocation;
-    const target = await findTarget(invocation);
-    checkJobFlags(invocation, target);
-    const [jobId = ''] = operands;
-    const api = createApiClient(target.api, io.interrupted);
-    const job = await api.getJob(jobId);
+  check: (job) => {
     if (!isTuningJob(job)) {
-      throw new Failure(`Job ${jobId} is not a tuning job: see \`${programName()} jobs describe ${jobId}\`.`);
+      throw new Failure(`Job ${job.jobId} is not a tuning job: see \`${programName()} jobs describe ${job.jobId}\`.`);
     }
-    const trials = await listTrials(api, jobId);
-    return describeJobTo(invocation, { target, job, trials, toJson: () => toVertexTuningJob(job, trials) });
   },
-};
+  toJson: (job, trials) => (isTuningJob(job) ? toVertexTuningJob(job, trials) : job),
+});

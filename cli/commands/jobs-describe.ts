@@ -1,9 +1,9 @@
 import { createApiClient } from '#cli/client/api-client.ts';
-import { findTarget, type Target } from '#cli/client/find-target.ts';
+import { findTarget } from '#cli/client/find-target.ts';
 import { readGsUri } from '#cli/client/gs-uri.ts';
 import { createObjectClient } from '#cli/client/object-client.ts';
 import { listTrials } from '#cli/client/trials.ts';
-import type { Command, ExitCode, Invocation } from '#cli/core/command.ts';
+import type { Command } from '#cli/core/command.ts';
 import { NotFound } from '#cli/core/failure.ts';
 import { checkJobFlags, GCLOUD_JOB_FLAGS } from '#cli/core/gcloud-flags.ts';
 import { describeJob } from '#cli/render/describe-job.ts';
@@ -16,58 +16,55 @@ import type { JobView, TrialView } from '#shared/protocol/report.ts';
 
 const TOP_TRIALS_COUNT = 5;
 
-export const jobsDescribe: Command = {
-  operands: [{ name: 'JOB', summary: 'the job id', count: 'one' }],
-  flags: GCLOUD_JOB_FLAGS,
-  async run(invocation) {
-    const { io, operands, print } = invocation;
-    const target = await findTarget(invocation);
-    checkJobFlags(invocation, target);
-    const objects = createObjectClient(target);
-    const [jobId = ''] = operands;
-    const api = createApiClient(target.api, io.interrupted);
-    let job: JobView;
-    try {
-      job = await api.getJob(jobId);
-    } catch (error) {
-      const rejection = error instanceof NotFound ? await readVerdict(objects, target.uploadBucket, jobId) : undefined;
-      if (rejection === undefined) {
-        throw error;
+type DescribeOptions = {
+  readonly notes?: string;
+  /** Throws Failure for a job that the command is not for. */
+  readonly check?: (job: JobView) => void;
+  /** The job, with the warnings of intake, and the trials of a tuning in the form that is printed as JSON. */
+  readonly toJson: (job: JobView, trials: readonly TrialView[]) => unknown;
+};
+
+export const jobsDescribe = createDescribeCommand({
+  toJson: (job, trials) => (isTuningJob(job) ? { ...job, trainingOutput: toTrainingOutput(job, trials) } : job),
+});
+
+/** A command that describes one job, or why its upload was rejected. */
+export function createDescribeCommand({ notes, check, toJson }: DescribeOptions): Command {
+  return {
+    operands: [{ name: 'JOB', summary: 'the job id', count: 'one' }],
+    flags: GCLOUD_JOB_FLAGS,
+    ...(notes !== undefined && { notes }),
+    async run(invocation) {
+      const { io, operands, print } = invocation;
+      const target = await findTarget(invocation);
+      checkJobFlags(invocation, target);
+      const objects = createObjectClient(target);
+      const [jobId = ''] = operands;
+      const api = createApiClient(target.api, io.interrupted);
+      let job: JobView;
+      try {
+        job = await api.getJob(jobId);
+      } catch (error) {
+        const verdict = error instanceof NotFound ? await readVerdict(objects, target.uploadBucket, jobId) : undefined;
+        if (verdict === undefined) {
+          throw error;
+        }
+        print({ json: verdict, text: describeReport(verdict, io.stdout) });
+        return 1;
       }
-      print({ json: rejection, text: describeReport(rejection, io.stdout) });
-      return 1;
-    }
-    const trials = isTuningJob(job) ? await listTrials(api, jobId) : [];
-    return describeJobTo(invocation, {
-      ...{ target, job, trials },
-      toJson: (warned) =>
-        isTuningJob(warned) ? { ...warned, trainingOutput: toTrainingOutput(warned, trials) } : warned,
-    });
-  },
-};
-
-type Described = {
-  readonly target: Target;
-  readonly job: JobView;
-  /** All trials of a tuning; empty for other jobs. */
-  readonly trials: readonly TrialView[];
-  /** The job, with the warnings of intake, in the form that is printed as JSON. */
-  readonly toJson: (job: JobView) => unknown;
-};
-
-/** Prints a job with the warnings of intake, which are in the report that the user may have deleted. */
-export async function describeJobTo(
-  { io, print }: Invocation,
-  { target, job, trials, toJson }: Described,
-): Promise<ExitCode> {
-  const report = await readReport(createObjectClient(target), readGsUri(job.report));
-  const warnings = report?.warnings ?? [];
-  const options = { warnings, nowMs: Date.now(), output: io.stdout };
-  print({
-    json: toJson({ ...job, warnings: [...warnings, ...job.warnings] }),
-    text: isTuningJob(job)
-      ? describeTuning(job, { ...options, top: sortBestFirst(trials, job.tuning).slice(0, TOP_TRIALS_COUNT) })
-      : describeJob(job, options),
-  });
-  return 0;
+      check?.(job);
+      const trials = isTuningJob(job) ? await listTrials(api, jobId) : [];
+      // Intake's warnings are in the report, which the user may have deleted.
+      const report = await readReport(objects, readGsUri(job.report));
+      const warnings = report?.warnings ?? [];
+      const options = { warnings, nowMs: Date.now(), output: io.stdout };
+      print({
+        json: toJson({ ...job, warnings: [...warnings, ...job.warnings] }, trials),
+        text: isTuningJob(job)
+          ? describeTuning(job, { ...options, top: sortBestFirst(trials, job.tuning).slice(0, TOP_TRIALS_COUNT) })
+          : describeJob(job, options),
+      });
+      return 0;
+    },
+  };
 }

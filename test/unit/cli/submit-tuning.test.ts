@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { startCloudForEachTest } from '../../support/cli/submit-under-test.ts';
@@ -98,6 +99,17 @@ describe('dropforge hp-tuning-jobs create', () => {
 });
 
 describe('the plan of a tuning', () => {
+  it('is printed before the job file is uploaded, with the limit of the cost in it', async () => {
+    await write('aip.yaml', AI_PLATFORM);
+    const { code, stderr } = await submit('one', '--config=aip.yaml', '--max-cost', '7.5');
+    expect(code).toBe(0);
+    expect(stderr).toMatch(/^Tuning one: 8 trials, 2 at a time, to maximize accuracy\.\n(?: {2}.*\n){3}$/);
+    const object = await cloud().store.read({ bucket: 'uploads', name: 'one/job.yaml' });
+    expect(parse(object === undefined ? '' : await text(object))).toMatchObject({
+      trainingInput: { hyperparameters: { maxTrials: 8, dropforgeMaxCost: 7.5 } },
+    });
+  });
+
   it('is printed before it is submitted, with a price range', async () => {
     await write('aip.yaml', AI_PLATFORM);
     const { stdout } = await submit('one', '--config=aip.yaml', '--dry-run');

@@ -148,6 +148,17 @@ describe('hp-tuning-jobs describe', () => {
     expect(own.stdout.replaceAll(/\d+ d.* ago/g, '')).toBe(other.stdout.replaceAll(/\d+ d.* ago/g, ''));
   });
 
+  it('prints why a submission was rejected', async () => {
+    const problems = [{ code: 'GRID_TOO_LARGE', message: 'The grid is too large.', remedy: 'List fewer values.' }];
+    const report = { source: 'gs://uploads/none/job.yaml', jobId: 'none', verdict: 'REFUSED', problems, warnings: [] };
+    const object = { bucket: 'uploads', name: 'none/job.yaml.report.json' };
+    await cloud.store.write(object, Buffer.from(JSON.stringify({ ...report, job: null })));
+    expect(await cli('hp-tuning-jobs', 'describe', 'none')).toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining('GRID_TOO_LARGE: The grid is too large.'),
+    });
+  });
+
   it('is not for other jobs', async () => {
     cloud.jobs.set('one', [viewOf('one')]);
     expect(await cli('hp-tuning-jobs', 'describe', 'one')).toMatchObject({
@@ -165,6 +176,15 @@ describe('lists of jobs', () => {
     expect(stdout).toMatch(/^JOB\s+STATE\s+CREATED\s+DURATION\s+ATTEMPT\s+TRIALS\s+CAUSE$/m);
     expect(stdout).toMatch(/^search\s+RUNNING\s.*\s3\/40 trials, best 0\.9765$/m);
     expect(stdout).toMatch(/^one\s+SUCCEEDED\s.*\s1\s+-$/m);
+  });
+
+  it('can be printed as CSV, also of some fields', async () => {
+    expect((await cli('jobs', 'list', '--format=csv(jobId,tuning.best.objective,placement)')).stdout).toBe(
+      'jobId,tuning.best.objective,placement\nsearch,0.97654,\n' +
+        'one,,"{""zone"":""us-central1-a"",""provisioningModel"":""STANDARD"",""machineImage"":""cpu""}"\n',
+    );
+    const { stdout } = await cli('jobs', 'list', '--format=table');
+    expect(stdout).toMatch(/^JOB /);
   });
 
   it('can have tunings only, in Vertex AI’s form', async () => {

@@ -11,9 +11,11 @@ import { DISK_FIELDS, GROUP_FIELDS } from '#shared/job-file/formats/dropforge/ma
 import {
   ALGORITHMS,
   GOALS,
+  MEASUREMENTS,
   PARAMETER_FIELDS,
   PARAMETER_TYPES,
   SCALES,
+  STOPPING_RULES,
   TUNE_FIELDS,
 } from '#shared/job-file/tuning/tune-fields.ts';
 import { fixture, readOwn, VALID_FILES } from '../../support/job-file/read-own-job.ts';
@@ -63,6 +65,11 @@ describe('the JSON Schema of Dropforge’s own format', () => {
     ['an unknown goal', { tune: { metric: 'a', goal: 'more', parameters: { a: [1] } } }],
     ['a parameter with a single value', { tune: { metric: 'a', parameters: { a: 1 } } }],
     ['a parameter with one bound', { tune: { metric: 'a', parameters: { a: { min: 1 } } } }],
+    [
+      'a condition on two parameters',
+      { tune: { metric: 'a', parameters: { a: { values: [1], when: { b: 1, c: 1 } } } } },
+    ],
+    ['a negative cost', { tune: { metric: 'a', maxCost: -1, parameters: { a: [1] } } }],
     ['a parameter without values', { tune: { metric: 'a', parameters: { a: [] } } }],
     ['a list', []],
     ['own-mistakes.yaml', parse(fixture('own-mistakes.yaml'))],
@@ -82,10 +89,12 @@ describe('the JSON Schema of Dropforge’s own format', () => {
   });
 
   it('has exactly the enumeration values that are read', () => {
-    const { goal, algorithm } = defs.tune.properties;
+    const { goal, algorithm, stopping, measurement } = defs.tune.properties;
     const parameter = JSON.stringify(defs.parameter);
     expect(goal.enum).toEqual(Object.keys(GOALS));
     expect(algorithm.enum).toEqual(Object.keys(ALGORITHMS));
+    expect(stopping.enum).toEqual(Object.keys(STOPPING_RULES));
+    expect(measurement.enum).toEqual(Object.keys(MEASUREMENTS));
     expect(parameter).toContain(JSON.stringify(Object.keys(PARAMETER_TYPES)));
     expect(parameter).toContain(JSON.stringify(Object.keys(SCALES)));
     expect(JSON.stringify(defs.disk)).toContain(JSON.stringify(BOOT_DISK_TYPES));

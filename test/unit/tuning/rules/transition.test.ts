@@ -82,6 +82,10 @@ describe('a search', () => {
     expect(run.closed(1, success(0.5), 2).closed(2, success(0.25), 3).tuning.best).toMatchObject({ ordinal: 2 });
   });
 
+  it('keeps the earlier of two trials that are equally good', () => {
+    expect(start().closed(1, success(0.5), 2).closed(2, success(0.5), 3).tuning.best).toMatchObject({ ordinal: 1 });
+  });
+
   it('ends when there are no more values to try', () => {
     const run = start({ parallelTrialsMax: 2 }).closed(1, success(0.5), 2_000).chosen(3_000, 0);
     expect(run.tuning).toMatchObject({ status: 'SEARCHING', isExhausted: true });
@@ -193,6 +197,12 @@ describe('failures', () => {
     expect(run.closed(2, missing, 3).closed(3, missing, 4).closed(4, missing, 5).tuning.status).toBe('SEARCHING');
   });
 
+  it('to report the metric do not end it if one trial has reported a value that is not a number', () => {
+    const notFinite: TrialOutcome = { kind: 'INFEASIBLE', reason: 'NOT_FINITE', message: 'It was NaN.' };
+    const run = start({ parallelTrialsMax: 5, failedTrialsMax: 9 }).closed(1, notFinite, 2).closed(2, missing, 3);
+    expect(run.closed(3, missing, 4).closed(4, missing, 5).tuning.status).toBe('SEARCHING');
+  });
+
   it('of all trials fail the tuning, though no limit was reached', () => {
     const run = start({ trialsMax: 2, failedTrialsMax: 9 })
       .closed(1, failed('OUT_OF_MEMORY'), 2)
@@ -268,6 +278,18 @@ describe('a condition to stop', () => {
     expect(run.closed(1, success(1), 11_000).tuning.stopReason).toBe('MAX_RUNTIME');
   });
 
+  it('does not apply before the shortest runtime is over', () => {
+    const run = start(stopping({ maximumRuntime: { maxMs: 1 }, minimumRuntime: { maxMs: 10_000 } }));
+    expect(run.closed(1, success(1), 9_000).tuning.stopReason).toBeNull();
+    expect(run.closed(1, success(1), 10_000).tuning.stopReason).toBe('MAX_RUNTIME');
+  });
+
+  it('has its result: failures of trials that still run no longer fail the tuning', () => {
+    const facts = { failedTrialsMax: 1, ...stopping({ maximumRuntime: { maxMs: 5_000 } }) };
+    const run = start(facts).closed(1, success(1), 5_000).closed(2, failed('SECRET_UNAVAILABLE'), 6_000);
+    expect(run.tuning).toMatchObject({ status: 'CLOSED', verdict: { state: 'SUCCEEDED' } });
+  });
+
   it('limits the number of suggestions', () => {
     const run = start(stopping({ trialsMax: 2 })).closed(1, lost(), 2);
     expect(run.requests).toEqual(['START 3']);
@@ -314,7 +336,9 @@ describe('a deadline', () => {
   it('asks again for values that were not chosen in time, under the same ordinals', () => {
     const run = new TuningRun(accept());
     expect(run.deadline(1).tuning).toBe(run.tuning);
-    expect(run.deadline(TIMEOUTS.suggestionAnswerMs).requests).toEqual(['SUGGEST 1+2']);
+    const late = run.deadline(TIMEOUTS.suggestionAnswerMs);
+    expect(late.requests).toEqual(['SUGGEST 1+2']);
+    expect(late.tuning).toMatchObject({ wakeAt: 2 * TIMEOUTS.suggestionAnswerMs });
   });
 
   it('checks the trials that were not checked for longest', () => {
@@ -333,6 +357,9 @@ describe('a deadline', () => {
   it('cancels again what runs in a closing tuning', () => {
     const run = start().cancelled(2_000);
     expect(run.deadline(2_000 + TIMEOUTS.trialCancelMs).requests).toEqual(['CANCEL 1', 'CANCEL 2']);
+    const many = start({ trialsMax: 50, parallelTrialsMax: 50 }).cancelled(2_000);
+    const next = many.deadline(2_000 + TIMEOUTS.trialCancelMs).deadline(2_000 + 2 * TIMEOUTS.trialCancelMs);
+    expect(next.requests[0]).toBe(`CANCEL ${TRIAL_CHECKS_MAX + 1}`);
   });
 });
 

@@ -1,5 +1,6 @@
 import { gpusOf } from '#shared/catalog/catalog.ts';
 import type { JobSpec, ReplicaGroup } from '#shared/domain/job-spec.ts';
+import type { Study } from '#shared/domain/study.ts';
 import { type Dialect, fieldPath } from '#shared/job-file/draft/job-draft.ts';
 import type { ObjectStore } from '#shared/ports/object-store.ts';
 import { parseGsUri } from '#shared/protocol/gs-uri.ts';
@@ -121,7 +122,7 @@ export function checkVmCount(
   { replicaGroups }: JobSpec,
   { vmLimit }: Pick<IntakeSettings, 'vmLimit'>,
 ): readonly Problem[] {
-  const vms = replicaGroups.reduce((sum, { count }) => sum + count, 0);
+  const vms = countVms(replicaGroups);
   if (vmLimit === undefined || vms <= vmLimit.vmsMax) {
     return [];
   }
@@ -129,4 +130,30 @@ export function checkVmCount(
   const remedy =
     'Request fewer replicas, or raise vmsMax in the configuration of dropforge up (docs/embedded-cloud.md).';
   return [{ code: 'TOO_MANY_REPLICAS', message, remedy }];
+}
+
+/**
+ * The study with as many parallel trials as can have VMs at the same time. More would only wait for each other, and
+ * their values would be chosen with fewer results.
+ */
+export function limitParallelTrials(
+  study: Study,
+  { replicaGroups }: Pick<JobSpec, 'replicaGroups'>,
+  { vmLimit }: Pick<IntakeSettings, 'vmLimit'>,
+): { readonly study: Study; readonly warnings: readonly Problem[] } {
+  const most = vmLimit === undefined ? Infinity : Math.max(1, Math.floor(vmLimit.vmsMax / countVms(replicaGroups)));
+  const { parallelTrialsMax } = study;
+  if (vmLimit === undefined || parallelTrialsMax <= most) {
+    return { study, warnings: [] };
+  }
+  const message = `${most} of the ${parallelTrialsMax} parallel trials run at a time: ${vmLimit.reason}.`;
+  const remedy = 'To run more, raise vmsMax in the configuration of dropforge up (docs/embedded-cloud.md).';
+  return {
+    study: { ...study, parallelTrialsMax: most },
+    warnings: [{ code: 'PARALLEL_TRIALS_LIMITED', message, remedy }],
+  };
+}
+
+function countVms(replicaGroups: JobSpec['replicaGroups']): number {
+  return replicaGroups.reduce((sum, { count }) => sum + count, 0);
 }

@@ -1,6 +1,9 @@
 import type { JobSource, TimestampMs } from '#shared/domain/job.ts';
+import type { JobSpec } from '#shared/domain/job-spec.ts';
+import type { Study } from '#shared/domain/study.ts';
 import { type Dialect, fieldPath } from '#shared/job-file/draft/job-draft.ts';
-import { inFileOrder } from '#shared/job-file/parser/findings.ts';
+import type { StudyDraft } from '#shared/job-file/draft/study-draft.ts';
+import { inFileOrder, locationOf } from '#shared/job-file/parser/findings.ts';
 import { readJobFile } from '#shared/job-file/read-job-file.ts';
 import { checkJob } from '#shared/job-file/validation/check-job.ts';
 import type { JobContext } from '#shared/job-file/validation/job-context.ts';
@@ -13,9 +16,15 @@ import {
   acceptJob,
   acceptTuning,
 } from '#shared/use-cases/intake/accept-submission.ts';
-import { checkJobDir, checkRuntime, checkVmCount, checkZones } from '#shared/use-cases/intake/check-deployment.ts';
+import {
+  checkJobDir,
+  checkRuntime,
+  checkVmCount,
+  checkZones,
+  limitParallelTrials,
+} from '#shared/use-cases/intake/check-deployment.ts';
 import { checkPackages, type InspectedPackage, lintJobPackages } from '#shared/use-cases/intake/check-packages.ts';
-import { checkResumedTuning } from '#shared/use-cases/intake/check-resumed-tuning.ts';
+import { checkResumedTuning, type ResumedStudy } from '#shared/use-cases/intake/check-resumed-tuning.ts';
 import { type IntakeSettings, usesZone } from '#shared/use-cases/intake/intake-settings.ts';
 import { digestOf } from '#shared/use-cases/intake/new-job.ts';
 
@@ -67,7 +76,7 @@ export async function submitJob(ports: SubmitPorts, submission: Submission): Pro
   const packages = await checkPackages(ports, program, submission.enclosingPackage);
   const runtime = checkRuntime({ ...spec, dialect }, ports.intake);
   const lint = lintJobPackages(spec, { program, packages: packages.reports }, ports.intake);
-  const resumed = spec.study && (await checkResumedTuning(ports, spec.study, draft.study));
+  const resumed = spec.study && (await checkTuning(ports, { ...spec, study: spec.study }, draft.study));
   const found = {
     problems: [
       ...packages.problems,
@@ -101,6 +110,22 @@ export async function submitJob(ports: SubmitPorts, submission: Submission): Pro
   return outcome === 'ACCEPTED'
     ? { verdict: 'ACCEPTED', jobId }
     : { verdict: 'REFUSED', jobId, problems: [outcome], warnings: found.warnings };
+}
+
+/** The study with its earlier tunings, and with as many parallel trials as this deployment can run. */
+async function checkTuning(
+  ports: SubmitPorts,
+  spec: JobSpec & { readonly study: Study },
+  draft: StudyDraft | undefined,
+): Promise<ResumedStudy> {
+  const resumed = await checkResumedTuning(ports, spec.study, draft);
+  const { study, warnings } = limitParallelTrials(resumed.study, spec, ports.intake);
+  const location = draft?.parallelTrials === undefined ? {} : locationOf(draft.parallelTrials);
+  return {
+    ...resumed,
+    study,
+    warnings: [...resumed.warnings, ...warnings.map((warning) => ({ ...warning, ...location }))],
+  };
 }
 
 /**

@@ -4,7 +4,9 @@ import { parseEmbeddedConfig } from '#infra/embedded/embedded-config.ts';
 import { readEmbeddedIntakeSettings } from '#infra/embedded/embedded-intake.ts';
 import { connectIntake } from '#infra/google-cloud/compose/connect-intake.ts';
 import type { ReplicaGroup } from '#shared/domain/job-spec.ts';
-import { checkRuntime } from '#shared/use-cases/intake/check-deployment.ts';
+import { checkRuntime, limitParallelTrials } from '#shared/use-cases/intake/check-deployment.ts';
+import { queuedJob } from '../../support/domain/example-job.ts';
+import { STUDY } from '../../support/domain/example-tuning.ts';
 import { EXAMPLE_SETTINGS } from '../../support/functions/example-settings.ts';
 
 const RUNTIME_IMAGES = JSON.stringify({
@@ -138,4 +140,34 @@ describe('the runtime of a job, in a deployment', () => {
       });
     },
   );
+});
+
+describe('the parallel trials of a tuning', () => {
+  const study = { ...STUDY, parallelTrialsMax: 10 };
+
+  it('are limited to those that have VMs at the same time on this machine, with a warning', async () => {
+    const config = parseEmbeddedConfig({ vmsMax: 2 }, 'test');
+    const embedded = await readEmbeddedIntakeSettings(config, { uploadBucket: 'u', jobsBucket: 'j' });
+    const limited = limitParallelTrials(study, queuedJob().spec, embedded);
+    expect(limited.study).toEqual({ ...study, parallelTrialsMax: 2 });
+    expect(limited.warnings).toMatchObject([
+      {
+        code: 'PARALLEL_TRIALS_LIMITED',
+        message: '2 of the 10 parallel trials run at a time: this machine runs at most 2 VMs at a time.',
+      },
+    ]);
+    expect(limitParallelTrials(STUDY, queuedJob().spec, embedded)).toEqual({ study: STUDY, warnings: [] });
+  });
+
+  it('are one at a time if one needs more than half of the VMs', () => {
+    const [master] = queuedJob().spec.replicaGroups;
+    const vmLimit = { vmsMax: 5, reason: 'this machine runs at most 5 VMs at a time' };
+    const cluster = { replicaGroups: [master, { ...master, role: 'worker', count: 2 }] } as const;
+    expect(limitParallelTrials(study, cluster, { vmLimit }).study.parallelTrialsMax).toBe(1);
+  });
+
+  it('are as many as requested in a deployment, whose zones have capacity or not', () => {
+    const intake = intakeOf({ ...EXAMPLE_SETTINGS, RUNTIME_IMAGES });
+    expect(limitParallelTrials(study, queuedJob().spec, intake)).toEqual({ study, warnings: [] });
+  });
 });

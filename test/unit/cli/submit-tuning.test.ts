@@ -69,6 +69,8 @@ describe('dropforge hp-tuning-jobs create', () => {
     await write('bare.yaml', STUDY.replace(/maxTrialCount.*\nparallelTrialCount.*\n/, ''));
     expect((await dryRun('--config=hp.yaml')).spec?.study).toMatchObject({ trialsMax: 8, parallelTrialsMax: 2 });
     expect((await dryRun('--config=bare.yaml')).spec?.study).toMatchObject({ trialsMax: 1, parallelTrialsMax: 1 });
+    const { spec } = await dryRun('--config=bare.yaml', '--max-trial-count=9');
+    expect(spec?.study).toMatchObject({ trialsMax: 9, parallelTrialsMax: 1 });
   });
 
   it('reports a problem with its flag', async () => {

@@ -1,7 +1,17 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { runCli, startTestCloud, type TestCloud, trialOf, tuningOf, viewOf } from '../../support/cli/test-cloud.ts';
+import { formatOptunaJournal } from '../../../cli/render/optuna-journal.ts';
+import type { Parameter } from '../../../shared/domain/study.ts';
+import {
+  runCli,
+  STUDY,
+  startTestCloud,
+  type TestCloud,
+  trialOf,
+  tuningOf,
+  viewOf,
+} from '../../support/cli/test-cloud.ts';
 
 let cloud: TestCloud;
 beforeEach(async () => {
@@ -167,5 +177,30 @@ describe('exporting trials', () => {
       { state: 0, value: null },
     ]);
     expect(fifth).not.toHaveProperty('datetime_complete');
+  });
+});
+
+it('exports the distribution of a parameter in the branch that the trial took', () => {
+  const rate = (max: number) => ({
+    id: 'rate',
+    space: { kind: 'DOUBLE', min: 0, max } as const,
+    scale: 'NONE' as const,
+    children: [],
+  });
+  const parameter: Parameter = {
+    id: 'optimizer',
+    space: { kind: 'CATEGORICAL', values: ['sgd', 'adam'] },
+    scale: 'NONE',
+    children: [
+      { parentValues: ['sgd'], parameter: rate(1) },
+      { parentValues: ['adam'], parameter: rate(0.1) },
+    ],
+  };
+  const tuning = tuningOf({ study: { ...STUDY, parameters: [parameter] } });
+  const trial = { ...trialOf('1', { parameters: { optimizer: 'sgd', rate: 0.7 } }), curve: [] };
+  const [record] = formatOptunaJournal('search', tuning, [trial]).trimEnd().split('\n').slice(-1);
+  expect(JSON.parse(record ?? '')).toMatchObject({
+    distributions: { rate: expect.stringContaining('"high":1,') },
+    params: { optimizer: 0, rate: 0.7 },
   });
 });

@@ -206,7 +206,7 @@ describe('following a tuning', () => {
     let polls = 0;
     cloud.onAnswer = (request) => {
       polls += request === 'GET /v1/jobs/search' ? 1 : 0;
-      const count = { 1: 1, 2: 3 }[polls] ?? cloud.trials.length;
+      const count = { 2: 1, 3: 3 }[polls] ?? cloud.trials.length;
       cloud.trials.push(...trials.slice(cloud.trials.length, count));
     };
     const { code, stdout, stderr } = await cli('jobs', 'stream-logs', 'search');

@@ -17,7 +17,7 @@ export type CommitOutcome = 'COMMITTED' | 'STALE' | 'DUPLICATE';
 
 /** Stores jobs. One commit contains the job, the handled event and the outbox entries. */
 export type JobStore = {
-  /** Creates a job with its outbox entries. EXISTS: a job of that id exists and was not changed. */
+  /** Creates a job with its outbox entries. EXISTS: a job or a tuning of that id exists; it was not changed. */
   create(job: Job, effects: readonly Effect[]): Promise<'CREATED' | 'EXISTS'>;
   read(jobId: string): Promise<StoredJob | undefined>;
   commit(commit: {

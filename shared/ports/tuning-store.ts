@@ -10,7 +10,7 @@ export type DueTuning = { readonly tuningId: string; readonly wakeAt: TimestampM
 
 /** Stores tunings and their trials. One commit contains both, the handled event and the outbox entries. */
 export type TuningStore = {
-  /** Creates a tuning with its outbox entries. EXISTS: a tuning of that id exists and was not changed. */
+  /** Creates a tuning with its outbox entries. EXISTS: a tuning or a job of that id exists; it was not changed. */
   create(tuning: Tuning, effects: readonly TuningEffect[]): Promise<'CREATED' | 'EXISTS'>;
   read(tuningId: string): Promise<StoredTuning | undefined>;
   commit(commit: {

@@ -8,6 +8,7 @@ import { describeCapacityHistoryContract } from '../contract/capacity-history.co
 import { describeCurveStoreContract } from '../contract/curve-store.contract.ts';
 import { describeJobStoreContract } from '../contract/job-store.contract.ts';
 import { describeReplicaStoreContract } from '../contract/replica-store.contract.ts';
+import { describeSubmittedIdsContract } from '../contract/submitted-ids.contract.ts';
 import { describeTuningStoreContract } from '../contract/tuning-store.contract.ts';
 import { onFirestore } from '../support/google-cloud/firestore-under-test.ts';
 
@@ -28,6 +29,13 @@ if (hosts === null) {
   describeTuningStoreContract(
     'Firestore',
     onFirestore(hosts.firestore, (firestore) => createFirestoreTuningStore(firestore, clock)),
+  );
+  describeSubmittedIdsContract(
+    'Firestore',
+    onFirestore(hosts.firestore, (firestore) => ({
+      jobs: createFirestoreJobStore(firestore, clock),
+      tunings: createFirestoreTuningStore(firestore, clock),
+    })),
   );
   describeCurveStoreContract(
     'Firestore',

@@ -1,4 +1,5 @@
 import type { Database } from '#infra/embedded/data-dir/database.ts';
+import { SCHEMA } from '#infra/embedded/job-state/schema.ts';
 import type { Effect } from '#shared/domain/effect.ts';
 import type { Job } from '#shared/domain/job.ts';
 import type { CommitOutcome, JobStore } from '#shared/ports/job-store.ts';
@@ -9,23 +10,6 @@ import {
   parseStoredEffect,
   parseStoredJob,
 } from '#shared/protocol/stored-record.ts';
-
-const SCHEMA = `
-  create table if not exists jobs (
-    job_id text primary key, revision integer not null, wake_at integer, created_at integer not null, body text not null
-  ) strict;
-  create index if not exists jobs_due on jobs (wake_at) where wake_at is not null;
-  drop index if exists jobs_by_age;
-  create index if not exists jobs_listed on jobs (created_at desc, job_id)
-    where json_extract(body, '$.trial.tuningId') is null;
-  create table if not exists handled_events (
-    job_id text not null, event_id text not null, primary key (job_id, event_id)
-  ) strict, without rowid;
-  create table if not exists owed_effects (
-    position integer primary key autoincrement, job_id text not null, entry_id text not null, body text not null,
-    unique (job_id, entry_id)
-  ) strict;
-`;
 
 /** Jobs in SQLite: the job's row, the handled event and the outbox entries are committed in one transaction. */
 export function openSqliteJobStore(database: Database): JobStore {
@@ -58,7 +42,13 @@ export function openSqliteJobStore(database: Database): JobStore {
   return {
     async create(job, effects) {
       return database.transaction(() => {
-        const { changes } = statements.insert.run(job.jobId, wakeAtOf(job), job.createdAt, formatStoredJob(job));
+        const { jobId: id, createdAt: created_at } = job;
+        const { changes } = statements.insert.run({
+          id,
+          wake_at: wakeAtOf(job),
+          created_at,
+          body: formatStoredJob(job),
+        });
         if (changes === 0) {
           return 'EXISTS';
         }
@@ -95,7 +85,9 @@ function wakeAtOf(job: Job): number | null {
 function prepareStatements({ sql }: Database) {
   sql.exec(SCHEMA);
   return {
-    insert: sql.prepare('insert into jobs values (?, 1, ?, ?, ?) on conflict do nothing'),
+    insert: sql.prepare(`
+      insert into jobs select :id, 1, :wake_at, :created_at, :body
+      where not exists (select 1 from tunings where tuning_id = :id) on conflict do nothing`),
     read: sql.prepare('select revision, body from jobs where job_id = ?'),
     isHandled: sql.prepare('select 1 from handled_events where job_id = ? and event_id = ?'),
     update: sql.prepare(

@@ -1,4 +1,5 @@
 import type { Database } from '#infra/embedded/data-dir/database.ts';
+import { SCHEMA } from '#infra/embedded/job-state/schema.ts';
 import type { CommitOutcome } from '#shared/ports/job-store.ts';
 import type { TuningStore } from '#shared/ports/tuning-store.ts';
 import { parseEach } from '#shared/protocol/stored-record.ts';
@@ -12,25 +13,6 @@ import {
 } from '#shared/protocol/stored-tuning.ts';
 import type { Tuning } from '#shared/tuning/tuning.ts';
 import type { TuningEffect } from '#shared/tuning/tuning-effect.ts';
-
-const SCHEMA = `
-  create table if not exists tunings (
-    tuning_id text primary key, revision integer not null, wake_at integer, created_at integer not null,
-    body text not null
-  ) strict;
-  create index if not exists tunings_due on tunings (wake_at) where wake_at is not null;
-  create index if not exists tunings_by_age on tunings (created_at desc, tuning_id);
-  create table if not exists trials (
-    tuning_id text not null, ordinal integer not null, body text not null, primary key (tuning_id, ordinal)
-  ) strict, without rowid;
-  create table if not exists tuning_events (
-    tuning_id text not null, event_id text not null, primary key (tuning_id, event_id)
-  ) strict, without rowid;
-  create table if not exists tuning_outbox (
-    position integer primary key autoincrement, tuning_id text not null, entry_id text not null, body text not null,
-    unique (tuning_id, entry_id)
-  ) strict;
-`;
 
 /**
  * Tunings in SQLite: the tuning's row, the trials that changed with it, the handled event and the outbox entries are
@@ -72,8 +54,9 @@ export function openSqliteTuningStore(database: Database): TuningStore {
   return {
     async create(tuning, effects) {
       return database.transaction(() => {
+        const { tuningId: id, createdAt: created_at } = tuning;
         const body = formatStoredTuning(tuning);
-        const { changes } = statements.insert.run(tuning.tuningId, wakeAtOf(tuning), tuning.createdAt, body);
+        const { changes } = statements.insert.run({ id, wake_at: wakeAtOf(tuning), created_at, body });
         if (changes === 0) {
           return 'EXISTS';
         }
@@ -129,7 +112,9 @@ function wakeAtOf(tuning: Tuning): number | null {
 function prepareStatements({ sql }: Database) {
   sql.exec(SCHEMA);
   return {
-    insert: sql.prepare('insert into tunings values (?, 1, ?, ?, ?) on conflict do nothing'),
+    insert: sql.prepare(`
+      insert into tunings select :id, 1, :wake_at, :created_at, :body
+      where not exists (select 1 from jobs where job_id = :id) on conflict do nothing`),
     read: sql.prepare('select revision, body from tunings where tuning_id = ?'),
     isHandled: sql.prepare('select 1 from tuning_events where tuning_id = ? and event_id = ?'),
     update: sql.prepare(

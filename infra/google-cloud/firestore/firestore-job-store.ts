@@ -11,7 +11,6 @@ import {
   HANDLED_EVENT_AGE_MS_MAX,
   toDocumentId,
 } from '#infra/google-cloud/firestore/collections.ts';
-import { isAlreadyExisting } from '#infra/google-cloud/firestore/firestore-errors.ts';
 import type { Effect } from '#shared/domain/effect.ts';
 import type { Job } from '#shared/domain/job.ts';
 import type { Clock } from '#shared/ports/clock.ts';
@@ -86,11 +85,14 @@ function documentsOf(firestore: Firestore) {
   const jobs = firestore.collection(COLLECTIONS.jobs);
   const outbox = firestore.collection(COLLECTIONS.outbox);
   const job = (jobId: string) => jobs.doc(toDocumentId(jobId));
+  const tunings = firestore.collection(COLLECTIONS.tunings);
   return {
     firestore,
     jobs,
     outbox,
     job,
+    /** No tuning may have the id of a job: users know both by one kind of id. */
+    tuning: (tuningId: string) => tunings.doc(toDocumentId(tuningId)),
     outboxEntry: (jobId: string, entryId: string) => outbox.doc(toDocumentId(`${jobId}/${entryId}`)),
     handled: (jobId: string, eventId: string) =>
       job(jobId).collection(COLLECTIONS.handledEvents).doc(toDocumentId(eventId)),
@@ -100,20 +102,18 @@ function documentsOf(firestore: Firestore) {
 type Documents = ReturnType<typeof documentsOf>;
 
 async function create(documents: Documents, job: Job, effects: readonly Effect[]): Promise<'CREATED' | 'EXISTS'> {
-  const batch = documents.firestore.batch();
-  batch.create(documents.job(job.jobId), toDocument(job, 1));
-  for (const [document, entry] of toOutboxEntries(documents, job, { cause: 'created', effects })) {
-    batch.create(document, entry);
-  }
-  try {
-    await batch.commit();
-    return 'CREATED';
-  } catch (error) {
-    if (isAlreadyExisting(error)) {
+  const document = documents.job(job.jobId);
+  return documents.firestore.runTransaction(async (transaction) => {
+    const found = await transaction.getAll(document, documents.tuning(job.jobId));
+    if (found.some(({ exists }) => exists)) {
       return 'EXISTS';
     }
-    throw error;
-  }
+    transaction.create(document, toDocument(job, 1));
+    for (const [entryDocument, entry] of toOutboxEntries(documents, job, { cause: 'created', effects })) {
+      transaction.create(entryDocument, entry);
+    }
+    return 'CREATED';
+  });
 }
 
 async function commit(

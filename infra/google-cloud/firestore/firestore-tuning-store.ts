@@ -13,7 +13,6 @@ import {
   toDocumentId,
   toOrdinalId,
 } from '#infra/google-cloud/firestore/collections.ts';
-import { isAlreadyExisting } from '#infra/google-cloud/firestore/firestore-errors.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { CommitOutcome } from '#shared/ports/job-store.ts';
 import type { TuningStore } from '#shared/ports/tuning-store.ts';
@@ -105,11 +104,14 @@ function documentsOf(firestore: Firestore) {
   const tunings = firestore.collection(COLLECTIONS.tunings);
   const outbox = firestore.collection(COLLECTIONS.tuningOutbox);
   const tuning = (tuningId: string) => tunings.doc(toDocumentId(tuningId));
+  const jobs = firestore.collection(COLLECTIONS.jobs);
   return {
     firestore,
     tunings,
     outbox,
     tuning,
+    /** No job may have the id of a tuning: users know both by one kind of id. */
+    job: (jobId: string) => jobs.doc(toDocumentId(jobId)),
     trials: (tuningId: string) => tuning(tuningId).collection(COLLECTIONS.trials),
     outboxEntry: (tuningId: string, entryId: string) => outbox.doc(toDocumentId(`${tuningId}/${entryId}`)),
     handled: (tuningId: string, eventId: string) =>
@@ -124,20 +126,18 @@ async function create(
   tuning: Tuning,
   effects: readonly TuningEffect[],
 ): Promise<'CREATED' | 'EXISTS'> {
-  const batch = documents.firestore.batch();
-  batch.create(documents.tuning(tuning.tuningId), toDocument(tuning, 1));
-  for (const [document, entry] of toOutboxEntries(documents, tuning, { cause: 'created', effects })) {
-    batch.create(document, entry);
-  }
-  try {
-    await batch.commit();
-    return 'CREATED';
-  } catch (error) {
-    if (isAlreadyExisting(error)) {
+  const document = documents.tuning(tuning.tuningId);
+  return documents.firestore.runTransaction(async (transaction) => {
+    const found = await transaction.getAll(document, documents.job(tuning.tuningId));
+    if (found.some(({ exists }) => exists)) {
       return 'EXISTS';
     }
-    throw error;
-  }
+    transaction.create(document, toDocument(tuning, 1));
+    for (const [entryDocument, entry] of toOutboxEntries(documents, tuning, { cause: 'created', effects })) {
+      transaction.create(entryDocument, entry);
+    }
+    return 'CREATED';
+  });
 }
 
 async function commit(

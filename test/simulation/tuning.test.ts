@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { TIMEOUTS } from '#shared/domain/timeouts.ts';
 import type { TuningIn } from '#shared/tuning/tuning.ts';
 import { runTuningSeed } from './run-tuning-seed.ts';
 import type { Mechanism } from './world-faults.ts';
@@ -18,8 +19,8 @@ const ABLATION_SEEDS_MAX = 500;
 const CALM = { hasFaults: false, stepMsMax: 5_000 };
 const CALM_SEEDS = 10;
 
-/** Two ticks of the reconciler and a slow message; a tuning checks on its trials only every ten minutes. */
-const REPORT_MS_MAX = 240_000;
+/** One sweep, by which the clock of a world with few events advances at most, and a slow message. */
+const REPORT_MS_MAX = 420_000;
 
 /** Seeds that have failed once. 54, 159: a grid tried the values of a cancelled trial again. */
 const REGRESSION_SEEDS = [54, 159];
@@ -51,7 +52,7 @@ it(
       expect(broken, `seed ${seed} (replay: SEED=${seed} npm run simulate)`).toEqual([]);
       tunings.flatMap(endsOf).forEach((end) => void seen.add(end));
     }
-    expect(IS_REPLAY ? [] : ENDS.filter((end) => !seen.has(end)), 'ends that no world had').toEqual([]);
+    expect(IS_REPLAY || SEEDS < 60 ? [] : ENDS.filter((end) => !seen.has(end)), 'ends that no world had').toEqual([]);
   },
   SEED_MS_MAX * SEEDS,
 );
@@ -88,5 +89,5 @@ it('a trial is counted soon after its job has closed, since that is reported', a
 });
 
 it('a trial would be counted late if the end of its job was not reported', async () => {
-  expect(await slowestReportMs(['trialReports'])).toBeGreaterThan(2 * REPORT_MS_MAX);
+  expect(await slowestReportMs(['trialReports'])).toBeGreaterThan(TIMEOUTS.trialCheckMs);
 });

@@ -16,6 +16,7 @@ import { OFFLINE_CONTEXT } from '#cli/submit/job-file.ts';
 import { withJobFilePackages } from '#cli/submit/job-file-packages.ts';
 import { type JobRequest, type ValidatedRequest, validateRequest } from '#cli/submit/job-request.ts';
 import { publishJobFile } from '#cli/submit/publish-job.ts';
+import { relocateProblems } from '#cli/submit/relocate-problems.ts';
 import { streamJob } from '#cli/submit/stream-job.ts';
 import { rejectConflictingFlags } from '#cli/submit/submit-flags.ts';
 import {
@@ -67,7 +68,8 @@ export async function submit(invocation: Invocation, given: JobRequest): Promise
   const text = printJobFile(named.request.applyFlags(request.file.draft, uriOf));
   const source = await sendJobFile(target, { client, jobId, text });
   const work = waitForVerdict(client, source, io.interrupted);
-  const report = await reportInterruption(jobId, { signal: io.interrupted, work });
+  const verdict = await reportInterruption(jobId, { signal: io.interrupted, work });
+  const report = relocateProblems(verdict, request.file.draft);
   print({ json: report, text: describeReport(report, io.stdout) });
   if (report.verdict !== 'ACCEPTED') {
     return 1;

@@ -91,14 +91,16 @@ function checkId({ draft, hasProblem }: ParameterReading, findings: Findings): s
   }
   const reason = isReservedName(id.value)
     ? 'it is reserved'
-    : /[\s=\p{Cc}\p{Cs}]/u.test(id.value)
+    : /^-|[\s=\p{Cc}\p{Cs}]/u.test(id.value)
       ? 'it is passed to the program as a flag'
-      : null;
+      : id.value === 'job-dir'
+        ? 'each trial has its own --job-dir'
+        : null;
   if (reason === null) {
     return id.value;
   }
   const message = `${quote(id.value)} is not a valid parameter name: ${reason}.`;
-  const remedy = 'Write a name without spaces and equals signs, such as learning_rate.';
+  const remedy = 'Write a name without leading hyphens, spaces and equals signs, such as learning_rate.';
   reportInvalid(id, { code: 'INVALID_PARAMETER_NAME', message, remedy }, findings);
   return null;
 }
@@ -276,7 +278,7 @@ function checkScale(
     return 'NONE';
   }
   const message = `${given.path} is logarithmic, but the range starts at ${space.min}.`;
-  const remedy = 'Start above 0, for example at 0.0001, or write UNIT_LINEAR_SCALE.';
+  const remedy = 'Start above 0, for example at 0.0001, or choose the linear scale.';
   findings.problems.push({ code: 'LOG_SCALE_RANGE', message, remedy, ...locationOf(given) });
   return null;
 }

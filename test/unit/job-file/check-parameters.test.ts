@@ -52,6 +52,11 @@ describe('a parameter', () => {
       { ...doubleDraft('p', 0, 1), id: located('a=b', 'p.id') },
       'INVALID_PARAMETER_NAME p.id',
     ],
+    ...['--rate', '-r', 'job-dir'].map((name): [string, ParameterDraft, string] => [
+      `flag as name, ${name}`,
+      { ...doubleDraft('p', 0, 1), id: located(name, 'p.id') },
+      'INVALID_PARAMETER_NAME p.id',
+    ]),
     ...['__proto__', 'constructor'].map((name): [string, ParameterDraft, string] => [
       'reserved name',
       { ...doubleDraft('p', 0, 1), id: located(name, 'p.id') },

@@ -2,7 +2,7 @@ import type { CloudEvent } from '@google-cloud/functions-framework';
 import { receiveMessage } from '#functions/decode-message.ts';
 import type { PortsFor } from '#functions/function-ports.ts';
 import { parseJson } from '#shared/protocol/parse-json.ts';
-import { type DeadLetterPorts, handleDeadLetter } from '#shared/use-cases/reports/handle-dead-letter.ts';
+import { type DeadLetterPorts, handleDeadLetter } from '#shared/use-cases/dead-letters/handle-dead-letter.ts';
 
 /** A subscription is named after its topic and the deployment. */
 function topicOf(subscription: string | undefined): string {

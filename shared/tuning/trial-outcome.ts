@@ -121,11 +121,14 @@ function infeasible(reason: InfeasibleReason, { final, curve, study, metricNames
 const SHOWN_NAMES_MAX = 20;
 const SHOWN_NAME_CHARACTERS_MAX = 64;
 
+/** Comparing takes about 0.1 ms a name; a heartbeat has room for thousands, and each attempt for others. */
+const COMPARED_NAMES_MAX = 1_000;
+
 function describeMissing(id: string, metricNames: readonly string[]): string {
   const shown = metricNames.slice(0, SHOWN_NAMES_MAX).map((name) => quote(name.slice(0, SHOWN_NAME_CHARACTERS_MAX)));
   const more = metricNames.length > shown.length ? ` and ${metricNames.length - shown.length} more` : '';
   const reported = shown.length === 0 ? 'no metric at all' : `${shown.join(', ')}${more}`;
-  const nearest = nearestName(id, metricNames);
+  const nearest = nearestName(id, metricNames.slice(0, COMPARED_NAMES_MAX));
   const hint = nearest === undefined ? '' : ` Did you mean ${quote(nearest)}?`;
   return `The program ended without reporting the metric ${quote(id)}; it reported ${reported}.${hint}`;
 }

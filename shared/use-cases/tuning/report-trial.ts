@@ -1,4 +1,4 @@
-import type { TimestampMs } from '#shared/domain/job.ts';
+import { MASTER, type TimestampMs } from '#shared/domain/job.ts';
 import type { JobStore } from '#shared/ports/job-store.ts';
 import type { ReplicaStore } from '#shared/ports/replica-store.ts';
 import type { CurveStore } from '#shared/ports/tuning-store.ts';
@@ -74,7 +74,9 @@ async function computeBar(
   const trials = await listAllTrials(tunings, tuningId);
   const completed = trials.filter(({ outcome }) => outcome?.kind === 'SUCCEEDED' && !outcome.isStoppedEarly);
   const ordinals = selectEvenly(completed, BAR_CURVES_MAX - 1).map(({ ordinal }) => ordinal);
-  return medianBarOf([...(await curves.readMany(tuningId, ordinals)), curve], study);
+  const next = medianBarOf([...(await curves.readMany(tuningId, ordinals)), curve], study);
+  // Not the number of curves, which stops growing at the limit: each further trial would compute the bar again.
+  return next && { ...next, completedCount };
 }
 
 /** The outcome; of a trial without the study's metric also the names of those that the program has reported. */
@@ -86,8 +88,11 @@ async function classifyEnd(
   if (outcome.kind !== 'INFEASIBLE') {
     return { outcome, metricNames: [] };
   }
-  const reported = (await ports.replicas.listByJob(ended.job.jobId)).map(({ progress }) => progress);
-  const names = reported.flatMap(({ metrics, nonFinite = {} }) => [...Object.keys(metrics), ...Object.keys(nonFinite)]);
+  const masters = (await ports.replicas.listByJob(ended.job.jobId)).filter(({ replica }) => replica === MASTER);
+  const names = masters.flatMap(({ progress: { metrics, nonFinite = {} } }) => [
+    ...Object.keys(metrics),
+    ...Object.keys(nonFinite),
+  ]);
   const metricNames = [...new Set(names)];
   return { outcome: outcomeOf({ ...ended, metricNames }), metricNames };
 }

@@ -1,5 +1,6 @@
 import { jobUpdateOf, provisionOf } from '#shared/domain/effect.ts';
 import type { TimestampMs } from '#shared/domain/job.ts';
+import type { Tuning } from '#shared/tuning/tuning.ts';
 import { type EventPorts, publishOutbox } from '#shared/use-cases/handle-job-event.ts';
 import { type ReportTrialPorts, reportTrial } from '#shared/use-cases/tuning/report-trial.ts';
 import { stopTrial } from '#shared/use-cases/tuning/stop-trial.ts';
@@ -17,8 +18,7 @@ export async function startTrial(ports: StartTrialPorts, id: TrialId, now: Times
     return;
   }
   const { tuning, trial } = found;
-  const running = tuning.running.find(({ ordinal }) => ordinal === id.ordinal);
-  if (running === undefined || tuning.status !== 'SEARCHING') {
+  if (!awaits(tuning, id)) {
     await stopTrial(ports, { ...id, how: 'CANCEL' }, now);
     return;
   }
@@ -31,6 +31,20 @@ export async function startTrial(ports: StartTrialPorts, id: TrialId, now: Times
     const job = trialJobOf(tuning, trial, { now, timeouts: ports.timeouts });
     // If it exists by now, another delivery of this message or a request to stop the trial was faster.
     await ports.jobs.create(job, [provisionOf(job), jobUpdateOf(job)]);
+    // The tuning may have counted the trial as lost since it was read, and would never end a job that it does not know.
+    if (!(await isAwaited(ports, id))) {
+      await stopTrial(ports, { ...id, how: 'CANCEL' }, now);
+      return;
+    }
   }
   await publishOutbox(ports, trial.jobId);
+}
+
+async function isAwaited({ tunings }: StartTrialPorts, id: TrialId): Promise<boolean> {
+  const tuning = (await tunings.read(id.tuningId))?.tuning;
+  return tuning !== undefined && awaits(tuning, id);
+}
+
+function awaits({ status, running }: Tuning, { ordinal }: TrialId): boolean {
+  return status === 'SEARCHING' && running.some((trial) => trial.ordinal === ordinal);
 }

@@ -86,6 +86,11 @@ describe('a trial whose program succeeded', () => {
     expect(end).toMatchObject({ message: expect.stringContaining('and 980 more') });
     expect(JSON.stringify(end).length).toBeLessThan(2_000);
   });
+
+  it('is compared with a bounded number of names', () => {
+    const names = Array.from({ length: 1_000 }, (_, index) => `other${index}`);
+    expect(outcome({ names: [...names, 'acuracy'] })).not.toMatchObject({ message: expect.stringContaining('mean') });
+  });
 });
 
 describe('a safety metric', () => {

@@ -9,6 +9,7 @@ import { formatStoredTuning } from '#shared/protocol/stored-tuning.ts';
 import { RUNG_VALUES_MAX, RUNGS_MAX } from '#shared/tuning/stopping/asha.ts';
 import { CURVE_POINTS_MAX, PARALLEL_TRIALS_MAX, type Trial } from '#shared/tuning/trial.ts';
 import { RESUMES_MAX } from '#shared/tuning/tuning.ts';
+import { type DeadLetterPorts, handleDeadLetter } from '#shared/use-cases/dead-letters/handle-dead-letter.ts';
 import {
   type Accepted,
   type AcceptPorts,
@@ -17,7 +18,6 @@ import {
 } from '#shared/use-cases/intake/accept-submission.ts';
 import { cancelJob, handleCancelMessage } from '#shared/use-cases/intake/cancel-job.ts';
 import { checkResumedTuning } from '#shared/use-cases/intake/check-resumed-tuning.ts';
-import { handleDeadLetter } from '#shared/use-cases/reports/handle-dead-letter.ts';
 import { listSubmitted } from '#shared/use-cases/reports/list-submitted.ts';
 import { type ReportPorts, reportJob } from '#shared/use-cases/reports/report-job.ts';
 import { queuedJob } from '../../support/domain/example-job.ts';
@@ -184,7 +184,8 @@ describe('a request to cancel', () => {
 describe('dead letters of a tuning', () => {
   it('fail it when several requests for values in a row could not be handled', async () => {
     await acceptTuning(ports, accepted(), study);
-    const objects = {} as Parameters<typeof handleDeadLetter>[0]['objects'];
+    const none = {} as DeadLetterPorts['objects'] & DeadLetterPorts['replicas'] & DeadLetterPorts['curves'];
+    const reading = { ...ports, objects: none, replicas: none, curves: none };
     for (let count = 1; count <= 10; count += 1) {
       const tuning = (await ports.tunings.read('digits'))?.tuning;
       if (tuning?.status !== 'SEARCHING') {
@@ -192,7 +193,7 @@ describe('dead letters of a tuning', () => {
       }
       const body = { type: 'SUGGEST', tuningId: 'digits', from: tuning.asked?.from, count: 2 };
       const letter = { topic: 'tuning', messageId: String(count), tries: '10', body };
-      await handleDeadLetter({ ...ports, objects }, letter, 2_000);
+      await handleDeadLetter(reading, letter, 2_000);
     }
     expect((await ports.tunings.read('digits'))?.tuning).toMatchObject({
       verdict: { state: 'FAILED', cause: { code: 'SUGGESTION_FAILED' } },

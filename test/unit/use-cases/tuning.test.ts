@@ -2,9 +2,9 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { causeOf } from '#shared/domain/cause.ts';
 import type { ObjectStore } from '#shared/ports/object-store.ts';
 import type { Trial } from '#shared/tuning/trial.ts';
+import { handleDeadLetter } from '#shared/use-cases/dead-letters/handle-dead-letter.ts';
 import { TUNING_COMMIT_TRIES_MAX } from '#shared/use-cases/handle-tuning-event.ts';
 import { reconcile } from '#shared/use-cases/reconcile/reconcile.ts';
-import { handleDeadLetter } from '#shared/use-cases/reports/handle-dead-letter.ts';
 import { exampleReplica } from '../../support/domain/example-replica.ts';
 import { openTuning, type TuningUnderTest } from '../../support/use-cases/tuning-under-test.ts';
 
@@ -264,11 +264,37 @@ describe('a message about a trial that no delivery could handle', () => {
     expect((await listTrials())[0]?.outcome).toMatchObject({ kind: 'LOST', cause: { code: 'INTERNAL_ERROR' } });
   });
 
-  it('makes the trial lost if its end cannot be reported', async () => {
+  it('reports the end of a closed job once more', async () => {
     await startTwo();
     await world.endTrial(1, { accuracies: [0.2] });
     await handleDeadLetter({ ...world.ports, objects }, letter(REPORT), world.state.now);
-    expect((await listTrials())[0]?.outcome).toMatchObject({ kind: 'LOST', cause: { code: 'INTERNAL_ERROR' } });
+    expect((await listTrials())[0]?.outcome).toMatchObject({ kind: 'SUCCEEDED', objective: 0.2 });
+  });
+
+  it('makes the trial lost, with its cost, if its end cannot be reported', async () => {
+    await startTwo();
+    await world.endTrial(1, { accuracies: [0.2] });
+    const read = () => Promise.reject(new Error('The curve is not readable.'));
+    const ports = { ...world.ports, objects, curves: { ...world.ports.curves, read } };
+    await handleDeadLetter(ports, letter(REPORT), world.state.now);
+    const [first] = await listTrials();
+    expect(first?.outcome).toMatchObject({ kind: 'LOST', cause: { code: 'INTERNAL_ERROR' } });
+    expect(JSON.stringify(first?.outcome)).toContain('The curve is not readable.');
+    expect(first?.costUsd).toBeGreaterThan(0);
+  });
+
+  it('leaves no job of a trial that became lost while its job was created', async () => {
+    await world.create();
+    await world.deliver(SUGGEST);
+    const { create } = world.ports.jobs;
+    Object.assign(world.ports.jobs, {
+      async create(...input: Parameters<typeof create>) {
+        await handleDeadLetter({ ...world.ports, objects }, letter(START), world.state.now);
+        return create(...input);
+      },
+    });
+    await world.deliver(START);
+    expect(await world.jobOf(1)).toMatchObject({ verdict: { state: 'CANCELLED' } });
   });
 
   it('changes nothing while its job runs', async () => {
@@ -317,6 +343,15 @@ describe('the bar of the median rule', () => {
     const reads = await runTrials(120);
     expect(reads.length).toBeLessThan(100);
     expect((await world.tuning()).bar?.completedCount).toBeGreaterThanOrEqual(117);
+  });
+
+  it('is not computed again for each of more trials than it is computed from', async () => {
+    const { curves } = world.ports;
+    const { readMany } = curves;
+    Object.assign(curves, {
+      readMany: (tuningId: string, ordinals: readonly number[]) => readMany(tuningId, ordinals.slice(0, 5)),
+    });
+    expect((await runTrials(120)).length).toBeLessThan(100);
   });
 });
 

@@ -5,12 +5,13 @@ import { toGsUri } from '#shared/protocol/gs-uri.ts';
 import { withCurrentNames } from '#shared/protocol/renamed-fields.ts';
 import { REPORT_SUFFIX } from '#shared/protocol/report.ts';
 import { type StorageObject, storageObjectSchema, tuningMessageSchema } from '#shared/protocol/stage-message.ts';
+import { reportUndelivered } from '#shared/use-cases/dead-letters/report-undelivered.ts';
 import { type EventPorts, handleJobEvent } from '#shared/use-cases/handle-job-event.ts';
-import { handleTuningEvent, type TuningEventPorts } from '#shared/use-cases/handle-tuning-event.ts';
-import { reportUndelivered } from '#shared/use-cases/reports/report-undelivered.ts';
+import { handleTuningEvent } from '#shared/use-cases/handle-tuning-event.ts';
 import { isNewer, updateReport } from '#shared/use-cases/reports/update-report.ts';
+import type { ReportTrialPorts } from '#shared/use-cases/tuning/report-trial.ts';
 
-export type DeadLetterPorts = EventPorts & TuningEventPorts & { readonly objects: ObjectStore };
+export type DeadLetterPorts = EventPorts & ReportTrialPorts & { readonly objects: ObjectStore };
 
 export type DeadLetter = {
   /** The topic on which the message could not be handled. */

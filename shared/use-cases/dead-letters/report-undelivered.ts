@@ -1,0 +1,67 @@
+import { causeOf } from '#shared/domain/cause.ts';
+import type { TimestampMs } from '#shared/domain/job.ts';
+import { handleTuningEvent } from '#shared/use-cases/handle-tuning-event.ts';
+import { priceOfJob } from '#shared/use-cases/reports/job-price.ts';
+import { type ReportTrialPorts, reportTrial } from '#shared/use-cases/tuning/report-trial.ts';
+
+export type UndeliveredTrial = { readonly tuningId: string; readonly ordinal: number; readonly problem: string };
+
+/**
+ * A message about a trial is among the dead letters. The end of a closed job is reported once more: an outage that
+ * outlasted the deliveries is no reason to train again. A trial whose job cannot be created, or whose end cannot be
+ * reported, counts as lost: its tuning would wait for it indefinitely. The end of a job that exists and has not closed
+ * is still to be reported, so nothing happens.
+ */
+export async function reportUndelivered(
+  ports: ReportTrialPorts,
+  { tuningId, ordinal, problem }: UndeliveredTrial,
+  now: TimestampMs,
+): Promise<void> {
+  const trial = await ports.tunings.readTrial(tuningId, ordinal);
+  if (trial === undefined) {
+    return;
+  }
+  const { jobId, values, chosenAt, repeats } = trial;
+  const job = (await ports.jobs.read(jobId))?.job;
+  if (job !== undefined && job.status !== 'CLOSED') {
+    return;
+  }
+  const failure = job === undefined ? null : await tryToReport(ports, { tuningId, ordinal, jobId }, now);
+  if (failure === 'REPORTED') {
+    return;
+  }
+  const what = job === undefined ? 'started' : 'evaluated';
+  const message = `Trial ${ordinal} of tuning ${tuningId} could not be ${what}.`;
+  const evidence = failure === null ? [problem] : [problem, failure];
+  await handleTuningEvent(ports, {
+    type: 'TRIAL_CLOSED',
+    eventId: `closed-${ordinal}`,
+    tuningId,
+    at: now,
+    ordinal,
+    values,
+    chosenAt,
+    repeats,
+    outcome: { kind: 'LOST', cause: causeOf('INTERNAL_ERROR', message, evidence) },
+    startedAt: job?.firstRanAt ?? null,
+    endedAt: now,
+    costUsd: job === undefined ? null : priceOfJob(job, now).totalUsd,
+    bar: null,
+    completedStep: null,
+    metricNames: [],
+  });
+}
+
+/** The error's text if the end cannot be reported. */
+async function tryToReport(
+  ports: ReportTrialPorts,
+  closed: Parameters<typeof reportTrial>[1],
+  now: TimestampMs,
+): Promise<string> {
+  try {
+    await reportTrial(ports, closed, now);
+    return 'REPORTED';
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}

@@ -19,7 +19,7 @@ import { INSTANCE, jobAfter, PLACEMENT, queuedJob } from '../../support/domain/e
 import { searchingTuning } from '../../support/domain/example-tuning.ts';
 import { curveOf, MEDIAN, studyOf } from '../../support/tuning/example-curve.ts';
 
-const TRIAL: TrialRef = { tuningId: 'digits', ordinal: 7, metricIds: ['loss', 'seconds'] };
+const TRIAL: TrialRef = { tuningId: 'search', ordinal: 7, metricIds: ['loss', 'seconds'] };
 const ASHA: EarlyStopping = { rule: 'ASHA' };
 const RAN_AT = 60_000;
 const NOW = 1_000_000;
@@ -103,7 +103,7 @@ async function createTrial(job: JobIn<'RUNNING'>, facts: Partial<TuningIn<'SEARC
   const ports = openPorts();
   await ports.jobs.create(job, []);
   const running = [{ ordinal: 7, jobId: job.jobId, since: 0, isStopping: false, checkedAt: 0, lostBefore: 0 }];
-  await ports.tunings.create(searchingTuning({ study: studyOf(null), running, ...facts }), []);
+  await ports.tunings.create(searchingTuning({ tuningId: 'search', study: studyOf(null), running, ...facts }), []);
   return ports;
 }
 
@@ -160,7 +160,7 @@ describe('the measurements of a heartbeat', () => {
     const ports = await createTrial(runningJob());
     expect(await send(ports, losses(0.9, 0.8))).toEqual({ command: 'CONTINUE', reason: null });
     await send(ports, losses(0.9, 0.8, 0.7).slice(1));
-    expect(await ports.curves.read('digits', 7)).toEqual(curveOf([0.9, 0.8, 0.7], { ordinal: 7 }));
+    expect(await ports.curves.read('search', 7)).toEqual(curveOf([0.9, 0.8, 0.7], { tuningId: 'search', ordinal: 7 }));
   });
 
   it('are stored before the exit of the same heartbeat is recorded and reported', async () => {
@@ -177,7 +177,7 @@ describe('the measurements of a heartbeat', () => {
   it('continue the running time of earlier attempts', async () => {
     const ports = await createTrial(runningJob({ ranMs: 40_000 }));
     await send(ports, losses(0.9));
-    expect((await ports.curves.read('digits', 7))?.points[0]?.elapsedMs).toBe(41_000);
+    expect((await ports.curves.read('search', 7))?.points[0]?.elapsedMs).toBe(41_000);
   });
 
   it('cost an ordinary job nothing, even if its VM sends some', async () => {
@@ -198,7 +198,7 @@ describe('the measurements of a heartbeat', () => {
     const ports = await createTrial(runningJob(), MEDIAN_TUNING);
     calls.length = 0;
     await send(ports, losses(0.1));
-    expect(calls).toEqual(['read curve digits 7', 'read tuning digits', 'write curve', 'record replica']);
+    expect(calls).toEqual(['read curve search 7', 'read tuning search', 'write curve', 'record replica']);
     calls.length = 0;
     await send(ports, losses(0.1));
     expect(calls).not.toContain('write curve');
@@ -209,7 +209,7 @@ describe('measurements that a VM must not send', () => {
   it('of another attempt stop it', async () => {
     const ports = await createTrial(runningJob());
     expect(await send(ports, losses(0.9), { attempt: 2 })).toMatchObject({ command: 'STOP' });
-    expect(await ports.curves.read('digits', 7)).toBeUndefined();
+    expect(await ports.curves.read('search', 7)).toBeUndefined();
   });
 
   it('of metrics that are not the study’s are dropped', async () => {
@@ -219,7 +219,7 @@ describe('measurements that a VM must not send', () => {
       { step: 1, elapsedMs: 1, values },
       { step: 2, elapsedMs: 2, values: { other: 1 } },
     ]);
-    expect((await ports.curves.read('digits', 7))?.points).toEqual([{ step: 1, elapsedMs: 1, values: { loss: 0.5 } }]);
+    expect((await ports.curves.read('search', 7))?.points).toEqual([{ step: 1, elapsedMs: 1, values: { loss: 0.5 } }]);
   });
 
   it('of impossible steps and times are limited', async () => {
@@ -227,7 +227,7 @@ describe('measurements that a VM must not send', () => {
     const point = (step: number) => ({ step, elapsedMs: 1e300, values: { loss: 0.5 } });
     await send(ports, [point(-1e300), point(1e300)]);
     const elapsedMs = NOW - runningJob().placedAt;
-    expect((await ports.curves.read('digits', 7))?.points).toEqual([
+    expect((await ports.curves.read('search', 7))?.points).toEqual([
       { ...point(0), elapsedMs },
       { ...point(Number.MAX_SAFE_INTEGER), elapsedMs },
     ]);
@@ -239,9 +239,9 @@ describe('measurements that a VM must not send', () => {
     const instance = { ...worker, vmName: vmNameOf('digits', 1, worker), instanceId: INSTANCE.instanceId };
     const ports = await createTrial({ ...job, instances: [...job.instances, instance] });
     await send(ports, losses(0.9), worker);
-    expect(await ports.curves.read('digits', 7)).toBeUndefined();
+    expect(await ports.curves.read('search', 7)).toBeUndefined();
     await send(ports, losses(0.9));
-    expect(await ports.curves.read('digits', 7)).toBeDefined();
+    expect(await ports.curves.read('search', 7)).toBeDefined();
   });
 
   it('are at most 50 a heartbeat, of finite numbers', () => {
@@ -257,7 +257,7 @@ describe('measurements that a VM must not send', () => {
 describe('a trial that is behind the bar of the median rule', () => {
   it('is told to stop, by the same heartbeat and by all later ones', async () => {
     const ports = await createTrial(runningJob(), MEDIAN_TUNING);
-    const reason = 'Trial 7 of tuning digits is stopped early. Its outputs are saved.';
+    const reason = 'Trial 7 of tuning search is stopped early. Its outputs are saved.';
     expect(await send(ports, BEHIND)).toEqual({ command: 'STOP', reason, isEarlyStop: true });
     expect(await send(ports, [])).toEqual({ command: 'STOP', reason, isEarlyStop: true });
     expect((await ports.jobs.read('digits'))?.job).toMatchObject({ status: 'RUNNING', stopRequestedAt: NOW });
@@ -295,7 +295,7 @@ describe('a trial that is behind the bar of the median rule', () => {
 describe('a trial that reaches a rung of ASHA', () => {
   const rung = (step: number, value: number) => [
     'tuning',
-    { type: 'REPORT_RUNG', tuningId: 'digits', ordinal: 7, step, value },
+    { type: 'REPORT_RUNG', tuningId: 'search', ordinal: 7, step, value },
   ];
 
   it('reports it once, before its curve is written', async () => {

@@ -19,7 +19,7 @@ export type EndedTrials = {
   read(job: JobView): Promise<readonly TrialView[]>;
 };
 
-/** Lost trials have ended, too; `completedTrialCount` omits them, because others repeat them. */
+/** Lost trials have ended, too; `endedTrialCount` omits them, because others repeat them. */
 function endedCountOf({ counts: { succeeded, infeasible, failed, lost } }: TuningView): number {
   return succeeded + infeasible + failed + lost;
 }

@@ -89,8 +89,8 @@ export function describeSearch({ metricId, goal, algorithm, earlyStopping }: Tun
 }
 
 /** The trials that have ended, of those to run: a lost one does not count, because another one repeats its values. */
-export function countProgress({ completedTrialCount, trialsMax, counts }: TuningView): string {
-  return `${completedTrialCount - counts.lost}/${trialsMax}`;
+export function countProgress({ endedTrialCount, trialsMax }: TuningView): string {
+  return `${endedTrialCount}/${trialsMax}`;
 }
 
 /** `12 of 40 trials, 3 running (1 failed, 4 stopped early)`. */

@@ -44,8 +44,8 @@ export const tuningViewSchema = z.object({
   earlyStopping: z.enum(['MEDIAN', 'ASHA']).nullable(),
   trialsMax: z.int(),
   parallelTrialsMax: z.int(),
-  /** Trials that have ended, without those that were lost. */
-  completedTrialCount: z.int(),
+  /** Trials that have ended, well or not, without those that were lost; AI Platform counts only those that succeeded. */
+  endedTrialCount: z.int(),
   counts: z.object({
     succeeded: z.int(),
     stoppedEarly: z.int(),

@@ -85,7 +85,7 @@ describe.each([
     const job = await cloud.awaitJob(jobId, undefined, 180_000);
     expect(job).toMatchObject({
       state: 'SUCCEEDED',
-      tuning: { completedTrialCount: GOOD_TRIALS + 2, counts: { succeeded: GOOD_TRIALS + 2, stoppedEarly: 2 } },
+      tuning: { endedTrialCount: GOOD_TRIALS + 2, counts: { succeeded: GOOD_TRIALS + 2, stoppedEarly: 2 } },
     });
     const trials = await listTrials(jobId);
     expect(trials.map(({ isTrialStoppedEarly }) => isTrialStoppedEarly)).toEqual([

@@ -51,7 +51,7 @@ it('runs all trials, a limited number at a time, names the best, and leaves noth
   const job = await cloud.awaitJob('search', undefined, 180_000);
   expect(job).toMatchObject({
     state: 'SUCCEEDED',
-    tuning: { completedTrialCount: 6, counts: { succeeded: 6, running: 0 }, stopReason: null, forecast: null },
+    tuning: { endedTrialCount: 6, counts: { succeeded: 6, running: 0 }, stopReason: null, forecast: null },
   });
   const trials = await listTrials('search');
   expect(trials.map(({ trialId, state }) => [trialId, state])).toEqual(
@@ -94,7 +94,7 @@ it('goes on from an earlier tuning with its parameters', async () => {
   delete file.trainingInput.hyperparameters.params;
   await cloud.upload('more.tar.gz', await packProgram(PROGRAM, file));
   const job = await cloud.awaitJob('more', undefined, 120_000);
-  expect(job).toMatchObject({ state: 'SUCCEEDED', tuning: { resumes: ['search'], completedTrialCount: 2 } });
+  expect(job).toMatchObject({ state: 'SUCCEEDED', tuning: { resumes: ['search'], endedTrialCount: 2 } });
   const tried = (await listTrials('search')).map(({ parameters }) => parameters.rate);
   for (const { parameters } of await listTrials('more')) {
     expect(tried).not.toContain(parameters.rate);

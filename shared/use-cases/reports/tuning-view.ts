@@ -62,7 +62,7 @@ function viewSearch(tuning: Tuning, { best, recommended = null, jobs, now }: Tun
     earlyStopping: appliedRuleOf(study),
     trialsMax: study.trialsMax,
     parallelTrialsMax: study.parallelTrialsMax,
-    completedTrialCount: succeeded + infeasible + failed,
+    endedTrialCount: succeeded + infeasible + failed,
     counts: { ...counts, running: running.length },
     best,
     recommended,

@@ -297,7 +297,7 @@ export function tuningOf(overrides: Partial<TuningView> = {}): TuningView {
     earlyStopping: 'MEDIAN',
     trialsMax: 40,
     parallelTrialsMax: 3,
-    completedTrialCount: 0,
+    endedTrialCount: 0,
     counts: { succeeded: 0, stoppedEarly: 0, infeasible: 0, failed: 0, lost: 0, running: 0 },
     best: null,
     recommended: null,

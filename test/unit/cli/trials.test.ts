@@ -16,7 +16,7 @@ import {
 let cloud: TestCloud;
 beforeEach(async () => {
   cloud = await startTestCloud();
-  cloud.jobs.set('search', [viewOf('search', { tuning: tuningOf({ completedTrialCount: 4 }) })]);
+  cloud.jobs.set('search', [viewOf('search', { tuning: tuningOf({ endedTrialCount: 4 }) })]);
   cloud.trials.push(
     trialOf('1', { objective: 0.91, costUsd: 0.03 }),
     trialOf('2', { objective: 0.97, costUsd: 0.01, parameters: { optimizer: 'momentum', momentum: 0.9, hidden: 8 } }),

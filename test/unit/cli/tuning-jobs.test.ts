@@ -11,7 +11,7 @@ const SEARCH = viewOf('search', {
   endTime: null,
   placement: null,
   tuning: tuningOf({
-    completedTrialCount: 4,
+    endedTrialCount: 3,
     counts: { ...COUNTS, lost: 1 },
     best: BEST,
     maxCostUsd: 5,
@@ -20,7 +20,7 @@ const SEARCH = viewOf('search', {
 });
 
 function ended(overrides: Partial<JobView> = {}, stopReason: string | null = null): JobView {
-  const tuning = tuningOf({ completedTrialCount: 3, counts: { ...COUNTS, running: 0 }, best: BEST, stopReason });
+  const tuning = tuningOf({ endedTrialCount: 3, counts: { ...COUNTS, running: 0 }, best: BEST, stopReason });
   return viewOf('search', { tuning, ...overrides });
 }
 
@@ -225,7 +225,7 @@ describe('following a tuning', () => {
     cloud.trials.splice(0, cloud.trials.length, lost);
     cloud.jobs.set('search', [
       viewOf('search', { state: 'RUNNING', tuning: tuningOf({ counts: { ...NONE, lost: 1 } }) }),
-      ended({ tuning: tuningOf({ completedTrialCount: 1, counts: { ...NONE, lost: 1, succeeded: 1 } }) }),
+      ended({ tuning: tuningOf({ endedTrialCount: 1, counts: { ...NONE, lost: 1, succeeded: 1 } }) }),
     ]);
     cloud.onAnswer = (request) => {
       cloud.trials.push(

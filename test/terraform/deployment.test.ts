@@ -69,8 +69,8 @@ function describeDeployment({
     });
 
     it.each(FUNCTION_NAMES)('%s has the memory that its client libraries and computations need', (name) => {
-      const needsMore = ['provision', 'teardown', 'tuning'].includes(name);
-      expect(configOf(name).available_memory).toBe(needsMore ? '512Mi' : '256Mi');
+      const memory: Readonly<Record<string, string>> = { provision: '512Mi', teardown: '512Mi', tuning: '1024Mi' };
+      expect(configOf(name).available_memory).toBe(memory[name] ?? '256Mi');
     });
 
     it('handle no more messages of tunings at once than one commit has tries', () => {

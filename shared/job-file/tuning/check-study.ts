@@ -7,6 +7,7 @@ import { hasProblemAt, quote } from '#shared/job-file/parser/record-findings.ts'
 import { checkGrid } from '#shared/job-file/tuning/check-grid.ts';
 import { checkMetrics } from '#shared/job-file/tuning/check-metrics.ts';
 import { checkParameters } from '#shared/job-file/tuning/check-parameters.ts';
+import { checkRecordSizes } from '#shared/job-file/tuning/check-record-sizes.ts';
 import { checkEarlyStopping, checkStoppingConditions } from '#shared/job-file/tuning/check-stopping.ts';
 import { ALGORITHMS, MEASUREMENTS, resolveAlias } from '#shared/job-file/tuning/study-enums.ts';
 import { PARALLEL_TRIALS_MAX, TRIALS_MAX } from '#shared/tuning/trial.ts';
@@ -41,6 +42,9 @@ export function checkStudy({ study, dialect }: JobDraft, findings: Findings): St
     maxCostUsd: checkMaxCost(study.maxCostUsd, findings),
   };
   checkGrid({ study, algorithm, parameters: parameters ?? [], trialsMax: trials?.trialsMax ?? null }, findings);
+  if (metrics !== null && parameters !== null && trials !== null) {
+    checkRecordSizes(study, { metrics, parameters, trialsMax: trials.trialsMax }, findings);
+  }
   const isComplete =
     metrics !== null && parameters !== null && algorithm !== null && trials !== null && measurement !== null;
   return isComplete && findings.problems.length === problemCount

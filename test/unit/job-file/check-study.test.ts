@@ -214,6 +214,11 @@ describe('a metric', () => {
     ],
     ['only safety metrics', metric({ safetyThreshold: located(0, 'safe') }), 'METRIC_MISSING metric'],
     [
+      'metrics whose curves would exceed a document',
+      { metrics: Array.from({ length: 40 }, (_, index) => metricDraft(`${index}${'m'.repeat(80)}`)) },
+      'METRICS_TOO_LARGE trainingInput.hyperparameters',
+    ],
+    [
       'too many metrics',
       { metrics: Array.from({ length: 101 }, (_, index) => metricDraft(`m${index}`)) },
       'TOO_MANY_METRICS trainingInput.hyperparameters.metrics',

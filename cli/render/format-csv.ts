@@ -29,6 +29,15 @@ function flatten(value: unknown, path: string): readonly (readonly [string, unkn
 
 function quoteCell(value: unknown): string {
   const isScalar = typeof value !== 'object' || value === null;
-  const text = value === null || value === undefined ? '' : isScalar ? String(value) : JSON.stringify(value);
+  const scalar = typeof value === 'string' ? withoutFormula(value) : String(value);
+  const text = value === null || value === undefined ? '' : isScalar ? scalar : JSON.stringify(value);
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+/**
+ * Texts come from job files and from the output of programs, and spreadsheets run formulas: an apostrophe makes a text
+ * of what would be one (OWASP, "CSV Injection"). Numbers stay numbers.
+ */
+function withoutFormula(text: string): string {
+  return /^[=+\-@\t\r]/.test(text) && !Number.isFinite(Number(text)) ? `'${text}` : text;
 }

@@ -129,6 +129,12 @@ describe('exporting trials', () => {
     expect(text).toBe((await cli('trials', 'search', '--format=csv')).stdout);
   });
 
+  it('writes no text into a CSV that a spreadsheet would run as a formula', async () => {
+    cloud.trials.push(trialOf('6', { objective: -0.5, parameters: { a: '=cmd()', b: '@x', c: '-1+2', d: '-1e-3' } }));
+    const { stdout } = await cli('trials', 'search', '--format=csv');
+    expect(stdout).toMatch(/,-0\.5,.*'=cmd\(\),'@x,'-1\+2,-1e-3/);
+  });
+
   it('writes a journal of Optuna', async () => {
     expect((await cli('trials', 'search', '--export=t.log')).code).toBe(0);
     const text = await readFile(join(cloud.dataDir, 't.log'), 'utf8');

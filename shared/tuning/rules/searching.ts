@@ -100,6 +100,9 @@ export function onRungReached(
     return ignore(tuning);
   }
   const { rungs, isKept } = recordRung(tuning.rungs, { step, value });
+  if (rungs === tuning.rungs) {
+    return ignore(tuning);
+  }
   const isStopped = !isKept && trial !== undefined;
   const stopped = isStopped ? [{ ...trial, isStopping: true, checkedAt: at }] : [];
   const running = tuning.running.map((one) => stopped.find((changed) => changed.ordinal === one.ordinal) ?? one);

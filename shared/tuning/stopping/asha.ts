@@ -28,9 +28,11 @@ export function rungStepsOf(length: number | null, known: readonly Rung[] = []):
   if (length === null || !(length > 1)) {
     return [];
   }
-  const steps = RUNG_FRACTIONS.map((fraction) => Math.ceil(length * fraction)).map(
-    (step) => known.find((rung) => isNear(rung.step, step))?.step ?? step,
-  );
+  const steps = RUNG_FRACTIONS.map((fraction) => Math.ceil(length * fraction)).flatMap((step) => {
+    const near = known.find((rung) => isNear(rung.step, step))?.step;
+    // A further rung would be ignored, and a program could report another one with every heartbeat.
+    return near ?? (known.length < RUNGS_MAX ? step : []);
+  });
   return [...new Set(steps)].filter((step) => step > 0 && step < length);
 }
 

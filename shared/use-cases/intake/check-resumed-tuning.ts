@@ -8,6 +8,9 @@ import { pointOf, readSearchSpace } from '#shared/tuning/optimizer/search-space.
 import { RESUMES_MAX, type Tuning } from '#shared/tuning/tuning.ts';
 import { listAllTrials } from '#shared/use-cases/read-trials.ts';
 
+/** Each suggestion reads the earlier trials; a model is built of at most 300. */
+const EARLIER_TRIALS_MAX = 10_000;
+
 type Ports = { readonly jobs: JobStore; readonly tunings: TuningStore };
 
 /** A study that was checked against the tuning that it resumes. */
@@ -40,14 +43,9 @@ export async function checkResumedTuning(
     return { study, resumes: [], problems: problem === null ? [] : [{ ...problem, ...location }], warnings: [] };
   }
   const parameters = study.parameters.length === 0 ? earlier.study.parameters : study.parameters;
-  const resumes = [resumeJobId, ...earlier.resumes];
   const resumed = { ...study, parameters };
-  return {
-    study: resumed,
-    resumes,
-    problems: [],
-    warnings: await findIgnoredTrials(ports, { resumed, resumes, location }),
-  };
+  const chain = [resumeJobId, ...earlier.resumes];
+  return { study: resumed, problems: [], ...(await readEarlierTrials(ports, { resumed, chain, location })) };
 }
 
 async function describeMissing({ jobs }: Ports, id: string): Promise<Problem> {
@@ -83,25 +81,37 @@ function describe({ id, goal }: Metric): string {
   return `${goal.toLowerCase()} ${JSON.stringify(id)}`;
 }
 
-type Resumed = { readonly resumed: Study; readonly resumes: readonly string[]; readonly location: SourceLocation };
+type Resumed = { readonly resumed: Study; readonly chain: readonly string[]; readonly location: SourceLocation };
 
-/** Trials whose values this study's parameters do not have tell the optimizer nothing. */
-async function findIgnoredTrials(
+/**
+ * The tunings of the chain whose trials the optimizer gets, the nearest first, until there are EARLIER_TRIALS_MAX.
+ * Trials whose values this study's parameters do not have tell it nothing.
+ */
+async function readEarlierTrials(
   { tunings }: Ports,
-  { resumed, resumes, location }: Resumed,
-): Promise<readonly Problem[]> {
+  { resumed, chain, location }: Resumed,
+): Promise<Pick<ResumedStudy, 'resumes' | 'warnings'>> {
   const space = readSearchSpace(resumed.parameters);
+  const resumes: string[] = [];
+  const warnings: Problem[] = [];
   let [count, ignored] = [0, 0];
-  for (const id of resumes) {
+  for (const id of chain) {
+    if (count >= EARLIER_TRIALS_MAX) {
+      const message = `The trials of tuning job ${id} and of those that it resumes are ignored: those of ${resumes.join(', ')} are ${count} already.`;
+      const remedy = 'Nothing is to be done: more trials would hardly improve the suggestions.';
+      warnings.push({ code: 'RESUMED_TRIALS_IGNORED', message, remedy, ...location });
+      break;
+    }
+    resumes.push(id);
     for (const { values } of await listAllTrials(tunings, id)) {
       count += 1;
       ignored += pointOf(space, values) === undefined ? 1 : 0;
     }
   }
-  if (ignored === 0) {
-    return [];
+  if (ignored > 0) {
+    const message = `${ignored} of ${count} earlier trials are ignored: their values are not among those of this study's parameters.`;
+    const remedy = 'Write the parameters and ranges of the earlier tuning job, or none to take them over.';
+    warnings.push({ code: 'RESUMED_TRIALS_IGNORED', message, remedy, ...location });
   }
-  const message = `${ignored} of ${count} earlier trials are ignored: their values are not among those of this study's parameters.`;
-  const remedy = 'Write the parameters and ranges of the earlier tuning job, or none to take them over.';
-  return [{ code: 'RESUMED_TRIALS_IGNORED', message, remedy, ...location }];
+  return { resumes, warnings };
 }

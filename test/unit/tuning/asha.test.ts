@@ -39,6 +39,13 @@ describe('the rungs of ASHA', () => {
     expect(rungStepsOf(30, known)).toEqual([3, 9]);
     expect(rungStepsOf(200, known)).toEqual([23, 67]);
   });
+
+  it('are those that are known once there are as many as are kept, whatever lengths are announced', () => {
+    const known = [3, 9, 23, 67].map((step) => ({ step, reachedCount: 1, best: [0] }));
+    expect(known.length).toBe(RUNGS_MAX);
+    expect(rungStepsOf(1e6, known)).toEqual([]);
+    expect(rungStepsOf(70, known)).toEqual([9, 23]);
+  });
 });
 
 describe('a trial crosses a rung', () => {

@@ -153,6 +153,24 @@ describe('a tuning that is resumed', () => {
     expect(await codesOf({ resumeJobId: 'last' })).toEqual(['TOO_MANY_RESUMES']);
   });
 
+  it('adds no more of them than have 10,000 trials together, which each suggestion reads', async () => {
+    await createClosed({ resumes: ['second', 'third', 'fourth'] });
+    const read: string[] = [];
+    const listTrials: typeof ports.tunings.listTrials = async (tuningId, { afterOrdinal, countMax }) => {
+      read.push(tuningId);
+      const count = Math.min(countMax, 6_000 - afterOrdinal);
+      return Array.from({ length: count }, (_, index) => succeededTrial(afterOrdinal + index + 1, 0.5));
+    };
+    const tunings = { ...ports.tunings, listTrials };
+    const study = resuming({
+      parameters: [{ id: 'rate', space: { kind: 'DOUBLE', min: 0, max: 60 }, scale: 'NONE', children: [] }],
+    });
+    const { resumes, warnings } = await checkResumedTuning({ ...ports, tunings }, study, undefined);
+    expect(resumes).toEqual(['digits', 'second']);
+    expect(new Set(read)).toEqual(new Set(['digits', 'second']));
+    expect(warnings).toMatchObject([{ code: 'RESUMED_TRIALS_IGNORED', message: expect.stringContaining('third') }]);
+  });
+
   it('gives its parameters to a study that has none', async () => {
     await createClosed();
     const found = await checkResumedTuning(ports, resuming({ parameters: [] }), undefined);

@@ -46,7 +46,8 @@ function describeCost(
   }
   return [
     `${hourly}: ${formatUsd(costOf(EXAMPLE_MS))} if each trial takes ${formatDuration(EXAMPLE_MS)}.`,
-    'How long a trial takes is not known: to bound it, limit the running time of the job, or pass --max-cost.',
-    ...limit,
+    ...(limit.length > 0
+      ? limit
+      : ['How long a trial takes is not known: to bound it, limit the running time of the job, or pass --max-cost.']),
   ];
 }

@@ -135,7 +135,7 @@ export function describeResult({ tuning }: TuningJob): string {
 }
 
 function describeCost({ price, tuning, endTime }: TuningJob): string {
-  const limit = tuning.maxCostUsd === null ? '' : `, of at most ${formatUsd(tuning.maxCostUsd)}`;
+  const limit = tuning.maxCostUsd === null ? '' : `, limit ${formatUsd(tuning.maxCostUsd)}`;
   if (price.totalUsd === null) {
     return 'unknown for these machines';
   }

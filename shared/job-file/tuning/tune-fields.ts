@@ -104,7 +104,8 @@ export const TUNE_FIELDS = {
     description: 'The number of failed trials at which the tuning fails.',
     type: 'integer',
     schema: { type: 'integer', minimum: 0, maximum: TRIALS_MAX },
-    omitted: '3 if no trial has succeeded, otherwise more than 10 that are more than half of all',
+    omitted:
+      '3 (or `parallel`, if greater) while no trial has succeeded, then more than 10 that are more than half of all',
     synonyms: ['maxFailedTrialCount'],
   },
   resume: {

@@ -5,7 +5,10 @@ import type { FailureTally, TuningCommon } from '#shared/tuning/tuning.ts';
 /** A tuning fails when its first trials all end well without the metric: most likely its name is wrong. */
 const TRIALS_WITHOUT_METRIC_MAX = 3;
 
-/** Limits that apply if the study names none: trials that have failed before the first success, or in all. */
+/**
+ * Limits that apply if the study names none: trials that have failed before the first success, or in all. Of trials
+ * that started together, those that fail end first: they must not end the others, which may succeed.
+ */
 const FIRST_FAILURES_MAX = 3;
 const FAILURES_MIN = 10;
 
@@ -36,7 +39,7 @@ function isTooMany(failedCount: number, { counts, study }: TuningCommon): boolea
     return failedCount >= study.failedTrialsMax;
   }
   return counts.succeeded === 0
-    ? failedCount >= FIRST_FAILURES_MAX
+    ? failedCount >= Math.max(FIRST_FAILURES_MAX, study.parallelTrialsMax)
     : failedCount > FAILURES_MIN && failedCount > endedCountOf(counts) / 2;
 }
 

@@ -46,7 +46,7 @@ describe('jobs describe of a tuning', () => {
     expect(stdout).toContain('maximizes accuracy by Bayesian optimization; trials below the median');
     expect(stdout).toContain('3 of 40 trials, 3 running (1 stopped early, 1 failed, 1 lost)');
     expect(stdout).toContain('trial 2: accuracy 0.9765 at step 30\n              learning_rate=0.25 optimizer=sgd');
-    expect(stdout).toContain('$0.0016 so far on Google Cloud, of at most $5.00');
+    expect(stdout).toContain('$0.0016 so far on Google Cloud, limit $5.00');
     expect(stdout).toContain('$1.50 in total, ends about 2026-11-21 08:00:00 UTC');
     expect(stdout).toMatch(/^Best trials\n {2}TRIAL .*\n {2}2 .*\n {2}1 .*\n {2}3 /m);
     expect(stdout).toContain('npx dropforge trials search\n');

@@ -176,6 +176,14 @@ describe('failures', () => {
     expect(run.closed(3, failed(), 4).tuning).toMatchObject({ status: 'CLOSED', verdict: { state: 'FAILED' } });
   });
 
+  it('do not end the trials that started with them, which may succeed', () => {
+    let run = start({ parallelTrialsMax: 5 }).closed(1, failed(), 2).closed(2, failed(), 3).closed(3, failed(), 4);
+    run = run.closed(4, failed(), 5);
+    expect(run.tuning.status).toBe('SEARCHING');
+    expect(run.closed(5, failed(), 6).tuning).toMatchObject({ verdict: { state: 'FAILED' } });
+    expect(run.closed(5, success(1), 6).tuning).toMatchObject({ status: 'SEARCHING', counts: { succeeded: 1 } });
+  });
+
   it('end a tuning without a limit if more than ten and more than half fail', () => {
     const facts = { parallelTrialsMax: 1, trialsMax: 40 };
     let run = start(facts).closed(1, success(1), 2).chosen(2);

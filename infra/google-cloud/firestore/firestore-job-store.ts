@@ -1,16 +1,11 @@
-import {
-  type DocumentReference,
-  type DocumentSnapshot,
-  FieldValue,
-  type Firestore,
-  Timestamp,
-} from '@google-cloud/firestore';
+import { type DocumentReference, type DocumentSnapshot, type Firestore, Timestamp } from '@google-cloud/firestore';
 import {
   COLLECTIONS,
   EXPIRY_FIELD,
   HANDLED_EVENT_AGE_MS_MAX,
   toDocumentId,
 } from '#infra/google-cloud/firestore/collections.ts';
+import { openOutbox } from '#infra/google-cloud/firestore/outbox.ts';
 import type { Effect } from '#shared/domain/effect.ts';
 import type { Job } from '#shared/domain/job.ts';
 import type { Clock } from '#shared/ports/clock.ts';
@@ -38,17 +33,14 @@ export function createFirestoreJobStore(firestore: Firestore, clock: Clock): Job
       const found = await documents.job(jobId).get();
       return found.exists ? { revision: Number(found.get('revision')), job: jobOf(found) } : undefined;
     },
-    async markPublished(jobId, entryId) {
-      await documents.outboxEntry(jobId, entryId).delete();
-    },
+    listJobsWithOutbox: documents.outbox.listOwners,
+    listOutbox: documents.outbox.list,
+    markPublished: documents.outbox.markPublished,
     ...createLists(documents),
   };
 }
 
-function createLists({
-  jobs,
-  outbox,
-}: Documents): Pick<JobStore, 'listDue' | 'listJobsWithOutbox' | 'listOutbox' | 'list'> {
+function createLists({ jobs }: Documents): Pick<JobStore, 'listDue' | 'list'> {
   return {
     async listDue(now, countMax) {
       const found = await jobs
@@ -62,17 +54,6 @@ function createLists({
         wakeAt: Number(document.get('wakeAt')),
       }));
     },
-    async listJobsWithOutbox(countMax) {
-      const found = await outbox.orderBy('owedAt').orderBy('position').limit(countMax).select('jobId').get();
-      return [...new Set(found.docs.map((document) => String(document.get('jobId'))))];
-    },
-    async listOutbox(jobId) {
-      const found = await outbox.where('jobId', '==', jobId).orderBy('owedAt').orderBy('position').get();
-      return found.docs.map((document) => ({
-        entryId: String(document.get('entryId')),
-        effect: parseStoredEffect(String(document.get('effect'))),
-      }));
-    },
     async list({ countMax, after }) {
       const newest = jobs.orderBy('createdAt', 'desc').orderBy('jobId').limit(countMax);
       const page = after === undefined ? newest : newest.startAfter(after.createdAt, after.jobId);
@@ -83,7 +64,13 @@ function createLists({
 
 function documentsOf(firestore: Firestore) {
   const jobs = firestore.collection(COLLECTIONS.jobs);
-  const outbox = firestore.collection(COLLECTIONS.outbox);
+  const outbox = openOutbox({
+    collection: firestore.collection(COLLECTIONS.outbox),
+    ownerField: 'jobId',
+    timeField: 'owedAt',
+    format: formatStoredEffect,
+    parse: parseStoredEffect,
+  });
   const job = (jobId: string) => jobs.doc(toDocumentId(jobId));
   const tunings = firestore.collection(COLLECTIONS.tunings);
   return {
@@ -93,7 +80,6 @@ function documentsOf(firestore: Firestore) {
     job,
     /** No tuning may have the id of a job: users know both by one kind of id. */
     tuning: (tuningId: string) => tunings.doc(toDocumentId(tuningId)),
-    outboxEntry: (jobId: string, entryId: string) => outbox.doc(toDocumentId(`${jobId}/${entryId}`)),
     handled: (jobId: string, eventId: string) =>
       job(jobId).collection(COLLECTIONS.handledEvents).doc(toDocumentId(eventId)),
   };
@@ -109,9 +95,7 @@ async function create(documents: Documents, job: Job, effects: readonly Effect[]
       return 'EXISTS';
     }
     transaction.create(document, toDocument(job, 1));
-    for (const [entryDocument, entry] of toOutboxEntries(documents, job, { cause: 'created', effects })) {
-      transaction.create(entryDocument, entry);
-    }
+    documents.outbox.add(transaction, job.jobId, { cause: 'created', effects });
     return 'CREATED';
   });
 }
@@ -133,26 +117,8 @@ async function commit(
     }
     transaction.set(jobDocument, toDocument(job, expectedRevision + 1));
     transaction.create(handled, { [EXPIRY_FIELD]: Timestamp.fromMillis(expireAt) });
-    for (const [document, entry] of toOutboxEntries(documents, job, { cause: eventId, effects })) {
-      transaction.create(document, entry);
-    }
+    documents.outbox.add(transaction, job.jobId, { cause: eventId, effects });
     return 'COMMITTED';
-  });
-}
-
-/** One document for each effect. Entries of one commit have the same time and are ordered by position. */
-function toOutboxEntries(
-  documents: Documents,
-  { jobId }: Job,
-  { cause, effects }: { readonly cause: string; readonly effects: readonly Effect[] },
-) {
-  return effects.map((effect, position) => {
-    const entryId = `${cause}/${position}`;
-    const owedAt = FieldValue.serverTimestamp();
-    return [
-      documents.outboxEntry(jobId, entryId),
-      { jobId, entryId, position, owedAt, effect: formatStoredEffect(effect) },
-    ] as const;
   });
 }
 

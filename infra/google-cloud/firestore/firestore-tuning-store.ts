@@ -2,7 +2,6 @@ import {
   type DocumentReference,
   type DocumentSnapshot,
   FieldPath,
-  FieldValue,
   type Firestore,
   Timestamp,
 } from '@google-cloud/firestore';
@@ -13,6 +12,7 @@ import {
   toDocumentId,
   toOrdinalId,
 } from '#infra/google-cloud/firestore/collections.ts';
+import { openOutbox } from '#infra/google-cloud/firestore/outbox.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { CommitOutcome } from '#shared/ports/job-store.ts';
 import type { TuningStore } from '#shared/ports/tuning-store.ts';
@@ -45,9 +45,9 @@ export function createFirestoreTuningStore(firestore: Firestore, clock: Clock): 
       const found = await documents.tuning(tuningId).get();
       return found.exists ? { revision: Number(found.get('revision')), tuning: tuningOf(found) } : undefined;
     },
-    async markPublished(tuningId, entryId) {
-      await documents.outboxEntry(tuningId, entryId).delete();
-    },
+    listTuningsWithOutbox: documents.outbox.listOwners,
+    listOutbox: documents.outbox.list,
+    markPublished: documents.outbox.markPublished,
     async readTrial(tuningId, ordinal) {
       const found = await documents.trials(tuningId).doc(toOrdinalId(ordinal)).get();
       return found.exists ? trialOf(found) : undefined;
@@ -64,10 +64,7 @@ export function createFirestoreTuningStore(firestore: Firestore, clock: Clock): 
   };
 }
 
-function createLists({
-  tunings,
-  outbox,
-}: Documents): Pick<TuningStore, 'listDue' | 'listTuningsWithOutbox' | 'listOutbox' | 'list'> {
+function createLists({ tunings }: Documents): Pick<TuningStore, 'listDue' | 'list'> {
   return {
     async listDue(now, countMax) {
       const found = await tunings
@@ -81,17 +78,6 @@ function createLists({
         wakeAt: Number(document.get('wakeAt')),
       }));
     },
-    async listTuningsWithOutbox(countMax) {
-      const found = await outbox.orderBy('addedAt').orderBy('position').limit(countMax).select('tuningId').get();
-      return [...new Set(found.docs.map((document) => String(document.get('tuningId'))))];
-    },
-    async listOutbox(tuningId) {
-      const found = await outbox.where('tuningId', '==', tuningId).orderBy('addedAt').orderBy('position').get();
-      return found.docs.map((document) => ({
-        entryId: String(document.get('entryId')),
-        effect: parseStoredTuningEffect(String(document.get('effect'))),
-      }));
-    },
     async list({ countMax, after }) {
       const newest = tunings.orderBy('createdAt', 'desc').orderBy('tuningId').limit(countMax);
       const page = after === undefined ? newest : newest.startAfter(after.createdAt, after.jobId);
@@ -102,7 +88,13 @@ function createLists({
 
 function documentsOf(firestore: Firestore) {
   const tunings = firestore.collection(COLLECTIONS.tunings);
-  const outbox = firestore.collection(COLLECTIONS.tuningOutbox);
+  const outbox = openOutbox({
+    collection: firestore.collection(COLLECTIONS.tuningOutbox),
+    ownerField: 'tuningId',
+    timeField: 'addedAt',
+    format: formatStoredTuningEffect,
+    parse: parseStoredTuningEffect,
+  });
   const tuning = (tuningId: string) => tunings.doc(toDocumentId(tuningId));
   const jobs = firestore.collection(COLLECTIONS.jobs);
   return {
@@ -113,7 +105,6 @@ function documentsOf(firestore: Firestore) {
     /** No job may have the id of a tuning: users know both by one kind of id. */
     job: (jobId: string) => jobs.doc(toDocumentId(jobId)),
     trials: (tuningId: string) => tuning(tuningId).collection(COLLECTIONS.trials),
-    outboxEntry: (tuningId: string, entryId: string) => outbox.doc(toDocumentId(`${tuningId}/${entryId}`)),
     handled: (tuningId: string, eventId: string) =>
       tuning(tuningId).collection(COLLECTIONS.handledEvents).doc(toDocumentId(eventId)),
   };
@@ -133,9 +124,7 @@ async function create(
       return 'EXISTS';
     }
     transaction.create(document, toDocument(tuning, 1));
-    for (const [entryDocument, entry] of toOutboxEntries(documents, tuning, { cause: 'created', effects })) {
-      transaction.create(entryDocument, entry);
-    }
+    documents.outbox.add(transaction, tuning.tuningId, { cause: 'created', effects });
     return 'CREATED';
   });
 }
@@ -161,26 +150,8 @@ async function commit(
       transaction.set(document, { body: formatStoredTrial(trial) });
     }
     transaction.create(handled, { [EXPIRY_FIELD]: Timestamp.fromMillis(expireAt) });
-    for (const [document, entry] of toOutboxEntries(documents, tuning, { cause: eventId, effects })) {
-      transaction.create(document, entry);
-    }
+    documents.outbox.add(transaction, tuning.tuningId, { cause: eventId, effects });
     return 'COMMITTED';
-  });
-}
-
-/** One document for each effect. Entries of one commit have the same time and are ordered by position. */
-function toOutboxEntries(
-  documents: Documents,
-  { tuningId }: Tuning,
-  { cause, effects }: { readonly cause: string; readonly effects: readonly TuningEffect[] },
-) {
-  return effects.map((effect, position) => {
-    const entryId = `${cause}/${position}`;
-    const addedAt = FieldValue.serverTimestamp();
-    return [
-      documents.outboxEntry(tuningId, entryId),
-      { tuningId, entryId, position, addedAt, effect: formatStoredTuningEffect(effect) },
-    ] as const;
   });
 }
 

@@ -5,6 +5,7 @@ import { describeCapacityHistoryContract } from '../contract/capacity-history.co
 import { describeCurveStoreContract } from '../contract/curve-store.contract.ts';
 import { describeJobStoreContract } from '../contract/job-store.contract.ts';
 import { describeReplicaStoreContract } from '../contract/replica-store.contract.ts';
+import { describeSubmittedIdsContract } from '../contract/submitted-ids.contract.ts';
 import { describeTuningStoreContract } from '../contract/tuning-store.contract.ts';
 import type { OpenStore } from '../support/contract/store-under-test.ts';
 
@@ -19,25 +20,41 @@ if (hosts === null) {
 } else {
   // The library reads the emulator's address from the environment of the process, as in a deployed function.
   process.env.FIRESTORE_EMULATOR_HOST = hosts.firestore;
-  describeJobStoreContract('Firestore over REST', asDeployed(hosts.firestore, 'jobs'));
-  describeTuningStoreContract('Firestore over REST', asDeployed(hosts.firestore, 'tunings'));
-  describeCurveStoreContract('Firestore over REST', asDeployed(hosts.firestore, 'curves'));
-  describeReplicaStoreContract('Firestore over REST', asDeployed(hosts.firestore, 'replicas'));
-  describeCapacityHistoryContract('Firestore over REST', asDeployed(hosts.firestore, 'capacity'));
+  describeJobStoreContract(
+    'Firestore over REST',
+    asDeployed(hosts.firestore, ({ jobs }) => jobs),
+  );
+  describeTuningStoreContract(
+    'Firestore over REST',
+    asDeployed(hosts.firestore, ({ tunings }) => tunings),
+  );
+  describeSubmittedIdsContract(
+    'Firestore over REST',
+    asDeployed(hosts.firestore, ({ jobs, tunings }) => ({ jobs, tunings })),
+  );
+  describeCurveStoreContract(
+    'Firestore over REST',
+    asDeployed(hosts.firestore, ({ curves }) => curves),
+  );
+  describeReplicaStoreContract(
+    'Firestore over REST',
+    asDeployed(hosts.firestore, ({ replicas }) => replicas),
+  );
+  describeCapacityHistoryContract(
+    'Firestore over REST',
+    asDeployed(hosts.firestore, ({ capacity }) => capacity),
+  );
 }
 
 /** The stores as deployed functions create them. On the emulator, every project id has its own database. */
-function asDeployed<Name extends keyof ReturnType<typeof connectState>>(
-  host: string,
-  name: Name,
-): OpenStore<ReturnType<typeof connectState>[Name]> {
+function asDeployed<Store>(host: string, select: (state: ReturnType<typeof connectState>) => Store): OpenStore<Store> {
   return async () => {
     const settings = {
       PROJECT_ID: `test-${randomUUID()}`,
       FIRESTORE_DATABASE: '(default)',
       FIRESTORE_EMULATOR_HOST: host,
     };
-    const connect = async () => connectState(settings)[name];
+    const connect = async () => select(connectState(settings));
     return { store: await connect(), connect, close: async () => {} };
   };
 }

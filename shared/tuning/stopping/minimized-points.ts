@@ -1,4 +1,4 @@
-import type { Metric, Study } from '#shared/domain/study.ts';
+import { objectiveMetricOf, type Study } from '#shared/domain/study.ts';
 import type { Curve } from '#shared/tuning/trial.ts';
 
 /** One point of a curve as the rules of early stopping compare it. */
@@ -11,7 +11,7 @@ export type MinimizedPoint = {
 
 /** The objective of a curve by step, or by elapsed time if the study's rule uses it, in increasing order. */
 export function minimizedPointsOf(curve: Curve, study: Study): readonly MinimizedPoint[] {
-  const { id, goal } = objectiveOf(study);
+  const { id, goal } = objectiveMetricOf(study);
   const usesTime = usesElapsedTime(study);
   return curve.points
     .flatMap(({ step, elapsedMs, values }) => {
@@ -26,11 +26,6 @@ export function minimizedPointsOf(curve: Curve, study: Study): readonly Minimize
 /** The lowest finite value; infinite if there is none, since a trial that reports only NaN is the worst of all. */
 export function lowestOf(points: readonly MinimizedPoint[]): number {
   return Math.min(...points.map(({ value }) => value).filter(Number.isFinite));
-}
-
-/** The metric that is optimized. Safety metrics are not. */
-export function objectiveOf({ metrics }: Study): Metric {
-  return metrics.find(({ safety }) => safety === null) ?? metrics[0];
 }
 
 export function usesElapsedTime({ earlyStopping }: Study): boolean {

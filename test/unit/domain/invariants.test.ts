@@ -14,7 +14,7 @@ type Step = {
 };
 
 /** Checks an invariant after every event of many random sequences. */
-function checkInvariant(check: (step: Step) => void): void {
+function checkInvariant(check: (step: Step) => void, { numRuns = 300 } = {}): void {
   fc.assert(
     fc.property(jobsWithEvents, ({ job, steps }) => {
       steps.reduce((before: Job, step) => {
@@ -24,7 +24,7 @@ function checkInvariant(check: (step: Step) => void): void {
         return after;
       }, job);
     }),
-    { numRuns: 300 },
+    { numRuns },
   );
 }
 
@@ -164,10 +164,15 @@ describe('for any events, in any order and number', () => {
   it('the random sequences reach every status and every state', () => {
     const statuses = new Set<string>();
     const states = new Set<string>();
-    checkInvariant(({ after }) => {
-      statuses.add(after.status);
-      states.add(stateOf(after));
-    });
+    // As many as 300 missed the rarest state in two of five runs.
+    const numRuns = 3_000;
+    checkInvariant(
+      ({ after }) => {
+        statuses.add(after.status);
+        states.add(stateOf(after));
+      },
+      { numRuns },
+    );
     expect([...statuses].sort()).toEqual([...JOB_STATUSES].sort());
     expect([...states].sort()).toEqual([...JOB_STATES].sort());
   });

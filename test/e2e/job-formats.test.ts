@@ -103,12 +103,16 @@ it('a program runs with the niceness in its job file', async () => {
 });
 
 it('a job that this version does not support is rejected with the field, and nothing is started', async () => {
-  const job = { name: 'tuned', module: 'trainer.task', tune: { metric: 'loss', parameters: { seed: [1, 2] } } };
-  await cloud.upload('tuned.tar.gz', await packCluster(job));
+  const job = {
+    name: 'own_account',
+    module: 'trainer.task',
+    serviceAccount: 'trainer@project.iam.gserviceaccount.com',
+  };
+  await cloud.upload('account.tar.gz', await packCluster(job));
 
-  expect(await cloud.awaitReport('tuned.tar.gz.report.json')).toMatchObject({
+  expect(await cloud.awaitReport('account.tar.gz.report.json')).toMatchObject({
     verdict: 'REFUSED',
-    problems: [{ code: 'UNSUPPORTED_FIELD', path: 'tune' }],
+    problems: [{ code: 'UNSUPPORTED_FIELD', path: 'serviceAccount' }],
   });
 });
 

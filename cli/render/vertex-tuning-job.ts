@@ -4,13 +4,13 @@ import type {
   EarlyStopping,
   Metric,
   Parameter,
-  ParameterScale,
   ParameterSpace,
   StoppingConditions,
   Study,
   StudyAlgorithm,
 } from '#shared/domain/study.ts';
 import { printDuration } from '#shared/job-file/draft/duration.ts';
+import { SCALE_NAMES } from '#shared/job-file/tuning/study-enums.ts';
 import type { JobView, TrialView } from '#shared/protocol/report.ts';
 
 /** Vertex AI's JobState; its other states have no counterpart here. */
@@ -33,13 +33,6 @@ const ALGORITHMS = {
   RANDOM: 'RANDOM_SEARCH',
   POPULATION_BASED: null,
 } as const satisfies Record<StudyAlgorithm, string | null>;
-
-const SCALES = {
-  NONE: null,
-  LINEAR: 'UNIT_LINEAR_SCALE',
-  LOG: 'UNIT_LOG_SCALE',
-  REVERSE_LOG: 'UNIT_REVERSE_LOG_SCALE',
-} as const satisfies Record<ParameterScale, string | null>;
 
 /**
  * The tuning as Vertex AI's HyperparameterTuningJob (`google.cloud.aiplatform.v1`). Vertex AI does not document the
@@ -123,7 +116,7 @@ function toMetric({ id, goal, safety }: Metric): Record<string, unknown> {
 }
 
 function toParameter({ id, space, scale, children }: Parameter): Record<string, unknown> {
-  const scaleType = SCALES[scale];
+  const scaleType = SCALE_NAMES[scale];
   return {
     parameterId: id,
     ...toSpace(space),

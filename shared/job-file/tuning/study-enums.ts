@@ -1,3 +1,4 @@
+import type { ParameterScale } from '#shared/domain/study.ts';
 import { type Findings, type Located, reportInvalid } from '#shared/job-file/parser/findings.ts';
 import { quote } from '#shared/job-file/parser/record-findings.ts';
 import { didYouMean } from '#shared/text/nearest-name.ts';
@@ -23,6 +24,14 @@ export const SCALES = {
   UNIT_LOG_SCALE: 'LOG',
   UNIT_REVERSE_LOG_SCALE: 'REVERSE_LOG',
 } as const;
+
+/** The names that both APIs give to scales; null for a parameter without one. */
+export const SCALE_NAMES = {
+  NONE: null,
+  LINEAR: 'UNIT_LINEAR_SCALE',
+  LOG: 'UNIT_LOG_SCALE',
+  REVERSE_LOG: 'UNIT_REVERSE_LOG_SCALE',
+} as const satisfies Record<ParameterScale, keyof typeof SCALES | null>;
 
 export const MEASUREMENTS = {
   MEASUREMENT_SELECTION_TYPE_UNSPECIFIED: 'LAST',

@@ -1,7 +1,14 @@
 import { toAcceleratorEnum } from '#shared/catalog/catalog.ts';
 import type { JobSpec, Program, ReplicaGroup, Role } from '#shared/domain/job-spec.ts';
-import type { Parameter, ParameterScale, ParameterSpace, Study, StudyAlgorithm } from '#shared/domain/study.ts';
+import {
+  objectiveMetricOf,
+  type Parameter,
+  type ParameterSpace,
+  type Study,
+  type StudyAlgorithm,
+} from '#shared/domain/study.ts';
 import { printDuration } from '#shared/job-file/draft/duration.ts';
+import { SCALE_NAMES } from '#shared/job-file/tuning/study-enums.ts';
 
 /** The prefix of a role's fields in TrainingInput: `parameterServerType`, `parameterServerCount`. */
 export const ROLE_PREFIXES = {
@@ -80,16 +87,9 @@ const ALGORITHMS = {
   POPULATION_BASED: 'POPULATION_BASED_TRAINING',
 } as const satisfies Record<StudyAlgorithm, string | null>;
 
-const SCALES = {
-  NONE: null,
-  LINEAR: 'UNIT_LINEAR_SCALE',
-  LOG: 'UNIT_LOG_SCALE',
-  REVERSE_LOG: 'UNIT_REVERSE_LOG_SCALE',
-} as const satisfies Record<ParameterScale, string | null>;
-
 /** AI Platform supports one metric, early stopping without a rule, and no conditional parameters. */
 function describeStudy(study: Study): Record<string, unknown> {
-  const metric = study.metrics.find(({ safety }) => safety === null) ?? study.metrics[0];
+  const metric = objectiveMetricOf(study);
   const algorithm = ALGORITHMS[study.algorithm];
   return {
     goal: metric.goal,
@@ -105,7 +105,7 @@ function describeStudy(study: Study): Record<string, unknown> {
 }
 
 function describeParameter({ id, space, scale }: Parameter): Record<string, unknown> {
-  const scaleType = SCALES[scale];
+  const scaleType = SCALE_NAMES[scale];
   return {
     parameterName: id,
     type: space.kind,

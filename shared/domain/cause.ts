@@ -217,6 +217,18 @@ export type Cause = {
   readonly message: string;
   /** At most EVIDENCE_LINES_MAX lines and EVIDENCE_BYTES_MAX bytes, newest last. */
   readonly evidence: readonly string[];
+  /** What the evidence shows beyond the code; absent if no rule applies. */
+  readonly diagnosis?: Diagnosis | undefined;
+};
+
+/** The result of the rules of diagnosis (docs/diagnosis.md), which has a section per label. */
+export type Diagnosis = {
+  /** In lower case with underscores, such as `gpu_oom`. */
+  readonly label: string;
+  /** What to do, for this framework and with the numbers of this job. */
+  readonly remedy: string;
+  /** Whether the same job can succeed when it is started again. */
+  readonly canRetryHelp: boolean;
 };
 
 export const EVIDENCE_LINES_MAX = 40;

@@ -1,4 +1,5 @@
 import type { ReplicaExit } from '#shared/domain/event.ts';
+import type { HealthFinding } from '#shared/domain/health.ts';
 import type { TimestampMs } from '#shared/domain/job.ts';
 
 /** Phases that an agent reports. WAITING: setup is done, and the job's other VMs are not all confirmed yet. */
@@ -91,7 +92,9 @@ export type Replica = {
   readonly notice: InterruptionNotice | null;
   /** When the VM booted again; null in its first boot. */
   readonly rebootedAt: TimestampMs | null;
+  /** What the agent noticed about the training, at most one finding per code. */
+  readonly health: readonly HealthFinding[];
 };
 
 /** The values of a replica that was not interrupted and has not ended. */
-export const UNINTERRUPTED = { pendingExit: null, endedAt: null, notice: null, rebootedAt: null } as const;
+export const UNINTERRUPTED = { pendingExit: null, endedAt: null, notice: null, rebootedAt: null, health: [] } as const;

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { EXIT_REASONS } from '#shared/domain/exit-report.ts';
+import { HEALTH_CODES, HEALTH_EVIDENCE_LINES_MAX } from '#shared/domain/health.ts';
 import { NON_FINITE_VALUES, REPLICA_PHASES } from '#shared/domain/replica.ts';
 import { SUPPORTED_PROTOCOLS } from '#shared/protocol/vm-config.ts';
 
@@ -36,6 +37,16 @@ const programEndSchema = z.object({ at: z.int().min(0), secondsAgo: z.number().m
 
 /** A boot of this VM after its first, numbered from 1, and the time since then. */
 const rebootSchema = z.object({ count: z.int().min(1), secondsAgo: z.number().min(0) });
+
+const healthFindingSchema = z.object({
+  code: z.enum(HEALTH_CODES),
+  message: z.string().max(500),
+  remedy: z.string().max(500),
+  evidence: z.array(z.string().max(500)).max(HEALTH_EVIDENCE_LINES_MAX),
+  /** Milliseconds since the epoch, by the VM's clock. */
+  since: z.int().min(0),
+  until: z.int().min(0).nullable(),
+});
 
 /** The body of the agent's POST to the heartbeat function: at most 64 KiB of JSON. */
 export const heartbeatSchema = z.object({
@@ -93,6 +104,8 @@ export const heartbeatSchema = z.object({
   pendingExit: replicaExitReportSchema.optional(),
   /** Absent in the first boot. */
   reboot: rebootSchema.optional(),
+  /** What the agent noticed about the training; absent if nothing. One finding per code, the newest. */
+  health: z.array(healthFindingSchema).max(HEALTH_CODES.length).optional(),
 });
 
 /**

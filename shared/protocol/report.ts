@@ -97,6 +97,10 @@ export const jobViewSchema = z.object({
       message: z.string(),
       remedy: z.string(),
       evidence: z.array(z.string()),
+      /** What the rules of diagnosis concluded; null if no rule applies. `remedy` is then theirs. */
+      label: z.string().nullable().default(null),
+      /** Whether the same job can succeed when it is started again; null if that is unknown. */
+      canRetryHelp: z.boolean().nullable().default(null),
     })
     .nullable(),
   waitingFor: z.object({ code: z.string(), message: z.string() }).nullable(),
@@ -135,6 +139,21 @@ export const jobViewSchema = z.object({
   tuning: tuningViewSchema.nullable().default(null),
   /** Set for the job of a trial. */
   trial: z.object({ tuningId: z.string(), trialId: z.string() }).nullable().default(null),
+  /** What the agents noticed about the training in the current attempt, the newest of each code and replica. */
+  health: z
+    .array(
+      z.object({
+        code: z.string(),
+        replica: z.string(),
+        message: z.string(),
+        remedy: z.string(),
+        evidence: z.array(z.string()),
+        sinceTime: z.string(),
+        /** Null while the condition lasts. */
+        untilTime: z.string().nullable(),
+      }),
+    )
+    .default([]),
   /** What the replicas of the current attempt reported; those of intake are in the report. */
   warnings: z.array(problemSchema).default([]),
   /** List prices of Compute Engine for the machines, in US dollars; null if a price is unknown. */

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { CAUSES, type Cause, type CauseCode } from '#shared/domain/cause.ts';
 import type { Effect } from '#shared/domain/effect.ts';
 import type { ReplicaExit } from '#shared/domain/event.ts';
+import { HEALTH_CODES } from '#shared/domain/health.ts';
 import { JOB_STATES, type Job } from '#shared/domain/job.ts';
 import { BOOT_DISK_TYPES, type JobSpec, ROLES } from '#shared/domain/job-spec.ts';
 import { NO_PROGRESS, NO_USAGE, NON_FINITE_VALUES, REPLICA_PHASES, type Replica } from '#shared/domain/replica.ts';
@@ -28,6 +29,7 @@ export const storedCauseSchema = z.object({
   code: z.enum(CAUSE_CODES).catch('INTERNAL_ERROR'),
   message: z.string(),
   evidence: z.array(z.string()),
+  diagnosis: z.object({ label: z.string(), remedy: z.string(), canRetryHelp: z.boolean() }).optional(),
 }) satisfies z.ZodType<Cause>;
 
 const pythonProgramSchema = z.object({
@@ -242,6 +244,18 @@ const replicaSchema = z.object({
     .nullable()
     .default(null),
   rebootedAt: timestamp.nullable().default(null),
+  health: z
+    .array(
+      z.object({
+        code: z.enum(HEALTH_CODES),
+        message: z.string(),
+        remedy: z.string(),
+        evidence: z.array(z.string()),
+        since: timestamp,
+        until: timestamp.nullable(),
+      }),
+    )
+    .default([]),
 });
 
 /** Parses each of a list of records; throws UnreadableRecordsError with the others if some cannot be parsed. */

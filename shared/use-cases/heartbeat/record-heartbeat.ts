@@ -155,6 +155,7 @@ function toReplica(heartbeat: Heartbeat, sender: VmClaim & { readonly at: Timest
     endedAt: programEndOf(heartbeat, sender.at, timeouts),
     notice: noticeOf(heartbeat, sender.at),
     rebootedAt: reboot === undefined ? null : before(sender.at, reboot.secondsAgo),
+    health: heartbeat.health ?? [],
   };
 }
 

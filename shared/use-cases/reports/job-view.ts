@@ -30,6 +30,7 @@ export function viewJob(job: Job, replicas: readonly Replica[], now: TimestampMs
     replicas: shown.map((replica) => viewReplica(job, replica)),
     tuning: null,
     trial: job.trial === null ? null : { tuningId: job.trial.tuningId, trialId: String(job.trial.ordinal) },
+    health: shown.flatMap(viewHealth),
     warnings: [...findRunWarnings(shown, job.spec.jobDir)],
     price: priceOfJob(job, now),
   };
@@ -61,8 +62,16 @@ function isShown(job: Job, { attempt, heardAt }: Replica): boolean {
 }
 
 export function viewCause(cause: Cause): NonNullable<JobView['cause']> {
-  const { code, message, evidence } = cause;
-  return { code, class: CAUSES[code].class, message, remedy: remedyOf(cause), evidence: [...evidence] };
+  const { code, message, evidence, diagnosis } = cause;
+  return {
+    code,
+    class: CAUSES[code].class,
+    message,
+    remedy: diagnosis?.remedy ?? remedyOf(cause),
+    evidence: [...evidence],
+    label: diagnosis?.label ?? null,
+    canRetryHelp: diagnosis?.canRetryHelp ?? null,
+  };
 }
 
 function viewAttempt({ attempt, zone, ranAt, endedAt, cause }: AttemptRecord): JobView['attempts'][number] {
@@ -74,6 +83,16 @@ function viewAttempt({ attempt, zone, ranAt, endedAt, cause }: AttemptRecord): J
     cause: cause?.code ?? null,
     message: cause?.message ?? null,
   };
+}
+
+function viewHealth({ replica, health }: Replica): JobView['health'] {
+  return health.map(({ evidence, since, until, ...finding }) => ({
+    ...finding,
+    replica,
+    evidence: [...evidence],
+    sinceTime: rfc3339(since),
+    untilTime: until === null ? null : rfc3339(until),
+  }));
 }
 
 /** A closed job keeps the progress of its replicas, but has no usage: the VMs are deleted. */

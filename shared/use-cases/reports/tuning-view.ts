@@ -40,6 +40,7 @@ export function viewTuning(tuning: Tuning, facts: TuningFacts): JobView {
     replicas: [],
     tuning: viewSearch(tuning, facts),
     trial: null,
+    health: [],
     warnings: [],
     price: viewPrice(tuning, facts),
   };

@@ -215,6 +215,7 @@ export function viewOf(jobId: string, overrides: Partial<JobView> = {}): JobView
     waitingFor: null,
     attempts: [],
     replicas: [],
+    health: [],
     warnings: [],
     tuning: null,
     trial: null,

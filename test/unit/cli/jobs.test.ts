@@ -43,6 +43,8 @@ const FAILED = viewOf('broken', {
     message: "The module 'torch' is not installed.",
     remedy: 'Add it to install_requires.',
     evidence: ['Traceback (most recent call last):', "ModuleNotFoundError: No module named 'torch'"],
+    label: null,
+    canRetryHelp: null,
   },
 });
 

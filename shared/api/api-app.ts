@@ -3,6 +3,7 @@ import { HTTPException } from 'hono/http-exception';
 import { JOB_ID_PATTERN } from '#shared/domain/job-spec.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import { type LogStore, LogsBusyError } from '#shared/ports/log-store.ts';
+import type { ObjectStore } from '#shared/ports/object-store.ts';
 import { readableOf } from '#shared/ports/unreadable-records.ts';
 import type { Tuning } from '#shared/tuning/tuning.ts';
 import { type CancelPorts, cancelJob } from '#shared/use-cases/intake/cancel-job.ts';
@@ -10,7 +11,8 @@ import { listSubmitted } from '#shared/use-cases/reports/list-submitted.ts';
 import { readSubmitted, type Submitted } from '#shared/use-cases/reports/read-submitted.ts';
 import { readTrialViews, type ViewPorts, viewListed, viewSubmitted } from '#shared/use-cases/reports/view-submitted.ts';
 
-export type ApiPorts = CancelPorts & ViewPorts & { readonly logs: LogStore; readonly clock: Clock };
+export type ApiPorts = CancelPorts &
+  ViewPorts & { readonly logs: LogStore; readonly objects: ObjectStore; readonly clock: Clock };
 
 const JOBS_PER_PAGE_MAX = 100;
 const JOBS_PER_PAGE_DEFAULT = 20;

@@ -47,7 +47,7 @@ export type ObjectStore = {
   ): Promise<ObjectInfo | 'CONFLICT' | 'NO_BUCKET'>;
   /**
    * Live objects whose name starts with the prefix, ordered by name, after `after`. Fewer than `countMax` objects mean
-   * that there are no more. Throws if the bucket does not exist or may not be listed.
+   * that there are no more. Throws if the bucket does not exist, and AccessDeniedError if it may not be listed.
    */
   list(query: {
     readonly bucket: string;

@@ -69,6 +69,8 @@ describe('the object store of Cloud Storage, with responses that the embedded se
 
   it('throws if it has no permission to read', async () => {
     await expect(cloud.store.stat({ bucket: 'theirs', name: 'p.tar.gz' })).rejects.toThrow(AccessDeniedError);
+    const listing = cloud.store.list({ bucket: 'theirs', prefix: 'p/', countMax: 1 });
+    await expect(listing).rejects.toThrow(AccessDeniedError);
   });
 
   it('finds no object in a bucket with an invalid name', async () => {

@@ -172,7 +172,7 @@ describe('a bundle', () => {
     teardown: ['PUBSUB', 'COMPUTE'],
     tuning: ['PUBSUB'],
     heartbeat: ['PUBSUB', 'JOSE'],
-    api: ['PUBSUB', 'HONO'],
+    api: ['PUBSUB', 'STORAGE', 'HONO'],
   };
 
   it.each(FUNCTION_NAMES)('of %s contains only those of the larger libraries that it uses', (name) => {

@@ -143,6 +143,7 @@ function describePermissions() {
           `${writer} → uploads roles/storage.legacyBucketReader`,
           `${writer} → uploads roles/storage.objectUser${isReport}`,
         ]),
+        'api → jobs roles/storage.objectViewer',
         'vm → uploads roles/storage.legacyObjectReader',
         'vm → jobs roles/storage.objectUser',
         'vm → cache roles/storage.objectCreator',

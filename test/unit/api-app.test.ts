@@ -7,6 +7,7 @@ import { openSqliteTuningStore } from '#infra/embedded/job-state/tuning-store.ts
 import { type ApiPorts, createApiApp } from '#shared/api/api-app.ts';
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
 import { jobViewSchema } from '#shared/protocol/report.ts';
+import { noObjects } from '../support/api/no-objects.ts';
 import { jobAfter, queuedJob } from '../support/domain/example-job.ts';
 import {
   closedTuning,
@@ -38,6 +39,7 @@ beforeEach(async () => {
     curves: openSqliteCurveStore(database),
     bus: { publish: async () => 'id' },
     timeouts: TIMEOUTS,
+    objects: noObjects,
     clock: { now: () => 100_000 },
     logs: {
       write: async () => undefined,

@@ -8,6 +8,7 @@ const FORBIDDEN = 403;
 const NOT_FOUND = 404;
 const PRECONDITION_FAILED = 412;
 
+type ListQuery = Parameters<ObjectStore['list']>[0];
 type WriteOptions = NonNullable<Parameters<ObjectStore['write']>[2]>;
 
 /**
@@ -78,10 +79,21 @@ export function createStorageObjectStore(storage: Storage): ObjectStore {
   };
 }
 
+async function list(storage: Storage, query: ListQuery) {
+  try {
+    return await listPages(storage, query);
+  } catch (error) {
+    if (statusOf(error) === FORBIDDEN) {
+      throw new AccessDeniedError({ bucket: query.bucket, name: query.prefix });
+    }
+    throw error;
+  }
+}
+
 /**
  * Cloud Storage returns at most 1,000 objects a page, and may return fewer: only a page without a token is the last.
  */
-async function list(storage: Storage, { bucket, prefix, countMax, after }: Parameters<ObjectStore['list']>[0]) {
+async function listPages(storage: Storage, { bucket, prefix, countMax, after }: ListQuery) {
   const found: ObjectInfo[] = [];
   let pageToken: string | undefined;
   do {

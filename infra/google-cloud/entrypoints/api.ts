@@ -1,5 +1,7 @@
 import { createApi } from '#functions/api.ts';
 import { createCloudLogStore } from '#infra/google-cloud/cloud-logging/cloud-log-store.ts';
+import { openStorage } from '#infra/google-cloud/cloud-storage/open-storage.ts';
+import { createStorageObjectStore } from '#infra/google-cloud/cloud-storage/storage-object-store.ts';
 import { authFor } from '#infra/google-cloud/compose/client-options.ts';
 import { connectEvents } from '#infra/google-cloud/compose/connect-events.ts';
 import { startFunction } from '#infra/google-cloud/entrypoints/start-function.ts';
@@ -10,5 +12,6 @@ startFunction('api', ({ settings }) => {
   const { PROJECT_ID: projectId, LOGGING_ENDPOINT } = settings;
   const url = (LOGGING_ENDPOINT ?? LOGGING_URL).replace(/\/$/, '');
   const logs = createCloudLogStore({ projectId, url, auth: authFor(LOGGING_ENDPOINT) });
-  return createApi({ ...connectEvents(settings), logs });
+  const objects = createStorageObjectStore(openStorage({ projectId }));
+  return createApi({ ...connectEvents(settings), logs, objects });
 });

@@ -177,7 +177,26 @@ export const CAUSES = {
   METRIC_NOT_FINITE: {
     class: 'user',
     remedy:
-      'The metric was not a finite number. Narrow the ranges of the parameters that let the training diverge, such as the learning rate.',
+      'A loss or metric was not a finite number. Lower the learning rate, clip gradients and check the input data; of a tuning, narrow the ranges of the parameters that let the training diverge.',
+  },
+  TRAINING_DIVERGED: {
+    class: 'user',
+    remedy:
+      'The loss rose far above its best value, and the job asked to end then. Lower the learning rate or clip gradients, and continue from a checkpoint that was saved before.',
+  },
+  TRAINING_STALLED: {
+    class: 'user',
+    remedy:
+      'The program did nothing for a long time. The stack in the evidence shows what it waited for: often a lock, a data loader, or another process. Outputs are in the job directory.',
+  },
+  STALL_RESTARTED: {
+    class: 'interruption',
+    remedy: 'No action needed: the program had stalled, and a new attempt continues from its last checkpoint.',
+  },
+  ROLLED_BACK: {
+    class: 'interruption',
+    remedy:
+      'No action needed: a loss was not a finite number, and a new attempt continues from the last checkpoint before that.',
   },
   METRIC_UNSAFE: {
     class: 'user',

@@ -1,5 +1,7 @@
 import { type Cause, type CauseCode, causeOf } from '#shared/domain/cause.ts';
 import type { ReplicaExit } from '#shared/domain/event.ts';
+import type { DecisiveFinding } from '#shared/domain/health.ts';
+import { classifyUnhealthy } from '#shared/domain/health-cause.ts';
 import { classifyProgramFailure } from '#shared/domain/program-failure.ts';
 
 /** Why a replica ended, as its agent reports it. The control plane decides what follows. */
@@ -25,6 +27,8 @@ export const EXIT_REASONS = [
   'SECRET_UNAVAILABLE',
   /** The VM has fewer GPUs than its job requested. */
   'GPU_MISSING',
+  /** The agent stopped the program for a finding about its health: see `health`. */
+  'UNHEALTHY',
   /** An error in the agent itself. */
   'AGENT_FAILED',
 ] as const;
@@ -37,9 +41,11 @@ export type ExitFacts = {
   readonly message: string;
   readonly evidence: readonly string[];
   readonly savedNothing?: true | undefined;
+  /** With the reason UNHEALTHY. */
+  readonly health?: DecisiveFinding | undefined;
 };
 
-const CODE_OF: Readonly<Record<Exclude<ExitFacts['reason'], 'EXITED'>, CauseCode>> = {
+const CODE_OF: Readonly<Record<Exclude<ExitFacts['reason'], 'EXITED' | 'UNHEALTHY'>, CauseCode>> = {
   PREEMPTED: 'PREEMPTED',
   // The control plane stops replicas that are closed or fenced off, and those of a job that is stopped early, which may
   // exit in any way. Any other stop came from the machine.
@@ -62,6 +68,9 @@ const CODE_OF: Readonly<Record<Exclude<ExitFacts['reason'], 'EXITED'>, CauseCode
 export function classifyExit(facts: ExitFacts, jobId: string): ReplicaExit {
   if (facts.reason === 'EXITED' && facts.exitCode === 0) {
     return facts.savedNothing === undefined ? { outcome: 'SUCCEEDED' } : { outcome: 'SUCCEEDED', savedNothing: true };
+  }
+  if (facts.reason === 'UNHEALTHY') {
+    return { outcome: 'FAILED', cause: classifyUnhealthy(facts) };
   }
   if (facts.reason !== 'EXITED') {
     return { outcome: 'FAILED', cause: describe(CODE_OF[facts.reason], facts, jobId) };

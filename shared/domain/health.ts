@@ -16,6 +16,47 @@ export const HEALTH_CODES = [
 ] as const;
 export type HealthCode = (typeof HEALTH_CODES)[number];
 
+/**
+ * What follows from a finding. `restart`: a new attempt continues from the last checkpoint. `rollback`: from the last one
+ * that was saved before the condition began. `ignore`: it is not reported either.
+ */
+export const HEALTH_ACTIONS = ['warn', 'stop', 'restart', 'rollback', 'ignore'] as const;
+export type HealthAction = (typeof HEALTH_ACTIONS)[number];
+
+/** By the name of its field in job files: the code, and the actions that it can have, the default first. */
+export const HEALTH_FIELDS = {
+  nonFinite: { code: 'NON_FINITE', actions: ['stop', 'warn', 'rollback', 'ignore'] },
+  diverging: { code: 'DIVERGING', actions: ['warn', 'stop', 'ignore'] },
+  plateau: { code: 'PLATEAU', actions: ['warn', 'ignore'] },
+  stalled: { code: 'STALLED', actions: ['warn', 'restart', 'stop', 'ignore'] },
+  gpuIdle: { code: 'GPU_IDLE', actions: ['warn', 'ignore'] },
+  gpuMemoryLowUse: { code: 'GPU_MEMORY_LOW_USE', actions: ['warn', 'ignore'] },
+  memoryNearFull: { code: 'MEMORY_NEAR_FULL', actions: ['warn', 'ignore'] },
+  diskNearFull: { code: 'DISK_NEAR_FULL', actions: ['warn', 'ignore'] },
+  inputBound: { code: 'INPUT_BOUND', actions: ['warn', 'ignore'] },
+} as const satisfies Readonly<
+  Record<string, { readonly code: HealthCode; readonly actions: readonly [HealthAction, ...HealthAction[]] }>
+>;
+export type HealthField = keyof typeof HEALTH_FIELDS;
+
+/** What a job file says of health; what it leaves out has the default. */
+export type HealthPolicy = {
+  readonly [Field in HealthField]?: (typeof HEALTH_FIELDS)[Field]['actions'][number] | undefined;
+} & {
+  /** Replaces the time without activity that follows from the job's own pace. */
+  readonly stalledAfterMs?: number | undefined;
+};
+
+export const STALLED_AFTER_MS_MIN = 10_000;
+export const STALLED_AFTER_MS_MAX = 24 * 3_600_000;
+
+/** The finding for which an agent has ended its program. */
+export type DecisiveFinding = {
+  readonly code: HealthCode;
+  readonly action: 'stop' | 'restart' | 'rollback';
+  readonly remedy: string;
+};
+
 /** Kept of one replica: each code has at most one finding. */
 export const HEALTH_EVIDENCE_LINES_MAX = 10;
 

@@ -17,6 +17,14 @@ const replicaExitReportSchema = z.object({
   evidence: z.array(z.string().max(2_000)).max(40),
   /** Present if the program has succeeded and the job directory has no file of it. */
   savedNothing: z.literal(true).optional(),
+  /** With the reason UNHEALTHY: the finding for which the agent stopped the program. */
+  health: z
+    .object({
+      code: z.enum(HEALTH_CODES),
+      action: z.enum(['stop', 'restart', 'rollback']),
+      remedy: z.string().max(500),
+    })
+    .optional(),
 });
 
 /** Compute Engine has announced the end of this VM. */

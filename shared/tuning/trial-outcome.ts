@@ -22,6 +22,9 @@ export function outcomeOf({ job, curve, study, metricNames }: EndedTrial): Trial
   const { state, cause, isStoppedEarly = false } = job.verdict;
   if (state !== 'SUCCEEDED') {
     const known = cause ?? causeOf('INTERNAL_ERROR', `Job ${job.jobId} ended without a cause.`);
+    if (state === 'FAILED' && known.code === 'METRIC_NOT_FINITE') {
+      return { kind: 'INFEASIBLE', reason: 'NOT_FINITE', message: known.message };
+    }
     const isOwn = state === 'FAILED' && ['user', 'configuration'].includes(classOf(known));
     return { kind: isOwn ? 'FAILED' : 'LOST', cause: known };
   }

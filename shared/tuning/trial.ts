@@ -41,7 +41,7 @@ export type TrialOutcome =
       readonly final: Measurement;
       readonly isStoppedEarly: boolean;
     }
-  /** The program ended well, but its values cannot be ranked. */
+  /** The program ended well, or was stopped since its loss was not finite; its values cannot be ranked. */
   | { readonly kind: 'INFEASIBLE'; readonly reason: InfeasibleReason; readonly message: string }
   /** The program failed: its values may be the reason. */
   | { readonly kind: 'FAILED'; readonly cause: Cause }

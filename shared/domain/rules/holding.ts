@@ -9,7 +9,13 @@ import { ignore, type Moment } from '#shared/domain/rules/rule.ts';
 import type { Timeouts } from '#shared/domain/timeouts.ts';
 
 /** Failures of class `user` that the loss of another replica cannot cause. */
-const OWN_FAILURES: readonly CauseCode[] = ['MAX_RUNNING_TIME_EXCEEDED', 'INSTALL_FAILED', 'SETUP_TIMED_OUT'];
+const OWN_FAILURES: readonly CauseCode[] = [
+  'MAX_RUNNING_TIME_EXCEEDED',
+  'INSTALL_FAILED',
+  'SETUP_TIMED_OUT',
+  'METRIC_NOT_FINITE',
+  'TRAINING_DIVERGED',
+];
 
 /**
  * Ends the attempt with a replica's exit. The failure of a program in a cluster is held instead: a program also fails

@@ -1,6 +1,7 @@
 import { type Cause, causeOf, classOf } from '#shared/domain/cause.ts';
 import { provisionOf, type Transition, teardownOf } from '#shared/domain/effect.ts';
 import type { ReplicaExit } from '#shared/domain/event.ts';
+import { endOfRecovery, HEALTH_ENDS } from '#shared/domain/health-cause.ts';
 import { billedSince, type Job, type PlacedJob, remainingRunningMs, replicasOf } from '#shared/domain/job.ts';
 import { closeJob, failJob, recordAttempt } from '#shared/domain/rules/close.ts';
 import { maxRunningTimeExceeded } from '#shared/domain/rules/limits.ts';
@@ -24,7 +25,7 @@ export function endAttempt(job: PlacedJob, exit: ReplicaExit, moment: Moment): T
     return interruptAttempt(job, cause, moment);
   }
   const isRestart = classOf(cause) === 'user' && job.counts.restarts < job.spec.limits.restartsMax;
-  if (!isRestart || cause.code === 'MAX_RUNNING_TIME_EXCEEDED') {
+  if (!isRestart || cause.code === 'MAX_RUNNING_TIME_EXCEEDED' || HEALTH_ENDS.includes(cause.code)) {
     return failJob(job, cause, moment);
   }
   const restarts = job.counts.restarts + 1;
@@ -34,6 +35,11 @@ export function endAttempt(job: PlacedJob, exit: ReplicaExit, moment: Moment): T
 
 /** VMs were lost and the program was not at fault: a new attempt, unless too many in a row were interrupted early. */
 export function interruptAttempt(job: PlacedJob, cause: Cause, moment: Moment): Transition {
+  const earlier = job.ledger.map((record) => record.cause);
+  const end = endOfRecovery(cause, earlier);
+  if (end !== null) {
+    return failJob(job, end, moment);
+  }
   const wasStable = job.status === 'RUNNING' && moment.at - job.ranAt >= STABLE_RUN_MS;
   const interruptionsInRow = wasStable ? 1 : job.counts.interruptionsInRow + 1;
   const bootFailuresInRow = cause.code === 'VM_BOOT_TIMED_OUT' ? job.counts.bootFailuresInRow + 1 : 0;

@@ -129,12 +129,21 @@ describe('a safety metric', () => {
 describe('a trial whose job did not succeed', () => {
   const codes = Object.keys(CAUSES) as CauseCode[];
 
-  it.each(codes)('has failed only if its values or the configuration can be the reason: %s', (code) => {
-    const cause = causeOf(code, 'It ended.');
-    const isOwn = ['user', 'configuration'].includes(CAUSES[code].class);
+  it('has values that cannot be ranked if its loss was not finite', () => {
+    const cause = causeOf('METRIC_NOT_FINITE', 'The loss was NaN.');
     const end = outcome({ verdict: { state: 'FAILED', cause }, curve: accuracies(0.5) });
-    expect(end).toEqual({ kind: isOwn ? 'FAILED' : 'LOST', cause });
+    expect(end).toEqual({ kind: 'INFEASIBLE', reason: 'NOT_FINITE', message: 'The loss was NaN.' });
   });
+
+  it.each(codes.filter((code) => code !== 'METRIC_NOT_FINITE'))(
+    'has failed only if its values or the configuration can be the reason: %s',
+    (code) => {
+      const cause = causeOf(code, 'It ended.');
+      const isOwn = ['user', 'configuration'].includes(CAUSES[code].class);
+      const end = outcome({ verdict: { state: 'FAILED', cause }, curve: accuracies(0.5) });
+      expect(end).toEqual({ kind: isOwn ? 'FAILED' : 'LOST', cause });
+    },
+  );
 
   it('is lost if it was cancelled', () => {
     const cause = causeOf('CANCELLED_BY_USER', 'It was cancelled.');

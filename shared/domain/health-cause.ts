@@ -1,0 +1,63 @@
+import { type Cause, type CauseCode, causeOf } from '#shared/domain/cause.ts';
+import type { DecisiveFinding, HealthCode } from '#shared/domain/health.ts';
+
+/** The causes of a program that was stopped for its health, to end its job. */
+const STOPPED: Partial<Readonly<Record<HealthCode, CauseCode>>> = {
+  NON_FINITE: 'METRIC_NOT_FINITE',
+  DIVERGING: 'TRAINING_DIVERGED',
+  STALLED: 'TRAINING_STALLED',
+};
+
+const LABELS: Partial<Readonly<Record<HealthCode, string>>> = {
+  NON_FINITE: 'nan_loss',
+  DIVERGING: 'loss_diverged',
+  STALLED: 'training_stalled',
+};
+
+/** Limit on how often a job continues after a cause of this kind, and the cause with which it ends then. */
+type Recovery = { readonly countMax: number; readonly end: CauseCode };
+
+export const HEALTH_RECOVERIES: Partial<Readonly<Record<CauseCode, Recovery>>> = {
+  STALL_RESTARTED: { countMax: 3, end: 'TRAINING_STALLED' },
+  ROLLED_BACK: { countMax: 2, end: 'METRIC_NOT_FINITE' },
+};
+
+/** The job asked for an end: more attempts of the same program are not made for it. */
+export const HEALTH_ENDS: readonly CauseCode[] = ['METRIC_NOT_FINITE', 'TRAINING_DIVERGED', 'TRAINING_STALLED'];
+
+type UnhealthyExit = {
+  readonly message: string;
+  readonly evidence: readonly string[];
+  readonly health?: DecisiveFinding | undefined;
+};
+
+/** The cause of an exit with the reason UNHEALTHY. */
+export function classifyUnhealthy({ message, evidence, health }: UnhealthyExit): Cause {
+  const code = health === undefined ? undefined : codeOf(health);
+  if (health === undefined || code === undefined) {
+    return causeOf('INTERNAL_ERROR', `The agent named no finding. ${message}`, evidence);
+  }
+  const diagnosis = { label: LABELS[health.code] ?? health.code.toLowerCase(), remedy: health.remedy };
+  const isRepeated = HEALTH_RECOVERIES[code] !== undefined;
+  return { ...causeOf(code, message, evidence), diagnosis: { ...diagnosis, canRetryHelp: isRepeated } };
+}
+
+function codeOf({ code, action }: DecisiveFinding): CauseCode | undefined {
+  if (action === 'restart') {
+    return 'STALL_RESTARTED';
+  }
+  return action === 'rollback' ? 'ROLLED_BACK' : STOPPED[code];
+}
+
+/** The cause that ends a job which has continued often enough after causes like this; null if it may continue. */
+export function endOfRecovery(cause: Cause, earlier: readonly (Cause | null)[]): Cause | null {
+  const recovery = HEALTH_RECOVERIES[cause.code];
+  const count = earlier.filter((one) => one?.code === cause.code).length;
+  if (recovery === undefined || count < recovery.countMax) {
+    return null;
+  }
+  const message = `${cause.message} It was restarted ${count} times for this before.`;
+  const { diagnosis, evidence } = cause;
+  const end = causeOf(recovery.end, message, evidence);
+  return diagnosis === undefined ? end : { ...end, diagnosis: { ...diagnosis, canRetryHelp: false } };
+}

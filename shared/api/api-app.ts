@@ -1,6 +1,8 @@
 import { Hono } from 'hono';
 import { HTTPException } from 'hono/http-exception';
-import { JOB_ID_PATTERN } from '#shared/domain/job-spec.ts';
+import { routeDefinition } from '#shared/api/definition-routes.ts';
+import { routeFiles } from '#shared/api/file-routes.ts';
+import { errorBody, errorResponse, readCount, readJobId, readRequested } from '#shared/api/request.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import { type LogStore, LogsBusyError } from '#shared/ports/log-store.ts';
 import type { ObjectStore } from '#shared/ports/object-store.ts';
@@ -8,7 +10,6 @@ import { readableOf } from '#shared/ports/unreadable-records.ts';
 import type { Tuning } from '#shared/tuning/tuning.ts';
 import { type CancelPorts, cancelJob } from '#shared/use-cases/intake/cancel-job.ts';
 import { listSubmitted } from '#shared/use-cases/reports/list-submitted.ts';
-import { readSubmitted, type Submitted } from '#shared/use-cases/reports/read-submitted.ts';
 import { readTrialViews, type ViewPorts, viewListed, viewSubmitted } from '#shared/use-cases/reports/view-submitted.ts';
 
 export type ApiPorts = CancelPorts &
@@ -46,6 +47,8 @@ export function createApiApp(ports: ApiPorts): Hono {
   });
 
   routeTrials(app, ports);
+  routeDefinition(app, ports);
+  routeFiles(app, ports);
 
   app.post('/v1/jobs/:target{.+:cancel}', async (context) => {
     const jobId = readJobId(context.req.param('target').replace(/:cancel$/, ''));
@@ -102,20 +105,11 @@ function routeTrials(app: Hono, ports: ApiPorts): void {
 }
 
 async function readView(ports: ApiPorts, given: string) {
-  return viewSubmitted(ports, await read(ports, given), ports.clock.now());
-}
-
-async function read(ports: ApiPorts, given: string): Promise<Submitted> {
-  const jobId = readJobId(given);
-  const submitted = await readSubmitted(ports, jobId);
-  if (submitted === undefined) {
-    throw errorResponse(404, `Job ${jobId} does not exist.`, 'List the jobs to see their ids: dropforge jobs list.');
-  }
-  return submitted;
+  return viewSubmitted(ports, await readRequested(ports, given), ports.clock.now());
 }
 
 async function readTuning(ports: ApiPorts, given: string): Promise<Tuning> {
-  const submitted = await read(ports, given);
+  const submitted = await readRequested(ports, given);
   if ('tuningId' in submitted) {
     return submitted;
   }
@@ -131,17 +125,6 @@ function readTrialId(given: string, what: string): number {
   return Number(given);
 }
 
-function readJobId(given: string): string {
-  if (!JOB_ID_PATTERN.test(given)) {
-    throw errorResponse(
-      400,
-      `${given} is not a valid job id.`,
-      'A job id is a letter, followed by up to 127 letters, digits or underscores.',
-    );
-  }
-  return given;
-}
-
 /** Parses the `nextPageToken` of the previous page, which names its last job. */
 function readPageToken(given: string | undefined) {
   if (given === undefined) {
@@ -152,23 +135,4 @@ function readPageToken(given: string | undefined) {
     throw errorResponse(400, `${given} is not a valid page token.`, 'Pass the nextPageToken of the previous response.');
   }
   return { createdAt: Number(createdAt), jobId };
-}
-
-function readCount(given: string | undefined, fallback: number, max: number): number {
-  if (given === undefined) {
-    return fallback;
-  }
-  const count = Number(given);
-  if (!Number.isSafeInteger(count) || count < 1 || count > max) {
-    throw errorResponse(400, `${given} is not an integer from 1 to ${max}.`, 'Correct the query parameter.');
-  }
-  return count;
-}
-
-function errorResponse(status: 400 | 404, message: string, remedy: string): HTTPException {
-  return new HTTPException(status, { res: Response.json(errorBody(status, message, remedy), { status }) });
-}
-
-function errorBody(code: number, message: string, remedy: string) {
-  return { error: { code, message, remedy } };
 }

@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { NON_FINITE_VALUES } from '#shared/domain/replica.ts';
 import type { Study } from '#shared/domain/study.ts';
+import { ATTEMPT_PHASES } from '#shared/domain/timeline.ts';
 
 /** A problem or warning of a submission: what it is, where, and how to fix it. */
-const problemSchema = z.object({
+export const problemSchema = z.object({
   code: z.string(),
   message: z.string(),
   remedy: z.string(),
@@ -151,6 +152,24 @@ export const jobViewSchema = z.object({
         sinceTime: z.string(),
         /** Null while the condition lasts. */
         untilTime: z.string().nullable(),
+      }),
+    )
+    .default([]),
+  /**
+   * The attempts with their phases, oldest first; the last phase has no end while the job is in it. Empty for a tuning,
+   * and in reports of older versions.
+   */
+  timeline: z
+    .array(
+      z.object({
+        attempt: z.int(),
+        zone: z.string().nullable(),
+        provisioningModel: z.string().nullable(),
+        cause: z.string().nullable(),
+        message: z.string().nullable(),
+        phases: z.array(
+          z.object({ phase: z.enum(ATTEMPT_PHASES), startTime: z.string(), endTime: z.string().nullable() }),
+        ),
       }),
     )
     .default([]),

@@ -1,8 +1,9 @@
 import { CAUSES, type Cause, classOf, remedyOf } from '#shared/domain/cause.ts';
-import { type AttemptRecord, isPlaced, type Job, stateOf, type TimestampMs } from '#shared/domain/job.ts';
+import { type AttemptRecord, isPlaced, type Job, MASTER, stateOf, type TimestampMs } from '#shared/domain/job.ts';
 import type { JobSpec } from '#shared/domain/job-spec.ts';
 import { NO_USAGE, type Replica, type ReplicaProgress } from '#shared/domain/replica.ts';
 import { findRunWarnings } from '#shared/domain/run-warnings.ts';
+import { timelineOf } from '#shared/domain/timeline.ts';
 import type { JobView } from '#shared/protocol/report.ts';
 import { priceOfJob } from '#shared/use-cases/reports/job-price.ts';
 
@@ -31,6 +32,7 @@ export function viewJob(job: Job, replicas: readonly Replica[], now: TimestampMs
     tuning: null,
     trial: job.trial === null ? null : { tuningId: job.trial.tuningId, trialId: String(job.trial.ordinal) },
     health: shown.flatMap(viewHealth),
+    timeline: viewTimeline(job, replicas),
     warnings: [...findRunWarnings(shown, job.spec.jobDir)],
     price: priceOfJob(job, now),
   };
@@ -83,6 +85,19 @@ function viewAttempt({ attempt, zone, ranAt, endedAt, cause }: AttemptRecord): J
     cause: cause?.code ?? null,
     message: cause?.message ?? null,
   };
+}
+
+function viewTimeline(job: Job, replicas: readonly Replica[]): JobView['timeline'] {
+  const master = replicas.find(({ replica, attempt }) => replica === MASTER && attempt === job.attempt);
+  const programEnd = master?.endedAt ? { attempt: master.attempt, endedAt: master.endedAt } : null;
+  return timelineOf(job, programEnd).map(({ phases, ...attempt }) => ({
+    ...attempt,
+    phases: phases.map(({ phase, startedAt, endedAt }) => ({
+      phase,
+      startTime: rfc3339(startedAt),
+      endTime: endedAt === null ? null : rfc3339(endedAt),
+    })),
+  }));
 }
 
 function viewHealth({ replica, health }: Replica): JobView['health'] {

@@ -41,6 +41,7 @@ export function viewTuning(tuning: Tuning, facts: TuningFacts): JobView {
     tuning: viewSearch(tuning, facts),
     trial: null,
     health: [],
+    timeline: [],
     warnings: [],
     price: viewPrice(tuning, facts),
   };

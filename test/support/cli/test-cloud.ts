@@ -216,6 +216,7 @@ export function viewOf(jobId: string, overrides: Partial<JobView> = {}): JobView
     attempts: [],
     replicas: [],
     health: [],
+    timeline: [],
     warnings: [],
     tuning: null,
     trial: null,

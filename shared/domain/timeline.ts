@@ -1,0 +1,111 @@
+import { type AttemptRecord, billedSince, isPlaced, type Job, stateOf, type TimestampMs } from '#shared/domain/job.ts';
+import type { ProvisioningModel } from '#shared/domain/job-spec.ts';
+
+/**
+ * What an attempt does: it waits for its VMs (QUEUED), its VMs boot and install (PREPARING), its program runs (RUNNING),
+ * the outputs of the program that ended are saved (UPLOADING). CLOSING: the VMs of the last attempt are being deleted.
+ */
+export const ATTEMPT_PHASES = ['QUEUED', 'PREPARING', 'RUNNING', 'UPLOADING', 'CLOSING'] as const;
+export type AttemptPhase = (typeof ATTEMPT_PHASES)[number];
+
+/** `endedAt` is null for the phase in which the job is now. */
+export type PhaseSpan = {
+  readonly phase: AttemptPhase;
+  readonly startedAt: TimestampMs;
+  readonly endedAt: TimestampMs | null;
+};
+
+/** One attempt with its phases, in their order and without gaps. */
+export type AttemptTimeline = {
+  readonly attempt: number;
+  readonly zone: string | null;
+  readonly provisioningModel: ProvisioningModel | null;
+  /** The code of the cause that ended it; null if it succeeded or has not ended. */
+  readonly cause: string | null;
+  readonly message: string | null;
+  readonly phases: readonly PhaseSpan[];
+};
+
+/** When the master's program ended in an attempt; the job's record does not keep it. */
+export type ProgramEnd = { readonly attempt: number; readonly endedAt: TimestampMs };
+
+/**
+ * The attempts of a job with their phases, oldest first: those of the ledger (the newest ATTEMPT_RECORDS_MAX), and the
+ * current one. `programEnd` is known for the last attempt only, from its replica record: of earlier ones, the time in
+ * which outputs were saved counts as RUNNING.
+ */
+export function timelineOf(job: Job, programEnd: ProgramEnd | null): readonly AttemptTimeline[] {
+  const past = job.ledger.map((record, index) => {
+    const before = job.ledger[index - 1];
+    // The ledger may no longer have the attempt before its first one.
+    const startedAt = before?.endedAt ?? (record.attempt === 1 ? job.createdAt : (record.placedAt ?? record.endedAt));
+    return viewRecord(record, { startedAt, programEnd });
+  });
+  const last = past.at(-1);
+  if (job.status === 'CLOSING' || job.status === 'CLOSED') {
+    const startedAt = job.ledger.at(-1)?.endedAt;
+    const closing: PhaseSpan[] =
+      startedAt === undefined
+        ? []
+        : [{ phase: 'CLOSING', startedAt, endedAt: job.status === 'CLOSED' ? job.endedAt : null }];
+    return last === undefined ? [] : [...past.slice(0, -1), { ...last, phases: [...last.phases, ...closing] }];
+  }
+  return [...past, viewCurrent(job, programEnd)];
+}
+
+type Bounds = { readonly startedAt: TimestampMs; readonly programEnd: ProgramEnd | null };
+
+function viewRecord(record: AttemptRecord, { startedAt, programEnd }: Bounds): AttemptTimeline {
+  const { attempt, zone, provisioningModel, placedAt, ranAt, endedAt, cause } = record;
+  const end = programEnd?.attempt === attempt && ranAt !== null ? programEnd.endedAt : null;
+  const starts = { QUEUED: startedAt, PREPARING: placedAt, RUNNING: ranAt, UPLOADING: end };
+  return {
+    attempt,
+    zone,
+    provisioningModel,
+    cause: cause?.code ?? null,
+    message: cause?.message ?? null,
+    phases: spansOf(starts, endedAt),
+  };
+}
+
+function viewCurrent(job: Job, programEnd: ProgramEnd | null): AttemptTimeline {
+  const startedAt = job.ledger.at(-1)?.endedAt ?? job.createdAt;
+  const placement = isPlaced(job) ? job.placement : null;
+  const isRunning = job.status === 'RUNNING';
+  const uploadingAt = isRunning ? job.uploadingAt : null;
+  const end = isRunning && programEnd?.attempt === job.attempt ? programEnd.endedAt : null;
+  const starts = {
+    QUEUED: startedAt,
+    PREPARING: stateOf(job) === 'QUEUED' ? null : (billedSince(job) ?? null),
+    RUNNING: isRunning ? job.ranAt : null,
+    UPLOADING: uploadingAt ?? end,
+  };
+  return {
+    attempt: job.attempt,
+    zone: placement?.zone ?? null,
+    provisioningModel: placement?.provisioningModel ?? null,
+    cause: null,
+    message: null,
+    phases: spansOf(starts, null),
+  };
+}
+
+type Starts = Readonly<Record<Exclude<AttemptPhase, 'CLOSING'>, TimestampMs | null>>;
+
+/** Spans that follow each other: clocks of VMs and control plane differ, so that a start can precede the one before. */
+function spansOf(starts: Starts, endedAt: TimestampMs | null): readonly PhaseSpan[] {
+  const limit = endedAt ?? Number.POSITIVE_INFINITY;
+  const known = ATTEMPT_PHASES.flatMap((phase) => {
+    const startedAt = phase === 'CLOSING' ? null : starts[phase];
+    return startedAt === null ? [] : [{ phase, startedAt }];
+  });
+  let from = 0;
+  const ordered = known.map(({ phase, startedAt }) => {
+    from = Math.min(limit, Math.max(from, startedAt));
+    return { phase, startedAt: from };
+  });
+  return ordered
+    .map((span, index) => ({ ...span, endedAt: ordered[index + 1]?.startedAt ?? endedAt }))
+    .filter((span) => span.endedAt === null || span.endedAt > span.startedAt);
+}

@@ -2,8 +2,8 @@ import { type AttemptRecord, billedSince, isPlaced, type Job, stateOf, type Time
 import type { ProvisioningModel } from '#shared/domain/job-spec.ts';
 
 /**
- * What an attempt does: it waits for its VMs (QUEUED), its VMs boot and install (PREPARING), its program runs (RUNNING),
- * the outputs of the program that ended are saved (UPLOADING). CLOSING: the VMs of the last attempt are being deleted.
+ * What an attempt does: it waits for its VMs (QUEUED), they boot and install (PREPARING), its program runs (RUNNING),
+ * the outputs of the program that ended are saved (UPLOADING), and the VMs of the last attempt are deleted (CLOSING).
  */
 export const ATTEMPT_PHASES = ['QUEUED', 'PREPARING', 'RUNNING', 'UPLOADING', 'CLOSING'] as const;
 export type AttemptPhase = (typeof ATTEMPT_PHASES)[number];

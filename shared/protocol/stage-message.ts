@@ -44,17 +44,6 @@ export const tuningMessageSchema = z.discriminatedUnion('type', [
 
 export type TuningMessage = z.infer<typeof tuningMessageSchema>;
 
-/**
- * A job update, on the topic `job-updates`: the state that users see changed. The job itself has the rest. `ANNOUNCE`
- * is the name that versions before 0.2 gave it.
- */
-export const jobUpdateSchema = z.object({
-  type: z.enum(['JOB_UPDATE', 'ANNOUNCE']),
-  jobId,
-  state: z.string(),
-  attempt: z.int().min(0),
-});
-
 /** Message of the topic `control`, published by users. */
 export const controlMessageSchema = z.object({ command: z.literal('cancel'), jobId });
 

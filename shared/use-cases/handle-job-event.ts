@@ -6,18 +6,23 @@ import type { Timeouts } from '#shared/domain/timeouts.ts';
 import type { JobStore } from '#shared/ports/job-store.ts';
 import type { MessageBus, Topic } from '#shared/ports/message-bus.ts';
 import { withStoredNames } from '#shared/protocol/renamed-fields.ts';
+import { messageOfUpdate } from '#shared/use-cases/reports/job-update.ts';
 
-export type OutboxPorts = { readonly jobs: JobStore; readonly bus: MessageBus };
+export type OutboxPorts = {
+  readonly jobs: JobStore;
+  readonly bus: MessageBus;
+  /** The address of the page, for links to it; undefined if the deployment has none. */
+  readonly pageUrl?: string | undefined;
+};
 
 export type EventPorts = OutboxPorts & { readonly timeouts: Timeouts };
 
 const COMMIT_TRIES_MAX = 8;
 
-const TOPIC_OF: Readonly<Record<Effect['type'], Topic>> = {
+const TOPIC_OF: Readonly<Record<Exclude<Effect['type'], 'JOB_UPDATE'>, Topic>> = {
   PROVISION: 'provision',
   TEARDOWN: 'teardown',
   REPORT_TRIAL: 'tuning',
-  JOB_UPDATE: 'job-updates',
 };
 
 /**
@@ -56,8 +61,13 @@ export async function handleJobEvent(ports: EventPorts, event: JobEvent): Promis
  */
 export async function publishOutbox(ports: OutboxPorts, jobId: string): Promise<void> {
   for (const { entryId, effect } of await ports.jobs.listOutbox(jobId)) {
-    // As an attribute too, by which a subscription can be filtered: `attributes.jobId = "digits"`.
-    await ports.bus.publish(TOPIC_OF[effect.type], withStoredNames(effect), { jobId });
+    if (effect.type === 'JOB_UPDATE') {
+      const { message, attributes } = messageOfUpdate(effect, (await ports.jobs.read(jobId))?.job, ports.pageUrl);
+      await ports.bus.publish('job-updates', message, attributes);
+    } else {
+      // As an attribute too, by which a subscription can be filtered: `attributes.jobId = "digits"`.
+      await ports.bus.publish(TOPIC_OF[effect.type], withStoredNames(effect), { jobId });
+    }
     await ports.jobs.markPublished(jobId, entryId);
   }
 }

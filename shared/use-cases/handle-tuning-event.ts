@@ -1,12 +1,17 @@
 import type { Timeouts } from '#shared/domain/timeouts.ts';
-import type { MessageBus, Topic } from '#shared/ports/message-bus.ts';
+import type { MessageBus } from '#shared/ports/message-bus.ts';
 import type { TuningStore } from '#shared/ports/tuning-store.ts';
 import { transitionTuning } from '#shared/tuning/rules/transition.ts';
 import type { Tuning } from '#shared/tuning/tuning.ts';
-import type { TuningEffect } from '#shared/tuning/tuning-effect.ts';
 import type { TuningEvent } from '#shared/tuning/tuning-event.ts';
+import { messageOfUpdate } from '#shared/use-cases/reports/job-update.ts';
 
-export type TuningOutboxPorts = { readonly tunings: TuningStore; readonly bus: MessageBus };
+export type TuningOutboxPorts = {
+  readonly tunings: TuningStore;
+  readonly bus: MessageBus;
+  /** The address of the page, for links to it; undefined if the deployment has none. */
+  readonly pageUrl?: string | undefined;
+};
 
 export type TuningEventPorts = TuningOutboxPorts & { readonly timeouts: Timeouts };
 
@@ -15,13 +20,6 @@ export type TuningEventPorts = TuningOutboxPorts & { readonly timeouts: Timeouts
  * handles at most as many messages at once.
  */
 export const TUNING_COMMIT_TRIES_MAX = 8;
-
-const TOPIC_OF: Readonly<Record<TuningEffect['type'], Topic>> = {
-  SUGGEST: 'tuning',
-  START_TRIAL: 'tuning',
-  STOP_TRIAL: 'tuning',
-  JOB_UPDATE: 'job-updates',
-};
 
 /**
  * Handles an event exactly once, however often it is delivered: read the tuning, apply the rules, commit it with its
@@ -56,8 +54,13 @@ export async function handleTuningEvent(ports: TuningEventPorts, event: TuningEv
  */
 export async function publishTuningOutbox(ports: TuningOutboxPorts, tuningId: string): Promise<void> {
   for (const { entryId, effect } of await ports.tunings.listOutbox(tuningId)) {
-    // As an attribute too, by which a subscription can be filtered: `attributes.jobId = "digits"`.
-    await ports.bus.publish(TOPIC_OF[effect.type], effect, { jobId: tuningId });
+    if (effect.type === 'JOB_UPDATE') {
+      const { tuning } = (await ports.tunings.read(tuningId)) ?? {};
+      const { message, attributes } = messageOfUpdate(effect, tuning, ports.pageUrl);
+      await ports.bus.publish('job-updates', message, attributes);
+    } else {
+      await ports.bus.publish('tuning', effect, { jobId: tuningId });
+    }
     await ports.tunings.markPublished(tuningId, entryId);
   }
 }

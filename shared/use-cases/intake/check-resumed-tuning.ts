@@ -6,7 +6,7 @@ import type { TuningStore } from '#shared/ports/tuning-store.ts';
 import type { Problem } from '#shared/protocol/report.ts';
 import { pointOf, readSearchSpace } from '#shared/tuning/optimizer/search-space.ts';
 import { RESUMES_MAX, type Tuning } from '#shared/tuning/tuning.ts';
-import { listAllTrials } from '#shared/use-cases/read-trials.ts';
+import { listAllTrials } from '#shared/use-cases/reports/read-trials.ts';
 
 /** Each suggestion reads the earlier trials; a model is built of at most 300. */
 const EARLIER_TRIALS_MAX = 10_000;

@@ -1,6 +1,8 @@
 import type { ObjectName } from '#shared/ports/object-store.ts';
 import type { Report } from '#shared/protocol/report.ts';
+import { publishRefusal } from '#shared/use-cases/intake/publish-refusal.ts';
 import type { SubmitOutcome, SubmitPorts } from '#shared/use-cases/intake/submit-job.ts';
+import { messageOfUpdate } from '#shared/use-cases/reports/job-update.ts';
 import { readSubmitted, updateOf } from '#shared/use-cases/reports/read-submitted.ts';
 import { updateReport } from '#shared/use-cases/reports/update-report.ts';
 
@@ -15,7 +17,8 @@ export type ReportedSubmission = {
 
 /**
  * Writes the outcome of a submission to its report. The report of an accepted job is written by its own job updates;
- * only a report about something else is replaced at once.
+ * only a report about something else is replaced at once. A refusal is announced on the topic `job-updates`, after its
+ * report: if this process dies in between, the redelivery writes the same report and announces it.
  */
 export async function reportSubmission(
   ports: SubmitPorts,
@@ -24,11 +27,15 @@ export async function reportSubmission(
 ): Promise<void> {
   const { reportObject, generation } = submission;
   if (outcome.verdict !== 'ACCEPTED') {
-    await updateReport(ports.objects, { reportObject, generation, acceptedJobId: null }, async (current) => {
+    const subject = { reportObject, generation, acceptedJobId: null };
+    const isWritten = await updateReport(ports.objects, subject, async (current) => {
       // A redelivery does not take an acceptance back, even if a package of the job is gone by now.
       const isAccepted = current?.verdict === 'ACCEPTED' && current.generation === generation;
       return isAccepted ? null : reportOf(submission, outcome);
     });
+    if (isWritten && outcome.verdict === 'REFUSED') {
+      await publishRefusal(ports, submission, outcome);
+    }
     return;
   }
   const { jobId } = outcome;
@@ -43,7 +50,8 @@ export async function reportSubmission(
   const submitted = hasReplaced ? await readSubmitted(ports, jobId) : undefined;
   if (submitted !== undefined) {
     // It may have been accepted long ago, and publish no further updates of its own.
-    await ports.bus.publish('job-updates', updateOf(submitted), { jobId });
+    const { message, attributes } = messageOfUpdate(updateOf(submitted), submitted, ports.pageUrl);
+    await ports.bus.publish('job-updates', message, attributes);
   }
 }
 

@@ -7,9 +7,9 @@ import type { JobView, TrialView, TuningView } from '#shared/protocol/report.ts'
 import { chooseBest } from '#shared/tuning/optimizer/choose-best.ts';
 import type { Curve, Trial } from '#shared/tuning/trial.ts';
 import type { Tuning } from '#shared/tuning/tuning.ts';
-import { finishedOf, listAllTrials } from '#shared/use-cases/read-trials.ts';
 import { viewJob } from '#shared/use-cases/reports/job-view.ts';
 import type { Submitted } from '#shared/use-cases/reports/read-submitted.ts';
+import { finishedOf, listAllTrials } from '#shared/use-cases/reports/read-trials.ts';
 import { viewTrial } from '#shared/use-cases/reports/trial-view.ts';
 import { viewTuning } from '#shared/use-cases/reports/tuning-view.ts';
 

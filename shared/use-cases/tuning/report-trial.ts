@@ -8,8 +8,8 @@ import type { Curve, TrialOutcome } from '#shared/tuning/trial.ts';
 import { type EndedTrial, outcomeOf } from '#shared/tuning/trial-outcome.ts';
 import type { MedianBar, Tuning } from '#shared/tuning/tuning.ts';
 import { handleTuningEvent, type TuningEventPorts } from '#shared/use-cases/handle-tuning-event.ts';
-import { listAllTrials } from '#shared/use-cases/read-trials.ts';
 import { priceOfJob } from '#shared/use-cases/reports/job-price.ts';
+import { listAllTrials } from '#shared/use-cases/reports/read-trials.ts';
 import { readTrial, type TrialId } from '#shared/use-cases/tuning/trial-job.ts';
 
 export type ReportTrialPorts = TuningEventPorts & {

@@ -4,7 +4,7 @@ import { suggest } from '#shared/tuning/optimizer/suggest.ts';
 import type { Trial, Values } from '#shared/tuning/trial.ts';
 import type { TuningIn } from '#shared/tuning/tuning.ts';
 import { handleTuningEvent, type TuningEventPorts } from '#shared/use-cases/handle-tuning-event.ts';
-import { finishedOf, listAllTrials } from '#shared/use-cases/read-trials.ts';
+import { finishedOf, listAllTrials } from '#shared/use-cases/reports/read-trials.ts';
 
 export type SuggestionRequest = { readonly tuningId: string; readonly from: number; readonly count: number };
 

@@ -1,0 +1,49 @@
+import { createHash } from 'node:crypto';
+import { clip } from '#shared/domain/job-size.ts';
+import { JOB_ID_PATTERN } from '#shared/domain/job-spec.ts';
+import type { MessageBus } from '#shared/ports/message-bus.ts';
+import type { ObjectName } from '#shared/ports/object-store.ts';
+import { toGsUri } from '#shared/protocol/gs-uri.ts';
+import { JOB_UPDATE_SCHEMA_VERSION, REFUSED_STATE, type UploadRefused } from '#shared/protocol/job-update.ts';
+import type { Problem } from '#shared/protocol/report.ts';
+
+/** The report has all problems; the message has the first ones, and stays below JOB_UPDATE_BYTES_MAX. */
+const PROBLEMS_COUNT_MAX = 5;
+const PROBLEM_BYTES_MAX = 1 << 10;
+const URI_BYTES_MAX = 2 << 10;
+const JOB_ID_CHARACTERS_MAX = 128;
+
+type RefusedSubmission = {
+  readonly source: string;
+  readonly reportObject: ObjectName;
+  readonly generation: string | undefined;
+};
+
+type Refusal = { readonly jobId: string | null; readonly problems: readonly Problem[] };
+
+/** Publishes on the topic `job-updates` that a submission was refused; every delivery publishes the same message. */
+export async function publishRefusal(
+  { bus }: { readonly bus: MessageBus },
+  { source, reportObject, generation = '' }: RefusedSubmission,
+  { jobId, problems }: Refusal,
+): Promise<void> {
+  const message: UploadRefused = {
+    type: 'UPLOAD_REFUSED',
+    schemaVersion: JOB_UPDATE_SCHEMA_VERSION,
+    uploadId: createHash('sha256').update(`${source}\n${generation}`).digest('hex').slice(0, 32),
+    // As written, it may be invalid: that may be the problem.
+    jobId: jobId?.slice(0, JOB_ID_CHARACTERS_MAX) ?? null,
+    state: REFUSED_STATE,
+    source: clip(source, URI_BYTES_MAX),
+    report: clip(toGsUri(reportObject), URI_BYTES_MAX),
+    problems: problems.slice(0, PROBLEMS_COUNT_MAX).map((problem) => ({
+      code: problem.code,
+      message: clip(problem.message, PROBLEM_BYTES_MAX),
+      remedy: clip(problem.remedy, PROBLEM_BYTES_MAX),
+    })),
+    problemCount: problems.length,
+  };
+  const attributes = { type: message.type, state: message.state };
+  const valid = message.jobId !== null && JOB_ID_PATTERN.test(message.jobId) ? { jobId: message.jobId } : {};
+  await bus.publish('job-updates', message, { ...attributes, ...valid });
+}

@@ -1,3 +1,4 @@
+import json
 import math
 import os
 import random
@@ -154,7 +155,10 @@ class EventFolderTest(unittest.TestCase):
         return path
 
     def values(self, is_last: bool = False) -> List[Tuple[str, float, float]]:
-        return [(one.name, one.step or 0.0, one.value) for one in self.events.read(is_last)]
+        return [(one.name, one.step or 0.0, one.value) for one in self.events.read(is_last) if not one.is_shadowed]
+
+    def series(self) -> List[Tuple[str, float]]:
+        return sorted((one.series, one.value) for one in self.events.read())
 
     def test_follows_all_files_below_the_folder_as_they_grow(self) -> None:
         self.assertEqual(self.values(), [])
@@ -191,6 +195,20 @@ class EventFolderTest(unittest.TestCase):
         self.write('eval_holdout/events.out.tfevents.2', scalar_file('loss', [0.9]))
         self.write('events.out.tfevents.3', scalar_file('loss', [0.1]) + scalar_file('lr', [0.01]))
         self.assertEqual(sorted(self.values()), [('loss', 1, 0.9), ('lr', 1, 0.01)])
+
+    def test_the_history_has_every_run_of_a_tag_under_a_name_of_its_own(self) -> None:
+        self.write('logs/train/events.out.tfevents.1', scalar_file('epoch_loss', [0.5]))
+        self.write('logs/validation/events.out.tfevents.1', scalar_file('epoch_loss', [0.75]))
+        self.assertEqual(self.series(), [('train/epoch_loss', 0.5), ('validation/epoch_loss', 0.75)])
+        self.write('runs/1/events.out.tfevents.1', scalar_file('loss', [0.1]))
+        self.assertEqual(self.series(), [('loss', 0.1)])
+        self.write('runs/2/events.out.tfevents.1', scalar_file('loss', [0.2]))
+        state = json.loads(json.dumps(self.events.to_json()))
+        self.events = EventFolder(self.folder)
+        self.events.restore(state)
+        self.assertEqual(self.series(), [('2/loss', 0.2)])
+        self.write('runs/1/events.out.tfevents.2', scalar_file('loss', [0.3]))
+        self.assertEqual(self.series(), [('loss', 0.3)])
 
     def test_reads_the_rest_of_many_bytes_when_the_program_has_ended(self) -> None:
         image = record(b'\x2a' + bytes(RECORD_BYTES_MAX))
@@ -230,7 +248,7 @@ class BucketEventsTest(unittest.TestCase):
 
     def values(self) -> List[Sample]:
         self.events.finish()
-        return [Sample(one.name, one.value, one.step) for one in self.events.read()]
+        return [Sample(one.name, one.value, one.step) for one in self.events.read() if not one.is_shadowed]
 
     def test_reads_what_a_new_generation_adds(self) -> None:
         data = scalar_file('loss', [0.5])

@@ -17,7 +17,7 @@ from vm_agent.metrics.bucket_events import BucketEvents
 from vm_agent.metrics.hypertune_file import HypertuneFile
 from vm_agent.metrics.measurements import BYTES_MAX, COUNT_MAX, Measurement, Measurements
 from vm_agent.metrics.output_metrics import LINE_COUNT_MAX, OutputMetrics
-from vm_agent.metrics.program_metrics import MetricPaths, ProgramMetrics, TrialMetrics
+from vm_agent.metrics.program_metrics import MetricPaths, MetricSettings, ProgramMetrics
 from vm_agent.metrics.progress import NonFinite, Progress
 from vm_agent.metrics.records import Sample, parse_record
 from vm_agent.storage.client import Author
@@ -50,7 +50,7 @@ class MetricsTest(unittest.TestCase):
             return ProgramMetrics(self.paths)
         directory = JobDirectory(self.storage, 'gs://jobs/digits/7', Author('digits_trial_7', attempt))
         bucket_events = BucketEvents(self.storage, directory)
-        return ProgramMetrics(self.paths, None, TrialMetrics(f'digits/{attempt}', metric_ids, bucket_events))
+        return ProgramMetrics(self.paths, None, MetricSettings(f'digits/{attempt}', metric_ids, bucket_events))
 
     def start(self, metric_ids: Optional[List[str]] = None) -> ProgramMetrics:
         metrics = self.create(metric_ids)
@@ -118,7 +118,6 @@ class ProgressTest(MetricsTest):
         metrics.add_output('stdout', b'{"printed": 1}\n')
         self.assertEqual(metrics.read(), Progress(2.0, None, {'loss': 0.5, 'accuracy': 0.75, 'epoch_loss': 0.25}))
         self.assertEqual(metrics.batch(), ())
-        self.assertFalse(self.paths.state.exists())
 
     def test_accepts_numbers_only(self) -> None:
         self.assertEqual(parse_record(b'{"a": true, "b": null, "c": "x", "d": "2", "e": [1]}'), {'d': 2.0})

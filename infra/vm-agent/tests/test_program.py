@@ -12,7 +12,8 @@ from vm_agent.program import processes
 from vm_agent.program.exit_report import truncate_evidence
 from vm_agent.program.processes import kill_remaining
 from vm_agent.program.unsaved_files import describe_unsaved
-from vm_agent.program.usage import CpuTimes, cpu_fraction, measure_tree, parse_gpus
+from vm_agent.program.gpu_meter import parse_gpus
+from vm_agent.program.usage import CpuTimes, cpu_fraction, measure_tree
 
 
 class UnsavedFilesTest(unittest.TestCase):
@@ -43,9 +44,12 @@ class UnsavedFilesTest(unittest.TestCase):
 
 class UsageTest(unittest.TestCase):
     def test_parses_the_output_of_nvidia_smi(self) -> None:
-        (gpu, other) = parse_gpus('Tesla T4, 93, 8583, 15360\nNVIDIA H200, [N/A], 0, 143771\n')
+        (gpu, other) = parse_gpus(
+            'Tesla T4, 93, 8583, 15360, 68.54, 71, 1590\nNVIDIA H200, [N/A], 0, 143771, [N/A], 40, [N/A]\nbroken, 1\n'
+        )
         self.assertEqual((gpu.name, gpu.busy_fraction, gpu.memory_bytes), ('Tesla T4', 0.93, 8_999_927_808))
-        self.assertEqual(other.busy_fraction, 0)
+        self.assertEqual((gpu.power_watts, gpu.temperature_celsius, gpu.clock_hertz), (68.54, 71, 1_590_000_000))
+        self.assertEqual((other.busy_fraction, other.power_watts, other.temperature_celsius), (0, None, 40))
 
     def test_measures_cpu_fractions_and_disk_usage(self) -> None:
         self.assertEqual(cpu_fraction(CpuTimes(10, 100), CpuTimes(60, 200)), 0.5)

@@ -31,7 +31,8 @@ from vm_agent.control.stop_signal import Interruption
 from vm_agent.metrics.measurements import Measurements
 from vm_agent.metrics.progress import NonFinite, Progress
 from vm_agent.program.exit_report import EXIT_REASONS, ExitReport, parse_exit_report
-from vm_agent.program.usage import GpuUsage, Usage
+from vm_agent.program.gpu_meter import GpuUsage
+from vm_agent.program.usage import Usage
 from vm_agent.setup.environment import ProgramPaths, program_environment, tool_environment
 from vm_agent.setup.package_layout import PackageTree, decide_layout
 

@@ -33,10 +33,13 @@ from vm_agent.logs.log_shipper import LogSettings, LogShipper
 from vm_agent.logs.mask import Mask
 from vm_agent.logs.output_log import OutputLog
 from vm_agent.logs.serial_console import write_to_console
+from vm_agent.metrics.boot_clock import BootClock
 from vm_agent.metrics.bucket_events import BucketEvents
-from vm_agent.metrics.program_metrics import MetricPaths, ProgramMetrics, TrialMetrics
+from vm_agent.metrics.program_metrics import MetricPaths, MetricSettings, ProgramMetrics
+from vm_agent.metrics.system_metrics import SystemMeter, SystemSampler
 from vm_agent.program.exit_report import ExitReport, ReplicaEnded
 from vm_agent.program.processes import become_subreaper
+from vm_agent.program.gpu_meter import GpuMeter
 from vm_agent.program.usage import DiskMeter, UsageMeter
 from vm_agent.setup.job_secrets import JobSecrets, SecretManager
 from vm_agent.storage.client import Author, Storage
@@ -105,6 +108,8 @@ class Boot:
         self._heartbeats = Heartbeats(config, identity, stop_signal, self._logs.log)
         self._staging_folder = home / STAGING_FOLDER
         self._disk = DiskMeter(home, self._staging_folder)
+        self._gpus = GpuMeter()
+        self._sampler = SystemSampler(SystemMeter(home, self._gpus, BootClock()), self._logs.log)
         self._background_store = BackgroundStore(self._logs.log)
         self._storage = Storage(endpoints.storage_url, self._token)
         self._directory = JobDirectory(self._storage, spec.job_dir, Author(spec.job_id, spec.attempt))
@@ -112,12 +117,14 @@ class Boot:
 
     def _create_metrics(self) -> ProgramMetrics:
         config, spec = self._config, self._config.spec
-        trial = None
-        # Of a cluster, only the master's metrics count.
-        if config.trial is not None and spec.saves_output:
-            bucket_events = BucketEvents(self._storage, self._directory)
-            trial = TrialMetrics(f'{spec.job_id}/{spec.attempt}', config.trial.metric_ids, bucket_events)
-        return ProgramMetrics(MetricPaths(self._home), self._mask, trial)
+        # Of a cluster, only the master's metrics count for a tuning.
+        is_trial = config.trial is not None and spec.saves_output
+        settings = MetricSettings(
+            attempt_id=f'{spec.job_id}/{spec.attempt}',
+            metric_ids=config.trial.metric_ids if config.trial is not None and is_trial else None,
+            bucket_events=BucketEvents(self._storage, self._directory) if spec.saves_output else None,
+        )
+        return ProgramMetrics(MetricPaths(self._home), self._mask, settings)
 
     def run(self) -> int:
         plan = plan_boot(self._state)
@@ -156,7 +163,9 @@ class Boot:
         self._logs.start()
         self._logs.log(f'Boot {self._state.boot} for attempt {spec.attempt} of job {spec.job_id}.')
         self._disk.start()
-        usage = UsageMeter(self._disk, limits.disk_bytes_max)
+        self._gpus.start()
+        self._sampler.start()
+        usage = UsageMeter(self._disk, limits.disk_bytes_max, self._gpus)
         state = self._state
         self._heartbeats.start(state.boot, state.first_sequence, Probes(usage.measure, self._metrics))
         self._stop_signal.on_interruption.append(self._log_interruption)

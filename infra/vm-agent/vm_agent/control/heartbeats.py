@@ -60,7 +60,8 @@ class Status:
 class Metrics(Protocol):
     """The program's metrics, as heartbeats report them."""
 
-    def read(self) -> Progress: ...
+    def progress(self) -> Progress:
+        """Does not wait for a file or a request."""
 
     def batch(self) -> Tuple[Measurement, ...]: ...
 
@@ -173,7 +174,7 @@ class Heartbeats:
         self._is_finished = True
         self._changed.set()
         with self._sending:
-            progress = self._probes.metrics.read()
+            progress = self._probes.metrics.progress()
             for delay_seconds in backoff_delays():
                 if self._exchange(self._status('EXITED', Usage(), progress, report)) is not None:
                     return True
@@ -197,7 +198,8 @@ class Heartbeats:
             with self._sending:
                 if self._is_finished:
                     return
-                answer = self._exchange(self._status(self._phase, self._probes.usage(), self._probes.metrics.read()))
+                progress = self._probes.metrics.progress()
+                answer = self._exchange(self._status(self._phase, self._probes.usage(), progress))
             if answer is not None:
                 delays = backoff_delays()
                 notice = evaluate_answer(answer)

@@ -16,7 +16,7 @@ from vm_agent.control.state_file import State
 from vm_agent.control.stop_signal import StopSignal
 from vm_agent.control.supervisor import POLL_SECONDS, Supervisor
 from vm_agent.http.retry import RetryPolicy, TransientError
-from vm_agent.metrics.program_metrics import MetricPaths, ProgramMetrics
+from vm_agent.metrics.program_metrics import READ_SECONDS, MetricPaths, ProgramMetrics
 from vm_agent.paths.installer import install_path_hook
 from vm_agent.program.child_process import Command
 from vm_agent.program.exit_report import ExitReport, ReplicaEnded
@@ -104,7 +104,9 @@ def run_replica(replica: Replica, state: State) -> ExitReport:
     replica.supervisor.check()
     started_at = state.program_started_at or time.time()
     is_continued = state.program_started_at is not None
-    replica.metrics.start(started_at, is_continued, replica.config.intervals.sync_seconds)
+    intervals = replica.config.intervals
+    replica.metrics.start(started_at, is_continued, intervals.sync_seconds)
+    replica.metrics.follow(min(READ_SECONDS, intervals.heartbeat_seconds), replica.log)
     state = replace(state, program_started_at=started_at)
     replica.write_state(state)
     end = _run_program(replica, state, secrets)

@@ -9,8 +9,8 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 from vm_agent.http.request import Request
 from vm_agent.http.retry import RetryPolicy, TransientError
 from vm_agent.metrics.event_file import read_scalars
-from vm_agent.metrics.event_folder import FILE_COUNT_MAX, NAME_PART, EvaluationFirst, is_evaluation, samples_of
-from vm_agent.metrics.event_protobuf import Scalar
+from vm_agent.metrics.event_folder import FILE_COUNT_MAX, NAME_PART
+from vm_agent.metrics.event_runs import EventRuns, in_order, is_evaluation, last_step
 from vm_agent.metrics.records import Sample
 from vm_agent.storage.client import ObjectInfo, Storage, StorageRejected
 from vm_agent.storage.job_directory import JobDirectory
@@ -34,8 +34,8 @@ class BucketEvents:
         self._storage = storage
         self._directory = directory
         self._offsets: Dict[str, Tuple[str, int]] = {}
-        self._evaluation_first = EvaluationFirst()
-        self._scalars: List[Scalar] = []
+        self._runs = EventRuns()
+        self._samples: List[Sample] = []
         self._lock = threading.Lock()
         self._started_at = 0.0
         self._is_finished = threading.Event()
@@ -66,12 +66,11 @@ class BucketEvents:
         self._read_objects(cancelled)
         timer.cancel()
 
-    def read(self) -> List[Sample]:
+    def read(self, is_last: bool = False) -> List[Sample]:
         """Returns the scalars that were read since the last call. Does not wait for Cloud Storage."""
         with self._lock:
-            scalars, self._scalars = self._scalars, []
-        samples = samples_of(scalars)
-        self.step = samples[-1].step if samples else self.step
+            samples, self._samples = in_order(self._samples), []
+        self.step = last_step(samples, self.step)
         return samples
 
     def _read_objects(self, cancelled: threading.Event) -> None:
@@ -109,7 +108,7 @@ class BucketEvents:
         since = self._started_at - CLOCK_ERROR_SECONDS
         scalars = [one for one in scalars if one.wall_time == 0 or one.wall_time >= since]
         with self._lock:
-            self._scalars += self._evaluation_first.select(name, scalars)
+            self._samples += self._runs.samples_of(name, scalars)
         return len(data)
 
     def _download(self, info: ObjectInfo, offset: int) -> bytes:
@@ -126,9 +125,9 @@ class BucketEvents:
         return bytes(data[skipped : skipped + end - offset])
 
     def to_json(self) -> Dict[str, Any]:
-        return {'offsets': self._offsets, 'evaluated': self._evaluation_first.to_json(), 'step': self.step}
+        return {'offsets': self._offsets, 'runs': self._runs.to_json(), 'step': self.step}
 
     def restore(self, body: Dict[str, Any]) -> None:
         self._offsets = {name: (str(generation), int(offset)) for name, (generation, offset) in body['offsets'].items()}
-        self._evaluation_first.restore(body['evaluated'])
+        self._runs.restore(body['runs'])
         self.step = body['step']

@@ -4,10 +4,11 @@ import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from vm_agent.metrics.event_file import read_scalars
 from vm_agent.metrics.event_protobuf import Scalar
+from vm_agent.metrics.event_runs import EventRuns, in_order, is_evaluation, last_step
 from vm_agent.metrics.records import Sample
 
 # Every writer has it in the names of its files: events.out.tfevents.<time>.<host>…
@@ -20,43 +21,17 @@ READ_SECONDS_MAX = 2.0
 # After the program's end, nothing is left for a later call.
 LAST_READ_BYTES = 1_073_741_824
 LAST_READ_SECONDS_MAX = 20.0
-EVALUATION_FOLDERS = ('validation', 'val', 'valid')
-
-
 @dataclass
 class _Followed:
     inode: int
     offset: int
 
 
-class EvaluationFirst:
-    """
-    Of a tag that is in several folders, the one of the evaluation counts: Keras writes to `train` and `validation`,
-    Estimator to the job directory and `eval` or `eval_<name>`.
-    """
-
-    def __init__(self) -> None:
-        self._tags: Set[str] = set()
-
-    def select(self, name: str, scalars: List[Scalar]) -> List[Scalar]:
-        """Returns those of the scalars of one file that count."""
-        if is_evaluation(name):
-            self._tags.update(scalar.tag for scalar in scalars)
-            return scalars
-        return [scalar for scalar in scalars if scalar.tag not in self._tags]
-
-    def to_json(self) -> List[str]:
-        return sorted(self._tags)
-
-    def restore(self, tags: List[str]) -> None:
-        self._tags = set(tags)
-
-
 class EventFolder:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._files: Dict[str, _Followed] = {}
-        self._evaluation_first = EvaluationFirst()
+        self._runs = EventRuns()
         self.step: Optional[float] = None
         self.steps_max: Optional[float] = None
 
@@ -69,7 +44,7 @@ class EventFolder:
         """Returns what was written since the last call, a part of it if it is much. `is_last`: the program has ended."""
         bytes_left = LAST_READ_BYTES if is_last else READ_BYTES
         give_up_at = time.monotonic() + (LAST_READ_SECONDS_MAX if is_last else READ_SECONDS_MAX)
-        scalars: List[Scalar] = []
+        samples: List[Sample] = []
         # The evaluation's files first: they decide what counts of the others. Of the rest, those that are least far.
         found = sorted(self._find(), key=lambda one: (not is_evaluation(one[0]), self._offset_of(one)))
         for name, stat in found:
@@ -79,11 +54,15 @@ class EventFolder:
             if stat.st_size > offset:
                 new, end = self._read_file(name, offset, bytes_left)
                 bytes_left -= end - offset
-                scalars += self._evaluation_first.select(name, new)
+                samples += self._runs.samples_of(name, new)
                 self._files[name] = _Followed(stat.st_ino, end)
-        samples = samples_of(scalars)
-        self.step = samples[-1].step if samples else self.step
+        samples = in_order(samples)
+        self.step = last_step(samples, self.step)
         return samples
+
+    @property
+    def has_files(self) -> bool:
+        return bool(self._files)
 
     def _offset_of(self, found: Tuple[str, os.stat_result]) -> int:
         """Returns where to go on; the start of a file that was replaced or truncated."""
@@ -126,21 +105,9 @@ class EventFolder:
 
     def to_json(self) -> Dict[str, Any]:
         files = {name: [file.inode, file.offset] for name, file in self._files.items()}
-        return {'files': files, 'evaluated': self._evaluation_first.to_json(), 'step': self.step}
+        return {'files': files, 'runs': self._runs.to_json(), 'step': self.step}
 
     def restore(self, body: Dict[str, Any]) -> None:
         self._files = {name: _Followed(int(inode), int(offset)) for name, (inode, offset) in body['files'].items()}
-        self._evaluation_first.restore(body['evaluated'])
+        self._runs.restore(body['runs'])
         self.step = body['step']
-
-
-def is_evaluation(name: str) -> bool:
-    """Whether an event file is in a folder of an evaluation."""
-    folders = name.split('/')[:-1]
-    return any(folder in EVALUATION_FOLDERS or folder.startswith('eval') for folder in folders)
-
-
-def samples_of(scalars: List[Scalar]) -> List[Sample]:
-    """Returns them in the order of their times."""
-    ordered = sorted(scalars, key=lambda scalar: scalar.wall_time)
-    return [Sample(one.tag, one.value, float(one.step), one.wall_time or None) for one in ordered]

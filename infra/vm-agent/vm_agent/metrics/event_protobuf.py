@@ -4,8 +4,7 @@ The scalars of one Event message of a TensorFlow event file, read without Tensor
 """
 
 import struct
-from dataclasses import dataclass
-from typing import Any, Iterator, List, Mapping, Optional, Tuple
+from typing import Any, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 TAG_BYTES_MAX = 1_024
@@ -25,8 +24,7 @@ DTYPES: Mapping[int, Tuple[str, int]] = {
 HALF, BFLOAT16, HALF_FIELD = 19, 14, 13
 
 
-@dataclass(frozen=True)
-class Scalar:
+class Scalar(NamedTuple):
     tag: str
     step: int
     wall_time: float

@@ -27,7 +27,7 @@ class HypertuneFile:
         self.step: Optional[float] = None
         self.steps_max: Optional[float] = None
 
-    def read(self) -> List[Sample]:
+    def read(self, is_last: bool = False) -> List[Sample]:
         """
         Returns the reports that no earlier call has seen. The file may be missing, empty or cut at any byte: a line
         that is not yet whole is not valid JSON, and is read by a later call.

@@ -16,7 +16,7 @@ class MetricsFile:
         self.step: Optional[float] = None
         self.steps_max: Optional[float] = None
 
-    def read(self) -> List[Sample]:
+    def read(self, is_last: bool = False) -> List[Sample]:
         """Reads what was written since the last call. A missing or unreadable file is read by a later call."""
         samples: List[Sample] = []
         try:

@@ -27,7 +27,7 @@ class OutputMetrics:
         if b'{' in block:
             self._lines.extend(RECORD.findall(block[-BLOCK_BYTES_MAX:]))
 
-    def read(self) -> List[Sample]:
+    def read(self, is_last: bool = False) -> List[Sample]:
         samples: List[Sample] = []
         while self._lines:
             report = read_report(self._lines.popleft())

@@ -1,4 +1,4 @@
-"""The program's metrics from all sources: their last values and, of a trial of a tuning, their history."""
+"""The program's metrics from all sources: their last values, each sample for whom it concerns, and a trial's history."""
 
 import json
 import math
@@ -7,9 +7,10 @@ import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from vm_agent.logs.mask import Mask
+from vm_agent.metrics.boot_clock import BootClock
 from vm_agent.metrics.bucket_events import BucketEvents
 from vm_agent.metrics.event_folder import EventFolder
 from vm_agent.metrics.hypertune_file import HypertuneFile
@@ -18,9 +19,16 @@ from vm_agent.metrics.metrics_file import MetricsFile
 from vm_agent.metrics.output_metrics import OutputMetrics
 from vm_agent.metrics.progress import LastValues, Progress
 from vm_agent.metrics.records import Sample
+from vm_agent.metrics.sample_names import SampleNames
+from vm_agent.metrics.sample_times import SampleTimes
+from vm_agent.metrics.source import MetricSource
 
-# Of the metrics whose source is known; a program that reports more names has no use for the rest.
-NAME_COUNT_MAX = 1_000
+# What a person who watches a curve notices; reading more often costs more for the same samples.
+READ_SECONDS = 5.0
+# Reading takes at most this share of one core, however much is reported.
+READ_FRACTION_MAX = 0.05
+# For a job that is not a trial, listing the bucket is worth a cent a day.
+BUCKET_SECONDS_MIN = 60.0
 
 
 class MetricPaths:
@@ -35,45 +43,58 @@ class MetricPaths:
 
 
 @dataclass(frozen=True)
-class TrialMetrics:
-    """What a trial of a tuning reports in addition."""
-
-    attempt_id: str
+class MetricSettings:
+    attempt_id: str = ''
     """The state of another attempt is not this one's."""
-    metric_ids: Sequence[str]
-    bucket_events: BucketEvents
+    metric_ids: Optional[Sequence[str]] = None
+    """The metrics of the study whose history is reported with heartbeats; None for a job that is not a trial."""
+    bucket_events: Optional[BucketEvents] = None
+    """None for a replica whose output is not saved."""
+
+
+SampleListener = Callable[[Sample], None]
 
 
 class ProgramMetrics:
     """
     Thread-safe. A metric that several sources report is taken from the first of them: hypertune's file, Dropforge's
-    metrics file, event files on the disk, event files in the bucket, and lines on stdout. The last two are for trials
-    only, whose state survives a reboot.
+    metrics file, event files on the disk, event files in the bucket, and, of trials, lines on stdout.
     """
 
-    def __init__(self, paths: MetricPaths, mask: Optional[Mask] = None, trial: Optional[TrialMetrics] = None) -> None:
+    def __init__(
+        self, paths: MetricPaths, mask: Optional[Mask] = None, settings: MetricSettings = MetricSettings()
+    ) -> None:
         """`mask` is applied to the names of metrics."""
         self._state_path = paths.state
-        self._mask = mask or Mask()
-        self._trial = trial
+        self._settings = settings
+        self._bucket_events = settings.bucket_events
         self._metrics_file = MetricsFile(paths.metrics_file)
-        self._hypertune_file = HypertuneFile(paths.hypertune_file)
         self._events = EventFolder(paths.output)
-        self._output = OutputMetrics()
-        bucket = () if trial is None else (trial.bucket_events,)
-        self._sources: Tuple[Any, ...] = (
-            self._hypertune_file,
+        self._output = None if settings.metric_ids is None else OutputMetrics()
+        sources: Tuple[Optional[MetricSource], ...] = (
+            HypertuneFile(paths.hypertune_file),
             self._metrics_file,
             self._events,
-            *bucket,
-            *(() if trial is None else (self._output,)),
+            self._bucket_events,
+            self._output,
         )
-        self._measurements = Measurements(() if trial is None else trial.metric_ids)
+        self._sources = tuple(source for source in sources if source is not None)
+        self._measurements = Measurements(settings.metric_ids or ())
         self._last = LastValues()
-        self._ranks: Dict[str, int] = {}
-        self._counts: Dict[str, int] = {}
+        self._names = SampleNames(mask or Mask(), self._measurements.metric_ids)
+        self._times = SampleTimes(BootClock())
+        self._steps: Tuple[Optional[float], Optional[float]] = (None, None)
         self._started_at: Optional[float] = None
+        self._is_finished = threading.Event()
+        # Held while files are read, which may take seconds.
+        self._reading = threading.Lock()
+        # Held while what a heartbeat needs is changed.
         self._lock = threading.Lock()
+        self.on_sample: List[SampleListener] = []
+        """
+        Called for every sample that is taken, with its series as `name`, and with step and time. They must not raise,
+        nor wait: the reading of metrics waits for them.
+        """
 
     def start(self, started_at: float, is_continued: bool, interval_seconds: float) -> None:
         """
@@ -81,22 +102,41 @@ class ProgramMetrics:
         attempt is continued after a reboot. `started_at` is when the program first started in this attempt, in seconds
         since the epoch.
         """
-        with self._lock:
-            self._started_at = started_at
+        with self._reading:
+            self._started_at = self._times.started_at = started_at
             if not (is_continued and self._restore()):
                 self._events.skip_existing()
-        if self._trial is not None:
-            self._trial.bucket_events.start(interval_seconds, started_at, self._needs_more)
+        if self._bucket_events is not None:
+            is_trial = self._settings.metric_ids is not None
+            seconds = interval_seconds if is_trial else max(interval_seconds, BUCKET_SECONDS_MIN)
+            self._bucket_events.start(seconds, started_at, self._needs_bucket)
+
+    def follow(self, interval_seconds: float, log: Callable[[str, str], None]) -> None:
+        """Reads what is new at every interval, until `finish`. A defect costs metrics, not the job."""
+
+        def run() -> None:
+            pause, has_failed = interval_seconds, False
+            while not self._is_finished.wait(pause):
+                began_at = time.monotonic()
+                try:
+                    self.read()
+                except Exception as error:
+                    if not has_failed:
+                        log(f'Metrics could not be read, and some may be missing: {error!r}', 'WARNING')
+                    has_failed = True
+                pause = max(interval_seconds, (time.monotonic() - began_at) / READ_FRACTION_MAX)
+
+        threading.Thread(target=run, name='metrics', daemon=True).start()
 
     def resume(self, started_at: Optional[float]) -> None:
         """Called in place of `start` after a reboot, if the program has ended: what is not answered is sent again."""
-        with self._lock:
+        with self._reading:
             self._started_at = started_at
             self._restore()
 
     def add_output(self, stream: str, block: bytes) -> None:
         """Receives the program's output, in masked blocks of whole lines; does not wait for anything."""
-        if self._trial is not None and stream == 'stdout':
+        if self._output is not None and stream == 'stdout':
             self._output.add(block)
 
     def finish(self, is_hurried: bool) -> None:
@@ -104,13 +144,21 @@ class ProgramMetrics:
         Reads all that the program has reported; it has ended, and its output is complete. `is_hurried`: only what takes
         a moment, since the VM may be shut down.
         """
-        if self._trial is not None and not is_hurried and self._needs_more():
-            self._trial.bucket_events.finish()
+        self._is_finished.set()
+        if self._bucket_events is not None and not is_hurried and self._needs_bucket():
+            self._bucket_events.finish()
         self._read(is_last=not is_hurried)
 
     def read(self) -> Progress:
         """Reads what is new. Returns the last values."""
-        return self._read(is_last=False)
+        self._read(is_last=False)
+        return self.progress()
+
+    def progress(self) -> Progress:
+        """Returns the last values that were read. Does not wait for a file."""
+        with self._lock:
+            step, steps_max = self._steps
+            return Progress(step, steps_max, dict(self._last.metrics), dict(self._last.non_finite))
 
     def batch(self) -> Tuple[Measurement, ...]:
         """Returns the measurements that no answered heartbeat has had; empty for a job that is not a trial."""
@@ -118,42 +166,47 @@ class ProgramMetrics:
             return self._measurements.batch()
 
     def remove(self, batch: Sequence[Measurement]) -> None:
-        """Removes the measurements of a heartbeat that was answered."""
-        if batch:
-            with self._lock:
-                self._measurements.remove(batch)
-                self._store()
-
-    def _needs_more(self) -> bool:
-        """Whether a metric of the study was not found in any source before the bucket."""
+        """Removes the measurements of a heartbeat that was answered; after a reboot before the next read, they repeat."""
         with self._lock:
-            first = self._sources.index(self._events)
-            return any(self._ranks.get(name, len(self._sources)) > first for name in self._measurements.metric_ids)
+            self._measurements.remove(batch)
 
-    def _read(self, is_last: bool) -> Progress:
-        with self._lock:
+    def _needs_bucket(self) -> bool:
+        """Whether something may be reported to the bucket alone: of trials, a metric of the study."""
+        if self._settings.metric_ids is None:
+            return not self._events.has_files
+        rank = self._sources.index(self._events)
+        return not all(self._names.has(name, rank) for name in self._measurements.metric_ids)
+
+    def _read(self, is_last: bool) -> None:
+        with self._reading:
             # Before the program starts, the output directory has what earlier attempts wrote.
-            if self._started_at is not None:
-                for rank, source in enumerate(self._sources):
-                    samples = source.read(is_last) if source is self._events else source.read()
-                    for sample in samples:
-                        self._add(sample, rank)
-                self._store()
-            step, steps_max = self._find_steps()
-            return Progress(step, steps_max, dict(self._last.metrics), dict(self._last.non_finite))
+            if self._started_at is None:
+                return
+            self._times.begin_round()
+            for rank, source in enumerate(self._sources):
+                samples = source.read(is_last)
+                for index, sample in enumerate(samples, 1):
+                    self._take(sample, rank, index / len(samples))
+            steps = self._find_steps()
+            with self._lock:
+                self._steps = steps
+            self._store()
 
-    def _add(self, sample: Sample, rank: int) -> None:
-        known = self._ranks.get(sample.name)
-        if known is None and len(self._ranks) >= NAME_COUNT_MAX and sample.name not in self._measurements.metric_ids:
+    def _take(self, sample: Sample, rank: int, progress: float) -> None:
+        name = self._names.take(sample.series, rank)
+        if name is None:
             return
-        if known is not None and known < rank:
-            return
-        self._ranks[sample.name] = rank
-        step = sample.step
-        if step is None:
-            step = self._counts[sample.name] = self._counts.get(sample.name, 0) + 1
-        self._last.add(self._mask(sample.name), sample.value, sample.step)
-        self._measurements.add(sample.name, sample.value, (step, self._elapsed_ms(sample.wall_time)))
+        step = self._names.step_of(sample)
+        at = self._times.of(name, sample.wall_time, progress)
+        if not sample.is_shadowed:
+            shown = name if sample.run == '' else self._names.take(sample.name, rank)
+            if shown is not None:
+                with self._lock:
+                    self._last.add(shown, sample.value, sample.step)
+                    self._measurements.add(sample.name, sample.value, (step, self._elapsed_ms(sample.wall_time)))
+        taken = Sample(name, sample.value, step, at)
+        for listener in self.on_sample:
+            listener(taken)
 
     def _elapsed_ms(self, wall_time: Optional[float]) -> int:
         """The running time at a report; until now, if the report does not say when it was made."""
@@ -170,16 +223,14 @@ class ProgramMetrics:
 
     def _store(self) -> None:
         """A state that cannot be written is read again from the files after a reboot."""
-        if self._trial is None or self._started_at is None:
-            return
-        body = {
-            'attempt': self._trial.attempt_id,
-            'sources': [source.to_json() for source in self._sources],
-            'measurements': self._measurements.to_json(),
-            'last': self._last.to_json(),
-            'ranks': self._ranks,
-            'counts': self._counts,
-        }
+        with self._lock:
+            body = {
+                'attempt': self._settings.attempt_id,
+                'sources': [source.to_json() for source in self._sources],
+                'measurements': self._measurements.to_json(),
+                'last': self._last.to_json(),
+                'names': self._names.to_json(),
+            }
         temporary = self._state_path.with_suffix('.new')
         try:
             self._state_path.parent.mkdir(parents=True, exist_ok=True)
@@ -190,18 +241,16 @@ class ProgramMetrics:
 
     def _restore(self) -> bool:
         """Returns whether there was a state of this attempt."""
-        if self._trial is None:
-            return False
         try:
             body: Any = json.loads(self._state_path.read_text('utf-8'))
-            if body['attempt'] != self._trial.attempt_id:
+            if body['attempt'] != self._settings.attempt_id:
                 return False
-            bodies: List[Any] = body['sources']
+            bodies: List[Dict[str, Any]] = body['sources']
             for source, state in zip(self._sources, bodies):
                 source.restore(state)
             self._measurements.restore(body['measurements'])
             self._last.restore(body['last'])
-            self._ranks, self._counts = dict(body['ranks']), dict(body['counts'])
+            self._names.restore(body['names'])
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return False
         return True

@@ -3,14 +3,13 @@
 import json
 import math
 from dataclasses import dataclass
-from typing import Dict, Mapping, Optional, Union
+from typing import Dict, Mapping, NamedTuple, Optional, Union
 
 STEP_NAMES = ('step', 'global_step', 'epoch')
 STEPS_NAMES = ('steps', 'stepsMax', 'epochs')
 
 
-@dataclass(frozen=True)
-class Sample:
+class Sample(NamedTuple):
     """One value that the program reported."""
 
     name: str
@@ -20,6 +19,14 @@ class Sample:
     """None if the program has reported none: its reports are counted instead."""
     wall_time: Optional[float] = None
     """Seconds since the epoch; None if the report does not say."""
+    run: str = ''
+    """Tells metrics of one name apart that were written side by side, such as `train` and `validation`."""
+    is_shadowed: bool = False
+    """Whether the metric of this name that counts is that of another run."""
+
+    @property
+    def series(self) -> str:
+        return f'{self.run}/{self.name}' if self.run else self.name
 
 
 def parse_record(line: bytes) -> Dict[str, float]:

@@ -1,35 +1,15 @@
-"""Resource usage of the VM, from /proc and nvidia-smi; None for what the system does not provide."""
+"""Resource usage of the VM, as heartbeats report it; None for what the system does not provide."""
 
 import os
-import subprocess
 import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Dict, Optional, Tuple
 
-GPU_QUERY = ['nvidia-smi', '--query-gpu=name,utilization.gpu,memory.used,memory.total', '--format=csv,noheader,nounits']
-GPU_SECONDS_MAX = 5.0
-GPU_TRIES_MAX = 3
-GPU_COUNT_MAX = 16
-MEBIBYTE = 1_048_576
+from vm_agent.program.gpu_meter import GpuMeter, GpuUsage
+
 SECTOR_BYTES = 512
-
-
-@dataclass(frozen=True)
-class GpuUsage:
-    name: str
-    busy_fraction: float
-    memory_bytes: int
-    memory_bytes_max: int
-
-    def to_json(self) -> Dict[str, Any]:
-        return {
-            'name': self.name,
-            'busyFraction': self.busy_fraction,
-            'memoryBytes': self.memory_bytes,
-            'memoryBytesMax': self.memory_bytes_max,
-        }
 
 
 @dataclass(frozen=True)
@@ -65,11 +45,11 @@ class CpuTimes:
 class UsageMeter:
     """Measures the CPU over the time since the last call."""
 
-    def __init__(self, disk: 'DiskMeter', disk_bytes_max: int) -> None:
+    def __init__(self, disk: 'DiskMeter', disk_bytes_max: int, gpus: GpuMeter) -> None:
         self._disk = disk
         self._disk_bytes_max = disk_bytes_max
+        self._gpus = gpus
         self._last_cpu = read_cpu_times()
-        self._gpu_tries_left = GPU_TRIES_MAX
 
     def measure(self) -> Usage:
         cpu = read_cpu_times()
@@ -82,24 +62,8 @@ class UsageMeter:
             memory_bytes_max=memory[1] if memory else None,
             disk_bytes=self._disk.used_bytes,
             disk_bytes_max=self._disk_bytes_max,
-            gpus=self._read_gpus(),
+            gpus=self._gpus.latest(),
         )
-
-    def _read_gpus(self) -> Tuple[GpuUsage, ...]:
-        if self._gpu_tries_left == 0:
-            return ()
-        try:
-            query = subprocess.run(
-                GPU_QUERY, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=GPU_SECONDS_MAX, check=True
-            )
-        except OSError:
-            self._gpu_tries_left = 0
-            return ()
-        except subprocess.SubprocessError:
-            # The first call loads the driver and may be slow; a driver that hangs must not delay every heartbeat.
-            self._gpu_tries_left -= 1
-            return ()
-        return parse_gpus(query.stdout)
 
 
 class DiskMeter:
@@ -164,14 +128,3 @@ def read_memory() -> Optional[Tuple[int, int]]:
         return (kibibytes['MemTotal'] - kibibytes['MemAvailable']) * 1024, kibibytes['MemTotal'] * 1024
     except (OSError, ValueError, IndexError, KeyError):
         return None
-
-
-def parse_gpus(text: str) -> Tuple[GpuUsage, ...]:
-    """Parses the output of GPU_QUERY; a value that a GPU does not report (`[N/A]`) counts as 0."""
-    gpus = []
-    for line in text.splitlines()[:GPU_COUNT_MAX]:
-        fields = [field.strip() for field in line.split(',')]
-        if len(fields) == 4:
-            busy, used, total = (int(field) if field.isdecimal() else 0 for field in fields[1:])
-            gpus.append(GpuUsage(fields[0][:100], min(1.0, busy / 100), used * MEBIBYTE, total * MEBIBYTE))
-    return tuple(gpus)

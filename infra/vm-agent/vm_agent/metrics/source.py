@@ -1,0 +1,25 @@
+"""What every source of metrics provides: a file, event files, objects in the bucket, or anything else that is reported to."""
+
+from typing import Any, Dict, List, Optional, Protocol
+
+from vm_agent.metrics.records import Sample
+
+
+class MetricSource(Protocol):
+    """Called by one thread at a time. No method raises for what a program has written."""
+
+    step: Optional[float]
+    """Where the training stands, None for this and the next if the program has not said."""
+    steps_max: Optional[float]
+
+    def read(self, is_last: bool) -> List[Sample]:
+        """
+        Returns what was reported since the last call, a bounded part of it if it is much, in bounded time.
+        `is_last`: the program has ended, and no other call follows.
+        """
+
+    def to_json(self) -> Dict[str, Any]:
+        """Returns where to go on after a reboot: what `read` has returned is not read again."""
+
+    def restore(self, body: Dict[str, Any]) -> None:
+        """Goes on after a reboot. Raises ValueError, KeyError or TypeError for what `to_json` has not returned."""

@@ -1,7 +1,11 @@
 import { render } from 'preact';
+import { startLiveUpdates } from '#dashboard/client/live.ts';
+import { followHistory } from '#dashboard/navigation/location.ts';
+import { App } from '#dashboard/shell/app.tsx';
 
-function App() {
-  return <h1>Dropforge</h1>;
+followHistory();
+startLiveUpdates();
+const root = document.getElementById('app');
+if (root !== null) {
+  render(<App />, root);
 }
-
-render(<App />, document.body);

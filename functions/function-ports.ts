@@ -7,6 +7,7 @@ import type { JobStore } from '#shared/ports/job-store.ts';
 import type { LogStore } from '#shared/ports/log-store.ts';
 import type { MessageBus } from '#shared/ports/message-bus.ts';
 import type { ObjectStore } from '#shared/ports/object-store.ts';
+import type { PageAssets } from '#shared/ports/page-assets.ts';
 import type { ReplicaStore } from '#shared/ports/replica-store.ts';
 import type { CurveStore, TuningStore } from '#shared/ports/tuning-store.ts';
 import type { VmProvider } from '#shared/ports/vm-provider.ts';
@@ -24,6 +25,7 @@ export type FunctionPorts = {
   readonly vms: VmProvider;
   readonly objects: ObjectStore;
   readonly logs: LogStore;
+  readonly page: PageAssets;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly timeouts: Timeouts;

@@ -33,6 +33,7 @@ import { type MessageQueue, openSqliteMessageQueue } from '#infra/embedded/pubsu
 import { openSqliteSecretStore, type SecretStore } from '#infra/embedded/secret-manager/secret-store.ts';
 import type { Environment } from '#infra/embedded/vm-proxy/environment.ts';
 import { createPublicReads } from '#infra/embedded/vm-proxy/public-reads.ts';
+import { createBuiltPageAssets } from '#infra/page/built-page-assets.ts';
 import { packAgent, readShutdownScript, readStartupScript } from '#infra/vm-agent/pack-agent.ts';
 import { createVmIdentityVerifier } from '#shared/api/verify-vm-identity.ts';
 import { readCatalog } from '#shared/catalog/catalog.ts';
@@ -102,6 +103,7 @@ export async function openEmbeddedPorts(options: Options): Promise<EmbeddedPorts
     vms: withOutages(vms, outages),
     objects,
     logs,
+    page: createBuiltPageAssets(),
     clock,
     logger,
     timeouts: timeoutsOf(config),

@@ -2,10 +2,14 @@ import { Hono } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import { routeDefinition } from '#shared/api/definition-routes.ts';
 import { routeFiles } from '#shared/api/file-routes.ts';
+import { routePage } from '#shared/api/page-routes.ts';
+import { rejectForeignPages } from '#shared/api/reject-foreign-pages.ts';
 import { errorBody, errorResponse, readCount, readJobId, readRequested } from '#shared/api/request.ts';
+import { addResponseHeaders } from '#shared/api/response-headers.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import { type LogStore, LogsBusyError } from '#shared/ports/log-store.ts';
 import type { ObjectStore } from '#shared/ports/object-store.ts';
+import type { PageAssets } from '#shared/ports/page-assets.ts';
 import { readableOf } from '#shared/ports/unreadable-records.ts';
 import type { Tuning } from '#shared/tuning/tuning.ts';
 import { type CancelPorts, cancelJob } from '#shared/use-cases/intake/cancel-job.ts';
@@ -13,7 +17,12 @@ import { listSubmitted } from '#shared/use-cases/reports/list-submitted.ts';
 import { readTrialViews, type ViewPorts, viewListed, viewSubmitted } from '#shared/use-cases/reports/view-submitted.ts';
 
 export type ApiPorts = CancelPorts &
-  ViewPorts & { readonly logs: LogStore; readonly objects: ObjectStore; readonly clock: Clock };
+  ViewPorts & {
+    readonly logs: LogStore;
+    readonly objects: ObjectStore;
+    readonly clock: Clock;
+    readonly page: PageAssets;
+  };
 
 const JOBS_PER_PAGE_MAX = 100;
 const JOBS_PER_PAGE_DEFAULT = 20;
@@ -26,6 +35,9 @@ const LOG_ENTRIES_PER_PAGE_MAX = 1_000;
  */
 export function createApiApp(ports: ApiPorts): Hono {
   const app = new Hono();
+  addResponseHeaders(app);
+  rejectForeignPages(app);
+  routePage(app, ports.page);
 
   app.get('/v1/jobs', async (context) => {
     const countMax = readCount(context.req.query('pageSize'), JOBS_PER_PAGE_DEFAULT, JOBS_PER_PAGE_MAX);

@@ -44,6 +44,7 @@ it('reports an exceeded quota with the time to retry after, without retrying its
     curves: openSqliteCurveStore(database),
     bus: { publish: async () => 'id' },
     clock: { now: Date.now },
+    page: { find: async () => undefined },
     timeouts: TIMEOUTS,
     objects: noObjects,
     logs: createCloudLogStore({

@@ -9,12 +9,12 @@ export type Import = {
   readonly to: string | null;
 };
 
-const SPECIFIERS = /\b(?:from\s|import\s*\(?)\s*'([^']+)'|(?:new URL\(|import\.meta\.dirname,)\s*'([^':]+\.ts)'/g;
+const SPECIFIERS = /\b(?:from\s|import\s*\(?)\s*'([^']+)'|(?:new URL\(|import\.meta\.dirname,)\s*'([^':]+\.tsx?)'/g;
 
 /** Every import of the TypeScript files, including files that a worker or process is started from. */
 export function listImports(files: readonly RepositoryFile[]): readonly Import[] {
   return files
-    .filter(({ path }) => path.endsWith('.ts'))
+    .filter(({ path }) => /\.tsx?$/.test(path))
     .flatMap(({ path, text }) =>
       [...text.matchAll(SPECIFIERS)].map(([, imported, started]) => {
         const specifier = imported ?? `./${started}`;

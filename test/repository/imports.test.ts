@@ -121,7 +121,10 @@ describe('imports', () => {
     const isEntry = (path: string) => COMPOSITION_ROOTS.test(path) || isArchived(path) || manifest.includes(path);
     const dead = files
       .map(({ path }) => path)
-      .filter((path) => /^(shared|infra|functions|cli|bench)\/.*\.ts$/.test(path) && !used.has(path) && !isEntry(path));
+      .filter(
+        (path) =>
+          /^(shared|infra|functions|cli|bench|dashboard)\/.*\.tsx?$/.test(path) && !used.has(path) && !isEntry(path),
+      );
     expect(dead).toEqual([]);
   });
 });
@@ -146,7 +149,9 @@ function reaches(next: ReadonlyMap<string, ReadonlySet<string>>, from: string, t
 describe('the environment', () => {
   it('is read by composition roots only', () => {
     const readers = files
-      .filter(({ path }) => /^(shared|infra|functions|cli)\/.*\.ts$/.test(path) && !COMPOSITION_ROOTS.test(path))
+      .filter(
+        ({ path }) => /^(shared|infra|functions|cli|dashboard)\/.*\.tsx?$/.test(path) && !COMPOSITION_ROOTS.test(path),
+      )
       .flatMap((file) => findLines(file, /process\.env\b|from 'node:process'/));
     expect(readers).toEqual([]);
   });

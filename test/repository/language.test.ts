@@ -48,7 +48,9 @@ const STORED_NAMES: readonly (readonly [name: string, reason: string])[] = [
 /** Where the words are quoted (this list), or where other people wrote the text. */
 const OTHERS = /^(test\/repository\/language\.test\.ts|test\/fixtures\/|test\/corpus\/|LICENSE|package-lock\.json)/;
 
-const texts = readRepository().filter(({ path }) => /\.(ts|js|py|md|tf|hcl|sh|json)$/.test(path) && !OTHERS.test(path));
+const texts = readRepository().filter(
+  ({ path }) => /\.(tsx?|js|css|html|py|md|tf|hcl|sh|json)$/.test(path) && !OTHERS.test(path),
+);
 const storedNames = new RegExp(`\\b(${STORED_NAMES.map(([name]) => name).join('|')})\\b`, 'g');
 const lines = texts.flatMap(splitLines);
 
@@ -68,7 +70,7 @@ function splitIdentifiers(line: string): string {
 describe('the language of the field', () => {
   it('is looked for in code of every kind', () => {
     const kinds = new Set(texts.map(({ path }) => path.replace(/^.*\./, '')));
-    expect([...kinds].sort()).toEqual(['hcl', 'js', 'json', 'md', 'py', 'sh', 'tf', 'ts']);
+    expect([...kinds].sort()).toEqual(['css', 'hcl', 'html', 'js', 'json', 'md', 'py', 'sh', 'tf', 'ts', 'tsx']);
   });
 
   it('is looked for within identifiers', () => {

@@ -7,8 +7,8 @@ const LINE_CHARACTERS_MAX = 120;
 const FILE_BYTES_MAX = 2 ** 20;
 
 const files = readRepository();
-const code = files.filter(({ path }) => /\.(ts|py|sh)$/.test(path) && !path.startsWith('test/fixtures/'));
-const typescript = code.filter(({ path }) => path.endsWith('.ts'));
+const code = files.filter(({ path }) => /\.(tsx?|py|sh|css)$/.test(path) && !path.startsWith('test/fixtures/'));
+const typescript = code.filter(({ path }) => /\.tsx?$/.test(path));
 
 describe('the files', () => {
   it('are found', () => {

@@ -41,6 +41,7 @@ beforeEach(async () => {
     timeouts: TIMEOUTS,
     objects: noObjects,
     clock: { now: () => 100_000 },
+    page: { find: async () => undefined },
     logs: {
       write: async () => undefined,
       read: async () => ({ entries: [], cursor: '' }),

@@ -1,11 +1,13 @@
 import { execFile } from 'node:child_process';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { type BuildOptions, build } from 'esbuild';
 import { zipSync } from 'fflate';
 import type { FunctionName } from '#functions/functions.ts';
+import { buildPage } from '#infra/page/build-page.ts';
+import { archivePage } from '#infra/page/page-files.ts';
 import { FUNCTION_FILE } from '#infra/tools/bundle-functions/archive/function-script.ts';
 import { buildManifests } from '#infra/tools/bundle-functions/archive-manifest.ts';
 import {
@@ -40,6 +42,8 @@ const BUILD_OPTIONS = {
   metafile: true,
   absWorkingDir: ROOT,
   logLevel: 'error',
+  // Of the archive, where the entry point is a part of the bundle.
+  define: { 'import.meta.dirname': '__dirname' },
   outdir: 'dist',
 } as const satisfies BuildOptions;
 
@@ -75,6 +79,9 @@ export async function bundleFunction(name: FunctionName): Promise<Bundle> {
     [FUNCTION_FILE]: main.outputFiles[0]?.contents ?? new Uint8Array(),
     ...(await buildManifests(name)),
   };
+  if (name === 'api') {
+    Object.assign(files, archivePage('page', await buildPage()));
+  }
   for (const [rareName, path] of [...rare].sort(([one], [other]) => (one < other ? -1 : 1))) {
     const { outputFiles } = await build({ ...BUILD_OPTIONS, entryPoints: [path] });
     files[`rare/${rareName}`] = outputFiles[0]?.contents ?? new Uint8Array();
@@ -100,8 +107,8 @@ async function buildArchiveFiles(): Promise<Record<string, Uint8Array>> {
 export async function writeBundle({ name, files }: Bundle, directory: string): Promise<void> {
   const folder = join(directory, name);
   await rm(folder, { recursive: true, force: true });
-  await mkdir(join(folder, 'rare'), { recursive: true });
   for (const [path, bytes] of Object.entries(files)) {
+    await mkdir(dirname(join(folder, path)), { recursive: true });
     await writeFile(join(folder, path), bytes);
   }
   await writeFile(join(directory, `${name}.zip`), zipSync({ ...files }, { level: 9, mtime: ZIP_EPOCH }));

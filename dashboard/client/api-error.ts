@@ -1,0 +1,60 @@
+import type { Problem } from '#shared/protocol/report.ts';
+
+/** Why a request failed, and what to do. `status` is 0 if the server was not reached. */
+export class ApiError extends Error {
+  readonly status: number;
+  readonly remedy: string;
+  /** What is wrong with a submission; empty for other requests. */
+  readonly problems: readonly Problem[];
+
+  constructor(
+    message: string,
+    facts: { readonly status: number; readonly remedy?: string; readonly problems?: readonly Problem[] },
+  ) {
+    super(message);
+    this.status = facts.status;
+    this.remedy = facts.remedy ?? '';
+    this.problems = facts.problems ?? [];
+  }
+
+  /** Whether the same request may succeed later. */
+  get isTransient(): boolean {
+    return this.status === 0 || this.status === 429 || this.status >= 500;
+  }
+}
+
+/** The body of an error response of the API. */
+type ErrorBody = {
+  readonly error?: { readonly message?: unknown; readonly remedy?: unknown };
+  readonly problems?: readonly Problem[];
+};
+
+export async function readError(response: Response): Promise<ApiError> {
+  const { status } = response;
+  const body: ErrorBody = await response.json().catch(() => ({}));
+  const { message, remedy } = body.error ?? {};
+  return new ApiError(typeof message === 'string' ? message : describeStatus(response), {
+    status,
+    remedy: typeof remedy === 'string' ? remedy : remedyOf(status),
+    problems: Array.isArray(body.problems) ? body.problems : [],
+  });
+}
+
+export function unreachable(): ApiError {
+  return new ApiError('The Dropforge API is unreachable.', {
+    status: 0,
+    remedy: 'Check that `dropforge up` or `dropforge dashboard` is still running, and your network.',
+  });
+}
+
+function describeStatus({ status, statusText }: Response): string {
+  return `The API answered ${status}${statusText === '' ? '' : ` ${statusText}`}.`;
+}
+
+function remedyOf(status: number): string {
+  return status === 401 || status === 403
+    ? 'Open the address that `dropforge dashboard` prints again: this session has no access or has ended.'
+    : status >= 500
+      ? 'Try again; if it persists, read the log of the function `api`.'
+      : '';
+}

@@ -1,0 +1,38 @@
+import { useEffect, useState } from 'preact/hooks';
+import type { ApiError } from '#dashboard/client/api-error.ts';
+import { useLive, type Watched } from '#dashboard/client/live.ts';
+import { getJson } from '#dashboard/client/request.ts';
+import { createResourceCache } from '#dashboard/client/resource-cache.ts';
+
+const resources = createResourceCache(getJson);
+
+export type Resource<Data> = {
+  /** The last data that was read; undefined before. It stays when a refresh fails. */
+  readonly data: Data | undefined;
+  readonly error: ApiError | null;
+  readonly isLoading: boolean;
+  readonly reload: () => void;
+};
+
+/**
+ * Reads a resource of the API, such as `/v1/jobs/digits`, and reads it again when one of the watched jobs changes. The
+ * type is the caller's: the API answers with the schemas of shared/protocol. No path: nothing is requested.
+ */
+export function useResource<Data>(path: string | null, watched: Watched = []): Resource<Data> {
+  const [, render] = useState(0);
+  useEffect(() => {
+    if (path === null) {
+      return;
+    }
+    return resources.subscribe(path, () => render((count) => count + 1));
+  }, [path]);
+  const reload = () => {
+    if (path !== null) {
+      resources.refresh(path);
+    }
+  };
+  useLive(watched, reload);
+  const { data, error, isLoading } =
+    path === null ? { data: undefined, error: null, isLoading: false } : resources.stateOf(path);
+  return { data: data as Data | undefined, error, isLoading, reload };
+}

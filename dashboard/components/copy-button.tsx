@@ -1,0 +1,26 @@
+import { useState } from 'preact/hooks';
+import { Icon } from '#dashboard/components/icon.tsx';
+import { showToast } from '#dashboard/components/toasts.tsx';
+
+const SHOWN_MS = 1_500;
+
+type Props = { readonly text: string; readonly label: string };
+
+/** Copies a text to the clipboard. */
+export function CopyButton({ text, label }: Props) {
+  const [isCopied, setCopied] = useState(false);
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(text);
+      setCopied(true);
+      setTimeout(() => setCopied(false), SHOWN_MS);
+    } catch {
+      showToast('The browser denied access to the clipboard: select and copy the text yourself.', 'error');
+    }
+  };
+  return (
+    <button type="button" class="icon-button" aria-label={isCopied ? 'Copied' : label} title={label} onClick={copy}>
+      <Icon name={isCopied ? 'check' : 'copy'} />
+    </button>
+  );
+}

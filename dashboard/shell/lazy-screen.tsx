@@ -1,0 +1,40 @@
+import type { ComponentType } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import { ApiError } from '#dashboard/client/api-error.ts';
+import { ErrorPanel } from '#dashboard/components/error-panel.tsx';
+
+/** A screen whose code is loaded when it is first shown, so that it does not count in the page's first load. */
+export function lazyScreen<Props extends object>(load: () => Promise<ComponentType<Props>>): ComponentType<Props> {
+  let loaded: ComponentType<Props> | null = null;
+  return function LazyScreen(props: Props) {
+    const [tries, setTries] = useState(0);
+    const [, render] = useState(0);
+    const [error, setError] = useState<ApiError | null>(null);
+    useEffect(() => {
+      load().then(
+        (screen) => {
+          loaded = screen;
+          setError(null);
+          render((count) => count + 1);
+        },
+        () => setError(loadError()),
+      );
+    }, [tries]);
+    const Screen = loaded;
+    if (Screen !== null) {
+      return <Screen {...props} />;
+    }
+    return error === null ? (
+      <p class="loading">Loading…</p>
+    ) : (
+      <ErrorPanel error={error} onRetry={() => setTries(tries + 1)} />
+    );
+  };
+}
+
+function loadError(): ApiError {
+  return new ApiError('This screen could not be loaded.', {
+    status: 0,
+    remedy: 'The API is unreachable, or it was updated since the page was opened: reload the page.',
+  });
+}

@@ -1,0 +1,59 @@
+import { readFile } from 'node:fs/promises';
+import { basename, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Metafile } from 'esbuild';
+import { encodeAsset } from '#infra/page/page-files.ts';
+import { PAGE_INDEX, type PageAsset } from '#shared/ports/page-assets.ts';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const INDEX_SOURCE = 'dashboard/page.html';
+
+/** What the index loads; every other file is loaded by these. */
+const ENTRY_POINTS = [
+  'dashboard/main.tsx',
+  'dashboard/theme.ts',
+  'dashboard/style/page.css',
+  'dashboard/style/icon.svg',
+];
+
+/** Builds the page from its sources in memory: its files by path, such as `assets/main-4F7K2Q.js`. */
+export async function buildPage(): Promise<ReadonlyMap<string, PageAsset>> {
+  // Loaded here because a control plane starts more often than its page is opened.
+  const { build } = await import('esbuild');
+  const { outputFiles, metafile } = await build({
+    absWorkingDir: ROOT,
+    entryPoints: ENTRY_POINTS,
+    outdir: 'assets',
+    entryNames: '[name]-[hash]',
+    chunkNames: '[name]-[hash]',
+    assetNames: '[name]-[hash]',
+    loader: { '.svg': 'copy' },
+    bundle: true,
+    splitting: true,
+    format: 'esm',
+    target: 'es2022',
+    minify: true,
+    legalComments: 'none',
+    metafile: true,
+    write: false,
+    logLevel: 'silent',
+  });
+  const files = outputFiles.map(({ path, contents }) => [relative(ROOT, path), contents] as const);
+  const index = await renderIndex(metafile);
+  const all = [...files, [PAGE_INDEX, Buffer.from(index)] as const];
+  return new Map(await Promise.all(all.map(async ([path, bytes]) => [path, await encodeAsset(path, bytes)] as const)));
+}
+
+/** Replaces `{{source}}` by the address of its output, and preloads the modules that the main one imports. */
+async function renderIndex({ outputs }: Metafile): Promise<string> {
+  const addresses = new Map(Object.entries(outputs).map(([path, { entryPoint }]) => [entryPoint ?? '', path]));
+  const icon = Object.keys(outputs).find((path) => basename(path).startsWith('icon-')) ?? '';
+  const source = await readFile(new URL(`../../${INDEX_SOURCE}`, import.meta.url), 'utf8');
+  const main = outputs[addresses.get('dashboard/main.tsx') ?? ''];
+  const preloads = (main?.imports ?? [])
+    .filter(({ kind }) => kind === 'import-statement')
+    .map(({ path }) => `    <link rel="modulepreload" href="/${path}" />\n`);
+  return source
+    .replaceAll(/\{\{(.+?)\}\}/g, (_, name: string) => `/${addresses.get(name) ?? icon}`)
+    .replace('  </head>', `${preloads.join('')}  </head>`);
+}

@@ -1,4 +1,5 @@
 import { readdir, readFile } from 'node:fs/promises';
+import { deflateSync } from 'node:zlib';
 import { strToU8, zipSync } from 'fflate';
 
 const HERE = new URL('.', import.meta.url);
@@ -11,7 +12,8 @@ const ZIP_EPOCH = new Date(1980, 0, 1);
 
 /**
  * Returns the agent as the value of the metadata attribute `dropforge-agent`: a Python zip application
- * (docs.python.org/3/library/zipapp.html) in base64. Deterministic. Throws if it exceeds `AGENT_BYTES_MAX`.
+ * (docs.python.org/3/library/zipapp.html), compressed as a whole, which takes a third less than file by file, and in
+ * base64. Deterministic. Throws if it exceeds `AGENT_BYTES_MAX`.
  */
 export async function packAgent(): Promise<string> {
   const names = await readdir(new URL('vm_agent/', HERE), { recursive: true });
@@ -21,8 +23,9 @@ export async function packAgent(): Promise<string> {
   for (const path of paths) {
     files[path] = await readFile(new URL(path, HERE));
   }
-  const archive = zipSync(files, { level: 9, mtime: ZIP_EPOCH });
-  const text = Buffer.concat([strToU8('#!/usr/bin/env python3\n'), archive]).toString('base64');
+  const archive = zipSync(files, { level: 0, mtime: ZIP_EPOCH });
+  const application = Buffer.concat([strToU8('#!/usr/bin/env python3\n'), archive]);
+  const text = deflateSync(application, { level: 9 }).toString('base64');
   if (text.length > AGENT_BYTES_MAX) {
     throw new Error(
       `The packed agent has ${text.length} bytes; a metadata value may have ${AGENT_BYTES_MAX}. Make the agent smaller.`,

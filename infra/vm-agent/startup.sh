@@ -21,16 +21,16 @@ run() {
 }
 
 read -r -d '' fetch <<'PYTHON'
-import base64, os, sys, time, urllib.request
+import base64, os, sys, time, urllib.request, zlib
 host, target = os.environ.get('GCE_METADATA_HOST', 'metadata.google.internal'), sys.argv[1]
 url = f'http://{host}/computeMetadata/v1/instance/attributes/dropforge-agent'
 request = urllib.request.Request(url, headers={'Metadata-Flavor': 'Google'})
 direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 for tries_left in range(30, -1, -1):
     try:
-        body = base64.b64decode(direct.open(request, timeout=10).read(), validate=True)
+        body = zlib.decompress(base64.b64decode(direct.open(request, timeout=10).read(), validate=True))
         break
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, zlib.error) as error:
         if tries_left == 0:
             sys.exit(f'The agent could not be fetched from {url}: {error}. The VM powers off.')
         time.sleep(1)

@@ -1,3 +1,4 @@
+import type { HealthPolicy } from '#shared/domain/health.ts';
 import type { Study } from '#shared/domain/study.ts';
 
 /** What the user asked for, independent of the job file's dialect. Durations are in milliseconds, sizes in GiB. */
@@ -22,6 +23,7 @@ export type JobSpec = {
    */
   readonly passesJobDir: boolean;
   readonly programOptions: ProgramOptions;
+  readonly health: HealthPolicy;
   readonly limits: JobLimits;
   /** Keyed by environment variable. Only VMs read the values, just before the program starts. */
   readonly secrets: Readonly<Record<string, SecretReference>>;

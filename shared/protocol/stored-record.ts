@@ -8,6 +8,7 @@ import { BOOT_DISK_TYPES, type JobSpec, ROLES } from '#shared/domain/job-spec.ts
 import { NO_PROGRESS, NO_USAGE, NON_FINITE_VALUES, REPLICA_PHASES, type Replica } from '#shared/domain/replica.ts';
 import { STUDY_ALGORITHMS, type Study } from '#shared/domain/study.ts';
 import { UnreadableRecordsError } from '#shared/ports/unreadable-records.ts';
+import { storedHealthPolicySchema } from '#shared/protocol/health-policy.ts';
 import { programOptionsSchema } from '#shared/protocol/program-options.ts';
 import { withCurrentNames, withStoredNames } from '#shared/protocol/renamed-fields.ts';
 
@@ -87,6 +88,7 @@ export const storedSpecSchema = z.object({
   passesJobDir: z.boolean().default(true),
   limits: z.object({ maxRunningMs: z.number(), maxWaitMs: z.number().nullable(), restartsMax: count }),
   programOptions: programOptionsSchema.default({}),
+  health: storedHealthPolicySchema.default({}),
   secrets: z
     .record(z.string(), z.object({ project: z.string().nullable(), secret: z.string(), version: z.string() }))
     .default({}),

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { parseGsUri } from '#shared/protocol/gs-uri.ts';
+import { vmHealthSchema } from '#shared/protocol/health-policy.ts';
 import { programOptionsSchema } from '#shared/protocol/program-options.ts';
 
 /**
@@ -107,6 +108,8 @@ export const vmConfigSchema = z.object({
   }),
   /** Only for a trial of a tuning: its id, and the metrics whose history is reported. */
   trial: z.object({ trialId: z.string().min(1), metricIds: z.array(z.string().min(1)).min(1).max(20) }).optional(),
+  /** What follows from findings about the training, as far as the job says it; absent if it says nothing. */
+  health: vmHealthSchema.optional(),
   /** Where installed packages are kept for later starts; without it, they are installed at every start. */
   cachedEnvironments: z
     .object({

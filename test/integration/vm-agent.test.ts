@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { gunzipSync } from 'node:zlib';
+import { deflateSync, gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { BUCKET, configure, JOB_DIR, until } from '../support/agent/vm-agent-cloud.ts';
 import { startMachineForEachTest } from '../support/agent/vm-agent-machine.ts';
@@ -281,7 +281,7 @@ describe('a job that cannot start', () => {
   });
 
   it('powers off if the agent is not valid Python', async () => {
-    cloud().attributes['dropforge-agent'] = Buffer.from('#!/usr/bin/env python3\nbroken').toString('base64');
+    cloud().attributes['dropforge-agent'] = deflateSync('#!/usr/bin/env python3\nbroken').toString('base64');
     const vm = machine().boot();
     await once(vm, 'exit');
     expect(machine().isPoweredOff()).toBe(true);

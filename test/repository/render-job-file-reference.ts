@@ -4,6 +4,7 @@ import { mappingSchema } from '#shared/job-file/fields/field.ts';
 import { DURATION_SCHEMA } from '#shared/job-file/formats/dropforge/durations.ts';
 import { JOB_FIELDS } from '#shared/job-file/formats/dropforge/fields.ts';
 import { gpuSchemas } from '#shared/job-file/formats/dropforge/gpus.ts';
+import { HEALTH_ROWS, healthSchemas } from '#shared/job-file/formats/dropforge/health-fields.ts';
 import { machineSchemas } from '#shared/job-file/formats/dropforge/machines.ts';
 import { TUNE_FIELDS, tuneSchemas } from '#shared/job-file/tuning/tune-fields.ts';
 
@@ -20,7 +21,7 @@ export function renderJobSchema(): unknown {
     title: 'Dropforge job',
     description: "A training job in Dropforge's own format.",
     ...mappingSchema(JOB_FIELDS),
-    $defs: { duration: DURATION_SCHEMA, ...gpuSchemas(), ...machineSchemas(), ...tuneSchemas() },
+    $defs: { duration: DURATION_SCHEMA, ...gpuSchemas(), ...machineSchemas(), ...tuneSchemas(), ...healthSchemas() },
   };
 }
 
@@ -39,9 +40,11 @@ export function renderPage(page = readFileSync(PAGE_URL, 'utf8')): string {
 
 function renderTable(): string {
   const tune = Object.entries<Field>(TUNE_FIELDS).map(([name, row]) => renderRow(`tune.${name}`, row));
+  const health = Object.entries<Field>(HEALTH_ROWS).map(([name, row]) => renderRow(`health.${name}`, row));
   const job = Object.entries<JobField>(JOB_FIELDS).flatMap(([name, row]) => [
     renderRow(name, row),
     ...(name === 'tune' ? tune : []),
+    ...(name === 'health' ? health : []),
   ]);
   return ['| field | type | description | default |', '| --- | --- | --- | --- |', ...job, ''].join('\n');
 }

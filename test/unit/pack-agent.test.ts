@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { inflateSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { AGENT_BYTES_MAX, packAgent, readShutdownScript, readStartupScript } from '#infra/vm-agent/pack-agent.ts';
 
@@ -16,7 +17,7 @@ describe('packAgent', () => {
     const folder = await mkdtemp(join(tmpdir(), 'dropforge-pack-agent-'));
     try {
       const archive = join(folder, 'agent.pyz');
-      await writeFile(archive, Buffer.from(await packAgent(), 'base64'));
+      await writeFile(archive, inflateSync(Buffer.from(await packAgent(), 'base64')));
       const code = `import sys; sys.path.insert(0, ${JSON.stringify(archive)}); import vm_agent.main as m; print(m.__file__)`;
       const { stdout, stderr } = spawnSync('python3', ['-c', code], { encoding: 'utf8' });
       expect(stdout.trim(), stderr).toBe(`${archive}/vm_agent/main.py`);

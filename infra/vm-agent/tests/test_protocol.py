@@ -30,7 +30,8 @@ from vm_agent.control.heartbeats import ProgramEndTime, Reboot, Status, evaluate
 from vm_agent.control.stop_signal import Interruption
 from vm_agent.metrics.measurements import Measurements
 from vm_agent.metrics.progress import NonFinite, Progress
-from vm_agent.program.exit_report import EXIT_REASONS, ExitReport, parse_exit_report
+from vm_agent.health.finding import Finding
+from vm_agent.program.exit_report import EXIT_REASONS, DecisiveFinding, ExitReport, parse_exit_report
 from vm_agent.program.gpu_meter import GpuUsage
 from vm_agent.program.usage import Usage
 from vm_agent.setup.environment import ProgramPaths, program_environment, tool_environment
@@ -39,7 +40,7 @@ from vm_agent.setup.package_layout import PackageTree, decide_layout
 GOLDEN = HERE.parents[2] / 'shared' / 'protocol' / 'golden'
 JOB_FILE_SCHEMA = HERE.parents[2] / 'shared' / 'job-file' / 'formats' / 'dropforge' / 'job.schema.json'
 # Objects with keys of the user's choice, which the agent passes on as a whole.
-OPEN_OBJECTS = ('program.environment', 'program.secrets', 'cluster', 'trainingInput')
+OPEN_OBJECTS = ('program.environment', 'program.secrets', 'cluster', 'trainingInput', 'health')
 
 
 def golden(name: str) -> Any:
@@ -160,6 +161,16 @@ def warning_heartbeat(config: Config) -> Dict[str, Any]:
     return heartbeat_body(config, 23, Status('EXITED', Usage(), progress, parse_exit_report(report.to_json())))
 
 
+def unhealthy_heartbeat(config: Config) -> Dict[str, Any]:
+    stopped = Finding('NON_FINITE', 'The metric loss = NaN, in 3 reports in a row.', 'Clip.', 5.0, ('loss = NaN',))
+    idle = Finding('GPU_IDLE', 'The GPU has been idle.', 'Use it.', 1.0, (), 2.5)
+    decisive = DecisiveFinding(stopped.code, 'stop', stopped.remedy, 5.0)
+    report = ExitReport('UNHEALTHY', stopped.message, signal=15, evidence=stopped.evidence, health=decisive)
+    health = [finding.to_json(1_763_700_000.0) for finding in (stopped, idle)]
+    exit_report = parse_exit_report(report.to_json())
+    return heartbeat_body(config, 24, Status('EXITED', Usage(), Progress(), exit_report, health=health))
+
+
 def check_config(test: unittest.TestCase, name: str) -> None:
     body = {**upgrade(golden(name)), 'protocol': PROTOCOL_VERSION}
     recorder = KeyRecorder(body)
@@ -239,6 +250,7 @@ CHECKS: Dict[str, Callable[[unittest.TestCase, str], None]] = {
     'heartbeat-interrupted.json': check_produced(interrupted_heartbeat),
     'heartbeat-running.json': check_produced(running_heartbeat),
     'heartbeat-trial.json': check_produced(trial_heartbeat),
+    'heartbeat-unhealthy.json': check_produced(unhealthy_heartbeat),
     'heartbeat-warnings.json': check_produced(warning_heartbeat),
     'package-layouts.json': check_layouts,
     'service-variables.json': check_service_variables,

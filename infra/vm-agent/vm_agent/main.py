@@ -10,6 +10,7 @@ from pathlib import Path
 from vm_agent.cache.store import BackgroundStore
 from vm_agent.control.config import Config, ConfigError, parse_config
 from vm_agent.control.decisions import BootPlan, StopNotice, plan_boot
+from vm_agent.control.health_watch import HealthWatch, Outlets
 from vm_agent.control.heartbeats import Heartbeats, Probes
 from vm_agent.control.machine_notices import explain_termination, watch_machine
 from vm_agent.control.metadata_server import (
@@ -23,6 +24,7 @@ from vm_agent.control.replica import Replica, run_replica, save_output
 from vm_agent.control.state_file import State, StateFile
 from vm_agent.control.stop_signal import StopSignal
 from vm_agent.control.supervisor import Monitored, Supervisor
+from vm_agent.health.monitor import HealthMonitor
 from vm_agent.http.request import is_disk_full
 from vm_agent.http.retry import TransientError
 from vm_agent.logs.cloud_logging import CloudLogging
@@ -114,6 +116,11 @@ class Boot:
         self._storage = Storage(endpoints.storage_url, self._token)
         self._directory = JobDirectory(self._storage, spec.job_dir, Author(spec.job_id, spec.attempt))
         self._metrics = self._create_metrics()
+        outlets = Outlets(stop_signal, self._logs.log)
+        disk = (lambda: self._disk.used_bytes, config.limits.disk_bytes_max)
+        self._health = HealthWatch(HealthMonitor(config.health), outlets, disk)
+        self._metrics.on_sample.append(self._health.on_sample)
+        self._sampler.on_reading.append(self._health.on_reading)
 
     def _create_metrics(self) -> ProgramMetrics:
         config, spec = self._config, self._config.spec
@@ -142,6 +149,7 @@ class Boot:
             report = self._run_program(replica)
             self._output.finish()
             self._metrics.finish(self._state.is_hurried)
+            self._health.stop()
         self._heartbeats.set_program_end(report, self._state.program_ended_at)
         if not self._state.is_output_saved:
             report = self._save_output(replica, report)
@@ -167,7 +175,8 @@ class Boot:
         self._sampler.start()
         usage = UsageMeter(self._disk, limits.disk_bytes_max, self._gpus)
         state = self._state
-        self._heartbeats.start(state.boot, state.first_sequence, Probes(usage.measure, self._metrics))
+        probes = Probes(usage.measure, self._metrics, self._health.to_json)
+        self._heartbeats.start(state.boot, state.first_sequence, probes)
         self._stop_signal.on_interruption.append(self._log_interruption)
         watch_machine(
             self._metadata, self._stop_signal, limits.preemption_notice_seconds, self._config.gpu_count > 0
@@ -187,6 +196,7 @@ class Boot:
             disk_bytes=lambda: self._disk.used_bytes,
             on_output=self._add_output,
             before_signal=sync.record_signal,
+            on_started=lambda pid: self._health.start(pid, self._home / 'venv'),
         )
         self._stop_signal.on_interruption.append(sync.request_sync)
         return Replica(
@@ -210,6 +220,7 @@ class Boot:
     def _add_output(self, stream: str, block: bytes) -> None:
         self._output.add(stream, block)
         self._metrics.add_output(stream, block)
+        self._health.monitor.add_output(stream, block)
 
     def _log_interruption(self) -> None:
         interruption = self._stop_signal.interruption

@@ -1,4 +1,5 @@
 import { toAcceleratorEnum } from '#shared/catalog/catalog.ts';
+import type { HealthPolicy } from '#shared/domain/health.ts';
 import {
   type JobSpec,
   MAX_RUNNING_MS_DEFAULT,
@@ -13,6 +14,7 @@ import {
   EMPTY_DRAFT,
   EMPTY_PROGRAM,
   emptyPool,
+  type HealthDraft,
   type JobDraft,
   type KeyedText,
   type PoolDraft,
@@ -52,6 +54,7 @@ export function draftOfSpec(
     strategy: strategyOf(spec, dialect),
     restartsMax: isBrief && limits.restartsMax === 0 ? undefined : at(limits.restartsMax),
     programOptions: Object.fromEntries(options),
+    health: healthDraftOf(spec.health),
     serviceAccount: atUnlessNull(spec.serviceAccount),
     network: atUnlessNull(spec.network),
     kmsKeyName: atUnlessNull(spec.kmsKeyName),
@@ -139,4 +142,11 @@ function at<T>(value: T): Located<T> {
 
 function atUnlessNull<T>(value: T | null): Located<T> | undefined {
   return value === null ? undefined : at(value);
+}
+
+function healthDraftOf({ stalledAfterMs, ...actions }: HealthPolicy): HealthDraft {
+  return {
+    ...Object.fromEntries(Object.entries(actions).map(([name, action]) => [name, at(action)])),
+    ...(stalledAfterMs !== undefined && { stalledAfter: at(`${stalledAfterMs / 1_000}s`) }),
+  };
 }

@@ -1,3 +1,4 @@
+import type { HealthField } from '#shared/domain/health.ts';
 import type { ProgramOptions, Role } from '#shared/domain/job-spec.ts';
 import type { StudyDraft } from '#shared/job-file/draft/study-draft.ts';
 import type { Located } from '#shared/job-file/parser/findings.ts';
@@ -37,6 +38,7 @@ export type JobDraft = {
   readonly strategy: Located<string> | undefined;
   readonly restartsMax: Located<number> | undefined;
   readonly programOptions: ProgramOptionsDraft;
+  readonly health: HealthDraft;
   readonly serviceAccount: Located<string> | undefined;
   readonly network: Located<string> | undefined;
   readonly kmsKeyName: Located<string> | undefined;
@@ -46,6 +48,11 @@ export type JobDraft = {
 /** The options of the program as they are written. */
 export type ProgramOptionsDraft = {
   readonly [Name in keyof ProgramOptions]?: Located<NonNullable<ProgramOptions[Name]>> | undefined;
+};
+
+/** What follows from findings about the training, as it is written; durations in the API's form. */
+export type HealthDraft = {
+  readonly [Field in HealthField | 'stalledAfter']?: Located<string> | undefined;
 };
 
 /** A label, an environment variable, or the name of one with the name of a secret. */
@@ -152,6 +159,7 @@ export const EMPTY_DRAFT: JobDraft = {
   strategy: undefined,
   restartsMax: undefined,
   programOptions: {},
+  health: {},
   serviceAccount: undefined,
   network: undefined,
   kmsKeyName: undefined,

@@ -5,6 +5,7 @@ import { type Findings, inFileOrder } from '#shared/job-file/parser/findings.ts'
 import { checkStudy } from '#shared/job-file/tuning/check-study.ts';
 import { checkTuningJob } from '#shared/job-file/tuning/check-tuning-job.ts';
 import { checkDisk } from '#shared/job-file/validation/check-disk.ts';
+import { checkHealth } from '#shared/job-file/validation/check-health.ts';
 import { checkIdentity } from '#shared/job-file/validation/check-identity.ts';
 import { checkJobDir } from '#shared/job-file/validation/check-job-dir.ts';
 import { checkLimits } from '#shared/job-file/validation/check-limits.ts';
@@ -70,6 +71,7 @@ export function checkJob(given: JobDraft, context: JobContext): JobCheck {
     runtimeVersion: checkRuntimeVersion(draft, context.defaults.runtimeVersion, findings),
     limits: checkLimits(draft, findings),
     programOptions: checkProgramOptions(draft, findings),
+    health: checkHealth(draft, findings),
     secrets: checkSecrets(draft, findings),
   };
   const choices = {

@@ -135,8 +135,14 @@ function vmConfigOf(
     ...(job.trial !== null && {
       trial: { trialId: String(job.trial.ordinal), metricIds: [...job.trial.metricIds] },
     }),
+    ...(Object.keys(job.spec.health).length > 0 && { health: healthOf(job.spec) }),
     ...(settings.cachedEnvironments !== undefined && { cachedEnvironments: settings.cachedEnvironments }),
   };
+}
+
+function healthOf({ health }: JobSpec): NonNullable<VmConfig['health']> {
+  const { stalledAfterMs, ...actions } = health;
+  return { ...actions, ...(stalledAfterMs !== undefined && { stalledAfterSeconds: stalledAfterMs / 1_000 }) };
 }
 
 function programOf({ spec, packages }: JobIn<'PREPARING'>, role: Role, projectId: string): VmConfig['program'] {

@@ -55,6 +55,7 @@ export function queuedJob(limits: Partial<JobLimits> = {}): JobIn<'QUEUED'> {
       kmsKeyName: null,
       programOptions: {},
       secrets: {},
+      health: {},
       study: null,
       limits: { maxRunningMs: 3_600_000, maxWaitMs: null, restartsMax: 0, ...limits },
     },

@@ -109,6 +109,7 @@ describe('job files', () => {
       network: null,
       kmsKeyName: null,
       programOptions: {},
+      health: {},
       secrets: {},
       study: null,
       limits: { maxRunningMs: 7_200_000, maxWaitMs: 3_600_500, restartsMax: 0 },

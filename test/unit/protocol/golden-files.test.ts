@@ -42,6 +42,7 @@ const SCHEMAS: Readonly<Record<string, z.ZodType | null>> = {
   'heartbeat-interrupted.json': heartbeatSchema,
   'heartbeat-running.json': heartbeatSchema,
   'heartbeat-trial.json': heartbeatSchema,
+  'heartbeat-unhealthy.json': heartbeatSchema,
   'heartbeat-warnings.json': heartbeatSchema,
   // Decided in test/unit/package/package-layout.test.ts.
   'package-layouts.json': null,
@@ -83,6 +84,7 @@ const OPEN_OBJECTS = [
 const OPTIONAL_FIELDS = [
   ...Object.keys(programOptionsSchema.shape).map((name) => `program.${name}`),
   ...['notice', 'programEnd', 'pendingExit', 'reboot', 'progress.nonFinite', 'exit.savedNothing'],
+  ...['health', 'exit.health', 'health.nonFinite', 'health.stalled', 'health.stalledAfterSeconds'],
   'cachedEnvironments',
   // Only trials of a tuning have them.
   'trial',
@@ -171,6 +173,7 @@ function goldenJob(): JobIn<'PREPARING'> {
     program,
     jobDir: 'gs://dropforge-local-jobs/digits',
     programOptions: programOptionsSchema.parse(vmConfigSchema.parse(golden('vm-config.json')).program),
+    health: { nonFinite: 'warn', stalled: 'restart', stalledAfterMs: 1_800_000 } as const,
     secrets: { HF_TOKEN: { project: null, secret: 'hf-token', version: '3' } },
   };
   const packages = [{ uri: packageUri, generation: '1763700000000001', crc32c: 'yZRlqg==', sizeBytes: 61_234 }];

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Mapping, Optional, Tuple, Type
 
 from vm_agent.cache.location import CacheLocation
+from vm_agent.health.policy import Policy, read_policy
 from vm_agent.setup.environment import ReplicaSpec
 from vm_agent.setup.packages import Package
 from vm_agent.storage.client import split_gs_uri
@@ -29,6 +30,7 @@ OPTIONAL_FIELDS: Mapping[Tuple[str, ...], Any] = {
     ('gpuCount',): 0,
     ('cachedEnvironments',): None,
     ('trial',): None,
+    ('health',): {},
 }
 
 
@@ -92,6 +94,7 @@ class Config:
     """None if the deployment has none or the job does not use it: packages are installed at every start."""
     trial: Optional[Trial] = None
     """None for a job that is not a trial."""
+    health: Policy = Policy({})
 
 
 class ConfigError(Exception):
@@ -124,6 +127,7 @@ def read_config(body: Any) -> Config:
         intervals=_read_intervals(_field(body, 'intervals', dict)),
         environment_cache=_read_cache(body.get('cachedEnvironments'), _field(program, 'environmentCache', bool)),
         trial=_read_trial(body.get('trial')),
+        health=read_policy(body.get('health')),
     )
 
 

@@ -8,7 +8,7 @@ from typing import Optional, Sequence, Tuple
 
 from vm_agent.control.config import Limits
 from vm_agent.control.state_file import State
-from vm_agent.program.exit_report import EVIDENCE_LINES_MAX, ExitReport
+from vm_agent.program.exit_report import EVIDENCE_LINES_MAX, DecisiveFinding, ExitReport
 
 # Reserved out of a notice for the time after the program: the last changed files, the manifest and the exit report.
 FINAL_SAVE_SECONDS = 30.0
@@ -28,6 +28,10 @@ class StopNotice:
     """Whether Compute Engine ends the VM: heartbeats report it before the output is saved."""
     is_early_stop: bool = False
     """Whether the job goes on to succeed: its output is saved as after a program that ended by itself."""
+    health: Optional[DecisiveFinding] = None
+    """With the reason UNHEALTHY."""
+    evidence: Tuple[str, ...] = ()
+    """In place of the program's last lines."""
 
 
 @dataclass(frozen=True)
@@ -100,12 +104,14 @@ def grace_seconds(notice: StopNotice, limits: Limits) -> float:
 def describe_end(end: ProgramEnd) -> ExitReport:
     """Returns the exit report of the program. Its evidence is the end of stderr, or of stdout if stderr is blank."""
     reason, message = _classify_end(end)
+    notice = end.notice
     return ExitReport(
         reason,
         message,
         exit_code=end.return_code if end.return_code >= 0 else None,
         signal=-end.return_code if end.return_code < 0 else None,
-        evidence=_evidence(end),
+        evidence=notice.evidence if notice is not None and notice.evidence else _evidence(end),
+        health=None if notice is None else notice.health,
     )
 
 

@@ -55,6 +55,8 @@ class Status:
     reboot: Optional[Reboot] = None
     measurements: Tuple[Measurement, ...] = ()
     """Of a trial, since the last heartbeat that was answered."""
+    health: Sequence[Mapping[str, Any]] = ()
+    """The findings about the program."""
 
 
 class Metrics(Protocol):
@@ -74,6 +76,7 @@ class Probes:
 
     usage: Callable[[], Usage]
     metrics: Metrics
+    health: Callable[[], Sequence[Mapping[str, Any]]] = lambda: ()
 
 
 def heartbeat_body(config: Config, sequence: int, status: Status) -> Dict[str, Any]:
@@ -112,6 +115,8 @@ def _optional_fields(status: Status) -> Dict[str, Any]:
         fields['measurements'] = [measurement.to_json() for measurement in status.measurements]
     if status.reboot is not None:
         fields['reboot'] = {'count': status.reboot.count, 'secondsAgo': status.reboot.seconds_ago}
+    if status.health:
+        fields['health'] = list(status.health)
     return fields
 
 
@@ -224,6 +229,7 @@ class Heartbeats:
             pending_exit=self._pending_exit if report is None else None,
             reboot=Reboot(self._boot, time.monotonic() - self._started_at) if self._boot > 0 else None,
             measurements=self._probes.metrics.batch(),
+            health=self._probes.health(),
         )
 
     def _update_may_start(self, answer: Mapping[str, Any]) -> None:

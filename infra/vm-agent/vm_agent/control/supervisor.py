@@ -31,6 +31,8 @@ class Monitored:
     """Receives the name of a stream, and a block of its whole lines."""
     before_signal: Callable[[], None] = lambda: None
     """Called just before a signal that stops a process."""
+    on_started: Callable[[int], None] = lambda _pid: None
+    """Receives the process id of the program, which leads its session."""
 
 
 class Supervisor:
@@ -65,6 +67,8 @@ class Supervisor:
 
         kills_before = count_memory_kills()
         process = ChildProcess(command, keep_and_forward, self._monitored.stop_signal.wake)
+        if started_at is not None:
+            self._monitored.on_started(process.pid)
         notice = self._await_end(process, started_at)
         if started_at is not None:
             self.program_ended_at = time.time()

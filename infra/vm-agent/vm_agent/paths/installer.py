@@ -12,9 +12,17 @@ START = '''try:
     from dropforge_paths.hook import install
     with open(os.path.join(os.path.dirname(__file__), 'settings'), encoding='utf-8') as file:
         install(*file.read().split('\\0'))
-except (ImportError, OSError, ValueError, TypeError):
+    from dropforge_paths.stacks import register
+    register(os.path.join(os.path.dirname(__file__), 'stack_dumps'))
+except (ImportError, OSError, ValueError, TypeError, AttributeError, RuntimeError):
     pass
 '''
+
+
+def stack_dump_file(venv: Path) -> Path:
+    """Where the program's processes write their stacks when the agent asks for them. Raises ValueError."""
+    (site_packages,) = venv.glob('lib/python*/site-packages')
+    return site_packages / PACKAGE / 'stack_dumps'
 
 
 def install_path_hook(venv: Path, job_dir: str, output: Path, cache: Path) -> None:
@@ -22,7 +30,7 @@ def install_path_hook(venv: Path, job_dir: str, output: Path, cache: Path) -> No
     (site_packages,) = venv.glob('lib/python*/site-packages')
     folder = site_packages / PACKAGE
     folder.mkdir(exist_ok=True)
-    for name in ('hook', 'bucket_objects'):
+    for name in ('hook', 'bucket_objects', 'stacks'):
         source = pkgutil.get_data('vm_agent.paths', f'{name}.py')
         assert source is not None
         (folder / f'{name}.py').write_bytes(source)

@@ -51,6 +51,11 @@ class ChildProcess:
         threading.Thread(target=self._wait, args=(on_exit,), name='child-wait', daemon=True).start()
 
     @property
+    def pid(self) -> int:
+        """The leader of the session."""
+        return self._process.pid
+
+    @property
     def return_code(self) -> Optional[int]:
         """As in subprocess, negative for a signal; None while it runs."""
         return self._process.returncode if self._exited.is_set() else None

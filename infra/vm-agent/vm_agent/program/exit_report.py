@@ -26,10 +26,26 @@ EXIT_REASONS = (
 
 MESSAGE_CHARS_MAX = 2_000
 LINE_CHARS_MAX = 2_000
+REMEDY_CHARS_MAX = 500
 EVIDENCE_LINES_MAX = 40
 OMISSION = ' … '
 # A heartbeat may have 64 KiB; the rest is for usage and progress.
 EVIDENCE_BYTES_MAX = 40_960
+
+
+@dataclass(frozen=True)
+class DecisiveFinding:
+    """The finding about the program's health for which it was stopped."""
+
+    code: str
+    action: str
+    """`stop`, `restart` or `rollback`."""
+    remedy: str
+    bad_since: float
+    """Seconds since the epoch: what was saved before is good."""
+
+    def to_json(self) -> Dict[str, Any]:
+        return {'code': self.code, 'action': self.action, 'remedy': truncate(self.remedy, REMEDY_CHARS_MAX)}
 
 
 @dataclass(frozen=True)
@@ -42,6 +58,8 @@ class ExitReport:
     evidence: Tuple[str, ...] = ()
     saved_nothing: bool = False
     """Whether the program succeeded, and the job directory has no file of it."""
+    health: Optional[DecisiveFinding] = None
+    """With the reason UNHEALTHY."""
 
     def __post_init__(self) -> None:
         if self.reason not in EXIT_REASONS:
@@ -64,6 +82,7 @@ class ExitReport:
             'message': truncate(self.message, MESSAGE_CHARS_MAX),
             'evidence': list(truncate_evidence(self.evidence)),
             **({'savedNothing': True} if self.saved_nothing else {}),
+            **({'health': self.health.to_json()} if self.health is not None else {}),
         }
 
 
@@ -84,7 +103,12 @@ def parse_exit_report(body: Mapping[str, Any]) -> ExitReport:
         signal=body['signal'],
         evidence=tuple(body['evidence']),
         saved_nothing=body.get('savedNothing', False),
+        health=_parse_health(body.get('health')),
     )
+
+
+def _parse_health(body: Optional[Mapping[str, Any]]) -> Optional[DecisiveFinding]:
+    return None if body is None else DecisiveFinding(body['code'], body['action'], body['remedy'], 0.0)
 
 
 def truncate(text: str, chars_max: int) -> str:

@@ -14,6 +14,7 @@ import { flag, integer, text, textList, textMap } from '#shared/job-file/fields/
 import { inJob, inMaster, inProgram, withMaster } from '#shared/job-file/fields/slot.ts';
 import { duration } from '#shared/job-file/formats/dropforge/durations.ts';
 import { gpus } from '#shared/job-file/formats/dropforge/gpus.ts';
+import { healthField } from '#shared/job-file/formats/dropforge/health-fields.ts';
 import {
   disk,
   MASTER_DISK,
@@ -254,6 +255,7 @@ export const JOB_FIELDS = {
       goesTo: { spec: 'limits.restartsMax', vm: null },
     },
   ),
+  health: healthField(parentOf),
   output: field(inJob('jobDir'), text({ pattern: '^gs://' }), {
     description: 'The job directory for models, checkpoints and logs: `gs://bucket/path`.',
     omitted: 'a new directory',

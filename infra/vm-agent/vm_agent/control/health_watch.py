@@ -1,0 +1,161 @@
+"""The thread that asks the detectors: it logs their findings, dumps the stacks of a program that stalls, and ends it."""
+
+import json
+import os
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Callable, Dict, List, Optional, Tuple
+
+from vm_agent.control.decisions import StopNotice
+from vm_agent.control.stop_signal import StopSignal
+from vm_agent.health.finding import Finding
+from vm_agent.health.monitor import Decision, HealthMonitor
+from vm_agent.health.process_activity import Work, is_active, list_session, measure_work
+from vm_agent.health.reading import Reading
+from vm_agent.health.stack_dump import dump_stacks, summarize
+from vm_agent.metrics.records import Sample
+from vm_agent.metrics.system_metrics import SystemReading
+from vm_agent.paths.installer import stack_dump_file
+from vm_agent.program.exit_report import DecisiveFinding
+
+POLL_SECONDS = 2.0
+# Processes are only looked at while the program is quiet.
+QUIET_FRACTION_MIN = 0.1
+# The findings of one heartbeat, which has 64 KiB for everything.
+FINDINGS_BYTES_MAX = 12_288
+
+
+@dataclass(frozen=True)
+class Outlets:
+    """Where findings go."""
+
+    stop_signal: StopSignal
+    log: Callable[[str, str], None]
+
+
+class HealthWatch:
+    """Started once; follows the program from `start` to `stop`."""
+
+    def __init__(self, monitor: HealthMonitor, outlets: Outlets, disk: Tuple[Callable[[], int], int]) -> None:
+        """`disk` has the bytes that the VM uses, and their limit."""
+        self.monitor = monitor
+        self._stop_signal = outlets.stop_signal
+        self._log = outlets.log
+        self._disk_bytes, self._disk_bytes_max = disk
+        self._venv = Path()
+        self._pid = 0
+        self._work: Optional[Tuple[float, Work]] = None
+        self._is_decided = False
+        self._stopped = threading.Event()
+
+    def start(self, pid: int, venv: Path) -> None:
+        """`pid` is the leader of the program's session."""
+        self._pid, self._venv = pid, venv
+        self.monitor.start()
+        threading.Thread(target=self._run, name='health', daemon=True).start()
+
+    def on_sample(self, sample: Sample) -> None:
+        seconds_ago = 0.0 if sample.wall_time is None else time.time() - sample.wall_time
+        self.monitor.add_sample(sample.name, sample.value, sample.step, seconds_ago)
+
+    def on_reading(self, reading: SystemReading) -> None:
+        values = reading.values
+        used, free = self._disk_bytes(), values.get('disk/free')
+        self.monitor.add_reading(
+            Reading(
+                at=time.monotonic(),
+                cpu_fraction=values.get('cpu/fraction'),
+                cpu_count=os.cpu_count() or 1,
+                memory_bytes=values.get('memory/used'),
+                memory_bytes_max=values.get('memory/total'),
+                disk_bytes=used,
+                # The disk may have less space than the job may use.
+                disk_bytes_max=self._disk_bytes_max if free is None else min(self._disk_bytes_max, used + free),
+                disk_read_bytes_per_second=values.get('disk/read'),
+                network_read_bytes_per_second=values.get('network/received'),
+                gpus=reading.gpus,
+            )
+        )
+
+    def stop(self) -> None:
+        """The program has ended, and its output is read."""
+        self._stopped.set()
+        self.monitor.stop()
+        self._log_news()
+
+    def to_json(self) -> List[Dict[str, Any]]:
+        """Returns the findings as a heartbeat has them: within its limits, those that last first."""
+        offset = time.time() - time.monotonic()
+        found = sorted(self.monitor.findings(), key=lambda finding: finding.until is not None)
+        bodies: List[Dict[str, Any]] = []
+        left = FINDINGS_BYTES_MAX
+        for finding in found:
+            body = finding.to_json(offset)
+            while len(json.dumps(body)) > left // 2 and body['evidence']:
+                body['evidence'] = body['evidence'][1:]
+            left -= len(json.dumps(body))
+            if left < 0:
+                break
+            bodies.append(body)
+        return bodies
+
+    def _run(self) -> None:
+        while not self._stopped.wait(POLL_SECONDS):
+            self._check_stall()
+            self._log_news()
+            decision = None if self._is_decided else self.monitor.decide()
+            if decision is not None:
+                self._is_decided = True
+                self._stop_signal.request_stop(_notice_of(decision))
+
+    def _check_stall(self) -> None:
+        if self.monitor.quiet_fraction() < QUIET_FRACTION_MIN:
+            self._work = None
+        else:
+            now, work = time.monotonic(), measure_work(list_session(self._pid))
+            if self._work is not None and is_active(self._work[1], work, now - self._work[0]):
+                self.monitor.add_activity()
+            self._work = (now, work)
+        if self.monitor.is_newly_stalled():
+            self._record_stall()
+
+    def _record_stall(self) -> None:
+        pids = sorted(list_session(self._pid), key=lambda pid: (pid != self._pid, pid))
+        try:
+            lines = dump_stacks(pids, stack_dump_file(self._venv), self._venv / 'bin' / 'python')
+        except (OSError, ValueError):
+            lines = ()
+        if lines:
+            self._log('The stacks of the program, which has stalled:', 'WARNING')
+            for line in lines:
+                self._log(f'  {line}', 'WARNING')
+        self.monitor.record_stall(summarize(lines))
+
+    def _log_news(self) -> None:
+        for finding in self.monitor.take_news():
+            self._log(describe(finding), 'INFO' if finding.until is not None else 'WARNING')
+
+
+def describe(finding: Finding) -> str:
+    """Returns the line of the log."""
+    if finding.until is not None:
+        return f'Health: {finding.code} is over. It was: {finding.message}'
+    return f'Health: {finding.code}: {finding.message} {finding.remedy}'
+
+
+def _notice_of(decision: Decision) -> StopNotice:
+    finding = decision.finding
+    seconds_ago = max(0.0, time.monotonic() - decision.bad_since)
+    then = {
+        'stop': 'The program was stopped, as the job asks for.',
+        'restart': 'The program was stopped, and continues in a new attempt from its last checkpoint.',
+        'rollback': 'The program was stopped, and continues in a new attempt from the last checkpoint before that.',
+    }[decision.action]
+    return StopNotice(
+        reason='UNHEALTHY',
+        message=f'{finding.message} {then}',
+        health=DecisiveFinding(finding.code, decision.action, finding.remedy, time.time() - seconds_ago),
+        evidence=finding.evidence,
+    )

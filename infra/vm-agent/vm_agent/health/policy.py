@@ -1,0 +1,41 @@
+"""What the job file wants to follow from findings: `health` in this VM's configuration (shared/domain/health.ts)."""
+
+from dataclasses import dataclass
+from typing import Any, Mapping, Optional
+
+# By the name of the field: the code, and its default.
+FIELDS: Mapping[str, Any] = {
+    'nonFinite': ('NON_FINITE', 'stop'),
+    'diverging': ('DIVERGING', 'warn'),
+    'plateau': ('PLATEAU', 'warn'),
+    'stalled': ('STALLED', 'warn'),
+    'gpuIdle': ('GPU_IDLE', 'warn'),
+    'gpuMemoryLowUse': ('GPU_MEMORY_LOW_USE', 'warn'),
+    'memoryNearFull': ('MEMORY_NEAR_FULL', 'warn'),
+    'diskNearFull': ('DISK_NEAR_FULL', 'warn'),
+    'inputBound': ('INPUT_BOUND', 'warn'),
+}
+DEFAULT_ACTIONS: Mapping[str, str] = {code: action for code, action in FIELDS.values()}
+ACTIONS = ('warn', 'stop', 'restart', 'rollback', 'ignore')
+
+
+@dataclass(frozen=True)
+class Policy:
+    actions: Mapping[str, str]
+    """By code; a code that is missing has its default."""
+    stalled_after_seconds: Optional[float] = None
+    """Replaces the time without activity that follows from the job's own pace."""
+
+    def action_of(self, code: str) -> str:
+        return self.actions.get(code, DEFAULT_ACTIONS[code])
+
+
+def read_policy(body: Any) -> Policy:
+    """Reads the configuration; an action that a newer control plane may have added has the default."""
+    if not isinstance(body, dict):
+        return Policy({})
+    named = {code: body.get(name) for name, (code, _) in FIELDS.items()}
+    actions = {code: action for code, action in named.items() if action in ACTIONS}
+    seconds = body.get('stalledAfterSeconds')
+    is_number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
+    return Policy(actions, float(seconds) if is_number and seconds is not None else None)

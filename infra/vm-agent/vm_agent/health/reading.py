@@ -1,0 +1,36 @@
+"""What the detectors know about the machine at one moment."""
+
+from dataclasses import dataclass
+from typing import Optional, Protocol, Tuple
+
+
+class Gpu(Protocol):
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def busy_fraction(self) -> float: ...
+
+    @property
+    def memory_bytes(self) -> int: ...
+
+    @property
+    def memory_bytes_max(self) -> int: ...
+
+
+@dataclass(frozen=True)
+class Reading:
+    """None for what the machine does not provide."""
+
+    at: float
+    """By time.monotonic()."""
+    cpu_fraction: Optional[float] = None
+    """Of all cores."""
+    cpu_count: int = 1
+    memory_bytes: Optional[float] = None
+    memory_bytes_max: Optional[float] = None
+    disk_bytes: Optional[float] = None
+    disk_bytes_max: Optional[float] = None
+    disk_read_bytes_per_second: Optional[float] = None
+    network_read_bytes_per_second: Optional[float] = None
+    gpus: Tuple[Gpu, ...] = ()

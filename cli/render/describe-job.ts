@@ -7,6 +7,9 @@ import { paint, paintState } from '#cli/render/paint.ts';
 import { CAUSES } from '#shared/domain/cause.ts';
 import type { JobView, Problem } from '#shared/protocol/report.ts';
 
+/** Of the root line, which is enough to find it in the evidence. */
+const ROOT_CHARACTERS = 200;
+
 /** `warnings`: those of intake. */
 type RenderOptions = { readonly warnings: readonly Problem[]; readonly nowMs: number; readonly output: Output };
 type ReplicaView = JobView['replicas'][number];
@@ -92,7 +95,25 @@ export function describeCause({ cause, errorMessage }: JobView): readonly string
     return errorMessage === null ? [] : [errorMessage];
   }
   // The remedy comes before the evidence, because some remedies refer to the lines below.
-  return [`${cause.code}: ${cause.message}`, `  → ${cause.remedy}`, ...cause.evidence.map((line) => `  | ${line}`)];
+  return [
+    `${cause.code}: ${cause.message}`,
+    ...describeDiagnosis(cause),
+    `  → ${cause.remedy}`,
+    ...cause.evidence.map((line) => `  ${isRootLine(line, cause.rootLine) ? '>' : '|'} ${line}`),
+  ];
+}
+
+function describeDiagnosis({ label, canRetryHelp, link }: NonNullable<JobView['cause']>): readonly string[] {
+  if (label === null) {
+    return [];
+  }
+  const retry = canRetryHelp ? 'a retry can help' : 'a retry cannot help';
+  return [`  ${label}: ${retry}${link === null ? '' : ` (${link})`}`];
+}
+
+/** The root is stored without terminal escapes and the middle of a long line. */
+function isRootLine(line: string, root: string | null): boolean {
+  return root !== null && root.trim() !== '' && line.includes(root.trim().slice(0, ROOT_CHARACTERS));
 }
 
 function describeAttempts(job: JobView, nowMs: number): string {

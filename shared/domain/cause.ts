@@ -92,6 +92,15 @@ export const CAUSES = {
     remedy:
       'The program filled the disk of the VM. Request a larger boot disk (in the embedded cloud, raise diskBytesMax), or write less data.',
   },
+  GPU_FAILED: {
+    class: 'interruption',
+    remedy: 'No action needed: the GPU had a hardware fault, and a new attempt was started on another VM.',
+  },
+  GPU_FAILED_REPEATEDLY: {
+    class: 'capacity',
+    remedy:
+      'Several attempts ended with a hardware fault of a GPU. Choose another zone or GPU and submit again; if the same program fails on all of them, read the marked line below.',
+  },
   MODULE_NOT_FOUND: {
     class: 'user',
     remedy:
@@ -248,6 +257,8 @@ export type Diagnosis = {
   readonly remedy: string;
   /** Whether the same job can succeed when it is started again. */
   readonly canRetryHelp: boolean;
+  /** The line of the evidence from which the label follows; absent if it follows from the exit itself. */
+  readonly line?: string | undefined;
 };
 
 export const EVIDENCE_LINES_MAX = 40;

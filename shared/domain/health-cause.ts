@@ -20,6 +20,8 @@ type Recovery = { readonly countMax: number; readonly end: CauseCode };
 export const HEALTH_RECOVERIES: Partial<Readonly<Record<CauseCode, Recovery>>> = {
   STALL_RESTARTED: { countMax: 3, end: 'TRAINING_STALLED' },
   ROLLED_BACK: { countMax: 2, end: 'METRIC_NOT_FINITE' },
+  // A program can print what looks like a fault of the GPU.
+  GPU_FAILED: { countMax: 3, end: 'GPU_FAILED_REPEATEDLY' },
 };
 
 /** The job asked for an end: more attempts of the same program are not made for it. */

@@ -102,6 +102,10 @@ export const jobViewSchema = z.object({
       label: z.string().nullable().default(null),
       /** Whether the same job can succeed when it is started again; null if that is unknown. */
       canRetryHelp: z.boolean().nullable().default(null),
+      /** The line of the evidence from which the label follows; null if there is none. */
+      rootLine: z.string().nullable().default(null),
+      /** The rule in the documentation; null without a label. */
+      link: z.string().nullable().default(null),
     })
     .nullable(),
   waitingFor: z.object({ code: z.string(), message: z.string() }).nullable(),

@@ -30,7 +30,9 @@ export const storedCauseSchema = z.object({
   code: z.enum(CAUSE_CODES).catch('INTERNAL_ERROR'),
   message: z.string(),
   evidence: z.array(z.string()),
-  diagnosis: z.object({ label: z.string(), remedy: z.string(), canRetryHelp: z.boolean() }).optional(),
+  diagnosis: z
+    .object({ label: z.string(), remedy: z.string(), canRetryHelp: z.boolean(), line: z.string().optional() })
+    .optional(),
 }) satisfies z.ZodType<Cause>;
 
 const pythonProgramSchema = z.object({

@@ -4,6 +4,9 @@ import { z } from 'zod';
 /** Job files and command lines that other people wrote. They may lie beside the checkout and are never copied into it. */
 const CORPUS = new URL('../../../shared/corpus/', import.meta.url);
 
+/** Excerpts of logs that other people published, with labels; treated like the corpus. */
+const FAILURES = new URL('../../../shared/failures-visible.jsonl', import.meta.url);
+
 const jobFileSchema = z.object({
   file: z.string(),
   kind: z.string(),
@@ -26,6 +29,11 @@ export type Corpus = {
 /** Reads the corpus; null if it is not beside the checkout. */
 export function readCorpus(): Corpus | null {
   return existsSync(CORPUS) ? { jobFiles: readJobFiles(), commandLines: readCommandLines() } : null;
+}
+
+/** The file of labeled excerpts; null if it is not beside the checkout. */
+export function findLabeledFailures(): URL | null {
+  return existsSync(FAILURES) ? FAILURES : null;
 }
 
 function readJobFiles(): readonly CorpusJobFile[] {

@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
+import { classifyExit } from '#shared/diagnosis/classify-exit.ts';
+import { factsOf } from '#shared/diagnosis/job-facts.ts';
 import { classOf } from '#shared/domain/cause.ts';
-import { classifyExit } from '#shared/domain/exit-report.ts';
 import { BUCKET, configure, JOB_DIR, until } from '../support/agent/vm-agent-cloud.ts';
 import { startMachineForEachTest } from '../support/agent/vm-agent-machine.ts';
 import { makeSdist } from '../support/agent/vm-agent-package.ts';
@@ -40,7 +41,7 @@ describe('a failure of Cloud Storage during setup', () => {
 
     expect(report).toMatchObject({ reason: 'SERVICE_UNREACHABLE', exitCode: null });
     expect(report.evidence[0]).toMatch(/^(GET|POST) .+ answered 503: /);
-    expect(classifyExit(report, 'digits_1')).toMatchObject({ cause: { code: 'SERVICE_UNREACHABLE' } });
+    expect(classifyExit(report, factsOf('digits_1'))).toMatchObject({ cause: { code: 'SERVICE_UNREACHABLE' } });
     expect(hasRun()).toBe(false);
   });
 
@@ -165,7 +166,7 @@ describe('a VM whose driver has fewer GPUs than the job requested', () => {
     const report = await ended(machine().boot());
     expect(report).toMatchObject({ reason: 'GPU_MISSING', message: expect.stringContaining('1 of its 2 GPUs') });
     expect(report.evidence[0]).toBe('GPU 0: Tesla T4 (UUID: GPU-1)');
-    const exit = classifyExit(report, 'digits_1');
+    const exit = classifyExit(report, factsOf('digits_1'));
     expect(exit).toMatchObject({ outcome: 'FAILED', cause: { code: 'GPU_MISSING' } });
     expect(exit.outcome === 'FAILED' && classOf(exit.cause)).toBe('configuration');
     expect(cloud().heartbeats.some(({ phase }) => phase === 'DOWNLOADING' || phase === 'RUNNING')).toBe(false);

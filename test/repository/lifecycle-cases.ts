@@ -67,6 +67,12 @@ function failure(code: CauseCode): ReplicaExit {
   return { outcome: 'FAILED', cause: causeOf(code, 'The replica ended.') };
 }
 
+/** A failure of which the same program with the same arguments ends the same way again. */
+function hopelessFailure(code: CauseCode): ReplicaExit {
+  const diagnosis = { label: 'shape_or_dtype_error', remedy: 'Correct the shape.', canRetryHelp: false };
+  return { outcome: 'FAILED', cause: { ...causeOf(code, 'The replica ended.'), diagnosis } };
+}
+
 const isCluster = (job: UnfinishedJob) => replicasOf(job.spec).length > 1 && isPlaced(job) && allReplicasCreated(job);
 
 const hasHeldFailure = (job: UnfinishedJob) => isPlaced(job) && job.heldFailure !== null;
@@ -297,9 +303,11 @@ const OTHER_CASES: readonly LifecycleCase[] = [
   exit('class user, no restarts left', failure('PROGRAM_FAILED'), {
     applies: (job) => !isCluster(job) && !hasRestarts(job),
   }),
+  exit('class user, a retry cannot help', hopelessFailure('PROGRAM_FAILED'), { applies: (job) => !isCluster(job) }),
   resolved('the master succeeded', SUCCESS),
   resolved('class user, restarts left', failure('PROGRAM_FAILED'), hasRestarts),
   resolved('class user, no restarts left', failure('PROGRAM_FAILED'), (job) => !hasRestarts(job)),
+  resolved('class user, a retry cannot help', hopelessFailure('PROGRAM_FAILED')),
   ...interruptions({ type: 'HELD_FAILURE_RESOLVED', what: 'class interruption, ' }, (job, at) => ({
     ...eventsFor(job, at).HELD_FAILURE_RESOLVED,
     exit: failure('PREEMPTED'),

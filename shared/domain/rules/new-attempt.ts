@@ -24,13 +24,19 @@ export function endAttempt(job: PlacedJob, exit: ReplicaExit, moment: Moment): T
   if (classOf(cause) === 'interruption') {
     return interruptAttempt(job, cause, moment);
   }
-  const isRestart = classOf(cause) === 'user' && job.counts.restarts < job.spec.limits.restartsMax;
-  if (!isRestart || cause.code === 'MAX_RUNNING_TIME_EXCEEDED' || HEALTH_ENDS.includes(cause.code)) {
+  if (!canRestart(job, cause)) {
     return failJob(job, cause, moment);
   }
   const restarts = job.counts.restarts + 1;
   const counts = { ...job.counts, restarts, interruptionsInRow: 0, bootFailuresInRow: 0 };
   return startNewAttempt({ ...job, counts }, cause, moment);
+}
+
+/** Only a failure that a restart can help is restarted: an import that failed once fails again. */
+function canRestart({ counts, spec }: PlacedJob, { code, diagnosis, ...cause }: Cause): boolean {
+  const isProgram =
+    classOf({ code, ...cause }) === 'user' && code !== 'MAX_RUNNING_TIME_EXCEEDED' && !HEALTH_ENDS.includes(code);
+  return isProgram && diagnosis?.canRetryHelp !== false && counts.restarts < spec.limits.restartsMax;
 }
 
 /** VMs were lost and the program was not at fault: a new attempt, unless too many in a row were interrupted early. */

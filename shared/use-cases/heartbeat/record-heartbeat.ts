@@ -1,4 +1,5 @@
-import { classifyExit } from '#shared/domain/exit-report.ts';
+import { classifyExit } from '#shared/diagnosis/classify-exit.ts';
+import type { ExitFacts } from '#shared/domain/exit-report.ts';
 import {
   allReplicasCreated,
   isPlaced,
@@ -15,6 +16,7 @@ import { vmNameOf } from '#shared/domain/vm-name.ts';
 import type { ReplicaStore } from '#shared/ports/replica-store.ts';
 import type { Heartbeat, HeartbeatAnswer } from '#shared/protocol/heartbeat.ts';
 import { type EventPorts, handleJobEvent } from '#shared/use-cases/handle-job-event.ts';
+import { readJobFacts } from '#shared/use-cases/heartbeat/read-job-facts.ts';
 import { type MeasurementPorts, recordMeasurements } from '#shared/use-cases/heartbeat/record-measurements.ts';
 import { resolveHeldFailure } from '#shared/use-cases/heartbeat/resolve-held-failure.ts';
 
@@ -46,7 +48,7 @@ export async function recordHeartbeat(
     return { command: 'STOP', reason: rejection };
   }
   const measured = await recordMeasurements(ports, job, { heartbeat, at: sender.at });
-  const replica = toReplica(heartbeat, sender, ports.timeouts);
+  const replica = toReplica(measured, heartbeat, { ...sender, timeouts: ports.timeouts });
   if ((await ports.replicas.record(replica)) === 'OUTDATED') {
     return answerOf(measured);
   }
@@ -136,8 +138,11 @@ function phaseEventOf(job: Job, { replica, phase }: Replica): PhaseEvent | null 
   return isUploading ? 'REPLICA_UPLOADING' : null;
 }
 
-function toReplica(heartbeat: Heartbeat, sender: VmClaim & { readonly at: TimestampMs }, timeouts: Timeouts): Replica {
-  const { exit, pendingExit, reboot, jobId } = heartbeat;
+type Sender = VmClaim & { readonly at: TimestampMs; readonly timeouts: Timeouts };
+
+function toReplica(job: Job, heartbeat: Heartbeat, { timeouts, ...sender }: Sender): Replica {
+  const { exit, pendingExit, reboot } = heartbeat;
+  const classify = (report: ExitFacts) => classifyExit(report, readJobFacts(job, heartbeat));
   return {
     jobId: heartbeat.jobId,
     attempt: heartbeat.attempt,
@@ -150,8 +155,8 @@ function toReplica(heartbeat: Heartbeat, sender: VmClaim & { readonly at: Timest
     phase: heartbeat.phase,
     usage: heartbeat.usage,
     progress: heartbeat.progress,
-    exit: exit === null ? null : classifyExit(exit, jobId),
-    pendingExit: pendingExit === undefined ? null : classifyExit(pendingExit, jobId),
+    exit: exit === null ? null : classify(exit),
+    pendingExit: pendingExit === undefined ? null : classify(pendingExit),
     endedAt: programEndOf(heartbeat, sender.at, timeouts),
     notice: noticeOf(heartbeat, sender.at),
     rebootedAt: reboot === undefined ? null : before(sender.at, reboot.secondsAgo),

@@ -78,9 +78,12 @@ function interruptionOf(submitted: Submitted): JobSnapshot['interruption'] {
 }
 
 function shorten(cause: NonNullable<JobView['cause']>): NonNullable<JobSnapshot['cause']> {
-  const { message, remedy, evidence } = cause;
+  const { code, label, canRetryHelp, message, remedy, evidence } = cause;
   return {
-    ...cause,
+    code,
+    class: cause.class,
+    label,
+    canRetryHelp,
     message: clip(message, MESSAGE_BYTES_MAX),
     remedy: clip(remedy, MESSAGE_BYTES_MAX),
     evidence: [...clipLines(evidence.slice(-EVIDENCE_LINES_MAX), EVIDENCE_BYTES_MAX)],

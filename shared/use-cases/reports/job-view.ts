@@ -1,3 +1,4 @@
+import { linkToLabel } from '#shared/diagnosis/rules/labels.ts';
 import { CAUSES, type Cause, classOf, remedyOf } from '#shared/domain/cause.ts';
 import { type AttemptRecord, isPlaced, type Job, MASTER, stateOf, type TimestampMs } from '#shared/domain/job.ts';
 import type { JobSpec } from '#shared/domain/job-spec.ts';
@@ -73,6 +74,8 @@ export function viewCause(cause: Cause): NonNullable<JobView['cause']> {
     evidence: [...evidence],
     label: diagnosis?.label ?? null,
     canRetryHelp: diagnosis?.canRetryHelp ?? null,
+    rootLine: diagnosis?.line ?? null,
+    link: diagnosis === undefined ? null : linkToLabel(diagnosis.label),
   };
 }
 

@@ -10,7 +10,7 @@ let cloud: TestCloud;
 beforeEach(async () => {
   cloud = await startTestCloud();
   const hostile = replicaOf({ metrics: { [HOSTILE]: 1 }, phase: HOSTILE });
-  const diagnosis = { label: HOSTILE, canRetryHelp: false };
+  const diagnosis = { label: HOSTILE, canRetryHelp: false, rootLine: HOSTILE, link: HOSTILE };
   const cause = { code: HOSTILE, class: 'user', message: HOSTILE, remedy: HOSTILE, evidence: [HOSTILE], ...diagnosis };
   cloud.jobs.set('one', [viewOf('one', { state: 'FAILED', cause, labels: { a: HOSTILE }, replicas: [hostile] })]);
   const entry = { jobId: 'one', attempt: 1, replica: 'master-0', stream: 'stdout', severity: 'ERROR', at: 0 } as const;

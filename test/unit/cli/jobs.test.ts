@@ -45,6 +45,8 @@ const FAILED = viewOf('broken', {
     evidence: ['Traceback (most recent call last):', "ModuleNotFoundError: No module named 'torch'"],
     label: null,
     canRetryHelp: null,
+    rootLine: null,
+    link: null,
   },
 });
 

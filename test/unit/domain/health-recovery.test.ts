@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { classifyExit } from '#shared/diagnosis/classify-exit.ts';
+import { factsOf } from '#shared/diagnosis/job-facts.ts';
 import { type CauseCode, causeOf } from '#shared/domain/cause.ts';
-import { classifyExit, type ExitFacts } from '#shared/domain/exit-report.ts';
+import type { ExitFacts } from '#shared/domain/exit-report.ts';
 import type { DecisiveFinding } from '#shared/domain/health.ts';
 import type { Job } from '#shared/domain/job.ts';
 import { transition } from '#shared/domain/rules/transition.ts';
@@ -22,7 +24,7 @@ function unhealthy(health?: DecisiveFinding) {
     evidence: ['loss: nan'],
     ...(health && { health }),
   };
-  return classifyExit(facts, 'digits');
+  return classifyExit(facts, factsOf('digits'));
 }
 
 function afterExit(job: Job, code: CauseCode): Job {

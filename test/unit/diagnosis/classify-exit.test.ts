@@ -1,13 +1,15 @@
 import { describe, expect, it } from 'vitest';
+import { classifyExit } from '#shared/diagnosis/classify-exit.ts';
+import { factsOf } from '#shared/diagnosis/job-facts.ts';
 import { type CauseCode, classOf, EVIDENCE_LINES_MAX } from '#shared/domain/cause.ts';
-import { classifyExit, type ExitFacts } from '#shared/domain/exit-report.ts';
+import type { ExitFacts } from '#shared/domain/exit-report.ts';
 
 function facts(change: Partial<ExitFacts>): ExitFacts {
   return { reason: 'EXITED', exitCode: 1, signal: null, message: 'The program ended.', evidence: [], ...change };
 }
 
 function causeOfExit(change: Partial<ExitFacts>) {
-  const exit = classifyExit(facts(change), 'digits');
+  const exit = classifyExit(facts(change), factsOf('digits'));
   if (exit.outcome !== 'FAILED') {
     throw new Error('This exit was classified as a success.');
   }
@@ -18,7 +20,7 @@ const stderr = (...evidence: string[]) => ({ evidence });
 
 describe('classifyExit', () => {
   it('is success for status 0, whatever was printed', () => {
-    expect(classifyExit(facts({ exitCode: 0, ...stderr('ValueError: handled') }), 'digits')).toEqual({
+    expect(classifyExit(facts({ exitCode: 0, ...stderr('ValueError: handled') }), factsOf('digits'))).toEqual({
       outcome: 'SUCCEEDED',
     });
   });

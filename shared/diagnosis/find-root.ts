@@ -1,0 +1,156 @@
+import { type LogText, lineAt, toLogText } from '#shared/diagnosis/log-text.ts';
+import { RULES } from '#shared/diagnosis/rules/all-rules.ts';
+import type { Label } from '#shared/diagnosis/rules/labels.ts';
+import type { Groups, Rule } from '#shared/diagnosis/rules/rule.ts';
+
+/** The line of a log from which the failure follows. */
+export type Root = {
+  readonly label: Label;
+  /** Null for an exception that no rule explains. */
+  readonly rule: Rule | null;
+  /** The line as printed, and the one after it if the message continues there. */
+  readonly line: string;
+  readonly groups: Groups;
+};
+
+/** A Python exception as the last line of a traceback, with its module, or as IPython and pytest print it. */
+const EXCEPTION =
+  /^'?(?:[\w.]{1,160}\.)?[A-Za-z_]{0,80}(?:Error|Exception|Interrupt|Violation|Forbidden|NotFound|Denied|Exhausted|Unavailable|TooManyRequests|Unauthorized|StopIteration|SystemExit)(?:`? \(see above for traceback\))?`?(?:\(|:|\s*$|\s+Traceback)/;
+
+const TRACEBACK = /Traceback \(most recent call|^\s*File "[^"]{1,300}", line \d+|^-+> \d+ |❱ \d+/;
+
+/** Exceptions of launchers and parents, which only say that a child failed. */
+const FOLLOW_UP =
+  /ChildFailedError|CalledProcessError|ProcessRaisedException|ProcessExitedException|SystemExit|RayTaskError|ActorDiedError|BrokenPipeError|StopIteration|TerminatedWorkerError|SubprocessError|FinalExporterError|Exception ignored/;
+
+const CHAINED = /During handling of the above exception|was the direct cause of the following|^\s*The above exception/;
+
+/** A line of a training that goes on. */
+const PROGRESS =
+  /\b[Ee]poch[:\s[(]+\d|\b(?:step|iter|iteration|batch)s?\b[:\s=[]+\d|\bloss['"]?\s?[:=]\s?[\d.]|it\/s[,\]]|s\/it[,\]]|\bETA\b|Successfully installed|^Training model/;
+
+/** Labels of which progress lines are part of the evidence, or which end a program that goes on. */
+const NEVER_RECOVERED: ReadonlySet<Label> = new Set(['nan_loss', 'preempted', 'killed_timeout', 'gpu_hardware_fault']);
+
+const MATCHES_MAX = 20;
+/** A message that wraps is on two lines, or on three. */
+const WRAPPED_LINES_MAX = 3;
+
+type Match = { readonly line: number; readonly groups: Groups };
+
+/**
+ * The root of a failure in the last lines of a program: the match of the rule with the highest precedence. A match
+ * before an exception that no rule explains was handled by the program. Undefined if nothing shows a failure.
+ */
+export function findRoot(logLines: readonly string[]): Root | undefined {
+  const log = toLogText(logLines);
+  const exceptions = log.lines.flatMap(({ message }, index) => (EXCEPTION.test(message) ? [index] : []));
+  for (const rule of RULES) {
+    const match = matchRule(rule, log, exceptions);
+    if (match !== undefined && !isRecovered(rule, match, log)) {
+      return wasHandled(match, log, exceptions) ? unexplained(log, exceptions) : toRoot(rule, match, log);
+    }
+  }
+  return unexplained(log, exceptions);
+}
+
+function matchRule(rule: Rule, log: LogText, exceptions: readonly number[]): Match | undefined {
+  const { scope = 'text' } = rule;
+  if (scope === 'text') {
+    const matches = rule.patterns.flatMap((pattern) => matchText(pattern, rule, log) ?? []);
+    return matches.length === 0 ? undefined : matches.reduce((a, b) => (b.line < a.line ? b : a));
+  }
+  const last = log.lines.length - 1;
+  const candidates = scope === 'line' ? [...log.lines.keys()] : scope === 'last' ? [last] : exceptions;
+  for (const line of candidates.toReversed()) {
+    const { raw = '', message = '' } = log.lines[line] ?? {};
+    const found = rule.unless?.test(raw) ? null : execFirst(rule.patterns, message);
+    if (found !== null) {
+      return { line, groups: found.groups ?? {} };
+    }
+  }
+  return undefined;
+}
+
+function execFirst(patterns: readonly RegExp[], message: string): RegExpExecArray | null {
+  for (const pattern of patterns) {
+    const found = pattern.exec(message);
+    if (found !== null) {
+      return found;
+    }
+  }
+  return null;
+}
+
+function matchText(plain: RegExp, rule: Rule, log: LogText): Match | undefined {
+  const pattern = globalOf(plain);
+  pattern.lastIndex = 0;
+  for (let count = 0; count < MATCHES_MAX; count += 1) {
+    const found = pattern.exec(log.text);
+    if (found === null) {
+      return undefined;
+    }
+    const line = lineAt(log, found.index);
+    const end = lineAt(log, found.index + Math.max(0, found[0].length - 1));
+    const isOne = end - line < WRAPPED_LINES_MAX;
+    if (isOne && !rule.unless?.test(log.lines[line]?.raw ?? '')) {
+      return { line, groups: found.groups ?? {} };
+    }
+    pattern.lastIndex = Math.max(found.index + 1, log.starts[line + 1] ?? log.text.length);
+  }
+  return undefined;
+}
+
+const GLOBALS = new Map<RegExp, RegExp>();
+
+/** The same pattern with a position. */
+function globalOf(pattern: RegExp): RegExp {
+  const known = GLOBALS.get(pattern);
+  const made = known ?? new RegExp(pattern.source, `${pattern.flags}g`);
+  GLOBALS.set(pattern, made);
+  return made;
+}
+
+/** Whether training went on after a message that no traceback follows. */
+function isRecovered({ label }: Rule, { line }: Match, { lines }: LogText): boolean {
+  if (NEVER_RECOVERED.has(label) || lines.some(({ raw, message }) => TRACEBACK.test(raw) || EXCEPTION.test(message))) {
+    return false;
+  }
+  return lines.slice(line + 1).some(({ raw }) => PROGRESS.test(raw));
+}
+
+/**
+ * Whether the match is an exception that the program handled: a later one, which is neither chained to it nor of a
+ * launcher, ended the program, and no rule explains that one.
+ */
+function wasHandled({ line }: Match, log: LogText, exceptions: readonly number[]): boolean {
+  const last = exceptions.findLast((index) => !FOLLOW_UP.test(log.lines[index]?.message ?? ''));
+  if (last === undefined || last <= line || !exceptions.includes(line)) {
+    return false;
+  }
+  if (log.lines.slice(line, last).some(({ raw }) => CHAINED.test(raw) || /^\[?rank ?\d|\bTraceback\b/i.test(raw))) {
+    return false;
+  }
+  return explain([log.lines[last]?.raw ?? '']) === undefined;
+}
+
+/** The first rule that matches these lines alone. */
+function explain(lines: readonly string[]): Rule | undefined {
+  const log = toLogText(lines);
+  const exceptions = [...log.lines.keys()];
+  return RULES.find((rule) => matchRule(rule, log, exceptions) !== undefined);
+}
+
+function unexplained(log: LogText, exceptions: readonly number[]): Root | undefined {
+  const own = exceptions.findLast((index) => !FOLLOW_UP.test(log.lines[index]?.message ?? '')) ?? exceptions.at(-1);
+  const frame = log.lines.findLastIndex(({ raw }) => TRACEBACK.test(raw));
+  const line = own ?? (frame === -1 ? undefined : frame);
+  if (line === undefined || (own === undefined && log.lines.slice(frame + 1).some(({ raw }) => PROGRESS.test(raw)))) {
+    return undefined;
+  }
+  return { label: 'user_exception', rule: null, line: log.lines[line]?.raw ?? '', groups: {} };
+}
+
+function toRoot(rule: Rule, { line, groups }: Match, { lines }: LogText): Root {
+  return { label: rule.label, rule, line: lines[line]?.raw ?? '', groups };
+}

@@ -1,0 +1,42 @@
+import { CHECKPOINT_RULES, DISK_RULES, MISSING_DATA_RULES, NAN_RULES } from '#shared/diagnosis/rules/data.ts';
+import { DISTRIBUTED_RULES, NCCL_RULES, RENDEZVOUS_RULES } from '#shared/diagnosis/rules/distributed.ts';
+import { GOOGLE_CLOUD_RULES, INTERRUPTION_RULES } from '#shared/diagnosis/rules/google-cloud.ts';
+import { GPU_HARDWARE_RULES, GPU_SOFTWARE_RULES, GPU_VISIBILITY_RULES } from '#shared/diagnosis/rules/gpu.ts';
+import { BUILD_RULES, IMPORT_RULES, PIP_RULES } from '#shared/diagnosis/rules/install.ts';
+import { GPU_MEMORY_RULES, HOST_MEMORY_RULES, OTHER_MEMORY_RULES } from '#shared/diagnosis/rules/memory.ts';
+import { NETWORK_RULES } from '#shared/diagnosis/rules/network.ts';
+import { ABORT_RULES, CRASH_RULES, PROGRAM_RULES, SHAPE_RULES } from '#shared/diagnosis/rules/program.ts';
+import type { Rule } from '#shared/diagnosis/rules/rule.ts';
+
+/**
+ * All rules, in the order of precedence: a root before what follows from it, a specific message before a general one.
+ * A fault of the machine explains every error after it; a full disk or memory explains a checkpoint that is incomplete;
+ * a permission explains a checkpoint that cannot be found; a failed rank explains the NCCL timeout of the others; and a
+ * connection that broke explains least.
+ */
+export const RULES: readonly Rule[] = [
+  ...GPU_HARDWARE_RULES,
+  ...GPU_MEMORY_RULES.slice(0, 1),
+  ...HOST_MEMORY_RULES,
+  ...GPU_MEMORY_RULES.slice(1),
+  ...INTERRUPTION_RULES,
+  ...DISK_RULES,
+  ...GOOGLE_CLOUD_RULES,
+  ...BUILD_RULES,
+  ...GPU_SOFTWARE_RULES,
+  ...IMPORT_RULES,
+  ...DISTRIBUTED_RULES,
+  ...CHECKPOINT_RULES,
+  ...GPU_VISIBILITY_RULES,
+  ...SHAPE_RULES,
+  ...NAN_RULES,
+  ...NCCL_RULES,
+  ...NETWORK_RULES,
+  ...PIP_RULES,
+  ...CRASH_RULES,
+  ...MISSING_DATA_RULES,
+  ...OTHER_MEMORY_RULES,
+  ...RENDEZVOUS_RULES,
+  ...ABORT_RULES,
+  ...PROGRAM_RULES,
+];

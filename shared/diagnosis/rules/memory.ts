@@ -1,0 +1,157 @@
+import type { Rule } from '#shared/diagnosis/rules/rule.ts';
+
+/**
+ * The kernel and the loader name the memory of the machine explicitly, so they come first. "OOM" and "resource exhausted"
+ * are printed for both memories: the device in the message decides.
+ */
+export const HOST_MEMORY_RULES: readonly Rule[] = [
+  {
+    label: 'host_oom',
+    patterns: [
+      /\bout of memory: kill(?:ed)? process \d/i,
+      /\boom-kill(?:er)?\b.{0,60}(?:constraint|event|invoked)/i,
+      /oom_reaper/i,
+      /oom[_-]kill event/i,
+    ],
+    example: '[99.1] Out of memory: Killed process 25315 (python3) total-vm:53312244kB, anon-rss:31451456kB',
+  },
+  {
+    label: 'host_oom',
+    patterns: [
+      /\b(?:OOM ?Killed|killed by (?:the )?OOM|Memory cgroup out of memory|memory limit exceeded|ran out[- ]of[- ]memory and exited|Node ran out of memory|low on resource: memory)/i,
+    ],
+    example: 'The replica master 0 ran out-of-memory and exited with a non-zero status of 9(SIGKILL)',
+  },
+  {
+    label: 'host_oom',
+    patterns: [
+      /killed by signal: (?:Killed|Bus error)/i,
+      /insufficient shared memory \(shm\)/i,
+      /out of shared memory/i,
+      /\/dev\/shm\b.{0,80}(?:No space|full)/i,
+      /(?:No space|full).{0,80}\/dev\/shm\b/i,
+      /unable to (?:open|mmap|write to|allocate) shared memory/i,
+    ],
+    remedy:
+      'Use fewer loader workers (num_workers) or a smaller batch: each worker holds its batches in shared memory. Or choose a machine type with more memory.',
+    example: 'RuntimeError: DataLoader worker (pid 3855) is killed by signal: Bus error. It is possible that',
+  },
+  {
+    label: 'host_oom',
+    patterns: [
+      /DefaultCPUAllocator/i,
+      /\balloc_cpu\.cpp\b/i,
+      /(?:not enough memory|can't allocate memory): you tried to allocate/i,
+      /by allocator (?:cpu|mklcpu)\b/i,
+      /OOM when allocating tensor.{0,300}device:CPU/i,
+      /CUDA pinned/i,
+      /cuda_host_bfc/i,
+      /could not allocate pinned host memory/i,
+    ],
+    unless: /caller indicates/,
+    example: "RuntimeError: [enforce fail at alloc_cpu.cpp:75] . DefaultCPUAllocator: can't allocate memory",
+  },
+  {
+    label: 'host_oom',
+    patterns: [
+      /\bMemoryError\b/,
+      /_ArrayMemoryError/,
+      /Unable to allocate [\d.]+ [KMGT]?i?B\b/,
+      /Cannot allocate memory/,
+      /\[Errno 12\]/,
+      /Dst tensor is not initialized to host/,
+      /java\.lang\.OutOfMemoryError/,
+      /ArrowMemoryError/,
+      /malloc of size \d+ failed/,
+    ],
+    unless: /\bcuda|GPU|cudaErrorMemoryAllocation|errno: 12.*nccl/i,
+    scope: 'exception',
+    example: 'MemoryError: Unable to allocate 4.00 MiB for an array with shape (512, 512, 2)',
+  },
+  {
+    label: 'host_oom',
+    patterns: [/^(?:Killed|\S*: line \d+:\s+\d+ Killed\b.*|\d+ Killed\b.*|zsh: killed\b.*|已杀死)\s*$/],
+    scope: 'line',
+    example: 'Killed',
+  },
+  {
+    label: 'host_oom',
+    patterns: [
+      /exit(?:ed)?(?: with)?(?: (?:status|code|a non-zero status))?(?: of)?:? (?:137|-9)\b/i,
+      /exitcode: -9\b/i,
+      /interrupted by signal 9/i,
+      /status of 9\(SIGKILL\)/i,
+      /Signal 9 \(SIGKILL\)/i,
+      /died with <Signals\.SIGKILL/i,
+      /DataLoader worker \(pid\(s\) [\d, ]+\) exited unexpectedly/i,
+      /\bSIGKILL\b.{0,40}signal 9/i,
+    ],
+    example: 'Process finished with exit code 137 (interrupted by signal 9: SIGKILL)',
+  },
+];
+
+export const GPU_MEMORY_RULES: readonly Rule[] = [
+  {
+    label: 'gpu_oom',
+    patterns: [
+      /CUDA(?: error| runtime error)?(?: \(2\))?\s?:? ?out of memory/i,
+      /CUDA_ERROR_OUT_OF_MEMORY/i,
+      /cudaErrorMemoryAllocation/i,
+      /cuda runtime error \(2\)/i,
+      /torch\.(?:cuda\.)?OutOfMemoryError/i,
+      /CUDA driver error: out of memory/i,
+      /HIP out of memory/i,
+      /MPS backend out of memory/i,
+      /OutOfMemoryError: CUDA/i,
+    ],
+    unless: /retry|skipping batch/i,
+    example: 'RuntimeError: CUDA out of memory. Tried to allocate 2.87 GiB (GPU 0; 14.76 GiB total capacity;',
+  },
+  {
+    label: 'gpu_oom',
+    patterns: [
+      /CUBLAS_STATUS_ALLOC_FAILED/i,
+      /CUDNN_STATUS_ALLOC_FAILED/i,
+      /CUSOLVER_STATUS_ALLOC_FAILED/i,
+      /CUFFT_ALLOC_FAILED/i,
+      /CURAND_STATUS_ALLOCATION_FAILED/i,
+      /std::bad_alloc: (?:CUDA|out_of_memory: CUDA)/i,
+      /cupy\S*OutOfMemoryError/i,
+      /thrust::system::detail::bad_alloc/i,
+      /rmm::out_of_memory/i,
+      /Unable to find a valid cuDNN algorithm/i,
+      /GPU(?: device)? ran out of memory/i,
+      /not enough (?:GPU|device|CUDA) memory/i,
+    ],
+    unless: /caller indicates/,
+    example: 'RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`',
+  },
+  {
+    label: 'gpu_oom',
+    patterns: [
+      /OOM when allocating tensor/i,
+      /Resource ?exhausted:? ?(?:\S+ ){0,4}?(?:Out of memory|OOM|Failed to allocate request)/i,
+      /RESOURCE_EXHAUSTED: (?:Out of memory|Failed to allocate|.{0,200}(?:memory|allocat))/i,
+      /Out of memory (?:while trying to allocate|allocating) \d/i,
+      /Failed to allocate request for [\d.]+ ?[KMGT]?i?B/i,
+      /Allocator \(GPU_\d+_bfc\) ran out of memory/i,
+      /failed to allocate [\d.]+\S* .{0,20}from device/i,
+      /Ran out of memory in memory space (?:hbm|vmem)/i,
+      /Attempting to reserve [\d.]+[KMG] at the bottom of memory/i,
+      /Not enough memory on device/i,
+      /Memory allocation error on worker/i,
+    ],
+    unless: /device:CPU|caller indicates/,
+    example: 'ResourceExhaustedError: OOM when allocating tensor with shape[64,2016,9,9] and type float on GPU_0_bfc',
+  },
+];
+
+/** std::bad_alloc names no device: after the rules that do. */
+export const OTHER_MEMORY_RULES: readonly Rule[] = [
+  {
+    label: 'host_oom',
+    patterns: [/\bstd::bad_alloc\b/i, /\bbad allocation\b/i, /\bout of memory\b(?! (?:issue|error handling))/i],
+    unless: /retry|OOM retries|not a failure/i,
+    example: "terminate called after throwing an instance of 'std::bad_alloc'",
+  },
+];

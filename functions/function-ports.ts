@@ -2,6 +2,7 @@ import type { VmIdentityVerifier } from '#shared/api/verify-vm-identity.ts';
 import type { Timeouts } from '#shared/domain/timeouts.ts';
 import type { Logger } from '#shared/observability/logger.ts';
 import type { CapacityHistory } from '#shared/ports/capacity-history.ts';
+import type { ChangeFeed } from '#shared/ports/change-feed.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { JobStore } from '#shared/ports/job-store.ts';
 import type { LogStore } from '#shared/ports/log-store.ts';
@@ -26,6 +27,7 @@ export type FunctionPorts = {
   readonly objects: ObjectStore;
   readonly logs: LogStore;
   readonly page: PageAssets;
+  readonly changes?: ChangeFeed | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly timeouts: Timeouts;

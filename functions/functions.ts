@@ -55,7 +55,7 @@ export const FUNCTIONS = {
     trigger: 'HTTP',
     settings: [...EVENTS, 'VM_SERVICE_ACCOUNT', 'HEARTBEAT_AUDIENCE', 'IDENTITY_CERTS_URL'],
   },
-  api: { trigger: 'HTTP', settings: [...EVENTS, 'STORAGE_EMULATOR_HOST', 'LOGGING_ENDPOINT'] },
+  api: { trigger: 'HTTP', settings: [...INTAKE, 'LOGGING_ENDPOINT'] },
 } as const satisfies Readonly<Record<string, FunctionRow>>;
 
 export type FunctionName = keyof typeof FUNCTIONS;

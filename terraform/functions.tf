@@ -87,7 +87,10 @@ locals {
       ingress     = var.api_access.ingress
       cpu         = "1"
       concurrency = 20
-      settings    = local.store_settings
+      # Parts of uploads have up to 8 MiB, and packages are validated as on-upload does.
+      memory_mib      = 512
+      timeout_seconds = 300
+      settings        = local.intake_settings
     }
   }
 

@@ -15,7 +15,7 @@ locals {
     report          = { database = "read", uploads = ["list", "report"] }
     on-dead-letter  = { database = "write", uploads = ["list", "report"], publishes = local.stages }
     heartbeat       = { database = "write", publishes = local.stages }
-    api             = { database = "write", jobs = ["read"], publishes = local.stages, project = ["log_reader"] }
+    api             = { database = "write", uploads = ["read"], jobs = ["read", "create"], publishes = local.stages, project = ["log_reader"] }
     vm              = { uploads = ["get"], jobs = ["write"], cache = ["read", "create"], secrets = "read", project = ["roles/logging.logWriter"] }
     push            = {}
     build           = { sources = ["get"], archives = "read", project = ["roles/logging.logWriter"] }

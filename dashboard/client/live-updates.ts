@@ -94,7 +94,7 @@ function followChanges(environment: LiveEnvironment, { status, publish }: Target
       // What changed before the connection was open has no event.
       publish('ALL');
     });
-    source.addEventListener('change', (event) => publish(new Set(readJobIds(event.data))));
+    source.addEventListener('change', (event) => publish(readChanges(event.data)));
     source.addEventListener('error', () => {
       // An API without events answers 404, after which the source is closed; an unreachable API leaves it CONNECTING.
       const isRejected = source.readyState === source.CLOSED;
@@ -112,11 +112,11 @@ function followChanges(environment: LiveEnvironment, { status, publish }: Target
   return () => stop();
 }
 
-function readJobIds(data: unknown): readonly string[] {
+function readChanges(data: unknown): Changes {
   try {
-    const ids: unknown = JSON.parse(String(data)).jobIds;
-    return Array.isArray(ids) ? ids.filter((id) => typeof id === 'string') : [];
+    const { jobIds, isEverything } = JSON.parse(String(data));
+    return isEverything === true ? 'ALL' : new Set<string>(jobIds);
   } catch {
-    return [];
+    return 'ALL';
   }
 }

@@ -1,5 +1,6 @@
 import type { FunctionPorts } from '#functions/function-ports.ts';
 import { EVENT_FUNCTION_NAMES, topicOf } from '#functions/functions.ts';
+import { startDeletingStagedUploads } from '#infra/embedded/cloud-storage/delete-staged-uploads.ts';
 import { startCacheTrimming } from '#infra/embedded/cloud-storage/trim-cache.ts';
 import { type Endpoints, writeEndpoints } from '#infra/embedded/data-dir/endpoints.ts';
 import type { ServerPorts } from '#infra/embedded/data-dir/server-ports.ts';
@@ -66,6 +67,8 @@ async function startOnce(options: EmbeddedCloudOptions, resources: AsyncDisposab
   const limits = { bucket: ports.cacheBucket, bytesMax: config.cacheBytesMax, ageMsMax: CACHE_AGE_MS_MAX };
   const trimming = startCacheTrimming(ports.objects, limits, logger);
   resources.defer(() => trimming.stop());
+  const deleting = startDeletingStagedUploads(ports.objects, ports.jobsBucket, logger);
+  resources.defer(() => deleting.stop());
   const endpoints = endpointsOf(ports, serverPorts);
   await writeEndpoints(options.dataDir, endpoints);
   return endpoints;

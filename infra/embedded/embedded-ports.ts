@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { getRequestListener } from '@hono/node-server';
 import { createLocalJWKSet } from 'jose';
 import type { FunctionPorts } from '#functions/function-ports.ts';
+import { createChangeFeed, publishLogs, publishWrites } from '#infra/embedded/change-feed.ts';
 import { type FileLogStore, openFileLogStore } from '#infra/embedded/cloud-logging/file-log-store.ts';
 import { finalizeNotificationOf } from '#infra/embedded/cloud-storage/notification.ts';
 import { createCloudStorageServer } from '#infra/embedded/cloud-storage/server.ts';
@@ -85,7 +86,8 @@ export async function openEmbeddedPorts(options: Options): Promise<EmbeddedPorts
   objects.createBucket(uploadBucket);
   objects.createBucket(jobsBucket);
   objects.createBucket(cacheBucket);
-  const logs = openFileLogStore(join(dataDir, 'logs'));
+  const changes = createChangeFeed();
+  const logs = publishLogs(openFileLogStore(join(dataDir, 'logs')), changes);
   const secrets = openSqliteSecretStore(database, clock);
   const serviceAccountEmail = `dropforge-vm@${projectId}.iam.gserviceaccount.com`;
   const identity = await openVmIdentityIssuer({ database, clock, projectId, serviceAccountEmail });
@@ -94,9 +96,14 @@ export async function openEmbeddedPorts(options: Options): Promise<EmbeddedPorts
   const outages = openZoneOutages(database);
   const heartbeatAudience = `http://${HOST}:${serverPorts.heartbeat}/heartbeat`;
   const functions: FunctionPorts = {
-    jobs: openSqliteJobStore(database),
-    replicas: openSqliteReplicaStore(database),
-    tunings: openSqliteTuningStore(database),
+    ...publishWrites(
+      {
+        jobs: openSqliteJobStore(database),
+        replicas: openSqliteReplicaStore(database),
+        tunings: openSqliteTuningStore(database),
+      },
+      changes,
+    ),
     curves: openSqliteCurveStore(database),
     capacity: openSqliteCapacityHistory(database),
     bus: queue,
@@ -104,6 +111,7 @@ export async function openEmbeddedPorts(options: Options): Promise<EmbeddedPorts
     objects,
     logs,
     page: createBuiltPageAssets(),
+    changes,
     clock,
     logger,
     timeouts: timeoutsOf(config),

@@ -1,31 +1,31 @@
 import { Hono } from 'hono';
 import { HTTPException } from 'hono/http-exception';
+import { routeChanges } from '#shared/api/change-routes.ts';
 import { routeDefinition } from '#shared/api/definition-routes.ts';
 import { routeFiles } from '#shared/api/file-routes.ts';
+import { routeLists } from '#shared/api/list-routes.ts';
 import { routePage } from '#shared/api/page-routes.ts';
 import { rejectForeignPages } from '#shared/api/reject-foreign-pages.ts';
 import { errorBody, errorResponse, readCount, readJobId, readRequested } from '#shared/api/request.ts';
 import { addResponseHeaders } from '#shared/api/response-headers.ts';
-import type { Clock } from '#shared/ports/clock.ts';
+import { routeSubmissions, type SubmissionPorts } from '#shared/api/submission-routes.ts';
+import type { ChangeFeed } from '#shared/ports/change-feed.ts';
 import { type LogStore, LogsBusyError } from '#shared/ports/log-store.ts';
-import type { ObjectStore } from '#shared/ports/object-store.ts';
 import type { PageAssets } from '#shared/ports/page-assets.ts';
+import type { CurveStore } from '#shared/ports/tuning-store.ts';
 import { readableOf } from '#shared/ports/unreadable-records.ts';
 import type { Tuning } from '#shared/tuning/tuning.ts';
-import { type CancelPorts, cancelJob } from '#shared/use-cases/intake/cancel-job.ts';
-import { listSubmitted } from '#shared/use-cases/reports/list-submitted.ts';
-import { readTrialViews, type ViewPorts, viewListed, viewSubmitted } from '#shared/use-cases/reports/view-submitted.ts';
+import { cancelJob } from '#shared/use-cases/intake/cancel-job.ts';
+import { readTrialViews, viewSubmitted } from '#shared/use-cases/reports/view-submitted.ts';
 
-export type ApiPorts = CancelPorts &
-  ViewPorts & {
-    readonly logs: LogStore;
-    readonly objects: ObjectStore;
-    readonly clock: Clock;
-    readonly page: PageAssets;
-  };
+export type ApiPorts = SubmissionPorts & {
+  readonly curves: CurveStore;
+  readonly logs: LogStore;
+  readonly page: PageAssets;
+  /** Set if the API runs in one process with everything else. */
+  readonly changes?: ChangeFeed | undefined;
+};
 
-const JOBS_PER_PAGE_MAX = 100;
-const JOBS_PER_PAGE_DEFAULT = 20;
 const TRIALS_PER_PAGE_MAX = 500;
 const LOG_ENTRIES_PER_PAGE_MAX = 1_000;
 
@@ -38,17 +38,10 @@ export function createApiApp(ports: ApiPorts): Hono {
   addResponseHeaders(app);
   rejectForeignPages(app);
   routePage(app, ports.page);
+  routeSubmissions(app, ports);
 
-  app.get('/v1/jobs', async (context) => {
-    const countMax = readCount(context.req.query('pageSize'), JOBS_PER_PAGE_DEFAULT, JOBS_PER_PAGE_MAX);
-    const after = readPageToken(context.req.query('pageToken'));
-    const { items, next } = await listSubmitted(ports, { countMax, ...(after === undefined ? {} : { after }) });
-    const now = ports.clock.now();
-    return context.json({
-      jobs: await Promise.all(items.map((item) => viewListed(ports, item, now))),
-      ...(next === null ? {} : { nextPageToken: `${next.createdAt}.${next.jobId}` }),
-    });
-  });
+  routeLists(app, ports);
+  routeChanges(app, ports.changes);
 
   app.get('/v1/jobs/:jobId', async (context) => context.json(await readView(ports, context.req.param('jobId'))));
 
@@ -135,16 +128,4 @@ function readTrialId(given: string, what: string): number {
     throw errorResponse(400, `${given} is not a valid ${what}.`, 'A trial id is a number, such as 1.');
   }
   return Number(given);
-}
-
-/** Parses the `nextPageToken` of the previous page, which names its last job. */
-function readPageToken(given: string | undefined) {
-  if (given === undefined) {
-    return undefined;
-  }
-  const [, createdAt, jobId] = /^(\d{1,15})\.(\w+)$/.exec(given) ?? [];
-  if (createdAt === undefined || jobId === undefined) {
-    throw errorResponse(400, `${given} is not a valid page token.`, 'Pass the nextPageToken of the previous response.');
-  }
-  return { createdAt: Number(createdAt), jobId };
 }

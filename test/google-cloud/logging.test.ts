@@ -18,6 +18,7 @@ import { createApiApp } from '#shared/api/api-app.ts';
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
 import type { LogEntry } from '#shared/ports/log-store.ts';
 import { describeLogStoreContract, type LogStoreUnderTest } from '../contract/log-store.contract.ts';
+import { exampleIntake } from '../support/api/example-intake.ts';
 import { noObjects } from '../support/api/no-objects.ts';
 
 const PROJECT_ID = 'dropforge-local';
@@ -45,6 +46,7 @@ it('reports an exceeded quota with the time to retry after, without retrying its
     bus: { publish: async () => 'id' },
     clock: { now: Date.now },
     page: { find: async () => undefined },
+    intake: exampleIntake,
     timeouts: TIMEOUTS,
     objects: noObjects,
     logs: createCloudLogStore({

@@ -7,6 +7,7 @@ import { openSqliteTuningStore } from '#infra/embedded/job-state/tuning-store.ts
 import { type ApiPorts, createApiApp } from '#shared/api/api-app.ts';
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
 import { jobViewSchema } from '#shared/protocol/report.ts';
+import { exampleIntake } from '../support/api/example-intake.ts';
 import { noObjects } from '../support/api/no-objects.ts';
 import { jobAfter, queuedJob } from '../support/domain/example-job.ts';
 import {
@@ -42,6 +43,7 @@ beforeEach(async () => {
     objects: noObjects,
     clock: { now: () => 100_000 },
     page: { find: async () => undefined },
+    intake: exampleIntake,
     logs: {
       write: async () => undefined,
       read: async () => ({ entries: [], cursor: '' }),

@@ -1,10 +1,8 @@
 import { join } from 'node:path';
 import { createApi } from '#functions/api.ts';
 import { createCloudLogStore } from '#infra/google-cloud/cloud-logging/cloud-log-store.ts';
-import { openStorage } from '#infra/google-cloud/cloud-storage/open-storage.ts';
-import { createStorageObjectStore } from '#infra/google-cloud/cloud-storage/storage-object-store.ts';
 import { authFor } from '#infra/google-cloud/compose/client-options.ts';
-import { connectEvents } from '#infra/google-cloud/compose/connect-events.ts';
+import { connectIntake } from '#infra/google-cloud/compose/connect-intake.ts';
 import { startFunction } from '#infra/google-cloud/entrypoints/start-function.ts';
 import { openArchivedPage } from '#infra/page/page-files.ts';
 
@@ -17,7 +15,6 @@ startFunction('api', ({ settings }) => {
   const { PROJECT_ID: projectId, LOGGING_ENDPOINT } = settings;
   const url = (LOGGING_ENDPOINT ?? LOGGING_URL).replace(/\/$/, '');
   const logs = createCloudLogStore({ projectId, url, auth: authFor(LOGGING_ENDPOINT) });
-  const objects = createStorageObjectStore(openStorage({ projectId }));
   const page = openArchivedPage(join(import.meta.dirname, PAGE_DIRECTORY));
-  return createApi({ ...connectEvents(settings), logs, objects, page });
+  return createApi({ ...connectIntake(settings), logs, page });
 });

@@ -119,7 +119,7 @@ async function classifyPackage(objects: ObjectStore, upload: ObjectInfo): Promis
  * YAML and JSON files are also uploaded with packages and directories. A job file is called job.yaml or job.json,
  * requests training, or would if it could be parsed.
  */
-function isJobFile(text: Uint8Array, name: string): boolean {
+export function isJobFile(text: Uint8Array, name: string): boolean {
   if (CANONICAL_JOB_FILE_NAME.test(name)) {
     return true;
   }

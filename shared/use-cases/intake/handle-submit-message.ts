@@ -2,8 +2,9 @@ import type { TimestampMs } from '#shared/domain/job.ts';
 import type { ObjectName } from '#shared/ports/object-store.ts';
 import { toGsUri } from '#shared/protocol/gs-uri.ts';
 import { REPORT_SUFFIX } from '#shared/protocol/report.ts';
+import type { SubmitOutcome } from '#shared/use-cases/intake/check-submission.ts';
 import { reportSubmission } from '#shared/use-cases/intake/report-submission.ts';
-import { type SubmitOutcome, type SubmitPorts, submitJob } from '#shared/use-cases/intake/submit-job.ts';
+import { type SubmitPorts, submitJob } from '#shared/use-cases/intake/submit-job.ts';
 import { readSubmitted } from '#shared/use-cases/reports/read-submitted.ts';
 import { updateReport } from '#shared/use-cases/reports/update-report.ts';
 

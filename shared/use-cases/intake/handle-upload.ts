@@ -2,6 +2,7 @@ import type { TimestampMs } from '#shared/domain/job.ts';
 import type { ObjectInfo } from '#shared/ports/object-store.ts';
 import { toGsUri } from '#shared/protocol/gs-uri.ts';
 import { REPORT_SUFFIX } from '#shared/protocol/report.ts';
+import type { Submission, SubmitOutcome } from '#shared/use-cases/intake/check-submission.ts';
 import {
   classifyUpload,
   fileNameOf,
@@ -10,12 +11,7 @@ import {
   type UploadedJobFile,
 } from '#shared/use-cases/intake/classify-upload.ts';
 import { reportSubmission } from '#shared/use-cases/intake/report-submission.ts';
-import {
-  type Submission,
-  type SubmitOutcome,
-  type SubmitPorts,
-  submitJob,
-} from '#shared/use-cases/intake/submit-job.ts';
+import { type SubmitPorts, submitJob } from '#shared/use-cases/intake/submit-job.ts';
 
 /**
  * Handles an object that was finalized in the upload bucket: classifies it, submits the job files that it brings or

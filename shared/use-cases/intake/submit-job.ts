@@ -1,162 +1,26 @@
-import type { JobSource, TimestampMs } from '#shared/domain/job.ts';
-import type { JobSpec } from '#shared/domain/job-spec.ts';
-import type { Study } from '#shared/domain/study.ts';
-import { type Dialect, fieldPath } from '#shared/job-file/draft/job-draft.ts';
-import type { StudyDraft } from '#shared/job-file/draft/study-draft.ts';
-import { inFileOrder, locationOf } from '#shared/job-file/parser/findings.ts';
-import { readJobFile } from '#shared/job-file/read-job-file.ts';
-import { checkJob } from '#shared/job-file/validation/check-job.ts';
-import type { JobContext } from '#shared/job-file/validation/job-context.ts';
-import type { PackageReport } from '#shared/package/inspect-package.ts';
-import type { ObjectStore } from '#shared/ports/object-store.ts';
-import type { Problem } from '#shared/protocol/report.ts';
+import { type AcceptPorts, acceptJob, acceptTuning } from '#shared/use-cases/intake/accept-submission.ts';
 import {
-  type Accepted,
-  type AcceptPorts,
-  acceptJob,
-  acceptTuning,
-} from '#shared/use-cases/intake/accept-submission.ts';
-import {
-  checkJobDir,
-  checkRuntime,
-  checkVmCount,
-  checkZones,
-  limitParallelTrials,
-} from '#shared/use-cases/intake/check-deployment.ts';
-import { checkPackages, type InspectedPackage, lintJobPackages } from '#shared/use-cases/intake/check-packages.ts';
-import { checkResumedTuning, type ResumedStudy } from '#shared/use-cases/intake/check-resumed-tuning.ts';
-import { type IntakeSettings, usesZone } from '#shared/use-cases/intake/intake-settings.ts';
-import { digestOf } from '#shared/use-cases/intake/new-job.ts';
+  type CheckPorts,
+  checkSubmission,
+  type Submission,
+  type SubmitOutcome,
+} from '#shared/use-cases/intake/check-submission.ts';
 
-export type SubmitPorts = AcceptPorts & { readonly objects: ObjectStore; readonly intake: IntakeSettings };
-
-/** A job file, from an upload or a message. */
-export type Submission = {
-  readonly text: Uint8Array;
-  /** For messages to the user: `job.yaml`. */
-  readonly fileName: string;
-  /** Base of relative package paths: `gs://bucket/folder/`. */
-  readonly packageBase: string;
-  /** The package that contains the job file; installed if the file names no packages. */
-  readonly enclosingPackage: InspectedPackage | null;
-  /** The job id if the file sets none. */
-  readonly fallbackJobId: string;
-  readonly source: Omit<JobSource, 'digest'>;
-  readonly now: TimestampMs;
-};
-
-/** WAITING: a package that the job file names, or the job file itself, has not been uploaded yet. */
-export type SubmitOutcome =
-  | { readonly verdict: 'ACCEPTED'; readonly jobId: string }
-  | {
-      readonly verdict: 'REFUSED' | 'WAITING';
-      readonly jobId: string | null;
-      readonly problems: readonly Problem[];
-      readonly warnings: readonly Problem[];
-    };
+export type SubmitPorts = AcceptPorts & CheckPorts;
 
 /**
  * Validates a submission and creates its job or tuning: specification, packages, then one commit of it and its outbox
  * entries. A repeated submission finds the existing job; a different one with the same job id is rejected.
  */
 export async function submitJob(ports: SubmitPorts, submission: Submission): Promise<SubmitOutcome> {
-  const reading = readJobFile(submission.text, { fileName: submission.fileName });
-  const { draft } = reading;
-  const checked = draft && checkJob(draft, jobContextOf(ports.intake, submission));
-  // The check repeats the findings of the reading.
-  const { warnings, unsupported } = checked ?? reading;
-  const problems = inFileOrder([...(checked ?? reading).problems, ...unsupported]);
-  const spec = checked?.spec ?? null;
-  if (draft === null || spec?.program.kind !== 'PYTHON' || checked === null || problems.length > 0) {
-    return { verdict: 'REFUSED', jobId: draft?.jobId?.value ?? null, problems, warnings };
+  const checked = await checkSubmission(ports, submission);
+  if ('outcome' in checked) {
+    return checked.outcome;
   }
-  const { dialect } = draft;
-  const { jobId, program } = spec;
-  const zones = checked.zones.filter((zone) => usesZone(ports.intake, zone));
-  const packages = await checkPackages(ports, program, submission.enclosingPackage);
-  const runtime = checkRuntime({ ...spec, dialect }, ports.intake);
-  const lint = lintJobPackages(spec, { program, packages: packages.reports }, ports.intake);
-  const resumed = spec.study && (await checkTuning(ports, { ...spec, study: spec.study }, draft.study));
-  const found = {
-    problems: [
-      ...packages.problems,
-      ...lint.problems,
-      ...(await checkJobDir(ports.objects, spec, dialect)),
-      ...checkZones(zones, spec, dialect),
-      ...checkVmCount(spec, ports.intake),
-      ...runtime.problems,
-      ...(resumed?.problems ?? []),
-    ],
-    warnings: [...warnings, ...runtime.warnings, ...packages.warnings, ...lint.warnings, ...(resumed?.warnings ?? [])],
-  };
-  if (found.problems.length > 0) {
-    return { verdict: 'REFUSED', jobId, ...found };
-  }
-  if (packages.missingUris.length > 0) {
-    const missing = packages.missingUris.map((uri) => missingPackage(uri, dialect));
-    return { verdict: 'WAITING', jobId, problems: missing, warnings: found.warnings };
-  }
-  const source = { ...submission.source, digest: digestOf(submission.text, packages.packages) };
-  const passesJobDir = spec.passesJobDir && (draft.jobDir !== undefined || packages.reports.some(mayTakeJobDir));
-  const accepted: Accepted = {
-    spec: { ...spec, passesJobDir },
-    source,
-    zones,
-    packages: packages.packages,
-    warnings: found.warnings,
-    now: submission.now,
-  };
+  const { accepted, resumed } = checked;
+  const { jobId } = accepted.spec;
   const outcome = resumed === null ? await acceptJob(ports, accepted) : await acceptTuning(ports, accepted, resumed);
   return outcome === 'ACCEPTED'
     ? { verdict: 'ACCEPTED', jobId }
-    : { verdict: 'REFUSED', jobId, problems: [outcome], warnings: found.warnings };
-}
-
-/** The study with its earlier tunings, and with as many parallel trials as this deployment can run. */
-async function checkTuning(
-  ports: SubmitPorts,
-  spec: JobSpec & { readonly study: Study },
-  draft: StudyDraft | undefined,
-): Promise<ResumedStudy> {
-  const resumed = await checkResumedTuning(ports, spec.study, draft);
-  const { study, warnings } = limitParallelTrials(resumed.study, spec, ports.intake);
-  const location = draft?.parallelTrials === undefined ? {} : locationOf(draft.parallelTrials);
-  return {
-    ...resumed,
-    study,
-    warnings: [...resumed.warnings, ...warnings.map((warning) => ({ ...warning, ...location }))],
-  };
-}
-
-/**
- * AI Platform passes `--job-dir` only if the job sets it. Here every job has a job directory, but a program that does not
- * know the argument would reject it. A program that was not scanned completely may know it.
- */
-function mayTakeJobDir({ evidence }: PackageReport): boolean {
-  return evidence.mentionsJobDir || !evidence.isComplete;
-}
-
-function jobContextOf(intake: IntakeSettings, submission: Submission): JobContext {
-  const { packageBase, enclosingPackage, fallbackJobId } = submission;
-  return {
-    defaults: {
-      region: intake.regionDefault,
-      runtimeVersion: intake.runtimeVersionDefault,
-      jobDirBase: `gs://${intake.jobsBucket}`,
-      jobId: fallbackJobId,
-      ...(enclosingPackage === null ? {} : { packageUris: [enclosingPackage.uri] }),
-    },
-    packageBase,
-    uploadBucket: intake.uploadBucket,
-  };
-}
-
-function missingPackage(uri: string, dialect: Dialect): Problem {
-  return {
-    code: 'PACKAGE_MISSING',
-    message: `Package ${uri} does not exist.`,
-    remedy:
-      'Upload it. If it is in the folder of its job file, the job then starts; otherwise upload the job file again.',
-    path: fieldPath(dialect, 'packageUris'),
-  };
+    : { verdict: 'REFUSED', jobId, problems: [outcome], warnings: accepted.warnings };
 }

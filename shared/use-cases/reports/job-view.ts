@@ -39,7 +39,7 @@ export function viewJob(job: Job, replicas: readonly Replica[], now: TimestampMs
   };
 }
 
-export function viewMachines({ replicaGroups }: JobSpec): JobView['machines'] {
+export function viewMachines({ replicaGroups }: Pick<JobSpec, 'replicaGroups'>): JobView['machines'] {
   return replicaGroups.map(({ role, count, machineType, accelerator }) => ({
     role,
     count,

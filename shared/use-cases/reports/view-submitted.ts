@@ -40,11 +40,27 @@ async function readTuningView(ports: ViewPorts, tuning: Tuning, now: TimestampMs
   return viewTuning(tuning, { best, recommended, jobs: jobs.filter((job) => job !== undefined), now });
 }
 
-/** A job or a tuning as an entry of a list: without replicas, and without the jobs of running trials. */
-export async function viewListed(ports: ViewPorts, submitted: Submitted, now: TimestampMs): Promise<JobView> {
-  return 'tuningId' in submitted
-    ? viewTuning(submitted, { best: await readBest(ports, submitted, now), jobs: [], now })
-    : viewJob(submitted, [], now);
+/** A job of a list with more VMs is listed without its replicas. */
+const LISTED_REPLICAS_MAX = 16;
+
+export type ListOptions = {
+  readonly now: TimestampMs;
+  /** Whether to read the replicas of jobs, with their progress. */
+  readonly hasProgress: boolean;
+};
+
+/** A job or a tuning as an entry of a list: without the jobs of running trials, and by default without replicas. */
+export async function viewListed(
+  ports: ViewPorts,
+  submitted: Submitted,
+  { now, hasProgress }: ListOptions,
+): Promise<JobView> {
+  if ('tuningId' in submitted) {
+    return viewTuning(submitted, { best: await readBest(ports, submitted, now), jobs: [], now });
+  }
+  const replicaCount = submitted.spec.replicaGroups.reduce((sum, { count }) => sum + count, 0);
+  const isRead = hasProgress && replicaCount <= LISTED_REPLICAS_MAX;
+  return viewJob(submitted, isRead ? await ports.replicas.listByJob(submitted.jobId) : [], now);
 }
 
 async function readBest(

@@ -74,6 +74,21 @@ resource "google_storage_bucket" "this" {
     }
   }
 
+  # Uploads through the API that were not started: shared/use-cases/submission/staged-upload.ts, STAGING_FOLDER.
+  dynamic "lifecycle_rule" {
+    for_each = each.key == "jobs" ? ["_uploads/"] : []
+    content {
+      action {
+        type = "Delete"
+      }
+      condition {
+        age            = 2
+        matches_prefix = [lifecycle_rule.value]
+        with_state     = "ANY"
+      }
+    }
+  }
+
   lifecycle_rule {
     action {
       type = "AbortIncompleteMultipartUpload"

@@ -1,0 +1,97 @@
+import { type JobState, stateOf } from '#shared/domain/job.ts';
+import type { JobStore } from '#shared/ports/job-store.ts';
+import type { TuningStore } from '#shared/ports/tuning-store.ts';
+import { stateOfTuning } from '#shared/tuning/tuning.ts';
+import { listSubmitted, type PagePosition, type SubmittedPage } from '#shared/use-cases/reports/list-submitted.ts';
+import type { Submitted } from '#shared/use-cases/reports/read-submitted.ts';
+
+/** Conditions that a listed job must all satisfy. */
+export type SubmittedFilter = {
+  /** Any of these; empty for any state. */
+  readonly states: readonly JobState[];
+  /** Part of the id, of a label or of a machine type, without regard to case; empty for any. */
+  readonly text: string;
+  /** `key` or `key:value`; all of them. */
+  readonly labels: readonly string[];
+};
+
+export type SearchedPage = SubmittedPage & {
+  /** Jobs that were read for this page, those that were left out included. */
+  readonly readCount: number;
+};
+
+/** One request reads at most this many jobs; a search of more continues with the next page. */
+const READ_MAX = 1_000;
+const READ_PAGE = 200;
+
+/**
+ * A page of the jobs that satisfy the filter, newest first. It may have fewer than `countMax` jobs, or none, and still
+ * be followed by another one: a request reads at most READ_MAX jobs.
+ */
+export async function searchSubmitted(
+  stores: { readonly jobs: JobStore; readonly tunings: TuningStore },
+  page: { readonly countMax: number; readonly after?: PagePosition },
+  filter: SubmittedFilter,
+): Promise<SearchedPage> {
+  if (isEverything(filter)) {
+    const found = await listSubmitted(stores, page);
+    return { ...found, readCount: found.items.length };
+  }
+  const matches = createMatcher(filter);
+  const items: Submitted[] = [];
+  let after = page.after;
+  let readCount = 0;
+  while (readCount < READ_MAX) {
+    const read = await listSubmitted(stores, { countMax: READ_PAGE, ...(after === undefined ? {} : { after }) });
+    readCount += read.items.length;
+    for (const item of read.items) {
+      if (matches(item)) {
+        items.push(item);
+      }
+      if (items.length === page.countMax) {
+        return { items, next: positionOf(item), readCount };
+      }
+    }
+    if (read.next === null) {
+      return { items, next: null, readCount };
+    }
+    after = read.next;
+  }
+  return { items, next: after ?? null, readCount };
+}
+
+function isEverything({ states, text, labels }: SubmittedFilter): boolean {
+  return states.length === 0 && text === '' && labels.length === 0;
+}
+
+function createMatcher({ states, text, labels }: SubmittedFilter): (item: Submitted) => boolean {
+  const searched = text.toLowerCase();
+  return (item) => {
+    const state = 'tuningId' in item ? stateOfTuning(item) : stateOf(item);
+    return (
+      (states.length === 0 || states.includes(state)) &&
+      labels.every((label) => hasLabel(item, label)) &&
+      (searched === '' || textsOf(item).some((one) => one.toLowerCase().includes(searched)))
+    );
+  };
+}
+
+function hasLabel({ spec }: Submitted, label: string): boolean {
+  const [key = '', ...value] = label.split(':');
+  return Object.hasOwn(spec.labels, key) && (value.length === 0 || spec.labels[key] === value.join(':'));
+}
+
+function textsOf(item: Submitted): readonly string[] {
+  const { labels, replicaGroups } = item.spec;
+  const machines = replicaGroups.flatMap(({ machineType, accelerator }) => [machineType, accelerator?.type ?? '']);
+  return [
+    'tuningId' in item ? item.tuningId : item.jobId,
+    ...Object.values(labels),
+    ...Object.keys(labels),
+    ...machines,
+  ];
+}
+
+function positionOf(item: Submitted): PagePosition {
+  return { createdAt: item.createdAt, jobId: 'tuningId' in item ? item.tuningId : item.jobId };
+}

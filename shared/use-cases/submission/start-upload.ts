@@ -1,0 +1,37 @@
+import type { TimestampMs } from '#shared/domain/job.ts';
+import type { StartUpload } from '#shared/protocol/submission.ts';
+import type { SubmitOutcome } from '#shared/use-cases/intake/check-submission.ts';
+import { type SubmitPorts, submitJob } from '#shared/use-cases/intake/submit-job.ts';
+import { readPackage } from '#shared/use-cases/submission/read-package.ts';
+import { assemblePackage, keepPackage } from '#shared/use-cases/submission/staged-upload.ts';
+import { digestOf, reportUriOf } from '#shared/use-cases/submission/submit-job-file.ts';
+import { submissionOf } from '#shared/use-cases/submission/validate-upload.ts';
+
+/**
+ * Starts the job of an uploaded package under the job id that the client chose. Repeating it finds the same job.
+ * Undefined if a part of the upload is missing.
+ */
+export async function startUpload(
+  ports: SubmitPorts,
+  given: StartUpload & { readonly uploadId: string },
+  now: TimestampMs,
+): Promise<SubmitOutcome | undefined> {
+  const staged = await assemblePackage(ports, given);
+  if (staged === undefined) {
+    return undefined;
+  }
+  const info = await keepPackage(ports, staged, given);
+  const found = await readPackage(ports.objects, info, given.jobFile);
+  const submission = submissionOf(found, { info, given, now });
+  if (submission === null) {
+    const { problems, warnings } = found.report;
+    return { verdict: 'REFUSED', jobId: given.jobId, problems, warnings };
+  }
+  const source = {
+    uri: submission.source.uri,
+    // The same package with another job file is another submission.
+    deliveryId: `${info.generation}/${digestOf(submission.text)}`,
+    reportUri: reportUriOf(ports.intake, given.jobId),
+  };
+  return submitJob(ports, { ...submission, source });
+}

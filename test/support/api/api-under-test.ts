@@ -1,0 +1,68 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createChangeFeed } from '#infra/embedded/change-feed.ts';
+import { openDirectoryObjectStore } from '#infra/embedded/cloud-storage/store/directory-object-store.ts';
+import { openDatabase } from '#infra/embedded/data-dir/database.ts';
+import { openSqliteCurveStore } from '#infra/embedded/job-state/curve-store.ts';
+import { openSqliteJobStore } from '#infra/embedded/job-state/job-store.ts';
+import { openSqliteReplicaStore } from '#infra/embedded/job-state/replica-store.ts';
+import { openSqliteTuningStore } from '#infra/embedded/job-state/tuning-store.ts';
+import { type ApiPorts, createApiApp } from '#shared/api/api-app.ts';
+import { TIMEOUTS } from '#shared/domain/timeouts.ts';
+import { exampleIntake } from './example-intake.ts';
+
+/** The API on the embedded cloud's stores, in a temporary directory. */
+export async function openApiUnderTest(overrides: Partial<ApiPorts> = {}) {
+  const directory = await mkdtemp(join(tmpdir(), 'dropforge-api-'));
+  const database = openDatabase(join(directory, 'state.db'));
+  const objects = openDirectoryObjectStore({
+    database,
+    directory: join(directory, 'objects'),
+    clock: Date,
+    onFinalized: () => {},
+  });
+  objects.createBucket('uploads');
+  objects.createBucket('jobs');
+  const changes = createChangeFeed();
+  const published: string[] = [];
+  const ports: ApiPorts = {
+    jobs: openSqliteJobStore(database),
+    replicas: openSqliteReplicaStore(database),
+    tunings: openSqliteTuningStore(database),
+    curves: openSqliteCurveStore(database),
+    bus: {
+      publish: async (topic) => {
+        published.push(topic);
+        return 'id';
+      },
+    },
+    timeouts: TIMEOUTS,
+    objects,
+    intake: exampleIntake,
+    clock: { now: () => 100_000 },
+    page: { find: async () => undefined },
+    logs: { read: async () => ({ entries: [], cursor: '' }) },
+    changes,
+    ...overrides,
+  };
+  const app = createApiApp(ports);
+  return {
+    ports,
+    objects,
+    changes,
+    published,
+    request: (path: string, init?: RequestInit) => app.request(path, init),
+    async post(path: string, body: object) {
+      const headers = { 'content-type': 'application/json' };
+      const response = await app.request(path, { method: 'POST', headers, body: JSON.stringify(body) });
+      return { status: response.status, body: await response.json() };
+    },
+    async close() {
+      database.close();
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+export type ApiUnderTest = Awaited<ReturnType<typeof openApiUnderTest>>;

@@ -1,0 +1,13 @@
+import type { IntakeSettings } from '#shared/use-cases/intake/intake-settings.ts';
+
+/** The settings of a deployment with one runtime in all zones. */
+export const exampleIntake: IntakeSettings = {
+  uploadBucket: 'uploads',
+  jobsBucket: 'jobs',
+  regionDefault: 'us-central1',
+  runtimeVersionDefault: '2.11',
+  runtimeOf: (version) =>
+    version === '2.11' ? { name: '2.11', note: null, pythonVersion: null, gpus: null, bootDiskGib: null } : undefined,
+  runtimeVersions: ['2.11'],
+  zones: null,
+};

@@ -1,0 +1,29 @@
+import type { XAxis } from '#dashboard/charts/shape/x-axis.ts';
+import { createStore, type Store } from '#dashboard/store/store.ts';
+
+/** Where the reader points, on the axis of the chart that has the pointer or the focus, and the time there. */
+export type LinkedCursor = {
+  readonly axis: XAxis;
+  readonly x: number;
+  readonly time: number;
+  /** The chart that set it, which does not follow itself. */
+  readonly source: object;
+};
+
+export type XRange = { readonly min: number; readonly max: number };
+
+/** What the charts of a screen share. */
+export type ChartLinks = {
+  readonly cursor: Store<LinkedCursor | null>;
+  /** The part that is shown of each axis; absent for all of it. */
+  readonly zoom: Store<Readonly<Partial<Record<XAxis, XRange>>>>;
+};
+
+export function createChartLinks(): ChartLinks {
+  return { cursor: createStore<LinkedCursor | null>(null), zoom: createStore({}) };
+}
+
+export function setZoom({ zoom }: ChartLinks, axis: XAxis, range: XRange | null): void {
+  const { [axis]: _previous, ...others } = zoom.get();
+  zoom.set(range === null ? others : { ...others, [axis]: range });
+}

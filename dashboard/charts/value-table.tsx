@@ -1,0 +1,52 @@
+import { useMemo } from 'preact/hooks';
+import type { ChartProps } from '#dashboard/charts/chart.tsx';
+import { formatInUnit, formatX } from '#dashboard/charts/shape/format-axis.ts';
+import { shapeCurves } from '#dashboard/charts/shape/shape-curves.ts';
+
+const ROWS_MAX = 200;
+
+type Props = Pick<ChartProps, 'title' | 'curves' | 'axis' | 'unit'>;
+
+/** The values of a chart as a table: at most ROWS_MAX rows at equal distances, the newest first. */
+export function ValueTable({ title, curves, axis, unit }: Props) {
+  const { xs, rawColumns, marks } = useMemo(
+    () => shapeCurves(curves, { axis, smoothing: 0, isLogarithmic: false }),
+    [curves, axis],
+  );
+  const stride = Math.max(1, Math.ceil(xs.length / ROWS_MAX));
+  const rows = xs.map((_, index) => index).filter((index) => (xs.length - 1 - index) % stride === 0);
+  const textAt = (line: number, index: number) => {
+    const value = rawColumns[line]?.[index];
+    const mark = marks.find(({ x, curve }) => x === xs[index] && curve === line);
+    return mark?.value ?? (typeof value === 'number' ? formatInUnit(value, unit) : '');
+  };
+  return (
+    <section class="value-table" tabIndex={0} aria-label={`${title}: values`}>
+      <table class="table">
+        <thead>
+          <tr>
+            <th scope="col">{axis === 'step' ? 'Step' : axis === 'cost' ? 'Cost' : 'Time'}</th>
+            {curves.map(({ label }) => (
+              <th key={label} scope="col" class="number user-text">
+                {label}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.toReversed().map((index) => (
+            <tr key={index}>
+              <td>{formatX(xs[index] ?? 0, axis).replace(/^step /, '')}</td>
+              {curves.map(({ label }, line) => (
+                <td key={label} class="number">
+                  {textAt(line, index)}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {stride > 1 && <p class="muted">Every {stride}th of {xs.length.toLocaleString('en-US')} points.</p>}
+    </section>
+  );
+}

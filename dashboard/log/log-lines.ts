@@ -1,0 +1,125 @@
+import { plainText } from '#dashboard/log/ansi-text.ts';
+import type { LogEntry } from '#shared/ports/log-store.ts';
+
+/** Lines that a page keeps; of longer logs the newest. */
+export const LOG_LINES_MAX = 300_000;
+
+/** Characters of a line that a row shows; the rest is shown on request. */
+export const LINE_CHARACTERS_MAX = 2_000;
+
+export type LogLine = Pick<LogEntry, 'attempt' | 'replica' | 'stream' | 'severity' | 'at' | 'text'>;
+
+export type LogFilter = {
+  /** Empty for all lines. */
+  readonly search: string;
+  readonly isRegExp: boolean;
+  /** Lines of at least this severity. */
+  readonly severity: 'INFO' | 'WARNING' | 'ERROR';
+  /** Null for all replicas. */
+  readonly replica: string | null;
+  /** Whether lines of the agent are rows; otherwise a row says how many there are. */
+  readonly showsAgent: boolean;
+};
+
+/** A row of the log: a line, lines of the agent that are folded, or the start of an attempt. */
+export type LogRow =
+  | { readonly kind: 'LINE'; readonly line: LogLine }
+  | { readonly kind: 'FOLDED'; readonly count: number; readonly line: LogLine }
+  | { readonly kind: 'ATTEMPT'; readonly attempt: number };
+
+const RANKS = { INFO: 0, WARNING: 1, ERROR: 2 } as const;
+
+/** Whether a line's text is looked for; an error message if the search is not a regular expression. */
+export type Matcher = { readonly matches: (text: string) => boolean; readonly error: string | null };
+
+export function createMatcher({ search, isRegExp }: Pick<LogFilter, 'search' | 'isRegExp'>): Matcher {
+  if (search === '') {
+    return { matches: () => true, error: null };
+  }
+  const pattern = searchPattern({ search, isRegExp });
+  return pattern === null
+    ? { matches: () => false, error: `${search} is not a regular expression.` }
+    : { matches: (text) => text.search(pattern) !== -1, error: null };
+}
+
+/** Matches without regard to case; null if the search is not a regular expression. */
+export function searchPattern({ search, isRegExp }: Pick<LogFilter, 'search' | 'isRegExp'>): RegExp | null {
+  try {
+    return new RegExp(isRegExp ? search : search.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&'), 'giu');
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * The rows of a log. Lines of the agent between two lines of the program are one row, unless they are asked for, found
+ * by a search, or warnings. Each attempt after the first begins with a row of its own.
+ */
+export function rowsOf(lines: readonly LogLine[], filter: LogFilter): readonly LogRow[] {
+  const { matches } = createMatcher(filter);
+  const rows: LogRow[] = [];
+  let attempt: number | null = null;
+  let folded: Extract<LogRow, { kind: 'FOLDED' }> | null = null;
+  for (const line of lines) {
+    const isShown =
+      RANKS[line.severity] >= RANKS[filter.severity] && (filter.replica === null || line.replica === filter.replica);
+    if (!isShown || (filter.search !== '' && !matches(searchableText(line)))) {
+      continue;
+    }
+    if (line.attempt !== attempt) {
+      if (attempt !== null || line.attempt > 1) {
+        rows.push({ kind: 'ATTEMPT', attempt: line.attempt });
+      }
+      attempt = line.attempt;
+      folded = null;
+    }
+    const isFolded = line.stream === 'agent' && !filter.showsAgent && filter.search === '' && line.severity === 'INFO';
+    if (!isFolded) {
+      folded = null;
+      rows.push({ kind: 'LINE', line });
+    } else if (folded === null) {
+      folded = { kind: 'FOLDED', count: 1, line };
+      rows.push(folded);
+    } else {
+      folded = { ...folded, count: folded.count + 1 };
+      rows[rows.length - 1] = folded;
+    }
+  }
+  return rows;
+}
+
+/** A search looks at this much of each line, which bounds its time. */
+const SEARCHED_CHARACTERS_MAX = 10_000;
+
+function searchableText({ text }: LogLine): string {
+  const head = text.slice(0, SEARCHED_CHARACTERS_MAX);
+  // Most lines have no escapes: they are searched as they are.
+  return head.includes('\u001b') || head.includes('\r') ? plainText(head) : head;
+}
+
+/** An entry of several lines becomes several; the newest LOG_LINES_MAX are kept. */
+export function appendEntries(lines: readonly LogLine[], entries: readonly LogEntry[]): readonly LogLine[] {
+  const added = entries.flatMap((entry) => {
+    const texts = entry.text.replace(/\n$/, '').split('\n');
+    return texts.length === 1 ? [entry] : texts.map((text) => ({ ...entry, text }));
+  });
+  const all = [...lines, ...added];
+  return all.length > LOG_LINES_MAX ? all.slice(-LOG_LINES_MAX) : all;
+}
+
+/** The parts of a text between the matches of a search, every second one a match. */
+export function splitMatches(text: string, pattern: RegExp | null): readonly string[] {
+  if (pattern === null) {
+    return [text];
+  }
+  const parts: string[] = [];
+  let from = 0;
+  for (const match of text.matchAll(pattern)) {
+    if (match[0] === '') {
+      continue;
+    }
+    parts.push(text.slice(from, match.index), match[0]);
+    from = match.index + match[0].length;
+  }
+  return [...parts, text.slice(from)];
+}

@@ -1,0 +1,66 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { ApiError } from '#dashboard/client/api-error.ts';
+import { useLive } from '#dashboard/client/live.ts';
+import { getJson } from '#dashboard/client/request.ts';
+import { appendEntries, type LogLine } from '#dashboard/log/log-lines.ts';
+import type { LogPage } from '#shared/ports/log-store.ts';
+
+/** The API's largest page: a shorter one is the last. */
+const PAGE_ENTRIES = 1_000;
+const BUSY_PAUSE_MS = 5_000;
+
+export type Log = {
+  readonly lines: readonly LogLine[];
+  readonly error: ApiError | null;
+  /** Whether older lines are still being read. */
+  readonly isLoading: boolean;
+};
+
+/** Reads the log of a job to its end, and then what is added to it. */
+export function useLog(jobId: string): Log {
+  const [log, setLog] = useState<Log>({ lines: [], error: null, isLoading: true });
+  const reader = useRef({ cursor: '', isReading: false, isOutdated: false, isStopped: false, lines: [] as readonly LogLine[] });
+
+  const read = async () => {
+    const state = reader.current;
+    if (state.isReading) {
+      state.isOutdated = true;
+      return;
+    }
+    state.isReading = true;
+    let error: ApiError | null = null;
+    for (let hasMore = true; hasMore && !state.isStopped; ) {
+      state.isOutdated = false;
+      try {
+        const page = await readPage(jobId, state.cursor);
+        state.lines = page.entries.length === 0 ? state.lines : appendEntries(state.lines, page.entries);
+        state.cursor = page.cursor;
+        hasMore = page.entries.length === PAGE_ENTRIES || state.isOutdated;
+        error = null;
+      } catch (thrown) {
+        error = thrown instanceof ApiError ? thrown : new ApiError(String(thrown), { status: 0 });
+        hasMore = error.status === 429;
+        if (hasMore) {
+          await new Promise((resolve) => setTimeout(resolve, BUSY_PAUSE_MS));
+        }
+      }
+      setLog({ lines: state.lines, error, isLoading: hasMore });
+    }
+    state.isReading = false;
+  };
+
+  useLive([jobId], () => void read());
+  useEffect(() => {
+    void read();
+    return () => {
+      reader.current.isStopped = true;
+    };
+  }, []);
+  return log;
+}
+
+async function readPage(jobId: string, cursor: string): Promise<LogPage> {
+  const query = new URLSearchParams({ pageSize: String(PAGE_ENTRIES), cursor });
+  const answer = await getJson<LogPage>(`/v1/jobs/${encodeURIComponent(jobId)}/logs?${query}`, null);
+  return answer.isUnchanged ? { entries: [], cursor } : answer.data;
+}

@@ -1,9 +1,9 @@
 import type { ComponentChildren } from 'preact';
 import { useRef, useState } from 'preact/hooks';
-import type { ApiError } from '#dashboard/client/api-error.ts';
 import { Chart, type ChartProps } from '#dashboard/charts/chart.tsx';
 import { useVisible } from '#dashboard/charts/use-visible.ts';
 import { ValueTable } from '#dashboard/charts/value-table.tsx';
+import type { ApiError } from '#dashboard/client/api-error.ts';
 
 /** Space of the legend of a line or two below a chart that is not drawn yet. */
 const LEGEND_PX = 30;
@@ -24,7 +24,12 @@ export function ChartCard({ title, notes = [], actions, height, children }: Prop
   const isVisible = useVisible(card);
   const [isTable, setTable] = useState(false);
   return (
-    <section ref={card} class="card chart-card" aria-label={title} style={{ minHeight: `${height + LEGEND_PX + 40}px` }}>
+    <section
+      ref={card}
+      class="card chart-card"
+      aria-label={title}
+      style={{ minHeight: `${height + LEGEND_PX + 40}px` }}
+    >
       <header class="chart-header">
         <h4 class="chart-title user-text" title={title}>
           {title}
@@ -52,13 +57,21 @@ export function ChartCard({ title, notes = [], actions, height, children }: Prop
   );
 }
 
-type ContentProps = ChartProps & { readonly isTable: boolean; readonly error: ApiError | null; readonly isLoading: boolean };
+type ContentProps = ChartProps & {
+  readonly isTable: boolean;
+  readonly error: ApiError | null;
+  readonly isLoading: boolean;
+};
 
 /** The chart or its table; before there is data, why there is none. */
 export function ChartContent({ isTable, error, isLoading, ...chart }: ContentProps) {
   if (chart.curves.length === 0) {
     return (
-      <p class="chart-empty" style={{ height: `${chart.height + LEGEND_PX}px` }} role={error === null ? undefined : 'alert'}>
+      <p
+        class="chart-empty"
+        style={{ height: `${chart.height + LEGEND_PX}px` }}
+        role={error === null ? undefined : 'alert'}
+      >
         {error === null ? (isLoading ? '' : 'No points yet.') : `${error.message} ${error.remedy}`}
       </p>
     );

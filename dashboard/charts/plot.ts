@@ -1,10 +1,12 @@
+// First: uPlot fails to load if the browser's language is not valid.
+import '#dashboard/charts/valid-language.ts';
 import uPlot from 'uplot';
+import type { XRange } from '#dashboard/charts/chart-links.ts';
 import { type ChartColors, readColors, SERIES_COLOR_COUNT } from '#dashboard/charts/colors.ts';
 import { durationSplits, formatTick, formatX } from '#dashboard/charts/shape/format-axis.ts';
-import type { Column } from '#dashboard/charts/shape/smooth.ts';
 import type { ShapedCurves } from '#dashboard/charts/shape/shape-curves.ts';
+import type { Column } from '#dashboard/charts/shape/smooth.ts';
 import type { XAxis } from '#dashboard/charts/shape/x-axis.ts';
-import type { XRange } from '#dashboard/charts/chart-links.ts';
 
 export type PlotLine = { readonly color: number; readonly isDashed: boolean };
 
@@ -47,7 +49,12 @@ export function createPlot(container: HTMLElement, shaped: ShapedCurves, options
         y: false,
         drag: { x: true, y: false, setScale: false, dist: DRAG_PX_MIN },
         points: { size: 7, width: 2 },
-        bind: { dblclick: () => () => void options.onZoom(null) ?? null },
+        bind: {
+          dblclick: () => () => {
+            options.onZoom(null);
+            return null;
+          },
+        },
       },
       scales: scalesOf(options),
       axes: axesOf(options, colors),
@@ -113,10 +120,7 @@ function seriesOf({ lines, isSmoothed }: PlotOptions, { series }: ChartColors): 
       points: isFaded ? { show: false } : { size: 5, width: 1.5, stroke, fill: stroke },
     };
   };
-  return [
-    ...(isSmoothed ? lines.map((line) => lineOf(line, true)) : []),
-    ...lines.map((line) => lineOf(line, false)),
-  ];
+  return [...(isSmoothed ? lines.map((line) => lineOf(line, true)) : []), ...lines.map((line) => lineOf(line, false))];
 }
 
 function scalesOf({ axis, isLogarithmic, unit, range }: PlotOptions): uPlot.Scales {
@@ -161,7 +165,7 @@ function axesOf({ axis, unit }: PlotOptions, { text, grid }: ChartColors): uPlot
       grid: { show: false },
       ...(axis === 'wall' ? {} : { values: (_, splits) => splits.map((at) => tickOfX(at, axis)) }),
       ...(isDuration && {
-        splits: (plot, _index, min, max) => durationSplits(min, max, Math.floor(plot.bbox.width / uPlot.pxRatio / 80)),
+        splits: (...drawn: SplitsArguments) => splitDurations(drawn),
       }),
     },
     {
@@ -172,6 +176,12 @@ function axesOf({ axis, unit }: PlotOptions, { text, grid }: ChartColors): uPlot
       values: (_, splits) => splits.map((value) => (value === null ? '' : formatTick(value, unit))),
     },
   ];
+}
+
+type SplitsArguments = [plot: uPlot, index: number, min: number, max: number, ...rest: number[]];
+
+function splitDurations([plot, , min, max]: SplitsArguments): number[] {
+  return durationSplits(min, max, Math.floor(plot.bbox.width / uPlot.pxRatio / 80));
 }
 
 function tickOfX(at: number, axis: XAxis): string {

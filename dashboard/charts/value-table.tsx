@@ -21,6 +21,7 @@ export function ValueTable({ title, curves, axis, unit }: Props) {
     return mark?.value ?? (typeof value === 'number' ? formatInUnit(value, unit) : '');
   };
   return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a keyboard must be able to scroll it.
     <section class="value-table" tabIndex={0} aria-label={`${title}: values`}>
       <table class="table">
         <thead>
@@ -46,7 +47,11 @@ export function ValueTable({ title, curves, axis, unit }: Props) {
           ))}
         </tbody>
       </table>
-      {stride > 1 && <p class="muted">Every {stride}th of {xs.length.toLocaleString('en-US')} points.</p>}
+      {stride > 1 && (
+        <p class="muted">
+          Every {stride}th of {xs.length.toLocaleString('en-US')} points.
+        </p>
+      )}
     </section>
   );
 }

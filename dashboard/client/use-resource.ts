@@ -36,3 +36,22 @@ export function useResource<Data>(path: string | null, watched: Watched = []): R
     path === null ? { data: undefined, error: null, isLoading: false } : resources.stateOf(path);
   return { data: data as Data | undefined, error, isLoading, reload };
 }
+
+/** Several resources of one kind, in the order of their paths; undefined for those that have no data yet. */
+export function useResources<Data>(paths: readonly string[], watched: Watched = []): readonly (Data | undefined)[] {
+  const [, render] = useState(0);
+  useEffect(() => {
+    const ends = paths.map((path) => resources.subscribe(path, () => render((count) => count + 1)));
+    return () => {
+      for (const end of ends) {
+        end();
+      }
+    };
+  }, [paths.join('\n')]);
+  useLive(watched, () => {
+    for (const path of paths) {
+      resources.refresh(path);
+    }
+  });
+  return paths.map((path) => resources.stateOf(path).data as Data | undefined);
+}

@@ -4,11 +4,12 @@ export type StyledPart = { readonly text: string; readonly style: string };
 const COLORS = ['black', 'red', 'green', 'yellow', 'blue', 'magenta', 'cyan', 'white'] as const;
 
 /** CSI sequences (ECMA-48, section 5.4), OSC sequences up to their terminator, and other escapes of two characters. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: terminal escapes are control characters.
-const ESCAPE = /\x1b(?:\[([0-9:;<=>?]*)[ -/]*([@-~])|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])|\x9b[0-?]*[ -/]*[@-~]/g;
+const ESCAPE =
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: terminal escapes are control characters.
+  /\x1b(?:\[([0-9:;<=>?]*)[ -/]*([@-~])|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])|\x9b[0-?]*[ -/]*[@-~]/g;
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: what a terminal would act on, and what changes the direction of text.
-const INVISIBLE = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/g;
+/** What a terminal would act on, and what changes the direction of text. */
+const INVISIBLE = /(?!\t)[\p{Cc}\p{Bidi_Control}\ufeff]/gu;
 
 /**
  * Splits a line into styled parts. Only colors and weight are kept of escape sequences; all others are removed. Of

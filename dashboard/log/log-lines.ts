@@ -59,7 +59,7 @@ export function rowsOf(lines: readonly LogLine[], filter: LogFilter): readonly L
   const { matches } = createMatcher(filter);
   const rows: LogRow[] = [];
   let attempt: number | null = null;
-  let folded: Extract<LogRow, { kind: 'FOLDED' }> | null = null;
+  let foldedCount = 0;
   for (const line of lines) {
     const isShown =
       RANKS[line.severity] >= RANKS[filter.severity] && (filter.replica === null || line.replica === filter.replica);
@@ -71,18 +71,18 @@ export function rowsOf(lines: readonly LogLine[], filter: LogFilter): readonly L
         rows.push({ kind: 'ATTEMPT', attempt: line.attempt });
       }
       attempt = line.attempt;
-      folded = null;
+      foldedCount = 0;
     }
     const isFolded = line.stream === 'agent' && !filter.showsAgent && filter.search === '' && line.severity === 'INFO';
     if (!isFolded) {
-      folded = null;
+      foldedCount = 0;
       rows.push({ kind: 'LINE', line });
-    } else if (folded === null) {
-      folded = { kind: 'FOLDED', count: 1, line };
-      rows.push(folded);
     } else {
-      folded = { ...folded, count: folded.count + 1 };
-      rows[rows.length - 1] = folded;
+      if (foldedCount > 0) {
+        rows.pop();
+      }
+      foldedCount += 1;
+      rows.push({ kind: 'FOLDED', count: foldedCount, line });
     }
   }
   return rows;

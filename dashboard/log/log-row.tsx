@@ -37,7 +37,9 @@ export function LogRowView({ row, pattern, showsReplica, onOpen, onUnfold }: Pro
       <span class="log-text">
         {parseAnsi(line.text.slice(0, LINE_CHARACTERS_MAX)).map(({ text, style }, index) => (
           <span key={index} class={style}>
-            {splitMatches(text, pattern).map((part, place) => (place % 2 === 1 ? <mark key={place}>{part}</mark> : part))}
+            {splitMatches(text, pattern).map((part, place) =>
+              place % 2 === 1 ? <mark key={place}>{part}</mark> : part,
+            )}
           </span>
         ))}
       </span>

@@ -21,7 +21,7 @@ export function LogToolbar({ filter, replicas, searchError, isFollowing, onFilte
       () => showToast('The browser denied access to the clipboard: select and copy the text yourself.', 'error'),
     );
   return (
-    <div class="toolbar" role="group" aria-label="Filters of the log">
+    <fieldset class="toolbar" aria-label="Filters of the log">
       <span class="search-field">
         <Icon name="search" />
         <input
@@ -91,6 +91,6 @@ export function LogToolbar({ filter, replicas, searchError, isFollowing, onFilte
           Copy
         </button>
       </span>
-    </div>
+    </fieldset>
   );
 }

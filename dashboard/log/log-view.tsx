@@ -111,7 +111,7 @@ type RowsProps = {
 };
 
 function LogRows({ rows, filter, showsReplica, isFollowing, onFollow, onOpen, onUnfold }: RowsProps) {
-  const scroller = useRef<HTMLDivElement>(null);
+  const scroller = useRef<HTMLElement>(null);
   const [view, setView] = useState({ top: 0, height: 600 });
   const pattern = useMemo(() => (filter.search === '' ? null : searchPattern(filter)), [filter]);
   useLayoutEffect(() => {
@@ -134,7 +134,8 @@ function LogRows({ rows, filter, showsReplica, isFollowing, onFollow, onOpen, on
   const first = Math.max(0, Math.floor(view.top / ROW_PX) - MARGIN_ROWS);
   const shown = rows.slice(first, first + Math.ceil(view.height / ROW_PX) + 2 * MARGIN_ROWS);
   return (
-    <div ref={scroller} class="log-rows" onScroll={onScroll} tabIndex={0} role="group" aria-label="Lines of the log">
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a keyboard must be able to scroll it.
+    <section ref={scroller} class="log-rows" onScroll={onScroll} tabIndex={0} aria-label="Lines of the log">
       <div class="log-content" style={{ height: `${rows.length * ROW_PX}px` }}>
         <div class="log-window" style={{ transform: `translateY(${first * ROW_PX}px)` }}>
           {shown.map((row, index) => (
@@ -142,7 +143,7 @@ function LogRows({ rows, filter, showsReplica, isFollowing, onFollow, onOpen, on
           ))}
         </div>
       </div>
-    </div>
+    </section>
   );
 }
 
@@ -158,7 +159,9 @@ function LineDialog({ line, onClose }: { readonly line: LogLine; readonly onClos
       actions={<CopyButton text={text} label="Copy the line" />}
     >
       <pre class="log-opened user-text">{text.slice(0, OPENED_CHARACTERS_MAX)}</pre>
-      {text.length > OPENED_CHARACTERS_MAX && <p class="muted">The line is longer: copy it, or open the complete log.</p>}
+      {text.length > OPENED_CHARACTERS_MAX && (
+        <p class="muted">The line is longer: copy it, or open the complete log.</p>
+      )}
     </Dialog>
   );
 }

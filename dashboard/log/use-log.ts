@@ -19,7 +19,13 @@ export type Log = {
 /** Reads the log of a job to its end, and then what is added to it. */
 export function useLog(jobId: string): Log {
   const [log, setLog] = useState<Log>({ lines: [], error: null, isLoading: true });
-  const reader = useRef({ cursor: '', isReading: false, isOutdated: false, isStopped: false, lines: [] as readonly LogLine[] });
+  const reader = useRef({
+    cursor: '',
+    isReading: false,
+    isOutdated: false,
+    isStopped: false,
+    lines: [] as readonly LogLine[],
+  });
 
   const read = async () => {
     const state = reader.current;

@@ -9,6 +9,8 @@ export const jobDefinitionSchema = z.object({
   dialect: z.enum(['ai-platform', 'vertex-ai', 'dropforge']),
   /** False if no format has a field for a part of the job, which the file then lacks. */
   isComplete: z.boolean(),
+  /** Of the master's program. */
+  args: z.array(z.string()),
   /** What intake found in the submission. */
   warnings: z.array(problemSchema),
   packages: z.array(z.object({ uri: z.string(), sizeBytes: z.number() })),

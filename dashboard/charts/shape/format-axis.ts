@@ -45,7 +45,10 @@ export function formatTick(value: number, unit: string): string {
   }
   const size = Math.abs(value);
   if (size >= 1e9 || (size > 0 && size < 1e-4)) {
-    return value.toExponential().replace('e+', 'e').replace(/^(-?\d\.\d)\d+/, '$1');
+    return value
+      .toExponential()
+      .replace('e+', 'e')
+      .replace(/^(-?\d\.\d)\d+/, '$1');
   }
   if (size >= 1e6) {
     return `${Number((value / 1e6).toPrecision(3))}M`;

@@ -3,7 +3,11 @@ import type { SeriesIndex } from '#shared/protocol/metric-series.ts';
 export type IndexedSeries = SeriesIndex['series'][number];
 
 /** A chart of program metrics: one name. */
-export type ProgramChart = { readonly name: string; readonly replicas: readonly string[]; readonly last: IndexedSeries };
+export type ProgramChart = {
+  readonly name: string;
+  readonly replicas: readonly string[];
+  readonly last: IndexedSeries;
+};
 
 /** Charts under one heading: those that are pinned, or the names before the first slash, `train` of `train/loss`. */
 export type ChartGroup = { readonly title: string; readonly charts: readonly ProgramChart[] };

@@ -1,5 +1,5 @@
-import type { XAxis } from '#dashboard/charts/shape/x-axis.ts';
 import { type Column, smooth } from '#dashboard/charts/shape/smooth.ts';
+import type { XAxis } from '#dashboard/charts/shape/x-axis.ts';
 import type { SeriesPoints } from '#shared/protocol/metric-series.ts';
 
 /** One line of a chart: a series within one attempt. */

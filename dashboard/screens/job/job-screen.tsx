@@ -1,16 +1,102 @@
+import { useEffect, useState } from 'preact/hooks';
 import { useResource } from '#dashboard/client/use-resource.ts';
 import { ErrorPanel } from '#dashboard/components/error-panel.tsx';
-import { StateBadge } from '#dashboard/components/state-badge.tsx';
+import { LogView } from '#dashboard/log/log-view.tsx';
+import { Link } from '#dashboard/navigation/link.tsx';
+import { navigate, useQuery } from '#dashboard/navigation/location.ts';
+import { addressOfJob } from '#dashboard/navigation/route.ts';
+import { DefinitionPanel } from '#dashboard/screens/job/definition-panel.tsx';
+import { FilesPanel } from '#dashboard/screens/job/files-panel.tsx';
+import { JobAlerts } from '#dashboard/screens/job/job-alerts.tsx';
+import { JobHeader } from '#dashboard/screens/job/job-header.tsx';
+import { MetricsPanel } from '#dashboard/screens/job/metrics-panel.tsx';
+import { TrialsPanel } from '#dashboard/screens/job/trials-panel.tsx';
 import type { JobView } from '#shared/protocol/report.ts';
+
+/** How often times such as "3m ago" are written again. */
+const CLOCK_MS = 10_000;
+
+const TABS = { trials: 'Trials', metrics: 'Metrics', log: 'Log', files: 'Files', definition: 'Job file' } as const;
+type Tab = keyof typeof TABS;
 
 /** One job: why it failed or waits, its curves, log and files. */
 export function JobScreen({ jobId }: { readonly jobId: string }) {
-  const { data, error, reload } = useResource<JobView>(`/v1/jobs/${encodeURIComponent(jobId)}`, [jobId]);
+  const {
+    data: job,
+    error,
+    isLoading,
+    reload,
+  } = useResource<JobView>(`/v1/jobs/${encodeURIComponent(jobId)}`, [jobId]);
+  const now = useNow(job?.endTime === null);
+  if (job === undefined) {
+    return (
+      <section>
+        <h1 class="screen-title user-text">{jobId}</h1>
+        {error !== null && <ErrorPanel error={error} onRetry={reload} />}
+        {error === null && isLoading && <p class="loading">Reading the job…</p>}
+      </section>
+    );
+  }
   return (
-    <section>
-      <h1 class="screen-title">{jobId}</h1>
+    <article class="job">
       {error !== null && <ErrorPanel error={error} onRetry={reload} />}
-      {data !== undefined && <StateBadge state={data.state} />}
-    </section>
+      <JobHeader {...{ job, now }} onChange={reload} />
+      <JobAlerts {...{ job, now }} />
+      <JobTabs job={job} />
+    </article>
   );
+}
+
+function JobTabs({ job }: { readonly job: JobView }) {
+  const query = useQuery();
+  const tabs: readonly Tab[] =
+    job.tuning === null ? ['metrics', 'log', 'files', 'definition'] : ['trials', 'files', 'definition'];
+  const current = tabs.find((tab) => tab === query.get('tab')) ?? tabs[0] ?? 'metrics';
+  const addressOf = (tab: Tab) => `${addressOfJob(job.jobId)}${tab === tabs[0] ? '' : `?tab=${tab}`}`;
+  return (
+    <>
+      <nav class="tabs" aria-label={`Parts of ${job.jobId}`}>
+        {tabs.map((tab) => (
+          <Link key={tab} class="tab" href={addressOf(tab)} isCurrent={tab === current}>
+            {TABS[tab]}
+          </Link>
+        ))}
+      </nav>
+      <JobPart job={job} tab={current} />
+    </>
+  );
+}
+
+function JobPart({ job, tab }: { readonly job: JobView; readonly tab: Tab }) {
+  switch (tab) {
+    case 'trials':
+      return job.tuning === null ? null : <TrialsPanel job={job} tuning={job.tuning} />;
+    case 'metrics':
+      return <MetricsPanel job={job} />;
+    case 'log':
+      return (
+        <LogView
+          jobId={job.jobId}
+          isRunning={job.endTime === null}
+          onOpenFiles={() => navigate(`${addressOfJob(job.jobId)}?tab=files&folder=dropforge-logs/`)}
+        />
+      );
+    case 'files':
+      return <FilesPanel job={job} />;
+    case 'definition':
+      return <DefinitionPanel job={job} />;
+  }
+}
+
+/** The current time, and again every few seconds while it matters. */
+function useNow(isTicking: boolean): number {
+  const [now, setNow] = useState(Date.now);
+  useEffect(() => {
+    if (!isTicking) {
+      return;
+    }
+    const timer = setInterval(() => setNow(Date.now()), CLOCK_MS);
+    return () => clearInterval(timer);
+  }, [isTicking]);
+  return now;
 }

@@ -20,6 +20,7 @@ export function defineJob({ spec, packages, warnings }: Defined): JobDefinition 
     jobFile,
     dialect,
     isComplete,
+    args: [...(spec.replicaGroups[0].program ?? spec.program).args],
     warnings: warnings.map((warning) => ({ ...warning })),
     packages: packages.map(({ uri, sizeBytes }) => ({ uri, sizeBytes })),
     repetition: { jobId, jobFile: again.jobFile, command: commandOf(jobId, again.jobFile) },

@@ -1,0 +1,47 @@
+import type { JobDefinition } from '#shared/protocol/job-definition.ts';
+import type { JobView } from '#shared/protocol/report.ts';
+
+/** What distinguishes a job, by name: its arguments, machine and labels. */
+export type Parameters = Readonly<Record<string, string>>;
+
+/** The arguments as pairs: `--lr=0.1`, `--lr 0.1` and the flag `--fast`, whose value is `true`; others by position. */
+export function readArguments(args: readonly string[]): Parameters {
+  const pairs: [string, string][] = [];
+  let position = 0;
+  for (let index = 0; index < args.length; index += 1) {
+    const arg = args[index] ?? '';
+    const [, name, value] = /^--?([A-Za-z][^=]*)(?:=(.*))?$/s.exec(arg) ?? [];
+    const next = args[index + 1];
+    if (name === undefined) {
+      position += 1;
+      pairs.push([`argument ${position}`, arg]);
+    } else if (value !== undefined) {
+      pairs.push([name, value]);
+    } else if (next === undefined || /^--?[A-Za-z]/.test(next)) {
+      pairs.push([name, 'true']);
+    } else {
+      pairs.push([name, next]);
+      index += 1;
+    }
+  }
+  return Object.fromEntries(pairs);
+}
+
+export function parametersOf(view: JobView, definition: JobDefinition | undefined): Parameters {
+  const machines = view.machines.map(({ count, machineType, accelerator }) =>
+    [count > 1 ? `${count} ×` : '', machineType, accelerator ?? ''].filter((part) => part !== '').join(' '),
+  );
+  const model = view.placement?.provisioningModel ?? view.timeline.at(-1)?.provisioningModel;
+  return {
+    ...readArguments(definition?.args ?? []),
+    machine: machines.join(', '),
+    ...(model === undefined || model === null ? {} : { provisioning: model.toLowerCase() }),
+    ...Object.fromEntries(Object.entries(view.labels).map(([name, value]) => [`label ${name}`, value])),
+  };
+}
+
+/** The names of parameters, in the order in which jobs have them; `onlyDifferences` leaves out those with one value. */
+export function namesOf(all: readonly Parameters[], onlyDifferences: boolean): readonly string[] {
+  const names = [...new Set(all.flatMap((parameters) => Object.keys(parameters)))];
+  return onlyDifferences ? names.filter((name) => new Set(all.map((parameters) => parameters[name])).size > 1) : names;
+}

@@ -1,0 +1,94 @@
+import { useEffect, useState } from 'preact/hooks';
+import { ApiError } from '#dashboard/client/api-error.ts';
+import { postJson } from '#dashboard/client/request.ts';
+import { useResource } from '#dashboard/client/use-resource.ts';
+import { Dialog } from '#dashboard/components/dialog.tsx';
+import { ErrorPanel } from '#dashboard/components/error-panel.tsx';
+import { showToast } from '#dashboard/components/toasts.tsx';
+import { navigate } from '#dashboard/navigation/location.ts';
+import { addressOfJob } from '#dashboard/navigation/route.ts';
+import { FindingList } from '#dashboard/screens/job/finding-list.tsx';
+import { type CloneDraft as Draft, renamed } from '#dashboard/screens/job/rename-clone.ts';
+import type { JobDefinition } from '#shared/protocol/job-definition.ts';
+
+type Props = { readonly jobId: string; readonly onClose: () => void };
+
+/** Edits the job file of a job and submits it as another one. */
+export function CloneDialog({ jobId, onClose }: Props) {
+  const { data, error } = useResource<JobDefinition>(`/v1/jobs/${encodeURIComponent(jobId)}/definition`);
+  const [draft, setDraft] = useState<Draft | null>(null);
+  const [failure, setFailure] = useState<ApiError | null>(null);
+  const [isSent, setSent] = useState(false);
+  useEffect(() => {
+    if (data !== undefined && draft === null) {
+      setDraft(data.repetition);
+    }
+  }, [data]);
+  const submit = async () => {
+    if (draft === null) {
+      return;
+    }
+    setSent(true);
+    try {
+      const { jobId: started } = await postJson<{ readonly jobId: string }>('/v1/jobs', draft);
+      onClose();
+      navigate(addressOfJob(started));
+      showToast(`${started} was submitted.`);
+    } catch (thrown) {
+      setFailure(thrown instanceof ApiError ? thrown : new ApiError(String(thrown), { status: 0 }));
+      setSent(false);
+    }
+  };
+  return (
+    <Dialog
+      title={`Clone ${jobId}`}
+      onClose={onClose}
+      actions={
+        <>
+          <button type="button" class="button" onClick={onClose}>
+            Close
+          </button>
+          <button
+            type="button"
+            class="button button-primary"
+            disabled={draft === null || isSent}
+            onClick={() => void submit()}
+          >
+            Start
+          </button>
+        </>
+      }
+    >
+      {error !== null && <ErrorPanel error={error} />}
+      {draft !== null && <CloneForm draft={draft} onChange={setDraft} />}
+      {failure !== null && <ErrorPanel error={failure} />}
+      {failure !== null && <FindingList findings={failure.problems} tone="error" />}
+    </Dialog>
+  );
+}
+
+function CloneForm({ draft, onChange }: { readonly draft: Draft; readonly onChange: (draft: Draft) => void }) {
+  return (
+    <div class="form">
+      <label class="field">
+        <span>Job id</span>
+        <input
+          class="input"
+          value={draft.jobId}
+          onInput={(event) => onChange(renamed(draft, event.currentTarget.value))}
+        />
+      </label>
+      <label class="field">
+        <span>Job file</span>
+        <textarea
+          class="input code-input"
+          rows={18}
+          spellcheck={false}
+          value={draft.jobFile}
+          onInput={(event) => onChange({ ...draft, jobFile: event.currentTarget.value })}
+        />
+      </label>
+      <p class="muted">It runs the same packages; change the arguments, the machine or any other field.</p>
+    </div>
+  );
+}

@@ -1,0 +1,59 @@
+import { useResource } from '#dashboard/client/use-resource.ts';
+import { CopyButton } from '#dashboard/components/copy-button.tsx';
+import { ErrorPanel } from '#dashboard/components/error-panel.tsx';
+import { formatBytes } from '#dashboard/format/format-number.ts';
+import { FindingList } from '#dashboard/screens/job/finding-list.tsx';
+import type { JobDefinition } from '#shared/protocol/job-definition.ts';
+import type { JobView } from '#shared/protocol/report.ts';
+
+/** The job file as it was understood, what was found in it, and the command that submits it again. */
+export function DefinitionPanel({ job }: { readonly job: JobView }) {
+  const path = `/v1/jobs/${encodeURIComponent(job.jobId)}/definition`;
+  const { data, error, isLoading, reload } = useResource<JobDefinition>(path);
+  if (error !== null) {
+    return <ErrorPanel error={error} onRetry={reload} />;
+  }
+  if (data === undefined) {
+    return isLoading ? <p class="loading">Reading the job file…</p> : null;
+  }
+  return (
+    <div class="definition">
+      <FindingList findings={data.warnings} tone="warning" />
+      {!data.isComplete && (
+        <p class="muted">A part of this job has no field in any format of job files, so that this file lacks it.</p>
+      )}
+      <CodeBlock title="Job file, as it was understood" text={data.jobFile} />
+      <CodeBlock title="Submit it again" text={data.repetition.command} />
+      <section class="card code-card" aria-label="Packages">
+        <header class="section-header">
+          <h3>Packages</h3>
+        </header>
+        <ul class="packages">
+          {data.packages.map(({ uri, sizeBytes }) => (
+            <li key={uri}>
+              <span class="mono user-text">{uri}</span> <span class="muted">{formatBytes(sizeBytes)}</span>
+            </li>
+          ))}
+          <li class="muted">
+            Submitted as <span class="mono user-text">{job.source}</span>
+          </li>
+        </ul>
+      </section>
+    </div>
+  );
+}
+
+function CodeBlock({ title, text }: { readonly title: string; readonly text: string }) {
+  return (
+    <section class="card code-card" aria-label={title}>
+      <header class="section-header">
+        <h3>{title}</h3>
+        <CopyButton text={text} label={`Copy: ${title}`} />
+      </header>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a keyboard must be able to scroll it. */}
+      <pre class="code" tabIndex={0}>
+        {text}
+      </pre>
+    </section>
+  );
+}

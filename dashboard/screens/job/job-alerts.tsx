@@ -1,0 +1,80 @@
+import { Icon, type IconName } from '#dashboard/components/icon.tsx';
+import { formatAge } from '#dashboard/format/format-time.ts';
+import { FindingList } from '#dashboard/screens/job/finding-list.tsx';
+import type { JobView } from '#shared/protocol/report.ts';
+
+type Props = { readonly job: JobView; readonly now: number };
+
+/** Why the job failed or waits and what to do, and what its agents noticed; nothing for a healthy job. */
+export function JobAlerts({ job, now }: Props) {
+  const { cause, waitingFor, health, warnings } = job;
+  const open = health.filter(({ untilTime }) => untilTime === null || job.endTime !== null);
+  const isFailure = job.state === 'FAILED';
+  return (
+    <div class="alerts">
+      {cause !== null && (
+        <Alert tone={isFailure ? 'error' : 'info'} code={cause.label ?? cause.code} title={cause.message}>
+          <p class="user-text">{cause.remedy}</p>
+          {isFailure && cause.canRetryHelp !== null && (
+            <p class="muted">
+              {cause.canRetryHelp
+                ? 'The same job may succeed when it is started again.'
+                : 'Starting the same job again will not help.'}
+            </p>
+          )}
+          <Evidence lines={cause.evidence} isOpen={isFailure} />
+        </Alert>
+      )}
+      {waitingFor !== null && <Alert tone="info" code={waitingFor.code} title={waitingFor.message} />}
+      {open.map((finding) => (
+        <Alert
+          key={`${finding.replica} ${finding.code}`}
+          tone="warning"
+          code={finding.code}
+          title={finding.message}
+          note={`${finding.replica}, ${formatAge(now - Date.parse(finding.sinceTime))}`}
+        >
+          <p class="user-text">{finding.remedy}</p>
+          <Evidence lines={finding.evidence} isOpen={false} />
+        </Alert>
+      ))}
+      <FindingList findings={warnings} tone="warning" />
+    </div>
+  );
+}
+
+type AlertProps = {
+  readonly tone: 'error' | 'warning' | 'info';
+  readonly code: string;
+  readonly title: string;
+  readonly note?: string;
+  readonly children?: preact.ComponentChildren;
+};
+
+const ICONS = { error: 'error', warning: 'warning', info: 'next' } as const satisfies Record<string, IconName>;
+
+function Alert({ tone, code, title, note, children }: AlertProps) {
+  return (
+    <section class={`alert alert-${tone}`} aria-label={code}>
+      <Icon name={ICONS[tone]} />
+      <div class="alert-body">
+        <p class="alert-title">
+          <span class="user-text">{title}</span>
+          <code class="alert-code">{code}</code>
+          {note !== undefined && <span class="muted">{note}</span>}
+        </p>
+        {children}
+      </div>
+    </section>
+  );
+}
+
+function Evidence({ lines, isOpen }: { readonly lines: readonly string[]; readonly isOpen: boolean }) {
+  return lines.length === 0 ? null : (
+    <details class="evidence" open={isOpen}>
+      <summary>Evidence</summary>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a keyboard must be able to scroll it. */}
+      <pre tabIndex={0}>{lines.join('\n')}</pre>
+    </details>
+  );
+}

@@ -1,0 +1,107 @@
+import type { ComponentChildren } from 'preact';
+import { StateBadge } from '#dashboard/components/state-badge.tsx';
+import { summarizeMachines } from '#dashboard/format/format-machines.ts';
+import { formatPercent, formatUsd } from '#dashboard/format/format-number.ts';
+import { formatAge, formatDateTime, formatDuration } from '#dashboard/format/format-time.ts';
+import { Link } from '#dashboard/navigation/link.tsx';
+import { addressOfJob } from '#dashboard/navigation/route.ts';
+import { JobActions } from '#dashboard/screens/job/job-actions.tsx';
+import { progressOf, ranMs } from '#dashboard/screens/job/progress.ts';
+import type { JobView } from '#shared/protocol/report.ts';
+
+type Props = { readonly job: JobView; readonly now: number; readonly onChange: () => void };
+
+/** Name, state and actions of a job, and the facts by which jobs are told apart. */
+export function JobHeader({ job, now, onChange }: Props) {
+  const labels = Object.entries(job.labels);
+  return (
+    <header class="job-header">
+      <div class="job-title">
+        <h1 class="screen-title user-text">{job.jobId}</h1>
+        <StateBadge state={job.state} />
+        {job.trial !== null && (
+          <span class="muted">
+            trial {job.trial.trialId} of <Link href={addressOfJob(job.trial.tuningId)}>{job.trial.tuningId}</Link>
+          </span>
+        )}
+        {labels.map(([name, value]) => (
+          <span key={name} class="tag user-text">
+            {value === '' ? name : `${name}: ${value}`}
+          </span>
+        ))}
+        <JobActions job={job} onChange={onChange} />
+      </div>
+      <JobFacts job={job} now={now} />
+      <ProgressBar job={job} now={now} />
+    </header>
+  );
+}
+
+function JobFacts({ job, now }: Pick<Props, 'job' | 'now'>) {
+  const { machines, gpus } = summarizeMachines(job.machines);
+  const last = job.timeline.at(-1);
+  const zone = job.placement?.zone ?? last?.zone ?? null;
+  const model = job.placement?.provisioningModel ?? last?.provisioningModel ?? null;
+  const { perHourUsd, totalUsd } = job.price;
+  const ran = ranMs(job, now);
+  return (
+    <dl class="facts">
+      <Fact name="Machine">
+        {machines}
+        {gpus !== null && <span class="fact-more">{gpus}</span>}
+      </Fact>
+      <Fact name="Zone">
+        {zone ?? '–'}
+        {model !== null && <span class="fact-more">{MODEL_NAMES[model] ?? model}</span>}
+      </Fact>
+      <Fact name="Cost so far" title="List prices of Compute Engine">
+        {formatUsd(totalUsd)}
+        <span class="fact-more">{formatUsd(perHourUsd)}/h</span>
+      </Fact>
+      <Fact name="Created" title={formatDateTime(job.createTime)}>
+        {formatAge(now - Date.parse(job.createTime))}
+      </Fact>
+      <Fact name="Ran" title="Time in which the program ran, over all attempts">
+        {ran > 0 ? formatDuration(ran) : '–'}
+      </Fact>
+      {job.attempt > 0 && <Fact name={job.attempt === 1 ? 'Attempt' : 'Attempts'}>{job.attempt}</Fact>}
+    </dl>
+  );
+}
+
+const MODEL_NAMES: Readonly<Record<string, string>> = { SPOT: 'Spot', STANDARD: 'on demand', FLEX_START: 'Flex-start' };
+
+type FactProps = { readonly name: string; readonly title?: string; readonly children: ComponentChildren };
+
+function Fact({ name, title, children }: FactProps) {
+  return (
+    <div class="fact" title={title}>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
+}
+
+function ProgressBar({ job, now }: Pick<Props, 'job' | 'now'>) {
+  const progress = progressOf(job, now);
+  if (progress === null) {
+    return null;
+  }
+  const { step, stepsMax, etaMs } = progress;
+  const fraction = stepsMax === null || stepsMax <= 0 ? null : Math.min(1, step / stepsMax);
+  return (
+    <div class="progress">
+      {fraction !== null && (
+        <progress class="progress-bar" value={fraction} max={1} aria-label="Progress of the program">
+          {formatPercent(fraction)}
+        </progress>
+      )}
+      <span>
+        Step {step.toLocaleString('en-US')}
+        {stepsMax !== null && ` of ${stepsMax.toLocaleString('en-US')}`}
+        {fraction !== null && ` · ${formatPercent(fraction)}`}
+        {etaMs !== null && ` · about ${formatDuration(etaMs)} left`}
+      </span>
+    </div>
+  );
+}

@@ -2,6 +2,7 @@ import { useMemo } from 'preact/hooks';
 import type { ChartProps } from '#dashboard/charts/chart.tsx';
 import { formatInUnit, formatX } from '#dashboard/charts/shape/format-axis.ts';
 import { shapeCurves } from '#dashboard/charts/shape/shape-curves.ts';
+import { ScrollRegion } from '#dashboard/components/scroll-region.tsx';
 
 const ROWS_MAX = 200;
 
@@ -21,8 +22,7 @@ export function ValueTable({ title, curves, axis, unit }: Props) {
     return mark?.value ?? (typeof value === 'number' ? formatInUnit(value, unit) : '');
   };
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: a keyboard must be able to scroll it.
-    <section class="value-table" tabIndex={0} aria-label={`${title}: values`}>
+    <ScrollRegion class="value-table" label={`${title}: values`}>
       <table class="table">
         <thead>
           <tr>
@@ -52,6 +52,6 @@ export function ValueTable({ title, curves, axis, unit }: Props) {
           Every {stride}th of {xs.length.toLocaleString('en-US')} points.
         </p>
       )}
-    </section>
+    </ScrollRegion>
   );
 }

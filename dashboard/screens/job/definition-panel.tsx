@@ -1,6 +1,7 @@
 import { useResource } from '#dashboard/client/use-resource.ts';
 import { CopyButton } from '#dashboard/components/copy-button.tsx';
 import { ErrorPanel } from '#dashboard/components/error-panel.tsx';
+import { ScrollRegion } from '#dashboard/components/scroll-region.tsx';
 import { formatBytes } from '#dashboard/format/format-number.ts';
 import { FindingList } from '#dashboard/screens/job/finding-list.tsx';
 import type { JobDefinition } from '#shared/protocol/job-definition.ts';
@@ -50,10 +51,9 @@ function CodeBlock({ title, text }: { readonly title: string; readonly text: str
         <h3>{title}</h3>
         <CopyButton text={text} label={`Copy: ${title}`} />
       </header>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a keyboard must be able to scroll it. */}
-      <pre class="code" tabIndex={0}>
-        {text}
-      </pre>
+      <ScrollRegion class="code" label={title}>
+        <pre>{text}</pre>
+      </ScrollRegion>
     </section>
   );
 }

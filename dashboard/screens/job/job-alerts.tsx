@@ -1,4 +1,5 @@
 import { Icon, type IconName } from '#dashboard/components/icon.tsx';
+import { ScrollRegion } from '#dashboard/components/scroll-region.tsx';
 import { formatAge } from '#dashboard/format/format-time.ts';
 import { FindingList } from '#dashboard/screens/job/finding-list.tsx';
 import type { JobView } from '#shared/protocol/report.ts';
@@ -73,8 +74,9 @@ function Evidence({ lines, isOpen }: { readonly lines: readonly string[]; readon
   return lines.length === 0 ? null : (
     <details class="evidence" open={isOpen}>
       <summary>Evidence</summary>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a keyboard must be able to scroll it. */}
-      <pre tabIndex={0}>{lines.join('\n')}</pre>
+      <ScrollRegion class="evidence-lines" label="Evidence">
+        <pre>{lines.join('\n')}</pre>
+      </ScrollRegion>
     </details>
   );
 }

@@ -21,6 +21,7 @@ export function describeJob(job: JobView, { warnings, nowMs, output }: RenderOpt
     [title, ...formatFacts(listFacts(job, nowMs))],
     describeCause(job),
     describeWarnings([...warnings, ...job.warnings], output),
+    describeHealth(job, nowMs, output),
     job.attempts.length === 0 ? [] : ['Past attempts', ...indent(describeAttempts(job, nowMs))],
     job.replicas.length === 0 ? [] : ['Replicas', ...indent(describeReplicas(job.replicas, nowMs))],
   ];
@@ -28,6 +29,19 @@ export function describeJob(job: JobView, { warnings, nowMs, output }: RenderOpt
     .filter((lines) => lines.length > 0)
     .map((lines) => lines.join('\n'))
     .join('\n\n');
+}
+
+/** What the agents noticed about the training, what lasts first. */
+function describeHealth({ health }: JobView, nowMs: number, output: Output): readonly string[] {
+  const lasting = health.filter(({ untilTime }) => untilTime === null);
+  const over = health.filter(({ untilTime }) => untilTime !== null);
+  const lines = [...lasting, ...over].flatMap(({ code, replica, message, remedy, evidence, sinceTime, untilTime }) => {
+    const time = untilTime === null ? `began ${formatAgo(sinceTime, nowMs)}` : `ended ${formatAgo(untilTime, nowMs)}`;
+    const title = untilTime === null ? paint(code, 'yellow', output) : code;
+    const shown = untilTime === null ? evidence.map((line) => `    | ${line}`) : [];
+    return [`  ${title} (${replica}, ${time}): ${message}`, `    → ${remedy}`, ...shown];
+  });
+  return lines.length === 0 ? [] : ['Health', ...lines];
 }
 
 type Facts = readonly (readonly [string, string | null])[];

@@ -1,3 +1,4 @@
+import { HEALTH_ENDS } from '#shared/domain/health-cause.ts';
 import { MASTER, type Warning } from '#shared/domain/job.ts';
 import type { Replica } from '#shared/domain/replica.ts';
 
@@ -8,6 +9,7 @@ const METRIC_WARNINGS_MAX = 10;
 export function findRunWarnings(replicas: readonly Replica[], jobDir: string): readonly Warning[] {
   return [
     ...replicas.flatMap(warnOfMetrics).slice(0, METRIC_WARNINGS_MAX),
+    ...replicas.flatMap(warnOfHealth).slice(0, METRIC_WARNINGS_MAX),
     ...replicas.filter(hasSavedNothing).map(() => ({
       code: 'NOTHING_SAVED',
       message: `The program succeeded, but saved no file in ${jobDir}.`,
@@ -32,5 +34,20 @@ function warnOfMetrics({ replica, progress }: Replica): readonly Warning[] {
       remedy:
         'Check the learning rate, the input data and mixed precision. Checkpoints that were saved after that step may be unusable.',
     };
+  });
+}
+
+/**
+ * What says that the result of a training may be unusable: a loss that was not finite, also in the log only, and one
+ * that has diverged by the end. A metric that was reported has a warning of its own.
+ */
+function warnOfHealth({ replica, health, progress, exit }: Replica): readonly Warning[] {
+  const hasMetric = Object.keys(progress.nonFinite ?? {}).length > 0;
+  const isCause = exit?.outcome === 'FAILED' && HEALTH_ENDS.includes(exit.cause.code);
+  return health.flatMap(({ code, message, remedy, until }) => {
+    const isShown = code === 'NON_FINITE' ? !hasMetric : code === 'DIVERGING' && until === null;
+    return isShown && !isCause
+      ? [{ code: code === 'NON_FINITE' ? 'METRIC_NOT_FINITE' : code, message: `${replica}: ${message}`, remedy }]
+      : [];
   });
 }

@@ -148,6 +148,21 @@ describe('dropforge jobs describe', () => {
     expect((await cli('--format=json', 'jobs', 'describe', 'one')).json()).toMatchObject([{ warnings }]);
   });
 
+  it('prints what was noticed about the training, what lasts first and with its evidence', async () => {
+    const finding = {
+      replica: 'master-0',
+      remedy: 'Use it.',
+      evidence: ['GPU 0: T4, idle'],
+      sinceTime: '2026-01-01T00:00:00Z',
+    };
+    const over = { ...finding, code: 'PLATEAU', message: 'It is flat.', untilTime: '2026-01-01T00:00:00Z' };
+    const lasting = { ...finding, code: 'GPU_IDLE', message: 'The GPU is idle.', untilTime: null };
+    cloud.jobs.set('one', [viewOf('one', { health: [over, lasting] })]);
+    expect((await cli('jobs', 'describe', 'one')).stdout).toMatch(
+      /Health\n {2}GPU_IDLE \(master-0, began .* ago\): The GPU is idle\.\n {4}→ Use it\.\n {4}\| GPU 0: T4, idle\n {2}PLATEAU \(master-0, ended .* ago\): It is flat\./,
+    );
+  });
+
   it('prints the warnings of intake, from the report', async () => {
     cloud.jobs.set('one', [viewOf('one')]);
     expect((await cli('jobs', 'describe', 'one')).stdout).not.toContain('warning');

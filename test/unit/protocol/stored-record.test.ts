@@ -39,6 +39,7 @@ const container: ContainerProgram = {
 const fullSpec: JobSpec = {
   ...queuedJob().spec,
   labels: { team: 'vision' },
+  health: { nonFinite: 'rollback', stalled: 'restart', stalledAfterMs: 600_000 },
   pythonVersion: '3.12',
   serviceAccount: 'trainer@p.iam.gserviceaccount.com',
   network: 'projects/p/global/networks/n',
@@ -99,7 +100,7 @@ describe('a stored job', () => {
     const job = parseStoredJob(OLD_JOB);
     expect(job).toMatchObject({ jobId: 'digits', status: 'RUNNING', attempt: 2, ranMs: 0, uploadingAt: null });
     expect(job.warnings).toEqual([]);
-    expect(job.spec).toMatchObject({ secrets: {}, study: null, network: null, passesJobDir: true });
+    expect(job.spec).toMatchObject({ secrets: {}, health: {}, study: null, network: null, passesJobDir: true });
     expect(job.spec.program).toMatchObject({ environment: {} });
     expect(job.spec.replicaGroups[0]).toMatchObject({ reservation: null, program: null });
     expect(job.counts).toMatchObject({ interruptions: 1, interruptionsInRow: 0, bootFailuresInRow: 0, unusedVms: 0 });

@@ -1,4 +1,6 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { causeOf } from '#shared/domain/cause.ts';
+import type { HealthFinding } from '#shared/domain/health.ts';
 import type { Job } from '#shared/domain/job.ts';
 import type { Replica } from '#shared/domain/replica.ts';
 import { formatStoredReplica, parseStoredReplica } from '#shared/protocol/stored-record.ts';
@@ -65,4 +67,53 @@ it('warns of metrics that became NaN and of a program that saved nothing, after 
     ['NOTHING_SAVED', 'The program succeeded, but saved no file in gs://jobs/digits.'],
   ]);
   expect(viewJob(cancelled, [training()], 9_000).warnings).toEqual([]);
+});
+
+describe('a loss that was not finite, in the log only', () => {
+  const finding: HealthFinding = {
+    code: 'NON_FINITE',
+    message: 'A loss in the log was not finite.',
+    remedy: 'Lower the learning rate.',
+    evidence: ['loss: nan'],
+    since: 5_000,
+    until: null,
+  };
+  const succeeded = { outcome: 'SUCCEEDED' } as const;
+  const warningsOf = (facts: Parameters<typeof training>[0]) =>
+    viewJob(cancelled, [training(facts)], 9_000).warnings.map(({ code, message }) => [code, message]);
+
+  it('is a warning of its job, also if it was finite again', () => {
+    const expected = [['METRIC_NOT_FINITE', 'master-0: A loss in the log was not finite.']];
+    expect(warningsOf({ health: [finding], exit: succeeded })).toEqual(expected);
+    expect(warningsOf({ health: [{ ...finding, until: 6_000 }], exit: succeeded })).toEqual(expected);
+  });
+
+  it('is named once if it is a reported metric or the cause as well', () => {
+    const progress = { step: 1, stepsMax: 2, metrics: {}, nonFinite: { loss: { value: 'NaN', step: 1 } } } as const;
+    expect(warningsOf({ health: [finding], progress })).toEqual([
+      ['METRIC_NOT_FINITE', 'Metric loss of master-0 became NaN at step 1.'],
+    ]);
+    const exit = { outcome: 'FAILED', cause: causeOf('METRIC_NOT_FINITE', 'It was NaN.') } as const;
+    expect(warningsOf({ health: [finding], exit })).toEqual([]);
+  });
+
+  it('is in the view with its replica and its times, as is a divergence that lasts', () => {
+    const diverging: HealthFinding = { ...finding, code: 'DIVERGING', message: 'loss has risen to 90.' };
+    expect(warningsOf({ health: [diverging] })).toEqual([['DIVERGING', 'master-0: loss has risen to 90.']]);
+    expect(
+      warningsOf({
+        health: [
+          { ...diverging, until: 7_000 },
+          { ...finding, code: 'PLATEAU' },
+        ],
+      }),
+    ).toEqual([]);
+    expect(viewJob(cancelled, [training({ health: [{ ...diverging, until: 7_000 }] })], 9_000).health).toEqual([
+      {
+        ...{ code: 'DIVERGING', replica: 'master-0', message: 'loss has risen to 90.' },
+        ...{ remedy: 'Lower the learning rate.', evidence: ['loss: nan'] },
+        ...{ sinceTime: '1970-01-01T00:00:05.000Z', untilTime: '1970-01-01T00:00:07.000Z' },
+      },
+    ]);
+  });
 });

@@ -4,6 +4,7 @@ import { routeChanges } from '#shared/api/change-routes.ts';
 import { routeDefinition } from '#shared/api/definition-routes.ts';
 import { routeFiles } from '#shared/api/file-routes.ts';
 import { routeLists } from '#shared/api/list-routes.ts';
+import { routeMetrics } from '#shared/api/metric-routes.ts';
 import { routePage } from '#shared/api/page-routes.ts';
 import { rejectForeignPages } from '#shared/api/reject-foreign-pages.ts';
 import { errorBody, errorResponse, readCount, readJobId, readRequested } from '#shared/api/request.ts';
@@ -54,6 +55,7 @@ export function createApiApp(ports: ApiPorts): Hono {
   routeTrials(app, ports);
   routeDefinition(app, ports);
   routeFiles(app, ports);
+  routeMetrics(app, ports);
 
   app.post('/v1/jobs/:target{.+:cancel}', async (context) => {
     const jobId = readJobId(context.req.param('target').replace(/:cancel$/, ''));

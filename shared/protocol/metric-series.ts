@@ -35,11 +35,17 @@ export const seriesIndexSchema = z.object({
     }),
   ),
   /** Series that exist beyond those listed, and points that were dropped because a limit was exceeded. */
-  omitted: z.object({ series: z.int(), points: z.int() }),
+  omitted: z.object({
+    series: z.int(),
+    points: z.int(),
+    /** Objects or lines that no agent has written, and objects that were not read because of a limit. */
+    objects: z.int().default(0),
+  }),
 });
 
 /**
- * One series within one attempt, in columns of equal length, thinned out to the requested number of points: the lowest
+ * One series within one attempt, in columns of equal length, thinned out to the requested number of points, of which an
+ * attempt gets its share if the series has several: the lowest
  * and the highest value of every stretch are kept, and so are the first, the last and those that are not finite.
  */
 export const seriesPointsSchema = z.object({
@@ -67,3 +73,11 @@ export const seriesPageSchema = z.object({
 export type SeriesIndex = z.infer<typeof seriesIndexSchema>;
 export type SeriesPoints = z.infer<typeof seriesPointsSchema>;
 export type SeriesPage = z.infer<typeof seriesPageSchema>;
+
+/** The value as JSON can hold it. */
+export function toSeriesValue(number: number): SeriesPoints['values'][number] {
+  if (Number.isFinite(number)) {
+    return number;
+  }
+  return Number.isNaN(number) ? 'NaN' : number > 0 ? 'Infinity' : '-Infinity';
+}

@@ -214,7 +214,10 @@ class EventFolderTest(unittest.TestCase):
         image = record(b'\x2a' + bytes(RECORD_BYTES_MAX))
         self.write('events.out.tfevents.1', image * 5 + scalar_file('loss', [0.5]))
         self.assertEqual(self.values(), [])
-        self.assertEqual(self.values(is_last=True), [('loss', 1, 0.5)])
+        self.assertTrue(self.events.is_behind)
+        while self.events.is_behind:
+            values = self.values(is_last=True)
+        self.assertEqual(values, [('loss', 1, 0.5)])
 
     def test_ignores_links_unreadable_files_and_damaged_ones(self) -> None:
         outside = self.write('../events.out.tfevents.0', scalar_file('loss', [0.5]))

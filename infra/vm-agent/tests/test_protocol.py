@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
 sys.path.insert(0, str(HERE.parent))
 
+from golden_checks import GOLDEN, check_layouts, check_series_part, golden
 from vm_agent.control import config as config_module
 from vm_agent.control.config import (
     OPTIONAL_FIELDS,
@@ -35,16 +37,10 @@ from vm_agent.program.exit_report import EXIT_REASONS, DecisiveFinding, ExitRepo
 from vm_agent.program.gpu_meter import GpuUsage
 from vm_agent.program.usage import Usage
 from vm_agent.setup.environment import ProgramPaths, program_environment, tool_environment
-from vm_agent.setup.package_layout import PackageTree, decide_layout
 
-GOLDEN = HERE.parents[2] / 'shared' / 'protocol' / 'golden'
 JOB_FILE_SCHEMA = HERE.parents[2] / 'shared' / 'job-file' / 'formats' / 'dropforge' / 'job.schema.json'
 # Objects with keys of the user's choice, which the agent passes on as a whole.
 OPEN_OBJECTS = ('program.environment', 'program.secrets', 'cluster', 'trainingInput', 'health')
-
-
-def golden(name: str) -> Any:
-    return json.loads((GOLDEN / name).read_text('utf-8'))
 
 
 def golden_config() -> Config:
@@ -226,22 +222,6 @@ def check_produced(
     return check
 
 
-def check_layouts(test: unittest.TestCase, name: str) -> None:
-    for case in golden(name):
-        tree = PackageTree(case['archive'], set(case['files']), case['files'].get)
-        layout = decide_layout(tree, case['module'])
-        decided = {
-            'style': layout.style,
-            'root': layout.root,
-            'importRoots': list(layout.import_roots),
-            'program': None if layout.program is None else vars(layout.program),
-            'workingDirectory': layout.working_directory,
-            'requirementFiles': list(layout.requirement_files),
-            'requirements': list(layout.requirements),
-        }
-        test.assertEqual(decided, case['layout'], case['what'])
-
-
 CHECKS: Dict[str, Callable[[unittest.TestCase, str], None]] = {
     'exit-reasons.json': check_exit_reasons,
     'heartbeat-answer.json': check_answer,
@@ -253,6 +233,7 @@ CHECKS: Dict[str, Callable[[unittest.TestCase, str], None]] = {
     'heartbeat-unhealthy.json': check_produced(unhealthy_heartbeat),
     'heartbeat-warnings.json': check_produced(warning_heartbeat),
     'package-layouts.json': check_layouts,
+    'series-part.json': check_series_part,
     'service-variables.json': check_service_variables,
     'vm-config.json': check_config,
     'protocol-1/heartbeat-running.json': check_produced(running_heartbeat, protocol=1),

@@ -38,7 +38,10 @@ from vm_agent.logs.serial_console import write_to_console
 from vm_agent.metrics.boot_clock import BootClock
 from vm_agent.metrics.bucket_events import BucketEvents
 from vm_agent.metrics.program_metrics import MetricPaths, MetricSettings, ProgramMetrics
+from vm_agent.metrics.series_history import SeriesHistory
+from vm_agent.metrics.series_part import METRICS_KIND, SYSTEM_KIND, SeriesOrigin
 from vm_agent.metrics.system_metrics import SystemMeter, SystemSampler
+from vm_agent.metrics.system_series import SystemSeries
 from vm_agent.program.exit_report import ExitReport, ReplicaEnded
 from vm_agent.program.processes import become_subreaper
 from vm_agent.program.gpu_meter import GpuMeter
@@ -48,12 +51,15 @@ from vm_agent.storage.client import Author, Storage
 from vm_agent.storage.job_directory import JobDirectory
 from vm_agent.storage.log_upload import LogUpload, logs_prefix_of
 from vm_agent.storage.output_sync import OutputSync
+from vm_agent.metrics.series_upload import SeriesUpload
 from vm_agent.storage.staging import STAGING_FOLDER, Staging
 
 DEFAULT_HOME = '/var/lib/dropforge'
 LOG_FLUSH_SECONDS_MAX = 10.0
 # For the rest of the complete log after a program that ended by itself.
 LOG_UPLOAD_SECONDS_MAX = 300.0
+# For the rest of the metrics, before and after the output is saved.
+SERIES_UPLOAD_SECONDS_MAX = 5.0
 # The share of the work disk that the complete log may take until it is uploaded.
 LOG_DISK_FRACTION_MAX = 0.1
 LOG_DISK_BYTES_MAX = 2_147_483_648
@@ -111,18 +117,25 @@ class Boot:
         self._staging_folder = home / STAGING_FOLDER
         self._disk = DiskMeter(home, self._staging_folder)
         self._gpus = GpuMeter()
-        self._sampler = SystemSampler(SystemMeter(home, self._gpus, BootClock()), self._logs.log)
+        clock = BootClock()
+        self._sampler = SystemSampler(SystemMeter(home, self._gpus, clock), self._logs.log)
         self._background_store = BackgroundStore(self._logs.log)
         self._storage = Storage(endpoints.storage_url, self._token)
         self._directory = JobDirectory(self._storage, spec.job_dir, Author(spec.job_id, spec.attempt))
-        self._metrics = self._create_metrics()
+        origin = SeriesOrigin(spec.attempt, spec.name, self._state.boot)
+        history = SeriesHistory(home / 'series', METRICS_KIND, origin, self._logs.log)
+        system_history = SeriesHistory(home / 'series', SYSTEM_KIND, origin, self._logs.log)
+        system_history.recover(None)
+        self._system = SystemSeries(system_history, clock)
+        self._series_upload = SeriesUpload((history, system_history), self._directory, self._logs.log)
+        self._metrics = self._create_metrics(history)
         outlets = Outlets(stop_signal, self._logs.log)
         disk = (lambda: self._disk.used_bytes, config.limits.disk_bytes_max)
         self._health = HealthWatch(HealthMonitor(config.health), outlets, disk)
         self._metrics.on_sample.append(self._health.on_sample)
         self._sampler.on_reading.append(self._health.on_reading)
 
-    def _create_metrics(self) -> ProgramMetrics:
+    def _create_metrics(self, history: SeriesHistory) -> ProgramMetrics:
         config, spec = self._config, self._config.spec
         # Of a cluster, only the master's metrics count for a tuning.
         is_trial = config.trial is not None and spec.saves_output
@@ -130,6 +143,7 @@ class Boot:
             attempt_id=f'{spec.job_id}/{spec.attempt}',
             metric_ids=config.trial.metric_ids if config.trial is not None and is_trial else None,
             bucket_events=BucketEvents(self._storage, self._directory) if spec.saves_output else None,
+            history=history,
         )
         return ProgramMetrics(MetricPaths(self._home), self._mask, settings)
 
@@ -150,11 +164,14 @@ class Boot:
             self._output.finish()
             self._metrics.finish(self._state.is_hurried)
             self._health.stop()
+            self._sampler.sample()
+            self._series_upload.finish(SERIES_UPLOAD_SECONDS_MAX)
         self._heartbeats.set_program_end(report, self._state.program_ended_at)
         if not self._state.is_output_saved:
             report = self._save_output(replica, report)
         is_hurried = self._state.is_hurried
         self._background_store.finish(is_hurried)
+        self._series_upload.finish(SERIES_UPLOAD_SECONDS_MAX)
         log_upload.finish(LOG_FLUSH_SECONDS_MAX if is_hurried else LOG_UPLOAD_SECONDS_MAX)
         self._logs.log(f'{report.reason}: {report.message}')
         self._logs.close(LOG_FLUSH_SECONDS_MAX, self._heartbeats.is_unreachable)
@@ -172,7 +189,10 @@ class Boot:
         self._logs.log(f'Boot {self._state.boot} for attempt {spec.attempt} of job {spec.job_id}.')
         self._disk.start()
         self._gpus.start()
+        self._sampler.on_reading.append(self._system.add)
         self._sampler.start()
+        self._series_upload.before_upload.append(self._system.write)
+        self._series_upload.start(self._config.intervals.sync_seconds)
         usage = UsageMeter(self._disk, limits.disk_bytes_max, self._gpus)
         state = self._state
         probes = Probes(usage.measure, self._metrics, self._health.to_json)

@@ -29,7 +29,7 @@ export function makeDirectoryForEachTest() {
     await rm(directory, { recursive: true });
   });
 
-  function open() {
+  function open(objectBytesMax = 100) {
     const database = openDatabase(join(directory, 'state.sqlite'));
     opened.push(database);
     const store = openDirectoryObjectStore({
@@ -37,7 +37,7 @@ export function makeDirectoryForEachTest() {
       directory,
       clock,
       onFinalized: (info) => void finalized.push(info),
-      objectBytesMax: 100,
+      objectBytesMax,
     });
     store.createBucket(bucket);
     return { store, database };

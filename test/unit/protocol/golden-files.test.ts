@@ -46,6 +46,8 @@ const SCHEMAS: Readonly<Record<string, z.ZodType | null>> = {
   'heartbeat-warnings.json': heartbeatSchema,
   // Decided in test/unit/package/package-layout.test.ts.
   'package-layouts.json': null,
+  // Parsed in test/unit/protocol/series-part.test.ts.
+  'series-part.json': null,
   'service-variables.json': null,
   'vm-config.json': vmConfigSchema,
   'protocol-1/heartbeat-running.json': heartbeatSchema,

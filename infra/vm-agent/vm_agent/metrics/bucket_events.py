@@ -41,6 +41,7 @@ class BucketEvents:
         self._is_finished = threading.Event()
         self.step: Optional[float] = None
         self.steps_max: Optional[float] = None
+        self.is_behind = False
 
     def start(self, interval_seconds: float, started_at: float, is_needed: Callable[[], bool]) -> None:
         """

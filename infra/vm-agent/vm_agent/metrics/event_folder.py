@@ -18,9 +18,8 @@ FILE_COUNT_MAX = 1_000
 ENTRY_COUNT_MAX = 100_000
 READ_BYTES = 8_388_608
 READ_SECONDS_MAX = 2.0
-# After the program's end, nothing is left for a later call.
-LAST_READ_BYTES = 1_073_741_824
-LAST_READ_SECONDS_MAX = 20.0
+
+
 @dataclass
 class _Followed:
     inode: int
@@ -34,6 +33,7 @@ class EventFolder:
         self._runs = EventRuns()
         self.step: Optional[float] = None
         self.steps_max: Optional[float] = None
+        self.is_behind = False
 
     def skip_existing(self) -> None:
         """Skips what earlier attempts wrote, whose output was restored: their metrics are known."""
@@ -41,19 +41,22 @@ class EventFolder:
             self._files[name] = _Followed(found.st_ino, found.st_size)
 
     def read(self, is_last: bool = False) -> List[Sample]:
-        """Returns what was written since the last call, a part of it if it is much. `is_last`: the program has ended."""
-        bytes_left = LAST_READ_BYTES if is_last else READ_BYTES
-        give_up_at = time.monotonic() + (LAST_READ_SECONDS_MAX if is_last else READ_SECONDS_MAX)
+        """Returns what was written since the last call, a part of it if it is much."""
+        bytes_left = READ_BYTES
+        give_up_at = time.monotonic() + READ_SECONDS_MAX
+        self.is_behind = False
         samples: List[Sample] = []
         # The evaluation's files first: they decide what counts of the others. Of the rest, those that are least far.
         found = sorted(self._find(), key=lambda one: (not is_evaluation(one[0]), self._offset_of(one)))
         for name, stat in found:
             if bytes_left <= 0 or time.monotonic() > give_up_at:
+                self.is_behind = True
                 break
             offset = self._offset_of((name, stat))
             if stat.st_size > offset:
                 new, end = self._read_file(name, offset, bytes_left)
                 bytes_left -= end - offset
+                self.is_behind = self.is_behind or (bytes_left <= 0 and end < stat.st_size)
                 samples += self._runs.samples_of(name, new)
                 self._files[name] = _Followed(stat.st_ino, end)
         samples = in_order(samples)

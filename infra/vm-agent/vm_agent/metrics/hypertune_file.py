@@ -26,6 +26,7 @@ class HypertuneFile:
         self._last_steps: Dict[str, Tuple[float, bool]] = {}
         self.step: Optional[float] = None
         self.steps_max: Optional[float] = None
+        self.is_behind = False
 
     def read(self, is_last: bool = False) -> List[Sample]:
         """

@@ -18,6 +18,7 @@ class OutputMetrics:
         self._lines: Deque[bytes] = deque(maxlen=LINE_COUNT_MAX)
         self.step: Optional[float] = None
         self.steps_max: Optional[float] = None
+        self.is_behind = False
 
     def add(self, block: bytes) -> None:
         """

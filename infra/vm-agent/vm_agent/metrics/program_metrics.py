@@ -1,4 +1,4 @@
-"""The program's metrics from all sources: their last values, each sample for whom it concerns, and a trial's history."""
+"""The program's metrics from all sources: their last values, their history, and a trial's measurements."""
 
 import json
 import math
@@ -21,12 +21,17 @@ from vm_agent.metrics.progress import LastValues, Progress
 from vm_agent.metrics.records import Sample
 from vm_agent.metrics.sample_names import SampleNames
 from vm_agent.metrics.sample_times import SampleTimes
+from vm_agent.metrics.series_history import SeriesHistory
 from vm_agent.metrics.source import MetricSource
+from vm_agent.metrics.thinned_series import Point
 
 # What a person who watches a curve notices; reading more often costs more for the same samples.
 READ_SECONDS = 5.0
 # Reading takes at most this share of one core, however much is reported.
 READ_FRACTION_MAX = 0.05
+# Of one call; what is left is read by the next one, but not after the program's end.
+READ_SECONDS_MAX = 2.0
+LAST_READ_SECONDS_MAX = 20.0
 # For a job that is not a trial, listing the bucket is worth a cent a day.
 BUCKET_SECONDS_MIN = 60.0
 
@@ -50,6 +55,8 @@ class MetricSettings:
     """The metrics of the study whose history is reported with heartbeats; None for a job that is not a trial."""
     bucket_events: Optional[BucketEvents] = None
     """None for a replica whose output is not saved."""
+    history: Optional[SeriesHistory] = None
+    """Where all samples are kept."""
 
 
 SampleListener = Callable[[Sample], None]
@@ -68,6 +75,7 @@ class ProgramMetrics:
         self._state_path = paths.state
         self._settings = settings
         self._bucket_events = settings.bucket_events
+        self._history = settings.history
         self._metrics_file = MetricsFile(paths.metrics_file)
         self._events = EventFolder(paths.output)
         self._output = None if settings.metric_ids is None else OutputMetrics()
@@ -106,6 +114,7 @@ class ProgramMetrics:
             self._started_at = self._times.started_at = started_at
             if not (is_continued and self._restore()):
                 self._events.skip_existing()
+                self._recover_history(None)
         if self._bucket_events is not None:
             is_trial = self._settings.metric_ids is not None
             seconds = interval_seconds if is_trial else max(interval_seconds, BUCKET_SECONDS_MIN)
@@ -132,7 +141,8 @@ class ProgramMetrics:
         """Called in place of `start` after a reboot, if the program has ended: what is not answered is sent again."""
         with self._reading:
             self._started_at = started_at
-            self._restore()
+            if not self._restore():
+                self._recover_history(None)
 
     def add_output(self, stream: str, block: bytes) -> None:
         """Receives the program's output, in masked blocks of whole lines; does not wait for anything."""
@@ -147,11 +157,11 @@ class ProgramMetrics:
         self._is_finished.set()
         if self._bucket_events is not None and not is_hurried and self._needs_bucket():
             self._bucket_events.finish()
-        self._read(is_last=not is_hurried)
+        self._read(is_last=True, seconds_max=READ_SECONDS_MAX if is_hurried else LAST_READ_SECONDS_MAX)
 
     def read(self) -> Progress:
         """Reads what is new. Returns the last values."""
-        self._read(is_last=False)
+        self._read(is_last=False, seconds_max=READ_SECONDS_MAX)
         return self.progress()
 
     def progress(self) -> Progress:
@@ -166,7 +176,7 @@ class ProgramMetrics:
             return self._measurements.batch()
 
     def remove(self, batch: Sequence[Measurement]) -> None:
-        """Removes the measurements of a heartbeat that was answered; after a reboot before the next read, they repeat."""
+        """Removes the measurements of a heartbeat that was answered; a reboot before the next read repeats them."""
         with self._lock:
             self._measurements.remove(batch)
 
@@ -177,20 +187,29 @@ class ProgramMetrics:
         rank = self._sources.index(self._events)
         return not all(self._names.has(name, rank) for name in self._measurements.metric_ids)
 
-    def _read(self, is_last: bool) -> None:
+    def _read(self, is_last: bool, seconds_max: float) -> None:
         with self._reading:
             # Before the program starts, the output directory has what earlier attempts wrote.
             if self._started_at is None:
                 return
-            self._times.begin_round()
-            for rank, source in enumerate(self._sources):
-                samples = source.read(is_last)
-                for index, sample in enumerate(samples, 1):
-                    self._take(sample, rank, index / len(samples))
-            steps = self._find_steps()
-            with self._lock:
-                self._steps = steps
+            give_up_at = time.monotonic() + seconds_max
+            while self._read_round(is_last) and time.monotonic() < give_up_at:
+                self._store()
+            if is_last and self._history is not None:
+                self._history.finish()
             self._store()
+
+    def _read_round(self, is_last: bool) -> bool:
+        """Returns whether there is more to read."""
+        self._times.begin_round()
+        for rank, source in enumerate(self._sources):
+            samples = source.read(is_last)
+            for index, sample in enumerate(samples, 1):
+                self._take(sample, rank, index / len(samples))
+        steps = self._find_steps()
+        with self._lock:
+            self._steps = steps
+        return any(source.is_behind for source in self._sources)
 
     def _take(self, sample: Sample, rank: int, progress: float) -> None:
         name = self._names.take(sample.series, rank)
@@ -204,6 +223,8 @@ class ProgramMetrics:
                 with self._lock:
                     self._last.add(shown, sample.value, sample.step)
                     self._measurements.add(sample.name, sample.value, (step, self._elapsed_ms(sample.wall_time)))
+        if self._history is not None:
+            self._history.add(name, Point(step, at, sample.value))
         taken = Sample(name, sample.value, step, at)
         for listener in self.on_sample:
             listener(taken)
@@ -222,7 +243,14 @@ class ProgramMetrics:
         return step, next((source.steps_max for source in ordered if source.steps_max is not None), None)
 
     def _store(self) -> None:
-        """A state that cannot be written is read again from the files after a reboot."""
+        """
+        Writes the history, and with it how far the sources were read: after a reboot, neither is a sample missing nor
+        twice. A state that cannot be written is read again from the files.
+        """
+        history = self._history
+        if history is not None:
+            omitted = (self._names.omitted_name_count, self._names.omitted_sample_count)
+            history.write(self._times.now(), omitted)
         with self._lock:
             body = {
                 'attempt': self._settings.attempt_id,
@@ -230,6 +258,7 @@ class ProgramMetrics:
                 'measurements': self._measurements.to_json(),
                 'last': self._last.to_json(),
                 'names': self._names.to_json(),
+                'history': None if history is None else history.to_json(),
             }
         temporary = self._state_path.with_suffix('.new')
         try:
@@ -237,7 +266,13 @@ class ProgramMetrics:
             temporary.write_text(json.dumps(body), 'utf-8')
             os.replace(temporary, self._state_path)
         except OSError:
-            return
+            pass
+        if history is not None:
+            history.commit()
+
+    def _recover_history(self, state: Optional[Dict[str, Any]]) -> None:
+        if self._history is not None:
+            self._history.recover(state)
 
     def _restore(self) -> bool:
         """Returns whether there was a state of this attempt."""
@@ -251,6 +286,7 @@ class ProgramMetrics:
             self._measurements.restore(body['measurements'])
             self._last.restore(body['last'])
             self._names.restore(body['names'])
+            self._recover_history(body['history'])
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return False
         return True

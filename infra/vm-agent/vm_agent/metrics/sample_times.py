@@ -21,8 +21,11 @@ class SampleTimes:
         self.started_at = 0.0
 
     def begin_round(self) -> None:
-        """Called before the sources are read: what does not say when it was reported, was reported since the last call."""
+        """Called before the sources are read: what does not say when it was reported was reported since then."""
         self._earlier_read_at, self._read_at = self._read_at, self._clock.now()
+
+    def now(self) -> float:
+        return self._clock.now()
 
     def of(self, series: str, wall_time: Optional[float], progress: float) -> float:
         """

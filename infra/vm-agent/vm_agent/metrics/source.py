@@ -1,4 +1,4 @@
-"""What every source of metrics provides: a file, event files, objects in the bucket, or anything else that is reported to."""
+"""What every source of metrics provides: a file, event files, objects in the bucket, or anything else."""
 
 from typing import Any, Dict, List, Optional, Protocol
 
@@ -11,11 +11,13 @@ class MetricSource(Protocol):
     step: Optional[float]
     """Where the training stands, None for this and the next if the program has not said."""
     steps_max: Optional[float]
+    is_behind: bool
+    """Whether the last call of `read` has left something to the next one."""
 
     def read(self, is_last: bool) -> List[Sample]:
         """
         Returns what was reported since the last call, a bounded part of it if it is much, in bounded time.
-        `is_last`: the program has ended, and no other call follows.
+        `is_last`: the program has ended.
         """
 
     def to_json(self) -> Dict[str, Any]:

@@ -27,7 +27,7 @@ class SystemReading:
     at: float
     """Seconds since the epoch, by BootClock."""
     values: Mapping[str, float]
-    """By the name of the series, in its unit (shared/protocol/metric-series.ts); without what the VM does not provide."""
+    """By the name of the series, in its unit (use-cases/metrics/series-unit.ts); without what is not provided."""
     gpus: Tuple[GpuUsage, ...] = ()
     """Empty if there are none or their driver does not answer."""
 
@@ -88,6 +88,7 @@ class SystemSampler:
     def __init__(self, meter: SystemMeter, log: Callable[[str, str], None]) -> None:
         self._meter = meter
         self._log = log
+        self._lock = threading.Lock()
         self._has_failed = False
         self.on_reading: List[ReadingListener] = []
         """Called for each reading, in a thread of its own; a listener that fails costs no other its readings."""
@@ -103,7 +104,8 @@ class SystemSampler:
     def sample(self) -> None:
         """Takes one reading. Does not raise: a job is not lost for a chart."""
         try:
-            reading = self._meter.measure()
+            with self._lock:
+                reading = self._meter.measure()
         except Exception as error:
             self._report(error)
             return

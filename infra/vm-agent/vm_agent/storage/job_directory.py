@@ -75,6 +75,15 @@ class JobDirectory:
         self._delete_replaced(name, info)
         return info
 
+    def upload_bytes(self, name: str, data: bytes, policy: RetryPolicy) -> ObjectInfo:
+        """Uploads a small object from memory."""
+        body = MemoryBody(data)
+        info = self._write(
+            name, lambda upload: call_with_retry(lambda: self._storage.insert(upload, body), policy), policy
+        )
+        self._delete_replaced(name, info)
+        return info
+
     def _delete_replaced(self, name: str, info: ObjectInfo) -> None:
         """
         Deletes the version that an upload has replaced, if no manifest may name it. The bucket's lifecycle counts newer

@@ -10,6 +10,8 @@ MANIFEST_NAME = 'dropforge-manifest.json'
 PACKAGES_PREFIX = 'packages/'
 # The complete logs of replicas, as far as Cloud Logging does not have all lines.
 LOGS_PREFIX = 'dropforge-logs/'
+# The metric histories of replicas, in parts.
+SERIES_PREFIX = 'dropforge-metrics/'
 # The parts of files that are being uploaded.
 PARTS_PREFIX = 'dropforge-parts/'
 FILE_COUNT_MAX = 100_000
@@ -99,7 +101,7 @@ def is_restorable(name: str) -> bool:
         is_plain
         and not PurePosixPath(name).is_absolute()
         and name != MANIFEST_NAME
-        and not name.startswith((PACKAGES_PREFIX, LOGS_PREFIX, PARTS_PREFIX))
+        and not name.startswith((PACKAGES_PREFIX, LOGS_PREFIX, SERIES_PREFIX, PARTS_PREFIX))
     )
 
 

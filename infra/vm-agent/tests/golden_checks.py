@@ -1,0 +1,51 @@
+"""Checks of golden files that hold constants and cases rather than messages."""
+
+import json
+import unittest
+from pathlib import Path
+from typing import Any
+
+from vm_agent.metrics.series_part import (
+    METRICS_KIND,
+    SYSTEM_KIND,
+    Columns,
+    SeriesOrigin,
+    encode_columns,
+    encode_omitted,
+)
+from vm_agent.setup.package_layout import PackageTree, decide_layout
+
+GOLDEN = Path(__file__).resolve().parents[3] / 'shared' / 'protocol' / 'golden'
+
+
+def golden(name: str) -> Any:
+    return json.loads((GOLDEN / name).read_text('utf-8'))
+
+
+def check_layouts(test: unittest.TestCase, name: str) -> None:
+    for case in golden(name):
+        tree = PackageTree(case['archive'], set(case['files']), case['files'].get)
+        layout = decide_layout(tree, case['module'])
+        decided = {
+            'style': layout.style,
+            'root': layout.root,
+            'importRoots': list(layout.import_roots),
+            'program': None if layout.program is None else vars(layout.program),
+            'workingDirectory': layout.working_directory,
+            'requirementFiles': list(layout.requirement_files),
+            'requirements': list(layout.requirements),
+        }
+        test.assertEqual(decided, case['layout'], case['what'])
+
+
+def check_series_part(test: unittest.TestCase, name: str) -> None:
+    body = golden(name)
+    for part in body['parts']:
+        origin = SeriesOrigin(part['attempt'], part['replica'], part['boot'])
+        kind = SYSTEM_KIND if part['kind'] == 'SYSTEM' else METRICS_KIND
+        test.assertEqual(origin.part_name(part['number'], kind), part['name'])
+    for line in body['lines']:
+        columns = Columns(line['steps'], line['times'], [float(value) for value in line['values']])
+        test.assertEqual(encode_columns(line['name'], columns), f'{line["line"]}\n'.encode())
+    omitted = body['omitted']
+    test.assertEqual(encode_omitted(omitted['series'], omitted['points']), f'{omitted["line"]}\n'.encode())

@@ -1,0 +1,113 @@
+import type { Context, Hono } from 'hono';
+import { errorResponse, readCount, readRequested } from '#shared/api/request.ts';
+import type { JobStore } from '#shared/ports/job-store.ts';
+import { AccessDeniedError, type ObjectStore } from '#shared/ports/object-store.ts';
+import type { TuningStore } from '#shared/ports/tuning-store.ts';
+import {
+  SERIES_KINDS,
+  SERIES_PER_REQUEST_MAX,
+  SERIES_POINTS_DEFAULT,
+  SERIES_POINTS_MAX,
+  type SeriesKind,
+} from '#shared/protocol/metric-series.ts';
+import { listParts, type SeriesParts } from '#shared/use-cases/metrics/list-parts.ts';
+import { PartCache } from '#shared/use-cases/metrics/part-cache.ts';
+import { readSeriesIndex } from '#shared/use-cases/metrics/read-series-index.ts';
+import { readSeriesPage, type SeriesQuery } from '#shared/use-cases/metrics/read-series-page.ts';
+
+export type MetricRoutePorts = {
+  readonly jobs: JobStore;
+  readonly tunings: TuningStore;
+  readonly objects: ObjectStore;
+};
+
+const NONE: SeriesParts = { parts: [], revision: 'none', ignoredCount: 0 };
+const NAME_CHARS_MAX = 200;
+const REPLICA = /^[a-z][a-z-]{0,30}-\d{1,5}$/;
+
+/** The metric history of a job: the names of its series, and the points of some of them. */
+export function routeMetrics(app: Hono, ports: MetricRoutePorts): void {
+  const cache = new PartCache();
+
+  app.get('/v1/jobs/:jobId/metrics', async (context) => {
+    const { jobId, listed } = await list(ports, context.req.param('jobId'));
+    return answer(context, listed, () => readSeriesIndex(ports, cache, { jobId, listed }));
+  });
+
+  app.get('/v1/jobs/:jobId/metrics/points', async (context) => {
+    const query = readQuery(context);
+    const { jobId, listed } = await list(ports, context.req.param('jobId'));
+    return answer(context, listed, () => readSeriesPage(ports, cache, { jobId, listed, query }));
+  });
+}
+
+async function answer(context: Context, { revision }: SeriesParts, read: () => Promise<object>): Promise<Response> {
+  const headers = { etag: `"${revision}"`, 'cache-control': 'private, no-cache' };
+  const known = (context.req.header('if-none-match') ?? '').split(',').map((tag) => tag.trim().replace(/^W\//, ''));
+  if (known.includes(headers.etag)) {
+    return new Response(null, { status: 304, headers });
+  }
+  return context.json(await read(), 200, headers);
+}
+
+/** A tuning has no metrics of its own: its trials have them. */
+async function list(
+  ports: MetricRoutePorts,
+  given: string,
+): Promise<{ readonly jobId: string; readonly listed: SeriesParts }> {
+  const submitted = await readRequested(ports, given);
+  if ('tuningId' in submitted) {
+    return { jobId: submitted.tuningId, listed: NONE };
+  }
+  const { jobId, attempt, createdAt, spec } = submitted;
+  try {
+    return { jobId, listed: await listParts(ports.objects, { jobId, attempt, createdAt, jobDir: spec.jobDir }) };
+  } catch (error) {
+    if (error instanceof AccessDeniedError) {
+      throw errorResponse(403, error.message, 'Grant the role to the service account of the api function.');
+    }
+    throw error;
+  }
+}
+
+function readQuery({ req }: Context): SeriesQuery {
+  const names = [...new Set(req.queries('name') ?? [])];
+  const remedy = `Pass name once for each series, at most ${SERIES_PER_REQUEST_MAX}: /v1/jobs/JOB/metrics lists them.`;
+  if (names.length === 0 || names.length > SERIES_PER_REQUEST_MAX) {
+    throw errorResponse(400, `The request names ${names.length} series.`, remedy);
+  }
+  if (names.some(({ length }) => length > NAME_CHARS_MAX)) {
+    throw errorResponse(400, `A name is longer than ${NAME_CHARS_MAX} characters.`, remedy);
+  }
+  const replica = req.query('replica');
+  if (replica !== undefined && !REPLICA.test(replica)) {
+    throw errorResponse(
+      400,
+      `${replica} is not a valid replica.`,
+      'A replica is a role and an index, such as master-0.',
+    );
+  }
+  return {
+    names,
+    replica,
+    kind: readKind(req.query('kind')),
+    from: readTime(req.query('from'), Number.NEGATIVE_INFINITY),
+    to: readTime(req.query('to'), Number.POSITIVE_INFINITY),
+    pointsMax: readCount(req.query('pointsMax'), SERIES_POINTS_DEFAULT, SERIES_POINTS_MAX),
+  };
+}
+
+function readKind(given: string | undefined): SeriesKind {
+  const kind = SERIES_KINDS.find((one) => one === (given ?? 'PROGRAM'));
+  if (kind === undefined) {
+    throw errorResponse(400, `${given} is not a kind of series.`, `The kinds are ${SERIES_KINDS.join(' and ')}.`);
+  }
+  return kind;
+}
+
+function readTime(given: string | undefined, fallback: number): number {
+  if (given !== undefined && !/^\d{1,15}$/.test(given)) {
+    throw errorResponse(400, `${given} is not a valid time.`, 'A time is in milliseconds since 1970-01-01T00:00:00Z.');
+  }
+  return given === undefined ? fallback : Number(given);
+}

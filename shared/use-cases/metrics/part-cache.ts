@@ -1,0 +1,166 @@
+import { buffer } from 'node:stream/consumers';
+import { promisify } from 'node:util';
+import { gunzip } from 'node:zlib';
+import type { ObjectStore } from '#shared/ports/object-store.ts';
+import { parsePartLine, type SeriesColumns, type SeriesOmission } from '#shared/protocol/series-part.ts';
+import type { SeriesPart } from '#shared/use-cases/metrics/list-parts.ts';
+
+/** The points of one series in one part. */
+export type SeriesSummary = {
+  readonly name: string;
+  readonly pointCount: number;
+  readonly last: { readonly step: number | null; readonly at: number; readonly value: number };
+  /** Of the finite values; null if there are none. */
+  readonly min: number | null;
+  readonly max: number | null;
+};
+
+export type PartSummary = {
+  readonly series: readonly SeriesSummary[];
+  readonly omission: SeriesOmission | null;
+  /** Lines that no agent has written, or that were left out because the part has too many. */
+  readonly ignoredCount: number;
+};
+
+export type PartContent = PartSummary & { readonly columns: ReadonlyMap<string, readonly SeriesColumns[]> };
+
+/** An agent closes a part at 1 MiB. A program could write one that decompresses to gigabytes. */
+const PLAIN_BYTES_MAX = 8 * 2 ** 20;
+const NAMES_PER_PART_MAX = 2_000;
+/** 24 bytes each. */
+const CACHED_POINTS_MAX = 3_000_000;
+const CACHED_SUMMARIES_MAX = 200_000;
+
+/**
+ * Reads parts, and keeps those that were read last: an object's generation never changes, so that a request after the
+ * first one reads only what is new. Memory is bounded by the constants above.
+ */
+export class PartCache {
+  readonly #contents = new Map<string, PartContent>();
+  readonly #summaries = new Map<string, PartSummary>();
+  #pointCount = 0;
+  #summaryCount = 0;
+
+  async summarize(objects: ObjectStore, part: SeriesPart): Promise<PartSummary> {
+    return this.#summaries.get(keyOf(part)) ?? (await this.read(objects, part));
+  }
+
+  /** A part that is deleted or is not one has no points. */
+  async read(objects: ObjectStore, part: SeriesPart): Promise<PartContent> {
+    const key = keyOf(part);
+    const cached = this.#contents.get(key);
+    if (cached !== undefined) {
+      // The end of the map is what was used last.
+      this.#contents.delete(key);
+      this.#contents.set(key, cached);
+      return cached;
+    }
+    const content = decodePart(await readLines(objects, part));
+    this.#add(key, content);
+    return content;
+  }
+
+  hasSummary(part: SeriesPart): boolean {
+    return this.#summaries.has(keyOf(part));
+  }
+
+  #add(key: string, content: PartContent): void {
+    if (this.#contents.has(key)) {
+      return;
+    }
+    this.#contents.set(key, content);
+    this.#pointCount += pointCountOf(content);
+    for (const [oldest, { series }] of this.#contents) {
+      if (this.#pointCount <= CACHED_POINTS_MAX) {
+        break;
+      }
+      this.#contents.delete(oldest);
+      this.#pointCount -= pointCountOf({ series });
+    }
+    const { columns: _, ...summary } = content;
+    this.#summaries.set(key, summary);
+    this.#summaryCount += 1 + summary.series.length;
+    for (const [oldest, { series }] of this.#summaries) {
+      if (this.#summaryCount <= CACHED_SUMMARIES_MAX) {
+        break;
+      }
+      this.#summaries.delete(oldest);
+      this.#summaryCount -= 1 + series.length;
+    }
+  }
+}
+
+function keyOf({ info }: SeriesPart): string {
+  return `${info.bucket}/${info.name}#${info.generation}`;
+}
+
+function pointCountOf({ series }: Pick<PartSummary, 'series'>): number {
+  return series.reduce((sum, { pointCount }) => sum + pointCount, 0);
+}
+
+async function readLines(objects: ObjectStore, { info }: SeriesPart): Promise<readonly string[]> {
+  const stream = await objects.read(info, { generation: info.generation });
+  if (stream === undefined) {
+    return [];
+  }
+  const compressed = await buffer(stream);
+  try {
+    const plain = await promisify(gunzip)(compressed, { maxOutputLength: PLAIN_BYTES_MAX });
+    return plain.toString('utf8').split('\n');
+  } catch {
+    // Not compressed, damaged, or too large: an agent has not written it.
+    return ['not a part'];
+  }
+}
+
+function decodePart(lines: readonly string[]): PartContent {
+  const columns = new Map<string, SeriesColumns[]>();
+  let omission: SeriesOmission | null = null;
+  let ignoredCount = 0;
+  for (const line of lines) {
+    const parsed = line === '' ? null : parsePartLine(line);
+    if (parsed === undefined) {
+      ignoredCount += 1;
+    } else if (parsed !== null && 'omitted' in parsed) {
+      omission = parsed.omitted;
+    } else if (parsed !== null) {
+      const known = columns.get(parsed.name);
+      if (known !== undefined) {
+        known.push(parsed);
+      } else if (columns.size < NAMES_PER_PART_MAX) {
+        columns.set(parsed.name, [parsed]);
+      } else {
+        ignoredCount += 1;
+      }
+    }
+  }
+  return { columns, series: [...columns.values()].flatMap(summarize), omission, ignoredCount };
+}
+
+function summarize(columns: readonly SeriesColumns[]): readonly SeriesSummary[] {
+  const last = columns.at(-1);
+  const index = (last?.values.length ?? 0) - 1;
+  if (last === undefined || index < 0) {
+    return [];
+  }
+  let [min, max, pointCount] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, 0];
+  for (const { values } of columns) {
+    pointCount += values.length;
+    for (const value of values) {
+      if (Number.isFinite(value)) {
+        min = Math.min(min, value);
+        max = Math.max(max, value);
+      }
+    }
+  }
+  const hasFinite = min <= max;
+  return [
+    {
+      name: last.name,
+      pointCount,
+      last: { step: last.steps?.[index] ?? null, at: last.times[index] ?? 0, value: last.values[index] ?? Number.NaN },
+      min: hasFinite ? min : null,
+      max: hasFinite ? max : null,
+    },
+  ];
+}

@@ -140,6 +140,16 @@ export const COMMANDS = [
     load: async () => (await import('#cli/commands/rm.ts')).rm,
   },
   {
+    name: 'notify list',
+    summary: 'List the notification channels, with the last outcome of each',
+    load: async () => (await import('#cli/commands/notify.ts')).notifyList,
+  },
+  {
+    name: 'notify test',
+    summary: 'Send a test to notification channels, and show what they answer',
+    load: async () => (await import('#cli/commands/notify.ts')).notifyTest,
+  },
+  {
     name: 'secrets create',
     summary: 'Create a secret in the embedded cloud',
     load: async () => (await import('#cli/commands/secrets.ts')).secretsCreate,

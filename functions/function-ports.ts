@@ -7,11 +7,15 @@ import type { Clock } from '#shared/ports/clock.ts';
 import type { JobStore } from '#shared/ports/job-store.ts';
 import type { LogStore } from '#shared/ports/log-store.ts';
 import type { MessageBus } from '#shared/ports/message-bus.ts';
+import type { NotificationLog } from '#shared/ports/notification-log.ts';
+import type { NotificationSender } from '#shared/ports/notification-sender.ts';
 import type { ObjectStore } from '#shared/ports/object-store.ts';
 import type { PageAssets } from '#shared/ports/page-assets.ts';
 import type { ReplicaStore } from '#shared/ports/replica-store.ts';
+import type { SecretReader } from '#shared/ports/secret-reader.ts';
 import type { CurveStore, TuningStore } from '#shared/ports/tuning-store.ts';
 import type { VmProvider } from '#shared/ports/vm-provider.ts';
+import type { NotificationChannels } from '#shared/protocol/notification-channels.ts';
 import type { IntakeSettings } from '#shared/use-cases/intake/intake-settings.ts';
 import type { VmSettings } from '#shared/use-cases/provision/vm-request.ts';
 
@@ -34,6 +38,12 @@ export type FunctionPorts = {
   readonly vmSettings: VmSettings;
   readonly intake: IntakeSettings;
   readonly verifyVmIdentity: VmIdentityVerifier;
+  readonly channels: NotificationChannels;
+  readonly notifications: NotificationLog;
+  readonly sender: NotificationSender;
+  readonly secrets: SecretReader;
+  /** The address of the page, for links in messages. */
+  readonly pageUrl: string | undefined;
 };
 
 /** The ports of a use case, and those of every function: clock and logger. */

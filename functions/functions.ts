@@ -2,7 +2,7 @@ import type { SettingName } from '#functions/settings.ts';
 import type { Topic } from '#shared/ports/message-bus.ts';
 
 const STATE = ['PROJECT_ID', 'FIRESTORE_DATABASE', 'FIRESTORE_EMULATOR_HOST'] as const;
-const EVENTS = [...STATE, 'PUBSUB_EMULATOR_HOST'] as const;
+const EVENTS = [...STATE, 'PUBSUB_EMULATOR_HOST', 'PAGE_URL'] as const;
 const INTAKE = [
   ...EVENTS,
   'STORAGE_EMULATOR_HOST',
@@ -12,6 +12,7 @@ const INTAKE = [
   'RUNTIME_VERSION_DEFAULT',
   'RUNTIME_IMAGES',
   'ZONES',
+  'NOTIFICATION_CHANNELS',
 ] as const;
 
 type FunctionRow = {
@@ -50,6 +51,11 @@ export const FUNCTIONS = {
   watch: { trigger: { topic: 'tick' }, settings: EVENTS },
   'on-interruption': { trigger: { topic: 'interruptions' }, settings: EVENTS },
   report: { trigger: { topic: 'job-updates' }, settings: [...STATE, 'STORAGE_EMULATOR_HOST'] },
+  notify: {
+    // With a subscription for each channel of NOTIFICATION_CHANNELS; not deployed without channels.
+    trigger: { topic: 'job-updates' },
+    settings: [...STATE, 'PAGE_URL', 'NOTIFICATION_CHANNELS', 'SECRET_MANAGER_ENDPOINT'],
+  },
   'on-dead-letter': { trigger: { topic: 'dead-letters' }, settings: INTAKE },
   heartbeat: {
     trigger: 'HTTP',

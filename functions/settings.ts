@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { isBucketName } from '#shared/protocol/gs-uri.ts';
+import { notificationChannelsSchema } from '#shared/protocol/notification-channels.ts';
 import { parseJson } from '#shared/protocol/parse-json.ts';
 
 const REGION_PATTERN = /^[a-z]+-[a-z]+\d+$/;
@@ -79,6 +80,16 @@ export const SETTINGS = {
     .describe(
       'JSON of runtime versions, each with its machineImages, image, pythonVersion and gpus, or the runtime that replaces it',
     ),
+  PAGE_URL: z
+    .url({ protocol: /^https?$/ })
+    .optional()
+    .describe('the address of the page, for links in messages; without it, messages have no link'),
+  NOTIFICATION_CHANNELS: z
+    .string()
+    .default('{}')
+    .transform(readJson)
+    .pipe(notificationChannelsSchema)
+    .describe('JSON of notification channels: kind, names of secrets, states, labels and trials of each'),
   FIRESTORE_EMULATOR_HOST: z.string().regex(HOST_PATTERN).optional().describe('host:port of a Firestore emulator'),
   PUBSUB_EMULATOR_HOST: z.string().regex(HOST_PATTERN).optional().describe('host:port of a Pub/Sub emulator'),
   STORAGE_EMULATOR_HOST: z.string().regex(HOST_PATTERN).optional().describe('the URL of a Cloud Storage emulator'),

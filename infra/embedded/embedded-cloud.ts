@@ -11,6 +11,7 @@ import { type FunctionServers, startFunctionServers } from '#infra/embedded/func
 import { HOST } from '#infra/embedded/http/server.ts';
 import { createPushDispatcher, type Subscription, toPubsubPush } from '#infra/embedded/pubsub/push-dispatcher.ts';
 import { startScheduler } from '#infra/embedded/pubsub/scheduler.ts';
+import { SUBSCRIPTION_PREFIX } from '#shared/protocol/notification-channels.ts';
 
 export type EmbeddedCloudOptions = EmbeddedServersOptions & {
   /** Wraps the adapters passed to the functions, to measure calls or inject errors. */
@@ -80,9 +81,12 @@ async function publishShutdown(ports: EmbeddedPorts): Promise<void> {
   }
 }
 
-function subscribe(functions: FunctionServers, { projectId, deliveriesMax }: EmbeddedConfig): readonly Subscription[] {
-  return EVENT_FUNCTION_NAMES.map((name) => {
-    const topic = topicOf(name);
+/** A subscription of each function, and one of `notify` for each channel, named after it. */
+function subscribe(functions: FunctionServers, config: EmbeddedConfig): readonly Subscription[] {
+  const { projectId, deliveriesMax, notifications } = config;
+  const own = EVENT_FUNCTION_NAMES.filter((name) => name !== 'notify').map((name) => [name, topicOf(name)] as const);
+  const channels = Object.keys(notifications).map((channel) => ['notify', `${SUBSCRIPTION_PREFIX}${channel}`] as const);
+  return [...own, ...channels].map(([name, topic]) => {
     return {
       topic,
       // The framework reads the topic of a raw push from the path.

@@ -3,6 +3,7 @@ import { availableParallelism } from 'node:os';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { isQuotaMetric } from '#shared/catalog/quota-demand.ts';
+import { notificationChannelsSchema } from '#shared/protocol/notification-channels.ts';
 
 const seconds = (fallback: number) => z.number().positive().max(86_400).default(fallback);
 
@@ -69,6 +70,8 @@ export const embeddedConfigSchema = z.strictObject({
   deliveriesMax: z.int().min(1).max(100).default(8),
   /** Whether anonymous reads of buckets that the embedded cloud does not have are sent to Google. */
   publicBucketReads: z.boolean().default(true),
+  /** Channels of notifications, by name; their addresses are secrets of the embedded Secret Manager. */
+  notifications: notificationChannelsSchema.default({}),
   heartbeatSeconds: seconds(1),
   syncSeconds: seconds(2),
   logSeconds: seconds(0.5),

@@ -16,6 +16,7 @@ export async function readEmbeddedIntakeSettings(config: EmbeddedConfig, buckets
     runtimeOf: runtimesOf(config, await findPythonVersion(config)),
     runtimeVersions: config.machineImages.map(({ name }) => name),
     vmLimit: vmLimitOf(config),
+    notificationChannels: Object.keys(config.notifications),
   };
 }
 

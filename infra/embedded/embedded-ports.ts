@@ -30,6 +30,7 @@ import { openSqliteCurveStore } from '#infra/embedded/job-state/curve-store.ts';
 import { openSqliteJobStore } from '#infra/embedded/job-state/job-store.ts';
 import { openSqliteReplicaStore } from '#infra/embedded/job-state/replica-store.ts';
 import { openSqliteTuningStore } from '#infra/embedded/job-state/tuning-store.ts';
+import { channelQueues, openNotificationPorts } from '#infra/embedded/notification-ports.ts';
 import { type MessageQueue, openSqliteMessageQueue } from '#infra/embedded/pubsub/message-queue.ts';
 import { openSqliteSecretStore, type SecretStore } from '#infra/embedded/secret-manager/secret-store.ts';
 import type { Environment } from '#infra/embedded/vm-proxy/environment.ts';
@@ -81,7 +82,7 @@ export async function openEmbeddedPorts(options: Options): Promise<EmbeddedPorts
   const [uploadBucket, jobsBucket, cacheBucket] = [`${projectId}-uploads`, `${projectId}-jobs`, `${projectId}-cache`];
   const clock = { now: Date.now };
   const database = openDatabase(join(dataDir, 'dropforge.db'));
-  const queue = openSqliteMessageQueue(database, clock);
+  const queue = openSqliteMessageQueue(database, clock, channelQueues(config));
   const objects = openObjects({ ...options, database, queue, uploadBucket, clock });
   objects.createBucket(uploadBucket);
   objects.createBucket(jobsBucket);
@@ -112,6 +113,7 @@ export async function openEmbeddedPorts(options: Options): Promise<EmbeddedPorts
     logs,
     page: createBuiltPageAssets(),
     changes,
+    ...openNotificationPorts(database, secrets, { config, serverPorts }),
     clock,
     logger,
     timeouts: timeoutsOf(config),

@@ -4,6 +4,7 @@ import { createApi } from '#functions/api.ts';
 import type { FunctionPorts } from '#functions/function-ports.ts';
 import { FUNCTION_NAMES, type FunctionName } from '#functions/functions.ts';
 import { createHeartbeat } from '#functions/heartbeat.ts';
+import { createNotify } from '#functions/notify.ts';
 import { createOnControl } from '#functions/on-control.ts';
 import { createOnDeadLetter } from '#functions/on-dead-letter.ts';
 import { createOnInterruption } from '#functions/on-interruption.ts';
@@ -27,6 +28,7 @@ const HANDLERS: { readonly [Name in FunctionName]: (ports: FunctionPorts) => Han
   watch: createWatch,
   'on-interruption': createOnInterruption,
   report: createReport,
+  notify: createNotify,
   'on-dead-letter': createOnDeadLetter,
   heartbeat: createHeartbeat,
   api: createApi,

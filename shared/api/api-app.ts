@@ -5,6 +5,7 @@ import { routeDefinition } from '#shared/api/definition-routes.ts';
 import { routeFiles } from '#shared/api/file-routes.ts';
 import { routeLists } from '#shared/api/list-routes.ts';
 import { routeMetrics } from '#shared/api/metric-routes.ts';
+import { type NotificationPorts, routeNotifications } from '#shared/api/notification-routes.ts';
 import { routePage } from '#shared/api/page-routes.ts';
 import { rejectForeignPages } from '#shared/api/reject-foreign-pages.ts';
 import { errorBody, errorResponse, readCount, readJobId, readRequested } from '#shared/api/request.ts';
@@ -19,13 +20,14 @@ import type { Tuning } from '#shared/tuning/tuning.ts';
 import { cancelJob } from '#shared/use-cases/intake/cancel-job.ts';
 import { readTrialViews, viewSubmitted } from '#shared/use-cases/reports/view-submitted.ts';
 
-export type ApiPorts = SubmissionPorts & {
-  readonly curves: CurveStore;
-  readonly logs: LogStore;
-  readonly page: PageAssets;
-  /** Set if the API runs in one process with everything else. */
-  readonly changes?: ChangeFeed | undefined;
-};
+export type ApiPorts = SubmissionPorts &
+  NotificationPorts & {
+    readonly curves: CurveStore;
+    readonly logs: LogStore;
+    readonly page: PageAssets;
+    /** Set if the API runs in one process with everything else. */
+    readonly changes?: ChangeFeed | undefined;
+  };
 
 const TRIALS_PER_PAGE_MAX = 500;
 const LOG_ENTRIES_PER_PAGE_MAX = 1_000;
@@ -56,6 +58,7 @@ export function createApiApp(ports: ApiPorts): Hono {
   routeDefinition(app, ports);
   routeFiles(app, ports);
   routeMetrics(app, ports);
+  routeNotifications(app, ports);
 
   app.post('/v1/jobs/:target{.+:cancel}', async (context) => {
     const jobId = readJobId(context.req.param('target').replace(/:cancel$/, ''));

@@ -1,4 +1,5 @@
 import type { HealthPolicy } from '#shared/domain/health.ts';
+import type { NotifySpec } from '#shared/domain/notification.ts';
 import type { Study } from '#shared/domain/study.ts';
 
 /** What the user asked for, independent of the job file's dialect. Durations are in milliseconds, sizes in GiB. */
@@ -33,6 +34,8 @@ export type JobSpec = {
   readonly network: string | null;
   /** Cloud KMS key for the disks, `projects/P/locations/L/keyRings/R/cryptoKeys/K`; null for a Google-managed key. */
   readonly kmsKeyName: string | null;
+  /** Where and when the job notifies; null for what the deployment's channels say. */
+  readonly notify: NotifySpec | null;
   /** Hyperparameter tuning, which makes the job a study of many trials; null for a single training. */
   readonly study: Study | null;
 };

@@ -5,6 +5,7 @@ import type { ReplicaExit } from '#shared/domain/event.ts';
 import { HEALTH_CODES } from '#shared/domain/health.ts';
 import { JOB_STATES, type Job } from '#shared/domain/job.ts';
 import { BOOT_DISK_TYPES, type JobSpec, ROLES } from '#shared/domain/job-spec.ts';
+import { NOTIFIED_STATES } from '#shared/domain/notification.ts';
 import { NO_PROGRESS, NO_USAGE, NON_FINITE_VALUES, REPLICA_PHASES, type Replica } from '#shared/domain/replica.ts';
 import { STUDY_ALGORITHMS, type Study } from '#shared/domain/study.ts';
 import { UnreadableRecordsError } from '#shared/ports/unreadable-records.ts';
@@ -97,6 +98,10 @@ export const storedSpecSchema = z.object({
   serviceAccount: z.string().nullable().default(null),
   network: z.string().nullable().default(null),
   kmsKeyName: z.string().nullable().default(null),
+  notify: z
+    .object({ channels: z.array(z.string()).nullable(), states: z.array(z.enum(NOTIFIED_STATES)).nullable() })
+    .nullable()
+    .default(null),
   study: studySchema.nullable().default(null),
 }) satisfies z.ZodType<JobSpec>;
 

@@ -11,6 +11,7 @@ import { openDatabase } from '#infra/embedded/data-dir/database.ts';
 import { closeServer, HOST, listen } from '#infra/embedded/http/server.ts';
 import { openSqliteCurveStore } from '#infra/embedded/job-state/curve-store.ts';
 import { openSqliteJobStore } from '#infra/embedded/job-state/job-store.ts';
+import { openSqliteNotificationLog } from '#infra/embedded/job-state/notification-log.ts';
 import { openSqliteReplicaStore } from '#infra/embedded/job-state/replica-store.ts';
 import { openSqliteTuningStore } from '#infra/embedded/job-state/tuning-store.ts';
 import { createCloudLogStore } from '#infra/google-cloud/cloud-logging/cloud-log-store.ts';
@@ -47,6 +48,8 @@ it('reports an exceeded quota with the time to retry after, without retrying its
     clock: { now: Date.now },
     page: { find: async () => undefined },
     intake: exampleIntake,
+    channels: {},
+    notifications: openSqliteNotificationLog(database),
     timeouts: TIMEOUTS,
     objects: noObjects,
     logs: createCloudLogStore({

@@ -168,6 +168,7 @@ describe('a bundle', () => {
     'on-interruption': ['PUBSUB'],
     watch: ['PUBSUB'],
     report: ['STORAGE'],
+    notify: [],
     provision: ['PUBSUB', 'COMPUTE'],
     teardown: ['PUBSUB', 'COMPUTE'],
     tuning: ['PUBSUB'],

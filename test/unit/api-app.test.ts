@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Database, openDatabase } from '#infra/embedded/data-dir/database.ts';
 import { openSqliteCurveStore } from '#infra/embedded/job-state/curve-store.ts';
 import { openSqliteJobStore } from '#infra/embedded/job-state/job-store.ts';
+import { openSqliteNotificationLog } from '#infra/embedded/job-state/notification-log.ts';
 import { openSqliteReplicaStore } from '#infra/embedded/job-state/replica-store.ts';
 import { openSqliteTuningStore } from '#infra/embedded/job-state/tuning-store.ts';
 import { type ApiPorts, createApiApp } from '#shared/api/api-app.ts';
@@ -44,6 +45,8 @@ beforeEach(async () => {
     clock: { now: () => 100_000 },
     page: { find: async () => undefined },
     intake: exampleIntake,
+    channels: {},
+    notifications: openSqliteNotificationLog(database),
     logs: {
       write: async () => undefined,
       read: async () => ({ entries: [], cursor: '' }),

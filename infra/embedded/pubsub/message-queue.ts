@@ -2,11 +2,17 @@ import type { Database } from '#infra/embedded/data-dir/database.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { MessageBus, Topic } from '#shared/ports/message-bus.ts';
 
+/** The subscriptions of a topic: one of its name, and further ones, of which each gets a copy of every message. */
+export type QueueName = Topic | `notify-${string}`;
+
+export type FurtherQueues = Readonly<Partial<Record<Topic, readonly QueueName[]>>>;
+
 /** A message delivered to a subscription. */
 export type Delivery = {
   readonly deliveryId: number;
   readonly messageId: string;
-  readonly topic: Topic;
+  /** The subscription that it is delivered to: that of its topic, or a further one. */
+  readonly topic: QueueName;
   /** Base64, as in Pub/Sub's push requests. */
   readonly data: string;
   readonly attributes: Readonly<Record<string, string>>;
@@ -25,7 +31,7 @@ export type MessageQueue = MessageBus & {
   enqueue(topic: Topic, data: Uint8Array, attributes?: Readonly<Record<string, string>>): string;
   /** Returns the oldest messages that are due; each is redelivered after `ackDeadlineAt` unless handled before. */
   pull(query: {
-    readonly topic: Topic;
+    readonly topic: QueueName;
     readonly countMax: number;
     readonly ackDeadlineAt: number;
   }): readonly Delivery[];
@@ -35,11 +41,11 @@ export type MessageQueue = MessageBus & {
   /** Moves the message to the dead letters and publishes it to their topic, with Pub/Sub's attributes. */
   deadLetter(delivery: Delivery, problem: string): void;
   /** When the next message of the topic is due; null if there is none. */
-  nextDeliveryAt(topic: Topic): number | null;
+  nextDeliveryAt(topic: QueueName): number | null;
   /** Makes all delivered messages due now: after a crash of the process, no handler is working on them. */
   releasePulled(): void;
   countMessages(): readonly { readonly topic: string; readonly waiting: number; readonly deadLetters: number }[];
-  onPublished(listener: (topic: Topic) => void): void;
+  onPublished(listener: (topic: QueueName) => void): void;
 };
 
 const SCHEMA = `
@@ -60,9 +66,15 @@ const RENAMED_TOPIC = "update messages set topic = 'job-updates' where topic = '
 /** Limit for a message with its attributes; Pub/Sub's is 10 MB. */
 const MESSAGE_BYTES_MAX = 1_048_576;
 
-export function openSqliteMessageQueue(database: Database, clock: Clock): MessageQueue {
+export function openSqliteMessageQueue(
+  database: Database,
+  clock: Clock,
+  furtherQueues: FurtherQueues = {},
+): MessageQueue {
   const statements = prepareStatements(database);
-  const listeners: ((topic: Topic) => void)[] = [];
+  // Copies for a subscription that is not configured any more have no receiver.
+  statements.deleteQueues.run(JSON.stringify(Object.values(furtherQueues).flat()));
+  const listeners: ((topic: QueueName) => void)[] = [];
 
   function enqueue(topic: Topic, data: Uint8Array, attributes: Readonly<Record<string, string>> = {}): string {
     const body = JSON.stringify({ data: Buffer.from(data).toString('base64'), attributes, publishedAt: clock.now() });
@@ -72,11 +84,16 @@ export function openSqliteMessageQueue(database: Database, clock: Clock): Messag
         `A message of ${Buffer.byteLength(body)} bytes for topic ${topic} is over the limit of ${MESSAGE_BYTES_MAX}.`,
       );
     }
-    const { lastInsertRowid } = statements.insert.run(topic, body, clock.now());
-    for (const listener of listeners) {
-      listener(topic);
+    const queues = [topic, ...(furtherQueues[topic] ?? [])];
+    const [messageId] = database.transaction(() =>
+      queues.map((queue) => statements.insert.run(queue, body, clock.now()).lastInsertRowid),
+    );
+    for (const queue of queues) {
+      for (const listener of listeners) {
+        listener(queue);
+      }
     }
-    return String(lastInsertRowid);
+    return String(messageId);
   }
 
   return {
@@ -120,7 +137,7 @@ function toDelivery(row: Record<string, unknown>): Delivery {
     ...body,
     deliveryId,
     messageId: String(deliveryId),
-    topic: String(row.topic) as Topic,
+    topic: String(row.topic) as QueueName,
     deliveryAttempt: Number(row.attempts),
   };
 }
@@ -141,6 +158,9 @@ function prepareStatements({ sql }: Database) {
       update messages set deliver_at = ?, attempts = attempts + 1 where delivery_id in (
         select delivery_id from messages where topic = ? and deliver_at <= ? order by deliver_at, delivery_id limit ?
       ) returning *`),
+    deleteQueues: sql.prepare(
+      "delete from messages where topic like 'notify-%' and topic not in (select value from json_each(?))",
+    ),
     delete: sql.prepare('delete from messages where delivery_id = ?'),
     retry: sql.prepare('update messages set deliver_at = ? where delivery_id = ?'),
     insertDeadLetter: sql.prepare('insert or replace into dead_letters values (?, ?, ?, ?, ?)'),

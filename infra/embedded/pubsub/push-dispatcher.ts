@@ -1,15 +1,14 @@
 import { type IncomingMessage, request } from 'node:http';
 import { text } from 'node:stream/consumers';
-import type { Delivery, MessageQueue } from '#infra/embedded/pubsub/message-queue.ts';
+import type { Delivery, MessageQueue, QueueName } from '#infra/embedded/pubsub/message-queue.ts';
 import type { Logger } from '#shared/observability/logger.ts';
 import type { Clock } from '#shared/ports/clock.ts';
-import type { Topic } from '#shared/ports/message-bus.ts';
 
 /**
  * The push endpoint of a topic, and its retry policy. Pub/Sub dead-letters a message after five attempts by default.
  */
 export type Subscription = {
-  readonly topic: Topic;
+  readonly topic: QueueName;
   readonly url: string;
   /** Encodes a message as an HTTP request: a Pub/Sub push, or a CloudEvent as Eventarc sends it. */
   readonly toRequest: (delivery: Delivery) => {

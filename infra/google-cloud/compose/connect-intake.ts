@@ -6,7 +6,13 @@ import { findRuntime, MACHINE_IMAGE_DISK } from '#infra/google-cloud/compute-eng
 import type { IntakeSettings } from '#shared/use-cases/intake/intake-settings.ts';
 
 type OwnSettings = Settings<
-  'UPLOAD_BUCKET' | 'JOBS_BUCKET' | 'REGION_DEFAULT' | 'RUNTIME_VERSION_DEFAULT' | 'RUNTIME_IMAGES' | 'ZONES'
+  | 'UPLOAD_BUCKET'
+  | 'JOBS_BUCKET'
+  | 'REGION_DEFAULT'
+  | 'RUNTIME_VERSION_DEFAULT'
+  | 'RUNTIME_IMAGES'
+  | 'ZONES'
+  | 'NOTIFICATION_CHANNELS'
 >;
 
 /** The ports and settings that intake requires to validate a submission and create its job. */
@@ -31,7 +37,8 @@ export function connectIntake(settings: EventSettings & OwnSettings) {
     },
     runtimeVersions: Object.keys(images).filter((version) => images[version]?.runtime === undefined),
     zones: settings.ZONES,
+    notificationChannels: Object.keys(settings.NOTIFICATION_CHANNELS),
   };
   const objects = createStorageObjectStore(openStorage({ projectId: settings.PROJECT_ID }));
-  return { ...connectEvents(settings), objects, intake };
+  return { ...connectEvents(settings), objects, intake, channels: settings.NOTIFICATION_CHANNELS };
 }

@@ -4,6 +4,7 @@ import { authFor } from '#infra/google-cloud/compose/client-options.ts';
 import { createFirestoreCapacityHistory } from '#infra/google-cloud/firestore/firestore-capacity-history.ts';
 import { createFirestoreCurveStore } from '#infra/google-cloud/firestore/firestore-curve-store.ts';
 import { createFirestoreJobStore } from '#infra/google-cloud/firestore/firestore-job-store.ts';
+import { createFirestoreNotificationLog } from '#infra/google-cloud/firestore/firestore-notification-log.ts';
 import { createFirestoreReplicaStore } from '#infra/google-cloud/firestore/firestore-replica-store.ts';
 import { createFirestoreTuningStore } from '#infra/google-cloud/firestore/firestore-tuning-store.ts';
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
@@ -30,5 +31,6 @@ export function connectState(settings: StateSettings) {
     tunings: createFirestoreTuningStore(firestore, clock),
     curves: createFirestoreCurveStore(firestore, clock),
     capacity: createFirestoreCapacityHistory(firestore),
+    notifications: createFirestoreNotificationLog(firestore),
   };
 }

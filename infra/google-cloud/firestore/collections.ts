@@ -14,6 +14,7 @@ export const COLLECTIONS = {
   trials: 'trials',
   curves: 'curves',
   tuningOutbox: 'tuningOutbox',
+  notifications: 'notifications',
 } as const;
 
 /** The composite indexes that these adapters' queries require. Firestore indexes single fields automatically. */
@@ -59,6 +60,7 @@ export const UNINDEXED_FIELDS = [
   { collection: COLLECTIONS.trials, field: 'body' },
   { collection: COLLECTIONS.curves, field: 'body' },
   { collection: COLLECTIONS.tuningOutbox, field: 'effect' },
+  { collection: COLLECTIONS.notifications, field: 'body' },
 ] as const;
 
 /** The TTL field: Firestore deletes the document, typically within 24 hours after that time (docs, "TTL policies"). */
@@ -70,6 +72,7 @@ export const EXPIRING_COLLECTIONS = [
   COLLECTIONS.replicas,
   COLLECTIONS.capacityHistory,
   COLLECTIONS.curves,
+  COLLECTIONS.notifications,
 ] as const;
 
 const DAY_MS = 86_400_000;

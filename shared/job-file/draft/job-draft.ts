@@ -1,5 +1,6 @@
 import type { HealthField } from '#shared/domain/health.ts';
 import type { ProgramOptions, Role } from '#shared/domain/job-spec.ts';
+import type { NotifyDraft } from '#shared/job-file/draft/notify-draft.ts';
 import type { StudyDraft } from '#shared/job-file/draft/study-draft.ts';
 import type { Located } from '#shared/job-file/parser/findings.ts';
 import type { Problem } from '#shared/protocol/report.ts';
@@ -43,6 +44,7 @@ export type JobDraft = {
   readonly network: Located<string> | undefined;
   readonly kmsKeyName: Located<string> | undefined;
   readonly study: StudyDraft | undefined;
+  readonly notify: NotifyDraft | undefined;
 };
 
 /** The options of the program as they are written. */
@@ -164,6 +166,7 @@ export const EMPTY_DRAFT: JobDraft = {
   network: undefined,
   kmsKeyName: undefined,
   study: undefined,
+  notify: undefined,
 };
 
 /** A value of a draft with its name in the draft, `pools.worker.count`, and its path in the file. */

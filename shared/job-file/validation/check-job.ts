@@ -15,6 +15,7 @@ import {
   type RequestedMachines,
 } from '#shared/job-file/validation/check-machines.ts';
 import { checkJobId, checkLabels } from '#shared/job-file/validation/check-names.ts';
+import { checkNotify } from '#shared/job-file/validation/check-notify.ts';
 import { checkProgramOptions } from '#shared/job-file/validation/check-program-options.ts';
 import { checkPrograms, type ProgramsCheck } from '#shared/job-file/validation/check-programs.ts';
 import { checkProvisioning } from '#shared/job-file/validation/check-provisioning.ts';
@@ -77,6 +78,7 @@ export function checkJob(given: JobDraft, context: JobContext): JobCheck {
   const choices = {
     pythonVersion: checkPythonVersion(draft, findings),
     study: checkStudy(draft, findings),
+    notify: checkNotify(draft, findings),
     ...checkIdentity(draft, findings),
   };
   const groups = checkPools(draft, { machines, programs }, findings);

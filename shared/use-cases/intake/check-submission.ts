@@ -11,6 +11,7 @@ import type { PackageReport } from '#shared/package/inspect-package.ts';
 import type { ObjectStore } from '#shared/ports/object-store.ts';
 import type { Problem } from '#shared/protocol/report.ts';
 import type { Accepted, AcceptPorts } from '#shared/use-cases/intake/accept-submission.ts';
+import { checkChannels } from '#shared/use-cases/intake/check-channels.ts';
 import {
   checkJobDir,
   checkRuntime,
@@ -90,6 +91,7 @@ export async function checkSubmission(ports: CheckPorts, submission: Submission)
       ...(await checkJobDir(ports.objects, spec, dialect)),
       ...checkZones(zones, spec, dialect),
       ...checkVmCount(spec, ports.intake),
+      ...checkChannels(draft, ports.intake),
       ...runtime.problems,
       ...(resumed?.problems ?? []),
     ],

@@ -29,6 +29,8 @@ export type IntakeSettings = {
   readonly runtimeVersions: readonly string[];
   /** Zones that this deployment uses; a region stands for all of its zones. Null for all zones. */
   readonly zones: readonly string[] | null;
+  /** The names of the notification channels that jobs may name; none if missing. */
+  readonly notificationChannels?: readonly string[] | undefined;
   /** Limit on a job's VMs, and its reason; undefined if only Compute Engine limits it. */
   readonly vmLimit?: { readonly vmsMax: number; readonly reason: string } | undefined;
 };

@@ -6,6 +6,7 @@ import { openDirectoryObjectStore } from '#infra/embedded/cloud-storage/store/di
 import { openDatabase } from '#infra/embedded/data-dir/database.ts';
 import { openSqliteCurveStore } from '#infra/embedded/job-state/curve-store.ts';
 import { openSqliteJobStore } from '#infra/embedded/job-state/job-store.ts';
+import { openSqliteNotificationLog } from '#infra/embedded/job-state/notification-log.ts';
 import { openSqliteReplicaStore } from '#infra/embedded/job-state/replica-store.ts';
 import { openSqliteTuningStore } from '#infra/embedded/job-state/tuning-store.ts';
 import { type ApiPorts, createApiApp } from '#shared/api/api-app.ts';
@@ -42,6 +43,8 @@ export async function openApiUnderTest(overrides: Partial<ApiPorts> = {}) {
     intake: exampleIntake,
     clock: { now: () => 100_000 },
     page: { find: async () => undefined },
+    channels: {},
+    notifications: openSqliteNotificationLog(database),
     logs: { read: async () => ({ entries: [], cursor: '' }) },
     changes,
     ...overrides,

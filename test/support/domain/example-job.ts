@@ -53,6 +53,7 @@ export function queuedJob(limits: Partial<JobLimits> = {}): JobIn<'QUEUED'> {
       serviceAccount: null,
       network: null,
       kmsKeyName: null,
+      notify: null,
       programOptions: {},
       secrets: {},
       health: {},

@@ -24,6 +24,7 @@ import {
   readGroup,
   readMachineType,
 } from '#shared/job-file/formats/dropforge/machines.ts';
+import { NOTIFY_FIELDS, notifyField } from '#shared/job-file/formats/dropforge/notify-fields.ts';
 import {
   ARGUMENTS,
   COMMAND,
@@ -289,6 +290,7 @@ export const JOB_FIELDS = {
     synonyms: ['encryptionConfig', 'encryptionSpec', 'kmsKeyName'],
     goesTo: { spec: 'kmsKeyName', vm: null },
   }),
+  notify: notifyField(parentOf),
   tune: custom(
     { type: 'mapping', schema: { $ref: '#/$defs/tune' } },
     {
@@ -355,7 +357,7 @@ function parentOf(name: string): string | undefined {
   if (Object.hasOwn(JOB_FIELDS, name)) {
     return 'the top level of the file';
   }
-  return Object.hasOwn(TUNE_FIELDS, name) ? 'tune' : undefined;
+  return Object.hasOwn(TUNE_FIELDS, name) ? 'tune' : Object.hasOwn(NOTIFY_FIELDS, name) ? 'notify' : undefined;
 }
 
 export const JOB = { rules: rulesOf(JOB_FIELDS), synonyms: synonymsOf(JOB_FIELDS, OTHER_SYNONYMS), parentOf };

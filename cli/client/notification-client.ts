@@ -1,0 +1,52 @@
+import { z } from 'zod';
+import type { Api } from '#cli/client/api-client.ts';
+import { requestJson } from '#cli/client/request-json.ts';
+import { NotFound } from '#cli/core/failure.ts';
+import { notificationRecordSchema } from '#shared/protocol/stored-notification.ts';
+
+const channelSchema = z.object({
+  channel: z.string(),
+  kind: z.string(),
+  states: z.array(z.string()),
+  labels: z.record(z.string(), z.string()),
+  trials: z.boolean(),
+  last: notificationRecordSchema.nullable(),
+});
+
+const listSchema = z.object({ channels: z.array(channelSchema), failed: z.array(notificationRecordSchema) });
+
+const testsSchema = z.object({ tests: z.array(z.object({ channel: z.string(), notificationId: z.string() })) });
+
+export type ListedChannel = z.infer<typeof channelSchema>;
+export type NotificationOutcome = z.infer<typeof notificationRecordSchema>;
+
+export type NotificationClient = {
+  list(): Promise<z.infer<typeof listSchema>>;
+  /** Starts a test of one channel, or of all. */
+  test(channel: string | undefined): Promise<z.infer<typeof testsSchema>['tests']>;
+  /** Undefined until the notification was handled once. */
+  find(notificationId: string): Promise<NotificationOutcome | undefined>;
+};
+
+/** Client of the notification routes of Dropforge's HTTP API; throws like the client of jobs. */
+export function createNotificationClient({ url, authorize, remedies }: Api, signal: AbortSignal): NotificationClient {
+  const request = async <T>(path: string, schema: z.ZodType<T>, method: 'GET' | 'POST' = 'GET'): Promise<T> =>
+    requestJson(`${url}/v1/notifications${path}`, schema, { method, signal, remedies, headers: await authorize() });
+  return {
+    list: () => request('', listSchema),
+    async test(channel) {
+      const query = channel === undefined ? '' : `?${new URLSearchParams({ channel })}`;
+      return (await request(`:test${query}`, testsSchema, 'POST')).tests;
+    },
+    async find(notificationId) {
+      try {
+        return await request(`/${encodeURIComponent(notificationId)}`, notificationRecordSchema);
+      } catch (error) {
+        if (error instanceof NotFound) {
+          return undefined;
+        }
+        throw error;
+      }
+    },
+  };
+}

@@ -1,0 +1,22 @@
+import { JOB_STATES } from '#shared/domain/job.ts';
+
+/**
+ * What a notification can be sent about: the states of a job, the end of an attempt that starts another one, and an
+ * upload that was refused.
+ */
+export const NOTIFIED_STATES = [...JOB_STATES, 'INTERRUPTED', 'REFUSED'] as const;
+
+export type NotifiedState = (typeof NOTIFIED_STATES)[number];
+
+/** The states that a channel is notified of if neither it nor the job chooses any. */
+export const NOTIFIED_STATES_DEFAULT: readonly NotifiedState[] = ['SUCCEEDED', 'FAILED'];
+
+/** Where and when a job notifies; null leaves it to the deployment's channels. */
+export type NotifySpec = {
+  /** Names of channels that the deployment defines; an empty list notifies none. Never an address. */
+  readonly channels: readonly string[] | null;
+  readonly states: readonly NotifiedState[] | null;
+};
+
+/** Limit on the channels of a deployment, each of which gets its own copy of every update. */
+export const CHANNELS_COUNT_MAX = 20;

@@ -1,0 +1,162 @@
+import type { NotifiedState } from '#shared/domain/notification.ts';
+import type { UploadRefused } from '#shared/protocol/job-update.ts';
+import type { JobView, TrialView } from '#shared/protocol/report.ts';
+import { type Notification, toParagraph, toTitle, toValue } from '#shared/use-cases/notify/render/notification.ts';
+import { pageOf } from '#shared/use-cases/reports/job-update.ts';
+
+const METRICS_COUNT_MAX = 5;
+const WARNINGS_COUNT_MAX = 3;
+const PARAMETERS_COUNT_MAX = 8;
+
+type Content = Omit<Notification, 'notificationId'>;
+
+/** What is said about a job in this state; `update` is the data of the signed webhook. */
+export function describeJob(
+  view: JobView,
+  {
+    state,
+    pageUrl,
+    update,
+  }: { readonly state: NotifiedState; readonly pageUrl: string | undefined; readonly update: object },
+): Content {
+  const warnings = warningsOf(view);
+  const isFinal = view.endTime !== null;
+  const kind = view.tuning === null ? '' : 'Tuning ';
+  const but = state === 'SUCCEEDED' && warnings.length > 0 ? `, but ${count(warnings.length, 'warning')}` : '';
+  const interruption = state === 'INTERRUPTED' ? view.attempts.at(-1) : undefined;
+  const title = toTitle(`${kind}${view.jobId} ${state}${but}`);
+  return {
+    tone: toneOf(state, warnings.length > 0),
+    title,
+    facts: factsOf(view, isFinal),
+    paragraphs: [
+      ...(view.cause === null || state === 'CANCELLED' ? [] : [view.cause.message, `What to do: ${view.cause.remedy}`]),
+      ...(interruption?.message == null ? [] : [`${interruption.message} Attempt ${view.attempt} starts.`]),
+      ...(view.waitingFor === null ? [] : [`Waiting: ${view.waitingFor.message}`]),
+      ...(isFinal ? warnings.slice(0, WARNINGS_COUNT_MAX).map(({ message, remedy }) => `⚠ ${message} ${remedy}`) : []),
+    ].map(toParagraph),
+    link: pageUrl === undefined ? null : { label: 'Open the job', url: pageOf(pageUrl, view.jobId) },
+    event: {
+      type: `job.${state.toLowerCase()}`,
+      data: { ...update, title, metrics: metricsOf(view), warnings: warnings.slice(0, WARNINGS_COUNT_MAX) },
+    },
+  };
+}
+
+/** What is said about an upload that did not become a job. */
+export function describeRefusal(refused: UploadRefused): Content {
+  const { source, jobId, problems, problemCount, report } = refused;
+  const name = jobId ?? source.slice(source.lastIndexOf('/') + 1);
+  const more = problemCount - problems.length;
+  const title = toTitle(`${name} REFUSED: ${count(problemCount, 'problem')}`);
+  return {
+    tone: 'BAD',
+    title,
+    facts: [
+      { label: 'Upload', value: toValue(source) },
+      { label: 'Report', value: toValue(report) },
+    ],
+    paragraphs: [
+      ...problems.slice(0, WARNINGS_COUNT_MAX).map(({ message, remedy }) => toParagraph(`${message} ${remedy}`)),
+      ...(more > 0 || problems.length > WARNINGS_COUNT_MAX ? ['The report has all problems.'] : []),
+    ],
+    link: null,
+    event: { type: 'upload.refused', data: { ...refused, title } },
+  };
+}
+
+/** What a test of a channel says. */
+export function describeTest(channel: string, pageUrl: string | undefined): Content {
+  const title = toTitle(`Test of the notification channel ${channel}`);
+  return {
+    tone: 'NEUTRAL',
+    title,
+    facts: [],
+    paragraphs: ['Dropforge can send notifications to this channel. No job has changed.'],
+    link: pageUrl === undefined ? null : { label: 'Open Dropforge', url: pageUrl },
+    event: { type: 'notification.test', data: { type: 'NOTIFICATION_TEST', channel, title } },
+  };
+}
+
+function toneOf(state: NotifiedState, hasWarnings: boolean): Notification['tone'] {
+  switch (state) {
+    case 'SUCCEEDED':
+      return hasWarnings ? 'WARNING' : 'GOOD';
+    case 'FAILED':
+    case 'REFUSED':
+      return 'BAD';
+    case 'INTERRUPTED':
+      return 'WARNING';
+    default:
+      return 'NEUTRAL';
+  }
+}
+
+/** Health findings that lasted to the end, and warnings: what a plain SUCCEEDED would hide. */
+function warningsOf({ health, warnings }: JobView) {
+  const lasting = health.filter(({ untilTime }) => untilTime === null);
+  return [...warnings, ...lasting].map(({ code, message, remedy }) => ({
+    code,
+    message: toParagraph(message),
+    remedy: toParagraph(remedy),
+  }));
+}
+
+function factsOf(view: JobView, isFinal: boolean): Notification['facts'] {
+  const metrics = Object.entries(metricsOf(view)).map(([name, value]) => `${name} ${value}`);
+  const { totalUsd } = view.price;
+  const facts: (readonly [string, string | null])[] = [
+    ['Duration', isFinal ? durationOf(view) : null],
+    ['Cost', isFinal && totalUsd !== null ? `$${totalUsd.toFixed(totalUsd < 1 ? 4 : 2)} (list price)` : null],
+    ['Machines', view.machines.map(describeMachines).join(', ')],
+    ['Attempts', view.attempt > 1 ? String(view.attempt) : null],
+    ['Metrics', metrics.length > 0 ? metrics.join(', ') : null],
+    ['Best', view.tuning?.best == null ? null : describeTrial(view.tuning.best, view.tuning.metricId)],
+    ['Cause', view.cause === null ? null : (view.cause.label ?? view.cause.code)],
+    ['Outputs', isFinal ? view.jobDir : null],
+  ];
+  return facts.flatMap(([label, value]) => (value === null ? [] : [{ label, value: toValue(value) }]));
+}
+
+function describeMachines({ count: number, machineType, accelerator }: JobView['machines'][number]): string {
+  return `${number} x ${machineType}${accelerator === null ? '' : ` with ${accelerator}`}`;
+}
+
+function describeTrial({ trialId, objective, parameters }: TrialView, metricId: string): string {
+  const values = Object.entries(parameters).slice(0, PARAMETERS_COUNT_MAX);
+  const shown = values.map(([name, value]) => `${name}=${typeof value === 'number' ? round(value) : value}`).join(' ');
+  return `${metricId} ${objective === null ? 'unknown' : round(objective)} in trial ${trialId}: ${shown}`;
+}
+
+/** The last values that the master reported. */
+function metricsOf({ replicas }: JobView): Readonly<Record<string, number | string>> {
+  const reported = replicas.find(({ replica }) => replica === 'master-0')?.metrics ?? {};
+  const shown = Object.entries(reported).slice(0, METRICS_COUNT_MAX);
+  return Object.fromEntries(
+    shown.map(([name, value]) => [toValue(name), typeof value === 'number' ? round(value) : value]),
+  );
+}
+
+function round(value: number): number {
+  return Number(value.toPrecision(4));
+}
+
+/** From the first start of the program, or else from the submission, to the end. */
+function durationOf({ startTime, createTime, endTime }: JobView): string | null {
+  if (endTime === null) {
+    return null;
+  }
+  const seconds = Math.max(0, Math.round((Date.parse(endTime) - Date.parse(startTime ?? createTime)) / 1_000));
+  const [hours, minutes] = [Math.floor(seconds / 3_600), Math.floor((seconds % 3_600) / 60)];
+  const [first, second] =
+    hours > 0
+      ? [`${hours} h`, `${minutes} min`]
+      : minutes > 0
+        ? [`${minutes} min`, `${seconds % 60} s`]
+        : [`${seconds} s`];
+  return second === undefined ? (first ?? null) : `${first} ${second}`;
+}
+
+function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? '' : 's'}`;
+}

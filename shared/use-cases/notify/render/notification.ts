@@ -1,0 +1,50 @@
+/** What is sent to a channel, before it is written in the markup of its kind. All texts are plain, and bounded. */
+export type Notification = {
+  /** Derived from the job, its state and attempt, and the channel: the same in every delivery. */
+  readonly notificationId: string;
+  readonly tone: 'GOOD' | 'WARNING' | 'BAD' | 'NEUTRAL';
+  /** One line: the job and its state. */
+  readonly title: string;
+  readonly facts: readonly { readonly label: string; readonly value: string }[];
+  readonly paragraphs: readonly string[];
+  readonly link: { readonly label: string; readonly url: string } | null;
+  /** Of the signed webhook: the event's type (`job.failed`), and what it is about. */
+  readonly event: { readonly type: string; readonly data: object };
+};
+
+const TITLE_CHARACTERS_MAX = 150;
+const VALUE_CHARACTERS_MAX = 300;
+const PARAGRAPH_CHARACTERS_MAX = 1_000;
+
+/** What a text of a program, a user or a machine may contain that is no character of a line: control, format, unpaired. */
+const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}]+/gu;
+
+/**
+ * The text as one line of at most `charactersMax` characters. Control characters, which would be commands for a
+ * terminal or a mail server, and invisible ones, which reverse the direction of the text, become spaces.
+ */
+export function toLine(text: string, charactersMax: number): string {
+  // Bounded first: the text may have megabytes.
+  const line = text
+    .slice(0, charactersMax * 4)
+    .replaceAll(UNPRINTABLE, ' ')
+    .replaceAll(/\s+/g, ' ')
+    .trim();
+  const characters = [...line];
+  return characters.length <= charactersMax ? line : `${characters.slice(0, charactersMax - 1).join('')}…`;
+}
+
+/** A title as one line. */
+export function toTitle(text: string): string {
+  return toLine(text, TITLE_CHARACTERS_MAX);
+}
+
+/** The value of a fact as one line. */
+export function toValue(text: string): string {
+  return toLine(text, VALUE_CHARACTERS_MAX);
+}
+
+/** A paragraph as one line, which the channel wraps. */
+export function toParagraph(text: string): string {
+  return toLine(text, PARAGRAPH_CHARACTERS_MAX);
+}

@@ -1,0 +1,46 @@
+import type { Notification } from '#shared/use-cases/notify/render/notification.ts';
+import { withSymbol } from '#shared/use-cases/notify/render/symbol.ts';
+
+const FIELDS_COUNT_MAX = 10;
+
+/**
+ * A message for an incoming webhook of Slack (docs, "Block Kit"). Texts are of the type `plain_text`, in which nothing is
+ * a mention, a link or markup; `text`, which notifications show, and the link are escaped.
+ */
+export function renderSlack(notification: Notification): object {
+  const { facts, paragraphs, link } = notification;
+  const title = withSymbol(notification);
+  const plain = (text: string) => ({ type: 'plain_text', text, emoji: false });
+  return {
+    text: escapeSlack(title),
+    mrkdwn: false,
+    unfurl_links: false,
+    blocks: [
+      { type: 'header', text: plain(title.slice(0, 150)) },
+      ...(facts.length === 0
+        ? []
+        : [
+            {
+              type: 'section',
+              fields: facts.slice(0, FIELDS_COUNT_MAX).map(({ label, value }) => plain(`${label}: ${value}`)),
+            },
+          ]),
+      ...paragraphs.map((paragraph) => ({ type: 'section', text: plain(paragraph) })),
+      ...(link === null
+        ? []
+        : [
+            {
+              type: 'context',
+              elements: [
+                { type: 'mrkdwn', verbatim: true, text: `<${encodeURI(link.url)}|${escapeSlack(link.label)}>` },
+              ],
+            },
+          ]),
+    ],
+  };
+}
+
+/** Slack's three control characters (docs, "Formatting text for app surfaces", "Escaping text"). */
+function escapeSlack(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+}

@@ -1,7 +1,7 @@
 # The deployed functions. functions/functions.ts defines their triggers and settings; a test compares this table with it
 # (test/terraform/deployment.test.ts).
 locals {
-  functions = {
+  all_functions = {
     on-upload = {
       description     = "Creates a job from an upload, or a report with the reason for the rejection."
       topic           = "uploads"
@@ -17,7 +17,7 @@ locals {
     on-control = {
       description = "Cancels jobs."
       topic       = "control"
-      settings    = local.store_settings
+      settings    = local.event_settings
     }
     provision = {
       description = "Creates the VMs of an attempt."
@@ -33,7 +33,7 @@ locals {
       topic           = "teardown"
       memory_mib      = 512
       timeout_seconds = 300
-      settings        = local.store_settings
+      settings        = local.event_settings
     }
     tuning = {
       description = "Runs hyperparameter tuning: chooses values, starts and ends trials, counts their outcomes."
@@ -46,7 +46,7 @@ locals {
       # Trials of one tuning that end together commit to one document. As many as this can conflict, which is not more
       # than one message tries to commit (shared/use-cases/handle-tuning-event.ts); others wait in the subscription.
       instances_max = 8
-      settings      = local.store_settings
+      settings      = local.event_settings
     }
     watch = {
       description     = "Reconciles jobs: wakes due jobs, evaluates leases, publishes outbox entries."
@@ -57,20 +57,31 @@ locals {
       # A late tick has the same effect as the next one; it is retained only as long as the alert on its age needs.
       retention_seconds = 3600
       deliveries_max    = 5
-      settings          = local.store_settings
+      settings          = local.event_settings
     }
     on-interruption = {
       description = "Interrupts attempts whose VM was preempted or failed."
       topic       = "interruptions"
-      settings    = local.store_settings
+      settings    = local.event_settings
     }
     report = {
       description = "Writes the report of a job next to its upload."
       topic       = "job-updates"
       settings    = local.store_settings
     }
+    # Only with notifications; each channel has a subscription of its own.
+    notify = {
+      description = "Sends job updates to notification channels."
+      topic       = "job-updates"
+      channels    = local.channel_filters
+      # It mostly waits for channels. One that does not answer holds up to 10 s of one slot, and no other channel.
+      cpu           = "1"
+      concurrency   = 40
+      instances_max = 3
+      settings      = local.notify_settings
+    }
     on-dead-letter = {
-      description = "Records messages that exhausted their deliveries, also on their job."
+      description = "Records messages that exhausted their deliveries, also on their job or channel."
       topic       = "dead-letters"
       settings    = local.intake_settings
     }
@@ -92,6 +103,10 @@ locals {
       timeout_seconds = 300
       settings        = local.intake_settings
     }
+  }
+
+  functions = {
+    for name, function in local.all_functions : name => function if name != "notify" || local.has_notifications
   }
 
   event_functions = { for name, function in local.functions : name => function if can(function.topic) }

@@ -31,6 +31,14 @@ output "jobs_bucket" {
   value       = module.storage.bucket_names["jobs"]
 }
 
+output "notification_commands" {
+  description = "Commands that set the addresses and keys of notification channels."
+  value = {
+    for name in module.notification_secrets.names :
+    name => "gcloud secrets versions add ${name} --project=${var.project_id} --data-file=-"
+  }
+}
+
 output "secret_commands" {
   description = "Commands that set the secret values. A job that names no version of a secret uses the latest."
   value = {

@@ -3,7 +3,7 @@ locals {
   # Every function that handles an event of a job or a tuning publishes its outbox, which are messages to these stages.
   stages = ["provision", "teardown", "tuning", "job-updates"]
 
-  permissions = {
+  all_permissions = {
     on-upload       = { database = "write", uploads = ["read", "report"], jobs = ["list"], publishes = local.stages }
     on-submit       = { database = "write", uploads = ["read", "report"], jobs = ["list"], publishes = local.stages }
     on-control      = { database = "write", publishes = local.stages }
@@ -13,12 +13,17 @@ locals {
     watch           = { database = "write", publishes = local.stages }
     on-interruption = { database = "write", publishes = local.stages }
     report          = { database = "read", uploads = ["list", "report"] }
+    notify          = { database = "write", notification_secrets = "read" }
     on-dead-letter  = { database = "write", uploads = ["list", "report"], publishes = local.stages }
     heartbeat       = { database = "write", publishes = local.stages }
     api             = { database = "write", uploads = ["read"], jobs = ["read", "create"], publishes = local.stages, project = ["log_reader"] }
     vm              = { uploads = ["get"], jobs = ["write"], cache = ["read", "create"], secrets = "read", project = ["roles/logging.logWriter"] }
     push            = {}
     build           = { sources = ["get"], archives = "read", project = ["roles/logging.logWriter"] }
+  }
+
+  permissions = {
+    for account, granted in local.all_permissions : account => granted if account != "notify" || local.has_notifications
   }
 
   database_roles = {

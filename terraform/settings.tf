@@ -1,20 +1,26 @@
 # Settings are environment variables. Each function gets only those that it declares (functions/settings.ts).
 locals {
   store_settings = ["PROJECT_ID", "FIRESTORE_DATABASE"]
+  # Every function that handles an event of a job publishes job updates, which have links to the page.
+  event_settings = concat(local.store_settings, ["PAGE_URL"])
   intake_settings = concat(
-    local.store_settings,
+    local.event_settings,
     ["UPLOAD_BUCKET", "JOBS_BUCKET", "REGION_DEFAULT", "RUNTIME_VERSION_DEFAULT", "RUNTIME_IMAGES", "ZONES"],
+    local.has_notifications ? ["NOTIFICATION_CHANNELS"] : [],
   )
+  notify_settings = concat(local.event_settings, ["NOTIFICATION_CHANNELS"])
   provision_settings = concat(
-    local.store_settings,
+    local.event_settings,
     ["SUBNETWORK", "VM_SERVICE_ACCOUNT", "HEARTBEAT_URL", "HEARTBEAT_AUDIENCE", "RUNTIME_IMAGES", "SECURE_BOOT", "CACHE_BUCKET"],
     var.encryption == null ? [] : ["DISK_KMS_KEY"],
   )
-  heartbeat_settings = concat(local.store_settings, ["HEARTBEAT_AUDIENCE", "VM_SERVICE_ACCOUNT"])
+  heartbeat_settings = concat(local.event_settings, ["HEARTBEAT_AUDIENCE", "VM_SERVICE_ACCOUNT"])
 
   # Cloud Run's deterministic URL. Provision needs it before the function exists, and the function needs it as the
   # audience of the VMs' tokens.
   heartbeat_url = "https://${local.prefix}-heartbeat-${data.google_project.this.number}.${var.region}.run.app"
+
+  api_url = "https://${local.prefix}-api-${data.google_project.this.number}.${var.region}.run.app"
 
   settings = {
     PROJECT_ID              = var.project_id
@@ -32,6 +38,22 @@ locals {
     VM_SERVICE_ACCOUNT = module.identities.emails["vm"]
     HEARTBEAT_URL      = local.heartbeat_url
     HEARTBEAT_AUDIENCE = local.heartbeat_url
+    PAGE_URL           = coalesce(var.page_url, local.api_url)
+    # Names of secrets, not their values.
+    NOTIFICATION_CHANNELS = jsonencode({
+      for name, channel in var.notifications : name => {
+        for key, value in {
+          kind          = channel.kind
+          secret        = channel.secret
+          signingSecret = channel.signing_secret
+          from          = channel.from
+          to            = channel.to
+          states        = channel.states
+          labels        = channel.labels
+          trials        = channel.trials
+        } : key => value if value != null
+      }
+    })
     RUNTIME_IMAGES = jsonencode({
       for version, runtime in var.runtime_images : version => {
         for key, value in {

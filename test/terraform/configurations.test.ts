@@ -38,6 +38,12 @@ const REJECTED: readonly (readonly [string, string, RegExp])[] = [
     'runtime_images={a={image="a"},b={image="b"}}',
     /Set the default runtime, one of runtime_images/,
   ],
+  [
+    'an address instead of the name of a secret',
+    'notifications={team={kind="slack",secret="https://hooks.slack.com/services/T/B/x"}}',
+    /Never put an address or a key here/,
+  ],
+  ['a webhook without a key', 'notifications={a={kind="webhook",secret="s"}}', /A webhook requires signing_secret/],
   ['a public API', 'api_access={members=["allUsers"]}', /list users, groups or service accounts/],
   ['public followers', 'update_followers=["allUsers"]', /Followers may delete subscriptions/],
   ['public submitters', 'submitters=["allAuthenticatedUsers"]', /run programs at your expense/],
@@ -90,11 +96,12 @@ function describeConfigurations() {
     expect(await terraform.must(directory, ['test'])).toMatch(/Success! [1-9]\d* passed, 0 failed/);
   });
 
-  it.each(EXAMPLES)('%s is valid, and deploys every function', async (directory) => {
+  it.each(EXAMPLES)('%s is valid, and deploys every function but notify, which needs channels', async (directory) => {
     const resources = await plan(terraform, directory, EXAMPLE_VARIABLES[directory] ?? []);
     expect(await terraform.must(directory, ['validate'])).toContain('The configuration is valid');
     const functions = resources.filter(({ type }) => type === 'google_cloudfunctions2_function');
-    expect(functions.map(({ key }) => key).sort()).toEqual(FUNCTION_NAMES.toSorted());
+    const expected = FUNCTION_NAMES.filter((name) => name !== 'notify');
+    expect(functions.map(({ key }) => key).sort()).toEqual(expected.toSorted());
   });
 
   it('encrypts all data stores with the key of examples/hardened', async () => {
@@ -135,6 +142,26 @@ function describeConfigurations() {
     expect(await servicesOf('-var=secrets=["hf-token"]')).toContain('secretmanager.googleapis.com');
     const shown = await terraform.must('.', ['show', 'plan.bin']);
     expect(shown).toContain('gcloud secrets versions add hf-token --project=my-project --data-file=-');
+  });
+
+  it('creates a function, a subscription, an account and secrets for notification channels, and nothing without them', async () => {
+    const planned = async (...args: readonly string[]) => {
+      const resources = await plan(terraform, '.', [...REQUIRED, ...args]);
+      return resources.flatMap(({ type, key }) =>
+        /^(notify|slack|dropforge-notify)/.test(String(key)) ? [`${type} ${key}`] : [],
+      );
+    };
+    expect(await planned()).toEqual([]);
+    expect(await planned('-var=notifications={team={kind="slack",secret="slack-team"}}')).toEqual(
+      expect.arrayContaining([
+        'google_cloudfunctions2_function notify',
+        'google_pubsub_subscription notify-team',
+        'google_secret_manager_secret slack-team',
+        'google_service_account notify',
+      ]),
+    );
+    const shown = await terraform.must('.', ['show', 'plan.bin']);
+    expect(shown).toContain('gcloud secrets versions add slack-team --project=my-project --data-file=-');
   });
 
   it('lets only update_followers subscribe, to job-updates only', async () => {

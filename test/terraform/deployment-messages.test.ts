@@ -4,12 +4,16 @@ import { EVENT_FUNCTION_NAMES, topicOf } from '#functions/functions.ts';
 import { TOPIC_PREFIX } from '#infra/google-cloud/pubsub/pubsub-message-bus.ts';
 import { vmNameOf } from '#shared/domain/vm-name.ts';
 import { TOPICS } from '#shared/ports/message-bus.ts';
+import { SUBSCRIPTION_PREFIX } from '#shared/protocol/notification-channels.ts';
 import { teardownMessageSchema } from '#shared/protocol/stage-message.ts';
 import { type AppliedRoot, describeAppliedRoot, PROJECT } from '../support/terraform/applied-root.ts';
 
 const readRoot = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
 
-const EVENT_FUNCTIONS = EVENT_FUNCTION_NAMES.map((name) => [name, topicOf(name)] as const);
+/** `notify` has a subscription per channel instead. */
+const EVENT_FUNCTIONS = EVENT_FUNCTION_NAMES.filter((name) => name !== 'notify').map(
+  (name) => [name, topicOf(name)] as const,
+);
 
 describeAppliedRoot(describeMessages);
 
@@ -20,9 +24,34 @@ function describeMessages({ all, find, configOf, topicOf, emailOf }: AppliedRoot
       expect(names.sort()).toEqual(TOPICS.map((topic) => `${TOPIC_PREFIX}${topic}`).sort());
     });
 
-    it('have one subscription per event function', () => {
+    it('have one subscription per event function, and one per notification channel', () => {
       const subscribed = all('google_pubsub_subscription').map(({ key, values }) => [key, values.topic]);
-      expect(subscribed.sort()).toEqual(EVENT_FUNCTIONS.map(([name, topic]) => [name, topicOf(topic).id]).sort());
+      const channels = ['notify-team', 'notify-hooks'].map((name) => [name, topicOf('job-updates').id]);
+      const own = EVENT_FUNCTIONS.map(([name, topic]) => [name, topicOf(topic).id]);
+      expect(subscribed.sort()).toEqual([...own, ...channels].sort());
+    });
+
+    it.each([
+      [
+        'team',
+        'NOT attributes:tuningId AND (attributes:notify OR attributes.channel="team" OR attributes.state="FAILED" OR attributes.state="SUCCEEDED")',
+      ],
+      [
+        'hooks',
+        'attributes:notify OR attributes.channel="hooks" OR attributes.state="FAILED" OR attributes.state="QUEUED"',
+      ],
+    ])('reach the channel %s on a path that names it, if its filter lets them through', (channel, filter) => {
+      const { uri } = configOf('notify');
+      const name = `${TOPIC_PREFIX}${SUBSCRIPTION_PREFIX}${channel}`;
+      expect(find('google_pubsub_subscription', `notify-${channel}`)).toMatchObject({
+        name,
+        filter,
+        push_config: [{ push_endpoint: `${uri}/projects/${PROJECT}/topics/${name}` }],
+        dead_letter_policy: [{ dead_letter_topic: topicOf('dead-letters').id }],
+        retry_policy: [{ minimum_backoff: '10s', maximum_backoff: '600s' }],
+      });
+      // Pub/Sub's limit (docs, "Filter messages from a subscription").
+      expect(Buffer.byteLength(filter)).toBeLessThanOrEqual(256);
     });
 
     it.each(EVENT_FUNCTIONS)('reach %s from %s with a token, and a deadline longer than its timeout', (name, topic) => {

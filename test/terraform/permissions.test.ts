@@ -10,11 +10,12 @@ const PROJECT = 'my-project';
 const VARIABLES = [
   `-var=project_id=${PROJECT}`,
   '-var=runtime_images={"2.11"={image="i"}}',
+  '-var=notifications={team={kind="slack",secret="slack-team"}}',
   '-var=secrets=["hf-token","wandb-key"]',
 ];
 
 /** Functions that handle events of jobs and tunings, and therefore publish their outboxes to these topics. */
-const PUBLISHING = FUNCTION_NAMES.filter((name) => name !== 'report');
+const PUBLISHING = FUNCTION_NAMES.filter((name) => name !== 'report' && name !== 'notify');
 const STAGES = ['job-updates', 'provision', 'teardown', 'tuning'];
 
 let terraform: TerraformCopy;
@@ -59,7 +60,11 @@ function describePermissions() {
 
   it('on the project are exactly these', () => {
     const short = (role: unknown) => String(role).replace(/^google_project_iam_custom_role\/(\w+)\/name$/, '$1');
-    const database = [...PUBLISHING.map((name) => `${name} → roles/datastore.user`), 'report → roles/datastore.viewer'];
+    const database = [
+      ...PUBLISHING.map((name) => `${name} → roles/datastore.user`),
+      'report → roles/datastore.viewer',
+      'notify → roles/datastore.user',
+    ];
     const others = [
       'provision → dropforge_vm_creator',
       'teardown → dropforge_vm_remover',
@@ -166,9 +171,10 @@ function describePermissions() {
     );
   });
 
-  it('let only VMs read secrets, granted on each secret', () => {
+  it('let VMs read secrets, and notify those of the channels, granted on each secret', () => {
     const secretRole = ({ secret_id: secret, role }: Resource['values']) => `${secret} ${role}`;
     expect(listGrants('google_secret_manager_secret_iam_member', secretRole)).toEqual([
+      'notify → slack-team roles/secretmanager.secretAccessor',
       'vm → hf-token roles/secretmanager.secretAccessor',
       'vm → wandb-key roles/secretmanager.secretAccessor',
     ]);

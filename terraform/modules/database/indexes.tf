@@ -45,10 +45,11 @@ locals {
     trial-body    = { collection = "trials", field = "body" }
     curve-body    = { collection = "curves", field = "body" }
     tuning-effect = { collection = "tuningOutbox", field = "effect" }
+    notification  = { collection = "notifications", field = "body" }
   }
 
   expiry_field         = "expireAt"
-  expiring_collections = ["handledEvents", "replicas", "capacityRefusals", "curves"]
+  expiring_collections = ["handledEvents", "replicas", "capacityRefusals", "curves", "notifications"]
 }
 
 resource "google_firestore_index" "this" {

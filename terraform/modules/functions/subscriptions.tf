@@ -1,19 +1,40 @@
 locals {
-  subscribed = { for name, function in var.functions : name => function if function.topic != null }
+  subscribed = merge(
+    {
+      for name, function in var.functions : name => merge(function, {
+        function = name
+        name     = "${var.prefix}-${function.topic}"
+        path     = var.delivery.topic_ids[function.topic]
+        filter   = null
+      }) if function.topic != null && function.channels == null
+    },
+    # The path tells the function its channel.
+    [
+      for name, function in var.functions : {
+        for channel, filter in function.channels : "${name}-${channel}" => merge(function, {
+          function = name
+          name     = "${var.prefix}-${name}-${channel}"
+          path     = "projects/${var.project_id}/topics/${var.prefix}-${name}-${channel}"
+          filter   = filter
+        })
+      } if function.channels != null
+    ]...
+  )
   # The dead-letter topic has no dead-letter policy: a message would return to its own topic indefinitely.
   dead_lettered = {
     for name, function in local.subscribed : name => function if function.topic != var.delivery.dead_letter_topic
   }
 }
 
-# One subscription per event function, named after its topic: a dead letter carries the subscription's name, from which
-# on-dead-letter derives the topic.
+# One subscription per event function, named after its topic, or per channel: a dead letter carries the subscription's
+# name, from which on-dead-letter derives topic or channel.
 resource "google_pubsub_subscription" "this" {
   for_each                   = local.subscribed
   project                    = var.project_id
-  name                       = "${var.prefix}-${each.value.topic}"
+  name                       = each.value.name
   topic                      = var.delivery.topic_ids[each.value.topic]
   labels                     = var.labels
+  filter                     = each.value.filter
   message_retention_duration = "${each.value.retention_seconds}s"
   # For push, this is also the request timeout. It exceeds the function's timeout, so that the function ends first.
   ack_deadline_seconds = min(600, each.value.timeout_seconds + 60)
@@ -22,12 +43,12 @@ resource "google_pubsub_subscription" "this" {
     # Not the function's cloudfunctions.net URL: only run.app counts as internal traffic. The path becomes the source of
     # the event (functions framework, "legacy pubsub events").
     push_endpoint = join("/", [
-      google_cloudfunctions2_function.this[each.key].service_config[0].uri,
-      var.delivery.topic_ids[each.value.topic],
+      google_cloudfunctions2_function.this[each.value.function].service_config[0].uri,
+      each.value.path,
     ])
     oidc_token {
       service_account_email = var.delivery.push_account
-      audience              = google_cloudfunctions2_function.this[each.key].service_config[0].uri
+      audience              = google_cloudfunctions2_function.this[each.value.function].service_config[0].uri
     }
   }
 

@@ -16,13 +16,14 @@ variable "delivery" {
 }
 
 variable "functions" {
-  description = "Functions with their limits, accounts and invokers. A function without a topic has no subscription."
+  description = "Functions with limits, accounts and invokers. Without a topic: no subscription; with channels: one each."
   type = map(object({
     description       = string
     service_account   = string
     environment       = map(string)
     invokers          = map(string)
     topic             = optional(string)
+    channels          = optional(map(string))
     memory_mib        = optional(number, 256)
     cpu               = optional(string)
     timeout_seconds   = optional(number, 60)

@@ -6,6 +6,7 @@ export const PROJECT = 'my-project';
 export const VARIABLES = [
   `-var=project_id=${PROJECT}`,
   '-var=runtime_images={"2.11"={machine_images=["m-a","m-b"],image="i",python_version="3.10",gpus=["nvidia-l4"]}}',
+  '-var=notifications={team={kind="slack",secret="slack-team"},hooks={kind="webhook",secret="hook-url",signing_secret="hook-key",states=["FAILED","INTERRUPTED"],trials=true}}',
   '-var=jobs={zones=["us-central1-a","us-central1-b"]}',
 ];
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type CloudUnderTest, packProgram, startCloudUnderTest } from '../support/e2e/cloud-under-test.ts';
 
-/** Prints a loss that is NaN from step 3 on; saves a checkpoint at each step, and continues from it. */
+/** Prints a loss that is NaN from step 12 on; saves a checkpoint at every fourth step, and continues from it. */
 const LOSES = `
 import os, sys, time
 out = os.environ['DROPFORGE_OUTPUT_DIR']
@@ -9,9 +9,10 @@ start = int(open(out + '/checkpoint').read()) if os.path.exists(out + '/checkpoi
 print('starting at', start, flush=True)
 for step in range(start, int(sys.argv[1])):
     time.sleep(0.15)
-    with open(out + '/checkpoint.new', 'w') as file:
-        file.write(str(step))
-    os.replace(out + '/checkpoint.new', out + '/checkpoint')
+    if step % 4 == 0:
+        with open(out + '/checkpoint.new', 'w') as file:
+            file.write(str(step))
+        os.replace(out + '/checkpoint.new', out + '/checkpoint')
     print('step', step, 'loss:', 'nan' if step >= 12 else 1 / (step + 1), flush=True)
 `;
 
@@ -67,6 +68,47 @@ describe('a loss that becomes NaN', () => {
       warnings: [{ code: 'METRIC_NOT_FINITE', message: expect.stringContaining('A loss in the log was not finite') }],
       health: [{ code: 'NON_FINITE' }],
     });
+  });
+});
+
+describe('a loss that becomes NaN in a job that asks for a rollback', () => {
+  it('continues from the last checkpoint before that, and keeps the newer one under another name', async () => {
+    const healed = LOSES.replace("'nan' if step >= 12", "'nan' if step >= 12 and start == 0");
+    const job = await run('rolls_back', healed, { args: ['30'], health: { nonFinite: 'rollback' } });
+    expect(job).toMatchObject({
+      state: 'SUCCEEDED',
+      attempt: 2,
+      attempts: [{ cause: 'ROLLED_BACK' }, { cause: null }],
+    });
+    const starts = (await cloud.readLog('rolls_back')).flatMap(
+      ({ text }) => /^starting at (\d+)/.exec(text)?.[1] ?? [],
+    );
+    expect(starts).toHaveLength(2);
+    expect(Number(starts[1])).toBeGreaterThan(3);
+    expect(Number(starts[1])).toBeLessThanOrEqual(12);
+    const kept = await cloud.readObject(
+      cloud.endpoints.jobsBucket,
+      'rolls_back/dropforge-rolled-back/attempt-1/checkpoint',
+    );
+    expect(Number(kept)).toBeGreaterThanOrEqual(12);
+    expect(job.attempts[0]?.message).toContain('newer files are kept in gs://');
+  });
+
+  it('ends after two rollbacks, each to an earlier checkpoint if the last one was bad', async () => {
+    const bad = LOSES.replace("'nan' if step >= 12", "'nan' if step >= 12 or start > 0");
+    const job = await run('rolls_back_twice', bad, { args: ['600'], health: { nonFinite: 'rollback' } });
+    expect(job).toMatchObject({
+      state: 'FAILED',
+      cause: {
+        code: 'METRIC_NOT_FINITE',
+        message: expect.stringContaining('It was restarted 2 times for this before'),
+      },
+    });
+    const starts = (await cloud.readLog('rolls_back_twice')).flatMap(
+      ({ text }) => /^starting at (\d+)/.exec(text)?.[1] ?? [],
+    );
+    expect(starts).toHaveLength(3);
+    expect(Number(starts[2])).toBeLessThan(Number(starts[1]));
   });
 });
 

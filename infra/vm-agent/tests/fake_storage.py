@@ -135,7 +135,7 @@ class _Handler(BaseHTTPRequestHandler):
         if received is None:
             return
         if name == '':
-            self._list(query.get('prefix', ''))
+            self._list(query.get('prefix', ''), query.get('versions') == 'true')
         else:
             self._read(received, name, (query.get('generation'), int(last) + 1 if last else None))
 
@@ -184,8 +184,10 @@ class _Handler(BaseHTTPRequestHandler):
             return None
         return received
 
-    def _list(self, prefix: str) -> None:
-        found = [stored.resource for name, stored in sorted(self.storage.objects.items()) if name.startswith(prefix)]
+    def _list(self, prefix: str, has_versions: bool) -> None:
+        listed = [*self.storage.objects.values(), *(self.storage.versions.values() if has_versions else ())]
+        in_order = sorted(listed, key=lambda stored: (stored.name, stored.generation))
+        found = [stored.resource for stored in in_order if stored.name.startswith(prefix)]
         self._respond(200, json.dumps({'items': found}).encode())
 
     def _read(self, received: Received, name: str, wanted: Any) -> None:

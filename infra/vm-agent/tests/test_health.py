@@ -205,9 +205,18 @@ class MonitorTest(unittest.TestCase):
 
     def test_the_begin_of_a_rollback_is_the_first_report(self) -> None:
         monitor = self.monitor(nonFinite='rollback')
+        monitor.add_sample('loss', 1.0, None)
         self.report_nan(monitor)
         decision = monitor.decide()
         self.assertEqual(decision and decision.bad_since, 1_001.0)
+
+    def test_a_program_whose_loss_was_never_finite_has_restored_a_bad_checkpoint(self) -> None:
+        for reports in (b'loss: nan\nloss: 0.5\n', b'loss: nan\n'):
+            monitor = self.monitor(nonFinite='rollback')
+            monitor.add_output('stdout', reports)
+            self.report_nan(monitor)
+            decision = monitor.decide()
+            self.assertIsNone(decision and decision.bad_since)
 
     def test_a_stall_is_a_finding_with_a_stack_and_over_when_the_program_goes_on(self) -> None:
         monitor = HealthMonitor(Policy({'STALLED': 'restart'}, stalled_after_seconds=60.0), self.clock)

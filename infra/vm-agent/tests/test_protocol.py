@@ -160,7 +160,7 @@ def warning_heartbeat(config: Config) -> Dict[str, Any]:
 def unhealthy_heartbeat(config: Config) -> Dict[str, Any]:
     stopped = Finding('NON_FINITE', 'The metric loss = NaN, in 3 reports in a row.', 'Clip.', 5.0, ('loss = NaN',))
     idle = Finding('GPU_IDLE', 'The GPU has been idle.', 'Use it.', 1.0, (), 2.5)
-    decisive = DecisiveFinding(stopped.code, 'stop', stopped.remedy, 5.0)
+    decisive = DecisiveFinding(stopped.code, 'stop', stopped.remedy)
     report = ExitReport('UNHEALTHY', stopped.message, signal=15, evidence=stopped.evidence, health=decisive)
     health = [finding.to_json(1_763_700_000.0) for finding in (stopped, idle)]
     exit_report = parse_exit_report(report.to_json())

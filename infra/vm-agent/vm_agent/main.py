@@ -3,6 +3,7 @@
 import os
 import shutil
 import threading
+import time
 import traceback
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +22,7 @@ from vm_agent.control.metadata_server import (
     identity_token,
 )
 from vm_agent.control.replica import Replica, run_replica, save_output
+from vm_agent.control.roll_back import is_rollback, roll_back
 from vm_agent.control.state_file import State, StateFile
 from vm_agent.control.stop_signal import StopSignal
 from vm_agent.control.supervisor import Monitored, Supervisor
@@ -52,6 +54,7 @@ from vm_agent.storage.job_directory import JobDirectory
 from vm_agent.storage.log_upload import LogUpload, logs_prefix_of
 from vm_agent.storage.output_sync import OutputSync
 from vm_agent.metrics.series_upload import SeriesUpload
+from vm_agent.storage.rollback import Moment
 from vm_agent.storage.staging import STAGING_FOLDER, Staging
 
 DEFAULT_HOME = '/var/lib/dropforge'
@@ -131,7 +134,9 @@ class Boot:
         self._metrics = self._create_metrics(history)
         outlets = Outlets(stop_signal, self._logs.log)
         disk = (lambda: self._disk.used_bytes, config.limits.disk_bytes_max)
-        self._health = HealthWatch(HealthMonitor(config.health), outlets, disk)
+        # Only the replica that saves the output can go back to an earlier one.
+        policy = config.health if spec.saves_output else config.health.without('rollback')
+        self._health = HealthWatch(HealthMonitor(policy), outlets, disk)
         self._metrics.on_sample.append(self._health.on_sample)
         self._sampler.on_reading.append(self._health.on_reading)
 
@@ -268,6 +273,7 @@ class Boot:
             self._state,
             exit=report,
             program_ended_at=replica.supervisor.program_ended_at,
+            bad_since=None if report.health is None else report.health.bad_since,
             is_stopped_early=notice is not None and notice.is_early_stop and report.reason == notice.reason,
             is_output_saved=not has_output,
         )
@@ -277,6 +283,9 @@ class Boot:
     def _save_output(self, replica: Replica, report: ExitReport) -> ExitReport:
         try:
             report = save_output(replica, report, self._saving_seconds())
+            if is_rollback(report):
+                moment = Moment(self._state.bad_since, self._state.program_started_at or time.time())
+                report = roll_back(replica, report, moment, self._saving_seconds())
         except Exception as error:
             report = describe_internal_error(error)
         report = self._mask_report(report)

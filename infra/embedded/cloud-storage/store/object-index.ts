@@ -27,6 +27,13 @@ export type ScanPosition = { readonly name: string; readonly generation: number 
 export const NONCURRENT_GENERATIONS_MAX = 10;
 
 /**
+ * Manifests are small, and written more often than the files that change rarely: a job that goes back to an earlier
+ * checkpoint finds it by them.
+ */
+const NONCURRENT_MANIFESTS_MAX = 1_000;
+const MANIFEST_NAME = /(?:^|\/)dropforge-manifest\.json$/;
+
+/**
  * A noncurrent generation older than a day is deleted with the next change in the store, so that deletions free disk
  * space.
  */
@@ -72,7 +79,8 @@ export function openObjectIndex({ sql }: Database) {
   }
 
   function prune({ bucket, name }: ObjectName, at: number): readonly string[] {
-    const surplus = statements.deleteSurplus.all(bucket, name, NONCURRENT_GENERATIONS_MAX);
+    const countMax = MANIFEST_NAME.test(name) ? NONCURRENT_MANIFESTS_MAX : NONCURRENT_GENERATIONS_MAX;
+    const surplus = statements.deleteSurplus.all(bucket, name, countMax);
     const aged = statements.deleteAged.all(at - NONCURRENT_AGE_MS_MAX);
     return [...surplus, ...aged].map((row) => String(row.blob_id));
   }

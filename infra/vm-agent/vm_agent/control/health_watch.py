@@ -147,15 +147,16 @@ def describe(finding: Finding) -> str:
 
 def _notice_of(decision: Decision) -> StopNotice:
     finding = decision.finding
-    seconds_ago = max(0.0, time.monotonic() - decision.bad_since)
+    since = decision.bad_since
+    bad_since = None if since is None else time.time() - max(0.0, time.monotonic() - since)
     then = {
         'stop': 'The program was stopped, as the job asks for.',
-        'restart': 'The program was stopped, and continues in a new attempt from its last checkpoint.',
-        'rollback': 'The program was stopped, and continues in a new attempt from the last checkpoint before that.',
+        'restart': 'The program was stopped to be restarted from its last checkpoint.',
+        'rollback': 'The program was stopped to go back to an earlier checkpoint.',
     }[decision.action]
     return StopNotice(
         reason='UNHEALTHY',
         message=f'{finding.message} {then}',
-        health=DecisiveFinding(finding.code, decision.action, finding.remedy, time.time() - seconds_ago),
+        health=DecisiveFinding(finding.code, decision.action, finding.remedy, bad_since),
         evidence=finding.evidence,
     )

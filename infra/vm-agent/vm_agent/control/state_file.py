@@ -28,6 +28,8 @@ class State:
     program_started_at: Optional[float] = None
     """Seconds since the epoch; the running time continues across a reboot."""
     exit: Optional[ExitReport] = None
+    bad_since: Optional[float] = None
+    """Seconds since the epoch: what was saved before is good. Only for a rollback, where None means: nothing is."""
     program_ended_at: Optional[float] = None
     """Seconds since the epoch; None until the program has ended."""
     is_stopped_early: bool = False

@@ -58,6 +58,13 @@ def find_not_finite(block: bytes) -> List[LossReport]:
     return found[-REPORTS_MAX:]
 
 
+def contains_finite(block: bytes) -> bool:
+    """Whether a loss of the block, before the first that is not, is finite."""
+    block = block[-4_096:]
+    finite, bad = FINITE.search(block), REPORT.search(block)
+    return finite is not None and (bad is None or finite.start() < bad.start())
+
+
 def has_finite(block: bytes) -> bool:
     """Whether the last loss of the block is finite."""
     block = block[-4_096:]

@@ -26,8 +26,8 @@ class Decision:
 
     finding: Finding
     action: str
-    bad_since: float
-    """Checkpoints from before are good. By time.monotonic()."""
+    bad_since: Optional[float]
+    """Checkpoints from before are good. By time.monotonic(); None if the program has never been well."""
 
 
 class HealthMonitor:
@@ -160,9 +160,11 @@ class HealthMonitor:
             for finding in self._findings():
                 action = self._policy.action_of(finding.code)
                 if decisive.get(finding.code) and action in DECISIVE_ACTIONS:
-                    bad_since = self._non_finite.loss_since
-                    return Decision(finding, action, finding.since if bad_since is None else bad_since)
+                    return Decision(finding, action, self._find_bad_since())
             return None
+
+    def _find_bad_since(self) -> Optional[float]:
+        return self._non_finite.loss_since if self._non_finite.has_seen_finite else None
 
     def _findings(self) -> List[Finding]:
         found = [

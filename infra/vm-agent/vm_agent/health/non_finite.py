@@ -5,7 +5,7 @@ from collections import deque
 from typing import Deque, Dict, List, Optional
 
 from vm_agent.health.finding import Finding
-from vm_agent.health.loss_log import find_not_finite, has_finite
+from vm_agent.health.loss_log import contains_finite, find_not_finite, has_finite
 from vm_agent.health.loss_names import is_loss
 
 # A loss that is not finite in this many reports in a row does not recover.
@@ -40,6 +40,8 @@ class NonFiniteDetector:
         self._since: Optional[float] = None
         self._until: Optional[float] = None
         self._logged_at = -math.inf
+        self.has_seen_finite = False
+        """Whether a loss was finite before: if not, what the program restored may be at fault already."""
 
     @property
     def is_decisive(self) -> bool:
@@ -52,6 +54,8 @@ class NonFiniteDetector:
 
     def add_sample(self, name: str, value: float, step: Optional[float], at: float) -> None:
         if math.isfinite(value):
+            if not self.has_seen_finite and is_loss(name):
+                self.has_seen_finite = True
             if name in self._series:
                 self._add_finite(name, at)
             return
@@ -61,6 +65,8 @@ class NonFiniteDetector:
 
     def add_output(self, block: bytes, at: float) -> None:
         reports = find_not_finite(block)
+        if not self.has_seen_finite and self._loss_since is None:
+            self.has_seen_finite = contains_finite(block)
         if not reports:
             if LOG_SOURCE in self._series and has_finite(block):
                 self._add_finite(LOG_SOURCE, at)

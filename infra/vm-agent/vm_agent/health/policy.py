@@ -1,6 +1,6 @@
 """What the job file wants to follow from findings: `health` in this VM's configuration (shared/domain/health.ts)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Mapping, Optional
 
 # By the name of the field: the code, and its default.
@@ -28,6 +28,11 @@ class Policy:
 
     def action_of(self, code: str) -> str:
         return self.actions.get(code, DEFAULT_ACTIONS[code])
+
+    def without(self, action: str) -> 'Policy':
+        """Returns the policy with warnings in place of an action."""
+        actions = {code: 'warn' if one == action else one for code, one in self.actions.items()}
+        return replace(self, actions=actions)
 
 
 def read_policy(body: Any) -> Policy:

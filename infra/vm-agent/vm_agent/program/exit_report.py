@@ -41,8 +41,8 @@ class DecisiveFinding:
     action: str
     """`stop`, `restart` or `rollback`."""
     remedy: str
-    bad_since: float
-    """Seconds since the epoch: what was saved before is good."""
+    bad_since: Optional[float] = None
+    """Seconds since the epoch: what was saved before is good. None if the program has never been well."""
 
     def to_json(self) -> Dict[str, Any]:
         return {'code': self.code, 'action': self.action, 'remedy': truncate(self.remedy, REMEDY_CHARS_MAX)}
@@ -108,7 +108,7 @@ def parse_exit_report(body: Mapping[str, Any]) -> ExitReport:
 
 
 def _parse_health(body: Optional[Mapping[str, Any]]) -> Optional[DecisiveFinding]:
-    return None if body is None else DecisiveFinding(body['code'], body['action'], body['remedy'], 0.0)
+    return None if body is None else DecisiveFinding(body['code'], body['action'], body['remedy'])
 
 
 def truncate(text: str, chars_max: int) -> str:

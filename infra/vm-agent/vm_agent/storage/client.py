@@ -138,9 +138,16 @@ class Storage:
 
     def list(self, bucket: str, prefix: str, policy: RetryPolicy) -> Iterator[ObjectInfo]:
         """Yields the live objects below the prefix, page by page."""
+        return self._list(bucket, {'prefix': prefix}, policy)
+
+    def list_versions(self, bucket: str, prefix: str, policy: RetryPolicy) -> Iterator[ObjectInfo]:
+        """Yields the objects below the prefix with all their generations, those that were replaced or deleted too."""
+        return self._list(bucket, {'prefix': prefix, 'versions': 'true'}, policy)
+
+    def _list(self, bucket: str, scope: Mapping[str, str], policy: RetryPolicy) -> Iterator[ObjectInfo]:
         page_token: Optional[str] = None
         while True:
-            query = {'prefix': prefix, 'maxResults': str(LIST_PAGE_COUNT)}
+            query = {**scope, 'maxResults': str(LIST_PAGE_COUNT)}
             if page_token is not None:
                 query['pageToken'] = page_token
             page = self._list_page(bucket, query, policy)
@@ -164,6 +171,12 @@ class Storage:
         if response.status == 404:
             return None
         return raise_for_status(response).body, response.headers.get('x-goog-generation', '0')
+
+    def read_version(self, info: ObjectInfo, policy: RetryPolicy) -> Optional[bytes]:
+        """Returns the bytes of one generation of a small object, or None if it does not exist."""
+        url = f'{self.object_url(info.bucket, info.name)}?alt=media&generation={info.generation}'
+        response = call_with_retry(lambda: self.call(Request('GET', url, {})), policy)
+        return None if response.status == 404 else raise_for_status(response).body
 
     def insert(self, upload: Upload, body: Body) -> ObjectInfo:
         """

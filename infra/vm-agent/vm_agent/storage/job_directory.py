@@ -101,6 +101,19 @@ class JobDirectory:
         for info in self._storage.list(self.bucket, self.prefix, policy):
             yield info.name[len(self.prefix) :], info
 
+    def list_versions(self, policy: RetryPolicy) -> Iterator[Tuple[str, ObjectInfo]]:
+        """Yields all generations of the objects, with their names below the directory."""
+        for info in self._storage.list_versions(self.bucket, self.prefix, policy):
+            yield info.name[len(self.prefix) :], info
+
+    def read_manifest_version(self, info: ObjectInfo, policy: RetryPolicy) -> Optional[Manifest]:
+        """Returns an earlier manifest; None if it no longer exists or is not valid."""
+        body = self._storage.read_version(info, policy)
+        try:
+            return None if body is None else decode_manifest(body, self.bucket, self.prefix)
+        except ValueError:
+            return None
+
     def has_files(self, policy: RetryPolicy) -> bool:
         """Whether it has an object that is not Dropforge's own."""
         return any(is_restorable(name) for name, _ in self.list(policy))

@@ -42,6 +42,7 @@ from vm_agent.storage.manifest import Manifest
 from vm_agent.storage.output_sync import OutputSync
 from vm_agent.storage.restore import Restore
 from vm_agent.storage.staging import STAGING_FOLDER
+from vm_agent.tracking.tracking import Tracking
 
 # How long Cloud Storage may fail during setup before another VM is tried; heartbeats extend the lease meanwhile.
 SETUP_RETRY_SECONDS_MAX = 300.0
@@ -73,6 +74,7 @@ class Replica:
     log: Callable[[str, str], None]
     write_state: Callable[[State], None]
     metrics: ProgramMetrics
+    tracking: Tracking
     started_at: float = field(default_factory=time.monotonic)
 
     @property
@@ -291,7 +293,9 @@ def _run_program(replica: Replica, state: State, secrets: Mapping[str, str]) -> 
     for file in (paths.metrics_file, paths.hypertune_file):
         file.parent.mkdir(parents=True, exist_ok=True)
     tools = {**tool_environment(os.environ, paths, replica.vm), **secrets}
-    environment = program_environment(spec, paths, tools)
+    replica.tracking.start()
+    own = {**spec.environment, **secrets}
+    environment = replica.tracking.add_variables(program_environment(spec, paths, tools), own)
     target = ['-m', spec.module] if state.script is None else [state.script]
     argv = [*_nice(replica.config.nice), str(paths.python), *target, *program_arguments(spec)]
     replica.set_phase('RUNNING')

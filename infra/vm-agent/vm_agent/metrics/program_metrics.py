@@ -57,6 +57,8 @@ class MetricSettings:
     """None for a replica whose output is not saved."""
     history: Optional[SeriesHistory] = None
     """Where all samples are kept."""
+    tracking: Optional[MetricSource] = None
+    """What the program logs to MLflow."""
 
 
 SampleListener = Callable[[Sample], None]
@@ -65,7 +67,7 @@ SampleListener = Callable[[Sample], None]
 class ProgramMetrics:
     """
     Thread-safe. A metric that several sources report is taken from the first of them: hypertune's file, Dropforge's
-    metrics file, event files on the disk, event files in the bucket, and, of trials, lines on stdout.
+    metrics file, event files on the disk, MLflow, event files in the bucket, and, of trials, lines on stdout.
     """
 
     def __init__(
@@ -83,6 +85,7 @@ class ProgramMetrics:
             HypertuneFile(paths.hypertune_file),
             self._metrics_file,
             self._events,
+            settings.tracking,
             self._bucket_events,
             self._output,
         )

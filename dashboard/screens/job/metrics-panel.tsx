@@ -1,5 +1,5 @@
 import { useMemo } from 'preact/hooks';
-import { type ChartLinks, createChartLinks } from '#dashboard/charts/chart-links.ts';
+import { type ChartLinks, createChartLinks, type XRange } from '#dashboard/charts/chart-links.ts';
 import { groupSeries } from '#dashboard/charts/shape/group-series.ts';
 import { originOf } from '#dashboard/charts/shape/x-axis.ts';
 import { useResource } from '#dashboard/client/use-resource.ts';
@@ -25,6 +25,7 @@ export function MetricsPanel({ job }: { readonly job: JobView }) {
   const origin = originOf(job);
   const domain = timeDomain(job, Date.now());
   const axis = settings.axis === 'wall' ? 'wall' : 'relative';
+  const shown = toAxis(domain, axis === 'wall' ? 0 : origin);
   const series = data?.series ?? NO_SERIES;
   const hasProgram = series.some(({ kind }) => kind === 'PROGRAM');
   return (
@@ -32,12 +33,12 @@ export function MetricsPanel({ job }: { readonly job: JobView }) {
       {job.timeline.length > 0 && <JobTimeline {...{ job, domain, links, axis, origin }} />}
       {error !== null && error.status !== 404 && <ErrorPanel error={error} onRetry={reload} />}
       {hasProgram ? (
-        <ProgramCharts {...{ job, series, settings, links }} />
+        <ProgramCharts {...{ job, series, settings, links }} domain={settings.axis === axis ? shown : undefined} />
       ) : (
         !isLoading && <NoMetrics isOver={job.endTime !== null} />
       )}
       {data !== undefined && <Omitted omitted={data.omitted} />}
-      <SystemCharts {...{ job, series, axis, links }} domain={toAxis(domain, axis === 'wall' ? 0 : origin)} />
+      <SystemCharts {...{ job, series, axis, links }} domain={shown} />
     </>
   );
 }
@@ -49,9 +50,10 @@ type ProgramProps = {
   readonly series: SeriesIndex['series'];
   readonly settings: ChartSettings;
   readonly links: ChartLinks;
+  readonly domain: XRange | undefined;
 };
 
-function ProgramCharts({ job, series, settings, links }: ProgramProps) {
+function ProgramCharts({ job, series, settings, links, domain }: ProgramProps) {
   const pinned = useStore(pinnedMetrics);
   const { search } = settings;
   const groups = useMemo(() => groupSeries(series, { search, pinned }), [series, search, pinned]);
@@ -69,7 +71,7 @@ function ProgramCharts({ job, series, settings, links }: ProgramProps) {
           </summary>
           <div class="chart-grid">
             {charts.map((chart) => (
-              <ProgramChartCard key={chart.name} {...{ job, chart, settings, links }} />
+              <ProgramChartCard key={chart.name} {...{ job, chart, settings, links, domain }} />
             ))}
           </div>
         </details>

@@ -1,6 +1,6 @@
 import { useMemo } from 'preact/hooks';
 import { ChartCard, ChartContent } from '#dashboard/charts/chart-card.tsx';
-import type { ChartLinks } from '#dashboard/charts/chart-links.ts';
+import type { ChartLinks, XRange } from '#dashboard/charts/chart-links.ts';
 import type { ProgramChart } from '#dashboard/charts/shape/group-series.ts';
 import type { Curve } from '#dashboard/charts/shape/shape-curves.ts';
 import { costAt, originOf } from '#dashboard/charts/shape/x-axis.ts';
@@ -19,10 +19,13 @@ type Props = {
   readonly chart: ProgramChart;
   readonly settings: ChartSettings;
   readonly links: ChartLinks;
+  /** The part of time that all charts show, if the axis is one of time. */
+  readonly domain?: XRange | undefined;
 };
 
 /** A metric of the program: a line for each attempt and replica. */
-export function ProgramChartCard({ job, chart, settings, links }: Props) {
+export function ProgramChartCard(props: Props) {
+  const { chart } = props;
   const { name } = chart;
   const isPinned = useStore(pinnedMetrics).has(name);
   const notes = useNotes(chart);
@@ -43,7 +46,7 @@ export function ProgramChartCard({ job, chart, settings, links }: Props) {
         </button>
       }
     >
-      {(isTable) => <Content {...{ job, chart, settings, links, isTable }} />}
+      {(isTable) => <Content {...props} isTable={isTable} />}
     </ChartCard>
   );
 }
@@ -54,7 +57,7 @@ function useNotes({ last }: ProgramChart): readonly string[] {
   return typeof value === 'number' ? [] : [value];
 }
 
-function Content({ job, chart, settings, links, isTable }: Props & { readonly isTable: boolean }) {
+function Content({ job, chart, settings, links, domain, isTable }: Props & { readonly isTable: boolean }) {
   const { axis, smoothing, isLogarithmic } = settings;
   const cost = useMemo(() => costAt(job), [job]);
   const origin = originOf(job);
@@ -71,7 +74,7 @@ function Content({ job, chart, settings, links, isTable }: Props & { readonly is
     <>
       <ChartContent
         title={chart.name}
-        {...{ curves, axis, smoothing, isLogarithmic, links, isTable, error, isLoading }}
+        {...{ curves, axis, smoothing, isLogarithmic, links, domain, isTable, error, isLoading }}
         unit=""
         height={HEIGHT_PX}
       />

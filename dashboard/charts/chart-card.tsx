@@ -31,9 +31,9 @@ export function ChartCard({ title, notes = [], actions, height, children }: Prop
       style={{ minHeight: `${height + LEGEND_PX + 40}px` }}
     >
       <header class="chart-header">
-        <h4 class="chart-title user-text" title={title}>
+        <h3 class="chart-title user-text" title={title}>
           {title}
-        </h4>
+        </h3>
         {notes.map((note) => (
           <span key={note} class="chart-note">
             {note}

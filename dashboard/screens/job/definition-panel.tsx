@@ -27,7 +27,7 @@ export function DefinitionPanel({ job }: { readonly job: JobView }) {
       <CodeBlock title="Submit it again" text={data.repetition.command} />
       <section class="card code-card" aria-label="Packages">
         <header class="section-header">
-          <h3>Packages</h3>
+          <h2>Packages</h2>
         </header>
         <ul class="packages">
           {data.packages.map(({ uri, sizeBytes }) => (
@@ -46,14 +46,14 @@ export function DefinitionPanel({ job }: { readonly job: JobView }) {
 
 function CodeBlock({ title, text }: { readonly title: string; readonly text: string }) {
   return (
-    <section class="card code-card" aria-label={title}>
+    <div class="card code-card">
       <header class="section-header">
-        <h3>{title}</h3>
+        <h2>{title}</h2>
         <CopyButton text={text} label={`Copy: ${title}`} />
       </header>
       <ScrollRegion class="code" label={title}>
         <pre>{text}</pre>
       </ScrollRegion>
-    </section>
+    </div>
   );
 }

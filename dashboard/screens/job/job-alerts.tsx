@@ -23,7 +23,12 @@ export function JobAlerts({ job, now }: Props) {
                 : 'Starting the same job again will not help.'}
             </p>
           )}
-          <Evidence lines={cause.evidence} isOpen={isFailure} />
+          <Evidence lines={cause.evidence} rootLine={cause.rootLine} isOpen={isFailure} />
+          {cause.link !== null && (
+            <p class="muted">
+              The rule: <code>{cause.link}</code>
+            </p>
+          )}
         </Alert>
       )}
       {waitingFor !== null && <Alert tone="info" code={waitingFor.code} title={waitingFor.message} />}
@@ -70,12 +75,24 @@ function Alert({ tone, code, title, note, children }: AlertProps) {
   );
 }
 
-function Evidence({ lines, isOpen }: { readonly lines: readonly string[]; readonly isOpen: boolean }) {
+type EvidenceProps = {
+  readonly lines: readonly string[];
+  /** The line that decided; it is emphasized. */
+  readonly rootLine?: string | null;
+  readonly isOpen: boolean;
+};
+
+function Evidence({ lines, rootLine = null, isOpen }: EvidenceProps) {
   return lines.length === 0 ? null : (
     <details class="evidence" open={isOpen}>
       <summary>Evidence</summary>
       <ScrollRegion class="evidence-lines" label="Evidence">
-        <pre>{lines.join('\n')}</pre>
+        <pre>
+          {lines.map((line, index) => [
+            index > 0 && '\n',
+            line === rootLine ? <strong key={line}>{line}</strong> : line,
+          ])}
+        </pre>
       </ScrollRegion>
     </details>
   );

@@ -33,7 +33,7 @@ export function JobTimeline({ job, domain, links }: Props) {
   return (
     <section class="card timeline" aria-label="Attempts">
       <header class="timeline-header">
-        <h3>Attempts</h3>
+        <h2>Attempts</h2>
         <ul class="legend">
           {shown.map((phase) => (
             <li key={phase} class="legend-item">

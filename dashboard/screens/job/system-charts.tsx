@@ -34,7 +34,7 @@ export function SystemCharts({ job, series, axis, domain, links }: Props) {
   return (
     <section aria-labelledby="system-title">
       <header class="section-header">
-        <h3 id="system-title">Machine</h3>
+        <h2 id="system-title">Machine</h2>
         {replicas.length > 1 && (
           <select
             class="select"

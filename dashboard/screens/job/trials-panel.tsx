@@ -29,7 +29,7 @@ export function TrialsPanel({ job, tuning }: Props) {
       <TuningSummary tuning={tuning} />
       <section class="card table-scroll" aria-label="Trials">
         <header class="section-header">
-          <h3>Trials</h3>
+          <h2>Trials</h2>
           {best.length > 1 && (
             <Link class="button" href={addressOfComparison(best.map(({ jobId }) => jobId))}>
               Compare the first {best.length}

@@ -59,6 +59,10 @@ export function draftOfSpec(
     network: atUnlessNull(spec.network),
     kmsKeyName: atUnlessNull(spec.kmsKeyName),
     study: spec.study === null ? undefined : studyDraftOf(spec.study),
+    notify:
+      spec.notify === null
+        ? undefined
+        : { channels: spec.notify.channels?.map(at), states: spec.notify.states?.map(at) },
   };
 }
 

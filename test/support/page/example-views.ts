@@ -114,7 +114,8 @@ export function failedJob(jobId: string, start: number): FixtureJob {
   const remedy = 'Use a batch of 128 instead of 256, or accumulate gradients over 2 steps, or choose 1 x V100 or L4.';
   const cause = {
     ...{ code: 'OUT_OF_MEMORY', class: 'user', message, remedy, evidence },
-    ...{ label: 'gpu-out-of-memory', canRetryHelp: false },
+    ...{ label: 'gpu-out-of-memory', canRetryHelp: false, rootLine: evidence[1] ?? null },
+    link: 'docs/diagnosis.md#gpu-out-of-memory',
   };
   const finding = {
     ...{ code: 'MEMORY_NEAR_FULL', replica: 'master-0', sinceTime: at(6), untilTime: null },

@@ -28,6 +28,13 @@ describe('printing an accepted job', () => {
     expect(isComplete, jobFile).toBe(true);
   });
 
+  it('prints what a job says of health and notifications', () => {
+    const { spec } = queuedJob();
+    const health = { nonFinite: 'rollback', stalledAfterMs: 90_000 } as const;
+    const notify = { channels: ['ops'], states: ['FAILED'] } as const;
+    expect(printSpec({ ...spec, service: 'VERTEX_AI', health, notify })).toMatchObject({ isComplete: true });
+  });
+
   it('prints few fields for a plain job', () => {
     const spec: JobSpec = { ...queuedJob().spec, service: 'VERTEX_AI', limits: { ...DEFAULT_LIMITS } };
     expect(printSpec(spec).jobFile).toBe(`name: digits

@@ -1,0 +1,70 @@
+import { accessSync, constants } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import bundled from '@sparticuz/chromium';
+import { type Browser, launch, type Page } from 'puppeteer-core';
+
+/** In the order of preference. */
+const BROWSERS = ['chromium', 'google-chrome', 'google-chrome-stable', 'chromium-browser'];
+
+export const DESKTOP = { width: 1440, height: 900 };
+export const PHONE = { width: 360, height: 740, isMobile: true, hasTouch: true };
+
+/** Chromium: the one that is installed, otherwise that of a package, so that a machine without a browser passes. */
+export async function openBrowser(): Promise<Browser> {
+  const installed = findInstalled();
+  const own = installed === undefined ? bundled.args : [];
+  return launch({
+    executablePath: installed ?? (await bundled.executablePath()),
+    args: [...own, '--no-sandbox', '--disable-dev-shm-usage', '--force-color-profile=srgb'],
+    headless: true,
+  });
+}
+
+function findInstalled(): string | undefined {
+  const folders = (process.env['PATH'] ?? '').split(delimiter);
+  const paths = BROWSERS.flatMap((name) => folders.map((folder) => join(folder, name)));
+  return paths.find((path) => {
+    try {
+      accessSync(path, constants.X_OK);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+}
+
+export type PageUnderTest = {
+  readonly page: Page;
+  /** Errors of scripts, failed requests and violations of the Content-Security-Policy so far. */
+  readonly problems: string[];
+  /** Paths of the requests so far. */
+  readonly requests: string[];
+  /** All text that is rendered. */
+  text(): Promise<string>;
+};
+
+export type PageOptions = {
+  readonly theme?: 'light' | 'dark';
+  readonly viewport?: { readonly width: number; readonly height: number };
+};
+
+/** A tab that records what goes wrong in it. */
+export async function openPage(browser: Browser, options: PageOptions = {}): Promise<PageUnderTest> {
+  const page = await browser.newPage();
+  const problems: string[] = [];
+  const requests: string[] = [];
+  await page.setViewport(options.viewport ?? DESKTOP);
+  await page.emulateMediaFeatures([
+    { name: 'prefers-color-scheme', value: options.theme ?? 'light' },
+    { name: 'prefers-reduced-motion', value: 'reduce' },
+  ]);
+  page.on('pageerror', (error) => problems.push(`script: ${String(error)}`));
+  page.on('console', (message) => {
+    // A 404 is an answer that the page expects: of changes, series or files that do not exist.
+    if (message.type() === 'error' && !message.text().includes('status of 404')) {
+      problems.push(`console: ${message.text()}`);
+    }
+  });
+  page.on('request', (request) => requests.push(new URL(request.url()).pathname));
+  return { page, problems, requests, text: () => page.evaluate(() => document.body.innerText) };
+}

@@ -1,28 +1,170 @@
-import { useResource } from '#dashboard/client/use-resource.ts';
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { EmptyState } from '#dashboard/components/empty-state.tsx';
 import { ErrorPanel } from '#dashboard/components/error-panel.tsx';
-import { StateBadge } from '#dashboard/components/state-badge.tsx';
+import { useRowWindow } from '#dashboard/components/use-window.ts';
+import { formatCount } from '#dashboard/format/format-number.ts';
 import { Link } from '#dashboard/navigation/link.tsx';
-import { addressOfJob } from '#dashboard/navigation/route.ts';
-import type { JobView } from '#shared/protocol/report.ts';
+import { useQuery } from '#dashboard/navigation/location.ts';
+import { addressOfComparison } from '#dashboard/navigation/route.ts';
+import { JobFilters, readJobFilter, toApiFilter } from '#dashboard/screens/jobs/job-filters.tsx';
+import { unreadToken } from '#dashboard/screens/jobs/job-list.ts';
+import { JobRow } from '#dashboard/screens/jobs/job-row.tsx';
+import { RunningLine } from '#dashboard/screens/jobs/running-line.tsx';
+import { type LiveJobList, useJobList } from '#dashboard/screens/jobs/use-job-list.ts';
 
-type JobsPage = { readonly jobs: readonly JobView[]; readonly nextPageToken?: string };
+const COLUMNS = ['Job', 'State', 'Machines', 'Progress', 'Metric', 'Cost', 'Attempts', 'Created'] as const;
+const NUMERIC: ReadonlySet<string> = new Set(['Metric', 'Cost', 'Attempts', 'Created']);
+
+/** As in jobs.css: rows have a fixed height, so that only those near the visible part are rendered. */
+const ROW_HEIGHT = 54;
+const PHONE_ROW_HEIGHT = 96;
+const PHONE = '(max-width: 760px)';
+
+/** Ages and durations are rendered again this often. */
+const CLOCK_MS = 5_000;
+
+/** More is read when this many rows are left below the visible part. */
+const ROWS_LEFT_MIN = 40;
 
 /** All jobs, newest first. */
 export function JobsScreen() {
-  const { data, error, reload } = useResource<JobsPage>('/v1/jobs', 'ALL');
+  const filter = readJobFilter(useQuery());
+  const apiFilter = toApiFilter(filter);
+  const jobs = useJobList(apiFilter);
+  const [selected, setSelected] = useState<readonly string[]>([]);
+  const select = useCallback((jobId: string, isSelected: boolean) => {
+    setSelected((before) => (isSelected ? [...before, jobId] : before.filter((one) => one !== jobId)));
+  }, []);
+  const isUnread = unreadToken(jobs.list) === undefined;
   return (
-    <section>
-      <h1 class="screen-title">Jobs</h1>
-      {error !== null && <ErrorPanel error={error} onRetry={reload} />}
-      {data?.jobs.length === 0 && <EmptyState title="There are no jobs yet." />}
-      <ul>
-        {data?.jobs.map(({ jobId, state }) => (
-          <li key={jobId}>
-            <Link href={addressOfJob(jobId)}>{jobId}</Link> <StateBadge state={state} />
-          </li>
-        ))}
-      </ul>
+    <section class="jobs">
+      <header class="screen-header">
+        <h1 class="screen-title">Jobs</h1>
+        <RunningLine />
+      </header>
+      <JobFilters filter={filter} />
+      {jobs.error !== null && <ErrorPanel error={jobs.error} onRetry={jobs.reload} />}
+      {jobs.list.jobs.length > 0 && <JobTable jobs={jobs} selected={selected} onSelect={select} />}
+      {jobs.list.jobs.length === 0 && !isUnread && <NoJobs isFiltered={apiFilter !== ''} jobs={jobs} />}
+      {selected.length > 0 && <SelectionBar selected={selected} onClear={() => setSelected([])} />}
     </section>
   );
+}
+
+type TableProps = {
+  readonly jobs: LiveJobList;
+  readonly selected: readonly string[];
+  readonly onSelect: (jobId: string, isSelected: boolean) => void;
+};
+
+function JobTable({ jobs, selected, onSelect }: TableProps) {
+  const body = useRef<HTMLTableSectionElement>(null);
+  const now = useNow();
+  const { list, readMore, show, isReading, error } = jobs;
+  const count = list.jobs.length;
+  const rows = useRowWindow(body, count, matchMedia(PHONE).matches ? PHONE_ROW_HEIGHT : ROW_HEIGHT);
+  show(rows.first, rows.end - 1);
+  const isComplete = unreadToken(list) === null;
+  useEffect(() => {
+    if (!isComplete && !isReading && error === null && rows.end > count - ROWS_LEFT_MIN) {
+      readMore();
+    }
+  }, [rows.end, count, isComplete, isReading, error]);
+  return (
+    <>
+      <table class="table jobs-table" aria-rowcount={isComplete ? count + 1 : -1}>
+        <caption class="visually-hidden">Jobs, newest first</caption>
+        <thead>
+          <tr aria-rowindex={1}>
+            <th scope="col" class="job-select">
+              <span class="visually-hidden">Selected</span>
+            </th>
+            {COLUMNS.map((name) => (
+              <th key={name} scope="col" class={NUMERIC.has(name) ? 'number' : undefined}>
+                {name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody ref={body}>
+          {rows.heightBefore > 0 && <Spacer height={rows.heightBefore} />}
+          {list.jobs.slice(rows.first, rows.end).map((job, index) => (
+            <JobRow
+              key={job.jobId}
+              job={job}
+              rowIndex={rows.first + index + 1}
+              now={now}
+              isSelected={selected.includes(job.jobId)}
+              onSelect={onSelect}
+            />
+          ))}
+          {rows.heightAfter > 0 && <Spacer height={rows.heightAfter} />}
+        </tbody>
+      </table>
+      <p class="list-end muted" role="status">
+        {formatCount(count, 'job')}
+        {!isComplete && ' read so far'}
+      </p>
+    </>
+  );
+}
+
+function Spacer({ height }: { readonly height: number }) {
+  return (
+    <tr class="spacer" aria-hidden="true">
+      <td colSpan={COLUMNS.length + 1} style={{ height: `${height}px` }} />
+    </tr>
+  );
+}
+
+function NoJobs({ isFiltered, jobs }: { readonly isFiltered: boolean; readonly jobs: LiveJobList }) {
+  const isComplete = unreadToken(jobs.list) === null;
+  useEffect(() => {
+    if (!isComplete && !jobs.isReading && jobs.error === null) {
+      jobs.readMore();
+    }
+  });
+  if (!isComplete) {
+    return <p class="loading">Searching older jobs…</p>;
+  }
+  return isFiltered ? (
+    <EmptyState title="No job matches the filter.">
+      <Link href="/">Show all jobs</Link>
+    </EmptyState>
+  ) : (
+    <EmptyState title="There are no jobs yet">
+      <p>
+        <Link href="/drop">Drop a training package</Link>, or run <code>dropforge jobs submit training</code>.
+      </p>
+    </EmptyState>
+  );
+}
+
+type SelectionProps = { readonly selected: readonly string[]; readonly onClear: () => void };
+
+function SelectionBar({ selected, onClear }: SelectionProps) {
+  return (
+    <div class="selection-bar" role="region" aria-label="Selected jobs">
+      <span>{formatCount(selected.length, 'job')} selected</span>
+      {selected.length < 2 && <span class="muted">Select another one to compare them</span>}
+      {selected.length > 20 && <span class="muted">At most 20 jobs can be compared</span>}
+      {selected.length >= 2 && selected.length <= 20 && (
+        <Link href={addressOfComparison(selected)} class="button button-primary">
+          Compare
+        </Link>
+      )}
+      <button type="button" class="button" onClick={onClear}>
+        Clear
+      </button>
+    </div>
+  );
+}
+
+function useNow(): number {
+  const [now, setNow] = useState(() => Date.now());
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), CLOCK_MS);
+    return () => clearInterval(timer);
+  }, []);
+  return now;
 }

@@ -1,0 +1,60 @@
+import { progressOf } from '#dashboard/screens/job/progress.ts';
+import type { JobView } from '#shared/protocol/report.ts';
+
+/** How far a job is: null without steps. */
+export type Progress = {
+  readonly fraction: number;
+  readonly text: string;
+  /** Milliseconds until the end, at the speed so far; null if unknown. */
+  readonly leftMs: number | null;
+};
+
+const STATES_WITH_END: ReadonlySet<string> = new Set(['SUCCEEDED', 'FAILED', 'CANCELLED']);
+
+export function isEnded({ state }: Pick<JobView, 'state'>): boolean {
+  return STATES_WITH_END.has(state);
+}
+
+export function describeProgress(job: JobView, now: number): Progress | null {
+  if (job.tuning !== null) {
+    const { endedTrialCount, trialsMax, forecast } = job.tuning;
+    const endTime = forecast?.endTime ?? null;
+    return {
+      fraction: Math.min(1, endedTrialCount / trialsMax),
+      text: `${endedTrialCount} of ${trialsMax} trials`,
+      leftMs: isEnded(job) || endTime === null ? null : Date.parse(endTime) - now,
+    };
+  }
+  const { step, stepsMax } = masterOf(job) ?? { step: null, stepsMax: null };
+  if (step === null) {
+    return null;
+  }
+  if (stepsMax === null || stepsMax <= 0) {
+    return { fraction: 0, text: `step ${step.toLocaleString('en-US')}`, leftMs: null };
+  }
+  const fraction = Math.min(1, step / stepsMax);
+  return {
+    fraction,
+    text: `${step.toLocaleString('en-US')} / ${stepsMax.toLocaleString('en-US')}`,
+    leftMs: progressOf(job, now)?.etaMs ?? null,
+  };
+}
+
+/** The metric that users look at first, with its last value: that of the tuning, then a loss, then any. */
+export function mainMetricOf(job: JobView): { readonly name: string; readonly value: number | string } | null {
+  if (job.tuning !== null) {
+    const objective = job.tuning.best?.objective ?? null;
+    return objective === null ? null : { name: `best ${job.tuning.metricId}`, value: objective };
+  }
+  const metrics = Object.entries(masterOf(job)?.metrics ?? {});
+  const ranked = PREFERRED.map((pattern) => metrics.find(([name]) => pattern.test(name)));
+  const [name, value] = ranked.find((found) => found !== undefined) ?? metrics[0] ?? [];
+  return name === undefined || value === undefined ? null : { name, value };
+}
+
+const PREFERRED = [/^(val|eval|validation)[_/-]?loss$/i, /^loss$/i, /loss/i, /acc/i];
+
+/** The main replica of the newest attempt. */
+function masterOf({ replicas }: JobView): JobView['replicas'][number] | undefined {
+  return replicas.findLast(({ replica }) => replica === 'master-0') ?? replicas.at(-1);
+}

@@ -1,0 +1,24 @@
+import { useResource } from '#dashboard/client/use-resource.ts';
+import { formatCount, formatUsd } from '#dashboard/format/format-number.ts';
+import type { RunningSummary } from '#shared/protocol/running-summary.ts';
+
+/** What runs now and costs: the first question about machines that cost money. */
+export function RunningLine() {
+  const { data } = useResource<RunningSummary>('/v1/running', 'ALL');
+  if (data === undefined) {
+    return null;
+  }
+  const { vms, perHourUsd, unfinishedJobs, isLowerBound } = data;
+  if (unfinishedJobs === 0) {
+    return <p class="running-line muted">Nothing is running.</p>;
+  }
+  return (
+    <p class="running-line">
+      <strong>
+        {isLowerBound && 'At least '}
+        {formatCount(vms, 'VM')}, {formatUsd(perHourUsd)}/h now
+      </strong>
+      <span class="muted"> · {formatCount(unfinishedJobs, 'job')} not finished</span>
+    </p>
+  );
+}

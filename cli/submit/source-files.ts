@@ -1,6 +1,7 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { Failure } from '#cli/core/failure.ts';
+import { ENVIRONMENT_FILE, EXCLUDED_NAME, SOURCE_FILES_MAX } from '#shared/package/source-names.ts';
 
 export type SourceFile = {
   /** Relative to the root of the archive, separated by slashes. */
@@ -21,8 +22,6 @@ export type SourceFiles = {
   readonly isNamedFolder: boolean;
 };
 
-const FILES_COUNT_MAX = 20_000;
-
 /** Files next to the package that are included, because an installation may read them. */
 const PROJECT_FILES =
   /^(setup\.py|setup\.cfg|pyproject\.toml|MANIFEST\.in|requirements[\w.-]*\.txt|(README|LICENSE|LICENCE|NOTICE)[\w.-]*)$/i;
@@ -30,9 +29,6 @@ const PROJECT_FILES =
 export const REQUIREMENTS_FILE = 'requirements.txt';
 
 const INSTALL_FILES: readonly string[] = ['setup.py', 'pyproject.toml'];
-
-/** Never included: caches, leftovers of installations, and hidden files. */
-const EXCLUDED = /^(\..*|__pycache__|.*\.py[co]|.*\.egg-info|node_modules)$/;
 
 /**
  * Collects the files of a training package. The path is the package, a folder with `__init__.py` (as in gcloud), whose
@@ -94,16 +90,15 @@ async function isFile(path: string): Promise<boolean> {
 
 /** The user's setup.py decides what is installed, so every package next to it is included. */
 async function containsCode(path: string, name: string): Promise<boolean> {
-  return !EXCLUDED.test(name) && (name === 'src' || (await readdir(path)).includes('__init__.py'));
+  return !EXCLUDED_NAME.test(name) && (name === 'src' || (await readdir(path)).includes('__init__.py'));
 }
 
 async function addFolder(files: SourceFile[], folder: { path: string; relativePath: string }): Promise<void> {
   const entries = await readdir(folder.path, { withFileTypes: true });
-  // Marks a virtual environment (Python's `venv`), which some projects commit.
-  if (entries.some(({ name }) => name === 'pyvenv.cfg')) {
+  if (entries.some(({ name }) => name === ENVIRONMENT_FILE)) {
     return;
   }
-  for (const entry of entries.filter(({ name }) => !EXCLUDED.test(name)).sort(byName)) {
+  for (const entry of entries.filter(({ name }) => !EXCLUDED_NAME.test(name)).sort(byName)) {
     const path = join(folder.path, entry.name);
     const relativePath = folder.relativePath === '' ? entry.name : `${folder.relativePath}/${entry.name}`;
     // Symbolic links to folders are not followed, because they can form cycles.
@@ -112,9 +107,9 @@ async function addFolder(files: SourceFile[], folder: { path: string; relativePa
     } else if ((await stat(path)).isFile()) {
       files.push(await describeFile(path, relativePath));
     }
-    if (files.length > FILES_COUNT_MAX) {
+    if (files.length > SOURCE_FILES_MAX) {
       throw new Failure(
-        `The package has more than ${FILES_COUNT_MAX} files (the last one: ${relativePath}). Put training data into a bucket.`,
+        `The package has more than ${SOURCE_FILES_MAX} files (the last one: ${relativePath}). Put training data into a bucket.`,
       );
     }
   }

@@ -104,7 +104,6 @@ function TextFilter({ text }: { readonly text: string }) {
         value={typed}
         onInput={(event) => type(event.currentTarget.value)}
       />
-      <kbd aria-hidden="true">/</kbd>
     </label>
   );
 }

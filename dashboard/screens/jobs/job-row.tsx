@@ -1,5 +1,5 @@
-import { memo } from '#dashboard/components/memo.ts';
 import { Icon } from '#dashboard/components/icon.tsx';
+import { memo } from '#dashboard/components/memo.ts';
 import { StateBadge } from '#dashboard/components/state-badge.tsx';
 import { summarizeMachines } from '#dashboard/format/format-machines.ts';
 import { formatUsd, formatValue } from '#dashboard/format/format-number.ts';
@@ -23,7 +23,7 @@ type Props = {
 export const JobRow = memo(function JobRow({ job, rowIndex, now, isSelected, onSelect }: Props) {
   const { machines, gpus } = summarizeMachines(job.machines);
   const metric = mainMetricOf(job);
-  const isSpot = job.placement?.provisioningModel === 'SPOT';
+  const isSpot = (job.placement ?? job.timeline.at(-1))?.provisioningModel === 'SPOT';
   const attempts = Math.max(job.attempt, 1);
   return (
     <tr aria-rowindex={rowIndex + 1} class={isSelected ? 'job-row is-selected' : 'job-row'}>
@@ -123,7 +123,12 @@ function ProgressCell({ job, now }: { readonly job: JobView; readonly now: numbe
         <span>{text}</span>
         {leftMs !== null && <span class="muted">{formatDuration(Math.max(0, leftMs))} left</span>}
       </span>
-      <progress class={`bar bar-${job.state.toLowerCase()}`} max={1} value={fraction} aria-label={`Progress of ${job.jobId}`} />
+      <progress
+        class={`bar bar-${job.state.toLowerCase()}`}
+        max={1}
+        value={fraction}
+        aria-label={`Progress of ${job.jobId}`}
+      />
     </>
   );
 }

@@ -8,9 +8,10 @@ import { useQuery } from '#dashboard/navigation/location.ts';
 import { addressOfComparison } from '#dashboard/navigation/route.ts';
 import { JobFilters, readJobFilter, toApiFilter } from '#dashboard/screens/jobs/job-filters.tsx';
 import { unreadToken } from '#dashboard/screens/jobs/job-list.ts';
+import type { JobReader } from '#dashboard/screens/jobs/job-reader.ts';
 import { JobRow } from '#dashboard/screens/jobs/job-row.tsx';
 import { RunningLine } from '#dashboard/screens/jobs/running-line.tsx';
-import { type LiveJobList, useJobList } from '#dashboard/screens/jobs/use-job-list.ts';
+import { useJobList } from '#dashboard/screens/jobs/use-job-list.ts';
 
 const COLUMNS = ['Job', 'State', 'Machines', 'Progress', 'Metric', 'Cost', 'Attempts', 'Created'] as const;
 const NUMERIC: ReadonlySet<string> = new Set(['Metric', 'Cost', 'Attempts', 'Created']);
@@ -35,7 +36,9 @@ export function JobsScreen() {
   const select = useCallback((jobId: string, isSelected: boolean) => {
     setSelected((before) => (isSelected ? [...before, jobId] : before.filter((one) => one !== jobId)));
   }, []);
-  const isUnread = unreadToken(jobs.list) === undefined;
+  const { jobs: read } = jobs.list();
+  const isUnread = unreadToken(jobs.list()) === undefined;
+  const error = jobs.error();
   return (
     <section class="jobs">
       <header class="screen-header">
@@ -43,16 +46,16 @@ export function JobsScreen() {
         <RunningLine />
       </header>
       <JobFilters filter={filter} />
-      {jobs.error !== null && <ErrorPanel error={jobs.error} onRetry={jobs.reload} />}
-      {jobs.list.jobs.length > 0 && <JobTable jobs={jobs} selected={selected} onSelect={select} />}
-      {jobs.list.jobs.length === 0 && !isUnread && <NoJobs isFiltered={apiFilter !== ''} jobs={jobs} />}
+      {error !== null && <ErrorPanel error={error} onRetry={jobs.refresh} />}
+      {read.length > 0 && <JobTable jobs={jobs} selected={selected} onSelect={select} />}
+      {read.length === 0 && !isUnread && <NoJobs isFiltered={apiFilter !== ''} jobs={jobs} />}
       {selected.length > 0 && <SelectionBar selected={selected} onClear={() => setSelected([])} />}
     </section>
   );
 }
 
 type TableProps = {
-  readonly jobs: LiveJobList;
+  readonly jobs: JobReader;
   readonly selected: readonly string[];
   readonly onSelect: (jobId: string, isSelected: boolean) => void;
 };
@@ -60,14 +63,14 @@ type TableProps = {
 function JobTable({ jobs, selected, onSelect }: TableProps) {
   const body = useRef<HTMLTableSectionElement>(null);
   const now = useNow();
-  const { list, readMore, show, isReading, error } = jobs;
+  const [list, isReading, error] = [jobs.list(), jobs.isReading(), jobs.error()];
   const count = list.jobs.length;
   const rows = useRowWindow(body, count, matchMedia(PHONE).matches ? PHONE_ROW_HEIGHT : ROW_HEIGHT);
-  show(rows.first, rows.end - 1);
+  jobs.show(rows.first, rows.end - 1);
   const isComplete = unreadToken(list) === null;
   useEffect(() => {
     if (!isComplete && !isReading && error === null && rows.end > count - ROWS_LEFT_MIN) {
-      readMore();
+      jobs.readMore();
     }
   }, [rows.end, count, isComplete, isReading, error]);
   return (
@@ -111,16 +114,16 @@ function JobTable({ jobs, selected, onSelect }: TableProps) {
 
 function Spacer({ height }: { readonly height: number }) {
   return (
-    <tr class="spacer" aria-hidden="true">
+    <tr class="spacer">
       <td colSpan={COLUMNS.length + 1} style={{ height: `${height}px` }} />
     </tr>
   );
 }
 
-function NoJobs({ isFiltered, jobs }: { readonly isFiltered: boolean; readonly jobs: LiveJobList }) {
-  const isComplete = unreadToken(jobs.list) === null;
+function NoJobs({ isFiltered, jobs }: { readonly isFiltered: boolean; readonly jobs: JobReader }) {
+  const isComplete = unreadToken(jobs.list()) === null;
   useEffect(() => {
-    if (!isComplete && !jobs.isReading && jobs.error === null) {
+    if (!isComplete && !jobs.isReading() && jobs.error() === null) {
       jobs.readMore();
     }
   });
@@ -144,7 +147,7 @@ type SelectionProps = { readonly selected: readonly string[]; readonly onClear: 
 
 function SelectionBar({ selected, onClear }: SelectionProps) {
   return (
-    <div class="selection-bar" role="region" aria-label="Selected jobs">
+    <section class="selection-bar" aria-label="Selected jobs">
       <span>{formatCount(selected.length, 'job')} selected</span>
       {selected.length < 2 && <span class="muted">Select another one to compare them</span>}
       {selected.length > 20 && <span class="muted">At most 20 jobs can be compared</span>}
@@ -156,7 +159,7 @@ function SelectionBar({ selected, onClear }: SelectionProps) {
       <button type="button" class="button" onClick={onClear}>
         Clear
       </button>
-    </div>
+    </section>
   );
 }
 

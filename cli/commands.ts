@@ -120,6 +120,11 @@ export const COMMANDS = [
     load: async () => (await import('#cli/commands/trials.ts')).trials,
   },
   {
+    name: 'metrics',
+    summary: 'List the metrics of a job with their last values, or print the points of some of them',
+    load: async () => (await import('#cli/commands/metrics.ts')).metrics,
+  },
+  {
     name: 'ls',
     summary: 'List buckets or objects',
     load: async () => (await import('#cli/commands/ls.ts')).ls,

@@ -167,7 +167,7 @@ function createOption({ name, letter, summary, value, choices, ...flag }: Flag):
 }
 
 function writeOperand({ name, count }: Operand): string {
-  return { one: `<${name}>`, optional: `[${name}]`, many: `<${name}...>` }[count];
+  return { one: `<${name}>`, optional: `[${name}]`, many: `<${name}...>`, any: `[${name}...]` }[count];
 }
 
 function readFormat(text: string): ResultFormat {

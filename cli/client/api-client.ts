@@ -2,6 +2,13 @@ import { z } from 'zod';
 import { type Remedies, requestJson } from '#cli/client/request-json.ts';
 import { NON_FINITE_VALUES } from '#shared/domain/replica.ts';
 import type { LogPage } from '#shared/ports/log-store.ts';
+import {
+  type SeriesIndex,
+  type SeriesKind,
+  type SeriesPage,
+  seriesIndexSchema,
+  seriesPageSchema,
+} from '#shared/protocol/metric-series.ts';
 import { type JobView, jobViewSchema, type TrialView, trialViewSchema } from '#shared/protocol/report.ts';
 import { CURVE_POINTS_MAX } from '#shared/tuning/trial.ts';
 
@@ -37,8 +44,18 @@ export type ApiClient = {
   /** A page of a tuning's trials, in the order of their ids; the first one without a token. */
   readTrials(tuningId: string, pageToken?: string): Promise<TrialPage>;
   getTrial(tuningId: string, trialId: string): Promise<TrialDetail>;
+  getMetrics(jobId: string): Promise<SeriesIndex>;
+  /** The points of at most SERIES_PER_REQUEST_MAX series. */
+  readMetricPoints(jobId: string, query: PointsQuery): Promise<SeriesPage>;
   /** Returns the entries after the cursor; an empty cursor starts at the beginning. */
   readLogs(jobId: string, cursor: string): Promise<LogPage>;
+};
+
+export type PointsQuery = {
+  readonly names: readonly string[];
+  readonly kind: SeriesKind;
+  readonly replica: string | undefined;
+  readonly pointsMax: number;
 };
 
 export type TrialPage = { readonly trials: readonly TrialView[]; readonly nextPageToken?: string | undefined };
@@ -108,6 +125,18 @@ export function createApiClient({ url, authorize, remedies, pollIntervals }: Api
     },
     getTrial: (tuningId, trialId) =>
       request(urlOf(tuningId, `/trials/${encodeURIComponent(trialId)}`), trialDetailSchema),
+    getMetrics: (jobId) => request(urlOf(jobId, '/metrics'), seriesIndexSchema),
+    readMetricPoints(jobId, { names, kind, replica, pointsMax }) {
+      const query = new URLSearchParams({
+        kind,
+        pointsMax: String(pointsMax),
+        ...(replica !== undefined && { replica }),
+      });
+      for (const name of names) {
+        query.append('name', name);
+      }
+      return request(urlOf(jobId, `/metrics/points?${query}`), seriesPageSchema);
+    },
     readLogs(jobId, cursor) {
       const query = new URLSearchParams({ cursor, pageSize: String(LOG_ENTRIES_PER_PAGE_MAX) });
       return request(urlOf(jobId, `/logs?${query}`), logPageSchema);

@@ -16,8 +16,8 @@ export type Operand = {
   /** In capitals, as printed in the help. */
   readonly name: string;
   readonly summary: string;
-  /** `many`: one or more; must be the last operand. */
-  readonly count: 'one' | 'optional' | 'many';
+  /** `many`: one or more, `any`: none or more; both must be the last operand. */
+  readonly count: 'one' | 'optional' | 'many' | 'any';
 };
 
 export type Flag = {

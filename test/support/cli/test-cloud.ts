@@ -16,6 +16,7 @@ import type { Study } from '../../../shared/domain/study.ts';
 import type { LogEntry } from '../../../shared/ports/log-store.ts';
 import type { ObjectInfo } from '../../../shared/ports/object-store.ts';
 import type { JobView, TrialView, TuningView } from '../../../shared/protocol/report.ts';
+import { pointsOf, SERIES_INDEX } from './metric-answers.ts';
 
 /** The servers that the CLI uses: the real Cloud Storage emulator, and an API with data provided by the test. */
 export type TestCloud = {
@@ -123,6 +124,8 @@ function createApi({ jobs, trials, logs, vms, requests, store }: State, onAnswer
   app.post('/v1/jobs/:target', (context) =>
     context.json(jobs.get(context.req.param('target').replace(':cancel', ''))?.[0]),
   );
+  app.get('/v1/jobs/:jobId/metrics', (context) => context.json(SERIES_INDEX));
+  app.get('/v1/jobs/:jobId/metrics/points', (context) => context.json(pointsOf(context.req.queries('name') ?? [])));
   app.get('/v1/jobs/:jobId/trials', (context) => {
     const start = Number(context.req.query('pageToken') ?? 0);
     // Pages of two trials, so that a client which reads only one page fails the test.

@@ -5,6 +5,7 @@ python event_writers.py AGENT WRITER FOLDER: the agent's sources, a function of 
 """
 
 import json
+import struct
 import sys
 from pathlib import Path
 
@@ -63,17 +64,33 @@ def tensorboard(folder: str) -> None:
     writer.close()
 
 
+def check_against_tensorboard(path: Path, scalars: list) -> None:
+    """TensorBoard's own reader finds the same scalars, as single-precision numbers."""
+    from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
+    from tensorboard.util import tensor_util
+
+    expected = [
+        (value.tag, event.step, event.wall_time, float(tensor_util.make_ndarray(value.tensor)))
+        for event in EventFileLoader(str(path)).Load()
+        for value in event.summary.value
+        if value.metadata.plugin_data.plugin_name == 'scalars'
+    ]
+    found = [(one.tag, one.step, one.wall_time, struct.unpack('<f', struct.pack('<f', one.value))[0]) for one in scalars]
+    assert found == expected, f'{found} is not {expected}'
+
+
 def main(agent: str, writer: str, folder: str) -> None:
     sys.path.insert(0, agent)
     from vm_agent.metrics.event_file import read_scalars
     from vm_agent.metrics.event_folder import EventFolder
 
     globals()[writer](folder)
-    found = [[one.name, one.step, one.value] for one in EventFolder(Path(folder)).read()]
+    found = [[one.name, one.step, one.value] for one in EventFolder(Path(folder)).read() if not one.is_shadowed]
     for path in Path(folder).rglob('*tfevents*'):
         data = path.read_bytes()
         whole, end = read_scalars(lambda start, size: data[start : start + size], 0, len(data))
         assert end == len(data), f'{path} is read up to {end} of {len(data)} bytes'
+        check_against_tensorboard(path, whole)
         for cut in range(0, len(data), max(1, len(data) // 500)):
             first, at = read_scalars(lambda start, size: data[:cut][start : start + size], 0, len(data))
             rest, _ = read_scalars(lambda start, size: data[start : start + size], at, len(data))

@@ -6,6 +6,9 @@ from typing import List, NamedTuple, Optional
 # Reports within one stretch that are all kept.
 STRETCH_POINTS_MAX = 4
 STRETCH_SECONDS_MIN = 1.0
+# Until a series, or all of them, have so many points, every report is kept: a short program has its whole curve.
+SERIES_POINTS_COMPLETE = 5_000
+ALL_POINTS_COMPLETE = 200_000
 # With each so many points, of one series or of all, stretches become twice as long: a week at 1,000 reports a second
 # has some 300,000 points.
 SERIES_POINTS_PER_DOUBLING = 50_000
@@ -21,6 +24,9 @@ class Point(NamedTuple):
 
 
 def stretch_seconds(series_points: int, all_points: int) -> float:
+    """Returns the length of the next stretch; 0 if every report is kept."""
+    if series_points < SERIES_POINTS_COMPLETE and all_points < ALL_POINTS_COMPLETE:
+        return 0.0
     doublings = max(series_points // SERIES_POINTS_PER_DOUBLING, all_points // ALL_POINTS_PER_DOUBLING)
     return STRETCH_SECONDS_MIN * 2 ** min(doublings, DOUBLINGS_MAX)
 

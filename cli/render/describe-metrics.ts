@@ -1,0 +1,86 @@
+import { formatNumber } from '#cli/render/describe-trial.ts';
+import { formatUtc } from '#cli/render/format.ts';
+import { formatTable } from '#cli/render/format-table.ts';
+import type { SeriesIndex, SeriesPage } from '#shared/protocol/metric-series.ts';
+
+type Series = SeriesIndex['series'][number];
+type Value = Series['last']['value'];
+
+const BYTE_UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'] as const;
+
+/** One point of one series. */
+export type PointRow = {
+  readonly name: string;
+  readonly replica: string;
+  readonly attempt: number;
+  readonly step: number | null;
+  /** RFC 3339. */
+  readonly time: string;
+  readonly value: Value;
+};
+
+/** Formats series as a table, with their units. */
+export function formatSeries(series: readonly Series[]): string {
+  const rows = series.map((one) => [
+    plain(one.name),
+    one.replica,
+    formatValue(one.last.value, one.unit),
+    one.last.step === null ? '-' : String(one.last.step),
+    one.min === null ? '-' : formatValue(one.min, one.unit),
+    one.max === null ? '-' : formatValue(one.max, one.unit),
+    String(one.pointCount),
+  ]);
+  return formatTable(['METRIC', 'REPLICA', 'LAST', 'STEP', 'MIN', 'MAX', 'POINTS'], rows);
+}
+
+/** What the history does not have, in sentences. */
+export function describeOmitted({ omitted }: SeriesIndex): readonly string[] {
+  const { series, points } = omitted;
+  return [
+    ...(series > 0 ? [`${series} more metrics were reported, and not kept: a job has at most 1,000.`] : []),
+    ...(points > 0 ? [`${points} reports were not kept: they came too fast, or exceeded another limit.`] : []),
+  ];
+}
+
+export function toPointRows({ series }: SeriesPage): readonly PointRow[] {
+  return series.flatMap(({ name, replica, attempt, steps, times, values }) =>
+    values.map((value, index) => ({
+      name,
+      replica,
+      attempt,
+      step: steps?.[index] ?? null,
+      time: new Date(times[index] ?? 0).toISOString(),
+      value,
+    })),
+  );
+}
+
+export function formatPoints(rows: readonly PointRow[]): string {
+  return formatTable(
+    ['METRIC', 'REPLICA', 'ATTEMPT', 'STEP', 'TIME', 'VALUE'],
+    rows.map(({ name, replica, attempt, step, time, value }) => [
+      plain(name),
+      replica,
+      String(attempt),
+      step === null ? '-' : String(step),
+      formatUtc(time),
+      formatValue(value, null),
+    ]),
+  );
+}
+
+function formatValue(value: Value, unit: string | null): string {
+  if (typeof value === 'string') {
+    return value;
+  }
+  if (unit?.startsWith('bytes')) {
+    const exponent = Math.min(BYTE_UNITS.length - 1, Math.floor(Math.log2(Math.max(1, value)) / 10));
+    return `${formatNumber(value / 1_024 ** exponent)} ${BYTE_UNITS[exponent]}${unit === 'bytes' ? '' : '/s'}`;
+  }
+  return unit === null || unit === 'fraction' ? formatNumber(value) : `${formatNumber(value)} ${unit}`;
+}
+
+/** Names come from programs: escape sequences would reach the terminal. */
+function plain(name: string): string {
+  return name.replaceAll(/\p{Cc}/gu, '?');
+}

@@ -1,5 +1,6 @@
 import os
 import signal
+import json
 import sys
 import tempfile
 import threading
@@ -111,6 +112,28 @@ class EndTest(unittest.TestCase):
     def test_the_evidence_is_stderr_or_stdout_if_stderr_is_blank(self) -> None:
         self.assertEqual(describe_end(replace(END, stderr=('error',))).evidence, ('error',))
         self.assertEqual(describe_end(replace(END, stderr=('', ' '))).evidence, ('last line',))
+
+
+    def test_the_evidence_has_earlier_errors_of_both_streams_and_the_kernel_before_the_end_of_stderr(self) -> None:
+        end = replace(
+            END,
+            return_code=1,
+            stderr=tuple(f'warning {number}' for number in range(60)),
+            stdout_errors=('RuntimeError: CUDA out of memory.',),
+            stderr_errors=('ValueError: the root', 'warning 59'),
+            kernel=('kernel: NVRM: Xid (PCI:0000:00:04): 79',),
+        )
+        evidence = describe_end(end).to_json()['evidence']
+        root = ['kernel: NVRM: Xid (PCI:0000:00:04): 79', 'RuntimeError: CUDA out of memory.', 'ValueError: the root']
+        self.assertEqual(evidence[:3], root)
+        self.assertEqual(evidence[3:], [f'warning {number}' for number in range(23, 60)])
+
+    def test_long_lines_at_the_end_leave_room_for_the_root(self) -> None:
+        end = replace(END, return_code=1, stderr=('x' * 5_000,) * 60, stderr_errors=('ValueError: the root',) * 8)
+        evidence = describe_end(end).to_json()['evidence']
+        self.assertEqual(evidence[0], 'ValueError: the root')
+        self.assertLessEqual(len(json.dumps(evidence)), 40_960)
+        self.assertGreater(len(evidence), 5)
 
 
 class BootTest(unittest.TestCase):

@@ -9,6 +9,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from vm_agent.http.retry import TransientError
 from vm_agent.logs.cloud_logging import BatchRejected, EntriesRejected, encode
+from vm_agent.logs.error_lines import FIRST_LINES_MAX, LAST_LINES_MAX, LINE_BYTES_MAX, ErrorLines
 from vm_agent.logs.log_entries import LogLine, to_entry
 from vm_agent.logs.log_shipper import BATCH_ENTRIES_MAX, LogSettings, LogShipper
 from vm_agent.logs.output_lines import LINE_CHARS_MAX, TAIL_BYTES_MAX, LineSplitter, OutputTail
@@ -51,6 +52,30 @@ class LineSplitterTest(unittest.TestCase):
         tail = OutputTail()
         tail.add(b'x' * 1_000_000 + b'the end\n')
         self.assertTrue(tail.lines()[-1].endswith('xthe end'))
+
+
+class ErrorLinesTest(unittest.TestCase):
+    def test_keeps_the_first_and_the_last_lines_that_look_like_an_error(self) -> None:
+        for block_lines in (1, 7, 1_000):
+            errors = ErrorLines()
+            lines = [f'Error {number}' if number % 3 == 0 else f'line {number}' for number in range(1_000)]
+            for start in range(0, len(lines), block_lines):
+                errors.add(''.join(f'{line}\n' for line in lines[start : start + block_lines]).encode())
+            expected = [line for line in lines if line.startswith('Error')]
+            self.assertEqual(list(errors.lines()), [*expected[:FIRST_LINES_MAX], *expected[-LAST_LINES_MAX:]])
+
+    def test_keeps_a_root_that_many_lines_follow(self) -> None:
+        errors = ErrorLines()
+        errors.add(b'CUDA out of memory\n')
+        for _ in range(1_000):
+            errors.add(b'epoch 1\n' * 1_000)
+        self.assertEqual(errors.lines(), ('CUDA out of memory',))
+
+    def test_keeps_the_part_of_a_long_line_that_looks_like_an_error(self) -> None:
+        errors = ErrorLines()
+        errors.add(b'x' * 1_000_000 + b' MemoryError ' + b'y' * 1_000_000 + b'\n')
+        self.assertIn('MemoryError', errors.lines()[0])
+        self.assertLessEqual(len(errors.lines()[0]), LINE_BYTES_MAX)
 
 
 class LogShipperTest(unittest.TestCase):

@@ -43,10 +43,10 @@ const FAILED = viewOf('broken', {
     message: "The module 'torch' is not installed.",
     remedy: 'Add it to install_requires.',
     evidence: ['Traceback (most recent call last):', "ModuleNotFoundError: No module named 'torch'"],
-    label: null,
-    canRetryHelp: null,
-    rootLine: null,
-    link: null,
+    label: 'import_error',
+    canRetryHelp: false,
+    rootLine: "ModuleNotFoundError: No module named 'torch'",
+    link: 'docs/diagnosis.md#import_error',
   },
 });
 
@@ -90,8 +90,10 @@ describe('dropforge jobs describe', () => {
     expect(code).toBe(0);
     expect(stdout).toContain('broken  FAILED');
     expect(stdout).toContain("MODULE_NOT_FOUND: The module 'torch' is not installed.");
+    expect(stdout).toContain('import_error: a retry cannot help (docs/diagnosis.md#import_error)');
+    expect(stdout).toContain("  > ModuleNotFoundError: No module named 'torch'");
     expect(stdout).toContain(
-      "  → Add it to install_requires.\n  | Traceback (most recent call last):\n  | ModuleNotFoundError: No module named 'torch'",
+      "  → Add it to install_requires.\n  | Traceback (most recent call last):\n  > ModuleNotFoundError: No module named 'torch'",
     );
     expect(stdout).toContain('(2026-11-21 06:01:05 UTC)');
     expect(stdout).toContain(

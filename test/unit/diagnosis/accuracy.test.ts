@@ -8,7 +8,10 @@ import { measureAccuracy, NONE } from '../../diagnosis/measure-accuracy.ts';
 const DATA = new URL('../../diagnosis/data/', import.meta.url);
 const BENIGN_MIN = 60;
 
-describe.each([['known-wordings.jsonl', 0.98]] as const)('the logs of %s', (file, accuracyMin) => {
+describe.each([
+  ['known-wordings.jsonl', 0.98],
+  ['blind.jsonl', 0.97],
+] as const)('the logs of %s', (file, accuracyMin) => {
   const { rows, skipped } = readLabeledLogs(new URL(file, DATA));
   const { fraction, falseAlarms } = measureAccuracy(rows);
 

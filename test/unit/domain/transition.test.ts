@@ -190,6 +190,34 @@ describe('a program that fails', () => {
     const again = jobAfter(once, ['PLACEMENT_CHOSEN', 10_000], ['VMS_CREATED', 11_000], ['REPLICA_STARTED', 12_000]);
     expect(transition(again, { ...eventsFor(again, 13_000).REPLICA_EXITED, exit: failure }).job.status).toBe('CLOSING');
   });
+
+  it.each([
+    [false, 'CLOSING'],
+    [true, 'QUEUED'],
+  ])('is restarted only if its diagnosis does not say that a retry cannot help: %s', (canRetryHelp, status) => {
+    const job = jobAfter(
+      queuedJob({ restartsMax: 1 }),
+      ['PLACEMENT_CHOSEN', 1],
+      ['VMS_CREATED', 2],
+      ['REPLICA_STARTED', 3],
+    );
+    const diagnosis = { label: 'import_error', remedy: 'Add the module.', canRetryHelp };
+    const exit = { outcome: 'FAILED', cause: { ...failure.cause, diagnosis } } as const;
+    expect(transition(job, { ...eventsFor(job, 9_000).REPLICA_EXITED, exit }).job.status).toBe(status);
+  });
+
+  it('starts new attempts after hardware faults of a GPU, without restarts, up to a limit', () => {
+    const exit = { outcome: 'FAILED', cause: causeOf('GPU_FAILED', 'The GPU has fallen off the bus.') } as const;
+    let job: Job = running;
+    for (let attempt = 2; attempt <= 4; attempt += 1) {
+      job = transition(job, { ...eventsFor(job, attempt * 1_000_000).REPLICA_EXITED, exit }).job;
+      expect(job).toMatchObject({ status: 'QUEUED', attempt });
+      const at = attempt * 1_000_000 + 500_000;
+      job = jobAfter(job, ['PLACEMENT_CHOSEN', at], ['VMS_CREATED', at + 1], ['REPLICA_STARTED', at + 2]);
+    }
+    const end = transition(job, { ...eventsFor(job, 9_000_000).REPLICA_EXITED, exit }).job;
+    expect(end).toMatchObject({ status: 'CLOSING', verdict: { cause: { code: 'GPU_FAILED_REPEATEDLY' } } });
+  });
 });
 
 describe('a deadline', () => {

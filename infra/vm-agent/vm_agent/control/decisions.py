@@ -4,14 +4,17 @@ import re
 import signal
 from dataclasses import dataclass
 from enum import Enum
-from typing import Optional, Sequence, Tuple
+from typing import List, Optional, Sequence, Tuple
 
 from vm_agent.control.config import Limits
 from vm_agent.control.state_file import State
-from vm_agent.program.exit_report import EVIDENCE_LINES_MAX, DecisiveFinding, ExitReport
+from vm_agent.program.exit_report import EVIDENCE_LINES_MAX, LINE_CHARS_MAX, DecisiveFinding, ExitReport, shorten
 
 # Reserved out of a notice for the time after the program: the last changed files, the manifest and the exit report.
 FINAL_SAVE_SECONDS = 30.0
+# Of evidence: at most 20 lines before the tail, which has the rest of what a heartbeat and a cause may have.
+ROOT_LINE_CHARS_MAX = 400
+TAIL_BYTES_MAX = 20_480
 DISK_FULL_PATTERN = re.compile(r'No space left on device|Errno 28\b')
 
 
@@ -56,6 +59,11 @@ class ProgramEnd:
     stderr: Sequence[str]
     stdout: Sequence[str]
     was_out_of_memory: bool
+    stderr_errors: Sequence[str] = ()
+    """Lines of the whole stream that look like an error, the first and the last ones."""
+    stdout_errors: Sequence[str] = ()
+    kernel: Sequence[str] = ()
+    """What the kernel said about the program and the GPUs."""
 
 
 class BootPlan(Enum):
@@ -102,7 +110,10 @@ def grace_seconds(notice: StopNotice, limits: Limits) -> float:
 
 
 def describe_end(end: ProgramEnd) -> ExitReport:
-    """Returns the exit report of the program. Its evidence is the end of stderr, or of stdout if stderr is blank."""
+    """
+    Returns the exit report of the program. Its evidence is the end of stderr, or of stdout if stderr is blank, after
+    the earlier lines of both that look like an error, and those of the kernel.
+    """
     reason, message = _classify_end(end)
     notice = end.notice
     return ExitReport(
@@ -122,13 +133,33 @@ def _classify_end(end: ProgramEnd) -> Tuple[str, str]:
         return 'OUT_OF_MEMORY', 'The kernel killed the program because the VM ran out of memory.'
     if end.return_code < 0:
         return 'EXITED', f'The program was terminated by {_signal_name(-end.return_code)}.'
-    if end.return_code > 0 and any(DISK_FULL_PATTERN.search(line) for line in _evidence(end)[-EVIDENCE_LINES_MAX:]):
+    if end.return_code > 0 and any(DISK_FULL_PATTERN.search(line) for line in _tail(end)):
         return 'DISK_FULL', 'The program failed because no space was left on the disk.'
     return 'EXITED', f'The program ended with exit code {end.return_code}.'
 
 
 def _evidence(end: ProgramEnd) -> Tuple[str, ...]:
-    return tuple(end.stderr if any(line.strip() for line in end.stderr) else end.stdout)
+    has_stderr, tail = any(line.strip() for line in end.stderr), _tail(end)
+    earlier = [*end.kernel, *(end.stdout_errors if has_stderr else ()), *end.stderr_errors]
+    earlier += [] if has_stderr else list(end.stdout_errors)
+    known = set(tail)
+    root = [shorten(line, ROOT_LINE_CHARS_MAX) for line in dict.fromkeys(earlier) if line.strip() and line not in known]
+    if not root:
+        return tail
+    # The tail leaves room for them: a report keeps the end of its evidence.
+    kept: List[str] = []
+    bytes_left = TAIL_BYTES_MAX
+    for line in reversed(tail[-(EVIDENCE_LINES_MAX - len(root)) :]):
+        bytes_left -= min(len(line.encode('utf-8', 'replace')), LINE_CHARS_MAX)
+        if bytes_left < 0:
+            break
+        kept.append(line)
+    return (*root, *reversed(kept))
+
+
+def _tail(end: ProgramEnd) -> Tuple[str, ...]:
+    lines = [line for line in end.stderr if line.strip()] or [line for line in end.stdout if line.strip()]
+    return tuple(lines[-EVIDENCE_LINES_MAX:])
 
 
 def _signal_name(number: int) -> str:

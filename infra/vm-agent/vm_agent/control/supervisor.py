@@ -9,10 +9,12 @@ from typing import Callable, Optional, Sequence
 from vm_agent.control.config import Limits
 from vm_agent.control.decisions import ProgramEnd, Readings, StopNotice, check_limits, grace_seconds
 from vm_agent.control.stop_signal import StopSignal
+from vm_agent.logs.error_lines import ErrorLines
 from vm_agent.logs.output_lines import OutputTail
 from vm_agent.logs.output_pump import Forward
 from vm_agent.program.child_process import ChildProcess, Command
 from vm_agent.program.exit_report import ExitReport, ReplicaEnded
+from vm_agent.program.kernel_messages import read_kernel_messages
 from vm_agent.setup.installers import ToolResult
 
 POLL_SECONDS = 0.5
@@ -60,12 +62,15 @@ class Supervisor:
 
     def _run(self, command: Command, started_at: Optional[float], on_output: Forward) -> ProgramEnd:
         tails = {'stdout': OutputTail(), 'stderr': OutputTail()}
+        errors = {'stdout': ErrorLines(), 'stderr': ErrorLines()}
 
         def keep_and_forward(stream: str, block: bytes) -> None:
             tails[stream].add(block)
+            errors[stream].add(block)
             on_output(stream, block)
 
         kills_before = count_memory_kills()
+        begun_at = time.monotonic()
         process = ChildProcess(command, keep_and_forward, self._monitored.stop_signal.wake)
         if started_at is not None:
             self._monitored.on_started(process.pid)
@@ -81,6 +86,9 @@ class Supervisor:
             stderr=tails['stderr'].lines(),
             stdout=tails['stdout'].lines(),
             was_out_of_memory=count_memory_kills() > kills_before,
+            stderr_errors=errors['stderr'].lines(),
+            stdout_errors=errors['stdout'].lines(),
+            kernel=() if return_code == 0 else read_kernel_messages(begun_at, process.pid),
         )
 
     def _await_end(self, process: ChildProcess, started_at: Optional[float]) -> Optional[StopNotice]:

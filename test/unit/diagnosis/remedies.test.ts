@@ -1,0 +1,127 @@
+import { describe, expect, it } from 'vitest';
+import { classifyExit } from '#shared/diagnosis/classify-exit.ts';
+import { factsOf, findBatchSize, type JobFacts } from '#shared/diagnosis/job-facts.ts';
+import type { Cause } from '#shared/domain/cause.ts';
+import { NO_USAGE } from '#shared/domain/replica.ts';
+
+const T4 = { machineType: 'n1-standard-8', accelerator: { type: 'nvidia-tesla-t4', count: 1 } };
+
+function causeOf(lines: readonly string[], facts: Partial<JobFacts> = {}): Cause {
+  const exit = classifyExit(
+    { reason: 'EXITED', exitCode: 1, signal: null, message: 'The program ended.', evidence: lines },
+    { ...factsOf('digits'), ...facts },
+  );
+  if (exit.outcome !== 'FAILED') {
+    throw new Error('This exit was classified as a success.');
+  }
+  return exit.cause;
+}
+
+function remedyOf(lines: readonly string[], facts: Partial<JobFacts> = {}): string | undefined {
+  return causeOf(lines, facts).diagnosis?.remedy;
+}
+
+const OOM =
+  'torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.87 GiB (GPU 0; 14.76 GiB total capacity; 8.77 GiB already allocated)';
+
+describe('the remedy for a GPU that is out of memory', () => {
+  it('halves the batch of the arguments, accumulates gradients, and names other machines', () => {
+    const moreGpuMemory = ['2 x nvidia-tesla-t4 on n1-standard-16', '1 x nvidia-l4 on g2-standard-8'];
+    const remedy = remedyOf([OOM], { args: ['--batch-size', '256'], machine: T4, moreGpuMemory });
+    expect(remedy).toContain('nvidia-tesla-t4 has 14.76 GiB, and 2.87 GiB more did not fit.');
+    expect(remedy).toContain('Reduce --batch-size 256 to 128, with gradient accumulation (2 steps of 128)');
+    expect(remedy).toContain('or 2 x nvidia-tesla-t4 on n1-standard-16, or 1 x nvidia-l4 on g2-standard-8.');
+  });
+
+  it.each([
+    [['  File "/v/transformers/trainer.py", line 1', OOM], 'gradient_accumulation_steps=2'],
+    [['  File "/v/pytorch_lightning/trainer.py", line 1', OOM], 'Trainer(accumulate_grad_batches=2)'],
+    [['xgboost.core.XGBoostError: cudaErrorMemoryAllocation: out of memory'], 'QuantileDMatrix'],
+    [['Namespace(batch_size=64, lr=0.1)', OOM], 'Reduce batch_size 64 to 32'],
+  ])('is that of the framework and of what was printed: %j', (lines, part) => {
+    expect(remedyOf(lines)).toContain(part);
+  });
+});
+
+describe('a remedy', () => {
+  it('has the memory of the machine and the next larger one', () => {
+    const usage = { ...NO_USAGE, memoryBytes: 29 * 2 ** 30, memoryBytesMax: 30 * 2 ** 30 };
+    const remedy = remedyOf(['MemoryError'], { machine: T4, usage, moreMemory: ['n1-highmem-8 (52 GiB)'] });
+    expect(remedy).toContain(
+      'n1-standard-8 has 30.0 GiB (the last measurement was 29.0 GiB): choose n1-highmem-8 (52 GiB)',
+    );
+  });
+
+  it('has a tenth of the learning rate', () => {
+    expect(remedyOf(['Loss is nan, stopping training'], { args: ['--lr=0.01'] })).toContain('from 0.01 to 0.001');
+  });
+
+  it('has the unique identifier of VPC Service Controls', () => {
+    const line = "403 Request is prohibited by organization's policy. vpcServiceControlsUniqueIdentifier: AbCd_ef-12";
+    expect(remedyOf([line])).toContain('unique identifier AbCd_ef-12');
+  });
+
+  it('has the account and the permission that are missing', () => {
+    const line = 'svc@p.iam.gserviceaccount.com does not have storage.objects.get access to the bucket.';
+    expect(remedyOf([line])).toContain('Grant svc@p.iam.gserviceaccount.com a role with storage.objects.get');
+  });
+
+  it('says for a machine without a GPU that the job file has none', () => {
+    const machine = { machineType: 'n1-standard-8', accelerator: null };
+    expect(remedyOf(['RuntimeError: No CUDA GPUs are available'], { machine })).toContain('without a GPU');
+  });
+
+  it('is that of a NaN loss if the health of the program was that, and nothing else explains its exception', () => {
+    const finding = {
+      code: 'NON_FINITE',
+      message: 'loss was NaN.',
+      remedy: '',
+      evidence: ['loss: nan'],
+      since: 1,
+      until: null,
+    } as const;
+    const lines = ['Traceback (most recent call last):', 'RuntimeError: could not converge'];
+    expect(causeOf(lines, { health: [finding] }).diagnosis?.label).toBe('nan_loss');
+    expect(causeOf(lines).diagnosis?.label).toBe('user_exception');
+    expect(causeOf([OOM], { health: [finding] }).diagnosis?.label).toBe('gpu_oom');
+  });
+});
+
+describe('whether a retry can help', () => {
+  it.each([
+    ["KeyError: 'lr'", false],
+    ['RuntimeError: the queue was empty', true],
+    ["ModuleNotFoundError: No module named 'torch'", false],
+    ['ncclSystemError: System call (socket, malloc, munmap, etc) failed', true],
+    ['requests.exceptions.ConnectionError: Connection refused', true],
+    ['RuntimeError: CUDA error: uncorrectable ECC error encountered', true],
+    ['ValueError: Shapes (None, 4) and (None, 10) are incompatible', false],
+  ])('follows from %s', (line, canRetryHelp) => {
+    expect(causeOf([line]).diagnosis?.canRetryHelp).toBe(canRetryHelp);
+  });
+
+  it('is unknown without a diagnosis', () => {
+    expect(causeOf(['bye']).diagnosis).toBeUndefined();
+  });
+
+  it('makes a hardware fault of the GPU an interruption, whatever signal ended the program', () => {
+    const evidence = ['kernel: NVRM: Xid (PCI:0000:00:04): 79, pid=1, GPU has fallen off the bus.'];
+    const report = { reason: 'EXITED', exitCode: null, signal: 6, message: 'It was killed.', evidence } as const;
+    expect(classifyExit(report, factsOf('digits'))).toMatchObject({ cause: { code: 'GPU_FAILED' } });
+  });
+});
+
+describe('findBatchSize', () => {
+  it.each([
+    [['--batch-size', '256'], 256],
+    [['--batch_size=128'], 128],
+    [['per_device_train_batch_size=16'], 16],
+    [['--train-batch-size', '8', '--eval-batch-size', '4'], 8],
+    [['--batch-size', 'auto'], undefined],
+    [['--batch-size'], undefined],
+    [['--batch-size=0'], undefined],
+    [['--eval-batch-size=4'], undefined],
+  ])('reads %j', (args, size) => {
+    expect(findBatchSize(args)?.size).toBe(size);
+  });
+});

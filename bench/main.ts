@@ -4,6 +4,7 @@ import { benchArchiveInspection } from './archive-inspection.ts';
 import type { BenchRow } from './bench-row.ts';
 import { benchEarlyStopping } from './early-stopping.ts';
 import { benchFunctionStart } from './function-start.ts';
+import { benchHealthCost } from './health-cost.ts';
 import { benchLogSpeed } from './log-speed.ts';
 import { benchPackageStart } from './package-start.ts';
 import { benchPipelineLatency } from './pipeline-latency.ts';
@@ -19,6 +20,7 @@ const BENCHES: Readonly<Record<string, () => Promise<BenchRow[]>>> = {
   start: benchFunctionStart,
   packages: benchPackageStart,
   logs: benchLogSpeed,
+  health: benchHealthCost,
   transfers: () => benchTransfers(process.env),
   tuning: () => benchTuning(process.env),
   'early-stopping': benchEarlyStopping,

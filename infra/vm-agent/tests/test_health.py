@@ -232,6 +232,16 @@ class MonitorTest(unittest.TestCase):
         self.assertFalse(monitor.is_newly_stalled())
         self.assertIsNotNone(monitor.findings()[0].until)
 
+    def test_replicas_that_wait_for_others_do_not_stall_and_only_the_master_rolls_back(self) -> None:
+        policy = Policy({'NON_FINITE': 'rollback', 'STALLED': 'restart'})
+        for role, saves, expected in (
+            ('master', True, ['rollback', 'restart']),
+            ('worker', False, ['warn', 'restart']),
+            ('ps', False, ['warn', 'ignore']),
+        ):
+            own = policy.of_replica(role, saves)
+            self.assertEqual([own.action_of(code) for code in ('NON_FINITE', 'STALLED')], expected)
+
     def test_news_are_told_once(self) -> None:
         monitor = self.monitor(nonFinite='warn')
         self.report_nan(monitor)

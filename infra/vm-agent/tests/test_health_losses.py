@@ -45,6 +45,7 @@ class LossLogTest(unittest.TestCase):
             '{"epoch": 4, "train/loss": NaN}': 'train/loss',
             '[0]\ttrain-logloss:nan\tvalid-logloss:nan': 'train-logloss',
             'epoch 2 val_loss=inf': 'val_loss',
+            'the loss became NaN': 'loss',
             '2026-11-20 12:00:00 INFO training: cls_loss: -inf': 'cls_loss',
         }.items():
             with self.subTest(line):

@@ -136,8 +136,7 @@ class Boot:
         self._metrics = self._create_metrics(history)
         outlets = Outlets(stop_signal, self._logs.log)
         disk = (lambda: self._disk.used_bytes, config.limits.disk_bytes_max)
-        # Only the replica that saves the output can go back to an earlier one.
-        policy = config.health if spec.saves_output else config.health.without('rollback')
+        policy = config.health.of_replica(spec.role, spec.saves_output)
         self._health = HealthWatch(HealthMonitor(policy), outlets, disk)
         self._metrics.on_sample.append(self._health.on_sample)
         self._sampler.on_reading.append(self._health.on_reading)

@@ -23,8 +23,8 @@ from vm_agent.program.exit_report import DecisiveFinding
 POLL_SECONDS = 2.0
 # Processes are only looked at while the program is quiet.
 QUIET_FRACTION_MIN = 0.1
-# The findings of one heartbeat, which has 64 KiB for everything.
-FINDINGS_BYTES_MAX = 12_288
+# The findings of one heartbeat, which has 64 KiB for everything, most of it for the evidence of an exit.
+FINDINGS_BYTES_MAX = 6_144
 
 
 @dataclass(frozen=True)

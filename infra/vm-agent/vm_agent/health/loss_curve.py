@@ -19,6 +19,8 @@ BEST_FACTOR = 4.0
 NOISE_FACTOR = 10.0
 NOISE_WEIGHT = 0.05
 NOISE_CHANGE_MAX = 4.0
+# A plateau is looked for this often.
+CHECK_REPORTS = 16
 PLATEAU_REPORTS_MIN = 40
 PLATEAU_SECONDS_MIN = 1_800.0
 PLATEAU_FRACTION = 0.6
@@ -105,7 +107,8 @@ class LossCurves:
             curve = self._curves[name] = _Curve(is_steady_loss(name), at)
         if math.isfinite(value):
             curve.add(max(-1e300, min(1e300, value)), at)
-            self._update(name, curve, at)
+            if curve.above or self._found or curve.count % CHECK_REPORTS == 0:
+                self._update(name, curve, at)
 
     @property
     def is_diverging(self) -> bool:

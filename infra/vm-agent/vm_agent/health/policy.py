@@ -16,6 +16,7 @@ FIELDS: Mapping[str, Any] = {
     'inputBound': ('INPUT_BOUND', 'warn'),
 }
 DEFAULT_ACTIONS: Mapping[str, str] = {code: action for code, action in FIELDS.values()}
+WAITING_ROLES = ('ps', 'evaluator')
 ACTIONS = ('warn', 'stop', 'restart', 'rollback', 'ignore')
 
 
@@ -29,9 +30,16 @@ class Policy:
     def action_of(self, code: str) -> str:
         return self.actions.get(code, DEFAULT_ACTIONS[code])
 
-    def without(self, action: str) -> 'Policy':
-        """Returns the policy with warnings in place of an action."""
-        actions = {code: 'warn' if one == action else one for code, one in self.actions.items()}
+    def of_replica(self, role: str, saves_output: bool) -> 'Policy':
+        """
+        Returns the policy of one replica. Parameter servers and evaluators wait for others, and only the replica that
+        saves the output can go back to an earlier one.
+        """
+        actions = dict(self.actions)
+        if role in WAITING_ROLES:
+            actions.update({'STALLED': 'ignore', 'GPU_IDLE': 'ignore'})
+        if not saves_output:
+            actions = {code: 'warn' if action == 'rollback' else action for code, action in actions.items()}
         return replace(self, actions=actions)
 
 

@@ -2,11 +2,13 @@ import { describe, expect, inject, it } from 'vitest';
 import { createFirestoreCapacityHistory } from '#infra/google-cloud/firestore/firestore-capacity-history.ts';
 import { createFirestoreCurveStore } from '#infra/google-cloud/firestore/firestore-curve-store.ts';
 import { createFirestoreJobStore } from '#infra/google-cloud/firestore/firestore-job-store.ts';
+import { createFirestoreNotificationLog } from '#infra/google-cloud/firestore/firestore-notification-log.ts';
 import { createFirestoreReplicaStore } from '#infra/google-cloud/firestore/firestore-replica-store.ts';
 import { createFirestoreTuningStore } from '#infra/google-cloud/firestore/firestore-tuning-store.ts';
 import { describeCapacityHistoryContract } from '../contract/capacity-history.contract.ts';
 import { describeCurveStoreContract } from '../contract/curve-store.contract.ts';
 import { describeJobStoreContract } from '../contract/job-store.contract.ts';
+import { describeNotificationLogContract } from '../contract/notification-log.contract.ts';
 import { describeReplicaStoreContract } from '../contract/replica-store.contract.ts';
 import { describeSubmittedIdsContract } from '../contract/submitted-ids.contract.ts';
 import { describeTuningStoreContract } from '../contract/tuning-store.contract.ts';
@@ -43,4 +45,5 @@ if (hosts === null) {
   );
   describeReplicaStoreContract('Firestore', onFirestore(hosts.firestore, createFirestoreReplicaStore));
   describeCapacityHistoryContract('Firestore', onFirestore(hosts.firestore, createFirestoreCapacityHistory));
+  describeNotificationLogContract('Firestore', onFirestore(hosts.firestore, createFirestoreNotificationLog));
 }

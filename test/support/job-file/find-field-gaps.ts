@@ -61,6 +61,7 @@ const INVALID: Readonly<Record<string, unknown>> = {
   spot: 'often',
   flexStart: 'often',
   region: 'us-central9',
+  notify: { states: ['DONE'] },
   health: { stalledAfter: '9s' },
   maxRuntime: '120d',
   maxWait: '366d',

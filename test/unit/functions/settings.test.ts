@@ -32,7 +32,13 @@ describe('settings', () => {
   });
 
   it.each(FUNCTION_NAMES)('that are missing are named by %s all at once', (name) => {
-    const optional: readonly string[] = ['DISK_KMS_KEY', 'CACHE_BUCKET', ...ENDPOINT_SETTINGS];
+    const optional: readonly string[] = [
+      'DISK_KMS_KEY',
+      'CACHE_BUCKET',
+      'PAGE_URL',
+      'NOTIFICATION_CHANNELS',
+      ...ENDPOINT_SETTINGS,
+    ];
     const needed = settingsOf(name).filter((setting) => !optional.includes(setting));
     const problem = problemOf(name, {});
     expect(problem.match(/^[A-Z_]+(?= is missing)/gm)?.toSorted()).toEqual(needed.toSorted());
@@ -54,6 +60,10 @@ describe('settings', () => {
     ['RUNTIME_IMAGES', 'provision', '{"hunter2":'],
     ['RUNTIME_IMAGES', 'provision', '{"hunter2":{}}'],
     ['RUNTIME_IMAGES', 'on-upload', '{"2.11":{"image":"i","pythonVersion":"hunter2"}}'],
+    ['PAGE_URL', 'watch', 'hunter2'],
+    ['NOTIFICATION_CHANNELS', 'notify', '{"team":{"kind":"slack","secret":"https://hunter2"}}'],
+    ['NOTIFICATION_CHANNELS', 'on-upload', '{"Team!":{"kind":"slack","secret":"hunter2"}}'],
+    ['NOTIFICATION_CHANNELS', 'notify', '{"a":{"kind":"webhook","secret":"hunter2"}}'],
     ['COMPUTE_ENDPOINT', 'teardown', 'hunter2'],
     ['PUBSUB_EMULATOR_HOST', 'watch', 'hunter2'],
   ])('%s that is invalid is named by %s, and its value is not repeated', (setting, name, value) => {

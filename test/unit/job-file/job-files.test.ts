@@ -108,6 +108,7 @@ describe('job files', () => {
       serviceAccount: null,
       network: null,
       kmsKeyName: null,
+      notify: null,
       programOptions: {},
       health: {},
       secrets: {},

@@ -44,6 +44,7 @@ const fullSpec: JobSpec = {
   serviceAccount: 'trainer@p.iam.gserviceaccount.com',
   network: 'projects/p/global/networks/n',
   kmsKeyName: 'projects/p/locations/l/keyRings/r/cryptoKeys/k',
+  notify: { channels: ['team'], states: ['FAILED', 'INTERRUPTED'] },
   secrets: { HF_TOKEN: { project: null, secret: 'hf-token', version: 'latest' } },
   replicaGroups: [
     { ...queuedJob().spec.replicaGroups[0], accelerator: { type: 'NVIDIA_TESLA_T4', count: 2 } },
@@ -100,7 +101,14 @@ describe('a stored job', () => {
     const job = parseStoredJob(OLD_JOB);
     expect(job).toMatchObject({ jobId: 'digits', status: 'RUNNING', attempt: 2, ranMs: 0, uploadingAt: null });
     expect(job.warnings).toEqual([]);
-    expect(job.spec).toMatchObject({ secrets: {}, health: {}, study: null, network: null, passesJobDir: true });
+    expect(job.spec).toMatchObject({
+      secrets: {},
+      health: {},
+      notify: null,
+      study: null,
+      network: null,
+      passesJobDir: true,
+    });
     expect(job.spec.program).toMatchObject({ environment: {} });
     expect(job.spec.replicaGroups[0]).toMatchObject({ reservation: null, program: null });
     expect(job.counts).toMatchObject({ interruptions: 1, interruptionsInRow: 0, bootFailuresInRow: 0, unusedVms: 0 });
@@ -149,6 +157,7 @@ describe('a stored job', () => {
       // Added since; version 0.1 ignores them.
       delete stored.spec.programOptions;
       delete stored.spec.service;
+      delete stored.spec.notify;
       delete stored.counts.unusedVms;
       delete stored.quotaWaitSince;
       delete stored.trial;

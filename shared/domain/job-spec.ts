@@ -109,6 +109,8 @@ export type ProgramOptions = {
   readonly nice?: number | undefined;
   /** Whether packages that an earlier job has installed are used; true by default. */
   readonly environmentCache?: boolean | undefined;
+  /** Whether the lines that the program prints are searched for metrics; false by default. */
+  readonly metricsFromOutput?: boolean | undefined;
 };
 
 export type JobLimits = {

@@ -8,4 +8,5 @@ import type { ProgramOptions } from '#shared/domain/job-spec.ts';
 export const programOptionsSchema = z.object({
   nice: z.int().min(0).max(19).optional(),
   environmentCache: z.boolean().optional(),
+  metricsFromOutput: z.boolean().optional(),
 }) satisfies z.ZodType<ProgramOptions>;

@@ -151,6 +151,7 @@ class Boot:
             bucket_events=BucketEvents(self._storage, self._directory) if spec.saves_output else None,
             history=history,
             tracking=self._tracking,
+            reads_output=config.reads_output,
         )
         return ProgramMetrics(MetricPaths(self._home), self._mask, settings)
 

@@ -49,6 +49,7 @@ const INVALID: Readonly<Record<string, unknown>> = {
   env: { 'NOT-A-NAME': 'a' },
   secrets: { HF_TOKEN: 'not a secret' },
   environmentCache: 'often',
+  metricsFromOutput: 'often',
   runtime: 'not a version',
   python: 'python',
   gpu: 'T44',

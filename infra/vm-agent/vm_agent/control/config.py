@@ -26,6 +26,7 @@ RENAMED_FIELDS: Mapping[int, Mapping[Tuple[str, ...], str]] = {
 OPTIONAL_FIELDS: Mapping[Tuple[str, ...], Any] = {
     ('program', 'nice'): 0,
     ('program', 'environmentCache'): True,
+    ('program', 'metricsFromOutput'): False,
     ('clusterSpec',): None,
     ('gpuCount',): 0,
     ('cachedEnvironments',): None,
@@ -86,6 +87,8 @@ class Config:
     nice: int
     """Added to the agent's niceness for the program, 0 to 19."""
     replica_count: int
+    reads_output: bool
+    """Whether the lines that the program prints are searched for metrics."""
     gpu_count: int
     """GPUs that the driver must have before the program starts; 0 if that is not checked."""
     limits: Limits
@@ -121,6 +124,7 @@ def read_config(body: Any) -> Config:
         secrets={name: str(version) for name, version in _field(program, 'secrets', dict).items()},
         packages=tuple(_read_package(package) for package in _field(program, 'packages', list)),
         nice=_field(program, 'nice', int),
+        reads_output=_field(program, 'metricsFromOutput', bool),
         replica_count=_field(body, 'replicaCount', int),
         gpu_count=_field(body, 'gpuCount', int),
         limits=_read_limits(_field(body, 'limits', dict)),

@@ -14,6 +14,7 @@ from vm_agent.metrics.boot_clock import BootClock
 from vm_agent.metrics.bucket_events import BucketEvents
 from vm_agent.metrics.event_folder import EventFolder
 from vm_agent.metrics.hypertune_file import HypertuneFile
+from vm_agent.metrics.log_lines import LogLines
 from vm_agent.metrics.measurements import Measurement, Measurements
 from vm_agent.metrics.metrics_file import MetricsFile
 from vm_agent.metrics.output_metrics import OutputMetrics
@@ -57,6 +58,8 @@ class MetricSettings:
     """None for a replica whose output is not saved."""
     history: Optional[SeriesHistory] = None
     """Where all samples are kept."""
+    reads_output: bool = False
+    """Whether the job asks for the metrics in the lines that its program prints."""
     tracking: Optional[MetricSource] = None
     """What the program logs to MLflow."""
 
@@ -81,6 +84,7 @@ class ProgramMetrics:
         self._metrics_file = MetricsFile(paths.metrics_file)
         self._events = EventFolder(paths.output)
         self._output = None if settings.metric_ids is None else OutputMetrics()
+        self._lines = LogLines() if settings.reads_output else None
         sources: Tuple[Optional[MetricSource], ...] = (
             HypertuneFile(paths.hypertune_file),
             self._metrics_file,
@@ -88,6 +92,7 @@ class ProgramMetrics:
             settings.tracking,
             self._bucket_events,
             self._output,
+            self._lines,
         )
         self._sources = tuple(source for source in sources if source is not None)
         self._measurements = Measurements(settings.metric_ids or ())
@@ -151,6 +156,8 @@ class ProgramMetrics:
         """Receives the program's output, in masked blocks of whole lines; does not wait for anything."""
         if self._output is not None and stream == 'stdout':
             self._output.add(block)
+        if self._lines is not None:
+            self._lines.add(block)
 
     def finish(self, is_hurried: bool) -> None:
         """

@@ -124,7 +124,8 @@ def _service_environment(spec: ReplicaSpec, paths: ProgramPaths) -> Dict[str, st
         'CLOUD_ML_TRIAL_ID': spec.trial_id or '0',
         'AIP_MODEL_DIR': f'{spec.job_dir}/model/',
         'AIP_CHECKPOINT_DIR': f'{spec.job_dir}/checkpoints/',
-        'AIP_TENSORBOARD_LOG_DIR': f'{spec.job_dir}/logs/',
+        # A local path, unlike the others: every writer of event files can open it, and can append to a file.
+        'AIP_TENSORBOARD_LOG_DIR': f'{paths.output}/logs/',
         'DROPFORGE_OUTPUT_DIR': str(paths.output),
         'DROPFORGE_METRICS_FILE': str(paths.metrics_file),
         'DROPFORGE_ATTEMPT': str(spec.attempt),

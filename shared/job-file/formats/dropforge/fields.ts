@@ -24,6 +24,7 @@ import {
   readGroup,
   readMachineType,
 } from '#shared/job-file/formats/dropforge/machines.ts';
+import { METRICS_FROM_OUTPUT } from '#shared/job-file/formats/dropforge/metrics-fields.ts';
 import { NOTIFY_FIELDS, notifyField } from '#shared/job-file/formats/dropforge/notify-fields.ts';
 import {
   ARGUMENTS,
@@ -143,6 +144,7 @@ export const JOB_FIELDS = {
     examples: [false],
     synonyms: ['cache', 'packageCache'],
   }),
+  metricsFromOutput: METRICS_FROM_OUTPUT,
   runtime: field(inJob('runtimeVersion'), text(VERSION), {
     description: 'The runtime version, which selects a machine image.',
     omitted: "the deployment's",

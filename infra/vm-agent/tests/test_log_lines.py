@@ -1,0 +1,145 @@
+import os
+import sys
+import time
+import unittest
+from pathlib import Path
+from typing import Dict, List, Optional, Tuple
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from vm_agent.metrics.log_lines import WAITING_BYTES_MAX, LogLines
+
+OUTPUT = Path(__file__).resolve().parent / 'output'
+Point = Tuple[str, float, Optional[float]]
+
+TRAININGS: Dict[str, List[Point]] = {
+    'Epoch [1/10], Step [100/600], Loss: 0.2345': [('Loss', 0.2345, 100)],
+    'epoch 3 loss 0.5 acc 0.9': [('loss', 0.5, 3), ('acc', 0.9, 3)],
+    'Train Epoch: 2 [640/60000 (1%)]\tLoss: 0.3': [('Loss', 0.3, 60640)],
+    'Test set: Average loss: 0.0500, Accuracy: 9833/10000 (98%)': [('loss', 0.05, None)],
+    "| epoch 001:    100 / 500 loss=5.2, ppl=36.76, wps=1000, num_updates=100, lr=0.0001, wall=10": [
+        ('loss', 5.2, 100),
+        ('ppl', 36.76, 100),
+        ('lr', 0.0001, 100),
+    ],
+    'mmengine - INFO - Epoch(train)  [1][ 50/1000]  lr: 1.0e-02  eta: 0:10:00  time: 0.5  memory: 1000  loss: 2.3': [
+        ('lr', 0.01, 50),
+        ('loss', 2.3, 50),
+    ],
+    '{"epoch": 3, "loss": 0.5, "time": 3.2}': [('loss', 0.5, 3)],
+    "{'loss': '0.6943', 'learning_rate': '4.375e-05', 'train_runtime': '1.8', 'epoch': '0.5'}": [
+        ('loss', 0.6943, 0.5),
+        ('learning_rate', 4.375e-05, 0.5),
+    ],
+    'iter 100: loss 2.3, time 12.3ms, mfu 3.4%': [('loss', 2.3, 100)],
+    '\x1b[32m2024-01-01 10:00:00\x1b[0m INFO step=7 train/loss=1e-3': [('train/loss', 0.001, 7)],
+}
+
+NO_TRAININGS = (
+    'Using device: cuda:0',
+    'Namespace(lr=0.1, epochs=10, batch_size=32, loss="mse")',
+    "{'learning_rate': 0.1, 'dropout': 0.5, 'hidden': 512}",
+    'torch 2.13.0',
+    '2026-11-22 23:20:05,123 GET http://127.0.0.1:8080/x 200 0.5',
+    'x shape: (32, 10)',
+    'Saved checkpoint epoch=3-val_loss=0.52.ckpt',
+    'Loading /runs/loss=0.5.ckpt',
+    '{"level": "info", "port": 8080, "latency": 0.5}',
+    'seed: 42',
+    'Epoch 00003: val_loss improved from 0.53120 to 0.51234, saving model',
+    'Downloading: 45%|████| 45/100 [00:10<00:20, 1.0MB/s]',
+    'Total params: 5',
+    'dropout=0.1 hidden=512',
+    'CUDA error: 3',
+    'error: 404 not found',
+    'ERROR 500',
+    'loss_weight: 0.5',
+    'ImportError: cannot import name x, line 12',
+)
+
+
+def read(*blocks: bytes) -> Tuple[LogLines, List[Point]]:
+    lines = LogLines()
+    for block in blocks:
+        lines.add(block)
+    return lines, [(sample.name, sample.value, sample.step) for sample in lines.read(False)]
+
+
+class LogLinesTest(unittest.TestCase):
+    def test_lines_of_a_training_are_metrics_with_their_steps(self) -> None:
+        for line, points in TRAININGS.items():
+            with self.subTest(line):
+                self.assertEqual(read(line.encode() + b'\n')[1], points)
+
+    def test_other_lines_have_no_metrics(self) -> None:
+        for line in NO_TRAININGS:
+            with self.subTest(line):
+                self.assertEqual(read(line.encode() + b'\n')[1], [])
+
+    def test_a_value_that_is_not_a_number_is_reported(self) -> None:
+        _, [(name, value, step)] = read(b'step: 5 | loss: nan\n')
+        self.assertEqual((name, str(value), step), ('loss', 'nan', 5))
+
+    def test_a_line_that_is_printed_again_is_one_report(self) -> None:
+        self.assertEqual(len(read(b'step 1 loss 0.5\n' * 3)[1]), 1)
+
+    def test_the_steps_of_all_epochs_are_known_from_epoch_and_step(self) -> None:
+        lines, points = read(b'Epoch [2/10], Step [100/600], Loss: 0.25\n')
+        self.assertEqual((points[0][2], lines.step, lines.steps_max), (700, 700, 6000))
+
+
+class FrameworksTest(unittest.TestCase):
+    """Output of real programs (tests/output/README.md)."""
+
+    def replay(self, *names: str) -> Tuple[LogLines, Dict[str, List[Tuple[Optional[float], float]]]]:
+        lines, points = read(*((OUTPUT / name).read_bytes() for name in names))
+        curves: Dict[str, List[Tuple[Optional[float], float]]] = {}
+        for name, value, step in points:
+            curves.setdefault(name, []).append((step, value))
+        return lines, curves
+
+    def test_keras(self) -> None:
+        lines, curves = self.replay('keras.txt')
+        self.assertEqual(set(curves), {'loss', 'mae', 'val_loss', 'val_mae'})
+        self.assertEqual(curves['val_loss'], [(6, 0.4416), (12, 0.3474), (18, 0.2888)])
+        self.assertEqual((lines.step, lines.steps_max), (18, 18))
+
+    def test_keras_with_one_line_per_epoch(self) -> None:
+        self.assertEqual(self.replay('keras-verbose-2.txt')[1]['loss'], [(6, 1.4635), (12, 0.9425)])
+
+    def test_lightning_with_rich(self) -> None:
+        lines, curves = self.replay('lightning-rich.txt')
+        self.assertEqual(curves, {'train_loss': [(8, 0.006)], 'val_loss': [(8, 0.016)]})
+
+    def test_transformers(self) -> None:
+        lines, curves = self.replay('transformers.stderr.txt', 'transformers.stdout.txt')
+        self.assertEqual((lines.step, lines.steps_max), (8, 8))
+        self.assertEqual(set(curves), {'loss', 'grad_norm', 'learning_rate', 'eval_loss', 'train_loss'})
+        self.assertEqual([value for _, value in curves['loss']], [0.6943, 0.6931, 0.6936, 0.6944])
+
+    def test_tqdm(self) -> None:
+        self.assertEqual(self.replay('tqdm.txt')[1]['loss'], [(20, 0.05), (40, 0.025)])
+
+
+class HostileOutputTest(unittest.TestCase):
+    def test_any_output_is_read_in_bounded_time(self) -> None:
+        patterns = (b'a=1 ', b'loss ', b'epoch [', b'1', b'\x1b[', b'a:', b' ', b'0/', b'a ', b'epoch 1 [', b'%|', b"'a'", b'loss=1e')
+        for pattern in (*patterns, os.urandom(997), b'\xff\xfe\x00'):
+            for end in (b'', b'\n', b'\r'):
+                block = ((pattern * 2_000)[:1_900] + end) * 40
+                began_at = time.monotonic()
+                read(block)
+                with self.subTest(pattern + end):
+                    self.assertLess(time.monotonic() - began_at, 2)
+
+    def test_output_that_is_not_read_in_time_is_dropped(self) -> None:
+        lines = LogLines()
+        for _ in range(100):
+            lines.add(b'x' * 1_048_576)
+        self.assertLessEqual(lines._waiting_bytes, WAITING_BYTES_MAX)
+        lines.add(b'step 1 loss 0.5\n')
+        self.assertEqual(len(lines.read(False)), 1)
+
+
+if __name__ == '__main__':
+    unittest.main()

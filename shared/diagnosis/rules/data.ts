@@ -126,6 +126,10 @@ export const MISSING_DATA_RULES: readonly Rule[] = [
     patterns: [
       /HTTP response code:? ?404/,
       /No such object/,
+      /[Ff]ile\b.{0,200}does not exist/,
+      /"code": 404/,
+      /[Pp]ath\b.{0,200}does not exist/,
+      /[Dd]irectory\b.{0,200}does not exist/,
       /\b404 (?:GET|POST|Client Error|Not Found|No such)/,
       /HTTP Error 404/,
       /Error 404/,
@@ -185,7 +189,7 @@ export const MISSING_DATA_RULES: readonly Rule[] = [
       /Bucket .{0,80}not found/,
     ],
     unless:
-      /No checkpoint found|found no NVIDIA|Could not load dynamic|dlerror|cannot open shared object|no module|ModuleNotFound|TF-TRT|google-dockercfg|metadata\.google/i,
+      /^\W{0,3}WARNING\b|No checkpoint found|found no NVIDIA|Could not load dynamic|dlerror|cannot open shared object|no module|ModuleNotFound|TF-TRT|google-dockercfg|metadata\.google/i,
     example: "FileNotFoundError: [Errno 2] No such file or directory: 'data/train.csv'",
   },
 ];

@@ -52,6 +52,9 @@ export const DISTRIBUTED_RULES: readonly Rule[] = [
     label: 'distributed_strategy_misuse',
     patterns: [
       /colocate_vars_with/,
+      /DistributedValues/,
+      /merge_call/,
+      /strategy\.(?:run|scope|reduce|experimental_run)/,
       /_validate_colocate/,
       /tf\.distribute\.Strategy\.?(?:scope|update)?.{0,160}(?:scope|different|created|within)/,
       /[Rr]eplica-local variables? may only/,

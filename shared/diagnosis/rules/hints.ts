@@ -30,6 +30,11 @@ export const HINT_RULES: readonly Rule[] = [
     example: '    saver.restore(sess, ckpt)',
   },
   {
+    label: 'disk_full',
+    patterns: [/\[Errno 5\]|\bInput\/output error\b/],
+    example: 'OSError: [Errno 5] Input/output error',
+  },
+  {
     label: 'distributed_strategy_misuse',
     patterns: [/\/torch\/distributed\/(?:rendezvous|distributed_c10d)\.py/, /\/python\/distribute\/\w+\.py/],
     example: '  File "/v/torch/distributed/rendezvous.py", line 99, in rendezvous',

@@ -14,6 +14,11 @@ export const NETWORK_RULES: readonly Rule[] = [
     patterns: [
       /MaxRetryError/i,
       /Max retries exceeded/i,
+      /^Unavailable: /i,
+      /Unavailable: Unexpected response/i,
+      /retry attempts failed/i,
+      /Unexpected response code 5\d\d/i,
+      /handshake (?:failed|failure)/i,
       /still waiting for response from worker/i,
       /Timed out waiting/i,
       /WinError 100(?:54|60|61|65)/i,

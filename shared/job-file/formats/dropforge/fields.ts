@@ -251,7 +251,8 @@ export const JOB_FIELDS = {
       remedy: 'Write how many times a failed program is restarted.',
     }),
     {
-      description: 'How often the program is restarted after it fails. Restarts after preemption do not count.',
+      description:
+        'How often the program is restarted after it fails, unless its [diagnosis](diagnosis.md) says that a retry cannot help. Restarts after preemption do not count.',
       omitted: '0',
       examples: [2],
       synonyms: ['maxRetries', 'retry'],

@@ -117,7 +117,7 @@ class HistoryTest(unittest.TestCase):
         origin = SeriesOrigin(attempt, 'master-0', number)
         self.history = SeriesHistory(self.home / 'series', METRICS_KIND, origin, self.log)
         self.upload = SeriesUpload((self.history,), directory, self.log)
-        settings = MetricSettings(f'digits/{attempt}', history=self.history)
+        settings = MetricSettings(f'digits/{attempt}', history=self.history, log=self.log)
         self.metrics = ProgramMetrics(self.paths, None, settings)
         self.metrics.start(time.time() - 10.0, number > 0, 3_600.0)
 
@@ -352,6 +352,18 @@ class BadMetricsTest(HistoryTest):
         self.finish()
         self.assertEqual(self.curve(), STEPS[:1])
         self.assertEqual(sum('could not be written to the disk' in line for line in self.lines), 1)
+
+    def test_a_source_and_a_listener_that_fail_cost_no_other_metric_and_not_the_job(self) -> None:
+        def fail(*_: Any) -> Any:
+            raise AttributeError('unexpected')
+
+        self.metrics._sources[0].read = fail
+        self.metrics.on_sample.append(fail)
+        self.report_steps(1, 3)
+        self.metrics.read()
+        self.finish()
+        self.assertEqual(self.curve(), STEPS[:2])
+        self.assertEqual(sum('some may be missing' in line for line in self.lines), 2, self.lines)
 
     def test_a_listener_gets_every_sample_with_its_step_and_time(self) -> None:
         samples: List[Any] = []

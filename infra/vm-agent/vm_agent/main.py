@@ -150,6 +150,7 @@ class Boot:
             metric_ids=config.trial.metric_ids if config.trial is not None and is_trial else None,
             bucket_events=BucketEvents(self._storage, self._directory) if spec.saves_output else None,
             history=history,
+            log=self._logs.log,
             tracking=self._tracking,
             reads_output=config.reads_output,
         )

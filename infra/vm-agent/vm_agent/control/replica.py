@@ -108,7 +108,7 @@ def run_replica(replica: Replica, state: State) -> ExitReport:
     is_continued = state.program_started_at is not None
     intervals = replica.config.intervals
     replica.metrics.start(started_at, is_continued, intervals.sync_seconds)
-    replica.metrics.follow(min(READ_SECONDS, intervals.heartbeat_seconds), replica.log)
+    replica.metrics.follow(min(READ_SECONDS, intervals.heartbeat_seconds))
     state = replace(state, program_started_at=started_at)
     replica.write_state(state)
     end = _run_program(replica, state, secrets)

@@ -63,6 +63,7 @@ class LogLines:
         self._last: Dict[str, Tuple[Optional[float], float]] = {}
         self.step: Optional[float] = None
         self.steps_max: Optional[float] = None
+        self.is_behind = False
 
     def add(self, block: bytes) -> None:
         """Keeps the end of a block of output; nothing is parsed."""

@@ -7,9 +7,10 @@ import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 
 from vm_agent.logs.mask import Mask
+from vm_agent.logs.serial_console import write_to_console
 from vm_agent.metrics.boot_clock import BootClock
 from vm_agent.metrics.bucket_events import BucketEvents
 from vm_agent.metrics.event_folder import EventFolder
@@ -58,6 +59,7 @@ class MetricSettings:
     """None for a replica whose output is not saved."""
     history: Optional[SeriesHistory] = None
     """Where all samples are kept."""
+    log: Callable[[str, str], None] = lambda text, _severity: write_to_console(text)
     reads_output: bool = False
     """Whether the job asks for the metrics in the lines that its program prints."""
     tracking: Optional[MetricSource] = None
@@ -102,6 +104,7 @@ class ProgramMetrics:
         self._steps: Tuple[Optional[float], Optional[float]] = (None, None)
         self._started_at: Optional[float] = None
         self._is_finished = threading.Event()
+        self._reported: Set[str] = set()
         # Held while files are read, which may take seconds.
         self._reading = threading.Lock()
         # Held while what a heartbeat needs is changed.
@@ -128,19 +131,17 @@ class ProgramMetrics:
             seconds = interval_seconds if is_trial else max(interval_seconds, BUCKET_SECONDS_MIN)
             self._bucket_events.start(seconds, started_at, self._needs_bucket)
 
-    def follow(self, interval_seconds: float, log: Callable[[str, str], None]) -> None:
+    def follow(self, interval_seconds: float) -> None:
         """Reads what is new at every interval, until `finish`. A defect costs metrics, not the job."""
 
         def run() -> None:
-            pause, has_failed = interval_seconds, False
+            pause = interval_seconds
             while not self._is_finished.wait(pause):
                 began_at = time.monotonic()
                 try:
                     self.read()
                 except Exception as error:
-                    if not has_failed:
-                        log(f'Metrics could not be read, and some may be missing: {error!r}', 'WARNING')
-                    has_failed = True
+                    self._report('reading', error)
                 pause = max(interval_seconds, (time.monotonic() - began_at) / READ_FRACTION_MAX)
 
         threading.Thread(target=run, name='metrics', daemon=True).start()
@@ -167,7 +168,10 @@ class ProgramMetrics:
         self._is_finished.set()
         if self._bucket_events is not None and not is_hurried and self._needs_bucket():
             self._bucket_events.finish()
-        self._read(is_last=True, seconds_max=READ_SECONDS_MAX if is_hurried else LAST_READ_SECONDS_MAX)
+        try:
+            self._read(is_last=True, seconds_max=READ_SECONDS_MAX if is_hurried else LAST_READ_SECONDS_MAX)
+        except Exception as error:
+            self._report('reading', error)
 
     def read(self) -> Progress:
         """Reads what is new. Returns the last values."""
@@ -213,9 +217,13 @@ class ProgramMetrics:
         """Returns whether there is more to read."""
         self._times.begin_round()
         for rank, source in enumerate(self._sources):
-            samples = source.read(is_last)
-            for index, sample in enumerate(samples, 1):
-                self._take(sample, rank, index / len(samples))
+            try:
+                samples = source.read(is_last)
+                for index, sample in enumerate(samples, 1):
+                    self._take(sample, rank, index / len(samples))
+            except Exception as error:
+                # A job is not lost for a metric.
+                self._report(type(source).__name__, error)
         steps = self._find_steps()
         with self._lock:
             self._steps = steps
@@ -237,7 +245,17 @@ class ProgramMetrics:
             self._history.add(name, Point(step, at, sample.value))
         taken = Sample(name, sample.value, step, at)
         for listener in self.on_sample:
-            listener(taken)
+            try:
+                listener(taken)
+            except Exception as error:
+                self._report('a listener', error)
+
+    def _report(self, topic: str, error: Exception) -> None:
+        """Once for each topic."""
+        if topic not in self._reported:
+            self._reported.add(topic)
+            message = f'Metrics could not be used, and some may be missing ({topic}): {error!r}'
+            self._settings.log(message, 'WARNING')
 
     def _elapsed_ms(self, wall_time: Optional[float]) -> int:
         """The running time at a report; until now, if the report does not say when it was made."""

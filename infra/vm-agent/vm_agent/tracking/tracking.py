@@ -36,6 +36,7 @@ class Tracking:
         self._written_at = 0.0
         self.step: Optional[float] = None
         self.steps_max: Optional[float] = None
+        self.is_behind = False
 
     def start(self) -> None:
         """Starts the server, and restores the runs of earlier attempts. A failure costs MLflow, not the job."""

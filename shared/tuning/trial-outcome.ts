@@ -14,6 +14,16 @@ export type EndedTrial = {
   readonly metricNames: readonly string[];
 };
 
+/** Labels of docs/diagnosis.md for failures of what surrounds the program: they say nothing about a trial's values. */
+const SURROUNDING_LABELS: readonly string[] = [
+  'network_error',
+  'nccl_failure',
+  'gpu_hardware_fault',
+  'preempted',
+  'stockout',
+  'quota_exceeded',
+];
+
 /**
  * How the trial ended, and what that says about its values. A failure of class `user` may be due to the values, and one
  * of class `configuration` ends the tuning; any other end says nothing about them.
@@ -25,7 +35,8 @@ export function outcomeOf({ job, curve, study, metricNames }: EndedTrial): Trial
     if (state === 'FAILED' && known.code === 'METRIC_NOT_FINITE') {
       return { kind: 'INFEASIBLE', reason: 'NOT_FINITE', message: known.message };
     }
-    const isOwn = state === 'FAILED' && ['user', 'configuration'].includes(classOf(known));
+    const isOfProgram = ['user', 'configuration'].includes(classOf(known));
+    const isOwn = state === 'FAILED' && isOfProgram && !SURROUNDING_LABELS.includes(known.diagnosis?.label ?? '');
     return { kind: isOwn ? 'FAILED' : 'LOST', cause: known };
   }
   const final = measurementOf(curve, study, { isStoppedEarly });

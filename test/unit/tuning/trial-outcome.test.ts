@@ -162,3 +162,17 @@ describe('what is minimized', () => {
     expect(objectiveOf({ step: 1, elapsedMs: 1, values: { accuracy: 'Infinity' } }, STUDY)).toBeNull();
   });
 });
+
+describe('a trial whose failure has a diagnosis', () => {
+  it.each([
+    ['gpu_oom', 'FAILED'],
+    ['nan_loss', 'FAILED'],
+    ['user_exception', 'FAILED'],
+    ['network_error', 'LOST'],
+    ['nccl_failure', 'LOST'],
+  ])('with the label %s is %s', (label, kind) => {
+    const diagnosis = { label, remedy: 'Read the log.', canRetryHelp: true };
+    const cause = { ...causeOf('PROGRAM_FAILED', 'It ended.'), diagnosis };
+    expect(outcome({ verdict: { state: 'FAILED', cause } })).toEqual({ kind, cause });
+  });
+});

@@ -20,6 +20,11 @@ export const COMMANDS = [
     load: async () => (await import('#cli/commands/up.ts')).up,
   },
   {
+    name: 'dashboard',
+    summary: 'Print the address of the page that shows and starts jobs, or open it',
+    load: async () => (await import('#cli/commands/dashboard.ts')).dashboard,
+  },
+  {
     name: 'status',
     summary: 'Show the endpoints, VMs, queues and disk usage of the embedded cloud',
     load: async () => (await import('#cli/commands/status.ts')).status,

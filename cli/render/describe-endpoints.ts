@@ -2,6 +2,7 @@ import type { Endpoints } from '#infra/embedded/data-dir/endpoints.ts';
 
 export function describeEndpoints(endpoints: Endpoints): string {
   const facts: readonly (readonly [string, string])[] = [
+    ['dashboard', `${endpoints.api}/`],
     ['project', endpoints.projectId],
     ['upload to', `gs://${endpoints.uploadBucket}/`],
     ['output in', `gs://${endpoints.jobsBucket}/`],

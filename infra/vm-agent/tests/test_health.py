@@ -2,6 +2,7 @@
 
 import json
 import math
+import time
 import tracemalloc
 import unittest
 from typing import Iterable, List, Optional
@@ -241,6 +242,14 @@ class MonitorTest(unittest.TestCase):
         ):
             own = policy.of_replica(role, saves)
             self.assertEqual([own.action_of(code) for code in ('NON_FINITE', 'STALLED')], expected)
+
+    def test_a_flood_of_output_does_not_wait_for_the_search(self) -> None:
+        monitor = HealthMonitor(Policy({}))
+        block = b'loss ' * 13_000 + b'nan'
+        started_at = time.process_time()
+        for _ in range(500):
+            monitor.add_output('stdout', block)
+        self.assertLess(time.process_time() - started_at, 0.5)
 
     def test_news_are_told_once(self) -> None:
         monitor = self.monitor(nonFinite='warn')

@@ -43,7 +43,7 @@ class StackDumpTest(unittest.TestCase):
         process = self.start()
         for _ in range(2):
             lines = dump_stacks([process.pid], self.dump_file, Path('/none/python'))
-            self.assertIn('in wait', '\n'.join(summarize(lines)))
+            self.assertIn('in <module>', '\n'.join(summarize(lines)))
         self.assertIsNone(process.poll())
 
     def test_no_process_is_signaled_that_has_taken_the_signal_or_never_had_the_handler(self) -> None:

@@ -47,7 +47,7 @@ class HealthWatch:
         self._venv = Path()
         self._pid = 0
         self._work: Optional[Tuple[float, Work]] = None
-        self._is_decided = False
+        self._is_decided = self._has_failed = False
         self._stopped = threading.Event()
 
     def start(self, pid: int, venv: Path) -> None:
@@ -56,9 +56,12 @@ class HealthWatch:
         self.monitor.start()
         threading.Thread(target=self._run, name='health', daemon=True).start()
 
+    def add_output(self, stream: str, block: bytes) -> None:
+        self._safely(lambda: self.monitor.add_output(stream, block))
+
     def on_sample(self, sample: Sample) -> None:
         seconds_ago = 0.0 if sample.wall_time is None else time.time() - sample.wall_time
-        self.monitor.add_sample(sample.name, sample.value, sample.step, seconds_ago)
+        self._safely(lambda: self.monitor.add_sample(sample.name, sample.value, sample.step, seconds_ago))
 
     def on_reading(self, reading: SystemReading) -> None:
         values = reading.values
@@ -83,10 +86,24 @@ class HealthWatch:
         """The program has ended, and its output is read."""
         self._stopped.set()
         self.monitor.stop()
-        self._log_news()
+        self._safely(self._log_news)
 
     def to_json(self) -> List[Dict[str, Any]]:
         """Returns the findings as a heartbeat has them: within its limits, those that last first."""
+        bodies: List[Dict[str, Any]] = []
+        self._safely(lambda: bodies.extend(self._list_bodies()))
+        return bodies
+
+    def _safely(self, act: Callable[[], None]) -> None:
+        """A defect of a detector costs findings, not the job."""
+        try:
+            act()
+        except Exception as error:
+            if not self._has_failed:
+                self._has_failed = True
+                self._log(f'The health of the program is no longer known completely: {error!r}', 'WARNING')
+
+    def _list_bodies(self) -> List[Dict[str, Any]]:
         offset = time.time() - time.monotonic()
         found = sorted(self.monitor.findings(), key=lambda finding: finding.until is not None)
         bodies: List[Dict[str, Any]] = []
@@ -103,12 +120,15 @@ class HealthWatch:
 
     def _run(self) -> None:
         while not self._stopped.wait(POLL_SECONDS):
-            self._check_stall()
-            self._log_news()
-            decision = None if self._is_decided else self.monitor.decide()
-            if decision is not None:
-                self._is_decided = True
-                self._stop_signal.request_stop(_notice_of(decision))
+            self._safely(self._check)
+
+    def _check(self) -> None:
+        self._check_stall()
+        self._log_news()
+        decision = None if self._is_decided else self.monitor.decide()
+        if decision is not None:
+            self._is_decided = True
+            self._stop_signal.request_stop(_notice_of(decision))
 
     def _check_stall(self) -> None:
         if self.monitor.quiet_fraction() < QUIET_FRACTION_MIN:

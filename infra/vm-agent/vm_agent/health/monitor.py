@@ -15,6 +15,8 @@ from vm_agent.health.reading import Reading
 from vm_agent.health.space import DISK, MEMORY, SpaceDetector
 
 GPU_BUSY_FRACTION_MIN = 0.05
+# Between looks at the output, times what the last one took: 5 % of a core at most.
+SCAN_PAUSE_FACTOR = 19.0
 # The clock of a report may be wrong.
 SAMPLE_SECONDS_MAX = 600.0
 DECISIVE_ACTIONS = ('stop', 'restart', 'rollback')
@@ -43,6 +45,7 @@ class HealthMonitor:
         self._memory, self._disk = SpaceDetector(MEMORY), SpaceDetector(DISK)
         self._gpu_idle, self._gpu_memory, self._input = GpuIdleDetector(), GpuMemoryDetector(), InputBoundDetector()
         self._pace = Pace(clock(), policy.stalled_after_seconds)
+        self._scan_at = 0.0
         self._stall: Optional[Finding] = None
         self._logged: Dict[str, Tuple[float, bool]] = {}
 
@@ -64,8 +67,12 @@ class HealthMonitor:
         with self._lock:
             now = self._clock()
             self._pace.add_report(now)
-            # The last lines arrive when the program has ended.
-            self._non_finite.add_output(block, now)
+            # A flood of output is looked at in parts, so that it does not wait for this. The last lines arrive when the
+            # program has ended.
+            if now >= self._scan_at:
+                started_at = time.perf_counter()
+                self._non_finite.add_output(block, now)
+                self._scan_at = now + SCAN_PAUSE_FACTOR * (time.perf_counter() - started_at)
 
     def add_sample(self, name: str, value: float, step: Optional[float], seconds_ago: float = 0.0) -> None:
         """Metrics are read a few seconds after they were reported."""

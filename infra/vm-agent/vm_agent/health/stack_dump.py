@@ -87,7 +87,8 @@ def handles_dump(pid: int, dump_file: Path) -> bool:
         if not caught >> (DUMP_SIGNAL - 1) & 1:
             return False
         target = os.path.realpath(dump_file)
-        return any(os.readlink(entry.path) == target for entry in os.scandir(PROC / str(pid) / 'fd'))
+        descriptors = PROC / str(pid) / 'fd'
+        return any(os.readlink(descriptors / name) == target for name in os.listdir(descriptors))
     except (OSError, IndexError, ValueError):
         return False
 

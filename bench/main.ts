@@ -7,6 +7,7 @@ import { benchFunctionStart } from './function-start.ts';
 import { benchHealthCost } from './health-cost.ts';
 import { benchLogSpeed } from './log-speed.ts';
 import { benchPackageStart } from './package-start.ts';
+import { benchPageCharts } from './page-charts.ts';
 import { benchPipelineLatency } from './pipeline-latency.ts';
 import { benchReconcileReads } from './reconcile-reads.ts';
 import { benchTransfers } from './transfers.ts';
@@ -21,6 +22,7 @@ const BENCHES: Readonly<Record<string, () => Promise<BenchRow[]>>> = {
   packages: benchPackageStart,
   logs: benchLogSpeed,
   health: benchHealthCost,
+  'page-charts': benchPageCharts,
   transfers: () => benchTransfers(process.env),
   tuning: () => benchTuning(process.env),
   'early-stopping': benchEarlyStopping,

@@ -15,8 +15,18 @@ export function seriesVariable(color: number): string {
   return `--series-${(color % SERIES_COLOR_COUNT) + 1}`;
 }
 
-/** The theme's colors as a canvas understands them: `rgb(…)`. */
-export function readColors(): ChartColors {
+let known: { readonly theme: number; readonly colors: ChartColors } | null = null;
+
+/** The theme's colors as a canvas understands them: `rgb(…)`. Read once per theme: it makes the browser compute styles. */
+export function chartColors(): ChartColors {
+  const theme = themeChanges.get();
+  if (known?.theme !== theme) {
+    known = { theme, colors: readColors() };
+  }
+  return known.colors;
+}
+
+function readColors(): ChartColors {
   const probe = document.createElement('span');
   document.body.append(probe);
   const read = (variable: string) => {

@@ -2,7 +2,7 @@
 import '#dashboard/charts/valid-language.ts';
 import uPlot from 'uplot';
 import type { XRange } from '#dashboard/charts/chart-links.ts';
-import { type ChartColors, readColors, SERIES_COLOR_COUNT } from '#dashboard/charts/colors.ts';
+import { type ChartColors, chartColors, SERIES_COLOR_COUNT } from '#dashboard/charts/colors.ts';
 import { durationSplits, formatTick, formatX } from '#dashboard/charts/shape/format-axis.ts';
 import type { ShapedCurves } from '#dashboard/charts/shape/shape-curves.ts';
 import type { Column } from '#dashboard/charts/shape/smooth.ts';
@@ -26,6 +26,7 @@ export type PlotOptions = {
 /** A drawn chart. */
 export type Plot = {
   setData(shaped: ShapedCurves, range: XRange): void;
+  setRange(range: XRange): void;
   setSize(size: { readonly width: number; readonly height: number }): void;
   moveCursor(x: number | null): void;
   destroy(): void;
@@ -36,7 +37,7 @@ const DRAG_PX_MIN = 4;
 const FADED = 0.28;
 
 export function createPlot(container: HTMLElement, shaped: ShapedCurves, options: PlotOptions): Plot {
-  const colors = readColors();
+  const colors = chartColors();
   let marks = shaped.marks;
   let isFollowing = false;
   const plot = new uPlot(
@@ -68,15 +69,7 @@ export function createPlot(container: HTMLElement, shaped: ShapedCurves, options
             }
           },
         ],
-        setSelect: [
-          (selected) => {
-            const { left, width } = selected.select;
-            if (width >= DRAG_PX_MIN) {
-              options.onZoom({ min: selected.posToVal(left, 'x'), max: selected.posToVal(left + width, 'x') });
-              selected.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
-            }
-          },
-        ],
+        setSelect: [(selected) => zoomToSelection(selected, options)],
       },
     },
     dataOf(shaped, options),
@@ -91,6 +84,7 @@ export function createPlot(container: HTMLElement, shaped: ShapedCurves, options
         plot.setScale('x', range);
       });
     },
+    setRange: (range) => plot.setScale('x', range),
     setSize: (size) => plot.setSize(size),
     moveCursor(x) {
       isFollowing = true;
@@ -100,6 +94,14 @@ export function createPlot(container: HTMLElement, shaped: ShapedCurves, options
     },
     destroy: () => plot.destroy(),
   };
+}
+
+function zoomToSelection(plot: uPlot, { onZoom }: PlotOptions): void {
+  const { left, width } = plot.select;
+  if (width >= DRAG_PX_MIN) {
+    onZoom({ min: plot.posToVal(left, 'x'), max: plot.posToVal(left + width, 'x') });
+    plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+  }
 }
 
 /** With smoothing, the measured values are drawn below the averages. */

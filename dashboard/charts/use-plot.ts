@@ -54,8 +54,15 @@ export function usePlot(shown: ShownChart): PlotHandle {
     return created.close;
   }, [signature, props.height]);
 
+  const drawn = useRef<ShapedCurves | null>(null);
   useEffect(() => {
-    plot.current?.setData(shaped, range);
+    // A new chart has its data already, and a zoom changes nothing but the range.
+    if (drawn.current === null || drawn.current === shaped) {
+      plot.current?.setRange(range);
+    } else {
+      plot.current?.setData(shaped, range);
+    }
+    drawn.current = shaped;
     showLegend(legend.current, latest.current, null);
   }, [shaped, range.min, range.max, signature]);
 

@@ -21,7 +21,7 @@ import { useLog } from '#dashboard/log/use-log.ts';
 
 const ROW_PX = 20;
 /** Rows above and below the visible ones, so that scrolling shows no empty space. */
-const MARGIN_ROWS = 20;
+const MARGIN_ROWS = 10;
 const COPIED_LINES_MAX = 10_000;
 
 const NO_FILTER: LogFilter = { search: '', isRegExp: false, severity: 'INFO', replica: null, showsAgent: false };
@@ -133,13 +133,15 @@ function LogRows({ rows, filter, showsReplica, isFollowing, onFollow, onOpen, on
   };
   useLayoutEffect(onScroll, []);
   const first = Math.max(0, Math.floor(view.top / ROW_PX) - MARGIN_ROWS);
-  const shown = rows.slice(first, first + Math.ceil(view.height / ROW_PX) + 2 * MARGIN_ROWS);
+  // A row keeps its place in the document while it is visible, and others reuse the places of those that are not.
+  const places = Math.ceil(view.height / ROW_PX) + 2 * MARGIN_ROWS;
+  const shown = rows.slice(first, first + places);
   return (
     <ScrollRegion region={scroller} class="log-rows" onScroll={onScroll} label="Lines of the log">
       <div class="log-content" style={{ height: `${rows.length * ROW_PX}px` }}>
         <div class="log-window" style={{ transform: `translateY(${first * ROW_PX}px)` }}>
           {shown.map((row, index) => (
-            <LogRowView key={first + index} {...{ row, pattern, showsReplica, onOpen, onUnfold }} />
+            <LogRowView key={(first + index) % places} {...{ row, pattern, showsReplica, onOpen, onUnfold }} />
           ))}
         </div>
       </div>

@@ -8,6 +8,7 @@ import type { LogPage } from '#shared/ports/log-store.ts';
 /** The API's largest page: a shorter one is the last. */
 const PAGE_ENTRIES = 1_000;
 const BUSY_PAUSE_MS = 5_000;
+const SHOWN_EVERY_MS = 500;
 
 export type Log = {
   readonly lines: readonly LogLine[];
@@ -35,6 +36,7 @@ export function useLog(jobId: string): Log {
     }
     state.isReading = true;
     let error: ApiError | null = null;
+    let shownAt = Number.NEGATIVE_INFINITY;
     for (let hasMore = true; hasMore && !state.isStopped; ) {
       state.isOutdated = false;
       try {
@@ -50,7 +52,11 @@ export function useLog(jobId: string): Log {
           await new Promise((resolve) => setTimeout(resolve, BUSY_PAUSE_MS));
         }
       }
-      setLog({ lines: state.lines, error, isLoading: hasMore });
+      // A long log is read in many pages, whose lines need not be shown one by one.
+      if (!hasMore || performance.now() - shownAt > SHOWN_EVERY_MS) {
+        shownAt = performance.now();
+        setLog({ lines: state.lines, error, isLoading: hasMore });
+      }
     }
     state.isReading = false;
   };

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { flexStartFile, jobFile, packFiles, packProgram, until } from '../support/e2e/cloud-under-test.ts';
 import { type HybridCloud, startHybridCloud } from '../support/e2e/hybrid-cloud.ts';
 import { findGcloudVersion } from '../support/gcloud/find-gcloud-version.ts';
+import { startWebhookServer } from '../support/notifications/webhook-server.ts';
 
 const run = promisify(execFile);
 
@@ -64,6 +65,32 @@ if (hosts === null) {
       const model = JSON.parse((await cloud.readObject(cloud.endpoints.jobsBucket, 'trained/model.json')) ?? 'null');
       expect(model).toMatchObject({ job: 'trained', args: ['--x=1'] });
       await untilLogged('trained', 'trained');
+      await untilVmsAreGone();
+    });
+
+    it('notifies a channel of a job, with a signature, and answers a test of the CLI', async () => {
+      const webhook = await startWebhookServer();
+      cloud.storeSecret('hook-url', `${webhook.url}/hook`);
+      cloud.storeSecret('hook-key', 'whsec_a2V5');
+      await cloud.upload('notified.tar.gz', await packProgram(TRAINS, jobFile('notified')));
+      await cloud.awaitJob('notified', undefined, JOB_MS_MAX);
+
+      const { headers, body } = await until('the message', async () =>
+        webhook.received.find((one) => one.body.includes('notified SUCCEEDED')),
+      );
+      expect(headers['webhook-id']).toBe('notified-1-SUCCEEDED-hook');
+      expect(headers['webhook-signature']).toMatch(/^v1,/);
+      expect(JSON.parse(body)).toMatchObject({
+        data: { job: { costUsd: expect.any(Number), links: { page: `${cloud.endpoints.api}/jobs/notified` } } },
+      });
+      const test = await fetch(`${cloud.endpoints.api}/v1/notifications:test`, { method: 'POST' });
+      const { tests } = (await test.json()) as { tests: readonly { notificationId: string }[] };
+      const outcome = await until('the outcome of the test', async () => {
+        const found = await fetch(`${cloud.endpoints.api}/v1/notifications/${tests[0]?.notificationId}`);
+        return found.ok ? found.json() : undefined;
+      });
+      expect(outcome).toMatchObject({ channel: 'hook', outcome: 'SENT', status: 200 });
+      await webhook.close();
       await untilVmsAreGone();
     });
 

@@ -2,9 +2,16 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PubSub } from '@google-cloud/pubsub';
-import { EVENT_FUNCTION_NAMES, FUNCTION_NAMES, type FunctionName, topicOf } from '#functions/functions.ts';
+import {
+  EVENT_FUNCTION_NAMES,
+  type EventFunctionName,
+  FUNCTION_NAMES,
+  type FunctionName,
+  topicOf,
+} from '#functions/functions.ts';
 import { type EmbeddedServers, startEmbeddedServers } from '#infra/embedded/embedded-servers.ts';
 import { createPushDispatcher, type Subscription, toPubsubPush } from '#infra/embedded/pubsub/push-dispatcher.ts';
+import { SUBSCRIPTION_PREFIX } from '#shared/protocol/notification-channels.ts';
 import type { EmulatorHosts } from '../google-cloud/emulators.ts';
 import { createUser } from './cloud-under-test.ts';
 import { type FunctionProcesses, findFreePorts, startFunctionProcesses } from './function-processes.ts';
@@ -17,6 +24,10 @@ const DELIVERIES_MAX = 5;
 const TICK_MS = 500;
 
 const RUNTIME_VERSION = '2.11';
+
+/** A notification channel; the test stores its secrets. */
+const CHANNEL = 'hook';
+const CHANNEL_SETTINGS = { kind: 'webhook', secret: 'hook-url', signingSecret: 'hook-key' };
 
 /**
  * Topics that Google's services publish to. Here the embedded emulators do: there are no official emulators of those
@@ -56,7 +67,11 @@ export async function startHybridCloud(hosts: EmulatorHosts) {
     api: functions.urlOf('api'),
     pubsub: `http://${hosts.pubsub}`,
   };
-  return Object.assign(createUser(endpoints), { endpoints, log, stop: () => resources.disposeAsync() });
+  const storeSecret = (name: string, value: string) => {
+    servers.ports.secrets.create(name);
+    servers.ports.secrets.addVersion(name, Buffer.from(value));
+  };
+  return Object.assign(createUser(endpoints), { endpoints, log, storeSecret, stop: () => resources.disposeAsync() });
 }
 
 /** VMs of Google's adapter wait for the GPUs that a job requested; these have one, which is listed and not measured. */
@@ -95,6 +110,8 @@ function environmentOf(
     ZONES: servers.config.regionDefault,
     RUNTIME_VERSION_DEFAULT: RUNTIME_VERSION,
     RUNTIME_IMAGES: JSON.stringify({ [RUNTIME_VERSION]: { machineImages: [machineImage?.name] } }),
+    NOTIFICATION_CHANNELS: JSON.stringify({ [CHANNEL]: CHANNEL_SETTINGS }),
+    PAGE_URL: `http://127.0.0.1:${ports.get('api')}`,
     SECURE_BOOT: 'false',
     SUBNETWORK: `projects/${projectId}/regions/{region}/subnetworks/dropforge`,
     VM_SERVICE_ACCOUNT: `dropforge-vm@${projectId}.iam.gserviceaccount.com`,
@@ -122,8 +139,10 @@ async function subscribe(projectId: string, hosts: EmulatorHosts, { functions, r
   const deadLetterTopic = `projects/${projectId}/topics/dropforge-dead-letters`;
   for (const name of EVENT_FUNCTION_NAMES) {
     const topic = topicOf(name);
-    await admin.topic(`dropforge-${topic}`).createSubscription(`dropforge-${topic}`, {
-      pushConfig: { pushEndpoint: `${functions.urlOf(name)}/projects/${projectId}/topics/dropforge-${topic}` },
+    const subscription = subscriptionOf(name);
+    await admin.topic(`dropforge-${topic}`).createSubscription(subscription, {
+      pushConfig: { pushEndpoint: `${functions.urlOf(name)}/projects/${projectId}/topics/${subscription}` },
+      ...(name === 'notify' && { filter: `attributes.channel="${CHANNEL}" OR attributes.state="SUCCEEDED"` }),
       ackDeadlineSeconds: ACK_SECONDS,
       retryPolicy: { minimumBackoff: { seconds: 1 }, maximumBackoff: { seconds: 10 } },
       ...(topic !== 'dead-letters' && { deadLetterPolicy: { deadLetterTopic, maxDeliveryAttempts: DELIVERIES_MAX } }),
@@ -131,12 +150,17 @@ async function subscribe(projectId: string, hosts: EmulatorHosts, { functions, r
   }
   resources.defer(async () => {
     // The emulator floods its log with failed deliveries to a closed endpoint.
-    await Promise.all(topics.map((topic) => admin.subscription(`dropforge-${topic}`).delete()));
+    await Promise.all(EVENT_FUNCTION_NAMES.map((name) => admin.subscription(subscriptionOf(name)).delete()));
     await admin.close();
   });
   const publish = (topic: string, data: object) => admin.topic(`dropforge-${topic}`).publishMessage({ json: data });
   const scheduler = setInterval(() => void tick(publish), TICK_MS);
   resources.defer(() => clearInterval(scheduler));
+}
+
+/** Named after its topic or, of `notify`, after its channel. */
+function subscriptionOf(name: EventFunctionName): string {
+  return name === 'notify' ? `dropforge-${SUBSCRIPTION_PREFIX}${CHANNEL}` : `dropforge-${topicOf(name)}`;
 }
 
 /** Publishes a tick; an error is ignored, because it means that the cloud is being stopped. */

@@ -160,6 +160,11 @@ export const COMMANDS = [
     load: async () => (await import('#cli/commands/notify.ts')).notifyTest,
   },
   {
+    name: 'tensorboard',
+    summary: 'Follow jobs with TensorBoard, or copy their event files',
+    load: async () => (await import('#cli/commands/tensorboard.ts')).tensorboard,
+  },
+  {
     name: 'secrets create',
     summary: 'Create a secret in the embedded cloud',
     load: async () => (await import('#cli/commands/secrets.ts')).secretsCreate,

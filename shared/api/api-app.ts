@@ -5,6 +5,7 @@ import { routeDefinition } from '#shared/api/definition-routes.ts';
 import { routeFiles } from '#shared/api/file-routes.ts';
 import { routeLists } from '#shared/api/list-routes.ts';
 import { routeMetrics } from '#shared/api/metric-routes.ts';
+import { routeMlflow } from '#shared/api/mlflow-routes.ts';
 import { type NotificationPorts, routeNotifications } from '#shared/api/notification-routes.ts';
 import { routePage } from '#shared/api/page-routes.ts';
 import { rejectForeignPages } from '#shared/api/reject-foreign-pages.ts';
@@ -58,6 +59,7 @@ export function createApiApp(ports: ApiPorts): Hono {
   routeDefinition(app, ports);
   routeFiles(app, ports);
   routeMetrics(app, ports);
+  routeMlflow(app, ports);
   routeNotifications(app, ports);
 
   app.post('/v1/jobs/:target{.+:cancel}', async (context) => {

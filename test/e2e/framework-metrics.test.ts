@@ -69,7 +69,7 @@ args = parser.parse_args()
 model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1, kernel_initializer='zeros')])
 model.compile(tf.keras.optimizers.SGD(args.rate), 'mse')
 ones = tf.ones((4, 1))
-board = tf.keras.callbacks.TensorBoard(os.environ['AIP_TENSORBOARD_LOG_DIR'])
+board = tf.keras.callbacks.TensorBoard(os.environ['AIP_CHECKPOINT_DIR'] + 'logs')
 history = model.fit(ones, ones, validation_data=(ones, ones), epochs=4, verbose=0, callbacks=[board]).history
 print('objective', history['val_loss'][-1])
 `;
@@ -84,7 +84,7 @@ parser.add_argument('--job-dir')
 args = parser.parse_args()
 weight = torch.zeros(1, requires_grad=True)
 optimizer = torch.optim.SGD([weight], lr=args.rate)
-with SummaryWriter(os.environ['DROPFORGE_OUTPUT_DIR'] + '/runs') as writer:
+with SummaryWriter(os.environ['AIP_TENSORBOARD_LOG_DIR']) as writer:
     for step in range(4):
         loss = (weight - 1).square().sum()
         optimizer.zero_grad(); loss.backward(); optimizer.step()

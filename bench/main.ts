@@ -6,6 +6,8 @@ import { benchEarlyStopping } from './early-stopping.ts';
 import { benchFunctionStart } from './function-start.ts';
 import { benchHealthCost } from './health-cost.ts';
 import { benchLogSpeed } from './log-speed.ts';
+import { benchMetricsOverhead } from './metrics-overhead.ts';
+import { benchMetricsReading } from './metrics-reading.ts';
 import { benchPackageStart } from './package-start.ts';
 import { benchPageCharts } from './page-charts.ts';
 import { benchPipelineLatency } from './pipeline-latency.ts';
@@ -23,6 +25,8 @@ const BENCHES: Readonly<Record<string, () => Promise<BenchRow[]>>> = {
   logs: benchLogSpeed,
   health: benchHealthCost,
   'page-charts': benchPageCharts,
+  metrics: benchMetricsOverhead,
+  'metrics-reading': benchMetricsReading,
   transfers: () => benchTransfers(process.env),
   tuning: () => benchTuning(process.env),
   'early-stopping': benchEarlyStopping,

@@ -240,7 +240,8 @@ class ProgramMetrics:
             if shown is not None:
                 with self._lock:
                     self._last.add(shown, sample.value, sample.step)
-                    self._measurements.add(sample.name, sample.value, (step, self._elapsed_ms(sample.wall_time)))
+                    if sample.name in self._measurements.metric_ids:
+                        self._measurements.add(sample.name, sample.value, (step, self._elapsed_ms(sample.wall_time)))
         if self._history is not None:
             self._history.add(name, Point(step, at, sample.value))
         taken = Sample(name, sample.value, step, at)

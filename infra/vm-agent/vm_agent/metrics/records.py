@@ -2,8 +2,7 @@
 
 import json
 import math
-from dataclasses import dataclass
-from typing import Dict, Mapping, NamedTuple, Optional, Union
+from typing import Dict, Mapping, NamedTuple, Optional, Sequence, Union
 
 STEP_NAMES = ('step', 'global_step', 'epoch')
 STEPS_NAMES = ('steps', 'stepsMax', 'epochs')
@@ -35,17 +34,21 @@ def parse_record(line: bytes) -> Dict[str, float]:
     strings count: hypertune writes them so.
     """
     try:
-        body = json.loads(line)
+        # A text is parsed without a search for its encoding.
+        body = json.loads(line.decode('utf-8'))
     except (ValueError, RecursionError):
         return {}
     if not isinstance(body, dict):
         return {}
-    numbers = ((str(name), _to_number(value)) for name, value in body.items())
-    return {name: number for name, number in numbers if number is not None}
+    record = {}
+    for name, value in body.items():
+        number = value if type(value) is float else _to_number(value)
+        if number is not None:
+            record[name] = number
+    return record
 
 
-@dataclass(frozen=True)
-class Report:
+class Report(NamedTuple):
     """One record: its metrics, and where the training stands. None for what it does not say."""
 
     metrics: Mapping[str, float]
@@ -55,10 +58,17 @@ class Report:
 
 def read_report(line: bytes) -> Report:
     record = parse_record(line)
-    step_name = next((name for name in STEP_NAMES if name in record), '')
-    steps_name = next((name for name in STEPS_NAMES if name in record), '')
-    metrics = {name: value for name, value in record.items() if name not in (step_name, steps_name)}
-    return Report(metrics, _finite(record.get(step_name)), _finite(record.get(steps_name)))
+    step = _take_first(record, STEP_NAMES)
+    steps_max = _take_first(record, STEPS_NAMES)
+    return Report(record, step, steps_max)
+
+
+def _take_first(record: Dict[str, float], names: Sequence[str]) -> Optional[float]:
+    """Removes the first of these names from the record. Returns its number if that is finite."""
+    for name in names:
+        if name in record:
+            return _finite(record.pop(name))
+    return None
 
 
 def to_json_value(value: float) -> Union[float, str]:

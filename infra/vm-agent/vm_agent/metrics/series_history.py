@@ -61,7 +61,8 @@ class SeriesHistory:
             if series is None:
                 series = self._series[name] = ThinnedSeries()
             self._added_count += 1
-            points = series.add(point, stretch_seconds(series.kept_count, self._kept_count))
+            is_new = point.at >= series.ends_at
+            points = series.add(point, stretch_seconds(series.kept_count, self._kept_count) if is_new else 0.0)
             if points:
                 self._keep(name, points)
             else:

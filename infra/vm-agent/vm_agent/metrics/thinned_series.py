@@ -36,7 +36,8 @@ class ThinnedSeries:
 
     def __init__(self) -> None:
         self.kept_count = 0
-        self._ends_at = -math.inf
+        self.ends_at = -math.inf
+        """When the open stretch ends; in the past if none is open."""
         self._rest: List[Point] = []
         self._is_thinned = False
         self._odd: Optional[Point] = None
@@ -49,23 +50,23 @@ class ThinnedSeries:
 
     def add(self, point: Point, seconds: float) -> List[Point]:
         """Returns the points to keep by now, by increasing time. `seconds` is the length of the next stretch."""
-        if point.at < self._ends_at:
+        if point.at < self.ends_at:
             self._add_to_stretch(point)
             return []
         kept = self.close()
-        self._ends_at = point.at + seconds
+        self.ends_at = point.at + seconds
         kept.append(point)
         self.kept_count += 1
         return kept
 
     def close_ended(self, now: float) -> List[Point]:
-        return self.close() if now >= self._ends_at else []
+        return self.close() if now >= self.ends_at else []
 
     def close(self) -> List[Point]:
         """Ends the stretch. Returns the points of it that are kept."""
         rest = self.waiting()
         self._rest, self._is_thinned, self._odd, self._last = [], False, None, None
-        self._ends_at = -math.inf
+        self.ends_at = -math.inf
         self.kept_count += len(rest)
         return rest
 

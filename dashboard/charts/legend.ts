@@ -12,7 +12,7 @@ export type Drawn = { readonly shaped: ShapedCurves; readonly props: Pick<ChartP
 export function showLegend(legend: HTMLElement | null, drawn: Drawn, index: number | null): void {
   const items = legend?.querySelectorAll('.legend-value') ?? [];
   items.forEach((item, line) => {
-    item.textContent = valueAt(drawn, line, index ?? drawn.shaped.xs.length - 1);
+    item.textContent = index === null ? lastValue(drawn, line) : valueAt(drawn, line, index);
   });
 }
 
@@ -24,10 +24,22 @@ export function describeValues(drawn: Drawn, index: number): string {
   return x === undefined ? 'no values' : `${formatX(x, props.axis)}: ${values.join(', ')}`;
 }
 
-/** As it was measured, also if averages are drawn; of a line without a point there, its nearest one. */
-function valueAt({ shaped, props }: Drawn, line: number, index: number): string {
-  const column = shaped.rawColumns[line] ?? [];
-  const near = nearestIndex(column, index);
-  const value = near === null ? undefined : column[near];
+/** As it was measured, also if averages are drawn; none before a line begins and after it ends. */
+function valueAt(drawn: Drawn, line: number, index: number): string {
+  const column = drawn.shaped.rawColumns[line] ?? [];
+  const isNumber = (value: unknown) => typeof value === 'number';
+  const isWithin = column.findIndex(isNumber) <= index && column.findLastIndex(isNumber) >= index;
+  return isWithin ? format(drawn, column[nearestIndex(column, index) ?? -1]) : '–';
+}
+
+function lastValue(drawn: Drawn, line: number): string {
+  const column = drawn.shaped.rawColumns[line] ?? [];
+  return format(
+    drawn,
+    column.findLast((value) => typeof value === 'number'),
+  );
+}
+
+function format({ props }: Drawn, value: number | null | undefined): string {
   return typeof value === 'number' ? formatInUnit(value, props.unit) : '–';
 }

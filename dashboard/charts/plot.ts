@@ -36,6 +36,9 @@ const Y_AXIS_PX = 58;
 const DRAG_PX_MIN = 4;
 const FADED = 0.28;
 
+/** Steps of a scale of bytes: 1 B to 2 EiB. */
+const POWERS_OF_TWO = Array.from({ length: 62 }, (_, power) => 2 ** power);
+
 export function createPlot(container: HTMLElement, shaped: ShapedCurves, options: PlotOptions): Plot {
   const colors = chartColors();
   let marks = shaped.marks;
@@ -175,6 +178,7 @@ function axesOf({ axis, unit }: PlotOptions, { text, grid }: ChartColors): uPlot
       size: Y_AXIS_PX,
       gap: 6,
       space: 34,
+      ...(unit.startsWith('bytes') && { incrs: POWERS_OF_TWO }),
       values: (_, splits) => splits.map((value) => (value === null ? '' : formatTick(value, unit))),
     },
   ];
@@ -183,11 +187,15 @@ function axesOf({ axis, unit }: PlotOptions, { text, grid }: ChartColors): uPlot
 type SplitsArguments = [plot: uPlot, index: number, min: number, max: number, ...rest: number[]];
 
 function splitDurations([plot, , min, max]: SplitsArguments): number[] {
-  return durationSplits(min, max, Math.floor(plot.bbox.width / uPlot.pxRatio / 80));
+  return durationSplits(min, max, Math.floor(plot.bbox.width / uPlot.pxRatio / 60));
 }
 
 function tickOfX(at: number, axis: XAxis): string {
-  return axis === 'step' ? formatTick(at, '') : formatX(at, axis).replace(/^\+/, '');
+  return axis === 'step'
+    ? formatTick(at, '')
+    : formatX(at, axis)
+        .replace(/^\+/, '')
+        .replace(/ 00[sm]$/, '');
 }
 
 /** A triangle at the lower edge for each value that is not finite. */

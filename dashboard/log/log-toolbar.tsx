@@ -22,7 +22,7 @@ export function LogToolbar({ filter, replicas, searchError, isFollowing, onFilte
     );
   return (
     <fieldset class="toolbar" aria-label="Filters of the log">
-      <span class="search-field">
+      <span class="search-box">
         <Icon name="search" />
         <input
           class="input"

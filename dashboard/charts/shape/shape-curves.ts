@@ -98,7 +98,7 @@ function placePoints({ points, origin, costAt }: Curve, axis: XAxis): readonly P
   return ordered.filter((point, index) => ordered[index + 1]?.x !== point.x);
 }
 
-const GAP_FACTOR = 10;
+const GAP_FACTOR = 5;
 
 /** Adds an interruption in the middle of every pause that is much longer than the median one. */
 function interruptGaps(points: readonly Placed[]): readonly Placed[] {

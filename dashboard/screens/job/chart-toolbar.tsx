@@ -64,7 +64,7 @@ type SearchProps = { readonly search: string };
 
 export function MetricSearch({ search }: SearchProps) {
   return (
-    <span class="search-field">
+    <span class="search-box">
       <Icon name="search" />
       <input
         class="input"

@@ -7,7 +7,7 @@ export type ExampleSeries = Omit<SeriesPoints, 'pointCount'> & { readonly unit: 
 /** A metric that falls with noise, as losses do, from one step to another. */
 export function exampleMetric(
   name: string,
-  { attempt = 1, from = 0, to = 1_000, start = 0, msPerStep = 500, scale = 1 } = {},
+  { attempt = 1, from = 0, to = 1_000, start = 0, msPerStep = 500, scale = 1, offset = 0 } = {},
 ): ExampleSeries {
   const steps = Array.from({ length: to - from }, (_, index) => from + index);
   return {
@@ -18,7 +18,9 @@ export function exampleMetric(
     unit: null,
     steps,
     times: steps.map((_, index) => start + index * msPerStep),
-    values: steps.map((step) => scale * (2.3 * Math.exp(-step / 300) + 0.15 + 0.08 * noise(step * 7 + name.length))),
+    values: steps.map(
+      (step) => offset + scale * (2.3 * Math.exp(-step / 300) + 0.15 + 0.08 * noise(step * 7 + name.length)),
+    ),
   };
 }
 

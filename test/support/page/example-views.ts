@@ -54,11 +54,18 @@ export function interruptedJob(jobId: string, start: number): FixtureJob {
       },
     ],
   });
-  const programs = ['train/loss', 'train/learning_rate', 'train/grad_norm', 'val/loss', 'val/accuracy', 'images_per_s'];
+  const programs = [
+    ['train/loss', { scale: 1 }],
+    ['train/grad_norm', { scale: 3 }],
+    ['train/images_per_s', { scale: -12, offset: 418 }],
+    ['val/loss', { scale: 0.9, offset: 0.2 }],
+    ['val/accuracy', { scale: -0.34, offset: 0.97 }],
+    ['val/top5', { scale: -0.2, offset: 0.99 }],
+  ] as const;
   const series = [
-    ...programs.flatMap((name, index) => [
-      exampleMetric(name, { to: 720, start: first, scale: index + 1 }),
-      exampleMetric(name, { attempt: 2, from: 640, to: 1_380, start: second, scale: index + 1 }),
+    ...programs.flatMap(([name, shape]) => [
+      exampleMetric(name, { to: 720, start: first, ...shape }),
+      exampleMetric(name, { attempt: 2, from: 640, to: 1_380, start: second, ...shape }),
     ]),
     ...[1, 2].flatMap((number) => systemSeries(number, number === 1 ? first : second)),
   ];

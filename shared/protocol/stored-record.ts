@@ -214,6 +214,16 @@ const exitSchema = z.discriminatedUnion('outcome', [
 
 const nullableNumber = z.number().nullable();
 
+/** A newer version may have written a code that is unknown here: that finding is left out. */
+const storedHealthSchema = z.object({
+  code: z.enum(HEALTH_CODES),
+  message: z.string(),
+  remedy: z.string(),
+  evidence: z.array(z.string()),
+  since: timestamp,
+  until: timestamp.nullable(),
+});
+
 const replicaSchema = z.object({
   jobId: z.string(),
   attempt: z.int(),
@@ -254,16 +264,8 @@ const replicaSchema = z.object({
     .default(null),
   rebootedAt: timestamp.nullable().default(null),
   health: z
-    .array(
-      z.object({
-        code: z.enum(HEALTH_CODES),
-        message: z.string(),
-        remedy: z.string(),
-        evidence: z.array(z.string()),
-        since: timestamp,
-        until: timestamp.nullable(),
-      }),
-    )
+    .array(storedHealthSchema.nullable().catch(null))
+    .transform((findings) => findings.filter((finding) => finding !== null))
     .default([]),
 });
 

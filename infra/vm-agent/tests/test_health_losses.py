@@ -199,7 +199,7 @@ class LossCurveTest(unittest.TestCase):
 
 
 class BenignLogsTest(unittest.TestCase):
-    """Outputs of real programs of Keras, PyTorch, Lightning, Transformers and others that trained well."""
+    """Outputs of Keras, scikit-learn and JAX programs, and losses that PyTorch programs printed as other libraries do."""
 
     def test_raise_nothing(self) -> None:
         logs = sorted(LOGS.glob('*.txt'))

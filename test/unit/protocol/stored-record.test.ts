@@ -177,6 +177,12 @@ describe('a stored job', () => {
     expect(parseStoredJob(JSON.stringify(stored)).waitingFor).toEqual({ ...waiting, code: 'INTERNAL_ERROR' });
   });
 
+  it('of a replica with a finding that only a newer version knows keeps its other findings', () => {
+    const finding = { code: 'STALLED', message: 'm', remedy: 'r', evidence: [], since: 1, until: null } as const;
+    const stored = { ...exampleReplica(), health: [{ ...finding, code: 'NO_MOON' }, finding] };
+    expect(parseStoredReplica(JSON.stringify(stored)).health).toEqual([finding]);
+  });
+
   it('that no version could have written is rejected with its id and the field', () => {
     const { zones: _, ...stored } = queuedJob();
     expect(() => parseStoredJob(JSON.stringify(stored))).toThrow(/job of job digits cannot be read.*\n.*zones/s);

@@ -19,6 +19,8 @@ from vm_agent.program.exit_report import MESSAGE_CHARS_MAX, ExitReport, truncate
 from vm_agent.program.usage import Usage
 
 SEND_SECONDS_MAX = 10.0
+# HEARTBEAT_BYTES_MAX of the control plane.
+BYTES_MAX = 65_536
 # A replica that is ready to start costs money while it waits for the rest of its cluster.
 WAITING_INTERVAL_SECONDS = 5.0
 
@@ -118,6 +120,25 @@ def _optional_fields(status: Status) -> Dict[str, Any]:
     if status.health:
         fields['health'] = list(status.health)
     return fields
+
+
+def encode_heartbeat(body: Dict[str, Any]) -> bytes:
+    """
+    Returns the JSON of a heartbeat. If every part of it is as large as it may be, the whole exceeds what the control
+    plane reads: then findings are left out, which a later heartbeat repeats, and then the first lines of the evidence.
+    """
+    encoded = json.dumps(body, allow_nan=False).encode()
+    if len(encoded) > BYTES_MAX and 'health' in body:
+        body = {name: value for name, value in body.items() if name != 'health'}
+        encoded = json.dumps(body, allow_nan=False).encode()
+    while len(encoded) > BYTES_MAX:
+        reports = [report for report in (body['exit'], body.get('pendingExit')) if report and report['evidence']]
+        if not reports:
+            break
+        for report in reports:
+            report['evidence'] = report['evidence'][(len(report['evidence']) + 1) // 2 :]
+        encoded = json.dumps(body, allow_nan=False).encode()
+    return encoded
 
 
 def evaluate_answer(answer: Mapping[str, Any]) -> Optional[StopNotice]:
@@ -243,7 +264,7 @@ class Heartbeats:
 
     def _exchange(self, status: Status) -> Optional[Dict[str, Any]]:
         """Sends one heartbeat. Returns the answer, or None if there was no valid one."""
-        body = json.dumps(heartbeat_body(self._config, next(self._sequence), status), allow_nan=False).encode()
+        body = encode_heartbeat(heartbeat_body(self._config, next(self._sequence), status))
         try:
             headers = {**self._token.identity_headers(), 'Content-Type': 'application/json'}
             url = self._config.endpoints.heartbeat_url

@@ -148,6 +148,9 @@ function describePermissions() {
           `${writer} → uploads roles/storage.legacyBucketReader`,
           `${writer} → uploads roles/storage.objectUser${isReport}`,
         ]),
+        // It validates packages, and stores those that are uploaded through it.
+        'api → uploads roles/storage.objectViewer',
+        'api → jobs roles/storage.objectCreator',
         'api → jobs roles/storage.objectViewer',
         'vm → uploads roles/storage.legacyObjectReader',
         'vm → jobs roles/storage.objectUser',

@@ -87,6 +87,11 @@ export function CompareTable({ jobs, metricNames, onRemove }: Props) {
   );
 }
 
+/** `0.0255` for `0.02554327823361382`: a tuning writes its values in full. */
+function shorten(text: string): string {
+  return /^-?\d+\.\d{6,}$/.test(text) ? formatValue(Number(text)) : text;
+}
+
 type RowProps = {
   readonly job: ComparedJob;
   readonly index: number;
@@ -120,8 +125,8 @@ function Row({ job, index, metrics, names, onRemove }: RowProps) {
         </td>
       ))}
       {names.map((name) => (
-        <td key={name} class="number user-text">
-          {parameters[name] ?? ''}
+        <td key={name} class="number user-text" title={parameters[name]}>
+          {shorten(parameters[name] ?? '')}
         </td>
       ))}
       <td class="number">{formatUsd(view.price.totalUsd)}</td>

@@ -50,20 +50,24 @@ function JobFacts({ job, now }: Pick<Props, 'job' | 'now'>) {
         {machines}
         {gpus !== null && <span class="fact-more">{gpus}</span>}
       </Fact>
-      <Fact name="Zone">
-        {zone ?? '–'}
-        {model !== null && <span class="fact-more">{MODEL_NAMES[model] ?? model}</span>}
-      </Fact>
-      <Fact name="Cost so far" title="List prices of Compute Engine">
+      {job.tuning === null && (
+        <Fact name="Zone">
+          {zone ?? '–'}
+          {model !== null && <span class="fact-more">{MODEL_NAMES[model] ?? model}</span>}
+        </Fact>
+      )}
+      <Fact name={job.endTime === null ? 'Cost so far' : 'Cost'} title="List prices of Compute Engine">
         {formatUsd(totalUsd)}
         <span class="fact-more">{formatUsd(perHourUsd)}/h</span>
       </Fact>
       <Fact name="Created" title={formatDateTime(job.createTime)}>
         {formatAge(now - Date.parse(job.createTime))}
       </Fact>
-      <Fact name="Ran" title="Time in which the program ran, over all attempts">
-        {ran > 0 ? formatDuration(ran) : '–'}
-      </Fact>
+      {job.tuning === null && (
+        <Fact name="Ran" title="Time in which the program ran, over all attempts">
+          {ran > 0 ? formatDuration(ran) : '–'}
+        </Fact>
+      )}
       {job.attempt > 0 && <Fact name={job.attempt === 1 ? 'Attempt' : 'Attempts'}>{job.attempt}</Fact>}
     </dl>
   );

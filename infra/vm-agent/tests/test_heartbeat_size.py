@@ -25,7 +25,7 @@ class HeartbeatSizeTest(unittest.TestCase):
         self.assertEqual(json.loads(encode_heartbeat(body)), heartbeat(100))
 
     def test_a_large_one_leaves_out_its_findings_first(self) -> None:
-        sent = encode_heartbeat(heartbeat(22_000))
+        sent = encode_heartbeat(heartbeat(28_000))
         self.assertLessEqual(len(sent), BYTES_MAX)
         self.assertNotIn('health', json.loads(sent))
         self.assertEqual(json.loads(sent)['exit'], heartbeat(0)['exit'])

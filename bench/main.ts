@@ -10,6 +10,7 @@ import { benchMetricsOverhead } from './metrics-overhead.ts';
 import { benchMetricsReading } from './metrics-reading.ts';
 import { benchPackageStart } from './package-start.ts';
 import { benchPageCharts } from './page-charts.ts';
+import { benchPageJobs } from './page-jobs.ts';
 import { benchPipelineLatency } from './pipeline-latency.ts';
 import { benchReconcileReads } from './reconcile-reads.ts';
 import { benchTransfers } from './transfers.ts';
@@ -25,6 +26,7 @@ const BENCHES: Readonly<Record<string, () => Promise<BenchRow[]>>> = {
   logs: benchLogSpeed,
   health: benchHealthCost,
   'page-charts': benchPageCharts,
+  'page-jobs': benchPageJobs,
   metrics: benchMetricsOverhead,
   'metrics-reading': benchMetricsReading,
   transfers: () => benchTransfers(process.env),

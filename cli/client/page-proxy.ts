@@ -30,12 +30,10 @@ export async function startPageProxy(api: Pick<Api, 'url' | 'authorize'>): Promi
   let cookie = '';
 
   const server = createServer((request, response) => {
-    const url = new URL(request.url ?? '/', `http://${HOST}`);
-    const given = url.searchParams.get('token');
-    if (url.pathname === OPEN_PATH && token !== null && given !== null && isEqual(given, token)) {
+    const given = readToken(request);
+    if (token !== null && given !== null && isEqual(given, token)) {
       token = null;
-      const attributes = 'HttpOnly; SameSite=Strict; Path=/';
-      response.writeHead(303, { location: '/', 'set-cookie': `${cookie}=${session}; ${attributes}` }).end();
+      openSession(response, `${cookie}=${session}`);
     } else if (!hasCookie(request, cookie, session)) {
       const remedy = 'Run `dropforge dashboard` again, and open the address that it prints.';
       reject(response, { code: 403, message: 'This address has been used, or is not that of this browser.', remedy });
@@ -52,6 +50,27 @@ export async function startPageProxy(api: Pick<Api, 'url' | 'authorize'>): Promi
     address: `http://${HOST}:${port}${OPEN_PATH}?token=${token}`,
     close: () => closeServer(server),
   };
+}
+
+/** The token of a request for the printed address; null for others. Any text can be sent as a path, such as `//`. */
+function readToken({ url = '' }: IncomingMessage): string | null {
+  const [path, query = ''] = url.split('?', 2);
+  return path === OPEN_PATH ? new URLSearchParams(query).get('token') : null;
+}
+
+/**
+ * Sends the cookie with a page that opens `/`. A redirect would belong to the navigation of whatever opened the address,
+ * such as a file, and browsers send no SameSite=Strict cookie with navigations that began elsewhere.
+ */
+function openSession(response: ServerResponse, session: string): void {
+  response.writeHead(200, {
+    'content-type': 'text/html; charset=utf-8',
+    'set-cookie': `${session}; HttpOnly; SameSite=Strict; Path=/`,
+    'cache-control': 'no-store',
+    'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+    'referrer-policy': 'no-referrer',
+  });
+  response.end('<!doctype html><meta http-equiv="refresh" content="0; url=/"><title>Dropforge</title>');
 }
 
 function isReading({ method }: IncomingMessage): boolean {

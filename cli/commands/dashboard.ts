@@ -16,36 +16,46 @@ export const dashboard: Command = {
     const { io } = invocation;
     const { api } = await findTarget(invocation);
     if (invocation.deployment === undefined) {
-      await show(invocation, `${api.url}/`);
+      const address = `${api.url}/`;
+      await show(invocation, { address, opened: address });
       return 0;
     }
     const { startPageProxy } = await import('#cli/client/page-proxy.ts');
     // Fails before an address is printed if there are no credentials.
     await api.authorize();
     const proxy = await startPageProxy(api);
+    const { writeAddressFile } = await import('#cli/client/address-file.ts');
+    const file = await writeAddressFile(proxy.address);
     try {
-      await show(invocation, proxy.address);
+      await show(invocation, { address: proxy.address, opened: file.path });
       io.stderr.write('The page is served on this machine. Press Ctrl-C to stop it.\n');
       if (!io.interrupted.aborted) {
         await once(io.interrupted, 'abort');
       }
     } finally {
+      await file.remove();
       await proxy.close();
     }
     return 0;
   },
 };
 
-async function show({ io, print, isSet }: Invocation, address: string): Promise<void> {
+type Shown = {
+  readonly address: string;
+  /** What the system's opener gets: the address, or a file that leads to it. */
+  readonly opened: string;
+};
+
+async function show({ io, print, isSet }: Invocation, { address, opened }: Shown): Promise<void> {
   print({ json: { address }, text: address });
-  if (isSet('open') && !(await openInBrowser(address))) {
+  if (isSet('open') && !(await openInBrowser(opened))) {
     io.stderr.write('No browser could be opened: open the address yourself.\n');
   }
 }
 
 /** Whether the system's opener was started. */
-async function openInBrowser(address: string): Promise<boolean> {
-  const opener = spawn(OPENERS[process.platform] ?? OPENER_OF_OTHERS, [address], { stdio: 'ignore', detached: true });
+async function openInBrowser(opened: string): Promise<boolean> {
+  const opener = spawn(OPENERS[process.platform] ?? OPENER_OF_OTHERS, [opened], { stdio: 'ignore', detached: true });
   const isStarted = await Promise.race([
     once(opener, 'spawn').then(() => true),
     once(opener, 'error').then(() => false),

@@ -1,4 +1,6 @@
 import { createServer, type IncomingHttpHeaders } from 'node:http';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { type PageProxy, startPageProxy } from '../../../cli/client/page-proxy.ts';
 import { closeServer, listen } from '../../../infra/embedded/http/server.ts';
@@ -45,7 +47,7 @@ afterEach(async () => {
 
 async function openSession(): Promise<string> {
   const response = await fetch(proxy.address, { redirect: 'manual' });
-  expect([response.status, response.headers.get('location')]).toEqual([303, '/']);
+  expect([response.status, await response.text()]).toEqual([200, expect.stringContaining('url=/"')]);
   const cookie = response.headers.get('set-cookie') ?? '';
   expect(cookie).toMatch(/HttpOnly; SameSite=Strict/);
   return cookie.split(';')[0] ?? '';
@@ -96,6 +98,17 @@ it('rejects changes without the header of the page', async () => {
   const response = await fetch(`${origin}/v1/jobs/a:cancel`, { method: 'POST', headers: { cookie } });
   expect([response.status, received]).toEqual([403, []]);
 });
+
+it.each(['//', '/\\', 'http://[', '*', '/open?token=%'])(
+  'answers a request for the path %s, and goes on',
+  async (path) => {
+    const socket = connect(Number(new URL(origin).port), '127.0.0.1');
+    socket.write(`GET ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n`);
+
+    expect((await text(socket)).split('\r\n')[0]).toBe('HTTP/1.1 403 Forbidden');
+    await openSession();
+  },
+);
 
 it('reports an API that is unreachable, with a remedy', async () => {
   const broken = await startPageProxy({ url: 'http://127.0.0.1:1', authorize: async () => ({}) });

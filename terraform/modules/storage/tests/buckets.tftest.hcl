@@ -39,7 +39,7 @@ run "deletes_uploads_after_uploads_days" {
     error_message = "uploads_days must be a lifecycle rule of the upload bucket."
   }
   assert {
-    condition     = length(google_storage_bucket.this["jobs"].lifecycle_rule) == 4
+    condition     = length(google_storage_bucket.this["jobs"].lifecycle_rule) == 5
     error_message = "uploads_days must not affect the job bucket."
   }
 }

@@ -47,7 +47,9 @@ import json, os
 config = json.loads(os.environ['TF_CONFIG'])
 names = ('CLOUD_ML_TRIAL_ID', 'AIP_MODEL_DIR', 'AIP_CHECKPOINT_DIR', 'AIP_TENSORBOARD_LOG_DIR')
 with open(os.environ['DROPFORGE_OUTPUT_DIR'] + '/seen', 'w') as file:
-    json.dump([config['task'], *(os.environ[name] for name in names)], file)
+    seen = [os.environ[name] for name in names]
+    output = os.environ['DROPFORGE_OUTPUT_DIR']
+    json.dump([config['task'], *(path.replace(output, 'OUTPUT') for path in seen)], file)
 `;
     configure(cloud(), [await makeSdist(task)], asTrial);
     await ended(machine().boot());
@@ -57,7 +59,8 @@ with open(os.environ['DROPFORGE_OUTPUT_DIR'] + '/seen', 'w') as file:
       '3',
       `${base}/model/`,
       `${base}/checkpoints/`,
-      `${base}/logs/`,
+      // A path that every writer of event files can open.
+      'OUTPUT/logs/',
     ]);
   });
 

@@ -1,4 +1,4 @@
-import { type LogText, lineAt, toLogText } from '#shared/diagnosis/log-text.ts';
+import { type LogLine, type LogText, lineAt, toLogText } from '#shared/diagnosis/log-text.ts';
 import { RULES } from '#shared/diagnosis/rules/all-rules.ts';
 import type { Label } from '#shared/diagnosis/rules/labels.ts';
 import type { Groups, Rule } from '#shared/diagnosis/rules/rule.ts';
@@ -27,7 +27,11 @@ const CHAINED = /During handling of the above exception|was the direct cause of 
 
 /** A line of a training that goes on. */
 const PROGRESS =
-  /\b[Ee]poch[:\s[(]+\d|\b(?:step|iter|iteration|batch)s?\b[:\s=[]+\d|\bloss['"]?\s?[:=]\s?[\d.]|it\/s[,\]]|s\/it[,\]]|\bETA\b|Successfully installed|^Training model/;
+  /\b[Ee]poch[:\s[(]+\d|\b(?:step|iter|iteration|batch)s?\b[:\s=[]+\d|\bloss['"]?\s?[:=]\s?[\d.]|it\/s[,\]]|s\/it[,\]]|\bETA\b|Successfully installed|^Training model|\b[Ss]kipping (?:this |the )?batch\b/;
+
+/** The last words of a training that succeeded. */
+const SUCCESS =
+  /\b(?:[Tt]rain(?:ing)?|[Jj]ob) (?:has |is |was )?(?:finished|completed?|done)\b(?! with)|\b[Ff]inished training\b/;
 
 /** Labels of which progress lines are part of the evidence, or which end a program that goes on. */
 const NEVER_RECOVERED: ReadonlySet<Label> = new Set(['nan_loss', 'preempted', 'killed_timeout', 'gpu_hardware_fault']);
@@ -40,14 +44,19 @@ type Match = { readonly line: number; readonly groups: Groups };
 
 /**
  * The root of a failure in the last lines of a program: the match of the rule with the highest precedence. A match
- * before an exception that no rule explains was handled by the program. Undefined if nothing shows a failure.
+ * before an exception that no rule explains was handled by the program, if progress or nothing of its own traceback is
+ * between them. Undefined if nothing shows a failure.
  */
 export function findRoot(logLines: readonly string[]): Root | undefined {
   const log = toLogText(logLines);
-  const exceptions = log.lines.flatMap(({ message }, index) => (EXCEPTION.test(message) ? [index] : []));
+  const exceptions = exceptionsOf(log);
   for (const rule of RULES) {
     const match = matchRule(rule, log, exceptions);
     if (match !== undefined && !isRecovered(rule, match, log)) {
+      const later = laterFailure(rule, match, log);
+      if (later?.rule === null) {
+        return later;
+      }
       return wasHandled(match, log, exceptions) ? unexplained(log, exceptions) : toRoot(rule, match, log);
     }
   }
@@ -111,12 +120,35 @@ function globalOf(pattern: RegExp): RegExp {
   return made;
 }
 
-/** Whether training went on after a message that no traceback follows. */
-function isRecovered({ label }: Rule, { line }: Match, { lines }: LogText): boolean {
-  if (NEVER_RECOVERED.has(label) || lines.some(({ raw, message }) => TRACEBACK.test(raw) || EXCEPTION.test(message))) {
-    return false;
-  }
-  return lines.slice(line + 1).some(({ raw }) => PROGRESS.test(raw));
+/** Whether training went on after a message: no failure is in the log, or it succeeded after the last one. */
+function isRecovered({ label }: Rule, { line }: Match, log: LogText): boolean {
+  return (
+    !NEVER_RECOVERED.has(label) &&
+    log.lines.slice(line + 1).some(({ raw }) => PROGRESS.test(raw)) &&
+    (hasSucceeded(log) || !log.lines.some(isFailure))
+  );
+}
+
+function hasSucceeded({ lines }: LogText): boolean {
+  const since = lines.slice(lines.findLastIndex(isFailure) + 1);
+  return SUCCESS.test(since.at(-1)?.raw ?? '') && since.some(({ raw }) => PROGRESS.test(raw));
+}
+
+function isFailure({ raw, message }: LogLine): boolean {
+  return TRACEBACK.test(raw) || EXCEPTION.test(message);
+}
+
+/** The failure that ended a training which had gone on after a message without a traceback. */
+function laterFailure({ label }: Rule, { line }: Match, { lines }: LogText): Root | undefined {
+  const begin = lines.findIndex(({ raw }) => TRACEBACK.test(raw));
+  const between = lines.slice(line + 1, Math.max(0, begin));
+  return NEVER_RECOVERED.has(label) || !between.some(({ raw }) => PROGRESS.test(raw))
+    ? undefined
+    : findRoot(lines.slice(begin).map(({ raw }) => raw));
+}
+
+function exceptionsOf({ lines }: LogText): readonly number[] {
+  return lines.flatMap(({ message }, index) => (EXCEPTION.test(message) ? [index] : []));
 }
 
 /**
@@ -145,7 +177,8 @@ function unexplained(log: LogText, exceptions: readonly number[]): Root | undefi
   const own = exceptions.findLast((index) => !FOLLOW_UP.test(log.lines[index]?.message ?? '')) ?? exceptions.at(-1);
   const frame = log.lines.findLastIndex(({ raw }) => TRACEBACK.test(raw));
   const line = own ?? (frame === -1 ? undefined : frame);
-  if (line === undefined || (own === undefined && log.lines.slice(frame + 1).some(({ raw }) => PROGRESS.test(raw)))) {
+  const wentOn = own === undefined && log.lines.slice(frame + 1).some(({ raw }) => PROGRESS.test(raw));
+  if (line === undefined || wentOn || hasSucceeded(log)) {
     return undefined;
   }
   return { label: 'user_exception', rule: null, line: log.lines[line]?.raw ?? '', groups: {} };

@@ -63,6 +63,7 @@ const HARMLESS: readonly RegExp[] = [
   /NCCL INFO|\(DEBUG INFO\)|this does not indicate an error|Local rendezvous is aborting with status: OUT_OF_RANGE/,
   /caller indicates that this is not a failure|Error occurred when finalizing GeneratorDataset|exceeds 10% of (?:free )?system memory/,
   /Unable to initialize backend|application has authenticated using end user credentials|was specified in DDP constructor/,
+  /wandb: .{0,40}entering retry loop|To avoid this warning|\bretrying with (?:a )?(?:smaller )?batch size/,
   /may be due to a preemption|process group has NOT been destroyed|None of the following (?:backends|libraries)/,
   /^\s*\d+(?:\/\d+)?\s+\d+\.\d{3}\s+\d+\.\d{3}\s/,
   /^(?:Namespace|usage: Namespace)\(|Gradient overflow|OVERFLOW!|ran out of memory, (?:retrying|skipping)/,
@@ -95,14 +96,21 @@ export function lineAt({ starts }: LogText, position: number): number {
 
 function toLines(text: string): readonly LogLine[] {
   // Of a line that holds a whole log, the end is the newest.
-  return text
-    .slice(-LINES_MAX * LINE_CHARACTERS_MAX)
-    .split('\n')
-    .slice(-LINES_MAX)
-    .map((line) => {
-      const raw = shorten(lastState(line.replaceAll(ESCAPES, '')));
-      return { raw, message: withoutPrefixes(raw) };
-    });
+  return lastLines(text).map((line) => {
+    const raw = shorten(lastState(line.replaceAll(ESCAPES, '')));
+    return { raw, message: withoutPrefixes(raw) };
+  });
+}
+
+/** The newest lines of a text. One that is very long does not push out those before it. */
+function lastLines(text: string): readonly string[] {
+  const lines: string[] = [];
+  for (let end = text.length; end >= 0 && lines.length < LINES_MAX; ) {
+    const begin = end === 0 ? 0 : text.lastIndexOf('\n', end - 1) + 1;
+    lines.push(text.slice(begin, end));
+    end = begin - 1;
+  }
+  return lines.reverse();
 }
 
 /** What a terminal shows of a line in which carriage returns overwrite a progress bar. */

@@ -35,6 +35,9 @@ export const DISK_RULES: readonly Rule[] = [
       /Can't write data/i,
       /DISK_FULL/i,
       /disk usage exceeds/i,
+      // A path before the reason is how TensorFlow reports the error of a file.
+      /Resource ?exhausted(?:Error)?:? \.{0,2}\/(?!job:|replica:|device:)\S/i,
+      /Could not open events file|Error writing \(tmp\) checkpoint file/i,
     ],
     example: 'OSError: [Errno 28] No space left on device',
   },
@@ -249,7 +252,7 @@ export const NAN_RULES: readonly Rule[] = [
     label: 'nan_loss',
     patterns: [
       new RegExp(
-        String.raw`\b${NUMBER_NAME}['"]?\s?[:=]?\s?\[?(?:(?:tensor|array)\()?\[?\s?[-+]?(?:nan|inf|infinity)\b`,
+        String.raw`\b${NUMBER_NAME}['"]?\s?[:=]?\s?\[?(?:(?:tensor|array)\()?\[?\s?['"]?[-+]?(?:nan|inf|infinity)\b`,
         'i',
       ),
     ],

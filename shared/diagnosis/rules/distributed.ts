@@ -40,6 +40,7 @@ export const DISTRIBUTED_RULES: readonly Rule[] = [
       /Lightning can't create new processes/i,
       /Sharded ?(?:optimizer|model).{0,60}(?:not|cannot)/i,
       /ranks? (?:do not|don't) (?:agree|match)/i,
+      /\b(?:same|differs?|inconsistent|mismatch\w*)\b.{0,60}across (?:all )?(?:ranks|processes|workers)\b/i,
       /freeze_support\(\)/i,
       /default_pg.{0,30}None/i,
       /tensor parallel size .{0,80}(?:divisible|greater|larger|exceed)/i,

@@ -25,6 +25,7 @@ export const HOST_MEMORY_RULES: readonly Rule[] = [
       /Could not allocate (?:memory|\d+ bytes) (?:on|in) host/i,
       /oom_reaper/i,
       /oom[_-]kill event/i,
+      /\[WinError (?:8|1455)\]|paging file is too small/i,
     ],
     example: '[99.1] Out of memory: Killed process 25315 (python3) total-vm:53312244kB, anon-rss:31451456kB',
   },
@@ -92,7 +93,7 @@ export const HOST_MEMORY_RULES: readonly Rule[] = [
     patterns: [
       /exit(?:ed)?(?: with)?(?: (?:status|code|a non-zero status))?(?: of)?:? (?:137|-9)\b/i,
       /exitcode: -9\b/i,
-      /interrupted by signal 9/i,
+      /(?:interrupted by|exited on|killed by) signal 9\b/i,
       /status of 9\(SIGKILL\)/i,
       /Signal 9 \(SIGKILL\)/i,
       /died with <Signals\.SIGKILL/i,
@@ -126,8 +127,10 @@ export const GPU_MEMORY_RULES: readonly Rule[] = [
       /HIP out of memory/i,
       /MPS backend out of memory/i,
       /OutOfMemoryError: CUDA/i,
+      /(?:\bTHC|\.cuh?\b).{0,80}\bout of memory/i,
+      /enforce allocating <= available failed/i,
     ],
-    unless: /retry|skipping batch/i,
+    unless: /retrying|\bretry (?:with|in|after|later)|skipping batch/i,
     example: 'RuntimeError: CUDA out of memory. Tried to allocate 2.87 GiB (GPU 0; 14.76 GiB total capacity;',
   },
   {

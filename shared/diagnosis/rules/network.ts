@@ -119,7 +119,7 @@ export const NETWORK_RULES: readonly Rule[] = [
       /TimeoutError/i,
       /HTTPSConnectionPool/i,
       /Name does not resolve/i,
-      /peer (?:closed|reset)/i,
+      /peer (?:closed|reset)|peer process has .{0,20}disconnected/i,
       /Lost connection/i,
       /connection attempts? failed/i,
       /Timeout(?:ed)? (?:was reached|while (?:downloading|connecting|waiting for response))/i,

@@ -12,6 +12,7 @@ describe.each([
   ['known-wordings.jsonl', 0.98],
   ['blind.jsonl', 0.97],
   ['blind-2.jsonl', 0.97],
+  ['blind-3.jsonl', 0.97],
 ] as const)('the logs of %s', (file, accuracyMin) => {
   const { rows, skipped } = readLabeledLogs(new URL(file, DATA));
   const { fraction, falseAlarms } = measureAccuracy(rows);

@@ -82,6 +82,32 @@ describe('findRoot', () => {
       ],
       'gpu_hardware_fault',
     ],
+    [
+      'the exception after a training that went on with a smaller batch, not the memory that ran out before',
+      [
+        'RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB.',
+        'Epoch 1/3 loss: 0.53',
+        'Traceback (most recent call last):',
+        '  File "train.py", line 9, in <module>',
+        "KeyError: 'labels'",
+      ],
+      'user_exception',
+    ],
+    [
+      'the memory that ran out again after progress',
+      [
+        'WARNING: CUDA out of memory, batch 3 is left out',
+        'Epoch 1/3 loss: 0.53',
+        'Traceback (most recent call last):',
+        'RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB.',
+      ],
+      'gpu_oom',
+    ],
+    [
+      'a message before a very long line, in one text',
+      [`RuntimeError: CUDA out of memory.\n${'x'.repeat(1_000_000)}`],
+      'gpu_oom',
+    ],
   ])('finds %s', (_, lines, label) => {
     expect(findRoot(lines)?.label).toBe(label);
   });
@@ -90,6 +116,15 @@ describe('findRoot', () => {
     ['no lines', []],
     ['blank lines', ['', '  ']],
     ['a warning after which training went on', ['WARNING: connection reset by peer', 'Epoch 2/10', 'loss: 0.4']],
+    [
+      'a traceback after which training went on and succeeded',
+      [
+        'Traceback (most recent call last):',
+        'RuntimeError: CUDA out of memory.',
+        'Epoch 2/2 loss: 0.4',
+        'Training done',
+      ],
+    ],
     ['settings that name errors', ["Namespace(detect_anomaly=False, on_oom='skip', nan_policy='raise')"]],
     ['an Xid of the program itself', ['NVRM: Xid (PCI:0000:00:04): 31, pid=1, Ch 00000008, intr 10000000.']],
   ])('finds nothing in %s', (_, lines) => {

@@ -138,13 +138,17 @@ function isFailure({ raw, message }: LogLine): boolean {
   return TRACEBACK.test(raw) || EXCEPTION.test(message);
 }
 
-/** The failure that ended a training which had gone on after a message without a traceback. */
+/** The exception that ended a training which had gone on after a message without a traceback. */
 function laterFailure({ label }: Rule, { line }: Match, { lines }: LogText): Root | undefined {
   const begin = lines.findIndex(({ raw }) => TRACEBACK.test(raw));
   const between = lines.slice(line + 1, Math.max(0, begin));
-  return NEVER_RECOVERED.has(label) || !between.some(({ raw }) => PROGRESS.test(raw))
-    ? undefined
-    : findRoot(lines.slice(begin).map(({ raw }) => raw));
+  const after = lines.slice(begin);
+  // A traceback that is cut can be of the message itself: a progress bar may be printed between them.
+  return !NEVER_RECOVERED.has(label) &&
+    between.some(({ raw }) => PROGRESS.test(raw)) &&
+    after.some(({ message }) => EXCEPTION.test(message))
+    ? findRoot(after.map(({ raw }) => raw))
+    : undefined;
 }
 
 function exceptionsOf({ lines }: LogText): readonly number[] {

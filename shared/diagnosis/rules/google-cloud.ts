@@ -73,7 +73,7 @@ export const GOOGLE_CLOUD_RULES: readonly Rule[] = [
       /google\.rpc\.QuotaFailure/i,
       /RATE_LIMIT_EXCEEDED/i,
       /RESOURCE_EXHAUSTED.{0,80}[Qq]uota/i,
-      /\bquota\b.{0,60}(?:exceeded|limit|insufficient|not enough)/i,
+      /\bquota\b.{0,60}(?:exceeded|limit|insufficient|not enough|violat)/i,
       /429 (?:Too Many Requests|RESOURCE_EXHAUSTED|Resource has been exhausted|POST|GET)/i,
       /TooManyRequests/i,
       /Resource has been exhausted/i,
@@ -92,6 +92,7 @@ export const GOOGLE_CLOUD_RULES: readonly Rule[] = [
     patterns: [
       /does not have .{0,120}(?:access|permission)/i,
       /do(?:es)? not have permission/i,
+      /(?:n't| not) have access to (?:\S+ ){0,4}(?:bucket|project|repository|registry)\b/i,
       /lack(?:s|ing)? .{0,40}permission/i,
       /Permission '?[\w.]+'? denied/i,
       /Permission denied/i,
@@ -148,6 +149,7 @@ export const GOOGLE_CLOUD_RULES: readonly Rule[] = [
       /Invalid (?:user )?token/i,
       /not authorized/i,
       /not belong to a permitted (?:customer|organization)/i,
+      /\brequest\b.{0,60} (?:has been|was) denied/i,
     ],
     // An event of Kubernetes is a warning also where it is why a pod does not start.
     unless:
@@ -208,7 +210,7 @@ export const INTERRUPTION_RULES: readonly Rule[] = [
       /Replica\(?s?\)? failed\. *Reason: *TFJobFailed/,
       /TFJobFailed/,
       /instance (?:was )?(?:terminated|reclaimed) by (?:the )?(?:provider|cloud)/,
-      /Bypassing signal SIGTERM/,
+      /[Bb]ypassing (?:signal )?SIGTERM/i,
       /received SIGTERM.{0,60}(?:requeue|preempt)/,
     ],
     unless:

@@ -126,6 +126,7 @@ export const GPU_MEMORY_RULES: readonly Rule[] = [
       /CUDA driver error: out of memory/i,
       /HIP out of memory/i,
       /MPS backend out of memory/i,
+      /\b(?:CUDA|GPU|VRAM) OOM\b/i,
       /OutOfMemoryError: CUDA/i,
       /(?:\bTHC|\.cuh?\b).{0,80}\bout of memory/i,
       /enforce allocating <= available failed/i,

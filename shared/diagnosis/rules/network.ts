@@ -104,7 +104,7 @@ export const NETWORK_RULES: readonly Rule[] = [
       /Proxy ?Error/i,
       /Cannot connect to (?:proxy|host)/i,
       /TransportError/i,
-      /NETWORK_ERROR/i,
+      /NETWORK_ERROR|CondaHTTPError: HTTP (?:000|5\d\d)/i,
       /curl: \(\d+\)/i,
       /curl: .{0,40}(?:failed|timed out)/i,
       /RPC failed/i,

@@ -104,6 +104,16 @@ describe('findRoot', () => {
       'gpu_oom',
     ],
     [
+      'what a progress bar and a traceback that is cut follow',
+      [
+        'IndexKernel.cu:97: block: [16,0,0] Assertion `index < sizes[i] && "index out of bounds"` failed.',
+        '  1/150   0.298G   1.254:   0%|   | 2/118792 [00:00<10:51:20,  3.04it/s]',
+        'Traceback (most recent call last):',
+        '  File "/opt/conda/bin/yolo", line 8, in <module>',
+      ],
+      'shape_or_dtype_error',
+    ],
+    [
       'a message before a very long line, in one text',
       [`RuntimeError: CUDA out of memory.\n${'x'.repeat(1_000_000)}`],
       'gpu_oom',

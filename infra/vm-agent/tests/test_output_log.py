@@ -62,6 +62,14 @@ class FoldTest(unittest.TestCase):
         self.assertLessEqual(shipped, LIMITS.lines_burst + LIMITS.lines_per_second * 1_000)
         self.assertGreater(shipped, LIMITS.lines_per_second * 900)
 
+    def test_takes_a_line_of_a_megabyte_beside_a_progress_bar_in_time_proportional_to_its_length(self) -> None:
+        block = b'1/2\r2/2\n' + b'X' * 1_000_000 + b'\na\rb\r\n'
+        started_at = time.process_time()
+        shipped = Fold(FoldLimits(bytes_max=10_000_000)).take(block, True)
+        # Milliseconds; half an hour if every byte of the line is tried as the beginning of one.
+        self.assertLess(time.process_time() - started_at, 5)
+        self.assertEqual(shipped, b'2/2\n' + b'X' * 1_000_000 + b'\nb\r\n')
+
     def test_folds_everything_once_the_total_is_reached_and_ships_the_last_lines_at_the_end(self) -> None:
         fold = Fold(FoldLimits(bytes_max=70), lambda: self.now)
         self.assertEqual(fold.take(numbered(0, 100), True), numbered(0, 10))

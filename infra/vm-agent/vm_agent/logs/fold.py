@@ -10,8 +10,9 @@ from vm_agent.logs.output_lines import last_lines
 # The last lines of what was folded are shipped: the end of the output matters most.
 LAST_LINES_MAX = 20
 LAST_BYTES_MAX = 16_384
-# Text that a carriage return overwrites with other text of the same block, as progress bars do.
-OVERWRITTEN = re.compile(rb'[^\r\n]*\r(?=[^\r\n])')
+# Text that a carriage return overwrites with other text of the same block, as progress bars do. Tried only where a line
+# or state begins: tried at every byte, a block with one long line would take the square of its length.
+OVERWRITTEN = re.compile(rb'(?<![^\r\n])[^\r\n]*\r(?=[^\r\n])')
 
 
 @dataclass(frozen=True)

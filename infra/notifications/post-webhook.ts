@@ -38,9 +38,12 @@ export async function postWebhook(
       ...{ method: 'POST', headers: { ...headers, ...length }, signal, agent: false as const },
       ...(!allowsPrivateAddresses && { lookup: lookupPublic }),
     };
-    send(url, options).once('response', resolve).on('error', reject).end(body);
+    const request = send(url, options).once('response', resolve).on('error', reject);
+    // An answer of 101 ends the request without a response and without an error.
+    request.once('close', () => reject(Object.assign(new Error('closed'), { code: 'NO_ANSWER' })));
+    request.end(body);
     const answer = await promise;
-    const excerpt = maskAddress(await readExcerpt(answer), url);
+    const excerpt = await readExcerpt(answer, url);
     const retryAfterSeconds = readRetryAfter(answer.headers['retry-after']);
     return { kind: 'ANSWERED', status: answer.statusCode ?? 0, excerpt, retryAfterSeconds };
   } catch (error) {
@@ -63,32 +66,46 @@ function rejectAddress(url: URL, allowsPrivateAddresses: boolean): string | null
     : 'leads to an address that is not public';
 }
 
-/** The beginning of the answer; the rest is not awaited. */
-async function readExcerpt(answer: IncomingMessage): Promise<string> {
+/** The beginning of the answer in one line, with the address masked; the rest is not awaited. */
+async function readExcerpt(answer: IncomingMessage, url: URL): Promise<string> {
   const chunks: Buffer[] = [];
   let sizeBytes = 0;
-  for await (const chunk of answer) {
-    chunks.push(chunk as Buffer);
-    sizeBytes += (chunk as Buffer).byteLength;
-    if (sizeBytes >= ANSWER_BYTES_MAX) {
-      answer.destroy();
-      break;
+  try {
+    for await (const chunk of answer) {
+      chunks.push(chunk as Buffer);
+      sizeBytes += (chunk as Buffer).byteLength;
+      if (sizeBytes >= ANSWER_BYTES_MAX) {
+        break;
+      }
     }
+  } catch {
+    // The status is the answer. A 2xx whose text is late or cut was accepted, and must not be sent again.
+    sizeBytes = ANSWER_BYTES_MAX;
   }
-  const text = Buffer.concat(chunks).toString('utf8');
-  return text
-    .replaceAll(/[\p{C}\s]+/gu, ' ')
-    .trim()
-    .slice(0, EXCERPT_CHARACTERS_MAX);
+  const text = Buffer.concat(chunks).subarray(0, ANSWER_BYTES_MAX).toString('utf8');
+  const line = text.replaceAll(/[\p{C}\s]+/gu, ' ').trim();
+  // The last word of a cut text can be the beginning of the address, which is recognized only as a whole.
+  const words = sizeBytes < ANSWER_BYTES_MAX ? line : line.slice(0, line.lastIndexOf(' ') + 1).trim();
+  return maskAddress(words, url).slice(0, EXCERPT_CHARACTERS_MAX);
 }
 
-/** A service may repeat the address, which is a credential, or a part of it. */
+/** A service may repeat the address, which is a credential, or a part of it, as it was sent or decoded. */
 function maskAddress(excerpt: string, url: URL): string {
-  const secrets = [url.href, url.pathname, ...url.pathname.split('/'), ...url.searchParams.values()];
+  const parts = [...url.pathname.split('/'), ...url.search.slice(1).split(/[&=]/)];
+  const secrets = [url.href, url.pathname, url.search, ...parts, ...parts.map(decode)];
   return secrets
     .filter((secret) => secret.length >= 6)
     .sort((a, b) => b.length - a.length)
     .reduce((text, secret) => text.replaceAll(secret, '***'), excerpt);
+}
+
+function decode(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    // A part that is not percent-encoded UTF-8 has no other form.
+    return part;
+  }
 }
 
 /** Seconds, or a date (RFC 9110, "Retry-After"). */

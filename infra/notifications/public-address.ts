@@ -32,6 +32,7 @@ const special6 = new BlockList();
 special6.addSubnet('2001::', 23, 'ipv6');
 special6.addSubnet('2001:db8::', 32, 'ipv6');
 special6.addSubnet('2002::', 16, 'ipv6');
+special6.addSubnet('3fff::', 20, 'ipv6');
 
 /** Whether the address is one of the Internet, and not of a private network or of this machine. */
 export function isPublicAddress(address: string): boolean {

@@ -1,7 +1,13 @@
 import type { NotifiedState } from '#shared/domain/notification.ts';
 import type { UploadRefused } from '#shared/protocol/job-update.ts';
 import type { JobView, TrialView } from '#shared/protocol/report.ts';
-import { type Notification, toParagraph, toTitle, toValue } from '#shared/use-cases/notify/render/notification.ts';
+import {
+  type Notification,
+  toParagraph,
+  toParagraphs,
+  toTitle,
+  toValue,
+} from '#shared/use-cases/notify/render/notification.ts';
 import { pageOf } from '#shared/use-cases/reports/job-update.ts';
 
 const METRICS_COUNT_MAX = 5;
@@ -29,12 +35,12 @@ export function describeJob(
     tone: toneOf(state, warnings.length > 0),
     title,
     facts: factsOf(view, isFinal),
-    paragraphs: [
+    paragraphs: toParagraphs([
       ...(view.cause === null || state === 'CANCELLED' ? [] : [view.cause.message, `What to do: ${view.cause.remedy}`]),
       ...(interruption?.message == null ? [] : [`${interruption.message} Attempt ${view.attempt} starts.`]),
       ...(view.waitingFor === null ? [] : [`Waiting: ${view.waitingFor.message}`]),
       ...(isFinal ? warnings.slice(0, WARNINGS_COUNT_MAX).map(({ message, remedy }) => `⚠ ${message} ${remedy}`) : []),
-    ].map(toParagraph),
+    ]),
     link: pageUrl === undefined ? null : { label: 'Open the job', url: pageOf(pageUrl, view.jobId) },
     event: {
       type: `job.${state.toLowerCase()}`,
@@ -56,10 +62,10 @@ export function describeRefusal(refused: UploadRefused): Content {
       { label: 'Upload', value: toValue(source) },
       { label: 'Report', value: toValue(report) },
     ],
-    paragraphs: [
-      ...problems.slice(0, WARNINGS_COUNT_MAX).map(({ message, remedy }) => toParagraph(`${message} ${remedy}`)),
+    paragraphs: toParagraphs([
+      ...problems.slice(0, WARNINGS_COUNT_MAX).map(({ message, remedy }) => `${message} ${remedy}`),
       ...(more > 0 || problems.length > WARNINGS_COUNT_MAX ? ['The report has all problems.'] : []),
-    ],
+    ]),
     link: null,
     event: { type: 'upload.refused', data: { ...refused, title } },
   };
@@ -115,7 +121,8 @@ function factsOf(view: JobView, isFinal: boolean): Notification['facts'] {
     ['Cause', view.cause === null ? null : (view.cause.label ?? view.cause.code)],
     ['Outputs', isFinal ? view.jobDir : null],
   ];
-  return facts.flatMap(([label, value]) => (value === null ? [] : [{ label, value: toValue(value) }]));
+  // Discord rejects a message with an empty value.
+  return facts.map(([label, value]) => ({ label, value: toValue(value ?? '') })).filter(({ value }) => value !== '');
 }
 
 function describeMachines({ count: number, machineType, accelerator }: JobView['machines'][number]): string {

@@ -3,10 +3,10 @@ import { withSymbol } from '#shared/use-cases/notify/render/symbol.ts';
 
 const COLORS = { GOOD: 0x2da44e, WARNING: 0xd29922, BAD: 0xcf222e, NEUTRAL: 0x57606a } as const;
 
-/** Limits of an embed (docs, "Embed Limits"). */
+/** An embed has at most 6,000 characters in all, and 256 in its title (docs, "Embed Limits"). */
 const TITLE_MAX = 256;
 const DESCRIPTION_MAX = 2_000;
-const FIELD_MAX = 500;
+const FIELD_MAX = 350;
 const FIELDS_COUNT_MAX = 10;
 
 /** A message for a webhook of Discord. Nothing in it can mention: `allowed_mentions` has no kind of mention. */
@@ -31,5 +31,6 @@ export function renderDiscord(notification: Notification): object {
 /** The text with every character of Discord's Markdown escaped, at most `max` long. */
 function escapeDiscord(text: string, max: number): string {
   const escaped = text.replaceAll(/[\\`*_~|>#[\]()<@:-]/g, '\\$&');
-  return escaped.length <= max ? escaped : `${escaped.slice(0, max - 2).replace(/\\+$/, '')}…`;
+  // Neither half of a character, nor an escape of the next one, may remain at the end.
+  return escaped.length <= max ? escaped : `${escaped.slice(0, max - 2).replace(/[\ud800-\udbff\\]+$/, '')}…`;
 }

@@ -16,6 +16,12 @@ const TITLE_CHARACTERS_MAX = 150;
 const VALUE_CHARACTERS_MAX = 300;
 const PARAGRAPH_CHARACTERS_MAX = 1_000;
 
+/**
+ * All paragraphs together: with the facts, and 4 bytes for an escaped character, a message fits into the smallest
+ * limits of the services (Teams: 28 KB; Google Chat: 32,000 bytes).
+ */
+const PARAGRAPHS_CHARACTERS_MAX = 3_500;
+
 /** What a text of a program, a user or a machine may contain that is no character of a line: control, format, unpaired. */
 const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}]+/gu;
 
@@ -30,8 +36,9 @@ export function toLine(text: string, charactersMax: number): string {
     .replaceAll(UNPRINTABLE, ' ')
     .replaceAll(/\s+/g, ' ')
     .trim();
-  const characters = [...line];
-  return characters.length <= charactersMax ? line : `${characters.slice(0, charactersMax - 1).join('')}…`;
+  // Services count UTF-16 units or characters; half a character must not remain at the end.
+  const cut = line.slice(0, charactersMax - 1).replace(/[\ud800-\udbff]$/, '');
+  return line.length <= charactersMax ? line : `${cut}…`;
 }
 
 /** A title as one line. */
@@ -47,4 +54,14 @@ export function toValue(text: string): string {
 /** A paragraph as one line, which the channel wraps. */
 export function toParagraph(text: string): string {
   return toLine(text, PARAGRAPH_CHARACTERS_MAX);
+}
+
+/** Paragraphs without empty ones, which Slack rejects; what exceeds the limit of all is cut. */
+export function toParagraphs(texts: readonly string[]): readonly string[] {
+  let left = PARAGRAPHS_CHARACTERS_MAX;
+  return texts.flatMap((text) => {
+    const paragraph = left === 0 ? '' : toLine(text, Math.min(PARAGRAPH_CHARACTERS_MAX, left));
+    left -= paragraph.length;
+    return paragraph === '' ? [] : [paragraph];
+  });
 }

@@ -1,7 +1,9 @@
-import type { Notification } from '#shared/use-cases/notify/render/notification.ts';
+import { type Notification, toLine } from '#shared/use-cases/notify/render/notification.ts';
 import { withSymbol } from '#shared/use-cases/notify/render/symbol.ts';
 
+/** Limits of a section's fields and of a header's text (docs, "Block Kit"); 3,000 of a section is never reached. */
 const FIELDS_COUNT_MAX = 10;
+const HEADER_CHARACTERS_MAX = 150;
 
 /**
  * A message for an incoming webhook of Slack (docs, "Block Kit"). Texts are of the type `plain_text`, in which nothing is
@@ -16,7 +18,7 @@ export function renderSlack(notification: Notification): object {
     mrkdwn: false,
     unfurl_links: false,
     blocks: [
-      { type: 'header', text: plain(title.slice(0, 150)) },
+      { type: 'header', text: plain(toLine(title, HEADER_CHARACTERS_MAX)) },
       ...(facts.length === 0
         ? []
         : [

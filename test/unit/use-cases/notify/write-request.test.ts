@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { notificationChannelsSchema } from '#shared/protocol/notification-channels.ts';
-import { describeJob } from '#shared/use-cases/notify/describe-job.ts';
+import { describeJob, describeRefusal } from '#shared/use-cases/notify/describe-job.ts';
 import { writeRequest } from '#shared/use-cases/notify/write-request.ts';
 import { viewOf } from '../../../support/cli/test-cloud.ts';
 
@@ -19,16 +19,19 @@ const HOSTILE =
 
 /** What is sent about a job whose texts a program and a user have written. */
 function written(channel: string, text: string): string {
-  const settings = CHANNELS[channel];
-  if (settings === undefined) {
-    throw new Error(`There is no channel ${channel}.`);
-  }
   const cause = { code: 'PROGRAM_FAILED', class: 'user', message: text, remedy: text, evidence: [text] };
   const view = viewOf('digits', {
     state: 'FAILED',
     cause: { ...cause, label: null, canRetryHelp: null, rootLine: null, link: null },
   });
-  const content = describeJob(view, { state: 'FAILED', pageUrl: 'https://page.example', update: {} });
+  return bodyOf(channel, describeJob(view, { state: 'FAILED', pageUrl: 'https://page.example', update: {} }));
+}
+
+function bodyOf(channel: string, content: ReturnType<typeof describeJob>): string {
+  const settings = CHANNELS[channel];
+  if (settings === undefined) {
+    throw new Error(`There is no channel ${channel}.`);
+  }
   const notification = { notificationId: 'digits-1-FAILED-x', ...content };
   const secrets = { address: 'https://hooks.example/secret\n', signingKey: `whsec_${btoa('key')}` };
   const result = writeRequest(settings, secrets, { notification, now: 1_700_000_000_000 });
@@ -51,6 +54,82 @@ describe.each(Object.keys(CHANNELS))('a message for %s', (channel) => {
 
   it('stays small if a program writes a megabyte', () => {
     expect(Buffer.byteLength(written(channel, '"<é'.repeat(350_000)))).toBeLessThan(20_000);
+  });
+});
+
+describe('the limits of the services', () => {
+  /** A job with the longest texts: everything that a user, a program or a machine can write is hostile. */
+  const worst = (channel: string, text: string) => {
+    const finding = { code: 'X', message: text, remedy: text };
+    const cause = { code: 'PROGRAM_FAILED', class: 'user', message: text, remedy: text, evidence: [text] };
+    const replica = {
+      replica: 'master-0',
+      metrics: Object.fromEntries([1, 2, 3, 4, 5].map((n) => [`${text}${n}`, n])),
+    };
+    const view = viewOf('digits', {
+      state: 'FAILED',
+      attempt: 99,
+      cause: { ...cause, label: text, canRetryHelp: null, rootLine: null, link: null },
+      warnings: [finding, finding, finding],
+      jobDir: `gs://${text}`,
+      machines: [{ count: 1, machineType: text, accelerator: text }],
+      replicas: [replica],
+    } as unknown as Parameters<typeof viewOf>[1]);
+    return bodyOf(channel, describeJob(view, { state: 'FAILED', pageUrl: 'https://page.example', update: {} }));
+  };
+  const TEXTS = ['<'.repeat(5_000), '_'.repeat(5_000), '語'.repeat(5_000), `a${'😀'.repeat(5_000)}`];
+
+  it.each([
+    ['teams', 28_000],
+    ['chat', 32_000],
+  ])('of %s are kept: %i bytes', (channel, bytesMax) => {
+    for (const text of TEXTS) {
+      expect(Buffer.byteLength(worst(channel, text))).toBeLessThan(bytesMax);
+    }
+  });
+
+  it('of Discord are kept: 6,000 characters in all, and none of them is half a character', () => {
+    for (const text of TEXTS) {
+      const [embed] = JSON.parse(worst('discord', text)).embeds;
+      const { title, description, fields } = embed as Record<'title' | 'description', string> & {
+        readonly fields: readonly { readonly name: string; readonly value: string }[];
+      };
+      const all = [title, description, ...fields.flatMap(({ name, value }) => [name, value])].join('');
+      expect(all.length).toBeLessThanOrEqual(6_000);
+      expect(all.isWellFormed()).toBe(true);
+      expect(fields.every(({ value }) => value.length > 0 && value.length <= 1_024)).toBe(true);
+    }
+  });
+
+  it('of Slack are kept: 150 characters in a header, 2,000 in a field, 3,000 and at least one in a section', () => {
+    for (const text of [...TEXTS, '', '\u202e']) {
+      const { blocks } = JSON.parse(worst('slack', text)) as {
+        readonly blocks: readonly { type: string; text?: { text: string }; fields?: readonly { text: string }[] }[];
+      };
+      expect(blocks.length).toBeLessThanOrEqual(50);
+      for (const { type, text: shown, fields = [] } of blocks) {
+        expect(shown?.text.length ?? 1).toBeLessThanOrEqual(type === 'header' ? 150 : 3_000);
+        expect([shown?.text ?? 'x', ...fields.map((field) => field.text)]).not.toContain('');
+        expect(fields.every((field) => field.text.length <= 2_000)).toBe(true);
+      }
+    }
+  });
+
+  it('hold for the title of an upload whose name has characters of two units', () => {
+    const source = `gs://uploads/${'😀'.repeat(300)}.json`;
+    const refused = {
+      type: 'UPLOAD_REFUSED',
+      schemaVersion: 1,
+      uploadId: 'u',
+      jobId: null,
+      state: 'REFUSED',
+      source,
+    } as const;
+    const content = describeRefusal({ ...refused, report: 'gs://u/r.json', problems: [], problemCount: 1 });
+    for (const channel of Object.keys(CHANNELS)) {
+      expect(bodyOf(channel, content)).not.toMatch(/\\ud[89a-f]/i);
+    }
+    expect(JSON.parse(bodyOf('slack', content)).blocks[0].text.text.length).toBeLessThanOrEqual(150);
   });
 });
 

@@ -1,5 +1,5 @@
 import type { Context, Hono } from 'hono';
-import { errorResponse, readCount, readRequested } from '#shared/api/request.ts';
+import { errorResponse, readCount, readJobId, readRequested } from '#shared/api/request.ts';
 import type { JobStore } from '#shared/ports/job-store.ts';
 import { AccessDeniedError, type ObjectStore } from '#shared/ports/object-store.ts';
 import type { TuningStore } from '#shared/ports/tuning-store.ts';
@@ -10,10 +10,12 @@ import {
   SERIES_POINTS_MAX,
   type SeriesKind,
 } from '#shared/protocol/metric-series.ts';
+import { SPARKLINES_PER_REQUEST_MAX } from '#shared/protocol/sparklines.ts';
 import { listParts, type SeriesParts } from '#shared/use-cases/metrics/list-parts.ts';
 import { PartCache } from '#shared/use-cases/metrics/part-cache.ts';
 import { readSeriesIndex } from '#shared/use-cases/metrics/read-series-index.ts';
 import { readSeriesPage, type SeriesQuery } from '#shared/use-cases/metrics/read-series-page.ts';
+import { readSparklines, SparklineCache, type WantedSparkline } from '#shared/use-cases/metrics/read-sparklines.ts';
 
 export type MetricRoutePorts = {
   readonly jobs: JobStore;
@@ -25,9 +27,15 @@ const NONE: SeriesParts = { parts: [], revision: 'none', ignoredCount: 0 };
 const NAME_CHARS_MAX = 200;
 const REPLICA = /^[a-z][a-z-]{0,30}-\d{1,5}$/;
 
-/** The metric history of a job: the names of its series, and the points of some of them. */
+/** The metric history of a job: the names of its series, the points of some of them, and lines for a list of jobs. */
 export function routeMetrics(app: Hono, ports: MetricRoutePorts): void {
   const cache = new PartCache();
+  const caches = { parts: cache, lines: new SparklineCache() };
+
+  app.get('/v1/metrics/sparklines', async (context) => {
+    const wanted = readWanted(context.req.queries('series') ?? []);
+    return context.json({ sparklines: await readSparklines(ports, caches, wanted) });
+  });
 
   app.get('/v1/jobs/:jobId/metrics', async (context) => {
     const { jobId, listed } = await list(ports, context.req.param('jobId'));
@@ -95,6 +103,20 @@ function readQuery({ req }: Context): SeriesQuery {
     to: readTime(req.query('to'), Number.POSITIVE_INFINITY),
     pointsMax: readCount(req.query('pointsMax'), SERIES_POINTS_DEFAULT, SERIES_POINTS_MAX),
   };
+}
+
+function readWanted(given: readonly string[]): readonly WantedSparkline[] {
+  const remedy = `Pass series=JOB:METRIC once for each job, at most ${SPARKLINES_PER_REQUEST_MAX} times.`;
+  if (given.length === 0 || given.length > SPARKLINES_PER_REQUEST_MAX) {
+    throw errorResponse(400, `The request names ${given.length} series.`, remedy);
+  }
+  return [...new Set(given)].map((text) => {
+    const [, jobId = '', name = ''] = /^(\w{1,128}):(.+)$/s.exec(text) ?? [];
+    if (name === '' || name.length > NAME_CHARS_MAX) {
+      throw errorResponse(400, `${text.slice(0, NAME_CHARS_MAX)} is not a job and a metric.`, remedy);
+    }
+    return { jobId: readJobId(jobId), name };
+  });
 }
 
 function readKind(given: string | undefined): SeriesKind {

@@ -92,6 +92,12 @@ it('a job goes from the drop to SUCCEEDED, seen only through the page', async ()
   await showing(tab, 'Succeeded');
   await tab.page.locator('::-p-aria([name="Jobs"][role="link"])').click();
   await showing(tab, '20 / 20');
+  const line = await tab.page.waitForSelector('.sparkline');
+  const label = await line?.evaluate((one) => one.getAttribute('aria-label'));
+  expect(label).toBe('loss from 1 to 0.05, lowest 0.05, highest 1');
+  const path = await line?.evaluate((one) => one.querySelector('path')?.getAttribute('d'));
+  expect(path?.split('L')).toHaveLength(20);
+  expect(tab.requests.filter((one) => one === '/v1/metrics/sparklines')).toHaveLength(1);
   expect(tab.problems).toEqual([]);
 });
 

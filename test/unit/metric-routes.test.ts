@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { Hono } from 'hono';
 import { HTTPException } from 'hono/http-exception';
@@ -5,7 +6,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Database, openDatabase } from '#infra/embedded/data-dir/database.ts';
 import { openSqliteJobStore } from '#infra/embedded/job-state/job-store.ts';
 import { openSqliteTuningStore } from '#infra/embedded/job-state/tuning-store.ts';
-import { routeMetrics } from '#shared/api/metric-routes.ts';
+import { type MetricRoutePorts, routeMetrics } from '#shared/api/metric-routes.ts';
+import { addResponseHeaders } from '#shared/api/response-headers.ts';
 import { AccessDeniedError, type ObjectStore } from '#shared/ports/object-store.ts';
 import {
   type SeriesIndex,
@@ -13,8 +15,9 @@ import {
   seriesIndexSchema,
   seriesPageSchema,
 } from '#shared/protocol/metric-series.ts';
+import { sparklinesSchema } from '#shared/protocol/sparklines.ts';
 import { makeDirectoryForEachTest } from '../support/contract/directory-object-store-under-test.ts';
-import { queuedJob } from '../support/domain/example-job.ts';
+import { closedJob, queuedJob } from '../support/domain/example-job.ts';
 import { searchingTuning } from '../support/domain/example-tuning.ts';
 import { seriesLine, writePart } from '../support/metrics/series-parts.ts';
 
@@ -24,6 +27,7 @@ const directory = makeDirectoryForEachTest();
 let database: Database;
 let objects: ObjectStore;
 let reads: string[];
+let ports: MetricRoutePorts;
 let app: Hono;
 
 beforeEach(async () => {
@@ -33,7 +37,7 @@ beforeEach(async () => {
   await jobs.create({ ...queuedJob(), attempt: 2, createdAt: 1_000_000 }, []);
   await jobs.create({ ...queuedJob(), jobId: 'digits2', createdAt: 1_000_000 }, []);
   await tunings.create(searchingTuning({ tuningId: 'search' }), []);
-  const { store } = directory.open(1_000_000);
+  const { store } = directory.open(2_000_000);
   store.createBucket('jobs');
   reads = [];
   objects = {
@@ -45,11 +49,13 @@ beforeEach(async () => {
   };
   app = new Hono();
   app.onError((error) => (error instanceof HTTPException ? error.getResponse() : Promise.reject(error)));
-  routeMetrics(app, {
+  addResponseHeaders(app);
+  ports = {
     jobs,
     tunings,
     objects: { ...objects, read: (...args) => objects.read(...args), list: (query) => objects.list(query) },
-  });
+  };
+  routeMetrics(app, ports);
 });
 afterEach(() => database.close());
 
@@ -211,5 +217,91 @@ describe('the metrics of a job', () => {
     const response = await get('digits/metrics');
     expect(response.status).toBe(403);
     expect(await response.text()).toContain('roles/storage.objectViewer on jobs');
+  });
+});
+
+describe('the lines of a list of jobs', () => {
+  const lines = async (query: string) => {
+    const response = await app.request(`/v1/metrics/sparklines?${query}`);
+    return sparklinesSchema.parse(await response.json()).sparklines;
+  };
+
+  it('have at most 40 points of the main replica, with the extremes, and none that repeats a step', async () => {
+    const loss = Array.from({ length: 5_000 }, (_, at) => (at === 2_500 ? 90 : 1 / (at + 1)));
+    await writePart(objects, [seriesLine('loss', loss), seriesLine('accuracy', [1])]);
+    await writePart(objects, [seriesLine('loss', [7, 'NaN', 6], { step: 4_001, time: 9_000_000 })], { attempt: 2 });
+    await writePart(objects, [seriesLine('loss', [55, 56, 57])], { replica: 'worker-3' });
+    const [line] = await lines('series=digits:loss');
+    expect(line?.positions).toEqual(line?.positions.toSorted((a, b) => a - b));
+    expect(line?.positions.at(-1)).toBe(4_003);
+    expect(line?.values.length).toBeGreaterThan(20);
+    expect(line?.values.length).toBeLessThanOrEqual(40);
+    expect(line?.values).toHaveLength(line?.positions.length ?? 0);
+    expect(line?.values).toEqual(expect.arrayContaining([90, 6]));
+    expect(line?.values).not.toContain(55);
+  });
+
+  it('are in the order of the request, empty without points, and left out for ids without a job', async () => {
+    await writePart(objects, [seriesLine('a:b', [1, 2])], { jobId: 'digits2' });
+    expect(await lines('series=digits2:a:b&series=absent:loss&series=search:loss&series=digits:loss')).toEqual([
+      { jobId: 'digits2', name: 'a:b', positions: [1, 2], values: [1, 2], isFinal: false },
+      { jobId: 'digits', name: 'loss', positions: [], values: [], isFinal: false },
+    ]);
+  });
+
+  it('of a closed job are read once, those of another are read when its parts change', async () => {
+    await ports.jobs.create({ ...closedJob(), jobId: 'closed', createdAt: 1_000_000 }, []);
+    await writePart(objects, [seriesLine('loss', [1])], { jobId: 'closed' });
+    await writePart(objects, [seriesLine('loss', [1])]);
+    const query = 'series=closed:loss&series=digits:loss';
+    expect(await lines(query)).toMatchObject([{ isFinal: true, values: [1] }, { isFinal: false }]);
+    const second = await writePart(objects, [seriesLine('loss', [2], { step: 2, time: 20_000 })], { number: 2 });
+    const listed: string[] = [];
+    const { list } = objects;
+    objects = { ...objects, list: (given) => [listed.push(given.prefix), list(given)][1] as ReturnType<typeof list> };
+    reads.splice(0);
+    expect(await lines(query)).toMatchObject([{ values: [1] }, { values: [1, 2] }]);
+    expect([listed, reads]).toEqual([[`${FOLDER}/`], [second]]);
+    const etag = (await app.request(`/v1/metrics/sparklines?${query}`)).headers.get('etag') ?? '';
+    const again = await app.request(`/v1/metrics/sparklines?${query}`, { headers: { 'if-none-match': etag } });
+    expect([again.status, reads]).toEqual([304, [second]]);
+  });
+
+  it('leave out jobs beyond the limit of bytes, which the next request reads', async () => {
+    // Random digits, which gzip cannot make small.
+    const large = () =>
+      JSON.stringify({ omitted: { series: 0, points: 0 }, random: randomBytes(1_500_000).toString('base64') });
+    const jobIds = Array.from({ length: 12 }, (_, at) => `large${at}`);
+    for (const jobId of jobIds) {
+      await ports.jobs.create({ ...queuedJob(), jobId, createdAt: 1_000_000 }, []);
+      await writePart(objects, [seriesLine('loss', [1]), large()], { jobId });
+      await writePart(objects, [seriesLine('loss', [2], { step: 2, time: 20_000 }), large()], { jobId, number: 2 });
+    }
+    const query = jobIds.map((jobId) => `series=${jobId}:loss`).join('&');
+    const first = await lines(query);
+    expect(first.length).toBeGreaterThan(2);
+    expect(first.length).toBeLessThan(12);
+    expect(await lines(query)).toHaveLength(12);
+  });
+
+  it('are empty for a job whose bucket may not be listed', async () => {
+    objects = {
+      ...objects,
+      list: async ({ bucket, prefix }) => {
+        throw new AccessDeniedError({ bucket, name: prefix });
+      },
+    };
+    expect(await lines('series=digits:loss')).toMatchObject([{ values: [] }]);
+  });
+
+  it.each([
+    ['', 'names 0 series'],
+    [Array.from({ length: 51 }, (_, at) => `series=digits:${at}`).join('&'), 'names 51 series'],
+    ['series=digits', 'digits is not a job and a metric'],
+    ['series=9:loss', '9 is not a valid job id'],
+    [`series=digits:${'x'.repeat(201)}`, 'is not a job and a metric'],
+  ])('are refused for the query %s', async (query, message) => {
+    const response = await app.request(`/v1/metrics/sparklines?${query}`);
+    expect([response.status, await response.text()]).toEqual([400, expect.stringContaining(message)]);
   });
 });

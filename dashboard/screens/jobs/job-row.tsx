@@ -7,10 +7,14 @@ import { formatAge, formatDateTime, formatDuration } from '#dashboard/format/for
 import { Link } from '#dashboard/navigation/link.tsx';
 import { addressOfJob } from '#dashboard/navigation/route.ts';
 import { describeProgress, isEnded, mainMetricOf } from '#dashboard/screens/jobs/describe-progress.ts';
+import { Sparkline } from '#dashboard/screens/jobs/sparkline.tsx';
 import type { JobView } from '#shared/protocol/report.ts';
+import type { Sparkline as Line } from '#shared/protocol/sparklines.ts';
 
 type Props = {
   readonly job: JobView;
+  /** The course of its metric; undefined while it is not read. */
+  readonly line: Line | undefined;
   /** From 1, in the whole list. */
   readonly rowIndex: number;
   /** The current time, to the minute: rows of ended jobs stay as they are. */
@@ -20,7 +24,7 @@ type Props = {
 };
 
 /** One job of the list. */
-export const JobRow = memo(function JobRow({ job, rowIndex, now, isSelected, onSelect }: Props) {
+export const JobRow = memo(function JobRow({ job, line, rowIndex, now, isSelected, onSelect }: Props) {
   const { machines, gpus } = summarizeMachines(job.machines);
   const metric = mainMetricOf(job);
   const isSpot = (job.placement ?? job.timeline.at(-1))?.provisioningModel === 'SPOT';
@@ -56,12 +60,13 @@ export const JobRow = memo(function JobRow({ job, rowIndex, now, isSelected, onS
       </td>
       <td class="job-metric number">
         {metric !== null && (
-          <>
+          <span class="metric-cell">
+            <span class="metric-line">{line?.name === metric.name && <Sparkline line={line} />}</span>
             <span class="job-line">{formatValue(metric.value)}</span>
             <span class="job-line muted truncate user-text" title={metric.name}>
               {metric.name}
             </span>
-          </>
+          </span>
         )}
       </td>
       <td class="job-cost number">{formatUsd(job.price.totalUsd)}</td>

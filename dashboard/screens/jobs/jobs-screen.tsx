@@ -12,6 +12,7 @@ import type { JobReader } from '#dashboard/screens/jobs/job-reader.ts';
 import { JobRow } from '#dashboard/screens/jobs/job-row.tsx';
 import { RunningLine } from '#dashboard/screens/jobs/running-line.tsx';
 import { useJobList } from '#dashboard/screens/jobs/use-job-list.ts';
+import { useSparklines } from '#dashboard/screens/jobs/use-sparklines.ts';
 
 const COLUMNS = ['Job', 'State', 'Machines', 'Progress', 'Metric', 'Cost', 'Attempts', 'Created'] as const;
 const NUMERIC: ReadonlySet<string> = new Set(['Metric', 'Cost', 'Attempts', 'Created']);
@@ -67,6 +68,8 @@ function JobTable({ jobs, selected, onSelect }: TableProps) {
   const count = list.jobs.length;
   const rows = useRowWindow(body, count, matchMedia(PHONE).matches ? PHONE_ROW_HEIGHT : ROW_HEIGHT);
   jobs.show(rows.first, rows.end - 1);
+  const shown = list.jobs.slice(rows.first, rows.end);
+  const lineOf = useSparklines(shown);
   const isComplete = unreadToken(list) === null;
   useEffect(() => {
     if (!isComplete && !isReading && error === null && rows.end > count - ROWS_LEFT_MIN) {
@@ -91,10 +94,11 @@ function JobTable({ jobs, selected, onSelect }: TableProps) {
         </thead>
         <tbody ref={body}>
           {rows.heightBefore > 0 && <Spacer height={rows.heightBefore} />}
-          {list.jobs.slice(rows.first, rows.end).map((job, index) => (
+          {shown.map((job, index) => (
             <JobRow
               key={job.jobId}
               job={job}
+              line={lineOf(job.jobId)}
               rowIndex={rows.first + index + 1}
               now={now}
               isSelected={selected.includes(job.jobId)}

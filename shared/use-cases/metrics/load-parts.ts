@@ -26,16 +26,16 @@ export function selectReadable(cache: PartCache, parts: readonly SeriesPart[]): 
   return parts.filter((part) => selected.has(part));
 }
 
-/** Performs the work for each part, several at once, and returns the results in the order of the parts. */
-export async function mapParts<Result>(
-  parts: readonly SeriesPart[],
-  work: (part: SeriesPart) => Promise<Result>,
+/** Performs the work for each part or job, several at once, and returns the results in the order of the items. */
+export async function mapParallel<Item, Result>(
+  items: readonly Item[],
+  work: (item: Item) => Promise<Result>,
 ): Promise<readonly Result[]> {
-  const results: Result[] = new Array(parts.length);
-  const entries = parts.entries();
+  const results: Result[] = new Array(items.length);
+  const entries = items.entries();
   const worker = async () => {
-    for (const [index, part] of entries) {
-      results[index] = await work(part);
+    for (const [index, item] of entries) {
+      results[index] = await work(item);
     }
   };
   await Promise.all(Array.from({ length: PARALLEL_COUNT }, worker));

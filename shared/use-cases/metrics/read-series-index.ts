@@ -1,7 +1,7 @@
 import type { SeriesIndex } from '#shared/protocol/metric-series.ts';
 import { toSeriesValue } from '#shared/protocol/metric-series.ts';
 import type { SeriesPart, SeriesParts } from '#shared/use-cases/metrics/list-parts.ts';
-import { type MetricPorts, mapParts, selectReadable } from '#shared/use-cases/metrics/load-parts.ts';
+import { type MetricPorts, mapParallel, selectReadable } from '#shared/use-cases/metrics/load-parts.ts';
 import type { PartCache, PartSummary, SeriesSummary } from '#shared/use-cases/metrics/part-cache.ts';
 import { unitOf } from '#shared/use-cases/metrics/series-unit.ts';
 
@@ -17,7 +17,7 @@ export async function readSeriesIndex(
   { jobId, listed }: { readonly jobId: string; readonly listed: SeriesParts },
 ): Promise<SeriesIndex> {
   const parts = selectReadable(cache, listed.parts);
-  const summaries = await mapParts(parts, (part) => cache.summarize(objects, part));
+  const summaries = await mapParallel(parts, (part) => cache.summarize(objects, part));
   const entries = new Map<string, Entry>();
   const omissions = new Map<string, { readonly series: number; readonly points: number }>();
   let ignoredCount = listed.ignoredCount + listed.parts.length - parts.length;

@@ -1,6 +1,6 @@
 import { type SeriesKind, type SeriesPage, type SeriesPoints, toSeriesValue } from '#shared/protocol/metric-series.ts';
 import type { SeriesPart, SeriesParts } from '#shared/use-cases/metrics/list-parts.ts';
-import { type MetricPorts, mapParts, selectReadable } from '#shared/use-cases/metrics/load-parts.ts';
+import { type MetricPorts, mapParallel, selectReadable } from '#shared/use-cases/metrics/load-parts.ts';
 import type { PartCache } from '#shared/use-cases/metrics/part-cache.ts';
 import { joinPoints, type Points, pointsBetween, thinPoints } from '#shared/use-cases/metrics/thin-points.ts';
 
@@ -38,7 +38,7 @@ export async function readSeriesPage(
     string,
     { readonly part: SeriesPart; readonly name: string; readonly pieces: Points[]; count: number }
   >();
-  const contents = await mapParts(parts, async (part) => {
+  const contents = await mapParallel(parts, async (part) => {
     const { columns } = await cache.read(objects, part);
     return query.names.flatMap((name) => {
       const points = pointsBetween(joinPoints(columns.get(name) ?? []), query.from, query.to);
@@ -75,7 +75,7 @@ async function countPoints(
   { parts, query }: { readonly parts: readonly SeriesPart[]; readonly query: SeriesQuery },
 ): Promise<ReadonlyMap<string, number>> {
   const names = new Set(query.names);
-  const summaries = await mapParts(parts, (part) => cache.summarize(objects, part));
+  const summaries = await mapParallel(parts, (part) => cache.summarize(objects, part));
   const counts = new Map<string, number>();
   for (const [index, { series }] of summaries.entries()) {
     for (const { name, pointCount } of series) {

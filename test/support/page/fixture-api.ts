@@ -34,6 +34,17 @@ export function createFixtureApi(jobs: ReadonlyMap<string, FixtureJob>): Hono {
     return found;
   };
   app.get('/v1/jobs', (context) => context.json({ jobs: [...jobs.values()].map(({ view }) => view) }));
+  app.get('/v1/metrics/sparklines', (context) => {
+    const wanted = (context.req.queries('series') ?? []).map((text) => text.split(':', 2));
+    const sparklines = wanted.map(([jobId = '', name = '']) => {
+      const own = (jobOf(jobId).series ?? []).filter((one) => one.name === name);
+      const [positions, values] = [own.flatMap(({ steps }) => steps ?? []), own.flatMap((one) => one.values)];
+      const kept = positions.flatMap((_, index) => (index % Math.ceil(positions.length / 40) === 0 ? [index] : []));
+      const select = <Item>(column: readonly Item[]) => kept.map((index) => column[index]);
+      return { jobId, name, positions: select(positions), values: select(values), isFinal: false };
+    });
+    return context.json({ sparklines });
+  });
   app.get('/v1/jobs/:id', (context) => context.json(jobOf(context.req.param('id')).view));
   app.get('/v1/jobs/:id/metrics', (context) => {
     const id = context.req.param('id');

@@ -1,0 +1,32 @@
+import { useEffect, useMemo, useState } from 'preact/hooks';
+import { getJson } from '#dashboard/client/request.ts';
+import { createSparklineReader, type SparklineReader } from '#dashboard/screens/jobs/sparkline-reader.ts';
+import type { JobView } from '#shared/protocol/report.ts';
+import type { Sparkline } from '#shared/protocol/sparklines.ts';
+
+/** The lines of the rows on the screen; the component renders again when they change. */
+export function useSparklines(shown: readonly JobView[]): SparklineReader['lineOf'] {
+  const [, render] = useState(0);
+  const reader = useMemo(
+    () =>
+      createSparklineReader({
+        get: readLines,
+        onChange: () => render((count) => count + 1),
+        now: () => Date.now(),
+        after: (ms, callback) => void setTimeout(callback, ms),
+      }),
+    [],
+  );
+  useEffect(() => reader.end, [reader]);
+  useEffect(() => {
+    if (document.visibilityState === 'visible') {
+      reader.show(shown);
+    }
+  });
+  return reader.lineOf;
+}
+
+async function readLines(path: string): Promise<{ readonly sparklines: readonly Sparkline[] }> {
+  const answer = await getJson<{ readonly sparklines: readonly Sparkline[] }>(path, null);
+  return answer.isUnchanged ? { sparklines: [] } : answer.data;
+}

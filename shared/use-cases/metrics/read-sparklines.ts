@@ -1,0 +1,145 @@
+import type { Job } from '#shared/domain/job.ts';
+import type { JobStore } from '#shared/ports/job-store.ts';
+import { AccessDeniedError } from '#shared/ports/object-store.ts';
+import { SPARKLINE_POINTS_MAX, type Sparkline } from '#shared/protocol/sparklines.ts';
+import { listParts, type SeriesPart, type SeriesParts } from '#shared/use-cases/metrics/list-parts.ts';
+import { type MetricPorts, mapParallel } from '#shared/use-cases/metrics/load-parts.ts';
+import type { PartCache } from '#shared/use-cases/metrics/part-cache.ts';
+import { joinPoints, type Points, thinPoints } from '#shared/use-cases/metrics/thin-points.ts';
+
+export type WantedSparkline = { readonly jobId: string; readonly name: string };
+
+/** Of a history of more parts, so many are read, at equal distances: a line of 40 points needs no more. */
+const PARTS_PER_JOB_MAX = 16;
+/** Compressed, of all jobs of one request, without what is in memory already. */
+const READ_BYTES_MAX = 32 * 2 ** 20;
+const CACHED_LINES_MAX = 2_000;
+
+/** Keeps the lines that were read last, by the revision of their parts: a closed job is not even listed again. */
+export class SparklineCache {
+  readonly #lines = new Map<string, { readonly revision: string; readonly line: Sparkline }>();
+
+  find(key: string): { readonly revision: string; readonly line: Sparkline } | undefined {
+    return this.#lines.get(key);
+  }
+
+  add(key: string, revision: string, line: Sparkline): void {
+    this.#lines.delete(key);
+    this.#lines.set(key, { revision, line });
+    const [oldest] = this.#lines.keys();
+    if (this.#lines.size > CACHED_LINES_MAX && oldest !== undefined) {
+      this.#lines.delete(oldest);
+    }
+  }
+}
+
+type Caches = { readonly parts: PartCache; readonly lines: SparklineCache };
+
+/** Reads one line for each job, in their order; jobs beyond the limit of bytes are left out until the next request. */
+export async function readSparklines(
+  ports: MetricPorts & { readonly jobs: Pick<JobStore, 'read'> },
+  caches: Caches,
+  wanted: readonly WantedSparkline[],
+): Promise<readonly Sparkline[]> {
+  const budget = { bytesLeft: READ_BYTES_MAX };
+  const lines = await mapParallel(wanted, async ({ jobId, name }) => {
+    const job = (await ports.jobs.read(jobId))?.job;
+    return job === undefined ? undefined : readLine(ports, caches, { job, name, budget });
+  });
+  return lines.filter((line) => line !== undefined);
+}
+
+type LineRequest = { readonly job: Job; readonly name: string; readonly budget: { bytesLeft: number } };
+
+async function readLine(ports: MetricPorts, caches: Caches, { job, name, budget }: LineRequest) {
+  const { jobId, createdAt } = job;
+  // Closed: its VMs are deleted, so that no agent uploads any more.
+  const isFinal = job.status === 'CLOSED';
+  const key = `${jobId} ${createdAt} ${isFinal} ${name}`;
+  const cached = caches.lines.find(key);
+  if (cached !== undefined && isFinal) {
+    return cached.line;
+  }
+  const listed = await listReadable(ports, job);
+  if (listed === undefined) {
+    return { jobId, name, positions: [], values: [], isFinal: false };
+  }
+  if (cached !== undefined && cached.revision === listed.revision) {
+    return cached.line;
+  }
+  const parts = selectParts(listed.parts);
+  const unread = parts.filter((part) => !caches.parts.hasSummary(part));
+  const unreadBytes = unread.reduce((sum, { info }) => sum + info.sizeBytes, 0);
+  if (unreadBytes > budget.bytesLeft) {
+    return undefined;
+  }
+  budget.bytesLeft -= unreadBytes;
+  const line = { jobId, name, ...(await readPoints(ports, caches.parts, { parts, name })), isFinal };
+  caches.lines.add(key, listed.revision, line);
+  return line;
+}
+
+/** Undefined without permission: the screen of the job says so; in a list, it is a job without a line. */
+async function listReadable({ objects }: MetricPorts, job: Job): Promise<SeriesParts | undefined> {
+  const { jobId, attempt, createdAt, spec } = job;
+  try {
+    return await listParts(objects, { jobId, attempt, createdAt, jobDir: spec.jobDir });
+  } catch (error) {
+    if (error instanceof AccessDeniedError) {
+      return undefined;
+    }
+    throw error;
+  }
+}
+
+/** Those of the main replica: of the first one, otherwise of the one that comes last. */
+function selectParts(all: readonly SeriesPart[]): readonly SeriesPart[] {
+  const parts = all.filter(({ kind }) => kind === 'PROGRAM');
+  const replica = parts.find((part) => part.replica === 'master-0')?.replica ?? parts.at(-1)?.replica;
+  const own = parts.filter((part) => part.replica === replica);
+  if (own.length <= PARTS_PER_JOB_MAX) {
+    return own;
+  }
+  const distance = (own.length - 1) / (PARTS_PER_JOB_MAX - 1);
+  return Array.from({ length: PARTS_PER_JOB_MAX }, (_, at) => own[Math.round(at * distance)]).filter(
+    (part) => part !== undefined,
+  );
+}
+
+async function readPoints(
+  { objects }: MetricPorts,
+  cache: PartCache,
+  { parts, name }: { readonly parts: readonly SeriesPart[]; readonly name: string },
+): Promise<Pick<Sparkline, 'positions' | 'values'>> {
+  const pieces: Points[] = [];
+  for (const part of parts) {
+    const { columns } = await cache.read(objects, part);
+    const points = joinPoints(columns.get(name) ?? []);
+    pieces.push(thinPoints(points, SPARKLINE_POINTS_MAX));
+  }
+  const { steps, times, values } = withoutRepeats(joinPoints(pieces.filter((piece) => piece.values.length > 0)));
+  const finite = Array.from(values, (value, at) => (Number.isFinite(value) ? at : -1)).filter((at) => at >= 0);
+  const select = (column: Float64Array) => Float64Array.from(finite, (at) => column[at] ?? 0);
+  const kept = thinPoints(
+    { steps: steps === null ? null : select(steps), times: select(times), values: select(values) },
+    SPARKLINE_POINTS_MAX,
+  );
+  return { positions: [...(kept.steps ?? kept.times)], values: [...kept.values] };
+}
+
+/** Without the points whose steps were repeated: an attempt resumes from an earlier checkpoint. */
+function withoutRepeats({ steps, times, values }: Points): Points {
+  const positions = steps ?? times;
+  let next = Number.POSITIVE_INFINITY;
+  const kept: number[] = [];
+  for (let at = positions.length - 1; at >= 0; at -= 1) {
+    const position = positions[at] ?? 0;
+    if (position < next) {
+      kept.push(at);
+      next = position;
+    }
+  }
+  kept.reverse();
+  const select = (column: Float64Array) => Float64Array.from(kept, (at) => column[at] ?? 0);
+  return { steps: steps === null ? null : select(steps), times: select(times), values: select(values) };
+}

@@ -229,7 +229,7 @@ export const NAN_RULES: readonly Rule[] = [
       /NaN detected/i,
       /Found (?:nan|inf)\b/i,
       /NaNs? (?:detected|encountered|found)/i,
-      /minimum loss scale reached/i,
+      /minimum loss scale reached|loss scale to: 0\.000\d{1,20} Traceback/i,
       /(?:Current )?loss scale already at minimum/i,
       /loss scale .{0,60}(?:too small|underflow|cannot decrease)/i,
       /FloatingPointError/i,

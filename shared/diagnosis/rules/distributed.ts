@@ -76,6 +76,7 @@ export const DISTRIBUTED_RULES: readonly Rule[] = [
       /must be called (?:at program startup|before .{0,40}initialized)/,
       /`?(?:run|experimental_run_v2)`? .{0,40}replica context/,
       /experimental_distribute/,
+      /Strategy(?:\(\))? (?:\S+ ){0,3}(?:returns|raises|crash\w*|fails)\b|supported with DistributionStrategy/,
       /multi_gpu_model.{0,100}(?:but|expects|not)/,
       /To call `multi_gpu_model`/,
       /Please provide a TPU Name/,

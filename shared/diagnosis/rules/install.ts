@@ -60,7 +60,7 @@ export const BUILD_RULES: readonly Rule[] = [
       /legacy-install-failure/i,
       /make(?:\[\d+\])?: \*\*\* /i,
       /collect2: error/i,
-      /undefined reference to/i,
+      /undefined reference to|unresolved external symbol|\berror (?:LNK|C)\d{4}: /i,
       /error: identifier ".{0,60}" is undefined/i,
       /unsupported (?:GNU|Microsoft Visual Studio) version/i,
       /error: #error/i,

@@ -199,7 +199,7 @@ export const PROGRAM_RULES: readonly Rule[] = [
   {
     // Of a command, or of a request that the API does not accept.
     label: 'user_exception',
-    patterns: [/\bERROR: \(gcloud\.[\w.-]{1,120}\)/, /Invalid value for field '/],
+    patterns: [/\bERROR: \(gcloud\.[\w.-]{1,120}\)/, /Invalid value for field '/, /\bgoogleapi: Error 400\b/],
     unless: /already (?:exists|own)/i,
     remedy: 'Correct the command: the message says what Google Cloud does not accept.',
     example: 'ERROR: (gcloud.container.node-pools.create) ResponseError: code=400, message=Invalid machine type.',

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { FunctionName } from '#functions/functions.ts';
 import { parseEmbeddedConfig } from '#infra/embedded/embedded-config.ts';
 import { type EmbeddedPorts, openEmbeddedPorts } from '#infra/embedded/embedded-ports.ts';
@@ -13,6 +13,7 @@ import heartbeat from '#shared/protocol/golden/heartbeat-running.json' with { ty
 import { runningTrial, searchingTuning } from '../support/domain/example-tuning.ts';
 import { jobFile, packFiles, packProgram } from '../support/e2e/cloud-under-test.ts';
 import { SCHEMA_FUNCTIONS } from '../support/functions/message-content.ts';
+import { startWebhookServer, type WebhookServer } from '../support/notifications/webhook-server.ts';
 
 const SOURCE_PORTS = { storage: 1, cloud: 1, api: 1, heartbeat: 1 };
 
@@ -25,7 +26,8 @@ const log: Record<string, unknown>[] = [];
 beforeAll(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'dropforge-functions-'));
   const logger = createLogger((line) => void log.push(JSON.parse(line) as Record<string, unknown>));
-  const config = parseEmbeddedConfig({}, 'the configuration');
+  const notifications = { hook: { kind: 'slack', secret: 'hook-url' } };
+  const config = parseEmbeddedConfig({ notifications }, 'the configuration');
   ports = await openEmbeddedPorts({ dataDir, config, serverPorts: SOURCE_PORTS, logger, environment: process.env });
   const { jobs } = ports.functions;
   const sometimesDown = {
@@ -196,6 +198,56 @@ it('handles a step of a tuning, and has it redelivered after a transient error',
   expect((await push('tuning', message)).status).toBe(204);
 
   expect((await jobs.read('study_trial_1'))?.job).toMatchObject({ status: 'QUEUED', trial: { ordinal: 1 } });
+});
+
+describe('notify', () => {
+  let webhook: WebhookServer;
+  beforeAll(async () => {
+    webhook = await startWebhookServer();
+    ports.secrets.create('hook-url');
+    ports.secrets.addVersion('hook-url', Buffer.from(`${webhook.url}/services/token`));
+  });
+  afterAll(() => webhook.close());
+
+  const notify = (data: object, subscription = 'notify-hook') => {
+    const message = { data: Buffer.from(JSON.stringify(data)).toString('base64'), messageId: 'n', attributes: {} };
+    return fetch(`http://127.0.0.1:${servers.portOf('notify')}/projects/p/topics/${subscription}`, {
+      method: 'POST',
+      body: JSON.stringify({ subscription: `projects/p/subscriptions/${subscription}`, message }),
+      headers: { 'content-type': 'application/json' },
+    });
+  };
+  const test = (testId: string) => ({ type: 'NOTIFICATION_TEST', testId, channel: 'hook' });
+  const outcomeOf = async (testId: string) =>
+    (await ports.functions.notifications.find(`test-${testId}-hook`))?.outcome;
+
+  it('sends a message once, however often it is delivered', async () => {
+    expect((await notify(test('once'))).status).toBe(204);
+    expect((await notify(test('once'))).status).toBe(204);
+    expect(webhook.received.map(({ path }) => path)).toEqual(['/services/token']);
+    expect(await outcomeOf('once')).toBe('SENT');
+  });
+
+  it('has a message redelivered while the channel is down, and sends it then', async () => {
+    webhook.answer = (_, response) => void response.writeHead(503).end();
+    expect((await notify(test('later'))).status).toBe(500);
+    expect(await outcomeOf('later')).toBe('RETRYING');
+    webhook.answer = (_, response) => void response.writeHead(200).end();
+    expect((await notify(test('later'))).status).toBe(204);
+    expect(await outcomeOf('later')).toBe('SENT');
+  });
+
+  it('acknowledges what is final, is for no channel, or for one whose name every object has', async () => {
+    webhook.answer = (_, response) => void response.writeHead(404).end();
+    expect((await notify(test('final'))).status).toBe(204);
+    expect(await outcomeOf('final')).toBe('REJECTED');
+    const before = webhook.received.length;
+    for (const subscription of ['notify-removed', 'notify-constructor', 'job-updates']) {
+      const channel = subscription.replace('notify-', '');
+      expect((await notify({ ...test('none'), channel }, subscription)).status, subscription).toBe(204);
+    }
+    expect(webhook.received).toHaveLength(before);
+  });
 });
 
 it('records a dead letter on its job', async () => {

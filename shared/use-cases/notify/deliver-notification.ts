@@ -32,7 +32,7 @@ export async function deliverNotification(
   ports: NotifyPorts,
   { channel, message }: { readonly channel: string; readonly message: JobUpdatesMessage },
 ): Promise<Delivered> {
-  const settings = ports.channels[channel];
+  const settings = Object.hasOwn(ports.channels, channel) ? ports.channels[channel] : undefined;
   const startedAt = ports.clock.now();
   // A subscription can outlive its channel for a moment.
   const notification = settings && (await chooseNotification(ports, { channel, settings, message }, startedAt));

@@ -21,7 +21,7 @@ export async function recordUndelivered(
   { channel, body, tries }: UndeliveredMessage,
   now: TimestampMs,
 ): Promise<string | null> {
-  const settings = ports.channels[channel];
+  const settings = Object.hasOwn(ports.channels, channel) ? ports.channels[channel] : undefined;
   const message = jobUpdatesMessageSchema.safeParse(body).data;
   const notification = settings && message && (await chooseNotification(ports, { channel, settings, message }, now));
   if (notification == null) {

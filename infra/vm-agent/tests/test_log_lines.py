@@ -32,6 +32,12 @@ TRAININGS: Dict[str, List[Point]] = {
         ('learning_rate', 4.375e-05, 0.5),
     ],
     'iter 100: loss 2.3, time 12.3ms, mfu 3.4%': [('loss', 2.3, 100)],
+    'Epoch 1 Train Loss: 0.5 | Val. Loss: 0.6': [('train/Loss', 0.5, 1), ('val/Loss', 0.6, 1)],
+    'step 250: train loss 2.2, val loss 2.3': [('train/loss', 2.2, 250), ('val/loss', 2.3, 250)],
+    "[2]\ttraining's auc: 0.9\tvalid_1's auc: 0.8": [('training/auc', 0.9, 2), ('valid_1/auc', 0.8, 2)],
+    '[0]\ttrain-rmse:0.5\teval-rmse:0.6': [('train-rmse', 0.5, 0), ('eval-rmse', 0.6, 0)],
+    '7:\tlearn: 0.6\ttest: 0.7\tbest: 0.65 (3)\ttotal: 50ms\tremaining: 5s': [('learn', 0.6, 7), ('test', 0.7, 7)],
+    '[03/25] log_loss=1.1 accuracy=90.00% (0.04s)': [('log_loss', 1.1, 3), ('accuracy', 90.0, 3)],
     '\x1b[32m2024-01-01 10:00:00\x1b[0m INFO step=7 train/loss=1e-3': [('train/loss', 0.001, 7)],
 }
 
@@ -54,6 +60,9 @@ NO_TRAININGS = (
     'error: 404 not found',
     'ERROR 500',
     'loss_weight: 0.5',
+    'best loss: 0.3',
+    'done; best accuracy 0.95',
+    '[3/25] 2026',
     'ImportError: cannot import name x, line 12',
 )
 
@@ -70,6 +79,14 @@ class LogLinesTest(unittest.TestCase):
         for line, points in TRAININGS.items():
             with self.subTest(line):
                 self.assertEqual(read(line.encode() + b'\n')[1], points)
+
+    def test_equal_values_without_a_step_are_reports_of_their_own(self) -> None:
+        points: List[Point] = [('loss', 0.5, None), ('loss', 0.5, None), ('loss', 0.4, None)]
+        self.assertEqual(read(b'loss: 0.5\nloss: 0.5\nloss: 0.4\n')[1], points)
+
+    def test_positions_within_an_epoch_that_an_earlier_line_names_are_steps(self) -> None:
+        output = b'Epoch 2\n-----\nloss: 2.3  [   64/60000]\nloss: 2.2  [ 6464/60000]\n'
+        self.assertEqual(read(output)[1], [('loss', 2.3, 60064), ('loss', 2.2, 66464)])
 
     def test_other_lines_have_no_metrics(self) -> None:
         for line in NO_TRAININGS:

@@ -43,6 +43,17 @@ RICH = re.compile(r'[━╸╺]\s{0,80}(?P<at>\d{1,12})/(?P<max>\d{1,12})\s')
 TRAINING_TITLES = ('', 'epoch', 'train', 'training', 'iter', 'iteration', 'step', 'steps')
 # PyTorch's examples: `Train Epoch: 1 [640/60000 (1%)]`.
 WITHIN_EPOCH = re.compile(r'\[\s{0,6}(\d{1,12})/\s{0,6}(\d{1,12})\s{0,3}[\](]')
+# `[3/25] loss=…`, XGBoost and LightGBM: `[3]\ttrain-rmse:0.5`, CatBoost: `3:\tlearn: 0.5`.
+ROUND = re.compile(
+    r'^\s{0,8}(?:\[\s{0,6}(?P<at>\d{1,9})(?:\s{0,3}/\s{0,6}(?P<max>\d{1,9})\]|\](?=\s))|(?P<tree>\d{1,9}):(?=\s{1,4}learn: ))'
+)
+# What a name is of: `Train Loss: 0.5 | Val. Loss: 0.6`, LightGBM's `valid_1's auc: 0.9`; `best loss` is an earlier value.
+QUALIFIER = re.compile(
+    r"""(?<![\w./-])(?P<of>best|(?:train(?:ing)?|val(?:id(?:ation)?)?|test|eval(?:uation)?|dev)(?:_\d{1,3})?|[\w-]{1,30}(?='s\s))"""
+    r"""(?:'s|\.)?\s{1,2}$""",
+    re.IGNORECASE,
+)
+QUALIFIER_CHARS_MAX = 40
 # A dictionary or JSON: `{'loss': 0.5, 'epoch': 1.5}`.
 QUOTED = re.compile(
     r"""['"](?P<name>step|global_step|epoch)['"]\s{0,2}:\s{0,2}['"]?(?P<at>\d{1,12}(?:\.\d{1,9})?)(?![\w.])"""
@@ -96,7 +107,8 @@ class LogLines:
         values = _find_values(segment, is_counted)
         samples = []
         for name, value in values.items():
-            if self._last.get(name) != (self.step, value):
+            # A bar shows its last state again; without a step, an equal value is another report.
+            if self.step is None or self._last.get(name) != (self.step, value):
                 self._last[name] = (self.step, value)
                 samples.append(Sample(name, value, self.step))
         if len(self._last) > 2_000:
@@ -107,6 +119,8 @@ class LogLines:
         """Finds where the training stands. Returns whether the line says so."""
         counters = _find_counters(segment)
         epoch, step, bar = counters.get('epoch'), counters.get('step'), _find_bar(segment)
+        if bar is None and not counters:
+            bar = _find_round(segment, self._epoch is not None)
         quoted = {match['name']: float(match['at']) for match in QUOTED.finditer(segment)}
         if epoch is not None:
             self._set_epoch(*epoch)
@@ -183,13 +197,35 @@ def _find_bar(segment: str) -> Optional[Tuple[float, Optional[float]]]:
     return None if bar is None else (float(bar['at']), float(bar['max']))
 
 
+def _find_round(segment: str, is_in_epoch: bool) -> Optional[Tuple[float, Optional[float]]]:
+    """Finds the position in a line without a name for it. `is_in_epoch`: an earlier line named the epoch."""
+    match = ROUND.match(segment)
+    if match is None:
+        within = WITHIN_EPOCH.search(segment) if is_in_epoch else None
+        return None if within is None else (float(within[1]), float(within[2]))
+    if match['tree'] is not None:
+        return float(match['tree']), None
+    if not any(is_loss_like(pair['name']) for pair in PAIR.finditer(segment)):
+        return None
+    return float(match['at']), None if match['max'] is None else float(match['max'])
+
+
+def _qualified(segment: str, match: 're.Match[str]') -> Optional[str]:
+    """Returns the name of a metric with what it is of, `val/Loss`; None for the best of earlier values."""
+    qualifier = QUALIFIER.search(segment[max(0, match.start() - QUALIFIER_CHARS_MAX) : match.start()])
+    if qualifier is None:
+        return match['name']
+    return None if qualifier['of'].lower() == 'best' else f'{qualifier["of"].lower()}/{match["name"]}'
+
+
 def _find_values(segment: str, is_counted: bool) -> Dict[str, float]:
     """Returns the metrics of a line, if it is one of a training: it says where that stands, or has a loss or a score."""
     pairs: Dict[str, str] = {}
     for pattern in (PAIR, WORDS):
         for count, match in enumerate(pattern.finditer(segment)):
-            if count < PAIR_COUNT_MAX and (pattern is PAIR or is_sure(match['name'])):
-                pairs.setdefault(match['name'], match['value'])
+            name = _qualified(segment, match)
+            if name is not None and count < PAIR_COUNT_MAX and (pattern is PAIR or is_sure(match['name'])):
+                pairs.setdefault(name, match['value'])
     if not is_counted and not any(is_loss_like(name) for name in pairs):
         return {}
     if not is_counted and segment.lstrip()[:1] not in '{[' and '(' in segment and 'batch_size' in segment:

@@ -71,7 +71,7 @@ if (hosts === null) {
     it('notifies a channel of a job, with a signature, and answers a test of the CLI', async () => {
       const webhook = await startWebhookServer();
       cloud.storeSecret('hook-url', `${webhook.url}/hook`);
-      cloud.storeSecret('hook-key', 'whsec_a2V5');
+      cloud.storeSecret('hook-key', 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw');
       await cloud.upload('notified.tar.gz', await packProgram(TRAINS, jobFile('notified')));
       await cloud.awaitJob('notified', undefined, JOB_MS_MAX);
 

@@ -4,6 +4,7 @@ import { connectState } from '#infra/google-cloud/compose/connect-state.ts';
 import { describeCapacityHistoryContract } from '../contract/capacity-history.contract.ts';
 import { describeCurveStoreContract } from '../contract/curve-store.contract.ts';
 import { describeJobStoreContract } from '../contract/job-store.contract.ts';
+import { describeNotificationLogContract } from '../contract/notification-log.contract.ts';
 import { describeReplicaStoreContract } from '../contract/replica-store.contract.ts';
 import { describeSubmittedIdsContract } from '../contract/submitted-ids.contract.ts';
 import { describeTuningStoreContract } from '../contract/tuning-store.contract.ts';
@@ -43,6 +44,10 @@ if (hosts === null) {
   describeCapacityHistoryContract(
     'Firestore over REST',
     asDeployed(hosts.firestore, ({ capacity }) => capacity),
+  );
+  describeNotificationLogContract(
+    'Firestore over REST',
+    asDeployed(hosts.firestore, ({ notifications }) => notifications),
   );
 }
 

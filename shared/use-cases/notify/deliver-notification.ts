@@ -7,6 +7,7 @@ import type { NotificationChannel, NotificationChannels } from '#shared/protocol
 import { type ChoicePorts, chooseNotification } from '#shared/use-cases/notify/choose-notification.ts';
 import { type Classified, classifyAnswer } from '#shared/use-cases/notify/classify-answer.ts';
 import type { Notification } from '#shared/use-cases/notify/render/notification.ts';
+import { isSigningKey } from '#shared/use-cases/notify/sign-webhook.ts';
 import { type ChannelSecrets, writeRequest } from '#shared/use-cases/notify/write-request.ts';
 
 export type NotifyPorts = ChoicePorts & {
@@ -65,6 +66,10 @@ async function send(
     // Delivered again: the operator may be about to add it.
     const problem = `The secret ${secrets.missing} has no value that this deployment can read. Add a version to it, and list it in the channel's configuration.`;
     return { outcome: 'RETRYING', problem, status: null, retryAfterMs: null };
+  }
+  if (settings.kind === 'webhook' && !isSigningKey(secrets.signingKey?.trim() ?? '')) {
+    const problem = `The secret ${settings.signingSecret} is not a signing key of at least 16 bytes, so nothing was sent. Add a version to it: echo "whsec_$(openssl rand -base64 32)" makes a key.`;
+    return { outcome: 'REJECTED', problem, status: null, retryAfterMs: null };
   }
   const written = writeRequest(settings, secrets, { notification, now: ports.clock.now() });
   const answer =

@@ -20,6 +20,7 @@ const CHANNELS = notificationChannelsSchema.parse({
 let cloud: TestCloud;
 let webhook: WebhookServer;
 let api: string;
+let signingKey = '';
 let close: () => Promise<void>;
 
 /** An API with these channels, whose messages are delivered at once, and a webhook as every channel. */
@@ -27,7 +28,7 @@ async function start(channels = CHANNELS): Promise<void> {
   cloud = await startTestCloud();
   webhook = await startWebhookServer();
   const stores = await openApiUnderTest();
-  const secrets = { read: async (name: string) => (name === 'hook-key' ? 'k'.repeat(32) : `${webhook.url}/${name}`) };
+  const secrets = { read: async (name: string) => (name === 'hook-key' ? signingKey : `${webhook.url}/${name}`) };
   const sender = createNotificationSender({ allowsPrivateAddresses: true });
   const ports = { ...stores.ports, channels, secrets, sender };
   const publish = async (_: string, data: object) => {
@@ -44,7 +45,10 @@ async function start(channels = CHANNELS): Promise<void> {
   };
 }
 
-beforeEach(() => start());
+beforeEach(async () => {
+  signingKey = 'k'.repeat(32);
+  await start();
+});
 afterEach(async () => {
   await close();
   await webhook.close();
@@ -78,6 +82,18 @@ describe('dropforge notify test', () => {
       },
       { channel: 'hook', outcome: 'SENT', problem: null },
     ]);
+  });
+
+  it('sends nothing with a signing key that can be guessed', async () => {
+    for (const weak of ['', 'whsec_', 'short', 'whsec_c2hvcnQ=', `whsec_${'!'.repeat(40)}`]) {
+      signingKey = weak;
+      const { code, json } = await cli('test', 'hook', '--format=json');
+      expect([code, json()]).toMatchObject([
+        1,
+        [{ outcome: 'REJECTED', problem: expect.stringContaining('hook-key') }],
+      ]);
+    }
+    expect(webhook.received).toEqual([]);
   });
 
   it('names the channels that there are instead of an unknown one, and rejects wrong usage', async () => {

@@ -17,7 +17,11 @@ export function lazyScreen<Props extends object>(load: () => Promise<ComponentTy
           setError(null);
           render((count) => count + 1);
         },
-        () => setError(loadError()),
+        (thrown: unknown) => {
+          // The console has its stack.
+          reportError(thrown);
+          setError(loadError(thrown));
+        },
       );
     }, [tries]);
     const Screen = loaded;
@@ -32,9 +36,10 @@ export function lazyScreen<Props extends object>(load: () => Promise<ComponentTy
   };
 }
 
-function loadError(): ApiError {
-  return new ApiError('This screen could not be loaded.', {
+function loadError(thrown: unknown): ApiError {
+  const reason = thrown instanceof Error ? thrown.message : String(thrown);
+  return new ApiError(`This screen could not be loaded (${reason}).`, {
     status: 0,
-    remedy: 'The API is unreachable, or it was updated since the page was opened: reload the page.',
+    remedy: 'Reload the page: the API is unreachable, or it was updated since the page was opened.',
   });
 }

@@ -7,7 +7,7 @@ import { routeLists } from '#shared/api/list-routes.ts';
 import { routeMetrics } from '#shared/api/metric-routes.ts';
 import { routeMlflow } from '#shared/api/mlflow-routes.ts';
 import { type NotificationPorts, routeNotifications } from '#shared/api/notification-routes.ts';
-import { routePage } from '#shared/api/page-routes.ts';
+import { routePage, sendUnknownScreen } from '#shared/api/page-routes.ts';
 import { rejectForeignPages } from '#shared/api/reject-foreign-pages.ts';
 import { errorBody, errorResponse, readCount, readJobId, readRequested } from '#shared/api/request.ts';
 import { addResponseHeaders } from '#shared/api/response-headers.ts';
@@ -68,9 +68,11 @@ export function createApiApp(ports: ApiPorts): Hono {
     return context.json(await readView(ports, jobId));
   });
 
-  app.notFound((context) =>
-    context.json(errorBody(404, `The path ${context.req.path} does not exist.`, 'List the jobs at /v1/jobs.'), 404),
-  );
+  app.notFound(async (context) => {
+    const remedy = 'List the jobs at /v1/jobs.';
+    const answer = errorBody(404, `The path ${context.req.path} does not exist.`, remedy);
+    return (await sendUnknownScreen(context, ports.page)) ?? context.json(answer, 404);
+  });
   app.onError((error) => {
     if (error instanceof HTTPException) {
       return error.getResponse();

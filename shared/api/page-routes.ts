@@ -21,19 +21,31 @@ const IMMUTABLE = 'public, max-age=31536000, immutable';
 
 /** The page: its screens and its files. */
 export function routePage(app: Hono, assets: PageAssets): void {
-  const serveIndex = async (context: Context) => {
-    const index = await assets.find(PAGE_INDEX);
-    return index === undefined
-      ? context.notFound()
-      : send(context, index, { 'cache-control': 'no-cache', 'content-security-policy': PAGE_POLICY });
-  };
   for (const screen of SCREENS) {
-    app.get(screen, serveIndex);
+    app.get(screen, async (context) => (await sendIndex(context, assets)) ?? context.notFound());
   }
   app.get('/assets/:name', async (context) => {
     const asset = await assets.find(`assets/${context.req.param('name')}`);
     return asset === undefined ? context.notFound() : send(context, asset, { 'cache-control': IMMUTABLE });
   });
+}
+
+/**
+ * The page with status 404 if a browser opens an unknown address, which it says; undefined for paths of the API and of
+ * files, and for other clients.
+ */
+export async function sendUnknownScreen(context: Context, assets: PageAssets): Promise<Response | undefined> {
+  const { path, method } = context.req;
+  const isPage = method === 'GET' && !/^\/(v1|assets)(\/|$)/.test(path);
+  const accepted = context.req.header('accept') ?? '';
+  const index = isPage && accepted.includes('text/html') ? await sendIndex(context, assets) : undefined;
+  return index && new Response(index.body, { status: 404, headers: index.headers });
+}
+
+async function sendIndex(context: Context, assets: PageAssets): Promise<Response | undefined> {
+  const index = await assets.find(PAGE_INDEX);
+  const headers = { 'cache-control': 'no-cache', 'content-security-policy': PAGE_POLICY };
+  return index && send(context, index, headers);
 }
 
 function send(context: Context, asset: PageAsset, headers: Readonly<Record<string, string>>): Response {

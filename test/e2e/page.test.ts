@@ -205,3 +205,23 @@ it('a change is shown without a reload, and a hidden tab requests nothing', asyn
   });
   await showing(tab, 'appears_2');
 });
+
+it('an unknown address says so, with a link to the jobs', async () => {
+  const tab = await open('/absent');
+  expect(await tab.text()).toContain('This address does not exist');
+  await tab.page.locator('::-p-aria([name="Show all jobs"])').click();
+  await until('the jobs', async () => (new URL(tab.page.url()).pathname === '/' ? true : undefined));
+});
+
+it('a screen whose code throws while it is loaded shows why, and logs it', async () => {
+  const tab = await open('/');
+  await tab.page.setRequestInterception(true);
+  tab.page.on('request', (request) => {
+    const isScript = request.url().endsWith('.js');
+    const broken = { contentType: 'text/javascript', body: 'throw new Error("defect in the screen")' };
+    void (isScript ? request.respond(broken) : request.continue());
+  });
+  await tab.page.locator('::-p-aria([name="New job"])').click();
+  await showing(tab, 'This screen could not be loaded (defect in the screen).');
+  expect(tab.problems.join()).toContain('defect in the screen');
+});

@@ -109,6 +109,24 @@ describe('the API', () => {
     expect((await call('/v1/jobs/digits/trials/1')).body).toMatchObject({ state: 'SUCCEEDED', curve: [] });
   });
 
+  it('shows the page to a browser that opens an unknown address, and JSON to clients of the API', async () => {
+    const bytes = new TextEncoder().encode('<html>');
+    const index = { contentType: 'text/html', etag: '"1"', bytes: { br: bytes, gzip: bytes, identity: bytes } };
+    ports = { ...ports, page: { find: async (path) => (path === 'index.html' ? index : undefined) } };
+    const app = createApiApp(ports);
+    const typeOf = async (path: string, accept = 'text/html,*/*') => {
+      const response = await app.request(path, { headers: { accept } });
+      return [response.status, response.headers.get('content-type')?.split(';')[0]];
+    };
+    expect(await typeOf('/absent')).toEqual([404, 'text/html']);
+    expect(await typeOf('/jobs/a/b')).toEqual([404, 'text/html']);
+    expect(await typeOf('/absent', '*/*')).toEqual([404, 'application/json']);
+    expect(await typeOf('/v1/absent')).toEqual([404, 'application/json']);
+    expect(await typeOf('/assets/absent.js')).not.toEqual([404, 'text/html']);
+    const policy = (await app.request('/absent', { headers: { accept: 'text/html' } })).headers;
+    expect(policy.get('content-security-policy')).toContain("script-src 'self'");
+  });
+
   it('says what does not exist, and what is not a number', async () => {
     const messages = await Promise.all(
       [

@@ -1,3 +1,5 @@
+import { proposeJobFile } from '#dashboard/screens/drop/propose-job-file.ts';
+
 type Props = {
   readonly text: string;
   readonly fileName: string;
@@ -36,9 +38,4 @@ export function JobFileEditor({ text, fileName, modules, isEdited, onEdit, onChe
       />
     </section>
   );
-}
-
-function proposeJobFile(modules: readonly string[]): string {
-  const program = modules.find((module) => /(^|\.)(task|train|main|run)$/.test(module)) ?? modules[0] ?? 'trainer.task';
-  return `name: my_training\nmodule: ${program}\nmachine: n1-standard-4\n# gpu: T4\n# spot: true\n`;
 }

@@ -98,8 +98,9 @@ locals {
       ingress     = var.api_access.ingress
       cpu         = "1"
       concurrency = 20
-      # Parts of uploads have up to 8 MiB, and packages are validated as on-upload does.
-      memory_mib      = 512
+      # Parts of uploads have up to 8 MiB, packages are validated as on-upload does, and metrics that were read are kept
+      # (shared/use-cases/metrics/part-cache.ts).
+      memory_mib      = 1024
       timeout_seconds = 300
       settings        = local.intake_settings
     }

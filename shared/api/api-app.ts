@@ -19,6 +19,7 @@ import type { CurveStore } from '#shared/ports/tuning-store.ts';
 import { readableOf } from '#shared/ports/unreadable-records.ts';
 import type { Tuning } from '#shared/tuning/tuning.ts';
 import { cancelJob } from '#shared/use-cases/intake/cancel-job.ts';
+import { PartCache } from '#shared/use-cases/metrics/part-cache.ts';
 import { readTrialViews, viewSubmitted } from '#shared/use-cases/reports/view-submitted.ts';
 
 export type ApiPorts = SubmissionPorts &
@@ -58,8 +59,10 @@ export function createApiApp(ports: ApiPorts): Hono {
   routeTrials(app, ports);
   routeDefinition(app, ports);
   routeFiles(app, ports);
-  routeMetrics(app, ports);
-  routeMlflow(app, ports);
+  // One for both: it is most of the memory of an instance.
+  const parts = new PartCache();
+  routeMetrics(app, ports, parts);
+  routeMlflow(app, ports, parts);
   routeNotifications(app, ports);
 
   app.post('/v1/jobs/:target{.+:cancel}', async (context) => {

@@ -12,7 +12,8 @@ import {
 } from '#shared/protocol/metric-series.ts';
 import { SPARKLINES_PER_REQUEST_MAX } from '#shared/protocol/sparklines.ts';
 import { listParts, type SeriesParts } from '#shared/use-cases/metrics/list-parts.ts';
-import { PartCache } from '#shared/use-cases/metrics/part-cache.ts';
+import { isReadAtOnce } from '#shared/use-cases/metrics/load-parts.ts';
+import type { PartCache } from '#shared/use-cases/metrics/part-cache.ts';
 import { readSeriesIndex } from '#shared/use-cases/metrics/read-series-index.ts';
 import { readSeriesPage, type SeriesQuery } from '#shared/use-cases/metrics/read-series-page.ts';
 import { readSparklines, SparklineCache, type WantedSparkline } from '#shared/use-cases/metrics/read-sparklines.ts';
@@ -28,8 +29,7 @@ const NAME_CHARS_MAX = 200;
 const REPLICA = /^[a-z][a-z-]{0,30}-\d{1,5}$/;
 
 /** The metric history of a job: the names of its series, the points of some of them, and lines for a list of jobs. */
-export function routeMetrics(app: Hono, ports: MetricRoutePorts): void {
-  const cache = new PartCache();
+export function routeMetrics(app: Hono, ports: MetricRoutePorts, cache: PartCache): void {
   const caches = { parts: cache, lines: new SparklineCache() };
 
   app.get('/v1/metrics/sparklines', async (context) => {
@@ -49,7 +49,15 @@ export function routeMetrics(app: Hono, ports: MetricRoutePorts): void {
   });
 }
 
-async function answer(context: Context, { revision }: SeriesParts, read: () => Promise<object>): Promise<Response> {
+async function answer(
+  context: Context,
+  { parts, revision }: SeriesParts,
+  read: () => Promise<object>,
+): Promise<Response> {
+  if (!isReadAtOnce(parts)) {
+    // The next answer can have more of the same parts, so its ETag is a hash of its content (response-headers.ts).
+    return context.json(await read());
+  }
   const headers = { etag: `"${revision}"`, 'cache-control': 'private, no-cache' };
   const known = (context.req.header('if-none-match') ?? '').split(',').map((tag) => tag.trim().replace(/^W\//, ''));
   if (known.includes(headers.etag)) {

@@ -6,7 +6,7 @@ import { SERIES_POINTS_MAX } from '#shared/protocol/metric-series.ts';
 import { parseJson } from '#shared/protocol/parse-json.ts';
 import type { JobView } from '#shared/protocol/report.ts';
 import { listParts } from '#shared/use-cases/metrics/list-parts.ts';
-import { PartCache } from '#shared/use-cases/metrics/part-cache.ts';
+import type { PartCache } from '#shared/use-cases/metrics/part-cache.ts';
 import { type MlflowRun, readMlflowRun } from '#shared/use-cases/metrics/read-mlflow-document.ts';
 import { readSeriesPage } from '#shared/use-cases/metrics/read-series-page.ts';
 import { listSubmitted } from '#shared/use-cases/reports/list-submitted.ts';
@@ -34,8 +34,7 @@ const READ_ONLY =
  * The part of MLflow's REST API that reads: the deployment is the experiment `Default`, and each job, but not a tuning,
  * a run with the job's id. So `mlflow.search_runs()` and `MlflowClient` read jobs.
  */
-export function routeMlflow(app: Hono, ports: MlflowPorts): void {
-  const cache = new PartCache();
+export function routeMlflow(app: Hono, ports: MlflowPorts, cache: PartCache): void {
   const at = (path: string) => `/api/2.0/mlflow/${path}`;
   app.get(at('experiments/get'), (context) =>
     context.req.query('experiment_id') === '0' ? context.json({ experiment: EXPERIMENT }) : missing(context),

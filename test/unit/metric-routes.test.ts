@@ -16,6 +16,7 @@ import {
   seriesPageSchema,
 } from '#shared/protocol/metric-series.ts';
 import { sparklinesSchema } from '#shared/protocol/sparklines.ts';
+import { PartCache } from '#shared/use-cases/metrics/part-cache.ts';
 import { makeDirectoryForEachTest } from '../support/contract/directory-object-store-under-test.ts';
 import { closedJob, queuedJob } from '../support/domain/example-job.ts';
 import { searchingTuning } from '../support/domain/example-tuning.ts';
@@ -55,7 +56,7 @@ beforeEach(async () => {
     tunings,
     objects: { ...objects, read: (...args) => objects.read(...args), list: (query) => objects.list(query) },
   };
-  routeMetrics(app, ports);
+  routeMetrics(app, ports, new PartCache());
 });
 afterEach(() => database.close());
 
@@ -191,6 +192,32 @@ describe('the metrics of a job', () => {
       omitted: { series: 9_000, points: 111, objects: 6 },
     });
     expect((await page('name=loss')).series).toMatchObject([{ values: [1] }]);
+  });
+
+  it('stop being read from a part with more points or invalid lines than an agent writes', async () => {
+    const zeros = Array.from({ length: 100_000 }, () => 0);
+    const line = JSON.stringify({ name: 'loss', at: 1, times: zeros, values: zeros });
+    await writePart(
+      objects,
+      Array.from({ length: 5 }, () => line),
+    );
+    await writePart(objects, [...Array.from({ length: 10_000 }, () => '{}'), seriesLine('late', [1])], { number: 2 });
+    const { series, omitted } = await index();
+    expect(series).toMatchObject([{ name: 'loss', pointCount: 300_000 }]);
+    expect(omitted.objects).toBeLessThan(200);
+  });
+
+  it('of very many parts are read by several requests, none of which is answered as unchanged before', async () => {
+    const count = 300;
+    for (let number = 1; number <= count; number += 1) {
+      await writePart(objects, [seriesLine('loss', [number])], { number });
+    }
+    const first = await get('digits/metrics');
+    const second = await get('digits/metrics', { 'if-none-match': first.headers.get('etag') ?? '' });
+
+    expect(seriesIndexSchema.parse(await first.json()).series).toMatchObject([{ pointCount: 256 }]);
+    expect(seriesIndexSchema.parse(await second.json()).series).toMatchObject([{ pointCount: count }]);
+    expect(reads).toHaveLength(count);
   });
 
   it.each([

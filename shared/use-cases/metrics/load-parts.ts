@@ -1,26 +1,38 @@
 import type { ObjectStore } from '#shared/ports/object-store.ts';
 import type { SeriesPart } from '#shared/use-cases/metrics/list-parts.ts';
-import type { PartCache } from '#shared/use-cases/metrics/part-cache.ts';
 
 export type MetricPorts = { readonly objects: ObjectStore };
 
 /** Requests at once, and therefore parts in memory that are not in the cache. */
-const PARALLEL_COUNT = 16;
+const PARALLEL_COUNT = 8;
 /** Compressed, of one request: some ten million points. */
 const READ_BYTES_MAX = 128 * 2 ** 20;
+/** The most that an agent writes of a kind: parts of a few kilobytes can take a long time to parse. */
+const READ_COUNT_MAX = 256;
+
+/** Whether one request reads all of the parts, whatever is in memory. */
+export function isReadAtOnce(parts: readonly SeriesPart[]): boolean {
+  return selectReadable(parts, () => false).length === parts.length;
+}
 
 /**
- * The parts that one request reads: all that are summarized already, and of the others the newest within the limit of
- * bytes. The next request reads others, until all are summarized.
+ * The parts that one request reads: all that are in memory already, and of the others the newest within the limits. The
+ * next request reads others, until all are summarized.
  */
-export function selectReadable(cache: PartCache, parts: readonly SeriesPart[]): readonly SeriesPart[] {
-  let bytesLeft = READ_BYTES_MAX;
+export function selectReadable(
+  parts: readonly SeriesPart[],
+  isInMemory: (part: SeriesPart) => boolean,
+): readonly SeriesPart[] {
+  let [bytesLeft, countLeft] = [READ_BYTES_MAX, READ_COUNT_MAX];
   const newestFirst = parts.toSorted((a, b) => b.info.updatedAt - a.info.updatedAt);
   const selected = new Set(
     newestFirst.filter((part) => {
-      const isReadable = cache.hasSummary(part) || bytesLeft >= part.info.sizeBytes;
-      bytesLeft -= cache.hasSummary(part) ? 0 : part.info.sizeBytes;
-      return isReadable;
+      if (isInMemory(part)) {
+        return true;
+      }
+      bytesLeft -= part.info.sizeBytes;
+      countLeft -= 1;
+      return bytesLeft >= 0 && countLeft >= 0;
     }),
   );
   return parts.filter((part) => selected.has(part));

@@ -24,8 +24,15 @@ export type PartSummary = {
 
 export type PartContent = PartSummary & { readonly columns: ReadonlyMap<string, readonly SeriesColumns[]> };
 
-/** An agent closes a part at 1 MiB. A program could write one that decompresses to gigabytes. */
-const PLAIN_BYTES_MAX = 8 * 2 ** 20;
+/**
+ * An agent closes a part at 1 MiB, behind at most 50,000 points. A program could write one that decompresses to
+ * gigabytes, or whose numbers take many times their text in memory.
+ */
+const PLAIN_BYTES_MAX = 4 * 2 ** 20;
+const POINTS_PER_PART_MAX = 300_000;
+const LINES_PER_PART_MAX = 100_000;
+/** A part with more lines that no agent has written is not read to its end. */
+const INVALID_LINES_MAX = 100;
 const NAMES_PER_PART_MAX = 2_000;
 /** 24 bytes each. */
 const CACHED_POINTS_MAX = 3_000_000;
@@ -55,13 +62,17 @@ export class PartCache {
       this.#contents.set(key, cached);
       return cached;
     }
-    const content = decodePart(await readLines(objects, part));
+    const content = decodePart(await readText(objects, part));
     this.#add(key, content);
     return content;
   }
 
   hasSummary(part: SeriesPart): boolean {
     return this.#summaries.has(keyOf(part));
+  }
+
+  hasContent(part: SeriesPart): boolean {
+    return this.#contents.has(keyOf(part));
   }
 
   #add(key: string, content: PartContent): void {
@@ -98,27 +109,34 @@ function pointCountOf({ series }: Pick<PartSummary, 'series'>): number {
   return series.reduce((sum, { pointCount }) => sum + pointCount, 0);
 }
 
-async function readLines(objects: ObjectStore, { info }: SeriesPart): Promise<readonly string[]> {
+/** The text of a part; empty if it was deleted. */
+async function readText(objects: ObjectStore, { info }: SeriesPart): Promise<string> {
   const stream = await objects.read(info, { generation: info.generation });
   if (stream === undefined) {
-    return [];
+    return '';
   }
   const compressed = await buffer(stream);
   try {
     const plain = await promisify(gunzip)(compressed, { maxOutputLength: PLAIN_BYTES_MAX });
-    return plain.toString('utf8').split('\n');
+    return plain.toString('utf8');
   } catch {
     // Not compressed, damaged, or too large: an agent has not written it.
-    return ['not a part'];
+    return 'not a part';
   }
 }
 
-function decodePart(lines: readonly string[]): PartContent {
+function decodePart(text: string): PartContent {
   const columns = new Map<string, SeriesColumns[]>();
   let omission: SeriesOmission | null = null;
   let ignoredCount = 0;
-  for (const line of lines) {
+  let pointCount = 0;
+  for (const line of linesOf(text)) {
     const parsed = line === '' ? null : parsePartLine(line);
+    pointCount += parsed && 'values' in parsed ? parsed.values.length : 0;
+    if (pointCount > POINTS_PER_PART_MAX || ignoredCount > INVALID_LINES_MAX) {
+      ignoredCount += 1;
+      break;
+    }
     if (parsed === undefined) {
       ignoredCount += 1;
     } else if (parsed !== null && 'omitted' in parsed) {
@@ -135,6 +153,16 @@ function decodePart(lines: readonly string[]): PartContent {
     }
   }
   return { columns, series: [...columns.values()].flatMap(summarize), omission, ignoredCount };
+}
+
+function* linesOf(text: string): Generator<string> {
+  let start = 0;
+  for (let count = 0; start < text.length && count < LINES_PER_PART_MAX; count += 1) {
+    const found = text.indexOf('\n', start);
+    const end = found === -1 ? text.length : found;
+    yield text.slice(start, end);
+    start = end + 1;
+  }
 }
 
 function summarize(columns: readonly SeriesColumns[]): readonly SeriesSummary[] {

@@ -16,7 +16,7 @@ export async function readSeriesIndex(
   cache: PartCache,
   { jobId, listed }: { readonly jobId: string; readonly listed: SeriesParts },
 ): Promise<SeriesIndex> {
-  const parts = selectReadable(cache, listed.parts);
+  const parts = selectReadable(listed.parts, (part) => cache.hasSummary(part));
   const summaries = await mapParallel(parts, (part) => cache.summarize(objects, part));
   const entries = new Map<string, Entry>();
   const omissions = new Map<string, { readonly series: number; readonly points: number }>();

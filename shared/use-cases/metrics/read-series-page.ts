@@ -32,8 +32,9 @@ export async function readSeriesPage(
   const wanted = listed.parts.filter(
     ({ kind, replica }) => kind === query.kind && (query.replica === undefined || replica === query.replica),
   );
-  const parts = selectReadable(cache, wanted);
-  const counts = await countPoints({ objects }, cache, { parts, query });
+  const summarized = selectReadable(wanted, (part) => cache.hasSummary(part));
+  const { counts, containing } = await countPoints({ objects }, cache, { parts: summarized, query });
+  const parts = selectReadable(containing, (part) => cache.hasContent(part));
   const groups = new Map<
     string,
     { readonly part: SeriesPart; readonly name: string; readonly pieces: Points[]; count: number }
@@ -68,12 +69,12 @@ export async function readSeriesPage(
   return { jobId, revision: listed.revision, series: series.sort(compareSeries(query)).slice(0, SERIES_COUNT_MAX) };
 }
 
-/** Counts the points of each series of each replica, over all attempts and all times. */
+/** Counts the points of each series of each replica, over all attempts and all times, and finds the parts with them. */
 async function countPoints(
   { objects }: MetricPorts,
   cache: PartCache,
   { parts, query }: { readonly parts: readonly SeriesPart[]; readonly query: SeriesQuery },
-): Promise<ReadonlyMap<string, number>> {
+): Promise<{ readonly counts: ReadonlyMap<string, number>; readonly containing: readonly SeriesPart[] }> {
   const names = new Set(query.names);
   const summaries = await mapParallel(parts, (part) => cache.summarize(objects, part));
   const counts = new Map<string, number>();
@@ -85,7 +86,8 @@ async function countPoints(
       }
     }
   }
-  return counts;
+  const containing = parts.filter((_, index) => summaries[index]?.series.some(({ name }) => names.has(name)));
+  return { counts, containing };
 }
 
 function toSeriesPoints(

@@ -4,7 +4,13 @@ import type { Command, ExitCode, Invocation } from '#cli/core/command.ts';
 import { Failure, UsageFailure } from '#cli/core/failure.ts';
 import { checkJobFlags, GCLOUD_JOB_FLAGS } from '#cli/core/gcloud-flags.ts';
 import { programName } from '#cli/core/program-name.ts';
-import { describeOmitted, formatPoints, formatSeries, toPointRows } from '#cli/render/describe-metrics.ts';
+import {
+  describeNoSeries,
+  describeOmitted,
+  formatPoints,
+  formatSeries,
+  toPointRows,
+} from '#cli/render/describe-metrics.ts';
 import { SERIES_PER_REQUEST_MAX, SERIES_POINTS_MAX, type SeriesKind } from '#shared/protocol/metric-series.ts';
 
 /** A screen of text; machine-readable formats have as many as the API gives. */
@@ -46,7 +52,7 @@ export const metrics: Command = {
     }
     const index = await api.getMetrics(jobId);
     const series = index.series.filter((one) => one.kind === kind && (replica ?? one.replica) === one.replica);
-    const none = `Job ${jobId} has no ${kind === 'SYSTEM' ? 'system metrics' : 'metrics of its program'} yet.`;
+    const none = describeNoSeries(jobId, kind);
     const text = series.length === 0 ? none : formatSeries(series);
     invocation.print({ json: series, text: [text, ...describeOmitted(index)].map((line) => `${line}\n`).join('') });
     return 0;

@@ -1,7 +1,7 @@
 import { formatNumber } from '#cli/render/describe-trial.ts';
 import { formatUtc } from '#cli/render/format.ts';
 import { formatTable } from '#cli/render/format-table.ts';
-import type { SeriesIndex, SeriesPage } from '#shared/protocol/metric-series.ts';
+import type { SeriesIndex, SeriesKind, SeriesPage } from '#shared/protocol/metric-series.ts';
 
 type Series = SeriesIndex['series'][number];
 type Value = Series['last']['value'];
@@ -33,12 +33,29 @@ export function formatSeries(series: readonly Series[]): string {
   return formatTable(['METRIC', 'REPLICA', 'LAST', 'STEP', 'MIN', 'MAX', 'POINTS'], rows);
 }
 
+/** What a job without metrics has to do to get some; that of a machine only has to wait. */
+export function describeNoSeries(jobId: string, kind: SeriesKind): string {
+  if (kind === 'SYSTEM') {
+    return `Job ${jobId} has no system metrics yet.`;
+  }
+  return [
+    `Job ${jobId} has no metrics of its program. They arrive with the next sync after a report; docs/metrics.md lists what`,
+    'is read. If the program only prints them, set `metricsFromOutput: true` in its job file.',
+  ].join(' ');
+}
+
 /** What the history does not have, in sentences. */
 export function describeOmitted({ omitted }: SeriesIndex): readonly string[] {
   const { series, points } = omitted;
   return [
     ...(series > 0 ? [`${series} more metrics were reported, and not kept: a job has at most 1,000.`] : []),
-    ...(points > 0 ? [`${points} reports were not kept: they came too fast, or exceeded another limit.`] : []),
+    ...(points > 0
+      ? [
+          series > 0
+            ? `${points} values were not kept, mostly of these metrics.`
+            : `${points} values were not kept: they came too fast, or exceeded another limit.`,
+        ]
+      : []),
   ];
 }
 

@@ -9,7 +9,10 @@ export type ProgramChart = {
   readonly last: IndexedSeries;
 };
 
-/** Charts under one heading: those that are pinned, or the names before the first slash, `train` of `train/loss`. */
+/**
+ * Charts under one heading: those that are pinned, or several names with the same text before the first slash, `train` of
+ * `train/loss` and `train/lr`. A heading above a single chart would only waste room: it is under Metrics.
+ */
 export type ChartGroup = { readonly title: string; readonly charts: readonly ProgramChart[] };
 
 export const PINNED = 'Pinned';
@@ -33,11 +36,18 @@ export function groupSeries(
   const charts = [...byName.values()].toSorted((a, b) => compareNaturally(a.name, b.name));
   const groups = new Map<string, ProgramChart[]>([[PINNED, []]]);
   const prefixes = charts.filter(({ name }) => !pinned.has(name)).map(({ name }) => prefixOf(name));
-  for (const title of [...new Set(prefixes)].toSorted((a, b) => rankOf(a) - rankOf(b) || compareNaturally(a, b))) {
+  const counts = new Map<string, number>();
+  for (const prefix of prefixes) {
+    counts.set(prefix, (counts.get(prefix) ?? 0) + 1);
+  }
+  const titleOf = (name: string) => ((counts.get(prefixOf(name)) ?? 0) > 1 ? prefixOf(name) : OTHERS);
+  for (const title of [
+    ...new Set(prefixes.map((prefix) => ((counts.get(prefix) ?? 0) > 1 ? prefix : OTHERS))),
+  ].toSorted((a, b) => rankOf(a) - rankOf(b) || compareNaturally(a, b))) {
     groups.set(title, []);
   }
   for (const chart of charts) {
-    groups.get(pinned.has(chart.name) ? PINNED : prefixOf(chart.name))?.push(chart);
+    groups.get(pinned.has(chart.name) ? PINNED : titleOf(chart.name))?.push(chart);
   }
   return [...groups].map(([title, members]) => ({ title, charts: members })).filter((group) => group.charts.length > 0);
 }

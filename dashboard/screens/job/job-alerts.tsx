@@ -1,6 +1,7 @@
 import { Icon, type IconName } from '#dashboard/components/icon.tsx';
 import { ScrollRegion } from '#dashboard/components/scroll-region.tsx';
 import { formatAge } from '#dashboard/format/format-time.ts';
+import { chooseFindings } from '#dashboard/screens/job/choose-findings.ts';
 import { FindingList } from '#dashboard/screens/job/finding-list.tsx';
 import type { JobView } from '#shared/protocol/report.ts';
 
@@ -8,8 +9,8 @@ type Props = { readonly job: JobView; readonly now: number };
 
 /** Why the job failed or waits and what to do, and what its agents noticed; nothing for a healthy job. */
 export function JobAlerts({ job, now }: Props) {
-  const { cause, waitingFor, health, warnings } = job;
-  const open = health.filter(({ untilTime }) => untilTime === null || job.endTime !== null);
+  const { cause, waitingFor, warnings } = job;
+  const { open, past } = chooseFindings(job);
   const isFailure = job.state === 'FAILED';
   return (
     <div class="alerts">
@@ -33,19 +34,34 @@ export function JobAlerts({ job, now }: Props) {
       )}
       {waitingFor !== null && <Alert tone="info" code={waitingFor.code} title={waitingFor.message} />}
       {open.map((finding) => (
-        <Alert
-          key={`${finding.replica} ${finding.code}`}
-          tone="warning"
-          code={finding.code}
-          title={finding.message}
-          note={`${finding.replica}, ${formatAge(now - Date.parse(finding.sinceTime))}`}
-        >
-          <p class="user-text">{finding.remedy}</p>
-          <Evidence lines={finding.evidence} isOpen={false} />
-        </Alert>
+        <HealthAlert key={`${finding.replica} ${finding.code}`} finding={finding} now={now} />
       ))}
       <FindingList findings={warnings} tone="warning" />
+      {past.length > 0 && (
+        <details>
+          <summary class="muted">Noticed while it ran ({past.length})</summary>
+          {past.map((finding) => (
+            <HealthAlert key={`${finding.replica} ${finding.code}`} finding={finding} now={now} />
+          ))}
+        </details>
+      )}
     </div>
+  );
+}
+
+type HealthAlertProps = { readonly finding: JobView['health'][number]; readonly now: number };
+
+function HealthAlert({ finding, now }: HealthAlertProps) {
+  return (
+    <Alert
+      tone="warning"
+      code={finding.code}
+      title={finding.message}
+      note={`${finding.replica}, ${formatAge(now - Date.parse(finding.sinceTime))}`}
+    >
+      <p class="user-text">{finding.remedy}</p>
+      <Evidence lines={finding.evidence} isOpen={false} />
+    </Alert>
   );
 }
 

@@ -1,7 +1,10 @@
 import { ApiError } from '#dashboard/client/api-error.ts';
 import { isEnded, mainMetricOf } from '#dashboard/screens/jobs/describe-progress.ts';
 import type { JobView } from '#shared/protocol/report.ts';
-import { SPARKLINES_PER_REQUEST_MAX, type Sparkline } from '#shared/protocol/sparklines.ts';
+import type { SPARKLINES_PER_REQUEST_MAX, Sparkline } from '#shared/protocol/sparklines.ts';
+
+// Only the type is imported, which the compiler compares: the module itself would bring the schema library to the page.
+const JOBS_PER_REQUEST_MAX: typeof SPARKLINES_PER_REQUEST_MAX = 50;
 
 /** The lines of the jobs on the screen: those that are known, and requests for the others, one at a time. */
 export type SparklineReader = {
@@ -98,7 +101,7 @@ function parameterOf(job: JobView): string {
 
 function selectBatch(jobs: readonly JobView[]): readonly JobView[] {
   let characters = 0;
-  return jobs.slice(0, SPARKLINES_PER_REQUEST_MAX).filter((job) => {
+  return jobs.slice(0, JOBS_PER_REQUEST_MAX).filter((job) => {
     characters += parameterOf(job).length + 1;
     return characters <= ADDRESS_CHARS_MAX;
   });

@@ -228,7 +228,7 @@ class MonitorTest(unittest.TestCase):
         self.assertFalse(monitor.is_newly_stalled())
         decision = monitor.decide()
         self.assertEqual(decision and decision.action, 'restart')
-        self.assertIn('File "a.py", line 3 in wait', monitor.findings()[0].remedy)
+        self.assertIn('The main thread was in a.py, line 3, in wait.', monitor.findings()[0].remedy)
         monitor.add_output('stdout', b'on it goes\n')
         self.assertFalse(monitor.is_newly_stalled())
         self.assertIsNotNone(monitor.findings()[0].until)

@@ -8,7 +8,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from vm_agent.health.stack_dump import dump_stacks, handles_dump, summarize
+from vm_agent.health.stack_dump import dump_stacks, handles_dump, shorten_frame, summarize
 
 AGENT = Path(__file__).resolve().parents[1]
 PROGRAM = """
@@ -69,6 +69,11 @@ class StackDumpTest(unittest.TestCase):
         os.chmod(tool, 0o755)
         lines = dump_stacks([os.getpid()], self.dump_file, tool.parent / 'python')
         self.assertEqual(summarize(lines), ('Thread 7 (idle): "MainThread"', 'wait (threading.py:331)'))
+
+    def test_a_sentence_names_a_frame_by_the_end_of_its_path(self) -> None:
+        frame = 'File "/var/dropforge/sources/0/trainer/task.py", line 5 in wait_for_it'
+        self.assertEqual(shorten_frame(frame), 'trainer/task.py, line 5, in wait_for_it')
+        self.assertEqual(shorten_frame('wait (threading.py:331)'), 'wait (threading.py:331)')
 
     def test_the_main_thread_is_shown_which_py_spy_names_and_faulthandler_prints_last(self) -> None:
         named = ['Thread 1 (idle): "MainThread"', '    wait (a.py:1)', 'Thread 2 (active): "loader"', '    read (b.py:2)']

@@ -170,7 +170,7 @@ def _notice_of(decision: Decision) -> StopNotice:
     since = decision.bad_since
     bad_since = None if since is None else time.time() - max(0.0, time.monotonic() - since)
     then = {
-        'stop': 'The program was stopped, as the job asks for.',
+        'stop': 'The program was stopped (docs/health.md says how a job file changes that).',
         'restart': 'The program was stopped to be restarted from its last checkpoint.',
         'rollback': 'The program was stopped to go back to an earlier checkpoint.',
     }[decision.action]

@@ -13,6 +13,7 @@ from vm_agent.health.pace import Pace
 from vm_agent.health.policy import Policy
 from vm_agent.health.reading import Reading
 from vm_agent.health.space import DISK, MEMORY, SpaceDetector
+from vm_agent.health.stack_dump import shorten_frame
 
 GPU_BUSY_FRACTION_MIN = 0.05
 # Between looks at the output, times what the last one took: 5 % of a core at most.
@@ -121,7 +122,7 @@ class HealthMonitor:
         with self._lock:
             now, gap = self._clock(), self._pace.median_gap()
             pace = '' if gap is None else f' Until then, it reported every {describe_seconds(gap)}.'
-            where = f' It is in {stack[1]}.' if len(stack) > 1 else ''
+            where = f' The main thread was in {shorten_frame(stack[1])}.' if len(stack) > 1 else ''
             self._stall = Finding(
                 code='STALLED',
                 message=(

@@ -43,6 +43,14 @@ def summarize(lines: Sequence[str]) -> Tuple[str, ...]:
     return tuple(named[0][: 1 + EVIDENCE_FRAMES]) if named else tuple(line.strip() for line in lines[:EVIDENCE_FRAMES])
 
 
+def shorten_frame(frame: str) -> str:
+    """Returns a frame of `summarize` as a sentence names it: `trainer/task.py, line 5, in wait`."""
+    match = FRAME.match(f' {frame}')
+    if match is None or match['file'] is None:
+        return frame
+    return f'{"/".join(Path(match["file"]).parts[-2:])}, line {match["line"]}, in {match["name"]}'
+
+
 def _dump_with_py_spy(pids: Sequence[int], python: Path) -> Tuple[str, ...]:
     beside = python.parent / 'py-spy'
     tool = str(beside) if beside.is_file() else shutil.which('py-spy')

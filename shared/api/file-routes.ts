@@ -63,7 +63,9 @@ export function routeFiles(app: Hono, ports: FilePorts): void {
     if (info === undefined) {
       throw errorResponse(404, `Job ${jobId} has no file ${name}.`, 'List its files: GET /v1/jobs/JOB/files.');
     }
-    return sendObject(ports, info, context.req.header('range'));
+    // Of another generation, the rest would not belong to what the client has (RFC 9110, section 13.1.5).
+    const isSame = [undefined, etagOf(info)].includes(context.req.header('if-range'));
+    return sendObject(ports, info, isSame ? context.req.header('range') : undefined);
   });
 }
 
@@ -98,7 +100,7 @@ async function sendObject({ objects }: FilePorts, info: ObjectInfo, rangeHeader:
   const fileName = info.name.slice(info.name.lastIndexOf('/') + 1);
   const headers = {
     ...DOWNLOAD_HEADERS,
-    etag: `"${info.generation}"`,
+    etag: etagOf(info),
     'content-disposition': `attachment; filename*=UTF-8''${encodeFileName(fileName)}`,
     ...(range === null
       ? { 'content-length': String(info.sizeBytes) }
@@ -114,6 +116,10 @@ async function sendObject({ objects }: FilePorts, info: ObjectInfo, rangeHeader:
     status: range === null ? 200 : 206,
     headers: isStreamed ? withoutLength : headers,
   });
+}
+
+function etagOf({ generation }: ObjectInfo): string {
+  return `"${generation}"`;
 }
 
 /** One range of bytes (RFC 9110, section 14.1.2); null for the whole object, also if the header has another form. */

@@ -1,4 +1,5 @@
 import type { Context, Hono } from 'hono';
+import { bodyLimit } from 'hono/body-limit';
 import { readRequested } from '#shared/api/request.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { ObjectStore } from '#shared/ports/object-store.ts';
@@ -16,7 +17,7 @@ export type MlflowPorts = ViewPorts & { readonly objects: ObjectStore; readonly 
 
 /** Each run costs a read of its document. */
 const RUNS_PER_PAGE_MAX = 50;
-const BODY_CHARS_MAX = 65_536;
+const BODY_BYTES_MAX = 65_536;
 const EXPERIMENT = {
   experiment_id: '0',
   name: 'Default',
@@ -43,7 +44,7 @@ export function routeMlflow(app: Hono, ports: MlflowPorts, cache: PartCache): vo
     context.req.query('experiment_name') === 'Default' ? context.json({ experiment: EXPERIMENT }) : missing(context),
   );
   app.on(['GET', 'POST'], at('experiments/search'), (context) => context.json({ experiments: [EXPERIMENT] }));
-  app.post(at('runs/search'), (context) => searchRuns(context, ports));
+  app.post(at('runs/search'), bodyLimit({ maxSize: BODY_BYTES_MAX }), (context) => searchRuns(context, ports));
   app.get(at('runs/get'), async (context) => {
     const submitted = await readRequested(ports, context.req.query('run_id') ?? '');
     const view = await viewSubmitted(ports, submitted, ports.clock.now());
@@ -78,7 +79,7 @@ export function routeMlflow(app: Hono, ports: MlflowPorts, cache: PartCache): vo
 
 async function searchRuns(context: Context, ports: MlflowPorts): Promise<Response> {
   const text = await context.req.text();
-  const body = Object(text.length > BODY_CHARS_MAX ? {} : parseJson(text)) as Readonly<Record<string, unknown>>;
+  const body = Object(parseJson(text)) as Readonly<Record<string, unknown>>;
   const { filter, order_by: order, max_results: wanted, page_token: token } = body;
   const isOrdered = Array.isArray(order) && order.some((each) => !/^(attributes?\.)?start_time( DESC)?$/i.test(each));
   if ((typeof filter === 'string' && filter.trim() !== '') || isOrdered) {
@@ -92,12 +93,12 @@ async function searchRuns(context: Context, ports: MlflowPorts): Promise<Respons
   const { items, next } = await listSubmitted(ports, { countMax, ...after });
   const now = ports.clock.now();
   const jobs = items.filter((item) => !('tuningId' in item));
-  const runs = await Promise.all(
-    jobs.map(async (job) => {
-      const view = await viewListed(ports, job, { now, hasProgress: true });
-      return runOf(view, await readMlflowRun(ports.objects, view.jobDir));
-    }),
-  );
+  const runs: ReturnType<typeof runOf>[] = [];
+  for (const job of jobs) {
+    const view = await viewListed(ports, job, { now, hasProgress: true });
+    // One after the other: a program can write a document of 16 MiB, and all of them at once exceed the memory.
+    runs.push(runOf(view, await readMlflowRun(ports.objects, view.jobDir)));
+  }
   return context.json({ runs, ...(next === null ? {} : { next_page_token: `${next.createdAt}.${next.jobId}` }) });
 }
 

@@ -117,6 +117,9 @@ describe('the files of a job', () => {
     ]);
     expect(await (await download('a', { range: 'bytes=-3' })).text()).toBe('789');
     expect((await download('a', { range: 'bytes=10-' })).status).toBe(416);
+    const etag = middle.headers.get('etag') ?? '';
+    expect((await download('a', { range: 'bytes=2-4', 'if-range': etag })).status).toBe(206);
+    expect((await download('a', { range: 'bytes=2-4', 'if-range': '"replaced"' })).status).toBe(200);
   });
 
   it.each(['../other', '/other', 'a/../../other', '', '.', 'a//b'])('are not named %s', async (name) => {

@@ -55,6 +55,12 @@ it('lists the runs page by page', async () => {
   expect(second.body).not.toHaveProperty('next_page_token');
 });
 
+it('rejects a search of more than 64 KiB', async () => {
+  const body = JSON.stringify({ filter: 'x'.repeat(70_000) });
+  const response = await api.request('/api/2.0/mlflow/runs/search', { method: 'POST', body });
+  expect(response.status).toBe(413);
+});
+
 it('has what the main run of the program has logged', async () => {
   const child = { prefix: 'child', params: { lr: '9' }, tags: {}, metrics: {} };
   const main = { prefix: '', params: { lr: '0.1' }, tags: { team: 'vision' }, metrics: { loss: ['NaN', 5, 3] } };

@@ -1,10 +1,7 @@
 import { ApiError } from '#dashboard/client/api-error.ts';
 import { isEnded, mainMetricOf } from '#dashboard/screens/jobs/describe-progress.ts';
 import type { JobView } from '#shared/protocol/report.ts';
-import type { SPARKLINES_PER_REQUEST_MAX, Sparkline } from '#shared/protocol/sparklines.ts';
-
-// Only the type is imported, which the compiler compares: the module itself would bring the schema library to the page.
-const JOBS_PER_REQUEST_MAX: typeof SPARKLINES_PER_REQUEST_MAX = 50;
+import { SPARKLINES_PER_REQUEST_MAX, type Sparkline, type Sparklines } from '#shared/protocol/sparklines.ts';
 
 /** The lines of the jobs on the screen: those that are known, and requests for the others, one at a time. */
 export type SparklineReader = {
@@ -16,7 +13,7 @@ export type SparklineReader = {
 };
 
 type Source = {
-  readonly get: (path: string) => Promise<{ readonly sparklines: readonly Sparkline[] }>;
+  readonly get: (path: string) => Promise<Sparklines>;
   readonly onChange: () => void;
   readonly now: () => number;
   /** Calls back once after a time. */
@@ -101,7 +98,7 @@ function parameterOf(job: JobView): string {
 
 function selectBatch(jobs: readonly JobView[]): readonly JobView[] {
   let characters = 0;
-  return jobs.slice(0, JOBS_PER_REQUEST_MAX).filter((job) => {
+  return jobs.slice(0, SPARKLINES_PER_REQUEST_MAX).filter((job) => {
     characters += parameterOf(job).length + 1;
     return characters <= ADDRESS_CHARS_MAX;
   });

@@ -2,7 +2,7 @@ import { useEffect, useMemo, useState } from 'preact/hooks';
 import { getJson } from '#dashboard/client/request.ts';
 import { createSparklineReader, type SparklineReader } from '#dashboard/screens/jobs/sparkline-reader.ts';
 import type { JobView } from '#shared/protocol/report.ts';
-import type { Sparkline } from '#shared/protocol/sparklines.ts';
+import type { Sparklines } from '#shared/protocol/sparklines.ts';
 
 /** The lines of the rows on the screen; the component renders again when they change. */
 export function useSparklines(shown: readonly JobView[]): SparklineReader['lineOf'] {
@@ -26,7 +26,7 @@ export function useSparklines(shown: readonly JobView[]): SparklineReader['lineO
   return reader.lineOf;
 }
 
-async function readLines(path: string): Promise<{ readonly sparklines: readonly Sparkline[] }> {
-  const answer = await getJson<{ readonly sparklines: readonly Sparkline[] }>(path, null);
+async function readLines(path: string): Promise<Sparklines> {
+  const answer = await getJson<Sparklines>(path, null);
   return answer.isUnchanged ? { sparklines: [] } : answer.data;
 }

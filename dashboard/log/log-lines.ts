@@ -55,15 +55,18 @@ export function searchPattern({ search, isRegExp }: Pick<LogFilter, 'search' | '
  * The rows of a log. Lines of the agent between two lines of the program are one row, unless they are asked for, found
  * by a search, or warnings. Each attempt after the first begins with a row of its own.
  */
-export function rowsOf(lines: readonly LogLine[], filter: LogFilter): readonly LogRow[] {
-  const { matches } = createMatcher(filter);
+export function rowsOf(
+  lines: readonly LogLine[],
+  filter: LogFilter,
+  matches: (line: LogLine) => boolean = matcherOf(filter),
+): readonly LogRow[] {
   const rows: LogRow[] = [];
   let attempt: number | null = null;
   let foldedCount = 0;
   for (const line of lines) {
     const isShown =
       RANKS[line.severity] >= RANKS[filter.severity] && (filter.replica === null || line.replica === filter.replica);
-    if (!isShown || (filter.search !== '' && !matches(searchableText(line)))) {
+    if (!isShown || (filter.search !== '' && !matches(line))) {
       continue;
     }
     if (line.attempt !== attempt) {
@@ -91,7 +94,24 @@ export function rowsOf(lines: readonly LogLine[], filter: LogFilter): readonly L
 /** A search looks at this much of each line, which bounds its time. */
 const SEARCHED_CHARACTERS_MAX = 10_000;
 
-function searchableText({ text }: LogLine): string {
+function matcherOf(filter: LogFilter): (line: LogLine) => boolean {
+  const { matches } = createMatcher(filter);
+  return (line) => matches(searchableText(line));
+}
+
+/**
+ * Whether each text contains a match of a regular expression. Splits those that do as well, as rows are when they are
+ * shown: what takes too long there, takes too long here.
+ */
+export function findMatches(given: { readonly search: string; readonly texts: readonly string[] }): readonly boolean[] {
+  const pattern = searchPattern({ search: given.search, isRegExp: true });
+  return given.texts.map((text) => {
+    const isFound = pattern !== null && text.search(pattern) !== -1;
+    return isFound && splitMatches(text.slice(0, LINE_CHARACTERS_MAX), pattern).length > 0;
+  });
+}
+
+export function searchableText({ text }: LogLine): string {
   const head = text.slice(0, SEARCHED_CHARACTERS_MAX);
   // Most lines have no escapes: they are searched as they are.
   return head.includes('\u001b') || head.includes('\r') ? plainText(head) : head;

@@ -7,7 +7,6 @@ import { ScrollRegion } from '#dashboard/components/scroll-region.tsx';
 import { formatCount } from '#dashboard/format/format-number.ts';
 import { plainText } from '#dashboard/log/ansi-text.ts';
 import {
-  createMatcher,
   LOG_LINES_MAX,
   type LogFilter,
   type LogLine,
@@ -17,6 +16,7 @@ import {
 } from '#dashboard/log/log-lines.ts';
 import { LogRowView } from '#dashboard/log/log-row.tsx';
 import { LogToolbar } from '#dashboard/log/log-toolbar.tsx';
+import { useRegExpSearch } from '#dashboard/log/reg-exp-search.ts';
 import { useLog } from '#dashboard/log/use-log.ts';
 
 const ROW_PX = 20;
@@ -39,9 +39,9 @@ export function LogView({ jobId, isRunning, onOpenFiles }: Props) {
   const [filter, setFilter] = useState(NO_FILTER);
   const [isFollowing, setFollowing] = useState(true);
   const [opened, setOpened] = useState<LogLine | null>(null);
-  const rows = useMemo(() => rowsOf(lines, filter), [lines, filter]);
+  const regExp = useRegExpSearch(lines, filter);
+  const rows = useMemo(() => rowsOf(lines, filter, regExp?.matches), [lines, filter, regExp?.version]);
   const replicas = useMemo(() => [...new Set(lines.map(({ replica }) => replica))].sort(), [lines]);
-  const matcher = createMatcher(filter);
   const copied = () =>
     rows
       .slice(-COPIED_LINES_MAX)
@@ -52,7 +52,7 @@ export function LogView({ jobId, isRunning, onOpenFiles }: Props) {
       <LogToolbar
         filter={filter}
         replicas={replicas}
-        searchError={matcher.error}
+        searchError={regExp?.error ?? null}
         isFollowing={isFollowing}
         onFilter={setFilter}
         onFollow={setFollowing}

@@ -12,6 +12,7 @@ const INDEX_SOURCE = 'dashboard/page.html';
 const ENTRY_POINTS = [
   'dashboard/main.tsx',
   'dashboard/theme.ts',
+  'dashboard/log/search-worker.ts',
   'dashboard/style/page.css',
   'dashboard/style/icon.svg',
 ];

@@ -99,6 +99,21 @@ describe('the page of a job', () => {
     expect(problems).toEqual([]);
   });
 
+  it('ends the search for an expression that would take forever, and stays operable', async () => {
+    const { page, problems, text } = await open('/jobs/curves?tab=log');
+    await page.waitForSelector('.log-row');
+    await click(page, '.*');
+    await page.type('[aria-label="Search the log"]', '(x+)+y');
+    await page.waitForFunction(() => document.body.innerText.includes('takes too long'), { timeout: 20_000 });
+    await page.$eval('[aria-label="Search the log"]', (input) => {
+      (input as HTMLInputElement).value = 'starting at step \\d';
+      input.dispatchEvent(new Event('input', { bubbles: true }));
+    });
+    await page.waitForSelector('.log-row mark');
+    expect(await text()).not.toContain('takes too long');
+    expect(problems).toEqual([]);
+  });
+
   it('downloads a checkpoint, clones with other arguments and cancels', async () => {
     const { page, problems, text } = await open('/jobs/curves?tab=files&folder=checkpoints/');
     const link = await page.waitForSelector('a[download="last.json"]');

@@ -18,7 +18,7 @@ variable "alerts" {
 }
 
 variable "api_access" {
-  description = "IAM members that may call the HTTP API, and its ingress. The API is never public."
+  description = "IAM members that may call the HTTP API, and thereby start jobs and read their files, and its ingress."
   type = object({
     members = optional(set(string), [])
     ingress = optional(string, "ALLOW_ALL")
@@ -27,7 +27,7 @@ variable "api_access" {
   default  = {}
   validation {
     condition     = length(setintersection(var.api_access.members, ["allUsers", "allAuthenticatedUsers"])) == 0
-    error_message = "The API cancels jobs and shows logs: list users, groups or service accounts, not the public."
+    error_message = "The API starts and cancels jobs and shows logs: list users, groups or service accounts, not the public."
   }
   validation {
     condition = contains(

@@ -7,7 +7,8 @@ import type { LogPage } from '#shared/ports/log-store.ts';
 
 /** The API's largest page: a shorter one is the last. */
 const PAGE_ENTRIES = 1_000;
-const BUSY_PAUSE_MS = 5_000;
+/** The pause that the API asks for, and up to as much again, so that several tabs do not return at once. */
+const BUSY_PAUSE_MS = 15_000;
 const SHOWN_EVERY_MS = 500;
 
 export type Log = {
@@ -49,7 +50,7 @@ export function useLog(jobId: string): Log {
         error = thrown instanceof ApiError ? thrown : new ApiError(String(thrown), { status: 0 });
         hasMore = error.status === 429;
         if (hasMore) {
-          await new Promise((resolve) => setTimeout(resolve, BUSY_PAUSE_MS));
+          await new Promise((resolve) => setTimeout(resolve, BUSY_PAUSE_MS * (1 + Math.random())));
         }
       }
       // A long log is read in many pages, whose lines need not be shown one by one.

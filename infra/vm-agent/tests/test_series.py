@@ -316,6 +316,8 @@ class BadMetricsTest(HistoryTest):
         names = {line['name'] for lines in self.uploaded().values() for line in lines if 'name' in line}
         self.assertEqual(len(names), NAME_COUNT_MAX)
         self.assertEqual(self.omitted(), {'series': 9_000, 'points': 27_000})
+        said = 'The program reports more than 1000 metrics: those that came later are not kept.'
+        self.assertEqual([line for line in self.lines if 'metrics' in line], [said])
 
     def test_a_thousand_reports_a_second_are_thinned_in_bounded_memory_and_it_is_said_once(self) -> None:
         tracemalloc.start()

@@ -21,7 +21,7 @@ from vm_agent.metrics.metrics_file import MetricsFile
 from vm_agent.metrics.output_metrics import OutputMetrics
 from vm_agent.metrics.progress import LastValues, Progress
 from vm_agent.metrics.records import Sample
-from vm_agent.metrics.sample_names import SampleNames
+from vm_agent.metrics.sample_names import NAME_COUNT_MAX, SampleNames
 from vm_agent.metrics.sample_times import SampleTimes
 from vm_agent.metrics.series_history import SeriesHistory
 from vm_agent.metrics.source import MetricSource
@@ -279,6 +279,10 @@ class ProgramMetrics:
         history = self._history
         if history is not None:
             omitted = (self._names.omitted_name_count, self._names.omitted_sample_count)
+            if omitted[0] > 0 and 'names' not in self._reported:
+                self._reported.add('names')
+                message = f'The program reports more than {NAME_COUNT_MAX} metrics: those that came later are not kept.'
+                self._settings.log(message, 'WARNING')
             history.write(self._times.now(), omitted)
         with self._lock:
             body = {

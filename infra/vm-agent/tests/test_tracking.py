@@ -323,6 +323,11 @@ class BadRequestsTest(TrackingTest):
         status, answer = self.client.send('GET', f'{API}/server-features')
         self.assertEqual((status, answer['error_code']), (404, 'ENDPOINT_NOT_FOUND'))
 
+    def test_a_registration_of_a_model_is_refused_with_what_to_do(self) -> None:
+        status, answer = self.client.send('POST', f'{API}/registered-models/create', b'{"name": "best"}')
+        self.assertEqual((status, answer['error_code']), (404, 'ENDPOINT_NOT_FOUND'))
+        self.assertIn('leave out registered_model_name', answer['message'])
+
     def test_a_body_of_10_mb_is_refused_with_its_size(self) -> None:
         status, answer = self.client.send('POST', f'{API}/runs/log-batch', b' ' * 10_000_000)
         self.assertEqual(status, 413)

@@ -19,6 +19,8 @@ PREFIXES = re.compile(r'/(?:ajax-)?api/(?:2\.0|3\.0)/(?:preview/)?mlflow/')
 BATCH_COUNT_MAX = 1_000
 RUNS_PER_PAGE_MAX = 1_000
 INPUT_COUNT_MAX = 100
+# Endpoints of the model registry.
+REGISTRY = ('registered-models/', 'model-versions/')
 
 
 def call(store: RunStore, method: str, path: str, body: Body) -> Answer:
@@ -32,6 +34,12 @@ def call(store: RunStore, method: str, path: str, body: Body) -> Answer:
     if match is not None:
         return call_model(store, method, (match[1], match[2]), body)
     # The client falls back to older endpoints, or warns and goes on, for this code.
+    if name.startswith(REGISTRY):
+        message = (
+            'This job has no MLflow model registry. The model itself is saved in the job directory: leave out '
+            'registered_model_name, or register it from there when the job has ended.'
+        )
+        raise TrackingError('ENDPOINT_NOT_FOUND', message, 404)
     raise TrackingError('ENDPOINT_NOT_FOUND', f'This job has no MLflow endpoint {method} {path[:200]}.', 404)
 
 

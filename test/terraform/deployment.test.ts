@@ -71,8 +71,8 @@ function describeDeployment({
     it.each(FUNCTION_NAMES)('%s has the memory that its client libraries and computations need', (name) => {
       const memory: Readonly<Record<string, string>> = {
         ...{ provision: '512Mi', teardown: '512Mi', tuning: '1024Mi' },
-        // Several parts of uploads at once.
-        api: '512Mi',
+        // Several parts of uploads at once, and the cache of metrics.
+        api: '1024Mi',
       };
       expect(configOf(name).available_memory).toBe(memory[name] ?? '256Mi');
     });

@@ -312,6 +312,22 @@ describe('the lines of a list of jobs', () => {
     expect(await lines(query)).toHaveLength(12);
   });
 
+  it('leave out jobs beyond the limit of parts, which the next request reads', async () => {
+    const jobIds = Array.from({ length: 17 }, (_, at) => `long${at}`);
+    for (const jobId of jobIds) {
+      await ports.jobs.create({ ...queuedJob(), jobId, createdAt: 1_000_000 }, []);
+      for (let number = 1; number <= 16; number += 1) {
+        await writePart(objects, [seriesLine('loss', [number], { step: number, time: number * 1_000 })], {
+          jobId,
+          number,
+        });
+      }
+    }
+    const query = jobIds.map((jobId) => `series=${jobId}:loss`).join('&');
+    expect(await lines(query)).toHaveLength(16);
+    expect(await lines(query)).toHaveLength(17);
+  });
+
   it('are empty for a job whose bucket may not be listed', async () => {
     objects = {
       ...objects,

@@ -13,6 +13,8 @@ export type WantedSparkline = { readonly jobId: string; readonly name: string };
 const PARTS_PER_JOB_MAX = 16;
 /** Compressed, of all jobs of one request, without what is in memory already. */
 const READ_BYTES_MAX = 32 * 2 ** 20;
+/** Of all jobs of one request, as for curves: parts that a program wrote can take long to parse. */
+const READ_PARTS_MAX = 256;
 const CACHED_LINES_MAX = 2_000;
 
 /** Keeps the lines that were read last, by the revision of their parts: a closed job is not even listed again. */
@@ -35,13 +37,13 @@ export class SparklineCache {
 
 type Caches = { readonly parts: PartCache; readonly lines: SparklineCache };
 
-/** Reads one line for each job, in their order; jobs beyond the limit of bytes are left out until the next request. */
+/** Reads one line for each job, in their order; jobs beyond the limits are left out until the next request. */
 export async function readSparklines(
   ports: MetricPorts & { readonly jobs: Pick<JobStore, 'read'> },
   caches: Caches,
   wanted: readonly WantedSparkline[],
 ): Promise<readonly Sparkline[]> {
-  const budget = { bytesLeft: READ_BYTES_MAX };
+  const budget = { bytesLeft: READ_BYTES_MAX, partsLeft: READ_PARTS_MAX };
   const lines = await mapParallel(wanted, async ({ jobId, name }) => {
     const job = (await ports.jobs.read(jobId))?.job;
     return job === undefined ? undefined : readLine(ports, caches, { job, name, budget });
@@ -49,7 +51,8 @@ export async function readSparklines(
   return lines.filter((line) => line !== undefined);
 }
 
-type LineRequest = { readonly job: Job; readonly name: string; readonly budget: { bytesLeft: number } };
+type LineRequest = { readonly job: Job; readonly name: string; readonly budget: Budget };
+type Budget = { bytesLeft: number; partsLeft: number };
 
 async function readLine(ports: MetricPorts, caches: Caches, { job, name, budget }: LineRequest) {
   const { jobId, createdAt } = job;
@@ -70,9 +73,10 @@ async function readLine(ports: MetricPorts, caches: Caches, { job, name, budget 
   const parts = selectParts(listed.parts);
   const unread = parts.filter((part) => !caches.parts.hasSummary(part));
   const unreadBytes = unread.reduce((sum, { info }) => sum + info.sizeBytes, 0);
-  if (unreadBytes > budget.bytesLeft) {
+  if (unreadBytes > budget.bytesLeft || unread.length > budget.partsLeft) {
     return undefined;
   }
+  budget.partsLeft -= unread.length;
   budget.bytesLeft -= unreadBytes;
   const line = { jobId, name, ...(await readPoints(ports, caches.parts, { parts, name })), isFinal };
   caches.lines.add(key, listed.revision, line);

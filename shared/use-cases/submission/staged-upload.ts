@@ -21,7 +21,7 @@ export async function stagePart(ports: StagingPorts, { uploadId, part, body }: S
   if (body.byteLength > UPLOAD_PART_BYTES_MAX) {
     throw new RangeError(`A part has ${body.byteLength} bytes; the limit is ${UPLOAD_PART_BYTES_MAX}.`);
   }
-  await write(ports, partOf(ports, uploadId, part), body);
+  await writeOnce(ports, partOf(ports, uploadId, part), body);
 }
 
 export type StagedPackage = { readonly uploadId: string; readonly fileName: string; readonly partCount: number };
@@ -57,10 +57,13 @@ export async function keepPackage(
   return writeOnce(ports, target, Readable.from(readParts(ports.objects, [info]), { objectMode: false }));
 }
 
-async function writeOnce(ports: StagingPorts, target: ObjectName, body: Readable): Promise<ObjectInfo> {
+/** Looks first: this account may create objects but not replace them, which Cloud Storage may check first. */
+async function writeOnce(ports: StagingPorts, target: ObjectName, body: Uint8Array | Readable): Promise<ObjectInfo> {
   const existing = await ports.objects.stat(target);
   if (existing !== undefined) {
-    body.destroy();
+    if (body instanceof Readable) {
+      body.destroy();
+    }
     return existing;
   }
   return write(ports, target, body);

@@ -62,7 +62,7 @@ const HARMLESS: readonly RegExp[] = [
   /logging before flag\.Parse|google-dockercfg|ALREADY_EXISTS|policy-rc\.d denied|is not supported on the TPU\. Execution will fail if/,
   /NCCL INFO|\(DEBUG INFO\)|this does not indicate an error|Local rendezvous is aborting with status: OUT_OF_RANGE/,
   /caller indicates that this is not a failure|Error occurred when finalizing GeneratorDataset|exceeds 10% of (?:free )?system memory/,
-  /Unable to initialize backend|application has authenticated using end user credentials|was specified in DDP constructor/,
+  /(?<!Error: )Unable to initialize backend|application has authenticated using end user credentials|was specified in DDP constructor/,
   /wandb: .{0,40}entering retry loop|To avoid this warning|\bretrying with (?:a )?(?:smaller )?batch size/,
   /may be due to a preemption|process group has NOT been destroyed|None of the following (?:backends|libraries)/,
   /^\s*\d+(?:\/\d+)?\s+\d+\.\d{3}\s+\d+\.\d{3}\s/,

@@ -10,6 +10,8 @@ export const BUILD_RULES: readonly Rule[] = [
     patterns: [
       /conflicting dependencies/i,
       /ResolutionImpossible/i,
+      /dependencies could not be resolved/i,
+      /Could not find a version that matches\b/i,
       /ContextualVersionConflict/i,
       /pkg_resources\.(?:\w+\.)?VersionConflict/i,
       /version solving failed/i,

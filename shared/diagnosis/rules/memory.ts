@@ -25,6 +25,7 @@ export const HOST_MEMORY_RULES: readonly Rule[] = [
       /Could not allocate (?:memory|\d+ bytes) (?:on|in) host/i,
       /oom_reaper/i,
       /oom[_-]kill event/i,
+      /memory allocation of \d+ bytes failed/i,
       /\[WinError (?:8|1455)\]|paging file is too small/i,
     ],
     example: '[99.1] Out of memory: Killed process 25315 (python3) total-vm:53312244kB, anon-rss:31451456kB',
@@ -39,7 +40,7 @@ export const HOST_MEMORY_RULES: readonly Rule[] = [
   {
     label: 'host_oom',
     patterns: [
-      /killed by signal: (?:Killed|Bus error)/i,
+      /killed by signal: ?(?:Killed|Bus error)/i,
       /insufficient shared memory \(shm\)/i,
       /out of shared memory/i,
       /\/dev\/shm\b.{0,80}(?:No space|full)/i,

@@ -84,6 +84,7 @@ export const NETWORK_RULES: readonly Rule[] = [
       /failed to connect to all addresses/i,
       /StatusCode\.(?:UNAVAILABLE|DEADLINE_EXCEEDED)/i,
       /Deadline Exceeded/i,
+      /Timeout of [\d.]{1,12}s exceeded, last exception/i,
       /DeadlineExceeded/i,
       /ServiceUnavailable/i,
       /\b50[234] (?:Server Error|Service Unavailable|Bad Gateway|Gateway|Deadline|GET|POST|failed|Connection|Internal|Backend)/i,

@@ -26,6 +26,7 @@ export const SHAPE_RULES: readonly Rule[] = [
       /view size is not compatible/,
       /shape '\[.{0,80}\]' is invalid/,
       /output of size|of size \(?\d+.{0,40}(?:must match|does not match)/,
+      /split_with_sizes expects/,
       /is not the same as it was in training data/,
       /Sizes of tensors|batch size .{0,60}(?:match|mismatch)/,
       /Kernel size can't be greater/,

@@ -14,6 +14,7 @@ describe.each([
   ['blind-2.jsonl', 0.97],
   ['blind-3.jsonl', 0.97],
   ['blind-4.jsonl', 0.95],
+  ['blind-5.jsonl', 0.95],
 ] as const)('the logs of %s', (file, accuracyMin) => {
   const { rows, skipped } = readLabeledLogs(new URL(file, DATA));
   const { fraction, falseAlarms } = measureAccuracy(rows);

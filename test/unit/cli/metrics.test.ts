@@ -20,7 +20,7 @@ describe('dropforge metrics', () => {
       ['loss', 'master-0', 'NaN', '3', '0.1235', '2.5', '3'],
       ['=accuracy?[31m', 'master-0', '0.5', '1', '0.5', '0.5', '1'],
     ]);
-    expect(lines.slice(3).join(' ')).toMatch(/^9000 more metrics .* 123 reports were not kept/);
+    expect(lines.slice(3).join(' ')).toMatch(/^9000 more metrics .* 123 values were not kept/);
   });
 
   it('lists the readings of the VMs with their units', async () => {

@@ -15,7 +15,14 @@ export type Root = {
 
 /** A Python exception as the last line of a traceback, with its module, or as IPython and pytest print it. */
 const EXCEPTION =
-  /^'?(?:[\w.]{1,160}\.)?[A-Za-z_]{0,80}(?:Error|Exception|Interrupt|Violation|Forbidden|NotFound|Denied|Exhausted|Unavailable|TooManyRequests|Unauthorized|StopIteration|SystemExit)(?:`? \(see above for traceback\))?`?(?:\(|:|\s*$|\s+Traceback)/;
+  /^'?(?:[\w.]{1,160}\.)?[A-Za-z_]{0,80}(?:Error|Exception|Interrupt|Violation|Forbidden|NotFound|Denied|Exhausted|Unavailable|TooManyRequests|Unauthorized|StopIteration|SystemExit|StackTrace|TimeoutExpired)(?:`? \(see above for traceback\))?`?(?:\(|:|\s*$|\s+Traceback)/;
+
+/** An exception by its module, for those whose name does not say that they are one. */
+const QUALIFIED_EXCEPTION = /^'?[\w.]{0,160}\b(?:exceptions?|errors?|errors_impl|exc)\.[A-Z]\w{2,80}(?:\(|:|\s*$)/;
+
+/** What a launcher says of a program whose own output is not in the log. */
+const FAILED_EXIT =
+  /\bexit(?:s|ed) with (?:a )?(?:non-zero )?(?:return |exit )?(?:code|status)(?: of)? ?[=:]? ?[12]\b|\breturned non-zero exit status [12]\b/;
 
 const TRACEBACK = /Traceback \(most recent call|^\s*File "[^"]{1,300}", line \d+|^-+> \d+ |❱ \d+/;
 
@@ -135,7 +142,11 @@ function hasSucceeded({ lines }: LogText): boolean {
 }
 
 function isFailure({ raw, message }: LogLine): boolean {
-  return TRACEBACK.test(raw) || EXCEPTION.test(message);
+  return TRACEBACK.test(raw) || isException(message);
+}
+
+function isException(message: string): boolean {
+  return EXCEPTION.test(message) || QUALIFIED_EXCEPTION.test(message);
 }
 
 /** The exception that ended a training which had gone on after a message without a traceback. */
@@ -146,13 +157,13 @@ function laterFailure({ label }: Rule, { line }: Match, { lines }: LogText): Roo
   // A traceback that is cut can be of the message itself: a progress bar may be printed between them.
   return !NEVER_RECOVERED.has(label) &&
     between.some(({ raw }) => PROGRESS.test(raw)) &&
-    after.some(({ message }) => EXCEPTION.test(message))
+    after.some(({ message }) => isException(message))
     ? findRoot(after.map(({ raw }) => raw))
     : undefined;
 }
 
 function exceptionsOf({ lines }: LogText): readonly number[] {
-  return lines.flatMap(({ message }, index) => (EXCEPTION.test(message) ? [index] : []));
+  return lines.flatMap(({ message }, index) => (isException(message) ? [index] : []));
 }
 
 /**
@@ -180,8 +191,9 @@ function explain(lines: readonly string[]): Rule | undefined {
 function unexplained(log: LogText, exceptions: readonly number[]): Root | undefined {
   const own = exceptions.findLast((index) => !FOLLOW_UP.test(log.lines[index]?.message ?? '')) ?? exceptions.at(-1);
   const frame = log.lines.findLastIndex(({ raw }) => TRACEBACK.test(raw));
-  const line = own ?? (frame === -1 ? undefined : frame);
-  const wentOn = own === undefined && log.lines.slice(frame + 1).some(({ raw }) => PROGRESS.test(raw));
+  const exit = log.lines.findLastIndex(({ raw }) => FAILED_EXIT.test(raw));
+  const line = own ?? [frame, exit].find((index) => index !== -1);
+  const wentOn = own === undefined && log.lines.slice(Math.max(frame, exit) + 1).some(({ raw }) => PROGRESS.test(raw));
   if (line === undefined || wentOn || hasSucceeded(log)) {
     return undefined;
   }

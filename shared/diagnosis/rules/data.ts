@@ -171,6 +171,7 @@ export const MISSING_DATA_RULES: readonly Rule[] = [
       /No (?:labels|annotations|samples|masks|videos) (?:found )?in\b/,
       /matched no files/,
       /URLs? matched no objects/,
+      /string_input_producer requires a non-null input/,
       /The resource '[^']{1,200}' was not found/,
       /\b(?:[Ff]iles?|[Ff]older|[Ll]ist|[Ii]mages?) ['"][^'"]{1,200}['"] (?:was |is |were )?not found\b/,
       /not found: .{0,80}gs:\/\//,

@@ -14,7 +14,8 @@ export const HINT_RULES: readonly Rule[] = [
   {
     label: 'shape_or_dtype_error',
     patterns: [
-      /^(?:[\w.]{1,120}\.)?InvalidArgumentError\b/,
+      // TensorFlow reports an exception of a Python function that it calls in the same way.
+      /^(?:[\w.]{1,120}\.)?InvalidArgumentError\b(?!: (?:\S{1,40} )?(?:Type|Key|Attribute|Name|ZeroDivision)Error:)/,
       /^(?:[\w.]{1,120}\.)?(?:RuntimeError|ValueError|TypeError|IndexError|AssertionError|InvalidParameterError): .{0,300}\b(?:[Ss]hapes?|dims?|[Dd]imensions?|ndim|Size\(\[|channels?|d-?types?|scalar type|Tensor|(?:float|int|uint|bfloat)(?:8|16|32|64)|axis|axes|[Bb]roadcast\w*)\b/,
     ],
     scope: 'exception',

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import type { Browser, Page } from 'puppeteer-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openBrowser, openPage, PHONE } from '../support/browser/browser-under-test.ts';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { closePages, openBrowser, openPage, PHONE } from '../support/browser/browser-under-test.ts';
 import { type CloudUnderTest, jobFile, packProgram, startCloudUnderTest } from '../support/e2e/cloud-under-test.ts';
 
 const HOSTILE = '<img src=x onerror="document.title=1">\u202e\u001b[31m';
@@ -38,6 +38,7 @@ beforeAll(async () => {
   cloud = await startCloudUnderTest({ heartbeatSeconds: 0.3, syncSeconds: 1 });
   browser = await openBrowser();
 });
+afterEach(() => closePages(browser));
 afterAll(async () => {
   await browser?.close();
   await cloud?.stop();

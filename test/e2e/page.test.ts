@@ -3,9 +3,10 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ElementHandle, Page } from 'puppeteer-core';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import type { FunctionPorts } from '#functions/function-ports.ts';
 import {
+  closePages,
   openBrowser,
   openPage,
   type PageOptions,
@@ -45,6 +46,7 @@ beforeAll(async () => {
   );
   browser = await openBrowser();
 });
+afterEach(() => closePages(browser));
 afterAll(async () => {
   await browser.close();
   await cloud.stop();

@@ -8,14 +8,15 @@ import type {
   Study,
   StudyAlgorithm,
 } from '#shared/domain/study.ts';
-import type {
-  ConditionalParameterDraft,
-  EarlyStoppingDraft,
-  MetricDraft,
-  ParameterDraft,
-  RuntimeConstraintDraft,
-  StoppingDraft,
-  StudyDraft,
+import {
+  type ConditionalParameterDraft,
+  type EarlyStoppingDraft,
+  type MetricDraft,
+  type ParameterDraft,
+  type RuntimeConstraintDraft,
+  type StoppingDraft,
+  type StudyDraft,
+  stoppingBy,
 } from '#shared/job-file/draft/study-draft.ts';
 import type { Located } from '#shared/job-file/parser/findings.ts';
 
@@ -64,24 +65,15 @@ function metricOf({ id, goal, safety }: Metric): MetricDraft {
   };
 }
 
-const NO_SETTINGS = {
-  usesElapsedTime: undefined,
-  stepsMax: undefined,
-  stepsMin: undefined,
-  measurementsMin: undefined,
-  learningRateParameterId: undefined,
-  updatesAllStoppedTrials: undefined,
-} as const;
-
 function earlyStoppingOf(stopping: EarlyStopping): EarlyStoppingDraft {
   const rule = { path: '', value: stopping.rule };
   switch (stopping.rule) {
     case 'AUTOMATIC':
     case 'ASHA':
-      return { ...NO_SETTINGS, rule };
+      return stoppingBy(rule);
     case 'DECAY_CURVE':
     case 'MEDIAN':
-      return { ...NO_SETTINGS, rule, usesElapsedTime: stopping.usesElapsedTime ? at(true) : undefined };
+      return { ...stoppingBy(rule), usesElapsedTime: stopping.usesElapsedTime ? at(true) : undefined };
     case 'CONVEX':
       return {
         rule,

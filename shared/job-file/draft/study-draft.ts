@@ -38,6 +38,19 @@ export type EarlyStoppingDraft = {
   readonly updatesAllStoppedTrials: Located<boolean> | undefined;
 };
 
+/** Early stopping by a rule without settings. */
+export function stoppingBy(rule: EarlyStoppingDraft['rule']): EarlyStoppingDraft {
+  return {
+    rule,
+    usesElapsedTime: undefined,
+    stepsMax: undefined,
+    stepsMin: undefined,
+    measurementsMin: undefined,
+    learningRateParameterId: undefined,
+    updatesAllStoppedTrials: undefined,
+  };
+}
+
 /** Vertex AI's StudyStoppingConfig. */
 export type StoppingDraft = {
   readonly stopsRunningTrials: Located<boolean> | undefined;

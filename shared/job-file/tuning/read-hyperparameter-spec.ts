@@ -1,4 +1,9 @@
-import type { EarlyStoppingDraft, ParameterDraft, StudyDraft } from '#shared/job-file/draft/study-draft.ts';
+import {
+  type EarlyStoppingDraft,
+  type ParameterDraft,
+  type StudyDraft,
+  stoppingBy,
+} from '#shared/job-file/draft/study-draft.ts';
 import { type Findings, type Located, locationOf } from '#shared/job-file/parser/findings.ts';
 import { openMapping, type ParentLookup } from '#shared/job-file/parser/open-mapping.ts';
 import {
@@ -123,17 +128,4 @@ export function readAutomaticStopping(
 ): EarlyStoppingDraft | undefined {
   const isEnabled = readBoolean(found, findings);
   return isEnabled?.value === true ? stoppingBy({ ...isEnabled, value: 'AUTOMATIC' }) : undefined;
-}
-
-/** Early stopping by a rule without settings. */
-export function stoppingBy(rule: EarlyStoppingDraft['rule']): EarlyStoppingDraft {
-  return {
-    rule,
-    usesElapsedTime: undefined,
-    stepsMax: undefined,
-    stepsMin: undefined,
-    measurementsMin: undefined,
-    learningRateParameterId: undefined,
-    updatesAllStoppedTrials: undefined,
-  };
 }

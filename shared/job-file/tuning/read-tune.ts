@@ -1,9 +1,9 @@
-import type { EarlyStoppingDraft, StudyDraft } from '#shared/job-file/draft/study-draft.ts';
+import { type EarlyStoppingDraft, type StudyDraft, stoppingBy } from '#shared/job-file/draft/study-draft.ts';
 import { type Findings, locationOf } from '#shared/job-file/parser/findings.ts';
 import { type Fields, openMapping, type ParentLookup } from '#shared/job-file/parser/open-mapping.ts';
 import { type FoundNode, isEmpty, readInteger, readNumber, readText } from '#shared/job-file/parser/read-values.ts';
 import { readShortName } from '#shared/job-file/parser/short-names.ts';
-import { readAutomaticStopping, stoppingBy } from '#shared/job-file/tuning/read-hyperparameter-spec.ts';
+import { readAutomaticStopping } from '#shared/job-file/tuning/read-hyperparameter-spec.ts';
 import { readTuneParameters } from '#shared/job-file/tuning/read-tune-parameters.ts';
 import { ALGORITHMS, GOALS, MEASUREMENTS, STOPPING_RULES, TUNE_MESSAGE } from '#shared/job-file/tuning/tune-fields.ts';
 

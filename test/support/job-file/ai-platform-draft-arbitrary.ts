@@ -7,7 +7,7 @@ import {
   type PoolDraft,
   type ProgramDraft,
 } from '#shared/job-file/draft/job-draft.ts';
-import type { ParameterDraft, StudyDraft } from '#shared/job-file/draft/study-draft.ts';
+import { type ParameterDraft, type StudyDraft, stoppingBy } from '#shared/job-file/draft/study-draft.ts';
 import type { Located } from '#shared/job-file/parser/findings.ts';
 
 const oddTexts = [
@@ -80,15 +80,7 @@ const parameter: fc.Arbitrary<ParameterDraft> = fc.record({
   children: fc.constant([]),
 });
 
-const automatic = {
-  rule: { value: 'AUTOMATIC', path: '' },
-  usesElapsedTime: undefined,
-  stepsMax: undefined,
-  stepsMin: undefined,
-  measurementsMin: undefined,
-  learningRateParameterId: undefined,
-  updatesAllStoppedTrials: undefined,
-} as const;
+const automatic = stoppingBy({ value: 'AUTOMATIC', path: '' });
 
 const study: fc.Arbitrary<StudyDraft> = fc.record({
   path: fc.constant(''),

@@ -1,9 +1,10 @@
-import type {
-  EarlyStoppingDraft,
-  MetricDraft,
-  ParameterDraft,
-  StoppingDraft,
-  StudyDraft,
+import {
+  type EarlyStoppingDraft,
+  type MetricDraft,
+  type ParameterDraft,
+  type StoppingDraft,
+  type StudyDraft,
+  stoppingBy,
 } from '#shared/job-file/draft/study-draft.ts';
 import { located } from './located.ts';
 
@@ -59,15 +60,7 @@ export const STUDY_DRAFT: StudyDraft = {
 };
 
 export function earlyStoppingDraft(rule: EarlyStoppingDraft['rule']['value']): EarlyStoppingDraft {
-  return {
-    rule: located(rule, 'stopping'),
-    usesElapsedTime: undefined,
-    stepsMax: undefined,
-    stepsMin: undefined,
-    measurementsMin: undefined,
-    learningRateParameterId: undefined,
-    updatesAllStoppedTrials: undefined,
-  };
+  return stoppingBy(located(rule, 'stopping'));
 }
 
 export const STOPPING_DRAFT: StoppingDraft = {

@@ -4,6 +4,7 @@ import { formatTable } from '#cli/render/format-table.ts';
 import { paint, paintState } from '#cli/render/paint.ts';
 import { durationMsOf, parameterNames } from '#cli/render/sort-trials.ts';
 import type { TrialView, TuningView } from '#shared/protocol/report.ts';
+import { formatUsd } from '#shared/text/format-usd.ts';
 
 /** At most 4 significant digits, without trailing zeros. */
 export function formatNumber(value: number): string {
@@ -15,11 +16,6 @@ export function formatParameters({ parameters }: Pick<TrialView, 'parameters'>):
   return Object.entries(parameters)
     .map(([name, value]) => `${name}=${typeof value === 'number' ? formatNumber(value) : value}`)
     .join(' ');
-}
-
-/** `$0.0123`, or more digits if the amount is smaller. */
-export function formatUsd(usd: number): string {
-  return usd >= 1 ? `$${usd.toFixed(2)}` : `$${usd.toFixed(4)}`;
 }
 
 /** Formats trials as a table with a column per parameter. */

@@ -1,8 +1,8 @@
-import { formatUsd } from '#cli/render/describe-trial.ts';
 import { formatDuration } from '#cli/render/format.ts';
 import { priceOf } from '#shared/catalog/price.ts';
 import type { JobSpec } from '#shared/domain/job-spec.ts';
 import { objectiveMetricOf, type Study } from '#shared/domain/study.ts';
+import { formatUsd } from '#shared/text/format-usd.ts';
 
 type PlanOptions = {
   /** Whether the job file limits the running time of a trial; otherwise it has a default of days. */

@@ -2,10 +2,11 @@ import type { Output } from '#cli/core/command.ts';
 import { programName } from '#cli/core/program-name.ts';
 import { describeCause, formatFacts } from '#cli/render/describe-job.ts';
 import { describeWarnings } from '#cli/render/describe-report.ts';
-import { formatNumber, formatParameters, formatTrials, formatUsd } from '#cli/render/describe-trial.ts';
+import { formatNumber, formatParameters, formatTrials } from '#cli/render/describe-trial.ts';
 import { formatMoment, formatUtc } from '#cli/render/format.ts';
 import { paint, paintState } from '#cli/render/paint.ts';
 import type { JobView, Problem, TrialView, TuningView } from '#shared/protocol/report.ts';
+import { formatUsd } from '#shared/text/format-usd.ts';
 
 /** The job of a tuning. */
 export type TuningJob = JobView & { readonly tuning: TuningView };

@@ -1,12 +1,13 @@
 import type { Output } from '#cli/core/command.ts';
 import { programName } from '#cli/core/program-name.ts';
 import { formatFacts } from '#cli/render/describe-job.ts';
-import { formatNumber, formatUsd } from '#cli/render/describe-trial.ts';
+import { formatNumber } from '#cli/render/describe-trial.ts';
 import type { TuningJob } from '#cli/render/describe-tuning.ts';
 import { formatDuration, formatMoment } from '#cli/render/format.ts';
 import { formatTable } from '#cli/render/format-table.ts';
 import type { MeasuredTrial } from '#cli/render/optuna-journal.ts';
 import { paint, paintState } from '#cli/render/paint.ts';
+import { formatUsd } from '#shared/text/format-usd.ts';
 
 /** More points of a curve are thinned out evenly; the last one is always shown. */
 const POINTS_SHOWN_MAX = 20;

@@ -35,8 +35,9 @@ const TRIALS_PER_PAGE_MAX = 500;
 const LOG_ENTRIES_PER_PAGE_MAX = 1_000;
 
 /**
- * The HTTP API: jobs in the style of AI Platform's REST resource, tunings among them, `POST …:cancel`, and trials and
- * logs page by page.
+ * The HTTP API and the page that uses it: jobs in the style of AI Platform's REST resource, tunings among them, with
+ * their trials, logs, metrics and files; submissions; changes as events; notifications; and the half of MLflow's REST
+ * API that reads.
  */
 export function createApiApp(ports: ApiPorts): Hono {
   const app = new Hono();

@@ -3,11 +3,12 @@ import { EXAMPLE_DIR } from '#cli/commands/demo/demo-job.ts';
 import type { Output } from '#cli/core/command.ts';
 import { bareProgramName } from '#cli/core/program-name.ts';
 import { describeCause, formatFacts } from '#cli/render/describe-job.ts';
-import { formatParameters, formatUsd } from '#cli/render/describe-trial.ts';
+import { formatParameters } from '#cli/render/describe-trial.ts';
 import { describeProgress, type TuningJob } from '#cli/render/describe-tuning.ts';
 import { formatDuration, shortenPath } from '#cli/render/format.ts';
 import { paintState } from '#cli/render/paint.ts';
 import type { JobView } from '#shared/protocol/report.ts';
+import { formatUsd } from '#shared/text/format-usd.ts';
 
 /** The model of one training, with its accuracy on digits that have chosen no setting. */
 export type MeasuredModel = { readonly modelFile: string | null; readonly testAccuracy: number | null };

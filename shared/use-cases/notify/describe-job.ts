@@ -1,6 +1,7 @@
 import type { NotifiedState } from '#shared/domain/notification.ts';
 import type { UploadRefused } from '#shared/protocol/job-update.ts';
 import type { JobView, TrialView } from '#shared/protocol/report.ts';
+import { formatUsd } from '#shared/text/format-usd.ts';
 import {
   type Notification,
   toParagraph,
@@ -113,7 +114,7 @@ function factsOf(view: JobView, isFinal: boolean): Notification['facts'] {
   const { totalUsd } = view.price;
   const facts: (readonly [string, string | null])[] = [
     ['Duration', isFinal ? durationOf(view) : null],
-    ['Cost', isFinal && totalUsd !== null ? `$${totalUsd.toFixed(totalUsd < 1 ? 4 : 2)} (list price)` : null],
+    ['Cost', isFinal && totalUsd !== null ? `${formatUsd(totalUsd)} (list price)` : null],
     ['Machines', view.machines.map(describeMachines).join(', ')],
     ['Attempts', view.attempt > 1 ? String(view.attempt) : null],
     ['Metrics', metrics.length > 0 ? metrics.join(', ') : null],

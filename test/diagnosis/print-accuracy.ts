@@ -10,8 +10,21 @@ if (files.length === 0) {
   process.exitCode = 2;
 }
 for (const file of files) {
-  const { rows, skipped } = readLabeledLogs(file);
-  process.stdout.write(`${file}\n${describe(measureAccuracy(rows), skipped)}\n`);
+  try {
+    const { rows, skipped } = readLabeledLogs(file);
+    if (rows.length === 0) {
+      fail(`${file} has no line of JSON with a label and a text (${skipped} lines skipped).`);
+    } else {
+      process.stdout.write(`${file}\n${describe(measureAccuracy(rows), skipped)}\n`);
+    }
+  } catch (error) {
+    fail(`${file} cannot be read: ${error instanceof Error ? error.message : String(error)}.`);
+  }
+}
+
+function fail(message: string): void {
+  process.stderr.write(`${message}\n`);
+  process.exitCode = 1;
 }
 
 function describe({ verdicts, wrong, falseAlarms, fraction }: Accuracy, skipped: number): string {

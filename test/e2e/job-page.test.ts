@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import type { Browser, Page } from 'puppeteer-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { closePages, openBrowser, openPage, PHONE } from '../support/browser/browser-under-test.ts';
+import { awaitInPage, closePages, openBrowser, openPage, PHONE } from '../support/browser/browser-under-test.ts';
 import { type CloudUnderTest, jobFile, packProgram, startCloudUnderTest } from '../support/e2e/cloud-under-test.ts';
 
 const HOSTILE = '<img src=x onerror="document.title=1">\u202e\u001b[31m';
@@ -75,9 +75,7 @@ describe('the page of a job', () => {
     const [vm] = await cloud.listVms();
     await cloud.act(`/vms/${vm?.vmName}:preempt`);
     await page.waitForSelector('.timeline-row:nth-of-type(2)', { timeout: 60_000 });
-    await page.waitForFunction(() => document.querySelectorAll('[aria-label="train/loss"] .legend-item').length === 2, {
-      timeout: 60_000,
-    });
+    await awaitInPage(page, () => document.querySelectorAll('[aria-label="train/loss"] .legend-item').length === 2);
     const colors = await page.$$eval('[aria-label="train/loss"] .legend-line', (lines) =>
       lines.map((line) => getComputedStyle(line).color),
     );
@@ -85,7 +83,7 @@ describe('the page of a job', () => {
     expect(await text()).toContain('PREEMPTED');
 
     await click(page, 'Log');
-    await page.waitForFunction(() => document.body.innerText.includes('step'), { timeout: 30_000 });
+    await awaitInPage(page, () => document.body.innerText.includes('step'));
     await page.type('[aria-label="Search the log"]', 'step \\d*0 of');
     await click(page, '.*');
     await page.waitForSelector('.log-row mark');
@@ -93,7 +91,7 @@ describe('the page of a job', () => {
       (input as HTMLInputElement).value = 'img src';
       input.dispatchEvent(new Event('input', { bubbles: true }));
     });
-    await page.waitForFunction(() => document.querySelectorAll('.log-row mark').length > 0);
+    await awaitInPage(page, () => document.querySelectorAll('.log-row mark').length > 0);
     expect(await page.$$eval('.log-row img', (images) => images.length)).toBe(0);
     expect(await text()).toContain('<U+202E>');
     expect(await page.title()).toBe('curves · Dropforge');
@@ -105,7 +103,7 @@ describe('the page of a job', () => {
     await page.waitForSelector('.log-row');
     await click(page, '.*');
     await page.type('[aria-label="Search the log"]', '(x+)+y');
-    await page.waitForFunction(() => document.body.innerText.includes('takes too long'), { timeout: 20_000 });
+    await awaitInPage(page, () => document.body.innerText.includes('takes too long'));
     await page.$eval('[aria-label="Search the log"]', (input) => {
       (input as HTMLInputElement).value = 'starting at step \\d';
       input.dispatchEvent(new Event('input', { bubbles: true }));
@@ -131,7 +129,7 @@ describe('the page of a job', () => {
       element.dispatchEvent(new Event('input', { bubbles: true }));
     });
     await click(page, 'Start');
-    await page.waitForFunction(() => location.pathname === '/jobs/curves_2');
+    await awaitInPage(page, () => location.pathname === '/jobs/curves_2');
     const cloned = await cloud.awaitJob('curves_2', ({ replicas }) => (replicas[0]?.step ?? 0) > 0);
     expect(cloned.replicas[0]?.stepsMax).toBe(100_000);
 
@@ -139,7 +137,7 @@ describe('the page of a job', () => {
     await click(page, 'Cancel…');
     await click(page, 'Cancel the job');
     await cloud.awaitJob('curves_2', ({ state }) => state === 'CANCELLED');
-    await page.waitForFunction(() => document.body.innerText.includes('Cancelled'));
+    await awaitInPage(page, () => document.body.innerText.includes('Cancelled'));
     expect(await text()).toContain('CANCELLED_BY_USER');
     expect(problems).toEqual([]);
   });
@@ -168,7 +166,7 @@ describe('the page of a job', () => {
     await page.keyboard.press('+');
     await page.waitForSelector('::-p-text(Reset zoom)');
     await page.keyboard.press('Escape');
-    await page.waitForFunction(() => !document.body.innerText.includes('Reset zoom'));
+    await awaitInPage(page, () => !document.body.innerText.includes('Reset zoom'));
   });
 
   it('fits on a phone', async () => {

@@ -7,7 +7,7 @@ import type { Browser, ElementHandle } from 'puppeteer-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type PageProxy, startPageProxy } from '../../cli/client/page-proxy.ts';
 import { closeServer, listen } from '../../infra/embedded/http/server.ts';
-import { openBrowser, openPage } from '../support/browser/browser-under-test.ts';
+import { awaitInPage, openBrowser, openPage } from '../support/browser/browser-under-test.ts';
 import {
   type CloudUnderTest,
   jobFile,
@@ -69,7 +69,7 @@ it('a job is uploaded, followed by polling, downloaded from and cancelled throug
   const { page, problems, text } = await openPage(browser);
   const press = (name: string) => page.locator(`::-p-aria([name="${name}"][role="button"])`).click();
   await page.goto(proxy.address);
-  await page.waitForFunction(() => document.body.innerText.includes('Nothing is running.'));
+  await awaitInPage(page, () => document.body.innerText.includes('Nothing is running.'));
   const { origin } = new URL(proxy.address);
   const archive = join(folder, 'remote.tar.gz');
   await writeFile(archive, await packProgram(PROGRAM, jobFile('remote', {})));
@@ -77,10 +77,10 @@ it('a job is uploaded, followed by polling, downloaded from and cancelled throug
   await page.goto(`${origin}/drop`);
   const input = await page.waitForSelector('::-p-xpath(//label[contains(., "Choose an archive")]//input)');
   await (input as ElementHandle<HTMLInputElement>).uploadFile(archive);
-  await page.waitForFunction(() => document.body.innerText.includes('Ready to start'));
+  await awaitInPage(page, () => document.body.innerText.includes('Ready to start'));
   await press('Start');
-  await page.waitForFunction(() => location.pathname === '/jobs/remote');
-  await page.waitForFunction(() => document.body.innerText.includes('Running'), { timeout: 60_000 });
+  await awaitInPage(page, () => location.pathname === '/jobs/remote');
+  await awaitInPage(page, () => document.body.innerText.includes('Running'));
   expect(await text()).toContain('Updated every 5 s');
 
   const kept = await until('the file', async () => {
@@ -93,6 +93,6 @@ it('a job is uploaded, followed by polling, downloaded from and cancelled throug
   await press('Cancel…');
   await press('Cancel the job');
   await cloud.awaitJob('remote', ({ state }) => state === 'CANCELLED');
-  await page.waitForFunction(() => document.body.innerText.includes('Cancelled'), { timeout: 20_000 });
+  await awaitInPage(page, () => document.body.innerText.includes('Cancelled'));
   expect(problems).toEqual([]);
 });

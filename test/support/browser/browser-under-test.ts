@@ -1,5 +1,6 @@
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import bundled from '@sparticuz/chromium';
 import { type Browser, launch, type Page } from 'puppeteer-core';
 
@@ -75,4 +76,22 @@ export async function openPage(browser: Browser, options: PageOptions = {}): Pro
   });
   page.on('request', (request) => requests.push(new URL(request.url()).pathname));
   return { page, problems, requests, text: () => page.evaluate(() => document.body.innerText) };
+}
+
+const WAIT_MS_MAX = 60_000;
+const POLL_INTERVAL_MS = 100;
+
+/**
+ * Waits until a condition holds in the page. It is evaluated from outside, each time in the document of that moment:
+ * Puppeteer's own wait was seen to hang for a page that replaced its document. A failure says what the page showed.
+ */
+export async function awaitInPage(page: Page, condition: () => boolean): Promise<void> {
+  for (const deadline = Date.now() + WAIT_MS_MAX; Date.now() < deadline; ) {
+    if (await page.evaluate(condition).catch(() => false)) {
+      return;
+    }
+    await setTimeout(POLL_INTERVAL_MS);
+  }
+  const shown = await page.evaluate(() => document.body.innerText).catch(String);
+  throw new Error(`${page.url()} did not reach ${String(condition)} in ${WAIT_MS_MAX / 1_000} s; it showed: ${shown}`);
 }

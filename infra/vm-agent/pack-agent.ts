@@ -13,7 +13,7 @@ const ZIP_EPOCH = new Date(1980, 0, 1);
 /**
  * Returns the agent as the value of the metadata attribute `dropforge-agent`: a Python zip application
  * (docs.python.org/3/library/zipapp.html), compressed as a whole, which takes a third less than file by file, and in
- * base64. Deterministic. Throws if it exceeds `AGENT_BYTES_MAX`.
+ * base85, which takes 6 % less than base64. Deterministic. Throws if it exceeds `AGENT_BYTES_MAX`.
  */
 export async function packAgent(): Promise<string> {
   const names = await readdir(new URL('vm_agent/', HERE), { recursive: true });
@@ -25,13 +25,34 @@ export async function packAgent(): Promise<string> {
   }
   const archive = zipSync(files, { level: 0, mtime: ZIP_EPOCH });
   const application = Buffer.concat([strToU8('#!/usr/bin/env python3\n'), archive]);
-  const text = deflateSync(application, { level: 9 }).toString('base64');
+  const text = toBase85(deflateSync(application, { level: 9 }));
   if (text.length > AGENT_BYTES_MAX) {
     throw new Error(
       `The packed agent has ${text.length} bytes; a metadata value may have ${AGENT_BYTES_MAX}. Make the agent smaller.`,
     );
   }
   return text;
+}
+
+const BASE85_DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~';
+
+/** Five digits for four bytes, as Python's base64.b85encode; the last group of a shorter remainder has fewer. */
+export function toBase85(bytes: Uint8Array): string {
+  const groups: string[] = [];
+  for (let start = 0; start < bytes.length; start += 4) {
+    const count = Math.min(4, bytes.length - start);
+    let value = 0;
+    for (let offset = 0; offset < 4; offset += 1) {
+      value = value * 256 + (bytes[start + offset] ?? 0);
+    }
+    let group = '';
+    for (let digit = 0; digit < 5; digit += 1) {
+      group = `${BASE85_DIGITS[value % 85]}${group}`;
+      value = Math.floor(value / 85);
+    }
+    groups.push(group.slice(0, count + 1));
+  }
+  return groups.join('');
 }
 
 /** Returns the value of the metadata attribute `startup-script`. */

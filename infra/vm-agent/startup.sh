@@ -28,7 +28,7 @@ request = urllib.request.Request(url, headers={'Metadata-Flavor': 'Google'})
 direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 for tries_left in range(30, -1, -1):
     try:
-        body = zlib.decompress(base64.b64decode(direct.open(request, timeout=10).read(), validate=True))
+        body = zlib.decompress(base64.b85decode(direct.open(request, timeout=10).read()))
         break
     except (OSError, ValueError, zlib.error) as error:
         if tries_left == 0:

@@ -93,11 +93,32 @@ export type PythonProgram = {
 
 export type ContainerProgram = {
   readonly kind: 'CONTAINER';
+  /** As requested: a tag may name another image at any time. */
   readonly imageUri: string;
+  /** What intake found in the registry, which every attempt runs; null before that. */
+  readonly image: PinnedImage | null;
   /** Replaces the image's entry point; empty keeps it. */
   readonly command: readonly string[];
   readonly args: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
+  /** `gs://` URIs of packages whose modules the container's Python finds; none for most containers. */
+  readonly packageUris: readonly string[];
+  /** A module of the packages that the image's Python runs; null for the command or the image's entry point. */
+  readonly module: string | null;
+};
+
+/** An image for the platform of the VMs, with what its configuration says (OCI Image Specification, "config"). */
+export type PinnedImage = {
+  /** `host/repository@sha256:…` */
+  readonly uri: string;
+  /** What a VM downloads: all layers, compressed. */
+  readonly sizeBytes: number;
+  readonly entrypoint: readonly string[];
+  readonly cmd: readonly string[];
+  /** User name or id, with or without group; empty for root. */
+  readonly user: string;
+  /** Empty for `/`. */
+  readonly workingDir: string;
 };
 
 /**

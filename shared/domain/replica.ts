@@ -2,10 +2,11 @@ import type { ReplicaExit } from '#shared/domain/event.ts';
 import type { HealthFinding } from '#shared/domain/health.ts';
 import type { TimestampMs } from '#shared/domain/job.ts';
 
-/** Phases that an agent reports. WAITING: setup is done, and the job's other VMs are not all confirmed yet. */
+/** Phases that an agent reports. PULLING: the image of its container is downloaded. WAITING: setup is done, and the job's other VMs are not all confirmed yet. */
 export const REPLICA_PHASES = [
   'BOOTING',
   'DOWNLOADING',
+  'PULLING',
   'INSTALLING',
   'WAITING',
   'RUNNING',

@@ -47,9 +47,22 @@ const pythonProgramSchema = z.object({
 const containerProgramSchema = z.object({
   kind: z.literal('CONTAINER'),
   imageUri: z.string(),
+  image: z
+    .object({
+      uri: z.string(),
+      sizeBytes: z.int().min(0),
+      entrypoint: z.array(z.string()),
+      cmd: z.array(z.string()),
+      user: z.string(),
+      workingDir: z.string(),
+    })
+    .nullable()
+    .default(null),
   command: z.array(z.string()),
   args: z.array(z.string()),
   environment: textMap.default({}),
+  packageUris: z.array(z.string()).default([]),
+  module: z.string().nullable().default(null),
 });
 
 const programSchema = z.discriminatedUnion('kind', [pythonProgramSchema, containerProgramSchema]);

@@ -16,6 +16,8 @@ export const SUPPORTED_PROTOCOLS = [PROTOCOL_VERSION - 1, PROTOCOL_VERSION] as c
 /** The metadata attributes of Dropforge's VMs, in addition to `startup-script` and `shutdown-script`. */
 export const METADATA_KEYS = { config: 'dropforge-config', agent: 'dropforge-agent' } as const;
 
+const REGISTRY_CREDENTIALS = ['NONE', 'GOOGLE', 'SECRET'] as const;
+
 const gsUri = z.string().refine((uri) => parseGsUri(uri).bucket !== '');
 
 /**
@@ -41,8 +43,30 @@ export const vmConfigSchema = z.object({
     secretManagerUrl: z.url(),
   }),
   program: z.object({
-    module: z.string().min(1),
+    /** Empty if the program is a container. */
+    module: z.string(),
+    /** Empty if the program is a container, whose command line has them. */
     args: z.array(z.string()),
+    /** The container that the VM runs instead of the module; absent for a Python program. */
+    container: z
+      .object({
+        /** `host/repository@sha256:…` */
+        image: z.string().regex(/@sha256:[a-f0-9]{64}$/),
+        /** What is downloaded: all layers, compressed. */
+        sizeBytes: z.int().min(0),
+        /** The whole command line; `--job-dir` may be appended. */
+        argv: z.array(z.string()).min(1),
+        /** The image's user; empty for root. */
+        user: z.string(),
+        /** The image's working directory; empty for `/`. */
+        workingDir: z.string(),
+        /**
+         * How the registry knows the VM: not at all, by its service account's token, or by the secret
+         * `projects/P/secrets/S/versions/V`, whose payload is `user:password`; empty for the others.
+         */
+        credentials: z.object({ kind: z.enum(REGISTRY_CREDENTIALS), secret: z.string() }),
+      })
+      .optional(),
     /** Whether `--job-dir` is appended to the arguments if they do not contain it. */
     passesJobDir: z.boolean(),
     /** The user's variables. Values may refer to earlier ones, to secrets and to service variables as `$(NAME)`. */

@@ -4,7 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inflateSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { AGENT_BYTES_MAX, packAgent, readShutdownScript, readStartupScript } from '#infra/vm-agent/pack-agent.ts';
+import {
+  AGENT_BYTES_MAX,
+  packAgent,
+  readShutdownScript,
+  readStartupScript,
+  toBase85,
+} from '#infra/vm-agent/pack-agent.ts';
 
 describe('packAgent', () => {
   it('is deterministic, and fits into a metadata value', async () => {
@@ -17,7 +23,7 @@ describe('packAgent', () => {
     const folder = await mkdtemp(join(tmpdir(), 'dropforge-pack-agent-'));
     try {
       const archive = join(folder, 'agent.pyz');
-      await writeFile(archive, inflateSync(Buffer.from(await packAgent(), 'base64')));
+      await writeFile(archive, inflateSync(fromBase85(await packAgent())));
       const code = `import sys; sys.path.insert(0, ${JSON.stringify(archive)}); import vm_agent.main as m; print(m.__file__)`;
       const { stdout, stderr } = spawnSync('python3', ['-c', code], { encoding: 'utf8' });
       expect(stdout.trim(), stderr).toBe(`${archive}/vm_agent/main.py`);
@@ -26,6 +32,19 @@ describe('packAgent', () => {
     }
   });
 });
+
+describe('toBase85', () => {
+  it.each([0, 1, 2, 3, 4, 5, 4_096, 4_099])('encodes %i bytes as Python decodes them', (count) => {
+    const bytes = Buffer.from(Array.from({ length: count }, (_, index) => (index * 89 + 255) % 256));
+    expect(fromBase85(toBase85(bytes))).toEqual(bytes);
+  });
+});
+
+/** By Python, as on a VM. */
+function fromBase85(text: string): Buffer {
+  const code = 'import base64, sys; sys.stdout.buffer.write(base64.b85decode(sys.stdin.buffer.read()))';
+  return spawnSync('python3', ['-c', code], { input: text, maxBuffer: 2 * AGENT_BYTES_MAX }).stdout;
+}
 
 describe.each([
   ['readStartupScript', readStartupScript],

@@ -35,9 +35,12 @@ export function checkContainer(container: ContainerDraft, findings: Findings): C
   return {
     kind: 'CONTAINER',
     imageUri,
+    image: null,
     command: commandLine.slice(0, commandCount),
     args: commandLine.slice(commandCount),
     environment,
+    packageUris: [],
+    module: null,
   };
 }
 

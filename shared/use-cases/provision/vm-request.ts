@@ -1,6 +1,7 @@
 import { countGpus } from '#shared/catalog/catalog.ts';
+import { argvOf } from '#shared/domain/container.ts';
 import { type JobIn, type ReplicaId, remainingRunningMs, replicasOf } from '#shared/domain/job.ts';
-import { type JobSpec, type ReplicaGroup, ROLES, type Role } from '#shared/domain/job-spec.ts';
+import { type ContainerProgram, type JobSpec, type ReplicaGroup, ROLES, type Role } from '#shared/domain/job-spec.ts';
 import { waitDeadlineOf } from '#shared/domain/rules/limits.ts';
 import {
   CAPACITY_WAIT_MS_MAX,
@@ -147,20 +148,27 @@ function healthOf({ health }: JobSpec): NonNullable<VmConfig['health']> {
 
 function programOf({ spec, packages }: JobIn<'PREPARING'>, role: Role, projectId: string): VmConfig['program'] {
   const program = spec.replicaGroups.find((group) => group.role === role)?.program ?? spec.program;
-  if (program.kind === 'CONTAINER') {
-    // Intake rejects such jobs (list-unsupported.ts), so this is a defect.
-    throw new Error(`Job ${spec.jobId} has the container ${program.imageUri}, which VMs cannot run.`);
-  }
-  const { module, args, environment } = program;
-  return {
-    module,
-    args: [...args],
+  const ofPackages = packages.filter(({ uri }) => program.packageUris.includes(uri));
+  const common = {
     passesJobDir: spec.passesJobDir,
-    environment: { ...environment },
+    environment: { ...program.environment },
     secrets: secretsOf(spec, projectId),
-    packages: [...packages],
+    packages: ofPackages,
     ...spec.programOptions,
   };
+  return program.kind === 'CONTAINER'
+    ? { module: '', args: [], container: containerOf(program), ...common }
+    : { module: program.module, args: [...program.args], ...common };
+}
+
+function containerOf(program: ContainerProgram): NonNullable<VmConfig['program']['container']> {
+  if (program.image === null) {
+    // Intake accepts a container with its pinned image only, so this is a defect.
+    throw new Error(`The image ${program.imageUri} was not pinned.`);
+  }
+  const { uri, sizeBytes, user, workingDir } = program.image;
+  const credentials = { kind: 'NONE' as const, secret: '' };
+  return { image: uri, sizeBytes, argv: [...argvOf(program)], user, workingDir, credentials };
 }
 
 function secretsOf({ secrets }: JobSpec, projectId: string): Record<string, string> {

@@ -28,7 +28,16 @@ export const PYTHON = {
 };
 
 /** The checked program of `contained`. */
-export const CONTAINER = { kind: 'CONTAINER', imageUri: IMAGE, command: [], args: [], environment: {} };
+export const CONTAINER = {
+  kind: 'CONTAINER',
+  imageUri: IMAGE,
+  image: null,
+  command: [],
+  args: [],
+  environment: {},
+  packageUris: [],
+  module: null,
+};
 
 export type Programs = Readonly<Partial<Record<Role, Partial<ProgramDraft>>>>;
 

@@ -41,7 +41,15 @@ describe('the TrainingInput of a job', () => {
   });
 
   it('has an image instead of packages and versions, also for other roles', () => {
-    const image = { kind: 'CONTAINER', command: ['run'], args: [], environment: { A: 'b' } } as const;
+    const image = {
+      kind: 'CONTAINER',
+      image: null,
+      packageUris: [],
+      module: null,
+      command: ['run'],
+      args: [],
+      environment: { A: 'b' },
+    } as const;
     const input = describeJob({
       program: { ...image, imageUri: 'gcr.io/p/a' },
       replicaGroups: [

@@ -9,6 +9,7 @@ import { openSqliteReplicaStore } from '#infra/embedded/job-state/replica-store.
 import { openSqliteTuningStore } from '#infra/embedded/job-state/tuning-store.ts';
 import { EXIT_REASONS } from '#shared/domain/exit-report.ts';
 import type { JobIn } from '#shared/domain/job.ts';
+import type { ContainerProgram } from '#shared/domain/job-spec.ts';
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
 import { vmNameOf } from '#shared/domain/vm-name.ts';
 import { type Heartbeat, heartbeatAnswerSchema, heartbeatSchema } from '#shared/protocol/heartbeat.ts';
@@ -50,6 +51,7 @@ const SCHEMAS: Readonly<Record<string, z.ZodType | null>> = {
   'series-part.json': null,
   'service-variables.json': null,
   'vm-config.json': vmConfigSchema,
+  'vm-config-container.json': vmConfigSchema,
   'protocol-1/heartbeat-running.json': heartbeatSchema,
   // Only VMs of an older deployment have it; the agent's tests read it.
   'protocol-1/vm-config.json': null,
@@ -88,6 +90,8 @@ const OPTIONAL_FIELDS = [
   ...['notice', 'programEnd', 'pendingExit', 'reboot', 'progress.nonFinite', 'exit.savedNothing'],
   ...['health', 'exit.health', 'health.nonFinite', 'health.stalled', 'health.stalledAfterSeconds'],
   'cachedEnvironments',
+  // Only programs that are containers have it.
+  'program.container',
   // Only trials of a tuning have them.
   'trial',
   'measurements',
@@ -224,6 +228,33 @@ describe('the TypeScript sender', () => {
   it('produces the VM configuration', () => {
     const request = vmRequestOf(goldenJob(), { role: 'master', index: 0 }, { settings, timeouts: TIMEOUTS });
     expect(parseJson(request.metadata[METADATA_KEYS.config] ?? '')).toEqual(golden('vm-config.json'));
+  });
+
+  it('produces the VM configuration of a container', () => {
+    const job = goldenJob();
+    const program: ContainerProgram = {
+      ...job.spec.program,
+      kind: 'CONTAINER',
+      imageUri: 'us-docker.pkg.dev/lab/trainers/digits:1',
+      image: {
+        uri: `us-docker.pkg.dev/lab/trainers/digits@sha256:${'ab'.repeat(32)}`,
+        sizeBytes: 734_003_200,
+        entrypoint: ['/entry'],
+        cmd: [],
+        user: '1000:1000',
+        workingDir: '/app',
+      },
+      command: [],
+      module: 'trainer.task',
+    };
+    const inContainer = { ...job, spec: { ...job.spec, program } };
+    const request = vmRequestOf(inContainer, { role: 'master', index: 0 }, { settings, timeouts: TIMEOUTS });
+    const expected = vmConfigSchema.parse(golden('vm-config-container.json')).program;
+    const produced = vmConfigSchema.parse(parseJson(request.metadata[METADATA_KEYS.config] ?? '')).program;
+    expect(produced).toEqual({
+      ...expected,
+      container: expected.container && { ...expected.container, credentials: { kind: 'NONE', secret: '' } },
+    });
   });
 
   it('produces the answer to a heartbeat', async () => {

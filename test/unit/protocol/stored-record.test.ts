@@ -30,9 +30,19 @@ const OLD_JOB = readFileSync(new URL('../../fixtures/stored-records/job-0.1.json
 const container: ContainerProgram = {
   kind: 'CONTAINER',
   imageUri: 'gcr.io/p/trainer:1',
+  image: {
+    uri: `gcr.io/p/trainer@sha256:${'0'.repeat(64)}`,
+    sizeBytes: 5,
+    entrypoint: ['/run'],
+    cmd: ['train'],
+    user: '1000',
+    workingDir: '/app',
+  },
   command: ['python'],
   args: ['train.py'],
   environment: { A: '1' },
+  packageUris: ['gs://b/data.tar.gz'],
+  module: 'trainer.task',
 };
 
 /** A specification in which every optional field has a value. */

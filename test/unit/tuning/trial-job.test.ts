@@ -31,6 +31,9 @@ describe('the job of a trial', () => {
     const container: ContainerProgram = {
       kind: 'CONTAINER',
       imageUri: 'gcr.io/p/evaluator',
+      image: null,
+      packageUris: [],
+      module: null,
       command: [],
       args: ['evaluate'],
       environment: {},

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Mapping, Optional, Tuple, Type
 
 from vm_agent.cache.location import CacheLocation
+from vm_agent.container.spec import ContainerSpec
 from vm_agent.health.policy import Policy, read_policy
 from vm_agent.setup.environment import ReplicaSpec
 from vm_agent.setup.packages import Package
@@ -84,6 +85,8 @@ class Config:
     secrets: Mapping[str, str]
     """`projects/P/secrets/S/versions/V` by environment variable."""
     packages: Tuple[Package, ...]
+    container: Optional[ContainerSpec]
+    """What the VM runs instead of a module; None for a Python program."""
     nice: int
     """Added to the agent's niceness for the program, 0 to 19."""
     replica_count: int
@@ -123,6 +126,7 @@ def read_config(body: Any) -> Config:
         endpoints=_read_endpoints(_field(body, 'endpoints', dict)),
         secrets={name: str(version) for name, version in _field(program, 'secrets', dict).items()},
         packages=tuple(_read_package(package) for package in _field(program, 'packages', list)),
+        container=_read_container(program.get('container')),
         nice=_field(program, 'nice', int),
         reads_output=_field(program, 'metricsFromOutput', bool),
         replica_count=_field(body, 'replicaCount', int),
@@ -233,6 +237,21 @@ def _read_package(body: Mapping[str, Any]) -> Package:
         generation=_field(body, 'generation', str),
         crc32c=_field(body, 'crc32c', str),
         size_bytes=_field(body, 'sizeBytes', int),
+    )
+
+
+def _read_container(body: Any) -> Optional[ContainerSpec]:
+    if not isinstance(body, dict):
+        return None
+    credentials = _field(body, 'credentials', dict)
+    return ContainerSpec(
+        image=_field(body, 'image', str),
+        size_bytes=_field(body, 'sizeBytes', int),
+        argv=tuple(str(word) for word in _field(body, 'argv', list)),
+        user=_field(body, 'user', str),
+        working_directory=_field(body, 'workingDir', str),
+        credentials=_field(credentials, 'kind', str),
+        credentials_secret=_field(credentials, 'secret', str) or None,
     )
 
 

@@ -1,0 +1,24 @@
+"""The container that a VM runs instead of a Python module."""
+
+from dataclasses import dataclass
+from typing import Optional, Tuple
+
+
+@dataclass(frozen=True)
+class ContainerSpec:
+    """What intake found in the registry, and the job's command line."""
+
+    image: str
+    """`host/repository@sha256:...`, for the platform of this VM."""
+    size_bytes: int
+    """What is downloaded: all layers, compressed."""
+    argv: Tuple[str, ...]
+    """The whole command line; `--job-dir` may be appended."""
+    user: str
+    """The image's user, by name or id; empty for root."""
+    working_directory: str
+    """The image's; empty for `/`."""
+    credentials: str
+    """How the registry knows this VM: NONE, GOOGLE (the service account's token) or SECRET."""
+    credentials_secret: Optional[str] = None
+    """With SECRET, `projects/P/secrets/S/versions/V`, whose payload is `user:password`."""

@@ -1,0 +1,19 @@
+import type { ContainerProgram } from '#shared/domain/job-spec.ts';
+
+/** The program that runs a module in a container; images of Python have it. */
+const PYTHON = 'python3';
+
+/**
+ * The command line of a container whose image is pinned. A command replaces entry point and arguments of the image;
+ * arguments alone replace the image's arguments (AI Platform, ReplicaConfig; Vertex AI, ContainerSpec; Kubernetes does
+ * the same). Empty if the image has none and none is given.
+ */
+export function argvOf({ image, command, args, module }: ContainerProgram): readonly string[] {
+  if (module !== null) {
+    return [PYTHON, '-m', module, ...args];
+  }
+  if (command.length > 0) {
+    return [...command, ...args];
+  }
+  return [...(image?.entrypoint ?? []), ...(args.length > 0 ? args : (image?.cmd ?? []))];
+}

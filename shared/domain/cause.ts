@@ -125,6 +125,11 @@ export const CAUSES = {
     class: 'user',
     remedy: 'pip could not install the package on the VM. Fix the requirement that is named below and submit again.',
   },
+  IMAGE_PULL_FAILED: {
+    class: 'configuration',
+    remedy:
+      'The VM could not pull the image that was found when the job was submitted, so the program was not started. Do what the evidence names (restore the image, grant access to it, or correct its secret) and submit again.',
+  },
   SETUP_TIMED_OUT: {
     class: 'user',
     remedy:

@@ -13,6 +13,8 @@ export const EXIT_REASONS = [
   'DISK_FULL',
   'PACKAGE_UNREADABLE',
   'INSTALL_FAILED',
+  /** The registry rejected the image of the container, or the image is not the one that intake found. */
+  'IMAGE_PULL_FAILED',
   'JOB_DIR_UNWRITABLE',
   /** A file that an earlier attempt saved cannot be read, or differs from what was saved. */
   'CHECKPOINT_UNREADABLE',

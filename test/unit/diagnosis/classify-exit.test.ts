@@ -77,6 +77,7 @@ describe('classifyExit', () => {
     ['DISK_TOO_SMALL', { reason: 'DISK_TOO_SMALL', exitCode: null }],
     ['SERVICE_UNREACHABLE', { reason: 'SERVICE_UNREACHABLE', exitCode: null }],
     ['SECRET_UNAVAILABLE', { reason: 'SECRET_UNAVAILABLE', exitCode: null }],
+    ['IMAGE_PULL_FAILED', { reason: 'IMAGE_PULL_FAILED', exitCode: null }],
     ['GPU_MISSING', { reason: 'GPU_MISSING', exitCode: null }],
     ['INTERNAL_ERROR', { reason: 'AGENT_FAILED', exitCode: null }],
   ])('is %s for %j', (code, change) => {

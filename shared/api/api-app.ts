@@ -1,5 +1,6 @@
-import { Hono } from 'hono';
+import { type Context, Hono } from 'hono';
 import { HTTPException } from 'hono/http-exception';
+import { type Access, authorize, identifyCallers, isRestricted } from '#shared/api/authorize.ts';
 import { routeChanges } from '#shared/api/change-routes.ts';
 import { routeDefinition } from '#shared/api/definition-routes.ts';
 import { routeFiles } from '#shared/api/file-routes.ts';
@@ -29,6 +30,8 @@ export type ApiPorts = SubmissionPorts &
     readonly page: PageAssets;
     /** Set if the API runs in one process with everything else. */
     readonly changes?: ChangeFeed | undefined;
+    /** Without it, all callers share all jobs. */
+    readonly access?: Access | undefined;
   };
 
 const TRIALS_PER_PAGE_MAX = 500;
@@ -43,6 +46,7 @@ export function createApiApp(ports: ApiPorts): Hono {
   const app = new Hono();
   addResponseHeaders(app);
   rejectForeignPages(app);
+  identifyCallers(app, ports.access);
   routePage(app, ports.page);
   routeSubmissions(app, ports);
 
@@ -54,6 +58,7 @@ export function createApiApp(ports: ApiPorts): Hono {
   app.get('/v1/jobs/:jobId/logs', async (context) => {
     const jobId = readJobId(context.req.param('jobId'));
     const countMax = readCount(context.req.query('pageSize'), LOG_ENTRIES_PER_PAGE_MAX, LOG_ENTRIES_PER_PAGE_MAX);
+    await authorizeLogs(ports, context, jobId);
     return context.json(await ports.logs.read({ jobId, cursor: context.req.query('cursor') ?? '', countMax }));
   });
 
@@ -68,6 +73,7 @@ export function createApiApp(ports: ApiPorts): Hono {
 
   app.post('/v1/jobs/:target{.+:cancel}', async (context) => {
     const jobId = readJobId(context.req.param('target').replace(/:cancel$/, ''));
+    authorize(context, await readRequested(ports, jobId), 'CANCEL');
     await cancelJob(ports, jobId, ports.clock.now());
     return context.json(await readView(ports, jobId));
   });
@@ -120,6 +126,13 @@ function routeTrials(app: Hono, ports: ApiPorts): void {
     const [view] = await readTrialViews(ports, { tuning, trials: [trial] }, ports.clock.now());
     return context.json({ ...view, curve: (await ports.curves.read(tuningId, ordinal))?.points ?? [] });
   });
+}
+
+/** The job is read only if it decides: a client that follows the log asks often. */
+async function authorizeLogs(ports: ApiPorts, context: Context, jobId: string): Promise<void> {
+  if (isRestricted(context)) {
+    authorize(context, await readRequested(ports, jobId), 'READ_LOGS');
+  }
 }
 
 async function readView(ports: ApiPorts, given: string) {

@@ -1,4 +1,5 @@
 import type { Hono } from 'hono';
+import { authorize } from '#shared/api/authorize.ts';
 import { readRequested } from '#shared/api/request.ts';
 import type { JobStore } from '#shared/ports/job-store.ts';
 import type { TuningStore } from '#shared/ports/tuning-store.ts';
@@ -7,6 +8,8 @@ import { defineJob } from '#shared/use-cases/reports/define-job.ts';
 /** The job file of a job or tuning as it was understood, and the command that submits it once more. */
 export function routeDefinition(app: Hono, ports: { readonly jobs: JobStore; readonly tunings: TuningStore }): void {
   app.get('/v1/jobs/:jobId/definition', async (context) => {
-    return context.json(defineJob(await readRequested(ports, context.req.param('jobId'))));
+    const submitted = await readRequested(ports, context.req.param('jobId'));
+    authorize(context, submitted, 'READ_DEFINITION');
+    return context.json(defineJob(submitted));
   });
 }

@@ -2,6 +2,7 @@ import type { Context, Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import { HTTPException } from 'hono/http-exception';
 import type { z } from 'zod';
+import { callerOf } from '#shared/api/authorize.ts';
 import { errorBody, errorResponse } from '#shared/api/request.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { JobView } from '#shared/protocol/report.ts';
@@ -35,7 +36,11 @@ export function routeSubmissions(app: Hono, ports: SubmissionPorts): void {
   app.post('/v1/jobs', JSON_LIMIT, async (context) => {
     const given = await readBody(context, submitJobFileSchema);
     const { submitJobFile } = await import('#shared/use-cases/submission/submit-job-file.ts');
-    return answerOutcome(ports, context, await submitJobFile(ports, given, ports.clock.now()));
+    return answerOutcome(
+      ports,
+      context,
+      await submitJobFile(ports, { ...given, submittedBy: callerOf(context).email }, ports.clock.now()),
+    );
   });
 
   app.put('/v1/uploads/:uploadId/parts/:part', PART_LIMIT, async (context) => {
@@ -61,7 +66,8 @@ export function routeSubmissions(app: Hono, ports: SubmissionPorts): void {
     const uploadId = readUploadId(context.req.param('target').replace(/:start$/, ''));
     const given = await readBody(context, startUploadSchema);
     const { startUpload } = await import('#shared/use-cases/submission/start-upload.ts');
-    const outcome = await startUpload(ports, { ...given, uploadId }, ports.clock.now());
+    const submission = { ...given, uploadId, submittedBy: callerOf(context).email };
+    const outcome = await startUpload(ports, submission, ports.clock.now());
     return answerOutcome(ports, context, outcome ?? rejectIncomplete(uploadId));
   });
 }

@@ -45,6 +45,8 @@ export type JobSource = {
   readonly digest: string;
   /** The object that holds the report and, later, the job document. */
   readonly reportUri: string;
+  /** E-mail address that a signature has proven; null for submissions that prove none. */
+  readonly submittedBy: string | null;
 };
 
 /** A finding that does not prevent the job from running: what, where, and what to write instead. */

@@ -123,7 +123,10 @@ export const storedSubmission = {
   spec: storedSpecSchema,
   packages: z.array(z.object({ uri: z.string(), generation: z.string(), crc32c: z.string(), sizeBytes: z.number() })),
   zones: z.array(z.string()),
-  source: z.object({ uri: z.string(), deliveryId: z.string(), digest: z.string(), reportUri: z.string() }),
+  source: z.object({
+    ...{ uri: z.string(), deliveryId: z.string(), digest: z.string(), reportUri: z.string() },
+    submittedBy: z.string().nullable().default(null),
+  }),
   warnings: z
     .array(
       z.object({

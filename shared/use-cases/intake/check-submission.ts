@@ -42,7 +42,9 @@ export type Submission = {
   readonly fallbackJobId: string;
   /** Replaces the job id of the file. */
   readonly jobId?: string;
-  readonly source: Omit<JobSource, 'digest'>;
+  readonly source: Omit<JobSource, 'digest' | 'submittedBy'>;
+  /** E-mail address that a signature has proven. */
+  readonly submittedBy?: string | null | undefined;
   readonly now: TimestampMs;
 };
 
@@ -104,7 +106,8 @@ export async function checkSubmission(ports: CheckPorts, submission: Submission)
     const missing = packages.missingUris.map((uri) => missingPackage(uri, dialect));
     return { outcome: { verdict: 'WAITING', jobId, problems: missing, warnings: found.warnings }, spec };
   }
-  const source = { ...submission.source, digest: digestOf(submission.text, packages.packages) };
+  const digest = digestOf(submission.text, packages.packages);
+  const source = { ...submission.source, digest, submittedBy: submission.submittedBy ?? null };
   const passesJobDir = spec.passesJobDir && (draft.jobDir !== undefined || packages.reports.some(mayTakeJobDir));
   const accepted: Accepted = {
     spec: { ...spec, passesJobDir },

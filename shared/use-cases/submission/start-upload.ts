@@ -4,7 +4,7 @@ import type { SubmitOutcome } from '#shared/use-cases/intake/check-submission.ts
 import { type SubmitPorts, submitJob } from '#shared/use-cases/intake/submit-job.ts';
 import { readPackage } from '#shared/use-cases/submission/read-package.ts';
 import { assemblePackage, keepPackage } from '#shared/use-cases/submission/staged-upload.ts';
-import { digestOf, reportUriOf } from '#shared/use-cases/submission/submit-job-file.ts';
+import { digestOf, reportUriOf, type Submitter } from '#shared/use-cases/submission/submit-job-file.ts';
 import { submissionOf } from '#shared/use-cases/submission/validate-upload.ts';
 
 /**
@@ -13,7 +13,7 @@ import { submissionOf } from '#shared/use-cases/submission/validate-upload.ts';
  */
 export async function startUpload(
   ports: SubmitPorts,
-  given: StartUpload & { readonly uploadId: string },
+  given: StartUpload & Submitter & { readonly uploadId: string },
   now: TimestampMs,
 ): Promise<SubmitOutcome | undefined> {
   const staged = await assemblePackage(ports, given);
@@ -33,5 +33,5 @@ export async function startUpload(
     deliveryId: `${info.generation}/${digestOf(submission.text)}`,
     reportUri: reportUriOf(ports.intake, given.jobId),
   };
-  return submitJob(ports, { ...submission, source });
+  return submitJob(ports, { ...submission, source, submittedBy: given.submittedBy });
 }

@@ -5,10 +5,13 @@ import type { SubmitJobFile } from '#shared/protocol/submission.ts';
 import type { SubmitOutcome } from '#shared/use-cases/intake/check-submission.ts';
 import { type SubmitPorts, submitJob } from '#shared/use-cases/intake/submit-job.ts';
 
+/** The e-mail address of the caller, that a signature has proven; null if none did. */
+export type Submitter = { readonly submittedBy: string | null };
+
 /** Starts a job from a job file whose packages are in a bucket. Repeating it finds the same job. */
 export async function submitJobFile(
   ports: SubmitPorts,
-  { jobFile, jobId }: SubmitJobFile,
+  { jobFile, jobId, submittedBy }: SubmitJobFile & Submitter,
   now: TimestampMs,
 ): Promise<SubmitOutcome> {
   return submitJob(ports, {
@@ -19,6 +22,7 @@ export async function submitJobFile(
     fallbackJobId: jobId,
     jobId,
     source: { uri: `api://jobs/${jobId}`, deliveryId: digestOf(jobFile), reportUri: reportUriOf(ports.intake, jobId) },
+    submittedBy,
     now,
   });
 }

@@ -65,6 +65,7 @@ export function queuedJob(limits: Partial<JobLimits> = {}): JobIn<'QUEUED'> {
       uri: 'gs://uploads/job.yaml',
       deliveryId: '1',
       reportUri: 'gs://uploads/job.yaml.report.json',
+      submittedBy: null,
       digest: 'd1',
     },
     warnings: [],

@@ -123,6 +123,7 @@ describe('a stored job', () => {
     expect(job.spec.replicaGroups[0]).toMatchObject({ reservation: null, program: null });
     expect(job.counts).toMatchObject({ interruptions: 1, interruptionsInRow: 0, bootFailuresInRow: 0, unusedVms: 0 });
     expect(job.quotaWaitSince).toBeNull();
+    expect(job.source.submittedBy).toBeNull();
   });
 
   it.each<readonly [string, Parameters<typeof jobAfter>[1][]]>([
@@ -173,6 +174,7 @@ describe('a stored job', () => {
       delete stored.trial;
       delete stored.stopRequestedAt;
       delete stored.heldFailure;
+      delete stored.source.submittedBy;
       expect(fieldsOf(stored)).toEqual(fieldsOf(OLD_RECORDS.jobs[name]));
     },
   );

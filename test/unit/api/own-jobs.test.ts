@@ -1,0 +1,93 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Job } from '#shared/domain/job.ts';
+import { type ApiUnderTest, openApiUnderTest } from '../../support/api/api-under-test.ts';
+import { queuedJob } from '../../support/domain/example-job.ts';
+import { packFiles } from '../../support/e2e/cloud-under-test.ts';
+
+const POLICY = { onlyOwnJobs: true, operators: ['Ops@example.com'] };
+
+let api: ApiUnderTest;
+beforeEach(async () => {
+  api = await openApiUnderTest({
+    access: { policy: POLICY, identifyCaller: async (headers) => ({ email: headers.get('x-test-caller') }) },
+  });
+});
+afterEach(() => api.close());
+
+async function addJob(submittedBy: string | null): Promise<void> {
+  const job: Job = queuedJob();
+  await api.ports.jobs.create({ ...job, source: { ...job.source, submittedBy } }, []);
+}
+
+async function request(method: string, path: string, caller: string | null) {
+  const response = await api.request(path, { method, headers: caller === null ? {} : { 'x-test-caller': caller } });
+  const body = (await response.json()) as { readonly error?: { readonly message: string; readonly remedy: string } };
+  return { status: response.status, error: body.error };
+}
+
+const GUARDED = [
+  ['POST', '/v1/jobs/digits:cancel'],
+  ['GET', '/v1/jobs/digits/logs'],
+  ['GET', '/v1/jobs/digits/files'],
+  ['GET', '/v1/jobs/digits/files/content?name=model.pt'],
+  ['GET', '/v1/jobs/digits/definition'],
+] as const;
+
+describe('with only_own_jobs', () => {
+  it.each(GUARDED)('%s %s is for the submitter and for operators', async (method, path) => {
+    await addJob('ada@example.com');
+    const denied = await request(method, path, 'eve@example.com');
+    expect(denied.status).toBe(403);
+    expect(denied.error?.message).toMatch(/^Job digits belongs to ada@example\.com: only they and operators may /);
+    expect(denied.error?.remedy).toContain('operator');
+    expect((await request(method, path, 'ADA@example.com')).status).not.toBe(403);
+    expect((await request(method, path, 'ops@example.com')).status).not.toBe(403);
+  });
+
+  it.each(GUARDED)('%s %s of a job without a known submitter is for operators', async (method, path) => {
+    await addJob(null);
+    const denied = await request(method, path, 'ada@example.com');
+    expect(denied).toMatchObject({ status: 403, error: { message: expect.stringContaining('not submitted through') } });
+    expect((await request(method, path, 'ops@example.com')).status).not.toBe(403);
+  });
+
+  it('a caller who proves no identity has no jobs', async () => {
+    await addJob(null);
+    const denied = await request('POST', '/v1/jobs/digits:cancel', null);
+    expect(denied).toMatchObject({ status: 403, error: { message: expect.stringContaining('does not prove') } });
+  });
+
+  it('a denied cancel changes nothing', async () => {
+    await addJob('ada@example.com');
+    await request('POST', '/v1/jobs/digits:cancel', 'eve@example.com');
+    expect((await api.ports.jobs.read('digits'))?.job.status).toBe('QUEUED');
+  });
+
+  it('all members see all jobs', async () => {
+    await addJob('ada@example.com');
+    for (const path of ['/v1/jobs', '/v1/jobs/digits', '/v1/jobs/digits/metrics']) {
+      expect((await request('GET', path, 'eve@example.com')).status).toBe(200);
+    }
+  });
+
+  it('records who submitted a job', async () => {
+    const program = await packFiles({ 'trainer/__init__.py': '', 'trainer/task.py': '' });
+    await api.objects.write({ bucket: 'jobs', name: 'digits.tar.gz' }, program);
+    const jobFile = 'module: trainer.task\nmachine: n1-standard-4\npackages: ["gs://jobs/digits.tar.gz"]\n';
+    await api.request('/v1/jobs', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'x-test-caller': 'ada@example.com' },
+      body: JSON.stringify({ jobFile, jobId: 'digits' }),
+    });
+    expect((await api.ports.jobs.read('digits'))?.job.source.submittedBy).toBe('ada@example.com');
+  });
+});
+
+describe('by default', () => {
+  it.each(GUARDED)('%s %s is for all members', async (method, path) => {
+    await api.close();
+    api = await openApiUnderTest();
+    await addJob('ada@example.com');
+    expect((await request(method, path, null)).status).not.toBe(403);
+  });
+});

@@ -1,0 +1,107 @@
+"""The container engine of this machine: Docker or Podman through its command line, which is the same for most of both."""
+
+import json
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, Optional, Sequence
+
+KINDS = ('docker', 'podman')
+# Answered only by an engine that works: `version` would need no daemon, and no storage. Podman's `docker` command does
+# not know Docker's field.
+PROBES = {
+    'docker': ('info', '--format', '{{.ServerVersion}}'),
+    'podman': ('info', '--format', '{{.Version.Version}}'),
+}
+TOOL_SECONDS_MAX = 60.0
+# JSON of the variables that the engine needs, such as DOCKER_HOST and HOME; the program gets none of them.
+ENVIRONMENT_VARIABLE = 'DROPFORGE_ENGINE_ENVIRONMENT'
+HYBRID_CGROUPS = Path('/sys/fs/cgroup/unified')
+
+
+@dataclass(frozen=True)
+class EngineResult:
+    return_code: int
+    stdout: str
+    stderr: str
+
+    @property
+    def is_success(self) -> bool:
+        return self.return_code == 0
+
+
+@dataclass(frozen=True)
+class Engine:
+    kind: str
+    """`docker` or `podman`."""
+    version: str
+    environment: Mapping[str, str]
+    """Of the engine's command; never the program's variables."""
+
+    def argv(self, args: Sequence[str]) -> List[str]:
+        """Returns the command line that runs the engine's command with these arguments."""
+        return [*_command(self.kind), *args]
+
+    def run_tool(
+        self, args: Sequence[str], *, stdin: str = '', seconds_max: float = TOOL_SECONDS_MAX
+    ) -> EngineResult:
+        """Runs a command to its end; one that takes longer or cannot be run has the exit code 125, as the engine's own."""
+        try:
+            done = subprocess.run(
+                self.argv(args),
+                env=dict(self.environment),
+                input=stdin.encode(),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                timeout=seconds_max,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return EngineResult(125, '', str(error))
+        return EngineResult(done.returncode, done.stdout.decode('utf-8', 'replace'), done.stderr.decode('utf-8', 'replace'))
+
+    def has_image(self, reference: str) -> bool:
+        return self.run_tool(['image', 'inspect', '--format', '{{.Id}}', reference]).is_success
+
+    def inspect(self, container: str) -> Optional[Mapping[str, Any]]:
+        """Returns what the engine says about a container; None if it knows no such container."""
+        found = self.run_tool(['container', 'inspect', container])
+        try:
+            body = json.loads(found.stdout)
+            return dict(body[0]) if found.is_success else None
+        except (ValueError, LookupError, TypeError):
+            return None
+
+
+def find_engine(inherited: Mapping[str, str]) -> Optional[Engine]:
+    """
+    Returns the first engine that answers, Docker before Podman; None if there is none. `inherited` is the agent's
+    environment.
+    """
+    environment = engine_environment(inherited)
+    for kind in KINDS:
+        if shutil.which(kind, path=environment.get('PATH')) is None:
+            continue
+        answer = Engine(kind, '', environment).run_tool(PROBES[kind])
+        version = answer.stdout.strip()
+        if answer.is_success and version:
+            return Engine(kind, version, environment)
+    return None
+
+
+def engine_environment(inherited: Mapping[str, str]) -> Dict[str, str]:
+    try:
+        own = json.loads(inherited.get(ENVIRONMENT_VARIABLE, '{}'))
+    except ValueError:
+        own = {}
+    environment = {**inherited, **{str(name): str(value) for name, value in own.items()}}
+    environment.pop(ENVIRONMENT_VARIABLE, None)
+    return environment
+
+
+def _command(kind: str) -> List[str]:
+    # crun refuses cgroups in hybrid mode ("cgroups in hybrid mode not supported"); runc accepts them.
+    needs_runc = kind == 'podman' and os.path.isdir(HYBRID_CGROUPS) and shutil.which('runc') is not None
+    return [kind, '--runtime', 'runc'] if needs_runc else [kind]

@@ -1,0 +1,96 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { startGuarded } from './guarded-process.ts';
+
+const START_MS_MAX = 30_000;
+const POLL_MS = 50;
+const OUTPUT_BYTES_MAX = 67_108_864;
+
+export type EngineUnderTest = {
+  readonly kind: 'docker' | 'podman';
+  /** What the embedded cloud's, and an agent's, environment needs in addition to find this engine. */
+  readonly environment: Readonly<Record<string, string>>;
+  /** Runs a command of the engine and returns its stdout without the last line break. Throws with its stderr. */
+  run(args: readonly string[], stdin?: NodeJS.ReadableStream): Promise<string>;
+  /** Ends the engine if it is a private one, with all that it has stored. */
+  stop(): Promise<void>;
+};
+
+/**
+ * A container engine: a Docker or Podman that answers, or a private Docker daemon where `dockerd` is installed and this
+ * user is root. Returns null without any of them, and prints how to have one.
+ */
+export async function startEngineUnderTest(): Promise<EngineUnderTest | null> {
+  const docker = engineOf('docker', {});
+  if (await answers(docker, 'ServerVersion')) {
+    return docker;
+  }
+  const started = process.getuid?.() === 0 ? await startPrivateDocker() : null;
+  if (started !== null) {
+    return started;
+  }
+  const podman = engineOf('podman', {});
+  if (await answers(podman, 'Version.Version')) {
+    return podman;
+  }
+  process.stderr.write(
+    'Tests with containers are left out: neither Docker nor Podman answers (README, "Development", says how to have one).\n',
+  );
+  return null;
+}
+
+function engineOf(kind: EngineUnderTest['kind'], environment: Readonly<Record<string, string>>): EngineUnderTest {
+  return {
+    kind,
+    environment,
+    run: (args, stdin) => runEngine([kind, ...args], environment, stdin),
+    stop: async () => {},
+  };
+}
+
+async function answers(engine: EngineUnderTest, field: string): Promise<boolean> {
+  const version = await engine.run(['info', '--format', `{{.${field}}}`]).catch(() => '');
+  return version !== '';
+}
+
+function runEngine(
+  [command = '', ...args]: readonly string[],
+  environment: Readonly<Record<string, string>>,
+  stdin?: NodeJS.ReadableStream,
+): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const options = { env: { ...process.env, ...environment }, maxBuffer: OUTPUT_BYTES_MAX };
+    const child = execFile(command, args, options, (error, stdout, stderr) =>
+      error === null
+        ? resolve(stdout.trimEnd())
+        : reject(new Error(`${command} ${args[0]}: ${stderr || error.message}`)),
+    );
+    if (stdin === undefined || child.stdin === null) {
+      child.stdin?.end();
+    } else {
+      // A command that fails does not read the rest; its error is what counts.
+      child.stdin.on('error', () => {});
+      stdin.pipe(child.stdin);
+    }
+  });
+}
+
+async function startPrivateDocker(): Promise<EngineUnderTest | null> {
+  const daemon = await startGuarded('dockerd', (folder) => [
+    ...['dockerd', '--host', `unix://${folder}/docker.sock`, '--data-root', join(folder, 'data')],
+    ...['--exec-root', join(folder, 'exec'), '--pidfile', join(folder, 'pid')],
+    // Host networking is all that tests use; bridges would change the firewall of this machine.
+    ...['--bridge=none', '--iptables=false', '--ip6tables=false'],
+  ]);
+  const engine = engineOf('docker', { DOCKER_HOST: `unix://${daemon.folder}/docker.sock` });
+  const giveUpAt = Date.now() + START_MS_MAX;
+  while (!daemon.hasEnded() && Date.now() < giveUpAt) {
+    if (await answers(engine, 'ServerVersion')) {
+      return { ...engine, stop: daemon.stop };
+    }
+    await delay(POLL_MS);
+  }
+  await daemon.stop();
+  return null;
+}

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from vm_agent.cache.store import BackgroundStore
+from vm_agent.container.pull import RegistryAccess
 from vm_agent.control.config import Config, ConfigError, parse_config
 from vm_agent.control.decisions import BootPlan, StopNotice, plan_boot
 from vm_agent.control.health_watch import HealthWatch, Outlets
@@ -228,13 +229,14 @@ class Boot:
             on_started=lambda pid: self._health.start(pid, self._home / 'venv'),
         )
         self._stop_signal.on_interruption.append(sync.request_sync)
+        secrets = JobSecrets(secret_manager, config.secrets, self._mask)
         return Replica(
             config=config,
             home=self._home,
             vm=f'{self._instance.instance_id}@{self._home}',
             storage=self._storage,
             directory=self._directory,
-            secrets=JobSecrets(secret_manager, config.secrets, self._mask),
+            secrets=secrets,
             sync=sync,
             supervisor=Supervisor(monitored),
             background_store=self._background_store,
@@ -245,6 +247,12 @@ class Boot:
             write_state=self._write_state,
             metrics=self._metrics,
             tracking=self._tracking,
+            registry_access=RegistryAccess(
+                access_token=lambda: self._token.bearer().partition(' ')[2],
+                account=secret_manager.account,
+                read_secret=secrets.read_login,
+            ),
+            report_transfer=self._heartbeats.set_transfer,
         )
 
     def _add_output(self, stream: str, block: bytes) -> None:

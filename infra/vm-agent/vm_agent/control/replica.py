@@ -10,6 +10,10 @@ from typing import Callable, Dict, Mapping, Optional, Sequence, Tuple
 
 from vm_agent.cache.environment_cache import EnvironmentCache
 from vm_agent.cache.store import BackgroundStore
+from vm_agent.container.engine import Engine
+from vm_agent.container.pull import PullContext, RegistryAccess, pull_image
+from vm_agent.container.spec import ContainerSpec
+from vm_agent.container.transfer import Transfer
 from vm_agent.control.config import Config
 from vm_agent.control.decisions import ProgramEnd, StopNotice, describe_end
 from vm_agent.control.state_file import State
@@ -75,6 +79,9 @@ class Replica:
     write_state: Callable[[State], None]
     metrics: ProgramMetrics
     tracking: Tracking
+    registry_access: RegistryAccess
+    report_transfer: Callable[[Optional[Transfer]], None]
+    """Sent with the next heartbeats."""
     started_at: float = field(default_factory=time.monotonic)
 
     @property
@@ -243,6 +250,28 @@ def _install(replica: Replica, state: State, secrets: Mapping[str, str]) -> Stat
     )
     replica.write_state(state)
     return state
+
+
+def _pull(replica: Replica, engine: Engine, spec: ContainerSpec) -> None:
+    replica.set_phase('PULLING')
+
+    def run(argv: Sequence[str], environment: Mapping[str, str]) -> ToolResult:
+        return replica.supervisor.run_tool(_command(replica, argv, environment, replica.home))
+
+    context = PullContext(
+        folder=replica.home,
+        policy=replica.retry_policy,
+        run=run,
+        check=replica.supervisor.check,
+        access=replica.registry_access,
+        mask=replica.secrets.mask,
+        report=replica.report_transfer,
+        log=replica.log,
+    )
+    try:
+        pull_image(engine, spec, context)
+    finally:
+        replica.report_transfer(None)
 
 
 def _environment_cache(replica: Replica) -> Optional[EnvironmentCache]:

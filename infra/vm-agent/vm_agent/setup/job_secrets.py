@@ -67,16 +67,24 @@ class JobSecrets:
         """
         values: Dict[str, str] = {}
         for variable, version in self._versions.items():
-            try:
-                values[variable] = self._manager.access(version, policy)
-            except SecretRejected as error:
-                raise ReplicaEnded(self._describe(variable, version, error)) from error
-            self.mask.add(values[variable])
+            values[variable] = self._read(variable, version, policy)
         return values
 
-    def _describe(self, variable: str, version: str, error: Exception) -> ExitReport:
+    def read_login(self, version: str, policy: RetryPolicy) -> str:
+        """Returns the value of a version with the credentials of a registry. Masks and raises as `read`."""
+        return self._read('the registry', version, policy)
+
+    def _read(self, purpose: str, version: str, policy: RetryPolicy) -> str:
+        try:
+            value = self._manager.access(version, policy)
+        except SecretRejected as error:
+            raise ReplicaEnded(self._describe(purpose, version, error)) from error
+        self.mask.add(value)
+        return value
+
+    def _describe(self, purpose: str, version: str, error: Exception) -> ExitReport:
         _, project, _, secret, _, number = version.split('/')
-        message = f'Secret {secret}, version {number} in project {project}, for {variable} cannot be read: {error}'
+        message = f'Secret {secret}, version {number} in project {project}, for {purpose} cannot be read: {error}'
         evidence = (str(error), *_remedies(secret, project, self._manager.account()))
         return ExitReport('SECRET_UNAVAILABLE', message, evidence=evidence)
 

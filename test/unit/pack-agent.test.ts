@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { inflateSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import {
@@ -12,11 +13,49 @@ import {
   toBase85,
 } from '#infra/vm-agent/pack-agent.ts';
 
+/** Prints which files of an archive differ from those in a folder, and which have a docstring left. */
+const COMPARE = `
+import ast, json, sys, zipfile
+def statements(text):
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        if isinstance(getattr(node, 'body', None), list):
+            node.body = [one for one in node.body if not is_docstring(one)]
+    return [(node.lineno, ast.dump(node)) for node in ast.walk(tree) if isinstance(node, ast.stmt)]
+def is_docstring(node):
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+def has_docstring(text):
+    return any(is_docstring(node) and node.value.value for node in ast.walk(ast.parse(text)))
+different, left = [], []
+with zipfile.ZipFile(sys.argv[1]) as archive:
+    for name in archive.namelist():
+        packed = archive.read(name).decode()
+        with open(sys.argv[2] + '/' + name, encoding='utf-8') as file:
+            if statements(file.read()) != statements(packed):
+                different.append(name)
+        if has_docstring(packed):
+            left.append(name)
+print(json.dumps({'different': different, 'withDocstring': left}))
+`;
+
 describe('packAgent', () => {
   it('is deterministic, and fits into a metadata value', async () => {
     const text = await packAgent();
     expect(await packAgent()).toBe(text);
     expect(text.length).toBeLessThan(AGENT_BYTES_MAX);
+  });
+
+  it('leaves out comments and docstrings, and nothing else: each statement keeps its line', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'dropforge-pack-agent-'));
+    try {
+      const archive = join(folder, 'agent.pyz');
+      await writeFile(archive, inflateSync(fromBase85(await packAgent())));
+      const args = ['-c', COMPARE, archive, fileURLToPath(new URL('../../infra/vm-agent', import.meta.url))];
+      const { stdout, stderr } = spawnSync('python3', args, { encoding: 'utf8' });
+      expect(JSON.parse(stdout || stderr)).toEqual({ different: [], withDocstring: [] });
+    } finally {
+      await rm(folder, { recursive: true });
+    }
   });
 
   it('returns an archive that Python can run', async () => {

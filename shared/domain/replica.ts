@@ -2,7 +2,10 @@ import type { ReplicaExit } from '#shared/domain/event.ts';
 import type { HealthFinding } from '#shared/domain/health.ts';
 import type { TimestampMs } from '#shared/domain/job.ts';
 
-/** Phases that an agent reports. PULLING: the image of its container is downloaded. WAITING: setup is done, and the job's other VMs are not all confirmed yet. */
+/**
+ * Phases that an agent reports. PULLING: the image of its container is downloaded. WAITING: setup is done, and the
+ * job's other VMs are not all confirmed yet.
+ */
 export const REPLICA_PHASES = [
   'BOOTING',
   'DOWNLOADING',
@@ -58,6 +61,9 @@ export const NO_USAGE: ReplicaUsage = {
 
 export const NO_PROGRESS: ReplicaProgress = { step: null, stepsMax: null, metrics: {} };
 
+/** How much of a container's image has been downloaded; layers that the machine has are not counted. */
+export type Transfer = { readonly doneBytes: number; readonly totalBytes: number };
+
 /** Compute Engine ends the replica's VM. */
 export type InterruptionNotice = {
   /** Whether the program is being stopped for it. */
@@ -95,7 +101,12 @@ export type Replica = {
   readonly rebootedAt: TimestampMs | null;
   /** What the agent noticed about the training, at most one finding per code. */
   readonly health: readonly HealthFinding[];
+  /** Null in every phase but PULLING, and until the download begins. */
+  readonly transfer: Transfer | null;
 };
 
-/** The values of a replica that was not interrupted and has not ended. */
-export const UNINTERRUPTED = { pendingExit: null, endedAt: null, notice: null, rebootedAt: null, health: [] } as const;
+/** The values of a replica that was not interrupted, has not ended and downloads nothing. */
+export const UNINTERRUPTED = {
+  ...{ pendingExit: null, endedAt: null, notice: null, rebootedAt: null },
+  ...{ health: [], transfer: null },
+} as const;

@@ -16,6 +16,12 @@ export function progressOf(job: JobView, now: number): Progress | null {
   return { step, stepsMax, etaMs: isRunning ? ((stepsMax - step) * ranMs(job, now)) / step : null };
 }
 
+/** How much of its image the master has downloaded; null if it downloads none. */
+export function transferOf({ replicas }: Pick<JobView, 'replicas'>): JobView['replicas'][number]['transfer'] {
+  const master = replicas.find(({ replica }) => replica === 'master-0') ?? replicas[0];
+  return master?.transfer ?? null;
+}
+
 /** How long the program has run, over all attempts. */
 export function ranMs({ timeline }: Pick<JobView, 'timeline'>, now: number): number {
   return timeline

@@ -161,6 +161,7 @@ function toReplica(job: Job, heartbeat: Heartbeat, { timeouts, ...sender }: Send
     notice: noticeOf(heartbeat, sender.at),
     rebootedAt: reboot === undefined ? null : before(sender.at, reboot.secondsAgo),
     health: heartbeat.health ?? [],
+    transfer: heartbeat.transfer ?? null,
   };
 }
 

@@ -244,6 +244,7 @@ export function replicaOf(overrides: Partial<JobView['replicas'][number]> = {}):
     step: 12,
     stepsMax: 30,
     metrics: { loss: 0.1203, accuracy: 0.961111 },
+    transfer: null,
     ...overrides,
   };
 }

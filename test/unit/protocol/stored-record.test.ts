@@ -231,6 +231,7 @@ describe('a stored replica record', () => {
         rebootedAt: 60_000,
       },
     ],
+    ['pulling an image', { ...exampleReplica(), transfer: { doneBytes: 3, totalBytes: 10 } }],
     ['with an exit', { ...exampleReplica(), exit: { outcome: 'FAILED', cause: waiting }, leaseExpiresAt: null }],
   ])('that is %s is parsed as it was written', (_, replica) => {
     expect(parseStoredReplica(formatStoredReplica(replica))).toEqual(replica);

@@ -55,4 +55,4 @@ class PullProgress:
 
 
 def format_bytes(count: int) -> str:
-    return f'{count / 1e9:.1f} GB' if count >= 1e9 else f'{count / 1e6:.1f} MB'
+    return f'{count / 2**30:.1f} GiB' if count >= 2**30 else f'{count / 2**20:.1f} MiB'

@@ -3,6 +3,8 @@ import { promisify } from 'node:util';
 import { z } from 'zod';
 import type { BenchRow } from './bench-row.ts';
 import { averageRanks, type Competitor, compareProblems, type ProblemComparison } from './tuning/compare-regrets.ts';
+import { MULTI_PROBLEMS } from './tuning/objectives/problems.ts';
+import { runFront } from './tuning/objectives/run-front.ts';
 import { listProblems } from './tuning/problems/list-problems.ts';
 import { type RegretRow, runPlan } from './tuning/regret-row.ts';
 import { createSamplers, type SamplerName } from './tuning/samplers.ts';
@@ -24,7 +26,7 @@ const COST_PROBLEM = 'mixed';
  * is an interpreter that has it.
  */
 export async function benchTuning(environment: NodeJS.ProcessEnv): Promise<BenchRow[]> {
-  return [...(await measureCosts()), ...(await compareSamplers(environment))];
+  return [...(await measureCosts()), ...compareFronts(environment), ...(await compareSamplers(environment))];
 }
 
 const costSchema = z.object({ milliseconds: z.array(z.number()), memoryBytes: z.number() });
@@ -115,6 +117,28 @@ function rankRow(
     goal: 'rank < 1',
     isMet: own < best,
   };
+}
+
+/** With several objectives: the found share of the known front's hypervolume, against random trials. */
+function compareFronts(environment: NodeJS.ProcessEnv): BenchRow[] {
+  const isFull = environment.DROPFORGE_BENCH_TUNING === 'full';
+  const seeds = Array.from({ length: isFull ? 20 : 3 }, (_, seed) => seed);
+  return MULTI_PROBLEMS.flatMap((problem) =>
+    (isFull ? [1, 5] : [1]).map((parallel) => {
+      const [own = 0, random = 0] = (['BAYESIAN', 'RANDOM'] as const).map((algorithm) => {
+        const shares = seeds.map((seed) => runFront(problem, { algorithm, seed, parallel, trials: 50 }).share);
+        return shares.reduce((sum, share) => sum + share, 0) / shares.length;
+      });
+      return {
+        name: `${problem.name}, 50 trials, ${parallel} at a time: hypervolume found (floor: random trials)`,
+        measured: own.toFixed(3),
+        floor: random.toFixed(3),
+        ratio: own / random,
+        goal: 'hypervolume > 1',
+        isMet: own > random,
+      };
+    }),
+  );
 }
 
 /** The second competitor is the random search. */

@@ -106,7 +106,9 @@ function describeTrials({ tuning }: JobView): string {
     return '-';
   }
   const objective = tuning.best?.objective ?? null;
-  return `${countProgress(tuning)} trials${objective === null ? '' : `, best ${formatNumber(objective)}`}`;
+  const best = objective === null ? '' : `, best ${formatNumber(objective)}`;
+  const optimal = tuning.optimal === null ? '' : `, ${tuning.optimal.count} optimal`;
+  return `${countProgress(tuning)} trials${best}${optimal}`;
 }
 
 function formatDurationOf({ startTime, endTime }: JobView, nowMs: number): string {

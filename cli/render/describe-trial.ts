@@ -3,6 +3,7 @@ import { formatDuration } from '#cli/render/format.ts';
 import { formatTable } from '#cli/render/format-table.ts';
 import { paint, paintState } from '#cli/render/paint.ts';
 import { durationMsOf, parameterNames } from '#cli/render/sort-trials.ts';
+import { listObjectives, objectiveValues, optimalTrialsOf } from '#shared/protocol/objectives.ts';
 import type { TrialView, TuningView } from '#shared/protocol/report.ts';
 import { formatUsd } from '#shared/text/format-usd.ts';
 
@@ -21,20 +22,22 @@ export function formatParameters({ parameters }: Pick<TrialView, 'parameters'>):
 /** Formats trials as a table with a column per parameter. */
 export function formatTrials(
   trials: readonly TrialView[],
-  tuning: Pick<TuningView, 'study' | 'metricId'>,
+  tuning: Pick<TuningView, 'study' | 'metricId' | 'goal' | 'objectives'>,
   output: Pick<Output, 'hasColors'>,
 ): string {
   const names = parameterNames(tuning, trials);
+  const optimal = new Set(optimalTrialsOf(trials, tuning));
+  const metrics = listObjectives(tuning).map(({ metricId }) => metricId);
   const rows = trials.map((trial) => [
     trial.trialId,
-    `${paintState(trial.state, output)}${trial.isTrialStoppedEarly ? ', stopped early' : ''}`,
-    trial.objective === null ? '-' : formatNumber(trial.objective),
+    `${paintState(trial.state, output)}${trial.isTrialStoppedEarly ? ', stopped early' : ''}${optimal.has(trial) ? ', optimal' : ''}`,
+    ...objectiveValues(trial, tuning).map((value) => (value === null ? '-' : formatNumber(value))),
     trial.step === null ? '-' : formatNumber(trial.step),
     ...names.map((name) => formatValue(trial.parameters[name])),
     formatDurationOf(trial),
     trial.costUsd === null ? '-' : formatUsd(trial.costUsd),
   ]);
-  return formatTable(['TRIAL', 'STATE', tuning.metricId, 'STEP', ...names, 'DURATION', 'COST'], rows);
+  return formatTable(['TRIAL', 'STATE', ...metrics, 'STEP', ...names, 'DURATION', 'COST'], rows);
 }
 
 function formatValue(value: string | number | undefined): string {
@@ -49,18 +52,26 @@ function formatDurationOf(trial: TrialView): string {
 /** The best trial of those that have ended, in the order of their ends. */
 export type BestSoFar = { readonly trialId: string; readonly objective: number };
 
-/** Returns the better of the two; the earlier one if they are equal. */
+/** Returns the better of the two; the earlier one if they are equal. With several objectives, there is no best one. */
 export function betterOf(
   best: BestSoFar | undefined,
   { trialId, state, objective }: TrialView,
-  { goal }: Pick<TuningView, 'goal'>,
+  { goal, objectives }: Pick<TuningView, 'goal' | 'objectives'>,
 ): BestSoFar | undefined {
-  if (state !== 'SUCCEEDED' || objective === null) {
+  if (state !== 'SUCCEEDED' || objective === null || objectives.length > 0) {
     return best;
   }
   const isBetter =
     best === undefined || (goal === 'MAXIMIZE' ? objective > best.objective : objective < best.objective);
   return isBetter ? { trialId, objective } : best;
+}
+
+/** `accuracy 0.9833, latency 12`. */
+export function formatObjectives(trial: TrialView, tuning: TuningView): string {
+  const values = objectiveValues(trial, tuning);
+  return listObjectives(tuning)
+    .map(({ metricId }, index) => `${metricId} ${formatNumber(values[index] ?? Number.NaN)}`)
+    .join(', ');
 }
 
 /** One line for a trial that has ended: its result, its values, and the best one so far. */
@@ -75,7 +86,7 @@ export function formatEndedTrial(
   const { trialId, state, objective, isTrialStoppedEarly, reason, repeats } = trial;
   const result =
     state === 'SUCCEEDED' && objective !== null
-      ? `${tuning.metricId} ${formatNumber(objective)}${isTrialStoppedEarly ? ', stopped early' : ''}`
+      ? `${formatObjectives(trial, tuning)}${isTrialStoppedEarly ? ', stopped early' : ''}`
       : `${paintState(state, output)}${reason === null ? '' : `: ${reason}`}`;
   const repeated = repeats === null ? '' : ` (repeats trial ${repeats})`;
   return [

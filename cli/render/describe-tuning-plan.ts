@@ -1,7 +1,7 @@
 import { formatDuration } from '#cli/render/format.ts';
 import { priceOf } from '#shared/catalog/price.ts';
 import type { JobSpec } from '#shared/domain/job-spec.ts';
-import { objectiveMetricOf, type Study } from '#shared/domain/study.ts';
+import { objectiveMetricsOf, type Study } from '#shared/domain/study.ts';
 import { formatUsd } from '#shared/text/format-usd.ts';
 
 type PlanOptions = {
@@ -21,9 +21,9 @@ export function describeTuningPlan(spec: JobSpec, options: PlanOptions): readonl
     return [];
   }
   const count = study.trialsMax === 1 ? '1 trial' : `${study.trialsMax} trials`;
-  const { goal, id } = objectiveMetricOf(study);
+  const goals = objectiveMetricsOf(study).map(({ goal, id }) => `${goal.toLowerCase()} ${id}`);
   return [
-    `Tuning ${spec.jobId}: ${count}, ${study.parallelTrialsMax} at a time, to ${goal.toLowerCase()} ${id}.`,
+    `Tuning ${spec.jobId}: ${count}, ${study.parallelTrialsMax} at a time, to ${goals.join(' and ')}.`,
     ...describeCost(spec, study, options).map((line) => `  ${line}`),
   ];
 }

@@ -5,6 +5,7 @@ import { describeWarnings } from '#cli/render/describe-report.ts';
 import { formatNumber, formatParameters, formatTrials } from '#cli/render/describe-trial.ts';
 import { formatMoment, formatUtc } from '#cli/render/format.ts';
 import { paint, paintState } from '#cli/render/paint.ts';
+import { listObjectives } from '#shared/protocol/objectives.ts';
 import type { JobView, Problem, TrialView, TuningView } from '#shared/protocol/report.ts';
 import { formatUsd } from '#shared/text/format-usd.ts';
 
@@ -32,7 +33,12 @@ export function describeTuning(job: TuningJob, { top, warnings, nowMs, output }:
     [title, ...formatFacts(listFacts(job, nowMs))],
     describeCause(job),
     describeWarnings([...warnings, ...job.warnings], output),
-    top.length === 0 ? [] : ['Best trials', ...indent(formatTrials(top, tuning, output))],
+    top.length === 0
+      ? []
+      : [
+          tuning.optimal === null ? 'Best trials' : 'Optimal trials first',
+          ...indent(formatTrials(top, tuning, output)),
+        ],
     ['Next', ...indent(listNextSteps(job).join('\n'))],
   ];
   return sections
@@ -50,6 +56,7 @@ function listFacts(job: TuningJob, nowMs: number): readonly (readonly [string, s
     ['tuning', describeSearch(tuning)],
     ['progress', describeProgress(tuning)],
     ['best', tuning.best && describeBest(tuning, tuning.best)],
+    ['optimal', tuning.optimal && describeOptimal(tuning.optimal)],
     ['recommended', tuning.recommended && describeRecommended(tuning, tuning.recommended)],
     ['cost', describeCost(job)],
     ['forecast', describeForecast(tuning)],
@@ -83,10 +90,14 @@ const RULES = {
 } as const;
 
 /** `maximizes accuracy by Bayesian optimization; trials below the median of earlier ones are stopped`. */
-export function describeSearch({ metricId, goal, algorithm, earlyStopping }: TuningView): string {
+export function describeSearch(tuning: TuningView): string {
+  const { algorithm, earlyStopping } = tuning;
   const by = ALGORITHMS[algorithm] ?? algorithm;
+  const objectives = listObjectives(tuning).map(
+    ({ metricId, goal }) => `${goal === 'MAXIMIZE' ? 'maximizes' : 'minimizes'} ${metricId}`,
+  );
   const rule = earlyStopping === null ? '' : `; ${RULES[earlyStopping]}`;
-  return `${goal === 'MAXIMIZE' ? 'maximizes' : 'minimizes'} ${metricId} by ${by}${rule}`;
+  return `${objectives.join(' and ')} by ${by}${rule}`;
 }
 
 /** The trials that have ended, of those to run: a lost one does not count, because another one repeats its values. */
@@ -114,6 +125,15 @@ function describeBest({ metricId }: TuningView, best: TrialView): string {
   return `trial ${best.trialId}: ${metricId}${objective}${step}\n              ${formatParameters(best)}`;
 }
 
+/** Which trials are optimal, and how many more there are than the view has. */
+function describeOptimal({ count, trials }: NonNullable<TuningView['optimal']>): string {
+  const ids = trials.map(({ trialId }) => trialId).join(', ');
+  const isComplete = trials.length >= count;
+  return count === 0
+    ? 'no trial has a result'
+    : `${count === 1 ? 'trial' : 'trials'} ${ids}${isComplete ? '' : ` and ${count - trials.length} more`}`;
+}
+
 /** Set if the metric is noisy: the best report was also lucky. */
 function describeRecommended({ metricId }: TuningView, found: NonNullable<TuningView['recommended']>): string {
   const { trial, expectedObjective } = found;
@@ -123,14 +143,16 @@ function describeRecommended({ metricId }: TuningView, found: NonNullable<Tuning
 
 /** The result of a tuning in one line: `12 of 40 trials, best trial 7: accuracy 0.9833 with learning_rate=0.03`. */
 export function describeResult({ tuning }: TuningJob): string {
-  const { best, metricId } = tuning;
+  const { best, metricId, optimal } = tuning;
   const stop = describeStop(tuning);
   const parts = [
     describeProgress(tuning),
     ...(stop === null ? [] : [`ended early because ${stop}`]),
-    best === null || best.objective === null
-      ? 'no trial has a result'
-      : `best trial ${best.trialId}: ${metricId} ${formatNumber(best.objective)} with ${formatParameters(best)}`,
+    optimal !== null && optimal.count > 0
+      ? `optimal: ${describeOptimal(optimal)}`
+      : best === null || best.objective === null
+        ? 'no trial has a result'
+        : `best trial ${best.trialId}: ${metricId} ${formatNumber(best.objective)} with ${formatParameters(best)}`,
   ];
   return parts.join('; ');
 }
@@ -172,7 +194,7 @@ export function describeStop({ stopReason }: TuningView): string | null {
 }
 
 function listNextSteps({ jobId, jobDir, tuning, endTime }: TuningJob): readonly string[] {
-  const { best } = tuning;
+  const best = tuning.best ?? tuning.optimal?.trials[0] ?? null;
   return [
     ...(endTime === null ? [`${programName()} jobs stream-logs ${jobId}`] : []),
     `${programName()} trials ${jobId}`,

@@ -7,6 +7,7 @@ import { formatDuration, formatMoment } from '#cli/render/format.ts';
 import { formatTable } from '#cli/render/format-table.ts';
 import type { MeasuredTrial } from '#cli/render/optuna-journal.ts';
 import { paint, paintState } from '#cli/render/paint.ts';
+import { listObjectives, objectiveValues } from '#shared/protocol/objectives.ts';
 import { formatUsd } from '#shared/text/format-usd.ts';
 
 /** More points of a curve are thinned out evenly; the last one is always shown. */
@@ -16,15 +17,17 @@ type RenderOptions = { readonly job: TuningJob; readonly nowMs: number; readonly
 
 /** Formats one trial: its values, its result, and what its program has reported. */
 export function describeMeasuredTrial(trial: MeasuredTrial, { job, nowMs, output }: RenderOptions): string {
-  const { trialId, state, objective, step, startTime, endTime, costUsd, reason, repeats, jobId } = trial;
-  const { metricId } = job.tuning;
+  const { trialId, state, step, startTime, endTime, costUsd, reason, repeats, jobId } = trial;
+  const objectives = objectiveValues(trial, job.tuning);
   const title = `${paint(`Trial ${trialId} of ${job.jobId}`, 'bold', output)}  ${paintState(state, output)}`;
   const values = Object.entries(trial.parameters).map(([name, value]) => [
     name,
     typeof value === 'number' ? String(value) : value,
   ]);
   const facts = formatFacts([
-    [metricId, objective === null ? '-' : `${objective}${step === null ? '' : ` at step ${formatNumber(step)}`}`],
+    ...listObjectives(job.tuning).map(
+      ({ metricId }, index) => [metricId, formatObjective(objectives[index], step)] as const,
+    ),
     ['stopped', trial.isTrialStoppedEarly ? 'early: it fell behind the other trials' : null],
     ['reason', reason],
     ['repeats', repeats && `trial ${repeats}, which was lost`],
@@ -40,6 +43,11 @@ export function describeMeasuredTrial(trial: MeasuredTrial, { job, nowMs, output
     ...(trial.curve.length === 0 ? [] : [['Measurements', ...indent(formatCurve(trial))].join('\n')]),
     ['Next', ...indent(`${programName()} jobs stream-logs ${job.jobId} --trial ${trialId}`)].join('\n'),
   ].join('\n\n');
+}
+
+function formatObjective(objective: number | null | undefined, step: number | null): string {
+  const at = step === null ? '' : ` at step ${formatNumber(step)}`;
+  return objective == null ? '-' : `${objective}${at}`;
 }
 
 function formatCurve({ curve }: MeasuredTrial): string {

@@ -1,4 +1,5 @@
 import type { Parameter, ParameterSpace } from '#shared/domain/study.ts';
+import { listObjectives, objectiveValues } from '#shared/protocol/objectives.ts';
 import type { TrialView, TuningView } from '#shared/protocol/report.ts';
 
 /** A trial with what its program has reported; a value that is not finite is a text. */
@@ -35,12 +36,12 @@ export function formatOptunaJournal(jobId: string, tuning: TuningView, trials: r
       op_code: OPERATIONS.CREATE_STUDY,
       worker_id: WORKER_ID,
       study_name: jobId,
-      directions: [DIRECTIONS[tuning.goal]],
+      directions: listObjectives(tuning).map(({ goal }) => DIRECTIONS[goal]),
     },
     {
       op_code: OPERATIONS.SET_STUDY_SYSTEM_ATTR,
       ...study,
-      system_attr: { 'study:metric_names': [tuning.metricId] },
+      system_attr: { 'study:metric_names': listObjectives(tuning).map(({ metricId }) => metricId) },
     },
     // One attribute a record, or Optuna fails to read it.
     ...Object.entries(attributes).map(([name, value]) => ({
@@ -53,14 +54,16 @@ export function formatOptunaJournal(jobId: string, tuning: TuningView, trials: r
   return records.map((record) => `${JSON.stringify(record)}\n`).join('');
 }
 
-function toTrial(trial: MeasuredTrial, { study, metricId }: TuningView): Record<string, unknown> {
+function toTrial(trial: MeasuredTrial, tuning: TuningView): Record<string, unknown> {
+  const { study, metricId, objectives } = tuning;
+  const hasSeveral = objectives.length > 0;
   const active = findActive(study.parameters, trial.parameters);
   const state = stateOf(trial);
   const hasValue = state === STATES.COMPLETE || state === STATES.PRUNED;
   return {
     state,
-    value: hasValue ? trial.objective : null,
-    values: null,
+    value: hasValue && !hasSeveral ? trial.objective : null,
+    values: hasValue && hasSeveral ? objectiveValues(trial, tuning) : null,
     datetime_start: trial.startTime ?? trial.endTime,
     ...(trial.endTime !== null && { datetime_complete: trial.endTime }),
     distributions: Object.fromEntries(active.map(({ parameter }) => [parameter.id, toDistribution(parameter)])),
@@ -76,7 +79,8 @@ function toTrial(trial: MeasuredTrial, { study, metricId }: TuningView): Record<
     },
     system_attrs: {},
     intermediate_values: Object.fromEntries(
-      trial.curve.flatMap(({ step, values }) => {
+      // Optuna has no intermediate values of several objectives.
+      (hasSeveral ? [] : trial.curve).flatMap(({ step, values }) => {
         const value = values[metricId];
         return typeof value === 'number' && Number.isInteger(step) ? [[String(step), value]] : [];
       }),

@@ -1,4 +1,5 @@
 import { UsageFailure } from '#cli/core/failure.ts';
+import { listObjectives, objectiveValues, optimalTrialsOf } from '#shared/protocol/objectives.ts';
 import type { TrialView, TuningView } from '#shared/protocol/report.ts';
 import { didYouMean } from '#shared/text/nearest-name.ts';
 
@@ -20,12 +21,19 @@ export function durationMsOf({ startTime, endTime }: TrialView): number | null {
   return startTime === null || endTime === null ? null : Date.parse(endTime) - Date.parse(startTime);
 }
 
-/** Best first; trials without a result come last, by their ids. */
-export function sortBestFirst(trials: readonly TrialView[], { goal }: Pick<TuningView, 'goal'>): readonly TrialView[] {
-  const sign = goal === 'MAXIMIZE' ? -1 : 1;
-  return sortBy(trials, ({ state, objective }) =>
+type Goals = Pick<TuningView, 'metricId' | 'goal' | 'objectives'>;
+
+/**
+ * Best first; trials without a result come last, by their ids. With several objectives, the optimal ones come first;
+ * they and the others are each in the order of the first objective.
+ */
+export function sortBestFirst(trials: readonly TrialView[], tuning: Goals): readonly TrialView[] {
+  const sign = tuning.goal === 'MAXIMIZE' ? -1 : 1;
+  const optimal = new Set(optimalTrialsOf(trials, tuning));
+  const sorted = sortBy(trials, ({ state, objective }) =>
     state !== 'SUCCEEDED' || objective === null ? null : sign * objective,
   );
+  return [...sorted.filter((trial) => optimal.has(trial)), ...sorted.filter((trial) => !optimal.has(trial))];
 }
 
 /**
@@ -39,7 +47,8 @@ export function sortTrials(
   const name = by.replace(/^~/, '');
   const key = findKey(name, tuning, trials);
   if (key === undefined) {
-    const names = [...Object.keys(COLUMNS), tuning.metricId, ...parameterNames(tuning, trials)];
+    const metrics = listObjectives(tuning).map(({ metricId }) => metricId);
+    const names = [...Object.keys(COLUMNS), ...metrics, ...parameterNames(tuning, trials)];
     throw new UsageFailure(
       `--sort-by: ${name} is not a column. ${didYouMean(name, names)}Columns: ${[...new Set(names)].join(', ')}.`,
     );
@@ -59,8 +68,9 @@ function findKey(name: string, tuning: TuningView, trials: readonly TrialView[])
   if (name === parameter && Object.hasOwn(COLUMNS, name)) {
     return COLUMNS[name];
   }
-  if (name === tuning.metricId) {
-    return COLUMNS.objective;
+  const objective = listObjectives(tuning).findIndex(({ metricId }) => metricId === name);
+  if (objective >= 0) {
+    return (trial) => objectiveValues(trial, tuning)[objective] ?? null;
   }
   const isKnown = parameterNames(tuning, trials).includes(parameter);
   return isKnown ? ({ parameters }) => parameters[parameter] ?? null : undefined;

@@ -11,7 +11,8 @@ import type {
 } from '#shared/domain/study.ts';
 import { printDuration } from '#shared/job-file/draft/duration.ts';
 import { SCALE_NAMES } from '#shared/job-file/tuning/study-enums.ts';
-import type { JobView, TrialView } from '#shared/protocol/report.ts';
+import { listObjectives, objectiveValues, optimalTrialsOf } from '#shared/protocol/objectives.ts';
+import type { JobView, TrialView, TuningView } from '#shared/protocol/report.ts';
 
 /** Vertex AI's JobState; its other states have no counterpart here. */
 const JOB_STATES: Readonly<Record<string, string>> = { PREPARING: 'JOB_STATE_PENDING' };
@@ -52,8 +53,13 @@ export function toVertexTuningJob(job: TuningJob, trials?: readonly TrialView[])
       baseOutputDirectory: { outputUriPrefix: job.jobDir },
     },
     ...(trials !== undefined && {
-      trials: sortBestFirst(trials, tuning).map((trial) => toTrial(trial, tuning.metricId)),
+      trials: sortBestFirst(trials, tuning).map((trial) => toTrial(trial, tuning)),
     }),
+    // Vertex AI lists them by a method of its own (VizierService.ListOptimalTrials), with this field.
+    ...(trials !== undefined &&
+      tuning.objectives.length > 0 && {
+        optimalTrials: optimalTrialsOf(trials, tuning).map((trial) => toTrial(trial, tuning)),
+      }),
     state: JOB_STATES[job.state] ?? `JOB_STATE_${job.state}`,
     createTime,
     ...(startTime !== null && { startTime }),
@@ -71,17 +77,19 @@ function toPool({ machineType, accelerator, count }: JobView['machines'][number]
   };
 }
 
-function toTrial(trial: TrialView, metricId: string): Record<string, unknown> {
-  const { trialId, state, parameters, objective, step, startTime, endTime, reason, jobId } = trial;
+function toTrial(trial: TrialView, tuning: TuningView): Record<string, unknown> {
+  const { trialId, state, parameters, step, startTime, endTime, reason, jobId } = trial;
+  const values = objectiveValues(trial, tuning);
+  const metrics = listObjectives(tuning).flatMap(({ metricId }, index) => {
+    const value = values[index] ?? null;
+    return value === null ? [] : [{ metricId, value }];
+  });
   return {
     id: trialId,
     state: TRIAL_STATES[state],
     parameters: Object.entries(parameters).map(([parameterId, value]) => ({ parameterId, value })),
-    ...(objective !== null && {
-      finalMeasurement: {
-        ...(step !== null && { stepCount: String(step) }),
-        metrics: [{ metricId, value: objective }],
-      },
+    ...(metrics.length > 0 && {
+      finalMeasurement: { ...(step !== null && { stepCount: String(step) }), metrics },
     }),
     ...(startTime !== null && { startTime }),
     ...(endTime !== null && { endTime }),

@@ -33,9 +33,20 @@ export type Metric = {
   readonly safety: { readonly threshold: number; readonly safeTrialsFractionMin: number } | null;
 };
 
-/** The metric that is optimized. Safety metrics are not. */
-export function objectiveMetricOf({ metrics }: Pick<Study, 'metrics'>): Metric {
-  return metrics.find(({ safety }) => safety === null) ?? metrics[0];
+/** The metrics that are optimized, which are the study's objectives. Safety metrics are not. */
+export function objectiveMetricsOf({ metrics }: Pick<Study, 'metrics'>): readonly [Metric, ...Metric[]] {
+  const [first = metrics[0], ...others] = metrics.filter(({ safety }) => safety === null);
+  return [first, ...others];
+}
+
+/** The objective, or the first of several. */
+export function objectiveMetricOf(study: Pick<Study, 'metrics'>): Metric {
+  return objectiveMetricsOf(study)[0];
+}
+
+/** Whether the study has several objectives: its result is then a set of trials, of which none is better than another. */
+export function isMultiObjective(study: Pick<Study, 'metrics'>): boolean {
+  return objectiveMetricsOf(study).length > 1;
 }
 
 /** When an unpromising trial is stopped. AUTOMATIC leaves the rule to the service, as AI Platform did. */

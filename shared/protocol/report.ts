@@ -25,6 +25,8 @@ export const trialViewSchema = z.object({
   parameters: z.record(z.string(), z.union([z.string(), z.number()])),
   /** The measurement that counts; of a trial that has not ended, the last one. Null if there is none. */
   objective: z.number().nullable(),
+  /** With several objectives, the value of each by its metric; otherwise empty. `objective` is the first. */
+  objectives: z.record(z.string(), z.number().nullable()).default({}),
   step: z.number().nullable(),
   isTrialStoppedEarly: z.boolean(),
   startTime: z.string().nullable(),
@@ -40,6 +42,8 @@ export const trialViewSchema = z.object({
 export const tuningViewSchema = z.object({
   metricId: z.string(),
   goal: z.enum(['MAXIMIZE', 'MINIMIZE']),
+  /** With several objectives, all of them; `metricId` and `goal` are the first. Otherwise empty. */
+  objectives: z.array(z.object({ metricId: z.string(), goal: z.enum(['MAXIMIZE', 'MINIMIZE']) })).default([]),
   algorithm: z.string(),
   /** The rule of early stopping that is applied; null for none. */
   earlyStopping: z.enum(['MEDIAN', 'ASHA']).nullable(),
@@ -55,7 +59,16 @@ export const tuningViewSchema = z.object({
     lost: z.int(),
     running: z.int(),
   }),
+  /** Null with several objectives. */
   best: trialViewSchema.nullable(),
+  /**
+   * With several objectives, how many trials are optimal: no other trial is better in one objective and at least
+   * as good in all others. With some of them, by their first objective; none in lists. Null with one objective.
+   */
+  optimal: z
+    .object({ count: z.int(), trials: z.array(trialViewSchema) })
+    .nullable()
+    .default(null),
   /**
    * The trial whose values are expected to be best, given the results of all trials, with the objective that they are
    * expected to have. Set when the tuning has ended, if the metric is so noisy that another trial reported the best

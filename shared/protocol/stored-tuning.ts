@@ -100,6 +100,8 @@ const outcomeSchema = z.discriminatedUnion('kind', [
   z.object({
     kind: z.literal('SUCCEEDED'),
     objective: z.number(),
+    // Older versions optimized one metric.
+    furtherObjectives: z.array(z.number()).default([]),
     final: measurementSchema,
     isStoppedEarly: z.boolean(),
   }),
@@ -153,6 +155,7 @@ const tuningCommon = {
   lostInRow: count,
   failures: z.array(z.object({ kind: z.enum(['INFEASIBLE', 'FAILED', 'LOST']), cause: storedCauseSchema, count })),
   best: z.object({ ordinal, objective: z.number(), at: timestamp, afterTrials: count }).nullable(),
+  front: z.array(z.array(z.number())).default([]),
   bar: z.object({ steps: z.array(z.number()), medians: z.array(z.number()), completedCount: count }).nullable(),
   rungs: z.array(z.object({ step: z.number(), reachedCount: count, best: z.array(z.number()) })),
   longestStep: nullableNumber,

@@ -47,6 +47,7 @@ export function newTuning({ spec, study, now, timeouts, ...accepted }: NewTuning
     lostInRow: 0,
     failures: [],
     best: null,
+    front: [],
     bar: null,
     rungs: [],
     longestStep: null,

@@ -1,6 +1,6 @@
 import { causeOf, classOf } from '#shared/domain/cause.ts';
 import type { JobIn } from '#shared/domain/job.ts';
-import { type Metric, objectiveMetricOf, type Study } from '#shared/domain/study.ts';
+import { type Metric, objectiveMetricOf, objectiveMetricsOf, type Study } from '#shared/domain/study.ts';
 import { nearestName } from '#shared/text/nearest-name.ts';
 import type { Curve, InfeasibleReason, Measurement, MetricValue, TrialOutcome } from '#shared/tuning/trial.ts';
 
@@ -48,11 +48,13 @@ export function outcomeOf({ job, curve, study, metricNames }: EndedTrial): Trial
   if (final === null || reason !== null) {
     return infeasible(reason ?? 'METRIC_MISSING', { final, curve, study, metricNames });
   }
-  return { kind: 'SUCCEEDED', objective: objectiveOf(final, study) ?? 0, final, isStoppedEarly };
+  const [objective = 0, ...furtherObjectives] = objectivesOf(final, { curve, study }).map((value) => value ?? 0);
+  return { kind: 'SUCCEEDED', objective, furtherObjectives, final, isStoppedEarly };
 }
 
 /**
  * The measurement that counts: the last or the best, as the study selects. Of a trial that was stopped early, the best.
+ * With several objectives, the last with any of them, because no measurement is the best one.
  * Its value is not finite if LAST selects such a one, or if there is no other. Null if the metric was never reported.
  */
 export function measurementOf(
@@ -60,10 +62,10 @@ export function measurementOf(
   study: Study,
   { isStoppedEarly }: { readonly isStoppedEarly: boolean } = { isStoppedEarly: false },
 ): Measurement | null {
-  const { id } = objectiveMetricOf(study);
-  const points = (curve?.points ?? []).filter(({ values }) => values[id] !== undefined);
+  const metrics = objectiveMetricsOf(study);
+  const points = (curve?.points ?? []).filter(({ values }) => metrics.some(({ id }) => values[id] !== undefined));
   const last = points.at(-1) ?? null;
-  if (study.measurement === 'LAST' && !isStoppedEarly) {
+  if (metrics.length > 1 || (study.measurement === 'LAST' && !isStoppedEarly)) {
     return last;
   }
   const costed = points.flatMap((point) => {
@@ -74,7 +76,15 @@ export function measurementOf(
   return first === undefined ? last : others.reduce((best, each) => (each.cost < best.cost ? each : best), first).point;
 }
 
-/** The value to optimize; null if it is missing or not finite. */
+/** The values to optimize, in the study's order: of the measurement or, if it lacks one, the last before it. */
+export function objectivesOf(final: Measurement, { curve, study }: Measured): readonly (number | null)[] {
+  return objectiveMetricsOf(study).map((metric) => {
+    const value = valueAt(final, metric, curve);
+    return typeof value === 'number' && Number.isFinite(value) ? value : null;
+  });
+}
+
+/** The value to optimize, or the first of several; null if it is missing or not finite. */
 export function objectiveOf({ values }: Measurement, study: Pick<Study, 'metrics'>): number | null {
   const value = values[objectiveMetricOf(study).id];
   return typeof value === 'number' && Number.isFinite(value) ? value : null;
@@ -88,11 +98,10 @@ export function costOfObjective(objective: number, study: Pick<Study, 'metrics'>
 type Measured = { readonly curve: Curve | undefined; readonly study: Study };
 
 function findInfeasibility(final: Measurement, { curve, study }: Measured): InfeasibleReason | null {
-  if (objectiveOf(final, study) === null) {
+  const values = study.metrics.map((metric) => ({ metric, value: valueAt(final, metric, curve) }));
+  if (values.some(({ metric, value }) => metric.safety === null && value !== undefined && !isFiniteNumber(value))) {
     return 'NOT_FINITE';
   }
-  const safety = study.metrics.filter((metric) => metric.safety !== null);
-  const values = safety.map((metric) => ({ metric, value: valueAt(final, metric, curve) }));
   if (values.some(({ value }) => value === undefined)) {
     return 'METRIC_MISSING';
   }
@@ -103,6 +112,10 @@ function findInfeasibility(final: Measurement, { curve, study }: Measured): Infe
 function valueAt({ step, values }: Measurement, { id }: Metric, curve: Curve | undefined): MetricValue | undefined {
   const before = curve?.points.findLast((point) => point.step <= step && point.values[id] !== undefined);
   return values[id] ?? before?.values[id];
+}
+
+function isFiniteNumber(value: MetricValue): boolean {
+  return typeof value === 'number' && Number.isFinite(value);
 }
 
 /** The threshold is safe; a value that is not finite is not. */
@@ -122,7 +135,9 @@ function infeasible(reason: InfeasibleReason, { final, curve, study, metricNames
     return { kind: 'INFEASIBLE', reason, message: describeMissing((missing ?? metric).id, metricNames) };
   }
   if (reason === 'NOT_FINITE') {
-    const message = `The metric ${quote(metric.id)} was ${final?.values[metric.id]} at step ${final?.step}.`;
+    const valueIn = (each: Metric) => (final === null ? undefined : valueAt(final, each, curve));
+    const [broken = metric] = objectiveMetricsOf(study).filter((each) => !isFiniteNumber(valueIn(each) ?? 0));
+    const message = `The metric ${quote(broken.id)} was ${valueIn(broken)} at step ${final?.step}.`;
     return { kind: 'INFEASIBLE', reason, message };
   }
   const unsafe = study.metrics.find((each) => final !== null && !isSafe(each, valueAt(final, each, curve)));

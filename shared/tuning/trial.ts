@@ -37,6 +37,8 @@ export type TrialOutcome =
   | {
       readonly kind: 'SUCCEEDED';
       readonly objective: number;
+      /** The values of the study's other objectives, in its order; empty if it has one. */
+      readonly furtherObjectives: readonly number[];
       /** The measurement that counts: the last or the best, as the study selects. */
       readonly final: Measurement;
       readonly isStoppedEarly: boolean;

@@ -53,13 +53,21 @@ export type TuningCounts = {
   readonly lost: number;
 };
 
+/** The best trial; with several objectives, the last one that no trial before it dominated. */
 export type BestTrial = {
   readonly ordinal: number;
+  /** The first of several. */
   readonly objective: number;
   readonly at: TimestampMs;
   /** Number of trials that had ended when it did, itself included; without those that were lost. */
   readonly afterTrials: number;
 };
+
+/** Costs of the trials that no other one dominates, by which progress is recognized; empty with one objective. */
+export type Front = readonly (readonly number[])[];
+
+/** Limit on the numbers of a front. If it is exceeded, the oldest trial is forgotten, which at most hides a lack of progress. */
+export const FRONT_NUMBERS_MAX = 500;
 
 /**
  * Why a tuning ends before `trialsMax`; null if it runs all trials. Set when that is decided: trials that are running go
@@ -98,6 +106,7 @@ export type TuningCommon = {
   /** The commonest first; at most FAILURE_TALLIES_MAX. */
   readonly failures: readonly FailureTally[];
   readonly best: BestTrial | null;
+  readonly front: Front;
   readonly bar: MedianBar | null;
   readonly rungs: readonly Rung[];
   /** The last step of the longest completed curve; null before the first. */

@@ -206,6 +206,7 @@ function describeTrials(store: () => TuningStore): void {
       succeededTrial(5, 0, {
         outcome: {
           kind: 'SUCCEEDED',
+          furtherObjectives: [],
           objective: 0,
           final: { step: 0.5, elapsedMs: 1.5, values: { accuracy: 0, loss: 'NaN', b: '-Infinity' } },
           isStoppedEarly: true,

@@ -30,6 +30,7 @@ const last = (facts: Partial<Study> = {}) => started({ trialsMax: 1, parallelTri
 
 const success: TrialOutcome = {
   kind: 'SUCCEEDED',
+  furtherObjectives: [],
   objective: 0.5,
   final: { step: 1, elapsedMs: 1, values: { accuracy: 0.5 } },
   isStoppedEarly: false,

@@ -1,6 +1,6 @@
 import type { TrialView } from '#shared/protocol/report.ts';
 
-/** `by` is ordinal, objective, cost, or `parameter NAME`. */
+/** `by` is ordinal, objective, `objective NAME` for one of several, cost, or `parameter NAME`. */
 export type TrialOrder = { readonly by: string; readonly isDescending: boolean };
 
 /** Trials in an order; those without the value come last in every order. */
@@ -27,6 +27,9 @@ function valueBy(trial: TrialView, by: string): string | number | null {
     case 'cost':
       return trial.costUsd;
     default:
+      if (by.startsWith('objective ')) {
+        return trial.objectives[by.slice('objective '.length)] ?? null;
+      }
       return trial.parameters[by.replace(/^parameter /, '')] ?? null;
   }
 }

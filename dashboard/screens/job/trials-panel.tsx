@@ -6,6 +6,7 @@ import { formatUsd, formatValue } from '#dashboard/format/format-number.ts';
 import { Link } from '#dashboard/navigation/link.tsx';
 import { addressOfComparison, addressOfJob } from '#dashboard/navigation/route.ts';
 import { sortTrials, type TrialOrder } from '#dashboard/screens/job/sort-trials.ts';
+import { listObjectives, objectiveValues, optimalTrialsOf } from '#shared/protocol/objectives.ts';
 import type { JobView, TrialView, TuningView } from '#shared/protocol/report.ts';
 
 const COMPARED_MAX = 8;
@@ -22,6 +23,9 @@ export function TrialsPanel({ job, tuning }: Props) {
   }
   const trials = sortTrials(data?.trials ?? [], order);
   const names = [...new Set(trials.flatMap(({ parameters }) => Object.keys(parameters)))];
+  const optimal = new Set(optimalTrialsOf(trials, tuning));
+  const rankOf = (trial: TrialView) =>
+    optimal.has(trial) ? 'optimal' : trial.trialId === tuning.best?.trialId ? 'best' : null;
   const best = trials.filter(({ objective }) => objective !== null).slice(0, COMPARED_MAX);
   const header = (by: string, label: string) => <SortHeader key={by} {...{ by, label, order }} onOrder={setOrder} />;
   return (
@@ -44,14 +48,16 @@ export function TrialsPanel({ job, tuning }: Props) {
               <tr>
                 {header('ordinal', 'Trial')}
                 <th scope="col">State</th>
-                {header('objective', tuning.metricId)}
+                {listObjectives(tuning).map(({ metricId }, index) =>
+                  header(index === 0 ? 'objective' : `objective ${metricId}`, metricId),
+                )}
                 {names.map((name) => header(`parameter ${name}`, name))}
                 {header('cost', 'Cost')}
               </tr>
             </thead>
             <tbody>
               {trials.map((trial) => (
-                <TrialRow key={trial.trialId} {...{ trial, names }} isBest={trial.trialId === tuning.best?.trialId} />
+                <TrialRow key={trial.trialId} {...{ trial, tuning, names }} rank={rankOf(trial)} />
               ))}
             </tbody>
           </table>
@@ -62,15 +68,10 @@ export function TrialsPanel({ job, tuning }: Props) {
 }
 
 function TuningSummary({ tuning }: Pick<Props, 'tuning'>) {
-  const { best, counts, trialsMax, endedTrialCount, metricId, goal, stopReason } = tuning;
+  const { counts, trialsMax, endedTrialCount, stopReason } = tuning;
   return (
     <dl class="facts card facts-card">
-      <div class="fact">
-        <dt>
-          Best {metricId} ({goal === 'MAXIMIZE' ? 'highest' : 'lowest'})
-        </dt>
-        <dd>{best?.objective === null || best === null ? '–' : formatValue(best.objective)}</dd>
-      </div>
+      <ResultFact tuning={tuning} />
       <div class="fact">
         <dt>Trials ended</dt>
         <dd>
@@ -93,6 +94,22 @@ function TuningSummary({ tuning }: Pick<Props, 'tuning'>) {
         </div>
       )}
     </dl>
+  );
+}
+
+/** The best value, or with several objectives the number of optimal trials. */
+function ResultFact({ tuning: { best, optimal, objectives, metricId, goal } }: Pick<Props, 'tuning'>) {
+  const describe = (of: Pick<TuningView, 'metricId' | 'goal'>) =>
+    `${of.metricId} (${of.goal === 'MAXIMIZE' ? 'highest' : 'lowest'})`;
+  return (
+    <div class="fact">
+      <dt class="user-text">
+        {optimal === null
+          ? `Best ${describe({ metricId, goal })}`
+          : `Optimal for ${objectives.map(describe).join(', ')}`}
+      </dt>
+      <dd>{optimal?.count ?? (best?.objective == null ? '–' : formatValue(best.objective))}</dd>
+    </div>
   );
 }
 
@@ -119,21 +136,30 @@ function SortHeader({ by, label, order, onOrder }: SortProps) {
   );
 }
 
-type RowProps = { readonly trial: TrialView; readonly names: readonly string[]; readonly isBest: boolean };
+type RowProps = {
+  readonly trial: TrialView;
+  readonly tuning: TuningView;
+  readonly names: readonly string[];
+  readonly rank: 'best' | 'optimal' | null;
+};
 
-function TrialRow({ trial, names, isBest }: RowProps) {
-  const { trialId, jobId, state, objective, parameters, costUsd, isTrialStoppedEarly, reason } = trial;
+function TrialRow({ trial, tuning, names, rank }: RowProps) {
+  const { trialId, jobId, state, parameters, costUsd, isTrialStoppedEarly, reason } = trial;
   return (
-    <tr class={isBest ? 'row-best' : ''}>
+    <tr class={rank === null ? '' : 'row-best'}>
       <td class="number">
         <Link href={addressOfJob(jobId)}>{trialId}</Link>
-        {isBest && <span class="tag tag-best">best</span>}
+        {rank !== null && <span class="tag tag-best">{rank}</span>}
       </td>
       <td title={reason ?? undefined}>
         {state.toLowerCase()}
         {isTrialStoppedEarly && <span class="muted"> early</span>}
       </td>
-      <td class="number strong">{objective === null ? '–' : formatValue(objective)}</td>
+      {objectiveValues(trial, tuning).map((value, index) => (
+        <td key={listObjectives(tuning)[index]?.metricId} class="number strong">
+          {value === null ? '–' : formatValue(value)}
+        </td>
+      ))}
       {names.map((name) => (
         <td key={name} class="number user-text">
           {parameters[name] === undefined ? '' : formatValue(parameters[name])}

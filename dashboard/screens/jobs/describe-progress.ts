@@ -43,6 +43,10 @@ export function describeProgress(job: JobView, now: number): Progress | null {
 /** The metric that users look at first, with its last value: that of the tuning, then a loss, then any. */
 export function mainMetricOf(job: JobView): { readonly name: string; readonly value: number | string } | null {
   if (job.tuning !== null) {
+    const { optimal } = job.tuning;
+    if (optimal !== null) {
+      return optimal.count === 0 ? null : { name: 'optimal trials', value: optimal.count };
+    }
     const objective = job.tuning.best?.objective ?? null;
     return objective === null ? null : { name: `best ${job.tuning.metricId}`, value: objective };
   }

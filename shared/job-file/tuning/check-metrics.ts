@@ -9,8 +9,8 @@ import { GOALS, resolveAlias } from '#shared/job-file/tuning/study-enums.ts';
 /** The default of HyperparameterSpec.hyperparameterMetricTag. */
 const METRIC_TAG_DEFAULT = 'training/hptuning/metric';
 
-/** More than a search can optimize together. */
-const METRICS_COUNT_MAX = 100;
+/** What an agent reports the history of, safety metrics included. */
+const METRICS_COUNT_MAX = 20;
 
 /** Measurements carry the names of their metrics. */
 const METRIC_ID_CHARACTERS_MAX = 128;

@@ -10,6 +10,7 @@ import { checkParameters } from '#shared/job-file/tuning/check-parameters.ts';
 import { checkRecordSizes } from '#shared/job-file/tuning/check-record-sizes.ts';
 import { checkEarlyStopping, checkStoppingConditions } from '#shared/job-file/tuning/check-stopping.ts';
 import { ALGORITHMS, MEASUREMENTS, resolveAlias } from '#shared/job-file/tuning/study-enums.ts';
+import { warnOfNoEffect } from '#shared/job-file/tuning/warn-of-no-effect.ts';
 import { PARALLEL_TRIALS_MAX, TRIALS_MAX } from '#shared/tuning/trial.ts';
 
 /** Larger limits are typing errors. */
@@ -47,9 +48,11 @@ export function checkStudy({ study, dialect }: JobDraft, findings: Findings): St
   }
   const isComplete =
     metrics !== null && parameters !== null && algorithm !== null && trials !== null && measurement !== null;
-  return isComplete && findings.problems.length === problemCount
-    ? { metrics, parameters, algorithm, measurement, ...trials, ...choices }
-    : null;
+  if (!isComplete || findings.problems.length > problemCount) {
+    return null;
+  }
+  const given = { metrics, parameters, algorithm, measurement, ...trials, ...choices };
+  return { ...given, ...warnOfNoEffect(study, given, findings) };
 }
 
 type Trials = Pick<Study, 'trialsMax' | 'parallelTrialsMax' | 'failedTrialsMax'>;

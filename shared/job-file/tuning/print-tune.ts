@@ -1,5 +1,5 @@
 import { omitUndefined } from '#shared/job-file/draft/print-fields.ts';
-import type { ParameterDraft, StudyDraft } from '#shared/job-file/draft/study-draft.ts';
+import type { MetricDraft, ParameterDraft, StudyDraft } from '#shared/job-file/draft/study-draft.ts';
 import type { Located } from '#shared/job-file/parser/findings.ts';
 import { toShortName } from '#shared/job-file/parser/short-names.ts';
 import {
@@ -13,12 +13,9 @@ import {
 
 /** Prints `tune` of Dropforge's own format. */
 export function printTune(study: StudyDraft): Record<string, unknown> {
-  const [metric] = study.metrics;
-  const goal = metric?.goal && toShortName(metric.goal.value, GOALS);
   const rule = study.earlyStopping?.rule.value;
   return omitUndefined({
-    metric: metric?.id?.value,
-    goal: metric?.goal?.value === GOALS.maximize ? undefined : goal,
+    ...printMetrics(study.metrics),
     trials: study.maxTrials?.value,
     parallel: study.parallelTrials?.value,
     algorithm: study.algorithm && toShortName(study.algorithm.value, ALGORITHMS),
@@ -31,6 +28,20 @@ export function printTune(study: StudyDraft): Record<string, unknown> {
     // A Map: an object would move names like `10` to the front.
     parameters: study.parameters && new Map(study.parameters.flatMap((parameter) => printWithChildren(parameter))),
   });
+}
+
+/** Safety metrics have no field in this format. */
+function printMetrics(metrics: StudyDraft['metrics']): Record<string, unknown> {
+  const objectives = metrics.filter(({ safetyThreshold }) => safetyThreshold === undefined);
+  const goalOf = ({ goal }: MetricDraft) => goal && toShortName(goal.value, GOALS);
+  if (objectives.length > 1) {
+    return { metrics: new Map(objectives.map((metric) => [metric.id?.value ?? '', goalOf(metric)])) };
+  }
+  const [metric] = objectives.length === 0 ? metrics : objectives;
+  return {
+    metric: metric?.id?.value,
+    goal: metric?.goal?.value === GOALS.maximize ? undefined : metric && goalOf(metric),
+  };
 }
 
 /** The parameter and those that depend on it, which refer to it by name. */

@@ -1,7 +1,19 @@
-import { type EarlyStoppingDraft, type StudyDraft, stoppingBy } from '#shared/job-file/draft/study-draft.ts';
+import {
+  type EarlyStoppingDraft,
+  type MetricDraft,
+  type StudyDraft,
+  stoppingBy,
+} from '#shared/job-file/draft/study-draft.ts';
 import { type Findings, locationOf } from '#shared/job-file/parser/findings.ts';
 import { type Fields, openMapping, type ParentLookup } from '#shared/job-file/parser/open-mapping.ts';
-import { type FoundNode, isEmpty, readInteger, readNumber, readText } from '#shared/job-file/parser/read-values.ts';
+import {
+  type FoundNode,
+  isEmpty,
+  readInteger,
+  readNumber,
+  readText,
+  reportWrongKind,
+} from '#shared/job-file/parser/read-values.ts';
 import { readShortName } from '#shared/job-file/parser/short-names.ts';
 import { readAutomaticStopping } from '#shared/job-file/tuning/read-hyperparameter-spec.ts';
 import { readTuneParameters } from '#shared/job-file/tuning/read-tune-parameters.ts';
@@ -17,18 +29,9 @@ export function readTune(found: FoundNode, parentOf: ParentLookup, findings: Fin
   }
   const tune = openMapping(found, { ...TUNE_MESSAGE, parentOf }, findings);
   const location = { path: found.path, line: found.node.line };
-  const id = readText(tune.metric, findings);
   return {
     ...location,
-    metrics: [
-      {
-        ...location,
-        id,
-        goal: readShortName(tune.goal, GOALS, findings) ?? { ...(id ?? location), value: GOALS.maximize },
-        safetyThreshold: undefined,
-        safeTrialsFractionMin: undefined,
-      },
-    ],
+    metrics: readMetrics(tune, location, findings),
     algorithm: readShortName(tune.algorithm, ALGORITHMS, findings),
     maxTrials: readInteger(tune.trials, findings),
     parallelTrials: readInteger(tune.parallel, findings),
@@ -40,6 +43,37 @@ export function readTune(found: FoundNode, parentOf: ParentLookup, findings: Fin
     resumeJobId: readText(tune.resume, findings),
     maxCostUsd: readNumber(tune.maxCost, findings),
   };
+}
+
+const NO_SAFETY = { safetyThreshold: undefined, safeTrialsFractionMin: undefined } as const;
+
+/** `metric` with its `goal`, or `metrics`, a mapping of names to goals. */
+function readMetrics(
+  { metric, metrics, goal }: Fields<typeof TUNE_MESSAGE.rules>,
+  location: { readonly path: string; readonly line: number },
+  findings: Findings,
+): readonly MetricDraft[] {
+  const id = readText(metric, findings);
+  const ownGoal = readShortName(goal, GOALS, findings);
+  if (metrics === undefined || isEmpty(metrics.node, metrics.path, findings)) {
+    const goalOfOne = ownGoal ?? { ...(id ?? location), value: GOALS.maximize };
+    return [{ ...location, id, goal: goalOfOne, ...NO_SAFETY }];
+  }
+  const other = id ?? ownGoal;
+  if (other !== undefined) {
+    const message = `${other.path} cannot be combined with ${metrics.path}.`;
+    const remedy = `Remove it, and write ${metrics.path} with the goal of each metric.`;
+    findings.problems.push({ code: 'METRIC_TWICE', message, remedy, ...locationOf(other) });
+  }
+  if (metrics.node.kind !== 'MAPPING') {
+    reportWrongKind(metrics, 'a mapping of names to maximize or minimize', findings);
+    return [];
+  }
+  return metrics.node.entries.map(({ key, line, value: node }) => {
+    const path = `${metrics.path}.${key}`;
+    const found = readShortName({ path, node }, GOALS, findings);
+    return { path, line, id: { value: key, path, line }, goal: found, ...NO_SAFETY };
+  });
 }
 
 /** `stopping` names a rule; `earlyStopping` leaves it to Dropforge. */

@@ -39,7 +39,7 @@ export const TUNE_FIELDS = {
     description: 'The metric that trials are compared by, as the program reports it.',
     type: 'text',
     schema: { type: 'string' },
-    omitted: 'required',
+    omitted: 'required without `metrics`',
     examples: ['accuracy', 'loss'],
     synonyms: ['hyperparameterMetricTag', 'metricId'],
   },
@@ -48,6 +48,20 @@ export const TUNE_FIELDS = {
     type: oneOf(GOALS).type,
     schema: { ...oneOf(GOALS).schema, default: 'maximize' },
     omitted: '`maximize`',
+  },
+  metrics: {
+    description:
+      'Instead of `metric` and `goal`: several metrics to optimize together, with the goal of each. The result is the trials that no other one beats in all of them.',
+    type: 'mapping',
+    schema: {
+      type: 'object',
+      minProperties: 1,
+      maxProperties: 20,
+      additionalProperties: oneOf(GOALS).schema,
+    },
+    omitted: '`metric` and `goal`',
+    examples: [{ accuracy: 'maximize', latency_ms: 'minimize' }],
+    synonyms: ['objectives'],
   },
   trials: {
     description: 'The number of trials.',
@@ -109,7 +123,7 @@ export const TUNE_FIELDS = {
     synonyms: ['maxFailedTrialCount'],
   },
   resume: {
-    description: 'The id of an earlier tuning with the same metric, whose trials this one learns from.',
+    description: 'The id of an earlier tuning with the same metrics and goals, whose trials this one learns from.',
     type: 'text',
     schema: { type: 'string' },
     omitted: 'none',
@@ -187,14 +201,18 @@ export const PARAMETER_FIELDS = {
 
 export const TUNE_MESSAGE = {
   rules: rulesOf(TUNE_FIELDS),
-  synonyms: synonymsOf(TUNE_FIELDS, { metrics: 'metric and goal' }),
+  synonyms: synonymsOf(TUNE_FIELDS),
 };
 
 export const PARAMETER_MESSAGE = { rules: rulesOf(PARAMETER_FIELDS), synonyms: synonymsOf(PARAMETER_FIELDS) };
 
 export function tuneSchemas(): JsonSchema {
   return {
-    tune: { ...mappingSchema(TUNE_FIELDS), required: ['metric', 'parameters'] },
+    tune: {
+      ...mappingSchema(TUNE_FIELDS),
+      required: ['parameters'],
+      anyOf: [{ required: ['metric'] }, { required: ['metrics'] }],
+    },
     parameter: {
       anyOf: [
         {

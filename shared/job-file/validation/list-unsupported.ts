@@ -35,11 +35,6 @@ const UNSUPPORTED: readonly Unsupported[] = [
     remedy: 'Remove the algorithm for Bayesian optimization, or write RANDOM_SEARCH or GRID_SEARCH.',
   },
   {
-    find: findSecondObjective,
-    message: 'The job tunes for several metrics; this version optimizes one.',
-    remedy: 'Keep the most important one, and give the others a safetyConfig or report their weighted sum.',
-  },
-  {
     find: ({ scaleTier }, { machines }) =>
       locationOfGroup(
         machines?.find(({ isTpu }) => isTpu),
@@ -83,15 +78,6 @@ export function listUnsupported(draft: JobDraft, planned: Planned): readonly Pro
 function findOtherProgram({ pools }: JobDraft, { programs }: Planned): SourceLocation | undefined {
   const other = pools.find(({ role }) => programs?.ofRole[role]?.kind === 'PYTHON');
   return other && (other.program.pythonModule ?? other.program.packageUris?.[0] ?? other.program.args?.[0] ?? other);
-}
-
-/** Metrics with a safetyConfig are limits, not objectives. */
-function findSecondObjective({ study }: JobDraft): SourceLocation | undefined {
-  const [, second] = (study?.metrics ?? []).filter(
-    ({ safetyThreshold, safeTrialsFractionMin }) =>
-      safetyThreshold === undefined && safeTrialsFractionMin === undefined,
-  );
-  return second && (second.id ?? { path: second.path, ...(second.line !== undefined && { line: second.line }) });
 }
 
 /** If the machines are invalid, each pool counts as one. */

@@ -5,7 +5,12 @@ import { type Point, pointOf, type SearchSpace } from './search-space.ts';
 import { standardize } from './standardize.ts';
 
 /** A trial that has ended. The objective is null if it failed, was infeasible or did not report a finite number. */
-export type FinishedTrial = { readonly values: Values; readonly objective: number | null };
+export type FinishedTrial = {
+  readonly values: Values;
+  readonly objective: number | null;
+  /** Of a study with several objectives, the others in its order. */
+  readonly furtherObjectives?: readonly number[];
+};
 
 export type TrialData = {
   /** Trials with an objective, in the order in which they were given. */

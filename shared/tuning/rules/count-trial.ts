@@ -1,11 +1,14 @@
 import { type Cause, causeOf } from '#shared/domain/cause.ts';
 import { clip, clipLines } from '#shared/domain/job-size.ts';
-import { objectiveMetricOf, type Study } from '#shared/domain/study.ts';
+import { isMultiObjective, objectiveMetricOf, type Study } from '#shared/domain/study.ts';
+import { costsOfOutcome, dominates } from '#shared/tuning/pareto.ts';
 import type { InfeasibleReason, Trial, TrialOutcome } from '#shared/tuning/trial.ts';
 import {
   type BestTrial,
   FAILURE_TALLIES_MAX,
   type FailureTally,
+  FRONT_NUMBERS_MAX,
+  type Front,
   type RunningTrial,
   type TuningCommon,
   type TuningCounts,
@@ -41,7 +44,7 @@ export function countTrial<T extends TuningCommon>(
     counts,
     lostInRow: isLost ? tuning.lostInRow + 1 : 0,
     failures: tallyFailure(tuning.failures, outcome),
-    best: betterOf(tuning, event, endedCountOf(counts)),
+    ...progressOf(tuning, event, endedCountOf(counts)),
     bar: newerBarOf(tuning, event),
     longestStep: longerOf(tuning.longestStep, event.completedStep),
     spentUsd: tuning.spentUsd + (event.costUsd ?? 0),
@@ -77,15 +80,30 @@ export function endedCountOf({ succeeded, infeasible, failed }: TuningCounts): n
   return succeeded + infeasible + failed;
 }
 
-function betterOf(
-  { best, study }: TuningCommon,
+type Progress = Pick<TuningCommon, 'best' | 'front'>;
+
+/** With one objective, a trial is progress if it is better than the best; with several, if no earlier one dominates it. */
+function progressOf(
+  { best, front, study }: TuningCommon,
   { ordinal, outcome, endedAt }: TuningEventOf<'TRIAL_CLOSED'>,
   afterTrials: number,
-): BestTrial | null {
-  if (outcome.kind !== 'SUCCEEDED' || (best !== null && !isBetter(outcome.objective, best.objective, study))) {
-    return best;
+): Progress {
+  if (outcome.kind !== 'SUCCEEDED') {
+    return { best, front };
   }
-  return { ordinal, objective: outcome.objective, at: endedAt, afterTrials };
+  const next: BestTrial = { ordinal, objective: outcome.objective, at: endedAt, afterTrials };
+  if (!isMultiObjective(study)) {
+    return { best: best === null || isBetter(outcome.objective, best.objective, study) ? next : best, front };
+  }
+  const extended = extendFront(front, costsOfOutcome(outcome, study) ?? []);
+  return extended === front ? { best, front } : { best: next, front: extended };
+}
+
+/** The front with a further trial; the same object if a trial of it dominates or equals the further one. */
+function extendFront(front: Front, costs: readonly number[]): Front {
+  const isKnown = front.some((one) => dominates(one, costs) || one.every((cost, index) => cost === costs[index]));
+  const next = [...front.filter((one) => !dominates(costs, one)), costs];
+  return isKnown ? front : next.slice(-Math.max(1, Math.floor(FRONT_NUMBERS_MAX / costs.length)));
 }
 
 function isBetter(objective: number, other: number, study: Study): boolean {

@@ -1,4 +1,4 @@
-import { type Metric, objectiveMetricOf, type Study } from '#shared/domain/study.ts';
+import { type Metric, objectiveMetricsOf, type Study } from '#shared/domain/study.ts';
 import type { StudyDraft } from '#shared/job-file/draft/study-draft.ts';
 import { locationOf, type SourceLocation } from '#shared/job-file/parser/findings.ts';
 import type { JobStore } from '#shared/ports/job-store.ts';
@@ -24,7 +24,7 @@ export type ResumedStudy = {
 };
 
 /**
- * Checks that the tuning that a study resumes exists, has ended, and optimizes the same metric. Its trials, and those
+ * Checks that the tuning that a study resumes exists, has ended, and optimizes the same metrics. Its trials, and those
  * that it has resumed itself, are then known to the optimizer.
  */
 export async function checkResumedTuning(
@@ -63,10 +63,11 @@ function findDifference(study: Study, { tuningId, status, study: earlier, resume
     const remedy = `Submit this job when it has ended, or cancel it first: dropforge jobs cancel ${tuningId}.`;
     return { code: 'RESUMED_TUNING_RUNS', message, remedy };
   }
-  const [own, other] = [objectiveMetricOf(study), objectiveMetricOf(earlier)];
-  if (own.id !== other.id || own.goal !== other.goal) {
-    const message = `Tuning job ${tuningId}, which the study resumes, has another metric: it wants to ${describe(other)}, and this study to ${describe(own)}.`;
-    const remedy = 'Write the same metric and goal, or remove the field to start without earlier trials.';
+  const [own, other] = [describe(objectiveMetricsOf(study)), describe(objectiveMetricsOf(earlier))];
+  if (own !== other) {
+    const message = `Tuning job ${tuningId}, which the study resumes, has another metric: it wants to ${other}, and this study to ${own}.`;
+    const remedy =
+      'Write the same metrics and goals in the same order, or remove the field to start without earlier trials.';
     return { code: 'RESUMED_METRIC_DIFFERS', message, remedy };
   }
   if (resumes.length >= RESUMES_MAX) {
@@ -77,8 +78,8 @@ function findDifference(study: Study, { tuningId, status, study: earlier, resume
   return null;
 }
 
-function describe({ id, goal }: Metric): string {
-  return `${goal.toLowerCase()} ${JSON.stringify(id)}`;
+function describe(metrics: readonly Metric[]): string {
+  return metrics.map(({ id, goal }) => `${goal.toLowerCase()} ${JSON.stringify(id)}`).join(' and ');
 }
 
 type Resumed = { readonly resumed: Study; readonly chain: readonly string[]; readonly location: SourceLocation };

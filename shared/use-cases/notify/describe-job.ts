@@ -118,6 +118,7 @@ function factsOf(view: JobView, isFinal: boolean): Notification['facts'] {
     ['Machines', view.machines.map(describeMachines).join(', ')],
     ['Attempts', view.attempt > 1 ? String(view.attempt) : null],
     ['Metrics', metrics.length > 0 ? metrics.join(', ') : null],
+    ['Optimal', view.tuning?.optimal == null ? null : count(view.tuning.optimal.count, 'trial')],
     ['Best', view.tuning?.best == null ? null : describeTrial(view.tuning.best, view.tuning.metricId)],
     ['Cause', view.cause === null ? null : (view.cause.label ?? view.cause.code)],
     ['Outputs', isFinal ? view.jobDir : null],

@@ -22,5 +22,9 @@ export function finishedOf({ values, outcome }: Trial): FinishedTrial | undefine
   if (outcome === null || outcome.kind === 'LOST') {
     return undefined;
   }
-  return { values, objective: outcome.kind === 'SUCCEEDED' ? outcome.objective : null };
+  if (outcome.kind !== 'SUCCEEDED') {
+    return { values, objective: null };
+  }
+  const { objective, furtherObjectives } = outcome;
+  return { values, objective, furtherObjectives };
 }

@@ -1,8 +1,8 @@
 import type { Job, TimestampMs } from '#shared/domain/job.ts';
-import type { Study } from '#shared/domain/study.ts';
+import { isMultiObjective, objectiveMetricsOf, type Study } from '#shared/domain/study.ts';
 import type { TrialView } from '#shared/protocol/report.ts';
 import type { Measurement, Trial } from '#shared/tuning/trial.ts';
-import { objectiveOf } from '#shared/tuning/trial-outcome.ts';
+import { objectivesOf } from '#shared/tuning/trial-outcome.ts';
 import type { RunningTrial } from '#shared/tuning/tuning.ts';
 import { priceOfJob } from '#shared/use-cases/reports/job-price.ts';
 import { rfc3339 } from '#shared/use-cases/reports/job-view.ts';
@@ -23,13 +23,15 @@ export type TrialFacts = {
 export function viewTrial(trial: Trial, facts: TrialFacts): TrialView {
   const { outcome } = trial;
   const measured = outcome === null ? facts.last : outcome.kind === 'SUCCEEDED' ? outcome.final : undefined;
+  const values = objectiveValuesOf(trial, measured, facts.study);
   const startedAt = trial.startedAt ?? facts.job?.firstRanAt ?? null;
   return {
     trialId: String(trial.ordinal),
     jobId: trial.jobId,
     state: stateOfTrial(trial, facts),
     parameters: trial.values,
-    objective: measured === undefined ? null : objectiveOf(measured, facts.study),
+    objective: values[0] ?? null,
+    objectives: isMultiObjective(facts.study) ? namedOf(values, facts.study) : {},
     step: measured?.step ?? null,
     isTrialStoppedEarly: outcome?.kind === 'SUCCEEDED' && outcome.isStoppedEarly,
     startTime: startedAt === null ? null : rfc3339(startedAt),
@@ -38,6 +40,19 @@ export function viewTrial(trial: Trial, facts: TrialFacts): TrialView {
     reason: reasonOf(trial),
     repeats: trial.repeats === null ? null : String(trial.repeats),
   };
+}
+
+function namedOf(values: readonly (number | null)[], study: Study): TrialView['objectives'] {
+  return Object.fromEntries(objectiveMetricsOf(study).map(({ id }, index) => [id, values[index] ?? null]));
+}
+
+function objectiveValuesOf({ outcome }: Trial, measured: Measurement | undefined, study: Study) {
+  if (outcome?.kind === 'SUCCEEDED') {
+    return [outcome.objective, ...outcome.furtherObjectives];
+  }
+  return measured === undefined
+    ? objectiveMetricsOf(study).map(() => null)
+    : objectivesOf(measured, { curve: undefined, study });
 }
 
 function stateOfTrial({ outcome }: Trial, { running, job }: TrialFacts): TrialView['state'] {

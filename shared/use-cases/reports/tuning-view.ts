@@ -1,6 +1,6 @@
 import { priceOf } from '#shared/catalog/price.ts';
 import { isPlaced, type Job, type TimestampMs } from '#shared/domain/job.ts';
-import { objectiveMetricOf, type Study } from '#shared/domain/study.ts';
+import { isMultiObjective, objectiveMetricsOf, type Study } from '#shared/domain/study.ts';
 import type { JobView, TrialView, TuningView } from '#shared/protocol/report.ts';
 import { stateOfTuning, type Tuning } from '#shared/tuning/tuning.ts';
 import { priceOfJob } from '#shared/use-cases/reports/job-price.ts';
@@ -9,6 +9,8 @@ import { rfc3339, viewCause, viewMachines, viewWait } from '#shared/use-cases/re
 /** What is read besides the tuning itself. */
 export type TuningFacts = {
   readonly best: TrialView | null;
+  /** With several objectives, the optimal trials to show; none in lists. */
+  readonly optimal?: readonly TrialView[];
   /** Null in lists. */
   readonly recommended?: TuningView['recommended'];
   /** The jobs of the trials that have not ended; empty in lists, whose prices leave them out. */
@@ -53,20 +55,24 @@ function viewTrialsWait(jobs: readonly Job[]): JobView['waitingFor'] {
   return waits.every((wait) => wait !== null) ? (waits[0] ?? null) : null;
 }
 
-function viewSearch(tuning: Tuning, { best, recommended = null, jobs, now }: TuningFacts): TuningView {
+function viewSearch(tuning: Tuning, { best, optimal = [], recommended = null, jobs, now }: TuningFacts): TuningView {
   const { study, counts, running, stopReason, resumes } = tuning;
-  const { id, goal } = objectiveMetricOf(study);
+  const objectives = objectiveMetricsOf(study).map(({ id, goal }) => ({ metricId: id, goal }));
+  const [{ metricId, goal } = { metricId: '', goal: 'MAXIMIZE' as const }] = objectives;
+  const hasSeveral = isMultiObjective(study);
   const { succeeded, infeasible, failed } = counts;
   return {
-    metricId: id,
+    metricId,
     goal,
+    objectives: hasSeveral ? objectives : [],
     algorithm: study.algorithm,
     earlyStopping: appliedRuleOf(study),
     trialsMax: study.trialsMax,
     parallelTrialsMax: study.parallelTrialsMax,
     endedTrialCount: succeeded + infeasible + failed,
     counts: { ...counts, running: running.length },
-    best,
+    best: hasSeveral ? null : best,
+    optimal: hasSeveral ? { count: tuning.front.length, trials: [...optimal] } : null,
     recommended,
     stopReason,
     maxCostUsd: study.maxCostUsd,

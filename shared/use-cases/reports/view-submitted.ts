@@ -1,10 +1,11 @@
 import type { TimestampMs } from '#shared/domain/job.ts';
-import { objectiveMetricOf } from '#shared/domain/study.ts';
+import { isMultiObjective, objectiveMetricOf } from '#shared/domain/study.ts';
 import type { JobStore } from '#shared/ports/job-store.ts';
 import type { ReplicaStore } from '#shared/ports/replica-store.ts';
 import type { CurveStore, TuningStore } from '#shared/ports/tuning-store.ts';
 import type { JobView, TrialView, TuningView } from '#shared/protocol/report.ts';
 import { chooseBest } from '#shared/tuning/optimizer/choose-best.ts';
+import { costsOfOutcome, paretoFrontOf } from '#shared/tuning/pareto.ts';
 import type { Curve, Trial } from '#shared/tuning/trial.ts';
 import type { Tuning } from '#shared/tuning/tuning.ts';
 import { viewJob } from '#shared/use-cases/reports/job-view.ts';
@@ -30,14 +31,15 @@ export async function viewSubmitted(ports: ViewPorts, submitted: Submitted, now:
 /** Limit on the trials of a tuning that has a recommendation: each of them is read and compared. */
 const RECOMMENDED_OF_MAX = 2_000;
 
-/** Reads what a tuning's view shows besides the tuning: its best trial, and the jobs of those that run. */
+/** Reads what a tuning's view shows besides the tuning: its best or optimal trials, and the jobs of those that run. */
 async function readTuningView(ports: ViewPorts, tuning: Tuning, now: TimestampMs): Promise<JobView> {
-  const [best, recommended, ...jobs] = await Promise.all([
+  const [best, optimal, recommended, ...jobs] = await Promise.all([
     readBest(ports, tuning, now),
+    readOptimal(ports, tuning, now),
     readRecommended(ports, tuning, now),
     ...tuning.running.map(async ({ jobId }) => (await ports.jobs.read(jobId))?.job),
   ]);
-  return viewTuning(tuning, { best, recommended, jobs: jobs.filter((job) => job !== undefined), now });
+  return viewTuning(tuning, { best, optimal, recommended, jobs: jobs.filter((job) => job !== undefined), now });
 }
 
 /** A job of a list with more VMs is listed without its replicas. */
@@ -68,8 +70,26 @@ async function readBest(
   { tuningId, best, study }: Tuning,
   now: TimestampMs,
 ): Promise<TrialView | null> {
-  const trial = best === null ? undefined : await tunings.readTrial(tuningId, best.ordinal);
+  const trial = best === null || isMultiObjective(study) ? undefined : await tunings.readTrial(tuningId, best.ordinal);
   return trial === undefined ? null : viewTrial(trial, { study, now });
+}
+
+/** Limit on the optimal trials that a view shows; the list of trials has the others. */
+const OPTIMAL_SHOWN_MAX = 50;
+
+async function readOptimal({ tunings }: ViewPorts, tuning: Tuning, now: TimestampMs): Promise<readonly TrialView[]> {
+  const { tuningId, study, counts } = tuning;
+  if (!isMultiObjective(study) || counts.succeeded === 0) {
+    return [];
+  }
+  const trials = (await listAllTrials(tunings, tuningId)).flatMap((trial) => {
+    const costs = costsOfOutcome(trial.outcome, study);
+    return costs === undefined ? [] : [{ trial, costs }];
+  });
+  return paretoFrontOf(trials)
+    .toSorted((a, b) => (a.costs[0] ?? 0) - (b.costs[0] ?? 0))
+    .slice(0, OPTIMAL_SHOWN_MAX)
+    .map(({ trial }) => viewTrial(trial, { study, now }));
 }
 
 async function readRecommended(
@@ -77,7 +97,7 @@ async function readRecommended(
   { status, tuningId, study, counts, best, lastOrdinal }: Tuning,
   now: TimestampMs,
 ): Promise<TuningView['recommended']> {
-  if (status !== 'CLOSED' || counts.succeeded < 2 || lastOrdinal > RECOMMENDED_OF_MAX) {
+  if (status !== 'CLOSED' || isMultiObjective(study) || counts.succeeded < 2 || lastOrdinal > RECOMMENDED_OF_MAX) {
     return null;
   }
   const trials = (await listAllTrials(tunings, tuningId)).filter((trial) => finishedOf(trial) !== undefined);

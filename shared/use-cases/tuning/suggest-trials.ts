@@ -1,5 +1,5 @@
 import type { TimestampMs } from '#shared/domain/job.ts';
-import { objectiveMetricOf, type StudyAlgorithm } from '#shared/domain/study.ts';
+import { objectiveMetricsOf, type StudyAlgorithm } from '#shared/domain/study.ts';
 import { suggest } from '#shared/tuning/optimizer/suggest.ts';
 import type { Trial, Values } from '#shared/tuning/trial.ts';
 import type { TuningIn } from '#shared/tuning/tuning.ts';
@@ -42,10 +42,12 @@ async function chooseValues(
     earlier.push(...(await listAllTrials(tunings, id)));
   }
   const own = await listAllTrials(tunings, tuningId);
+  const [{ goal }, ...further] = objectiveMetricsOf(study);
   const request = {
     parameters,
     algorithm,
-    goal: objectiveMetricOf(study).goal,
+    goal,
+    furtherGoals: further.map((metric) => metric.goal),
     finished: [...earlier, ...own].flatMap((trial) => finishedOf(trial) ?? []),
     pending: own.filter((trial) => isTaken(trial, algorithm)).map(({ values }) => values),
     ordinal: from - 1,

@@ -284,6 +284,7 @@ export function trialOf(trialId: string, overrides: Partial<TrialView> = {}): Tr
     state: 'SUCCEEDED',
     parameters: { learning_rate: 0.03125, hidden: 64, optimizer: 'sgd' },
     objective: 0.95,
+    objectives: {},
     step: 30,
     isTrialStoppedEarly: false,
     startTime: '2026-11-21T06:00:05.000Z',
@@ -299,6 +300,7 @@ export function tuningOf(overrides: Partial<TuningView> = {}): TuningView {
   return {
     metricId: 'accuracy',
     goal: 'MAXIMIZE',
+    objectives: [],
     algorithm: 'BAYESIAN',
     earlyStopping: 'MEDIAN',
     trialsMax: 40,
@@ -306,6 +308,7 @@ export function tuningOf(overrides: Partial<TuningView> = {}): TuningView {
     endedTrialCount: 0,
     counts: { succeeded: 0, stoppedEarly: 0, infeasible: 0, failed: 0, lost: 0, running: 0 },
     best: null,
+    optimal: null,
     recommended: null,
     stopReason: null,
     maxCostUsd: null,

@@ -45,6 +45,7 @@ export function searchingTuning(facts: Partial<TuningIn<'SEARCHING'>> = {}): Tun
     lostInRow: 0,
     failures: [],
     best: null,
+    front: [],
     bar: null,
     rungs: [],
     longestStep: null,
@@ -89,6 +90,7 @@ export function succeededTrial(ordinal: number, objective: number, facts: Partia
     costUsd: 0.01,
     outcome: {
       kind: 'SUCCEEDED',
+      furtherObjectives: [],
       objective,
       final: { step: 9, elapsedMs: 60_000, values: { accuracy: objective } },
       isStoppedEarly: false,

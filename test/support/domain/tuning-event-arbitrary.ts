@@ -59,6 +59,7 @@ export const trialOutcomes: fc.Arbitrary<TrialOutcome> = fc.oneof(
     weight: 8,
     arbitrary: fc.record({ objective: objectives, isStoppedEarly: fc.boolean() }).map((facts) => ({
       kind: 'SUCCEEDED' as const,
+      furtherObjectives: [],
       final: { step: 9, elapsedMs: 60_000, values: { accuracy: facts.objective } },
       ...facts,
     })),

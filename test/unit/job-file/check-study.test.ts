@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type Dialect, EMPTY_DRAFT } from '#shared/job-file/draft/job-draft.ts';
-import type { MetricDraft, StudyDraft } from '#shared/job-file/draft/study-draft.ts';
+import { type MetricDraft, type StudyDraft, stoppingBy } from '#shared/job-file/draft/study-draft.ts';
 import { createFindings } from '#shared/job-file/parser/findings.ts';
 import { checkStudy } from '#shared/job-file/tuning/check-study.ts';
 import { located } from '../../support/job-file/located.ts';
@@ -215,16 +215,24 @@ describe('a metric', () => {
     ['only safety metrics', metric({ safetyThreshold: located(0, 'safe') }), 'METRIC_MISSING metric'],
     [
       'metrics whose curves would exceed a document',
-      { metrics: Array.from({ length: 40 }, (_, index) => metricDraft(`${index}${'m'.repeat(80)}`)) },
+      { metrics: Array.from({ length: 20 }, (_, index) => metricDraft(`${index}${'\u00e4'.repeat(120)}`)) },
       'METRICS_TOO_LARGE trainingInput.hyperparameters',
     ],
     [
       'too many metrics',
-      { metrics: Array.from({ length: 101 }, (_, index) => metricDraft(`m${index}`)) },
+      { metrics: Array.from({ length: 21 }, (_, index) => metricDraft(`m${index}`)) },
       'TOO_MANY_METRICS trainingInput.hyperparameters.metrics',
     ],
   ])('is rejected for %s', (_, study, code) => {
     expect(check(study, 'vertex-ai')).toEqual({ study: null, codes: [code] });
+  });
+
+  it('together with others has no early stopping and no best measurement', () => {
+    const metrics = [metricDraft('accuracy'), metricDraft('latency')];
+    const earlyStopping = stoppingBy(located('MEDIAN', 'stopping'));
+    const { study, codes } = check({ metrics, earlyStopping, measurement: located('BEST_MEASUREMENT', 'measurement') });
+    expect(study).toMatchObject({ earlyStopping: null, measurement: 'LAST', metrics: { length: 2 } });
+    expect(codes).toEqual(['FIELD_WITHOUT_EFFECT stopping', 'FIELD_WITHOUT_EFFECT measurement']);
   });
 
   it('is reported missing by its name in Dropforge’s dialect', () => {

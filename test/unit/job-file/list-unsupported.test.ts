@@ -63,6 +63,7 @@ describe('listUnsupported', () => {
       `workerPoolSpecs: [{${A2}, pythonPackageSpec: {pythonModule: t}}]\nscheduling: {strategy: FLEX_START}`,
     ],
     ['tuning', `module: t\n${TUNE}`],
+    ['several objectives', 'module: t\ntune: {metrics: {loss: minimize, size: minimize}, parameters: {seed: [1, 2]}}'],
     ['Spot VMs', 'module: t\nspot: true'],
     ['any reservation', 'module: t\nreservation: any'],
     ['no reservation', 'module: t\nreservation: none'],
@@ -78,18 +79,8 @@ describe('listUnsupported', () => {
       'trainingInput: {hyperparameters: {algorithm: POPULATION_BASED_TRAINING, params: []}}',
       'trainingInput.hyperparameters.algorithm',
     ],
-    [
-      'several objectives',
-      'studySpec: {metrics: [{metricId: a}, {metricId: b, safetyConfig: {}}, {metricId: c}]}',
-      'studySpec.metrics[2].metricId',
-    ],
   ])('reports %s with its field', (_, text, path) => {
     expect(unsupportedOf(text).map(describeProblem)).toContain(`UNSUPPORTED_FIELD ${path}`);
-  });
-
-  it('does not report a metric with a limit as a second objective', () => {
-    const found = unsupportedOf('studySpec: {metrics: [{metricId: a}, {metricId: b, safetyConfig: {}}]}');
-    expect(found.filter(({ path }) => path?.includes('metrics'))).toEqual([]);
   });
 
   it('reports everything at once, with a reason, a remedy and a line', () => {

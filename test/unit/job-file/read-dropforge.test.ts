@@ -168,6 +168,24 @@ describe('reading Dropforge’s own format', () => {
     expect(study?.earlyStopping?.rule.value).toBe(rule);
   });
 
+  it('reads several metrics with the goal of each', () => {
+    const { study } = readOwn('module: a\ntune: {metrics: {auc: maximize, bytes: minimize}}').draft;
+    expect(study?.metrics.map(({ id, goal }) => [id?.value, goal?.value])).toEqual([
+      ['auc', 'MAXIMIZE'],
+      ['bytes', 'MINIMIZE'],
+    ]);
+  });
+
+  it.each([
+    ['a metric beside several', '{metric: auc, metrics: {bytes: minimize}}', 'METRIC_TWICE tune.metric'],
+    ['a goal beside several', '{goal: maximize, metrics: {bytes: minimize}}', 'METRIC_TWICE tune.goal'],
+    ['a list of metrics', '{metrics: [auc, bytes]}', 'WRONG_TYPE tune.metrics'],
+    ['an unknown goal of one of several', '{metrics: {auc: most}}', 'UNKNOWN_VALUE tune.metrics.auc'],
+  ])('rejects %s', (_, tune, expected) => {
+    const { problems } = readOwn(`module: a\ntune: ${tune}`);
+    expect(problems.map(({ code, path }) => `${code} ${path}`)).toEqual([expected]);
+  });
+
   it('maximizes metrics by default, and uses AI Platform’s name of the Bayesian algorithm', () => {
     const { study } = readOwn('module: a\ntune: {metric: auc, algorithm: bayesian}').draft;
     expect(valuesOf(study)).toMatchObject({

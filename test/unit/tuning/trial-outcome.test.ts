@@ -38,6 +38,7 @@ describe('a trial whose program succeeded', () => {
     const curve = accuracies(0.5, 0.9, 0.7);
     expect(outcome({ curve })).toMatchObject({
       kind: 'SUCCEEDED',
+      furtherObjectives: [],
       objective: 0.7,
       final: { step: 3 },
       isStoppedEarly: false,

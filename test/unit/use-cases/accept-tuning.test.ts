@@ -138,6 +138,10 @@ describe('a tuning that is resumed', () => {
     expect(await codesOf({ metrics: [{ id: 'loss', goal: 'MAXIMIZE', safety: null }] })).toEqual([
       'RESUMED_METRIC_DIFFERS',
     ]);
+    const further = { id: 'latency', goal: 'MINIMIZE', safety: null } as const;
+    expect(await codesOf({ metrics: [{ id: 'accuracy', goal: 'MAXIMIZE', safety: null }, further] })).toEqual([
+      'RESUMED_METRIC_DIFFERS',
+    ]);
     expect(await codesOf({ metrics: [{ id: 'accuracy', goal: 'MINIMIZE', safety: null }] })).toEqual([
       'RESUMED_METRIC_DIFFERS',
     ]);

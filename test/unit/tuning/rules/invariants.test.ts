@@ -278,6 +278,7 @@ function answerTo(
       const draft = { type: 'TRIAL_CLOSED', pick: tuning.running.findIndex((one) => one.ordinal === effect.ordinal) };
       const outcome = {
         kind: 'SUCCEEDED',
+        furtherObjectives: [],
         objective: 1,
         final: { step: 1, elapsedMs: 1, values: {} },
         isStoppedEarly: false,

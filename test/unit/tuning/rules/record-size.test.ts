@@ -11,7 +11,7 @@ import {
   TUNING_ID_CHARS_MAX,
   trialJobIdOf,
 } from '#shared/tuning/trial.ts';
-import { FAILURE_TALLIES_MAX, type Rung, type Tuning } from '#shared/tuning/tuning.ts';
+import { FAILURE_TALLIES_MAX, FRONT_NUMBERS_MAX, type Rung, type Tuning } from '#shared/tuning/tuning.ts';
 import { STUDY, searchingTuning } from '../../../support/domain/example-tuning.ts';
 
 const BYTES_MAX = 64 << 10;
@@ -88,4 +88,9 @@ it('stays small with as many trials in parallel as there can be, besides what wa
   expect(full).toMatchObject({ status: 'SEARCHING', failures: { length: FAILURE_TALLIES_MAX } });
   const { spec: _spec, study: _study, packages: _packages, zones: _zones, warnings: _warnings, ...record } = full;
   expect(jsonBytesOf({ ...record, running: fullTuning().running })).toBeLessThan(BYTES_MAX);
+});
+
+it('stays smaller with several objectives, which are not stopped early', () => {
+  const front = Array.from({ length: FRONT_NUMBERS_MAX / 20 }, () => Array(20).fill(NUMBER));
+  expect(jsonBytesOf(front)).toBeLessThan(jsonBytesOf(fullRungs()));
 });

@@ -20,7 +20,7 @@ const NO_CONDITIONS: StoppingConditions = {
 
 function success(objective: number, isStoppedEarly = false): TrialOutcome {
   const final = { step: 1, elapsedMs: 1, values: { accuracy: objective } };
-  return { kind: 'SUCCEEDED', objective, final, isStoppedEarly };
+  return { kind: 'SUCCEEDED', objective, furtherObjectives: [], final, isStoppedEarly };
 }
 
 const failed = (code: CauseCode = 'PROGRAM_FAILED'): TrialOutcome => ({

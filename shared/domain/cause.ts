@@ -130,6 +130,11 @@ export const CAUSES = {
     remedy:
       'The VM could not pull the image that was found when the job was submitted, so the program was not started. Do what the evidence names (restore the image, grant access to it, or correct its secret) and submit again.',
   },
+  CONTAINER_NOT_STARTED: {
+    class: 'configuration',
+    remedy:
+      'The container could not be started. Do what the message says: correct the command of the job or the image, or repair the container engine of the machine image, and submit again.',
+  },
   SETUP_TIMED_OUT: {
     class: 'user',
     remedy:

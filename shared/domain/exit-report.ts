@@ -15,6 +15,8 @@ export const EXIT_REASONS = [
   'INSTALL_FAILED',
   /** The registry rejected the image of the container, or the image is not the one that intake found. */
   'IMAGE_PULL_FAILED',
+  /** The machine has no container engine, or it could not start the program of the image. */
+  'CONTAINER_NOT_STARTED',
   'JOB_DIR_UNWRITABLE',
   /** A file that an earlier attempt saved cannot be read, or differs from what was saved. */
   'CHECKPOINT_UNREADABLE',

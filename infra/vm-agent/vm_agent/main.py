@@ -6,10 +6,12 @@ import threading
 import time
 import traceback
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from vm_agent.cache.store import BackgroundStore
 from vm_agent.container.pull import RegistryAccess
+from vm_agent.container.layout import container_stack_dumps
 from vm_agent.control.config import Config, ConfigError, parse_config
 from vm_agent.control.decisions import BootPlan, StopNotice, plan_boot
 from vm_agent.control.health_watch import HealthWatch, Outlets
@@ -22,7 +24,8 @@ from vm_agent.control.metadata_server import (
     access_token,
     identity_token,
 )
-from vm_agent.control.replica import Replica, run_replica, save_output
+from vm_agent.control.context import Replica
+from vm_agent.control.replica import run_replica, save_output
 from vm_agent.control.roll_back import is_rollback, roll_back
 from vm_agent.control.state_file import State, StateFile
 from vm_agent.control.stop_signal import StopSignal
@@ -45,6 +48,7 @@ from vm_agent.metrics.series_history import SeriesHistory
 from vm_agent.metrics.series_part import METRICS_KIND, SYSTEM_KIND, SeriesOrigin
 from vm_agent.metrics.system_metrics import SystemMeter, SystemSampler
 from vm_agent.metrics.system_series import SystemSeries
+from vm_agent.paths.installer import stack_dump_file
 from vm_agent.program.exit_report import ExitReport, ReplicaEnded
 from vm_agent.program.processes import become_subreaper
 from vm_agent.program.gpu_meter import GpuMeter
@@ -226,7 +230,7 @@ class Boot:
             disk_bytes=lambda: self._disk.used_bytes,
             on_output=self._add_output,
             before_signal=sync.record_signal,
-            on_started=lambda pid: self._health.start(pid, self._home / 'venv'),
+            on_started=self._start_health,
         )
         self._stop_signal.on_interruption.append(sync.request_sync)
         secrets = JobSecrets(secret_manager, config.secrets, self._mask)
@@ -247,6 +251,7 @@ class Boot:
             write_state=self._write_state,
             metrics=self._metrics,
             tracking=self._tracking,
+            disk=self._disk,
             registry_access=RegistryAccess(
                 access_token=lambda: self._token.bearer().partition(' ')[2],
                 account=secret_manager.account,
@@ -254,6 +259,11 @@ class Boot:
             ),
             report_transfer=self._heartbeats.set_transfer,
         )
+
+    def _start_health(self, pid: int) -> None:
+        venv, is_container = self._home / 'venv', self._config.container is not None
+        find_dump_file = container_stack_dumps if is_container else stack_dump_file
+        self._health.start(pid, venv, partial(find_dump_file, self._home if is_container else venv))
 
     def _add_output(self, stream: str, block: bytes) -> None:
         self._output.add(stream, block)

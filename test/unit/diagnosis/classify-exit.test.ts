@@ -78,6 +78,7 @@ describe('classifyExit', () => {
     ['SERVICE_UNREACHABLE', { reason: 'SERVICE_UNREACHABLE', exitCode: null }],
     ['SECRET_UNAVAILABLE', { reason: 'SECRET_UNAVAILABLE', exitCode: null }],
     ['IMAGE_PULL_FAILED', { reason: 'IMAGE_PULL_FAILED', exitCode: null }],
+    ['CONTAINER_NOT_STARTED', { reason: 'CONTAINER_NOT_STARTED', exitCode: null }],
     ['GPU_MISSING', { reason: 'GPU_MISSING', exitCode: null }],
     ['INTERNAL_ERROR', { reason: 'AGENT_FAILED', exitCode: null }],
   ])('is %s for %j', (code, change) => {

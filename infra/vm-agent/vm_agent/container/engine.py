@@ -4,9 +4,12 @@ import json
 import os
 import shutil
 import subprocess
+import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
+
+from vm_agent.program.usage import measure_tree
 
 KINDS = ('docker', 'podman')
 # Answered only by an engine that works: `version` would need no daemon, and no storage. Podman's `docker` command does
@@ -18,6 +21,11 @@ PROBES = {
 TOOL_SECONDS_MAX = 60.0
 # JSON of the variables that the engine needs, such as DOCKER_HOST and HOME; the program gets none of them.
 ENVIRONMENT_VARIABLE = 'DROPFORGE_ENGINE_ENVIRONMENT'
+# Its value is the mark of the VM, by which containers are found whatever ended without removing them.
+VM_LABEL = 'dropforge.vm'
+# Podman fails to remove a container whose monitor was killed, once.
+REMOVE_TRIES_MAX = 5
+REMOVE_PAUSE_SECONDS = 0.2
 HYBRID_CGROUPS = Path('/sys/fs/cgroup/unified')
 
 
@@ -65,6 +73,9 @@ class Engine:
     def has_image(self, reference: str) -> bool:
         return self.run_tool(['image', 'inspect', '--format', '{{.Id}}', reference]).is_success
 
+    def is_answering(self) -> bool:
+        return self.run_tool(PROBES[self.kind]).is_success
+
     def inspect(self, container: str) -> Optional[Mapping[str, Any]]:
         """Returns what the engine says about a container; None if it knows no such container."""
         found = self.run_tool(['container', 'inspect', container])
@@ -73,6 +84,32 @@ class Engine:
             return dict(body[0]) if found.is_success else None
         except (ValueError, LookupError, TypeError):
             return None
+
+    def is_rootless(self) -> bool:
+        """Whether root in a container is the user of the agent, and no other user is known to it."""
+        if self.kind == 'podman':
+            return os.getuid() != 0
+        return 'rootless' in self.run_tool(['info', '--format', '{{.SecurityOptions}}']).stdout
+
+    def measure_layer(self, container: str) -> Callable[[], int]:
+        """Returns what measures the bytes that a container has written outside of its mounts."""
+        body = self.inspect(container) or {}
+        upper = ((body.get('GraphDriver') or {}).get('Data') or {}).get('UpperDir')
+        if upper is not None and os.access(upper, os.R_OK | os.X_OK):
+            return lambda: measure_tree(Path(upper), Path(upper) / 'none')
+        # Engines that keep layers elsewhere, and those of another user, measure by themselves.
+        size = ['container', 'inspect', '--size', '--format', '{{.SizeRw}}', container]
+        return lambda: _to_int(self.run_tool(size).stdout)
+
+    def remove_containers(self, vm: str) -> bool:
+        """Kills and removes all containers of a VM; returns whether none is left."""
+        for _ in range(REMOVE_TRIES_MAX):
+            listed = self.run_tool(['ps', '--all', '--quiet', '--filter', f'label={VM_LABEL}={vm}'])
+            if listed.is_success and not listed.stdout.split():
+                return True
+            self.run_tool(['rm', '--force', '--volumes', *listed.stdout.split()])
+            time.sleep(REMOVE_PAUSE_SECONDS)
+        return False
 
 
 def find_engine(inherited: Mapping[str, str]) -> Optional[Engine]:
@@ -105,3 +142,11 @@ def _command(kind: str) -> List[str]:
     # crun refuses cgroups in hybrid mode ("cgroups in hybrid mode not supported"); runc accepts them.
     needs_runc = kind == 'podman' and os.path.isdir(HYBRID_CGROUPS) and shutil.which('runc') is not None
     return [kind, '--runtime', 'runc'] if needs_runc else [kind]
+
+
+def _to_int(text: str) -> int:
+    try:
+        return int(text.strip())
+    except ValueError:
+        # The container is gone.
+        return 0

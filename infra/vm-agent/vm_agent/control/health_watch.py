@@ -17,7 +17,6 @@ from vm_agent.health.reading import Reading
 from vm_agent.health.stack_dump import dump_stacks, summarize
 from vm_agent.metrics.records import Sample
 from vm_agent.metrics.system_metrics import SystemReading
-from vm_agent.paths.installer import stack_dump_file
 from vm_agent.program.exit_report import DecisiveFinding
 
 POLL_SECONDS = 2.0
@@ -45,14 +44,17 @@ class HealthWatch:
         self._log = outlets.log
         self._disk_bytes, self._disk_bytes_max = disk
         self._venv = Path()
+        self._find_dump_file: Callable[[], Path] = Path
         self._pid = 0
         self._work: Optional[Tuple[float, Work]] = None
         self._is_decided = self._has_failed = False
         self._stopped = threading.Event()
 
-    def start(self, pid: int, venv: Path) -> None:
-        """`pid` is the leader of the program's session."""
-        self._pid, self._venv = pid, venv
+    def start(self, pid: int, venv: Path, find_dump_file: Callable[[], Path]) -> None:
+        """
+        `pid` is the leader of the program's session; py-spy may be in `venv`; `find_dump_file` raises ValueError.
+        """
+        self._pid, self._venv, self._find_dump_file = pid, venv, find_dump_file
         self.monitor.start()
         threading.Thread(target=self._run, name='health', daemon=True).start()
 
@@ -144,7 +146,7 @@ class HealthWatch:
     def _record_stall(self) -> None:
         pids = sorted(list_session(self._pid), key=lambda pid: (pid != self._pid, pid))
         try:
-            lines = dump_stacks(pids, stack_dump_file(self._venv), self._venv / 'bin' / 'python')
+            lines = dump_stacks(pids, self._find_dump_file(), self._venv / 'bin' / 'python')
         except (OSError, ValueError):
             lines = ()
         if lines:

@@ -1,102 +1,30 @@
 """The lifecycle of one replica: setup, program and final save, in order."""
 
-import os
 import shutil
 import sys
 import time
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Callable, Dict, Mapping, Optional, Sequence, Tuple
+from dataclasses import replace
+from typing import Dict, Mapping, Tuple
 
-from vm_agent.cache.environment_cache import EnvironmentCache
-from vm_agent.cache.store import BackgroundStore
-from vm_agent.container.engine import Engine
-from vm_agent.container.pull import PullContext, RegistryAccess, pull_image
-from vm_agent.container.spec import ContainerSpec
-from vm_agent.container.transfer import Transfer
-from vm_agent.control.config import Config
-from vm_agent.control.decisions import ProgramEnd, StopNotice, describe_end
+from vm_agent.control.container_launcher import ContainerLauncher
+from vm_agent.control.context import Launcher, Replica
+from vm_agent.control.decisions import StopNotice
+from vm_agent.control.python_launcher import PythonLauncher
 from vm_agent.control.state_file import State
-from vm_agent.control.stop_signal import StopSignal
-from vm_agent.control.supervisor import POLL_SECONDS, Supervisor
+from vm_agent.control.supervisor import POLL_SECONDS
 from vm_agent.http.retry import RetryPolicy, TransientError
-from vm_agent.metrics.program_metrics import READ_SECONDS, MetricPaths, ProgramMetrics
-from vm_agent.paths.installer import install_path_hook
-from vm_agent.program.child_process import Command
+from vm_agent.metrics.program_metrics import READ_SECONDS
 from vm_agent.program.exit_report import ExitReport, ReplicaEnded
 from vm_agent.program.gpus import AWAIT_SECONDS_MAX, await_gpus
-from vm_agent.program.unsaved_files import describe_unsaved
 from vm_agent.program.usage import measure_tree
-from vm_agent.setup.environment import (
-    VM_MARKER,
-    ProgramPaths,
-    program_arguments,
-    program_environment,
-    tool_environment,
-)
-from vm_agent.setup.installation import Installer
-from vm_agent.setup.installers import InstallPaths, ToolResult
-from vm_agent.setup.job_secrets import JobSecrets
-from vm_agent.setup.package_plan import find_import_roots, plan_packages
-from vm_agent.setup.packages import download_packages
-from vm_agent.setup.work_directory import create_job_dir_link, link_neighbors
-from vm_agent.storage.client import Storage, StorageRejected
-from vm_agent.storage.job_directory import Fenced, JobDirectory
+from vm_agent.storage.client import StorageRejected
+from vm_agent.storage.job_directory import Fenced
 from vm_agent.storage.manifest import Manifest
-from vm_agent.storage.output_sync import OutputSync
 from vm_agent.storage.restore import Restore
 from vm_agent.storage.staging import STAGING_FOLDER
-from vm_agent.tracking.tracking import Tracking
 
-# How long Cloud Storage may fail during setup before another VM is tried; heartbeats extend the lease meanwhile.
-SETUP_RETRY_SECONDS_MAX = 300.0
 # For a warning that nothing was saved.
 LIST_SECONDS_MAX = 10.0
-# Installing takes the place of a cache that fails for longer.
-CACHE_TRIES_MAX = 3
-CACHE_RETRY_SECONDS_MAX = 10.0
-
-
-@dataclass(frozen=True)
-class Replica:
-    """The collaborators of `run_replica` and `save_output`."""
-
-    config: Config
-    home: Path
-    vm: str
-    """The value of VM_MARKER, unique to this VM on this machine."""
-    storage: Storage
-    directory: JobDirectory
-    secrets: JobSecrets
-    sync: OutputSync
-    supervisor: Supervisor
-    background_store: BackgroundStore
-    stop_signal: StopSignal
-    set_phase: Callable[[str], None]
-    may_start: Callable[[], bool]
-    """Whether all VMs of the cluster are known to exist."""
-    log: Callable[[str, str], None]
-    write_state: Callable[[State], None]
-    metrics: ProgramMetrics
-    tracking: Tracking
-    registry_access: RegistryAccess
-    report_transfer: Callable[[Optional[Transfer]], None]
-    """Sent with the next heartbeats."""
-    started_at: float = field(default_factory=time.monotonic)
-
-    @property
-    def setup_deadline(self) -> float:
-        """By time.monotonic(): after it, the control plane considers this VM lost, and a report comes too late."""
-        return self.started_at + self.config.limits.setup_seconds
-
-    @property
-    def retry_policy(self) -> RetryPolicy:
-        """For requests during setup."""
-        return RetryPolicy(sys.maxsize, SETUP_RETRY_SECONDS_MAX, self.stop_signal.requested, self.setup_deadline)
-
-    @property
-    def output(self) -> Path:
-        return self.home / 'output'
 
 
 def run_replica(replica: Replica, state: State) -> ExitReport:
@@ -105,7 +33,8 @@ def run_replica(replica: Replica, state: State) -> ExitReport:
     started.
     """
     replica.output.mkdir(parents=True, exist_ok=True)
-    state, secrets = _set_up(replica, state)
+    launcher = _find_launcher(replica)
+    state, secrets = _set_up(replica, launcher, state)
     if state.program_started_at is None:
         _await_cluster(replica)
     if replica.config.spec.saves_output:
@@ -118,8 +47,12 @@ def run_replica(replica: Replica, state: State) -> ExitReport:
     replica.metrics.follow(min(READ_SECONDS, intervals.heartbeat_seconds))
     state = replace(state, program_started_at=started_at)
     replica.write_state(state)
-    end = _run_program(replica, state, secrets)
-    return describe_end(end)
+    return launcher.run(replica, state, secrets)
+
+
+def _find_launcher(replica: Replica) -> Launcher:
+    container = replica.config.container
+    return PythonLauncher() if container is None else ContainerLauncher(container)
 
 
 def save_output(replica: Replica, report: ExitReport, seconds_max: float) -> ExitReport:
@@ -152,13 +85,13 @@ def _on_fenced(replica: Replica, fenced: Fenced) -> None:
     replica.stop_signal.request_stop(StopNotice('STOPPED', str(fenced)))
 
 
-def _set_up(replica: Replica, state: State) -> Tuple[State, Mapping[str, str]]:
+def _set_up(replica: Replica, launcher: Launcher, state: State) -> Tuple[State, Mapping[str, str]]:
     """Prepares everything before the program's start; returns the job's secrets, which are never on a disk."""
     try:
         claimed = _claim(replica)
         _check_gpus(replica)
         secrets = _read_secrets(replica)
-        return _restore(replica, _install(replica, state, secrets), claimed), secrets
+        return _restore(replica, launcher.install(replica, state, secrets), claimed), secrets
     except TransientError as error:
         # Raised when a stop cancels retries, too: then the reason to stop counts.
         replica.supervisor.check()
@@ -216,78 +149,6 @@ def _read_secrets(replica: Replica) -> Dict[str, str]:
         raise
 
 
-def _install(replica: Replica, state: State, secrets: Mapping[str, str]) -> State:
-    if state.import_roots is not None:
-        return state
-    replica.set_phase('DOWNLOADING')
-    try:
-        archives = download_packages(
-            replica.storage, replica.config.packages, replica.home / 'packages', replica.retry_policy
-        )
-    except ReplicaEnded:
-        # A reason to stop takes precedence.
-        replica.supervisor.check()
-        raise
-    replica.supervisor.check()
-    replica.set_phase('INSTALLING')
-    environment = {**tool_environment(os.environ, _program_paths(replica, ()), replica.vm), **secrets}
-    paths = InstallPaths(replica.home / 'venv', environment)
-
-    def run_tool(argv: Sequence[str]) -> ToolResult:
-        return replica.supervisor.run_tool(_command(replica, argv, environment, replica.home))
-
-    module = replica.config.spec.module
-    plan = plan_packages(archives, replica.home / 'sources', module)
-    installed = Installer(paths, run_tool, _environment_cache(replica), replica.log).install(plan)
-    if installed.store is not None:
-        replica.background_store.start(installed.store, installed.seconds)
-    roots, folder = find_import_roots(plan, module, paths.python), plan.program.working_directory
-    state = replace(
-        state,
-        import_roots=tuple(str(root) for root in roots),
-        script=plan.program.script,
-        working_directory=None if folder is None else str(folder),
-    )
-    replica.write_state(state)
-    return state
-
-
-def _pull(replica: Replica, engine: Engine, spec: ContainerSpec) -> None:
-    replica.set_phase('PULLING')
-
-    def run(argv: Sequence[str], environment: Mapping[str, str]) -> ToolResult:
-        return replica.supervisor.run_tool(_command(replica, argv, environment, replica.home))
-
-    context = PullContext(
-        folder=replica.home,
-        policy=replica.retry_policy,
-        run=run,
-        check=replica.supervisor.check,
-        access=replica.registry_access,
-        mask=replica.secrets.mask,
-        report=replica.report_transfer,
-        log=replica.log,
-    )
-    try:
-        pull_image(engine, spec, context)
-    finally:
-        replica.report_transfer(None)
-
-
-def _environment_cache(replica: Replica) -> Optional[EnvironmentCache]:
-    location = replica.config.environment_cache
-    if location is None:
-        return None
-    return EnvironmentCache(
-        storage=replica.storage,
-        location=location,
-        author=replica.directory.author,
-        may_store=replica.config.spec.saves_output,
-        policy=replace(replica.retry_policy, tries_max=CACHE_TRIES_MAX, seconds_max=CACHE_RETRY_SECONDS_MAX),
-        log=replica.log,
-    )
-
-
 def _restore(replica: Replica, state: State, claimed: Manifest) -> State:
     """Restores the output of earlier attempts. After a reboot, the local files are newer than the bucket's and stay."""
     if state.is_restored:
@@ -312,57 +173,3 @@ def _measure_space(replica: Replica) -> int:
     return min(allowed_bytes, shutil.disk_usage(replica.output).free)
 
 
-def _run_program(replica: Replica, state: State, secrets: Mapping[str, str]) -> ProgramEnd:
-    spec = replica.config.spec
-    ran_seconds = max(0.0, time.time() - (state.program_started_at or time.time()))
-    paths = _program_paths(replica, state.import_roots or ())
-    folder = _work_directory(replica, state)
-    create_job_dir_link(folder, spec.job_dir, replica.output)
-    install_path_hook(replica.home / 'venv', spec.job_dir, replica.output, replica.home / 'objects')
-    for file in (paths.metrics_file, paths.hypertune_file):
-        file.parent.mkdir(parents=True, exist_ok=True)
-    tools = {**tool_environment(os.environ, paths, replica.vm), **secrets}
-    replica.tracking.start()
-    own = {**spec.environment, **secrets}
-    environment = replica.tracking.add_variables(program_environment(spec, paths, tools), own)
-    target = ['-m', spec.module] if state.script is None else [state.script]
-    argv = [*_nice(replica.config.nice), str(paths.python), *target, *program_arguments(spec)]
-    replica.set_phase('RUNNING')
-    end = replica.supervisor.run_program(_command(replica, argv, environment, folder), ran_seconds)
-    unsaved = describe_unsaved(folder, state.program_started_at or time.time())
-    if unsaved is not None:
-        replica.log(unsaved, 'WARNING')
-    return end
-
-
-def _work_directory(replica: Replica, state: State) -> Path:
-    """Returns the directory of the program's package, or an empty one if the program is installed."""
-    if state.working_directory is None:
-        folder = replica.home / 'work'
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir()
-        return folder
-    folder = Path(state.working_directory)
-    if state.script is not None:
-        link_neighbors(folder / state.script, folder)
-    return folder
-
-
-def _nice(increment: int) -> Sequence[str]:
-    """Returns the command prefix that raises a program's niceness; `nice` replaces itself with the program."""
-    return [shutil.which('nice') or '/usr/bin/nice', '-n', str(increment)] if increment > 0 else []
-
-
-def _program_paths(replica: Replica, import_roots: Tuple[str, ...]) -> ProgramPaths:
-    home, metric_paths = replica.home, MetricPaths(replica.home)
-    return ProgramPaths(
-        python=home / 'venv' / 'bin' / 'python',
-        output=replica.output,
-        metrics_file=metric_paths.metrics_file,
-        hypertune_file=metric_paths.hypertune_file,
-        import_roots=import_roots,
-    )
-
-
-def _command(replica: Replica, argv: Sequence[str], environment: Mapping[str, str], folder: Path) -> Command:
-    return Command(argv, environment, folder, f'{VM_MARKER}={replica.vm}'.encode(), replica.secrets.mask)

@@ -5,7 +5,7 @@ import time
 from dataclasses import replace
 from typing import Optional
 
-from vm_agent.control.replica import Replica
+from vm_agent.control.context import Replica
 from vm_agent.http.retry import RetryPolicy, TransientError
 from vm_agent.program.exit_report import ExitReport
 from vm_agent.storage.client import StorageRejected

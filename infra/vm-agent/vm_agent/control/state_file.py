@@ -2,6 +2,7 @@
 
 import json
 import os
+import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Optional, Tuple
@@ -44,6 +45,11 @@ class State:
         not if a trial was stopped early, whose output is wanted.
         """
         return self.exit is not None and self.exit.is_stopped and not self.is_stopped_early
+
+    @property
+    def ran_seconds(self) -> float:
+        """How long ago the program was first started, before a reboot; 0 before its start."""
+        return 0.0 if self.program_started_at is None else max(0.0, time.time() - self.program_started_at)
 
     @property
     def first_sequence(self) -> int:

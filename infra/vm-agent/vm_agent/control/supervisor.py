@@ -3,8 +3,8 @@
 import signal
 import time
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Callable, Optional, Sequence
+from functools import partial
+from typing import Callable, Optional, Protocol, Sequence
 
 from vm_agent.control.config import Limits
 from vm_agent.control.decisions import ProgramEnd, Readings, StopNotice, check_limits, grace_seconds
@@ -37,6 +37,26 @@ class Monitored:
     """Receives the process id of the program, which leads its session."""
 
 
+class Process(Protocol):
+    """A running program or tool; see ChildProcess."""
+
+    @property
+    def pid(self) -> int: ...
+
+    @property
+    def return_code(self) -> Optional[int]: ...
+
+    def was_out_of_memory(self) -> bool: ...
+
+    def send_signal(self, number: signal.Signals) -> None: ...
+
+    def clean_up(self) -> int: ...
+
+
+StartProcess = Callable[[Forward, Callable[[], None]], Process]
+"""Starts a process with `on_output` and `on_exit`, which are called from other threads."""
+
+
 class Supervisor:
     def __init__(self, monitored: Monitored) -> None:
         self._monitored = monitored
@@ -51,16 +71,17 @@ class Supervisor:
 
     def run_tool(self, command: Command) -> ToolResult:
         """Runs one of the agent's tools. Raises ReplicaEnded if it had to be stopped."""
-        end = self._run(command, None, lambda _stream, block: self._monitored.on_output('agent', block))
+        start = partial(ChildProcess, command)
+        end = self._run(start, None, lambda _stream, block: self._monitored.on_output('agent', block))
         if end.notice is not None:
             raise ReplicaEnded(ExitReport(end.notice.reason, end.notice.message, evidence=tuple(end.stderr)))
         return ToolResult(end.return_code, (*end.stdout, *end.stderr))
 
-    def run_program(self, command: Command, ran_seconds: float) -> ProgramEnd:
+    def run_program(self, start: StartProcess, ran_seconds: float) -> ProgramEnd:
         """Runs the user's program. `ran_seconds` is its running time before a reboot."""
-        return self._run(command, time.monotonic() - ran_seconds, self._monitored.on_output)
+        return self._run(start, time.monotonic() - ran_seconds, self._monitored.on_output)
 
-    def _run(self, command: Command, started_at: Optional[float], on_output: Forward) -> ProgramEnd:
+    def _run(self, start: StartProcess, started_at: Optional[float], on_output: Forward) -> ProgramEnd:
         tails = {'stdout': OutputTail(), 'stderr': OutputTail()}
         errors = {'stdout': ErrorLines(), 'stderr': ErrorLines()}
 
@@ -69,9 +90,8 @@ class Supervisor:
             errors[stream].add(block)
             on_output(stream, block)
 
-        kills_before = count_memory_kills()
         begun_at = time.monotonic()
-        process = ChildProcess(command, keep_and_forward, self._monitored.stop_signal.wake)
+        process = start(keep_and_forward, self._monitored.stop_signal.wake)
         if started_at is not None:
             self._monitored.on_started(process.pid)
         notice = self._await_end(process, started_at)
@@ -79,19 +99,20 @@ class Supervisor:
             self.program_ended_at = time.time()
         return_code = process.return_code
         assert return_code is not None
+        was_out_of_memory = process.was_out_of_memory()
         process.clean_up()
         return ProgramEnd(
             return_code=return_code,
             notice=notice or self._find_interruption(return_code),
             stderr=tails['stderr'].lines(),
             stdout=tails['stdout'].lines(),
-            was_out_of_memory=count_memory_kills() > kills_before,
+            was_out_of_memory=was_out_of_memory,
             stderr_errors=errors['stderr'].lines(),
             stdout_errors=errors['stdout'].lines(),
             kernel=() if return_code == 0 else read_kernel_messages(begun_at, process.pid),
         )
 
-    def _await_end(self, process: ChildProcess, started_at: Optional[float]) -> Optional[StopNotice]:
+    def _await_end(self, process: Process, started_at: Optional[float]) -> Optional[StopNotice]:
         """
         Returns when the process has ended, with the reason if it was stopped: SIGTERM first, SIGKILL after the grace
         period. A later notice can shorten the grace period.
@@ -131,24 +152,3 @@ class Supervisor:
             disk_bytes=self._monitored.disk_bytes(),
         )
         return self._monitored.stop_signal.notice or check_limits(self._monitored.limits, readings)
-
-
-def count_memory_kills() -> int:
-    """Returns the number of OOM kills in this control group, or on the machine if the group's cannot be read."""
-    for path in (_memory_events(), Path('/proc/vmstat')):
-        try:
-            counts = dict(line.split() for line in path.read_text().splitlines())
-            return int(counts['oom_kill'])
-        except (OSError, ValueError, KeyError):
-            continue
-    return 0
-
-
-def _memory_events() -> Path:
-    """The line `0::/path` names the group below the mount (docs.kernel.org/admin-guide/cgroup-v2.html)."""
-    try:
-        groups: Sequence[str] = Path('/proc/self/cgroup').read_text().splitlines()
-    except OSError:
-        groups = ()
-    path = next((line[len('0::/') :] for line in groups if line.startswith('0::/')), '')
-    return Path('/sys/fs/cgroup') / path / 'memory.events'

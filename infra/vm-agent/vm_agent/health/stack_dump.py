@@ -94,9 +94,9 @@ def handles_dump(pid: int, dump_file: Path) -> bool:
         caught = int(re.findall(r'^SigCgt:\s*([0-9a-f]+)', status, re.MULTILINE)[0], 16)
         if not caught >> (DUMP_SIGNAL - 1) & 1:
             return False
-        target = os.path.realpath(dump_file)
-        descriptors = PROC / str(pid) / 'fd'
-        return any(os.readlink(descriptors / name) == target for name in os.listdir(descriptors))
+        # A container has the file at another path.
+        descriptors, target = PROC / str(pid) / 'fd', os.stat(dump_file)
+        return any(os.path.samestat(os.stat(descriptors / name), target) for name in os.listdir(descriptors))
     except (OSError, IndexError, ValueError):
         return False
 

@@ -39,10 +39,10 @@ BUCKET_SECONDS_MIN = 60.0
 
 
 class MetricPaths:
-    """Paths on the work disk."""
+    """Paths on the work disk, or in a container in which the folder of the metrics is another one."""
 
-    def __init__(self, home: Path) -> None:
-        folder = home / 'metrics'
+    def __init__(self, home: Path, folder: Optional[Path] = None) -> None:
+        folder = folder or home / 'metrics'
         self.metrics_file = folder / 'metrics.jsonl'
         self.hypertune_file = folder / 'hypertune' / 'output.metrics'
         self.state = folder / 'state.json'

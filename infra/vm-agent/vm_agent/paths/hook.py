@@ -108,9 +108,12 @@ class PathMapper:
             return False
 
     def _is_mounted(self, bucket: str) -> bool:
-        """Whether the machine has the bucket at /gcs itself, as with gcsfuse."""
+        """Whether the machine has the whole bucket at /gcs, as with gcsfuse; a container has the job directory there."""
         if bucket not in self._mounted:
-            self._mounted[bucket] = self._exists(f'/gcs/{bucket}')
+            try:
+                self._mounted[bucket] = self._real['stat'](f'/gcs/{bucket}').st_dev != self._real['stat']('/').st_dev
+            except OSError:
+                self._mounted[bucket] = False
         return self._mounted[bucket]
 
 

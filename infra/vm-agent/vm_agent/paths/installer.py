@@ -2,6 +2,7 @@
 
 import pkgutil
 from pathlib import Path
+from typing import Tuple
 
 PACKAGE = 'dropforge_paths'
 # A line of a .pth file that begins with `import` is executed (docs.python.org/3/library/site.html). Every interpreter
@@ -11,11 +12,27 @@ START = '''try:
     import os
     from dropforge_paths.hook import install
     with open(os.path.join(os.path.dirname(__file__), 'settings'), encoding='utf-8') as file:
-        install(*file.read().split('\\0'))
+        settings = file.read().split('\\0')
+    install(*settings[:3])
     from dropforge_paths.stacks import register
-    register(os.path.join(os.path.dirname(__file__), 'stack_dumps'))
-except (ImportError, OSError, ValueError, TypeError, AttributeError, RuntimeError):
+    register(settings[3])
+except Exception:
+    # Whatever the interpreter is, the program works as without this.
     pass
+'''
+# Python executes no .pth files in the folders of PYTHONPATH, but the first module of this name, which hides an image's
+# own one.
+SITE_CUSTOMIZATION = '''import os
+import sys
+
+import dropforge_paths
+
+for folder in sys.path:
+    path = os.path.join(folder, 'sitecustomize.py')
+    if os.path.isfile(path) and not os.path.samefile(path, __file__):
+        with open(path) as file:
+            exec(compile(file.read(), path, 'exec'), {'__name__': __name__, '__file__': path})
+        break
 '''
 
 
@@ -29,11 +46,21 @@ def install_path_hook(venv: Path, job_dir: str, output: Path, cache: Path) -> No
     """Writes the hook and the job's settings; replaces those of an earlier job. Raises OSError."""
     (site_packages,) = venv.glob('lib/python*/site-packages')
     folder = site_packages / PACKAGE
-    folder.mkdir(exist_ok=True)
+    _write_package(folder, (job_dir, str(output), str(cache), str(folder / 'stack_dumps')))
+    (site_packages / f'{PACKAGE}.pth').write_text(START_LINE, 'utf-8')
+
+
+def install_container_hook(folder: Path, settings: Tuple[str, str, str, str]) -> None:
+    """Writes the hook to a folder for PYTHONPATH. `settings` are those of `install` and `register`. Raises OSError."""
+    _write_package(folder / PACKAGE, settings)
+    (folder / 'sitecustomize.py').write_text(SITE_CUSTOMIZATION, 'utf-8')
+
+
+def _write_package(folder: Path, settings: Tuple[str, str, str, str]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
     for name in ('hook', 'bucket_objects', 'stacks'):
         source = pkgutil.get_data('vm_agent.paths', f'{name}.py')
         assert source is not None
         (folder / f'{name}.py').write_bytes(source)
-    (folder / 'settings').write_text('\0'.join([job_dir, str(output), str(cache)]), 'utf-8')
+    (folder / 'settings').write_text('\0'.join(settings), 'utf-8')
     (folder / '__init__.py').write_text(START, 'utf-8')
-    (site_packages / f'{PACKAGE}.pth').write_text(START_LINE, 'utf-8')

@@ -10,6 +10,7 @@ from typing import Callable, Mapping, Optional, Sequence
 
 from vm_agent.logs.mask import Mask
 from vm_agent.logs.output_pump import Forward, OutputPump
+from vm_agent.program.memory_kills import count_memory_kills
 from vm_agent.program.processes import kill_remaining
 
 # The pipes end with the last process; the limit is for a process that could not be found and killed.
@@ -35,6 +36,7 @@ class ChildProcess:
 
     def __init__(self, command: Command, on_output: Forward, on_exit: Callable[[], None]) -> None:
         self._marker = command.marker
+        self._kills_before = count_memory_kills()
         self._process = subprocess.Popen(
             command.argv,
             env=dict(command.environment),
@@ -59,6 +61,10 @@ class ChildProcess:
     def return_code(self) -> Optional[int]:
         """As in subprocess, negative for a signal; None while it runs."""
         return self._process.returncode if self._exited.is_set() else None
+
+    def was_out_of_memory(self) -> bool:
+        """Whether the kernel has killed a process of the agent's control group, or of the machine, since the start."""
+        return count_memory_kills() > self._kills_before
 
     def send_signal(self, number: signal.Signals) -> None:
         """Signals the whole process group."""

@@ -5,7 +5,7 @@ import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from vm_agent.program.gpu_meter import GpuMeter, GpuUsage
 
@@ -73,18 +73,26 @@ class DiskMeter:
         """`ignored` is a folder in it that is not measured: the agent's own copies of what the program wrote."""
         self._folder = folder
         self._ignored = ignored
+        self._others: List[Callable[[], int]] = []
         self.used_bytes = 0
+
+    def add(self, measure: Callable[[], int]) -> None:
+        """Counts what else the program writes, in bytes."""
+        self._others.append(measure)
 
     def start(self) -> None:
         """Measures once before it returns."""
-        self.used_bytes = measure_tree(self._folder, self._ignored)
+        self.used_bytes = self._measure()
         threading.Thread(target=self._run, name='disk-meter', daemon=True).start()
 
     def _run(self) -> None:
         while True:
             started_at = time.monotonic()
-            self.used_bytes = measure_tree(self._folder, self._ignored)
+            self.used_bytes = self._measure()
             time.sleep(max(0.5, 10 * (time.monotonic() - started_at)))
+
+    def _measure(self) -> int:
+        return measure_tree(self._folder, self._ignored) + sum(measure() for measure in self._others)
 
 
 def measure_tree(folder: Path, ignored: Path) -> int:

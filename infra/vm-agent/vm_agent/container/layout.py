@@ -1,0 +1,108 @@
+"""Where a container has the folders of its VM."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import List, Optional, Tuple
+
+from vm_agent.container.invocation import Mount
+from vm_agent.metrics.program_metrics import MetricPaths
+from vm_agent.paths.installer import install_container_hook
+from vm_agent.setup.environment import ProgramPaths
+from vm_agent.setup.work_directory import create_job_dir_link
+
+ROOT = PurePosixPath('/dropforge')
+OUTPUT, METRICS, OBJECTS = ROOT / 'output', ROOT / 'metrics', ROOT / 'objects'
+HOOK, PACKAGES = ROOT / 'python', ROOT / 'packages'
+
+
+@dataclass(frozen=True)
+class Layout:
+    home: Path
+    job_dir: str
+    import_roots: Tuple[str, ...]
+    """Folders of unpacked packages on the VM."""
+    package: Optional[Path]
+    """The one in which the program runs; None if it runs in the image's folder."""
+    image_folder: str
+    """The image's WORKDIR."""
+
+    @property
+    def stack_dumps(self) -> Path:
+        return container_stack_dumps(self.home)
+
+    @property
+    def working_directory(self) -> Optional[str]:
+        return None if self.package is None else str(self._inside(self.package))
+
+    def program_paths(self) -> ProgramPaths:
+        inner = MetricPaths(self.home, Path(METRICS))
+        return ProgramPaths(
+            python=Path('python3'),
+            output=Path(OUTPUT),
+            metrics_file=inner.metrics_file,
+            hypertune_file=inner.hypertune_file,
+            import_roots=(str(HOOK), *(str(self._inside(Path(root))) for root in self.import_roots)),
+        )
+
+    def prepare(self) -> None:
+        """Creates the folders, writable for the user of any image. Raises OSError."""
+        outer = MetricPaths(self.home)
+        for folder in (outer.metrics_file.parent, outer.hypertune_file.parent, self.home / 'objects'):
+            folder.mkdir(parents=True, exist_ok=True)
+            folder.chmod(0o777)
+        self.stack_dumps.touch()
+        self.stack_dumps.chmod(0o666)
+        install_container_hook(
+            self.home / 'hook', (self.job_dir, str(OUTPUT), str(OBJECTS), str(METRICS / self.stack_dumps.name))
+        )
+        _open_to_all(self.home / 'output')
+        if self.package is not None:
+            create_job_dir_link(self.package, self.job_dir, Path(OUTPUT))
+            _open_to_all(self.package)
+
+    def mounts(self) -> List[Mount]:
+        home, output = self.home, self.home / 'output'
+        bucket_path = self.job_dir[len('gs://') :].strip('/')
+        mounts = [
+            Mount(output, str(OUTPUT)),
+            Mount(home / 'metrics', str(METRICS)),
+            Mount(home / 'objects', str(OBJECTS)),
+            Mount(home / 'hook', str(HOOK), is_read_only=True),
+            # As Vertex AI mounts it, for programs in any language.
+            Mount(output, f'/gcs/{bucket_path}'),
+        ]
+        if self.package is None:
+            # The relative path that a program opens which takes gs://... for a file.
+            mounts.append(Mount(output, str(PurePosixPath(self.image_folder or '/') / 'gs:' / bucket_path)))
+        for folder in self._unpacked():
+            mounts.append(Mount(folder, str(PACKAGES / folder.name), is_read_only=not self._is_writable(folder)))
+        return mounts
+
+    def _unpacked(self) -> List[Path]:
+        """The folder of each unpacked package that is imported from."""
+        sources = self.home / 'sources'
+        folders = [Path(root) for root in self.import_roots] + ([] if self.package is None else [self.package])
+        return sorted({sources / folder.relative_to(sources).parts[0] for folder in folders})
+
+    def _is_writable(self, folder: Path) -> bool:
+        """A program may write to the folder in which it runs, as without a container."""
+        return self.package is not None and folder in (self.package, *self.package.parents)
+
+    def _inside(self, folder: Path) -> PurePosixPath:
+        return PACKAGES / folder.relative_to(self.home / 'sources').as_posix()
+
+
+def container_stack_dumps(home: Path) -> Path:
+    """Where the processes of the container write their stacks when the agent asks for them."""
+    return MetricPaths(home).metrics_file.with_name('stack_dumps')
+
+
+def _open_to_all(folder: Path) -> None:
+    """Restored files and packages are the agent's; the program may run as another user. Follows no links."""
+    for parent, _, names in os.walk(folder):
+        os.chmod(parent, 0o777)
+        for name in names:
+            path = os.path.join(parent, name)
+            if not os.path.islink(path):
+                os.chmod(path, os.stat(path).st_mode | 0o666)

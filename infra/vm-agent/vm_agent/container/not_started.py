@@ -1,0 +1,65 @@
+"""Why an engine could not start a container, and what changes that."""
+
+import re
+from typing import Optional, Sequence, Tuple
+
+from vm_agent.container.invocation import Invocation
+from vm_agent.program.exit_report import ExitReport
+
+START_LINES_MAX = 20
+SHELLS = ('sh', 'bash', 'ash', 'dash', 'zsh')
+# What tini and catatonit print if they cannot run the program, with these exit codes.
+INIT_FAILED = re.compile(r'\[FATAL tini \(\d+\)\] exec .* failed: |(?:ERROR|FATAL)? ?\(?catatonit(?::\d+)?\)?: failed to exec')
+INIT_EXIT_CODES = (1, 126, 127)
+
+# By the first pattern that fits, the message and what to do. `{0}` is the command, `{1}` the user.
+FAILURES: Sequence[Tuple[str, str]] = (
+    (
+        r'exec format error',
+        'The command `{0}` of the image is not a program for this machine. Build the image for linux/amd64, and begin '
+        'a script with a line such as #!/bin/sh.',
+    ),
+    (
+        r'executable file not found|no such file or directory',
+        'The command `{0}` was not found in the image. Correct the command (or ENTRYPOINT and CMD of the image), and '
+        'give its full path if it is not on the PATH of the image.',
+    ),
+    (
+        r'permission denied',
+        'The command `{0}` may not be executed by the user of the image. Make it executable (chmod +x) in the image.',
+    ),
+    (
+        r'unable to find (?:user|group)|no matching entries in (?:passwd|group)',
+        'The image has no user {1}, by which it is run. Create the user in the image, or give its number (USER).',
+    ),
+    (
+        r'could not select device driver|nvidia-container|unresolvable CDI|nvidia\.com/gpu',
+        'The engine cannot give the GPUs of the machine to a container. Install the NVIDIA Container Toolkit in the '
+        'machine image (docs/containers.md).',
+    ),
+)
+NO_SHELL = (
+    'The image has no shell: `{0}` was not found in it. Give the program and its arguments as a list, without a shell, '
+    'or use an image that has one.'
+)
+DISK_FULL = re.compile(r'no space left on device', re.IGNORECASE)
+
+
+def describe_failure(invocation: Invocation, lines: Sequence[str]) -> ExitReport:
+    """Returns the report on a container that the engine, or its init process, could not start."""
+    text, command = '\n'.join(lines), invocation.argv[0]
+    if DISK_FULL.search(text):
+        return ExitReport('DISK_FULL', 'No space was left on the disk to start the container.', evidence=tuple(lines))
+    sentence = next((found for pattern, found in FAILURES if re.search(pattern, text, re.IGNORECASE)), None)
+    if command.rsplit('/', 1)[-1] in SHELLS and sentence == FAILURES[1][1]:
+        sentence = NO_SHELL
+    if sentence is None:
+        sentence = 'The container engine could not start the container; the evidence has its answer.'
+    message = sentence.replace('{0}', command).replace('{1}', invocation.user or 'as the image names it')
+    return ExitReport('CONTAINER_NOT_STARTED', message, evidence=tuple(lines[-START_LINES_MAX:]))
+
+
+def find_init_failure(invocation: Invocation, return_code: int, lines: Sequence[str]) -> Optional[ExitReport]:
+    """Returns the report if the program did not start in a container that did; None if the exit code is its own."""
+    failed = [line for line in lines if INIT_FAILED.match(line)]
+    return describe_failure(invocation, failed) if return_code in INIT_EXIT_CODES and failed else None

@@ -1,0 +1,152 @@
+"""A running container, in the form of a child process."""
+
+import os
+import signal
+import subprocess
+import threading
+import time
+from typing import Callable, List, Mapping, Optional
+
+from vm_agent.container.engine import Engine
+from vm_agent.container.invocation import Invocation, split_variables
+from vm_agent.container.not_started import START_LINES_MAX, describe_failure
+from vm_agent.logs.mask import Mask
+from vm_agent.logs.output_pump import Forward, OutputPump
+from vm_agent.program.exit_report import ReplicaEnded
+from vm_agent.program.memory_kills import count_machine_memory_kills
+from vm_agent.program.processes import kill_remaining
+from vm_agent.setup.environment import VM_MARKER
+
+START_POLL_SECONDS = 0.05
+SIGNAL_SECONDS_MAX = 10.0
+PIPE_SECONDS_MAX = 5.0
+# For an engine that is restarted while the container runs.
+ENGINE_SECONDS_MAX = 60.0
+ENGINE_POLL_SECONDS = 1.0
+# Shells and init processes report the signal that ended the program as 128 + its number.
+SIGNAL_EXIT_CODE = 128
+NEVER = '0001-01-01'
+
+
+class ContainerProcess:
+    """
+    See ChildProcess, whose interface this is. Started when the constructor returns, which raises ReplicaEnded with
+    CONTAINER_NOT_STARTED. The engine's command only carries the output: that it is killed does not end the container.
+    """
+
+    def __init__(
+        self, engine: Engine, invocation: Invocation, mask: Mask, on_output: Forward, on_exit: Callable[[], None]
+    ) -> None:
+        self._engine, self._invocation = engine, invocation
+        self._kills_before = count_machine_memory_kills()
+        self._exited = threading.Event()
+        self._return_code = 0
+        self._oom_killed = False
+        self._start_lines: List[str] = []
+        self._on_output = on_output
+        self.pid = 0
+        """The first process of the container, which leads its session, as the machine numbers it."""
+        arguments, environment, text = split_variables(engine, invocation.variables)
+        create = ['create', *invocation.arguments(engine), *arguments, invocation.image, *invocation.argv[1:]]
+        created = Engine(engine.kind, engine.version, environment).run_tool(create, stdin=text)
+        if not created.is_success:
+            raise ReplicaEnded(describe_failure(invocation, [mask(line) for line in created.stderr.splitlines()]))
+        self._output = OutputPump(mask, self._forward)
+        self._client = self._attach(['start', '--attach', invocation.name])
+        state = self._await_start()
+        if state is None:
+            self._client.wait()
+            self.clean_up()
+            raise ReplicaEnded(describe_failure(invocation, self._start_lines))
+        self.pid = int(state.get('Pid') or 0)
+        threading.Thread(target=self._wait, args=(on_exit,), name='container-wait', daemon=True).start()
+
+    @property
+    def return_code(self) -> Optional[int]:
+        """As in subprocess, negative for a signal; None while it runs."""
+        return self._return_code if self._exited.is_set() else None
+
+    def was_out_of_memory(self) -> bool:
+        """Podman does not know it; the machine's counter has the kills in all control groups."""
+        return self._oom_killed or count_machine_memory_kills() > self._kills_before
+
+    def send_signal(self, number: signal.Signals) -> None:
+        """To the init process, which passes it on, and by SIGKILL to the whole container."""
+        if number == signal.SIGKILL and self.pid > 0:
+            # An engine that does not answer cannot keep a container alive.
+            try:
+                os.kill(self.pid, signal.SIGKILL)
+                return
+            except (ProcessLookupError, PermissionError):
+                pass
+        self._engine.run_tool(['kill', '--signal', number.name, self._invocation.name], seconds_max=SIGNAL_SECONDS_MAX)
+
+    def clean_up(self) -> int:
+        """Removes the container and all of its processes, and reads the rest of the output."""
+        self._engine.remove_containers(self._invocation.vm)
+        count = kill_remaining(self._client.pid, f'{VM_MARKER}={self._invocation.vm}'.encode())
+        self._output.finish(PIPE_SECONDS_MAX)
+        return count
+
+    def _attach(self, args: List[str]) -> 'subprocess.Popen[bytes]':
+        client = subprocess.Popen(
+            self._engine.argv(args),
+            env={**self._engine.environment, VM_MARKER: self._invocation.vm},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+        self._output.add('stdout', client.stdout)
+        self._output.add('stderr', client.stderr)
+        return client
+
+    def _forward(self, stream: str, block: bytes) -> None:
+        if stream == 'stderr' and len(self._start_lines) < START_LINES_MAX:
+            self._start_lines += block.decode('utf-8', 'replace').splitlines()[:START_LINES_MAX]
+        self._on_output(stream, block)
+
+    def _await_start(self) -> Optional[Mapping[str, object]]:
+        """Returns the state of the started container, which may have ended already; None if it was never started."""
+        while True:
+            has_ended = self._client.poll() is not None
+            state = self._read_state()
+            if state is not None and not str(state.get('StartedAt', NEVER)).startswith(NEVER):
+                return state
+            if has_ended:
+                return None
+            time.sleep(START_POLL_SECONDS)
+
+    def _read_state(self) -> Optional[Mapping[str, object]]:
+        found = self._engine.inspect(self._invocation.name)
+        return None if found is None else dict(found['State'])
+
+    def _wait(self, on_exit: Callable[[], None]) -> None:
+        while True:
+            self._client.wait()
+            state = self._await_state()
+            if state is None or not state.get('Running'):
+                break
+            # Only the command has ended, not the container.
+            time.sleep(ENGINE_POLL_SECONDS)
+            self._client = self._attach(['attach', '--no-stdin', '--sig-proxy=false', self._invocation.name])
+        code = SIGNAL_EXIT_CODE + signal.SIGKILL if state is None else int(str(state.get('ExitCode')))
+        self._oom_killed = state is not None and bool(state.get('OOMKilled'))
+        self._return_code = to_return_code(code)
+        self._exited.set()
+        on_exit()
+
+    def _await_state(self) -> Optional[Mapping[str, object]]:
+        """Returns None if the engine no longer knows the container, or does not answer for ENGINE_SECONDS_MAX."""
+        give_up_at = time.monotonic() + ENGINE_SECONDS_MAX
+        while True:
+            state = self._read_state()
+            if state is not None or time.monotonic() > give_up_at or self._engine.is_answering():
+                return state
+            time.sleep(ENGINE_POLL_SECONDS)
+
+
+def to_return_code(exit_code: int) -> int:
+    """Returns the exit code as subprocess does: a signal is negative."""
+    number = exit_code - SIGNAL_EXIT_CODE
+    return -number if number in {int(member) for member in signal.Signals} else exit_code

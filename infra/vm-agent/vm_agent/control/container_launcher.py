@@ -1,0 +1,187 @@
+"""Runs a container: its image is pulled instead of packages being installed."""
+
+import hashlib
+import json
+import os
+import time
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Callable, Dict, Mapping, Optional, Sequence
+
+from vm_agent.container.engine import Engine, find_engine
+from vm_agent.container.gpus import device_arguments
+from vm_agent.container.invocation import Invocation, Mount
+from vm_agent.container.layout import Layout
+from vm_agent.container.not_started import find_init_failure
+from vm_agent.container.packages import module_of, unpack_packages
+from vm_agent.container.process import ContainerProcess
+from vm_agent.container.pull import PullContext, pull_image
+from vm_agent.container.spec import ContainerSpec
+from vm_agent.container.variables import forwarded_variables, named_files, parse_image_variables
+from vm_agent.control.archives import download_archives
+from vm_agent.control.context import Replica
+from vm_agent.control.decisions import describe_end
+from vm_agent.control.state_file import State
+from vm_agent.control.supervisor import POLL_SECONDS
+from vm_agent.program.child_process import Command
+from vm_agent.program.exit_report import ExitReport, ReplicaEnded
+from vm_agent.program.memory_limit import machine_memory_bytes, memory_limit_bytes
+from vm_agent.program.unsaved_files import describe_unsaved
+from vm_agent.program.usage import measure_tree
+from vm_agent.setup.environment import VM_MARKER, program_arguments, program_environment
+from vm_agent.setup.installers import ToolResult
+
+# At a boot, the engine's daemon may still be starting.
+ENGINE_SECONDS_MAX = 60.0
+
+
+class ContainerLauncher:
+    def __init__(self, spec: ContainerSpec) -> None:
+        self._spec = spec
+        self._engine: Optional[Engine] = None
+
+    def install(self, replica: Replica, state: State, secrets: Mapping[str, str]) -> State:
+        engine = self._engine = _await_engine(replica)
+        replica.log(f'The container runs with {engine.kind} {engine.version}.', 'INFO')
+        # Of an earlier boot, or of an agent that was killed.
+        engine.remove_containers(replica.vm)
+        _pull(replica, engine, self._spec)
+        if state.import_roots is not None:
+            return state
+        archives = download_archives(replica) if replica.config.packages else ()
+        module = module_of(self._spec.argv) if archives else ''
+        unpacked = unpack_packages(archives, replica.home / 'sources', module)
+        folder = unpacked.working_directory
+        state = replace(
+            state,
+            import_roots=tuple(str(root) for root in unpacked.import_roots),
+            working_directory=None if folder is None else str(folder),
+        )
+        replica.write_state(state)
+        return state
+
+    def run(self, replica: Replica, state: State, secrets: Mapping[str, str]) -> ExitReport:
+        engine = self._engine
+        assert engine is not None
+        layout = Layout(
+            home=replica.home,
+            job_dir=replica.config.spec.job_dir,
+            import_roots=state.import_roots or (),
+            package=None if state.working_directory is None else Path(state.working_directory),
+            image_folder=self._spec.working_directory,
+        )
+        layout.prepare()
+        replica.tracking.start()
+        invocation = self._invoke(replica, engine, layout, self._variables(replica, engine, layout, secrets))
+        start = partial(_start, replica, engine, invocation)
+        replica.set_phase('RUNNING')
+        end = replica.supervisor.run_program(start, state.ran_seconds)
+        unsaved = describe_unsaved(layout.package, state.program_started_at or time.time()) if layout.package else None
+        if unsaved is not None:
+            replica.log(unsaved, 'WARNING')
+        failure = find_init_failure(invocation, end.return_code, end.stderr) if end.notice is None else None
+        return failure or describe_end(end)
+
+    def _variables(
+        self, replica: Replica, engine: Engine, layout: Layout, secrets: Mapping[str, str]
+    ) -> Mapping[str, str]:
+        """Returns what the container has in addition to the image's own variables."""
+        spec = replica.config.spec
+        shown = engine.run_tool(['image', 'inspect', '--format', '{{json .Config.Env}}', self._spec.image])
+        image = parse_image_variables(json.loads(shown.stdout or 'null') or ())
+        tools = {
+            'PYTHONUNBUFFERED': '1',
+            **image,
+            **forwarded_variables(os.environ),
+            # tini signals the program's process group, as the agent does without a container.
+            'TINI_KILL_PROCESS_GROUP': '1',
+            VM_MARKER: replica.vm,
+            **secrets,
+        }
+        own = {**spec.environment, **secrets}
+        environment = program_environment(spec, layout.program_paths(), tools)
+        variables = replica.tracking.add_variables(environment, own)
+        removed = {name: '' for name in image if name not in variables}
+        return {**{name: value for name, value in variables.items() if image.get(name) != value}, **removed}
+
+    def _invoke(self, replica: Replica, engine: Engine, layout: Layout, variables: Mapping[str, str]) -> Invocation:
+        config, spec = replica.config, self._spec
+        files = named_files(forwarded_variables(os.environ))
+        return Invocation(
+            name=f'dropforge-{hashlib.sha256(replica.vm.encode()).hexdigest()[:16]}',
+            vm=replica.vm,
+            image=spec.image,
+            argv=program_arguments(replace(config.spec, args=spec.argv)),
+            variables=variables,
+            mounts=[*layout.mounts(), *(Mount(path, str(path), is_read_only=True) for path in files)],
+            working_directory=layout.working_directory,
+            user=_user(engine),
+            # Data loaders pass batches through it; the engines' default is 64 MB.
+            shm_bytes=machine_memory_bytes() // 2,
+            memory_bytes=memory_limit_bytes(),
+            nice=config.nice,
+            devices=device_arguments(engine, config.gpu_count),
+        )
+
+
+def _start(
+    replica: Replica,
+    engine: Engine,
+    invocation: Invocation,
+    on_output: Callable[[str, bytes], None],
+    on_exit: Callable[[], None],
+) -> ContainerProcess:
+    process = ContainerProcess(engine, invocation, replica.secrets.mask, on_output, on_exit)
+    replica.disk.add(engine.measure_layer(invocation.name))
+    return process
+
+
+def _await_engine(replica: Replica) -> Engine:
+    """Raises ReplicaEnded if the machine has no engine that answers."""
+    give_up_at = time.monotonic() + ENGINE_SECONDS_MAX
+    while True:
+        engine = find_engine(os.environ)
+        if engine is not None:
+            return engine
+        replica.supervisor.check()
+        if time.monotonic() > give_up_at:
+            message = (
+                'The machine has no container engine that answers: neither Docker nor Podman. Use a machine image with '
+                'Docker; in the embedded cloud, install Docker or Podman and start its daemon.'
+            )
+            raise ReplicaEnded(ExitReport('CONTAINER_NOT_STARTED', message))
+        replica.stop_signal.wait(POLL_SECONDS)
+
+
+def _user(engine: Engine) -> Optional[str]:
+    """
+    The image's user if the agent is root. Another agent could not delete the files of that user: the program then has
+    the agent's user.
+    """
+    if os.getuid() == 0:
+        return None
+    return '0:0' if engine.is_rootless() else f'{os.getuid()}:{os.getgid()}'
+
+
+def _pull(replica: Replica, engine: Engine, spec: ContainerSpec) -> None:
+    replica.set_phase('PULLING')
+    marker = f'{VM_MARKER}={replica.vm}'.encode()
+
+    def run(argv: Sequence[str], environment: Mapping[str, str]) -> ToolResult:
+        return replica.supervisor.run_tool(Command(argv, environment, replica.home, marker, replica.secrets.mask))
+
+    context = PullContext(
+        folder=replica.home,
+        policy=replica.retry_policy,
+        run=run,
+        check=replica.supervisor.check,
+        access=replica.registry_access,
+        mask=replica.secrets.mask,
+        report=replica.report_transfer,
+        log=replica.log,
+    )
+    try:
+        pull_image(engine, spec, context)
+    finally:
+        replica.report_transfer(None)

@@ -1,0 +1,132 @@
+"""Runs a Python module or script in a virtual environment on the VM."""
+
+import os
+import shutil
+import time
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Mapping, Optional, Sequence, Tuple
+
+from vm_agent.cache.environment_cache import EnvironmentCache
+from vm_agent.control.archives import download_archives
+from vm_agent.control.context import Replica
+from vm_agent.control.decisions import describe_end
+from vm_agent.control.state_file import State
+from vm_agent.metrics.program_metrics import MetricPaths
+from vm_agent.paths.installer import install_path_hook
+from vm_agent.program.child_process import ChildProcess, Command
+from vm_agent.program.exit_report import ExitReport
+from vm_agent.program.unsaved_files import describe_unsaved
+from vm_agent.setup.environment import (
+    VM_MARKER,
+    ProgramPaths,
+    program_arguments,
+    program_environment,
+    tool_environment,
+)
+from vm_agent.setup.installation import Installer
+from vm_agent.setup.installers import InstallPaths, ToolResult
+from vm_agent.setup.package_plan import find_import_roots, plan_packages
+from vm_agent.setup.work_directory import create_job_dir_link, link_neighbors
+
+# Installing takes the place of a cache that fails for longer.
+CACHE_TRIES_MAX = 3
+CACHE_RETRY_SECONDS_MAX = 10.0
+
+
+class PythonLauncher:
+    def install(self, replica: Replica, state: State, secrets: Mapping[str, str]) -> State:
+        if state.import_roots is not None:
+            return state
+        archives = download_archives(replica)
+        replica.set_phase('INSTALLING')
+        environment = {**tool_environment(os.environ, _program_paths(replica, ()), replica.vm), **secrets}
+        paths = InstallPaths(replica.home / 'venv', environment)
+
+        def run_tool(argv: Sequence[str]) -> ToolResult:
+            return replica.supervisor.run_tool(_command(replica, argv, environment, replica.home))
+
+        module = replica.config.spec.module
+        plan = plan_packages(archives, replica.home / 'sources', module)
+        installed = Installer(paths, run_tool, _environment_cache(replica), replica.log).install(plan)
+        if installed.store is not None:
+            replica.background_store.start(installed.store, installed.seconds)
+        roots, folder = find_import_roots(plan, module, paths.python), plan.program.working_directory
+        state = replace(
+            state,
+            import_roots=tuple(str(root) for root in roots),
+            script=plan.program.script,
+            working_directory=None if folder is None else str(folder),
+        )
+        replica.write_state(state)
+        return state
+
+    def run(self, replica: Replica, state: State, secrets: Mapping[str, str]) -> ExitReport:
+        spec = replica.config.spec
+        paths = _program_paths(replica, state.import_roots or ())
+        folder = _work_directory(replica, state)
+        create_job_dir_link(folder, spec.job_dir, replica.output)
+        install_path_hook(replica.home / 'venv', spec.job_dir, replica.output, replica.home / 'objects')
+        for file in (paths.metrics_file, paths.hypertune_file):
+            file.parent.mkdir(parents=True, exist_ok=True)
+        tools = {**tool_environment(os.environ, paths, replica.vm), **secrets}
+        replica.tracking.start()
+        own = {**spec.environment, **secrets}
+        environment = replica.tracking.add_variables(program_environment(spec, paths, tools), own)
+        target = ['-m', spec.module] if state.script is None else [state.script]
+        argv = [*_nice(replica.config.nice), str(paths.python), *target, *program_arguments(spec)]
+        replica.set_phase('RUNNING')
+        command = _command(replica, argv, environment, folder)
+        end = replica.supervisor.run_program(partial(ChildProcess, command), state.ran_seconds)
+        unsaved = describe_unsaved(folder, state.program_started_at or time.time())
+        if unsaved is not None:
+            replica.log(unsaved, 'WARNING')
+        return describe_end(end)
+
+
+def _environment_cache(replica: Replica) -> Optional[EnvironmentCache]:
+    location = replica.config.environment_cache
+    if location is None:
+        return None
+    return EnvironmentCache(
+        storage=replica.storage,
+        location=location,
+        author=replica.directory.author,
+        may_store=replica.config.spec.saves_output,
+        policy=replace(replica.retry_policy, tries_max=CACHE_TRIES_MAX, seconds_max=CACHE_RETRY_SECONDS_MAX),
+        log=replica.log,
+    )
+
+
+def _work_directory(replica: Replica, state: State) -> Path:
+    """Returns the directory of the program's package, or an empty one if the program is installed."""
+    if state.working_directory is None:
+        folder = replica.home / 'work'
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        return folder
+    folder = Path(state.working_directory)
+    if state.script is not None:
+        link_neighbors(folder / state.script, folder)
+    return folder
+
+
+def _nice(increment: int) -> Sequence[str]:
+    """Returns the command prefix that raises a program's niceness; `nice` replaces itself with the program."""
+    return [shutil.which('nice') or '/usr/bin/nice', '-n', str(increment)] if increment > 0 else []
+
+
+def _program_paths(replica: Replica, import_roots: Tuple[str, ...]) -> ProgramPaths:
+    home, metric_paths = replica.home, MetricPaths(replica.home)
+    return ProgramPaths(
+        python=home / 'venv' / 'bin' / 'python',
+        output=replica.output,
+        metrics_file=metric_paths.metrics_file,
+        hypertune_file=metric_paths.hypertune_file,
+        import_roots=import_roots,
+    )
+
+
+def _command(replica: Replica, argv: Sequence[str], environment: Mapping[str, str], folder: Path) -> Command:
+    return Command(argv, environment, folder, f'{VM_MARKER}={replica.vm}'.encode(), replica.secrets.mask)

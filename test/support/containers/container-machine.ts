@@ -1,0 +1,54 @@
+import type { VmConfig } from '#shared/protocol/vm-config.ts';
+import { configure } from '../agent/vm-agent-cloud.ts';
+import { startMachineForEachTest } from '../agent/vm-agent-machine.ts';
+import type { EngineUnderTest } from './engine-under-test.ts';
+import { startRegistryUnderTest } from './registry-under-test.ts';
+import { buildTestImage, type ImageBase, type ImageOptions } from './test-image.ts';
+
+type Package = Parameters<typeof configure>[1][number];
+type Container = NonNullable<VmConfig['program']['container']>;
+
+export type Run = {
+  readonly image: string;
+  readonly argv: readonly string[];
+  readonly user?: string;
+  readonly workingDir?: string;
+  readonly packages?: readonly Package[];
+  readonly change?: (config: VmConfig) => Partial<VmConfig>;
+};
+
+/** An agent's machine for each test, whose programs run in containers of this engine. */
+export function startContainerMachineForEachTest(engine: EngineUnderTest) {
+  const local = startMachineForEachTest();
+  const images = new Map<string, string>();
+  let registry: Awaited<ReturnType<typeof startRegistryUnderTest>> | undefined;
+
+  return {
+    ...local,
+    /** Builds an image once, pushes it, and returns its pinned reference. */
+    async image(name: string, base: ImageBase, options: ImageOptions = {}): Promise<string> {
+      registry ??= await startRegistryUnderTest();
+      const known = images.get(name);
+      const pinned = known ?? (await registry.push(engine, await buildTestImage(engine, base, options), name));
+      images.set(name, pinned);
+      return pinned;
+    },
+    /** Boots the machine with a program that is a container. */
+    boot({ image, argv, user = '', workingDir = '', packages = [], change = () => ({}) }: Run) {
+      const credentials = { kind: 'NONE' as const, secret: '' };
+      const container: Container = { image, sizeBytes: 50_000_000, argv: [...argv], user, workingDir, credentials };
+      configure(local.cloud(), packages, (config) => {
+        const contained = { ...config, program: { ...config.program, module: '', args: [], container } };
+        return { ...contained, ...change(contained) };
+      });
+      return this.reboot();
+    },
+    reboot: () => local.machine().boot(engine.environment),
+    /** The containers of this engine that are left, of any state. */
+    list: async () =>
+      (await engine.run(['ps', '--all', '--quiet', '--filter', 'label=dropforge.vm'])).split('\n').filter(Boolean),
+    async stop() {
+      await registry?.stop();
+    },
+  };
+}

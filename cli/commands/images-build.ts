@@ -1,0 +1,123 @@
+import { resolve } from 'node:path';
+import { readDeployment } from '#cli/client/deployment.ts';
+import type { Command, Invocation } from '#cli/core/command.ts';
+import { UsageFailure } from '#cli/core/failure.ts';
+import { buildInCloud } from '#cli/images/build-in-cloud.ts';
+import { buildLocally } from '#cli/images/build-locally.ts';
+import { findLocalEngine, LOCAL_ENGINES, type LocalEngine } from '#cli/images/find-engine.ts';
+import { type BuiltImage, type ImageTag, readTag } from '#cli/images/image-tag.ts';
+import { type PreparedBuild, prepareBuild } from '#cli/images/prepare-build.ts';
+import { stageBuild } from '#cli/images/stage-context.ts';
+import { paint } from '#cli/render/paint.ts';
+
+const CLOUD_BUILD = 'cloud-build';
+
+export const imagesBuild: Command = {
+  operands: [{ name: 'DIR', summary: 'folder of a Python program, or of a Dockerfile', count: 'one' }],
+  flags: [
+    { name: 'tag', value: 'IMAGE', summary: 'name of the image: REGION-docker.pkg.dev/PROJECT/REPOSITORY/NAME:TAG' },
+    { name: 'push', summary: 'push the image to its registry; Cloud Build always does' },
+    {
+      name: 'engine',
+      value: 'ENGINE',
+      choices: [...LOCAL_ENGINES, CLOUD_BUILD],
+      summary: 'builds the image (default: Cloud Build with --deployment, otherwise the engine that answers)',
+    },
+    {
+      name: 'runtime',
+      value: 'VERSION',
+      summary: 'runtime whose packages a generated Dockerfile installs, such as pytorch-2.9',
+    },
+    {
+      name: 'base-image',
+      value: 'IMAGE',
+      summary: 'image that a generated Dockerfile starts from, instead of a runtime',
+    },
+    {
+      name: 'module',
+      value: 'MODULE',
+      summary: 'module that a generated Dockerfile runs (default: that of the job file)',
+    },
+    { name: 'project', value: 'PROJECT', summary: 'project of Cloud Build (default: that of the deployment)' },
+    { name: 'region', value: 'REGION', summary: 'region of Cloud Build (default: that of the repository)' },
+    { name: 'print', summary: 'print the Dockerfile, and build nothing' },
+  ],
+  rest: 'options for the engine’s build, such as --build-arg NAME=VALUE or --no-cache',
+  notes:
+    'Uses the Dockerfile or Containerfile in DIR; without one, a Dockerfile is generated from the program’s metadata.\nNo code in DIR runs on this machine, except in the engine.',
+  async run(invocation) {
+    const { flag, io, operands, isSet, print } = invocation;
+    const directory = resolve(io.cwd, operands[0] ?? '');
+    const prepared = await prepareBuild(directory, {
+      runtime: flag('runtime'),
+      baseImage: flag('base-image'),
+      module: flag('module'),
+    });
+    for (const note of prepared.notes) {
+      io.stderr.write(`${paint('warning:', 'yellow', io.stderr)} ${note}\n`);
+    }
+    if (isSet('print')) {
+      const { dockerfile, dockerfileName, notes } = prepared;
+      print({ json: { dockerfile, isGenerated: dockerfileName === null, notes }, text: dockerfile });
+      return 0;
+    }
+    const tag = readTag(flag('tag'));
+    const built = await build(invocation, prepared, tag);
+    print(describe(tag, built, prepared));
+    return 0;
+  },
+};
+
+async function build(invocation: Invocation, prepared: PreparedBuild, tag: ImageTag): Promise<BuiltImage> {
+  const { flag, isSet, io, rest: options, isJson } = invocation;
+  const engine = flag('engine') ?? (invocation.deployment === undefined ? undefined : CLOUD_BUILD);
+  const isPushed = engine === CLOUD_BUILD || isSet('push');
+  if (isPushed && tag.host === '' && (engine === CLOUD_BUILD || !tag.name.includes('/'))) {
+    throw new UsageFailure(
+      `--tag ${tag.text} names no registry to push to: write REGION-docker.pkg.dev/PROJECT/REPOSITORY/${tag.text}.`,
+    );
+  }
+  const signal = io.interrupted;
+  const onLine = isJson ? undefined : (line: string) => io.stderr.write(`${line}\n`);
+  const cloud = engine === CLOUD_BUILD ? await readCloud(invocation, tag) : null;
+  const local = cloud === null ? await findLocalEngine(engine as LocalEngine | undefined, signal) : 'docker';
+  const staged = await stageBuild(prepared.context, prepared.dockerfile);
+  try {
+    const request = { folder: staged.folder, tag, options, signal, onLine };
+    return cloud === null
+      ? await buildLocally(local, { ...request, isPushed })
+      : await buildInCloud({ ...request, ...cloud });
+  } finally {
+    await staged.remove();
+  }
+}
+
+/** `us-central1-docker.pkg.dev`; multi-regions, such as `us-docker.pkg.dev`, are built in the global pool. */
+const REGIONAL_HOST = /^([a-z]+-[a-z]+\d+)-docker\.pkg\.dev$/;
+
+async function readCloud({ flag, deployment, io }: Invocation, tag: ImageTag) {
+  const projectId =
+    flag('project') ??
+    (deployment === undefined ? undefined : (await readDeployment(resolve(io.cwd, deployment))).projectId);
+  if (projectId === undefined) {
+    throw new UsageFailure('--engine cloud-build requires --deployment FILE or --project PROJECT.');
+  }
+  return { projectId, region: flag('region') ?? REGIONAL_HOST.exec(tag.host)?.[1] ?? null };
+}
+
+/** The image with its digest, and the line for the job file. */
+function describe(tag: ImageTag, { engine, digest }: BuiltImage, { dockerfileName, notes }: PreparedBuild) {
+  const reference = digest === null ? tag.text : `${tag.name}@${digest}`;
+  const jobFileLine = `image: ${reference}`;
+  return {
+    json: {
+      ...{ tag: tag.text, digest, image: reference, engine, isPushed: digest !== null, jobFileLine },
+      ...{ isGenerated: dockerfileName === null, notes },
+    },
+    text: [
+      `Built ${digest === null ? '' : 'and pushed '}${tag.text} with ${engine}.`,
+      `  job file  ${jobFileLine}`,
+      ...(digest === null ? ['  VMs pull images from a registry: build with --push before you submit the job.'] : []),
+    ].join('\n'),
+  };
+}

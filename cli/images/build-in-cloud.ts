@@ -1,0 +1,149 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { z } from 'zod';
+import { Failure, Interruption } from '#cli/core/failure.ts';
+import type { BuildRequest } from '#cli/images/build-locally.ts';
+import { explainFailure } from '#cli/images/explain-failure.ts';
+import { type BuiltImage, type ImageTag, PLATFORM } from '#cli/images/image-tag.ts';
+import { runTool, type ToolResult } from '#cli/images/run-tool.ts';
+import { STAGED } from '#cli/images/stage-context.ts';
+import { parseJson } from '#shared/protocol/parse-json.ts';
+
+export type CloudRequest = BuildRequest & {
+  readonly projectId: string;
+  /** Of Cloud Build; null for its global pool. */
+  readonly region: string | null;
+};
+
+/** Cloud Build ends a build after this time, and the state of one is read for little longer. */
+const BUILD_SECONDS_MAX = 3_600;
+const POLL_MS = 5_000;
+const POLLS_MAX = Math.ceil((BUILD_SECONDS_MAX + 600) / (POLL_MS / 1_000));
+const ANSWER_MS_MAX = 120_000;
+
+/** The fields of a Build (cloud.google.com/build/docs/api/reference/rest/v1/projects.builds). */
+const buildSchema = z.object({
+  status: z.string(),
+  statusDetail: z.string().optional(),
+  logUrl: z.string().optional(),
+  failureInfo: z.object({ detail: z.string().optional() }).optional(),
+  results: z
+    .object({ images: z.array(z.object({ name: z.string(), digest: z.string().optional() })).optional() })
+    .optional(),
+});
+
+type Build = z.infer<typeof buildSchema>;
+
+/** Builds and pushes a staged folder with Cloud Build, as the user of this machine's gcloud. */
+export async function buildInCloud(request: CloudRequest): Promise<BuiltImage> {
+  const { folder, tag, signal, onLine } = request;
+  const config = join(folder, 'cloudbuild.json');
+  await writeFile(config, JSON.stringify(configOf(request), null, 2));
+  const what = `Cloud Build did not accept ${tag.text}`;
+  const submitted = await runGcloud(request, ['submit', folder, '--config', config, '--async', '--format=value(id)'], {
+    what,
+  });
+  const id = submitted.stdout.trim().split('\n').at(-1) ?? '';
+  try {
+    const log = await runTool(argvOf(request, ['log', '--stream', id]), { signal, onLine });
+    const build = await waitForEnd(request, id);
+    return { engine: 'cloud-build', digest: digestOf(build, tag, log?.lastLines ?? []) };
+  } catch (error) {
+    if (signal.aborted) {
+      throw await cancel(request, id);
+    }
+    throw error;
+  }
+}
+
+function configOf({ tag, options }: CloudRequest) {
+  // Cloud Build replaces $NAME in arguments; $$ is a dollar sign ("Substituting variable values").
+  const given = options.map((option) => option.replaceAll('$', '$$$$'));
+  const args = [
+    'build',
+    '--platform',
+    PLATFORM,
+    '--tag',
+    tag.text,
+    '--file',
+    STAGED.dockerfile,
+    ...given,
+    STAGED.context,
+  ];
+  return {
+    steps: [{ name: 'gcr.io/cloud-builders/docker', args }],
+    images: [tag.text],
+    timeout: `${BUILD_SECONDS_MAX}s`,
+  };
+}
+
+function argvOf({ projectId, region }: CloudRequest, args: readonly string[]): readonly string[] {
+  const where = ['--project', projectId, ...(region === null ? [] : ['--region', region])];
+  return ['gcloud', 'builds', ...args, ...where, '--quiet'];
+}
+
+async function runGcloud(
+  request: CloudRequest,
+  args: readonly string[],
+  { what, timeoutMs }: { readonly what: string; readonly timeoutMs?: number },
+): Promise<ToolResult> {
+  const result = await runTool(argvOf(request, args), { signal: request.signal, timeoutMs });
+  if (result === undefined) {
+    throw new Failure(
+      'gcloud is not installed or does not answer: install the Google Cloud CLI, and run `gcloud auth login`.',
+    );
+  }
+  if (result.code !== 0) {
+    throw explainFailure(what, result.lastLines, request.tag.host);
+  }
+  return result;
+}
+
+/** The log can end before the build has its result. */
+async function waitForEnd(request: CloudRequest, id: string): Promise<Build> {
+  const what = `The state of build ${id} cannot be read`;
+  for (let poll = 0; poll < POLLS_MAX; poll += 1) {
+    const options = { what, timeoutMs: ANSWER_MS_MAX };
+    const { stdout } = await runGcloud(request, ['describe', id, '--format=json'], options);
+    const build = buildSchema.safeParse(parseJson(stdout));
+    if (!build.success) {
+      throw new Failure(`${what}: gcloud's answer has an unexpected format. Update gcloud, and build again.`);
+    }
+    if (!['PENDING', 'QUEUED', 'WORKING'].includes(build.data.status)) {
+      return build.data;
+    }
+    await delay(POLL_MS, undefined, { signal: request.signal });
+  }
+  throw new Failure(`Build ${id} did not end in time. See it with \`gcloud builds describe ${id}\`.`);
+}
+
+function digestOf(build: Build, tag: ImageTag, lines: readonly string[]): string {
+  const { status, statusDetail, failureInfo, logUrl, results } = build;
+  if (status !== 'SUCCESS') {
+    const detail = [...lines, failureInfo?.detail, statusDetail, logUrl && `Log: ${logUrl}`];
+    const known = detail.filter((line) => line !== undefined && line !== '');
+    throw explainFailure(
+      `Cloud Build ended with ${status} and built no image ${tag.text}`,
+      known as string[],
+      tag.host,
+    );
+  }
+  const images = results?.images ?? [];
+  const digest = (images.find(({ name }) => name === tag.text) ?? images[0])?.digest;
+  if (digest === undefined) {
+    throw new Failure(`Cloud Build pushed ${tag.text} and named no digest. See the build at ${logUrl}.`);
+  }
+  return digest;
+}
+
+/** An interrupted command leaves no build that is billed. */
+async function cancel(request: CloudRequest, id: string): Promise<Interruption> {
+  const signal = AbortSignal.timeout(ANSWER_MS_MAX);
+  const result = await runTool(argvOf(request, ['cancel', id]), { signal }).catch(() => undefined);
+  return new Interruption(
+    result?.code === 0
+      ? `Interrupted: build ${id} was cancelled.`
+      : `Interrupted: build ${id} may still run. Cancel it with \`gcloud builds cancel ${id}\`.`,
+  );
+}

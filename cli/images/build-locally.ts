@@ -1,0 +1,73 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Failure } from '#cli/core/failure.ts';
+import { explainFailure } from '#cli/images/explain-failure.ts';
+import type { LocalEngine } from '#cli/images/find-engine.ts';
+import { type BuiltImage, type ImageTag, PLATFORM } from '#cli/images/image-tag.ts';
+import { runTool, type ToolResult } from '#cli/images/run-tool.ts';
+import { STAGED } from '#cli/images/stage-context.ts';
+
+export type BuildRequest = {
+  readonly folder: string;
+  readonly tag: ImageTag;
+  /** Options of the engine's `build`, such as `--build-arg`. */
+  readonly options: readonly string[];
+  readonly signal: AbortSignal;
+  readonly onLine: ((line: string) => void) | undefined;
+};
+
+const INSPECT_MS_MAX = 60_000;
+
+/** Builds a staged folder with the engine of this machine and, if requested, pushes the image. */
+export async function buildLocally(
+  engine: LocalEngine,
+  request: BuildRequest & { readonly isPushed: boolean },
+): Promise<BuiltImage> {
+  const { folder, tag, options } = request;
+  const dockerfile = join(folder, STAGED.dockerfile);
+  const argv = ['build', '--platform', PLATFORM, '--tag', tag.text, '--file', dockerfile, ...options];
+  await run(engine, [...argv, join(folder, STAGED.context)], {
+    ...request,
+    what: `The image ${tag.text} was not built`,
+  });
+  await rejectOtherPlatform(engine, request);
+  const digest = request.isPushed ? await push(engine, request) : null;
+  return { engine, digest };
+}
+
+/** Builders ignore `--platform` for an image of FROM that exists for one platform only. */
+async function rejectOtherPlatform(engine: LocalEngine, { tag, signal }: BuildRequest): Promise<void> {
+  const argv = [engine, 'image', 'inspect', '--format', '{{.Os}}/{{.Architecture}}', tag.text];
+  const platform = (await runTool(argv, { signal, timeoutMs: INSPECT_MS_MAX }))?.stdout.trim() ?? '';
+  if (platform !== PLATFORM) {
+    throw new Failure(
+      `The image ${tag.text} is for ${platform || 'an unknown platform'}, and VMs run ${PLATFORM}. Use an image of FROM that exists for ${PLATFORM}.`,
+    );
+  }
+}
+
+async function push(engine: LocalEngine, request: BuildRequest): Promise<string> {
+  const { tag, folder } = request;
+  const digestFile = join(folder, 'digest');
+  const options = engine === 'podman' ? ['--digestfile', digestFile] : [];
+  const what = `The image ${tag.text} was built and not pushed`;
+  const { lastLines } = await run(engine, ['push', ...options, tag.text], { ...request, what });
+  const text = engine === 'podman' ? await readFile(digestFile, 'utf8') : lastLines.join('\n');
+  const digest = /sha256:[0-9a-f]{64}/.exec(text.slice(Math.max(0, text.lastIndexOf('sha256:'))))?.[0];
+  if (digest === undefined) {
+    throw new Failure(`${engine} pushed ${tag.text} and printed no digest. Update ${engine}, and push again.`);
+  }
+  return digest;
+}
+
+async function run(
+  engine: LocalEngine,
+  args: readonly string[],
+  { what, tag, signal, onLine }: BuildRequest & { readonly what: string },
+): Promise<ToolResult> {
+  const result = await runTool([engine, ...args], { signal, onLine });
+  if (result?.code !== 0) {
+    throw explainFailure(what, result?.lastLines ?? [`${engine} could not be started.`], tag.host);
+  }
+  return result;
+}

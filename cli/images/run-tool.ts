@@ -1,0 +1,53 @@
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+
+export type ToolOptions = {
+  /** Ends the tool with SIGTERM; the call then throws the signal's reason. */
+  readonly signal: AbortSignal;
+  /** Called with each line of stdout and stderr. */
+  readonly onLine?: ((line: string) => void) | undefined;
+  /** For tools that answer at once; without it, the tool runs as long as it takes. */
+  readonly timeoutMs?: number | undefined;
+};
+
+export type ToolResult = {
+  readonly code: number;
+  /** The first STDOUT_LINES_MAX lines. */
+  readonly stdout: string;
+  /** The last LINES_MAX lines of both outputs. */
+  readonly lastLines: readonly string[];
+};
+
+const STDOUT_LINES_MAX = 5_000;
+const LINES_MAX = 200;
+const LINE_CHARACTERS_MAX = 2_000;
+
+/** Runs a program of this machine without input. Returns undefined if it is not installed, or does not end in time. */
+export async function runTool(argv: readonly string[], options: ToolOptions): Promise<ToolResult | undefined> {
+  const { signal, onLine, timeoutMs } = options;
+  const [command = '', ...args] = argv;
+  signal.throwIfAborted();
+  const limit = timeoutMs === undefined ? signal : AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], signal: limit });
+  const kept: string[] = [];
+  const lastLines: string[] = [];
+  const collect = async (stream: NodeJS.ReadableStream, isStdout: boolean) => {
+    for await (const whole of createInterface({ input: stream })) {
+      const line = whole.slice(0, LINE_CHARACTERS_MAX);
+      if (isStdout && kept.length < STDOUT_LINES_MAX) {
+        kept.push(line);
+      }
+      lastLines.push(line);
+      if (lastLines.length > LINES_MAX) {
+        lastLines.shift();
+      }
+      onLine?.(line);
+    }
+  };
+  const ended = new Promise<number | undefined>((resolve) => {
+    child.on('error', () => resolve(undefined)).on('close', (code) => resolve(code ?? -1));
+  });
+  const [code] = await Promise.all([ended, collect(child.stdout, true), collect(child.stderr, false)]);
+  signal.throwIfAborted();
+  return code === undefined ? undefined : { code, stdout: kept.join('\n'), lastLines };
+}

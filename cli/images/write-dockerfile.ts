@@ -1,0 +1,76 @@
+import { posix } from 'node:path';
+import { Failure } from '#cli/core/failure.ts';
+import type { Base } from '#cli/images/choose-base.ts';
+import type { ProgramToBuild } from '#cli/images/read-program.ts';
+
+const ROOT = '/app';
+/** Numeric, so that any base image has it; names and home are for libraries that look their user up. */
+const USER = '1000:1000';
+const HOME = '/home/trainer';
+const PIP = 'python3 -m pip install';
+
+/**
+ * Writes the Dockerfile of a Python program. What changes least comes first: runtime, requirements, sources. Equal
+ * inputs give equal texts. Throws Failure for a requirement that a Dockerfile cannot contain.
+ */
+export function writeDockerfile(base: Base, program: ProgramToBuild): string {
+  const { requirementFiles, includedFiles, needsSources, requirements, layout } = program;
+  const files = [...requirementFiles, ...includedFiles].toSorted();
+  const installFiles = requirementFiles.map((path) => `RUN ${PIP} -r ${quote(path)}`);
+  const sections = [
+    [`# Written by dropforge images build, for ${base.title}`, `FROM ${base.image}`],
+    [
+      'ENV PYTHONUNBUFFERED=1 \\',
+      `    PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore \\`,
+      `    HOME=${HOME} USER=trainer LOGNAME=trainer`,
+    ],
+    [`RUN mkdir -p ${ROOT} ${HOME} && chown ${USER} ${ROOT} ${HOME}`],
+    base.packages.length === 0 ? [] : ['# The packages of the runtime', installOf(base.packages, base.extraIndexUrls)],
+    [`WORKDIR ${ROOT}`],
+    requirements.length === 0
+      ? []
+      : ['# Requirements, which change less often than the sources', installOf(requirements, base.extraIndexUrls)],
+    files.length === 0 || needsSources
+      ? []
+      : [
+          '# Requirements, which change less often than the sources',
+          ...files.map((path) => copyOf(path)),
+          ...installFiles,
+        ],
+    [`COPY --chown=${USER} . .`],
+    needsSources ? installFiles : [],
+    layout.style === 'PROJECT' ? [`RUN ${PIP} .`] : [`ENV PYTHONPATH=${pythonPathOf(program)}`],
+    [`USER ${USER}`, `ENTRYPOINT ${JSON.stringify(commandOf(program))}`],
+  ];
+  return `${sections
+    .filter((lines) => lines.length > 0)
+    .map((lines) => lines.join('\n'))
+    .join('\n\n')}\n`;
+}
+
+function installOf(requirements: readonly string[], extraIndexUrls: readonly string[]): string {
+  const options = extraIndexUrls.map((url) => `--extra-index-url ${quote(url)}`);
+  return [`RUN ${PIP}`, ...options, ...requirements.map(quote)].join(' \\\n    ');
+}
+
+/** A word for the shell of RUN. */
+function quote(text: string): string {
+  if (/\p{Cc}/u.test(text)) {
+    throw new Failure(`The requirement ${JSON.stringify(text).slice(0, 200)} contains a control character. Remove it.`);
+  }
+  return /^[\w./:=-]+$/.test(text) ? text : `'${text.replaceAll("'", `'"'"'`)}'`;
+}
+
+function copyOf(path: string): string {
+  const target = posix.dirname(path) === '.' ? './' : `./${posix.dirname(path)}/`;
+  return /^[\w./-]+$/.test(path) ? `COPY ${path} ${target}` : `COPY ${JSON.stringify([path, target])}`;
+}
+
+/** Modules beside the program are imported from where the package's root is, as on a VM. */
+function pythonPathOf({ layout }: ProgramToBuild): string {
+  return layout.importRoots.map((root) => posix.join(ROOT, root)).join(':');
+}
+
+function commandOf({ module, layout }: ProgramToBuild): readonly string[] {
+  return layout.program?.kind === 'SCRIPT' ? ['python3', module] : ['python3', '-m', module];
+}

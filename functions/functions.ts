@@ -13,6 +13,7 @@ const INTAKE = [
   'RUNTIME_IMAGES',
   'ZONES',
   'NOTIFICATION_CHANNELS',
+  'JOB_RIGHTS',
 ] as const;
 
 type FunctionRow = {
@@ -44,6 +45,8 @@ export const FUNCTIONS = {
       'SECURE_BOOT',
       'CACHE_BUCKET',
       'DISK_KMS_KEY',
+      // The buckets in which the VMs of each account keep installed packages.
+      'JOB_RIGHTS',
     ],
   },
   teardown: { trigger: { topic: 'teardown' }, settings: [...EVENTS, 'COMPUTE_ENDPOINT'] },

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { isBucketName } from '#shared/protocol/gs-uri.ts';
+import { jobRightsSchema } from '#shared/protocol/job-rights.ts';
 import { notificationChannelsSchema } from '#shared/protocol/notification-channels.ts';
 import { parseJson } from '#shared/protocol/parse-json.ts';
 
@@ -90,6 +91,12 @@ export const SETTINGS = {
     .transform(readJson)
     .pipe(notificationChannelsSchema)
     .describe('JSON of notification channels: kind, names of secrets, states, labels and trials of each'),
+  JOB_RIGHTS: z
+    .string()
+    .default('{}')
+    .transform(readJson)
+    .pipe(jobRightsSchema)
+    .describe('JSON of the service accounts, networks and encryption keys that jobs may name'),
   FIRESTORE_EMULATOR_HOST: z.string().regex(HOST_PATTERN).optional().describe('host:port of a Firestore emulator'),
   PUBSUB_EMULATOR_HOST: z.string().regex(HOST_PATTERN).optional().describe('host:port of a Pub/Sub emulator'),
   STORAGE_EMULATOR_HOST: z.string().regex(HOST_PATTERN).optional().describe('the URL of a Cloud Storage emulator'),

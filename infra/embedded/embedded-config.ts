@@ -3,6 +3,7 @@ import { availableParallelism } from 'node:os';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { isQuotaMetric } from '#shared/catalog/quota-demand.ts';
+import { jobAccountSchema, jobKeysSchema, jobNetworksSchema } from '#shared/protocol/job-rights.ts';
 import { notificationChannelsSchema } from '#shared/protocol/notification-channels.ts';
 
 const seconds = (fallback: number) => z.number().positive().max(86_400).default(fallback);
@@ -72,6 +73,11 @@ export const embeddedConfigSchema = z.strictObject({
   publicBucketReads: z.boolean().default(true),
   /** Channels of notifications, by name; their addresses are secrets of the embedded Secret Manager. */
   notifications: notificationChannelsSchema.default({}),
+  /** The service accounts that jobs may name; VMs have only the name of the account, since no access is checked here. */
+  jobAccounts: z.array(jobAccountSchema).max(100).default([]),
+  /** The networks that jobs may name, and the encryption keys; both have no effect here. */
+  jobNetworks: jobNetworksSchema.default({}),
+  jobKeys: jobKeysSchema.default([]),
   heartbeatSeconds: seconds(1),
   syncSeconds: seconds(2),
   logSeconds: seconds(0.5),

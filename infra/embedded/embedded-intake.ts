@@ -1,6 +1,8 @@
 import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import type { EmbeddedConfig } from '#infra/embedded/embedded-config.ts';
+import type { JobRights } from '#shared/protocol/job-rights.ts';
 import type { IntakeSettings } from '#shared/use-cases/intake/intake-settings.ts';
 
 type Buckets = Pick<IntakeSettings, 'uploadBucket' | 'jobsBucket'>;
@@ -16,9 +18,38 @@ export async function readEmbeddedIntakeSettings(config: EmbeddedConfig, buckets
     runtimeOf: runtimesOf(config, await findPythonVersion(config)),
     runtimeVersions: config.machineImages.map(({ name }) => name),
     vmLimit: vmLimitOf(config),
+    rights: embeddedRightsOf(config),
+    describeMissingRight: missingEmbeddedLine,
     notificationChannels: Object.keys(config.notifications),
   };
 }
+
+/**
+ * The lists of the configuration. Each account has a bucket of its own, as in a deployment, and reads any secret: the
+ * servers here check no access.
+ */
+export function embeddedRightsOf({ projectId, jobAccounts, jobNetworks, jobKeys }: EmbeddedConfig): JobRights {
+  const accounts = jobAccounts.map((email) => {
+    const digest = createHash('sha256').update(email).digest('hex').slice(0, 8);
+    return [email, { bucket: `${projectId}-jobs-${digest}`, secrets: null }] as const;
+  });
+  return { accounts: Object.fromEntries(accounts), networks: jobNetworks, keys: jobKeys };
+}
+
+const KEYS = { accounts: 'jobAccounts', networks: 'jobNetworks', keys: 'jobKeys' } as const;
+
+/** What to add to the configuration of `dropforge up`. */
+const missingEmbeddedLine: IntakeSettings['describeMissingRight'] = (
+  list,
+  { name, listed, region, networkAttachment },
+) => {
+  const entry =
+    networkAttachment === undefined
+      ? `{ subnetworks: { ${region}: projects/${name.split('/')[1]}/regions/${region}/subnetworks/SUBNETWORK } }`
+      : `{ networkAttachments: [${networkAttachment}] }`;
+  const value = list === 'networks' ? `{ ${name}: ${entry} }` : `[${[...listed, name].join(', ')}]`;
+  return `Add ${KEYS[list]}: ${value} to the configuration of dropforge up (docs/embedded-cloud.md) and start it again`;
+};
 
 /** All VMs of a job are in one zone, so the largest zone is the limit. */
 function vmLimitOf({ vmsMax, zones }: EmbeddedConfig): IntakeSettings['vmLimit'] {

@@ -23,7 +23,7 @@ import { openZoneOutages, withOutages, type ZoneOutages } from '#infra/embedded/
 import { type Database, openDatabase } from '#infra/embedded/data-dir/database.ts';
 import type { ServerPorts } from '#infra/embedded/data-dir/server-ports.ts';
 import type { EmbeddedConfig } from '#infra/embedded/embedded-config.ts';
-import { readEmbeddedIntakeSettings } from '#infra/embedded/embedded-intake.ts';
+import { embeddedRightsOf, readEmbeddedIntakeSettings } from '#infra/embedded/embedded-intake.ts';
 import { HOST } from '#infra/embedded/http/server.ts';
 import { openSqliteCapacityHistory } from '#infra/embedded/job-state/capacity-history.ts';
 import { openSqliteCurveStore } from '#infra/embedded/job-state/curve-store.ts';
@@ -84,9 +84,10 @@ export async function openEmbeddedPorts(options: Options): Promise<EmbeddedPorts
   const database = openDatabase(join(dataDir, 'dropforge.db'));
   const queue = openSqliteMessageQueue(database, clock, channelQueues(config));
   const objects = openObjects({ ...options, database, queue, uploadBucket, clock });
-  objects.createBucket(uploadBucket);
-  objects.createBucket(jobsBucket);
-  objects.createBucket(cacheBucket);
+  const accountBuckets = Object.values(embeddedRightsOf(config).accounts).map(({ bucket }) => bucket);
+  for (const bucket of [uploadBucket, jobsBucket, cacheBucket, ...accountBuckets]) {
+    objects.createBucket(bucket);
+  }
   const changes = createChangeFeed();
   const logs = publishLogs(openFileLogStore(join(dataDir, 'logs')), changes);
   const secrets = openSqliteSecretStore(database, clock);
@@ -117,10 +118,7 @@ export async function openEmbeddedPorts(options: Options): Promise<EmbeddedPorts
     clock,
     logger,
     timeouts: timeoutsOf(config),
-    vmSettings: {
-      ...(await vmSettingsOf(config, serverPorts, heartbeatAudience)),
-      cachedEnvironments: cachedEnvironmentsIn(cacheBucket, Math.floor(config.cacheBytesMax / 2)),
-    },
+    vmSettings: await vmSettingsOf(config, serverPorts, { heartbeatAudience, cacheBucket }),
     intake: await readEmbeddedIntakeSettings(config, { uploadBucket, jobsBucket }),
     verifyVmIdentity: createVmIdentityVerifier({
       jwks: createLocalJWKSet(identity.jwks),
@@ -192,6 +190,7 @@ function openVms({
       preemptionNoticeMs: config.preemptionNoticeSeconds * 1_000,
       stopGraceMs: config.stopGraceSeconds * 1_000,
       diskReserveBytes: config.diskReserveBytes,
+      serviceAccounts: config.jobAccounts,
     },
     onInterrupted: async (vm, methodName) =>
       publishInterruption({ queue, clock, projectId: config.projectId }, vm, methodName),
@@ -213,11 +212,15 @@ export function publishInterruption(
 async function vmSettingsOf(
   config: EmbeddedConfig,
   serverPorts: ServerPorts,
-  heartbeatAudience: string,
+  { heartbeatAudience, cacheBucket }: { readonly heartbeatAudience: string; readonly cacheBucket: string },
 ): Promise<VmSettings> {
+  const cachedEnvironments = cachedEnvironmentsIn(cacheBucket, Math.floor(config.cacheBytesMax / 2));
   const [first] = config.machineImages;
   const images = config.machineImages.map(({ name }) => name);
   return {
+    cachedEnvironments,
+    // One for all accounts: the server checks no access.
+    cachedEnvironmentsOf: () => cachedEnvironments,
     projectId: config.projectId,
     endpoints: {
       heartbeatUrl: heartbeatAudience,

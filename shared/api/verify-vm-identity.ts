@@ -2,7 +2,13 @@ import { createRemoteJWKSet, errors, type JWTVerifyGetKey, jwtVerify } from 'jos
 import { z } from 'zod';
 
 /** A VM's identity, as proven by its signed token. */
-export type VmIdentity = { readonly vmName: string; readonly zone: string; readonly instanceId: string };
+export type VmIdentity = {
+  readonly vmName: string;
+  readonly zone: string;
+  readonly instanceId: string;
+  /** The account that the VM runs as; null for the deployment's own. Whether its job has it is checked with the job. */
+  readonly serviceAccount: string | null;
+};
 
 export type VmIdentityOutcome =
   | { readonly outcome: 'VERIFIED'; readonly identity: VmIdentity }
@@ -13,6 +19,7 @@ export type VmIdentityExpectation = {
   readonly jwks: URL | JWTVerifyGetKey;
   readonly issuer: string;
   readonly audience: string;
+  /** The deployment's own account of VMs. */
   readonly serviceAccountEmail: string;
   readonly projectId: string;
 };
@@ -46,8 +53,8 @@ const claimsSchema = z.object({
 });
 
 /**
- * Verifies the `Authorization` header of a VM: an unexpired RS256 token of this issuer, for this audience, service
- * account and project. Throws if the issuer's keys cannot be fetched, which is a transient error and not the VM's
+ * Verifies the `Authorization` header of a VM: an unexpired RS256 token of this issuer, for this audience and project.
+ * Cloud Run admits only the accounts that may invoke the function (terraform/grants.tf, `invokers`). Throws if the issuer's keys cannot be fetched, which is a transient error and not the VM's
  * fault.
  */
 export function createVmIdentityVerifier(expectation: VmIdentityExpectation): VmIdentityVerifier {
@@ -89,13 +96,11 @@ function checkClaims(payload: unknown, { serviceAccountEmail, projectId }: VmIde
   }
   const { email, google } = claims.data;
   const { instance_id: instanceId, instance_name: vmName, project_id, zone } = google.compute_engine;
-  if (email !== serviceAccountEmail) {
-    return reject(`The identity token belongs to ${email}, not to the service account of the VMs.`);
-  }
   if (project_id !== projectId) {
     return reject(`The identity token belongs to a VM in project ${project_id}, not ${projectId}.`);
   }
-  return { outcome: 'VERIFIED', identity: { vmName, zone, instanceId } };
+  const serviceAccount = email === serviceAccountEmail ? null : email;
+  return { outcome: 'VERIFIED', identity: { vmName, zone, instanceId, serviceAccount } };
 }
 
 /** Whether the token is invalid. Errors about the keys, and errors that are not jose's, are not about the token. */

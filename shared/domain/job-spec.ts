@@ -32,7 +32,20 @@ export type JobSpec = {
   readonly serviceAccount: string | null;
   /** `projects/P/global/networks/N`; null for the deployment's default. */
   readonly network: string | null;
-  /** Cloud KMS key for the disks, `projects/P/locations/L/keyRings/R/cryptoKeys/K`; null for a Google-managed key. */
+  /**
+   * `projects/P/regions/R/subnetworks/S`. Intake sets that of the network, if the job names only the network; null for
+   * the deployment's default.
+   */
+  readonly subnetwork: string | null;
+  /**
+   * `projects/P/regions/R/networkAttachments/A`, or before intake its last part, for a second interface of each VM; null
+   * for one interface.
+   */
+  readonly networkAttachment: string | null;
+  /**
+   * Cloud KMS key for the disks, `projects/P/locations/L/keyRings/R/cryptoKeys/K`; null for the deployment's, or a
+   * Google-managed key.
+   */
   readonly kmsKeyName: string | null;
   /** Where and when the job notifies; null for what the deployment's channels say. */
   readonly notify: NotifySpec | null;

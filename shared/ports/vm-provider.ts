@@ -16,6 +16,14 @@ export type VmRequest = ReplicaId & {
   readonly bootDiskType: BootDiskType;
   /** Null: Compute Engine's default, any matching reservation. */
   readonly reservation: Reservation | null;
+  /** Null for the deployment's own, as for the following three. */
+  readonly serviceAccount: string | null;
+  /** Full name of the subnetwork of the first interface. */
+  readonly subnetwork: string | null;
+  /** Full name of the network attachment of a second interface; null for one interface. */
+  readonly networkAttachment: string | null;
+  /** The Cloud KMS key of the boot disk. */
+  readonly kmsKeyName: string | null;
   /** The user's labels, in addition to Dropforge's own. */
   readonly labels: Readonly<Record<string, string>>;
   /** With FLEX_START, how long the request may wait for capacity; otherwise null. */

@@ -110,6 +110,8 @@ export const storedSpecSchema = z.object({
     .default({}),
   serviceAccount: z.string().nullable().default(null),
   network: z.string().nullable().default(null),
+  subnetwork: z.string().nullable().default(null),
+  networkAttachment: z.string().nullable().default(null),
   kmsKeyName: z.string().nullable().default(null),
   notify: z
     .object({ channels: z.array(z.string()).nullable(), states: z.array(z.enum(NOTIFIED_STATES)).nullable() })

@@ -28,6 +28,7 @@ export function vmRequest(harness: Pick<VmProviderHarness, 'zone' | 'machineImag
     bootDiskGib: 50,
     bootDiskType: 'pd-ssd',
     reservation: null,
+    ...{ serviceAccount: null, subnetwork: null, networkAttachment: null, kmsKeyName: null },
     labels: {},
     capacityWaitSeconds: null,
     maxRunSeconds: 600,

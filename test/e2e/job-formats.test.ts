@@ -104,15 +104,14 @@ it('a program runs with the niceness in its job file', async () => {
 
 it('a job that this version does not support is rejected with the field, and nothing is started', async () => {
   const job = {
-    name: 'own_account',
-    module: 'trainer.task',
-    serviceAccount: 'trainer@project.iam.gserviceaccount.com',
+    jobId: 'on_tpu',
+    trainingInput: { scaleTier: 'BASIC_TPU', region: 'us-central1', pythonModule: 'trainer.task' },
   };
-  await cloud.upload('account.tar.gz', await packCluster(job));
+  await cloud.upload('tpu.tar.gz', await packCluster(job));
 
-  expect(await cloud.awaitReport('account.tar.gz.report.json')).toMatchObject({
+  expect(await cloud.awaitReport('tpu.tar.gz.report.json')).toMatchObject({
     verdict: 'REFUSED',
-    problems: [{ code: 'UNSUPPORTED_FIELD', path: 'serviceAccount' }],
+    problems: [{ code: 'UNSUPPORTED_FIELD', path: 'trainingInput.scaleTier' }],
   });
 });
 

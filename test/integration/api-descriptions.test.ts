@@ -48,6 +48,7 @@ const vm: VmRequest = {
   bootDiskGib: 200,
   bootDiskType: 'pd-balanced',
   reservation: { kind: 'SPECIFIC', names: ['projects/other/zones/us-central1-a/reservations/gpus'] },
+  ...{ serviceAccount: null, subnetwork: null, networkAttachment: null, kmsKeyName: null },
   labels: { team: 'vision' },
   capacityWaitSeconds: null,
   maxRunSeconds: 86_400,

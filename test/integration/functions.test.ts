@@ -279,7 +279,7 @@ it('rejects heartbeats without a signed identity', async () => {
 });
 
 it('responds STOP to a VM that belongs to no job', async () => {
-  const vm = { vmName: 'df-stranger', zone: 'us-central1-a', instanceId: '1', createdAt: 0 };
+  const vm = { vmName: 'df-stranger', zone: 'us-central1-a', instanceId: '1', createdAt: 0, serviceAccount: null };
   const audience = `http://127.0.0.1:${SOURCE_PORTS.heartbeat}/heartbeat`;
   const token = await ports.identity.issueToken(vm, { audience, format: 'full' });
 

@@ -86,7 +86,8 @@ export function createWorld(
   /** Without fencing, the heartbeat of any VM counts as one of the current attempt. */
   async function addressHeartbeat(vm: SimulatedVm, heartbeat: Heartbeat) {
     const job = (await jobs.read(vm.jobId))?.job;
-    const sender = { vmName: vm.vmName, zone: vm.zone, instanceId: vm.instanceId, at: now() };
+    const { vmName: ownName, zone, instanceId: ownId } = vm;
+    const sender = { vmName: ownName, zone, instanceId: ownId, serviceAccount: null, at: now() };
     if (has('fencing') || (job?.status !== 'PREPARING' && job?.status !== 'RUNNING')) {
       return { heartbeat, sender };
     }

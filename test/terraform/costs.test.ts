@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { expect, it } from 'vitest';
 import { readVmSettings } from '#infra/google-cloud/compose/vm-settings.ts';
+import { NO_RIGHTS } from '#shared/protocol/job-rights.ts';
 import { describeAppliedRoot } from '../support/terraform/applied-root.ts';
 import { describeCosts } from '../support/terraform/costs.ts';
 
@@ -9,6 +10,7 @@ const SETTINGS = {
   LOGGING_ENDPOINT: undefined,
   SECRET_MANAGER_ENDPOINT: undefined,
   CACHE_BUCKET: undefined,
+  JOB_RIGHTS: NO_RIGHTS,
   STORAGE_EMULATOR_HOST: undefined,
   PROJECT_ID: 'p',
   HEARTBEAT_URL: 'https://heartbeat.test',

@@ -59,8 +59,8 @@ function describeDeployment({
     );
 
     it.each(FUNCTION_NAMES)('%s has exactly the settings that it declares', (name) => {
-      // Only deployments with a customer-managed key set it (examples/hardened).
-      const optional: readonly string[] = [...ENDPOINT_SETTINGS, 'DISK_KMS_KEY'];
+      // Only deployments with a customer-managed key, or with rights of jobs, set these.
+      const optional: readonly string[] = [...ENDPOINT_SETTINGS, 'DISK_KMS_KEY', 'JOB_RIGHTS'];
       const declared = (FUNCTIONS[name].settings as readonly SettingName[]).filter(
         (setting) => !optional.includes(setting),
       );

@@ -82,7 +82,8 @@ const INVALID: readonly (readonly [string, string | undefined])[] = [
 
 describe('verifying the identity of a VM', () => {
   it('accepts a token that the issuer signed for this audience, service account and project', async () => {
-    const identity = { vmName: 'df-job-a1-master-0', zone: 'us-central1-c', instanceId: '4570452845155348778' };
+    const place = { zone: 'us-central1-c', serviceAccount: null };
+    const identity = { vmName: 'df-job-a1-master-0', instanceId: '4570452845155348778', ...place };
     expect(await verify(`Bearer ${await sign(claims())}`)).toEqual({ outcome: 'VERIFIED', identity });
     expect(await verify(`bearer  ${await sign(claims())}`)).toEqual({ outcome: 'VERIFIED', identity });
   });
@@ -95,7 +96,6 @@ describe('verifying the identity of a VM', () => {
     ['for another audience', { aud: 'https://elsewhere.test' }, /aud/],
     ['without an audience', { aud: undefined }, /aud/],
     ['of another issuer', { iss: 'https://evil.test' }, /iss/],
-    ['of another service account', { email: 'other@p.iam.gserviceaccount.com' }, /not to the service account/],
     ['of an unverified address', { email_verified: false }, /email_verified/],
     ['with the string "true"', { email_verified: 'true' }, /email_verified/],
     ['without an address', { email: undefined }, /email/],
@@ -108,6 +108,11 @@ describe('verifying the identity of a VM', () => {
   ])('rejects a token %s', async (_, change, reason) => {
     const outcome = await verify(`Bearer ${await sign(claims(change))}`);
     expect(outcome).toEqual({ outcome: 'REJECTED', reason: expect.stringMatching(reason) });
+  });
+
+  it('names the service account of a job of its own, for the comparison with the job', async () => {
+    const outcome = await verify(`Bearer ${await sign(claims({ email: 'other@p.iam.gserviceaccount.com' }))}`);
+    expect(outcome).toMatchObject({ identity: { serviceAccount: 'other@p.iam.gserviceaccount.com' } });
   });
 
   it('tolerates clock skew', async () => {

@@ -19,12 +19,17 @@ const instanceBodySchema = z.object({
   disks: z
     .array(
       z.object({
+        diskEncryptionKey: z.object({ kmsKeyName: z.string().optional() }).optional(),
         initializeParams: z
           .object({ sourceImage: z.string().optional(), diskSizeGb: count.optional(), diskType: z.string().optional() })
           .optional(),
       }),
     )
     .default([]),
+  networkInterfaces: z
+    .array(z.object({ subnetwork: z.string().optional(), networkAttachment: z.string().optional() }))
+    .default([]),
+  serviceAccounts: z.array(z.object({ email: z.string() })).default([]),
   guestAccelerators: z.array(z.object({ acceleratorType: z.string(), acceleratorCount: count })).default([]),
   scheduling: z
     .object({
@@ -156,8 +161,15 @@ function findWaitProblem({ scheduling, params }: InstanceBody): string | undefin
     : undefined;
 }
 
+type InsertContext = {
+  readonly zone: string;
+  readonly runtime: string;
+  /** The project's own service account. */
+  readonly defaultAccount: string;
+};
+
 /** The VM request of an insertion. A VM without Dropforge's labels is created too, but belongs to no job. */
-export function toVmRequest(body: InstanceBody, zone: string, runtime: string): VmRequest {
+export function toVmRequest(body: InstanceBody, { zone, runtime, defaultAccount }: InsertContext): VmRequest {
   const [disk] = body.disks;
   const [accelerator] = body.guestAccelerators;
   const diskType = lastOf(disk?.initializeParams?.diskType ?? '');
@@ -174,9 +186,22 @@ export function toVmRequest(body: InstanceBody, zone: string, runtime: string): 
     bootDiskGib: disk?.initializeParams?.diskSizeGb ?? DISK_GIB_DEFAULT,
     bootDiskType: BOOT_DISK_TYPES.find((type) => type === diskType) ?? 'pd-ssd',
     reservation: toReservation(body),
+    ...toRights(body, defaultAccount),
     capacityWaitSeconds: body.params.requestValidForDuration?.seconds || null,
     maxRunSeconds: body.scheduling.maxRunDuration?.seconds ?? RUN_SECONDS_MAX,
     metadata: metadataOfBody(body),
+  };
+}
+
+/** `default` stands for the project's own account (Instance.serviceAccounts). */
+function toRights(body: InstanceBody, defaultAccount: string) {
+  const [{ email = defaultAccount } = {}] = body.serviceAccounts;
+  const [first, second] = body.networkInterfaces;
+  return {
+    serviceAccount: email === defaultAccount || email === 'default' ? null : email,
+    subnetwork: first?.subnetwork ?? null,
+    networkAttachment: second?.networkAttachment ?? null,
+    kmsKeyName: body.disks[0]?.diskEncryptionKey?.kmsKeyName ?? null,
   };
 }
 

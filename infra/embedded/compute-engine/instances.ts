@@ -62,7 +62,7 @@ async function insert(context: Context, ports: ComputePorts): Promise<OperationR
     const name = `projects/${identity.projectId}/zones/${zone}/instances/${vmName}`;
     throw computeError('alreadyExists', `The resource '${name}' already exists`);
   }
-  const request = toVmRequest(body, zone, runtime);
+  const request = toVmRequest(body, { zone, runtime, defaultAccount: identity.serviceAccountEmail });
   return operations.start(
     { type: 'insert', zone, vmName, targetId: null, requestId },
     async (): Promise<WorkOutcome> => {

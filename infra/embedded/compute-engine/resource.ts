@@ -36,18 +36,10 @@ export function toInstanceResource(record: VmRecord, { base, serviceAccountEmail
     status: STATUSES[status],
     zone: zoneUrl,
     canIpForward: false,
-    networkInterfaces: [
-      {
-        kind: 'compute#networkInterface',
-        name: 'nic0',
-        network: `${base}/global/networks/default`,
-        networkIP: '127.0.0.1',
-        stackType: 'IPV4_ONLY',
-      },
-    ],
+    networkInterfaces: networkInterfacesOf(record, base),
     disks: [bootDiskOf(record, zoneUrl)],
     metadata: metadataOf(record),
-    serviceAccounts: [{ email: serviceAccountEmail, scopes: SCOPES }],
+    serviceAccounts: [{ email: request.serviceAccount ?? serviceAccountEmail, scopes: SCOPES }],
     selfLink: `${zoneUrl}/instances/${vmName}`,
     scheduling: schedulingOf(record),
     cpuPlatform: 'Unknown CPU Platform',
@@ -64,6 +56,19 @@ export function toInstanceResource(record: VmRecord, { base, serviceAccountEmail
       ],
     }),
   };
+}
+
+/** Their addresses are this machine's, whatever network they are in. */
+function networkInterfacesOf({ request }: VmRecord, base: string) {
+  const common = { kind: 'compute#networkInterface', networkIP: '127.0.0.1', stackType: 'IPV4_ONLY' };
+  const { subnetwork, networkAttachment } = request;
+  const first = {
+    ...common,
+    name: 'nic0',
+    network: `${base}/global/networks/default`,
+    ...(subnetwork && { subnetwork }),
+  };
+  return networkAttachment === null ? [first] : [first, { ...common, name: 'nic1', networkAttachment }];
 }
 
 export function metadataOf({ request }: VmRecord) {
@@ -87,6 +92,7 @@ function bootDiskOf({ request }: VmRecord, zoneUrl: string) {
     interface: 'SCSI',
     diskSizeGb: String(request.bootDiskGib),
     source: `${zoneUrl}/disks/${request.vmName}`,
+    ...(request.kmsKeyName !== null && { diskEncryptionKey: { kmsKeyName: request.kmsKeyName } }),
   };
 }
 

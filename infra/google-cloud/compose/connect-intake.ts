@@ -4,6 +4,7 @@ import { createStorageObjectStore } from '#infra/google-cloud/cloud-storage/stor
 import { connectEvents, type EventSettings } from '#infra/google-cloud/compose/connect-events.ts';
 import { findRuntime, MACHINE_IMAGE_DISK } from '#infra/google-cloud/compute-engine/boot-source.ts';
 import type { IntakeSettings } from '#shared/use-cases/intake/intake-settings.ts';
+import { missingTerraformLine } from '#shared/use-cases/intake/missing-rights.ts';
 
 type OwnSettings = Settings<
   | 'UPLOAD_BUCKET'
@@ -13,6 +14,7 @@ type OwnSettings = Settings<
   | 'RUNTIME_IMAGES'
   | 'ZONES'
   | 'NOTIFICATION_CHANNELS'
+  | 'JOB_RIGHTS'
 >;
 
 /** The ports and settings that intake requires to validate a submission and create its job. */
@@ -37,6 +39,8 @@ export function connectIntake(settings: EventSettings & OwnSettings) {
     },
     runtimeVersions: Object.keys(images).filter((version) => images[version]?.runtime === undefined),
     zones: settings.ZONES,
+    rights: settings.JOB_RIGHTS,
+    describeMissingRight: missingTerraformLine,
     notificationChannels: Object.keys(settings.NOTIFICATION_CHANNELS),
   };
   const objects = createStorageObjectStore(openStorage({ projectId: settings.PROJECT_ID }));

@@ -25,6 +25,7 @@ export async function readVmSettings(
     | 'LOGGING_ENDPOINT'
     | 'SECRET_MANAGER_ENDPOINT'
     | 'CACHE_BUCKET'
+    | 'JOB_RIGHTS'
   >,
 ): Promise<VmSettings> {
   return {
@@ -37,6 +38,10 @@ export async function readVmSettings(
       secretManagerUrl: settings.SECRET_MANAGER_ENDPOINT ?? 'https://secretmanager.googleapis.com',
     },
     ...(settings.CACHE_BUCKET !== undefined && { cachedEnvironments: cachedEnvironmentsIn(settings.CACHE_BUCKET) }),
+    cachedEnvironmentsOf(serviceAccount) {
+      const bucket = settings.JOB_RIGHTS.accounts[serviceAccount]?.bucket;
+      return bucket === undefined ? undefined : cachedEnvironmentsIn(bucket);
+    },
     intervals: { heartbeatSeconds: 20, syncSeconds: 30, logSeconds: 5 },
     limits: {
       // A preempted Spot VM has 30 s to shut down (Compute Engine docs, "Preemption process"), including its final

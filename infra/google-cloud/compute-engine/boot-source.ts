@@ -50,6 +50,10 @@ export function listBootSources(images: RuntimeImages, request: VmRequest, rotat
   const prefersImage = !familyOf(request.machineType).bootsFromMachineImages || !hasMachineImageDisk;
   const { machineImages, image } = runtime;
   const custom = image === undefined ? [] : [{ image }];
+  if (request.kmsKeyName !== null) {
+    // Without an image, no VM rather than one whose disk has another key.
+    return custom;
+  }
   if (prefersImage && custom.length > 0) {
     return custom;
   }

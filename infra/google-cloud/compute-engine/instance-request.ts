@@ -68,9 +68,8 @@ function toInstance(request: VmRequest, defaults: VmDefaults, source: BootSource
       ],
     }),
     ...('image' in source && { disks: [toBootDisk(request, defaults, source.image)] }),
-    // No access configuration: the VM has no external IP address.
-    networkInterfaces: [{ subnetwork: defaults.subnetwork.replace('{region}', regionOf(zone)) }],
-    serviceAccounts: [{ email: defaults.serviceAccount, scopes: [SCOPE] }],
+    networkInterfaces: toNetworkInterfaces(request, defaults),
+    serviceAccounts: [{ email: request.serviceAccount ?? defaults.serviceAccount, scopes: [SCOPE] }],
     shieldedInstanceConfig: {
       enableSecureBoot: defaults.hasSecureBoot,
       enableVtpm: true,
@@ -81,7 +80,20 @@ function toInstance(request: VmRequest, defaults: VmDefaults, source: BootSource
   };
 }
 
-function toBootDisk({ zone, bootDiskGib, bootDiskType }: VmRequest, defaults: VmDefaults, image: string) {
+/**
+ * No access configuration: the VM has no external IP address. A Private Service Connect interface is never the first,
+ * and has no subnetwork of its own: its address is from that of the network attachment (VPC docs, "Create and manage
+ * Private Service Connect interfaces").
+ */
+function toNetworkInterfaces({ zone, subnetwork, networkAttachment }: VmRequest, defaults: VmDefaults) {
+  const first = { subnetwork: subnetwork ?? defaults.subnetwork.replace('{region}', regionOf(zone)) };
+  return networkAttachment === null ? [first] : [first, { networkAttachment }];
+}
+
+function toBootDisk(request: VmRequest, defaults: VmDefaults, image: string) {
+  const { zone, bootDiskGib, bootDiskType } = request;
+  // Used by the Compute Engine Service Agent, the default of kmsKeyServiceAccount.
+  const kmsKeyName = request.kmsKeyName ?? defaults.diskKmsKey;
   return {
     boot: true,
     autoDelete: true,
@@ -90,7 +102,7 @@ function toBootDisk({ zone, bootDiskGib, bootDiskType }: VmRequest, defaults: Vm
       diskSizeGb: String(bootDiskGib),
       diskType: `zones/${zone}/diskTypes/${bootDiskType}`,
     },
-    ...(defaults.diskKmsKey !== null && { diskEncryptionKey: { kmsKeyName: defaults.diskKmsKey } }),
+    ...(kmsKeyName !== null && { diskEncryptionKey: { kmsKeyName } }),
   };
 }
 

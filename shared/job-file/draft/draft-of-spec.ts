@@ -57,6 +57,8 @@ export function draftOfSpec(
     health: healthDraftOf(spec.health),
     serviceAccount: atUnlessNull(spec.serviceAccount),
     network: atUnlessNull(spec.network),
+    subnetwork: atUnlessNull(spec.subnetwork),
+    networkAttachment: atUnlessNull(spec.networkAttachment),
     kmsKeyName: atUnlessNull(spec.kmsKeyName),
     study: spec.study === null ? undefined : studyDraftOf(spec.study),
     notify:

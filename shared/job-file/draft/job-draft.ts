@@ -42,6 +42,8 @@ export type JobDraft = {
   readonly health: HealthDraft;
   readonly serviceAccount: Located<string> | undefined;
   readonly network: Located<string> | undefined;
+  readonly subnetwork: Located<string> | undefined;
+  readonly networkAttachment: Located<string> | undefined;
   readonly kmsKeyName: Located<string> | undefined;
   readonly study: StudyDraft | undefined;
   readonly notify: NotifyDraft | undefined;
@@ -164,6 +166,8 @@ export const EMPTY_DRAFT: JobDraft = {
   health: {},
   serviceAccount: undefined,
   network: undefined,
+  subnetwork: undefined,
+  networkAttachment: undefined,
   kmsKeyName: undefined,
   study: undefined,
   notify: undefined,

@@ -2,55 +2,62 @@ import type { JobSpec } from '#shared/domain/job-spec.ts';
 import type { JobDraft } from '#shared/job-file/draft/job-draft.ts';
 import type { Findings, FindingText, Located } from '#shared/job-file/parser/findings.ts';
 import { quote, rejectMalformed } from '#shared/job-file/parser/record-findings.ts';
+import {
+  KMS_KEY_PATTERN,
+  NETWORK_ATTACHMENT_PATTERN,
+  NETWORK_PATTERN,
+  RESOURCE_NAME_PATTERN,
+  SERVICE_ACCOUNT_PATTERN,
+  SUBNETWORK_PATTERN,
+} from '#shared/protocol/resource-names.ts';
 
-export type Identity = Pick<JobSpec, 'serviceAccount' | 'network' | 'kmsKeyName'>;
+export type Identity = Pick<JobSpec, 'serviceAccount' | 'network' | 'subnetwork' | 'networkAttachment' | 'kmsKeyName'>;
 
-/**
- * A project id (`my-project`, in old organizations `example.com:my-project`) or number (Resource Manager, "Projects").
- */
-const PROJECT = '(?:[a-z0-9.-]{1,100}:)?[a-z0-9][a-z0-9-]{0,61}';
-
-/** User-managed, default and Google-managed service accounts (IAM, "Types of service accounts"). */
-const SERVICE_ACCOUNT_PATTERN = /^[a-z0-9][a-z0-9._-]{0,99}@([a-z0-9-]+\.){1,8}gserviceaccount\.com$/;
-
-/** TrainingInput.network and CustomJobSpec.network; Compute Engine resource names follow RFC 1035. */
-const NETWORK_PATTERN = new RegExp(`^projects/${PROJECT}/global/networks/[a-z]([a-z0-9-]{0,61}[a-z0-9])?$`);
-const NETWORK_NAME_PATTERN = /^[a-z][a-z0-9-]{0,62}$/;
-
-/** Cloud KMS, "Object hierarchy". */
-const KMS_KEY_PATTERN = new RegExp(
-  `^projects/${PROJECT}/locations/[a-z0-9-]{1,63}/keyRings/[\\w-]{1,63}/cryptoKeys/[\\w-]{1,63}$`,
-);
 const KMS_VERSION_PATTERN = /\/cryptoKeyVersions\/[^/]*$/;
 
 /**
  * Checks the form of the VMs' service account, network and disk encryption key; each is null if missing or invalid.
- * Whether they exist is not checked here.
+ * Whether the deployment allows them is checked by intake.
  */
-export function checkIdentity({ serviceAccount, network, kmsKeyName }: JobDraft, findings: Findings): Identity {
+export function checkIdentity(draft: JobDraft, findings: Findings): Identity {
+  const { serviceAccount, network, subnetwork, networkAttachment, kmsKeyName } = draft;
   return {
     serviceAccount: checkName(
       serviceAccount,
-      { pattern: SERVICE_ACCOUNT_PATTERN, describe: describeAccount },
+      { isValid: matches(SERVICE_ACCOUNT_PATTERN), describe: describeAccount },
       findings,
     ),
-    network: checkName(network, { pattern: NETWORK_PATTERN, describe: describeNetwork }, findings),
-    kmsKeyName: checkName(kmsKeyName, { pattern: KMS_KEY_PATTERN, describe: describeKey }, findings),
+    network: checkName(network, { isValid: matches(NETWORK_PATTERN), describe: describeNetwork }, findings),
+    subnetwork: checkName(subnetwork, { isValid: matches(SUBNETWORK_PATTERN), describe: describeSubnetwork }, findings),
+    networkAttachment: checkName(networkAttachment, { isValid: isAttachment, describe: describeAttachment }, findings),
+    kmsKeyName: checkName(kmsKeyName, { isValid: matches(KMS_KEY_PATTERN), describe: describeKey }, findings),
   };
 }
 
-type NameRule = { readonly pattern: RegExp; readonly describe: (text: string) => FindingText };
+type NameRule = {
+  readonly isValid: (text: string) => boolean;
+  readonly describe: (text: string) => FindingText;
+};
+
+function matches(pattern: RegExp): NameRule['isValid'] {
+  return (text) => pattern.test(text);
+}
+
+/** Vertex AI's field has the full name in some versions, and the name within region and project in others. */
+function isAttachment(text: string): boolean {
+  return NETWORK_ATTACHMENT_PATTERN.test(text) || RESOURCE_NAME_PATTERN.test(text);
+}
 
 /** In proto3 an empty string is the same as no value. */
 function checkName(
   given: Located<string> | undefined,
-  { pattern, describe }: NameRule,
+  { isValid, describe }: NameRule,
   findings: Findings,
 ): string | null {
   if (given === undefined || given.value === '') {
     return null;
   }
-  if (pattern.test(given.value)) {
+  if (isValid(given.value)) {
     return given.value;
   }
   rejectMalformed(given, { ...describe(given.value), lowercasePart: given.value }, findings);
@@ -66,11 +73,28 @@ function describeAccount(text: string): FindingText {
 }
 
 function describeNetwork(text: string): FindingText {
-  const name = NETWORK_NAME_PATTERN.test(text) ? text : 'default';
+  const name = RESOURCE_NAME_PATTERN.test(text) ? text : 'default';
   return {
     code: 'INVALID_NETWORK',
     message: `${quote(text)} is not a full network name.`,
     remedy: `Write projects/my-project/global/networks/${name}, with the project ID or number.`,
+  };
+}
+
+function describeSubnetwork(text: string): FindingText {
+  const name = RESOURCE_NAME_PATTERN.test(text) ? text : 'default';
+  return {
+    code: 'INVALID_SUBNETWORK',
+    message: `${quote(text)} is not a full subnetwork name.`,
+    remedy: `Write projects/my-project/regions/us-central1/subnetworks/${name}.`,
+  };
+}
+
+function describeAttachment(text: string): FindingText {
+  return {
+    code: 'INVALID_NETWORK_ATTACHMENT',
+    message: `${quote(text)} is not the name of a network attachment.`,
+    remedy: 'Write projects/my-project/regions/us-central1/networkAttachments/my-attachment.',
   };
 }
 

@@ -44,21 +44,6 @@ const UNSUPPORTED: readonly Unsupported[] = [
     remedy: 'Choose a machine type with GPUs, such as g2-standard-8 or a2-highgpu-1g.',
   },
   {
-    find: ({ serviceAccount }) => unlessEmpty(serviceAccount),
-    message: "The job specifies a service account; in this version all VMs use the deployment's service account.",
-    remedy: "Remove it, and grant the deployment's service account the permissions that the job needs.",
-  },
-  {
-    find: ({ network }) => unlessEmpty(network),
-    message: "The job specifies a network; in this version all VMs use the deployment's network.",
-    remedy: "Remove it, and give the deployment's network access to what the job needs.",
-  },
-  {
-    find: ({ kmsKeyName }) => unlessEmpty(kmsKeyName),
-    message: 'The job specifies an encryption key; in this version all disks use Google-managed keys.',
-    remedy: 'Remove it if Google-managed keys are acceptable.',
-  },
-  {
     // Each VM waits for capacity independently: the first VMs would be billed while they wait for the others.
     find: ({ strategy, pools }, { machines }) =>
       strategy?.value === 'FLEX_START' && countMachines(machines ?? pools) > 1 ? strategy : undefined,
@@ -90,9 +75,4 @@ function locationOfGroup(
   scaleTier: Located<string> | undefined,
 ): SourceLocation | undefined {
   return group && (group.pool.machineType ?? scaleTier ?? group.pool);
-}
-
-/** In proto3 an empty string is the same as no value. */
-function unlessEmpty(text: Located<string> | undefined): SourceLocation | undefined {
-  return text?.value === '' ? undefined : text;
 }

@@ -22,6 +22,12 @@ import { resolveHeldFailure } from '#shared/use-cases/heartbeat/resolve-held-fai
 
 type PhaseEvent = 'REPLICA_REPORTED' | 'REPLICA_STARTED' | 'REPLICA_UPLOADING';
 
+/** A VM, as its identity token names it. */
+export type VmSender = VmClaim & {
+  /** The account that the VM runs as; null for the deployment's own. */
+  readonly serviceAccount: string | null;
+};
+
 export type HeartbeatPorts = EventPorts & { readonly replicas: ReplicaStore };
 
 /**
@@ -40,7 +46,7 @@ export type HeartbeatPorts = EventPorts & { readonly replicas: ReplicaStore };
 export async function recordHeartbeat(
   ports: HeartbeatPorts & MeasurementPorts,
   heartbeat: Heartbeat,
-  sender: VmClaim & { readonly at: TimestampMs },
+  sender: VmSender & { readonly at: TimestampMs },
 ): Promise<HeartbeatAnswer> {
   const job = (await ports.jobs.read(heartbeat.jobId))?.job;
   const rejection = reasonToReject(job, heartbeat, sender);
@@ -110,9 +116,13 @@ export async function reportExit(ports: HeartbeatPorts, replica: Replica, at: Ti
 }
 
 /** Reason to reject this VM's heartbeat, or null. */
-function reasonToReject(job: Job | undefined, heartbeat: Heartbeat, sender: VmClaim): string | null {
+function reasonToReject(job: Job | undefined, heartbeat: Heartbeat, sender: VmSender): string | null {
   if (job === undefined) {
     return `Job ${heartbeat.jobId} does not exist.`;
+  }
+  if (sender.serviceAccount !== job.spec.serviceAccount) {
+    // A program with the rights of one account could otherwise report for the jobs of another.
+    return `VM ${sender.vmName} does not run as the service account of job ${job.jobId}.`;
   }
   if (job.status === 'CLOSING' || job.status === 'CLOSED') {
     return endOf(job);

@@ -21,6 +21,7 @@ import {
 } from '#shared/use-cases/intake/check-deployment.ts';
 import { checkPackages, type InspectedPackage, lintJobPackages } from '#shared/use-cases/intake/check-packages.ts';
 import { checkResumedTuning, type ResumedStudy } from '#shared/use-cases/intake/check-resumed-tuning.ts';
+import { checkRights, jobsBucketOf } from '#shared/use-cases/intake/check-rights.ts';
 import { type IntakeSettings, usesZone } from '#shared/use-cases/intake/intake-settings.ts';
 import { digestOf } from '#shared/use-cases/intake/new-job.ts';
 
@@ -71,7 +72,7 @@ export type SubmissionCheck =
 export async function checkSubmission(ports: CheckPorts, submission: Submission): Promise<SubmissionCheck> {
   const reading = readJobFile(submission.text, { fileName: submission.fileName });
   const draft = withJobId(reading.draft, submission.jobId);
-  const checked = draft && checkJob(draft, jobContextOf(ports.intake, submission));
+  const checked = draft && checkJob(draft, jobContextOf(ports.intake, submission, draft));
   // The check repeats the findings of the reading.
   const { warnings, unsupported } = checked ?? reading;
   const problems = inFileOrder([...(checked ?? reading).problems, ...unsupported]);
@@ -84,6 +85,8 @@ export async function checkSubmission(ports: CheckPorts, submission: Submission)
   const zones = checked.zones.filter((zone) => usesZone(ports.intake, zone));
   const packages = await checkPackages(ports, program, submission.enclosingPackage);
   const runtime = checkRuntime({ ...spec, dialect }, ports.intake);
+  const foundRuntime = ports.intake.runtimeOf(spec.runtimeVersion);
+  const rights = checkRights(draft, { spec, runtime: foundRuntime, intake: ports.intake });
   const lint = lintJobPackages(spec, { program, packages: packages.reports }, ports.intake);
   const resumed = spec.study && (await checkTuning(ports, { ...spec, study: spec.study }, draft.study));
   const found = {
@@ -94,6 +97,7 @@ export async function checkSubmission(ports: CheckPorts, submission: Submission)
       ...checkZones(zones, spec, dialect),
       ...checkVmCount(spec, ports.intake),
       ...checkChannels(draft, ports.intake),
+      ...rights.problems,
       ...runtime.problems,
       ...(resumed?.problems ?? []),
     ],
@@ -110,7 +114,7 @@ export async function checkSubmission(ports: CheckPorts, submission: Submission)
   const source = { ...submission.source, digest, submittedBy: submission.submittedBy ?? null };
   const passesJobDir = spec.passesJobDir && (draft.jobDir !== undefined || packages.reports.some(mayTakeJobDir));
   const accepted: Accepted = {
-    spec: { ...spec, passesJobDir },
+    spec: { ...spec, ...rights.network, passesJobDir },
     source,
     zones,
     packages: packages.packages,
@@ -152,13 +156,17 @@ function mayTakeJobDir({ evidence }: PackageReport): boolean {
 }
 
 /** The defaults of the deployment for a submission. */
-export function jobContextOf(intake: IntakeSettings, submission: Omit<Submission, 'now' | 'source'>): JobContext {
+export function jobContextOf(
+  intake: IntakeSettings,
+  submission: Omit<Submission, 'now' | 'source'>,
+  draft: Pick<JobDraft, 'serviceAccount'> | null = null,
+): JobContext {
   const { packageBase, enclosingPackage, fallbackJobId } = submission;
   return {
     defaults: {
       region: intake.regionDefault,
       runtimeVersion: intake.runtimeVersionDefault,
-      jobDirBase: `gs://${intake.jobsBucket}`,
+      jobDirBase: `gs://${jobsBucketOf(intake, draft?.serviceAccount?.value)}`,
       jobId: fallbackJobId,
       ...(enclosingPackage === null ? {} : { packageUris: [enclosingPackage.uri] }),
     },

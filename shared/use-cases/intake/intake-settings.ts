@@ -1,3 +1,6 @@
+import type { JobRights } from '#shared/protocol/job-rights.ts';
+import type { DescribeMissing } from '#shared/use-cases/intake/check-rights.ts';
+
 export type RuntimeFound = {
   /** Differs from the requested version if another runtime replaces it. */
   readonly name: string;
@@ -31,6 +34,10 @@ export type IntakeSettings = {
   readonly zones: readonly string[] | null;
   /** The names of the notification channels that jobs may name; none if missing. */
   readonly notificationChannels?: readonly string[] | undefined;
+  /** The service accounts, networks and keys that jobs may name. */
+  readonly rights: JobRights;
+  /** How the operator adds what a job names and `rights` lacks. */
+  readonly describeMissingRight: DescribeMissing;
   /** Limit on a job's VMs, and its reason; undefined if only Compute Engine limits it. */
   readonly vmLimit?: { readonly vmsMax: number; readonly reason: string } | undefined;
 };

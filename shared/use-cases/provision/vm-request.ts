@@ -24,6 +24,11 @@ export type VmSettings = {
   readonly intervals: VmConfig['intervals'];
   /** Undefined: VMs install their packages at every start. */
   readonly cachedEnvironments?: VmConfig['cachedEnvironments'];
+  /**
+   * The same for VMs of a job with its own service account, which has no access to what others have installed, nor the
+   * other way round; undefined for accounts without a place.
+   */
+  readonly cachedEnvironmentsOf?: (serviceAccount: string) => VmConfig['cachedEnvironments'];
   readonly limits: Pick<
     VmConfig['limits'],
     'stopGraceSeconds' | 'preemptionNoticeSeconds' | 'controlPlaneTimeoutSeconds' | 'logBytesMax'
@@ -81,6 +86,10 @@ export function vmRequestOf(job: JobIn<'PREPARING'>, replica: ReplicaId, { setti
     bootDiskGib: group.bootDiskGib,
     bootDiskType: group.bootDiskType,
     reservation: group.reservation,
+    serviceAccount: job.spec.serviceAccount,
+    subnetwork: job.spec.subnetwork,
+    networkAttachment: job.spec.networkAttachment,
+    kmsKeyName: job.spec.kmsKeyName,
     labels: job.spec.labels,
     capacityWaitSeconds: capacityWaitSecondsOf(job),
     maxRunSeconds: Math.min(MAX_RUN_SECONDS_MAX[job.placement.provisioningModel], Math.ceil(aliveMs / 1_000)),
@@ -137,8 +146,14 @@ function vmConfigOf(
       trial: { trialId: String(job.trial.ordinal), metricIds: [...job.trial.metricIds] },
     }),
     ...(Object.keys(job.spec.health).length > 0 && { health: healthOf(job.spec) }),
-    ...(settings.cachedEnvironments !== undefined && { cachedEnvironments: settings.cachedEnvironments }),
+    ...cachedEnvironmentsFor(job.spec, settings),
   };
+}
+
+function cachedEnvironmentsFor({ serviceAccount }: JobSpec, settings: VmSettings) {
+  const cachedEnvironments =
+    serviceAccount === null ? settings.cachedEnvironments : settings.cachedEnvironmentsOf?.(serviceAccount);
+  return cachedEnvironments === undefined ? {} : { cachedEnvironments };
 }
 
 function healthOf({ health }: JobSpec): NonNullable<VmConfig['health']> {

@@ -1,4 +1,6 @@
+import { NO_RIGHTS } from '#shared/protocol/job-rights.ts';
 import type { IntakeSettings } from '#shared/use-cases/intake/intake-settings.ts';
+import { missingTerraformLine } from '#shared/use-cases/intake/missing-rights.ts';
 
 /** The settings of a deployment with one runtime in all zones. */
 export const exampleIntake: IntakeSettings = {
@@ -10,4 +12,6 @@ export const exampleIntake: IntakeSettings = {
     version === '2.11' ? { name: '2.11', note: null, pythonVersion: null, gpus: null, bootDiskGib: null } : undefined,
   runtimeVersions: ['2.11'],
   zones: null,
+  rights: NO_RIGHTS,
+  describeMissingRight: missingTerraformLine,
 };

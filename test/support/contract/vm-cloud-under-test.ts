@@ -30,6 +30,7 @@ export const CONFIG = {
   vmsMax: 5,
   preemptionNoticeMs: 4_000,
   stopGraceMs: 200,
+  serviceAccounts: [],
   diskReserveBytes: 0,
 } satisfies VmProviderConfig;
 

@@ -52,6 +52,8 @@ export function queuedJob(limits: Partial<JobLimits> = {}): JobIn<'QUEUED'> {
       passesJobDir: true,
       serviceAccount: null,
       network: null,
+      subnetwork: null,
+      networkAttachment: null,
       kmsKeyName: null,
       notify: null,
       programOptions: {},

@@ -27,6 +27,7 @@ const RECORD: VmRecord = {
     bootDiskGib: 50,
     bootDiskType: 'pd-ssd',
     reservation: null,
+    ...{ serviceAccount: null, subnetwork: null, networkAttachment: null, kmsKeyName: null },
     labels: {},
     capacityWaitSeconds: null,
     maxRunSeconds: 60,

@@ -70,6 +70,8 @@ const INVALID: Readonly<Record<string, unknown>> = {
   labels: { 'dropforge-job': 'a' },
   serviceAccount: 'not an account',
   network: 'not a network',
+  subnetwork: 'not a subnetwork',
+  networkAttachment: 'Not an attachment',
   kmsKey: 'not a key',
   tune: { metric: 'a', trials: -1, parameters: { a: [1] } },
 };

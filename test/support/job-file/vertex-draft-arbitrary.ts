@@ -196,6 +196,7 @@ export const anyVertexDraft: fc.Arbitrary<JobDraft> = fc
     strategy: text,
     serviceAccount: text,
     network: text,
+    networkAttachment: text,
     kmsKeyName: text,
     study: fc.option(study, { nil: undefined }),
   })

@@ -71,10 +71,7 @@ describe('dropforge jobs validate', () => {
   });
 
   it('exits with 1 for a valid file that this version does not support, as a submission is rejected', async () => {
-    await writeFile(
-      join(work, 'open.yaml'),
-      'trainingInput: {scaleTier: STANDARD_1, region: $REGION, serviceAccount: a@p.iam.gserviceaccount.com}\n',
-    );
+    await writeFile(join(work, 'open.yaml'), 'trainingInput: {scaleTier: BASIC_TPU, region: $REGION}\n');
     const [{ verdict, warnings } = { verdict: '', warnings: [] }] = await validateJson('open.yaml');
     expect(verdict).toBe('valid');
     expect(await validate('open.yaml')).toMatchObject({

@@ -37,6 +37,7 @@ describe('settings', () => {
       'CACHE_BUCKET',
       'PAGE_URL',
       'NOTIFICATION_CHANNELS',
+      'JOB_RIGHTS',
       ...ENDPOINT_SETTINGS,
     ];
     const needed = settingsOf(name).filter((setting) => !optional.includes(setting));

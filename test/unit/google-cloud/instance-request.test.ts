@@ -40,6 +40,7 @@ const BASE: VmRequest = {
   bootDiskGib: 100,
   bootDiskType: 'pd-ssd',
   reservation: null,
+  ...{ serviceAccount: null, subnetwork: null, networkAttachment: null, kmsKeyName: null },
   labels: {},
   capacityWaitSeconds: null,
   maxRunSeconds: 7_200,
@@ -85,6 +86,16 @@ const CASES: readonly Case[] = [
   {
     name: 'cpu-only-with-labels',
     change: { accelerator: null, machineType: 'e2-standard-4', labels: { team: 'vision', cost: '7' } },
+  },
+  {
+    name: 'rights-of-its-own',
+    change: {
+      serviceAccount: 'trainer@acme.iam.gserviceaccount.com',
+      subnetwork: 'projects/net/regions/us-central1/subnetworks/gpu',
+      networkAttachment: 'projects/data/regions/us-central1/networkAttachments/lake',
+      kmsKeyName: 'projects/keys/locations/us-central1/keyRings/team/cryptoKeys/disks',
+    },
+    defaults: HARDENED,
   },
   { name: 'own-key-and-secure-boot', change: { bootDiskType: 'pd-balanced' }, defaults: HARDENED },
 ];
@@ -135,6 +146,11 @@ describe('the insert request of a VM', () => {
     },
   ])('lets Compute Engine $policy the VM when its host is maintained: $what', ({ change, policy }) => {
     expect(insertRequest(change).instanceResource?.scheduling?.onHostMaintenance).toBe(policy);
+  });
+
+  it('boots from no machine image if its job has a key, even if there is no image', () => {
+    const images = { 'runtime-2-11': { machineImages: ['runtime-2-11-a'] } };
+    expect(listBootSources(images, { ...BASE, kmsKeyName: HARDENED.diskKmsKey }, 0)).toEqual([]);
   });
 
   it('is compared in a way that detects unknown fields', () => {

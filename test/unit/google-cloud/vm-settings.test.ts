@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { readVmSettings } from '#infra/google-cloud/compose/vm-settings.ts';
 import { toInsertRequest, vmDefaultsSchema } from '#infra/google-cloud/compute-engine/instance-request.ts';
+import { NO_RIGHTS } from '#shared/protocol/job-rights.ts';
 import { vmRequest } from '../../contract/vm-provider.contract.ts';
 
 it('configures the agent with the preemption notice that the VM requests', async () => {
@@ -17,6 +18,7 @@ it('configures the agent with the preemption notice that the VM requests', async
     LOGGING_ENDPOINT: undefined,
     SECRET_MANAGER_ENDPOINT: undefined,
     CACHE_BUCKET: undefined,
+    JOB_RIGHTS: NO_RIGHTS,
   });
   const request = vmRequest({ zone: 'us-central1-a', machineImage: 'image' }, 'spot');
 

@@ -4,7 +4,7 @@ import { createFindings } from '#shared/job-file/parser/findings.ts';
 import { checkIdentity } from '#shared/job-file/validation/check-identity.ts';
 import { located } from '../../support/job-file/located.ts';
 
-type Field = 'serviceAccount' | 'network' | 'kmsKeyName';
+type Field = 'serviceAccount' | 'network' | 'subnetwork' | 'networkAttachment' | 'kmsKeyName';
 
 function check(field: Field, text: string) {
   const findings = createFindings();
@@ -17,7 +17,13 @@ const KEY = 'projects/acme/locations/europe/keyRings/Ring_1/cryptoKeys/Key-2';
 describe('service account, network and encryption key', () => {
   it('are null by default', () => {
     const findings = createFindings();
-    const nothing = { serviceAccount: null, network: null, kmsKeyName: null };
+    const nothing = {
+      serviceAccount: null,
+      network: null,
+      subnetwork: null,
+      networkAttachment: null,
+      kmsKeyName: null,
+    };
     expect(checkIdentity(EMPTY_DRAFT, findings)).toEqual(nothing);
     expect(check('network', '')).toEqual({ value: null, problems: [] });
   });
@@ -30,6 +36,9 @@ describe('service account, network and encryption key', () => {
     ['network', 'projects/acme/global/networks/default'],
     ['network', 'projects/12345/global/networks/vpc-2'],
     ['network', 'projects/example.com:acme/global/networks/vpc-2'],
+    ['subnetwork', 'projects/acme/regions/us-central1/subnetworks/gpu'],
+    ['networkAttachment', 'projects/12345/regions/europe-west4/networkAttachments/data'],
+    ['networkAttachment', 'data'],
     ['kmsKeyName', KEY],
   ])('accept the %s %s', (field, text) => {
     expect(check(field, text)).toEqual({ value: text, problems: [] });
@@ -44,6 +53,10 @@ describe('service account, network and encryption key', () => {
     ['network', 'projects/acme/networks/default', 'INVALID_NETWORK'],
     ['network', 'projects/acme/global/networks/', 'INVALID_NETWORK'],
     ['network', 'projects/acme/global/networks/default/x', 'INVALID_NETWORK'],
+    ['subnetwork', 'gpu', 'INVALID_SUBNETWORK'],
+    ['subnetwork', 'projects/acme/zones/us-central1-a/subnetworks/gpu', 'INVALID_SUBNETWORK'],
+    ['networkAttachment', 'regions/us-central1/networkAttachments/data', 'INVALID_NETWORK_ATTACHMENT'],
+    ['networkAttachment', 'Data', 'INVALID_NETWORK_ATTACHMENT'],
     ['kmsKeyName', 'my-key', 'INVALID_KMS_KEY'],
     ['kmsKeyName', `${KEY}/cryptoKeyVersions/1`, 'INVALID_KMS_KEY'],
     ['kmsKeyName', `${KEY}\n`, 'INVALID_KMS_KEY'],

@@ -107,6 +107,8 @@ describe('job files', () => {
       passesJobDir: true,
       serviceAccount: null,
       network: null,
+      subnetwork: null,
+      networkAttachment: null,
       kmsKeyName: null,
       notify: null,
       programOptions: {},

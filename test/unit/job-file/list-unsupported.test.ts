@@ -38,9 +38,6 @@ describe('listUnsupported', () => {
       'workerPoolSpecs[1].pythonPackageSpec.pythonModule',
     ],
     ['TPUs', custom('masterType: cloud_tpu'), 'trainingInput.masterType'],
-    ['service accounts', 'module: t\nserviceAccount: a@b.iam.gserviceaccount.com', 'serviceAccount'],
-    ['networks', 'module: t\nnetwork: projects/lab/global/networks/n', 'network'],
-    ['encryption keys', 'module: t\nkmsKey: projects/lab/locations/l/keyRings/r/cryptoKeys/k', 'kmsKey'],
     [
       'FLEX_START for several machines',
       `workerPoolSpecs: [{${A2}, pythonPackageSpec: {pythonModule: t}}, {${A2}, replicaCount: 2}]\nscheduling: {strategy: FLEX_START}`,
@@ -62,6 +59,9 @@ describe('listUnsupported', () => {
       'FLEX_START for one machine',
       `workerPoolSpecs: [{${A2}, pythonPackageSpec: {pythonModule: t}}]\nscheduling: {strategy: FLEX_START}`,
     ],
+    ['service accounts', 'module: t\nserviceAccount: a@b.iam.gserviceaccount.com'],
+    ['networks', 'module: t\nnetwork: projects/lab/global/networks/n'],
+    ['encryption keys', 'module: t\nkmsKey: projects/lab/locations/l/keyRings/r/cryptoKeys/k'],
     ['tuning', `module: t\n${TUNE}`],
     ['several objectives', 'module: t\ntune: {metrics: {loss: minimize, size: minimize}, parameters: {seed: [1, 2]}}'],
     ['Spot VMs', 'module: t\nspot: true'],
@@ -84,8 +84,8 @@ describe('listUnsupported', () => {
   });
 
   it('reports everything at once, with a reason, a remedy and a line', () => {
-    const found = unsupportedOf('image: gcr.io/lab/a\nserviceAccount: a@b.iam.gserviceaccount.com\nkmsKey: k');
-    expect(found.map(({ line }) => line)).toEqual([1, 2, 3]);
+    const found = unsupportedOf('image: gcr.io/lab/a\ngpu: L4\nworkers: 2\nflexStart: true');
+    expect(found.map(({ line }) => line)).toEqual([1, 4]);
     for (const { message, remedy } of found) {
       expect(message).toMatch(/\.$/);
       expect(remedy).toMatch(/\.$/);

@@ -41,7 +41,6 @@ const FILES: Readonly<Record<string, Expected>> = {
   'vertex-unsupported.yaml': {
     unsupported: [
       'UNSUPPORTED_FIELD persistentResourceId:7',
-      'UNSUPPORTED_FIELD pscInterfaceConfig:8',
       'UNSUPPORTED_FIELD models:9',
       'UNSUPPORTED_FIELD workerPoolSpecs[0].nfsMounts:4',
       'UNSUPPORTED_FIELD workerPoolSpecs[0].lustreMounts:5',

@@ -265,7 +265,7 @@ describe('the TypeScript sender', () => {
     const job = jobAfter(goldenJob(), ['ATTEMPT_INTERRUPTED', 4_000]);
     await jobs.create(job, []);
     const heartbeat = golden('heartbeat-running.json') as Heartbeat;
-    const sender = { vmName: 'df-digits', instanceId: '1', zone: 'us-central1-a', at: 5_000 };
+    const sender = { vmName: 'df-digits', instanceId: '1', zone: 'us-central1-a', serviceAccount: null, at: 5_000 };
     const [tunings, curves] = [openSqliteTuningStore(database), openSqliteCurveStore(database)];
     const ports = { jobs, replicas, tunings, curves, bus: { publish: async () => 'id' }, timeouts: TIMEOUTS };
     expect(await recordHeartbeat(ports, heartbeat, sender)).toEqual(golden('heartbeat-answer.json'));
@@ -279,7 +279,8 @@ describe('the TypeScript sender', () => {
     const running = jobAfter(goldenJob(), ['VMS_CREATED', 4_000], ['REPLICA_STARTED', 5_000]) as JobIn<'RUNNING'>;
     await jobs.create({ ...running, instances: [{ ...INSTANCE, vmName }], stopRequestedAt: 6_000 }, []);
     const heartbeat = golden('heartbeat-trial.json') as Heartbeat;
-    const sender = { vmName, instanceId: INSTANCE.instanceId, zone: 'us-central1-a', at: 7_000 };
+    const place = { zone: 'us-central1-a', serviceAccount: null };
+    const sender = { vmName, instanceId: INSTANCE.instanceId, ...place, at: 7_000 };
     const ports = { jobs, replicas, tunings, curves, bus: { publish: async () => 'id' }, timeouts: TIMEOUTS };
     expect(await recordHeartbeat(ports, heartbeat, sender)).toEqual(golden('heartbeat-answer-early-stop.json'));
   });
@@ -290,7 +291,7 @@ describe('the TypeScript sender', () => {
     const created = jobAfter(goldenJob(), ['VMS_CREATED', 4_000]) as JobIn<'PREPARING'>;
     await jobs.create({ ...created, instances: [{ ...INSTANCE, vmName }] }, []);
     const heartbeat = golden('heartbeat-pulling.json') as Heartbeat;
-    const sender = { vmName, instanceId: INSTANCE.instanceId, zone: 'us-central1-a', at: 7_000 };
+    const sender = { vmName, instanceId: INSTANCE.instanceId, zone: 'us-central1-a', serviceAccount: null, at: 7_000 };
     const [tunings, curves] = [openSqliteTuningStore(database), openSqliteCurveStore(database)];
     const ports = { jobs, replicas, tunings, curves, bus: { publish: async () => 'id' }, timeouts: TIMEOUTS };
     await recordHeartbeat(ports, heartbeat, sender);

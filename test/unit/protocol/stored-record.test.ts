@@ -53,6 +53,8 @@ const fullSpec: JobSpec = {
   pythonVersion: '3.12',
   serviceAccount: 'trainer@p.iam.gserviceaccount.com',
   network: 'projects/p/global/networks/n',
+  subnetwork: 'projects/p/regions/us-central1/subnetworks/s',
+  networkAttachment: 'projects/p/regions/us-central1/networkAttachments/a',
   kmsKeyName: 'projects/p/locations/l/keyRings/r/cryptoKeys/k',
   notify: { channels: ['team'], states: ['FAILED', 'INTERRUPTED'] },
   secrets: { HF_TOKEN: { project: null, secret: 'hf-token', version: 'latest' } },
@@ -117,6 +119,8 @@ describe('a stored job', () => {
       notify: null,
       study: null,
       network: null,
+      subnetwork: null,
+      networkAttachment: null,
       passesJobDir: true,
     });
     expect(job.spec.program).toMatchObject({ environment: {} });
@@ -169,6 +173,8 @@ describe('a stored job', () => {
       delete stored.spec.programOptions;
       delete stored.spec.service;
       delete stored.spec.notify;
+      delete stored.spec.subnetwork;
+      delete stored.spec.networkAttachment;
       delete stored.counts.unusedVms;
       delete stored.quotaWaitSince;
       delete stored.trial;

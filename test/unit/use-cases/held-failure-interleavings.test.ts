@@ -187,7 +187,7 @@ async function play(scenario: Scenario): Promise<{ readonly job: Job; readonly a
       exit: null,
       ...facts,
     };
-    await recordHeartbeat(ports, heartbeat, { ...vmOf(id), zone: PLACEMENT.zone, at });
+    await recordHeartbeat(ports, heartbeat, { ...vmOf(id), zone: PLACEMENT.zone, serviceAccount: null, at });
   }
 
   const messages = ids.flatMap((id, index) =>

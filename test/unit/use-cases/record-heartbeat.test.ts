@@ -70,6 +70,12 @@ async function createPair(): Promise<void> {
 const nameOf = (replica: ReplicaId) => vmNameOf('pair', 1, replica);
 
 function sendHeartbeat(replica: ReplicaId, phase: ReplicaPhase, at: number) {
+  return sendAs(null, { replica, phase, at });
+}
+
+type Sent = { readonly replica: ReplicaId; readonly phase: ReplicaPhase; readonly at: number };
+
+function sendAs(serviceAccount: string | null, { replica, phase, at }: Sent) {
   sequence += 1;
   const exit = { reason: 'EXITED', exitCode: 0, signal: null, message: 'The program exited.', evidence: [] } as const;
   const heartbeat: Heartbeat = {
@@ -84,10 +90,36 @@ function sendHeartbeat(replica: ReplicaId, phase: ReplicaPhase, at: number) {
     exit: phase === 'EXITED' ? { ...exit, evidence: [] } : null,
   };
   const { zone } = PLACEMENT;
-  return recordHeartbeat(ports, heartbeat, { vmName: nameOf(replica), zone, instanceId: replica.role, at });
+  const sender = { vmName: nameOf(replica), zone, instanceId: replica.role, serviceAccount, at };
+  return recordHeartbeat(ports, heartbeat, sender);
 }
 
 const readJob = async (): Promise<Job | undefined> => (await ports.jobs.read('pair'))?.job;
+
+it.each([
+  ['another account of jobs', 'b@p.iam.gserviceaccount.com'],
+  ["the deployment's own account", null],
+])('stops the VM of a job with its own account that runs as %s, and records nothing', async (_, account) => {
+  const spec = { ...placed.spec, serviceAccount: 'a@p.iam.gserviceaccount.com' };
+  await ports.jobs.create(transition({ ...placed, spec }, vmsCreated(0)).job, []);
+
+  const answer = await sendAs(account, { replica: MASTER, phase: 'RUNNING', at: 1_000 });
+
+  expect(answer).toMatchObject({
+    command: 'STOP',
+    reason: expect.stringContaining('does not run as the service account'),
+  });
+  expect(await ports.replicas.listByJob('pair')).toEqual([]);
+  expect(await sendAs(spec.serviceAccount, { replica: MASTER, phase: 'RUNNING', at: 2_000 })).toMatchObject({
+    command: 'CONTINUE',
+  });
+});
+
+it('stops a VM with an account of its own that reports for a job of the deployment account', async () => {
+  await createPair();
+  const answer = await sendAs('a@p.iam.gserviceaccount.com', { replica: MASTER, phase: 'RUNNING', at: 1_000 });
+  expect(answer).toMatchObject({ command: 'STOP' });
+});
 
 it('writes the job four times per attempt, however many heartbeats there are', async () => {
   await createPair();

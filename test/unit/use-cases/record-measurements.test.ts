@@ -132,7 +132,13 @@ async function send(
     ...facts,
   });
   const vmName = vmNameOf('digits', heartbeat.attempt, heartbeat);
-  return recordHeartbeat(ports, heartbeat, { vmName, zone: PLACEMENT.zone, instanceId: INSTANCE.instanceId, at: NOW });
+  return recordHeartbeat(ports, heartbeat, {
+    vmName,
+    zone: PLACEMENT.zone,
+    instanceId: INSTANCE.instanceId,
+    serviceAccount: null,
+    at: NOW,
+  });
 }
 
 const EXITED: Partial<Heartbeat> = {

@@ -15,6 +15,8 @@ export type VmProviderConfig = {
   readonly stopGraceMs: number;
   /** Free bytes of this machine's disk below which the largest program is ended and no VM is created; 0 for no limit. */
   readonly diskReserveBytes: number;
+  /** The service accounts that VMs may have besides the project's own. */
+  readonly serviceAccounts: readonly string[];
 };
 
 export const VM_PROVIDER_DEFAULTS = {
@@ -22,6 +24,7 @@ export const VM_PROVIDER_DEFAULTS = {
   preemptionNoticeMs: 30_000,
   stopGraceMs: 10_000,
   diskReserveBytes: 0,
+  serviceAccounts: [],
 } as const;
 
 export type Occupancy = {
@@ -60,7 +63,7 @@ export function findCreateFailure(request: VmRequest, admission: Admission): VmC
 }
 
 function findMisconfiguration(request: VmRequest, { config, python }: Admission): string | undefined {
-  const { vmName, zone, machineImage, metadata } = request;
+  const { vmName, zone, machineImage, metadata, serviceAccount } = request;
   const image = config.machineImages.find(({ name }) => name === machineImage);
   if (!VM_NAME.test(vmName)) {
     return `Invalid value for field 'resource.name': '${vmName}'. It must match ${VM_NAME.source}.`;
@@ -77,6 +80,9 @@ function findMisconfiguration(request: VmRequest, { config, python }: Admission)
   }
   if (metadata['startup-script'] === undefined) {
     return `VM ${vmName} has no metadata attribute startup-script, so it would run nothing.`;
+  }
+  if (serviceAccount !== null && !config.serviceAccounts.includes(serviceAccount)) {
+    return `The user does not have access to service account '${serviceAccount}'. Add it to jobAccounts in the configuration of dropforge up.`;
   }
   return findMetadataProblem(metadata);
 }

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { exportJWK, generateKeyPair, importJWK, type JSONWebKeySet, type JWK, SignJWT } from 'jose';
 import type { Database } from '#infra/embedded/data-dir/database.ts';
 import { GOOGLE_TOKEN_ISSUER } from '#shared/api/verify-vm-identity.ts';
@@ -9,6 +10,8 @@ export type VmIdentityClaims = {
   readonly vmName: string;
   readonly zone: string;
   readonly createdAt: number;
+  /** Of the VM's job; null for the project's. */
+  readonly serviceAccount: string | null;
 };
 
 /** Signs identity tokens for the VMs of the embedded cloud, as Google does for those of Compute Engine. */
@@ -56,16 +59,17 @@ export async function openVmIdentityIssuer(options: VmIdentityOptions): Promise<
 
   function issueToken(vm: VmIdentityClaims, { audience, format }: { audience: string; format: 'standard' | 'full' }) {
     const issuedAt = Math.floor(clock.now() / 1_000);
+    const accountId = accountIdOf(vm.serviceAccount);
     const claims = {
-      azp: SERVICE_ACCOUNT_ID,
-      email: serviceAccountEmail,
+      azp: accountId,
+      email: vm.serviceAccount ?? serviceAccountEmail,
       email_verified: true,
       ...(format === 'full' && { google: { compute_engine: computeEngineClaims(vm, projectId) } }),
     };
     return new SignJWT(claims)
       .setProtectedHeader({ alg: ALGORITHM, kid: String(kid), typ: 'JWT' })
       .setIssuer(issuer)
-      .setSubject(SERVICE_ACCOUNT_ID)
+      .setSubject(accountId)
       .setAudience(audience)
       .setIssuedAt(issuedAt)
       .setExpirationTime(issuedAt + TOKEN_LIFETIME_SECONDS)
@@ -81,6 +85,14 @@ export async function openVmIdentityIssuer(options: VmIdentityOptions): Promise<
     jwks: { keys: [publicKey] },
     issueToken,
   };
+}
+
+function accountIdOf(serviceAccount: string | null): string {
+  if (serviceAccount === null) {
+    return SERVICE_ACCOUNT_ID;
+  }
+  const digest = createHash('sha256').update(serviceAccount).digest().readBigUInt64BE();
+  return `1${String(digest).padStart(20, '0')}`;
 }
 
 /** Source: cloud.google.com/compute/docs/instances/verifying-instance-identity#payload. */

@@ -33,15 +33,16 @@ const SCOPES = ['https://www.googleapis.com/auth/cloud-platform'];
 /** The metadata tree of a VM (cloud.google.com/compute/docs/metadata/predefined-metadata-keys). */
 export function createVmMetadata(options: VmMetadataOptions): () => MetadataDirectory {
   const { identity } = options;
+  const email = options.record().request.serviceAccount ?? identity.serviceAccountEmail;
   const defaultAccount = directory({
     aliases: linesLeaf(['default']),
-    email: textLeaf(identity.serviceAccountEmail),
+    email: textLeaf(email),
     identity: { kind: 'ACTION', respond: (query) => respondIdentity(options, query) },
     scopes: linesLeaf(SCOPES),
     token: { kind: 'ACTION', respond: createTokenResponder(options.clock) },
   });
   const accounts = verbatimDirectory([
-    [identity.serviceAccountEmail, defaultAccount],
+    [email, defaultAccount],
     ['default', defaultAccount],
   ]);
   const project = directory({
@@ -133,7 +134,8 @@ async function respondIdentity(
     return { status: 400, type: 'text', body: 'non-empty audience parameter required\n' };
   }
   const { request, instanceId, createdAt } = record();
-  const claims = { instanceId, vmName: request.vmName, zone: request.zone, createdAt };
+  const { vmName, zone, serviceAccount } = request;
+  const claims = { instanceId, vmName, zone, createdAt, serviceAccount };
   const format = query.get('format') === 'full' ? 'full' : 'standard';
   return { status: 200, type: 'text', body: await identity.issueToken(claims, { audience, format }) };
 }

@@ -81,7 +81,11 @@ export function vmOf({ request, instanceId, status }: VmRecord): Vm {
   return { vmName, zone, instanceId, jobId, attempt, status };
 }
 
+/** Fields that the VMs of earlier versions do not have. */
+const REQUEST_DEFAULTS = { serviceAccount: null, subnetwork: null, networkAttachment: null, kmsKeyName: null };
+
 function toRecord(row: Record<string, unknown>): VmRecord {
   const state = JSON.parse(String(row.state)) as Omit<VmRecord, 'request' | 'instanceId'>;
-  return { ...state, request: JSON.parse(String(row.request)) as VmRequest, instanceId: String(row.instance_id) };
+  const request = { ...REQUEST_DEFAULTS, ...(JSON.parse(String(row.request)) as VmRequest) };
+  return { ...state, request, instanceId: String(row.instance_id) };
 }

@@ -34,6 +34,7 @@ import {
   readFlexStart,
   readSpot,
 } from '#shared/job-file/formats/dropforge/program.ts';
+import { RIGHTS_FIELDS } from '#shared/job-file/formats/dropforge/rights-fields.ts';
 import { printTune } from '#shared/job-file/tuning/print-tune.ts';
 import { readTune } from '#shared/job-file/tuning/read-tune.ts';
 import { TUNE_FIELDS } from '#shared/job-file/tuning/tune-fields.ts';
@@ -274,25 +275,7 @@ export const JOB_FIELDS = {
     examples: [{ team: 'vision' }],
     goesTo: { spec: 'labels', vm: 'labels' },
   }),
-  serviceAccount: field(inJob('serviceAccount'), text(), {
-    description: 'The service account of the machines.',
-    omitted: "the deployment's",
-    examples: ['trainer@my-project.iam.gserviceaccount.com'],
-    goesTo: { spec: 'serviceAccount', vm: null },
-  }),
-  network: field(inJob('network'), text(), {
-    description: 'The VPC network of the machines.',
-    omitted: "the deployment's",
-    examples: ['projects/my-project/global/networks/training'],
-    goesTo: { spec: 'network', vm: null },
-  }),
-  kmsKey: field(inJob('kmsKeyName'), text(), {
-    description: 'The Cloud KMS key of the disks.',
-    omitted: "Google's own keys",
-    examples: ['projects/my-project/locations/europe-west4/keyRings/r/cryptoKeys/k'],
-    synonyms: ['encryptionConfig', 'encryptionSpec', 'kmsKeyName'],
-    goesTo: { spec: 'kmsKeyName', vm: null },
-  }),
+  ...RIGHTS_FIELDS,
   notify: notifyField(parentOf),
   tune: custom(
     { type: 'mapping', schema: { $ref: '#/$defs/tune' } },

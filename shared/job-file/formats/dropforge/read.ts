@@ -23,6 +23,8 @@ const COMMON_FIELDS: ReadonlySet<string> = new Set([
   'labels',
   'serviceAccount',
   'network',
+  'subnetwork',
+  'networkAttachment',
 ]);
 
 /** Whether a field at the top of a file identifies Dropforge's own format; fields of other formats too do not. */

@@ -78,11 +78,7 @@ const JOB_SPEC_FIELDS = {
     because: 'VMs are created for each job and deleted after it',
     remedy: 'Remove it, and specify the machines in machineSpec.',
   },
-  pscInterfaceConfig: {
-    use: 'UNSUPPORTED',
-    because: 'VMs are in a network of the project, without Private Service Connect',
-    remedy: 'Remove it, and specify the network in network.',
-  },
+  pscInterfaceConfig: READ,
   models: {
     use: 'UNSUPPORTED',
     because: 'there is no model registry',
@@ -145,6 +141,11 @@ const SCHEDULING_FIELDS = {
   disableRetries: withoutEffect('only lost machines are replaced; a failed program is not restarted'),
 } as const satisfies FieldRules;
 
+const PSC_INTERFACE_FIELDS = {
+  networkAttachment: readInto(inJob('networkAttachment'), TEXT),
+  dnsPeeringConfigs: withoutEffect('VMs resolve names with the Cloud DNS zones of their own network'),
+} as const satisfies FieldRules;
+
 const parentOf = createParentLookup([
   ['the job itself, beside its jobSpec or trialJobSpec', { ...CUSTOM_JOB_FIELDS, ...TUNING_JOB_FIELDS }],
   ['the job spec, which is jobSpec, trialJobSpec or the whole file', JOB_SPEC_FIELDS],
@@ -154,6 +155,7 @@ const parentOf = createParentLookup([
   ['workerPoolSpecs[0].containerSpec', CONTAINER_FIELDS],
   ['workerPoolSpecs[0].pythonPackageSpec', PACKAGE_FIELDS],
   ['the scheduling of the job spec', SCHEDULING_FIELDS],
+  ['the pscInterfaceConfig of the job spec', PSC_INTERFACE_FIELDS],
 ]);
 
 function message<const Rules extends FieldRules>(rules: Rules): Message<Rules> {
@@ -172,5 +174,6 @@ export const MACHINE_SPEC = message(MACHINE_FIELDS);
 export const RESERVATION_AFFINITY = message(RESERVATION_FIELDS);
 export const DISK_SPEC = message(DISK_FIELDS);
 export const SCHEDULING = message(SCHEDULING_FIELDS);
+export const PSC_INTERFACE_CONFIG = message(PSC_INTERFACE_FIELDS);
 export const OUTPUT_DIRECTORY = message({ outputUriPrefix: readInto(inJob('jobDir'), TEXT) });
 export const ENCRYPTION_SPEC = message({ kmsKeyName: readInto(inJob('kmsKeyName'), TEXT) });

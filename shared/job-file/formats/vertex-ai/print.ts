@@ -6,6 +6,7 @@ import {
   ENCRYPTION_SPEC,
   JOB_SPEC,
   OUTPUT_DIRECTORY,
+  PSC_INTERFACE_CONFIG,
   SCHEDULING,
   TUNING_JOB,
 } from '#shared/job-file/formats/vertex-ai/fields.ts';
@@ -45,6 +46,7 @@ function printJobSpec(draft: JobDraft): Record<string, unknown> {
   return printMessage(draft, JOB_SPEC.rules, {
     workerPoolSpecs: omitEmptyList(draft.pools.map(printWorkerPool)),
     scheduling: omitEmpty(printMessage(draft, SCHEDULING.rules)),
+    pscInterfaceConfig: omitEmpty(printMessage(draft, PSC_INTERFACE_CONFIG.rules)),
     baseOutputDirectory: omitEmpty(printMessage(draft, OUTPUT_DIRECTORY.rules)),
   });
 }

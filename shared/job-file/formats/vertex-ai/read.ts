@@ -6,6 +6,7 @@ import {
   ENCRYPTION_SPEC,
   JOB_SPEC,
   OUTPUT_DIRECTORY,
+  PSC_INTERFACE_CONFIG,
   SCHEDULING,
   TUNING_JOB,
 } from '#shared/job-file/formats/vertex-ai/fields.ts';
@@ -111,6 +112,10 @@ function readJobSpec(found: FoundNode | undefined, findings: Findings): JobDraft
   const messages = [
     { rules: JOB_SPEC.rules, fields: spec },
     { rules: SCHEDULING.rules, fields: openOptional(spec.scheduling, SCHEDULING, findings) },
+    {
+      rules: PSC_INTERFACE_CONFIG.rules,
+      fields: openOptional(spec.pscInterfaceConfig, PSC_INTERFACE_CONFIG, findings),
+    },
     { rules: OUTPUT_DIRECTORY.rules, fields: openOptional(spec.baseOutputDirectory, OUTPUT_DIRECTORY, findings) },
   ];
   const draft = { ...EMPTY_VERTEX_DRAFT, pools: readWorkerPools(spec.workerPoolSpecs, findings) };

@@ -1,0 +1,173 @@
+import { describe, expect, it } from 'vitest';
+import type { JobSpec } from '#shared/domain/job-spec.ts';
+import { EMPTY_DRAFT } from '#shared/job-file/draft/job-draft.ts';
+import { type JobRights, jobRightsSchema, NO_RIGHTS } from '#shared/protocol/job-rights.ts';
+import { checkRights, jobsBucketOf } from '#shared/use-cases/intake/check-rights.ts';
+import type { RuntimeFound } from '#shared/use-cases/intake/intake-settings.ts';
+import { missingTerraformLine } from '#shared/use-cases/intake/missing-rights.ts';
+import { queuedJob } from '../../support/domain/example-job.ts';
+import { located } from '../../support/job-file/located.ts';
+
+const TRAINER = 'trainer@p-labs.iam.gserviceaccount.com';
+const OTHER = 'reader@p-labs.iam.gserviceaccount.com';
+const NETWORK = 'projects/net/global/networks/vpc';
+const SUBNETWORK = 'projects/net/regions/us-central1/subnetworks/gpu';
+const ATTACHMENT = 'projects/data/regions/us-central1/networkAttachments/lake';
+const KEY = 'projects/keys/locations/us-central1/keyRings/r/cryptoKeys/disks';
+
+const RIGHTS: JobRights = jobRightsSchema.parse({
+  accounts: {
+    [TRAINER]: { bucket: 'p-jobs-1', secrets: ['hf-token'] },
+    [OTHER]: { bucket: 'p-jobs-2' },
+  },
+  networks: { [NETWORK]: { subnetworks: { 'us-central1': SUBNETWORK }, networkAttachments: [ATTACHMENT] } },
+  keys: [KEY, 'projects/keys/locations/europe/keyRings/r/cryptoKeys/archive'],
+});
+
+const IMAGE: RuntimeFound = { name: '2.11', note: null, pythonVersion: null, gpus: null, bootDiskGib: null };
+
+type Given = { readonly rights?: JobRights; readonly runtime?: RuntimeFound };
+
+function check(change: Partial<JobSpec>, { rights = RIGHTS, runtime = IMAGE }: Given = {}) {
+  const spec: JobSpec = { ...queuedJob().spec, region: 'us-central1', jobDir: 'gs://elsewhere/run', ...change };
+  const fields = ['serviceAccount', 'network', 'subnetwork', 'networkAttachment', 'kmsKeyName'] as const;
+  const draft = Object.fromEntries(
+    fields.map((name) => [name, spec[name] === null ? undefined : located(spec[name], name, 3)]),
+  );
+  const intake = { rights, describeMissingRight: missingTerraformLine, jobsBucket: 'p-jobs' };
+  return checkRights({ ...EMPTY_DRAFT, ...draft }, { spec, runtime, intake });
+}
+
+describe('the rights of a job', () => {
+  it('are those of the deployment if it names none', () => {
+    const nothing = { network: null, subnetwork: null, networkAttachment: null };
+    expect(check({}, { rights: NO_RIGHTS })).toEqual({ problems: [], network: nothing });
+  });
+
+  it('can be every right that the deployment lists, with the subnetwork of its region', () => {
+    const all = { serviceAccount: TRAINER, network: NETWORK, networkAttachment: 'lake', kmsKeyName: KEY };
+    expect(check(all)).toEqual({
+      problems: [],
+      network: { network: NETWORK, subnetwork: SUBNETWORK, networkAttachment: ATTACHMENT },
+    });
+  });
+
+  it('include the network of a listed subnetwork', () => {
+    expect(check({ subnetwork: SUBNETWORK })).toMatchObject({ problems: [], network: { network: NETWORK } });
+  });
+
+  it.each<[string, Partial<JobSpec>, string]>([
+    ['service account', { serviceAccount: TRAINER }, `job_accounts = ["${TRAINER}"]`],
+    [
+      'network',
+      { network: NETWORK },
+      `job_networks = { "${NETWORK}" = { subnetworks = { us-central1 = "projects/net/regions/us-central1/subnetworks/SUBNETWORK" } } }`,
+    ],
+    [
+      'network attachment',
+      { networkAttachment: ATTACHMENT },
+      `job_networks = { "projects/data/global/networks/NETWORK" = { network_attachments = ["${ATTACHMENT}"] } }`,
+    ],
+    ['encryption key', { kmsKeyName: KEY }, `job_keys = ["${KEY}"]`],
+  ])('without a list allow no %s, and name the missing line of Terraform', (_, change, line) => {
+    const { problems } = check(change, { rights: NO_RIGHTS });
+    expect(problems).toHaveLength(1);
+    expect(problems[0]).toMatchObject({
+      code: expect.stringMatching(/_NOT_LISTED$/),
+      path: Object.keys(change)[0],
+      line: 3,
+    });
+    expect(problems[0]?.message).toContain('(none)');
+    expect(problems[0]?.remedy).toContain(`Add the line ${line} to terraform.tfvars and run terraform apply`);
+  });
+
+  it('suggest the listed account with the nearest name, and keep the others in the line', () => {
+    const { problems } = check({ serviceAccount: 'trainr@p-labs.iam.gserviceaccount.com' });
+    expect(problems[0]?.remedy).toMatch(`Did you mean "${TRAINER}"? `);
+    expect(problems[0]?.remedy).toContain(
+      `job_accounts = ["${TRAINER}", "${OTHER}", "trainr@p-labs.iam.gserviceaccount.com"]`,
+    );
+  });
+
+  it('suggest the listed network of the same name, if the job has its project number', () => {
+    expect(check({ network: 'projects/123456789/global/networks/vpc' }).problems[0]?.remedy).toMatch(
+      `Did you mean "${NETWORK}"? `,
+    );
+  });
+
+  it.each<[string, Partial<JobSpec>, string]>([
+    ['a network without a subnetwork there', { network: NETWORK }, 'NETWORK_NOT_IN_REGION'],
+    ['a network attachment elsewhere', { networkAttachment: ATTACHMENT }, 'NETWORK_ATTACHMENT_NOT_IN_REGION'],
+    ['a key elsewhere', { kmsKeyName: KEY }, 'KMS_KEY_NOT_IN_REGION'],
+  ])('in another region reject %s before a VM exists', (_, change, code) => {
+    expect(check({ ...change, region: 'europe-west4' }).problems).toMatchObject([{ code }]);
+  });
+
+  it.each([
+    ['us-central1', 'us-central1', true],
+    ['global', 'us-central1', true],
+    ['us', 'us-central1', true],
+    ['europe', 'europe-west4', true],
+    ['eur4', 'us-central1', false],
+    ['europe', 'us-central1', false],
+    ['us-east1', 'us-central1', false],
+    // Unknown here: Compute Engine decides.
+    ['moon', 'us-central1', true],
+  ])('with a key in %s allow the region %s: %s', (location, region, isAllowed) => {
+    const kmsKeyName = `projects/keys/locations/${location}/keyRings/r/cryptoKeys/k`;
+    const { problems } = check({ kmsKeyName, region }, { rights: { ...NO_RIGHTS, keys: [kmsKeyName] } });
+    expect(problems.length === 0).toBe(isAllowed);
+  });
+
+  it('allow no key for a runtime whose disks have that of a machine image', () => {
+    const { problems } = check({ kmsKeyName: KEY }, { runtime: { ...IMAGE, bootDiskGib: 100 } });
+    expect(problems).toMatchObject([{ code: 'KMS_KEY_OF_MACHINE_IMAGE', path: 'kmsKeyName' }]);
+  });
+
+  it('allow only the subnetwork that is listed for the region', () => {
+    const subnetwork = 'projects/net/regions/us-central1/subnetworks/other';
+    expect(check({ network: NETWORK, subnetwork }).problems).toMatchObject([{ code: 'NETWORK_NOT_IN_REGION' }]);
+  });
+
+  it.each([
+    ['of another account', TRAINER, 'gs://p-jobs-2/run'],
+    ['that all other jobs share', TRAINER, 'gs://p-jobs/run'],
+    ['of an account, without one', null, 'gs://p-jobs-1/run'],
+  ])('allow no job directory in the bucket %s', (_, serviceAccount, jobDir) => {
+    expect(check({ serviceAccount, jobDir }).problems).toMatchObject([{ code: 'JOB_DIR_OF_OTHER_ACCOUNT' }]);
+  });
+
+  it('allow a job directory in the own bucket, and in buckets that the deployment does not know', () => {
+    expect(check({ serviceAccount: TRAINER, jobDir: 'gs://p-jobs-1/run' }).problems).toEqual([]);
+    expect(check({ serviceAccount: TRAINER, jobDir: 'gs://my-data/run' }).problems).toEqual([]);
+  });
+
+  it('allow the secrets that are granted to the account, and those of other projects', () => {
+    const secretOf = (secret: string, project: string | null = null) => ({
+      TOKEN: { project, secret, version: 'latest' },
+    });
+    expect(check({ serviceAccount: TRAINER, secrets: secretOf('hf-token') }).problems).toEqual([]);
+    expect(check({ serviceAccount: OTHER, secrets: secretOf('hf-token', 'elsewhere') }).problems).toEqual([]);
+    expect(check({ serviceAccount: OTHER, secrets: secretOf('hf-token') }).problems).toMatchObject([
+      {
+        code: 'SECRET_NOT_GRANTED',
+        remedy: expect.stringContaining(`job_account_secrets = { "${OTHER}" = ["hf-token"] }`),
+      },
+    ]);
+  });
+
+  it.each(['constructor', '__proto__'])('do not include the account %s', (name) => {
+    expect(jobsBucketOf({ rights: RIGHTS, jobsBucket: 'p-jobs' }, name)).toBe('p-jobs');
+  });
+});
+
+describe('the lists of a deployment', () => {
+  it.each([
+    ['an account of the deployment', 'dropforge-provision@p-labs.iam.gserviceaccount.com'],
+    ['a default account', '123456789-compute@developer.gserviceaccount.com'],
+    ["one of Google's agents", 'service-1@compute-system.iam.gserviceaccount.com'],
+    ['a person', 'someone@example.com'],
+  ])('cannot contain %s', (_, email) => {
+    expect(jobRightsSchema.safeParse({ accounts: { [email]: { bucket: 'p-jobs-1' } } }).success).toBe(false);
+  });
+});

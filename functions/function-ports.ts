@@ -4,6 +4,7 @@ import type { Logger } from '#shared/observability/logger.ts';
 import type { CapacityHistory } from '#shared/ports/capacity-history.ts';
 import type { ChangeFeed } from '#shared/ports/change-feed.ts';
 import type { Clock } from '#shared/ports/clock.ts';
+import type { ImageRegistry } from '#shared/ports/image-registry.ts';
 import type { JobStore } from '#shared/ports/job-store.ts';
 import type { LogStore } from '#shared/ports/log-store.ts';
 import type { MessageBus } from '#shared/ports/message-bus.ts';
@@ -29,6 +30,7 @@ export type FunctionPorts = {
   readonly bus: MessageBus;
   readonly vms: VmProvider;
   readonly objects: ObjectStore;
+  readonly registry: ImageRegistry;
   readonly logs: LogStore;
   readonly page: PageAssets;
   readonly changes?: ChangeFeed | undefined;

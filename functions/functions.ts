@@ -14,6 +14,9 @@ const INTAKE = [
   'ZONES',
   'NOTIFICATION_CHANNELS',
   'JOB_RIGHTS',
+  'REGISTRIES',
+  'CONTAINERS_AS_ROOT',
+  'SECRET_MANAGER_ENDPOINT',
 ] as const;
 
 type FunctionRow = {
@@ -47,6 +50,7 @@ export const FUNCTIONS = {
       'DISK_KMS_KEY',
       // The buckets in which the VMs of each account keep installed packages.
       'JOB_RIGHTS',
+      'REGISTRIES',
     ],
   },
   teardown: { trigger: { topic: 'teardown' }, settings: [...EVENTS, 'COMPUTE_ENDPOINT'] },

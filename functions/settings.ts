@@ -3,6 +3,7 @@ import { isBucketName } from '#shared/protocol/gs-uri.ts';
 import { jobRightsSchema } from '#shared/protocol/job-rights.ts';
 import { notificationChannelsSchema } from '#shared/protocol/notification-channels.ts';
 import { parseJson } from '#shared/protocol/parse-json.ts';
+import { registriesSchema } from '#shared/protocol/registries.ts';
 
 const REGION_PATTERN = /^[a-z]+-[a-z]+\d+$/;
 const ZONES_PATTERN = /^[a-z]+-[a-z]+\d+(-[a-z])?(,[a-z]+-[a-z]+\d+(-[a-z])?)*$/;
@@ -97,6 +98,17 @@ export const SETTINGS = {
     .transform(readJson)
     .pipe(jobRightsSchema)
     .describe('JSON of the service accounts, networks and encryption keys that jobs may name'),
+  REGISTRIES: z
+    .string()
+    .default('{}')
+    .transform(readJson)
+    .pipe(registriesSchema)
+    .describe('JSON of logins to container registries by host: the name of a secret, and tokenHost'),
+  CONTAINERS_AS_ROOT: z
+    .enum(['true', 'false'])
+    .default('true')
+    .transform((text) => text === 'true')
+    .describe('whether programs may run as root in their containers: true or false'),
   FIRESTORE_EMULATOR_HOST: z.string().regex(HOST_PATTERN).optional().describe('host:port of a Firestore emulator'),
   PUBSUB_EMULATOR_HOST: z.string().regex(HOST_PATTERN).optional().describe('host:port of a Pub/Sub emulator'),
   STORAGE_EMULATOR_HOST: z.string().regex(HOST_PATTERN).optional().describe('the URL of a Cloud Storage emulator'),

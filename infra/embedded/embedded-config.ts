@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { isQuotaMetric } from '#shared/catalog/quota-demand.ts';
 import { jobAccountSchema, jobKeysSchema, jobNetworksSchema } from '#shared/protocol/job-rights.ts';
 import { notificationChannelsSchema } from '#shared/protocol/notification-channels.ts';
+import { registriesSchema } from '#shared/protocol/registries.ts';
 
 const seconds = (fallback: number) => z.number().positive().max(86_400).default(fallback);
 
@@ -78,6 +79,10 @@ export const embeddedConfigSchema = z.strictObject({
   /** The networks that jobs may name, and the encryption keys; both have no effect here. */
   jobNetworks: jobNetworksSchema.default({}),
   jobKeys: jobKeysSchema.default([]),
+  /** Logins to registries of container images, by host; their values are secrets of the embedded Secret Manager. */
+  registries: registriesSchema.default({}),
+  /** Whether programs may run as root in their containers. */
+  containers: z.strictObject({ allowRoot: z.boolean().default(true) }).default({ allowRoot: true }),
   heartbeatSeconds: seconds(1),
   syncSeconds: seconds(2),
   logSeconds: seconds(0.5),

@@ -1,14 +1,20 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
+import { findContainerEngine } from '#infra/embedded/container-engine.ts';
 import type { EmbeddedConfig } from '#infra/embedded/embedded-config.ts';
+import type { Environment } from '#infra/embedded/vm-proxy/environment.ts';
 import type { JobRights } from '#shared/protocol/job-rights.ts';
 import type { IntakeSettings } from '#shared/use-cases/intake/intake-settings.ts';
 
 type Buckets = Pick<IntakeSettings, 'uploadBucket' | 'jobsBucket'>;
 
 /** The intake settings of this machine. */
-export async function readEmbeddedIntakeSettings(config: EmbeddedConfig, buckets: Buckets): Promise<IntakeSettings> {
+export async function readEmbeddedIntakeSettings(
+  config: EmbeddedConfig,
+  buckets: Buckets,
+  environment: Environment,
+): Promise<IntakeSettings> {
   return {
     ...buckets,
     regionDefault: config.regionDefault,
@@ -21,6 +27,13 @@ export async function readEmbeddedIntakeSettings(config: EmbeddedConfig, buckets
     rights: embeddedRightsOf(config),
     describeMissingRight: missingEmbeddedLine,
     notificationChannels: Object.keys(config.notifications),
+    containers: {
+      allowsRoot: config.containers.allowRoot,
+      // Every machine type runs on this machine's own processors.
+      architectureOf: () => (process.arch === 'arm64' ? 'arm64' : 'amd64'),
+      // Asked for each job: an engine may be started at any time.
+      findEngine: () => findContainerEngine(environment),
+    },
   };
 }
 

@@ -36,14 +36,18 @@ import { openSqliteSecretStore, type SecretStore } from '#infra/embedded/secret-
 import type { Environment } from '#infra/embedded/vm-proxy/environment.ts';
 import { createPublicReads } from '#infra/embedded/vm-proxy/public-reads.ts';
 import { createBuiltPageAssets } from '#infra/page/built-page-assets.ts';
+import { createImageRegistry } from '#infra/registry/image-registry.ts';
+import { credentialsFromSecrets } from '#infra/registry/secret-credentials.ts';
 import { packAgent, readShutdownScript, readStartupScript } from '#infra/vm-agent/pack-agent.ts';
 import { createVmIdentityVerifier } from '#shared/api/verify-vm-identity.ts';
 import { readCatalog } from '#shared/catalog/catalog.ts';
 import type { Timeouts } from '#shared/domain/timeouts.ts';
 import type { Logger } from '#shared/observability/logger.ts';
 import type { Clock } from '#shared/ports/clock.ts';
+import type { SecretReader } from '#shared/ports/secret-reader.ts';
 import type { Vm } from '#shared/ports/vm-provider.ts';
 import { cachedEnvironmentsIn } from '#shared/use-cases/provision/cached-environments.ts';
+import { imageCredentialsIn } from '#shared/use-cases/provision/image-credentials.ts';
 import type { VmSettings } from '#shared/use-cases/provision/vm-request.ts';
 
 /** Where public buckets are that the embedded cloud does not have. */
@@ -96,6 +100,7 @@ export async function openEmbeddedPorts(options: Options): Promise<EmbeddedPorts
   const machines = await openVms({ ...options, database, clock, queue, objects, identity });
   const vms = withQuotas(machines, config.quotas);
   const outages = openZoneOutages(database);
+  const notifications = openNotificationPorts(database, secrets, { config, serverPorts });
   const heartbeatAudience = `http://${HOST}:${serverPorts.heartbeat}/heartbeat`;
   const functions: FunctionPorts = {
     ...publishWrites(
@@ -114,12 +119,12 @@ export async function openEmbeddedPorts(options: Options): Promise<EmbeddedPorts
     logs,
     page: createBuiltPageAssets(),
     changes,
-    ...openNotificationPorts(database, secrets, { config, serverPorts }),
+    ...notifications,
+    ...(await openIntake(options, notifications.secrets, { uploadBucket, jobsBucket })),
     clock,
     logger,
     timeouts: timeoutsOf(config),
     vmSettings: await vmSettingsOf(config, serverPorts, { heartbeatAudience, cacheBucket }),
-    intake: await readEmbeddedIntakeSettings(config, { uploadBucket, jobsBucket }),
     verifyVmIdentity: createVmIdentityVerifier({
       jwks: createLocalJWKSet(identity.jwks),
       issuer: identity.issuer,
@@ -130,6 +135,19 @@ export async function openEmbeddedPorts(options: Options): Promise<EmbeddedPorts
   };
   const stores = { database, queue, objects, logs, secrets };
   return { projectId, uploadBucket, jobsBucket, cacheBucket, clock, ...stores, identity, vms, outages, functions };
+}
+
+/** On this machine, registries of private networks and of this machine are read, too. */
+async function openIntake(
+  { config, environment }: Options,
+  secrets: SecretReader,
+  buckets: Pick<FunctionPorts['intake'], 'uploadBucket' | 'jobsBucket'>,
+): Promise<Pick<FunctionPorts, 'registry' | 'intake'>> {
+  const network = { allowsPrivateAddresses: true, proxyEnvironment: environment };
+  return {
+    registry: createImageRegistry(credentialsFromSecrets(config.registries, secrets), network),
+    intake: await readEmbeddedIntakeSettings(config, buckets, environment),
+  };
 }
 
 type WithDatabase = Options & { readonly database: Database; readonly clock: Clock; readonly queue: MessageQueue };
@@ -242,6 +260,7 @@ async function vmSettingsOf(
       diskBytesMax: config.diskBytesMax,
     },
     hasRequestedGpus: false,
+    imageCredentialsOf: imageCredentialsIn(config, { hasGoogleIdentity: false }),
     startupScript: await readStartupScript(),
     shutdownScript: await readShutdownScript(),
     agent: await packAgent(),

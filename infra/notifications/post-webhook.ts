@@ -1,7 +1,7 @@
 import { type IncomingMessage, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { isIP } from 'node:net';
-import { isPublicAddress, lookupPublic, PrivateAddressError } from '#infra/notifications/public-address.ts';
+import { isPublicAddress, lookupPublic, PrivateAddressError } from '#infra/network/public-address.ts';
 import type { SendAnswer, WebhookRequest } from '#shared/ports/notification-sender.ts';
 
 export type PostLimits = {

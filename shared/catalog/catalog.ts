@@ -22,6 +22,8 @@ const machineFamilySchema = z.object({
   bootsFromMachineImages: z.boolean(),
   /** Whether GPUs can be attached to its machines; other families have theirs built in. */
   attachesGpus: z.boolean(),
+  /** What its processors run, in the names of container registries; amd64 if missing. */
+  architecture: z.literal('arm64').optional(),
   /**
    * What Compute Engine can do with the family's VMs without GPUs when their host is maintained: TERMINATE them or
    * MIGRATE them live; MIGRATE_ONLY if it rejects TERMINATE ("Set the host maintenance policy", limitations).

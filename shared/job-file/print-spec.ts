@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { JobSpec } from '#shared/domain/job-spec.ts';
+import type { JobSpec, Program } from '#shared/domain/job-spec.ts';
 import { draftOfSpec } from '#shared/job-file/draft/draft-of-spec.ts';
 import type { Dialect } from '#shared/job-file/draft/job-draft.ts';
 import { printJobFile } from '#shared/job-file/print-job-file.ts';
@@ -44,7 +44,24 @@ function readSpec(jobFile: string): JobSpec | null {
   return draft === null ? null : checkJob(draft, CONTEXT).spec;
 }
 
-/** Intake derives `passesJobDir` from the program; undefined and absent options mean the same. */
+/**
+ * Intake derives `passesJobDir` from the program and finds the images; undefined and absent options mean the same. A
+ * container has no runtime, and its VM boots from the default one.
+ */
 function comparable(spec: JobSpec | null): unknown {
-  return spec === null ? null : JSON.parse(JSON.stringify({ ...spec, passesJobDir: undefined }));
+  if (spec === null) {
+    return null;
+  }
+  const withoutImage = (program: Program) => ({ ...program, image: undefined });
+  const given = {
+    ...spec,
+    passesJobDir: undefined,
+    program: withoutImage(spec.program),
+    replicaGroups: spec.replicaGroups.map((group) => ({
+      ...group,
+      program: group.program && withoutImage(group.program),
+    })),
+    ...(spec.program.kind === 'CONTAINER' && { runtimeVersion: undefined }),
+  };
+  return JSON.parse(JSON.stringify(given));
 }

@@ -20,6 +20,7 @@ import { TIMEOUTS } from '#shared/domain/timeouts.ts';
 import type { LogEntry } from '#shared/ports/log-store.ts';
 import { describeLogStoreContract, type LogStoreUnderTest } from '../contract/log-store.contract.ts';
 import { exampleIntake } from '../support/api/example-intake.ts';
+import { exampleRegistry } from '../support/api/example-registry.ts';
 import { noObjects } from '../support/api/no-objects.ts';
 
 const PROJECT_ID = 'dropforge-local';
@@ -47,6 +48,7 @@ it('reports an exceeded quota with the time to retry after, without retrying its
     bus: { publish: async () => 'id' },
     clock: { now: Date.now },
     page: { find: async () => undefined },
+    registry: exampleRegistry(),
     intake: exampleIntake,
     channels: {},
     notifications: openSqliteNotificationLog(database),

@@ -65,6 +65,7 @@ export const simulatedSettings: VmSettings = {
   startupScript: '#!/bin/bash',
   shutdownScript: '#!/bin/bash',
   hasRequestedGpus: false,
+  imageCredentialsOf: () => ({ kind: 'NONE', secret: '' }),
   agent: '',
   machineImageOf: () => 'runtime-2-11',
   clusterAddressOf: ({ vmName }) => `${vmName}:2222`,

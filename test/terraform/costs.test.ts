@@ -11,6 +11,7 @@ const SETTINGS = {
   SECRET_MANAGER_ENDPOINT: undefined,
   CACHE_BUCKET: undefined,
   JOB_RIGHTS: NO_RIGHTS,
+  REGISTRIES: {},
   STORAGE_EMULATOR_HOST: undefined,
   PROJECT_ID: 'p',
   HEARTBEAT_URL: 'https://heartbeat.test',

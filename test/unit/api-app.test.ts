@@ -9,6 +9,7 @@ import { type ApiPorts, createApiApp } from '#shared/api/api-app.ts';
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
 import { jobViewSchema } from '#shared/protocol/report.ts';
 import { exampleIntake } from '../support/api/example-intake.ts';
+import { exampleRegistry } from '../support/api/example-registry.ts';
 import { noObjects } from '../support/api/no-objects.ts';
 import { jobAfter, queuedJob } from '../support/domain/example-job.ts';
 import {
@@ -44,6 +45,7 @@ beforeEach(async () => {
     objects: noObjects,
     clock: { now: () => 100_000 },
     page: { find: async () => undefined },
+    registry: exampleRegistry(),
     intake: exampleIntake,
     channels: {},
     notifications: openSqliteNotificationLog(database),

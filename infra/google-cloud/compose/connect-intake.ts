@@ -2,7 +2,9 @@ import type { Settings } from '#functions/settings.ts';
 import { openStorage } from '#infra/google-cloud/cloud-storage/open-storage.ts';
 import { createStorageObjectStore } from '#infra/google-cloud/cloud-storage/storage-object-store.ts';
 import { connectEvents, type EventSettings } from '#infra/google-cloud/compose/connect-events.ts';
+import { connectRegistry } from '#infra/google-cloud/compose/connect-registry.ts';
 import { findRuntime, MACHINE_IMAGE_DISK } from '#infra/google-cloud/compute-engine/boot-source.ts';
+import { familyOf } from '#shared/catalog/catalog.ts';
 import type { IntakeSettings } from '#shared/use-cases/intake/intake-settings.ts';
 import { missingTerraformLine } from '#shared/use-cases/intake/missing-rights.ts';
 
@@ -15,6 +17,9 @@ type OwnSettings = Settings<
   | 'ZONES'
   | 'NOTIFICATION_CHANNELS'
   | 'JOB_RIGHTS'
+  | 'REGISTRIES'
+  | 'CONTAINERS_AS_ROOT'
+  | 'SECRET_MANAGER_ENDPOINT'
 >;
 
 /** The ports and settings that intake requires to validate a submission and create its job. */
@@ -42,7 +47,14 @@ export function connectIntake(settings: EventSettings & OwnSettings) {
     rights: settings.JOB_RIGHTS,
     describeMissingRight: missingTerraformLine,
     notificationChannels: Object.keys(settings.NOTIFICATION_CHANNELS),
+    containers: {
+      allowsRoot: settings.CONTAINERS_AS_ROOT,
+      architectureOf: (machineType) => familyOf(machineType).architecture ?? 'amd64',
+      // That of the machine image.
+      findEngine: async () => 'docker',
+    },
   };
   const objects = createStorageObjectStore(openStorage({ projectId: settings.PROJECT_ID }));
-  return { ...connectEvents(settings), objects, intake, channels: settings.NOTIFICATION_CHANNELS };
+  const registry = connectRegistry(settings);
+  return { ...connectEvents(settings), objects, registry, intake, channels: settings.NOTIFICATION_CHANNELS };
 }

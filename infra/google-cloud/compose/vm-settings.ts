@@ -3,6 +3,7 @@ import { PREEMPTION_NOTICE_SECONDS } from '#infra/google-cloud/compute-engine/in
 import { packAgent, readShutdownScript, readStartupScript } from '#infra/vm-agent/pack-agent.ts';
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
 import { cachedEnvironmentsIn } from '#shared/use-cases/provision/cached-environments.ts';
+import { imageCredentialsIn } from '#shared/use-cases/provision/image-credentials.ts';
 import type { VmSettings } from '#shared/use-cases/provision/vm-request.ts';
 
 /** The port that AI Platform's clusters used (docs, "Distributed training details"). */
@@ -26,6 +27,7 @@ export async function readVmSettings(
     | 'SECRET_MANAGER_ENDPOINT'
     | 'CACHE_BUCKET'
     | 'JOB_RIGHTS'
+    | 'REGISTRIES'
   >,
 ): Promise<VmSettings> {
   return {
@@ -53,6 +55,10 @@ export async function readVmSettings(
       diskBytesMax: DISK_BYTES_MAX,
     },
     hasRequestedGpus: true,
+    imageCredentialsOf: imageCredentialsIn(
+      { projectId: settings.PROJECT_ID, registries: settings.REGISTRIES },
+      { hasGoogleIdentity: true },
+    ),
     startupScript: await readStartupScript(),
     shutdownScript: await readShutdownScript(),
     agent: await packAgent(),

@@ -47,7 +47,8 @@ export function draftOfSpec(
     pools: poolsOf(spec, { dialect, isBrief }),
     region: at(spec.region),
     jobDir: at(spec.jobDir),
-    runtimeVersion: at(spec.runtimeVersion),
+    // A container has its own runtime; its VM boots from the default one.
+    runtimeVersion: spec.program.kind === 'CONTAINER' ? undefined : at(spec.runtimeVersion),
     pythonVersion: atUnlessNull(spec.pythonVersion),
     maxRunningTime: isDefaultRuntime ? undefined : at(`${limits.maxRunningMs / 1_000}s`),
     maxWaitTime: limits.maxWaitMs === null ? undefined : at(`${limits.maxWaitMs / 1_000}s`),
@@ -105,9 +106,16 @@ function programOf(program: Program, dialect: Dialect): ProgramDraft {
   const environment = pairs(program.environment);
   const args = program.args.length === 0 ? undefined : program.args.map(at);
   if (program.kind === 'CONTAINER') {
-    const command = program.command.length === 0 ? undefined : program.command.map(at);
-    const container = { ...EMPTY_PROGRAM, imageUri: at(program.imageUri), command, environment };
-    return dialect === 'vertex-ai' ? { ...container, containerArgs: args } : { ...container, args };
+    const { packageUris, module } = program;
+    return {
+      ...EMPTY_PROGRAM,
+      imageUri: at(program.imageUri),
+      command: program.command.length === 0 ? undefined : program.command.map(at),
+      ...(packageUris.length > 0 && { packageUris: packageUris.map(at) }),
+      pythonModule: atUnlessNull(module),
+      environment,
+      ...(dialect === 'dropforge' ? { args } : { containerArgs: args }),
+    };
   }
   const { packageUris, module } = program;
   return { ...EMPTY_PROGRAM, packageUris: packageUris.map(at), pythonModule: at(module), args, environment };

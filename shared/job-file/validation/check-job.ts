@@ -84,7 +84,7 @@ export function checkJob(given: JobDraft, context: JobContext): JobCheck {
   const groups = checkPools(draft, { machines, programs }, findings);
   const plan = isNonEmpty(groups) && provisioningModel !== null ? { groups, provisioningModel } : null;
   checkTuningJob(draft, { jobId, study: choices.study, plan }, findings);
-  findings.unsupported.push(...listUnsupported(draft, { machines, programs }));
+  findings.unsupported.push(...listUnsupported(draft, { machines }));
   const isValid = findings.problems.length === 0 && plan !== null && regionCheck !== null && isComplete(parts);
   return {
     spec: isValid

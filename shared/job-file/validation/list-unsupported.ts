@@ -1,14 +1,10 @@
 import type { JobDraft, PoolDraft } from '#shared/job-file/draft/job-draft.ts';
 import { type Located, locationOf, type SourceLocation } from '#shared/job-file/parser/findings.ts';
 import type { PlannedGroup } from '#shared/job-file/validation/check-machines.ts';
-import type { ProgramsCheck } from '#shared/job-file/validation/check-programs.ts';
 import type { Problem } from '#shared/protocol/report.ts';
 
-/** Results of earlier checks; null if they found problems. */
-type Planned = {
-  readonly machines: readonly PlannedGroup[] | null;
-  readonly programs: ProgramsCheck | null;
-};
+/** Results of an earlier check; null if it found problems. */
+type Planned = { readonly machines: readonly PlannedGroup[] | null };
 
 /** A valid feature of job files: how to find its use, why it cannot run, and what to do instead. */
 type Unsupported = {
@@ -19,16 +15,6 @@ type Unsupported = {
 
 /** Features that this version cannot run; delete the row when support is added. */
 const UNSUPPORTED: readonly Unsupported[] = [
-  {
-    find: ({ pools }) => pools.find(({ program }) => program.imageUri !== undefined)?.program.imageUri,
-    message: 'The program is a container; this version runs only Python packages.',
-    remedy: 'Put the program in a package, and write the module that starts it.',
-  },
-  {
-    find: findOtherProgram,
-    message: 'This pool has its own program; this version runs the same program on all machines.',
-    remedy: 'Use the same package and module in every pool; TF_CONFIG tells the program its role.',
-  },
   {
     find: ({ study }) => (study?.algorithm?.value === 'POPULATION_BASED_TRAINING' ? study.algorithm : undefined),
     message: 'The job tunes with population based training, whose trials continue from the checkpoints of others.',
@@ -58,11 +44,6 @@ export function listUnsupported(draft: JobDraft, planned: Planned): readonly Pro
     const location = find(draft, planned);
     return location === undefined ? [] : { code: 'UNSUPPORTED_FIELD', message, remedy, ...locationOf(location) };
   });
-}
-
-function findOtherProgram({ pools }: JobDraft, { programs }: Planned): SourceLocation | undefined {
-  const other = pools.find(({ role }) => programs?.ofRole[role]?.kind === 'PYTHON');
-  return other && (other.program.pythonModule ?? other.program.packageUris?.[0] ?? other.program.args?.[0] ?? other);
 }
 
 /** If the machines are invalid, each pool counts as one. */

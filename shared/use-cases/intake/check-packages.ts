@@ -1,9 +1,10 @@
 import { countGpus } from '#shared/catalog/catalog.ts';
 import type { PackageRef } from '#shared/domain/job.ts';
-import type { JobSpec, PythonProgram } from '#shared/domain/job-spec.ts';
+import type { JobSpec, Program } from '#shared/domain/job-spec.ts';
 import { packageSourceOf } from '#shared/package/archive/package-source.ts';
 import { inspectPackage, type PackageReport } from '#shared/package/inspect-package.ts';
 import { lintPackages } from '#shared/package/lint/lint-packages.ts';
+import { PACKAGE_CHECKS } from '#shared/package/lint/package-checks.ts';
 import { AccessDeniedError, type ObjectInfo, type ObjectStore } from '#shared/ports/object-store.ts';
 import { parseGsUri } from '#shared/protocol/gs-uri.ts';
 import type { Problem } from '#shared/protocol/report.ts';
@@ -12,11 +13,12 @@ import type { IntakeSettings } from '#shared/use-cases/intake/intake-settings.ts
 export type PackagePorts = { readonly objects: ObjectStore; readonly intake: Pick<IntakeSettings, 'uploadBucket'> };
 
 export type PackageCheck = {
+  /** Of all programs, each package once. */
   readonly packages: readonly PackageRef[];
   readonly problems: readonly Problem[];
   readonly warnings: readonly Problem[];
-  /** Reports of the packages that exist, in the order of the program. */
-  readonly reports: readonly PackageReport[];
+  /** Reports of a program's packages that exist, in the order of the program. */
+  readonly reportsOf: (program: Program) => readonly PackageReport[];
   /** Packages that do not exist, in buckets that can be read: they may still be uploaded. */
   readonly missingUris: readonly string[];
 };
@@ -24,77 +26,102 @@ export type PackageCheck = {
 /** A package that was inspected already, so that it is not streamed twice. */
 export type InspectedPackage = { readonly uri: string; readonly generation: string; readonly report: PackageReport };
 
-type Inspected = {
-  readonly uri: string;
-  readonly info: ObjectInfo;
-  readonly report: PackageReport;
-  readonly ofModule: Pick<PackageReport, 'problems' | 'warnings'>;
-};
+type Inspected = { readonly uri: string; readonly info: ObjectInfo; readonly report: PackageReport };
+
+/** The programs of a job, each once: a group without one of its own runs the job's. */
+export function programsOf({ program, replicaGroups }: JobSpec): readonly Program[] {
+  return [...new Set(replicaGroups.map((group) => group.program ?? program))];
+}
 
 /**
- * Inspects every package of a job and pins its generation: VMs fetch these generations only. The program's module must
- * be in one of the packages; that the others lack it is not a problem.
+ * Inspects every package of a job and pins its generation: VMs fetch these generations only. The module of a program
+ * must be in one of its packages; that the others lack it is not a problem.
  */
 export async function checkPackages(
   ports: PackagePorts,
-  program: PythonProgram,
+  programs: readonly Program[],
   known: InspectedPackage | null,
 ): Promise<PackageCheck> {
-  const { found, missingUris, problems } = await findPackages(ports, program.packageUris);
+  const uris = [...new Set(programs.flatMap(({ packageUris }) => packageUris))];
+  const { found, missingUris, problems } = await findPackages(ports, uris);
   const inspected: Inspected[] = [];
   for (const { uri, info } of found) {
     const isKnown = known?.uri === uri && known.generation === info.generation;
     const report = isKnown ? known.report : await inspectPackage(packageSourceOf(ports.objects, info));
-    inspected.push({ uri, info, report, ofModule: report.validateModule(program.module) });
+    inspected.push({ uri, info, report });
   }
-  const findings = findingsOf(inspected);
+  const findings = programs.map((program) => findingsOf(program, inspected));
   return {
     packages: inspected.map(({ uri, info }) => pin(uri, info)),
-    problems: [...problems, ...findings.problems],
-    warnings: findings.warnings,
-    reports: inspected.map(({ report }) => report),
+    problems: [...problems, ...unique(findings.flatMap((finding) => finding.problems))],
+    warnings: unique(findings.flatMap((finding) => finding.warnings)),
+    reportsOf: (program) => packagesOf(program, inspected).map(({ report }) => report),
     missingUris,
   };
 }
 
-function findingsOf(inspected: readonly Inspected[]): Pick<PackageCheck, 'problems' | 'warnings'> {
-  const isModuleFound = inspected.some(
+function packagesOf({ packageUris }: Program, inspected: readonly Inspected[]): readonly Inspected[] {
+  return packageUris.flatMap((wanted) => inspected.find(({ uri }) => uri === wanted) ?? []);
+}
+
+function findingsOf(program: Program, inspected: readonly Inspected[]): Pick<PackageCheck, 'problems' | 'warnings'> {
+  const { module } = program;
+  const packages = packagesOf(program, inspected).map((one) => ({
+    ...one,
+    ofModule: module === null ? { problems: [], warnings: [] } : one.report.validateModule(module),
+  }));
+  const isModuleFound = packages.some(
     ({ report, ofModule }) => report.problems.length + ofModule.problems.length === 0,
   );
   const withUri = (uri: string, problem: Problem): Problem =>
     inspected.length > 1 ? { ...problem, message: `${uri}: ${problem.message}` } : problem;
   return {
-    problems: inspected.flatMap(({ uri, report, ofModule }) =>
+    problems: packages.flatMap(({ uri, report, ofModule }) =>
       [...report.problems, ...(isModuleFound ? [] : ofModule.problems)].map((problem) => withUri(uri, problem)),
     ),
-    warnings: inspected.flatMap(({ uri, report, ofModule }) =>
+    warnings: packages.flatMap(({ uri, report, ofModule }) =>
       [...report.warnings, ...ofModule.warnings].map((warning) => withUri(uri, warning)),
     ),
   };
+}
+
+/** Programs share packages, whose findings are the same. */
+function unique(problems: readonly Problem[]): readonly Problem[] {
+  return [...new Map(problems.map((problem) => [JSON.stringify(problem), problem])).values()];
 }
 
 function pin(uri: string, { generation, crc32c, sizeBytes }: ObjectInfo): PackageRef {
   return { uri, generation, crc32c, sizeBytes };
 }
 
-/** Lints the packages against the job's machines: what would fail there, or leave a GPU idle. */
+/** In a container nothing is installed, and its image has its own Python and frameworks. */
+const CHECKS_OF_INSTALLING: ReadonlySet<string> = new Set(
+  Object.keys(PACKAGE_CHECKS).filter((code) => code !== 'CREDENTIALS_IN_PACKAGE'),
+);
+
+/** Lints the packages of each program against its machines: what would fail there, or leave a GPU idle. */
 export function lintJobPackages(
-  { replicaGroups, runtimeVersion }: JobSpec,
-  { program, packages }: { readonly program: PythonProgram; readonly packages: readonly PackageReport[] },
+  spec: JobSpec,
+  { reportsOf }: Pick<PackageCheck, 'reportsOf'>,
   { runtimeOf }: Pick<IntakeSettings, 'runtimeOf'>,
-) {
-  return lintPackages({
-    packages,
-    program,
-    machines: replicaGroups.map((group) => ({
-      role: group.role,
-      count: group.count,
-      gpusPerMachine: countGpus(group),
-    })),
-    isTpuJob: false,
-    pythonVersion: runtimeOf(runtimeVersion)?.pythonVersion ?? null,
-    disabledChecks: new Set(),
-  });
+): Pick<PackageCheck, 'problems' | 'warnings'> {
+  const found = programsOf(spec).map((program) =>
+    lintPackages({
+      packages: reportsOf(program),
+      // No module has this name: without one, what runs is not known.
+      program: { module: program.module ?? '' },
+      machines: spec.replicaGroups
+        .filter((group) => (group.program ?? spec.program) === program)
+        .map(({ role, count, ...group }) => ({ role, count, gpusPerMachine: countGpus(group) })),
+      isTpuJob: false,
+      pythonVersion: program.kind === 'PYTHON' ? (runtimeOf(spec.runtimeVersion)?.pythonVersion ?? null) : null,
+      disabledChecks: program.kind === 'PYTHON' ? new Set() : CHECKS_OF_INSTALLING,
+    }),
+  );
+  return {
+    problems: unique(found.flatMap(({ problems }) => problems)),
+    warnings: unique(found.flatMap(({ warnings }) => warnings)),
+  };
 }
 
 export type FoundPackages = {

@@ -8,6 +8,7 @@ import { readJobFile } from '#shared/job-file/read-job-file.ts';
 import { checkJob } from '#shared/job-file/validation/check-job.ts';
 import type { JobContext } from '#shared/job-file/validation/job-context.ts';
 import type { PackageReport } from '#shared/package/inspect-package.ts';
+import type { ImageRegistry } from '#shared/ports/image-registry.ts';
 import type { ObjectStore } from '#shared/ports/object-store.ts';
 import type { Problem } from '#shared/protocol/report.ts';
 import type { Accepted, AcceptPorts } from '#shared/use-cases/intake/accept-submission.ts';
@@ -19,14 +20,22 @@ import {
   checkZones,
   limitParallelTrials,
 } from '#shared/use-cases/intake/check-deployment.ts';
-import { checkPackages, type InspectedPackage, lintJobPackages } from '#shared/use-cases/intake/check-packages.ts';
+import {
+  checkPackages,
+  type InspectedPackage,
+  lintJobPackages,
+  type PackageCheck,
+  programsOf,
+} from '#shared/use-cases/intake/check-packages.ts';
 import { checkResumedTuning, type ResumedStudy } from '#shared/use-cases/intake/check-resumed-tuning.ts';
 import { checkRights, jobsBucketOf } from '#shared/use-cases/intake/check-rights.ts';
 import { type IntakeSettings, usesZone } from '#shared/use-cases/intake/intake-settings.ts';
 import { digestOf } from '#shared/use-cases/intake/new-job.ts';
+import { pinImages, type ResolvedImage } from '#shared/use-cases/intake/pin-images.ts';
 
 export type CheckPorts = Pick<AcceptPorts, 'jobs' | 'tunings'> & {
   readonly objects: ObjectStore;
+  readonly registry: ImageRegistry;
   readonly intake: IntakeSettings;
 };
 
@@ -49,7 +58,10 @@ export type Submission = {
   readonly now: TimestampMs;
 };
 
-/** WAITING: a package that the job file names, or the job file itself, has not been uploaded yet. */
+/**
+ * WAITING: a package that the job file names, or the job file itself, has not been uploaded yet; or an image could not
+ * be checked.
+ */
 export type SubmitOutcome =
   | { readonly verdict: 'ACCEPTED'; readonly jobId: string }
   | {
@@ -57,6 +69,8 @@ export type SubmitOutcome =
       readonly jobId: string | null;
       readonly problems: readonly Problem[];
       readonly warnings: readonly Problem[];
+      /** Set if the same submission may be accepted in a few minutes: its message is redelivered. */
+      readonly isTransient?: true;
     };
 
 /** A submission that passed all checks, with what `submitJob` creates from it; or why it did not. */
@@ -65,8 +79,14 @@ export type SubmissionCheck =
       readonly outcome: Exclude<SubmitOutcome, { verdict: 'ACCEPTED' }>;
       /** The specification, as far as it is valid by itself; null if the job file is not. */
       readonly spec: JobSpec | null;
+      /** The images that were found. */
+      readonly images: readonly ResolvedImage[];
     }
-  | { readonly accepted: Accepted; readonly resumed: ResumedStudy | null };
+  | {
+      readonly accepted: Accepted;
+      readonly resumed: ResumedStudy | null;
+      readonly images: readonly ResolvedImage[];
+    };
 
 /** Validates a submission completely, packages included, and creates nothing. */
 export async function checkSubmission(ports: CheckPorts, submission: Submission): Promise<SubmissionCheck> {
@@ -77,22 +97,61 @@ export async function checkSubmission(ports: CheckPorts, submission: Submission)
   const { warnings, unsupported } = checked ?? reading;
   const problems = inFileOrder([...(checked ?? reading).problems, ...unsupported]);
   const spec = checked?.spec ?? null;
-  if (draft === null || spec?.program.kind !== 'PYTHON' || checked === null || problems.length > 0) {
-    return { outcome: { verdict: 'REFUSED', jobId: draft?.jobId?.value ?? null, problems, warnings }, spec };
+  if (draft === null || spec === null || checked === null || problems.length > 0) {
+    return {
+      outcome: { verdict: 'REFUSED', jobId: draft?.jobId?.value ?? null, problems, warnings },
+      spec,
+      images: [],
+    };
   }
-  const { dialect } = draft;
-  const { jobId, program } = spec;
   const zones = checked.zones.filter((zone) => usesZone(ports.intake, zone));
-  const packages = await checkPackages(ports, program, submission.enclosingPackage);
+  const { packages, pinned, resumed, network, ...inspected } = await inspect(ports, submission, { draft, spec, zones });
+  const found = { ...inspected, warnings: [...warnings, ...inspected.warnings] };
+  const { jobId } = spec;
+  const { images } = pinned;
+  if (found.problems.length > 0) {
+    return { outcome: { verdict: 'REFUSED', jobId, ...found }, spec, images };
+  }
+  const missing = packages.missingUris.map((uri) => missingPackage(uri, draft.dialect));
+  if (missing.length + pinned.unavailable.length > 0) {
+    const isTransient = missing.length === 0 && { isTransient: true as const };
+    const waiting = { problems: [...missing, ...pinned.unavailable], warnings: found.warnings, ...isTransient };
+    return { outcome: { verdict: 'WAITING', jobId, ...waiting }, spec, images };
+  }
+  const digest = digestOf(submission.text, packages.packages, images);
+  const source = { ...submission.source, digest, submittedBy: submission.submittedBy ?? null };
+  const accepted: Accepted = {
+    spec: { ...pinned.spec, ...network, passesJobDir: passesJobDir(spec, draft, packages) },
+    source,
+    zones,
+    packages: packages.packages,
+    warnings: found.warnings,
+    now: submission.now,
+  };
+  return { accepted, resumed, images };
+}
+
+type Valid = { readonly draft: JobDraft; readonly spec: JobSpec; readonly zones: readonly string[] };
+
+/** Checks what a valid job file names: packages, images, and what the deployment must have for it. */
+async function inspect(ports: CheckPorts, submission: Submission, { draft, spec, zones }: Valid) {
+  const { dialect } = draft;
+  const packages = await checkPackages(ports, programsOf(spec), submission.enclosingPackage);
   const runtime = checkRuntime({ ...spec, dialect }, ports.intake);
   const foundRuntime = ports.intake.runtimeOf(spec.runtimeVersion);
   const rights = checkRights(draft, { spec, runtime: foundRuntime, intake: ports.intake });
-  const lint = lintJobPackages(spec, { program, packages: packages.reports }, ports.intake);
+  const lint = lintJobPackages(spec, packages, ports.intake);
   const resumed = spec.study && (await checkTuning(ports, { ...spec, study: spec.study }, draft.study));
-  const found = {
+  const pinned = await pinImages(ports, spec, draft);
+  return {
+    packages,
+    pinned,
+    resumed,
+    network: rights.network,
     problems: [
       ...packages.problems,
       ...lint.problems,
+      ...pinned.problems,
       ...(await checkJobDir(ports.objects, spec, dialect)),
       ...checkZones(zones, spec, dialect),
       ...checkVmCount(spec, ports.intake),
@@ -101,27 +160,8 @@ export async function checkSubmission(ports: CheckPorts, submission: Submission)
       ...runtime.problems,
       ...(resumed?.problems ?? []),
     ],
-    warnings: [...warnings, ...runtime.warnings, ...packages.warnings, ...lint.warnings, ...(resumed?.warnings ?? [])],
+    warnings: [...runtime.warnings, ...packages.warnings, ...lint.warnings, ...(resumed?.warnings ?? [])],
   };
-  if (found.problems.length > 0) {
-    return { outcome: { verdict: 'REFUSED', jobId, ...found }, spec };
-  }
-  if (packages.missingUris.length > 0) {
-    const missing = packages.missingUris.map((uri) => missingPackage(uri, dialect));
-    return { outcome: { verdict: 'WAITING', jobId, problems: missing, warnings: found.warnings }, spec };
-  }
-  const digest = digestOf(submission.text, packages.packages);
-  const source = { ...submission.source, digest, submittedBy: submission.submittedBy ?? null };
-  const passesJobDir = spec.passesJobDir && (draft.jobDir !== undefined || packages.reports.some(mayTakeJobDir));
-  const accepted: Accepted = {
-    spec: { ...spec, ...rights.network, passesJobDir },
-    source,
-    zones,
-    packages: packages.packages,
-    warnings: found.warnings,
-    now: submission.now,
-  };
-  return { accepted, resumed };
 }
 
 /** The draft with a job id that replaces its own. */
@@ -149,10 +189,15 @@ async function checkTuning(
 
 /**
  * AI Platform passes `--job-dir` only if the job sets it. Here every job has a job directory, but a program that does not
- * know the argument would reject it. A program that was not scanned completely may know it.
+ * know the argument would reject it. A program that was not scanned completely may know it; what is in an image is not
+ * known.
  */
-function mayTakeJobDir({ evidence }: PackageReport): boolean {
-  return evidence.mentionsJobDir || !evidence.isComplete;
+function passesJobDir(spec: JobSpec, { jobDir }: JobDraft, { reportsOf }: PackageCheck): boolean {
+  const mayTakeJobDir = ({ evidence }: PackageReport) => evidence.mentionsJobDir || !evidence.isComplete;
+  return (
+    spec.passesJobDir &&
+    (jobDir !== undefined || programsOf(spec).every((program) => reportsOf(program).some(mayTakeJobDir)))
+  );
 }
 
 /** The defaults of the deployment for a submission. */

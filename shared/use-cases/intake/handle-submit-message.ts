@@ -3,7 +3,7 @@ import type { ObjectName } from '#shared/ports/object-store.ts';
 import { toGsUri } from '#shared/protocol/gs-uri.ts';
 import { REPORT_SUFFIX } from '#shared/protocol/report.ts';
 import type { SubmitOutcome } from '#shared/use-cases/intake/check-submission.ts';
-import { reportSubmission } from '#shared/use-cases/intake/report-submission.ts';
+import { redeliverIfTransient, reportSubmission } from '#shared/use-cases/intake/report-submission.ts';
 import { type SubmitPorts, submitJob } from '#shared/use-cases/intake/submit-job.ts';
 import { readSubmitted } from '#shared/use-cases/reports/read-submitted.ts';
 import { updateReport } from '#shared/use-cases/reports/update-report.ts';
@@ -33,6 +33,7 @@ export async function handleSubmitMessage(
   });
   if (outcome.verdict !== 'ACCEPTED') {
     await reportSubmission(ports, { source: source.uri, reportObject, generation: undefined }, outcome);
+    redeliverIfTransient(outcome);
   } else {
     await reportDuplicate(ports, { reportObject, source, jobId: outcome.jobId });
   }

@@ -10,7 +10,7 @@ import {
   type Upload,
   type UploadedJobFile,
 } from '#shared/use-cases/intake/classify-upload.ts';
-import { reportSubmission } from '#shared/use-cases/intake/report-submission.ts';
+import { redeliverIfTransient, reportSubmission } from '#shared/use-cases/intake/report-submission.ts';
 import { type SubmitPorts, submitJob } from '#shared/use-cases/intake/submit-job.ts';
 
 /**
@@ -48,12 +48,14 @@ async function submitJobFiles(
   jobFiles: readonly UploadedJobFile[],
   now: TimestampMs,
 ): Promise<SubmitOutcome | undefined> {
-  let outcome: SubmitOutcome | undefined;
+  const outcomes: SubmitOutcome[] = [];
   for (const jobFile of jobFiles) {
-    outcome = await submitJob(ports, submissionOf(jobFile, now));
+    const outcome = await submitJob(ports, submissionOf(jobFile, now));
     await reportUpload(ports, jobFile.upload, outcome);
+    outcomes.push(outcome);
   }
-  return outcome;
+  outcomes.forEach(redeliverIfTransient);
+  return outcomes.at(-1);
 }
 
 function submissionOf({ upload, text, fileName, enclosingPackage }: UploadedJobFile, now: TimestampMs): Submission {

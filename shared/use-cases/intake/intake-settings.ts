@@ -1,3 +1,4 @@
+import type { Architecture } from '#shared/ports/image-registry.ts';
 import type { JobRights } from '#shared/protocol/job-rights.ts';
 import type { DescribeMissing } from '#shared/use-cases/intake/check-rights.ts';
 
@@ -40,6 +41,17 @@ export type IntakeSettings = {
   readonly describeMissingRight: DescribeMissing;
   /** Limit on a job's VMs, and its reason; undefined if only Compute Engine limits it. */
   readonly vmLimit?: { readonly vmsMax: number; readonly reason: string } | undefined;
+  readonly containers: ContainerSettings;
+};
+
+/** What this deployment's VMs run images with. */
+export type ContainerSettings = {
+  /** Whether programs may run as root in their containers. */
+  readonly allowsRoot: boolean;
+  /** What the processors of a machine type run; that of this machine in the embedded cloud. */
+  readonly architectureOf: (machineType: string) => Architecture;
+  /** The container engine of this machine, in the embedded cloud; null if there is none that runs. */
+  readonly findEngine: () => Promise<'docker' | 'podman' | null>;
 };
 
 export function usesZone({ zones }: Pick<IntakeSettings, 'zones'>, zone: string): boolean {

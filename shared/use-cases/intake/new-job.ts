@@ -4,6 +4,7 @@ import { ACCEPTED_BYTES_MAX, jsonBytesOf, WARNINGS_BYTES_MAX } from '#shared/dom
 import type { JobSpec } from '#shared/domain/job-spec.ts';
 import type { Timeouts } from '#shared/domain/timeouts.ts';
 import type { Problem } from '#shared/protocol/report.ts';
+import type { ResolvedImage } from '#shared/use-cases/intake/pin-images.ts';
 
 /** What an accepted job consists of besides its specification. */
 export type NewJob = {
@@ -54,11 +55,18 @@ export function newJob(
   };
 }
 
-/** Hexadecimal SHA-256 by which a repeated submission of the same job file and packages is recognized. */
-export function digestOf(text: Uint8Array, packages: readonly PackageRef[]): string {
+/** Hexadecimal SHA-256 by which a repeated submission of the same job file, packages and images is recognized. */
+export function digestOf(
+  text: Uint8Array,
+  packages: readonly PackageRef[],
+  images: readonly ResolvedImage[] = [],
+): string {
   const hash = createHash('sha256').update(text);
   for (const { uri, crc32c, sizeBytes } of packages) {
     hash.update(`\n${uri} ${crc32c} ${sizeBytes}`);
+  }
+  for (const { role, image } of images) {
+    hash.update(`\n${role} ${image.uri}`);
   }
   return hash.digest('hex');
 }

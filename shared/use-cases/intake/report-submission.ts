@@ -56,6 +56,16 @@ export async function reportSubmission(
   }
 }
 
+/**
+ * Throws if the same submission may be accepted in a few minutes, so that its message is redelivered. The report says
+ * so meanwhile; another job file of the same upload is submitted again with it, and finds its job.
+ */
+export function redeliverIfTransient(outcome: SubmitOutcome): void {
+  if (outcome.verdict !== 'ACCEPTED' && outcome.isTransient) {
+    throw new Error(`${outcome.problems[0]?.message} The message is redelivered.`);
+  }
+}
+
 function reportOf({ source }: ReportedSubmission, outcome: SubmitOutcome): Report {
   const { verdict, jobId } = outcome;
   const { problems, warnings } = verdict === 'ACCEPTED' ? { problems: [], warnings: [] } : outcome;

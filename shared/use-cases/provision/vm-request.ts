@@ -1,5 +1,6 @@
 import { countGpus } from '#shared/catalog/catalog.ts';
 import { argvOf } from '#shared/domain/container.ts';
+import { imageHostOf } from '#shared/domain/image-reference.ts';
 import { type JobIn, type ReplicaId, remainingRunningMs, replicasOf } from '#shared/domain/job.ts';
 import { type ContainerProgram, type JobSpec, type ReplicaGroup, ROLES, type Role } from '#shared/domain/job-spec.ts';
 import { waitDeadlineOf } from '#shared/domain/rules/limits.ts';
@@ -16,6 +17,7 @@ import { toTrainingInputDictionary } from '#shared/job-file/formats/ai-platform/
 import { toCustomJobSpecDictionary } from '#shared/job-file/formats/vertex-ai/custom-job-spec-dictionary.ts';
 import type { VmRequest } from '#shared/ports/vm-provider.ts';
 import { METADATA_KEYS, PROTOCOL_VERSION, type VmConfig } from '#shared/protocol/vm-config.ts';
+import type { ImageCredentials } from '#shared/use-cases/provision/image-credentials.ts';
 
 /** What every VM of the deployment is created from, whatever its job. */
 export type VmSettings = {
@@ -38,6 +40,8 @@ export type VmSettings = {
   };
   /** Whether VMs have the GPUs that they request; the embedded cloud's have those of its machine, if any. */
   readonly hasRequestedGpus: boolean;
+  /** How VMs log in to the registry of an image, by its host. */
+  readonly imageCredentialsOf: (host: string) => ImageCredentials;
   /** `startup.sh`, `shutdown.sh`, and the agent as a base64 zipapp. */
   readonly startupScript: string;
   readonly shutdownScript: string;
@@ -126,7 +130,7 @@ function vmConfigOf(
     role,
     index,
     endpoints: settings.endpoints,
-    program: programOf(job, role, settings.projectId),
+    program: programOf(job, role, settings),
     jobDir: job.spec.jobDir,
     cluster: clusterOf(job, settings),
     replicaCount: replicasOf(job.spec).length,
@@ -161,28 +165,31 @@ function healthOf({ health }: JobSpec): NonNullable<VmConfig['health']> {
   return { ...actions, ...(stalledAfterMs !== undefined && { stalledAfterSeconds: stalledAfterMs / 1_000 }) };
 }
 
-function programOf({ spec, packages }: JobIn<'PREPARING'>, role: Role, projectId: string): VmConfig['program'] {
+function programOf({ spec, packages }: JobIn<'PREPARING'>, role: Role, settings: VmSettings): VmConfig['program'] {
   const program = spec.replicaGroups.find((group) => group.role === role)?.program ?? spec.program;
   const ofPackages = packages.filter(({ uri }) => program.packageUris.includes(uri));
   const common = {
     passesJobDir: spec.passesJobDir,
     environment: { ...program.environment },
-    secrets: secretsOf(spec, projectId),
+    secrets: secretsOf(spec, settings.projectId),
     packages: ofPackages,
     ...spec.programOptions,
   };
   return program.kind === 'CONTAINER'
-    ? { module: '', args: [], container: containerOf(program), ...common }
+    ? { module: '', args: [], container: containerOf(program, settings), ...common }
     : { module: program.module, args: [...program.args], ...common };
 }
 
-function containerOf(program: ContainerProgram): NonNullable<VmConfig['program']['container']> {
+function containerOf(
+  program: ContainerProgram,
+  { imageCredentialsOf }: VmSettings,
+): NonNullable<VmConfig['program']['container']> {
   if (program.image === null) {
     // Intake accepts a container with its pinned image only, so this is a defect.
     throw new Error(`The image ${program.imageUri} was not pinned.`);
   }
   const { uri, sizeBytes, user, workingDir } = program.image;
-  const credentials = { kind: 'NONE' as const, secret: '' };
+  const credentials = imageCredentialsOf(imageHostOf(uri) ?? '');
   return { image: uri, sizeBytes, argv: [...argvOf(program)], user, workingDir, credentials };
 }
 

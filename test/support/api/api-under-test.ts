@@ -12,6 +12,7 @@ import { openSqliteTuningStore } from '#infra/embedded/job-state/tuning-store.ts
 import { type ApiPorts, createApiApp } from '#shared/api/api-app.ts';
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
 import { exampleIntake } from './example-intake.ts';
+import { exampleRegistry } from './example-registry.ts';
 
 /** The API on the embedded cloud's stores, in a temporary directory. */
 export async function openApiUnderTest(overrides: Partial<ApiPorts> = {}) {
@@ -40,6 +41,7 @@ export async function openApiUnderTest(overrides: Partial<ApiPorts> = {}) {
     },
     timeouts: TIMEOUTS,
     objects,
+    registry: exampleRegistry(),
     intake: exampleIntake,
     clock: { now: () => 100_000 },
     page: { find: async () => undefined },

@@ -14,4 +14,5 @@ export const exampleIntake: IntakeSettings = {
   zones: null,
   rights: NO_RIGHTS,
   describeMissingRight: missingTerraformLine,
+  containers: { allowsRoot: true, architectureOf: () => 'amd64', findEngine: async () => 'docker' },
 };

@@ -38,6 +38,8 @@ describe('settings', () => {
       'PAGE_URL',
       'NOTIFICATION_CHANNELS',
       'JOB_RIGHTS',
+      'REGISTRIES',
+      'CONTAINERS_AS_ROOT',
       ...ENDPOINT_SETTINGS,
     ];
     const needed = settingsOf(name).filter((setting) => !optional.includes(setting));

@@ -19,6 +19,7 @@ it('configures the agent with the preemption notice that the VM requests', async
     SECRET_MANAGER_ENDPOINT: undefined,
     CACHE_BUCKET: undefined,
     JOB_RIGHTS: NO_RIGHTS,
+    REGISTRIES: {},
   });
   const request = vmRequest({ zone: 'us-central1-a', machineImage: 'image' }, 'spot');
 

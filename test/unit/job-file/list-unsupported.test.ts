@@ -1,15 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { createFindings } from '#shared/job-file/parser/findings.ts';
-import { checkPrograms } from '#shared/job-file/validation/check-programs.ts';
 import { listUnsupported } from '#shared/job-file/validation/list-unsupported.ts';
-import { CONTEXT } from '../../support/job-file/context.ts';
 import { describeProblem } from '../../support/job-file/describe-problem.ts';
 import { custom, machinesOf } from '../../support/job-file/read-machines.ts';
 
 function unsupportedOf(text: string) {
   const { draft, groups } = machinesOf(text);
-  const programs = checkPrograms(draft, CONTEXT, createFindings());
-  return listUnsupported(draft, { machines: groups, programs });
+  return listUnsupported(draft, { machines: groups });
 }
 
 const A2 = 'machineSpec: {machineType: a2-highgpu-1g}';
@@ -22,21 +18,6 @@ function poolOf(module: string): string {
 
 describe('listUnsupported', () => {
   it.each([
-    [
-      'containers',
-      custom('masterType: standard, masterConfig: {imageUri: gcr.io/lab/a}'),
-      'trainingInput.masterConfig.imageUri',
-    ],
-    [
-      'containers of other roles',
-      'workerPoolSpecs: [{machineSpec: {machineType: n1-standard-4}, replicaCount: 1, pythonPackageSpec: {pythonModule: t}}, {containerSpec: {imageUri: gcr.io/lab/a}, replicaCount: 0}]',
-      'workerPoolSpecs[1].containerSpec.imageUri',
-    ],
-    [
-      'workers with a program of their own',
-      `workerPoolSpecs: [${poolOf('t')}, ${poolOf('worker')}]`,
-      'workerPoolSpecs[1].pythonPackageSpec.pythonModule',
-    ],
     ['TPUs', custom('masterType: cloud_tpu'), 'trainingInput.masterType'],
     [
       'FLEX_START for several machines',
@@ -50,7 +31,8 @@ describe('listUnsupported', () => {
   it.each([
     ['workers', custom('masterType: standard, workerType: standard, workerCount: 2')],
     ['tiers of several machines', 'trainingInput: {scaleTier: STANDARD_1}'],
-    ['workers with the master’s program', `workerPoolSpecs: [${poolOf('t')}, ${poolOf('t')}]`],
+    ['containers', custom('masterType: standard, masterConfig: {imageUri: gcr.io/lab/a}')],
+    ['workers with a program of their own', `workerPoolSpecs: [${poolOf('t')}, ${poolOf('worker')}]`],
     ['named reservations', `module: t\nreservation: ${NAMED}`],
     ['a package on one machine', custom('masterType: standard_gpu, pythonModule: t')],
     ['workers with a count of 0', custom('masterType: standard, workerType: standard, workerCount: 0')],
@@ -84,8 +66,10 @@ describe('listUnsupported', () => {
   });
 
   it('reports everything at once, with a reason, a remedy and a line', () => {
-    const found = unsupportedOf('image: gcr.io/lab/a\ngpu: L4\nworkers: 2\nflexStart: true');
-    expect(found.map(({ line }) => line)).toEqual([1, 4]);
+    const found = unsupportedOf(
+      'trainingInput:\n  hyperparameters: {algorithm: POPULATION_BASED_TRAINING, params: []}\n  scaleTier: CUSTOM\n  masterType: cloud_tpu',
+    );
+    expect(found.map(({ line }) => line)).toEqual([2, 4]);
     for (const { message, remedy } of found) {
       expect(message).toMatch(/\.$/);
       expect(remedy).toMatch(/\.$/);

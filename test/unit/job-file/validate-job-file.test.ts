@@ -53,7 +53,7 @@ describe('validateJobFile', () => {
 
   it('reports unsupported features as warnings, and the job as not runnable', () => {
     const { verdict, warnings, isRunnable } = validate(
-      'displayName: a\njobSpec: {workerPoolSpecs: {machineSpec: {machineType: n1-standard-4}, replicaCount: 1, containerSpec: {imageUri: gcr.io/p/i}}}',
+      'displayName: a\njobSpec: {workerPoolSpecs: {machineSpec: {machineType: ct5lp-hightpu-1t}, replicaCount: 1, containerSpec: {imageUri: gcr.io/p/i}}}',
     );
     expect({ verdict, isRunnable, codes: warnings.map(({ code }) => code) }).toEqual({
       verdict: 'valid',

@@ -71,7 +71,7 @@ describe('the runtime of a job, in a deployment', () => {
 
   it('is the Python of this machine in the embedded cloud, with a warning unless an image has that name', async () => {
     const config = parseEmbeddedConfig({ machineImages: [{ name: 'tf-2.20' }] }, 'test');
-    const embedded = await readEmbeddedIntakeSettings(config, { uploadBucket: 'u', jobsBucket: 'j' });
+    const embedded = await readEmbeddedIntakeSettings(config, { uploadBucket: 'u', jobsBucket: 'j' }, process.env);
     const warnedOf = (runtimeVersion: string) =>
       checkRuntime({ runtimeVersion, pythonVersion: null, dialect: 'dropforge', replicaGroups: [MASTER] }, embedded)
         .warnings;
@@ -147,7 +147,7 @@ describe('the parallel trials of a tuning', () => {
 
   it('are limited to those that have VMs at the same time on this machine, with a warning', async () => {
     const config = parseEmbeddedConfig({ vmsMax: 2 }, 'test');
-    const embedded = await readEmbeddedIntakeSettings(config, { uploadBucket: 'u', jobsBucket: 'j' });
+    const embedded = await readEmbeddedIntakeSettings(config, { uploadBucket: 'u', jobsBucket: 'j' }, process.env);
     const limited = limitParallelTrials(study, queuedJob().spec, embedded);
     expect(limited.study).toEqual({ ...study, parallelTrialsMax: 2 });
     expect(limited.warnings).toMatchObject([

@@ -43,28 +43,47 @@ export function isPublicAddress(address: string): boolean {
   return family === 4 && !special.check(address, 'ipv4');
 }
 
-/** Thrown for a name that leads to an address which is not of the Internet. */
+/** Where clouds have their metadata servers, which give tokens to every process of a machine that asks. */
+const linkLocal = new BlockList();
+linkLocal.addSubnet('169.254.0.0', 16, 'ipv4');
+linkLocal.addSubnet('fe80::', 10, 'ipv6');
+linkLocal.addAddress('fd00:ec2::254', 'ipv6');
+linkLocal.addAddress('fd20:ce::254', 'ipv6');
+
+/** Whether the address is of this machine's own link, such as a metadata server's; IPv4 in IPv6 too. */
+export function isLinkLocalAddress(address: string): boolean {
+  const family = isIP(address);
+  return family === 0 || linkLocal.check(address, family === 6 ? 'ipv6' : 'ipv4');
+}
+
+/** Thrown for a name that leads to an address which is not allowed. */
 export class PrivateAddressError extends Error {}
 
 type Callback = (error: Error | null, address: string | LookupAddress[], family?: number) => void;
+type Lookup = (hostname: string, options: LookupOptions, callback: Callback) => void;
 
 /**
- * Resolves a name as `dns.lookup` does, and fails with PrivateAddressError if any address is not public. A socket that
+ * Resolves names as `dns.lookup` does, and fails with PrivateAddressError if any address is not allowed. A socket that
  * uses it connects to an address that was checked, whatever the name leads to a moment later.
  */
-export function lookupPublic(hostname: string, options: LookupOptions, callback: Callback): void {
-  lookup(hostname, { ...options, all: true }, (error, addresses) => {
-    if (error !== null) {
-      callback(error, []);
-      return;
-    }
-    const [first] = addresses;
-    if (first === undefined || !addresses.every(({ address }) => isPublicAddress(address))) {
-      callback(new PrivateAddressError('The name leads to an address that is not public.'), []);
-    } else if (options.all === true) {
-      callback(null, addresses);
-    } else {
-      callback(null, first.address, first.family);
-    }
-  });
+export function lookupAllowed(isAllowed: (address: string) => boolean): Lookup {
+  return (hostname, options, callback) => {
+    lookup(hostname, { ...options, all: true }, (error, addresses) => {
+      if (error !== null) {
+        callback(error, []);
+        return;
+      }
+      const [first] = addresses;
+      if (first === undefined || !addresses.every(({ address }) => isAllowed(address))) {
+        callback(new PrivateAddressError('The name leads to an address that is not allowed.'), []);
+      } else if (options.all === true) {
+        callback(null, addresses);
+      } else {
+        callback(null, first.address, first.family);
+      }
+    });
+  };
 }
+
+/** Allows public addresses only. */
+export const lookupPublic = lookupAllowed(isPublicAddress);

@@ -9,6 +9,7 @@ import { routeMetrics } from '#shared/api/metric-routes.ts';
 import { routeMlflow } from '#shared/api/mlflow-routes.ts';
 import { type NotificationPorts, routeNotifications } from '#shared/api/notification-routes.ts';
 import { routePage, sendUnknownScreen } from '#shared/api/page-routes.ts';
+import { routeProfiles } from '#shared/api/profile-routes.ts';
 import { rejectForeignPages } from '#shared/api/reject-foreign-pages.ts';
 import { errorBody, errorResponse, readCount, readJobId, readRequested } from '#shared/api/request.ts';
 import { addResponseHeaders } from '#shared/api/response-headers.ts';
@@ -70,6 +71,7 @@ export function createApiApp(ports: ApiPorts): Hono {
   routeMetrics(app, ports, parts);
   routeMlflow(app, ports, parts);
   routeNotifications(app, ports);
+  routeProfiles(app, ports);
 
   app.post('/v1/jobs/:target{.+:cancel}', async (context) => {
     const jobId = readJobId(context.req.param('target').replace(/:cancel$/, ''));

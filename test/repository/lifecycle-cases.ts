@@ -274,6 +274,9 @@ const OTHER_CASES: readonly LifecycleCase[] = [
   createFailure('RATE_LIMITED'),
   createFailure('CONFIGURATION_REFUSED'),
   lifecycleCase('VMS_PENDING', ''),
+  lifecycleCase('PROFILE_REQUESTED', 'the program runs', {
+    applies: (job) => job.status === 'RUNNING' && job.uploadingAt === null,
+  }),
   lifecycleCase('VMS_CREATED', 'no heartbeat of the master yet', { applies: (job) => !hasReported(job) }),
   lifecycleCase('VMS_CREATED', 'the master has sent a heartbeat', { applies: hasReported }),
   lifecycleCase('REPLICA_REPORTED', 'the master'),

@@ -11,7 +11,8 @@ from typing import Iterator, List
 AGENT = Path(__file__).resolve().parents[1]
 # A package imports only itself and the packages before it.
 PACKAGES = (
-    'http', 'logs', 'program', 'storage', 'metrics', 'tracking', 'cache', 'setup', 'paths', 'health', 'container', 'control',
+    'http', 'logs', 'program', 'storage', 'metrics', 'tracking', 'cache', 'setup', 'paths',
+    'profiling', 'health', 'container', 'control',
 )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ import {
   type TimestampMs,
 } from '#shared/domain/job.ts';
 import { ownsVm, type VmClaim } from '#shared/domain/ownership.ts';
+import { isProfileOffered } from '#shared/domain/profile.ts';
 import type { InterruptionNotice, Replica } from '#shared/domain/replica.ts';
 import { CLOCK_ERROR_MS_MAX, type Timeouts } from '#shared/domain/timeouts.ts';
 import { vmNameOf } from '#shared/domain/vm-name.ts';
@@ -71,7 +72,15 @@ export async function recordHeartbeat(
     await handleJobEvent(ports, { type, eventId, jobId, at: sender.at, attempt, replica: replica.replica });
   }
   await resolveHeldFailure(ports, measured, sender.at);
-  return answerOf(measured);
+  return { ...answerOf(measured), ...profileFor(measured, replica) };
+}
+
+/** The profile that the replica is asked for and has not reported yet; lost with an answer, it is in the next one. */
+function profileFor(job: Job, { replica, heardAt, profile }: Replica): Pick<HeartbeatAnswer, 'profile'> {
+  const asked = job.status === 'RUNNING' && job.stopRequestedAt === null ? job.profile : null;
+  const isWanted =
+    asked?.replica === replica && asked.requestId !== profile?.requestId && isProfileOffered(asked, heardAt);
+  return isWanted ? { profile: { requestId: asked.requestId, seconds: asked.seconds } } : {};
 }
 
 /** Based on the job as it was read; VMs that are confirmed meanwhile are taken into account at the next heartbeat. */
@@ -172,6 +181,7 @@ function toReplica(job: Job, heartbeat: Heartbeat, { timeouts, ...sender }: Send
     rebootedAt: reboot === undefined ? null : before(sender.at, reboot.secondsAgo),
     health: heartbeat.health ?? [],
     transfer: heartbeat.transfer ?? null,
+    profile: heartbeat.profile ?? null,
   };
 }
 

@@ -28,6 +28,7 @@ const WEIGHTS: Readonly<Record<JobEventType, number>> = {
   NO_PLACEMENT_LEFT: 1,
   CANCEL_REQUESTED: 1,
   STOP_REQUESTED: 1,
+  PROFILE_REQUESTED: 1,
   DELIVERY_EXHAUSTED: 1,
 };
 const types: fc.Arbitrary<JobEventType> = fc.oneof(
@@ -54,6 +55,8 @@ const events: fc.Arbitrary<JobEvent> = fc
     quotaDemand: fc.constantFrom(null, 4, 96),
     vmsCreated: fc.integer({ min: 0, max: 30 }),
     replica: fc.constantFrom('master-0', 'master-0', 'worker-1'),
+    ordinal: ordinals,
+    seconds: fc.integer({ min: 1, max: 300 }),
     cause: causes,
     isSuccess: fc.boolean(),
     topic: fc.constantFrom('provision', 'teardown', 'job-updates'),

@@ -120,6 +120,13 @@ export function eventsFor(job: Job, at: number): { readonly [E in JobEventType]:
     ATTEMPT_INTERRUPTED: { ...named('ATTEMPT_INTERRUPTED'), attempt, cause },
     CANCEL_REQUESTED: named('CANCEL_REQUESTED'),
     STOP_REQUESTED: named('STOP_REQUESTED'),
+    PROFILE_REQUESTED: {
+      ...named('PROFILE_REQUESTED'),
+      attempt,
+      replica: 'master-0',
+      ordinal: job.status === 'RUNNING' && job.profile !== null ? job.profile.ordinal + 1 : 1,
+      seconds: 30,
+    },
     DELIVERY_EXHAUSTED: {
       ...named('DELIVERY_EXHAUSTED'),
       attempt,

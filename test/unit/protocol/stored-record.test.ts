@@ -181,6 +181,7 @@ describe('a stored job', () => {
       delete stored.stopRequestedAt;
       delete stored.heldFailure;
       delete stored.source.submittedBy;
+      delete stored.profile;
       expect(fieldsOf(stored)).toEqual(fieldsOf(OLD_RECORDS.jobs[name]));
     },
   );

@@ -6,13 +6,13 @@ itself is not signaled: it no longer has the dump file open.
 
 import os
 import re
-import shutil
 import subprocess
 import time
 from pathlib import Path
 from typing import List, Sequence, Tuple
 
 from vm_agent.paths.stacks import DUMP_SIGNAL
+from vm_agent.profiling.py_spy import find_py_spy
 
 PROC = Path('/proc')
 PY_SPY_SECONDS_MAX = 20.0
@@ -52,8 +52,7 @@ def shorten_frame(frame: str) -> str:
 
 
 def _dump_with_py_spy(pids: Sequence[int], python: Path) -> Tuple[str, ...]:
-    beside = python.parent / 'py-spy'
-    tool = str(beside) if beside.is_file() else shutil.which('py-spy')
+    tool = find_py_spy(python)
     if tool is None:
         return ()
     for pid in pids[:PROCESSES_MAX]:

@@ -41,7 +41,7 @@ def kill_remaining(session: int, marker: bytes) -> int:
     killed: Set[int] = set()
     give_up_at = time.monotonic() + KILL_SECONDS_MAX
     while True:
-        remaining = _find_remaining(session, marker)
+        remaining = find_processes(session, marker)
         for pid in remaining:
             _kill(pid)
         killed |= remaining
@@ -51,7 +51,8 @@ def kill_remaining(session: int, marker: bytes) -> int:
         time.sleep(0.01)
 
 
-def _find_remaining(session: int, marker: bytes) -> Set[int]:
+def find_processes(session: int, marker: bytes) -> Set[int]:
+    """Returns the processes of a session, those with `marker` in their environment, and adopted descendants."""
     table = _read_table()
     own = os.getpid()
     own_session = os.getsid(0)

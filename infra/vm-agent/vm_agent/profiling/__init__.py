@@ -1,0 +1,1 @@
+"""Profiles of the program, on request: py-spy in the background."""

@@ -3,15 +3,17 @@
 # contain. Prints one sentence per finding. Exit status 0: no findings; 1: findings; 2: invalid options.
 set -euo pipefail
 
-usage='Usage: check-image.sh [--no-gpu] [--unbooted] [--runtime FILE] [--root DIR | --machine-only] [--list-secrets]
+usage='Usage: check-image.sh [--no-gpu] [--no-containers] [--unbooted] [--runtime FILE] [--root DIR | --machine-only]
+                      [--list-secrets]
   --no-gpu        do not check the GPU and its driver
+  --no-containers do not check Docker: jobs that are containers do not run on the image
   --unbooted      no VM has booted from the image yet: also report host keys and a machine id
   --runtime FILE  a runtime of runtimes.json: also check its Python version and modules
   --root DIR      only check for forbidden files below DIR
   --machine-only  do not check for forbidden files
   --list-secrets  print the patterns of forbidden files in home directories, one per line, and exit'
 
-root='' files_only=no machine_only=no with_gpu=yes unbooted=no runtime='' count=0
+root='' files_only=no machine_only=no with_gpu=yes with_containers=yes unbooted=no runtime='' count=0
 
 report() { printf '%s\n' "$*"; count=$((count + 1)); }
 has() { command -v "$1" >/dev/null 2>&1; }
@@ -106,6 +108,60 @@ check_gpu() {
   fi
 }
 
+# The oldest version with which the agent has been tested.
+docker_major_min=20
+
+check_containers() {
+  [[ "$with_containers" == yes ]] || return 0
+  if ! has docker; then
+    report 'docker is missing: jobs that are containers cannot run (use --no-containers for an image without them).'
+    return
+  fi
+  local version
+  if ! version="$(docker version --format '{{.Server.Version}}' 2>/dev/null)" || [[ -z "$version" ]]; then
+    report 'docker is installed, but its daemon does not answer: jobs that are containers cannot run.'
+    return
+  fi
+  [[ "${version%%.*}" -ge "$docker_major_min" ]] ||
+    report "Docker is $version, but $docker_major_min or newer is required."
+  [[ "$(docker info 2>&1)" != *'API is accessible on'* ]] ||
+    report 'The API of Docker is accessible over the network: every program could become root. Remove its tcp:// hosts.'
+  if has nvidia-smi; then
+    [[ "$(docker info --format '{{json .Runtimes}}')" == *'"nvidia"'* ]] ||
+      report 'Docker does not have the runtime nvidia: containers get no GPU (nvidia-ctk runtime configure).'
+    [[ "$(docker info --format '{{.CgroupDriver}}')" == cgroupfs ]] ||
+      report 'The cgroup driver of Docker is not cgroupfs: a daemon-reload would take the GPUs from running containers.'
+  fi
+  check_container_run
+}
+
+# Runs programs of this machine in a container, as an image that was pulled needs a network.
+check_container_run() {
+  local image=dropforge-check:latest programs=("$(type -P true)") with_smi=no
+  if [[ "$with_gpu" == yes ]] && has nvidia-smi; then with_smi=yes programs+=("$(type -P nvidia-smi)"); fi
+  if ! list_with_libraries "${programs[@]}" | tar --create --dereference --directory=/ --files-from=- 2>/dev/null |
+    docker import - "$image" >/dev/null 2>&1; then
+    report 'Docker could not be given an image for the check: its storage does not work.'
+    return
+  fi
+  docker run --rm --network=none "$image" "${programs[0]}" >/dev/null 2>&1 ||
+    report 'A container could not be started: docker does not run on this kernel.'
+  # The toolkit brings the program and its libraries.
+  [[ "$with_smi" == no ]] ||
+    docker run --rm --network=none --gpus=all --env=NVIDIA_DRIVER_CAPABILITIES=utility "$image" \
+      nvidia-smi -L >/dev/null 2>&1 ||
+    report 'A container finds no GPU, although the machine does: the NVIDIA Container Toolkit does not work.'
+  docker image rm --force "$image" >/dev/null 2>&1 || true
+}
+
+# Prints programs, except nvidia-smi, and all their shared libraries, relative to the root.
+list_with_libraries() {
+  {
+    printf '%s\n' "$1"
+    { ldd "$@" || true; } 2>/dev/null | grep -oE '/[^ :()]+\.so[^ :()]*' || true
+  } | sort -u | sed 's#^/##'
+}
+
 # Maximum number of reported keys.
 keys_max=20
 
@@ -156,6 +212,7 @@ list_private_keys() {
 while [[ $# -gt 0 ]]; do
   case "$1" in
     --no-gpu) with_gpu=no ;;
+    --no-containers) with_containers=no ;;
     --machine-only) machine_only=yes ;;
     --unbooted) unbooted=yes ;;
     --runtime) runtime="${2:-}"; shift ;;
@@ -172,6 +229,7 @@ if [[ "$files_only" == no ]]; then
   check_python
   check_runtime
   check_gpu
+  check_containers
 fi
 [[ "$machine_only" == yes ]] || check_forbidden_files
 if [[ $count -gt 0 ]]; then

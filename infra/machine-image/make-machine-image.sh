@@ -12,12 +12,13 @@ usage='Usage: make-machine-image.sh --project PROJECT --zone ZONE --build BUILD
   --subnetwork S        subnetwork of the temporary VMs (default: the default network’s)
   --gpu TYPE            GPU with which the image is tested (default: nvidia-tesla-t4), or none
   --machine-type M      machine type on which the image is tested (default: n1-standard-4)
+  --no-containers       the image has no Docker: jobs that are containers do not run on it
   --storage-location L  location of the images: a region, or us, eu or asia
   --dry-run             only print the commands'
 
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 project='' zone='' build='' runtime='' name='' from='' copies='' subnetwork='' storage_location=''
-gpu=nvidia-tesla-t4 machine_type=n1-standard-4 dry_run=no
+gpu=nvidia-tesla-t4 machine_type=n1-standard-4 dry_run=no containers=yes
 # Compute Engine creates at most one machine image of a VM every 10 minutes (docs, "Create machine images").
 copy_wait_seconds=600 poll_seconds=10 polls_max=180
 # The lines of check-image.sh among the output of a serial port.
@@ -29,6 +30,7 @@ explain() { printf '# %s\n' "$*" >&2; }
 while [[ $# -gt 0 ]]; do
   case "$1" in
     --dry-run) dry_run=yes ;;
+    --no-containers) containers=no ;;
     --help) printf '%s\n' "$usage"; exit ;;
     --project | --zone | --build | --runtime | --name | --from | --copies | --subnetwork | --gpu | --machine-type | \
       --storage-location | --copy-wait-seconds | --poll-seconds)
@@ -178,6 +180,7 @@ make_copy() {
 test_image() {
   local startup="$work/check.sh" options=() gpu_options=()
   [[ "$gpu" != none ]] || options+=(--no-gpu)
+  [[ "$containers" == yes ]] || options+=(--no-containers)
   [[ -z "$runtime" ]] || options+=(--runtime '"$tools/runtime.json"')
   write_startup "$startup" "bash \"\$tools/check-image.sh\" ${options[*]-} && poweroff"
   [[ "$gpu" == none ]] || gpu_options+=(--maintenance-policy=TERMINATE)

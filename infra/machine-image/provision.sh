@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Prepares a VM from which an image is created: Python, NVIDIA's driver, the runtime's packages. Idempotent. Requires
-# check-image.sh in the same folder.
+# Prepares a VM from which an image is created: Python, NVIDIA's driver, the runtime's packages, Docker for jobs that
+# are containers. Idempotent. Requires check-image.sh in the same folder.
 #   provision.sh install RUNTIME_FILE            installs; reboot the VM afterwards
+#   provision.sh preload IMAGE...                pulls public images, whose layers jobs do not download again
 #   provision.sh verify RUNTIME_FILE [--no-gpu]  reports what is missing
 #   provision.sh clean                           removes what VMs must not share; the last step before an image
 # RUNTIME_FILE contains one runtime of runtimes.json. `clean` works below the environment variable ROOT (default: /).
@@ -11,6 +12,10 @@ here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 ROOT="${ROOT:-}"
 ROOT="${ROOT%/}"
 PYTHON_HOME=/opt/dropforge/python
+# docs.docker.com/engine/install/ubuntu and docs.nvidia.com/datacenter/cloud-native/container-toolkit have the versions.
+DOCKER_VERSION=28.5.2
+CONTAINERD_VERSION=1.7.28
+NVIDIA_TOOLKIT_VERSION=1.18.1
 
 fail() { printf 'provision.sh: %s\n' "$*" >&2; exit 1; }
 
@@ -56,6 +61,57 @@ install_driver() {
     "nvidia-headless-no-dkms-$name$driver_suffix" "nvidia-utils-$name"
 }
 
+# Versions that are held: a daemon that is upgraded would restart under a running job.
+install_containers() {
+  local keys=/etc/apt/keyrings system name version_id codename nvidia_packages=()
+  read -r name version_id codename < <(. /etc/os-release && echo "$ID $VERSION_ID $VERSION_CODENAME")
+  [[ "$name" == ubuntu ]] || fail "Docker is installed on Ubuntu only; the base image has $name."
+  install -d -m 0755 "$keys"
+  curl -fsSL https://download.docker.com/linux/ubuntu/gpg -o "$keys/docker.asc"
+  curl -fsSL https://nvidia.github.io/libnvidia-container/gpgkey -o "$keys/nvidia-container-toolkit.asc"
+  chmod a+r "$keys"/*.asc
+  system="arch=$(dpkg --print-architecture)"
+  printf 'deb [%s signed-by=%s/docker.asc] https://download.docker.com/linux/ubuntu %s stable\n' \
+    "$system" "$keys" "$codename" >/etc/apt/sources.list.d/docker.list
+  printf 'deb [%s signed-by=%s/nvidia-container-toolkit.asc] %s/%s /\n' "$system" "$keys" \
+    https://nvidia.github.io/libnvidia-container/stable/deb "$(dpkg --print-architecture)" \
+    >/etc/apt/sources.list.d/nvidia-container-toolkit.list
+  configure_docker
+  apt-get update
+  for name in nvidia-container-toolkit nvidia-container-toolkit-base libnvidia-container-tools libnvidia-container1; do
+    nvidia_packages+=("$name=$NVIDIA_TOOLKIT_VERSION-1")
+  done
+  apt-get install -y --no-install-recommends --allow-downgrades --allow-change-held-packages \
+    "docker-ce=5:$DOCKER_VERSION-1~ubuntu.$version_id~$codename" \
+    "docker-ce-cli=5:$DOCKER_VERSION-1~ubuntu.$version_id~$codename" \
+    "containerd.io=$CONTAINERD_VERSION-1~ubuntu.$version_id~$codename" "${nvidia_packages[@]}"
+  apt-mark hold docker-ce docker-ce-cli containerd.io "${nvidia_packages[@]%%=*}"
+  nvidia-ctk runtime configure --runtime=docker
+  systemctl enable docker
+  systemctl restart docker
+}
+
+# Written before the daemon first starts. With systemd's cgroups, a daemon-reload takes the GPUs from running containers
+# (github.com/NVIDIA/nvidia-container-toolkit/issues/48). The daemon listens on its socket only, which is the default.
+configure_docker() {
+  install -d -m 0755 "$ROOT/etc/docker"
+  cat >"$ROOT/etc/docker/daemon.json" <<'JSON'
+{
+  "exec-opts": ["native.cgroupdriver=cgroupfs"],
+  "live-restore": true,
+  "log-driver": "local",
+  "log-opts": { "max-size": "10m", "max-file": "2" }
+}
+JSON
+}
+
+preload() {
+  local image
+  for image in "$@"; do
+    docker pull --quiet "$image" || fail "$image could not be pulled. Only public images can be preloaded."
+  done
+}
+
 # A separate environment, because pip cannot replace packages of the distribution.
 install_packages() {
   [[ -x "$PYTHON_HOME/bin/python3" ]] || python3 -m venv "$PYTHON_HOME"
@@ -76,6 +132,7 @@ verify() {
   local runtime_file="$1"
   shift
   PATH="$PYTHON_HOME/bin:$PATH" verify_driver
+  verify_containers
   local findings
   # Forbidden files are checked after `clean`.
   findings="$(PATH="$PYTHON_HOME/bin:$PATH" bash "$here/check-image.sh" --machine-only --runtime "$runtime_file" "$@")" ||
@@ -89,6 +146,15 @@ verify_driver() {
     fail "NVIDIA’s driver is $version, but the runtime requires branch $driver_branch."
 }
 
+verify_containers() {
+  local version
+  version="$(docker version --format '{{.Server.Version}}' 2>/dev/null)" || fail 'Docker does not answer.'
+  [[ "$version" == "$DOCKER_VERSION" ]] || fail "Docker is $version, but $DOCKER_VERSION is required."
+  version="$(nvidia-ctk --version 2>/dev/null | head -n 1)" || fail 'The NVIDIA Container Toolkit is missing.'
+  [[ "$version" == *" $NVIDIA_TOOLKIT_VERSION" ]] ||
+    fail "The NVIDIA Container Toolkit is $version, but $NVIDIA_TOOLKIT_VERSION is required."
+}
+
 clean() {
   if [[ -z "$ROOT" ]]; then
     # Protects the keys of a workstation from accidental use.
@@ -96,11 +162,14 @@ clean() {
       fail 'This machine is not a Compute Engine VM: clean would delete its keys. Set ROOT to clean another directory.'
     ! command -v cloud-init >/dev/null || cloud-init clean --logs
     ! command -v apt-get >/dev/null || apt-get clean
+    # Images stay; what runs would change files while they are removed.
+    ! command -v docker >/dev/null || { docker container prune --force && systemctl stop docker.socket docker; }
   fi
   clean_homes
   shopt -s nullglob dotglob
   # Files that every VM creates itself.
   rm -f "$ROOT"/etc/ssh/ssh_host_* "$ROOT"/var/lib/dbus/machine-id "$ROOT"/var/lib/systemd/random-seed
+  rm -f "$ROOT"/var/lib/docker/engine-id "$ROOT"/etc/docker/key.json
   rm -f "$ROOT"/etc/google_instance_id "$ROOT"/etc/instance_id
   rm -rf "$ROOT"/var/lib/dhcp/* "$ROOT"/var/lib/cloud/instance "$ROOT"/var/lib/cloud/instances
   # Empty, not absent: systemd then creates a new one at the next boot (man machine-id).
@@ -129,6 +198,7 @@ case "${1:-}" in
     read_runtime "$2"
     install_system
     install_driver
+    install_containers
     install_packages
     point_to_python "$2"
     ;;
@@ -137,6 +207,7 @@ case "${1:-}" in
     read_runtime "$2"
     verify "${@:2}"
     ;;
+  preload) preload "${@:2}" ;;
   clean) clean ;;
-  *) fail 'Usage: provision.sh install | verify | clean' ;;
+  *) fail 'Usage: provision.sh install | preload | verify | clean' ;;
 esac

@@ -79,6 +79,16 @@ variable "storage_location" {
   default     = null
 }
 
+variable "preload_images" {
+  description = "Public container images that the image contains: jobs do not download their layers again."
+  type        = list(string)
+  default     = []
+  validation {
+    condition     = alltrue([for image in var.preload_images : can(regex("^[a-z0-9][a-z0-9.:/_@-]*$", image))])
+    error_message = "An image has the form host/repository:tag or host/repository@sha256:digest, in lowercase."
+  }
+}
+
 locals {
   runtimes   = jsondecode(file("runtimes.json"))
   runtime    = [for runtime in local.runtimes.runtimes : runtime if runtime.name == var.runtime][0]
@@ -155,6 +165,10 @@ build {
   provisioner "shell" {
     pause_before = "30s"
     inline       = ["sudo bash ${local.tools}/provision.sh verify ${local.tools}/runtime.json ${local.gpu_option}"]
+  }
+
+  provisioner "shell" {
+    inline = ["sudo bash ${local.tools}/provision.sh preload ${join(" ", var.preload_images)}"]
   }
 
   # In one session: SSH access is removed by it.

@@ -1,5 +1,14 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -59,9 +68,88 @@ const SECRETS: Readonly<Record<string, string>> = {
   'tmp/key.json': `{"private_key": "${KEY}"}`,
 };
 
+/** A Docker that answers as the variables say, and a driver that is there if `driver` is. */
+const DOCKER = `#!/bin/bash
+case "$*" in
+  version*) [[ "$DAEMON" != down ]] && echo "\${VERSION:-28.5.2}" ;;
+  info*Runtimes*) echo "\${RUNTIMES:-{\\"nvidia\\":{},\\"runc\\":{}}}" ;;
+  info*CgroupDriver*) echo "\${CGROUPS:-cgroupfs}" ;;
+  info*) echo "$WARNING" >&2 ;;
+  import*) cat >/dev/null; [[ "$STORAGE" != broken ]] ;;
+  run*nvidia-smi*) [[ "$GPU" != hidden ]] ;;
+  run*) [[ "$CONTAINERS" != broken ]] ;;
+esac
+`;
+
+function checkDocker(env: Readonly<Record<string, string>>, ...args: readonly string[]): readonly string[] {
+  plant('docker/docker', DOCKER);
+  plant('docker/nvidia-smi', '#!/bin/bash\n');
+  for (const name of ['docker', 'nvidia-smi']) {
+    chmodSync(join(root, 'docker', name), 0o755);
+  }
+  const { PATH = '' } = process.env;
+  const own = { PATH: `${join(root, 'docker')}:${PATH}`, ...env };
+  const { findings } = run('check-image.sh', ['--machine-only', ...args], { env: own });
+  return findings.filter((finding) => /docker|container|GPU/i.test(finding));
+}
+
+describe('check-image.sh on a machine with Docker', () => {
+  it('has no finding if the daemon answers, a container runs and sees the GPU', () => {
+    expect(checkDocker({})).toEqual([]);
+  });
+
+  it.each<[string, Readonly<Record<string, string>>, string]>([
+    ['that does not answer', { DAEMON: 'down' }, 'docker is installed, but its daemon does not answer'],
+    ['that is too old', { VERSION: '19.03.1' }, 'Docker is 19.03.1, but 20 or newer is required.'],
+    ['that listens on TCP', { WARNING: 'WARNING: API is accessible on http://0.0.0.0:2375' }, 'The API of Docker is'],
+    ['without the runtime nvidia', { RUNTIMES: '{"runc":{}}' }, 'Docker does not have the runtime nvidia'],
+    ['with cgroups of systemd', { CGROUPS: 'systemd' }, 'The cgroup driver of Docker is not cgroupfs'],
+    ['whose storage is broken', { STORAGE: 'broken' }, 'Docker could not be given an image for the check'],
+    ['that starts no container', { CONTAINERS: 'broken' }, 'A container could not be started'],
+    ['whose containers see no GPU', { GPU: 'hidden' }, 'A container finds no GPU, although the machine does'],
+  ])('reports one %s, and nothing else', (_, env, start) => {
+    const findings = checkDocker(env);
+    expect(findings[0]).toContain(start);
+    expect(findings[0]).toMatch(/\.$/);
+    expect(findings).toHaveLength(1);
+  });
+
+  it('looks for no GPU with --no-gpu, and for nothing with --no-containers', () => {
+    expect(checkDocker({ GPU: 'hidden' }, '--no-gpu')).toEqual([]);
+    expect(checkDocker({ DAEMON: 'down' }, '--no-containers')).toEqual([]);
+  });
+
+  it('says that Docker is missing, unless called with --no-containers', () => {
+    const env = { PATH: pathOf('bash') };
+    expect(run('check-image.sh', ['--machine-only', '--no-gpu'], { env }).stdout).toContain('docker is missing: jobs');
+    const without = run('check-image.sh', ['--machine-only', '--no-gpu', '--no-containers'], { env });
+    expect(without.stdout).not.toContain('docker');
+  });
+});
+
+describe('the configuration of Docker', () => {
+  const script = readFileSync(join(FOLDER, 'provision.sh'), 'utf8');
+
+  it('keeps its API off the network, containers over a restart of the daemon, and GPUs over a daemon-reload', () => {
+    const [, text = ''] = /daemon\.json" <<'JSON'\n([\s\S]+?)\nJSON\n/.exec(script) ?? [];
+    expect(JSON.parse(text)).toEqual({
+      'exec-opts': ['native.cgroupdriver=cgroupfs'],
+      'live-restore': true,
+      'log-driver': 'local',
+      'log-opts': { 'max-size': '10m', 'max-file': '2' },
+    });
+  });
+
+  it('pins an exact version of every package', () => {
+    expect(script).toMatch(/^DOCKER_VERSION=\d+\.\d+\.\d+\nCONTAINERD_VERSION=\d+\.\d+\.\d+\n/m);
+    expect(script).toMatch(/"docker-ce=5:\$DOCKER_VERSION-1~ubuntu/);
+    expect(script).toMatch(/\$name=\$NVIDIA_TOOLKIT_VERSION-1/);
+  });
+});
+
 describe('check-image.sh on this machine', () => {
   it('prints one sentence per finding, and their number', () => {
-    const { status, findings } = check('--no-gpu', '--machine-only');
+    const { status, findings } = check('--no-gpu', '--no-containers', '--machine-only');
     const [verdict, ...missing] = findings.toReversed();
     expect(verdict).toBe(
       missing.length === 0 ? 'DROPFORGE-CHECK passed' : `DROPFORGE-CHECK failed: ${missing.length} found.`,

@@ -210,6 +210,6 @@ describe('the scripts and the template', () => {
     const inlines = [...template.matchAll(/provision\.sh (\w+)|check-image\.sh (--unbooted)/g)].map(
       ([, a, b]) => a ?? b,
     );
-    expect(inlines).toEqual(['install', 'verify', 'clean', '--unbooted']);
+    expect(inlines).toEqual(['install', 'verify', 'preload', 'clean', '--unbooted']);
   });
 });

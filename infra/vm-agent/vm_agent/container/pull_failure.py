@@ -26,15 +26,19 @@ class Failure:
     tries_max: int = 1
 
 
-_FULL = Failure('DISK_TOO_SMALL', 'The disk of the VM became full while {image} was pulled.', '{disk_remedy}')
+_FULL = Failure(
+    'DISK_TOO_SMALL',
+    'The disk of the VM became full while the image {image} was pulled.',
+    'Request a larger boot disk (bootDiskSizeGb), or use a smaller image.',
+)
 _ARCHITECTURE = Failure(
     'IMAGE_PULL_FAILED',
-    '{image} is not for the architecture of the VM.',
+    'The image {image} is not for the architecture of the VM.',
     'Build the image for the architecture of the VM (docker build --platform linux/amd64) and submit again.',
 )
 _DAMAGED = Failure(
     'IMAGE_PULL_FAILED',
-    '{host} sent bytes of {image} that do not match its digest or size.',
+    '{host} sent bytes of the image {image} that do not match its digest or size.',
     'Push the image again and submit again; if a proxy or mirror answers for the registry, check it.',
     DAMAGE_TRIES_MAX,
 )
@@ -52,27 +56,33 @@ _UNTRUSTED = Failure(
     '(/usr/local/share/ca-certificates).',
 )
 _UNAUTHORIZED = Failure(
-    'IMAGE_PULL_FAILED', '{host} does not let this VM pull {image} ({identity}).', '{access_remedy}'
+    'IMAGE_PULL_FAILED',
+    '{host} does not let this VM pull the image {image} ({identity}).',
+    '{access_remedy}',
 )
 _MISSING = Failure(
     'IMAGE_PULL_FAILED',
-    '{image} no longer exists: it was deleted after the job was submitted.',
+    'The image {image} no longer exists: it was deleted after the job was submitted.',
     'Push the image again and submit again; a cleanup policy of the registry may have deleted it.',
 )
 _UNREACHABLE = Failure(
-    'SERVICE_UNREACHABLE', '{host} was unreachable while {image} was pulled.', tries_max=sys.maxsize
+    'SERVICE_UNREACHABLE', '{host} was unreachable while the image {image} was pulled.', tries_max=sys.maxsize
 )
-_OTHER = Failure('IMAGE_PULL_FAILED', '{image} could not be pulled.')
+_OTHER = Failure('IMAGE_PULL_FAILED', 'The image {image} could not be pulled.')
 
 # The first match counts. The words are those of Docker, containerd, Podman, and of the API's error codes
 # (OCI Distribution Specification, "Error Codes").
 _PATTERNS: Tuple[Tuple[Failure, str], ...] = (
     (_FULL, r'no space left on device|disk quota exceeded'),
     (_RATE_LIMITED, r'too ?many ?requests|rate limit|answered 429|\b429\b'),
-    (_ARCHITECTURE, r'no matching manifest|no image found in .{0,80}architecture|does not match the (specified )?platform'),
+    (
+        _ARCHITECTURE,
+        r'no matching manifest|no image found in .{0,80}architecture|does not match the (specified )?platform',
+    ),
     (
         _DAMAGED,
-        r'verification failed|digest mismatch|(does not|did not) match.{0,30}digest|digest .{0,80}(does not|did not) match'
+        r'verification failed|digest mismatch|(does not|did not) match.{0,30}digest'
+        r'|digest .{0,80}(does not|did not) match'
         r'|unexpected commit digest|larger than intake|longer than declared|size validation failed',
     ),
     (_UNTRUSTED, r'x509:|certificate|tls: |gave http response to https client'),
@@ -103,11 +113,10 @@ def report_of(failure: Failure, text: str, spec: ContainerSpec, account: str) ->
     """The exit report of a failed pull. `account` is the VM's service account."""
     identity, access_remedy = describe_identity(spec, account)
     values = {
-        'image': f'The image {spec.image}',
+        'image': spec.image,
         'host': f'The registry {spec.image.split("/", 1)[0]}',
         'identity': identity,
         'access_remedy': access_remedy,
-        'disk_remedy': 'Request a larger boot disk (bootDiskSizeGb), or use a smaller image.',
     }
     message = failure.sentence.format(**values)
     remedy = failure.remedy.format(**values)
@@ -127,4 +136,7 @@ def describe_identity(spec: ContainerSpec, account: str) -> Tuple[str, str]:
             f'with the secret {spec.credentials_secret}',
             'Add a version to the secret with a valid USER:PASSWORD that may pull the image, and submit again.',
         )
-    return ('without credentials', 'Name a secret with the credentials of the registry in the job, or make the image public.')
+    return (
+        'without credentials',
+        'Name a secret with the credentials of the registry in the job, or make the image public.',
+    )

@@ -1,0 +1,85 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { gzipSync } from 'node:zlib';
+import { tarOf } from '../package/build-archives.ts';
+
+export type PushedImage = {
+  /** `HOST/REPOSITORY@sha256:…` */
+  readonly uri: string;
+  /** Of all layers, compressed. */
+  readonly sizeBytes: number;
+  /** Digests by order. */
+  readonly layers: readonly string[];
+  readonly digest: string;
+};
+
+const DOCKER = 'application/vnd.docker';
+
+/** A layer with one file of random bytes, compressed; it differs from every other one. */
+export function randomLayer(sizeBytes: number): Buffer {
+  const name = `data-${randomBytes(4).toString('hex')}`;
+  return tarOf([{ path: name, data: randomBytes(sizeBytes) }]);
+}
+
+/** Pushes an image of these uncompressed layers through the registry's API, without an engine. */
+export async function pushLayers(
+  repository: string,
+  layers: readonly Buffer[],
+  architecture = process.arch === 'arm64' ? 'arm64' : 'amd64',
+): Promise<PushedImage> {
+  const config = Buffer.from(
+    JSON.stringify({
+      ...{ architecture, os: 'linux', config: { Cmd: ['/none'] }, history: [] },
+      rootfs: { type: 'layers', diff_ids: layers.map(digestOf) },
+    }),
+  );
+  const compressed = layers.map((layer) => gzipSync(layer, { level: 1 }));
+  for (const blob of [config, ...compressed]) {
+    await pushBlob(repository, blob);
+  }
+  const describe = (mediaType: string, blob: Buffer) => ({ mediaType, size: blob.length, digest: digestOf(blob) });
+  const manifest = Buffer.from(
+    JSON.stringify({
+      schemaVersion: 2,
+      mediaType: `${DOCKER}.distribution.manifest.v2+json`,
+      config: describe(`${DOCKER}.container.image.v1+json`, config),
+      layers: compressed.map((blob) => describe(`${DOCKER}.image.rootfs.diff.tar.gzip`, blob)),
+    }),
+  );
+  const digest = digestOf(manifest);
+  const headers = { 'content-type': `${DOCKER}.distribution.manifest.v2+json` };
+  await send(`${apiOf(repository)}/manifests/${digest}`, { method: 'PUT', headers, body: new Uint8Array(manifest) });
+  const sizeBytes = compressed.reduce((sum, { length }) => sum + length, 0);
+  return { uri: `${repository}@${digest}`, sizeBytes, layers: compressed.map(digestOf), digest };
+}
+
+/** Deletes an image's manifest, as a cleanup policy does. */
+export async function deleteImage(repository: string, digest: string): Promise<void> {
+  await send(`${apiOf(repository)}/manifests/${digest}`, { method: 'DELETE' });
+}
+
+async function pushBlob(repository: string, blob: Buffer): Promise<void> {
+  const begun = await send(`${apiOf(repository)}/blobs/uploads/`, { method: 'POST' });
+  const url = new URL(begun.headers.get('location') ?? '', begun.url);
+  url.searchParams.set('digest', digestOf(blob));
+  await send(url, {
+    method: 'PUT',
+    body: new Uint8Array(blob),
+    headers: { 'content-type': 'application/octet-stream' },
+  });
+}
+
+function apiOf(repository: string): string {
+  return `http://${repository.replace('/', '/v2/')}`;
+}
+
+async function send(url: string | URL, init: RequestInit): Promise<Response> {
+  const response = await fetch(url, init);
+  if (!response.ok) {
+    throw new Error(`${init.method} ${url} answered ${response.status}: ${await response.text()}`);
+  }
+  return response;
+}
+
+function digestOf(bytes: Buffer): string {
+  return `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
+}

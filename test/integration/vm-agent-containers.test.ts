@@ -1,19 +1,26 @@
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterAll, describe, expect, it } from 'vitest';
-import { BUCKET, JOB_DIR } from '../support/agent/vm-agent-cloud.ts';
+import { BUCKET, JOB_DIR, until } from '../support/agent/vm-agent-cloud.ts';
+import { makeSdist, makeZip } from '../support/agent/vm-agent-package.ts';
 import { startContainerMachineForEachTest } from '../support/containers/container-machine.ts';
-import { type EngineUnderTest, startEngineUnderTest } from '../support/containers/engine-under-test.ts';
+import { type EngineUnderTest, startEnginesUnderTest } from '../support/containers/engine-under-test.ts';
 
-const engine = await startEngineUnderTest();
+const engines = await startEnginesUnderTest();
 
-if (engine === null) {
+if (engines.length === 0) {
   it('is not tested, as this machine has no container engine', () => {});
-} else {
+}
+for (const engine of engines) {
   describe(`a program in a container of ${engine.kind}`, () => suite(engine));
 }
 
 function suite(engine: EngineUnderTest) {
   const under = startContainerMachineForEachTest(engine);
-  const { cloud, ended } = under;
+  const { cloud, machine, ended } = under;
 
   afterAll(async () => {
     await under.stop();
@@ -109,5 +116,125 @@ echo out; echo err >&2
     });
     expect(await ended(stopping)).toMatchObject({ reason: 'MAX_RUNNING_TIME', signal });
     expect(await under.list()).toEqual([]);
+  });
+
+  it('has its secrets, which no list of processes shows', async () => {
+    cloud().intercept = ({ url }) =>
+      url.endsWith(':access')
+        ? Response.json({ payload: { data: Buffer.from('hunter2-hunter2').toString('base64') } })
+        : undefined;
+    const vm = under.boot({
+      image: await shell(),
+      argv: ['sh', '-ec', 'echo "token $TOKEN"; echo "$TOKEN" > "$DROPFORGE_OUTPUT_DIR/token"; sleep 600', 'x'],
+      change: ({ program }) => ({
+        program: { ...program, secrets: { TOKEN: 'projects/dropforge-test/secrets/token/versions/1' } },
+      }),
+    });
+    await until(() => saved('token') !== undefined, vm);
+    const { stdout } = await promisify(execFile)('ps', ['axww', '-o', 'command']);
+    expect(stdout).not.toContain('hunter2');
+    cloud().answerHeartbeat = () => ({ command: 'STOP', reason: 'The job was cancelled.' });
+    expect(await ended(vm)).toMatchObject({ reason: 'STOPPED', signal: 15 });
+    expect(saved('token')).toBe('hunter2-hunter2\n');
+    expect(logged('stdout')).toContain('token ***');
+  });
+
+  it('reads and writes paths of Cloud Storage with Python, and runs the sitecustomize of its image', async () => {
+    cloud().put(BUCKET, 'other/data.txt', { body: Buffer.from('of another folder') });
+    const task = `
+import os, sys
+with open('gs://jobs/digits/model.txt', 'w') as file: file.write('saved')
+with open('/gcs/jobs/digits/second.txt', 'w') as file: file.write(sys.own)
+print(open('gs://jobs/digits/model.txt').read(), os.environ['PYTHONPATH'])
+`;
+    const image = await under.image('customized', 'python', {
+      changes: ['ENV PYTHONPATH=/app'],
+      files: { '/app/sitecustomize.py': 'import sys\nsys.own = "of the image"\n', '/app/task.py': task },
+    });
+    expect(await ended(under.boot({ image, argv: ['python3', '/app/task.py'] }))).toMatchObject({ exitCode: 0 });
+    expect(saved('model.txt')).toBe('saved');
+    expect(saved('second.txt')).toBe('of the image');
+    expect(logged('stdout')).toContain('saved /dropforge/python:/app');
+  });
+
+  it('runs a module of a package that is mounted, in the folder of the package', async () => {
+    const task = `
+import os, trainer.answer
+print('answer', trainer.answer.VALUE, open('settings.txt').read(), os.getcwd())
+open('gs:/jobs/digits/out.txt', 'w').write('saved')
+open('leftover.bin', 'wb').write(bytes(2000))
+`;
+    const sources = {
+      'trainer/__init__.py': '',
+      'trainer/task.py': task,
+      'trainer/answer.py': 'VALUE = 42\n',
+      'settings.txt': 'as given',
+    };
+    const packages = [makeZip(sources), await makeSdist('')];
+    const image = await under.image('python-user', 'python', { changes: ['USER 1000', 'WORKDIR /home'] });
+    const vm = under.boot({
+      image,
+      argv: ['python3', '-m', 'trainer.task'],
+      user: '1000',
+      workingDir: '/home',
+      packages,
+    });
+    expect(await ended(vm)).toMatchObject({ reason: 'EXITED', exitCode: 0 });
+    expect(logged('stdout')).toContain('answer 42 as given /dropforge/packages/0');
+    expect(saved('out.txt')).toBe('saved');
+    expect(logged('agent').filter((line) => line?.includes('leftover.bin'))).toHaveLength(1);
+  });
+
+  it('is stopped when what it writes to its own layer exceeds the disk limit', async () => {
+    const script = 'dd if=/dev/zero of=/filler bs=1M count=60; sleep 600';
+    const vm = under.boot({
+      image: await shell(),
+      argv: ['sh', '-c', script],
+      change: ({ limits }) => ({ limits: { ...limits, diskBytesMax: 30_000_000 } }),
+    });
+    expect(await ended(vm)).toMatchObject({ reason: 'DISK_FULL' });
+  });
+
+  it('is started again after a reboot, with its files, and nothing of the first boot is left', async () => {
+    const script =
+      'echo run >> "$DROPFORGE_OUTPUT_DIR/runs"; [ "$(wc -l < "$DROPFORGE_OUTPUT_DIR/runs")" = 2 ] || sleep 600';
+    const vm = under.boot({ image: await shell(), argv: ['sh', '-c', script] });
+    await until(() => saved('runs') === 'run\n', vm);
+    machine().cutPower();
+    await new Promise((resolve) => vm.once('exit', resolve));
+    expect(await under.list()).toHaveLength(1);
+    expect(await ended(under.reboot())).toMatchObject({ reason: 'EXITED', exitCode: 0 });
+    expect(saved('runs')).toBe('run\nrun\n');
+    expect(await under.list()).toEqual([]);
+  });
+
+  it('runs on when the command that carries its output is killed', async () => {
+    const script =
+      'echo begun; touch "$DROPFORGE_OUTPUT_DIR/begun"; while [ ! -e "$DROPFORGE_OUTPUT_DIR/go" ]; do sleep 0.1; done; sleep 3; echo done; exit 5';
+    const vm = under.boot({ image: await shell(), argv: ['sh', '-c', script] });
+    await until(() => saved('begun') !== undefined, vm);
+    const { stdout } = await promisify(execFile)('ps', ['axww', '-o', 'pid=,command=']);
+    const clients = stdout.split('\n').filter((line) => / start --attach dropforge-/.test(line));
+    const own = clients.filter((line) =>
+      readFileSync(`/proc/${Number.parseInt(line, 10)}/environ`, 'utf8').includes(`@${machine().home}`),
+    );
+    expect(own).toHaveLength(1);
+    process.kill(Number.parseInt(own[0] ?? '', 10), 'SIGKILL');
+    await writeFile(join(machine().home, 'output', 'go'), '');
+    expect(await ended(vm)).toMatchObject({ reason: 'EXITED', exitCode: 5 });
+    expect(logged('stdout')).toContain('done');
+  });
+
+  it('has every line of a fast program in its log', async () => {
+    const script = 'i=0; while [ $i -lt 20000 ]; do echo "line $i of a log that is written quickly"; i=$((i+1)); done';
+    const vm = under.boot({
+      image: await shell(),
+      argv: ['sh', '-c', script],
+      change: ({ limits }) => ({ limits: { ...limits, logBytesMax: 50_000_000 } }),
+    });
+    expect(await ended(vm)).toMatchObject({ exitCode: 0 });
+    const folded = logged('agent').map((line) => Number(/^(\d+) lines .* are folded/.exec(line ?? '')?.[1] ?? 0));
+    expect(logged('stdout').length + folded.reduce((sum, count) => sum + count, 0)).toBe(20_000);
+    expect(logged('stdout').at(-1)).toMatch(/^line 19999 /);
   });
 }

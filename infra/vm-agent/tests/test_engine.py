@@ -8,7 +8,8 @@ from typing import Dict
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from vm_agent.container.engine import ENVIRONMENT_VARIABLE, Engine, find_engine
+from vm_agent.container.engine import Engine, find_engine
+from vm_agent.setup.environment import ENGINE_ENVIRONMENT
 
 
 class FindEngineTest(unittest.TestCase):
@@ -52,7 +53,7 @@ class FindEngineTest(unittest.TestCase):
         self.install('docker', 'test "$DOCKER_HOST" = unix:///run/d.sock && test -z "$DROPFORGE_ENGINE_ENVIRONMENT" && echo 1')
         self.assertEqual(self.find(), 'none')
         variables = json.dumps({'DOCKER_HOST': 'unix:///run/d.sock'})
-        self.assertEqual(self.find({ENVIRONMENT_VARIABLE: variables}), 'docker 1')
+        self.assertEqual(self.find({ENGINE_ENVIRONMENT: variables}), 'docker 1')
 
     def test_a_command_that_hangs_fails_as_the_engine_does(self) -> None:
         self.install('docker', 'exec /bin/sleep 60')

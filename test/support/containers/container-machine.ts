@@ -8,6 +8,9 @@ import { buildTestImage, type ImageBase, type ImageOptions } from './test-image.
 type Package = Parameters<typeof configure>[1][number];
 type Container = NonNullable<VmConfig['program']['container']>;
 
+/** What the metadata server of the tests returns. */
+const INSTANCE_ID = '4570452845155348778';
+
 export type Run = {
   readonly image: string;
   readonly argv: readonly string[];
@@ -44,9 +47,11 @@ export function startContainerMachineForEachTest(engine: EngineUnderTest) {
       return this.reboot();
     },
     reboot: () => local.machine().boot(engine.environment),
-    /** The containers of this engine that are left, of any state. */
-    list: async () =>
-      (await engine.run(['ps', '--all', '--quiet', '--filter', 'label=dropforge.vm'])).split('\n').filter(Boolean),
+    /** The machine's containers that are left, of any state. */
+    async list(): Promise<readonly string[]> {
+      const filter = `label=dropforge.vm=${INSTANCE_ID}@${local.machine().home}`;
+      return (await engine.run(['ps', '--all', '--quiet', '--filter', filter])).split('\n').filter(Boolean);
+    },
     async stop() {
       await registry?.stop();
     },

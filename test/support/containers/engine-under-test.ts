@@ -22,22 +22,34 @@ export type EngineUnderTest = {
  * user is root. Returns null without any of them, and prints how to have one.
  */
 export async function startEngineUnderTest(): Promise<EngineUnderTest | null> {
+  const docker = await startDockerUnderTest();
+  const engine = docker ?? (await findPodman());
+  if (engine === null) {
+    process.stderr.write(
+      'Tests with containers are left out: neither Docker nor Podman answers (README, "Development", says how to have one).\n',
+    );
+  }
+  return engine;
+}
+
+/** Docker and Podman, as far as this machine has them. */
+export async function startEnginesUnderTest(): Promise<readonly EngineUnderTest[]> {
+  const found = [await startEngineUnderTest(), await findPodman()].filter((engine) => engine !== null);
+  return found.filter(({ kind }, index) => found.findIndex((other) => other.kind === kind) === index);
+}
+
+async function startDockerUnderTest(): Promise<EngineUnderTest | null> {
   const docker = engineOf('docker', {});
   if (await answers(docker, 'ServerVersion')) {
     return docker;
   }
-  const started = process.getuid?.() === 0 ? await startPrivateDocker() : null;
-  if (started !== null) {
-    return started;
-  }
-  const podman = engineOf('podman', {});
-  if (await answers(podman, 'Version.Version')) {
-    return podman;
-  }
-  process.stderr.write(
-    'Tests with containers are left out: neither Docker nor Podman answers (README, "Development", says how to have one).\n',
-  );
-  return null;
+  return process.getuid?.() === 0 ? startPrivateDocker() : null;
+}
+
+/** An agent takes Docker where both answer, so this environment names a Docker that does not. */
+async function findPodman(): Promise<EngineUnderTest | null> {
+  const podman = engineOf('podman', { DOCKER_HOST: 'unix:///nonexistent/docker.sock' });
+  return (await answers(podman, 'Version.Version')) ? podman : null;
 }
 
 function engineOf(kind: EngineUnderTest['kind'], environment: Readonly<Record<string, string>>): EngineUnderTest {

@@ -43,6 +43,7 @@ describe('the environment of a VM', () => {
       TMPDIR: '/tmp/dropforge-vm-1234',
       LANG: 'C.UTF-8',
       DROPFORGE_HOME: '/vms/a-1234/disk',
+      DROPFORGE_ENGINE_ENVIRONMENT: JSON.stringify({ HOME: home }),
       DROPFORGE_VM: '1234',
       GCE_METADATA_HOST: '127.0.0.1:4711',
       GCE_METADATA_IP: '127.0.0.1:4711',

@@ -1,5 +1,6 @@
 import { trustDirectoryOf } from '#infra/embedded/compute-engine/vms/environment.ts';
 import {
+  killMachine,
   type Machine,
   openMetadata,
   runInBackground,
@@ -8,7 +9,7 @@ import {
   updateRecord,
 } from '#infra/embedded/compute-engine/vms/machine.ts';
 import { bootVm, prepareBoot, readLeaderPid, removeDisk } from '#infra/embedded/compute-engine/vms/process.ts';
-import { findInTree, isAlive, killTree, type ProcessKey } from '#infra/embedded/compute-engine/vms/process-tree.ts';
+import { findInTree, isAlive, type ProcessKey } from '#infra/embedded/compute-engine/vms/process-tree.ts';
 import { crash, destroy, halt, observe } from '#infra/embedded/compute-engine/vms/termination.ts';
 import { renewTrust } from '#infra/embedded/vm-proxy/trust.ts';
 
@@ -19,7 +20,7 @@ export function start(machine: Machine): Promise<void> {
       await openMetadata(machine);
       await boot(machine);
     } catch (error) {
-      await killTree(treeOf(machine));
+      await killMachine(machine);
       await machine.server?.close();
       await remove(machine);
       throw error;
@@ -44,7 +45,7 @@ async function reboot(machine: Machine): Promise<void> {
   updateRecord(machine, { status: 'STARTING' });
   try {
     await openMetadata(machine);
-    await killTree(treeOf(machine));
+    await killMachine(machine);
     await boot(machine);
   } catch (error) {
     updateRecord(machine, { status: 'TERMINATED' });
@@ -67,10 +68,10 @@ export async function resume(machine: Machine): Promise<void> {
     updateRecord(machine, { leader: running, status: 'RUNNING' });
     await reopenMetadata(machine);
   } else if (leader === null) {
-    await killTree(treeOf(machine));
+    await killMachine(machine);
     await recoverUnstarted(machine);
   } else if (status === 'TERMINATED') {
-    await killTree(treeOf(machine));
+    await killMachine(machine);
   } else {
     updateRecord(machine, { status: 'RUNNING' });
     observe(machine);

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { engineEnvironmentOf } from '#infra/embedded/compute-engine/vms/containers.ts';
 import { temporaryPathOf } from '#infra/embedded/compute-engine/vms/temporary-directory.ts';
 import { type Environment, proxyVariablesOf } from '#infra/embedded/vm-proxy/environment.ts';
 import { trustFilesOf } from '#infra/embedded/vm-proxy/trust.ts';
@@ -28,6 +29,7 @@ export function vmEnvironmentOf(
     TMPDIR: temporaryPathOf(vm.instanceId),
     LANG: 'C.UTF-8',
     DROPFORGE_HOME: join(vm.directory, 'disk'),
+    DROPFORGE_ENGINE_ENVIRONMENT: JSON.stringify(engineEnvironmentOf(host)),
     [VM_MARK_VARIABLE]: vm.instanceId,
     // Google's libraries use GCE_METADATA_HOST, and detect the metadata server at GCE_METADATA_IP first.
     GCE_METADATA_HOST: metadataHost,

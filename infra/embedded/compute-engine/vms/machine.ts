@@ -2,11 +2,12 @@ import { join } from 'node:path';
 import { type MetadataServer, openMetadataServer } from '#infra/embedded/compute-engine/metadata-server/server.ts';
 import { findNode, type MetadataDirectory } from '#infra/embedded/compute-engine/metadata-server/tree.ts';
 import type { VmProviderConfig } from '#infra/embedded/compute-engine/vms/admission.ts';
+import { removeContainers } from '#infra/embedded/compute-engine/vms/containers.ts';
 import { trustDirectoryOf } from '#infra/embedded/compute-engine/vms/environment.ts';
 import type { VmIdentityIssuer } from '#infra/embedded/compute-engine/vms/identity.ts';
 import { createVmMetadata, withGuestAttribute } from '#infra/embedded/compute-engine/vms/metadata.ts';
 import { marksOf } from '#infra/embedded/compute-engine/vms/process.ts';
-import type { ProcessTree } from '#infra/embedded/compute-engine/vms/process-tree.ts';
+import { killTree, type ProcessTree } from '#infra/embedded/compute-engine/vms/process-tree.ts';
 import type { VmRecord, VmTable } from '#infra/embedded/compute-engine/vms/table.ts';
 import type { Environment } from '#infra/embedded/vm-proxy/environment.ts';
 import type { GoogleApisOptions } from '#infra/embedded/vm-proxy/google-apis.ts';
@@ -102,6 +103,13 @@ export function runInBackground(machine: Machine, done: Promise<void>): void {
 
 export function treeOf({ record, directory }: Machine): ProcessTree {
   return { leader: record.leader, marks: marksOf({ instanceId: record.instanceId, directory }) };
+}
+
+/** Kills everything that runs on the VM, and removes its containers. */
+export async function killMachine(machine: Machine): Promise<void> {
+  const { context, directory, record } = machine;
+  await killTree(treeOf(machine));
+  await removeContainers({ directory, instanceId: record.instanceId }, context.host);
 }
 
 /**

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import {
+  killMachine,
   type Machine,
   runInBackground,
   runInOrder,
@@ -7,13 +8,7 @@ import {
   updateRecord,
 } from '#infra/embedded/compute-engine/vms/machine.ts';
 import { readAgentPid, removeDisk } from '#infra/embedded/compute-engine/vms/process.ts';
-import {
-  findInTree,
-  isAlive,
-  killTree,
-  signalGroup,
-  signalProcess,
-} from '#infra/embedded/compute-engine/vms/process-tree.ts';
+import { findInTree, isAlive, signalGroup, signalProcess } from '#infra/embedded/compute-engine/vms/process-tree.ts';
 import { type VmRecord, vmOf } from '#infra/embedded/compute-engine/vms/table.ts';
 
 const STOP_POLL_MS = 5;
@@ -61,7 +56,7 @@ export function maintain(machine: Machine): void {
 /** Simulates a host error: kills all processes of the VM at once. */
 export async function crash(machine: Machine): Promise<void> {
   updateRecord(machine, { status: 'TERMINATED' });
-  await killTree(treeOf(machine));
+  await killMachine(machine);
   await machine.context.onInterrupted(vmOf(machine.record), 'compute.instances.hostError');
 }
 
@@ -141,11 +136,11 @@ async function stop(machine: Machine): Promise<void> {
   while (isLeaderRunning(machine.record) && clock.now() < killAt) {
     await delay(STOP_POLL_MS, undefined, { signal: closing });
   }
-  await killTree(treeOf(machine));
+  await killMachine(machine);
 }
 
 async function onGuestTerminated(machine: Machine): Promise<void> {
-  await killTree(treeOf(machine));
+  await killMachine(machine);
   await machine.context.onInterrupted(vmOf(machine.record), 'compute.instances.guestTerminate');
 }
 

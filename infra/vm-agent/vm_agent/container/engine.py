@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
 from vm_agent.program.usage import measure_tree
+from vm_agent.setup.environment import ENGINE_ENVIRONMENT
 
 KINDS = ('docker', 'podman')
 # Answered only by an engine that works: `version` would need no daemon, and no storage. Podman's `docker` command does
@@ -19,8 +20,6 @@ PROBES = {
     'podman': ('info', '--format', '{{.Version.Version}}'),
 }
 TOOL_SECONDS_MAX = 60.0
-# JSON of the variables that the engine needs, such as DOCKER_HOST and HOME; the program gets none of them.
-ENVIRONMENT_VARIABLE = 'DROPFORGE_ENGINE_ENVIRONMENT'
 # Its value is the mark of the VM, by which containers are found whatever ended without removing them.
 VM_LABEL = 'dropforge.vm'
 # Podman fails to remove a container whose monitor was killed, once.
@@ -130,11 +129,11 @@ def find_engine(inherited: Mapping[str, str]) -> Optional[Engine]:
 
 def engine_environment(inherited: Mapping[str, str]) -> Dict[str, str]:
     try:
-        own = json.loads(inherited.get(ENVIRONMENT_VARIABLE, '{}'))
+        own = json.loads(inherited.get(ENGINE_ENVIRONMENT, '{}'))
     except ValueError:
         own = {}
     environment = {**inherited, **{str(name): str(value) for name, value in own.items()}}
-    environment.pop(ENVIRONMENT_VARIABLE, None)
+    environment.pop(ENGINE_ENVIRONMENT, None)
     return environment
 
 

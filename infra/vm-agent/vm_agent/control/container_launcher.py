@@ -34,6 +34,7 @@ from vm_agent.setup.installers import ToolResult
 
 # At a boot, the engine's daemon may still be starting.
 ENGINE_SECONDS_MAX = 60.0
+ENGINE_FILE = 'container-engine'
 
 
 class ContainerLauncher:
@@ -44,6 +45,8 @@ class ContainerLauncher:
     def install(self, replica: Replica, state: State, secrets: Mapping[str, str]) -> State:
         engine = self._engine = _await_engine(replica)
         replica.log(f'The container runs with {engine.kind} {engine.version}.', 'INFO')
+        # The embedded cloud removes the containers of a VM that it kills.
+        (replica.home / ENGINE_FILE).write_text(engine.kind, 'utf-8')
         # Of an earlier boot, or of an agent that was killed.
         engine.remove_containers(replica.vm)
         _pull(replica, engine, self._spec)

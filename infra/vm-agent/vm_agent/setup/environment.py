@@ -15,6 +15,8 @@ RANKED_ROLES = (TASK_TYPE_OF_MASTER, 'worker')
 # Vertex AI's worker pools by their purpose (Vertex AI docs, "Distributed training").
 WORKER_POOLS = {'master': 'workerpool0', 'worker': 'workerpool1', 'ps': 'workerpool2', 'evaluator': 'workerpool3'}
 VM_MARKER = 'DROPFORGE_VM'
+# JSON of the variables that a container engine needs, such as DOCKER_HOST and HOME; no program gets them.
+ENGINE_ENVIRONMENT = 'DROPFORGE_ENGINE_ENVIRONMENT'
 REFERENCE_PATTERN = re.compile(r'(\$?)\$\(([A-Za-z_][A-Za-z0-9_]*)\)')
 
 
@@ -68,7 +70,7 @@ def tool_environment(inherited: Mapping[str, str], paths: ProgramPaths, vm: str)
     """Returns the variables for pip and the program: the machine's, the virtual environment, and the VM's marker."""
     path = os.pathsep.join([str(paths.python.parent), inherited.get('PATH', os.defpath)])
     return {
-        **inherited,
+        **{name: value for name, value in inherited.items() if name != ENGINE_ENVIRONMENT},
         'PATH': path,
         'VIRTUAL_ENV': str(paths.python.parent.parent),
         'PYTHONUNBUFFERED': '1',

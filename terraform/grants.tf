@@ -97,7 +97,12 @@ locals {
 
   invokers = merge(
     { for name in keys(local.event_functions) : name => { push = module.identities.members["push"] } },
-    { heartbeat = { vm = module.identities.members["vm"] } },
+    {
+      heartbeat = merge(
+        { vm = module.identities.members["vm"] },
+        { for email in var.job_accounts : email => "serviceAccount:${email}" },
+      )
+    },
     { api = { for member in var.api_access.members : member => member } },
   )
 }

@@ -31,7 +31,7 @@ module "identities" {
   custom_roles   = merge(local.custom_roles, local.used_follower_roles)
   project_grants = local.project_grants
   actor_grants   = local.actor_grants
-  member_grants  = local.follower_grants
+  member_grants  = merge(local.follower_grants, local.job_account_log_grants)
   role_suffix    = var.custom_role_suffix
 }
 
@@ -62,7 +62,14 @@ module "storage" {
   encryption    = module.encryption.encryption
   retention     = var.retention
   force_destroy = !var.deletion_protection
-  grants        = merge(local.account_bucket_grants, local.submitter_bucket_grants)
+  outputs       = values(local.account_buckets)
+  grants = merge(
+    local.account_bucket_grants,
+    local.submitter_bucket_grants,
+    local.job_account_bucket_grants,
+    local.account_bucket_reader_grants,
+    local.account_bucket_submitter_grants,
+  )
 }
 
 module "messaging" {

@@ -7,7 +7,7 @@ locals {
     on-upload       = { database = "write", uploads = ["read", "report"], jobs = ["list"], publishes = local.stages }
     on-submit       = { database = "write", uploads = ["read", "report"], jobs = ["list"], publishes = local.stages }
     on-control      = { database = "write", publishes = local.stages }
-    provision       = { database = "write", publishes = local.stages, project = ["vm_creator"], acts_as = ["vm"] }
+    provision       = { database = "write", publishes = local.stages, project = ["vm_creator"], acts_as = concat(["vm"], var.job_accounts) }
     teardown        = { database = "write", publishes = local.stages, project = ["vm_remover"] }
     tuning          = { database = "write", publishes = local.stages }
     watch           = { database = "write", publishes = local.stages }
@@ -63,7 +63,7 @@ locals {
     vm_creator = {
       title       = "Dropforge VM creator"
       description = "Creates VMs from images and machine images, and deletes those of a failed placement."
-      permissions = [
+      permissions = concat(local.has_network_attachments ? ["compute.instances.pscInterfaceCreate"] : [], [
         "compute.disks.create",
         "compute.disks.setLabels",
         "compute.disks.use",
@@ -82,7 +82,7 @@ locals {
         "compute.snapshots.useReadOnly",
         "compute.subnetworks.use",
         "compute.zoneOperations.get",
-      ]
+      ])
     }
     vm_remover = {
       title       = "Dropforge VM remover"

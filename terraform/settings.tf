@@ -7,12 +7,14 @@ locals {
     local.event_settings,
     ["UPLOAD_BUCKET", "JOBS_BUCKET", "REGION_DEFAULT", "RUNTIME_VERSION_DEFAULT", "RUNTIME_IMAGES", "ZONES"],
     local.has_notifications ? ["NOTIFICATION_CHANNELS"] : [],
+    local.has_rights ? ["JOB_RIGHTS"] : [],
   )
   notify_settings = concat(local.event_settings, ["NOTIFICATION_CHANNELS"])
   provision_settings = concat(
     local.event_settings,
     ["SUBNETWORK", "VM_SERVICE_ACCOUNT", "HEARTBEAT_URL", "HEARTBEAT_AUDIENCE", "RUNTIME_IMAGES", "SECURE_BOOT", "CACHE_BUCKET"],
     var.encryption == null ? [] : ["DISK_KMS_KEY"],
+    local.has_rights ? ["JOB_RIGHTS"] : [],
   )
   heartbeat_settings = concat(local.event_settings, ["HEARTBEAT_AUDIENCE", "VM_SERVICE_ACCOUNT"])
 
@@ -39,6 +41,7 @@ locals {
     HEARTBEAT_URL      = local.heartbeat_url
     HEARTBEAT_AUDIENCE = local.heartbeat_url
     PAGE_URL           = coalesce(var.page_url, local.api_url)
+    JOB_RIGHTS         = jsonencode(local.job_rights)
     # Names of secrets, not their values.
     NOTIFICATION_CHANNELS = jsonencode({
       for name, channel in var.notifications : name => {

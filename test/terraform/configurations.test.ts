@@ -14,6 +14,12 @@ const EXAMPLES = list('examples');
 const KEY = 'projects/keys/locations/europe-west4/keyRings/r/cryptoKeys/k';
 const EXAMPLE_VARIABLES: Readonly<Record<string, readonly string[]>> = {
   'examples/minimal': ['-var=project_id=my-project'],
+  'examples/perimeter': [
+    '-var=project_id=my-project',
+    '-var=project_number=123456789012',
+    '-var=access_policy=123456789',
+    '-var=team=research@example.com',
+  ],
   'examples/hardened': [
     '-var=project_id=my-project',
     '-var=team=research@example.com',
@@ -64,6 +70,33 @@ const REJECTED: readonly (readonly [string, string, RegExp])[] = [
     /list only the region that the pattern contains/,
   ],
   ['an invalid CIDR range', 'network={subnets={us-central1="10.0.0.0"}}', /maps a region to a CIDR range/],
+  [
+    'a default account for jobs',
+    'job_accounts=["1-compute@developer.gserviceaccount.com"]',
+    /user-managed service accounts/,
+  ],
+  [
+    "one of the deployment's accounts for jobs",
+    'job_accounts=["dropforge-provision@my-project.iam.gserviceaccount.com"]',
+    /rights that no program may have/,
+  ],
+  [
+    'a secret for an account that is not listed',
+    'job_account_secrets={"a@p.iam.gserviceaccount.com"=[]}',
+    /not one of job_accounts/,
+  ],
+  ['a network without its project', 'job_networks={vpc={}}', /Use the full name of a network/],
+  [
+    'a subnetwork of another region',
+    'job_networks={"projects/p/global/networks/n"={subnetworks={us-central1="projects/p/regions/us-east1/subnetworks/s"}}}',
+    /maps a region to a subnetwork in it/,
+  ],
+  [
+    'a network attachment without its project',
+    'job_networks={"projects/p/global/networks/n"={network_attachments=["a"]}}',
+    /full names of network attachments/,
+  ],
+  ['a version of a key', `job_keys=["${KEY}/cryptoKeyVersions/1"]`, /without a version/],
   ['an invalid secret name', 'secrets=["hf token"]', /A secret name has 1 to 255 letters/],
   ['missing function archives', 'functions_dir=/nowhere', /Run `npm run build` first/],
   ['an invalid cron schedule', 'schedule={watch="hourly"}', /A cron schedule has five fields/],
@@ -202,6 +235,31 @@ function describeConfigurations() {
       resources.find(({ type, key }) => type === 'google_cloudfunctions2_function' && key === name);
     expect(JSON.stringify(functionOf('provision'))).toContain('projects/host/regions/{region}/subnetworks/gpu');
     expect(JSON.stringify(functionOf('on-upload'))).toContain('"ZONES":"us-central1"');
+  });
+
+  it('encloses the deployment of examples/perimeter, with ingress for the team and for builds, and no egress', async () => {
+    const at = 'examples/perimeter';
+    const perimeterOf = async (...args: readonly string[]) => {
+      const resources = await plan(terraform, at, [...(EXAMPLE_VARIABLES[at] ?? []), ...args]);
+      const found = resources.find(({ type }) => type === 'google_access_context_manager_service_perimeter');
+      const [status] = Object(found?.values.status) as readonly Readonly<Record<string, unknown>>[];
+      return { name: found?.values.name, status };
+    };
+    const { name, status } = await perimeterOf();
+    expect(name).toBe('accessPolicies/123456789/servicePerimeters/dropforge');
+    expect(status).toMatchObject({
+      resources: ['projects/123456789012'],
+      ingress_policies: [{ title: 'build' }, { title: 'team' }],
+      egress_policies: [],
+    });
+    const restricted = ['storage', 'secretmanager', 'compute', 'artifactregistry', 'run', 'firestore', 'pubsub'];
+    expect(status?.restricted_services).toEqual(
+      expect.arrayContaining(restricted.map((service) => `${service}.googleapis.com`)),
+    );
+    const withData = await perimeterOf('-var=data_projects=["42"]');
+    expect(withData.status).toMatchObject({
+      egress_policies: [{ egress_to: [{ resources: ['projects/42'] }] }],
+    });
   });
 
   it.each(REJECTED)('rejects %s with a remedy', async (_, variable, remedy) => {

@@ -46,14 +46,14 @@ export async function assemblePackage(
   return writeOnce(ports, target, Readable.from(readParts(ports.objects, parts), { objectMode: false }));
 }
 
-/** Copies a package to the folder of its job, from which VMs fetch it. Repeating it finds the copy. */
+/** Copies a package to the folder of its job in a bucket that its VMs can read. Repeating it finds the copy. */
 export async function keepPackage(
   ports: StagingPorts,
   info: ObjectInfo,
-  { jobId, uploadId }: { readonly jobId: string; readonly uploadId: string },
+  { jobId, uploadId, bucket }: { readonly jobId: string; readonly uploadId: string; readonly bucket: string },
 ): Promise<ObjectInfo> {
   const fileName = info.name.slice(info.name.lastIndexOf('/') + 1);
-  const target = { bucket: ports.intake.jobsBucket, name: `${jobId}/packages/${uploadId}/${fileName}` };
+  const target = { bucket, name: `${jobId}/packages/${uploadId}/${fileName}` };
   return writeOnce(ports, target, Readable.from(readParts(ports.objects, [info]), { objectMode: false }));
 }
 

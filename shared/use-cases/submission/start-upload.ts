@@ -1,8 +1,11 @@
 import type { TimestampMs } from '#shared/domain/job.ts';
+import { readJobFile } from '#shared/job-file/read-job-file.ts';
+import { toGsUri } from '#shared/protocol/gs-uri.ts';
 import type { StartUpload } from '#shared/protocol/submission.ts';
+import { jobsBucketOf } from '#shared/use-cases/intake/check-rights.ts';
 import type { SubmitOutcome } from '#shared/use-cases/intake/check-submission.ts';
 import { type SubmitPorts, submitJob } from '#shared/use-cases/intake/submit-job.ts';
-import { readPackage } from '#shared/use-cases/submission/read-package.ts';
+import { type PackageToSubmit, readPackage } from '#shared/use-cases/submission/read-package.ts';
 import { assemblePackage, keepPackage } from '#shared/use-cases/submission/staged-upload.ts';
 import { digestOf, reportUriOf, type Submitter } from '#shared/use-cases/submission/submit-job-file.ts';
 import { submissionOf } from '#shared/use-cases/submission/validate-upload.ts';
@@ -20,9 +23,12 @@ export async function startUpload(
   if (staged === undefined) {
     return undefined;
   }
-  const info = await keepPackage(ports, staged, given);
-  const found = await readPackage(ports.objects, info, given.jobFile);
-  const submission = submissionOf(found, { info, given, now });
+  const found = await readPackage(ports.objects, staged, given.jobFile);
+  // VMs with an account of their own cannot read the bucket of all other jobs.
+  const bucket = jobsBucketOf(ports.intake, accountIn(found.jobFile));
+  const info = await keepPackage(ports, staged, { ...given, bucket });
+  const inspected = { ...found.inspected, uri: toGsUri(info), generation: info.generation };
+  const submission = submissionOf({ ...found, inspected }, { info, given, now });
   if (submission === null) {
     const { problems, warnings } = found.report;
     return { verdict: 'REFUSED', jobId: given.jobId, problems, warnings };
@@ -34,4 +40,10 @@ export async function startUpload(
     reportUri: reportUriOf(ports.intake, given.jobId),
   };
   return submitJob(ports, { ...submission, source, submittedBy: given.submittedBy });
+}
+
+/** The service account that a job file names; undefined for the deployment's own. */
+function accountIn(jobFile: PackageToSubmit['jobFile']): string | undefined {
+  const draft = jobFile && readJobFile(Buffer.from(jobFile.text), { fileName: jobFile.fileName }).draft;
+  return draft?.serviceAccount?.value;
 }

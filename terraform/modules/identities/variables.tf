@@ -9,7 +9,7 @@ variable "accounts" {
 }
 
 variable "actor_grants" {
-  description = "Accounts that may attach another account to the resources they create."
+  description = "Accounts that may attach another one, or the account with an e-mail address, to what they create."
   type        = map(object({ account = string, acts_as = string }))
   nullable    = false
   default     = {}
@@ -27,7 +27,7 @@ variable "custom_roles" {
 }
 
 variable "member_grants" {
-  description = "Project-level grants of a custom role, by its key in custom_roles, to people and groups."
+  description = "Project-level grants of a predefined role or a key of custom_roles to other members."
   type        = map(object({ member = string, role = string }))
   nullable    = false
   default     = {}

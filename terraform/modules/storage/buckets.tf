@@ -5,14 +5,21 @@ locals {
   # one newer version exists, or two after a lost answer.
   replaced_checkpoints = { newer_versions = 3, days = 1 }
 
-  buckets = {
+  cache_days = 15
+
+  shared_buckets = {
     # Jobs refer to the generation of a package: versioning keeps it when the object is replaced.
     uploads = { days = var.retention.uploads_days, replaced = null, is_versioned = true }
     jobs    = { days = var.retention.jobs_days, replaced = local.replaced_checkpoints, is_versioned = true }
     sources = { days = null, replaced = null, is_versioned = true }
     # Installed packages: an entry is used for a week and needs parts of the week before (vm_agent/cache/location.py).
-    cache = { days = 15, replaced = null, is_versioned = false }
+    cache = { days = local.cache_days, replaced = null, is_versioned = false }
   }
+  output_buckets = {
+    for name in var.outputs :
+    name => { days = var.retention.jobs_days, replaced = local.replaced_checkpoints, is_versioned = true }
+  }
+  buckets = merge(local.shared_buckets, local.output_buckets)
 }
 
 resource "google_storage_bucket" "this" {
@@ -61,7 +68,7 @@ resource "google_storage_bucket" "this" {
 
   # Parts of large files that a killed agent left behind: no upload takes a day.
   dynamic "lifecycle_rule" {
-    for_each = each.key == "jobs" ? [".dropforge-part"] : []
+    for_each = each.value.replaced == null ? [] : [".dropforge-part"]
     content {
       action {
         type = "Delete"
@@ -83,6 +90,21 @@ resource "google_storage_bucket" "this" {
       }
       condition {
         age            = 2
+        matches_prefix = [lifecycle_rule.value]
+        with_state     = "ANY"
+      }
+    }
+  }
+
+  # Packages that VMs with this account have installed: shared/use-cases/provision/cached-environments.ts, PREFIX.
+  dynamic "lifecycle_rule" {
+    for_each = contains(var.outputs, each.key) ? ["environments-"] : []
+    content {
+      action {
+        type = "Delete"
+      }
+      condition {
+        age            = local.cache_days
         matches_prefix = [lifecycle_rule.value]
         with_state     = "ANY"
       }

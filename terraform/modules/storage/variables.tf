@@ -6,7 +6,7 @@ variable "force_destroy" {
 }
 
 variable "grants" {
-  description = "IAM grants on the buckets uploads, jobs, sources and cache."
+  description = "IAM grants on the buckets uploads, jobs, sources and cache, and on those of outputs."
   type = map(object({
     bucket    = string
     role      = string
@@ -16,8 +16,10 @@ variable "grants" {
   nullable = false
   default  = {}
   validation {
-    condition     = alltrue([for grant in values(var.grants) : contains(["uploads", "jobs", "sources", "cache"], grant.bucket)])
-    error_message = "bucket must be uploads, jobs, sources or cache."
+    condition = alltrue([
+      for grant in values(var.grants) : contains(concat(["uploads", "jobs", "sources", "cache"], var.outputs), grant.bucket)
+    ])
+    error_message = "bucket must be uploads, jobs, sources, cache, or one of outputs."
   }
 }
 
@@ -38,6 +40,17 @@ variable "location" {
   description = "Region. VMs in the same region have no data transfer costs."
   type        = string
   nullable    = false
+}
+
+variable "outputs" {
+  description = "Further buckets for the outputs and installed packages of jobs with a service account of their own."
+  type        = list(string)
+  nullable    = false
+  default     = []
+  validation {
+    condition     = alltrue([for name in var.outputs : can(regex("^jobs-[a-z0-9]{1,9}$", name))])
+    error_message = "The names begin with jobs-, and have at most 14 characters."
+  }
 }
 
 variable "prefix" {

@@ -25,7 +25,10 @@ export async function openApiUnderTest(overrides: Partial<ApiPorts> = {}) {
     onFinalized: () => {},
   });
   objects.createBucket('uploads');
-  objects.createBucket('jobs');
+  const accountBuckets = Object.values(overrides.intake?.rights.accounts ?? {}).map(({ bucket }) => bucket);
+  for (const bucket of ['jobs', ...accountBuckets]) {
+    objects.createBucket(bucket);
+  }
   const changes = createChangeFeed();
   const published: string[] = [];
   const ports: ApiPorts = {

@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { NO_RIGHTS } from '#shared/protocol/job-rights.ts';
 import { UPLOAD_PART_BYTES_MAX } from '#shared/protocol/submission.ts';
 import { type ApiUnderTest, openApiUnderTest } from '../../support/api/api-under-test.ts';
+import { exampleIntake } from '../../support/api/example-intake.ts';
 import { packFiles } from '../../support/e2e/cloud-under-test.ts';
 
 const UPLOAD = 'a0b1c2d3e4f5a6b7';
@@ -57,6 +59,22 @@ it('starts an upload under the id that the client chose; repeating the request f
   const [job, ...others] = await api.ports.jobs.list({ countMax: 10 });
   expect(others).toEqual([]);
   expect(job?.packages[0]?.uri).toBe(`gs://jobs/mine/packages/${UPLOAD}/digits.tar.gz`);
+});
+
+it('keeps the package of a job with an account of its own in the bucket of that account', async () => {
+  await api.close();
+  const account = 'trainer@p-labs.iam.gserviceaccount.com';
+  const rights = { ...NO_RIGHTS, accounts: { [account]: { bucket: 'jobs-of-trainer', secrets: [] } } };
+  api = await openApiUnderTest({ intake: { ...exampleIntake, rights } });
+  const partCount = await upload(
+    await packFiles({ ...PROGRAM, 'job.yaml': `${JOB_FILE}serviceAccount: ${account}\n` }),
+  );
+
+  await api.post(`/v1/uploads/${UPLOAD}:start`, { ...given(partCount), jobId: 'mine' });
+
+  const [job] = await api.ports.jobs.list({ countMax: 10 });
+  expect(job?.packages[0]?.uri).toBe(`gs://jobs-of-trainer/mine/packages/${UPLOAD}/digits.tar.gz`);
+  expect(job?.spec.jobDir).toBe('gs://jobs-of-trainer/mine');
 });
 
 it('rejects another upload under the id of a job', async () => {

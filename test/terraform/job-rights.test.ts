@@ -1,0 +1,200 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readSettings } from '#functions/read-settings.ts';
+import { cachedEnvironmentsIn } from '#shared/use-cases/provision/cached-environments.ts';
+import { apply, plan, type Resource } from '../support/terraform/deployed-state.ts';
+import { isAllowed, listPermissions } from '../support/terraform/iam-policy.ts';
+import { copyTerraform, hasTerraform, type TerraformCopy } from '../support/terraform/terraform.ts';
+
+const PROJECT = 'my-project';
+const A = 'trainer@my-project.iam.gserviceaccount.com';
+const B = 'vision@lab.example.com.iam.gserviceaccount.com';
+const NETWORK = 'projects/host/global/networks/vpc';
+const SHARED = 'projects/host/regions/us-central1/subnetworks/gpu';
+const OWN = `projects/${PROJECT}/regions/us-central1/subnetworks/own`;
+const ATTACHMENT = 'projects/data/regions/us-central1/networkAttachments/lake';
+const KEY = 'projects/keys/locations/us-central1/keyRings/r/cryptoKeys/disks';
+
+const REQUIRED = [`-var=project_id=${PROJECT}`, '-var=runtime_images={"2.11"={image="i"}}'];
+const VARIABLES = [
+  ...REQUIRED,
+  '-var=secrets=["hf-token","wandb-key"]',
+  `-var=job_accounts=["${A}","${B}"]`,
+  `-var=job_account_secrets={"${A}"=["hf-token"],"${B}"=["wandb-key"]}`,
+  `-var=job_networks={"${NETWORK}"={subnetworks={us-central1="${SHARED}"},network_attachments=["${ATTACHMENT}"]},"projects/${PROJECT}/global/networks/n"={subnetworks={us-central1="${OWN}"}}}`,
+  `-var=job_keys=["${KEY}"]`,
+];
+
+let terraform: TerraformCopy;
+let resources: readonly Resource[] = [];
+
+const all = (type: string) => resources.filter((resource) => resource.type === type);
+const memberOf = (email: string) => `serviceAccount:${email}`;
+const functionAccount = (name: string) => `google_service_account/dropforge-${name}/member`;
+
+type Rights = {
+  readonly accounts: Readonly<Record<string, { readonly bucket: string; readonly secrets: readonly string[] }>>;
+};
+
+function environmentOf(name: string): Readonly<Record<string, string>> {
+  const found = all('google_cloudfunctions2_function').find(({ key }) => key === name);
+  const [config] = (found?.values.service_config ?? []) as readonly Readonly<Record<string, unknown>>[];
+  return config?.environment_variables as Readonly<Record<string, string>>;
+}
+
+const rightsIn = (name: string) => JSON.parse(environmentOf(name).JOB_RIGHTS ?? '{}') as Rights;
+const bucketOf = (email: string) => rightsIn('on-upload').accounts[email]?.bucket ?? '';
+
+/** Whether a VM with this account may do something with objects of a bucket. */
+function may(email: string, action: string, bucket: string): boolean {
+  const name = `projects/_/buckets/${bucket}/objects/some_job/model.json`;
+  return isAllowed(resources, { member: memberOf(email), permission: `storage.objects.${action}`, on: bucket, name });
+}
+
+if (hasTerraform()) {
+  beforeAll(async () => {
+    terraform = await copyTerraform();
+    resources = await apply(terraform, '.', VARIABLES);
+  });
+  afterAll(() => terraform.close());
+  describe('rights of jobs', describeRights);
+} else {
+  describe('rights of jobs', () => {
+    it('are not tested: terraform is not installed', () => {
+      expect(hasTerraform()).toBe(false);
+    });
+  });
+}
+
+function describeRights() {
+  it('let a job write and read the bucket of its own account', () => {
+    for (const action of ['get', 'list', 'create', 'update', 'delete']) {
+      expect(may(A, action, bucketOf(A)), action).toBe(true);
+    }
+  });
+
+  it('let a job under one account read nothing in the bucket of another, nor in those of all other jobs', () => {
+    expect(bucketOf(A)).not.toBe(bucketOf(B));
+    for (const bucket of [bucketOf(B), `${PROJECT}-dropforge-jobs`, `${PROJECT}-dropforge-cache`]) {
+      for (const action of ['get', 'list', 'create', 'update', 'delete']) {
+        expect(may(A, action, bucket), `${action} ${bucket}`).toBe(false);
+      }
+    }
+  });
+
+  it("let the deployment's own VMs read nothing in the buckets of accounts", () => {
+    const requests = [A, B].map((email) => ({ permission: 'storage.objects.get', on: bucketOf(email) }));
+    for (const request of requests) {
+      expect(isAllowed(resources, { ...request, member: functionAccount('vm') })).toBe(false);
+    }
+  });
+
+  it('give an account what a VM needs: packages, its bucket and secrets, logs and heartbeats, and nothing else', () => {
+    const ownBucket = ['create', 'delete', 'get', 'list', 'update'].map(
+      (action) => `storage.objects.${action} on ${bucketOf(A)}`,
+    );
+    const [heartbeat] = all('google_cloud_run_service_iam_binding').filter(({ key }) => key === 'heartbeat');
+    expect(listPermissions(resources, memberOf(A))).toEqual(
+      [
+        ...ownBucket,
+        `storage.objects.get on ${PROJECT}-dropforge-uploads`,
+        'secretmanager.versions.access on hf-token',
+        'logging.logEntries.create on *',
+        `run.routes.invoke on ${heartbeat?.values.service}`,
+      ].toSorted(),
+    );
+  });
+
+  it('let provision attach the listed accounts and that of the deployment, and no other function attach any', () => {
+    const attached = all('google_service_account_iam_member').map(({ values }) => [
+      values.member,
+      values.service_account_id,
+    ]);
+    expect(attached).toEqual(
+      expect.arrayContaining([
+        [functionAccount('provision'), expect.stringContaining('dropforge-vm')],
+        [functionAccount('provision'), `projects/${PROJECT}/serviceAccounts/${A}`],
+        // A project of an organization whose projects have its domain.
+        [functionAccount('provision'), `projects/example.com:lab/serviceAccounts/${B}`],
+      ]),
+    );
+    expect(attached).toHaveLength(3);
+  });
+
+  it('let intake and the API read the buckets of accounts, for validation, outputs and metrics', () => {
+    for (const [name, actions] of [
+      ['on-upload', ['list']],
+      ['on-submit', ['list']],
+      ['api', ['list', 'get', 'create']],
+    ] as const) {
+      for (const action of actions) {
+        const request = { permission: `storage.objects.${action}`, on: bucketOf(A) };
+        expect(isAllowed(resources, { ...request, member: functionAccount(name) }), `${name} ${action}`).toBe(true);
+      }
+    }
+  });
+
+  it('let provision use subnetworks of other projects, exactly those that are listed', () => {
+    expect(all('google_compute_subnetwork_iam_member').map(({ values }) => values)).toMatchObject([
+      {
+        project: 'host',
+        region: 'us-central1',
+        subnetwork: 'gpu',
+        role: 'roles/compute.networkUser',
+        member: functionAccount('provision'),
+      },
+    ]);
+  });
+
+  it('let the Compute Engine Service Agent use the listed keys', () => {
+    expect(all('google_kms_crypto_key_iam_member').map(({ values }) => [values.crypto_key_id, values.member])).toEqual([
+      [KEY, 'serviceAccount:service-123456789012@compute-system.iam.gserviceaccount.com'],
+    ]);
+  });
+
+  it('let provision create Private Service Connect interfaces only with network attachments', async () => {
+    const permissionsIn = (found: readonly Resource[]) =>
+      found.find(({ type, key }) => type === 'google_project_iam_custom_role' && key === 'vm_creator')?.values
+        .permissions;
+    expect(permissionsIn(resources)).toContain('compute.instances.pscInterfaceCreate');
+    expect(permissionsIn(await plan(terraform, '.', REQUIRED))).not.toContain('compute.instances.pscInterfaceCreate');
+  });
+
+  it('reach the functions in the format that the code reads', () => {
+    expect(rightsIn('on-upload')).toEqual({
+      accounts: {
+        [A]: { bucket: expect.stringMatching(/^my-project-dropforge-jobs-[0-9a-f]{8}$/), secrets: ['hf-token'] },
+        [B]: { bucket: expect.stringMatching(/^my-project-dropforge-jobs-[0-9a-f]{8}$/), secrets: ['wandb-key'] },
+      },
+      networks: {
+        [NETWORK]: { subnetworks: { 'us-central1': SHARED }, networkAttachments: [ATTACHMENT] },
+        [`projects/${PROJECT}/global/networks/n`]: { subnetworks: { 'us-central1': OWN }, networkAttachments: [] },
+      },
+      keys: [KEY],
+    });
+    for (const name of ['on-upload', 'on-submit', 'on-dead-letter', 'api', 'provision'] as const) {
+      expect(readSettings(name, environmentOf(name)), name).not.toHaveProperty('problem');
+      expect(rightsIn(name)).toEqual(rightsIn('on-upload'));
+    }
+  });
+
+  it('delete installed packages from the buckets of accounts as from the cache, and outputs as from the jobs bucket', () => {
+    type Condition = {
+      readonly age: number;
+      readonly matches_prefix: readonly string[];
+      readonly matches_suffix: readonly string[];
+    };
+    const conditionsOf = (key: string) => {
+      const found = all('google_storage_bucket').find((bucket) => bucket.key === key);
+      const rules = Object(found?.values).lifecycle_rule as readonly { readonly condition: readonly Condition[] }[];
+      return rules
+        .flatMap(({ condition }) => condition)
+        .map((rule) => [rule.age, rule.matches_prefix, rule.matches_suffix]);
+    };
+    const own = conditionsOf(bucketOf(A).replace(`${PROJECT}-dropforge-`, ''));
+    expect(conditionsOf('cache')).toContainEqual([15, [], []]);
+    expect(own).toContainEqual([15, ['environments-'], []]);
+    expect(own).toContainEqual([2, [], ['.dropforge-part']]);
+    expect(own.map(([, prefixes]) => prefixes)).not.toContainEqual(['_uploads/']);
+    expect(cachedEnvironmentsIn(bucketOf(A)).uri).toMatch(/^gs:\/\/[^/]+\/environments-/);
+  });
+}

@@ -157,7 +157,7 @@ export const CAUSES = {
   DISK_TOO_SMALL: {
     class: 'configuration',
     remedy:
-      'The saved state of earlier attempts does not fit on the disk; it is unchanged in the job directory. Submit again with a larger bootDiskSizeGb and the same job directory.',
+      'What the VM needs before the program starts does not fit on its disk: the saved state of earlier attempts, which is unchanged in the job directory, or the image of the container. Submit again with a larger bootDiskSizeGb and the same job directory.',
   },
   SECRET_UNAVAILABLE: {
     class: 'configuration',

@@ -20,9 +20,12 @@ export const EXIT_REASONS = [
   'JOB_DIR_UNWRITABLE',
   /** A file that an earlier attempt saved cannot be read, or differs from what was saved. */
   'CHECKPOINT_UNREADABLE',
-  /** The files that earlier attempts saved do not fit on the VM's disk. */
+  /** The files that earlier attempts saved, or the image of the container, do not fit on the VM's disk. */
   'DISK_TOO_SMALL',
-  /** Cloud Storage or Secret Manager returned no response, or only transient errors, for minutes during setup. */
+  /**
+   * Cloud Storage, Secret Manager or the registry of the container's image returned no response, or only transient
+   * errors, for minutes during setup.
+   */
   'SERVICE_UNREACHABLE',
   'SECRET_UNAVAILABLE',
   /** The VM has fewer GPUs than its job requested. */

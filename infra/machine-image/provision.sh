@@ -16,6 +16,8 @@ PYTHON_HOME=/opt/dropforge/python
 DOCKER_VERSION=28.5.2
 CONTAINERD_VERSION=1.7.28
 NVIDIA_TOOLKIT_VERSION=1.18.1
+# For `dropforge profile` and the stacks of a program that stalls; it depends on no package.
+PROFILER=py-spy==0.4.2
 
 fail() { printf 'provision.sh: %s\n' "$*" >&2; exit 1; }
 
@@ -115,7 +117,7 @@ preload() {
 # A separate environment, because pip cannot replace packages of the distribution.
 install_packages() {
   [[ -x "$PYTHON_HOME/bin/python3" ]] || python3 -m venv "$PYTHON_HOME"
-  "$PYTHON_HOME/bin/python3" -m pip install --no-input --no-cache-dir "${index_options[@]}" "${packages[@]}"
+  "$PYTHON_HOME/bin/python3" -m pip install --no-input --no-cache-dir "${index_options[@]}" "${packages[@]}" "$PROFILER"
   "$PYTHON_HOME/bin/python3" -m pip check
 }
 

@@ -1,3 +1,4 @@
+import type { Access } from '#shared/api/authorize.ts';
 import type { VmIdentityVerifier } from '#shared/api/verify-vm-identity.ts';
 import type { Timeouts } from '#shared/domain/timeouts.ts';
 import type { Logger } from '#shared/observability/logger.ts';
@@ -40,6 +41,8 @@ export type FunctionPorts = {
   readonly vmSettings: VmSettings;
   readonly intake: IntakeSettings;
   readonly verifyVmIdentity: VmIdentityVerifier;
+  /** Who may do what through the API; undefined if all callers share all jobs. */
+  readonly access?: Access | undefined;
   readonly channels: NotificationChannels;
   readonly notifications: NotificationLog;
   readonly sender: NotificationSender;

@@ -17,6 +17,7 @@ const INTAKE = [
   'REGISTRIES',
   'CONTAINERS_AS_ROOT',
   'SECRET_MANAGER_ENDPOINT',
+  'ONLY_OWN_JOBS',
 ] as const;
 
 type FunctionRow = {
@@ -68,7 +69,10 @@ export const FUNCTIONS = {
     trigger: 'HTTP',
     settings: [...EVENTS, 'VM_SERVICE_ACCOUNT', 'HEARTBEAT_AUDIENCE', 'IDENTITY_CERTS_URL'],
   },
-  api: { trigger: 'HTTP', settings: [...INTAKE, 'LOGGING_ENDPOINT'] },
+  api: {
+    trigger: 'HTTP',
+    settings: [...INTAKE, 'LOGGING_ENDPOINT', 'OPERATORS', 'API_URL', 'IAP_AUDIENCE', 'IDENTITY_CERTS_URL'],
+  },
 } as const satisfies Readonly<Record<string, FunctionRow>>;
 
 export type FunctionName = keyof typeof FUNCTIONS;

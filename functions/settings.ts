@@ -109,6 +109,26 @@ export const SETTINGS = {
     .default('true')
     .transform((text) => text === 'true')
     .describe('whether programs may run as root in their containers: true or false'),
+  ONLY_OWN_JOBS: z
+    .enum(['true', 'false'])
+    .default('false')
+    .transform((text) => text === 'true')
+    .describe('whether members cancel and read the logs of their own jobs only: true or false'),
+  OPERATORS: z
+    .string()
+    .default('')
+    .transform((text) => text.split(',').filter((email) => email !== ''))
+    .pipe(z.array(z.email()))
+    .describe('the e-mail addresses, comma-separated, of those who may do everything with all jobs'),
+  API_URL: z
+    .url({ protocol: /^https?$/ })
+    .optional()
+    .describe('the URL of the HTTP API, which is the audience of its callers’ identity tokens'),
+  IAP_AUDIENCE: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('the audience of Identity-Aware Proxy’s assertions; without it, they are ignored'),
   FIRESTORE_EMULATOR_HOST: z.string().regex(HOST_PATTERN).optional().describe('host:port of a Firestore emulator'),
   PUBSUB_EMULATOR_HOST: z.string().regex(HOST_PATTERN).optional().describe('host:port of a Pub/Sub emulator'),
   STORAGE_EMULATOR_HOST: z.string().regex(HOST_PATTERN).optional().describe('the URL of a Cloud Storage emulator'),

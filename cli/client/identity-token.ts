@@ -2,20 +2,24 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { GoogleAuth, UserRefreshClient } from 'google-auth-library';
 import { Failure } from '#cli/core/failure.ts';
+import { IDENTITY_HEADER } from '#shared/api/verify-caller.ts';
 
 /** Identity tokens expire after one hour; a cached one is replaced after 45 minutes. */
 const TOKEN_AGE_MS_MAX = 45 * 60_000;
 
 const GCLOUD_TIMEOUT_MS = 30_000;
 
-/** Returns a function that creates headers for Cloud Run (docs, "Authenticate developers") from a cached token. */
+/**
+ * Returns a function that creates headers from a cached token: for Cloud Run (docs, "Authenticate developers"), which
+ * removes the signature, and for the API itself.
+ */
 export function createAuthorizer(audience: string): () => Promise<Readonly<Record<string, string>>> {
   let token: { readonly text: string; readonly fetchedAt: number } | undefined;
   return async () => {
     if (token === undefined || Date.now() - token.fetchedAt > TOKEN_AGE_MS_MAX) {
       token = { text: await fetchIdentityToken(audience), fetchedAt: Date.now() };
     }
-    return { authorization: `Bearer ${token.text}` };
+    return { authorization: `Bearer ${token.text}`, [IDENTITY_HEADER]: token.text };
   };
 }
 

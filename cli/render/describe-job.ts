@@ -69,6 +69,7 @@ function listFacts(job: JobView, nowMs: number): Facts {
     ['placement', placement && `${placement.zone}, ${placement.provisioningModel}, ${placement.machineImage}`],
     ['attempt', String(job.attempt)],
     ['output', job.jobDir],
+    ['submitted by', job.submittedBy],
     ['source', job.source],
     ['report', job.report],
     [

@@ -83,6 +83,16 @@ export const embeddedConfigSchema = z.strictObject({
   registries: registriesSchema.default({}),
   /** Whether programs may run as root in their containers. */
   containers: z.strictObject({ allowRoot: z.boolean().default(true) }).default({ allowRoot: true }),
+  /** Whether callers of the API cancel and read the logs of their own jobs only, and who may do everything. */
+  access: z
+    .strictObject({
+      onlyOwnJobs: z.boolean().default(true),
+      operators: z.array(z.email()).max(1_000).default([]),
+      /** Public keys (JWKS) that verify callers' identity tokens, whose issuer is that of Google's. */
+      callerKeys: z.object({ keys: z.array(z.looseObject({ kty: z.string() })) }),
+      audience: z.string().min(1),
+    })
+    .optional(),
   heartbeatSeconds: seconds(1),
   syncSeconds: seconds(2),
   logSeconds: seconds(0.5),

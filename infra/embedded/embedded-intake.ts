@@ -26,6 +26,7 @@ export async function readEmbeddedIntakeSettings(
     vmLimit: vmLimitOf(config),
     rights: embeddedRightsOf(config),
     describeMissingRight: missingEmbeddedLine,
+    hasUserFolders: config.access?.onlyOwnJobs,
     notificationChannels: Object.keys(config.notifications),
     containers: {
       allowsRoot: config.containers.allowRoot,

@@ -1,6 +1,6 @@
 import { type Context, Hono } from 'hono';
 import { HTTPException } from 'hono/http-exception';
-import { type Access, authorize, identifyCallers, isRestricted } from '#shared/api/authorize.ts';
+import { type Access, authorize, identifyCallers, isRestricted, restrictionOf } from '#shared/api/authorize.ts';
 import { routeChanges } from '#shared/api/change-routes.ts';
 import { routeDefinition } from '#shared/api/definition-routes.ts';
 import { routeFiles } from '#shared/api/file-routes.ts';
@@ -22,6 +22,7 @@ import { readableOf } from '#shared/ports/unreadable-records.ts';
 import type { Tuning } from '#shared/tuning/tuning.ts';
 import { cancelJob } from '#shared/use-cases/intake/cancel-job.ts';
 import { PartCache } from '#shared/use-cases/metrics/part-cache.ts';
+import { restrictView } from '#shared/use-cases/reports/restrict-view.ts';
 import { readTrialViews, viewSubmitted } from '#shared/use-cases/reports/view-submitted.ts';
 
 export type ApiPorts = SubmissionPorts &
@@ -54,7 +55,9 @@ export function createApiApp(ports: ApiPorts): Hono {
   routeLists(app, ports);
   routeChanges(app, ports.changes);
 
-  app.get('/v1/jobs/:jobId', async (context) => context.json(await readView(ports, context.req.param('jobId'))));
+  app.get('/v1/jobs/:jobId', async (context) =>
+    context.json(await readView(ports, context, context.req.param('jobId'))),
+  );
 
   app.get('/v1/jobs/:jobId/logs', async (context) => {
     const jobId = readJobId(context.req.param('jobId'));
@@ -77,7 +80,7 @@ export function createApiApp(ports: ApiPorts): Hono {
     const jobId = readJobId(context.req.param('target').replace(/:cancel$/, ''));
     authorize(context, await readRequested(ports, jobId), 'CANCEL');
     await cancelJob(ports, jobId, ports.clock.now());
-    return context.json(await readView(ports, jobId));
+    return context.json(await readView(ports, context, jobId));
   });
 
   app.notFound(async (context) => {
@@ -137,8 +140,10 @@ async function authorizeLogs(ports: ApiPorts, context: Context, jobId: string): 
   }
 }
 
-async function readView(ports: ApiPorts, given: string) {
-  return viewSubmitted(ports, await readRequested(ports, given), ports.clock.now());
+async function readView(ports: ApiPorts, context: Context, given: string) {
+  const submitted = await readRequested(ports, given);
+  const view = await viewSubmitted(ports, submitted, ports.clock.now());
+  return restrictView(view, restrictionOf(context, submitted));
 }
 
 async function readTuning(ports: ApiPorts, given: string): Promise<Tuning> {

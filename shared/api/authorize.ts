@@ -26,16 +26,25 @@ declare module 'hono' {
   }
 }
 
-/** Identifies the caller of every request, for `callerOf` and `authorize`. */
+/**
+ * Identifies the caller of every request that can be denied or that changes something. Where nothing is denied, a
+ * failure to do so does not end the request.
+ */
 export function identifyCallers(app: Hono, { policy, identifyCaller }: Access = SHARED): void {
   app.use('/v1/*', async (context, next) => {
-    const known: Known = { policy, caller: await identifyCaller(context.req.raw.headers) };
-    context.set('access', known);
+    const { method, raw } = context.req;
+    const isNeeded = policy.onlyOwnJobs || !['GET', 'HEAD'].includes(method);
+    const caller = isNeeded ? identifyCaller(raw.headers) : Promise.resolve({ email: null });
+    const known = policy.onlyOwnJobs ? caller : caller.catch(() => ({ email: null }));
+    context.set('access', { policy, caller: await known });
     await next();
   });
 }
 
-/** The caller of a request; the e-mail address is null unless a signature proves it. */
+/**
+ * The caller of a request that changes something, or of any request if a policy restricts callers; the e-mail address
+ * is null unless a signature proves it.
+ */
 export function callerOf(context: Context): Caller {
   return knownOf(context).caller;
 }
@@ -53,7 +62,7 @@ export function authorize(context: Context, job: Owned & NamedJob, action: Guard
   const { caller, policy } = knownOf(context);
   const decision = decideAccess(caller, job, policy);
   if (!decision.isAllowed) {
-    throw denialOf(job, { action, reason: decision.reason });
+    throw denialOf(job, caller, { action, reason: decision.reason });
   }
 }
 
@@ -75,18 +84,36 @@ const ACTIONS: Readonly<Record<GuardedAction, string>> = {
 
 function denialOf(
   job: Owned & NamedJob,
+  { problem = 'the request proves no identity' }: Caller,
   { action, reason }: { readonly action: GuardedAction; readonly reason: DenialReason },
 ) {
   const jobId = 'tuningId' in job ? job.tuningId : job.jobId;
   const owner = job.source.submittedBy;
   const message = {
-    CALLER_UNKNOWN: `Only the submitter of job ${jobId} and operators may ${ACTIONS[action]}, and the request does not prove whose it is.`,
-    OWNER_UNKNOWN: `The submitter of job ${jobId} is not known, as it was not submitted through the API: only operators may ${ACTIONS[action]}.`,
+    CALLER_UNKNOWN: `Only the submitter of job ${jobId} and operators may ${ACTIONS[action]}, and ${problem}.`,
+    OWNER_UNKNOWN: `The submitter of job ${jobId} is not known: only operators may ${ACTIONS[action]}.`,
     OTHER_OWNER: `Job ${jobId} belongs to ${owner}: only they and operators may ${ACTIONS[action]}.`,
   }[reason];
   const remedy =
     reason === 'CALLER_UNKNOWN'
-      ? 'Use the command line, or the page through `dropforge dashboard` or Identity-Aware Proxy.'
-      : `Ask ${owner === null ? '' : 'them or '}an operator of the deployment (Terraform's access.operators).`;
+      ? `Use the command line, or the page through \`dropforge dashboard\` or Identity-Aware Proxy (docs/own-jobs.md).`
+      : `Ask ${owner === null ? '' : 'them or '}an operator of the deployment (Terraform's variable operators).`;
   return errorResponse(403, message, remedy);
+}
+
+/**
+ * Why the caller may not do with a job what its submitter may, as one sentence; null if nothing is denied. Views have
+ * it, so that the page offers nothing that is denied.
+ */
+export function restrictionOf(context: Context, job: Owned): string | null {
+  const { caller, policy } = knownOf(context);
+  const decision = decideAccess(caller, job, policy);
+  if (decision.isAllowed) {
+    return null;
+  }
+  return decision.reason === 'OTHER_OWNER'
+    ? `This job belongs to ${job.source.submittedBy}: only they and operators may do this.`
+    : decision.reason === 'OWNER_UNKNOWN'
+      ? 'The submitter of this job is not known: only operators may do this.'
+      : 'Your requests do not prove who you are: open the page with `dropforge dashboard`, or through Identity-Aware Proxy.';
 }

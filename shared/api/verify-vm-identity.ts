@@ -104,7 +104,7 @@ function checkClaims(payload: unknown, { serviceAccountEmail, projectId }: VmIde
 }
 
 /** Whether the token is invalid. Errors about the keys, and errors that are not jose's, are not about the token. */
-function isTokenError(error: unknown): error is errors.JOSEError {
+export function isTokenError(error: unknown): error is errors.JOSEError {
   return (
     error instanceof errors.JOSEError &&
     !(error instanceof errors.JWKSTimeout) &&

@@ -11,7 +11,11 @@ export const GUARDED_ACTIONS = [
 export type GuardedAction = (typeof GUARDED_ACTIONS)[number];
 
 /** Who calls the API; the e-mail address is null unless a signature proves it. */
-export type Caller = { readonly email: string | null };
+export type Caller = {
+  readonly email: string | null;
+  /** Why a given proof was not accepted, as the end of a sentence. */
+  readonly problem?: string | undefined;
+};
 
 export type AccessPolicy = {
   /** Whether these actions are for the submitter of a job and for operators; otherwise all members share all jobs. */

@@ -14,17 +14,20 @@ type Props = { readonly job: JobView; readonly onChange: () => void };
 export function JobActions({ job, onChange }: Props) {
   const [opened, setOpened] = useState<'CANCEL' | 'CLONE' | null>(null);
   const canCancel = ['QUEUED', 'PREPARING', 'RUNNING'].includes(job.state);
+  const denied = job.restriction !== null;
+  // A disabled button explains itself: its title is the reason.
+  const guarded = { type: 'button', disabled: denied, title: job.restriction ?? undefined } as const;
   return (
     <span class="job-actions">
-      <button type="button" class="button" onClick={() => void copyCommand(job.jobId)}>
+      <button {...guarded} class="button" onClick={() => void copyCommand(job.jobId)}>
         <Icon name="copy" />
         Copy as command
       </button>
-      <button type="button" class="button" onClick={() => setOpened('CLONE')}>
+      <button {...guarded} class="button" onClick={() => setOpened('CLONE')}>
         Clone…
       </button>
       {canCancel && (
-        <button type="button" class="button button-danger" onClick={() => setOpened('CANCEL')}>
+        <button {...guarded} class="button button-danger" onClick={() => setOpened('CANCEL')}>
           <Icon name="stop" />
           Cancel…
         </button>

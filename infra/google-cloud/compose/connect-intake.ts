@@ -20,6 +20,7 @@ type OwnSettings = Settings<
   | 'REGISTRIES'
   | 'CONTAINERS_AS_ROOT'
   | 'SECRET_MANAGER_ENDPOINT'
+  | 'ONLY_OWN_JOBS'
 >;
 
 /** The ports and settings that intake requires to validate a submission and create its job. */
@@ -46,6 +47,7 @@ export function connectIntake(settings: EventSettings & OwnSettings) {
     zones: settings.ZONES,
     rights: settings.JOB_RIGHTS,
     describeMissingRight: missingTerraformLine,
+    hasUserFolders: settings.ONLY_OWN_JOBS,
     notificationChannels: Object.keys(settings.NOTIFICATION_CHANNELS),
     containers: {
       allowsRoot: settings.CONTAINERS_AS_ROOT,

@@ -50,12 +50,18 @@ async function submitJobFiles(
 ): Promise<SubmitOutcome | undefined> {
   const outcomes: SubmitOutcome[] = [];
   for (const jobFile of jobFiles) {
-    const outcome = await submitJob(ports, submissionOf(jobFile, now));
+    const submittedBy = ports.intake.hasUserFolders ? userOf(jobFile.upload) : null;
+    const outcome = await submitJob(ports, { ...submissionOf(jobFile, now), submittedBy });
     await reportUpload(ports, jobFile.upload, outcome);
     outcomes.push(outcome);
   }
   outcomes.forEach(redeliverIfTransient);
   return outcomes.at(-1);
+}
+
+/** The user whose folder an upload is in: `users/EMAIL/…`. Names of objects are literal, also `..`. */
+function userOf({ name }: ObjectInfo): string | null {
+  return /^users\/([^/@]+@[^/@]+)\//.exec(name)?.[1]?.toLowerCase() ?? null;
 }
 
 function submissionOf({ upload, text, fileName, enclosingPackage }: UploadedJobFile, now: TimestampMs): Submission {

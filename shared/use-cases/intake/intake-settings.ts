@@ -39,6 +39,11 @@ export type IntakeSettings = {
   readonly rights: JobRights;
   /** How the operator adds what a job names and `rights` lacks. */
   readonly describeMissingRight: DescribeMissing;
+  /**
+   * Whether an upload below `users/EMAIL/` was submitted by EMAIL: only if permissions let no other member write there
+   * (Terraform's only_own_jobs).
+   */
+  readonly hasUserFolders?: boolean | undefined;
   /** Limit on a job's VMs, and its reason; undefined if only Compute Engine limits it. */
   readonly vmLimit?: { readonly vmsMax: number; readonly reason: string } | undefined;
   readonly containers: ContainerSettings;

@@ -23,6 +23,8 @@ export function viewJob(job: Job, replicas: readonly Replica[], now: TimestampMs
     jobDir: job.spec.jobDir,
     source: job.source.uri,
     report: job.source.reportUri,
+    submittedBy: job.source.submittedBy,
+    restriction: null,
     attempt: job.attempt,
     placement: 'placement' in job ? job.placement : null,
     machines: viewMachines(job.spec),

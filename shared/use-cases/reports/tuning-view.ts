@@ -33,6 +33,8 @@ export function viewTuning(tuning: Tuning, facts: TuningFacts): JobView {
     jobDir: spec.jobDir,
     source: source.uri,
     report: source.reportUri,
+    submittedBy: source.submittedBy,
+    restriction: null,
     attempt: 0,
     placement: null,
     machines: viewMachines(spec),

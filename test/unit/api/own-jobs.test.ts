@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Job } from '#shared/domain/job.ts';
 import { type ApiUnderTest, openApiUnderTest } from '../../support/api/api-under-test.ts';
-import { queuedJob } from '../../support/domain/example-job.ts';
+import { closedJob, queuedJob } from '../../support/domain/example-job.ts';
 import { packFiles } from '../../support/e2e/cloud-under-test.ts';
 
 const POLICY = { onlyOwnJobs: true, operators: ['Ops@example.com'] };
@@ -47,14 +47,17 @@ describe('with only_own_jobs', () => {
   it.each(GUARDED)('%s %s of a job without a known submitter is for operators', async (method, path) => {
     await addJob(null);
     const denied = await request(method, path, 'ada@example.com');
-    expect(denied).toMatchObject({ status: 403, error: { message: expect.stringContaining('not submitted through') } });
+    expect(denied).toMatchObject({
+      status: 403,
+      error: { message: expect.stringContaining('submitter of job digits is not known') },
+    });
     expect((await request(method, path, 'ops@example.com')).status).not.toBe(403);
   });
 
   it('a caller who proves no identity has no jobs', async () => {
     await addJob(null);
     const denied = await request('POST', '/v1/jobs/digits:cancel', null);
-    expect(denied).toMatchObject({ status: 403, error: { message: expect.stringContaining('does not prove') } });
+    expect(denied).toMatchObject({ status: 403, error: { message: expect.stringContaining('proves no identity') } });
   });
 
   it('a denied cancel changes nothing', async () => {
@@ -67,6 +70,22 @@ describe('with only_own_jobs', () => {
     await addJob('ada@example.com');
     for (const path of ['/v1/jobs', '/v1/jobs/digits', '/v1/jobs/digits/metrics']) {
       expect((await request('GET', path, 'eve@example.com')).status).toBe(200);
+    }
+  });
+
+  it('the view of a job says who may act, and shows others no lines of its log', async () => {
+    const source = { ...queuedJob().source, submittedBy: 'ada@example.com' };
+    const cause = { code: 'USER_ERROR', message: 'It failed.', evidence: ['token=abc'] } as const;
+    const verdict = { state: 'FAILED', cause } as const;
+    const job: Job = Object.assign({}, closedJob(), { source, verdict });
+    await api.ports.jobs.create(job, []);
+    const viewFor = async (path: string, caller: string) =>
+      (await api.request(path, { headers: { 'x-test-caller': caller } })).text();
+    for (const path of ['/v1/jobs', '/v1/jobs/digits']) {
+      const denied = await viewFor(path, 'eve@example.com');
+      expect(denied).toContain('This job belongs to ada@example.com: only they and operators may do this.');
+      expect(denied).not.toContain('token=abc');
+      expect(await viewFor(path, 'ada@example.com')).toContain('token=abc');
     }
   });
 

@@ -1,0 +1,84 @@
+import { createRemoteJWKSet, type JWTVerifyGetKey, jwtVerify } from 'jose';
+import { z } from 'zod';
+import type { IdentifyCaller } from '#shared/api/authorize.ts';
+import { CLOCK_SKEW_SECONDS_MAX, isTokenError, TOKEN_CHARACTERS_MAX } from '#shared/api/verify-vm-identity.ts';
+import type { Caller } from '#shared/domain/access.ts';
+
+/**
+ * The header with the caller's identity token. Cloud Run verifies the token in Authorization, or that in
+ * X-Serverless-Authorization if there are both, and removes its signature ("Authenticating service-to-service"): what
+ * arrives there proves nothing to the function. This one arrives as it was sent.
+ */
+export const IDENTITY_HEADER = 'x-dropforge-identity';
+
+/** Set by Identity-Aware Proxy ("Getting the user's identity"); signed, unlike its other headers. */
+const IAP_HEADER = 'x-goog-iap-jwt-assertion';
+
+export const IAP_JWKS_URL = 'https://www.gstatic.com/iap/verify/public_key-jwk';
+export const IAP_ISSUER = 'https://cloud.google.com/iap';
+
+/** The audience of identity tokens that `gcloud auth print-identity-token` prints for user accounts: gcloud itself. */
+export const GCLOUD_AUDIENCE = '32555940559.apps.googleusercontent.com';
+
+/** Who signs, and for whom. */
+type TokenIssuer = {
+  /** URL of the public keys, or a function that returns a key. */
+  readonly jwks: URL | JWTVerifyGetKey;
+  readonly issuer: string;
+  readonly audiences: readonly string[];
+  readonly algorithm: 'RS256' | 'ES256';
+};
+
+export type CallerExpectation = {
+  readonly identity: TokenIssuer;
+  /** Null for a deployment without Identity-Aware Proxy, where its header is ignored. */
+  readonly iap: TokenIssuer | null;
+};
+
+const claimsSchema = z.object({ email: z.string().min(3).max(320), email_verified: z.boolean().optional() });
+
+/**
+ * Reads the caller from a signed assertion of Identity-Aware Proxy or from a signed identity token; a header without a
+ * signature is never believed. Throws if an issuer's keys cannot be fetched, which is a transient error.
+ */
+export function createCallerIdentifier({ identity, iap }: CallerExpectation): IdentifyCaller {
+  const identifyToken = createTokenReader(identity, true);
+  const identifyAssertion = iap === null ? undefined : createTokenReader(iap, false);
+  return async (headers) => {
+    const assertion = headers.get(IAP_HEADER);
+    if (identifyAssertion !== undefined && assertion !== null) {
+      return identifyAssertion(assertion);
+    }
+    const token = headers.get(IDENTITY_HEADER);
+    return token === null ? { email: null } : identifyToken(token);
+  };
+}
+
+/** @param needsVerified whether the issuer also signs addresses that it has not verified */
+function createTokenReader({ jwks, issuer, audiences, algorithm }: TokenIssuer, needsVerified: boolean) {
+  const findKey = jwks instanceof URL ? createRemoteJWKSet(jwks) : jwks;
+  return async (token: string): Promise<Caller> => {
+    if (token.length > TOKEN_CHARACTERS_MAX) {
+      return { email: null, problem: 'its token is too long' };
+    }
+    try {
+      const { payload } = await jwtVerify(token.trim(), findKey, {
+        issuer,
+        audience: [...audiences],
+        algorithms: [algorithm],
+        clockTolerance: CLOCK_SKEW_SECONDS_MAX,
+        requiredClaims: ['exp', 'iat'],
+      });
+      const claims = claimsSchema.safeParse(payload);
+      if (!claims.success || (needsVerified && claims.data.email_verified !== true)) {
+        return { email: null, problem: 'its token has no verified e-mail address' };
+      }
+      return { email: claims.data.email.toLowerCase() };
+    } catch (error) {
+      if (isTokenError(error)) {
+        return { email: null, problem: `its token is not valid (${error.message})` };
+      }
+      throw error;
+    }
+  };
+}

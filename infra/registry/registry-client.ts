@@ -12,6 +12,7 @@ import {
 } from '#infra/registry/http-get.ts';
 import type { RegistryCredentials } from '#infra/registry/registry-credentials.ts';
 import type { ImageReference } from '#shared/domain/image-reference.ts';
+import { findPerimeterDenial } from '#shared/domain/perimeter-denial.ts';
 import { type ImageRejection, RegistryUnavailableError } from '#shared/ports/image-registry.ts';
 import { parseJson } from '#shared/protocol/parse-json.ts';
 
@@ -108,6 +109,10 @@ export function createRegistryClient(
         const known = authorization;
         authorization = await authorize(answer.headers['www-authenticate']);
         answer = authorization === known ? answer : await send(url, bytesMax, { accept, authorization });
+      }
+      const denial = answer.status === 403 ? findPerimeterDenial(answer.body.toString('utf8')) : null;
+      if (denial !== null) {
+        throw new RejectedError({ reason: 'PERIMETER_DENIED', denial });
       }
       if (answer.status === 401 || answer.status === 403) {
         throw denied();

@@ -5,6 +5,7 @@ import type { ReplicaExit } from '#shared/domain/event.ts';
 import type { ExitFacts } from '#shared/domain/exit-report.ts';
 import { classifyUnhealthy } from '#shared/domain/health-cause.ts';
 import { clip } from '#shared/domain/job-size.ts';
+import { describeDenial, findPerimeterDenial } from '#shared/domain/perimeter-denial.ts';
 
 type OtherReason = Exclude<ExitFacts['reason'], 'UNHEALTHY'>;
 
@@ -37,9 +38,30 @@ export function classifyExit(exit: ExitFacts, facts: JobFacts): ReplicaExit {
   if (exit.reason === 'UNHEALTHY') {
     return { outcome: 'FAILED', cause: classifyUnhealthy(exit) };
   }
+  const denied = perimeterCauseOf(exit);
+  if (denied !== undefined) {
+    return { outcome: 'FAILED', cause: denied };
+  }
   const conclusion = diagnose(exit, facts);
   const cause = causeOf(codeOf(exit, exit.reason, conclusion), messageOf(exit, facts.jobId, conclusion), exit.evidence);
   return { outcome: 'FAILED', cause: withDiagnosis(cause, conclusion) };
+}
+
+/** Requests of the agent itself. What a program prints decides nothing here; it has a diagnosis. */
+const OWN_REQUESTS: readonly ExitFacts['reason'][] = [
+  'PACKAGE_UNREADABLE',
+  'IMAGE_PULL_FAILED',
+  'JOB_DIR_UNWRITABLE',
+  'CHECKPOINT_UNREADABLE',
+  'SERVICE_UNREACHABLE',
+  'SECRET_UNAVAILABLE',
+];
+
+function perimeterCauseOf({ reason, message, evidence }: ExitFacts): Cause | undefined {
+  const denial = OWN_REQUESTS.includes(reason) ? findPerimeterDenial([message, ...evidence].join('\n')) : null;
+  return denial === null
+    ? undefined
+    : causeOf('PERIMETER_DENIED', `${describeDenial('a request of the VM', denial)} ${message}`, evidence);
 }
 
 /** The code of an agent's own reason stays. A GPU that failed is the cause of a signal, too. */

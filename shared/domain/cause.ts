@@ -5,6 +5,7 @@ import {
   MESSAGE_BYTES_MAX,
   OLD_MESSAGE_BYTES_MAX,
 } from '#shared/domain/job-size.ts';
+import { PERIMETER_REMEDY } from '#shared/domain/perimeter-denial.ts';
 
 /** Class of a cause, which selects the retry policy (docs/adr/0003-internal-status-and-public-state.md). */
 export type CauseClass =
@@ -168,6 +169,10 @@ export const CAUSES = {
     class: 'configuration',
     remedy:
       'The driver of the VM does not have the GPUs that the job requested, so the program was not started. Choose a runtime whose image has a driver for this GPU, or have its image rebuilt; if the PCI bus has fewer devices than requested, submit again.',
+  },
+  PERIMETER_DENIED: {
+    class: 'configuration',
+    remedy: PERIMETER_REMEDY,
   },
   CONFIGURATION_REFUSED: {
     class: 'configuration',

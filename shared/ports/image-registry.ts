@@ -1,5 +1,6 @@
 import type { ImageReference } from '#shared/domain/image-reference.ts';
 import type { PinnedImage } from '#shared/domain/job-spec.ts';
+import type { PerimeterDenial } from '#shared/domain/perimeter-denial.ts';
 
 /** What a VM's processors run, in the names of registries (OCI Image Index, "platform"). */
 export type Architecture = 'amd64' | 'arm64';
@@ -12,6 +13,7 @@ export type ImageRejection =
   | { readonly reason: 'NOT_FOUND'; readonly tags: readonly string[] }
   /** `identity`: what the registry was asked with, such as `the secret ghcr-reader`; null for an anonymous request. */
   | { readonly reason: 'ACCESS_DENIED'; readonly identity: string | null }
+  | { readonly reason: 'PERIMETER_DENIED'; readonly denial: PerimeterDenial }
   /** `platforms`: those that the image has, such as `linux/arm64`. */
   | { readonly reason: 'PLATFORM'; readonly platforms: readonly string[] }
   /** `detail`: what its manifest is or has, as the rest of a sentence about the image. */

@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import { describeDenial, PERIMETER_REMEDY, type PerimeterDenial } from '#shared/domain/perimeter-denial.ts';
 
 export type ObjectName = { readonly bucket: string; readonly name: string };
 
@@ -23,6 +24,18 @@ export type ByteRange = { readonly startByte: number; readonly endByte: number }
 export class AccessDeniedError extends Error {
   constructor({ bucket, name }: ObjectName) {
     super(`This account may not read gs://${bucket}/${name}: grant it roles/storage.objectViewer on ${bucket}.`);
+  }
+}
+
+/** A service perimeter denies the access, whatever roles the account has. */
+export class PerimeterDeniedError extends AccessDeniedError {
+  /** What was denied, without the remedy. */
+  readonly summary: string;
+
+  constructor(object: ObjectName, denial: PerimeterDenial) {
+    super(object);
+    this.summary = describeDenial(`the access to gs://${object.bucket}/${object.name}`, denial);
+    this.message = `${this.summary} ${PERIMETER_REMEDY}`;
   }
 }
 
@@ -55,6 +68,9 @@ export type ObjectStore = {
     readonly countMax: number;
     readonly after?: string;
   }): Promise<readonly ObjectInfo[]>;
-  /** Whether the bucket exists and its objects may be listed; false for an invalid bucket name. */
+  /**
+   * Whether the bucket exists and its objects may be listed; false for an invalid bucket name. Throws
+   * PerimeterDeniedError.
+   */
   hasBucket(bucket: string): Promise<boolean>;
 };

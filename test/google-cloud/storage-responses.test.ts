@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { AccessDeniedError } from '#shared/ports/object-store.ts';
+import { AccessDeniedError, PerimeterDeniedError } from '#shared/ports/object-store.ts';
 import { findPackages } from '#shared/use-cases/intake/check-packages.ts';
 import { openStorageUnderTest, rejection, type StorageUnderTest } from '../support/google-cloud/storage-under-test.ts';
 
@@ -24,6 +24,13 @@ describe('the object store of Cloud Storage, with responses that the embedded se
           403,
           'forbidden',
           'intake@p.iam.gserviceaccount.com does not have storage.objects.get access.',
+        );
+      }
+      if (pathname.includes('/b/inside')) {
+        return rejection(
+          403,
+          'vpcServiceControls',
+          "Request is prohibited by organization's policy. vpcServiceControlsUniqueIdentifier: HICD57WF_a1-x",
         );
       }
       if (pathname.includes('/b/lists-only/o/')) {
@@ -65,6 +72,19 @@ describe('the object store of Cloud Storage, with responses that the embedded se
 
   it.each(['theirs', 'goog-no-name', 'nowhere'])('reports that the bucket %s does not exist', async (bucket) => {
     expect(await cloud.store.hasBucket(bucket)).toBe(false);
+  });
+
+  it('names the denial of a service perimeter with its unique id, whatever it reads', async () => {
+    const requests = [
+      () => cloud.store.stat({ bucket: 'inside', name: 'p.tar.gz' }),
+      () => cloud.store.list({ bucket: 'inside', prefix: 'p/', countMax: 1 }),
+      () => cloud.store.hasBucket('inside'),
+    ];
+    for (const request of requests) {
+      const error = await request().catch((thrown: unknown) => thrown);
+      expect(error).toBeInstanceOf(PerimeterDeniedError);
+      expect(String(error)).toMatch(/VPC Service Controls denied .+, with the unique id HICD57WF_a1-x\./);
+    }
   });
 
   it('throws if it has no permission to read', async () => {

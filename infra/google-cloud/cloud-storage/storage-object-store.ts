@@ -1,7 +1,14 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { File, FileMetadata, Storage } from '@google-cloud/storage';
-import { AccessDeniedError, type ObjectInfo, type ObjectName, type ObjectStore } from '#shared/ports/object-store.ts';
+import { findPerimeterDenial } from '#shared/domain/perimeter-denial.ts';
+import {
+  AccessDeniedError,
+  type ObjectInfo,
+  type ObjectName,
+  type ObjectStore,
+  PerimeterDeniedError,
+} from '#shared/ports/object-store.ts';
 
 const BAD_REQUEST = 400;
 const FORBIDDEN = 403;
@@ -26,7 +33,7 @@ export function createStorageObjectStore(storage: Storage): ObjectStore {
       // 403 if the caller may not list the bucket, whether or not the object exists (docs, "HTTP status and error codes
       // for JSON").
       if (statusOf(error) === FORBIDDEN) {
-        throw new AccessDeniedError(object);
+        throw deniedError(error, object);
       }
       if (isMissing(error)) {
         return undefined;
@@ -41,7 +48,11 @@ export function createStorageObjectStore(storage: Storage): ObjectStore {
       await storage.bucket(bucket).getFiles({ maxResults: 1, autoPaginate: false });
       return true;
     } catch (error) {
-      if (isMissing(error) || statusOf(error) === FORBIDDEN) {
+      const denied = statusOf(error) === FORBIDDEN ? deniedError(error, { bucket, name: '' }) : undefined;
+      if (denied instanceof PerimeterDeniedError) {
+        throw denied;
+      }
+      if (isMissing(error) || denied !== undefined) {
         return false;
       }
       throw error;
@@ -84,7 +95,7 @@ async function list(storage: Storage, query: ListQuery) {
     return await listPages(storage, query);
   } catch (error) {
     if (statusOf(error) === FORBIDDEN) {
-      throw new AccessDeniedError({ bucket: query.bucket, name: query.prefix });
+      throw deniedError(error, { bucket: query.bucket, name: query.prefix });
     }
     throw error;
   }
@@ -137,6 +148,11 @@ function toInfo(bucket: string, metadata: FileMetadata): ObjectInfo {
     metadata: Object.fromEntries(own),
     updatedAt: Date.parse(String(metadata.updated)),
   };
+}
+
+function deniedError(error: unknown, object: ObjectName): AccessDeniedError {
+  const denial = findPerimeterDenial(error instanceof Error ? error.message : JSON.stringify(error));
+  return denial === null ? new AccessDeniedError(object) : new PerimeterDeniedError(object, denial);
 }
 
 /** No such object or bucket. Cloud Storage returns 400 for an invalid bucket name. */

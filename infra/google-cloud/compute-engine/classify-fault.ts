@@ -1,6 +1,8 @@
 import type { ComputeFault } from '#infra/google-cloud/compute-engine/compute-fault.ts';
 import { type CauseCode, causeOf } from '#shared/domain/cause.ts';
 import type { VmCreateFailure } from '#shared/domain/event.ts';
+import { describeDenial, findPerimeterDenial } from '#shared/domain/perimeter-denial.ts';
+import type { VmRequest } from '#shared/ports/vm-provider.ts';
 
 /** Properties of the failed request, for the message and the command in it. */
 export type FaultContext = {
@@ -9,7 +11,10 @@ export type FaultContext = {
   readonly machineType: string;
   /** The machine image or image from which the VM was to boot. */
   readonly source: string;
+  /** That of the deployment. */
   readonly serviceAccount: string;
+  /** What the job names instead of the deployment's own. */
+  readonly rights: Pick<VmRequest, 'serviceAccount' | 'subnetwork' | 'networkAttachment' | 'kmsKeyName'>;
 };
 
 type Rule = {
@@ -27,11 +32,56 @@ const hasStatus =
   (fault: ComputeFault) =>
     statuses.includes(fault.httpStatus);
 
+/** Refusals of what a job or the deployment names, each with the line of Terraform that grants it. */
+const RIGHTS_RULES: readonly Rule[] = [
+  {
+    code: 'CONFIGURATION_REFUSED',
+    matches: has(/^SERVICE_ACCOUNT_ACCESS_DENIED$|does not have access to service account|iam\.serviceAccounts\.actAs/),
+    message: ({ serviceAccount, rights }, { message }) =>
+      rights.serviceAccount === null
+        ? `${sentence(message)} The function provision may not attach ${serviceAccount}: run terraform apply.`
+        : `${sentence(message)} The function provision may not attach it, or it does not exist. Terraform grants it with job_accounts = ["${rights.serviceAccount}"]: run terraform apply.`,
+  },
+  {
+    code: 'CONFIGURATION_REFUSED',
+    matches: (fault) => has(/^kmsPermissionDenied$|Cloud KMS error|cloudkms\.cryptoKeyVersions\./)(fault),
+    message: ({ rights: { kmsKeyName } }, { message }) =>
+      `${sentence(message)} ${
+        /not enabled|DISABLED|DESTROY/.test(message)
+          ? 'Enable the primary version of the key.'
+          : `The Compute Engine Service Agent may not use the key. Terraform grants it with ${kmsKeyName === null ? 'encryption = { kms_key_name = … }' : `job_keys = ["${kmsKeyName}"]`}: run terraform apply.`
+      }`,
+  },
+  {
+    code: 'CONFIGURATION_REFUSED',
+    matches: (fault) => has(/networkAttachments?\b|pscInterfaceCreate/)(fault),
+    message: ({ projectId, rights: { networkAttachment } }, { message }) =>
+      `${sentence(message)} The network attachment must exist and accept the project ${projectId}. Terraform lets the function provision use it with job_networks = { … = { network_attachments = ["${networkAttachment}"] } }: run terraform apply.`,
+  },
+  {
+    code: 'CONFIGURATION_REFUSED',
+    matches: has(/compute\.subnetworks\.use\b/),
+    message: ({ rights: { subnetwork } }, { message }) =>
+      `${sentence(message)} The function provision requires roles/compute.networkUser on the subnetwork. ${
+        subnetwork === null
+          ? 'Grant it (terraform/README.md, "With existing networks").'
+          : `Terraform grants it with job_networks = { … = { subnetworks = { ${subnetwork.split('/')[3]} = "${subnetwork}" } } }: run terraform apply.`
+      }`,
+  },
+];
+
 /**
  * The first rule that matches decides. Messages contain names that users choose (of jobs, hence of VMs), so no pattern
  * may match a possible name. Codes: Compute Engine docs, "Resource availability errors", "API error responses".
  */
 const RULES: readonly Rule[] = [
+  {
+    // Before all others: a perimeter denies requests whatever they ask for.
+    code: 'PERIMETER_DENIED',
+    matches: (fault) => findDenial(fault) !== null,
+    message: ({ zone }, fault) =>
+      `${describeDenial(`the creation of the VM in ${zone}`, findDenial(fault) ?? { uniqueId: null })} ${sentence(fault.message)}`,
+  },
   {
     code: 'STOCKOUT',
     matches: has(/RESOURCE_POOL_EXHAUSTED|GPU_STOCKOUT|insufficientCapacity|^stockout$|does not have enough resources/),
@@ -69,6 +119,7 @@ const RULES: readonly Rule[] = [
     message: ({ projectId }, { message }) =>
       `${sentence(message)} Enable the API: gcloud services enable compute.googleapis.com --project=${projectId}`,
   },
+  ...RIGHTS_RULES,
   {
     code: 'CONFIGURATION_REFUSED',
     matches: (fault) => isNotFound(fault) && /machineImages|\/images\//i.test(fault.message),
@@ -112,6 +163,10 @@ export function classifyFault(fault: ComputeFault, context: FaultContext): VmCre
 
 /** Another operation on a resource that the VM needs is in progress, which Compute Engine reports with HTTP 400. */
 const isTransient = has(/^RESOURCE_NOT_READY$|^resourceNotReady$|^RESOURCE_IN_USE|' is not ready\b/);
+
+function findDenial({ message, codes, evidence }: ComputeFault) {
+  return findPerimeterDenial([message, ...codes, ...evidence].join('\n'));
+}
 
 function isNotFound(fault: ComputeFault): boolean {
   return hasStatus(404)(fault) || has(/RESOURCE_NOT_FOUND|notFound|was not found|does not exist/i)(fault);

@@ -183,6 +183,7 @@ function toFailure({ defaults }: ComputeEngine, { request, source, fault }: Fail
     machineType,
     source: Object.values(source).join(),
     serviceAccount,
+    rights: request,
   });
   if (failure === null) {
     throw new Error(`Compute Engine did not create ${vmName}: ${fault.evidence.join(' ')}`);

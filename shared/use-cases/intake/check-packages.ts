@@ -5,7 +5,12 @@ import { packageSourceOf } from '#shared/package/archive/package-source.ts';
 import { inspectPackage, type PackageReport } from '#shared/package/inspect-package.ts';
 import { lintPackages } from '#shared/package/lint/lint-packages.ts';
 import { PACKAGE_CHECKS } from '#shared/package/lint/package-checks.ts';
-import { AccessDeniedError, type ObjectInfo, type ObjectStore } from '#shared/ports/object-store.ts';
+import {
+  AccessDeniedError,
+  type ObjectInfo,
+  type ObjectStore,
+  PerimeterDeniedError,
+} from '#shared/ports/object-store.ts';
 import { parseGsUri } from '#shared/protocol/gs-uri.ts';
 import type { Problem } from '#shared/protocol/report.ts';
 import type { IntakeSettings } from '#shared/use-cases/intake/intake-settings.ts';
@@ -157,6 +162,9 @@ async function lookUp({ objects, intake }: PackagePorts, uri: string): Promise<L
   try {
     return { uri, bucket, info: await objects.stat(object) };
   } catch (error) {
+    if (error instanceof PerimeterDeniedError) {
+      throw error;
+    }
     if (error instanceof AccessDeniedError && bucket !== intake.uploadBucket) {
       return { uri, bucket, info: 'DENIED' };
     }

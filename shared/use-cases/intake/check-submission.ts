@@ -1,5 +1,6 @@
 import type { JobSource, TimestampMs } from '#shared/domain/job.ts';
 import type { JobSpec } from '#shared/domain/job-spec.ts';
+import { PERIMETER_REMEDY } from '#shared/domain/perimeter-denial.ts';
 import type { Study } from '#shared/domain/study.ts';
 import { type Dialect, fieldPath, type JobDraft } from '#shared/job-file/draft/job-draft.ts';
 import type { StudyDraft } from '#shared/job-file/draft/study-draft.ts';
@@ -9,7 +10,7 @@ import { checkJob } from '#shared/job-file/validation/check-job.ts';
 import type { JobContext } from '#shared/job-file/validation/job-context.ts';
 import type { PackageReport } from '#shared/package/inspect-package.ts';
 import type { ImageRegistry } from '#shared/ports/image-registry.ts';
-import type { ObjectStore } from '#shared/ports/object-store.ts';
+import { type ObjectStore, PerimeterDeniedError } from '#shared/ports/object-store.ts';
 import type { Problem } from '#shared/protocol/report.ts';
 import type { Accepted, AcceptPorts } from '#shared/use-cases/intake/accept-submission.ts';
 import { checkChannels } from '#shared/use-cases/intake/check-channels.ts';
@@ -90,6 +91,23 @@ export type SubmissionCheck =
 
 /** Validates a submission completely, packages included, and creates nothing. */
 export async function checkSubmission(ports: CheckPorts, submission: Submission): Promise<SubmissionCheck> {
+  try {
+    return await checkAll(ports, submission);
+  } catch (error) {
+    if (error instanceof PerimeterDeniedError) {
+      return { outcome: refusalOf(error), spec: null, images: [] };
+    }
+    throw error;
+  }
+}
+
+/** A retry is denied as well, until a rule of the perimeter changes. */
+function refusalOf({ summary }: PerimeterDeniedError): Exclude<SubmitOutcome, { verdict: 'ACCEPTED' }> {
+  const problem = { code: 'PERIMETER_DENIED', message: summary, remedy: PERIMETER_REMEDY };
+  return { verdict: 'REFUSED', jobId: null, problems: [problem], warnings: [] };
+}
+
+async function checkAll(ports: CheckPorts, submission: Submission): Promise<SubmissionCheck> {
   const reading = readJobFile(submission.text, { fileName: submission.fileName });
   const draft = withJobId(reading.draft, submission.jobId);
   const checked = draft && checkJob(draft, jobContextOf(ports.intake, submission, draft));

@@ -1,5 +1,6 @@
 import { type ImageReference, isGoogleRegistry } from '#shared/domain/image-reference.ts';
 import type { ReplicaGroup } from '#shared/domain/job-spec.ts';
+import { describeDenial as describePerimeterDenial, PERIMETER_REMEDY } from '#shared/domain/perimeter-denial.ts';
 import type { Architecture, ImageRejection } from '#shared/ports/image-registry.ts';
 import type { Problem } from '#shared/protocol/report.ts';
 import { nearestName } from '#shared/text/nearest-name.ts';
@@ -20,6 +21,12 @@ export function describeImageRejection(rejection: ImageRejection, image: Rejecte
       return describeMissing(image, rejection.tags);
     case 'ACCESS_DENIED':
       return describeDenial(image, rejection.identity);
+    case 'PERIMETER_DENIED':
+      return {
+        code: 'PERIMETER_DENIED',
+        message: describePerimeterDenial(`the access to the image ${image.imageUri}`, rejection.denial),
+        remedy: PERIMETER_REMEDY,
+      };
     case 'PLATFORM':
       return describePlatform(image, rejection.platforms);
     case 'FORMAT':

@@ -16,6 +16,8 @@ function causeOfExit(change: Partial<ExitFacts>) {
   return exit.cause;
 }
 
+const PERIMETER_ID = 'vpcServiceControlsUniqueIdentifier: HICD57WF_a1-x';
+
 const stderr = (...evidence: string[]) => ({ evidence });
 
 describe('classifyExit', () => {
@@ -23,6 +25,29 @@ describe('classifyExit', () => {
     expect(classifyExit(facts({ exitCode: 0, ...stderr('ValueError: handled') }), factsOf('digits'))).toEqual({
       outcome: 'SUCCEEDED',
     });
+  });
+
+  it.each([
+    'PACKAGE_UNREADABLE',
+    'IMAGE_PULL_FAILED',
+    'JOB_DIR_UNWRITABLE',
+    'CHECKPOINT_UNREADABLE',
+    'SECRET_UNAVAILABLE',
+    'SERVICE_UNREACHABLE',
+  ] as const)('names the denial of a service perimeter with its unique id, whatever the VM requested: %s', (reason) => {
+    const message = `Cloud Storage answered 403: Request is prohibited by organization's policy. ${PERIMETER_ID}`;
+    for (const given of [{ message }, { message: 'It was rejected.', evidence: [message] }]) {
+      const cause = causeOfExit({ reason, exitCode: null, ...given });
+      expect([cause.code, classOf(cause)]).toEqual(['PERIMETER_DENIED', 'configuration']);
+      expect(cause.message).toMatch(
+        /^VPC Service Controls denied a request of the VM, with the unique id HICD57WF_a1-x\./,
+      );
+    }
+  });
+
+  it('diagnoses the denial of a request of the program, and leaves its cause', () => {
+    const cause = causeOfExit(stderr(`Forbidden: 403 Request is prohibited by organization's policy. ${PERIMETER_ID}`));
+    expect(cause).toMatchObject({ code: 'PROGRAM_FAILED', diagnosis: { label: 'vpc_sc_violation' } });
   });
 
   it.each<[CauseCode, Partial<ExitFacts>]>([

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { classifyFault } from '#infra/google-cloud/compute-engine/classify-fault.ts';
+import { classifyFault, type FaultContext } from '#infra/google-cloud/compute-engine/classify-fault.ts';
 import {
   type ComputeFault,
   parseOperationFault,
@@ -13,6 +13,17 @@ const CONTEXT = {
   machineType: 'g2-standard-8',
   source: 'dropforge-2-11',
   serviceAccount: 'vm@p.iam.gserviceaccount.com',
+  rights: { serviceAccount: null, subnetwork: null, networkAttachment: null, kmsKeyName: null },
+};
+
+const KEY = 'projects/keys/locations/us-central1/keyRings/r/cryptoKeys/disks';
+const SUBNETWORK = 'projects/host/regions/us-central1/subnetworks/gpu';
+const ATTACHMENT = 'projects/data/regions/us-central1/networkAttachments/lake';
+const RIGHTS = {
+  serviceAccount: 'trainer@p.iam.gserviceaccount.com',
+  subnetwork: SUBNETWORK,
+  networkAttachment: ATTACHMENT,
+  kmsKeyName: KEY,
 };
 
 /** An error of the client library: gRPC code, HTTP status, and of the details only google.rpc.ErrorInfo. */
@@ -24,12 +35,21 @@ function failedOperation(httpErrorStatusCode: number, error: object): object {
   return { name: 'operation-1', status: 'DONE', httpErrorStatusCode, error: { errors: [error] } };
 }
 
-function classify(fault: ComputeFault | null) {
+function classify(fault: ComputeFault | null, context: FaultContext = CONTEXT) {
   if (fault === null) {
     throw new Error('Not a fault.');
   }
-  return classifyFault(fault, CONTEXT);
+  return classifyFault(fault, context);
 }
+
+type Refusal = {
+  readonly what: string;
+  readonly httpStatus: number;
+  readonly error: object;
+  /** What its message has if the job names it, and if the deployment does. */
+  readonly line: string;
+  readonly own: string;
+};
 
 describe('a failed operation', () => {
   it.each(FAILURES.map(([name, httpStatus, error, code]) => ({ name, httpStatus, error, code })))(
@@ -45,6 +65,71 @@ describe('a failed operation', () => {
     ['a resource in use', 400, { code: 'RESOURCE_IN_USE_BY_ANOTHER_RESOURCE', message: 'The disk is in use.' }],
   ])('with %s is transient', (_, httpStatus, error) => {
     expect(classify(parseOperationFault(failedOperation(httpStatus, error)))).toBeNull();
+  });
+
+  it.each<Refusal>([
+    {
+      what: 'account that provision may not attach',
+      httpStatus: 400,
+      error: {
+        code: 'SERVICE_ACCOUNT_ACCESS_DENIED',
+        message:
+          "The user does not have access to service account 'trainer@p.iam.gserviceaccount.com'.  User: 'dropforge-provision@p.iam.gserviceaccount.com'.  Ask a project owner to grant you the iam.serviceAccountUser role on the service account",
+      },
+      line: 'job_accounts = ["trainer@p.iam.gserviceaccount.com"]',
+      own: 'The function provision may not attach vm@p.iam.gserviceaccount.com: run terraform apply.',
+    },
+    {
+      what: "key that Compute Engine's agent may not use",
+      httpStatus: 400,
+      error: {
+        code: 'kmsPermissionDenied',
+        message: `Cloud KMS error when using key ${KEY}: Permission 'cloudkms.cryptoKeyVersions.useToEncrypt' denied on resource '${KEY}' (or it may not exist).`,
+      },
+      line: `job_keys = ["${KEY}"]`,
+      own: 'encryption = { kms_key_name = … }',
+    },
+    {
+      what: 'subnetwork of another project',
+      httpStatus: 403,
+      error: { code: 'forbidden', message: `Required 'compute.subnetworks.use' permission for '${SUBNETWORK}'` },
+      line: `job_networks = { … = { subnetworks = { us-central1 = "${SUBNETWORK}" } } }`,
+      own: 'roles/compute.networkUser',
+    },
+    {
+      what: 'network attachment that does not accept the project',
+      httpStatus: 400,
+      error: { code: 'INVALID_USAGE', message: `The network attachment '${ATTACHMENT}' does not accept the project.` },
+      line: `network_attachments = ["${ATTACHMENT}"]`,
+      own: 'accept the project p',
+    },
+  ])(
+    'for a VM with an $what names the line of Terraform, for the job and for the deployment',
+    ({ httpStatus, error, line, own }) => {
+      const fault = parseOperationFault(failedOperation(httpStatus, error));
+      expect(classify(fault, { ...CONTEXT, rights: RIGHTS })?.cause).toMatchObject({
+        code: 'CONFIGURATION_REFUSED',
+        message: expect.stringContaining(line),
+      });
+      expect(classify(fault)?.cause.message).toContain(own);
+    },
+  );
+
+  it('for a disabled key says to enable it', () => {
+    const message = `Cloud KMS error when using key ${KEY}/cryptoKeyVersions/1: ${KEY}/cryptoKeyVersions/1 is not enabled, current state is: DISABLED.`;
+    const fault = parseOperationFault(failedOperation(400, { code: 'kmsKeyDisabled', message }));
+    expect(classify(fault)?.cause.message).toMatch(/Enable the primary version of the key\.$/);
+  });
+
+  it('that a service perimeter denied has its unique id', () => {
+    const message =
+      "Request is prohibited by organization's policy. vpcServiceControlsUniqueIdentifier: eYhDkfYCu-dOCjuj8X4A";
+    expect(classify(parseRequestFault(requestError(403, message)))?.cause).toMatchObject({
+      code: 'PERIMETER_DENIED',
+      message: expect.stringMatching(
+        /^VPC Service Controls denied the creation of the VM in us-central1-a, with the unique id eYhDkfYCu-dOCjuj8X4A\./,
+      ),
+    });
   });
 
   it('returns the recommended zones, and the original messages as evidence', () => {

@@ -132,8 +132,5 @@ async function readBody(response: http.IncomingMessage, bytesMax: number): Promi
     }
     chunks.push(chunk as Buffer);
   }
-  if (!response.complete) {
-    throw Object.assign(new Error('cut'), { code: 'CUT_ANSWER' });
-  }
   return Buffer.concat(chunks);
 }

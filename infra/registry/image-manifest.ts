@@ -69,6 +69,10 @@ export type Manifest =
 /** Reads the answer to a request for a manifest: an image, or an index of images for several platforms. */
 export function readManifest(body: Buffer, architecture: Architecture): Manifest {
   const json = parseJson(body.toString('utf8'));
+  if (Object(json).manifests !== undefined && Object(json).layers !== undefined) {
+    // Two readers could take it for two different things (CVE-2021-41190).
+    return rejectFormat('has a manifest that is both an index and an image');
+  }
   const index = indexSchema.safeParse(json);
   if (index.success) {
     return chooseFromIndex(index.data, architecture);

@@ -33,9 +33,9 @@ export function createImageRegistry(credentialsOf: CredentialsOf, options: Image
   return {
     async resolve(request) {
       const { reference } = request;
-      const client = createRegistryClient(reference, await credentialsOf(reference.host), limits);
+      const credentials = await credentialsOf(reference.host);
       try {
-        return await resolveImage(client, request);
+        return await resolveImage(createRegistryClient(reference, credentials, limits), request);
       } catch (error) {
         if (error instanceof RejectedError) {
           return { kind: 'REJECTED', rejection: error.rejection };
@@ -92,7 +92,10 @@ async function listTags(client: RegistryClient, { repository }: ImageReference):
   try {
     const answer = await client.get({ path, accept: 'application/json', bytesMax: TAGS_BYTES_MAX });
     const parsed = tagsSchema.safeParse(parseJson(answer.body.toString('utf8')));
-    return (parsed.data?.tags ?? []).filter((tag) => /^\w[\w.-]*$/.test(tag)).slice(0, TAGS_COUNT_MAX);
+    return (parsed.data?.tags ?? [])
+      .filter((tag) => /^\w[\w.-]*$/.test(tag))
+      .toSorted()
+      .slice(0, TAGS_COUNT_MAX);
   } catch (error) {
     if (error instanceof RejectedError) {
       return [];

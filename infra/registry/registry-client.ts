@@ -54,15 +54,16 @@ const API_HOSTS: Readonly<Record<string, string>> = { 'docker.io': 'registry-1.d
 /** Errors of names and certificates: another attempt would end in the same. */
 const FINAL_CODES: readonly RegExp[] = [/^ENOTFOUND$/, /CERT/, /^ERR_TLS/, /^HPE_/, /SELF_SIGNED/, /UNABLE_TO/];
 
-/** Reads one repository of a registry; the token that it gets there is kept for the requests that follow. */
+/**
+ * Reads one repository of a registry; the token that it gets there is kept for the requests that follow. Throws
+ * RejectedError.
+ */
 export function createRegistryClient(
   { host, repository }: ImageReference,
   credentials: RegistryCredentials,
   limits: RegistryLimits,
 ): RegistryClient {
-  const apiHost = API_HOSTS[host] ?? host;
-  const isPlain = limits.allowsPrivateAddresses && isLoopbackHost(apiHost.replace(/:\d+$/, ''));
-  const base = new URL(`${isPlain ? 'http' : 'https'}://${apiHost}/v2/`);
+  const base = apiUrlOf(host, limits);
   const { identity, login, tokenHost } = credentials;
   const denied = () => new RejectedError({ reason: 'ACCESS_DENIED', identity });
   const basic =
@@ -123,6 +124,17 @@ export function createRegistryClient(
       return answer;
     },
   };
+}
+
+/** Throws RejectedError. */
+function apiUrlOf(host: string, { allowsPrivateAddresses }: RegistryNetwork): URL {
+  const apiHost = API_HOSTS[host] ?? host;
+  const isPlain = allowsPrivateAddresses && isLoopbackHost(apiHost.replace(/:\d+$/, ''));
+  const url = URL.parse(`${isPlain ? 'http' : 'https'}://${apiHost}/v2/`);
+  if (url === null) {
+    throw new RejectedError({ reason: 'REGISTRY', detail: 'is not a valid host name' });
+  }
+  return url;
 }
 
 type Repeated = {

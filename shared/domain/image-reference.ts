@@ -23,6 +23,8 @@ const PROJECT_PATTERN = /^[a-z0-9][a-z0-9.-]*:[a-z0-9-]+$/;
 const TAG_PATTERN = /^\w[\w.-]{0,127}$/;
 const DIGEST_PATTERN = /^sha256:[0-9a-f]{64}$/;
 
+const PORT_MAX = 65_535;
+
 const DOCKER_HUB = 'docker.io';
 const DOCKER_HUB_HOSTS: ReadonlySet<string> = new Set([DOCKER_HUB, 'index.docker.io', 'registry-1.docker.io']);
 
@@ -33,13 +35,13 @@ export function parseImageReference(text: string): ImageReference | undefined {
   }
   const [name = '', digest = null, ...more] = text.split('@');
   const [first = '', ...others] = name.split('/');
-  const hasHost = others.length > 0 && HOST_PATTERN.test(first);
+  const hasHost = others.length > 0 && HOST_PATTERN.test(first) && Number(first.split(':')[1] ?? 0) <= PORT_MAX;
   const path = hasHost ? others : [first, ...others];
   const [last = '', tag = null, ...further] = (path.at(-1) ?? '').split(':');
   const parts = [...path.slice(0, -1), last];
   const isValid =
     more.length + further.length === 0 &&
-    parts.every((part, index) => PART_PATTERN.test(part) || (index < parts.length - 1 && PROJECT_PATTERN.test(part))) &&
+    parts.every((part, index) => PART_PATTERN.test(part) || (hasHost && index === 0 && PROJECT_PATTERN.test(part))) &&
     (tag === null || TAG_PATTERN.test(tag)) &&
     (digest === null || DIGEST_PATTERN.test(digest));
   if (!isValid) {

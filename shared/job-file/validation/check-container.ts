@@ -1,19 +1,9 @@
+import { parseImageReference } from '#shared/domain/image-reference.ts';
 import type { ContainerProgram } from '#shared/domain/job-spec.ts';
 import type { KeyedText } from '#shared/job-file/draft/job-draft.ts';
 import type { Findings, Located } from '#shared/job-file/parser/findings.ts';
 import { quote, rejectMalformed } from '#shared/job-file/parser/record-findings.ts';
 import { checkArguments, checkEnvironment } from '#shared/job-file/validation/check-arguments.ts';
-
-const IMAGE_CHARACTERS_MAX = 512;
-
-/**
- * The reference grammar of Docker's "distribution", extended: the project in a Container Registry path may contain a
- * colon (`gcr.io/example.com:project/image`).
- */
-const HOST_PATTERN = /^([A-Za-z0-9-]+\.[A-Za-z0-9.-]+|localhost)(:\d{1,5})?$/;
-const PART_PATTERN = /^[a-z0-9][a-z0-9._:-]*$/;
-const LAST_PART_PATTERN = /^[a-z0-9][a-z0-9._-]*(:\w[\w.-]{0,127})?$/;
-const DIGEST_PATTERN = /^[a-z0-9]+:[A-Fa-f0-9]{32,128}$/;
 
 /** A container as requested, with fields inherited from the master resolved. */
 export type ContainerDraft = {
@@ -47,7 +37,7 @@ export function checkContainer(container: ContainerDraft, findings: Findings): C
 /** An image reference; null if it is invalid. */
 export function checkImage(imageUri: Located<string>, findings: Findings): string | null {
   const { value } = imageUri;
-  if (isImageReference(value)) {
+  if (parseImageReference(value) !== undefined) {
     return value;
   }
   const message = `${imageUri.path} is not a valid container image: ${quote(value)}.`;
@@ -56,18 +46,4 @@ export function checkImage(imageUri: Located<string>, findings: Findings): strin
     : 'Write a lowercase name such as us-docker.pkg.dev/my-project/trainers/digits:1.';
   rejectMalformed(imageUri, { code: 'INVALID_IMAGE_URI', message, remedy, lowercasePart: value }, findings);
   return null;
-}
-
-function isImageReference(text: string): boolean {
-  const [name = '', digest, ...more] = text.split('@');
-  const parts = name.split('/');
-  const [first = '', ...others] = parts;
-  const path = others.length > 0 && HOST_PATTERN.test(first) ? others : parts;
-  return (
-    text.length <= IMAGE_CHARACTERS_MAX &&
-    more.length === 0 &&
-    (digest === undefined || DIGEST_PATTERN.test(digest)) &&
-    path.slice(0, -1).every((part) => PART_PATTERN.test(part)) &&
-    LAST_PART_PATTERN.test(path.at(-1) ?? '')
-  );
 }

@@ -3,7 +3,7 @@ import type { Program, Role } from '#shared/domain/job-spec.ts';
 import { type JobDraft, masterOf, type PoolDraft, type ProgramDraft } from '#shared/job-file/draft/job-draft.ts';
 import { type Findings, type Located, locationOf, reportInvalid } from '#shared/job-file/parser/findings.ts';
 import { checkContainer } from '#shared/job-file/validation/check-container.ts';
-import { checkPythonProgram } from '#shared/job-file/validation/check-python-program.ts';
+import { checkMountedPackages, checkPythonProgram } from '#shared/job-file/validation/check-python-program.ts';
 import type { JobContext } from '#shared/job-file/validation/job-context.ts';
 
 export type ProgramsCheck = {
@@ -49,15 +49,11 @@ function checkProgram(pool: PoolDraft, { draft, context }: CheckInput, findings:
     rejectMissingImage(pool, draft, findings);
     return null;
   }
-  return checkContainer(
-    {
-      imageUri,
-      command: program.command ?? [],
-      args: argsOf(pool, draft),
-      environment: program.environment,
-    },
-    findings,
-  );
+  const { command = [], environment } = program;
+  const container = checkContainer({ imageUri, command, args: argsOf(pool, draft), environment }, findings);
+  // The other formats have fields for either, and their services run the image alone.
+  const mounted = draft.dialect === 'dropforge' ? checkMountedPackages(program, context, findings) : {};
+  return container && mounted && { ...container, ...mounted };
 }
 
 /** On AI Platform, roles without an image use the master's (TrainingInput.workerConfig). */
@@ -135,8 +131,22 @@ function checkConflicts(draft: JobDraft, findings: Findings): void {
     findings.warnings.push({ code: 'FIELD_WITHOUT_EFFECT', message, remedy, ...locationOf(python) });
     return;
   }
+  if (draft.dialect === 'dropforge') {
+    rejectModuleWithCommand(program, findings);
+    return;
+  }
   const message = `${python.path} cannot be combined with a container image: a job runs one or the other.`;
   findings.problems.push({ code: 'TWO_PROGRAMS', message, remedy: 'Remove one of the two.', ...locationOf(python) });
+}
+
+/** In a container, a module runs with the packages that are mounted into it; a command would replace it. */
+function rejectModuleWithCommand({ pythonModule, command }: ProgramDraft, findings: Findings): void {
+  const [first] = command ?? [];
+  if (pythonModule !== undefined && first !== undefined) {
+    const message = `${pythonModule.path} cannot be combined with ${listOf(first).path}: both say what the container runs.`;
+    const remedy = 'Remove one of the two: packages alone can be combined with a command.';
+    findings.problems.push({ code: 'TWO_PROGRAMS', message, remedy, ...locationOf(pythonModule) });
+  }
 }
 
 /** TrainingInput.args and ReplicaConfig's containerCommand and containerArgs exclude each other. */

@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
-import type { PythonProgram } from '#shared/domain/job-spec.ts';
-import { type Dialect, fieldPath, type PoolDraft } from '#shared/job-file/draft/job-draft.ts';
+import type { ContainerProgram, PythonProgram } from '#shared/domain/job-spec.ts';
+import { type Dialect, fieldPath, type PoolDraft, type ProgramDraft } from '#shared/job-file/draft/job-draft.ts';
 import { parseStorageUri, printStorageUri } from '#shared/job-file/draft/storage-uri.ts';
 import { type Findings, type Located, locationOf, reportInvalid } from '#shared/job-file/parser/findings.ts';
 import { findPlaceholder } from '#shared/job-file/parser/placeholder.ts';
@@ -61,6 +61,21 @@ export function checkPythonProgram(
   return packageUris === null || module === null || args === null || environment === null
     ? null
     : { kind: 'PYTHON', packageUris, module, args, environment };
+}
+
+/**
+ * What of a Python program is mounted into a container: packages, and the module that the image's Python runs. A module
+ * without packages is the default package's, or one of the image.
+ */
+export function checkMountedPackages(
+  { packageUris, pythonModule }: ProgramDraft,
+  context: JobContext,
+  findings: Findings,
+): Pick<ContainerProgram, 'packageUris' | 'module'> | null {
+  const byDefault = pythonModule === undefined ? [] : (context.defaults.packageUris ?? []);
+  const uris = isNonEmpty(packageUris) ? checkPackages(packageUris, context, findings) : byDefault;
+  const module = pythonModule === undefined ? undefined : checkModule(pythonModule, findings);
+  return uris === null || module === null ? null : { packageUris: uris, module: module ?? null };
 }
 
 type NonEmpty<T> = readonly [T, ...T[]];

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { JobDraft } from '#shared/job-file/draft/job-draft.ts';
+import type { JobDraft, ProgramDraft } from '#shared/job-file/draft/job-draft.ts';
 import { CONTEXT } from '../../support/job-file/context.ts';
 import { listed, located } from '../../support/job-file/located.ts';
 import {
@@ -173,6 +173,35 @@ describe('a container', () => {
     });
   });
 
+  it('runs a module of packages that are mounted into it, in Dropforge’s dialect', () => {
+    expect(check(jobOf({ master: { ...contained(), ...packaged() } }, { dialect: 'dropforge' }))).toEqual({
+      programs: {
+        program: { ...CONTAINER, packageUris: ['gs://bkt/t.tar.gz'], module: 'trainer.task' },
+        ofRole: NONE,
+      },
+      codes: [],
+    });
+  });
+
+  it('mounts the package of the job file if it names a module alone, and none for a command', () => {
+    const context = { ...CONTEXT, defaults: { ...CONTEXT.defaults, packageUris: ['gs://up/a.zip'] } };
+    const withModule = { ...contained(), pythonModule: located('a.b', 'module') };
+    const programOf = (master: Partial<ProgramDraft>) =>
+      check(jobOf({ master }, { dialect: 'dropforge' }), context).programs?.program;
+    expect(programOf(withModule)).toMatchObject({ packageUris: ['gs://up/a.zip'], module: 'a.b' });
+    expect(programOf(contained())).toMatchObject({ packageUris: [], module: null });
+  });
+
+  it('mounts packages for a command, and rejects invalid ones', () => {
+    const withPackages = (uri: string) => ({ ...contained(), packageUris: listed([uri], 'packages') });
+    const checkOwn = (uri: string) => check(jobOf({ master: withPackages(uri) }, { dialect: 'dropforge' }));
+    expect(checkOwn('gs://bkt/a.whl').programs?.program).toMatchObject({
+      packageUris: ['gs://bkt/a.whl'],
+      module: null,
+    });
+    expect(checkOwn('gs://bkt/a.exe')).toEqual({ programs: null, codes: ['INVALID_PACKAGE_URI packages[0]'] });
+  });
+
   const command = listed(['run'], 'masterConfig.containerCommand');
   it.each<[string, JobDraft, string]>([
     [
@@ -186,8 +215,11 @@ describe('a container', () => {
       'ARGS_TWICE masterConfig.containerCommand',
     ],
     [
-      'a module, in Dropforge’s dialect',
-      jobOf({ master: { ...contained(), ...packaged() } }, { dialect: 'dropforge' }),
+      'a command and a module, in Dropforge’s dialect',
+      jobOf(
+        { master: { ...contained(), ...packaged(), command: listed(['run'], 'command') } },
+        { dialect: 'dropforge' },
+      ),
       'TWO_PROGRAMS pythonModule',
     ],
   ])('cannot be combined with %s', (_, draft, code) => {

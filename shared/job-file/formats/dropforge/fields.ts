@@ -68,7 +68,7 @@ export const JOB_FIELDS = {
     goesTo: { spec: 'program.module', vm: 'config.program.module' },
   }),
   image: field(inProgram('imageUri'), text(), {
-    description: 'A container image to run instead of a module.',
+    description: 'A container image to run; a module and packages are mounted into it.',
     omitted: '–',
     examples: ['europe-west4-docker.pkg.dev/my-project/images/trainer:1'],
     synonyms: ['imageUri', 'masterImageUri', 'docker'],

@@ -1,0 +1,203 @@
+import { describe, expect, it } from 'vitest';
+import type { ContainerProgram, JobSpec, PinnedImage, PythonProgram, ReplicaGroup } from '#shared/domain/job-spec.ts';
+import {
+  type ImageAnswer,
+  type ImageRegistry,
+  type ImageRejection,
+  type ImageRequest,
+  RegistryUnavailableError,
+} from '#shared/ports/image-registry.ts';
+import type { ContainerSettings } from '#shared/use-cases/intake/intake-settings.ts';
+import { pinImages } from '#shared/use-cases/intake/pin-images.ts';
+import { exampleIntake } from '../../support/api/example-intake.ts';
+import { exampleRegistry } from '../../support/api/example-registry.ts';
+import { queuedJob } from '../../support/domain/example-job.ts';
+import { contained, jobOf } from '../../support/job-file/program-drafts.ts';
+
+const A = 'a'.repeat(64);
+const B = 'b'.repeat(64);
+
+function containerOf(imageUri: string, more: Partial<ContainerProgram> = {}): ContainerProgram {
+  const program = { kind: 'CONTAINER', image: null, command: [], args: [], environment: {}, packageUris: [] } as const;
+  return { ...program, imageUri, module: null, ...more };
+}
+
+const { spec: example } = queuedJob();
+const [master] = example.replicaGroups;
+
+function specOf(program: JobSpec['program'], ...others: readonly Partial<ReplicaGroup>[]): JobSpec {
+  const groups = others.map((other) => ({ ...master, role: 'worker' as const, program: null, ...other }));
+  return { ...example, program, replicaGroups: [{ ...master, program: null }, ...groups] };
+}
+
+type Given = { readonly registry?: ImageRegistry; readonly containers?: Partial<ContainerSettings> };
+
+function pin(spec: JobSpec, { registry = exampleRegistry(), containers = {} }: Given = {}) {
+  const intake = { containers: { ...exampleIntake.containers, ...containers } };
+  return pinImages({ registry, intake }, spec, jobOf({ master: contained(undefined, 'image') }));
+}
+
+function registryWith(answer: Partial<PinnedImage> | ImageRejection | Error): ImageRegistry {
+  const found = { uri: `h/r@sha256:${A}`, sizeBytes: 1, entrypoint: ['/run'], cmd: [], user: '', workingDir: '' };
+  return {
+    async resolve(): Promise<ImageAnswer> {
+      if (answer instanceof Error) {
+        throw answer;
+      }
+      return 'reason' in answer
+        ? { kind: 'REJECTED', rejection: answer }
+        : { kind: 'FOUND', image: { ...found, ...answer } };
+    },
+  };
+}
+
+async function problemWith(answer: Parameters<typeof registryWith>[0], more: Partial<ContainerProgram> = {}) {
+  const { problems } = await pin(specOf(containerOf('ghcr.io/o/digits:1.O', more)), { registry: registryWith(answer) });
+  return problems[0];
+}
+
+describe('the images of a job', () => {
+  it('are pinned, once for all groups that run the same', async () => {
+    const requests: ImageRequest[] = [];
+    const spec = specOf(containerOf('ubuntu'), {});
+    const pinned = await pin(spec, { registry: exampleRegistry(requests) });
+    expect(requests).toHaveLength(1);
+    expect(pinned.spec.program).toMatchObject({ image: { uri: `docker.io/library/ubuntu@sha256:${A}` } });
+    expect(pinned.spec.replicaGroups.map(({ program }) => program)).toEqual([null, null]);
+    expect(pinned.images.map(({ role, platform }) => `${role} ${platform}`)).toEqual([
+      'master linux/amd64',
+      'worker linux/amd64',
+    ]);
+  });
+
+  it('are those of each pool’s own program', async () => {
+    const { spec } = await pin(specOf(containerOf('a'), { program: containerOf('b') }));
+    expect(spec.program).toMatchObject({ imageUri: 'a', image: { uri: `docker.io/library/a@sha256:${A}` } });
+    expect(spec.replicaGroups[1]?.program).toMatchObject({
+      imageUri: 'b',
+      image: { uri: `docker.io/library/b@sha256:${A}` },
+    });
+  });
+
+  it('are for the processors of each group, which then has a program of its own', async () => {
+    const architectureOf = (machineType: string) => (machineType.startsWith('c4a') ? 'arm64' : 'amd64');
+    const spec = specOf(containerOf('a'), { machineType: 'c4a-standard-4' });
+    const pinned = await pin(spec, { containers: { architectureOf } });
+    expect(pinned.spec.program).toMatchObject({ image: { uri: `docker.io/library/a@sha256:${A}` } });
+    expect(pinned.spec.replicaGroups[1]?.program).toMatchObject({ image: { uri: `docker.io/library/a@sha256:${B}` } });
+  });
+
+  it('may be those of workers alone, beside a Python program', async () => {
+    const python: PythonProgram = { kind: 'PYTHON', packageUris: [], module: 'a', args: [], environment: {} };
+    const { spec } = await pin(specOf(python, { program: containerOf('b') }));
+    expect(spec.program).toBe(python);
+    expect(spec.replicaGroups[1]?.program).toMatchObject({ image: { uri: `docker.io/library/b@sha256:${A}` } });
+  });
+
+  it('are not looked up where no container engine answers, which is a problem of the job', async () => {
+    const requests: ImageRequest[] = [];
+    const containers = { findEngine: async () => null };
+    const { problems } = await pin(specOf(containerOf('a')), { registry: exampleRegistry(requests), containers });
+    expect(problems).toMatchObject([{ code: 'CONTAINER_ENGINE_MISSING', path: 'image' }]);
+    expect(requests).toEqual([]);
+  });
+
+  it('need no container engine if there are none', async () => {
+    const python: PythonProgram = { kind: 'PYTHON', packageUris: [], module: 'a', args: [], environment: {} };
+    const containers = { findEngine: () => Promise.reject(new Error('asked')) };
+    expect((await pin(specOf(python), { containers })).problems).toEqual([]);
+  });
+
+  it('whose registry does not answer are no problem of the job', async () => {
+    const unavailable = new RegistryUnavailableError('ghcr.io', 'did not answer within 15 s');
+    const pinned = await pin(specOf(containerOf('ghcr.io/o/a')), { registry: registryWith(unavailable) });
+    expect(pinned.problems).toEqual([]);
+    expect(pinned.unavailable).toMatchObject([
+      { code: 'REGISTRY_UNAVAILABLE', message: expect.stringContaining('ghcr.io did not answer within 15 s') },
+    ]);
+  });
+
+  it('whose check fails otherwise fail the check', async () => {
+    await expect(pin(specOf(containerOf('a')), { registry: registryWith(new Error('defect')) })).rejects.toThrow(
+      'defect',
+    );
+  });
+});
+
+describe('an image that cannot run', () => {
+  it('has no tag of this name: the nearest is named', async () => {
+    expect(await problemWith({ reason: 'NOT_FOUND', tags: ['0.9', '1.0', 'nightly'] })).toEqual({
+      code: 'IMAGE_NOT_FOUND',
+      message: 'The image ghcr.io/o/digits:1.O does not exist: the repository o/digits has no tag 1.O.',
+      remedy: 'Did you mean 1.0? It has 0.9, 1.0, nightly. Or push the image with this tag.',
+      path: 'image',
+    });
+  });
+
+  it.each<[string, ImageRejection, string, RegExp]>([
+    ['is in no repository', { reason: 'NOT_FOUND', tags: [] }, 'IMAGE_NOT_FOUND', /no repository o\/digits/],
+    ['needs a login', { reason: 'ACCESS_DENIED', identity: null }, 'IMAGE_ACCESS_DENIED', /anonymous/],
+    [
+      'is not given to an account',
+      { reason: 'ACCESS_DENIED', identity: 'the secret s' },
+      'IMAGE_ACCESS_DENIED',
+      /secret s/,
+    ],
+    [
+      'is for others',
+      { reason: 'PLATFORM', platforms: ['linux/arm64'] },
+      'IMAGE_PLATFORM',
+      /is for linux\/arm64; the master/,
+    ],
+    [
+      'is an artifact',
+      { reason: 'FORMAT', detail: 'has encrypted layers' },
+      'IMAGE_UNSUPPORTED',
+      /has encrypted layers\./,
+    ],
+    [
+      'has no registry',
+      { reason: 'REGISTRY', detail: 'does not exist' },
+      'REGISTRY_REJECTED',
+      /ghcr\.io does not exist\./,
+    ],
+  ])('%s', async (...[, rejection, code, message]) => {
+    expect(await problemWith(rejection)).toMatchObject({
+      code,
+      message: expect.stringMatching(message),
+      path: 'image',
+    });
+  });
+
+  it('has neither entry point nor command, unless the job sets one', async () => {
+    const empty = { entrypoint: [], cmd: [] };
+    expect(await problemWith(empty)).toMatchObject({ code: 'IMAGE_WITHOUT_COMMAND' });
+    expect(await problemWith(empty, { command: ['sh'] })).toBeUndefined();
+    expect(await problemWith(empty, { module: 'a.b' })).toBeUndefined();
+  });
+
+  it('is larger than the disk', async () => {
+    const sizeBytes = 41 * 2 ** 30;
+    expect(master.bootDiskGib).toBe(100);
+    expect(await problemWith({ sizeBytes })).toMatchObject({ code: 'IMAGE_TOO_LARGE' });
+    expect(await problemWith({ sizeBytes: 39 * 2 ** 30 })).toBeUndefined();
+  });
+
+  it.each([
+    ['', true],
+    ['root', true],
+    ['0', true],
+    ['0:1000', true],
+    ['root:staff', true],
+    ['00', true],
+    ['1000', false],
+    ['1000:0', false],
+    ['trainer', false],
+    ['rooted', false],
+  ])('runs as "%s" where root is forbidden: %s', async (user, isRoot) => {
+    const registry = registryWith({ user });
+    const { problems } = await pin(specOf(containerOf('a')), { registry, containers: { allowsRoot: false } });
+    expect(problems.map(({ code }) => code)).toEqual(isRoot ? ['IMAGE_RUNS_AS_ROOT'] : []);
+    expect((await pin(specOf(containerOf('a')), { registry })).problems).toEqual([]);
+  });
+});

@@ -12,12 +12,12 @@ const IMAGE = {
 };
 
 it.each([
-  ['neither: the entry point and arguments of the image', [], [], ['/entry', '-v', 'train']],
-  ['a command: both of the image are ignored', ['sh', '-c'], [], ['sh', '-c']],
-  ['arguments: the entry point of the image with them', [], ['eval'], ['/entry', '-v', 'eval']],
-  ['both: both of the image are replaced', ['sh'], ['-c', 'ls'], ['sh', '-c', 'ls']],
-])('a container with %s', (_, command, args, argv) => {
-  expect(argvOf(containerOf({ command, args }))).toEqual(argv);
+  ['neither: the entry point and arguments of the image', {}, ['/entry', '-v', 'train']],
+  ['a command: both of the image are ignored', { command: ['sh', '-c'] }, ['sh', '-c']],
+  ['arguments: the entry point of the image with them', { args: ['eval'] }, ['/entry', '-v', 'eval']],
+  ['both: both of the image are replaced', { command: ['sh'], args: ['-c', 'ls'] }, ['sh', '-c', 'ls']],
+])('a container with %s', (_, given, argv) => {
+  expect(argvOf(containerOf(given))).toEqual(argv);
 });
 
 it('a container with a module runs it with the Python of the image', () => {

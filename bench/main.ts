@@ -2,6 +2,7 @@ import Table from 'cli-table3';
 import { Argument, Command, Option } from 'commander';
 import { benchArchiveInspection } from './archive-inspection.ts';
 import type { BenchRow } from './bench-row.ts';
+import { benchContainers } from './containers.ts';
 import { benchEarlyStopping } from './early-stopping.ts';
 import { benchFunctionStart } from './function-start.ts';
 import { benchHealthCost } from './health-cost.ts';
@@ -23,6 +24,7 @@ const BENCHES: Readonly<Record<string, () => Promise<BenchRow[]>>> = {
   reconcile: benchReconcileReads,
   start: benchFunctionStart,
   packages: benchPackageStart,
+  containers: benchContainers,
   logs: benchLogSpeed,
   health: benchHealthCost,
   'page-charts': benchPageCharts,

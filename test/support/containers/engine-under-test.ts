@@ -26,7 +26,7 @@ export async function startEngineUnderTest(): Promise<EngineUnderTest | null> {
   const engine = docker ?? (await findPodman());
   if (engine === null) {
     process.stderr.write(
-      'Tests with containers are left out: neither Docker nor Podman answers (README, "Development", says how to have one).\n',
+      'Tests with containers are left out: neither Docker nor Podman answers (the end of README.md says how to have one).\n',
     );
   }
   return engine;

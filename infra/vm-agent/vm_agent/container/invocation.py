@@ -63,7 +63,7 @@ class Invocation:
         """Returns the arguments without variables; see `split_variables`."""
         options = [
             *('--name', self.name, '--label', f'{VM_LABEL}={self.vm}', '--pull', 'never'),
-            # Replicas and the metadata server are reached as on the VM; see docs/adr/0040.
+            # Replicas and the metadata server are reached as on the VM; see docs/adr/0037.
             *('--network', 'host', '--log-driver', 'none', '--no-healthcheck'),
             *('--cap-drop', 'ALL', '--security-opt', 'no-new-privileges', '--security-opt', 'label=disable'),
             *('--pids-limit', str(PIDS_MAX), '--shm-size', str(self.shm_bytes), *_init(engine), *_limits(engine)),

@@ -15,7 +15,12 @@ describe('the metadata server of a VM', () => {
       ...{ jwks, issuer: vm().identity.issuer, audience: 'https://h.test', serviceAccountEmail: EMAIL, projectId: 'p' },
     });
 
-    const expected = { vmName: 'df-job-a1-master-0', zone: 'us-central1-a', instanceId: INSTANCE_ID };
+    const expected = {
+      vmName: 'df-job-a1-master-0',
+      zone: 'us-central1-a',
+      instanceId: INSTANCE_ID,
+      serviceAccount: null,
+    };
     expect(await verify(`Bearer ${token}`)).toEqual({ outcome: 'VERIFIED', identity: expected });
     const { iat, exp, google } = decodeJwt(token);
     expect(Number(exp) - Number(iat)).toBe(3_600);

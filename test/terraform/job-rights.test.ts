@@ -31,6 +31,8 @@ const all = (type: string) => resources.filter((resource) => resource.type === t
 const memberOf = (email: string) => `serviceAccount:${email}`;
 const functionAccount = (name: string) => `google_service_account/dropforge-${name}/member`;
 
+const ACTIONS = ['get', 'list', 'create', 'update', 'delete'];
+
 type Rights = {
   readonly accounts: Readonly<Record<string, { readonly bucket: string; readonly secrets: readonly string[] }>>;
 };
@@ -66,17 +68,20 @@ if (hasTerraform()) {
 }
 
 function describeRights() {
-  it('let a job write and read the bucket of its own account', () => {
-    for (const action of ['get', 'list', 'create', 'update', 'delete']) {
-      expect(may(A, action, bucketOf(A)), action).toBe(true);
+  it.each([A, B])('let a job write and read the bucket of its own account: %s', (email) => {
+    for (const action of ACTIONS) {
+      expect(may(email, action, bucketOf(email)), action).toBe(true);
     }
   });
 
-  it('let a job under one account read nothing in the bucket of another, nor in those of all other jobs', () => {
-    expect(bucketOf(A)).not.toBe(bucketOf(B));
-    for (const bucket of [bucketOf(B), `${PROJECT}-dropforge-jobs`, `${PROJECT}-dropforge-cache`]) {
-      for (const action of ['get', 'list', 'create', 'update', 'delete']) {
-        expect(may(A, action, bucket), `${action} ${bucket}`).toBe(false);
+  it.each([
+    [A, B],
+    [B, A],
+  ])('let a job under %s read nothing in the bucket of %s, nor in those of all other jobs', (email, other) => {
+    expect(bucketOf(email)).not.toBe(bucketOf(other));
+    for (const bucket of [bucketOf(other), `${PROJECT}-dropforge-jobs`, `${PROJECT}-dropforge-cache`]) {
+      for (const action of ACTIONS) {
+        expect(may(email, action, bucket), `${action} ${bucket}`).toBe(false);
       }
     }
   });

@@ -148,7 +148,12 @@ const jobCommon = {
   ...storedSubmission,
   jobId: z.string(),
   trial: z
-    .object({ tuningId: z.string(), ordinal: z.int().min(1), metricIds: z.array(z.string()) })
+    .object({
+      tuningId: z.string(),
+      ordinal: z.int().min(1),
+      metricIds: z.array(z.string()),
+      population: z.object({ generation: z.int().min(1), startsFrom: z.string().nullable() }).optional(),
+    })
     .nullable()
     .default(null),
   attempt: z.int().min(1),

@@ -121,6 +121,7 @@ const trialSchema = z.object({
   values: z.record(z.string(), z.union([z.string(), z.number()])),
   chosenAt: timestamp,
   repeats: ordinal.nullable(),
+  lineage: z.object({ member: ordinal, generation: ordinal, parent: ordinal.nullable() }).optional(),
   startedAt: nullableTimestamp,
   endedAt: nullableTimestamp,
   costUsd: nullableNumber,

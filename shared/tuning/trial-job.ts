@@ -19,13 +19,26 @@ export function trialSpecOf({ spec }: Pick<TuningCommon, 'spec'>, trial: Trial):
     jobId: trial.jobId,
     replicaGroups: [withOwnValues(master), ...others.map(withOwnValues)],
     program: withValues(spec.program),
-    jobDir: `${spec.jobDir}/${trial.ordinal}`,
+    jobDir: directoryOf(spec, trial.ordinal),
     study: null,
   };
 }
 
-export function trialRefOf({ tuningId, study }: Pick<TuningCommon, 'tuningId' | 'study'>, ordinal: number): TrialRef {
-  return { tuningId, ordinal, metricIds: study.metrics.map(({ id }) => id) };
+export function trialRefOf(
+  { tuningId, study, spec }: Pick<TuningCommon, 'tuningId' | 'study' | 'spec'>,
+  { ordinal, lineage }: Pick<Trial, 'ordinal' | 'lineage'>,
+): TrialRef {
+  const ref = { tuningId, ordinal, metricIds: study.metrics.map(({ id }) => id) };
+  if (lineage === undefined) {
+    return ref;
+  }
+  const { generation, parent } = lineage;
+  const startsFrom = parent === null ? null : directoryOf(spec, parent);
+  return { ...ref, population: { generation, startsFrom } };
+}
+
+function directoryOf({ jobDir }: JobSpec, ordinal: number): string {
+  return `${jobDir}/${ordinal}`;
 }
 
 /** One argument for each value, whatever it contains. */

@@ -134,7 +134,8 @@ export function createWorld(
     exitCodeOf: (vm: SimulatedVm) => trials.programOf(vm.jobId)?.exitCode ?? exitCodeOf(vm),
     measure(vm: SimulatedVm, step: number) {
       const program = trials.programOf(vm.jobId);
-      stepsOf.set(attemptOf(vm), step);
+      // After a reboot, the program begins again: what it reported before stays in the curve of the attempt.
+      stepsOf.set(attemptOf(vm), Math.max(stepsOf.get(attemptOf(vm)) ?? 0, step));
       return program === undefined ? null : valuesAt(program, step);
     },
     isAlone,

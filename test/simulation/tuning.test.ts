@@ -25,16 +25,17 @@ const REPORT_MS_MAX = 420_000;
 /** Seeds that have failed once. 54, 159: a grid tried the values of a cancelled trial again. */
 const REGRESSION_SEEDS = [54, 159];
 
-/** How tunings and their trials end in these worlds. */
+/** How tunings of each algorithm and their trials end in these worlds. */
 const ENDS = [
   ...['SUCCEEDED', 'FAILED', 'CANCELLED'],
   ...['null', 'MAX_COST', 'MAX_RUNTIME', 'NO_PROGRESS', 'SPACE_EXHAUSTED'],
   ...['succeeded', 'stoppedEarly', 'infeasible', 'failed', 'lost'],
+  ...['GRID', 'RANDOM', 'POPULATION_BASED'],
 ];
 
-function endsOf({ verdict, stopReason, counts }: TuningIn<'CLOSED'>): readonly string[] {
+function endsOf({ verdict, stopReason, counts, study }: TuningIn<'CLOSED'>): readonly string[] {
   const outcomes = Object.entries(counts).flatMap(([outcome, count]) => (count > 0 ? outcome : []));
-  return [verdict.state, String(stopReason), ...outcomes];
+  return [verdict.state, String(stopReason), study.algorithm, ...outcomes];
 }
 
 it('passes every seed that has failed once', async () => {

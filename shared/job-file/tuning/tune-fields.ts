@@ -10,6 +10,7 @@ export const ALGORITHMS = {
   bayesian: 'ALGORITHM_UNSPECIFIED',
   grid: 'GRID_SEARCH',
   random: 'RANDOM_SEARCH',
+  population: 'POPULATION_BASED_TRAINING',
 } as const satisfies ShortNames;
 
 /** Rules of early stopping; `none` is the same as no rule. */
@@ -78,7 +79,8 @@ export const TUNE_FIELDS = {
     synonyms: ['maxParallelTrials', 'parallelTrialCount'],
   },
   algorithm: {
-    description: 'How the values of the next trial are chosen.',
+    description:
+      'How the values of the next trial are chosen; with `population`, trials go on from the outputs of others (population based training).',
     type: oneOf(ALGORITHMS).type,
     schema: { ...oneOf(ALGORITHMS).schema, default: 'bayesian' },
     omitted: '`bayesian`',

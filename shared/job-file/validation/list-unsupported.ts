@@ -16,11 +16,6 @@ type Unsupported = {
 /** Features that this version cannot run; delete the row when support is added. */
 const UNSUPPORTED: readonly Unsupported[] = [
   {
-    find: ({ study }) => (study?.algorithm?.value === 'POPULATION_BASED_TRAINING' ? study.algorithm : undefined),
-    message: 'The job tunes with population based training, whose trials continue from the checkpoints of others.',
-    remedy: 'Remove the algorithm for Bayesian optimization, or write RANDOM_SEARCH or GRID_SEARCH.',
-  },
-  {
     find: ({ scaleTier }, { machines }) =>
       locationOfGroup(
         machines?.find(({ isTpu }) => isTpu),

@@ -1,7 +1,7 @@
 import { countGpus } from '#shared/catalog/catalog.ts';
 import { argvOf } from '#shared/domain/container.ts';
 import { imageHostOf } from '#shared/domain/image-reference.ts';
-import { type JobIn, type ReplicaId, remainingRunningMs, replicasOf } from '#shared/domain/job.ts';
+import { type JobIn, type ReplicaId, remainingRunningMs, replicasOf, type TrialRef } from '#shared/domain/job.ts';
 import { type ContainerProgram, type JobSpec, type ReplicaGroup, ROLES, type Role } from '#shared/domain/job-spec.ts';
 import { waitDeadlineOf } from '#shared/domain/rules/limits.ts';
 import {
@@ -146,9 +146,7 @@ function vmConfigOf(
       diskBytesMax: Math.min(diskBytesMax, Math.floor(group.bootDiskGib * 2 ** 30 * 0.95)),
     },
     intervals: settings.intervals,
-    ...(job.trial !== null && {
-      trial: { trialId: String(job.trial.ordinal), metricIds: [...job.trial.metricIds] },
-    }),
+    ...(job.trial !== null && trialOf(job.trial)),
     ...(Object.keys(job.spec.health).length > 0 && { health: healthOf(job.spec) }),
     ...cachedEnvironmentsFor(job.spec, settings),
   };
@@ -158,6 +156,13 @@ function cachedEnvironmentsFor({ serviceAccount }: JobSpec, settings: VmSettings
   const cachedEnvironments =
     serviceAccount === null ? settings.cachedEnvironments : settings.cachedEnvironmentsOf?.(serviceAccount);
   return cachedEnvironments === undefined ? {} : { cachedEnvironments };
+}
+
+function trialOf({ ordinal, metricIds, population }: TrialRef): Pick<VmConfig, 'trial' | 'population'> {
+  return {
+    trial: { trialId: String(ordinal), metricIds: [...metricIds] },
+    ...(population !== undefined && { population: { ...population, startsFrom: population.startsFrom ?? '' } }),
+  };
 }
 
 function healthOf({ health }: JobSpec): NonNullable<VmConfig['health']> {

@@ -51,6 +51,7 @@ export async function reportTrial(
     values: trial.values,
     chosenAt: trial.chosenAt,
     repeats: trial.repeats,
+    lineage: trial.lineage,
     outcome,
     startedAt: job.firstRanAt,
     endedAt: job.endedAt,

@@ -31,6 +31,6 @@ export function trialJobOf(
   { now, timeouts }: { readonly now: TimestampMs; readonly timeouts: Timeouts },
 ): Job {
   const { source, zones, packages } = tuning;
-  const ref = trialRefOf(tuning, trial.ordinal);
+  const ref = trialRefOf(tuning, trial);
   return newJob(trialSpecOf(tuning, trial), { source, zones, packages, warnings: [], now, timeouts, trial: ref });
 }

@@ -55,16 +55,6 @@ describe('listUnsupported', () => {
     expect(unsupportedOf(text)).toEqual([]);
   });
 
-  it.each([
-    [
-      'population based training',
-      'trainingInput: {hyperparameters: {algorithm: POPULATION_BASED_TRAINING, params: []}}',
-      'trainingInput.hyperparameters.algorithm',
-    ],
-  ])('reports %s with its field', (_, text, path) => {
-    expect(unsupportedOf(text).map(describeProblem)).toContain(`UNSUPPORTED_FIELD ${path}`);
-  });
-
   it('reports everything at once, with a reason, a remedy and a line', () => {
     const found = unsupportedOf(
       'trainingInput:\n  hyperparameters: {algorithm: POPULATION_BASED_TRAINING, params: []}\n  scaleTier: CUSTOM\n  masterType: cloud_tpu',

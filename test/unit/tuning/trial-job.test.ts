@@ -51,7 +51,7 @@ describe('the job of a trial', () => {
   });
 
   it('belongs to its tuning, whose metrics it reports', () => {
-    expect(trialRefOf(tuning, 7)).toEqual({ tuningId: 'digits', ordinal: 7, metricIds: ['accuracy'] });
+    expect(trialRefOf(tuning, runningTrial(7))).toEqual({ tuningId: 'digits', ordinal: 7, metricIds: ['accuracy'] });
   });
 });
 

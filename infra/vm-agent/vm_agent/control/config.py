@@ -32,6 +32,7 @@ OPTIONAL_FIELDS: Mapping[Tuple[str, ...], Any] = {
     ('gpuCount',): 0,
     ('cachedEnvironments',): None,
     ('trial',): None,
+    ('population',): None,
     ('health',): {},
 }
 
@@ -100,6 +101,8 @@ class Config:
     """None if the deployment has none or the job does not use it: packages are installed at every start."""
     trial: Optional[Trial] = None
     """None for a job that is not a trial."""
+    starts_from: str = ''
+    """The job directory of another trial, with whose files this one starts; empty for none."""
     health: Policy = Policy({})
 
 
@@ -135,6 +138,7 @@ def read_config(body: Any) -> Config:
         intervals=_read_intervals(_field(body, 'intervals', dict)),
         environment_cache=_read_cache(body.get('cachedEnvironments'), _field(program, 'environmentCache', bool)),
         trial=_read_trial(body.get('trial')),
+        starts_from='' if body.get('population') is None else _field(body['population'], 'startsFrom', str),
         health=read_policy(body.get('health')),
     )
 
@@ -180,6 +184,7 @@ def _with_default(body: Mapping[str, Any], path: Tuple[str, ...], default: Any) 
 
 
 def _read_spec(body: Mapping[str, Any], program: Mapping[str, Any]) -> ReplicaSpec:
+    trial, population = _read_trial(body.get('trial')), body.get('population')
     return ReplicaSpec(
         project_id=_field(body, 'projectId', str),
         job_id=_field(body, 'jobId', str),
@@ -194,13 +199,9 @@ def _read_spec(body: Mapping[str, Any], program: Mapping[str, Any]) -> ReplicaSp
         cluster={role: tuple(hosts) for role, hosts in _field(body, 'cluster', dict).items()},
         training_input=_field(body, 'trainingInput', dict),
         cluster_spec=_read_cluster_spec(body),
-        trial_id=_read_trial_id(body),
+        trial_id=None if trial is None else trial.trial_id,
+        generation=None if population is None else _field(population, 'generation', int),
     )
-
-
-def _read_trial_id(body: Mapping[str, Any]) -> Optional[str]:
-    trial = _read_trial(body.get('trial'))
-    return None if trial is None else trial.trial_id
 
 
 def _read_trial(body: Any) -> Optional[Trial]:

@@ -24,9 +24,9 @@ type Result = { readonly trial: Trial; readonly lineage: Lineage; readonly costs
 
 /**
  * The next generations of members that have none under way: those without a trial first, then those whose last trial
- * has the lowest ordinal. A member goes on from its own outputs with the same values, unless it is among the worst or its
- * last trial did not succeed: then from the outputs of one of the best, with values near those. The same trials lead to
- * the same choice.
+ * has the lowest ordinal. A member goes on from its own outputs with the same values, unless it is among the worst or
+ * its last trial did not succeed: then from the outputs of one of the best, with values near those. The same trials
+ * lead to the same choice.
  */
 export function chooseGeneration(request: GenerationRequest, count: number): readonly ChosenTrial[] {
   const { study, trials, from, seed } = request;

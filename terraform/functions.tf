@@ -102,7 +102,7 @@ locals {
       # (shared/use-cases/metrics/part-cache.ts).
       memory_mib      = 1024
       timeout_seconds = 300
-      settings        = local.intake_settings
+      settings        = local.api_settings
     }
   }
 

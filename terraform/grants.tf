@@ -58,6 +58,23 @@ locals {
     }
   ]...)
 
+  # The folder of a user, whose uploads are this user's submissions: no other member may write there. The second part of
+  # the condition is for listing, which has no object (Cloud Storage docs, "objectListPrefix").
+  upload_user_grants = {
+    for member in var.upload_users : "${member}/uploads-folder" => {
+      bucket = "uploads"
+      member = member
+      role   = "roles/storage.objectUser"
+      condition = {
+        title = "own-folder-only"
+        expression = join(" || ", [
+          "resource.name.startsWith(\"projects/_/buckets/${var.project_id}-${local.prefix}-uploads/objects/users/${split(":", member)[1]}/\")",
+          "api.getAttribute(\"storage.googleapis.com/objectListPrefix\", \"\").startsWith(\"users/${split(":", member)[1]}/\")",
+        ])
+      }
+    }
+  }
+
   secret_accessors = {
     for account, granted in local.permissions : account => {
       member = module.identities.members[account]

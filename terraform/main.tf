@@ -66,6 +66,7 @@ module "storage" {
   grants = merge(
     local.account_bucket_grants,
     local.submitter_bucket_grants,
+    local.upload_user_grants,
     local.job_account_bucket_grants,
     local.account_bucket_reader_grants,
     local.account_bucket_submitter_grants,

@@ -6,11 +6,14 @@ output "api_url" {
 output "deployment" {
   description = "Deployment file for the CLI: terraform output -json deployment > deployment.json"
   value = {
-    projectId    = var.project_id
-    api          = module.functions.urls["api"]
+    projectId = var.project_id
+    # Also the audience of its callers’ tokens.
+    api          = local.api_url
     uploadBucket = module.storage.bucket_names["uploads"]
     jobsBucket   = module.storage.bucket_names["jobs"]
-    submitTopic  = module.messaging.topic_ids["submit"]
+    # Messages do not say who published them.
+    submitTopic = var.only_own_jobs ? null : module.messaging.topic_ids["submit"]
+    userFolders = var.only_own_jobs
     # Null, so that the CLI polls without trying to subscribe.
     jobUpdatesTopic = local.has_followers ? module.messaging.topic_ids["job-updates"] : null
   }

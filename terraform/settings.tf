@@ -8,6 +8,13 @@ locals {
     ["UPLOAD_BUCKET", "JOBS_BUCKET", "REGION_DEFAULT", "RUNTIME_VERSION_DEFAULT", "RUNTIME_IMAGES", "ZONES"],
     local.has_notifications ? ["NOTIFICATION_CHANNELS"] : [],
     local.has_rights ? ["JOB_RIGHTS"] : [],
+    var.only_own_jobs ? ["ONLY_OWN_JOBS"] : [],
+  )
+  api_settings = concat(
+    local.intake_settings,
+    ["API_URL"],
+    var.only_own_jobs ? ["OPERATORS"] : [],
+    var.iap_audience == null ? [] : ["IAP_AUDIENCE"],
   )
   notify_settings = concat(local.event_settings, ["NOTIFICATION_CHANNELS"])
   provision_settings = concat(
@@ -42,6 +49,10 @@ locals {
     HEARTBEAT_AUDIENCE = local.heartbeat_url
     PAGE_URL           = coalesce(var.page_url, local.api_url)
     JOB_RIGHTS         = jsonencode(local.job_rights)
+    API_URL            = local.api_url
+    IAP_AUDIENCE       = var.iap_audience
+    ONLY_OWN_JOBS      = tostring(var.only_own_jobs)
+    OPERATORS          = join(",", [for member in var.operators : split(":", member)[1]])
     # Names of secrets, not their values.
     NOTIFICATION_CHANNELS = jsonencode({
       for name, channel in var.notifications : name => {

@@ -14,6 +14,8 @@ const deploymentSchema = z.object({
   submitTopic: z.string().min(1).nullish(),
   /** `projects/P/topics/T`: subscribed to while a job is followed; null if the deployment grants the right to no member. */
   jobUpdatesTopic: z.string().min(1).nullish(),
+  /** Whether uploads are in a folder of their user, `users/EMAIL/`, who is then known as their submitter. */
+  userFolders: z.boolean().nullish(),
   /** Overrides Cloud Storage's default endpoint. */
   storage: z.url().optional(),
   /** Overrides Pub/Sub's default endpoint. */

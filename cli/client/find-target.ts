@@ -12,6 +12,8 @@ export type Target = {
   readonly jobsBucket: string;
   /** Bucket for a job's packages; readable by intake and VMs. */
   readonly stagingBucket: string;
+  /** The folder of uploads: of the user, `users/EMAIL/`, on a deployment that gives each one; otherwise ''. */
+  readonly readUploadFolder: () => Promise<string>;
   /** Endpoint of the Cloud Storage API; null for Google's own, with this machine's credentials. */
   readonly storage: string | null;
   /** The deployment's topics; null on an embedded cloud. */
@@ -45,18 +47,28 @@ export async function findTarget(caller: Caller): Promise<Target> {
   }
   // Loaded on demand: most commands run against the embedded cloud and do not need these modules.
   const { readDeployment } = await import('#cli/client/deployment.ts');
-  const { createAuthorizer } = await import('#cli/client/identity-token.ts');
+  const { createAuthorizer, emailOf } = await import('#cli/client/identity-token.ts');
   const deployment = await readDeployment(resolve(caller.io.cwd, caller.deployment));
-  const { api, storage = null, pubsub, submitTopic = null, jobUpdatesTopic = null, ...buckets } = deployment;
+  const {
+    api,
+    storage = null,
+    pubsub,
+    submitTopic = null,
+    jobUpdatesTopic = null,
+    userFolders,
+    ...buckets
+  } = deployment;
+  const authorize = createAuthorizer(api);
   return {
     ...buckets,
     topics: { submit: submitTopic, jobUpdates: jobUpdatesTopic, endpoint: pubsub },
     // The only bucket that the service accounts of both the functions and the VMs can read.
     stagingBucket: buckets.uploadBucket,
+    readUploadFolder: async () => (userFolders ? `users/${emailOf(await authorize())}/` : ''),
     storage,
     api: {
       url: api,
-      authorize: createAuthorizer(api),
+      authorize,
       pollIntervals: DEPLOYMENT_POLL_INTERVALS,
       remedies: {
         unreachable: 'check that the deployment exists (gcloud run services list)',
@@ -70,6 +82,7 @@ export function targetOf({ projectId, uploadBucket, jobsBucket, storage, api }: 
   return {
     ...{ projectId, uploadBucket, jobsBucket, storage, stagingBucket: jobsBucket },
     topics: null,
+    readUploadFolder: async () => '',
     api: {
       url: api,
       authorize: async () => ({}),

@@ -45,7 +45,14 @@ export function createDescribeCommand({ notes, check, toJson }: DescribeOptions)
       try {
         job = await api.getJob(jobId);
       } catch (error) {
-        const verdict = error instanceof NotFound ? await readVerdict(objects, target.uploadBucket, jobId) : undefined;
+        const verdict =
+          error instanceof NotFound
+            ? await readVerdict(objects, {
+                bucket: target.uploadBucket,
+                folder: await target.readUploadFolder(),
+                jobId,
+              })
+            : undefined;
         if (verdict === undefined) {
           throw error;
         }

@@ -14,6 +14,9 @@ import { REPORT_SUFFIX, type Report, reportSchema } from '#shared/protocol/repor
 const VERDICT_TIMEOUT_MS = 30_000;
 const VERDICT_POLL_MS = 200;
 
+/** Where a job file is uploaded: below `folder`, which is empty or ends with a slash. */
+export type JobUpload = { readonly bucket: string; readonly folder: string; readonly jobId: string };
+
 /**
  * Submits a job by uploading its job file. Job ids are never reused, except that a submission that was rejected, or
  * that waits for packages, did not create a job and can be submitted again with the same id. Throws Failure if the id
@@ -21,16 +24,16 @@ const VERDICT_POLL_MS = 200;
  */
 export async function uploadJobFile(
   client: ObjectClient,
-  { bucket, jobId, text }: { readonly bucket: string; readonly jobId: string; readonly text: string },
+  { text, ...upload }: JobUpload & { readonly text: string },
 ): Promise<ObjectName> {
-  const object = jobFileOf(bucket, jobId);
+  const object = jobFileOf(upload);
   const body = Buffer.from(text);
   if ((await client.write(object, body, { isNew: true })) === 'written') {
     return object;
   }
   const earlier = await readReport(client, reportOf(object));
   if (earlier === undefined || earlier.verdict === 'ACCEPTED') {
-    throw new Failure(`Job ${jobId} already exists (${toGsUri(object)}): choose another job id.`);
+    throw new Failure(`Job ${upload.jobId} already exists (${toGsUri(object)}): choose another job id.`);
   }
   // Deleted first, so that it cannot be mistaken for the verdict on the new upload.
   await client.delete(reportOf(object));
@@ -39,11 +42,8 @@ export async function uploadJobFile(
 }
 
 /** Whether a job with this id was submitted before and not rejected. */
-export async function isJobIdTaken(
-  client: ObjectClient,
-  { bucket, jobId }: { readonly bucket: string; readonly jobId: string },
-): Promise<boolean> {
-  const object = jobFileOf(bucket, jobId);
+export async function isJobIdTaken(client: ObjectClient, upload: JobUpload): Promise<boolean> {
+  const object = jobFileOf(upload);
   const found = await client.find(object, { isRecursive: false });
   return found.length > 0 && (await readReport(client, reportOf(object)))?.verdict !== 'REFUSED';
 }
@@ -68,12 +68,12 @@ export async function waitForVerdict(client: ObjectClient, source: ObjectName, s
 }
 
 /** Returns the verdict on the submission with this id, even if it was rejected; undefined if there is none. */
-export function readVerdict(client: ObjectClient, uploadBucket: string, jobId: string): Promise<Report | undefined> {
-  return readReport(client, reportOf(jobFileOf(uploadBucket, jobId)));
+export function readVerdict(client: ObjectClient, upload: JobUpload): Promise<Report | undefined> {
+  return readReport(client, reportOf(jobFileOf(upload)));
 }
 
-function jobFileOf(bucket: string, jobId: string): ObjectName {
-  return { bucket, name: `${jobId}/job.yaml` };
+function jobFileOf({ bucket, folder, jobId }: JobUpload): ObjectName {
+  return { bucket, name: `${folder}${jobId}/job.yaml` };
 }
 
 function reportOf(source: ObjectName): ObjectName {
@@ -86,21 +86,17 @@ export async function readReport(client: ObjectClient, report: ObjectName): Prom
   return text === undefined ? undefined : reportSchema.parse(JSON.parse(text));
 }
 
-type Staging = {
-  readonly built: readonly BuiltPackage[];
-  readonly jobId: string;
-  readonly bucket: string;
-};
+type Staging = JobUpload & { readonly built: readonly BuiltPackage[] };
 
 /** Uploads the built packages and returns a function that maps each source to its URI. */
 export async function uploadPackages(
   client: ObjectClient,
-  { built, jobId, bucket }: Staging,
+  { built, bucket, folder, jobId }: Staging,
 ): Promise<(source: PackageSource) => string> {
   const uris = new Map<PackageSource, string>();
   for (const { source, fileName, bytes } of built) {
     const digest = createHash('sha256').update(bytes).digest('hex');
-    const object = { bucket, name: `${jobId}/packages/${digest}/${fileName}` };
+    const object = { bucket, name: `${folder}${jobId}/packages/${digest}/${fileName}` };
     await client.write(object, bytes);
     uris.set(source, toGsUri(object));
   }

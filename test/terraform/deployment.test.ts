@@ -59,8 +59,9 @@ function describeDeployment({
     );
 
     it.each(FUNCTION_NAMES)('%s has exactly the settings that it declares', (name) => {
-      // Only deployments with a customer-managed key, or with rights of jobs, set these.
-      const optional: readonly string[] = [...ENDPOINT_SETTINGS, 'DISK_KMS_KEY', 'JOB_RIGHTS'];
+      // Only deployments with a customer-managed key, with rights of jobs or with only_own_jobs set these.
+      const access = ['ONLY_OWN_JOBS', 'OPERATORS', 'IAP_AUDIENCE'];
+      const optional: readonly string[] = [...ENDPOINT_SETTINGS, 'DISK_KMS_KEY', 'JOB_RIGHTS', ...access];
       const declared = (FUNCTIONS[name].settings as readonly SettingName[]).filter(
         (setting) => !optional.includes(setting),
       );
@@ -181,7 +182,8 @@ function describeDeployment({
     await writeFile(file, await terraform().must('.', ['output', '-json', 'deployment']));
     expect(await readDeployment(file)).toEqual({
       projectId: PROJECT,
-      api: Object(functionOf('api').service_config)[0].uri,
+      api: environmentOf('api').API_URL,
+      userFolders: false,
       uploadBucket: environmentOf('on-upload').UPLOAD_BUCKET,
       jobsBucket: environmentOf('on-upload').JOBS_BUCKET,
       submitTopic: expect.stringMatching(/dropforge-submit/),

@@ -1,0 +1,106 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { plan, type Resource } from '../support/terraform/deployed-state.ts';
+import { copyTerraform, hasTerraform, type TerraformCopy } from '../support/terraform/terraform.ts';
+
+const REQUIRED = ['-var=project_id=my-project', '-var=runtime_images={"2.11"={image="i"}}'];
+const OWN_JOBS = [
+  ...REQUIRED,
+  '-var=only_own_jobs=true',
+  '-var=operators=["user:grace@example.com","serviceAccount:ci@my-project.iam.gserviceaccount.com"]',
+  '-var=submitters=["user:grace@example.com"]',
+  '-var=upload_users=["user:ada@example.com"]',
+  '-var=api_access={members=["user:ada@example.com","user:grace@example.com"]}',
+  '-var=iap_audience=/projects/1/locations/us-central1/services/dropforge-api',
+];
+
+let terraform: TerraformCopy;
+let resources: readonly Resource[];
+
+if (hasTerraform()) {
+  beforeAll(async () => {
+    terraform = await copyTerraform();
+    resources = await plan(terraform, '.', OWN_JOBS);
+  });
+  afterAll(() => terraform.close());
+  describe('only_own_jobs', describeOwnJobs);
+} else {
+  describe('only_own_jobs', () => {
+    it('is not tested: terraform is not installed', () => {
+      expect(hasTerraform()).toBe(false);
+    });
+  });
+}
+
+const functionSchema = z.object({
+  service_config: z.array(z.object({ environment_variables: z.record(z.string(), z.string()) })).length(1),
+});
+
+function environmentOf(name: string): Readonly<Record<string, string>> {
+  const found = resources.find(({ type, key }) => type === 'google_cloudfunctions2_function' && key === name);
+  return functionSchema.parse(found?.values).service_config[0]?.environment_variables ?? {};
+}
+
+/** Every grant to a member, apart from calling the API. */
+function grantsOf(member: string) {
+  return resources
+    .filter(({ type, values }) => type.includes('_iam_member') && values.member === member)
+    .map(({ values }) => ({ role: values.role, condition: values.condition }));
+}
+
+function describeOwnJobs() {
+  it('lets a user write, read and list in a folder of their own, and nothing else', () => {
+    const objects = 'projects/_/buckets/my-project-dropforge-uploads/objects/users/ada@example.com/';
+    const listed =
+      'api.getAttribute("storage.googleapis.com/objectListPrefix", "").startsWith("users/ada@example.com/")';
+    expect(grantsOf('user:ada@example.com')).toEqual([
+      {
+        role: 'roles/storage.objectUser',
+        condition: [expect.objectContaining({ expression: `resource.name.startsWith("${objects}") || ${listed}` })],
+      },
+    ]);
+  });
+
+  it('is known to the functions that decide who owns a job, with operators and audiences', () => {
+    expect(environmentOf('api')).toMatchObject({
+      ONLY_OWN_JOBS: 'true',
+      OPERATORS: 'ci@my-project.iam.gserviceaccount.com,grace@example.com',
+      API_URL: 'https://dropforge-api-123456789012.us-central1.run.app',
+      IAP_AUDIENCE: '/projects/1/locations/us-central1/services/dropforge-api',
+    });
+    expect(environmentOf('on-upload')).toMatchObject({ ONLY_OWN_JOBS: 'true' });
+    expect(environmentOf('on-upload')).not.toHaveProperty('OPERATORS');
+  });
+
+  it('is off by default', async () => {
+    const planned = await plan(terraform, '.', REQUIRED);
+    const api = planned.find(({ type, key }) => type === 'google_cloudfunctions2_function' && key === 'api');
+    expect(JSON.stringify(api)).toContain('API_URL');
+    expect(JSON.stringify(api)).not.toContain('ONLY_OWN_JOBS');
+  });
+
+  it.each([
+    [
+      'submitters who are not operators',
+      ['-var=only_own_jobs=true', '-var=submitters=["user:ada@example.com"]'],
+      /submitters must be operators/,
+    ],
+    ['a group of operators', ['-var=operators=["group:ops@example.com"]'], /does not know the members of groups/],
+    ['several operators in one', ['-var=operators=["user:a@b.c,d@e.f"]'], /user:EMAIL or serviceAccount:EMAIL/],
+    [
+      'a folder of a group',
+      ['-var=only_own_jobs=true', '-var=upload_users=["group:team@example.com"]'],
+      /belongs to one address/,
+    ],
+    [
+      'a folder whose name ends the condition',
+      ['-var=only_own_jobs=true', '-var=upload_users=["user:a@b\\")||true||(\\""]'],
+      /belongs to one address/,
+    ],
+    ['folders without only_own_jobs', ['-var=upload_users=["user:a@example.com"]'], /only with only_own_jobs/],
+  ])('rejects %s', async (_, variables, message) => {
+    const args = ['plan', '-input=false', '-refresh=false', ...REQUIRED, ...variables];
+    const { status, output } = await terraform.run('.', args);
+    expect([status, output.replaceAll(/\s*[│╵╷]\s*|\s+/g, ' ')]).toEqual([1, expect.stringMatching(message)]);
+  });
+}

@@ -41,6 +41,7 @@ const isPodmanThere = await promisify(execFile)('podman', ['info']).then(
   () => false,
 );
 const canPush = await hasRegistry();
+const pulled = new Set<string>();
 let shared: EngineUnderTest | null = null;
 let registry: RegistryUnderTest;
 let front: RegistryFront;
@@ -62,6 +63,10 @@ beforeEach(() => {
 });
 
 afterAll(async () => {
+  if (isPodmanThere && pulled.size > 0) {
+    // Podman has no private store here; a private Docker daemon takes its images with it.
+    await promisify(execFile)('podman', ['image', 'rm', '--ignore', ...pulled]);
+  }
   await front?.stop();
   await registry?.stop();
   await shared?.stop();
@@ -73,6 +78,7 @@ async function pull(
   options: Options,
   shutDown: AbortSignal = new AbortController().signal,
 ): Promise<Pull> {
+  pulled.add(options.image);
   const child = spawn('python3', [AGENT], {
     env: { ...process.env, ...environment },
     stdio: ['pipe', 'pipe', 'inherit'],

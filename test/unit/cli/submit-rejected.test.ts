@@ -49,7 +49,7 @@ describe('dropforge jobs submit training', () => {
 
   it.each([
     [['--region', 'mars'], /^one was REFUSED:\n {2}- UNKNOWN_REGION \(--region\)/],
-    [['--master-image-uri=gcr.io/a/b'], /UNSUPPORTED_FIELD \(--master-image-uri\)/],
+    [['--scale-tier=basic-tpu'], /UNSUPPORTED_FIELD \(--scale-tier\)/],
     [['--worker-machine-type=n1-standard-4', '--worker-count=2', '--scale-tier=custom'], /MASTER_TYPE_MISSING/],
     [['--service-account', 'me@here'], /\(--service-account\)/],
     [['--config', 'list.yaml'], /list\.yaml was REFUSED:\n {2}- NOT_A_JOB_FILE .* not a mapping of fields/],

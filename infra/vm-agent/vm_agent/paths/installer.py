@@ -8,6 +8,7 @@ PACKAGE = 'dropforge_paths'
 # A line of a .pth file that begins with `import` is executed (docs.python.org/3/library/site.html). Every interpreter
 # would print an error in it, pip's too.
 START_LINE = f'import {PACKAGE}\n'
+# Whatever the interpreter is, the program works as without it.
 START = '''try:
     import os
     from dropforge_paths.hook import install
@@ -17,7 +18,6 @@ START = '''try:
     from dropforge_paths.stacks import register
     register(settings[3])
 except Exception:
-    # Whatever the interpreter is, the program works as without this.
     pass
 '''
 # Python executes no .pth files in the folders of PYTHONPATH, but the first module of this name, which hides an image's

@@ -106,6 +106,7 @@ export const embeddedConfigSchema = z.strictObject({
   failureHoldSeconds: seconds(60),
   bootSeconds: seconds(1_800),
   pendingSeconds: seconds(2),
+  assemblySeconds: seconds(600),
   provisionAnswerSeconds: seconds(20),
   teardownSeconds: seconds(2),
   maxRunningGraceSeconds: seconds(30),

@@ -288,6 +288,7 @@ function timeoutsOf(config: EmbeddedConfig): Timeouts {
     provisionAnswerMs: config.provisionAnswerSeconds * 1_000,
     bootMs: config.bootSeconds * 1_000,
     pendingMs: config.pendingSeconds * 1_000,
+    assemblyMs: config.assemblySeconds * 1_000,
     leaseMs: config.leaseSeconds * 1_000,
     controlPlaneTimeoutMs: config.controlPlaneTimeoutSeconds * 1_000,
     heartbeatDelayMs: config.heartbeatDelaySeconds * 1_000,

@@ -66,6 +66,8 @@ export type JobEvent = { readonly eventId: string; readonly jobId: string; reado
       readonly attempt: number;
       readonly placementRound: number;
       readonly until: TimestampMs;
+      /** VMs of the cluster that have started, and are billed, while others wait. */
+      readonly startedVms: number;
     }
   /** The replica's first heartbeat, during setup. */
   | { readonly type: 'REPLICA_REPORTED'; readonly attempt: number; readonly replica: string }

@@ -181,6 +181,8 @@ export type Job =
       readonly reportedAt: TimestampMs | null;
       /** Until when the VM may wait for capacity at Compute Engine, unbilled; null if it is not waiting. */
       readonly pendingUntil: TimestampMs | null;
+      /** When it was found that some VMs of a cluster have started while others wait for capacity; null before. */
+      readonly assemblingSince: TimestampMs | null;
     })
   /**
    * `uploadingAt`: when the master reported that its program has exited and its outputs are being uploaded; null
@@ -264,7 +266,10 @@ export function isPending(job: Job): job is PendingJob {
 
 /** Time from which VMs may have been billed; null while there are none. */
 export function billedSince(job: Job): TimestampMs | null {
-  return isPlaced(job) && !isPending(job) ? job.placedAt : null;
+  if (!isPlaced(job)) {
+    return null;
+  }
+  return isPending(job) ? job.assemblingSince : job.placedAt;
 }
 
 export function replicaName({ role, index }: ReplicaId): string {

@@ -9,6 +9,11 @@ export type Timeouts = {
   /** Interval between checks on a VM that waits for capacity at Compute Engine. */
   readonly pendingMs: number;
   /**
+   * For how long the VMs of a cluster that have started, and are billed, wait for those that still wait for capacity.
+   * Then all are deleted, and the next zone is tried.
+   */
+  readonly assemblyMs: number;
+  /**
    * A replica without a heartbeat for this long is suspect, and after half as long again lost, if others are reporting.
    */
   readonly leaseMs: number;
@@ -48,6 +53,7 @@ export const TIMEOUTS: Timeouts = {
   provisionAnswerMs: 180_000,
   bootMs: 900_000,
   pendingMs: 120_000,
+  assemblyMs: 600_000,
   leaseMs: 120_000,
   controlPlaneTimeoutMs: 600_000,
   heartbeatDelayMs: 30_000,
@@ -111,6 +117,12 @@ export const INTERRUPTIONS_IN_ROW_MAX = 20;
  * machines unless they fail to boot. With the backoff, a cluster that lacks one VM reaches it after most of a day.
  */
 export const UNUSED_VMS_PER_REPLICA_MAX = 50;
+
+/**
+ * The same for a cluster with FLEX_START, whose VMs may be billed for `assemblyMs` each, and until that is noticed: less
+ * than two hours of the cluster's price in total.
+ */
+export const UNUSED_FLEX_START_VMS_PER_REPLICA_MAX = 6;
 
 /** After VMs were created and deleted again, the longest backoff is longer by this factor. */
 const UNUSED_VMS_BACKOFF_FACTOR = 6;

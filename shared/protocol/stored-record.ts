@@ -227,6 +227,7 @@ const jobSchema = z.discriminatedUnion('status', [
     status: z.literal('PREPARING'),
     reportedAt: timestamp.nullable().default(null),
     pendingUntil: timestamp.nullable().default(null),
+    assemblingSince: timestamp.nullable().default(null),
   }),
   z.object({
     ...placed,

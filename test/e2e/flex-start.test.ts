@@ -66,14 +66,3 @@ it('a job that has waited for its maximum time reports what it waited for', asyn
   });
   expect(await vmsOf('hasty')).toEqual([]);
 });
-
-it('a job of several machines is rejected: the first machines would be billed while they wait', async () => {
-  const file = flexStartFile('crowd') as { jobSpec: { workerPoolSpecs: object[] } };
-  file.jobSpec.workerPoolSpecs.push({ ...file.jobSpec.workerPoolSpecs[0], replicaCount: 2 });
-  await submit('crowd', file);
-
-  const report = await cloud.awaitReport('crowd.tar.gz.report.json');
-  expect(report).toMatchObject({
-    problems: [{ code: 'UNSUPPORTED_FIELD', path: 'jobSpec.scheduling.strategy' }],
-  });
-});

@@ -72,7 +72,11 @@ export function substatusOf(job: Job): string {
   }
 }
 
-function substatusOfPreparing({ instances, reportedAt, pendingUntil }: JobIn<'PREPARING'>): string {
+function substatusOfPreparing(job: JobIn<'PREPARING'>): string {
+  const { instances, reportedAt, pendingUntil, assemblingSince } = job;
+  if (instances.length === 0 && assemblingSince !== null) {
+    return 'PREPARING, some VMs started';
+  }
   if (instances.length === 0) {
     return pendingUntil === null ? 'PREPARING, no answer yet' : 'PREPARING, waiting for capacity';
   }

@@ -2,6 +2,7 @@ import { type CauseClass, type CauseCode, causeOf, classOf } from '#shared/domai
 import type { JobEvent, JobEventType, ReplicaExit } from '#shared/domain/event.ts';
 import {
   allReplicasCreated,
+  isPending,
   isPlaced,
   type Job,
   type JobIn,
@@ -74,6 +75,8 @@ function hopelessFailure(code: CauseCode): ReplicaExit {
 }
 
 const isCluster = (job: UnfinishedJob) => replicasOf(job.spec).length > 1 && isPlaced(job) && allReplicasCreated(job);
+
+const isPendingCluster = (job: UnfinishedJob) => isPending(job) && replicasOf(job.spec).length > 1;
 
 const hasHeldFailure = (job: UnfinishedJob) => isPlaced(job) && job.heldFailure !== null;
 
@@ -273,13 +276,22 @@ const OTHER_CASES: readonly LifecycleCase[] = [
   }),
   createFailure('RATE_LIMITED'),
   createFailure('CONFIGURATION_REFUSED'),
-  lifecycleCase('VMS_PENDING', ''),
+  lifecycleCase('VMS_PENDING', 'no VM has started'),
+  lifecycleCase('VMS_PENDING', 'some VMs of the cluster have started', {
+    applies: (job) => replicasOf(job.spec).length > 1,
+    event: (job, at) => ({ ...eventsFor(job, at).VMS_PENDING, startedVms: 1 }),
+  }),
   lifecycleCase('PROFILE_REQUESTED', 'the program runs', {
     applies: (job) => job.status === 'RUNNING' && job.uploadingAt === null,
   }),
   lifecycleCase('VMS_CREATED', 'no heartbeat of the master yet', { applies: (job) => !hasReported(job) }),
   lifecycleCase('VMS_CREATED', 'the master has sent a heartbeat', { applies: hasReported }),
-  lifecycleCase('REPLICA_REPORTED', 'the master'),
+  lifecycleCase('REPLICA_REPORTED', 'the master', { applies: (job) => !isPendingCluster(job) }),
+  lifecycleCase('REPLICA_REPORTED', 'the master of a cluster', { applies: isPendingCluster }),
+  lifecycleCase('REPLICA_REPORTED', 'another replica', {
+    applies: isPendingCluster,
+    event: (job, at) => ({ ...eventsFor(job, at).REPLICA_REPORTED, replica: 'worker-0' }),
+  }),
   lifecycleCase('REPLICA_STARTED', 'the master'),
   lifecycleCase('REPLICA_UPLOADING', 'the master'),
   exit('the master succeeded', SUCCESS, { applies: (job) => !isIncomplete(job) && !hasHeldFailure(job) }),

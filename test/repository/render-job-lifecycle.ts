@@ -22,6 +22,8 @@ const TIMEOUT_MEANINGS: Readonly<Record<keyof Timeouts, string>> = {
   bootMs: `A VM has sent no heartbeat: the attempt is interrupted. After ${BOOT_FAILURES_IN_ROW_MAX} such attempts in a row the job fails.`,
   pendingMs:
     'A VM waits for capacity: Compute Engine is queried whether it has started the VM or canceled the request.',
+  assemblyMs:
+    'Some VMs of a cluster have started while others wait for capacity: all are deleted, and the next zone is tried.',
   leaseMs:
     'A replica has sent no heartbeat while other replicas were reporting: it is suspect. After half as long again the attempt is interrupted.',
   controlPlaneTimeoutMs:

@@ -203,7 +203,7 @@ export function createControlPlane({ prng, scheduler, cloud, faults, has, hasTun
     capacity: scheduler.interruptible(openSqliteCapacityHistory(database)),
     vms: scheduler.interruptible(has('quotaDemand') ? cloud.provider : withoutQuotaLimits(cloud.provider)),
     bus: scheduler.interruptible(bus),
-    timeouts: TIMEOUTS,
+    timeouts: has('assemblyLimit') ? TIMEOUTS : { ...TIMEOUTS, assemblyMs: Number.POSITIVE_INFINITY },
   };
 
   /** Parses the message as its function does. */

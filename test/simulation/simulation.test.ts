@@ -11,6 +11,13 @@ const SEED_MS_MAX = 2_000;
 /** Jobs that can wait for capacity. Whether a zone has capacity at once, later or never depends on the seed. */
 const FLEX_START = { provisioningModel: 'FLEX_START', others: [] } as const;
 const FLEX_STARTS = { submissions: { steady: FLEX_START, waiting: FLEX_START, broken: FLEX_START } };
+/** The same for clusters, whose VMs start one after another. */
+const FLEX_CLUSTER = { provisioningModel: 'FLEX_START', others: [{ role: 'worker', count: 2 }] } as const;
+const FLEX_PAIR = { provisioningModel: 'FLEX_START', others: [{ role: 'worker', count: 1 }] } as const;
+const FLEX_CLUSTERS = {
+  submissions: { steady: FLEX_CLUSTER, waiting: FLEX_PAIR, broken: FLEX_PAIR },
+  stepMsMax: 20_000,
+};
 const FLEX_STARTS_IN_STEPS = { ...FLEX_STARTS, stepMsMax: 20_000 };
 
 /**
@@ -43,6 +50,11 @@ it.each<{ readonly promise: string; readonly scenario: Scenario; readonly seeds:
     promise: 'every job that waits for capacity ends correctly, whatever fails in the meantime',
     scenario: FLEX_STARTS_IN_STEPS,
     seeds: SEEDS,
+  },
+  {
+    promise: 'every cluster whose VMs start one after another ends correctly, whatever fails in the meantime',
+    scenario: FLEX_CLUSTERS,
+    seeds: Math.ceil(SEEDS / 2),
   },
 ])(
   '$promise, for $seeds seeds',

@@ -18,6 +18,7 @@ export const MECHANISMS = [
   'teardown',
   'quotaDemand',
   'unusedVmLimit',
+  'assemblyLimit',
   'suggestionFence',
   'repeatedSuggestions',
   'repeatedStarts',

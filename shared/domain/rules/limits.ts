@@ -1,7 +1,11 @@
 import { type Cause, causeOf } from '#shared/domain/cause.ts';
 import { type Job, replicasOf, type TimestampMs } from '#shared/domain/job.ts';
 import type { JobSpec } from '#shared/domain/job-spec.ts';
-import { QUOTA_WAIT_MS_MAX, UNUSED_VMS_PER_REPLICA_MAX } from '#shared/domain/timeouts.ts';
+import {
+  QUOTA_WAIT_MS_MAX,
+  UNUSED_FLEX_START_VMS_PER_REPLICA_MAX,
+  UNUSED_VMS_PER_REPLICA_MAX,
+} from '#shared/domain/timeouts.ts';
 
 /**
  * Latest time by which the job must run: its maxWaitTime, for the first time only; otherwise, while it waits for a
@@ -37,7 +41,9 @@ export function maxWaitTimeExceeded(job: Job): Cause {
 
 /** Limit on VMs in a row on which the program has not run. */
 export function unusedVmsMax(spec: JobSpec): number {
-  return UNUSED_VMS_PER_REPLICA_MAX * replicasOf(spec).length;
+  const count = replicasOf(spec).length;
+  const isAssembled = spec.provisioningModel === 'FLEX_START' && count > 1;
+  return count * (isAssembled ? UNUSED_FLEX_START_VMS_PER_REPLICA_MAX : UNUSED_VMS_PER_REPLICA_MAX);
 }
 
 export function hasTooManyUnusedVms({ counts, spec }: Job): boolean {

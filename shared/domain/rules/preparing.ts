@@ -9,6 +9,8 @@ import {
   type JobIn,
   MASTER,
   remainingRunningMs,
+  replicasOf,
+  type TimestampMs,
 } from '#shared/domain/job.ts';
 import { cancelJob, failJob } from '#shared/domain/rules/close.ts';
 import { endOrHold, interruptUnlessFinished, recheckHeldFailure } from '#shared/domain/rules/holding.ts';
@@ -99,32 +101,61 @@ function fallBackToNextZone(
 
 /**
  * Compute Engine starts the VM when it has capacity. The job is re-checked until then, and on the VM's first heartbeat.
+ * Of a cluster, each VM starts on its own: once some have, the rest has `assemblyMs`.
  */
 export function onVmsPending(job: Preparing, event: EventOf<'VMS_PENDING'>, timeouts: Timeouts): Transition {
-  if (!isCurrentRound(job, event) || job.instances.length > 0 || job.pendingUntil !== null) {
+  const { at, until, startedVms } = event;
+  const isKnown = job.pendingUntil !== null && startedVms === 0;
+  if (!isCurrentRound(job, event) || job.instances.length > 0 || isKnown) {
     return ignore(job);
   }
-  const { at, until } = event;
-  const minutes = Math.round((until - at) / 60_000);
-  const message = `Compute Engine has no capacity in ${job.placement.zone} at the moment. It starts the VM when it has, or gives up after ${minutes} min.`;
-  return move(job, {
+  const assemblingSince = startedVms === 0 ? null : (job.assemblingSince ?? at);
+  const pending: Preparing = {
     ...job,
-    pendingUntil: until,
+    pendingUntil: job.pendingUntil ?? until,
+    assemblingSince,
     quotaWaitSince: null,
     counts: { ...job.counts, deliveryFailuresInRow: 0 },
-    waitingFor: causeOf('CAPACITY_PENDING', message),
-    wakeAt: nextWakeAt(job, at, timeouts.pendingMs),
-  });
+    waitingFor: causeOf('CAPACITY_PENDING', describeWait(job, event, timeouts)),
+  };
+  return move(job, { ...pending, wakeAt: nextCheckAt(pending, at, timeouts) });
 }
 
-/** All VMs exist and have until the boot deadline to send a heartbeat. VMs that were pending are billed from now on. */
+function describeWait({ spec, placement }: Preparing, event: EventOf<'VMS_PENDING'>, timeouts: Timeouts): string {
+  const { zone } = placement;
+  const { at, until, startedVms } = event;
+  const minutes = Math.round((until - at) / 60_000);
+  const count = replicasOf(spec).length;
+  if (startedVms > 0) {
+    return `${startedVms} of ${count} VMs have started in ${zone} and are billed while they wait for capacity for the others, for at most ${timeouts.assemblyMs / 60_000} min.`;
+  }
+  const what = count === 1 ? 'the VM' : `the ${count} VMs`;
+  return `Compute Engine has no capacity in ${zone} at the moment. It starts ${what} when it has, or gives up after ${minutes} min.`;
+}
+
+/** When to look at pending VMs again: periodically, and when those that have started are no longer kept. */
+function nextCheckAt(job: Preparing, at: TimestampMs, { pendingMs, assemblyMs }: Timeouts): TimestampMs {
+  const leftMs = job.assemblingSince === null ? pendingMs : job.assemblingSince + assemblyMs - at;
+  return nextWakeAt(job, at, leftMs > 0 ? Math.min(pendingMs, leftMs) : pendingMs);
+}
+
+/**
+ * All VMs exist and have until the boot deadline to send a heartbeat. VMs that were pending are billed from now on; of
+ * a cluster, from when the first of them was found to have started.
+ */
 export function onVmsCreated(job: Preparing, event: EventOf<'VMS_CREATED'>, timeouts: Timeouts): Transition {
   if (!isCurrentRound(job, event) || job.instances.length > 0) {
     return ignore(job);
   }
   const { at, instances } = event;
   const waitMs = job.reportedAt === null ? timeouts.bootMs : SETUP_MS_MAX;
-  const wasPending = job.pendingUntil !== null && { pendingUntil: null, placedAt: at, waitingFor: null };
+  const placedAt = job.assemblingSince ?? at;
+  const wasPending = job.pendingUntil !== null && {
+    pendingUntil: null,
+    assemblingSince: null,
+    placedAt,
+    waitingFor: null,
+  };
   const counts = { ...job.counts, deliveryFailuresInRow: 0 };
   const created: Preparing = { ...job, ...wasPending, counts, instances, quotaWaitSince: null };
   return move(job, { ...created, wakeAt: nextWakeAt(created, at, waitMs) });
@@ -132,16 +163,28 @@ export function onVmsCreated(job: Preparing, event: EventOf<'VMS_CREATED'>, time
 
 /**
  * The master's VM has booted: its setup is guarded by the lease, up to SETUP_MS_MAX. Until Compute Engine has confirmed
- * all VMs, others may not exist, so the deadline for that answer stays. A heartbeat of a pending VM means that it was
- * started: the provision stage finds out which VMs exist.
+ * all VMs, others may not exist, so the deadline for that answer stays. A heartbeat of a pending VM, also of another
+ * replica, means that it was started and is billed: the provision stage finds out which VMs exist.
  */
 export function onReplicaReported(job: Preparing, { at, ...event }: EventOf<'REPLICA_REPORTED'>): Transition {
-  if (event.attempt !== job.attempt || event.replica !== MASTER || job.reportedAt !== null) {
+  if (event.attempt !== job.attempt) {
+    return ignore(job);
+  }
+  const isFirstOfCluster = isPending(job) && job.assemblingSince === null && replicasOf(job.spec).length > 1;
+  const assembling = isFirstOfCluster ? { assemblingSince: at } : {};
+  if (event.replica !== MASTER) {
+    return isFirstOfCluster ? move(job, { ...job, ...assembling }, [provisionOf(job)]) : ignore(job);
+  }
+  if (job.reportedAt !== null) {
     return ignore(job);
   }
   const keepsDeadline = job.instances.length === 0 || job.heldFailure !== null;
   const wakeAt = keepsDeadline ? job.wakeAt : nextWakeAt(job, at, SETUP_MS_MAX);
-  return move(job, { ...job, reportedAt: at, wakeAt }, job.pendingUntil === null ? [] : [provisionOf(job)]);
+  return move(
+    job,
+    { ...job, ...assembling, reportedAt: at, wakeAt },
+    job.pendingUntil === null ? [] : [provisionOf(job)],
+  );
 }
 
 /** The job runs when its master does, but not before all of its VMs exist (gang scheduling). */
@@ -236,8 +279,9 @@ export function onDeadlinePassed(job: Preparing, { at }: EventOf<'DEADLINE_PASSE
   }
   const hasVms = job.instances.length > 0;
   if (!hasVms && at < (job.pendingUntil ?? job.placedAt) + timeouts.bootMs) {
-    const retryMs = job.pendingUntil === null ? timeouts.provisionAnswerMs : timeouts.pendingMs;
-    return { job: { ...job, wakeAt: nextWakeAt(job, at, retryMs) }, effects: [provisionOf(job)] };
+    const isWaiting = job.pendingUntil !== null;
+    const wakeAt = isWaiting ? nextCheckAt(job, at, timeouts) : nextWakeAt(job, at, timeouts.provisionAnswerMs);
+    return { job: { ...job, wakeAt }, effects: [provisionOf(job)] };
   }
   if (hasVms && job.reportedAt !== null) {
     const message = `Job ${job.jobId} was still in setup ${SETUP_MS_MAX / 60_000} min after its master's first heartbeat.`;

@@ -34,6 +34,7 @@ export function onPlacementChosen(job: Queued, event: EventOf<'PLACEMENT_CHOSEN'
     placedAt: event.at,
     reportedAt: null,
     pendingUntil: null,
+    assemblingSince: null,
     heldFailure: null,
     wakeAt: event.at + timeouts.provisionAnswerMs,
   });

@@ -5,6 +5,7 @@ import { type Dialect, fieldPath, type JobDraft } from '#shared/job-file/draft/j
 import { type Findings, locationOf, reportInvalid } from '#shared/job-file/parser/findings.ts';
 import { addOnce, quote } from '#shared/job-file/parser/record-findings.ts';
 import type { PlannedGroup } from '#shared/job-file/validation/check-machines.ts';
+import { warnOfAssembly } from '#shared/job-file/validation/warn-of-assembly.ts';
 import { didYouMean } from '#shared/text/nearest-name.ts';
 
 /**
@@ -47,6 +48,9 @@ export function checkProvisioning(
   const vms = machines?.filter(({ isTpu }) => !isTpu) ?? [];
   const areAvailable = vms.map((group) => isAvailable(group, { draft, model }, findings)).every(Boolean);
   const isFlexStartValid = model !== 'FLEX_START' || checkFlexStart(draft, vms, findings);
+  if (model === 'FLEX_START' && isFlexStartValid) {
+    warnOfAssembly(draft, vms, findings);
+  }
   return areAvailable && isFlexStartValid ? model : null;
 }
 

@@ -1,4 +1,4 @@
-import type { JobDraft, PoolDraft } from '#shared/job-file/draft/job-draft.ts';
+import type { JobDraft } from '#shared/job-file/draft/job-draft.ts';
 import { type Located, locationOf, type SourceLocation } from '#shared/job-file/parser/findings.ts';
 import type { PlannedGroup } from '#shared/job-file/validation/check-machines.ts';
 import type { Problem } from '#shared/protocol/report.ts';
@@ -24,13 +24,6 @@ const UNSUPPORTED: readonly Unsupported[] = [
     message: 'The job requests a TPU; this version does not support TPUs.',
     remedy: 'Choose a machine type with GPUs, such as g2-standard-8 or a2-highgpu-1g.',
   },
-  {
-    // Each VM waits for capacity independently: the first VMs would be billed while they wait for the others.
-    find: ({ strategy, pools }, { machines }) =>
-      strategy?.value === 'FLEX_START' && countMachines(machines ?? pools) > 1 ? strategy : undefined,
-    message: 'The job requests several machines with FLEX_START; this version supports one.',
-    remedy: 'Request one machine with more GPUs, or choose STANDARD or SPOT.',
-  },
 ];
 
 /** Findings for valid features that this version cannot run. */
@@ -39,11 +32,6 @@ export function listUnsupported(draft: JobDraft, planned: Planned): readonly Pro
     const location = find(draft, planned);
     return location === undefined ? [] : { code: 'UNSUPPORTED_FIELD', message, remedy, ...locationOf(location) };
   });
-}
-
-/** If the machines are invalid, each pool counts as one. */
-function countMachines(groups: readonly (PlannedGroup | PoolDraft)[]): number {
-  return groups.reduce((sum, { count }) => sum + (typeof count === 'number' ? count : 1), 0);
 }
 
 function locationOfGroup(

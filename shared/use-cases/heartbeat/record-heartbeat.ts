@@ -2,6 +2,7 @@ import { classifyExit } from '#shared/diagnosis/classify-exit.ts';
 import type { ExitFacts } from '#shared/domain/exit-report.ts';
 import {
   allReplicasCreated,
+  isPending,
   isPlaced,
   type Job,
   MASTER,
@@ -142,10 +143,11 @@ function reasonToReject(job: Job | undefined, heartbeat: Heartbeat, sender: VmSe
     : `VM ${sender.vmName} is not part of attempt ${job.attempt} of job ${job.jobId}.`;
 }
 
-/** The event for a phase of the master that the job, as it was read, does not know yet; null otherwise. */
+/** The event for a phase that the job, as it was read, does not know yet; null otherwise. */
 function phaseEventOf(job: Job, { replica, phase }: Replica): PhaseEvent | null {
   if (replica !== MASTER) {
-    return null;
+    // The first VM of a cluster that has started while others wait for capacity.
+    return isPending(job) && job.assemblingSince === null ? 'REPLICA_REPORTED' : null;
   }
   if (job.status === 'PREPARING') {
     // A program that has exited has run, even if the heartbeat that reported RUNNING was lost.

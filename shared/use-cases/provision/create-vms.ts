@@ -10,7 +10,8 @@ import { type VmSettings, vmRequestOf } from '#shared/use-cases/provision/vm-req
 /** The state of an attempt's VMs: all exist, or they wait for capacity, or none exists. */
 export type Created =
   | { readonly instances: readonly Instance[] }
-  | { readonly pendingUntil: TimestampMs }
+  /** `startedVms`: how many do not wait any more, and are billed. */
+  | { readonly pendingUntil: TimestampMs; readonly startedVms: number }
   /** `vmsCreated`: how many were created and deleted again. */
   | { readonly failure: VmCreateFailure; readonly vmsCreated: number };
 
@@ -57,7 +58,8 @@ export async function createVms(
   }
   const pending = outcomes.find((outcome) => outcome.outcome === 'PENDING');
   if (pending !== undefined) {
-    return { pendingUntil: now + (pending.request.capacityWaitSeconds ?? 0) * 1_000 };
+    const startedVms = outcomes.filter(({ outcome }) => outcome === 'CREATED').length;
+    return { pendingUntil: now + (pending.request.capacityWaitSeconds ?? 0) * 1_000, startedVms };
   }
   const instances = new Map(
     outcomes.flatMap((one) =>
@@ -120,9 +122,9 @@ function toInstance({ role, index, vmName }: Pick<VmRequest, 'role' | 'index' | 
 }
 
 /**
- * Checks VMs that wait for capacity; returns undefined while they do. Compute Engine has canceled the request for a VM
- * that is gone.
- * It is not requested again: the next request would wait as long, while another zone may have capacity.
+ * Checks VMs that wait for capacity; returns undefined while all of them do. Compute Engine has canceled the request
+ * for a VM that is gone. It is not requested again: the next request would wait as long, while another zone may have
+ * capacity. Of a cluster, those that have started are kept for `assemblyMs`, since they are billed.
  */
 export async function findPendingVms(
   { vms, timeouts }: VmPorts,
@@ -138,26 +140,37 @@ export async function findPendingVms(
   const found = await Promise.all(wanted.map(async (vm) => ({ ...vm, vm: await vms.find(vm) })));
   const isGone = found.some(({ vm }) => vm === undefined);
   const isWaiting = found.some(({ vm }) => vm?.status === 'PENDING' || vm?.status === 'STOPPING');
-  const isOverdue = isWaiting && now >= job.pendingUntil + timeouts.pendingMs;
-  if (isGone && job.reportedAt !== null) {
+  const startedVms = found.filter(({ vm }) => vm?.status === 'STARTING' || vm?.status === 'RUNNING').length;
+  const isKeptTooLong = job.assemblingSince !== null && now >= job.assemblingSince + timeouts.assemblyMs;
+  const isOverdue = isWaiting && (now >= job.pendingUntil + timeouts.pendingMs || isKeptTooLong);
+  const isMasterGone = found.some(({ role, vm }) => role === 'master' && vm === undefined);
+  if (isMasterGone && job.reportedAt !== null) {
     // It was started, and lost before this check: its lease ends the attempt.
     return undefined;
   }
   if (isGone || isOverdue) {
     await Promise.all(wanted.map((vm) => vms.delete(vm)));
-    return { failure: capacityWaitOver(job), vmsCreated: 0 };
+    return { failure: capacityWaitOver(job, { startedVms, now }), vmsCreated: startedVms };
   }
   if (isWaiting) {
-    return undefined;
+    return startedVms === 0 ? undefined : { pendingUntil: job.pendingUntil, startedVms };
   }
   return {
     instances: found.flatMap(({ vm, ...replica }) => (vm === undefined ? [] : toInstance(replica, vm.instanceId))),
   };
 }
 
-function capacityWaitOver({ placement, placedAt, pendingUntil, spec }: PendingJob): VmCreateFailure {
+function capacityWaitOver(
+  { placement, placedAt, assemblingSince, pendingUntil, spec }: PendingJob,
+  { startedVms, now }: { readonly startedVms: number; readonly now: TimestampMs },
+): VmCreateFailure {
   const minutes = Math.round((pendingUntil - placedAt) / 60_000);
   const [{ machineType }] = spec.replicaGroups;
+  if (startedVms > 0) {
+    const waited = Math.ceil((now - (assemblingSince ?? now)) / 60_000);
+    const message = `Only ${startedVms} of ${replicasOf(spec).length} VMs of type ${machineType} had started in ${placement.zone}, and had waited for the others for ${waited} min: they were deleted.`;
+    return { cause: causeOf('STOCKOUT', message), zonesAvailable: [] };
+  }
   const message = `No capacity for ${machineType} became available in ${placement.zone} within the ${minutes} min that the request could wait.`;
   return { cause: causeOf('STOCKOUT', message), zonesAvailable: [] };
 }

@@ -67,7 +67,7 @@ export async function provision(
   if ('failure' in created) {
     await reportFailure(ports, placed, { ...created, now });
   } else if ('pendingUntil' in created) {
-    await reportPending(ports, placed, { until: created.pendingUntil, now });
+    await reportPending(ports, placed, { ...created, now });
   } else {
     await reportCreated(ports, placed, { instances: created.instances, now });
   }
@@ -133,14 +133,16 @@ async function reportFailure(
   await handleJobEvent(ports, { ...base, type: 'PLACEMENT_FAILED', failure, quotaDemand, vmsCreated });
 }
 
-/** No VM is running yet: the job is re-checked periodically and on the VM's first heartbeat. */
+/** Not all VMs are running yet: the job is re-checked periodically and on the first heartbeat of one of them. */
 async function reportPending(
   ports: ProvisionPorts,
   { jobId, attempt, placementRound }: PlacedJob,
-  { until, now }: { readonly until: TimestampMs; readonly now: TimestampMs },
+  pending: { readonly pendingUntil: TimestampMs; readonly startedVms: number; readonly now: TimestampMs },
 ): Promise<void> {
-  const eventId = `pending-${attempt}-${placementRound}`;
-  await handleJobEvent(ports, { type: 'VMS_PENDING', eventId, jobId, at: now, attempt, placementRound, until });
+  const { pendingUntil: until, startedVms, now: at } = pending;
+  const started = startedVms === 0 ? '' : `-${startedVms}`;
+  const eventId = `pending-${attempt}-${placementRound}${started}`;
+  await handleJobEvent(ports, { type: 'VMS_PENDING', eventId, jobId, at, attempt, placementRound, until, startedVms });
 }
 
 /**

@@ -44,6 +44,7 @@ const events: fc.Arbitrary<JobEvent> = fc
     placementRound: ordinals,
     retryAt: times,
     until: times,
+    startedVms: fc.constantFrom(0, 0, 1),
     zone: fc.constantFrom(...ZONES),
     zonesAvailable: fc.subarray([...ZONES, 'europe-west4-a']),
     quota: fc.record({

@@ -110,7 +110,7 @@ export function eventsFor(job: Job, at: number): { readonly [E in JobEventType]:
       quotaDemand: null,
       vmsCreated: 0,
     },
-    VMS_PENDING: { ...named('VMS_PENDING'), attempt, placementRound, until: at + 7_200_000 },
+    VMS_PENDING: { ...named('VMS_PENDING'), attempt, placementRound, until: at + 7_200_000, startedVms: 0 },
     VMS_CREATED: { ...named('VMS_CREATED'), attempt, placementRound, instances: [INSTANCE] },
     REPLICA_REPORTED: { ...named('REPLICA_REPORTED'), attempt, replica: 'master-0' },
     REPLICA_STARTED: { ...named('REPLICA_STARTED'), attempt, replica: 'master-0' },

@@ -19,6 +19,8 @@ export function openProvision() {
     answer: (_: VmRequest): CreateOutcome => ({ outcome: 'CREATED', instanceId: String(cloud.requests.length) }),
     /** The VM that is found under every name. */
     vm: undefined as Vm | undefined,
+    /** The VM that is found under a name. */
+    find: (_: string): Vm | undefined => cloud.vm,
   };
   const ports: ProvisionPorts = {
     jobs: openSqliteJobStore(database),
@@ -31,7 +33,7 @@ export function openProvision() {
         cloud.requests.push(request);
         return cloud.answer(request);
       },
-      find: async () => cloud.vm,
+      find: async ({ vmName }) => cloud.find(vmName),
       delete: async ({ vmName }) => {
         cloud.deleted.push(vmName);
         return 'GONE';

@@ -11,6 +11,13 @@ const UNTIL = PENDING_AT + 7_200_000;
 
 const pending = jobAfter(queuedJob(), ['PLACEMENT_CHOSEN', 1_000], ['VMS_PENDING', PENDING_AT]) as JobIn<'PREPARING'>;
 
+const [master] = pending.spec.replicaGroups;
+const clusterSpec = {
+  ...pending.spec,
+  provisioningModel: 'FLEX_START',
+  replicaGroups: [master, { ...master, role: 'worker', count: 2 }],
+} as const;
+
 const afterEvent = (job: Job, type: JobEventType, at: number) => transition(job, eventsFor(job, at)[type]);
 
 describe('a job whose VM waits for capacity at Compute Engine', () => {
@@ -55,6 +62,40 @@ describe('a job whose VM waits for capacity at Compute Engine', () => {
   it('falls back to the next zone, unbilled, if no capacity became available', () => {
     const { job } = afterEvent(pending, 'PLACEMENT_FAILED', UNTIL);
     expect(job).toMatchObject({ status: 'QUEUED', attempt: 1, placementRound: 2, exhaustedZones: ['us-central1-a'] });
+  });
+
+  it('of a cluster keeps the VMs that have started for a limited time, and bills them from then on', () => {
+    const at = 400_000;
+    const started = (job: Job, startedVms: number, time: number) =>
+      transition(job, { ...eventsFor(job, time).VMS_PENDING, startedVms }).job as JobIn<'PREPARING'>;
+    const cluster = { ...pending, spec: clusterSpec } as Job;
+    const assembling = started(cluster, 1, at);
+    expect([billedSince(cluster), billedSince(assembling), stateOf(assembling)]).toEqual([null, at, 'QUEUED']);
+    expect(assembling.waitingFor?.message).toBe(
+      '1 of 3 VMs have started in us-central1-a and are billed while they wait for capacity for the others, for at most 10 min.',
+    );
+    const more = started(assembling, 2, at + TIMEOUTS.assemblyMs - 1_000);
+    expect(more).toMatchObject({ assemblingSince: at, pendingUntil: UNTIL, wakeAt: at + TIMEOUTS.assemblyMs });
+    expect(afterEvent(more, 'VMS_CREATED', at + 50_000).job).toMatchObject({ placedAt: at, assemblingSince: null });
+  });
+
+  it('of a cluster is re-checked on the first heartbeat of any replica', () => {
+    const cluster = { ...pending, spec: clusterSpec } as Job;
+    const report = { ...eventsFor(cluster, 60_000).REPLICA_REPORTED, replica: 'worker-1' };
+    const { job, effects } = transition(cluster, report);
+    expect(effects).toEqual([{ type: 'PROVISION', jobId: 'digits', attempt: 1, placementRound: 1 }]);
+    expect(job).toMatchObject({ assemblingSince: 60_000, reportedAt: null });
+    expect(transition(job, { ...report, eventId: 'again', replica: 'worker-0' }).job).toBe(job);
+  });
+
+  it('of a cluster fails after few VMs that were billed in vain', () => {
+    const unusedVms = 6 * 3;
+    const queued = { ...queuedJob(), spec: clusterSpec } as Job;
+    const tired = { ...queued, counts: { ...queued.counts, unusedVms } };
+    expect(afterEvent(tired, 'PLACEMENT_CHOSEN', 1).job).toMatchObject({
+      status: 'CLOSING',
+      verdict: { cause: { code: 'UNUSED_VM_LIMIT_EXCEEDED' } },
+    });
   });
 
   it('fails if its maxWaitTime is over first, with the reason for waiting as evidence', () => {

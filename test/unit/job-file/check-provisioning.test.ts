@@ -49,6 +49,24 @@ describe('the provisioning model', () => {
     expect(found(withStrategy(strategy, machine('g2-standard-8')))).toEqual([problem]);
   });
 
+  it('warns of what the first VMs of a cluster with FLEX_START may cost while they wait for the others', () => {
+    const pair = withStrategy('FLEX_START', machine('a2-highgpu-1g'), machine('a2-highgpu-1g', 2));
+    const { draft, groups, findings } = machinesOf(pair);
+    expect(checkProvisioning(draft, groups, findings)).toBe('FLEX_START');
+    expect(findings.warnings).toMatchObject([
+      {
+        code: 'FLEX_START_CLUSTER',
+        path: 'scheduling.strategy',
+        message: expect.stringMatching(
+          /the 3 VMs start one after another.* for 10 min in a zone.* more than \$\d+\.\d\d\.$/,
+        ),
+      },
+    ]);
+    const single = machinesOf(withStrategy('FLEX_START', machine('a2-highgpu-1g')));
+    checkProvisioning(single.draft, single.groups, single.findings);
+    expect(single.findings.warnings).toEqual([]);
+  });
+
   it('must be available for every machine, and the remedy uses the dialect’s syntax', () => {
     const remedies = [
       withStrategy('STANDARD', machine('n1-standard-8'), machine('a3-highgpu-1g')),

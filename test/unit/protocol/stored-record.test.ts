@@ -182,6 +182,7 @@ describe('a stored job', () => {
       delete stored.heldFailure;
       delete stored.source.submittedBy;
       delete stored.profile;
+      delete stored.assemblingSince;
       expect(fieldsOf(stored)).toEqual(fieldsOf(OLD_RECORDS.jobs[name]));
     },
   );

@@ -74,6 +74,32 @@ describe('a VM that waits for capacity', () => {
     expect(await readJob()).toMatchObject({ status: 'QUEUED', placementRound: 2 });
   });
 
+  it('of a cluster leads to the next zone if others have waited for it for too long, and is deleted with them', async () => {
+    const others = [{ role: 'worker', count: 1 }] as const;
+    await ports.jobs.create(simulatedJob('pair', 0, { provisioningModel: 'FLEX_START', others }), []);
+    cloud.requests.splice(0);
+    cloud.answer = ({ role }) => ({ outcome: role === 'master' ? 'CREATED' : 'PENDING', instanceId: role });
+    await stage.deliver('pair', 1_000);
+    expect(await stage.readJob('pair')).toMatchObject({ assemblingSince: 1_000, instances: [] });
+
+    const [first] = cloud.requests;
+    cloud.find = (vmName) => waiting(vmName === first?.vmName ? 'RUNNING' : 'PENDING');
+    await stage.deliver('pair', 1_000 + TIMEOUTS.assemblyMs - 1);
+    expect(cloud.deleted).toEqual([]);
+    await stage.deliver('pair', 1_000 + TIMEOUTS.assemblyMs);
+
+    expect(cloud.deleted).toEqual(cloud.requests.map(({ vmName }) => vmName));
+    expect(await stage.readJob('pair')).toMatchObject({
+      status: 'QUEUED',
+      exhaustedZones: [ZONES[0]],
+      counts: { unusedVms: 1 },
+      waitingFor: {
+        code: 'STOCKOUT',
+        message: expect.stringMatching(/^Only 1 of 2 VMs .* for 10 min: they were deleted/),
+      },
+    });
+  });
+
   it('is not a stockout if it has sent a heartbeat before it was lost', async () => {
     const { vmName, zone, instanceId } = waiting('RUNNING');
     const event = { jobId: 'waiting', attempt: 1, replica: 'master-0', at: 60_000 };

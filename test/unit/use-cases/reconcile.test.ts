@@ -130,7 +130,14 @@ it('wakes a job again if a late answer has set its deadline back to one that was
   const deadline = TIMEOUTS.provisionAnswerMs;
   await reconcile(ports, deadline);
 
-  const answer = { jobId: 'late', at: deadline - TIMEOUTS.pendingMs, attempt: 1, placementRound: 1, until: 9_000_000 };
+  const answer = {
+    jobId: 'late',
+    at: deadline - TIMEOUTS.pendingMs,
+    attempt: 1,
+    placementRound: 1,
+    until: 9_000_000,
+    startedVms: 0,
+  };
   await handleJobEvent(ports, { ...answer, type: 'VMS_PENDING', eventId: 'pending-1-1' });
   expect((await ports.jobs.read('late'))?.job).toMatchObject({ wakeAt: deadline });
   await reconcile(ports, deadline + 60_000);

@@ -57,9 +57,13 @@ describe('listUnsupported', () => {
 
   it('reports everything at once, with a reason, a remedy and a line', () => {
     const found = unsupportedOf(
-      'trainingInput:\n  hyperparameters: {algorithm: POPULATION_BASED_TRAINING, params: []}\n  scaleTier: CUSTOM\n  masterType: cloud_tpu',
+      `workerPoolSpecs:
+- {machineSpec: {machineType: cloud-tpu, tpuTopology: 2x2}, pythonPackageSpec: {pythonModule: t}}
+- {${A2}, replicaCount: 2}
+scheduling:
+  strategy: FLEX_START`,
     );
-    expect(found.map(({ line }) => line)).toEqual([2, 4]);
+    expect(found.map(({ line }) => line)).toEqual([2, 5]);
     for (const { message, remedy } of found) {
       expect(message).toMatch(/\.$/);
       expect(remedy).toMatch(/\.$/);

@@ -18,7 +18,7 @@ from vm_agent.program.exit_report import ExitReport, ReplicaEnded
 from vm_agent.program.gpus import AWAIT_SECONDS_MAX, await_gpus
 from vm_agent.program.usage import measure_tree
 from vm_agent.storage.client import StorageRejected
-from vm_agent.storage.job_directory import Fenced
+from vm_agent.storage.job_directory import Fenced, JobDirectory
 from vm_agent.storage.manifest import Manifest
 from vm_agent.storage.restore import Restore
 from vm_agent.storage.staging import STAGING_FOLDER

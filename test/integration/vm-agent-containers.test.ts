@@ -8,8 +8,14 @@ import { BUCKET, JOB_DIR, until } from '../support/agent/vm-agent-cloud.ts';
 import { makeSdist, makeZip } from '../support/agent/vm-agent-package.ts';
 import { startContainerMachineForEachTest } from '../support/containers/container-machine.ts';
 import { type EngineUnderTest, startEnginesUnderTest } from '../support/containers/engine-under-test.ts';
+import { createMemoryGroup } from '../support/containers/memory-group.ts';
+
+/** Enough for the agent, and for an engine's command. */
+const MEMORY_BYTES_MAX = 400_000_000;
 
 const engines = await startEnginesUnderTest();
+const limited = engines.length === 0 ? null : await createMemoryGroup(MEMORY_BYTES_MAX);
+afterAll(() => limited?.remove());
 
 if (engines.length === 0) {
   it('is not tested, as this machine has no container engine', () => {});
@@ -237,4 +243,15 @@ open('leftover.bin', 'wb').write(bytes(2000))
     expect(logged('stdout').length + folded.reduce((sum, count) => sum + count, 0)).toBe(20_000);
     expect(logged('stdout').at(-1)).toMatch(/^line 19999 /);
   });
+
+  if (limited !== null) {
+    it('is out of memory when the kernel kills it at the limit of its VM', async () => {
+      const image = await shell();
+      // An endless line, which busybox keeps in memory.
+      const vm = under.boot({ image, argv: ['sh', '-c', 'exec tail /dev/zero'] });
+      await limited.add(vm.pid);
+      expect(await ended(vm)).toMatchObject({ reason: 'OUT_OF_MEMORY', signal: 9 });
+      expect(await under.list()).toEqual([]);
+    });
+  }
 }

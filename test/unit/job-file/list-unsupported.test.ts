@@ -55,15 +55,9 @@ describe('listUnsupported', () => {
     expect(unsupportedOf(text)).toEqual([]);
   });
 
-  it('reports everything at once, with a reason, a remedy and a line', () => {
-    const found = unsupportedOf(
-      `workerPoolSpecs:
-- {machineSpec: {machineType: cloud-tpu, tpuTopology: 2x2}, pythonPackageSpec: {pythonModule: t}}
-- {${A2}, replicaCount: 2}
-scheduling:
-  strategy: FLEX_START`,
-    );
-    expect(found.map(({ line }) => line)).toEqual([2, 5]);
+  it('gives a reason, a remedy and a line', () => {
+    const found = unsupportedOf('trainingInput:\n  scaleTier: CUSTOM\n  masterType: cloud_tpu');
+    expect(found.map(({ line }) => line)).toEqual([3]);
     for (const { message, remedy } of found) {
       expect(message).toMatch(/\.$/);
       expect(remedy).toMatch(/\.$/);

@@ -75,6 +75,11 @@ export const COMMANDS = [
     load: async () => (await import('#cli/commands/jobs-cancel.ts')).jobsCancel,
   },
   {
+    name: 'jobs release',
+    summary: 'Delete the VM that a failed job keeps for a look',
+    load: async () => (await import('#cli/commands/jobs-release.ts')).jobsRelease,
+  },
+  {
     name: 'custom-jobs list',
     summary: 'Same as jobs list',
     load: async () => (await import('#cli/commands/jobs-list.ts')).jobsList,

@@ -18,6 +18,9 @@ const INTAKE = [
   'CONTAINERS_AS_ROOT',
   'SECRET_MANAGER_ENDPOINT',
   'ONLY_OWN_JOBS',
+  'KEEP_ON_FAILURE_SECONDS_MAX',
+  'KEEP_ON_FAILURE_COST_USD_MAX',
+  'SHELL_ACCESS',
 ] as const;
 
 type FunctionRow = {
@@ -52,6 +55,7 @@ export const FUNCTIONS = {
       // The buckets in which the VMs of each account keep installed packages.
       'JOB_RIGHTS',
       'REGISTRIES',
+      'SHELL_ACCESS',
     ],
   },
   teardown: { trigger: { topic: 'teardown' }, settings: [...EVENTS, 'COMPUTE_ENDPOINT'] },

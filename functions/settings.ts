@@ -129,6 +129,23 @@ export const SETTINGS = {
     .min(1)
     .optional()
     .describe('the audience of Identity-Aware Proxy’s assertions; without it, they are ignored'),
+  KEEP_ON_FAILURE_SECONDS_MAX: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .max(86_400)
+    .default(3_600)
+    .describe('seconds for which a job may keep the VM of a failed program; 0 forbids it'),
+  KEEP_ON_FAILURE_COST_USD_MAX: z.coerce
+    .number()
+    .min(0)
+    .default(20)
+    .describe('US dollars that a VM which is kept after a failure may cost'),
+  SHELL_ACCESS: z
+    .enum(['true', 'false'])
+    .default('false')
+    .transform((text) => text === 'true')
+    .describe('whether users can open a shell in VMs: true or false'),
   FIRESTORE_EMULATOR_HOST: z.string().regex(HOST_PATTERN).optional().describe('host:port of a Firestore emulator'),
   PUBSUB_EMULATOR_HOST: z.string().regex(HOST_PATTERN).optional().describe('host:port of a Pub/Sub emulator'),
   STORAGE_EMULATOR_HOST: z.string().regex(HOST_PATTERN).optional().describe('the URL of a Cloud Storage emulator'),

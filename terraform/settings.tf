@@ -6,6 +6,7 @@ locals {
   intake_settings = concat(
     local.event_settings,
     ["UPLOAD_BUCKET", "JOBS_BUCKET", "REGION_DEFAULT", "RUNTIME_VERSION_DEFAULT", "RUNTIME_IMAGES", "ZONES"],
+    ["KEEP_ON_FAILURE_SECONDS_MAX", "KEEP_ON_FAILURE_COST_USD_MAX"],
     local.has_notifications ? ["NOTIFICATION_CHANNELS"] : [],
     local.has_rights ? ["JOB_RIGHTS"] : [],
     var.only_own_jobs ? ["ONLY_OWN_JOBS"] : [],
@@ -53,6 +54,10 @@ locals {
     IAP_AUDIENCE       = var.iap_audience
     ONLY_OWN_JOBS      = tostring(var.only_own_jobs)
     OPERATORS          = join(",", [for member in var.operators : split(":", member)[1]])
+    KEEP_ON_FAILURE_SECONDS_MAX = tostring(
+      tonumber(replace(var.keep_on_failure_max, "/[hm]$/", "")) * (endswith(var.keep_on_failure_max, "h") ? 3600 : 60)
+    )
+    KEEP_ON_FAILURE_COST_USD_MAX = tostring(var.keep_on_failure_cost_max_usd)
     # Names of secrets, not their values.
     NOTIFICATION_CHANNELS = jsonencode({
       for name, channel in var.notifications : name => {

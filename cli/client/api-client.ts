@@ -41,6 +41,8 @@ export type ApiClient = {
   listJobs(countMax: number): Promise<readonly JobView[]>;
   getJob(jobId: string): Promise<JobView>;
   cancelJob(jobId: string): Promise<JobView>;
+  /** Ends the time of a VM that is kept after a failure. */
+  releaseVm(jobId: string): Promise<JobView>;
   /** A page of a tuning's trials, in the order of their ids; the first one without a token. */
   readTrials(tuningId: string, pageToken?: string): Promise<TrialPage>;
   getTrial(tuningId: string, trialId: string): Promise<TrialDetail>;
@@ -118,6 +120,7 @@ export function createApiClient({ url, authorize, remedies, pollIntervals }: Api
     },
     getJob: (jobId) => request(urlOf(jobId), jobViewSchema),
     cancelJob: (jobId) => request(urlOf(jobId, ':cancel'), jobViewSchema, 'POST'),
+    releaseVm: (jobId) => request(urlOf(jobId, ':release'), jobViewSchema, 'POST'),
     readTrials(tuningId, pageToken) {
       const pageSize = String(TRIALS_PER_PAGE_MAX);
       const query = new URLSearchParams({ pageSize, ...(pageToken !== undefined && { pageToken }) });

@@ -6,12 +6,14 @@ import { formatTable } from '#cli/render/format-table.ts';
 import { paint, paintState } from '#cli/render/paint.ts';
 import { CAUSES } from '#shared/domain/cause.ts';
 import type { JobView, Problem } from '#shared/protocol/report.ts';
+import { formatUsd } from '#shared/text/format-usd.ts';
 
 /** Of the root line, which is enough to find it in the evidence. */
 const ROOT_CHARACTERS = 200;
 
 /** `warnings`: those of intake. */
 type RenderOptions = { readonly warnings: readonly Problem[]; readonly nowMs: number; readonly output: Output };
+type Kept = NonNullable<JobView['kept']>;
 type ReplicaView = JobView['replicas'][number];
 
 /** Formats a job: its properties, cause, warnings, past attempts and replicas. */
@@ -79,7 +81,20 @@ function listFacts(job: JobView, nowMs: number): Facts {
         .join(', '),
     ],
     ['price', describePrice(price)],
+    ['kept', job.kept && describeKept(job.jobId, job.kept)],
   ];
+}
+
+function describeKept(jobId: string, { replica, vmName, untilTime, releaseTime, perHourUsd }: Kept): string {
+  const rate = perHourUsd === null ? 'unknown price' : `${formatUsd(perHourUsd)}/h`;
+  return releaseTime === null
+    ? `VM ${vmName} (${replica}) is kept until ${formatClock(untilTime)}, ${rate}\n    → Look at it: ${programName()} exec ${jobId}\n    → End it: ${programName()} jobs release ${jobId}`
+    : `VM ${vmName} (${replica}) was kept until ${formatClock(releaseTime)}, ${rate}`;
+}
+
+/** Hours and minutes of this machine's time zone: `14:05`. */
+function formatClock(time: string): string {
+  return new Date(time).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' });
 }
 
 function describeTrial({ tuningId, trialId }: NonNullable<JobView['trial']>): string {

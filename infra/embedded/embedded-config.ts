@@ -93,6 +93,10 @@ export const embeddedConfigSchema = z.strictObject({
       audience: z.string().min(1),
     })
     .optional(),
+  /** How long a job may keep the VM of a failed program; 0 forbids it. */
+  keepOnFailureSecondsMax: z.number().min(0).max(86_400).default(3_600),
+  /** What that may cost at the list price, as on Google Cloud: nothing is billed here. */
+  keepOnFailureCostUsdMax: z.number().min(0).default(20),
   heartbeatSeconds: seconds(1),
   syncSeconds: seconds(2),
   logSeconds: seconds(0.5),
@@ -109,6 +113,7 @@ export const embeddedConfigSchema = z.strictObject({
   assemblySeconds: seconds(600),
   provisionAnswerSeconds: seconds(20),
   teardownSeconds: seconds(2),
+  keptCheckSeconds: seconds(2),
   maxRunningGraceSeconds: seconds(30),
   /** With the default `deliveriesMax`, a message becomes a dead letter after about 25 s of retries. */
   earlyCancelSeconds: seconds(20),

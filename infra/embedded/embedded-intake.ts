@@ -35,6 +35,8 @@ export async function readEmbeddedIntakeSettings(
       // Asked for each job: an engine may be started at any time.
       findEngine: () => findContainerEngine(environment),
     },
+    keeping: { msMax: config.keepOnFailureSecondsMax * 1_000, costUsdMax: config.keepOnFailureCostUsdMax },
+    hasShellAccess: true,
   };
 }
 

@@ -294,6 +294,7 @@ function timeoutsOf(config: EmbeddedConfig): Timeouts {
     heartbeatDelayMs: config.heartbeatDelaySeconds * 1_000,
     failureHoldMs: config.failureHoldSeconds * 1_000,
     teardownMs: config.teardownSeconds * 1_000,
+    keptCheckMs: config.keptCheckSeconds * 1_000,
     maxRunningGraceMs: config.maxRunningGraceSeconds * 1_000,
     earlyCancelMs: config.earlyCancelSeconds * 1_000,
     suggestionAnswerMs: config.suggestionAnswerSeconds * 1_000,

@@ -13,7 +13,9 @@ import { routeProfiles } from '#shared/api/profile-routes.ts';
 import { rejectForeignPages } from '#shared/api/reject-foreign-pages.ts';
 import { errorBody, errorResponse, readCount, readJobId, readRequested } from '#shared/api/request.ts';
 import { addResponseHeaders } from '#shared/api/response-headers.ts';
+import { routeShell } from '#shared/api/shell-routes.ts';
 import { routeSubmissions, type SubmissionPorts } from '#shared/api/submission-routes.ts';
+import type { Logger } from '#shared/observability/logger.ts';
 import type { ChangeFeed } from '#shared/ports/change-feed.ts';
 import { type LogStore, LogsBusyError } from '#shared/ports/log-store.ts';
 import type { PageAssets } from '#shared/ports/page-assets.ts';
@@ -30,6 +32,7 @@ export type ApiPorts = SubmissionPorts &
     readonly curves: CurveStore;
     readonly logs: LogStore;
     readonly page: PageAssets;
+    readonly logger: Logger;
     /** Set if the API runs in one process with everything else. */
     readonly changes?: ChangeFeed | undefined;
     /** Without it, all callers share all jobs. */
@@ -75,6 +78,7 @@ export function createApiApp(ports: ApiPorts): Hono {
   routeMlflow(app, ports, parts);
   routeNotifications(app, ports);
   routeProfiles(app, ports);
+  routeShell(app, ports);
 
   app.post('/v1/jobs/:target{.+:cancel}', async (context) => {
     const jobId = readJobId(context.req.param('target').replace(/:cancel$/, ''));

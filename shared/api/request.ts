@@ -39,7 +39,11 @@ export function readCount(given: string | undefined, fallback: number, max: numb
   return count;
 }
 
-export function errorResponse(status: 400 | 403 | 404 | 413 | 416, message: string, remedy: string): HTTPException {
+export function errorResponse(
+  status: 400 | 403 | 404 | 409 | 413 | 416,
+  message: string,
+  remedy: string,
+): HTTPException {
   return new HTTPException(status, { res: Response.json(errorBody(status, message, remedy), { status }) });
 }
 

@@ -83,10 +83,18 @@ export type JobEvent = { readonly eventId: string; readonly jobId: string; reado
       readonly endedAt?: TimestampMs;
     }
   /** How the attempt ends whose failure was held. */
-  | { readonly type: 'HELD_FAILURE_RESOLVED'; readonly attempt: number; readonly exit: ReplicaExit }
+  | {
+      readonly type: 'HELD_FAILURE_RESOLVED';
+      readonly attempt: number;
+      readonly exit: ReplicaExit;
+      /** The replica that failed first; absent if none did. */
+      readonly replica?: string;
+    }
   | { readonly type: 'ATTEMPT_INTERRUPTED'; readonly attempt: number; readonly cause: Cause }
   /** By the tuning of a trial if that has ended, otherwise by a user. */
   | { readonly type: 'CANCEL_REQUESTED'; readonly by?: 'TUNING' }
+  /** Delete the VM that was kept after a failure. */
+  | { readonly type: 'RELEASE_REQUESTED' }
   /** End the program before its own end, save its outputs, and succeed. */
   | { readonly type: 'STOP_REQUESTED' }
   /** A user asked for a profile of a replica's program. */

@@ -155,16 +155,25 @@ function failuresOf(held: HeldFailure, replicas: readonly Replica[]): readonly F
  * is not certain, one that lost its connection is not the first.
  */
 function causeOfFirst(failures: readonly Failure[]): Cause {
+  const { replica, cause } = firstOf(failures);
+  const others = failures.length - 1;
+  const following = others === 0 ? '' : ` ${others === 1 ? 'Another replica' : `${others} others`} failed after it.`;
+  return causeOf(cause.code, `Replica ${replica} failed first: ${cause.message}${following}`, cause.evidence);
+}
+
+/** The replica whose failure is the cause, among those of the current attempt. */
+export function findFirstFailed(job: HoldingJob, replicas: readonly Replica[]): string {
+  return firstOf(failuresOf(job.heldFailure, replicas)).replica;
+}
+
+function firstOf(failures: readonly Failure[]): Failure {
   const earliest = Math.min(...failures.map(({ at }) => at));
   const near = failures.filter(({ at }) => at - earliest <= FOLLOWING_FAILURE_MS_MAX);
   const [first] = [...near.filter(({ cause }) => !hasLostConnection(cause)), ...near];
   if (first === undefined) {
     throw new Error('A held failure is always among the failures.');
   }
-  const { replica, cause } = first;
-  const others = failures.length - 1;
-  const following = others === 0 ? '' : ` ${others === 1 ? 'Another replica' : `${others} others`} failed after it.`;
-  return causeOf(cause.code, `Replica ${replica} failed first: ${cause.message}${following}`, cause.evidence);
+  return first;
 }
 
 /** Last lines of PyTorch (NCCL, Gloo), TensorFlow (gRPC) and JAX when another process of the cluster has ended. */

@@ -160,6 +160,8 @@ export type JobLimits = {
   readonly maxWaitMs: number | null;
   /** How often the program is restarted after a user error. Interruptions do not count. */
   readonly restartsMax: number;
+  /** How long the VM of a program that has failed is kept for a look; 0 to delete it at once. */
+  readonly keepOnFailureMs: number;
 };
 
 /** AI Platform Training's rule (docs, "Managing models and jobs"): a letter, then letters, digits, underscores. */

@@ -99,6 +99,21 @@ export type PopulationRef = {
   readonly startsFrom: string | null;
 };
 
+/** The VM of a replica whose program failed, which stays for a look. */
+export type KeptVm = {
+  /** As returned by `replicaName`. */
+  readonly replica: string;
+  readonly vmName: string;
+  /** Null if Compute Engine's answer had not arrived when the program failed. */
+  readonly instanceId: string | null;
+  readonly placement: Placement;
+  readonly since: TimestampMs;
+  /** When it is deleted at the latest. */
+  readonly until: TimestampMs;
+  /** When its deletion was decided, or its end was noticed; null while it is kept. */
+  readonly releasedAt: TimestampMs | null;
+};
+
 type JobCommon = {
   readonly jobId: string;
   /** Null for a job that users submitted. */
@@ -200,8 +215,19 @@ export type Job =
       /** The last profile that was asked for in this attempt, also when it is over; null if there was none. */
       readonly profile: ProfileRequest | null;
     })
-  | (Unfinished & { readonly status: 'CLOSING'; readonly verdict: Verdict; readonly shownAs: JobState })
-  | (JobCommon & { readonly status: 'CLOSED'; readonly verdict: Verdict; readonly endedAt: TimestampMs });
+  | (Unfinished & {
+      readonly status: 'CLOSING';
+      readonly verdict: Verdict;
+      readonly shownAs: JobState;
+      /** Null if no VM was kept; `shownAs` is FAILED otherwise. */
+      readonly kept: KeptVm | null;
+    })
+  | (JobCommon & {
+      readonly status: 'CLOSED';
+      readonly verdict: Verdict;
+      readonly endedAt: TimestampMs;
+      readonly kept: KeptVm | null;
+    });
 
 export const JOB_STATUSES = [
   'QUEUED',
@@ -217,7 +243,8 @@ export type UnfinishedJob = Exclude<Job, { status: 'CLOSED' }>;
 
 /**
  * The state that users see. A job is PREPARING once its VMs exist, not during zone fallback. A job whose VMs are being
- * deleted keeps the state it had, or is CANCELLING, until they are gone.
+ * deleted keeps the state it had, or is CANCELLING, until they are gone; but the failure of a job that keeps a VM is
+ * shown at once.
  */
 export function stateOf(job: Job): JobState {
   switch (job.status) {
@@ -262,6 +289,13 @@ export type PendingJob = JobIn<'PREPARING'> & { readonly pendingUntil: Timestamp
 
 export function isPending(job: Job): job is PendingJob {
   return job.status === 'PREPARING' && job.pendingUntil !== null;
+}
+
+/** A job that has failed, while the VM of one of its replicas is kept. */
+export type KeepingJob = JobIn<'CLOSING'> & { readonly kept: KeptVm };
+
+export function isKeeping(job: Job): job is KeepingJob {
+  return job.status === 'CLOSING' && job.kept !== null && job.kept.releasedAt === null;
 }
 
 /** Time from which VMs may have been billed; null while there are none. */

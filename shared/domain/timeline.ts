@@ -1,11 +1,20 @@
-import { type AttemptRecord, billedSince, isPlaced, type Job, stateOf, type TimestampMs } from '#shared/domain/job.ts';
+import {
+  type AttemptRecord,
+  billedSince,
+  isPlaced,
+  type Job,
+  type JobIn,
+  stateOf,
+  type TimestampMs,
+} from '#shared/domain/job.ts';
 import type { ProvisioningModel } from '#shared/domain/job-spec.ts';
 
 /**
  * What an attempt does: it waits for its VMs (QUEUED), they boot and install (PREPARING), its program runs (RUNNING),
- * the outputs of the program that ended are saved (UPLOADING), and the VMs of the last attempt are deleted (CLOSING).
+ * the outputs of the program that ended are saved (UPLOADING), the VM of one that failed is kept for a look (KEPT), and
+ * the VMs of the last attempt are deleted (CLOSING).
  */
-export const ATTEMPT_PHASES = ['QUEUED', 'PREPARING', 'RUNNING', 'UPLOADING', 'CLOSING'] as const;
+export const ATTEMPT_PHASES = ['QUEUED', 'PREPARING', 'RUNNING', 'UPLOADING', 'KEPT', 'CLOSING'] as const;
 export type AttemptPhase = (typeof ATTEMPT_PHASES)[number];
 
 /** `endedAt` is null for the phase in which the job is now. */
@@ -44,13 +53,21 @@ export function timelineOf(job: Job, programEnd: ProgramEnd | null): readonly At
   const last = past.at(-1);
   if (job.status === 'CLOSING' || job.status === 'CLOSED') {
     const startedAt = job.ledger.at(-1)?.endedAt;
-    const closing: PhaseSpan[] =
-      startedAt === undefined
-        ? []
-        : [{ phase: 'CLOSING', startedAt, endedAt: job.status === 'CLOSED' ? job.endedAt : null }];
+    const closing = startedAt === undefined ? [] : spansOfEnd(job, startedAt);
     return last === undefined ? [] : [...past.slice(0, -1), { ...last, phases: [...last.phases, ...closing] }];
   }
   return [...past, viewCurrent(job, programEnd)];
+}
+
+function spansOfEnd(job: JobIn<'CLOSING'> | JobIn<'CLOSED'>, startedAt: TimestampMs): readonly PhaseSpan[] {
+  const endedAt = job.status === 'CLOSED' ? job.endedAt : null;
+  if (job.kept === null) {
+    return [{ phase: 'CLOSING', startedAt, endedAt }];
+  }
+  const { releasedAt } = job.kept;
+  const kept: PhaseSpan = { phase: 'KEPT', startedAt, endedAt: releasedAt };
+  const isOver = releasedAt !== null && (endedAt === null || endedAt > releasedAt);
+  return isOver ? [kept, { phase: 'CLOSING', startedAt: releasedAt, endedAt }] : [kept];
 }
 
 type Bounds = { readonly startedAt: TimestampMs; readonly programEnd: ProgramEnd | null };
@@ -91,13 +108,14 @@ function viewCurrent(job: Job, programEnd: ProgramEnd | null): AttemptTimeline {
   };
 }
 
-type Starts = Readonly<Record<Exclude<AttemptPhase, 'CLOSING'>, TimestampMs | null>>;
+type EndPhase = 'KEPT' | 'CLOSING';
+type Starts = Readonly<Record<Exclude<AttemptPhase, EndPhase>, TimestampMs | null>>;
 
 /** Spans that follow each other: clocks of VMs and control plane differ, so that a start can precede the one before. */
 function spansOf(starts: Starts, endedAt: TimestampMs | null): readonly PhaseSpan[] {
   const limit = endedAt ?? Number.POSITIVE_INFINITY;
   const known = ATTEMPT_PHASES.flatMap((phase) => {
-    const startedAt = phase === 'CLOSING' ? null : starts[phase];
+    const startedAt = phase === 'KEPT' || phase === 'CLOSING' ? null : starts[phase];
     return startedAt === null ? [] : [{ phase, startedAt }];
   });
   let from = 0;

@@ -29,6 +29,8 @@ export type Timeouts = {
   readonly failureHoldMs: number;
   /** Interval between deletion requests while the job is CLOSING. */
   readonly teardownMs: number;
+  /** Interval between checks on a VM that is kept after a failure. */
+  readonly keptCheckMs: number;
   /** From maxRunningTime, at which the agent stops the program, until the control plane ends the job. */
   readonly maxRunningGraceMs: number;
   /**
@@ -59,6 +61,7 @@ export const TIMEOUTS: Timeouts = {
   heartbeatDelayMs: 30_000,
   failureHoldMs: 600_000,
   teardownMs: 60_000,
+  keptCheckMs: 120_000,
   maxRunningGraceMs: 180_000,
   earlyCancelMs: 600_000,
   suggestionAnswerMs: 180_000,

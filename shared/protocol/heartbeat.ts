@@ -150,6 +150,8 @@ export const heartbeatAnswerSchema = z.object({
       seconds: z.int().min(1).max(PROFILE_SECONDS_MAX),
     })
     .optional(),
+  /** With STOP, after an exit: for how long the VM stays for a look, unless a later answer says less. */
+  keepSeconds: z.number().positive().optional(),
 });
 
 export type Heartbeat = z.infer<typeof heartbeatSchema>;

@@ -209,6 +209,21 @@ export const jobViewSchema = z.object({
     totalUsd: z.number().nullable(),
     asOf: z.string(),
   }),
+  /** The VM that stays, or stayed, after its program failed. */
+  kept: z
+    .object({
+      replica: z.string(),
+      vmName: z.string(),
+      zone: z.string(),
+      sinceTime: z.string(),
+      /** When it is deleted at the latest. */
+      untilTime: z.string(),
+      /** When its end was decided or noticed; null while it is kept. */
+      releaseTime: z.string().nullable(),
+      perHourUsd: z.number().nullable(),
+    })
+    .nullable()
+    .default(null),
 });
 
 /**

@@ -13,6 +13,7 @@ import { UnreadableRecordsError } from '#shared/ports/unreadable-records.ts';
 import { storedHealthPolicySchema } from '#shared/protocol/health-policy.ts';
 import { programOptionsSchema } from '#shared/protocol/program-options.ts';
 import { withCurrentNames, withStoredNames } from '#shared/protocol/renamed-fields.ts';
+import { storedProgramSchema } from '#shared/protocol/stored-program.ts';
 
 /**
  * The stored form of the records that both job stores keep as JSON: jobs, replicas and outbox entries. Only this module
@@ -37,37 +38,6 @@ export const storedCauseSchema = z.object({
     .optional(),
 }) satisfies z.ZodType<Cause>;
 
-const pythonProgramSchema = z.object({
-  kind: z.literal('PYTHON'),
-  packageUris: z.array(z.string()),
-  module: z.string(),
-  args: z.array(z.string()),
-  environment: textMap.default({}),
-});
-
-const containerProgramSchema = z.object({
-  kind: z.literal('CONTAINER'),
-  imageUri: z.string(),
-  image: z
-    .object({
-      uri: z.string(),
-      sizeBytes: z.int().min(0),
-      entrypoint: z.array(z.string()),
-      cmd: z.array(z.string()),
-      user: z.string(),
-      workingDir: z.string(),
-    })
-    .nullable()
-    .default(null),
-  command: z.array(z.string()),
-  args: z.array(z.string()),
-  environment: textMap.default({}),
-  packageUris: z.array(z.string()).default([]),
-  module: z.string().nullable().default(null),
-});
-
-const programSchema = z.discriminatedUnion('kind', [pythonProgramSchema, containerProgramSchema]);
-
 const replicaGroupSchema = z.object({
   role: z.enum(ROLES),
   count: z.int().min(1),
@@ -82,7 +52,7 @@ const replicaGroupSchema = z.object({
     ])
     .nullable()
     .default(null),
-  program: programSchema.nullable().default(null),
+  program: storedProgramSchema.nullable().default(null),
 });
 
 /** The study of a job file that was accepted by mistake; that of a tuning is stored with the tuning. */
@@ -95,7 +65,7 @@ export const storedSpecSchema = z.object({
   jobId: z.string(),
   labels: textMap,
   replicaGroups: z.tuple([replicaGroupSchema], replicaGroupSchema),
-  program: programSchema,
+  program: storedProgramSchema,
   region: z.string(),
   provisioningModel,
   runtimeVersion: z.string(),
@@ -103,7 +73,12 @@ export const storedSpecSchema = z.object({
   jobDir: z.string(),
   service: z.enum(['AI_PLATFORM', 'VERTEX_AI']).default('AI_PLATFORM'),
   passesJobDir: z.boolean().default(true),
-  limits: z.object({ maxRunningMs: z.number(), maxWaitMs: z.number().nullable(), restartsMax: count }),
+  limits: z.object({
+    maxRunningMs: z.number(),
+    maxWaitMs: z.number().nullable(),
+    restartsMax: count,
+    keepOnFailureMs: count.default(0),
+  }),
   programOptions: programOptionsSchema.default({}),
   health: storedHealthPolicySchema.default({}),
   secrets: z
@@ -198,9 +173,24 @@ const heldFailureSchema = z.object({
   hasMasterSucceeded: z.boolean(),
 });
 
+const placementSchema = z.object({ zone: z.string(), provisioningModel, machineImage: z.string() });
+
+const keptVmSchema = z
+  .object({
+    replica: z.string(),
+    vmName: z.string(),
+    instanceId: z.string().nullable(),
+    placement: placementSchema,
+    since: timestamp,
+    until: timestamp,
+    releasedAt: timestamp.nullable(),
+  })
+  .nullable()
+  .default(null);
+
 const placed = {
   ...unfinished,
-  placement: z.object({ zone: z.string(), provisioningModel, machineImage: z.string() }),
+  placement: placementSchema,
   instances: z.array(z.object({ role: z.enum(ROLES), index: count, vmName: z.string(), instanceId: z.string() })),
   placedAt: timestamp,
   heldFailure: heldFailureSchema.nullable().default(null),
@@ -237,8 +227,20 @@ const jobSchema = z.discriminatedUnion('status', [
     stopRequestedAt: timestamp.nullable().default(null),
     profile: profileRequestSchema.nullable().default(null),
   }),
-  z.object({ ...unfinished, status: z.literal('CLOSING'), verdict: storedVerdictSchema, shownAs: z.enum(JOB_STATES) }),
-  z.object({ ...jobCommon, status: z.literal('CLOSED'), verdict: storedVerdictSchema, endedAt: timestamp }),
+  z.object({
+    ...unfinished,
+    status: z.literal('CLOSING'),
+    verdict: storedVerdictSchema,
+    shownAs: z.enum(JOB_STATES),
+    kept: keptVmSchema,
+  }),
+  z.object({
+    ...jobCommon,
+    status: z.literal('CLOSED'),
+    verdict: storedVerdictSchema,
+    endedAt: timestamp,
+    kept: keptVmSchema,
+  }),
 ]) satisfies z.ZodType<Job>;
 
 const exitSchema = z.discriminatedUnion('outcome', [

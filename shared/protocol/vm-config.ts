@@ -120,6 +120,8 @@ export const vmConfigSchema = z.object({
     controlPlaneTimeoutSeconds: z.number().positive(),
     /** How long the upload of outputs is retried after the program has exited by itself. */
     uploadSeconds: z.number().positive(),
+    /** How long the VM stays after its program has failed, if the control plane says so; absent for not at all. */
+    keepOnFailureSeconds: z.number().positive().optional(),
     /** Usage of the work disk, including outputs, at which the program is stopped. */
     diskBytesMax: z.int().positive(),
     /** Output of a stream that is logged. Further output is counted, and is in the complete log in the job directory. */

@@ -17,6 +17,7 @@ import { openSqliteTuningStore } from '#infra/embedded/job-state/tuning-store.ts
 import { createCloudLogStore } from '#infra/google-cloud/cloud-logging/cloud-log-store.ts';
 import { createApiApp } from '#shared/api/api-app.ts';
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
+import { createLogger } from '#shared/observability/logger.ts';
 import type { LogEntry } from '#shared/ports/log-store.ts';
 import { describeLogStoreContract, type LogStoreUnderTest } from '../contract/log-store.contract.ts';
 import { exampleIntake } from '../support/api/example-intake.ts';
@@ -49,6 +50,7 @@ it('reports an exceeded quota with the time to retry after, without retrying its
     clock: { now: Date.now },
     page: { find: async () => undefined },
     registry: exampleRegistry(),
+    logger: createLogger(() => undefined),
     intake: exampleIntake,
     channels: {},
     notifications: openSqliteNotificationLog(database),

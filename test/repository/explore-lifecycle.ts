@@ -1,6 +1,7 @@
 import type { CauseCode } from '#shared/domain/cause.ts';
 import type { Effect } from '#shared/domain/effect.ts';
 import {
+  isKeeping,
   isPlaced,
   type Job,
   type JobIn,
@@ -51,6 +52,7 @@ export const SUBSTATUSES = [
   'RUNNING, uploading outputs',
   'RUNNING, failure held',
   'RUNNING, stopping early',
+  'CLOSING, VM kept',
   ...['CLOSING', 'CLOSED'].flatMap((status) =>
     ['SUCCEEDED', 'FAILED', 'CANCELLED'].map((state) => `${status} as ${state}`),
   ),
@@ -59,6 +61,9 @@ export const SUBSTATUSES = [
 export function substatusOf(job: Job): string {
   if (isPlaced(job) && job.heldFailure !== null) {
     return `${job.status}, failure held`;
+  }
+  if (isKeeping(job)) {
+    return 'CLOSING, VM kept';
   }
   switch (job.status) {
     case 'QUEUED':
@@ -117,6 +122,7 @@ function keyOf(job: Job): string {
     isPlaced(job) && job.heldFailure?.hasMasterSucceeded === true,
     'uploadingAt' in job && job.uploadingAt !== null,
     job.trial === null,
+    'kept' in job && job.kept !== null,
   ]);
 }
 
@@ -133,6 +139,8 @@ export function exploreLifecycle(): Lifecycle {
     queuedJob({ restartsMax: 1 }),
     pairOf(queuedJob({ restartsMax: 1 })),
     queuedJob({ maxWaitMs: 400_000 }),
+    queuedJob({ keepOnFailureMs: 1_800_000 }),
+    pairOf(queuedJob({ keepOnFailureMs: 1_800_000 })),
     { ...queuedJob(), trial: { tuningId: 'digits', ordinal: 1, metricIds: ['accuracy'] } },
     { ...queuedJob(), counts: oftenInterrupted },
     { ...pairOf(queuedJob()), counts: oftenInterrupted },

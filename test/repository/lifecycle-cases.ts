@@ -2,6 +2,7 @@ import { type CauseClass, type CauseCode, causeOf, classOf } from '#shared/domai
 import type { JobEvent, JobEventType, ReplicaExit } from '#shared/domain/event.ts';
 import {
   allReplicasCreated,
+  isKeeping,
   isPending,
   isPlaced,
   type Job,
@@ -169,6 +170,10 @@ const isRunningTimeUsedUp = (job: UnfinishedJob, at: TimestampMs) =>
 
 const hasRestarts = (job: Job) => job.counts.restarts < job.spec.limits.restartsMax;
 
+const keeps = ({ spec }: Job) => spec.limits.keepOnFailureMs > 0;
+
+const hasKept = (job: UnfinishedJob) => job.status === 'CLOSING' && job.kept !== null;
+
 const waitOverAt: LifecycleCase['at'] = (job, now) => Math.max(now, job.wakeAt, waitDeadlineOf(job) ?? 0);
 
 function deadline(
@@ -316,13 +321,19 @@ const OTHER_CASES: readonly LifecycleCase[] = [
     applies: (job) => !isCluster(job) && hasRestarts(job) && job.counts.interruptionsInRow > 1,
   }),
   exit('class user, no restarts left', failure('PROGRAM_FAILED'), {
-    applies: (job) => !isCluster(job) && !hasRestarts(job),
+    applies: (job) => !isCluster(job) && !hasRestarts(job) && !keeps(job),
   }),
-  exit('class user, a retry cannot help', hopelessFailure('PROGRAM_FAILED'), { applies: (job) => !isCluster(job) }),
+  exit('class user, no restarts left, keepOnFailure', failure('PROGRAM_FAILED'), {
+    applies: (job) => !isCluster(job) && !hasRestarts(job) && keeps(job),
+  }),
+  exit('class user, a retry cannot help', hopelessFailure('PROGRAM_FAILED'), {
+    applies: (job) => !isCluster(job) && !keeps(job),
+  }),
   resolved('the master succeeded', SUCCESS),
   resolved('class user, restarts left', failure('PROGRAM_FAILED'), hasRestarts),
-  resolved('class user, no restarts left', failure('PROGRAM_FAILED'), (job) => !hasRestarts(job)),
-  resolved('class user, a retry cannot help', hopelessFailure('PROGRAM_FAILED')),
+  resolved('class user, no restarts left', failure('PROGRAM_FAILED'), (job) => !hasRestarts(job) && !keeps(job)),
+  resolved('class user, no restarts left, keepOnFailure', failure('PROGRAM_FAILED'), keeps),
+  resolved('class user, a retry cannot help', hopelessFailure('PROGRAM_FAILED'), (job) => !keeps(job)),
   ...interruptions({ type: 'HELD_FAILURE_RESOLVED', what: 'class interruption, ' }, (job, at) => ({
     ...eventsFor(job, at).HELD_FAILURE_RESOLVED,
     exit: failure('PREEMPTED'),
@@ -351,9 +362,18 @@ const OTHER_CASES: readonly LifecycleCase[] = [
   deadline('RUNNING', 'maxRunningTime exceeded'),
   deadline('PREPARING', 'failure held', { isHeld: true }),
   deadline('RUNNING', 'failure held', { isHeld: true }),
-  deadline('CLOSING', 'VMs not deleted yet'),
+  deadline('CLOSING', 'VMs not deleted yet', { applies: (job) => !isKeeping(job) }),
+  deadline('CLOSING', 'the kept VM is checked', {
+    applies: (job, at) => isKeeping(job) && at < job.kept.until,
+  }),
+  deadline('CLOSING', 'the time of the kept VM is over', {
+    at: (job, now) => (isKeeping(job) ? Math.max(now, job.kept.until) : now),
+    applies: (job) => isKeeping(job),
+  }),
+  lifecycleCase('RELEASE_REQUESTED', ''),
   lifecycleCase('VMS_GONE', 'a trial of a tuning', { applies: ({ trial }) => trial !== null }),
-  lifecycleCase('VMS_GONE', 'not a trial', { applies: ({ trial }) => trial === null }),
+  lifecycleCase('VMS_GONE', 'not a trial', { applies: (job) => job.trial === null && !hasKept(job) }),
+  lifecycleCase('VMS_GONE', 'a VM was kept', { applies: hasKept }),
   lifecycleCase('STOP_REQUESTED', 'the program has run', { applies: ({ firstRanAt }) => firstRanAt !== null }),
   lifecycleCase('STOP_REQUESTED', 'the program has not run', { applies: ({ firstRanAt }) => firstRanAt === null }),
 ];

@@ -33,6 +33,7 @@ const TIMEOUT_MEANINGS: Readonly<Record<keyof Timeouts, string>> = {
   failureHoldMs:
     'A held failure is decided: if a replica has sent no heartbeat since, the attempt is interrupted, otherwise it has failed.',
   teardownMs: 'The VMs of a closing job still exist: their deletion is requested again.',
+  keptCheckMs: 'A VM is kept after a failure: it is checked whether it still exists.',
   maxRunningGraceMs: 'The agent has not stopped the program at maxRunningTime: the control plane fails the job.',
   earlyCancelMs:
     'A cancel message arrived, and its job was not submitted within this time: the message is acknowledged.',
@@ -61,7 +62,8 @@ export function renderJobLifecycle(): string {
     [
       '`QUEUED, backing off` waits before the next placement round. A `CLOSING` job has its verdict and still has VMs: users',
       'see its last state, or `CANCELLING`, until Compute Engine lists none of them. Then the job is `CLOSED`, and users see',
-      'the verdict. `failure held` means that the program of one replica has failed, and that it is not known yet whether',
+      'the verdict. `VM kept` means that the VM of the failed program is kept for a look (docs/shell.md): users see the',
+      'failure from then on. `failure held` means that the program of one replica has failed, and that it is not known yet whether',
       'another replica was interrupted. `stopping early` means that the program was asked to end before its own end, as trials',
       'of a tuning are: the job succeeds with what it has.',
     ].join('\n'),

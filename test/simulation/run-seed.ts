@@ -1,6 +1,6 @@
 import { AssertionError } from 'node:assert/strict';
 import type { Cause, CauseCode } from '#shared/domain/cause.ts';
-import { type Job, replicaName, replicasOf } from '#shared/domain/job.ts';
+import { type Job, type JobIn, replicaName, replicasOf } from '#shared/domain/job.ts';
 import { attemptOf } from './simulated-control-plane.ts';
 import type { Shape } from './simulated-job.ts';
 import { createWorld, memberOf, type WorldOptions } from './simulated-world.ts';
@@ -34,6 +34,9 @@ export async function runSeed(
     if (world.prng.chance(0.2)) {
       cancelled.add(jobId);
       world.cancelLater(jobId, world.prng.integer(1_200_000));
+    }
+    if (shape?.keepOnFailureMs !== undefined && world.prng.chance(0.2)) {
+      world.releaseLater(jobId, world.prng.integer(2_400_000));
     }
   }
   try {
@@ -90,12 +93,22 @@ async function checkVerdicts(
     if (state === 'SUCCEEDED') {
       problems.push(...checkSuccess(world, job));
     } else if (cause?.code === 'PROGRAM_FAILED') {
-      problems.push(...checkFailure(world, job, cause));
+      problems.push(...checkFailure(world, job, cause), ...checkKept(job));
     } else if (!(state === 'CANCELLED' && cancelled.has(jobId)) && !hasRetryLimit(cause)) {
       problems.push(`job ${jobId} ended as ${state} for ${cause?.code}`);
     }
   }
   return problems;
+}
+
+/** A job that keeps VMs has kept one of its failure, not longer than it says. */
+function checkKept(job: JobIn<'CLOSED'>): readonly string[] {
+  const { keepOnFailureMs } = job.spec.limits;
+  if (job.kept === null) {
+    return keepOnFailureMs === 0 ? [] : [`job ${job.jobId} kept no VM`];
+  }
+  const { since, until, releasedAt } = job.kept;
+  return until - since === keepOnFailureMs && releasedAt !== null ? [] : [`job ${job.jobId} never released its VM`];
 }
 
 /** The job fails only if a program did, and its cause names one that failed by itself. */

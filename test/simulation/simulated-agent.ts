@@ -38,6 +38,8 @@ export type AgentWorld = {
   readonly hasLostPeer: (vm: SimulatedVm) => boolean;
   /** The program of this VM has ended without success, or its VM is interrupted. */
   readonly onLost: (vm: SimulatedVm, isInterruption: boolean) => void;
+  /** The control plane will consider this VM lost. */
+  readonly onUnreachable: (vm: SimulatedVm) => void;
 };
 
 export const HEARTBEAT_MS = 30_000;
@@ -73,6 +75,8 @@ export function runAgent(world: AgentWorld, vm: SimulatedVm): void {
   let endedAt: number | null = null;
   let rebootedAt: number | null = null;
   let savingBeats: number | null = null;
+  /** Until when the VM stays after its exit; null if it was not told to. */
+  let keptUntil: number | null = null;
   const measurements: Measurement[] = [];
 
   function powerOff(): void {
@@ -101,6 +105,7 @@ export function runAgent(world: AgentWorld, vm: SimulatedVm): void {
       prng.chance(0.5) ? cloud.vanish(vm) : cloud.update(vm, { status: 'TERMINATED' });
     } else if (prng.chance(faults.heartbeatsStop)) {
       hasEnded = true;
+      world.onUnreachable(vm);
     }
     return hasEnded;
   }
@@ -128,7 +133,9 @@ export function runAgent(world: AgentWorld, vm: SimulatedVm): void {
       end(STOPPED);
       return;
     }
-    if (answer.command === 'STOP' && isRunning()) {
+    if (answer.keepSeconds !== undefined && exit !== null) {
+      keptUntil = Math.min(keptUntil ?? Number.POSITIVE_INFINITY, scheduler.now() + answer.keepSeconds * 1_000);
+    } else if (answer.command === 'STOP' && isRunning()) {
       powerOff();
     }
   }
@@ -217,7 +224,8 @@ export function runAgent(world: AgentWorld, vm: SimulatedVm): void {
     if (!isRunning() || applyFaults()) {
       return;
     }
-    if (scheduler.now() - lastAnswerAt > CONTROL_PLANE_TIMEOUT_MS) {
+    const isOver = keptUntil !== null && scheduler.now() >= keptUntil;
+    if (isOver || scheduler.now() - lastAnswerAt > CONTROL_PLANE_TIMEOUT_MS) {
       powerOff();
       return;
     }

@@ -6,6 +6,7 @@ import { openSqliteJobStore } from '#infra/embedded/job-state/job-store.ts';
 import { openSqliteReplicaStore } from '#infra/embedded/job-state/replica-store.ts';
 import { openSqliteTuningStore } from '#infra/embedded/job-state/tuning-store.ts';
 import { type Job, replicasOf } from '#shared/domain/job.ts';
+import { keepsVm } from '#shared/domain/ownership.ts';
 import { UNINTERRUPTED } from '#shared/domain/replica.ts';
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
 import type { JobStore } from '#shared/ports/job-store.ts';
@@ -118,6 +119,20 @@ function withoutQuotaLimits(vms: VmProvider): VmProvider {
   };
 }
 
+/** Nothing deletes a VM that its job keeps, while it is running. */
+function withKeptVms(vms: VmProvider, { alive }: SimulatedCloud, jobs: JobStore): VmProvider {
+  return {
+    ...vms,
+    async delete(target, options) {
+      const vm = alive().find(({ vmName, zone }) => vmName === target.vmName && zone === target.zone);
+      const job = vm && (await jobs.read(vm.jobId))?.job;
+      const isKept = vm !== undefined && job !== undefined && keepsVm(job, vm);
+      assert(!isKept, `${target.vmName} was deleted although its job keeps it`);
+      return vms.delete(target, options);
+    },
+  };
+}
+
 /**
  * The production use cases over the embedded stores: messages, reconciler and sweep, on the virtual clock.
  */
@@ -201,7 +216,9 @@ export function createControlPlane({ prng, scheduler, cloud, faults, has, hasTun
       withHastyLeases(has('bootLeases') ? replicas : withoutBootLeases(replicas), { now, has }),
     ),
     capacity: scheduler.interruptible(openSqliteCapacityHistory(database)),
-    vms: scheduler.interruptible(has('quotaDemand') ? cloud.provider : withoutQuotaLimits(cloud.provider)),
+    vms: scheduler.interruptible(
+      withKeptVms(has('quotaDemand') ? cloud.provider : withoutQuotaLimits(cloud.provider), cloud, jobs),
+    ),
     bus: scheduler.interruptible(bus),
     timeouts: has('assemblyLimit') ? TIMEOUTS : { ...TIMEOUTS, assemblyMs: Number.POSITIVE_INFINITY },
   };

@@ -12,6 +12,7 @@ const DAY_MS = 24 * 3_600_000;
 export type Shape = {
   readonly maxRunningMs?: number;
   readonly provisioningModel?: ProvisioningModel;
+  readonly keepOnFailureMs?: number;
   /** Replica groups besides the master. */
   readonly others?: readonly { readonly role: Role; readonly count: number }[];
 };
@@ -20,9 +21,9 @@ export type Shape = {
 export function simulatedJob(
   jobId: string,
   createdAt: number,
-  { maxRunningMs = DAY_MS, provisioningModel = 'STANDARD', others = [] }: Shape = {},
+  { maxRunningMs = DAY_MS, keepOnFailureMs = 0, provisioningModel = 'STANDARD', others = [] }: Shape = {},
 ): Job {
-  const job = queuedJob({ maxRunningMs });
+  const job = queuedJob({ maxRunningMs, keepOnFailureMs });
   const [master] = job.spec.replicaGroups;
   const replicaGroups = [master, ...others.map((group) => ({ ...master, ...group }))] as const;
   const wakeAt = createdAt + TIMEOUTS.provisionAnswerMs;

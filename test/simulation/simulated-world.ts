@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type Job, type ReplicaId, replicaName, replicasOf } from '#shared/domain/job.ts';
-import { ownsVm } from '#shared/domain/ownership.ts';
+import { keepsVm, ownsVm } from '#shared/domain/ownership.ts';
 import type { Study } from '#shared/domain/study.ts';
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
 import type { Heartbeat, HeartbeatAnswer } from '#shared/protocol/heartbeat.ts';
@@ -8,6 +8,7 @@ import { newTuning } from '#shared/tuning/new-tuning.ts';
 import { recordHeartbeat } from '#shared/use-cases/heartbeat/record-heartbeat.ts';
 import { cancelJob } from '#shared/use-cases/intake/cancel-job.ts';
 import { handleInterruption } from '#shared/use-cases/reconcile/handle-interruption.ts';
+import { releaseVm } from '#shared/use-cases/shell/release-vm.ts';
 import { createPrng } from './prng.ts';
 import { createScheduler, type SchedulerOptions } from './scheduler.ts';
 import { CONTROL_PLANE_TIMEOUT_MS, HEARTBEAT_MS, runAgent } from './simulated-agent.ts';
@@ -166,6 +167,7 @@ export function createWorld(
         interrupted.add(attemptOf(vm));
       }
     },
+    onUnreachable: (vm: SimulatedVm) => void interrupted.add(attemptOf(vm)),
     onPreempted(vm: SimulatedVm) {
       if (!prng.chance(faults.messageLost)) {
         const interruption = { instanceId: vm.instanceId, methodName: 'compute.instances.preempted' };
@@ -221,6 +223,14 @@ export function createWorld(
         ),
       );
     },
+    releaseLater(jobId: string, delayMs: number): void {
+      scheduler.at(now() + delayMs, () =>
+        scheduler.start(
+          async () => void (await releaseVm(ports, jobId, now())),
+          () => this.releaseLater(jobId, 1_000),
+        ),
+      );
+    },
     async step(): Promise<void> {
       await scheduler.step();
       bootVms();
@@ -243,7 +253,7 @@ export function createWorld(
       const stored = new Map((await jobs.list({ countMax: 100 })).map((job) => [job.jobId, job]));
       return cloud.all().filter((vm) => {
         const job = stored.get(vm.jobId);
-        return job === undefined || !ownsVm(job, vm);
+        return job === undefined || !(ownsVm(job, vm) || keepsVm(job, vm));
       });
     },
     async isBusy(): Promise<boolean> {

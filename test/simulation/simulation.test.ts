@@ -20,6 +20,17 @@ const FLEX_CLUSTERS = {
 };
 const FLEX_STARTS_IN_STEPS = { ...FLEX_STARTS, stepMsMax: 20_000 };
 
+/** Jobs of one VM and of several whose failed VM stays for half an hour. */
+const KEPT_MS = { keepOnFailureMs: 1_800_000 };
+const WITH_WORKERS = { others: [{ role: 'worker', count: 2 }] } as const;
+const KEPT = {
+  submissions: {
+    steady: KEPT_MS,
+    broken: KEPT_MS,
+    brittle: { ...KEPT_MS, ...WITH_WORKERS },
+  },
+};
+
 /**
  * Seeds that have failed once, or fail without the fix. 4457: a job ran although its other VMs had not been created; a
  * worker's success became the job's. 7: a worker's failure was lost, and the job succeeded. 2508: a late answer set a
@@ -54,6 +65,11 @@ it.each<{ readonly promise: string; readonly scenario: Scenario; readonly seeds:
   {
     promise: 'every cluster whose VMs start one after another ends correctly, whatever fails in the meantime',
     scenario: FLEX_CLUSTERS,
+    seeds: Math.ceil(SEEDS / 2),
+  },
+  {
+    promise: 'the VM of a failed program is kept by its job alone, is not deleted before its time, and is not left',
+    scenario: KEPT,
     seeds: Math.ceil(SEEDS / 2),
   },
 ])(

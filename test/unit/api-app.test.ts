@@ -7,6 +7,7 @@ import { openSqliteReplicaStore } from '#infra/embedded/job-state/replica-store.
 import { openSqliteTuningStore } from '#infra/embedded/job-state/tuning-store.ts';
 import { type ApiPorts, createApiApp } from '#shared/api/api-app.ts';
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
+import { createLogger } from '#shared/observability/logger.ts';
 import { jobViewSchema } from '#shared/protocol/report.ts';
 import { exampleIntake } from '../support/api/example-intake.ts';
 import { exampleRegistry } from '../support/api/example-registry.ts';
@@ -46,6 +47,7 @@ beforeEach(async () => {
     clock: { now: () => 100_000 },
     page: { find: async () => undefined },
     registry: exampleRegistry(),
+    logger: createLogger(() => undefined),
     intake: exampleIntake,
     channels: {},
     notifications: openSqliteNotificationLog(database),

@@ -15,12 +15,13 @@ type Props = {
 
 /** Narrower phases could not be pointed at. */
 const WIDTH_PERCENT_MIN = 0.3;
-const PHASES = ['QUEUED', 'PREPARING', 'RUNNING', 'UPLOADING', 'CLOSING'] as const;
+const PHASES = ['QUEUED', 'PREPARING', 'RUNNING', 'UPLOADING', 'KEPT', 'CLOSING'] as const;
 const NAMES = {
   QUEUED: 'Queued',
   PREPARING: 'Preparing',
   RUNNING: 'Running',
   UPLOADING: 'Uploading',
+  KEPT: 'Kept for a look',
   CLOSING: 'Closing',
 } as const;
 

@@ -21,6 +21,9 @@ type OwnSettings = Settings<
   | 'CONTAINERS_AS_ROOT'
   | 'SECRET_MANAGER_ENDPOINT'
   | 'ONLY_OWN_JOBS'
+  | 'KEEP_ON_FAILURE_SECONDS_MAX'
+  | 'KEEP_ON_FAILURE_COST_USD_MAX'
+  | 'SHELL_ACCESS'
 >;
 
 /** The ports and settings that intake requires to validate a submission and create its job. */
@@ -55,6 +58,11 @@ export function connectIntake(settings: EventSettings & OwnSettings) {
       // That of the machine image.
       findEngine: async () => 'docker',
     },
+    keeping: {
+      msMax: settings.KEEP_ON_FAILURE_SECONDS_MAX * 1_000,
+      costUsdMax: settings.KEEP_ON_FAILURE_COST_USD_MAX,
+    },
+    hasShellAccess: settings.SHELL_ACCESS,
   };
   const objects = createStorageObjectStore(openStorage({ projectId: settings.PROJECT_ID }));
   const registry = connectRegistry(settings);

@@ -33,10 +33,10 @@ function accessOf({ ONLY_OWN_JOBS: onlyOwnJobs, OPERATORS: operators, ...given }
   };
 }
 
-startFunction('api', ({ settings }) => {
+startFunction('api', ({ settings, logger }) => {
   const { PROJECT_ID: projectId, LOGGING_ENDPOINT } = settings;
   const url = (LOGGING_ENDPOINT ?? LOGGING_URL).replace(/\/$/, '');
   const logs = createCloudLogStore({ projectId, url, auth: authFor(LOGGING_ENDPOINT) });
   const page = openArchivedPage(join(import.meta.dirname, PAGE_DIRECTORY));
-  return createApi({ ...connectIntake(settings), logs, page, access: accessOf(settings) });
+  return createApi({ ...connectIntake(settings), logs, page, logger, access: accessOf(settings) });
 });

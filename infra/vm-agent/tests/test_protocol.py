@@ -29,7 +29,7 @@ from vm_agent.control.config import (
     read_config,
     upgrade,
 )
-from vm_agent.control.heartbeats import ProgramEndTime, Reboot, Status, evaluate_answer, heartbeat_body
+from vm_agent.control.heartbeats import ProgramEndTime, Reboot, Status, evaluate_answer, heartbeat_body, keep_seconds_of
 from vm_agent.control.stop_signal import Interruption
 from vm_agent.metrics.measurements import Measurements
 from vm_agent.metrics.progress import NonFinite, Progress
@@ -181,8 +181,7 @@ def check_config(test: unittest.TestCase, name: str) -> None:
     test.assertEqual(recorder.unread(), [], 'keys that the agent does not read')
     test.assertEqual(read_config(golden(name)).protocol, golden(name)['protocol'])
     for key, changed in without_each_key(body):
-        if key == 'container':
-            # Absent for a Python program.
+        if key == 'container':  # absent for a Python program
             continue
         with test.subTest(f'{name} without {key}'), test.assertRaisesRegex(ConfigError, key):
             read_config(changed)
@@ -192,6 +191,7 @@ def check_answer(test: unittest.TestCase, name: str) -> None:
     body = golden(name)
     recorder = KeyRecorder(body)
     notice = evaluate_answer(recorder)
+    test.assertEqual(keep_seconds_of(recorder), body.get('keepSeconds', 0))
     test.assertEqual(recorder.unread(), [], 'keys that the agent does not read')
     test.assertEqual((body['command'], notice and notice.reason), ('STOP', 'STOPPED'))
     test.assertEqual(body.get('isEarlyStop', False), notice is not None and notice.is_early_stop)
@@ -242,6 +242,7 @@ CHECKS: Dict[str, Callable[[unittest.TestCase, str], None]] = {
     'heartbeat-answer-early-stop.json': check_answer,
     'heartbeat-answer-profile.json': check_profile_answer,
     'heartbeat-profiled.json': check_produced(profiled_heartbeat),
+    'heartbeat-answer-kept.json': check_answer,
     'heartbeat-exited.json': check_produced(exited_heartbeat),
     'heartbeat-interrupted.json': check_produced(interrupted_heartbeat),
     'heartbeat-pulling.json': check_produced(pulling_heartbeat),

@@ -202,6 +202,8 @@ class Boot:
         log_upload.finish(LOG_FLUSH_SECONDS_MAX)
         is_delivered = self._heartbeats.deliver_exit(report)
         self._write_state(replace(self._state, is_exit_delivered=is_delivered))
+        if is_delivered:
+            self._heartbeats.stay(report)
         return 0 if is_delivered else 1
 
     def _start_threads(self) -> None:

@@ -28,6 +28,7 @@ export function closeJob(job: OpenJob, verdict: Verdict, { at, timeouts }: Momen
     status: 'CLOSING',
     verdict,
     shownAs: stateOf(job),
+    kept: null,
     wakeAt: at + timeouts.teardownMs,
   };
   return move(job, next, [teardownOf(job)]);

@@ -1,6 +1,7 @@
 import { type Effect, type Transition, teardownOf } from '#shared/domain/effect.ts';
 import type { EventOf } from '#shared/domain/event.ts';
-import type { Job, JobIn } from '#shared/domain/job.ts';
+import { isKeeping, type Job, type JobIn } from '#shared/domain/job.ts';
+import { recheckKept } from '#shared/domain/rules/keeping.ts';
 import { commonFields, ignore, move } from '#shared/domain/rules/rule.ts';
 import type { Timeouts } from '#shared/domain/timeouts.ts';
 
@@ -8,13 +9,18 @@ type Closing = JobIn<'CLOSING'>;
 
 /** Deletions can be lost or slow: they are requested again for as long as a VM exists. */
 export function onDeadlinePassed(job: Closing, { at }: EventOf<'DEADLINE_PASSED'>, timeouts: Timeouts): Transition {
-  return at < job.wakeAt
-    ? ignore(job)
+  if (at < job.wakeAt) {
+    return ignore(job);
+  }
+  return isKeeping(job)
+    ? recheckKept(job, at, timeouts)
     : { job: { ...job, wakeAt: at + timeouts.teardownMs }, effects: [teardownOf(job)] };
 }
 
 export function onVmsGone(job: Closing, { at }: EventOf<'VMS_GONE'>): Transition {
-  return move(job, { ...commonFields(job), status: 'CLOSED', verdict: job.verdict, endedAt: at }, reportTrialOf(job));
+  const kept = job.kept && { ...job.kept, releasedAt: job.kept.releasedAt ?? at };
+  const closed: Job = { ...commonFields(job), status: 'CLOSED', verdict: job.verdict, endedAt: at, kept };
+  return move(job, closed, reportTrialOf(job));
 }
 
 /** Only now: a trial counts as running, and its outputs may change, for as long as it has VMs. */

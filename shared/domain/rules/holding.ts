@@ -27,13 +27,13 @@ export function endOrHold(job: PlacedJob, event: EventOf<'REPLICA_EXITED'>, mome
   const endedAt = event.endedAt ?? at;
   const isHeld = isHolding(job);
   if (exit.outcome === 'SUCCEEDED') {
-    return isHeld && endedAt >= job.heldFailure.failedAt ? recordSuccess(job) : endAttempt(job, exit, moment);
+    return isHeld && endedAt >= job.heldFailure.failedAt ? recordSuccess(job) : endAttempt(job, event, moment);
   }
   if (classOf(exit.cause) === 'interruption') {
     return interruptUnlessFinished(job, exit.cause, moment);
   }
   if (!isHoldable(job, exit.cause)) {
-    return endAttempt(job, exit, moment);
+    return endAttempt(job, event, moment);
   }
   if (isHeld) {
     return ignore(job);
@@ -56,7 +56,7 @@ function isHoldable(job: PlacedJob, cause: Cause): boolean {
 /** The other replicas are known to be alive, or one of them to be lost; or the time for that is over. */
 export function onHeldFailureResolved(
   job: PlacedJob,
-  { at, attempt, exit }: EventOf<'HELD_FAILURE_RESOLVED'>,
+  { at, attempt, exit, replica }: EventOf<'HELD_FAILURE_RESOLVED'>,
   timeouts: Timeouts,
 ): Transition {
   if (attempt !== job.attempt || job.heldFailure === null) {
@@ -64,7 +64,7 @@ export function onHeldFailureResolved(
   }
   return exit.outcome === 'FAILED' && classOf(exit.cause) === 'interruption'
     ? interruptUnlessFinished(job, exit.cause, { at, timeouts })
-    : endAttempt(job, exit, { at, timeouts });
+    : endAttempt(job, { exit, replica: replica ?? job.heldFailure.replica }, { at, timeouts });
 }
 
 /** Interrupts the attempt; but a training whose master succeeded while a failure was held is finished. */

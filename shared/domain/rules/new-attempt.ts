@@ -4,6 +4,7 @@ import type { ReplicaExit } from '#shared/domain/event.ts';
 import { endOfRecovery, HEALTH_ENDS } from '#shared/domain/health-cause.ts';
 import { billedSince, type Job, type PlacedJob, remainingRunningMs, replicasOf } from '#shared/domain/job.ts';
 import { closeJob, failJob, recordAttempt } from '#shared/domain/rules/close.ts';
+import { failAndKeep, isWorthKeeping } from '#shared/domain/rules/keeping.ts';
 import { maxRunningTimeExceeded } from '#shared/domain/rules/limits.ts';
 import { commonFields, type Moment, move } from '#shared/domain/rules/rule.ts';
 import {
@@ -13,10 +14,13 @@ import {
   STABLE_RUN_MS,
 } from '#shared/domain/timeouts.ts';
 
+/** How an attempt ends, and the replica whose exit decided that. */
+export type AttemptEnd = { readonly exit: ReplicaExit; readonly replica: string };
+
 /**
  * Ends the attempt with a replica's exit: the job succeeds, fails, or starts a new attempt, by the class of the cause.
  */
-export function endAttempt(job: PlacedJob, exit: ReplicaExit, moment: Moment): Transition {
+export function endAttempt(job: PlacedJob, { exit, replica }: AttemptEnd, moment: Moment): Transition {
   if (exit.outcome === 'SUCCEEDED') {
     return closeJob(job, { state: 'SUCCEEDED', cause: null }, moment);
   }
@@ -25,7 +29,7 @@ export function endAttempt(job: PlacedJob, exit: ReplicaExit, moment: Moment): T
     return interruptAttempt(job, cause, moment);
   }
   if (!canRestart(job, cause)) {
-    return failJob(job, cause, moment);
+    return isWorthKeeping(job, cause) ? failAndKeep(job, { cause, replica }, moment) : failJob(job, cause, moment);
   }
   const restarts = job.counts.restarts + 1;
   const counts = { ...job.counts, restarts, interruptionsInRow: 0, bootFailuresInRow: 0 };

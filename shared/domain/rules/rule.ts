@@ -15,11 +15,20 @@ export function ignore(job: Job): Transition {
   return { job, effects: [] };
 }
 
-/** Adds a job update when users see another state, another attempt or another reason for waiting than before. */
+/** Adds a job update when users see another state, another attempt or another reason for waiting than before,
+ * and when a VM that was kept is gone. */
 export function move(from: Job, to: Job, effects: readonly Effect[] = []): Transition {
   const isVisible =
-    stateOf(from) !== stateOf(to) || from.attempt !== to.attempt || isNewWait(from.waitingFor, to.waitingFor);
+    stateOf(from) !== stateOf(to) ||
+    from.attempt !== to.attempt ||
+    isNewWait(from.waitingFor, to.waitingFor) ||
+    hasEndedKeeping(from, to);
   return { job: to, effects: isVisible ? [...effects, jobUpdateOf(to)] : effects };
+}
+
+/** The failure of a job that kept a VM was shown before: that nothing is left of it now, with its cost, was not. */
+function hasEndedKeeping(before: Job, after: Job): boolean {
+  return before.status !== 'CLOSED' && after.status === 'CLOSED' && after.kept !== null;
 }
 
 /**

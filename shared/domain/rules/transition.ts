@@ -3,6 +3,7 @@ import type { EventOf, JobEvent, JobEventType } from '#shared/domain/event.ts';
 import type { Job, JobIn, JobStatus } from '#shared/domain/job.ts';
 import * as closing from '#shared/domain/rules/closing.ts';
 import { onHeldFailureResolved } from '#shared/domain/rules/holding.ts';
+import { onReleaseRequested } from '#shared/domain/rules/keeping.ts';
 import * as preparing from '#shared/domain/rules/preparing.ts';
 import * as queued from '#shared/domain/rules/queued.ts';
 import { ignore, type Rule } from '#shared/domain/rules/rule.ts';
@@ -49,6 +50,8 @@ export const RULES: Rules = {
     DEADLINE_PASSED: running.onDeadlinePassed,
   },
   CLOSING: {
+    RELEASE_REQUESTED: onReleaseRequested,
+    CANCEL_REQUESTED: onReleaseRequested,
     DEADLINE_PASSED: closing.onDeadlinePassed,
     VMS_GONE: closing.onVmsGone,
   },

@@ -54,6 +54,7 @@ export function draftOfSpec(
     maxWaitTime: limits.maxWaitMs === null ? undefined : at(`${limits.maxWaitMs / 1_000}s`),
     strategy: strategyOf(spec, dialect),
     restartsMax: isBrief && limits.restartsMax === 0 ? undefined : at(limits.restartsMax),
+    keepOnFailure: limits.keepOnFailureMs === 0 ? undefined : at(`${limits.keepOnFailureMs / 1_000}s`),
     programOptions: Object.fromEntries(options),
     health: healthDraftOf(spec.health),
     serviceAccount: atUnlessNull(spec.serviceAccount),

@@ -6,6 +6,9 @@ export const MAX_RUNNING_MS_MAX = 119 * DAY_MS;
 /** A limit of Dropforge; for longer waits, an absent maxWait waits indefinitely. */
 export const MAX_WAIT_MS_MAX = 365 * DAY_MS;
 
+/** A limit of Dropforge; deployments allow less (`keep_on_failure_max`). */
+export const KEEP_ON_FAILURE_MS_MAX = DAY_MS;
+
 /** The JSON form of a protobuf Duration: seconds with up to nine digits after the point, and an `s`. */
 const DURATION_PATTERN = /^(\d{1,12})(\.\d{1,9})?s$/;
 

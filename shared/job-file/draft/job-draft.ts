@@ -38,6 +38,10 @@ export type JobDraft = {
   /** ON_DEMAND, LOW_COST, STANDARD, SPOT or FLEX_START. */
   readonly strategy: Located<string> | undefined;
   readonly restartsMax: Located<number> | undefined;
+  /** How long the VM of a failed program is kept; a duration as the API writes them. */
+  readonly keepOnFailure: Located<string> | undefined;
+  /** Whether the job wants a shell in its VMs (enableWebAccess). */
+  readonly webAccess: Located<boolean> | undefined;
   readonly programOptions: ProgramOptionsDraft;
   readonly health: HealthDraft;
   readonly serviceAccount: Located<string> | undefined;
@@ -162,6 +166,8 @@ export const EMPTY_DRAFT: JobDraft = {
   maxWaitTime: undefined,
   strategy: undefined,
   restartsMax: undefined,
+  keepOnFailure: undefined,
+  webAccess: undefined,
   programOptions: {},
   health: {},
   serviceAccount: undefined,

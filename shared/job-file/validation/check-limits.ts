@@ -1,14 +1,10 @@
 import { type JobLimits, MAX_RUNNING_MS_DEFAULT } from '#shared/domain/job-spec.ts';
-import {
-  MAX_RUNNING_MS_MAX,
-  MAX_WAIT_MS_MAX,
-  parseDurationMs,
-  suggestDuration,
-} from '#shared/job-file/draft/duration.ts';
-import type { Dialect, JobDraft } from '#shared/job-file/draft/job-draft.ts';
+import { MAX_RUNNING_MS_MAX, MAX_WAIT_MS_MAX, parseDurationMs } from '#shared/job-file/draft/duration.ts';
+import type { JobDraft } from '#shared/job-file/draft/job-draft.ts';
 import { JOB_FIELDS } from '#shared/job-file/formats/dropforge/fields.ts';
-import { type Findings, type Located, locationOf, reportInvalid } from '#shared/job-file/parser/findings.ts';
-import { quote } from '#shared/job-file/parser/record-findings.ts';
+import { type Findings, locationOf } from '#shared/job-file/parser/findings.ts';
+import { checkDuration } from '#shared/job-file/validation/check-duration.ts';
+import { checkKeeping } from '#shared/job-file/validation/check-keeping.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -26,7 +22,8 @@ export function checkLimits(draft: JobDraft, findings: Findings): JobLimits | nu
     ? null
     : checkDuration(maxWaitTime, { dialect, maxMs: MAX_WAIT_MS_MAX }, findings);
   const areRestartsValid = JOB_FIELDS.retries.check(draft, findings);
-  if (maxRunningMs === 'INVALID' || maxWaitMs === 'INVALID' || !areRestartsValid) {
+  const keepOnFailureMs = checkKeeping(draft, findings);
+  if (maxRunningMs === 'INVALID' || maxWaitMs === 'INVALID' || keepOnFailureMs === null || !areRestartsValid) {
     return null;
   }
   if (dialect === 'ai-platform' && maxWaitTime !== undefined && (maxWaitMs ?? 0) < AI_PLATFORM_MAX_WAIT_MS_MIN) {
@@ -43,36 +40,11 @@ export function checkLimits(draft: JobDraft, findings: Findings): JobLimits | nu
     maxRunningMs: maxRunningMs ?? MAX_RUNNING_MS_DEFAULT,
     maxWaitMs: isFlexStartDefault ? FLEX_START_WAIT_MS_DEFAULT : maxWaitMs,
     restartsMax: draft.restartsMax?.value ?? 0,
+    keepOnFailureMs,
   };
 }
 
 /** custom_job.proto, Scheduling.max_wait_duration: 0 waits indefinitely. */
 function waitsIndefinitely({ dialect, maxWaitTime }: JobDraft): boolean {
   return dialect === 'vertex-ai' && maxWaitTime !== undefined && parseDurationMs(maxWaitTime.value) === 0;
-}
-
-function checkDuration(
-  given: Located<string> | undefined,
-  { dialect, maxMs }: { readonly dialect: Dialect; readonly maxMs: number },
-  findings: Findings,
-): number | null | 'INVALID' {
-  if (given === undefined) {
-    return null;
-  }
-  const ms = parseDurationMs(given.value);
-  if (ms === undefined) {
-    const message = `${given.path} is not a valid duration: ${quote(given.value)}.`;
-    const seconds = `Write seconds followed by "s", such as ${suggestDuration(given.value)}.`;
-    const remedy = dialect === 'dropforge' ? 'Write a duration such as 12h, 90m or 2d.' : seconds;
-    reportInvalid(given, { code: 'INVALID_DURATION', message, remedy }, findings);
-    return 'INVALID';
-  }
-  if (ms === 0 || ms > maxMs) {
-    const most = `${maxMs / 1_000}s (${maxMs / DAY_MS} days)`;
-    const message = `${given.path} must be more than 0s and at most ${most}, but is ${given.value}.`;
-    const remedy = 'Write a duration in this range.';
-    findings.problems.push({ code: 'INVALID_DURATION', message, remedy, ...locationOf(given) });
-    return 'INVALID';
-  }
-  return ms;
 }

@@ -10,9 +10,10 @@ import {
   stateOf,
   type TimestampMs,
 } from '#shared/domain/job.ts';
-import { ownsVm, type VmClaim } from '#shared/domain/ownership.ts';
+import { keepsVm, ownsVm, type VmClaim } from '#shared/domain/ownership.ts';
 import { isProfileOffered } from '#shared/domain/profile.ts';
 import type { InterruptionNotice, Replica } from '#shared/domain/replica.ts';
+import { isWorthKeeping } from '#shared/domain/rules/keeping.ts';
 import { CLOCK_ERROR_MS_MAX, type Timeouts } from '#shared/domain/timeouts.ts';
 import { vmNameOf } from '#shared/domain/vm-name.ts';
 import type { ReplicaStore } from '#shared/ports/replica-store.ts';
@@ -36,7 +37,8 @@ export type HeartbeatPorts = EventPorts & { readonly replicas: ReplicaStore };
  * Records one heartbeat of a VM whose identity was verified. It writes the replica's record only, except for the few
  * heartbeats that become a job event, each once per attempt: the master's first heartbeat, its first RUNNING, its first
  * UPLOADING, and the exit of every replica. While the failure of another replica is held, each heartbeat also evaluates
- * it. A VM that the current attempt does not own is told to stop, and its heartbeat is not recorded.
+ * it. A VM that the current attempt does not own is told to stop, and its heartbeat is not recorded; one that is kept
+ * after its failure is told for how long.
  *
  * An exit before all VMs of a cluster are confirmed is recorded, but does not become an event yet: if the creation of
  * another VM fails, the VMs that were created are deleted, and their exits are not interruptions. The reconciler
@@ -48,9 +50,12 @@ export type HeartbeatPorts = EventPorts & { readonly replicas: ReplicaStore };
 export async function recordHeartbeat(
   ports: HeartbeatPorts & MeasurementPorts,
   heartbeat: Heartbeat,
-  sender: VmSender & { readonly at: TimestampMs },
+  sender: Sender,
 ): Promise<HeartbeatAnswer> {
   const job = (await ports.jobs.read(heartbeat.jobId))?.job;
+  if (job !== undefined && keepsVm(job, sender)) {
+    return keepAnswer(job, job.kept.until - sender.at);
+  }
   const rejection = reasonToReject(job, heartbeat, sender);
   if (job === undefined || !isPlaced(job) || rejection !== null) {
     return { command: 'STOP', reason: rejection };
@@ -61,10 +66,8 @@ export async function recordHeartbeat(
     return answerOf(measured);
   }
   if (replica.exit !== null) {
-    if (allReplicasCreated(job)) {
-      await resolveHeldFailure(ports, await reportExit(ports, replica, sender.at), sender.at);
-    }
-    return { command: 'STOP', reason: `Replica ${replica.replica} has reported its exit.` };
+    const reported = allReplicasCreated(job) ? await reportExit(ports, replica, sender.at) : job;
+    return answerExit(await resolveHeldFailure(ports, reported, sender.at), replica, sender);
   }
   const type = phaseEventOf(measured, replica);
   if (type !== null) {
@@ -99,6 +102,23 @@ function answerOf(job: Job): HeartbeatAnswer {
   return allReplicasCreated(job)
     ? { command: 'CONTINUE', reason: null }
     : { command: 'WAIT', reason: `Not all VMs of job ${job.jobId} are confirmed to exist.` };
+}
+
+/** While a failure is not decided yet, its VM stays: it asks again with its next heartbeat. */
+function answerExit(job: Job | undefined, { replica, attempt, exit }: Replica, sender: Sender): HeartbeatAnswer {
+  if (job !== undefined && keepsVm(job, sender)) {
+    return keepAnswer(job, job.kept.until - sender.at);
+  }
+  const isOpen = job !== undefined && isPlaced(job) && job.attempt === attempt;
+  if (isOpen && exit?.outcome === 'FAILED' && isWorthKeeping(job, exit.cause)) {
+    return keepAnswer(job, job.spec.limits.keepOnFailureMs);
+  }
+  return { command: 'STOP', reason: `Replica ${replica} has reported its exit.` };
+}
+
+function keepAnswer({ jobId }: Job, leftMs: number): HeartbeatAnswer {
+  const reason = `Job ${jobId} has failed.`;
+  return leftMs > 0 ? { command: 'STOP', reason, keepSeconds: leftMs / 1_000 } : { command: 'STOP', reason };
 }
 
 function nameOf({ jobId, trial }: Job): string {
@@ -159,9 +179,13 @@ function phaseEventOf(job: Job, { replica, phase }: Replica): PhaseEvent | null 
   return isUploading ? 'REPLICA_UPLOADING' : null;
 }
 
-type Sender = VmClaim & { readonly at: TimestampMs; readonly timeouts: Timeouts };
+type Sender = VmSender & { readonly at: TimestampMs };
 
-function toReplica(job: Job, heartbeat: Heartbeat, { timeouts, ...sender }: Sender): Replica {
+function toReplica(
+  job: Job,
+  heartbeat: Heartbeat,
+  { timeouts, ...sender }: Sender & { readonly timeouts: Timeouts },
+): Replica {
   const { exit, pendingExit, reboot } = heartbeat;
   const classify = (report: ExitFacts) => classifyExit(report, readJobFacts(job, heartbeat));
   return {

@@ -1,4 +1,4 @@
-import { evaluateHeldFailure, isHolding } from '#shared/domain/held-failure.ts';
+import { evaluateHeldFailure, findFirstFailed, isHolding } from '#shared/domain/held-failure.ts';
 import { isPlaced, type Job, type TimestampMs } from '#shared/domain/job.ts';
 import type { ReplicaStore } from '#shared/ports/replica-store.ts';
 import { readableOf } from '#shared/ports/unreadable-records.ts';
@@ -6,22 +6,25 @@ import { type EventPorts, handleJobEvent } from '#shared/use-cases/handle-job-ev
 
 /**
  * Ends the attempt whose failure is held, if the records of its replicas say how; called on each heartbeat of the job,
- * and by the reconciler. It reads one record per replica, and nothing if no failure is held.
+ * and by the reconciler. It reads one record per replica, and nothing if no failure is held. Returns the job
+ * afterwards.
  */
 export async function resolveHeldFailure(
   ports: EventPorts & { readonly replicas: ReplicaStore },
   job: Job | undefined,
   now: TimestampMs,
-): Promise<void> {
+): Promise<Job | undefined> {
   if (job === undefined || !isPlaced(job) || !isHolding(job)) {
-    return;
+    return job;
   }
   const { jobId, attempt } = job;
   const { items } = await readableOf(ports.replicas.listByJob(jobId));
   const current = items.filter((replica) => replica.attempt === attempt);
   const exit = evaluateHeldFailure(job, current, { now, timeouts: ports.timeouts });
-  if (exit !== null) {
-    const eventId = `resolved-${attempt}`;
-    await handleJobEvent(ports, { type: 'HELD_FAILURE_RESOLVED', eventId, jobId, at: now, attempt, exit });
+  if (exit === null) {
+    return job;
   }
+  const eventId = `resolved-${attempt}`;
+  const replica = findFirstFailed(job, current);
+  return handleJobEvent(ports, { type: 'HELD_FAILURE_RESOLVED', eventId, jobId, at: now, attempt, exit, replica });
 }

@@ -30,6 +30,7 @@ import {
 } from '#shared/use-cases/intake/check-packages.ts';
 import { checkResumedTuning, type ResumedStudy } from '#shared/use-cases/intake/check-resumed-tuning.ts';
 import { checkRights, jobsBucketOf } from '#shared/use-cases/intake/check-rights.ts';
+import { checkShell } from '#shared/use-cases/intake/check-shell.ts';
 import { type IntakeSettings, usesZone } from '#shared/use-cases/intake/intake-settings.ts';
 import { digestOf } from '#shared/use-cases/intake/new-job.ts';
 import { pinImages, type ResolvedImage } from '#shared/use-cases/intake/pin-images.ts';
@@ -158,6 +159,7 @@ async function inspect(ports: CheckPorts, submission: Submission, { draft, spec,
   const runtime = checkRuntime({ ...spec, dialect }, ports.intake);
   const foundRuntime = ports.intake.runtimeOf(spec.runtimeVersion);
   const rights = checkRights(draft, { spec, runtime: foundRuntime, intake: ports.intake });
+  const shell = checkShell(draft, spec, ports.intake);
   const lint = lintJobPackages(spec, packages, ports.intake);
   const resumed = spec.study && (await checkTuning(ports, { ...spec, study: spec.study }, draft.study));
   const pinned = await pinImages(ports, spec, draft);
@@ -176,9 +178,16 @@ async function inspect(ports: CheckPorts, submission: Submission, { draft, spec,
       ...checkChannels(draft, ports.intake),
       ...rights.problems,
       ...runtime.problems,
+      ...shell.problems,
       ...(resumed?.problems ?? []),
     ],
-    warnings: [...runtime.warnings, ...packages.warnings, ...lint.warnings, ...(resumed?.warnings ?? [])],
+    warnings: [
+      ...runtime.warnings,
+      ...shell.warnings,
+      ...packages.warnings,
+      ...lint.warnings,
+      ...(resumed?.warnings ?? []),
+    ],
   };
 }
 

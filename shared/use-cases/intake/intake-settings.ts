@@ -44,6 +44,10 @@ export type IntakeSettings = {
    * (Terraform's only_own_jobs).
    */
   readonly hasUserFolders?: boolean | undefined;
+  /** Limits on VMs that are kept after a failure; KEEPING_DEFAULT if missing. */
+  readonly keeping?: { readonly msMax: number; readonly costUsdMax: number } | undefined;
+  /** Whether users can open a shell in VMs; false if missing. */
+  readonly hasShellAccess?: boolean | undefined;
   /** Limit on a job's VMs, and its reason; undefined if only Compute Engine limits it. */
   readonly vmLimit?: { readonly vmsMax: number; readonly reason: string } | undefined;
   readonly containers: ContainerSettings;
@@ -58,6 +62,9 @@ export type ContainerSettings = {
   /** The container engine of this machine, in the embedded cloud; null if there is none that runs. */
   readonly findEngine: () => Promise<'docker' | 'podman' | null>;
 };
+
+/** The defaults of Terraform (`keep_on_failure_max`, `keep_on_failure_cost_max_usd`) and of the embedded cloud. */
+export const KEEPING_DEFAULT = { msMax: 3_600_000, costUsdMax: 20 } as const;
 
 export function usesZone({ zones }: Pick<IntakeSettings, 'zones'>, zone: string): boolean {
   return zones === null || zones.some((zoneOrRegion) => zone === zoneOrRegion || zone.startsWith(`${zoneOrRegion}-`));

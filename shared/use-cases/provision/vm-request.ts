@@ -76,7 +76,8 @@ export function vmRequestOf(job: JobIn<'PREPARING'>, replica: ReplicaId, { setti
   // maxRunningTime counts from the master's start. Other programs may have started, and waited, a whole setup earlier.
   const programMs = replica.role === 'master' ? remainingMs : remainingMs + SETUP_MS_MAX;
   const config = vmConfigOf(job, replica, { settings, programMs, group });
-  const aliveMs = timeouts.bootMs + SETUP_MS_MAX + remainingMs + timeouts.maxRunningGraceMs + UPLOAD_GRACE_MS;
+  const runMs = timeouts.bootMs + SETUP_MS_MAX + remainingMs + timeouts.maxRunningGraceMs + UPLOAD_GRACE_MS;
+  const aliveMs = runMs + job.spec.limits.keepOnFailureMs;
   return {
     ...replica,
     vmName: vmNameOf(job.jobId, job.attempt, replica),
@@ -143,6 +144,7 @@ function vmConfigOf(
       setupSeconds: (SETUP_MS_MAX - SETUP_REPORT_MS) / 1_000,
       // The agent stops first and reports why: the rules add `maxRunningGraceMs`.
       uploadSeconds: UPLOAD_GRACE_MS / 1_000,
+      ...(job.spec.limits.keepOnFailureMs > 0 && { keepOnFailureSeconds: job.spec.limits.keepOnFailureMs / 1_000 }),
       diskBytesMax: Math.min(diskBytesMax, Math.floor(group.bootDiskGib * 2 ** 30 * 0.95)),
     },
     intervals: settings.intervals,

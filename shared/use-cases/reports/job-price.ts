@@ -1,17 +1,33 @@
 import { priceOf } from '#shared/catalog/price.ts';
-import { billedSince, type Job, type TimestampMs } from '#shared/domain/job.ts';
+import { billedSince, type Job, type KeptVm, replicaName, replicasOf, type TimestampMs } from '#shared/domain/job.ts';
 import type { JobView } from '#shared/protocol/report.ts';
 
 /** Compute Engine bills a VM for at least a minute, then by the second (docs, "VM instance pricing"). */
 const BILLED_SECONDS_MIN = 60;
 
-/** List price of the job's VMs, from the placement of each attempt until its end. */
+/** List price of the job's VMs, from the placement of each attempt until its end, and of one that was kept after it. */
 export function priceOfJob(job: Job, now: TimestampMs): JobView['price'] {
   const current = { placedAt: billedSince(job), endedAt: now };
   const billedSeconds = [...job.ledger, current].reduce((sum, { placedAt, endedAt }) => {
     return placedAt === null ? sum : sum + Math.max(BILLED_SECONDS_MIN, Math.ceil((endedAt - placedAt) / 1_000));
   }, 0);
   const { perHourUsd, asOf } = priceOf(job.spec.replicaGroups, job.spec.provisioningModel);
-  const totalUsd = perHourUsd === null ? null : (perHourUsd * billedSeconds) / 3_600;
+  const totalUsd = perHourUsd === null ? null : (perHourUsd * billedSeconds) / 3_600 + keptUsd(job, now);
   return { perHourUsd, billedSeconds, totalUsd, asOf };
+}
+
+/** List price of the VM that a job keeps; null if it is unknown. */
+export function keptPerHourUsd({ spec }: Job, { replica, placement }: KeptVm): number | null {
+  const role = replicasOf(spec).find((each) => replicaName(each) === replica)?.role;
+  const group = spec.replicaGroups.find((each) => each.role === role) ?? spec.replicaGroups[0];
+  return priceOf([{ ...group, count: 1 }], placement.provisioningModel).perHourUsd;
+}
+
+function keptUsd(job: Job, now: TimestampMs): number {
+  const kept = 'kept' in job ? job.kept : null;
+  if (kept === null) {
+    return 0;
+  }
+  const keptMs = Math.max(0, (kept.releasedAt ?? now) - kept.since);
+  return ((keptPerHourUsd(job, kept) ?? 0) * keptMs) / 3_600_000;
 }

@@ -6,7 +6,7 @@ import { NO_USAGE, type Replica, type ReplicaProgress } from '#shared/domain/rep
 import { findRunWarnings } from '#shared/domain/run-warnings.ts';
 import { timelineOf } from '#shared/domain/timeline.ts';
 import type { JobView } from '#shared/protocol/report.ts';
-import { priceOfJob } from '#shared/use-cases/reports/job-price.ts';
+import { keptPerHourUsd, priceOfJob } from '#shared/use-cases/reports/job-price.ts';
 
 /** A job as users see it in reports and the API; `now` is for the price of a running job. */
 export function viewJob(job: Job, replicas: readonly Replica[], now: TimestampMs): JobView {
@@ -38,6 +38,7 @@ export function viewJob(job: Job, replicas: readonly Replica[], now: TimestampMs
     timeline: viewTimeline(job, replicas),
     warnings: [...findRunWarnings(shown, job.spec.jobDir)],
     price: priceOfJob(job, now),
+    kept: viewKept(job),
   };
 }
 
@@ -48,6 +49,22 @@ export function viewMachines({ replicaGroups }: Pick<JobSpec, 'replicaGroups'>):
     machineType,
     accelerator: accelerator === null ? null : `${accelerator.count} x ${accelerator.type}`,
   }));
+}
+
+function viewKept(job: Job): JobView['kept'] {
+  if (!('kept' in job) || job.kept === null) {
+    return null;
+  }
+  const { replica, vmName, placement, since, until, releasedAt } = job.kept;
+  return {
+    replica,
+    vmName,
+    zone: placement.zone,
+    sinceTime: rfc3339(since),
+    untilTime: rfc3339(until),
+    releaseTime: releasedAt === null ? null : rfc3339(releasedAt),
+    perHourUsd: keptPerHourUsd(job, job.kept),
+  };
 }
 
 /** The cause of an ended attempt is in the list of attempts; it is a reason for waiting only during the backoff. */

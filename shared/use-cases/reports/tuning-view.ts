@@ -48,6 +48,7 @@ export function viewTuning(tuning: Tuning, facts: TuningFacts): JobView {
     timeline: [],
     warnings: [],
     price: viewPrice(tuning, facts),
+    kept: null,
   };
 }
 

@@ -1,6 +1,6 @@
 import { causeOf } from '#shared/domain/cause.ts';
 import type { Job, TimestampMs } from '#shared/domain/job.ts';
-import { ownsVm } from '#shared/domain/ownership.ts';
+import { keepsVm, ownsVm } from '#shared/domain/ownership.ts';
 import { IncompleteListError, type Vm, type VmRemoval } from '#shared/ports/vm-provider.ts';
 import { attemptAll } from '#shared/use-cases/attempt-all.ts';
 import { handleJobEvent } from '#shared/use-cases/handle-job-event.ts';
@@ -10,7 +10,8 @@ import { reportLostReplica } from '#shared/use-cases/reconcile/report-lost-repli
 export type TeardownPorts = HeartbeatPorts & { readonly vms: VmRemoval };
 
 /**
- * The teardown stage: deletes every VM of the job that its current attempt does not own. A CLOSING job is CLOSED once
+ * The teardown stage: deletes every VM of the job that its current attempt does not own, unless it is kept after its
+ * failure. A CLOSING job is CLOSED once
  * Compute Engine lists none of its VMs; until then its deadline repeats the teardown. If a zone of the job is
  * unreachable, the listed VMs are deleted before the error is thrown.
  */
@@ -86,7 +87,9 @@ async function sweepJob(
 }
 
 function orphansOf(job: Job | undefined, vms: readonly Vm[]): readonly Vm[] {
-  return vms.filter((vm) => job === undefined || !ownsVm(job, vm));
+  // A VM that is kept for a look and has powered itself off has nothing to look at.
+  const isOwn = (owner: Job, vm: Vm) => ownsVm(owner, vm) || (keepsVm(owner, vm) && vm.status !== 'TERMINATED');
+  return vms.filter((vm) => job === undefined || !isOwn(job, vm));
 }
 
 async function reportEndedVm(ports: TeardownPorts, vm: Vm, now: TimestampMs): Promise<void> {

@@ -11,6 +11,7 @@ import { openSqliteReplicaStore } from '#infra/embedded/job-state/replica-store.
 import { openSqliteTuningStore } from '#infra/embedded/job-state/tuning-store.ts';
 import { type ApiPorts, createApiApp } from '#shared/api/api-app.ts';
 import { TIMEOUTS } from '#shared/domain/timeouts.ts';
+import { createLogger } from '#shared/observability/logger.ts';
 import { exampleIntake } from './example-intake.ts';
 import { exampleRegistry } from './example-registry.ts';
 
@@ -31,6 +32,7 @@ export async function openApiUnderTest(overrides: Partial<ApiPorts> = {}) {
   }
   const changes = createChangeFeed();
   const published: string[] = [];
+  const logged: string[] = [];
   const ports: ApiPorts = {
     jobs: openSqliteJobStore(database),
     replicas: openSqliteReplicaStore(database),
@@ -47,6 +49,7 @@ export async function openApiUnderTest(overrides: Partial<ApiPorts> = {}) {
     registry: exampleRegistry(),
     intake: exampleIntake,
     clock: { now: () => 100_000 },
+    logger: createLogger((line) => logged.push(line)),
     page: { find: async () => undefined },
     channels: {},
     notifications: openSqliteNotificationLog(database),
@@ -60,6 +63,8 @@ export async function openApiUnderTest(overrides: Partial<ApiPorts> = {}) {
     objects,
     changes,
     published,
+    /** Lines of the log of the function. */
+    logged,
     request: (path: string, init?: RequestInit) => app.request(path, init),
     async post(path: string, body: object) {
       const headers = { 'content-type': 'application/json' };

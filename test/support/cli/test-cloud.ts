@@ -241,6 +241,7 @@ export function viewOf(jobId: string, overrides: Partial<JobView> = {}): JobView
     tuning: null,
     trial: null,
     price: NO_PRICE,
+    kept: null,
     ...overrides,
   };
 }

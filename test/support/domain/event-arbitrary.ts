@@ -27,6 +27,7 @@ const WEIGHTS: Readonly<Record<JobEventType, number>> = {
   VMS_GONE: 3,
   NO_PLACEMENT_LEFT: 1,
   CANCEL_REQUESTED: 1,
+  RELEASE_REQUESTED: 1,
   STOP_REQUESTED: 1,
   PROFILE_REQUESTED: 1,
   DELIVERY_EXHAUSTED: 1,
@@ -94,6 +95,7 @@ export const jobsWithEvents = fc.record({
       maxRunningMs: fc.integer({ min: 1_000, max: 4 * 3_600_000 }),
       maxWaitMs: fc.option(fc.integer({ min: 1, max: 3_600_000 })),
       restartsMax: fc.integer({ min: 0, max: 2 }),
+      keepOnFailureMs: fc.constantFrom(0, 1_800_000),
     })
     .map(({ isCluster, isTrial, ...limits }): Job => {
       const trial = isTrial ? { tuningId: 'tuning', ordinal: 1, metricIds: ['accuracy'] } : null;

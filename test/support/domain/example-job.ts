@@ -60,7 +60,7 @@ export function queuedJob(limits: Partial<JobLimits> = {}): JobIn<'QUEUED'> {
       secrets: {},
       health: {},
       study: null,
-      limits: { maxRunningMs: 3_600_000, maxWaitMs: null, restartsMax: 0, ...limits },
+      limits: { maxRunningMs: 3_600_000, maxWaitMs: null, restartsMax: 0, keepOnFailureMs: 0, ...limits },
     },
     packages: [],
     source: {
@@ -119,6 +119,7 @@ export function eventsFor(job: Job, at: number): { readonly [E in JobEventType]:
     HELD_FAILURE_RESOLVED: { ...named('HELD_FAILURE_RESOLVED'), attempt, exit: { outcome: 'FAILED', cause } },
     ATTEMPT_INTERRUPTED: { ...named('ATTEMPT_INTERRUPTED'), attempt, cause },
     CANCEL_REQUESTED: named('CANCEL_REQUESTED'),
+    RELEASE_REQUESTED: named('RELEASE_REQUESTED'),
     STOP_REQUESTED: named('STOP_REQUESTED'),
     PROFILE_REQUESTED: {
       ...named('PROFILE_REQUESTED'),

@@ -132,6 +132,8 @@ export const anyAiPlatformDraft: fc.Arbitrary<JobDraft> = fc
     maxRunningTime: text,
     maxWaitTime: text,
     strategy: text,
+    keepOnFailure: text,
+    webAccess: maybe(fc.boolean()),
     serviceAccount: filledText,
     network: filledText,
     kmsKeyName: filledText,

@@ -66,6 +66,7 @@ const INVALID: Readonly<Record<string, unknown>> = {
   health: { stalledAfter: '9s' },
   maxRuntime: '120d',
   maxWait: '366d',
+  keepOnFailure: '25h',
   output: '/tmp/run',
   labels: { 'dropforge-job': 'a' },
   serviceAccount: 'not an account',

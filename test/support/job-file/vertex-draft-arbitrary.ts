@@ -194,6 +194,11 @@ export const anyVertexDraft: fc.Arbitrary<JobDraft> = fc
     maxRunningTime: text,
     maxWaitTime: text,
     strategy: text,
+    keepOnFailure: text,
+    webAccess: fc.option(
+      fc.boolean().map((value) => ({ value, path: '' })),
+      { nil: undefined },
+    ),
     serviceAccount: text,
     network: text,
     networkAttachment: text,

@@ -142,6 +142,7 @@ describe('for any events, in any order and number', () => {
       const isVisible =
         stateOf(before) !== stateOf(after) ||
         before.attempt !== after.attempt ||
+        (before.status !== 'CLOSED' && after.status === 'CLOSED' && after.kept !== null) ||
         (after.waitingFor !== null && after.waitingFor.code !== before.waitingFor?.code);
       // The same reason for waiting with another message may or may not be published, depending on its class.
       const hasOtherMessage = after.waitingFor !== null && after.waitingFor.message !== before.waitingFor?.message;

@@ -44,6 +44,9 @@ describe('settings', () => {
       'JOB_RIGHTS',
       'REGISTRIES',
       'CONTAINERS_AS_ROOT',
+      'KEEP_ON_FAILURE_SECONDS_MAX',
+      'KEEP_ON_FAILURE_COST_USD_MAX',
+      'SHELL_ACCESS',
       ...ENDPOINT_SETTINGS,
     ];
     const needed = settingsOf(name).filter((setting) => !optional.includes(setting));
@@ -71,6 +74,9 @@ describe('settings', () => {
     ['NOTIFICATION_CHANNELS', 'notify', '{"team":{"kind":"slack","secret":"https://hunter2"}}'],
     ['NOTIFICATION_CHANNELS', 'on-upload', '{"Team!":{"kind":"slack","secret":"hunter2"}}'],
     ['NOTIFICATION_CHANNELS', 'notify', '{"a":{"kind":"webhook","secret":"hunter2"}}'],
+    ['KEEP_ON_FAILURE_SECONDS_MAX', 'on-upload', 'hunter2'],
+    ['KEEP_ON_FAILURE_COST_USD_MAX', 'api', '-2'],
+    ['SHELL_ACCESS', 'api', 'hunter2'],
     ['COMPUTE_ENDPOINT', 'teardown', 'hunter2'],
     ['PUBSUB_EMULATOR_HOST', 'watch', 'hunter2'],
   ])('%s that is invalid is named by %s, and its value is not repeated', (setting, name, value) => {

@@ -21,11 +21,12 @@ describe('limits', () => {
       maxRunningMs: 7 * DAY_SECONDS * 1_000,
       maxWaitMs: null,
       restartsMax: 0,
+      keepOnFailureMs: 0,
     });
   });
 
   it('are supported in every dialect', () => {
-    const limits = { maxRunningMs: 5_400_000, maxWaitMs: 7_200_000, restartsMax: 0 };
+    const limits = { maxRunningMs: 5_400_000, maxWaitMs: 7_200_000, restartsMax: 0, keepOnFailureMs: 0 };
     expect(limitsOf(scheduled('maxRunningTime: 5400s, maxWaitTime: 7200s')).limits).toEqual(limits);
     const vertex = `${pools('machineSpec: {machineType: n1-standard-4}')}\nscheduling: {timeout: 5400s, maxWaitDuration: 7200s}`;
     expect(limitsOf(vertex).limits).toEqual(limits);

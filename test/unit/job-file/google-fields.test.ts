@@ -11,7 +11,7 @@ import { printYaml } from '../../support/job-file/read-own-job.ts';
 type SlotRule = ReturnType<typeof readInto>;
 
 /** One value for each kind of field. */
-const SAMPLES = ['a', ['a'], { a: 'b' }];
+const SAMPLES = ['a', ['a'], { a: 'b' }, true];
 
 const MESSAGES = [...Object.entries(aiPlatform), ...Object.entries(vertexAi)].flatMap(([message, value]) =>
   typeof value === 'object' && 'rules' in value

@@ -115,7 +115,7 @@ describe('job files', () => {
       health: {},
       secrets: {},
       study: null,
-      limits: { maxRunningMs: 7_200_000, maxWaitMs: 3_600_500, restartsMax: 0 },
+      limits: { maxRunningMs: 7_200_000, maxWaitMs: 3_600_500, restartsMax: 0, keepOnFailureMs: 0 },
     });
   });
 
@@ -127,7 +127,7 @@ describe('job files', () => {
       runtimeVersion: '2.11',
       pythonVersion: null,
       provisioningModel: 'STANDARD',
-      limits: { maxRunningMs: 604_800_000, maxWaitMs: null, restartsMax: 0 },
+      limits: { maxRunningMs: 604_800_000, maxWaitMs: null, restartsMax: 0, keepOnFailureMs: 0 },
       replicaGroups: [
         { role: 'master', count: 1, machineType: 'n1-standard-4', bootDiskGib: 100, bootDiskType: 'pd-ssd' },
       ],

@@ -49,4 +49,4 @@ output: gs://jobs/digits
   });
 });
 
-const DEFAULT_LIMITS = { maxRunningMs: 7 * 24 * 3_600_000, maxWaitMs: null, restartsMax: 0 };
+const DEFAULT_LIMITS = { maxRunningMs: 7 * 24 * 3_600_000, maxWaitMs: null, restartsMax: 0, keepOnFailureMs: 0 };

@@ -23,7 +23,6 @@ const FILES: Readonly<Record<string, Expected>> = {
   'aip-without-effect.yaml': {
     warnings: [
       'FIELD_WITHOUT_EFFECT trainingInput.useChiefInTfConfig:7',
-      'FIELD_WITHOUT_EFFECT trainingInput.enableWebAccess:8',
       'FIELD_WITHOUT_EFFECT trainingInput.scheduling.priority:10',
       'FIELD_WITHOUT_EFFECT trainingInput.scheduling.resilientToWorkerRestart:11',
     ],

@@ -52,7 +52,6 @@ const FILES: Readonly<Record<string, Expected>> = {
       'FIELD_WITHOUT_EFFECT trialJobSpec.tensorboard:14',
       'FIELD_WITHOUT_EFFECT trialJobSpec.experiment:15',
       'FIELD_WITHOUT_EFFECT trialJobSpec.experimentRun:16',
-      'FIELD_WITHOUT_EFFECT trialJobSpec.enableWebAccess:17',
       'FIELD_WITHOUT_EFFECT trialJobSpec.enableDashboardAccess:18',
       'FIELD_WITHOUT_EFFECT trialJobSpec.protectedArtifactLocationId:19',
       'FIELD_WITHOUT_EFFECT trialJobSpec.reservedIpRanges:20',

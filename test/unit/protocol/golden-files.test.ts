@@ -41,6 +41,7 @@ const SCHEMAS: Readonly<Record<string, z.ZodType | null>> = {
   'heartbeat-answer-early-stop.json': heartbeatAnswerSchema,
   'heartbeat-answer-profile.json': heartbeatAnswerSchema,
   'heartbeat-profiled.json': heartbeatSchema,
+  'heartbeat-answer-kept.json': heartbeatAnswerSchema,
   'heartbeat-exited.json': heartbeatSchema,
   'heartbeat-interrupted.json': heartbeatSchema,
   'heartbeat-pulling.json': heartbeatSchema,
@@ -103,6 +104,9 @@ const OPTIONAL_FIELDS = [
   'isEarlyStop',
   // Only after a user has asked for one.
   'profile',
+  // Only jobs that keep the VM of a failed program have them.
+  'limits.keepOnFailureSeconds',
+  'keepSeconds',
 ];
 
 /** Every path to a required key of the value, through arrays too. */
@@ -170,7 +174,7 @@ describe('the golden files', () => {
 
 /** The second attempt of the golden job, after the first was preempted. */
 function goldenJob(): JobIn<'PREPARING'> {
-  const job = queuedJob({ maxRunningMs: 604_800_000 });
+  const job = queuedJob({ maxRunningMs: 604_800_000, keepOnFailureMs: 1_800_000 });
   const jobId = 'digits_20261121';
   const packageUri = 'gs://dropforge-local-jobs/digits/packages/ab12/digits-0.1.tar.gz';
   const program = {

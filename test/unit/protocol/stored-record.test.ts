@@ -128,6 +128,7 @@ describe('a stored job', () => {
     expect(job.counts).toMatchObject({ interruptions: 1, interruptionsInRow: 0, bootFailuresInRow: 0, unusedVms: 0 });
     expect(job.quotaWaitSince).toBeNull();
     expect(job.source.submittedBy).toBeNull();
+    expect(job.spec.limits.keepOnFailureMs).toBe(0);
   });
 
   it.each<readonly [string, Parameters<typeof jobAfter>[1][]]>([
@@ -183,6 +184,8 @@ describe('a stored job', () => {
       delete stored.source.submittedBy;
       delete stored.profile;
       delete stored.assemblingSince;
+      delete stored.spec.limits.keepOnFailureMs;
+      delete stored.kept;
       expect(fieldsOf(stored)).toEqual(fieldsOf(OLD_RECORDS.jobs[name]));
     },
   );

@@ -148,6 +148,7 @@ it('deletes a VM that was created after the job had ended', async () => {
           status: 'CLOSED',
           verdict: { state: 'CANCELLED', cause: null },
           endedAt: 2_000,
+          kept: null,
         },
         effects: [],
       }),

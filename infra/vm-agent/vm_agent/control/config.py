@@ -34,6 +34,7 @@ OPTIONAL_FIELDS: Mapping[Tuple[str, ...], Any] = {
     ('trial',): None,
     ('population',): None,
     ('health',): {},
+    ('limits', 'keepOnFailureSeconds'): 0,
 }
 
 
@@ -57,6 +58,8 @@ class Limits:
     control_plane_timeout_seconds: float
     """Without an answer from the control plane for this long, the VM saves its output and powers off."""
     upload_seconds: float
+    keep_on_failure_seconds: float
+    """How long the VM stays after a failure, if the control plane says so; 0 for not at all."""
     disk_bytes_max: int
     log_bytes_max: int
 
@@ -264,6 +267,7 @@ def _read_limits(body: Mapping[str, Any]) -> Limits:
         preemption_notice_seconds=_field(body, 'preemptionNoticeSeconds', float),
         control_plane_timeout_seconds=_field(body, 'controlPlaneTimeoutSeconds', float),
         upload_seconds=_field(body, 'uploadSeconds', float),
+        keep_on_failure_seconds=_field(body, 'keepOnFailureSeconds', float),
         disk_bytes_max=_field(body, 'diskBytesMax', int),
         log_bytes_max=_field(body, 'logBytesMax', int),
     )

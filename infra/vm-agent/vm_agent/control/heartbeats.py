@@ -160,6 +160,12 @@ def evaluate_answer(answer: Mapping[str, Any]) -> Optional[StopNotice]:
     return StopNotice('STOPPED', f'The control plane stopped this replica: {reason}', is_early_stop=is_early_stop)
 
 
+def keep_seconds_of(answer: Mapping[str, Any]) -> float:
+    """Returns for how long the VM is kept after its exit; 0 for not at all."""
+    seconds = answer.get('keepSeconds')
+    return float(seconds) if isinstance(seconds, (int, float)) else 0.0
+
+
 class Heartbeats:
     """
     Sends a heartbeat at every interval, and immediately when the phase changes or Compute Engine announces the end of
@@ -184,6 +190,7 @@ class Heartbeats:
         self._sending = threading.Lock()
         self.last_answer_at = time.monotonic()
         """By time.monotonic()."""
+        self._keep_seconds = 0.0
         self.may_start = config.replica_count == 1
         """Whether the control plane has confirmed that all VMs of the cluster exist; not needed for a single VM."""
         self.on_answer: List[Callable[[Mapping[str, Any]], None]] = []
@@ -223,12 +230,34 @@ class Heartbeats:
         with self._sending:
             progress = self._probes.metrics.progress()
             for delay_seconds in backoff_delays():
-                if self._exchange(self._status('EXITED', Usage(), progress, report)) is not None:
+                if self._exchange_exit(progress, report):
                     return True
                 if self._unanswered_seconds() > self._config.limits.control_plane_timeout_seconds:
                     return False
                 time.sleep(min(delay_seconds, self._config.intervals.heartbeat_seconds))
         raise AssertionError('backoff_delays never ends')
+
+    def stay(self, report: ExitReport) -> None:
+        """
+        Returns when this VM is to power off after its delivered exit: at once, unless the control plane keeps it for a
+        look. Not later than the job allows by this VM's own clock, nor without a control plane.
+        """
+        limits, stop_notice = self._config.limits, self._stop_signal.latest
+        ends_at = time.monotonic() + limits.keep_on_failure_seconds
+        while self._stop_signal.latest is stop_notice:
+            ends_at = min(ends_at, time.monotonic() + self._keep_seconds)
+            seconds_left = ends_at - time.monotonic()
+            if seconds_left <= 0 or self._unanswered_seconds() > limits.control_plane_timeout_seconds:
+                return
+            self._stop_signal.wait(min(self._config.intervals.heartbeat_seconds, seconds_left))
+            self._exchange_exit(self._probes.metrics.progress(), report)
+
+    def _exchange_exit(self, progress: Progress, report: ExitReport) -> bool:
+        """Sends the exit once. Returns whether it was answered, and notes for how long the VM is kept."""
+        answer = self._exchange(self._status('EXITED', Usage(), progress, report))
+        if answer is not None:
+            self._keep_seconds = keep_seconds_of(answer)
+        return answer is not None
 
     def is_unreachable(self) -> bool:
         """Whether the control plane has not answered for two intervals, and its timeout has not ended yet."""

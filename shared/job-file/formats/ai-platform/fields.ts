@@ -1,6 +1,6 @@
 import type { Role } from '#shared/domain/job-spec.ts';
 import { readInto } from '#shared/job-file/fields/field.ts';
-import { NONEMPTY_TEXT, TEXT, textList, textMap } from '#shared/job-file/fields/kind.ts';
+import { flag, NONEMPTY_TEXT, TEXT, textList, textMap } from '#shared/job-file/fields/kind.ts';
 import { inJob, inProgram } from '#shared/job-file/fields/slot.ts';
 import { ROLE_PREFIXES } from '#shared/job-file/formats/ai-platform/training-input-dictionary.ts';
 import {
@@ -69,10 +69,9 @@ const TRAINING_INPUT_FIELDS = {
   // Not a field of the API: carries the secrets of --set-secrets from the command line to intake.
   dropforgeSecrets: readInto(inJob('secrets'), textMap()),
   useChiefInTfConfig: { use: 'WITHOUT_EFFECT', because: 'the master is always called chief in TF_CONFIG' },
-  enableWebAccess: {
-    use: 'WITHOUT_EFFECT',
-    because: 'running jobs have no interactive shell',
-  },
+  // Not a field of the API: the files of AI Platform have no other place for it.
+  dropforgeKeepOnFailure: readInto(inJob('keepOnFailure'), TEXT),
+  enableWebAccess: readInto(inJob('webAccess'), flag()),
   nasJobSpec: {
     use: 'UNSUPPORTED',
     because: 'neural architecture search is a separate service',

@@ -15,6 +15,7 @@ import { inJob, inMaster, inProgram, withMaster } from '#shared/job-file/fields/
 import { duration } from '#shared/job-file/formats/dropforge/durations.ts';
 import { gpus } from '#shared/job-file/formats/dropforge/gpus.ts';
 import { healthField } from '#shared/job-file/formats/dropforge/health-fields.ts';
+import { KEEP_ON_FAILURE } from '#shared/job-file/formats/dropforge/keeping-fields.ts';
 import {
   disk,
   MASTER_DISK,
@@ -260,6 +261,7 @@ export const JOB_FIELDS = {
       goesTo: { spec: 'limits.restartsMax', vm: null },
     },
   ),
+  keepOnFailure: KEEP_ON_FAILURE,
   health: healthField(parentOf),
   output: field(inJob('jobDir'), text({ pattern: '^gs://' }), {
     description: 'The job directory for models, checkpoints and logs: `gs://bucket/path`.',

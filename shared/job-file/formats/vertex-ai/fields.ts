@@ -1,5 +1,5 @@
 import { readInto } from '#shared/job-file/fields/field.ts';
-import { TEXT, textMap } from '#shared/job-file/fields/kind.ts';
+import { flag, TEXT, textMap } from '#shared/job-file/fields/kind.ts';
 import { inJob } from '#shared/job-file/fields/slot.ts';
 import {
   createParentLookup,
@@ -69,7 +69,9 @@ const JOB_SPEC_FIELDS = {
   ),
   experiment: METADATA,
   experimentRun: METADATA,
-  enableWebAccess: withoutEffect('running jobs have no interactive shell; their logs can be followed'),
+  // Not a field of the API: the files of Vertex AI have no other place for it.
+  dropforgeKeepOnFailure: readInto(inJob('keepOnFailure'), TEXT),
+  enableWebAccess: readInto(inJob('webAccess'), flag()),
   enableDashboardAccess: withoutEffect('no ports of a running job are opened'),
   protectedArtifactLocationId: withoutEffect('the location of a job’s output is that of its bucket'),
   reservedIpRanges: withoutEffect('VMs have addresses of their subnet'),

@@ -1,0 +1,78 @@
+import type { Hono } from 'hono';
+import { z } from 'zod';
+import { authorize, callerOf } from '#shared/api/authorize.ts';
+import { errorResponse, readRequested } from '#shared/api/request.ts';
+import { isKeeping, type Job } from '#shared/domain/job.ts';
+import type { Logger } from '#shared/observability/logger.ts';
+import type { Clock } from '#shared/ports/clock.ts';
+import { parseJson } from '#shared/protocol/parse-json.ts';
+import { type ViewPorts, viewSubmitted } from '#shared/use-cases/reports/view-submitted.ts';
+import { findShell } from '#shared/use-cases/shell/find-shell.ts';
+import { releaseVm } from '#shared/use-cases/shell/release-vm.ts';
+
+type Ports = ViewPorts &
+  Parameters<typeof releaseVm>[0] & {
+    readonly clock: Clock;
+    readonly logger: Logger;
+    readonly intake: { readonly hasShellAccess?: boolean | undefined };
+  };
+
+const COMMAND_CHARACTERS_MAX = 2_000;
+
+const shellRequestSchema = z.object({
+  replica: z.string().max(100).optional(),
+  /** What is run instead of a shell, for the record. */
+  command: z.string().max(COMMAND_CHARACTERS_MAX).optional(),
+});
+
+const TERRAFORM_LINE = 'shell_access = { members = ["user:YOU@example.com"] }';
+
+/**
+ * `POST /v1/jobs/JOB:openShell` names the VM in which a shell can be opened, and records who asks; `:release` ends the
+ * time of a VM that is kept. The shell itself does not pass through the API.
+ */
+export function routeShell(app: Hono, ports: Ports): void {
+  app.post('/v1/jobs/:target{.+:openShell}', async (context) => {
+    const job = await readJob(ports, context.req.param('target').replace(/:openShell$/, ''));
+    authorize(context, job, 'OPEN_SHELL');
+    const text = await context.req.text();
+    const request = shellRequestSchema.safeParse(text === '' ? {} : parseJson(text));
+    if (!request.success) {
+      throw errorResponse(400, 'The body is not a request for a shell.', 'Send {"replica": "master-0"}, or nothing.');
+    }
+    if (ports.intake.hasShellAccess !== true) {
+      const remedy = `Have it turned on in Terraform: ${TERRAFORM_LINE} (docs/shell.md).`;
+      throw errorResponse(403, 'Shell access is off in this deployment.', remedy);
+    }
+    const { replica, command } = request.data;
+    const search = findShell(job, replica);
+    if (search.outcome === 'NONE') {
+      throw errorResponse(409, search.message, search.remedy);
+    }
+    const { email } = callerOf(context);
+    ports.logger.log('INFO', 'shell opened', { ...search.target, user: email, command: command ?? null });
+    return context.json(search.target);
+  });
+
+  app.post('/v1/jobs/:target{.+:release}', async (context) => {
+    const job = await readJob(ports, context.req.param('target').replace(/:release$/, ''));
+    authorize(context, job, 'CANCEL');
+    if (!isKeeping(job)) {
+      const isOpen = job.status !== 'CLOSED' && job.status !== 'CLOSING';
+      const remedy = isOpen ? `To end the job, cancel it: dropforge jobs cancel ${job.jobId}.` : 'No action needed.';
+      throw errorResponse(409, `Job ${job.jobId} keeps no VM.`, remedy);
+    }
+    await releaseVm(ports, job.jobId, ports.clock.now());
+    ports.logger.log('INFO', 'kept VM released', { jobId: job.jobId, user: callerOf(context).email });
+    return context.json(await viewSubmitted(ports, await readJob(ports, job.jobId), ports.clock.now()));
+  });
+}
+
+async function readJob(ports: ViewPorts, given: string): Promise<Job> {
+  const submitted = await readRequested(ports, given);
+  if ('tuningId' in submitted) {
+    const remedy = `Choose one of its trials: dropforge trials ${submitted.tuningId}.`;
+    throw errorResponse(409, `${submitted.tuningId} is a tuning, which has no VMs of its own.`, remedy);
+  }
+  return submitted;
+}

@@ -1,0 +1,65 @@
+import { isKeeping, isPlaced, type Job, MASTER, replicaName, replicasOf } from '#shared/domain/job.ts';
+import { vmNameOf } from '#shared/domain/vm-name.ts';
+
+/** The VM in which a shell can be opened. */
+export type ShellTarget = {
+  readonly jobId: string;
+  readonly replica: string;
+  readonly vmName: string;
+  readonly zone: string;
+  /** Whether its program has failed, and the VM is kept for a look. */
+  readonly isKept: boolean;
+};
+
+export type ShellSearch =
+  | { readonly outcome: 'FOUND'; readonly target: ShellTarget }
+  | { readonly outcome: 'NONE'; readonly message: string; readonly remedy: string };
+
+/** The VM of a replica of the job: by default the master's, or the one that is kept. */
+export function findShell(job: Job, replica: string | undefined): ShellSearch {
+  if (isKeeping(job)) {
+    const { kept } = job;
+    return replica === undefined || replica === kept.replica
+      ? found(job, { replica: kept.replica, vmName: kept.vmName, zone: kept.placement.zone, isKept: true })
+      : none(
+          `Job ${job.jobId} has failed, and only the VM of ${kept.replica} is kept.`,
+          `Leave out --replica, or write --replica=${kept.replica}.`,
+        );
+  }
+  if (!isPlaced(job) || job.instances.length === 0) {
+    return notRunning(job);
+  }
+  const name = replica ?? MASTER;
+  const id = replicasOf(job.spec).find((each) => replicaName(each) === name);
+  if (id === undefined) {
+    return none(`Job ${job.jobId} has no replica ${name}.`, `Choose one of ${listReplicas(job)}.`);
+  }
+  const vmName = vmNameOf(job.jobId, job.attempt, id);
+  return found(job, { replica: name, vmName, zone: job.placement.zone, isKept: false });
+}
+
+function found({ jobId }: Job, target: Omit<ShellTarget, 'jobId'>): ShellSearch {
+  return { outcome: 'FOUND', target: { jobId, ...target } };
+}
+
+function none(message: string, remedy: string): ShellSearch {
+  return { outcome: 'NONE', message, remedy };
+}
+
+function notRunning(job: Job): ShellSearch {
+  const hasEnded = job.status === 'CLOSING' || job.status === 'CLOSED';
+  return hasEnded
+    ? none(
+        `Job ${job.jobId} has ended, and its VMs are deleted.`,
+        'To keep the VM of a program that fails, submit it with keepOnFailure: 30m in its job file.',
+      )
+    : none(`Job ${job.jobId} has no VM yet: it waits for its machines.`, 'Try again when it is RUNNING.');
+}
+
+const REPLICAS_SHOWN_MAX = 20;
+
+function listReplicas({ spec }: Job): string {
+  const names = replicasOf(spec).map(replicaName);
+  const rest = names.length - REPLICAS_SHOWN_MAX;
+  return `${names.slice(0, REPLICAS_SHOWN_MAX).join(', ')}${rest > 0 ? ` and ${rest} others` : ''}`;
+}

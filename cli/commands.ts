@@ -75,6 +75,16 @@ export const COMMANDS = [
     load: async () => (await import('#cli/commands/jobs-cancel.ts')).jobsCancel,
   },
   {
+    name: 'exec',
+    summary: 'Run a command, or a shell, where the program of a job runs',
+    load: async () => (await import('#cli/commands/exec.ts')).execCommand,
+  },
+  {
+    name: 'ssh',
+    summary: 'Open a shell where the program of a job runs',
+    load: async () => (await import('#cli/commands/exec.ts')).ssh,
+  },
+  {
     name: 'jobs release',
     summary: 'Delete the VM that a failed job keeps for a look',
     load: async () => (await import('#cli/commands/jobs-release.ts')).jobsRelease,

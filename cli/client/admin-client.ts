@@ -18,12 +18,16 @@ const statusSchema = z.object({
   storage: z.object({ sizeBytes: z.number(), noncurrentBytes: z.number() }),
 });
 
+const vmSchema = z.object({ directory: z.string(), instanceId: z.string() });
+
 export type CloudStatus = z.infer<typeof statusSchema>;
 export type VmAction = 'preempt' | 'maintain' | 'reset' | 'hostError';
 
 /** Client of the embedded cloud's admin endpoint: status and fault injection. */
 export type AdminClient = {
   readStatus(): Promise<CloudStatus>;
+  /** The folder of a VM on this machine. */
+  findVm(vmName: string): Promise<{ readonly directory: string; readonly instanceId: string }>;
   injectVmFault(vmName: string, action: VmAction): Promise<void>;
   setStockout(zone: string, isOut: boolean): Promise<void>;
   setOutage(zone: string, isUnreachable: boolean): Promise<void>;
@@ -35,6 +39,7 @@ export function createAdminClient(admin: string, signal: AbortSignal): AdminClie
   };
   return {
     readStatus: () => requestJson(`${admin}/status`, statusSchema, { signal }),
+    findVm: (vmName) => requestJson(`${admin}/vms/${encodeURIComponent(vmName)}`, vmSchema, { signal }),
     injectVmFault: (vmName, action) => post(`/vms/${encodeURIComponent(vmName)}:${action}`),
     setStockout: (zone, isOut) => post(`/zones/${encodeURIComponent(zone)}:${isOut ? 'stockout' : 'restock'}`),
     setOutage: (zone, isUnreachable) =>

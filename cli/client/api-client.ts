@@ -41,6 +41,8 @@ export type ApiClient = {
   listJobs(countMax: number): Promise<readonly JobView[]>;
   getJob(jobId: string): Promise<JobView>;
   cancelJob(jobId: string): Promise<JobView>;
+  /** Names the VM in which a shell can be opened; the deployment records who asks for which command. */
+  openShell(jobId: string, request: ShellRequest): Promise<ShellTarget>;
   /** Ends the time of a VM that is kept after a failure. */
   releaseVm(jobId: string): Promise<JobView>;
   /** A page of a tuning's trials, in the order of their ids; the first one without a token. */
@@ -52,6 +54,14 @@ export type ApiClient = {
   /** Returns the entries after the cursor; an empty cursor starts at the beginning. */
   readLogs(jobId: string, cursor: string): Promise<LogPage>;
 };
+
+export type ShellRequest = { readonly replica: string | undefined; readonly command: string | undefined };
+
+const shellTargetSchema = z.object({ vmName: z.string(), zone: z.string(), replica: z.string(), isKept: z.boolean() });
+export type ShellTarget = z.infer<typeof shellTargetSchema>;
+
+/** Of a command that is recorded; the API rejects longer ones. */
+const COMMAND_CHARACTERS_MAX = 2_000;
 
 export type PointsQuery = {
   readonly names: readonly string[];
@@ -120,6 +130,17 @@ export function createApiClient({ url, authorize, remedies, pollIntervals }: Api
     },
     getJob: (jobId) => request(urlOf(jobId), jobViewSchema),
     cancelJob: (jobId) => request(urlOf(jobId, ':cancel'), jobViewSchema, 'POST'),
+    async openShell(jobId, { replica, command }) {
+      const body = JSON.stringify({ replica, command: command?.slice(0, COMMAND_CHARACTERS_MAX) });
+      const headers = { 'content-type': 'application/json', ...(await authorize()) };
+      return requestJson(urlOf(jobId, ':openShell'), shellTargetSchema, {
+        method: 'POST',
+        body,
+        signal,
+        remedies,
+        headers,
+      });
+    },
     releaseVm: (jobId) => request(urlOf(jobId, ':release'), jobViewSchema, 'POST'),
     readTrials(tuningId, pageToken) {
       const pageSize = String(TRIALS_PER_PAGE_MAX);

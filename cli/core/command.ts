@@ -34,8 +34,8 @@ export type Flag = {
   readonly isRepeatable?: boolean;
 };
 
-/** 0: success; 1: the command or the job failed; 2: usage error. */
-export type ExitCode = 0 | 1 | 2;
+/** 0: success; 1: the command or the job failed; 2: usage error. Of `exec`, the exit code of the command in the VM. */
+export type ExitCode = number;
 
 /** One call of a command, with all of its inputs and outputs. */
 export type Invocation = {

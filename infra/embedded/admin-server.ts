@@ -29,6 +29,11 @@ export function createAdminServer({ projectId, vms, outages, queue, objects }: A
     return context.json({ projectId, vms: shown, queues: queue.countMessages(), storage: objects.measure() });
   });
 
+  app.get('/vms/:name', (context) => {
+    const vm = vms.locate(context.req.param('name'));
+    return vm === undefined ? context.json(unknownVm(context.req.param('name')), 404) : context.json(vm);
+  });
+
   app.get('/vms/:name/serial-port', async (context) => {
     const text = await vms.serialPort(context.req.param('name'));
     return text === undefined ? context.json(unknownVm(context.req.param('name')), 404) : context.text(text);

@@ -80,12 +80,7 @@ export function createApiApp(ports: ApiPorts): Hono {
   routeProfiles(app, ports);
   routeShell(app, ports);
 
-  app.post('/v1/jobs/:target{.+:cancel}', async (context) => {
-    const jobId = readJobId(context.req.param('target').replace(/:cancel$/, ''));
-    authorize(context, await readRequested(ports, jobId), 'CANCEL');
-    await cancelJob(ports, jobId, ports.clock.now());
-    return context.json(await readView(ports, context, jobId));
-  });
+  routeCancel(app, ports);
 
   app.notFound(async (context) => {
     const remedy = 'List the jobs at /v1/jobs.';
@@ -105,6 +100,15 @@ export function createApiApp(ports: ApiPorts): Hono {
     throw error;
   });
   return app;
+}
+
+function routeCancel(app: Hono, ports: ApiPorts): void {
+  app.post('/v1/jobs/:target{.+:cancel}', async (context) => {
+    const jobId = readJobId(context.req.param('target').replace(/:cancel$/, ''));
+    authorize(context, await readRequested(ports, jobId), 'CANCEL');
+    await cancelJob(ports, jobId, ports.clock.now());
+    return context.json(await readView(ports, context, jobId));
+  });
 }
 
 /** The trials of a tuning, in the order of their ids, page by page; and one trial with all of its measurements. */

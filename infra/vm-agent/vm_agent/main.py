@@ -57,6 +57,7 @@ from vm_agent.program.gpu_meter import GpuMeter
 from vm_agent.program.usage import DiskMeter, UsageMeter
 from vm_agent.setup.environment import VM_MARKER
 from vm_agent.setup.job_secrets import JobSecrets, SecretManager
+from vm_agent.shell.enter import remove_entry
 from vm_agent.storage.client import Author, Storage
 from vm_agent.storage.job_directory import JobDirectory
 from vm_agent.storage.log_upload import LogUpload, logs_prefix_of
@@ -204,6 +205,7 @@ class Boot:
         self._write_state(replace(self._state, is_exit_delivered=is_delivered))
         if is_delivered:
             self._heartbeats.stay(report)
+        remove_entry(self._home)
         return 0 if is_delivered else 1
 
     def _start_threads(self) -> None:

@@ -37,6 +37,8 @@ export type VmAdmin = {
   maintain(vmName: string): Promise<Vm | undefined>;
   /** Reboots the VM on the same disk. */
   reset(vmName: string, zone?: string): Promise<Vm | undefined>;
+  /** The folder of a VM that is running. */
+  locate(vmName: string): { readonly directory: string; readonly instanceId: string } | undefined;
   /** Simulates a host error: kills all processes of the VM. */
   hostError(vmName: string): Promise<Vm | undefined>;
   /** Returns false if there is no such zone. */
@@ -77,6 +79,12 @@ export function createVmAdmin(fleet: Fleet): VmAdmin {
     preempt: (vmName) => act({ vmName }, preempt),
     maintain: (vmName) => act({ vmName }, maintain),
     reset: (vmName, zone) => act(zone === undefined ? { vmName } : { vmName, zone }, reset),
+    locate(vmName) {
+      const machine = [...fleet.machines].find(
+        (candidate) => candidate.record.request.vmName === vmName && observe(candidate).status === 'RUNNING',
+      );
+      return machine && { directory: machine.directory, instanceId: machine.record.instanceId };
+    },
     hostError: (vmName) => act({ vmName }, crash),
     setStockout(zone, isStockedOut) {
       const isKnown = fleet.config.zones.some(({ name }) => name === zone);

@@ -31,6 +31,7 @@ from vm_agent.program.unsaved_files import describe_unsaved
 from vm_agent.program.usage import measure_tree
 from vm_agent.setup.environment import VM_MARKER, program_arguments, program_environment
 from vm_agent.setup.installers import ToolResult
+from vm_agent.shell.enter import write_container_entry
 
 # At a boot, the engine's daemon may still be starting.
 ENGINE_SECONDS_MAX = 60.0
@@ -78,6 +79,7 @@ class ContainerLauncher:
         replica.tracking.start()
         invocation = self._invoke(replica, engine, layout, self._variables(replica, engine, layout, secrets))
         start = partial(_start, replica, engine, invocation)
+        write_container_entry(replica.home, engine, invocation)
         replica.set_phase('RUNNING')
         end = replica.supervisor.run_program(start, state.ran_seconds)
         unsaved = describe_unsaved(layout.package, state.program_started_at or time.time()) if layout.package else None

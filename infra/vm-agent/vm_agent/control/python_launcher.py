@@ -29,6 +29,7 @@ from vm_agent.setup.installation import Installer
 from vm_agent.setup.installers import InstallPaths, ToolResult
 from vm_agent.setup.package_plan import find_import_roots, plan_packages
 from vm_agent.setup.work_directory import create_job_dir_link, link_neighbors
+from vm_agent.shell.enter import write_entry
 
 # Installing takes the place of a cache that fails for longer.
 CACHE_TRIES_MAX = 3
@@ -78,6 +79,7 @@ class PythonLauncher:
         argv = [*_nice(replica.config.nice), str(paths.python), *target, *program_arguments(spec)]
         replica.set_phase('RUNNING')
         command = _command(replica, argv, environment, folder)
+        write_entry(replica.home, environment, folder)
         end = replica.supervisor.run_program(partial(ChildProcess, command), state.ran_seconds)
         unsaved = describe_unsaved(folder, state.program_started_at or time.time())
         if unsaved is not None:

@@ -1,0 +1,1 @@
+"""Entering the environment of the program."""

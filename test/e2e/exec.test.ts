@@ -1,0 +1,105 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type CloudUnderTest, packProgram, startCloudUnderTest, until } from '../support/e2e/cloud-under-test.ts';
+
+const CLI = fileURLToPath(new URL('../../cli/main.ts', import.meta.url));
+
+const RUNS = `
+import os, time
+os.environ['DROPFORGE_OUTPUT_DIR']
+print('training', flush=True)
+time.sleep(300)
+`;
+const FAILS = `
+open('half-read.csv', 'w').write('1,2')
+raise RuntimeError('the loss exploded')
+`;
+/** Types a line into a shell on a terminal of its own, and prints what the terminal shows. */
+const TYPES = `
+import os, pty, sys
+lines = [b'tty && echo in $CLOUD_ML_JOB_ID\\n', b'exit 7\\n']
+def read(descriptor):
+    data = os.read(descriptor, 1024)
+    if lines and (b'$ ' in data or b'# ' in data):
+        os.write(descriptor, lines.pop(0))
+    return data
+sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:], read)))
+`;
+
+let cloud: CloudUnderTest;
+
+beforeAll(async () => {
+  cloud = await startCloudUnderTest({ syncSeconds: 0.3, heartbeatSeconds: 0.3, stopGraceSeconds: 1 });
+  const env = { GREETING: 'from the job file' };
+  await cloud.upload('runs.tar.gz', await packProgram(RUNS, { name: 'runs', module: 'trainer.task', env }));
+  const kept = { name: 'kept', module: 'trainer.task', keepOnFailure: '10m' };
+  await cloud.upload('kept.tar.gz', await packProgram(FAILS, kept));
+  await cloud.awaitJob('runs', ({ replicas }) => replicas[0]?.phase === 'RUNNING');
+  await until(
+    'the log',
+    async () => (await cloud.readLog('runs')).some(({ text: line }) => line === 'training') || undefined,
+  );
+  await cloud.awaitJob('kept');
+});
+afterAll(() => cloud.stop());
+
+function start(args: readonly string[], prefix: readonly string[] = []) {
+  const [file = '', ...rest] = [...prefix, process.execPath, CLI, ...args, `--data-dir=${cloud.dataDir}`];
+  return spawn(file, rest, { stdio: ['pipe', 'pipe', 'pipe'], env: { ...process.env, PS1: '$ ' } });
+}
+
+/** Runs the CLI as a process, with this text on its standard input. */
+async function exec(args: readonly string[], { stdin = '', command = [] as readonly string[] } = {}) {
+  const [name, ...flags] = args;
+  const all = ['exec', ...(name === undefined ? [] : [name]), ...flags, `--data-dir=${cloud.dataDir}`];
+  const child = spawn(process.execPath, [CLI, ...all, ...(command.length > 0 ? ['--', ...command] : [])]);
+  child.stdin.end(stdin);
+  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
+  return { code: child.exitCode, stdout, stderr };
+}
+
+describe('dropforge exec', () => {
+  it('runs a command with the variables, the folder and the Python of the program, and passes its exit code on', async () => {
+    const script = 'echo "$GREETING"; python -c "import trainer, sys; print(sys.prefix)"; exit 3';
+    const { code, stdout, stderr } = await exec(['runs'], { command: ['sh', '-c', script] });
+    expect([code, stderr]).toEqual([3, '']);
+    expect(stdout).toMatch(/^from the job file\n.*\/venv\n$/);
+  });
+
+  it('passes its standard input on', async () => {
+    expect(await exec(['runs'], { stdin: 'a\nb\n', command: ['wc', '-l'] })).toMatchObject({ code: 0, stdout: '2\n' });
+  });
+
+  it('opens a shell on the terminal of the caller', async () => {
+    const child = start(['ssh', 'runs'], ['python3', '-c', TYPES]);
+    const [shown] = await Promise.all([text(child.stdout), once(child, 'exit')]);
+    expect(shown).toMatch(/\/dev\/pts\/\d+\r\nin runs\r\n/);
+    expect(child.exitCode).toBe(7);
+  });
+
+  it('enters the VM of a program that has failed, where its files are', async () => {
+    expect(await exec(['kept'], { command: ['cat', 'half-read.csv'] })).toMatchObject({ code: 0, stdout: '1,2' });
+  });
+
+  it('says what it cannot enter', async () => {
+    expect((await exec(['runs', '--replica=worker-3'], { command: ['true'] })).stderr).toContain(
+      'Choose one of master-0',
+    );
+    expect((await exec(['nothing'], { command: ['true'] })).stderr).toContain('Job nothing does not exist');
+    expect(await exec(['runs'], { command: ['no-such-program'] })).toMatchObject({ code: 127 });
+  });
+
+  it('ends with the VM, and a job that has ended has none', async () => {
+    const child = start(['exec', 'runs']);
+    child.stdin.write('echo ready; sleep 200\n');
+    await once(child.stdout, 'data');
+    await cloud.cancel('runs');
+    const [code] = (await once(child, 'exit')) as [number];
+    expect(code).toBe(137);
+    await cloud.awaitJob('runs');
+    expect((await exec(['runs'], { command: ['true'] })).stderr).toContain('keepOnFailure: 30m');
+  });
+});

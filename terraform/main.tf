@@ -109,6 +109,7 @@ module "network" {
   subnets    = local.subnets
   nat        = var.network.nat
   flow_logs  = var.network.flow_logs
+  shell      = var.shell_access != null
 }
 
 module "functions" {

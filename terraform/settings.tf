@@ -6,7 +6,7 @@ locals {
   intake_settings = concat(
     local.event_settings,
     ["UPLOAD_BUCKET", "JOBS_BUCKET", "REGION_DEFAULT", "RUNTIME_VERSION_DEFAULT", "RUNTIME_IMAGES", "ZONES"],
-    ["KEEP_ON_FAILURE_SECONDS_MAX", "KEEP_ON_FAILURE_COST_USD_MAX"],
+    ["KEEP_ON_FAILURE_SECONDS_MAX", "KEEP_ON_FAILURE_COST_USD_MAX", "SHELL_ACCESS"],
     local.has_notifications ? ["NOTIFICATION_CHANNELS"] : [],
     local.has_rights ? ["JOB_RIGHTS"] : [],
     var.only_own_jobs ? ["ONLY_OWN_JOBS"] : [],
@@ -20,7 +20,7 @@ locals {
   notify_settings = concat(local.event_settings, ["NOTIFICATION_CHANNELS"])
   provision_settings = concat(
     local.event_settings,
-    ["SUBNETWORK", "VM_SERVICE_ACCOUNT", "HEARTBEAT_URL", "HEARTBEAT_AUDIENCE", "RUNTIME_IMAGES", "SECURE_BOOT", "CACHE_BUCKET"],
+    ["SUBNETWORK", "VM_SERVICE_ACCOUNT", "HEARTBEAT_URL", "HEARTBEAT_AUDIENCE", "RUNTIME_IMAGES", "SECURE_BOOT", "CACHE_BUCKET", "SHELL_ACCESS"],
     var.encryption == null ? [] : ["DISK_KMS_KEY"],
     local.has_rights ? ["JOB_RIGHTS"] : [],
   )
@@ -57,6 +57,7 @@ locals {
     KEEP_ON_FAILURE_SECONDS_MAX = tostring(
       tonumber(replace(var.keep_on_failure_max, "/[hm]$/", "")) * (endswith(var.keep_on_failure_max, "h") ? 3600 : 60)
     )
+    SHELL_ACCESS                 = tostring(var.shell_access != null)
     KEEP_ON_FAILURE_COST_USD_MAX = tostring(var.keep_on_failure_cost_max_usd)
     # Names of secrets, not their values.
     NOTIFICATION_CHANNELS = jsonencode({

@@ -20,3 +20,20 @@ variable "keep_on_failure_cost_max_usd" {
     error_message = "keep_on_failure_cost_max_usd must not be negative."
   }
 }
+
+variable "shell_access" {
+  description = "Members who may open a shell in VMs (dropforge exec). They can do whatever the VMs' service account can."
+  type = object({
+    members = list(string)
+  })
+  nullable = true
+  default  = null
+  validation {
+    condition     = alltrue([for member in try(var.shell_access.members, []) : can(regex("^(user|group|serviceAccount):.+@.+$", member))])
+    error_message = "A member has the form user:EMAIL, group:EMAIL or serviceAccount:EMAIL."
+  }
+  validation {
+    condition     = var.shell_access == null || var.network.existing == null
+    error_message = "With an existing network, allow tcp:22 from 35.235.240.0/20 to the VMs there; shell_access creates this rule for networks of its own only."
+  }
+}

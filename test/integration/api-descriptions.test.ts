@@ -60,6 +60,7 @@ const defaults = {
   serviceAccount: 'vm@example.iam.gserviceaccount.com',
   networkTag: 'dropforge-vm',
   hasSecureBoot: false,
+  hasShellAccess: false,
   diskKmsKey: null,
 };
 

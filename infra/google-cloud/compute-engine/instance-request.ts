@@ -24,6 +24,8 @@ export const vmDefaultsSchema = z.object({
    * and GPU VMs").
    */
   hasSecureBoot: z.boolean().default(false),
+  /** Whether users log in by OS Login, with their own accounts. */
+  hasShellAccess: z.boolean().default(false),
   /** The Cloud KMS key of boot disks that are created from images; null for a Google-managed key. */
   diskKmsKey: z.string().min(1).nullable().default(null),
 });
@@ -54,6 +56,10 @@ export function toInsertRequest(request: VmRequest, defaults: VmDefaults, source
   };
 }
 
+function metadataOf({ metadata }: VmRequest, { hasShellAccess }: VmDefaults): VmRequest['metadata'] {
+  return hasShellAccess ? { ...metadata, 'enable-oslogin': 'TRUE' } : metadata;
+}
+
 function toInstance(request: VmRequest, defaults: VmDefaults, source: BootSource): InstanceResource {
   const { vmName, zone, machineType, accelerator } = request;
   return {
@@ -61,7 +67,7 @@ function toInstance(request: VmRequest, defaults: VmDefaults, source: BootSource
     machineType: `zones/${zone}/machineTypes/${machineType}`,
     labels: toLabels(request, request.labels),
     tags: { items: [defaults.networkTag] },
-    metadata: { items: Object.entries(request.metadata).map(([key, value]) => ({ key, value })) },
+    metadata: { items: Object.entries(metadataOf(request, defaults)).map(([key, value]) => ({ key, value })) },
     ...(accelerator !== null && {
       guestAccelerators: [
         { acceleratorType: `zones/${zone}/acceleratorTypes/${accelerator.type}`, acceleratorCount: accelerator.count },

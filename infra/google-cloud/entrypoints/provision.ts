@@ -20,6 +20,7 @@ function connectVms(settings: SettingsOf<'provision'>): VmCreation {
     subnetwork: settings.SUBNETWORK,
     serviceAccount: settings.VM_SERVICE_ACCOUNT,
     hasSecureBoot: settings.SECURE_BOOT,
+    hasShellAccess: settings.SHELL_ACCESS,
     diskKmsKey: settings.DISK_KMS_KEY ?? null,
   };
   return createComputeVmProvider({

@@ -24,6 +24,13 @@ variable "project_id" {
   nullable    = false
 }
 
+variable "shell" {
+  description = "Whether VMs accept SSH through Identity-Aware Proxy."
+  type        = bool
+  nullable    = false
+  default     = false
+}
+
 variable "subnets" {
   description = "CIDR ranges by region."
   type        = map(string)

@@ -49,6 +49,7 @@ export async function openComputeUnderTest(
       serviceAccount: identity.serviceAccountEmail,
       networkTag: 'dropforge-vm',
       hasSecureBoot: false,
+      hasShellAccess: false,
       diskKmsKey: null,
     },
     images: {

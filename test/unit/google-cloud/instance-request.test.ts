@@ -19,6 +19,7 @@ const DEFAULTS = vmDefaultsSchema.parse({
 
 const HARDENED = {
   hasSecureBoot: true,
+  hasShellAccess: false,
   diskKmsKey: 'projects/keys/locations/us-central1/keyRings/training/cryptoKeys/disks',
 };
 
@@ -202,4 +203,11 @@ describe('the insert request of a VM', () => {
     expect(listBootSources(machineImages, { ...BASE, bootDiskGib: 500 }, 7)).toEqual([{ machineImage: 'a' }]);
     expect(listBootSources(disk, BASE, 7)).toEqual([{ image: 'i' }]);
   });
+});
+
+it('lets users log in with their own accounts only where shells are on', () => {
+  const metadataOf = (hasShellAccess: boolean) =>
+    toInsertRequest(BASE, { ...DEFAULTS, hasShellAccess }, { image: 'runtime-2-11-disk' }).instanceResource?.metadata;
+  expect(metadataOf(true)?.items).toContainEqual({ key: 'enable-oslogin', value: 'TRUE' });
+  expect(JSON.stringify(metadataOf(false))).not.toContain('oslogin');
 });

@@ -1,0 +1,55 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { apply, type Resource } from '../support/terraform/deployed-state.ts';
+import { copyTerraform, hasTerraform, type TerraformCopy } from '../support/terraform/terraform.ts';
+
+const REQUIRED = ['-var=project_id=my-project', '-var=runtime_images={"2.11"={image="i"}}'];
+const ON = [...REQUIRED, '-var=shell_access={members=["user:ada@example.com"]}'];
+
+let terraform: TerraformCopy;
+let off: readonly Resource[] = [];
+let on: readonly Resource[] = [];
+
+const named = (resources: readonly Resource[], type: string, name: string) =>
+  resources.filter((resource) => resource.type === type && resource.name === name);
+
+if (hasTerraform()) {
+  beforeAll(async () => {
+    terraform = await copyTerraform();
+    off = await apply(terraform, '.', REQUIRED);
+    on = await apply(terraform, '.', ON);
+  });
+  afterAll(() => terraform.close());
+  describe('shell_access', describeShellAccess);
+} else {
+  it('shell_access is not tested: terraform is not installed', () => {
+    expect(hasTerraform()).toBe(false);
+  });
+}
+
+function describeShellAccess() {
+  it('is off by default: no port is open, and no member has a role', () => {
+    const types = ['google_compute_firewall', 'google_project_iam_member', 'google_service_account_iam_member'];
+    expect(types.flatMap((type) => named(off, type, 'shell'))).toEqual([]);
+  });
+
+  it('opens port 22 of the VMs to Identity-Aware Proxy alone', () => {
+    const [rule] = named(on, 'google_compute_firewall', 'shell');
+    expect(rule?.values).toMatchObject({
+      source_ranges: ['35.235.240.0/20'],
+      target_tags: ['dropforge-vm'],
+      allow: [{ protocol: 'tcp', ports: ['22'] }],
+    });
+  });
+
+  it('grants its members the tunnel, root on the VMs of jobs, and the account of the VMs, and nothing else', () => {
+    const roles = named(on, 'google_project_iam_member', 'shell').map(({ values }) => values);
+    expect(roles.map(({ role, member }) => `${member} ${role}`).sort()).toEqual([
+      'user:ada@example.com roles/compute.osAdminLogin',
+      'user:ada@example.com roles/iap.tunnelResourceAccessor',
+    ]);
+    expect(JSON.stringify(roles)).toContain('destination.port == 22');
+    expect(named(on, 'google_service_account_iam_member', 'shell').map(({ values }) => values.role)).toEqual([
+      'roles/iam.serviceAccountUser',
+    ]);
+  });
+}

@@ -79,6 +79,22 @@ const tune = fc.record(
 const scalar = fc.oneof(line, fc.integer(), fc.boolean());
 const textMap = fc.dictionary(line, scalar, { maxKeys: 3 });
 const texts = fc.array(scalar, { maxLength: 3 });
+const health = fc.record(
+  {
+    nonFinite: fc.constantFrom('stop', 'warn', 'rollback'),
+    plateau: fc.constantFrom('warn', 'off'),
+    stalled: fc.constantFrom('warn', 'restart', 'x'),
+    stalledAfter: fc.constantFrom('15m', '1s'),
+  },
+  { requiredKeys: [] },
+);
+const notify = fc.record(
+  {
+    channels: fc.array(fc.constantFrom('team', 'Pager', 'on-call'), { maxLength: 2 }),
+    states: fc.array(fc.constantFrom('FAILED', 'SUCCEEDED', 'INTERRUPTED'), { maxLength: 2 }),
+  },
+  { requiredKeys: [] },
+);
 const duration = fc.oneof(fc.constantFrom('1h', '36h', '2d', '90m', '0s', '1.5s', '007s', 'soon', '1h 1s'), line);
 
 /** Values of structured fields; those of all other fields follow from the kind in the field's row. */
@@ -90,6 +106,8 @@ const STRUCTURED: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   parameterServers: group,
   evaluators: group,
   disk,
+  health,
+  notify,
   reservation,
   tune,
 };

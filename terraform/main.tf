@@ -20,7 +20,7 @@ module "project_services" {
   project_id   = var.project_id
   with_cmek    = var.encryption != null
   with_budget  = var.budget != null
-  with_secrets = length(var.secrets) > 0 || local.has_notifications
+  with_secrets = length(var.secrets) > 0 || local.has_notifications || local.has_registries
 }
 
 module "identities" {
@@ -40,7 +40,7 @@ module "encryption" {
   project_id     = module.project_services.project_id
   project_number = data.google_project.this.number
   encryption     = var.encryption
-  with_secrets   = length(var.secrets) > 0 || local.has_notifications
+  with_secrets   = length(var.secrets) > 0 || local.has_notifications || local.has_registries
 }
 
 module "secrets" {

@@ -4,8 +4,8 @@ locals {
   stages = ["provision", "teardown", "tuning", "job-updates"]
 
   all_permissions = {
-    on-upload       = { database = "write", uploads = ["read", "report"], jobs = ["list"], publishes = local.stages }
-    on-submit       = { database = "write", uploads = ["read", "report"], jobs = ["list"], publishes = local.stages }
+    on-upload       = { database = "write", uploads = ["read", "report"], jobs = ["list"], images = "read", publishes = local.stages }
+    on-submit       = { database = "write", uploads = ["read", "report"], jobs = ["list"], images = "read", publishes = local.stages }
     on-control      = { database = "write", publishes = local.stages }
     provision       = { database = "write", publishes = local.stages, project = ["vm_creator"], acts_as = concat(["vm"], var.job_accounts) }
     teardown        = { database = "write", publishes = local.stages, project = ["vm_remover"] }
@@ -16,8 +16,8 @@ locals {
     notify          = { database = "write", notification_secrets = "read" }
     on-dead-letter  = { database = "write", uploads = ["list", "report"], publishes = local.stages }
     heartbeat       = { database = "write", publishes = local.stages }
-    api             = { database = "write", uploads = ["read"], jobs = ["read", "create"], publishes = local.stages, project = ["log_reader"] }
-    vm              = { uploads = ["get"], jobs = ["write"], cache = ["read", "create"], secrets = "read", project = ["roles/logging.logWriter"] }
+    api             = { database = "write", uploads = ["read"], jobs = ["read", "create"], images = "read", publishes = local.stages, project = ["log_reader"] }
+    vm              = { uploads = ["get"], jobs = ["write"], cache = ["read", "create"], secrets = "read", images = "read", project = ["roles/logging.logWriter"] }
     push            = {}
     build           = { sources = ["get"], archives = "read", project = ["roles/logging.logWriter"] }
   }

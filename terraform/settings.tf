@@ -10,6 +10,8 @@ locals {
     local.has_notifications ? ["NOTIFICATION_CHANNELS"] : [],
     local.has_rights ? ["JOB_RIGHTS"] : [],
     var.only_own_jobs ? ["ONLY_OWN_JOBS"] : [],
+    local.has_registries ? ["REGISTRIES"] : [],
+    var.containers.allow_root ? [] : ["CONTAINERS_AS_ROOT"],
   )
   api_settings = concat(
     local.intake_settings,
@@ -23,6 +25,7 @@ locals {
     ["SUBNETWORK", "VM_SERVICE_ACCOUNT", "HEARTBEAT_URL", "HEARTBEAT_AUDIENCE", "RUNTIME_IMAGES", "SECURE_BOOT", "CACHE_BUCKET", "SHELL_ACCESS"],
     var.encryption == null ? [] : ["DISK_KMS_KEY"],
     local.has_rights ? ["JOB_RIGHTS"] : [],
+    local.has_registries ? ["REGISTRIES"] : [],
   )
   heartbeat_settings = concat(local.event_settings, ["HEARTBEAT_AUDIENCE", "VM_SERVICE_ACCOUNT"])
 
@@ -59,6 +62,13 @@ locals {
     )
     SHELL_ACCESS                 = tostring(var.shell_access != null)
     KEEP_ON_FAILURE_COST_USD_MAX = tostring(var.keep_on_failure_cost_max_usd)
+    CONTAINERS_AS_ROOT           = tostring(var.containers.allow_root)
+    # Names of secrets, not their values.
+    REGISTRIES = jsonencode({
+      for host, registry in var.registries : host => {
+        for key, value in { secret = registry.secret, tokenHost = registry.token_host } : key => value if value != null
+      }
+    })
     # Names of secrets, not their values.
     NOTIFICATION_CHANNELS = jsonencode({
       for name, channel in var.notifications : name => {

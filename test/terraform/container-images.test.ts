@@ -1,0 +1,86 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readSettings } from '#functions/read-settings.ts';
+import { apply, type Resource } from '../support/terraform/deployed-state.ts';
+import { copyTerraform, hasTerraform, type TerraformCopy } from '../support/terraform/terraform.ts';
+
+const ACCOUNT = 'trainer@my-project.iam.gserviceaccount.com';
+const REPOSITORY = 'projects/lab/locations/europe-west4/repositories/trainers';
+const REQUIRED = ['-var=project_id=my-project', '-var=runtime_images={"2.11"={image="i"}}'];
+const VARIABLES = [
+  ...REQUIRED,
+  `-var=image_repositories=["${REPOSITORY}"]`,
+  '-var=registries={"ghcr.io"={secret="ghcr-reader"},"r.example.com:5000"={secret="own",token_host="auth.example.com"}}',
+  '-var=containers={allow_root=false}',
+  `-var=job_accounts=["${ACCOUNT}"]`,
+];
+
+/** Intake pins images, and VMs pull them. */
+const READERS = ['api', 'on-submit', 'on-upload', `serviceAccount:${ACCOUNT}`, 'vm'];
+
+let terraform: TerraformCopy;
+let resources: readonly Resource[] = [];
+
+if (hasTerraform()) {
+  beforeAll(async () => {
+    terraform = await copyTerraform();
+    resources = await apply(terraform, '.', VARIABLES);
+  });
+  afterAll(() => terraform.close());
+  describe('images of jobs', describeImages);
+} else {
+  describe('images of jobs', () => {
+    it('are not tested: terraform is not installed', () => {
+      expect(hasTerraform()).toBe(false);
+    });
+  });
+}
+
+const all = (type: string) => resources.filter((resource) => resource.type === type);
+
+function accountOf(member: unknown): string {
+  return /google_service_account\/dropforge-([a-z-]+)\//.exec(String(member))?.[1] ?? String(member);
+}
+
+function environmentOf(name: string): Readonly<Record<string, string>> {
+  const found = all('google_cloudfunctions2_function').find(({ key }) => key === name);
+  const [config] = (found?.values.service_config ?? []) as readonly Readonly<Record<string, unknown>>[];
+  return config?.environment_variables as Readonly<Record<string, string>>;
+}
+
+function describeImages() {
+  it('are read from the listed repositories by intake and VMs alone', () => {
+    const grants = all('google_artifact_registry_repository_iam_member').filter(
+      ({ values }) => values.repository === 'trainers',
+    );
+    expect(grants.map(({ values }) => accountOf(values.member)).sort()).toEqual(READERS);
+    for (const { values } of grants) {
+      expect(values).toMatchObject({ project: 'lab', location: 'europe-west4', role: 'roles/artifactregistry.reader' });
+    }
+  });
+
+  it('need no right on any project', () => {
+    const ofProjects = all('google_project_iam_member').map(({ values }) => String(values.role));
+    expect(ofProjects.filter((role) => role.includes('artifactregistry'))).toEqual([]);
+  });
+
+  it('of other registries need logins, which the same accounts read', () => {
+    const grants = all('google_secret_manager_secret_iam_member').map(
+      ({ key, values }) => `${String(key).split('/').at(-1)} ${accountOf(values.member)}`,
+    );
+    const expected = ['ghcr-reader', 'own'].flatMap((secret) => READERS.map((account) => `${secret} ${account}`));
+    expect(grants.sort()).toEqual(expected.sort());
+  });
+
+  it('are looked up with the settings of intake, and pulled with those of provision', () => {
+    const registries = {
+      'ghcr.io': { secret: 'ghcr-reader' },
+      'r.example.com:5000': { secret: 'own', tokenHost: 'auth.example.com' },
+    };
+    for (const name of ['on-upload', 'on-submit', 'api'] as const) {
+      const reading = readSettings(name, environmentOf(name));
+      expect(reading).toMatchObject({ settings: { REGISTRIES: registries, CONTAINERS_AS_ROOT: false } });
+    }
+    expect(readSettings('provision', environmentOf('provision'))).toMatchObject({ settings: { REGISTRIES: registries } });
+    expect(environmentOf('watch')).not.toHaveProperty('REGISTRIES');
+  });
+}

@@ -52,7 +52,11 @@ const REJECTED: readonly (readonly [string, string, RegExp])[] = [
   ['a webhook without a key', 'notifications={a={kind="webhook",secret="s"}}', /A webhook requires signing_secret/],
   ['a registry with a scheme', 'registries={"https://ghcr.io"={secret="a"}}', /as names of images have them/],
   ['a password of a registry', 'registries={"ghcr.io"={secret="user:password"}}', /Never put a password here/],
-  ['an address instead of a repository', 'image_repositories=["us-docker.pkg.dev/lab/a"]', /List at most 100 full names/],
+  [
+    'an address instead of a repository',
+    'image_repositories=["us-docker.pkg.dev/lab/a"]',
+    /List at most 100 full names/,
+  ],
   ['a public API', 'api_access={members=["allUsers"]}', /list users, groups or service accounts/],
   ['public followers', 'update_followers=["allUsers"]', /Followers may delete subscriptions/],
   ['public submitters', 'submitters=["allAuthenticatedUsers"]', /run programs at your expense/],

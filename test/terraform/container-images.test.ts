@@ -80,7 +80,9 @@ function describeImages() {
       const reading = readSettings(name, environmentOf(name));
       expect(reading).toMatchObject({ settings: { REGISTRIES: registries, CONTAINERS_AS_ROOT: false } });
     }
-    expect(readSettings('provision', environmentOf('provision'))).toMatchObject({ settings: { REGISTRIES: registries } });
+    expect(readSettings('provision', environmentOf('provision'))).toMatchObject({
+      settings: { REGISTRIES: registries },
+    });
     expect(environmentOf('watch')).not.toHaveProperty('REGISTRIES');
   });
 }

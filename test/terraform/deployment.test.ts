@@ -59,9 +59,17 @@ function describeDeployment({
     );
 
     it.each(FUNCTION_NAMES)('%s has exactly the settings that it declares', (name) => {
-      // Only deployments with a customer-managed key, with rights of jobs or with only_own_jobs set these.
+      // Only deployments with a customer-managed key, with rights of jobs, with only_own_jobs, with logins to
+      // registries or without root in containers set these.
       const access = ['ONLY_OWN_JOBS', 'OPERATORS', 'IAP_AUDIENCE'];
-      const optional: readonly string[] = [...ENDPOINT_SETTINGS, 'DISK_KMS_KEY', 'JOB_RIGHTS', ...access];
+      const containers = ['REGISTRIES', 'CONTAINERS_AS_ROOT'];
+      const optional: readonly string[] = [
+        ...ENDPOINT_SETTINGS,
+        'DISK_KMS_KEY',
+        'JOB_RIGHTS',
+        ...access,
+        ...containers,
+      ];
       const declared = (FUNCTIONS[name].settings as readonly SettingName[]).filter(
         (setting) => !optional.includes(setting),
       );

@@ -271,8 +271,34 @@ class ArtifactsTest(TrackingTest):
             with self.subTest(name):
                 status, answer = self.client.send('PUT', f'{ARTIFACTS}/{name}', b'x')
                 self.assertEqual((status, answer['error_code']), (400, 'INVALID_PARAMETER_VALUE'))
-        self.assertEqual(os.listdir(self.home), ['output'])
+        self.assertEqual(sorted(os.listdir(self.home)), ['mlflow', 'output'])
+        self.assertEqual(os.listdir(self.home / 'mlflow'), [])
         self.assertEqual(os.listdir(self.home / 'output' / 'mlflow-artifacts'), ['link'])
+
+    def test_a_program_cannot_lead_the_agent_out_of_the_job_directory_by_a_link(self) -> None:
+        # A program in a container cannot reach these files itself; the agent could.
+        outside = self.home / 'outside'
+        (outside / 'folder').mkdir(parents=True)
+        (outside / 'private').write_text('private')
+        (self.home / 'output' / 'mlflow-artifacts').symlink_to(outside)
+        self.assertEqual(self.client.send('PUT', f'{ARTIFACTS}/folder/planted', b'x')[0], 400)
+        self.assertEqual(self.client.send('GET', f'{ARTIFACTS}/private')[0], 404)
+        self.assertEqual(self.client.send('GET', f'{ARTIFACTS}?path=folder')[1], {'files': []})
+        self.client.send('DELETE', f'{ARTIFACTS}/folder')
+        self.client.send('DELETE', f'{ARTIFACTS}/private')
+        self.assertEqual(sorted(os.listdir(outside)), ['folder', 'private'])
+        self.assertEqual(os.listdir(outside / 'folder'), [])
+
+    def test_a_named_pipe_in_the_place_of_an_artifact_blocks_nobody(self) -> None:
+        (self.home / 'output' / 'mlflow-artifacts').mkdir()
+        os.mkfifo(self.home / 'output' / 'mlflow-artifacts' / 'pipe')
+        self.assertEqual(self.client.send('GET', f'{ARTIFACTS}/pipe')[0], 404)
+
+    def test_a_folder_of_artifacts_can_be_deleted(self) -> None:
+        self.client.send('PUT', f'{ARTIFACTS}/run/model/weights.bin', b'x')
+        self.assertEqual(self.client.send('DELETE', f'{ARTIFACTS}/run/model')[0], 200)
+        self.assertEqual(self.client.send('DELETE', f'{ARTIFACTS}/run/model')[0], 200)
+        self.assertEqual(os.listdir(self.home / 'output' / 'mlflow-artifacts' / 'run'), [])
 
     def test_an_artifact_that_was_cut_off_leaves_no_file(self) -> None:
         client = self.connect()

@@ -49,8 +49,12 @@ class Layout:
         """Creates the folders, writable for the user of any image. Raises OSError."""
         outer = MetricPaths(self.home)
         for folder in (outer.metrics_file.parent, outer.hypertune_file.parent, self.home / 'objects'):
+            # After a reboot, the program may have left a link in its place.
+            if folder.is_symlink():
+                folder.unlink()
             folder.mkdir(parents=True, exist_ok=True)
             folder.chmod(0o777)
+        self.stack_dumps.unlink(missing_ok=True)
         self.stack_dumps.touch()
         self.stack_dumps.chmod(0o666)
         install_container_hook(

@@ -13,6 +13,7 @@ from typing import List, Sequence, Tuple
 
 from vm_agent.paths.stacks import DUMP_SIGNAL
 from vm_agent.profiling.py_spy import find_py_spy
+from vm_agent.storage.foreign_files import open_regular
 
 PROC = Path('/proc')
 PY_SPY_SECONDS_MAX = 20.0
@@ -111,7 +112,7 @@ def _read_new(dump_file: Path, offset: int) -> List[str]:
             break
         size = now
     try:
-        with open(dump_file, 'rb') as file:
+        with open_regular(dump_file) as file:
             file.seek(offset)
             return file.read(DUMP_BYTES_MAX).decode('utf-8', 'replace').splitlines()
     except OSError:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Optional
 
 from vm_agent.metrics.records import Sample, read_report
+from vm_agent.storage.foreign_files import open_regular
 
 READ_BYTES_MAX = 1_048_576
 # Longer lines are not metrics, and must not fill the memory.
@@ -47,7 +48,7 @@ class MetricsFile:
 
     def _read_block(self) -> bytes:
         try:
-            with open(self._path, 'rb') as file:
+            with open_regular(self._path) as file:
                 found = os.fstat(file.fileno())
                 if found.st_size < self._offset or found.st_ino != self._inode != 0:
                     # The program truncated or replaced the file.

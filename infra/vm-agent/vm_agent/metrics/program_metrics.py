@@ -45,7 +45,8 @@ class MetricPaths:
         folder = folder or home / 'metrics'
         self.metrics_file = folder / 'metrics.jsonl'
         self.hypertune_file = folder / 'hypertune' / 'output.metrics'
-        self.state = folder / 'state.json'
+        # Not with the metrics, which a container writes: a link in its place would lead anywhere.
+        self.state = home / 'metrics-state.json'
         self.output = home / 'output'
 
 

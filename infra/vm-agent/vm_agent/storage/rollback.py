@@ -3,6 +3,7 @@ Goes back to the files of an earlier moment: the next attempt restores them. Wha
 under another name. It needs a bucket with versioning, which keeps what later uploads have replaced.
 """
 
+import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Dict, List, Mapping, Optional, Sequence, Set, Tuple
@@ -88,7 +89,9 @@ class Rollback:
         for name, info in current.items():
             path = self.folder / name
             is_newer = name not in earlier or earlier[name].generation != info.generation
-            if is_newer and path.is_file():
+            # A link that leads out of the directory is not one of its files.
+            is_own = os.path.realpath(path).startswith(os.path.realpath(self.folder) + os.sep)
+            if is_newer and is_own and path.is_file():
                 copy = f'{ROLLED_BACK_PREFIX}attempt-{self.directory.author.attempt}/{name}'
                 self.directory.upload(copy, path, self.policy)
                 kept[name] = copy

@@ -129,6 +129,7 @@ class Staging:
             raise UnstableFile(Unstable.CHANGED) from error
         try:
             _check_version(os.fstat(descriptor), wanted)
+            self._check_place(descriptor, source)
             is_link = self._must_link(wanted) and not self._clone(descriptor, target, wanted)
             if is_link:
                 _check_writer(descriptor, wanted)
@@ -146,6 +147,13 @@ class Staging:
         if not staged.is_intact():
             raise UnstableFile(Unstable.CHANGED)
         return staged
+
+    def _check_place(self, descriptor: int, source: str) -> None:
+        """Raises UnstableFile if a link leads out of the output directory: it came after the file was found."""
+        place = f'/proc/self/fd/{descriptor}'
+        found = os.readlink(place) if os.path.islink(place) else os.path.realpath(source)
+        if not found.startswith(os.path.realpath(self._output) + os.sep):
+            raise UnstableFile(Unstable.CHANGED)
 
     def _must_link(self, wanted: Wanted) -> bool:
         size_bytes = wanted.stamp.size_bytes

@@ -9,6 +9,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional
 
 from vm_agent.logs.mask import Mask
 from vm_agent.metrics.records import Sample
+from vm_agent.storage.foreign_files import open_regular
 from vm_agent.tracking.artifacts import ArtifactFolder
 from vm_agent.tracking.run_store import RunStore, to_ms
 from vm_agent.tracking.server import TrackingServer
@@ -102,11 +103,12 @@ class Tracking:
             self._server.server_close()
 
     def _restore_document(self) -> None:
-        path = self._output / DOCUMENT
         try:
-            if path.stat().st_size > DOCUMENT_BYTES_MAX:
+            with open_regular(self._output / DOCUMENT) as file:
+                body = file.read(DOCUMENT_BYTES_MAX + 1)
+            if len(body) > DOCUMENT_BYTES_MAX:
                 raise ValueError('it is too large')
-            self._store.restore(json.loads(path.read_text('utf-8')), to_ms(time.time()))
+            self._store.restore(json.loads(body), to_ms(time.time()))
         except FileNotFoundError:
             return
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:

@@ -1,0 +1,119 @@
+import os
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+from typing import Callable
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from vm_agent.container.layout import Layout, container_stack_dumps
+from vm_agent.health.stack_dump import dump_stacks
+from vm_agent.metrics.program_metrics import MetricPaths, ProgramMetrics
+from vm_agent.paths.stacks import DUMP_SIGNAL
+from vm_agent.storage.output_files import stamp_of
+from vm_agent.storage.staging import Staging, UnstableFile, Wanted
+
+# Registers the handler, which puts a link in the place of the file that the agent reads.
+SWAPS = """
+import os, signal, sys
+file = open(sys.argv[1], 'a')
+def swap(*_):
+    os.unlink(sys.argv[1])
+    os.symlink(sys.argv[2], sys.argv[1])
+signal.signal(int(sys.argv[3]), swap)
+print('ready', flush=True)
+while True:
+    signal.pause()
+"""
+
+
+class ForeignFilesTest(unittest.TestCase):
+    """What a program in a container leaves in its mounts, to lead the agent to files that it cannot reach itself."""
+
+    def setUp(self) -> None:
+        holder = tempfile.TemporaryDirectory()
+        self.addCleanup(holder.cleanup)
+        self.home = Path(holder.name, 'home')
+        for name in ('output', 'metrics/hypertune', 'outside'):
+            (self.home / name).mkdir(parents=True)
+        self.outside = Path(holder.name, 'private')
+        self.outside.write_text('private\n')
+        self.outside.chmod(0o600)
+
+    def within(self, seconds: int, action: Callable[[], object]) -> None:
+        def fail(*_: object) -> None:
+            raise AssertionError('it blocks')
+
+        previous = signal.signal(signal.SIGALRM, fail)
+        signal.alarm(seconds)
+        try:
+            action()
+        finally:
+            signal.alarm(0)
+            signal.signal(signal.SIGALRM, previous)
+
+    def layout(self) -> Layout:
+        return Layout(self.home, 'gs://bucket/job', (), None, '/')
+
+    def test_the_state_of_metrics_is_written_where_the_program_puts_no_link(self) -> None:
+        for name in ('state.new', 'state.json', 'metrics-state.new', 'metrics-state.json'):
+            (self.home / 'metrics' / name).symlink_to(self.outside)
+        metrics = ProgramMetrics(MetricPaths(self.home))
+        metrics.start(0.0, False, 3_600.0)
+        metrics.add_output('stdout', b'{"loss": 0.5}\n')
+        metrics.read()
+        self.assertEqual(self.outside.read_text(), 'private\n')
+
+    def test_named_pipes_in_the_place_of_metrics_do_not_block_the_agent(self) -> None:
+        paths = MetricPaths(self.home)
+        os.mkfifo(paths.metrics_file)
+        os.mkfifo(paths.hypertune_file)
+        metrics = ProgramMetrics(paths)
+        metrics.start(0.0, False, 3_600.0)
+        self.within(5, metrics.read)
+
+    def test_folders_that_are_prepared_again_after_a_reboot_open_no_other_files(self) -> None:
+        folder = self.outside.with_name('folder')
+        folder.mkdir(mode=0o700)
+        container_stack_dumps(self.home).symlink_to(self.outside)
+        (self.home / 'metrics' / 'hypertune').rmdir()
+        (self.home / 'metrics' / 'hypertune').symlink_to(folder)
+        (self.home / 'output' / 'link').symlink_to(self.outside)
+        self.layout().prepare()
+        self.assertEqual(stat.S_IMODE(self.outside.stat().st_mode), 0o600)
+        self.assertEqual(stat.S_IMODE(folder.stat().st_mode), 0o700)
+        self.assertEqual(stat.S_IMODE(container_stack_dumps(self.home).lstat().st_mode), 0o666)
+        self.assertTrue((self.home / 'metrics' / 'hypertune').is_dir())
+
+    def test_a_link_that_replaces_the_stack_dump_is_not_read(self) -> None:
+        dump_file = container_stack_dumps(self.home)
+        argv = [sys.executable, '-c', SWAPS, str(dump_file), str(self.outside), str(int(DUMP_SIGNAL))]
+        process = subprocess.Popen(argv, stdout=subprocess.PIPE)
+        assert process.stdout is not None
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        process.stdout.readline()
+        self.assertEqual(dump_stacks([process.pid], dump_file, Path('/none/python')), ())
+
+    def test_a_link_that_replaces_an_output_after_it_was_found_is_not_saved(self) -> None:
+        output = self.home / 'output'
+        staging = Staging(self.home / 'staging', output, lambda: 1 << 30)
+        staging.clear()
+        (output / 'model').symlink_to(self.outside)
+        (output / 'folder').symlink_to(self.outside.parent)
+        for name in ('model', 'folder/private'):
+            with self.subTest(name), self.assertRaises(UnstableFile):
+                staging.stage(Wanted(name, stamp_of(self.outside), must_copy=False))
+        (output / 'own').write_text('own')
+        (output / 'link').symlink_to('own')
+        staged = staging.stage(Wanted('link', stamp_of(output / 'own'), must_copy=False))
+        self.assertEqual(staged.path.read_text(), 'own')
+
+
+if __name__ == '__main__':
+    unittest.main()

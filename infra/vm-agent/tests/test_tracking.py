@@ -289,7 +289,7 @@ class ArtifactsTest(TrackingTest):
         self.assertEqual(sorted(os.listdir(outside)), ['folder', 'private'])
         self.assertEqual(os.listdir(outside / 'folder'), [])
 
-    def test_a_named_pipe_in_the_place_of_an_artifact_blocks_nobody(self) -> None:
+    def test_a_named_pipe_in_the_place_of_an_artifact_does_not_block_a_request(self) -> None:
         (self.home / 'output' / 'mlflow-artifacts').mkdir()
         os.mkfifo(self.home / 'output' / 'mlflow-artifacts' / 'pipe')
         self.assertEqual(self.client.send('GET', f'{ARTIFACTS}/pipe')[0], 404)

@@ -1,7 +1,7 @@
 """
-Files in folders that the program writes to as well. A program in a container reaches only its mounts, but a link in them
-leads the agent wherever the agent may go, and a named pipe blocks it: neither is followed or opened here, whenever it is
-put in the place of a file.
+Files in folders that the program writes to as well. A program in a container reaches only its mounts, but a link in
+them leads the agent wherever the agent may go, and a named pipe blocks it: neither is followed or opened here, whenever
+it is put in the place of a file.
 """
 
 import errno

@@ -56,6 +56,16 @@ run "rejects_submitters_who_are_not_operators_with_only_own_jobs" {
   expect_failures = [var.only_own_jobs]
 }
 
+run "rejects_shells_in_the_jobs_of_others_with_only_own_jobs" {
+  command = plan
+  variables {
+    only_own_jobs = true
+    operators     = ["user:grace@example.com"]
+    shell_access  = { members = ["user:grace@example.com", "user:ada@example.com"] }
+  }
+  expect_failures = [var.shell_access]
+}
+
 run "rejects_a_group_of_operators" {
   command = plan
   variables {

@@ -85,6 +85,11 @@ function describeOwnJobs() {
       ['-var=only_own_jobs=true', '-var=submitters=["user:ada@example.com"]'],
       /submitters must be operators/,
     ],
+    [
+      'shells of members who are not operators',
+      ['-var=only_own_jobs=true', '-var=shell_access={members=["user:ada@example.com"]}'],
+      /members of shell_access must be operators/,
+    ],
     ['a group of operators', ['-var=operators=["group:ops@example.com"]'], /does not know the members of groups/],
     ['several operators in one', ['-var=operators=["user:a@b.c,d@e.f"]'], /user:EMAIL or serviceAccount:EMAIL/],
     [

@@ -31,13 +31,16 @@ async function runCluster(seed: number, without: readonly Mechanism[] = []) {
   const vms = world.unusedVmMinutes().filter((minutes) => minutes > 0);
   world.close();
   const end = job?.status === 'CLOSED' ? (job.verdict.cause?.code ?? job.verdict.state) : job?.status;
-  return { end, vms, minutes: vms.reduce((sum, minutes) => sum + minutes, 0) };
+  const causes = job?.ledger.flatMap(({ cause }) => cause?.code ?? []);
+  return { end, causes, vms, minutes: vms.reduce((sum, minutes) => sum + minutes, 0) };
 }
 
 it('a cluster runs, or fails within the cost that intake has announced', async () => {
   for (let seed = 1; seed <= SEEDS; seed += 1) {
-    const { end, vms, minutes } = await runCluster(seed);
+    const { end, causes, vms, minutes } = await runCluster(seed);
     expect(['SUCCEEDED', 'UNUSED_VM_LIMIT_EXCEEDED'], `seed ${seed}`).toContain(end);
+    // No VM is lost in this world, only deleted.
+    expect(causes, `seed ${seed}`).not.toContain('HEARTBEAT_LOST');
     expect(vms.length, `seed ${seed}`).toBeLessThanOrEqual(VMS_MAX);
     expect(minutes, `seed ${seed}`).toBeLessThanOrEqual(MINUTES_MAX);
     expect(Math.max(0, ...vms), `seed ${seed}`).toBeLessThanOrEqual(TIMEOUTS.assemblyMs / MINUTE_MS + 6);

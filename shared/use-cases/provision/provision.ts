@@ -11,16 +11,15 @@ import {
   type Job,
   type JobIn,
   type PlacedJob,
-  replicaName,
   type TimestampMs,
 } from '#shared/domain/job.ts';
 import { ownsVm } from '#shared/domain/ownership.ts';
-import { NO_PROGRESS, NO_USAGE, UNINTERRUPTED } from '#shared/domain/replica.ts';
 import type { CapacityHistory } from '#shared/ports/capacity-history.ts';
 import type { ReplicaStore } from '#shared/ports/replica-store.ts';
 import type { VmCreation } from '#shared/ports/vm-provider.ts';
 import { type EventPorts, handleJobEvent } from '#shared/use-cases/handle-job-event.ts';
 import { type Created, createVms, findPendingVms } from '#shared/use-cases/provision/create-vms.ts';
+import { expectReplicas } from '#shared/use-cases/provision/expect-replicas.ts';
 import type { VmSettings } from '#shared/use-cases/provision/vm-request.ts';
 
 export type ProvisionPorts = EventPorts & {
@@ -169,40 +168,4 @@ async function reportCreated(
   if (owner !== undefined) {
     await expectReplicas(ports, owner, now);
   }
-}
-
-/** Records the replicas without a heartbeat; the record of a replica that has sent one is not changed. */
-async function expectReplicas(ports: ProvisionPorts, job: PlacedJob, now: TimestampMs): Promise<void> {
-  const firstHeartbeatDueAt = now + ports.timeouts.bootMs;
-  for (const instance of job.instances) {
-    await ports.replicas.record(expectedReplica(job, instance, { now, firstHeartbeatDueAt }));
-  }
-}
-
-/**
- * A replica before its first heartbeat. The job's boot deadline covers the master. The others have a lease from the
- * start, since the master may run before they have booted, and nothing else would detect their loss. So does a master
- * that replaces one whose heartbeat the job has seen, since the boot deadline no longer applies then.
- */
-function expectedReplica(
-  job: PlacedJob,
-  instance: Instance,
-  { now, firstHeartbeatDueAt }: { readonly now: TimestampMs; readonly firstHeartbeatDueAt: TimestampMs },
-) {
-  const isCoveredByJob = instance.role === 'master' && job.status === 'PREPARING' && job.reportedAt === null;
-  return {
-    jobId: job.jobId,
-    attempt: job.attempt,
-    replica: replicaName(instance),
-    vmName: instance.vmName,
-    instanceId: instance.instanceId,
-    sequence: 0,
-    heardAt: now,
-    leaseExpiresAt: isCoveredByJob ? null : firstHeartbeatDueAt,
-    phase: 'BOOTING',
-    usage: NO_USAGE,
-    progress: NO_PROGRESS,
-    exit: null,
-    ...UNINTERRUPTED,
-  } as const;
 }

@@ -1,19 +1,27 @@
 import type { Cause } from '#shared/domain/cause.ts';
-import type { TimestampMs } from '#shared/domain/job.ts';
+import { isPlaced, type Job, replicaName, type TimestampMs } from '#shared/domain/job.ts';
+import { ownsReplica } from '#shared/domain/ownership.ts';
 import type { Replica } from '#shared/domain/replica.ts';
 import { handleJobEvent } from '#shared/use-cases/handle-job-event.ts';
 import { type HeartbeatPorts, reportExit } from '#shared/use-cases/heartbeat/record-heartbeat.ts';
 import { resolveHeldFailure } from '#shared/use-cases/heartbeat/resolve-held-failure.ts';
+import { expectReplica } from '#shared/use-cases/provision/expect-replicas.ts';
 
 /**
  * Interrupts the attempt of a replica whose VM is lost. A replica that had reported its exit before is classified by
- * that exit: what happens to a VM after its program has finished does not matter.
+ * that exit: what happens to a VM after its program has finished does not matter. The record of a VM of an
+ * earlier placement does not interrupt the attempt.
  */
 export async function reportLostReplica(
   ports: HeartbeatPorts,
   replica: Replica,
   loss: { readonly at: TimestampMs; readonly cause: Cause },
 ): Promise<void> {
+  const job = (await ports.jobs.read(replica.jobId))?.job;
+  if (job === undefined || !ownsReplica(job, replica)) {
+    await forgetReplica(ports, job, { replica, at: loss.at });
+    return;
+  }
   if (replica.exit !== null) {
     await resolveHeldFailure(ports, await reportExit(ports, replica, loss.at), loss.at);
     return;
@@ -22,4 +30,19 @@ export async function reportLostReplica(
   const eventId = `lost-${attempt}-${instanceId}`;
   await handleJobEvent(ports, { type: 'ATTEMPT_INTERRUPTED', eventId, jobId, at: loss.at, attempt, cause: loss.cause });
   await ports.replicas.clearLeases(jobId, attempt);
+}
+
+/** Without its lease, the record is not found again. It may have replaced the record of the VM that the job waits for. */
+async function forgetReplica(
+  ports: HeartbeatPorts,
+  job: Job | undefined,
+  { replica, at }: { readonly replica: Replica; readonly at: TimestampMs },
+): Promise<void> {
+  const isCurrent = job !== undefined && isPlaced(job) && job.attempt === replica.attempt;
+  const instance = isCurrent ? job.instances.find((one) => replicaName(one) === replica.replica) : undefined;
+  if (isCurrent && instance !== undefined) {
+    await expectReplica(ports, job, { instance, now: at });
+  } else {
+    await ports.replicas.record({ ...replica, leaseExpiresAt: null });
+  }
 }

@@ -110,6 +110,21 @@ describe('a replica that misses its lease', () => {
     expect((await ports.jobs.read('digits'))?.job).toMatchObject({ verdict: { state: 'SUCCEEDED' } });
   });
 
+  it('does not end its attempt if its VM is not the one of the job, whose first heartbeat is expected instead', async () => {
+    await recordHeartbeatOf({ instanceId: '99', heardAt: 0, leaseExpiresAt: 120_000 });
+    const at = 120_000 + TIMEOUTS.controlPlaneTimeoutMs;
+    await reconcile(ports, at);
+    expect(await readAttempt()).toBe(1);
+    expect(await ports.replicas.listByJob('digits')).toMatchObject([
+      { instanceId: '101', sequence: 0, leaseExpiresAt: at + TIMEOUTS.bootMs },
+    ]);
+    await reconcile(ports, at + TIMEOUTS.bootMs + TIMEOUTS.controlPlaneTimeoutMs);
+    expect((await ports.jobs.read('digits'))?.job).toMatchObject({
+      attempt: 2,
+      ledger: [{ cause: { code: 'VM_BOOT_TIMED_OUT' } }],
+    });
+  });
+
   it('does not query the newest heartbeat on a tick without expired leases', async () => {
     let questions = 0;
     const lastHeartbeatAt = async () => {

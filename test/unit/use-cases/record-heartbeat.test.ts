@@ -212,4 +212,25 @@ describe('a cluster that Compute Engine has not confirmed yet', () => {
     await reconcile(ports, 1_000 + TIMEOUTS.leaseMs);
     expect(await readJob()).toMatchObject({ attempt: 2, ledger: [{ cause: { code: 'CLUSTER_INCOMPLETE' } }] });
   });
+
+  it('is not interrupted by a heartbeat from the zone before, recorded after its leases were cleared', async () => {
+    const { read } = ports.jobs;
+    const emit = async (type: 'PLACEMENT_FAILED' | 'PLACEMENT_CHOSEN', at: number) =>
+      handleJobEvent(ports, eventsFor((await read('pair'))?.job ?? placed, at)[type]);
+    const readThenMove: typeof read = async (jobId) => {
+      const before = await read(jobId);
+      ports = { ...ports, jobs: { ...ports.jobs, read } };
+      await ports.replicas.clearLeases(jobId, 1);
+      await emit('PLACEMENT_FAILED', 2_000);
+      await emit('PLACEMENT_CHOSEN', 3_000);
+      return before;
+    };
+    ports = { ...ports, jobs: { ...ports.jobs, read: readThenMove } };
+    await sendHeartbeat(WORKER, 'INSTALLING', 1_000);
+    expect(await ports.replicas.listByJob('pair')).toMatchObject([{ leaseExpiresAt: 1_000 + TIMEOUTS.leaseMs }]);
+    await reconcile(ports, 1_000 + TIMEOUTS.leaseMs + TIMEOUTS.controlPlaneTimeoutMs);
+
+    expect(await readJob()).toMatchObject({ status: 'PREPARING', attempt: 1, placementRound: 2, placedAt: 3_000 });
+    expect(await ports.replicas.listByJob('pair')).toMatchObject([{ leaseExpiresAt: null }]);
+  });
 });

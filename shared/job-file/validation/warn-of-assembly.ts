@@ -29,7 +29,7 @@ export function warnOfAssembly(
   const most = perHourUsd === null ? `the price of ${hours} hours of the cluster` : formatUsd(perHourUsd * hours);
   warnings.push({
     code: 'FLEX_START_CLUSTER',
-    message: `With FLEX_START the ${count} VMs start one after another, as capacity becomes available. Those that have started are billed while they wait, for ${minutes} min in a zone; then all are deleted, and the next zone is tried. The job fails before that has cost more than ${most}.`,
+    message: `With FLEX_START the ${count} VMs start one after another, as capacity becomes available. Those that have started are billed while they wait, for ${minutes} min in a zone; then all are deleted, and the next zone is tried. The job fails when that has cost about ${most}.`,
     remedy:
       'Request one machine with more GPUs if the job fits on it, or choose SPOT or STANDARD, which start all or none.',
     ...locationOf(strategy),

@@ -4,7 +4,7 @@ import type { VmCreateFailure } from '#shared/domain/event.ts';
 import { type Instance, type JobIn, type PendingJob, replicasOf, type TimestampMs } from '#shared/domain/job.ts';
 import type { Timeouts } from '#shared/domain/timeouts.ts';
 import { vmNameOf } from '#shared/domain/vm-name.ts';
-import type { CreateOutcome, VmCreation, VmRequest } from '#shared/ports/vm-provider.ts';
+import type { CreateOutcome, Vm, VmCreation, VmRequest } from '#shared/ports/vm-provider.ts';
 import { type VmSettings, vmRequestOf } from '#shared/use-cases/provision/vm-request.ts';
 
 /** The state of an attempt's VMs: all exist, or they wait for capacity, or none exists. */
@@ -12,7 +12,7 @@ export type Created =
   | { readonly instances: readonly Instance[] }
   /** `startedVms`: how many do not wait any more, and are billed. */
   | { readonly pendingUntil: TimestampMs; readonly startedVms: number }
-  /** `vmsCreated`: how many were created and deleted again. */
+  /** `vmsCreated`: how many were created and deleted again, at most. */
   | { readonly failure: VmCreateFailure; readonly vmsCreated: number };
 
 export type VmPorts = { readonly vms: VmCreation; readonly timeouts: Timeouts };
@@ -150,7 +150,8 @@ export async function findPendingVms(
   }
   if (isGone || isOverdue) {
     await Promise.all(wanted.map((vm) => vms.delete(vm)));
-    return { failure: capacityWaitOver(job, { startedVms, now }), vmsCreated: startedVms };
+    const vmsCreated = found.filter(({ vm }) => (vm === undefined ? mayHaveStarted(job, now) : hasStarted(vm))).length;
+    return { failure: capacityWaitOver(job, { startedVms, vmsCreated, now }), vmsCreated };
   }
   if (isWaiting) {
     return startedVms === 0 ? undefined : { pendingUntil: job.pendingUntil, startedVms };
@@ -160,15 +161,35 @@ export async function findPendingVms(
   };
 }
 
+/**
+ * Whether a VM that is gone may have been billed: Compute Engine cancels no request early, and another delivery of the
+ * same message may have deleted VMs that had started.
+ */
+function mayHaveStarted({ assemblingSince, pendingUntil }: PendingJob, now: TimestampMs): boolean {
+  return assemblingSince !== null || now < pendingUntil;
+}
+
+/** A VM whose request was canceled is STOPPING until it is gone. */
+function hasStarted({ status }: Vm): boolean {
+  return status !== 'PENDING' && status !== 'STOPPING';
+}
+
+type Found = { readonly startedVms: number; readonly vmsCreated: number; readonly now: TimestampMs };
+
 function capacityWaitOver(
   { placement, placedAt, assemblingSince, pendingUntil, spec }: PendingJob,
-  { startedVms, now }: { readonly startedVms: number; readonly now: TimestampMs },
+  { startedVms, vmsCreated, now }: Found,
 ): VmCreateFailure {
   const minutes = Math.round((pendingUntil - placedAt) / 60_000);
   const [{ machineType }] = spec.replicaGroups;
   if (startedVms > 0) {
     const waited = Math.ceil((now - (assemblingSince ?? now)) / 60_000);
     const message = `Only ${startedVms} of ${replicasOf(spec).length} VMs of type ${machineType} had started in ${placement.zone}, and had waited for the others for ${waited} min: they were deleted.`;
+    return { cause: causeOf('STOCKOUT', message), zonesAvailable: [] };
+  }
+  if (vmsCreated > 0) {
+    const age = Math.ceil((now - placedAt) / 60_000);
+    const message = `Of the VMs of type ${machineType} in ${placement.zone}, ${vmsCreated} were gone ${age} min after their request, before all were confirmed to have started.`;
     return { cause: causeOf('STOCKOUT', message), zonesAvailable: [] };
   }
   const message = `No capacity for ${machineType} became available in ${placement.zone} within the ${minutes} min that the request could wait.`;

@@ -58,7 +58,7 @@ describe('the provisioning model', () => {
         code: 'FLEX_START_CLUSTER',
         path: 'scheduling.strategy',
         message: expect.stringMatching(
-          /the 3 VMs start one after another.* for 10 min in a zone.* more than \$\d+\.\d\d\.$/,
+          /the 3 VMs start one after another.* for 10 min in a zone.* about \$\d+\.\d\d\.$/,
         ),
       },
     ]);

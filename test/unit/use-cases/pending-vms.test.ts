@@ -100,6 +100,23 @@ describe('a VM that waits for capacity', () => {
     });
   });
 
+  it.each([
+    ['after others had started', 'CREATED', 7_300_000],
+    ['before its request had ended', 'PENDING', 720_000],
+  ] as const)('of a cluster counts as used for nothing if it is gone %s', async (_, ofWorker, now) => {
+    const others = [{ role: 'worker', count: 1 }] as const;
+    await ports.jobs.create(simulatedJob('pair', 0, { provisioningModel: 'FLEX_START', others }), []);
+    cloud.answer = ({ role }) => ({ outcome: role === 'master' ? 'PENDING' : ofWorker, instanceId: role });
+    await stage.deliver('pair', 1_000);
+    // Another delivery has deleted them, and was not first to report it.
+    cloud.find = () => undefined;
+    await stage.deliver('pair', now);
+
+    const job = await stage.readJob('pair');
+    expect(job).toMatchObject({ status: 'QUEUED', exhaustedZones: [ZONES[0]], counts: { unusedVms: 2 } });
+    expect(job.waitingFor?.message).toMatch(/ 2 were gone \d+ min after their request/);
+  });
+
   it('is not a stockout if it has sent a heartbeat before it was lost', async () => {
     const { vmName, zone, instanceId } = waiting('RUNNING');
     const event = { jobId: 'waiting', attempt: 1, replica: 'master-0', at: 60_000 };

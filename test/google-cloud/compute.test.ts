@@ -206,7 +206,9 @@ describe('the VmProvider of Compute Engine, beyond the contract', () => {
       ...{ bootDiskType: 'pd-standard' as const, reservation: { kind: 'NONE' as const } },
     };
     expect(await vms.create(request)).toMatchObject({ outcome: 'CREATED' });
-    expect(compute.cloud.records().map((record) => record.request)).toEqual([request]);
+    // The provider names the subnetwork of the deployment, for a job without one of its own.
+    const subnetwork = 'projects/p/regions/local1/subnetworks/dropforge';
+    expect(compute.cloud.records().map((record) => record.request)).toEqual([{ ...request, subnetwork }]);
     expect(compute.faults).toEqual([]);
   });
 });

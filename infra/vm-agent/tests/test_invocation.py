@@ -12,6 +12,7 @@ from vm_agent.container.invocation import Invocation, Mount, split_variables
 from vm_agent.container.not_started import describe_failure, find_init_failure
 from vm_agent.container.process import to_return_code
 from vm_agent.container.variables import forwarded_variables
+from vm_agent.program.exit_report import ReplicaEnded
 
 DOCKER = Engine('docker', '28', {'PATH': '/usr/bin', 'HOME': '/root', 'DOCKER_HOST': 'unix:///run/d.sock'})
 PODMAN = Engine('podman', '4.3.1', {'PATH': '/usr/bin'})
@@ -61,6 +62,19 @@ class InvocationTest(unittest.TestCase):
         self.assertEqual(environment['HOME'], '/root')
         self.assertEqual((environment['TOKEN'], environment['LINES']), ('secret', 'one\ntwo'))
         self.assertEqual(text, 'HOME=/secret\nDOCKER_HOST=tcp://secret\nPATH=/usr/bin\n')
+
+    def test_a_job_sets_no_variable_of_the_engines_command(self) -> None:
+        # Root runs the command on the machine: its loader, storage and notifications are not the job's.
+        hostile = ('LD_PRELOAD', 'GLIBC_TUNABLES', 'GCONV_PATH', 'STORAGE_DRIVER', '_CONTAINERS_ROOTLESS_UID', 'NOTIFY_SOCKET')
+        _, environment, text = split_variables(PODMAN, {name: '/output/x' for name in hostile})
+        self.assertEqual(environment, PODMAN.environment)
+        self.assertEqual(text.count('/output/x'), len(hostile))
+        # An environment file has no values of several lines, and a file can have a name of several lines.
+        with self.assertRaises(ReplicaEnded) as ended:
+            split_variables(PODMAN, {'LD_PRELOAD': '/output/x\n'})
+        self.assertIn('LD_PRELOAD', ended.exception.report.message)
+        _, environment, _ = split_variables(PODMAN, {'GOOGLE_CREDENTIALS': '{\n}'})
+        self.assertEqual(environment['GOOGLE_CREDENTIALS'], '{\n}')
 
     def test_forwards_the_network_of_the_machine_and_nothing_else(self) -> None:
         inherited = {

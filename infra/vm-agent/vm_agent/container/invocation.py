@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 
 from vm_agent.container.engine import VM_LABEL, Engine
+from vm_agent.program.exit_report import ExitReport, ReplicaEnded
 
 # Those by which an entry point becomes another user, and root writes to folders of the image that others own. Not among
 # them: raw sockets, devices, low ports of the machine's network, which the container shares.
@@ -22,8 +23,13 @@ CPU_SHARES = 1_024
 NICE_FACTOR = 1.25
 # Podman has an init only if catatonit is installed; tini-static does the same.
 PODMAN_INITS = ('/usr/libexec/podman/catatonit', '/usr/lib/podman/catatonit', '/usr/libexec/catatonit/catatonit')
-# The engine's own command would read them from its environment, in which the container's variables are passed.
-ENGINE_VARIABLES = re.compile(r'(PATH|HOME|TMPDIR|USER|LD_.*|GO.*|DOCKER_.*|CONTAINER.*|PODMAN_.*|XDG_.*|BUILDKIT.*)\Z')
+# The engine's own command, or its loader and C library, would read them from its environment, in which the container's
+# variables are passed.
+ENGINE_VARIABLES = re.compile(
+    r'(PATH|HOME|TMPDIR|USER|LD_.*|GLIBC_.*|GCONV_.*|LOCPATH|NLSPATH|HOSTALIASES|RES_OPTIONS|MALLOC_.*|BASH_ENV|ENV|'
+    r'GO(DEBUG|GC|MEMLIMIT|MAXPROCS|TRACEBACK|COVERDIR)|DOCKER_.*|_?CONTAINER.*|PODMAN_.*|STORAGE_.*|REGISTR.*|'
+    r'NOTIFY_SOCKET|LISTEN_.*|DBUS_.*|SSH_.*|OTEL_.*|XDG_.*|BUILDKIT.*)\Z'
+)
 
 
 @dataclass(frozen=True)
@@ -87,14 +93,18 @@ def split_variables(
     """
     Returns arguments, the environment of the engine's command, and the text of an environment file for its stdin: no
     value is in a list of processes or on the disk. A file has no values of several lines; they are passed from the
-    environment, as are all whose names the engine's command does not use itself.
+    environment, as are all whose names the engine's command does not use itself. Raises ReplicaEnded.
     """
     arguments: List[str] = []
     environment = dict(engine.environment)
     lines: List[str] = []
     for name, value in variables.items():
-        is_used = ENGINE_VARIABLES.match(name) is not None or environment.get(name, value) != value
-        if is_used and '\n' not in value and '\r' not in value:
+        is_engines = ENGINE_VARIABLES.match(name) is not None
+        has_lines = '\n' in value or '\r' in value
+        if is_engines and has_lines:
+            message = f'The variable {name} has a value of several lines, which no container can be given. Rename it.'
+            raise ReplicaEnded(ExitReport('CONTAINER_NOT_STARTED', message))
+        if is_engines or (environment.get(name, value) != value and not has_lines):
             lines.append(f'{name}={value}\n')
         else:
             arguments += ['--env', name]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Mapping, Sequence
 
 from vm_agent.container.engine import Engine
-from vm_agent.container.invocation import Invocation
+from vm_agent.container.invocation import ENGINE_VARIABLES, Invocation
 from vm_agent.setup.environment import VM_MARKER
 
 DEFAULT_HOME = Path('/var/lib/dropforge')
@@ -86,7 +86,11 @@ def _enter_container(container: Mapping[str, Any], variables: Mapping[str, str],
         full = [*engine, 'exec', *flags, container['name'], *argv]
     else:
         name = f'{container["name"]}-shell-{os.getpid()}'
-        options = [option for variable, value in variables.items() for option in ('--env', f'{variable}={value}')]
+        # No secret is in the list of processes, and no variable of the program is one of the engine's command.
+        own = {variable for variable in variables if ENGINE_VARIABLES.match(variable)}
+        passed = [f'{variable}={value}' if variable in own else variable for variable, value in variables.items()]
+        options = [option for variable in passed for option in ('--env', variable)]
+        environment.update({variable: value for variable, value in variables.items() if variable not in own})
         rest = ['--entrypoint', argv[0], container['image'], *argv[1:]]
         full = [*engine, 'run', '--rm', *flags, '--name', name, *options, *container['arguments'], *rest]
     # An interrupt of the terminal is the command's.

@@ -1,6 +1,8 @@
 import type { Context, Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
+import { restrictionOf } from '#shared/api/authorize.ts';
 import { readRequested } from '#shared/api/request.ts';
+import type { Owned } from '#shared/domain/access.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { ObjectStore } from '#shared/ports/object-store.ts';
 import { SERIES_POINTS_MAX } from '#shared/protocol/metric-series.ts';
@@ -48,7 +50,7 @@ export function routeMlflow(app: Hono, ports: MlflowPorts, cache: PartCache): vo
   app.get(at('runs/get'), async (context) => {
     const submitted = await readRequested(ports, context.req.query('run_id') ?? '');
     const view = await viewSubmitted(ports, submitted, ports.clock.now());
-    return context.json({ run: runOf(view, await readMlflowRun(ports.objects, view.jobDir)) });
+    return context.json({ run: runOf(view, await readLogged(context, ports, { submitted, view })) });
   });
   app.get(at('metrics/get-history'), async (context) => {
     const submitted = await readRequested(ports, context.req.query('run_id') ?? '');
@@ -97,9 +99,19 @@ async function searchRuns(context: Context, ports: MlflowPorts): Promise<Respons
   for (const job of jobs) {
     const view = await viewListed(ports, job, { now, hasProgress: true });
     // One after the other: a program can write a document of 16 MiB, and all of them at once exceed the memory.
-    runs.push(runOf(view, await readMlflowRun(ports.objects, view.jobDir)));
+    runs.push(runOf(view, await readLogged(context, ports, { submitted: job, view })));
   }
   return context.json({ runs, ...(next === null ? {} : { next_page_token: `${next.createdAt}.${next.jobId}` }) });
+}
+
+/** What the program logged, which is in a file of the job; without parameters and tags if its files are denied. */
+async function readLogged(
+  context: Context,
+  { objects }: MlflowPorts,
+  { submitted, view }: { readonly submitted: Owned; readonly view: JobView },
+): Promise<MlflowRun | undefined> {
+  const logged = await readMlflowRun(objects, view.jobDir);
+  return logged && restrictionOf(context, submitted) !== null ? { ...logged, params: {}, tags: {} } : logged;
 }
 
 function runOf(view: JobView, logged: MlflowRun | undefined) {

@@ -27,6 +27,8 @@ async function request(method: string, path: string, caller: string | null) {
 
 const GUARDED = [
   ['POST', '/v1/jobs/digits:cancel'],
+  ['POST', '/v1/jobs/digits:profile'],
+  ['POST', '/v1/jobs/digits:release'],
   ['GET', '/v1/jobs/digits/logs'],
   ['GET', '/v1/jobs/digits/files'],
   ['GET', '/v1/jobs/digits/files/content?name=model.pt'],
@@ -86,6 +88,24 @@ describe('with only_own_jobs', () => {
       expect(denied).toContain('This job belongs to ada@example.com: only they and operators may do this.');
       expect(denied).not.toContain('token=abc');
       expect(await viewFor(path, 'ada@example.com')).toContain('token=abc');
+    }
+  });
+
+  it('shows others no parameters and tags that a program logged to MLflow, which can be its arguments', async () => {
+    await addJob('ada@example.com');
+    const main = { prefix: '', params: { token: 'abc' }, tags: { user: 'abc' }, metrics: { loss: [0.5, 5, 3] } };
+    const text = JSON.stringify({ runs: [main] });
+    await api.objects.write({ bucket: 'jobs', name: 'digits/dropforge-mlflow.json' }, Buffer.from(text));
+    for (const [method, path] of [
+      ['GET', 'runs/get?run_id=digits'],
+      ['POST', 'runs/search'],
+    ] as const) {
+      const runFor = async (caller: string) =>
+        (await api.request(`/api/2.0/mlflow/${path}`, { method, headers: { 'x-test-caller': caller } })).text();
+      const denied = await runFor('eve@example.com');
+      expect(denied).toContain('loss');
+      expect(denied).not.toContain('abc');
+      expect(await runFor('ada@example.com')).toContain('abc');
     }
   });
 

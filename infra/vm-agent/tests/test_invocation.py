@@ -117,6 +117,10 @@ class StartFailureTest(unittest.TestCase):
         codes = (0, 7, 126, 128, 137, 143, 255)
         self.assertEqual([to_return_code(code) for code in codes], [0, 7, 126, 128, -9, -15, 255])
 
+    def test_an_exit_code_is_the_programs_own_if_its_signal_ends_no_process(self) -> None:
+        child, urgent = 145, 151
+        self.assertEqual([to_return_code(code) for code in (child, urgent)], [child, urgent])
+
 
 if __name__ == '__main__':
     unittest.main()

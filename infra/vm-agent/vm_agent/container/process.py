@@ -25,6 +25,9 @@ ENGINE_SECONDS_MAX = 60.0
 ENGINE_POLL_SECONDS = 1.0
 # Shells and init processes report the signal that ended the program as 128 + its number.
 SIGNAL_EXIT_CODE = 128
+# Their default action does not end a process (signal(7)).
+HARMLESS_SIGNALS = {'SIGCHLD', 'SIGCONT', 'SIGSTOP', 'SIGTSTP', 'SIGTTIN', 'SIGTTOU', 'SIGURG', 'SIGWINCH'}
+ENDING_SIGNALS = {int(member) for member in signal.Signals if member.name not in HARMLESS_SIGNALS}
 NEVER = '0001-01-01'
 
 
@@ -35,8 +38,16 @@ class ContainerProcess:
     """
 
     def __init__(
-        self, engine: Engine, invocation: Invocation, mask: Mask, on_output: Forward, on_exit: Callable[[], None]
+        self,
+        engine: Engine,
+        invocation: Invocation,
+        mask: Mask,
+        *,
+        on_output: Forward,
+        on_exit: Callable[[], None],
+        check: Callable[[], None],
     ) -> None:
+        """`check` raises ReplicaEnded if a stop was requested, before the container is started."""
         self._engine, self._invocation = engine, invocation
         self._kills_before = count_machine_memory_kills()
         self._exited = threading.Event()
@@ -51,6 +62,11 @@ class ContainerProcess:
         created = Engine(engine.kind, engine.version, environment).run_tool(create, stdin=text)
         if not created.is_success:
             raise ReplicaEnded(describe_failure(invocation, [mask(line) for line in created.stderr.splitlines()]))
+        try:
+            check()
+        except ReplicaEnded:
+            engine.remove_containers(invocation.vm)
+            raise
         self._output = OutputPump(mask, self._forward)
         self._client = self._attach(['start', '--attach', invocation.name])
         state = self._await_start()
@@ -147,6 +163,9 @@ class ContainerProcess:
 
 
 def to_return_code(exit_code: int) -> int:
-    """Returns the exit code as subprocess does: a signal is negative."""
+    """
+    Returns the exit code as subprocess does: a signal is negative. A program that exits with such a code by itself, as
+    shells do for their children, cannot be told apart: the engine's state of the container has the code alone.
+    """
     number = exit_code - SIGNAL_EXIT_CODE
-    return -number if number in {int(member) for member in signal.Signals} else exit_code
+    return -number if number in ENDING_SIGNALS else exit_code

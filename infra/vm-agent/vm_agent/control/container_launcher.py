@@ -137,7 +137,8 @@ def _start(
     on_output: Callable[[str, bytes], None],
     on_exit: Callable[[], None],
 ) -> ContainerProcess:
-    process = ContainerProcess(engine, invocation, replica.secrets.mask, on_output, on_exit)
+    mask, check = replica.secrets.mask, replica.supervisor.check
+    process = ContainerProcess(engine, invocation, mask, on_output=on_output, on_exit=on_exit, check=check)
     replica.disk.add(engine.measure_layer(invocation.name))
     return process
 

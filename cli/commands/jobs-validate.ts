@@ -2,6 +2,7 @@ import { basename, resolve } from 'node:path';
 import type { Command, Invocation } from '#cli/core/command.ts';
 import { describeError, UsageFailure } from '#cli/core/failure.ts';
 import { describeValidation, toJson } from '#cli/render/describe-validation.ts';
+import { withEngineWarning } from '#cli/submit/check-engine.ts';
 import { OFFLINE_CONTEXT, readJobFileBytes, readJobFileStream } from '#cli/submit/job-file.ts';
 import { type JobFileValidation, validateJobFile } from '#shared/job-file/validate-job-file.ts';
 import type { JobContext } from '#shared/job-file/validation/job-context.ts';
@@ -53,7 +54,8 @@ async function validate(
   const path = invocation.flag('package');
   const context =
     path === undefined ? OFFLINE_CONTEXT : withPackage(OFFLINE_CONTEXT, basename(resolve(invocation.io.cwd, path)));
-  return checkPackage(validateJobFile(bytes, { fileName, context }), bytes);
+  const validation = await withEngineWarning(validateJobFile(bytes, { fileName, context }), io);
+  return checkPackage(validation, bytes);
 }
 
 /** With --package, the job file need not list packages. */
@@ -122,6 +124,7 @@ function unreadable(file: string, reason: string): JobFileValidation {
     trials: null,
     price: null,
     plan: null,
+    images: [],
     isRunnable: false,
   };
 }

@@ -2,6 +2,7 @@ import type { Output } from '#cli/core/command.ts';
 import { programName } from '#cli/core/program-name.ts';
 import { describeWarnings } from '#cli/render/describe-report.ts';
 import { formatAgo, formatBytes, formatDuration, formatMoment } from '#cli/render/format.ts';
+import { formatImages } from '#cli/render/format-images.ts';
 import { formatTable } from '#cli/render/format-table.ts';
 import { paint, paintState } from '#cli/render/paint.ts';
 import { CAUSES } from '#shared/domain/cause.ts';
@@ -68,6 +69,7 @@ function listFacts(job: JobView, nowMs: number): Facts {
     ['ended', job.endTime && formatMoment(job.endTime, nowMs)],
     ['waiting for', job.waitingFor && describeWait(job.waitingFor)],
     ['machines', machines.join(', ')],
+    ['image', formatImages(job.images)],
     ['placement', placement && `${placement.zone}, ${placement.provisioningModel}, ${placement.machineImage}`],
     ['attempt', String(job.attempt)],
     ['output', job.jobDir],

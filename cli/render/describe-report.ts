@@ -1,5 +1,6 @@
 import type { Output } from '#cli/core/command.ts';
 import { programName } from '#cli/core/program-name.ts';
+import { formatImages } from '#cli/render/format-images.ts';
 import { paint, paintState } from '#cli/render/paint.ts';
 import type { Problem, Report } from '#shared/protocol/report.ts';
 
@@ -29,6 +30,7 @@ function describeVerdict(report: Report, output: Output): readonly string[] {
       return [
         `Job ${jobId} ${verdict}${report.job === null ? '' : `: ${paintState(report.job.state, output)}`}`,
         ...(report.job === null ? [] : [`  output   ${report.job.jobDir}`]),
+        ...(report.job?.images.length ? [`  image    ${formatImages(report.job.images)}`] : []),
         `  follow   ${programName()} jobs stream-logs ${jobId}`,
         `  details  ${programName()} jobs describe ${jobId}`,
         ...(report.job?.tuning ? [`  trials   ${programName()} trials ${jobId}`] : []),

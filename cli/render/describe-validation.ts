@@ -8,7 +8,7 @@ import type { Problem } from '#shared/protocol/report.ts';
 
 /** Converts the validation of one file to its JSON output. Unknown values are null. */
 export function toJson(file: string, validation: JobFileValidation): object {
-  const { dialect, verdict, isRunnable, errors, warnings, cluster, trials, price, plan } = validation;
+  const { dialect, verdict, isRunnable, errors, warnings, cluster, trials, price, plan, images } = validation;
   return {
     file,
     dialect,
@@ -18,6 +18,7 @@ export function toJson(file: string, validation: JobFileValidation): object {
     warnings,
     cluster,
     runs: plan && describeRun(plan),
+    images,
     trials,
     price: price && { onDemandPerHour: price.onDemandPerHour, spotPerHour: price.spotPerHour, asOf: price.asOf },
   };
@@ -33,13 +34,14 @@ function describeRun({ groups, provisioningModel }: JobPlan): readonly object[] 
 
 /** Formats the validation of one file: errors and warnings with remedies, the machines and their price. */
 export function describeValidation(file: string, validation: JobFileValidation, output: Output): string {
-  const { verdict, dialect, errors, warnings, plan, isRunnable } = validation;
+  const { verdict, dialect, errors, warnings, plan, images, isRunnable } = validation;
   const format = dialect === null ? '' : `  (${FORMATS[dialect]})`;
   return [
     `${file}: ${paint(verdict, verdict === 'valid' ? 'green' : 'red', output)}${format}${verdict === 'valid' && !isRunnable ? ', but not supported by this version' : ''}`,
     ...errors.map((problem) => describeFinding(problem, paint('error', 'red', output))),
     ...warnings.map((problem) => describeFinding(problem, paint('warning', 'yellow', output))),
     ...(plan === null ? [] : describePlan({ ...validation, plan })),
+    ...describeUnchecked(images),
   ].join('\n');
 }
 
@@ -51,6 +53,11 @@ function describeFinding({ code, message, remedy, path, line }: Problem, severit
     .filter((part) => part !== undefined)
     .join(', ');
   return `  ${severity} ${code}${location === '' ? '' : ` (${location})`}: ${message}\n      → ${remedy}`;
+}
+
+/** Validation is offline: it says which images it did not look up. */
+export function describeUnchecked(images: readonly string[]): readonly string[] {
+  return images.map((image) => `  image    ${image}: not looked up; a submission finds it and pins its digest`);
 }
 
 type Plan = Pick<JobFileValidation, 'price' | 'trials'> & { readonly plan: JobPlan };

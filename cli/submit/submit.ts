@@ -8,9 +8,10 @@ import { describeCause } from '#cli/render/describe-job.ts';
 import { describeProblem, describeReport, describeWarnings } from '#cli/render/describe-report.ts';
 import { describeResult, isTuningJob } from '#cli/render/describe-tuning.ts';
 import { describeTuningPlan } from '#cli/render/describe-tuning-plan.ts';
-import { describePlan } from '#cli/render/describe-validation.ts';
+import { describePlan, describeUnchecked } from '#cli/render/describe-validation.ts';
 import { paint, paintState } from '#cli/render/paint.ts';
 import { buildPackages } from '#cli/submit/build-packages.ts';
+import { withEngineWarning } from '#cli/submit/check-engine.ts';
 import { validateBuiltPackages } from '#cli/submit/check-packages.ts';
 import { OFFLINE_CONTEXT } from '#cli/submit/job-file.ts';
 import { withJobFilePackages } from '#cli/submit/job-file-packages.ts';
@@ -41,7 +42,7 @@ export async function submit(invocation: Invocation, given: JobRequest): Promise
   const stagingBucket = readStagingBucket(flag('staging-bucket'));
   const { validated, built } = await validateWithPackages(request);
   if (invocation.isSet('dry-run')) {
-    return showDryRun(invocation, validated, request);
+    return await showDryRun(invocation, validated, request);
   }
   for (const note of request.notes) {
     io.stderr.write(`${describeProblem(note)}\n`);
@@ -155,17 +156,24 @@ async function follow(invocation: Invocation, target: Target, jobId: string): Pr
 }
 
 /** Prints the job that would be submitted: the completed job file, the machines, and the problems. */
-function showDryRun({ io, print }: Invocation, validated: ValidatedRequest, { file }: JobRequest): ExitCode {
-  const { jobFile, spec, problems, warnings } = validated;
+async function showDryRun(
+  { io, print }: Invocation,
+  validated: ValidatedRequest,
+  { file }: JobRequest,
+): Promise<ExitCode> {
+  const { jobFile, spec, problems } = validated;
   const preview =
     jobFile === null ? null : validateJobFile(jobFile, { fileName: 'job.yaml', context: OFFLINE_CONTEXT });
   const plan = preview?.plan ?? null;
+  const images = preview?.images ?? [];
+  const { warnings } = await withEngineWarning({ images, warnings: validated.warnings }, io);
   const hasTimeLimit = file.draft?.maxRunningTime !== undefined;
   print({
-    json: { spec, jobFile, plan, problems, warnings },
+    json: { spec, jobFile, plan, images, problems, warnings },
     text: [
       ...(jobFile === null ? [] : [jobFile.trimEnd()]),
       ...(preview === null || plan === null ? [] : ['', ...describePlan({ ...preview, plan })]),
+      ...describeUnchecked(images),
       ...(spec === null ? [] : describeTuningPlan(spec, { hasTimeLimit }).map((line) => `  ${line}`)),
       ...problems.map((problem) => `${paint('error:', 'red', io.stdout)} ${describeProblem(problem)}`),
       ...warnings.map((warning) => `${paint('warning:', 'yellow', io.stdout)} ${describeProblem(warning)}`),

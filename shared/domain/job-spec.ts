@@ -126,6 +126,8 @@ export type PinnedImage = {
   readonly uri: string;
   /** What a VM downloads: all layers, compressed. */
   readonly sizeBytes: number;
+  /** `linux/amd64`; missing in jobs that were stored without it. */
+  readonly platform?: string | undefined;
   readonly entrypoint: readonly string[];
   readonly cmd: readonly string[];
   /** User name or id, with or without group; empty for root. */

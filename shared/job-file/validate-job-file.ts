@@ -1,6 +1,7 @@
 import { type Price, priceOf, vertexPriceOf } from '#shared/catalog/price.ts';
 import type { Role } from '#shared/domain/job-spec.ts';
 import type { Count, Dialect, JobDraft } from '#shared/job-file/draft/job-draft.ts';
+import { withPrebuiltRuntimes } from '#shared/job-file/draft/prebuilt-images.ts';
 import { printAiPlatformJob } from '#shared/job-file/formats/ai-platform/print.ts';
 import { inFileOrder, PLACEHOLDER_CODE } from '#shared/job-file/parser/findings.ts';
 import { readJobFile } from '#shared/job-file/read-job-file.ts';
@@ -24,6 +25,8 @@ export type JobFileValidation = {
   readonly price: JobFilePrice | null;
   /** What would run; null if the file does not specify it or has errors there. */
   readonly plan: JobPlan | null;
+  /** The images of containers, as the file names them; they are looked up when the job is submitted. */
+  readonly images: readonly string[];
   /** Whether this version of Dropforge can run the job; if not, warnings say why. */
   readonly isRunnable: boolean;
 };
@@ -71,7 +74,7 @@ export function validateJobFile(
   return describe(reading.draft, checkJob(reading.draft, options.context));
 }
 
-const NOTHING_TO_RUN = { cluster: null, trials: null, price: null, plan: null, isRunnable: false } as const;
+const NOTHING_TO_RUN = { cluster: null, trials: null, price: null, plan: null, images: [], isRunnable: false } as const;
 
 function describe(draft: JobDraft, check: JobCheck): JobFileValidation {
   const errors = check.problems.filter(({ code }) => !OPEN_CODES.has(code));
@@ -86,8 +89,15 @@ function describe(draft: JobDraft, check: JobCheck): JobFileValidation {
     trials: trialsOf(draft),
     price: check.plan && describePrice(check.plan, parallelTrials(trialsOf(draft))),
     plan: check.plan,
+    images: imagesOf(draft),
     isRunnable: errors.length === 0 && check.unsupported.length === 0,
   };
+}
+
+/** Without those that stand for a runtime, such as AI Platform's prebuilt images. */
+function imagesOf(draft: JobDraft): readonly string[] {
+  const uris = withPrebuiltRuntimes(draft).pools.flatMap(({ program }) => program.imageUri?.value ?? []);
+  return [...new Set(uris)];
 }
 
 function isSuppliedOnSubmission({ code, path }: Problem): boolean {

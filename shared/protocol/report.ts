@@ -89,6 +89,19 @@ export const tuningViewSchema = z.object({
   study: z.custom<Study>((value) => typeof value === 'object' && value !== null && 'parameters' in value),
 });
 
+/** The image that a group of machines runs, as it was found in its registry. */
+export const imageViewSchema = z.object({
+  role: z.string(),
+  /** As the job file names it: `python:3.12`. */
+  requested: z.string(),
+  /** `sha256:…`, in full. */
+  digest: z.string(),
+  /** What a VM downloads: all layers, compressed. */
+  sizeBytes: z.number(),
+  /** `linux/amd64`; null if unknown. */
+  platform: z.string().nullable(),
+});
+
 /**
  * The user-facing view of a job: in the API, in `describe` and in the report. Times are RFC 3339, as on AI Platform.
  */
@@ -112,6 +125,8 @@ export const jobViewSchema = z.object({
   machines: z.array(
     z.object({ role: z.string(), count: z.int(), machineType: z.string(), accelerator: z.string().nullable() }),
   ),
+  /** Those of containers, a row for each group; empty for jobs without containers. */
+  images: z.array(imageViewSchema).default([]),
   cause: z
     .object({
       code: z.string(),
@@ -244,6 +259,7 @@ export const reportSchema = z.object({
 });
 
 export type Problem = z.infer<typeof problemSchema>;
+export type ImageView = z.infer<typeof imageViewSchema>;
 export type TrialView = z.infer<typeof trialViewSchema>;
 export type TuningView = z.infer<typeof tuningViewSchema>;
 export type JobView = z.infer<typeof jobViewSchema>;

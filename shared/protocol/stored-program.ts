@@ -18,6 +18,7 @@ const containerProgramSchema = z.object({
     .object({
       uri: z.string(),
       sizeBytes: z.int().min(0),
+      platform: z.string().optional(),
       entrypoint: z.array(z.string()),
       cmd: z.array(z.string()),
       user: z.string(),

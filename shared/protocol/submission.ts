@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { JOB_ID_PATTERN } from '#shared/domain/job-spec.ts';
-import type { JobView, Problem } from '#shared/protocol/report.ts';
+import type { ImageView, JobView, Problem } from '#shared/protocol/report.ts';
 
 /** Cloud Run rejects requests of more than 32 MiB (docs, "Quotas and limits"). */
 export const UPLOAD_PART_BYTES_MAX = 8 << 20;
@@ -46,6 +46,8 @@ export type SubmissionVerdict = {
   readonly jobFile: { readonly fileName: string; readonly text: string } | null;
   readonly problems: readonly Problem[];
   readonly warnings: readonly Problem[];
+  /** The images of containers that were found in their registries. */
+  readonly images: readonly ImageView[];
   /** Null if the job file does not specify them or has errors there. */
   readonly plan: {
     readonly machines: JobView['machines'];

@@ -3,6 +3,7 @@ import { ApiError } from '#dashboard/client/api-error.ts';
 import { getJson } from '#dashboard/client/request.ts';
 import { ErrorPanel } from '#dashboard/components/error-panel.tsx';
 import { Icon } from '#dashboard/components/icon.tsx';
+import { ImageList } from '#dashboard/components/image-list.tsx';
 import { showToast } from '#dashboard/components/toasts.tsx';
 import { formatBytes, formatCount } from '#dashboard/format/format-number.ts';
 import { navigate } from '#dashboard/navigation/location.ts';
@@ -42,6 +43,7 @@ export function VerdictView({ submission, shown }: Props) {
       <FindingList findings={verdict.problems} tone="error" />
       <FindingList findings={verdict.warnings} tone="warning" />
       {verdict.plan !== null && <PlanCard plan={verdict.plan} />}
+      {verdict.images.length > 0 && <ImageList images={verdict.images} />}
       {submission.error !== null && <ErrorPanel error={submission.error} />}
       <StartBar submission={submission} verdict={verdict} jobFile={jobFile} isEdited={isEdited} />
       <JobFileEditor

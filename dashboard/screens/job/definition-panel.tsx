@@ -1,6 +1,7 @@
 import { useResource } from '#dashboard/client/use-resource.ts';
 import { CopyButton } from '#dashboard/components/copy-button.tsx';
 import { ErrorPanel } from '#dashboard/components/error-panel.tsx';
+import { ImageList } from '#dashboard/components/image-list.tsx';
 import { ScrollRegion } from '#dashboard/components/scroll-region.tsx';
 import { formatBytes } from '#dashboard/format/format-number.ts';
 import { FindingList } from '#dashboard/screens/job/finding-list.tsx';
@@ -25,6 +26,7 @@ export function DefinitionPanel({ job }: { readonly job: JobView }) {
       )}
       <CodeBlock title="Job file, as it was understood" text={data.jobFile} />
       <CodeBlock title="Submit it again" text={data.repetition.command} />
+      {job.images.length > 0 && <ImageList images={job.images} />}
       <section class="card code-card" aria-label="Packages">
         <header class="section-header">
           <h2>Packages</h2>

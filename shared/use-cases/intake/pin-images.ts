@@ -23,8 +23,6 @@ export type ResolvedImage = {
   readonly role: Role;
   readonly imageUri: string;
   readonly image: PinnedImage;
-  /** `linux/amd64` */
-  readonly platform: string;
 };
 
 export type PinnedImages = {
@@ -58,15 +56,15 @@ export async function pinImages(ports: ImagePorts, spec: JobSpec, draft: JobDraf
     groups.map(async ({ group, program, location }) => {
       const architecture = containers.architectureOf(group.machineType);
       const found = await pinProgram(lookup, { program, group, architecture }, containers.allowsRoot);
-      return { group, architecture, ...found, problem: found.problem && { ...found.problem, ...location } };
+      return { group, ...found, problem: found.problem && { ...found.problem, ...location } };
     }),
   );
   const problems = unique(pinned.flatMap(({ problem }) => problem ?? []));
   const isTransient = ({ code }: Problem) => code === 'REGISTRY_UNAVAILABLE';
   return {
     spec: withPrograms(spec, new Map(pinned.map(({ group, program }) => [group.role, program]))),
-    images: pinned.flatMap(({ group, architecture, program: { imageUri, image } }) =>
-      image === null ? [] : { role: group.role, imageUri, image, platform: `linux/${architecture}` },
+    images: pinned.flatMap(({ group, program: { imageUri, image } }) =>
+      image === null ? [] : { role: group.role, imageUri, image },
     ),
     problems: problems.filter((problem) => !isTransient(problem)),
     unavailable: problems.filter(isTransient),
@@ -114,8 +112,9 @@ async function pinProgram(
       const context = { imageUri: program.imageUri, reference, group, architecture };
       return { program, problem: describeImageRejection(answer.rejection, context) };
     }
-    const found = { ...program, image: answer.image };
-    return { program: found, problem: checkImage(found, answer.image, { group, allowsRoot }) };
+    const image = { ...answer.image, platform: `linux/${architecture}` };
+    const found = { ...program, image };
+    return { program: found, problem: checkImage(found, image, { group, allowsRoot }) };
   } catch (error) {
     if (!(error instanceof RegistryUnavailableError)) {
       throw error;

@@ -7,6 +7,7 @@ import { findRunWarnings } from '#shared/domain/run-warnings.ts';
 import { timelineOf } from '#shared/domain/timeline.ts';
 import type { JobView } from '#shared/protocol/report.ts';
 import { keptPerHourUsd, priceOfJob } from '#shared/use-cases/reports/job-price.ts';
+import { viewImages } from '#shared/use-cases/reports/view-images.ts';
 
 /** A job as users see it in reports and the API; `now` is for the price of a running job. */
 export function viewJob(job: Job, replicas: readonly Replica[], now: TimestampMs): JobView {
@@ -28,6 +29,7 @@ export function viewJob(job: Job, replicas: readonly Replica[], now: TimestampMs
     attempt: job.attempt,
     placement: 'placement' in job ? job.placement : null,
     machines: viewMachines(job.spec),
+    images: viewImages(job.spec),
     cause: cause === null ? null : viewCause(cause),
     waitingFor: viewWait(job),
     attempts: job.ledger.map(viewAttempt),

@@ -5,6 +5,7 @@ import type { JobView, TrialView, TuningView } from '#shared/protocol/report.ts'
 import { stateOfTuning, type Tuning } from '#shared/tuning/tuning.ts';
 import { priceOfJob } from '#shared/use-cases/reports/job-price.ts';
 import { rfc3339, viewCause, viewMachines, viewWait } from '#shared/use-cases/reports/job-view.ts';
+import { viewImages } from '#shared/use-cases/reports/view-images.ts';
 
 /** What is read besides the tuning itself. */
 export type TuningFacts = {
@@ -38,6 +39,7 @@ export function viewTuning(tuning: Tuning, facts: TuningFacts): JobView {
     attempt: 0,
     placement: null,
     machines: viewMachines(spec),
+    images: viewImages(spec),
     cause: cause === null ? null : viewCause(cause),
     waitingFor: viewTrialsWait(facts.jobs),
     attempts: [],

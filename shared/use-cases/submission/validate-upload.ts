@@ -12,6 +12,7 @@ import {
   type Submission,
 } from '#shared/use-cases/intake/check-submission.ts';
 import { viewMachines } from '#shared/use-cases/reports/job-view.ts';
+import { viewImage } from '#shared/use-cases/reports/view-images.ts';
 import { type PackageToSubmit, readPackage } from '#shared/use-cases/submission/read-package.ts';
 import { assemblePackage } from '#shared/use-cases/submission/staged-upload.ts';
 
@@ -41,7 +42,8 @@ export async function validateUpload(
   const outcome = 'outcome' in checked ? checked.outcome : { ...NO_PROBLEMS, warnings: checked.accepted.warnings };
   const spec = 'outcome' in checked ? checked.spec : checked.accepted.spec;
   const jobId = spec?.jobId ?? ('outcome' in checked ? checked.outcome.jobId : null);
-  return { ...verdictOf(ports, found, { submission, spec, ...outcome }), verdict: outcome.verdict, jobId };
+  const images = checked.images.map(viewImage);
+  return { ...verdictOf(ports, found, { submission, spec, ...outcome }), verdict: outcome.verdict, jobId, images };
 }
 
 const NO_PROBLEMS = { verdict: 'ACCEPTED', problems: [] } as const;
@@ -89,6 +91,7 @@ function verdictOf(
     jobFile,
     problems,
     warnings,
+    images: [],
     plan: submission && planOf(ports, submission, spec),
     package: format === null ? null : { files, bytes, modules },
   };

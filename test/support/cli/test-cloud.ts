@@ -201,6 +201,7 @@ export async function runCli(argv: readonly string[], io: Partial<Io> = {}): Pro
     dataDir: undefined,
     deployment: undefined,
     interrupted: new AbortController().signal,
+    findContainerEngine: async () => 'docker',
     startCloud: () => Promise.reject(new Error('This test must not start a cloud.')),
     ...io,
   });
@@ -231,6 +232,7 @@ export function viewOf(jobId: string, overrides: Partial<JobView> = {}): JobView
     attempt: 1,
     placement: { zone: 'us-central1-a', provisioningModel: 'STANDARD', machineImage: 'cpu' },
     machines: [{ role: 'master', count: 1, machineType: 'n1-standard-4', accelerator: null }],
+    images: [],
     cause: null,
     waitingFor: null,
     attempts: [],

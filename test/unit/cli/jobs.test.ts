@@ -84,6 +84,21 @@ describe('dropforge jobs list', () => {
 });
 
 describe('dropforge jobs describe', () => {
+  it('shows the pinned image of each group, once if they are the same', async () => {
+    const image = { requested: 'digits:1', sizeBytes: 50_331_648, platform: 'linux/amd64' };
+    const master = { ...image, role: 'master', digest: `sha256:${'a'.repeat(64)}` };
+    cloud.jobs.set('one', [viewOf('one', { images: [master, { ...master, role: 'worker' }] })]);
+    const other = { ...master, role: 'worker', digest: `sha256:${'b'.repeat(64)}`, platform: null };
+    cloud.jobs.set('two', [viewOf('two', { images: [master, other] })]);
+    const ofMaster = 'digits:1 is sha256:aaaaaaaaaaaa, 48.0 MiB compressed, linux/amd64';
+    const imageOf = async (jobId: string) =>
+      (await cli('jobs', 'describe', jobId)).stdout.split('\n').find((line) => line.startsWith('  image'));
+    expect(await imageOf('one')).toBe(`  image       ${ofMaster}`);
+    expect(await imageOf('two')).toBe(
+      `  image       ${ofMaster} (master); digits:1 is sha256:bbbbbbbbbbbb, 48.0 MiB compressed (worker)`,
+    );
+  });
+
   it('prints the cause of a failure with evidence and remedy', async () => {
     cloud.jobs.set('broken', [FAILED]);
     const { code, stdout } = await cli('jobs', 'describe', 'broken');

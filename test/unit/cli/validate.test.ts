@@ -38,6 +38,22 @@ describe('dropforge jobs validate', () => {
     );
   });
 
+  it('says that images are not looked up, and warns where no container engine answers', async () => {
+    await writeFile(join(work, 'image.yaml'), 'name: a\nimage: ghcr.io/o/digits:1\nmachine: n1-standard-4\n');
+    const here = await validate('image.yaml');
+    expect(here.stdout).toMatch(/^ {2}image +ghcr\.io\/o\/digits:1: not looked up; a submission finds it/m);
+    expect(here.stdout).not.toContain('CONTAINER_ENGINE_MISSING');
+    const none = { cwd: work, findContainerEngine: async () => null };
+    const without = await runCli(['jobs', 'validate', 'image.yaml'], none);
+    expect([here.code, without.code]).toEqual([0, 0]);
+    expect(without.stdout).toMatch(/warning CONTAINER_ENGINE_MISSING: Neither Docker nor Podman .*\n +→ Install/);
+    expect((await runCli(['jobs', 'validate', 'good.yaml'], none)).stdout).not.toContain('ENGINE');
+    const dryRun = ['jobs', 'submit', 'training', 'a', '--config=image.yaml', '--dry-run'];
+    const preview = await runCli(dryRun, none);
+    expect(preview.stdout).toMatch(/^ {2}image +ghcr\.io\/o\/digits:1: not looked up/m);
+    expect(preview.stdout).toContain('warning: CONTAINER_ENGINE_MISSING');
+  });
+
   it('prints the same as JSON, one object per line', async () => {
     const [good, bad] = await validateJson('good.yaml', 'bad.yaml');
     expect(good).toEqual({
@@ -54,6 +70,7 @@ describe('dropforge jobs validate', () => {
           gpus: { type: 'nvidia-tesla-t4', count: 2 },
         },
       ],
+      images: [],
       trials: null,
       price: {
         onDemandPerHour: expect.any(Number),

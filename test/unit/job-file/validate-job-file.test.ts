@@ -98,6 +98,7 @@ describe('validateJobFile', () => {
       cluster: null,
       trials: null,
       price: null,
+      images: [],
       plan: null,
       isRunnable: false,
     });

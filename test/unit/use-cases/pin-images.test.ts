@@ -64,7 +64,7 @@ describe('the images of a job', () => {
     expect(requests).toHaveLength(1);
     expect(pinned.spec.program).toMatchObject({ image: { uri: `docker.io/library/ubuntu@sha256:${A}` } });
     expect(pinned.spec.replicaGroups.map(({ program }) => program)).toEqual([null, null]);
-    expect(pinned.images.map(({ role, platform }) => `${role} ${platform}`)).toEqual([
+    expect(pinned.images.map(({ role, image }) => `${role} ${image.platform}`)).toEqual([
       'master linux/amd64',
       'worker linux/amd64',
     ]);

@@ -1,0 +1,19 @@
+import type { Io } from '#cli/core/command.ts';
+import type { Problem } from '#shared/protocol/report.ts';
+
+const NO_ENGINE: Problem = {
+  code: 'CONTAINER_ENGINE_MISSING',
+  message: 'Neither Docker nor Podman answers on this machine, so its embedded cloud would reject the job.',
+  remedy: 'Install Docker or Podman, or start its service. A deployment on Google Cloud needs neither here.',
+};
+
+type Checked = { readonly images: readonly string[]; readonly warnings: readonly Problem[] };
+
+/** Adds a warning if containers cannot run on this machine. Engines are asked only if there are containers. */
+export async function withEngineWarning<Found extends Checked>(
+  found: Found,
+  { findContainerEngine }: Pick<Io, 'findContainerEngine'>,
+): Promise<Found> {
+  const isMissing = found.images.length > 0 && (await findContainerEngine()) === null;
+  return isMissing ? { ...found, warnings: [...found.warnings, NO_ENGINE] } : found;
+}

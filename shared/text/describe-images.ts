@@ -1,0 +1,43 @@
+/** Of a digest's 64, as registries and engines show it. */
+const DIGEST_CHARACTERS_SHOWN = 12;
+
+type PinnedGroup = {
+  readonly role: string;
+  readonly requested: string;
+  readonly digest: string;
+  readonly sizeBytes: number;
+  readonly platform: string | null;
+};
+
+/** An image, with all groups that run it. */
+export type ImageFact = {
+  readonly roles: readonly string[];
+  readonly requested: string;
+  /** `sha256:0123456789ab` */
+  readonly digest: string;
+  /** Compressed size and platform: `48.1 MiB compressed, linux/amd64`. */
+  readonly details: string;
+};
+
+/** The different images of a job, each with the groups that run it. */
+export function describeImages(
+  images: readonly PinnedGroup[],
+  formatBytes: (sizeBytes: number) => string,
+): readonly ImageFact[] {
+  const keyOf = ({ requested, digest }: PinnedGroup) => `${requested} ${digest}`;
+  const groups = Map.groupBy(images, keyOf);
+  return [...groups.values()].flatMap((same) => {
+    const [first] = same;
+    if (first === undefined) {
+      return [];
+    }
+    const { requested, digest, sizeBytes, platform } = first;
+    const [algorithm = '', value = ''] = digest.split(':');
+    return {
+      roles: same.map(({ role }) => role),
+      requested,
+      digest: `${algorithm}:${value.slice(0, DIGEST_CHARACTERS_SHOWN)}`,
+      details: `${formatBytes(sizeBytes)} compressed${platform === null ? '' : `, ${platform}`}`,
+    };
+  });
+}

@@ -1,0 +1,17 @@
+import type { JobSpec, PinnedImage, Role } from '#shared/domain/job-spec.ts';
+import type { ImageView } from '#shared/protocol/report.ts';
+
+/** The pinned images of a job, those of each group in the order of the groups. */
+export function viewImages({ program, replicaGroups }: Pick<JobSpec, 'program' | 'replicaGroups'>): ImageView[] {
+  return replicaGroups.flatMap((group) => {
+    const own = group.program ?? program;
+    return own.kind === 'CONTAINER' && own.image !== null ? [viewImage({ ...own, ...group, image: own.image })] : [];
+  });
+}
+
+type RunImage = { readonly role: Role; readonly imageUri: string; readonly image: PinnedImage };
+
+export function viewImage({ role, imageUri, image }: RunImage): ImageView {
+  const { uri, sizeBytes, platform } = image;
+  return { role, requested: imageUri, digest: uri.slice(uri.indexOf('@') + 1), sizeBytes, platform: platform ?? null };
+}

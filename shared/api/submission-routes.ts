@@ -72,13 +72,15 @@ export function routeSubmissions(app: Hono, ports: SubmissionPorts): void {
   });
 }
 
-/** The view of the job that was started; 400 with the problems if none was. */
+/** The view of the job that was started; otherwise the problems with 400, or 503 if they may pass in a few minutes. */
 async function answerOutcome(ports: SubmissionPorts, context: Context, outcome: SubmitOutcome): Promise<Response> {
   if (outcome.verdict !== 'ACCEPTED') {
     const { jobId, problems, warnings } = outcome;
     const [first] = problems;
     const message = first?.message ?? 'The job was rejected.';
-    return context.json({ ...errorBody(400, message, first?.remedy ?? ''), jobId, problems, warnings }, 400);
+    // Nothing is redelivered to the API: who called it may repeat the request.
+    const status = outcome.isTransient ? 503 : 400;
+    return context.json({ ...errorBody(status, message, first?.remedy ?? ''), jobId, problems, warnings }, status);
   }
   const submitted = await readSubmitted(ports, outcome.jobId);
   if (submitted === undefined) {

@@ -1,9 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { JobSpec } from '#shared/domain/job-spec.ts';
 import { type ImageRegistry, RegistryUnavailableError } from '#shared/ports/image-registry.ts';
+import { handleDeadLetter } from '#shared/use-cases/dead-letters/handle-dead-letter.ts';
 import { handleSubmitMessage } from '#shared/use-cases/intake/handle-submit-message.ts';
 import { handleUpload } from '#shared/use-cases/intake/handle-upload.ts';
 import type { SubmitPorts } from '#shared/use-cases/intake/submit-job.ts';
+import { reportJob } from '#shared/use-cases/reports/report-job.ts';
 import { type ApiUnderTest, openApiUnderTest } from '../../support/api/api-under-test.ts';
 import { exampleRegistry } from '../../support/api/example-registry.ts';
 
@@ -17,6 +19,10 @@ beforeEach(async () => {
   cloud = await openApiUnderTest();
 });
 afterEach(() => cloud.close());
+
+const DOWN: ImageRegistry = {
+  resolve: () => Promise.reject(new RegistryUnavailableError('ghcr.io', 'did not answer within 15 s')),
+};
 
 const portsWith = (registry: ImageRegistry): SubmitPorts => ({ ...cloud.ports, registry });
 
@@ -49,6 +55,19 @@ describe('a container', () => {
     expect((await specOf('digits'))?.program).toMatchObject({ imageUri: 'ghcr.io/o/digits:1', image: { uri: PINNED } });
   });
 
+  it('is shown with digest, size and platform in the job that runs it', async () => {
+    const { body } = await cloud.post('/v1/jobs', { jobFile: jobFileOf('digits', 'workers: 2\n'), jobId: 'digits' });
+    const found = { requested: 'ghcr.io/o/digits:1', digest: `sha256:${'a'.repeat(64)}` };
+    const image = { ...found, sizeBytes: 50_000_000, platform: 'linux/amd64' };
+    const images = [
+      { role: 'master', ...image },
+      { role: 'worker', ...image },
+    ];
+    expect(body.images).toEqual(images);
+    await reportJob(cloud.ports, body.jobId, 2_000);
+    expect(await reportOf('submitted/digits.report.json')).toMatchObject({ job: { images } });
+  });
+
   it('keeps its image when its tag moves and the upload is delivered again', async () => {
     let architecture: 'amd64' | 'arm64' = 'amd64';
     const { resolve } = exampleRegistry();
@@ -60,15 +79,45 @@ describe('a container', () => {
     expect((await specOf('digits'))?.program).toMatchObject({ image: { uri: PINNED } });
   });
 
+  it('whose registry stays down is refused when no further delivery comes, with what to do', async () => {
+    const deliver = await upload(portsWith(DOWN), 'job.yaml', jobFileOf('digits'));
+    await expect(deliver()).rejects.toThrow('redelivered');
+    const { generation } = (await cloud.objects.stat({ bucket: 'uploads', name: 'job.yaml' })) ?? { generation: '' };
+    const body = { bucket: 'uploads', name: 'job.yaml', generation };
+    const letter = { topic: 'uploads', messageId: 'm1', tries: '5' };
+    await handleDeadLetter(cloud.ports, { ...letter, body: { ...body, generation: '1' } }, 2_000);
+    expect(await reportOf('job.yaml.report.json')).toMatchObject({ verdict: 'WAITING' });
+    const before = cloud.published.length;
+    await handleDeadLetter(cloud.ports, { ...letter, body }, 2_000);
+    expect(cloud.published.slice(before)).toEqual(['job-updates']);
+    expect(await reportOf('job.yaml.report.json')).toMatchObject({
+      ...{ verdict: 'REFUSED', jobId: 'digits', generation },
+      problems: [
+        {
+          code: 'REGISTRY_UNAVAILABLE',
+          message: expect.stringContaining('ghcr.io did not answer within 15 s'),
+          remedy: expect.stringContaining('Upload the job again when the registry answers'),
+        },
+      ],
+    });
+  });
+
+  it('whose registry is down is answered with 503 by the API, and accepted when the request is repeated', async () => {
+    let registry = DOWN;
+    const api = await openApiUnderTest({ registry: { resolve: (request) => registry.resolve(request) } });
+    const submit = () => api.post('/v1/jobs', { jobFile: jobFileOf('digits'), jobId: 'digits' });
+    const { status, body } = await submit();
+    expect([status, body.error.code, body.problems[0].code]).toEqual([503, 503, 'REGISTRY_UNAVAILABLE']);
+    expect(body.error.message).toContain('ghcr.io did not answer within 15 s');
+    registry = exampleRegistry();
+    expect((await submit()).status).toBe(200);
+    await api.close();
+  });
+
   it('whose registry is unavailable is reported as waiting, and starts with a later delivery', async () => {
     let isDown = true;
     const flaky: ImageRegistry = {
-      async resolve(request) {
-        if (isDown) {
-          throw new RegistryUnavailableError('ghcr.io', 'did not answer within 15 s');
-        }
-        return exampleRegistry().resolve(request);
-      },
+      resolve: (request) => (isDown ? DOWN : exampleRegistry()).resolve(request),
     };
     const deliver = await upload(portsWith(flaky), 'job.yaml', jobFileOf('digits'));
     await expect(deliver()).rejects.toThrow('redelivered');

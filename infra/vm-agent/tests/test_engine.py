@@ -62,6 +62,19 @@ class FindEngineTest(unittest.TestCase):
         self.assertEqual(result.return_code, 125)
         self.assertIn('timed out', result.stderr)
 
+    def test_measures_the_volumes_of_an_image_like_its_layer(self) -> None:
+        for name in ('layer', 'volume', 'bound'):
+            (self.folder / name).mkdir()
+            (self.folder / name / 'file').write_bytes(b'x' * 65_536)
+        mounts = [
+            {'Type': 'volume', 'Source': str(self.folder / 'volume')},
+            {'Type': 'bind', 'Source': str(self.folder / 'bound')},
+        ]
+        data = {'UpperDir': str(self.folder / 'layer')}
+        self.install('docker', f"echo '{json.dumps([{'GraphDriver': {'Data': data}, 'Mounts': mounts}])}'")
+        measure = Engine('docker', '1', {'PATH': str(self.folder)}).measure_layer('c')
+        self.assertEqual(measure() // 65_536, 2)
+
 
 if __name__ == '__main__':
     unittest.main()

@@ -91,14 +91,18 @@ class Engine:
         return 'rootless' in self.run_tool(['info', '--format', '{{.SecurityOptions}}']).stdout
 
     def measure_layer(self, container: str) -> Callable[[], int]:
-        """Returns what measures the bytes that a container has written outside of its mounts."""
+        """Returns what measures the bytes that a container has written outside of its bound folders."""
         body = self.inspect(container) or {}
         upper = ((body.get('GraphDriver') or {}).get('Data') or {}).get('UpperDir')
-        if upper is not None and os.access(upper, os.R_OK | os.X_OK):
-            return lambda: measure_tree(Path(upper), Path(upper) / 'none')
+        # What the image declares by VOLUME is not in its layer, and as large as the program makes it.
+        volumes = [str(mount.get('Source')) for mount in body.get('Mounts') or () if mount.get('Type') == 'volume']
+        folders = [Path(folder) for folder in volumes if _is_readable(folder)]
+        if upper is not None and _is_readable(upper):
+            folders.append(Path(upper))
+            return lambda: _measure(folders)
         # Engines that keep layers elsewhere, and those of another user, measure by themselves.
         size = ['container', 'inspect', '--size', '--format', '{{.SizeRw}}', container]
-        return lambda: _to_int(self.run_tool(size).stdout)
+        return lambda: _to_int(self.run_tool(size).stdout) + _measure(folders)
 
     def remove_containers(self, vm: str) -> bool:
         """Kills and removes all containers of a VM; returns whether none is left."""
@@ -141,6 +145,14 @@ def _command(kind: str) -> List[str]:
     # crun refuses cgroups in hybrid mode ("cgroups in hybrid mode not supported"); runc accepts them.
     needs_runc = kind == 'podman' and os.path.isdir(HYBRID_CGROUPS) and shutil.which('runc') is not None
     return [kind, '--runtime', 'runc'] if needs_runc else [kind]
+
+
+def _is_readable(folder: str) -> bool:
+    return os.access(folder, os.R_OK | os.X_OK)
+
+
+def _measure(folders: Sequence[Path]) -> int:
+    return sum(measure_tree(folder, folder / 'none') for folder in folders)
 
 
 def _to_int(text: str) -> int:

@@ -88,11 +88,11 @@ class Invocation:
 
 
 def split_variables(
-    engine: Engine, variables: Mapping[str, str]
+    engine: Engine, variables: Mapping[str, str], file: str = '/dev/stdin'
 ) -> Tuple[List[str], Dict[str, str], str]:
     """
-    Returns arguments, the environment of the engine's command, and the text of an environment file for its stdin: no
-    value is in a list of processes or on the disk. A file has no values of several lines; they are passed from the
+    Returns arguments, the environment of the engine's command, and the text of the environment file at `file`: no value
+    is in a list of processes or on the disk. A file has no values of several lines; they are passed from the
     environment, as are all whose names the engine's command does not use itself. Raises ReplicaEnded.
     """
     arguments: List[str] = []
@@ -110,7 +110,7 @@ def split_variables(
             arguments += ['--env', name]
             environment[name] = value
     if lines:
-        arguments += ['--env-file', '/dev/stdin']
+        arguments += ['--env-file', file]
     return arguments, environment, ''.join(lines)
 
 

@@ -10,10 +10,10 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Sequence
+from typing import Any, Mapping, Optional, Sequence
 
 from vm_agent.container.engine import Engine
-from vm_agent.container.invocation import ENGINE_VARIABLES, Invocation
+from vm_agent.container.invocation import Invocation, split_variables
 from vm_agent.setup.environment import VM_MARKER
 
 DEFAULT_HOME = Path('/var/lib/dropforge')
@@ -35,7 +35,7 @@ def write_entry(home: Path, environment: Mapping[str, str], folder: Path) -> Non
 def write_container_entry(home: Path, engine: Engine, invocation: Invocation) -> None:
     """As `write_entry`, for a program in a container."""
     container = {
-        'engine': engine.argv(()),
+        'kind': engine.kind,
         'engineEnvironment': dict(engine.environment),
         'name': invocation.name,
         'image': invocation.image,
@@ -61,7 +61,7 @@ def enter(home: Path, command: Sequence[str]) -> int:
         return NOT_ENTERED
     terminal = {name: os.environ[name] for name in TERMINAL_VARIABLES if name in os.environ}
     if entry['container'] is not None:
-        return _enter_container(entry['container'], {**entry['environment'], **terminal}, command)
+        return _enter_container(entry['container'], entry['environment'], terminal, command)
     # The mark of the VM without that of its program, with which the agent would end this process.
     mark = os.environ.get(VM_MARKER) or entry['environment'].get(VM_MARKER, '').split('@')[0]
     environment = {**entry['environment'], **terminal, VM_MARKER: mark}
@@ -76,39 +76,59 @@ def enter(home: Path, command: Sequence[str]) -> int:
         return NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_EXECUTABLE
 
 
-def _enter_container(container: Mapping[str, Any], variables: Mapping[str, str], command: Sequence[str]) -> int:
-    engine: List[str] = container['engine']
+def _enter_container(
+    container: Mapping[str, Any], program: Mapping[str, str], terminal: Mapping[str, str], command: Sequence[str]
+) -> int:
     mark = {VM_MARKER: os.environ[VM_MARKER]} if VM_MARKER in os.environ else {}
-    environment: Dict[str, str] = {**container['engineEnvironment'], **mark}
+    engine = Engine(container['kind'], '', {**container['engineEnvironment'], **mark})
     flags = ['--interactive', '--tty'] if sys.stdin.isatty() and sys.stdout.isatty() else ['--interactive']
-    argv = list(command) or list(ANY_SHELL)
-    if _is_running(engine, container['name'], environment):
-        full = [*engine, 'exec', *flags, container['name'], *argv]
-    else:
-        name = f'{container["name"]}-shell-{os.getpid()}'
-        # No secret is in the list of processes, and no variable of the program is one of the engine's command.
-        own = {variable for variable in variables if ENGINE_VARIABLES.match(variable)}
-        passed = [f'{variable}={value}' if variable in own else variable for variable, value in variables.items()]
-        options = [option for variable in passed for option in ('--env', variable)]
-        environment.update({variable: value for variable, value in variables.items() if variable not in own})
-        rest = ['--entrypoint', argv[0], container['image'], *argv[1:]]
-        full = [*engine, 'run', '--rm', *flags, '--name', name, *options, *container['arguments'], *rest]
+    is_running = _is_running(engine, container['name'])
+    # A running container has the variables of the program.
+    variables = terminal if is_running else {**program, **terminal}
+
+    def run(argv: Sequence[str], options: Sequence[str], output: Optional[int] = None) -> int:
+        if is_running:
+            head, rest = ['exec', *options], [container['name'], *argv]
+        else:
+            head = ['run', '--rm', *options, '--name', f'{container["name"]}-shell-{os.getpid()}']
+            rest = [*container['arguments'], '--entrypoint', argv[0], container['image'], *argv[1:]]
+        return _run_engine(engine, [head, rest], variables, output)
+
     # An interrupt of the terminal is the command's.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    code = subprocess.call(full, env=environment, preexec_fn=_restore_interrupts)
-    if not command and code in (NOT_EXECUTABLE, NOT_FOUND):
+    code = run(list(command) or ANY_SHELL, flags)
+    # A shell ends with these codes, too, after a command that it did not find.
+    if not command and code in (NOT_EXECUTABLE, NOT_FOUND) and run(('sh', '-c', ':'), (), subprocess.DEVNULL) != 0:
         print('The image has no shell. Name a program of the image: dropforge exec JOB -- PROGRAM.', file=sys.stderr)
     return code if code >= 0 else 128 - code
+
+
+def _run_engine(
+    engine: Engine, parts: Sequence[Sequence[str]], variables: Mapping[str, str], output: Optional[int]
+) -> int:
+    """The variables are passed between the two parts. Its stdin is the caller's: a file of variables is in memory."""
+    descriptor = os.memfd_create('variables')
+    arguments, environment, text = split_variables(engine, variables, f'/proc/self/fd/{descriptor}')
+    with open(descriptor, 'w', encoding='utf-8') as file:
+        file.write(text)
+        file.flush()
+        return subprocess.call(
+            engine.argv([*parts[0], *arguments, *parts[1]]),
+            env=environment,
+            stdout=output,
+            stderr=output,
+            pass_fds=[descriptor],
+            preexec_fn=_restore_interrupts,
+        )
 
 
 def _restore_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def _is_running(engine: Sequence[str], name: str, environment: Mapping[str, str]) -> bool:
-    inspect = [*engine, 'container', 'inspect', '--format', '{{.State.Running}}', name]
-    shown = subprocess.run(inspect, env=dict(environment), capture_output=True, check=False)
-    return shown.stdout.strip() == b'true'
+def _is_running(engine: Engine, name: str) -> bool:
+    shown = engine.run_tool(['container', 'inspect', '--format', '{{.State.Running}}', name])
+    return shown.stdout.strip() == 'true'
 
 
 def _file_of(home: Path) -> Path:

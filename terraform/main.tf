@@ -20,6 +20,7 @@ module "project_services" {
   project_id   = var.project_id
   with_cmek    = var.encryption != null
   with_budget  = var.budget != null
+  with_shells  = var.shell_access != null
   with_secrets = length(var.secrets) > 0 || local.has_notifications || local.has_registries
 }
 

@@ -36,8 +36,16 @@ resource "google_project_iam_member" "shell" {
 
 # OS Login requires it on VMs with a service account: a shell in a VM is the right to act as its account.
 resource "google_service_account_iam_member" "shell" {
-  for_each           = toset(local.shell_members)
-  service_account_id = "projects/${var.project_id}/serviceAccounts/${module.identities.emails["vm"]}"
-  role               = "roles/iam.serviceAccountUser"
-  member             = each.value
+  for_each = merge([
+    for member in local.shell_members : {
+      for account in concat(["vm"], var.job_accounts) : "${member}/${account}" => { member = member, account = account }
+    }
+  ]...)
+  service_account_id = (
+    each.value.account == "vm"
+    ? "projects/${var.project_id}/serviceAccounts/${module.identities.emails["vm"]}"
+    : module.identities.external_names[each.value.account]
+  )
+  role   = "roles/iam.serviceAccountUser"
+  member = each.value.member
 }

@@ -22,7 +22,7 @@ variable "keep_on_failure_cost_max_usd" {
 }
 
 variable "shell_access" {
-  description = "Members who may open a shell in VMs (dropforge exec). They can do whatever the VMs' service account can."
+  description = "Members who may open a shell in VMs (dropforge exec). They can do whatever the service accounts of VMs can."
   type = object({
     members = list(string)
   })

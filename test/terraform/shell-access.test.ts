@@ -6,8 +6,12 @@ const REQUIRED = ['-var=project_id=my-project', '-var=runtime_images={"2.11"={im
 const ON = [...REQUIRED, '-var=shell_access={members=["user:ada@example.com"]}'];
 
 let terraform: TerraformCopy;
+const ACCOUNT = 'reader@team-project.iam.gserviceaccount.com';
+const WITH_ACCOUNT = `-var=job_accounts=["${ACCOUNT}"]`;
+
 let off: readonly Resource[] = [];
 let on: readonly Resource[] = [];
+let onWithAccount: readonly Resource[] = [];
 
 const named = (resources: readonly Resource[], type: string, name: string) =>
   resources.filter((resource) => resource.type === type && resource.name === name);
@@ -15,8 +19,9 @@ const named = (resources: readonly Resource[], type: string, name: string) =>
 if (hasTerraform()) {
   beforeAll(async () => {
     terraform = await copyTerraform();
-    off = await apply(terraform, '.', REQUIRED);
+    off = await apply(terraform, '.', [...REQUIRED, WITH_ACCOUNT]);
     on = await apply(terraform, '.', ON);
+    onWithAccount = await apply(terraform, '.', [...ON, WITH_ACCOUNT]);
   });
   afterAll(() => terraform.close());
   describe('shell_access', describeShellAccess);
@@ -51,5 +56,24 @@ function describeShellAccess() {
     expect(named(on, 'google_service_account_iam_member', 'shell').map(({ values }) => values.role)).toEqual([
       'roles/iam.serviceAccountUser',
     ]);
+  });
+
+  it('lets its members use the accounts of jobs as well, which OS Login requires for their VMs', () => {
+    const accounts = (resources: readonly Resource[]) =>
+      named(resources, 'google_service_account_iam_member', 'shell').map(
+        ({ values }) => `${values.member} ${values.role} ${values.service_account_id}`,
+      );
+    expect(accounts(on)).toHaveLength(1);
+    expect(accounts(onWithAccount)).toHaveLength(2);
+    expect(accounts(onWithAccount)).toContain(
+      `user:ada@example.com roles/iam.serviceAccountUser projects/team-project/serviceAccounts/${ACCOUNT}`,
+    );
+  });
+
+  it('enables Identity-Aware Proxy if shells are on, and not otherwise', () => {
+    const services = (resources: readonly Resource[]) =>
+      named(resources, 'google_project_service', 'this').map(({ values }) => values.service);
+    expect(services(on)).toContain('iap.googleapis.com');
+    expect(services(off)).not.toContain('iap.googleapis.com');
   });
 }

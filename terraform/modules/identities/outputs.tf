@@ -19,3 +19,8 @@ output "names" {
   value       = { for name, account in google_service_account.this : name => account.name }
   depends_on  = [google_project_iam_member.this]
 }
+
+output "external_names" {
+  description = "Resource names of the accounts that others have made and that an account here acts as, by e-mail address."
+  value       = local.external_names
+}

@@ -24,3 +24,10 @@ variable "with_secrets" {
   nullable    = false
   default     = false
 }
+
+variable "with_shells" {
+  description = "Whether to enable Identity-Aware Proxy, through which shells in VMs are opened."
+  type        = bool
+  nullable    = false
+  default     = false
+}

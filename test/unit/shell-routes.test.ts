@@ -1,0 +1,102 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import type { Access } from '#shared/api/authorize.ts';
+import type { Job } from '#shared/domain/job.ts';
+import { type ApiUnderTest, openApiUnderTest } from '../support/api/api-under-test.ts';
+import { exampleIntake } from '../support/api/example-intake.ts';
+import { keptJob, runningJob } from '../support/domain/kept-job.ts';
+
+let api: ApiUnderTest;
+afterEach(() => api.close());
+
+type Options = { readonly hasShellAccess?: boolean; readonly caller?: string; readonly operators?: readonly string[] };
+
+/** With a caller, members act on their own jobs only; the jobs of these tests are Ada's. */
+async function open(job: Job, { hasShellAccess = true, caller, operators = [] }: Options = {}): Promise<void> {
+  const access: Access | undefined =
+    caller === undefined
+      ? undefined
+      : {
+          policy: { onlyOwnJobs: true, operators },
+          identifyCaller: async () => ({ email: caller }),
+        };
+  api = await openApiUnderTest({ intake: { ...exampleIntake, hasShellAccess }, access });
+  await api.ports.jobs.create({ ...job, source: { ...job.source, submittedBy: 'ada@example.com' } }, []);
+}
+
+const openShell = (body: object = {}) => api.post('/v1/jobs/digits:openShell', body);
+const release = () => api.post('/v1/jobs/digits:release', {});
+const recorded = (message: string) =>
+  api.logged.map((line) => JSON.parse(line)).filter((entry) => entry.message === message);
+
+describe('a request for a shell', () => {
+  it('names the VM, and is recorded with its user and command', async () => {
+    await open(runningJob, { caller: 'ada@example.com' });
+    const { status, body } = await openShell({ replica: 'master-0', command: 'nvidia-smi -l' });
+    expect([status, body]).toEqual([
+      200,
+      {
+        jobId: 'digits',
+        replica: 'master-0',
+        vmName: runningJob.instances[0]?.vmName,
+        zone: 'us-central1-a',
+        isKept: false,
+      },
+    ]);
+    expect(recorded('shell opened')).toEqual([
+      expect.objectContaining({ user: 'ada@example.com', command: 'nvidia-smi -l', vmName: body.vmName }),
+    ]);
+  });
+
+  it('is denied to other members where they act on their own jobs only, and allowed to operators', async () => {
+    await open(runningJob, { caller: 'eve@example.com' });
+    const denied = await openShell();
+    expect([denied.status, denied.body.error.message]).toEqual([
+      403,
+      'Job digits belongs to ada@example.com: only they and operators may open a shell in it.',
+    ]);
+    expect(recorded('shell opened')).toEqual([]);
+    await api.close();
+    await open(runningJob, { caller: 'eve@example.com', operators: ['eve@example.com'] });
+    expect((await openShell()).status).toBe(200);
+  });
+
+  it('is refused where shells are off, with how to turn them on', async () => {
+    await open(runningJob, { hasShellAccess: false });
+    const { status, body } = await openShell();
+    expect([status, body.error.message]).toEqual([403, 'Shell access is off in this deployment.']);
+    expect(body.error.remedy).toContain('shell_access');
+  });
+
+  it('is refused for a body that is not one, a replica that does not exist and a job without a VM', async () => {
+    await open(runningJob);
+    expect((await openShell({ command: 'x'.repeat(2_001) })).status).toBe(400);
+    expect((await openShell({ replica: 'worker-9' })).body.error.message).toBe('Job digits has no replica worker-9.');
+    expect((await api.post('/v1/jobs/nothing:openShell', {})).status).toBe(404);
+  });
+});
+
+describe('a request to release a VM', () => {
+  it('ends the time of a VM that is kept, once, and is recorded', async () => {
+    await open(keptJob, { caller: 'ada@example.com' });
+    expect(await release()).toMatchObject({ status: 200, body: { kept: { releaseTime: '1970-01-01T00:01:40.000Z' } } });
+    expect(recorded('kept VM released')).toEqual([expect.objectContaining({ user: 'ada@example.com' })]);
+    const again = await release();
+    expect([again.status, again.body.error.message]).toEqual([409, 'Job digits keeps no VM.']);
+  });
+
+  it('is denied to other members where they act on their own jobs only', async () => {
+    await open(keptJob, { caller: 'eve@example.com' });
+    const denied = await release();
+    expect([denied.status, denied.body.error.message]).toEqual([
+      403,
+      expect.stringContaining('belongs to ada@example.com'),
+    ]);
+    expect(await api.ports.jobs.read('digits')).toMatchObject({ job: { kept: { releasedAt: null } } });
+  });
+
+  it('of a job that is running says how to end it', async () => {
+    await open(runningJob);
+    const { status, body } = await release();
+    expect([status, body.error.remedy]).toEqual([409, 'To end the job, cancel it: dropforge jobs cancel digits.']);
+  });
+});

@@ -8,7 +8,13 @@ from pathlib import Path
 
 AGENT = Path(__file__).resolve().parents[1]
 # An engine that knows no running container, and shows how it is asked to run one.
-ENGINE = '#!/bin/sh\n[ "$1" = container ] && exit 1\necho "$@"\necho "TOKEN is $TOKEN, PRELOAD is $LD_PRELOAD"\n'
+ENGINE = r"""#!/bin/sh
+[ "$1" = container ] && exit 1
+echo "$@"
+echo "TOKEN is $TOKEN, PRELOAD is $LD_PRELOAD"
+while [ "$1" != --env-file ]; do shift; done
+cat "$2"
+"""
 ENTER = 'import sys; from pathlib import Path; from vm_agent.shell.enter import enter; sys.exit(enter(Path(sys.argv[1]), ["id"]))'
 
 
@@ -21,8 +27,8 @@ class EnterTest(unittest.TestCase):
         engine.write_text(ENGINE)
         engine.chmod(0o700)
         container = {
-            'engine': [str(engine)],
-            'engineEnvironment': {'PATH': os.environ['PATH']},
+            'kind': 'docker',
+            'engineEnvironment': {'PATH': f'{home}:{os.environ["PATH"]}'},
             'name': 'c',
             'image': 'image',
             'arguments': [],
@@ -31,11 +37,12 @@ class EnterTest(unittest.TestCase):
         entry = {'environment': environment, 'folder': '', 'container': container}
         (home / 'enter.json').write_text(json.dumps(entry))
         shown = subprocess.run([sys.executable, '-c', ENTER, str(home)], cwd=AGENT, stdout=subprocess.PIPE, check=True)
-        arguments, values = shown.stdout.decode().splitlines()
+        arguments, values, file = shown.stdout.decode().splitlines()
         self.assertNotIn('secret', arguments)
         self.assertIn('--env TOKEN', arguments)
-        self.assertIn('--env LD_PRELOAD=/output/x', arguments)
+        self.assertNotIn('/output/x', arguments)
         self.assertEqual(values, 'TOKEN is secret, PRELOAD is ')
+        self.assertEqual(file, 'LD_PRELOAD=/output/x')
 
 
 if __name__ == '__main__':

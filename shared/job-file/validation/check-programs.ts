@@ -17,7 +17,8 @@ type CheckInput = { readonly draft: JobDraft; readonly context: JobContext };
 
 /**
  * The program of each role; null if one is missing or invalid. On AI Platform all roles run the master's program unless
- * they have their own image or command (ReplicaConfig); on Vertex AI every pool has its own.
+ * they have their own image or command (ReplicaConfig); on Vertex AI every pool has its own; in Dropforge's format, a
+ * group may set parts of its own.
  */
 export function checkPrograms(draft: JobDraft, context: JobContext, findings: Findings): ProgramsCheck | null {
   checkConflicts(draft, findings);
@@ -26,7 +27,7 @@ export function checkPrograms(draft: JobDraft, context: JobContext, findings: Fi
   const others = draft.pools
     .slice(1)
     .filter((pool) => hasOwnProgram(pool, draft))
-    .map((pool) => ({ role: pool.role, program: checkProgram(pool, input, findings) }));
+    .map((pool) => ({ role: pool.role, program: checkProgram(completed(pool, draft), input, findings) }));
   if (program === null || others.some((other) => other.program === null)) {
     return null;
   }
@@ -56,9 +57,33 @@ function checkProgram(pool: PoolDraft, { draft, context }: CheckInput, findings:
   return container && mounted && { ...container, ...mounted };
 }
 
+/**
+ * A group of Dropforge's format that sets image, command or module takes neither of the other two, nor the arguments,
+ * from the job, except for the image in which its command or module runs. Packages are those of a module.
+ */
+function completed(pool: PoolDraft, draft: JobDraft): PoolDraft {
+  if (draft.dialect !== 'dropforge') {
+    return pool;
+  }
+  const { program: own } = pool;
+  const { program: ofJob } = masterOf(draft);
+  const isReplaced = [own.imageUri, own.command, own.pythonModule].some((field) => field !== undefined);
+  const isImageAlone = own.imageUri !== undefined && own.pythonModule === undefined;
+  const program = {
+    ...own,
+    imageUri: own.imageUri ?? ofJob.imageUri,
+    command: isReplaced ? own.command : ofJob.command,
+    pythonModule: isReplaced ? own.pythonModule : ofJob.pythonModule,
+    args: own.args ?? (isReplaced ? undefined : ofJob.args),
+    packageUris: own.packageUris ?? (isImageAlone ? undefined : ofJob.packageUris),
+    environment: own.environment.length > 0 ? own.environment : ofJob.environment,
+  };
+  return { ...pool, program };
+}
+
 /** On AI Platform, roles without an image use the master's (TrainingInput.workerConfig). */
 function imageOf({ program }: PoolDraft, draft: JobDraft): Located<string> | undefined {
-  return program.imageUri ?? (draft.dialect === 'vertex-ai' ? undefined : masterOf(draft).program.imageUri);
+  return program.imageUri ?? (draft.dialect === 'ai-platform' ? masterOf(draft).program.imageUri : undefined);
 }
 
 /**
@@ -66,7 +91,7 @@ function imageOf({ program }: PoolDraft, draft: JobDraft): Located<string> | und
  * them.
  */
 function argsOf({ program }: PoolDraft, draft: JobDraft): readonly Located<string>[] {
-  return draft.dialect === 'vertex-ai'
+  return draft.dialect !== 'ai-platform'
     ? (program.args ?? program.containerArgs ?? [])
     : (program.containerArgs ?? masterOf(draft).program.args ?? []);
 }
@@ -76,6 +101,14 @@ function hasContainerFields({ command, containerArgs }: ProgramDraft): boolean {
 }
 
 function hasOwnProgram({ program, count, machineType }: PoolDraft, { dialect }: JobDraft): boolean {
+  if (dialect === 'dropforge') {
+    return (
+      program.imageUri !== undefined ||
+      hasContainerFields(program) ||
+      hasPythonFields(program) ||
+      program.args !== undefined
+    );
+  }
   if (dialect !== 'vertex-ai') {
     return program.imageUri !== undefined || hasContainerFields(program);
   }
@@ -113,6 +146,11 @@ function rejectMissingImage({ path, program }: PoolDraft, { dialect }: JobDraft,
 function checkConflicts(draft: JobDraft, findings: Findings): void {
   const { program, ...pool } = masterOf(draft);
   checkArgsTwice(draft, findings);
+  if (draft.dialect === 'dropforge') {
+    for (const { program: own } of draft.pools) {
+      rejectModuleWithCommand(own, findings);
+    }
+  }
   if (program.imageUri === undefined) {
     return;
   }
@@ -132,7 +170,6 @@ function checkConflicts(draft: JobDraft, findings: Findings): void {
     return;
   }
   if (draft.dialect === 'dropforge') {
-    rejectModuleWithCommand(program, findings);
     return;
   }
   const message = `${python.path} cannot be combined with a container image: a job runs one or the other.`;

@@ -37,7 +37,6 @@ const reservation = fc.oneof(
   fc.constantFrom('any', 'none', 'projects/p/zones/z/reservations/r'),
   fc.array(line, { maxLength: 2 }),
 );
-const group = fc.oneof(count, fc.record({ count, machine, gpu, disk, reservation }, { requiredKeys: [] }));
 const number = fc.oneof(fc.integer(), fc.double({ noNaN: true, noDefaultInfinity: true }));
 const parameter = fc.oneof(
   fc.array(number, { maxLength: 3 }),
@@ -79,6 +78,8 @@ const tune = fc.record(
 const scalar = fc.oneof(line, fc.integer(), fc.boolean());
 const textMap = fc.dictionary(line, scalar, { maxKeys: 3 });
 const texts = fc.array(scalar, { maxLength: 3 });
+const program = { image: line, command: texts, args: texts, module: line, packages: texts };
+const group = fc.oneof(count, fc.record({ count, machine, gpu, disk, reservation, ...program }, { requiredKeys: [] }));
 const health = fc.record(
   {
     nonFinite: fc.constantFrom('stop', 'warn', 'rollback'),

@@ -195,7 +195,7 @@ export const JOB_FIELDS = {
   }),
   workers: group('worker', 'workers', {
     description:
-      'Further machines like the first: how many, or `count`, `machine`, `gpu`, `disk` and `reservation` if they differ.',
+      'Further machines like the first: how many, or `count`, and what differs: `machine`, `gpu`, `disk`, `reservation`, or their program.',
     synonyms: ['workerCount'],
   }),
   parameterServers: group('ps', 'parameterServers', {

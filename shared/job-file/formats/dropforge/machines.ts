@@ -13,6 +13,11 @@ import { type Field, mappingSchema, rulesOf, synonymsOf } from '#shared/job-file
 import { type JsonSchema, type Kind, TEXT_SCHEMA } from '#shared/job-file/fields/kind.ts';
 import { type Slot, withMaster } from '#shared/job-file/fields/slot.ts';
 import { gpus, printGpus } from '#shared/job-file/formats/dropforge/gpus.ts';
+import {
+  GROUP_PROGRAM_FIELDS,
+  printGroupProgram,
+  readGroupProgram,
+} from '#shared/job-file/formats/dropforge/group-program.ts';
 import type { Findings, Located } from '#shared/job-file/parser/findings.ts';
 import { openMapping, type ParentLookup } from '#shared/job-file/parser/open-mapping.ts';
 import {
@@ -81,6 +86,7 @@ export const GROUP_FIELDS = {
     schema: { $ref: '#/$defs/reservation' },
     omitted: "the first machine's",
   },
+  ...GROUP_PROGRAM_FIELDS,
 } as const satisfies Readonly<Record<string, Field>>;
 
 const DISK_MESSAGE = { rules: rulesOf(DISK_FIELDS), synonyms: synonymsOf(DISK_FIELDS) };
@@ -199,8 +205,8 @@ function machineTypeFor({ type, count }: AcceleratorDraft): string | undefined {
 }
 
 /**
- * Further machines, like the first one except for their own fields. Machine, GPU and reservation belong together: a
- * group that sets machine or gpu takes none of the three from the first machine.
+ * Further machines, like the first one except for their own fields, which may be a program. Machine, GPU and
+ * reservation belong together: a group that sets machine or gpu takes none of the three from the first machine.
  */
 export function readGroup(
   found: FoundNode | undefined,
@@ -230,7 +236,8 @@ export function readGroup(
   const ownDisk = readDisk(group.disk, parentOf, findings);
   const hasOwnDisk = (ownDisk.bootDiskGib ?? ownDisk.bootDiskType) !== undefined;
   const count = readCount(group.count, findings) ?? { path: found.path, line: found.node.line, value: 1 };
-  return [{ ...pool, ...machine, ...(hasOwnDisk && ownDisk), count }];
+  const program = readGroupProgram(group, findings);
+  return [{ ...pool, ...machine, ...(hasOwnDisk && ownDisk), program, count }];
 }
 
 /** A count alone if the machines are like the first one; otherwise the fields that differ. */
@@ -245,6 +252,7 @@ export function printGroup(pool: PoolDraft, draft: JobDraft): unknown {
     ...((!isLikeFirst || (reservation === undefined && !hasReservationOfFirst)) && machine),
     disk: isSame(ownDisk, printDisk(first)) ? undefined : ownDisk,
     reservation: isLikeFirst && hasReservationOfFirst ? undefined : reservation,
+    ...printGroupProgram(pool.program),
   });
   return Object.keys(own).length === 0 ? pool.count?.value : { ...omitUndefined({ count: pool.count?.value }), ...own };
 }

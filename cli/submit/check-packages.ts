@@ -5,13 +5,16 @@ import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { describeError, Failure } from '#cli/core/failure.ts';
 import type { BuiltPackage } from '#cli/submit/build-packages.ts';
+import { OFFLINE_CONTEXT } from '#cli/submit/job-file.ts';
 import type { ValidatedRequest } from '#cli/submit/job-request.ts';
+import { dryRunUri } from '#cli/submit/package-source.ts';
 import { buildSourceDistribution } from '#cli/submit/source-distribution.ts';
 import { countGpus, isTpuMachine } from '#shared/catalog/catalog.ts';
-import type { JobPlan } from '#shared/job-file/validation/check-job.ts';
+import type { JobSpec, Program, ReplicaGroup } from '#shared/domain/job-spec.ts';
 import type { PackageSource } from '#shared/package/archive/package-source.ts';
 import { inspectPackage, type PackageReport } from '#shared/package/inspect-package.ts';
 import { lintPackages } from '#shared/package/lint/lint-packages.ts';
+import { PACKAGE_CHECKS } from '#shared/package/lint/package-checks.ts';
 import { NO_EVIDENCE } from '#shared/package/package-evidence.ts';
 import type { Problem } from '#shared/protocol/report.ts';
 
@@ -43,7 +46,7 @@ function inspectBuiltPackage({ fileName, bytes }: Pick<BuiltPackage, 'fileName' 
  */
 export function validatePackages(
   packages: readonly NamedReport[],
-  job: { readonly module: string | undefined; readonly plan: Pick<JobPlan, 'groups'> | null },
+  job: { readonly module: string | undefined; readonly plan: { readonly groups: readonly ReplicaGroup[] } | null },
   disabledChecks: ReadonlySet<string>,
 ): Findings {
   const { module, plan } = job;
@@ -101,34 +104,62 @@ function sourceOf(name: string, bytes: Uint8Array): PackageSource {
 
 /**
  * Validates a job together with the packages to be uploaded for it, with intake's checks, so that a package that intake
- * would reject (in particular one that contains a key) is not uploaded. Packages in buckets are left to intake.
+ * would reject (in particular one that contains a key) is not uploaded: each program with its own packages and
+ * machines. Packages in buckets are left to intake.
  */
 export async function validateBuiltPackages(
   validated: ValidatedRequest,
   built: readonly BuiltPackage[],
 ): Promise<ValidatedRequest> {
   const { spec } = validated;
-  if (spec?.program.kind !== 'PYTHON' || built.length === 0) {
+  if (spec === null || built.length === 0) {
     return validated;
   }
-  const packages: NamedReport[] = [];
+  const local = new Map<string, NamedReport>();
   for (const one of built) {
-    packages.push({ name: one.fileName, report: await inspectBuiltPackage(one) });
+    local.set(placeholderOf(one), { name: one.fileName, report: await inspectBuiltPackage(one) });
   }
-  const { module, packageUris } = spec.program;
-  if (packageUris.length > built.length) {
-    packages.push(REMOTE_PACKAGES);
-  }
-  const found = validatePackages(packages, { module, plan: { groups: spec.replicaGroups } }, NOTHING_IGNORED);
+  const programs = [...new Set(spec.replicaGroups.map((group) => group.program ?? spec.program))];
+  const found = programs.map((program) => validateProgram(program, spec, local));
   return {
     ...validated,
-    problems: [...validated.problems, ...found.problems],
-    warnings: [...found.warnings, ...validated.warnings],
+    problems: [...validated.problems, ...unique(found.flatMap(({ problems }) => problems))],
+    warnings: [...unique(found.flatMap(({ warnings }) => warnings)), ...validated.warnings],
   };
+}
+
+function validateProgram(program: Program, spec: JobSpec, local: ReadonlyMap<string, NamedReport>): Findings {
+  const packages = program.packageUris.flatMap((uri) => local.get(uri) ?? []);
+  if (packages.length === 0) {
+    return { problems: [], warnings: [] };
+  }
+  const hasRemote = packages.length < program.packageUris.length;
+  const groups = spec.replicaGroups.filter((group) => (group.program ?? spec.program) === program);
+  const module = program.module ?? undefined;
+  return validatePackages(
+    hasRemote ? [...packages, REMOTE_PACKAGES] : packages,
+    { module, plan: { groups } },
+    program.kind === 'PYTHON' ? NOTHING_IGNORED : CHECKS_OF_INSTALLING,
+  );
+}
+
+/** What the job names the package by before it is uploaded. */
+function placeholderOf({ source }: BuiltPackage): string {
+  return `${OFFLINE_CONTEXT.packageBase}/${dryRunUri(source)}`;
+}
+
+/** Programs share packages, whose findings are the same. */
+function unique(problems: readonly Problem[]): readonly Problem[] {
+  return [...new Map(problems.map((problem) => [JSON.stringify(problem), problem])).values()];
 }
 
 /** Job files cannot disable checks; pyproject.toml can, and intake reads it from there, too. */
 const NOTHING_IGNORED: ReadonlySet<string> = new Set();
+
+/** In a container nothing is installed, and its image has its own Python and frameworks; as at intake. */
+const CHECKS_OF_INSTALLING: ReadonlySet<string> = new Set(
+  Object.keys(PACKAGE_CHECKS).filter((code) => code !== 'CREDENTIALS_IN_PACKAGE'),
+);
 
 /** Placeholder for packages in buckets, which may contain the module: the local packages are not the whole program. */
 const REMOTE_PACKAGES: NamedReport = {

@@ -141,6 +141,21 @@ describe('dropforge jobs submit training --dry-run', () => {
     expect((await dryRun(...flags)).code).toBe(1);
   });
 
+  it('reports problems in the packages of other pools, which have modules of their own', async () => {
+    const job = 'name: one\nmachine: n1-standard-4\nimage: ghcr.io/o/a:1\n';
+    const pool = (module: string) => `workers: {count: 1, module: ${module}, packages: [dep.tar.gz]}\n`;
+    await writeFile(join(work, 'good.yaml'), job + pool('trainer.task'));
+    await writeFile(join(work, 'bad.yaml'), job + pool('trainer.tsk'));
+    expect((await dryRunJson('--config=good.yaml')).problems).toEqual([]);
+    expect((await dryRunJson('--config=bad.yaml')).problems).toMatchObject([{ code: 'MODULE_NOT_FOUND' }]);
+    const both = 'name: one\nmachine: n1-standard-4\nmodule: own\npackages: [own.py]\n';
+    await writeFile(join(work, 'own.py'), 'print(1)\n');
+    await writeFile(join(work, 'both.yaml'), both + pool('trainer.task'));
+    expect((await dryRunJson('--config=both.yaml')).problems).toEqual([]);
+    await writeFile(join(work, 'swapped.yaml'), both + pool('own'));
+    expect((await dryRunJson('--config=swapped.yaml')).problems).toMatchObject([{ code: 'MODULE_NOT_FOUND' }]);
+  });
+
   it('does not report a module as missing that can be in a package in a bucket', async () => {
     const flags = [...FLAGS.slice(2), '--packages=dep.tar.gz,gs://libs/x.whl', '--module-name=other.main'];
     expect(await dryRun(...flags)).toMatchObject({ code: 0 });

@@ -174,7 +174,8 @@ describe('a bundle', () => {
     tuning: ['PUBSUB'],
     heartbeat: ['PUBSUB', 'JOSE'],
     // YAML is evaluated by the first submission only.
-    api: ['PUBSUB', 'STORAGE', 'HONO', 'YAML'],
+    // JOSE verifies the identities of callers.
+    api: ['PUBSUB', 'STORAGE', 'JOSE', 'HONO', 'YAML'],
   };
 
   it.each(FUNCTION_NAMES)('of %s contains only those of the larger libraries that it uses', (name) => {

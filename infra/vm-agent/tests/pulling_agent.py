@@ -27,7 +27,17 @@ from vm_agent.program.child_process import Command
 from vm_agent.program.exit_report import ReplicaEnded
 from vm_agent.setup.installers import ToolResult
 
-LIMITS = Limits(3_600, 3_600, 20, 120, 3_600, 60, 1 << 40, 1 << 30)
+LIMITS = Limits(
+    max_running_seconds=3_600,
+    setup_seconds=3_600,
+    stop_grace_seconds=20,
+    preemption_notice_seconds=120,
+    control_plane_timeout_seconds=3_600,
+    upload_seconds=60,
+    keep_on_failure_seconds=0,
+    disk_bytes_max=1 << 40,
+    log_bytes_max=1 << 30,
+)
 
 
 def main() -> int:

@@ -97,7 +97,10 @@ async function readRecommended(
   { status, tuningId, study, counts, best, lastOrdinal }: Tuning,
   now: TimestampMs,
 ): Promise<TuningView['recommended']> {
-  if (status !== 'CLOSED' || isMultiObjective(study) || counts.succeeded < 2 || lastOrdinal > RECOMMENDED_OF_MAX) {
+  // A member of a population owes its result to the generations before it, which the model of values and results does
+  // not know: it would recommend the first generation of the values of the last.
+  const hasModel = !isMultiObjective(study) && study.algorithm !== 'POPULATION_BASED';
+  if (status !== 'CLOSED' || !hasModel || counts.succeeded < 2 || lastOrdinal > RECOMMENDED_OF_MAX) {
     return null;
   }
   const trials = (await listAllTrials(tunings, tuningId)).filter((trial) => finishedOf(trial) !== undefined);

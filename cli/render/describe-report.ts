@@ -39,9 +39,15 @@ function describeVerdict(report: Report, output: Output): readonly string[] {
       return [`${jobId} was ${verdict}:`, ...report.problems.map((problem) => `  - ${describeProblem(problem)}`)];
     case 'WAITING':
       return [
-        `${jobId} is WAITING for objects that it references:`,
+        waitsForRegistry(report)
+          ? `${jobId} is WAITING for a registry:`
+          : `${jobId} is WAITING for objects that it references:`,
         ...report.problems.map((problem) => `  - ${describeProblem(problem)}`),
-        '  The job starts automatically when they exist.',
+        ...(waitsForRegistry(report) ? [] : ['  The job starts automatically when they exist.']),
       ];
   }
+}
+
+function waitsForRegistry({ problems }: Report): boolean {
+  return problems.length > 0 && problems.every(({ code }) => code === 'REGISTRY_UNAVAILABLE');
 }

@@ -97,7 +97,7 @@ async function readRecommended(
   { status, tuningId, study, counts, best, lastOrdinal }: Tuning,
   now: TimestampMs,
 ): Promise<TuningView['recommended']> {
-  // A member of a population owes its result to the generations before it, which the model of values and results does
+  // The result of a member of a population is due to earlier generations too, which the model of values does
   // not know: it would recommend the first generation of the values of the last.
   const hasModel = !isMultiObjective(study) && study.algorithm !== 'POPULATION_BASED';
   if (status !== 'CLOSED' || !hasModel || counts.succeeded < 2 || lastOrdinal > RECOMMENDED_OF_MAX) {

@@ -52,10 +52,14 @@ async function build(args: readonly string[], environment: Readonly<Record<strin
 }
 
 describe.skipIf(engine === null)('an image that is built with the engine of this machine', () => {
-  const { run, environment, kind } = engine as EngineUnderTest;
+  if (engine === null) {
+    // The body of a suite runs even if its tests are left out.
+    return;
+  }
+  const { run, environment, kind } = engine;
   let base: string;
   beforeAll(async () => {
-    base = await buildBase(run, await buildTestImage(engine as EngineUnderTest, 'python'));
+    base = await buildBase(run, await buildTestImage(engine, 'python'));
   }, BUILD_MS_MAX);
 
   /** RUN needs a shell; the tests' image of Python has none. */

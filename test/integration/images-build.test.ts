@@ -17,7 +17,7 @@ const MAIN = fileURLToPath(new URL('../../cli/main.ts', import.meta.url));
 const BUILD_MS_MAX = 120_000;
 
 const engine = arch() === 'x64' ? await startEngineUnderTest() : null;
-const canPush = engine !== null && (await hasRegistry());
+const canPush = engine !== null && hasRegistry();
 
 let folder: string;
 let program: string;

@@ -19,7 +19,7 @@ import {
 
 const PASSWORD = 'correct-horse-battery';
 const { cloud, machine, ended } = startMachineForEachTest();
-const isThere = await hasRegistry();
+const isThere = hasRegistry();
 
 let engine: EngineUnderTest | null = null;
 let registry: RegistryUnderTest;

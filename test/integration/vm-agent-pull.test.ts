@@ -40,7 +40,7 @@ const isPodmanThere = await promisify(execFile)('podman', ['info']).then(
   () => true,
   () => false,
 );
-const canPush = await hasRegistry();
+const canPush = hasRegistry();
 const pulled = new Set<string>();
 let shared: EngineUnderTest | null = null;
 let registry: RegistryUnderTest;

@@ -1,11 +1,16 @@
 import { execFile } from 'node:child_process';
-import { join } from 'node:path';
+import { accessSync, constants } from 'node:fs';
+import { delimiter, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { startGuarded } from './guarded-process.ts';
 
 const START_MS_MAX = 30_000;
 const POLL_MS = 50;
 const OUTPUT_BYTES_MAX = 67_108_864;
+
+/** What tests with containers use besides an engine: a registry with logins, and a program for small images. */
+const TOOLS = ['docker-registry', 'htpasswd', 'busybox'];
+const HOW_TO = 'the end of README.md says how to have them';
 
 export type EngineUnderTest = {
   readonly kind: 'docker' | 'podman';
@@ -19,22 +24,38 @@ export type EngineUnderTest = {
 
 /**
  * A container engine: a Docker or Podman that answers, or a private Docker daemon where `dockerd` is installed and this
- * user is root. Returns null without any of them, and prints how to have one.
+ * user is root. Returns null without any of them or without the tools of these tests, and prints how to have them.
  */
 export async function startEngineUnderTest(): Promise<EngineUnderTest | null> {
+  const missing = TOOLS.filter((name) => !isInstalled(name));
+  if (missing.length > 0) {
+    process.stderr.write(`Tests with containers are left out: no ${missing.join(', no ')} is installed (${HOW_TO}).\n`);
+    return null;
+  }
   const docker = await startDockerUnderTest();
   const engine = docker ?? (await findPodman());
   if (engine === null) {
-    process.stderr.write(
-      'Tests with containers are left out: neither Docker nor Podman answers (the end of README.md says how to have one).\n',
-    );
+    process.stderr.write(`Tests with containers are left out: neither Docker nor Podman answers (${HOW_TO}).\n`);
   }
   return engine;
 }
 
+/** Whether a folder of PATH has the program. */
+export function isInstalled(name: string): boolean {
+  return (process.env['PATH'] ?? '').split(delimiter).some((folder) => {
+    try {
+      accessSync(join(folder, name), constants.X_OK);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+}
+
 /** Docker and Podman, as far as this machine has them. */
 export async function startEnginesUnderTest(): Promise<readonly EngineUnderTest[]> {
-  const found = [await startEngineUnderTest(), await findPodman()].filter((engine) => engine !== null);
+  const first = await startEngineUnderTest();
+  const found = first === null ? [] : [first, await findPodman()].filter((engine) => engine !== null);
   return found.filter(({ kind }, index) => found.findIndex((other) => other.kind === kind) === index);
 }
 

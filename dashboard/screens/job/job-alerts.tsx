@@ -2,6 +2,7 @@ import { Icon, type IconName } from '#dashboard/components/icon.tsx';
 import { ScrollRegion } from '#dashboard/components/scroll-region.tsx';
 import { formatAge } from '#dashboard/format/format-time.ts';
 import { chooseFindings } from '#dashboard/screens/job/choose-findings.ts';
+import { describeKept } from '#dashboard/screens/job/describe-kept.ts';
 import { FindingList } from '#dashboard/screens/job/finding-list.tsx';
 import type { JobView } from '#shared/protocol/report.ts';
 
@@ -12,6 +13,7 @@ export function JobAlerts({ job, now }: Props) {
   const { cause, waitingFor, warnings } = job;
   const { open, past } = chooseFindings(job);
   const isFailure = job.state === 'FAILED';
+  const kept = describeKept(job, now);
   return (
     <div class="alerts">
       {cause !== null && (
@@ -30,6 +32,14 @@ export function JobAlerts({ job, now }: Props) {
               The rule: <code>{cause.link}</code>
             </p>
           )}
+        </Alert>
+      )}
+      {kept !== null && (
+        <Alert tone="info" code="KEPT" title={kept}>
+          <p class="user-text">
+            Look at it: <code>dropforge exec {job.jobId}</code>. End it: <code>dropforge jobs release {job.jobId}</code>
+            .
+          </p>
         </Alert>
       )}
       {waitingFor !== null && <Alert tone="info" code={waitingFor.code} title={waitingFor.message} />}

@@ -4,11 +4,12 @@ import type { Command, Invocation } from '#cli/core/command.ts';
 import { UsageFailure } from '#cli/core/failure.ts';
 import { buildInCloud } from '#cli/images/build-in-cloud.ts';
 import { buildLocally } from '#cli/images/build-locally.ts';
-import { findLocalEngine, LOCAL_ENGINES, type LocalEngine } from '#cli/images/find-engine.ts';
+import { findLocalEngine } from '#cli/images/find-engine.ts';
 import { type BuiltImage, type ImageTag, readTag } from '#cli/images/image-tag.ts';
 import { type PreparedBuild, prepareBuild } from '#cli/images/prepare-build.ts';
 import { stageBuild } from '#cli/images/stage-context.ts';
 import { paint } from '#cli/render/paint.ts';
+import { CONTAINER_ENGINES, type ContainerEngine } from '#infra/embedded/container-engine.ts';
 
 const CLOUD_BUILD = 'cloud-build';
 
@@ -20,7 +21,7 @@ export const imagesBuild: Command = {
     {
       name: 'engine',
       value: 'ENGINE',
-      choices: [...LOCAL_ENGINES, CLOUD_BUILD],
+      choices: [...CONTAINER_ENGINES, CLOUD_BUILD],
       summary: 'builds the image (default: Cloud Build with --deployment, otherwise the engine that answers)',
     },
     {
@@ -80,7 +81,7 @@ async function build(invocation: Invocation, prepared: PreparedBuild, tag: Image
   const signal = io.interrupted;
   const onLine = isJson ? undefined : (line: string) => io.stderr.write(`${line}\n`);
   const cloud = engine === CLOUD_BUILD ? await readCloud(invocation, tag) : null;
-  const local = cloud === null ? await findLocalEngine(engine as LocalEngine | undefined, signal) : 'docker';
+  const local = cloud === null ? await findLocalEngine(engine as ContainerEngine | undefined, signal) : 'docker';
   const staged = await stageBuild(prepared.context, prepared.dockerfile);
   try {
     const request = { folder: staged.folder, tag, options, signal, onLine };

@@ -2,10 +2,10 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Failure } from '#cli/core/failure.ts';
 import { explainFailure } from '#cli/images/explain-failure.ts';
-import type { LocalEngine } from '#cli/images/find-engine.ts';
 import { type BuiltImage, type ImageTag, PLATFORM } from '#cli/images/image-tag.ts';
 import { runTool, type ToolResult } from '#cli/images/run-tool.ts';
 import { STAGED } from '#cli/images/stage-context.ts';
+import type { ContainerEngine } from '#infra/embedded/container-engine.ts';
 
 export type BuildRequest = {
   readonly folder: string;
@@ -20,7 +20,7 @@ const INSPECT_MS_MAX = 60_000;
 
 /** Builds a staged folder with the engine of this machine and, if requested, pushes the image. */
 export async function buildLocally(
-  engine: LocalEngine,
+  engine: ContainerEngine,
   request: BuildRequest & { readonly isPushed: boolean },
 ): Promise<BuiltImage> {
   const { folder, tag, options } = request;
@@ -36,7 +36,7 @@ export async function buildLocally(
 }
 
 /** Builders ignore `--platform` for an image of FROM that exists for one platform only. */
-async function rejectOtherPlatform(engine: LocalEngine, { tag, signal }: BuildRequest): Promise<void> {
+async function rejectOtherPlatform(engine: ContainerEngine, { tag, signal }: BuildRequest): Promise<void> {
   const argv = [engine, 'image', 'inspect', '--format', '{{.Os}}/{{.Architecture}}', tag.text];
   const platform = (await runTool(argv, { signal, timeoutMs: INSPECT_MS_MAX }))?.stdout.trim() ?? '';
   if (platform !== PLATFORM) {
@@ -46,7 +46,7 @@ async function rejectOtherPlatform(engine: LocalEngine, { tag, signal }: BuildRe
   }
 }
 
-async function push(engine: LocalEngine, request: BuildRequest): Promise<string> {
+async function push(engine: ContainerEngine, request: BuildRequest): Promise<string> {
   const { tag, folder } = request;
   const digestFile = join(folder, 'digest');
   const options = engine === 'podman' ? ['--digestfile', digestFile] : [];
@@ -61,7 +61,7 @@ async function push(engine: LocalEngine, request: BuildRequest): Promise<string>
 }
 
 async function run(
-  engine: LocalEngine,
+  engine: ContainerEngine,
   args: readonly string[],
   { what, tag, signal, onLine }: BuildRequest & { readonly what: string },
 ): Promise<ToolResult> {

@@ -1,17 +1,15 @@
 import { Failure } from '#cli/core/failure.ts';
 import { runTool } from '#cli/images/run-tool.ts';
-
-export const LOCAL_ENGINES = ['docker', 'podman'] as const;
-
-export type LocalEngine = (typeof LOCAL_ENGINES)[number];
+import { CONTAINER_ENGINES, type ContainerEngine, ENGINE_PROBES } from '#infra/embedded/container-engine.ts';
 
 const ANSWER_MS_MAX = 20_000;
 
-const VERSION_FIELDS = { docker: '{{.ServerVersion}}', podman: '{{.Version.Version}}' } as const;
-
 /** The engine that was asked for, or the first that answers: `docker` may be installed without its daemon. */
-export async function findLocalEngine(wanted: LocalEngine | undefined, signal: AbortSignal): Promise<LocalEngine> {
-  for (const engine of wanted === undefined ? LOCAL_ENGINES : [wanted]) {
+export async function findLocalEngine(
+  wanted: ContainerEngine | undefined,
+  signal: AbortSignal,
+): Promise<ContainerEngine> {
+  for (const engine of wanted === undefined ? CONTAINER_ENGINES : [wanted]) {
     if (await answers(engine, signal)) {
       return engine;
     }
@@ -25,8 +23,8 @@ export async function findLocalEngine(wanted: LocalEngine | undefined, signal: A
   );
 }
 
-async function answers(engine: LocalEngine, signal: AbortSignal): Promise<boolean> {
-  const argv = [engine, 'info', '--format', VERSION_FIELDS[engine]];
+async function answers(engine: ContainerEngine, signal: AbortSignal): Promise<boolean> {
+  const argv = [engine, ...ENGINE_PROBES[engine]];
   const result = await runTool(argv, { signal, timeoutMs: ANSWER_MS_MAX });
   return result?.code === 0 && result.stdout.trim() !== '';
 }

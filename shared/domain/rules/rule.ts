@@ -15,8 +15,10 @@ export function ignore(job: Job): Transition {
   return { job, effects: [] };
 }
 
-/** Adds a job update when users see another state, another attempt or another reason for waiting than before,
- * and when a VM that was kept is gone. */
+/**
+ * Adds a job update when users see another state, another attempt or another reason for waiting than before, and when a
+ * VM that was kept is gone.
+ */
 export function move(from: Job, to: Job, effects: readonly Effect[] = []): Transition {
   const isVisible =
     stateOf(from) !== stateOf(to) ||

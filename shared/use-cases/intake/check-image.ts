@@ -4,7 +4,7 @@ import type { Problem } from '#shared/protocol/report.ts';
 
 /**
  * Bytes on a VM's disk for each compressed byte of an image, at least: the layers unpacked, and those that are being
- * downloaded. Images of frameworks unpack to 2.2 to 2.6 times their size.
+ * downloaded. An estimate, which no measurement supports.
  */
 const DISK_BYTES_PER_BYTE = 2.5;
 

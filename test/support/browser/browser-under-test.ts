@@ -1,8 +1,7 @@
-import { accessSync, constants } from 'node:fs';
-import { delimiter, join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import bundled from '@sparticuz/chromium';
 import { type Browser, launch, type Page } from 'puppeteer-core';
+import { findProgram } from '../find-program.ts';
 
 /** In the order of preference. */
 const BROWSERS = ['chromium', 'google-chrome', 'google-chrome-stable', 'chromium-browser'];
@@ -12,7 +11,7 @@ export const PHONE = { width: 360, height: 740, isMobile: true, hasTouch: true }
 
 /** Chromium: the one that is installed, otherwise that of a package, so that a machine without a browser passes. */
 export async function openBrowser(): Promise<Browser> {
-  const installed = findInstalled();
+  const installed = BROWSERS.map(findProgram).find((path) => path !== undefined);
   return launch({
     executablePath: installed ?? (await bundled.executablePath()),
     // Not the package's own arguments: they put everything into one process, which hangs after some pages.
@@ -27,19 +26,6 @@ export async function openBrowser(): Promise<Browser> {
  */
 export async function closePages(browser: Browser): Promise<void> {
   await Promise.all((await browser.pages()).map((page) => page.close()));
-}
-
-function findInstalled(): string | undefined {
-  const folders = (process.env['PATH'] ?? '').split(delimiter);
-  const paths = BROWSERS.flatMap((name) => folders.map((folder) => join(folder, name)));
-  return paths.find((path) => {
-    try {
-      accessSync(path, constants.X_OK);
-      return true;
-    } catch {
-      return false;
-    }
-  });
 }
 
 export type PageUnderTest = {

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
-import { accessSync, constants } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { findProgram } from '../find-program.ts';
 import { startGuarded } from './guarded-process.ts';
 
 const START_MS_MAX = 30_000;
@@ -27,7 +27,7 @@ export type EngineUnderTest = {
  * user is root. Returns null without any of them or without the tools of these tests, and prints how to have them.
  */
 export async function startEngineUnderTest(): Promise<EngineUnderTest | null> {
-  const missing = TOOLS.filter((name) => !isInstalled(name));
+  const missing = TOOLS.filter((name) => findProgram(name) === undefined);
   if (missing.length > 0) {
     process.stderr.write(`Tests with containers are left out: no ${missing.join(', no ')} is installed (${HOW_TO}).\n`);
     return null;
@@ -38,18 +38,6 @@ export async function startEngineUnderTest(): Promise<EngineUnderTest | null> {
     process.stderr.write(`Tests with containers are left out: neither Docker nor Podman answers (${HOW_TO}).\n`);
   }
   return engine;
-}
-
-/** Whether a folder of PATH has the program. */
-export function isInstalled(name: string): boolean {
-  return (process.env['PATH'] ?? '').split(delimiter).some((folder) => {
-    try {
-      accessSync(join(folder, name), constants.X_OK);
-      return true;
-    } catch {
-      return false;
-    }
-  });
 }
 
 /** Docker and Podman, as far as this machine has them. */

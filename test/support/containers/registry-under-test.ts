@@ -6,7 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { type EngineUnderTest, isInstalled } from './engine-under-test.ts';
+import { findProgram } from '../find-program.ts';
+import type { EngineUnderTest } from './engine-under-test.ts';
 import { startGuarded } from './guarded-process.ts';
 
 const START_MS_MAX = 20_000;
@@ -24,7 +25,7 @@ export type RegistryLogin = { readonly user: string; readonly password: string }
 
 /** Whether Debian's `docker-registry` is installed, and `htpasswd` for its logins. */
 export function hasRegistry(): boolean {
-  return isInstalled('docker-registry') && isInstalled('htpasswd');
+  return findProgram('docker-registry') !== undefined && findProgram('htpasswd') !== undefined;
 }
 
 /** Starts an image registry with an empty store; with `login`, it rejects other requests (needs `htpasswd`). */

@@ -6,8 +6,8 @@ import { parseJson } from '#shared/protocol/parse-json.ts';
 export type ContainerEngine = 'docker' | 'podman';
 
 /**
- * The arguments with which each engine prints its version, in the order of preference. Only an engine that works answers:
- * `version` would need no daemon, and no storage. As the agent asks.
+ * The arguments with which each engine prints its version, in the order of preference. Only an engine that works
+ * answers: `version` would need no daemon, and no storage. As the agent asks.
  */
 export const ENGINE_PROBES: Readonly<Record<ContainerEngine, readonly string[]>> = {
   docker: ['info', '--format', '{{.ServerVersion}}'],

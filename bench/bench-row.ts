@@ -6,5 +6,6 @@ export type BenchRow = {
   /** Measured divided by floor, in the quantity of the goal: time, speed, memory or reads. */
   readonly ratio: number;
   readonly goal: string;
-  readonly isMet: boolean;
+  /** Null: the measurements spread too widely to decide. */
+  readonly isMet: boolean | null;
 };

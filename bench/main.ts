@@ -45,9 +45,13 @@ function drawTable(rows: readonly BenchRow[]): string {
     style: { head: [], border: [] },
   });
   for (const { name, measured, floor, ratio, goal, isMet } of rows) {
-    table.push([name, measured, floor, ratio.toFixed(2), goal, isMet ? 'met' : 'missed']);
+    table.push([name, measured, floor, ratio.toFixed(2), goal, verdictOf(isMet)]);
   }
   return table.toString();
+}
+
+function verdictOf(isMet: BenchRow['isMet']): string {
+  return isMet === null ? 'inconclusive' : isMet ? 'met' : 'missed';
 }
 
 await new Command('bench')

@@ -18,6 +18,11 @@ export type SchedulerOptions = {
    * skip whole leases while a heartbeat is being handled.
    */
   readonly stepMsMax?: number;
+  /**
+   * Limit on how long after the first entry the one that runs before it may be due. In a world with few events, the
+   * sweep would otherwise overtake the reconciler repeatedly, which then runs many minutes late.
+   */
+  readonly reorderMsMax?: number;
 };
 
 /**
@@ -27,7 +32,7 @@ export type SchedulerOptions = {
 export function createScheduler(
   prng: Prng,
   faults: { crash: number },
-  { stepMsMax = Number.POSITIVE_INFINITY }: SchedulerOptions = {},
+  { stepMsMax = Number.POSITIVE_INFINITY, reorderMsMax = Number.POSITIVE_INFINITY }: SchedulerOptions = {},
 ) {
   const timeline: { dueAt: number; run: () => void }[] = [];
   const parked: ((fate: Resumption) => void)[] = [];
@@ -120,7 +125,9 @@ export function createScheduler(
       call?.(prng.chance(faults.crash) ? 'CRASH' : 'CONTINUE');
     } else if (timeline.length > 0) {
       timeline.sort((a, b) => a.dueAt - b.dueAt);
-      const [entry] = timeline.splice(prng.integer(Math.min(2, timeline.length)), 1);
+      const drawn = prng.integer(Math.min(2, timeline.length));
+      const aheadMs = (timeline[drawn]?.dueAt ?? 0) - (timeline[0]?.dueAt ?? 0);
+      const [entry] = timeline.splice(aheadMs <= reorderMsMax ? drawn : 0, 1);
       now = Math.max(now, entry?.dueAt ?? now);
       entry?.run();
     }

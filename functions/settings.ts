@@ -10,8 +10,8 @@ const ZONES_PATTERN = /^[a-z]+-[a-z]+\d+(-[a-z])?(,[a-z]+-[a-z]+\d+(-[a-z])?)*$/
 const HOST_PATTERN = /^(https?:\/\/)?[\w.-]+:\d{1,5}\/?$/;
 
 /**
- * By runtime version: what its VMs boot from and, if known, its Python version (`3.10`); or the runtime that replaces
- * it, with a note on the differences.
+ * By runtime version: what its VMs boot from, the architecture of their processors and, if known, its Python version
+ * (`3.10`); or the runtime that replaces it, with a note on the differences.
  */
 const runtimeImagesSchema = z.record(
   z.string().min(1),
@@ -24,6 +24,7 @@ const runtimeImagesSchema = z.record(
         .regex(/^\d+\.\d+$/)
         .optional(),
       gpus: z.array(z.string().min(1)).max(50).optional(),
+      architecture: z.enum(['X86_64', 'ARM64']).default('X86_64'),
       runtime: z.string().min(1).optional(),
       note: z.string().optional(),
     })
@@ -80,7 +81,7 @@ export const SETTINGS = {
     .transform(readJson)
     .pipe(runtimeImagesSchema)
     .describe(
-      'JSON of runtime versions, each with its machineImages, image, pythonVersion and gpus, or the runtime that replaces it',
+      'JSON of runtime versions, each with its machineImages, image, architecture, pythonVersion and gpus, or the runtime that replaces it',
     ),
   PAGE_URL: z
     .url({ protocol: /^https?$/ })

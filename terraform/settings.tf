@@ -90,6 +90,7 @@ locals {
           # The key of a disk from a machine image cannot be changed.
           machineImages = var.encryption == null ? runtime.machine_images : []
           image         = runtime.image
+          architecture  = runtime.architecture == "X86_64" ? null : runtime.architecture
           pythonVersion = runtime.python_version
           gpus          = runtime.gpus
           runtime       = runtime.runtime

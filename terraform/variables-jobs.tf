@@ -73,10 +73,11 @@ variable "network" {
 }
 
 variable "runtime_images" {
-  description = "Boot images of VMs by runtime version: machine images, an image, or both, and the GPUs that they support; or another runtime to use."
+  description = "Boot images of VMs by runtime version: machine images, an image, or both, the processors and GPUs that they support; or another runtime to use."
   type = map(object({
     machine_images = optional(list(string), [])
     image          = optional(string)
+    architecture   = optional(string, "X86_64")
     python_version = optional(string)
     gpus           = optional(list(string))
     runtime        = optional(string)
@@ -100,6 +101,11 @@ variable "runtime_images" {
       entry.runtime == null || try(var.runtime_images[entry.runtime].runtime, "") == null
     ])
     error_message = "A runtime that replaces another must be one of runtime_images, and must have its own image."
+  }
+  validation {
+    # Compute Engine's names (gcloud compute images describe IMAGE --format="value(architecture)").
+    condition     = alltrue([for entry in values(var.runtime_images) : contains(["X86_64", "ARM64"], coalesce(entry.architecture, "-"))])
+    error_message = "architecture is X86_64 or ARM64: that of the image. Arm machine types, such as C4A and A4X, require ARM64."
   }
 }
 

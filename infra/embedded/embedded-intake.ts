@@ -4,8 +4,12 @@ import { promisify } from 'node:util';
 import { findContainerEngine } from '#infra/embedded/container-engine.ts';
 import type { EmbeddedConfig } from '#infra/embedded/embedded-config.ts';
 import type { Environment } from '#infra/embedded/vm-proxy/environment.ts';
+import type { Architecture } from '#shared/domain/architecture.ts';
 import type { JobRights } from '#shared/protocol/job-rights.ts';
 import type { IntakeSettings } from '#shared/use-cases/intake/intake-settings.ts';
+
+/** That of this machine, which every VM and every runtime has. */
+const ARCHITECTURE: Architecture = process.arch === 'arm64' ? 'arm64' : 'amd64';
 
 type Buckets = Pick<IntakeSettings, 'uploadBucket' | 'jobsBucket'>;
 
@@ -28,10 +32,10 @@ export async function readEmbeddedIntakeSettings(
     describeMissingRight: missingEmbeddedLine,
     hasUserFolders: config.access?.onlyOwnJobs,
     notificationChannels: Object.keys(config.notifications),
+    // Every machine type runs on this machine's own processors.
+    architectureOf: () => ARCHITECTURE,
     containers: {
       allowsRoot: config.containers.allowRoot,
-      // Every machine type runs on this machine's own processors.
-      architectureOf: () => (process.arch === 'arm64' ? 'arm64' : 'amd64'),
       // Asked for each job: an engine may be started at any time.
       findEngine: () => findContainerEngine(environment),
     },
@@ -89,7 +93,7 @@ function runtimesOf(config: EmbeddedConfig, pythonVersion: string | null): Intak
   const { machineImages, runtimeVersionDefault } = config;
   return (version) => {
     const isKnown = version === runtimeVersionDefault || machineImages.some(({ name }) => name.endsWith(version));
-    const found = { note: null, pythonVersion, gpus: null, bootDiskGib: null };
+    const found = { note: null, pythonVersion, gpus: null, bootDiskGib: null, architecture: ARCHITECTURE };
     return isKnown
       ? { ...found, name: version }
       : {

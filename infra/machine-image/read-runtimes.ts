@@ -12,6 +12,8 @@ const runtimeSchema = z.strictObject({
   /** Display name of the contents. */
   title: z.string().min(1),
   pythonVersion: z.string().regex(/^3\.\d{1,2}$/),
+  /** That of the base image, in Compute Engine's names. */
+  architecture: z.enum(['X86_64', 'ARM64']).default('X86_64'),
   /** Base image: the newest public image of the family. */
   base: z.strictObject({ project: z.string().min(1), family: z.string().min(1) }),
   driver: z.strictObject({
@@ -69,6 +71,8 @@ export type RuntimeImageEntry =
   | {
       readonly machineImages: readonly string[];
       readonly image: string;
+      /** X86_64 if missing, as in Terraform. */
+      readonly architecture?: 'ARM64';
       readonly pythonVersion: string;
       readonly gpus: readonly string[];
       readonly runtime?: never;
@@ -76,21 +80,29 @@ export type RuntimeImageEntry =
   /** The runtime that replaces this version, and a note on the differences. */
   | { readonly runtime: string; readonly note: string };
 
+type BuildOptions = { readonly projectId: string; readonly build: string };
+
+/** The entry of one runtime in the setting RUNTIME_IMAGES. */
+export function runtimeImageOf(runtime: Runtime, { projectId, build }: BuildOptions) {
+  const { image, machineImages } = imageNamesOf(runtime, build);
+  const prefix = `projects/${projectId}/global`;
+  return {
+    machineImages: machineImages.map((name) => `${prefix}/machineImages/${name}`),
+    image: `${prefix}/images/${image}`,
+    ...(runtime.architecture === 'ARM64' && { architecture: runtime.architecture }),
+    pythonVersion: runtime.pythonVersion,
+    gpus: runtime.gpus,
+  };
+}
+
 /**
  * Returns the setting RUNTIME_IMAGES for the default images of one build: every runtime, and every version that one
  * replaces. Image names are full names, so that other projects can use them. Terraform's name is `runtime_images`.
  */
-export function runtimeImagesFor({ projectId, build }: { readonly projectId: string; readonly build: string }) {
+export function runtimeImagesFor({ projectId, build }: BuildOptions) {
   const images: Record<string, RuntimeImageEntry> = {};
   for (const runtime of RUNTIMES.runtimes) {
-    const { image, machineImages } = imageNamesOf(runtime, build);
-    const prefix = `projects/${projectId}/global`;
-    images[runtime.name] = {
-      machineImages: machineImages.map((name) => `${prefix}/machineImages/${name}`),
-      image: `${prefix}/images/${image}`,
-      pythonVersion: runtime.pythonVersion,
-      gpus: runtime.gpus,
-    };
+    images[runtime.name] = runtimeImageOf(runtime, { projectId, build });
     for (const { versions, note } of runtime.aliases) {
       for (const version of versions) {
         images[version] = { runtime: runtime.name, note };
@@ -101,7 +113,7 @@ export function runtimeImagesFor({ projectId, build }: { readonly projectId: str
 }
 
 /** Returns the same as Terraform variables, for a file called `runtimes.auto.tfvars.json`. */
-export function runtimeVariablesFor(options: { readonly projectId: string; readonly build: string }) {
+export function runtimeVariablesFor(options: BuildOptions) {
   const entries = Object.entries(runtimeImagesFor(options));
   return {
     jobs: { runtime_version: RUNTIMES.default },
@@ -110,8 +122,8 @@ export function runtimeVariablesFor(options: { readonly projectId: string; reado
         if (entry.runtime !== undefined) {
           return [version, entry];
         }
-        const { machineImages, image, pythonVersion, gpus } = entry;
-        return [version, { machine_images: machineImages, image, python_version: pythonVersion, gpus }];
+        const { machineImages, pythonVersion, ...others } = entry;
+        return [version, { machine_images: machineImages, python_version: pythonVersion, ...others }];
       }),
     ),
   };

@@ -55,6 +55,12 @@ variable "machine_type" {
   default     = "n1-standard-4"
 }
 
+variable "disk_type" {
+  description = "Disk type of that VM; null for that of the machine images. C4A, for example, requires hyperdisk-balanced."
+  type        = string
+  default     = null
+}
+
 variable "accelerator" {
   description = "GPU of that VM, such as nvidia-tesla-t4, to run nvidia-smi before the image is created; null for none."
   type        = string
@@ -117,7 +123,7 @@ source "googlecompute" "runtime" {
   accelerator_count   = var.accelerator == null ? null : 1
   on_host_maintenance = var.accelerator == null ? "MIGRATE" : "TERMINATE"
   disk_size           = local.runtimes.disk.sizeGib
-  disk_type           = local.runtimes.disk.type
+  disk_type           = var.disk_type == null ? local.runtimes.disk.type : var.disk_type
   labels              = { managed-by = "dropforge", dropforge-purpose = "machine-image" }
 
   # Canonical signs the drivers, so they load under Secure Boot.

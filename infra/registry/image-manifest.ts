@@ -1,6 +1,7 @@
 import { z } from 'zod';
+import type { Architecture } from '#shared/domain/architecture.ts';
 import type { PinnedImage } from '#shared/domain/job-spec.ts';
-import type { Architecture, ImageRejection } from '#shared/ports/image-registry.ts';
+import type { ImageRejection } from '#shared/ports/image-registry.ts';
 import { parseJson } from '#shared/protocol/parse-json.ts';
 
 /** What is asked for: both families of media types, images and indexes of images (OCI Distribution, "Pulling"). */

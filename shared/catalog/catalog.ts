@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Architecture } from '#shared/domain/architecture.ts';
 import { BOOT_DISK_TYPES, ROLES, type Role } from '#shared/domain/job-spec.ts';
 import data from './machines.json' with { type: 'json' };
 
@@ -22,8 +23,8 @@ const machineFamilySchema = z.object({
   bootsFromMachineImages: z.boolean(),
   /** Whether GPUs can be attached to its machines; other families have theirs built in. */
   attachesGpus: z.boolean(),
-  /** What its processors run, in the names of container registries; amd64 if missing. */
-  architecture: z.literal('arm64').optional(),
+  /** What its processors run. */
+  architecture: z.enum(['amd64', 'arm64']),
   /**
    * What Compute Engine can do with the family's VMs without GPUs when their host is maintained: TERMINATE them or
    * MIGRATE them live; MIGRATE_ONLY if it rejects TERMINATE ("Set the host maintenance policy", limitations).
@@ -167,6 +168,11 @@ export function findFamily(
   const [first = '', second = ''] = machineType.split('-');
   const name = Object.hasOwn(families, `${first}-${second}`) ? `${first}-${second}` : first;
   return Object.hasOwn(families, name) ? families[name] : undefined;
+}
+
+/** What the processors of a machine type run. Images of VMs and of containers must be built for it. */
+export function architectureOf(machineType: string): Architecture {
+  return familyOf(machineType).architecture;
 }
 
 /** The names of the families to whose machines GPUs can be attached. */

@@ -1,10 +1,9 @@
+import type { Architecture } from '#shared/domain/architecture.ts';
 import type { ImageReference } from '#shared/domain/image-reference.ts';
 import type { PinnedImage } from '#shared/domain/job-spec.ts';
 import type { PerimeterDenial } from '#shared/domain/perimeter-denial.ts';
 
-/** What a VM's processors run, in the names of registries (OCI Image Index, "platform"). */
-export type Architecture = 'amd64' | 'arm64';
-
+/** `architecture`: that of the VM's processors (OCI Image Index, "platform"). */
 export type ImageRequest = { readonly reference: ImageReference; readonly architecture: Architecture };
 
 /** Why an image cannot be used. A retry at once would find the same. */

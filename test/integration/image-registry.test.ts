@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createImageRegistry } from '#infra/registry/image-registry.ts';
 import { ANONYMOUS, type RegistryCredentials } from '#infra/registry/registry-credentials.ts';
+import type { Architecture } from '#shared/domain/architecture.ts';
 import { parseImageReference } from '#shared/domain/image-reference.ts';
-import type { Architecture, ImageAnswer } from '#shared/ports/image-registry.ts';
+import type { ImageAnswer } from '#shared/ports/image-registry.ts';
 import { type ImageParts, imageOf, publishImage, publishIndex } from '../support/containers/published-image.ts';
 import {
   hasRegistry,

@@ -40,6 +40,11 @@ const REJECTED: readonly (readonly [string, string, RegExp])[] = [
   ['a runtime without an image', 'runtime_images={"2.11"={}}', /requires machine_images, an image/],
   ['a replacement runtime that does not exist', 'runtime_images={"2.11"={runtime="2.20"}}', /must have its own image/],
   [
+    'a processor by another name',
+    'runtime_images={a={image="a",architecture="arm64"}}',
+    /architecture is X86_64 or ARM64/,
+  ],
+  [
     'several runtimes without a default',
     'runtime_images={a={image="a"},b={image="b"}}',
     /Set the default runtime, one of runtime_images/,

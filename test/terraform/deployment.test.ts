@@ -110,6 +110,7 @@ function describeDeployment({
       expect(vmDefaultsSchema.parse(place)).toMatchObject({ ...place, networkTag: 'dropforge-vm' });
       expect(JSON.parse(provision.RUNTIME_IMAGES ?? '')).toEqual({
         '2.11': { machineImages: ['m-a', 'm-b'], image: 'i', pythonVersion: '3.10', gpus: ['nvidia-l4'] },
+        arm: { machineImages: [], image: 'a', architecture: 'ARM64' },
       });
       expect(provision.VM_SERVICE_ACCOUNT).toBe(emailOf('vm'));
       expect(provision.HEARTBEAT_URL).toMatch(/^https:\/\/dropforge-heartbeat-\d+\.us-central1\.run\.app$/);

@@ -4,7 +4,8 @@ import { createStorageObjectStore } from '#infra/google-cloud/cloud-storage/stor
 import { connectEvents, type EventSettings } from '#infra/google-cloud/compose/connect-events.ts';
 import { connectRegistry } from '#infra/google-cloud/compose/connect-registry.ts';
 import { findRuntime, MACHINE_IMAGE_DISK } from '#infra/google-cloud/compute-engine/boot-source.ts';
-import { familyOf } from '#shared/catalog/catalog.ts';
+import { architectureOf } from '#shared/catalog/catalog.ts';
+import { architectureFrom } from '#shared/domain/architecture.ts';
 import type { IntakeSettings } from '#shared/use-cases/intake/intake-settings.ts';
 import { missingTerraformLine } from '#shared/use-cases/intake/missing-rights.ts';
 
@@ -43,6 +44,7 @@ export function connectIntake(settings: EventSettings & OwnSettings) {
           pythonVersion: found.image.pythonVersion ?? null,
           gpus: found.image.gpus ?? null,
           bootDiskGib: found.image.image === undefined ? MACHINE_IMAGE_DISK.bootDiskGib : null,
+          architecture: architectureFrom(found.image.architecture),
         }
       );
     },
@@ -52,9 +54,9 @@ export function connectIntake(settings: EventSettings & OwnSettings) {
     describeMissingRight: missingTerraformLine,
     hasUserFolders: settings.ONLY_OWN_JOBS,
     notificationChannels: Object.keys(settings.NOTIFICATION_CHANNELS),
+    architectureOf,
     containers: {
       allowsRoot: settings.CONTAINERS_AS_ROOT,
-      architectureOf: (machineType) => familyOf(machineType).architecture ?? 'amd64',
       // That of the machine image.
       findEngine: async () => 'docker',
     },

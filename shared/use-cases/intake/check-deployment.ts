@@ -1,4 +1,5 @@
-import { gpusOf } from '#shared/catalog/catalog.ts';
+import { familyOf, gpusOf } from '#shared/catalog/catalog.ts';
+import { type Architecture, COMPUTE_ARCHITECTURES } from '#shared/domain/architecture.ts';
 import type { JobSpec, ReplicaGroup } from '#shared/domain/job-spec.ts';
 import type { Study } from '#shared/domain/study.ts';
 import { type Dialect, fieldPath } from '#shared/job-file/draft/job-draft.ts';
@@ -14,11 +15,11 @@ type RequestedRuntime = {
   readonly replicaGroups: readonly Pick<ReplicaGroup, 'role' | 'bootDiskGib' | 'machineType' | 'accelerator'>[];
 };
 
-type Runtimes = Pick<IntakeSettings, 'runtimeOf' | 'runtimeVersions'>;
+type Runtimes = Pick<IntakeSettings, 'runtimeOf' | 'runtimeVersions' | 'architectureOf'>;
 
 /**
- * Whether the deployment offers the job's runtime with its boot disks and GPUs. A missing runtime is a problem; a
- * runtime that replaces it is a warning.
+ * Whether the deployment offers the job's runtime with its boot disks, for its processors and GPUs. A missing runtime
+ * is a problem; a runtime that replaces it is a warning.
  */
 export function checkRuntime(
   requested: RequestedRuntime,
@@ -33,7 +34,12 @@ export function checkRuntime(
     const remedy = `Choose one of ${runtimeVersions.join(', ')}, or have an image added to runtime_images.`;
     return { problems: [{ code: 'UNKNOWN_RUNTIME', message, remedy, path }], warnings: [] };
   }
-  const problems = [...checkDisks(runtime, requested.replicaGroups), ...checkGpus(runtime, requested, runtimes)];
+  const problems = [
+    ...checkDisks(runtime, requested.replicaGroups),
+    ...checkBootSource(runtime, requested),
+    ...checkArchitecture(runtime, requested, runtimes),
+    ...checkGpus(runtime, requested, runtimes),
+  ];
   const warnings = checkPython(runtime, requested);
   if (runtime.name === runtimeVersion) {
     return { problems, warnings };
@@ -60,16 +66,84 @@ function checkPython({ pythonVersion }: RuntimeFound, requested: RequestedRuntim
   return [{ code: 'PYTHON_REPLACED', message, remedy, path: fieldPath(requested.dialect, 'pythonVersion') }];
 }
 
+/** Compute Engine rejects a VM whose image is for other processors than its machine type has. */
+function checkArchitecture(
+  { name, architecture }: RuntimeFound,
+  requested: RequestedRuntime,
+  runtimes: Runtimes,
+): readonly Problem[] {
+  const isForeign = ({ machineType }: Pick<ReplicaGroup, 'machineType'>) =>
+    runtimes.architectureOf(machineType) !== architecture;
+  const own = COMPUTE_ARCHITECTURES[architecture];
+  return firstOfMachineType(requested.replicaGroups.filter(isForeign)).map(({ role, machineType }) => {
+    const foreign = runtimes.architectureOf(machineType);
+    return {
+      code: 'RUNTIME_ARCHITECTURE',
+      message: `The ${role} runs on ${machineType}, whose processors are ${COMPUTE_ARCHITECTURES[foreign]}, and the image of runtime ${name} is for ${own}.`,
+      remedy: requested.replicaGroups.every(isForeign)
+        ? remedyOfArchitecture(foreign, requested, runtimes)
+        : `All machines of a job boot from one runtime: choose machine types with ${own} processors only.`,
+      path: fieldPath(requested.dialect, 'runtimeVersion'),
+    };
+  });
+}
+
+function remedyOfArchitecture(
+  architecture: Architecture,
+  { runtimeVersion, replicaGroups }: RequestedRuntime,
+  { runtimeOf, runtimeVersions }: Runtimes,
+): string {
+  const types = replicaGroups.flatMap((group) => gpusOf(group)?.type ?? []);
+  const fitting = runtimeVersions.filter((version) => {
+    const runtime = runtimeOf(version);
+    return runtime?.architecture === architecture && types.every((type) => runtime.gpus?.includes(type) ?? true);
+  });
+  const otherMachine = `a machine type with ${COMPUTE_ARCHITECTURES[architecture === 'arm64' ? 'amd64' : 'arm64']} processors`;
+  const key = JSON.stringify(`${runtimeVersion}-${architecture}`);
+  return fitting.length > 0
+    ? `Choose the runtime ${fitting.join(' or ')}, or ${otherMachine}.`
+    : `Choose ${otherMachine}, or have an image added to terraform.tfvars, runtime_images = { …, ${key} = { image = "IMAGE", architecture = "${COMPUTE_ARCHITECTURES[architecture]}" } }, and choose that runtime.`;
+}
+
+/** One problem for each machine type, not for each role. */
+function firstOfMachineType<Group extends Pick<ReplicaGroup, 'machineType'>>(groups: readonly Group[]) {
+  return groups.filter(
+    (group, index) => groups.findIndex(({ machineType }) => machineType === group.machineType) === index,
+  );
+}
+
+/** Some machine types boot from custom images only (Compute Engine docs, "Machine images", restrictions). */
+function checkBootSource(
+  { name, bootDiskGib }: RuntimeFound,
+  { dialect, replicaGroups }: RequestedRuntime,
+): readonly Problem[] {
+  if (bootDiskGib === null) {
+    return [];
+  }
+  const others = replicaGroups.filter(({ machineType }) => !familyOf(machineType).bootsFromMachineImages);
+  return firstOfMachineType(others).map(({ role, machineType }) => ({
+    code: 'MACHINE_TYPE_NEEDS_IMAGE',
+    message: `The ${role} runs on ${machineType}, which cannot be created from a machine image, and runtime ${name} has nothing else.`,
+    remedy: `Choose another machine type, or have an image of the runtime added to terraform.tfvars, runtime_images = { …, ${JSON.stringify(name)} = { image = "IMAGE" } }.`,
+    path: fieldPath(dialect, 'runtimeVersion'),
+  }));
+}
+
 /** A driver that does not support the GPU leaves the program without it: Blackwell needs NVIDIA's open modules. */
 function checkGpus(
-  { name, gpus }: RuntimeFound,
+  { name, gpus, architecture }: RuntimeFound,
   { dialect, replicaGroups }: RequestedRuntime,
-  { runtimeOf, runtimeVersions }: Runtimes,
+  { runtimeOf, runtimeVersions, architectureOf }: Runtimes,
 ): readonly Problem[] {
-  const types = [...new Set(replicaGroups.flatMap((group) => gpusOf(group)?.type ?? []))];
+  // An image for other processors has a problem of its own, whose remedy considers the GPU.
+  const bootable = replicaGroups.filter(({ machineType }) => architectureOf(machineType) === architecture);
+  const types = [...new Set(bootable.flatMap((group) => gpusOf(group)?.type ?? []))];
   const unsupported = types.filter((type) => gpus !== null && !gpus.includes(type));
   return unsupported.map((type) => {
-    const others = runtimeVersions.filter((version) => runtimeOf(version)?.gpus?.includes(type));
+    const others = runtimeVersions.filter((version) => {
+      const other = runtimeOf(version);
+      return other?.architecture === architecture && other.gpus?.includes(type);
+    });
     const instead = others.length === 0 ? 'have an image for it added to runtime_images' : others.join(' or ');
     return {
       code: 'GPU_NOT_IN_RUNTIME',

@@ -1,7 +1,8 @@
+import type { Architecture } from '#shared/domain/architecture.ts';
 import { type ImageReference, isGoogleRegistry } from '#shared/domain/image-reference.ts';
 import type { ReplicaGroup } from '#shared/domain/job-spec.ts';
 import { describeDenial as describePerimeterDenial, PERIMETER_REMEDY } from '#shared/domain/perimeter-denial.ts';
-import type { Architecture, ImageRejection } from '#shared/ports/image-registry.ts';
+import type { ImageRejection } from '#shared/ports/image-registry.ts';
 import type { Problem } from '#shared/protocol/report.ts';
 import { nearestName } from '#shared/text/nearest-name.ts';
 

@@ -1,4 +1,4 @@
-import type { Architecture } from '#shared/ports/image-registry.ts';
+import type { Architecture } from '#shared/domain/architecture.ts';
 import type { JobRights } from '#shared/protocol/job-rights.ts';
 import type { DescribeMissing } from '#shared/use-cases/intake/check-rights.ts';
 
@@ -15,6 +15,8 @@ export type RuntimeFound = {
   readonly gpus: readonly string[] | null;
   /** Size of the boot disk if the runtime boots from machine images only; null if any size is possible. */
   readonly bootDiskGib: number | null;
+  /** The processors on which the image boots. */
+  readonly architecture: Architecture;
 };
 
 /** Intake's settings for its deployment. */
@@ -50,6 +52,8 @@ export type IntakeSettings = {
   readonly hasShellAccess?: boolean | undefined;
   /** Limit on a job's VMs, and its reason; undefined if only Compute Engine limits it. */
   readonly vmLimit?: { readonly vmsMax: number; readonly reason: string } | undefined;
+  /** What the processors of a machine type run; in the embedded cloud, those of this machine. */
+  readonly architectureOf: (machineType: string) => Architecture;
   readonly containers: ContainerSettings;
 };
 
@@ -57,8 +61,6 @@ export type IntakeSettings = {
 export type ContainerSettings = {
   /** Whether programs may run as root in their containers. */
   readonly allowsRoot: boolean;
-  /** What the processors of a machine type run; that of this machine in the embedded cloud. */
-  readonly architectureOf: (machineType: string) => Architecture;
   /** The container engine of this machine, in the embedded cloud; null if there is none that runs. */
   readonly findEngine: () => Promise<'docker' | 'podman' | null>;
 };

@@ -1,13 +1,9 @@
+import type { Architecture } from '#shared/domain/architecture.ts';
 import { type ImageReference, parseImageReference } from '#shared/domain/image-reference.ts';
 import type { ContainerProgram, JobSpec, PinnedImage, Program, ReplicaGroup, Role } from '#shared/domain/job-spec.ts';
 import { type JobDraft, masterOf } from '#shared/job-file/draft/job-draft.ts';
 import { locationOf, type SourceLocation } from '#shared/job-file/parser/findings.ts';
-import {
-  type Architecture,
-  type ImageAnswer,
-  type ImageRegistry,
-  RegistryUnavailableError,
-} from '#shared/ports/image-registry.ts';
+import { type ImageAnswer, type ImageRegistry, RegistryUnavailableError } from '#shared/ports/image-registry.ts';
 import type { Problem } from '#shared/protocol/report.ts';
 import { checkImage } from '#shared/use-cases/intake/check-image.ts';
 import { describeImageRejection } from '#shared/use-cases/intake/describe-image-rejection.ts';
@@ -15,7 +11,7 @@ import type { IntakeSettings } from '#shared/use-cases/intake/intake-settings.ts
 
 export type ImagePorts = {
   readonly registry: ImageRegistry;
-  readonly intake: Pick<IntakeSettings, 'containers'>;
+  readonly intake: Pick<IntakeSettings, 'containers' | 'architectureOf'>;
 };
 
 /** What a group of the job runs, as it was found in the registry. */
@@ -47,14 +43,14 @@ export async function pinImages(ports: ImagePorts, spec: JobSpec, draft: JobDraf
   if (first === undefined) {
     return { spec, images: [], problems: [], unavailable: [] };
   }
-  const { containers } = ports.intake;
+  const { containers, architectureOf } = ports.intake;
   if ((await containers.findEngine()) === null) {
     return { spec, images: [], problems: [{ ...NO_ENGINE, ...first.location }], unavailable: [] };
   }
   const lookup = createLookup(ports.registry);
   const pinned = await Promise.all(
     groups.map(async ({ group, program, location }) => {
-      const architecture = containers.architectureOf(group.machineType);
+      const architecture = architectureOf(group.machineType);
       const found = await pinProgram(lookup, { program, group, architecture }, containers.allowsRoot);
       return { group, ...found, problem: found.problem && { ...found.problem, ...location } };
     }),

@@ -9,10 +9,13 @@ export const exampleIntake: IntakeSettings = {
   regionDefault: 'us-central1',
   runtimeVersionDefault: '2.11',
   runtimeOf: (version) =>
-    version === '2.11' ? { name: '2.11', note: null, pythonVersion: null, gpus: null, bootDiskGib: null } : undefined,
+    version === '2.11'
+      ? { name: '2.11', note: null, pythonVersion: null, gpus: null, bootDiskGib: null, architecture: 'amd64' }
+      : undefined,
   runtimeVersions: ['2.11'],
   zones: null,
   rights: NO_RIGHTS,
   describeMissingRight: missingTerraformLine,
-  containers: { allowsRoot: true, architectureOf: () => 'amd64', findEngine: async () => 'docker' },
+  architectureOf: () => 'amd64',
+  containers: { allowsRoot: true, findEngine: async () => 'docker' },
 };

@@ -88,6 +88,7 @@ function family(rest: Partial<MachineFamily>): MachineFamily {
     bootDisks: ['pd-ssd'],
     bootsFromMachineImages: true,
     attachesGpus: false,
+    architecture: 'amd64',
     hostMaintenance: 'MIGRATE',
     vertexPremium: 1.15,
     ...rest,

@@ -5,9 +5,9 @@ import { copyTerraform, hasTerraform, type TerraformCopy } from './terraform.ts'
 export const PROJECT = 'my-project';
 export const VARIABLES = [
   `-var=project_id=${PROJECT}`,
-  '-var=runtime_images={"2.11"={machine_images=["m-a","m-b"],image="i",python_version="3.10",gpus=["nvidia-l4"]}}',
+  '-var=runtime_images={"2.11"={machine_images=["m-a","m-b"],image="i",python_version="3.10",gpus=["nvidia-l4"]},arm={image="a",architecture="ARM64"}}',
+  '-var=jobs={runtime_version="2.11",zones=["us-central1-a","us-central1-b"]}',
   '-var=notifications={team={kind="slack",secret="slack-team"},hooks={kind="webhook",secret="hook-url",signing_secret="hook-key",states=["FAILED","INTERRUPTED"],trials=true}}',
-  '-var=jobs={zones=["us-central1-a","us-central1-b"]}',
 ];
 
 export type AppliedRoot = ReturnType<typeof lookUp> & { terraform(): TerraformCopy };

@@ -70,6 +70,7 @@ describe('settings', () => {
     ['RUNTIME_IMAGES', 'provision', '{"hunter2":'],
     ['RUNTIME_IMAGES', 'provision', '{"hunter2":{}}'],
     ['RUNTIME_IMAGES', 'on-upload', '{"2.11":{"image":"i","pythonVersion":"hunter2"}}'],
+    ['RUNTIME_IMAGES', 'on-upload', '{"2.11":{"image":"i","architecture":"hunter2"}}'],
     ['PAGE_URL', 'watch', 'hunter2'],
     ['NOTIFICATION_CHANNELS', 'notify', '{"team":{"kind":"slack","secret":"https://hunter2"}}'],
     ['NOTIFICATION_CHANNELS', 'on-upload', '{"Team!":{"kind":"slack","secret":"hunter2"}}'],
@@ -95,7 +96,9 @@ describe('settings', () => {
     expect(intake).toMatchObject({
       settings: {
         ZONES: ['us-central1', 'europe-west4-a'],
-        RUNTIME_IMAGES: { '2.11': { machineImages: ['tf-2-11-a', 'tf-2-11-b'], pythonVersion: '3.10' } },
+        RUNTIME_IMAGES: {
+          '2.11': { machineImages: ['tf-2-11-a', 'tf-2-11-b'], pythonVersion: '3.10', architecture: 'X86_64' },
+        },
       },
     });
     expect(readSettings('provision', { ...EXAMPLE_SETTINGS, SECURE_BOOT: 'true', DISK_KMS_KEY: '' })).toMatchObject({

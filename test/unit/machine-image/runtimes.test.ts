@@ -3,7 +3,13 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { SETTINGS } from '#functions/settings.ts';
 import { findRuntime } from '#infra/google-cloud/compute-engine/boot-source.ts';
-import { imageNamesOf, RUNTIMES, runtimeImagesFor, runtimesSchema } from '#infra/machine-image/read-runtimes.ts';
+import {
+  imageNamesOf,
+  RUNTIMES,
+  runtimeImageOf,
+  runtimeImagesFor,
+  runtimesSchema,
+} from '#infra/machine-image/read-runtimes.ts';
 import { readCatalog } from '#shared/catalog/catalog.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
@@ -101,6 +107,17 @@ describe('the images of a build', () => {
       gpus: expect.arrayContaining(['nvidia-tesla-t4', 'nvidia-tesla-v100']),
     });
     expect(images['2.15']).not.toMatchObject({ gpus: expect.arrayContaining(['nvidia-b200']) });
+  });
+
+  it('are for the processors of their base image, which are named if they are Arm', () => {
+    const [first] = RUNTIMES.runtimes;
+    const arm = first && runtimeImageOf({ ...first, architecture: 'ARM64' }, OPTIONS);
+    expect(arm).toMatchObject({ architecture: 'ARM64' });
+    expect(SETTINGS.RUNTIME_IMAGES.parse(JSON.stringify({ arm }))).toMatchObject({ arm: { architecture: 'ARM64' } });
+    const others = RUNTIMES.runtimes.filter(
+      ({ base, architecture }) => /arm64/.test(base.family) !== (architecture === 'ARM64'),
+    );
+    expect(others.map(({ name }) => name)).toEqual([]);
   });
 
   it('use at most half of the 32 KiB of an environment variable', () => {

@@ -17,6 +17,8 @@ const RUNTIME_IMAGES = JSON.stringify({
   lost: { runtime: 'nowhere' },
   both: { machineImages: ['both-a'], image: 'both' },
   sight: { runtime: 'vision' },
+  grace: { image: 'dropforge-grace', gpus: ['nvidia-gb200'], architecture: 'ARM64' },
+  'grace-max': { image: 'dropforge-grace-max', gpus: ['nvidia-gb300'], architecture: 'ARM64' },
 });
 
 type Group = Pick<ReplicaGroup, 'role' | 'bootDiskGib' | 'machineType' | 'accelerator'>;
@@ -121,6 +123,70 @@ describe('the runtime of a job, in a deployment', () => {
     ]);
   });
 
+  const arm = { ...MASTER, machineType: 'a4x-highgpu-4g', bootDiskGib: 100 } as const;
+
+  it('is rejected for a machine type with other processors, with the runtimes that have those and its GPU', () => {
+    expect(check('2.20', [arm, { ...arm, role: 'worker' }]).problems).toEqual([
+      {
+        code: 'RUNTIME_ARCHITECTURE',
+        message:
+          'The master runs on a4x-highgpu-4g, whose processors are ARM64, and the image of runtime 2.20 is for X86_64.',
+        remedy: 'Choose the runtime grace, or a machine type with X86_64 processors.',
+        path: 'trainingInput.runtimeVersion',
+      },
+    ]);
+    expect(check('grace', [arm]).problems).toEqual([]);
+    expect(check('grace', [MASTER]).problems).toMatchObject([
+      {
+        message: expect.stringContaining('n1-standard-4, whose processors are X86_64, and the image of runtime grace'),
+      },
+    ]);
+  });
+
+  it('is rejected for a machine type for whose processors there is none, with the line of Terraform', () => {
+    const images = { '2.20': { image: 'dropforge-2-20' } };
+    const other = intakeOf({ ...EXAMPLE_SETTINGS, RUNTIME_IMAGES: JSON.stringify(images) });
+    const requested = { runtimeVersion: '2.20', pythonVersion: null, dialect: 'dropforge' } as const;
+    expect(checkRuntime({ ...requested, replicaGroups: [arm] }, other).problems).toMatchObject([
+      {
+        code: 'RUNTIME_ARCHITECTURE',
+        remedy:
+          'Choose a machine type with X86_64 processors, or have an image added to terraform.tfvars, runtime_images = { …, "2.20-arm64" = { image = "IMAGE", architecture = "ARM64" } }, and choose that runtime.',
+      },
+    ]);
+  });
+
+  it('is rejected for machines with different processors, since all of them boot from it', () => {
+    expect(check('grace', [arm, { ...MASTER, role: 'worker' }]).problems).toMatchObject([
+      {
+        code: 'RUNTIME_ARCHITECTURE',
+        message: expect.stringMatching(/^The worker runs on n1-standard-4/),
+        remedy: 'All machines of a job boot from one runtime: choose machine types with ARM64 processors only.',
+      },
+    ]);
+  });
+
+  it('is rejected for a machine type that boots from no machine image, if it has nothing else', () => {
+    expect(check('vision', [{ ...MASTER, machineType: 'a3-highgpu-8g' }]).problems).toMatchObject([
+      {
+        code: 'MACHINE_TYPE_NEEDS_IMAGE',
+        message:
+          'The master runs on a3-highgpu-8g, which cannot be created from a machine image, and runtime vision has nothing else.',
+        remedy:
+          'Choose another machine type, or have an image of the runtime added to terraform.tfvars, runtime_images = { …, "vision" = { image = "IMAGE" } }.',
+      },
+    ]);
+    expect(check('both', [{ ...MASTER, machineType: 'a3-highgpu-8g' }]).problems).toEqual([]);
+  });
+
+  it('boots on every machine type in the embedded cloud, whose processors are those of this machine', async () => {
+    const config = parseEmbeddedConfig({ machineImages: [{ name: 'tf-2.20' }] }, 'test');
+    const embedded = await readEmbeddedIntakeSettings(config, { uploadBucket: 'u', jobsBucket: 'j' }, process.env);
+    const requested = { runtimeVersion: '2.20', pythonVersion: null, dialect: 'dropforge' } as const;
+    expect(checkRuntime({ ...requested, replicaGroups: [arm, MASTER] }, embedded).problems).toEqual([]);
+    expect(embedded.architectureOf('a4x-highgpu-4g')).toBe(process.arch === 'arm64' ? 'arm64' : 'amd64');
+  });
+
   it('supports any GPU if its image lists none', () => {
     const attached = { ...MASTER, accelerator: { type: 'nvidia-b200', count: 8 } } as const;
     expect(check('both', [attached]).problems).toEqual([]);
@@ -134,7 +200,8 @@ describe('the runtime of a job, in a deployment', () => {
           {
             code: 'UNKNOWN_RUNTIME',
             message: `This deployment has no image for runtime ${runtimeVersion}.`,
-            remedy: 'Choose one of 2.20, blackwell, vision, both, or have an image added to runtime_images.',
+            remedy:
+              'Choose one of 2.20, blackwell, vision, both, grace, grace-max, or have an image added to runtime_images.',
           },
         ],
       });

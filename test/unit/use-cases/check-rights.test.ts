@@ -24,7 +24,14 @@ const RIGHTS: JobRights = jobRightsSchema.parse({
   keys: [KEY, 'projects/keys/locations/europe/keyRings/r/cryptoKeys/archive'],
 });
 
-const IMAGE: RuntimeFound = { name: '2.11', note: null, pythonVersion: null, gpus: null, bootDiskGib: null };
+const IMAGE: RuntimeFound = {
+  name: '2.11',
+  note: null,
+  pythonVersion: null,
+  gpus: null,
+  bootDiskGib: null,
+  architecture: 'amd64',
+};
 
 type Given = { readonly rights?: JobRights; readonly runtime?: RuntimeFound };
 

@@ -7,7 +7,7 @@ import {
   type ImageRequest,
   RegistryUnavailableError,
 } from '#shared/ports/image-registry.ts';
-import type { ContainerSettings } from '#shared/use-cases/intake/intake-settings.ts';
+import type { ContainerSettings, IntakeSettings } from '#shared/use-cases/intake/intake-settings.ts';
 import { pinImages } from '#shared/use-cases/intake/pin-images.ts';
 import { exampleIntake } from '../../support/api/example-intake.ts';
 import { exampleRegistry } from '../../support/api/example-registry.ts';
@@ -30,10 +30,14 @@ function specOf(program: JobSpec['program'], ...others: readonly Partial<Replica
   return { ...example, program, replicaGroups: [{ ...master, program: null }, ...groups] };
 }
 
-type Given = { readonly registry?: ImageRegistry; readonly containers?: Partial<ContainerSettings> };
+type Given = {
+  readonly registry?: ImageRegistry;
+  readonly containers?: Partial<ContainerSettings>;
+  readonly architectureOf?: IntakeSettings['architectureOf'];
+};
 
-function pin(spec: JobSpec, { registry = exampleRegistry(), containers = {} }: Given = {}) {
-  const intake = { containers: { ...exampleIntake.containers, ...containers } };
+function pin(spec: JobSpec, { registry = exampleRegistry(), containers = {}, ...other }: Given = {}) {
+  const intake = { ...exampleIntake, ...other, containers: { ...exampleIntake.containers, ...containers } };
   return pinImages({ registry, intake }, spec, jobOf({ master: contained(undefined, 'image') }));
 }
 
@@ -82,7 +86,7 @@ describe('the images of a job', () => {
   it('are for the processors of each group, which then has a program of its own', async () => {
     const architectureOf = (machineType: string) => (machineType.startsWith('c4a') ? 'arm64' : 'amd64');
     const spec = specOf(containerOf('a'), { machineType: 'c4a-standard-4' });
-    const pinned = await pin(spec, { containers: { architectureOf } });
+    const pinned = await pin(spec, { architectureOf });
     expect(pinned.spec.program).toMatchObject({ image: { uri: `docker.io/library/a@sha256:${A}` } });
     expect(pinned.spec.replicaGroups[1]?.program).toMatchObject({ image: { uri: `docker.io/library/a@sha256:${B}` } });
   });

@@ -1,17 +1,10 @@
 import { formatTable } from '#cli/render/format-table.ts';
+import { FRAME_KIND_NAMES } from '#shared/diagnosis/profile/frame-kinds.ts';
+import { describePlace } from '#shared/diagnosis/profile/profile-samples.ts';
 import type { ProfileView } from '#shared/protocol/profile-view.ts';
 
 type Verdict = NonNullable<ProfileView['verdict']>;
 type TopFrame = Verdict['topFrames'][number];
-
-const KINDS: Readonly<Record<TopFrame['kind'], string>> = {
-  STARTUP: 'import',
-  INPUT: 'input',
-  SAVE: 'save',
-  WAIT_FOR_OTHERS: 'wait',
-  NATIVE: 'native',
-  PYTHON: 'Python',
-};
 
 /** The verdict with its evidence, the functions that took most of the time, and where the file is. */
 export function describeProfile({ verdict, message, file }: ProfileView, savedAs: string | null): string {
@@ -34,18 +27,12 @@ export function describeProfile({ verdict, message, file }: ProfileView, savedAs
 function formatFrames(frames: readonly TopFrame[]): string {
   const rows = frames.map(({ fraction, kind, calledFrom, ...frame }) => [
     `${(100 * fraction).toFixed(1)} %`,
-    KINDS[kind],
+    FRAME_KIND_NAMES[kind],
     frame.name,
-    placeOf(frame),
-    calledFrom === null ? '-' : `${calledFrom.name} ${placeOf(calledFrom)}`,
+    describePlace(frame),
+    calledFrom === null ? '-' : `${calledFrom.name} ${describePlace(calledFrom)}`,
   ]);
   return formatTable(['TIME', 'KIND', 'FUNCTION', 'WHERE', 'CALLED FROM'], rows);
-}
-
-/** `optim/sgd.py:116`: the last two parts of a path are enough to recognize it. */
-function placeOf({ file, line }: Pick<TopFrame, 'file' | 'line'>): string {
-  const short = file.split('/').slice(-2).join('/');
-  return line === null ? short : `${short}:${line}`;
 }
 
 /** One line on the progress of a profile. */

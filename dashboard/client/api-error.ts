@@ -58,3 +58,8 @@ function remedyOf(status: number): string {
       ? 'Try again; if it persists, read the log of the function `api`.'
       : '';
 }
+
+/** What was thrown by a request or while its answer was handled. */
+export function asApiError(thrown: unknown): ApiError {
+  return thrown instanceof ApiError ? thrown : new ApiError(String(thrown), { status: 0 });
+}

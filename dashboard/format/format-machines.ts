@@ -1,12 +1,14 @@
 import type { JobView } from '#shared/protocol/report.ts';
 
-/** The machines of a job in a few characters, such as `2 × n1-standard-8` and `2 × T4`. */
+/** The machines of a job in a few characters, such as `4 × a2-highgpu-1g + n1-standard-4` and `4 × A100`. */
 export type MachineSummary = { readonly machines: string; readonly gpus: string | null };
 
 export function summarizeMachines(groups: JobView['machines']): MachineSummary {
-  const total = groups.reduce((sum, { count }) => sum + count, 0);
-  const types = [...new Set(groups.map(({ machineType }) => machineType))];
-  const machines = `${total > 1 ? `${total} × ` : ''}${types[0] ?? '–'}${types.length > 1 ? ` +${types.length - 1}` : ''}`;
+  const counts = new Map<string, number>();
+  for (const { machineType, count } of groups) {
+    counts.set(machineType, (counts.get(machineType) ?? 0) + count);
+  }
+  const machines = [...counts].map(([type, count]) => (count > 1 ? `${count} × ${type}` : type)).join(' + ') || '–';
   const gpuCounts = new Map<string, number>();
   for (const { accelerator, count } of groups) {
     const [, perVm = '0', type = ''] = /^(\d+) x (.+)$/.exec(accelerator ?? '') ?? [];

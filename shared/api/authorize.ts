@@ -112,8 +112,8 @@ export function restrictionOf(context: Context, job: Owned): string | null {
     return null;
   }
   return decision.reason === 'OTHER_OWNER'
-    ? `This job belongs to ${job.source.submittedBy}: only they and operators may do this.`
+    ? `This job belongs to ${job.source.submittedBy}: only they and operators may change it or read its log and files.`
     : decision.reason === 'OWNER_UNKNOWN'
-      ? 'The submitter of this job is not known: only operators may do this.'
+      ? 'The submitter of this job is not known: only operators may change it or read its log and files.'
       : 'Your requests do not prove who you are: open the page with `dropforge dashboard`, or through Identity-Aware Proxy.';
 }

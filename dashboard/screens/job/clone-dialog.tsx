@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
-import { ApiError } from '#dashboard/client/api-error.ts';
+import { type ApiError, asApiError } from '#dashboard/client/api-error.ts';
 import { postJson } from '#dashboard/client/request.ts';
 import { useResource } from '#dashboard/client/use-resource.ts';
 import { Dialog } from '#dashboard/components/dialog.tsx';
@@ -35,7 +35,7 @@ export function CloneDialog({ jobId, onClose }: Props) {
       navigate(addressOfJob(started));
       showToast(`${started} was submitted.`);
     } catch (thrown) {
-      setFailure(thrown instanceof ApiError ? thrown : new ApiError(String(thrown), { status: 0 }));
+      setFailure(asApiError(thrown));
       setSent(false);
     }
   };

@@ -1,10 +1,11 @@
 import { useState } from 'preact/hooks';
 import { ApiError } from '#dashboard/client/api-error.ts';
 import { postJson, send } from '#dashboard/client/request.ts';
-import { Dialog } from '#dashboard/components/dialog.tsx';
-import { ErrorPanel } from '#dashboard/components/error-panel.tsx';
+import { ConfirmDialog } from '#dashboard/components/confirm-dialog.tsx';
 import { Icon } from '#dashboard/components/icon.tsx';
 import { showToast } from '#dashboard/components/toasts.tsx';
+import { navigate } from '#dashboard/navigation/location.ts';
+import { addressOfJob } from '#dashboard/navigation/route.ts';
 import { CloneDialog } from '#dashboard/screens/job/clone-dialog.tsx';
 import type { JobDefinition } from '#shared/protocol/job-definition.ts';
 import type { JobView } from '#shared/protocol/report.ts';
@@ -14,6 +15,7 @@ type Props = { readonly job: JobView; readonly onChange: () => void };
 export function JobActions({ job, onChange }: Props) {
   const [opened, setOpened] = useState<'CANCEL' | 'CLONE' | null>(null);
   const canCancel = ['QUEUED', 'PREPARING', 'RUNNING'].includes(job.state);
+  const canProfile = job.state === 'RUNNING' && job.tuning === null;
   const denied = job.restriction !== null;
   // A disabled button explains itself: its title is the reason.
   const guarded = { type: 'button', disabled: denied, title: job.restriction ?? undefined } as const;
@@ -26,6 +28,11 @@ export function JobActions({ job, onChange }: Props) {
       <button {...guarded} class="button" onClick={() => setOpened('CLONE')}>
         Clone…
       </button>
+      {canProfile && (
+        <button {...guarded} class="button" onClick={() => navigate(`${addressOfJob(job.jobId)}?tab=profile`)}>
+          Profile…
+        </button>
+      )}
       {canCancel && (
         <button {...guarded} class="button button-danger" onClick={() => setOpened('CANCEL')}>
           <Icon name="stop" />
@@ -51,41 +58,22 @@ async function copyCommand(jobId: string): Promise<void> {
 }
 
 function CancelDialog({ job, onChange, onClose }: Props & { readonly onClose: () => void }) {
-  const [error, setError] = useState<ApiError | null>(null);
-  const [isSent, setSent] = useState(false);
   const cancel = async () => {
-    setSent(true);
-    try {
-      await postJson(`/v1/jobs/${encodeURIComponent(job.jobId)}:cancel`);
-      onChange();
-      onClose();
-      showToast(`${job.jobId} is being cancelled.`);
-    } catch (thrown) {
-      setError(thrown instanceof ApiError ? thrown : new ApiError(String(thrown), { status: 0 }));
-      setSent(false);
-    }
+    await postJson(`/v1/jobs/${encodeURIComponent(job.jobId)}:cancel`);
+    onChange();
+    showToast(`${job.jobId} is being cancelled.`);
   };
   return (
-    <Dialog
+    <ConfirmDialog
       title={`Cancel ${job.jobId}?`}
+      confirm="Cancel the job"
+      dismiss="Keep running"
+      onConfirm={cancel}
       onClose={onClose}
-      actions={
-        <>
-          <button type="button" class="button" onClick={onClose}>
-            Keep running
-          </button>
-          <button type="button" class="button button-primary" disabled={isSent} onClick={() => void cancel()}>
-            Cancel the job
-          </button>
-        </>
-      }
     >
-      <p>
-        {job.tuning === null
-          ? 'Its program is stopped and its machines are deleted. What it has saved stays in its job directory.'
-          : 'All of its running trials are cancelled. The trials that have ended, and the best one, stay.'}
-      </p>
-      {error !== null && <ErrorPanel error={error} />}
-    </Dialog>
+      {job.tuning === null
+        ? 'Its program is stopped and its machines are deleted. What it has saved stays in its job directory.'
+        : 'All of its running trials are cancelled. The trials that have ended, and the best one, stay.'}
+    </ConfirmDialog>
   );
 }

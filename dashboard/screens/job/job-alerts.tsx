@@ -1,19 +1,18 @@
-import { Icon, type IconName } from '#dashboard/components/icon.tsx';
+import { Alert } from '#dashboard/components/alert.tsx';
 import { ScrollRegion } from '#dashboard/components/scroll-region.tsx';
 import { formatAge } from '#dashboard/format/format-time.ts';
 import { chooseFindings } from '#dashboard/screens/job/choose-findings.ts';
-import { describeKept } from '#dashboard/screens/job/describe-kept.ts';
 import { FindingList } from '#dashboard/screens/job/finding-list.tsx';
+import { KeptVm } from '#dashboard/screens/job/kept-vm.tsx';
 import type { JobView } from '#shared/protocol/report.ts';
 
-type Props = { readonly job: JobView; readonly now: number };
+type Props = { readonly job: JobView; readonly now: number; readonly onChange: () => void };
 
 /** Why the job failed or waits and what to do, and what its agents noticed; nothing for a healthy job. */
-export function JobAlerts({ job, now }: Props) {
+export function JobAlerts({ job, now, onChange }: Props) {
   const { cause, waitingFor, warnings } = job;
   const { open, past } = chooseFindings(job);
   const isFailure = job.state === 'FAILED';
-  const kept = describeKept(job, now);
   return (
     <div class="alerts">
       {cause !== null && (
@@ -34,14 +33,7 @@ export function JobAlerts({ job, now }: Props) {
           )}
         </Alert>
       )}
-      {kept !== null && (
-        <Alert tone="info" code="KEPT" title={kept}>
-          <p class="user-text">
-            Look at it: <code>dropforge exec {job.jobId}</code>. End it: <code>dropforge jobs release {job.jobId}</code>
-            .
-          </p>
-        </Alert>
-      )}
+      <KeptVm {...{ job, now, onChange }} />
       {waitingFor !== null && <Alert tone="info" code={waitingFor.code} title={waitingFor.message} />}
       {open.map((finding) => (
         <HealthAlert key={`${finding.replica} ${finding.code}`} finding={finding} now={now} />
@@ -72,32 +64,6 @@ function HealthAlert({ finding, now }: HealthAlertProps) {
       <p class="user-text">{finding.remedy}</p>
       <Evidence lines={finding.evidence} isOpen={false} />
     </Alert>
-  );
-}
-
-type AlertProps = {
-  readonly tone: 'error' | 'warning' | 'info';
-  readonly code: string;
-  readonly title: string;
-  readonly note?: string;
-  readonly children?: preact.ComponentChildren;
-};
-
-const ICONS = { error: 'error', warning: 'warning', info: 'next' } as const satisfies Record<string, IconName>;
-
-function Alert({ tone, code, title, note, children }: AlertProps) {
-  return (
-    <section class={`alert alert-${tone}`} aria-label={code}>
-      <Icon name={ICONS[tone]} />
-      <div class="alert-body">
-        <p class="alert-title">
-          <span class="user-text">{title}</span>
-          <code class="alert-code">{code}</code>
-          {note !== undefined && <span class="muted">{note}</span>}
-        </p>
-        {children}
-      </div>
-    </section>
   );
 }
 

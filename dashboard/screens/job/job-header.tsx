@@ -6,7 +6,7 @@ import { formatAge, formatDateTime, formatDuration } from '#dashboard/format/for
 import { Link } from '#dashboard/navigation/link.tsx';
 import { addressOfJob } from '#dashboard/navigation/route.ts';
 import { JobActions } from '#dashboard/screens/job/job-actions.tsx';
-import { progressOf, ranMs, transferOf } from '#dashboard/screens/job/progress.ts';
+import { progressOf, pullOf, ranMs } from '#dashboard/screens/job/progress.ts';
 import type { JobView } from '#shared/protocol/report.ts';
 
 type Props = { readonly job: JobView; readonly now: number; readonly onChange: () => void };
@@ -31,6 +31,7 @@ export function JobHeader({ job, now, onChange }: Props) {
         ))}
         <JobActions job={job} onChange={onChange} />
       </div>
+      {job.restriction !== null && <p class="job-restriction user-text">{job.restriction}</p>}
       <JobFacts job={job} now={now} />
       <ProgressBar job={job} now={now} />
       <PullBar job={job} />
@@ -111,13 +112,13 @@ function ProgressBar({ job, now }: Pick<Props, 'job' | 'now'>) {
   );
 }
 
-/** The download of the container's image, before the program starts. */
+/** The download of the containers' images, before the program starts. */
 function PullBar({ job }: Pick<Props, 'job'>) {
-  const transfer = transferOf(job);
-  if (transfer === null) {
+  const pull = pullOf(job);
+  if (pull === null) {
     return null;
   }
-  const { doneBytes, totalBytes } = transfer;
+  const { doneBytes, totalBytes, replicaCount } = pull;
   const fraction = totalBytes > 0 ? Math.min(1, doneBytes / totalBytes) : 0;
   return (
     <div class="progress">
@@ -125,7 +126,8 @@ function PullBar({ job }: Pick<Props, 'job'>) {
         {formatPercent(fraction)}
       </progress>
       <span>
-        Pulling the image: {formatBytes(doneBytes)} of {formatBytes(totalBytes)} · {formatPercent(fraction)}
+        {replicaCount === 1 ? 'Pulling the image' : `Pulling images on ${replicaCount} machines`}:{' '}
+        {formatBytes(doneBytes)} of {formatBytes(totalBytes)} · {formatPercent(fraction)}
       </span>
     </div>
   );

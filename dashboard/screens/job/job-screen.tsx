@@ -10,13 +10,21 @@ import { FilesPanel } from '#dashboard/screens/job/files-panel.tsx';
 import { JobAlerts } from '#dashboard/screens/job/job-alerts.tsx';
 import { JobHeader } from '#dashboard/screens/job/job-header.tsx';
 import { MetricsPanel } from '#dashboard/screens/job/metrics-panel.tsx';
+import { ProfilePanel } from '#dashboard/screens/job/profile/profile-panel.tsx';
 import { TrialsPanel } from '#dashboard/screens/job/trials-panel.tsx';
 import type { JobView } from '#shared/protocol/report.ts';
 
 /** How often times such as "3m ago" are written again. */
 const CLOCK_MS = 10_000;
 
-const TABS = { trials: 'Trials', metrics: 'Metrics', log: 'Log', files: 'Files', definition: 'Job file' } as const;
+const TABS = {
+  trials: 'Trials',
+  metrics: 'Metrics',
+  log: 'Log',
+  profile: 'Profile',
+  files: 'Files',
+  definition: 'Job file',
+} as const;
 type Tab = keyof typeof TABS;
 
 /** One job: why it failed or waits, its curves, log and files. */
@@ -41,7 +49,7 @@ export function JobScreen({ jobId }: { readonly jobId: string }) {
     <article class="job">
       {error !== null && <ErrorPanel error={error} onRetry={reload} />}
       <JobHeader {...{ job, now }} onChange={reload} />
-      <JobAlerts {...{ job, now }} />
+      <JobAlerts {...{ job, now }} onChange={reload} />
       <JobTabs job={job} />
     </article>
   );
@@ -50,7 +58,7 @@ export function JobScreen({ jobId }: { readonly jobId: string }) {
 function JobTabs({ job }: { readonly job: JobView }) {
   const query = useQuery();
   const tabs: readonly Tab[] =
-    job.tuning === null ? ['metrics', 'log', 'files', 'definition'] : ['trials', 'files', 'definition'];
+    job.tuning === null ? ['metrics', 'log', 'profile', 'files', 'definition'] : ['trials', 'files', 'definition'];
   const current = tabs.find((tab) => tab === query.get('tab')) ?? tabs[0] ?? 'metrics';
   const addressOf = (tab: Tab) => `${addressOfJob(job.jobId)}${tab === tabs[0] ? '' : `?tab=${tab}`}`;
   return (
@@ -81,6 +89,8 @@ function JobPart({ job, tab }: { readonly job: JobView; readonly tab: Tab }) {
           onOpenFiles={() => navigate(`${addressOfJob(job.jobId)}?tab=files&folder=dropforge-logs/`)}
         />
       );
+    case 'profile':
+      return <ProfilePanel job={job} />;
     case 'files':
       return <FilesPanel job={job} />;
     case 'definition':

@@ -35,7 +35,7 @@ export function MetricsPanel({ job }: { readonly job: JobView }) {
       {hasProgram ? (
         <ProgramCharts {...{ job, series, settings, links }} domain={settings.axis === axis ? shown : undefined} />
       ) : (
-        !isLoading && <NoMetrics isOver={job.endTime !== null} />
+        !isLoading && <NoMetrics job={job} />
       )}
       {data !== undefined && <Omitted omitted={data.omitted} />}
       <SystemCharts {...{ job, series, axis, links }} domain={shown} />
@@ -80,7 +80,19 @@ function ProgramCharts({ job, series, settings, links, domain }: ProgramProps) {
   );
 }
 
-function NoMetrics({ isOver }: { readonly isOver: boolean }) {
+/** States in which no program will report anything any more; its VM may still be kept. */
+const ENDED: readonly string[] = ['SUCCEEDED', 'FAILED', 'CANCELLED'];
+
+function NoMetrics({ job }: { readonly job: JobView }) {
+  const isOver = ENDED.includes(job.state);
+  const hasRun = job.timeline.some(({ phases }) => phases.some(({ phase }) => phase === 'RUNNING'));
+  if (isOver && !hasRun && job.timeline.length > 0) {
+    return (
+      <div class="card">
+        <EmptyState title="The program did not run" />
+      </div>
+    );
+  }
   return (
     <div class="card">
       <EmptyState title={isOver ? 'The program reported no metrics' : 'No metrics yet'}>

@@ -27,7 +27,9 @@ export function TrialsPanel({ job, tuning }: Props) {
   const rankOf = (trial: TrialView) =>
     optimal.has(trial) ? 'optimal' : trial.trialId === tuning.best?.trialId ? 'best' : null;
   const best = trials.filter(({ objective }) => objective !== null).slice(0, COMPARED_MAX);
-  const header = (by: string, label: string) => <SortHeader key={by} {...{ by, label, order }} onOrder={setOrder} />;
+  const header = (by: string, label: string, cell = 'number') => (
+    <SortHeader key={by} {...{ by, label, cell, order }} onOrder={setOrder} />
+  );
   return (
     <>
       <TuningSummary tuning={tuning} />
@@ -46,7 +48,7 @@ export function TrialsPanel({ job, tuning }: Props) {
           <table class="table">
             <thead>
               <tr>
-                {header('ordinal', 'Trial')}
+                {header('ordinal', 'Trial', 'trial-id')}
                 <th scope="col">State</th>
                 {listObjectives(tuning).map(({ metricId }, index) =>
                   header(index === 0 ? 'objective' : `objective ${metricId}`, metricId),
@@ -116,14 +118,16 @@ function ResultFact({ tuning: { best, optimal, objectives, metricId, goal } }: P
 type SortProps = {
   readonly by: string;
   readonly label: string;
+  /** The class of the column's cells. */
+  readonly cell: string;
   readonly order: TrialOrder;
   readonly onOrder: (order: TrialOrder) => void;
 };
 
-function SortHeader({ by, label, order, onOrder }: SortProps) {
+function SortHeader({ by, label, cell, order, onOrder }: SortProps) {
   const isSorted = order.by === by;
   return (
-    <th scope="col" class="number" aria-sort={isSorted ? (order.isDescending ? 'descending' : 'ascending') : 'none'}>
+    <th scope="col" class={cell} aria-sort={isSorted ? (order.isDescending ? 'descending' : 'ascending') : 'none'}>
       <button
         type="button"
         class="text-button user-text"
@@ -147,7 +151,7 @@ function TrialRow({ trial, tuning, names, rank }: RowProps) {
   const { trialId, jobId, state, parameters, costUsd, isTrialStoppedEarly, reason } = trial;
   return (
     <tr class={rank === null ? '' : 'row-best'}>
-      <td class="number">
+      <td class="trial-id">
         <Link href={addressOfJob(jobId)}>{trialId}</Link>
         {rank !== null && <span class="tag tag-best">{rank}</span>}
       </td>

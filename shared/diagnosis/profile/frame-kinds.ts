@@ -7,6 +7,16 @@ import type { Frame } from '#shared/diagnosis/profile/profile-samples.ts';
 export const FRAME_KINDS = ['STARTUP', 'INPUT', 'SAVE', 'WAIT_FOR_OTHERS', 'NATIVE', 'PYTHON'] as const;
 export type FrameKind = (typeof FRAME_KINDS)[number];
 
+/** As users read them. */
+export const FRAME_KIND_NAMES: Readonly<Record<FrameKind, string>> = {
+  STARTUP: 'import',
+  INPUT: 'input',
+  SAVE: 'save',
+  WAIT_FOR_OTHERS: 'wait',
+  NATIVE: 'native',
+  PYTHON: 'Python',
+};
+
 type Rule = { readonly kind: FrameKind; readonly file: RegExp; readonly name?: RegExp };
 
 /** In this order, each for every frame of a stack: an import is an import even if a data loader causes it. */

@@ -28,3 +28,9 @@ export type ProfileFacts = {
   /** 0 to 1, of each GPU of the VM; empty without GPUs. */
   readonly gpuBusyFractions: readonly number[];
 };
+
+/** `optim/sgd.py:116`: the last two parts of a path are enough to recognize it. */
+export function describePlace({ file, line }: Pick<Frame, 'file' | 'line'>): string {
+  const short = file.split('/').slice(-2).join('/');
+  return line === null ? short : `${short}:${line}`;
+}

@@ -85,7 +85,9 @@ describe('with only_own_jobs', () => {
       (await api.request(path, { headers: { 'x-test-caller': caller } })).text();
     for (const path of ['/v1/jobs', '/v1/jobs/digits']) {
       const denied = await viewFor(path, 'eve@example.com');
-      expect(denied).toContain('This job belongs to ada@example.com: only they and operators may do this.');
+      expect(denied).toContain(
+        'This job belongs to ada@example.com: only they and operators may change it or read its log and files.',
+      );
       expect(denied).not.toContain('token=abc');
       expect(await viewFor(path, 'ada@example.com')).toContain('token=abc');
     }

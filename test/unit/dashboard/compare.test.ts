@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { mergeAttempts } from '#dashboard/screens/compare/merge-attempts.ts';
 import { namesOf, readArguments } from '#dashboard/screens/compare/parameters.ts';
-import { progressOf, transferOf } from '#dashboard/screens/job/progress.ts';
+import { progressOf } from '#dashboard/screens/job/progress.ts';
 import { renamed } from '#dashboard/screens/job/rename-clone.ts';
 import { sortTrials } from '#dashboard/screens/job/sort-trials.ts';
 import type { TrialView } from '#shared/protocol/report.ts';
@@ -66,15 +66,6 @@ describe('the progress of a job', () => {
   it('has no end if the program does not say how many steps there are', () => {
     expect(progressOf({ ...view, replicas: [replicaOf({ step: 25, stepsMax: null })] }, 1)?.etaMs).toBeNull();
     expect(progressOf({ ...view, replicas: [] }, 1)).toBeNull();
-  });
-});
-
-describe('the download of an image', () => {
-  it('is that of the master, and is nothing once the program starts', () => {
-    const transfer = { doneBytes: 3, totalBytes: 10 };
-    const replicas = [replicaOf({ replica: 'worker-0' }), replicaOf({ transfer })];
-    expect(transferOf(viewOf('a', { replicas }))).toEqual(transfer);
-    expect(transferOf(viewOf('a', { replicas: [replicaOf()] }))).toBeNull();
   });
 });
 

@@ -49,6 +49,8 @@ export type FunctionPorts = {
   readonly secrets: SecretReader;
   /** The address of the page, for links in messages. */
   readonly pageUrl: string | undefined;
+  /** Whether messages to others than a job's submitter repeat nothing of its log; false if missing. */
+  readonly hidesLogLines?: boolean | undefined;
 };
 
 /** The ports of a use case, and those of every function: clock and logger. */

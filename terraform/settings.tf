@@ -2,14 +2,13 @@
 locals {
   store_settings = ["PROJECT_ID", "FIRESTORE_DATABASE"]
   # Every function that handles an event of a job publishes job updates, which have links to the page.
-  event_settings = concat(local.store_settings, ["PAGE_URL"])
+  event_settings = concat(local.store_settings, ["PAGE_URL"], var.only_own_jobs ? ["ONLY_OWN_JOBS"] : [])
   intake_settings = concat(
     local.event_settings,
     ["UPLOAD_BUCKET", "JOBS_BUCKET", "REGION_DEFAULT", "RUNTIME_VERSION_DEFAULT", "RUNTIME_IMAGES", "ZONES"],
     ["KEEP_ON_FAILURE_SECONDS_MAX", "KEEP_ON_FAILURE_COST_USD_MAX", "SHELL_ACCESS"],
     local.has_notifications ? ["NOTIFICATION_CHANNELS"] : [],
     local.has_rights ? ["JOB_RIGHTS"] : [],
-    var.only_own_jobs ? ["ONLY_OWN_JOBS"] : [],
     local.has_registries ? ["REGISTRIES"] : [],
     var.containers.allow_root ? [] : ["CONTAINERS_AS_ROOT"],
   )

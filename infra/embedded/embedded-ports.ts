@@ -39,7 +39,6 @@ import { createBuiltPageAssets } from '#infra/page/built-page-assets.ts';
 import { createImageRegistry } from '#infra/registry/image-registry.ts';
 import { credentialsFromSecrets } from '#infra/registry/secret-credentials.ts';
 import { packAgent, readShutdownScript, readStartupScript } from '#infra/vm-agent/pack-agent.ts';
-import type { Access } from '#shared/api/authorize.ts';
 import { createCallerIdentifier } from '#shared/api/verify-caller.ts';
 import { createVmIdentityVerifier, GOOGLE_TOKEN_ISSUER } from '#shared/api/verify-vm-identity.ts';
 import { readCatalog } from '#shared/catalog/catalog.ts';
@@ -127,7 +126,7 @@ export async function openEmbeddedPorts(options: Options): Promise<EmbeddedPorts
     logger,
     timeouts: timeoutsOf(config),
     vmSettings: await vmSettingsOf(config, serverPorts, { heartbeatAudience, cacheBucket }),
-    access: accessOf(config),
+    ...openAccess(config),
     verifyVmIdentity: createVmIdentityVerifier({
       jwks: createLocalJWKSet(identity.jwks),
       issuer: identity.issuer,
@@ -154,14 +153,15 @@ async function openIntake(
 }
 
 /** An embedded cloud has no accounts: without keys of its callers, all of them share all jobs. */
-function accessOf({ access }: EmbeddedConfig): Access | undefined {
+function openAccess({ access }: EmbeddedConfig): Pick<FunctionPorts, 'access' | 'hidesLogLines'> {
   if (access === undefined) {
-    return undefined;
+    return {};
   }
   const { onlyOwnJobs, operators, callerKeys, audience } = access;
   const jwks = createLocalJWKSet(callerKeys);
   const identity = { jwks, issuer: GOOGLE_TOKEN_ISSUER, audiences: [audience], algorithm: 'RS256' } as const;
-  return { policy: { onlyOwnJobs, operators }, identifyCaller: createCallerIdentifier({ identity, iap: null }) };
+  const identifyCaller = createCallerIdentifier({ identity, iap: null });
+  return { access: { policy: { onlyOwnJobs, operators }, identifyCaller }, hidesLogLines: onlyOwnJobs };
 }
 
 type WithDatabase = Options & { readonly database: Database; readonly clock: Clock; readonly queue: MessageQueue };

@@ -1,6 +1,6 @@
 import { type Context, Hono } from 'hono';
 import { HTTPException } from 'hono/http-exception';
-import { type Access, authorize, identifyCallers, isRestricted, restrictionOf } from '#shared/api/authorize.ts';
+import { type Access, authorize, identifyCallers, isRestricted, viewingOf } from '#shared/api/authorize.ts';
 import { routeChanges } from '#shared/api/change-routes.ts';
 import { routeDefinition } from '#shared/api/definition-routes.ts';
 import { routeFiles } from '#shared/api/file-routes.ts';
@@ -24,7 +24,6 @@ import { readableOf } from '#shared/ports/unreadable-records.ts';
 import type { Tuning } from '#shared/tuning/tuning.ts';
 import { cancelJob } from '#shared/use-cases/intake/cancel-job.ts';
 import { PartCache } from '#shared/use-cases/metrics/part-cache.ts';
-import { restrictView } from '#shared/use-cases/reports/restrict-view.ts';
 import { readTrialViews, viewSubmitted } from '#shared/use-cases/reports/view-submitted.ts';
 
 export type ApiPorts = SubmissionPorts &
@@ -122,7 +121,7 @@ function routeTrials(app: Hono, ports: ApiPorts): void {
     );
     const last = trials.length === countMax || error !== null ? trials.at(-1) : undefined;
     return context.json({
-      trials: await readTrialViews(ports, { tuning, trials }, ports.clock.now()),
+      trials: await readTrialViews(ports, { tuning, trials }, viewingOf(context, tuning, ports.clock.now())),
       ...(last === undefined ? {} : { nextPageToken: String(last.ordinal) }),
     });
   });
@@ -136,7 +135,8 @@ function routeTrials(app: Hono, ports: ApiPorts): void {
       const remedy = `List the trials to see their ids: dropforge trials ${tuningId}.`;
       throw errorResponse(404, `Job ${tuningId} has no trial ${ordinal}.`, remedy);
     }
-    const [view] = await readTrialViews(ports, { tuning, trials: [trial] }, ports.clock.now());
+    const viewing = viewingOf(context, tuning, ports.clock.now());
+    const [view] = await readTrialViews(ports, { tuning, trials: [trial] }, viewing);
     return context.json({ ...view, curve: (await ports.curves.read(tuningId, ordinal))?.points ?? [] });
   });
 }
@@ -150,8 +150,7 @@ async function authorizeLogs(ports: ApiPorts, context: Context, jobId: string): 
 
 async function readView(ports: ApiPorts, context: Context, given: string) {
   const submitted = await readRequested(ports, given);
-  const view = await viewSubmitted(ports, submitted, ports.clock.now());
-  return restrictView(view, restrictionOf(context, submitted));
+  return viewSubmitted(ports, submitted, viewingOf(context, submitted, ports.clock.now()));
 }
 
 async function readTuning(ports: ApiPorts, given: string): Promise<Tuning> {

@@ -9,6 +9,8 @@ import {
   type Owned,
   SHARED_ACCESS,
 } from '#shared/domain/access.ts';
+import type { TimestampMs } from '#shared/domain/job.ts';
+import type { Viewing } from '#shared/use-cases/reports/view-submitted.ts';
 
 /** Reads the caller of a request from signed headers. Throws if the issuer's keys cannot be fetched. */
 export type IdentifyCaller = (headers: Headers) => Promise<Caller>;
@@ -49,6 +51,19 @@ export function callerOf(context: Context): Caller {
   return knownOf(context).caller;
 }
 
+/**
+ * As `callerOf`. Throws the answer 403 if the deployment restricts callers and this one is unknown: what it started
+ * would belong to no member.
+ */
+export function knownCallerOf(context: Context): Caller {
+  const { caller, policy } = knownOf(context);
+  if (policy.onlyOwnJobs && caller.email === null) {
+    const message = `Members of this deployment have their own jobs, and ${caller.problem ?? UNPROVEN}.`;
+    throw errorResponse(403, message, PROOF_REMEDY);
+  }
+  return caller;
+}
+
 /** Whether `authorize` may deny something. */
 export function isRestricted(context: Context): boolean {
   return knownOf(context).policy.onlyOwnJobs;
@@ -82,9 +97,13 @@ const ACTIONS: Readonly<Record<GuardedAction, string>> = {
   READ_DEFINITION: 'read its definition',
 };
 
+const UNPROVEN = 'the request proves no identity';
+const PROOF_REMEDY =
+  'Use the command line, or the page through `dropforge dashboard` or Identity-Aware Proxy (docs/own-jobs.md).';
+
 function denialOf(
   job: Owned & NamedJob,
-  { problem = 'the request proves no identity' }: Caller,
+  { problem = UNPROVEN }: Caller,
   { action, reason }: { readonly action: GuardedAction; readonly reason: DenialReason },
 ) {
   const jobId = 'tuningId' in job ? job.tuningId : job.jobId;
@@ -96,9 +115,14 @@ function denialOf(
   }[reason];
   const remedy =
     reason === 'CALLER_UNKNOWN'
-      ? `Use the command line, or the page through \`dropforge dashboard\` or Identity-Aware Proxy (docs/own-jobs.md).`
+      ? PROOF_REMEDY
       : `Ask ${owner === null ? '' : 'them or '}an operator of the deployment (Terraform's variable operators).`;
   return errorResponse(403, message, remedy);
+}
+
+/** What of a job or tuning the caller sees, now. */
+export function viewingOf(context: Context, job: Owned, now: TimestampMs): Viewing {
+  return { now, restriction: restrictionOf(context, job) };
 }
 
 /**

@@ -4,7 +4,6 @@ import { errorResponse, readCount } from '#shared/api/request.ts';
 import { JOB_STATES, type JobState } from '#shared/domain/job.ts';
 import type { Clock } from '#shared/ports/clock.ts';
 import type { PagePosition } from '#shared/use-cases/reports/list-submitted.ts';
-import { restrictView } from '#shared/use-cases/reports/restrict-view.ts';
 import { type SubmittedFilter, searchSubmitted } from '#shared/use-cases/reports/search-submitted.ts';
 import { summarizeRunning } from '#shared/use-cases/reports/summarize-running.ts';
 import { type ViewPorts, viewListed } from '#shared/use-cases/reports/view-submitted.ts';
@@ -28,9 +27,7 @@ export function routeLists(app: Hono, ports: ViewPorts & { readonly clock: Clock
     const hasProgress = context.req.query('view') === 'PROGRESS';
     return context.json({
       jobs: await Promise.all(
-        items.map(async (item) =>
-          restrictView(await viewListed(ports, item, { now, hasProgress }), restrictionOf(context, item)),
-        ),
+        items.map((item) => viewListed(ports, item, { now, hasProgress, restriction: restrictionOf(context, item) })),
       ),
       ...(next === null ? {} : { nextPageToken: `${next.createdAt}.${next.jobId}` }),
     });

@@ -1,6 +1,6 @@
 import type { Context, Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
-import { restrictionOf } from '#shared/api/authorize.ts';
+import { restrictionOf, viewingOf } from '#shared/api/authorize.ts';
 import { readRequested } from '#shared/api/request.ts';
 import type { Owned } from '#shared/domain/access.ts';
 import type { Clock } from '#shared/ports/clock.ts';
@@ -49,7 +49,7 @@ export function routeMlflow(app: Hono, ports: MlflowPorts, cache: PartCache): vo
   app.post(at('runs/search'), bodyLimit({ maxSize: BODY_BYTES_MAX }), (context) => searchRuns(context, ports));
   app.get(at('runs/get'), async (context) => {
     const submitted = await readRequested(ports, context.req.query('run_id') ?? '');
-    const view = await viewSubmitted(ports, submitted, ports.clock.now());
+    const view = await viewSubmitted(ports, submitted, viewingOf(context, submitted, ports.clock.now()));
     return context.json({ run: runOf(view, await readLogged(context, ports, { submitted, view })) });
   });
   app.get(at('metrics/get-history'), async (context) => {
@@ -97,7 +97,7 @@ async function searchRuns(context: Context, ports: MlflowPorts): Promise<Respons
   const jobs = items.filter((item) => !('tuningId' in item));
   const runs: ReturnType<typeof runOf>[] = [];
   for (const job of jobs) {
-    const view = await viewListed(ports, job, { now, hasProgress: true });
+    const view = await viewListed(ports, job, { now, hasProgress: true, restriction: restrictionOf(context, job) });
     // One after the other: a program can write a document of 16 MiB, and all of them at once exceed the memory.
     runs.push(runOf(view, await readLogged(context, ports, { submitted: job, view })));
   }

@@ -1,6 +1,6 @@
 import type { Hono } from 'hono';
 import { z } from 'zod';
-import { authorize, callerOf } from '#shared/api/authorize.ts';
+import { authorize, callerOf, viewingOf } from '#shared/api/authorize.ts';
 import { errorResponse, readRequested } from '#shared/api/request.ts';
 import { isKeeping, type Job } from '#shared/domain/job.ts';
 import type { Logger } from '#shared/observability/logger.ts';
@@ -64,7 +64,8 @@ export function routeShell(app: Hono, ports: Ports): void {
     }
     await releaseVm(ports, job.jobId, ports.clock.now());
     ports.logger.log('INFO', 'kept VM released', { jobId: job.jobId, user: callerOf(context).email });
-    return context.json(await viewSubmitted(ports, await readJob(ports, job.jobId), ports.clock.now()));
+    const released = await readJob(ports, job.jobId);
+    return context.json(await viewSubmitted(ports, released, viewingOf(context, released, ports.clock.now())));
   });
 }
 

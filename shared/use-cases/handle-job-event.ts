@@ -6,13 +6,11 @@ import type { Timeouts } from '#shared/domain/timeouts.ts';
 import type { JobStore } from '#shared/ports/job-store.ts';
 import type { MessageBus, Topic } from '#shared/ports/message-bus.ts';
 import { withStoredNames } from '#shared/protocol/renamed-fields.ts';
-import { messageOfUpdate } from '#shared/use-cases/reports/job-update.ts';
+import { messageOfUpdate, type UpdateSettings } from '#shared/use-cases/reports/job-update.ts';
 
-export type OutboxPorts = {
+export type OutboxPorts = UpdateSettings & {
   readonly jobs: JobStore;
   readonly bus: MessageBus;
-  /** The address of the page, for links to it; undefined if the deployment has none. */
-  readonly pageUrl?: string | undefined;
 };
 
 export type EventPorts = OutboxPorts & { readonly timeouts: Timeouts };
@@ -62,7 +60,7 @@ export async function handleJobEvent(ports: EventPorts, event: JobEvent): Promis
 export async function publishOutbox(ports: OutboxPorts, jobId: string): Promise<void> {
   for (const { entryId, effect } of await ports.jobs.listOutbox(jobId)) {
     if (effect.type === 'JOB_UPDATE') {
-      const { message, attributes } = messageOfUpdate(effect, (await ports.jobs.read(jobId))?.job, ports.pageUrl);
+      const { message, attributes } = messageOfUpdate(effect, (await ports.jobs.read(jobId))?.job, ports);
       await ports.bus.publish('job-updates', message, attributes);
     } else {
       // As an attribute too, by which a subscription can be filtered: `attributes.jobId = "digits"`.

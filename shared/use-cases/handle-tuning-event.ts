@@ -4,13 +4,11 @@ import type { TuningStore } from '#shared/ports/tuning-store.ts';
 import { transitionTuning } from '#shared/tuning/rules/transition.ts';
 import type { Tuning } from '#shared/tuning/tuning.ts';
 import type { TuningEvent } from '#shared/tuning/tuning-event.ts';
-import { messageOfUpdate } from '#shared/use-cases/reports/job-update.ts';
+import { messageOfUpdate, type UpdateSettings } from '#shared/use-cases/reports/job-update.ts';
 
-export type TuningOutboxPorts = {
+export type TuningOutboxPorts = UpdateSettings & {
   readonly tunings: TuningStore;
   readonly bus: MessageBus;
-  /** The address of the page, for links to it; undefined if the deployment has none. */
-  readonly pageUrl?: string | undefined;
 };
 
 export type TuningEventPorts = TuningOutboxPorts & { readonly timeouts: Timeouts };
@@ -56,7 +54,7 @@ export async function publishTuningOutbox(ports: TuningOutboxPorts, tuningId: st
   for (const { entryId, effect } of await ports.tunings.listOutbox(tuningId)) {
     if (effect.type === 'JOB_UPDATE') {
       const { tuning } = (await ports.tunings.read(tuningId)) ?? {};
-      const { message, attributes } = messageOfUpdate(effect, tuning, ports.pageUrl);
+      const { message, attributes } = messageOfUpdate(effect, tuning, ports);
       await ports.bus.publish('job-updates', message, attributes);
     } else {
       await ports.bus.publish('tuning', effect, { jobId: tuningId });

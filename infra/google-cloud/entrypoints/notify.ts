@@ -18,6 +18,7 @@ startFunction('notify', ({ settings, logger }) => {
     // Secrets of an emulator are those of a test, whose channels are on this machine.
     sender: createNotificationSender({ allowsPrivateAddresses: endpoint !== undefined }),
     pageUrl,
+    hidesLogLines: settings.ONLY_OWN_JOBS,
     logger,
   });
 });

@@ -51,7 +51,7 @@ export async function reportSubmission(
   const submitted = hasReplaced ? await readSubmitted(ports, jobId) : undefined;
   if (submitted !== undefined) {
     // It may have been accepted long ago, and publish no further updates of its own.
-    const { message, attributes } = messageOfUpdate(updateOf(submitted), submitted, ports.pageUrl);
+    const { message, attributes } = messageOfUpdate(updateOf(submitted), submitted, ports);
     await ports.bus.publish('job-updates', message, attributes);
   }
 }

@@ -5,13 +5,14 @@ import type { JobUpdateMessage, JobUpdatesMessage } from '#shared/protocol/job-u
 import type { NotificationChannel } from '#shared/protocol/notification-channels.ts';
 import { describeJob, describeRefusal, describeTest } from '#shared/use-cases/notify/describe-job.ts';
 import type { Notification } from '#shared/use-cases/notify/render/notification.ts';
+import type { UpdateSettings } from '#shared/use-cases/reports/job-update.ts';
 import { readSubmitted, type Submitted } from '#shared/use-cases/reports/read-submitted.ts';
 import { type ViewPorts, viewSubmitted } from '#shared/use-cases/reports/view-submitted.ts';
 
 /** An update of a job that ended longer ago is a repetition, such as one that an upload of the same package causes. */
 const ENDED_AGE_MS_MAX = 7 * 86_400_000;
 
-export type ChoicePorts = ViewPorts & { readonly pageUrl?: string | undefined };
+export type ChoicePorts = ViewPorts & UpdateSettings;
 
 export type ChannelMessage = {
   readonly channel: string;
@@ -58,7 +59,8 @@ async function ofJob(
   ) {
     return null;
   }
-  const view = await viewSubmitted(ports, submitted, now);
+  const restriction = ports.hidesLogLines === true ? 'Channels show no lines of logs (only_own_jobs).' : null;
+  const view = await viewSubmitted(ports, submitted, { now, restriction });
   const content = describeJob(view, { state, pageUrl: ports.pageUrl, update: message });
   return { notificationId: `${jobId}-${attempt}-${state}-${channel}`, ...content };
 }

@@ -1,4 +1,4 @@
-import type { TimestampMs } from '#shared/domain/job.ts';
+import type { Job, TimestampMs } from '#shared/domain/job.ts';
 import { isMultiObjective, objectiveMetricOf } from '#shared/domain/study.ts';
 import type { JobStore } from '#shared/ports/job-store.ts';
 import type { ReplicaStore } from '#shared/ports/replica-store.ts';
@@ -8,6 +8,11 @@ import { chooseBest } from '#shared/tuning/optimizer/choose-best.ts';
 import { costsOfOutcome, paretoFrontOf } from '#shared/tuning/pareto.ts';
 import type { Curve, Trial } from '#shared/tuning/trial.ts';
 import type { Tuning } from '#shared/tuning/tuning.ts';
+import {
+  hideLogLines,
+  hideLogLinesOfOutcome,
+  hideLogLinesOfReplica,
+} from '#shared/use-cases/reports/hide-log-lines.ts';
 import { viewJob } from '#shared/use-cases/reports/job-view.ts';
 import type { Submitted } from '#shared/use-cases/reports/read-submitted.ts';
 import { finishedOf, listAllTrials } from '#shared/use-cases/reports/read-trials.ts';
@@ -21,32 +26,53 @@ export type ViewPorts = {
   readonly curves: CurveStore;
 };
 
-/** A job or a tuning as users see it, with what its view shows besides. */
-export async function viewSubmitted(ports: ViewPorts, submitted: Submitted, now: TimestampMs): Promise<JobView> {
-  return 'tuningId' in submitted
-    ? readTuningView(ports, submitted, now)
-    : viewJob(submitted, await ports.replicas.listByJob(submitted.jobId), now);
+/** When and for whom a view is made. Each caller decides it, so that a new view cannot show what is denied. */
+export type Viewing = {
+  readonly now: TimestampMs;
+  /** Why lines of the job's log are hidden from the viewer, as one sentence; null if they are shown. */
+  readonly restriction: string | null;
+};
+
+/** A job or a tuning as the viewer may see it, with what its view shows besides. */
+export async function viewSubmitted(ports: ViewPorts, submitted: Submitted, viewing: Viewing): Promise<JobView> {
+  const { restriction } = viewing;
+  const shown = shownRecord(submitted, viewing);
+  const view =
+    'tuningId' in shown
+      ? await readTuningView(ports, shown, viewing)
+      : viewJob(shown, await readReplicas(ports, shown, viewing), viewing.now);
+  return { ...view, restriction };
+}
+
+function shownRecord<Record extends Job | Tuning>(record: Record, { restriction }: Viewing): Record {
+  return restriction === null ? record : hideLogLines(record);
+}
+
+async function readReplicas({ replicas }: ViewPorts, { jobId }: Job, { restriction }: Viewing) {
+  const found = await replicas.listByJob(jobId);
+  return restriction === null ? found : found.map(hideLogLinesOfReplica);
 }
 
 /** Limit on the trials of a tuning that has a recommendation: each of them is read and compared. */
 const RECOMMENDED_OF_MAX = 2_000;
 
 /** Reads what a tuning's view shows besides the tuning: its best or optimal trials, and the jobs of those that run. */
-async function readTuningView(ports: ViewPorts, tuning: Tuning, now: TimestampMs): Promise<JobView> {
+async function readTuningView(ports: ViewPorts, tuning: Tuning, viewing: Viewing): Promise<JobView> {
+  const { now } = viewing;
   const [best, optimal, recommended, ...jobs] = await Promise.all([
     readBest(ports, tuning, now),
     readOptimal(ports, tuning, now),
     readRecommended(ports, tuning, now),
     ...tuning.running.map(async ({ jobId }) => (await ports.jobs.read(jobId))?.job),
   ]);
-  return viewTuning(tuning, { best, optimal, recommended, jobs: jobs.filter((job) => job !== undefined), now });
+  const shown = jobs.filter((job) => job !== undefined).map((job) => shownRecord(job, viewing));
+  return viewTuning(tuning, { best, optimal, recommended, jobs: shown, now });
 }
 
 /** A job of a list with more VMs is listed without its replicas. */
 const LISTED_REPLICAS_MAX = 16;
 
-export type ListOptions = {
-  readonly now: TimestampMs;
+export type ListOptions = Viewing & {
   /** Whether to read the replicas of jobs, with their progress. */
   readonly hasProgress: boolean;
 };
@@ -55,14 +81,16 @@ export type ListOptions = {
 export async function viewListed(
   ports: ViewPorts,
   submitted: Submitted,
-  { now, hasProgress }: ListOptions,
+  { hasProgress, ...viewing }: ListOptions,
 ): Promise<JobView> {
-  if ('tuningId' in submitted) {
-    return viewTuning(submitted, { best: await readBest(ports, submitted, now), jobs: [], now });
+  const { now, restriction } = viewing;
+  const shown = shownRecord(submitted, viewing);
+  if ('tuningId' in shown) {
+    return { ...viewTuning(shown, { best: await readBest(ports, shown, now), jobs: [], now }), restriction };
   }
-  const replicaCount = submitted.spec.replicaGroups.reduce((sum, { count }) => sum + count, 0);
+  const replicaCount = shown.spec.replicaGroups.reduce((sum, { count }) => sum + count, 0);
   const isRead = hasProgress && replicaCount <= LISTED_REPLICAS_MAX;
-  return viewJob(submitted, isRead ? await ports.replicas.listByJob(submitted.jobId) : [], now);
+  return { ...viewJob(shown, isRead ? await readReplicas(ports, shown, viewing) : [], now), restriction };
 }
 
 async function readBest(
@@ -117,9 +145,10 @@ async function readRecommended(
 export async function readTrialViews(
   ports: ViewPorts,
   { tuning, trials }: { readonly tuning: Tuning; readonly trials: readonly Trial[] },
-  now: TimestampMs,
+  viewing: Viewing,
 ): Promise<readonly TrialView[]> {
   const { tuningId, study } = tuning;
+  const { now, restriction } = viewing;
   const open = trials.filter(({ outcome }) => outcome === null);
   const curves = await ports.curves.readMany(
     tuningId,
@@ -128,7 +157,8 @@ export async function readTrialViews(
   return Promise.all(
     trials.map(async (trial) => {
       if (trial.outcome !== null) {
-        return viewTrial(trial, { study, now });
+        const outcome = restriction === null ? trial.outcome : hideLogLinesOfOutcome(trial.outcome);
+        return viewTrial({ ...trial, outcome }, { study, now });
       }
       const { ordinal, jobId } = trial;
       const running = tuning.running.find((one) => one.ordinal === ordinal);

@@ -32,7 +32,7 @@ function failed(evidence: readonly string[], message = 'The program ended with e
 describe('a job update', () => {
   it('says why a job failed, what to do, what it cost, and where to read more', () => {
     const job = failed(['a', 'b']);
-    const { message, attributes } = messageOfUpdate(jobUpdateOf(job), job, PAGE);
+    const { message, attributes } = messageOfUpdate(jobUpdateOf(job), job, { pageUrl: PAGE });
 
     expect(message).toMatchObject({
       type: 'JOB_UPDATE',
@@ -61,7 +61,7 @@ describe('a job update', () => {
   });
 
   it('says why the previous attempt was interrupted', () => {
-    expect(messageOfUpdate(jobUpdateOf(interrupted), interrupted, undefined).message).toMatchObject({
+    expect(messageOfUpdate(jobUpdateOf(interrupted), interrupted, {}).message).toMatchObject({
       state: 'QUEUED',
       attempt: 2,
       job: { interruption: { code: 'PREEMPTED' }, cause: null, costUsd: null, links: { page: null, logs: null } },
@@ -70,19 +70,19 @@ describe('a job update', () => {
 
   it('has no snapshot if the job has moved on, so that state and snapshot always agree', () => {
     const update = jobUpdateOf(running);
-    expect(messageOfUpdate(update, interrupted, PAGE).message).toEqual({
+    expect(messageOfUpdate(update, interrupted, { pageUrl: PAGE }).message).toEqual({
       ...{ type: 'JOB_UPDATE', schemaVersion: 1, jobId: 'digits', state: 'RUNNING', attempt: 1, job: null },
     });
-    expect(messageOfUpdate(update, undefined, PAGE).message.job).toBeNull();
+    expect(messageOfUpdate(update, undefined, { pageUrl: PAGE }).message.job).toBeNull();
   });
 
   it('of a trial names its tuning, and a tuning has one of its own', () => {
     const trial = { ...queuedJob(), trial: { tuningId: 'search', ordinal: 3, metricIds: ['accuracy'] } };
-    const { message, attributes } = messageOfUpdate(jobUpdateOf(trial), trial, PAGE);
+    const { message, attributes } = messageOfUpdate(jobUpdateOf(trial), trial, { pageUrl: PAGE });
     expect(message.job).toMatchObject({ kind: 'TRIAL', tuningId: 'search' });
     expect(attributes).toMatchObject({ kind: 'TRIAL', tuningId: 'search' });
     const tuning = closedTuning();
-    expect(messageOfUpdate(updateOf(tuning), tuning, PAGE).message).toMatchObject({
+    expect(messageOfUpdate(updateOf(tuning), tuning, { pageUrl: PAGE }).message).toMatchObject({
       jobId: tuning.tuningId,
       attempt: 0,
       job: { kind: 'TUNING', costUsd: tuning.spentUsd },
@@ -99,7 +99,7 @@ describe('a job update', () => {
     );
     const spec = { ...long.spec, labels, jobDir: `gs://b/${'é'.repeat(100_000)}` };
     const job = { ...long, spec } as Job;
-    const { message } = messageOfUpdate(jobUpdateOf(job), job, PAGE);
+    const { message } = messageOfUpdate(jobUpdateOf(job), job, { pageUrl: PAGE });
     expect(jsonBytesOf(message)).toBeLessThan(JOB_UPDATE_BYTES_MAX);
     expect(message.job?.cause?.evidence.length).toBeGreaterThan(0);
   });

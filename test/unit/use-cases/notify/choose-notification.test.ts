@@ -58,7 +58,7 @@ async function notified(message: object, now = 10_000): Promise<readonly string[
 async function notifiedOf(job: Job, notify: NotifySpec | null = null, labels = {}): Promise<readonly string[]> {
   const stored = { ...job, spec: { ...job.spec, notify, labels } } as Job;
   await ports.jobs.create(stored, []);
-  return notified(messageOfUpdate(jobUpdateOf(stored), stored, undefined).message);
+  return notified(messageOfUpdate(jobUpdateOf(stored), stored, {}).message);
 }
 
 describe('a job', () => {

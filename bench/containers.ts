@@ -4,47 +4,74 @@ import { buildTestImage } from '../test/support/containers/test-image.ts';
 import { type CloudUnderTest, packFiles, startCloudUnderTest } from '../test/support/e2e/cloud-under-test.ts';
 import type { BenchRow } from './bench-row.ts';
 
-const PAIRS = 15;
+const STARTS = 5;
+const PAIRS = 9;
 /**
- * The ranks, from 0, between which the median of 15 lies with a probability of 96.5 %: the binomial distribution with
+ * The ranks, from 0, between which the median of 9 lies with a probability of 96.1 %: the binomial distribution with
  * p = 1/2, whatever the distribution of the measurements.
  */
-const MEDIAN_RANKS = [3, 11] as const;
-const WORK_SECONDS = 8;
+const MEDIAN_RANKS = [1, 7] as const;
 const OVERHEAD_MAX = 0.02;
 const PULL_SECONDS_MAX = 10;
 const END_MS_MAX = 120_000;
+/** From the submission of a pair until both have surely started. */
+const HEAD_START_SECONDS = 6;
+const WORK_SECONDS = 16;
+/** Short against the drift of a shared machine's speed, long against a context switch. */
+const TURN_SECONDS = 0.1;
 
 /**
- * Keeps every core busy, so that what the engine and the agent compute beside it slows it down. Prints when it started,
- * the work done in each second, and in each second of CPU time; without numpy, as in any image.
+ * Prints when it started. With a turn, computes on every core whenever it is that turn, so that the two programs of a
+ * pair meet the same machine, and prints the work done in each second of its turns, and of CPU time. Without numpy, as
+ * in any image.
  */
 const PROGRAM = `
-import multiprocessing, os, time
-def work(end, results):
-    count, started = 0, time.process_time()
-    while time.perf_counter() < end:
-        sum(number * number % 7 for number in range(20_000))
-        count += 1
-    results.put((count, time.process_time() - started))
+import argparse, multiprocessing, os, time
+def compute():
+    return sum(number * number % 7 for number in range(1_000))
+
+def work(turn, begin, results):
+    count = seconds = cpu_seconds = 0
+    for first in range(turn, int(${WORK_SECONDS} / ${TURN_SECONDS}), 2):
+        start = begin + first * ${TURN_SECONDS}
+        time.sleep(max(0, start - time.time()))
+        compute()
+        begun, cpu_begun = time.time(), time.process_time()
+        while time.time() < start + ${TURN_SECONDS}:
+            compute()
+            count += 1
+        seconds += max(0, time.time() - begun)
+        cpu_seconds += time.process_time() - cpu_begun
+    results.put((count, seconds, cpu_seconds))
 
 if __name__ == '__main__':
     print('started', time.time(), flush=True)
-    begun, results = time.perf_counter(), multiprocessing.SimpleQueue()
-    arguments = (begun + ${WORK_SECONDS}, results)
-    workers = [multiprocessing.Process(target=work, args=arguments) for _ in range(os.cpu_count())]
-    for worker in workers:
-        worker.start()
-    counts, seconds = zip(*[results.get() for _ in workers])
-    print('rate', sum(counts) / (time.perf_counter() - begun), flush=True)
-    print('cpu rate', sum(counts) / sum(seconds), flush=True)
+    parser = argparse.ArgumentParser()
+    parser.add_argument('--turn', type=int)
+    parser.add_argument('--begin', type=float)
+    options, _ = parser.parse_known_args()
+    if options.turn is not None:
+        assert time.time() < options.begin, 'started too late'
+        results = multiprocessing.SimpleQueue()
+        arguments = (options.turn, options.begin, results)
+        workers = [multiprocessing.Process(target=work, args=arguments) for _ in range(os.cpu_count())]
+        for worker in workers:
+            worker.start()
+        counts, seconds, cpu_seconds = map(sum, zip(*[results.get() for _ in workers]))
+        print('rate', counts / seconds, flush=True)
+        print('cpu rate', counts / cpu_seconds, flush=True)
 `;
 
 type Run = { readonly startSeconds: number; readonly rate: number; readonly cpuRate: number };
 
+type Measured = { readonly first: Run; readonly starts: readonly Pair[]; readonly pairs: readonly Pair[] };
+
 type Pair = { readonly contained: Run; readonly plain: Run };
 
-/** One program, in a container and as a package, with the same Python; pairs, since a machine's speed drifts. */
+/**
+ * One program, in a container and as a package, with the same Python. The programs of a pair run at the same time and
+ * compute in turns: one after the other, the machine's drift is larger than the overhead.
+ */
 export async function benchContainers(): Promise<BenchRow[]> {
   const engine = await startEngineUnderTest();
   if (engine === null) {
@@ -72,21 +99,24 @@ async function measure(engine: EngineUnderTest): Promise<BenchRow[]> {
     const image = pinned.replace(/@.*/, ':latest');
     const packages = [`gs://${cloud.endpoints.uploadBucket}/bench.tar.gz`];
     const container = { image, command: ['python3', '-c', PROGRAM] };
+    const plain = { module: 'trainer.task', packages };
     const first = await run(cloud, 'pulled', container);
+    const starts: Pair[] = [];
+    for (let start = 0; start < STARTS; start++) {
+      const contained = await run(cloud, `start_contained_${start}`, container);
+      starts.push({ contained, plain: await run(cloud, `start_plain_${start}`, plain) });
+    }
     const pairs: Pair[] = [];
     for (let pair = 0; pair < PAIRS; pair++) {
-      const runContained = () => run(cloud, `contained_${pair}`, container);
-      const runPlain = () => run(cloud, `plain_${pair}`, { module: 'trainer.task', packages });
-      // In turn first and second, so that a drift of the machine's speed favors neither.
-      if (pair % 2 === 0) {
-        const contained = await runContained();
-        pairs.push({ contained, plain: await runPlain() });
-      } else {
-        const plain = await runPlain();
-        pairs.push({ contained: await runContained(), plain });
-      }
+      const begin = `--begin=${Date.now() / 1_000 + HEAD_START_SECONDS}`;
+      const turn = pair % 2;
+      const [ofContainer, ofPackage] = await Promise.all([
+        run(cloud, `contained_${pair}`, { ...container, args: [`--turn=${turn}`, begin] }),
+        run(cloud, `plain_${pair}`, { ...plain, args: [`--turn=${1 - turn}`, begin] }),
+      ]);
+      pairs.push({ contained: ofContainer, plain: ofPackage });
     }
-    return rowsOf(engine.kind, first, pairs);
+    return rowsOf(engine.kind, { first, starts, pairs });
   } finally {
     await cloud.stop();
     await registry.stop();
@@ -109,9 +139,9 @@ async function run(cloud: CloudUnderTest, name: string, job: object): Promise<Ru
   };
 }
 
-function rowsOf(kind: string, first: Run, pairs: readonly Pair[]): BenchRow[] {
-  const start = medianOf(pairs.map(({ contained }) => contained.startSeconds));
-  const floor = medianOf(pairs.map(({ plain }) => plain.startSeconds));
+function rowsOf(kind: string, { first, starts, pairs }: Measured): BenchRow[] {
+  const start = medianOf(starts.map(({ contained }) => contained.startSeconds));
+  const floor = medianOf(starts.map(({ plain }) => plain.startSeconds));
   const packageStart = `${floor.toFixed(1)} s`;
   return [
     toOverheadRow(`${kind}: throughput lost in a container, all cores busy`, pairs, ({ rate }) => rate),

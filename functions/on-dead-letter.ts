@@ -20,15 +20,15 @@ export function createOnDeadLetter(ports: PortsFor<DeadLetterPorts & Undelivered
       const tries = message.attributes.CloudPubSubDeadLetterSourceDeliveryCount ?? 'many';
       const { messageId } = message;
       ports.logger.log('ERROR', 'message exhausted its deliveries', { topic, messageId, tries });
-      const body = parseJson(message.data.toString('utf8'));
       const now = ports.clock.now();
       if (topic.startsWith(SUBSCRIPTION_PREFIX)) {
         // The subscription of a notification channel: the job that the message is about does not wait for it.
         const channel = topic.slice(SUBSCRIPTION_PREFIX.length);
+        const body = parseJson(message.data.toString('utf8'));
         const problem = await recordUndelivered(ports, { channel, body, tries }, now);
         ports.logger.log('ERROR', 'notification was not delivered', { channel, problem });
       } else {
-        await handleDeadLetter(ports, { topic, messageId, tries, body }, now);
+        await handleDeadLetter(ports, { topic, messageId, tries, data: message.data }, now);
       }
     }
   };

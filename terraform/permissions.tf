@@ -14,7 +14,7 @@ locals {
     on-interruption = { database = "write", publishes = local.stages }
     report          = { database = "read", uploads = ["list", "report"] }
     notify          = { database = "write", notification_secrets = "read" }
-    on-dead-letter  = { database = "write", uploads = ["list", "report"], publishes = local.stages }
+    on-dead-letter  = { database = "write", uploads = ["read", "report"], publishes = local.stages }
     heartbeat       = { database = "write", publishes = local.stages }
     api             = { database = "write", uploads = ["read"], jobs = ["read", "create"], images = "read", publishes = local.stages, project = ["log_reader"] }
     vm              = { uploads = ["get"], jobs = ["write"], cache = ["read", "create"], secrets = "read", images = "read", project = ["roles/logging.logWriter"] }

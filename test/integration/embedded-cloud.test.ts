@@ -8,14 +8,26 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { FunctionPorts } from '#functions/function-ports.ts';
 import { readServerPorts } from '#infra/embedded/data-dir/server-ports.ts';
 import { startEmbeddedCloud } from '#infra/embedded/embedded-cloud.ts';
+import { type ImageRequest, RegistryUnavailableError } from '#shared/ports/image-registry.ts';
+import type { Report } from '#shared/protocol/report.ts';
+import { exampleRegistry } from '../support/api/example-registry.ts';
 import { type CloudUnderTest, jobFile, packProgram, startCloudUnderTest } from '../support/e2e/cloud-under-test.ts';
+import { TRAINER, tarGzOf } from '../support/package/build-archives.ts';
 
 let cloud: CloudUnderTest;
 let isIntakeBroken = false;
+let isRegistryDown = false;
+
+const noAnswer = () => Promise.reject(new RegistryUnavailableError('ghcr.io', 'did not answer within 15 s'));
 
 beforeAll(async () => {
   const wrapPorts = (ports: FunctionPorts) => ({
     ...ports,
+    registry: { resolve: (image: ImageRequest) => (isRegistryDown ? noAnswer() : exampleRegistry().resolve(image)) },
+    intake: {
+      ...ports.intake,
+      containers: { ...ports.intake.containers, allowsRoot: true, findEngine: async () => 'docker' as const },
+    },
     jobs: {
       ...ports.jobs,
       async create(...input: Parameters<typeof ports.jobs.create>) {
@@ -122,4 +134,32 @@ it('an upload that no attempt could process gets a report that says so, and is a
   expect(report).toMatchObject({ verdict: 'REFUSED', problems: [{ code: 'INTERNAL_ERROR' }] });
   const status = (await (await fetch(`${cloud.endpoints.admin}/status`)).json()) as { queues: object[] };
   expect(status.queues).toContainEqual({ topic: 'uploads', waiting: 0, deadLetters: 1 });
+});
+
+const isRefused = ({ verdict }: Report) => verdict === 'REFUSED';
+
+it('a message that no attempt could process gets a report that says so', async () => {
+  isIntakeBroken = true;
+  const program = { packageUris: [`gs://${cloud.endpoints.uploadBucket}/code.tar.gz`] };
+  await cloud.upload('code.tar.gz', tarGzOf(TRAINER));
+  const messageId = await cloud.publish('dropforge-submit', jobFile('unlucky_message', program));
+
+  const report = await cloud.awaitReport(`submitted/${messageId}.report.json`);
+
+  const source = `pubsub://submit/${messageId}`;
+  expect(report).toMatchObject({ verdict: 'REFUSED', source, problems: [{ code: 'INTERNAL_ERROR' }] });
+});
+
+it('job files whose registry stays down are refused after the last attempt, in the bucket and on the topic', async () => {
+  const job = 'image: ghcr.io/o/digits:1\nmachine: n1-standard-4\n';
+  await cloud.upload('later/job.yaml', `name: later\nmodule: trainer.task\npackages: [code.tar.gz]\n${job}`);
+  const waiting = await cloud.awaitReport('later/job.yaml.report.json');
+  expect(waiting).toMatchObject({ verdict: 'WAITING', problems: [{ code: 'PACKAGE_MISSING' }] });
+  isRegistryDown = true;
+  await cloud.upload('later/code.tar.gz', tarGzOf(TRAINER));
+  const messageId = await cloud.publish('dropforge-submit', `name: topic\n${job}`);
+
+  const refused = { verdict: 'REFUSED', problems: [{ code: 'REGISTRY_UNAVAILABLE' }] };
+  expect(await cloud.awaitReport('later/job.yaml.report.json', isRefused)).toMatchObject(refused);
+  expect(await cloud.awaitReport(`submitted/${messageId}.report.json`, isRefused)).toMatchObject(refused);
 });

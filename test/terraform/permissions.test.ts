@@ -144,10 +144,11 @@ function describePermissions() {
           `${intake} → uploads roles/storage.objectUser${isReport}`,
           `${intake} → jobs roles/storage.legacyBucketReader`,
         ]),
-        ...['report', 'on-dead-letter'].flatMap((writer) => [
-          `${writer} → uploads roles/storage.legacyBucketReader`,
-          `${writer} → uploads roles/storage.objectUser${isReport}`,
-        ]),
+        // It ends the reports of job files that waited for a package.
+        'on-dead-letter → uploads roles/storage.objectViewer',
+        `on-dead-letter → uploads roles/storage.objectUser${isReport}`,
+        'report → uploads roles/storage.legacyBucketReader',
+        `report → uploads roles/storage.objectUser${isReport}`,
         // It validates packages, and stores those that are uploaded through it.
         'api → uploads roles/storage.objectViewer',
         'api → jobs roles/storage.objectCreator',

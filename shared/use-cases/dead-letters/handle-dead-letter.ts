@@ -1,18 +1,20 @@
 import { z } from 'zod';
 import type { TimestampMs } from '#shared/domain/job.ts';
-import type { ObjectStore } from '#shared/ports/object-store.ts';
-import { toGsUri } from '#shared/protocol/gs-uri.ts';
+import { parseJson } from '#shared/protocol/parse-json.ts';
 import { withCurrentNames } from '#shared/protocol/renamed-fields.ts';
-import { type Problem, REPORT_SUFFIX, type Report } from '#shared/protocol/report.ts';
-import { type StorageObject, storageObjectSchema, tuningMessageSchema } from '#shared/protocol/stage-message.ts';
+import { REPORT_SUFFIX } from '#shared/protocol/report.ts';
+import { storageObjectSchema, tuningMessageSchema } from '#shared/protocol/stage-message.ts';
 import { reportUndelivered } from '#shared/use-cases/dead-letters/report-undelivered.ts';
+import {
+  type ReportUnhandledPorts,
+  reportUnhandledMessage,
+  reportUnhandledUpload,
+} from '#shared/use-cases/dead-letters/report-unhandled.ts';
 import { type EventPorts, handleJobEvent } from '#shared/use-cases/handle-job-event.ts';
 import { handleTuningEvent } from '#shared/use-cases/handle-tuning-event.ts';
-import { publishRefusal } from '#shared/use-cases/intake/publish-refusal.ts';
-import { isNewer, updateReport } from '#shared/use-cases/reports/update-report.ts';
 import type { ReportTrialPorts } from '#shared/use-cases/tuning/report-trial.ts';
 
-export type DeadLetterPorts = EventPorts & ReportTrialPorts & { readonly objects: ObjectStore };
+export type DeadLetterPorts = EventPorts & ReportTrialPorts & ReportUnhandledPorts;
 
 export type DeadLetter = {
   /** The topic on which the message could not be handled. */
@@ -20,7 +22,7 @@ export type DeadLetter = {
   readonly messageId: string;
   /** Number of delivery attempts, or `many` if unknown. */
   readonly tries: string;
-  readonly body: unknown;
+  readonly data: Uint8Array;
 };
 
 const aboutJobSchema = z.preprocess(
@@ -30,11 +32,17 @@ const aboutJobSchema = z.preprocess(
 
 /**
  * Handles a message that no delivery could: a job or a tuning that it is about gets an event, and fails with the
- * evidence if it waits for that message; an upload that it is about gets a report. No failure stays invisible to the
- * user.
+ * evidence if it waits for that message; the reports of a submission that it is about end. No failure stays invisible
+ * to the user.
  */
 export async function handleDeadLetter(ports: DeadLetterPorts, letter: DeadLetter, now: TimestampMs): Promise<void> {
-  const { topic, messageId, body } = letter;
+  const { topic, messageId, data } = letter;
+  if (topic === 'submit') {
+    const problem = `The message could not be handled in ${letter.tries} deliveries.`;
+    await reportUnhandledMessage(ports, data, problem);
+    return;
+  }
+  const body = parseJson(Buffer.from(data).toString('utf8'));
   const problem = `Message ${messageId} of topic ${topic} could not be handled in ${letter.tries} deliveries: ${JSON.stringify(body)}`;
   const eventId = `dead-${topic}-${messageId}`;
   const step = tuningMessageSchema.safeParse(body);
@@ -56,47 +64,3 @@ export async function handleDeadLetter(ports: DeadLetterPorts, letter: DeadLette
     await reportUnhandledUpload(ports, upload.data, problem);
   }
 }
-
-/**
- * Writes the report beside the upload. A report on this generation is more specific and stays, unless it says that the
- * upload waits for a registry: no further delivery comes. If this process dies before the refusal is announced, the
- * redelivery writes the same report and announces it.
- */
-async function reportUnhandledUpload(ports: DeadLetterPorts, upload: StorageObject, message: string): Promise<void> {
-  const { generation } = upload;
-  const reportObject = { bucket: upload.bucket, name: `${upload.name}${REPORT_SUFFIX}` };
-  const source = toGsUri(upload);
-  let refusal: Report | null = null;
-  await updateReport(ports.objects, { reportObject, generation, acceptedJobId: null }, async (current) => {
-    const isFirst = current === undefined || isNewer(generation, current.generation ?? '0');
-    refusal = isFirst
-      ? { verdict: 'REFUSED', source, jobId: null, problems: [unhandled(message)], warnings: [], job: null }
-      : current.generation === generation
-        ? withoutWait(current)
-        : null;
-    return refusal;
-  });
-  if (refusal !== null) {
-    await publishRefusal(ports, { source, reportObject, generation }, refusal);
-  }
-}
-
-function unhandled(message: string): Problem {
-  const remedy = 'Upload it again. If it fails again, report this message to the operator of the deployment.';
-  return { code: 'INTERNAL_ERROR', message, remedy };
-}
-
-/** The report as a refusal if it waits for a registry, or waited and became one here; null if it does not. */
-function withoutWait(report: Report): Report | null {
-  const isOfRegistry = ({ code }: Problem) => code === 'REGISTRY_UNAVAILABLE';
-  if (report.verdict === 'ACCEPTED' || !report.problems.some(isOfRegistry)) {
-    return null;
-  }
-  const problems = report.problems.map((problem) =>
-    isOfRegistry(problem) ? { ...problem, remedy: REGISTRY_STAYS_DOWN } : problem,
-  );
-  return { ...report, verdict: 'REFUSED', problems };
-}
-
-const REGISTRY_STAYS_DOWN =
-  'It was tried several times and is not tried any more. Upload the job again when the registry answers, or use an image of another registry.';

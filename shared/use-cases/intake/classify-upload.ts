@@ -128,7 +128,10 @@ export function isJobFile(text: Uint8Array, name: string): boolean {
 }
 
 /** Job files in the package's folder that name it. */
-async function findWaitingJobFiles(objects: ObjectStore, upload: ObjectInfo): Promise<readonly UploadedJobFile[]> {
+export async function findWaitingJobFiles(
+  objects: ObjectStore,
+  upload: ObjectName,
+): Promise<readonly UploadedJobFile[]> {
   const packageName = fileNameOf(upload.name);
   const namesOfPackage = [toGsUri(upload), packageName, `./${packageName}`];
   const waiting: UploadedJobFile[] = [];
@@ -147,7 +150,7 @@ async function findWaitingJobFiles(objects: ObjectStore, upload: ObjectInfo): Pr
 /**
  * Objects with the name of a job file directly in the upload's folder, among the first FOLDER_PAGES_MAX pages of it.
  */
-async function listJobFiles(objects: ObjectStore, { bucket, name }: ObjectInfo): Promise<readonly ObjectInfo[]> {
+async function listJobFiles(objects: ObjectStore, { bucket, name }: ObjectName): Promise<readonly ObjectInfo[]> {
   const prefix = folderOf(name);
   const jobFiles: ObjectInfo[] = [];
   let after: string | undefined;

@@ -1,27 +1,43 @@
 import type { TimestampMs } from '#shared/domain/job.ts';
 import type { ObjectName } from '#shared/ports/object-store.ts';
 import { toGsUri } from '#shared/protocol/gs-uri.ts';
-import { REPORT_SUFFIX } from '#shared/protocol/report.ts';
 import type { SubmitOutcome } from '#shared/use-cases/intake/check-submission.ts';
 import { redeliverIfTransient, reportSubmission } from '#shared/use-cases/intake/report-submission.ts';
 import { type SubmitPorts, submitJob } from '#shared/use-cases/intake/submit-job.ts';
+import {
+  recordFailedDelivery,
+  reportObjectOfMessage,
+  type SubmitMessage,
+  uriOfMessage,
+} from '#shared/use-cases/intake/submit-message.ts';
 import { readSubmitted } from '#shared/use-cases/reports/read-submitted.ts';
 import { updateReport } from '#shared/use-cases/reports/update-report.ts';
 
-export type SubmitMessage = { readonly messageId: string; readonly data: Uint8Array };
-
 /**
  * Submits a job file that was published on the submit topic. If it is not accepted, the report is
- * `submitted/MESSAGE_ID.report.json` in the upload bucket.
+ * `submitted/MESSAGE_ID.report.json` in the upload bucket. Throws if it is redelivered; its dead letter ends the report.
  */
 export async function handleSubmitMessage(
+  ports: SubmitPorts,
+  message: SubmitMessage,
+  now: TimestampMs,
+): Promise<SubmitOutcome> {
+  try {
+    return await submitMessage(ports, message, now);
+  } catch (error) {
+    await recordFailedDelivery(ports.objects, { ...message, bucket: ports.intake.uploadBucket });
+    throw error;
+  }
+}
+
+async function submitMessage(
   ports: SubmitPorts,
   { messageId, data }: SubmitMessage,
   now: TimestampMs,
 ): Promise<SubmitOutcome> {
   const { uploadBucket } = ports.intake;
-  const reportObject = { bucket: uploadBucket, name: `submitted/${messageId}${REPORT_SUFFIX}` };
-  const source = { uri: `pubsub://submit/${messageId}`, deliveryId: messageId, reportUri: toGsUri(reportObject) };
+  const reportObject = reportObjectOfMessage(uploadBucket, messageId);
+  const source = { uri: uriOfMessage(messageId), deliveryId: messageId, reportUri: toGsUri(reportObject) };
   const outcome = await submitJob(ports, {
     text: data,
     fileName: 'the message',

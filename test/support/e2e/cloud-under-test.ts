@@ -90,7 +90,8 @@ export function createUser(endpoints: EmbeddedCloud['endpoints']) {
         },
         timeoutMs,
       ),
-    async publish(topic: string, data: string | object): Promise<void> {
+    /** Resolves with the message's id. */
+    async publish(topic: string, data: string | object): Promise<string> {
       const text = typeof data === 'string' ? data : JSON.stringify(data);
       const messages = [{ data: Buffer.from(text).toString('base64') }];
       const response = await fetch(`${pubsub}/v1/projects/${projectId}/topics/${topic}:publish`, {
@@ -101,6 +102,8 @@ export function createUser(endpoints: EmbeddedCloud['endpoints']) {
       if (!response.ok) {
         throw new Error(`Publishing on ${topic}: ${response.status} ${await response.text()}`);
       }
+      const [messageId = ''] = ((await response.json()) as { readonly messageIds: readonly string[] }).messageIds;
+      return messageId;
     },
     async listVms(): Promise<readonly { readonly vmName: string; readonly jobId: string }[]> {
       const status = (await (await fetch(`${admin}/status`)).json()) as { vms: { vmName: string; jobId: string }[] };

@@ -207,14 +207,16 @@ describe('dead letters of a tuning', () => {
   it('fail it when several requests for values in a row could not be handled', async () => {
     await acceptTuning(ports, accepted(), study);
     const none = {} as DeadLetterPorts['objects'] & DeadLetterPorts['replicas'] & DeadLetterPorts['curves'];
-    const reading = { ...ports, objects: none, replicas: none, curves: none };
+    const intake = { uploadBucket: 'uploads' };
+    const reading = { ...ports, objects: none, replicas: none, curves: none, intake };
     for (let count = 1; count <= 10; count += 1) {
       const tuning = (await ports.tunings.read('digits'))?.tuning;
       if (tuning?.status !== 'SEARCHING') {
         break;
       }
       const body = { type: 'SUGGEST', tuningId: 'digits', from: tuning.asked?.from, count: 2 };
-      const letter = { topic: 'tuning', messageId: String(count), tries: '10', body };
+      const data = Buffer.from(JSON.stringify(body));
+      const letter = { topic: 'tuning', messageId: String(count), tries: '10', data };
       await handleDeadLetter(reading, letter, 2_000);
     }
     expect((await ports.tunings.read('digits'))?.tuning).toMatchObject({
@@ -227,7 +229,8 @@ it('writes no report for the job of a trial, whose tuning has the report of the 
   const trial = { tuningId: 'digits', ordinal: 1, metricIds: ['accuracy'] };
   await ports.jobs.create({ ...queuedJob(), jobId: 'digits_trial_1', trial }, []);
   const none = {} as ReportPorts['objects'] & ReportPorts['replicas'] & ReportPorts['curves'];
-  const reading = { ...ports, objects: none, replicas: none, curves: none };
+  const intake = { uploadBucket: 'uploads' };
+  const reading = { ...ports, objects: none, replicas: none, curves: none, intake };
   await expect(reportJob(reading, 'digits_trial_1', 1_000)).resolves.toBeUndefined();
 });
 

@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { JobSpec } from '#shared/domain/job-spec.ts';
 import { type ImageRegistry, RegistryUnavailableError } from '#shared/ports/image-registry.ts';
-import { handleDeadLetter } from '#shared/use-cases/dead-letters/handle-dead-letter.ts';
 import { handleSubmitMessage } from '#shared/use-cases/intake/handle-submit-message.ts';
 import { handleUpload } from '#shared/use-cases/intake/handle-upload.ts';
 import type { SubmitPorts } from '#shared/use-cases/intake/submit-job.ts';
@@ -77,29 +76,6 @@ describe('a container', () => {
     architecture = 'arm64';
     expect(await deliver()).toEqual({ verdict: 'ACCEPTED', jobId: 'digits' });
     expect((await specOf('digits'))?.program).toMatchObject({ image: { uri: PINNED } });
-  });
-
-  it('whose registry stays down is refused when no further delivery comes, with what to do', async () => {
-    const deliver = await upload(portsWith(DOWN), 'job.yaml', jobFileOf('digits'));
-    await expect(deliver()).rejects.toThrow('redelivered');
-    const { generation } = (await cloud.objects.stat({ bucket: 'uploads', name: 'job.yaml' })) ?? { generation: '' };
-    const body = { bucket: 'uploads', name: 'job.yaml', generation };
-    const letter = { topic: 'uploads', messageId: 'm1', tries: '5' };
-    await handleDeadLetter(cloud.ports, { ...letter, body: { ...body, generation: '1' } }, 2_000);
-    expect(await reportOf('job.yaml.report.json')).toMatchObject({ verdict: 'WAITING' });
-    const before = cloud.published.length;
-    await handleDeadLetter(cloud.ports, { ...letter, body }, 2_000);
-    expect(cloud.published.slice(before)).toEqual(['job-updates']);
-    expect(await reportOf('job.yaml.report.json')).toMatchObject({
-      ...{ verdict: 'REFUSED', jobId: 'digits', generation },
-      problems: [
-        {
-          code: 'REGISTRY_UNAVAILABLE',
-          message: expect.stringContaining('ghcr.io did not answer within 15 s'),
-          remedy: expect.stringContaining('Upload the job again when the registry answers'),
-        },
-      ],
-    });
   });
 
   it('whose registry is down is answered with 503 by the API, and accepted when the request is repeated', async () => {

@@ -252,14 +252,17 @@ describe('the end of a trial', () => {
 });
 
 describe('a message about a trial that no delivery could handle', () => {
-  const letter = (body: object) => ({ topic: 'tuning', messageId: '7', tries: 'many', body });
+  const letter = (body: object) => {
+    const data = Buffer.from(JSON.stringify(body));
+    return { topic: 'tuning', messageId: '7', tries: 'many', data };
+  };
   const START = { type: 'START_TRIAL', tuningId: 'digits', ordinal: 1 } as const;
-  const objects = {} as ObjectStore;
+  const unused = { objects: {} as ObjectStore, intake: { uploadBucket: 'uploads' } };
 
   it('makes the trial lost if its job was never created, so that its values are tried again', async () => {
     await world.create();
     await world.deliver(SUGGEST);
-    await handleDeadLetter({ ...world.ports, objects }, letter(START), world.state.now);
+    await handleDeadLetter({ ...world.ports, ...unused }, letter(START), world.state.now);
     expect(await runningOrdinals()).toEqual([2, 3]);
     expect((await listTrials())[0]?.outcome).toMatchObject({ kind: 'LOST', cause: { code: 'INTERNAL_ERROR' } });
   });
@@ -267,7 +270,7 @@ describe('a message about a trial that no delivery could handle', () => {
   it('reports the end of a closed job once more', async () => {
     await startTwo();
     await world.endTrial(1, { accuracies: [0.2] });
-    await handleDeadLetter({ ...world.ports, objects }, letter(REPORT), world.state.now);
+    await handleDeadLetter({ ...world.ports, ...unused }, letter(REPORT), world.state.now);
     expect((await listTrials())[0]?.outcome).toMatchObject({ kind: 'SUCCEEDED', objective: 0.2 });
   });
 
@@ -275,7 +278,7 @@ describe('a message about a trial that no delivery could handle', () => {
     await startTwo();
     await world.endTrial(1, { accuracies: [0.2] });
     const read = () => Promise.reject(new Error('The curve is not readable.'));
-    const ports = { ...world.ports, objects, curves: { ...world.ports.curves, read } };
+    const ports = { ...world.ports, ...unused, curves: { ...world.ports.curves, read } };
     await handleDeadLetter(ports, letter(REPORT), world.state.now);
     const [first] = await listTrials();
     expect(first?.outcome).toMatchObject({ kind: 'LOST', cause: { code: 'INTERNAL_ERROR' } });
@@ -289,7 +292,7 @@ describe('a message about a trial that no delivery could handle', () => {
     const { create } = world.ports.jobs;
     Object.assign(world.ports.jobs, {
       async create(...input: Parameters<typeof create>) {
-        await handleDeadLetter({ ...world.ports, objects }, letter(START), world.state.now);
+        await handleDeadLetter({ ...world.ports, ...unused }, letter(START), world.state.now);
         return create(...input);
       },
     });
@@ -299,7 +302,7 @@ describe('a message about a trial that no delivery could handle', () => {
 
   it('changes nothing while its job runs', async () => {
     await startTwo();
-    await handleDeadLetter({ ...world.ports, objects }, letter(START), world.state.now);
+    await handleDeadLetter({ ...world.ports, ...unused }, letter(START), world.state.now);
     expect(await runningOrdinals()).toEqual([1, 2]);
   });
 });

@@ -20,6 +20,7 @@ const INTAKE = [
   'KEEP_ON_FAILURE_SECONDS_MAX',
   'KEEP_ON_FAILURE_COST_USD_MAX',
   'SHELL_ACCESS',
+  'DISK_KMS_KEY',
 ] as const;
 
 type FunctionRow = {

@@ -59,6 +59,9 @@ locals {
     name if split("/", name)[1] != var.project_id
   ])
 
+  # Compute Engine's agent in this project.
+  compute_agent = "serviceAccount:service-${data.google_project.this.number}@compute-system.iam.gserviceaccount.com"
+
   has_network_attachments = length(flatten(values(var.job_networks)[*].network_attachments)) > 0
 
   job_rights = {
@@ -91,6 +94,15 @@ resource "google_secret_manager_secret_iam_member" "job_account" {
   member    = each.value.member
 }
 
+# VMs get tokens of an account of another project from Compute Engine, which creates them as its agent (IAM docs, "Attach
+# service accounts to resources", different project). No other member may create tokens of any account.
+resource "google_service_account_iam_member" "compute_agent" {
+  for_each           = { for email, name in module.identities.external_names : email => name if split("/", name)[1] != var.project_id }
+  service_account_id = each.value
+  role               = "roles/iam.serviceAccountTokenCreator"
+  member             = local.compute_agent
+}
+
 resource "google_compute_subnetwork_iam_member" "provision" {
   for_each   = local.shared_subnetworks
   project    = split("/", each.value)[1]
@@ -104,5 +116,5 @@ resource "google_kms_crypto_key_iam_member" "job" {
   for_each      = toset(var.job_keys)
   crypto_key_id = each.value
   role          = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
-  member        = "serviceAccount:service-${data.google_project.this.number}@compute-system.iam.gserviceaccount.com"
+  member        = local.compute_agent
 }

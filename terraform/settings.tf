@@ -8,6 +8,7 @@ locals {
     ["UPLOAD_BUCKET", "JOBS_BUCKET", "REGION_DEFAULT", "RUNTIME_VERSION_DEFAULT", "RUNTIME_IMAGES", "ZONES"],
     ["KEEP_ON_FAILURE_SECONDS_MAX", "KEEP_ON_FAILURE_COST_USD_MAX", "SHELL_ACCESS"],
     local.has_notifications ? ["NOTIFICATION_CHANNELS"] : [],
+    var.encryption == null ? [] : ["DISK_KMS_KEY"],
     local.has_rights ? ["JOB_RIGHTS"] : [],
     local.has_registries ? ["REGISTRIES"] : [],
     var.containers.allow_root ? [] : ["CONTAINERS_AS_ROOT"],

@@ -83,6 +83,15 @@ variable "encryption" {
     error_message = "Use the key's full name without a version: projects/P/locations/L/keyRings/R/cryptoKeys/K."
   }
   validation {
+    # Cloud Storage, Firestore and Secret Manager accept a key of their own location only.
+    condition = var.encryption == null || try(
+      split("/", var.encryption.kms_key_name)[3] == var.region
+      && split("/", var.encryption.kms_key_name)[3] == coalesce(var.database.location, var.region),
+      false,
+    )
+    error_message = "The key must be in the location of buckets, topics and secrets, ${var.region}, and of the database."
+  }
+  validation {
     condition = var.encryption == null || alltrue([
       for entry in values(var.runtime_images) : entry.image != null || entry.runtime != null
     ])

@@ -62,6 +62,11 @@ const REJECTED: readonly (readonly [string, string, RegExp])[] = [
     'image_repositories=["us-docker.pkg.dev/lab/a"]',
     /List at most 100 full names/,
   ],
+  [
+    'a key in another location than buckets and database',
+    `encryption={kms_key_name="${KEY}"}`,
+    /The key must be in the location of buckets, topics and secrets, us-central1/,
+  ],
   ['a public API', 'api_access={members=["allUsers"]}', /list users, groups or service accounts/],
   ['public followers', 'update_followers=["allUsers"]', /Followers may delete subscriptions/],
   ['public submitters', 'submitters=["allAuthenticatedUsers"]', /run programs at your expense/],
@@ -170,6 +175,10 @@ function describeConfigurations() {
       values: { service_config: [{ environment_variables: { DISK_KMS_KEY: KEY, SECURE_BOOT: 'true' } }] },
     });
     expect(JSON.stringify(provision)).not.toContain('dropforge-2-11-a');
+    for (const name of ['on-upload', 'on-submit', 'on-dead-letter', 'api']) {
+      const intake = resources.find(({ type, key }) => type === 'google_cloudfunctions2_function' && key === name);
+      expect(JSON.stringify(intake), name).toContain(`"DISK_KMS_KEY":"${KEY}"`);
+    }
   });
 
   it('accepts a key that the same configuration creates', async () => {

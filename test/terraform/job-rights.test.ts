@@ -14,6 +14,8 @@ const OWN = `projects/${PROJECT}/regions/us-central1/subnetworks/own`;
 const ATTACHMENT = 'projects/data/regions/us-central1/networkAttachments/lake';
 const KEY = 'projects/keys/locations/us-central1/keyRings/r/cryptoKeys/disks';
 
+const SERVICE_AGENT = 'serviceAccount:service-123456789012@compute-system.iam.gserviceaccount.com';
+
 const REQUIRED = [`-var=project_id=${PROJECT}`, '-var=runtime_images={"2.11"={image="i"}}'];
 const VARIABLES = [
   ...REQUIRED,
@@ -110,10 +112,9 @@ function describeRights() {
   });
 
   it('let provision attach the listed accounts and that of the deployment, and no other function attach any', () => {
-    const attached = all('google_service_account_iam_member').map(({ values }) => [
-      values.member,
-      values.service_account_id,
-    ]);
+    const attached = all('google_service_account_iam_member')
+      .filter(({ values }) => values.role === 'roles/iam.serviceAccountUser')
+      .map(({ values }) => [values.member, values.service_account_id]);
     expect(attached).toEqual(
       expect.arrayContaining([
         [functionAccount('provision'), expect.stringContaining('dropforge-vm')],
@@ -123,6 +124,15 @@ function describeRights() {
       ]),
     );
     expect(attached).toHaveLength(3);
+  });
+
+  it('let the Compute Engine Service Agent, and no other member, create tokens of accounts of other projects', () => {
+    const creators = all('google_service_account_iam_member')
+      .filter(({ values }) => values.role === 'roles/iam.serviceAccountTokenCreator')
+      .map(({ values }) => [values.member, values.service_account_id]);
+    expect(creators).toEqual([[SERVICE_AGENT, `projects/example.com:lab/serviceAccounts/${B}`]]);
+    const roles = resources.flatMap(({ type, values }) => (/_iam_/.test(type) ? [String(values.role)] : []));
+    expect(roles.filter((role) => role === 'roles/iam.serviceAccountTokenCreator')).toHaveLength(1);
   });
 
   it('let intake and the API read the buckets of accounts, for validation, outputs and metrics', () => {
@@ -152,7 +162,7 @@ function describeRights() {
 
   it('let the Compute Engine Service Agent use the listed keys', () => {
     expect(all('google_kms_crypto_key_iam_member').map(({ values }) => [values.crypto_key_id, values.member])).toEqual([
-      [KEY, 'serviceAccount:service-123456789012@compute-system.iam.gserviceaccount.com'],
+      [KEY, SERVICE_AGENT],
     ]);
   });
 

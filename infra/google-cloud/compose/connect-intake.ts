@@ -24,6 +24,7 @@ type OwnSettings = Settings<
   | 'KEEP_ON_FAILURE_SECONDS_MAX'
   | 'KEEP_ON_FAILURE_COST_USD_MAX'
   | 'SHELL_ACCESS'
+  | 'DISK_KMS_KEY'
 >;
 
 /** The ports and settings that intake requires to validate a submission and create its job. */
@@ -64,6 +65,7 @@ export function connectIntake(settings: EventSettings & OwnSettings) {
       costUsdMax: settings.KEEP_ON_FAILURE_COST_USD_MAX,
     },
     hasShellAccess: settings.SHELL_ACCESS,
+    diskKmsKey: settings.DISK_KMS_KEY,
   };
   const objects = createStorageObjectStore(openStorage({ projectId: settings.PROJECT_ID }));
   const registry = connectRegistry(settings);

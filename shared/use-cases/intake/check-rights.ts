@@ -26,7 +26,7 @@ export type MissingRight = {
   readonly networkAttachment?: string | undefined;
 };
 
-type Intake = Pick<IntakeSettings, 'rights' | 'describeMissingRight' | 'jobsBucket'>;
+type Intake = Pick<IntakeSettings, 'rights' | 'describeMissingRight' | 'jobsBucket' | 'diskKmsKey'>;
 
 /** The parts of a job's network as VMs need them. */
 export type ResolvedNetwork = Pick<JobSpec, 'network' | 'subnetwork' | 'networkAttachment'>;
@@ -227,7 +227,7 @@ function checkAttachment(
 function checkKey(draft: JobDraft, { kmsKeyName, region }: JobSpec, intake: Intake): readonly Problem[] {
   const listed = intake.rights.keys;
   if (kmsKeyName === null) {
-    return [];
+    return checkDeploymentKey(region, intake);
   }
   if (!listed.includes(kmsKeyName)) {
     const line = intake.describeMissingRight('keys', { name: kmsKeyName, listed });
@@ -251,6 +251,23 @@ function checkKey(draft: JobDraft, { kmsKeyName, region }: JobSpec, intake: Inta
           ...locate(draft.kmsKeyName),
         },
       ];
+}
+
+/** The deployment's key is that of its buckets, in one region; jobs may run in others that have a subnetwork. */
+function checkDeploymentKey(region: string, { rights, describeMissingRight, diskKmsKey }: Intake): readonly Problem[] {
+  const location = locationOfResource(diskKmsKey ?? '') ?? '';
+  if (diskKmsKey === undefined || canEncryptIn(location, region)) {
+    return [];
+  }
+  const name = `projects/${diskKmsKey.split('/')[1]}/locations/${region}/keyRings/RING/cryptoKeys/KEY`;
+  const line = describeMissingRight('keys', { name, listed: rights.keys });
+  return [
+    {
+      code: 'KMS_KEY_NOT_IN_REGION',
+      message: `The job runs in ${region}, and the key of this deployment, ${diskKmsKey}, is in ${location}, which cannot encrypt disks there.`,
+      remedy: `Choose a region of ${location}, or a key in ${region} for the job. ${line}.`,
+    },
+  ];
 }
 
 /** Disks from machine images keep their key (boot-source.ts), so the runtime must have an image. */

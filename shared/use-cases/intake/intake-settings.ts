@@ -46,6 +46,8 @@ export type IntakeSettings = {
    * (Terraform's only_own_jobs).
    */
   readonly hasUserFolders?: boolean | undefined;
+  /** The Cloud KMS key of the disks of jobs that name none; undefined for a Google-managed key. */
+  readonly diskKmsKey?: string | undefined;
   /** Limits on VMs that are kept after a failure; KEEPING_DEFAULT if missing. */
   readonly keeping?: { readonly msMax: number; readonly costUsdMax: number } | undefined;
   /** Whether users can open a shell in VMs; false if missing. */

@@ -6,6 +6,7 @@ const PREDEFINED: Readonly<Record<string, readonly string[]>> = {
   'roles/compute.networkUser': ['compute.subnetworks.use'],
   'roles/datastore.user': ['datastore.entities.get', 'datastore.entities.update'],
   'roles/datastore.viewer': ['datastore.entities.get'],
+  'roles/iam.serviceAccountTokenCreator': ['iam.serviceAccounts.getAccessToken'],
   'roles/iam.serviceAccountUser': ['iam.serviceAccounts.actAs'],
   'roles/logging.logWriter': ['logging.logEntries.create'],
   'roles/pubsub.publisher': ['pubsub.topics.publish'],

@@ -33,15 +33,15 @@ const IMAGE: RuntimeFound = {
   architecture: 'amd64',
 };
 
-type Given = { readonly rights?: JobRights; readonly runtime?: RuntimeFound };
+type Given = { readonly rights?: JobRights; readonly runtime?: RuntimeFound; readonly diskKmsKey?: string };
 
-function check(change: Partial<JobSpec>, { rights = RIGHTS, runtime = IMAGE }: Given = {}) {
+function check(change: Partial<JobSpec>, { rights = RIGHTS, runtime = IMAGE, diskKmsKey }: Given = {}) {
   const spec: JobSpec = { ...queuedJob().spec, region: 'us-central1', jobDir: 'gs://elsewhere/run', ...change };
   const fields = ['serviceAccount', 'network', 'subnetwork', 'networkAttachment', 'kmsKeyName'] as const;
   const draft = Object.fromEntries(
     fields.map((name) => [name, spec[name] === null ? undefined : located(spec[name], name, 3)]),
   );
-  const intake = { rights, describeMissingRight: missingTerraformLine, jobsBucket: 'p-jobs' };
+  const intake = { rights, describeMissingRight: missingTerraformLine, jobsBucket: 'p-jobs', diskKmsKey };
   return checkRights({ ...EMPTY_DRAFT, ...draft }, { spec, runtime, intake });
 }
 
@@ -49,6 +49,21 @@ describe('the rights of a job', () => {
   it('are those of the deployment if it names none', () => {
     const nothing = { network: null, subnetwork: null, networkAttachment: null };
     expect(check({}, { rights: NO_RIGHTS })).toEqual({ problems: [], network: nothing });
+  });
+
+  it('need a region in which the key of the deployment can encrypt disks, unless the job has a key of its own', () => {
+    const diskKmsKey = 'projects/keys/locations/europe-west4/keyRings/r/cryptoKeys/all';
+    expect(check({}, { diskKmsKey }).problems).toMatchObject([
+      {
+        code: 'KMS_KEY_NOT_IN_REGION',
+        message: `The job runs in us-central1, and the key of this deployment, ${diskKmsKey}, is in europe-west4, which cannot encrypt disks there.`,
+        remedy: expect.stringMatching(
+          /^Choose a region of europe-west4, or a key in us-central1 for the job\. Add the line job_keys = /,
+        ),
+      },
+    ]);
+    expect(check({ region: 'europe-west4' }, { diskKmsKey }).problems).toEqual([]);
+    expect(check({ kmsKeyName: KEY }, { diskKmsKey }).problems).toEqual([]);
   });
 
   it('can be every right that the deployment lists, with the subnetwork of its region', () => {

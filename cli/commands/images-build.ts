@@ -41,6 +41,11 @@ export const imagesBuild: Command = {
     },
     { name: 'project', value: 'PROJECT', summary: 'project of Cloud Build (default: that of the deployment)' },
     { name: 'region', value: 'REGION', summary: 'region of Cloud Build (default: that of the repository)' },
+    {
+      name: 'service-account',
+      value: 'EMAIL',
+      summary: 'account that Cloud Build runs as (default: that of the project)',
+    },
     { name: 'print', summary: 'print the Dockerfile, and build nothing' },
   ],
   rest: 'options for the engine’s build, such as --build-arg NAME=VALUE or --no-cache',
@@ -96,6 +101,8 @@ async function build(invocation: Invocation, prepared: PreparedBuild, tag: Image
 /** `us-central1-docker.pkg.dev`; multi-regions, such as `us-docker.pkg.dev`, are built in the global pool. */
 const REGIONAL_HOST = /^([a-z]+-[a-z]+\d+)-docker\.pkg\.dev$/;
 
+const SERVICE_ACCOUNT = /^[a-z0-9-]+@[a-z0-9.-]+\.gserviceaccount\.com$/;
+
 async function readCloud({ flag, deployment, io }: Invocation, tag: ImageTag) {
   const projectId =
     flag('project') ??
@@ -103,7 +110,11 @@ async function readCloud({ flag, deployment, io }: Invocation, tag: ImageTag) {
   if (projectId === undefined) {
     throw new UsageFailure('--engine cloud-build requires --deployment FILE or --project PROJECT.');
   }
-  return { projectId, region: flag('region') ?? REGIONAL_HOST.exec(tag.host)?.[1] ?? null };
+  const serviceAccount = flag('service-account') ?? null;
+  if (serviceAccount !== null && !SERVICE_ACCOUNT.test(serviceAccount)) {
+    throw new UsageFailure(`--service-account ${serviceAccount} is not the e-mail address of a service account.`);
+  }
+  return { projectId, serviceAccount, region: flag('region') ?? REGIONAL_HOST.exec(tag.host)?.[1] ?? null };
 }
 
 /** The image with its digest, and the line for the job file. */

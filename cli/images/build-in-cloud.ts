@@ -14,6 +14,8 @@ export type CloudRequest = BuildRequest & {
   readonly projectId: string;
   /** Of Cloud Build; null for its global pool. */
   readonly region: string | null;
+  /** The e-mail address of the account that the build runs as; null for the project's default. */
+  readonly serviceAccount: string | null;
 };
 
 /** Cloud Build ends a build after this time, and the state of one is read for little longer. */
@@ -57,7 +59,7 @@ export async function buildInCloud(request: CloudRequest): Promise<BuiltImage> {
   }
 }
 
-function configOf({ tag, options }: CloudRequest) {
+function configOf({ tag, options, projectId, serviceAccount }: CloudRequest) {
   // Cloud Build replaces $NAME in arguments; $$ is a dollar sign ("Substituting variable values").
   const given = options.map((option) => option.replaceAll('$', '$$$$'));
   const args = [
@@ -72,10 +74,21 @@ function configOf({ tag, options }: CloudRequest) {
     STAGED.context,
   ];
   return {
-    steps: [{ name: 'gcr.io/cloud-builders/docker', args }],
+    // This image has Docker 20.10, whose default is the classic builder (GoogleCloudPlatform/cloud-builders).
+    steps: [{ name: 'gcr.io/cloud-builders/docker', args, env: ['DOCKER_BUILDKIT=1'] }],
     images: [tag.text],
     timeout: `${BUILD_SECONDS_MAX}s`,
+    // A build with an account of its own is rejected unless it says where its logs are (API, Build.serviceAccount).
+    ...(serviceAccount !== null && {
+      serviceAccount: `projects/${projectOf(serviceAccount) ?? projectId}/serviceAccounts/${serviceAccount}`,
+      options: { logging: 'CLOUD_LOGGING_ONLY' },
+    }),
   };
+}
+
+/** The project of a user-managed account; undefined for a default account, which is in the project of the build. */
+function projectOf(serviceAccount: string): string | undefined {
+  return /@([^@]+)\.iam\.gserviceaccount\.com$/.exec(serviceAccount)?.[1];
 }
 
 function argvOf({ projectId, region }: CloudRequest, args: readonly string[]): readonly string[] {

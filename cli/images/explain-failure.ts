@@ -21,6 +21,21 @@ const EXPLANATIONS: readonly Explanation[] = [
       'VMs are linux/amd64 and this machine is not: install its emulation (`docker run --privileged --rm tonistiigi/binfmt --install amd64`), or use --engine cloud-build.',
   },
   {
+    pattern: /iam\.serviceAccounts\.actAs/,
+    remedy: () =>
+      'The build runs as a service account that you may not use: ask for roles/iam.serviceAccountUser on it, or name another with --service-account.',
+  },
+  {
+    pattern: /gserviceaccount\.com does not have storage\./,
+    remedy: () =>
+      "The build's service account cannot read the sources: grant it roles/cloudbuild.builds.builder, or name another with --service-account.",
+  },
+  {
+    pattern: /\(gcloud\.builds\.\w+\)[^\n]*(?:PERMISSION_DENIED|permission|forbidden)/,
+    remedy: () =>
+      'You may not use Cloud Build in this project: ask for roles/cloudbuild.builds.editor, roles/serviceusage.serviceUsageConsumer and roles/storage.admin, which the bucket of the sources requires.',
+  },
+  {
     pattern: /Repository "[^"]*" not found|NAME_UNKNOWN|name unknown/i,
     remedy: () =>
       'The repository does not exist: create it with `gcloud artifacts repositories create NAME --repository-format=docker --location=LOCATION`.',

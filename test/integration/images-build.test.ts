@@ -201,8 +201,10 @@ describe('an image that is built with Cloud Build', () => {
       const config = JSON.parse(await readFile(join(record, 'source', 'cloudbuild.json'), 'utf8'));
       expect(config).toMatchObject({
         images: [TAG],
-        steps: [{ args: expect.arrayContaining(['--platform', 'linux/amd64', 'X=$$Y']) }],
+        // Google's builder has Docker 20.10, whose default is the classic builder: RUN --mount would fail.
+        steps: [{ args: expect.arrayContaining(['--platform', 'linux/amd64', 'X=$$Y']), env: ['DOCKER_BUILDKIT=1'] }],
       });
+      expect(config).not.toHaveProperty('serviceAccount');
       expect(await readFile(join(record, 'source', 'context', 'trainer', 'task.py'), 'utf8')).toBe(PROGRAM);
       expect(await readFile(join(record, 'source', 'Dockerfile'), 'utf8')).toContain('ENTRYPOINT');
     },
@@ -225,7 +227,25 @@ describe('an image that is built with Cloud Build', () => {
     const built = await build([program, `--tag=${TAG}`, '--engine=cloud-build', '--project=denied'], environment);
     expect([built.code, built.stderr]).toEqual([
       1,
-      expect.stringMatching(/PERMISSION_DENIED[\s\S]*configure-docker us-east1/),
+      expect.stringMatching(/PERMISSION_DENIED[\s\S]*roles\/cloudbuild\.builds\.editor/),
     ]);
+  });
+
+  it('can run as an account that is named, whose logs are in Cloud Logging', async () => {
+    await prepare('has-account');
+    const cloud = [`--tag=${TAG}`, '--engine=cloud-build', '--project=acme'];
+    const built = await build(
+      [program, ...cloud, '--service-account=builder@tools.iam.gserviceaccount.com'],
+      environment,
+    );
+    expect(built.code).toBe(0);
+    // With an account of its own, a build must say where its logs are (Cloud Build docs, "User-specified accounts").
+    expect(JSON.parse(await readFile(join(record, 'source', 'cloudbuild.json'), 'utf8'))).toMatchObject({
+      serviceAccount: 'projects/tools/serviceAccounts/builder@tools.iam.gserviceaccount.com',
+      options: { logging: 'CLOUD_LOGGING_ONLY' },
+    });
+    expect((await build([program, ...cloud, '--service-account=builder'], environment)).stderr).toContain(
+      '--service-account builder is not the e-mail address of a service account',
+    );
   });
 });

@@ -36,6 +36,19 @@ const hasStatus =
 const RIGHTS_RULES: readonly Rule[] = [
   {
     code: 'CONFIGURATION_REFUSED',
+    // No name has a space or a slash.
+    matches: has(/constraints\/iam\.disableCrossProjectServiceAccountUsage|cross[- ]project .{0,40}service account/i),
+    message: ({ serviceAccount, rights }, { message }) =>
+      `${sentence(message)} The project ${projectOfAccount(rights.serviceAccount ?? serviceAccount)} must not enforce iam.disableCrossProjectServiceAccountUsage, and Terraform grants the rest with job_accounts (docs/rights.md).`,
+  },
+  {
+    code: 'CONFIGURATION_REFUSED',
+    matches: has(/cross-project references? for/i),
+    message: ({ projectId, rights: { subnetwork } }, { message }) =>
+      `${sentence(message)} The network is that of another project, which must share it as a Shared VPC host: gcloud compute shared-vpc associated-projects add ${projectId} --host-project=${subnetwork?.split('/')[1] ?? 'HOST_PROJECT'}`,
+  },
+  {
+    code: 'CONFIGURATION_REFUSED',
     matches: has(/^SERVICE_ACCOUNT_ACCESS_DENIED$|does not have access to service account|iam\.serviceAccounts\.actAs/),
     message: ({ serviceAccount, rights }, { message }) =>
       rights.serviceAccount === null
@@ -170,6 +183,11 @@ function findDenial({ message, codes, evidence }: ComputeFault) {
 
 function isNotFound(fault: ComputeFault): boolean {
   return hasStatus(404)(fault) || has(/RESOURCE_NOT_FOUND|notFound|was not found|does not exist/i)(fault);
+}
+
+/** In messages: `lab` of `trainer@lab.iam.gserviceaccount.com`. */
+function projectOfAccount(email: string): string {
+  return (email.split('@')[1] ?? '').replace(/\.iam\.gserviceaccount\.com$/, '');
 }
 
 function sentence(text: string): string {

@@ -115,6 +115,28 @@ describe('a failed operation', () => {
     },
   );
 
+  it('for a subnetwork of a project that is not a Shared VPC host of this one says to attach it', () => {
+    const message = `Invalid value for field 'resource.networkInterfaces[0].subnetwork': '${SUBNETWORK}'. Cross-project references for this resource are not allowed.`;
+    const fault = parseRequestFault(requestError(400, message));
+    expect(classify(fault, { ...CONTEXT, rights: RIGHTS })?.cause).toMatchObject({
+      code: 'CONFIGURATION_REFUSED',
+      message: expect.stringMatching(/gcloud compute shared-vpc associated-projects add p --host-project=\S+$/),
+    });
+  });
+
+  it('for an account of another project names the organization policy of that project and the grant', () => {
+    const message =
+      "Invalid value for field 'resource.serviceAccounts[0]': constraints/iam.disableCrossProjectServiceAccountUsage is enforced.";
+    const serviceAccount = 'trainer@lab.iam.gserviceaccount.com';
+    const fault = parseRequestFault(requestError(400, message));
+    expect(classify(fault, { ...CONTEXT, rights: { ...RIGHTS, serviceAccount } })?.cause).toMatchObject({
+      code: 'CONFIGURATION_REFUSED',
+      message: expect.stringMatching(
+        /The project lab must not enforce iam\.disableCrossProjectServiceAccountUsage.*docs\/rights\.md/,
+      ),
+    });
+  });
+
   it('for a disabled key says to enable it', () => {
     const message = `Cloud KMS error when using key ${KEY}/cryptoKeyVersions/1: ${KEY}/cryptoKeyVersions/1 is not enabled, current state is: DISABLED.`;
     const fault = parseOperationFault(failedOperation(400, { code: 'kmsKeyDisabled', message }));

@@ -22,13 +22,22 @@ const QUALIFIED_EXCEPTION = /^'?[\w.]{0,160}\b(?:exceptions?|errors?|errors_impl
 
 /** What a launcher says of a program whose own output is not in the log. */
 const FAILED_EXIT =
-  /\bexit(?:s|ed) with (?:a )?(?:non-zero )?(?:return |exit )?(?:code|status)(?: of)? ?[=:]? ?[12]\b|\breturned non-zero exit status [12]\b/;
+  /\bexit(?:s|ed) with (?:a )?(?:non-zero )?(?:return |exit )?(?:code|status)(?: of)? ?[=:]? ?[12]\b|\breturned non-zero exit status [12]\b|\b[Ee]xit(?:ed)?(?: with)?(?: a)? non-zero (?:exit )?(?:status|code)\b/;
+
+/** A statement that raises an exception. */
+const RAISED = /^\s*(?:-*>?\s*\d+\s+)?raise [\w.]{1,80}(?:Error|Exception)\(/;
+
+/** An exception behind other words, unless the line is a warning. */
+const QUOTED = /^(?!.{0,80}\b(?:W|INFO|WARN|WARNING|DEBUG)\b).{0,400}?[\s'"(:>][A-Z]\w{2,60}(?:Error|Exception): \S/;
 
 const TRACEBACK = /Traceback \(most recent call|^\s*File "[^"]{1,300}", line \d+|^-+> \d+ |❱ \d+/;
 
 /** Exceptions of launchers and parents, which only say that a child failed. */
 const FOLLOW_UP =
   /ChildFailedError|CalledProcessError|ProcessRaisedException|ProcessExitedException|SystemExit|RayTaskError|ActorDiedError|BrokenPipeError|StopIteration|TerminatedWorkerError|SubprocessError|FinalExporterError|Exception ignored/;
+
+/** The level of a line after which a program goes on. */
+const WARNING = /^.{0,80}\bWARN(?:ING)?\b/;
 
 const CHAINED = /During handling of the above exception|was the direct cause of the following|^\s*The above exception/;
 
@@ -72,20 +81,35 @@ export function findRoot(logLines: readonly string[]): Root | undefined {
 
 function matchRule(rule: Rule, log: LogText, exceptions: readonly number[]): Match | undefined {
   const { scope = 'text' } = rule;
-  if (scope === 'text') {
+  if (scope === 'alone' && exceptions.some((line) => !FOLLOW_UP.test(log.lines[line]?.message ?? ''))) {
+    return undefined;
+  }
+  if (scope === 'text' || scope === 'alone') {
     const matches = rule.patterns.flatMap((pattern) => matchText(pattern, rule, log) ?? []);
     return matches.length === 0 ? undefined : matches.reduce((a, b) => (b.line < a.line ? b : a));
   }
   const last = log.lines.length - 1;
-  const candidates = scope === 'line' ? [...log.lines.keys()] : scope === 'last' ? [last] : exceptions;
+  const own = exceptions.filter((line) => !FOLLOW_UP.test(log.lines[line]?.message ?? ''));
+  const candidates = scope === 'line' ? [...log.lines.keys()] : scope === 'last' ? [last] : own;
   for (const line of candidates.toReversed()) {
-    const { raw = '', message = '' } = log.lines[line] ?? {};
-    const found = rule.unless?.test(raw) ? null : execFirst(rule.patterns, message);
+    const raw = log.lines[line]?.raw ?? '';
+    const found = rule.unless?.test(raw) ? null : execFirst(rule.patterns, messageAt(log, line));
     if (found !== null) {
       return { line, groups: found.groups ?? {} };
     }
   }
   return undefined;
+}
+
+/** The message of a line, and of those after it if it only names the exception. */
+function messageAt({ lines }: LogText, line: number): string {
+  const message = lines[line]?.message ?? '';
+  return /^[\w.]{1,160}:\s*$/.test(message)
+    ? lines
+        .slice(line, line + 1 + WRAPPED_LINES_MAX)
+        .map((each) => each.message.trim())
+        .join(' ')
+    : message;
 }
 
 function execFirst(patterns: readonly RegExp[], message: string): RegExpExecArray | null {
@@ -162,20 +186,28 @@ function laterFailure({ label }: Rule, { line }: Match, { lines }: LogText): Roo
     : undefined;
 }
 
+/** If the exception itself is cut off, the statement that raised it, or a line that quotes it. */
 function exceptionsOf({ lines }: LogText): readonly number[] {
-  return lines.flatMap(({ message }, index) => (isException(message) ? [index] : []));
+  const printed = lines.flatMap(({ message }, index) => (isException(message) ? [index] : []));
+  const quoted = () => lines.flatMap(({ raw }, index) => (RAISED.test(raw) || QUOTED.test(raw) ? [index] : []));
+  return printed.length > 0 ? printed : quoted();
 }
 
 /**
- * Whether the match is an exception that the program handled: a later one, which is neither chained to it nor of a
- * launcher, ended the program, and no rule explains that one.
+ * Whether the match is a warning, or an exception that the program handled: a later one, which is neither chained to it
+ * nor of a launcher, ended the program, and no rule explains that one.
  */
 function wasHandled({ line }: Match, log: LogText, exceptions: readonly number[]): boolean {
   const last = exceptions.findLast((index) => !FOLLOW_UP.test(log.lines[index]?.message ?? ''));
-  if (last === undefined || last <= line || !exceptions.includes(line)) {
+  const isWarning =
+    WARNING.test(log.lines[line]?.raw ?? '') && !/'NoneType' object/.test(log.lines[last ?? 0]?.raw ?? '');
+  if (last === undefined || last <= line || !(isWarning || exceptions.includes(line))) {
     return false;
   }
-  if (log.lines.slice(line, last).some(({ raw }) => CHAINED.test(raw) || /^\[?rank ?\d|\bTraceback\b/i.test(raw))) {
+  if (
+    !isWarning &&
+    log.lines.slice(line, last).some(({ raw }) => CHAINED.test(raw) || /^\[?rank ?\d|\bTraceback\b/i.test(raw))
+  ) {
     return false;
   }
   return explain([log.lines[last]?.raw ?? '']) === undefined;

@@ -66,19 +66,35 @@ const HARMLESS: readonly RegExp[] = [
   /wandb: .{0,40}entering retry loop|To avoid this warning|\bretrying with (?:a )?(?:smaller )?batch size/,
   /may be due to a preemption|process group has NOT been destroyed|None of the following (?:backends|libraries)/,
   /^\s*\d+(?:\/\d+)?\s+\d+\.\d{3}\s+\d+\.\d{3}\s/,
-  /^(?:Namespace|usage: Namespace)\(|Gradient overflow|OVERFLOW!|ran out of memory, (?:retrying|skipping)/,
+  /^(?:Namespace|usage: Namespace)\(|Gradient overflow|OVERFLOW!|\bTrial \d+ (?:failed|pruned)|ran out of memory, (?:retrying|skipping)/,
   /^(?:I|\S{0,80}:? I) (?:tensorflow|external)\/|\d: I (?:tensorflow|external)\//,
   /(?:User|Future|Deprecation|Runtime|Convergence|UndefinedMetric|Resource|Pending\w+)Warning: (?!\s*$|.{0,80}(?:is not compatible with the current PyTorch|CUDA initialization))/,
   /\bclass(?:es)? .{0,60}\bmay\b.{0,40}error|Operation of type Placeholder|Statistics generation doesn't work/,
 ];
 
+/** What Python prints of an exception that it ignores, and TensorFlow of an object: a traceback follows. */
+const IGNORED_TRACEBACK = /^Exception ignored (?:in|on)\b|^--- Logging error ---|^Object was never used \(type/;
+const TRACEBACK_LINE =
+  /^\s|^Traceback \(|^File "|^<|^If you want to mark|^It was originally|^Call stack:|^Message: |^Arguments: /;
+
+/** The lines without tracebacks of exceptions that end nothing, and without the exceptions themselves. */
+function withoutIgnored(lines: readonly LogLine[]): readonly LogLine[] {
+  let isInside = false;
+  return lines.filter(({ raw, message }) => {
+    const begins = IGNORED_TRACEBACK.test(message);
+    const isEnd = isInside && /^(?:\w+\.)*\w*(?:Error|Exception|Warning|Interrupt)\b/.test(message);
+    const isDropped = begins || isEnd || (isInside && TRACEBACK_LINE.test(raw));
+    isInside = begins || (isInside && isDropped && !isEnd);
+    return !isDropped;
+  });
+}
+
 /** Cuts and cleans the newest lines of a log; its cost is linear in the number of characters. */
 export function toLogText(logLines: readonly string[]): LogText {
-  const lines = logLines
-    .slice(-LINES_MAX)
-    .flatMap(toLines)
-    .slice(-LINES_MAX)
-    .filter(({ raw, message }) => message.trim() !== '' && !HARMLESS.some((each) => each.test(raw)));
+  const newest = logLines.slice(-LINES_MAX).flatMap(toLines).slice(-LINES_MAX);
+  const lines = withoutIgnored(newest).filter(
+    ({ raw, message }) => message.trim() !== '' && !HARMLESS.some((each) => each.test(raw)),
+  );
   const starts: number[] = [];
   let text = '';
   for (const { raw } of lines) {

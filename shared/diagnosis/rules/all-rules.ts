@@ -2,7 +2,7 @@ import { CHECKPOINT_RULES, DISK_RULES, MISSING_DATA_RULES, NAN_RULES } from '#sh
 import { DISTRIBUTED_RULES, NCCL_RULES, RENDEZVOUS_RULES } from '#shared/diagnosis/rules/distributed.ts';
 import { GOOGLE_CLOUD_RULES, INTERRUPTION_RULES } from '#shared/diagnosis/rules/google-cloud.ts';
 import { GPU_HARDWARE_RULES, GPU_SOFTWARE_RULES, GPU_VISIBILITY_RULES } from '#shared/diagnosis/rules/gpu.ts';
-import { HINT_RULES } from '#shared/diagnosis/rules/hints.ts';
+import { FRAME_RULES, HINT_RULES } from '#shared/diagnosis/rules/hints.ts';
 import { BUILD_RULES, IMPORT_RULES, PIP_RULES } from '#shared/diagnosis/rules/install.ts';
 import { GPU_MEMORY_RULES, HOST_MEMORY_RULES, OTHER_MEMORY_RULES } from '#shared/diagnosis/rules/memory.ts';
 import { NETWORK_RULES } from '#shared/diagnosis/rules/network.ts';
@@ -41,4 +41,5 @@ export const RULES: readonly Rule[] = [
   ...ABORT_RULES,
   ...PROGRAM_RULES,
   ...HINT_RULES,
+  ...FRAME_RULES,
 ];

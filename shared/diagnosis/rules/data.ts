@@ -23,7 +23,7 @@ export const DISK_RULES: readonly Rule[] = [
       /low on resource: ephemeral-storage/i,
       /ephemeral[- ]storage.{0,40}exceed/i,
       /(?:out of|no) disk space/i,
-      /PytorchStreamWriter failed writing/i,
+      /PytorchStreamWriter failed writing|PyTorchFileWriter\(.{0,200}cannot be opened/i,
       /inline_container\.cc.{0,60}(?:failed writing|unexpected pos)/i,
       /write\(\): fd \d+ failed/i,
       /file write failed/i,
@@ -117,9 +117,11 @@ export const CHECKPOINT_RULES: readonly Rule[] = [
       /SafetensorError/i,
       /Assign requires shapes of both tensors to match.{0,300}save\//i,
       /unpack requires a buffer/i,
+      /(?:[Cc]annot|[Cc]ould not|[Ff]ailed to|[Ee]rror(?: while)?|[Uu]nable to) deserializ/,
+      /[Mm]odel (?:format|file) error|mismatched structure/,
       /restore operator/i,
     ],
-    unless: /THESE PACKAGES|size mismatch for|Unresolved object/,
+    unless: /errno = 2,|No such file|THESE PACKAGES|size mismatch for|Unresolved object/,
     example: 'RuntimeError: PytorchStreamReader failed reading zip archive: failed finding central directory',
   },
 ];
@@ -196,9 +198,11 @@ export const MISSING_DATA_RULES: readonly Rule[] = [
       /can't open\/read file/,
       /Unable to open file .{0,80}No such/,
       /Bucket .{0,80}not found/,
+      /Can't find a valid checkpoint at/,
+      /(?:[Cc]an't|[Cc]annot|[Cc]ould not|[Cc]ouldn't|[Uu]nable to|[Ff]ailed to) (?:find|read|open|locate|access|load)(?: \w+){0,3} (?:file|folder|directory|path|dataset|image|video|csv)s?\b/,
     ],
     unless:
-      /^\W{0,3}WARNING\b|No checkpoint found|found no NVIDIA|Could not load dynamic|dlerror|cannot open shared object|no module|ModuleNotFound|TF-TRT|google-dockercfg|metadata\.google/i,
+      /^\W{0,3}WARNING\b|(?:^|[\s:])W (?:tensorflow|external)\/|No checkpoint found|found no NVIDIA|Could not load dynamic|dlerror|cannot open shared object|no module|ModuleNotFound|TF-TRT|google-dockercfg|metadata\.google/i,
     example: "FileNotFoundError: [Errno 2] No such file or directory: 'data/train.csv'",
   },
 ];
@@ -249,6 +253,7 @@ export const NAN_RULES: readonly Rule[] = [
       /ValueError: .{0,80}\bNaN\b/i,
       /got nan\b/i,
       /value is (?:nan|inf)\b/i,
+      /Numerical result out of range/,
     ],
     unless:
       /Gradient overflow|Skipping step|NaN or Inf found in input tensor|nan_policy|division|overflow encountered|invalid value encountered/i,

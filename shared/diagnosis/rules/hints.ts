@@ -12,11 +12,57 @@ export const HINT_RULES: readonly Rule[] = [
       'Hint: If you want to see a list of allocated tensors when OOM happens, add report_tensor_allocations_upon_oom',
   },
   {
+    label: 'checkpoint_corrupt',
+    patterns: [
+      /^(?:[\w.]{1,120}\.)?\w{0,60}(?:Error|Exception): .{0,300}\b(?:[Cc]heckpoint\w*|ckpt|state[_ ]dict|pre-?trained (?:weights|model)|objects could not be loaded|during loading|[Dd]ict key mismatch)\b/,
+    ],
+    scope: 'exception',
+    unless: /\b[Cc]heckpoint(?:ing|_wrapper|_sequential)\b/,
+    example: "ValueError: Dict key mismatch; expected keys: ['opt_state', 'params', 'step']; dict: {}",
+  },
+  {
+    label: 'not_found_data',
+    patterns: [
+      /^(?:[\w.]{1,120}\.)?\w{0,60}(?:Error|Exception): .{0,300}\b(?:[Nn]ot (?:be )?found|(?:does|do)(?: not|n't) exist|(?:[Cc]annot|[Cc]an't|[Cc]ould not|[Cc]ouldn't|[Uu]nable to) (?:find|locate|open|read|access)|[Mm]issing|[Nn]o such)\b.{0,200}(?:\b[\w-]{0,40}(?:[Ff]iles?|[Ff]olders?|[Dd]irector(?:y|ies)|[Cc]onfig|[Rr]esources?|[Dd]ataset|[Dd]ata|[Ii]mages?|[Vv]ideos?|[Pp]aths?|[Ll]abels?|[Bb]ucket|[Cc]orpus|[Vv]ocab\w*)\b|\.(?:txt|csv|json|yaml|yml|npy|npz|pkl|h5|pt|pth|bin|jpe?g|png|mp4|wav|zip|tar|gz)\b)/,
+      /^(?:[\w.]{1,120}\.)?\w{0,60}(?:Error|Exception): .{0,200}\b(?:[Ff]iles?|[Ff]older|[Dd]irectory|[Cc]onfig|[Rr]esource|[Dd]ataset|[Ii]mages?|[Vv]ideo|[Pp]ath|[Cc]orpus)\b.{0,200}\b(?:not (?:be )?found|(?:does|do)(?: not|n't) exist|(?:is|are) missing)\b/,
+    ],
+    scope: 'exception',
+    unless: /argument|parameter|attribute|column|\bkeys?\b/,
+    example: "hydra.errors.MissingConfigException: Cannot find primary config 'config'.",
+  },
+  {
+    label: 'wrong_arch_package',
+    patterns: [
+      /^(?:[\w.]{1,120}\.)?(?:NotImplemented|Runtime|Assertion|Value|Import)Error: .{0,200}\b(?:[Nn]o (?:operator|kernel) found|was built for|built (?:for|with)|compiled (?:for|with|against))\b/,
+    ],
+    scope: 'exception',
+    example: 'NotImplementedError: No operator found for `memory_efficient_attention_forward` with inputs:',
+  },
+  {
+    label: 'distributed_strategy_misuse',
+    patterns: [
+      /^(?:[\w.]{1,120}\.)?\w{0,60}(?:Error|Exception): .{0,400}\b(?:[Dd]istribut(?:ed|ion)|DDP|FSDP|FullyShardedDataParallel|[Ss]trategy|replicas?|world[_ ]?size|local[_ ]?rank|[Mm]ulti-?(?:GPU|gpu|process\w*)|num_processes|process[_ ]group|Sync\w*BatchNorm|[Dd]ata_?[Pp]arallel|(?:tensor|pipeline|model)[_ ]parallel\w*|torchrun|deepspeed|ZeRO|bootstrapping phase|flatten tensors)\b/,
+    ],
+    scope: 'exception',
+    unless: /\b[Dd]istribution (?:file|of|over)\b/,
+    example:
+      "ValueError: You can't train a model that has been loaded with `device_map='auto'` in any distributed mode.",
+  },
+  {
+    label: 'no_gpu_visible',
+    patterns: [
+      /^(?:[\w.]{1,120}\.)?\w{0,60}(?:Error|Exception|NotFound): .{0,300}\b(?:(?:[Ii]nvalid|[Nn]o|only|requires?|needs?|valid|available) (?:\w+ ){0,3}(?:CUDA|GPUs?|gpus?|cuda)\b|(?:CUDA|GPUs?) (?:\w+ )?(?:is |are )?(?:not|required|needed)|NVML)/,
+      /^\S{0,120}\bNVMLError|\bdevices_provider\.h\b/,
+    ],
+    scope: 'exception',
+    example: "AssertionError: Invalid CUDA '--device 0,1' requested, use '--device cpu' or pass valid CUDA device(s)",
+  },
+  {
     label: 'shape_or_dtype_error',
     patterns: [
       // TensorFlow reports an exception of a Python function that it calls in the same way.
       /^(?:[\w.]{1,120}\.)?InvalidArgumentError\b(?!: (?:\S{1,40} )?(?:Type|Key|Attribute|Name|ZeroDivision)Error:)/,
-      /^(?:[\w.]{1,120}\.)?(?:RuntimeError|ValueError|TypeError|IndexError|AssertionError|InvalidParameterError): .{0,300}\b(?:[Ss]hapes?|dims?|[Dd]imensions?|ndim|Size\(\[|channels?|d-?types?|scalar type|Tensor|(?:float|int|uint|bfloat)(?:8|16|32|64)|axis|axes|[Bb]roadcast\w*)\b/,
+      /^(?:[\w.]{1,120}\.)?(?:RuntimeError|ValueError|TypeError|IndexError|AssertionError|InvalidParameterError): .{0,300}\b(?:[Ss]hapes?|dims?|[Dd]imensions?|ndim|Size\(\[|channels?|d-?types?|scalar type|Tensor|(?:float|int|uint|bfloat)(?:8|16|32|64)|axis|axes|[Bb]roadcast\w*|scalars?|reshape|sizes?|ranks?|matri(?:x|ces)|[123]-?[dD]|same length)\b/,
     ],
     scope: 'exception',
     example: 'RuntimeError: the derivative is not defined for a tensor with this dtype',
@@ -49,6 +95,34 @@ export const HINT_RULES: readonly Rule[] = [
     example: 'aiohttp.client_exceptions.ClientPayloadHTTPError: Response payload is not completed',
   },
   {
+    label: 'build_failure',
+    patterns: [/\bmake(?:\[\d+\])?: \*\*\* /i],
+    scope: 'alone',
+    example: 'make: *** [Makefile:20: all] Error 2',
+  },
+  {
+    // Of programs that report an error without an exception.
+    label: 'user_exception',
+    patterns: [/\[(?:Fatal|FATAL|fatal|CRITICAL)\] \S/, /(?:^|\s)[✘✖✗❌]\s+\S/],
+    scope: 'alone',
+    example: '[LightGBM] [Fatal] Check failed: num_machines > 1 at serial_tree_learner.cpp, line 876',
+  },
+  {
+    label: 'network_error',
+    patterns: [
+      /^(?:[\w.]{1,120}\.)?\w{0,60}(?:Error|Exception): .{0,300}\b(?:connect(?:ion|ing|ed)?|sockets?|timed? ?-?out|unreachable|hostname)\b/i,
+    ],
+    scope: 'exception',
+    example: 'RuntimeError: could not connect to the parameter server',
+  },
+  {
+    // Of libraries in C++, which print what they checked.
+    label: 'user_exception',
+    patterns: [/\bCheck failed: |\bAssertion .{1,200} failed\b|\bNon-OK-status: /, /\bF (?:tensorflow|external)\//],
+    scope: 'alone',
+    example: '06:43:14.636825: E xla/xla_client/tf_logging.cc:11] Check failed: xtensor',
+  },
+  {
     label: 'no_gpu_visible',
     patterns: [/\btorch\._C\._cuda_init\(\)/],
     example: '    torch._C._cuda_init()',
@@ -58,5 +132,59 @@ export const HINT_RULES: readonly Rule[] = [
     patterns: [/<frozen importlib\._bootstrap(?:_external)?>", line \d+, in _call_with_frames_removed/],
     code: 'IMPORT_FAILED',
     example: '  File "<frozen importlib._bootstrap>", line 228, in _call_with_frames_removed',
+  },
+];
+
+/** Of a traceback without its exception, the frames say what was tried. */
+export const FRAME_RULES: readonly Rule[] = [
+  {
+    label: 'no_gpu_visible',
+    patterns: [/\/torch\/cuda\/__init__\.py", line \d+, in (?:_lazy_init|set_device|_check_driver)/],
+    scope: 'alone',
+    example: '  File "/v/torch/cuda/__init__.py", line 172, in _lazy_init',
+  },
+  {
+    label: 'shape_or_dtype_error',
+    patterns: [
+      /\/torch\/nn\/(?:functional|modules\/(?:conv|linear|loss|batchnorm|sparse|rnn|normalization))\.py", line \d+, in/,
+      /\/keras\/(?:src\/)?(?:engine\/)?(?:input_spec|training_utils\w*)\.py", line \d+, in/,
+    ],
+    scope: 'alone',
+    example: '  File "/v/torch/nn/modules/conv.py", line 439, in _conv_forward',
+  },
+  {
+    label: 'disk_full',
+    patterns: [/\/torch\/serialization\.py", line \d+, in (?:save|_save|_legacy_save)\b/],
+    scope: 'alone',
+    example: '  File "/v/torch/serialization.py", line 499, in _save',
+  },
+  {
+    label: 'checkpoint_corrupt',
+    patterns: [/\/torch\/serialization\.py", line \d+, in \w*load\w*/],
+    scope: 'alone',
+    example: '  File "/v/torch/serialization.py", line 1002, in _legacy_load',
+  },
+  {
+    label: 'permission_denied',
+    patterns: [/\/google\/auth\/\w+\.py", line \d+, in/],
+    scope: 'alone',
+    example: '  File "/v/google/auth/_default.py", line 354, in default',
+  },
+  {
+    label: 'network_error',
+    patterns: [
+      /\/(?:requests\/(?:adapters|sessions|api)|urllib3\/\w+|urllib\/request|http\/client|grpc\/_channel|socket)\.py", line \d+, in/,
+    ],
+    scope: 'alone',
+    example: '  File "/v/requests/adapters.py", line 519, in send',
+  },
+  {
+    label: 'not_found_data',
+    patterns: [
+      /\bpandas\/(?:_libs\/parsers\.pyx|io\/(?:common|parsers)\b)/,
+      /\/python\/lib\/io\/file_io\.py", line \d+, in/,
+    ],
+    scope: 'alone',
+    example: '  File "pandas/_libs/parsers.pyx", line 705, in pandas._libs.parsers.TextReader._setup_parser_source',
   },
 ];

@@ -3,7 +3,13 @@ import type { Rule } from '#shared/diagnosis/rules/rule.ts';
 export const NETWORK_RULES: readonly Rule[] = [
   {
     label: 'network_error',
-    patterns: [/Address already in use/i, /\bEADDRINUSE\b/i, /Errno 98\b/i],
+    patterns: [
+      /Address already in use/i,
+      /\bEADDRINUSE\b/i,
+      /Errno 98\b/i,
+      /\bbind(?:ing)?\b.{0,40}\bport\b.{0,40}\b(?:fail|in use)/i,
+      /\bport \d+\b.{0,40}\bin use\b/i,
+    ],
     canRetryHelp: true,
     remedy:
       'Another process of the VM uses the port. Let the system choose one (port 0, or --rdzv-endpoint=localhost:0).',
@@ -123,9 +129,12 @@ export const NETWORK_RULES: readonly Rule[] = [
       /peer (?:closed|reset)|peer process has .{0,20}disconnected/i,
       /Lost connection/i,
       /connection attempts? failed/i,
+      /communicat\w{1,4} with (?:the )?(?:\w+ )?(?:backend|server|host|peer)\b/i,
+      /Session \w+ is not found/,
       /Timeout(?:ed)? (?:was reached|while (?:downloading|connecting|waiting for response))/i,
     ],
-    unless: /NCCL|ignored|Retry\(total|connection broken by|Connection error, retrying|TimeoutExpired/,
+    unless:
+      /returned error: 4\d\d|NCCL|ignored|connection error code \d|Retry\(total|connection broken by|Connection error, retrying|TimeoutExpired/,
     example:
       "requests.exceptions.ConnectionError: HTTPSConnectionPool(host='huggingface.co', port=443): Max retries exceeded",
   },

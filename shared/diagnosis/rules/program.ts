@@ -110,7 +110,7 @@ export const SHAPE_RULES: readonly Rule[] = [
       /Cannot take the length of shape with unknown rank/,
       /as_list\(\) is not defined/,
       /[Dd]ata cardinality is ambiguous/,
-      /Check failed: .{0,40}(?:size|shape|num_col)/,
+      /Check failed: .{0,60}(?:size|shape|num_col)\w*(?:\(\))? ?==/,
       /number of classes/,
       /invalid shape/,
       /[Ii]nvalid argument: .{0,40}(?:shape|dimension|size)/,
@@ -140,7 +140,7 @@ export const CRASH_RULES: readonly Rule[] = [
       /Signal 11\b/,
       /terminated with signal SIGSEGV|died with <Signals\.SIG(?:SEGV|ABRT|BUS)/,
       /Segfault encountered/,
-      /return code ?= ?-(?:11|6|7)\b/,
+      /return code ?= ?-(?:11|6|7|8)\b/,
       /exit(?:ed)?(?: with)?(?: (?:code|status))?:? (?:139|-11)\b/i,
       /exitcode: -(?:11|6|7)\b/i,
       /segfault at/i,
@@ -158,10 +158,12 @@ export const CRASH_RULES: readonly Rule[] = [
       /misaligned address/i,
       /unspecified launch failure/i,
     ],
+    unless: /potential root causes/,
     example: 'Fatal Python error: Segmentation fault',
   },
 ];
 
+/** Without an abort, the exception of C++ says what happened, and no rule knows its message. */
 export const ABORT_RULES: readonly Rule[] = [
   {
     label: 'segfault',
@@ -169,11 +171,21 @@ export const ABORT_RULES: readonly Rule[] = [
       /^(?:\S+: line \d+:\s+\d+ )?Aborted(?: \(core dumped\))?/,
       /\(core dumped\)/,
       /^Abort trap/,
-      /terminate called (?:after|without)/,
       /pure virtual method called/,
     ],
     scope: 'line',
     example: 'Aborted (core dumped)',
+  },
+  {
+    label: 'user_exception',
+    patterns: [/terminate called after throwing.{0,200} what\(\):\s+\S/],
+    example:
+      "terminate called after throwing an instance of 'std::runtime_error' what(): Check failed: num_machines > 1",
+  },
+  {
+    label: 'segfault',
+    patterns: [/terminate called (?:after|without)/],
+    example: "terminate called after throwing an instance of 'std::runtime_error'",
   },
 ];
 

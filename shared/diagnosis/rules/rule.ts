@@ -17,9 +17,10 @@ export type Rule = {
   readonly patterns: readonly RegExp[];
   /**
    * `text`: anywhere, the default. `line`: one line at a time without its prefixes, so that `^` is the beginning of the
-   * message. `last`: the last line that is not blank. `exception`: the exception that ended the program.
+   * message. `last`: the last line that is not blank. `exception`: the exception that ended the program. `alone`: anywhere,
+   * if the program printed no exception.
    */
-  readonly scope?: 'text' | 'line' | 'last' | 'exception';
+  readonly scope?: 'text' | 'line' | 'last' | 'exception' | 'alone';
   /** The rule does not apply if this matches the same line. */
   readonly unless?: RegExp;
   /** More specific than the label's; a function receives the named groups. */

@@ -111,6 +111,7 @@ function denialOf(
   const message = {
     CALLER_UNKNOWN: `Only the submitter of job ${jobId} and operators may ${ACTIONS[action]}, and ${problem}.`,
     OWNER_UNKNOWN: `The submitter of job ${jobId} is not known: only operators may ${ACTIONS[action]}.`,
+    OTHER_DIRECTORY: `The directory of job ${jobId} holds files of other users: only operators may ${ACTIONS[action]}.`,
     OTHER_OWNER: `Job ${jobId} belongs to ${owner}: only they and operators may ${ACTIONS[action]}.`,
   }[reason];
   const remedy =
@@ -135,9 +136,12 @@ export function restrictionOf(context: Context, job: Owned): string | null {
   if (decision.isAllowed) {
     return null;
   }
-  return decision.reason === 'OTHER_OWNER'
-    ? `This job belongs to ${job.source.submittedBy}: only they and operators may change it or read its log and files.`
-    : decision.reason === 'OWNER_UNKNOWN'
-      ? 'The submitter of this job is not known: only operators may change it or read its log and files.'
-      : 'Your requests do not prove who you are: open the page with `dropforge dashboard`, or through Identity-Aware Proxy.';
+  const who = {
+    OTHER_OWNER: `This job belongs to ${job.source.submittedBy}: only they and operators`,
+    OTHER_DIRECTORY: 'The directory of this job holds files of other users: only operators',
+    OWNER_UNKNOWN: 'The submitter of this job is not known: only operators',
+  };
+  return decision.reason === 'CALLER_UNKNOWN'
+    ? 'Your requests do not prove who you are: open the page with `dropforge dashboard`, or through Identity-Aware Proxy.'
+    : `${who[decision.reason]} may change it or read its log and files.`;
 }

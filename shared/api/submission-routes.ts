@@ -41,23 +41,24 @@ export function routeSubmissions(app: Hono, ports: SubmissionPorts): void {
   });
 
   app.put('/v1/uploads/:uploadId/parts/:part', PART_LIMIT, async (context) => {
-    knownCallerOf(context);
+    const { email: submittedBy } = knownCallerOf(context);
     const uploadId = readUploadId(context.req.param('uploadId'));
     const part = uploadPartSchema.safeParse(context.req.param('part'));
     if (!part.success || context.req.header('content-type') !== 'application/octet-stream') {
       throw errorResponse(400, 'This is not a valid part of an upload.', 'Send its bytes as application/octet-stream.');
     }
     const { stagePart } = await import('#shared/use-cases/submission/staged-upload.ts');
-    await stagePart(ports, { uploadId, part: part.data, body: new Uint8Array(await context.req.arrayBuffer()) });
+    const body = new Uint8Array(await context.req.arrayBuffer());
+    await stagePart(ports, { uploadId, submittedBy, part: part.data, body });
     return context.json({ uploadId, part: part.data });
   });
 
   app.post('/v1/uploads/:target{.+:validate}', JSON_LIMIT, async (context) => {
-    knownCallerOf(context);
+    const { email: submittedBy } = knownCallerOf(context);
     const uploadId = readUploadId(context.req.param('target').replace(/:validate$/, ''));
     const given = await readBody(context, validateUploadSchema);
     const { validateUpload } = await import('#shared/use-cases/submission/validate-upload.ts');
-    const verdict = await validateUpload(ports, { ...given, uploadId }, ports.clock.now());
+    const verdict = await validateUpload(ports, { ...given, uploadId, submittedBy }, ports.clock.now());
     return context.json(verdict ?? rejectIncomplete(uploadId));
   });
 

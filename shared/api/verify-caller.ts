@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { IdentifyCaller } from '#shared/api/authorize.ts';
 import { CLOCK_SKEW_SECONDS_MAX, isTokenError, TOKEN_CHARACTERS_MAX } from '#shared/api/verify-vm-identity.ts';
 import type { Caller } from '#shared/domain/access.ts';
+import { normalizeEmail } from '#shared/domain/user-folder.ts';
 
 /**
  * The header with the caller's identity token. Cloud Run verifies the token in Authorization, or that in
@@ -35,7 +36,12 @@ export type CallerExpectation = {
   readonly iap: TokenIssuer | null;
 };
 
-const claimsSchema = z.object({ email: z.string().min(3).max(320), email_verified: z.boolean().optional() });
+const claimsSchema = z.object({
+  email: z.string().max(320).transform(normalizeEmail),
+  email_verified: z.boolean().optional(),
+  /** Set by Identity-Aware Proxy for users of Identity Platform, who choose their addresses themselves. */
+  gcip: z.unknown().optional(),
+});
 
 /**
  * Reads the caller from a signed assertion of Identity-Aware Proxy or from a signed identity token; a header without a
@@ -54,6 +60,8 @@ export function createCallerIdentifier({ identity, iap }: CallerExpectation): Id
   };
 }
 
+const UNVERIFIED = 'its token has no verified e-mail address';
+
 /** @param needsVerified whether the issuer also signs addresses that it has not verified */
 function createTokenReader({ jwks, issuer, audiences, algorithm }: TokenIssuer, needsVerified: boolean) {
   const findKey = jwks instanceof URL ? createRemoteJWKSet(jwks) : jwks;
@@ -71,9 +79,10 @@ function createTokenReader({ jwks, issuer, audiences, algorithm }: TokenIssuer, 
       });
       const claims = claimsSchema.safeParse(payload);
       if (!claims.success || (needsVerified && claims.data.email_verified !== true)) {
-        return { email: null, problem: 'its token has no verified e-mail address' };
+        return { email: null, problem: UNVERIFIED };
       }
-      return { email: claims.data.email.toLowerCase() };
+      const { email, gcip } = claims.data;
+      return email === null || gcip !== undefined ? { email: null, problem: UNVERIFIED } : { email };
     } catch (error) {
       if (isTokenError(error)) {
         return { email: null, problem: `its token is not valid (${error.message})` };

@@ -1,3 +1,5 @@
+import { reachesOtherUsers } from '#shared/domain/user-folder.ts';
+
 /** What members do with a job that says more than its state, or changes it. */
 export const GUARDED_ACTIONS = [
   'CANCEL',
@@ -28,16 +30,19 @@ export type AccessPolicy = {
 export const SHARED_ACCESS: AccessPolicy = { onlyOwnJobs: false, operators: [] };
 
 /** The part of a job or tuning that decides. */
-export type Owned = { readonly source: { readonly submittedBy: string | null } };
+export type Owned = {
+  readonly source: { readonly submittedBy: string | null };
+  readonly spec: { readonly jobDir: string };
+};
 
 export type AccessDecision =
   | { readonly isAllowed: true }
   | { readonly isAllowed: false; readonly reason: DenialReason };
 
-export type DenialReason = 'CALLER_UNKNOWN' | 'OWNER_UNKNOWN' | 'OTHER_OWNER';
+export type DenialReason = 'CALLER_UNKNOWN' | 'OWNER_UNKNOWN' | 'OTHER_OWNER' | 'OTHER_DIRECTORY';
 
 /** Whether a caller may do with a job what its submitter and operators may. */
-export function decideAccess(caller: Caller, { source }: Owned, policy: AccessPolicy): AccessDecision {
+export function decideAccess(caller: Caller, { source, spec }: Owned, policy: AccessPolicy): AccessDecision {
   if (!policy.onlyOwnJobs) {
     return { isAllowed: true };
   }
@@ -51,5 +56,9 @@ export function decideAccess(caller: Caller, { source }: Owned, policy: AccessPo
   if (source.submittedBy === null) {
     return { isAllowed: false, reason: 'OWNER_UNKNOWN' };
   }
-  return source.submittedBy.toLowerCase() === email ? { isAllowed: true } : { isAllowed: false, reason: 'OTHER_OWNER' };
+  if (source.submittedBy.toLowerCase() !== email) {
+    return { isAllowed: false, reason: 'OTHER_OWNER' };
+  }
+  // Intake refuses this; but a job can have been submitted before the deployment restricted anything.
+  return reachesOtherUsers(spec.jobDir, email) ? { isAllowed: false, reason: 'OTHER_DIRECTORY' } : { isAllowed: true };
 }

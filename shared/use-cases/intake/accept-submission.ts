@@ -29,8 +29,8 @@ export type AcceptedStudy = { readonly study: Study; readonly resumes: readonly 
  * Creates the job of a submission with its outbox entries, or finds the one that an earlier delivery has created.
  * Returns the problem if it is too large, or if another submission has its id.
  */
-export async function acceptJob(ports: AcceptPorts, { spec, ...accepted }: Accepted): Promise<Problem | 'ACCEPTED'> {
-  const checked = enforceSizeLimit(newJob(spec, { ...accepted, timeouts: ports.timeouts }));
+export async function acceptJob(ports: AcceptPorts, accepted: Accepted): Promise<Problem | 'ACCEPTED'> {
+  const checked = jobOf(ports, accepted);
   if ('problem' in checked) {
     return checked.problem;
   }
@@ -52,13 +52,10 @@ export async function acceptJob(ports: AcceptPorts, { spec, ...accepted }: Accep
 /** As `acceptJob`, for the tuning of a submission with a study. */
 export async function acceptTuning(
   ports: AcceptPorts,
-  { spec, ...accepted }: Accepted,
-  { study, resumes }: AcceptedStudy,
+  accepted: Accepted,
+  study: AcceptedStudy,
 ): Promise<Problem | 'ACCEPTED'> {
-  const { perHourUsd } = priceOf(spec.replicaGroups, spec.provisioningModel);
-  const { timeouts } = ports;
-  const { tuning: created, effects } = newTuning({ ...accepted, spec, study, resumes, perHourUsd, timeouts });
-  const checked = enforceSizeLimit(created);
+  const { effects, ...checked } = tuningOf(ports, accepted, study);
   if ('problem' in checked) {
     return checked.problem;
   }
@@ -76,6 +73,27 @@ export async function acceptTuning(
   }
   await publishTuningOutbox(ports, tuning.tuningId);
   return 'ACCEPTED';
+}
+
+/** The problem with which a submission would not be accepted as a new one, or null. Creates nothing. */
+export async function findAcceptProblem(
+  ports: AcceptPorts,
+  accepted: Accepted,
+  study: AcceptedStudy | null,
+): Promise<Problem | null> {
+  const checked = study === null ? jobOf(ports, accepted) : tuningOf(ports, accepted, study);
+  const { source, spec } = accepted;
+  return 'problem' in checked ? checked.problem : findOther(ports, { jobId: spec.jobId, source });
+}
+
+function jobOf({ timeouts }: AcceptPorts, { spec, ...accepted }: Accepted) {
+  return enforceSizeLimit(newJob(spec, { ...accepted, timeouts }));
+}
+
+function tuningOf({ timeouts }: AcceptPorts, { spec, ...accepted }: Accepted, { study, resumes }: AcceptedStudy) {
+  const { perHourUsd } = priceOf(spec.replicaGroups, spec.provisioningModel);
+  const { tuning, effects } = newTuning({ ...accepted, spec, study, resumes, perHourUsd, timeouts });
+  return { ...enforceSizeLimit(tuning), effects };
 }
 
 /** The problem that another submission has the id; null if none has, or an earlier delivery of this one. */

@@ -1,4 +1,5 @@
 import type { TimestampMs } from '#shared/domain/job.ts';
+import { normalizeEmail } from '#shared/domain/user-folder.ts';
 import type { ObjectInfo } from '#shared/ports/object-store.ts';
 import { toGsUri } from '#shared/protocol/gs-uri.ts';
 import { REPORT_SUFFIX } from '#shared/protocol/report.ts';
@@ -61,7 +62,7 @@ async function submitJobFiles(
 
 /** The user whose folder an upload is in: `users/EMAIL/…`. Names of objects are literal, also `..`. */
 function userOf({ name }: ObjectInfo): string | null {
-  return /^users\/([^/@]+@[^/@]+)\//.exec(name)?.[1]?.toLowerCase() ?? null;
+  return normalizeEmail(/^users\/([^/]+)\//.exec(name)?.[1] ?? '');
 }
 
 function submissionOf({ upload, text, fileName, enclosingPackage }: UploadedJobFile, now: TimestampMs): Submission {

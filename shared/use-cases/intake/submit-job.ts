@@ -1,4 +1,11 @@
-import { type AcceptPorts, acceptJob, acceptTuning } from '#shared/use-cases/intake/accept-submission.ts';
+import type { Problem } from '#shared/protocol/report.ts';
+import {
+  type Accepted,
+  type AcceptPorts,
+  acceptJob,
+  acceptTuning,
+  findAcceptProblem,
+} from '#shared/use-cases/intake/accept-submission.ts';
 import {
   type CheckPorts,
   checkSubmission,
@@ -7,6 +14,20 @@ import {
 } from '#shared/use-cases/intake/check-submission.ts';
 
 export type SubmitPorts = AcceptPorts & CheckPorts;
+
+/**
+ * Why `submitJob` would not accept the submission as a new one; null if it would. Creates nothing. A concurrent
+ * submission can still take the job id.
+ */
+export async function findRefusal(ports: SubmitPorts, submission: Submission): Promise<SubmitOutcome | null> {
+  const checked = await checkSubmission(ports, submission);
+  if ('outcome' in checked) {
+    return checked.outcome;
+  }
+  const { accepted, resumed } = checked;
+  const problem = await findAcceptProblem(ports, accepted, resumed);
+  return problem === null ? null : refusalOf(accepted, problem);
+}
 
 /**
  * Validates a submission and creates its job or tuning: specification, packages, then one commit of it and its outbox
@@ -20,7 +41,9 @@ export async function submitJob(ports: SubmitPorts, submission: Submission): Pro
   const { accepted, resumed } = checked;
   const { jobId } = accepted.spec;
   const outcome = resumed === null ? await acceptJob(ports, accepted) : await acceptTuning(ports, accepted, resumed);
-  return outcome === 'ACCEPTED'
-    ? { verdict: 'ACCEPTED', jobId }
-    : { verdict: 'REFUSED', jobId, problems: [outcome], warnings: accepted.warnings };
+  return outcome === 'ACCEPTED' ? { verdict: 'ACCEPTED', jobId } : refusalOf(accepted, outcome);
+}
+
+function refusalOf({ spec, warnings }: Accepted, problem: Problem): SubmitOutcome {
+  return { verdict: 'REFUSED', jobId: spec.jobId, problems: [problem], warnings };
 }

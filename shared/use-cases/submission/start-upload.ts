@@ -1,22 +1,29 @@
 import type { TimestampMs } from '#shared/domain/job.ts';
 import { readJobFile } from '#shared/job-file/read-job-file.ts';
+import type { ObjectInfo } from '#shared/ports/object-store.ts';
 import { toGsUri } from '#shared/protocol/gs-uri.ts';
 import type { StartUpload } from '#shared/protocol/submission.ts';
 import { jobsBucketOf } from '#shared/use-cases/intake/check-rights.ts';
-import type { SubmitOutcome } from '#shared/use-cases/intake/check-submission.ts';
-import { type SubmitPorts, submitJob } from '#shared/use-cases/intake/submit-job.ts';
+import type { Submission, SubmitOutcome } from '#shared/use-cases/intake/check-submission.ts';
+import { findRefusal, type SubmitPorts, submitJob } from '#shared/use-cases/intake/submit-job.ts';
 import { type PackageToSubmit, readPackage } from '#shared/use-cases/submission/read-package.ts';
-import { assemblePackage, keepPackage } from '#shared/use-cases/submission/staged-upload.ts';
-import { digestOf, reportUriOf, type Submitter } from '#shared/use-cases/submission/submit-job-file.ts';
+import {
+  assemblePackage,
+  keepPackage,
+  keptPackageOf,
+  type StagedUpload,
+} from '#shared/use-cases/submission/staged-upload.ts';
+import { digestOf, reportUriOf } from '#shared/use-cases/submission/submit-job-file.ts';
 import { submissionOf } from '#shared/use-cases/submission/validate-upload.ts';
 
 /**
- * Starts the job of an uploaded package under the job id that the client chose. Repeating it finds the same job.
+ * Starts the job of an uploaded package under the job id that the client chose. Repeating it finds the same job. The
+ * package is kept only for a job that will be accepted: this account cannot delete what a refused one would leave.
  * Undefined if a part of the upload is missing.
  */
 export async function startUpload(
   ports: SubmitPorts,
-  given: StartUpload & Submitter & { readonly uploadId: string },
+  given: StartUpload & StagedUpload,
   now: TimestampMs,
 ): Promise<SubmitOutcome | undefined> {
   const staged = await assemblePackage(ports, given);
@@ -26,20 +33,47 @@ export async function startUpload(
   const found = await readPackage(ports.objects, staged, given.jobFile);
   // VMs with an account of their own cannot read the bucket of all other jobs.
   const bucket = jobsBucketOf(ports.intake, accountIn(found.jobFile));
-  const info = await keepPackage(ports, staged, { ...given, bucket });
-  const inspected = { ...found.inspected, uri: toGsUri(info), generation: info.generation };
-  const submission = submissionOf({ ...found, inspected }, { info, given, now });
-  if (submission === null) {
-    const { problems, warnings } = found.report;
-    return { verdict: 'REFUSED', jobId: given.jobId, problems, warnings };
+  const target = keptPackageOf(ports, given, { jobId: given.jobId, bucket });
+  const kept = await ports.objects.stat(target);
+  if (kept === undefined) {
+    const candidate = submissionFrom(ports, found, { info: staged, given, now });
+    const refusal = candidate === null ? missingJobFile(found, given.jobId) : await findRefusal(ports, candidate);
+    if (refusal !== null) {
+      return refusal;
+    }
   }
-  const source = {
-    uri: submission.source.uri,
-    // The same package with another job file is another submission.
-    deliveryId: `${info.generation}/${digestOf(submission.text)}`,
-    reportUri: reportUriOf(ports.intake, given.jobId),
-  };
-  return submitJob(ports, { ...submission, source, submittedBy: given.submittedBy });
+  const info = kept ?? (await keepPackage(ports, staged, target));
+  const submission = submissionFrom(ports, found, { info, given, now });
+  return submission === null ? missingJobFile(found, given.jobId) : submitJob(ports, submission);
+}
+
+type Facts = {
+  readonly info: ObjectInfo;
+  readonly given: StartUpload & StagedUpload;
+  readonly now: TimestampMs;
+};
+
+/** The submission of the package in this object; null if it has no job file. */
+function submissionFrom({ intake }: SubmitPorts, found: PackageToSubmit, facts: Facts): Submission | null {
+  const { info, given } = facts;
+  const inspected = { ...found.inspected, uri: toGsUri(info), generation: info.generation };
+  const submission = submissionOf({ ...found, inspected }, facts);
+  return (
+    submission && {
+      ...submission,
+      source: {
+        uri: submission.source.uri,
+        // The same package with another job file is another submission.
+        deliveryId: `${info.generation}/${digestOf(submission.text)}`,
+        reportUri: reportUriOf(intake, given.jobId),
+      },
+    }
+  );
+}
+
+function missingJobFile({ report }: PackageToSubmit, jobId: string): SubmitOutcome {
+  const { problems, warnings } = report;
+  return { verdict: 'REFUSED', jobId, problems, warnings };
 }
 
 /** The service account that a job file names; undefined for the deployment's own. */

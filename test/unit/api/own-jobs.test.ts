@@ -56,6 +56,16 @@ describe('with only_own_jobs', () => {
     expect((await request(method, path, 'ops@example.com')).status).not.toBe(403);
   });
 
+  it('a job whose directory holds files of other users, from before, is for operators', async () => {
+    const job = queuedJob();
+    const source = { ...job.source, submittedBy: 'ada@example.com' };
+    const spec = { ...job.spec, jobDir: 'gs://jobs/users/eve@example.com/digits' };
+    await api.ports.jobs.create({ ...job, source, spec }, []);
+    const denied = await request('GET', '/v1/jobs/digits/files', 'ada@example.com');
+    expect(denied).toMatchObject({ status: 403, error: { message: expect.stringContaining('files of other users') } });
+    expect((await request('GET', '/v1/jobs/digits/files', 'ops@example.com')).status).toBe(200);
+  });
+
   it('a caller who proves no identity has no jobs', async () => {
     await addJob(null);
     const denied = await request('POST', '/v1/jobs/digits:cancel', null);

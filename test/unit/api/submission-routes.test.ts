@@ -3,6 +3,7 @@ import { NO_RIGHTS } from '#shared/protocol/job-rights.ts';
 import { UPLOAD_PART_BYTES_MAX } from '#shared/protocol/submission.ts';
 import { type ApiUnderTest, openApiUnderTest } from '../../support/api/api-under-test.ts';
 import { exampleIntake } from '../../support/api/example-intake.ts';
+import { queuedJob } from '../../support/domain/example-job.ts';
 import { packFiles } from '../../support/e2e/cloud-under-test.ts';
 
 const UPLOAD = 'a0b1c2d3e4f5a6b7';
@@ -85,6 +86,48 @@ it('rejects another upload under the id of a job', async () => {
   const { status, body } = await api.post(`/v1/uploads/${UPLOAD}:start`, other);
 
   expect([status, body.problems[0].code]).toEqual([400, 'JOB_ID_TAKEN']);
+});
+
+it.each([
+  ['whose job file is invalid', { jobFile: `${JOB_FILE}machines: n9\n` }],
+  ['whose job id is taken', { jobId: 'taken' }],
+])('leaves nothing of an upload %s', async (_, wrong) => {
+  await api.ports.jobs.create({ ...queuedJob(), jobId: 'taken' }, []);
+  const partCount = await upload(await packFiles({ ...PROGRAM, 'job.yaml': JOB_FILE }));
+
+  const { status } = await api.post(`/v1/uploads/${UPLOAD}:start`, { ...given(partCount), jobId: 'mine', ...wrong });
+
+  const names = (await api.objects.list({ bucket: 'jobs', prefix: '', countMax: 10 })).map(({ name }) => name);
+  expect([status, names.filter((name) => !name.startsWith('_uploads/'))]).toEqual([400, []]);
+});
+
+it('finds the uploads of a caller for this caller only, where members have their own jobs', async () => {
+  await api.close();
+  api = await openApiUnderTest({
+    intake: { ...exampleIntake, hasUserFolders: true },
+    access: {
+      policy: { onlyOwnJobs: true, operators: [] },
+      identifyCaller: async (headers) => ({ email: headers.get('x-test-caller') }),
+    },
+  });
+  const send = (
+    method: string,
+    path: string,
+    { caller, body }: { caller: string; body: Uint8Array<ArrayBuffer> | string },
+  ) => {
+    const type = method === 'PUT' ? 'application/octet-stream' : 'application/json';
+    const headers = { 'content-type': type, 'x-test-caller': caller };
+    return api.request(`/v1/uploads/${UPLOAD}${path}`, { method, headers, body });
+  };
+  const bytes = Uint8Array.from(await packFiles({ ...PROGRAM, 'job.yaml': JOB_FILE }));
+  await send('PUT', '/parts/1', { caller: 'ada@example.com', body: bytes });
+  const body = JSON.stringify({ ...given(1), jobId: 'mine' });
+
+  expect((await send('POST', ':validate', { caller: 'eve@example.com', body })).status).toBe(404);
+  expect((await send('POST', ':start', { caller: 'eve@example.com', body })).status).toBe(404);
+  expect((await send('POST', ':start', { caller: 'ada@example.com', body })).status).toBe(200);
+  const [job] = await api.ports.jobs.list({ countMax: 10 });
+  expect(job?.packages[0]?.uri).toBe(`gs://jobs/users/ada@example.com/mine/packages/${UPLOAD}/digits.tar.gz`);
 });
 
 it('takes a job file that the client wrote for a package without one', async () => {

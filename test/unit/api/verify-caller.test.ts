@@ -62,6 +62,8 @@ describe('the caller of the API', () => {
     ['signed with another key', () => sign({}, stranger.privateKey)],
     ['without an e-mail address', () => sign({ email: undefined })],
     ['with an address that is not verified', () => sign({ email_verified: false })],
+    ['whose address has a letter with an ASCII lower case', () => sign({ email: '\u212Aim@example.com' })],
+    ['whose address names a folder of another user', () => sign({ email: 'ada@example.com/x' })],
     ['without a signature', async () => new UnsecuredJWT(claims({})).encode()],
     [
       'whose signature Cloud Run removed',
@@ -74,6 +76,11 @@ describe('the caller of the API', () => {
       email: null,
       problem: expect.stringContaining('token'),
     });
+  });
+
+  it('is unknown to Identity-Aware Proxy with an account of Identity Platform, whose addresses are not verified', async () => {
+    const assertion = await assert({ gcip: { sub: '1' }, sub: 'securetoken.google.com/p/t:1' });
+    expect(await callerOf({ 'x-goog-iap-jwt-assertion': assertion })).toMatchObject({ email: null });
   });
 
   it('is unknown with headers that anyone can write', async () => {

@@ -40,6 +40,8 @@ export const trialViewSchema = z.object({
   parent: z.string().nullable().optional(),
   /** Of population based training: from 1, one more than that of the parent. */
   generation: z.int().optional(),
+  /** Of population based training, from 1. If its parent is of another member, the trial copied that one. */
+  member: z.int().optional(),
 });
 
 /** What a tuning adds to the view of a job. */

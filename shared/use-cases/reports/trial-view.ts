@@ -43,8 +43,8 @@ export function viewTrial(trial: Trial, facts: TrialFacts): TrialView {
   };
 }
 
-function viewLineage({ parent, generation }: Lineage): Pick<TrialView, 'parent' | 'generation'> {
-  return { parent: parent === null ? null : String(parent), generation };
+function viewLineage({ parent, generation, member }: Lineage): Pick<TrialView, 'parent' | 'generation' | 'member'> {
+  return { parent: parent === null ? null : String(parent), generation, member };
 }
 
 function namedOf(values: readonly (number | null)[], study: Study): TrialView['objectives'] {

@@ -1,3 +1,4 @@
+import { optimalTrialsOf } from '#shared/protocol/objectives.ts';
 import type { TrialView, TuningView } from '#shared/protocol/report.ts';
 import { trialOf, tuningOf, viewOf } from '../cli/test-cloud.ts';
 import type { FixtureJob } from './fixture-api.ts';
@@ -45,8 +46,9 @@ export function exampleFront(jobId: string, start: number): FixtureJob {
       : trialOf(String(index + 1), { ...common, objective: accuracy, objectives });
   });
   const counts = { succeeded: 39, stoppedEarly: 0, infeasible: 0, failed: 0, lost: 0, running: 1 };
-  const tuning = { objectives: [...GOALS], counts, endedTrialCount: 39, optimal: { count: 9, trials: [] } };
-  return tuningJob(jobId, start, { tuning: tuningOf(tuning), trials });
+  const tuning = tuningOf({ objectives: [...GOALS], counts, endedTrialCount: 39 });
+  const optimal = { count: optimalTrialsOf(trials, tuning).length, trials: [] };
+  return tuningJob(jobId, start, { tuning: { ...tuning, optimal }, trials });
 }
 
 /** Four members of a population in their fifth generation; the worst of each goes on from one of the best. */

@@ -50,6 +50,11 @@ export function createFixtureApi(jobs: ReadonlyMap<string, FixtureJob>): Hono {
     });
     return context.json({ sparklines });
   });
+  app.get('/v1/jobs/:id/:part{definition|files|logs|profiles}', async (context, next) => {
+    const { restriction, submittedBy } = jobOf(context.req.param('id')).view;
+    const message = `Job ${context.req.param('id')} belongs to ${submittedBy}: only they and operators may read this.`;
+    return restriction === null ? next() : context.json({ error: { code: 403, message, remedy: 'Ask them.' } }, 403);
+  });
   app.get('/v1/jobs/:id', (context) => context.json(jobOf(context.req.param('id')).view));
   app.get('/v1/jobs/:id/metrics', (context) => {
     const id = context.req.param('id');
@@ -74,7 +79,15 @@ export function createFixtureApi(jobs: ReadonlyMap<string, FixtureJob>): Hono {
   });
   app.get('/v1/jobs/:id/files', (context) => context.json(jobOf(context.req.param('id')).files));
   app.get('/v1/jobs/:id/definition', (context) => context.json(jobOf(context.req.param('id')).definition));
-  app.get('/v1/jobs/:id/trials', (context) => context.json({ trials: jobOf(context.req.param('id')).trials ?? [] }));
+  app.get('/v1/jobs/:id/trials', (context) => {
+    const { trials = [] } = jobOf(context.req.param('id'));
+    const start = Number(context.req.query('pageToken') ?? 0);
+    const end = start + Number(context.req.query('pageSize'));
+    return context.json({
+      trials: trials.slice(start, end),
+      ...(end < trials.length && { nextPageToken: String(end) }),
+    });
+  });
   routeProfiles(app, jobOf);
   return app;
 }

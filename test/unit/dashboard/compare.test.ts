@@ -3,7 +3,7 @@ import { mergeAttempts } from '#dashboard/screens/compare/merge-attempts.ts';
 import { namesOf, readArguments } from '#dashboard/screens/compare/parameters.ts';
 import { progressOf } from '#dashboard/screens/job/progress.ts';
 import { renamed } from '#dashboard/screens/job/rename-clone.ts';
-import { sortTrials } from '#dashboard/screens/job/sort-trials.ts';
+import { sortTrials } from '#dashboard/screens/job/tuning/sort-trials.ts';
 import type { TrialView } from '#shared/protocol/report.ts';
 import { replicaOf, viewOf } from '../../support/cli/test-cloud.ts';
 import { exampleMetric } from '../../support/page/example-series.ts';

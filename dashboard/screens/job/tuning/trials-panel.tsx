@@ -1,27 +1,30 @@
 import { useState } from 'preact/hooks';
-import { useResource } from '#dashboard/client/use-resource.ts';
 import { EmptyState } from '#dashboard/components/empty-state.tsx';
 import { ErrorPanel } from '#dashboard/components/error-panel.tsx';
 import { formatUsd, formatValue } from '#dashboard/format/format-number.ts';
 import { Link } from '#dashboard/navigation/link.tsx';
 import { addressOfComparison, addressOfJob } from '#dashboard/navigation/route.ts';
-import { sortTrials, type TrialOrder } from '#dashboard/screens/job/sort-trials.ts';
+import { FrontChart } from '#dashboard/screens/job/tuning/front-chart.tsx';
+import { PopulationTable } from '#dashboard/screens/job/tuning/population-table.tsx';
+import { sortTrials, type TrialOrder } from '#dashboard/screens/job/tuning/sort-trials.ts';
+import { useTrials } from '#dashboard/screens/job/tuning/use-trials.ts';
 import { listObjectives, objectiveValues, optimalTrialsOf } from '#shared/protocol/objectives.ts';
 import type { JobView, TrialView, TuningView } from '#shared/protocol/report.ts';
 
 const COMPARED_MAX = 8;
+const NO_TRIALS: readonly TrialView[] = [];
 
 type Props = { readonly job: JobView; readonly tuning: TuningView };
 
 /** The trials of a tuning: their values and what they reached, best first. */
 export function TrialsPanel({ job, tuning }: Props) {
-  const path = `/v1/jobs/${encodeURIComponent(job.jobId)}/trials?pageSize=500`;
-  const { data, error, reload } = useResource<{ readonly trials: readonly TrialView[] }>(path, [job.jobId]);
+  const { trials: read, isCut, error, reload } = useTrials(job.jobId);
   const [order, setOrder] = useState<TrialOrder>({ by: 'objective', isDescending: tuning.goal === 'MAXIMIZE' });
-  if (error !== null && data === undefined) {
+  if (error !== null && read === undefined) {
     return <ErrorPanel error={error} onRetry={reload} />;
   }
-  const trials = sortTrials(data?.trials ?? [], order);
+  const all = read ?? NO_TRIALS;
+  const trials = sortTrials(all, order);
   const names = [...new Set(trials.flatMap(({ parameters }) => Object.keys(parameters)))];
   const optimal = new Set(optimalTrialsOf(trials, tuning));
   const rankOf = (trial: TrialView) =>
@@ -33,6 +36,8 @@ export function TrialsPanel({ job, tuning }: Props) {
   return (
     <>
       <TuningSummary tuning={tuning} />
+      <FrontChart {...{ tuning, trials: all }} />
+      <PopulationTable trials={all} isBest={(trial) => rankOf(trial) !== null} />
       <section class="card table-scroll" aria-label="Trials">
         <header class="section-header">
           <h2>Trials</h2>
@@ -42,7 +47,7 @@ export function TrialsPanel({ job, tuning }: Props) {
             </Link>
           )}
         </header>
-        {data !== undefined && trials.length === 0 ? (
+        {read !== undefined && trials.length === 0 ? (
           <EmptyState title="No trials yet" />
         ) : (
           <table class="table">
@@ -63,6 +68,12 @@ export function TrialsPanel({ job, tuning }: Props) {
               ))}
             </tbody>
           </table>
+        )}
+        {isCut && (
+          <p class="muted">
+            Shown are the first {all.length.toLocaleString('en-US')} trials. All of them:{' '}
+            <code>dropforge trials {job.jobId}</code>
+          </p>
         )}
       </section>
     </>
@@ -110,7 +121,14 @@ function ResultFact({ tuning: { best, optimal, objectives, metricId, goal } }: P
           ? `Best ${describe({ metricId, goal })}`
           : `Optimal for ${objectives.map(describe).join(', ')}`}
       </dt>
-      <dd>{optimal?.count ?? (best?.objective == null ? '–' : formatValue(best.objective))}</dd>
+      <dd>
+        {optimal?.count ?? (best?.objective == null ? '–' : formatValue(best.objective))}
+        {best !== null && (
+          <span class="fact-more">
+            <Link href={addressOfJob(best.jobId)}>trial {best.trialId}</Link>
+          </span>
+        )}
+      </dd>
     </div>
   );
 }

@@ -1,0 +1,9 @@
+import { formatValue } from '#dashboard/format/format-number.ts';
+import type { TrialView } from '#shared/protocol/report.ts';
+
+/** `hidden 64, learning_rate 0.03`. */
+export function describeParameters({ parameters }: Pick<TrialView, 'parameters'>): string {
+  return Object.entries(parameters)
+    .map(([name, value]) => `${name} ${formatValue(value)}`)
+    .join(', ');
+}

@@ -1,0 +1,113 @@
+import { useMemo, useState } from 'preact/hooks';
+import { ChartCard } from '#dashboard/charts/chart-card.tsx';
+import { ScrollRegion } from '#dashboard/components/scroll-region.tsx';
+import { formatValue } from '#dashboard/format/format-number.ts';
+import { Link } from '#dashboard/navigation/link.tsx';
+import { addressOfJob } from '#dashboard/navigation/route.ts';
+import { describeParameters } from '#dashboard/screens/job/tuning/describe-parameters.ts';
+import { FrontPlot } from '#dashboard/screens/job/tuning/front-plot.tsx';
+import {
+  defaultAxes,
+  type FrontAxes,
+  type FrontPoint,
+  frontPoints,
+} from '#dashboard/screens/job/tuning/front-points.ts';
+import { listObjectives } from '#shared/protocol/objectives.ts';
+import type { TrialView, TuningView } from '#shared/protocol/report.ts';
+
+const HEIGHT_PX = 320;
+
+type Props = { readonly tuning: TuningView; readonly trials: readonly TrialView[] };
+
+/** The trials of a tuning with several objectives, in the plane of two of them. */
+export function FrontChart({ tuning, trials }: Props) {
+  const [chosen, setChosen] = useState<FrontAxes | null>(null);
+  const axes = chosen ?? defaultAxes(tuning);
+  const points = useMemo(
+    () => (axes === null ? [] : frontPoints(trials, tuning, axes)),
+    [trials, tuning, axes?.x, axes?.y],
+  );
+  if (axes === null || points.length === 0) {
+    return null;
+  }
+  const metrics = listObjectives(tuning).map(({ metricId }) => metricId);
+  return (
+    <section>
+      <h2 class="visually-hidden">Objectives</h2>
+      <ChartCard
+        title="Pareto front"
+        height={HEIGHT_PX}
+        actions={metrics.length > 2 && <AxisChoice {...{ metrics, axes }} onChoose={setChosen} />}
+      >
+        {(isTable) =>
+          isTable ? (
+            <FrontTable {...{ points, axes }} />
+          ) : (
+            // The front of more than two objectives is not a line in the plane of two of them.
+            <FrontPlot {...{ points, axes }} hasLine={metrics.length === 2} height={HEIGHT_PX} />
+          )
+        }
+      </ChartCard>
+    </section>
+  );
+}
+
+type ChoiceProps = {
+  readonly metrics: readonly string[];
+  readonly axes: FrontAxes;
+  readonly onChoose: (axes: FrontAxes) => void;
+};
+
+function AxisChoice({ metrics, axes, onChoose }: ChoiceProps) {
+  return (
+    <>
+      {(['x', 'y'] as const).map((axis) => (
+        <select
+          key={axis}
+          class="select"
+          aria-label={axis === 'x' ? 'Horizontal axis' : 'Vertical axis'}
+          value={axes[axis]}
+          onChange={(event) => onChoose({ ...axes, [axis]: event.currentTarget.value })}
+        >
+          {metrics.map((metric) => (
+            <option key={metric}>{metric}</option>
+          ))}
+        </select>
+      ))}
+    </>
+  );
+}
+
+function FrontTable({ points, axes }: { readonly points: readonly FrontPoint[]; readonly axes: FrontAxes }) {
+  return (
+    <ScrollRegion class="value-table" label="Pareto front: values">
+      <table class="table">
+        <thead>
+          <tr>
+            <th scope="col">Trial</th>
+            <th scope="col" class="number user-text">
+              {axes.x}
+            </th>
+            <th scope="col" class="number user-text">
+              {axes.y}
+            </th>
+            <th scope="col">Parameters</th>
+          </tr>
+        </thead>
+        <tbody>
+          {points.map(({ trial, x, y, isOptimal }) => (
+            <tr key={trial.trialId} class={isOptimal ? 'row-best' : ''}>
+              <td class="trial-id">
+                <Link href={addressOfJob(trial.jobId)}>{trial.trialId}</Link>
+                {isOptimal && <span class="tag tag-best">optimal</span>}
+              </td>
+              <td class="number">{formatValue(x)}</td>
+              <td class="number">{formatValue(y)}</td>
+              <td class="user-text">{describeParameters(trial)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </ScrollRegion>
+  );
+}

@@ -6,6 +6,7 @@ import { buildInCloud } from '#cli/images/build-in-cloud.ts';
 import { buildLocally } from '#cli/images/build-locally.ts';
 import { findLocalEngine } from '#cli/images/find-engine.ts';
 import { type BuiltImage, type ImageTag, readTag } from '#cli/images/image-tag.ts';
+import { type PipConfiguration, readPipFile, readPipSecret } from '#cli/images/pip-configuration.ts';
 import { type PreparedBuild, prepareBuild } from '#cli/images/prepare-build.ts';
 import { stageBuild } from '#cli/images/stage-context.ts';
 import { paint } from '#cli/render/paint.ts';
@@ -39,6 +40,16 @@ export const imagesBuild: Command = {
       value: 'MODULE',
       summary: 'module that a generated Dockerfile runs (default: that of the job file)',
     },
+    {
+      name: 'pip-conf',
+      value: 'FILE',
+      summary: 'pip.conf of a private index, for a generated Dockerfile; it is not in the image',
+    },
+    {
+      name: 'pip-secret',
+      value: 'SECRET',
+      summary: 'the same for Cloud Build: a secret of the project, whose value is a pip.conf',
+    },
     { name: 'project', value: 'PROJECT', summary: 'project of Cloud Build (default: that of the deployment)' },
     { name: 'region', value: 'REGION', summary: 'region of Cloud Build (default: that of the repository)' },
     {
@@ -58,6 +69,7 @@ export const imagesBuild: Command = {
       runtime: flag('runtime'),
       baseImage: flag('base-image'),
       module: flag('module'),
+      pip: await readPip(invocation),
     });
     for (const note of prepared.notes) {
       io.stderr.write(`${paint('warning:', 'yellow', io.stderr)} ${note}\n`);
@@ -74,6 +86,28 @@ export const imagesBuild: Command = {
   },
 };
 
+const isCloudBuild = ({ flag, deployment }: Invocation) =>
+  (flag('engine') ?? (deployment === undefined ? undefined : CLOUD_BUILD)) === CLOUD_BUILD;
+
+async function readPip(invocation: Invocation): Promise<PipConfiguration | null> {
+  const { flag, io } = invocation;
+  const file = flag('pip-conf');
+  const secret = flag('pip-secret');
+  if (file !== undefined && isCloudBuild(invocation)) {
+    // Cloud Build keeps what it is sent in a bucket.
+    throw new UsageFailure(
+      `--pip-conf is for builds on this machine. For Cloud Build, store the file as a secret (\`gcloud secrets create pip-conf --data-file=${file}\`), and pass --pip-secret pip-conf.`,
+    );
+  }
+  if (secret !== undefined && !isCloudBuild(invocation)) {
+    throw new UsageFailure('--pip-secret is for Cloud Build. On this machine, pass the file with --pip-conf FILE.');
+  }
+  if (secret !== undefined) {
+    return readPipSecret(secret);
+  }
+  return file === undefined ? null : readPipFile(resolve(io.cwd, file));
+}
+
 async function build(invocation: Invocation, prepared: PreparedBuild, tag: ImageTag): Promise<BuiltImage> {
   const { flag, isSet, io, rest: options, isJson } = invocation;
   const engine = flag('engine') ?? (invocation.deployment === undefined ? undefined : CLOUD_BUILD);
@@ -89,7 +123,7 @@ async function build(invocation: Invocation, prepared: PreparedBuild, tag: Image
   const local = cloud === null ? await findLocalEngine(engine as ContainerEngine | undefined, signal) : 'docker';
   const staged = await stageBuild(prepared.context, prepared.dockerfile);
   try {
-    const request = { folder: staged.folder, tag, options, signal, onLine };
+    const request = { folder: staged.folder, tag, options, pip: prepared.pip, signal, onLine };
     return cloud === null
       ? await buildLocally(local, { ...request, isPushed })
       : await buildInCloud({ ...request, ...cloud });

@@ -1,4 +1,4 @@
-import { readdir, readFile, readlink, stat } from 'node:fs/promises';
+import { readdir, readFile, readlink, realpath, stat } from 'node:fs/promises';
 import { join, posix } from 'node:path';
 import { describeError, Failure } from '#cli/core/failure.ts';
 import { type IgnoreRules, parseIgnoreRules } from '#cli/images/ignore-rules.ts';
@@ -60,17 +60,31 @@ type Walk = {
 /**
  * Collects what a build of the folder gets: everything that its ignore file does not exclude and, for a generated
  * Dockerfile, neither GENERATED_IGNORE nor virtual environments. Throws Failure for more than the limits.
+ *
+ * @param secretFile the real path of a file that only the build's commands may read
  */
-export async function collectContext(directory: string, dockerfile: string | null): Promise<BuildContext> {
+export async function collectContext(
+  directory: string,
+  { dockerfile, secretFile }: { readonly dockerfile: string | null; readonly secretFile: string | null },
+): Promise<BuildContext> {
   const own = await readIgnoreFile(directory, dockerfile);
   const lines = [...(dockerfile === null ? GENERATED_IGNORE : []), ...own.lines];
   const rules = parseIgnoreRules(lines, own.file);
   const walk: Walk = { directory, rules, isGenerated: dockerfile === null, files: [], leftOut: [] };
   await addFolder(walk, '');
+  await removeSecret(walk, secretFile);
   rejectOversized(walk);
   const credentials = await findCredentials(walk);
   const secret = new Set(credentials.map(({ path }) => path));
   return { directory, files: walk.files.filter(({ path }) => !secret.has(path)), leftOut: walk.leftOut, credentials };
+}
+
+async function removeSecret({ directory, files }: Walk, secretFile: string | null): Promise<void> {
+  const root = await realpath(directory);
+  const found = files.findIndex(({ path }) => join(root, path) === secretFile);
+  if (found !== -1) {
+    files.splice(found, 1);
+  }
 }
 
 /** The first of the files that engines read; both prefer one that is named after the Dockerfile. */

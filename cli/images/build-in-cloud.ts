@@ -6,6 +6,7 @@ import { Failure, Interruption } from '#cli/core/failure.ts';
 import type { BuildRequest } from '#cli/images/build-locally.ts';
 import { explainFailure } from '#cli/images/explain-failure.ts';
 import { type BuiltImage, type ImageTag, PLATFORM } from '#cli/images/image-tag.ts';
+import { PIP_SECRET } from '#cli/images/pip-configuration.ts';
 import { runTool, type ToolResult } from '#cli/images/run-tool.ts';
 import { STAGED } from '#cli/images/stage-context.ts';
 import { parseJson } from '#shared/protocol/parse-json.ts';
@@ -59,8 +60,14 @@ export async function buildInCloud(request: CloudRequest): Promise<BuiltImage> {
   }
 }
 
-function configOf({ tag, options, projectId, serviceAccount }: CloudRequest) {
-  // Cloud Build replaces $NAME in arguments; $$ is a dollar sign ("Substituting variable values").
+/** In a step; the file is in the memory of its container, and `$$` is a dollar sign ("Substituting variable values"). */
+const PIP_STEP = {
+  file: '/dev/shm/pip.conf',
+  script: 'umask 077 && printf "%s\\n" "$$PIP_CONF" > /dev/shm/pip.conf && exec docker "$$@"',
+} as const;
+
+function configOf({ tag, options, pip, projectId, serviceAccount }: CloudRequest) {
+  // Cloud Build replaces $NAME in arguments.
   const given = options.map((option) => option.replaceAll('$', '$$$$'));
   const args = [
     'build',
@@ -70,12 +77,23 @@ function configOf({ tag, options, projectId, serviceAccount }: CloudRequest) {
     tag.text,
     '--file',
     STAGED.dockerfile,
+    ...(pip === null ? [] : ['--secret', `id=${PIP_SECRET.id},src=${PIP_STEP.file}`]),
     ...given,
     STAGED.context,
   ];
+  const step =
+    pip === null
+      ? { args }
+      : { entrypoint: 'bash', args: ['-c', PIP_STEP.script, 'docker', ...args], secretEnv: ['PIP_CONF'] };
   return {
     // This image has Docker 20.10, whose default is the classic builder (GoogleCloudPlatform/cloud-builders).
-    steps: [{ name: 'gcr.io/cloud-builders/docker', args, env: ['DOCKER_BUILDKIT=1'] }],
+    steps: [{ name: 'gcr.io/cloud-builders/docker', env: ['DOCKER_BUILDKIT=1'], ...step }],
+    // cloud.google.com/build/docs/securing-builds/use-secrets
+    ...(pip?.kind === 'SECRET' && {
+      availableSecrets: {
+        secretManager: [{ versionName: `projects/${projectId}/secrets/${pip.name}/versions/latest`, env: 'PIP_CONF' }],
+      },
+    }),
     images: [tag.text],
     timeout: `${BUILD_SECONDS_MAX}s`,
     // A build with an account of its own is rejected unless it says where its logs are (API, Build.serviceAccount).
@@ -108,7 +126,7 @@ async function runGcloud(
     );
   }
   if (result.code !== 0) {
-    throw explainFailure(what, result.lastLines, request.tag.host);
+    throw explainFailure(what, result.lastLines, { host: request.tag.host });
   }
   return result;
 }
@@ -136,11 +154,9 @@ function digestOf(build: Build, tag: ImageTag, lines: readonly string[]): string
   if (status !== 'SUCCESS') {
     const detail = [...lines, failureInfo?.detail, statusDetail, logUrl && `Log: ${logUrl}`];
     const known = detail.filter((line) => line !== undefined && line !== '');
-    throw explainFailure(
-      `Cloud Build ended with ${status} and built no image ${tag.text}`,
-      known as string[],
-      tag.host,
-    );
+    throw explainFailure(`Cloud Build ended with ${status} and built no image ${tag.text}`, known as string[], {
+      host: tag.host,
+    });
   }
   const images = results?.images ?? [];
   const digest = (images.find(({ name }) => name === tag.text) ?? images[0])?.digest;

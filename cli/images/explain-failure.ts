@@ -7,6 +7,11 @@ const LAST_LINES = 15;
 /** What engines, registries and pip say, and what to do. The first that matches is the most specific. */
 const EXPLANATIONS: readonly Explanation[] = [
   {
+    pattern: /buildx component is missing|(?:--mount|--secret) (?:option )?requires BuildKit/i,
+    remedy: () =>
+      'Only BuildKit keeps the configuration of pip out of the image: install its plugin (docker.com: `docker-buildx-plugin`, Debian: `docker-buildx`), or build with --engine podman.',
+  },
+  {
     pattern: /no space left on device/i,
     remedy: () => 'The disk is full: remove images that are not used (`docker system prune`, `podman system prune`).',
   },
@@ -57,6 +62,11 @@ const EXPLANATIONS: readonly Explanation[] = [
     remedy: () => 'A requirement has no version for this Python: correct it, or choose another --runtime.',
   },
   {
+    pattern: /server gave HTTP response to HTTPS client/i,
+    remedy: (host) =>
+      `The registry has no TLS. Give it a certificate, or list ${host || 'it'} in \`insecure-registries\` of Docker's daemon.json, or as \`insecure\` in Podman's registries.conf.`,
+  },
+  {
     pattern:
       /no such host|connection refused|dial tcp|i\/o timeout|Temporary failure in name resolution|NewConnectionError/i,
     remedy: () => 'A server cannot be reached from the build: check its name and the network of this machine.',
@@ -67,8 +77,15 @@ const EXPLANATIONS: readonly Explanation[] = [
   },
 ];
 
-/** The failure of a build or a push, with the last lines of its output and what to do. */
-export function explainFailure(what: string, lines: readonly string[], host: string): Failure {
+type Context = {
+  /** Of the registry; '' if there is none. */
+  readonly host: string;
+  /** Whether the user has seen the output already. */
+  readonly areShown?: boolean;
+};
+
+/** The failure of a build or a push, with what to do, and the last lines of its output unless the user has seen them. */
+export function explainFailure(what: string, lines: readonly string[], { host, areShown = false }: Context): Failure {
   const shown = lines
     .map((line) => line.trimEnd())
     .filter((line) => line !== '')
@@ -76,5 +93,7 @@ export function explainFailure(what: string, lines: readonly string[], host: str
   const text = shown.join('\n');
   const found = EXPLANATIONS.find(({ pattern }) => pattern.test(text));
   const remedy = found?.remedy(host) ?? 'Correct what the lines above say, and build again.';
-  return new Failure([`${what}:`, ...shown.map((line) => `  ${line}`), remedy].join('\n'));
+  return new Failure(
+    areShown ? `${what}. ${remedy}` : [`${what}:`, ...shown.map((line) => `  ${line}`), remedy].join('\n'),
+  );
 }

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
+import { stripVTControlCharacters } from 'node:util';
 
 export type ToolOptions = {
   /** Ends the tool with SIGTERM; the call then throws the signal's reason. */
@@ -33,7 +34,8 @@ export async function runTool(argv: readonly string[], options: ToolOptions): Pr
   const lastLines: string[] = [];
   const collect = async (stream: NodeJS.ReadableStream, isStdout: boolean) => {
     for await (const whole of createInterface({ input: stream })) {
-      const line = whole.slice(0, LINE_CHARACTERS_MAX);
+      // Docker's own builder colors what a command prints on stderr, also where no terminal is.
+      const line = stripVTControlCharacters(whole.slice(0, LINE_CHARACTERS_MAX));
       if (isStdout && kept.length < STDOUT_LINES_MAX) {
         kept.push(line);
       }

@@ -41,9 +41,29 @@ export function checkImage(imageUri: Located<string>, findings: Findings): strin
     return value;
   }
   const message = `${imageUri.path} is not a valid container image: ${quote(value)}.`;
-  const remedy = value.includes('://')
-    ? 'Remove the scheme: write region-docker.pkg.dev/project/repository/image:tag.'
-    : 'Write a lowercase name such as us-docker.pkg.dev/my-project/trainers/digits:1.';
-  rejectMalformed(imageUri, { code: 'INVALID_IMAGE_URI', message, remedy, lowercasePart: value }, findings);
+  const remedy = remedyOf(value);
+  // Capitals are placeholders in gcr.io/PROJECT/NAME and IMAGE_URI, and rather a wrong name in NAME:1.
+  const lowercasePart = /^[^/]+:/.test(value) ? '' : value;
+  rejectMalformed(imageUri, { code: 'INVALID_IMAGE_URI', message, remedy, lowercasePart }, findings);
   return null;
+}
+
+/** What to do about the part that is not valid: scheme, name, tag or digest. */
+function remedyOf(value: string): string {
+  if (value.includes('://')) {
+    return 'Remove the scheme: write region-docker.pkg.dev/project/repository/image:tag.';
+  }
+  const [name = '', digest] = value.split('@');
+  const tagAt = name.indexOf(':', name.lastIndexOf('/') + 1);
+  const repository = tagAt === -1 ? name : name.slice(0, tagAt);
+  const lowercase = repository.toLowerCase() + value.slice(repository.length);
+  if (parseImageReference(lowercase) !== undefined) {
+    return `Names of repositories are lowercase: write ${lowercase}.`;
+  }
+  if (parseImageReference(repository) === undefined) {
+    return 'Write a lowercase name such as us-docker.pkg.dev/my-project/trainers/digits:1.';
+  }
+  return digest === undefined
+    ? 'A tag has 1 to 128 letters, digits, "_", "." and "-".'
+    : 'A digest is "sha256:" and 64 hexadecimal digits.';
 }

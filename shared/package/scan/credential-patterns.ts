@@ -19,11 +19,14 @@ const CREDENTIAL_FILE = new RegExp(
   [
     /\.(?:json|pem|key|env)$|(?:^|\/)\.env(?:\.[^/]*)?$|(?:^|\/)id_(?:rsa|dsa|ecdsa|ed25519)$/,
     /(?:^|\/)(?:[._]netrc|\.pypirc|\.git-credentials|\.boto|\.aws\/credentials)$/,
+    /(?:^|\/)(?:pip\.(?:conf|ini)|[^/]*(?:requirements|constraints)[^/]*\.(?:txt|in))$/,
   ]
     .map(({ source }) => source)
     .join('|'),
   'i',
 );
+/** In a URL of a package index; pip replaces `${NAME}`. */
+const URL_PASSWORD = /\bhttps?:\/\/[^\s:@/]{0,200}:(?![^\s@/]*\$\{)[^\s@/]{1,500}@/;
 const TEMPLATE_FILE = /(?:^|[/._-])(?:example|sample|template|dist|tmpl)(?:[._-][^/]*)?$/i;
 
 /** PKCS #8, PKCS #1, SEC 1 and OpenSSH keys in PEM (RFC 7468), as a file or in a string with escaped `\n`. */
@@ -76,6 +79,9 @@ function findByFileName(name: string, path: string, text: string): CredentialKin
   }
   if (name === '.git-credentials') {
     return /^https?:\/\/[^\s:@/]{1,200}:[^\s@/]{1,200}@/m.test(text) ? 'PASSWORD' : null;
+  }
+  if (/\.(?:conf|ini|txt|in)$/.test(name)) {
+    return URL_PASSWORD.test(text) ? 'PASSWORD' : null;
   }
   return name.includes('.env') && text.split('\n').some(isSecretSetting) ? 'SECRET_SETTING' : null;
 }

@@ -129,7 +129,6 @@ function scanFile(evidence: MutableEvidence, path: string, bytes: Buffer): void 
   const text = bytes.toString('utf8');
   if (REQUIREMENT_FILE.test(path)) {
     evidence.requirementFiles.set(path, text);
-    return;
   }
   if (path.endsWith('.py')) {
     const code = blankStrings(text);

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, symlink, truncate, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, realpath, rm, symlink, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -28,8 +28,10 @@ async function dockerfileOf(files: Readonly<Record<string, string>>, ...flags: r
   return stdout;
 }
 
-const pathsOf = async () => (await collectContext(directory, null)).files.map(({ path }) => path);
+const pathsOf = async () =>
+  (await collectContext(directory, { dockerfile: null, secretFile: null })).files.map(({ path }) => path);
 const PACKAGE = { 'trainer/__init__.py': '', 'trainer/task.py': 'print("hello")\n' };
+const PROJECT = '[build-system]\nrequires = ["setuptools"]\n[project]\nname = "digits"\ndependencies = ["rich"]\n';
 const PRIVATE_KEY = `-----BEGIN PRIVATE KEY-----\n${'A'.repeat(64)}\n-----END PRIVATE KEY-----\n`;
 
 describe('a generated Dockerfile', () => {
@@ -81,6 +83,36 @@ describe('a generated Dockerfile', () => {
     const text = await dockerfileOf(PACKAGE, '--base-image=us-docker.pkg.dev/acme/base/cuda:12');
     expect(text).toContain('FROM us-docker.pkg.dev/acme/base/cuda:12\n');
     expect(text).not.toContain('pip install');
+  });
+
+  it('installs beside the packages of Debian and Ubuntu, as root even if the base image has a USER', async () => {
+    const text = await dockerfileOf({ ...PACKAGE, 'requirements.txt': 'rich\n' }, '--base-image=jupyter/base');
+    expect(text.indexOf('USER root\n')).toBeLessThan(text.indexOf('RUN mkdir'));
+    expect(text).toContain('PIP_BREAK_SYSTEM_PACKAGES=1');
+  });
+
+  it('installs everything with the configuration of pip as a secret, which is not among the files of the build', async () => {
+    await write({ 'pip.conf': '[global]\nindex-url = https://ci:swordfish@pypi.example/simple\n' });
+    const text = await dockerfileOf(
+      { ...PACKAGE, 'pyproject.toml': PROJECT, 'requirements.txt': 'tqdm\n' },
+      `--pip-conf=${join(directory, 'pip.conf')}`,
+    );
+    const secret =
+      'RUN --mount=type=secret,id=dropforge-pip-conf,required=true PIP_CONFIG_FILE=/run/secrets/dropforge-pip-conf ';
+    expect(text.split('pip install').length - 1).toBe(text.split(secret).length - 1);
+    expect(text).not.toContain('swordfish');
+    const pip = { dockerfile: null, secretFile: join(await realpath(directory), 'pip.conf') };
+    expect((await collectContext(directory, pip)).files.map(({ path }) => path)).not.toContain('pip.conf');
+  });
+
+  it.each([
+    ['requirements.txt', '--index-url https://ci:swordfish@pypi.example/simple\nrich\n'],
+    ['more/extra-requirements.in', '--extra-index-url=https://ci:swordfish@pypi.example/simple\n'],
+  ])('is not written for a password in %s, which would be in the image', async (path, text) => {
+    await write({ ...PACKAGE, [path]: text });
+    const { code, stderr } = await build('--print');
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/\(a password\): .*--pip-conf/)]);
+    expect(stderr).not.toContain('swordfish');
   });
 
   it('is the same text for the same program', async () => {
@@ -153,7 +185,12 @@ describe('a folder with a Dockerfile', () => {
 describe('images build', () => {
   it.each([
     [['--tag=a:1', '--module=absent.task'], 1, /has no module absent\.task\. .*--module/],
-    [['--tag=A:1'], 2, /--tag is not a valid container image: "A:1"/],
+    [['--tag=UPPER:1'], 2, /"UPPER:1"\. Names of repositories are lowercase: write upper:1\.$/m],
+    [['--tag=localhost:5000/Team/a:V1'], 2, /write localhost:5000\/team\/a:V1\.$/m],
+    [['--tag=a:b c'], 2, /A tag has 1 to 128 letters/],
+    [['--tag=a:1', '--pip-conf=absent.conf'], 2, /--pip-conf .*absent\.conf cannot be read/],
+    [['--tag=a/b:1', '--engine=cloud-build', '--pip-conf=a'], 2, /gcloud secrets create .*--pip-secret pip-conf/],
+    [['--tag=a/b:1', '--pip-secret=a'], 2, /--pip-secret is for Cloud Build/],
     [['--tag=https://a/b'], 2, /Remove the scheme/],
     [[], 2, /--tag is missing/],
     [[`--tag=a@sha256:${'0'.repeat(64)}`], 2, /contains a digest/],
@@ -195,8 +232,10 @@ describe('images build', () => {
     ['toomanyrequests: You have reached your pull rate limit', /Docker Hub limits/],
     ['write /var/lib/docker: no space left on device', /disk is full/],
     ['E: something else', /Correct what the lines above say/],
+    ['ERROR: BuildKit is enabled but the buildx component is missing or broken.', /docker-buildx/],
+    ['Get "https://localhost:5000/v2/": http: server gave HTTP response to HTTPS client', /insecure-registries/],
   ])('explains %j', (line, remedy) => {
-    const { message } = explainFailure('The image was not built', ['first', line, ''], 'us-docker.pkg.dev');
+    const { message } = explainFailure('The image was not built', ['first', line, ''], { host: 'us-docker.pkg.dev' });
     expect(message).toContain(`  ${line}\n`);
     expect(message).toMatch(remedy);
   });

@@ -36,6 +36,8 @@ describe('credentials in a package', () => {
     ['adc.json', `{"type": "authorized_user", "refresh_token": "${SECRET}${SECRET}"}`],
     ['.git-credentials', `https://me:${SECRET}@github.com`],
     ['.pypirc', `[pypi]\npassword = ${SECRET}`],
+    ['pip.conf', `[global]\nindex-url = https://me:${SECRET}@pypi.example/simple`],
+    ['requirements-gpu.txt', `--extra-index-url https://me:${SECRET}@pypi.example/simple\nrich\n`],
   ])('are a warning otherwise: %s', async (path, text) => {
     expect(await verdictOf({ [path]: text })).toEqual(WARNS);
   });
@@ -52,6 +54,10 @@ describe('credentials in a package', () => {
     ['.env.example', `API_KEY=${SECRET}`],
     ['kaggle.json', '{"username": "me", "key": "your key"}'],
     ['.netrc', 'machine api.wandb.ai login user'],
+    [
+      'requirements.txt',
+      `-i https://me:\${INDEX_PASSWORD}@pypi.example/simple\na @ https://host.example:8080/a.whl@1\n`,
+    ],
     ['.venv/lib/tests/key.pem', PEM],
   ])('are not reported for %s: %j', async (path, text) => {
     expect(await verdictOf({ [path]: text })).toEqual([]);

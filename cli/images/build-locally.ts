@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { Failure } from '#cli/core/failure.ts';
 import { explainFailure } from '#cli/images/explain-failure.ts';
 import { type BuiltImage, type ImageTag, PLATFORM } from '#cli/images/image-tag.ts';
+import { killBuildSteps } from '#cli/images/kill-build-steps.ts';
 import { PIP_SECRET, type PipConfiguration } from '#cli/images/pip-configuration.ts';
 import { runTool, type ToolResult } from '#cli/images/run-tool.ts';
 import { STAGED } from '#cli/images/stage-context.ts';
@@ -85,7 +86,8 @@ async function run(
   args: readonly string[],
   { what, tag, signal, onLine, prefix = [] }: BuildRequest & { readonly what: string; readonly prefix?: string[] },
 ): Promise<ToolResult> {
-  const result = await runTool([...prefix, engine, ...args], { signal, onLine });
+  const beforeEnd = engine === 'podman' ? killBuildSteps : undefined;
+  const result = await runTool([...prefix, engine, ...args], { signal, onLine, beforeEnd });
   if (result?.code !== 0) {
     const lines = result?.lastLines ?? [`${engine} could not be started.`];
     throw explainFailure(what, lines, { host: tag.host, areShown: onLine !== undefined && result !== undefined });

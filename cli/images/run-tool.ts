@@ -5,6 +5,11 @@ import { stripVTControlCharacters } from 'node:util';
 export type ToolOptions = {
   /** Ends the tool with SIGTERM; the call then throws the signal's reason. */
   readonly signal: AbortSignal;
+  /**
+   * Awaited between the signal and SIGTERM. The tool gets a process group of its own, so that the interrupt of a
+   * terminal does not end it first.
+   */
+  readonly beforeEnd?: ((pid: number, hasEnded: () => boolean) => Promise<void>) | undefined;
   /** Called with each line of stdout and stderr. */
   readonly onLine?: ((line: string) => void) | undefined;
   /** For tools that answer at once; without it, the tool runs as long as it takes. */
@@ -25,11 +30,24 @@ const LINE_CHARACTERS_MAX = 2_000;
 
 /** Runs a program of this machine without input. Returns undefined if it is not installed, or does not end in time. */
 export async function runTool(argv: readonly string[], options: ToolOptions): Promise<ToolResult | undefined> {
-  const { signal, onLine, timeoutMs } = options;
+  const { signal, onLine, timeoutMs, beforeEnd } = options;
   const [command = '', ...args] = argv;
   signal.throwIfAborted();
   const limit = timeoutMs === undefined ? signal : AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
-  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], signal: limit });
+  const isHeld = beforeEnd !== undefined;
+  const child = spawn(command, args, {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: isHeld,
+    ...(isHeld ? {} : { signal: limit }),
+  });
+  const hasEnded = () => child.exitCode !== null || child.signalCode !== null;
+  const end = async () => {
+    if (beforeEnd !== undefined && child.pid !== undefined) {
+      await beforeEnd(child.pid, hasEnded);
+      child.kill('SIGTERM');
+    }
+  };
+  limit.addEventListener('abort', end);
   const kept: string[] = [];
   const lastLines: string[] = [];
   const collect = async (stream: NodeJS.ReadableStream, isStdout: boolean) => {
@@ -50,6 +68,7 @@ export async function runTool(argv: readonly string[], options: ToolOptions): Pr
     child.on('error', () => resolve(undefined)).on('close', (code) => resolve(code ?? -1));
   });
   const [code] = await Promise.all([ended, collect(child.stdout, true), collect(child.stderr, false)]);
+  limit.removeEventListener('abort', end);
   signal.throwIfAborted();
   return code === undefined ? undefined : { code, stdout: kept.join('\n'), lastLines };
 }

@@ -11,7 +11,8 @@ const TEST_DIRECTORY = /(?:^|\/)(?:tests?|testing|test_?data|fixtures?|examples?
  * CREDENTIALS_IN_PACKAGE, based on the contents of files, never on their names alone.
  * - Error for a private key outside of tests: a service account key (JSON) or a key in PEM (RFC 7468).
  * - Warning for tokens with a recognizable format (Google API keys, AWS, GitHub, Hugging Face), for passwords in
- *   .netrc, .pypirc, .git-credentials and URLs of requirements and pip.conf, and for settings of an .env file that look like secrets.
+ *   .netrc, .pypirc, .git-credentials, pip.conf and URLs of requirements, and for settings of an .env file that look
+ *   like secrets.
  * The message names the file and the kind of credential; the secret itself is not stored anywhere.
  */
 export function checkCredentials({ packages }: LintSubject): LintFinding[] {

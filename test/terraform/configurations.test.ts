@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { FUNCTION_NAMES } from '#functions/functions.ts';
-import { plan } from '../support/terraform/deployed-state.ts';
+import { apply, plan } from '../support/terraform/deployed-state.ts';
 import { copyTerraform, hasTerraform, type TerraformCopy } from '../support/terraform/terraform.ts';
 
 const ROOT = new URL('../../terraform/', import.meta.url);
@@ -283,6 +283,35 @@ function describeConfigurations() {
     });
   });
 
+  it('lets the VMs of every account out of the perimeter for what they need, and the keys be used', async () => {
+    const at = 'examples/perimeter';
+    const trainer = 'trainer@my-project.iam.gserviceaccount.com';
+    const resources = await apply(terraform, at, [
+      ...(EXAMPLE_VARIABLES[at] ?? []),
+      `-var=job_accounts=["${trainer}"]`,
+      ...['data_projects=["1"]', 'image_projects=["2"]', 'key_projects=["3"]', 'network_projects=["4"]'].map(
+        (variable) => `-var=${variable}`,
+      ),
+    ]);
+    const found = resources.find(({ type }) => type === 'google_access_context_manager_service_perimeter');
+    const [{ resources: inside, egress_policies: egress }] = Object(found).values.status as readonly [
+      Readonly<Record<'resources' | 'egress_policies', readonly Readonly<Record<string, unknown>>[]>>,
+    ];
+    expect(inside).toEqual(['projects/123456789012', 'projects/4']);
+    const own = ['vm', 'on-upload', 'on-submit', 'api'].map(
+      (name) => `dropforge-${name}@my-project.iam.gserviceaccount.com`,
+    );
+    const from = [...own, trainer].map((email) => `serviceAccount:${email}`).toSorted();
+    const agent = 'serviceAccount:service-123456789012@compute-system.iam.gserviceaccount.com';
+    expect(egress.map(({ title, egress_from, egress_to }) => summaryOf(title, egress_from, egress_to))).toEqual([
+      { title: 'images', from, to: ['projects/2'], service: 'artifactregistry.googleapis.com' },
+      { title: 'keys', from: [agent], to: ['projects/3'], service: 'cloudkms.googleapis.com' },
+      { title: 'training-data', from, to: ['projects/1'], service: 'storage.googleapis.com' },
+    ]);
+    const grants = resources.filter(({ type }) => type === 'google_service_account_iam_member');
+    expect(JSON.stringify(grants)).toContain(trainer);
+  });
+
   it.each(REJECTED)('rejects %s with a remedy', async (_, variable, remedy) => {
     await terraform.must('.', ['init', '-backend=false']);
     const { status, output } = await terraform.run('.', ['plan', '-input=false', ...REQUIRED, `-var=${variable}`]);
@@ -295,6 +324,14 @@ function describeConfigurations() {
     expect(new Set([...MODULES, ...EXAMPLES].map(readVersions))).toEqual(new Set([readVersions('.')]));
     expect(readVersions('.').match(/source\s+= "/g)).toHaveLength(1);
   });
+}
+
+function summaryOf(title: unknown, from: unknown, to: unknown) {
+  const [{ identities }] = from as readonly [{ readonly identities: readonly string[] }];
+  const [{ resources, operations }] = to as readonly [
+    { readonly resources: readonly string[]; readonly operations: readonly { readonly service_name: string }[] },
+  ];
+  return { title, from: identities.toSorted(), to: resources, service: operations[0]?.service_name };
 }
 
 /** A configuration whose key name is known only after apply. */

@@ -14,6 +14,10 @@ module "dropforge" {
 
   submitters = ["group:${var.team}"]
   api_access = { members = ["group:${var.team}"] }
+
+  job_accounts       = var.job_accounts
+  image_repositories = var.image_repositories
+
   # NAT would let a training program bypass the perimeter.
   network = { nat = false }
 
@@ -34,6 +38,37 @@ locals {
     "secretmanager", "storage",
   ]
 
+  # VMs run as these: dropforge-vm, and the accounts that jobs may name.
+  vms    = concat([local.accounts["vm"]], [for email in var.job_accounts : "serviceAccount:${email}"])
+  intake = [for name in ["on-upload", "on-submit", "api"] : local.accounts[name]]
+  agent  = "serviceAccount:service-${var.project_number}@compute-system.iam.gserviceaccount.com"
+
+  # Requests to projects outside, each for what it needs: nothing can be written there.
+  egress = {
+    for title, rule in {
+      training-data = {
+        identities = concat(local.vms, local.intake)
+        projects   = var.data_projects
+        service    = "storage"
+        methods    = ["google.storage.objects.get", "google.storage.objects.list"]
+      }
+      # Images of containers: looked up by intake, pulled by VMs.
+      images = {
+        identities = concat(local.vms, local.intake)
+        projects   = var.image_projects
+        service    = "artifactregistry"
+        methods    = ["artifactregistry.googleapis.com/DockerRead"]
+      }
+      # Compute Engine encrypts the disks of jobs with a key of job_keys.
+      keys = {
+        identities = [local.agent]
+        projects   = var.key_projects
+        service    = "cloudkms"
+        methods    = ["*"]
+      }
+    } : title => rule if length(rule.projects) > 0
+  }
+
   # Requests from outside: the team's CLI and browsers, and Cloud Build, whose workers are outside of every perimeter.
   ingress = {
     team  = { identities = ["group:${var.team}"], services = ["storage", "pubsub", "run"] }
@@ -49,7 +84,8 @@ resource "google_access_context_manager_service_perimeter" "this" {
   perimeter_type = "PERIMETER_TYPE_REGULAR"
 
   status {
-    resources           = [local.project]
+    # A network that another project shares must be in the same perimeter.
+    resources           = concat([local.project], [for number in var.network_projects : "projects/${number}"])
     restricted_services = local.restricted
 
     vpc_accessible_services {
@@ -82,20 +118,19 @@ resource "google_access_context_manager_service_perimeter" "this" {
       }
     }
 
-    # Training data in buckets of other projects: read, and never written.
     dynamic "egress_policies" {
-      for_each = length(var.data_projects) == 0 ? [] : [var.data_projects]
+      for_each = local.egress
       content {
-        title = "training-data"
+        title = egress_policies.key
         egress_from {
-          identities = [for name in ["vm", "on-upload", "on-submit"] : local.accounts[name]]
+          identities = egress_policies.value.identities
         }
         egress_to {
-          resources = [for number in egress_policies.value : "projects/${number}"]
+          resources = [for number in egress_policies.value.projects : "projects/${number}"]
           operations {
-            service_name = "storage.googleapis.com"
+            service_name = "${egress_policies.value.service}.googleapis.com"
             dynamic "method_selectors" {
-              for_each = ["google.storage.objects.get", "google.storage.objects.list"]
+              for_each = egress_policies.value.methods
               content {
                 method = method_selectors.value
               }

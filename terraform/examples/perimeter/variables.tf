@@ -9,6 +9,36 @@ variable "data_projects" {
   default     = []
 }
 
+variable "image_projects" {
+  description = "Numbers of other projects whose container images jobs run: those of image_repositories."
+  type        = list(string)
+  default     = []
+}
+
+variable "image_repositories" {
+  description = "Artifact Registry repositories whose images jobs may run."
+  type        = set(string)
+  default     = []
+}
+
+variable "job_accounts" {
+  description = "Service accounts that jobs may run as."
+  type        = list(string)
+  default     = []
+}
+
+variable "key_projects" {
+  description = "Numbers of other projects with encryption keys of jobs (job_keys)."
+  type        = list(string)
+  default     = []
+}
+
+variable "network_projects" {
+  description = "Numbers of host projects of Shared VPC networks that VMs use: they are part of the perimeter."
+  type        = list(string)
+  default     = []
+}
+
 variable "project_id" {
   description = "Project to deploy to."
   type        = string

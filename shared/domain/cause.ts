@@ -158,7 +158,7 @@ export const CAUSES = {
   DISK_TOO_SMALL: {
     class: 'configuration',
     remedy:
-      'What the VM needs before the program starts does not fit on its disk: the saved state of earlier attempts, which is unchanged in the job directory, or the image of the container. Submit again with a larger bootDiskSizeGb and the same job directory.',
+      'What the VM needs before the program starts does not fit on its disk: the saved state of earlier attempts, which is unchanged in the job directory, or the image of the container, unpacked. Do what the message says (a larger bootDiskSizeGb; in the embedded cloud, a larger diskBytesMax or more free space), and submit again with the same job directory.',
   },
   SECRET_UNAVAILABLE: {
     class: 'configuration',

@@ -14,7 +14,7 @@ export function findRunWarnings(replicas: readonly Replica[], jobDir: string): r
       code: 'NOTHING_SAVED',
       message: `The program succeeded, but saved no file in ${jobDir}.`,
       remedy:
-        'Write the model to the directory in --job-dir, AIP_MODEL_DIR or DROPFORGE_OUTPUT_DIR: files in the working directory are deleted, and the log names them. If the program saves its results elsewhere, no action is needed.',
+        'Write the model to the directory in --job-dir, AIP_MODEL_DIR or DROPFORGE_OUTPUT_DIR: files elsewhere are deleted with the VM, and the log names the largest in the working directory. If the program saves its results elsewhere, no action is needed.',
     })),
   ];
 }

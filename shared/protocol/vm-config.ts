@@ -124,6 +124,8 @@ export const vmConfigSchema = z.object({
     keepOnFailureSeconds: z.number().positive().optional(),
     /** Usage of the work disk, including outputs, at which the program is stopped. */
     diskBytesMax: z.int().positive(),
+    /** What raises `diskBytesMax`: the job file's size of the boot disk, or the configuration of the embedded cloud. */
+    diskSetting: z.enum(['bootDiskSizeGb', 'diskBytesMax']).optional(),
     /** Output of a stream that is logged. Further output is counted, and is in the complete log in the job directory. */
     logBytesMax: z.int().positive(),
   }),

@@ -196,9 +196,17 @@ open('leftover.bin', 'wb').write(bytes(2000))
     const vm = under.boot({
       image: await shell(),
       argv: ['sh', '-c', script],
-      change: ({ limits }) => ({ limits: { ...limits, diskBytesMax: 30_000_000 } }),
+      change: ({ limits }) => ({ limits: { ...limits, diskBytesMax: 30_000_000, diskSetting: 'diskBytesMax' } }),
     });
-    expect(await ended(vm)).toMatchObject({ reason: 'DISK_FULL' });
+    const message = expect.stringContaining('Raise diskBytesMax in the configuration');
+    expect(await ended(vm)).toMatchObject({ reason: 'DISK_FULL', message });
+  });
+
+  it('finds in its log the files that it wrote to the working directory of its image', async () => {
+    const argv = ['sh', '-c', 'mkdir runs; echo weights > runs/model.pt'];
+    const vm = under.boot({ image: await shell(), argv, workingDir: '/app' });
+    expect(await ended(vm)).toMatchObject({ exitCode: 0, savedNothing: true });
+    expect(logged('agent').join()).toContain('deleted with the VM: runs/model.pt (8 bytes)');
   });
 
   it('is started again after a reboot, with its files, and nothing of the first boot is left', async () => {

@@ -14,10 +14,12 @@ from typing import Any, Mapping, Sequence
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from vm_agent.container.engine import find_engine
-from vm_agent.container.pull import PullContext, RegistryAccess, pull_image
+from vm_agent.container.pull import FindExcess, PullContext, RegistryAccess, pull_image
+from vm_agent.container.pull_space import DiskAllowance
 from vm_agent.container.spec import ContainerSpec
 from vm_agent.container.transfer import Transfer
 from vm_agent.control.config import Limits
+from vm_agent.control.container_launcher import stop_for_excess
 from vm_agent.control.decisions import StopNotice
 from vm_agent.control.stop_signal import StopSignal
 from vm_agent.control.supervisor import Monitored, Supervisor
@@ -63,13 +65,17 @@ def main() -> int:
     )
     with tempfile.TemporaryDirectory() as folder:
 
-        def run(argv: Sequence[str], environment: Mapping[str, str]) -> ToolResult:
-            return supervisor.run_tool(Command(argv, environment, Path(folder), b'DROPFORGE_VM=test', mask))
+        def run(argv: Sequence[str], environment: Mapping[str, str], find_excess: FindExcess) -> ToolResult:
+            command = Command(argv, environment, Path(folder), b'DROPFORGE_VM=test', mask)
+            return supervisor.run_tool(command, lambda: stop_for_excess(find_excess()))
 
         context = PullContext(
             folder=Path(folder),
             policy=RetryPolicy(sys.maxsize, options.get('retrySeconds', 30), stop_signal.requested),
             run=run,
+            disk=DiskAllowance(
+                lambda: int(options.get('diskBytesMax', LIMITS.disk_bytes_max)), LIMITS.disk_remedy, is_own_disk=True
+            ),
             check=supervisor.check,
             access=RegistryAccess(lambda: 'ya29.token', lambda: 'vm@lab.iam.gserviceaccount.com', read_secret),
             mask=mask,

@@ -57,6 +57,12 @@ class LimitsTest(unittest.TestCase):
             notice = check_limits(LIMITS, replace(at_limits, **change))
             self.assertEqual(notice and notice.reason, reason)
 
+    def test_a_full_disk_names_the_setting_that_limits_it(self) -> None:
+        full = Readings(unanswered_seconds=0, running_seconds=1, disk_bytes=1001)
+        for setting, words in (('bootDiskSizeGb', 'Request a larger boot disk'), ('diskBytesMax', 'Raise diskBytesMax')):
+            notice = check_limits(replace(LIMITS, disk_setting=setting), full)
+            self.assertIn(words, notice.message if notice else '')
+
     def test_does_not_limit_the_running_time_of_the_agents_own_tools(self) -> None:
         self.assertIsNone(check_limits(LIMITS, Readings(0, None, 0)))
 

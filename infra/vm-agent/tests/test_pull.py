@@ -3,13 +3,15 @@
 import json
 import threading
 import unittest
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any, Callable, List, Optional, Tuple
 
 from vm_agent.container.docker_pull import DockerPull
-from vm_agent.container.pull import PullContext, RegistryAccess, compare_space, resolve_credentials
+from vm_agent.container.pull import PullContext, RegistryAccess, resolve_credentials
 from vm_agent.container.pull_failure import PullError, classify, report_of
+from vm_agent.container.pull_space import Disk, DiskAllowance, compare_space
 from vm_agent.container.registry import Repository, is_google_host
 from vm_agent.container.spec import ContainerSpec
 from vm_agent.container.transfer import EXTRA_BYTES_MAX, LOG_SECONDS, PullProgress, Transfer
@@ -21,6 +23,7 @@ from vm_agent.setup.installers import ToolResult
 DIGEST = f'sha256:{"ab" * 32}'
 ACCOUNT = 'vm@lab.iam.gserviceaccount.com'
 GIB = 1 << 30
+OWN_DISK = DiskAllowance(lambda: 20 * GIB, 'Request a larger boot disk.', is_own_disk=True)
 # Texts as Docker 20.10 and 28, containerd, Podman 4.3 and registries print them.
 TEXTS = (
     ('manifest for ghcr.io/lab/digits@sha256:ab not found: manifest unknown: manifest unknown', 'no longer exists'),
@@ -58,7 +61,8 @@ def context_of(secret: str = 'alice:horse') -> PullContext:
     return PullContext(
         folder=Path('/nonexistent'),
         policy=RetryPolicy(1, 1.0),
-        run=lambda _argv, _environment: ToolResult(1, ()),
+        run=lambda _argv, _environment, _find_excess: ToolResult(1, ()),
+        disk=OWN_DISK,
         check=lambda: None,
         access=RegistryAccess(lambda: 'ya29.token', lambda: ACCOUNT, lambda _version, _policy: secret),
         mask=Mask(),
@@ -71,7 +75,7 @@ class FailureTest(unittest.TestCase):
     def test_the_texts_of_engines_become_sentences(self) -> None:
         for text, words in TEXTS:
             with self.subTest(text):
-                self.assertIn(words, report_of(classify(text), text, spec_of(), ACCOUNT).message)
+                self.assertIn(words, report_of(classify(text), text, spec_of(), ACCOUNT, 'Request more.').message)
 
     def test_only_what_a_retry_may_fix_is_tried_again(self) -> None:
         tries = {words: classify(text).tries_max for text, words in TEXTS}
@@ -87,7 +91,7 @@ class FailureTest(unittest.TestCase):
         ):
             with self.subTest(credentials):
                 spec = spec_of(credentials=credentials)
-                report = report_of(classify('unauthorized'), 'unauthorized', spec, ACCOUNT)
+                report = report_of(classify('unauthorized'), 'unauthorized', spec, ACCOUNT, '')
                 self.assertEqual((report.reason, report.evidence), ('IMAGE_PULL_FAILED', ('unauthorized',)))
                 self.assertIn(words, report.message)
 
@@ -123,17 +127,21 @@ class CredentialsTest(unittest.TestCase):
 
 class SpaceTest(unittest.TestCase):
     def test_an_image_that_fits_unpacked_is_pulled(self) -> None:
-        self.assertIsNone(compare_space(spec_of(), 8 * GIB, 20 * GIB, has_images=False))
+        self.assertIsNone(compare_space(spec_of(), Disk(8 * GIB, 20 * GIB), OWN_DISK, has_images=False))
 
     def test_a_disk_that_is_too_small_is_reported_with_the_size_to_request(self) -> None:
-        report = compare_space(spec_of(), 7 * GIB, 20 * GIB, has_images=False)
-        assert report is not None
-        self.assertEqual(report.reason, 'DISK_TOO_SMALL')
-        self.assertIn('needs 8.0 GiB of disk, and 7.0 GiB are free. Request a boot disk of 22 GiB', report.message)
+        for allowance, remedy in (
+            (OWN_DISK, 'Request a boot disk of 26 GiB (bootDiskSizeGb)'),
+            (replace(OWN_DISK, is_own_disk=False), 'Free 6 GiB on the disk of this machine'),
+        ):
+            report = compare_space(spec_of(), Disk(7 * GIB, 20 * GIB), allowance, has_images=False)
+            assert report is not None
+            self.assertEqual(report.reason, 'DISK_TOO_SMALL')
+            self.assertIn(f'needs 8.0 GiB of disk, and 7.0 GiB are free. {remedy}, or use', report.message)
 
     def test_layers_of_other_images_may_be_those_of_this_one(self) -> None:
-        self.assertIsNone(compare_space(spec_of(), 7 * GIB, 20 * GIB, has_images=True))
-        self.assertIsNotNone(compare_space(spec_of(), 3 * GIB, 20 * GIB, has_images=True))
+        self.assertIsNone(compare_space(spec_of(), Disk(7 * GIB, 20 * GIB), OWN_DISK, has_images=True))
+        self.assertIsNotNone(compare_space(spec_of(), Disk(3 * GIB, 20 * GIB), OWN_DISK, has_images=True))
 
 
 class ProgressTest(unittest.TestCase):

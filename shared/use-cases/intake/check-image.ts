@@ -3,10 +3,14 @@ import type { ContainerProgram, PinnedImage, ReplicaGroup } from '#shared/domain
 import type { Problem } from '#shared/protocol/report.ts';
 
 /**
- * Bytes on a VM's disk for each compressed byte of an image, at least: the layers unpacked, and those that are being
- * downloaded. An estimate, which no measurement supports.
+ * What any image takes of a disk: its layers compressed, and unpacked to at least the same size. As in the agent's
+ * container/pull_space.py, which checks it again.
  */
-const DISK_BYTES_PER_BYTE = 2.5;
+const NEEDED_FACTOR = 2;
+/** The estimate for a disk to request: most layers unpack to twice their size. */
+const ESTIMATED_FACTOR = 3;
+/** For the machine image, and what the program writes. */
+const OTHER_GIB = 20;
 
 /** Root by name or number, with or without a group; an image without a user runs as root. */
 const ROOT_PATTERN = /^(root|0*)(:.*)?$/;
@@ -31,11 +35,12 @@ export function checkImage(
       'Add a USER to the image, such as USER 1000; or have root allowed (containers.allow_root in Terraform, allowRoot of containers in the configuration of dropforge up).';
     return { code: 'IMAGE_RUNS_AS_ROOT', message, remedy };
   }
-  const neededGib = Math.ceil((image.sizeBytes * DISK_BYTES_PER_BYTE) / 2 ** 30);
+  const neededGib = Math.ceil((image.sizeBytes * NEEDED_FACTOR) / 2 ** 30);
   if (neededGib > group.bootDiskGib) {
     const sizeGib = (image.sizeBytes / 2 ** 30).toFixed(1);
-    const message = `The image ${imageUri} has ${sizeGib} GiB and needs about ${neededGib} GiB unpacked; the boot disk of the ${group.role} has ${group.bootDiskGib} GiB.`;
-    const remedy = `Request a boot disk of at least ${neededGib + 20} GiB, or make the image smaller.`;
+    const message = `The image ${imageUri} has ${sizeGib} GiB compressed and takes at least ${neededGib} GiB of disk while it is unpacked; the boot disk of the ${group.role} has ${group.bootDiskGib} GiB.`;
+    const wantedGib = Math.ceil((image.sizeBytes * ESTIMATED_FACTOR) / 2 ** 30) + OTHER_GIB;
+    const remedy = `Request a boot disk of ${wantedGib} GiB (three times the compressed size, and ${OTHER_GIB} GiB), or make the image smaller.`;
     return { code: 'IMAGE_TOO_LARGE', message, remedy };
   }
   return null;

@@ -123,6 +123,7 @@ function vmConfigOf(
 ): VmConfig {
   const { settings, programMs, group } = given;
   const { diskBytesMax, ...limits } = settings.limits;
+  const bootDiskBytesMax = Math.floor(group.bootDiskGib * 2 ** 30 * 0.95);
   return {
     protocol: PROTOCOL_VERSION,
     projectId: settings.projectId,
@@ -145,7 +146,8 @@ function vmConfigOf(
       // The agent stops first and reports why: the rules add `maxRunningGraceMs`.
       uploadSeconds: UPLOAD_GRACE_MS / 1_000,
       ...(job.spec.limits.keepOnFailureMs > 0 && { keepOnFailureSeconds: job.spec.limits.keepOnFailureMs / 1_000 }),
-      diskBytesMax: Math.min(diskBytesMax, Math.floor(group.bootDiskGib * 2 ** 30 * 0.95)),
+      diskBytesMax: Math.min(diskBytesMax, bootDiskBytesMax),
+      diskSetting: diskBytesMax < bootDiskBytesMax ? 'diskBytesMax' : 'bootDiskSizeGb',
     },
     intervals: settings.intervals,
     ...(job.trial !== null && trialOf(job.trial)),

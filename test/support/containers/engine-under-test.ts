@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { findProgram } from '../find-program.ts';
@@ -45,6 +46,29 @@ export async function startEnginesUnderTest(): Promise<readonly EngineUnderTest[
   const first = await startEngineUnderTest();
   const found = first === null ? [] : [first, await findPodman()].filter((engine) => engine !== null);
   return found.filter(({ kind }, index) => found.findIndex((other) => other.kind === kind) === index);
+}
+
+/**
+ * Docker and Podman, as far as this machine can run them with all that they store in a folder each, below `parent`. Without
+ * root or these tests' tools, none.
+ */
+export async function startEnginesIn(parent: string): Promise<readonly EngineUnderTest[]> {
+  if (process.getuid?.() !== 0 || TOOLS.some((name) => findProgram(name) === undefined)) {
+    return [];
+  }
+  const docker = findProgram('dockerd') === undefined ? null : await startPrivateDocker(join(parent, 'docker'));
+  const podman = findProgram('podman') === undefined ? null : await startPrivatePodman(join(parent, 'podman'));
+  return [docker, podman].filter((engine) => engine !== null);
+}
+
+async function startPrivatePodman(storage: string): Promise<EngineUnderTest> {
+  const settings = join(storage, 'storage.conf');
+  await mkdir(storage);
+  await writeFile(
+    settings,
+    `[storage]\ndriver = "overlay"\ngraphroot = "${storage}/root"\nrunroot = "${storage}/run"\n`,
+  );
+  return engineOf('podman', { DOCKER_HOST: 'unix:///nonexistent/docker.sock', CONTAINERS_STORAGE_CONF: settings });
 }
 
 async function startDockerUnderTest(): Promise<EngineUnderTest | null> {
@@ -97,9 +121,9 @@ function runEngine(
   });
 }
 
-async function startPrivateDocker(): Promise<EngineUnderTest | null> {
+async function startPrivateDocker(storage?: string): Promise<EngineUnderTest | null> {
   const daemon = await startGuarded('dockerd', (folder) => [
-    ...['dockerd', '--host', `unix://${folder}/docker.sock`, '--data-root', join(folder, 'data')],
+    ...['dockerd', '--host', `unix://${folder}/docker.sock`, '--data-root', storage ?? join(folder, 'data')],
     ...['--exec-root', join(folder, 'exec'), '--pidfile', join(folder, 'pid')],
     // Host networking is all that tests use; bridges would change the firewall of this machine.
     ...['--bridge=none', '--iptables=false', '--ip6tables=false'],

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
-import { tarOf } from '../package/build-archives.ts';
+import { tarEntryOf, tarOf } from '../package/build-archives.ts';
 
 export type PushedImage = {
   /** `HOST/REPOSITORY@sha256:…` */
@@ -12,6 +12,7 @@ export type PushedImage = {
   readonly digest: string;
 };
 
+const ZEROS_BYTES = 16 << 20;
 const DOCKER = 'application/vnd.docker';
 
 /** A layer with one file of random bytes, compressed; it differs from every other one. */
@@ -20,19 +21,44 @@ export function randomLayer(sizeBytes: number): Buffer {
   return tarOf([{ path: name, data: randomBytes(sizeBytes) }]);
 }
 
-/** Pushes an image of these uncompressed layers through the registry's API, without an engine. */
+export type CompressedLayer = { readonly compressed: Buffer; readonly uncompressedDigest: string };
+
+/** A layer with one file of zeros, which takes a thousandth of it compressed; never whole in memory. */
+export function zeroLayer(sizeBytes: number): CompressedLayer {
+  const header = tarEntryOf({ path: `zeros-${randomBytes(4).toString('hex')}`, sizeBytes });
+  const [block, compressedBlock] = [Buffer.alloc(ZEROS_BYTES), gzipSync(Buffer.alloc(ZEROS_BYTES), { level: 1 })];
+  const blocks = Math.ceil(sizeBytes / ZEROS_BYTES);
+  const hash = createHash('sha256').update(header);
+  for (let index = 0; index < blocks; index += 1) {
+    hash.update(block);
+  }
+  // Several gzip files in a row are one (RFC 1952, 2.2); zeros also end the archive.
+  return {
+    compressed: Buffer.concat([gzipSync(header), ...Array<Buffer>(blocks).fill(compressedBlock)]),
+    uncompressedDigest: `sha256:${hash.digest('hex')}`,
+  };
+}
+
+function compress(layer: Buffer | CompressedLayer): CompressedLayer {
+  return Buffer.isBuffer(layer)
+    ? { compressed: gzipSync(layer, { level: 1 }), uncompressedDigest: digestOf(layer) }
+    : layer;
+}
+
+/** Pushes an image of these layers through the registry's API, without an engine. */
 export async function pushLayers(
   repository: string,
-  layers: readonly Buffer[],
+  given: readonly (Buffer | CompressedLayer)[],
   architecture = process.arch === 'arm64' ? 'arm64' : 'amd64',
 ): Promise<PushedImage> {
+  const layers = given.map(compress);
   const config = Buffer.from(
     JSON.stringify({
       ...{ architecture, os: 'linux', config: { Cmd: ['/none'] }, history: [] },
-      rootfs: { type: 'layers', diff_ids: layers.map(digestOf) },
+      rootfs: { type: 'layers', diff_ids: layers.map(({ uncompressedDigest }) => uncompressedDigest) },
     }),
   );
-  const compressed = layers.map((layer) => gzipSync(layer, { level: 1 }));
+  const compressed = layers.map((layer) => layer.compressed);
   for (const blob of [config, ...compressed]) {
     await pushBlob(repository, blob);
   }

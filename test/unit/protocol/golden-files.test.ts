@@ -106,6 +106,8 @@ const OPTIONAL_FIELDS = [
   'profile',
   // Only jobs that keep the VM of a failed program have them.
   'limits.keepOnFailureSeconds',
+  // VMs of an older deployment do not name it.
+  'limits.diskSetting',
   'keepSeconds',
 ];
 

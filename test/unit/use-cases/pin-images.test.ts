@@ -181,10 +181,10 @@ describe('an image that cannot run', () => {
   });
 
   it('is larger than the disk', async () => {
-    const sizeBytes = 41 * 2 ** 30;
     expect(master.bootDiskGib).toBe(100);
-    expect(await problemWith({ sizeBytes })).toMatchObject({ code: 'IMAGE_TOO_LARGE' });
-    expect(await problemWith({ sizeBytes: 39 * 2 ** 30 })).toBeUndefined();
+    const remedy = expect.stringContaining('Request a boot disk of 173 GiB');
+    expect(await problemWith({ sizeBytes: 51 * 2 ** 30 })).toMatchObject({ code: 'IMAGE_TOO_LARGE', remedy });
+    expect(await problemWith({ sizeBytes: 49 * 2 ** 30 })).toBeUndefined();
   });
 
   it.each([

@@ -44,6 +44,16 @@ const second = place(
   20 * HOUR_MS,
 );
 
+it('names the setting that limits the disk: the boot disk of the job, or the configuration', () => {
+  const limitsWith = (diskBytesMax: number) => {
+    const settings = { ...simulatedSettings, limits: { ...simulatedSettings.limits, diskBytesMax } };
+    const request = vmRequestOf(place(accepted, 0), MASTER, { settings, timeouts: TIMEOUTS });
+    return (JSON.parse(request.metadata[METADATA_KEYS.config] ?? '') as VmConfig).limits;
+  };
+  expect(limitsWith(1_000)).toMatchObject({ diskBytesMax: 1_000, diskSetting: 'diskBytesMax' });
+  expect(limitsWith(2 ** 60)).toMatchObject({ diskBytesMax: 0.95 * 100 * 2 ** 30, diskSetting: 'bootDiskSizeGb' });
+});
+
 describe('the cluster of a job', () => {
   const configOf = (job: Job, replica: ReplicaId) =>
     JSON.parse(requestFor(place(job, 0), replica).metadata[METADATA_KEYS.config] ?? '') as VmConfig;

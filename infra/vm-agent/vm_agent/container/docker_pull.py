@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 from vm_agent.container.pull_failure import PullError
 from vm_agent.container.transfer import PullProgress
 
-POLL_SECONDS = 0.2
+POLL_SECONDS = 0.1
 # Docker reports nothing while it verifies a layer.
 SILENT_SECONDS_MAX = 600.0
 LINE_BYTES_MAX = 65_536

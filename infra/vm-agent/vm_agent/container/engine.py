@@ -90,15 +90,19 @@ class Engine:
             return os.getuid() != 0
         return 'rootless' in self.run_tool(['info', '--format', '{{.SecurityOptions}}']).stdout
 
+    def find_layer(self, container: str) -> Optional[Path]:
+        """Returns the folder of what a container has written outside of its mounts; None if it cannot be read."""
+        return _upper_folder(self.inspect(container) or {})
+
     def measure_layer(self, container: str) -> Callable[[], int]:
         """Returns what measures the bytes that a container has written outside of its bound folders."""
         body = self.inspect(container) or {}
-        upper = ((body.get('GraphDriver') or {}).get('Data') or {}).get('UpperDir')
+        upper = _upper_folder(body)
         # What the image declares by VOLUME is not in its layer, and as large as the program makes it.
         volumes = [str(mount.get('Source')) for mount in body.get('Mounts') or () if mount.get('Type') == 'volume']
         folders = [Path(folder) for folder in volumes if _is_readable(folder)]
-        if upper is not None and _is_readable(upper):
-            folders.append(Path(upper))
+        if upper is not None:
+            folders.append(upper)
             return lambda: _measure(folders)
         # Engines that keep layers elsewhere, and those of another user, measure by themselves.
         size = ['container', 'inspect', '--size', '--format', '{{.SizeRw}}', container]
@@ -145,6 +149,11 @@ def _command(kind: str) -> List[str]:
     # crun refuses cgroups in hybrid mode ("cgroups in hybrid mode not supported"); runc accepts them.
     needs_runc = kind == 'podman' and os.path.isdir(HYBRID_CGROUPS) and shutil.which('runc') is not None
     return [kind, '--runtime', 'runc'] if needs_runc else [kind]
+
+
+def _upper_folder(body: Mapping[str, Any]) -> Optional[Path]:
+    folder = ((body.get('GraphDriver') or {}).get('Data') or {}).get('UpperDir')
+    return Path(folder) if folder and _is_readable(folder) else None
 
 
 def _is_readable(folder: str) -> bool:

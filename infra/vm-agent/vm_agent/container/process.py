@@ -46,9 +46,14 @@ class ContainerProcess:
         on_output: Forward,
         on_exit: Callable[[], None],
         check: Callable[[], None],
+        before_removal: Callable[[], None] = lambda: None,
     ) -> None:
-        """`check` raises ReplicaEnded if a stop was requested, before the container is started."""
+        """
+        `check` raises ReplicaEnded if a stop was requested, before the container is started. `before_removal` is called
+        when the container has ended, while its files are still there.
+        """
         self._engine, self._invocation = engine, invocation
+        self._before_removal = before_removal
         self._kills_before = count_machine_memory_kills()
         self._exited = threading.Event()
         self._return_code = 0
@@ -99,6 +104,7 @@ class ContainerProcess:
 
     def clean_up(self) -> int:
         """Removes the container and all of its processes, and reads the rest of the output."""
+        self._before_removal()
         self._engine.remove_containers(self._invocation.vm)
         count = kill_remaining(self._client.pid, f'{VM_MARKER}={self._invocation.vm}'.encode())
         self._output.finish(PIPE_SECONDS_MAX)

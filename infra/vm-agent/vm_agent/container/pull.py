@@ -1,6 +1,5 @@
 """Downloads the image of a container by its digest, with the machine's engine."""
 
-import os
 import platform
 from collections import Counter
 from dataclasses import dataclass
@@ -9,8 +8,10 @@ from typing import Callable, Counter as Counts, Mapping, Optional, Sequence
 
 from vm_agent.container.docker_pull import DockerPull
 from vm_agent.container.engine import Engine
+from vm_agent.container.podman_layers import delete_layers
 from vm_agent.container.podman_pull import PodmanPull
 from vm_agent.container.pull_failure import Failure, PullError, classify, report_of
+from vm_agent.container.pull_space import DiskAllowance, PullSpace, check_space, find_storage
 from vm_agent.container.registry import Credentials, is_google_host
 from vm_agent.container.spec import ContainerSpec
 from vm_agent.container.transfer import PullProgress, Transfer, format_bytes
@@ -20,11 +21,9 @@ from vm_agent.program.exit_report import ExitReport, ReplicaEnded
 from vm_agent.setup.installers import ToolResult
 
 GOOGLE_USER = 'oauth2accesstoken'
-# An unpacked image has at least twice the bytes of its compressed layers, which are on the disk meanwhile.
-UNPACKED_FACTOR = 2
-GIB = 1 << 30
+FindExcess = Callable[[], Optional[str]]
+"""Returns why a pull takes too much disk, or None."""
 ARCHITECTURES = {'x86_64': 'amd64', 'amd64': 'amd64', 'aarch64': 'arm64', 'arm64': 'arm64'}
-STORAGE_FIELDS = {'docker': '{{.DockerRootDir}}', 'podman': '{{.Store.GraphRoot}}'}
 
 
 @dataclass(frozen=True)
@@ -44,8 +43,12 @@ class PullContext:
     folder: Path
     """For files that exist during the pull only."""
     policy: RetryPolicy
-    run: Callable[[Sequence[str], Mapping[str, str]], ToolResult]
-    """Runs a command line with these variables; raises ReplicaEnded if the VM is told to stop in the meantime."""
+    run: Callable[[Sequence[str], Mapping[str, str], FindExcess], ToolResult]
+    """
+    Runs a command line with these variables; raises ReplicaEnded if the VM is told to stop in the meantime, and with
+    DISK_TOO_SMALL if an excess is found.
+    """
+    disk: DiskAllowance
     check: Callable[[], None]
     """Raises ReplicaEnded if the VM is told to stop."""
     access: RegistryAccess
@@ -53,6 +56,11 @@ class PullContext:
     report: Callable[[Transfer], None]
     """Receives how much has arrived, often and from other threads."""
     log: Callable[[str, str], None]
+
+
+def is_disk_too_small(error: Exception) -> bool:
+    reason = error.report.reason if isinstance(error, ReplicaEnded) else classify(str(error)).reason
+    return reason == 'DISK_TOO_SMALL'
 
 
 class _Retryable(TransientError):
@@ -69,18 +77,21 @@ def pull_image(engine: Engine, spec: ContainerSpec, context: PullContext) -> Non
     if engine.has_image(spec.image):
         context.log(f'The image {spec.image} is on this machine: nothing is pulled.', 'INFO')
         return
-    _check_space(engine, spec)
+    storage = find_storage(engine)
+    check_space(engine, storage, spec, context.disk)
     progress = PullProgress(spec.size_bytes, context.report, context.log)
-    _Pull(engine, spec, context, progress).run()
+    _Pull(engine, spec, context, progress, storage).run()
     _check_architecture(engine, spec)
     context.log(f'Pulled the image {spec.image}: {format_bytes(progress.done_bytes)} downloaded.', 'INFO')
 
 
 class _Pull:
     def __init__(
-        self, engine: Engine, spec: ContainerSpec, context: PullContext, progress: PullProgress
+        self, engine: Engine, spec: ContainerSpec, context: PullContext, progress: PullProgress, storage: Path
     ) -> None:
         self._engine, self._spec, self._context, self._progress = engine, spec, context, progress
+        self._storage = storage
+        self._space = PullSpace(storage, spec, context.disk)
         self._tries: Counts[str] = Counter()
 
     def run(self) -> None:
@@ -109,14 +120,28 @@ class _Pull:
         if engine.kind == 'podman':
 
             def run(args: Sequence[str], variables: Mapping[str, str]) -> ToolResult:
-                return context.run(engine.argv(args), {**engine.environment, **variables})
+                return context.run(engine.argv(args), {**engine.environment, **variables}, self._space.find_excess)
 
-            PodmanPull(image, credentials, self._progress).run(run, context.folder, context.policy)
+            pull = PodmanPull(image, credentials, self._progress)
+            try:
+                pull.run(run, context.folder, context.policy)
+            except (ReplicaEnded, PullError) as error:
+                if is_disk_too_small(error):
+                    delete_layers(engine, self._storage, pull.digests, context.folder)
+                raise
         else:
-            DockerPull(_docker_socket(engine), image, credentials, self._progress).run(context.check)
+            # Docker itself deletes the layers of an image whose pull has failed.
+            DockerPull(_docker_socket(engine), image, credentials, self._progress).run(self._check)
+
+    def _check(self) -> None:
+        self._context.check()
+        excess = self._space.find_excess()
+        if excess is not None:
+            raise ReplicaEnded(ExitReport('DISK_TOO_SMALL', excess))
 
     def _ended(self, failure: Failure, text: str) -> ReplicaEnded:
-        return ReplicaEnded(report_of(failure, text, self._spec, self._context.access.account()))
+        context = self._context
+        return ReplicaEnded(report_of(failure, text, self._spec, context.access.account(), context.disk.remedy))
 
 
 def resolve_credentials(spec: ContainerSpec, context: PullContext) -> Credentials:
@@ -141,33 +166,6 @@ def _docker_socket(engine: Engine) -> str:
     if scheme != 'unix':
         raise PullError(f'Docker runs at {found.stdout.strip() or "an unknown address"}, but only unix:// is supported.')
     return path
-
-
-def _check_space(engine: Engine, spec: ContainerSpec) -> None:
-    """Raises ReplicaEnded with DISK_TOO_SMALL if the image cannot fit where the engine keeps its images."""
-    folder = engine.run_tool(['info', '--format', STORAGE_FIELDS[engine.kind]]).stdout.strip()
-    try:
-        disk = os.statvfs(folder)
-    except OSError:
-        # The engine runs in a virtual machine of its own.
-        return
-    # Layers of other images may be layers of this one, too.
-    has_images = bool(engine.run_tool(['image', 'ls', '--quiet']).stdout.strip())
-    report = compare_space(spec, disk.f_bavail * disk.f_frsize, disk.f_blocks * disk.f_frsize, has_images)
-    if report is not None:
-        raise ReplicaEnded(report)
-
-
-def compare_space(spec: ContainerSpec, free_bytes: int, disk_bytes: int, has_images: bool) -> Optional[ExitReport]:
-    needed_bytes = spec.size_bytes * (1 if has_images else UNPACKED_FACTOR)
-    if free_bytes >= needed_bytes:
-        return None
-    wanted_gib = -(-(disk_bytes + UNPACKED_FACTOR * spec.size_bytes - free_bytes) // GIB) + 1
-    message = (
-        f'The image {spec.image} needs {format_bytes(needed_bytes)} of disk, and {format_bytes(free_bytes)} are free. '
-        f'Request a boot disk of {wanted_gib} GiB (bootDiskSizeGb), or use a smaller image.'
-    )
-    return ExitReport('DISK_TOO_SMALL', message)
 
 
 def _check_architecture(engine: Engine, spec: ContainerSpec) -> None:

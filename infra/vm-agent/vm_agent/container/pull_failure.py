@@ -29,7 +29,7 @@ class Failure:
 _FULL = Failure(
     'DISK_TOO_SMALL',
     'The disk of the VM became full while the image {image} was pulled.',
-    'Request a larger boot disk (bootDiskSizeGb), or use a smaller image.',
+    '{disk_remedy} Or use a smaller image.',
 )
 _ARCHITECTURE = Failure(
     'IMAGE_PULL_FAILED',
@@ -109,14 +109,18 @@ def classify(text: str) -> Failure:
     return next((failure for failure, pattern in _PATTERNS if re.search(pattern, lowered)), _OTHER)
 
 
-def report_of(failure: Failure, text: str, spec: ContainerSpec, account: str) -> ExitReport:
-    """The exit report of a failed pull. `account` is the VM's service account."""
+def report_of(failure: Failure, text: str, spec: ContainerSpec, account: str, disk_remedy: str) -> ExitReport:
+    """
+    The exit report of a failed pull. `account` is the VM's service account, `disk_remedy` a sentence that says how the
+    job gets more disk.
+    """
     identity, access_remedy = describe_identity(spec, account)
     values = {
         'image': spec.image,
         'host': f'The registry {spec.image.split("/", 1)[0]}',
         'identity': identity,
         'access_remedy': access_remedy,
+        'disk_remedy': disk_remedy,
     }
     message = failure.sentence.format(**values)
     remedy = failure.remedy.format(**values)

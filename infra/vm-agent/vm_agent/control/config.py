@@ -35,6 +35,7 @@ OPTIONAL_FIELDS: Mapping[Tuple[str, ...], Any] = {
     ('population',): None,
     ('health',): {},
     ('limits', 'keepOnFailureSeconds'): 0,
+    ('limits', 'diskSetting'): 'bootDiskSizeGb',
 }
 
 
@@ -62,6 +63,18 @@ class Limits:
     """How long the VM stays after a failure, if the control plane says so; 0 for not at all."""
     disk_bytes_max: int
     log_bytes_max: int
+    disk_setting: str = 'bootDiskSizeGb'
+    """Of the job file, or `diskBytesMax` of the embedded cloud: what raises `disk_bytes_max`."""
+
+    @property
+    def disk_remedy(self) -> str:
+        """How to have a larger limit on disk usage, as a sentence."""
+        if self.disk_setting == 'diskBytesMax':
+            return (
+                'Raise diskBytesMax in the configuration of the embedded cloud (dropforge up --config FILE); a larger '
+                'boot disk changes nothing.'
+            )
+        return 'Request a larger boot disk (bootDiskSizeGb).'
 
 
 @dataclass(frozen=True)
@@ -270,6 +283,7 @@ def _read_limits(body: Mapping[str, Any]) -> Limits:
         keep_on_failure_seconds=_field(body, 'keepOnFailureSeconds', float),
         disk_bytes_max=_field(body, 'diskBytesMax', int),
         log_bytes_max=_field(body, 'logBytesMax', int),
+        disk_setting=_field(body, 'diskSetting', str),
     )
 
 

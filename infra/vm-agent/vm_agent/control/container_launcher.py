@@ -16,18 +16,19 @@ from vm_agent.container.layout import Layout
 from vm_agent.container.not_started import find_init_failure
 from vm_agent.container.packages import module_of, unpack_packages
 from vm_agent.container.process import ContainerProcess
-from vm_agent.container.pull import PullContext, pull_image
+from vm_agent.container.pull import FindExcess, PullContext, pull_image
+from vm_agent.container.pull_space import DiskAllowance
 from vm_agent.container.spec import ContainerSpec
 from vm_agent.container.variables import forwarded_variables, named_files, parse_image_variables
 from vm_agent.control.archives import download_archives
 from vm_agent.control.context import Replica
-from vm_agent.control.decisions import describe_end
+from vm_agent.control.decisions import StopNotice, describe_end
 from vm_agent.control.state_file import State
 from vm_agent.control.supervisor import POLL_SECONDS
 from vm_agent.program.child_process import Command
 from vm_agent.program.exit_report import ExitReport, ReplicaEnded
 from vm_agent.program.memory_limit import machine_memory_bytes, memory_limit_bytes
-from vm_agent.program.unsaved_files import describe_unsaved
+from vm_agent.program.unsaved_files import describe_unsaved, describe_unsaved_in_layer
 from vm_agent.program.usage import measure_tree
 from vm_agent.setup.environment import VM_MARKER, program_arguments, program_environment
 from vm_agent.setup.installers import ToolResult
@@ -78,13 +79,12 @@ class ContainerLauncher:
         layout.prepare()
         replica.tracking.start()
         invocation = self._invoke(replica, engine, layout, self._variables(replica, engine, layout, secrets))
-        start = partial(_start, replica, engine, invocation)
+        started_at = state.program_started_at or time.time()
+        name_unsaved = partial(_name_unsaved, replica, engine, invocation.name, layout, started_at)
+        start = partial(_start, replica, engine, invocation, name_unsaved)
         write_container_entry(replica.home, engine, invocation)
         replica.set_phase('RUNNING')
         end = replica.supervisor.run_program(start, state.ran_seconds)
-        unsaved = describe_unsaved(layout.package, state.program_started_at or time.time()) if layout.package else None
-        if unsaved is not None:
-            replica.log(unsaved, 'WARNING')
         failure = find_init_failure(invocation, end.return_code, end.stderr) if end.notice is None else None
         return failure or describe_end(end)
 
@@ -134,13 +134,32 @@ def _start(
     replica: Replica,
     engine: Engine,
     invocation: Invocation,
+    before_removal: Callable[[], None],
     on_output: Callable[[str, bytes], None],
     on_exit: Callable[[], None],
 ) -> ContainerProcess:
-    mask, check = replica.secrets.mask, replica.supervisor.check
-    process = ContainerProcess(engine, invocation, mask, on_output=on_output, on_exit=on_exit, check=check)
+    process = ContainerProcess(
+        engine,
+        invocation,
+        replica.secrets.mask,
+        on_output=on_output,
+        on_exit=on_exit,
+        check=replica.supervisor.check,
+        before_removal=before_removal,
+    )
     replica.disk.add(engine.measure_layer(invocation.name))
     return process
+
+
+def _name_unsaved(replica: Replica, engine: Engine, container: str, layout: Layout, started_at: float) -> None:
+    """Logs the largest files that the program wrote to its working directory: they are deleted."""
+    if layout.package is not None:
+        unsaved = describe_unsaved(layout.package, started_at)
+    else:
+        layer = engine.find_layer(container)
+        unsaved = None if layer is None else describe_unsaved_in_layer(layer, layout.image_folder, started_at)
+    if unsaved is not None:
+        replica.log(unsaved, 'WARNING')
 
 
 def _await_engine(replica: Replica) -> Engine:
@@ -170,17 +189,29 @@ def _user(engine: Engine) -> Optional[str]:
     return '0:0' if engine.is_rootless() else f'{os.getuid()}:{os.getgid()}'
 
 
+def stop_for_excess(excess: Optional[str]) -> Optional[StopNotice]:
+    """Podman is killed at once: it would fill the disk in its grace period."""
+    return None if excess is None else StopNotice('DISK_TOO_SMALL', excess, 0.0)
+
+
 def _pull(replica: Replica, engine: Engine, spec: ContainerSpec) -> None:
     replica.set_phase('PULLING')
     marker = f'{VM_MARKER}={replica.vm}'.encode()
 
-    def run(argv: Sequence[str], environment: Mapping[str, str]) -> ToolResult:
-        return replica.supervisor.run_tool(Command(argv, environment, replica.home, marker, replica.secrets.mask))
+    def run(argv: Sequence[str], environment: Mapping[str, str], find_excess: FindExcess) -> ToolResult:
+        command = Command(argv, environment, replica.home, marker, replica.secrets.mask)
+        return replica.supervisor.run_tool(command, lambda: stop_for_excess(find_excess()))
 
+    limits = replica.config.limits
     context = PullContext(
         folder=replica.home,
         policy=replica.retry_policy,
         run=run,
+        disk=DiskAllowance(
+            bytes_left=lambda: limits.disk_bytes_max - replica.disk.used_bytes,
+            remedy=limits.disk_remedy,
+            is_own_disk=limits.disk_setting == 'bootDiskSizeGb',
+        ),
         check=replica.supervisor.check,
         access=replica.registry_access,
         mask=replica.secrets.mask,

@@ -86,7 +86,9 @@ def check_limits(limits: Limits, readings: Readings) -> Optional[StopNotice]:
     """Returns the reason to stop if a limit is exceeded, or None."""
     if readings.disk_bytes > limits.disk_bytes_max:
         return StopNotice(
-            'DISK_FULL', f'{readings.disk_bytes} bytes are on the work disk; the limit is {limits.disk_bytes_max}.'
+            'DISK_FULL',
+            f'{readings.disk_bytes} bytes are on the work disk; the limit is {limits.disk_bytes_max}. '
+            f'{limits.disk_remedy}',
         )
     if readings.running_seconds is not None and readings.running_seconds > limits.max_running_seconds:
         return StopNotice(

@@ -10,7 +10,7 @@ from typing import Callable, List, Optional
 from vm_agent.control.decisions import StopNotice
 
 # The program is killed at once: each write brings the machine closer to a standstill.
-DISK_FULL = StopNotice('DISK_FULL', 'The disk of the machine is full, and this VM uses the most of it.', 0.0)
+DISK_FULL = StopNotice('DISK_FULL', 'The disk of the machine is full, and this VM uses the most of it. Free some space.', 0.0)
 
 NoticeSource = Callable[[], Optional[StopNotice]]
 

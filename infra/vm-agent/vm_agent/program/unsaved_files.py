@@ -2,6 +2,7 @@
 
 import heapq
 import os
+import posixpath
 from pathlib import Path
 from typing import Iterator, List, Optional, Tuple
 
@@ -23,8 +24,24 @@ def describe_unsaved(folder: Path, started_at: float) -> Optional[str]:
     )
 
 
+def describe_unsaved_in_layer(layer: Path, working_directory: str, started_at: float) -> Optional[str]:
+    """
+    The same for a container that has ended. `layer` is the folder of what it has written outside of its mounts; links in
+    it, which lead elsewhere on this machine, are not followed.
+    """
+    folder = layer
+    for name in posixpath.normpath(f'/{working_directory}').strip('/').split('/'):
+        folder = folder / name
+        if folder.is_symlink():
+            return None
+    return describe_unsaved(folder, started_at)
+
+
 def _written_since(folder: Path, started_at: float) -> Iterator[Tuple[int, str]]:
-    """Yields size and path of each file, except for what Python compiles; stops after ENTRIES_MAX entries."""
+    """
+    Yields size and path of each file, except for what Python compiles and for empty ones, which engines create as mount
+    points; stops after ENTRIES_MAX entries.
+    """
     left = ENTRIES_MAX
     folders: List[str] = [str(folder)]
     while folders:
@@ -39,7 +56,7 @@ def _written_since(folder: Path, started_at: float) -> Iterator[Tuple[int, str]]
                     elif entry.is_file(follow_symlinks=False):
                         status = entry.stat(follow_symlinks=False)
                         # Unlike the time of modification, this one is not copied with a file.
-                        if status.st_ctime >= started_at:
+                        if status.st_ctime >= started_at and status.st_size > 0:
                             yield status.st_size, entry.path
         except OSError:
             # The entry was deleted in the meantime.

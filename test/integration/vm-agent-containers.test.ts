@@ -124,6 +124,17 @@ echo out; echo err >&2
     expect(await under.list()).toEqual([]);
   });
 
+  it.each(['PULLING', 'RUNNING'])('is stopped at once by a cancel in the phase %s', async (phase) => {
+    cloud().answerHeartbeat = (heartbeat) =>
+      heartbeat.phase === phase
+        ? { command: 'STOP', reason: 'The job was cancelled.' }
+        : { command: 'CONTINUE', reason: null };
+    const image = await under.image(`cancelled-${phase.toLowerCase()}`, 'shell', { changes: [`LABEL of=${phase}`] });
+    const message = expect.stringContaining('The job was cancelled.');
+    expect(await ended(under.boot({ image, argv: ['sleep', '600'] }))).toMatchObject({ reason: 'STOPPED', message });
+    expect(await under.list()).toEqual([]);
+  });
+
   it('has its secrets, which no list of processes shows', async () => {
     cloud().intercept = ({ url }) =>
       url.endsWith(':access')

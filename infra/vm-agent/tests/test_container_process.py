@@ -1,7 +1,10 @@
+import os
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
+from typing import List
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parent)]
 
@@ -11,15 +14,18 @@ from vm_agent.container.process import ContainerProcess
 from vm_agent.logs.mask import Mask
 from vm_agent.program.exit_report import ExitReport, ReplicaEnded
 
-# Has one container, from `create` to `rm`.
+# Has one container, from `create` to `rm`. HANGS names a command that does not end, FAILS one that fails.
 SCRIPT = """#!/bin/sh
 cd "$STATE"
 echo "$1" >> commands
+[ "$1" != "$FAILS" ] || { echo "cannot $1" >&2; exit 1; }
 case "$1" in
   create) : > container ;;
   ps) [ ! -e container ] || echo c1 ;;
-  rm) /bin/rm container ;;
+  rm) /bin/rm -f container ;;
+  container) echo '[{"State": {"StartedAt": "0001-01-01T00:00:00Z"}}]' ;;
 esac
+[ "$1" != "$HANGS" ] || { echo $$ > hanging; exec /bin/sleep 600; }
 """
 
 
@@ -33,12 +39,15 @@ class ContainerProcessTest(unittest.TestCase):
         (self.folder / 'docker').write_text(SCRIPT)
         (self.folder / 'docker').chmod(0o755)
 
-    def stop_once_created(self) -> None:
-        if (self.folder / 'container').exists():
-            raise ReplicaEnded(ExitReport('STOPPED', 'The job was cancelled.'))
+    def ended(self, stop_after: str = '', **behavior: str) -> ExitReport:
+        """Starts a container; returns why it was not started. A stop is requested after a command has begun."""
 
-    def test_a_stop_during_the_creation_starts_no_program_and_leaves_no_container(self) -> None:
-        engine = Engine('docker', '28', {'PATH': str(self.folder), 'STATE': str(self.folder)})
+        def check() -> None:
+            if stop_after and stop_after in self.commands():
+                raise ReplicaEnded(ExitReport('STOPPED', 'The job was cancelled.'))
+
+        engine = Engine('docker', '28', {'PATH': str(self.folder), 'STATE': str(self.folder), **behavior})
+        begun_at = time.monotonic()
         with self.assertRaises(ReplicaEnded) as ended:
             ContainerProcess(
                 engine,
@@ -46,11 +55,35 @@ class ContainerProcessTest(unittest.TestCase):
                 Mask(),
                 on_output=lambda _stream, _block: None,
                 on_exit=lambda: None,
-                check=self.stop_once_created,
+                check=check,
             )
-        self.assertEqual(ended.exception.report.reason, 'STOPPED')
-        self.assertNotIn('start', (self.folder / 'commands').read_text().split())
+        self.assertLess(time.monotonic() - begun_at, 10)
         self.assertFalse((self.folder / 'container').exists())
+        return ended.exception.report
+
+    def commands(self) -> List[str]:
+        file = self.folder / 'commands'
+        return file.read_text().split() if file.exists() else []
+
+    def test_a_stop_during_the_creation_starts_no_program_and_leaves_no_container(self) -> None:
+        self.assertEqual(self.ended('create').reason, 'STOPPED')
+        self.assertNotIn('start', self.commands())
+
+    def test_a_stop_ends_a_creation_and_a_start_that_hang(self) -> None:
+        for command in ('create', 'start'):
+            with self.subTest(command):
+                self.assertEqual(self.ended(command, HANGS=command).reason, 'STOPPED')
+                pid = int((self.folder / 'hanging').read_text())
+                self.assertRaises(ProcessLookupError, os.kill, pid, 0)
+                (self.folder / 'hanging').unlink()
+                (self.folder / 'commands').unlink()
+
+    def test_a_stop_counts_more_than_a_failure_that_it_may_have_caused(self) -> None:
+        for command in ('create', 'start'):
+            with self.subTest(command):
+                self.assertEqual(self.ended(command, FAILS=command).reason, 'STOPPED')
+                self.assertEqual(self.ended(FAILS=command).evidence, (f'cannot {command}',))
+                (self.folder / 'commands').unlink()
 
 
 if __name__ == '__main__':

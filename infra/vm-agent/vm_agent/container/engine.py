@@ -7,7 +7,7 @@ import subprocess
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from vm_agent.program.usage import measure_tree
 from vm_agent.setup.environment import ENGINE_ENVIRONMENT
@@ -20,6 +20,7 @@ PROBES = {
     'podman': ('info', '--format', '{{.Version.Version}}'),
 }
 TOOL_SECONDS_MAX = 60.0
+CHECK_SECONDS = 0.2
 # Its value is the mark of the VM, by which containers are found whatever ended without removing them.
 VM_LABEL = 'dropforge.vm'
 # Podman fails to remove a container whose monitor was killed, once.
@@ -46,6 +47,8 @@ class Engine:
     version: str
     environment: Mapping[str, str]
     """Of the engine's command; never the program's variables."""
+    check: Callable[[], None] = lambda: None
+    """Called while a command runs, which is killed if it raises an exception."""
 
     def argv(self, args: Sequence[str]) -> List[str]:
         """Returns the command line that runs the engine's command with these arguments."""
@@ -55,19 +58,35 @@ class Engine:
         self, args: Sequence[str], *, stdin: str = '', seconds_max: float = TOOL_SECONDS_MAX
     ) -> EngineResult:
         """Runs a command to its end; one that takes longer or cannot be run has the exit code 125, as the engine's own."""
+        pipe, argv, environment = subprocess.PIPE, self.argv(args), dict(self.environment)
         try:
-            done = subprocess.run(
-                self.argv(args),
-                env=dict(self.environment),
-                input=stdin.encode(),
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                timeout=seconds_max,
-                check=False,
-            )
-        except (OSError, subprocess.TimeoutExpired) as error:
+            process = subprocess.Popen(argv, env=environment, stdin=pipe, stdout=pipe, stderr=pipe)
+        except OSError as error:
             return EngineResult(125, '', str(error))
-        return EngineResult(done.returncode, done.stdout.decode('utf-8', 'replace'), done.stderr.decode('utf-8', 'replace'))
+        with process:
+            try:
+                stdout, stderr = self._communicate(process, stdin.encode(), seconds_max)
+            except subprocess.TimeoutExpired as error:
+                process.kill()
+                return EngineResult(125, '', str(error))
+            except BaseException:
+                process.kill()
+                raise
+        return EngineResult(process.returncode, stdout.decode('utf-8', 'replace'), stderr.decode('utf-8', 'replace'))
+
+    def _communicate(
+        self, process: 'subprocess.Popen[bytes]', data: Optional[bytes], seconds_max: float
+    ) -> Tuple[bytes, bytes]:
+        give_up_at = time.monotonic() + seconds_max
+        while True:
+            try:
+                return process.communicate(data, timeout=CHECK_SECONDS)
+            except subprocess.TimeoutExpired:
+                # What was not written yet is kept by `communicate`.
+                data = None
+                self.check()
+                if time.monotonic() > give_up_at:
+                    raise
 
     def has_image(self, reference: str) -> bool:
         return self.run_tool(['image', 'inspect', '--format', '{{.Id}}', reference]).is_success

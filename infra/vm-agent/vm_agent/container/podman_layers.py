@@ -1,6 +1,6 @@
 """
-Deletes what a pull of Podman has left. Podman keeps the complete layers of an image whose pull failed, for the next try,
-and has no command that deletes layers without an image.
+Deletes what a pull of Podman has left. Podman keeps the complete layers of an image whose pull failed, for the next
+try, and has no command that deletes layers without an image.
 """
 
 import hashlib

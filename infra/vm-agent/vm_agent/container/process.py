@@ -5,6 +5,7 @@ import signal
 import subprocess
 import threading
 import time
+from dataclasses import replace
 from typing import Callable, List, Mapping, Optional
 
 from vm_agent.container.engine import Engine
@@ -49,10 +50,11 @@ class ContainerProcess:
         before_removal: Callable[[], None] = lambda: None,
     ) -> None:
         """
-        `check` raises ReplicaEnded if a stop was requested, before the container is started. `before_removal` is called
+        `check` raises ReplicaEnded if a stop was requested: until the container has started, nothing else ends it, and
+        it counts more than any failure, which it may have caused. `before_removal` is called
         when the container has ended, while its files are still there.
         """
-        self._engine, self._invocation = engine, invocation
+        self._engine, self._invocation, self._check = engine, invocation, check
         self._before_removal = before_removal
         self._kills_before = count_machine_memory_kills()
         self._exited = threading.Event()
@@ -64,21 +66,24 @@ class ContainerProcess:
         """The first process of the container, which leads its session, as the machine numbers it."""
         arguments, environment, text = split_variables(engine, invocation.variables)
         create = ['create', *invocation.arguments(engine), *arguments, invocation.image, *invocation.argv[1:]]
-        created = Engine(engine.kind, engine.version, environment).run_tool(create, stdin=text)
-        if not created.is_success:
-            raise ReplicaEnded(describe_failure(invocation, [mask(line) for line in created.stderr.splitlines()]))
+        creating = replace(engine, environment=environment, check=check)
         try:
+            created = creating.run_tool(create, stdin=text)
             check()
+            if not created.is_success:
+                raise ReplicaEnded(describe_failure(invocation, [mask(line) for line in created.stderr.splitlines()]))
         except ReplicaEnded:
             engine.remove_containers(invocation.vm)
             raise
         self._output = OutputPump(mask, self._forward)
         self._client = self._attach(['start', '--attach', invocation.name])
-        state = self._await_start()
-        if state is None:
+        try:
+            state = self._await_start(replace(engine, check=check))
+        except ReplicaEnded:
+            self._client.kill()
             self._client.wait()
             self.clean_up()
-            raise ReplicaEnded(describe_failure(invocation, self._start_lines))
+            raise
         self.pid = int(state.get('Pid') or 0)
         threading.Thread(target=self._wait, args=(on_exit,), name='container-wait', daemon=True).start()
 
@@ -128,19 +133,22 @@ class ContainerProcess:
             self._start_lines += block.decode('utf-8', 'replace').splitlines()[:START_LINES_MAX]
         self._on_output(stream, block)
 
-    def _await_start(self) -> Optional[Mapping[str, object]]:
-        """Returns the state of the started container, which may have ended already; None if it was never started."""
+    def _await_start(self, engine: Engine) -> Mapping[str, object]:
+        """Returns the state of the started container, which may have ended already. Raises ReplicaEnded."""
         while True:
             has_ended = self._client.poll() is not None
-            state = self._read_state()
+            state = self._read_state(engine)
             if state is not None and not str(state.get('StartedAt', NEVER)).startswith(NEVER):
                 return state
+            self._check()
             if has_ended:
-                return None
+                # Its messages are in `_start_lines` then.
+                self._output.finish(PIPE_SECONDS_MAX)
+                raise ReplicaEnded(describe_failure(self._invocation, self._start_lines))
             time.sleep(START_POLL_SECONDS)
 
-    def _read_state(self) -> Optional[Mapping[str, object]]:
-        found = self._engine.inspect(self._invocation.name)
+    def _read_state(self, engine: Optional[Engine] = None) -> Optional[Mapping[str, object]]:
+        found = (engine or self._engine).inspect(self._invocation.name)
         return None if found is None else dict(found['State'])
 
     def _wait(self, on_exit: Callable[[], None]) -> None:

@@ -1,6 +1,6 @@
 """
-How much disk an image takes while it is pulled. A layer may unpack to a thousand times its compressed size, which nothing
-announces.
+How much disk an image takes while it is pulled. A layer may unpack to a thousand times its compressed size, which
+nothing announces.
 """
 
 import os

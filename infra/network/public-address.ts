@@ -1,4 +1,4 @@
-import { type LookupAddress, type LookupOptions, lookup } from 'node:dns';
+import { type LookupAddress, type LookupOptions, lookup as lookupName } from 'node:dns';
 import { BlockList, isIP } from 'node:net';
 
 /** Networks that are not the Internet: this machine, private networks, and the metadata server's (IANA's registries). */
@@ -62,11 +62,18 @@ export class PrivateAddressError extends Error {}
 type Callback = (error: Error | null, address: string | LookupAddress[], family?: number) => void;
 type Lookup = (hostname: string, options: LookupOptions, callback: Callback) => void;
 
+/** How names are resolved; `dns.lookup`, except in tests. */
+export type Resolver = (
+  hostname: string,
+  options: LookupOptions & { readonly all: true },
+  callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
+) => void;
+
 /**
  * Resolves names as `dns.lookup` does, and fails with PrivateAddressError if any address is not allowed. A socket that
  * uses it connects to an address that was checked, whatever the name leads to a moment later.
  */
-export function lookupAllowed(isAllowed: (address: string) => boolean): Lookup {
+export function lookupAllowed(isAllowed: (address: string) => boolean, lookup: Resolver = lookupName): Lookup {
   return (hostname, options, callback) => {
     lookup(hostname, { ...options, all: true }, (error, addresses) => {
       if (error !== null) {
@@ -83,6 +90,16 @@ export function lookupAllowed(isAllowed: (address: string) => boolean): Lookup {
       }
     });
   };
+}
+
+/**
+ * Whether names are resolved at all: that one has no address (ENOTFOUND) is also the answer of a machine that is
+ * offline (macOS) or behind a login page. A DNS server that fails, refuses or is not there is EAI_AGAIN with glibc.
+ */
+export function resolvesNames(knownName: string, lookup: Resolver = lookupName): Promise<boolean> {
+  return new Promise((resolve) => {
+    lookup(knownName, { all: true }, (error) => resolve(error === null));
+  });
 }
 
 /** Allows public addresses only. */

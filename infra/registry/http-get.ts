@@ -6,6 +6,7 @@ import {
   isPublicAddress,
   lookupAllowed,
   PrivateAddressError,
+  type Resolver,
 } from '#infra/network/public-address.ts';
 
 export type RegistryNetwork = {
@@ -18,6 +19,8 @@ export type RegistryNetwork = {
   readonly timeoutMs: number;
   /** HTTPS_PROXY and the like; none if missing. */
   readonly proxyEnvironment?: Readonly<Record<string, string | undefined>> | undefined;
+  /** `dns.lookup` if missing. */
+  readonly lookup?: Resolver | undefined;
 };
 
 export type GetOptions = {
@@ -90,7 +93,7 @@ async function getOnce({ url, isPrivateAllowed, headers }: Hop, bytesMax: number
       signal: AbortSignal.timeout(network.timeoutMs),
       // Without a shared agent: a connection that was checked for one request is not reused for another.
       agent: network.proxyEnvironment ? new client.Agent({ proxyEnv: { ...network.proxyEnvironment } }) : false,
-      lookup: lookupAllowed(isAllowed),
+      lookup: lookupAllowed(isAllowed, network.lookup),
       maxHeaderSize: HEADER_BYTES_MAX,
     })
     .once('response', resolve)

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
-import { PrivateAddressError } from '#infra/network/public-address.ts';
+import { PrivateAddressError, resolvesNames } from '#infra/network/public-address.ts';
 import { readChallenge, tokenUrlOf } from '#infra/registry/challenge.ts';
 import {
   AddressRefusedError,
@@ -51,8 +51,11 @@ const tokenSchema = z.object({ token: z.string().optional(), access_token: z.str
 /** Docker Hub's registry has another host than its images are named after. */
 const API_HOSTS: Readonly<Record<string, string>> = { 'docker.io': 'registry-1.docker.io' };
 
-/** Errors of names and certificates: another attempt would end in the same. */
-const FINAL_CODES: readonly RegExp[] = [/^ENOTFOUND$/, /CERT/, /^ERR_TLS/, /^HPE_/, /SELF_SIGNED/, /UNABLE_TO/];
+/** Has an address wherever names of the Internet are resolved. */
+const KNOWN_HOST = 'registry-1.docker.io';
+
+/** Errors of certificates and protocols: another attempt would end in the same. */
+const FINAL_CODES: readonly RegExp[] = [/CERT/, /^ERR_TLS/, /^HPE_/, /SELF_SIGNED/, /UNABLE_TO/];
 
 /**
  * Reads one repository of a registry; the token that it gets there is kept for the requests that follow. Throws
@@ -186,7 +189,10 @@ async function tryToGet(
       throw reject(`answered with ${error.message}`);
     }
     if (code === 'ENOTFOUND') {
-      throw reject('does not exist: its name has no address');
+      if (await resolvesNames(KNOWN_HOST, limits.lookup)) {
+        throw reject('does not exist: its name has no address');
+      }
+      return { problem: `could not be found, nor could ${KNOWN_HOST}: the DNS of this machine may not work` };
     }
     if (FINAL_CODES.some((pattern) => pattern.test(code ?? ''))) {
       throw reject(`could not be asked (${code})`);

@@ -272,3 +272,29 @@ describe('an answer', () => {
     expect(rejectionOf(await resolve(`${changed.host}/a`))).toMatchObject({ reason: 'REGISTRY' });
   });
 });
+
+describe('a host without an address', () => {
+  const answering =
+    (known: Readonly<Record<string, string>>): NonNullable<ImageRegistryOptions['lookup']> =>
+    (name, _options, callback) => {
+      const code = known[name] ?? 'ENOTFOUND';
+      callback(code === 'OK' ? null : Object.assign(new Error(code), { code }), []);
+    };
+
+  it('does not exist if other names have one', async () => {
+    const lookup = answering({ 'registry-1.docker.io': 'OK' });
+    expect(rejectionOf(await resolve('registry.typo.example/team/a:1', { lookup }))).toEqual({
+      reason: 'REGISTRY',
+      detail: 'does not exist: its name has no address',
+    });
+  });
+
+  it.each([
+    ['no name has one', {}, /nor could registry-1\.docker\.io: the DNS of this machine may not work/],
+    ['names cannot be resolved now', { 'registry.typo.example': 'EAI_AGAIN' }, /could not be reached \(EAI_AGAIN\)/],
+  ])('is unavailable if %s', async (_, known, message) => {
+    const asked = resolve('registry.typo.example/team/a:1', { lookup: answering(known) });
+    await expect(asked).rejects.toThrow(RegistryUnavailableError);
+    await expect(asked).rejects.toThrow(message);
+  });
+});

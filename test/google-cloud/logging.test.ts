@@ -75,6 +75,37 @@ it('reports an exceeded quota with the time to retry after, without retrying its
   });
 });
 
+it('has no entries of a job whose id differs in case only, which a comparison of Cloud Logging matches', async () => {
+  const filters: string[] = [];
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const { filter } = JSON.parse(Buffer.concat(chunks).toString()) as { filter: string };
+      filters.push(filter);
+      const entries = ['digits', 'DIGITS'].map((jobId) => ({
+        insertId: jobId,
+        timestamp: '2026-11-20T12:00:00Z',
+        labels: { job_id: jobId, attempt: '1', replica: 'master-0', stream: 'stdout' },
+        textPayload: `of ${jobId}`,
+      }));
+      response.writeHead(200, { 'content-type': 'application/json' });
+      response.end(JSON.stringify({ entries }));
+    });
+  });
+  await using cleanUp = new AsyncDisposableStack();
+  const url = `http://${HOST}:${await listen(server, 0)}`;
+  cleanUp.defer(() => closeServer(server));
+  const auth = new GoogleAuth({ authClient: new PassThroughClient() });
+  const logs = createCloudLogStore({ projectId: PROJECT_ID, url, auth });
+
+  const { entries } = await logs.read({ jobId: 'DIGITS', cursor: '', countMax: 10 });
+
+  expect(entries.map(({ text }) => text)).toEqual(['of DIGITS']);
+  // A full page of the other job's entries would look like the end of the log.
+  expect(filters).toEqual([expect.stringContaining('labels.job_id=~"^DIGITS$"')]);
+});
+
 async function openIn(directory?: string): Promise<LogStoreUnderTest> {
   const folder = directory ?? (await mkdtemp(join(tmpdir(), 'dropforge-logging-')));
   const loggingServer = createCloudLoggingServer(openFileLogStore(folder), PROJECT_ID);

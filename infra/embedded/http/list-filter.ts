@@ -12,7 +12,7 @@ const DEPTH_MAX = 16;
 const QUANTIFIERS_COUNT_MAX = 5;
 const MATCHED_CHARACTERS_MAX = 128;
 
-const TOKEN = /\s*(?:(\(|\))|(!=|<=|>=|=|<|>|:)|"((?:[^"\\]|\\.)*)"|([^\s()"=!<>:]+))/y;
+const TOKEN = /\s*(?:(\(|\))|(!=|<=|>=|=~|=|<|>|:)|"((?:[^"\\]|\\.)*)"|([^\s()"=!<>:]+))/y;
 
 type Token = { readonly kind: 'PARENTHESIS' | 'OPERATOR' | 'QUOTED' | 'WORD'; readonly text: string };
 
@@ -20,9 +20,9 @@ type Cursor = { readonly tokens: readonly Token[]; position: number; depth: numb
 
 /**
  * Compiles the `filter` parameter of list methods, as the Compute API documents it: `field operator value` with `=`,
- * `!=`, `<`, `<=`, `>`, `>=`, `:*`, and `eq` and `ne` with a regular expression; terms may be parenthesized and are
- * joined by AND, OR or juxtaposition, which is AND. OR binds tighter than AND (AIP-160). Nested fields are separated by
- * dots. Throws an HTTPException with status 400 for everything else.
+ * `!=`, `<`, `<=`, `>`, `>=`, `:*`, and `eq`, `ne` and Cloud Logging's `=~` with a regular expression; terms may be
+ * parenthesized and are joined by AND, OR or juxtaposition, which is AND. OR binds tighter than AND (AIP-160). Nested
+ * fields are separated by dots. Throws an HTTPException with status 400 for everything else.
  */
 export function compileFilter(filter: string | undefined): Predicate {
   if (filter === undefined || filter.trim() === '') {
@@ -115,16 +115,25 @@ function testOf(operator: string, value: Token): (found: string | undefined) => 
     }
     return (found) => found !== undefined;
   }
+  if (operator === '=~') {
+    if (!text.startsWith('^') || !text.endsWith('$')) {
+      throw invalidFilter(`The regular expression ${text} is supported only with ^ at its start and $ at its end.`);
+    }
+    return matcherOf(text.slice(1, -1));
+  }
   if (operator === 'eq' || operator === 'ne') {
-    const pattern = compilePattern(text);
-    const isMatch = (found: string | undefined) =>
-      found !== undefined && found.length <= MATCHED_CHARACTERS_MAX && pattern.test(found);
+    const isMatch = matcherOf(text);
     return (found) => isMatch(found) === (operator === 'eq');
   }
   if (value.kind === 'WORD' && text.includes('*')) {
     throw invalidFilter('A * in a value is not supported. Use eq with a regular expression.');
   }
   return compareWith(operator, text);
+}
+
+function matcherOf(text: string): (found: string | undefined) => boolean {
+  const pattern = compilePattern(text);
+  return (found) => found !== undefined && found.length <= MATCHED_CHARACTERS_MAX && pattern.test(found);
 }
 
 function compareWith(operator: string, text: string): (found: string | undefined) => boolean {

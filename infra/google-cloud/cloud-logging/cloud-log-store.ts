@@ -103,7 +103,7 @@ export function createCloudLogStore({ projectId, url, auth }: CloudLogStoreOptio
       const found = await list(filterOf(projectId, jobId, after), countMax);
       const last = found.at(-1);
       return {
-        entries: found.map(toLogEntry),
+        entries: found.filter(({ labels }) => labels.job_id === jobId).map(toLogEntry),
         cursor: last === undefined ? cursor : encodeCursor(last),
       };
     },
@@ -115,9 +115,14 @@ function statusOf(error: unknown): number {
   return Number((Object(error) as { readonly status?: unknown }).status);
 }
 
-/** A filter in the Logging query language, whose string literals may be JSON strings. */
+/**
+ * A filter in the Logging query language, whose string literals may be JSON strings. Its comparisons ignore the case of
+ * letters, and regular expressions do not (docs, "Logging query language"): without one, `DIGITS` has the log of
+ * `digits` too. The comparison stays, as only it uses the index.
+ */
 function filterOf(projectId: string, jobId: string, after: z.infer<typeof cursorSchema> | undefined): string {
   const ofJob = [`logName=${quote(`projects/${projectId}/logs/dropforge`)}`, `labels.job_id=${quote(jobId)}`];
+  ofJob.push(`labels.job_id=~${quote(`^${jobId}$`)}`);
   if (after !== undefined) {
     const [at, insertId] = after.map(quote);
     ofJob.push(`(timestamp>${at} OR (timestamp=${at} AND insertId>${insertId}))`);

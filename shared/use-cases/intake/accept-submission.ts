@@ -112,6 +112,11 @@ async function findOther(
       };
 }
 
+/** What another user submitted is another submission, even if it is equal: its job is not this user's. */
 function isSameSubmission(one: JobSource, other: JobSource): boolean {
+  const users = new Set([one.submittedBy, other.submittedBy].filter((user) => user !== null));
+  if (users.size > 1) {
+    return false;
+  }
   return one.digest === other.digest || (one.uri === other.uri && one.deliveryId === other.deliveryId);
 }

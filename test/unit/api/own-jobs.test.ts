@@ -72,6 +72,28 @@ describe('with only_own_jobs', () => {
     expect(denied).toMatchObject({ status: 403, error: { message: expect.stringContaining('proves no identity') } });
   });
 
+  it.each([
+    ['another case', 'DIGITS'],
+    ['a slash', 'a%2Fdigits'],
+    ['a parent', 'x%2F..%2Fdigits'],
+    ['a second action', 'digits:profile'],
+    ['a null character', 'digits%00'],
+  ])('the id of a job with %s is not that of the job', async (_, jobId) => {
+    await addJob('ada@example.com');
+    for (const caller of ['eve@example.com', 'ops@example.com']) {
+      expect((await request('POST', `/v1/jobs/${jobId}:cancel`, caller)).status).toBeOneOf([400, 404]);
+      expect((await request('GET', `/v1/jobs/${jobId}/logs`, caller)).status).toBeOneOf([400, 404]);
+    }
+  });
+
+  it.each(['ada+1@example.com', 'a.da@example.com', 'ada@example.com.evil.example', 'ada@sub.example.com'])(
+    '%s is not ada@example.com',
+    async (caller) => {
+      await addJob('ada@example.com');
+      expect((await request('GET', '/v1/jobs/digits/logs', caller)).status).toBe(403);
+    },
+  );
+
   it('a denied cancel changes nothing', async () => {
     await addJob('ada@example.com');
     await request('POST', '/v1/jobs/digits:cancel', 'eve@example.com');

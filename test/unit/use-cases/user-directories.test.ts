@@ -96,6 +96,22 @@ describe('the job directory of a user', () => {
   });
 });
 
+it('a user cannot submit what another one has submitted as the same job', async () => {
+  expect(await upload('users/ada@example.com/job.yaml', JOB_FILE)).toBe(`${ADAS}/digits`);
+  expect(await ofEve(JOB_FILE)).toBe('JOB_ID_TAKEN');
+  expect((await api.ports.jobs.read('digits'))?.job.source.submittedBy).toBe('ada@example.com');
+});
+
+it('a user cannot take the job id of a trial of another user’s tuning', async () => {
+  expect(await ofEve(JOB_FILE.replace('digits', 'search_trial_1'))).toBe('RESERVED_JOB_ID');
+  const response = await api.request('/v1/jobs', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'x-test-caller': 'eve@example.com' },
+    body: JSON.stringify({ jobId: 'search_trial_1', jobFile: JOB_FILE }),
+  });
+  expect(response.status).toBe(400);
+});
+
 describe('the job directory of an operator’s message or upload', () => {
   const submit = async (text: string) => {
     const outcome = await handleSubmitMessage(api.ports, { messageId: '1', data: Buffer.from(text) }, 1_000);

@@ -13,10 +13,10 @@ beforeEach(async () => {
 afterEach(() => api.close());
 
 /** Uploads a package with its job file, and returns who submitted the job. */
-async function submitterOf(name: string, hasUserFolders: boolean): Promise<string | null | undefined> {
+async function submitterOf(name: string, hasUserFolders: boolean, metadata = {}): Promise<string | null | undefined> {
   const files = { 'trainer/__init__.py': '', 'trainer/task.py': '', 'job.yaml': `name: digits\n${JOB_FILE}` };
   const object = { bucket: 'uploads', name };
-  await api.objects.write(object, await packFiles(files));
+  await api.objects.write(object, await packFiles(files), { metadata });
   const info = await api.objects.stat(object);
   const ports = { ...api.ports, intake: { ...exampleIntake, hasUserFolders } };
   const outcome = await handleUpload(ports, { ...object, generation: info?.generation ?? '' }, 1_000);
@@ -42,6 +42,14 @@ describe('the submitter of an upload', () => {
     'users/eve@example.com@ada@example.com/digits.tar.gz',
   ])('%s is not known', async (name) => {
     expect(await submitterOf(name, true)).toBeNull();
+  });
+
+  it.each([
+    ['digits.tar.gz', null],
+    ['users/eve@example.com/digits.tar.gz', 'eve@example.com'],
+  ])('%s is not whom its metadata names', async (name, email) => {
+    const claims = { owner: 'ada@example.com', submittedBy: 'ada@example.com', 'x-goog-meta-owner': 'ada@example.com' };
+    expect(await submitterOf(name, true, claims)).toBe(email);
   });
 
   it('is not known where every submitter may write every folder', async () => {

@@ -4,6 +4,7 @@ export type Route =
   | { readonly screen: 'drop' }
   | { readonly screen: 'job'; readonly jobId: string }
   | { readonly screen: 'compare'; readonly jobIds: readonly string[] }
+  | { readonly screen: 'diagnosis'; readonly label: string }
   | { readonly screen: 'unknown' };
 
 export function readRoute(path: string, query: URLSearchParams): Route {
@@ -14,6 +15,10 @@ export function readRoute(path: string, query: URLSearchParams): Route {
   if (first === 'jobs' && second !== undefined) {
     const jobId = decode(second);
     return jobId === undefined ? { screen: 'unknown' } : { screen: 'job', jobId };
+  }
+  if (first === 'diagnosis' && second !== undefined) {
+    const label = decode(second);
+    return label === undefined ? { screen: 'unknown' } : { screen: 'diagnosis', label };
   }
   if (second !== undefined) {
     return { screen: 'unknown' };
@@ -32,6 +37,11 @@ export function readRoute(path: string, query: URLSearchParams): Route {
 
 export function addressOfJob(jobId: string): string {
   return `/jobs/${encodeURIComponent(jobId)}`;
+}
+
+/** The explanation of a label. */
+export function addressOfDiagnosis(label: string): string {
+  return `/diagnosis/${encodeURIComponent(label)}`;
 }
 
 export function addressOfComparison(jobIds: readonly string[]): string {

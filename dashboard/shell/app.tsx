@@ -13,6 +13,9 @@ const JobScreen = lazyScreen(async () => (await import('#dashboard/screens/job/j
 const CompareScreen = lazyScreen(
   async () => (await import('#dashboard/screens/compare/compare-screen.tsx')).CompareScreen,
 );
+const DiagnosisScreen = lazyScreen(
+  async () => (await import('#dashboard/screens/diagnosis/diagnosis-screen.tsx')).DiagnosisScreen,
+);
 const DropScreen = lazyScreen(async () => (await import('#dashboard/screens/drop/drop-screen.tsx')).DropScreen);
 
 /** The page: header, navigation and the screen of the address. */
@@ -76,6 +79,8 @@ function Screen({ route }: { readonly route: Route }) {
       return <CompareScreen jobIds={route.jobIds} />;
     case 'drop':
       return <DropScreen />;
+    case 'diagnosis':
+      return <DiagnosisScreen label={route.label} />;
     case 'unknown':
       return (
         <section class="empty">
@@ -98,6 +103,8 @@ function titleOf(route: Route): string {
       return 'Compare';
     case 'drop':
       return 'New job';
+    case 'diagnosis':
+      return route.label;
     case 'unknown':
       return 'Not found';
   }

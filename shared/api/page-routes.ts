@@ -14,7 +14,7 @@ const PAGE_POLICY = [
 ].join('; ');
 
 /** The addresses of the page's screens: each is answered with the index, whose script shows the screen. */
-const SCREENS = ['/', '/drop', '/compare', '/jobs/:jobId'];
+const SCREENS = ['/', '/drop', '/compare', '/jobs/:jobId', '/diagnosis/:label'];
 
 /** The names of assets contain a hash of their content. */
 const IMMUTABLE = 'public, max-age=31536000, immutable';

@@ -213,3 +213,18 @@ describe('a tuning of more than a page of trials', () => {
     await awaitInPage(page, () => document.querySelectorAll('[aria-label="Trials"] tbody tr').length === 1_100);
   });
 });
+
+describe('the diagnosis of a failure', () => {
+  it('links to what it means, which every deployment serves', async () => {
+    const { page, problems, text } = await open('/jobs/kept');
+    await page.locator('::-p-aria([name="What user_exception means"][role="link"])').click();
+    await awaitInPage(page, () => document.querySelector('h1')?.textContent === 'Error in the program');
+    expect(await text()).toContain('Read the exception and the last frame of the program');
+    expect(await violationsOf(page)).toEqual([]);
+    await page.reload();
+    await awaitInPage(page, () => document.title === 'user_exception · Dropforge');
+    await page.goto(`${origin}/diagnosis/toString`);
+    await awaitInPage(page, () => document.body.innerText.includes('There is no diagnosis of this name'));
+    expect(problems).toEqual([]);
+  });
+});

@@ -1,6 +1,8 @@
 import { Alert } from '#dashboard/components/alert.tsx';
 import { ScrollRegion } from '#dashboard/components/scroll-region.tsx';
 import { formatAge } from '#dashboard/format/format-time.ts';
+import { Link } from '#dashboard/navigation/link.tsx';
+import { addressOfDiagnosis } from '#dashboard/navigation/route.ts';
 import { chooseFindings } from '#dashboard/screens/job/choose-findings.ts';
 import { FindingList } from '#dashboard/screens/job/finding-list.tsx';
 import { KeptVm } from '#dashboard/screens/job/kept-vm.tsx';
@@ -26,9 +28,11 @@ export function JobAlerts({ job, now, onChange }: Props) {
             </p>
           )}
           <Evidence lines={cause.evidence} rootLine={cause.rootLine} isOpen={isFailure} />
-          {cause.link !== null && (
+          {cause.label !== null && (
             <p class="muted">
-              The rule: <code>{cause.link}</code>
+              <Link href={addressOfDiagnosis(cause.label)}>
+                What <code>{cause.label}</code> means
+              </Link>
             </p>
           )}
         </Alert>

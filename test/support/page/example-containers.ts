@@ -52,8 +52,8 @@ export function keptJob(jobId: string, now: number): FixtureJob {
     cause: causeOf({
       ...{ code: 'PROGRAM_FAILED', class: 'user', message: 'The program failed: RuntimeError: the loss exploded.' },
       ...{ remedy: 'Correct the program, and submit it again.', evidence: ['RuntimeError: the loss exploded'] },
-      ...{ label: 'unhandled_exception', rootLine: 'RuntimeError: the loss exploded', canRetryHelp: false },
-      link: 'docs/diagnosis.md#unhandled_exception',
+      ...{ label: 'user_exception', rootLine: 'RuntimeError: the loss exploded', canRetryHelp: false },
+      link: 'docs/diagnosis.md#user_exception',
     }),
     kept: {
       ...{ replica: 'master-0', vmName: `${jobId}-1-master-0-5f3a`, zone: 'us-central1-a', releaseTime: null },

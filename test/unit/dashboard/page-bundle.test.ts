@@ -40,7 +40,7 @@ it('has neither inline scripts and styles nor addresses of other hosts, and no s
 });
 
 it('serves every screen with the policy, and files with a hash in their name as immutable', async () => {
-  for (const path of ['/', '/jobs/digits', '/compare?jobs=a,b', '/drop']) {
+  for (const path of ['/', '/jobs/digits', '/compare?jobs=a,b', '/drop', '/diagnosis/gpu_oom']) {
     const response = await app().request(path);
     expect([response.status, response.headers.get('cache-control')], path).toEqual([200, 'no-cache']);
     expect(response.headers.get('content-security-policy')).toContain("default-src 'none'; script-src 'self'");

@@ -123,6 +123,9 @@ describe('a job of another user', () => {
     expect(disabled).toEqual(['Copy as command', 'Clone…', 'Release…']);
     const running = await open('/jobs/of_ada?tab=profile');
     expect(await running.page.$('.profile-form')).toBeNull();
+    const log = await open('/jobs/of_ada?tab=log');
+    expect(await log.text()).toContain('only they and operators may read this');
+    expect(await log.text()).not.toContain('No log lines yet');
   });
 });
 

@@ -1,7 +1,8 @@
-import { progressOf } from '#dashboard/screens/job/progress.ts';
+import { formatPercent } from '#dashboard/format/format-number.ts';
+import { progressOf, pullOf } from '#dashboard/screens/job/progress.ts';
 import type { JobView } from '#shared/protocol/report.ts';
 
-/** How far a job is: null without steps. */
+/** How far a job is. */
 export type Progress = {
   readonly fraction: number;
   readonly text: string;
@@ -15,6 +16,7 @@ export function isEnded({ state }: Pick<JobView, 'state'>): boolean {
   return STATES_WITH_END.has(state);
 }
 
+/** By its trials, the download of its images, or its steps; null without them. */
 export function describeProgress(job: JobView, now: number): Progress | null {
   if (job.tuning !== null) {
     const { endedTrialCount, trialsMax, forecast } = job.tuning;
@@ -24,6 +26,11 @@ export function describeProgress(job: JobView, now: number): Progress | null {
       text: `${endedTrialCount} of ${trialsMax} trials`,
       leftMs: isEnded(job) || endTime === null ? null : Date.parse(endTime) - now,
     };
+  }
+  const pull = pullOf(job);
+  if (pull !== null) {
+    const fraction = pull.totalBytes > 0 ? Math.min(1, pull.doneBytes / pull.totalBytes) : 0;
+    return { fraction, text: `pulling, ${formatPercent(fraction)}`, leftMs: null };
   }
   const { step, stepsMax } = masterOf(job) ?? { step: null, stepsMax: null };
   if (step === null) {

@@ -50,7 +50,7 @@ export const JobRow = memo(function JobRow({ job, line, rowIndex, now, isSelecte
       </td>
       <td class="job-machines">
         <span class="job-line truncate">{gpus ?? machines}</span>
-        <span class="job-line muted truncate">
+        <span class="job-line muted truncate" title={machines}>
           {gpus === null ? (job.placement?.zone ?? '') : machines}
           {isSpot && <span class="tag job-spot">Spot</span>}
         </span>

@@ -1,7 +1,8 @@
 import { expect, it } from 'vitest';
 import { summarizeMachines } from '#dashboard/format/format-machines.ts';
 import { pullOf } from '#dashboard/screens/job/progress.ts';
-import { replicaOf } from '../../support/cli/test-cloud.ts';
+import { describeProgress } from '#dashboard/screens/jobs/describe-progress.ts';
+import { replicaOf, viewOf } from '../../support/cli/test-cloud.ts';
 
 it('machines are counted by type', () => {
   const trainers = { machineType: 'a2-highgpu-1g', accelerator: '1 x NVIDIA_TESLA_A100' };
@@ -21,4 +22,10 @@ it('a pull is that of all replicas which download an image', () => {
   expect(pullOf({ replicas: [done, first, second].filter((one) => one !== undefined) })).toEqual({
     ...{ doneBytes: 80, totalBytes: 200, replicaCount: 2 },
   });
+});
+
+it('a job in the list that pulls an image says how far', () => {
+  const pulling = replicaOf({ step: null, transfer: { doneBytes: 30, totalBytes: 120 } });
+  const job = viewOf('pulling', { state: 'PREPARING', endTime: null, replicas: [pulling] });
+  expect(describeProgress(job, 0)).toEqual({ fraction: 0.25, text: 'pulling, 25%', leftMs: null });
 });

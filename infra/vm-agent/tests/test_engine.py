@@ -8,7 +8,7 @@ from typing import Dict
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from vm_agent.container.engine import Engine, find_engine
+from vm_agent.container.engine import Engine, find_engine, parse_size
 from vm_agent.setup.environment import ENGINE_ENVIRONMENT
 
 
@@ -74,6 +74,27 @@ class FindEngineTest(unittest.TestCase):
         self.install('docker', f"echo '{json.dumps([{'GraphDriver': {'Data': data}, 'Mounts': mounts}])}'")
         measure = Engine('docker', '1', {'PATH': str(self.folder)}).measure_layer('c')
         self.assertEqual(measure() // 65_536, 2)
+
+    def test_asks_docker_for_the_size_of_volumes_that_it_may_not_read(self) -> None:
+        mounts = [{'Type': 'volume', 'Name': name, 'Source': f'/nonexistent/{name}'} for name in ('own', 'second')]
+        sizes = [{'Name': 'own', 'Size': '38.8MB'}, {'Name': 'second', 'Size': '512B'}, {'Name': 'other', 'Size': '1GB'}]
+        self.install(
+            'docker',
+            f"""case "$*" in
+  *--size*) echo 1000 ;;
+  *df*) echo '{json.dumps(sizes)}' ;;
+  *) echo '{json.dumps([{'Mounts': mounts}])}' ;;
+esac""",
+        )
+        measure = Engine('docker', '1', {'PATH': str(self.folder)}).measure_layer('c')
+        self.assertEqual(measure(), 1_000 + 38_800_000 + 512)
+
+    def test_reads_sizes_as_docker_prints_them(self) -> None:
+        texts = ('0B', '512B', '1.5kB', '38.8MB', '1.049GB', '2TB')
+        expected = [0, 512, 1_500, 38_800_000, 1_049_000_000, 2 * 10**12]
+        self.assertEqual([parse_size(text) for text in texts], expected)
+        for text in ('', 'N/A', '1.2.3MB', 'MB', '-1B', '1EB'):
+            self.assertRaises(ValueError, parse_size, text)
 
 
 if __name__ == '__main__':

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -26,6 +27,8 @@ VM_LABEL = 'dropforge.vm'
 # Podman fails to remove a container whose monitor was killed, once.
 REMOVE_TRIES_MAX = 5
 REMOVE_PAUSE_SECONDS = 0.2
+SIZE_UNITS = ('', 'k', 'M', 'G', 'T', 'P')
+SIZE_PATTERN = re.compile(r'([\d.]+)([kMGTP]?)B')
 HYBRID_CGROUPS = Path('/sys/fs/cgroup/unified')
 
 
@@ -118,14 +121,28 @@ class Engine:
         body = self.inspect(container) or {}
         upper = _upper_folder(body)
         # What the image declares by VOLUME is not in its layer, and as large as the program makes it.
-        volumes = [str(mount.get('Source')) for mount in body.get('Mounts') or () if mount.get('Type') == 'volume']
-        folders = [Path(folder) for folder in volumes if _is_readable(folder)]
-        if upper is not None:
-            folders.append(upper)
-            return lambda: _measure(folders)
+        volumes = [mount for mount in body.get('Mounts') or () if mount.get('Type') == 'volume']
+        sources = [(str(mount.get('Source')), str(mount.get('Name'))) for mount in volumes]
+        folders = [Path(folder) for folder, _ in sources if _is_readable(folder)]
+        folders += [] if upper is None else [upper]
+        is_docker = self.kind == 'docker'
+        others = [name for folder, name in sources if is_docker and not _is_readable(folder)]
         # Engines that keep layers elsewhere, and those of another user, measure by themselves.
         size = ['container', 'inspect', '--size', '--format', '{{.SizeRw}}', container]
-        return lambda: _to_int(self.run_tool(size).stdout) + _measure(folders)
+
+        def measure() -> int:
+            layer_bytes = 0 if upper is not None else _to_int(self.run_tool(size).stdout)
+            return layer_bytes + _measure(folders) + (self._measure_volumes(others) if others else 0)
+
+        return measure
+
+    def _measure_volumes(self, names: Sequence[str]) -> int:
+        """Asks Docker, which reads all of its volumes to answer."""
+        found = self.run_tool(['system', 'df', '--verbose', '--format', '{{json .Volumes}}'])
+        try:
+            return sum(parse_size(volume['Size']) for volume in json.loads(found.stdout) if volume['Name'] in names)
+        except (ValueError, LookupError, TypeError):
+            return 0
 
     def remove_containers(self, vm: str) -> bool:
         """Kills and removes all containers of a VM; returns whether none is left."""
@@ -181,6 +198,14 @@ def _is_readable(folder: str) -> bool:
 
 def _measure(folders: Sequence[Path]) -> int:
     return sum(measure_tree(folder, folder / 'none') for folder in folders)
+
+
+def parse_size(text: str) -> int:
+    """Reads what Docker prints: 38.8MB. Raises ValueError."""
+    matched = SIZE_PATTERN.fullmatch(text.strip())
+    if matched is None:
+        raise ValueError(f'{text!r} is not a size.')
+    return round(float(matched[1]) * 1_000 ** SIZE_UNITS.index(matched[2]))
 
 
 def _to_int(text: str) -> int:

@@ -48,3 +48,40 @@ it('a job in a user’s folder is cancelled and read by that user and operators,
     .poll(async () => (await request('GET', '/v1/jobs/mine', null)).text, { timeout: 30_000 })
     .toContain('"CANCELLED"');
 });
+
+const TRAINS = `
+import os, sys
+path = os.path.join(os.environ['DROPFORGE_OUTPUT_DIR'], 'model')
+if os.path.exists(path):
+    sys.exit(0 if open(path).read() == 'half a model' else 1)
+with open(path, 'w') as file:
+    file.write('half a model')
+raise RuntimeError('hunter2-was-printed')
+`;
+
+async function packJob(name: string, output = ''): Promise<Uint8Array> {
+  const jobFile = `name: ${name}\nmodule: trainer.task\nmachine: n1-standard-4\n${output}`;
+  return packFiles({ 'trainer/__init__.py': '', 'trainer/task.py': TRAINS, 'job.yaml': jobFile });
+}
+
+it('a job saves into the folder of its user, who resumes from there; others see no line of its log', async () => {
+  const { jobsBucket } = cloud.endpoints;
+  await cloud.upload('users/ada@example.com/failed.tar.gz', await packJob('failed'));
+  await cloud.awaitJob('failed');
+
+  expect(await cloud.readObject(jobsBucket, 'users/ada@example.com/failed/model')).toBe('half a model');
+  for (const path of ['/v1/jobs', '/v1/jobs/failed']) {
+    const shown = (await request('GET', path, 'eve@example.com')).text;
+    expect(shown).toContain('"FAILED"');
+    expect(shown).not.toContain('hunter2');
+    expect((await request('GET', path, 'ada@example.com')).text).toContain('hunter2');
+  }
+
+  const output = `output: gs://${jobsBucket}/users/ada@example.com/failed\n`;
+  await cloud.upload('users/eve@example.com/stolen.tar.gz', await packJob('stolen', output));
+  const report = await cloud.awaitReport('users/eve@example.com/stolen.tar.gz.report.json');
+  expect([report.verdict, report.problems[0]?.code]).toEqual(['REFUSED', 'JOB_DIR_OF_OTHER_USER']);
+
+  await cloud.upload('users/ada@example.com/resumed.tar.gz', await packJob('resumed', output));
+  expect((await cloud.awaitJob('resumed')).state).toBe('SUCCEEDED');
+});

@@ -18,7 +18,8 @@ const EXCEPTION =
   /^'?(?:[\w.]{1,160}\.)?[A-Za-z_]{0,80}(?:Error|Exception|Interrupt|Violation|Forbidden|NotFound|Denied|Exhausted|Unavailable|TooManyRequests|Unauthorized|StopIteration|SystemExit|StackTrace|TimeoutExpired)(?:`? \(see above for traceback\))?`?(?:\(|:|\s*$|\s+Traceback)/;
 
 /** An exception by its module, for those whose name does not say that they are one. */
-const QUALIFIED_EXCEPTION = /^'?[\w.]{0,160}\b(?:exceptions?|errors?|errors_impl|exc)\.[A-Z]\w{2,80}(?:\(|:|\s*$)/;
+const QUALIFIED_EXCEPTION =
+  /^'?(?:[\w.]{0,160}\b(?:exceptions?|errors?|errors_impl|exc)\.[A-Z]\w{2,80}|\w{1,80}\.(?:error|Error|Empty|Full))(?:\(|:|\s*$)/;
 
 /** What a launcher says of a program whose own output is not in the log. */
 const FAILED_EXIT =
@@ -28,7 +29,8 @@ const FAILED_EXIT =
 const RAISED = /^\s*(?:-*>?\s*\d+\s+)?raise [\w.]{1,80}(?:Error|Exception)\(/;
 
 /** An exception behind other words, unless the line is a warning. */
-const QUOTED = /^(?!.{0,80}\b(?:W|INFO|WARN|WARNING|DEBUG)\b).{0,400}?[\s'"(:>][A-Z]\w{2,60}(?:Error|Exception): \S/;
+const QUOTED =
+  /^(?!.{0,80}\b(?:W|INFO|WARN|WARNING|DEBUG)\b).{0,300}?[\s'"(:>][\w.]{0,80}[A-Z]\w{2,60}(?:Error|Exception)(?:: |\) )\S/;
 
 const TRACEBACK = /Traceback \(most recent call|^\s*File "[^"]{1,300}", line \d+|^-+> \d+ |❱ \d+/;
 

@@ -66,7 +66,7 @@ const HARMLESS: readonly RegExp[] = [
   /wandb: .{0,40}entering retry loop|To avoid this warning|\bretrying with (?:a )?(?:smaller )?batch size/,
   /may be due to a preemption|process group has NOT been destroyed|None of the following (?:backends|libraries)/,
   /^\s*\d+(?:\/\d+)?\s+\d+\.\d{3}\s+\d+\.\d{3}\s/,
-  /^(?:Namespace|usage: Namespace)\(|Gradient overflow|OVERFLOW!|\bTrial \d+ (?:failed|pruned)|ran out of memory, (?:retrying|skipping)/,
+  /^(?:Namespace|usage: Namespace)\(|Gradient overflow|OVERFLOW!|Could not create logging file|found to be non-existent|\bTrial \d+ (?:failed|pruned)|ran out of memory, (?:retrying|skipping)/,
   /^(?:I|\S{0,80}:? I) (?:tensorflow|external)\/|\d: I (?:tensorflow|external)\//,
   /(?:User|Future|Deprecation|Runtime|Convergence|UndefinedMetric|Resource|Pending\w+)Warning: (?!\s*$|.{0,80}(?:is not compatible with the current PyTorch|CUDA initialization))/,
   /\bclass(?:es)? .{0,60}\bmay\b.{0,40}error|Operation of type Placeholder|Statistics generation doesn't work/,

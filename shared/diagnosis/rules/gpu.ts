@@ -6,7 +6,7 @@ export const GPU_HARDWARE_RULES: readonly Rule[] = [
     label: 'gpu_hardware_fault',
     patterns: [
       /NVRM: Xid \([^)]{0,40}\): (?:48|6[1-4]|7[4-9]|8[0-8]|9[2-5]|1[12]\d|140|143|144|145)\b/i,
-      /GPU has fallen off the bus/i,
+      /fallen off the bus|RmInitAdapter failed|rm_init_adapter failed/i,
       /GPU (?:is )?lost\b/i,
       /ERROR_GPU_IS_LOST/i,
     ],
@@ -91,7 +91,8 @@ export const GPU_SOFTWARE_RULES: readonly Rule[] = [
       /compute capability .{0,60}(?:not supported|required|minimum)/i,
       /sm_\d+ is not (?:supported|defined)/i,
       /is not (?:a )?supported (?:wheel )?on this platform/i,
-      /PTX was compiled for/i,
+      /CUDA SETUP: (?:Setup failed|Required library version not found)/i,
+      /PTX was compiled for|GPU program failed to execute|CUBLAS_STATUS_ARCH_MISMATCH/i,
       /doesn't exist for this backend|implementation for device \S+ not found|not enabled in this build|wasn't buil[dt] with|CUDA Setup failed despite/i,
     ],
     unless: /flash attention|-DUSE_CUDA|not compiled with flash|_GLIBCXX_USE_CXX11_ABI/i,

@@ -103,7 +103,11 @@ export const HINT_RULES: readonly Rule[] = [
   {
     // Of programs that report an error without an exception.
     label: 'user_exception',
-    patterns: [/\[(?:Fatal|FATAL|fatal|CRITICAL)\] \S/, /(?:^|\s)[✘✖✗❌]\s+\S/],
+    patterns: [
+      /\[(?:Fatal|FATAL|fatal|CRITICAL)\] \S|\bfatal error occurred\b/,
+      /(?:^|\s)[✘✖✗❌]\s+\S/,
+      /\w\(\) (?:got an unexpected keyword argument|missing \d+ required positional argument)/,
+    ],
     scope: 'alone',
     example: '[LightGBM] [Fatal] Check failed: num_machines > 1 at serial_tree_learner.cpp, line 876',
   },
@@ -139,41 +143,45 @@ export const HINT_RULES: readonly Rule[] = [
 export const FRAME_RULES: readonly Rule[] = [
   {
     label: 'no_gpu_visible',
-    patterns: [/\/torch\/cuda\/__init__\.py", line \d+, in (?:_lazy_init|set_device|_check_driver)/],
+    patterns: [/torch[/\\]cuda[/\\]__init__\.py(?:", line \d+,|:\d+,)? in (?:_lazy_init|set_device|_check_driver)/],
     scope: 'alone',
     example: '  File "/v/torch/cuda/__init__.py", line 172, in _lazy_init',
   },
   {
     label: 'shape_or_dtype_error',
     patterns: [
-      /\/torch\/nn\/(?:functional|modules\/(?:conv|linear|loss|batchnorm|sparse|rnn|normalization))\.py", line \d+, in/,
-      /\/keras\/(?:src\/)?(?:engine\/)?(?:input_spec|training_utils\w*)\.py", line \d+, in/,
+      /torch[/\\]nn[/\\](?:functional|modules[/\\](?:conv|linear|loss|batchnorm|sparse|rnn|normalization))\.py(?:", line \d+,|:\d+,)? in/,
+      /\bin _?(?:standardize\w*|assert_input_compatibility|check_array_length\w*)\b|exception_prefix='/,
+      /keras[/\\](?:src[/\\])?(?:engine[/\\])?(?:input_spec|training_utils\w*)\.py(?:", line \d+,|:\d+,)? in/,
     ],
     scope: 'alone',
     example: '  File "/v/torch/nn/modules/conv.py", line 439, in _conv_forward',
   },
   {
     label: 'disk_full',
-    patterns: [/\/torch\/serialization\.py", line \d+, in (?:save|_save|_legacy_save)\b/],
+    patterns: [/torch[/\\]serialization\.py(?:", line \d+,|:\d+,)? in (?:save|_save|_legacy_save)\b/],
     scope: 'alone',
     example: '  File "/v/torch/serialization.py", line 499, in _save',
   },
   {
     label: 'checkpoint_corrupt',
-    patterns: [/\/torch\/serialization\.py", line \d+, in \w*load\w*/],
+    patterns: [
+      /\bRestoreV2\b|\btraining[/\\]saver\.py\b/,
+      /torch[/\\]serialization\.py(?:", line \d+,|:\d+,)? in \w*load\w*/,
+    ],
     scope: 'alone',
     example: '  File "/v/torch/serialization.py", line 1002, in _legacy_load',
   },
   {
     label: 'permission_denied',
-    patterns: [/\/google\/auth\/\w+\.py", line \d+, in/],
+    patterns: [/\/google\/auth\/\w+\.py(?:", line \d+,|:\d+,)? in/],
     scope: 'alone',
     example: '  File "/v/google/auth/_default.py", line 354, in default',
   },
   {
     label: 'network_error',
     patterns: [
-      /\/(?:requests\/(?:adapters|sessions|api)|urllib3\/\w+|urllib\/request|http\/client|grpc\/_channel|socket)\.py", line \d+, in/,
+      /\/(?:requests\/(?:adapters|sessions|api)|urllib3\/\w+|urllib\/request|http\/client|grpc\/_channel|socket)\.py(?:", line \d+,|:\d+,)? in/,
     ],
     scope: 'alone',
     example: '  File "/v/requests/adapters.py", line 519, in send',
@@ -181,8 +189,9 @@ export const FRAME_RULES: readonly Rule[] = [
   {
     label: 'not_found_data',
     patterns: [
+      /\blabel_map_util\.py\b/,
       /\bpandas\/(?:_libs\/parsers\.pyx|io\/(?:common|parsers)\b)/,
-      /\/python\/lib\/io\/file_io\.py", line \d+, in/,
+      /\/python\/lib\/io\/file_io\.py(?:", line \d+,|:\d+,)? in/,
     ],
     scope: 'alone',
     example: '  File "pandas/_libs/parsers.pyx", line 705, in pandas._libs.parsers.TextReader._setup_parser_source',

@@ -23,7 +23,7 @@ export const HOST_MEMORY_RULES: readonly Rule[] = [
       /\boom_kill\b/i,
       /\[\d+\]\s+\d+ killed\b/i,
       /Could not allocate (?:memory|\d+ bytes) (?:on|in) host/i,
-      /oom_reaper/i,
+      /oom_reaper|\bhost allocation of size \d+ failed/i,
       /oom[_-]kill event/i,
       /memory allocation of \d+ bytes failed/i,
       /\[WinError (?:8|1455)\]|paging file is too small/i,
@@ -115,7 +115,7 @@ export const GPU_MEMORY_RULES: readonly Rule[] = [
     label: 'gpu_oom',
     patterns: [
       /CUDA(?: error| runtime error)?(?: \(2\))?\s?:? ?out of memory/i,
-      /CUDA_ERROR_OUT_OF_MEMORY/i,
+      /CUDA_ERROR_OUT_OF_MEMORY|cudaSuccess \(2 vs\. 0\)/i,
       /cudaErrorMemoryAllocation/i,
       /cuda runtime error \(2\)/i,
       /torch\.(?:cuda\.)?OutOfMemoryError/i,

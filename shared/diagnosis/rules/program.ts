@@ -4,7 +4,7 @@ export const SHAPE_RULES: readonly Rule[] = [
   {
     label: 'shape_or_dtype_error',
     patterns: [
-      /mat1 and mat2/,
+      /mat1 and mat2|CUBLAS_STATUS_INVALID_VALUE/,
       /Expected \d-dimensional/,
       /Target size \(/,
       /\\.size\(\[/,
@@ -110,7 +110,7 @@ export const SHAPE_RULES: readonly Rule[] = [
       /Cannot take the length of shape with unknown rank/,
       /as_list\(\) is not defined/,
       /[Dd]ata cardinality is ambiguous/,
-      /Check failed: .{0,60}(?:size|shape|num_col)\w*(?:\(\))? ?==/,
+      /Check failed: .{0,60}(?:size|shape|num_col)\w*(?:\(\))? ?==|Check failed: .{0,20}\bindex\S* </,
       /number of classes/,
       /invalid shape/,
       /[Ii]nvalid argument: .{0,40}(?:shape|dimension|size)/,

@@ -16,6 +16,7 @@ describe.each([
   ['blind-4.jsonl', 0.95],
   ['blind-5.jsonl', 0.95],
   ['blind-6.jsonl', 0.97],
+  ['blind-7.jsonl', 0.97],
 ] as const)('the logs of %s', (file, accuracyMin) => {
   const { rows, skipped } = readLabeledLogs(new URL(file, DATA));
   const { fraction, falseAlarms } = measureAccuracy(rows);

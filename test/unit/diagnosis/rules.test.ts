@@ -114,6 +114,54 @@ describe('findRoot', () => {
       'shape_or_dtype_error',
     ],
     [
+      'the topic of an exception that no pattern names',
+      ['Traceback (most recent call last):', "ValueError: Dict key mismatch; expected keys: ['params', 'step']"],
+      'checkpoint_corrupt',
+    ],
+    [
+      'what was tried in the frames of a traceback without its exception',
+      [
+        '  File "/v/torch/nn/modules/conv.py", line 443, in forward',
+        '    return self._conv_forward(input, self.weight, self.bias)',
+      ],
+      'shape_or_dtype_error',
+    ],
+    [
+      'the statement that raised an exception that is cut off',
+      ["raise ValueError('First step cannot be zero.')"],
+      'user_exception',
+    ],
+    [
+      'an exception that a line of another program quotes',
+      ['Error in py_call_impl(callable): ValueError: You must call `compile()` before using the model.'],
+      'user_exception',
+    ],
+    [
+      'a message that begins on the line after the class of the exception',
+      ['RuntimeError:', '  An attempt has been made to start a new process before the bootstrapping phase is over'],
+      'distributed_strategy_misuse',
+    ],
+    [
+      'the exception that ended the program, not a warning before it',
+      [
+        'WARNING: connection reset by peer, metrics are not sent',
+        'Traceback (most recent call last):',
+        '  File "train.py", line 9, in <module>',
+        "KeyError: 'labels'",
+      ],
+      'user_exception',
+    ],
+    [
+      'the exception of a program, not make that ran it',
+      ['ValueError: not enough values to unpack', 'make: *** [Makefile:20: debug] Error 1'],
+      'user_exception',
+    ],
+    [
+      'a check of a library in C++, which prints no exception',
+      ['2025-04-23 20:35:34.618070: F external/xla/gemm_fusion_autotuner.cc:1099] Non-OK-status: executable.status()'],
+      'user_exception',
+    ],
+    [
       'a message before a very long line, in one text',
       [`RuntimeError: CUDA out of memory.\n${'x'.repeat(1_000_000)}`],
       'gpu_oom',
@@ -133,6 +181,16 @@ describe('findRoot', () => {
         'RuntimeError: CUDA out of memory.',
         'Epoch 2/2 loss: 0.4',
         'Training done',
+      ],
+    ],
+    [
+      'an exception that Python ignores',
+      [
+        'Training complete. Best epoch: 17',
+        'Exception ignored in: <function ZipFile.__del__ at 0x7f0e6cc06cb0>',
+        'Traceback (most recent call last):',
+        '  File "/usr/lib/python3.10/zipfile.py", line 1834, in __del__',
+        'OSError: [Errno 95] Operation not supported',
       ],
     ],
     ['settings that name errors', ["Namespace(detect_anomaly=False, on_oom='skip', nan_policy='raise')"]],

@@ -1,7 +1,7 @@
 import { UsageFailure } from '#cli/core/failure.ts';
 import { readImage } from '#cli/images/choose-base.ts';
 
-/** What VMs run; catalog machines of other architectures are not offered. */
+/** What VMs of the default runtimes run. */
 export const PLATFORM = 'linux/amd64';
 
 export type ImageTag = {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { apply, type Resource } from '../support/terraform/deployed-state.ts';
+import { apply, plan, type Resource } from '../support/terraform/deployed-state.ts';
 import { copyTerraform, hasTerraform, type TerraformCopy } from '../support/terraform/terraform.ts';
 
 const REQUIRED = ['-var=project_id=my-project', '-var=runtime_images={"2.11"={image="i"}}'];
@@ -44,6 +44,14 @@ function describeShellAccess() {
       target_tags: ['dropforge-vm'],
       allow: [{ protocol: 'tcp', ports: ['22'] }],
     });
+  });
+
+  it('is possible in an existing network, whose firewall is not changed', async () => {
+    const existing =
+      'network={existing={subnetwork_pattern="projects/host/regions/{region}/subnetworks/gpu",regions=["us-central1"]}}';
+    const resources = await plan(terraform, '.', [...ON, `-var=${existing}`]);
+    expect(named(resources, 'google_project_iam_member', 'shell')).toHaveLength(2);
+    expect(resources.filter(({ type }) => type === 'google_compute_firewall')).toEqual([]);
   });
 
   it('grants its members the tunnel, root on the VMs of jobs, and the account of the VMs, and nothing else', () => {

@@ -72,6 +72,18 @@ const RIGHTS_RULES: readonly Rule[] = [
       `${sentence(message)} The network attachment must exist and accept the project ${projectId}. Terraform lets the function provision use it with job_networks = { … = { network_attachments = ["${networkAttachment}"] } }: run terraform apply.`,
   },
   {
+    // An image of this project is covered by the custom role of provision.
+    code: 'CONFIGURATION_REFUSED',
+    matches: has(/compute\.(images|machineImages)\.useReadOnly/),
+    message: ({ projectId, source }, { message }) => {
+      const project = source.split('/')[1] ?? projectId;
+      const isMachineImage = message.includes('compute.machineImages.');
+      return project === projectId
+        ? `${sentence(message)} Run terraform apply: the function provision has a role for it.`
+        : `${sentence(message)} Grant ${isMachineImage ? 'a role with compute.machineImages.useReadOnly' : 'roles/compute.imageUser'} in the project ${project} to the account of provision (terraform output service_accounts).`;
+    },
+  },
+  {
     code: 'CONFIGURATION_REFUSED',
     matches: has(/compute\.subnetworks\.use\b/),
     message: ({ rights: { subnetwork } }, { message }) =>

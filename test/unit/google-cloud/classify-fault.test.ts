@@ -124,6 +124,25 @@ describe('a failed operation', () => {
     });
   });
 
+  it.each([
+    [
+      "Required 'compute.images.useReadOnly' permission for 'projects/images/global/images/tf'",
+      'roles/compute.imageUser',
+    ],
+    [
+      "Required 'compute.machineImages.useReadOnly' permission for 'projects/images/global/machineImages/tf-a'",
+      'a role with compute.machineImages.useReadOnly',
+    ],
+  ])('for an image of another project says what to grant there: %s', (message, granted) => {
+    const source = message.split("'")[3] ?? '';
+    expect(classify(parseRequestFault(requestError(403, message)), { ...CONTEXT, source })?.cause).toMatchObject({
+      code: 'CONFIGURATION_REFUSED',
+      message: expect.stringContaining(
+        `Grant ${granted} in the project images to the account of provision (terraform output service_accounts).`,
+      ),
+    });
+  });
+
   it('for an account of another project names the organization policy of that project and the grant', () => {
     const message =
       "Invalid value for field 'resource.serviceAccounts[0]': constraints/iam.disableCrossProjectServiceAccountUsage is enforced.";

@@ -8,6 +8,7 @@ import { JOB_FILE_NAMES } from '#shared/package/archive/package-file-names.ts';
 import { createFindings } from '#shared/package/archive/package-problem.ts';
 import type { PackageFiles } from '#shared/package/metadata/package-files.ts';
 import { decideLayout, type PackageLayout, type PackageTree } from '#shared/package/metadata/package-layout.ts';
+import { readPyproject } from '#shared/package/metadata/pyproject.ts';
 import { checkModule, findModules, findProgram } from '#shared/package/metadata/python-modules.ts';
 import { readSourceProject } from '#shared/package/metadata/source-project.ts';
 import { createFileScan } from '#shared/package/scan/file-scan.ts';
@@ -16,6 +17,8 @@ import { createFileScan } from '#shared/package/scan/file-scan.ts';
 export type ProgramToBuild = {
   /** A module, `trainer.task`, or the path of a script from the working directory, `src/train.py`. */
   readonly module: string;
+  /** The command that pip installs and that is run instead of the module; null if the module is run. */
+  readonly script: string | null;
   /** Of the job file in the folder; undefined if there is none. */
   readonly runtimeVersion: string | undefined;
   readonly layout: PackageLayout;
@@ -60,8 +63,9 @@ export async function readProgram(context: BuildContext, moduleName: string | un
   const findings = createFindings();
   const project = readSourceProject(files, findings);
   const modules = findModules(files, project.roots);
-  const module =
-    moduleName ?? job?.program.pythonModule?.value ?? chooseModule(context.directory, [...modules.runnable.keys()]);
+  const named = moduleName ?? job?.program.pythonModule?.value;
+  const chosen = named === undefined ? chooseProgram(context.directory, [...modules.runnable.keys()], texts) : null;
+  const module = named ?? chosen?.module ?? '';
   checkModule(module, { tree, project, modules }, findings);
   const [problem] = findings.problems;
   if (problem !== undefined) {
@@ -71,6 +75,7 @@ export async function readProgram(context: BuildContext, moduleName: string | un
   const included = includeRequirements(layout.requirementFiles, texts);
   return {
     module: layout.program?.kind === 'SCRIPT' ? posix.relative(layout.root, layout.program.path) : module,
+    script: layout.style === 'PROJECT' ? (chosen?.script ?? null) : null,
     runtimeVersion: draft?.runtimeVersion?.value,
     layout: { ...layout, program: layout.program ?? installedProgram(findProgram(module, { tree, modules })) },
     requirementFiles: layout.requirementFiles,
@@ -108,12 +113,21 @@ function readDraft(texts: ReadonlyMap<string, string>): JobDraft | null {
   return fileName === undefined ? null : readJobFile(texts.get(fileName) ?? '', { fileName }).draft;
 }
 
-/** The conventional module of AI Platform's packages, or the only one. */
-function chooseModule(directory: string, runnable: readonly string[]): string {
+type Choice = { readonly module: string; readonly script: string | null };
+
+/**
+ * The conventional module of AI Platform's packages, the only command that the project installs, or the only module. A
+ * module that a command calls may do nothing when it is run itself.
+ */
+function chooseProgram(directory: string, runnable: readonly string[], texts: ReadonlyMap<string, string>): Choice {
   const conventional = runnable.filter((name) => name === 'task' || name.endsWith('.task'));
+  const [script, ...otherScripts] = Object.entries(readScripts(texts));
+  if (conventional.length === 0 && script !== undefined && otherScripts.length === 0) {
+    return { script: script[0], module: script[1].split(':')[0]?.trim() ?? '' };
+  }
   const [only, ...others] = conventional.length > 0 ? conventional : runnable;
   if (only !== undefined && others.length === 0) {
-    return only;
+    return { module: only, script: null };
   }
   const names = runnable.toSorted().slice(0, 5).join(', ');
   throw new Failure(
@@ -121,6 +135,11 @@ function chooseModule(directory: string, runnable: readonly string[]): string {
       ? `${directory} has neither a Dockerfile nor Python code. Pass the folder of a program.`
       : `${directory} has several modules that can be run (${names}${runnable.length > 5 ? ', …' : ''}). Choose one with --module.`,
   );
+}
+
+function readScripts(texts: ReadonlyMap<string, string>): Readonly<Record<string, string>> {
+  const pyproject = readPyproject(texts.get('pyproject.toml') ?? '', 'pyproject.toml');
+  return 'scripts' in pyproject ? pyproject.scripts : {};
 }
 
 /** An option of a requirements file that names another one, with or without a space or `=`. */

@@ -86,6 +86,9 @@ function pythonPathOf({ layout }: ProgramToBuild): string {
   return layout.importRoots.map((root) => posix.join(ROOT, root)).join(':');
 }
 
-function commandOf({ module, layout }: ProgramToBuild): readonly string[] {
+function commandOf({ module, script, layout }: ProgramToBuild): readonly string[] {
+  if (script !== null) {
+    return [script];
+  }
   return layout.program?.kind === 'SCRIPT' ? ['python3', module] : ['python3', '-m', module];
 }

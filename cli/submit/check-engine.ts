@@ -4,7 +4,8 @@ import type { Problem } from '#shared/protocol/report.ts';
 const NO_ENGINE: Problem = {
   code: 'CONTAINER_ENGINE_MISSING',
   message: 'Neither Docker nor Podman answers on this machine, so its embedded cloud would reject the job.',
-  remedy: 'Install Docker or Podman, or start its service. A deployment on Google Cloud needs neither here.',
+  remedy:
+    'Install Docker or Podman, or start its service: `docker info` shows why it does not answer, such as a user who is not in the group docker. A deployment on Google Cloud needs neither here.',
 };
 
 type Checked = { readonly images: readonly string[]; readonly warnings: readonly Problem[] };

@@ -71,7 +71,7 @@ const NO_ENGINE = {
   code: 'CONTAINER_ENGINE_MISSING',
   message: 'The job runs a container, and neither Docker nor Podman answers on this machine.',
   remedy:
-    'Install Docker or Podman, or start its service, and submit the job again; or run it in a deployment on Google Cloud, whose VMs have Docker.',
+    'Install Docker or Podman, or start its service (`docker info` shows why it does not answer, such as a user who is not in the group docker), and submit the job again; or run it in a deployment on Google Cloud, whose VMs have Docker.',
 };
 
 type Lookup = (reference: ImageReference, architecture: Architecture) => Promise<ImageAnswer>;

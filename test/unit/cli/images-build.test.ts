@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, realpath, rm, symlink, truncate, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, realpath, rm, symlink, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -77,6 +77,16 @@ describe('a generated Dockerfile', () => {
     const text = await dockerfileOf({ 'train.py': '', 'other.py': '', 'job.yaml': job });
     expect(text).toContain('ENTRYPOINT ["python3","-m","train"]');
     expect(text).toContain('FROM docker.io/library/python:3.10-bookworm');
+  });
+
+  it('runs the only command that a project installs, whose module may do nothing by itself', async () => {
+    const files = {
+      'digits/__init__.py': '',
+      'digits/cli.py': 'def main(): pass\n',
+      'pyproject.toml': `${PROJECT}[project.scripts]\ntrain-digits = "digits.cli:main"\n`,
+    };
+    expect(await dockerfileOf(files)).toContain('ENTRYPOINT ["train-digits"]\n');
+    expect(await dockerfileOf(files, '--module=digits.cli')).toContain('ENTRYPOINT ["python3","-m","digits.cli"]\n');
   });
 
   it('starts from another image, without the packages of a runtime', async () => {
@@ -212,6 +222,23 @@ describe('images build', () => {
     expect(await stderrOf(join(directory, 'absent'))).toContain('does not exist');
     expect(await stderrOf(join(directory, 'notes.txt'))).toContain('is not a folder');
     expect(await stderrOf(directory)).toContain('neither a Dockerfile nor Python code');
+  });
+
+  it('says how a user who may not use Docker gets to', async () => {
+    await write({
+      ...PACKAGE,
+      'bin/docker':
+        '#!/bin/sh\necho >&2 "permission denied while trying to connect to the Docker daemon socket at unix:///var/run/docker.sock"\nexit 1\n',
+    });
+    await chmod(join(directory, 'bin', 'docker'), 0o755);
+    const previous = process.env['PATH'];
+    process.env['PATH'] = `${join(directory, 'bin')}:${previous}`;
+    try {
+      const { code, stderr } = await build('--tag=a:1', '--module=trainer.task', '--engine=docker');
+      expect([code, stderr]).toEqual([1, expect.stringMatching(/may not use Docker .*usermod -aG docker/)]);
+    } finally {
+      process.env['PATH'] = previous;
+    }
   });
 
   it('asks for a module if there are several', async () => {

@@ -1,12 +1,15 @@
-import { KEEP_ON_FAILURE_MS_MAX } from '#shared/job-file/draft/duration.ts';
+import { KEEP_ON_FAILURE_MS_MAX, parseDurationMs } from '#shared/job-file/draft/duration.ts';
 import type { JobDraft } from '#shared/job-file/draft/job-draft.ts';
 import { type Findings, locationOf } from '#shared/job-file/parser/findings.ts';
 import { checkDuration } from '#shared/job-file/validation/check-duration.ts';
 
-/** How long the VM of a failed program is kept, in milliseconds; 0 if the job says nothing, null if it is invalid. */
+/**
+ * How long the VM of a failed program is kept, in milliseconds; 0 if the job says nothing or 0, also where VMs cannot be
+ * kept; null if it is invalid.
+ */
 export function checkKeeping(draft: JobDraft, findings: Findings): number | null {
   const { keepOnFailure, dialect, study, strategy } = draft;
-  if (keepOnFailure === undefined) {
+  if (keepOnFailure === undefined || keepOnFailure.value === '0' || parseDurationMs(keepOnFailure.value) === 0) {
     return 0;
   }
   const ms = checkDuration(keepOnFailure, { dialect, maxMs: KEEP_ON_FAILURE_MS_MAX }, findings);

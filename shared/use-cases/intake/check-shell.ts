@@ -16,7 +16,8 @@ export function checkShell(
   spec: JobSpec,
   settings: Pick<IntakeSettings, 'keeping' | 'hasShellAccess'>,
 ): Checked {
-  const kept = keepOnFailure === undefined ? NOTHING : checkKept(keepOnFailure, spec, settings);
+  const isKept = keepOnFailure !== undefined && spec.limits.keepOnFailureMs > 0;
+  const kept = isKept ? checkKept(keepOnFailure, spec, settings) : NOTHING;
   const warnings = webAccess?.value === true && settings.hasShellAccess !== true ? [shellIsOff(webAccess)] : [];
   return { problems: kept.problems, warnings: [...kept.warnings, ...warnings] };
 }

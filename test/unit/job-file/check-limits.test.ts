@@ -79,6 +79,39 @@ describe('limits', () => {
     expect(problems).toEqual(isValid ? [] : ['INVALID_RESTARTS retries']);
   });
 
+  it.each([
+    ['30m', 1_800_000],
+    ['24h', 86_400_000],
+    // As if it was left out.
+    ['0s', 0],
+    ['0', 0],
+    ['0m', 0],
+  ])('on keeping a failed VM: %s', (keepOnFailure, ms) => {
+    const { limits, problems } = limitsOf(`module: t\nkeepOnFailure: ${keepOnFailure}`);
+    expect([limits?.keepOnFailureMs, problems]).toEqual([ms, []]);
+  });
+
+  it.each(['86401s', '-1s', 'no'])('on keeping a failed VM reject %s', (keepOnFailure) => {
+    const { limits, problems } = limitsOf(`module: t\nkeepOnFailure: ${keepOnFailure}`);
+    expect([limits, problems]).toEqual([null, ['INVALID_DURATION keepOnFailure']]);
+  });
+
+  const FLEX_POOL = pools('machineSpec: {machineType: a2-highgpu-1g}');
+  const TUNE = 'tune: {metric: loss, trials: 2, parameters: {lr: [1, 2]}}';
+  it.each([
+    ['AI Platform', (kept: string) => custom(`masterType: standard, dropforgeKeepOnFailure: ${kept}`), undefined],
+    ['Vertex AI', (kept: string) => `${FLEX_POOL}\ndropforgeKeepOnFailure: ${kept}`, undefined],
+    [
+      'Flex-start VMs',
+      (kept: string) => `${FLEX_POOL}\nscheduling: {strategy: FLEX_START}\ndropforgeKeepOnFailure: ${kept}`,
+      'KEPT_FLEX_START dropforgeKeepOnFailure',
+    ],
+    ['trials', (kept: string) => `module: t\n${TUNE}\nkeepOnFailure: ${kept}`, 'KEPT_TRIAL keepOnFailure'],
+  ])('on keeping a failed VM may be 0s for %s', (_, fileOf, problem) => {
+    expect(limitsOf(fileOf('0s'))).toMatchObject({ limits: { keepOnFailureMs: 0 }, problems: [] });
+    expect(limitsOf(fileOf('60s')).problems).toEqual(problem === undefined ? [] : [problem]);
+  });
+
   it('with a placeholder are reported as PLACEHOLDER', () => {
     expect(limitsOf(scheduled('maxRunningTime: "<timeout>"')).problems).toEqual([
       'PLACEHOLDER trainingInput.scheduling.maxRunningTime',

@@ -36,6 +36,20 @@ it('says that a deployment keeps no VMs', () => {
   });
 });
 
+it('lets a job say that its VM is not kept, whatever the deployment allows and the machine costs', () => {
+  const nothing = { problems: [], warnings: [] };
+  expect(check(0, { keeping: { msMax: 0, costUsdMax: 0 } })).toEqual(nothing);
+  expect(check(0, {}, { machineType: 'x9-unknown-1' })).toEqual(nothing);
+});
+
+it('compares the cost of the dearest machine of a cluster', () => {
+  const { spec } = queuedJob({ keepOnFailureMs: 3_600_000 });
+  const [master] = spec.replicaGroups;
+  const worker = { ...master, role: 'worker', machineType: 'a3-highgpu-8g' } as const;
+  const { problems } = checkShell(DRAFT, { ...spec, replicaGroups: [master, worker] }, {});
+  expect(problems).toMatchObject([{ code: 'KEPT_TOO_DEAR' }]);
+});
+
 it('refuses a VM that would cost more than allowed, with the time that it may be kept', () => {
   const { problems } = check(3_600_000, {}, { machineType: 'a3-highgpu-8g' });
   expect(problems).toMatchObject([{ code: 'KEPT_TOO_DEAR', message: expect.stringContaining('allows 20.00 USD') }]);

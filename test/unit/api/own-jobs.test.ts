@@ -41,7 +41,7 @@ describe('with only_own_jobs', () => {
     const denied = await request(method, path, 'eve@example.com');
     expect(denied.status).toBe(403);
     expect(denied.error?.message).toMatch(/^Job digits belongs to ada@example\.com: only they and operators may /);
-    expect(denied.error?.remedy).toContain('operator');
+    expect(denied.error?.remedy).toMatch(/^Ask them or an operator of the deployment/);
     expect((await request(method, path, 'ADA@example.com')).status).not.toBe(403);
     expect((await request(method, path, 'ops@example.com')).status).not.toBe(403);
   });
@@ -51,7 +51,10 @@ describe('with only_own_jobs', () => {
     const denied = await request(method, path, 'ada@example.com');
     expect(denied).toMatchObject({
       status: 403,
-      error: { message: expect.stringContaining('submitter of job digits is not known') },
+      error: {
+        message: expect.stringContaining('submitter of job digits is not known'),
+        remedy: expect.stringMatching(/^Ask an operator of the deployment/),
+      },
     });
     expect((await request(method, path, 'ops@example.com')).status).not.toBe(403);
   });
@@ -93,6 +96,14 @@ describe('with only_own_jobs', () => {
       expect((await request('GET', '/v1/jobs/digits/logs', caller)).status).toBe(403);
     },
   );
+
+  it('a caller whose identity cannot be checked reads nothing', async () => {
+    await api.close();
+    const identifyCaller = () => Promise.reject(new Error('The keys of the issuer cannot be read.'));
+    api = await openApiUnderTest({ access: { policy: POLICY, identifyCaller } });
+    await addJob('ada@example.com');
+    await expect(async () => api.request('/v1/jobs/digits/logs')).rejects.toThrow('The keys of the issuer');
+  });
 
   it('a denied cancel changes nothing', async () => {
     await addJob('ada@example.com');
@@ -157,6 +168,21 @@ describe('with only_own_jobs', () => {
 });
 
 describe('by default', () => {
+  it('a caller that cannot be identified may read and change, and only those who change are identified', async () => {
+    await api.close();
+    const identified: string[] = [];
+    const identifyCaller = async (headers: Headers) => {
+      identified.push(String(headers.get('x-test-caller')));
+      throw new Error('The keys of the issuer cannot be read.');
+    };
+    api = await openApiUnderTest({ access: { policy: { onlyOwnJobs: false, operators: [] }, identifyCaller } });
+    await addJob('ada@example.com');
+    expect((await request('GET', '/v1/jobs/digits', 'reader')).status).toBe(200);
+    expect(identified).toEqual([]);
+    expect((await request('POST', '/v1/jobs/digits:cancel', 'changer')).status).toBe(200);
+    expect(identified).toEqual(['changer']);
+  });
+
   it.each(GUARDED)('%s %s is for all members', async (method, path) => {
     await api.close();
     api = await openApiUnderTest();

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type CauseCode, causeOf } from '#shared/domain/cause.ts';
-import { type Job, stateOf, type TrialRef } from '#shared/domain/job.ts';
+import { type Job, replicasOf, stateOf, type TrialRef } from '#shared/domain/job.ts';
 import { keepsVm } from '#shared/domain/ownership.ts';
 import { transition } from '#shared/domain/rules/transition.ts';
 import { timelineOf } from '#shared/domain/timeline.ts';
@@ -25,6 +25,8 @@ function failed(job: Job = running, code: CauseCode = 'PROGRAM_FAILED') {
   return transition(job, { ...eventsFor(job, FAILED_AT).REPLICA_EXITED, exit });
 }
 
+const PROGRAM_FAILED = { outcome: 'FAILED', cause: causeOf('PROGRAM_FAILED', 'It failed.') } as const;
+
 const kept = failed().job;
 
 describe('the VM of a failed program', () => {
@@ -33,6 +35,28 @@ describe('the VM of a failed program', () => {
     expect(stateOf(job)).toBe('FAILED');
     expect(job).toMatchObject({ status: 'CLOSING', kept: { replica: 'master-0', until: UNTIL, releasedAt: null } });
     expect(effects.map(({ type }) => type)).toEqual(['TEARDOWN', 'JOB_UPDATE']);
+  });
+
+  it('is that of the replica that failed first, as Compute Engine knows it', () => {
+    const cluster = queuedJob({ keepOnFailureMs: KEPT_MS });
+    const [master] = cluster.spec.replicaGroups;
+    const replicaGroups = [master, { ...master, role: 'worker', count: 2 }] as const;
+    const placed = jobAfter({ ...cluster, spec: { ...cluster.spec, replicaGroups } }, ['PLACEMENT_CHOSEN', 1_000]);
+    const instances = replicasOf(placed.spec).map((replica, order) => ({
+      ...replica,
+      vmName: vmNameOf('digits', 1, replica),
+      instanceId: String(100 + order),
+    }));
+    const created = transition(placed, { ...eventsFor(placed, 2_000).VMS_CREATED, instances }).job;
+    const held = transition(jobAfter(created, ['REPLICA_STARTED', 3_000]), {
+      ...eventsFor(created, FAILED_AT).REPLICA_EXITED,
+      replica: 'worker-1',
+      exit: PROGRAM_FAILED,
+    }).job;
+    const resolved = { ...eventsFor(held, FAILED_AT).HELD_FAILURE_RESOLVED, exit: PROGRAM_FAILED };
+    expect(transition(held, resolved).job).toMatchObject({
+      kept: { replica: 'worker-1', vmName: vmNameOf('digits', 1, { role: 'worker', index: 1 }), instanceId: '102' },
+    });
   });
 
   it('is the only one that its job owns then', () => {
@@ -79,6 +103,12 @@ describe('the VM of a failed program', () => {
     ]);
     expect(timelineOf(kept, null)[0]?.phases.at(-1)).toEqual({ phase: 'KEPT', startedAt: FAILED_AT, endedAt: null });
   });
+});
+
+it('a VM is kept for as short a time as a millisecond', () => {
+  const { spec } = running;
+  const brief = { ...running, spec: { ...spec, limits: { ...spec.limits, keepOnFailureMs: 1 } } };
+  expect(failed(brief).job).toMatchObject({ kept: { until: FAILED_AT + 1 } });
 });
 
 describe('no VM is kept', () => {

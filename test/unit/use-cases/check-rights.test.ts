@@ -35,13 +35,15 @@ const IMAGE: RuntimeFound = {
 
 type Given = { readonly rights?: JobRights; readonly runtime?: RuntimeFound; readonly diskKmsKey?: string };
 
+const INTAKE = { rights: RIGHTS, describeMissingRight: missingTerraformLine, jobsBucket: 'p-jobs' };
+
 function check(change: Partial<JobSpec>, { rights = RIGHTS, runtime = IMAGE, diskKmsKey }: Given = {}) {
   const spec: JobSpec = { ...queuedJob().spec, region: 'us-central1', jobDir: 'gs://elsewhere/run', ...change };
   const fields = ['serviceAccount', 'network', 'subnetwork', 'networkAttachment', 'kmsKeyName'] as const;
   const draft = Object.fromEntries(
     fields.map((name) => [name, spec[name] === null ? undefined : located(spec[name], name, 3)]),
   );
-  const intake = { rights, describeMissingRight: missingTerraformLine, jobsBucket: 'p-jobs', diskKmsKey };
+  const intake = { ...INTAKE, rights, diskKmsKey };
   return checkRights({ ...EMPTY_DRAFT, ...draft }, { spec, runtime, intake });
 }
 
@@ -176,6 +178,80 @@ describe('the rights of a job', () => {
         remedy: expect.stringContaining(`job_account_secrets = { "${OTHER}" = ["hf-token"] }`),
       },
     ]);
+  });
+
+  it('name the place of a secret that is not granted, among several', () => {
+    const secrets = Object.fromEntries(
+      ['A', 'B'].map((key) => [key, { project: null, secret: `secret-${key}`, version: 'latest' }]),
+    );
+    const draft = {
+      ...EMPTY_DRAFT,
+      secrets: ['A', 'B'].map((key, index) => located({ key, text: `secret-${key}` }, `secrets.${key}`, 5 + index)),
+    };
+    const spec: JobSpec = { ...queuedJob().spec, serviceAccount: OTHER, jobDir: 'gs://elsewhere/run', secrets };
+    const { problems } = checkRights(draft, { spec, runtime: IMAGE, intake: INTAKE });
+    expect(problems.map(({ path, line }) => [path, line])).toEqual([
+      ['secrets.A', 5],
+      ['secrets.B', 6],
+    ]);
+  });
+
+  it.each([
+    [TRAINER, 'gs://p-jobs-2/run', `runs as ${TRAINER}`],
+    [null, 'gs://p-jobs-1/run', "runs as the deployment's own account"],
+  ])('say as which account a job with a directory of others runs: %s', (serviceAccount, jobDir, message) => {
+    expect(check({ serviceAccount, jobDir }).problems[0]?.message).toContain(message);
+  });
+
+  it('say of an account that is not listed that, and nothing of its bucket', () => {
+    const serviceAccount = 'nobody@p-labs.iam.gserviceaccount.com';
+    const { problems } = check({ serviceAccount, jobDir: 'gs://p-jobs-1/run' });
+    expect(problems).toMatchObject([{ code: 'SERVICE_ACCOUNT_NOT_LISTED' }]);
+  });
+
+  it('of a network in another region name its regions, and of another subnetwork the one that is listed', () => {
+    const elsewhere = check({ network: NETWORK, region: 'europe-west4' }).problems[0];
+    expect(elsewhere?.message).toBe(
+      `The job runs in europe-west4, where the network ${NETWORK} has no subnetwork for jobs (only in us-central1).`,
+    );
+    expect(elsewhere?.remedy).toMatch(/^Choose one of its regions, or add the line /);
+    const subnetwork = 'projects/net/regions/us-central1/subnetworks/other';
+    expect(check({ network: NETWORK, subnetwork }).problems[0]?.message).toBe(
+      `The job uses the subnetwork ${subnetwork}, but jobs in ${NETWORK} use ${SUBNETWORK} in us-central1.`,
+    );
+    const moved = { network: NETWORK, subnetwork: SUBNETWORK, region: 'europe-west4' };
+    expect(check(moved).problems[0]?.message).toContain('has no subnetwork for jobs (only in us-central1)');
+  });
+
+  it('suggest the listed subnetwork with the nearest name', () => {
+    const subnetwork = 'projects/net/regions/us-central1/subnetworks/gpus';
+    expect(check({ subnetwork }).problems[0]?.remedy).toMatch(`Did you mean "${SUBNETWORK}"? `);
+  });
+
+  it('find a network attachment by its short name in the region of the job only', () => {
+    const inEurope = ATTACHMENT.replace('us-central1', 'europe-west4');
+    const other = ATTACHMENT.replace('lake', 'pond');
+    const networks = { [NETWORK]: { subnetworks: {}, networkAttachments: [inEurope, other, ATTACHMENT] } };
+    const rights = { ...NO_RIGHTS, networks };
+    expect(check({ networkAttachment: 'lake' }, { rights }).network.networkAttachment).toBe(ATTACHMENT);
+    expect(check({ networkAttachment: 'sea' }, { rights }).problems).toMatchObject([
+      { code: 'NETWORK_ATTACHMENT_NOT_LISTED' },
+    ]);
+  });
+
+  it('allow a key if the runtime is not known, which is reported by itself', () => {
+    const { spec } = queuedJob();
+    const given = { spec: { ...spec, region: 'us-central1', kmsKeyName: KEY }, runtime: undefined, intake: INTAKE };
+    expect(checkRights(EMPTY_DRAFT, given).problems).toEqual([]);
+    expect(check({}, { runtime: { ...IMAGE, bootDiskGib: 100 } }).problems).toEqual([]);
+  });
+
+  it.each([
+    [5, 'k0, k1, k2, k3, k4)'],
+    [7, 'k0, k1, k2, k3, k4 and 2 more)'],
+  ])('list five names of %i at most', (count, shown) => {
+    const keys = Array.from({ length: count }, (_, index) => `k${index}`);
+    expect(check({ kmsKeyName: KEY }, { rights: { ...NO_RIGHTS, keys } }).problems[0]?.message).toContain(shown);
   });
 
   it.each(['constructor', '__proto__'])('do not include the account %s', (name) => {

@@ -107,6 +107,28 @@ describe('when no further delivery comes', () => {
     });
   });
 
+  it('a job file that was replaced meanwhile, or was not handled yet, is left to its own message', async () => {
+    await deliver(down, await write('job.yaml', WITH_PACKAGE));
+    const code = await write('code.tar.gz', tarGzOf(TRAINER));
+    await expect(deliver(down, code)).rejects.toThrow('redelivered');
+    const waiting = await reportOf('job.yaml.report.json');
+    await write('job.yaml', WITH_PACKAGE);
+    await write('late.yaml', WITH_PACKAGE);
+    await giveUp(code);
+    expect(await reportOf('job.yaml.report.json')).toEqual(waiting);
+    expect(await reportOf('late.yaml.report.json')).toBeUndefined();
+  });
+
+  it('an upload that replaced a refused one is refused by itself', async () => {
+    await deliver(cloud.ports, await write('job.yaml', 'name: digits\nmachine: unknown\n'));
+    expect(await reportOf('job.yaml.report.json')).toMatchObject({ verdict: 'REFUSED' });
+    const upload = await write('job.yaml', `name: digits\n${JOB}`);
+    await giveUp(upload);
+    expect(await reportOf('job.yaml.report.json')).toMatchObject({
+      ...{ verdict: 'REFUSED', generation: upload.generation, problems: [{ code: 'INTERNAL_ERROR' }] },
+    });
+  });
+
   it('a job that was accepted meanwhile keeps its report', async () => {
     const upload = await write('job.yaml', `name: digits\n${JOB}`);
     await expect(deliver(down, upload)).rejects.toThrow('redelivered');

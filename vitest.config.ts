@@ -26,10 +26,10 @@ export default defineConfig({
   test: {
     // Vitest's default leaves one core unused, which is half of a small machine.
     maxWorkers: availableParallelism(),
-    expect: { poll: { timeout: 30_000, interval: 20 } },
+    expect: { poll: { timeout: 60_000, interval: 20 } },
     projects: [
-      project('unit', { timeoutMs: 30_000 }),
-      project('contract', { timeoutMs: 60_000 }),
+      project('unit', { timeoutMs: 60_000 }),
+      project('contract', { timeoutMs: 120_000 }),
       project('simulation', { timeoutMs: 240_000 }),
       project('repository', { timeoutMs: 60_000 }),
       project('integration', { timeoutMs: 180_000 }),

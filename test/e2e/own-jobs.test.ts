@@ -31,9 +31,7 @@ it('a job in a user’s folder is cancelled and read by that user and operators,
   };
   const jobFile = 'name: mine\nmodule: trainer.task\nmachine: n1-standard-4\n';
   await cloud.upload('users/ada@example.com/mine.tar.gz', await packFiles({ ...program, 'job.yaml': jobFile }));
-  await expect
-    .poll(async () => (await request('GET', '/v1/jobs/mine', null)).text, { timeout: 30_000 })
-    .toContain('RUNNING');
+  await expect.poll(async () => (await request('GET', '/v1/jobs/mine', null)).text).toContain('RUNNING');
 
   expect((await request('GET', '/v1/jobs/mine', 'eve@example.com')).text).toContain('"submittedBy":"ada@example.com"');
   for (const caller of ['eve@example.com', null]) {
@@ -44,9 +42,7 @@ it('a job in a user’s folder is cancelled and read by that user and operators,
   expect((await request('GET', '/v1/jobs/mine', null)).text).toContain('RUNNING');
 
   expect((await request('POST', '/v1/jobs/mine:cancel', 'ada@example.com')).status).toBe(200);
-  await expect
-    .poll(async () => (await request('GET', '/v1/jobs/mine', null)).text, { timeout: 30_000 })
-    .toContain('"CANCELLED"');
+  await expect.poll(async () => (await request('GET', '/v1/jobs/mine', null)).text).toContain('"CANCELLED"');
 });
 
 const TRAINS = `

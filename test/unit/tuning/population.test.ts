@@ -73,6 +73,20 @@ describe('the next generation of a population', () => {
     expect(choose([first, ...others, repeated])).toEqual([]);
   });
 
+  it('is that of the other members while one waits for its VM, which then catches up with the best', () => {
+    const late = { lineage: founderOf(5), values: { rate: 0.5 } };
+    let others = founders(0.5, 0.6, 0.7, 0.8);
+    for (const from of [6, 10, 14]) {
+      const chosen = choose([...others, runningTrial(5, late)]);
+      expect(chosen.map(({ lineage }) => lineage.member).toSorted()).toEqual([1, 2, 3, 4]);
+      others = others.concat(
+        chosen.map((facts, index) => succeededTrial(from + index, 0.9 - facts.lineage.member / 10, facts)),
+      );
+    }
+    const next = choose([...others, succeededTrial(5, 0.1, late)]).find(({ lineage }) => lineage.member === 5);
+    expect(next?.lineage).toEqual({ member: 5, generation: 5, parent: 14 });
+  });
+
   it('is the same for the same trials', () => {
     const trials = founders(0.5, 0.9, 0.1, 0.7, 0.6);
     expect(choose(trials)).toEqual(choose(trials.toReversed()));

@@ -129,7 +129,7 @@ it('delays no job for a channel that does not answer, redelivers when it is back
   expect(channels.find(({ channel }) => channel === 'hook')?.last?.outcome).toBe('SENT');
   expect(about('hasty SUCCEEDED', webhook)).toHaveLength(1);
   expect(about('good SUCCEEDED', webhook)).toHaveLength(1);
-}, 90_000);
+});
 
 it('records what a channel did not take in all deliveries, without the address', async () => {
   broken.answer = ({ path }, response) => void response.writeHead(500).end(`no such thing as ${path}`);
@@ -148,7 +148,7 @@ it('records what a channel did not take in all deliveries, without the address',
   });
   expect(await cloud.awaitJob('lost')).toMatchObject({ state: 'SUCCEEDED' });
   expect(`${JSON.stringify(failed)}${cloud.log.join('')}`).not.toContain('very-secret-token');
-}, 90_000);
+});
 
 it('notifies the channels and states that a job names, and rejects a channel that does not exist', async () => {
   broken.answer = (_, response) => void response.writeHead(200).end('ok');

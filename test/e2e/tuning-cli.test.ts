@@ -109,7 +109,7 @@ describe('a tuning that is submitted from the command line', () => {
     followed = await cli(
       ...['jobs', 'submit', 'training', 'search', '--config=tune.yaml', '--package-path=trainer', '--stream-logs'],
     );
-  }, 120_000);
+  });
 
   it('prints its plan with a price, and then a line for each trial', () => {
     const { code, stdout, stderr } = followed;
@@ -186,7 +186,7 @@ it('ends at its limit of the cost with what it has found', async () => {
   expect(code).toBe(0);
   expect(stderr).toContain('ended early because the limit of the cost was reached; best trial');
   expect((await cli('jobs', 'describe', 'cheap')).stdout).toContain('stopped     the limit of the cost was reached');
-}, 60_000);
+});
 
 it('runs with the flags of Vertex AI, and is cancelled with all of its trials', async () => {
   const flags = [
@@ -201,10 +201,10 @@ it('runs with the flags of Vertex AI, and is cancelled with all of its trials', 
   expect((await cli('hp-tuning-jobs', 'list')).stdout).toMatch(/^Long_search +RUNNING .* 0\/9 trials$/m);
   expect((await cli('hp-tuning-jobs', 'describe', 'Long_search')).stdout).toContain('0 of 9 trials, 2 running');
   expect((await cli('hp-tuning-jobs', 'cancel', 'Long_search')).code).toBe(0);
-  const waited = await cli('jobs', 'wait', 'Long_search', '--timeout=60');
+  const waited = await cli('jobs', 'wait', 'Long_search', '--timeout=150');
   expect(waited).toMatchObject({ code: 1, stdout: expect.stringMatching(/^Long_search {2}CANCELLED\n/) });
   expect(await cloud.listVms()).toEqual([]);
-}, 90_000);
+});
 
 it('the demo finds better settings than the defaults of the example, and leaves nothing running', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'dropforge-demo-'));
@@ -228,4 +228,4 @@ it('the demo finds better settings than the defaults of the example, and leaves 
   } finally {
     await rm(dataDir, { recursive: true, force: true });
   }
-}, 180_000);
+});

@@ -96,7 +96,7 @@ it.each([
   `;
   try {
     const argv = ['--input-type=module', '--eval', program];
-    const { stdout } = await promisify(execFile)(process.execPath, argv, { timeout: 30_000 });
+    const { stdout } = await promisify(execFile)(process.execPath, argv, { timeout: 60_000 });
     expect(stdout).toMatch(/too late|Port \d+ is in use. Choose another port for the heartbeat server/);
   } finally {
     await rm(dataDir, { recursive: true, force: true });

@@ -57,7 +57,7 @@ describe('a program on a VM that is preempted', () => {
     await ended(vm);
     const last = cloud().heartbeats.at(-1);
     expect(last).toMatchObject({ phase: 'EXITED', notice: { isStopping: true } });
-    expect(Math.abs(Date.now() - (last?.programEnd?.at ?? 0))).toBeLessThan(10_000);
+    expect(Math.abs(Date.now() - (last?.programEnd?.at ?? 0))).toBeLessThan(60_000);
   });
 
   it('is killed early enough for the final save', async () => {

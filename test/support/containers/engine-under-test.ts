@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { findProgram } from '../find-program.ts';
 import { startGuarded } from './guarded-process.ts';
 
-const START_MS_MAX = 30_000;
+const START_MS_MAX = 60_000;
 const POLL_MS = 50;
 const OUTPUT_BYTES_MAX = 67_108_864;
 

@@ -10,7 +10,7 @@ import { findProgram } from '../find-program.ts';
 import type { EngineUnderTest } from './engine-under-test.ts';
 import { startGuarded } from './guarded-process.ts';
 
-const START_MS_MAX = 20_000;
+const START_MS_MAX = 60_000;
 const POLL_MS = 50;
 
 export type RegistryUnderTest = {

@@ -10,7 +10,7 @@ const FRAMEWORK = fileURLToPath(
 );
 const BUNDLES = fileURLToPath(new URL('../../../dist/functions/', import.meta.url));
 
-const START_MS_MAX = 30_000;
+const START_MS_MAX = 60_000;
 const POLL_MS = 50;
 
 export type FunctionProcesses = { urlOf(name: FunctionName): string; stop(): Promise<void> };

@@ -6,7 +6,7 @@ import { delimiter, dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { findFreePort } from '#infra/embedded/http/server.ts';
 
-const START_MS_MAX = 60_000;
+const START_MS_MAX = 120_000;
 const POLL_MS = 100;
 
 /** `host:port` of Google's official emulators, as the client libraries read them from the environment. */

@@ -118,7 +118,7 @@ describe('the command line', () => {
 });
 
 describe('the dropforge program', () => {
-  it('exits with the exit code of the command and prints errors to stderr only', { timeout: 20_000 }, async () => {
+  it('exits with the exit code of the command and prints errors to stderr only', async () => {
     const node = promisify(execFile);
     const help = await node(process.execPath, [MAIN, '--help'], { cwd: empty });
     expect(help.stdout).toContain('Usage: dropforge');
@@ -131,11 +131,11 @@ describe('the dropforge program', () => {
     await expect(node(process.execPath, [MAIN, 'nope'], { cwd: empty })).rejects.toMatchObject({ code: 2 });
   });
 
-  it('exits immediately if the requested port is in use', { timeout: 20_000 }, async () => {
+  it('exits immediately if the requested port is in use', async () => {
     const holder = createServer();
     const port = await listen(holder, 0);
     const argv = [MAIN, 'up', '--api-port', String(port), '--data-dir', join(empty, 'taken')];
-    await expect(promisify(execFile)(process.execPath, argv, { timeout: 15_000 })).rejects.toMatchObject({
+    await expect(promisify(execFile)(process.execPath, argv, { timeout: 45_000 })).rejects.toMatchObject({
       code: 1,
       stderr: expect.stringContaining(`Port ${port} is in use.`),
     });

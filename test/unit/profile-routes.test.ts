@@ -186,6 +186,48 @@ describe('a profile', () => {
   });
 });
 
+describe('a profile of a cluster', () => {
+  const WORKERS = 8;
+
+  beforeEach(async () => {
+    const job = jobAfter(queuedJob(), ['PLACEMENT_CHOSEN', 1], ['VMS_CREATED', 2], ['REPLICA_STARTED', 3]);
+    const [master] = job.spec.replicaGroups;
+    const replicaGroups = [master, { ...master, role: 'worker', count: WORKERS }] as const;
+    await jobs.create({ ...job, spec: { ...job.spec, replicaGroups } }, []);
+  });
+
+  it('is of one replica at a time', async () => {
+    await request({ replica: 'worker-1' });
+    const other = await ask({ replica: 'worker-2' });
+    expect([other.status, await messageOf(other)]).toEqual([
+      400,
+      expect.stringContaining('Replica worker-1 of job digits is being profiled'),
+    ]);
+  });
+
+  it('is of one replica if two are requested at once', async () => {
+    const answers = await Promise.all([ask({ replica: 'worker-1' }), ask({ replica: 'worker-2' })]);
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 400]);
+  });
+
+  it('of a replica that does not exist names eight of those that do', async () => {
+    const answer = (await (await ask({ replica: 'ps-0' })).json()) as { error: { remedy: string } };
+    expect(answer.error.remedy).toBe(
+      'Its replicas are master-0, worker-0, worker-1, worker-2, worker-3, worker-4, worker-5, worker-6 and 1 more.',
+    );
+  });
+});
+
+it.each([
+  ['REPLICA_UPLOADING', 'has ended or is ending'],
+  ['STOP_REQUESTED', 'has ended or is ending'],
+  ['CANCEL_REQUESTED', 'no program runs'],
+] as const)('a job after %s cannot be profiled', async (type, message) => {
+  const job = jobAfter(queuedJob(), ['PLACEMENT_CHOSEN', 1], ['VMS_CREATED', 2], ['REPLICA_STARTED', 3], [type, 4]);
+  await jobs.create(job, []);
+  expect(await messageOf(await ask())).toContain(message);
+});
+
 it('a job that is not running cannot be profiled', async () => {
   await jobs.create(jobAfter(queuedJob(), ['PLACEMENT_CHOSEN', 1]), []);
   const response = await ask();

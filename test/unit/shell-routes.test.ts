@@ -3,6 +3,8 @@ import type { Access } from '#shared/api/authorize.ts';
 import type { Job } from '#shared/domain/job.ts';
 import { type ApiUnderTest, openApiUnderTest } from '../support/api/api-under-test.ts';
 import { exampleIntake } from '../support/api/example-intake.ts';
+import { jobAfter } from '../support/domain/example-job.ts';
+import { searchingTuning } from '../support/domain/example-tuning.ts';
 import { keptJob, runningJob } from '../support/domain/kept-job.ts';
 
 let api: ApiUnderTest;
@@ -75,6 +77,15 @@ describe('a request for a shell', () => {
   });
 });
 
+describe('a request about a tuning', () => {
+  it('is answered with its trials, which have the VMs', async () => {
+    await open(runningJob);
+    await api.ports.tunings.create({ ...searchingTuning(), tuningId: 'search' }, []);
+    const { status, body } = await api.post('/v1/jobs/search:openShell', {});
+    expect([status, body.error.remedy]).toEqual([409, 'Choose one of its trials: dropforge trials search.']);
+  });
+});
+
 describe('a request to release a VM', () => {
   it('ends the time of a VM that is kept, once, and is recorded', async () => {
     await open(keptJob, { caller: 'ada@example.com' });
@@ -92,6 +103,15 @@ describe('a request to release a VM', () => {
       expect.stringContaining('belongs to ada@example.com'),
     ]);
     expect(await api.ports.jobs.read('digits')).toMatchObject({ job: { kept: { releasedAt: null } } });
+  });
+
+  it.each([
+    ['is ending', keptJob],
+    ['has ended', jobAfter(keptJob, ['RELEASE_REQUESTED', 90_000], ['VMS_GONE', 91_000])],
+  ])('of a job that %s needs no action', async (_, job) => {
+    await open(job.status === 'CLOSING' ? jobAfter(job, ['RELEASE_REQUESTED', 90_000]) : job);
+    const { status, body } = await release();
+    expect([status, body.error.remedy]).toEqual([409, 'No action needed.']);
   });
 
   it('of a job that is running says how to end it', async () => {

@@ -79,6 +79,16 @@ describe('the failure of a program in a cluster', () => {
     });
   });
 
+  it('is decided at once if not all VMs of the cluster are known', () => {
+    const unconfirmed = jobAfter(job, ['PLACEMENT_CHOSEN', 1]);
+    expect(exit(unconfirmed)).toMatchObject({ status: 'CLOSING', verdict: { state: 'FAILED' } });
+  });
+
+  it('that is not held any more is not resolved', () => {
+    const late = { ...eventsFor(running, ALIVE_AT).HELD_FAILURE_RESOLVED, exit: failed() };
+    expect(transition(running, late).job).toBe(running);
+  });
+
   it('is still held after further failures, uploads and deadlines', () => {
     const later = exit(held, { replica: 'worker-1' }, T + 1_000);
     expect(later).toBe(held);
@@ -101,6 +111,8 @@ describe('the failure of a program in a cluster', () => {
     expect(before).toMatchObject({ status: 'CLOSING', verdict: { state: 'SUCCEEDED' } });
     const after = exit(held, { ...success, endedAt: T + 1 }, T + 60_000);
     expect(after).toMatchObject({ status: 'RUNNING', heldFailure: { hasMasterSucceeded: true } });
+    expect(exit(held, { ...success, endedAt: T }, T + 60_000)).toEqual(after);
+    expect(exit(after, { ...success, endedAt: T + 1 }, T + 70_000)).toBe(after);
     expect(jobAfter(after, ['ATTEMPT_INTERRUPTED', T + 90_000])).toMatchObject({ verdict: { state: 'SUCCEEDED' } });
   });
 });

@@ -138,6 +138,30 @@ describe('an image that cannot run', () => {
     });
   });
 
+  it.each([
+    [8, /It has t0, t1, t2, t3, t4, t5, t6, t7\. Or/],
+    [10, /It has t0, t1, t2, t3, t4, t5, t6, t7 and 2 more\. Or/],
+  ])('has no tag of this name: eight of %i are listed', async (count, remedy) => {
+    const tags = Array.from({ length: count }, (_, index) => `t${index}`);
+    expect((await problemWith({ reason: 'NOT_FOUND', tags }))?.remedy).toMatch(remedy);
+  });
+
+  it('is that of workers: the place of their image is named', async () => {
+    const programs = {
+      master: contained(undefined, 'image'),
+      worker: contained('ghcr.io/o/reader:1', 'workers.image'),
+    };
+    const spec = specOf(containerOf('ghcr.io/o/digits:1'), { program: containerOf('ghcr.io/o/reader:1') });
+    const registry: ImageRegistry = {
+      resolve: async (request) =>
+        request.reference.repository === 'o/reader'
+          ? { kind: 'REJECTED', rejection: { reason: 'NOT_FOUND', tags: [] } }
+          : exampleRegistry().resolve(request),
+    };
+    const { problems } = await pinImages({ registry, intake: exampleIntake }, spec, jobOf(programs));
+    expect(problems).toMatchObject([{ code: 'IMAGE_NOT_FOUND', path: 'workers.image' }]);
+  });
+
   it.each<[string, ImageRejection, string, RegExp]>([
     ['is in no repository', { reason: 'NOT_FOUND', tags: [] }, 'IMAGE_NOT_FOUND', /no repository o\/digits/],
     ['needs a login', { reason: 'ACCESS_DENIED', identity: null }, 'IMAGE_ACCESS_DENIED', /anonymous/],
@@ -184,7 +208,7 @@ describe('an image that cannot run', () => {
     expect(master.bootDiskGib).toBe(100);
     const remedy = expect.stringContaining('Request a boot disk of 173 GiB');
     expect(await problemWith({ sizeBytes: 51 * 2 ** 30 })).toMatchObject({ code: 'IMAGE_TOO_LARGE', remedy });
-    expect(await problemWith({ sizeBytes: 49 * 2 ** 30 })).toBeUndefined();
+    expect(await problemWith({ sizeBytes: 50 * 2 ** 30 })).toBeUndefined();
   });
 
   it.each([

@@ -100,6 +100,36 @@ describe('a VM that waits for capacity', () => {
     });
   });
 
+  const createPair = async () => {
+    const others = [{ role: 'worker', count: 1 }] as const;
+    await ports.jobs.create(simulatedJob('pair', 0, { provisioningModel: 'FLEX_START', others }), []);
+    cloud.requests.splice(0);
+    await stage.deliver('pair', 1_000);
+    const [first] = cloud.requests;
+    return (vmName: string) => vmName === first?.vmName;
+  };
+
+  it.each(['STARTING', 'RUNNING'] as const)('of a cluster is awaited from when another is found %s', async (status) => {
+    const isFirst = await createPair();
+    cloud.find = (vmName) => waiting(isFirst(vmName) ? status : 'PENDING');
+    await stage.deliver('pair', 121_000);
+    expect(await stage.readJob('pair')).toMatchObject({
+      assemblingSince: 121_000,
+      waitingFor: { message: expect.stringMatching(/^1 of 2 VMs have started/) },
+    });
+  });
+
+  it('of a cluster is given up with its master, also if that has sent a heartbeat', async () => {
+    const isFirst = await createPair();
+    const event = { jobId: 'pair', attempt: 1, replica: 'master-0', at: 60_000 };
+    await handleJobEvent(ports, { ...event, type: 'REPLICA_REPORTED', eventId: 'first of the master' });
+    expect(cloud.requests[0]?.role).toBe('master');
+    cloud.find = (vmName) => (isFirst(vmName) ? waiting('RUNNING') : undefined);
+    await stage.deliver('pair', 61_000);
+    expect(cloud.deleted).toEqual(cloud.requests.map(({ vmName }) => vmName));
+    expect(await stage.readJob('pair')).toMatchObject({ status: 'QUEUED', exhaustedZones: [ZONES[0]] });
+  });
+
   it.each([
     ['after others had started', 'CREATED', 7_300_000],
     ['before its request had ended', 'PENDING', 720_000],

@@ -4,8 +4,8 @@ import { type Findings, locationOf } from '#shared/job-file/parser/findings.ts';
 import { checkDuration } from '#shared/job-file/validation/check-duration.ts';
 
 /**
- * How long the VM of a failed program is kept, in milliseconds; 0 if the job says nothing or 0, also where VMs cannot be
- * kept; null if it is invalid.
+ * How long the VM of a failed program is kept, in milliseconds; 0 if the job says nothing or 0, also where VMs cannot
+ * be kept; null if it is invalid.
  */
 export function checkKeeping(draft: JobDraft, findings: Findings): number | null {
   const { keepOnFailure, dialect, study, strategy } = draft;

@@ -204,7 +204,7 @@ describe('the rights of a job', () => {
   });
 
   it('say of an account that is not listed that, and nothing of its bucket', () => {
-    const serviceAccount = 'nobody@p-labs.iam.gserviceaccount.com';
+    const serviceAccount = 'unlisted@p-labs.iam.gserviceaccount.com';
     const { problems } = check({ serviceAccount, jobDir: 'gs://p-jobs-1/run' });
     expect(problems).toMatchObject([{ code: 'SERVICE_ACCOUNT_NOT_LISTED' }]);
   });

@@ -119,7 +119,7 @@ describe('a VM that waits for capacity', () => {
     });
   });
 
-  it('of a cluster is given up with its master, also if that has sent a heartbeat', async () => {
+  it('of a cluster is deleted with its master if it is gone, also after a first heartbeat', async () => {
     const isFirst = await createPair();
     const event = { jobId: 'pair', attempt: 1, replica: 'master-0', at: 60_000 };
     await handleJobEvent(ports, { ...event, type: 'REPLICA_REPORTED', eventId: 'first of the master' });

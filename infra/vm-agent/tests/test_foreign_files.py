@@ -6,14 +6,18 @@ import sys
 import tempfile
 import unittest
 from pathlib import Path
-from typing import Callable
+from typing import Callable, Optional
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from vm_agent.container.layout import Layout, container_stack_dumps
 from vm_agent.health.stack_dump import dump_stacks
+from vm_agent.metrics.hypertune_file import HypertuneFile
 from vm_agent.metrics.program_metrics import MetricPaths, ProgramMetrics
 from vm_agent.paths.stacks import DUMP_SIGNAL
+from vm_agent.program.exit_report import ReplicaEnded
+from vm_agent.program.unsaved_files import describe_unsaved_below
+from vm_agent.storage.foreign_files import open_below
 from vm_agent.storage.output_files import stamp_of
 from vm_agent.storage.staging import Staging, UnstableFile, Wanted
 
@@ -56,8 +60,8 @@ class ForeignFilesTest(unittest.TestCase):
             signal.alarm(0)
             signal.signal(signal.SIGALRM, previous)
 
-    def layout(self) -> Layout:
-        return Layout(self.home, 'gs://bucket/job', (), None, '/')
+    def layout(self, package: Optional[Path] = None) -> Layout:
+        return Layout(self.home, 'gs://bucket/job', (), package, '/')
 
     def test_the_state_of_metrics_is_written_where_the_program_puts_no_link(self) -> None:
         for name in ('state.new', 'state.json', 'metrics-state.new', 'metrics-state.json'):
@@ -88,6 +92,52 @@ class ForeignFilesTest(unittest.TestCase):
         self.assertEqual(stat.S_IMODE(folder.stat().st_mode), 0o700)
         self.assertEqual(stat.S_IMODE(container_stack_dumps(self.home).lstat().st_mode), 0o666)
         self.assertTrue((self.home / 'metrics' / 'hypertune').is_dir())
+
+    def test_a_package_that_the_program_replaced_by_a_link_is_not_opened_to_all_after_a_reboot(self) -> None:
+        folder = self.outside.with_name('folder')
+        (folder / 'inner').mkdir(mode=0o700, parents=True)
+        (folder / 'inner' / 'file').touch(0o600)
+        unpacked = self.home / 'sources' / '0'
+        unpacked.mkdir(parents=True)
+        (unpacked / 'digits-1.0').symlink_to(folder)
+        for package in (unpacked / 'digits-1.0', unpacked / 'digits-1.0' / 'inner'):
+            with self.subTest(package), self.assertRaises(ReplicaEnded) as ended:
+                self.layout(package).prepare()
+            self.assertEqual(ended.exception.report.reason, 'CONTAINER_NOT_STARTED')
+        self.assertEqual(stat.S_IMODE((folder / 'inner').stat().st_mode), 0o700)
+        self.assertEqual(stat.S_IMODE((folder / 'inner' / 'file').stat().st_mode), 0o600)
+        self.assertFalse((folder / 'gs:').exists())
+
+    def test_what_a_package_that_became_a_link_leads_to_is_not_listed(self) -> None:
+        sources = self.home / 'sources'
+        (sources / '0' / 'digits-1.0').mkdir(parents=True)
+        (sources / '0' / 'digits-1.0' / 'two\nlines').write_text('mine')
+        self.assertIn('two?lines', str(describe_unsaved_below(sources, '0/digits-1.0', 0)))
+        (sources / '0' / 'digits-1.0').rename(sources / '0' / 'other')
+        (sources / '0' / 'digits-1.0').symlink_to(self.outside.parent)
+        self.assertIsNone(describe_unsaved_below(sources, '0/digits-1.0', 0))
+
+    def test_folders_of_metrics_that_became_links_are_not_read(self) -> None:
+        folder = self.outside.with_name('folder')
+        folder.mkdir()
+        paths = MetricPaths(self.home)
+        record = b'{"accuracy": 0.5, "global_step": 1}\n'
+        paths.hypertune_file.write_bytes(record)
+        self.assertEqual(len(HypertuneFile(paths.hypertune_file).read()), 1)
+        paths.hypertune_file.rename(folder / 'output.metrics')
+        paths.hypertune_file.parent.rmdir()
+        paths.hypertune_file.parent.symlink_to(folder)
+        self.assertEqual(HypertuneFile(paths.hypertune_file).read(), [])
+
+    def test_a_file_below_a_folder_that_became_a_link_is_not_opened(self) -> None:
+        (self.home / 'output' / 'logs').mkdir()
+        (self.home / 'output' / 'logs' / 'private').write_text('own')
+        with open_below(self.home / 'output', 'logs/private') as file:
+            self.assertEqual(file.read(), b'own')
+        (self.home / 'output' / 'logs').rename(self.home / 'output' / 'other')
+        (self.home / 'output' / 'logs').symlink_to(self.outside.parent)
+        with self.assertRaises(OSError):
+            open_below(self.home / 'output', 'logs/private')
 
     def test_a_link_that_replaces_the_stack_dump_is_not_read(self) -> None:
         dump_file = container_stack_dumps(self.home)

@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from vm_agent.program import processes
 from vm_agent.program.exit_report import truncate_evidence
 from vm_agent.program.processes import kill_remaining
-from vm_agent.program.unsaved_files import describe_unsaved, describe_unsaved_in_layer
+from vm_agent.program.unsaved_files import describe_unsaved, describe_unsaved_below
 from vm_agent.program.gpu_meter import parse_gpus
 from vm_agent.program.usage import CpuTimes, cpu_fraction, measure_tree
 
@@ -45,10 +45,10 @@ class UnsavedFilesTest(unittest.TestCase):
             (layer / 'out').symlink_to('/etc')
             for folder in ('/app', 'app', '/app/./runs/..', '/none/../app', '/', ''):
                 with self.subTest(folder):
-                    self.assertIn('runs/a.pt (3 bytes)', str(describe_unsaved_in_layer(layer, folder, 0)))
+                    self.assertIn('runs/a.pt (3 bytes)', str(describe_unsaved_below(layer, folder, 0)))
             for folder in ('/out', '/out/ssl', '/none', '/../..//../etc'):
                 with self.subTest(folder):
-                    self.assertIsNone(describe_unsaved_in_layer(layer, folder, 0))
+                    self.assertIsNone(describe_unsaved_below(layer, folder, 0))
 
     def _is_written_after(self, path: Path, started_at: float) -> bool:
         path.write_text('compiled')

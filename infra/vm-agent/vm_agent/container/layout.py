@@ -8,8 +8,10 @@ from typing import List, Optional, Tuple
 from vm_agent.container.invocation import Mount
 from vm_agent.metrics.program_metrics import MetricPaths
 from vm_agent.paths.installer import install_container_hook
+from vm_agent.program.exit_report import ExitReport, ReplicaEnded
 from vm_agent.setup.environment import ProgramPaths
 from vm_agent.setup.work_directory import create_job_dir_link
+from vm_agent.storage.foreign_files import has_link
 
 ROOT = PurePosixPath('/dropforge')
 OUTPUT, METRICS, OBJECTS = ROOT / 'output', ROOT / 'metrics', ROOT / 'objects'
@@ -46,7 +48,8 @@ class Layout:
         )
 
     def prepare(self) -> None:
-        """Creates the folders, writable for the user of any image. Raises OSError."""
+        """Creates the folders, writable for the user of any image. Raises OSError, and ReplicaEnded."""
+        self._reject_links()
         outer = MetricPaths(self.home)
         for folder in (outer.metrics_file.parent, outer.hypertune_file.parent, self.home / 'objects'):
             # After a reboot, the program may have left a link in its place.
@@ -64,6 +67,12 @@ class Layout:
         if self.package is not None:
             create_job_dir_link(self.package, self.job_dir, Path(OUTPUT))
             _open_to_all(self.package)
+
+    def _reject_links(self) -> None:
+        """After a reboot, a package that the program has replaced by a link would lead anywhere."""
+        if self.package is not None and has_link(self.home / 'sources', self.package):
+            message = 'The program has put a link in the place of its package, in which it cannot be started again.'
+            raise ReplicaEnded(ExitReport('CONTAINER_NOT_STARTED', message))
 
     def mounts(self) -> List[Mount]:
         home, output = self.home, self.home / 'output'

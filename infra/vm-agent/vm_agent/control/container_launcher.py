@@ -28,7 +28,7 @@ from vm_agent.control.supervisor import POLL_SECONDS
 from vm_agent.program.child_process import Command
 from vm_agent.program.exit_report import ExitReport, ReplicaEnded
 from vm_agent.program.memory_limit import machine_memory_bytes, memory_limit_bytes
-from vm_agent.program.unsaved_files import describe_unsaved, describe_unsaved_in_layer
+from vm_agent.program.unsaved_files import describe_unsaved_below
 from vm_agent.program.usage import measure_tree
 from vm_agent.setup.environment import VM_MARKER, program_arguments, program_environment
 from vm_agent.setup.installers import ToolResult
@@ -154,10 +154,11 @@ def _start(
 def _name_unsaved(replica: Replica, engine: Engine, container: str, layout: Layout, started_at: float) -> None:
     """Logs the largest files that the program wrote to its working directory: they are deleted."""
     if layout.package is not None:
-        unsaved = describe_unsaved(layout.package, started_at)
+        sources = replica.home / 'sources'
+        unsaved = describe_unsaved_below(sources, layout.package.relative_to(sources).as_posix(), started_at)
     else:
         layer = engine.find_layer(container)
-        unsaved = None if layer is None else describe_unsaved_in_layer(layer, layout.image_folder, started_at)
+        unsaved = None if layer is None else describe_unsaved_below(layer, layout.image_folder, started_at)
     if unsaved is not None:
         replica.log(unsaved, 'WARNING')
 

@@ -10,7 +10,7 @@ from vm_agent.metrics.event_file import read_scalars
 from vm_agent.metrics.event_protobuf import Scalar
 from vm_agent.metrics.event_runs import EventRuns, in_order, is_evaluation, last_step
 from vm_agent.metrics.records import Sample
-from vm_agent.storage.foreign_files import open_regular
+from vm_agent.storage.foreign_files import open_below
 
 # Every writer has it in the names of its files: events.out.tfevents.<time>.<host>…
 NAME_PART = 'tfevents'
@@ -77,7 +77,7 @@ class EventFolder:
 
     def _read_file(self, name: str, offset: int, bytes_max: int) -> Tuple[List[Scalar], int]:
         try:
-            with open_regular(self._folder / name) as file:
+            with open_below(self._folder, name) as file:
                 return read_scalars(lambda start, size: os.pread(file.fileno(), size, start), offset, bytes_max)
         except OSError:
             # Deleted or unreadable: a later call reads it if it can.

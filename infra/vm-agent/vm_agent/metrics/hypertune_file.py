@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Optional, Tuple
 
 from vm_agent.metrics.records import Sample, parse_record
-from vm_agent.storage.foreign_files import open_regular
+from vm_agent.storage.foreign_files import open_below
 
 READ_BYTES_MAX = 1_048_576
 # The library keeps 100.
@@ -35,7 +35,7 @@ class HypertuneFile:
         that is not yet whole is not valid JSON, and is read by a later call.
         """
         try:
-            with open_regular(self._path) as file:
+            with open_below(self._path.parent.parent, f'{self._path.parent.name}/{self._path.name}') as file:
                 file.seek(max(0, file.seek(0, 2) - READ_BYTES_MAX))
                 lines = file.read(READ_BYTES_MAX).split(b'\n')
         except OSError:

@@ -24,12 +24,12 @@ def describe_unsaved(folder: Path, started_at: float) -> Optional[str]:
     )
 
 
-def describe_unsaved_in_layer(layer: Path, working_directory: str, started_at: float) -> Optional[str]:
+def describe_unsaved_below(root: Path, working_directory: str, started_at: float) -> Optional[str]:
     """
-    The same for a container that has ended. `layer` is the folder of what it has written outside of its mounts; links in
-    it, which lead elsewhere on this machine, are not followed.
+    The same for a container that has ended. `root` is the folder of its packages, or of what it has written outside of
+    its mounts; links in it, which lead elsewhere on this machine, are not followed.
     """
-    folder = layer
+    folder = root
     for name in posixpath.normpath(f'/{working_directory}').strip('/').split('/'):
         folder = folder / name
         if folder.is_symlink():
@@ -64,4 +64,6 @@ def _written_since(folder: Path, started_at: float) -> Iterator[Tuple[int, str]]
 
 
 def _printable(path: str) -> str:
-    return path.encode('utf-8', 'replace').decode('utf-8')
+    """A line break in a name would begin a line of the log."""
+    text = path.encode('utf-8', 'replace').decode('utf-8')
+    return ''.join(character if character.isprintable() else '?' for character in text)
